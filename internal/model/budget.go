@@ -1,0 +1,214 @@
+package model
+
+import (
+	"math"
+
+	"github.com/loadctl/loadctl/pacer"
+)
+
+const (
+	frame = 25_000 // µs a frame covers at most
+	lead  = 20_000 // µs between a change and its t0, at least
+)
+
+// Member is what the budget knows of one incarnation of a worker.
+type Member struct {
+	Incarnation, State  string
+	Seq, Weight, V      int64
+	Gen, Share          int64
+	Leased, Beyond      int64
+	At, Ack, RTT, shift int64
+	reply               pacer.Reply
+	ranges              []held
+	present             bool
+	seen                int64
+}
+
+type held struct{ gen, first, n int64 }
+
+// Options are what a run is created with. Zero values are the defaults.
+type Options struct {
+	Pieces   []pacer.Piece
+	Loop     bool
+	Span     int64 // µs until the end; 0 = endless
+	Requests int64 // 0 = no limit
+	Min      int64 // members to wait for
+	Horizon  int64 // H, µs
+	TTL      int64 // µs
+	Qmax     int64 // calls/s of all members together
+}
+
+// Budget is the state of one run. Not safe for concurrent use.
+type Budget struct {
+	Phase                       string
+	Gens                        []*Generation
+	Laws                        []*Generation // all there ever were
+	Recalls                     pacer.Recalls
+	Members                     map[string]*Member // by worker, and worker/incarnation for those replaced
+	Issued, Skipped, Beyond     int64
+	Started, Ended              int64
+	id, cutAt, last, now, time  int64
+	w, n, joins, version        int64
+	at, piece                   int64
+	left, stop, shift, pausedAt int64
+	rest                        pacer.Piece
+	restC                       int64
+	standby                     string
+	opts                        Options
+	commands                    map[string]bool
+}
+
+// New is a run that waits for its members.
+func New(o Options) *Budget {
+	o.Min, o.Horizon, o.TTL, o.Qmax = or(o.Min, 1), or(o.Horizon, 500_000), or(o.TTL, 1_000_000), or(o.Qmax, 10_000)
+	b := &Budget{Phase: "waiting", Members: map[string]*Member{}, opts: o, left: -1, commands: map[string]bool{}}
+	if o.Requests > 0 {
+		b.left = o.Requests
+	}
+	return b
+}
+
+func or(x, y int64) int64 {
+	if x == 0 {
+		return y
+	}
+	return x
+}
+
+func (b *Budget) tick(now int64) {
+	b.time = now
+	b.now = max(now, b.last)
+}
+
+func (b *Budget) store() {
+	for b.at > 0 && b.Gens[0].Ends < b.now {
+		b.Gens = b.Gens[1:]
+		b.at--
+	}
+	b.last = b.now
+}
+
+func (b *Budget) begin(p pacer.Piece, t0, c, piece int64) {
+	b.id = max(b.id+1, b.now)
+	g := &Generation{
+		Law:  pacer.Law{ID: b.id, T0: t0, C: c, R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: pacer.Endless, F: p.F},
+		Ends: pacer.Endless, Piece: piece,
+	}
+	if p.Dur > 0 {
+		g.K = int64(max(0, math.Ceil((g.area(p.Dur)-float64(c))/unit)))
+		g.Ends = t0 + p.Dur
+	} else if p.R0 == 0 {
+		g.K = 0
+	}
+	if b.left >= 0 {
+		if g.K >= b.left {
+			g.K = b.left
+			if g.K > 0 {
+				g.Ends = g.when(g.K-1) + 1
+			}
+		}
+		b.left -= g.K
+	}
+	g.Cut = g.K
+	b.Gens = append(b.Gens, g)
+	b.Laws = append(b.Laws, g)
+}
+
+func (b *Budget) advance() bool {
+	prev := b.Gens[len(b.Gens)-1]
+	if b.left == 0 || prev.Dur == 0 {
+		return false
+	}
+	if b.piece >= int64(len(b.opts.Pieces)) {
+		if !b.opts.Loop {
+			return false
+		}
+		b.piece = 0
+	}
+	p, t0 := b.opts.Pieces[b.piece], prev.T0+prev.Dur
+	if b.stop > 0 {
+		if t0 >= b.stop {
+			return false
+		}
+		if p.Dur == 0 || t0+p.Dur > b.stop {
+			p = part(p, 0, b.stop-t0)
+		}
+	}
+	c := phase(float64(prev.K)*unit + float64(prev.C) - prev.area(prev.Dur))
+	b.piece++
+	b.begin(p, t0, c, b.piece)
+	return true
+}
+
+func phase(c float64) int64 { return int64(max(0, min(unit-1, c))) }
+
+func (b *Budget) cut(t int64) (active *Generation, c int64) {
+	active = b.Gens[0]
+	for _, g := range b.Gens {
+		if s := g.before(t); s < g.Cut {
+			given := g.over(0, g.Next, s) - g.over(0, g.Next, g.Cut)
+			for _, m := range b.Members {
+				for _, r := range m.ranges {
+					if r.gen == g.ID {
+						beyond := g.over(r.first, r.first+r.n, s) - g.over(r.first, r.first+r.n, g.Cut)
+						m.Beyond += beyond
+						b.Beyond += beyond
+						given -= beyond
+					}
+				}
+			}
+			b.Issued -= given
+			b.Skipped -= given
+			if b.left >= 0 {
+				b.left += g.Cut - s
+			}
+			g.Cut = s
+		}
+		g.Ends = min(g.Ends, max(t, g.T0))
+		if g.T0 <= t {
+			active = g
+		}
+	}
+	c = phase(float64(active.Cut)*unit + float64(active.C) - active.area(max(0, t-active.T0)))
+	b.cutAt = t
+	b.id = max(b.id+1, b.now)
+	b.Recalls = append(b.Recalls[:len(b.Recalls):len(b.Recalls)], pacer.Recall{ID: b.id, T0: t, Prev: active.ID, Cut: active.Cut})
+	b.Recalls = b.Recalls[max(0, len(b.Recalls)-4):]
+	return active, c
+}
+
+func (b *Budget) skip(g *Generation, to int64) {
+	if to <= g.Next {
+		return
+	}
+	n := to - g.Next - g.over(g.Next, to, g.Cut)
+	b.Issued += n
+	b.Skipped += n
+	g.Next = to
+}
+
+func (b *Budget) position() int64 {
+	if b.at >= int64(len(b.Gens)) {
+		return b.now
+	}
+	g := b.Gens[b.at]
+	if g.Next >= g.limit() {
+		return max(b.now, min(g.Ends, b.now+b.opts.Horizon))
+	}
+	return max(b.now, g.when(g.Next))
+}
+
+func (b *Budget) drop(name string, m *Member, state string) {
+	m.State, m.present = state, false
+	b.w -= m.Weight
+	b.n--
+	if b.w > 0 {
+		d := float64(m.Weight) * float64(b.position()-(m.V-(b.shift-m.shift))) / float64(b.w)
+		h := float64(b.opts.Horizon)
+		b.shift += int64(math.Floor(max(-h, min(h, d)) + 0.5))
+	}
+	if b.standby == name {
+		b.standby = ""
+	}
+	b.version++
+}

@@ -1,0 +1,116 @@
+package model
+
+import "github.com/loadctl/loadctl/pacer"
+
+// Leave is lua/leave.lua.
+func (b *Budget) Leave(now int64, worker, incarnation, state string) bool {
+	b.tick(now)
+	m := b.Members[worker]
+	if m == nil || m.Incarnation != incarnation {
+		return false
+	}
+	if m.present {
+		b.drop(worker, m, state)
+		b.store()
+	} else if m.State == "lost" {
+		m.State = state
+	}
+	return true
+}
+
+// Command is lua/command.lua: kind is set-rate (with pieces), pause, resume or stop. It returns the status and t0.
+func (b *Budget) Command(now int64, id, kind string, pieces []pacer.Piece) (string, int64) {
+	b.tick(now)
+	if b.commands[id] {
+		return "SAME", 0
+	}
+	if b.Phase == "ended" || b.Phase == "stopped" && kind != "stop" {
+		return "ENDED", b.Ended
+	}
+	ahead := int64(lead)
+	for _, m := range b.Members {
+		if m.State == "active" {
+			ahead = max(ahead, m.RTT+5000)
+		}
+	}
+	t0 := max(b.now+ahead, b.cutAt+1, b.Started)
+	if kind == "stop" {
+		t0 = max(b.now, b.cutAt+1)
+	}
+	status := "SAME"
+	if b.act(kind, t0, pieces) {
+		status = "OK"
+		b.version++
+	}
+	b.commands[id] = true
+	b.store()
+	return status, t0
+}
+
+func (b *Budget) act(kind string, t0 int64, pieces []pacer.Piece) bool {
+	switch kind {
+	case "set-rate":
+		b.setRate(t0, pieces)
+		return true
+	case "pause":
+		if b.Phase != "running" {
+			return false
+		}
+		g, c := b.cut(t0)
+		b.rest = pacer.Piece{R0: g.R0, R1: g.R1, Den: g.Den, Dur: g.Dur, F: g.F}
+		if g.Dur > 0 {
+			b.rest = part(b.rest, max(0, min(g.Dur, t0-g.T0)), 0)
+		}
+		b.restC, b.piece, b.pausedAt, b.Phase = c, g.Piece, t0, "paused"
+		return true
+	case "resume":
+		if b.Phase != "paused" {
+			return false
+		}
+		if b.stop > 0 {
+			b.stop += t0 - b.pausedAt
+		}
+		b.cutAt, b.Phase = t0, "running"
+		b.resumeWith(b.rest, t0, b.restC, b.piece)
+		return true
+	default: // stop
+		if b.Phase == "stopped" {
+			return false
+		}
+		if len(b.Gens) > 0 {
+			b.cut(t0)
+		}
+		for _, g := range b.Gens {
+			b.skip(g, g.limit())
+		}
+		b.Phase, b.Ended = "stopped", t0
+		return true
+	}
+}
+
+func (b *Budget) setRate(t0 int64, pieces []pacer.Piece) {
+	b.opts.Pieces, b.opts.Loop = pieces, false
+	switch b.Phase {
+	case "waiting":
+		b.piece = 0
+	case "paused":
+		b.rest, b.piece = pieces[0], 1
+	default:
+		_, c := b.cut(t0)
+		b.resumeWith(pieces[0], t0, c, 1)
+	}
+}
+
+// resumeWith is the script's go().
+func (b *Budget) resumeWith(p pacer.Piece, t0, c, piece int64) {
+	if b.stop > 0 {
+		if t0 >= b.stop {
+			return
+		}
+		if p.Dur == 0 || t0+p.Dur > b.stop {
+			p = part(p, 0, b.stop-t0)
+		}
+	}
+	b.begin(p, t0, c, piece)
+	b.piece = piece
+}

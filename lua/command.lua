@@ -1,0 +1,98 @@
+-- command: changes a run: set-rate, pause, resume, stop.
+--
+-- KEYS  1 budget  2 workers  3 seen  4 events  5 laws
+-- ARGV  1 run uid  2 command id  3 kind: set-rate, pause, resume, stop  4 who  5 what, for the event stream
+--       6 wake-up channel  7 pieces, for set-rate  8 the generation they were computed for, 0 = any
+-- Returns { status, t0, version }: OK; SAME (already so, or this command id was carried out before);
+--       RETRY (another generation is in force now); ENDED; NOSTATE.
+-- Invariant: a command id acts once; a change recalls every leased slot due at or after its t0, and t0 only grows.
+
+local clock = redis.call('TIME')
+local keys = { budget = KEYS[1], workers = KEYS[2], seen = KEYS[3], events = KEYS[4], laws = KEYS[5] }
+local uid, id, kind, who, what, channel, queue, expected =
+  ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
+
+local b = load(keys.budget, clock)
+if not b or b.uid ~= uid then return { 'NOSTATE', '0', '0' } end
+for _, done in ipairs(split(redis.call('HGET', keys.budget, 'commands') or '', ';')) do
+  local f = split(done, ',')
+  if f[1] == id then return { 'SAME', f[2], f[3] } end
+end
+if b.phase == 'ended' or (b.phase == 'stopped' and kind ~= 'stop') then return { 'ENDED', int(b.ended), int(b.version) } end
+local newest = b.gens[#b.gens]
+if expected > 0 and newest and newest.id ~= expected then return { 'RETRY', '0', '0' } end
+
+local all = members(keys.workers)
+local lead = LEAD
+for _, m in pairs(all) do
+  if m.state == 'active' then lead = math.max(lead, m.rtt + 5000) end
+end
+local t0 = math.max(b.now + lead, b.cutat + 1, b.started)
+
+-- go: generations from t0 on, with the first piece of the queue.
+local function go(p, c, piece)
+  if b.stop > 0 then
+    if t0 >= b.stop then return end
+    if p.dur == 0 or t0 + p.dur > b.stop then p = part(p, 0, b.stop - t0) end
+  end
+  begin(b, keys, p, t0, c, piece)
+  b.piece = piece
+end
+
+local act = {}
+
+act['set-rate'] = function()
+  redis.call('HSET', keys.budget, 'pieces', queue)
+  b.loop = 0
+  if b.phase == 'waiting' then
+    b.piece = 0
+  elseif b.phase == 'paused' then
+    b.rest, b.piece = split(queue, ';')[1], 1
+  else
+    local _, c = cut(b, keys, all, t0)
+    go(pieces(keys.budget)[1], c, 1)
+  end
+  return true
+end
+
+act['pause'] = function()
+  if b.phase ~= 'running' then return false end
+  local g, c = cut(b, keys, all, t0)
+  local p = { r0 = g.r0, r1 = g.r1, den = g.den, dur = g.dur, f = g.f }
+  if g.dur > 0 then p = part(p, math.max(0, math.min(g.dur, t0 - g.t0)), 0) end
+  b.rest, b.restc, b.piece, b.pausedat, b.phase = unnamed(PIECE, p), c, g.piece, t0, 'paused'
+  return true
+end
+
+act['resume'] = function()
+  if b.phase ~= 'paused' then return false end
+  if b.stop > 0 then b.stop = b.stop + t0 - b.pausedat end
+  b.cutat, b.phase = t0, 'running'
+  go(named(PIECE, numbers(b.rest)), b.restc, b.piece)
+  b.rest = ''
+  return true
+end
+
+act['stop'] = function()
+  if b.phase == 'stopped' then return false end
+  t0 = math.max(b.now, b.cutat + 1)
+  if b.gens[1] then cut(b, keys, all, t0) end
+  for _, g in ipairs(b.gens) do skip(b, g, limit(g)) end
+  b.phase, b.ended = 'stopped', t0
+  return true
+end
+
+local status = 'SAME'
+if act[kind]() then
+  status = 'OK'
+  b.version = b.version + 1
+  event(keys.events, b, kind, who, what)
+  for name, m in pairs(all) do redis.call('HSET', keys.workers, name, format(m)) end
+end
+local commands = split(redis.call('HGET', keys.budget, 'commands') or '', ';')
+commands[#commands + 1] = id .. ',' .. int(t0) .. ',' .. int(b.version)
+while #commands > 16 do table.remove(commands, 1) end
+redis.call('HSET', keys.budget, 'commands', table.concat(commands, ';'))
+store(keys.budget, b)
+redis.call('PUBLISH', channel, int(b.version))
+return { status, int(t0), int(b.version) }

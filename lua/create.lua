@@ -1,0 +1,24 @@
+-- create: makes a run's state, once.
+--
+-- KEYS  1 spec  2 budget  3 workers  4 seen  5 totals  6 snapshots  7 events  8 laws  9 series
+-- ARGV  1 spec (JSON)  2 uid  3 1 to replace a run that has ended, else 0  4 lifetime, ms  5 who
+--       6 the first fields of the budget: name, value, …
+-- Returns { CREATED or EXISTS, spec in force, uid in force, phase, ended (µs) }; BROKEN if only a part of the state is there.
+-- Invariant: of many callers one creates; a run that has not ended is never replaced.
+
+local clock = redis.call('TIME')
+local spec, budget = redis.call('GET', KEYS[1]), redis.call('HMGET', KEYS[2], 'uid', 'phase', 'ended')
+if spec and not (ARGV[3] == '1' and (budget[2] == 'ended' or budget[2] == 'stopped')) then
+  if not budget[1] then return { 'BROKEN', '', '', '', '0' } end
+  return { 'EXISTS', spec, budget[1], budget[2], budget[3] }
+end
+if not spec and budget[1] then return { 'BROKEN', '', '', '', '0' } end
+redis.call('DEL', unpack(KEYS))
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[4])
+local fields = { 'uid', ARGV[2], 'phase', 'waiting', 'last', string.format('%.0f', clock[1] * 1000000 + clock[2]), 'keep', ARGV[4] }
+for i = 6, #ARGV do fields[#fields + 1] = ARGV[i] end
+redis.call('HSET', KEYS[2], unpack(fields))
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
+redis.call('XADD', KEYS[7], '*', 't', string.format('%.0f', clock[1] * 1000000 + clock[2]), 'kind', 'create', 'who', ARGV[5], 'what', ARGV[2])
+redis.call('PEXPIRE', KEYS[7], ARGV[4])
+return { 'CREATED', ARGV[1], ARGV[2], 'waiting', '0' }

@@ -1,0 +1,23 @@
+-- leave: a member goes of its own accord. It may still send what it holds, which ends within H.
+--
+-- KEYS  1 budget  2 workers  3 seen  4 events  5 laws
+-- ARGV  1 run uid  2 worker  3 incarnation  4 state to end in: left, or stopped when it dropped what it held
+-- Returns OK, or NOSTATE if the run or the member is not there any more.
+-- Invariant: nothing is given back; replaying the call changes nothing.
+
+local clock = redis.call('TIME')
+local keys = { budget = KEYS[1], workers = KEYS[2], seen = KEYS[3], events = KEYS[4], laws = KEYS[5] }
+local uid, worker, inc, state = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+local b = load(keys.budget, clock)
+if not b or b.uid ~= uid then return 'NOSTATE' end
+local m = parse(redis.call('HGET', keys.workers, worker))
+if not m or m.inc ~= inc then return 'NOSTATE' end
+if redis.call('ZSCORE', keys.seen, worker) then
+  drop(b, keys, worker, m, state, inc)
+  store(keys.budget, b)
+elseif m.state == 'lost' then
+  m.state = state
+  redis.call('HSET', keys.workers, worker, format(m))
+end
+return 'OK'

@@ -1,0 +1,19 @@
+-- snapshot: one worker's snapshot of one second, in one atomic write, and the run's lifetime renewed.
+--
+-- KEYS  1 budget  2 totals  3 snapshots  4 series  then every other key of the run
+-- ARGV  1 run uid  2 worker/incarnation  3 cumulative snapshot  4 interval snapshot  5 about how many of the latter to keep
+--       6 1 to forget this worker's older series points (their width has doubled), else 0
+--       7 series points: point, value, …
+-- Returns OK, or NOSTATE if the run is not there any more.
+-- Invariant: nothing is written for a run that was removed or replaced.
+
+if redis.call('HGET', KEYS[1], 'uid') ~= ARGV[1] then return 'NOSTATE' end
+redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
+redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[5], '*', 'w', ARGV[2], 's', ARGV[4])
+if ARGV[6] == '1' then
+  for i = 0, 1023 do redis.call('HDEL', KEYS[4], ARGV[2] .. '/' .. i) end
+end
+for i = 7, #ARGV, 2 do redis.call('HSET', KEYS[4], ARGV[2] .. '/' .. ARGV[i], ARGV[i + 1]) end
+local keep = redis.call('HGET', KEYS[1], 'keep')
+for i = 1, #KEYS do redis.call('PEXPIRE', KEYS[i], keep) end
+return 'OK'

@@ -1,0 +1,115 @@
+package pacer
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Bounds of the clock mapping, see DESIGN: samples count for ten seconds, and the offset moves at most 500 ppm.
+const (
+	clockWindow = int64(10 * time.Second)
+	slewPPM     = 500
+)
+
+// Clock maps the Redis clock, the only clock of the schedule, to the local monotonic one. Each reply
+// of Redis gives a sample
+//
+//	offset = redis − (sent + received)/2, wrong by at most rtt/2
+//
+// and the sample with the smallest round trip of the last 10 s is believed (Cristian's algorithm).
+// One goroutine calls Sample; the other methods may be called by any.
+type Clock struct {
+	start   time.Time
+	offset  atomic.Int64 // ns to add to a local time
+	err     atomic.Int64 // ns
+	samples []clockSample
+	at      int64 // local time of the last Sample
+}
+
+type clockSample struct {
+	at, offset, rtt int64
+}
+
+// NewClock begins a local clock. Until the first Sample the Redis clock is taken to be the local wall clock.
+func NewClock() *Clock { return &Clock{start: time.Now()} }
+
+// Now is the local monotonic clock, ns; it agreed with the wall clock when the Clock was made.
+func (c *Clock) Now() int64 { return c.start.UnixNano() + int64(time.Since(c.start)) }
+
+// Sample takes a reading: the local times (ns) at which the call was sent and the reply received, and
+// the Redis time (µs) in the reply. It returns true if the reading contradicts those before it, that
+// is, if one of the clocks was stepped; the mapping then begins anew.
+func (c *Clock) Sample(sent, received, redis int64) (stepped bool) {
+	s := clockSample{at: received, rtt: received - sent, offset: redis*1000 - (sent+received)/2}
+	elapsed := received - c.at
+	c.at = received
+	if len(c.samples) == 0 {
+		c.samples = append(c.samples, s)
+		c.offset.Store(s.offset)
+		c.err.Store(s.rtt / 2)
+		return false
+	}
+	// TIME counts whole µs and the crystals drift: allow 1 µs and the slew for what was believed before.
+	tolerance := c.err.Load() + s.rtt/2 + 1000 + elapsed*slewPPM/1_000_000
+	if d := s.offset - c.offset.Load(); d > tolerance || d < -tolerance {
+		c.samples = append(c.samples[:0], s)
+		c.offset.Store(s.offset)
+		c.err.Store(s.rtt / 2)
+		return true
+	}
+	c.keep(s)
+	best := c.samples[0]
+	limit := elapsed * slewPPM / 1_000_000
+	move := min(max(best.offset-c.offset.Load(), -limit), limit)
+	c.offset.Add(move)
+	rest := best.offset - c.offset.Load()
+	c.err.Store(best.rtt/2 + max(rest, -rest))
+	return false
+}
+
+// keep adds s to a queue with growing round trips (a sliding-window minimum): its head is the best of
+// the window, and what a later, quicker sample beats can never become the head.
+func (c *Clock) keep(s clockSample) {
+	n := len(c.samples)
+	for n > 0 && c.samples[n-1].rtt >= s.rtt {
+		n--
+	}
+	c.samples = append(c.samples[:n], s)
+	old := 0
+	for c.samples[old].at < s.at-clockWindow {
+		old++
+	}
+	c.samples = append(c.samples[:0], c.samples[old:]...)
+}
+
+// Local is the local time (ns) of a time of the Redis clock (ns).
+func (c *Clock) Local(redis int64) int64 { return redis - c.offset.Load() }
+
+// Redis is the time of the Redis clock (ns) of a local time (ns).
+func (c *Clock) Redis(local int64) int64 { return local + c.offset.Load() }
+
+// Err is e, how far the mapping may be off.
+func (c *Clock) Err() time.Duration { return time.Duration(c.err.Load()) }
+
+// roundTrip estimates how long a call takes, as RFC 6298 does for TCP: hi = srtt + 4·rttvar.
+type roundTrip struct {
+	srtt, rttvar int64 // ns
+}
+
+func (r *roundTrip) add(rtt int64) {
+	if r.srtt == 0 {
+		r.srtt, r.rttvar = rtt, rtt/2
+		return
+	}
+	d := r.srtt - rtt
+	r.rttvar += (max(d, -d) - r.rttvar) / 4
+	r.srtt += (rtt - r.srtt) / 8
+}
+
+// hi is a bound that few round trips exceed, ns; 10 ms before the first is known.
+func (r *roundTrip) hi() int64 {
+	if r.srtt == 0 {
+		return int64(10 * time.Millisecond)
+	}
+	return r.srtt + 4*r.rttvar
+}

@@ -1,0 +1,146 @@
+package pacer
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// Endless is the K of a generation whose end is not known.
+const Endless int64 = 1 << 52
+
+// phaseUnit is the number of parts a slot is divided into for the phase C.
+const phaseUnit = 1_000_000
+
+// Law is the rate law of one generation: which instants its slots depart at.
+//
+// With I(t) the integral of the rate since T0, slot k departs where I(t) = k + c:
+//
+//	constant rate R:      T(k) = T0 + (k+c)/R
+//	linear ramp r0 + a·t: T(k) = T0 + 2(k+c) / (r0 + sqrt(r0² + 2a(k+c)))
+//
+// The second form is the quadratic's solution written so that it does not cancel when a is small.
+// This is GCRA (ITU-T I.371) with its theoretical arrival time kept as an integer slot number, so
+// nothing drifts.
+type Law struct {
+	ID  int64 // generation; ids only grow
+	T0  int64 // where the rate begins, µs of the Redis clock
+	C   int64 // phase: how much of the first slot's distance is still to go, millionths of a slot, 0 … 999,999
+	R0  int64 // rate at T0, requests per Den seconds
+	R1  int64 // rate at T0+Dur, requests per Den seconds; R0 = R1 is a constant rate
+	Den int64 // seconds, ≥ 1
+	Dur int64 // length, µs; 0 = no end
+	K   int64 // number of slots, or Endless
+	F   int64 // slots a frame, a power of two
+}
+
+// lawFields is how many integers a Law's text has.
+const lawFields = 9
+
+// String is the law as the scripts write it: its nine integers with colons between.
+func (l Law) String() string {
+	return fmt.Sprintf("%d:%d:%d:%d:%d:%d:%d:%d:%d", l.ID, l.T0, l.C, l.R0, l.R1, l.Den, l.Dur, l.K, l.F)
+}
+
+// ParseLaw reads what String writes. It refuses laws whose arithmetic would not be defined.
+func ParseLaw(s string) (Law, error) {
+	v, err := parseInts(s, ":", lawFields)
+	if err != nil {
+		return Law{}, fmt.Errorf("law %q: %w", clip(s), err)
+	}
+	l := Law{ID: v[0], T0: v[1], C: v[2], R0: v[3], R1: v[4], Den: v[5], Dur: v[6], K: v[7], F: v[8]}
+	switch {
+	case l.C < 0 || l.C >= phaseUnit, l.R0 < 0, l.R1 < 0, l.Den < 1, l.Dur < 0, l.K < 0 || l.K > Endless,
+		l.T0 < 0, l.F < 1 || l.F > maxFrame || l.F&(l.F-1) != 0, l.R0 != l.R1 && l.Dur == 0, l.Dur == 0 && l.R0 == 0 && l.K > 0,
+		l.Den > maxDen*phaseUnit, l.R0 == l.R1 && l.Den > maxDen:
+		return Law{}, fmt.Errorf("law %q: fields out of range", clip(s))
+	}
+	return l, nil
+}
+
+// parseInts splits s into exactly n integers.
+func parseInts(s, sep string, n int) ([]int64, error) {
+	parts := strings.Split(s, sep)
+	if len(parts) != n {
+		return nil, fmt.Errorf("%d fields instead of %d", len(parts), n)
+	}
+	v := make([]int64, n)
+	for i, p := range parts {
+		x, err := strconv.ParseInt(p, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("field %d: %w", i+1, err)
+		}
+		v[i] = x
+	}
+	return v, nil
+}
+
+// Due is when slot k departs, in ns of the Redis clock. Constant rates are computed in integers
+// (128-bit product), so slot 10¹² is as exact as slot 0. k must be in [0, K).
+func (l Law) Due(k int64) int64 {
+	return l.T0*1000 + l.after(k)
+}
+
+// after is Due counted from T0.
+func (l Law) after(k int64) int64 {
+	if l.R0 == l.R1 {
+		// (k + c/10⁶)·Den·10⁹ / R
+		hi, lo := bits.Mul64(uint64(k), uint64(l.Den)*1_000_000_000)
+		lo, carry := bits.Add64(lo, uint64(l.C)*uint64(l.Den)*1000, 0)
+		hi += carry
+		if hi >= uint64(l.R0) {
+			return math.MaxInt64 / 2 // beyond any clock
+		}
+		q, _ := bits.Div64(hi, lo, uint64(l.R0))
+		return int64(min(q, math.MaxInt64/2))
+	}
+	r0, r1 := float64(l.R0)/float64(l.Den), float64(l.R1)/float64(l.Den)
+	a := (r1 - r0) / (float64(l.Dur) / 1e6)
+	x := float64(k) + float64(l.C)/phaseUnit
+	if x == 0 {
+		return 0 // also where r0 is 0 and the formula is 0/0
+	}
+	root := math.Sqrt(max(0, r0*r0+2*a*x))
+	return int64(2 * x / (r0 + root) * 1e9)
+}
+
+// Before is how many slots are due before t (µs of the Redis clock): the integral of the rate from T0
+// to t, in whole slots. It is exact for both laws.
+func (l Law) Before(t int64) int64 {
+	e := t - l.T0
+	if l.Dur > 0 {
+		e = min(e, l.Dur)
+	}
+	if e <= 0 {
+		return 0
+	}
+	// I − c in slots = (e·(2·R0·Dur + (R1−R0)·e)/(2·Dur·Den) − C) / 10⁶, rounded up
+	num, den := big.NewInt(l.R0), big.NewInt(l.Den)
+	if l.R0 != l.R1 {
+		num.Mul(num, big.NewInt(2*l.Dur))
+		num.Add(num, new(big.Int).Mul(big.NewInt(l.R1-l.R0), big.NewInt(e)))
+		den.Mul(den, big.NewInt(2*l.Dur))
+	}
+	num.Mul(num, big.NewInt(e))
+	num.Sub(num, new(big.Int).Mul(big.NewInt(l.C), den))
+	den.Mul(den, big.NewInt(phaseUnit))
+	num.Add(num, den).Sub(num, big.NewInt(1)) // round up
+	num.Div(num, den)
+	if !num.IsInt64() {
+		return l.K
+	}
+	return min(max(num.Int64(), 0), l.K)
+}
+
+// Rate is the rate in force at t (µs of the Redis clock), requests per second.
+func (l Law) Rate(t int64) float64 {
+	r := float64(l.R0)
+	if l.R0 != l.R1 {
+		f := float64(t-l.T0) / float64(l.Dur)
+		r += float64(l.R1-l.R0) * min(max(f, 0), 1)
+	}
+	return r / float64(l.Den)
+}

@@ -1,0 +1,219 @@
+package pacer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+)
+
+// Sink takes what was leased. Its methods are called by the Leaser's goroutine and must not block.
+type Sink interface {
+	// Lease hands over a range. Ranges come in the order they were granted.
+	Lease(Range)
+	// Recall hands over all recalls known. It comes before any range of a later generation.
+	Recall(Recalls)
+}
+
+// How a Leaser's Run ends.
+var (
+	ErrEnded    = errors.New("the run has ended")
+	ErrStopped  = errors.New("the run was stopped")
+	ErrNoState  = errors.New("the run does not exist any more")
+	ErrReplaced = errors.New("another process has taken this worker's id; give each worker an --id of its own")
+)
+
+// The defaults of the lease protocol; docs/adr has the measurements behind them.
+const (
+	DefaultHorizon = 500 * time.Millisecond // H: how far ahead a slot may be leased
+	DefaultTTL     = time.Second            // silence after which a member's share goes to the others
+	DefaultQmax    = 10_000                 // calls per second that all members together make at most
+	minRefresh     = 5 * time.Millisecond
+	callTimeout    = 250 * time.Millisecond
+)
+
+// Leaser keeps a Sink supplied with slots ahead of time. It is the only caller of its Limiter, so Redis
+// is never on the send path: what is due now was leased some hundred milliseconds ago.
+//
+// It asks for time, not for a count ("cover me up to now + H"), at most 0.3·H more at a call, so that
+// members that begin together share each frame. Covered, it calls every 0.2·H; the number of calls depends on
+// members, not on the rate.
+type Leaser struct {
+	Limiter     Limiter
+	Sink        Sink
+	Clock       *Clock
+	Worker      string
+	Incarnation string          // one process's life
+	Weight      int64           // its part of the rate is Weight / sum of weights; 0 means 1
+	Horizon     time.Duration   // 0 = DefaultHorizon
+	Qmax        int64           // 0 = DefaultQmax
+	Wake        <-chan struct{} // a hint that the run has changed; may be nil
+	Observe     func(Reply)     // called with each reply; may be nil
+	Log         *slog.Logger    // nil = none
+
+	seq, ack, covered int64
+	members           int64
+	rtt               roundTrip
+	recalls           Recalls
+	rand              *rand.Rand
+	troubled          bool
+}
+
+// Run leases until the run is over (one of the errors above) or ctx ends (its cause). When it returns
+// no call is outstanding: everything that was granted is with the Sink, unless Redis cannot be reached any more.
+func (l *Leaser) Run(ctx context.Context) error {
+	l.defaults()
+	for {
+		reply, err := l.call(ctx)
+		if err != nil {
+			return err
+		}
+		if err := l.take(reply); err != nil {
+			return err
+		}
+		if err := l.sleep(ctx, reply.Next); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *Leaser) defaults() {
+	if l.Weight == 0 {
+		l.Weight = 1
+	}
+	if l.Horizon == 0 {
+		l.Horizon = DefaultHorizon
+	}
+	if l.Qmax == 0 {
+		l.Qmax = DefaultQmax
+	}
+	if l.Log == nil {
+		l.Log = slog.New(slog.DiscardHandler)
+	}
+	h := fnv.New64a()
+	h.Write([]byte(l.Worker + "/" + l.Incarnation))
+	l.rand = rand.New(rand.NewPCG(h.Sum64(), 0))
+	l.members = 1
+}
+
+// horizon is H for the fleet as it is now; the script bounds each grant by its own.
+func (l *Leaser) horizon() time.Duration {
+	return max(l.Horizon, time.Duration(1.5*float64(l.rtt.hi()+2*frameTime*1000+2_000_000)), 3*l.spacing())
+}
+
+// spacing is N/Qmax, how far apart the calls of one member must be.
+func (l *Leaser) spacing() time.Duration {
+	return time.Duration(l.members) * time.Second / time.Duration(l.Qmax)
+}
+
+// call makes one call and, as long as its outcome is not known, the same one again: the sequence number makes that harmless. After
+// ctx has ended it still waits for the outcome, for at most a second, because what was granted must be sent.
+func (l *Leaser) call(ctx context.Context) (Reply, error) {
+	l.seq++
+	now := l.Clock.Redis(l.Clock.Now()) / 1000
+	h := l.horizon().Microseconds()
+	until := min(now+h, max(l.covered, now)+3*h/10)
+	ask := Ask{Worker: l.Worker, Incarnation: l.Incarnation, Seq: l.seq, Ack: l.ack, Until: until, Weight: l.Weight, RTTHi: l.rtt.hi() / 1000}
+	var deadline <-chan time.Time
+	for pause := minRefresh; ; pause = min(2*pause, callTimeout) {
+		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+		sent := l.Clock.Now()
+		reply, err := l.Limiter.Lease(limit, ask)
+		cancel()
+		if err == nil {
+			received := l.Clock.Now()
+			l.rtt.add(received - sent)
+			if reply.Time > 0 && l.Clock.Sample(sent, received, reply.Time) {
+				l.Log.Warn("clock stepped", "offset", time.Duration(l.Clock.Redis(0)))
+			}
+			l.covered = until
+			l.trouble(nil)
+			return reply, nil
+		}
+		l.trouble(err)
+		if ctx.Err() != nil && deadline == nil {
+			deadline = time.After(time.Second)
+		}
+		select {
+		case <-time.After(pause):
+		case <-deadline:
+			return Reply{}, context.Cause(ctx)
+		}
+	}
+}
+
+// trouble reports the first failure of a series, and its end.
+func (l *Leaser) trouble(err error) {
+	switch {
+	case err != nil && !l.troubled:
+		l.Log.Warn("no lease; sending what is held and trying again", "err", err)
+	case err == nil && l.troubled:
+		l.Log.Info("leasing again")
+	}
+	l.troubled = err != nil
+}
+
+// take acts upon a reply. Recalls go first: a range may belong to the generation that caused them.
+func (l *Leaser) take(r Reply) error {
+	if l.Observe != nil {
+		l.Observe(r)
+	}
+	switch r.Status {
+	case StatusOK, StatusWait, StatusPaused, StatusStopped, StatusEnded:
+	case StatusClock:
+		l.Log.Warn("Redis' clock went back; no lease until it has caught up", "by", time.Duration(r.Now-r.Time)*time.Microsecond)
+		return nil
+	case StatusNoState:
+		return ErrNoState
+	case StatusReplaced:
+		return ErrReplaced
+	default:
+		return fmt.Errorf("lease reply: status %q: this worker and the run's script do not fit together", r.Status)
+	}
+	l.ack, l.members = r.LeasedAt, max(1, r.Members)
+	if merged := l.recalls.Merge(r.Recalls); len(merged) > 0 && (len(l.recalls) == 0 || merged[len(merged)-1] != l.recalls[len(l.recalls)-1]) {
+		l.recalls = merged
+		l.covered = 0
+		l.Sink.Recall(merged)
+	}
+	if r.Range.N > 0 {
+		l.Sink.Lease(r.Range)
+	}
+	switch r.Status {
+	case StatusStopped:
+		return ErrStopped
+	case StatusEnded:
+		return ErrEnded
+	}
+	return nil
+}
+
+// sleep waits until it is time to ask again: soon while not covered, else after 0.2·H, or when the script
+// wishes, or when woken.
+func (l *Leaser) sleep(ctx context.Context, next int64) error {
+	h := l.horizon()
+	now := l.Clock.Redis(l.Clock.Now())
+	refresh := l.jitter(min(max(2*time.Duration(l.rtt.srtt), l.spacing(), minRefresh), h/3))
+	wait := l.jitter(max(h/5, l.spacing()))
+	if l.covered*1000 < now+int64(h-h/4) {
+		wait = refresh
+	}
+	if next > 0 {
+		wait = min(wait, max(refresh, time.Duration(next*1000-now)))
+	}
+	select {
+	case <-time.After(wait):
+	case <-l.Wake:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// jitter is d·(0.75 … 1.25), so that members do not fall into step.
+func (l *Leaser) jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.75 + l.rand.Float64()/2))
+}

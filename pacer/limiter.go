@@ -1,0 +1,100 @@
+package pacer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// Limiter turns a rate into permissions: it grants leases. The one method is called by one goroutine.
+type Limiter interface {
+	// Lease makes one call. An error means that nothing is known about its effect; the caller then makes the same call,
+	// with the same Seq, again.
+	Lease(ctx context.Context, ask Ask) (Reply, error)
+}
+
+// Ask is what a worker tells the budget. Times are µs of the Redis clock.
+type Ask struct {
+	Worker, Incarnation string
+	Seq                 int64 // 1, 2, …; after a timeout the same again
+	Ack                 int64 // LeasedAt of the last reply received
+	Until               int64 // cover me up to here
+	Weight              int64 // ≥ 1
+	RTTHi               int64 // a bound on the round trip, µs
+	PhiHeld             int64 // the permit held, slots per 10⁶ s
+}
+
+// Status is what a reply says of the run and of the caller.
+type Status string
+
+// The statuses of a reply.
+const (
+	StatusOK       Status = "OK"
+	StatusWait     Status = "WAIT"     // the run waits for more members
+	StatusPaused   Status = "PAUSED"   // the schedule clock stands still
+	StatusStopped  Status = "STOPPED"  // drop all that is not yet written
+	StatusEnded    Status = "ENDED"    // every slot was handed out and is past
+	StatusNoState  Status = "NOSTATE"  // there is no such run; absence is never a full budget
+	StatusStale    Status = "STALE"    // a newer call of this incarnation was answered already
+	StatusReplaced Status = "REPLACED" // another process has taken this worker's id
+	StatusClock    Status = "CLOCK"    // Redis' clock went back by more than the horizon
+)
+
+// Reply is one grant: a range of one generation, or nothing (N = 0), and the state of the run. Times are µs of the Redis clock.
+type Reply struct {
+	Status   Status
+	Range    Range
+	Yield    int64 // ppm of the range to be yielded
+	Hand     int64 // until when a permit's stream goes on
+	Now      int64 // TIME, never going back
+	Time     int64 // TIME as read, for the clock
+	LeasedAt int64
+	Next     int64 // come back at the latest at this time; 0 = no wish
+	Members  int64 // N
+	Weights  int64 // W
+	Version  int64 // grows with every change of members or law
+	Recalls  Recalls
+	Permit   int64 // φ, slots per 10⁶ s
+}
+
+// replyFields is the length of the script's array.
+const replyFields = 15
+
+// ParseReply reads the array that the lease script returns. It accepts nothing that a worker could
+// not act upon safely.
+func ParseReply(f []string) (Reply, error) {
+	if len(f) != replyFields {
+		return Reply{}, fmt.Errorf("lease reply: %d fields instead of %d", len(f), replyFields)
+	}
+	r := Reply{Status: Status(f[0])}
+	into := []struct {
+		at int
+		to *int64
+	}{
+		{2, &r.Range.First}, {3, &r.Range.N}, {4, &r.Yield}, {5, &r.Hand}, {6, &r.Now}, {7, &r.Time}, {8, &r.LeasedAt},
+		{9, &r.Next}, {10, &r.Members}, {11, &r.Weights}, {12, &r.Version}, {14, &r.Permit},
+	}
+	for _, x := range into {
+		v, err := strconv.ParseInt(f[x.at], 10, 64)
+		if err != nil {
+			return Reply{}, fmt.Errorf("lease reply: field %d: %w", x.at+1, err)
+		}
+		*x.to = v
+	}
+	var err error
+	if r.Recalls, err = ParseRecalls(f[13]); err != nil {
+		return Reply{}, fmt.Errorf("lease reply: %w", err)
+	}
+	if r.Range.N == 0 {
+		r.Range = Range{}
+		return r, nil
+	}
+	if r.Range.Law, err = ParseLaw(f[1]); err != nil {
+		return Reply{}, fmt.Errorf("lease reply: %w", err)
+	}
+	if first, n := r.Range.First, r.Range.N; first < 0 || n < 0 || first > r.Range.Law.K || n > r.Range.Law.K-first {
+		return Reply{}, errors.New("lease reply: range outside its generation")
+	}
+	return r, nil
+}

@@ -1,0 +1,183 @@
+package pacer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Segment is a stretch of a profile: the rate goes linearly from From to To, or jumps where Length is 0.
+// A negative Length never ends; then From equals To.
+type Segment struct {
+	From, To Rate
+	Length   time.Duration
+}
+
+// Profile is the target rate over time: segments, one after the other. A Loop begins again at its end.
+type Profile struct {
+	Segments []Segment
+	Loop     bool
+}
+
+// Piece is the rate law of a stretch that has no starting time yet: a line of the queue in Redis.
+// Over a piece the rate at most doubles, so that one frame size suits it.
+type Piece struct {
+	R0, R1 int64 // rate at its beginning and end, requests per Den seconds
+	Den    int64 // seconds
+	Dur    int64 // µs; 0 = no end
+	F      int64 // slots a frame
+}
+
+// String is the piece as the scripts read it: its five integers with colons between.
+func (p Piece) String() string {
+	return fmt.Sprintf("%d:%d:%d:%d:%d", p.R0, p.R1, p.Den, p.Dur, p.F)
+}
+
+// ParsePiece reads what String writes.
+func ParsePiece(s string) (Piece, error) {
+	v, err := parseInts(s, ":", 5)
+	if err != nil {
+		return Piece{}, fmt.Errorf("piece %q: %w", clip(s), err)
+	}
+	return Piece{R0: v[0], R1: v[1], Den: v[2], Dur: v[3], F: v[4]}, nil
+}
+
+// JoinPieces is a queue of pieces as the scripts read it.
+func JoinPieces(ps []Piece) string {
+	s := make([]string, len(ps))
+	for i, p := range ps {
+		s[i] = p.String()
+	}
+	return strings.Join(s, ";")
+}
+
+// Constant is one rate for d, or until stopped where d is 0.
+func Constant(r Rate, d time.Duration) Profile {
+	if d == 0 {
+		d = -1
+	}
+	return Profile{Segments: []Segment{{From: r, To: r, Length: d}}}
+}
+
+// Length is how long the profile takes; 0 means until stopped.
+func (p Profile) Length() time.Duration {
+	var sum time.Duration
+	for _, s := range p.Segments {
+		if s.Length < 0 {
+			return 0
+		}
+		sum += s.Length
+	}
+	if p.Loop {
+		return 0
+	}
+	return sum
+}
+
+// Integral is the area under the profile from its start to t, in requests: what is asked by then.
+func (p Profile) Integral(t time.Duration) float64 {
+	var area float64
+	for t > 0 {
+		before := t
+		for _, s := range p.Segments {
+			d := min(s.Length, t)
+			if s.Length < 0 {
+				d = t
+			}
+			if d <= 0 {
+				continue
+			}
+			r0, slope := s.From.Float(), 0.0
+			if s.Length > 0 {
+				slope = (s.To.Float() - r0) / s.Length.Seconds()
+			}
+			area += d.Seconds() * (r0 + slope*d.Seconds()/2)
+			t -= d
+		}
+		if !p.Loop || t == before {
+			break
+		}
+	}
+	return area
+}
+
+// maxPieces bounds the queue of a run; it is read whole when a generation begins.
+const maxPieces = 10_000
+
+// Pieces compiles the profile to the constant and linear pieces that the scripts know. The pieces'
+// lengths are whole µs that add up to the profile's length.
+func (p Profile) Pieces() ([]Piece, error) {
+	var out []Piece
+	var ns, us int64 // where we are, exactly, and as the pieces have it
+	for _, s := range p.Segments {
+		if s.Length == 0 {
+			continue
+		}
+		from, to, den, err := common(s.From, s.To)
+		if err != nil {
+			return nil, err
+		}
+		if s.Length < 0 {
+			out = append(out, Piece{R0: from, R1: from, Den: den, F: frameSize(from, den)})
+			break
+		}
+		for _, cut := range doublings(from, to, den) {
+			end := ns + int64(s.Length)
+			if to != from {
+				end = ns + int64(float64(s.Length)*float64(cut.to-from)/float64(to-from)+0.5)
+			}
+			if length := end/1000 - us; length > 0 {
+				out = append(out, Piece{R0: cut.from, R1: cut.to, Den: den, Dur: length, F: frameSize(min(cut.from, cut.to), den)})
+				us = end / 1000
+			}
+		}
+		ns += int64(s.Length)
+	}
+	switch {
+	case len(out) == 0:
+		return nil, fmt.Errorf("profile: it has no length; give a stage or a duration above zero")
+	case len(out) > maxPieces:
+		return nil, fmt.Errorf("profile: %d pieces, at most %d; use fewer stages", len(out), maxPieces)
+	}
+	return out, nil
+}
+
+// common brings two rates to one denominator.
+func common(a, b Rate) (from, to, den int64, err error) {
+	a.Den, b.Den = max(1, a.Den), max(1, b.Den) // the zero Rate
+	x, y := a.Den, b.Den
+	for y != 0 {
+		x, y = y, x%y
+	}
+	den = a.Den / x * b.Den
+	if den > maxDen {
+		return 0, 0, 0, fmt.Errorf("profile: a ramp from %v to %v is too fine; use rates with fewer decimals", a, b)
+	}
+	return a.Num * (den / a.Den), b.Num * (den / b.Den), den, nil
+}
+
+type span struct{ from, to int64 }
+
+// doublings divides a ramp where the rate has doubled. Below the rate at which frames begin there is nothing to divide.
+func doublings(from, to, den int64) []span {
+	if from > to {
+		up := doublings(to, from, den)
+		slices.Reverse(up)
+		for i, s := range up {
+			up[i] = span{from: s.to, to: s.from}
+		}
+		return up
+	}
+	frames := minFrame * 1_000_000 / int64(frameTime) * den // the rate from which F > 1
+	var out []span
+	for at := from; at < to; {
+		next := min(to, max(2*at, frames))
+		out = append(out, span{from: at, to: next})
+		at = next
+	}
+	if len(out) == 0 {
+		out = append(out, span{from: from, to: to})
+	}
+	return out
+}

@@ -1,0 +1,92 @@
+package pacer
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+	"time"
+)
+
+// Bounds of a rate. Beyond them the script's integer arithmetic would lose exactness.
+const (
+	maxRate = 100_000_000 // requests per second
+	maxDen  = 1_000_000   // seconds
+)
+
+// Rate is an exact number of requests per second: Num requests every Den seconds. The zero value is
+// no rate at all; Den is at least 1 in every Rate that ParseRate returns.
+type Rate struct {
+	Num, Den int64
+}
+
+// PerSecond is the rate of n requests per second.
+func PerSecond(n int64) Rate { return Rate{Num: n, Den: 1} }
+
+// Float is the rate in requests per second, for display.
+func (r Rate) Float() float64 {
+	if r.Den == 0 {
+		return 0
+	}
+	return float64(r.Num) / float64(r.Den)
+}
+
+// String is the shortest form that ParseRate reads back.
+func (r Rate) String() string {
+	if r.Den <= 1 {
+		return fmt.Sprint(r.Num)
+	}
+	return fmt.Sprintf("%d/%ds", r.Num, r.Den)
+}
+
+// ParseRate reads a rate: "500", "2.5k", "1M", "0.2", or a count per time such as "30/1m".
+// It is exact: "0.1" is one request every ten seconds, not the nearest binary fraction. The range is
+// 0 to 100 million per second in steps of one per million seconds; everything else is an error that says what to write.
+func ParseRate(s string) (Rate, error) {
+	count, per, counted := strings.Cut(s, "/")
+	r, err := parseCount(count)
+	if err != nil {
+		return Rate{}, fmt.Errorf("rate %q: %w", clip(s), err)
+	}
+	if counted {
+		d, err := time.ParseDuration(per)
+		if err != nil || d <= 0 {
+			return Rate{}, fmt.Errorf("rate %q: after the slash comes a time above zero, such as 30/1m", clip(s))
+		}
+		r.Quo(r, big.NewRat(int64(d), int64(time.Second)))
+	}
+	if r.Cmp(big.NewRat(maxRate, 1)) > 0 {
+		return Rate{}, fmt.Errorf("rate %q: at most %d requests per second", clip(s), maxRate)
+	}
+	if r.Denom().Cmp(big.NewInt(maxDen)) > 0 {
+		return Rate{}, fmt.Errorf("rate %q: too fine; use at most six decimals, or a count per time such as 30/1m", clip(s))
+	}
+	return Rate{Num: r.Num().Int64(), Den: r.Denom().Int64()}, nil
+}
+
+// parseCount reads a decimal number with an optional k or M. It takes no exponent: "1e9" is more
+// often a slip than a wish.
+func parseCount(s string) (*big.Rat, error) {
+	digits, scale := s, int64(1)
+	switch {
+	case strings.HasSuffix(s, "k"):
+		digits, scale = s[:len(s)-1], 1_000
+	case strings.HasSuffix(s, "M"):
+		digits, scale = s[:len(s)-1], 1_000_000
+	}
+	if digits == "" || len(digits) > 24 || strings.Trim(digits, "0123456789.") != "" || strings.Count(digits, ".") > 1 || digits == "." {
+		return nil, fmt.Errorf("not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m")
+	}
+	r, ok := new(big.Rat).SetString(digits)
+	if !ok {
+		return nil, fmt.Errorf("not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m")
+	}
+	return r.Mul(r, big.NewRat(scale, 1)), nil
+}
+
+// clip keeps an echoed argument to one short line.
+func clip(s string) string {
+	if len(s) > 40 {
+		return s[:40] + "…"
+	}
+	return s
+}

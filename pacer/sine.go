@@ -1,0 +1,55 @@
+package pacer
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// sineSegments is how many straight lines stand for one period. The polygon is within
+// 1 − cos(π/64) = 0.12 % of the amplitude of the curve, and its mean over a period is exact.
+const sineSegments = 64
+
+// Sine is mean + amplitude·sin(2πt/period), for ever. The amplitude may not exceed the mean.
+func Sine(mean, amplitude Rate, period time.Duration) (Profile, error) {
+	m, a := mean.Float(), amplitude.Float()
+	if a > m {
+		return Profile{}, fmt.Errorf("amplitude %v is above the mean %v, so the rate would go below zero", amplitude, mean)
+	}
+	if period < sineSegments*time.Millisecond {
+		return Profile{}, fmt.Errorf("period %v is too short; at least %v", period, sineSegments*time.Millisecond)
+	}
+	const thousandths = 1000
+	vertex := func(i int) Rate {
+		// By symmetry: both halves from the same numbers, so that rounding cannot shift the mean.
+		offset := int64(math.Round(a * thousandths * math.Sin(math.Pi*float64(i%(sineSegments/2))/(sineSegments/2))))
+		if i%sineSegments >= sineSegments/2 {
+			offset = -offset
+		}
+		return Rate{Num: int64(math.Round(m*thousandths)) + offset, Den: thousandths}
+	}
+	p := Profile{Loop: true}
+	var done time.Duration
+	for i := range sineSegments {
+		end := period * time.Duration(i+1) / sineSegments
+		p.Segments = append(p.Segments, Segment{From: vertex(i), To: vertex(i + 1), Length: end - done})
+		done = end
+	}
+	return p, nil
+}
+
+func parseSine(s settings) (Profile, error) {
+	mean, err := s.rate("mean")
+	if err != nil {
+		return Profile{}, err
+	}
+	amplitude, err := s.rate("amplitude")
+	if err != nil {
+		return Profile{}, err
+	}
+	period, err := s.duration("period")
+	if err != nil {
+		return Profile{}, err
+	}
+	return Sine(mean, amplitude, period)
+}
