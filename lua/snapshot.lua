@@ -2,18 +2,23 @@
 --
 -- KEYS  1 budget  2 totals  3 snapshots  4 series  then every other key of the run
 -- ARGV  1 run uid  2 worker/incarnation  3 cumulative snapshot  4 interval snapshot  5 about how many of the latter to keep
---       6 1 to forget this worker's older series points (their width has doubled), else 0
---       7 series points: point, value, …
+--       6 the interval's seq  7 1 to forget this worker's older series points (their width has doubled), else 0
+--       8 series points: index, value, …
 -- Returns OK, or NOSTATE if the run is not there any more.
--- Invariant: nothing is written for a run that was removed or replaced.
+-- Invariant: nothing is written for a run that was removed or replaced; a seq is stored once, and one that is missing is
+--       counted as a gap.
 
 if redis.call('HGET', KEYS[1], 'uid') ~= ARGV[1] then return 'NOSTATE' end
-redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
-redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[5], '*', 'w', ARGV[2], 's', ARGV[4])
-if ARGV[6] == '1' then
-  for i = 0, 1023 do redis.call('HDEL', KEYS[4], ARGV[2] .. '/' .. i) end
+local who, seq = ARGV[2], tonumber(ARGV[6])
+local known = tonumber(redis.call('HGET', KEYS[2], who .. ':seq') or 0)
+if seq <= known then return 'OK' end
+if seq > known + 1 then redis.call('HINCRBY', KEYS[2], who .. ':gaps', seq - known - 1) end
+redis.call('HSET', KEYS[2], who, ARGV[3], who .. ':seq', ARGV[6])
+redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[5], '*', 'w', who, 's', ARGV[4])
+if ARGV[7] == '1' then
+  for i = 0, 1023 do redis.call('HDEL', KEYS[4], who .. '/' .. i) end
 end
-for i = 7, #ARGV, 2 do redis.call('HSET', KEYS[4], ARGV[2] .. '/' .. ARGV[i], ARGV[i + 1]) end
+for i = 8, #ARGV, 2 do redis.call('HSET', KEYS[4], who .. '/' .. ARGV[i], ARGV[i + 1]) end
 local keep = redis.call('HGET', KEYS[1], 'keep')
 for i = 1, #KEYS do redis.call('PEXPIRE', KEYS[i], keep) end
 return 'OK'

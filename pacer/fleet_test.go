@@ -52,6 +52,8 @@ func (m *member) Recall(rs pacer.Recalls) {
 
 // sends are the due times of the slots it fires, the late ones apart, and how many it recalled.
 func (m *member) sends() (due []int64, late, recalled int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for i, r := range m.ranges {
 		next := 0
 		for c := r.Cursor(0, 1); c.Ok(); c.Next() {

@@ -38,6 +38,18 @@ func (r Rate) String() string {
 	return fmt.Sprintf("%d/%ds", r.Num, r.Den)
 }
 
+// MarshalText is String, for JSON and flags.
+func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText is ParseRate, for JSON and flags.
+func (r *Rate) UnmarshalText(text []byte) error {
+	parsed, err := ParseRate(string(text))
+	if err == nil {
+		*r = parsed
+	}
+	return err
+}
+
 // ParseRate reads a rate: "500", "2.5k", "1M", "0.2", or a count per time such as "30/1m".
 // It is exact: "0.1" is one request every ten seconds, not the nearest binary fraction. The range is
 // 0 to 100 million per second in steps of one per million seconds; everything else is an error that says what to write.

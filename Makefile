@@ -1,0 +1,58 @@
+# `make` alone lists what there is to make.
+
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+FUZZTIME ?= 10s
+HDR_JAR  := /usr/share/java/hdrhistogram.jar
+
+# Linters have a mod file of their own, so that the library's dependencies stay few.
+TOOL := go tool -modfile=.ci/tools/go.mod
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+
+.DEFAULT_GOAL := help
+.PHONY: help build test lint fmt vuln fuzz bench clean deps missing
+
+help: ## Show this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+build: ## Build bin/loadctl and bin/loadworker
+	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/ ./cmd/loadctl ./cmd/loadworker
+
+test: deps ## Run all tests with the race detector
+	go test -race -timeout 14m ./...
+
+lint: ## Check formatting and run the linters of .golangci.yml
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt needed, run 'make fmt':"; echo "$$unformatted"; exit 1; }
+	$(TOOL) golangci-lint run ./...
+
+fmt: ## Format all Go files
+	$(TOOL) golangci-lint fmt ./...
+
+vuln: ## Look for known vulnerabilities (needs https://vuln.go.dev)
+	$(TOOL) govulncheck ./...
+
+fuzz: ## Run each fuzz test for FUZZTIME (10s)
+	@# -list prints a package's fuzz tests and then "ok <package>"; turn that into "<package> <test>" lines.
+	@found=$$(go test -list '^Fuzz' ./... | awk '/^Fuzz/ {f[n++] = $$1} /^ok/ {for (i = 0; i < n; i++) print $$2, f[i]; n = 0}'); \
+	while read -r package fuzz <&3; do \
+		(set -x; go test -run '^$$' -fuzz "^$$fuzz\$$" -fuzztime $(FUZZTIME) "$$package"); \
+	done 3< <(test -z "$$found" || echo "$$found")
+
+bench: ## Run all benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+clean: ## Remove what was built
+	rm -rf bin
+
+# deps fails, and says what to install, when something the tests need is not there.
+deps:
+	@missing=$$($(MAKE) -s missing | xargs); \
+	test -z "$$missing" || { echo "The tests need more than Go. Install it with: apt-get install -y $$missing" >&2; exit 1; }
+
+# missing prints the Debian packages to install, one a line; .ci/run installs them.
+missing:
+	@command -v redis-server >/dev/null || echo redis-server
+	@test -e $(HDR_JAR) || echo libhdrhistogram-java
+	@command -v java >/dev/null || echo default-jre-headless
+	@command -v gcc >/dev/null || echo gcc libc6-dev # go test -race

@@ -1,0 +1,208 @@
+package arrivals
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"net"
+	"strconv"
+	"time"
+)
+
+// lineLimit is the longest request or header line, in bytes: the size of each
+// connection's buffer, so that a line is read in place.
+const lineLimit = 8 << 10
+
+// A request is what of it matters here.
+type request struct {
+	head   bool // HEAD: the answer has no body
+	last   bool // the client asked to close the connection afterwards
+	length int  // of the body, in bytes
+}
+
+// accept serves connections, a goroutine each, until the listener is closed.
+func (s *Server) accept() {
+	for {
+		conn, err := s.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			// Out of descriptors or a peer that gave up: the listener is
+			// well, and spinning on it would starve the test.
+			if !s.wait(5 * time.Millisecond) {
+				return
+			}
+			continue
+		}
+		if s.opts.TLS != nil {
+			conn = tls.Server(conn, s.opts.TLS)
+		}
+		l, ok := s.enter(conn)
+		if !ok {
+			_ = hangUp(conn)
+			return
+		}
+		s.serving.Go(func() {
+			defer s.leave(conn, l)
+			s.serve(conn, l)
+		})
+	}
+}
+
+// enter registers a connection and gives it a lane; false if the server is
+// closing, when nobody would close the connection any more.
+func (s *Server) enter(conn net.Conn) (*lane, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, false
+	}
+	s.connections.Add(1)
+	s.open[conn] = struct{}{}
+	if n := len(s.free); n > 0 {
+		l := s.free[n-1]
+		s.free = s.free[:n-1]
+		return l, true
+	}
+	l := new(lane)
+	s.lanes = append(s.lanes, l)
+	return l, true
+}
+
+// leave closes a connection and frees its lane for the next.
+func (s *Server) leave(conn net.Conn, l *lane) {
+	_ = hangUp(conn) // the peer is gone, or about to be
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, conn)
+	s.free = append(s.free, l)
+}
+
+// serve answers the requests of one connection, one after the other, until it
+// ends. The order is: receive whole, record, wait, answer.
+func (s *Server) serve(conn net.Conn, l *lane) {
+	br := bufio.NewReaderSize(conn, lineLimit)
+	path := make([]byte, 0, 256) // grows once to the longest path and stays
+	for {
+		req, target, err := readRequest(br, path[:0])
+		if err != nil {
+			return // no request: the peer is gone or speaks something else
+		}
+		path = target
+		// The clock is read when the request is complete, and before the lock:
+		// the time is that of the arrival, not of our book-keeping.
+		at := int64(time.Since(s.began))
+		l.record(at, path, &s.count)
+		if !s.holdBack(at) {
+			return
+		}
+		// Straight to the connection: an answer is one write of a constant.
+		answer := s.withBody
+		if req.head {
+			answer = s.bare
+		}
+		if _, err := conn.Write(answer); err != nil || req.last {
+			return
+		}
+	}
+}
+
+// holdBack waits for the latency of a request that arrived at, in ns since the
+// server began, and for the end of a stall; false when the server closes. It
+// waits from the arrival, so that the latency does not depend on how long
+// recording took.
+func (s *Server) holdBack(at int64) bool {
+	until := at + int64(s.opts.Latency)
+	for {
+		// A stall may be called, or made longer, while this waits.
+		until = max(until, s.stalledTo.Load())
+		if until <= at {
+			return true // the usual case needs no clock
+		}
+		left := until - int64(time.Since(s.began))
+		if left <= 0 {
+			return true
+		}
+		if !s.wait(time.Duration(left)) {
+			return false
+		}
+	}
+}
+
+// wait sleeps for d; false if the server closes before, so that Close never
+// waits for a latency or a stall.
+func (s *Server) wait(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.closing:
+		return false
+	}
+}
+
+// readRequest reads one request including its body and appends its target
+// (path and query) to path. It allocates nothing.
+func readRequest(br *bufio.Reader, path []byte) (request, []byte, error) {
+	line, err := readLine(br)
+	if err != nil {
+		return request{}, path, err
+	}
+	method, rest, _ := bytes.Cut(line, []byte(" "))
+	target, version, ok := bytes.Cut(rest, []byte(" "))
+	if !ok || !bytes.HasPrefix(version, []byte("HTTP/1.")) {
+		return request{}, path, errors.New("read request: not a request line of HTTP/1")
+	}
+	req := request{head: string(method) == "HEAD", last: string(version) == "HTTP/1.0"}
+	// HTTP/1.0 closes after the answer unless asked not to, which we ignore.
+	path = append(path, target...) // line is only valid until the next read
+	for {
+		line, err := readLine(br)
+		if err != nil {
+			return request{}, path, err
+		}
+		if len(line) == 0 {
+			break
+		}
+		if err := req.header(line); err != nil {
+			return request{}, path, err
+		}
+	}
+	if _, err := br.Discard(req.length); err != nil {
+		return request{}, path, err
+	}
+	return req, path, nil
+}
+
+// header takes from one header line what matters. What would make the end of
+// the request uncertain is an error: a count that guesses is not exact.
+func (r *request) header(line []byte) error {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimSpace(value)
+	switch {
+	case bytes.EqualFold(name, []byte("Content-Length")):
+		n, err := strconv.Atoi(string(value))
+		if err != nil || n < 0 {
+			return errors.New("read request: Content-Length is not a number")
+		}
+		r.length = n
+	case bytes.EqualFold(name, []byte("Transfer-Encoding")):
+		return errors.New("read request: bodies need a Content-Length here")
+	case bytes.EqualFold(name, []byte("Connection")):
+		r.last = r.last || bytes.EqualFold(value, []byte("close"))
+	}
+	return nil
+}
+
+// readLine returns the next line without its end. It is valid until the next
+// read.
+func readLine(br *bufio.Reader) ([]byte, error) {
+	line, err := br.ReadSlice('\n')
+	if err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(line, "\r\n"), nil
+}

@@ -1,0 +1,207 @@
+// Package redistest gives every test a Redis server of its own.
+//
+//	func TestLease(t *testing.T) {
+//		server := redistest.Start(t)
+//		client := server.Client()
+//		…
+//		server.Pause() // Redis hangs: connections stay, nothing answers
+//	}
+//
+// A server listens on 127.0.0.1 only, keeps nothing on disk unless asked to,
+// and ends with the test; it also ends when the test process is killed, so
+// nothing is left behind. Tests may run in parallel. Where redis-server is not
+// installed the test fails and says what to install: it is never skipped, as a
+// skipped test proves nothing.
+package redistest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os/exec"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	startTries    = 10
+	startPatience = 10 * time.Second
+	stopPatience  = 5 * time.Second
+)
+
+// Server is a private redis-server at one address, which it keeps through
+// Kill, Stop and Restart. Its methods fail the test when they cannot do what
+// they say, and may be called from any goroutine.
+type Server struct {
+	tb     testing.TB
+	binary string
+	dir    string
+	args   []string
+	port   int
+	client *redis.Client
+
+	mu      sync.Mutex
+	process *process // the last one started, perhaps dead by now
+}
+
+// Start starts a server and returns once it answers PING. The args follow our
+// own on the command line of redis-server and win over them: "--appendonly",
+// "yes" keeps data across Restart. They must leave --port, --daemonize and
+// logging alone. The server inherits the environment of the test.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	binary, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Fatal("redis-server is not installed, and this test needs it: apt-get install -y redis-server")
+	}
+	s := &Server{tb: t, binary: binary, dir: t.TempDir(), args: args}
+	t.Cleanup(s.Kill)
+	for try := 1; ; try++ {
+		s.port = FreePort(t)
+		err := s.launch()
+		if err == nil {
+			break
+		}
+		// Someone else may have taken the port since we looked.
+		if !errors.Is(err, errExited) || try == startTries {
+			t.Fatalf("start redis-server (try %d of %d): %v", try, startTries, err)
+		}
+	}
+	s.client = redis.NewClient(&redis.Options{
+		Addr:                  s.Addr(),
+		ContextTimeoutEnabled: true,
+		DialerRetries:         1, // a dead server is part of many tests: say so at once
+	})
+	t.Cleanup(func() { s.client.Close() })
+	return s
+}
+
+// launch begins a new life of the server at s.port.
+func (s *Server) launch() error {
+	args := []string{
+		"--bind", "127.0.0.1",
+		"--port", strconv.Itoa(s.port),
+		"--dir", s.dir,
+		"--save", "",
+		"--appendonly", "no",
+	}
+	p, err := startProcess(s.binary, append(args, s.args...), s.dir)
+	if err != nil {
+		return err
+	}
+	s.process = p
+	return p.awaitReady(s.Addr(), startPatience)
+}
+
+// Addr returns host:port.
+func (s *Server) Addr() string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
+}
+
+// URL returns the address as redis.ParseURL takes it, database 0.
+func (s *Server) URL() string {
+	return "redis://" + s.Addr() + "/0"
+}
+
+// Client returns the server's own client, the same at each call, closed when
+// the test ends. It is meant for setting up and looking at state; it obeys
+// context deadlines and otherwise retries as go-redis does.
+func (s *Server) Client() *redis.Client {
+	return s.client
+}
+
+// Pid returns the process id of the server, or of the last one if it is dead.
+func (s *Server) Pid() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process.Pid
+}
+
+// Stop ends the server as an operator would (SIGTERM) and waits for it. A
+// stopped server stays stopped until Restart.
+func (s *Server) Stop() {
+	s.tb.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.process.terminate(stopPatience); err != nil {
+		s.tb.Fatalf("stop redis-server: %v", err)
+	}
+}
+
+// Kill ends the server as a crash would (SIGKILL) and waits for it. Killing a
+// dead server does nothing.
+func (s *Server) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process != nil {
+		s.process.kill()
+	}
+}
+
+// Restart starts the server again at the same address, after a Stop if it is
+// still alive. It comes back empty unless it was started with persistence.
+func (s *Server) Restart() {
+	s.tb.Helper()
+	s.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for try := 1; ; try++ {
+		err := s.launch()
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, errExited) || try == startTries {
+			s.tb.Fatalf("restart redis-server at %s (try %d of %d): %v", s.Addr(), try, startTries, err)
+		}
+		time.Sleep(100 * time.Millisecond) // the address must stay the same, so wait for it
+	}
+}
+
+// Pause freezes the server (SIGSTOP): the kernel still accepts connections and
+// data, nothing answers. Once Pause returns no further command is executed.
+func (s *Server) Pause() {
+	s.tb.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.process.pause(); err != nil {
+		s.tb.Fatalf("pause redis-server: %v", err)
+	}
+}
+
+// Resume lets a paused server go on (SIGCONT). It executes what has arrived in
+// the meantime, even from clients that gave up waiting.
+func (s *Server) Resume() {
+	s.tb.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.process.resume(); err != nil {
+		s.tb.Fatalf("resume redis-server: %v", err)
+	}
+}
+
+// FreePort returns a TCP port on 127.0.0.1 that nobody listened at a moment
+// ago. Whoever uses it must be ready to lose a race for it.
+//
+// It is drawn from 10000…22767, below the range from which the kernel serves
+// outgoing connections (32768 and up), and so is the port + 10000 that Redis
+// Cluster uses: a test with thousands of connections cannot take it by chance
+// while the server is down.
+func FreePort(t testing.TB) int {
+	t.Helper()
+	var err error
+	for range 100 {
+		port := 10000 + rand.IntN(12768)
+		var l net.Listener
+		if l, err = net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			l.Close()
+			return port
+		}
+	}
+	t.Fatalf("find a free port on 127.0.0.1 in 10000…22767: 100 tries, the last one: %v", err)
+	return 0
+}

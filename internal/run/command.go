@@ -1,0 +1,162 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/loadctl/loadctl/lua"
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// Change is what a command came to.
+type Change struct {
+	Run     string    `json:"run"`
+	Command string    `json:"command"`
+	Changed bool      `json:"changed"` // false: it was so already
+	At      time.Time `json:"at"`      // from when on, by the Redis clock
+}
+
+// command runs one command. Its id makes repetitions harmless, so a lost reply is answered by asking again.
+func (r *Run) command(ctx context.Context, kind, what string, pieces []pacer.Piece, expected int64) (Change, error) {
+	id := NewID()
+	var reply []string
+	var err error
+	for range 3 {
+		reply, err = lua.Command().Run(ctx, r.client, r.keys.lease().List(),
+			r.UID, id, kind, Who(), what, r.keys.Control, pacer.JoinPieces(pieces), expected).StringSlice()
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	if err != nil {
+		return Change{}, fmt.Errorf("%s %s: %w", kind, r.Name, err)
+	}
+	us, err := strconv.ParseInt(reply[1], 10, 64)
+	if err != nil {
+		return Change{}, fmt.Errorf("%s %s: %w", kind, r.Name, err)
+	}
+	c := Change{Run: r.Name, Command: kind, Changed: reply[0] == "OK", At: instant(us)}
+	switch reply[0] {
+	case "OK", "SAME":
+		return c, nil
+	case "RETRY":
+		return c, errRetry
+	case "ENDED":
+		return c, fmt.Errorf("%s %s: %w, since %s", kind, r.Name, ErrOver, c.At.Format(time.RFC3339))
+	default:
+		return c, fmt.Errorf("%s %s: %w", kind, r.Name, ErrNoRun)
+	}
+}
+
+// errRetry: another generation came into force between reading the rate and changing it.
+var errRetry = errors.New("the run changed at the same time; try again")
+
+// SetRate changes the rate of the whole cluster to `to`, at once or as a ramp over some time. It cancels the stages it
+// overlaps; the planned end of the run stays.
+func (r *Run) SetRate(ctx context.Context, to pacer.Rate, over time.Duration) (Change, error) {
+	what := to.String() + " per second"
+	if over == 0 {
+		pieces, err := pacer.Constant(to, 0).Pieces()
+		if err != nil {
+			return Change{}, err
+		}
+		return r.command(ctx, "set-rate", what, pieces, 0)
+	}
+	if over < time.Millisecond || over > maxDuration {
+		return Change{}, errors.New("--over: give a time of at least 1ms, such as 30s")
+	}
+	for {
+		s, err := r.State(ctx)
+		if err != nil {
+			return Change{}, err
+		}
+		p := pacer.Stages(s.rateNow(), pacer.Stage{Length: over, To: to})
+		p.Segments = append(p.Segments, pacer.Segment{From: to, To: to, Length: -1})
+		pieces, err := p.Pieces()
+		if err != nil {
+			return Change{}, err
+		}
+		c, err := r.command(ctx, "set-rate", what+" over "+over.String(), pieces, s.generation)
+		if !errors.Is(err, errRetry) {
+			return c, err
+		}
+	}
+}
+
+// rateNow is the rate in force, exactly where it is constant and to a thousandth inside a ramp.
+func (s *State) rateNow() pacer.Rate {
+	if len(s.laws) == 0 {
+		return pacer.Rate{Den: 1}
+	}
+	at := s.now.UnixMicro()
+	l := s.laws[0]
+	for _, next := range s.laws {
+		if next.T0 <= at {
+			l = next
+		}
+	}
+	if l.R0 == l.R1 {
+		return pacer.Rate{Num: l.R0, Den: l.Den}
+	}
+	return pacer.Rate{Num: int64(math.Round(l.Rate(at) * 1000)), Den: 1000}
+}
+
+// Pause stops the schedule's clock: no slot is due until Resume. Workers, connections and statistics stay.
+func (r *Run) Pause(ctx context.Context) (Change, error) { return r.command(ctx, "pause", "", nil, 0) }
+
+// Resume goes on where Pause stopped, without a burst; the planned end moves by the length of the pause.
+func (r *Run) Resume(ctx context.Context) (Change, error) {
+	return r.command(ctx, "resume", "", nil, 0)
+}
+
+// Stop ends the run: workers drop everything not yet written. It returns when each member has confirmed that, or can no longer hold
+// a slot that it would still send. waiting is called when the members it waits for change; it may be nil.
+func (r *Run) Stop(ctx context.Context, waiting func(ids []string)) (Change, error) {
+	c, err := r.command(ctx, "stop", "", nil, 0)
+	if errors.Is(err, ErrOver) {
+		return c, nil // it ended by itself: nothing is sent any more
+	}
+	if err != nil {
+		return c, err
+	}
+	last := -1
+	for {
+		s, err := r.State(ctx)
+		if err != nil {
+			return c, err
+		}
+		ids := s.mayStillSend(r.Spec)
+		if len(ids) == 0 {
+			return c, nil
+		}
+		if waiting != nil && len(ids) != last {
+			waiting(ids)
+		}
+		last = len(ids)
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return c, fmt.Errorf("stop %s: still waiting for %d workers: %w", r.Name, len(ids), context.Cause(ctx))
+		}
+	}
+}
+
+// mayStillSend lists the members that have not confirmed the stop and could hold slots: leased up to H after their
+// last contact, and sent up to the permitted lateness after that.
+func (s *State) mayStillSend(spec Spec) []string {
+	var ids []string
+	for _, w := range s.Workers {
+		patience := pacer.DefaultHorizon + time.Duration(w.RTTMicros)*time.Microsecond + max(spec.MaxLag, spec.CatchUp)
+		switch {
+		case w.State == "stopped":
+		case s.now.Sub(w.LastSeen) > patience:
+		default:
+			ids = append(ids, w.ID)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,172 @@
+package run
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/lua"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/redis/go-redis/v9"
+)
+
+// What can be wrong with a run's name.
+var (
+	ErrNoRun = errors.New("there is no such run")
+	ErrOver  = errors.New("the run is over")
+)
+
+// DifferentError says that there is a run of this name with another spec.
+type DifferentError struct {
+	Name  string
+	Lines []string // the differences
+}
+
+func (e *DifferentError) Error() string {
+	return fmt.Sprintf("run %s exists with another spec (%s); take another name, or --new once it has ended",
+		e.Name, strings.Join(e.Lines, "; "))
+}
+
+// Run is a handle on a run in Redis. It is safe for concurrent use.
+type Run struct {
+	Name string
+	UID  string
+	Spec Spec
+	// Ended is when the run was over, as it stood when the handle was made; zero = it was not.
+	Ended time.Time
+
+	client redis.UniversalClient
+	keys   Keys
+}
+
+// Options are how a run is created.
+type Options struct {
+	New  bool          // replace a run of this name that has ended
+	Keep time.Duration // how long the state outlives the last contact; 0 = DefaultKeep
+}
+
+// DefaultKeep is the lifetime of a run's keys without any contact.
+const DefaultKeep = 7 * 24 * time.Hour
+
+// Create makes the run, or joins the one of this name if its spec is the same. Of many callers one creates. A *DifferentError
+// lists how the specs differ.
+func Create(ctx context.Context, client redis.UniversalClient, name string, spec Spec, o Options) (r *Run, created bool, err error) {
+	if err := ValidateName("run", name); err != nil {
+		return nil, false, err
+	}
+	spec.Version = specVersion
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return nil, false, fmt.Errorf("write spec: %w", err)
+	}
+	fields, err := spec.budget()
+	if err != nil {
+		return nil, false, err
+	}
+	replace := 0
+	if o.New {
+		replace = 1
+	}
+	if o.Keep == 0 {
+		o.Keep = DefaultKeep
+	}
+	keys := KeysOf(name)
+	args := append([]any{string(text), NewID(), replace, o.Keep.Milliseconds(), Who()}, fields...)
+	reply, err := lua.Create().Run(ctx, client, keys.all(), args...).StringSlice()
+	if err != nil {
+		return nil, false, fmt.Errorf("create run %s: %w", name, err)
+	}
+	r, err = handle(client, name, reply)
+	if err != nil {
+		return nil, false, err
+	}
+	if created = reply[0] == "CREATED"; created {
+		client.ZAdd(ctx, index, redis.Z{Score: float64(time.Now().Unix()), Member: name})
+		return r, true, nil
+	}
+	if lines := r.Spec.Diff(spec); len(lines) > 0 {
+		return nil, false, &DifferentError{Name: name, Lines: lines}
+	}
+	return r, false, nil
+}
+
+// handle makes a Run of the create script's reply.
+func handle(client redis.UniversalClient, name string, reply []string) (*Run, error) {
+	if len(reply) != 5 || reply[0] == "BROKEN" {
+		return nil, fmt.Errorf("run %s: only a part of its state is in Redis; remove the rest with loadctl rm %s", name, name)
+	}
+	spec, err := parseSpec(reply[1])
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", name, err)
+	}
+	r := &Run{Name: name, UID: reply[2], Spec: spec, client: client, keys: KeysOf(name)}
+	if reply[3] == "ended" || reply[3] == "stopped" {
+		us, err := strconv.ParseInt(reply[4], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("run %s: read its end: %w", name, err)
+		}
+		r.Ended = time.UnixMicro(us)
+	}
+	return r, nil
+}
+
+// Open is the run of this name, or ErrNoRun.
+func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run, error) {
+	if err := ValidateName("run", name); err != nil {
+		return nil, err
+	}
+	keys := KeysOf(name)
+	spec, err := client.Get(ctx, keys.Spec).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, fmt.Errorf("run %s: %w; loadctl ls shows those there are", name, ErrNoRun)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open run %s: %w", name, err)
+	}
+	f, err := client.HMGet(ctx, keys.Budget, "uid", "phase", "ended").Result()
+	if err != nil {
+		return nil, fmt.Errorf("open run %s: %w", name, err)
+	}
+	reply := []string{"EXISTS", spec, "", "", "0"}
+	for i, v := range f {
+		if s, ok := v.(string); ok {
+			reply[2+i] = s
+		}
+	}
+	if reply[2] == "" {
+		reply[0] = "BROKEN"
+	}
+	return handle(client, name, reply)
+}
+
+// Limiter leases from the run's budget. The client should be one of its own.
+func (r *Run) Limiter(client redis.UniversalClient) *pacer.Redis {
+	return pacer.NewRedis(client, r.keys.lease(), r.UID)
+}
+
+// NewID is a random name for a run's life, a process' life or a command.
+func NewID() string {
+	b := make([]byte, 8)
+	rand.Read(b)
+	return hex.EncodeToString(b)
+}
+
+// Who is user@host, for the event stream.
+func Who() string {
+	name, host := "unknown", "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if h, err := os.Hostname(); err == nil {
+		host = h
+	}
+	return name + "@" + host
+}

@@ -1,0 +1,37 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Event is something that happened to a run: a command, a join, a leave, a fault.
+type Event struct {
+	At   time.Time `json:"at"` // Redis clock
+	Kind string    `json:"kind"`
+	Who  string    `json:"who"`
+	What string    `json:"what,omitempty"`
+}
+
+// Events are the last n events, oldest first.
+func (r *Run) Events(ctx context.Context, n int64) ([]Event, error) {
+	entries, err := r.client.XRevRangeN(ctx, r.keys.Events, "+", "-", n).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read events of %s: %w", r.Name, err)
+	}
+	events := make([]Event, len(entries))
+	for i, e := range entries {
+		text := func(name string) string {
+			s, _ := e.Values[name].(string)
+			return s
+		}
+		us, err := strconv.ParseInt(text("t"), 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("read events of %s: %w", r.Name, err)
+		}
+		events[len(entries)-1-i] = Event{At: instant(us), Kind: text("kind"), Who: text("who"), What: text("what")}
+	}
+	return events, nil
+}

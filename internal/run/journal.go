@@ -1,0 +1,92 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/loadctl/loadctl/lua"
+	"github.com/loadctl/loadctl/report"
+)
+
+// streamLength is about how many interval snapshots are kept for those who watch; reports do not need them.
+const streamLength = 1000
+
+// Journal stores one worker's snapshots in the run, and says when it leaves.
+type Journal struct {
+	run                 *Run
+	worker, incarnation string
+}
+
+// Journal is where the worker with this id and incarnation reports to.
+func (r *Run) Journal(worker, incarnation string) *Journal {
+	return &Journal{run: r, worker: worker, incarnation: incarnation}
+}
+
+// Publish stores an interval snapshot and the cumulative one, and the series points that changed, in one atomic write. With rewrite
+// the points replace all stored before.
+func (j *Journal) Publish(ctx context.Context, interval, total *report.Snapshot, points []report.Point, rewrite bool) error {
+	in, err := interval.MarshalBinary()
+	if err != nil {
+		return fmt.Errorf("encode snapshot: %w", err)
+	}
+	sum, err := total.MarshalBinary()
+	if err != nil {
+		return fmt.Errorf("encode snapshot: %w", err)
+	}
+	forget := 0
+	if rewrite {
+		forget = 1
+	}
+	args := []any{j.run.UID, j.worker + "/" + j.incarnation, sum, in, streamLength, interval.Seq, forget}
+	for _, p := range points {
+		text, err := p.MarshalText()
+		if err != nil {
+			return fmt.Errorf("encode series: %w", err)
+		}
+		args = append(args, p.Index, text)
+	}
+	k := j.run.keys
+	keys := []string{k.Budget, k.Totals, k.Snapshots, k.Series, k.Spec, k.Workers, k.Seen, k.Events, k.Laws}
+	status, err := lua.Snapshot().Run(ctx, j.run.client, keys, args...).Text()
+	if err != nil {
+		return fmt.Errorf("publish snapshot: %w", err)
+	}
+	if status != "OK" {
+		return fmt.Errorf("publish snapshot: run %s: %w", j.run.Name, ErrNoRun)
+	}
+	return nil
+}
+
+// Leave takes the worker out of the run; state is "left" or "stopped".
+func (j *Journal) Leave(ctx context.Context, state string) error {
+	err := lua.Leave().Run(ctx, j.run.client, j.run.keys.lease().List(), j.run.UID, j.worker, j.incarnation, state).Err()
+	if err != nil {
+		return fmt.Errorf("leave run %s: %w", j.run.Name, err)
+	}
+	return nil
+}
+
+// Wakeups signals, until ctx ends, that the run may have changed. It is a hint only: messages may be lost, and the truth is in every
+// reply to a lease.
+func (r *Run) Wakeups(ctx context.Context) <-chan struct{} {
+	wake := make(chan struct{}, 1)
+	sub := r.client.Subscribe(ctx, r.keys.Control)
+	go func() {
+		defer sub.Close()
+		for {
+			select {
+			case _, ok := <-sub.Channel():
+				if !ok {
+					return
+				}
+				select {
+				case wake <- struct{}{}:
+				default:
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return wake
+}

@@ -1,0 +1,47 @@
+package run
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// index is the sorted set of all runs by the time of their creation. It is outside every run's hash tag, so no script uses it.
+const index = "load:runs"
+
+// Keys are the names of a run's keys in Redis. They share one hash tag, so they live in one slot of a cluster.
+type Keys struct {
+	Spec, Budget, Workers, Seen, Totals, Snapshots, Events, Laws, Series string
+	Control                                                              string // channel of wake-ups
+}
+
+// KeysOf is the keys of the run with this name.
+func KeysOf(name string) Keys {
+	key := func(part string) string { return "{load:" + name + "}:" + part }
+	return Keys{
+		Spec: key("spec"), Budget: key("budget"), Workers: key("workers"), Seen: key("seen"), Totals: key("totals"),
+		Snapshots: key("snapshots"), Events: key("events"), Laws: key("laws"), Series: key("series"), Control: key("control"),
+	}
+}
+
+// lease is the keys of the scripts that work on the budget.
+func (k Keys) lease() pacer.LeaseKeys {
+	return pacer.LeaseKeys{Budget: k.Budget, Workers: k.Workers, Seen: k.Seen, Events: k.Events, Laws: k.Laws}
+}
+
+// all is every key, in the order of the create script's KEYS.
+func (k Keys) all() []string {
+	return []string{k.Spec, k.Budget, k.Workers, k.Seen, k.Totals, k.Snapshots, k.Events, k.Laws, k.Series}
+}
+
+// ValidateName accepts what can be a run's name or a worker's id: 1 to 64 letters, digits, dots, dashes and underscores.
+func ValidateName(what, name string) error {
+	if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`).MatchString(name) {
+		if len(name) > 40 {
+			name = name[:40] + "…"
+		}
+		return fmt.Errorf("%s %q: use 1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit", what, name)
+	}
+	return nil
+}

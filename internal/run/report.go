@@ -1,0 +1,93 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// Report merges what the workers have published so far with the budget's own count. It needs no worker and no stream: the
+// cumulative snapshots carry everything.
+func (r *Run) Report(ctx context.Context) (report.Report, error) {
+	totals, err := r.client.HGetAll(ctx, r.keys.Totals).Result()
+	if err != nil {
+		return report.Report{}, fmt.Errorf("read snapshots of %s: %w", r.Name, err)
+	}
+	series, err := r.client.HGetAll(ctx, r.keys.Series).Result()
+	if err != nil {
+		return report.Report{}, fmt.Errorf("read series of %s: %w", r.Name, err)
+	}
+	s, err := r.State(ctx) // last: the snapshots cannot then account for more than was leased
+	if err != nil {
+		return report.Report{}, err
+	}
+	points, err := parseSeries(series)
+	if err != nil {
+		return report.Report{}, fmt.Errorf("read series of %s: %w", r.Name, err)
+	}
+	in := report.Input{
+		Run: r.Name, StartedAt: s.StartedAt, TargetRate: s.Rate, AskedBy: s.askedBy,
+		Budget: report.Budget{Issued: s.issued, Skipped: s.Skipped},
+	}
+	if !s.StartedAt.IsZero() {
+		end := s.now
+		if !s.EndedAt.IsZero() {
+			end = s.EndedAt
+		}
+		in.Duration = max(0, end.Sub(s.StartedAt))
+	}
+	for _, w := range s.Workers {
+		wi, err := w.input(totals, s.now)
+		if err != nil {
+			return report.Report{}, fmt.Errorf("read snapshot of worker %s: %w", w.ID, err)
+		}
+		wi.Series = points[w.key()]
+		in.Workers = append(in.Workers, wi)
+	}
+	return report.Build(in), nil
+}
+
+func (w Worker) key() string { return w.ID + "/" + w.Incarnation }
+
+// input is what the report needs of one incarnation. What it holds counts as lost once it cannot report any more.
+func (w Worker) input(totals map[string]string, now time.Time) (report.WorkerInput, error) {
+	in := report.WorkerInput{ID: w.ID, State: w.State, LastSeen: w.LastSeen, Leased: w.Leased, Beyond: w.beyond}
+	if text := totals[w.key()+":gaps"]; text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return in, err
+		}
+		in.Gaps = n
+	}
+	final := false
+	if text, ok := totals[w.key()]; ok {
+		in.Total = new(report.Snapshot)
+		if err := in.Total.UnmarshalBinary([]byte(text)); err != nil {
+			return in, err
+		}
+		final = in.Total.Final
+	}
+	in.Gone = final || w.State == "lost" || w.State == "replaced" || now.Sub(w.LastSeen) > time.Minute
+	return in, nil
+}
+
+// parseSeries sorts the stored points by incarnation: the fields are "worker/incarnation/index".
+func parseSeries(fields map[string]string) (map[string][]report.Point, error) {
+	points := map[string][]report.Point{}
+	for name, text := range fields {
+		i := strings.LastIndexByte(name, '/')
+		if i < 0 {
+			return nil, fmt.Errorf("field %q: not worker/incarnation/index", name)
+		}
+		var p report.Point
+		if err := p.UnmarshalText([]byte(text)); err != nil {
+			return nil, fmt.Errorf("field %q: %w", name, err)
+		}
+		points[name[:i]] = append(points[name[:i]], p)
+	}
+	return points, nil
+}

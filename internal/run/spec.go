@@ -1,0 +1,149 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// specVersion is the version of the spec's encoding, and of the state that belongs to it.
+const specVersion = 1
+
+// The defaults of a Spec.
+const (
+	DefaultMaxLag  = time.Second
+	DefaultCatchUp = 100 * time.Millisecond
+	maxDuration    = 5 * 365 * 24 * time.Hour // beyond it µs would leave the exact range of the scripts
+)
+
+// Spec is the immutable description of a run. Two workers with the same name and the same spec take part in one run.
+type Spec struct {
+	Version    int           `json:"version"`
+	Target     targets.Spec  `json:"target"`
+	QPS        pacer.Rate    `json:"qps"`                   // of the whole cluster; with stages, the rate they start from
+	Duration   time.Duration `json:"duration_ns,omitempty"` // 0 = until stopped
+	Requests   int64         `json:"requests,omitempty"`    // of the whole cluster; 0 = no limit
+	Stages     []string      `json:"stages,omitempty"`      // as pacer.ParseStage reads
+	Profile    string        `json:"profile,omitempty"`     // as pacer.ParseProfile reads
+	MaxLag     time.Duration `json:"max_lag_ns"`            // L: how long after its due time a request may still wait
+	CatchUp    time.Duration `json:"catch_up_ns"`           // a slot first seen later than this is dropped
+	MinWorkers int64         `json:"min_workers"`           // the run starts when this many are there
+}
+
+// profile is the target rate over time that the spec asks for.
+func (s Spec) profile() (pacer.Profile, error) {
+	switch {
+	case s.Profile != "" && len(s.Stages) > 0:
+		return pacer.Profile{}, errors.New("--profile and --stage: give one of them")
+	case s.Profile != "":
+		return pacer.ParseProfile(s.Profile)
+	case len(s.Stages) > 0:
+		if s.Duration > 0 {
+			return pacer.Profile{}, errors.New("--stage and --duration: the stages' lengths are the duration, leave --duration out")
+		}
+		stages := make([]pacer.Stage, len(s.Stages))
+		for i, text := range s.Stages {
+			stage, err := pacer.ParseStage(text)
+			if err != nil {
+				return pacer.Profile{}, err
+			}
+			stages[i] = stage
+		}
+		return pacer.Stages(s.QPS, stages...), nil
+	default:
+		return pacer.Constant(s.QPS, s.Duration), nil
+	}
+}
+
+// Validate checks all that can be checked without network. Its errors are one line and say what to do.
+func (s Spec) Validate() error {
+	if err := s.Target.Validate(); err != nil {
+		return err
+	}
+	p, err := s.profile()
+	if err != nil {
+		return err
+	}
+	if _, err := p.Pieces(); err != nil {
+		return err
+	}
+	switch {
+	case s.QPS.Num == 0 && s.Profile == "" && len(s.Stages) == 0:
+		return errors.New("--qps: give the rate of the whole cluster, such as --qps 500")
+	case s.Duration < 0 || s.Duration > maxDuration || p.Length() > maxDuration:
+		return fmt.Errorf("--duration: give a time up to %v; 0 means until stopped", maxDuration)
+	case s.Duration > 0 && s.Duration < time.Millisecond:
+		return errors.New("--duration: at least 1ms")
+	case s.Requests < 0 || s.Requests >= pacer.Endless:
+		return errors.New("--requests: give the number of requests of the whole cluster; 0 means no limit")
+	case s.MaxLag <= 0 || s.MaxLag > time.Hour:
+		return errors.New("--max-lag: give a time up to 1h, such as 1s")
+	case s.CatchUp < 0 || s.CatchUp > time.Hour:
+		return errors.New("--catch-up: give a time up to 1h, such as 100ms")
+	case s.MinWorkers < 1 || s.MinWorkers > 100_000:
+		return errors.New("--min-workers: give a number from 1 to 100000")
+	}
+	return nil
+}
+
+// budget is the first state of the run's budget, as names and values for the create script.
+func (s Spec) budget() ([]any, error) {
+	p, err := s.profile()
+	if err != nil {
+		return nil, err
+	}
+	pieces, err := p.Pieces()
+	if err != nil {
+		return nil, err
+	}
+	span, left, loop := p.Length(), int64(-1), 0
+	if p.Loop {
+		span, loop = s.Duration, 1
+	} else if s.Duration > 0 && (span == 0 || s.Duration < span) {
+		span = s.Duration
+	}
+	if s.Requests > 0 {
+		left = s.Requests
+	}
+	return []any{
+		"pieces", pacer.JoinPieces(pieces), "loop", loop, "span", span.Microseconds(), "left", left, "min", s.MinWorkers,
+		"horizon", pacer.DefaultHorizon.Microseconds(), "ttl", pacer.DefaultTTL.Microseconds(), "qmax", pacer.DefaultQmax,
+	}, nil
+}
+
+// parseSpec reads a spec as it is stored.
+func parseSpec(text string) (Spec, error) {
+	var s Spec
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return Spec{}, fmt.Errorf("read spec: it was not written by this program: %w", err)
+	}
+	if s.Version > specVersion {
+		return Spec{}, fmt.Errorf("read spec: version %d, this program knows %d; use a newer loadctl", s.Version, specVersion)
+	}
+	return s, nil
+}
+
+// Diff describes how o differs from s, a line for each difference, with secrets compared and not shown.
+func (s Spec) Diff(o Spec) []string {
+	var out []string
+	line := func(name string, a, b any) {
+		if fmt.Sprint(a) != fmt.Sprint(b) {
+			out = append(out, fmt.Sprintf("%s: %v there, %v here", name, a, b))
+		}
+	}
+	line("qps", s.QPS, o.QPS)
+	line("duration", s.Duration, o.Duration)
+	line("requests", s.Requests, o.Requests)
+	line("stages", strings.Join(s.Stages, " "), strings.Join(o.Stages, " "))
+	line("profile", s.Profile, o.Profile)
+	line("max-lag", s.MaxLag, o.MaxLag)
+	line("catch-up", s.CatchUp, o.CatchUp)
+	line("min-workers", s.MinWorkers, o.MinWorkers)
+	return slices.Concat(out, s.Target.Diff(o.Target))
+}

@@ -1,0 +1,197 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/redis/go-redis/v9"
+)
+
+// State is what a run is doing at one instant, read in one transaction.
+type State struct {
+	Run        string    `json:"run"`
+	Phase      string    `json:"phase"` // waiting, running, paused, stopped or ended
+	Rate       float64   `json:"rate"`  // asked for now, of the whole cluster, requests per second
+	Asked      int64     `json:"asked"` // since the start
+	Members    int64     `json:"members"`
+	MinWorkers int64     `json:"min_workers"`
+	StartedAt  time.Time `json:"started_at,omitzero"`
+	EndsAt     time.Time `json:"ends_at,omitzero"` // as planned; zero = until stopped
+	EndedAt    time.Time `json:"ended_at,omitzero"`
+	Skipped    int64     `json:"skipped"`
+	Workers    []Worker  `json:"workers"`
+
+	now            time.Time
+	issued, beyond int64
+	generation     int64       // the newest
+	laws           []pacer.Law // in the order of their ids
+	cuts           []int64     // how many slots of each are before its cut
+}
+
+// Worker is one incarnation of a member, as the budget knows it.
+type Worker struct {
+	ID          string    `json:"id"`
+	Incarnation string    `json:"incarnation"`
+	State       string    `json:"state"` // active, left, stopped, lost or replaced
+	Weight      int64     `json:"weight"`
+	Leased      int64     `json:"leased"`
+	LastSeen    time.Time `json:"last_seen"`
+	RTTMicros   int64     `json:"rtt_hi_us"`
+
+	beyond int64
+}
+
+// State reads the run's state.
+func (r *Run) State(ctx context.Context) (*State, error) {
+	var now *redis.TimeCmd
+	var budget, workers, laws *redis.MapStringStringCmd
+	_, err := r.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		budget = p.HGetAll(ctx, r.keys.Budget)
+		workers = p.HGetAll(ctx, r.keys.Workers)
+		laws = p.HGetAll(ctx, r.keys.Laws)
+		return nil
+	})
+	if err == nil {
+		now = r.client.Time(ctx)
+		err = now.Err()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read run %s: %w", r.Name, err)
+	}
+	b := budget.Val()
+	if b["uid"] != r.UID {
+		return nil, fmt.Errorf("run %s: %w", r.Name, ErrNoRun)
+	}
+	s := &State{Run: r.Name, Phase: b["phase"], now: now.Val(), Workers: []Worker{}}
+	if err := s.parseBudget(b); err != nil {
+		return nil, fmt.Errorf("read run %s: %w", r.Name, err)
+	}
+	if err := s.parseLaws(laws.Val()); err != nil {
+		return nil, fmt.Errorf("read run %s: %w", r.Name, err)
+	}
+	if err := s.parseWorkers(workers.Val()); err != nil {
+		return nil, fmt.Errorf("read run %s: %w", r.Name, err)
+	}
+	s.count()
+	return s, nil
+}
+
+func (s *State) parseBudget(b map[string]string) error {
+	var started, stop, ended int64
+	for name, to := range map[string]*int64{
+		"n": &s.Members, "min": &s.MinWorkers, "started": &started, "stop": &stop, "ended": &ended,
+		"skipped": &s.Skipped, "issued": &s.issued, "beyond": &s.beyond,
+	} {
+		if b[name] == "" {
+			continue
+		}
+		v, err := strconv.ParseInt(b[name], 10, 64)
+		if err != nil {
+			return fmt.Errorf("budget field %s: %w", name, err)
+		}
+		*to = v
+	}
+	s.StartedAt, s.EndsAt, s.EndedAt = instant(started), instant(stop), instant(ended)
+	return nil
+}
+
+// instant is µs since 1970 as a time; 0 is no time.
+func instant(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us).UTC()
+}
+
+func (s *State) parseLaws(laws map[string]string) error {
+	type entry struct {
+		law pacer.Law
+		cut int64
+	}
+	all := make([]entry, 0, len(laws))
+	for _, text := range laws {
+		i := strings.LastIndexByte(text, ':')
+		if i < 0 {
+			return fmt.Errorf("law %q: no cut", text)
+		}
+		law, err := pacer.ParseLaw(text[:i])
+		if err != nil {
+			return err
+		}
+		cut, err := strconv.ParseInt(text[i+1:], 10, 64)
+		if err != nil {
+			return fmt.Errorf("law %q: %w", text, err)
+		}
+		all = append(all, entry{law, cut})
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i].law.ID < all[j].law.ID })
+	for _, e := range all {
+		s.laws, s.cuts, s.generation = append(s.laws, e.law), append(s.cuts, e.cut), e.law.ID
+	}
+	return nil
+}
+
+func (s *State) parseWorkers(workers map[string]string) error {
+	for name, text := range workers {
+		f := strings.Split(text, " ")
+		if len(f) != 5 {
+			return fmt.Errorf("worker %s: its record has %d parts", name, len(f))
+		}
+		v := strings.Split(f[2], ":")
+		if len(v) != 11 {
+			return fmt.Errorf("worker %s: its record has %d numbers", name, len(v))
+		}
+		n := make([]int64, len(v))
+		for i := range v {
+			var err error
+			if n[i], err = strconv.ParseInt(v[i], 10, 64); err != nil {
+				return fmt.Errorf("worker %s: %w", name, err)
+			}
+		}
+		id, _, _ := strings.Cut(name, "/")
+		w := Worker{ID: id, Incarnation: f[0], State: f[1], Weight: n[1], Leased: n[5], beyond: n[6], LastSeen: instant(n[7]), RTTMicros: n[9]}
+		if w.State == "active" && s.now.Sub(w.LastSeen) > pacer.DefaultTTL+time.Second {
+			w.State = "lost" // nobody has called since who would have noticed
+		}
+		s.Workers = append(s.Workers, w)
+	}
+	sort.Slice(s.Workers, func(i, j int) bool {
+		a, b := s.Workers[i], s.Workers[j]
+		return a.ID < b.ID || a.ID == b.ID && a.LastSeen.Before(b.LastSeen)
+	})
+	return nil
+}
+
+// count works out the rate in force and what was asked so far from the laws.
+func (s *State) count() {
+	at := s.now.UnixMicro()
+	if !s.EndedAt.IsZero() {
+		at = min(at, s.EndedAt.UnixMicro())
+	}
+	for i, l := range s.laws {
+		s.Asked += min(s.cuts[i], l.Before(at))
+		if l.T0 <= at {
+			s.Rate = l.Rate(at)
+		}
+	}
+	if s.Phase == "paused" || s.Phase == "waiting" {
+		s.Rate = 0
+	}
+}
+
+// askedBy is how many slots are due in [from, to), µs since the start.
+func (s *State) askedBy(from, to int64) int64 {
+	start := s.StartedAt.UnixMicro()
+	var n int64
+	for i, l := range s.laws {
+		if l.T0 < start+to {
+			n += min(s.cuts[i], l.Before(start+to)) - min(s.cuts[i], l.Before(start+from))
+		}
+	}
+	return n
+}

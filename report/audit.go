@@ -1,0 +1,193 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A Budget is what the server counted over the whole run.
+type Budget struct {
+	Issued    int64 // slot numbers handed out or passed over
+	Skipped   int64 // of these, passed over because nobody leased them in time
+	Yielded   int64 // of these, passed over because suspects' permits took their place
+	Ungranted int64 // never issued though the rate asked for them: only counting limiters have these
+}
+
+// An Audit accounts for every slot of a run. All terms count slots or requests,
+// are ≥ 0, and obey, exactly and at any moment of a run:
+//
+//	issued = (sent − permit_sent) + late_dropped + skipped + yielded + recalled + lost + held
+//	asked  = issued − recalled − overrun + ungranted
+//	sent   = completed + failed + in_flight
+//
+// asked is the integral of the rate in force: a slot at or after the end of its
+// generation was never asked for, so it is either recalled or, if it was fired
+// all the same, overrun.
+//
+// A leased slot that its incarnation has not accounted for belongs to recalled
+// as far as the incarnation has such slots at or after the end of their
+// generation, else to held while the process runs, and to lost when it is gone.
+// While it runs this may still change to what really happens; asked does not.
+type Audit struct {
+	Issued      int64 `json:"issued"`       // slot numbers handed out or passed over by the server
+	Asked       int64 `json:"asked"`        // requests the rate in force asked for
+	Sent        int64 `json:"sent"`         // requests that began to be sent
+	PermitSent  int64 `json:"permit_sent"`  // of Sent, those on a permit: without a slot
+	LateDropped int64 `json:"late_dropped"` // too late to send
+	Skipped     int64 `json:"skipped"`      // leased by nobody in time
+	Yielded     int64 `json:"yielded"`      // given up in favour of suspects' permits
+	Recalled    int64 `json:"recalled"`     // dropped because their generation had ended
+	Lost        int64 `json:"lost"`         // leased to an incarnation that is gone, fate unknown
+	Held        int64 `json:"held"`         // leased to an incarnation that runs, fate still open
+	Overrun     int64 `json:"overrun"`      // fired though their generation had ended, learned too late; part of Sent
+	Ungranted   int64 `json:"ungranted"`    // asked for, never issued; counting limiters only
+	Completed   int64 `json:"completed"`    // answered as expected
+	Failed      int64 `json:"failed"`       // ended otherwise
+	InFlight    int64 `json:"in_flight"`    // sent and not ended, as far as is known
+}
+
+// newAudit sums the server's counts and those of every incarnation.
+func newAudit(b Budget, workers []WorkerInput) Audit {
+	a := Audit{Issued: b.Issued, Skipped: b.Skipped, Yielded: b.Yielded, Ungranted: b.Ungranted}
+	for _, w := range workers {
+		a.addIncarnation(w)
+	}
+	a.Asked = a.Issued - a.Recalled - a.Overrun + a.Ungranted
+	return a
+}
+
+// addIncarnation adds one incarnation: what it told, and what must have become
+// of the slots it did not account for (see Audit).
+func (a *Audit) addIncarnation(w WorkerInput) {
+	var told Counts
+	if w.Total != nil {
+		told = w.Total.Counts
+		a.InFlight += w.Total.InFlight()
+	}
+	accounted := (told.Sent - told.PermitSent) + told.LateDropped + told.Yielded + told.Recalled
+	open := max(0, w.Leased-accounted)
+	recalled := told.Recalled + min(open, max(0, w.Beyond-told.Recalled))
+	rest := open - (recalled - told.Recalled)
+
+	a.Sent += told.Sent
+	a.PermitSent += told.PermitSent
+	a.LateDropped += told.LateDropped
+	a.Yielded += told.Yielded
+	a.Completed += told.Completed
+	a.Failed += told.Failed
+	a.Recalled += recalled
+	a.Overrun += max(0, w.Beyond-recalled)
+	if w.Gone {
+		a.Lost += rest
+	} else {
+		a.Held += rest
+	}
+}
+
+// A term is one named number of an equation, added or subtracted.
+type term struct {
+	name  string
+	n     int64
+	minus bool
+}
+
+// sum returns the value of the terms.
+func sum(terms []term) int64 {
+	var total int64
+	for _, t := range terms {
+		if t.minus {
+			total -= t.n
+		} else {
+			total += t.n
+		}
+	}
+	return total
+}
+
+// equation writes "name n = first … + second … − third …", leaving out what is
+// zero after the first term, with ≠ where the sides differ.
+func equation(name string, n int64, terms []term) string {
+	var b strings.Builder
+	sign := "="
+	if n != sum(terms) {
+		sign = "≠"
+	}
+	fmt.Fprintf(&b, "%s %d %s", name, n, sign)
+	for i, t := range terms {
+		switch {
+		case i == 0:
+		case t.n == 0:
+			continue
+		case t.minus:
+			b.WriteString(" −")
+		default:
+			b.WriteString(" +")
+		}
+		fmt.Fprintf(&b, " %s %d", t.name, t.n)
+	}
+	return b.String()
+}
+
+// issuedTerms is the right side of the first equation of Audit.
+func (a Audit) issuedTerms() []term {
+	return []term{
+		{name: "sent", n: a.Sent}, {name: "permit_sent", n: a.PermitSent, minus: true},
+		{name: "late_dropped", n: a.LateDropped}, {name: "skipped", n: a.Skipped},
+		{name: "yielded", n: a.Yielded}, {name: "recalled", n: a.Recalled},
+		{name: "lost", n: a.Lost}, {name: "held", n: a.Held},
+	}
+}
+
+// askedTerms is the right side of the second equation.
+func (a Audit) askedTerms() []term {
+	return []term{
+		{name: "issued", n: a.Issued}, {name: "recalled", n: a.Recalled, minus: true},
+		{name: "overrun", n: a.Overrun, minus: true}, {name: "ungranted", n: a.Ungranted},
+	}
+}
+
+// sentTerms is the right side of the third equation.
+func (a Audit) sentTerms() []term {
+	return []term{
+		{name: "completed", n: a.Completed}, {name: "failed", n: a.Failed},
+		{name: "in_flight", n: a.InFlight},
+	}
+}
+
+// reasonTerms is the promise: asked is what was sent for it, and each reason
+// for not sending. It follows from the first two equations.
+func (a Audit) reasonTerms() []term {
+	return []term{
+		{name: "sent", n: a.Sent}, {name: "permit_sent", n: a.PermitSent, minus: true},
+		{name: "overrun", n: a.Overrun, minus: true},
+		{name: "late_dropped", n: a.LateDropped}, {name: "skipped", n: a.Skipped},
+		{name: "yielded", n: a.Yielded}, {name: "lost", n: a.Lost},
+		{name: "held", n: a.Held}, {name: "ungranted", n: a.Ungranted},
+	}
+}
+
+// Check returns an error that names, with the numbers, each equation of Audit
+// that does not hold and each term that is negative; nil if all is well.
+func (a Audit) Check() error {
+	var problems []error
+	for _, e := range []struct {
+		name  string
+		n     int64
+		terms []term
+	}{
+		{"issued", a.Issued, a.issuedTerms()},
+		{"asked", a.Asked, a.askedTerms()},
+		{"sent", a.Sent, a.sentTerms()},
+	} {
+		if total := sum(e.terms); total != e.n {
+			problems = append(problems, fmt.Errorf("audit: %s, which is %d", equation(e.name, e.n, e.terms), total))
+		}
+		for _, t := range append(e.terms, term{name: e.name, n: e.n}) {
+			if t.n < 0 {
+				problems = append(problems, fmt.Errorf("audit: %s is negative: %d", t.name, t.n))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}

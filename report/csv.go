@@ -1,0 +1,26 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// CSV writes the series with a header line: for each point its begin in
+// seconds, the counts, and latency in nanoseconds (see [SeriesReport]).
+func CSV(w io.Writer, r Report) error {
+	c := csv.NewWriter(w)
+	rows := [][]string{{"t", "asked", "sent", "ok", "failed", "p50_ns", "p99_ns"}}
+	for _, s := range r.Series {
+		var row []string
+		for _, n := range []int64{s.T, s.Asked, s.Sent, s.OK, s.Failed, s.P50NS, s.P99NS} {
+			row = append(row, strconv.FormatInt(n, 10))
+		}
+		rows = append(rows, row)
+	}
+	if err := c.WriteAll(rows); err != nil {
+		return fmt.Errorf("write CSV: %w", err)
+	}
+	return nil
+}

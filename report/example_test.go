@@ -1,0 +1,107 @@
+package report_test
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// Two shards record, their snapshots are merged, the report is printed.
+func Example() {
+	const ms = int64(time.Millisecond)
+	total := report.NewSnapshot("host-1", "a1b2")
+	for shard := range int64(2) {
+		rec := report.NewRecorder() // one goroutine each
+		for i := range int64(500) {
+			due := i * 10 * ms
+			rec.Sent()
+			rec.Done(report.Sample{Due: due, Sent: due, Done: due + (1+shard)*ms, Status: 200})
+		}
+		total.Record(rec)
+	}
+	r := report.Build(report.Input{
+		Run:      "example",
+		Duration: 5 * time.Second,
+		Budget:   report.Budget{Issued: 1000},
+		Workers:  []report.WorkerInput{{ID: "host-1/a1b2", State: "left", Gone: true, Leased: 1000, Total: total}},
+	})
+	fmt.Printf("asked %d, sent %d at %v/s, complete: %t\n", r.Asked, r.Audit.Sent, r.Rate, r.Complete)
+	fmt.Println("p99", time.Duration(r.Latency.P99).Round(10*time.Microsecond))
+	// Output:
+	// asked 1000, sent 1000 at 200/s, complete: true
+	// p99 2ms
+}
+
+// The latency of a user is felt from the intended time on.
+func ExampleRecorder() {
+	const ms = int64(time.Millisecond)
+	rec := report.NewRecorder()
+	rec.Sent()
+	rec.Done(report.Sample{Due: 0, Sent: 30 * ms, Done: 40 * ms, Status: 200})
+	s := report.NewSnapshot("host-1", "a1b2")
+	s.Record(rec)
+	for _, h := range []*report.Histogram{s.Latency, s.Service, s.Lag} {
+		fmt.Println(time.Duration(h.Max()).Round(100 * time.Microsecond))
+	}
+	// Output:
+	// 40ms
+	// 10ms
+	// 30ms
+}
+
+// Snapshots travel as bytes and merge by bucket counts.
+func ExampleSnapshot_Merge() {
+	sum := report.NewSnapshot("", "")
+	for _, latency := range []time.Duration{time.Millisecond, time.Second} {
+		s := report.NewSnapshot("host", "a1b2")
+		s.Counts.Completed = 1
+		s.Latency.Record(latency.Nanoseconds())
+		data, err := s.MarshalBinary()
+		if err != nil {
+			panic(err)
+		}
+		var received report.Snapshot
+		if err := received.UnmarshalBinary(data); err != nil {
+			panic(err)
+		}
+		sum.Merge(&received)
+	}
+	fmt.Println(sum.Counts.Completed, sum.Latency.Count(), time.Duration(sum.Latency.Quantile(1)).Round(10*time.Millisecond))
+	// Output: 2 2 1s
+}
+
+// A worker publishes only the points that changed since its last write.
+func ExampleSeries() {
+	var series report.Series
+	s := report.NewSnapshot("host-1", "a1b2")
+	s.Counts.Sent = 100
+	var written uint64
+	for second := range int64(3) {
+		series.Add(second*1_000_000+500_000, s)
+		points, rewrite, revision := series.Changed(written)
+		fmt.Println(len(points), rewrite)
+		written = revision // after a successful write
+	}
+	// Output:
+	// 1 true
+	// 1 false
+	// 1 false
+}
+
+// The output is chosen by name.
+func ExampleFormat() {
+	render, err := report.Format("csv")
+	if err != nil {
+		panic(err)
+	}
+	r := report.Build(report.Input{Duration: 2 * time.Second, AskedBy: func(from, to int64) int64 { return (to - from) / 10_000 }})
+	if err := render(os.Stdout, r); err != nil {
+		panic(err)
+	}
+	// Output:
+	// t,asked,sent,ok,failed,p50_ns,p99_ns
+	// 0,100,0,0,0,0,0
+	// 1,100,0,0,0,0,0
+}

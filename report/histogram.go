@@ -1,0 +1,159 @@
+package report
+
+import (
+	"iter"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// The one layout. Everything that is merged must share it, or bucket counts
+// could not be added; changing any of these is a new version of the encodings.
+const (
+	lowestNS     = 1_000             // values are told apart from 1 µs upwards
+	highestNS    = 3_600_000_000_000 // 1 h
+	fullDigits   = 3                 // significant digits of snapshots
+	seriesDigits = 2                 // of series points; their buckets are unions of those of fullDigits
+)
+
+// A Histogram is a distribution of durations in nanoseconds: an HdrHistogram
+// from 1 µs to 1 h with 3 significant digits (2 inside a series [Point]).
+// It is sparse: its memory grows with the buckets in use, up to 300 kB.
+//
+// The zero value is an empty histogram ready to use. Not safe for concurrent
+// use. Do not copy a Histogram that is not empty; use Merge.
+type Histogram struct {
+	digits int                           // 0 means fullDigits
+	packed *hdrhistogram.PackedHistogram // nil until something is recorded
+}
+
+// NewHistogram returns an empty histogram with 3 significant digits.
+func NewHistogram() *Histogram { return &Histogram{} }
+
+// newDense returns the layout as a plain array of counts (200 kB): recording is
+// one addition and never allocates, which is what a hot path needs.
+func newDense() *hdrhistogram.Histogram {
+	return hdrhistogram.New(lowestNS, highestNS, fullDigits)
+}
+
+// inRange brings a duration into the layout: a negative one, which the
+// granularity of a clock can produce, is 0. It reports false above 1 h.
+func inRange(ns int64) (int64, bool) {
+	return max(ns, 0), ns <= highestNS
+}
+
+// precision returns the number of significant digits.
+func (h *Histogram) precision() int {
+	if h.digits == 0 {
+		return fullDigits
+	}
+	return h.digits
+}
+
+// storage returns the packed histogram, made on first use.
+func (h *Histogram) storage() *hdrhistogram.PackedHistogram {
+	if h.packed == nil {
+		h.packed = hdrhistogram.NewPacked(lowestNS, highestNS, h.precision())
+	}
+	return h.packed
+}
+
+// Record adds one duration in nanoseconds; a negative one counts as 0. It
+// reports false, and records nothing, above 1 h. A new bucket may allocate;
+// hot paths use a [Recorder].
+func (h *Histogram) Record(ns int64) bool {
+	ns, ok := inRange(ns)
+	if !ok {
+		return false
+	}
+	return h.storage().RecordValue(ns) == nil
+}
+
+// Merge adds the bucket counts of o, which stays unchanged.
+func (h *Histogram) Merge(o *Histogram) {
+	if o.Count() > 0 {
+		// Nothing can be dropped: the layouts cover the same range, and totals
+		// are bounded when they are decoded.
+		h.storage().Merge(o.packed)
+	}
+}
+
+// mergeDense adds the bucket counts of a recorder's histogram.
+func (h *Histogram) mergeDense(o *hdrhistogram.Histogram) {
+	if o.TotalCount() > 0 {
+		h.storage().MergeFrom(o)
+	}
+}
+
+// clone returns an independent copy.
+func (h *Histogram) clone() *Histogram {
+	c := &Histogram{digits: h.digits}
+	c.Merge(h)
+	return c
+}
+
+// dense returns the same distribution as a plain array of counts.
+func (h *Histogram) dense() *hdrhistogram.Histogram {
+	d := hdrhistogram.New(lowestNS, highestNS, h.precision())
+	h.storage().MergeInto(d)
+	return d
+}
+
+// Reset forgets what was recorded and keeps the memory.
+func (h *Histogram) Reset() {
+	if h.packed != nil {
+		h.packed.Reset()
+	}
+}
+
+// Count returns how many values were recorded; none in a nil histogram.
+func (h *Histogram) Count() int64 {
+	if h == nil || h.packed == nil {
+		return 0
+	}
+	return h.packed.TotalCount()
+}
+
+// Quantile returns the value in ns that the share q of all values, 0 ≤ q ≤ 1,
+// does not exceed: the upper edge of its bucket, so never more than Max.
+// Quantile(0) is Min; an empty histogram answers 0.
+func (h *Histogram) Quantile(q float64) int64 {
+	if h.packed == nil {
+		return 0
+	}
+	return h.packed.ValueAtPercentile(100 * q)
+}
+
+// Min returns the lower edge in ns of the lowest bucket in use, 0 when empty.
+func (h *Histogram) Min() int64 {
+	if h.Count() == 0 {
+		return 0
+	}
+	return h.packed.Min()
+}
+
+// Max returns the upper edge in ns of the highest bucket in use, 0 when empty.
+func (h *Histogram) Max() int64 {
+	if h.Count() == 0 {
+		return 0
+	}
+	return h.packed.Max()
+}
+
+// Mean returns the arithmetic mean in ns, each value taken at the middle of its
+// bucket; 0 when empty.
+func (h *Histogram) Mean() float64 {
+	if h.packed == nil {
+		return 0
+	}
+	return h.packed.Mean()
+}
+
+// Buckets yields the lower edge in ns and the count of each bucket in use, in
+// ascending order. The histogram must not change meanwhile.
+func (h *Histogram) Buckets() iter.Seq2[int64, int64] {
+	return func(yield func(int64, int64) bool) {
+		if h.packed != nil {
+			h.packed.ForEachBucket(yield)
+		}
+	}
+}

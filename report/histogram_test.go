@@ -1,0 +1,233 @@
+package report
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// equal fails the test unless a and b hold the same counts in the same buckets
+// and answer every quantile alike.
+func equal(t *testing.T, what string, a, b *Histogram) {
+	t.Helper()
+	type bucket struct{ value, count int64 }
+	var x, y []bucket
+	for value, count := range a.Buckets() {
+		x = append(x, bucket{value, count})
+	}
+	for value, count := range b.Buckets() {
+		y = append(y, bucket{value, count})
+	}
+	if len(x) != len(y) || a.Count() != b.Count() {
+		t.Fatalf("%s: %d values in %d buckets, want %d in %d", what, a.Count(), len(x), b.Count(), len(y))
+	}
+	for i := range x {
+		if x[i] != y[i] {
+			t.Fatalf("%s: bucket %d is %v, want %v", what, i, x[i], y[i])
+		}
+	}
+	for i := range 1_001 {
+		q := float64(i) / 1_000
+		if a.Quantile(q) != b.Quantile(q) {
+			t.Fatalf("%s: quantile %v is %d, want %d", what, q, a.Quantile(q), b.Quantile(q))
+		}
+	}
+}
+
+// durations returns n random values from below 1 µs to above 1 h, negative ones
+// among them: log-uniform, as a hostile endpoint would have it.
+func durations(rng *rand.Rand, n int) []int64 {
+	values := make([]int64, n)
+	for i := range values {
+		values[i] = int64(math.Exp(rng.Float64()*math.Log(5e12))) - 50
+	}
+	return values
+}
+
+func TestHistogramRange(t *testing.T) {
+	for _, step := range []struct {
+		ns       int64
+		recorded bool
+		low      int64 // of Min
+	}{
+		{-5, true, 0},
+		{0, true, 0},
+		{1_000, true, 512},
+		{highestNS, true, 3_598_000_000_000},
+		{highestNS + 1, false, 0},
+		{math.MaxInt64, false, 0},
+	} {
+		h := NewHistogram()
+		if got := h.Record(step.ns); got != step.recorded {
+			t.Errorf("Record(%d) = %t, want %t", step.ns, got, step.recorded)
+		}
+		if got := h.Count() == 1; got != step.recorded {
+			t.Errorf("Record(%d) left %d values", step.ns, h.Count())
+		}
+		if h.Min() < step.low || h.Min() > max(step.ns, 0) {
+			t.Errorf("Record(%d): min %d", step.ns, h.Min())
+		}
+	}
+}
+
+func TestHistogramPrecision(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, ns := range durations(rng, 10_000) {
+		h := NewHistogram()
+		if !h.Record(ns) || ns < 1_000_000 {
+			continue // below 1 ms the unit of 512 ns is coarser than 3 digits
+		}
+		if off := math.Abs(float64(h.Max()-ns)) / float64(ns); off > 0.001 {
+			t.Errorf("%d ns is reported as %d: off by %.4f", ns, h.Max(), off)
+		}
+	}
+}
+
+// The buckets of a series are unions of the full ones, so going through a
+// snapshot loses nothing that the series would have kept.
+func TestSeriesLayoutNests(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	full, direct := NewHistogram(), &Histogram{digits: seriesDigits}
+	for _, ns := range durations(rng, 50_000) {
+		full.Record(ns)
+		direct.Record(ns)
+	}
+	viaFull := &Histogram{digits: seriesDigits}
+	viaFull.Merge(full)
+	equal(t, "series layout", viaFull, direct)
+}
+
+func TestDistributionIsMonotone(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	for n := range 1_000 {
+		h := NewHistogram()
+		for _, ns := range durations(rng, 1+n%50) {
+			h.Record(ns)
+		}
+		d := h.distribution()
+		chain := []int64{d.Min, d.P50, d.P90, d.P95, d.P99, d.P999, d.P9999, d.Max}
+		for i := range chain[1:] {
+			if chain[i] > chain[i+1] {
+				t.Fatalf("not monotone: %+v", d)
+			}
+		}
+		if d.Mean < d.Min || d.Mean > d.Max {
+			t.Fatalf("mean outside min…max: %+v", d)
+		}
+	}
+	if d := NewHistogram().distribution(); d != (Distribution{}) {
+		t.Errorf("empty histogram: %+v, want zeros", d)
+	}
+}
+
+func TestHistogramText(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	h := NewHistogram()
+	for _, ns := range durations(rng, 50_000) {
+		h.Record(ns)
+	}
+	text, err := h.MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Histogram
+	if err := back.UnmarshalText(text); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "decoded", &back, h)
+	if text, err := NewHistogram().MarshalText(); err != nil || len(text) != 0 {
+		t.Errorf("empty histogram encodes as %q, %v", text, err)
+	}
+	if err := back.UnmarshalText(nil); err != nil || back.Count() != 0 {
+		t.Errorf("empty text: %d values, %v", back.Count(), err)
+	}
+}
+
+// foreign encodes one value in a layout that may not be ours.
+func foreign(lowest, highest int64, digits int) string {
+	h := hdrhistogram.NewPacked(lowest, highest, digits)
+	_ = h.RecordValue(lowest)
+	text, _ := h.EncodeV2()
+	return string(text)
+}
+
+// forged encodes a header with our layout and the payload given.
+func forged(payload []byte, declared int32, ratio float64) string {
+	var raw bytes.Buffer
+	for _, v := range []any{
+		hdrhistogram.V2EncodingCookieBase | 0x10, declared, int32(0), int32(fullDigits),
+		int64(lowestNS), int64(highestNS), ratio, payload,
+	} {
+		_ = binary.Write(&raw, binary.BigEndian, v)
+	}
+	var packed bytes.Buffer
+	z := zlib.NewWriter(&packed)
+	_, _ = z.Write(raw.Bytes())
+	_ = z.Close()
+	var out bytes.Buffer
+	_ = binary.Write(&out, binary.BigEndian, hdrhistogram.V2CompressedEncodingCookieBase|0x10)
+	_ = binary.Write(&out, binary.BigEndian, int32(packed.Len()))
+	out.Write(packed.Bytes())
+	return base64.StdEncoding.EncodeToString(out.Bytes())
+}
+
+// hostile are texts that must be refused, by what is wrong with them.
+func hostile() map[string]string {
+	bomb := make([]byte, 8<<20)
+	return map[string]string{
+		"not base64":         "!!!!",
+		"too short":          "AAAA",
+		"no zlib":            base64.StdEncoding.EncodeToString(make([]byte, 100)),
+		"gigabytes":          foreign(1, math.MaxInt64, 5),
+		"other digits":       foreign(lowestNS, highestNS, 4),
+		"other lowest":       foreign(1, highestNS, fullDigits),
+		"other highest":      foreign(lowestNS, 2*highestNS, fullDigits),
+		"scaled":             forged([]byte{2}, 1, 2),
+		"not a number":       forged([]byte{2}, 1, math.NaN()),
+		"compressed bomb":    forged(bomb, int32(len(bomb)), 1),
+		"undeclared bomb":    forged(bomb, 1, 1),
+		"negative length":    forged([]byte{2}, -1, 1),
+		"run of zeros":       forged([]byte{0xff, 0xff, 0xff, 0x7f}, 4, 1),
+		"endless zeros":      forged([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, 9, 1),
+		"count beyond 2^53":  forged([]byte{0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, 9, 1),
+		"counts that add up": forged(bytes.Repeat([]byte{0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x3f}, 9), 81, 1),
+		"cut varint":         forged([]byte{0xff}, 1, 1),
+		"too long":           strings.Repeat("A", maxHistogramText+1),
+	}
+}
+
+// allocated returns how many bytes f allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func TestHistogramTextHostile(t *testing.T) {
+	for name, text := range hostile() {
+		t.Run(name, func(t *testing.T) {
+			var h Histogram
+			var err error
+			bytes := allocated(func() { err = h.UnmarshalText([]byte(text)) })
+			if err == nil {
+				t.Errorf("accepted: %d values", h.Count())
+			}
+			if bytes > 2<<20 {
+				t.Errorf("allocated %d bytes to refuse", bytes)
+			}
+		})
+	}
+	if err := new(Histogram).UnmarshalText([]byte(forged([]byte{2}, 1, 1))); err != nil {
+		t.Errorf("the forger does not even forge a good one: %v", err)
+	}
+}

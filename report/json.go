@@ -1,0 +1,18 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// JSON writes r as one indented JSON object; see [Report] for its members.
+func JSON(w io.Writer, r Report) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false) // for a terminal or a program, not for a page
+	e.SetIndent("", "  ")
+	if err := e.Encode(r); err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	return nil
+}

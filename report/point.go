@@ -1,0 +1,102 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+)
+
+const (
+	pointVersion = 1
+	pointFields  = 7
+
+	// maxWidth bounds the width of a decoded point, in seconds: 35 000 years.
+	maxWidth = 1 << 40
+)
+
+// A Point is one element of a series: what was sent, and what ended, in the
+// seconds [Index·Width, (Index+1)·Width) since the run's first t0.
+type Point struct {
+	Index     int64      // 0…1023
+	Width     int64      // seconds, a power of two
+	Sent      int64      // requests that began to be sent
+	Completed int64      // answered as expected
+	Failed    int64      // ended otherwise
+	Latency   *Histogram // of those that ended, 2 significant digits
+}
+
+// newPoint returns an empty point.
+func newPoint(index, width int64) *Point {
+	return &Point{Index: index, Width: width, Latency: &Histogram{digits: seriesDigits}}
+}
+
+// add adds counts and buckets of o, whatever its place.
+func (p *Point) add(o *Point) {
+	p.Sent += o.Sent
+	p.Completed += o.Completed
+	p.Failed += o.Failed
+	if o.Latency != nil {
+		p.Latency.Merge(o.Latency)
+	}
+}
+
+// clone returns an independent copy.
+func (p *Point) clone() Point {
+	c := *p
+	c.Latency = p.Latency.clone()
+	return c
+}
+
+// MarshalText encodes p for one field of a Redis hash:
+//
+//	version,width,index,sent,completed,failed,histogram
+//
+// with the histogram in HdrHistogram's V2 compressed format in base64.
+func (p Point) MarshalText() ([]byte, error) {
+	text := fmt.Appendf(nil, "%d,%d,%d,%d,%d,%d,",
+		pointVersion, p.Width, p.Index, p.Sent, p.Completed, p.Failed)
+	if p.Latency == nil {
+		return text, nil
+	}
+	latency, err := p.Latency.MarshalText()
+	if err != nil {
+		return nil, fmt.Errorf("encode point %d: %w", p.Index, err)
+	}
+	return append(text, latency...), nil
+}
+
+// UnmarshalText replaces p by what MarshalText wrote. The text may come from an
+// untrusted source: at an error p is unchanged.
+func (p *Point) UnmarshalText(text []byte) error {
+	fields := bytes.SplitN(text, []byte(","), pointFields)
+	var numbers [pointFields - 1]int64
+	for i := range min(len(fields), len(numbers)) {
+		n, err := strconv.ParseInt(string(fields[i]), 10, 64)
+		if err != nil {
+			return fmt.Errorf("decode point: field %d: %w", i+1, err)
+		}
+		if err := checkCount("point", n); err != nil {
+			return fmt.Errorf("decode point: %w", err)
+		}
+		numbers[i] = n
+		if i == 0 { // a newer version may have other fields, so look at once
+			if err := checkVersion("point", int(n), pointVersion); err != nil {
+				return err
+			}
+		}
+	}
+	if len(fields) != pointFields {
+		return fmt.Errorf("decode point: %d fields, want %d", len(fields), pointFields)
+	}
+	width, index := numbers[1], numbers[2]
+	if width < 1 || width > maxWidth || width&(width-1) != 0 || index >= maxPoints {
+		return fmt.Errorf("decode point: index %d of width %d s is out of range", index, width)
+	}
+	decoded := newPoint(index, width)
+	decoded.Sent, decoded.Completed, decoded.Failed = numbers[3], numbers[4], numbers[5]
+	if err := decoded.Latency.UnmarshalText(fields[pointFields-1]); err != nil {
+		return fmt.Errorf("decode point %d: %w", index, err)
+	}
+	*p = *decoded
+	return nil
+}

@@ -1,0 +1,91 @@
+package report
+
+import "time"
+
+// A Report is the result of a run, or of a run so far. Its JSON is stable:
+// members keep name, unit and meaning; new ones may be added. Rates are per
+// second, names that end in _ns hold nanoseconds, those in _s seconds.
+type Report struct {
+	Run        string    `json:"run"`
+	StartedAt  time.Time `json:"started_at"` // RFC 3339 with nanoseconds, UTC
+	DurationS  float64   `json:"duration_s"`
+	Asked      int64     `json:"asked"`       // requests the rate in force asked for
+	TargetRate float64   `json:"target_rate"` // of the whole cluster
+	Rate       float64   `json:"rate"`        // sent per second
+	Throughput float64   `json:"throughput"`  // completed per second
+	Success    float64   `json:"success"`     // completed/(completed+failed), 0…1; 0 when nothing ended
+
+	Latency     Distribution `json:"latency_ns"`      // done − due, of all that ended, failed ones too
+	ServiceTime Distribution `json:"service_time_ns"` // done − sent
+	Lag         Distribution `json:"lag_ns"`          // sent − due
+
+	StatusCodes map[string]int64 `json:"status_codes"` // responses by code; "other" pools codes outside 0…999
+	Errors      map[string]int64 `json:"errors"`       // failed requests by class
+	BytesIn     int64            `json:"bytes_in"`
+	BytesOut    int64            `json:"bytes_out"`
+
+	Audit   Audit          `json:"audit"`
+	Workers []WorkerReport `json:"workers"`
+
+	// Series has one element for each SeriesWidthS from StartedAt, without holes.
+	Series       []SeriesReport `json:"series"`
+	SeriesWidthS int64          `json:"series_width_s"`
+
+	// Complete says that every incarnation reported and the audit adds up. If
+	// false, Notes say why. There may be notes on a complete report as well.
+	Complete bool     `json:"complete"`
+	Notes    []string `json:"notes"`
+
+	// LowerBoundsAbove is the quantile 1 − late_dropped/asked where requests were
+	// dropped late: latency and lag above it are lower bounds, for the dropped
+	// would have been the slowest. Absent when nothing was dropped late.
+	LowerBoundsAbove *float64 `json:"percentiles_are_lower_bounds_above,omitempty"`
+
+	OutOfRange int64 `json:"out_of_range"` // values above 1 h, in no histogram
+
+	// Histograms is what the numbers were taken from. Nil in a Report that was
+	// read from JSON.
+	Histograms *Histograms `json:"-"`
+}
+
+// Histograms are the merged histograms of all workers.
+type Histograms struct {
+	Latency, Service, Lag *Histogram
+	Errors                map[string]*Histogram // latency by error class
+	Series                []Point
+}
+
+// A Distribution summarizes a histogram, in nanoseconds rounded to 3 significant
+// digits. All are 0 when nothing was recorded; min ≤ p50 ≤ … ≤ p9999 ≤ max.
+type Distribution struct {
+	Min   int64 `json:"min"`
+	Mean  int64 `json:"mean"`
+	P50   int64 `json:"p50"`
+	P90   int64 `json:"p90"`
+	P95   int64 `json:"p95"`
+	P99   int64 `json:"p99"`
+	P999  int64 `json:"p999"`
+	P9999 int64 `json:"p9999"`
+	Max   int64 `json:"max"`
+}
+
+// WorkerReport is one incarnation in a Report.
+type WorkerReport struct {
+	ID       string    `json:"id"`
+	State    string    `json:"state"`
+	Sent     int64     `json:"sent"`
+	LastSeen time.Time `json:"last_seen,omitzero"` // absent = never
+	Gaps     int64     `json:"gaps"`
+}
+
+// SeriesReport is one point of the series. Sent counts by the time of sending, ok
+// and failed by the time of the end.
+type SeriesReport struct {
+	T      int64 `json:"t"` // its begin, in seconds since StartedAt
+	Asked  int64 `json:"asked"`
+	Sent   int64 `json:"sent"`
+	OK     int64 `json:"ok"`
+	Failed int64 `json:"failed"`
+	P50NS  int64 `json:"p50_ns"` // latency to 2 significant digits; 0 when nothing ended
+	P99NS  int64 `json:"p99_ns"`
+}

@@ -1,0 +1,120 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+)
+
+// maxPoints is the largest number of points of a series. With doubling widths
+// it bounds memory, while a run shorter than 17 minutes keeps its seconds.
+const maxPoints = 1024
+
+// A Series tells how a run went over time at one worker: at most 1,024 points of one width.
+// It begins with points of 1 s; when a time falls behind the last point,
+// neighbours are merged and the width doubles. Seconds without any request have
+// no point.
+//
+// The zero value is an empty series ready to use. Not safe for concurrent use.
+type Series struct {
+	width  int64 // seconds; 0 means 1
+	points [maxPoints]*Point
+
+	// Each change gets the next revision, so that a publisher need only remember
+	// the last one it has written, and a write that was lost costs nothing.
+	revision uint64
+	changed  [maxPoints]uint64
+	widened  uint64 // revision of the last doubling
+}
+
+// Width returns the width of each point in seconds, a power of two.
+func (s *Series) Width() int64 { return max(s.width, 1) }
+
+// Add adds an interval. startUS is the middle of the interval in µs since the
+// run's first t0 on the Redis clock; a negative one belongs to point 0.
+// Intervals need not have the width of a point, nor come in order.
+func (s *Series) Add(startUS int64, in *Snapshot) {
+	c := in.Counts
+	if c.Sent == 0 && c.Completed == 0 && c.Failed == 0 {
+		return
+	}
+	second := max(startUS, 0) / 1_000_000
+	for second/s.Width() >= maxPoints {
+		s.double()
+	}
+	i := second / s.Width()
+	if s.points[i] == nil {
+		s.points[i] = newPoint(i, s.Width())
+	}
+	s.points[i].add(&Point{Sent: c.Sent, Completed: c.Completed, Failed: c.Failed, Latency: in.Latency})
+	s.revision++
+	s.changed[i] = s.revision
+}
+
+// double merges neighbours: points 2i and 2i+1 become point i.
+func (s *Series) double() {
+	s.width = 2 * s.Width()
+	s.revision++
+	s.widened = s.revision
+	old := s.points
+	s.points = [maxPoints]*Point{}
+	for i, p := range old {
+		if p == nil {
+			continue
+		}
+		j := i / 2
+		if s.points[j] == nil {
+			s.points[j] = newPoint(int64(j), s.width)
+		}
+		s.points[j].add(p)
+		s.changed[j] = s.revision
+	}
+}
+
+// Changed returns the points changed after a revision, in order, and the
+// revision reached. Begin with 0; after each successful write remember the
+// revision returned. With rewrite the points are the whole series and replace
+// all that was written before (the width has doubled, or since is 0), so the
+// Redis hash must be deleted first, in the same transaction.
+//
+// The points are copies: they may be encoded on another goroutine.
+func (s *Series) Changed(since uint64) (points []Point, rewrite bool, revision uint64) {
+	rewrite = since == 0 || since < s.widened
+	for i, p := range s.points {
+		if p != nil && (rewrite || s.changed[i] > since) {
+			points = append(points, p.clone())
+		}
+	}
+	return points, rewrite, s.revision
+}
+
+// MergeSeries adds up the series of several workers, brought to the largest
+// width among them. The result is in order of time, and independent of the
+// points given. Seconds without any request have no point.
+func MergeSeries(all ...[]Point) []Point { return mergeSeries(1, all) }
+
+// mergeSeries is MergeSeries with a smallest width.
+func mergeSeries(width int64, all [][]Point) []Point {
+	for _, points := range all {
+		for _, p := range points {
+			width = max(width, p.Width)
+		}
+	}
+	merged := make(map[int64]*Point)
+	for _, points := range all {
+		for _, p := range points {
+			// Widths are powers of two, so a narrow point is never split. The
+			// quotient is taken first: a product could overflow.
+			index := max(p.Index, 0) / (width / max(p.Width, 1))
+			if merged[index] == nil {
+				merged[index] = newPoint(index, width)
+			}
+			merged[index].add(&p)
+		}
+	}
+	result := make([]Point, 0, len(merged))
+	for _, p := range merged {
+		result = append(result, *p)
+	}
+	slices.SortFunc(result, func(a, b Point) int { return cmp.Compare(a.Index, b.Index) })
+	return result
+}

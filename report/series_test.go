@@ -1,0 +1,234 @@
+package report
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// interval returns a snapshot with n completed requests of the given latency.
+func interval(n int64, latency int64) *Snapshot {
+	s := NewSnapshot("w", "i")
+	s.Counts.Sent, s.Counts.Completed = n, n
+	for range n {
+		s.Latency.Record(latency)
+	}
+	return s
+}
+
+// points returns the whole series.
+func points(s *Series) []Point {
+	all, _, _ := s.Changed(0)
+	return all
+}
+
+// totals adds up a series.
+func totals(all []Point) (sent, ended, latencies int64) {
+	for _, p := range all {
+		sent += p.Sent
+		ended += p.Completed + p.Failed
+		latencies += p.Latency.Count()
+	}
+	return sent, ended, latencies
+}
+
+func TestSeriesWidths(t *testing.T) {
+	var s Series
+	const second = 1_000_000
+	for _, step := range []struct {
+		atUS   int64
+		index  int64
+		width  int64
+		points int
+	}{
+		{-5 * second, 0, 1, 1},
+		{0, 0, 1, 1},
+		{999_999, 0, 1, 1},
+		{second, 1, 1, 2},
+		{1_023 * second, 1_023, 1, 3},
+		{1_024 * second, 512, 2, 3},      // doubled: {0,1}, {1023}, {1024}
+		{4_096 * second, 512, 8, 3},      // {0…}, {1023 → 127, 1024 → 128} …
+		{3 * second, 0, 8, 4},            // late, into the first
+		{math.MaxInt64, 536, 1 << 34, 2}, // no time is too far
+	} {
+		s.Add(step.atUS, interval(10, 5_000_000))
+		all := points(&s)
+		found := slices.ContainsFunc(all, func(p Point) bool { return p.Index == step.index })
+		if s.Width() != step.width || !found {
+			t.Errorf("at %d: width %d, indexes %v; want width %d with index %d",
+				step.atUS, s.Width(), indexes(all), step.width, step.index)
+		}
+	}
+	if sent, ended, latencies := totals(points(&s)); sent != 90 || ended != 90 || latencies != 90 {
+		t.Errorf("sent %d, ended %d, latencies %d; want 90 each", sent, ended, latencies)
+	}
+}
+
+func indexes(all []Point) []int64 {
+	var out []int64
+	for _, p := range all {
+		out = append(out, p.Index)
+	}
+	return out
+}
+
+func TestSeriesIgnoresEmptyIntervals(t *testing.T) {
+	var s Series
+	s.Add(1e12, NewSnapshot("w", "i"))
+	if s.Width() != 1 || len(points(&s)) != 0 {
+		t.Errorf("an idle worker has width %d and %d points", s.Width(), len(points(&s)))
+	}
+}
+
+// A publisher that writes only what Changed tells, losing some writes, ends up
+// with the same series in the hash.
+func TestSeriesChanged(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	var s Series
+	hash := make(map[int64]string)
+	var written uint64
+	publish := func() {
+		changed, rewrite, revision := s.Changed(written)
+		if rewrite {
+			clear(hash)
+		} else if len(changed) > 20 {
+			t.Errorf("%d points changed by some intervals", len(changed))
+		}
+		for _, p := range changed {
+			text, err := p.MarshalText()
+			if err != nil {
+				t.Fatal(err)
+			}
+			hash[p.Index] = string(text)
+		}
+		written = revision
+	}
+	for second := range int64(3_000) {
+		s.Add(second*1e6+500_000, interval(1+rng.Int64N(3), 1+rng.Int64N(1e9)))
+		if rng.IntN(5) > 0 {
+			publish()
+		}
+	}
+	publish()
+	if changed, _, _ := s.Changed(written); len(changed) != 0 {
+		t.Errorf("%d points changed after all was written", len(changed))
+	}
+	all := points(&s)
+	if len(hash) != len(all) || len(all) > maxPoints {
+		t.Fatalf("%d points written, the series has %d", len(hash), len(all))
+	}
+	for _, p := range all {
+		var back Point
+		if err := back.UnmarshalText([]byte(hash[p.Index])); err != nil {
+			t.Fatal(err)
+		}
+		equalPoints(t, back, p)
+	}
+}
+
+func equalPoints(t *testing.T, a, b Point) {
+	t.Helper()
+	if a.Index != b.Index || a.Width != b.Width || a.Sent != b.Sent || a.Completed != b.Completed || a.Failed != b.Failed {
+		t.Fatalf("point %+v, want %+v", a, b)
+	}
+	if !maps.Equal(maps.Collect(a.Latency.Buckets()), maps.Collect(b.Latency.Buckets())) {
+		t.Fatalf("point %d: other buckets", a.Index)
+	}
+}
+
+// Merging the series of workers equals the series of one worker that saw it all.
+func TestMergeSeries(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	var one Series
+	workers := make([]Series, 5)
+	for second := range int64(3_000) {
+		for i := range workers {
+			if second > int64(i+1)*500 { // they leave at different times, so widths differ
+				continue
+			}
+			in := interval(1, 1+rng.Int64N(1e10))
+			workers[i].Add(second*1e6, in)
+			one.Add(second*1e6, in)
+		}
+	}
+	var all [][]Point
+	for i := range workers {
+		all = append(all, points(&workers[i]))
+	}
+	merged := MergeSeries(all...)
+	want := points(&one)
+	if len(merged) != len(want) {
+		t.Fatalf("%d points, want %d", len(merged), len(want))
+	}
+	for i := range want {
+		equalPoints(t, merged[i], want[i])
+	}
+	if len(MergeSeries()) != 0 || len(MergeSeries(nil, nil)) != 0 {
+		t.Error("merging nothing gives points")
+	}
+}
+
+func TestPointRefuses(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"2,a,b", "version 2 is newer"},
+		{"", "field 1"},
+		{"1", "1 fields"},
+		{"0,1,0,0,0,0,", "no valid version"},
+		{"1,1,0,0,0,0", "6 fields"},
+		{"1,3,0,0,0,0,", "width 3"},
+		{"1,0,0,0,0,0,", "width 0"},
+		{"1,2199023255552,0,0,0,0,", "width"},
+		{"1,1,1024,0,0,0,", "index 1024"},
+		{"1,1,-1,0,0,0,", "out of range"},
+		{"1,1,0,9007199254740993,0,0,", "out of range"},
+		{"1,1,0,99999999999999999999,0,0,", "field 4"},
+		{"1,1,0,0,0,0," + foreign(lowestNS, highestNS, fullDigits), "layout"},
+	} {
+		p := Point{Index: 77}
+		err := p.UnmarshalText([]byte(c.text))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: error %v, want one with %q", c.text, err, c.want)
+		}
+		if p.Index != 77 {
+			t.Errorf("%q: changed at an error", c.text)
+		}
+	}
+}
+
+func FuzzPointUnmarshal(f *testing.F) {
+	var s Series
+	s.Add(0, interval(5, 3_000_000))
+	s.Add(2_000e6, interval(5, 7_000_000))
+	for _, p := range points(&s) {
+		text, err := p.MarshalText()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+		f.Add(text[:len(text)-9])
+	}
+	f.Add([]byte("1,1,0,0,0,0,"))
+	f.Add([]byte("2,1,0,0,0,0,"))
+	f.Add([]byte("1,1,0,0,0,0," + foreign(1, math.MaxInt64, 5)))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var p Point
+		if p.UnmarshalText(text) != nil {
+			return
+		}
+		again, err := p.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Point
+		if err := back.UnmarshalText(again); err != nil {
+			t.Fatalf("what was accepted is refused once written again: %v", err)
+		}
+		if back.Index != p.Index || back.Width != p.Width || back.Latency.Count() != p.Latency.Count() {
+			t.Fatalf("changed by a round trip: %+v, then %+v", p, back)
+		}
+		Build(Input{Workers: []WorkerInput{{Series: MergeSeries([]Point{p}, []Point{back})}}})
+	})
+}

@@ -1,0 +1,144 @@
+package report
+
+// Counts are the counters of a snapshot. All are ≥ 0.
+type Counts struct {
+	Sent        int64 `json:"sent"`         // requests that began to be sent
+	PermitSent  int64 `json:"permit_sent"`  // of Sent, those on a permit: without a slot
+	LateDropped int64 `json:"late_dropped"` // slots too late to send
+	Recalled    int64 `json:"recalled"`     // slots whose generation had ended
+	Yielded     int64 `json:"yielded"`      // slots given up in favour of a suspect's permit
+	Completed   int64 `json:"completed"`    // answered as expected
+	Failed      int64 `json:"failed"`       // ended otherwise
+	BytesIn     int64 `json:"bytes_in"`
+	BytesOut    int64 `json:"bytes_out"`
+	OutOfRange  int64 `json:"out_of_range"` // latencies, service times and lags above 1 h, each counted; they are in no histogram
+}
+
+// add adds o field by field.
+func (c *Counts) add(o Counts) {
+	c.Sent += o.Sent
+	c.PermitSent += o.PermitSent
+	c.LateDropped += o.LateDropped
+	c.Recalled += o.Recalled
+	c.Yielded += o.Yielded
+	c.Completed += o.Completed
+	c.Failed += o.Failed
+	c.BytesIn += o.BytesIn
+	c.BytesOut += o.BytesOut
+	c.OutOfRange += o.OutOfRange
+}
+
+// ErrorClass is what is known of the failed requests of one class.
+type ErrorClass struct {
+	Count   int64      `json:"count"`
+	Latency *Histogram `json:"latency"` // these requests only; they are in Snapshot.Latency too
+}
+
+// A Snapshot holds the histograms and counters of one worker, of an interval or
+// cumulative, or the merge of several. Make it with NewSnapshot: the histograms
+// must not be nil. Not safe for concurrent use.
+type Snapshot struct {
+	Worker      string `json:"worker"`
+	Incarnation string `json:"incarnation"` // one process of the worker
+	Seq         uint64 `json:"seq"`         // number within the incarnation; duplicates and gaps show by it
+	Start       int64  `json:"start"`       // µs of the Redis clock; 0 = not set
+	End         int64  `json:"end"`         // µs of the Redis clock
+	Final       bool   `json:"final"`       // the incarnation's last
+
+	Counts  Counts     `json:"counts"`
+	Latency *Histogram `json:"latency"` // done − due
+	Service *Histogram `json:"service"` // done − sent
+	Lag     *Histogram `json:"lag"`     // sent − due
+
+	Status map[int]int64          `json:"status"` // responses by protocol status 1…999; OtherStatus pools the rest
+	Errors map[string]*ErrorClass `json:"errors"` // failed requests by class, at most 65 classes
+}
+
+// NewSnapshot returns an empty snapshot of one incarnation of a worker.
+func NewSnapshot(worker, incarnation string) *Snapshot {
+	return &Snapshot{
+		Worker:      worker,
+		Incarnation: incarnation,
+		Latency:     NewHistogram(),
+		Service:     NewHistogram(),
+		Lag:         NewHistogram(),
+		Status:      make(map[int]int64),
+		Errors:      make(map[string]*ErrorClass),
+	}
+}
+
+// InFlight returns how many requests were sent and have not ended. It is
+// meaningful for cumulative snapshots; over an interval it may be negative.
+func (s *Snapshot) InFlight() int64 {
+	return s.Counts.Sent - s.Counts.Completed - s.Counts.Failed
+}
+
+// Record adds what r holds. It does not reset r.
+func (s *Snapshot) Record(r *Recorder) {
+	s.Counts.add(r.counts)
+	s.Latency.mergeDense(r.latency)
+	s.Service.mergeDense(r.service)
+	s.Lag.mergeDense(r.lag)
+	for code, n := range r.status {
+		if n > 0 {
+			s.Status[code] += n
+		}
+	}
+	if r.statusOther > 0 {
+		s.Status[OtherStatus] += r.statusOther
+	}
+	for name, c := range r.classes {
+		if c.count > 0 {
+			e := s.class(name)
+			e.Count += c.count
+			e.Latency.mergeDense(c.latency)
+		}
+	}
+}
+
+// Merge adds the counts and buckets of o, of any worker; o stays unchanged.
+// The interval grows to cover both. Worker, Incarnation, Seq and Final stay.
+func (s *Snapshot) Merge(o *Snapshot) {
+	if s.Start == 0 || (o.Start != 0 && o.Start < s.Start) {
+		s.Start = o.Start
+	}
+	s.End = max(s.End, o.End)
+	s.Counts.add(o.Counts)
+	s.Latency.Merge(o.Latency)
+	s.Service.Merge(o.Service)
+	s.Lag.Merge(o.Lag)
+	for code, n := range o.Status {
+		s.Status[code] += n
+	}
+	for name, c := range o.Errors {
+		e := s.class(name)
+		e.Count += c.Count
+		e.Latency.Merge(c.Latency)
+	}
+}
+
+// class returns the entry of an error class, pooling what is too much.
+func (s *Snapshot) class(name string) *ErrorClass {
+	if e, ok := s.Errors[name]; ok {
+		return e
+	}
+	name = pooledClass(name, s.Errors)
+	e, ok := s.Errors[name]
+	if !ok {
+		e = &ErrorClass{Latency: NewHistogram()}
+		s.Errors[name] = e
+	}
+	return e
+}
+
+// Reset empties the snapshot for the next interval: counts, histograms,
+// interval and Final. Worker, Incarnation and Seq stay.
+func (s *Snapshot) Reset() {
+	s.Start, s.End, s.Final = 0, 0, false
+	s.Counts = Counts{}
+	s.Latency.Reset()
+	s.Service.Reset()
+	s.Lag.Reset()
+	clear(s.Status)
+	clear(s.Errors)
+}

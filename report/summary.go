@@ -1,0 +1,187 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Input is what a Report is built from. Nothing in it is changed or kept.
+type Input struct {
+	Run        string
+	StartedAt  time.Time     // the run's first t0
+	Duration   time.Duration // from StartedAt to the end, or to now
+	TargetRate float64       // requests per second last asked for, of the whole cluster
+	Budget     Budget
+	Workers    []WorkerInput // one for each incarnation
+
+	// AskedBy returns how many slots are due in [fromUS, toUS), in µs since
+	// StartedAt. It fills the series; nil leaves asked at 0 there.
+	AskedBy func(fromUS, toUS int64) int64
+}
+
+// WorkerInput is what is known of one incarnation of a worker.
+type WorkerInput struct {
+	ID, State string    // State is any word; it passes through
+	LastSeen  time.Time // last contact with the server; zero = never
+	Leased    int64     // slots leased to this incarnation, by the server's count
+	Beyond    int64     // of these, at or after the end of their generation
+	Gone      bool      // no longer running: what it did not account for is lost
+	Gaps      int64     // snapshots missing between those that were received
+	Total     *Snapshot // its last cumulative snapshot; nil = none was received
+	Series    []Point   // its points over time
+}
+
+// Build merges what the workers recorded, audits it and sums it up.
+func Build(in Input) Report {
+	merged, series := mergeWorkers(in.Workers)
+	audit := newAudit(in.Budget, in.Workers)
+	r := Report{
+		Run:         in.Run,
+		StartedAt:   in.StartedAt.UTC(),
+		DurationS:   in.Duration.Seconds(),
+		Asked:       audit.Asked,
+		TargetRate:  in.TargetRate,
+		Rate:        ratio(float64(audit.Sent), in.Duration.Seconds()),
+		Throughput:  ratio(float64(audit.Completed), in.Duration.Seconds()),
+		Success:     ratio(float64(audit.Completed), float64(audit.Completed+audit.Failed)),
+		Latency:     merged.Latency.distribution(),
+		ServiceTime: merged.Service.distribution(),
+		Lag:         merged.Lag.distribution(),
+		StatusCodes: make(map[string]int64),
+		Errors:      make(map[string]int64),
+		BytesIn:     merged.Counts.BytesIn,
+		BytesOut:    merged.Counts.BytesOut,
+		Audit:       audit,
+		Workers:     make([]WorkerReport, 0, len(in.Workers)),
+		Notes:       []string{},
+		OutOfRange:  merged.Counts.OutOfRange,
+		Histograms: &Histograms{
+			Latency: merged.Latency, Service: merged.Service, Lag: merged.Lag,
+			Errors: make(map[string]*Histogram),
+		},
+	}
+	for code, n := range merged.Status {
+		r.StatusCodes[statusName(code)] += n
+	}
+	for class, e := range merged.Errors {
+		r.Errors[class] = e.Count
+		r.Histograms.Errors[class] = e.Latency
+	}
+	for _, w := range in.Workers {
+		r.addWorker(w)
+	}
+	r.addSeries(in, series)
+	r.judge(in.Workers)
+	return r
+}
+
+// mergeWorkers adds up the snapshots and collects the series.
+func mergeWorkers(workers []WorkerInput) (*Snapshot, [][]Point) {
+	merged := NewSnapshot("", "")
+	series := make([][]Point, 0, len(workers))
+	for _, w := range workers {
+		if w.Total != nil {
+			merged.Merge(w.Total)
+		}
+		series = append(series, w.Series)
+	}
+	return merged, series
+}
+
+// ratio is a/b, and 0 where there is nothing to divide by.
+func ratio(a, b float64) float64 {
+	if b <= 0 {
+		return 0
+	}
+	return a / b
+}
+
+// statusName is the key of a status code in a Report.
+func statusName(code int) string {
+	if code == OtherStatus {
+		return "other"
+	}
+	return strconv.Itoa(code)
+}
+
+// distribution sums up h.
+func (h *Histogram) distribution() Distribution {
+	return Distribution{
+		Min:   h.Min(),
+		Mean:  int64(math.Round(h.Mean())),
+		P50:   h.Quantile(0.5),
+		P90:   h.Quantile(0.9),
+		P95:   h.Quantile(0.95),
+		P99:   h.Quantile(0.99),
+		P999:  h.Quantile(0.999),
+		P9999: h.Quantile(0.9999),
+		Max:   h.Max(),
+	}
+}
+
+// addWorker adds the line of one incarnation.
+func (r *Report) addWorker(w WorkerInput) {
+	line := WorkerReport{ID: w.ID, State: w.State, LastSeen: w.LastSeen.UTC(), Gaps: w.Gaps}
+	if w.Total != nil {
+		line.Sent = w.Total.Counts.Sent
+	}
+	r.Workers = append(r.Workers, line)
+}
+
+// addSeries adds the points over time. The workers' points exist only where
+// something happened, but seconds in which nothing was sent matter most, so holes
+// are filled, and the width is chosen so that the whole duration fits.
+func (r *Report) addSeries(in Input, series [][]Point) {
+	width := int64(1)
+	seconds := int64(math.Ceil(max(0, in.Duration.Seconds())))
+	for seconds > maxPoints*width {
+		width *= 2
+	}
+	points := mergeSeries(width, series)
+	n := (seconds + width - 1) / width
+	if len(points) > 0 {
+		last := points[len(points)-1]
+		width = last.Width
+		n = max((seconds+width-1)/width, last.Index+1)
+	}
+	r.Histograms.Series = points
+	r.SeriesWidthS = width
+	r.Series = make([]SeriesReport, n)
+	for i := range r.Series {
+		r.Series[i].T = int64(i) * width
+		if in.AskedBy != nil {
+			from := r.Series[i].T * 1_000_000
+			to := min(from+width*1_000_000, in.Duration.Microseconds())
+			r.Series[i].Asked = in.AskedBy(from, max(from, to))
+		}
+	}
+	for _, p := range points {
+		s := &r.Series[p.Index]
+		s.Sent, s.OK, s.Failed = p.Sent, p.Completed, p.Failed
+		s.P50NS, s.P99NS = p.Latency.Quantile(0.5), p.Latency.Quantile(0.99)
+	}
+}
+
+// judge says how far the report can be relied upon.
+func (r *Report) judge(workers []WorkerInput) {
+	r.Complete = true
+	for _, w := range workers {
+		if w.Total == nil {
+			r.Complete = false
+			r.Notes = append(r.Notes, fmt.Sprintf("worker %s left no snapshot: what it sent is not in this report", w.ID))
+		}
+	}
+	if err := r.Audit.Check(); err != nil {
+		r.Complete = false
+		r.Notes = append(r.Notes, err.Error())
+	}
+	if r.OutOfRange > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d values above 1 h are in no histogram", r.OutOfRange))
+	}
+	if dropped := r.Audit.LateDropped; dropped > 0 && r.Asked > 0 {
+		bound := max(0, 1-float64(dropped)/float64(r.Asked))
+		r.LowerBoundsAbove = &bound
+	}
+}

@@ -1,0 +1,149 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+)
+
+// maxTextWorkers is how many workers Text lists; JSON has them all.
+const maxTextWorkers = 20
+
+// Text writes a summary for people. The audit's lines name only the reasons
+// that occurred; a percentile printed with ≥ is a lower bound.
+func Text(w io.Writer, r Report) error {
+	var b bytes.Buffer
+	textHead(&b, r)
+	textAudit(&b, r)
+	textTimes(&b, r)
+	textAnswers(&b, r)
+	textWorkers(&b, r)
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "note        %s\n", note)
+	}
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("write text: %w", err)
+	}
+	return nil
+}
+
+// textHead writes what was asked for and what came of it.
+func textHead(b *bytes.Buffer, r Report) {
+	a := r.Audit
+	state := "complete"
+	if !r.Complete {
+		state = "INCOMPLETE, see the notes"
+	}
+	length := time.Duration(r.DurationS * float64(time.Second)).Round(time.Millisecond)
+	fmt.Fprintf(b, "run         %s, started %s, %s, %s\n", r.Run, r.StartedAt.Format(time.RFC3339), length, state)
+	fmt.Fprintf(b, "asked       %-12d target %s/s (cluster total)\n", r.Asked, rate(r.TargetRate))
+	fmt.Fprintf(b, "sent        %-12d %s/s\n", a.Sent, rate(r.Rate))
+	fmt.Fprintf(b, "completed   %-12d %s/s, success %s %%\n", a.Completed, rate(r.Throughput), percent(r.Success))
+	if a.Failed > 0 {
+		fmt.Fprintf(b, "failed      %d\n", a.Failed)
+	}
+	if a.InFlight != 0 {
+		fmt.Fprintf(b, "in flight   %d\n", a.InFlight)
+	}
+	fmt.Fprintf(b, "bytes       in %s, out %s\n", bytesize(r.BytesIn), bytesize(r.BytesOut))
+}
+
+// textAudit writes the promise as an equation, and where asked and issued
+// differ, why.
+func textAudit(b *bytes.Buffer, r Report) {
+	a := r.Audit
+	fmt.Fprintf(b, "audit       %s\n", equation("asked", a.Asked, a.reasonTerms()))
+	if a.Recalled != 0 || a.Overrun != 0 || a.Ungranted != 0 {
+		fmt.Fprintf(b, "            %s\n", equation("asked", a.Asked, a.askedTerms()))
+	}
+}
+
+// textTimes writes the table of latency, service time and lag.
+func textTimes(b *bytes.Buffer, r Report) {
+	fmt.Fprintf(b, "\n%-12s", "")
+	for _, name := range []string{"min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"} {
+		fmt.Fprintf(b, "%9s", name)
+	}
+	b.WriteByte('\n')
+	// A dropped request would have had a latency and a lag, so these are cut
+	// off; the service time of what was sent is complete.
+	textRow(b, "latency", r.Latency, r.LowerBoundsAbove)
+	textRow(b, "service time", r.ServiceTime, nil)
+	textRow(b, "lag", r.Lag, r.LowerBoundsAbove)
+	b.WriteByte('\n')
+}
+
+// textRow writes one distribution. Quantiles above bound get a ≥.
+func textRow(b *bytes.Buffer, name string, d Distribution, bound *float64) {
+	fmt.Fprintf(b, "%-12s%9s%9s", name, duration(d.Min), duration(d.Mean))
+	for _, p := range []struct {
+		quantile float64
+		ns       int64
+	}{{0.5, d.P50}, {0.9, d.P90}, {0.95, d.P95}, {0.99, d.P99}, {0.999, d.P999}, {0.9999, d.P9999}, {1, d.Max}} {
+		text := duration(p.ns)
+		if bound != nil && p.quantile > *bound {
+			text = "≥" + text
+		}
+		fmt.Fprintf(b, "%9s", text)
+	}
+	b.WriteByte('\n')
+}
+
+// textAnswers writes status codes and error classes.
+func textAnswers(b *bytes.Buffer, r Report) {
+	if len(r.StatusCodes) > 0 {
+		b.WriteString("status      ")
+		for i, code := range slices.Sorted(maps.Keys(r.StatusCodes)) {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			fmt.Fprintf(b, "%s: %d", code, r.StatusCodes[code])
+		}
+		b.WriteByte('\n')
+	}
+	classes := slices.SortedFunc(maps.Keys(r.Errors), func(x, y string) int {
+		return cmp.Or(cmp.Compare(r.Errors[y], r.Errors[x]), cmp.Compare(x, y))
+	})
+	for i, class := range classes {
+		label := "errors"
+		if i > 0 {
+			label = ""
+		}
+		fmt.Fprintf(b, "%-12s%-12s %d", label, class, r.Errors[class])
+		if r.Histograms != nil && r.Histograms.Errors[class].Count() > 0 {
+			h := r.Histograms.Errors[class]
+			fmt.Fprintf(b, " (latency p50 %s, p99 %s)", duration(h.Quantile(0.5)), duration(h.Quantile(0.99)))
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// textWorkers writes a line for each worker, as far as they fit.
+func textWorkers(b *bytes.Buffer, r Report) {
+	width := 0
+	shown := r.Workers[:min(len(r.Workers), maxTextWorkers)]
+	for _, w := range shown {
+		width = max(width, len(w.ID))
+	}
+	for i, w := range shown {
+		label := "workers"
+		if i > 0 {
+			label = ""
+		}
+		fmt.Fprintf(b, "%-12s%-*s  %-8s sent %-10d", label, width, w.ID, w.State, w.Sent)
+		if !w.LastSeen.IsZero() {
+			fmt.Fprintf(b, " last seen %s", w.LastSeen.Format(time.RFC3339))
+		}
+		if w.Gaps > 0 {
+			fmt.Fprintf(b, ", snapshots missing: %d", w.Gaps)
+		}
+		b.WriteByte('\n')
+	}
+	if hidden := len(r.Workers) - len(shown); hidden > 0 {
+		fmt.Fprintf(b, "            and %d more\n", hidden)
+	}
+}

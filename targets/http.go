@@ -1,0 +1,233 @@
+package targets
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// httpTarget requests one URL over HTTP/1.1, plain or with TLS.
+//
+// It parses answers with net/http and owns its connections itself, where
+// http.Transport would do more than a load generator may: the Transport sends
+// an idempotent request again if a reused connection breaks after it was
+// written, so the server gets two for one slot. It cannot say which bytes
+// belong to which request. And it passes each request through two goroutines
+// per connection, which takes three times the user CPU and four times the
+// allocations (see the benchmarks). Here the goroutine that calls Do writes the
+// bytes, built once, and reads the answer.
+//
+// A request is tried again on another connection in one case only: a reused
+// connection took not one byte of it.
+//
+// HTTP/2, compression, cookies and proxies from the environment are not used.
+// TLS sessions are not resumed. Bytes are those of the HTTP messages, exact:
+// heads, bodies and chunk sizes, without what TLS and TCP add. Over several
+// redirects they add up.
+type httpTarget struct {
+	spec    Spec
+	url     *url.URL
+	routes  routes
+	expect  statuses
+	allow   func(hostport string) bool
+	first   *message // what every Do begins with
+	pool    *pool
+	buffers sync.Pool // *[]byte that bodies are read into
+}
+
+// newHTTP is the constructor in the registry. The spec is valid.
+func newHTTP(s Spec, local Local) (Target, error) {
+	_, u, err := s.kind()
+	if err != nil {
+		return nil, err
+	}
+	d, err := newDialer(s, local)
+	if err != nil {
+		return nil, err
+	}
+	t := &httpTarget{spec: s, url: u, allow: local.AllowHost}
+	if t.routes, err = parseRoutes(s.ConnectTo); err != nil {
+		return nil, err
+	}
+	if t.expect, err = parseStatuses(s.Expect); err != nil {
+		return nil, err
+	}
+	t.buffers.New = func() any {
+		buf := make([]byte, 32<<10)
+		return &buf
+	}
+	t.first = newMessage(s, u, t.endpoint(u))
+	t.pool = &pool{max: local.MaxConnections, dial: d.dial}
+	return t, nil
+}
+
+// timeout, bodyLimit and expect are the values in effect.
+func (s Spec) timeout() time.Duration { return cmp.Or(s.Timeout, DefaultTimeout) }
+func (s Spec) bodyLimit() int64       { return cmp.Or(s.BodyLimit, DefaultBodyLimit) }
+func (s Spec) expect() string         { return cmp.Or(s.Expect, DefaultExpect) }
+
+// Do performs one request and follows redirects as far as the spec allows.
+// The number of the request does not change it.
+func (t *httpTarget) Do(ctx context.Context, _ uint64) Outcome {
+	if err := ctx.Err(); err != nil {
+		return Outcome{Class: classify(err, ClassCanceled)}
+	}
+	deadline := time.Now().Add(t.spec.timeout())
+	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
+		deadline = d
+	}
+	// One deadline for all hops: redirects do not buy more time.
+	var out Outcome
+	m := t.first
+	for hop := 0; ; hop++ {
+		location := t.exchange(ctx, deadline, m, &out)
+		if out.Class != "" {
+			return out
+		}
+		if location == "" || t.spec.Redirects == 0 {
+			break
+		}
+		var err error
+		if m, err = t.follow(m, out.Status, location); err != nil || hop == t.spec.Redirects {
+			out.Class = ClassRedirect
+			return out
+		}
+	}
+	if !t.expect.contain(out.Status) {
+		out.Class = ClassStatus
+	}
+	return out
+}
+
+// exchange sends m and reads the answer, and adds to out what came of it:
+// bytes add up over redirects, status and class are those of the last answer.
+// It returns where a redirect leads; "" if the answer is none.
+func (t *httpTarget) exchange(ctx context.Context, deadline time.Time, m *message, out *Outcome) string {
+	buf := t.buffers.Get().(*[]byte)
+	defer t.buffers.Put(buf)
+	for {
+		c, reused, err := t.pool.take(ctx, deadline, m.to)
+		if err != nil {
+			out.Status, out.Class = 0, classify(blame(ctx, err), ClassOther)
+			return ""
+		}
+		r := c.roundTrip(ctx, m, t.spec.bodyLimit(), *buf)
+		t.pool.give(c, r.keep)
+		out.Status, out.Class = r.status, classify(blame(ctx, r.err), r.phase)
+		out.BytesIn += r.in
+		out.BytesOut += r.out
+		// The server had hung up before the first byte was written, so no
+		// request reached anyone. Of a connection that was just opened this is
+		// an answer: the server does not want us. It ends, because each turn
+		// uses up a connection that was idle.
+		if reused && r.err != nil && r.out == 0 && ctx.Err() == nil && time.Now().Before(deadline) {
+			continue
+		}
+		return r.location
+	}
+}
+
+// blame tells apart the two reasons why a connection runs into its deadline:
+// the request took too long, or ctx ended and made it so.
+func blame(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
+		return ctx.Err()
+	}
+	return err
+}
+
+// endpoint is where requests for u are connected to.
+func (t *httpTarget) endpoint(u *url.URL) endpoint {
+	to := endpoint{network: "tcp", address: t.routes.apply(u.Hostname(), port(u))}
+	if t.spec.UnixSocket != "" {
+		to.network, to.address = "unix", t.spec.UnixSocket
+	}
+	if u.Scheme == "https" {
+		to.name = u.Hostname()
+	}
+	return to
+}
+
+// port is the port of u, also if it is the one of the scheme.
+func port(u *url.URL) string {
+	k, _ := lookup(u.Scheme)
+	return cmp.Or(u.Port(), k.port)
+}
+
+// follow returns the request a redirect asks for after m was answered with
+// status.
+func (t *httpTarget) follow(m *message, status int, location string) (*message, error) {
+	u, err := m.url.Parse(location)
+	if err != nil {
+		return nil, errors.New("follow redirect: the location is not a URL")
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || checkHost(u) != nil {
+		return nil, errors.New("follow redirect: the location is not of HTTP")
+	}
+	if !t.allowed(u) {
+		return nil, errors.New("follow redirect: the host is not allowed")
+	}
+	return newMessage(m.spec.redirected(m.url, u, status), u, t.endpoint(u)), nil
+}
+
+// allowed reports whether a redirect may lead to u. Nobody is fired at who was
+// not named: without a rule only the host of the spec is.
+func (t *httpTarget) allowed(u *url.URL) bool {
+	want := net.JoinHostPort(u.Hostname(), port(u))
+	if strings.EqualFold(want, net.JoinHostPort(t.url.Hostname(), port(t.url))) {
+		return true
+	}
+	if t.allow == nil {
+		return strings.EqualFold(u.Hostname(), t.url.Hostname())
+	}
+	to := t.endpoint(u)
+	return t.allow(want) && (to.network == "unix" || to.address == want || t.allow(to.address))
+}
+
+// redirected returns the spec of the request that follows a redirect from one
+// URL to another. Methods change as browsers do it (RFC 9110, 15.4), and
+// another host gets no secrets.
+func (s Spec) redirected(from, to *url.URL, status int) Spec {
+	method := s.method()
+	seeOther := status == http.StatusSeeOther && method != http.MethodHead
+	moved := (status == http.StatusMovedPermanently || status == http.StatusFound) && method == http.MethodPost
+	// 307 and 308 were made to change nothing; for 301 and 302 it is only POST
+	// that everybody turns into GET.
+	if seeOther || moved {
+		s.Method, s.Body = http.MethodGet, nil
+	} else {
+		s.Method = method // it may have followed from the body
+	}
+	// From https to http is another host too: what was encrypted stays so.
+	sameHost := strings.EqualFold(from.Host, to.Host) && (from.Scheme == to.Scheme || to.Scheme == "https")
+	var kept []Header
+	for _, h := range s.Headers {
+		isHost := http.CanonicalHeaderKey(h.Name) == "Host"
+		isBody := strings.HasPrefix(http.CanonicalHeaderKey(h.Name), "Content-")
+		switch {
+		case isHost && !sameHost, isBody && len(s.Body) == 0, !harmless(h.Name) && !sameHost:
+			continue
+		}
+		kept = append(kept, h)
+	}
+	s.Headers = kept
+	if sameHost && to.User == nil {
+		to.User = from.User
+	}
+	return s
+}
+
+// Close closes idle connections now and the others when their request ends.
+func (t *httpTarget) Close() error {
+	t.pool.close()
+	return nil
+}

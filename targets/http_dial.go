@@ -1,0 +1,84 @@
+package targets
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// A dialer opens the connections of an HTTP target. It is safe for concurrent
+// use. Names are looked up for every connection, by Go's resolver.
+type dialer struct {
+	template  net.Dialer
+	secure    *tls.Config
+	addresses []*net.TCPAddr // local ones, used in turn
+	turn      atomic.Uint64
+}
+
+// newDialer reads the certificates. Both arguments are valid.
+func newDialer(s Spec, local Local) (*dialer, error) {
+	d := &dialer{secure: &tls.Config{
+		// Only HTTP/1.1: one request at a time on a connection is what makes
+		// connections and their limit mean something.
+		NextProtos:         []string{"http/1.1"},
+		InsecureSkipVerify: s.Insecure,
+	}}
+	// Probes of idle connections would be traffic nobody asked for, and cost
+	// four system calls for each connection.
+	d.template.KeepAlive = -1
+	if s.CA != "" {
+		d.secure.RootCAs = x509.NewCertPool()
+		d.secure.RootCAs.AppendCertsFromPEM([]byte(s.CA))
+	}
+	if local.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(local.Cert, local.Key)
+		if err != nil {
+			return nil, fmt.Errorf("load client certificate: %w", err)
+		}
+		d.secure.Certificates = []tls.Certificate{pair}
+	}
+	for _, a := range local.Addresses {
+		d.addresses = append(d.addresses, &net.TCPAddr{IP: net.ParseIP(a)})
+	}
+	if len(d.addresses) > 0 {
+		d.template.Control = bindLate
+	}
+	return d, nil
+}
+
+// dial opens a connection and, if the endpoint wants it, TLS on it, both by
+// deadline, which stays set. Handshakes are full ones: with resumption the
+// load on a server would depend on how often we connected before.
+func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*conn, error) {
+	// A deadline in the dialer saves a context and its timer.
+	nd := d.template
+	nd.Deadline = deadline
+	if len(d.addresses) > 0 && to.network == "tcp" {
+		nd.LocalAddr = d.addresses[d.turn.Add(1)%uint64(len(d.addresses))]
+	}
+	raw, err := nd.DialContext(ctx, to.network, to.address)
+	if err != nil {
+		return nil, err // says "dial tcp 127.0.0.1:80: …" already
+	}
+	if err := raw.SetDeadline(deadline); err != nil {
+		raw.Close()
+		return nil, fmt.Errorf("dial %s: %w", to.address, err)
+	}
+	if to.name == "" {
+		return newConn(to, raw, raw), nil
+	}
+	// The name is that of the URL, not of the address after ConnectTo and not
+	// the Host header: it is whom the user means to talk to.
+	config := d.secure.Clone()
+	config.ServerName = to.name
+	wire := tls.Client(raw, config)
+	if err := wire.HandshakeContext(ctx); err != nil {
+		raw.Close()
+		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{err})
+	}
+	return newConn(to, raw, wire), nil
+}

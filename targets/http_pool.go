@@ -1,0 +1,192 @@
+package targets
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// An endpoint is where a connection leads and how. Connections to equal
+// endpoints are interchangeable.
+type endpoint struct {
+	network, address string // "tcp" and host:port, or "unix" and a path
+	name             string // of the server in TLS; "" without TLS
+}
+
+// A pool keeps the connections of one target. A connection has a place from
+// before it is dialled until it is closed; there are max places. Idle
+// connections are taken last in, first out, so that those not needed get old.
+// It is safe for concurrent use.
+type pool struct {
+	max  int // places; 0 = no limit
+	dial func(ctx context.Context, deadline time.Time, to endpoint) (*conn, error)
+
+	mu      sync.Mutex
+	closed  bool
+	places  int          // in use
+	idle    []*conn      // the longest idle first
+	waiting []chan *conn // the longest waiting first; nil sent = a place; closed = the pool is
+}
+
+// take returns a connection to an endpoint with its deadline set, reused or
+// new. With all places in use it waits for one until deadline.
+func (p *pool) take(ctx context.Context, deadline time.Time, to endpoint) (c *conn, reused bool, err error) {
+	c, err = p.acquire(ctx, deadline, to)
+	if err != nil {
+		return nil, false, err
+	}
+	if c != nil {
+		if c.usable(to, deadline) {
+			return c, true, nil
+		}
+		c.close(false) // its place goes to the new one
+	}
+	if c, err = p.dial(ctx, deadline, to); err != nil {
+		p.release()
+		return nil, false, err
+	}
+	return c, false, nil
+}
+
+// give takes back a connection, to be kept or closed. Every connection that
+// take returned has to come back here, exactly once.
+func (p *pool) give(c *conn, keep bool) {
+	if !keep {
+		c.close(false)
+		p.release()
+		return
+	}
+	c.idleSince = time.Now()
+	p.mu.Lock()
+	if p.closed {
+		p.places--
+		p.mu.Unlock()
+		c.close(true)
+		return
+	}
+	// Who waits goes before who comes next: else, under load, the first to
+	// wait might be the last to be served.
+	if p.hand(c) {
+		p.mu.Unlock()
+		return
+	}
+	p.idle = append(p.idle, c)
+	// Whoever puts one in takes an old one out: no goroutine has to watch.
+	var old *conn
+	if c.idleSince.Sub(p.idle[0].idleSince) > idleLimit {
+		old = p.idle[0]
+		p.idle = slices.Delete(p.idle, 0, 1)
+		p.places--
+	}
+	p.mu.Unlock()
+	if old != nil {
+		old.close(true)
+	}
+}
+
+// release gives back a place without a connection.
+func (p *pool) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.hand(nil) {
+		p.places--
+	}
+}
+
+// hand passes a connection or a place (nil) to the longest waiting; false if
+// nobody waits. The lock is held.
+func (p *pool) hand(c *conn) bool {
+	if len(p.waiting) == 0 {
+		return false
+	}
+	p.waiting[0] <- c // has room for one
+	p.waiting = slices.Delete(p.waiting, 0, 1)
+	return true
+}
+
+// acquire returns an idle connection, or nil when a place to dial was got.
+func (p *pool) acquire(ctx context.Context, deadline time.Time, to endpoint) (*conn, error) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, errClosed
+	}
+	// Nearly always the last one fits: only redirects bring other endpoints.
+	for i, c := range slices.Backward(p.idle) {
+		if c.to == to {
+			p.idle = slices.Delete(p.idle, i, i+1)
+			p.mu.Unlock()
+			return c, nil
+		}
+	}
+	if p.max == 0 || p.places < p.max {
+		p.places++
+		p.mu.Unlock()
+		return nil, nil
+	}
+	if len(p.idle) > 0 {
+		// All idle ones lead elsewhere, after a redirect: one has to go.
+		c := p.idle[0]
+		p.idle = slices.Delete(p.idle, 0, 1)
+		p.mu.Unlock()
+		return c, nil
+	}
+	turn := make(chan *conn, 1)
+	p.waiting = append(p.waiting, turn)
+	p.mu.Unlock()
+	return p.wait(ctx, deadline, turn)
+}
+
+// wait waits for what turn brings: a connection, a place (nil), or the end of
+// the pool. A turn that comes as the wait ends is passed on, so no place is
+// ever lost.
+func (p *pool) wait(ctx context.Context, deadline time.Time, turn chan *conn) (*conn, error) {
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	var err error
+	select {
+	case c, ok := <-turn:
+		if !ok {
+			return nil, errClosed
+		}
+		return c, nil
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-timer.C:
+		err = context.DeadlineExceeded
+	}
+	p.mu.Lock()
+	i := slices.Index(p.waiting, turn)
+	if i >= 0 {
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+	}
+	p.mu.Unlock()
+	if i < 0 {
+		// Its turn came at the same time: the next shall have it.
+		if c, ok := <-turn; c != nil {
+			p.give(c, true)
+		} else if ok {
+			p.release()
+		}
+	}
+	return nil, err
+}
+
+// close closes the idle connections and sends those who wait away. The rest
+// is closed when it is given back.
+func (p *pool) close() {
+	p.mu.Lock()
+	idle := p.idle
+	p.closed = true
+	p.idle = nil
+	p.places -= len(idle)
+	for _, turn := range p.waiting {
+		close(turn)
+	}
+	p.waiting = nil
+	p.mu.Unlock()
+	for _, c := range idle {
+		c.close(true)
+	}
+}

@@ -1,0 +1,556 @@
+package targets
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+)
+
+// arrive starts a server that counts.
+func arrive(t testing.TB, o arrivals.Options) *arrivals.Server {
+	t.Helper()
+	s, err := arrivals.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// serve starts a server with a handler of net/http.
+func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// The server sees what was asked for, byte for byte, and the bytes counted
+// are those sent.
+func TestRequestOnTheWire(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		spec Spec
+		want string
+	}{
+		{"least", Spec{}, "GET / HTTP/1.1\r\nHost: HOST\r\nUser-Agent: loadctl\r\n\r\n"},
+		{
+			"headers keep order and case",
+			Spec{URL: "/a b?c d", Headers: []Header{{"x-B", "2"}, {"X-a", "1"}, {"x-B", ""}, {"host", "other"}, {"user-agent", "me"}}},
+			"GET /a%20b?c%20d HTTP/1.1\r\nx-B: 2\r\nX-a: 1\r\nx-B: \r\nhost: other\r\nuser-agent: me\r\n\r\n",
+		},
+		{
+			"body", Spec{Body: []byte("a\x00b")},
+			"POST / HTTP/1.1\r\nHost: HOST\r\nUser-Agent: loadctl\r\nContent-Length: 3\r\n\r\na\x00b",
+		},
+		{
+			"empty body, no keep-alive", Spec{Method: "PUT", NoKeepAlive: true},
+			"PUT / HTTP/1.1\r\nHost: HOST\r\nUser-Agent: loadctl\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := make(chan string, 1)
+			const reply = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+			addr := listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
+				buf := make([]byte, 4096)
+				n, _ := conn.Read(buf)
+				got <- string(buf[:n])
+				io.WriteString(conn, reply)
+			})
+			c.spec.URL = "http://" + addr.String() + c.spec.URL
+			out := do(t, open(t, c.spec, Local{}), 200, "")
+			want := strings.ReplaceAll(c.want, "HOST", addr.String())
+			if s := <-got; s != want {
+				t.Errorf("got\n%q\nwant\n%q", s, want)
+			}
+			if out.BytesOut != int64(len(want)) || out.BytesIn != int64(len(reply)) {
+				t.Errorf("bytes out %d and in %d, want %d and %d", out.BytesOut, out.BytesIn, len(want), len(reply))
+			}
+		})
+	}
+}
+
+// What a server answers, and what comes of it. The connection is closed after
+// the answer.
+func TestAnswers(t *testing.T) {
+	const ok = "HTTP/1.1 200 OK\r\n"
+	for _, c := range []struct {
+		name, answer string
+		spec         Spec
+		status       int
+		class        string
+	}{
+		{"until the end", ok + "\r\nabc", Spec{}, 200, ""},
+		{"chunked", ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nA: b\r\n\r\n", Spec{}, 200, ""},
+		{"no body", "HTTP/1.1 204 No Content\r\n\r\n", Spec{}, 204, ""},
+		{"head", ok + "Content-Length: 10\r\n\r\n", Spec{Method: "HEAD"}, 200, ""},
+		{"interim", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n" + ok + "Content-Length: 0\r\n\r\n", Spec{}, 200, ""},
+		{"interim for ever", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 20), Spec{}, 0, ClassProtocol},
+		{"upgrade", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nbytes", Spec{Expect: "101"}, 101, ""},
+		{"old protocol", "HTTP/1.0 200 OK\r\n\r\nabc", Spec{}, 200, ""},
+		{"unexpected", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", Spec{}, 404, ClassStatus},
+		{"expected", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", Spec{Expect: "404"}, 404, ""},
+		{"nothing", "", Spec{}, 0, ClassEOF},
+		{"half a head", ok + "A: b", Spec{}, 0, ClassEOF},
+		{"half a body", ok + "Content-Length: 10\r\n\r\nabc", Spec{}, 200, ClassEOF},
+		{"half a chunk", ok + "Transfer-Encoding: chunked\r\n\r\n9\r\nabc", Spec{}, 200, ClassEOF},
+		{"no HTTP", "SSH-2.0-OpenSSH\r\n", Spec{}, 0, ClassProtocol},
+		{"bad chunk", ok + "Transfer-Encoding: chunked\r\n\r\nx\r\n", Spec{}, 200, ClassProtocol},
+		{"two lengths", ok + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", Spec{}, 0, ClassProtocol},
+		{"large head", ok + strings.Repeat("A: "+strings.Repeat("b", 1000)+"\r\n", 500) + "Content-Length: 0\r\n\r\n", Spec{}, 200, ""},
+		{"huge head", ok + strings.Repeat("A: "+strings.Repeat("b", 1000)+"\r\n", 1100) + "\r\n", Spec{}, 0, ClassProtocol},
+		{"endless line", ok + "A: " + strings.Repeat("b", 2<<20), Spec{}, 0, ClassProtocol},
+		{"body at the limit", ok + "Content-Length: 10\r\n\r\n0123456789", Spec{BodyLimit: 10}, 200, ""},
+		{"no limit", ok + "Content-Length: 10\r\n\r\n0123456789", Spec{BodyLimit: math.MaxInt64}, 200, ""},
+		{"body past the limit", ok + "Content-Length: 11\r\n\r\n0123456789a", Spec{BodyLimit: 10}, 200, ClassBodyLimit},
+		{"chunks past the limit", ok + "Transfer-Encoding: chunked\r\n\r\nb\r\n0123456789a\r\n0\r\n\r\n", Spec{BodyLimit: 10}, 200, ClassBodyLimit},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			addr := listen(t, "tcp", "127.0.0.1:0", answer(c.answer))
+			c.spec.URL = "http://" + addr.String()
+			out := do(t, open(t, c.spec, Local{}), c.status, c.class)
+			if c.class == "" && c.name != "upgrade" && out.BytesIn != int64(len(c.answer)) {
+				t.Errorf("bytes in %d of %d", out.BytesIn, len(c.answer))
+			}
+		})
+	}
+}
+
+// The trap: a server takes one request, answers it, takes the next on the same
+// connection and closes without an answer. Whoever tries again without telling
+// sends more than it counts.
+func TestNothingIsSentTwice(t *testing.T) {
+	var received atomic.Int64
+	addr := listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
+		br := bufio.NewReader(conn)
+		for n := 0; ; n++ {
+			if _, err := http.ReadRequest(br); err != nil {
+				return
+			}
+			received.Add(1)
+			if n == 1 {
+				return
+			}
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}
+	})
+	target := open(t, Spec{URL: "http://" + addr.String()}, Local{})
+	for i := range 20 {
+		if i%2 == 0 {
+			do(t, target, 200, "")
+		} else {
+			do(t, target, 0, ClassEOF)
+		}
+	}
+	if n := received.Load(); n != 20 {
+		t.Errorf("20 requests were made and %d received", n)
+	}
+	// That the trap works: net/http falls into it.
+	received.Store(0)
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	for range 2 {
+		if resp, err := client.Get("http://" + addr.String()); err == nil {
+			resp.Body.Close()
+		}
+	}
+	if n := received.Load(); n != 3 {
+		t.Errorf("net/http made 2 requests and %d were received, where 3 were expected", n)
+	}
+}
+
+// idle returns the one idle connection of a target, once it is there.
+func idle(t *testing.T, target Target) *conn {
+	t.Helper()
+	p := target.(*httpTarget).pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) != 1 {
+		t.Fatalf("%d idle connections, want 1", len(p.idle))
+	}
+	return p.idle[0]
+}
+
+// A connection the server closed while it was idle took nothing of the
+// request, so another is used: whether that is seen before writing or by it.
+func TestClosedIdleConnection(t *testing.T) {
+	for _, seen := range []bool{true, false} {
+		var received atomic.Int64
+		addr := listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
+			if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
+				return
+			}
+			received.Add(1)
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+			time.Sleep(5 * time.Millisecond) // the answer gets through
+			conn.(*net.TCPConn).SetLinger(0) // close with RST, so that writing fails at once
+		})
+		target := open(t, Spec{URL: "http://" + addr.String()}, Local{})
+		do(t, target, 200, "")
+		c := idle(t, target)
+		for !c.hungUp() {
+			time.Sleep(time.Millisecond)
+		}
+		if !seen {
+			c.hungUp = func() bool { return false } // the check comes a moment too early
+		}
+		do(t, target, 200, "")
+		if n := received.Load(); n != 2 {
+			t.Errorf("seen %v: %d received, want 2", seen, n)
+		}
+	}
+}
+
+// Bytes nobody asked for must not become the answer to the next request.
+func TestUnsolicitedBytes(t *testing.T) {
+	var n atomic.Int64
+	addr := listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
+		br := bufio.NewReader(conn)
+		for {
+			if _, err := http.ReadRequest(br); err != nil {
+				return
+			}
+			n.Add(1)
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 500 No\r\n\r\n")
+		}
+	})
+	target := open(t, Spec{URL: "http://" + addr.String()}, Local{})
+	for range 3 {
+		out := do(t, target, 200, "")
+		if want := int64(len("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")); out.BytesIn != want {
+			t.Errorf("bytes in %d, want %d", out.BytesIn, want)
+		}
+	}
+	if n.Load() != 3 {
+		t.Errorf("%d received, want 3", n.Load())
+	}
+}
+
+func TestKeepAlive(t *testing.T) {
+	for _, c := range []struct {
+		spec Spec
+		want int64
+	}{
+		{Spec{}, 1},
+		{Spec{NoKeepAlive: true}, 10},
+		{Spec{Headers: []Header{{"Connection", "close"}}}, 10},
+	} {
+		s := arrive(t, arrivals.Options{})
+		c.spec.URL = s.URL()
+		target := open(t, c.spec, Local{})
+		for range 10 {
+			do(t, target, 200, "")
+		}
+		if s.Connections() != c.want || s.Count() != 10 {
+			t.Errorf("%+v: %d connections, %d received", c.spec, s.Connections(), s.Count())
+		}
+	}
+}
+
+func TestErrorAnswersKeepTheConnection(t *testing.T) {
+	s := arrive(t, arrivals.Options{Status: 503})
+	target := open(t, Spec{URL: s.URL()}, Local{})
+	for range 5 {
+		do(t, target, 503, ClassStatus)
+	}
+	if s.Connections() != 1 {
+		t.Errorf("%d connections, want 1", s.Connections())
+	}
+}
+
+// Concurrent use, with fewer connections than callers: all requests arrive,
+// each once, and the limit holds.
+func TestMaxConnections(t *testing.T) {
+	s := arrive(t, arrivals.Options{})
+	target := open(t, Spec{URL: s.URL()}, Local{MaxConnections: 4})
+	var wg sync.WaitGroup
+	var in, out atomic.Int64
+	for range 40 {
+		wg.Go(func() {
+			for n := range uint64(50) {
+				o := target.Do(t.Context(), n)
+				if o.Class != "" {
+					t.Errorf("class %s", o.Class)
+				}
+				in.Add(o.BytesIn)
+				out.Add(o.BytesOut)
+			}
+		})
+	}
+	wg.Wait()
+	if s.Count() != 2000 || s.Connections() > 4 {
+		t.Errorf("%d received over %d connections", s.Count(), s.Connections())
+	}
+	one := do(t, target, 200, "")
+	if in.Load() != 2000*one.BytesIn || out.Load() != 2000*one.BytesOut {
+		t.Errorf("bytes in %d and out %d are not 2000 times %+v", in.Load(), out.Load(), one)
+	}
+	p := target.(*httpTarget).pool
+	if p.places != len(p.idle) || len(p.waiting) != 0 {
+		t.Errorf("at rest %d places, %d idle, %d waiting", p.places, len(p.idle), len(p.waiting))
+	}
+}
+
+// Who waits for a connection is sent away by the timeout, by its context and
+// by Close, and leaves no trace.
+func TestWaitingForAConnection(t *testing.T) {
+	s := arrive(t, arrivals.Options{Latency: 300 * time.Millisecond})
+	target := open(t, Spec{URL: s.URL(), Timeout: 2 * time.Second}, Local{MaxConnections: 1})
+	p := target.(*httpTarget).pool
+	var wg sync.WaitGroup
+	wg.Go(func() { do(t, target, 200, "") })
+	until(t, func() bool { return s.Count() == 1 })
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if got := target.Do(ctx, 0); got.Class != ClassTimeout || got.BytesOut != 0 {
+		t.Errorf("past the deadline: %+v", got)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, stop)
+	if got := target.Do(ctx, 0); got.Class != ClassCanceled {
+		t.Errorf("canceled: %+v", got)
+	}
+	wg.Go(func() { do(t, target, 0, ClassCanceled) })
+	until(t, func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.waiting) == 1 })
+	target.Close()
+	do(t, target, 0, ClassCanceled)
+	wg.Wait()
+	if s.Count() != 1 || p.places != 0 {
+		t.Errorf("%d received, %d places in use", s.Count(), p.places)
+	}
+}
+
+// until waits for a condition that is about to be true.
+func until(t *testing.T, f func() bool) {
+	t.Helper()
+	for range 5000 {
+		if f() {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatal("it did not come about")
+}
+
+func TestTimeout(t *testing.T) {
+	const timeout = 60 * time.Millisecond
+	silent := func(conn net.Conn) { io.Copy(io.Discard, conn) }
+	drip := func(conn net.Conn) {
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
+		for range 100 {
+			if _, err := io.WriteString(conn, "x"); err != nil {
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	for _, c := range []struct {
+		name, scheme string
+		serve        func(net.Conn)
+		body         int
+		status       int
+	}{
+		{"no answer", "http", silent, 0, 0},
+		{"drip", "http", drip, 0, 200},
+		{"no handshake", "https", silent, 0, 0},
+		{"body not read", "http", func(net.Conn) { time.Sleep(20 * timeout) }, 32 << 20, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			addr := listen(t, "tcp", "127.0.0.1:0", c.serve)
+			spec := Spec{URL: c.scheme + "://" + addr.String(), Timeout: timeout, Body: make([]byte, c.body)}
+			target := open(t, spec, Local{})
+			began := time.Now()
+			do(t, target, c.status, ClassTimeout)
+			if took := time.Since(began); took < timeout || took > 10*timeout {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+func TestCancel(t *testing.T) {
+	s := arrive(t, arrivals.Options{})
+	target := open(t, Spec{URL: s.URL()}, Local{})
+	do(t, target, 200, "")
+	s.Stall(time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if got := target.Do(ctx, 0); got.Class != ClassCanceled || got.BytesOut == 0 {
+		t.Errorf("got %+v", got)
+	}
+	if got := target.Do(ctx, 0); got.Class != ClassCanceled || got.BytesOut != 0 {
+		t.Errorf("of a context that ended: %+v", got)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if got := target.Do(ctx, 0); got.Class != ClassTimeout {
+		t.Errorf("past the deadline: %+v", got)
+	}
+	if s.Count() != 3 {
+		t.Errorf("%d received, want 3", s.Count())
+	}
+}
+
+// A context that ends after its request does no harm to the connection.
+func TestContextPerRequest(t *testing.T) {
+	s := arrive(t, arrivals.Options{})
+	target := open(t, Spec{URL: s.URL()}, Local{})
+	for range 50 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		if got := target.Do(ctx, 0); got.Class != "" {
+			t.Errorf("got %+v", got)
+		}
+		cancel()
+	}
+	if s.Connections() != 1 {
+		t.Errorf("%d connections, want 1", s.Connections())
+	}
+}
+
+func TestConnectionErrors(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := l.Addr().String()
+	l.Close()
+	do(t, open(t, Spec{URL: "http://" + free}, Local{}), 0, ClassConnect)
+	do(t, open(t, Spec{URL: "http://a", UnixSocket: t.TempDir() + "/none"}, Local{}), 0, ClassConnect)
+	// 192.0.2.1 is for documentation and of no machine: nothing is sent.
+	do(t, open(t, Spec{URL: "http://" + free}, Local{Addresses: []string{"192.0.2.1"}}), 0, ClassPorts)
+	reset := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+		http.ReadRequest(bufio.NewReader(c))
+		c.(*net.TCPConn).SetLinger(0)
+	})
+	do(t, open(t, Spec{URL: "http://" + reset.String()}, Local{}), 0, ClassReset)
+}
+
+func TestLocalAddresses(t *testing.T) {
+	var mu sync.Mutex
+	seen := map[string]int{}
+	s := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		host, _, _ := net.SplitHostPort(r.RemoteAddr)
+		seen[host]++
+	})
+	target := open(t, Spec{URL: s.URL, NoKeepAlive: true}, Local{Addresses: []string{"127.0.0.2", "127.0.0.3"}})
+	for range 4 {
+		do(t, target, 200, "")
+	}
+	if seen["127.0.0.2"] != 2 || seen["127.0.0.3"] != 2 {
+		t.Errorf("connections came from %v", seen)
+	}
+}
+
+func TestOtherAddresses(t *testing.T) {
+	var host atomic.Value
+	h := func(_ http.ResponseWriter, r *http.Request) { host.Store(r.Host) }
+	s := serve(t, h)
+	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onUnix := &http.Server{Handler: http.HandlerFunc(h)}
+	go onUnix.Serve(l)
+	t.Cleanup(func() { onUnix.Close() })
+	for _, c := range []struct {
+		spec Spec
+		want string
+	}{
+		{Spec{URL: "http://example.com/", ConnectTo: []string{"other:::1", "example.com:80:127.0.0.1:" + port}}, "example.com"},
+		{Spec{URL: "http://127.0.0.1:1/", ConnectTo: []string{":1::" + port}}, "127.0.0.1:1"},
+		{Spec{URL: s.URL, Headers: []Header{{"Host", "a.example"}}}, "a.example"},
+		{Spec{URL: "http://b.example:8/", UnixSocket: path}, "b.example:8"},
+	} {
+		do(t, open(t, c.spec, Local{}), 200, "")
+		if got := host.Load(); got != c.want {
+			t.Errorf("%+v: the server saw host %v, want %s", c.spec, got, c.want)
+		}
+	}
+}
+
+func TestIPv6(t *testing.T) {
+	l, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skip("this machine has no IPv6:", err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	s := arrive(t, arrivals.Options{Addr: addr})
+	do(t, open(t, Spec{URL: s.URL()}, Local{}), 200, "")
+	do(t, open(t, Spec{URL: "http://a", ConnectTo: []string{"::" + addr}}, Local{}), 200, "")
+	u := &url.URL{Scheme: "http", Host: "[fe80::1%eth0]:8"}
+	if got := hostHeader(u); got != "[fe80::1]:8" {
+		t.Errorf("host header %s shows the zone", got)
+	}
+}
+
+// A server that answers before it read the body and hangs up: its answer
+// counts, where it gets through.
+func TestEarlyAnswer(t *testing.T) {
+	addr := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+		io.WriteString(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		c.(*net.TCPConn).CloseWrite()
+		io.CopyN(io.Discard, c, 1<<20)
+		time.Sleep(20 * time.Millisecond)
+	})
+	got := open(t, Spec{URL: "http://" + addr.String(), Body: make([]byte, 16<<20)}, Local{}).Do(t.Context(), 0)
+	if got.Class != ClassStatus && got.Class != ClassReset || got.Class == ClassStatus && got.Status != 413 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestLargeBody(t *testing.T) {
+	const size = 5 << 20
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(w, r.Body)
+		if n != size {
+			t.Errorf("the server read %d bytes", n)
+		}
+	})
+	target := open(t, Spec{URL: s.URL, Body: make([]byte, size)}, Local{})
+	for range 3 {
+		if out := do(t, target, 200, ""); out.BytesOut < size || out.BytesIn < size {
+			t.Errorf("got %+v", out)
+		}
+	}
+}
+
+// A connection with the rest of a long body on it is not used again.
+func TestBodyLimitClosesTheConnection(t *testing.T) {
+	var conns atomic.Int64
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, strings.Repeat("x", 5000))
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			conns.Add(1)
+		}
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	target := open(t, Spec{URL: s.URL, BodyLimit: 4999}, Local{})
+	for range 3 {
+		do(t, target, 200, ClassBodyLimit)
+	}
+	if conns.Load() != 3 {
+		t.Errorf("%d connections, want 3", conns.Load())
+	}
+}

@@ -1,0 +1,103 @@
+package targets
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"testing"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+)
+
+// serverTLS is the configuration of a server with a certificate for names.
+func serverTLS(t *testing.T, a *authority, names ...string) *tls.Config {
+	t.Helper()
+	pair, err := tls.LoadX509KeyPair(a.issue(names...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}}
+}
+
+func TestTLS(t *testing.T) {
+	a := newAuthority(t)
+	config := serverTLS(t, a, "good.example")
+	var names []string
+	config.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+		names = append(names, h.ServerName)
+		for _, p := range h.SupportedProtos {
+			if p != "http/1.1" {
+				t.Errorf("the client offers %s", p)
+			}
+		}
+		return nil, nil
+	}
+	s := arrive(t, arrivals.Options{TLS: config})
+	to := []string{"::" + s.Addr()}
+	for _, c := range []struct {
+		name   string
+		spec   Spec
+		status int
+		class  string
+	}{
+		{"own authority", Spec{URL: "https://good.example", CA: a.pem}, 200, ""},
+		{"host header is not the name", Spec{URL: "https://good.example", CA: a.pem, Headers: []Header{{"Host", "x"}}}, 200, ""},
+		{"insecure", Spec{URL: "https://other.example", Insecure: true}, 200, ""},
+		{"unknown authority", Spec{URL: "https://good.example"}, 0, ClassTLS},
+		{"other name", Spec{URL: "https://other.example", CA: a.pem}, 0, ClassTLS},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			names = nil
+			c.spec.ConnectTo = to
+			do(t, open(t, c.spec, Local{}), c.status, c.class)
+			if want := c.spec.URL[len("https://"):]; len(names) != 1 || names[0] != want {
+				t.Errorf("the server saw names %q, want %s", names, want)
+			}
+		})
+	}
+}
+
+func TestTLSKeepAlive(t *testing.T) {
+	a := newAuthority(t)
+	s := arrive(t, arrivals.Options{TLS: serverTLS(t, a, "good.example")})
+	target := open(t, Spec{URL: "https://good.example", CA: a.pem, ConnectTo: []string{"::" + s.Addr()}}, Local{})
+	first := do(t, target, 200, "")
+	for range 20 {
+		// Also the first is counted without its handshake.
+		if got := do(t, target, 200, ""); got != first {
+			t.Errorf("got %+v, want %+v", got, first)
+		}
+	}
+	if s.Connections() != 1 || s.Count() != 21 {
+		t.Errorf("%d connections, %d received", s.Connections(), s.Count())
+	}
+}
+
+func TestClientCertificate(t *testing.T) {
+	a := newAuthority(t)
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		config := serverTLS(t, a, "good.example")
+		config.MaxVersion = version
+		config.ClientAuth = tls.RequireAndVerifyClientCert
+		config.ClientCAs = x509.NewCertPool()
+		config.ClientCAs.AddCert(a.cert)
+		s := arrive(t, arrivals.Options{TLS: config})
+		spec := Spec{URL: "https://good.example", CA: a.pem, ConnectTo: []string{"::" + s.Addr()}}
+		cert, key := a.issue("client")
+		do(t, open(t, spec, Local{Cert: cert, Key: key}), 200, "")
+		// TLS 1.3 tells only after the client believes to be done. If the
+		// request is written before, the refusal may be lost to a reset.
+		got := open(t, spec, Local{}).Do(t.Context(), 0)
+		if got.Class != ClassTLS && (version == tls.VersionTLS12 || got.Class != ClassReset) {
+			t.Errorf("without a certificate, version %x: %+v", version, got)
+		}
+	}
+}
+
+func TestTLSToAPlainServer(t *testing.T) {
+	addr := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+		c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+		c.Read(make([]byte, 4096))
+	})
+	do(t, open(t, Spec{URL: "https://" + addr.String()}, Local{}), 0, ClassTLS)
+}

@@ -1,0 +1,81 @@
+package targets
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"sync/atomic"
+	"time"
+)
+
+// noop answers without sending anything, for measuring the generator itself:
+// noop:// at once, noop://?latency=1ms after that time. Its outcomes have no
+// status and no bytes. The rest of a spec does not apply.
+type noop struct {
+	latency time.Duration
+	closed  atomic.Bool
+}
+
+// checkNoop checks the spec of a noop target.
+func checkNoop(_ Spec, u *url.URL) error {
+	_, err := noopLatency(u)
+	return err
+}
+
+// newNoop is the constructor in the registry.
+func newNoop(s Spec, _ Local) (Target, error) {
+	_, u, err := s.kind()
+	if err != nil {
+		return nil, err
+	}
+	latency, err := noopLatency(u)
+	if err != nil {
+		return nil, err
+	}
+	return &noop{latency: latency}, nil
+}
+
+// noopLatency reads the latency from the query; 0 if there is none. Other
+// parameters are refused, or a mistyped one would measure something else.
+func noopLatency(u *url.URL) (time.Duration, error) {
+	query := u.Query()
+	for name := range query {
+		if name != "latency" {
+			return 0, errors.New("url: noop only knows latency; write noop://?latency=1ms")
+		}
+	}
+	text := query.Get("latency")
+	if text == "" {
+		return 0, nil
+	}
+	latency, err := time.ParseDuration(text)
+	if err != nil || latency < 0 {
+		return 0, errors.New("url: latency must be a duration; write noop://?latency=1ms")
+	}
+	return latency, nil
+}
+
+// Do waits for the latency. Go's timers add up to about 1 ms.
+func (t *noop) Do(ctx context.Context, _ uint64) Outcome {
+	if t.closed.Load() {
+		return Outcome{Class: ClassCanceled}
+	}
+	// Without latency there is no timer: what is measured is the generator,
+	// and not the timers of this target.
+	if t.latency > 0 {
+		timer := time.NewTimer(t.latency)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return Outcome{}
+		case <-ctx.Done():
+		}
+	}
+	return Outcome{Class: classify(ctx.Err(), ClassOther)}
+}
+
+// Close ends the target.
+func (t *noop) Close() error {
+	t.closed.Store(true)
+	return nil
+}

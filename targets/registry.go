@@ -1,0 +1,46 @@
+package targets
+
+import (
+	"net/url"
+	"slices"
+)
+
+// A kind is one entry of the registry: what there is to know about a scheme.
+type kind struct {
+	scheme string
+	port   string // where it connects to if the URL names no port; "" if it connects nowhere
+	check  func(Spec, *url.URL) error
+	open   func(Spec, Local) (Target, error)
+}
+
+// registry is the one place where targets are registered: a new target is one
+// file, and one line here. It is a function because a table in a variable
+// could be changed.
+func registry() []kind {
+	return []kind{
+		{scheme: "http", port: "80", check: checkHTTP, open: newHTTP},
+		{scheme: "https", port: "443", check: checkHTTP, open: newHTTP},
+		{scheme: "noop", check: checkNoop, open: newNoop},
+	}
+}
+
+// Schemes returns the URL schemes there are targets for, sorted.
+func Schemes() []string {
+	var names []string
+	for _, k := range registry() {
+		names = append(names, k.scheme)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// lookup returns the kind of a scheme, in lower case as url.Parse gives it;
+// false if there is none.
+func lookup(scheme string) (kind, bool) {
+	all := registry()
+	i := slices.IndexFunc(all, func(k kind) bool { return k.scheme == scheme })
+	if i < 0 {
+		return kind{}, false
+	}
+	return all[i], true
+}

@@ -1,0 +1,88 @@
+package targets
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"strings"
+)
+
+// A route sends connections meant for one address to another. Empty parts fit
+// anything, or change nothing.
+type route struct{ host, port, toHost, toPort string }
+
+// routes are tried in order; the first that fits is taken, as curl does, so
+// exceptions go before the rule.
+type routes []route
+
+// apply returns the host:port to connect to for a host and port.
+func (rs routes) apply(host, port string) string {
+	for _, r := range rs {
+		// Names are compared without case, as DNS does.
+		if (r.host == "" || strings.EqualFold(r.host, host)) && (r.port == "" || r.port == port) {
+			return net.JoinHostPort(cmp.Or(r.toHost, host), cmp.Or(r.toPort, port))
+		}
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// parseRoutes parses what Spec.ConnectTo describes.
+func parseRoutes(list []string) (routes, error) {
+	var rs routes
+	for _, s := range list {
+		r, err := parseRoute(s)
+		if err != nil {
+			return nil, err
+		}
+		rs = append(rs, r)
+	}
+	return rs, nil
+}
+
+// parseRoute parses HOST1:PORT1:HOST2:PORT2. The first pair is what the URL
+// says, the second where to go.
+func parseRoute(s string) (route, error) {
+	bad := func(why string) (route, error) {
+		return route{}, fmt.Errorf("connect-to %q: %s; write HOST1:PORT1:HOST2:PORT2, IPv6 in brackets", s, why)
+	}
+	// Cut from the left: a split at colons would break IPv6 addresses.
+	var parts [4]string
+	rest := s
+	for i := range parts {
+		part, after, ok := cutPart(rest, i < len(parts)-1)
+		if !ok {
+			return bad("must have four parts")
+		}
+		parts[i], rest = part, after
+	}
+	for _, port := range []string{parts[1], parts[3]} {
+		if port != "" && !isPort(port) {
+			return bad("a port must be 1 to 65535")
+		}
+	}
+	return route{host: parts[0], port: parts[1], toHost: parts[2], toPort: parts[3]}, nil
+}
+
+// cutPart cuts the first part off s, at a colon if more parts follow and at
+// the end if not. Brackets around a part keep its colons, and are removed.
+func cutPart(s string, more bool) (part, rest string, ok bool) {
+	inner, bracketed := strings.CutPrefix(s, "[")
+	if bracketed {
+		// Only addresses are in brackets; a name there is a typing error that
+		// would else fit nothing, in silence.
+		part, rest, ok = strings.Cut(inner, "]")
+		if !ok || net.ParseIP(part) == nil {
+			return "", "", false
+		}
+		if more {
+			rest, ok = strings.CutPrefix(rest, ":")
+			return part, rest, ok
+		}
+		return part, "", rest == ""
+	}
+	if !more {
+		return s, "", !strings.ContainsAny(s, ":[] ")
+	}
+	part, rest, ok = strings.Cut(s, ":")
+	return part, rest, ok && !strings.ContainsAny(part, "[] ")
+}

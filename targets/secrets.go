@@ -1,0 +1,133 @@
+package targets
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// redacted stands for a secret. In a URL it is the word alone, because
+// brackets would be escaped there.
+const redacted = "[redacted]"
+
+// harmless reports whether the value of a header may be seen by anyone. All
+// other headers count as secrets: a list of secret ones is never complete.
+func harmless(name string) bool {
+	switch http.CanonicalHeaderKey(name) {
+	case "Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Cache-Control", "Connection",
+		"Content-Type", "Expect", "Host", "Range", "User-Agent":
+		return true
+	}
+	return false
+}
+
+// Redacted returns a copy without secrets: the values of all headers but some
+// known to be harmless, the body, and user and password of the URL are
+// replaced. The query of the URL is shown: a secret belongs in a header.
+func (s Spec) Redacted() Spec {
+	s.URL = redactURL(s.URL)
+	s.Headers = slices.Clone(s.Headers)
+	for i, h := range s.Headers {
+		if !harmless(h.Name) {
+			s.Headers[i].Value = redacted
+		}
+	}
+	if len(s.Body) > 0 {
+		s.Body = []byte(redacted)
+	}
+	s.ConnectTo = slices.Clone(s.ConnectTo)
+	return s
+}
+
+// redactURL replaces user and password. Of what is not a URL nothing can be
+// told apart, so nothing of it is shown.
+func redactURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return redacted
+	}
+	if u.User == nil {
+		return raw
+	}
+	u.User = url.User(strings.Trim(redacted, "[]"))
+	return u.String()
+}
+
+// Diff describes how o differs from s, a line for each difference, in the
+// order of the fields; nothing if they are equal. Secrets are compared and not
+// shown: "header Authorization differs".
+func (s Spec) Diff(o Spec) []string {
+	var lines []string
+	// show is for values anybody may see; all of them are comparable.
+	show := func(name string, a, b any) {
+		if a != b {
+			lines = append(lines, fmt.Sprintf("%s: %v, now %v", name, a, b))
+		}
+	}
+	if a, b := redactURL(s.URL), redactURL(o.URL); a == b && s.URL != o.URL {
+		lines = append(lines, "user or password of url differs")
+	} else {
+		show("url", a, b)
+	}
+	show("method", s.method(), o.method())
+	lines = append(lines, diffHeaders(s.Headers, o.Headers)...)
+	if !bytes.Equal(s.Body, o.Body) {
+		lines = append(lines, "body differs")
+	}
+	// Values in effect are compared: a default written out is no difference.
+	show("timeout", s.timeout(), o.timeout())
+	show("no keep-alive", s.NoKeepAlive, o.NoKeepAlive)
+	show("connect-to", quoted(s.ConnectTo), quoted(o.ConnectTo))
+	show("unix socket", quote(s.UnixSocket), quote(o.UnixSocket))
+	show("insecure", s.Insecure, o.Insecure)
+	if s.CA != o.CA {
+		lines = append(lines, "ca differs")
+	}
+	show("redirects", s.Redirects, o.Redirects)
+	show("body limit", s.bodyLimit(), o.bodyLimit())
+	show("expect", s.expect(), o.expect())
+	return lines
+}
+
+// diffHeaders compares headers by name, whatever its case, and the values of
+// each name in their order: that order has a meaning to servers, the order of
+// different names has none. Values are never shown, not even harmless ones, so
+// that there is one rule.
+func diffHeaders(a, b []Header) []string {
+	var lines, seen []string
+	for _, h := range slices.Concat(a, b) {
+		name := http.CanonicalHeaderKey(h.Name)
+		if slices.Contains(seen, name) {
+			continue
+		}
+		seen = append(seen, name)
+		before, after := values(a, name), values(b, name)
+		switch {
+		case len(before) == 0:
+			lines = append(lines, "header "+name+" is new")
+		case len(after) == 0:
+			lines = append(lines, "header "+name+" is gone")
+		case !slices.Equal(before, after):
+			lines = append(lines, "header "+name+" differs")
+		}
+	}
+	return lines
+}
+
+// values returns the values of all headers called name.
+func values(headers []Header, name string) []string {
+	var found []string
+	for _, h := range headers {
+		if http.CanonicalHeaderKey(h.Name) == name {
+			found = append(found, h.Value)
+		}
+	}
+	return found
+}
+
+// quote and quoted make empty values visible.
+func quote(s string) string    { return fmt.Sprintf("%q", s) }
+func quoted(s []string) string { return fmt.Sprintf("%q", s) }

@@ -1,0 +1,144 @@
+package targets
+
+import (
+	"cmp"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// What the zero values of a Spec mean.
+const (
+	DefaultTimeout   = 30 * time.Second
+	DefaultBodyLimit = 16 << 20 // 16 MiB
+	DefaultExpect    = "200-399"
+)
+
+// Spec describes a target in a way that can be shared: it is part of the run's
+// spec, as JSON, and the same for all workers. Only URL is required. It may
+// hold secrets; print Redacted instead.
+type Spec struct {
+	// URL is what is requested; its scheme chooses the target. A user and
+	// password in it are sent as basic authorization.
+	URL string `json:"url"`
+	// Method of HTTP; "" means GET, or POST if there is a body.
+	Method string `json:"method,omitempty"`
+	// Headers are sent as they stand, in this order. Host replaces the one
+	// from the URL and User-Agent the default, "loadctl".
+	Headers []Header `json:"headers,omitempty"`
+	// Body is sent with every request. Any bytes: in JSON it is base64.
+	Body []byte `json:"body,omitempty"`
+	// Timeout bounds a request as a whole, from the call of Do to the last
+	// byte of the answer, in ns; 0 means DefaultTimeout.
+	Timeout time.Duration `json:"timeout_ns,omitempty"`
+	// NoKeepAlive opens a connection for each request, and closes it.
+	NoKeepAlive bool `json:"no_keep_alive,omitempty"`
+	// ConnectTo connects to another address than the URL's, while the Host
+	// header and the name in TLS remain: "HOST1:PORT1:HOST2:PORT2" as in curl.
+	// An empty HOST1 or PORT1 fits any, an empty HOST2 or PORT2 changes
+	// nothing, IPv6 addresses are in brackets. The first that fits is taken.
+	ConnectTo []string `json:"connect_to,omitempty"`
+	// UnixSocket is the path of a socket to connect to, whatever the URL says.
+	UnixSocket string `json:"unix_socket,omitempty"`
+	// Insecure accepts any certificate of the server.
+	Insecure bool `json:"insecure,omitempty"`
+	// CA are PEM certificates to trust instead of the system's.
+	CA string `json:"ca,omitempty"`
+	// Redirects is how many redirects a request follows, 0 to 20. With 0 a
+	// redirect is an answer like any other. Each one followed is another
+	// request to the server, on top of the rate of the run.
+	Redirects int `json:"redirects,omitempty"`
+	// BodyLimit is how many bytes of an answer's body are read; a longer one
+	// is ClassBodyLimit. 0 means DefaultBodyLimit.
+	BodyLimit int64 `json:"body_limit,omitempty"`
+	// Expect lists the statuses that are expected, numbers and ranges:
+	// "200,204,300-399". "" means DefaultExpect.
+	Expect string `json:"expect,omitempty"`
+}
+
+// Header is one header of a request.
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Local is what belongs to this machine: it is never stored or shared. The
+// zero value is useful.
+type Local struct {
+	// Cert and Key are the paths of a client certificate and its key, in PEM.
+	Cert, Key string
+	// MaxConnections bounds the sockets open at the same time, in use or idle;
+	// 0 means no limit. With all of them busy Do waits for one.
+	MaxConnections int
+	// Addresses are local IP addresses to connect from, in turn; none means
+	// the system chooses. Each has about 28,000 ports for one server.
+	Addresses []string
+	// AllowHost decides whether a redirect may lead to a host other than the
+	// URL's. It is asked for the host:port of the URL, and for where the
+	// connection really goes if that differs. nil allows none. It must be safe
+	// for concurrent use.
+	AllowHost func(hostport string) bool
+}
+
+// validate checks what can be checked without opening a file.
+func (l Local) validate() error {
+	if (l.Cert == "") != (l.Key == "") {
+		return errors.New("client certificate: give both the certificate and the key")
+	}
+	if l.MaxConnections < 0 {
+		return errors.New("max connections: must not be negative; 0 means no limit")
+	}
+	for _, a := range l.Addresses {
+		if net.ParseIP(a) == nil {
+			return errors.New("local address: " + a + " is not an IP address")
+		}
+	}
+	return nil
+}
+
+// Hosts returns where connections go: host:port with the port filled in, or
+// "unix:/path"; nothing for a target that does not connect, or if the URL is
+// not valid. What ConnectTo changed is the address after the change, so a
+// check of allowed hosts has to look at the URL's host too. Redirects are
+// bounded by Local.AllowHost.
+func (s Spec) Hosts() []string {
+	k, u, err := s.kind()
+	if err != nil || k.port == "" {
+		return nil
+	}
+	if s.UnixSocket != "" {
+		return []string{"unix:" + s.UnixSocket}
+	}
+	routes, err := parseRoutes(s.ConnectTo)
+	if err != nil {
+		return nil
+	}
+	return []string{routes.apply(u.Hostname(), cmp.Or(u.Port(), k.port))}
+}
+
+// kind parses the URL and looks up its scheme. Its errors do not quote the
+// URL, which may hold a password.
+func (s Spec) kind() (kind, *url.URL, error) {
+	if s.URL == "" {
+		return kind{}, nil, errors.New("url: is missing; write scheme://host[:port]/path")
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Scheme == "" {
+		return kind{}, nil, errors.New("url: is not a URL; write scheme://host[:port]/path")
+	}
+	k, ok := lookup(u.Scheme)
+	if !ok {
+		return kind{}, nil, errors.New("url: there is no target for scheme " + u.Scheme + "; there is " + listed(Schemes()))
+	}
+	return k, u, nil
+}
+
+// method is the method in effect.
+func (s Spec) method() string {
+	if s.Method == "" && len(s.Body) > 0 {
+		return http.MethodPost
+	}
+	return cmp.Or(s.Method, http.MethodGet)
+}

@@ -1,0 +1,328 @@
+package targets
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const secret = "s3cr3t"
+
+func TestValidate(t *testing.T) {
+	good := Spec{URL: "http://example.com"}
+	with := func(f func(*Spec)) Spec {
+		s := good
+		f(&s)
+		return s
+	}
+	for _, c := range []struct {
+		spec Spec
+		want string // part of the error; "" = valid
+	}{
+		{good, ""},
+		{Spec{URL: "https://user:pw@[::1]:8443/a?b#c"}, ""},
+		{Spec{URL: "noop://"}, ""},
+		{Spec{URL: "noop://?latency=1ms"}, ""},
+		{Spec{}, "url: is missing"},
+		{Spec{URL: "http://u:" + secret + "@a b/"}, "url: is not a URL"},
+		{Spec{URL: "/path"}, "url: is not a URL"},
+		{Spec{URL: "gopher://a"}, "no target for scheme gopher; there is http, https or noop"},
+		{Spec{URL: "http:///path"}, "url: names no host"},
+		{Spec{URL: "http:example.com"}, "url: names no host"},
+		{Spec{URL: "http://bücher.example/"}, "xn--"},
+		{Spec{URL: "http://a:0/"}, "port must be"},
+		{Spec{URL: "http://a:65536/"}, "port must be"},
+		{Spec{URL: "noop://?latency=x"}, "latency must be a duration"},
+		{Spec{URL: "noop://?latency=-1s"}, "latency must be a duration"},
+		{Spec{URL: "noop://?delay=1s"}, "only knows latency"},
+		{with(func(s *Spec) { s.Method = "GE T" }), "method: may only hold"},
+		{with(func(s *Spec) { s.Method = "CONNECT" }), "CONNECT makes a tunnel"},
+		{with(func(s *Spec) { s.Headers = []Header{{"A", ""}, {"A " + secret, "c"}} }), "header 2: the name may only hold"},
+		{with(func(s *Spec) { s.Headers = []Header{{"A", secret + "\r\nB: c"}} }), "header A: the value holds a line break"},
+		{with(func(s *Spec) { s.Headers = []Header{{"content-length", "1"}} }), "follows from the body"},
+		{with(func(s *Spec) { s.Headers = []Header{{"Host", "a"}, {"host", "b"}} }), "given twice"},
+		{with(func(s *Spec) { s.Timeout = -1 }), "timeout: must not be negative"},
+		{with(func(s *Spec) { s.BodyLimit = -1 }), "body limit: must not be negative"},
+		{with(func(s *Spec) { s.Redirects = 21 }), "redirects: must be 0 to 20"},
+		{with(func(s *Spec) { s.Redirects = -1 }), "redirects: must be 0 to 20"},
+		{with(func(s *Spec) { s.Expect = "2xx" }), "expect:"},
+		{with(func(s *Spec) { s.ConnectTo = []string{"a:b"} }), "connect-to"},
+		{with(func(s *Spec) { s.ConnectTo, s.UnixSocket = []string{":::"}, "/s" }), "unix socket: contradicts"},
+		{with(func(s *Spec) { s.CA, s.Insecure = "x", true }), "ca: contradicts insecure"},
+		{with(func(s *Spec) { s.CA = "/etc/ca.pem" }), "ca: holds no PEM"},
+	} {
+		err := c.spec.Validate()
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", c.spec.URL, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: got %v, want %q", c.spec, err, c.want)
+		} else if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: shows a secret or is more than a line", err)
+		}
+	}
+}
+
+func TestNewErrors(t *testing.T) {
+	for _, c := range []struct {
+		spec  Spec
+		local Local
+		want  string
+	}{
+		{Spec{}, Local{}, "new target: url: is missing"},
+		{Spec{URL: "http://a"}, Local{Cert: "x"}, "give both"},
+		{Spec{URL: "http://a"}, Local{Cert: "/none", Key: "/none"}, "load client certificate"},
+		{Spec{URL: "http://a"}, Local{MaxConnections: -1}, "must not be negative"},
+		{Spec{URL: "http://a"}, Local{Addresses: []string{"x"}}, "not an IP address"},
+	} {
+		if _, err := New(c.spec, c.local); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+}
+
+func TestHosts(t *testing.T) {
+	for _, c := range []struct {
+		spec Spec
+		want []string
+	}{
+		{Spec{URL: "http://a/"}, []string{"a:80"}},
+		{Spec{URL: "https://a"}, []string{"a:443"}},
+		{Spec{URL: "https://[::1]:8/"}, []string{"[::1]:8"}},
+		{Spec{URL: "http://a", UnixSocket: "/run/s"}, []string{"unix:/run/s"}},
+		{Spec{URL: "http://a", ConnectTo: []string{"b::c:", "a:80:d:"}}, []string{"d:80"}},
+		{Spec{URL: "http://A", ConnectTo: []string{"a:::9"}}, []string{"A:9"}},
+		{Spec{URL: "http://a", ConnectTo: []string{"::[::1]:9"}}, []string{"[::1]:9"}},
+		{Spec{URL: "noop://"}, nil},
+		{Spec{URL: ":"}, nil},
+	} {
+		if got := c.spec.Hosts(); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: got %v, want %v", c.spec, got, c.want)
+		}
+	}
+}
+
+func TestRedacted(t *testing.T) {
+	s := Spec{
+		URL: "https://u:" + secret + "@a/b?c=d", Body: []byte(secret),
+		Headers: []Header{{"authorization", secret}, {"X-Anything", secret}, {"accept", "text/html"}},
+	}
+	r := s.Redacted()
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), secret) || string(r.Body) != redacted {
+		t.Errorf("shows a secret: %s", text)
+	}
+	if r.URL != "https://redacted@a/b?c=d" || r.Headers[2].Value != "text/html" {
+		t.Errorf("hides too much: %s", text)
+	}
+	if s.Headers[0].Value != secret || string(s.Body) != secret {
+		t.Error("the original was changed")
+	}
+	if got := (Spec{URL: "http://u:" + secret + "@a b/"}).Redacted().URL; got != redacted {
+		t.Errorf("not a URL: %q", got)
+	}
+	if err := r.Validate(); err != nil {
+		t.Errorf("a redacted spec is no longer valid: %v", err)
+	}
+}
+
+func TestDiff(t *testing.T) {
+	a := Spec{
+		URL: "http://u:" + secret + "1@a/", Body: []byte(secret + "1"), CA: "x", Expect: "200-399",
+		Headers: []Header{{"Authorization", secret + "1"}, {"Accept", "a"}, {"X-Gone", secret}},
+	}
+	if d := a.Diff(a); len(d) != 0 {
+		t.Errorf("of itself: %q", d)
+	}
+	if d := a.Diff(Spec{URL: a.URL, Headers: a.Headers, Body: a.Body, CA: "x", Timeout: DefaultTimeout}); len(d) != 0 {
+		t.Errorf("defaults written out: %q", d)
+	}
+	b := Spec{
+		URL: "http://u:" + secret + "2@a/", Method: "PUT", Body: []byte(secret + "2"), Timeout: time.Second,
+		NoKeepAlive: true, ConnectTo: []string{":::1"}, Redirects: 1, BodyLimit: 5, Expect: "200",
+		Insecure: true, UnixSocket: "/s",
+		Headers: []Header{{"authorization", secret + "2"}, {"accept", "a"}, {"X-New", secret}},
+	}
+	want := []string{
+		"user or password of url differs", "method: POST, now PUT", "header Authorization differs",
+		"header X-Gone is gone", "header X-New is new", "body differs", "timeout: 30s, now 1s",
+		"no keep-alive: false, now true", `connect-to: [], now [":::1"]`, `unix socket: "", now "/s"`,
+		"insecure: false, now true", "ca differs", "redirects: 0, now 1", "body limit: 16777216, now 5",
+		"expect: 200-399, now 200",
+	}
+	if got := a.Diff(b); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	// A field that is added and forgotten here would never show up as different.
+	if n := reflect.TypeFor[Spec]().NumField(); n != 13 {
+		t.Errorf("a spec has %d fields: Diff and Redacted know 13", n)
+	}
+}
+
+func TestSpecJSON(t *testing.T) {
+	s := Spec{
+		URL: "http://a", Method: "PUT", Headers: []Header{{"A", "b"}}, Body: []byte{0, 0xff, '\n'},
+		Timeout: time.Second, ConnectTo: []string{":::"}, Redirects: 2, BodyLimit: 3, Expect: "200",
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"url":"http://a","method":"PUT","headers":[{"name":"A","value":"b"}],"body":"AP8K",` +
+		`"timeout_ns":1000000000,"connect_to":[":::"],"redirects":2,"body_limit":3,"expect":"200"}`
+	if string(text) != want {
+		t.Errorf("tags are stored in runs and must not change:\n%s\n%s", text, want)
+	}
+	var back Spec
+	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(s, back) {
+		t.Errorf("came back as %+v, %v", back, err)
+	}
+}
+
+func TestParseHeader(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want Header
+		ok   bool
+	}{
+		{"A: b", Header{"A", "b"}, true},
+		{"A:b:c", Header{"A", "b:c"}, true},
+		{" A :  ", Header{"A", ""}, true},
+		{"A", Header{}, false},
+		{": b", Header{}, false},
+		{"A b: c", Header{}, false},
+		{"A: b\nC: d", Header{}, false},
+	} {
+		got, err := ParseHeader(c.in)
+		if got != c.want || (err == nil) != c.ok {
+			t.Errorf("%q: got %v, %v", c.in, got, err)
+		}
+	}
+}
+
+func TestReadBody(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "body")
+	if err := os.WriteFile(path, []byte("file\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ arg, want string }{
+		{"", ""}, {"text", "text"}, {"@" + path, "file\r\n"}, {"@-", "stdin\n"},
+	} {
+		got, err := ReadBody(c.arg, strings.NewReader("stdin\n"))
+		if err != nil || string(got) != c.want {
+			t.Errorf("%q: got %q, %v", c.arg, got, err)
+		}
+	}
+	for _, arg := range []string{"@", "@" + path + "-missing"} {
+		if _, err := ReadBody(arg, nil); err == nil || !strings.HasPrefix(err.Error(), "read body: ") {
+			t.Errorf("%q: got %v", arg, err)
+		}
+	}
+}
+
+func FuzzParseHeader(f *testing.F) {
+	f.Add("A: b")
+	f.Add(":")
+	f.Add("A: b\r\nC: d")
+	f.Fuzz(func(t *testing.T, s string) {
+		h, err := ParseHeader(s)
+		if err != nil {
+			return
+		}
+		if strings.ContainsAny(h.Name+h.Value, "\r\n\x00") {
+			t.Errorf("%q: %q could smuggle a header", s, h)
+		}
+		if again, err := ParseHeader(h.Name + ": " + h.Value); err != nil || again != h {
+			t.Errorf("%q: %q, again %q, %v", s, h, again, err)
+		}
+	})
+}
+
+func FuzzParseRoute(f *testing.F) {
+	for _, s := range []string{"a:1:b:2", ":::", "[::1]:1:[::2]:2", "a:b", "[::1:1:b:2"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r, err := parseRoute(s)
+		if err != nil {
+			return
+		}
+		bracket := func(host string) string {
+			if strings.Contains(host, ":") {
+				return "[" + host + "]"
+			}
+			return host
+		}
+		text := bracket(r.host) + ":" + r.port + ":" + bracket(r.toHost) + ":" + r.toPort
+		if again, err := parseRoute(text); err != nil || again != r {
+			t.Errorf("%q: %+v, again %+v, %v", s, r, again, err)
+		}
+	})
+}
+
+func TestParseRoute(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want route
+	}{
+		{"a:1:b:2", route{"a", "1", "b", "2"}},
+		{":::", route{}},
+		{"[::1]:1:[fe80::1]:2", route{"::1", "1", "fe80::1", "2"}},
+		{"::[::1]:", route{toHost: "::1"}},
+	} {
+		if got, err := parseRoute(c.in); err != nil || got != c.want {
+			t.Errorf("%q: got %+v, %v", c.in, got, err)
+		}
+	}
+	for _, in := range []string{"", "a", "a:1:b", "a:1:b:2:3", "a:x:b:2", "a:1:b:70000", "[::1:1:b:2", "::1:1:b:2:", "[a]:1:b:2", "[::1]x:1:b:2", "a b:1:c:2"} {
+		if got, err := parseRoute(in); err == nil {
+			t.Errorf("%q: got %+v, want an error", in, got)
+		}
+	}
+}
+
+func TestParseStatuses(t *testing.T) {
+	for _, c := range []struct {
+		in      string
+		in1, no int // in the set, not in it
+	}{
+		{"", 200, 400}, {"", 399, 199}, {"404", 404, 200}, {"200, 300-399", 301, 201}, {"100-999", 999, 0},
+	} {
+		set, err := parseStatuses(c.in)
+		if err != nil || !set.contain(c.in1) || set.contain(c.no) {
+			t.Errorf("%q: %v, %v", c.in, set, err)
+		}
+	}
+	for _, in := range []string{"x", "200-", "-200", "300-200", "99", "1000", "+200", "200,,300", "200-300-400"} {
+		if set, err := parseStatuses(in); err == nil {
+			t.Errorf("%q: got %v, want an error", in, set)
+		}
+	}
+}
+
+func FuzzParseStatuses(f *testing.F) {
+	f.Add("200-399")
+	f.Add("200,204")
+	f.Fuzz(func(t *testing.T, s string) {
+		set, err := parseStatuses(s)
+		if err != nil {
+			return
+		}
+		for _, r := range set {
+			if r.first < 100 || r.last > 999 || r.first > r.last || !set.contain(r.first) || !set.contain(r.last) {
+				t.Errorf("%q: %+v", s, r)
+			}
+		}
+	})
+}

@@ -1,0 +1,50 @@
+package targets
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A statusRange holds the statuses from first to last, both included.
+type statusRange struct{ first, last int }
+
+// statuses is a set of statuses, as the expected ones are given.
+type statuses []statusRange
+
+// contain reports whether status is in the set.
+func (s statuses) contain(status int) bool {
+	for _, r := range s {
+		if r.first <= status && status <= r.last {
+			return true
+		}
+	}
+	return false
+}
+
+// parseStatuses parses "200,204,300-399"; "" means DefaultExpect. Order and
+// overlaps do not matter.
+func parseStatuses(list string) (statuses, error) {
+	var set statuses
+	for item := range strings.SplitSeq(cmp.Or(list, DefaultExpect), ",") {
+		first, last, isRange := strings.Cut(strings.TrimSpace(item), "-")
+		if !isRange {
+			last = first
+		}
+		a, okA := parseStatus(first)
+		b, okB := parseStatus(last)
+		if !okA || !okB || a > b {
+			return nil, fmt.Errorf("expect: %q is not a status or range of statuses; write 200,204,300-399", item)
+		}
+		set = append(set, statusRange{a, b})
+	}
+	return set, nil
+}
+
+// parseStatus parses one status, 100 to 999. Signs and further digits, which
+// strconv would take, are typing errors here.
+func parseStatus(s string) (int, bool) {
+	n, err := strconv.Atoi(s)
+	return n, err == nil && len(s) == 3 && n >= 100
+}

@@ -1,0 +1,75 @@
+// Package targets performs requests: it is the part of a load generator that
+// knows what is fired at.
+//
+//	target, err := targets.New(targets.Spec{URL: "http://127.0.0.1:8080/"}, targets.Local{})
+//	if err != nil { … }
+//	defer target.Close()
+//	outcome := target.Do(ctx, 0)
+//	fmt.Println(outcome.Status, outcome.Class)
+//
+// Guarantees: one call of Do is at most one request at the server (plus the
+// redirects it was asked to follow): nothing is ever sent a second time behind
+// the caller's back. A request that went wrong is data, with one of a small
+// fixed set of classes, and never a Go error. No output of this package shows
+// a secret: header values, bodies, URL credentials.
+//
+// Not here: when a request is sent (package pacer) and what is made of the
+// outcome (package report).
+package targets
+
+import (
+	"context"
+	"fmt"
+)
+
+// Outcome is what one request came to.
+type Outcome struct {
+	// Status is the protocol's status, for HTTP 200 to 999; 0 if no answer
+	// came or the protocol has none. It is also set where the answer began
+	// well and ended in an error.
+	Status int
+	// Class is "" if the answer was the expected one, else one of the Class
+	// constants.
+	Class string
+	// BytesIn and BytesOut are what was received and sent, in bytes, as far as
+	// it got; each target says what it counts.
+	BytesIn, BytesOut int64
+}
+
+// Target performs requests.
+//
+// An implementation MUST be safe for concurrent use, MUST perform at most one
+// request per call of Do, MUST return from Do soon after its context ended and
+// MUST NOT panic.
+type Target interface {
+	// Do performs request number n, its index in the run, and blocks until it
+	// ended. It returns no Go error: a failed request is data. The end of ctx
+	// ends the request, with ClassCanceled, or with ClassTimeout if it was
+	// its deadline.
+	Do(ctx context.Context, n uint64) Outcome
+	// Close frees what the target holds. Requests in flight end in their own
+	// time; Do after Close comes to ClassCanceled and sends nothing. A second
+	// call does nothing.
+	Close() error
+}
+
+// New returns the target that spec describes. It fails if spec is not valid,
+// if there is no target for the scheme of its URL, or if something of local
+// cannot be used, such as a missing key file. It opens no connection.
+func New(spec Spec, local Local) (Target, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, fmt.Errorf("new target: %w", err)
+	}
+	if err := local.validate(); err != nil {
+		return nil, fmt.Errorf("new target: %w", err)
+	}
+	kind, _, err := spec.kind()
+	if err != nil {
+		return nil, fmt.Errorf("new target: %w", err)
+	}
+	target, err := kind.open(spec, local)
+	if err != nil {
+		return nil, fmt.Errorf("new target: %w", err)
+	}
+	return target, nil
+}

@@ -1,0 +1,159 @@
+package targets
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// maxRedirects is how many redirects may be asked for: more is a loop.
+const maxRedirects = 20
+
+// Validate checks all that can be checked without network and files. The error
+// is the first problem found, one line that says what to do, without secrets.
+func (s Spec) Validate() error {
+	k, u, err := s.kind()
+	if err != nil {
+		return err
+	}
+	return k.check(s, u)
+}
+
+// checkHTTP checks the spec of an http or https target. It runs where a run is
+// created as well as on each worker, so a mistake is found before anything is
+// stored, and a spec from elsewhere is not trusted either.
+func checkHTTP(s Spec, u *url.URL) error {
+	if err := checkHost(u); err != nil {
+		return err
+	}
+	if s.Method != "" && !isToken(s.Method) {
+		return errors.New("method: may only hold letters, digits and -._~!#$%&'*+^`|")
+	}
+	if s.Method == http.MethodConnect {
+		return errors.New("method: CONNECT makes a tunnel and not a request; choose another")
+	}
+	if err := checkHeaders(s.Headers); err != nil {
+		return err
+	}
+	if err := checkRouting(s); err != nil {
+		return err
+	}
+	if err := checkLimits(s); err != nil {
+		return err
+	}
+	if _, err := parseStatuses(s.Expect); err != nil {
+		return err
+	}
+	// Whoever gives both believes to be protected by the first, and is not.
+	if s.CA != "" && s.Insecure {
+		return errors.New("ca: contradicts insecure; leave one of them out")
+	}
+	if s.CA != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(s.CA)) {
+		return errors.New("ca: holds no PEM certificate; give the text of the file, not its path")
+	}
+	return nil
+}
+
+// checkHost checks the part of a URL that is connected to. Redirects come
+// through here too.
+func checkHost(u *url.URL) error {
+	host := u.Hostname()
+	if u.Opaque != "" || host == "" {
+		return errors.New("url: names no host; write scheme://host[:port]/path")
+	}
+	// The translation of international names is not in the standard library,
+	// and a half-right one would connect to somebody else.
+	for _, r := range host {
+		if r <= ' ' || r > '~' {
+			return errors.New("url: the host is not ASCII; write an international name in its xn-- form")
+		}
+	}
+	if port := u.Port(); port != "" && !isPort(port) {
+		return errors.New("url: the port must be 1 to 65535")
+	}
+	return nil
+}
+
+// checkHeaders checks names and values. It quotes valid names only. What passes can
+// be written as it stands: nothing in it ends a line.
+func checkHeaders(headers []Header) error {
+	hosts := 0
+	for i, h := range headers {
+		if !isToken(h.Name) {
+			// Not quoted: a missing colon makes a secret part of the name.
+			return fmt.Errorf("header %d: the name may only hold letters, digits and -._~!#$%%&'*+^`|", i+1)
+		}
+		if strings.ContainsFunc(h.Value, isControl) {
+			return fmt.Errorf("header %s: the value holds a line break or control character; remove it", h.Name)
+		}
+		switch http.CanonicalHeaderKey(h.Name) {
+		// A wrong length makes the server wait, or take the rest of the body
+		// for another request: both would look like its failure.
+		case "Content-Length", "Transfer-Encoding":
+			return fmt.Errorf("header %s: follows from the body; leave it out", h.Name)
+		case "Host":
+			hosts++
+		}
+	}
+	if hosts > 1 {
+		return errors.New("header Host: is given twice; leave one out")
+	}
+	return nil
+}
+
+// checkRouting checks where connections are sent instead. A socket takes all
+// connections, so no route could ever apply beside it.
+func checkRouting(s Spec) error {
+	if _, err := parseRoutes(s.ConnectTo); err != nil {
+		return err
+	}
+	if s.UnixSocket != "" && len(s.ConnectTo) > 0 {
+		return errors.New("unix socket: contradicts connect-to; leave one of them out")
+	}
+	return nil
+}
+
+// checkLimits checks the numbers.
+func checkLimits(s Spec) error {
+	switch {
+	case s.Timeout < 0:
+		return fmt.Errorf("timeout: must not be negative; 0 means %v", DefaultTimeout)
+	case s.BodyLimit < 0:
+		return fmt.Errorf("body limit: must not be negative; 0 means %d bytes", DefaultBodyLimit)
+	case s.Redirects < 0 || s.Redirects > maxRedirects:
+		return fmt.Errorf("redirects: must be 0 to %d", maxRedirects)
+	}
+	return nil
+}
+
+// isPort reports whether s is a port number one can connect to: 1 to 65535.
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
+}
+
+// isToken reports whether s is a token in the sense of RFC 9110: what methods
+// and header names consist of.
+func isToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	})
+}
+
+// isControl reports whether r must not be in a header value: it could end the
+// line and begin another.
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+
+// listed joins names for people: "a, b or c".
+func listed(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
