@@ -75,7 +75,6 @@ end
 
 act['stop'] = function()
   if b.phase == 'stopped' then return false end
-  t0 = math.max(b.now, b.cutat + 1)
   if b.gens[1] then cut(b, keys, all, t0) end
   for _, g in ipairs(b.gens) do skip(b, g, limit(g)) end
   b.phase, b.ended = 'stopped', t0

@@ -10,7 +10,7 @@ local clock = redis.call('TIME')
 local spec, budget = redis.call('GET', KEYS[1]), redis.call('HMGET', KEYS[2], 'uid', 'phase', 'ended')
 if spec and not (ARGV[3] == '1' and (budget[2] == 'ended' or budget[2] == 'stopped')) then
   if not budget[1] then return { 'BROKEN', '', '', '', '0' } end
-  return { 'EXISTS', spec, budget[1], budget[2], budget[3] }
+  return { 'EXISTS', spec, budget[1], budget[2], budget[3] or '0' }
 end
 if not spec and budget[1] then return { 'BROKEN', '', '', '', '0' } end
 redis.call('DEL', unpack(KEYS))

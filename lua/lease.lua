@@ -136,7 +136,8 @@ if g then
   local x = upto(g, b.now + horizon)
   local hi = top
   if x < top then hi = x - x % g.f end
-  local share = rate(g, math.max(g.t0, b.now + horizon)) * weight / b.w
+  -- The higher end of a ramp: shares that are too large only mean that who comes first takes a little more.
+  local share = math.max(rate(g, b.now), rate(g, b.now + horizon)) * weight / b.w
   first = g.nx
   if share > 0 then
     credit(g, share)

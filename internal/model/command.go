@@ -34,9 +34,6 @@ func (b *Budget) Command(now int64, id, kind string, pieces []pacer.Piece) (stri
 		}
 	}
 	t0 := max(b.now+ahead, b.cutAt+1, b.Started)
-	if kind == "stop" {
-		t0 = max(b.now, b.cutAt+1)
-	}
 	status := "SAME"
 	if b.act(kind, t0, pieces) {
 		status = "OK"

@@ -208,7 +208,7 @@ func (c *call) take(g *Generation, top int64, r *pacer.Reply) {
 	if x := g.upto(b.now + c.horizon); x < top {
 		hi = floorFrame(x, g.F)
 	}
-	share := g.rateAt(max(g.T0, b.now+c.horizon)) * float64(c.ask.Weight) / float64(b.w)
+	share := max(g.rateAt(b.now), g.rateAt(b.now+c.horizon)) * float64(c.ask.Weight) / float64(b.w)
 	if share <= 0 {
 		return
 	}

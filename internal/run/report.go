@@ -13,66 +13,96 @@ import (
 // Report merges what the workers have published so far with the budget's own count. It needs no worker and no stream: the
 // cumulative snapshots carry everything.
 func (r *Run) Report(ctx context.Context) (report.Report, error) {
-	totals, err := r.client.HGetAll(ctx, r.keys.Totals).Result()
-	if err != nil {
-		return report.Report{}, fmt.Errorf("read snapshots of %s: %w", r.Name, err)
-	}
-	series, err := r.client.HGetAll(ctx, r.keys.Series).Result()
-	if err != nil {
-		return report.Report{}, fmt.Errorf("read series of %s: %w", r.Name, err)
-	}
-	s, err := r.State(ctx) // last: the snapshots cannot then account for more than was leased
+	in, _, err := r.gather(ctx)
 	if err != nil {
 		return report.Report{}, err
-	}
-	points, err := parseSeries(series)
-	if err != nil {
-		return report.Report{}, fmt.Errorf("read series of %s: %w", r.Name, err)
-	}
-	in := report.Input{
-		Run: r.Name, StartedAt: s.StartedAt, TargetRate: s.Rate, AskedBy: s.askedBy,
-		Budget: report.Budget{Issued: s.issued, Skipped: s.Skipped},
-	}
-	if !s.StartedAt.IsZero() {
-		end := s.now
-		if !s.EndedAt.IsZero() {
-			end = s.EndedAt
-		}
-		in.Duration = max(0, end.Sub(s.StartedAt))
-	}
-	for _, w := range s.Workers {
-		wi, err := w.input(totals, s.now)
-		if err != nil {
-			return report.Report{}, fmt.Errorf("read snapshot of worker %s: %w", w.ID, err)
-		}
-		wi.Series = points[w.key()]
-		in.Workers = append(in.Workers, wi)
 	}
 	return report.Build(in), nil
 }
 
+// FinalReport is Report of a run that is over, after the last snapshot of every worker that can still send one has
+// arrived, or patience has run out. A run that goes on is reported as it is.
+func (r *Run) FinalReport(ctx context.Context, patience time.Duration) (report.Report, error) {
+	deadline := time.Now().Add(patience)
+	for {
+		in, settled, err := r.gather(ctx)
+		if err != nil {
+			return report.Report{}, err
+		}
+		if settled || time.Now().After(deadline) {
+			return report.Build(in), nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// gather reads what a report is built from. settled: no more will come, or the run goes on anyway.
+func (r *Run) gather(ctx context.Context) (in report.Input, settled bool, err error) {
+	totals, err := r.client.HGetAll(ctx, r.keys.Totals).Result()
+	if err != nil {
+		return in, false, fmt.Errorf("read snapshots of %s: %w", r.Name, err)
+	}
+	series, err := r.client.HGetAll(ctx, r.keys.Series).Result()
+	if err != nil {
+		return in, false, fmt.Errorf("read series of %s: %w", r.Name, err)
+	}
+	s, err := r.State(ctx) // last: the snapshots cannot then account for more than was leased
+	if err != nil {
+		return in, false, err
+	}
+	points, err := parseSeries(series)
+	if err != nil {
+		return in, false, fmt.Errorf("read series of %s: %w", r.Name, err)
+	}
+	in = report.Input{
+		Run: r.Name, StartedAt: s.StartedAt, Duration: s.elapsed(), TargetRate: s.Rate, AskedBy: s.askedBy,
+		Budget: report.Budget{Issued: s.issued, Skipped: s.Skipped},
+	}
+	settled = true
+	for _, w := range s.Workers {
+		wi, final, err := w.input(totals, s.now)
+		if err != nil {
+			return in, false, fmt.Errorf("read snapshot of worker %s: %w", w.ID, err)
+		}
+		wi.Series = points[w.key()]
+		in.Workers = append(in.Workers, wi)
+		settled = settled && (final || wi.Gone)
+	}
+	return in, settled || s.EndedAt.IsZero(), nil
+}
+
+// elapsed is the time from the first t0 to the end, or to now.
+func (s *State) elapsed() time.Duration {
+	if s.StartedAt.IsZero() {
+		return 0
+	}
+	end := s.now
+	if !s.EndedAt.IsZero() {
+		end = s.EndedAt
+	}
+	return max(0, end.Sub(s.StartedAt))
+}
+
 func (w Worker) key() string { return w.ID + "/" + w.Incarnation }
 
-// input is what the report needs of one incarnation. What it holds counts as lost once it cannot report any more.
-func (w Worker) input(totals map[string]string, now time.Time) (report.WorkerInput, error) {
-	in := report.WorkerInput{ID: w.ID, State: w.State, LastSeen: w.LastSeen, Leased: w.Leased, Beyond: w.beyond}
+// input is what the report needs of one incarnation, and whether its last snapshot is there. What it holds counts as lost
+// once it cannot report any more.
+func (w Worker) input(totals map[string]string, now time.Time) (in report.WorkerInput, final bool, err error) {
+	in = report.WorkerInput{ID: w.ID, State: w.State, LastSeen: w.LastSeen, Leased: w.Leased, Beyond: w.beyond}
 	if text := totals[w.key()+":gaps"]; text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return in, err
+		if in.Gaps, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return in, false, err
 		}
-		in.Gaps = n
 	}
-	final := false
 	if text, ok := totals[w.key()]; ok {
 		in.Total = new(report.Snapshot)
 		if err := in.Total.UnmarshalBinary([]byte(text)); err != nil {
-			return in, err
+			return in, false, err
 		}
 		final = in.Total.Final
 	}
 	in.Gone = final || w.State == "lost" || w.State == "replaced" || now.Sub(w.LastSeen) > time.Minute
-	return in, nil
+	return in, final, nil
 }
 
 // parseSeries sorts the stored points by incarnation: the fields are "worker/incarnation/index".

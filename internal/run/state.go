@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sort"
 	"strconv"
@@ -173,8 +174,8 @@ func (s *State) count() {
 	if !s.EndedAt.IsZero() {
 		at = min(at, s.EndedAt.UnixMicro())
 	}
-	for i, l := range s.laws {
-		s.Asked += min(s.cuts[i], l.Before(at))
+	s.Asked = s.AskedAt(instant(at))
+	for _, l := range s.laws {
 		if l.T0 <= at {
 			s.Rate = l.Rate(at)
 		}
@@ -182,6 +183,15 @@ func (s *State) count() {
 	if s.Phase == "paused" || s.Phase == "waiting" {
 		s.Rate = 0
 	}
+}
+
+// AskedAt is how many slots are due before an instant, by all laws there were: the integral of the rate in force.
+func (s *State) AskedAt(at time.Time) int64 {
+	var n int64
+	for i, l := range s.laws {
+		n += min(s.cuts[i], l.Before(at.UnixMicro()))
+	}
+	return n
 }
 
 // askedBy is how many slots are due in [from, to), µs since the start.
@@ -194,4 +204,16 @@ func (s *State) askedBy(from, to int64) int64 {
 		}
 	}
 	return n
+}
+
+// StartedAt is the run's first t0, µs of the Redis clock; 0 while it waits for its members.
+func (r *Run) StartedAt(ctx context.Context) (int64, error) {
+	us, err := r.client.HGet(ctx, r.keys.Budget, "started").Int64()
+	if errors.Is(err, redis.Nil) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read run %s: %w", r.Name, err)
+	}
+	return us, nil
 }

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/spf13/cobra"
+)
+
+// newChangeCommand is a command that changes a run and says what came of it. args is the number of arguments, the first being the run.
+func newChangeCommand(redis *cli.Redis, use, short string, args int, change func(ctx context.Context, r *run.Run, args []string) (run.Change, error)) *cobra.Command {
+	var output cli.Output
+	c := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  cli.Args(cobra.ExactArgs(args)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := output.Check(); err != nil {
+				return err
+			}
+			client, r, err := redis.Open(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			done, err := change(c.Context(), r, args[1:])
+			if errors.Is(err, run.ErrOver) {
+				err = cli.Config(err)
+			}
+			if err != nil {
+				return err
+			}
+			return output.Print(c.OutOrStdout(), done, func(w io.Writer) error { return printChange(w, done) })
+		},
+	}
+	output.AddFlags(c, "text", "json")
+	return c
+}
+
+func printChange(w io.Writer, c run.Change) error {
+	text := fmt.Sprintf("%s: %s in force from %s", c.Run, c.Command, c.At.Format(time.RFC3339Nano))
+	if !c.Changed {
+		text = fmt.Sprintf("%s: %s: nothing to change", c.Run, c.Command)
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/spf13/cobra"
+)
+
+func newListCommand(redis *cli.Redis) *cobra.Command {
+	var output cli.Output
+	c := &cobra.Command{
+		Use:   "ls",
+		Short: "List all runs",
+		Args:  cli.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := output.Check(); err != nil {
+				return err
+			}
+			client, err := redis.Connect(c.Context())
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			runs, err := run.List(c.Context(), client)
+			if err != nil {
+				return err
+			}
+			return output.Print(c.OutOrStdout(), runs, func(w io.Writer) error { return printRuns(w, runs) })
+		},
+	}
+	output.AddFlags(c, "text", "json")
+	return c
+}
+
+func printRuns(w io.Writer, runs []run.Entry) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "RUN\tPHASE\tWORKERS\tRATE\tASKED\tCREATED")
+	for _, r := range runs {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\n", r.Run, r.Phase, r.Members, strconv.FormatFloat(r.Rate, 'f', -1, 64), r.Asked,
+			r.CreatedAt.Format(time.RFC3339))
+	}
+	return t.Flush()
+}

@@ -1,0 +1,41 @@
+// Command loadctl watches and changes runs: rate, pause, stop, report.
+package main
+
+import (
+	"os"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	os.Exit(cli.Main(newRootCommand(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:     "loadctl",
+		Short:   "Watch and change load tests whose workers share one rate",
+		Version: version,
+		Args:    cli.Args(cobra.NoArgs),
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	redis := &cli.Redis{}
+	redis.AddFlags(root)
+	root.AddCommand(
+		newStatusCommand(redis),
+		newWorkersCommand(redis),
+		newSetRateCommand(redis),
+		newPauseCommand(redis),
+		newResumeCommand(redis),
+		newStopCommand(redis),
+		newReportCommand(redis),
+		newEventsCommand(redis),
+		newListCommand(redis),
+		newRemoveCommand(redis),
+	)
+	return root
+}

@@ -1,0 +1,19 @@
+package main
+
+import (
+	"context"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/spf13/cobra"
+)
+
+func newPauseCommand(redis *cli.Redis) *cobra.Command {
+	return newChangeCommand(redis, "pause RUN", "Stop the schedule's clock; workers and statistics stay", 1,
+		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) { return r.Pause(ctx) })
+}
+
+func newResumeCommand(redis *cli.Redis) *cobra.Command {
+	return newChangeCommand(redis, "resume RUN", "Go on after a pause, without a burst", 1,
+		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) { return r.Resume(ctx) })
+}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/spf13/cobra"
+)
+
+func newRemoveCommand(redis *cli.Redis) *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use:   "rm RUN",
+		Short: "Remove a run and its report from Redis",
+		Args:  cli.Args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := redis.Connect(c.Context())
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			return cli.Config(run.Remove(c.Context(), client, args[0], force))
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "also while workers take part; they end with an error")
+	return c
+}

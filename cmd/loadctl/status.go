@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/spf13/cobra"
+)
+
+func newStatusCommand(redis *cli.Redis) *cobra.Command {
+	var output cli.Output
+	c := &cobra.Command{
+		Use:   "status RUN",
+		Short: "Show what a run is doing now",
+		Args:  cli.Args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			state, err := readState(c, redis, &output, args[0])
+			if err != nil {
+				return err
+			}
+			return output.Print(c.OutOrStdout(), state, func(w io.Writer) error { return printStatus(w, state) })
+		},
+	}
+	output.AddFlags(c, "text", "json")
+	return c
+}
+
+// readState is a run's state, for the commands that show a part of it.
+func readState(c *cobra.Command, redis *cli.Redis, output *cli.Output, name string) (*run.State, error) {
+	if err := output.Check(); err != nil {
+		return nil, err
+	}
+	client, r, err := redis.Open(c.Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	return r.State(c.Context())
+}
+
+func printStatus(w io.Writer, s *run.State) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "run\t%s\n", s.Run)
+	fmt.Fprintf(t, "phase\t%s\n", s.Phase)
+	fmt.Fprintf(t, "rate\t%s per second, of the whole cluster\n", strconv.FormatFloat(s.Rate, 'f', -1, 64))
+	fmt.Fprintf(t, "asked\t%d so far\n", s.Asked)
+	fmt.Fprintf(t, "workers\t%d", s.Members)
+	if s.Phase == "waiting" {
+		fmt.Fprintf(t, " of the %d it waits for", s.MinWorkers)
+	}
+	fmt.Fprintln(t)
+	for _, at := range []struct {
+		name string
+		time time.Time
+	}{{"started", s.StartedAt}, {"ends", s.EndsAt}, {"ended", s.EndedAt}} {
+		if !at.time.IsZero() {
+			fmt.Fprintf(t, "%s\t%s\n", at.name, at.time.Format(time.RFC3339))
+		}
+	}
+	return t.Flush()
+}

@@ -1,0 +1,30 @@
+// Command loadworker is one member of a fleet that sends requests at one shared rate.
+package main
+
+import (
+	"os"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	os.Exit(cli.Main(newRootCommand(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:     "loadworker",
+		Short:   "Send requests at a rate that all workers of a run share",
+		Version: version,
+		Args:    cli.Args(cobra.NoArgs),
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	redis := &cli.Redis{}
+	redis.AddFlags(root)
+	root.AddCommand(newRunCommand(redis))
+	return root
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/targets"
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+)
+
+// memberFlags are this worker's own; they may differ from worker to worker.
+type memberFlags struct {
+	id             string
+	weight         int64
+	maxInFlight    int
+	maxConnections int
+	cert, key      string
+}
+
+func (f *memberFlags) AddFlags(c *cobra.Command) {
+	c.Flags().StringVar(&f.id, "id", "", "`NAME` of this worker (default: host name and a random part)")
+	c.Flags().Int64Var(&f.weight, "weight", 1, "this worker's share of the rate is weight / sum of all weights")
+	c.Flags().IntVarP(&f.maxInFlight, "max-in-flight", "c", worker.DefaultMaxInFlight, "how many requests may wait or be on the wire, of this worker")
+	c.Flags().IntVar(&f.maxConnections, "max-connections", 1000, "how many connections this worker opens at most")
+	c.Flags().StringVar(&f.cert, "cert", "", "`FILE` with the client certificate (PEM); it stays on this machine")
+	c.Flags().StringVar(&f.key, "key", "", "`FILE` with its key (PEM); it stays on this machine")
+}
+
+func (f *memberFlags) check() error {
+	switch {
+	case f.weight < 1 || f.weight > 1_000_000:
+		return errors.New("--weight: give a number from 1 to 1000000")
+	case f.maxInFlight < 1 || f.maxInFlight > 10_000_000:
+		return errors.New("--max-in-flight: give a number from 1 to 10000000")
+	case f.maxConnections < 1 || f.maxConnections > 1_000_000:
+		return errors.New("--max-connections: give a number from 1 to 1000000")
+	case f.id != "":
+		return run.ValidateName("--id", f.id)
+	}
+	f.id = defaultID()
+	return nil
+}
+
+// work takes part in the run until it ends. The snapshot is nil only if the worker could not begin.
+func (f *memberFlags) work(ctx context.Context, r *run.Run, address *cli.Redis, client redis.UniversalClient, log *slog.Logger) (*report.Snapshot, error) {
+	// Leasing has a connection of its own: no large snapshot may stand in its way.
+	leasing, err := address.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leasing.Close()
+	shards := min(runtime.GOMAXPROCS(0), f.maxConnections, f.maxInFlight)
+	target, err := targets.New(r.Spec.Target, targets.Local{Cert: f.cert, Key: f.key, MaxConnections: f.maxConnections})
+	if err != nil {
+		return nil, cli.Config(err)
+	}
+	defer target.Close()
+
+	incarnation, clock := run.NewID(), pacer.NewClock()
+	var started atomic.Int64
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	go awaitStart(watching, r, &started)
+	w := worker.Worker{
+		ID: f.id, Incarnation: incarnation, Weight: f.weight,
+		Limiter: r.Limiter(leasing), Clock: clock, Journal: r.Journal(f.id, incarnation), Started: started.Load,
+		NewClient: func(shard int) (worker.Client, error) {
+			return worker.NewAdapter(clock, target, (f.maxConnections+shard)/shards), nil
+		},
+		Shards: shards, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
+		Wake: r.Wakeups(watching), Log: log,
+	}
+	total, err := w.Run(ctx)
+	switch {
+	case errors.Is(err, pacer.ErrReplaced):
+		err = cli.Config(fmt.Errorf("worker %s: %w", f.id, err))
+	case err != nil:
+		err = fmt.Errorf("run %s: %w", r.Name, err)
+	}
+	return total, err
+}
+
+// awaitStart learns when the run's schedule began.
+func awaitStart(ctx context.Context, r *run.Run, started *atomic.Int64) {
+	for ctx.Err() == nil {
+		if us, err := r.StartedAt(ctx); err == nil && us > 0 {
+			started.Store(us)
+			return
+		}
+		select {
+		case <-time.After(250 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/report"
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+)
+
+// runFlags are all flags of loadworker run.
+type runFlags struct {
+	redis  *cli.Redis
+	spec   specFlags
+	member memberFlags
+	allow  allowFlags
+	output cli.Output
+
+	name       string
+	anew, wait bool
+	keep       cli.Duration
+}
+
+func newRunCommand(redis *cli.Redis) *cobra.Command {
+	f := &runFlags{redis: redis, keep: cli.Duration(run.DefaultKeep)}
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Take part in a run: create it, or join it",
+		Long: `Take part in a run. The same command on many machines makes one fleet: the first creates the run,
+the others join it, and together they send the rate given by --qps, the total of the WHOLE CLUSTER.
+
+With only --run the worker joins a run that others described, and fires only at hosts named by
+--allow-hosts. A name is one run, once: joining a run that has ended does nothing and succeeds.
+
+Ctrl-C sends what is already leased (at most half a second), leaves, and reports; a second one ends at once.`,
+		Example: `  loadworker run --redis redis://10.0.0.5:6379 --run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m
+  loadworker run --redis redis://10.0.0.5:6379 --run checkout --wait --allow-hosts 10.0.0.9`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
+	}
+	c.Flags().StringVar(&f.name, "run", "", "`NAME` of the run")
+	c.Flags().BoolVar(&f.anew, "new", false, "replace a run of this name that has ended")
+	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the run to be created")
+	c.Flags().Var(&f.keep, "keep", "how long the run's state is kept in Redis after the last contact")
+	f.spec.AddFlags(c)
+	f.member.AddFlags(c)
+	f.allow.AddFlags(c)
+	f.output.AddFlags(c, report.Formats()...)
+	return c
+}
+
+func (f *runFlags) run(c *cobra.Command) error {
+	ctx := c.Context()
+	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
+	if err := f.check(); err != nil {
+		return err
+	}
+	var spec run.Spec
+	creates := f.spec.given(c)
+	if creates {
+		var err error
+		if spec, err = f.spec.spec(c.InOrStdin()); err != nil {
+			return cli.Config(err)
+		}
+	}
+	client, err := f.redis.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	r, err := f.enter(ctx, client, creates, spec, log)
+	if err != nil {
+		return err
+	}
+	if !r.Ended.IsZero() {
+		fmt.Fprintf(c.ErrOrStderr(), "run %s ended at %s; nothing was sent. See it with loadctl report %s, or replace it with --new\n",
+			r.Name, r.Ended.Format(time.RFC3339), r.Name)
+		return nil
+	}
+	total, err := f.member.work(ctx, r, f.redis, client, log)
+	if total != nil {
+		if printErr := f.print(c, r, total); printErr != nil {
+			err = errors.Join(err, printErr)
+		}
+	}
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+func (f *runFlags) check() error {
+	if err := f.output.Check(); err != nil {
+		return err
+	}
+	if f.name == "" {
+		return cli.Config(errors.New("--run: give the name of the run, the same on all workers"))
+	}
+	if f.keep < cli.Duration(time.Minute) {
+		return cli.Config(errors.New("--keep: at least 1m"))
+	}
+	if err := run.ValidateName("run", f.name); err != nil {
+		return cli.Config(err)
+	}
+	return cli.Config(f.member.check())
+}
+
+// enter creates the run or joins it.
+func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, creates bool, spec run.Spec, log *slog.Logger) (*run.Run, error) {
+	if creates {
+		r, created, err := run.Create(ctx, client, f.name, spec, run.Options{New: f.anew, Keep: time.Duration(f.keep)})
+		if different, ok := errors.AsType[*run.DifferentError](err); ok {
+			return nil, cli.Config(different)
+		}
+		if err == nil && r.Ended.IsZero() {
+			log.Info(map[bool]string{true: "created run", false: "joined run"}[created], "run", f.name, "qps of the whole cluster", spec.QPS.String())
+		}
+		return r, err
+	}
+	r, err := run.Open(ctx, client, f.name)
+	for f.wait && errors.Is(err, run.ErrNoRun) {
+		select {
+		case <-time.After(200 * time.Millisecond):
+			r, err = run.Open(ctx, client, f.name)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	if errors.Is(err, run.ErrNoRun) {
+		return nil, cli.Config(fmt.Errorf("run %s: %w; describe it with --url and --qps, or --wait for it", f.name, run.ErrNoRun))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := f.allow.check(r.Spec.Target); err != nil {
+		return nil, cli.Config(err)
+	}
+	return r, nil
+}
+
+// print writes the report of the whole run; where Redis cannot be asked any more, that of this worker alone.
+func (f *runFlags) print(c *cobra.Command, r *run.Run, total *report.Snapshot) error {
+	render, err := report.Format(f.output.Format)
+	if err != nil {
+		return cli.Config(err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), 10*time.Second)
+	defer cancel()
+	rep, err := r.FinalReport(ctx, 5*time.Second)
+	if err != nil {
+		fmt.Fprintf(c.ErrOrStderr(), "the run's report cannot be read (%v); this is the report of this worker alone\n", err)
+		rep = report.Build(report.Input{Run: r.Name, Workers: []report.WorkerInput{{ID: total.Worker, State: "alone", Total: total}}})
+	}
+	return render(c.OutOrStdout(), rep)
+}
+
+// defaultID is a name for this process that no other has.
+func defaultID() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "worker"
+	}
+	host, _, _ = strings.Cut(host, ".")
+	if len(host) > 40 {
+		host = host[:40]
+	}
+	return fmt.Sprintf("%s-%s", host, run.NewID()[:8])
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// specFlags describe the run; they are the same on every worker. Workers given none of them join.
+type specFlags struct {
+	set *pflag.FlagSet
+
+	qps                                string
+	duration, maxLag, catchUp, timeout cli.Duration
+	stages, headers, connectTo         []string
+	profile, method, body, bodyFile    string
+	caFile                             string
+	target                             targets.Spec
+	requests, minWorkers               int64
+}
+
+func (f *specFlags) AddFlags(c *cobra.Command) {
+	f.set = pflag.NewFlagSet("spec", pflag.ContinueOnError)
+	f.maxLag, f.catchUp = cli.Duration(run.DefaultMaxLag), cli.Duration(run.DefaultCatchUp)
+	s := f.set
+	s.StringVar(&f.target.URL, "url", "", "what to request; schemes: "+strings.Join(targets.Schemes(), ", "))
+	s.StringVar(&f.qps, "qps", "", "requests per second of the WHOLE CLUSTER: 500, 2.5k, 1M, 0.2, 30/1m; with --stage the `RATE` it starts from")
+	s.StringVar(&f.qps, "rate", "", "the same as --qps")
+	s.Var(&f.duration, "duration", "how long the run takes; 0 = until stopped")
+	s.Int64VarP(&f.requests, "requests", "n", 0, "end after this many requests of the whole cluster; 0 = no limit")
+	s.StringArrayVar(&f.stages, "stage", nil, "`DURATION:RATE`, a linear ramp to RATE, as in k6; may be repeated")
+	s.StringVar(&f.profile, "profile", "", "a named `PROFILE`: steps:from=100,to=500,by=100,every=30s or sine:mean=1k,amplitude=400,period=1m")
+	s.Int64Var(&f.minWorkers, "min-workers", 1, "start when this many workers are there, together")
+	s.Var(&f.maxLag, "max-lag", "how long after its due time a request may wait for a connection; then it is dropped and counted")
+	s.Var(&f.catchUp, "catch-up", "how late a worker that was held up may still send a request")
+	f.addTargetFlags(s)
+	c.Flags().AddFlagSet(s)
+}
+
+func (f *specFlags) addTargetFlags(s *pflag.FlagSet) {
+	s.StringVarP(&f.method, "method", "m", "", "method (default GET, or POST with a body)")
+	s.StringArrayVarP(&f.headers, "header", "H", nil, "`\"NAME: VALUE\"`, or @FILE with one a line; may be repeated")
+	s.StringVarP(&f.body, "body", "d", "", "body: text, or @FILE, or @- for standard input")
+	s.StringVarP(&f.bodyFile, "body-file", "D", "", "`FILE` with the body")
+	s.Var(&f.timeout, "timeout", "how long a request may take (default 30s)")
+	s.BoolVar(&f.target.NoKeepAlive, "no-keep-alive", false, "open a connection for each request")
+	s.StringArrayVar(&f.target.ConnectTo, "connect-to", nil, "`HOST1:PORT1:HOST2:PORT2`: connect to HOST2:PORT2 where HOST1:PORT1 is meant, as in curl")
+	s.StringVar(&f.target.UnixSocket, "unix-socket", "", "connect to the socket at this `PATH`")
+	s.BoolVarP(&f.target.Insecure, "insecure", "k", false, "accept any certificate of the server")
+	s.StringVar(&f.caFile, "cacert", "", "`FILE` with the certificates (PEM) to trust instead of the system's")
+	s.IntVar(&f.target.Redirects, "redirects", 0, "how many redirects to follow; each is a request on top of the rate")
+	s.Int64Var(&f.target.BodyLimit, "body-limit", 0, "how many bytes of an answer's body are read (default 16 MiB)")
+	s.StringVar(&f.target.Expect, "expect", "", "the statuses that are expected (default 200-399)")
+}
+
+// given tells whether any of the flags was used: without them the worker joins.
+func (f *specFlags) given(c *cobra.Command) bool {
+	used := false
+	f.set.VisitAll(func(flag *pflag.Flag) { used = used || c.Flags().Changed(flag.Name) })
+	return used
+}
+
+// spec is the run's spec. Everything is checked here, before anything is written.
+func (f *specFlags) spec(stdin io.Reader) (run.Spec, error) {
+	s := run.Spec{
+		Target: f.target, Duration: time.Duration(f.duration), Requests: f.requests, Stages: f.stages, Profile: f.profile,
+		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), MinWorkers: f.minWorkers,
+		QPS: pacer.Rate{Den: 1},
+	}
+	s.Target.Method, s.Target.Timeout = f.method, time.Duration(f.timeout)
+	if s.Target.URL == "" {
+		return s, errors.New("--url: give what to request, such as --url http://127.0.0.1:8080/; or only --run to join a run")
+	}
+	if f.qps == "max" {
+		return s, errors.New("--qps max: a closed loop has no rate to share; give a number such as 500")
+	}
+	if f.qps != "" {
+		rate, err := pacer.ParseRate(f.qps)
+		if err != nil {
+			return s, fmt.Errorf("--qps: %w", err)
+		}
+		s.QPS = rate
+	}
+	if err := f.readFiles(&s.Target, stdin); err != nil {
+		return s, err
+	}
+	return s, s.Validate()
+}
+
+func (f *specFlags) readFiles(t *targets.Spec, stdin io.Reader) error {
+	for _, h := range f.headers {
+		lines := []string{h}
+		if name, ok := strings.CutPrefix(h, "@"); ok {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return fmt.Errorf("--header: %w", err)
+			}
+			lines = strings.Split(strings.TrimSpace(string(text)), "\n")
+		}
+		for _, line := range lines {
+			header, err := targets.ParseHeader(strings.TrimRight(line, "\r"))
+			if err != nil {
+				return fmt.Errorf("--header: %w", err)
+			}
+			t.Headers = append(t.Headers, header)
+		}
+	}
+	body := f.body
+	if f.bodyFile != "" {
+		if body != "" {
+			return errors.New("--body and --body-file: give one of them")
+		}
+		body = "@" + f.bodyFile
+	}
+	var err error
+	if t.Body, err = targets.ReadBody(body, stdin); err != nil {
+		return fmt.Errorf("--body: %w", err)
+	}
+	if f.caFile != "" {
+		pem, err := os.ReadFile(f.caFile)
+		if err != nil {
+			return fmt.Errorf("--cacert: %w", err)
+		}
+		t.CA = string(pem)
+	}
+	return nil
+}

@@ -1,0 +1,279 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/pacer"
+)
+
+func (b *bed) status(name string) run.State {
+	b.t.Helper()
+	var s run.State
+	if err := json.Unmarshal([]byte(b.loadctl("status", name, "-o", "json")), &s); err != nil {
+		b.t.Fatal(err)
+	}
+	return s
+}
+
+// started waits until requests arrive.
+func (b *bed) started(atLeast int64) {
+	b.t.Helper()
+	until(b.t, "arrivals", func() bool { return b.web.Count() >= atLeast })
+}
+
+func (b *bed) change(args ...string) run.Change {
+	b.t.Helper()
+	var c run.Change
+	if err := json.Unmarshal([]byte(b.loadctl(append(args, "-o", "json")...)), &c); err != nil {
+		b.t.Fatal(err)
+	}
+	return c
+}
+
+// TestSetRateIsFast changes the rate up and down. The n-th arrival, n being what was asked for before the cut, is the
+// last one due under the old law.
+func TestSetRateIsFast(t *testing.T) {
+	b := newBed(t)
+	b.fleet(4, "fast", "--qps", "1000")
+	b.started(500)
+	type cut struct {
+		returned time.Time
+		asked    int64
+	}
+	var cuts []cut
+	for i := range scale(4, 20) {
+		for _, rate := range []string{"3000", "500", "1000"} {
+			c := b.change("set-rate", "fast", rate)
+			returned := time.Now()
+			until(t, "the cut to pass", func() bool { return time.Now().After(c.At.Add(10 * time.Millisecond)) })
+
+			cuts = append(cuts, cut{returned: returned, asked: b.askedAt("fast", c.At)})
+			time.Sleep(time.Duration(150+i%3*50) * time.Millisecond)
+		}
+	}
+	b.loadctl("stop", "fast")
+	count := b.web.Count()
+	time.Sleep(200 * time.Millisecond)
+	if n := b.web.Count(); n != count {
+		t.Errorf("%d requests arrived after stop had returned", n-count)
+	}
+	r := b.report("fast")
+	if r.Audit.LateDropped+r.Audit.Skipped+r.Audit.Lost > 0 {
+		t.Errorf("%+v", r.Audit)
+	}
+	times := b.web.Arrivals()
+	var after []time.Duration
+	for _, c := range cuts {
+		after = append(after, time.Unix(0, times[c.asked-1]).Sub(c.returned))
+	}
+	slices.Sort(after)
+	if median := after[len(after)/2]; median > 50*time.Millisecond {
+		t.Errorf("the last arrival due under the old law came %v after the command returned (median of %v)", median, after)
+	}
+	t.Logf("last arrival under the old law after the command returned: median %v, max %v; overrun %d", after[len(after)/2], after[len(after)-1], r.Audit.Overrun)
+}
+
+// askedAt is how many requests were asked for before an instant.
+func (b *bed) askedAt(name string, at time.Time) int64 {
+	b.t.Helper()
+	client := b.redis.Client()
+	r, err := run.Open(b.t.Context(), client, name)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	s, err := r.State(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return s.AskedAt(at)
+}
+
+func TestManyChangesAddUp(t *testing.T) {
+	b := newBed(t)
+	b.fleet(4, "many", "--qps", "1000")
+	b.started(100)
+	client := b.redis.Client()
+	r, err := run.Open(t.Context(), client, "many")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range scale(60, 300) {
+		b := rng.IntN(3000)
+		if _, err := r.SetRate(t.Context(), rate(b), 0); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(rng.IntN(scale(100, 400))) * time.Millisecond)
+	}
+	b.loadctl("stop", "many")
+	count := b.web.Count()
+	time.Sleep(200 * time.Millisecond)
+	rep := b.report("many")
+	asked := b.askedAt("many", time.Now())
+	if n := b.web.Count(); n != count || rep.Audit.Sent != n {
+		t.Errorf("%d arrived when stop returned, %d after, %d sent", count, n, rep.Audit.Sent)
+	}
+	if d := count - asked; d < -2 || d > 2+rep.Audit.Overrun || rep.Audit.Overrun > 10 {
+		t.Errorf("%d arrived, the integral is %d, %+v", count, asked, rep.Audit)
+	}
+	t.Logf("arrived %d, integral %d, overrun %d", count, asked, rep.Audit.Overrun)
+}
+
+func TestPauseAndResume(t *testing.T) {
+	b := newBed(t)
+	length := time.Duration(scale(2, 5)) * time.Second
+	ps := b.fleet(3, "pause", "--qps", "1000", "--duration", "4s")
+	b.started(1000)
+	paused := b.change("pause", "pause")
+	if again := b.change("pause", "pause"); again.Changed {
+		t.Error("pausing again changed something")
+	}
+	until(t, "the length of the pause", func() bool { return time.Since(paused.At) > length })
+	resumed := b.change("resume", "pause")
+	for _, p := range ps {
+		p.wait(0)
+	}
+	times := b.web.Arrivals()
+	r := b.report("pause")
+	if len(times) != 4000 || r.Audit.Asked != 4000 || r.Audit.Sent != 4000 {
+		t.Errorf("%d arrived, %+v", len(times), r.Audit)
+	}
+	for _, at := range times {
+		if when := time.Unix(0, at); when.After(paused.At.Add(100*time.Millisecond)) && when.Before(resumed.At) {
+			t.Fatalf("a request arrived %v after the pause and %v before the resumption", when.Sub(paused.At), resumed.At.Sub(when))
+		}
+	}
+	late := time.Duration(r.Lag.Max) + 20*time.Millisecond
+	if n, most := arrivals.MaxInWindow(times, time.Second), 1000+int(1000*late.Seconds())+1; n > most {
+		t.Errorf("%d in a second, at most %d", n, most)
+	}
+	if took, want := time.Duration(times[len(times)-1]-times[0]), 4*time.Second+resumed.At.Sub(paused.At); took > want+500*time.Millisecond || took < want-500*time.Millisecond {
+		t.Errorf("took %v, want %v", took, want)
+	}
+}
+
+func TestWeights(t *testing.T) {
+	b := newBed(t)
+	var ps []*process
+	for i, w := range []string{"1", "1", "4"} {
+		ps = append(ps, b.worker("weights", "--url", b.web.URL(), "--qps", "3000", "--duration", scale("6s", "20s"), "--min-workers", "3",
+			"--weight", w, "--id", fmt.Sprint("w", i)))
+	}
+	for _, p := range ps {
+		p.wait(0)
+	}
+	r := b.report("weights")
+	for i, want := range []float64{1.0 / 6, 1.0 / 6, 4.0 / 6} {
+		share := float64(r.Workers[i].Sent) / float64(r.Audit.Sent)
+		t.Logf("worker %s: share %.4f, by weight %.4f", r.Workers[i].ID, share, want)
+		if share < want*0.99 || share > want*1.01 {
+			t.Errorf("worker %d sent %.4f of all, its weight is %.4f", i, share, want)
+		}
+	}
+}
+
+func TestJoinAndKill(t *testing.T) {
+	b := newBed(t)
+	ps := b.fleet(4, "elastic", "--qps", "2000", "--duration", "14s")
+	b.started(4000)
+	ps = append(ps, b.fleet(4, "elastic", "--qps", "2000", "--duration", "14s")...)
+	until(t, "eight members", func() bool { return b.status("elastic").Members == 8 })
+	joined := b.web.Count()
+	b.started(joined + 4000)
+	if a := b.report("elastic").Audit; a.Skipped+a.LateDropped+a.Lost > 0 {
+		t.Errorf("four joined, and %+v", a)
+	}
+	killed := time.Now()
+	ps[0].cmd.Process.Kill()
+	ps[5].cmd.Process.Kill()
+	for i, p := range ps {
+		if i != 0 && i != 5 {
+			p.wait(0)
+		}
+	}
+	r := b.report("elastic")
+	n := b.web.Count()
+	if a := r.Audit; n < a.Sent || n > a.Sent+a.Lost || a.Skipped+a.LateDropped > 0 || a.Asked != 28_000 {
+		t.Errorf("%d arrived, %+v", n, a)
+	}
+	seconds := arrivals.PerSecond(b.web.Arrivals(), killed.Add(2*time.Second).UnixNano())
+	for i, n := range seconds[:4] {
+		if n < 1990 || n > 2010 {
+			t.Errorf("second %d after the kill has %d arrivals: %v", i+2, n, seconds)
+		}
+	}
+	t.Logf("%d arrived, sent %d, lost %d; seconds from the second after the kill: %v", n, r.Audit.Sent, r.Audit.Lost, seconds)
+}
+
+func TestStalledServer(t *testing.T) {
+	b := newBed(t)
+	ps := b.fleet(1, "stall", "--qps", "1000", "--duration", "10s", "--max-lag", "5s", "-c", "10000", "--max-connections", "64")
+	b.started(3000)
+	b.web.Stall(2 * time.Second)
+	ps[0].wait(0)
+	r := b.report("stall")
+	if n := b.web.Count(); n != 10_000 || r.Audit.Sent != 10_000 {
+		t.Errorf("%d arrived, %+v", n, r.Audit)
+	}
+	for _, q := range []struct {
+		name string
+		got  int64
+		want time.Duration
+	}{{"p90", r.Latency.P90, time.Second}, {"p99", r.Latency.P99, 1900 * time.Millisecond}} {
+		if d := float64(q.got)/float64(q.want) - 1; d < -0.02 || d > 0.02 {
+			t.Errorf("%s is %v, want %v within 2 %%", q.name, time.Duration(q.got), q.want)
+		}
+	}
+	t.Logf("latency p90 %v, p99 %v; service time p99 %v", time.Duration(r.Latency.P90), time.Duration(r.Latency.P99), time.Duration(r.ServiceTime.P99))
+}
+
+func TestRedisCallsDoNotGrowWithTheRate(t *testing.T) {
+	b := newBed(t)
+	perSecond := map[string]float64{}
+	for _, qps := range []string{"100", scale("5000", "20000")} {
+		before := b.calls()
+		start := time.Now()
+		for _, p := range b.fleet(2, "calls-"+qps, "--qps", qps, "--duration", scale("5s", "20s")) {
+			p.wait(0)
+		}
+		perSecond[qps] = (b.calls() - before) / time.Since(start).Seconds()
+		t.Logf("%s per second: %.1f commands per second", qps, perSecond[qps])
+		if r := b.report("calls-" + qps); r.Audit.Sent != r.Audit.Asked {
+			t.Errorf("%+v", r.Audit)
+		}
+	}
+	if low, high := perSecond["100"], perSecond[scale("5000", "20000")]; high > 1.1*low {
+		t.Errorf("%.1f commands per second at the low rate, %.1f at the high one", low, high)
+	}
+}
+
+// calls is how many scripts and commands clients have sent to Redis, by its own count.
+func (b *bed) calls() float64 {
+	b.t.Helper()
+	info, err := b.redis.Client().InfoMap(b.t.Context(), "commandstats").Result()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var n float64
+	for name, line := range info["Commandstats"] {
+		if name := strings.TrimPrefix(name, "cmdstat_"); name != "evalsha" && name != "eval" && name != "hget" {
+			continue
+		}
+		var calls float64
+		if _, err := fmt.Sscanf(line, "calls=%g", &calls); err != nil {
+			b.t.Fatal(err)
+		}
+		n += calls
+	}
+	return n
+}
+
+func rate(perSecond int) pacer.Rate { return pacer.PerSecond(int64(perSecond)) }

@@ -1,0 +1,172 @@
+// Package e2e tests the two commands as their users run them: separate processes, a real Redis, real sockets, and a server
+// that counts what arrives.
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/report"
+)
+
+// binaries is where TestMain has built the commands.
+var binaries string //nolint:gochecknoglobals // set once, before any test
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "loadctl-e2e-")
+	if err != nil {
+		panic(err)
+	}
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "../../cmd/loadctl", "../../cmd/loadworker")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	binaries = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// bed is a private Redis and a server that counts arrivals.
+type bed struct {
+	t     *testing.T
+	redis *redistest.Server
+	web   *arrivals.Server
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	web, err := arrivals.Start(arrivals.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { web.Close() })
+	return &bed{t: t, redis: redistest.Start(t), web: web}
+}
+
+// process is a loadworker.
+type process struct {
+	t              *testing.T
+	cmd            *exec.Cmd
+	stdout, stderr lockedBuffer
+	exited         chan struct{}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// worker starts loadworker run for a run.
+func (b *bed) worker(run string, args ...string) *process {
+	b.t.Helper()
+	p := &process{t: b.t, exited: make(chan struct{})}
+	p.cmd = exec.Command(filepath.Join(binaries, "loadworker"), append([]string{"run", "--run", run, "-o", "json"}, args...)...)
+	p.cmd.Env = append(os.Environ(), "LOADCTL_REDIS="+b.redis.URL())
+	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	go func() {
+		p.cmd.Wait()
+		close(p.exited)
+	}()
+	b.t.Cleanup(func() {
+		p.cmd.Process.Kill()
+		<-p.exited
+	})
+	return p
+}
+
+// fleet starts n equal workers that begin together.
+func (b *bed) fleet(n int, run string, args ...string) []*process {
+	b.t.Helper()
+	var ps []*process
+	for range n {
+		ps = append(ps, b.worker(run, append([]string{"--url", b.web.URL() + "/" + run, "--min-workers", fmt.Sprint(n)}, args...)...))
+	}
+	return ps
+}
+
+// wait waits for the end of a worker and checks its exit code.
+func (p *process) wait(code int) {
+	p.t.Helper()
+	select {
+	case <-p.exited:
+	case <-time.After(45 * time.Second):
+		p.t.Fatalf("the worker does not end\n%s", p.stderr.String())
+	}
+	if got := p.cmd.ProcessState.ExitCode(); got != code {
+		p.t.Fatalf("exit code %d, want %d\n%s", got, code, p.stderr.String())
+	}
+}
+
+// loadctl runs a command that must succeed and returns what it printed.
+func (b *bed) loadctl(args ...string) string {
+	b.t.Helper()
+	out, stderr, code := b.try(args...)
+	if code != 0 {
+		b.t.Fatalf("loadctl %s: exit code %d\n%s", strings.Join(args, " "), code, stderr)
+	}
+	return out
+}
+
+func (b *bed) try(args ...string) (stdout, stderr string, code int) {
+	b.t.Helper()
+	cmd := exec.Command(filepath.Join(binaries, "loadctl"), args...)
+	cmd.Env = append(os.Environ(), "LOADCTL_REDIS="+b.redis.URL())
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		b.t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// report is the run's report, whose audit must add up.
+func (b *bed) report(run string) report.Report {
+	b.t.Helper()
+	var r report.Report
+	if err := json.Unmarshal([]byte(b.loadctl("report", run, "-o", "json")), &r); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := r.Audit.Check(); err != nil {
+		b.t.Errorf("audit: %v", err)
+	}
+	return r
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}

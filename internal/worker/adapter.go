@@ -1,0 +1,164 @@
+package worker
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// An Adapter is a Client over a Target, whose calls block. Each connection is a lane, a goroutine that performs
+// one request at a time; lanes are started when all others are busy, and the one that was idle last is used
+// first, so a low rate keeps few connections warm.
+//
+// Its precision is that of Go's timers, about 1 ms late in an idle process.
+type Adapter struct {
+	clock    *pacer.Clock
+	target   targets.Target
+	ctx      context.Context // of all requests; ends with Close
+	cancel   context.CancelFunc
+	lanes    []*lane // all
+	idle     []*lane // those without a request, a stack
+	max      int
+	finished stack
+	woken    atomic.Bool
+	bell     chan struct{} // a hint to Poll to look at finished and woken
+	timer    *time.Timer
+}
+
+// NewAdapter fires at target over at most the given number of connections, at least 1. The target stays the
+// caller's to close.
+func NewAdapter(clock *pacer.Clock, target targets.Target, connections int) *Adapter {
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &Adapter{
+		clock: clock, target: target, ctx: ctx, cancel: cancel, max: max(1, connections),
+		bell: make(chan struct{}, 1), timer: time.NewTimer(0),
+	}
+	return a
+}
+
+// Now implements Client.
+func (a *Adapter) Now() int64 { return a.clock.Now() }
+
+// Send implements Client.
+func (a *Adapter) Send(_, due int64, request uint64) bool {
+	if len(a.idle) == 0 {
+		if len(a.lanes) == a.max {
+			return false
+		}
+		l := &lane{work: make(chan Result, 1)}
+		a.lanes, a.idle = append(a.lanes, l), append(a.idle, l)
+		go a.serve(l)
+	}
+	last := len(a.idle) - 1
+	l := a.idle[last]
+	a.idle = a.idle[:last]
+	l.work <- Result{Request: request, Due: due} // never blocks: the lane is idle
+	return true
+}
+
+// Poll implements Client. Its error is always nil.
+func (a *Adapter) Poll(until int64, done func(Result)) error {
+	for {
+		reported := a.report(done)
+		if a.woken.Swap(false) || reported {
+			return nil
+		}
+		wait := until - a.clock.Now()
+		if wait <= 0 {
+			return nil
+		}
+		a.timer.Reset(time.Duration(wait))
+		select {
+		case <-a.bell: // perhaps for what an earlier turn of the loop has seen
+		case <-a.timer.C:
+		}
+	}
+}
+
+// report hands on what has finished, and tells whether anything has.
+func (a *Adapter) report(done func(Result)) bool {
+	l := a.finished.takeAll()
+	if l == nil {
+		return false
+	}
+	for l != nil {
+		next := l.next
+		done(l.result)
+		a.idle = append(a.idle, l)
+		l = next
+	}
+	return true
+}
+
+// Wake implements Client.
+func (a *Adapter) Wake() {
+	a.woken.Store(true)
+	a.ring()
+}
+
+func (a *Adapter) ring() {
+	select {
+	case a.bell <- struct{}{}:
+	default: // it rings already
+	}
+}
+
+// Close implements Client: it ends the context of what is on the wire, and does not wait for it.
+func (a *Adapter) Close() error {
+	a.cancel()
+	a.timer.Stop()
+	for _, l := range a.lanes {
+		close(l.work)
+	}
+	return nil
+}
+
+// A lane performs one request at a time. Between work and finished it belongs to its goroutine.
+type lane struct {
+	work   chan Result // a request, with Request and Due; room for one
+	result Result
+	next   *lane // in the stack of those finished
+}
+
+// serve performs the requests of one lane until Close.
+func (a *Adapter) serve(l *lane) {
+	for r := range l.work {
+		r.Sent = a.clock.Now()
+		r.Outcome = a.target.Do(a.ctx, r.Request)
+		r.Done = a.clock.Now()
+		l.result = r
+		if a.finished.push(l) {
+			a.ring()
+		}
+	}
+}
+
+// stack is a lock-free list of lanes (Treiber's, without its ABA problem: all are taken at once).
+type stack struct {
+	top atomic.Pointer[lane]
+}
+
+// push adds a lane, and tells whether the stack was empty.
+func (s *stack) push(l *lane) bool {
+	for {
+		top := s.top.Load()
+		l.next = top
+		if s.top.CompareAndSwap(top, l) {
+			return top == nil
+		}
+	}
+}
+
+// takeAll empties the stack and returns its lanes linked in the order they were pushed.
+func (s *stack) takeAll() *lane {
+	var first *lane
+	for l := s.top.Swap(nil); l != nil; {
+		next := l.next
+		l.next = first
+		first, l = l, next
+	}
+	return first
+}

@@ -1,0 +1,381 @@
+// Package clienttest tests that a worker.Client does what its documentation asks for. Every engine passes it:
+//
+//	func TestClient(t *testing.T) {
+//		clienttest.TestClient(t, func(t *testing.T, o clienttest.Options) worker.Client { … })
+//	}
+//
+// The clients fire at a real server over real sockets, so these tests take a second and must not run in synctest.
+package clienttest
+
+import (
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// Options say what a client is to do.
+type Options struct {
+	URL         string        // what is requested, with GET; over HTTP/1.1, with keep-alive
+	Connections int           // at most so many
+	Timeout     time.Duration // of a request
+}
+
+// Open makes the client under test. The test closes the client; Open may use t.Cleanup for what is behind it.
+type Open func(t *testing.T, o Options) worker.Client
+
+// soon is how long something may take that should happen at once, on a machine that is busy.
+const soon = 5 * time.Second
+
+// TestClient runs all tests.
+func TestClient(t *testing.T, open Open) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, *rig)
+	}{
+		{"every request completes once", testOnce},
+		{"requests leave in order", testOrder},
+		{"busy and free again", testBusy},
+		{"connections are opened as needed", testConnections},
+		{"a timeout is a result", testTimeout},
+		{"a refused connection is a result", testRefused},
+		{"poll returns at until", testUntil},
+		{"wake", testWake},
+		{"wakes are not lost", testWakes},
+		{"close with requests on the wire", testClose},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server, err := arrivals.Start(arrivals.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := server.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			c.test(t, &rig{t: t, open: open, server: server, got: map[uint64]worker.Result{}})
+		})
+	}
+}
+
+// rig is a server, a client of it, and what the client has reported.
+type rig struct {
+	t      *testing.T
+	open   Open
+	server *arrivals.Server
+	client worker.Client
+	sent   int
+	order  []uint64
+	got    map[uint64]worker.Result
+}
+
+// connect opens the client. The zero Options are one connection to the server, and 10 s.
+func (r *rig) connect(o Options) {
+	r.t.Helper()
+	if o.URL == "" {
+		o.URL = r.server.URL()
+	}
+	o.Connections = max(1, o.Connections)
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Second
+	}
+	r.client = r.open(r.t, o)
+}
+
+// send sends the next request, due a millisecond ago.
+func (r *rig) send() bool {
+	now := r.client.Now()
+	if !r.client.Send(now, now-int64(time.Millisecond), uint64(r.sent)) {
+		return false
+	}
+	r.sent++
+	return true
+}
+
+// mustSend fails the test where the client is busy.
+func (r *rig) mustSend() {
+	r.t.Helper()
+	if !r.send() {
+		r.t.Fatalf("request %d: busy", r.sent)
+	}
+}
+
+// poll polls once and checks what is reported.
+func (r *rig) poll(d time.Duration) {
+	r.t.Helper()
+	err := r.client.Poll(r.client.Now()+int64(d), func(x worker.Result) {
+		if _, twice := r.got[x.Request]; twice || x.Request >= uint64(r.sent) {
+			r.t.Errorf("request %d is reported again, or was never sent", x.Request)
+		}
+		if now := r.client.Now(); x.Due > x.Sent || x.Sent > x.Done || x.Done > now {
+			r.t.Errorf("request %d: due %d, sent %d, done %d, reported %d", x.Request, x.Due, x.Sent, x.Done, now)
+		}
+		r.got[x.Request] = x
+		r.order = append(r.order, x.Request)
+	})
+	if err != nil {
+		r.t.Fatalf("poll: %v", err)
+	}
+}
+
+// pollFor polls until n results are there.
+func (r *rig) pollFor(n int) {
+	r.t.Helper()
+	for began := time.Now(); len(r.got) < n; r.poll(100 * time.Millisecond) {
+		if time.Since(began) > soon {
+			r.t.Fatalf("%d of %d results", len(r.got), n)
+		}
+	}
+}
+
+// idle asserts that nothing more is reported.
+func (r *rig) idle() {
+	r.t.Helper()
+	n := len(r.got)
+	for range 3 {
+		r.poll(5 * time.Millisecond)
+	}
+	if len(r.got) != n {
+		r.t.Errorf("%d results too many", len(r.got)-n)
+	}
+}
+
+func (r *rig) close() {
+	r.t.Helper()
+	if err := r.client.Close(); err != nil {
+		r.t.Errorf("close: %v", err)
+	}
+}
+
+func testOnce(t *testing.T, r *rig) {
+	r.connect(Options{Connections: 8})
+	defer r.close()
+	const n = 500
+	began := r.client.Now()
+	for r.sent < n {
+		if !r.send() {
+			r.poll(time.Second)
+		}
+	}
+	r.pollFor(n)
+	r.idle()
+	for i, x := range r.got {
+		if x.Outcome.Status != 200 || x.Outcome.Class != "" || x.Outcome.BytesIn == 0 || x.Outcome.BytesOut == 0 {
+			t.Fatalf("request %d: %+v", i, x.Outcome)
+		}
+		if x.Due < began-int64(time.Millisecond) || x.Sent-x.Due < int64(time.Millisecond) {
+			t.Fatalf("request %d: due %d, sent %d, the first was due at %d", i, x.Due, x.Sent, began)
+		}
+	}
+	if r.server.Count() != n {
+		t.Errorf("%d requests arrived, %d were sent", r.server.Count(), n)
+	}
+}
+
+func testOrder(t *testing.T, r *rig) {
+	r.connect(Options{})
+	defer r.close()
+	for r.sent < 50 {
+		if !r.send() {
+			r.poll(time.Second)
+		}
+	}
+	r.pollFor(50)
+	for i, n := range r.order {
+		if uint64(i) != n {
+			t.Fatalf("over one connection request %d ended as number %d", n, i)
+		}
+	}
+}
+
+func testBusy(t *testing.T, r *rig) {
+	r.connect(Options{Connections: 2})
+	defer r.close()
+	const stall = 300 * time.Millisecond
+	r.server.Stall(stall)
+	r.mustSend()
+	r.mustSend()
+	for range 5 {
+		if r.send() {
+			t.Fatal("a third request with two connections, both busy")
+		}
+		r.poll(time.Millisecond)
+	}
+	r.pollFor(2)
+	for i := range 2 {
+		if x := r.got[uint64(i)]; x.Done-x.Sent < int64(stall)/2 {
+			t.Errorf("request %d took %v, the server stood still for %v", i, time.Duration(x.Done-x.Sent), stall)
+		}
+	}
+	r.mustSend()
+	r.mustSend()
+	r.pollFor(4)
+	if n := r.server.Count(); n != 4 {
+		t.Errorf("%d requests arrived: what was refused must not be sent later", n)
+	}
+}
+
+func testConnections(t *testing.T, r *rig) {
+	r.connect(Options{Connections: 16})
+	defer r.close()
+	for i := range 20 {
+		r.mustSend()
+		r.pollFor(i + 1)
+	}
+	if n := r.server.Connections(); n != 1 {
+		t.Errorf("%d connections for one request at a time", n)
+	}
+	r.server.Stall(100 * time.Millisecond)
+	for range 16 {
+		r.mustSend()
+	}
+	r.pollFor(36)
+	if n := r.server.Connections(); n > 16 {
+		t.Errorf("%d connections, at most 16", n)
+	}
+}
+
+func testTimeout(t *testing.T, r *rig) {
+	const timeout = 100 * time.Millisecond
+	r.connect(Options{Timeout: timeout})
+	defer r.close()
+	r.server.Stall(400 * time.Millisecond)
+	r.mustSend()
+	r.pollFor(1)
+	x := r.got[0]
+	if x.Outcome.Class != targets.ClassTimeout || x.Done-x.Sent < int64(timeout) {
+		t.Errorf("%+v after %v, want %q after %v", x.Outcome, time.Duration(x.Done-x.Sent), targets.ClassTimeout, timeout)
+	}
+	time.Sleep(400 * time.Millisecond)
+	r.mustSend()
+	r.pollFor(2)
+	if x := r.got[1]; x.Outcome.Status != 200 {
+		t.Errorf("after a timeout: %+v", x.Outcome)
+	}
+	r.idle()
+}
+
+func testRefused(t *testing.T, r *rig) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := listener.Addr().String()
+	listener.Close()
+	r.connect(Options{URL: "http://" + nobody + "/"})
+	defer r.close()
+	for i := range 3 {
+		r.mustSend()
+		r.pollFor(i + 1)
+		if x := r.got[uint64(i)]; x.Outcome.Class != targets.ClassConnect {
+			t.Errorf("%+v, want %q", x.Outcome, targets.ClassConnect)
+		}
+	}
+	r.idle()
+}
+
+func testUntil(t *testing.T, r *rig) {
+	r.connect(Options{})
+	defer r.close()
+	const d = 30 * time.Millisecond
+	until := r.client.Now() + int64(d)
+	early := 0
+	for r.client.Now() < until {
+		r.poll(time.Duration(until - r.client.Now()))
+		early++
+	}
+	if early > 5 {
+		t.Errorf("poll returned %d times before until, with nothing to report", early)
+	}
+	if late := time.Duration(r.client.Now() - until); late > time.Second {
+		t.Errorf("poll returned %v after until", late)
+	}
+	began := time.Now()
+	r.poll(-time.Hour)
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("a poll until the past took %v", took)
+	}
+}
+
+func testWake(t *testing.T, r *rig) {
+	r.connect(Options{})
+	defer r.close()
+	r.client.Wake()
+	began := time.Now()
+	r.poll(time.Hour) // woken before
+	go func() {
+		time.Sleep(20 * time.Millisecond)
+		r.client.Wake()
+	}()
+	for time.Since(began) < 20*time.Millisecond {
+		r.poll(time.Hour) // woken meanwhile
+	}
+	if took := time.Since(began); took > soon {
+		t.Errorf("took %v", took)
+	}
+	r.mustSend()
+	r.pollFor(1)
+}
+
+// Each Wake is followed by a return of Poll, however many goroutines wake and whatever completes meanwhile.
+func testWakes(_ *testing.T, r *rig) {
+	r.connect(Options{Connections: 4})
+	defer r.close()
+	turn := make(chan struct{}) // a wake has been seen
+	var wakers sync.WaitGroup
+	for range 3 {
+		wakers.Go(func() {
+			for range 100 {
+				r.client.Wake()
+				<-turn
+			}
+		})
+	}
+	finished := make(chan struct{})
+	go func() {
+		wakers.Wait()
+		close(finished)
+	}()
+	lost := time.AfterFunc(2*soon, func() { panic("a wake was lost: Poll does not return") })
+	defer lost.Stop()
+	for i := 0; ; i++ {
+		r.poll(time.Hour)
+		if i%8 == 0 { // seldom, because a result hides that a wake was lost
+			r.send()
+		}
+		for seen := true; seen; {
+			select {
+			case turn <- struct{}{}:
+			case <-finished:
+				r.pollFor(r.sent)
+				return
+			default:
+				seen = false
+			}
+		}
+	}
+}
+
+func testClose(t *testing.T, r *rig) {
+	r.connect(Options{Connections: 3})
+	r.server.Stall(time.Minute)
+	for range 3 {
+		r.mustSend()
+	}
+	for began := time.Now(); r.server.Count() < 3; r.poll(time.Millisecond) {
+		if time.Since(began) > soon {
+			t.Fatalf("%d of 3 requests arrived", r.server.Count())
+		}
+	}
+	began := time.Now()
+	r.close()
+	if took := time.Since(began); took > soon {
+		t.Errorf("close took %v", took)
+	}
+	r.client.Wake() // the Leaser may be about to do so
+}

@@ -1,0 +1,63 @@
+package worker
+
+import (
+	"sync/atomic"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// handover exchanges a shard's recorder for an empty one, once a second. Two recorders a shard take turns: the
+// publisher offers the empty one, and the shard, at its next turn, gives the full one for it. The channel has
+// room for one, so the shard never waits, and there is never more than one offer.
+type handover struct {
+	offer atomic.Pointer[report.Recorder]
+	full  chan *report.Recorder
+	spare *report.Recorder // the publisher's, empty
+}
+
+func newHandover() handover {
+	return handover{full: make(chan *report.Recorder, 1), spare: report.NewRecorder()}
+}
+
+// exchange is the shard's side: the recorder to go on with.
+func (h *handover) exchange(current *report.Recorder) *report.Recorder {
+	if h.offer.Load() == nil {
+		return current
+	}
+	empty := h.offer.Swap(nil) // before the other goes: then the next offer may come
+	h.full <- current
+	return empty
+}
+
+// collect is the publisher's side: it calls record with what the shard recorded since the last call, and
+// empties it. It waits for the shard's next turn. After the shard's end it also accounts for the ranges that
+// came too late for it.
+func (s *shard) collect(record func(*report.Recorder)) {
+	take := func(full *report.Recorder) {
+		record(full)
+		full.Reset()
+		s.handover.spare = full
+	}
+	select {
+	case <-s.exited: // look here first: nobody may answer any more
+	default:
+		s.handover.offer.Store(s.handover.spare)
+		s.client.Wake()
+		select {
+		case full := <-s.handover.full:
+			take(full)
+			return
+		case <-s.exited:
+		}
+	}
+	select {
+	case full := <-s.handover.full: // exchanged in its last turn
+		take(full)
+	default:
+	}
+	s.handover.offer.Store(nil)
+	s.receive()
+	s.drop()
+	record(s.recorder)
+	s.recorder.Reset()
+}

@@ -1,0 +1,146 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+)
+
+const (
+	publishEvery   = time.Second
+	publishTimeout = time.Second     // of one call of the Journal
+	finalTimeout   = 5 * time.Second // of all calls for what must not get lost
+	finalPause     = 100 * time.Millisecond
+)
+
+// publisher collects what the shards recorded and gives it to the Journal, once a second, on a goroutine of its own.
+//
+// While the Journal fails it holds two intervals, whatever the time that takes: the one it tries to publish, which
+// must stay as it is because it may have been written, and the one that grows behind it.
+type publisher struct {
+	worker, incarnation string
+	journal             Journal
+	clock               *pacer.Clock
+	started             func() int64
+	shards              []*shard
+	log                 *slog.Logger
+
+	began    int64            // local time of the first interval's start, ns
+	pending  *report.Snapshot // nil, or an interval whose publication failed
+	interval *report.Snapshot // not yet tried
+	total    *report.Snapshot
+	early    *report.Snapshot // not yet in the series: the run's start is not known
+	series   report.Series
+	revision uint64 // of the series as published
+	seq      uint64
+	failing  bool
+}
+
+// snapshot is an empty one of this worker.
+func (p *publisher) snapshot() *report.Snapshot { return report.NewSnapshot(p.worker, p.incarnation) }
+
+func (p *publisher) begin() {
+	p.began = p.clock.Now()
+	p.interval, p.total, p.early = p.snapshot(), p.snapshot(), p.snapshot()
+}
+
+// run publishes every second until quit is closed.
+func (p *publisher) run(quit <-chan struct{}) {
+	tick := time.NewTicker(publishEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			p.collect()
+			p.trouble(p.publish(context.Background()))
+		case <-quit:
+			return
+		}
+	}
+}
+
+// collect adds what the shards recorded since the last call to the interval, the total and the series.
+func (p *publisher) collect() {
+	last := p.snapshot()
+	last.Start = p.total.End
+	if last.Start == 0 {
+		last.Start = p.clock.Redis(p.began) / 1000 // known only now that there was a reply
+	}
+	for _, s := range p.shards {
+		s.collect(last.Record)
+	}
+	last.End = max(last.Start, p.clock.Redis(p.clock.Now())/1000)
+	p.interval.Merge(last)
+	p.total.Merge(last)
+	p.early.Merge(last)
+	if start := p.started(); start > 0 {
+		p.series.Add((max(p.early.Start, start)+p.early.End)/2-start, p.early)
+		p.early.Reset()
+	}
+}
+
+// publish makes one attempt.
+func (p *publisher) publish(ctx context.Context) error {
+	if p.pending == nil {
+		p.seq++
+		p.pending, p.interval = p.interval, p.snapshot()
+		p.pending.Seq = p.seq
+	}
+	p.total.Seq = p.pending.Seq
+	points, rewrite, revision := p.series.Changed(p.revision)
+	limit, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	// Before the first point there is nothing to replace.
+	if err := p.journal.Publish(limit, p.pending, p.total, points, rewrite && len(points) > 0); err != nil {
+		return fmt.Errorf("publish snapshot %d: %w", p.pending.Seq, err)
+	}
+	p.pending, p.revision = nil, revision
+	return nil
+}
+
+// finish publishes the last snapshot, after the shards have exited. It tries for some seconds.
+func (p *publisher) finish(ctx context.Context) {
+	p.collect()
+	p.interval.Final, p.total.Final = true, true
+	err := persist(ctx, func(ctx context.Context) error {
+		if p.pending != nil && !p.pending.Final {
+			if err := p.publish(ctx); err != nil {
+				return err
+			}
+		}
+		return p.publish(ctx)
+	})
+	p.trouble(err)
+}
+
+// trouble reports the first failure of a series, and its end.
+func (p *publisher) trouble(err error) {
+	switch {
+	case err != nil && !p.failing:
+		p.log.Warn("no snapshot published; trying again", "err", err)
+	case err == nil && p.failing:
+		p.log.Info("publishing again")
+	}
+	p.failing = err != nil
+}
+
+// persist calls f until it succeeds, for some seconds, also after ctx has ended. It returns the last error.
+func persist(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalTimeout)
+	defer cancel()
+	for {
+		err := f(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(finalPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}

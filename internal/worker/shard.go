@@ -1,0 +1,233 @@
+package worker
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+)
+
+// mode is what a shard has been told. It only grows.
+type mode int32
+
+const (
+	running  mode = iota
+	draining      // no more ranges come: fire what is held, wait for what is on the wire, end
+	stopping      // drop what is not sent, wait for what is on the wire, end
+)
+
+// forever is a time that no clock reaches.
+const forever = math.MaxInt64
+
+// limits are what bounds a shard.
+type limits struct {
+	maxInFlight  int   // slots waiting and requests on the wire together
+	maxLag       int64 // L: how long after its due time a slot may still wait for a connection, ns
+	catchUp      int64 // how late a slot may be when the shard first sees it, ns
+	drainTimeout int64 // how long the last requests may take, ns
+}
+
+// A shard fires its part of each leased range on time, with a client, a queue and a recorder of its own, so that
+// its turn takes no lock, allocates nothing and shares nothing with the other shards. All its slots are at any moment
+//
+//	received = held + waiting + sent + late_dropped + recalled
+//
+// and each moves to the right exactly once. It is used by the goroutine of run, except where a method says so.
+type shard struct {
+	part, parts int
+	clock       *pacer.Clock
+	client      Client
+	recalls     *atomic.Pointer[pacer.Recalls] // shared by all shards; nil inside until there is one
+	limits      limits
+
+	mail     mailbox
+	mode     atomic.Int32
+	handover handover
+
+	held     held
+	pace     pace
+	waiting  waiting
+	recorder *report.Recorder
+	inFlight int
+	request  uint64       // index of the next request
+	giveUp   int64        // when the last requests are abandoned, 0 = they are not the last
+	done     func(Result) // s.completed, made once: a method value allocates
+
+	halted  bool
+	stopped chan struct{} // closed when nothing more will be sent
+	exited  chan struct{} // closed when run has returned
+	failure error         // why run returned; read it after exited
+}
+
+func newShard(part, parts int, clock *pacer.Clock, client Client, recalls *atomic.Pointer[pacer.Recalls], l limits) *shard {
+	s := &shard{
+		part: part, parts: parts, clock: clock, client: client, recalls: recalls, limits: l,
+		handover: newHandover(),
+		waiting:  newWaiting(l.maxInFlight),
+		recorder: report.NewRecorder(),
+		request:  uint64(part), // part, part + parts, …: unique over all shards without asking them
+		stopped:  make(chan struct{}),
+		exited:   make(chan struct{}),
+	}
+	s.done = s.completed
+	return s
+}
+
+// lease gives the shard its part of a range. Any goroutine may call it.
+func (s *shard) lease(r pacer.Range) {
+	s.mail.post(r)
+	s.client.Wake()
+}
+
+// tell changes the mode. Ranges leased before are seen before it. Any goroutine may call it.
+func (s *shard) tell(m mode) {
+	s.mode.Store(int32(m))
+	s.client.Wake()
+}
+
+// run fires until it was told to end and has done so. It returns an error if the client failed.
+func (s *shard) run() error {
+	defer close(s.exited)
+	defer s.halt()
+	for {
+		until, over := s.turn(s.client.Now())
+		if over {
+			break
+		}
+		if err := s.client.Poll(until, s.done); err != nil {
+			_ = s.client.Close() // the first error tells more
+			s.failure = fmt.Errorf("poll client of shard %d: %w", s.part, err)
+			return s.failure
+		}
+	}
+	if err := s.client.Close(); err != nil {
+		s.failure = fmt.Errorf("close client of shard %d: %w", s.part, err)
+	}
+	return s.failure
+}
+
+// turn does all there is to do at now. It returns when the next turn is due, and whether there is none.
+func (s *shard) turn(now int64) (until int64, over bool) {
+	s.recorder = s.handover.exchange(s.recorder)
+	m := mode(s.mode.Load()) // before the mail: what was leased before the mode was told is in it
+	s.receive()
+	if m == stopping {
+		s.halt()
+	}
+	until = s.release(now)
+	s.send(now)
+	if s.waiting.n > 0 {
+		return min(until, s.waiting.first().due+s.limits.maxLag+1), false
+	}
+	if m == running || len(s.held.cursors) > 0 {
+		return until, false
+	}
+	// Only what is on the wire is left.
+	if s.giveUp == 0 {
+		s.giveUp = now + s.limits.drainTimeout
+	}
+	return s.giveUp, s.inFlight == 0 || now >= s.giveUp
+}
+
+// receive takes in the ranges that were leased.
+func (s *shard) receive() {
+	for _, r := range s.mail.take() {
+		s.held.add(r.Cursor(s.part, s.parts))
+	}
+}
+
+// release moves the slots that are due from held to waiting. It returns when the next one may leave.
+func (s *shard) release(now int64) int64 {
+	for {
+		c := s.held.next()
+		if c == nil {
+			return forever
+		}
+		next := slot{generation: c.Generation(), number: c.Slot(), scheduled: c.Due(), due: s.clock.Local(c.Due())}
+		if next.due > now {
+			return s.pace.at(next.due)
+		}
+		switch {
+		case s.recalled(&next):
+			s.recorder.Recalled(1)
+		case now-next.due > s.limits.catchUp:
+			s.recorder.LateDropped(1)
+		case s.pace.at(next.due) > now:
+			return s.pace.at(next.due)
+		case s.waiting.n+s.inFlight >= s.limits.maxInFlight:
+			s.recorder.LateDropped(1)
+		default:
+			s.pace.leave(now, next.due)
+			s.waiting.push(next)
+		}
+		s.held.advance(c)
+	}
+}
+
+// send fires what waits, first in first out, as far as there are connections. Who waited for a connection is not
+// paced: the endpoint made it late, and its latency tells so.
+func (s *shard) send(now int64) {
+	for s.waiting.n > 0 {
+		first := s.waiting.first()
+		switch {
+		case s.recalled(first):
+			s.recorder.Recalled(1)
+		case now-first.due > s.limits.maxLag:
+			s.recorder.LateDropped(1)
+		case s.client.Send(now, first.due, s.request):
+			s.recorder.Sent()
+			s.request += uint64(s.parts)
+			s.inFlight++
+		default:
+			return
+		}
+		s.waiting.pop()
+	}
+}
+
+// recalled tells whether the generation of a slot has ended before it, as far as is known at this moment.
+func (s *shard) recalled(x *slot) bool {
+	known := s.recalls.Load()
+	return known != nil && known.Recalled(x.generation, x.number, x.scheduled)
+}
+
+// completed records the end of a request.
+func (s *shard) completed(r Result) {
+	s.inFlight--
+	s.recorder.Done(report.Sample{
+		Due: r.Due, Sent: r.Sent, Done: r.Done,
+		Status: r.Outcome.Status, Class: r.Outcome.Class,
+		BytesIn: r.Outcome.BytesIn, BytesOut: r.Outcome.BytesOut,
+	})
+}
+
+// halt drops all that is not sent, and says that nothing more will be.
+func (s *shard) halt() {
+	s.drop()
+	if !s.halted {
+		s.halted = true
+		close(s.stopped)
+	}
+}
+
+// drop accounts for everything held and waiting: as recalled where it is, which after a stop is all of it, else
+// as dropped late.
+func (s *shard) drop() {
+	for ; s.waiting.n > 0; s.waiting.pop() {
+		s.discard(s.waiting.first())
+	}
+	for c := s.held.next(); c != nil; c = s.held.next() {
+		s.discard(&slot{generation: c.Generation(), number: c.Slot(), scheduled: c.Due()})
+		s.held.advance(c)
+	}
+}
+
+func (s *shard) discard(x *slot) {
+	if s.recalled(x) {
+		s.recorder.Recalled(1)
+	} else {
+		s.recorder.LateDropped(1)
+	}
+}

@@ -1,0 +1,442 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/model"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+)
+
+// sim is a whole fleet in virtual time: real Workers over the model of the budget and clients without sockets.
+// Make it inside a synctest bubble.
+type sim struct {
+	t     *testing.T
+	began time.Time
+	skew  time.Duration // Redis' clock is ahead of the workers' by this
+
+	mu      sync.Mutex
+	budget  *model.Budget
+	sends   []simSend
+	members []*simMember
+}
+
+// simSend is one request; its times are ns of the true Redis clock since the sim began.
+type simSend struct {
+	worker  string
+	at, due int64
+}
+
+// simMember is one worker of the sim with all that can go wrong for it.
+type simMember struct {
+	*sim
+	Worker
+	ctx    context.Context
+	cancel context.CancelFunc
+	wake   chan struct{}
+	exited chan struct{}
+	total  *report.Snapshot
+	err    error
+
+	delay   func() time.Duration // of one way of a lease call; nil = none
+	loss    func() bool          // whether a reply is lost; nil = never
+	away    [2]time.Duration     // Redis cannot be reached, from … to
+	crashed time.Duration        // when the process dies, 0 = never
+	breaks  time.Duration        // when its client fails, 0 = never
+	freeze  [2]time.Duration     // when its first shard stands still, and how long
+
+	journal simJournal
+	client  simEndpoint
+}
+
+// simEndpoint is what a member's clients fire at.
+type simEndpoint struct {
+	latency     time.Duration
+	connections int
+	stall       [2]time.Duration // no answers, from … to
+}
+
+type simJournal struct {
+	fails     [2]time.Duration // from … to
+	ambiguous bool             // what fails was written all the same
+	intervals map[uint64]*report.Snapshot
+	total     *report.Snapshot
+	points    map[int64]report.Point
+	left      map[string]time.Duration
+}
+
+func newSim(t *testing.T, rate int64, o model.Options) *sim {
+	if o.Pieces == nil {
+		o.Pieces = pieces(t, rate)
+	}
+	return &sim{t: t, began: time.Now(), budget: model.New(o), skew: 1234567 * time.Microsecond}
+}
+
+func pieces(t *testing.T, rate int64) []pacer.Piece {
+	ps, err := pacer.Constant(pacer.PerSecond(rate), 0).Pieces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ps
+}
+
+// since is the time of the sim.
+func (s *sim) since() time.Duration { return time.Since(s.began) }
+
+// redis is the Redis clock, µs.
+func (s *sim) redis() int64 { return time.Now().Add(s.skew).UnixMicro() }
+
+func within(d time.Duration, span [2]time.Duration) bool { return d >= span[0] && d < span[1] }
+
+// add makes a member; it runs after start.
+func (s *sim) add(id string) *simMember {
+	m := &simMember{sim: s, wake: make(chan struct{}, 1), exited: make(chan struct{})}
+	m.ctx, m.cancel = context.WithCancel(s.t.Context())
+	m.client = simEndpoint{latency: 2 * time.Millisecond, connections: 1000}
+	m.journal = simJournal{intervals: map[uint64]*report.Snapshot{}, points: map[int64]report.Point{}, left: map[string]time.Duration{}}
+	m.Worker = Worker{
+		ID: id, Incarnation: "1", Limiter: m, Clock: pacer.NewClock(), Journal: m, Wake: m.wake,
+		NewClient: func(shard int) (Client, error) { return m.open(shard), nil },
+		Started: func() int64 {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.budget.Started
+		},
+	}
+	s.members = append(s.members, m)
+	return m
+}
+
+func (m *simMember) start() {
+	go func() {
+		m.total, m.err = m.Run(m.ctx)
+		close(m.exited)
+	}()
+}
+
+// run starts all members and waits for their end.
+func (s *sim) run() {
+	for _, m := range s.members {
+		m.start()
+	}
+	s.wait()
+}
+
+func (s *sim) wait() {
+	for _, m := range s.members {
+		<-m.exited
+	}
+}
+
+// command gives a command and wakes everyone. It returns t0 as a time of the sim.
+func (s *sim) command(kind string, ps []pacer.Piece) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status, t0 := s.budget.Command(s.redis(), kind+time.Now().String(), kind, ps)
+	if status != "OK" {
+		s.t.Errorf("%s: %s", kind, status)
+	}
+	for _, m := range s.members {
+		select {
+		case m.wake <- struct{}{}:
+		default:
+		}
+	}
+	return time.Duration(t0)*time.Microsecond - time.Duration(s.began.Add(s.skew).UnixNano())
+}
+
+var errAway = errors.New("redis is away")
+
+// Lease implements pacer.Limiter.
+func (m *simMember) Lease(ctx context.Context, ask pacer.Ask) (pacer.Reply, error) {
+	if m.crashed > 0 && m.since() >= m.crashed || within(m.since(), m.away) {
+		<-ctx.Done()
+		return pacer.Reply{}, errAway
+	}
+	m.travel()
+	m.mu.Lock()
+	r := m.budget.Lease(m.redis(), ask)
+	m.mu.Unlock()
+	m.travel()
+	if m.loss != nil && m.loss() {
+		<-ctx.Done()
+	}
+	return r, ctx.Err()
+}
+
+func (m *simMember) travel() {
+	if m.delay != nil {
+		time.Sleep(m.delay())
+	}
+}
+
+// Publish implements Journal.
+func (m *simMember) Publish(_ context.Context, interval, total *report.Snapshot, points []report.Point, rewrite bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	dead := m.crashed > 0 && m.since() >= m.crashed
+	fails := dead || within(m.since(), m.journal.fails)
+	if fails && (dead || !m.journal.ambiguous) {
+		return errAway
+	}
+	j := &m.journal
+	if interval.Seq != total.Seq || interval.Seq == 0 {
+		m.t.Errorf("%s: interval %d, total %d", m.ID, interval.Seq, total.Seq)
+	}
+	if j.intervals[interval.Seq] == nil { // who reads the stream drops duplicates
+		j.intervals[interval.Seq] = clone(interval)
+	}
+	j.total = clone(total)
+	if rewrite {
+		clear(j.points)
+	}
+	for _, p := range points {
+		j.points[p.Index] = p
+	}
+	if fails {
+		return errAway
+	}
+	return nil
+}
+
+func clone(s *report.Snapshot) *report.Snapshot {
+	c := report.NewSnapshot(s.Worker, s.Incarnation)
+	c.Merge(s)
+	c.Seq, c.Final = s.Seq, s.Final
+	return c
+}
+
+// Leave implements Journal.
+func (m *simMember) Leave(_ context.Context, state string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.crashed > 0 && m.since() >= m.crashed || within(m.since(), m.journal.fails) {
+		return errAway
+	}
+	m.budget.Leave(m.redis(), m.ID, m.Incarnation, state)
+	m.journal.left[state] = m.since()
+	return nil
+}
+
+// simClient is one shard's client.
+type simClient struct {
+	*simMember
+	flight []Result // in the order they end
+	bell   chan struct{}
+	freeze time.Duration // still to come
+	closed bool
+}
+
+func (m *simMember) open(shard int) *simClient {
+	c := &simClient{simMember: m, bell: make(chan struct{}, 1)}
+	if shard == 0 {
+		c.freeze = m.freeze[1]
+	}
+	return c
+}
+
+func (c *simClient) Now() int64 { return c.Clock.Now() }
+
+func (c *simClient) Send(now, due int64, request uint64) bool {
+	if len(c.flight) >= c.client.connections {
+		return false
+	}
+	if c.closed {
+		c.t.Error("send after close")
+	}
+	end := c.since() + c.client.latency
+	if within(end, c.client.stall) || within(c.since(), c.client.stall) {
+		end = c.client.stall[1] + c.client.latency
+	}
+	c.flight = append(c.flight, Result{Request: request, Due: due, Sent: now, Done: now + int64(end-c.since())})
+	zero := c.began.Add(c.skew).UnixNano()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sends = append(c.sends, simSend{worker: c.ID, at: int64(c.since()), due: c.Clock.Redis(due) - zero})
+	return true
+}
+
+func (c *simClient) Poll(until int64, done func(Result)) error {
+	if c.crashed > 0 && c.since() >= c.crashed {
+		return errors.New("crashed")
+	}
+	if c.breaks > 0 && c.since() >= c.breaks {
+		return errors.New("broken")
+	}
+	if c.freeze > 0 && c.since() >= c.simMember.freeze[0] {
+		time.Sleep(c.freeze)
+		c.freeze = 0
+	}
+	wait := time.Duration(until - c.Now())
+	if len(c.flight) > 0 {
+		wait = min(wait, time.Duration(c.flight[0].Done-c.Now()))
+	}
+	if c.crashed > 0 {
+		wait = min(wait, c.crashed-c.since())
+	}
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-c.bell:
+		}
+	}
+	for len(c.flight) > 0 && c.flight[0].Done <= c.Now() {
+		done(c.flight[0])
+		c.flight = c.flight[1:]
+	}
+	return nil
+}
+
+func (c *simClient) Wake() {
+	select {
+	case c.bell <- struct{}{}:
+	default:
+	}
+}
+
+func (c *simClient) Close() error {
+	c.closed = true
+	return nil
+}
+
+// audit asserts what must hold at the end of every run, whatever happened in it, and returns the fleet's counts.
+func (s *sim) audit() report.Counts {
+	s.t.Helper()
+	all := report.NewSnapshot("", "")
+	var lost int64
+	for _, m := range s.members {
+		if m.crashed == 0 && m.breaks == 0 && m.err != nil {
+			s.t.Errorf("%s: %v", m.ID, m.err)
+		}
+		total := m.total
+		if m.crashed > 0 {
+			total = m.journal.total
+		}
+		n := total.Counts
+		leased := s.budget.Members[m.ID].Leased
+		if rest := leased - n.Sent - n.LateDropped - n.Recalled; rest != 0 {
+			lost += rest
+			if m.crashed == 0 {
+				s.t.Errorf("%s: leased %d slots, but sent %d + late_dropped %d + recalled %d", m.ID, leased, n.Sent, n.LateDropped, n.Recalled)
+			}
+		}
+		m.auditJournal(total)
+		all.Merge(total)
+	}
+	n := all.Counts
+	if sum := n.Sent + n.LateDropped + n.Recalled + s.budget.Skipped + lost; sum != s.budget.Issued {
+		s.t.Errorf("issued %d, but sent %d + late_dropped %d + recalled %d + skipped %d + lost %d = %d",
+			s.budget.Issued, n.Sent, n.LateDropped, n.Recalled, s.budget.Skipped, lost, sum)
+	}
+	slices.SortFunc(s.sends, func(a, b simSend) int { return int(a.at - b.at) })
+	if lost == 0 && int64(len(s.sends)) != n.Sent {
+		s.t.Errorf("%d requests were sent, the snapshots say %d", len(s.sends), n.Sent)
+	}
+	for _, x := range s.sends {
+		// I3, with the clock error of the slowest round trip here; the clock counts µs
+		if e := int64(s.worstRTT()/2 + 2*time.Microsecond); x.at < x.due-e {
+			s.t.Fatalf("%s sent %d ns before it was due", x.worker, x.due-x.at)
+		}
+	}
+	return n
+}
+
+func (s *sim) worstRTT() time.Duration {
+	for _, m := range s.members {
+		if m.delay != nil {
+			return 2 * maxDelay
+		}
+	}
+	return 0
+}
+
+// auditJournal asserts that what was published is whole: no gap, no overlap, and the sum is the total.
+func (m *simMember) auditJournal(total *report.Snapshot) {
+	m.t.Helper()
+	sum := report.NewSnapshot(m.ID, "1")
+	for seq := uint64(1); seq <= uint64(len(m.journal.intervals)); seq++ {
+		in := m.journal.intervals[seq]
+		if in == nil {
+			m.t.Fatalf("%s: interval %d is missing", m.ID, seq)
+		}
+		if before := m.journal.intervals[seq-1]; before != nil && before.End != in.Start {
+			m.t.Errorf("%s: interval %d ends at %d, the next begins at %d", m.ID, seq-1, before.End, in.Start)
+		}
+		sum.Merge(in)
+	}
+	if sum.Counts != total.Counts || sum.Start != total.Start || sum.End != total.End {
+		m.t.Errorf("%s: the intervals add up to %+v, the total is %+v", m.ID, sum.Counts, total.Counts)
+	}
+	var points int64
+	for _, p := range m.journal.points {
+		points += p.Sent
+	}
+	if points != total.Counts.Sent {
+		m.t.Errorf("%s: the series has %d requests, sent were %d", m.ID, points, total.Counts.Sent)
+	}
+	if m.crashed == 0 && !m.journal.total.Final {
+		m.t.Errorf("%s: the last snapshot is not final", m.ID)
+	}
+}
+
+// maxInWindow is the largest number of sends in any window of length w. The sends are sorted.
+func (s *sim) maxInWindow(w time.Duration) (most int) {
+	first := 0
+	for i, x := range s.sends {
+		for x.at-s.sends[first].at >= int64(w) {
+			first++
+		}
+		most = max(most, i-first+1)
+	}
+	return most
+}
+
+// between counts the sends in [from, to).
+func (s *sim) between(from, to time.Duration) (n int) {
+	for _, x := range s.sends {
+		if within(time.Duration(x.at), [2]time.Duration{from, to}) {
+			n++
+		}
+	}
+	return n
+}
+
+// even asserts I1 and the window bound for a rate that never changed: no slot twice, and no more than rate·w + 2 in
+// any window, the 2 for a µs of clock error at both ends.
+func (s *sim) even(rate int64) {
+	s.t.Helper()
+	dues := make([]int64, len(s.sends))
+	for i, x := range s.sends {
+		dues[i] = x.due
+	}
+	slices.Sort(dues)
+	for i := range dues[1:] {
+		if gap := dues[i+1] - dues[i]; gap < int64(time.Second)/rate/2 {
+			s.t.Fatalf("two requests due %d ns apart: a slot was sent twice", gap)
+		}
+	}
+	for _, w := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second} {
+		if most, bound := s.maxInWindow(w), int(rate*int64(w)/int64(time.Second))+2; most > bound {
+			s.t.Errorf("%d requests in %v, at most %d", most, w, bound)
+		}
+	}
+}
+
+const maxDelay = 15 * time.Millisecond
+
+// network gives a member round trips of 2 … 2·maxDelay and loses replies.
+func (m *simMember) network(seed uint64, loss float64) {
+	r := rand.New(rand.NewPCG(seed, 3))
+	m.delay = func() time.Duration {
+		return time.Millisecond + time.Duration(r.Int64N(int64(maxDelay-time.Millisecond)))
+	}
+	m.loss = func() bool { return r.Float64() < loss }
+}

@@ -1,0 +1,37 @@
+package worker
+
+// slot is one that is due and waits for a connection.
+type slot struct {
+	generation, number int64
+	scheduled          int64 // its due time, ns of the Redis clock: what recalls speak of
+	due                int64 // the same, ns of the local clock
+}
+
+// waiting is a queue of slots, first in first out, in a ring of fixed size.
+type waiting struct {
+	ring    []slot
+	head, n int
+}
+
+func newWaiting(size int) waiting { return waiting{ring: make([]slot, size)} }
+
+// push adds a slot; there must be room.
+func (w *waiting) push(s slot) {
+	i := w.head + w.n
+	if i >= len(w.ring) {
+		i -= len(w.ring)
+	}
+	w.ring[i] = s
+	w.n++
+}
+
+// first is the slot that has waited longest; there must be one.
+func (w *waiting) first() *slot { return &w.ring[w.head] }
+
+// pop forgets the first.
+func (w *waiting) pop() {
+	w.n--
+	if w.head++; w.head == len(w.ring) {
+		w.head = 0
+	}
+}

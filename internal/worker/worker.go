@@ -1,0 +1,208 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+)
+
+// The meaning of a Worker's zero values.
+const (
+	DefaultMaxInFlight  = 10_000
+	DefaultMaxLag       = time.Second
+	DefaultCatchUp      = 100 * time.Millisecond
+	DefaultDrainTimeout = 30 * time.Second
+)
+
+// Worker fires one member's part of a run. Fill it in and call Run, once.
+type Worker struct {
+	ID, Incarnation string        // the member, and one process's life of it
+	Limiter         pacer.Limiter // where slots are leased
+	Clock           *pacer.Clock  // the clock of all Clients
+	Journal         Journal       // where snapshots go
+
+	// NewClient opens the client of a shard: 0 … Shards−1. Run closes it.
+	NewClient func(shard int) (Client, error)
+	// Started is the run's first t0, µs of the Redis clock, and 0 as long as it is not known. It is called by
+	// another goroutine. nil = no series.
+	Started func() int64
+
+	Shards       int           // goroutines that fire, one a core is best; 0 means 1
+	Weight       int64         // the part of the rate is Weight / sum of weights; 0 means 1
+	MaxInFlight  int           // requests waiting or on the wire, of all shards; 0 = DefaultMaxInFlight
+	MaxLag       time.Duration // L: how long after its due time a request may wait for a connection; 0 = DefaultMaxLag
+	CatchUp      time.Duration // how late a slot may be when it is first seen; 0 = DefaultCatchUp
+	DrainTimeout time.Duration // how long the last requests may take; 0 = DefaultDrainTimeout
+	Horizon      time.Duration // as in pacer.Leaser
+	Qmax         int64         // as in pacer.Leaser
+
+	Wake    <-chan struct{}   // a hint that the run has changed; may be nil
+	Observe func(pacer.Reply) // called with each reply of the Limiter; may be nil
+	Log     *slog.Logger      // nil = none
+}
+
+// Run fires until the run ends or is stopped, or ctx ends, and then returns nil; each of these lets the requests
+// on the wire end, for at most DrainTimeout. When ctx ends, what is leased is still fired, for at most the horizon.
+// Any other end is an error: one of pacer's, or that of a client. The snapshot is the cumulative one, always; requests
+// that were abandoned are in flight in it.
+func (w *Worker) Run(ctx context.Context) (*report.Snapshot, error) {
+	e := engine{Worker: *w}
+	e.defaults()
+	e.publisher = publisher{worker: w.ID, incarnation: w.Incarnation, journal: w.Journal, clock: w.Clock, started: e.Started, log: e.Log}
+	e.publisher.begin()
+	if err := e.open(); err != nil {
+		return e.publisher.total, err
+	}
+	err := e.run(ctx)
+	return e.publisher.total, err
+}
+
+// engine is a Worker that runs. It is the Sink of its Leaser.
+type engine struct {
+	Worker
+	shards    []*shard
+	recalls   atomic.Pointer[pacer.Recalls]
+	publisher publisher
+}
+
+func (e *engine) defaults() {
+	e.Shards = max(1, e.Shards)
+	e.MaxInFlight = cmp.Or(e.MaxInFlight, DefaultMaxInFlight)
+	e.MaxLag = cmp.Or(e.MaxLag, DefaultMaxLag)
+	e.CatchUp = cmp.Or(e.CatchUp, DefaultCatchUp)
+	e.DrainTimeout = cmp.Or(e.DrainTimeout, DefaultDrainTimeout)
+	if e.Started == nil {
+		e.Started = func() int64 { return 0 }
+	}
+	if e.Log == nil {
+		e.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+// open makes the shards, each with its client.
+func (e *engine) open() error {
+	for i := range e.Shards {
+		client, err := e.NewClient(i)
+		if err != nil {
+			for _, s := range e.shards {
+				_ = s.client.Close() // the first error tells more
+			}
+			return fmt.Errorf("open client of shard %d: %w", i, err)
+		}
+		e.shards = append(e.shards, newShard(i, e.Shards, e.Clock, client, &e.recalls, limits{
+			maxInFlight:  max(1, (e.MaxInFlight+i)/e.Shards), // the parts add up to the whole
+			maxLag:       int64(e.MaxLag),
+			catchUp:      int64(e.CatchUp),
+			drainTimeout: int64(e.DrainTimeout),
+		}))
+	}
+	e.publisher.shards = e.shards
+	return nil
+}
+
+// Lease implements pacer.Sink: every shard fires its part of every range.
+func (e *engine) Lease(r pacer.Range) {
+	for _, s := range e.shards {
+		s.lease(r)
+	}
+}
+
+// Recall implements pacer.Sink. The shards look at it before each send, so they need not be woken.
+func (e *engine) Recall(rs pacer.Recalls) { e.recalls.Store(&rs) }
+
+func (e *engine) tell(m mode) {
+	for _, s := range e.shards {
+		s.tell(m)
+	}
+}
+
+// run is the life of the engine: shards, publisher and leaser side by side, and then the end in its order.
+func (e *engine) run(ctx context.Context) error {
+	leasing, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	for _, s := range e.shards {
+		go func() {
+			if err := s.run(); err != nil {
+				fail(err) // a fleet is better off without a member that cannot send
+			}
+		}()
+	}
+	var publishing sync.WaitGroup
+	quit := make(chan struct{})
+	publishing.Go(func() { e.publisher.run(quit) })
+
+	leaser := pacer.Leaser{
+		Limiter: e.Limiter, Sink: e, Clock: e.Clock, Worker: e.ID, Incarnation: e.Incarnation, Weight: e.Weight,
+		Horizon: e.Horizon, Qmax: e.Qmax, Wake: e.Wake, Observe: e.Observe, Log: e.Log,
+	}
+	err := leaser.Run(leasing)
+	ended := errors.Is(err, pacer.ErrEnded)
+	err = e.end(ctx, err)
+	for _, s := range e.shards {
+		<-s.exited
+		err = cmp.Or(err, s.failure)
+	}
+	close(quit)
+	publishing.Wait()
+	e.publisher.finish(ctx)
+	if ended {
+		e.leave(ctx, StateLeft) // last: who waits for the members of a run that has ended finds their last snapshots
+	}
+	return err
+}
+
+// end tells the shards what the end of the leasing means for them, and the fleet, where it goes on without this
+// worker. It returns nil for an end that was meant. Everything leased is with the shards already.
+func (e *engine) end(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, pacer.ErrEnded):
+		e.tell(draining)
+		return nil
+	case errors.Is(err, pacer.ErrStopped):
+		e.awaitCut()
+		e.tell(stopping)
+		for _, s := range e.shards {
+			<-s.stopped
+		}
+		// Now, and not when the last response is there: whoever stopped the run waits to hear that nothing more is sent.
+		e.leave(ctx, StateStopped)
+		return nil
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		e.tell(draining)
+		e.leave(ctx, StateLeft)
+		return nil
+	}
+	e.tell(stopping)
+	if !errors.Is(err, pacer.ErrReplaced) && !errors.Is(err, pacer.ErrNoState) {
+		e.leave(ctx, StateLeft)
+	}
+	return err
+}
+
+// awaitCut waits, some milliseconds, until the stop is in force: up to then slots are asked for, and are fired.
+func (e *engine) awaitCut() {
+	if known := e.recalls.Load(); known != nil {
+		last := (*known)[len(*known)-1]
+		time.Sleep(time.Duration(e.Clock.Local(last.T0*1000) - e.Clock.Now()))
+	}
+}
+
+// leave tells the fleet. If that fails the fleet finds out by itself, a little later.
+func (e *engine) leave(ctx context.Context, state string) {
+	err := persist(ctx, func(ctx context.Context) error {
+		limit, cancel := context.WithTimeout(ctx, publishTimeout)
+		defer cancel()
+		return e.Journal.Leave(limit, state)
+	})
+	if err != nil {
+		e.Log.Warn("could not tell the fleet that this worker leaves", "err", err)
+	}
+}

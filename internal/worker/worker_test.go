@@ -1,0 +1,490 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/model"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+)
+
+const second = int64(1_000_000) // µs
+
+// simulate runs f in virtual time.
+func simulate(t *testing.T, f func(*testing.T)) {
+	t.Helper()
+	synctest.Test(t, f)
+}
+
+// fleet adds n members w0, w1, ….
+func (s *sim) fleet(n int) {
+	for i := range n {
+		s.add(fmt.Sprintf("w%d", i))
+	}
+}
+
+// exactly asserts that asked requests were sent and that nothing else happened.
+func exactly(t *testing.T, n report.Counts, asked int64) {
+	t.Helper()
+	want := report.Counts{Sent: asked, Completed: asked}
+	if n != want {
+		t.Errorf("got %+v, want %d sent and completed", n, asked)
+	}
+}
+
+// A healthy fleet sends what was asked for, to the request and on the exact grid, whatever its size.
+func TestTotalIsExact(t *testing.T) {
+	for _, c := range []struct{ workers, shards, rate, seconds int64 }{
+		{1, 1, 1000, 20}, {1, 4, 5000, 5}, {4, 1, 4000, 20}, {3, 2, 7, 30}, {200, 1, 5000, 6}, {50, 1, 20, 20},
+	} {
+		t.Run(fmt.Sprintf("%dx%d,%d per s", c.workers, c.shards, c.rate), func(t *testing.T) {
+			simulate(t, func(t *testing.T) {
+				s := newSim(t, c.rate, model.Options{Span: c.seconds * second, Min: c.workers})
+				s.fleet(int(c.workers))
+				for _, m := range s.members {
+					m.Shards = int(c.shards)
+				}
+				s.run()
+				exactly(t, s.audit(), c.rate*c.seconds)
+				s.even(c.rate)
+				if s.budget.Skipped > 0 {
+					t.Errorf("skipped %d", s.budget.Skipped)
+				}
+			})
+		})
+	}
+}
+
+// Round trips of up to 30 ms and lost replies change nothing.
+func TestSlowNetwork(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 2000, model.Options{Span: 20 * second, Min: 10, Horizon: 1_000_000})
+		s.fleet(10)
+		for i, m := range s.members {
+			m.Horizon = time.Second
+			m.network(uint64(i), 0.02)
+		}
+		s.run()
+		n := s.audit()
+		if n.Sent+n.LateDropped+s.budget.Skipped != 40_000 || n.Sent < 39_900 {
+			t.Errorf("%+v, skipped %d; asked were 40,000", n, s.budget.Skipped)
+		}
+	})
+}
+
+func TestRateChange(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 1000, model.Options{Span: 20 * second, Min: 4})
+		s.fleet(4)
+		for _, m := range s.members {
+			m.start()
+		}
+		time.Sleep(5 * time.Second)
+		t0 := s.command("set-rate", pieces(t, 3000))
+		time.Sleep(5 * time.Second)
+		t1 := s.command("set-rate", pieces(t, 500))
+		s.wait()
+		n := s.audit()
+		start := time.Duration(s.budget.Started)*time.Microsecond - time.Duration(s.began.Add(s.skew).UnixNano())
+		asked := int64(1000*(t0-start).Seconds()+3000*(t1-t0).Seconds()+500*(start+20*time.Second-t1).Seconds()) + 1
+		if d := n.Sent - asked; d < -1 || d > 1 || n.LateDropped+s.budget.Skipped != 0 || n.Recalled == 0 {
+			t.Errorf("%+v, skipped %d; asked were %d", n, s.budget.Skipped, asked)
+		}
+		for _, c := range []struct {
+			from time.Duration
+			want int
+		}{{t0 - time.Second, 1000}, {t0, 3000}, {t1, 500}} {
+			if got := s.between(c.from, c.from+time.Second); got < c.want-1 || got > c.want+1 {
+				t.Errorf("%d in the second from %v, want %d", got, c.from, c.want)
+			}
+		}
+	})
+}
+
+func TestPauseAndResume(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 2})
+		s.fleet(2)
+		for _, m := range s.members {
+			m.start()
+		}
+		time.Sleep(4 * time.Second)
+		t0 := s.command("pause", nil)
+		time.Sleep(7 * time.Second)
+		t1 := s.command("resume", nil)
+		s.wait()
+		if n := s.audit(); n.Sent != 10_000 || n.LateDropped+s.budget.Skipped != 0 {
+			t.Errorf("%+v, skipped %d; asked were 10,000", n, s.budget.Skipped)
+		}
+		if n := s.between(t0, t1); n != 0 {
+			t.Errorf("%d requests while paused", n)
+		}
+		if n := s.maxInWindow(time.Second); n > 1001 {
+			t.Errorf("%d requests in a second", n)
+		}
+	})
+}
+
+// After a stop nothing is sent, and everyone says so before the last response is there.
+func TestStop(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 1000, model.Options{Min: 3})
+		s.fleet(3)
+		for _, m := range s.members {
+			m.client = simEndpoint{latency: 3 * time.Second, connections: 2000}
+			m.start()
+		}
+		time.Sleep(5 * time.Second)
+		s.command("stop", nil)
+		asked := s.since()
+		s.wait()
+		n := s.audit()
+		for _, m := range s.members {
+			left, ok := m.journal.left[StateStopped]
+			if !ok || left > asked+50*time.Millisecond {
+				t.Errorf("%s confirmed at %v, the stop was at %v", m.ID, left, asked)
+			}
+			for _, x := range s.sends {
+				if x.worker == m.ID && time.Duration(x.at) > left {
+					t.Fatalf("%s sent at %v, after it had confirmed the stop at %v", m.ID, time.Duration(x.at), left)
+				}
+			}
+		}
+		if n.LateDropped != 0 || n.Recalled == 0 || n.Completed != n.Sent {
+			t.Errorf("%+v", n)
+		}
+		if took := s.since() - asked; took < 2900*time.Millisecond || took > 3200*time.Millisecond {
+			t.Errorf("ended after %v, want what the last responses take", took)
+		}
+	})
+}
+
+// The stop is confirmed when the last shard has seen it, not before.
+func TestStopWaitsForEveryShard(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 1000, model.Options{Min: 1})
+		s.fleet(1)
+		m := s.members[0]
+		m.Shards = 2
+		m.freeze = [2]time.Duration{5*time.Second - time.Millisecond, 300 * time.Millisecond}
+		m.start()
+		time.Sleep(5 * time.Second)
+		s.command("stop", nil)
+		s.wait()
+		s.audit()
+		if left := m.journal.left[StateStopped]; left < 5200*time.Millisecond || left > 5400*time.Millisecond {
+			t.Errorf("confirmed at %v, the frozen shard came back at about 5.3 s", left)
+		}
+	})
+}
+
+func TestJoin(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 2000, model.Options{Span: 15 * second, Min: 1})
+		s.fleet(3)
+		s.members[2].Weight = 2
+		s.members[0].start()
+		time.Sleep(3 * time.Second)
+		s.members[1].start()
+		time.Sleep(2 * time.Second)
+		s.members[2].start()
+		s.wait()
+		exactly(t, s.audit(), 30_000)
+		s.even(2000)
+		share := map[string]int{}
+		for _, x := range s.sends {
+			if x.at > int64(7*time.Second) && x.at < int64(15*time.Second) {
+				share[x.worker]++
+			}
+		}
+		for id, want := range map[string]int{"w0": 4000, "w1": 4000, "w2": 8000} {
+			if d := share[id] - want; d < -200 || d > 200 {
+				t.Errorf("%s sent %d, its share is %d", id, share[id], want)
+			}
+		}
+	})
+}
+
+// Who is asked to go leases no more, tells so, and still fires what it holds.
+func TestLeave(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 2000, model.Options{Span: 10 * second, Min: 2})
+		s.fleet(2)
+		for _, m := range s.members {
+			m.start()
+		}
+		time.Sleep(5 * time.Second)
+		s.members[0].cancel()
+		asked := s.since()
+		<-s.members[0].exited
+		if took := s.since() - asked; took > 600*time.Millisecond {
+			t.Errorf("left after %v", took)
+		}
+		if at, ok := s.members[0].journal.left[StateLeft]; !ok || at > asked+10*time.Millisecond {
+			t.Errorf("the others were told at %v, want %v", at, asked)
+		}
+		s.wait()
+		exactly(t, s.audit(), 20_000)
+		s.even(2000)
+	})
+}
+
+func TestCrash(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 1000, model.Options{Span: 15 * second, Min: 4})
+		s.fleet(4)
+		s.members[0].crashed = 5 * time.Second
+		s.run()
+		s.audit()
+		if s.members[0].err == nil {
+			t.Error("no error from a worker whose client failed")
+		}
+		if n := s.maxInWindow(time.Second); n > 1001 {
+			t.Errorf("%d requests in a second", n)
+		}
+		if n := s.between(7*time.Second, 15*time.Second); n < 7995 || n > 8001 {
+			t.Errorf("%d requests in 8 s after the others have taken over, want 8000", n)
+		}
+	})
+}
+
+// A worker whose client fails accounts for what it held, leaves at once so that the others take over, and says why.
+func TestClientFails(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 2})
+		s.fleet(2)
+		m := s.members[0]
+		m.Shards = 2
+		m.breaks = 5 * time.Second
+		s.run()
+		n := s.audit()
+		if m.err == nil || m.total.Counts.LateDropped == 0 {
+			t.Errorf("ended with %v, %+v", m.err, m.total.Counts)
+		}
+		if left := m.journal.left[StateLeft]; left < m.breaks || left > m.breaks+50*time.Millisecond {
+			t.Errorf("left at %v", left)
+		}
+		if n.Sent+n.LateDropped+s.budget.Skipped != 10_000 || n.Sent < 9700 {
+			t.Errorf("%+v, skipped %d; asked were 10,000", n, s.budget.Skipped)
+		}
+	})
+}
+
+// The end of ctx ends a worker that still waits for the others, and one that Redis does not answer.
+func TestCancel(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 1000, model.Options{Min: 2})
+		s.fleet(1)
+		m := s.members[0]
+		m.start()
+		time.Sleep(3 * time.Second)
+		m.cancel()
+		s.wait()
+		exactly(t, s.audit(), 0)
+		if took := s.since(); took > 3100*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+	})
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 1000, model.Options{Min: 1})
+		s.fleet(1)
+		m := s.members[0]
+		m.away = [2]time.Duration{4 * time.Second, time.Hour}
+		m.journal.fails = m.away
+		m.start()
+		time.Sleep(5 * time.Second)
+		m.cancel()
+		s.wait()
+		if n := m.total.Counts; m.err != nil || n.Sent != s.budget.Members[m.ID].Leased || !m.total.Final {
+			t.Errorf("%v, %+v; leased %d", m.err, n, s.budget.Members[m.ID].Leased)
+		}
+		if took := s.since(); took > 17*time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// A worker that cannot reach Redis fires what it holds; afterwards it goes on, and never catches up in a burst.
+func TestRedisAway(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 1000, model.Options{Span: 15 * second, Min: 2})
+		s.fleet(2)
+		for _, m := range s.members {
+			m.away = [2]time.Duration{5 * time.Second, 8 * time.Second}
+		}
+		s.run()
+		n := s.audit()
+		if n.LateDropped+n.Recalled != 0 || s.budget.Skipped < 2000 || s.budget.Skipped > 3300 {
+			t.Errorf("%+v, skipped %d", n, s.budget.Skipped)
+		}
+		s.even(1000)
+	})
+}
+
+// A process that stood still drops what is too late, and the rest leaves at no more than twice its pace.
+func TestFrozen(t *testing.T) {
+	for _, c := range []struct {
+		freeze  time.Duration
+		dropped int64
+	}{{8 * time.Millisecond, 0}, {60 * time.Millisecond, 0}, {300 * time.Millisecond, 199}, {2 * time.Second, 1899}} {
+		t.Run(c.freeze.String(), func(t *testing.T) {
+			simulate(t, func(t *testing.T) {
+				s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 1})
+				s.fleet(1)
+				s.members[0].freeze = [2]time.Duration{4 * time.Second, c.freeze}
+				s.run()
+				n := s.audit()
+				if n.LateDropped < c.dropped || n.LateDropped > c.dropped+2 {
+					t.Errorf("dropped %d, want about %d", n.LateDropped, c.dropped)
+				}
+				for _, w := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
+					if most, bound := s.maxInWindow(w), int(2*(w+10*time.Millisecond)/time.Millisecond)+1; most > bound {
+						t.Errorf("%d requests in %v, at most %d", most, w, bound)
+					}
+				}
+			})
+		})
+	}
+}
+
+// An endpoint that stands still for 2 of 10 s: everything is sent, and the latency is what a user would have felt.
+func TestStalledEndpoint(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 1})
+		s.fleet(1)
+		m := s.members[0]
+		m.MaxLag = 5 * time.Second
+		m.client = simEndpoint{latency: time.Millisecond, connections: 100, stall: [2]time.Duration{4 * time.Second, 6 * time.Second}}
+		s.run()
+		exactly(t, s.audit(), 10_000)
+		for _, c := range []struct {
+			q    float64
+			want time.Duration
+		}{{0.5, time.Millisecond}, {0.9, time.Second}, {0.99, 1900 * time.Millisecond}} {
+			got := time.Duration(m.total.Latency.Quantile(c.q))
+			if d := got - c.want; d < -20*time.Millisecond || d > 20*time.Millisecond {
+				t.Errorf("latency p%v is %v, want %v", 100*c.q, got, c.want)
+			}
+		}
+		if p99 := time.Duration(m.total.Service.Quantile(0.5)); p99 > 2*time.Millisecond {
+			t.Errorf("service time p50 %v", p99)
+		}
+	})
+}
+
+// With the default L the same stall drops what waited longer than a second.
+func TestStalledEndpointDropsLate(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 1})
+		s.fleet(1)
+		s.members[0].client = simEndpoint{latency: time.Millisecond, connections: 100, stall: [2]time.Duration{4 * time.Second, 6 * time.Second}}
+		s.run()
+		if n := s.audit(); n.LateDropped < 890 || n.LateDropped > 910 {
+			t.Errorf("dropped %d, want about 900: those due in the first second but for 100 on the wire", n.LateDropped)
+		}
+	})
+}
+
+// A Journal that fails loses nothing, whether or not what failed was written.
+func TestJournalFails(t *testing.T) {
+	for _, ambiguous := range []bool{false, true} {
+		simulate(t, func(t *testing.T) {
+			s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 1})
+			s.fleet(1)
+			s.members[0].journal.fails = [2]time.Duration{3 * time.Second, 8 * time.Second}
+			s.members[0].journal.ambiguous = ambiguous
+			s.run()
+			exactly(t, s.audit(), 10_000)
+		})
+	}
+}
+
+// The series is that of the run: points of a second since its first t0.
+func TestSeries(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 2})
+		s.fleet(2)
+		s.members[0].start()
+		time.Sleep(7*time.Second + 300*time.Millisecond) // the first waits for the second
+		s.members[1].start()
+		s.wait()
+		s.audit()
+		for _, m := range s.members {
+			for i := range int64(11) {
+				if p := m.journal.points[i]; i > 0 && i < 9 && (p.Sent < 450 || p.Sent > 550) {
+					t.Errorf("%s: %d requests in second %d of the run, want 500", m.ID, p.Sent, i)
+				}
+			}
+		}
+	})
+}
+
+// Requests that do not end are abandoned after DrainTimeout and are in flight in the report.
+func TestDrainTimeout(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 100, model.Options{Span: 2 * second, Min: 1})
+		s.fleet(1)
+		m := s.members[0]
+		m.client.latency = time.Hour
+		m.DrainTimeout = 4 * time.Second
+		s.run()
+		s.audit()
+		if n := m.total.InFlight(); n != 200 {
+			t.Errorf("%d in flight, want 200", n)
+		}
+		if took := s.since(); took < 6*time.Second || took > 7*time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// Two processes with one id: the first ends with an error, drops what it holds, and accounts for it.
+func TestReplaced(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 1000, model.Options{Span: 5 * second, Min: 1})
+		s.fleet(1)
+		first := s.members[0]
+		first.start()
+		time.Sleep(2 * time.Second)
+		second := s.add("w0")
+		second.Incarnation = "2"
+		second.start()
+		<-first.exited
+		if !errors.Is(first.err, pacer.ErrReplaced) {
+			t.Errorf("ended with %v", first.err)
+		}
+		n := first.total.Counts
+		if leased := s.budget.Members["w0/1"].Leased; leased != n.Sent+n.LateDropped+n.Recalled {
+			t.Errorf("leased %d, %+v", leased, n)
+		}
+		<-second.exited
+		if second.err != nil {
+			t.Error(second.err)
+		}
+	})
+}
+
+// A client that cannot be opened is an error before anything is leased, and the others are closed.
+func TestOpenFails(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 1000, model.Options{})
+		m := s.add("w0")
+		var opened []*simClient
+		m.Shards = 3
+		m.NewClient = func(i int) (Client, error) {
+			if i == 2 {
+				return nil, errors.New("no descriptors")
+			}
+			opened = append(opened, m.open(i))
+			return opened[i], nil
+		}
+		total, err := m.Run(t.Context())
+		if err == nil || total == nil || !opened[0].closed || !opened[1].closed || len(s.budget.Members) != 0 {
+			t.Errorf("%v, %v", total, err)
+		}
+	})
+}
