@@ -36,6 +36,7 @@ type httpTarget struct {
 	routes  routes
 	expect  statuses
 	allow   func(hostport string) bool
+	halted  func() bool
 	first   *message // what every Do begins with
 	pool    *pool
 	buffers sync.Pool // *[]byte that bodies are read into
@@ -51,7 +52,10 @@ func newHTTP(s Spec, local Local) (Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &httpTarget{spec: s, url: u, allow: local.AllowHost}
+	t := &httpTarget{spec: s, url: u, allow: local.AllowHost, halted: local.Halted}
+	if t.halted == nil {
+		t.halted = func() bool { return false }
+	}
 	if t.routes, err = parseRoutes(s.ConnectTo); err != nil {
 		return nil, err
 	}
@@ -115,6 +119,11 @@ func (t *httpTarget) exchange(ctx context.Context, deadline time.Time, m *messag
 		c, reused, err := t.pool.take(ctx, deadline, m.to)
 		if err != nil {
 			out.Status, out.Class = 0, classify(blame(ctx, err), ClassOther)
+			return ""
+		}
+		if t.halted() {
+			t.pool.give(c, true)
+			out.Status, out.Class = 0, ClassCanceled
 			return ""
 		}
 		r := c.roundTrip(ctx, m, t.spec.bodyLimit(), *buf)

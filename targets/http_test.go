@@ -554,3 +554,26 @@ func TestBodyLimitClosesTheConnection(t *testing.T) {
 		t.Errorf("%d connections, want 3", conns.Load())
 	}
 }
+
+// A connection may take long to open. What was halted meanwhile is not sent.
+func TestHaltedIsNotSent(t *testing.T) {
+	var requests atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	defer server.Close()
+	var halted atomic.Bool
+	target, err := New(Spec{URL: server.URL}, Local{Halted: halted.Load})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	if out := target.Do(t.Context(), 0); out.Class != "" {
+		t.Fatalf("before the halt: %+v", out)
+	}
+	halted.Store(true)
+	if out := target.Do(t.Context(), 1); out.Class != ClassCanceled || out.BytesOut != 0 {
+		t.Errorf("halted: %+v", out)
+	}
+	if n := requests.Load(); n != 1 {
+		t.Errorf("%d requests arrived, want 1", n)
+	}
+}

@@ -80,6 +80,11 @@ type Local struct {
 	// connection really goes if that differs. nil allows none. It must be safe
 	// for concurrent use.
 	AllowHost func(hostport string) bool
+	// Halted is asked just before the first byte of a request is written, when
+	// connecting may have taken long. If it reports true the request is not
+	// sent and comes to ClassCanceled. nil never does. It must be safe for
+	// concurrent use.
+	Halted func() bool
 }
 
 // validate checks what can be checked without opening a file.

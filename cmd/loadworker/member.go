@@ -61,7 +61,8 @@ func (f *memberFlags) work(ctx context.Context, r *run.Run, address *cli.Redis, 
 	}
 	defer leasing.Close()
 	shards := min(runtime.GOMAXPROCS(0), f.maxConnections, f.maxInFlight)
-	target, err := targets.New(r.Spec.Target, targets.Local{Cert: f.cert, Key: f.key, MaxConnections: f.maxConnections})
+	var halted atomic.Bool
+	target, err := targets.New(r.Spec.Target, targets.Local{Cert: f.cert, Key: f.key, MaxConnections: f.maxConnections, Halted: halted.Load})
 	if err != nil {
 		return nil, cli.Config(err)
 	}
@@ -79,7 +80,7 @@ func (f *memberFlags) work(ctx context.Context, r *run.Run, address *cli.Redis, 
 			return worker.NewAdapter(clock, target, (f.maxConnections+shard)/shards), nil
 		},
 		Shards: shards, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
-		Wake: r.Wakeups(watching), Log: log,
+		Halt: func() { halted.Store(true) }, Wake: r.Wakeups(watching), Log: log,
 	}
 	total, err := w.Run(ctx)
 	switch {

@@ -44,6 +44,10 @@ type Worker struct {
 	Horizon      time.Duration // as in pacer.Leaser
 	Qmax         int64         // as in pacer.Leaser
 
+	// Halt is called when nothing more may be sent, before the fleet is told so: what a Target has accepted and not yet written
+	// must not be written any more. nil = nothing is between Send and the write.
+	Halt func()
+
 	Wake    <-chan struct{}   // a hint that the run has changed; may be nil
 	Observe func(pacer.Reply) // called with each reply of the Limiter; may be nil
 	Log     *slog.Logger      // nil = none
@@ -79,6 +83,9 @@ func (e *engine) defaults() {
 	e.MaxLag = cmp.Or(e.MaxLag, DefaultMaxLag)
 	e.CatchUp = cmp.Or(e.CatchUp, DefaultCatchUp)
 	e.DrainTimeout = cmp.Or(e.DrainTimeout, DefaultDrainTimeout)
+	if e.Halt == nil {
+		e.Halt = func() {}
+	}
 	if e.Started == nil {
 		e.Started = func() int64 { return 0 }
 	}
@@ -168,7 +175,7 @@ func (e *engine) end(ctx context.Context, err error) error {
 		return nil
 	case errors.Is(err, pacer.ErrStopped):
 		e.awaitCut()
-		e.tell(stopping)
+		e.stop()
 		for _, s := range e.shards {
 			<-s.stopped
 		}
@@ -180,11 +187,17 @@ func (e *engine) end(ctx context.Context, err error) error {
 		e.leave(ctx, StateLeft)
 		return nil
 	}
-	e.tell(stopping)
+	e.stop()
 	if !errors.Is(err, pacer.ErrReplaced) && !errors.Is(err, pacer.ErrNoState) {
 		e.leave(ctx, StateLeft)
 	}
 	return err
+}
+
+// stop makes the shards drop what is not sent, and the targets what is not written.
+func (e *engine) stop() {
+	e.Halt()
+	e.tell(stopping)
 }
 
 // awaitCut waits, some milliseconds, until the stop is in force: up to then slots are asked for, and are fired.
