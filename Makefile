@@ -11,7 +11,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint fmt vuln fuzz bench clean deps missing
+.PHONY: help build test acceptance lint fmt vuln fuzz bench clean deps missing
 
 help: ## Show this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -21,6 +21,9 @@ build: ## Build bin/loadctl and bin/loadworker
 
 test: deps ## Run all tests with the race detector
 	go test -race -timeout 14m ./...
+
+acceptance: deps ## Measure the promises at full size, on a quiet machine (6 minutes)
+	LOADCTL_E2E=full go test -count=1 -timeout 30m -v ./internal/e2e
 
 lint: ## Check formatting and run the linters of .golangci.yml
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt needed, run 'make fmt':"; echo "$$unformatted"; exit 1; }

@@ -11,6 +11,7 @@ local MEMBER = { 'seq', 'weight', 'v', 'gen', 'share', 'leased', 'beyond', 'at',
 
 local FRAME = 25000   -- µs a frame covers at most (pacer/frame.go)
 local LEAD = 20000     -- µs between a change and its t0, at least
+local RTT = 1000000   -- µs of round trip that are believed at most; a call is given up long before
 
 local function named(names, values)
   local out = {}
@@ -31,8 +32,13 @@ local function load(key, clock)
   for i = 1, #TEXTS do names[#NUMBERS + i] = TEXTS[i] end
   local values = redis.call('HMGET', key, unpack(names))
   if not values[#NUMBERS + 1] then return nil end
-  local b = named(names, values)
-  for i = 1, #NUMBERS do b[NUMBERS[i]] = tonumber(b[NUMBERS[i]] or 0) end
+  local b, was = named(names, values), {}
+  for _, name in ipairs(NUMBERS) do
+    b[name] = tonumber(b[name] or 0)
+    was[name] = b[name]
+  end
+  for _, name in ipairs(TEXTS) do was[name] = b[name] end
+  b.was = was
   b.at = math.max(1, b.at)
   b.standby = b.standby or ''
   b.time = tonumber(clock[1]) * U + tonumber(clock[2])
@@ -54,15 +60,17 @@ local function store(key, b)
   for i, g in ipairs(b.gens) do gens[i] = unnamed(LAW, g) end
   b.gens = table.concat(gens, ';')
   b.last = b.now
-  local out = {}
-  for _, name in ipairs(NUMBERS) do
-    out[#out + 1] = name
-    out[#out + 1] = int(b[name])
+  local out = { 'last', int(b.last) }
+  local function change(names, text)
+    for _, name in ipairs(names) do
+      if b[name] ~= b.was[name] then
+        out[#out + 1] = name
+        out[#out + 1] = text(b[name])
+      end
+    end
   end
-  for _, name in ipairs(TEXTS) do
-    out[#out + 1] = name
-    out[#out + 1] = b[name] or ''
-  end
+  change(NUMBERS, int)
+  change(TEXTS, function(text) return text or '' end)
   redis.call('HSET', key, unpack(out))
 end
 
@@ -70,24 +78,26 @@ local function event(key, b, kind, who, what)
   redis.call('XADD', key, 'MAXLEN', '~', '10000', '*', 't', int(b.now), 'kind', kind, 'who', who, 'what', what)
 end
 
+-- live: gives keys that were made after the run's creation its lifetime. From then on snapshots renew that of all keys.
+local function live(keys)
+  local ttl = redis.call('PTTL', keys.budget)
+  if ttl <= 0 then return end
+  for _, key in pairs(keys) do redis.call('PEXPIRE', key, ttl) end
+end
+
 -- A member's record: "incarnation state numbers reply ranges"; '-' where there is none.
--- ranges: what it may still hold, "generation:first:n,…".
+-- ranges: what it may still hold, "generation:first:n:until,…", until being when the last slot is past. They stay
+-- text, because only a cut looks into them.
 local function parse(text)
   if not text then return nil end
   local f = split(text, ' ')
   local m = named(MEMBER, numbers(f[3]))
-  m.inc, m.state, m.reply, m.ranges = f[1], f[2], f[4], {}
-  for i, r in ipairs(split(f[5] ~= '-' and f[5] or '', ',')) do
-    local v = numbers(r)
-    m.ranges[i] = { gen = v[1], first = v[2], n = v[3] }
-  end
+  m.inc, m.state, m.reply, m.ranges = f[1], f[2], f[4], f[5]
   return m
 end
 
 local function format(m)
-  local ranges = {}
-  for i, r in ipairs(m.ranges) do ranges[i] = join({ r.gen, r.first, r.n }, ':') end
-  return table.concat({ m.inc, m.state, unnamed(MEMBER, m), m.reply or '-', ranges[1] and table.concat(ranges, ',') or '-' }, ' ')
+  return table.concat({ m.inc, m.state, unnamed(MEMBER, m), m.reply or '-', m.ranges }, ' ')
 end
 
 local function pieces(key)
@@ -156,9 +166,10 @@ local function cut(b, keys, all, t)
     if s < g.cut then
       local given = over(g, 0, g.nx, s) - over(g, 0, g.nx, g.cut)
       for _, m in pairs(all) do
-        for _, r in ipairs(m.ranges) do
-          if r.gen == g.id then
-            local beyond = over(g, r.first, r.first + r.n, s) - over(g, r.first, r.first + r.n, g.cut)
+        for _, text in ipairs(split(m.ranges, ',')) do
+          local gen, first, n = unpack(numbers(text))
+          if gen == g.id then
+            local beyond = over(g, first, first + n, s) - over(g, first, first + n, g.cut)
             m.beyond = m.beyond + beyond
             b.beyond = b.beyond + beyond
             given = given - beyond

@@ -4,13 +4,19 @@
 -- ARGV  1 run uid  2 command id  3 kind: set-rate, pause, resume, stop  4 who  5 what, for the event stream
 --       6 wake-up channel  7 pieces, for set-rate  8 the generation they were computed for, 0 = any
 -- Returns { status, t0, version }: OK; SAME (already so, or this command id was carried out before);
---       RETRY (another generation is in force now); ENDED; NOSTATE.
+--       RETRY (another generation is in force now); ENDED; NOSTATE. An error if an argument is wrong.
 -- Invariant: a command id acts once; a change recalls every leased slot due at or after its t0, and t0 only grows.
 
 local clock = redis.call('TIME')
 local keys = { budget = KEYS[1], workers = KEYS[2], seen = KEYS[3], events = KEYS[4], laws = KEYS[5] }
-local uid, id, kind, who, what, channel, queue, expected =
+local uid, id, kind, who, what, channel, plan, expected =
   ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
+
+local bad = wrong('command', { 8, 'generation', 0, MOST })
+if bad then return bad end
+if not plain(id) then return refuse('command', 'id') end
+if not (kind == 'pause' or kind == 'resume' or kind == 'stop' or kind == 'set-rate') then return refuse('command', 'kind') end
+if kind == 'set-rate' and not queue(plan) then return refuse('command', 'pieces') end
 
 local b = load(keys.budget, clock)
 if not b or b.uid ~= uid then return { 'NOSTATE', '0', '0' } end
@@ -42,12 +48,12 @@ end
 local act = {}
 
 act['set-rate'] = function()
-  redis.call('HSET', keys.budget, 'pieces', queue)
+  redis.call('HSET', keys.budget, 'pieces', plan)
   b.loop = 0
   if b.phase == 'waiting' then
     b.piece = 0
   elseif b.phase == 'paused' then
-    b.rest, b.piece = split(queue, ';')[1], 1
+    b.rest, b.piece = split(plan, ';')[1], 1
   else
     local _, c = cut(b, keys, all, t0)
     go(pieces(keys.budget)[1], c, 1)

@@ -3,14 +3,29 @@
 -- KEYS  1 spec  2 budget  3 workers  4 seen  5 totals  6 snapshots  7 events  8 laws  9 series
 -- ARGV  1 spec (JSON)  2 uid  3 1 to replace a run that has ended, else 0  4 lifetime, ms  5 who
 --       6 the first fields of the budget: name, value, …
--- Returns { CREATED or EXISTS, spec in force, uid in force, phase, ended (µs) }; BROKEN if only a part of the state is there.
+-- Returns { CREATED or EXISTS, spec in force, uid in force, phase, ended (µs) }; BROKEN if only a part of the state is there;
+--       an error if an argument is wrong.
 -- Invariant: of many callers one creates; a run that has not ended is never replaced.
+
+local bad = wrong('create', { 3, 'replace', 0, 1, 4, 'lifetime', 1, MOST })
+if bad then return bad end
+if not plain(ARGV[2]) then return refuse('create', 'uid') end
+local least = { left = -1, min = 1, horizon = 1, ttl = 1, qmax = 1 }
+local need = { pieces = true, min = true, horizon = true, ttl = true, qmax = true }
+for i = 6, #ARGV, 2 do
+  local name, value = ARGV[i], ARGV[i + 1]
+  need[name] = nil
+  if not (name == 'pieces' and queue(value) or whole(value, least[name] or 0, MOST)) then
+    return refuse('create', 'budget')
+  end
+end
+if next(need) then return refuse('create', 'budget') end
 
 local clock = redis.call('TIME')
 local spec, budget = redis.call('GET', KEYS[1]), redis.call('HMGET', KEYS[2], 'uid', 'phase', 'ended')
 if spec and not (ARGV[3] == '1' and (budget[2] == 'ended' or budget[2] == 'stopped')) then
   if not budget[1] then return { 'BROKEN', '', '', '', '0' } end
-  return { 'EXISTS', spec, budget[1], budget[2], budget[3] or '0' }
+  return { 'EXISTS', spec, budget[1], budget[2] or '', budget[3] or '0' }
 end
 if not spec and budget[1] then return { 'BROKEN', '', '', '', '0' } end
 redis.call('DEL', unpack(KEYS))

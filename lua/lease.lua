@@ -4,7 +4,7 @@
 -- ARGV  1 run uid  2 worker  3 incarnation  4 seq (1, 2, …; after a timeout the same again)
 --       5 ack: leased_at of the last reply received, µs  6 until: cover me up to here, µs
 --       7 weight ≥ 1  8 rtt_hi, µs  9 phi_held: permit held, slots per 10⁶ s
--- Returns an array of strings:
+-- Returns an array of strings, or an error if an argument is wrong:
 --       1 status  2 law  3 first  4 n  5 f  6 hand  7 now  8 TIME as read  9 leased_at  10 next  11 N  12 W
 --       13 version  14 recalls  15 permit
 --       status: OK, WAIT (for members), PAUSED, STOPPED, ENDED, NOSTATE, STALE (seq), REPLACED (by
@@ -17,6 +17,12 @@ local clock = redis.call('TIME')
 local keys = { budget = KEYS[1], workers = KEYS[2], seen = KEYS[3], events = KEYS[4], laws = KEYS[5] }
 local uid, worker, inc = ARGV[1], ARGV[2], ARGV[3]
 local seq, ack, ask, weight, rtt = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+
+local bad = wrong('lease', { 4, 'seq', 1, MOST, 5, 'ack', 0, MOST, 6, 'until', -MOST, MOST, 7, 'weight', 1, 1000000,
+  8, 'rtt_hi', 0, MOST, 9, 'phi_held', 0, MOST })
+if bad then return bad end
+if not plain(worker) or not plain(inc) then return refuse('lease', 'worker or incarnation') end
+rtt = math.min(rtt, RTT) -- a member that was frozen in the middle of a call must not put off every command
 
 local b = load(keys.budget, clock)
 local function answer(status, now, time)
@@ -57,7 +63,7 @@ if joins then
   b.n = b.n + 1
   b.w = b.w + weight
   b.version = b.version + 1
-  if not m then m = { inc = inc, ranges = {}, v = 0, leased = 0, beyond = 0, gen = 0, share = 0 } end
+  if not m then m = { inc = inc, ranges = '-', v = 0, leased = 0, beyond = 0, gen = 0, share = 0 } end
   event(keys.events, b, 'join', worker, 'weight ' .. int(weight))
 elseif weight ~= m.weight then
   b.w = b.w + weight - m.weight
@@ -110,23 +116,17 @@ local function credit(g, share)
   m.gen, m.share = g.id, math.floor(share * U * U)
 end
 
--- hold: notes what the member may still hold, so that a cut can count it.
+-- hold: notes what the member may still hold, so that a cut can count it, and forgets what is past.
 local function hold(g, n)
-  local kept = {}
-  for _, r in ipairs(m.ranges) do
-    for _, known in ipairs(b.gens) do
-      if known.id == r.gen and when(known, math.min(known.k, math.ceil((r.first + r.n) / known.f) * known.f)) > b.now then
-        kept[#kept + 1] = r
-      end
-    end
+  local kept = m.ranges
+  while true do
+    local untilText, rest = string.match(kept, '^[^,]*:(%d+),?(.*)$')
+    if not untilText or tonumber(untilText) > b.now then break end
+    kept = rest
   end
-  local last = kept[#kept]
-  if last and last.gen == g.id and last.first + last.n == g.nx then
-    last.n = last.n + n
-  else
-    kept[#kept + 1] = { gen = g.id, first = g.nx, n = n }
-  end
-  m.ranges = kept
+  local last = math.min(g.k, math.ceil((g.nx + n) / g.f) * g.f)
+  local held = join({ g.id, g.nx, n, when(g, last) }, ':')
+  if kept == '' or kept == '-' then m.ranges = held else m.ranges = kept .. ',' .. held end
 end
 
 local status, first, n, next = 'OK', 0, 0, 0
@@ -176,4 +176,5 @@ m.reply = table.concat(kept, '|')
 redis.call('ZADD', keys.seen, int(b.now), worker)
 redis.call('HSET', keys.workers, worker, format(m))
 store(keys.budget, b)
+if joins then live(keys) end
 return reply

@@ -2,12 +2,15 @@
 --
 -- KEYS  1 budget  2 workers  3 seen  4 events  5 laws
 -- ARGV  1 run uid  2 worker  3 incarnation  4 state to end in: left, or stopped when it dropped what it held
--- Returns OK, or NOSTATE if the run or the member is not there any more.
+-- Returns OK; NOSTATE if the run or the member is not there any more; an error if an argument is wrong.
 -- Invariant: nothing is given back; replaying the call changes nothing.
 
 local clock = redis.call('TIME')
 local keys = { budget = KEYS[1], workers = KEYS[2], seen = KEYS[3], events = KEYS[4], laws = KEYS[5] }
 local uid, worker, inc, state = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+if not plain(worker) or not plain(inc) then return refuse('leave', 'worker or incarnation') end
+if state ~= 'left' and state ~= 'stopped' then return refuse('leave', 'state') end
 
 local b = load(keys.budget, clock)
 if not b or b.uid ~= uid then return 'NOSTATE' end

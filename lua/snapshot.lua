@@ -4,9 +4,16 @@
 -- ARGV  1 run uid  2 worker/incarnation  3 cumulative snapshot  4 interval snapshot  5 about how many of the latter to keep
 --       6 the interval's seq  7 1 to forget this worker's older series points (their width has doubled), else 0
 --       8 series points: index, value, …
--- Returns OK, or NOSTATE if the run is not there any more.
+-- Returns OK; NOSTATE if the run is not there any more; an error if an argument is wrong.
 -- Invariant: nothing is written for a run that was removed or replaced; a seq is stored once, and one that is missing is
 --       counted as a gap.
+
+local bad = wrong('snapshot', { 5, 'length', 1, MOST, 6, 'seq', 1, MOST, 7, 'forget', 0, 1 })
+if bad then return bad end
+if not string.find(ARGV[2] or '', '^%w[%w._-]*/%w[%w._-]*$') then return refuse('snapshot', 'worker/incarnation') end
+for i = 8, #ARGV, 2 do
+  if not whole(ARGV[i], 0, 1023) or not ARGV[i + 1] then return refuse('snapshot', 'series point') end
+end
 
 if redis.call('HGET', KEYS[1], 'uid') ~= ARGV[1] then return 'NOSTATE' end
 local who, seq = ARGV[2], tonumber(ARGV[6])

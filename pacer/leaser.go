@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // Sink takes what was leased. Its methods are called by the Leaser's goroutine and must not block.
@@ -60,6 +62,7 @@ type Leaser struct {
 	recalls           Recalls
 	rand              *rand.Rand
 	troubled          bool
+	clockWarning      rate.Sometimes
 }
 
 // Run leases until the run is over (one of the errors above) or ctx ends (its cause). When it returns
@@ -97,6 +100,7 @@ func (l *Leaser) defaults() {
 	h.Write([]byte(l.Worker + "/" + l.Incarnation))
 	l.rand = rand.New(rand.NewPCG(h.Sum64(), 0))
 	l.members = 1
+	l.clockWarning.Interval = 10 * time.Second
 }
 
 // horizon is H for the fleet as it is now; the script bounds each grant by its own.
@@ -164,7 +168,9 @@ func (l *Leaser) take(r Reply) error {
 	switch r.Status {
 	case StatusOK, StatusWait, StatusPaused, StatusStopped, StatusEnded:
 	case StatusClock:
-		l.Log.Warn("Redis' clock went back; no lease until it has caught up", "by", time.Duration(r.Now-r.Time)*time.Microsecond)
+		l.clockWarning.Do(func() {
+			l.Log.Warn("Redis' clock went back; no lease until it has caught up", "by", time.Duration(r.Now-r.Time)*time.Microsecond)
+		})
 		return nil
 	case StatusNoState:
 		return ErrNoState

@@ -7,9 +7,10 @@ import (
 	"io"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/run"
-	"github.com/spf13/cobra"
 )
 
 // newChangeCommand is a command that changes a run and says what came of it. args is the number of arguments, the first being the run.
@@ -27,7 +28,7 @@ func newChangeCommand(redis *cli.Redis, use, short string, args int, change func
 			if err != nil {
 				return err
 			}
-			defer client.Close()
+			defer cli.Close(client)
 			done, err := change(c.Context(), r, args[1:])
 			if errors.Is(err, run.ErrOver) {
 				err = cli.Config(err)

@@ -7,8 +7,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/cli"
 )
 
 func newEventsCommand(redis *cli.Redis) *cobra.Command {
@@ -29,7 +30,7 @@ func newEventsCommand(redis *cli.Redis) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer client.Close()
+			defer cli.Close(client)
 			events, err := r.Events(c.Context(), n)
 			if err != nil {
 				return err

@@ -7,9 +7,10 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/run"
-	"github.com/spf13/cobra"
 )
 
 func newListCommand(redis *cli.Redis) *cobra.Command {
@@ -26,7 +27,7 @@ func newListCommand(redis *cli.Redis) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer client.Close()
+			defer cli.Close(client)
 			runs, err := run.List(c.Context(), client)
 			if err != nil {
 				return err

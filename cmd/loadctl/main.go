@@ -4,8 +4,9 @@ package main
 import (
 	"os"
 
-	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/cli"
 )
 
 // version is set by the linker.

@@ -1,9 +1,10 @@
 package main
 
 import (
+	"github.com/spf13/cobra"
+
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/report"
-	"github.com/spf13/cobra"
 )
 
 func newReportCommand(redis *cli.Redis) *cobra.Command {
@@ -24,7 +25,7 @@ func newReportCommand(redis *cli.Redis) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer client.Close()
+			defer cli.Close(client)
 			rep, err := r.Report(c.Context())
 			if err != nil {
 				return err

@@ -1,9 +1,10 @@
 package main
 
 import (
+	"github.com/spf13/cobra"
+
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/run"
-	"github.com/spf13/cobra"
 )
 
 func newRemoveCommand(redis *cli.Redis) *cobra.Command {
@@ -17,7 +18,7 @@ func newRemoveCommand(redis *cli.Redis) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer client.Close()
+			defer cli.Close(client)
 			return cli.Config(run.Remove(c.Context(), client, args[0], force))
 		},
 	}

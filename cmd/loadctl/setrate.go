@@ -2,24 +2,32 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/spf13/cobra"
 )
 
 func newSetRateCommand(redis *cli.Redis) *cobra.Command {
 	var over cli.Duration
+	var rate pacer.Rate
 	c := newChangeCommand(redis, "set-rate RUN RATE", "Change the rate of the whole cluster, at once or over some time", 2,
-		func(ctx context.Context, r *run.Run, args []string) (run.Change, error) {
-			rate, err := pacer.ParseRate(args[0])
-			if err != nil {
-				return run.Change{}, cli.Config(err)
-			}
+		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) {
 			return r.SetRate(ctx, rate, time.Duration(over))
 		})
+	c.PreRunE = func(_ *cobra.Command, args []string) (err error) { // what is wrong with the arguments comes before what Redis says
+		if rate, err = pacer.ParseRate(args[1]); err != nil {
+			return cli.Config(err)
+		}
+		if d := time.Duration(over); d != 0 && (d < run.MinRamp || d > run.MaxRamp) {
+			return cli.Config(fmt.Errorf("--over: give a time from %v to %v, such as 30s", run.MinRamp, run.MaxRamp))
+		}
+		return nil
+	}
 	c.Long = `Change the rate of the whole cluster. RATE is the total of all workers, in requests per second:
 500, 2.5k, 1M, 0.2, or a count per time such as 30/1m. 0 sends nothing.
 

@@ -7,9 +7,10 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/run"
-	"github.com/spf13/cobra"
 )
 
 func newStatusCommand(redis *cli.Redis) *cobra.Command {
@@ -39,7 +40,7 @@ func readState(c *cobra.Command, redis *cli.Redis, output *cli.Output, name stri
 	if err != nil {
 		return nil, err
 	}
-	defer client.Close()
+	defer cli.Close(client)
 	return r.State(c.Context())
 }
 

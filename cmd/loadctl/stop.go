@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/run"
-	"github.com/spf13/cobra"
 )
 
 func newStopCommand(redis *cli.Redis) *cobra.Command {

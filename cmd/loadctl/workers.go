@@ -6,9 +6,10 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/run"
-	"github.com/spf13/cobra"
 )
 
 func newWorkersCommand(redis *cli.Redis) *cobra.Command {

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
+	"slices"
 	"strings"
 
-	"github.com/loadctl/loadctl/targets"
 	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/targets"
 )
 
 // allowFlags say what a worker that joins may fire at. The target of a run it did not describe itself comes from Redis: whoever
@@ -31,11 +32,9 @@ func (f *allowFlags) check(spec targets.Spec) error {
 	if len(f.hosts) == 0 {
 		return errors.New("joining a run described by others: say what it may fire at with --allow-hosts HOST,… or --allow-any")
 	}
-	hosts := spec.Hosts()
-	if u, err := url.Parse(spec.URL); err == nil && u.Host != "" {
-		hosts = append(hosts, u.Host)
-	}
-	for _, host := range hosts {
+	named := spec // as the URL has it, whatever it is connected to
+	named.ConnectTo, named.UnixSocket = nil, ""
+	for _, host := range append(spec.Hosts(), named.Hosts()...) {
 		if !f.allowed(host) {
 			return fmt.Errorf("the run fires at %s, which --allow-hosts does not name; nothing was sent", host)
 		}
@@ -43,17 +42,29 @@ func (f *allowFlags) check(spec targets.Spec) error {
 	return nil
 }
 
-// allowed tells whether a host, host:port or unix:/path is on the list; an entry without a port allows all ports.
-func (f *allowFlags) allowed(host string) bool {
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil && !strings.HasPrefix(host, "unix:") {
-		name = h
-	}
-	bare := func(s string) string { return strings.Trim(strings.ToLower(s), "[]") }
+// checkEntries refuses entries that could never fit.
+func (f *allowFlags) checkEntries() error {
 	for _, entry := range f.hosts {
-		if strings.EqualFold(entry, host) || bare(entry) == bare(name) {
-			return true
+		if entry == "" || strings.ContainsAny(entry, "/@ *") && !strings.HasPrefix(entry, socket) {
+			return fmt.Errorf("--allow-hosts %.40q: write HOST, HOST:PORT or unix:/path, not a URL or a pattern", entry)
 		}
 	}
-	return f.any
+	return nil
+}
+
+// socket begins the name of a unix socket.
+const socket = "unix:"
+
+// allowed tells whether a host:port or unix:/path is on the list; an entry without a port allows all ports.
+func (f *allowFlags) allowed(host string) bool {
+	if f.any || strings.HasPrefix(host, socket) { // paths are compared as they are
+		return f.any || slices.Contains(f.hosts, host)
+	}
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(f.hosts, func(entry string) bool {
+		return strings.EqualFold(entry, host) || strings.EqualFold(strings.Trim(entry, "[]"), name)
+	})
 }

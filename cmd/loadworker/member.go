@@ -9,14 +9,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
-	"github.com/redis/go-redis/v9"
-	"github.com/spf13/cobra"
 )
 
 // memberFlags are this worker's own; they may differ from worker to worker.
@@ -26,6 +26,8 @@ type memberFlags struct {
 	maxInFlight    int
 	maxConnections int
 	cert, key      string
+
+	halted atomic.Bool // nothing more may be written
 }
 
 func (f *memberFlags) AddFlags(c *cobra.Command) {
@@ -52,22 +54,23 @@ func (f *memberFlags) check() error {
 	return nil
 }
 
+// open makes the target. allow decides where a redirect may lead; nil: only to the URL's own host.
+func (f *memberFlags) open(spec targets.Spec, allow func(host string) bool) (targets.Target, error) {
+	target, err := targets.New(spec, targets.Local{
+		Cert: f.cert, Key: f.key, MaxConnections: f.maxConnections, AllowHost: allow, Halted: f.halted.Load,
+	})
+	return target, cli.Config(err)
+}
+
 // work takes part in the run until it ends. The snapshot is nil only if the worker could not begin.
-func (f *memberFlags) work(ctx context.Context, r *run.Run, address *cli.Redis, client redis.UniversalClient, log *slog.Logger) (*report.Snapshot, error) {
+func (f *memberFlags) work(ctx context.Context, r *run.Run, target targets.Target, address *cli.Redis, log *slog.Logger) (*report.Snapshot, error) {
 	// Leasing has a connection of its own: no large snapshot may stand in its way.
 	leasing, err := address.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer leasing.Close()
+	defer cli.Close(leasing)
 	shards := min(runtime.GOMAXPROCS(0), f.maxConnections, f.maxInFlight)
-	var halted atomic.Bool
-	target, err := targets.New(r.Spec.Target, targets.Local{Cert: f.cert, Key: f.key, MaxConnections: f.maxConnections, Halted: halted.Load})
-	if err != nil {
-		return nil, cli.Config(err)
-	}
-	defer target.Close()
-
 	incarnation, clock := run.NewID(), pacer.NewClock()
 	var started atomic.Int64
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -80,7 +83,7 @@ func (f *memberFlags) work(ctx context.Context, r *run.Run, address *cli.Redis, 
 			return worker.NewAdapter(clock, target, (f.maxConnections+shard)/shards), nil
 		},
 		Shards: shards, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
-		Halt: func() { halted.Store(true) }, Wake: r.Wakeups(watching), Log: log,
+		Halt: func() { f.halted.Store(true) }, Wake: r.Wakeups(watching), Log: log,
 	}
 	total, err := w.Run(ctx)
 	switch {

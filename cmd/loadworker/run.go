@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,11 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report"
-	"github.com/redis/go-redis/v9"
-	"github.com/spf13/cobra"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // runFlags are all flags of loadworker run.
@@ -63,20 +66,16 @@ func (f *runFlags) run(c *cobra.Command) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	var spec run.Spec
-	creates := f.spec.given(c)
-	if creates {
-		var err error
-		if spec, err = f.spec.spec(c.InOrStdin()); err != nil {
-			return cli.Config(err)
-		}
+	create, target, err := f.described(c)
+	if err != nil {
+		return err
 	}
 	client, err := f.redis.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer client.Close()
-	r, err := f.enter(ctx, client, creates, spec, log)
+	defer cli.Close(client)
+	r, err := f.enter(ctx, client, create, log)
 	if err != nil {
 		return err
 	}
@@ -85,7 +84,13 @@ func (f *runFlags) run(c *cobra.Command) error {
 			r.Name, r.Ended.Format(time.RFC3339), r.Name)
 		return nil
 	}
-	total, err := f.member.work(ctx, r, f.redis, client, log)
+	if target == nil {
+		if target, err = f.member.open(r.Spec.Target, f.allow.allowed); err != nil {
+			return err
+		}
+	}
+	defer cli.Close(target)
+	total, err := f.member.work(ctx, r, target, f.redis, log)
 	if total != nil {
 		if printErr := f.print(c, r, total); printErr != nil {
 			err = errors.Join(err, printErr)
@@ -110,20 +115,40 @@ func (f *runFlags) check() error {
 	if err := run.ValidateName("run", f.name); err != nil {
 		return cli.Config(err)
 	}
-	return cli.Config(f.member.check())
+	return cli.Config(cmp.Or(f.member.check(), f.allow.checkEntries()))
 }
 
-// enter creates the run or joins it.
-func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, creates bool, spec run.Spec, log *slog.Logger) (*run.Run, error) {
-	if creates {
-		r, created, err := run.Create(ctx, client, f.name, spec, run.Options{New: f.anew, Keep: time.Duration(f.keep)})
-		if different, ok := errors.AsType[*run.DifferentError](err); ok {
-			return nil, cli.Config(different)
+// described is the run that the flags describe, and its target, which is made before anything is written: a missing key file
+// should not leave a run behind. Both are nil for a worker that joins a run that others described.
+func (f *runFlags) described(c *cobra.Command) (*run.Spec, targets.Target, error) {
+	if !f.spec.given(c) {
+		if f.anew {
+			return nil, nil, cli.Config(errors.New("--new: describe the run that replaces the one that has ended, with --url and --qps"))
 		}
-		if err == nil && r.Ended.IsZero() {
+		return nil, nil, nil
+	}
+	spec, err := f.spec.spec(c.InOrStdin())
+	if err != nil {
+		return nil, nil, cli.Config(err)
+	}
+	target, err := f.member.open(spec.Target, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &spec, target, nil
+}
+
+// enter creates the run or joins it; without a spec it only joins.
+func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec *run.Spec, log *slog.Logger) (*run.Run, error) {
+	if spec != nil {
+		r, created, err := run.Create(ctx, client, f.name, *spec, run.Options{New: f.anew, Keep: time.Duration(f.keep)})
+		if err != nil {
+			return nil, cli.Config(err)
+		}
+		if r.Ended.IsZero() {
 			log.Info(map[bool]string{true: "created run", false: "joined run"}[created], "run", f.name, "qps of the whole cluster", spec.QPS.String())
 		}
-		return r, err
+		return r, nil
 	}
 	r, err := run.Open(ctx, client, f.name)
 	for f.wait && errors.Is(err, run.ErrNoRun) {
@@ -138,7 +163,7 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, crea
 		return nil, cli.Config(fmt.Errorf("run %s: %w; describe it with --url and --qps, or --wait for it", f.name, run.ErrNoRun))
 	}
 	if err != nil {
-		return nil, err
+		return nil, cli.Config(err)
 	}
 	if err := f.allow.check(r.Spec.Target); err != nil {
 		return nil, cli.Config(err)
@@ -162,15 +187,13 @@ func (f *runFlags) print(c *cobra.Command, r *run.Run, total *report.Snapshot) e
 	return render(c.OutOrStdout(), rep)
 }
 
-// defaultID is a name for this process that no other has.
+// defaultID is a name for this process that no other has: the host's, as far as it can be one, and a random part.
 func defaultID() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "worker"
-	}
+	host, _ := os.Hostname()
 	host, _, _ = strings.Cut(host, ".")
-	if len(host) > 40 {
-		host = host[:40]
+	id := fmt.Sprintf("%.40s-%s", host, run.NewID()[:8])
+	if run.ValidateName("--id", id) != nil {
+		id = "worker-" + run.NewID()[:8]
 	}
-	return fmt.Sprintf("%s-%s", host, run.NewID()[:8])
+	return id
 }

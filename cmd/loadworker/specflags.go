@@ -8,21 +8,22 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // specFlags describe the run; they are the same on every worker. Workers given none of them join.
 type specFlags struct {
 	set *pflag.FlagSet
 
-	qps                                string
+	qps, rate                          string
 	duration, maxLag, catchUp, timeout cli.Duration
-	stages, headers, connectTo         []string
+	stages, headers                    []string
 	profile, method, body, bodyFile    string
 	caFile                             string
 	target                             targets.Spec
@@ -35,10 +36,10 @@ func (f *specFlags) AddFlags(c *cobra.Command) {
 	s := f.set
 	s.StringVar(&f.target.URL, "url", "", "what to request; schemes: "+strings.Join(targets.Schemes(), ", "))
 	s.StringVar(&f.qps, "qps", "", "requests per second of the WHOLE CLUSTER: 500, 2.5k, 1M, 0.2, 30/1m; with --stage the `RATE` it starts from")
-	s.StringVar(&f.qps, "rate", "", "the same as --qps")
+	s.StringVar(&f.rate, "rate", "", "the same as --qps")
 	s.Var(&f.duration, "duration", "how long the run takes; 0 = until stopped")
 	s.Int64VarP(&f.requests, "requests", "n", 0, "end after this many requests of the whole cluster; 0 = no limit")
-	s.StringArrayVar(&f.stages, "stage", nil, "`DURATION:RATE`, a linear ramp to RATE, as in k6; may be repeated")
+	s.StringArrayVar(&f.stages, "stage", nil, "`DURATION:RATE`, a linear ramp to RATE of the whole cluster, as in k6; may be repeated")
 	s.StringVar(&f.profile, "profile", "", "a named `PROFILE`: steps:from=100,to=500,by=100,every=30s or sine:mean=1k,amplitude=400,period=1m")
 	s.Int64Var(&f.minWorkers, "min-workers", 1, "start when this many workers are there, together")
 	s.Var(&f.maxLag, "max-lag", "how long after its due time a request may wait for a connection; then it is dropped and counted")
@@ -75,21 +76,17 @@ func (f *specFlags) spec(stdin io.Reader) (run.Spec, error) {
 	s := run.Spec{
 		Target: f.target, Duration: time.Duration(f.duration), Requests: f.requests, Stages: f.stages, Profile: f.profile,
 		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), MinWorkers: f.minWorkers,
-		QPS: pacer.Rate{Den: 1},
 	}
 	s.Target.Method, s.Target.Timeout = f.method, time.Duration(f.timeout)
 	if s.Target.URL == "" {
 		return s, errors.New("--url: give what to request, such as --url http://127.0.0.1:8080/; or only --run to join a run")
 	}
-	if f.qps == "max" {
-		return s, errors.New("--qps max: a closed loop has no rate to share; give a number such as 500")
+	var err error
+	if s.QPS, err = f.clusterRate(); err != nil {
+		return s, err
 	}
-	if f.qps != "" {
-		rate, err := pacer.ParseRate(f.qps)
-		if err != nil {
-			return s, fmt.Errorf("--qps: %w", err)
-		}
-		s.QPS = rate
+	if s.Target.Headers, err = f.readHeaders(); err != nil {
+		return s, fmt.Errorf("--header: %w", err)
 	}
 	if err := f.readFiles(&s.Target, stdin); err != nil {
 		return s, err
@@ -97,34 +94,62 @@ func (f *specFlags) spec(stdin io.Reader) (run.Spec, error) {
 	return s, s.Validate()
 }
 
-func (f *specFlags) readFiles(t *targets.Spec, stdin io.Reader) error {
+// clusterRate is the value of --qps or --rate; 0 without them.
+func (f *specFlags) clusterRate() (pacer.Rate, error) {
+	name, text := "--qps", f.qps
+	switch {
+	case f.qps != "" && f.rate != "":
+		return pacer.Rate{}, errors.New("--qps and --rate: both are the rate of the whole cluster, give one of them")
+	case f.rate != "":
+		name, text = "--rate", f.rate
+	case f.qps == "":
+		return pacer.Rate{Den: 1}, nil
+	}
+	if text == "max" {
+		return pacer.Rate{}, fmt.Errorf("%s max: a closed loop has no rate to share; give a number such as 500", name)
+	}
+	rate, err := pacer.ParseRate(text)
+	if err != nil {
+		return pacer.Rate{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return rate, nil
+}
+
+// readHeaders reads -H, with the lines of a file for "@FILE".
+func (f *specFlags) readHeaders() ([]targets.Header, error) {
+	var headers []targets.Header
 	for _, h := range f.headers {
 		lines := []string{h}
 		if name, ok := strings.CutPrefix(h, "@"); ok {
 			text, err := os.ReadFile(name)
 			if err != nil {
-				return fmt.Errorf("--header: %w", err)
+				return nil, err
 			}
-			lines = strings.Split(strings.TrimSpace(string(text)), "\n")
+			lines = strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' || r == '\r' }) // no empty ones
 		}
 		for _, line := range lines {
-			header, err := targets.ParseHeader(strings.TrimRight(line, "\r"))
+			header, err := targets.ParseHeader(line)
 			if err != nil {
-				return fmt.Errorf("--header: %w", err)
+				return nil, err
 			}
-			t.Headers = append(t.Headers, header)
+			headers = append(headers, header)
 		}
 	}
-	body := f.body
+	return headers, nil
+}
+
+// readFiles reads the body and the certificates.
+func (f *specFlags) readFiles(t *targets.Spec, stdin io.Reader) error {
+	name, body := "--body", f.body
 	if f.bodyFile != "" {
 		if body != "" {
 			return errors.New("--body and --body-file: give one of them")
 		}
-		body = "@" + f.bodyFile
+		name, body = "--body-file", "@"+f.bodyFile
 	}
 	var err error
 	if t.Body, err = targets.ReadBody(body, stdin); err != nil {
-		return fmt.Errorf("--body: %w", err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	if f.caFile != "" {
 		pem, err := os.ReadFile(f.caFile)

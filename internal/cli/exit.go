@@ -11,11 +11,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // The exit codes, the same as k6's where it has them.
@@ -66,9 +69,8 @@ func Main(root *cobra.Command, args []string, stdout, stderr io.Writer) (exit in
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return Config(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
-	})
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelpCommand(root))
 	defer func() {
 		if bug := recover(); bug != nil {
 			fmt.Fprintf(stderr, "error: this is a bug in %s, please report it: %v\n", root.Name(), bug)
@@ -77,22 +79,81 @@ func Main(root *cobra.Command, args []string, stdout, stderr io.Writer) (exit in
 	}()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	go watch(cancel)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	go watch(ctx, signals, cancel)
 	err := root.ExecuteContext(ctx)
+	if errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), ErrSignal) {
+		err = ErrSignal // whatever the signal interrupted
+	}
 	if err != nil && !errors.Is(err, ErrSignal) {
-		fmt.Fprintln(stderr, "error:", strings.ReplaceAll(err.Error(), "\n", " "))
+		fmt.Fprintln(stderr, "error:", oneLine(err))
 	}
 	return code(err)
 }
 
-func watch(cancel context.CancelCauseFunc) {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	<-signals
-	cancel(ErrSignal)
+// watch ends the context at the first signal and the process at the second; when the command has ended, it waits for neither.
+func watch(ctx context.Context, signals <-chan os.Signal, cancel context.CancelCauseFunc) {
+	select {
+	case <-signals:
+		cancel(ErrSignal)
+	case <-ctx.Done():
+		return
+	}
 	<-signals
 	os.Exit(CodeSignal)
 }
+
+// The parts of a message that are kept at most: its beginning says what is wrong, its end what to do.
+const (
+	keptBegin = 1500
+	keptEnd   = 300
+)
+
+// oneLine is an error as one line of bounded length: it may quote arguments, or what is in Redis, and must not steer a terminal.
+func oneLine(err error) string {
+	s := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, err.Error())
+	if len(s) > keptBegin+keptEnd {
+		s = strings.ToValidUTF8(s[:keptBegin], "") + " … " + strings.ToValidUTF8(s[len(s)-keptEnd:], "")
+	}
+	return s
+}
+
+// flagError says what is wrong with a flag.
+func flagError(c *cobra.Command, err error) error {
+	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		err = fmt.Errorf("--%s: %w", e.GetFlag().Name, e.Unwrap())
+		if _, ok := errors.AsType[*strconv.NumError](err); ok {
+			err = fmt.Errorf("--%s %.40q: not a value of type %s", e.GetFlag().Name, e.GetValue(), e.GetFlag().Value.Type())
+		}
+	}
+	return Config(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+}
+
+// newHelpCommand is cobra's, but what there is no help about is an error.
+func newHelpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return Config(fmt.Errorf("help: there is no command %.40q; see %s --help", strings.Join(args, " "), root.Name()))
+			}
+			c.InitDefaultHelpFlag()
+			return c.Help()
+		},
+	}
+}
+
+// Close closes what was only read from, where an error changes nothing.
+func Close(c io.Closer) { c.Close() }
 
 // silent keeps go-redis from writing to stderr: what matters comes back as an error.
 type silent struct{}
@@ -102,9 +163,14 @@ func (silent) Printf(context.Context, string, ...any) {}
 // Args wraps a check of positional arguments, so that its errors are ones of configuration.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if err := check(c, args); err != nil {
+		err := check(c, args)
+		switch {
+		case err == nil:
+			return nil
+		case c.HasAvailableSubCommands():
+			return Config(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+		default:
 			return Config(fmt.Errorf("%w; usage: %s", err, c.UseLine()))
 		}
-		return nil
 	}
 }

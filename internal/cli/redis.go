@@ -5,9 +5,10 @@ import (
 	"errors"
 	"os"
 
-	"github.com/loadctl/loadctl/internal/run"
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/run"
 )
 
 // Redis is the flag that names the server.
@@ -50,7 +51,7 @@ func (r *Redis) Open(ctx context.Context, name string) (redis.UniversalClient, *
 	}
 	opened, err := run.Open(ctx, client, name)
 	if err != nil {
-		client.Close()
+		Close(client)
 		return nil, nil, Config(err)
 	}
 	return client, opened, nil

@@ -24,7 +24,7 @@ type Member struct {
 	seen                int64
 }
 
-type held struct{ gen, first, n int64 }
+type held struct{ gen, first, n, until int64 }
 
 // Options are what a run is created with. Zero values are the defaults.
 type Options struct {

@@ -152,20 +152,12 @@ func (c *call) credit(g *Generation, share float64) {
 }
 
 func (c *call) hold(g *Generation, n int64) {
-	var kept []held
-	for _, r := range c.m.ranges {
-		for _, known := range c.Gens {
-			if known.ID == r.gen && known.when(min(known.K, ceilFrame(r.first+r.n, known.F))) > c.now {
-				kept = append(kept, r)
-			}
-		}
+	kept := c.m.ranges
+	for len(kept) > 0 && kept[0].until <= c.now {
+		kept = kept[1:]
 	}
-	if l := len(kept); l > 0 && kept[l-1].gen == g.ID && kept[l-1].first+kept[l-1].n == g.Next {
-		kept[l-1].n += n
-	} else {
-		kept = append(kept, held{gen: g.ID, first: g.Next, n: n})
-	}
-	c.m.ranges = kept
+	last := min(g.K, ceilFrame(g.Next+n, g.F))
+	c.m.ranges = append(kept, held{gen: g.ID, first: g.Next, n: n, until: g.when(last)})
 }
 
 func (c *call) grant() pacer.Reply {

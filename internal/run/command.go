@@ -33,7 +33,10 @@ func (r *Run) command(ctx context.Context, kind, what string, pieces []pacer.Pie
 		}
 	}
 	if err != nil {
-		return Change{}, fmt.Errorf("%s %s: %w", kind, r.Name, err)
+		return Change{}, explain(kind, r.Name, err)
+	}
+	if len(reply) != 3 {
+		return Change{}, fmt.Errorf("%s %s: the answer has %d parts; this program and the run do not fit together", kind, r.Name, len(reply))
 	}
 	us, err := strconv.ParseInt(reply[1], 10, 64)
 	if err != nil {
@@ -59,6 +62,9 @@ var errRetry = errors.New("the run changed at the same time; try again")
 // overlaps; the planned end of the run stays.
 func (r *Run) SetRate(ctx context.Context, to pacer.Rate, over time.Duration) (Change, error) {
 	what := to.String() + " per second"
+	if over != 0 && (over < MinRamp || over > MaxRamp) {
+		return Change{}, fmt.Errorf("--over: give a time from %v to %v, such as 30s", MinRamp, MaxRamp)
+	}
 	if over == 0 {
 		pieces, err := pacer.Constant(to, 0).Pieces()
 		if err != nil {
@@ -66,31 +72,53 @@ func (r *Run) SetRate(ctx context.Context, to pacer.Rate, over time.Duration) (C
 		}
 		return r.command(ctx, "set-rate", what, pieces, 0)
 	}
-	if over < time.Millisecond || over > maxDuration {
-		return Change{}, errors.New("--over: give a time of at least 1ms, such as 30s")
-	}
-	for {
+	for try := 1; ; try++ {
 		s, err := r.State(ctx)
 		if err != nil {
 			return Change{}, err
 		}
-		p := pacer.Stages(s.rateNow(), pacer.Stage{Length: over, To: to})
-		p.Segments = append(p.Segments, pacer.Segment{From: to, To: to, Length: -1})
-		pieces, err := p.Pieces()
+		pieces, err := rampTo(s.rateNow(), to, over)
 		if err != nil {
 			return Change{}, err
 		}
-		c, err := r.command(ctx, "set-rate", what+" over "+over.String(), pieces, s.generation)
+		expected := s.generation
+		if try == rampTries {
+			expected = 0
+		}
+		c, err := r.command(ctx, "set-rate", what+" over "+over.String(), pieces, expected)
 		if !errors.Is(err, errRetry) {
 			return c, err
 		}
 	}
 }
 
-// rateNow is the rate in force, exactly where it is constant and to a thousandth inside a ramp.
+// The bounds of a ramp's length, and how often it is computed anew because the rate it begins with has changed meanwhile. Where
+// stages are shorter than a round trip that is always so; the last time it begins with a rate that is a little old.
+const (
+	MinRamp   = time.Millisecond
+	MaxRamp   = maxDuration
+	rampTries = 20
+)
+
+// rampTo is a line from one rate to another, and then that rate for ever.
+func rampTo(from, to pacer.Rate, over time.Duration) ([]pacer.Piece, error) {
+	ramp := func(from pacer.Rate) ([]pacer.Piece, error) {
+		p := pacer.Stages(from, pacer.Stage{Length: over, To: to})
+		p.Segments = append(p.Segments, pacer.Segment{From: to, To: to, Length: -1})
+		return p.Pieces()
+	}
+	pieces, err := ramp(from)
+	if err != nil { // no common denominator: begin next to the rate
+		pieces, err = ramp(pacer.Rate{Num: int64(math.Round(from.Float() * float64(to.Den))), Den: to.Den})
+	}
+	return pieces, err
+}
+
+// rateNow is the rate in force, exactly where it is constant and to a thousandth inside a ramp. While the schedule's clock
+// stands still it is the one to go on with.
 func (s *State) rateNow() pacer.Rate {
-	if len(s.laws) == 0 {
-		return pacer.Rate{Den: 1}
+	if len(s.laws) == 0 || s.Phase == "paused" {
+		return s.first
 	}
 	at := s.now.UnixMicro()
 	l := s.laws[0]
@@ -145,12 +173,18 @@ func (r *Run) Stop(ctx context.Context, waiting func(ids []string)) (Change, err
 	}
 }
 
+// frames is what the horizon holds besides the round trip: two frames and 2 ms.
+const frames = 52 * time.Millisecond
+
 // mayStillSend lists the members that have not confirmed the stop and could hold slots: leased up to H after their
 // last contact, and sent up to the permitted lateness after that.
 func (s *State) mayStillSend(spec Spec) []string {
 	var ids []string
 	for _, w := range s.Workers {
-		patience := pacer.DefaultHorizon + time.Duration(w.RTTMicros)*time.Microsecond + max(spec.MaxLag, spec.CatchUp)
+		rtt := time.Duration(w.RTTMicros) * time.Microsecond
+		// H as the lease script has it: it grows with the round trip and with the fleet.
+		horizon := max(pacer.DefaultHorizon, 3*(rtt+frames)/2, 3*time.Duration(s.Members)*time.Second/pacer.DefaultQmax)
+		patience := horizon + rtt + max(spec.MaxLag, spec.CatchUp)
 		switch {
 		case w.State == "stopped":
 		case s.now.Sub(w.LastSeen) > patience:

@@ -25,56 +25,74 @@ func Connect(ctx context.Context, address string) (redis.UniversalClient, error)
 		}
 		address = strings.TrimSpace(string(text))
 	}
-	client, err := open(address)
+	u, err := parseURL(address)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	client, err := open(u)
+	if err != nil {
+		return nil, fmt.Errorf("read the Redis URL of %s: %w", host(u), err)
+	}
+	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if err := client.Ping(ctx).Err(); err != nil {
-		client.Close()
-		return nil, fmt.Errorf("reach Redis at %s: %w; check --redis or LOADCTL_REDIS", Host(address), err)
+	if err := client.Ping(limit).Err(); err != nil {
+		_ = client.Close() // the first error tells more
+		return nil, fmt.Errorf("reach Redis at %s: %w; check --redis or LOADCTL_REDIS", host(u), err)
 	}
 	return client, nil
 }
 
-// Host is what may be shown of a Redis URL: host and port.
-func Host(address string) string {
+// errURL quotes nothing of the URL: what cannot be taken apart may be a password from end to end.
+var errURL = errors.New("read the Redis URL: it is not of the form redis://[user:password@]host:port[/db], rediss://… or unix:///path; " +
+	"write / ? # @ % in a password as %2F %3F %23 %40 %25")
+
+// parseURL refuses what would be taken apart at the wrong place. An unescaped / ? or # in a password ends the host there: the rest,
+// up to the @, would be a path, a query or a fragment, and be shown in errors about those.
+func parseURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
-	if err != nil {
-		return "the address given"
+	if err != nil || u.Opaque != "" || strings.Contains(address, "#") || strings.Contains(u.RawQuery, "@") {
+		return nil, errURL
 	}
-	if u.Host == "" {
-		return u.Path
+	switch u.Scheme {
+	case "redis", "rediss":
+		if strings.Contains(u.Path, "@") {
+			return nil, errURL
+		}
+	case "unix":
+		if u.Host != "" || u.Path == "" {
+			return nil, errURL
+		}
+	default:
+		return nil, errURL
 	}
-	return u.Host
+	return u, nil
 }
 
-func open(address string) (redis.UniversalClient, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" && u.Scheme != "unix" {
-		return nil, errors.New("Redis URL: not of the form redis://host:port, rediss://host:port or unix:///path")
+// host is what may be shown of a URL: host and port, or the path of a socket.
+func host(u *url.URL) string {
+	switch {
+	case u.Scheme == "unix":
+		return u.Path
+	case u.Host == "":
+		return "localhost"
+	default:
+		return u.Host
 	}
+}
+
+func open(u *url.URL) (redis.UniversalClient, error) {
 	if u.Query().Has("addr") {
-		o, err := redis.ParseClusterURL(address)
+		o, err := redis.ParseClusterURL(u.String())
 		if err != nil {
-			return nil, fmt.Errorf("Redis URL of %s: %w", Host(address), withoutURL(err))
+			return nil, err
 		}
 		o.MaxRetries, o.ContextTimeoutEnabled = -1, true
 		return redis.NewClusterClient(o), nil
 	}
-	o, err := redis.ParseURL(address)
+	o, err := redis.ParseURL(u.String())
 	if err != nil {
-		return nil, fmt.Errorf("Redis URL of %s: %w", Host(address), withoutURL(err))
+		return nil, err
 	}
 	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
 	return redis.NewClient(o), nil
-}
-
-// withoutURL removes the text of the URL, which may hold a password, from an error.
-func withoutURL(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
-	}
-	return err
 }

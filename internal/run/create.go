@@ -13,16 +13,32 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/redis/go-redis/v9"
 )
 
-// What can be wrong with a run's name.
+// What can be wrong with a run.
 var (
-	ErrNoRun = errors.New("there is no such run")
-	ErrOver  = errors.New("the run is over")
+	ErrNoRun  = errors.New("there is no such run")
+	ErrOver   = errors.New("the run is over")
+	ErrBroken = errors.New("its state in Redis is not whole")
+	ErrNewer  = errors.New("its state in Redis is of a newer version")
 )
+
+// broken is an error about a run whose state cannot be used. It says how to get rid of it.
+func broken(name, why string) error {
+	return fmt.Errorf("run %s: %w: %s; loadctl rm %s removes what is there", name, ErrBroken, why, name)
+}
+
+// explain makes an error of Redis about a run one that says what to do.
+func explain(what, name string, err error) error {
+	if strings.Contains(err.Error(), "WRONGTYPE") { // some servers put their own words in front
+		return broken(name, "a key of its holds something else")
+	}
+	return fmt.Errorf("%s %s: %w", what, name, err)
+}
 
 // DifferentError says that there is a run of this name with another spec.
 type DifferentError struct {
@@ -82,38 +98,42 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	args := append([]any{string(text), NewID(), replace, o.Keep.Milliseconds(), Who()}, fields...)
 	reply, err := lua.Create().Run(ctx, client, keys.all(), args...).StringSlice()
 	if err != nil {
-		return nil, false, fmt.Errorf("create run %s: %w", name, err)
+		return nil, false, explain("create run", name, err)
 	}
 	r, err = handle(client, name, reply)
 	if err != nil {
 		return nil, false, err
 	}
-	if created = reply[0] == "CREATED"; created {
-		client.ZAdd(ctx, index, redis.Z{Score: float64(time.Now().Unix()), Member: name})
-		return r, true, nil
-	}
-	if lines := r.Spec.Diff(spec); len(lines) > 0 {
+	created = reply[0] == "CREATED"
+	if lines := r.Spec.Diff(spec); !created && len(lines) > 0 {
 		return nil, false, &DifferentError{Name: name, Lines: lines}
 	}
-	return r, false, nil
+	// Those who join do it too, because whoever created the run may have died before. The run does not depend on it.
+	z := redis.Z{Score: float64(time.Now().Unix()), Member: name}
+	if created {
+		client.ZAdd(ctx, index, z)
+	} else {
+		client.ZAddNX(ctx, index, z)
+	}
+	return r, created, nil
 }
 
 // handle makes a Run of the create script's reply.
 func handle(client redis.UniversalClient, name string, reply []string) (*Run, error) {
 	if len(reply) != 5 || reply[0] == "BROKEN" {
-		return nil, fmt.Errorf("run %s: only a part of its state is in Redis; remove the rest with loadctl rm %s", name, name)
+		return nil, broken(name, "a part of it is missing")
 	}
-	spec, err := parseSpec(reply[1])
+	spec, err := parseSpec(name, reply[1])
 	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", name, err)
+		return nil, err
 	}
 	r := &Run{Name: name, UID: reply[2], Spec: spec, client: client, keys: KeysOf(name)}
 	if reply[3] == "ended" || reply[3] == "stopped" {
 		us, err := strconv.ParseInt(reply[4], 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("run %s: read its end: %w", name, err)
+			return nil, broken(name, "its end is not a time")
 		}
-		r.Ended = time.UnixMicro(us)
+		r.Ended = time.UnixMicro(us).UTC()
 	}
 	return r, nil
 }
@@ -124,24 +144,27 @@ func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run,
 		return nil, err
 	}
 	keys := KeysOf(name)
-	spec, err := client.Get(ctx, keys.Spec).Result()
-	if errors.Is(err, redis.Nil) {
-		return nil, fmt.Errorf("run %s: %w; loadctl ls shows those there are", name, ErrNoRun)
+	var spec *redis.StringCmd
+	var budget *redis.SliceCmd
+	_, err := client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		spec = p.Get(ctx, keys.Spec)
+		budget = p.HMGet(ctx, keys.Budget, "uid", "phase", "ended")
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, explain("open run", name, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("open run %s: %w", name, err)
-	}
-	f, err := client.HMGet(ctx, keys.Budget, "uid", "phase", "ended").Result()
-	if err != nil {
-		return nil, fmt.Errorf("open run %s: %w", name, err)
-	}
-	reply := []string{"EXISTS", spec, "", "", "0"}
-	for i, v := range f {
+	reply := []string{"EXISTS", spec.Val(), "", "", "0"}
+	for i, v := range budget.Val() {
 		if s, ok := v.(string); ok {
 			reply[2+i] = s
 		}
 	}
-	if reply[2] == "" {
+	missing := errors.Is(spec.Err(), redis.Nil)
+	switch {
+	case missing && reply[2] == "":
+		return nil, fmt.Errorf("run %s: %w; loadctl ls shows those there are", name, ErrNoRun)
+	case missing || reply[2] == "":
 		reply[0] = "BROKEN"
 	}
 	return handle(client, name, reply)

@@ -72,7 +72,7 @@ func (r *Run) Wakeups(ctx context.Context) <-chan struct{} {
 	wake := make(chan struct{}, 1)
 	sub := r.client.Subscribe(ctx, r.keys.Control)
 	go func() {
-		defer sub.Close()
+		defer func() { _ = sub.Close() }()
 		for {
 			select {
 			case _, ok := <-sub.Channel():

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,7 +14,7 @@ import (
 type Entry struct {
 	Run       string    `json:"run"`
 	CreatedAt time.Time `json:"created_at"`
-	Phase     string    `json:"phase"`
+	Phase     string    `json:"phase"` // as in State; broken or newer if this program cannot read it
 	Members   int64     `json:"members"`
 	Rate      float64   `json:"rate"`
 	Asked     int64     `json:"asked"`
@@ -28,48 +29,77 @@ func List(ctx context.Context, client redis.UniversalClient) ([]Entry, error) {
 	entries := []Entry{}
 	for _, z := range names {
 		name, _ := z.Member.(string)
-		r, err := Open(ctx, client, name)
+		e, err := entry(ctx, client, name)
 		if errors.Is(err, ErrNoRun) {
 			client.ZRem(ctx, index, name)
 			continue
 		}
-		e := Entry{Run: name, CreatedAt: time.Unix(int64(z.Score), 0).UTC(), Phase: "broken"}
-		if err == nil {
-			s, err := r.State(ctx)
-			if err != nil {
-				return nil, err
-			}
-			e.Phase, e.Members, e.Rate, e.Asked = s.Phase, s.Members, s.Rate, s.Asked
+		if err != nil {
+			return nil, err
 		}
+		e.CreatedAt = time.Unix(int64(z.Score), 0).UTC()
 		entries = append(entries, e)
 	}
 	return entries, nil
 }
 
-// Remove deletes a run's state. A run with members in it is refused unless force is set: they would end with an error.
+// entry is the line of one run, or ErrNoRun. A run that cannot be read is in the list too: it is in the way of its name.
+func entry(ctx context.Context, client redis.UniversalClient, name string) (Entry, error) {
+	e := Entry{Run: name}
+	if ValidateName("run", name) != nil {
+		return e, ErrNoRun
+	}
+	r, err := Open(ctx, client, name)
+	var s *State
+	if err == nil {
+		s, err = r.State(ctx)
+	}
+	switch {
+	case errors.Is(err, ErrBroken):
+		e.Phase = "broken"
+	case errors.Is(err, ErrNewer):
+		e.Phase = "newer"
+	case err != nil:
+		return e, err
+	default:
+		e.Phase, e.Members, e.Rate, e.Asked = s.Phase, s.Members, s.Rate, s.Asked
+	}
+	return e, nil
+}
+
+// Remove deletes a run's state. A run with members in it is refused unless force is set: they would end with an error. So is one
+// of which it cannot be told.
 func Remove(ctx context.Context, client redis.UniversalClient, name string, force bool) error {
 	if err := ValidateName("run", name); err != nil {
 		return err
 	}
-	keys := KeysOf(name)
 	r, err := Open(ctx, client, name)
-	if errors.Is(err, ErrNoRun) {
+	switch {
+	case errors.Is(err, ErrNoRun):
 		client.ZRem(ctx, index, name)
 		return err
-	}
-	if err == nil && !force {
-		s, err := r.State(ctx)
-		if err != nil {
+	case errors.Is(err, ErrBroken) || force:
+	case err != nil:
+		return fmt.Errorf("remove %w; or use --force", err)
+	default:
+		if err := r.idle(ctx); err != nil {
 			return err
 		}
-		for _, w := range s.Workers {
-			if w.State == "active" {
-				return fmt.Errorf("remove run %s: workers are taking part in it; loadctl stop %s first, or use --force", name, name)
-			}
-		}
 	}
-	if err := client.Del(ctx, keys.all()...).Err(); err != nil {
+	if err := client.Del(ctx, KeysOf(name).all()...).Err(); err != nil {
 		return fmt.Errorf("remove run %s: %w", name, err)
 	}
 	return client.ZRem(ctx, index, name).Err()
+}
+
+// idle refuses a run with members in it.
+func (r *Run) idle(ctx context.Context) error {
+	s, err := r.State(ctx)
+	if err != nil && !errors.Is(err, ErrBroken) {
+		return err
+	}
+	if err == nil && !slices.ContainsFunc(s.Workers, func(w Worker) bool { return w.State == "active" }) {
+		return nil
+	}
+	return fmt.Errorf("remove run %s: workers may be taking part in it; loadctl stop %s first, or use --force", r.Name, r.Name)
 }

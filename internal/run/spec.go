@@ -76,6 +76,8 @@ func (s Spec) Validate() error {
 	switch {
 	case s.QPS.Num == 0 && s.Profile == "" && len(s.Stages) == 0:
 		return errors.New("--qps: give the rate of the whole cluster, such as --qps 500")
+	case s.QPS.Num != 0 && s.Profile != "":
+		return errors.New("--qps and --profile: the profile is the rate, leave --qps out")
 	case s.Duration < 0 || s.Duration > maxDuration || p.Length() > maxDuration:
 		return fmt.Errorf("--duration: give a time up to %v; 0 means until stopped", maxDuration)
 	case s.Duration > 0 && s.Duration < time.Millisecond:
@@ -117,14 +119,20 @@ func (s Spec) budget() ([]any, error) {
 	}, nil
 }
 
-// parseSpec reads a spec as it is stored.
-func parseSpec(text string) (Spec, error) {
+// parseSpec reads a spec as it is stored. The version comes first: what else a newer one holds is not known.
+func parseSpec(name, text string) (Spec, error) {
 	var s Spec
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return Spec{}, fmt.Errorf("read spec: it was not written by this program: %w", err)
+	var v struct {
+		Version int `json:"version"`
 	}
-	if s.Version > specVersion {
-		return Spec{}, fmt.Errorf("read spec: version %d, this program knows %d; use a newer loadctl", s.Version, specVersion)
+	if err := json.Unmarshal([]byte(text), &v); err != nil || v.Version < 1 {
+		return s, broken(name, "its spec was not written by loadctl")
+	}
+	if v.Version > specVersion {
+		return s, fmt.Errorf("run %s: %w, %d where this program knows %d; use a newer loadctl and loadworker", name, ErrNewer, v.Version, specVersion)
+	}
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return s, broken(name, "its spec was not written by loadctl")
 	}
 	return s, nil
 }
@@ -140,10 +148,27 @@ func (s Spec) Diff(o Spec) []string {
 	line("qps", s.QPS, o.QPS)
 	line("duration", s.Duration, o.Duration)
 	line("requests", s.Requests, o.Requests)
-	line("stages", strings.Join(s.Stages, " "), strings.Join(o.Stages, " "))
-	line("profile", s.Profile, o.Profile)
+	// Written in another way, 60s:1k and 1m:1000, they are the same.
+	if !slices.EqualFunc(s.Stages, o.Stages, sameStage) {
+		line("stages", strings.Join(s.Stages, " "), strings.Join(o.Stages, " "))
+	}
+	if !sameProfile(s.Profile, o.Profile) {
+		line("profile", s.Profile, o.Profile)
+	}
 	line("max-lag", s.MaxLag, o.MaxLag)
 	line("catch-up", s.CatchUp, o.CatchUp)
 	line("min-workers", s.MinWorkers, o.MinWorkers)
 	return slices.Concat(out, s.Target.Diff(o.Target))
+}
+
+func sameStage(a, b string) bool {
+	x, errX := pacer.ParseStage(a)
+	y, errY := pacer.ParseStage(b)
+	return a == b || errX == nil && errY == nil && x == y
+}
+
+func sameProfile(a, b string) bool {
+	x, errX := pacer.ParseProfile(a)
+	y, errY := pacer.ParseProfile(b)
+	return a == b || errX == nil && errY == nil && x.Loop == y.Loop && slices.Equal(x.Segments, y.Segments)
 }

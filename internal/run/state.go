@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loadctl/loadctl/pacer"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/pacer"
 )
 
 // State is what a run is doing at one instant, read in one transaction.
@@ -28,6 +30,7 @@ type State struct {
 	Workers    []Worker  `json:"workers"`
 
 	now            time.Time
+	first          pacer.Rate // where the schedule begins, or goes on after a pause
 	issued, beyond int64
 	generation     int64       // the newest
 	laws           []pacer.Law // in the order of their ids
@@ -62,21 +65,15 @@ func (r *Run) State(ctx context.Context) (*State, error) {
 		err = now.Err()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read run %s: %w", r.Name, err)
+		return nil, explain("read run", r.Name, err)
 	}
 	b := budget.Val()
 	if b["uid"] != r.UID {
 		return nil, fmt.Errorf("run %s: %w", r.Name, ErrNoRun)
 	}
 	s := &State{Run: r.Name, Phase: b["phase"], now: now.Val(), Workers: []Worker{}}
-	if err := s.parseBudget(b); err != nil {
-		return nil, fmt.Errorf("read run %s: %w", r.Name, err)
-	}
-	if err := s.parseLaws(laws.Val()); err != nil {
-		return nil, fmt.Errorf("read run %s: %w", r.Name, err)
-	}
-	if err := s.parseWorkers(workers.Val()); err != nil {
-		return nil, fmt.Errorf("read run %s: %w", r.Name, err)
+	if err := cmp.Or(s.parseBudget(b), s.parseLaws(laws.Val()), s.parseWorkers(workers.Val())); err != nil {
+		return nil, broken(r.Name, err.Error())
 	}
 	s.count()
 	return s, nil
@@ -98,7 +95,13 @@ func (s *State) parseBudget(b map[string]string) error {
 		*to = v
 	}
 	s.StartedAt, s.EndsAt, s.EndedAt = instant(started), instant(stop), instant(ended)
-	return nil
+	ahead, _, _ := strings.Cut(b["pieces"], ";")
+	if s.Phase == "paused" {
+		ahead = b["rest"]
+	}
+	p, err := pacer.ParsePiece(ahead)
+	s.first = pacer.Rate{Num: p.R0, Den: p.Den}
+	return err
 }
 
 // instant is µs since 1970 as a time; 0 is no time.

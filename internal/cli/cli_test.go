@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// execute runs a command that does what do says, in this process.
+func execute(do func(c *cobra.Command, args []string) error, args ...string) (stdout, stderr string, code int) {
+	root := &cobra.Command{Use: "load", Args: Args(cobra.NoArgs), RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c := &cobra.Command{Use: "do", Args: Args(cobra.MaximumNArgs(1)), RunE: do}
+	var d Duration
+	c.Flags().Var(&d, "time", "")
+	c.Flags().Int("number", 0, "")
+	c.Flags().Bool("really", false, "")
+	root.AddCommand(c)
+	var out, errs bytes.Buffer
+	code = Main(root, args, &out, &errs)
+	return out.String(), errs.String(), code
+}
+
+func TestExitCodes(t *testing.T) {
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		name string
+		err  error
+		code int
+		says string
+	}{
+		{"nothing", nil, CodeGood, ""},
+		{"another error", broken, CodeOther, "error: broken\n"},
+		{"configuration", Config(broken), CodeConfig, "error: broken\n"},
+		{"configuration, wrapped", fmt.Errorf("run x: %w", Config(broken)), CodeConfig, "error: run x: broken\n"},
+		{"no configuration", Config(nil), CodeGood, ""},
+		{"a signal", fmt.Errorf("wait: %w", ErrSignal), CodeSignal, ""},
+		{"canceled by no signal", context.Canceled, CodeOther, "error: context canceled\n"},
+		{"several lines", errors.New("a\nb\r\tc\x1b[31m"), CodeOther, "error: a b  c [31m\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			stdout, stderr, code := execute(func(*cobra.Command, []string) error { return c.err }, "do")
+			if code != c.code || stderr != c.says || stdout != "" {
+				t.Errorf("exit code %d, stderr %q, stdout %q", code, stderr, stdout)
+			}
+		})
+	}
+}
+
+func TestPanic(t *testing.T) {
+	_, stderr, code := execute(func(*cobra.Command, []string) error { panic("ouch") }, "do")
+	if code != CodePanic || stderr != "error: this is a bug in load, please report it: ouch\n" {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
+
+// TestSignal: the first one ends the command's context, and whatever it interrupts ends as ended by a signal.
+func TestSignal(t *testing.T) {
+	_, stderr, code := execute(func(c *cobra.Command, _ []string) error {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+			return err
+		}
+		<-c.Context().Done()
+		if cause := context.Cause(c.Context()); !errors.Is(cause, ErrSignal) {
+			t.Errorf("cause %v", cause)
+		}
+		return Config(fmt.Errorf("read: %w", c.Context().Err()))
+	}, "do")
+	if code != CodeSignal || stderr != "" {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
+
+func TestBadCommandLines(t *testing.T) {
+	long := strings.Repeat("ä", 1<<19)
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"nonsense"}, `unknown command "nonsense" for "load"; see load --help`},
+		{[]string{long}, "see load --help"},
+		{[]string{"help", "nonsense"}, `help: there is no command "nonsense"; see load --help`},
+		{[]string{"help", "do", "nonsense"}, "there is no command"},
+		{[]string{"do", "a", "b"}, "accepts at most 1 arg(s), received 2; usage: load do"},
+		{[]string{"do", "--nonsense"}, "unknown flag: --nonsense; see load do --help"},
+		{[]string{"do", "--" + long}, "see load do --help"},
+		{[]string{"do", "-x"}, "unknown shorthand flag"},
+		{[]string{"do", "--time"}, "flag needs an argument: --time"},
+		{[]string{"do", "--time", "soon"}, `--time: "soon" is not a duration; write 30s, 5m, 1h30m or 2d; see load do --help`},
+		{[]string{"do", "--time", long}, "is not a duration"},
+		{[]string{"do", "--number", "many"}, `--number "many": not a value of type int; see load do --help`},
+		{[]string{"do", "--number", "1" + long}, "not a value of type int"},
+		{[]string{"do", "--really=perhaps"}, `--really "perhaps": not a value of type bool`},
+		{[]string{"--number", "1"}, "unknown flag"},
+	} {
+		stdout, stderr, code := execute(func(*cobra.Command, []string) error { return nil }, c.args...)
+		if code != CodeConfig || !strings.HasPrefix(stderr, "error: ") || !strings.Contains(stderr, c.says) || stdout != "" {
+			t.Errorf("%.60q: exit code %d, %.300q, %.100q", c.args, code, stderr, stdout)
+		}
+		if strings.Count(stderr, "\n") != 1 || len(stderr) > keptBegin+keptEnd+100 {
+			t.Errorf("%.60q: %d lines, %d bytes", c.args, strings.Count(stderr, "\n"), len(stderr))
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{}, {"--help"}, {"help"}, {"help", "do"}, {"do", "--help"}} {
+		stdout, stderr, code := execute(nil, args...)
+		if code != CodeGood || !strings.Contains(stdout, "Usage:") || stderr != "" {
+			t.Errorf("%v: exit code %d, %q, %q", args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestParseDuration(t *testing.T) {
+	const day = 24 * time.Hour
+	for text, want := range map[string]time.Duration{
+		"0": 0, "0s": 0, "1ms": time.Millisecond, "1h30m": 90 * time.Minute, "2d": 2 * day, "1d12h": 36 * time.Hour, "0d1s": time.Second, "1.5s": 1500 * time.Millisecond,
+	} {
+		if got, err := ParseDuration(text); err != nil || got != want {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "d", "1", "-1s", "1d-1s", "-1d", "+1d", "1.5d", "1dd", "1d1d", "1s1d", " 1s", "1 s", "99999d", "53376d", "4294967296d",
+		"9999999h", "9223372036854775807ns1d", "53375d2562047h", "NaN", "1e3s", "١s"} {
+		if got, err := ParseDuration(text); err == nil {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+	if d, err := ParseDuration("53375d"); err != nil || d <= 0 || d > math.MaxInt64/2 {
+		t.Errorf("%v, %v", d, err)
+	}
+}
+
+func FuzzParseDuration(f *testing.F) {
+	for _, text := range []string{"1d12h", "30s", "1.5h", "-1s", "d", "53375d"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		d, err := ParseDuration(text)
+		if d < 0 || err != nil && d != 0 {
+			t.Fatalf("%q: %v, %v", text, d, err)
+		}
+		if err != nil {
+			return
+		}
+		if again, err := ParseDuration(d.String()); err != nil || again != d {
+			t.Fatalf("%q is %v, which is read as %v, %v", text, d, again, err)
+		}
+	})
+}

@@ -1,0 +1,260 @@
+// Package doctest runs what the documentation shows: its terminal sessions, its Go program, the examples; and checks
+// that links, paths, flags, commands and fields named there exist.
+package doctest
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// root is the top of the repository, seen from here.
+const root = "../.."
+
+// binaries is where TestMain has built the commands and the examples.
+var binaries string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "loadctl-doctest-")
+	if err != nil {
+		panic(err)
+	}
+	build := exec.Command("go", "build", "-o", dir+"/", "./cmd/loadctl", "./cmd/loadworker", "./examples/counter", "./examples/pacer", "./examples/report")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	binaries = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// document is one Markdown file; its name is relative to the root.
+type document struct {
+	name, text string
+}
+
+// documents are all Markdown files that the project writes for people.
+func documents(t *testing.T) []document {
+	t.Helper()
+	names := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && filepath.Ext(path) == ".md" {
+			name, _ := filepath.Rel(root, path)
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var docs []document
+	for _, name := range names {
+		docs = append(docs, document{name, read(t, name)})
+	}
+	return docs
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// output runs a program in the root and returns what it printed.
+func output(t *testing.T, patience time.Duration, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = root
+	cmd.WaitDelay = time.Second
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	began := time.Now()
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out.String())
+	}
+	if took := time.Since(began); took > patience {
+		t.Errorf("%s took %v, more than %v", name, took, patience)
+	}
+	return out.String()
+}
+
+// command runs one of the programs that TestMain has built.
+func command(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	return output(t, 20*time.Second, filepath.Join(binaries, name), args...)
+}
+
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	if out := command(t, "pacer"); !strings.Contains(out, "slot 5 is due after 1.414214s") {
+		t.Errorf("a ramp of 0 to 10 per second over 2 s reaches 5 after √2 s, but:\n%s", out)
+	}
+	if out := command(t, "report"); !strings.Contains(out, "asked 2000 = sent 2000") {
+		t.Errorf("report does not add up:\n%s", out)
+	}
+	if out := command(t, "counter", "-addr", "127.0.0.1:0", "-for", "100ms"); !strings.Contains(out, "0 requests in all") {
+		t.Errorf("counter:\n%s", out)
+	}
+}
+
+func TestFleetScript(t *testing.T) {
+	t.Parallel()
+	out := output(t, 45*time.Second, "bash", "examples/fleet.sh")
+	for _, want := range []string{"workers  3", "set-rate in force", "stop in force", ", complete", "requests in all"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("fleet.sh does not print %q:\n%s", want, out)
+		}
+	}
+}
+
+// TestProgram runs the program that README shows.
+func TestProgram(t *testing.T) {
+	t.Parallel()
+	_, rest, ok := strings.Cut(read(t, "README.md"), "```go\n")
+	program, _, end := strings.Cut(rest, "\n```")
+	if !ok || !end {
+		t.Fatal("README.md has no Go program")
+	}
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(program+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := output(t, 30*time.Second, "gofmt", "-l", file); out != "" {
+		t.Error("the program is not formatted")
+	}
+	if out := output(t, 30*time.Second, "go", "run", file); !strings.Contains(out, "asked 200 = sent 200") {
+		t.Errorf("the program prints\n%s", out)
+	}
+}
+
+func TestLinksAndPaths(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
+	path := regexp.MustCompile("`((?:lua|pacer|targets|report|internal|cmd|examples|docs|\\.ci)/[a-z0-9_./*-]*)`")
+	for _, d := range documents(t) {
+		for _, m := range link.FindAllStringSubmatch(d.text, -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(root, filepath.Dir(d.name), m[1])); err != nil {
+				t.Errorf("%s links to %s: %v", d.name, m[1], err)
+			}
+		}
+		for _, m := range path.FindAllStringSubmatch(d.text, -1) {
+			if found, err := filepath.Glob(filepath.Join(root, m[1])); err != nil || len(found) == 0 {
+				t.Errorf("%s names %s, which there is not", d.name, m[1])
+			}
+		}
+	}
+}
+
+// TestNames checks the tests, the targets of make and the packages to install that the documents name.
+func TestNames(t *testing.T) {
+	makefile := read(t, "Makefile")
+	var tests strings.Builder
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		tests.Write(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	test := regexp.MustCompile("`((?:Test|Benchmark)[A-Z]\\w+)`")
+	target := regexp.MustCompile("(?m)(?:`|^|\\$ |    )make ([a-z]+)")
+	install := regexp.MustCompile(`go install github.com/loadctl/loadctl/(\S+)@`)
+	for _, d := range documents(t) {
+		for _, m := range test.FindAllStringSubmatch(d.text, -1) {
+			if !strings.Contains(tests.String(), "func "+m[1]+"(") {
+				t.Errorf("%s names %s, which there is not", d.name, m[1])
+			}
+		}
+		for _, m := range target.FindAllStringSubmatch(d.text, -1) {
+			if !strings.Contains(makefile, "\n"+m[1]+":") {
+				t.Errorf("%s says make %s, which there is not", d.name, m[1])
+			}
+		}
+		for _, m := range install.FindAllStringSubmatch(d.text, -1) {
+			if _, err := os.Stat(filepath.Join(root, m[1], "main.go")); err != nil {
+				t.Errorf("%s installs %s: %v", d.name, m[1], err)
+			}
+		}
+	}
+}
+
+// TestCommandsAndFlags compares what the documents name with --help, and README with all commands.
+func TestCommandsAndFlags(t *testing.T) {
+	flag := regexp.MustCompile(`(?m)^ +(?:(-\w), )?(--[a-z][a-z-]*)`)
+	sub := regexp.MustCompile(`(?m)^  ([a-z][a-z-]*)  +\S`)
+	flags := map[string][]string{} // by command
+	var all []string
+	for _, program := range []string{"loadctl", "loadworker"} {
+		help := command(t, program, "--help")
+		_, list, _ := strings.Cut(help, "Available Commands:")
+		list, _, _ = strings.Cut(list, "Flags:")
+		for _, m := range sub.FindAllStringSubmatch(list, -1) {
+			if m[1] == "completion" || m[1] == "help" {
+				continue
+			}
+			name := program + " " + m[1]
+			for _, f := range flag.FindAllStringSubmatch(command(t, program, m[1], "--help"), -1) {
+				flags[name] = append(flags[name], f[1:]...)
+			}
+			all = append(all, flags[name]...)
+		}
+	}
+	readme := read(t, "README.md")
+	for name := range flags {
+		if !strings.Contains(readme, "`"+name) {
+			t.Errorf("README.md does not tell of %s", name)
+		}
+	}
+	used := regexp.MustCompile("(?m)(?:^|`|\\$ )(loadctl|loadworker) ([a-z][a-z-]*)([^`\n]*)")
+	option := regexp.MustCompile(`(?:^|[\s(\x60])(--[a-z][a-z-]*)`)
+	for _, d := range documents(t) {
+		for _, m := range used.FindAllStringSubmatch(d.text, -1) {
+			known, ok := flags[m[1]+" "+m[2]]
+			if !ok && strings.HasPrefix(m[0], "\n") {
+				continue // prose that begins a line
+			}
+			if !ok && m[0][0] != '`' && m[0][0] != '$' {
+				continue
+			}
+			if !ok {
+				t.Errorf("%s names %s %s, which there is not", d.name, m[1], m[2])
+				continue
+			}
+			for _, f := range option.FindAllStringSubmatch(m[3], -1) {
+				if !slices.Contains(known, f[1]) {
+					t.Errorf("%s gives %s %s the flag %s, which it has not", d.name, m[1], m[2], f[1])
+				}
+			}
+		}
+		for line := range strings.Lines(d.text) {
+			if strings.Contains(line, "redis-server") {
+				continue // has flags of its own
+			}
+			for _, f := range option.FindAllStringSubmatch(line, -1) {
+				if !slices.Contains(all, f[1]) && f[1] != "--help" && f[1] != "--version" {
+					t.Errorf("%s names the flag %s, which no command has", d.name, f[1])
+				}
+			}
+		}
+	}
+}

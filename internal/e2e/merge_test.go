@@ -1,0 +1,89 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// witness is a client that also keeps every sample in one histogram.
+type witness struct {
+	worker.Client
+	mu  *sync.Mutex
+	all *report.Histogram
+}
+
+func (w witness) Poll(until int64, done func(worker.Result)) error {
+	return w.Client.Poll(until, func(r worker.Result) {
+		w.mu.Lock()
+		w.all.Record(r.Done - r.Due)
+		w.mu.Unlock()
+		done(r)
+	})
+}
+
+// TestMergeIsExact (I11): what four workers publish through Redis, merged, equals one histogram of all samples. The workers are in
+// this process, so that their samples can be seen.
+func TestMergeIsExact(t *testing.T) {
+	b := newBed(t)
+	client := b.redis.Client()
+	spec := run.Spec{
+		Target: targets.Spec{URL: b.web.URL()}, QPS: pacer.PerSecond(scale[int64](1000, 4000)), Duration: time.Duration(scale(3, 20)) * time.Second,
+		MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp, MinWorkers: 4,
+	}
+	r, _, err := run.Create(t.Context(), client, "merge", spec, run.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := targets.New(spec.Target, targets.Local{MaxConnections: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	seen := witness{mu: &sync.Mutex{}, all: report.NewHistogram()}
+	var fleet sync.WaitGroup
+	for i := range 4 {
+		fleet.Go(func() {
+			clock, id, incarnation := pacer.NewClock(), fmt.Sprint("w", i), run.NewID()
+			w := worker.Worker{
+				ID: id, Incarnation: incarnation, Limiter: r.Limiter(b.redis.Client()), Clock: clock, Journal: r.Journal(id, incarnation),
+				NewClient: func(int) (worker.Client, error) {
+					return witness{Client: worker.NewAdapter(clock, target, 50), mu: seen.mu, all: seen.all}, nil
+				},
+				Shards: 2,
+			}
+			if _, err := w.Run(context.WithoutCancel(t.Context())); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	fleet.Wait()
+	rep, err := r.Report(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][2]int64{
+		"count": {rep.Audit.Sent, seen.all.Count()},
+		"p50":   {rep.Latency.P50, seen.all.Quantile(0.5)},
+		"p99":   {rep.Latency.P99, seen.all.Quantile(0.99)},
+		"p99.9": {rep.Latency.P999, seen.all.Quantile(0.999)},
+		"max":   {rep.Latency.Max, seen.all.Max()},
+	}
+	for name, v := range want {
+		if v[0] != v[1] {
+			t.Errorf("%s: merged %d, of all samples %d", name, v[0], v[1])
+		}
+	}
+	if !rep.Complete || rep.Audit.Sent != b.web.Count() {
+		t.Errorf("%d arrived, %+v %v", b.web.Count(), rep.Audit, rep.Notes)
+	}
+	t.Logf("%d samples: %v", seen.all.Count(), want)
+}

@@ -1,0 +1,170 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// secrets are what no message may show. They are in secretSpec.
+func secrets() []string { return []string{"hunter2", "hunter3", "hunter4"} }
+
+func secretSpec() Spec {
+	s := constant(100)
+	s.Target.URL = "http://user:hunter2@127.0.0.1:8080/"
+	s.Target.Headers = []targets.Header{{Name: "Authorization", Value: "Bearer hunter3"}}
+	s.Target.Body = []byte("hunter4")
+	return s
+}
+
+// constant is a spec of qps without end.
+func constant(qps int64) Spec {
+	return Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(qps), MaxLag: DefaultMaxLag, CatchUp: DefaultCatchUp, MinWorkers: 1}
+}
+
+// bed is a private Redis.
+type bed struct {
+	*testing.T
+	client *redis.Client
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	t.Parallel()
+	return &bed{T: t, client: redistest.Start(t).Client()}
+}
+
+func (b *bed) create(name string, s Spec, o Options) (r *Run, created bool) {
+	b.Helper()
+	r, created, err := Create(b.Context(), b.client, name, s, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r, created
+}
+
+func (b *bed) state(r *Run) *State {
+	b.Helper()
+	s, err := r.State(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+// must is for the methods of a Run that change it.
+func (b *bed) must(c Change, err error) Change {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return c
+}
+
+// until waits for a condition.
+func (b *bed) until(what string, ok func() bool) {
+	b.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// member is a worker that leases and sends nothing.
+type member struct {
+	*bed
+	run    *Run
+	ask    pacer.Ask
+	leased int64
+}
+
+func (b *bed) member(r *Run, id string) *member {
+	return &member{bed: b, run: r, ask: pacer.Ask{Worker: id, Incarnation: "inc" + id, Weight: 1, RTTHi: 1000}}
+}
+
+// lease makes one call.
+func (m *member) lease() pacer.Reply {
+	m.Helper()
+	m.ask.Seq++
+	m.ask.Until = time.Now().Add(500 * time.Millisecond).UnixMicro()
+	reply, err := m.run.Limiter(m.client).Lease(m.Context(), m.ask)
+	if err != nil {
+		m.Fatal(err)
+	}
+	m.ask.Ack = reply.LeasedAt
+	m.leased += reply.Range.N
+	return reply
+}
+
+// start leases until the schedule has begun.
+func (m *member) start() *member {
+	m.Helper()
+	m.until("the first t0", func() bool {
+		m.lease()
+		s := m.state(m.run)
+		return !s.StartedAt.IsZero() && s.now.After(s.StartedAt)
+	})
+	return m
+}
+
+// finish leases until the run has ended.
+func (m *member) finish() {
+	m.Helper()
+	m.until("the end of the run", func() bool { return m.lease().Status == pacer.StatusEnded })
+}
+
+// dump is everything in Redis, by key.
+func (b *bed) dump() map[string]string {
+	b.Helper()
+	keys, err := b.client.Keys(b.Context(), "*").Result()
+	if err != nil {
+		b.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, key := range keys {
+		if all[key], err = b.client.Dump(b.Context(), key).Result(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return all
+}
+
+// wants checks an error: what it is, that it is one line, what it says, and that it shows no secret.
+func (b *bed) wants(err, is error, says ...string) {
+	b.Helper()
+	if err == nil || is != nil && !errors.Is(err, is) {
+		b.Fatalf("error %v, want one that is %v", err, is)
+	}
+	for _, text := range says {
+		if !strings.Contains(err.Error(), text) {
+			b.Errorf("%q does not say %q", err, text)
+		}
+	}
+	for _, secret := range append(secrets(), "\n") {
+		if strings.Contains(err.Error(), secret) {
+			b.Errorf("%q shows %q", err, secret)
+		}
+	}
+}
+
+func (b *bed) events(r *Run) string {
+	b.Helper()
+	events, err := r.Events(b.Context(), 1000)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var kinds []string
+	for _, e := range events {
+		kinds = append(kinds, e.Kind)
+	}
+	return fmt.Sprint(kinds)
+}

@@ -1,0 +1,43 @@
+-- check: what the arguments of a script must be. Included before every script.
+-- A wrong argument is an error that changes nothing: each script checks all of them before it reads or writes.
+
+local MOST = 9007199254740992 -- 2^53: integers beyond it are not exact
+
+-- whole: text as an integer from low to high, or nil. tonumber alone would take nan, inf, 1e300 and 0x10.
+local function whole(text, low, high)
+  local x = string.find(text or '', '^%-?%d+$') and tonumber(text)
+  if x and low <= x and x <= high then return x end
+end
+
+-- plain: whether text is the name of a worker, an incarnation or a command. Records are divided by other characters.
+local function plain(text)
+  return string.find(text or '', '^%w[%w._-]*$') and #text <= 64
+end
+
+-- queue: whether text is pieces "r0:r1:den:dur:f;…" whose arithmetic is defined (see pacer/profile.go).
+local function queue(text)
+  local n = 0
+  for piece in string.gmatch(text or '', '[^;]+') do
+    local a, b, d, e, f = string.match(piece, '^(%d+):(%d+):(%d+):(%d+):(%d+)$')
+    local den, dur, frame = whole(d, 1, 1000000), whole(e, 0, MOST), whole(f, 1, 4096)
+    if not (den and dur and frame) then return false end
+    local most = math.min(MOST, 200000000 * den) -- the peak of a sine whose mean is the highest rate
+    if not (whole(a, 0, most) and whole(b, 0, most)) or (dur == 0 and a ~= b) then return false end
+    while frame > 1 do frame = frame / 2 end
+    if frame < 1 then return false end
+    n = n + 1
+  end
+  return n > 0
+end
+
+local function refuse(script, name)
+  return redis.error_reply('ERR ' .. script .. ': ' .. name .. ' has a value that it cannot have')
+end
+
+-- wrong: an error about the first number among the arguments that is out of range, or nil. rules: position, name, low, high, …
+local function wrong(script, rules)
+  for i = 1, #rules, 4 do
+    if not whole(ARGV[rules[i]], rules[i + 2], rules[i + 3]) then return refuse(script, rules[i + 1]) end
+  end
+end
+

@@ -1,0 +1,423 @@
+package lua_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/lua"
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// bench calls the scripts as they are, with any arguments. The names of its keys are no run's: scripts must not rely on them.
+type bench struct {
+	*testing.T
+	client *redis.Client
+	keys   map[string]string
+}
+
+func newBench(t *testing.T, args ...string) *bench {
+	t.Helper()
+	t.Parallel()
+	b := &bench{T: t, client: redistest.Start(t, args...).Client(), keys: map[string]string{}}
+	for i, part := range []string{"spec", "budget", "workers", "seen", "totals", "snapshots", "events", "laws", "series"} {
+		b.keys[part] = fmt.Sprintf("{tag}%d", 100-i)
+	}
+	return b
+}
+
+// names are the keys of a script in the order of its header.
+func (b *bench) names(script string) []string {
+	parts := "budget workers seen events laws"
+	switch script {
+	case "create":
+		parts = "spec budget workers seen totals snapshots events laws series"
+	case "snapshot":
+		parts = "budget totals snapshots series spec workers seen events laws"
+	}
+	var names []string
+	for part := range strings.FieldsSeq(parts) {
+		names = append(names, b.keys[part])
+	}
+	return names
+}
+
+// call runs a script and returns its reply as a list.
+func (b *bench) call(script string, args ...any) ([]string, error) {
+	cmd := redis.NewScript(lua.Text(script)).Run(b.Context(), b.client, b.names(script), args...)
+	if text, err := cmd.Text(); err == nil {
+		return []string{text}, nil
+	}
+	return cmd.StringSlice()
+}
+
+func (b *bench) must(script string, args ...any) []string {
+	b.Helper()
+	reply, err := b.call(script, args...)
+	if err != nil {
+		b.Fatalf("%s %v: %v", script, args, err)
+	}
+	return reply
+}
+
+// The arguments of calls that are right. The schedule is 1000/s.
+func createArgs() []any {
+	return []any{"{}", "uid", 0, 3_600_000, "me", "pieces", "1000:1000:1:0:16", "loop", 0, "span", 0, "left", -1, "min", 1,
+		"horizon", 500_000, "ttl", 1_000_000, "qmax", 10_000}
+}
+
+func leaseArgs(worker string, seq int) []any {
+	return []any{"uid", worker, "inc1", seq, 0, time.Now().Add(500 * time.Millisecond).UnixMicro(), 1, 1000, 0}
+}
+
+func commandArgs(id, kind string) []any {
+	return []any{"uid", id, kind, "me", "what", "channel", "500:500:1:0:8", 0}
+}
+
+func leaveArgs(worker string) []any { return []any{"uid", worker, "inc1", "left"} }
+
+func snapshotArgs(seq int) []any {
+	return []any{"uid", "w/inc1", "total", "interval", 1000, seq, 0, 0, "point 0", 1023, "point 1023"}
+}
+
+// with is args with the one at a position, counted from 1 as in Lua, replaced.
+func with(args []any, position int, value any) []any {
+	args = slices.Clone(args)
+	args[position-1] = value
+	return args
+}
+
+func (b *bench) dump() map[string]string {
+	b.Helper()
+	keys, err := b.client.Keys(b.Context(), "*").Result()
+	if err != nil {
+		b.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, key := range keys {
+		if all[key], err = b.client.Dump(b.Context(), key).Result(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return all
+}
+
+// refuses checks that a call is an error of one line that names the script and the argument, and that nothing was changed.
+func (b *bench) refuses(script, argument string, args []any) {
+	b.Helper()
+	before := b.dump()
+	reply, err := b.call(script, args...)
+	want := "ERR " + script + ": " + argument
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		b.Errorf("%s %.200v: %q, error %v; want %q", script, fmt.Sprint(args), reply, err, want)
+	}
+	if !maps.Equal(before, b.dump()) {
+		b.Errorf("%s %.200v: a refused call has changed something", script, fmt.Sprint(args))
+	}
+}
+
+// scenario is a run's life with every script; it returns which keys there are at the end.
+func (b *bench) scenario() []string {
+	b.Helper()
+	b.must("create", createArgs()...)
+	b.must("lease", leaseArgs("w", 1)...)
+	b.must("lease", leaseArgs("v", 1)...)
+	b.must("snapshot", snapshotArgs(1)...)
+	for i, kind := range []string{"set-rate", "pause", "resume"} {
+		b.must("command", commandArgs(strconv.Itoa(i), kind)...)
+	}
+	b.must("lease", leaseArgs("w", 2)...)
+	b.must("snapshot", with(snapshotArgs(3), 7, 1)...)
+	b.must("leave", leaveArgs("v")...)
+	b.must("command", commandArgs("x", "stop")...)
+	b.must("lease", leaseArgs("w", 3)...)
+	return slices.Sorted(maps.Keys(b.dump()))
+}
+
+// TestOnlyTheGivenKeys: whatever the keys are called, these are all that a run has, and all of them expire.
+func TestOnlyTheGivenKeys(t *testing.T) {
+	b := newBench(t)
+	there := b.scenario()
+	if want := slices.Sorted(maps.Values(b.keys)); !slices.Equal(there, want) {
+		t.Errorf("keys %v, given were %v", there, want)
+	}
+	for _, key := range there {
+		if ttl := b.client.PTTL(t.Context(), key).Val(); ttl <= 0 || ttl > time.Hour {
+			t.Errorf("key %s lives for %v", key, ttl)
+		}
+	}
+}
+
+// TestOnACluster: a server that serves slots refuses a script that reaches outside of its keys' slot.
+func TestOnACluster(t *testing.T) {
+	b := newBench(t, "--cluster-enabled", "yes")
+	if err := b.client.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		info, err := b.client.ClusterInfo(t.Context()).Result()
+		if err == nil && strings.Contains(info, "cluster_state:ok") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the cluster does not begin: %v\n%s", err, info)
+		}
+	}
+	b.scenario()
+}
+
+func TestNoState(t *testing.T) {
+	b := newBench(t)
+	calls := map[string][]any{
+		"lease": leaseArgs("w", 1), "command": commandArgs("c", "pause"), "leave": leaveArgs("w"), "snapshot": snapshotArgs(1),
+	}
+	for script, args := range calls {
+		if reply := b.must(script, args...); reply[0] != "NOSTATE" {
+			t.Errorf("%s without a run: %q", script, reply)
+		}
+	}
+	if n := len(b.dump()); n != 0 {
+		t.Errorf("%d keys were written", n)
+	}
+	b.must("create", createArgs()...)
+	before := b.dump()
+	for script, args := range calls {
+		if reply := b.must(script, with(args, 1, "another uid")...); reply[0] != "NOSTATE" {
+			t.Errorf("%s of another run of this name: %q", script, reply)
+		}
+	}
+	if !maps.Equal(before, b.dump()) {
+		t.Error("the state has changed")
+	}
+}
+
+// notWhole are no integers; the scripts' tonumber alone would take some of them.
+func notWhole() []any {
+	return []any{"", "x", "nan", "-nan", "inf", "-inf", "1e300", "1e3", "0x10", "1.5", " 1", "1 ", "1\n", "--1", "+1", "١",
+		strings.Repeat("9", 400), "9007199254740994", "-9007199254740994"}
+}
+
+func plainNot() []any {
+	return []any{"", " ", "a b", "a/b", "a,b", "a;b", "a:b", "a|b", "-", "-a", ".a", "a\n", "ä", strings.Repeat("x", 65)}
+}
+
+func TestLeaseRefuses(t *testing.T) {
+	b := newBench(t)
+	b.must("create", createArgs()...)
+	b.must("lease", leaseArgs("w", 1)...)
+	right := leaseArgs("w", 2)
+	for position, name := range map[int]string{4: "seq", 5: "ack", 6: "until", 7: "weight", 8: "rtt_hi", 9: "phi_held"} {
+		for _, value := range notWhole() {
+			b.refuses("lease", name, with(right, position, value))
+		}
+	}
+	for _, c := range []struct {
+		position int
+		name     string
+		value    any
+	}{{4, "seq", 0}, {4, "seq", -1}, {5, "ack", -1}, {7, "weight", 0}, {7, "weight", -1}, {7, "weight", 1_000_001}, {8, "rtt_hi", -1}, {9, "phi_held", -1}} {
+		b.refuses("lease", c.name, with(right, c.position, c.value))
+	}
+	for _, value := range plainNot() {
+		b.refuses("lease", "worker or incarnation", with(right, 2, value))
+		b.refuses("lease", "worker or incarnation", with(right, 3, value))
+	}
+	for n := range right {
+		if _, err := b.call("lease", right[:n]...); err == nil {
+			t.Errorf("%d arguments are enough", n)
+		}
+	}
+	if reply := b.must("lease", right...); reply[0] != "OK" {
+		t.Errorf("after all that: %q", reply)
+	}
+}
+
+// TestExtremesMintNothing: arguments at the ends of their ranges get no slot beyond the horizon, and spoil nothing for others.
+func TestExtremesMintNothing(t *testing.T) {
+	b := newBench(t)
+	b.must("create", createArgs()...)
+	const most = 1 << 53
+	b.must("lease", leaseArgs("first", 1)...)
+	started, err := b.client.HGet(t.Context(), b.keys["budget"], "started").Int64()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var next int64
+	take := func(reply []string) {
+		t.Helper()
+		first, n, now := number(t, reply[2]), number(t, reply[3]), number(t, reply[6])
+		// The horizon grows with the round trip, of which no more than a second is believed.
+		if last := (now-started)/1000 + 1600; reply[0] != "OK" || n < 0 || n > 0 && (first < next || first+n > last) {
+			t.Errorf("%q: numbers from %d to %d, granted before were %d, the last one within the horizon is %d", reply[0], first, first+n, next, last)
+		}
+		next = max(next, first+n)
+	}
+	for i, args := range [][]any{
+		with(leaseArgs("a", 1), 6, most), with(leaseArgs("b", 1), 6, -most), with(leaseArgs("c", 1), 7, 1_000_000), with(leaseArgs("d", 1), 8, most),
+		with(leaseArgs("e", 1), 5, most), with(leaseArgs("f", 1), 9, most), with(with(with(leaseArgs("g", 1), 6, most), 7, 1_000_000), 8, most),
+		leaseArgs("h", most-1),
+	} {
+		take(b.must("lease", args...))
+		take(b.must("lease", leaseArgs("first", i+2)...))
+	}
+	before := time.Now()
+	reply := b.must("command", commandArgs("c", "set-rate")...)
+	if lead := number(t, reply[1]) - before.UnixMicro(); reply[0] != "OK" || lead > 2_000_000 {
+		t.Errorf("%q: %d µs ahead", reply, lead)
+	}
+}
+
+func number(t *testing.T, s string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestCommandRefuses(t *testing.T) {
+	b := newBench(t)
+	b.must("create", createArgs()...)
+	b.must("lease", leaseArgs("w", 1)...)
+	right := commandArgs("c", "set-rate")
+	for _, value := range append(notWhole(), -1) {
+		b.refuses("command", "generation", with(right, 8, value))
+	}
+	for _, value := range plainNot() {
+		b.refuses("command", "id", with(right, 2, value))
+	}
+	for _, value := range []any{"", "explode", "Stop", "set-rate "} {
+		b.refuses("command", "kind", with(right, 3, value))
+	}
+	for _, value := range wrongPieces() {
+		b.refuses("command", "pieces", with(right, 7, value))
+	}
+	b.must("command", right...)
+}
+
+func wrongPieces() []any {
+	return []any{
+		"", ";", "x", "1:1:1:0", "1:1:1:0:1:1", "-1:1:1:5:1", "1:-1:1:5:1", "1:1:0:0:1", "1:1:-1:0:1", "1:1:1:-5:1", "1:1:1:0:0", "1:1:1:0:3",
+		"1:1:1:0:8192", "1:2:1:0:1", "nan:nan:1:0:1", "1e3:1e3:1:0:1", "200000001:200000001:1:0:1", "1:1:1000001:0:1", "1:1:1:0:1;x",
+		"1:1:1:0:1 ", "1:1:1:9007199254740994:1",
+	}
+}
+
+// TestPiecesOfProfiles: the check lets everything pass that the compiler of profiles makes.
+func TestPiecesOfProfiles(t *testing.T) {
+	b := newBench(t)
+	check := redis.NewScript(source(t, "check") + "return queue(ARGV[1]) and 1 or 0")
+	rates := []string{"0", "0.000001", "1/1000000s", "999983/999979s", "0.5", "1", "320", "999", "33333.3", "1M", "100M"}
+	accepts := func(p pacer.Profile) {
+		t.Helper()
+		pieces, err := p.Pieces()
+		if err != nil {
+			return // two rates that are too fine for one ramp
+		}
+		if ok, err := check.Run(t.Context(), b.client, nil, pacer.JoinPieces(pieces)).Int(); err != nil || ok != 1 {
+			t.Errorf("%.200s: %d, %v", pacer.JoinPieces(pieces), ok, err)
+		}
+	}
+	for _, x := range rates {
+		from, err := pacer.ParseRate(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepts(pacer.Constant(from, 0))
+		accepts(pacer.Constant(from, time.Microsecond))
+		for _, y := range rates {
+			to, err := pacer.ParseRate(y)
+			if err != nil {
+				t.Fatal(err)
+			}
+			accepts(pacer.Stages(from, pacer.Stage{Length: 5 * 365 * 24 * time.Hour, To: to}, pacer.Stage{Length: time.Millisecond, To: from}))
+			if sine, err := pacer.Sine(from, to, time.Minute); err == nil {
+				accepts(sine)
+			}
+		}
+	}
+	for _, text := range wrongPieces() {
+		if ok, err := check.Run(t.Context(), b.client, nil, text).Int(); err != nil || ok != 0 {
+			t.Errorf("%q: %d, %v", text, ok, err)
+		}
+	}
+}
+
+func TestCreateRefuses(t *testing.T) {
+	b := newBench(t)
+	right := createArgs()
+	for _, value := range append(notWhole(), 0, -1) {
+		b.refuses("create", "lifetime", with(right, 4, value))
+	}
+	for _, value := range append(notWhole(), 2, -1) {
+		b.refuses("create", "replace", with(right, 3, value))
+	}
+	for _, value := range plainNot() {
+		b.refuses("create", "uid", with(right, 2, value))
+	}
+	for _, value := range wrongPieces() {
+		b.refuses("create", "budget", with(right, 7, value))
+	}
+	for i := 8; i < len(right); i += 2 {
+		for _, value := range append(notWhole(), -2) {
+			b.refuses("create", "budget", with(right, i+1, value))
+		}
+	}
+	for _, i := range []int{15, 17, 19, 21} { // min, horizon, ttl, qmax
+		b.refuses("create", "budget", with(right, i, 0))
+	}
+	for n := 5; n < len(right); n++ {
+		b.refuses("create", "budget", right[:n])
+	}
+	if n := len(b.dump()); n != 0 {
+		t.Errorf("%d keys were written", n)
+	}
+}
+
+func TestSnapshotRefuses(t *testing.T) {
+	b := newBench(t)
+	b.must("create", createArgs()...)
+	b.must("snapshot", snapshotArgs(1)...)
+	right := snapshotArgs(2)
+	for position, name := range map[int]string{5: "length", 6: "seq", 7: "forget", 8: "series point", 10: "series point"} {
+		for _, value := range append(notWhole(), -1) {
+			b.refuses("snapshot", name, with(right, position, value))
+		}
+	}
+	b.refuses("snapshot", "seq", with(right, 6, 0))
+	b.refuses("snapshot", "length", with(right, 5, 0))
+	b.refuses("snapshot", "forget", with(right, 7, 2))
+	b.refuses("snapshot", "series point", with(right, 10, 1024))
+	b.refuses("snapshot", "series point", right[:len(right)-1])
+	for _, value := range []any{"", "w", "w/", "/i", "w/i/j", "w:seq/i", "w/i:seq", "w/i:gaps", "w x/i", "w/i\n"} {
+		b.refuses("snapshot", "worker/incarnation", with(right, 2, value))
+	}
+	b.must("snapshot", right...)
+	if n := b.client.XLen(t.Context(), b.keys["snapshots"]).Val(); n != 2 {
+		t.Errorf("%d snapshots are stored", n)
+	}
+}
+
+func TestLeaveRefuses(t *testing.T) {
+	b := newBench(t)
+	b.must("create", createArgs()...)
+	b.must("lease", leaseArgs("w", 1)...)
+	for _, value := range []any{"", "active", "left ", "lost", "stopped 1:2:3"} {
+		b.refuses("leave", "state", with(leaveArgs("w"), 4, value))
+	}
+	for _, value := range plainNot() {
+		b.refuses("leave", "worker or incarnation", with(leaveArgs("w"), 2, value))
+		b.refuses("leave", "worker or incarnation", with(leaveArgs("w"), 3, value))
+	}
+	if reply := b.must("leave", leaveArgs("w")...); reply[0] != "OK" {
+		t.Errorf("%q", reply)
+	}
+}

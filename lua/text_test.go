@@ -1,0 +1,139 @@
+package lua_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/loadctl/loadctl/lua"
+)
+
+// scripts are those that run; the other files are put in front of them.
+func scripts() []string { return []string{"create", "lease", "command", "leave", "snapshot"} }
+
+// source is a file as it stands.
+func source(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name + ".lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// header is the comment at the top of a file, and body what follows.
+func header(text string) (header, body string) {
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "--") {
+			break
+		}
+		header += line
+	}
+	return header, text[len(header):]
+}
+
+func TestEveryFileIsKnown(t *testing.T) {
+	files, err := filepath.Glob("*.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(file, ".lua")
+		if !slices.Contains(append(scripts(), "check", "schedule", "budget"), name) {
+			t.Errorf("%s is neither a script nor an include: add it here", file)
+		}
+		if head, _ := header(source(t, name)); !strings.HasPrefix(head, "-- "+name+": ") {
+			t.Errorf("%s does not begin with its purpose", file)
+		}
+	}
+}
+
+// TestHeaders: each script says what it takes and gives, and takes nothing that it does not say.
+func TestHeaders(t *testing.T) {
+	for _, name := range scripts() {
+		head, body := header(source(t, name))
+		for _, part := range []string{"-- " + name + ": ", "\n-- KEYS  1 ", "\n-- ARGV  1 ", "\n-- Returns ", "\n-- Invariant: "} {
+			if !strings.Contains(head, part) {
+				t.Errorf("%s: the header has no %q", name, strings.TrimSpace(part))
+			}
+		}
+		_, rest, _ := strings.Cut(head, "-- KEYS")
+		keys, rest, _ := strings.Cut(rest, "-- ARGV")
+		args, _, _ := strings.Cut(rest, "-- Returns")
+		for what, said := range map[string]string{"KEYS": keys, "ARGV": args} {
+			for _, m := range regexp.MustCompile(what+`\[(\d+)\]`).FindAllStringSubmatch(body, -1) {
+				if !regexp.MustCompile(`(^|\s)` + m[1] + ` \w`).MatchString(said) {
+					t.Errorf("%s uses %s, of which its header says nothing", name, m[0])
+				}
+			}
+		}
+	}
+}
+
+// TestNumbersKeepTheirDigits: what cuts a number to 14 digits has no place in a script.
+func TestNumbersKeepTheirDigits(t *testing.T) {
+	for _, name := range scripts() {
+		for line := range strings.Lines(lua.Text(name)) {
+			code, _, _ := strings.Cut(line, "--")
+			for _, bad := range []string{"tostring(", "cjson", "%d", "%g", "replicate_commands", "math.random"} {
+				if strings.Contains(code, bad) && !strings.Contains(code, "string.find") && !strings.Contains(code, "string.match") {
+					t.Errorf("%s: %s", name, strings.TrimSpace(line))
+				}
+			}
+		}
+	}
+}
+
+// TestOneClockReading: before Redis 7.2 TIME moves inside a script.
+func TestOneClockReading(t *testing.T) {
+	for _, name := range scripts() {
+		want := 1
+		if name == "snapshot" {
+			want = 0
+		}
+		if n := strings.Count(lua.Text(name), "'TIME'"); n != want {
+			t.Errorf("%s reads the clock %d times, want %d", name, n, want)
+		}
+	}
+}
+
+// TestKeysComeFromKEYS: a key made up inside a script fails on a cluster. Each call's key is one of KEYS, a member of
+// the table that holds them, or the parameter of a function that is given such a member everywhere.
+func TestKeysComeFromKEYS(t *testing.T) {
+	call := regexp.MustCompile(`redis\.p?call\(([^,)]*)(?:, (unpack\(\w+\)|[^,)]*))?`)
+	given := regexp.MustCompile(`^(KEYS\[(\d+|i)\]|keys\.\w+|unpack\(KEYS\))$`)
+	for _, name := range scripts() {
+		text := lua.Text(name)
+		taking := map[string]bool{}
+		for _, m := range regexp.MustCompile(`function (\w+)\(key[,)]`).FindAllStringSubmatch(text, -1) {
+			taking[m[1]] = true
+			calls := regexp.MustCompile(`[^\w.]`+m[1]+`\(([^,)]*)`).FindAllStringSubmatch(text, -1)
+			for _, c := range calls {
+				if c[1] != "key" && !given.MatchString(c[1]) {
+					t.Errorf("%s: %s(%s): not one of KEYS", name, m[1], c[1])
+				}
+			}
+		}
+		for _, m := range call.FindAllStringSubmatch(text, -1) {
+			switch {
+			case m[1] == "'TIME'" || m[1] == "'PUBLISH'": // a channel is no key
+			case !regexp.MustCompile(`^'[A-Z]+'$`).MatchString(m[1]):
+				t.Errorf("%s: %s: which command?", name, m[0])
+			case m[2] == "key" && (len(taking) > 0 || strings.Contains(text, "for _, key in pairs(keys)")):
+			case !given.MatchString(m[2]):
+				t.Errorf("%s: %s: not one of KEYS", name, m[0])
+			}
+		}
+		for _, m := range regexp.MustCompile(`\bkeys = \{([^}]*)\}`).FindAllStringSubmatch(text, -1) {
+			for i, entry := range strings.Split(m[1], ",") {
+				if !strings.HasSuffix(strings.TrimSpace(entry), " = KEYS["+strconv.Itoa(i+1)+"]") {
+					t.Errorf("%s: keys has %s", name, entry)
+				}
+			}
+		}
+	}
+}
