@@ -113,13 +113,19 @@ func (l *Leaser) spacing() time.Duration {
 	return time.Duration(l.members) * time.Second / time.Duration(l.Qmax)
 }
 
+// refresh is how long after a reply the next call may follow.
+func (l *Leaser) refresh(h time.Duration) time.Duration {
+	return min(max(2*time.Duration(l.rtt.srtt), l.spacing(), minRefresh), h/3)
+}
+
 // call makes one call and, as long as its outcome is not known, the same one again: the sequence number makes that harmless. After
 // ctx has ended it still waits for the outcome, for at most a second, because what was granted must be sent.
 func (l *Leaser) call(ctx context.Context) (Reply, error) {
 	l.seq++
 	now := l.Clock.Redis(l.Clock.Now()) / 1000
-	h := l.horizon().Microseconds()
-	until := min(now+h, max(l.covered, now)+3*h/10)
+	h := l.horizon()
+	step := max(3*h/10, 3*(time.Duration(l.rtt.srtt)+l.refresh(h))/2)
+	until := min(now+h.Microseconds(), max(l.covered, now)+step.Microseconds())
 	ask := Ask{Worker: l.Worker, Incarnation: l.Incarnation, Seq: l.seq, Ack: l.ack, Until: until, Weight: l.Weight, RTTHi: l.rtt.hi() / 1000}
 	var deadline <-chan time.Time
 	for pause := minRefresh; ; pause = min(2*pause, callTimeout) {
@@ -202,7 +208,7 @@ func (l *Leaser) take(r Reply) error {
 func (l *Leaser) sleep(ctx context.Context, next int64) error {
 	h := l.horizon()
 	now := l.Clock.Redis(l.Clock.Now())
-	refresh := l.jitter(min(max(2*time.Duration(l.rtt.srtt), l.spacing(), minRefresh), h/3))
+	refresh := l.jitter(l.refresh(h))
 	wait := l.jitter(max(h/5, l.spacing()))
 	if l.covered*1000 < now+int64(h-h/4) {
 		wait = refresh

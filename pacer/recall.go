@@ -2,6 +2,7 @@ package pacer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -50,7 +51,7 @@ func (rs Recalls) Merge(more Recalls) Recalls {
 	out := rs
 	for _, r := range more {
 		if len(out) == 0 || r.ID > out[len(out)-1].ID {
-			out = append(out[:len(out):len(out)], r) // a copy: readers hold the old one
+			out = append(slices.Clip(out), r) // a copy: readers hold the old one
 		}
 	}
 	return out[max(0, len(out)-16):]

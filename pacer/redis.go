@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/loadctl/loadctl/lua"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/lua"
 )
 
 // LeaseKeys are the keys of the lease script, in the order of its KEYS. All carry the run's hash tag.

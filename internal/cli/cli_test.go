@@ -113,7 +113,7 @@ func TestBadCommandLines(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}, {"help"}, {"help", "do"}, {"do", "--help"}} {
-		stdout, stderr, code := execute(nil, args...)
+		stdout, stderr, code := execute(func(*cobra.Command, []string) error { return nil }, args...)
 		if code != CodeGood || !strings.Contains(stdout, "Usage:") || stderr != "" {
 			t.Errorf("%v: exit code %d, %q, %q", args, code, stdout, stderr)
 		}

@@ -20,8 +20,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// binaries is where TestMain has built the commands.
-var binaries string //nolint:gochecknoglobals // set once, before any test
+// binaries is where TestMain has built the commands; it is set once, before any test.
+var binaries string
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "loadctl-e2e-")

@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 
 	"github.com/loadctl/loadctl/pacer"
 )
@@ -172,7 +173,7 @@ func (b *Budget) cut(t int64) (active *Generation, c int64) {
 	c = phase(float64(active.Cut)*unit + float64(active.C) - active.area(max(0, t-active.T0)))
 	b.cutAt = t
 	b.id = max(b.id+1, b.now)
-	b.Recalls = append(b.Recalls[:len(b.Recalls):len(b.Recalls)], pacer.Recall{ID: b.id, T0: t, Prev: active.ID, Cut: active.Cut})
+	b.Recalls = append(slices.Clip(b.Recalls), pacer.Recall{ID: b.id, T0: t, Prev: active.ID, Cut: active.Cut})
 	b.Recalls = b.Recalls[max(0, len(b.Recalls)-4):]
 	return active, c
 }

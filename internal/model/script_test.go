@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/redis/go-redis/v9"
 )
 
 // scripts is the lease protocol on a real server, with its one TIME call replaced by an argument.

@@ -200,11 +200,15 @@ func (e *engine) stop() {
 	e.tell(stopping)
 }
 
-// awaitCut waits, some milliseconds, until the stop is in force: up to then slots are asked for, and are fired.
+// timerSlack is how late a timer may be that the last slots before a cut are waiting for.
+const timerSlack = 5 * time.Millisecond
+
+// awaitCut waits, some milliseconds, until the stop is in force: up to then slots are asked for, and are fired. Those
+// after it are recalled already.
 func (e *engine) awaitCut() {
 	if known := e.recalls.Load(); known != nil {
 		last := (*known)[len(*known)-1]
-		time.Sleep(time.Duration(e.Clock.Local(last.T0*1000) - e.Clock.Now()))
+		time.Sleep(time.Duration(e.Clock.Local(last.T0*1000)-e.Clock.Now()) + timerSlack)
 	}
 }
 

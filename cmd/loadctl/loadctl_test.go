@@ -1,0 +1,277 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// execute runs loadctl in this process.
+func execute(args ...string) (stdout, stderr string, code int) {
+	var out, errs bytes.Buffer
+	code = cli.Main(newRootCommand(), args, &out, &errs)
+	return out.String(), errs.String(), code
+}
+
+// secret is in some of the command lines, and must be in no message.
+const secret = "hunter2"
+
+// refused checks that a command line is refused with one line that says all of says.
+func refused(t *testing.T, args []string, says ...string) {
+	t.Helper()
+	stdout, stderr, code := execute(args...)
+	if code != cli.CodeConfig || stdout != "" || !strings.HasPrefix(stderr, "error: ") || strings.Count(stderr, "\n") != 1 || len(stderr) > 2000 {
+		t.Errorf("%.300q: exit code %d, stdout %.100q, stderr %.2000q", args, code, stdout, stderr)
+	}
+	for _, text := range says {
+		if !strings.Contains(stderr, text) {
+			t.Errorf("%.300q: %.500q does not say %q", args, stderr, text)
+		}
+	}
+	if strings.Contains(stderr, secret) {
+		t.Errorf("%.300q: %.500q shows the secret", args, stderr)
+	}
+}
+
+// onARun are the commands that take a run, with what else they take.
+func onARun() [][]string {
+	return [][]string{
+		{"status", "x"}, {"workers", "x"}, {"report", "x"}, {"events", "x"}, {"set-rate", "x", "5"}, {"pause", "x"}, {"resume", "x"}, {"stop", "x"}, {"rm", "x"},
+	}
+}
+
+func TestBadServers(t *testing.T) {
+	t.Setenv("LOADCTL_REDIS", "")
+	closed := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
+	for _, args := range append(onARun(), []string{"ls"}) {
+		refused(t, args, "--redis redis://host:port", "LOADCTL_REDIS")
+		refused(t, append(args, "--redis", "redis://:12/"+secret+"@"+closed), "read the Redis URL")
+	}
+	refused(t, []string{"--redis", "redis://:" + secret + "@" + closed, "ls"}, "reach Redis at "+closed, "check --redis")
+}
+
+func TestBadCommandLines(t *testing.T) {
+	server := redistest.Start(t)
+	t.Setenv("LOADCTL_REDIS", server.URL())
+	long := strings.Repeat("x", 1<<20)
+	for _, args := range onARun() {
+		refused(t, args, "run x: there is no such run")
+		refused(t, args[:1], "usage: loadctl "+args[0]+" RUN")
+		refused(t, append(args, "more"), "usage: loadctl "+args[0]+" RUN")
+		for _, name := range []string{"", "a b", "{a}", "a/b", long} {
+			refused(t, append([]string{args[0], name}, args[2:]...), "use 1 to 64 letters")
+		}
+		refused(t, append(args, "--nonsense"), "unknown flag: --nonsense; see loadctl "+args[0]+" --help")
+		if args[0] != "rm" {
+			refused(t, append(args, "-o", "xml"), `--output "xml": there are text`)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"nonsense"}, `unknown command "nonsense" for "loadctl"; see loadctl --help`},
+		{[]string{"setrate", "x", "5"}, "unknown command"},
+		{[]string{long}, "unknown command"},
+		{[]string{"help", "nonsense"}, "help: there is no command"},
+		{[]string{"ls", "x"}, "usage: loadctl ls"},
+		{[]string{"ls", "-o", "xml"}, "--output"},
+		{[]string{"set-rate", "x", "-1"}, "unknown shorthand flag"},
+		{[]string{"set-rate", "x", "--", "-1"}, `rate "-1": not a number`},
+		{[]string{"set-rate", "x", "NaN"}, `rate "NaN": not a number`},
+		{[]string{"set-rate", "x", "1e30"}, `rate "1e30": not a number`},
+		{[]string{"set-rate", "x", "10/0"}, `rate "10/0": after the slash`},
+		{[]string{"set-rate", "x", "max"}, `rate "max": not a number`},
+		{[]string{"set-rate", "x", "101M"}, `rate "101M": at most`},
+		{[]string{"set-rate", "x", long}, "not a number"},
+		{[]string{"set-rate", "x", "5", "--over", "soon"}, "--over"},
+		{[]string{"set-rate", "x", "5", "--over", "-1s"}, "--over"},
+		{[]string{"set-rate", "x", "5", "--over", "1us"}, "--over: give a time from 1ms"},
+		{[]string{"set-rate", "x", "5", "--over", "9999d"}, "--over: give a time from 1ms"},
+		{[]string{"events", "x", "--last", "0"}, "--last: give a number"},
+		{[]string{"events", "x", "--last", "-1"}, "--last: give a number"},
+		{[]string{"events", "x", "--last", "many"}, "--last"},
+		{[]string{"rm", "x", "--force=perhaps"}, "--force"},
+	} {
+		refused(t, c.args, c.says)
+	}
+	if n := server.Client().DBSize(t.Context()).Val(); n != 0 {
+		t.Errorf("%d keys were written", n)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var all [][]string
+	for _, c := range newRootCommand().Commands() {
+		all = append(all, []string{c.Name(), "--help"}, []string{"help", c.Name()})
+		if c.Short == "" {
+			t.Errorf("%s has no description", c.Name())
+		}
+	}
+	for _, args := range append(all, []string{}, []string{"--help"}, []string{"--version"}) {
+		stdout, stderr, code := execute(args...)
+		if code != cli.CodeGood || stdout == "" || stderr != "" {
+			t.Errorf("%v: exit code %d, %q, %q", args, code, stdout, stderr)
+		}
+	}
+	for _, name := range []string{"set-rate", "status"} {
+		help, _, _ := execute(name, "--help")
+		if name == "set-rate" && !strings.Contains(help, "rate of the whole cluster") {
+			t.Errorf("%s does not say whose rate it is", name)
+		}
+	}
+}
+
+// lab is a private Redis with a run in it.
+type lab struct {
+	*testing.T
+	run   *run.Run
+	ask   pacer.Ask
+	redis *redistest.Server
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	server := redistest.Start(t)
+	t.Setenv("LOADCTL_REDIS", server.URL())
+	spec := run.Spec{
+		Target: targets.Spec{URL: "http://user:" + secret + "@127.0.0.1/", Headers: []targets.Header{{Name: "A", Value: secret}}, Body: []byte(secret)},
+		QPS:    pacer.PerSecond(100), MaxLag: time.Second, MinWorkers: 1,
+	}
+	r, _, err := run.Create(t.Context(), server.Client(), "x", spec, run.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &lab{T: t, run: r, ask: pacer.Ask{Worker: "w", Incarnation: "i", Weight: 1}, redis: server}
+}
+
+// start leases, as a worker does, until the schedule has begun.
+func (l *lab) start() {
+	l.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		l.ask.Seq++
+		l.ask.Until = time.Now().Add(time.Second).UnixMicro()
+		reply, err := l.run.Limiter(l.redis.Client()).Lease(l.Context(), l.ask)
+		if err != nil {
+			l.Fatal(err)
+		}
+		started, err := l.run.StartedAt(l.Context())
+		if err != nil || time.Now().After(deadline) {
+			l.Fatalf("no start: %v", err)
+		}
+		if started > 0 && reply.Now > started {
+			return
+		}
+	}
+}
+
+// does runs a command that succeeds, as text and as JSON, which is decoded into v.
+func (l *lab) does(v any, args ...string) (text string) {
+	l.Helper()
+	text, stderr, code := execute(args...)
+	if code != cli.CodeGood || text == "" {
+		l.Errorf("%v: exit code %d, %q, %q", args, code, text, stderr)
+	}
+	out, stderr, code := execute(append(args, "-o", "json")...)
+	if code != cli.CodeGood {
+		l.Errorf("%v: exit code %d, %q", args, code, stderr)
+	}
+	d := json.NewDecoder(strings.NewReader(out))
+	if err := d.Decode(v); err != nil || d.More() {
+		l.Errorf("%v: %v in %q", args, err, out)
+	}
+	if strings.Contains(text+out+stderr, secret) {
+		l.Errorf("%v shows the secret", args)
+	}
+	return text
+}
+
+// reads runs every command that reads; all of them work in every phase.
+func (l *lab) reads(phase string) {
+	l.Helper()
+	var state run.State
+	l.does(&state, "status", "x")
+	var list []run.Entry
+	l.does(&list, "ls")
+	if state.Phase != phase || len(list) != 1 || list[0].Phase != phase || list[0].Run != "x" {
+		l.Errorf("want %s: %+v, %+v", phase, state, list)
+	}
+	var workers []run.Worker
+	l.does(&workers, "workers", "x")
+	if members := phase != "waiting"; (len(workers) > 0) != members || workers == nil {
+		l.Errorf("%s: workers %+v", phase, workers)
+	}
+	var events []run.Event
+	l.does(&events, "events", "x")
+	if len(events) == 0 || events[0].Kind != "create" {
+		l.Errorf("%s: events %+v", phase, events)
+	}
+	var r report.Report
+	l.does(&r, "report", "x")
+	if r.Run != "x" || r.Series == nil || r.Workers == nil || r.StatusCodes == nil || r.Errors == nil {
+		l.Errorf("%s: report %+v", phase, r)
+	}
+	for _, format := range report.Formats() {
+		if _, stderr, code := execute("report", "x", "-o", format); code != cli.CodeGood {
+			l.Errorf("%s: report -o %s: exit code %d, %s", phase, format, code, stderr)
+		}
+	}
+}
+
+func TestARunsLife(t *testing.T) {
+	l := newLab(t)
+	var list []run.Entry
+	var c run.Change
+	l.reads("waiting")
+	refused(t, []string{"set-rate", "x", "NaN"}, "not a number")
+	l.start()
+	l.reads("running")
+	if text := l.does(&c, "set-rate", "x", "200"); !strings.Contains(text, "x: set-rate in force from ") || !c.Changed {
+		t.Errorf("%q, %+v", text, c)
+	}
+	l.does(&c, "set-rate", "x", "400", "--over", "1m")
+	if text := l.does(&c, "pause", "x"); !strings.Contains(text, "x: pause in force from ") || c.Changed {
+		t.Errorf("%q, and the second time %+v", text, c)
+	}
+	l.reads("paused")
+	l.does(&c, "resume", "x")
+	refused(t, []string{"rm", "x"}, "remove run x: workers may be taking part in it; loadctl stop x first, or use --force")
+	if err := l.run.Journal("w", "i").Leave(t.Context(), "stopped"); err != nil {
+		t.Fatal(err)
+	}
+	l.does(&c, "stop", "x")
+	l.reads("stopped")
+	for _, args := range [][]string{{"set-rate", "x", "5"}, {"set-rate", "x", "5", "--over", "1s"}, {"pause", "x"}, {"resume", "x"}} {
+		refused(t, args, args[0]+" x: the run is over, since ")
+	}
+	l.does(&list, "ls")
+	if _, stderr, code := execute("rm", "x"); code != cli.CodeGood {
+		t.Errorf("rm: exit code %d, %s", code, stderr)
+	}
+	if n := l.redis.Client().DBSize(t.Context()).Val(); n != 0 {
+		t.Errorf("%d keys are left", n)
+	}
+	if l.does(&list, "ls"); len(list) != 0 || list == nil {
+		t.Errorf("%+v", list)
+	}
+}
+
+// TestStopSaysWhomItWaitsFor: on stderr, because stdout is data.
+func TestStopSaysWhomItWaitsFor(t *testing.T) {
+	l := newLab(t)
+	l.start()
+	stdout, stderr, code := execute("stop", "x", "-o", "json")
+	if code != cli.CodeGood || stderr != "waiting for w\n" || !json.Valid([]byte(stdout)) {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
