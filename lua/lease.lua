@@ -85,7 +85,7 @@ if b.phase == 'waiting' and b.n >= b.min then
   if b.stop > 0 and (p.dur == 0 or p.dur > b.span) then p = part(p, 0, b.span) end
   b.piece = 1
   begin(b, keys, p, b.started, 0, 1)
-  event(keys.events, b, 'start', worker, 'at ' .. int(b.started))
+  event(keys.events, b, 'start', worker, 'first slot in ' .. int(b.horizon / 1000) .. ' ms')
 end
 
 -- granting: the generation to grant from, after passing over what is too late and what is used up.
@@ -159,7 +159,7 @@ if g then
   if b.standby == worker and g.nx < top then next = when(g, g.nx - g.nx % g.f) - steal end
 elseif b.phase == 'running' and b.gens[#b.gens].dur + b.gens[#b.gens].k > 0 and b.now >= b.gens[#b.gens].ends then
   b.phase, b.ended = 'ended', b.gens[#b.gens].ends
-  event(keys.events, b, 'end', worker, 'at ' .. int(b.ended))
+  event(keys.events, b, 'end', worker, 'every slot is past')
 end
 if b.phase == 'waiting' then status = 'WAIT'
 elseif b.phase == 'paused' then status = 'PAUSED'

@@ -9,12 +9,13 @@ import (
 const (
 	clockWindow = int64(10 * time.Second)
 	slewPPM     = 500
+	driftPPM    = 100 // how far two crystals run apart at most
 )
 
 // Clock maps the Redis clock, the only clock of the schedule, to the local monotonic one. Each reply
 // of Redis gives a sample
 //
-//	offset = redis − (sent + received)/2, wrong by at most rtt/2
+//	offset = redis − (sent + received)/2, wrong by at most rtt/2 and 100 ppm of its age
 //
 // and the sample with the smallest round trip of the last 10 s is believed (Cristian's algorithm).
 // One goroutine calls Sample; the other methods may be called by any.
@@ -63,7 +64,8 @@ func (c *Clock) Sample(sent, received, redis int64) (stepped bool) {
 	move := min(max(best.offset-c.offset.Load(), -limit), limit)
 	c.offset.Add(move)
 	rest := best.offset - c.offset.Load()
-	c.err.Store(best.rtt/2 + max(rest, -rest))
+	aged := (received - best.at) * driftPPM / 1_000_000 // 1 ms at the end of the window
+	c.err.Store(best.rtt/2 + aged + max(rest, -rest))
 	return false
 }
 
@@ -88,7 +90,7 @@ func (c *Clock) Local(redis int64) int64 { return redis - c.offset.Load() }
 // Redis is the time of the Redis clock (ns) of a local time (ns).
 func (c *Clock) Redis(local int64) int64 { return local + c.offset.Load() }
 
-// Err is e, how far the mapping may be off.
+// Err is e, how far the mapping was off at most when the last Sample was taken.
 func (c *Clock) Err() time.Duration { return time.Duration(c.err.Load()) }
 
 // roundTrip estimates how long a call takes, as RFC 6298 does for TCP: hi = srtt + 4·rttvar.

@@ -53,12 +53,21 @@ func ParseLaw(s string) (Law, error) {
 	}
 	l := Law{ID: v[0], T0: v[1], C: v[2], R0: v[3], R1: v[4], Den: v[5], Dur: v[6], K: v[7], F: v[8]}
 	switch {
-	case l.C < 0 || l.C >= phaseUnit, l.R0 < 0, l.R1 < 0, l.Den < 1, l.Dur < 0, l.K < 0 || l.K > Endless,
-		l.T0 < 0, l.F < 1 || l.F > maxFrame || l.F&(l.F-1) != 0, l.R0 != l.R1 && l.Dur == 0, l.Dur == 0 && l.R0 == 0 && l.K > 0,
-		l.Den > maxDen*phaseUnit, l.R0 == l.R1 && l.Den > maxDen:
+	case !lawful(l.R0, l.R1, l.Den, l.Dur, l.F), l.T0 < 0 || l.T0 > Endless, l.C < 0 || l.C >= phaseUnit,
+		l.K < 0 || l.K > Endless, l.Dur == 0 && l.R0 == 0 && l.K > 0:
 		return Law{}, fmt.Errorf("law %q: fields out of range", clip(s))
 	}
 	return l, nil
+}
+
+// lawful tells whether the arithmetic is defined for the fields that a Law and a Piece have in common.
+func lawful(r0, r1, den, dur, f int64) bool {
+	switch {
+	case r0 < 0, r1 < 0, den < 1 || den > maxDen*phaseUnit, dur < 0 || dur > Endless, f < 1 || f > maxFrame || f&(f-1) != 0,
+		r0 != r1 && dur == 0, r0 == r1 && den > maxDen:
+		return false
+	}
+	return true
 }
 
 // parseInts splits s into exactly n integers.
@@ -98,13 +107,32 @@ func (l Law) after(k int64) int64 {
 		return int64(min(q, math.MaxInt64/2))
 	}
 	r0, r1 := float64(l.R0)/float64(l.Den), float64(l.R1)/float64(l.Den)
-	a := (r1 - r0) / (float64(l.Dur) / 1e6)
+	a := float64(l.R1-l.R0) / float64(l.Den) / (float64(l.Dur) / 1e6)
 	x := float64(k) + float64(l.C)/phaseUnit
 	if x == 0 {
 		return 0 // also where r0 is 0 and the formula is 0/0
 	}
-	root := math.Sqrt(max(0, r0*r0+2*a*x))
-	return int64(2 * x / (r0 + root) * 1e9)
+	square := r0*r0 + 2*a*x // of the rate in force at the slot
+	if a < 0 {
+		square = r1*r1 - 2*a*l.rest(k) // the same, seen from the end, towards which the line above cancels
+	}
+	return int64(min(2*x/(r0+math.Sqrt(square))*1e9, math.MaxInt64/2))
+}
+
+// rest is the area of a ramp behind slot k, in slots; 0 for a slot beyond its end. The difference is taken in 128-bit integers:
+//
+//	((R0+R1)·Dur − 2·Den·(10⁶·k + c)) / (2·Den·10⁶)
+func (l Law) rest(k int64) float64 {
+	unit := 2 * uint64(l.Den) * phaseUnit
+	hi, lo := bits.Mul64(uint64(l.R0)+uint64(l.R1), uint64(l.Dur))
+	passedHi, passedLo := bits.Mul64(uint64(k), unit)
+	passedLo, carry := bits.Add64(passedLo, 2*uint64(l.Den)*uint64(l.C), 0)
+	lo, borrow := bits.Sub64(lo, passedLo, 0)
+	hi, borrow = bits.Sub64(hi, passedHi+carry, borrow)
+	if borrow > 0 {
+		return 0
+	}
+	return (float64(hi)*(1<<64) + float64(lo)) / float64(unit)
 }
 
 // Before is how many slots are due before t (µs of the Redis clock): the integral of the rate from T0

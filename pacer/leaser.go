@@ -41,7 +41,7 @@ const (
 // is never on the send path: what is due now was leased some hundred milliseconds ago.
 //
 // It asks for time, not for a count ("cover me up to now + H"), at most 0.3·H more at a call, so that
-// members that begin together share each frame. Covered, it calls every 0.2·H; the number of calls depends on
+// members that begin together share each frame; more only where calls are so far apart that this could not keep up. Covered, it calls every 0.2·H; the number of calls depends on
 // members, not on the rate.
 type Leaser struct {
 	Limiter     Limiter
@@ -220,6 +220,8 @@ func (l *Leaser) sleep(ctx context.Context, next int64) error {
 	case <-time.After(wait):
 	case <-l.Wake:
 	case <-ctx.Done():
+	}
+	if ctx.Err() != nil { // also where a wake came with it
 		return context.Cause(ctx)
 	}
 	return nil

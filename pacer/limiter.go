@@ -77,6 +77,9 @@ func ParseReply(f []string) (Reply, error) {
 	}
 	for _, x := range into {
 		v, err := strconv.ParseInt(f[x.at], 10, 64)
+		if err == nil && (v < 0 || v > Endless) {
+			err = fmt.Errorf("%d is out of range", v)
+		}
 		if err != nil {
 			return Reply{}, fmt.Errorf("lease reply: field %d: %w", x.at+1, err)
 		}
@@ -93,7 +96,7 @@ func ParseReply(f []string) (Reply, error) {
 	if r.Range.Law, err = ParseLaw(f[1]); err != nil {
 		return Reply{}, fmt.Errorf("lease reply: %w", err)
 	}
-	if first, n := r.Range.First, r.Range.N; first < 0 || n < 0 || first > r.Range.Law.K || n > r.Range.Law.K-first {
+	if first, n := r.Range.First, r.Range.N; first > r.Range.Law.K || n > r.Range.Law.K-first {
 		return Reply{}, errors.New("lease reply: range outside its generation")
 	}
 	return r, nil

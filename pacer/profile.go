@@ -34,11 +34,14 @@ func (p Piece) String() string {
 	return fmt.Sprintf("%d:%d:%d:%d:%d", p.R0, p.R1, p.Den, p.Dur, p.F)
 }
 
-// ParsePiece reads what String writes.
+// ParsePiece reads what String writes. It refuses pieces whose arithmetic would not be defined.
 func ParsePiece(s string) (Piece, error) {
 	v, err := parseInts(s, ":", 5)
 	if err != nil {
 		return Piece{}, fmt.Errorf("piece %q: %w", clip(s), err)
+	}
+	if !lawful(v[0], v[1], v[2], v[3], v[4]) {
+		return Piece{}, fmt.Errorf("piece %q: fields out of range", clip(s))
 	}
 	return Piece{R0: v[0], R1: v[1], Den: v[2], Dur: v[3], F: v[4]}, nil
 }
@@ -105,6 +108,12 @@ func (p Profile) Integral(t time.Duration) float64 {
 // maxPieces bounds the queue of a run; it is read whole when a generation begins.
 const maxPieces = 10_000
 
+// maxLength keeps times in ns far from overflow.
+const (
+	year      = 365 * 24 * time.Hour
+	maxLength = 100 * year
+)
+
 // Pieces compiles the profile to the constant and linear pieces that the scripts know. The pieces'
 // lengths are whole µs that add up to the profile's length.
 func (p Profile) Pieces() ([]Piece, error) {
@@ -122,9 +131,12 @@ func (p Profile) Pieces() ([]Piece, error) {
 			out = append(out, Piece{R0: from, R1: from, Den: den, F: frameSize(from, den)})
 			break
 		}
+		if int64(s.Length) > int64(maxLength)-ns {
+			return nil, fmt.Errorf("profile: longer than %d years; 0 means until stopped", maxLength/year)
+		}
 		for _, cut := range doublings(from, to, den) {
 			end := ns + int64(s.Length)
-			if to != from {
+			if cut.to != to {
 				end = ns + int64(float64(s.Length)*float64(cut.to-from)/float64(to-from)+0.5)
 			}
 			if length := end/1000 - us; length > 0 {
@@ -146,6 +158,11 @@ func (p Profile) Pieces() ([]Piece, error) {
 // common brings two rates to one denominator.
 func common(a, b Rate) (from, to, den int64, err error) {
 	a.Den, b.Den = max(1, a.Den), max(1, b.Den) // the zero Rate
+	for _, r := range []Rate{a, b} {
+		if r.Num < 0 || r.Den > maxDen || (r.Num-1)/r.Den >= maxRate {
+			return 0, 0, 0, fmt.Errorf("profile: a rate of %v; give one from 0 to %d per second", r, maxRate)
+		}
+	}
 	x, y := a.Den, b.Den
 	for y != 0 {
 		x, y = y, x%y

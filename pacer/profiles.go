@@ -49,7 +49,7 @@ func parseSettings(s string) (settings, error) {
 	set := settings{}
 	for pair := range strings.SplitSeq(s, ",") {
 		name, value, ok := strings.Cut(pair, "=")
-		if !ok || set[name] != "" {
+		if _, twice := set[name]; !ok || twice {
 			return nil, fmt.Errorf("settings are written name=value, each once, with commas between")
 		}
 		set[name] = value

@@ -44,7 +44,6 @@ func (c *Cursor) enter(base int64) {
 		}
 	}
 	c.ok = false
-	c.due = math.MaxInt64
 }
 
 // step moves to the next slot of this frame that is ours. A walk over positions, testing each one's
@@ -75,7 +74,12 @@ func (c *Cursor) Ok() bool { return c.ok }
 func (c *Cursor) Slot() int64 { return c.slot }
 
 // Due is when that slot departs, ns of the Redis clock; at the end it is the largest int64.
-func (c *Cursor) Due() int64 { return c.due }
+func (c *Cursor) Due() int64 {
+	if !c.ok {
+		return math.MaxInt64
+	}
+	return c.due
+}
 
 // Generation is the id of the generation the slots belong to.
 func (c *Cursor) Generation() int64 { return c.law.ID }

@@ -30,13 +30,15 @@ func (r Rate) Float() float64 {
 	return float64(r.Num) / float64(r.Den)
 }
 
-// String is the shortest form that ParseRate reads back.
+// String is a form that ParseRate reads back: "500", or "1/2s" where Den is not 1.
 func (r Rate) String() string {
 	if r.Den <= 1 {
 		return fmt.Sprint(r.Num)
 	}
 	return fmt.Sprintf("%d/%ds", r.Num, r.Den)
 }
+
+func (r Rate) rat() *big.Rat { return big.NewRat(r.Num, max(1, r.Den)) }
 
 // MarshalText is String, for JSON and flags.
 func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }

@@ -1,6 +1,7 @@
 package pacer
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,6 +39,9 @@ func ParseRecalls(s string) (Recalls, error) {
 	var rs Recalls
 	for part := range strings.SplitSeq(s, ";") {
 		v, err := parseInts(part, ":", 4)
+		if err == nil && (v[1] < 0 || v[1] > Endless) {
+			err = errors.New("time out of range")
+		}
 		if err != nil {
 			return nil, fmt.Errorf("recalls %q: %w", clip(s), err)
 		}

@@ -19,19 +19,22 @@ func Sine(mean, amplitude Rate, period time.Duration) (Profile, error) {
 	if period < sineSegments*time.Millisecond {
 		return Profile{}, fmt.Errorf("period %v is too short; at least %v", period, sineSegments*time.Millisecond)
 	}
-	const thousandths = 1000
+	// Thousandths of what the mean counts in, as far as that goes, so that the mean is exact.
+	den := max(1, mean.Den)
+	scale := max(1, min(1000, maxDen/den))
 	vertex := func(i int) Rate {
 		// By symmetry: both halves from the same numbers, so that rounding cannot shift the mean.
-		offset := int64(math.Round(a * thousandths * math.Sin(math.Pi*float64(i%(sineSegments/2))/(sineSegments/2))))
+		offset := int64(math.Round(a * float64(den*scale) * math.Sin(math.Pi*float64(i%(sineSegments/2))/(sineSegments/2))))
 		if i%sineSegments >= sineSegments/2 {
 			offset = -offset
 		}
-		return Rate{Num: int64(math.Round(m*thousandths)) + offset, Den: thousandths}
+		return Rate{Num: mean.Num*scale + offset, Den: den * scale}
 	}
 	p := Profile{Loop: true}
 	var done time.Duration
 	for i := range sineSegments {
-		end := period * time.Duration(i+1) / sineSegments
+		n := time.Duration(i + 1)
+		end := period/sineSegments*n + period%sineSegments*n/sineSegments // period·n may overflow
 		p.Segments = append(p.Segments, Segment{From: vertex(i), To: vertex(i + 1), Length: end - done})
 		done = end
 	}

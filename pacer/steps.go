@@ -8,7 +8,7 @@ import (
 
 // Steps is a staircase: from, from+by, … up or down to to, each for every.
 func Steps(from, to, by Rate, every time.Duration) (Profile, error) {
-	at, end, step := big.NewRat(from.Num, from.Den), big.NewRat(to.Num, to.Den), big.NewRat(by.Num, by.Den)
+	at, end, step := from.rat(), to.rat(), by.rat()
 	if step.Sign() == 0 {
 		return Profile{}, fmt.Errorf("by=0 never gets from %v to %v; give a step above zero", from, to)
 	}

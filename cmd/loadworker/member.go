@@ -35,8 +35,8 @@ func (f *memberFlags) AddFlags(c *cobra.Command) {
 	c.Flags().Int64Var(&f.weight, "weight", 1, "this worker's share of the rate is weight / sum of all weights")
 	c.Flags().IntVarP(&f.maxInFlight, "max-in-flight", "c", worker.DefaultMaxInFlight, "how many requests may wait or be on the wire, of this worker")
 	c.Flags().IntVar(&f.maxConnections, "max-connections", 1000, "how many connections this worker opens at most")
-	c.Flags().StringVar(&f.cert, "cert", "", "`FILE` with the client certificate (PEM); it stays on this machine")
-	c.Flags().StringVar(&f.key, "key", "", "`FILE` with its key (PEM); it stays on this machine")
+	c.Flags().StringVar(&f.cert, "cert", "", "client certificate (PEM), a `FILE` that stays on this machine")
+	c.Flags().StringVar(&f.key, "key", "", "its key (PEM), a `FILE` that stays on this machine")
 }
 
 func (f *memberFlags) check() error {
@@ -83,7 +83,7 @@ func (f *memberFlags) work(ctx context.Context, r *run.Run, target targets.Targe
 			return worker.NewAdapter(clock, target, (f.maxConnections+shard)/shards), nil
 		},
 		Shards: shards, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
-		Halt: func() { f.halted.Store(true) }, Wake: r.Wakeups(watching), Log: log,
+		Halt: func() { f.halted.Store(true) }, Wake: r.Wakeups(watching), Observe: announce(log, r.Spec.MinWorkers), Log: log,
 	}
 	total, err := w.Run(ctx)
 	switch {
@@ -93,6 +93,26 @@ func (f *memberFlags) work(ctx context.Context, r *run.Run, target targets.Targe
 		err = fmt.Errorf("run %s: %w", r.Name, err)
 	}
 	return total, err
+}
+
+// announce tells whoever watches this worker what it waits for.
+func announce(log *slog.Logger, needed int64) func(pacer.Reply) {
+	var last pacer.Status
+	var members int64
+	return func(r pacer.Reply) {
+		waits := r.Status == pacer.StatusWait
+		switch {
+		case waits && (last != r.Status || members != r.Members):
+			log.Info("waiting for workers", "here", r.Members, "needed", needed)
+		case last == pacer.StatusWait && !waits:
+			log.Info("all workers are here", "workers", r.Members)
+		case r.Status == pacer.StatusPaused && last != r.Status:
+			log.Info("paused")
+		case last == pacer.StatusPaused && r.Status == pacer.StatusOK:
+			log.Info("resumed")
+		}
+		last, members = r.Status, r.Members
+	}
 }
 
 // awaitStart learns when the run's schedule began.

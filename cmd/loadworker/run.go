@@ -165,10 +165,10 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec
 	if err != nil {
 		return nil, cli.Config(err)
 	}
-	if err := f.allow.check(r.Spec.Target); err != nil {
-		return nil, cli.Config(err)
+	if !r.Ended.IsZero() {
+		return r, nil // nothing will be sent
 	}
-	return r, nil
+	return r, cli.Config(f.allow.check(r.Spec.Target))
 }
 
 // print writes the report of the whole run; where Redis cannot be asked any more, that of this worker alone.
@@ -177,14 +177,25 @@ func (f *runFlags) print(c *cobra.Command, r *run.Run, total *report.Snapshot) e
 	if err != nil {
 		return cli.Config(err)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), 6*time.Second)
 	defer cancel()
 	rep, err := r.FinalReport(ctx, 5*time.Second)
 	if err != nil {
 		fmt.Fprintf(c.ErrOrStderr(), "the run's report cannot be read (%v); this is the report of this worker alone\n", err)
-		rep = report.Build(report.Input{Run: r.Name, Workers: []report.WorkerInput{{ID: total.Worker, State: "alone", Total: total}}})
+		rep = alone(r.Name, total)
 	}
 	return render(c.OutOrStdout(), rep)
+}
+
+// alone is the report of one worker by what it knows itself: it was leased what it accounts for.
+func alone(name string, total *report.Snapshot) report.Report {
+	n := total.Counts
+	leased := n.Sent - n.PermitSent + n.LateDropped + n.Recalled + n.Yielded
+	return report.Build(report.Input{
+		Run: name, StartedAt: time.UnixMicro(total.Start).UTC(), Duration: time.Duration(total.End-total.Start) * time.Microsecond,
+		Budget:  report.Budget{Issued: leased},
+		Workers: []report.WorkerInput{{ID: total.Worker, State: "alone", Leased: leased, Beyond: n.Recalled, Gone: true, Total: total}},
+	})
 }
 
 // defaultID is a name for this process that no other has: the host's, as far as it can be one, and a random part.

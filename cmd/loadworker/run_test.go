@@ -139,7 +139,8 @@ func newFleet(t *testing.T) *fleet {
 	f := &fleet{T: t, redis: redistest.Start(t)}
 	t.Setenv("LOADCTL_REDIS", f.redis.URL())
 	f.second = httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { f.hits.Add(1) }))
-	f.first = httptest.NewServer(http.RedirectHandler(f.second.URL, http.StatusFound))
+	elsewhere := strings.Replace(f.second.URL, "127.0.0.1", "localhost", 1) // another host, as far as names go
+	f.first = httptest.NewServer(http.RedirectHandler(elsewhere, http.StatusFound))
 	t.Cleanup(f.first.Close)
 	t.Cleanup(f.second.Close)
 	return f
@@ -162,17 +163,19 @@ func (f *fleet) works(args ...string) report.Report {
 // TestRedirects: who joined follows a redirect only to where it was allowed to fire; who described the run only at its own host.
 func TestRedirects(t *testing.T) {
 	f := newFleet(t)
-	first, second := f.first.Listener.Addr().String(), f.second.Listener.Addr().String()
+	second := "localhost:" + strings.TrimPrefix(f.second.URL, "http://127.0.0.1:")
 	described := []string{"--url", f.first.URL, "--redirects", "3", "--qps", "200", "-n", "5"}
 	for name, c := range map[string]struct {
 		args []string
 		hits int64
 	}{
-		"described":       {described, 0},
-		"joined":          {[]string{"--allow-hosts", first}, 0},
-		"joined-all":      {[]string{"--allow-hosts", first + "," + second}, 5},
-		"joined-any-port": {[]string{"--allow-hosts", "127.0.0.1"}, 5},
-		"joined-any":      {[]string{"--allow-any"}, 5},
+		"described":         {described, 0},
+		"described-allowed": {append([]string{"--allow-any"}, described...), 0}, // that is about joining
+		"joined":            {[]string{"--allow-hosts", "127.0.0.1"}, 0},
+		"joined-port":       {[]string{"--allow-hosts", "127.0.0.1,localhost:1"}, 0},
+		"joined-both":       {[]string{"--allow-hosts", "127.0.0.1," + second}, 5},
+		"joined-hosts":      {[]string{"--allow-hosts", "127.0.0.1,localhost"}, 5},
+		"joined-any":        {[]string{"--allow-any"}, 5},
 	} {
 		if !strings.HasPrefix(name, "described") {
 			spec := specOf(t, described...)

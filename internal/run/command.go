@@ -141,6 +141,9 @@ func (r *Run) Resume(ctx context.Context) (Change, error) {
 	return r.command(ctx, "resume", "", nil, 0)
 }
 
+// promptly is how long a stop takes where nothing is wrong; only then it is worth saying whom it waits for.
+const promptly = 500 * time.Millisecond
+
 // Stop ends the run: workers drop everything not yet written. It returns when each member has confirmed that, or can no longer hold
 // a slot that it would still send. waiting is called when the members it waits for change; it may be nil.
 func (r *Run) Stop(ctx context.Context, waiting func(ids []string)) (Change, error) {
@@ -151,7 +154,7 @@ func (r *Run) Stop(ctx context.Context, waiting func(ids []string)) (Change, err
 	if err != nil {
 		return c, err
 	}
-	last := -1
+	last, began := -1, time.Now()
 	for {
 		s, err := r.State(ctx)
 		if err != nil {
@@ -161,10 +164,10 @@ func (r *Run) Stop(ctx context.Context, waiting func(ids []string)) (Change, err
 		if len(ids) == 0 {
 			return c, nil
 		}
-		if waiting != nil && len(ids) != last {
+		if waiting != nil && len(ids) != last && time.Since(began) > promptly {
 			waiting(ids)
+			last = len(ids)
 		}
-		last = len(ids)
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():

@@ -280,6 +280,27 @@ func TestBrokenParts(t *testing.T) {
 	}
 }
 
+// TestBrokenResults: the run goes on; only what reads these keys complains.
+func TestBrokenResults(t *testing.T) {
+	b := newBed(t)
+	r, _ := b.create("x", secretSpec(), Options{})
+	read := map[string]func() error{
+		r.keys.Events: func() error { _, err := r.Events(t.Context(), 5); return err },
+		r.keys.Totals: func() error { _, err := r.Report(t.Context()); return err },
+		r.keys.Series: func() error { _, err := r.Report(t.Context()); return err },
+	}
+	for key, err := range read {
+		if err := b.client.Set(t.Context(), key, "hunter2", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		b.wants(err(), ErrBroken, "run x", "loadctl rm x")
+		b.client.Del(t.Context(), key)
+		if err := err(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestNewerSpec(t *testing.T) {
 	b := newBed(t)
 	r, _ := b.create("x", constant(1), Options{})

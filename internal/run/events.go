@@ -19,7 +19,7 @@ type Event struct {
 func (r *Run) Events(ctx context.Context, n int64) ([]Event, error) {
 	entries, err := r.client.XRevRangeN(ctx, r.keys.Events, "+", "-", n).Result()
 	if err != nil {
-		return nil, fmt.Errorf("read events of %s: %w", r.Name, err)
+		return nil, explain("read events of", r.Name, err)
 	}
 	events := make([]Event, len(entries))
 	for i, e := range entries {

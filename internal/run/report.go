@@ -40,11 +40,11 @@ func (r *Run) FinalReport(ctx context.Context, patience time.Duration) (report.R
 func (r *Run) gather(ctx context.Context) (in report.Input, settled bool, err error) {
 	totals, err := r.client.HGetAll(ctx, r.keys.Totals).Result()
 	if err != nil {
-		return in, false, fmt.Errorf("read snapshots of %s: %w", r.Name, err)
+		return in, false, explain("read snapshots of", r.Name, err)
 	}
 	series, err := r.client.HGetAll(ctx, r.keys.Series).Result()
 	if err != nil {
-		return in, false, fmt.Errorf("read series of %s: %w", r.Name, err)
+		return in, false, explain("read series of", r.Name, err)
 	}
 	s, err := r.State(ctx) // last: the snapshots cannot then account for more than was leased
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *Run) gather(ctx context.Context) (in report.Input, settled bool, err er
 		return in, false, fmt.Errorf("read series of %s: %w", r.Name, err)
 	}
 	in = report.Input{
-		Run: r.Name, StartedAt: s.StartedAt, Duration: s.elapsed(), TargetRate: s.Rate, AskedBy: s.askedBy,
+		Run: r.Name, StartedAt: s.StartedAt, Duration: s.elapsed(), TargetRate: s.target, AskedBy: s.askedBy,
 		Budget: report.Budget{Issued: s.issued, Skipped: s.Skipped},
 	}
 	settled = true

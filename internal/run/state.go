@@ -30,6 +30,7 @@ type State struct {
 	Workers    []Worker  `json:"workers"`
 
 	now            time.Time
+	target         float64    // the rate last in force
 	first          pacer.Rate // where the schedule begins, or goes on after a pause
 	issued, beyond int64
 	generation     int64       // the newest
@@ -180,11 +181,11 @@ func (s *State) count() {
 	s.Asked = s.AskedAt(instant(at))
 	for _, l := range s.laws {
 		if l.T0 <= at {
-			s.Rate = l.Rate(at)
+			s.target = l.Rate(at)
 		}
 	}
-	if s.Phase == "paused" || s.Phase == "waiting" {
-		s.Rate = 0
+	if s.Phase == "running" {
+		s.Rate = s.target
 	}
 }
 
