@@ -19,8 +19,10 @@ help: ## Show this list
 build: ## Build bin/loadctl and bin/loadworker
 	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/ ./cmd/loadctl ./cmd/loadworker
 
-test: deps ## Run all tests with the race detector
-	go test -race -timeout 14m ./...
+test: deps ## Run all tests, with the race detector where they are in one process
+	go test -race -timeout 10m $$(go list ./... | grep -v -e /internal/e2e -e /internal/doctest)
+	@# Fleets of processes, one package after the other: the detector would only slow the servers they fire at.
+	go test -p 1 -timeout 10m ./internal/e2e ./internal/doctest
 
 acceptance: deps ## Measure the promises at full size, on a quiet machine (6 minutes)
 	LOADCTL_E2E=full go test -count=1 -timeout 30m -v ./internal/e2e

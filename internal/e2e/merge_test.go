@@ -37,7 +37,7 @@ func TestMergeIsExact(t *testing.T) {
 	client := b.redis.Client()
 	spec := run.Spec{
 		Target: targets.Spec{URL: b.web.URL()}, QPS: pacer.PerSecond(scale[int64](1000, 4000)), Duration: time.Duration(scale(3, 20)) * time.Second,
-		MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp, MinWorkers: 4,
+		MaxLag: 20 * time.Second, CatchUp: 20 * time.Second, MinWorkers: 4,
 	}
 	r, _, err := run.Create(t.Context(), client, "merge", spec, run.Options{})
 	if err != nil {
@@ -58,7 +58,7 @@ func TestMergeIsExact(t *testing.T) {
 				NewClient: func(int) (worker.Client, error) {
 					return witness{Client: worker.NewAdapter(clock, target, 50), mu: seen.mu, all: seen.all}, nil
 				},
-				Shards: 2,
+				Shards: 2, MaxLag: spec.MaxLag, CatchUp: spec.CatchUp,
 			}
 			if _, err := w.Run(context.WithoutCancel(t.Context())); err != nil {
 				t.Error(err)

@@ -12,8 +12,8 @@ import (
 
 func TestTwoRunsSideBySide(t *testing.T) {
 	b := newBed(t)
-	one := b.fleet(2, "one", "--qps", "500", "--duration", "4s")
-	two := b.fleet(2, "two", "--qps", "300", "--duration", "4s")
+	one := b.fleet(2, "one", append(patient(), "--qps", "500", "--duration", "4s")...)
+	two := b.fleet(2, "two", append(patient(), "--qps", "300", "--duration", "4s")...)
 	b.started(800)
 	b.loadctl("set-rate", "one", "100")
 	b.loadctl("pause", "one")
@@ -38,7 +38,7 @@ func TestTwoRunsSideBySide(t *testing.T) {
 
 func TestTheSameNameAgain(t *testing.T) {
 	b := newBed(t)
-	args := []string{"--url", b.web.URL(), "--qps", "200", "--duration", "1s"}
+	args := append(patient(), "--url", b.web.URL(), "--qps", "200", "--duration", "1s")
 	b.worker("again", args...).wait(0)
 	if n := b.web.Count(); n != 200 {
 		t.Fatalf("%d arrived", n)
@@ -48,12 +48,12 @@ func TestTheSameNameAgain(t *testing.T) {
 	if s := again.stderr.String(); !strings.Contains(s, "ended at ") || b.web.Count() != 200 {
 		t.Errorf("%d arrived; %s", b.web.Count(), s)
 	}
-	other := b.worker("again", "--url", b.web.URL(), "--qps", "300", "--duration", "1s")
+	other := b.worker("again", append(patient(), "--url", b.web.URL(), "--qps", "300", "--duration", "1s")...)
 	other.wait(104)
 	if s := other.stderr.String(); !strings.Contains(s, "qps: 200 there, 300 here") || b.web.Count() != 200 {
 		t.Errorf("%d arrived; %s", b.web.Count(), s)
 	}
-	b.worker("again", "--new", "--url", b.web.URL(), "--qps", "300", "--duration", "1s").wait(0)
+	b.worker("again", append(patient(), "--new", "--url", b.web.URL(), "--qps", "300", "--duration", "1s")...).wait(0)
 	if n, r := b.web.Count(), b.report("again"); n != 500 || r.Audit.Sent != 300 {
 		t.Errorf("%d arrived, %+v", n, r.Audit)
 	}
@@ -98,7 +98,7 @@ func TestWaitForTheRun(t *testing.T) {
 // TestFirstInterruptDrains: what is leased is sent, the fleet takes over, the worker reports and ends with 105.
 func TestFirstInterruptDrains(t *testing.T) {
 	b := newBed(t)
-	ps := b.fleet(2, "drain", "--qps", "1000", "--duration", "6s")
+	ps := b.fleet(2, "drain", append(patient(), "--qps", "1000", "--duration", "6s")...)
 	b.started(1500)
 	if err := ps[0].cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 // TestReportSurvivesTheStream: the stream of snapshots is trimmed to nothing, and the report is still complete.
 func TestReportSurvivesTheStream(t *testing.T) {
 	b := newBed(t)
-	ps := b.fleet(2, "long", "--qps", "400", "--duration", "4s")
+	ps := b.fleet(2, "long", append(patient(), "--qps", "400", "--duration", "4s")...)
 	client := b.redis.Client()
 	b.started(800)
 	for _, p := range ps {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -150,12 +151,7 @@ func TestRampBeginsAtTheRateInForce(t *testing.T) {
 			b.must(r.SetRate(b.Context(), pacer.PerSecond(350), 0))
 			b.until("the change", func() bool { return b.state(r).Rate == 350 })
 		}, pacer.PerSecond(500), 350, 350},
-		"in a ramp": {Spec{Stages: []string{"10s:1000"}}, nil, pacer.PerSecond(500), 0, 200},
-		// The ramp went on, on the clock, after the pause had ended it.
-		"paused in a ramp": {Spec{Stages: []string{"1s:1000", "1h:1000"}}, func(b *bed, r *Run) {
-			c := b.must(r.Pause(b.Context()))
-			b.until("time to pass", func() bool { return b.state(r).now.After(c.At.Add(time.Second)) })
-		}, pacer.PerSecond(500), 1, 900},
+		"in a ramp":             {Spec{Stages: []string{"10s:1000"}}, nil, pacer.PerSecond(500), 0, 200},
 		"no common denominator": {Spec{QPS: pacer.Rate{Num: 999_983, Den: 999_979}}, nil, pacer.Rate{Num: 500, Den: 999_961}, 1, 1.001},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,6 +169,27 @@ func TestRampBeginsAtTheRateInForce(t *testing.T) {
 				t.Errorf("the queue goes from %v to %v in %v", first, last, span)
 			}
 		})
+	}
+}
+
+// TestRampAfterAPause: the ramp that the pause ended would have gone on meanwhile.
+func TestRampAfterAPause(t *testing.T) {
+	b := newBed(t)
+	spec := constant(0)
+	spec.Stages = []string{"2s:1000", "1h:1000"}
+	r, _ := b.create("x", spec, Options{})
+	b.member(r, "w").start()
+	c := b.must(r.Pause(t.Context()))
+	b.until("the ramp to be over", func() bool { return b.state(r).now.After(c.At.Add(2 * time.Second)) })
+	var want float64
+	for _, law := range b.state(r).laws {
+		if law.T0 <= c.At.UnixMicro() {
+			want = law.Rate(c.At.UnixMicro())
+		}
+	}
+	b.must(r.SetRate(t.Context(), pacer.PerSecond(2000), time.Minute))
+	if first, _, _ := b.queue(r); math.Abs(first-want) > 0.01 {
+		t.Errorf("the ramp begins at %v, the run was paused at %v", first, want)
 	}
 }
 
