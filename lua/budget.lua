@@ -120,7 +120,8 @@ local function begin(b, keys, p, t0, c, piece)
   if b.left >= 0 then
     if g.k >= b.left then
       g.k = b.left
-      if g.k > 0 then g.ends = when(g, g.k - 1) + 1 end
+      -- n requests at a rate take n / rate, as they do where a duration is given.
+      g.ends = math.min(g.ends, when(g, g.k))
     end
     b.left = b.left - g.k
   end

@@ -3,8 +3,8 @@
 -- KEYS  1 budget  2 workers  3 seen  4 events  5 laws
 -- ARGV  1 run uid  2 command id  3 kind: set-rate, pause, resume, stop  4 who  5 what, for the event stream
 --       6 wake-up channel  7 pieces, for set-rate  8 the generation they were computed for, 0 = any
--- Returns { status, t0, version }: OK; SAME (already so, or this command id was carried out before);
---       RETRY (another generation is in force now); ENDED; NOSTATE. An error if an argument is wrong.
+-- Returns { status, t0, version }: OK; SAME (it was so already). The same command id gets the same answer again;
+--       WAITING (nothing to pause or resume yet); RETRY (another generation is in force now); ENDED; NOSTATE. An error if an argument is wrong.
 -- Invariant: a command id acts once; a change recalls every leased slot due at or after its t0, and t0 only grows.
 
 local clock = redis.call('TIME')
@@ -22,7 +22,7 @@ local b = load(keys.budget, clock)
 if not b or b.uid ~= uid then return { 'NOSTATE', '0', '0' } end
 for _, done in ipairs(split(redis.call('HGET', keys.budget, 'commands') or '', ';')) do
   local f = split(done, ',')
-  if f[1] == id then return { 'SAME', f[2], f[3] } end
+  if f[1] == id then return { f[4], f[2], f[3] } end
 end
 if b.phase == 'ended' or (b.phase == 'stopped' and kind ~= 'stop') then return { 'ENDED', int(b.ended), int(b.version) } end
 local newest = b.gens[#b.gens]
@@ -62,6 +62,7 @@ act['set-rate'] = function()
 end
 
 act['pause'] = function()
+  if b.phase == 'waiting' then return nil end
   if b.phase ~= 'running' then return false end
   local g, c = cut(b, keys, all, t0)
   local p = { r0 = g.r0, r1 = g.r1, den = g.den, dur = g.dur, f = g.f }
@@ -71,8 +72,9 @@ act['pause'] = function()
 end
 
 act['resume'] = function()
+  if b.phase == 'waiting' then return nil end
   if b.phase ~= 'paused' then return false end
-  if b.stop > 0 then b.stop = b.stop + t0 - b.pausedat end
+  if b.stop > b.pausedat then b.stop = b.stop + t0 - b.pausedat end
   b.cutat, b.phase = t0, 'running'
   go(named(PIECE, numbers(b.rest)), b.restc, b.piece)
   b.rest = ''
@@ -87,15 +89,17 @@ act['stop'] = function()
   return true
 end
 
-local status = 'SAME'
-if act[kind]() then
+if kind == 'set-rate' and (b.phase == 'waiting' or b.phase == 'paused') then t0 = 0 end -- in force when the schedule goes on
+local status, done = 'SAME', act[kind]()
+if done == nil then return { 'WAITING', '0', int(b.version) } end
+if done then
   status = 'OK'
   b.version = b.version + 1
   event(keys.events, b, kind, who, what)
   for name, m in pairs(all) do redis.call('HSET', keys.workers, name, format(m)) end
 end
 local commands = split(redis.call('HGET', keys.budget, 'commands') or '', ';')
-commands[#commands + 1] = id .. ',' .. int(t0) .. ',' .. int(b.version)
+commands[#commands + 1] = table.concat({ id, int(t0), int(b.version), status }, ',')
 while #commands > 16 do table.remove(commands, 1) end
 redis.call('HSET', keys.budget, 'commands', table.concat(commands, ';'))
 store(keys.budget, b)

@@ -22,10 +22,17 @@ end
 if next(need) then return refuse('create', 'budget') end
 
 local clock = redis.call('TIME')
-local spec, budget = redis.call('GET', KEYS[1]), redis.call('HMGET', KEYS[2], 'uid', 'phase', 'ended')
-if spec and not (ARGV[3] == '1' and (budget[2] == 'ended' or budget[2] == 'stopped')) then
+local spec, budget = redis.call('GET', KEYS[1]), redis.call('HMGET', KEYS[2], 'uid', 'phase', 'ended', 'stop')
+local phase, ended, stop = budget[2], budget[3] or '0', tonumber(budget[4] or 0)
+-- Where no worker was left to see the planned end, it has come all the same.
+local now = clock[1] * 1000000 + clock[2]
+if phase == 'running' and stop > 0 and now > stop + 1000000
+  and redis.call('ZCOUNT', KEYS[4], string.format('%.0f', now - 1000000), '+inf') == 0 then
+  phase, ended = 'ended', budget[4]
+end
+if spec and not (ARGV[3] == '1' and (phase == 'ended' or phase == 'stopped')) then
   if not budget[1] then return { 'BROKEN', '', '', '', '0' } end
-  return { 'EXISTS', spec, budget[1], budget[2] or '', budget[3] or '0' }
+  return { 'EXISTS', spec, budget[1], phase or '', ended }
 end
 if not spec and budget[1] then return { 'BROKEN', '', '', '', '0' } end
 redis.call('DEL', unpack(KEYS))

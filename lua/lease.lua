@@ -26,7 +26,7 @@ rtt = math.min(rtt, RTT) -- a member that was frozen in the middle of a call mus
 
 local b = load(keys.budget, clock)
 local function answer(status, now, time)
-  return { status, '', '0', '0', '0', '0', int(now), int(time), '0', '0', '0', '0', '0', '', '0' }
+  return { status, '', '0', '0', '0', '0', int(now), int(time), '0', '0', '0', '0', '0', b and b.recalls or '', '0' }
 end
 if not b or b.uid ~= uid then return answer('NOSTATE', 0, 0) end
 if b.time < b.last - b.horizon then return answer('CLOCK', b.last, b.time) end
@@ -47,9 +47,10 @@ if b.phase == 'ended' or (b.phase == 'stopped' and not (m and m.inc == inc)) the
   return answer('ENDED', b.now, b.time)
 end
 
--- Members: who was silent for ttl leaves, who is new joins.
-for _, name in ipairs(redis.call('ZRANGEBYSCORE', keys.seen, '-inf', '(' .. int(b.now - b.ttl), 'LIMIT', 0, 16)) do
-  if name ~= worker then drop(b, keys, name, parse(redis.call('HGET', keys.workers, name)), 'lost', 'silent for ' .. int(b.ttl / 1000) .. ' ms') end
+-- Members: who was silent for ttl leaves, who is new joins. A large fleet calls less often.
+local ttl = math.max(b.ttl, math.floor(3 * U * b.n / b.qmax))
+for _, name in ipairs(redis.call('ZRANGEBYSCORE', keys.seen, '-inf', '(' .. int(b.now - ttl), 'LIMIT', 0, 16)) do
+  if name ~= worker then drop(b, keys, name, parse(redis.call('HGET', keys.workers, name)), 'lost', 'silent for ' .. int(ttl / 1000) .. ' ms') end
 end
 local present = redis.call('ZSCORE', keys.seen, worker)
 if m and m.inc ~= inc then
@@ -125,7 +126,7 @@ local function hold(g, n)
     kept = rest
   end
   local last = math.min(g.k, math.ceil((g.nx + n) / g.f) * g.f)
-  local held = join({ g.id, g.nx, n, when(g, last) }, ':')
+  local held = join({ g.id, g.nx, n, when(g, last - 1) + 1 }, ':')
   if kept == '' or kept == '-' then m.ranges = held else m.ranges = kept .. ',' .. held end
 end
 
@@ -157,7 +158,9 @@ if g then
   -- Whoever took the last number looks after the next one: at low rates nobody else may come in time.
   if b.standby == '' then b.standby = worker end
   if b.standby == worker and g.nx < top then next = when(g, g.nx - g.nx % g.f) - steal end
-elseif b.phase == 'running' and b.gens[#b.gens].dur + b.gens[#b.gens].k > 0 and b.now >= b.gens[#b.gens].ends then
+  -- One reply is of one generation. Where it is used up and the horizon reaches into the next one, ask again at once.
+  if g.nx >= top and g.ends < b.now + horizon then next = b.now end
+elseif b.phase == 'running' and b.now >= b.gens[#b.gens].ends then
   b.phase, b.ended = 'ended', b.gens[#b.gens].ends
   event(keys.events, b, 'end', worker, 'every slot is past')
 end

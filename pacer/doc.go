@@ -6,8 +6,11 @@
 //
 //	rate, _ := pacer.ParseRate("1000")
 //	pieces, _ := pacer.Constant(rate, 10*time.Second).Pieces()
-//	law := pacer.Law{T0: now, R0: pieces[0].R0, R1: pieces[0].R1, Den: pieces[0].Den, K: pacer.Endless, F: pieces[0].F}
-//	for c := (pacer.Range{Law: law, First: 0, N: 100}).Cursor(0, 1); c.Ok(); c.Next() {
+//	p := pieces[0]
+//	law := pacer.Law{T0: now, R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: pacer.Endless, F: p.F}
+//	law.K = law.Before(law.T0 + law.Dur)
+//	lease := pacer.Range{Law: law, First: 0, N: 100}
+//	for c := lease.Cursor(0, 1); c.Ok(); c.Next() {
 //		fmt.Println(c.Slot(), c.Due())
 //	}
 //

@@ -4,8 +4,8 @@ import "math/bits"
 
 // Frames spread a contiguous range of numbers over time. Within a frame of F = 2^p slots the numbers
 // are handed out in bit-reversed order (van der Corput sequence, base 2), so that any contiguous part
-// of a frame is nearly evenly spaced, with a largest gap of 2.4 times the ideal, while the frame as a
-// whole is every slot once.
+// of a frame is nearly evenly spaced, with gaps of less than 3 times the ideal, and less than twice where
+// the part begins or ends with the frame, while the frame as a whole is every slot once.
 const (
 	// frameTime is how much traffic one frame covers at most, µs.
 	frameTime = 25_000

@@ -34,7 +34,8 @@ const (
 	DefaultTTL     = time.Second            // silence after which a member's share goes to the others
 	DefaultQmax    = 10_000                 // calls per second that all members together make at most
 	minRefresh     = 5 * time.Millisecond
-	callTimeout    = 250 * time.Millisecond
+	callTimeout    = 250 * time.Millisecond // of one call, at first
+	maxTimeout     = 4 * time.Second
 )
 
 // Leaser keeps a Sink supplied with slots ahead of time. It is the only caller of its Limiter, so Redis
@@ -128,8 +129,9 @@ func (l *Leaser) call(ctx context.Context) (Reply, error) {
 	until := min(now+h.Microseconds(), max(l.covered, now)+step.Microseconds())
 	ask := Ask{Worker: l.Worker, Incarnation: l.Incarnation, Seq: l.seq, Ack: l.ack, Until: until, Weight: l.Weight, RTTHi: l.rtt.hi() / 1000}
 	var deadline <-chan time.Time
-	for pause := minRefresh; ; pause = min(2*pause, callTimeout) {
-		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	// Each failure doubles the patience: a new connection takes several round trips, and they may be long.
+	for pause, patience := minRefresh, callTimeout; ; pause, patience = min(2*pause, callTimeout), min(2*patience, maxTimeout) {
+		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(patience, time.Duration(4*l.rtt.hi())))
 		sent := l.Clock.Now()
 		reply, err := l.Limiter.Lease(limit, ask)
 		cancel()
@@ -178,6 +180,8 @@ func (l *Leaser) take(r Reply) error {
 			l.Log.Warn("Redis' clock went back; no lease until it has caught up", "by", time.Duration(r.Now-r.Time)*time.Microsecond)
 		})
 		return nil
+	case StatusStale:
+		return nil // an answer to an old call: the next one has a new number
 	case StatusNoState:
 		return ErrNoState
 	case StatusReplaced:
@@ -204,12 +208,14 @@ func (l *Leaser) take(r Reply) error {
 }
 
 // sleep waits until it is time to ask again: soon while not covered, else after 0.2·H, or when the script
-// wishes, or when woken.
+// wishes, or when woken. The times vary by a quarter, so that members do not fall into step.
 func (l *Leaser) sleep(ctx context.Context, next int64) error {
 	h := l.horizon()
 	now := l.Clock.Redis(l.Clock.Now())
-	refresh := l.jitter(l.refresh(h))
-	wait := l.jitter(max(h/5, l.spacing()))
+	// One draw for both: the smaller of two would be too early on the average, and the fleet above Qmax.
+	spread := 0.75 + l.rand.Float64()/2
+	refresh := scale(l.refresh(h), spread)
+	wait := scale(max(h/5, l.spacing()), spread)
 	if l.covered*1000 < now+int64(h-h/4) {
 		wait = refresh
 	}
@@ -227,7 +233,4 @@ func (l *Leaser) sleep(ctx context.Context, next int64) error {
 	return nil
 }
 
-// jitter is d·(0.75 … 1.25), so that members do not fall into step.
-func (l *Leaser) jitter(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.75 + l.rand.Float64()/2))
-}
+func scale(d time.Duration, by float64) time.Duration { return time.Duration(float64(d) * by) }

@@ -7,7 +7,8 @@ import "time"
 // second, names that end in _ns hold nanoseconds, those in _s seconds.
 type Report struct {
 	Run        string    `json:"run"`
-	StartedAt  time.Time `json:"started_at"` // RFC 3339 with nanoseconds, UTC
+	StartedAt  time.Time `json:"started_at"` // RFC 3339 with nanoseconds, UTC; year 1 = not started
+	Running    bool      `json:"running"`    // the run goes on: what is held or in flight will still become something else
 	DurationS  float64   `json:"duration_s"`
 	Asked      int64     `json:"asked"`       // requests the rate in force asked for
 	TargetRate float64   `json:"target_rate"` // of the whole cluster

@@ -12,6 +12,7 @@ type Input struct {
 	Run        string
 	StartedAt  time.Time     // the run's first t0
 	Duration   time.Duration // from StartedAt to the end, or to now
+	Running    bool          // the run goes on
 	TargetRate float64       // requests per second last asked for, of the whole cluster
 	Budget     Budget
 	Workers    []WorkerInput // one for each incarnation
@@ -40,6 +41,7 @@ func Build(in Input) Report {
 	r := Report{
 		Run:         in.Run,
 		StartedAt:   in.StartedAt.UTC(),
+		Running:     in.Running,
 		DurationS:   in.Duration.Seconds(),
 		Asked:       audit.Asked,
 		TargetRate:  in.TargetRate,

@@ -35,11 +35,18 @@ func Text(w io.Writer, r Report) error {
 func textHead(b *bytes.Buffer, r Report) {
 	a := r.Audit
 	state := "complete"
-	if !r.Complete {
+	switch {
+	case !r.Complete:
 		state = "INCOMPLETE, see the notes"
+	case r.Running:
+		state = "running"
+	}
+	started := "not started"
+	if !r.StartedAt.IsZero() {
+		started = "started " + r.StartedAt.Format(time.RFC3339)
 	}
 	length := time.Duration(r.DurationS * float64(time.Second)).Round(time.Millisecond)
-	fmt.Fprintf(b, "run         %s, started %s, %s, %s\n", r.Run, r.StartedAt.Format(time.RFC3339), length, state)
+	fmt.Fprintf(b, "run         %s, %s, %s, %s\n", r.Run, started, length, state)
 	fmt.Fprintf(b, "asked       %-12d target %s/s (cluster total)\n", r.Asked, rate(r.TargetRate))
 	fmt.Fprintf(b, "sent        %-12d %s/s\n", a.Sent, rate(r.Rate))
 	fmt.Fprintf(b, "completed   %-12d %s/s, success %s %%\n", a.Completed, rate(r.Throughput), percent(r.Success))

@@ -30,7 +30,7 @@ func newChangeCommand(redis *cli.Redis, use, short string, args int, change func
 			}
 			defer cli.Close(client)
 			done, err := change(c.Context(), r, args[1:])
-			if errors.Is(err, run.ErrOver) {
+			if errors.Is(err, run.ErrOver) || errors.Is(err, run.ErrWaiting) {
 				err = cli.Config(err)
 			}
 			if err != nil {
@@ -45,6 +45,9 @@ func newChangeCommand(redis *cli.Redis, use, short string, args int, change func
 
 func printChange(w io.Writer, c run.Change) error {
 	text := fmt.Sprintf("%s: %s in force from %s", c.Run, c.Command, c.At.Format(time.RFC3339Nano))
+	if c.At.IsZero() {
+		text = fmt.Sprintf("%s: %s in force as soon as the run begins or is resumed", c.Run, c.Command)
+	}
 	if !c.Changed {
 		text = fmt.Sprintf("%s: %s: nothing to change", c.Run, c.Command)
 	}

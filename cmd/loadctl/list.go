@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -43,7 +42,7 @@ func printRuns(w io.Writer, runs []run.Entry) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "RUN\tPHASE\tWORKERS\tRATE\tASKED\tCREATED")
 	for _, r := range runs {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\n", r.Run, r.Phase, r.Members, strconv.FormatFloat(r.Rate, 'f', -1, 64), r.Asked,
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\n", r.Run, r.Phase, r.Members, formatRate(r.Rate), r.Asked,
 			r.CreatedAt.Format(time.RFC3339))
 	}
 	return t.Flush()

@@ -3,6 +3,7 @@ package main
 
 import (
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +14,7 @@ import (
 var version = "dev"
 
 func main() {
-	os.Exit(cli.Main(newRootCommand(), os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(cli.Main(newRootCommand(), time.Second, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 func newRootCommand() *cobra.Command {

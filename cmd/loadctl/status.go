@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -44,11 +45,14 @@ func readState(c *cobra.Command, redis *cli.Redis, output *cli.Output, name stri
 	return r.State(c.Context())
 }
 
+// formatRate is a rate to a thousandth, without needless zeros.
+func formatRate(r float64) string { return strconv.FormatFloat(math.Round(r*1000)/1000, 'f', -1, 64) }
+
 func printStatus(w io.Writer, s *run.State) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "run\t%s\n", s.Run)
 	fmt.Fprintf(t, "phase\t%s\n", s.Phase)
-	fmt.Fprintf(t, "rate\t%s per second, of the whole cluster\n", strconv.FormatFloat(s.Rate, 'f', -1, 64))
+	fmt.Fprintf(t, "rate\t%s per second, of the whole cluster\n", formatRate(s.Rate))
 	fmt.Fprintf(t, "asked\t%d so far\n", s.Asked)
 	fmt.Fprintf(t, "workers\t%d", s.Members)
 	if s.Phase == "waiting" {

@@ -15,7 +15,7 @@ import (
 // execute runs loadworker in this process.
 func execute(args ...string) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
-	code = cli.Main(newRootCommand(), args, &out, &errs)
+	code = cli.Main(newRootCommand(), 0, args, &out, &errs)
 	return out.String(), errs.String(), code
 }
 

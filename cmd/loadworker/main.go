@@ -13,7 +13,7 @@ import (
 var version = "dev"
 
 func main() {
-	os.Exit(cli.Main(newRootCommand(), os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(cli.Main(newRootCommand(), 0, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 func newRootCommand() *cobra.Command {

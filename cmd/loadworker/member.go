@@ -104,7 +104,7 @@ func announce(log *slog.Logger, needed int64) func(pacer.Reply) {
 		switch {
 		case waits && (last != r.Status || members != r.Members):
 			log.Info("waiting for workers", "here", r.Members, "needed", needed)
-		case last == pacer.StatusWait && !waits:
+		case last == pacer.StatusWait && (r.Status == pacer.StatusOK || r.Status == pacer.StatusPaused):
 			log.Info("all workers are here", "workers", r.Members)
 		case r.Status == pacer.StatusPaused && last != r.Status:
 			log.Info("paused")

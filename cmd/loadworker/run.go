@@ -151,6 +151,9 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec
 		return r, nil
 	}
 	r, err := run.Open(ctx, client, f.name)
+	if f.wait && errors.Is(err, run.ErrNoRun) {
+		log.Info("waiting for the run to be created", "run", f.name)
+	}
 	for f.wait && errors.Is(err, run.ErrNoRun) {
 		select {
 		case <-time.After(200 * time.Millisecond):
@@ -191,11 +194,14 @@ func (f *runFlags) print(c *cobra.Command, r *run.Run, total *report.Snapshot) e
 func alone(name string, total *report.Snapshot) report.Report {
 	n := total.Counts
 	leased := n.Sent - n.PermitSent + n.LateDropped + n.Recalled + n.Yielded
-	return report.Build(report.Input{
+	rep := report.Build(report.Input{
 		Run: name, StartedAt: time.UnixMicro(total.Start).UTC(), Duration: time.Duration(total.End-total.Start) * time.Microsecond,
 		Budget:  report.Budget{Issued: leased},
 		Workers: []report.WorkerInput{{ID: total.Worker, State: "alone", Leased: leased, Beyond: n.Recalled, Gone: true, Total: total}},
 	})
+	rep.Complete = false
+	rep.Notes = append(rep.Notes, "Redis could not be asked: this is what one worker did")
+	return rep
 }
 
 // defaultID is a name for this process that no other has: the host's, as far as it can be one, and a random part.

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 	"unicode"
 
 	"github.com/redis/go-redis/v9"
@@ -63,7 +64,9 @@ func code(err error) int {
 
 // Main runs a command and returns the exit code. The first Ctrl-C or SIGTERM ends the command's context, with
 // ErrSignal as its cause; the second ends the process at once.
-func Main(root *cobra.Command, args []string, stdout, stderr io.Writer) (exit int) {
+//
+// patience is how long a command may go on after the first signal, 0 = as long as it takes.
+func Main(root *cobra.Command, patience time.Duration, args []string, stdout, stderr io.Writer) (exit int) {
 	redis.SetLogger(silent{})
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -82,7 +85,9 @@ func Main(root *cobra.Command, args []string, stdout, stderr io.Writer) (exit in
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	go watch(ctx, signals, cancel)
+	go watch(ctx, signals, cancel, func() {
+		fmt.Fprintf(stderr, "error: interrupted; %s cannot tell whether the command took effect\n", root.Name())
+	}, patience)
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), ErrSignal) {
 		err = ErrSignal // whatever the signal interrupted
@@ -94,14 +99,23 @@ func Main(root *cobra.Command, args []string, stdout, stderr io.Writer) (exit in
 }
 
 // watch ends the context at the first signal and the process at the second; when the command has ended, it waits for neither.
-func watch(ctx context.Context, signals <-chan os.Signal, cancel context.CancelCauseFunc) {
+// A command that blocks, because the server hangs, ends after patience.
+func watch(ctx context.Context, signals <-chan os.Signal, cancel context.CancelCauseFunc, giveUp func(), patience time.Duration) {
 	select {
 	case <-signals:
 		cancel(ErrSignal)
 	case <-ctx.Done():
 		return
 	}
-	<-signals
+	var over <-chan time.Time
+	if patience > 0 {
+		over = time.After(patience)
+	}
+	select {
+	case <-signals:
+	case <-over:
+		giveUp()
+	}
 	os.Exit(CodeSignal)
 }
 

@@ -56,13 +56,13 @@ type Budget struct {
 	restC                       int64
 	standby                     string
 	opts                        Options
-	commands                    map[string]bool
+	commands                    map[string]string
 }
 
 // New is a run that waits for its members.
 func New(o Options) *Budget {
 	o.Min, o.Horizon, o.TTL, o.Qmax = or(o.Min, 1), or(o.Horizon, 500_000), or(o.TTL, 1_000_000), or(o.Qmax, 10_000)
-	b := &Budget{Phase: "waiting", Members: map[string]*Member{}, opts: o, left: -1, commands: map[string]bool{}}
+	b := &Budget{Phase: "waiting", Members: map[string]*Member{}, opts: o, left: -1, commands: map[string]string{}}
 	if o.Requests > 0 {
 		b.left = o.Requests
 	}
@@ -104,9 +104,7 @@ func (b *Budget) begin(p pacer.Piece, t0, c, piece int64) {
 	if b.left >= 0 {
 		if g.K >= b.left {
 			g.K = b.left
-			if g.K > 0 {
-				g.Ends = g.when(g.K-1) + 1
-			}
+			g.Ends = min(g.Ends, g.when(g.K))
 		}
 		b.left -= g.K
 	}

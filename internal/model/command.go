@@ -21,8 +21,8 @@ func (b *Budget) Leave(now int64, worker, incarnation, state string) bool {
 // Command is lua/command.lua: kind is set-rate (with pieces), pause, resume or stop. It returns the status and t0.
 func (b *Budget) Command(now int64, id, kind string, pieces []pacer.Piece) (string, int64) {
 	b.tick(now)
-	if b.commands[id] {
-		return "SAME", 0
+	if status := b.commands[id]; status != "" {
+		return status, 0
 	}
 	if b.Phase == "ended" || b.Phase == "stopped" && kind != "stop" {
 		return "ENDED", b.Ended
@@ -34,12 +34,15 @@ func (b *Budget) Command(now int64, id, kind string, pieces []pacer.Piece) (stri
 		}
 	}
 	t0 := max(b.now+ahead, b.cutAt+1, b.Started)
+	if b.Phase == "waiting" && (kind == "pause" || kind == "resume") {
+		return "WAITING", 0
+	}
 	status := "SAME"
 	if b.act(kind, t0, pieces) {
 		status = "OK"
 		b.version++
 	}
-	b.commands[id] = true
+	b.commands[id] = status
 	b.store()
 	return status, t0
 }
@@ -64,7 +67,7 @@ func (b *Budget) act(kind string, t0 int64, pieces []pacer.Piece) bool {
 		if b.Phase != "paused" {
 			return false
 		}
-		if b.stop > 0 {
+		if b.stop > b.pausedAt {
 			b.stop += t0 - b.pausedAt
 		}
 		b.cutAt, b.Phase = t0, "running"

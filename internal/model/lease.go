@@ -11,11 +11,11 @@ import (
 func (b *Budget) Lease(now int64, a pacer.Ask) pacer.Reply {
 	b.tick(now)
 	if b.time < b.last-b.opts.Horizon {
-		return pacer.Reply{Status: pacer.StatusClock, Now: b.last, Time: b.time}
+		return pacer.Reply{Status: pacer.StatusClock, Now: b.last, Time: b.time, Recalls: b.Recalls}
 	}
 	m := b.Members[a.Worker]
 	known := m != nil && m.Incarnation == a.Incarnation
-	bare := pacer.Reply{Now: b.now, Time: b.time}
+	bare := pacer.Reply{Now: b.now, Time: b.time, Recalls: b.Recalls}
 	switch {
 	case known && a.Seq < m.Seq:
 		bare.Status = pacer.StatusStale
@@ -47,9 +47,10 @@ func (b *Budget) Lease(now int64, a pacer.Ask) pacer.Reply {
 
 // enter expires the silent, and lets the caller in.
 func (b *Budget) enter(m *Member, a pacer.Ask) (*Member, bool) {
+	ttl := max(b.opts.TTL, int64(math.Floor(3*unit*float64(b.n)/float64(b.opts.Qmax))))
 	var silent []string
 	for name, o := range b.Members {
-		if o.present && o.seen < b.now-b.opts.TTL {
+		if o.present && o.seen < b.now-ttl {
 			silent = append(silent, name)
 		}
 	}
@@ -157,7 +158,7 @@ func (c *call) hold(g *Generation, n int64) {
 		kept = kept[1:]
 	}
 	last := min(g.K, ceilFrame(g.Next+n, g.F))
-	c.m.ranges = append(kept, held{gen: g.ID, first: g.Next, n: n, until: g.when(last)})
+	c.m.ranges = append(kept, held{gen: g.ID, first: g.Next, n: n, until: g.when(last-1) + 1})
 }
 
 func (c *call) grant() pacer.Reply {
@@ -176,7 +177,10 @@ func (c *call) grant() pacer.Reply {
 		if b.standby == c.ask.Worker && g.Next < top {
 			r.Next = g.when(floorFrame(g.Next, g.F)) - c.steal
 		}
-	} else if last := len(b.Gens) - 1; b.Phase == "running" && b.Gens[last].Dur+b.Gens[last].K > 0 && b.now >= b.Gens[last].Ends {
+		if g.Next >= top && g.Ends < b.now+c.horizon {
+			r.Next = b.now
+		}
+	} else if last := len(b.Gens) - 1; b.Phase == "running" && b.now >= b.Gens[last].Ends {
 		b.Phase, b.Ended = "ended", b.Gens[last].Ends
 	}
 	switch b.Phase {

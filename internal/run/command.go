@@ -17,7 +17,7 @@ type Change struct {
 	Run     string    `json:"run"`
 	Command string    `json:"command"`
 	Changed bool      `json:"changed"` // false: it was so already
-	At      time.Time `json:"at"`      // from when on, by the Redis clock
+	At      time.Time `json:"at"`      // from when on, by the Redis clock; year 1 = when the run begins or is resumed
 }
 
 // command runs one command. Its id makes repetitions harmless, so a lost reply is answered by asking again.
@@ -46,6 +46,8 @@ func (r *Run) command(ctx context.Context, kind, what string, pieces []pacer.Pie
 	switch reply[0] {
 	case "OK", "SAME":
 		return c, nil
+	case "WAITING":
+		return c, fmt.Errorf("%s %s: %w", kind, r.Name, ErrWaiting)
 	case "RETRY":
 		return c, errRetry
 	case "ENDED":

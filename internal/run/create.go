@@ -21,10 +21,11 @@ import (
 
 // What can be wrong with a run.
 var (
-	ErrNoRun  = errors.New("there is no such run")
-	ErrOver   = errors.New("the run is over")
-	ErrBroken = errors.New("its state in Redis is not whole")
-	ErrNewer  = errors.New("its state in Redis is of a newer version")
+	ErrNoRun   = errors.New("there is no such run")
+	ErrOver    = errors.New("the run is over")
+	ErrWaiting = errors.New("the run has not begun, it waits for its workers; loadctl stop ends it")
+	ErrBroken  = errors.New("its state in Redis is not whole")
+	ErrNewer   = errors.New("its state in Redis is of a newer version")
 )
 
 // broken is an error about a run whose state cannot be used. It says how to get rid of it.

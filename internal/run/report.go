@@ -55,8 +55,8 @@ func (r *Run) gather(ctx context.Context) (in report.Input, settled bool, err er
 		return in, false, fmt.Errorf("read series of %s: %w", r.Name, err)
 	}
 	in = report.Input{
-		Run: r.Name, StartedAt: s.StartedAt, Duration: s.elapsed(), TargetRate: s.target, AskedBy: s.askedBy,
-		Budget: report.Budget{Issued: s.issued, Skipped: s.Skipped},
+		Run: r.Name, StartedAt: s.StartedAt, Duration: s.elapsed(), Running: s.EndedAt.IsZero(), TargetRate: s.target, AskedBy: s.askedBy,
+		Budget: report.Budget{Issued: s.issued + s.untaken(), Skipped: s.Skipped + s.untaken()},
 	}
 	settled = true
 	for _, w := range s.Workers {
@@ -70,6 +70,9 @@ func (r *Run) gather(ctx context.Context) (in report.Input, settled bool, err er
 	}
 	return in, settled || s.EndedAt.IsZero(), nil
 }
+
+// untaken is how many slots are past though nobody has passed them over in the budget yet, because nobody has called since.
+func (s *State) untaken() int64 { return max(0, s.Asked-(s.issued-s.beyond)) }
 
 // elapsed is the time from the first t0 to the end, or to now.
 func (s *State) elapsed() time.Duration {

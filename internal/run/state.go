@@ -76,6 +76,7 @@ func (r *Run) State(ctx context.Context) (*State, error) {
 	if err := cmp.Or(s.parseBudget(b), s.parseLaws(laws.Val()), s.parseWorkers(workers.Val())); err != nil {
 		return nil, broken(r.Name, err.Error())
 	}
+	s.settle()
 	s.count()
 	return s, nil
 }
@@ -160,7 +161,7 @@ func (s *State) parseWorkers(workers map[string]string) error {
 		}
 		id, _, _ := strings.Cut(name, "/")
 		w := Worker{ID: id, Incarnation: f[0], State: f[1], Weight: n[1], Leased: n[5], beyond: n[6], LastSeen: instant(n[7]), RTTMicros: n[9]}
-		if w.State == "active" && s.now.Sub(w.LastSeen) > pacer.DefaultTTL+time.Second {
+		if w.State == "active" && s.now.Sub(w.LastSeen) > pacer.DefaultTTL+300*time.Millisecond {
 			w.State = "lost" // nobody has called since who would have noticed
 		}
 		s.Workers = append(s.Workers, w)
@@ -170,6 +171,19 @@ func (s *State) parseWorkers(workers map[string]string) error {
 		return a.ID < b.ID || a.ID == b.ID && a.LastSeen.Before(b.LastSeen)
 	})
 	return nil
+}
+
+// settle calls ended a run whose planned end has passed while no worker was there to notice.
+func (s *State) settle() {
+	if s.Phase != "running" || s.EndsAt.IsZero() || s.now.Before(s.EndsAt.Add(pacer.DefaultTTL)) {
+		return
+	}
+	for _, w := range s.Workers {
+		if w.State == "active" {
+			return
+		}
+	}
+	s.Phase, s.EndedAt = "ended", s.EndsAt
 }
 
 // count works out the rate in force and what was asked so far from the laws.

@@ -48,13 +48,26 @@ func (p *publisher) begin() {
 	p.interval, p.total, p.early = p.snapshot(), p.snapshot(), p.snapshot()
 }
 
+// untilNext is the time to the next whole second of the run, so that all workers' intervals are those of the series and of
+// what was asked. A rest too short to be an interval belongs to the next one.
+func (p *publisher) untilNext() time.Duration {
+	start := p.started()
+	if start == 0 {
+		return publishEvery
+	}
+	since := time.Duration(p.clock.Redis(p.clock.Now()) - start*1000)
+	rest := publishEvery - (since%publishEvery+publishEvery)%publishEvery
+	if rest < publishEvery/5 {
+		rest += publishEvery
+	}
+	return rest
+}
+
 // run publishes every second until quit is closed.
 func (p *publisher) run(quit <-chan struct{}) {
-	tick := time.NewTicker(publishEvery)
-	defer tick.Stop()
 	for {
 		select {
-		case <-tick.C:
+		case <-time.After(p.untilNext()):
 			p.collect()
 			p.trouble(p.publish(context.Background()))
 		case <-quit:

@@ -159,7 +159,11 @@ func (e *engine) run(ctx context.Context) error {
 	}
 	close(quit)
 	publishing.Wait()
-	e.publisher.finish(ctx)
+	if errors.Is(err, pacer.ErrNoState) {
+		e.publisher.collect() // there is nowhere to publish to
+	} else {
+		e.publisher.finish(ctx)
+	}
 	if ended {
 		e.leave(ctx, StateLeft) // last: who waits for the members of a run that has ended finds their last snapshots
 	}
@@ -183,6 +187,7 @@ func (e *engine) end(ctx context.Context, err error) error {
 		e.leave(ctx, StateStopped)
 		return nil
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		e.Log.Info("leaving: what is leased is sent, and answers are waited for; once more ends at once", "answers at most for", e.DrainTimeout)
 		e.tell(draining)
 		e.leave(ctx, StateLeft)
 		return nil

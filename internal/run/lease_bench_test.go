@@ -1,4 +1,4 @@
-package pacer_test
+package run_test
 
 import (
 	"context"

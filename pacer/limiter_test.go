@@ -1,0 +1,119 @@
+package pacer_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/loadctl/loadctl/pacer"
+)
+
+const goodLaw = "7:1700000000000000:0:1000:1000:1:0:4503599627370496:16"
+
+// fields is the array of a good reply, with some fields put in the place of others: index, text, …
+func fields(change ...any) []string {
+	f := []string{"OK", goodLaw, "32", "16", "0", "0", "1700000000100000", "1700000000100001", "1700000000099999", "1700000000200000", "3", "5", "42",
+		"6:1700000000000000:5:100;7:1700000000000000:6:0", "250"}
+	for i := 0; i < len(change); i += 2 {
+		f[change[i].(int)] = change[i+1].(string)
+	}
+	return f
+}
+
+func TestParseReply(t *testing.T) {
+	law, err := pacer.ParseLaw(goodLaw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := pacer.Reply{
+		Status: pacer.StatusOK, Range: pacer.Range{Law: law, First: 32, N: 16},
+		Now: 1_700_000_000_100_000, Time: 1_700_000_000_100_001, LeasedAt: 1_700_000_000_099_999, Next: 1_700_000_000_200_000,
+		Members: 3, Weights: 5, Version: 42, Permit: 250,
+		Recalls: pacer.Recalls{{ID: 6, T0: 1_700_000_000_000_000, Prev: 5, Cut: 100}, {ID: 7, T0: 1_700_000_000_000_000, Prev: 6}},
+	}
+	nothing := full
+	nothing.Range = pacer.Range{}
+	outage := full
+	outage.Yield, outage.Hand = 250_000, 1_700_000_000_300_000
+	last := full
+	last.Range.Law.K, last.Range.First = 48, 32
+	for name, c := range map[string]struct {
+		fields []string
+		want   pacer.Reply
+	}{
+		"a grant":                      {fields(), full},
+		"nothing":                      {fields(1, "", 3, "0"), nothing},
+		"nothing, whatever its law":    {fields(1, "-", 3, "0"), nothing},
+		"yield and hand":               {fields(4, "250000", 5, "1700000000300000"), outage},
+		"the last slots of a law":      {fields(1, strings.Replace(goodLaw, "4503599627370496", "48", 1)), last},
+		"no state: everything is zero": {[]string{"NOSTATE", "", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "", "0"}, pacer.Reply{Status: pacer.StatusNoState}},
+	} {
+		if got, err := pacer.ParseReply(c.fields); err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.want)
+		}
+	}
+}
+
+func TestParseReplyRefuses(t *testing.T) {
+	finite := strings.Replace(goodLaw, "4503599627370496", "40", 1)
+	cases := map[string][]string{
+		"nothing at all":              nil,
+		"a field too few":             fields()[:14],
+		"a field too many":            append(fields(), "0"),
+		"no law":                      fields(1, ""),
+		"half a law":                  fields(1, "7:1700000000000000:0"),
+		"a law without sense":         fields(1, "7:1700000000000000:0:1000:1000:0:0:1:16"),
+		"a negative count":            fields(3, "-1"),
+		"a negative first":            fields(2, "-16"),
+		"first behind the last slot":  fields(1, finite, 2, "41", 3, "1"),
+		"more than there are":         fields(1, finite, 2, "32", 3, "9"),
+		"first + n overflows":         fields(2, "4503599627370496", 3, "9223372036854775807"),
+		"first + n beyond endless":    fields(2, "4503599627370490", 3, "7"),
+		"recalls that are a law":      fields(13, goodLaw),
+		"recalls cut off":             fields(13, "6:1700000000000000:5:100;7:17000"),
+		"recalls of words":            fields(13, "a:b:c:d"),
+		"recalls, though no range":    fields(3, "0", 13, ";"),
+		"the numbers of another type": fields(6, "<nil>"),
+	}
+	for _, i := range []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14} {
+		for _, text := range []string{"", "-", "x", "1.5", "1e6", "-1", " 1", "0x1", "4503599627370497", "9223372036854775808", "1.7e+15", "nil"} {
+			cases["field "+string(rune('a'+i))+" is "+text] = fields(i, text)
+		}
+	}
+	for name, f := range cases {
+		if got, err := pacer.ParseReply(f); err == nil || !reflect.DeepEqual(got, pacer.Reply{}) || !strings.HasPrefix(err.Error(), "lease reply: ") {
+			t.Errorf("%s: %+v, %v; want only an error", name, got, err)
+		}
+	}
+}
+
+func FuzzParseReply(f *testing.F) {
+	for _, fields := range [][]string{fields(), fields(1, "", 3, "0"), fields(13, ""), fields(0, "NOSTATE"), fields(3, "-1")} {
+		f.Add(strings.Join(fields, "|"))
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r, err := pacer.ParseReply(strings.Split(s, "|"))
+		if err != nil {
+			if !reflect.DeepEqual(r, pacer.Reply{}) {
+				t.Fatalf("%q: %+v beside %v", s, r, err)
+			}
+			return
+		}
+		for _, v := range []int64{r.Range.First, r.Range.N, r.Yield, r.Hand, r.Now, r.Time, r.LeasedAt, r.Next, r.Members, r.Weights, r.Version, r.Permit} {
+			if v < 0 || v > pacer.Endless {
+				t.Fatalf("%q: %+v has a number out of range", s, r)
+			}
+		}
+		if r.Range.First+r.Range.N > r.Range.Law.K {
+			t.Fatalf("%q: %+v is outside its generation", s, r.Range)
+		}
+		c := r.Range.Cursor(0, 1)
+		for i := int64(0); c.Ok() && i < 3; i++ {
+			if slot := c.Slot(); slot < 0 || slot >= r.Range.Law.K || r.Range.N < i+1 {
+				t.Fatalf("%q: %+v yields slot %d", s, r.Range, slot)
+			}
+			r.Recalls.Recalled(c.Generation(), c.Slot(), c.Due())
+			c.Next()
+		}
+	})
+}
