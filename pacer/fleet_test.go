@@ -232,25 +232,55 @@ func TestFleetFollowsProfiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, p := range map[string]pacer.Profile{"ramp": ramp, "five": pacer.Stages(pacer.PerSecond(50), five...), "sine": sine, "steps": steps} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				o := compile(t, p)
-				if p.Loop {
-					o.Span = 10_000_000
-				}
-				o.Min = 4
-				f := newFleet(o)
-				for range 4 {
-					f.join(1)
-				}
-				f.wait(t)
-				all, _, late := f.all(t)
-				want := p.Integral(time.Duration(o.Span) * time.Microsecond)
-				if d := float64(len(all)) - want; d < -1 || d > 1 || late > 0 || f.skipped() > 0 {
-					t.Errorf("sent %d, the integral is %.2f; late %d, skipped %d", len(all), want, late, f.skipped())
-				}
-			})
+	quick, err := pacer.Sine(pacer.PerSecond(1000), pacer.PerSecond(500), 2*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	profiles := map[string]pacer.Profile{"ramp": ramp, "five": pacer.Stages(pacer.PerSecond(50), five...), "sine": sine, "quick sine": quick, "steps": steps}
+	for name, p := range profiles {
+		follows(t, name, p, 1) // alone it has to keep up with every piece
+		follows(t, name, p, 4)
+	}
+}
+
+func follows(t *testing.T, name string, p pacer.Profile, workers int) {
+	t.Run(fmt.Sprint(name, " ", workers), func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			o := compile(t, p)
+			if p.Loop {
+				o.Span = 10_000_000
+			}
+			o.Min = int64(workers)
+			f := newFleet(o)
+			for range workers {
+				f.join(1)
+			}
+			f.wait(t)
+			all, _, late := f.all(t)
+			want := p.Integral(time.Duration(o.Span) * time.Microsecond)
+			if d := float64(len(all)) - want; d < -1.001 || d > 1.001 || late > 0 || f.skipped() > 0 {
+				t.Errorf("sent %d, the integral is %.2f; late %d, skipped %d", len(all), want, late, f.skipped())
+			}
+		})
+	})
+}
+
+// A limited number of requests also ends after a change in the last moment, when there is nothing left to send.
+func TestRequestsEndAfterALateChange(t *testing.T) {
+	for after := 700 * time.Millisecond; after < 1500*time.Millisecond; after += 10 * time.Millisecond {
+		synctest.Test(t, func(t *testing.T) {
+			o := compile(t, pacer.Constant(pacer.PerSecond(10), 0))
+			o.Requests = 10
+			f := newFleet(o)
+			f.join(1)
+			time.Sleep(after)
+			f.command("1", "set-rate", pacer.PerSecond(10))
+			f.command("2", "pause", pacer.Rate{})
+			f.command("3", "resume", pacer.Rate{})
+			f.wait(t)
+			if all, _, _ := f.all(t); len(all) != 10 {
+				t.Errorf("changed after %v: sent %d of 10", after, len(all))
+			}
 		})
 	}
 }

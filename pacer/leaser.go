@@ -36,6 +36,7 @@ const (
 	minRefresh     = 5 * time.Millisecond
 	callTimeout    = 250 * time.Millisecond // of one call, at first
 	maxTimeout     = 4 * time.Second
+	lastChance     = time.Second // for the outcome of a call when the worker is to end
 )
 
 // Leaser keeps a Sink supplied with slots ahead of time. It is the only caller of its Limiter, so Redis
@@ -128,33 +129,41 @@ func (l *Leaser) call(ctx context.Context) (Reply, error) {
 	step := max(3*h/10, 3*(time.Duration(l.rtt.srtt)+l.refresh(h))/2)
 	until := min(now+h.Microseconds(), max(l.covered, now)+step.Microseconds())
 	ask := Ask{Worker: l.Worker, Incarnation: l.Incarnation, Seq: l.seq, Ack: l.ack, Until: until, Weight: l.Weight, RTTHi: l.rtt.hi() / 1000}
-	var deadline <-chan time.Time
-	// Each failure doubles the patience: a new connection takes several round trips, and they may be long.
-	for pause, patience := minRefresh, callTimeout; ; pause, patience = min(2*pause, callTimeout), min(2*patience, maxTimeout) {
-		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(patience, time.Duration(4*l.rtt.hi())))
+	trying, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastChance, giveUp) })()
+	// A call on a new connection takes up to four round trips. Before the first reply none is known, and the patience doubles.
+	for pause, patience := minRefresh, callTimeout; ; pause = min(2*pause, callTimeout) {
+		if l.ack > 0 {
+			patience = max(callTimeout, time.Duration(4*l.rtt.hi()))
+		}
+		limit, cancel := context.WithTimeout(trying, patience)
+		patience = min(2*patience, maxTimeout)
 		sent := l.Clock.Now()
 		reply, err := l.Limiter.Lease(limit, ask)
 		cancel()
 		if err == nil {
-			received := l.Clock.Now()
-			l.rtt.add(received - sent)
-			if reply.Time > 0 && l.Clock.Sample(sent, received, reply.Time) {
-				l.Log.Warn("clock stepped", "offset", time.Duration(l.Clock.Redis(0)))
-			}
+			l.received(sent, reply)
 			l.covered = until
-			l.trouble(nil)
 			return reply, nil
 		}
 		l.trouble(err)
-		if ctx.Err() != nil && deadline == nil {
-			deadline = time.After(time.Second)
-		}
 		select {
 		case <-time.After(pause):
-		case <-deadline:
+		case <-trying.Done():
 			return Reply{}, context.Cause(ctx)
 		}
 	}
+}
+
+// received learns from a reply how far away Redis is, and what time it is there.
+func (l *Leaser) received(sent int64, reply Reply) {
+	now := l.Clock.Now()
+	l.rtt.add(now - sent)
+	if reply.Time > 0 && l.Clock.Sample(sent, now, reply.Time) {
+		l.Log.Warn("clock stepped", "offset", time.Duration(l.Clock.Redis(0)))
+	}
+	l.trouble(nil)
 }
 
 // trouble reports the first failure of a series, and its end.

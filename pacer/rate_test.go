@@ -147,9 +147,9 @@ func exactRate(t *testing.T, s string) *big.Rat {
 	t.Helper()
 	count, per, counted := strings.Cut(s, "/")
 	scale := int64(1)
-	if c := strings.TrimSuffix(count, "k"); c != count {
+	if c, ok := strings.CutSuffix(count, "k"); ok {
 		count, scale = c, 1_000
-	} else if c := strings.TrimSuffix(count, "M"); c != count {
+	} else if c, ok := strings.CutSuffix(count, "M"); ok {
 		count, scale = c, 1_000_000
 	}
 	r, ok := new(big.Rat).SetString(count)

@@ -71,7 +71,7 @@ func TestMerge(t *testing.T) {
 		{"more than 16", ids(seventeen[:9]...), ids(seventeen...), ids(last16...)},
 		{"one more than 16", ids(seventeen[:16]...), ids(17), ids(last16...)},
 	} {
-		if got := c.have.Merge(c.more); !(len(got) == 0 && len(c.want) == 0) && !reflect.DeepEqual(got, c.want) {
+		if got := c.have.Merge(c.more); (len(got) != 0 || len(c.want) != 0) && !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

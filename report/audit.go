@@ -40,7 +40,7 @@ type Audit struct {
 	Recalled    int64 `json:"recalled"`     // dropped because their generation had ended
 	Lost        int64 `json:"lost"`         // leased to an incarnation that is gone, fate unknown
 	Held        int64 `json:"held"`         // leased to an incarnation that runs, fate still open
-	Overrun     int64 `json:"overrun"`      // fired though their generation had ended, learned too late; part of Sent
+	Overrun     int64 `json:"overrun"`      // not recalled though their generation had ended, learned too late: fired, or dropped as late
 	Ungranted   int64 `json:"ungranted"`    // asked for, never issued; counting limiters only
 	Completed   int64 `json:"completed"`    // answered as expected
 	Failed      int64 `json:"failed"`       // ended otherwise

@@ -150,15 +150,12 @@ const promptly = 500 * time.Millisecond
 // a slot that it would still send. waiting is called when the members it waits for change; it may be nil.
 func (r *Run) Stop(ctx context.Context, waiting func(ids []string)) (Change, error) {
 	c, err := r.command(ctx, "stop", "", nil, 0)
-	if errors.Is(err, ErrOver) {
-		return c, nil // it ended by itself: nothing is sent any more
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrOver) { // a run that ended by itself may have requests left that wait for a connection
 		return c, err
 	}
 	last, began := -1, time.Now()
 	for {
-		s, err := r.State(ctx)
+		s, err := r.presence(ctx)
 		if err != nil {
 			return c, err
 		}
@@ -188,7 +185,7 @@ func (s *State) mayStillSend(spec Spec) []string {
 	for _, w := range s.Workers {
 		rtt := time.Duration(w.RTTMicros) * time.Microsecond
 		// H as the lease script has it: it grows with the round trip and with the fleet.
-		horizon := max(pacer.DefaultHorizon, 3*(rtt+frames)/2, 3*time.Duration(s.Members)*time.Second/pacer.DefaultQmax)
+		horizon := max(pacer.DefaultHorizon, 3*(rtt+frames)/2, 3*time.Duration(len(s.Workers))*time.Second/pacer.DefaultQmax)
 		patience := horizon + rtt + max(spec.MaxLag, spec.CatchUp)
 		switch {
 		case w.State == "stopped":

@@ -88,6 +88,9 @@ func (s *State) elapsed() time.Duration {
 
 func (w Worker) key() string { return w.ID + "/" + w.Incarnation }
 
+// silence is how long nothing may have been heard of a worker that can still report.
+const silence = 3 * time.Second
+
 // input is what the report needs of one incarnation, and whether its last snapshot is there. What it holds counts as lost
 // once it cannot report any more.
 func (w Worker) input(totals map[string]string, now time.Time) (in report.WorkerInput, final bool, err error) {
@@ -104,7 +107,16 @@ func (w Worker) input(totals map[string]string, now time.Time) (in report.Worker
 		}
 		final = in.Total.Final
 	}
-	in.Gone = final || w.State == "lost" || w.State == "replaced" || now.Sub(w.LastSeen) > time.Minute
+	// Snapshots come every second, also from a worker that has leased its last slot and waits for answers.
+	heard := w.LastSeen
+	if in.Total != nil && in.Total.End > heard.UnixMicro() {
+		heard = instant(in.Total.End)
+	}
+	silent := now.Sub(heard) > silence
+	if silent && w.State == "active" {
+		in.State = "lost"
+	}
+	in.Gone = final || silent || w.State == "lost" || w.State == "replaced"
 	return in, final, nil
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// State is what a run is doing at one instant, read in one transaction.
+// State is what a run is doing, read in one transaction; only the time is read after it.
 type State struct {
 	Run        string    `json:"run"`
 	Phase      string    `json:"phase"` // waiting, running, paused, stopped or ended
@@ -53,7 +53,7 @@ type Worker struct {
 
 // State reads the run's state.
 func (r *Run) State(ctx context.Context) (*State, error) {
-	var now *redis.TimeCmd
+	var now time.Time
 	var budget, workers, laws *redis.MapStringStringCmd
 	_, err := r.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		budget = p.HGetAll(ctx, r.keys.Budget)
@@ -62,8 +62,7 @@ func (r *Run) State(ctx context.Context) (*State, error) {
 		return nil
 	})
 	if err == nil {
-		now = r.client.Time(ctx)
-		err = now.Err()
+		now, err = r.time(ctx)
 	}
 	if err != nil {
 		return nil, explain("read run", r.Name, err)
@@ -72,13 +71,41 @@ func (r *Run) State(ctx context.Context) (*State, error) {
 	if b["uid"] != r.UID {
 		return nil, fmt.Errorf("run %s: %w", r.Name, ErrNoRun)
 	}
-	s := &State{Run: r.Name, Phase: b["phase"], now: now.Val(), Workers: []Worker{}}
+	s := &State{Run: r.Name, Phase: b["phase"], now: now, Workers: []Worker{}}
 	if err := cmp.Or(s.parseBudget(b), s.parseLaws(laws.Val()), s.parseWorkers(workers.Val())); err != nil {
 		return nil, broken(r.Name, err.Error())
 	}
 	s.settle()
 	s.count()
 	return s, nil
+}
+
+// presence reads only who is in the run. Stop asks often, and the laws of a long run are many.
+func (r *Run) presence(ctx context.Context) (*State, error) {
+	workers, err := r.client.HGetAll(ctx, r.keys.Workers).Result()
+	if err != nil {
+		return nil, explain("read run", r.Name, err)
+	}
+	s := &State{Run: r.Name}
+	if s.now, err = r.time(ctx); err != nil {
+		return nil, explain("read run", r.Name, err)
+	}
+	if err := s.parseWorkers(workers); err != nil {
+		return nil, broken(r.Name, err.Error())
+	}
+	return s, nil
+}
+
+// time is the clock of the server that holds the run: in a cluster each has its own.
+func (r *Run) time(ctx context.Context) (time.Time, error) {
+	if cluster, ok := r.client.(*redis.ClusterClient); ok {
+		master, err := cluster.MasterForKey(ctx, r.keys.Budget)
+		if err != nil {
+			return time.Time{}, err
+		}
+		return master.Time(ctx).Result()
+	}
+	return r.client.Time(ctx).Result()
 }
 
 func (s *State) parseBudget(b map[string]string) error {
@@ -161,7 +188,7 @@ func (s *State) parseWorkers(workers map[string]string) error {
 		}
 		id, _, _ := strings.Cut(name, "/")
 		w := Worker{ID: id, Incarnation: f[0], State: f[1], Weight: n[1], Leased: n[5], beyond: n[6], LastSeen: instant(n[7]), RTTMicros: n[9]}
-		if w.State == "active" && s.now.Sub(w.LastSeen) > pacer.DefaultTTL+300*time.Millisecond {
+		if w.State == "active" && s.EndedAt.IsZero() && s.now.Sub(w.LastSeen) > pacer.DefaultTTL+300*time.Millisecond {
 			w.State = "lost" // nobody has called since who would have noticed
 		}
 		s.Workers = append(s.Workers, w)

@@ -30,6 +30,6 @@ type Client interface {
 // Result is the end of one request. Times are ns of the client's clock; Due ≤ Sent ≤ Done.
 type Result struct {
 	Request         uint64 // as given to Send
-	Due, Sent, Done int64  // as given to Send; when it was written; when its response ended
+	Due, Sent, Done int64  // as given to Send; when its Target began, which may have had to connect first; when its response ended
 	Outcome         targets.Outcome
 }

@@ -176,6 +176,7 @@ func (e *engine) end(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, pacer.ErrEnded):
 		e.tell(draining)
+		e.haltAfter(e.MaxLag)
 		return nil
 	case errors.Is(err, pacer.ErrStopped):
 		e.awaitCut()
@@ -189,6 +190,7 @@ func (e *engine) end(ctx context.Context, err error) error {
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 		e.Log.Info("leaving: what is leased is sent, and answers are waited for; once more ends at once", "answers at most for", e.DrainTimeout)
 		e.tell(draining)
+		e.haltAfter(max(e.Horizon, pacer.DefaultHorizon) + e.MaxLag)
 		e.leave(ctx, StateLeft)
 		return nil
 	}
@@ -198,6 +200,10 @@ func (e *engine) end(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+// haltAfter bounds how late a request may be written that is still connecting when this worker leaves: it will not hear
+// of a stop any more.
+func (e *engine) haltAfter(d time.Duration) { time.AfterFunc(d, e.Halt) }
 
 // stop makes the shards drop what is not sent, and the targets what is not written.
 func (e *engine) stop() {
