@@ -89,6 +89,7 @@ func TestPiecesOfProfiles(t *testing.T) {
 		"ramp of a doubling":       {pacer.Stages(r[4], pacer.Stage{Length: time.Minute, To: pacer.PerSecond(1800)}), 1},
 		"steep ramp":               {pacer.Stages(r[0], pacer.Stage{Length: 7 * time.Millisecond, To: r[6]}), 14},
 		"ramp of 90 years":         {pacer.Stages(r[1], pacer.Stage{Length: 90 * 365 * 24 * time.Hour, To: r[5]}), 5},
+		"a ns less":                {pacer.Stages(r[1], pacer.Stage{Length: 90*365*24*time.Hour - 1, To: r[5]}), 5},
 		"jump, hold, jump, fall":   {pacer.Stages(r[0], pacer.Stage{To: r[2]}, pacer.Stage{Length: time.Second, To: r[2]}, pacer.Stage{To: r[4]}, pacer.Stage{Length: time.Second, To: r[1]}), 4},
 		"jump at the end":          {pacer.Stages(r[2], pacer.Stage{Length: time.Second, To: r[2]}, pacer.Stage{To: r[5]}), 1},
 		"silence between":          {pacer.Stages(r[2], pacer.Stage{Length: time.Second, To: r[0]}, pacer.Stage{Length: time.Second, To: r[0]}, pacer.Stage{Length: time.Second, To: r[2]}), 3},
