@@ -246,7 +246,7 @@ func TestRedisCallsDoNotGrowWithTheRate(t *testing.T) {
 	for _, qps := range []string{"100", scale("5000", "20000")} {
 		before := b.calls()
 		start := time.Now()
-		for _, p := range b.fleet(2, "calls-"+qps, append(patient(), "--qps", qps, "--duration", scale("5s", "20s"))...) {
+		for _, p := range b.fleet(2, "calls-"+qps, "--qps", qps, "--duration", scale("5s", "20s"), "--catch-up", "20s", "--max-lag", "20s") {
 			p.wait(0)
 		}
 		perSecond[qps] = (b.calls() - before) / time.Since(start).Seconds()
