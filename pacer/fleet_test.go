@@ -396,3 +396,27 @@ func TestFleetFollowsCommands(t *testing.T) {
 		}
 	})
 }
+
+// A pause in the last moments of a repeating profile must not ask for what came due while it lasted.
+func TestPauseJustBeforeTheEnd(t *testing.T) {
+	p, err := pacer.Sine(pacer.PerSecond(1000), pacer.PerSecond(500), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, before := range []time.Duration{50 * time.Millisecond, 10 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			o := compile(t, p)
+			o.Span = 5_000_000
+			f := newFleet(o)
+			f.join(1)
+			time.Sleep(5*time.Second + pacer.DefaultHorizon - before)
+			f.command("p", "pause", pacer.Rate{})
+			time.Sleep(time.Minute)
+			f.command("r", "resume", pacer.Rate{})
+			f.wait(t)
+			if all, _, _ := f.all(t); len(all) < 4990 || len(all) > 5010 || f.skipped() > 0 {
+				t.Errorf("paused %v before the end: sent %d of 5000, skipped %d", before, len(all), f.skipped())
+			}
+		})
+	}
+}
