@@ -1,7 +1,7 @@
 -- budget: loading, storing and cutting a run's budget, and its members. Included after schedule.lua.
 -- Everything is kept as text, so that no number is cut to 14 digits on its way.
 
-local NUMBERS = { 'id', 'cutat', 'last', 'w', 'n', 'joins', 'version', 'issued', 'skipped', 'beyond', 'asked',
+local NUMBERS = { 'id', 'cutat', 'last', 'w', 'n', 'joins', 'version', 'issued', 'skipped', 'beyond',
   'at', 'piece', 'loop', 'stop', 'left', 'started', 'ended', 'pausedat', 'restc', 'shift', 'min', 'span',
   'horizon', 'ttl', 'qmax' }
 local TEXTS = { 'uid', 'phase', 'gens', 'recalls', 'rest', 'standby' }
@@ -52,7 +52,6 @@ end
 -- store: keeps of the generations those that a cut can still reach.
 local function store(key, b)
   while b.at > 1 and b.gens[1].ends < b.now do
-    b.asked = b.asked + b.gens[1].cut
     table.remove(b.gens, 1)
     b.at = b.at - 1
   end

@@ -58,13 +58,14 @@ type Leaser struct {
 	Observe     func(Reply)     // called with each reply; may be nil
 	Log         *slog.Logger    // nil = none
 
-	seq, ack, covered int64
-	members           int64
-	rtt               roundTrip
-	recalls           Recalls
-	rand              *rand.Rand
-	troubled          bool
-	clockWarning      rate.Sometimes
+	seq, ack     int64
+	covered      int64 // up to when slots were asked for under the newest generation, µs
+	members      int64
+	rtt          roundTrip
+	recalls      Recalls
+	rand         *rand.Rand
+	troubled     bool
+	clockWarning rate.Sometimes
 }
 
 // Run leases until the run is over (one of the errors above) or ctx ends (its cause). When it returns

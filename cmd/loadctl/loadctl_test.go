@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/cli/clitest"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
@@ -18,29 +18,14 @@ import (
 
 // execute runs loadctl in this process.
 func execute(args ...string) (stdout, stderr string, code int) {
-	var out, errs bytes.Buffer
-	code = cli.Main(newRootCommand(), 0, args, &out, &errs)
-	return out.String(), errs.String(), code
+	return clitest.Execute(newRootCommand(), args...)
 }
 
-// secret is in some of the command lines, and must be in no message.
-const secret = "hunter2"
+const secret = clitest.Secret
 
-// refused checks that a command line is refused with one line that says all of says.
 func refused(t *testing.T, args []string, says ...string) {
 	t.Helper()
-	stdout, stderr, code := execute(args...)
-	if code != cli.CodeConfig || stdout != "" || !strings.HasPrefix(stderr, "error: ") || strings.Count(stderr, "\n") != 1 || len(stderr) > 2000 {
-		t.Errorf("%.300q: exit code %d, stdout %.100q, stderr %.2000q", args, code, stdout, stderr)
-	}
-	for _, text := range says {
-		if !strings.Contains(stderr, text) {
-			t.Errorf("%.300q: %.500q does not say %q", args, stderr, text)
-		}
-	}
-	if strings.Contains(stderr, secret) {
-		t.Errorf("%.300q: %.500q shows the secret", args, stderr)
-	}
+	clitest.Refused(t, newRootCommand(), args, says...)
 }
 
 // onARun are the commands that take a run, with what else they take.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,34 +8,20 @@ import (
 	"testing"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/cli/clitest"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
 // execute runs loadworker in this process.
 func execute(args ...string) (stdout, stderr string, code int) {
-	var out, errs bytes.Buffer
-	code = cli.Main(newRootCommand(), 0, args, &out, &errs)
-	return out.String(), errs.String(), code
+	return clitest.Execute(newRootCommand(), args...)
 }
 
-// secret is in many of the command lines, and must be in no message.
-const secret = "hunter2"
+const secret = clitest.Secret
 
-// refused checks that a command line is refused with one line that says all of says.
 func refused(t *testing.T, args []string, says ...string) {
 	t.Helper()
-	stdout, stderr, code := execute(args...)
-	if code != cli.CodeConfig || stdout != "" || !strings.HasPrefix(stderr, "error: ") || strings.Count(stderr, "\n") != 1 || len(stderr) > 2000 {
-		t.Errorf("%.300q: exit code %d, stdout %.100q, stderr %.2000q", args, code, stdout, stderr)
-	}
-	for _, text := range says {
-		if !strings.Contains(stderr, text) {
-			t.Errorf("%.300q: %.500q does not say %q", args, stderr, text)
-		}
-	}
-	if strings.Contains(stderr, secret) {
-		t.Errorf("%.300q: %.500q shows the secret", args, stderr)
-	}
+	clitest.Refused(t, newRootCommand(), args, says...)
 }
 
 // file makes a file and returns its path.
@@ -65,18 +50,34 @@ func TestBadServers(t *testing.T) {
 	refused(t, line(""), "reach Redis at "+closed)
 }
 
-// TestBadCommandLines: each mistake is found before anything is written.
-func TestBadCommandLines(t *testing.T) {
+// mistake is what is wrong in a command line.
+type mistake struct {
+	args []string // after the ones that are right, where there are some; of two values the last counts
+	says string
+}
+
+// refusedAll checks that each mistake is found before anything is written.
+func refusedAll(t *testing.T, mistakes []mistake) {
+	t.Helper()
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
-	missing := filepath.Join(t.TempDir(), "missing")
-	long := strings.Repeat("x", 1<<20)
 	right := []string{"run", "--run", "x", "--url", "http://127.0.0.1:9/", "--qps", "10"}
-	for _, c := range []struct {
-		args []string // after the ones that are right; of two values the last counts
-		says string
-	}{
-		// The run and the worker.
+	for _, m := range mistakes {
+		refused(t, append(append([]string{}, right...), m.args...), m.says)
+	}
+	nothingWritten(t, server)
+}
+
+func nothingWritten(t *testing.T, server *redistest.Server) {
+	t.Helper()
+	if n, err := server.Client().DBSize(t.Context()).Result(); n != 0 || err != nil {
+		t.Errorf("%d keys were written, %v", n, err)
+	}
+}
+
+func TestBadRuns(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	refusedAll(t, []mistake{
 		{[]string{"--run", ""}, "--run: give the name"},
 		{[]string{"--run", "a b"}, `run "a b": use 1 to 64 letters`},
 		{[]string{"--run", "{a}"}, "use 1 to 64 letters"},
@@ -99,7 +100,12 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{"-o", long}, "--output"},
 		{[]string{"--nonsense"}, "unknown flag: --nonsense"},
 		{[]string{"nonsense"}, "usage: loadworker run"},
-		// The rate.
+	})
+}
+
+func TestBadRates(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	refusedAll(t, []mistake{
 		{[]string{"--qps", "-1"}, "--qps: rate \"-1\": not a number"},
 		{[]string{"--qps", "NaN"}, "--qps: rate \"NaN\": not a number"},
 		{[]string{"--qps", "1e30"}, "--qps: rate \"1e30\": not a number"},
@@ -136,7 +142,12 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{"--max-lag", "0"}, "--max-lag"},
 		{[]string{"--max-lag", "2h"}, "--max-lag"},
 		{[]string{"--catch-up", "2h"}, "--catch-up"},
-		// The target.
+	})
+}
+
+func TestBadTargets(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	refusedAll(t, []mistake{
 		{[]string{"--url", ""}, "--url: give what to request"},
 		{[]string{"--url", "127.0.0.1"}, "url: is not a URL"},
 		{[]string{"--url", "http://"}, "url: names no host"},
@@ -170,13 +181,14 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{"--redirects", "-1"}, "redirects: must be 0 to 20"},
 		{[]string{"--body-limit", "-1"}, "body limit"},
 		{[]string{"--expect", "99"}, `expect: "99"`},
-	} {
-		refused(t, append(append([]string{}, right...), c.args...), c.says)
-	}
-	for _, c := range []struct {
-		args []string
-		says string
-	}{
+	})
+}
+
+// TestBadCommands: these are wrong as a whole.
+func TestBadCommands(t *testing.T) {
+	server := redistest.Start(t)
+	t.Setenv("LOADCTL_REDIS", server.URL())
+	for _, m := range []mistake{
 		{[]string{"nonsense"}, `unknown command "nonsense" for "loadworker"; see loadworker --help`},
 		{[]string{"--nonsense"}, "unknown flag"},
 		{[]string{"help", "nonsense"}, "help: there is no command"},
@@ -186,11 +198,9 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{"run", "--run", "x", "--qps", "5"}, "--url: give what to request"},
 		{[]string{"run", "--run"}, "flag needs an argument"},
 	} {
-		refused(t, c.args, c.says)
+		refused(t, m.args, m.says)
 	}
-	if n := server.Client().DBSize(t.Context()).Val(); n != 0 {
-		t.Errorf("%d keys were written", n)
-	}
+	nothingWritten(t, server)
 }
 
 func TestHelp(t *testing.T) {
