@@ -1,7 +1,7 @@
--- command: changes a run: set-rate, pause, resume, stop.
+-- command: changes a run: start, set-rate, pause, resume, stop.
 --
 -- KEYS  1 budget  2 workers  3 seen  4 events  5 laws
--- ARGV  1 run uid  2 command id  3 kind: set-rate, pause, resume, stop  4 who  5 what, for the event stream
+-- ARGV  1 run uid  2 command id  3 kind: start, set-rate, pause, resume, stop  4 who  5 what, for the event stream
 --       6 wake-up channel  7 pieces, for set-rate  8 the generation they were computed for, 0 = any
 -- Returns { status, t0, version }: OK; SAME (it was so already). The same command id gets the same answer again;
 --       WAITING (nothing to pause or resume yet); RETRY (another generation is in force now); ENDED; NOSTATE. An error if an argument is wrong.
@@ -15,7 +15,7 @@ local uid, id, kind, who, what, channel, plan, expected =
 local bad = wrong('command', { 8, 'generation', 0, MOST })
 if bad then return bad end
 if not plain(id) then return refuse('command', 'id') end
-if not (kind == 'pause' or kind == 'resume' or kind == 'stop' or kind == 'set-rate') then return refuse('command', 'kind') end
+if not (kind == 'start' or kind == 'pause' or kind == 'resume' or kind == 'stop' or kind == 'set-rate') then return refuse('command', 'kind') end
 if kind == 'set-rate' and not queue(plan) then return refuse('command', 'pieces') end
 
 local b = load(keys.budget, clock)
@@ -46,6 +46,13 @@ local function go(p, c, piece)
 end
 
 local act = {}
+
+-- The next call of a member starts the run, with those that are there; without one, the first that comes.
+act['start'] = function()
+  if b.phase ~= 'waiting' or b.min == 1 then return false end
+  b.min = 1
+  return true
+end
 
 act['set-rate'] = function()
   redis.call('HSET', keys.budget, 'pieces', plan)
@@ -89,6 +96,7 @@ act['stop'] = function()
   return true
 end
 
+if kind == 'start' then t0 = b.started end
 if kind == 'set-rate' and (b.phase == 'waiting' or b.phase == 'paused') then t0 = 0 end -- in force when the schedule goes on
 local status, done = 'SAME', act[kind]()
 if done == nil then return { 'WAITING', '0', int(b.version) } end

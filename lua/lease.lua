@@ -77,8 +77,9 @@ m.shift = b.shift
 local horizon = math.max(b.horizon, math.floor(1.5 * (rtt + 2 * FRAME + 2000)), math.floor(3 * U * b.n / b.qmax))
 local steal = math.min(rtt + 10000, math.floor(horizon / 2))
 
--- The run's first t0 is set when the required members are there; all of them can still lease its first frame.
-if b.phase == 'waiting' and b.n >= b.min then
+-- The run's first t0 is set when the required members are there (min 0: when it is started by command); all of them can
+-- still lease its first frame.
+if b.phase == 'waiting' and b.min > 0 and b.n >= b.min then
   b.phase = 'running'
   b.started = b.now + b.horizon
   if b.span > 0 then b.stop = b.started + b.span end

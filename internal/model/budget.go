@@ -34,6 +34,7 @@ type Options struct {
 	Span     int64 // µs until the end; 0 = endless
 	Requests int64 // 0 = no limit
 	Min      int64 // members to wait for
+	Held     bool  // wait for the command start instead
 	Horizon  int64 // H, µs
 	TTL      int64 // µs
 	Qmax     int64 // calls/s of all members together
@@ -62,6 +63,9 @@ type Budget struct {
 // New is a run that waits for its members.
 func New(o Options) *Budget {
 	o.Min, o.Horizon, o.TTL, o.Qmax = or(o.Min, 1), or(o.Horizon, 500_000), or(o.TTL, 1_000_000), or(o.Qmax, 10_000)
+	if o.Held {
+		o.Min = 0
+	}
 	b := &Budget{Phase: "waiting", Members: map[string]*Member{}, opts: o, left: -1, commands: map[string]string{}}
 	if o.Requests > 0 {
 		b.left = o.Requests

@@ -18,7 +18,7 @@ func (b *Budget) Leave(now int64, worker, incarnation, state string) bool {
 	return true
 }
 
-// Command is lua/command.lua: kind is set-rate (with pieces), pause, resume or stop. It returns the status and t0.
+// Command is lua/command.lua: kind is start, set-rate (with pieces), pause, resume or stop. It returns the status and t0.
 func (b *Budget) Command(now int64, id, kind string, pieces []pacer.Piece) (string, int64) {
 	b.tick(now)
 	if status := b.commands[id]; status != "" {
@@ -49,6 +49,12 @@ func (b *Budget) Command(now int64, id, kind string, pieces []pacer.Piece) (stri
 
 func (b *Budget) act(kind string, t0 int64, pieces []pacer.Piece) bool {
 	switch kind {
+	case "start":
+		if b.Phase != "waiting" || b.opts.Min == 1 {
+			return false
+		}
+		b.opts.Min = 1
+		return true
 	case "set-rate":
 		b.setRate(t0, pieces)
 		return true

@@ -35,7 +35,7 @@ func (b *Budget) Lease(now int64, a pacer.Ask) pacer.Reply {
 	c := call{Budget: b, m: m, joins: joins, ask: a}
 	c.horizon = max(b.opts.Horizon, int64(math.Floor(1.5*float64(a.RTTHi+2*frame+2000))), int64(math.Floor(3*unit*float64(b.n)/float64(b.opts.Qmax))))
 	c.steal = min(a.RTTHi+10_000, c.horizon/2)
-	if b.Phase == "waiting" && b.n >= b.opts.Min {
+	if b.Phase == "waiting" && b.opts.Min > 0 && b.n >= b.opts.Min {
 		b.start()
 	}
 	reply := c.grant()
