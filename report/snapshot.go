@@ -28,6 +28,12 @@ func (c *Counts) add(o Counts) {
 	c.OutOfRange += o.OutOfRange
 }
 
+// Plus is the sum of both, field by field.
+func (c Counts) Plus(o Counts) Counts {
+	c.add(o)
+	return c
+}
+
 // ErrorClass is what is known of the failed requests of one class.
 type ErrorClass struct {
 	Count   int64      `json:"count"`

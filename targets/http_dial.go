@@ -82,3 +82,14 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 	}
 	return newConn(to, raw, wire), nil
 }
+
+// Reach opens a connection to the endpoint, with TLS if it wants it, and closes it: no request is sent.
+func (t *httpTarget) Reach(ctx context.Context) error {
+	deadline, _ := ctx.Deadline()
+	c, err := t.pool.dial(ctx, deadline, t.endpoint(t.url))
+	if err != nil {
+		return err
+	}
+	c.close(true)
+	return nil
+}

@@ -45,7 +45,12 @@ func newChangeCommand(redis *cli.Redis, use, short string, args int, change func
 
 func printChange(w io.Writer, c run.Change) error {
 	text := fmt.Sprintf("%s: %s in force from %s", c.Run, c.Command, c.At.Format(time.RFC3339Nano))
-	if c.At.IsZero() {
+	switch {
+	case c.Command == "start" && c.At.IsZero():
+		text = fmt.Sprintf("%s: start: no worker is here yet; begins with the first", c.Run)
+	case c.Command == "start":
+		text = fmt.Sprintf("%s: started, the first request is due at %s", c.Run, c.At.Format(time.RFC3339Nano))
+	case c.At.IsZero():
 		text = fmt.Sprintf("%s: %s in force as soon as the run begins or is resumed", c.Run, c.Command)
 	}
 	if !c.Changed {

@@ -1,9 +1,9 @@
-// Command loadctl watches and changes runs: rate, pause, stop, report.
+// Command loadctl creates, watches and changes runs: rate, pause, stop, report.
 package main
 
 import (
 	"os"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,21 +14,25 @@ import (
 var version = "dev"
 
 func main() {
-	os.Exit(cli.Main(newRootCommand(), time.Second, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(cli.Main(newRootCommand(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:     "loadctl",
-		Short:   "Watch and change load tests whose workers share one rate",
+		Short:   "Create, watch and change load tests whose workers share one rate",
 		Version: version,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	redis := &cli.Redis{}
-	redis.AddFlags(root)
+	redis.AddFlags(root, "")
 	root.AddCommand(
+		newRunCommand(redis),
+		newCreateCommand(redis),
+		newStartCommand(redis),
 		newStatusCommand(redis),
+		newWatchCommand(redis),
 		newWorkersCommand(redis),
 		newSetRateCommand(redis),
 		newPauseCommand(redis),
@@ -38,6 +42,13 @@ func newRootCommand() *cobra.Command {
 		newEventsCommand(redis),
 		newListCommand(redis),
 		newRemoveCommand(redis),
+		cli.NewVersionCommand("loadctl", version),
+		cli.NewManCommand(version),
 	)
+	for _, c := range root.Commands() {
+		if strings.Contains(c.Use, " RUN") && c.ValidArgsFunction == nil {
+			c.ValidArgsFunction = redis.CompleteRun
+		}
+	}
 	return root
 }

@@ -48,15 +48,35 @@ func readState(c *cobra.Command, redis *cli.Redis, output *cli.Output, name stri
 // formatRate is a rate to a thousandth, without needless zeros.
 func formatRate(r float64) string { return strconv.FormatFloat(math.Round(r*1000)/1000, 'f', -1, 64) }
 
+// pending is what will become of the rate without any further command.
+func pending(s *run.State) string {
+	then := formatRate(s.RateThen)
+	switch {
+	case s.Phase == "waiting":
+		return ", " + then + " when it begins"
+	case s.Phase == "paused":
+		return ", " + then + " when it is resumed"
+	case s.Phase == "running" && s.Rate != s.RateThen:
+		return ", on the way to " + then
+	default:
+		return ""
+	}
+}
+
 func printStatus(w io.Writer, s *run.State) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "run\t%s\n", s.Run)
 	fmt.Fprintf(t, "phase\t%s\n", s.Phase)
-	fmt.Fprintf(t, "rate\t%s per second, of the whole cluster\n", formatRate(s.Rate))
+	fmt.Fprintf(t, "rate\t%s per second, of the whole cluster%s\n", formatRate(s.Rate), pending(s))
 	fmt.Fprintf(t, "asked\t%d so far\n", s.Asked)
 	fmt.Fprintf(t, "workers\t%d", s.Members)
-	if s.Phase == "waiting" {
+	switch {
+	case s.Phase == "waiting" && s.MinWorkers == 0:
+		fmt.Fprint(t, "; it waits for loadctl start")
+	case s.Phase == "waiting":
 		fmt.Fprintf(t, " of the %d it waits for", s.MinWorkers)
+	case s.Phase == "running" && s.Members == 0:
+		fmt.Fprint(t, "; nothing is sent until one joins")
 	}
 	fmt.Fprintln(t)
 	for _, at := range []struct {

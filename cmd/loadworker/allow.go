@@ -29,9 +29,6 @@ func (f *allowFlags) check(spec targets.Spec) error {
 	if f.any {
 		return nil
 	}
-	if len(f.hosts) == 0 {
-		return errors.New("joining a run described by others: say what it may fire at with --allow-hosts HOST,… or --allow-any")
-	}
 	named := spec // as the URL has it, whatever it is connected to
 	named.ConnectTo, named.UnixSocket = nil, ""
 	for _, host := range append(spec.Hosts(), named.Hosts()...) {
@@ -50,6 +47,14 @@ func (f *allowFlags) checkEntries() error {
 		}
 	}
 	return nil
+}
+
+// checkJoining refuses to join a run described by others with nothing that it may fire at.
+func (f *allowFlags) checkJoining() error {
+	if f.any || len(f.hosts) > 0 {
+		return nil
+	}
+	return errors.New("joining a run described by others: say what it may fire at with --allow-hosts HOST,… or --allow-any; or describe a run with --url and --qps")
 }
 
 // socket begins the name of a unix socket.

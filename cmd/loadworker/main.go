@@ -13,7 +13,7 @@ import (
 var version = "dev"
 
 func main() {
-	os.Exit(cli.Main(newRootCommand(), 0, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(cli.Main(newRootCommand(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 func newRootCommand() *cobra.Command {
@@ -25,7 +25,7 @@ func newRootCommand() *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	redis := &cli.Redis{}
-	redis.AddFlags(root)
-	root.AddCommand(newRunCommand(redis))
+	redis.AddFlags(root, ", else embedded: one in this process, for this machine; embedded:PORT chooses its port")
+	root.AddCommand(newRunCommand(redis), cli.NewVersionCommand("loadworker", version), cli.NewManCommand(version))
 	return root
 }

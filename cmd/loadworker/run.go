@@ -22,10 +22,10 @@ import (
 // runFlags are all flags of loadworker run.
 type runFlags struct {
 	redis  *cli.Redis
-	spec   specFlags
+	spec   cli.Spec
 	member memberFlags
 	allow  allowFlags
-	output cli.Output
+	out    cli.Report
 
 	name       string
 	anew, wait bool
@@ -33,7 +33,7 @@ type runFlags struct {
 }
 
 func newRunCommand(redis *cli.Redis) *cobra.Command {
-	f := &runFlags{redis: redis, keep: cli.Duration(run.DefaultKeep)}
+	f := &runFlags{redis: redis, spec: cli.Spec{MinWorkers: 1}, keep: cli.Duration(run.DefaultKeep)}
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Take part in a run: create it, or join it",
@@ -56,36 +56,54 @@ Ctrl-C sends what is already leased (at most half a second), leaves, and reports
 	f.spec.AddFlags(c)
 	f.member.AddFlags(c)
 	f.allow.AddFlags(c)
-	f.output.AddFlags(c, report.Formats()...)
+	f.out.AddFlags(c)
 	return c
 }
 
 func (f *runFlags) run(c *cobra.Command) error {
-	ctx := c.Context()
 	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
-	if err := f.check(); err != nil {
+	if err := f.check(c); err != nil {
 		return err
 	}
 	create, target, err := f.described(c)
 	if err != nil {
 		return err
 	}
+	reach := f.member.reach(c.Context(), target)
+	server, err := f.host(create, reach, log)
+	if err != nil {
+		return err
+	}
+	err = f.takePart(c, create, target, reach, log)
+	if server != nil {
+		linger(c.Context(), server, log)
+		err = errors.Join(err, server.Close())
+	}
+	return err
+}
+
+// takePart is the worker's time in the run, from connecting to Redis to the report.
+func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.Target, reach error, log *slog.Logger) error {
+	ctx := c.Context()
 	client, err := f.redis.Connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer cli.Close(client)
-	r, err := f.enter(ctx, client, create, log)
+	r, err := f.enter(ctx, client, create, reach, log)
 	if err != nil {
 		return err
 	}
 	if !r.Ended.IsZero() {
-		fmt.Fprintf(c.ErrOrStderr(), "run %s ended at %s; nothing was sent. See it with loadctl report %s, or replace it with --new\n",
-			r.Name, r.Ended.Format(time.RFC3339), r.Name)
-		return nil
+		fmt.Fprintf(c.ErrOrStderr(), "run %s ended at %s; nothing was sent now, this is its report. --new replaces it\n",
+			r.Name, r.Ended.Format(time.RFC3339))
+		return f.print(c, r, nil)
 	}
 	if target == nil {
 		if target, err = f.member.open(r.Spec.Target, f.allow.allowed); err != nil {
+			return err
+		}
+		if err := passable(r, f.member.reach(ctx, target), log); err != nil {
 			return err
 		}
 	}
@@ -102,8 +120,9 @@ func (f *runFlags) run(c *cobra.Command) error {
 	return err
 }
 
-func (f *runFlags) check() error {
-	if err := f.output.Check(); err != nil {
+// check finds what is wrong with the command line by itself.
+func (f *runFlags) check(c *cobra.Command) error {
+	if err := f.out.Check(); err != nil {
 		return err
 	}
 	if f.name == "" {
@@ -115,19 +134,28 @@ func (f *runFlags) check() error {
 	if err := run.ValidateName("run", f.name); err != nil {
 		return cli.Config(err)
 	}
-	return cli.Config(cmp.Or(f.member.check(), f.allow.checkEntries()))
+	if err := cmp.Or(f.member.check(), f.allow.checkEntries()); err != nil {
+		return cli.Config(err)
+	}
+	if f.spec.Given(c) {
+		return nil
+	}
+	if _, alone := f.redis.Embedded(); alone {
+		return cli.Config(errors.New("--redis: give the Redis that holds the run, to join it; or describe a run of this machine with --url and --qps"))
+	}
+	return cli.Config(f.allow.checkJoining())
 }
 
 // described is the run that the flags describe, and its target, which is made before anything is written: a missing key file
 // should not leave a run behind. Both are nil for a worker that joins a run that others described.
 func (f *runFlags) described(c *cobra.Command) (*run.Spec, targets.Target, error) {
-	if !f.spec.given(c) {
+	if !f.spec.Given(c) {
 		if f.anew {
 			return nil, nil, cli.Config(errors.New("--new: describe the run that replaces the one that has ended, with --url and --qps"))
 		}
 		return nil, nil, nil
 	}
-	spec, err := f.spec.spec(c.InOrStdin())
+	spec, err := f.spec.Spec(c.InOrStdin())
 	if err != nil {
 		return nil, nil, cli.Config(err)
 	}
@@ -138,18 +166,32 @@ func (f *runFlags) described(c *cobra.Command) (*run.Spec, targets.Target, error
 	return &spec, target, nil
 }
 
-// enter creates the run or joins it; without a spec it only joins.
-func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec *run.Spec, log *slog.Logger) (*run.Run, error) {
-	if spec != nil {
-		r, created, err := run.Create(ctx, client, f.name, *spec, run.Options{New: f.anew, Keep: time.Duration(f.keep)})
-		if err != nil {
-			return nil, cli.Config(err)
-		}
-		if r.Ended.IsZero() {
-			log.Info(map[bool]string{true: "created run", false: "joined run"}[created], "run", f.name, "qps of the whole cluster", spec.QPS.String())
-		}
-		return r, nil
+// enter creates the run or joins it; without a spec it only joins. reach is why the target cannot be reached, or nil.
+func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec *run.Spec, reach error, log *slog.Logger) (*run.Run, error) {
+	if spec == nil {
+		return f.join(ctx, client, log)
 	}
+	if reach != nil { // no reason to keep away from a run that goes on: the endpoint may be down because of it
+		r, err := run.Open(ctx, client, f.name)
+		if err != nil || f.anew {
+			return nil, reach
+		}
+		if err := passable(r, reach, log); r.Ended.IsZero() && err != nil {
+			return nil, err
+		}
+	}
+	r, created, err := run.Create(ctx, client, f.name, *spec, run.Options{New: f.anew, Keep: time.Duration(f.keep)})
+	if err != nil {
+		return nil, cli.Config(err)
+	}
+	if r.Ended.IsZero() {
+		log.Info(map[bool]string{true: "created run", false: "joined run"}[created], "run", f.name, "qps of the whole cluster", spec.QPS.String())
+	}
+	return r, nil
+}
+
+// join finds a run that others described.
+func (f *runFlags) join(ctx context.Context, client redis.UniversalClient, log *slog.Logger) (*run.Run, error) {
 	r, err := run.Open(ctx, client, f.name)
 	if f.wait && errors.Is(err, run.ErrNoRun) {
 		log.Info("waiting for the run to be created", "run", f.name)
@@ -174,20 +216,20 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec
 	return r, cli.Config(f.allow.check(r.Spec.Target))
 }
 
-// print writes the report of the whole run; where Redis cannot be asked any more, that of this worker alone.
+// print writes the report of the whole run; where Redis cannot be asked any more, that of this worker alone. total is nil for
+// a worker that took no part.
 func (f *runFlags) print(c *cobra.Command, r *run.Run, total *report.Snapshot) error {
-	render, err := report.Format(f.output.Format)
-	if err != nil {
-		return cli.Config(err)
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), 6*time.Second)
 	defer cancel()
 	rep, err := r.FinalReport(ctx, 5*time.Second)
+	if err != nil && total == nil {
+		return err
+	}
 	if err != nil {
 		fmt.Fprintf(c.ErrOrStderr(), "the run's report cannot be read (%v); this is the report of this worker alone\n", err)
 		rep = alone(r.Name, total)
 	}
-	return render(c.OutOrStdout(), rep)
+	return f.out.Write(c.OutOrStdout(), rep)
 }
 
 // alone is the report of one worker by what it knows itself: it was leased what it accounts for.

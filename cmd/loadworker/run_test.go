@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report"
@@ -20,13 +21,13 @@ import (
 // specOf is the spec that flags describe.
 func specOf(t *testing.T, args ...string) run.Spec {
 	t.Helper()
-	var f specFlags
+	f := cli.Spec{MinWorkers: 1}
 	c := &cobra.Command{}
 	f.AddFlags(c)
 	if err := c.ParseFlags(append([]string{"--url", "http://127.0.0.1/"}, args...)); err != nil {
 		t.Fatal(err)
 	}
-	s, err := f.spec(strings.NewReader("from stdin"))
+	s, err := f.Spec(strings.NewReader("from stdin"))
 	if err != nil {
 		t.Fatalf("%q: %v", args, err)
 	}

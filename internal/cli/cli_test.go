@@ -25,7 +25,7 @@ func execute(do func(c *cobra.Command, args []string) error, args ...string) (st
 	c.Flags().Bool("really", false, "")
 	root.AddCommand(c)
 	var out, errs bytes.Buffer
-	code = Main(root, 0, args, &out, &errs)
+	code = Main(root, args, &out, &errs)
 	return out.String(), errs.String(), code
 }
 

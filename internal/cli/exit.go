@@ -65,8 +65,8 @@ func code(err error) int {
 // Main runs a command and returns the exit code. The first Ctrl-C or SIGTERM ends the command's context, with
 // ErrSignal as its cause; the second ends the process at once.
 //
-// patience is how long a command may go on after the first signal, 0 = as long as it takes.
-func Main(root *cobra.Command, patience time.Duration, args []string, stdout, stderr io.Writer) (exit int) {
+// A command has a second to end after the first signal, unless it is Patient.
+func Main(root *cobra.Command, args []string, stdout, stderr io.Writer) (exit int) {
 	redis.SetLogger(silent{})
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -87,15 +87,37 @@ func Main(root *cobra.Command, patience time.Duration, args []string, stdout, st
 	defer signal.Stop(signals)
 	go watch(ctx, signals, cancel, func() {
 		fmt.Fprintf(stderr, "error: interrupted; %s cannot tell whether the command took effect\n", root.Name())
-	}, patience)
+	}, patience(root, args))
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), ErrSignal) {
 		err = ErrSignal // whatever the signal interrupted
 	}
-	if err != nil && !errors.Is(err, ErrSignal) {
+	if err != nil && err != ErrSignal { //nolint:errorlint // one that only has it among its causes says more
 		fmt.Fprintln(stderr, "error:", oneLine(err))
 	}
 	return code(err)
+}
+
+// hurry is how long a command may go on after the first signal: what still blocks then, does so because a server hangs.
+const hurry = time.Second
+
+// patient marks commands in their annotations.
+const patient = "patient"
+
+// Patient marks a command that takes the time it needs after the first signal: it has something to bring to an end.
+func Patient(c *cobra.Command) *cobra.Command {
+	c.Annotations = map[string]string{patient: ""}
+	return c
+}
+
+// patience is how long the command that args name may go on after the first signal; 0 = as long as it takes.
+func patience(root *cobra.Command, args []string) time.Duration {
+	if c, _, err := root.Find(args); err == nil {
+		if _, ok := c.Annotations[patient]; ok {
+			return 0
+		}
+	}
+	return hurry
 }
 
 // watch ends the context at the first signal and the process at the second; when the command has ended, it waits for neither.

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"net"
 	"os"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
@@ -16,22 +19,45 @@ type Redis struct {
 	address string
 }
 
+// embeddedPort is where an embedded server listens if it is free: a known one, so that the address can be remembered.
+const embeddedPort = "6380"
+
 // AddFlags adds --redis to a command and those below it. The environment is read when connecting and is not shown as a default: it
-// may hold a password.
-func (r *Redis) AddFlags(c *cobra.Command) {
-	c.PersistentFlags().StringVar(&r.address, "redis", "", "Redis `URL`: redis://host:port, rediss://…, unix:///path, or @FILE that holds it (default: environment LOADCTL_REDIS)")
+// may hold a password. without says what is used when there is neither.
+func (r *Redis) AddFlags(c *cobra.Command, without string) {
+	c.PersistentFlags().StringVar(&r.address, "redis", "", "Redis `URL`: redis://host:port, rediss://…, unix:///path, or @FILE that holds it (default: environment LOADCTL_REDIS"+without+")")
 }
+
+// given is what was asked for, or "".
+func (r *Redis) given() string { return cmp.Or(r.address, os.Getenv("LOADCTL_REDIS")) }
+
+// Given tells whether a server was named at all.
+func (r *Redis) Given() bool { return r.given() != "" }
 
 // Address is the URL that was given.
 func (r *Redis) Address() (string, error) {
-	if r.address != "" {
-		return r.address, nil
-	}
-	if address := os.Getenv("LOADCTL_REDIS"); address != "" {
+	if address := r.given(); address != "" {
 		return address, nil
 	}
-	return "", Config(errors.New("which Redis? Give --redis redis://host:port, or set LOADCTL_REDIS"))
+	return "", Config(errors.New("which Redis? Give --redis redis://host:port, or set LOADCTL_REDIS; a worker started without one prints the address of its own"))
 }
+
+// Embedded tells whether a worker is to bring a server with it, because none was named or by --redis embedded[:PORT]. The
+// server listens at the first of the addresses that is free.
+func (r *Redis) Embedded() (addresses []string, ok bool) {
+	name, port, named := strings.Cut(r.given(), ":")
+	switch {
+	case name != "" && name != "embedded":
+		return nil, false
+	case named:
+		return []string{net.JoinHostPort("127.0.0.1", port)}, true
+	default:
+		return []string{net.JoinHostPort("127.0.0.1", embeddedPort), "127.0.0.1:0"}, true
+	}
+}
+
+// Use makes address the server from now on.
+func (r *Redis) Use(address string) { r.address = address }
 
 // Connect reaches the server.
 func (r *Redis) Connect(ctx context.Context) (redis.UniversalClient, error) {

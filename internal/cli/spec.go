@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -11,28 +11,30 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 )
 
-// specFlags describe the run; they are the same on every worker. Workers given none of them join.
-type specFlags struct {
+// Spec is the flags that describe a run. They are the same wherever the run is created or joined with a description.
+type Spec struct {
+	MinWorkers int64 // the default of --min-workers, set before AddFlags
+
 	set *pflag.FlagSet
 
 	qps, rate                          string
-	duration, maxLag, catchUp, timeout cli.Duration
+	duration, maxLag, catchUp, timeout Duration
 	stages, headers                    []string
 	profile, method, body, bodyFile    string
 	caFile                             string
 	target                             targets.Spec
-	requests, minWorkers               int64
+	requests                           int64
 }
 
-func (f *specFlags) AddFlags(c *cobra.Command) {
+// AddFlags adds them to a command.
+func (f *Spec) AddFlags(c *cobra.Command) {
 	f.set = pflag.NewFlagSet("spec", pflag.ContinueOnError)
-	f.maxLag, f.catchUp, f.timeout = cli.Duration(run.DefaultMaxLag), cli.Duration(run.DefaultCatchUp), cli.Duration(targets.DefaultTimeout)
+	f.maxLag, f.catchUp, f.timeout = Duration(run.DefaultMaxLag), Duration(run.DefaultCatchUp), Duration(targets.DefaultTimeout)
 	s := f.set
 	s.StringVar(&f.target.URL, "url", "", "what to request; schemes: "+strings.Join(targets.Schemes(), ", "))
 	s.StringVar(&f.qps, "qps", "", "requests per second of the WHOLE CLUSTER: 500, 2.5k, 1M, 0.2, 30/1m; with --stage the `RATE` it starts from")
@@ -41,14 +43,14 @@ func (f *specFlags) AddFlags(c *cobra.Command) {
 	s.Int64VarP(&f.requests, "requests", "n", 0, "end after this many requests of the whole cluster; 0 = no limit")
 	s.StringArrayVar(&f.stages, "stage", nil, "`DURATION:RATE`, a linear ramp to RATE of the whole cluster, as in k6; may be repeated")
 	s.StringVar(&f.profile, "profile", "", "how the rate goes, a named `PROFILE`: steps:from=100,to=500,by=100,every=30s or sine:mean=1k,amplitude=400,period=1m")
-	s.Int64Var(&f.minWorkers, "min-workers", 1, "start when this many workers are there, together")
+	s.Int64Var(&f.MinWorkers, "min-workers", f.MinWorkers, "start when this many workers are there, together; 0 = wait for loadctl start")
 	s.Var(&f.maxLag, "max-lag", "how long after its due time a request may wait for a connection; then it is dropped and counted")
 	s.Var(&f.catchUp, "catch-up", "how late a worker that was held up may still send a request")
 	f.addTargetFlags(s)
 	c.Flags().AddFlagSet(s)
 }
 
-func (f *specFlags) addTargetFlags(s *pflag.FlagSet) {
+func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringVarP(&f.method, "method", "m", "", "method (default GET, or POST with a body)")
 	s.StringArrayVarP(&f.headers, "header", "H", nil, "`\"NAME: VALUE\"`, or @FILE with one a line; may be repeated")
 	s.StringVarP(&f.body, "body", "d", "", "body: text, or @FILE, or @- for standard input")
@@ -64,22 +66,27 @@ func (f *specFlags) addTargetFlags(s *pflag.FlagSet) {
 	s.StringVar(&f.target.Expect, "expect", "", "the statuses that are expected (default 200-399)")
 }
 
-// given tells whether any of the flags was used: without them the worker joins.
-func (f *specFlags) given(c *cobra.Command) bool {
+// Given tells whether any of the flags was used.
+func (f *Spec) Given(c *cobra.Command) bool {
 	used := false
 	f.set.VisitAll(func(flag *pflag.Flag) { used = used || c.Flags().Changed(flag.Name) })
 	return used
 }
 
-// spec is the run's spec. Everything is checked here, before anything is written.
-func (f *specFlags) spec(stdin io.Reader) (run.Spec, error) {
+// Spec is the run's spec. Everything that can be is checked here, before anything is written: the error is one of configuration.
+func (f *Spec) Spec(stdin io.Reader) (run.Spec, error) {
+	s, err := f.read(stdin)
+	return s, Config(err)
+}
+
+func (f *Spec) read(stdin io.Reader) (run.Spec, error) {
 	s := run.Spec{
 		Target: f.target, Duration: time.Duration(f.duration), Requests: f.requests, Stages: f.stages, Profile: f.profile,
-		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), MinWorkers: f.minWorkers,
+		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), MinWorkers: f.MinWorkers,
 	}
 	s.Target.Method, s.Target.Timeout = f.method, time.Duration(f.timeout)
 	if s.Target.URL == "" {
-		return s, errors.New("--url: give what to request, such as --url http://127.0.0.1:8080/; or only --run to join a run")
+		return s, errors.New("--url: give what to request, such as --url http://127.0.0.1:8080/")
 	}
 	var err error
 	if s.QPS, err = f.clusterRate(); err != nil {
@@ -95,7 +102,7 @@ func (f *specFlags) spec(stdin io.Reader) (run.Spec, error) {
 }
 
 // clusterRate is the value of --qps or --rate; 0 without them.
-func (f *specFlags) clusterRate() (pacer.Rate, error) {
+func (f *Spec) clusterRate() (pacer.Rate, error) {
 	name, text := "--qps", f.qps
 	switch {
 	case f.qps != "" && f.rate != "":
@@ -116,7 +123,7 @@ func (f *specFlags) clusterRate() (pacer.Rate, error) {
 }
 
 // readHeaders reads -H, with the lines of a file for "@FILE".
-func (f *specFlags) readHeaders() ([]targets.Header, error) {
+func (f *Spec) readHeaders() ([]targets.Header, error) {
 	var headers []targets.Header
 	for _, h := range f.headers {
 		lines := []string{h}
@@ -139,7 +146,7 @@ func (f *specFlags) readHeaders() ([]targets.Header, error) {
 }
 
 // readFiles reads the body and the certificates.
-func (f *specFlags) readFiles(t *targets.Spec, stdin io.Reader) error {
+func (f *Spec) readFiles(t *targets.Spec, stdin io.Reader) error {
 	name, body := "--body", f.body
 	if f.bodyFile != "" {
 		if body != "" {

@@ -123,16 +123,27 @@ func (s *State) rateNow() pacer.Rate {
 		return s.first
 	}
 	at := s.now.UnixMicro()
-	l := s.laws[0]
-	for _, next := range s.laws {
-		if next.T0 <= at {
-			l = next
-		}
+	l, ok := s.lawAt(at)
+	if !ok {
+		l = s.laws[0]
 	}
 	if l.R0 == l.R1 {
 		return pacer.Rate{Num: l.R0, Den: l.Den}
 	}
 	return pacer.Rate{Num: int64(math.Round(l.Rate(at) * 1000)), Den: 1000}
+}
+
+// Start begins a run that waits, with the workers that are there; without any it begins with the first that comes. The time of the
+// Change is the run's first t0, if that is known within a moment.
+func (r *Run) Start(ctx context.Context) (Change, error) {
+	c, err := r.command(ctx, "start", "", nil, 0)
+	for deadline := time.Now().Add(promptly); err == nil && c.At.IsZero() && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond) // the workers have been woken, and the next call of one begins the run
+		var us int64
+		us, err = r.StartedAt(ctx)
+		c.At = instant(us)
+	}
+	return c, err
 }
 
 // Pause stops the schedule's clock: no slot is due until Resume. Workers, connections and statistics stay.
@@ -143,7 +154,7 @@ func (r *Run) Resume(ctx context.Context) (Change, error) {
 	return r.command(ctx, "resume", "", nil, 0)
 }
 
-// promptly is how long a stop takes where nothing is wrong; only then it is worth saying whom it waits for.
+// promptly is how long it takes until all workers have heard of a command, where nothing is wrong.
 const promptly = 500 * time.Millisecond
 
 // Stop ends the run: workers drop everything not yet written. It returns when each member has confirmed that, or can no longer hold

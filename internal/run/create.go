@@ -23,7 +23,7 @@ import (
 var (
 	ErrNoRun   = errors.New("there is no such run")
 	ErrOver    = errors.New("the run is over")
-	ErrWaiting = errors.New("the run has not begun, it waits for its workers; loadctl stop ends it")
+	ErrWaiting = errors.New("the run has not begun, it waits for its workers; loadctl start begins it with those there are, loadctl stop ends it")
 	ErrBroken  = errors.New("its state in Redis is not whole")
 	ErrNewer   = errors.New("its state in Redis is of a newer version")
 )
@@ -57,6 +57,8 @@ type Run struct {
 	Name string
 	UID  string
 	Spec Spec
+	// Phase is as in State, as it stood when the handle was made.
+	Phase string
 	// Ended is when the run was over, as it stood when the handle was made; zero = it was not.
 	Ended time.Time
 
@@ -128,7 +130,7 @@ func handle(client redis.UniversalClient, name string, reply []string) (*Run, er
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{Name: name, UID: reply[2], Spec: spec, client: client, keys: KeysOf(name)}
+	r := &Run{Name: name, UID: reply[2], Spec: spec, Phase: reply[3], client: client, keys: KeysOf(name)}
 	if reply[3] == "ended" || reply[3] == "stopped" {
 		us, err := strconv.ParseInt(reply[4], 10, 64)
 		if err != nil {

@@ -33,7 +33,7 @@ type Spec struct {
 	Profile    string        `json:"profile,omitempty"`     // as pacer.ParseProfile reads
 	MaxLag     time.Duration `json:"max_lag_ns"`            // L: how long after its due time a request may still wait
 	CatchUp    time.Duration `json:"catch_up_ns"`           // a slot first seen later than this is dropped
-	MinWorkers int64         `json:"min_workers"`           // the run starts when this many are there
+	MinWorkers int64         `json:"min_workers"`           // the run starts when this many are there; 0 = when told to
 }
 
 // profile is the target rate over time that the spec asks for.
@@ -88,8 +88,8 @@ func (s Spec) Validate() error {
 		return errors.New("--max-lag: give a time up to 1h, such as 1s")
 	case s.CatchUp < 0 || s.CatchUp > time.Hour:
 		return errors.New("--catch-up: give a time up to 1h, such as 100ms")
-	case s.MinWorkers < 1 || s.MinWorkers > 100_000:
-		return errors.New("--min-workers: give a number from 1 to 100000")
+	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
+		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
 	return nil
 }

@@ -18,11 +18,12 @@ import (
 // State is what a run is doing, read in one transaction; only the time is read after it.
 type State struct {
 	Run        string    `json:"run"`
-	Phase      string    `json:"phase"` // waiting, running, paused, stopped or ended
-	Rate       float64   `json:"rate"`  // asked for now, of the whole cluster, requests per second
-	Asked      int64     `json:"asked"` // since the start
+	Phase      string    `json:"phase"`     // waiting, running, paused, stopped or ended
+	Rate       float64   `json:"rate"`      // asked for now, of the whole cluster, requests per second
+	RateThen   float64   `json:"rate_then"` // where it goes: at the end of this ramp, or when the run begins or is resumed
+	Asked      int64     `json:"asked"`     // since the start
 	Members    int64     `json:"members"`
-	MinWorkers int64     `json:"min_workers"`
+	MinWorkers int64     `json:"min_workers"` // 0 = it waits for the command start
 	StartedAt  time.Time `json:"started_at,omitzero"`
 	EndsAt     time.Time `json:"ends_at,omitzero"` // as planned; zero = until stopped
 	EndedAt    time.Time `json:"ended_at,omitzero"`
@@ -220,14 +221,28 @@ func (s *State) count() {
 		at = min(at, s.EndedAt.UnixMicro())
 	}
 	s.Asked = s.AskedAt(instant(at))
+	if l, ok := s.lawAt(at); ok {
+		s.target = l.Rate(at)
+	}
+	switch s.Phase {
+	case "running":
+		s.Rate, s.RateThen = s.target, s.target
+		if l, ok := s.lawAt(at); ok {
+			s.RateThen = float64(l.R1) / float64(l.Den)
+		}
+	case "waiting", "paused":
+		s.RateThen = s.first.Float()
+	}
+}
+
+// lawAt is the law in force at an instant, in µs; before the first there is none.
+func (s *State) lawAt(at int64) (in pacer.Law, ok bool) {
 	for _, l := range s.laws {
 		if l.T0 <= at {
-			s.target = l.Rate(at)
+			in, ok = l, true
 		}
 	}
-	if s.Phase == "running" {
-		s.Rate = s.target
-	}
+	return in, ok
 }
 
 // AskedAt is how many slots are due before an instant, by all laws there were: the integral of the rate in force.

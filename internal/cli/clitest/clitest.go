@@ -17,7 +17,7 @@ const Secret = "hunter2"
 // Execute runs the command with these arguments.
 func Execute(root *cobra.Command, args ...string) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
-	code = cli.Main(root, 0, args, &out, &errs)
+	code = cli.Main(root, args, &out, &errs)
 	return out.String(), errs.String(), code
 }
 

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/run"
+)
+
+// creation is the flags of the commands that create a run.
+type creation struct {
+	spec cli.Spec
+	anew bool
+	keep cli.Duration
+}
+
+func (f *creation) AddFlags(c *cobra.Command) {
+	f.keep = cli.Duration(run.DefaultKeep)
+	f.spec.AddFlags(c)
+	c.Flags().BoolVar(&f.anew, "new", false, "replace a run of this name that has ended")
+	c.Flags().Var(&f.keep, "keep", "how long the run's state is kept in Redis after the last contact")
+}
+
+// check reads the spec. Nothing is written if any part of the command line is wrong.
+func (f *creation) check(c *cobra.Command, name string) (run.Spec, error) {
+	if err := run.ValidateName("run", name); err != nil {
+		return run.Spec{}, cli.Config(err)
+	}
+	if f.keep < cli.Duration(time.Minute) {
+		return run.Spec{}, cli.Config(errors.New("--keep: at least 1m"))
+	}
+	return f.spec.Spec(c.InOrStdin())
+}
+
+// create makes the run, or finds it as it is described. One that has ended is an error: nothing would happen.
+func (f *creation) create(ctx context.Context, client redis.UniversalClient, name string, spec run.Spec) (*run.Run, bool, error) {
+	r, created, err := run.Create(ctx, client, name, spec, run.Options{New: f.anew, Keep: time.Duration(f.keep)})
+	if err == nil && !r.Ended.IsZero() {
+		err = fmt.Errorf("run %s ended at %s; take another name, or --new to replace it", name, r.Ended.Format(time.RFC3339))
+	}
+	return r, created, cli.Config(err)
+}
+
+// Created is what the command create says.
+type Created struct {
+	Run     string `json:"run"`
+	Created bool   `json:"created"` // false: it was there already, with the same spec
+	Worker  string `json:"worker"`  // the command that joins it
+}
+
+// joining is the command line of a worker that takes part in a run.
+func joining(name string, spec run.Spec) string {
+	allow := "--allow-any"
+	if hosts := spec.Target.Hosts(); len(hosts) > 0 {
+		allow = "--allow-hosts " + strings.Join(hosts, ",")
+	}
+	return fmt.Sprintf("loadworker run --run %s %s", name, allow)
+}
+
+func newCreateCommand(redis *cli.Redis) *cobra.Command {
+	var f creation
+	var output cli.Output
+	c := &cobra.Command{
+		Use:   "create RUN --url URL --qps RATE",
+		Short: "Create a run that workers can join",
+		Long: `Create a run. Workers join it by its name. It begins with loadctl start, or by itself as soon as
+--min-workers of them are there. --qps is the total of the WHOLE CLUSTER.`,
+		Example: `  loadctl create checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m
+  loadworker run --run checkout --wait --allow-hosts 10.0.0.9   # on each machine
+  loadctl start checkout`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := output.Check(); err != nil {
+				return err
+			}
+			spec, err := f.check(c, args[0])
+			if err != nil {
+				return err
+			}
+			client, err := redis.Connect(c.Context())
+			if err != nil {
+				return err
+			}
+			defer cli.Close(client)
+			_, created, err := f.create(c.Context(), client, args[0], spec)
+			if err != nil {
+				return err
+			}
+			done := Created{Run: args[0], Created: created, Worker: joining(args[0], spec)}
+			return output.Print(c.OutOrStdout(), done, func(w io.Writer) error { return printCreated(w, done, spec) })
+		},
+	}
+	f.AddFlags(c)
+	output.AddFlags(c, "text", "json")
+	return c
+}
+
+func printCreated(w io.Writer, c Created, spec run.Spec) error {
+	verb, begins := "created", "loadctl start "+c.Run
+	if !c.Created {
+		verb = "was there already, as described"
+	}
+	if spec.MinWorkers > 0 {
+		begins = fmt.Sprintf("by itself with %d workers, or with %s", spec.MinWorkers, begins)
+	}
+	_, err := fmt.Fprintf(w, "%s: %s\njoin    %s\nbegins  %s\n", c.Run, verb, c.Worker, begins)
+	return err
+}

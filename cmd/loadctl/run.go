@@ -1,0 +1,93 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/run"
+)
+
+// How long the end of a run may take: until its workers have stopped, and until their last snapshots are there.
+const (
+	stopPatience   = 10 * time.Second
+	reportPatience = 10 * time.Second
+)
+
+func newRunCommand(redis *cli.Redis) *cobra.Command {
+	f := creation{spec: cli.Spec{MinWorkers: 1}}
+	var show progress
+	var out cli.Report
+	c := &cobra.Command{
+		Use:   "run RUN --url URL --qps RATE",
+		Short: "Create a run, wait for workers, show its progress, and report",
+		Long: `Create a run and stay with it: it begins when --min-workers have joined, its progress is shown, and at
+the end the report of all workers is printed. --qps is the total of the WHOLE CLUSTER.
+
+The workers send without this command: if it is killed the run goes on, and loadctl watch takes it up
+again. Ctrl-C stops the run and reports; a second one ends at once.`,
+		Example: `  loadctl run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m --min-workers 3`,
+		Args:    cli.Args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := cmp.Or(out.Check(), show.check()); err != nil {
+				return err
+			}
+			spec, err := f.check(c, args[0])
+			if err != nil {
+				return err
+			}
+			client, err := redis.Connect(c.Context())
+			if err != nil {
+				return err
+			}
+			defer cli.Close(client)
+			r, created, err := f.create(c.Context(), client, args[0], spec)
+			if err != nil {
+				return err
+			}
+			if created {
+				fmt.Fprintf(c.ErrOrStderr(), "created run %s; workers join with: %s\n", r.Name, joining(r.Name, spec))
+			}
+			err = show.follow(c.Context(), c.ErrOrStderr(), r)
+			if errors.Is(err, cli.ErrSignal) {
+				fmt.Fprintf(c.ErrOrStderr(), "stopping run %s; once more ends at once\n", r.Name)
+				err = errors.Join(err, stopAfterSignal(c, r))
+			}
+			return finish(c, r, &out, err)
+		},
+	}
+	f.AddFlags(c)
+	show.AddFlags(c)
+	out.AddFlags(c)
+	return cli.Patient(c)
+}
+
+// stopAfterSignal stops the run although the command's own context has ended.
+func stopAfterSignal(c *cobra.Command, r *run.Run) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), stopPatience)
+	defer cancel()
+	_, err := r.Stop(ctx, nil)
+	if errors.Is(err, run.ErrOver) {
+		return nil
+	}
+	return err
+}
+
+// finish prints the report of a run that is over, or was left by a signal, and returns what ended the command.
+func finish(c *cobra.Command, r *run.Run, out *cli.Report, ended error) error {
+	if ended != nil && !errors.Is(ended, cli.ErrSignal) {
+		return ended
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), reportPatience)
+	defer cancel()
+	rep, err := r.FinalReport(ctx, reportPatience/2)
+	if err == nil {
+		err = out.Write(c.OutOrStdout(), rep)
+	}
+	return errors.Join(ended, err)
+}

@@ -1,0 +1,15 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/run"
+)
+
+func newStartCommand(redis *cli.Redis) *cobra.Command {
+	return newChangeCommand(redis, "start RUN", "Begin a run that waits, with the workers that are there", 1,
+		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) { return r.Start(ctx) })
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"cmp"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/cli"
+)
+
+func newWatchCommand(redis *cli.Redis) *cobra.Command {
+	var show progress
+	var out cli.Report
+	c := &cobra.Command{
+		Use:   "watch RUN",
+		Short: "Show a run's progress until it is over, and then its report",
+		Long: `Show a run's progress until it is over, and then the report of all workers. Ctrl-C ends the watching and
+prints the report so far; the run goes on.`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := cmp.Or(out.Check(), show.check()); err != nil {
+				return err
+			}
+			client, r, err := redis.Open(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			defer cli.Close(client)
+			return finish(c, r, &out, show.follow(c.Context(), c.ErrOrStderr(), r))
+		},
+	}
+	show.AddFlags(c)
+	out.AddFlags(c)
+	return cli.Patient(c)
+}

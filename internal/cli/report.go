@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// Report is the flags that say how a report is written, and where.
+type Report struct {
+	output Output
+	file   string
+}
+
+// AddFlags adds -o/--output and --out.
+func (r *Report) AddFlags(c *cobra.Command) {
+	r.output.AddFlags(c, report.Formats()...)
+	c.Flags().StringVar(&r.file, "out", "", "write the report to `FILE` instead of standard output; it appears when it is whole")
+}
+
+// Check refuses formats that there are not, and a file that cannot be written: better now than after an hour of load.
+func (r *Report) Check() error {
+	if err := r.output.Check(); err != nil {
+		return err
+	}
+	if r.file == "" {
+		return nil
+	}
+	if info, err := os.Stat(r.file); err == nil && !info.Mode().IsRegular() {
+		return Config(fmt.Errorf("--out %.200q: is no regular file", r.file))
+	}
+	f, err := r.create()
+	if err != nil {
+		return err
+	}
+	return Config(errors.Join(f.Close(), os.Remove(f.Name())))
+}
+
+// create makes the file that the report is written to before it gets its name.
+func (r *Report) create() (*os.File, error) {
+	f, err := os.CreateTemp(filepath.Dir(r.file), "."+filepath.Base(r.file)+".*")
+	if err != nil {
+		return nil, Config(fmt.Errorf("--out %.200q: %w", r.file, err))
+	}
+	return f, nil
+}
+
+// Write renders the report. The file is replaced in one step, so that nobody ever sees a half of it.
+func (r *Report) Write(stdout io.Writer, rep report.Report) error {
+	render, err := report.Format(r.output.Format)
+	if err != nil {
+		return Config(err)
+	}
+	if r.file == "" {
+		if err := render(stdout, rep); err != nil {
+			return fmt.Errorf("%w; the report is still in Redis: loadctl report %s", err, rep.Run)
+		}
+		return nil
+	}
+	var text bytes.Buffer
+	if err := render(&text, rep); err != nil {
+		return err
+	}
+	f, err := r.create()
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text.Bytes())
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), r.file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error tells more
+		return fmt.Errorf("write the report: %w; it is still in Redis: loadctl report %s", err, rep.Run)
+	}
+	return nil
+}

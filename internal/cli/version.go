@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/spf13/cobra"
+)
+
+// Version is what there is to know about a binary.
+type Version struct {
+	Program  string `json:"program"`
+	Version  string `json:"version"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"` // system/architecture
+}
+
+// NewVersionCommand is the command version of a program.
+func NewVersionCommand(program, version string) *cobra.Command {
+	var output Output
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Show the version",
+		Args:  Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := output.Check(); err != nil {
+				return err
+			}
+			v := Version{Program: program, Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+			return output.Print(c.OutOrStdout(), v, func(w io.Writer) error {
+				_, err := fmt.Fprintln(w, v.Program, v.Version, v.Go, v.Platform)
+				return err
+			})
+		},
+	}
+	output.AddFlags(c, "text", "json")
+	return c
+}
