@@ -11,13 +11,16 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build test acceptance lint fmt vuln fuzz bench clean deps missing
+.PHONY: help build demo test acceptance lint fmt vuln fuzz bench clean deps missing
 
 help: ## Show this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 build: ## Build bin/loadctl and bin/loadworker
 	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/ ./cmd/loadctl ./cmd/loadworker
+
+demo: build ## See in fifteen seconds what it does; needs only Go
+	bin/loadctl demo
 
 test: deps ## Run all tests, with the race detector where they are in one process
 	go test -race -timeout 10m $$(go list ./... | grep -v -e /internal/e2e -e /internal/doctest)

@@ -27,17 +27,17 @@ await() {
 }
 
 echo "== building"
-go build -o "$dir/" ./cmd/loadctl ./cmd/loadworker ./examples/counter
+go build -o "$dir/" ./cmd/loadctl ./cmd/loadworker
 export PATH="$dir:$PATH"
 
 # A socket in a directory of our own instead of a port: nobody else can have it.
 redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' --dir "$dir" >"$dir/redis.log" &
 servers+=($!)
-counter -addr 127.0.0.1:0 >"$dir/counter.log" &
+loadctl target --listen 127.0.0.1:0 >"$dir/target.log" &
 servers+=($!)
 await test -S "$dir/redis.sock"
-await grep -q counting "$dir/counter.log"
-url=$(sed -n 's/^counting at //p' "$dir/counter.log")/
+await grep -q counting "$dir/target.log"
+url=$(sed -n 's/^counting at //p' "$dir/target.log")/
 export LOADCTL_REDIS="unix://$dir/redis.sock"
 
 echo "== three workers, 300 requests per second in all"
@@ -45,7 +45,7 @@ for id in w1 w2 w3; do
 	loadworker run --run fleet --url "$url" --qps 300 --min-workers 3 --id "$id" >"$dir/$id.report" 2>"$dir/$id.log" &
 	workers+=($!)
 done
-await grep -q ' in this second' "$dir/counter.log"
+await grep -q ' in this second' "$dir/target.log"
 sleep 2
 loadctl status fleet
 
@@ -60,5 +60,5 @@ loadctl report fleet
 
 echo "== what the server counted"
 kill "${servers[1]}"
-await grep -q ' requests in all' "$dir/counter.log"
-cat "$dir/counter.log"
+await grep -q '^10s' "$dir/target.log"
+cat "$dir/target.log"

@@ -47,7 +47,7 @@ func textHead(b *bytes.Buffer, r Report) {
 	}
 	length := time.Duration(r.DurationS * float64(time.Second)).Round(time.Millisecond)
 	fmt.Fprintf(b, "run         %s, %s, %s, %s\n", r.Run, started, length, state)
-	fmt.Fprintf(b, "asked       %-12d target %s/s (cluster total)\n", r.Asked, rate(r.TargetRate))
+	fmt.Fprintf(b, "asked       %-12d %s\n", r.Asked, askedRate(r))
 	fmt.Fprintf(b, "sent        %-12d %s/s\n", a.Sent, rate(r.Rate))
 	fmt.Fprintf(b, "completed   %-12d %s/s, success %s %%\n", a.Completed, rate(r.Throughput), percent(r.Success))
 	if a.Failed > 0 {
@@ -57,6 +57,15 @@ func textHead(b *bytes.Buffer, r Report) {
 		fmt.Fprintf(b, "in flight   %d\n", a.InFlight)
 	}
 	fmt.Fprintf(b, "bytes       in %s, out %s\n", bytesize(r.BytesIn), bytesize(r.BytesOut))
+}
+
+// askedRate is the mean rate that was asked for and, where it changed, the last.
+func askedRate(r Report) string {
+	mean, last := rate(ratio(float64(r.Asked), r.DurationS)), rate(r.TargetRate)
+	if mean == last {
+		return last + "/s (cluster total)"
+	}
+	return fmt.Sprintf("%s/s, at last %s/s (cluster total)", mean, last)
 }
 
 // textAudit writes the promise as an equation, and where asked and issued
