@@ -15,6 +15,9 @@
 // not counted. Arrival times come from the monotonic clock, so a step of the
 // wall clock during a test does not show.
 //
+// It keeps the time of every arrival. A server that runs for long has them
+// taken now and then, see Take, and added up by a Tally.
+//
 // It is fast because it does little: no routing, no header map, one write for
 // an answer that was built once. It is a test instrument and no web server:
 // bodies need a Content-Length, and lines of more than 8 KiB end the
@@ -22,6 +25,7 @@
 package arrivals
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -44,8 +48,20 @@ type Options struct {
 	// Latency is how long each request waits for its answer, beyond what the
 	// server itself needs. Go's timers add up to about 1 ms.
 	Latency time.Duration
-	// Status is the status of every answer; 0 means 200.
+	// Jitter is added to Latency: for each answer a time of its own, uniform in
+	// [0, Jitter).
+	Jitter time.Duration
+	// Status is the status of the answers; 0 means 200.
 	Status int
+	// ErrorShare, 0 to 1 in steps of 1e-9, is the share of the answers that
+	// have ErrorStatus instead. It is no coin: of the first n answers exactly
+	// floor(n·ErrorShare) have it, evenly spread.
+	ErrorShare float64
+	// ErrorStatus is the status of those answers; 0 means 500.
+	ErrorStatus int
+	// NoPaths leaves Paths empty. What the server remembers grows with the
+	// number of different paths otherwise.
+	NoPaths bool
 }
 
 // A Server counts and times the requests it receives. All methods are safe for
@@ -54,14 +70,20 @@ type Server struct {
 	opts     Options
 	listener net.Listener
 	began    time.Time // what all times are measured from, on the monotonic clock
-	withBody []byte    // the answer, built once
-	bare     []byte    // the same without a body, for HEAD
+	usual    answer
+	failing  answer // what errors picks
+	errors   share
 
 	count       atomic.Int64
 	connections atomic.Int64
 	stalledTo   atomic.Int64  // no answer before this, in ns since began
+	first       chan struct{} // closed at the first arrival
+	firstOnce   sync.Once
 	closing     chan struct{} // closed by Close: ends every wait
 	serving     sync.WaitGroup
+
+	taking  sync.Mutex // held by Take; guards what follows
+	takenTo int64      // up to where arrivals were taken, in ns since began
 
 	mu     sync.Mutex // guards what follows
 	closed bool
@@ -71,16 +93,13 @@ type Server struct {
 }
 
 // Start listens and serves until Close. It returns an error if the address
-// cannot be listened on or the status is none.
+// cannot be listened on or an option makes no sense.
 func Start(opts Options) (*Server, error) {
-	if opts.Addr == "" {
-		opts.Addr = "127.0.0.1:0"
-	}
-	if opts.Status == 0 {
-		opts.Status = http.StatusOK
-	}
-	if opts.Status < 200 || opts.Status > 999 {
-		return nil, fmt.Errorf("start server: status %d is not between 200 and 999", opts.Status)
+	opts.Addr = cmp.Or(opts.Addr, "127.0.0.1:0")
+	opts.Status = cmp.Or(opts.Status, http.StatusOK)
+	opts.ErrorStatus = cmp.Or(opts.ErrorStatus, http.StatusInternalServerError)
+	if err := opts.check(); err != nil {
+		return nil, fmt.Errorf("start server: %w", err)
 	}
 	network, address := "tcp", opts.Addr
 	if path, ok := strings.CutPrefix(opts.Addr, "unix:"); ok {
@@ -94,24 +113,31 @@ func Start(opts Options) (*Server, error) {
 		opts:     opts,
 		listener: listener,
 		began:    time.Now(),
+		usual:    newAnswer(opts.Status),
+		failing:  newAnswer(opts.ErrorStatus),
+		errors:   share{part: shareOf(opts.ErrorShare)},
+		first:    make(chan struct{}),
 		closing:  make(chan struct{}),
 		open:     make(map[net.Conn]struct{}),
 	}
-	s.withBody, s.bare = answers(opts.Status)
 	s.serving.Go(s.accept)
 	return s, nil
 }
 
-// answers builds the two answers of a status: with the body "ok", and as HEAD
-// gets it. Statuses that have no body by definition get the same for both.
-func answers(status int) (withBody, bare []byte) {
-	head := fmt.Sprintf("HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
-	if status == http.StatusNoContent || status == http.StatusNotModified {
-		empty := []byte(head + "\r\n")
-		return empty, empty
+// check returns what is wrong with the options, defaults filled in.
+func (o *Options) check() error {
+	for _, status := range []int{o.Status, o.ErrorStatus} {
+		if status < 200 || status > 999 {
+			return fmt.Errorf("status %d is not between 200 and 999", status)
+		}
 	}
-	head += "Content-Length: 2\r\n\r\n"
-	return []byte(head + "ok"), []byte(head)
+	if o.Latency < 0 || o.Jitter < 0 {
+		return fmt.Errorf("latency %v or jitter %v is negative", o.Latency, o.Jitter)
+	}
+	if !(o.ErrorShare >= 0 && o.ErrorShare <= 1) { // which NaN is not
+		return fmt.Errorf("share of errors %v is not between 0 and 1", o.ErrorShare)
+	}
+	return nil
 }
 
 // URL is where the server is reached: "http://127.0.0.1:4711" or https. For a
@@ -144,10 +170,26 @@ func (s *Server) Count() int64 { return s.count.Load() }
 // does not change it.
 func (s *Server) Connections() int64 { return s.connections.Load() }
 
+// ErrorsAnswered is how many answers had ErrorStatus because of ErrorShare,
+// since the start; Reset does not change it. Whoever has such an answer finds
+// it counted.
+func (s *Server) ErrorsAnswered() int64 { return s.errors.picked() }
+
+// FirstArrival returns a channel that is closed when the first request since
+// the start has been counted.
+func (s *Server) FirstArrival() <-chan struct{} { return s.first }
+
+// Began is when the server started to listen. No arrival is before it.
+func (s *Server) Began() time.Time { return s.began }
+
+// Now is the time on the server's clock, in ns since 1970: that of the wall
+// when the server started, and monotonic from there.
+func (s *Server) Now() int64 { return s.began.UnixNano() + int64(time.Since(s.began)) }
+
 // Arrivals returns when each request had been received whole, in ns since
-// 1970, sorted. It is a copy. The order of requests within one connection is
-// that of the wire; between connections it is as good as the scheduler, some
-// 10 µs on an idle machine.
+// 1970, sorted; without those that were taken. It is a copy. The order of
+// requests within one connection is that of the wire; between connections it
+// is as good as the scheduler, some 10 µs on an idle machine.
 func (s *Server) Arrivals() []int64 {
 	wall := s.began.UnixNano()
 	all := make([]int64, 0, s.Count())
@@ -158,8 +200,35 @@ func (s *Server) Arrivals() []int64 {
 	return all
 }
 
+// Take returns the arrivals up to a time, in ns since 1970, sorted, and forgets
+// them, so that a server may run for long; Count stays. A time in the future
+// means now.
+//
+// What one call returns is never before what the calls before it returned up
+// to. The time of an arrival is read a moment before it is recorded, though:
+// so take only what is older than some 100 ms, or what a closed server has. An
+// arrival that was held up for longer is not lost; the next call returns it as
+// if it had come just after what had been taken by then.
+func (s *Server) Take(until int64) []int64 {
+	s.taking.Lock()
+	defer s.taking.Unlock()
+	wall := s.began.UnixNano()
+	to := max(min(max(until, wall), s.Now())-wall, s.takenTo)
+	var taken []int64
+	for _, l := range s.allLanes() {
+		taken = l.take(taken, to)
+	}
+	for i, at := range taken {
+		taken[i] = max(at, s.takenTo) + wall
+	}
+	s.takenTo = to
+	slices.Sort(taken)
+	return taken
+}
+
 // Paths returns how many requests came for each path (the request target as
-// sent, with its query), so that a test can tell two runs apart.
+// sent, with its query), so that a test can tell two runs apart. It is empty with
+// NoPaths.
 func (s *Server) Paths() map[string]int64 {
 	sum := make(map[string]int64)
 	for _, l := range s.allLanes() {

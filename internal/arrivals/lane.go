@@ -1,6 +1,7 @@
 package arrivals
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -19,13 +20,15 @@ const (
 // connections at the same time, however many came and went.
 type lane struct {
 	mu     sync.Mutex
-	chunks [][]int64 // ns since the server began; all but the last are full
+	chunks [][]int64 // ns since the server began, rising; all but the last are full
+	taken  int64     // how many were recorded and are no longer in chunks
 	paths  map[string]*int64
 }
 
-// record notes one arrival and counts it in total. Both happen under the lock,
-// so total is always the sum over the lanes, also while Reset runs.
-func (l *lane) record(at int64, path []byte, total *atomic.Int64) {
+// record notes one arrival and counts it in total, which it returns. Both
+// happen under the lock, so total is always the sum over the lanes, also while
+// Reset runs. A nil path is not counted by path.
+func (l *lane) record(at int64, path []byte, total *atomic.Int64) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	last := len(l.chunks) - 1
@@ -40,6 +43,14 @@ func (l *lane) record(at int64, path []byte, total *atomic.Int64) {
 		last++
 	}
 	l.chunks[last] = append(l.chunks[last], at)
+	if path != nil {
+		l.addPath(path)
+	}
+	return total.Add(1)
+}
+
+// addPath counts one arrival under its path. The caller holds the lock.
+func (l *lane) addPath(path []byte) {
 	n := l.paths[string(path)] // this conversion does not allocate
 	if n == nil {
 		n = new(int64)
@@ -49,7 +60,6 @@ func (l *lane) record(at int64, path []byte, total *atomic.Int64) {
 		l.paths[string(path)] = n
 	}
 	*n++
-	total.Add(1)
 }
 
 // appendTimes appends every arrival, moved by offset ns. The order is that of
@@ -62,6 +72,27 @@ func (l *lane) appendTimes(to []int64, offset int64) []int64 {
 			to = append(to, at+offset)
 		}
 	}
+	return to
+}
+
+// take appends the arrivals up to a time, in ns since the server began, and
+// forgets them. The last chunk stays for what comes next, so that a lane that
+// is emptied often enough never allocates.
+func (l *lane) take(to []int64, until int64) []int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	whole := 0 // chunks that are taken whole and not needed any more
+	for i, chunk := range l.chunks {
+		n, _ := slices.BinarySearch(chunk, until+1)
+		to = append(to, chunk[:n]...)
+		l.taken += int64(n)
+		if n < len(chunk) || i == len(l.chunks)-1 {
+			l.chunks[i] = append(chunk[:0], chunk[n:]...)
+			break
+		}
+		whole++
+	}
+	l.chunks = slices.Delete(l.chunks, 0, whole)
 	return to
 }
 
@@ -82,5 +113,6 @@ func (l *lane) reset(total *atomic.Int64) {
 	for _, chunk := range l.chunks {
 		total.Add(-int64(len(chunk)))
 	}
-	l.chunks, l.paths = nil, nil
+	total.Add(-l.taken)
+	l.chunks, l.taken, l.paths = nil, 0, nil
 }

@@ -94,18 +94,24 @@ func (s *Server) serve(conn net.Conn, l *lane) {
 		// The clock is read when the request is complete, and before the lock:
 		// the time is that of the arrival, not of our book-keeping.
 		at := int64(time.Since(s.began))
-		l.record(at, path, &s.count)
+		s.arrived(l, at, path)
 		if !s.holdBack(at) {
 			return
 		}
 		// Straight to the connection: an answer is one write of a constant.
-		answer := s.withBody
-		if req.head {
-			answer = s.bare
-		}
-		if _, err := conn.Write(answer); err != nil || req.last {
+		if _, err := conn.Write(s.answer(req.head)); err != nil || req.last {
 			return
 		}
+	}
+}
+
+// arrived records a request.
+func (s *Server) arrived(l *lane, at int64, path []byte) {
+	if s.opts.NoPaths {
+		path = nil
+	}
+	if l.record(at, path, &s.count) == 1 {
+		s.firstOnce.Do(func() { close(s.first) }) // after a Reset there is a first once more
 	}
 }
 
@@ -114,7 +120,7 @@ func (s *Server) serve(conn net.Conn, l *lane) {
 // waits from the arrival, so that the latency does not depend on how long
 // recording took.
 func (s *Server) holdBack(at int64) bool {
-	until := at + int64(s.opts.Latency)
+	until := at + s.opts.delay()
 	for {
 		// A stall may be called, or made longer, while this waits.
 		until = max(until, s.stalledTo.Load())

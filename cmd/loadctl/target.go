@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/cli"
+)
+
+func newTargetCommand() *cobra.Command {
+	var flags targetFlags
+	c := &cobra.Command{
+		Use:   "target",
+		Short: "Be a server to fire at, and count what arrives",
+		Args:  cli.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			server, err := flags.start()
+			if err != nil {
+				return err
+			}
+			return flags.serve(c, server)
+		},
+	}
+	c.Long = fmt.Sprintf(`Answer every request, and count when it arrived: so what a test says it sent can be checked at the other end.
+No Redis is needed. It may serve for days: of the arrivals it remembers the last 10s.
+
+As text it prints a line for each second in which requests arrived, seconds being counted from the first arrival; at
+the end how many arrived, their mean rate between the first and the last, and the most in any 1ms, 10ms, 100ms, 1s and 10s.
+A rate of R has at most R·W + 1 in any window W, or R·(W + L) + 1 if requests come up to L late. In JSON a long run
+has the counts of its last %d seconds.
+
+It ends after --for, or by Ctrl-C or SIGTERM, with exit code 0.
+
+Other machines cannot reach 127.0.0.1. Any other address lets all who can reach this machine send requests; so does :8080, which
+is every address it has.`, arrivals.KeptSeconds)
+	c.Example = "  loadctl target --for 1m\n  loadctl target --latency 5ms --jitter 2ms --error-share 0.01 --stall 10s:2s -o json"
+	flags.AddFlags(c)
+	return cli.Patient(c) // the summary is what it is for: however slowly it is read, it is printed whole
+}
+
+// targetFlags say how the server listens and answers, and for how long.
+type targetFlags struct {
+	output                   cli.Output
+	options                  arrivals.Options
+	length, latency, jitter  cli.Duration
+	stalls                   stalls
+	certificateFile, keyFile string
+}
+
+func (f *targetFlags) AddFlags(c *cobra.Command) {
+	f.output.AddFlags(c, "text", "json")
+	s := c.Flags()
+	s.StringVar(&f.options.Addr, "listen", "127.0.0.1:8080", "`HOST:PORT` to listen on, port 0 = a free one; or unix:/path")
+	s.Var(&f.length, "for", "how long to serve; 0 = until Ctrl-C")
+	s.Var(&f.latency, "latency", "how long each answer waits")
+	s.Var(&f.jitter, "jitter", "each answer waits up to this much longer, at random, all lengths alike")
+	s.IntVar(&f.options.Status, "status", 200, "status of the answers")
+	s.Float64Var(&f.options.ErrorShare, "error-share", 0, "`SHARE` of the answers that have --error-status, 0 to 1: 0.01 is every hundredth")
+	s.IntVar(&f.options.ErrorStatus, "error-status", 500, "status of the answers that --error-share picks")
+	s.Var(&f.stalls, "stall", "`AT:LENGTH`, such as 10s:2s: hold back all answers for LENGTH, from AT after the first arrival; may be repeated")
+	s.StringVar(&f.certificateFile, "tls-cert", "", "serve https with the certificate (PEM) in `FILE`")
+	s.StringVar(&f.keyFile, "tls-key", "", "key (PEM) of --tls-cert, in `FILE`")
+}
+
+// longestWait bounds what is added to the time, so that the sum is one.
+const longestWait = 365 * 24 * time.Hour
+
+// start checks the flags and listens.
+func (f *targetFlags) start() (*arrivals.Server, error) {
+	if err := f.output.Check(); err != nil {
+		return nil, err
+	}
+	if err := f.checkAnswers(); err != nil {
+		return nil, cli.Config(err)
+	}
+	options := f.options
+	options.Latency, options.Jitter, options.NoPaths = time.Duration(f.latency), time.Duration(f.jitter), true
+	var err error
+	if options.TLS, err = f.readCertificate(); err != nil {
+		return nil, cli.Config(err)
+	}
+	if err := checkAddress(options.Addr); err != nil {
+		return nil, cli.Config(err)
+	}
+	server, err := arrivals.Start(options)
+	return server, cli.Config(listenError(options.Addr, err))
+}
+
+func (f *targetFlags) checkAnswers() error {
+	for _, status := range []struct {
+		flag  string
+		value int
+	}{{"--status", f.options.Status}, {"--error-status", f.options.ErrorStatus}} {
+		if status.value < 200 || status.value > 599 {
+			return fmt.Errorf("%s %d: give a status from 200 to 599", status.flag, status.value)
+		}
+	}
+	if share := f.options.ErrorShare; !(share >= 0 && share <= 1) { // NaN is in no range
+		return fmt.Errorf("--error-share %v: give a share from 0 to 1, such as 0.01 for every hundredth answer", share)
+	}
+	if time.Duration(max(f.latency, f.jitter)) > longestWait {
+		return errors.New("--latency, --jitter: give at most 365d each")
+	}
+	return nil
+}
+
+// readCertificate is the TLS configuration; nil without one.
+func (f *targetFlags) readCertificate() (*tls.Config, error) {
+	switch {
+	case f.certificateFile == "" && f.keyFile == "":
+		return nil, nil
+	case f.keyFile == "":
+		return nil, errors.New("--tls-cert: give the key of the certificate too, --tls-key FILE")
+	case f.certificateFile == "":
+		return nil, errors.New("--tls-key: give the certificate of the key too, --tls-cert FILE")
+	}
+	pair, err := tls.LoadX509KeyPair(f.certificateFile, f.keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert, --tls-key: %w; give the names of two PEM files", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}}, nil
+}
+
+// checkAddress refuses what could be taken for an address that it is not.
+func checkAddress(address string) error {
+	path, unix := strings.CutPrefix(address, "unix:")
+	_, port, err := net.SplitHostPort(address)
+	if unix && path != "" || !unix && err == nil && port != "" {
+		return nil
+	}
+	return fmt.Errorf("--listen %.100q: write HOST:PORT, such as 127.0.0.1:8080, or unix:/path", address)
+}
+
+// listenError says what to do when nobody can listen on an address.
+func listenError(address string, err error) error {
+	if err == nil {
+		return nil
+	}
+	advice := "write an address of this machine, such as 127.0.0.1:8080, or unix:/path"
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE) && strings.HasPrefix(address, "unix:"):
+		advice = "give another path, or remove the file if nobody serves there"
+	case errors.Is(err, syscall.EADDRINUSE):
+		advice = "give another port, or 0 for a free one"
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		err = op.Err // without the address once more
+	}
+	return fmt.Errorf("--listen %.100s: %w; %s", address, err, advice)
+}
+
+// serve counts until the command's context or --for ends, and prints. That is its normal end, not an error.
+func (f *targetFlags) serve(c *cobra.Command, server *arrivals.Server) error {
+	defer cli.Close(server)
+	ctx, cancel := context.WithCancel(c.Context())
+	defer cancel()
+	if f.length > 0 {
+		defer time.AfterFunc(time.Duration(f.length), cancel).Stop()
+	}
+	summary := targetSummary{URL: server.URL(), Began: server.Began().UTC()}
+	where := summary.URL
+	if path, ok := strings.CutPrefix(server.Addr(), "unix:"); ok {
+		where += ", unix socket " + path
+	}
+	progress, out := io.Discard, c.OutOrStdout()
+	announce := c.ErrOrStderr()
+	if f.output.Format == "text" {
+		progress, announce = out, out
+	}
+	fmt.Fprintln(announce, "counting at", where)
+	go f.stalls.schedule(ctx, server)
+	tally := count(ctx, server, progress)
+	summary.fill(server, tally)
+	return f.output.Print(out, summary, func(w io.Writer) error { return printTarget(w, &summary) })
+}

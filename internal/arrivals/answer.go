@@ -1,0 +1,81 @@
+package arrivals
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+)
+
+// An answer is what is written for one status, built once.
+type answer struct {
+	withBody []byte
+	bare     []byte // the same without a body, for HEAD
+}
+
+// newAnswer builds the answer of a status, with the body "ok". Statuses that
+// have no body by definition get the same for both.
+func newAnswer(status int) answer {
+	head := fmt.Sprintf("HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
+	if status == http.StatusNoContent || status == http.StatusNotModified {
+		empty := []byte(head + "\r\n")
+		return answer{empty, empty}
+	}
+	head += "Content-Length: 2\r\n\r\n"
+	return answer{[]byte(head + "ok"), []byte(head)}
+}
+
+// answer picks what the next request gets.
+func (s *Server) answer(head bool) []byte {
+	a := &s.usual
+	if s.errors.next() {
+		a = &s.failing
+	}
+	if head {
+		return a.bare
+	}
+	return a.withBody
+}
+
+// delay is how long the next answer waits, in ns: Latency and a part of Jitter.
+func (o *Options) delay() int64 {
+	d := int64(o.Latency)
+	if o.Jitter > 0 {
+		d += rand.Int64N(int64(o.Jitter))
+	}
+	return d
+}
+
+// shareUnit is how finely a share is kept. Counting in whole numbers makes it
+// exact: 0.29·100 as floats is a little less than 29.
+const shareUnit = 1_000_000_000
+
+// A share picks its part of a row, evenly: element n, from 0, if
+//
+//	floor((n+1)·part/shareUnit) > floor(n·part/shareUnit)
+//
+// so that of the first n it has picked floor(n·part/shareUnit), whoever asks
+// when. It is safe for concurrent use; a share of nothing costs nothing.
+type share struct {
+	part int64 // of shareUnit
+	row  atomic.Int64
+}
+
+// shareOf is the part that f is, 0 to 1.
+func shareOf(f float64) int64 { return int64(math.Round(f * shareUnit)) }
+
+// next tells whether the next of the row is picked.
+func (s *share) next() bool {
+	if s.part == 0 {
+		return false
+	}
+	n := (s.row.Add(1) - 1) % shareUnit // after so many it begins anew
+	return (n+1)*s.part/shareUnit > n*s.part/shareUnit
+}
+
+// picked is how many were picked so far.
+func (s *share) picked() int64 {
+	n := s.row.Load()
+	return n/shareUnit*s.part + n%shareUnit*s.part/shareUnit
+}
