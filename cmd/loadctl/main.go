@@ -42,6 +42,9 @@ func newRootCommand() *cobra.Command {
 		newEventsCommand(redis),
 		newListCommand(redis),
 		newRemoveCommand(redis),
+		newDemoCommand(),
+		newTargetCommand(),
+		newDoctorCommand(redis),
 		cli.NewVersionCommand("loadctl", version),
 		cli.NewManCommand(version),
 	)

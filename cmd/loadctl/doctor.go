@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/doctor"
+)
+
+// doctorTime is how long the checks take at most, besides 2 s for what they leave on a server that hangs.
+const doctorTime = 8 * time.Second
+
+// diagnosis is what doctor prints.
+type diagnosis struct {
+	OK       bool             `json:"ok"` // nothing is bad
+	Findings []doctor.Finding `json:"findings"`
+}
+
+func newDoctorCommand(redis *cli.Redis) *cobra.Command {
+	var output cli.Output
+	var connections int
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Find what is wrong with this machine and with Redis, and how to mend it",
+		Long: `Look at this machine and at the Redis server the way a worker will use them: limits, version, clock, memory,
+permissions. A run is made for it in Redis, and removed at once. Without --redis only the machine is looked at.
+
+The exit code is 0 if nothing is bad; warnings may be there all the same.`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := output.Check(); err != nil {
+				return err
+			}
+			if connections < 1 || connections > 1_000_000 {
+				return cli.Config(errors.New("--max-connections: give a number from 1 to 1000000"))
+			}
+			findings := append(diagnoseRedis(c.Context(), redis), doctor.Machine(connections)...)
+			if c.Context().Err() != nil {
+				return context.Cause(c.Context())
+			}
+			problems := doctor.Problems(findings)
+			d := diagnosis{problems == 0, findings}
+			if err := output.Print(c.OutOrStdout(), d, func(w io.Writer) error { return printFindings(w, findings) }); err != nil {
+				return err
+			}
+			return problemError(problems)
+		},
+	}
+	output.AddFlags(c, "text", "json")
+	c.Flags().IntVar(&connections, "max-connections", 1000, "how many connections a worker on this machine is to open")
+	return c
+}
+
+// diagnoseRedis looks at the server that was given. That there is none is a finding too.
+func diagnoseRedis(ctx context.Context, redis *cli.Redis) []doctor.Finding {
+	if _, err := redis.Address(); err != nil {
+		return []doctor.Finding{{
+			Check: "reachable", State: doctor.Warn,
+			Found: "no Redis given: only this machine was checked", Mend: "give --redis redis://host:port, or set LOADCTL_REDIS",
+		}}
+	}
+	ctx, cancel := context.WithTimeout(ctx, doctorTime)
+	defer cancel()
+	client, err := redis.Connect(ctx)
+	if err != nil {
+		return []doctor.Finding{doctor.Unreachable(err)}
+	}
+	defer cli.Close(client)
+	return doctor.Redis(ctx, client)
+}
+
+func problemError(n int) error {
+	switch n {
+	case 0:
+		return nil
+	case 1:
+		return cli.Config(errors.New("doctor found 1 problem; mend what is bad and run it again"))
+	default:
+		return cli.Config(fmt.Errorf("doctor found %d problems; mend what is bad and run it again", n))
+	}
+}
+
+// printFindings writes a line for each finding, and below it what to do.
+func printFindings(w io.Writer, findings []doctor.Finding) error {
+	mark := map[string]string{doctor.OK: "ok", doctor.Warn: "warn", doctor.Bad: "BAD"}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range findings {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", mark[f.State], f.Check, f.Found)
+		if f.Mend != "" {
+			fmt.Fprintf(t, "\t\t  %s\n", f.Mend)
+		}
+	}
+	return t.Flush()
+}

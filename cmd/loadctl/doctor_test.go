@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/cli/clitest"
+	"github.com/loadctl/loadctl/internal/doctor"
+	"github.com/loadctl/loadctl/internal/redistest"
+)
+
+// examine runs doctor as JSON. What it prints fits the published schema, its exit code and its words on stderr.
+func examine(t *testing.T, args ...string) diagnosis {
+	t.Helper()
+	stdout, stderr, code := execute(append([]string{"doctor", "-o", "json"}, args...)...)
+	var d diagnosis
+	decoder := json.NewDecoder(strings.NewReader(stdout))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&d); err != nil || decoder.More() {
+		t.Fatalf("%v in %q; stderr %q", err, stdout, stderr)
+	}
+	if err := fits(t, stdout); err != nil {
+		t.Errorf("%v in %s", err, stdout)
+	}
+	n := doctor.Problems(d.Findings)
+	switch {
+	case d.OK != (n == 0):
+		t.Errorf("ok is %t with %d problems", d.OK, n)
+	case d.OK && (code != cli.CodeGood || stderr != ""):
+		t.Errorf("exit code %d, %q, and nothing is bad", code, stderr)
+	case !d.OK && (code != cli.CodeConfig || !strings.HasPrefix(stderr, fmt.Sprintf("error: doctor found %d problem", n)) || strings.Count(stderr, "\n") != 1):
+		t.Errorf("exit code %d, %q, and %d problems", code, stderr, n)
+	}
+	if strings.Contains(stdout+stderr, secret) {
+		t.Errorf("the secret is shown: %s%s", stdout, stderr)
+	}
+	return d
+}
+
+// fits checks a document against the published schema.
+func fits(t *testing.T, text string) error {
+	t.Helper()
+	schema, err := jsonschema.NewCompiler().Compile("../../docs/schema/doctor.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema.Validate(document)
+}
+
+// finding is the one that a check made.
+func (d diagnosis) finding(t *testing.T, check string) doctor.Finding {
+	t.Helper()
+	i := slices.IndexFunc(d.Findings, func(f doctor.Finding) bool { return f.Check == check })
+	if i < 0 {
+		t.Fatalf("no finding %q in %+v", check, d.Findings)
+	}
+	return d.Findings[i]
+}
+
+func TestDoctorOfAGoodServer(t *testing.T) {
+	server := redistest.Start(t, "--requirepass", secret)
+	t.Setenv("LOADCTL_REDIS", "redis://:"+secret+"@"+server.Addr())
+	d := examine(t, "--max-connections", "10")
+	if f := d.finding(t, "scripts"); !d.OK || f.State != doctor.OK {
+		t.Errorf("%+v", d)
+	}
+	text, stderr, code := execute("doctor", "--max-connections", "10")
+	if code != cli.CodeGood || stderr != "" || strings.Contains(text, secret) {
+		t.Errorf("exit code %d, %q, %q", code, text, stderr)
+	}
+	// Mark, check and finding are columns, and what to do is below the finding.
+	for _, want := range []string{
+		"ok    reachable    " + server.Addr() + "\n",
+		"warn  persistence  none: a restart of the server forgets all runs and reports\n" +
+			"                     CONFIG SET appendonly yes\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s\ndoes not have\n%s", text, want)
+		}
+	}
+}
+
+func TestDoctorFindsProblems(t *testing.T) {
+	server := redistest.Start(t, "--requirepass", "right", "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+	t.Setenv("LOADCTL_REDIS", "redis://:right@"+server.Addr())
+	if f := examine(t, "--max-connections", "10").finding(t, "eviction"); f.State != doctor.Bad {
+		t.Errorf("%+v", f)
+	}
+	text, stderr, code := execute("doctor", "--max-connections", "10")
+	if code != cli.CodeConfig || stderr != "error: doctor found 1 problem; mend what is bad and run it again\n" || !strings.Contains(text, "\nBAD   eviction ") {
+		t.Errorf("exit code %d, %q, %q", code, text, stderr)
+	}
+	d := examine(t, "--max-connections", "1000000")
+	if d.finding(t, "descriptors").State == doctor.OK && d.finding(t, "local ports").State == doctor.OK {
+		t.Errorf("a million connections are no problem here: %+v", d)
+	}
+}
+
+// TestDoctorWithoutAServer: the machine is looked at all the same.
+func TestDoctorWithoutAServer(t *testing.T) {
+	right := redistest.Start(t, "--requirepass", "right")
+	closed := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
+	for _, c := range []struct{ address, state, found, mend string }{
+		{"", doctor.Warn, "no Redis given: only this machine was checked", "--redis redis://host:port"},
+		{"redis://:" + secret + "@" + closed, doctor.Bad, "refused", "check --redis"},
+		{"redis://:" + secret + "@" + right.Addr(), doctor.Bad, "WRONGPASS", "password"},
+		{"redis://:12/" + secret + "@" + closed, doctor.Bad, "read the Redis URL", "check --redis"},
+	} {
+		t.Setenv("LOADCTL_REDIS", c.address)
+		d := examine(t, "--max-connections", "10")
+		f := d.finding(t, "reachable")
+		if f.State != c.state || !strings.Contains(f.Found, c.found) || !strings.Contains(f.Mend, c.mend) {
+			t.Errorf("%s: %+v", c.address, f)
+		}
+		d.finding(t, "descriptors")
+		d.finding(t, "cores")
+	}
+}
+
+func TestDoctorOfAHangingServer(t *testing.T) {
+	server := redistest.Start(t)
+	t.Setenv("LOADCTL_REDIS", server.URL())
+	server.Pause()
+	began := time.Now()
+	f := examine(t, "--max-connections", "10").finding(t, "reachable")
+	if took := time.Since(began); f.State != doctor.Bad || took > doctorTime+2*time.Second {
+		t.Errorf("took %v: %+v", took, f)
+	}
+}
+
+func TestDoctorRefuses(t *testing.T) {
+	t.Setenv("LOADCTL_REDIS", "")
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"x"}, "usage: loadctl doctor"},
+		{[]string{"-o", "xml"}, "--output"},
+		{[]string{"--max-connections", "0"}, "--max-connections: give a number from 1"},
+		{[]string{"--max-connections", "1000001"}, "--max-connections: give a number from 1"},
+		{[]string{"--max-connections", "many"}, "--max-connections"},
+	} {
+		clitest.Refused(t, newRootCommand(), append([]string{"doctor"}, c.args...), c.says)
+	}
+}
+
+// TestDoctorSchema refuses what the command never prints.
+func TestDoctorSchema(t *testing.T) {
+	const good = `{"check": "x", "state": "ok", "found": "f"}`
+	const evil = `{"check": "x", "state": "bad", "found": "f", "mend": "m"}`
+	for text, want := range map[string]bool{
+		`{"ok": true, "findings": [` + good + `]}`:                                                true,
+		`{"ok": false, "findings": [` + good + `, ` + evil + `]}`:                                 true,
+		`{"ok": true, "findings": [` + evil + `]}`:                                                false,
+		`{"ok": false, "findings": [` + good + `]}`:                                               false,
+		`{"ok": true, "findings": []}`:                                                            false,
+		`{"findings": [` + good + `]}`:                                                            false,
+		`{"ok": true, "findings": [{"check": "x", "state": "fine", "found": "f"}]}`:               false,
+		`{"ok": false, "findings": [{"check": "x", "state": "bad", "found": "nothing to mend"}]}`: false,
+	} {
+		if err := fits(t, text); (err == nil) != want {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+)
+
+// spare is how many descriptors a worker needs besides its connections: Redis, files, the event loop.
+const spare = 100
+
+// Descriptors is nil if this process may open so many connections. Otherwise the error is one line that says what to do.
+func Descriptors(connections int) error {
+	return preflight(connections, descriptors(thisMachine(connections)))
+}
+
+// preflight is what is wrong as an error.
+func preflight(connections int, f Finding) error {
+	if f.State != Bad {
+		return nil
+	}
+	return fmt.Errorf("open %d connections: %w", connections, errors.New(f.Found+"; "+f.Mend))
+}
+
+// descriptors: each connection takes one.
+func descriptors(m machine) Finding {
+	soft, hard, known := descriptorLimit()
+	if !known {
+		return ok("unknown")
+	}
+	return judgeDescriptors(m.connections, soft, hard)
+}
+
+// judgeDescriptors goes by the soft limit, which Go has raised to the hard one where it could.
+func judgeDescriptors(connections int, soft, hard uint64) Finding {
+	need := uint64(connections) + spare
+	if soft >= need {
+		return ok(fmt.Sprintf("%d, enough for %d connections", soft, connections))
+	}
+	mend := fmt.Sprintf("ulimit -n %d", need)
+	if need > hard {
+		mend += " as root, or LimitNOFILE= in systemd, --ulimit nofile= in Docker"
+	}
+	if soft > spare {
+		mend += fmt.Sprintf("; or --max-connections %d", soft-spare)
+	}
+	return bad(fmt.Sprintf("%d file descriptors are needed, %d are allowed", need, soft), mend)
+}

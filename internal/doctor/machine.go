@@ -1,0 +1,42 @@
+package doctor
+
+import (
+	"io/fs"
+	"os"
+)
+
+// machine is what the checks look at.
+type machine struct {
+	files       fs.FS // the root of the file system
+	connections int   // that a worker is to open
+}
+
+// machineCheck looks at one thing about this machine.
+type machineCheck struct {
+	name string
+	look func(machine) Finding
+}
+
+// machineChecks are all there are, in the order in which they are shown.
+func machineChecks() []machineCheck {
+	return []machineCheck{
+		{"descriptors", descriptors},
+		{"local ports", localPorts},
+		{"cores", cores},
+		{"cpu limit", cpuLimit},
+	}
+}
+
+// Machine looks at this machine, as one for a worker with so many connections.
+func Machine(connections int) []Finding {
+	m := thisMachine(connections)
+	var findings []Finding
+	for _, c := range machineChecks() {
+		findings = append(findings, c.look(m).of(c.name))
+	}
+	return findings
+}
+
+func thisMachine(connections int) machine {
+	return machine{files: os.DirFS("/"), connections: connections}
+}

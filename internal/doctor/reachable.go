@@ -1,0 +1,26 @@
+package doctor
+
+import (
+	"context"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// reachable: the server answers.
+func reachable(ctx context.Context, s *server) Finding {
+	if err := s.node.Ping(ctx).Err(); err != nil {
+		s.silent = true
+		return Unreachable(err)
+	}
+	if one, is := s.node.(*redis.Client); is {
+		return ok(one.Options().Addr)
+	}
+	return ok("yes")
+}
+
+// Unreachable is the finding about a server that there is no connection to. err is what run.Connect, or the server, said.
+func Unreachable(err error) Finding {
+	const hint = "check --redis or LOADCTL_REDIS"
+	return bad(strings.TrimSuffix(err.Error(), "; "+hint), remedy(err, "start the server, or "+hint)).of("reachable")
+}

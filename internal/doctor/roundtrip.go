@@ -1,0 +1,59 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// How often a round trip is measured, and what is thought of it. A worker's first lease call is given up after 250 ms.
+const (
+	pings      = 50
+	fewPings   = 3
+	pingingFor = time.Second / 2 // of a slow server fewer are enough
+	slow       = 50 * time.Millisecond
+	tooSlow    = 250 * time.Millisecond
+)
+
+// roundTrip: how long a call takes, from here.
+func roundTrip(ctx context.Context, s *server) Finding {
+	var took []time.Duration
+	for began := time.Now(); len(took) < pings && (len(took) < fewPings || time.Since(began) < pingingFor); {
+		sent := time.Now()
+		if err := s.node.Ping(ctx).Err(); err != nil {
+			return s.unclear(err)
+		}
+		took = append(took, time.Since(sent))
+	}
+	return judgeRoundTrips(took)
+}
+
+// judgeRoundTrips goes by the median. A single slow one costs a repeated call, and is a sign.
+func judgeRoundTrips(took []time.Duration) Finding {
+	slices.Sort(took)
+	median, worst := took[len(took)/2], took[len(took)-1]
+	found := fmt.Sprintf("median %s, worst %s of %d", short(median), short(worst), len(took))
+	switch {
+	case median > tooSlow:
+		return bad(found+": lease calls time out at "+tooSlow.String(), "run Redis nearer to the workers")
+	case median > slow:
+		return warn(found+": changes of the rate and stops take effect late", "run Redis nearer to the workers")
+	case worst > tooSlow:
+		return warn(found+": the server or the network stood still for a moment", "look for what holds it up: redis-cli --latency-history, SLOWLOG GET")
+	default:
+		return ok(found)
+	}
+}
+
+// short is a duration with the digits that matter.
+func short(d time.Duration) string {
+	switch {
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	default:
+		return d.Round(time.Microsecond).String()
+	}
+}

@@ -1,0 +1,70 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/targets"
+)
+
+const (
+	scratchLife = 30 * time.Second // of the scratch run, if it cannot be removed
+	removeTime  = 2 * time.Second
+)
+
+// scripts: each script does its work, seen on a run of its own. What the server, its configuration or an ACL forbids shows here.
+func scripts(ctx context.Context, s *server) Finding {
+	name := "doctor-" + run.NewID()
+	if err := cmp.Or(live(ctx, s.whole, name), remove(ctx, s.whole, name)); err != nil {
+		return bad(err.Error(), remedy(err, "see that it is Redis 6.2 or newer that answers there, and what its log says"))
+	}
+	return ok("a run was created, leased from, reported to, paused, left and removed")
+}
+
+// live is the life of a run, as far as it gets.
+func live(ctx context.Context, client redis.UniversalClient, name string) error {
+	spec := run.Spec{
+		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(1), MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp, MinWorkers: 1,
+	}
+	r, _, err := run.Create(ctx, client, name, spec, run.Options{Keep: scratchLife})
+	if err != nil {
+		return err
+	}
+	const worker = "doctor"
+	incarnation := run.NewID()
+	ask := pacer.Ask{Worker: worker, Incarnation: incarnation, Seq: 1, Until: time.Now().Add(pacer.DefaultHorizon).UnixMicro(), Weight: 1}
+	reply, err := r.Limiter(client).Lease(ctx, ask)
+	if err != nil {
+		return err
+	}
+	if reply.Status != pacer.StatusOK {
+		return fmt.Errorf("lease slots: status %s of a run that was just begun", reply.Status)
+	}
+	journal, snapshot := r.Journal(worker, incarnation), report.NewSnapshot(worker, incarnation)
+	snapshot.Seq = 1
+	if err := journal.Publish(ctx, snapshot, snapshot, nil, false); err != nil {
+		return err
+	}
+	if _, err := r.Pause(ctx); err != nil {
+		return err
+	}
+	return journal.Leave(ctx, "left")
+}
+
+// remove leaves nothing of a run behind, also where it is not whole, or ctx has ended: a script that fails half-way is not undone.
+func remove(ctx context.Context, client redis.UniversalClient, name string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
+	defer cancel()
+	if err := run.Remove(ctx, client, name, true); !errors.Is(err, run.ErrNoRun) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// serverCheck looks at one thing about a server.
+type serverCheck struct {
+	name string
+	look func(context.Context, *server) Finding
+}
+
+// serverChecks are all there are, in the order in which they are made and shown.
+func serverChecks() []serverCheck {
+	return []serverCheck{
+		{"reachable", reachable},
+		{"version", version},
+		{"role", role},
+		{"round trip", roundTrip},
+		{"clock", clock},
+		{"eviction", eviction},
+		{"memory", memory},
+		{"persistence", persistence},
+		{"replication", replication},
+		{"wake-ups", wakeUps},
+		{"scripts", scripts},
+	}
+}
+
+// Redis looks at a server; of a cluster at each master, and the worst of each check is told. When the server stops answering,
+// the checks that are left are not made. It returns at most 2 s after ctx has ended, if the client obeys contexts, as run.Connect's do.
+func Redis(ctx context.Context, client redis.UniversalClient) []Finding {
+	if cluster, is := client.(*redis.ClusterClient); is {
+		return inspectCluster(ctx, cluster)
+	}
+	return inspect(ctx, &server{node: client, whole: client})
+}
+
+func inspect(ctx context.Context, s *server) []Finding {
+	var findings []Finding
+	for _, c := range serverChecks() {
+		findings = append(findings, c.look(ctx, s).of(c.name))
+		if s.silent {
+			break
+		}
+	}
+	return findings
+}
+
+// server is what the checks look at. It is for one goroutine.
+type server struct {
+	node   redis.UniversalClient // one process
+	whole  redis.UniversalClient // where runs are: the same, or the cluster that it is a part of
+	silent bool                  // it does not answer any more
+
+	info map[string]string // the reply to INFO; nil = not asked yet
+}
+
+// errUntold: INFO is allowed, and says nothing about it. Some servers are only like Redis.
+var errUntold = errors.New("the server does not tell")
+
+// field is a value of INFO.
+func (s *server) field(ctx context.Context, name string) (string, error) {
+	if s.info == nil {
+		text, err := s.node.Info(ctx).Result()
+		if err != nil {
+			return "", err
+		}
+		s.info = parseInfo(text)
+	}
+	if value, told := s.info[name]; told {
+		return value, nil
+	}
+	return "", errUntold
+}
+
+func parseInfo(text string) map[string]string {
+	info := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, is := strings.Cut(strings.TrimSpace(line), ":"); is {
+			info[name] = value
+		}
+	}
+	return info
+}
+
+// setting is a value of CONFIG.
+func (s *server) setting(ctx context.Context, name string) (string, error) {
+	values, err := s.node.ConfigGet(ctx, name).Result()
+	if err != nil {
+		return "", err
+	}
+	if value, told := values[name]; told {
+		return value, nil
+	}
+	return "", errUntold
+}
+
+// either is a setting that INFO has too, from the one of the two that is allowed.
+func (s *server) either(ctx context.Context, name string) (string, error) {
+	value, err := s.field(ctx, strings.ReplaceAll(name, "-", "_"))
+	if err == nil {
+		return value, nil
+	}
+	if value, second := s.setting(ctx, name); second == nil {
+		return value, nil
+	}
+	return "", err
+}
+
+// unclear is the finding of a check that did not get the answer it needs.
+func (s *server) unclear(err error) Finding {
+	if errors.Is(err, errUntold) {
+		return ok("unknown, the server does not tell")
+	}
+	if _, refused := errors.AsType[redis.Error](err); refused {
+		return warn("cannot be told: "+err.Error(), remedy(err, "look it up in the server's configuration"))
+	}
+	s.silent = true
+	return bad("no answer: "+err.Error(), "look what the server is doing; the checks that follow were not made")
+}
