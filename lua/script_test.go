@@ -23,10 +23,15 @@ type bench struct {
 	keys   map[string]string
 }
 
-func newBench(t *testing.T, args ...string) *bench {
+// each runs a test on a real and on an embedded server.
+func each(t *testing.T, test func(t *testing.T, b *bench)) {
 	t.Helper()
 	t.Parallel()
-	b := &bench{T: t, client: redistest.Start(t, args...).Client(), keys: map[string]string{}}
+	redistest.Each(t, func(t *testing.T, client *redis.Client) { test(t, newBench(t, client)) })
+}
+
+func newBench(t *testing.T, client *redis.Client) *bench {
+	b := &bench{T: t, client: client, keys: map[string]string{}}
 	for i, part := range []string{"spec", "budget", "workers", "seen", "totals", "snapshots", "events", "laws", "series"} {
 		b.keys[part] = fmt.Sprintf("{tag}%d", 100-i)
 	}
@@ -96,17 +101,7 @@ func with(args []any, position int, value any) []any {
 
 func (b *bench) dump() map[string]string {
 	b.Helper()
-	keys, err := b.client.Keys(b.Context(), "*").Result()
-	if err != nil {
-		b.Fatal(err)
-	}
-	all := map[string]string{}
-	for _, key := range keys {
-		if all[key], err = b.client.Dump(b.Context(), key).Result(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	return all
+	return redistest.Contents(b, b.client)
 }
 
 // refuses checks that a call is an error of one line that names the script and the argument, and that nothing was changed.
@@ -143,21 +138,23 @@ func (b *bench) scenario() []string {
 
 // TestOnlyTheGivenKeys: whatever the keys are called, these are all that a run has, and all of them expire.
 func TestOnlyTheGivenKeys(t *testing.T) {
-	b := newBench(t)
-	there := b.scenario()
-	if want := slices.Sorted(maps.Values(b.keys)); !slices.Equal(there, want) {
-		t.Errorf("keys %v, given were %v", there, want)
-	}
-	for _, key := range there {
-		if ttl := b.client.PTTL(t.Context(), key).Val(); ttl <= 0 || ttl > time.Hour {
-			t.Errorf("key %s lives for %v", key, ttl)
+	each(t, func(t *testing.T, b *bench) {
+		there := b.scenario()
+		if want := slices.Sorted(maps.Values(b.keys)); !slices.Equal(there, want) {
+			t.Errorf("keys %v, given were %v", there, want)
 		}
-	}
+		for _, key := range there {
+			if ttl := b.client.PTTL(t.Context(), key).Val(); ttl <= 0 || ttl > time.Hour {
+				t.Errorf("key %s lives for %v", key, ttl)
+			}
+		}
+	})
 }
 
 // TestOnACluster: a server that serves slots refuses a script that reaches outside of its keys' slot.
 func TestOnACluster(t *testing.T) {
-	b := newBench(t, "--cluster-enabled", "yes")
+	t.Parallel()
+	b := newBench(t, redistest.Start(t, "--cluster-enabled", "yes").Client())
 	if err := b.client.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -174,28 +171,29 @@ func TestOnACluster(t *testing.T) {
 }
 
 func TestNoState(t *testing.T) {
-	b := newBench(t)
-	calls := map[string][]any{
-		"lease": leaseArgs("w", 1), "command": commandArgs("c", "pause"), "leave": leaveArgs("w"), "snapshot": snapshotArgs(1),
-	}
-	for script, args := range calls {
-		if reply := b.must(script, args...); reply[0] != "NOSTATE" {
-			t.Errorf("%s without a run: %q", script, reply)
+	each(t, func(t *testing.T, b *bench) {
+		calls := map[string][]any{
+			"lease": leaseArgs("w", 1), "command": commandArgs("c", "pause"), "leave": leaveArgs("w"), "snapshot": snapshotArgs(1),
 		}
-	}
-	if n := len(b.dump()); n != 0 {
-		t.Errorf("%d keys were written", n)
-	}
-	b.must("create", createArgs()...)
-	before := b.dump()
-	for script, args := range calls {
-		if reply := b.must(script, with(args, 1, "another uid")...); reply[0] != "NOSTATE" {
-			t.Errorf("%s of another run of this name: %q", script, reply)
+		for script, args := range calls {
+			if reply := b.must(script, args...); reply[0] != "NOSTATE" {
+				t.Errorf("%s without a run: %q", script, reply)
+			}
 		}
-	}
-	if !maps.Equal(before, b.dump()) {
-		t.Error("the state has changed")
-	}
+		if n := len(b.dump()); n != 0 {
+			t.Errorf("%d keys were written", n)
+		}
+		b.must("create", createArgs()...)
+		before := b.dump()
+		for script, args := range calls {
+			if reply := b.must(script, with(args, 1, "another uid")...); reply[0] != "NOSTATE" {
+				t.Errorf("%s of another run of this name: %q", script, reply)
+			}
+		}
+		if !maps.Equal(before, b.dump()) {
+			t.Error("the state has changed")
+		}
+	})
 }
 
 // notWhole are no integers; the scripts' tonumber alone would take some of them.
@@ -209,69 +207,71 @@ func plainNot() []any {
 }
 
 func TestLeaseRefuses(t *testing.T) {
-	b := newBench(t)
-	b.must("create", createArgs()...)
-	b.must("lease", leaseArgs("w", 1)...)
-	right := leaseArgs("w", 2)
-	for position, name := range map[int]string{4: "seq", 5: "ack", 6: "until", 7: "weight", 8: "rtt_hi", 9: "phi_held"} {
-		for _, value := range notWhole() {
-			b.refuses("lease", name, with(right, position, value))
+	each(t, func(t *testing.T, b *bench) {
+		b.must("create", createArgs()...)
+		b.must("lease", leaseArgs("w", 1)...)
+		right := leaseArgs("w", 2)
+		for position, name := range map[int]string{4: "seq", 5: "ack", 6: "until", 7: "weight", 8: "rtt_hi", 9: "phi_held"} {
+			for _, value := range notWhole() {
+				b.refuses("lease", name, with(right, position, value))
+			}
 		}
-	}
-	for _, c := range []struct {
-		position int
-		name     string
-		value    any
-	}{{4, "seq", 0}, {4, "seq", -1}, {5, "ack", -1}, {7, "weight", 0}, {7, "weight", -1}, {7, "weight", 1_000_001}, {8, "rtt_hi", -1}, {9, "phi_held", -1}} {
-		b.refuses("lease", c.name, with(right, c.position, c.value))
-	}
-	for _, value := range plainNot() {
-		b.refuses("lease", "worker or incarnation", with(right, 2, value))
-		b.refuses("lease", "worker or incarnation", with(right, 3, value))
-	}
-	for n := range right {
-		if _, err := b.call("lease", right[:n]...); err == nil {
-			t.Errorf("%d arguments are enough", n)
+		for _, c := range []struct {
+			position int
+			name     string
+			value    any
+		}{{4, "seq", 0}, {4, "seq", -1}, {5, "ack", -1}, {7, "weight", 0}, {7, "weight", -1}, {7, "weight", 1_000_001}, {8, "rtt_hi", -1}, {9, "phi_held", -1}} {
+			b.refuses("lease", c.name, with(right, c.position, c.value))
 		}
-	}
-	if reply := b.must("lease", right...); reply[0] != "OK" {
-		t.Errorf("after all that: %q", reply)
-	}
+		for _, value := range plainNot() {
+			b.refuses("lease", "worker or incarnation", with(right, 2, value))
+			b.refuses("lease", "worker or incarnation", with(right, 3, value))
+		}
+		for n := range right {
+			if _, err := b.call("lease", right[:n]...); err == nil {
+				t.Errorf("%d arguments are enough", n)
+			}
+		}
+		if reply := b.must("lease", right...); reply[0] != "OK" {
+			t.Errorf("after all that: %q", reply)
+		}
+	})
 }
 
 // TestExtremesMintNothing: arguments at the ends of their ranges get no slot beyond the horizon, and spoil nothing for others.
 func TestExtremesMintNothing(t *testing.T) {
-	b := newBench(t)
-	b.must("create", createArgs()...)
-	const most = 1 << 53
-	b.must("lease", leaseArgs("first", 1)...)
-	started, err := b.client.HGet(t.Context(), b.keys["budget"], "started").Int64()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var next int64
-	take := func(reply []string) {
-		t.Helper()
-		first, n, now := number(t, reply[2]), number(t, reply[3]), number(t, reply[6])
-		// The horizon grows with the round trip, of which no more than a second is believed.
-		if last := (now-started)/1000 + 1600; reply[0] != "OK" || n < 0 || n > 0 && (first < next || first+n > last) {
-			t.Errorf("%q: numbers from %d to %d, granted before were %d, the last one within the horizon is %d", reply[0], first, first+n, next, last)
+	each(t, func(t *testing.T, b *bench) {
+		b.must("create", createArgs()...)
+		const most = 1 << 53
+		b.must("lease", leaseArgs("first", 1)...)
+		started, err := b.client.HGet(t.Context(), b.keys["budget"], "started").Int64()
+		if err != nil {
+			t.Fatal(err)
 		}
-		next = max(next, first+n)
-	}
-	for i, args := range [][]any{
-		with(leaseArgs("a", 1), 6, most), with(leaseArgs("b", 1), 6, -most), with(leaseArgs("c", 1), 7, 1_000_000), with(leaseArgs("d", 1), 8, most),
-		with(leaseArgs("e", 1), 5, most), with(leaseArgs("f", 1), 9, most), with(with(with(leaseArgs("g", 1), 6, most), 7, 1_000_000), 8, most),
-		leaseArgs("h", most-1),
-	} {
-		take(b.must("lease", args...))
-		take(b.must("lease", leaseArgs("first", i+2)...))
-	}
-	before := time.Now()
-	reply := b.must("command", commandArgs("c", "set-rate")...)
-	if lead := number(t, reply[1]) - before.UnixMicro(); reply[0] != "OK" || lead > 2_000_000 {
-		t.Errorf("%q: %d µs ahead", reply, lead)
-	}
+		var next int64
+		take := func(reply []string) {
+			t.Helper()
+			first, n, now := number(t, reply[2]), number(t, reply[3]), number(t, reply[6])
+			// The horizon grows with the round trip, of which no more than a second is believed.
+			if last := (now-started)/1000 + 1600; reply[0] != "OK" || n < 0 || n > 0 && (first < next || first+n > last) {
+				t.Errorf("%q: numbers from %d to %d, granted before were %d, the last one within the horizon is %d", reply[0], first, first+n, next, last)
+			}
+			next = max(next, first+n)
+		}
+		for i, args := range [][]any{
+			with(leaseArgs("a", 1), 6, most), with(leaseArgs("b", 1), 6, -most), with(leaseArgs("c", 1), 7, 1_000_000), with(leaseArgs("d", 1), 8, most),
+			with(leaseArgs("e", 1), 5, most), with(leaseArgs("f", 1), 9, most), with(with(with(leaseArgs("g", 1), 6, most), 7, 1_000_000), 8, most),
+			leaseArgs("h", most-1),
+		} {
+			take(b.must("lease", args...))
+			take(b.must("lease", leaseArgs("first", i+2)...))
+		}
+		before := time.Now()
+		reply := b.must("command", commandArgs("c", "set-rate")...)
+		if lead := number(t, reply[1]) - before.UnixMicro(); reply[0] != "OK" || lead > 2_000_000 {
+			t.Errorf("%q: %d µs ahead", reply, lead)
+		}
+	})
 }
 
 func number(t *testing.T, s string) int64 {
@@ -284,23 +284,24 @@ func number(t *testing.T, s string) int64 {
 }
 
 func TestCommandRefuses(t *testing.T) {
-	b := newBench(t)
-	b.must("create", createArgs()...)
-	b.must("lease", leaseArgs("w", 1)...)
-	right := commandArgs("c", "set-rate")
-	for _, value := range append(notWhole(), -1) {
-		b.refuses("command", "generation", with(right, 8, value))
-	}
-	for _, value := range plainNot() {
-		b.refuses("command", "id", with(right, 2, value))
-	}
-	for _, value := range []any{"", "explode", "Stop", "set-rate "} {
-		b.refuses("command", "kind", with(right, 3, value))
-	}
-	for _, value := range wrongPieces() {
-		b.refuses("command", "pieces", with(right, 7, value))
-	}
-	b.must("command", right...)
+	each(t, func(t *testing.T, b *bench) {
+		b.must("create", createArgs()...)
+		b.must("lease", leaseArgs("w", 1)...)
+		right := commandArgs("c", "set-rate")
+		for _, value := range append(notWhole(), -1) {
+			b.refuses("command", "generation", with(right, 8, value))
+		}
+		for _, value := range plainNot() {
+			b.refuses("command", "id", with(right, 2, value))
+		}
+		for _, value := range []any{"", "explode", "Stop", "set-rate "} {
+			b.refuses("command", "kind", with(right, 3, value))
+		}
+		for _, value := range wrongPieces() {
+			b.refuses("command", "pieces", with(right, 7, value))
+		}
+		b.must("command", right...)
+	})
 }
 
 func wrongPieces() []any {
@@ -313,111 +314,115 @@ func wrongPieces() []any {
 
 // TestPiecesOfProfiles: the check lets everything pass that the compiler of profiles makes.
 func TestPiecesOfProfiles(t *testing.T) {
-	b := newBench(t)
-	check := redis.NewScript(source(t, "check") + "return queue(ARGV[1]) and 1 or 0")
-	rates := []string{"0", "0.000001", "1/1000000s", "999983/999979s", "0.5", "1", "320", "999", "33333.3", "1M", "100M"}
-	accepts := func(p pacer.Profile) {
-		t.Helper()
-		pieces, err := p.Pieces()
-		if err != nil {
-			return // two rates that are too fine for one ramp
+	each(t, func(t *testing.T, b *bench) {
+		check := redis.NewScript(source(t, "check") + "return queue(ARGV[1]) and 1 or 0")
+		rates := []string{"0", "0.000001", "1/1000000s", "999983/999979s", "0.5", "1", "320", "999", "33333.3", "1M", "100M"}
+		accepts := func(p pacer.Profile) {
+			t.Helper()
+			pieces, err := p.Pieces()
+			if err != nil {
+				return // two rates that are too fine for one ramp
+			}
+			if ok, err := check.Run(t.Context(), b.client, nil, pacer.JoinPieces(pieces)).Int(); err != nil || ok != 1 {
+				t.Errorf("%.200s: %d, %v", pacer.JoinPieces(pieces), ok, err)
+			}
 		}
-		if ok, err := check.Run(t.Context(), b.client, nil, pacer.JoinPieces(pieces)).Int(); err != nil || ok != 1 {
-			t.Errorf("%.200s: %d, %v", pacer.JoinPieces(pieces), ok, err)
-		}
-	}
-	for _, x := range rates {
-		from, err := pacer.ParseRate(x)
-		if err != nil {
-			t.Fatal(err)
-		}
-		accepts(pacer.Constant(from, 0))
-		accepts(pacer.Constant(from, time.Microsecond))
-		for _, y := range rates {
-			to, err := pacer.ParseRate(y)
+		for _, x := range rates {
+			from, err := pacer.ParseRate(x)
 			if err != nil {
 				t.Fatal(err)
 			}
-			accepts(pacer.Stages(from, pacer.Stage{Length: 5 * 365 * 24 * time.Hour, To: to}, pacer.Stage{Length: time.Millisecond, To: from}))
-			if sine, err := pacer.Sine(from, to, time.Minute); err == nil {
-				accepts(sine)
+			accepts(pacer.Constant(from, 0))
+			accepts(pacer.Constant(from, time.Microsecond))
+			for _, y := range rates {
+				to, err := pacer.ParseRate(y)
+				if err != nil {
+					t.Fatal(err)
+				}
+				accepts(pacer.Stages(from, pacer.Stage{Length: 5 * 365 * 24 * time.Hour, To: to}, pacer.Stage{Length: time.Millisecond, To: from}))
+				if sine, err := pacer.Sine(from, to, time.Minute); err == nil {
+					accepts(sine)
+				}
 			}
 		}
-	}
-	for _, text := range wrongPieces() {
-		if ok, err := check.Run(t.Context(), b.client, nil, text).Int(); err != nil || ok != 0 {
-			t.Errorf("%q: %d, %v", text, ok, err)
+		for _, text := range wrongPieces() {
+			if ok, err := check.Run(t.Context(), b.client, nil, text).Int(); err != nil || ok != 0 {
+				t.Errorf("%q: %d, %v", text, ok, err)
+			}
 		}
-	}
+	})
 }
 
 func TestCreateRefuses(t *testing.T) {
-	b := newBench(t)
-	right := createArgs()
-	for _, value := range append(notWhole(), 0, -1) {
-		b.refuses("create", "lifetime", with(right, 4, value))
-	}
-	for _, value := range append(notWhole(), 2, -1) {
-		b.refuses("create", "replace", with(right, 3, value))
-	}
-	for _, value := range plainNot() {
-		b.refuses("create", "uid", with(right, 2, value))
-	}
-	for _, value := range wrongPieces() {
-		b.refuses("create", "budget", with(right, 7, value))
-	}
-	for i := 8; i < len(right); i += 2 {
-		for _, value := range append(notWhole(), -2) {
-			b.refuses("create", "budget", with(right, i+1, value))
+	each(t, func(t *testing.T, b *bench) {
+		right := createArgs()
+		for _, value := range append(notWhole(), 0, -1) {
+			b.refuses("create", "lifetime", with(right, 4, value))
 		}
-	}
-	for _, i := range []int{15, 17, 19, 21} { // min, horizon, ttl, qmax
-		b.refuses("create", "budget", with(right, i, 0))
-	}
-	for n := 5; n < len(right); n++ {
-		b.refuses("create", "budget", right[:n])
-	}
-	if n := len(b.dump()); n != 0 {
-		t.Errorf("%d keys were written", n)
-	}
+		for _, value := range append(notWhole(), 2, -1) {
+			b.refuses("create", "replace", with(right, 3, value))
+		}
+		for _, value := range plainNot() {
+			b.refuses("create", "uid", with(right, 2, value))
+		}
+		for _, value := range wrongPieces() {
+			b.refuses("create", "budget", with(right, 7, value))
+		}
+		for i := 8; i < len(right); i += 2 {
+			for _, value := range append(notWhole(), -2) {
+				b.refuses("create", "budget", with(right, i+1, value))
+			}
+		}
+		for _, i := range []int{17, 19, 21} { // horizon, ttl, qmax
+			b.refuses("create", "budget", with(right, i, 0))
+		}
+		for n := 5; n < len(right); n++ {
+			b.refuses("create", "budget", right[:n])
+		}
+		if n := len(b.dump()); n != 0 {
+			t.Errorf("%d keys were written", n)
+		}
+	})
 }
 
 func TestSnapshotRefuses(t *testing.T) {
-	b := newBench(t)
-	b.must("create", createArgs()...)
-	b.must("snapshot", snapshotArgs(1)...)
-	right := snapshotArgs(2)
-	for position, name := range map[int]string{5: "length", 6: "seq", 7: "forget", 8: "series point", 10: "series point"} {
-		for _, value := range append(notWhole(), -1) {
-			b.refuses("snapshot", name, with(right, position, value))
+	each(t, func(t *testing.T, b *bench) {
+		b.must("create", createArgs()...)
+		b.must("snapshot", snapshotArgs(1)...)
+		right := snapshotArgs(2)
+		for position, name := range map[int]string{5: "length", 6: "seq", 7: "forget", 8: "series point", 10: "series point"} {
+			for _, value := range append(notWhole(), -1) {
+				b.refuses("snapshot", name, with(right, position, value))
+			}
 		}
-	}
-	b.refuses("snapshot", "seq", with(right, 6, 0))
-	b.refuses("snapshot", "length", with(right, 5, 0))
-	b.refuses("snapshot", "forget", with(right, 7, 2))
-	b.refuses("snapshot", "series point", with(right, 10, 1024))
-	b.refuses("snapshot", "series point", right[:len(right)-1])
-	for _, value := range []any{"", "w", "w/", "/i", "w/i/j", "w:seq/i", "w/i:seq", "w/i:gaps", "w x/i", "w/i\n"} {
-		b.refuses("snapshot", "worker/incarnation", with(right, 2, value))
-	}
-	b.must("snapshot", right...)
-	if n := b.client.XLen(t.Context(), b.keys["snapshots"]).Val(); n != 2 {
-		t.Errorf("%d snapshots are stored", n)
-	}
+		b.refuses("snapshot", "seq", with(right, 6, 0))
+		b.refuses("snapshot", "length", with(right, 5, 0))
+		b.refuses("snapshot", "forget", with(right, 7, 2))
+		b.refuses("snapshot", "series point", with(right, 10, 1024))
+		b.refuses("snapshot", "series point", right[:len(right)-1])
+		for _, value := range []any{"", "w", "w/", "/i", "w/i/j", "w:seq/i", "w/i:seq", "w/i:gaps", "w x/i", "w/i\n"} {
+			b.refuses("snapshot", "worker/incarnation", with(right, 2, value))
+		}
+		b.must("snapshot", right...)
+		if n := b.client.XLen(t.Context(), b.keys["snapshots"]).Val(); n != 2 {
+			t.Errorf("%d snapshots are stored", n)
+		}
+	})
 }
 
 func TestLeaveRefuses(t *testing.T) {
-	b := newBench(t)
-	b.must("create", createArgs()...)
-	b.must("lease", leaseArgs("w", 1)...)
-	for _, value := range []any{"", "active", "left ", "lost", "stopped 1:2:3"} {
-		b.refuses("leave", "state", with(leaveArgs("w"), 4, value))
-	}
-	for _, value := range plainNot() {
-		b.refuses("leave", "worker or incarnation", with(leaveArgs("w"), 2, value))
-		b.refuses("leave", "worker or incarnation", with(leaveArgs("w"), 3, value))
-	}
-	if reply := b.must("leave", leaveArgs("w")...); reply[0] != "OK" {
-		t.Errorf("%q", reply)
-	}
+	each(t, func(t *testing.T, b *bench) {
+		b.must("create", createArgs()...)
+		b.must("lease", leaseArgs("w", 1)...)
+		for _, value := range []any{"", "active", "left ", "lost", "stopped 1:2:3"} {
+			b.refuses("leave", "state", with(leaveArgs("w"), 4, value))
+		}
+		for _, value := range plainNot() {
+			b.refuses("leave", "worker or incarnation", with(leaveArgs("w"), 2, value))
+			b.refuses("leave", "worker or incarnation", with(leaveArgs("w"), 3, value))
+		}
+		if reply := b.must("leave", leaveArgs("w")...); reply[0] != "OK" {
+			t.Errorf("%q", reply)
+		}
+	})
 }

@@ -56,15 +56,16 @@ func redactURL(raw string) string {
 	return u.String()
 }
 
-// Diff describes how o differs from s, a line for each difference, in the
-// order of the fields; nothing if they are equal. Secrets are compared and not
-// shown: "header Authorization differs".
+// Diff describes how o, which is here, differs from s, which is there, a line
+// for each difference, in the order of the fields; nothing if they are equal:
+// "timeout: 30s there, 1s here". Secrets are compared and not shown: "header
+// Authorization differs".
 func (s Spec) Diff(o Spec) []string {
 	var lines []string
 	// show is for values anybody may see; all of them are comparable.
 	show := func(name string, a, b any) {
 		if a != b {
-			lines = append(lines, fmt.Sprintf("%s: %v, now %v", name, a, b))
+			lines = append(lines, fmt.Sprintf("%s: %v there, %v here", name, a, b))
 		}
 	}
 	if a, b := redactURL(s.URL), redactURL(o.URL); a == b && s.URL != o.URL {
@@ -107,9 +108,9 @@ func diffHeaders(a, b []Header) []string {
 		before, after := values(a, name), values(b, name)
 		switch {
 		case len(before) == 0:
-			lines = append(lines, "header "+name+" is new")
+			lines = append(lines, "header "+name+": only here")
 		case len(after) == 0:
-			lines = append(lines, "header "+name+" is gone")
+			lines = append(lines, "header "+name+": only there")
 		case !slices.Equal(before, after):
 			lines = append(lines, "header "+name+" differs")
 		}

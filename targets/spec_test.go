@@ -155,11 +155,11 @@ func TestDiff(t *testing.T) {
 		Headers: []Header{{"authorization", secret + "2"}, {"accept", "a"}, {"X-New", secret}},
 	}
 	want := []string{
-		"user or password of url differs", "method: POST, now PUT", "header Authorization differs",
-		"header X-Gone is gone", "header X-New is new", "body differs", "timeout: 30s, now 1s",
-		"no keep-alive: false, now true", `connect-to: [], now [":::1"]`, `unix socket: "", now "/s"`,
-		"insecure: false, now true", "ca differs", "redirects: 0, now 1", "body limit: 16777216, now 5",
-		"expect: 200-399, now 200",
+		"user or password of url differs", "method: POST there, PUT here", "header Authorization differs",
+		"header X-Gone: only there", "header X-New: only here", "body differs", "timeout: 30s there, 1s here",
+		"no keep-alive: false there, true here", `connect-to: [] there, [":::1"] here`, `unix socket: "" there, "/s" here`,
+		"insecure: false there, true here", "ca differs", "redirects: 0 there, 1 here", "body limit: 16777216 there, 5 here",
+		"expect: 200-399 there, 200 here",
 	}
 	if got := a.Diff(b); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

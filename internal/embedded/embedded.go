@@ -7,9 +7,10 @@
 //	defer server.Close()
 //	client, err := run.Connect(ctx, server.URL())
 //
-// Our scripts and what reads their keys behave on it as on a real server: their tests run on both (redistest.Each). Otherwise it is
-// less. Its data ends with the process. A lease takes about a millisecond of one core, so it serves some ten workers, not a thousand. There is no password, no TLS,
-// no cluster, and little of INFO, CONFIG and CLIENT.
+// Our scripts, and what reads their keys, behave on it as on a real server: their tests run on both (redistest.Each). Otherwise it is
+// less. Its data ends with the process. A lease takes most of a millisecond of one core, five times what a real server needs: enough for some
+// ten workers, not for hundreds. There is no password, no TLS, no cluster, and little of INFO, CONFIG and CLIENT. A subscriber
+// that does not read stops all others once its connection is full, after some MB.
 package embedded
 
 import (
@@ -57,7 +58,7 @@ func (s *Server) age() {
 		case <-s.stop:
 			return
 		case <-ticker.C:
-			now := time.Now() // later than the tick where it had to wait
+			now := time.Now() // not the tick's own time, which may be long past
 			s.redis.FastForward(now.Sub(last))
 			last = now
 		}
@@ -71,12 +72,13 @@ func (s *Server) URL() string { return s.url }
 func (s *Server) Clients() int { return s.server.ClientsLen() }
 
 // Close ends all connections and the server, and returns when nothing of it runs any more. Closing again does nothing. The error is
-// always nil: it makes the Server an io.Closer.
+// always nil: it makes a Server an io.Closer.
 func (s *Server) Close() error {
 	s.closing.Do(func() {
 		close(s.stop)
-		// A call that waits for data ends by the context, under the lock, or it might miss that. Who holds the lock may itself wait,
-		// to publish to a client that does not read, until the connections are closed. So neither can be done before the other.
+		// A call that waits for data is ended by the context, under the lock or it might miss that. Who has the lock may itself be
+		// waiting, for a subscriber that does not read, until connections are closed. So neither can be done before the other.
+		// miniredis' own Close waits for the lock first, and takes the server away from calls that are under way.
 		var waking sync.WaitGroup
 		waking.Go(func() {
 			s.redis.Lock()
@@ -86,7 +88,6 @@ func (s *Server) Close() error {
 		s.server.Close()
 		waking.Wait()
 		s.ticking.Wait()
-		s.redis.Close() // last, because calls that are under way use what it takes away
 	})
 	return nil
 }

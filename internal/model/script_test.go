@@ -112,8 +112,18 @@ type world struct {
 }
 
 func TestScriptEqualsModel(t *testing.T) {
-	client := redistest.Start(t).Client()
-	for seed := range uint64(40) {
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		equal(t, redistest.Start(t).Client(), 40)
+	})
+	t.Run("embedded", func(t *testing.T) { // another interpreter of Lua, some times slower
+		t.Parallel()
+		equal(t, redistest.Embedded(t), 12)
+	})
+}
+
+func equal(t *testing.T, client *redis.Client, seeds uint64) {
+	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			o := randomRun(rng)
@@ -151,7 +161,7 @@ func randomRun(rng *rand.Rand) Options {
 	if err != nil {
 		panic(err)
 	}
-	o := Options{Pieces: pieces, Loop: p.Loop, Span: p.Length().Microseconds(), Min: 1 + rng.Int64N(3)}
+	o := Options{Pieces: pieces, Loop: p.Loop, Span: p.Length().Microseconds(), Min: 1 + rng.Int64N(3), Held: rng.IntN(5) == 0}
 	if p.Loop && rng.IntN(2) == 0 {
 		o.Span = 5_000_000
 	}
@@ -188,7 +198,7 @@ func (w *world) step() {
 
 func (w *world) command() {
 	w.t.Helper()
-	kind := []string{"set-rate", "set-rate", "set-rate", "pause", "resume", "resume", "stop"}[w.rng.IntN(7)]
+	kind := []string{"start", "set-rate", "set-rate", "set-rate", "pause", "resume", "resume", "stop"}[w.rng.IntN(8)]
 	if kind == "stop" && w.rng.IntN(5) > 0 {
 		return
 	}

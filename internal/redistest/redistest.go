@@ -7,6 +7,8 @@
 //		server.Pause() // Redis hangs: connections stay, nothing answers
 //	}
 //
+// Each runs a test on such a server and on an embedded one.
+//
 // A server listens on 127.0.0.1 only, keeps nothing on disk unless asked to,
 // and ends with the test; it also ends when the test process is killed, so
 // nothing is left behind. Tests may run in parallel. Where redis-server is not
@@ -72,12 +74,7 @@ func Start(t testing.TB, args ...string) *Server {
 			t.Fatalf("start redis-server (try %d of %d): %v", try, startTries, err)
 		}
 	}
-	s.client = redis.NewClient(&redis.Options{
-		Addr:                  s.Addr(),
-		ContextTimeoutEnabled: true,
-		DialerRetries:         1, // a dead server is part of many tests: say so at once
-	})
-	t.Cleanup(func() { s.client.Close() })
+	s.client = newClient(t, s.URL())
 	return s
 }
 
@@ -96,6 +93,20 @@ func (s *Server) launch() error {
 	}
 	s.process = p
 	return p.awaitReady(s.Addr(), startPatience)
+}
+
+// newClient is a client until the test ends.
+func newClient(t testing.TB, url string) *redis.Client {
+	t.Helper()
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.ContextTimeoutEnabled = true
+	options.DialerRetries = 1 // a dead server is part of many tests: say so at once
+	client := redis.NewClient(options)
+	t.Cleanup(func() { client.Close() })
+	return client
 }
 
 // Addr returns host:port.

@@ -243,6 +243,18 @@ func TestBadArgumentFailsWithTheLog(t *testing.T) {
 	}
 }
 
+// A kind of data that Contents cannot tell must not look like no change.
+func TestContentsOfUnknownKind(t *testing.T) {
+	t.Parallel()
+	client := Embedded(t)
+	if err := client.SAdd(t.Context(), "letters", "a").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fatal(t, func(tb testing.TB) { Contents(tb, client) }), "read key letters: it is a set"; !strings.Contains(got, want) {
+		t.Errorf("message %q does not contain %q", got, want)
+	}
+}
+
 // The port is taken by another server, which answers PING as well.
 func TestPortClashIsNoticed(t *testing.T) {
 	t.Parallel()

@@ -20,124 +20,129 @@ import (
 
 // TestCommandActsOnce: a lost reply is answered by sending the same command again.
 func TestCommandActsOnce(t *testing.T) {
-	b := newBed(t)
-	r, _ := b.create("x", constant(100), Options{})
-	b.member(r, "w").start()
-	send := func() string {
-		reply, err := lua.Command().Run(t.Context(), b.client, r.keys.lease().List(),
-			r.UID, "id1", "set-rate", "me", "what", r.keys.Control, "7:7:1:0:1", 0).StringSlice()
-		if err != nil {
-			t.Fatal(err)
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		b.member(r, "w").start()
+		send := func() string {
+			reply, err := lua.Command().Run(t.Context(), b.client, r.keys.lease().List(),
+				r.UID, "id1", "set-rate", "me", "what", r.keys.Control, "7:7:1:0:1", 0).StringSlice()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.Join(reply, " ")
 		}
-		return strings.Join(reply, " ")
-	}
-	first, second := send(), send()
-	if first != second || !strings.HasPrefix(first, "OK ") {
-		t.Errorf("first %q, then %q", first, second)
-	}
-	if events := b.events(r); strings.Count(events, "set-rate") != 1 {
-		t.Error(events)
-	}
-	if n := len(b.state(r).laws); n != 2 {
-		t.Errorf("%d laws", n)
-	}
+		first, second := send(), send()
+		if first != second || !strings.HasPrefix(first, "OK ") {
+			t.Errorf("first %q, then %q", first, second)
+		}
+		if events := b.events(r); strings.Count(events, "set-rate") != 1 {
+			t.Error(events)
+		}
+		if n := len(b.state(r).laws); n != 2 {
+			t.Errorf("%d laws", n)
+		}
+	})
 }
 
 func TestCommandsAreIdempotent(t *testing.T) {
-	b := newBed(t)
-	r, _ := b.create("x", constant(100), Options{})
-	change := func(name string, want bool, c Change, err error) {
-		t.Helper()
-		if b.must(c, err); c.Changed != want || c.Run != "x" || c.At.IsZero() {
-			t.Errorf("%s: %+v, want changed %v", name, c, want)
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		change := func(name string, want bool, c Change, err error) {
+			t.Helper()
+			if b.must(c, err); c.Changed != want || c.Run != "x" || c.At.IsZero() {
+				t.Errorf("%s: %+v, want changed %v", name, c, want)
+			}
 		}
-	}
-	twice := func(name string, do func(context.Context) (Change, error), changes bool) {
-		t.Helper()
-		c, err := do(t.Context())
-		change(name, changes, c, err)
-		c, err = do(t.Context())
-		change(name+" again", false, c, err)
-	}
-	stop := func(ctx context.Context) (Change, error) { return r.Stop(ctx, nil) }
-	for _, do := range []func(context.Context) (Change, error){r.Pause, r.Resume} {
-		if _, err := do(t.Context()); !errors.Is(err, ErrWaiting) {
-			t.Errorf("while waiting: %v", err)
+		twice := func(name string, do func(context.Context) (Change, error), changes bool) {
+			t.Helper()
+			c, err := do(t.Context())
+			change(name, changes, c, err)
+			c, err = do(t.Context())
+			change(name+" again", false, c, err)
 		}
-	}
-	m := b.member(r, "w").start()
-	twice("resume while running", r.Resume, false)
-	twice("pause", r.Pause, true)
-	twice("resume", r.Resume, true)
-	if m.lease(); b.state(r).Phase != "running" {
-		t.Errorf("phase %s", b.state(r).Phase)
-	}
-	if err := r.Journal("w", "incw").Leave(t.Context(), "stopped"); err != nil {
-		t.Fatal(err)
-	}
-	twice("stop", stop, true)
-	if events, want := b.events(r), "[create join start pause resume stopped stop]"; events != want {
-		t.Errorf("events %s, want %s", events, want)
-	}
+		stop := func(ctx context.Context) (Change, error) { return r.Stop(ctx, nil) }
+		for _, do := range []func(context.Context) (Change, error){r.Pause, r.Resume} {
+			if _, err := do(t.Context()); !errors.Is(err, ErrWaiting) {
+				t.Errorf("while waiting: %v", err)
+			}
+		}
+		m := b.member(r, "w").start()
+		twice("resume while running", r.Resume, false)
+		twice("pause", r.Pause, true)
+		twice("resume", r.Resume, true)
+		if m.lease(); b.state(r).Phase != "running" {
+			t.Errorf("phase %s", b.state(r).Phase)
+		}
+		if err := r.Journal("w", "incw").Leave(t.Context(), "stopped"); err != nil {
+			t.Fatal(err)
+		}
+		twice("stop", stop, true)
+		if events, want := b.events(r), "[create join start pause resume stopped stop]"; events != want {
+			t.Errorf("events %s, want %s", events, want)
+		}
+	})
 }
 
 func TestCommandsAfterTheEnd(t *testing.T) {
-	b := newBed(t)
-	spec := constant(1000)
-	spec.Requests = 5
-	r, _ := b.create("x", spec, Options{})
-	b.member(r, "w").finish()
-	before := b.events(r)
-	_, err := r.SetRate(t.Context(), pacer.PerSecond(5), 0)
-	b.wants(err, ErrOver, "set-rate x")
-	_, err = r.SetRate(t.Context(), pacer.PerSecond(5), time.Second)
-	b.wants(err, ErrOver, "set-rate x")
-	_, err = r.Pause(t.Context())
-	b.wants(err, ErrOver, "pause x")
-	_, err = r.Resume(t.Context())
-	b.wants(err, ErrOver, "resume x")
-	if c := b.must(r.Stop(t.Context(), nil)); c.Changed {
-		t.Errorf("stop changed a run that had ended: %+v", c)
-	}
-	if after := b.events(r); after != before {
-		t.Errorf("events %s, before %s", after, before)
-	}
+	each(t, func(t *testing.T, b *bed) {
+		spec := constant(1000)
+		spec.Requests = 5
+		r, _ := b.create("x", spec, Options{})
+		b.member(r, "w").finish()
+		before := b.events(r)
+		_, err := r.SetRate(t.Context(), pacer.PerSecond(5), 0)
+		b.wants(err, ErrOver, "set-rate x")
+		_, err = r.SetRate(t.Context(), pacer.PerSecond(5), time.Second)
+		b.wants(err, ErrOver, "set-rate x")
+		_, err = r.Pause(t.Context())
+		b.wants(err, ErrOver, "pause x")
+		_, err = r.Resume(t.Context())
+		b.wants(err, ErrOver, "resume x")
+		if c := b.must(r.Stop(t.Context(), nil)); c.Changed {
+			t.Errorf("stop changed a run that had ended: %+v", c)
+		}
+		if after := b.events(r); after != before {
+			t.Errorf("events %s, before %s", after, before)
+		}
+	})
 }
 
 func TestSetRateWhilePaused(t *testing.T) {
-	b := newBed(t)
-	r, _ := b.create("x", constant(100), Options{})
-	m := b.member(r, "w").start()
-	b.must(r.Pause(t.Context()))
-	b.must(r.SetRate(t.Context(), pacer.PerSecond(700), 0))
-	m.lease()
-	if s := b.state(r); s.Phase != "paused" || s.Rate != 0 || len(s.laws) != 1 {
-		t.Errorf("paused: %+v", s)
-	}
-	c := b.must(r.Resume(t.Context()))
-	b.until("the new rate", func() bool {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		m := b.member(r, "w").start()
+		b.must(r.Pause(t.Context()))
+		b.must(r.SetRate(t.Context(), pacer.PerSecond(700), 0))
 		m.lease()
-		return b.state(r).Rate == 700
+		if s := b.state(r); s.Phase != "paused" || s.Rate != 0 || len(s.laws) != 1 {
+			t.Errorf("paused: %+v", s)
+		}
+		c := b.must(r.Resume(t.Context()))
+		b.until("the new rate", func() bool {
+			m.lease()
+			return b.state(r).Rate == 700
+		})
+		s := b.state(r)
+		if law := s.laws[1]; law.T0 != c.At.UnixMicro() || law.R0 != 700 || len(s.laws) != 2 {
+			t.Errorf("laws %v, resumed at %d", s.laws, c.At.UnixMicro())
+		}
 	})
-	s := b.state(r)
-	if law := s.laws[1]; law.T0 != c.At.UnixMicro() || law.R0 != 700 || len(s.laws) != 2 {
-		t.Errorf("laws %v, resumed at %d", s.laws, c.At.UnixMicro())
-	}
 }
 
 func TestSetRateWhileWaiting(t *testing.T) {
-	b := newBed(t)
-	spec := constant(100)
-	spec.MinWorkers, spec.Duration = 2, time.Hour
-	r, _ := b.create("x", spec, Options{})
-	b.member(r, "a").lease()
-	b.must(r.SetRate(t.Context(), pacer.PerSecond(300), 0))
-	b.must(r.SetRate(t.Context(), pacer.PerSecond(600), time.Second))
-	b.member(r, "b").start()
-	s := b.state(r)
-	if law := s.laws[0]; law.R0 != 300*law.Den || law.R1 != 600*law.Den || s.EndsAt.Sub(s.StartedAt) != time.Hour {
-		t.Errorf("law %v, from %v to %v", law, s.StartedAt, s.EndsAt)
-	}
+	each(t, func(t *testing.T, b *bed) {
+		spec := constant(100)
+		spec.MinWorkers, spec.Duration = 2, time.Hour
+		r, _ := b.create("x", spec, Options{})
+		b.member(r, "a").lease()
+		b.must(r.SetRate(t.Context(), pacer.PerSecond(300), 0))
+		b.must(r.SetRate(t.Context(), pacer.PerSecond(600), time.Second))
+		b.member(r, "b").start()
+		s := b.state(r)
+		if law := s.laws[0]; law.R0 != 300*law.Den || law.R1 != 600*law.Den || s.EndsAt.Sub(s.StartedAt) != time.Hour {
+			t.Errorf("law %v, from %v to %v", law, s.StartedAt, s.EndsAt)
+		}
+	})
 }
 
 // TestRampBeginsAtTheRateInForce, wherever the run is.
@@ -159,42 +164,44 @@ func TestRampBeginsAtTheRateInForce(t *testing.T) {
 		"no common denominator": {Spec{QPS: pacer.Rate{Num: 999_983, Den: 999_979}}, nil, pacer.Rate{Num: 500, Den: 999_961}, 1, 1.001},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t)
-			s := constant(0)
-			s.QPS, s.Stages = c.spec.QPS, c.spec.Stages
-			r, _ := b.create("x", s, Options{})
-			b.member(r, "w").start()
-			if c.before != nil {
-				c.before(b, r)
-			}
-			b.must(r.SetRate(t.Context(), c.to, 7*time.Second))
-			first, last, span := b.queue(r)
-			if first < c.low || first > c.high || last != c.to.Float() || span != 7*time.Second {
-				t.Errorf("the queue goes from %v to %v in %v", first, last, span)
-			}
+			each(t, func(t *testing.T, b *bed) {
+				s := constant(0)
+				s.QPS, s.Stages = c.spec.QPS, c.spec.Stages
+				r, _ := b.create("x", s, Options{})
+				b.member(r, "w").start()
+				if c.before != nil {
+					c.before(b, r)
+				}
+				b.must(r.SetRate(t.Context(), c.to, 7*time.Second))
+				first, last, span := b.queue(r)
+				if first < c.low || first > c.high || last != c.to.Float() || span != 7*time.Second {
+					t.Errorf("the queue goes from %v to %v in %v", first, last, span)
+				}
+			})
 		})
 	}
 }
 
 // TestRampAfterAPause: the ramp that the pause ended would have gone on meanwhile.
 func TestRampAfterAPause(t *testing.T) {
-	b := newBed(t)
-	spec := constant(0)
-	spec.Stages = []string{"2s:1000", "1h:1000"}
-	r, _ := b.create("x", spec, Options{})
-	b.member(r, "w").start()
-	c := b.must(r.Pause(t.Context()))
-	b.until("the ramp to be over", func() bool { return b.state(r).now.After(c.At.Add(2 * time.Second)) })
-	var want float64
-	for _, law := range b.state(r).laws {
-		if law.T0 <= c.At.UnixMicro() {
-			want = law.Rate(c.At.UnixMicro())
+	each(t, func(t *testing.T, b *bed) {
+		spec := constant(0)
+		spec.Stages = []string{"2s:1000", "1h:1000"}
+		r, _ := b.create("x", spec, Options{})
+		b.member(r, "w").start()
+		c := b.must(r.Pause(t.Context()))
+		b.until("the ramp to be over", func() bool { return b.state(r).now.After(c.At.Add(2 * time.Second)) })
+		var want float64
+		for _, law := range b.state(r).laws {
+			if law.T0 <= c.At.UnixMicro() {
+				want = law.Rate(c.At.UnixMicro())
+			}
 		}
-	}
-	b.must(r.SetRate(t.Context(), pacer.PerSecond(2000), time.Minute))
-	if first, _, _ := b.queue(r); math.Abs(first-want) > 0.01 {
-		t.Errorf("the ramp begins at %v, the run was paused at %v", first, want)
-	}
+		b.must(r.SetRate(t.Context(), pacer.PerSecond(2000), time.Minute))
+		if first, _, _ := b.queue(r); math.Abs(first-want) > 0.01 {
+			t.Errorf("the ramp begins at %v, the run was paused at %v", first, want)
+		}
+	})
 }
 
 // queue is the profile ahead: its first rate, its last, and how long it takes to get there.
@@ -219,12 +226,13 @@ func (b *bed) queue(r *Run) (first, last float64, span time.Duration) {
 }
 
 func TestRampBounds(t *testing.T) {
-	b := newBed(t)
-	r, _ := b.create("x", constant(100), Options{})
-	for _, over := range []time.Duration{-1, time.Microsecond, MaxRamp + 1} {
-		_, err := r.SetRate(t.Context(), pacer.PerSecond(1), over)
-		b.wants(err, nil, "--over")
-	}
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		for _, over := range []time.Duration{-1, time.Microsecond, MaxRamp + 1} {
+			_, err := r.SetRate(t.Context(), pacer.PerSecond(1), over)
+			b.wants(err, nil, "--over")
+		}
+	})
 }
 
 // between runs, some times, after the state was read and before anything is changed.
@@ -252,155 +260,161 @@ func (h *between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 func TestRampIsComputedAnew(t *testing.T) {
 	for times, from := range map[int64]float64{1: 401, 3: 403, 1000: 400 + rampTries - 1} {
 		t.Run(fmt.Sprint(times), func(t *testing.T) {
-			b := newBed(t)
-			r, _ := b.create("x", constant(100), Options{})
-			b.member(r, "w").start()
-			slow := redis.NewClient(b.client.Options())
-			defer slow.Close()
-			other, err := Open(t.Context(), slow, "x")
-			if err != nil {
-				t.Fatal(err)
-			}
-			rate := int64(400)
-			hook := &between{do: func() {
-				rate++
-				c := b.must(r.SetRate(t.Context(), pacer.PerSecond(rate), 0))
-				b.until("the change", func() bool { return b.state(r).now.After(c.At) })
-			}}
-			hook.times.Store(times)
-			slow.AddHook(hook)
-			if c := b.must(other.SetRate(t.Context(), pacer.PerSecond(900), 2*time.Second)); !c.Changed {
-				t.Errorf("%+v", c)
-			}
-			if first, last, _ := b.queue(r); first != from || last != 900 {
-				t.Errorf("the ramp goes from %v to %v, want from %v", first, last, from)
-			}
+			each(t, func(t *testing.T, b *bed) {
+				r, _ := b.create("x", constant(100), Options{})
+				b.member(r, "w").start()
+				slow := redis.NewClient(b.client.Options())
+				defer slow.Close()
+				other, err := Open(t.Context(), slow, "x")
+				if err != nil {
+					t.Fatal(err)
+				}
+				rate := int64(400)
+				hook := &between{do: func() {
+					rate++
+					c := b.must(r.SetRate(t.Context(), pacer.PerSecond(rate), 0))
+					b.until("the change", func() bool { return b.state(r).now.After(c.At) })
+				}}
+				hook.times.Store(times)
+				slow.AddHook(hook)
+				if c := b.must(other.SetRate(t.Context(), pacer.PerSecond(900), 2*time.Second)); !c.Changed {
+					t.Errorf("%+v", c)
+				}
+				if first, last, _ := b.queue(r); first != from || last != 900 {
+					t.Errorf("the ramp goes from %v to %v, want from %v", first, last, from)
+				}
+			})
 		})
 	}
 }
 
 // TestManyRampsAtOnce: all succeed, and each is in the event stream.
 func TestManyRampsAtOnce(t *testing.T) {
-	b := newBed(t)
-	r, _ := b.create("x", constant(100), Options{})
-	b.member(r, "w").start()
-	var all sync.WaitGroup
-	for i := range 10 {
-		all.Go(func() {
-			if _, err := r.SetRate(t.Context(), pacer.PerSecond(int64(100+i)), time.Second); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	if n := strings.Count(b.events(r), "set-rate"); n != 10 {
-		t.Errorf("%d events", n)
-	}
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		b.member(r, "w").start()
+		var all sync.WaitGroup
+		for i := range 10 {
+			all.Go(func() {
+				if _, err := r.SetRate(t.Context(), pacer.PerSecond(int64(100+i)), time.Second); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if n := strings.Count(b.events(r), "set-rate"); n != 10 {
+			t.Errorf("%d events", n)
+		}
+	})
 }
 
 func TestPlannedEnd(t *testing.T) {
-	b := newBed(t)
-	spec := constant(100)
-	spec.Duration = time.Hour
-	r, _ := b.create("x", spec, Options{})
-	m := b.member(r, "w").start()
-	planned := b.state(r).EndsAt
-	if want := b.state(r).StartedAt.Add(time.Hour); !planned.Equal(want) {
-		t.Errorf("planned end %v, want %v", planned, want)
-	}
-	b.must(r.SetRate(t.Context(), pacer.PerSecond(50), 0))
-	b.must(r.SetRate(t.Context(), pacer.PerSecond(500), time.Minute))
-	if end := b.state(r).EndsAt; !end.Equal(planned) {
-		t.Errorf("set-rate moved the end from %v to %v", planned, end)
-	}
-	paused := b.must(r.Pause(t.Context()))
-	b.until("some time", func() bool { return m.lease().Now > paused.At.Add(100*time.Millisecond).UnixMicro() })
-	resumed := b.must(r.Resume(t.Context()))
-	if end, want := b.state(r).EndsAt, planned.Add(resumed.At.Sub(paused.At)); !end.Equal(want) {
-		t.Errorf("end %v after a pause, want %v", end, want)
-	}
+	each(t, func(t *testing.T, b *bed) {
+		spec := constant(100)
+		spec.Duration = time.Hour
+		r, _ := b.create("x", spec, Options{})
+		m := b.member(r, "w").start()
+		planned := b.state(r).EndsAt
+		if want := b.state(r).StartedAt.Add(time.Hour); !planned.Equal(want) {
+			t.Errorf("planned end %v, want %v", planned, want)
+		}
+		b.must(r.SetRate(t.Context(), pacer.PerSecond(50), 0))
+		b.must(r.SetRate(t.Context(), pacer.PerSecond(500), time.Minute))
+		if end := b.state(r).EndsAt; !end.Equal(planned) {
+			t.Errorf("set-rate moved the end from %v to %v", planned, end)
+		}
+		paused := b.must(r.Pause(t.Context()))
+		b.until("some time", func() bool { return m.lease().Now > paused.At.Add(100*time.Millisecond).UnixMicro() })
+		resumed := b.must(r.Resume(t.Context()))
+		if end, want := b.state(r).EndsAt, planned.Add(resumed.At.Sub(paused.At)); !end.Equal(want) {
+			t.Errorf("end %v after a pause, want %v", end, want)
+		}
+	})
 }
 
 // TestRequestsAreCounted: --requests bounds the run, whatever the rates on the way.
 func TestRequestsAreCounted(t *testing.T) {
-	b := newBed(t)
-	spec := constant(200)
-	spec.Requests = 300
-	r, _ := b.create("x", spec, Options{})
-	m := b.member(r, "w").start()
-	limit := func() {
-		t.Helper()
-		var all int64
-		for _, cut := range b.state(r).cuts {
-			all += cut
+	each(t, func(t *testing.T, b *bed) {
+		spec := constant(200)
+		spec.Requests = 300
+		r, _ := b.create("x", spec, Options{})
+		m := b.member(r, "w").start()
+		limit := func() {
+			t.Helper()
+			var all int64
+			for _, cut := range b.state(r).cuts {
+				all += cut
+			}
+			if all != spec.Requests {
+				t.Errorf("%d requests are planned, want %d", all, spec.Requests)
+			}
 		}
-		if all != spec.Requests {
-			t.Errorf("%d requests are planned, want %d", all, spec.Requests)
+		limit()
+		b.must(r.SetRate(t.Context(), pacer.PerSecond(50), 0))
+		m.lease()
+		limit()
+		b.must(r.Pause(t.Context()))
+		b.must(r.SetRate(t.Context(), pacer.PerSecond(700), 0))
+		b.must(r.Resume(t.Context()))
+		m.lease()
+		limit()
+		m.finish()
+		if s := b.state(r); s.issued-s.beyond != spec.Requests || s.Asked != spec.Requests || m.leased-s.Workers[0].beyond+s.Skipped != spec.Requests {
+			t.Errorf("issued %d, beyond %d, asked %d, skipped %d", s.issued, s.beyond, s.Asked, s.Skipped)
 		}
-	}
-	limit()
-	b.must(r.SetRate(t.Context(), pacer.PerSecond(50), 0))
-	m.lease()
-	limit()
-	b.must(r.Pause(t.Context()))
-	b.must(r.SetRate(t.Context(), pacer.PerSecond(700), 0))
-	b.must(r.Resume(t.Context()))
-	m.lease()
-	limit()
-	m.finish()
-	if s := b.state(r); s.issued-s.beyond != spec.Requests || s.Asked != spec.Requests || m.leased-s.Workers[0].beyond+s.Skipped != spec.Requests {
-		t.Errorf("issued %d, beyond %d, asked %d, skipped %d", s.issued, s.beyond, s.Asked, s.Skipped)
-	}
+	})
 }
 
 func TestStopWaits(t *testing.T) {
-	b := newBed(t)
-	r, _ := b.create("x", constant(100), Options{})
-	b.member(r, "a").lease()
-	b.member(r, "b").start()
-	if err := r.Journal("a", "inca").Leave(t.Context(), "stopped"); err != nil {
-		t.Fatal(err)
-	}
-	var heard [][]string
-	ctx, cancel := context.WithCancelCause(t.Context())
-	enough := errors.New("enough")
-	_, err := r.Stop(ctx, func(ids []string) {
-		heard = append(heard, ids)
-		cancel(enough)
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		b.member(r, "a").lease()
+		b.member(r, "b").start()
+		if err := r.Journal("a", "inca").Leave(t.Context(), "stopped"); err != nil {
+			t.Fatal(err)
+		}
+		var heard [][]string
+		ctx, cancel := context.WithCancelCause(t.Context())
+		enough := errors.New("enough")
+		_, err := r.Stop(ctx, func(ids []string) {
+			heard = append(heard, ids)
+			cancel(enough)
+		})
+		b.wants(err, enough, "stop x")
+		if len(heard) != 1 || fmt.Sprint(heard[0]) != "[b]" {
+			t.Errorf("waited for %v", heard)
+		}
+		// b is silent, so the wait ends when it can hold nothing any more.
+		last := b.state(r).Workers[1].LastSeen
+		c := b.must(r.Stop(t.Context(), nil))
+		if waited := b.state(r).now.Sub(last); waited < pacer.DefaultHorizon+DefaultMaxLag || c.Changed {
+			t.Errorf("waited until %v after the last contact, %+v", waited, c)
+		}
 	})
-	b.wants(err, enough, "stop x")
-	if len(heard) != 1 || fmt.Sprint(heard[0]) != "[b]" {
-		t.Errorf("waited for %v", heard)
-	}
-	// b is silent, so the wait ends when it can hold nothing any more.
-	last := b.state(r).Workers[1].LastSeen
-	c := b.must(r.Stop(t.Context(), nil))
-	if waited := b.state(r).now.Sub(last); waited < pacer.DefaultHorizon+DefaultMaxLag || c.Changed {
-		t.Errorf("waited until %v after the last contact, %+v", waited, c)
-	}
 }
 
 func TestEvents(t *testing.T) {
-	b := newBed(t)
-	r, _ := b.create("x", constant(100), Options{})
-	b.member(r, "w").start()
-	for i := range 5 {
-		b.must(r.SetRate(t.Context(), pacer.PerSecond(int64(i+1)), 0))
-	}
-	last, err := r.Events(t.Context(), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(last) != 3 || last[0].What != "3 per second" || last[2].What != "5 per second" || last[0].Kind != "set-rate" ||
-		last[0].Who != Who() || last[1].At.Before(last[0].At) {
-		t.Errorf("%+v", last)
-	}
-	if all := b.events(r); all != "[create join start set-rate set-rate set-rate set-rate set-rate]" {
-		t.Error(all)
-	}
-	if err := b.client.XAdd(t.Context(), &redis.XAddArgs{Stream: r.keys.Events, Values: []string{"x", "y"}}).Err(); err != nil {
-		t.Fatal(err)
-	}
-	_, err = r.Events(t.Context(), 1)
-	b.wants(err, nil, "read events of x")
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		b.member(r, "w").start()
+		for i := range 5 {
+			b.must(r.SetRate(t.Context(), pacer.PerSecond(int64(i+1)), 0))
+		}
+		last, err := r.Events(t.Context(), 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(last) != 3 || last[0].What != "3 per second" || last[2].What != "5 per second" || last[0].Kind != "set-rate" ||
+			last[0].Who != Who() || last[1].At.Before(last[0].At) {
+			t.Errorf("%+v", last)
+		}
+		if all := b.events(r); all != "[create join start set-rate set-rate set-rate set-rate set-rate]" {
+			t.Error(all)
+		}
+		if err := b.client.XAdd(t.Context(), &redis.XAddArgs{Stream: r.keys.Events, Values: []string{"x", "y"}}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Events(t.Context(), 1)
+		b.wants(err, nil, "read events of x")
+	})
 }

@@ -111,6 +111,23 @@ func TestConnect(t *testing.T) {
 	b.wants(err, os.ErrNotExist, "read the Redis URL", file)
 }
 
+// TestConnectToEither: what a connection begins with is answered by both kinds of server.
+func TestConnectToEither(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		client, err := Connect(t.Context(), "redis://"+b.client.Options().Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = client.Close() }()
+		if _, _, err := Create(t.Context(), client, "x", constant(1), Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := Open(t.Context(), b.client, "x"); err != nil || r.Name != "x" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
 // TestClusterURL: the form with further nodes makes a client of a cluster. It is not reached here.
 func TestClusterURL(t *testing.T) {
 	u, err := parseURL("rediss://user:hunter2@a:7000?addr=b:7001&addr=c:7002")

@@ -17,67 +17,69 @@ import (
 )
 
 func TestOneOfManyCreates(t *testing.T) {
-	b := newBed(t)
-	const n = 50
-	uids, created := make([]string, n), make([]bool, n)
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() {
-			r, first, err := Create(t.Context(), b.client, "one", secretSpec(), Options{})
-			if err != nil {
-				t.Error(err)
-				return
+	each(t, func(t *testing.T, b *bed) {
+		const n = 50
+		uids, created := make([]string, n), make([]bool, n)
+		var all sync.WaitGroup
+		for i := range n {
+			all.Go(func() {
+				r, first, err := Create(t.Context(), b.client, "one", secretSpec(), Options{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				uids[i], created[i] = r.UID, first
+			})
+		}
+		all.Wait()
+		creators := 0
+		for i := range n {
+			if created[i] {
+				creators++
 			}
-			uids[i], created[i] = r.UID, first
-		})
-	}
-	all.Wait()
-	creators := 0
-	for i := range n {
-		if created[i] {
-			creators++
+			if uids[i] != uids[0] || uids[i] == "" {
+				t.Errorf("uid %q of one and %q of another", uids[i], uids[0])
+			}
 		}
-		if uids[i] != uids[0] || uids[i] == "" {
-			t.Errorf("uid %q of one and %q of another", uids[i], uids[0])
+		r, err := Open(t.Context(), b.client, "one")
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	r, err := Open(t.Context(), b.client, "one")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if creators != 1 || r.UID != uids[0] || b.events(r) != "[create]" {
-		t.Errorf("%d created, uid %q, events %s", creators, r.UID, b.events(r))
-	}
-	if want := secretSpec(); len(r.Spec.Diff(want)) > 0 {
-		t.Errorf("the spec has changed on its way: %v", r.Spec.Diff(want))
-	}
+		if creators != 1 || r.UID != uids[0] || b.events(r) != "[create]" {
+			t.Errorf("%d created, uid %q, events %s", creators, r.UID, b.events(r))
+		}
+		if want := secretSpec(); len(r.Spec.Diff(want)) > 0 {
+			t.Errorf("the spec has changed on its way: %v", r.Spec.Diff(want))
+		}
+	})
 }
 
 func TestAnotherSpecIsRefused(t *testing.T) {
-	b := newBed(t)
-	b.create("x", secretSpec(), Options{})
-	before := b.dump()
-	for says, change := range map[string]func(*Spec){
-		"qps: 100 there, 200 here":                  func(s *Spec) { s.QPS = pacer.PerSecond(200) },
-		"duration: 0s there, 1m0s here":             func(s *Spec) { s.Duration = time.Minute },
-		"min-workers: 1 there, 4 here":              func(s *Spec) { s.MinWorkers = 4 },
-		"stages:  there, 1m:5 here":                 func(s *Spec) { s.Stages = []string{"1m:5"} },
-		"header Authorization differs":              func(s *Spec) { s.Target.Headers[0].Value = "Bearer other" },
-		"body differs":                              func(s *Spec) { s.Target.Body = []byte("other") },
-		"user or password of url differs":           func(s *Spec) { s.Target.URL = "http://user:other@127.0.0.1:8080/" },
-		"url: http://redacted@127.0.0.1:8080/, now": func(s *Spec) { s.Target.URL = "http://user:hunter2@127.0.0.1:8080/x" },
-	} {
-		spec := secretSpec()
-		change(&spec)
-		_, _, err := Create(t.Context(), b.client, "x", spec, Options{New: true})
-		b.wants(err, nil, says, "take another name, or --new once it has ended")
-		if e, ok := errors.AsType[*DifferentError](err); !ok || len(e.Lines) != 1 {
-			t.Errorf("%v: not one difference", err)
+	each(t, func(t *testing.T, b *bed) {
+		b.create("x", secretSpec(), Options{})
+		before := b.dump()
+		for says, change := range map[string]func(*Spec){
+			"qps: 100 there, 200 here":                     func(s *Spec) { s.QPS = pacer.PerSecond(200) },
+			"duration: 0s there, 1m0s here":                func(s *Spec) { s.Duration = time.Minute },
+			"min-workers: 1 there, 4 here":                 func(s *Spec) { s.MinWorkers = 4 },
+			"stages:  there, 1m:5 here":                    func(s *Spec) { s.Stages = []string{"1m:5"} },
+			"header Authorization differs":                 func(s *Spec) { s.Target.Headers[0].Value = "Bearer other" },
+			"body differs":                                 func(s *Spec) { s.Target.Body = []byte("other") },
+			"user or password of url differs":              func(s *Spec) { s.Target.URL = "http://user:other@127.0.0.1:8080/" },
+			"url: http://redacted@127.0.0.1:8080/ there, ": func(s *Spec) { s.Target.URL = "http://user:hunter2@127.0.0.1:8080/x" },
+		} {
+			spec := secretSpec()
+			change(&spec)
+			_, _, err := Create(t.Context(), b.client, "x", spec, Options{New: true})
+			b.wants(err, nil, says, "take another name, or --new once it has ended")
+			if e, ok := errors.AsType[*DifferentError](err); !ok || len(e.Lines) != 1 {
+				t.Errorf("%v: not one difference", err)
+			}
 		}
-	}
-	if !maps.Equal(before, b.dump()) {
-		t.Error("an attempt has changed something")
-	}
+		if !maps.Equal(before, b.dump()) {
+			t.Error("an attempt has changed something")
+		}
+	})
 }
 
 // TestEveryFieldIsCompared: a new field of a spec that Diff forgets would let workers with different specs into one run.
@@ -155,248 +157,257 @@ func TestSpecsWrittenDifferently(t *testing.T) {
 }
 
 func TestEndedRun(t *testing.T) {
-	b := newBed(t)
-	spec := constant(1000)
-	spec.Requests = 10
-	r, _ := b.create("e", spec, Options{})
-	b.member(r, "w").finish()
-	before := b.dump()
-	again, created := b.create("e", spec, Options{})
-	if created || again.Ended.IsZero() || !again.Ended.Equal(b.state(r).EndedAt) || again.UID != r.UID {
-		t.Errorf("created %v, ended at %v", created, again.Ended)
-	}
-	if !maps.Equal(before, b.dump()) {
-		t.Error("joining a run that has ended changes it")
-	}
-	anew, created := b.create("e", constant(5), Options{New: true})
-	if !created || !anew.Ended.IsZero() || anew.UID == r.UID || b.events(anew) != "[create]" {
-		t.Errorf("created %v, ended at %v, events %s", created, anew.Ended, b.events(anew))
-	}
-	if reply := b.member(r, "w").lease(); reply.Status != pacer.StatusNoState {
-		t.Errorf("a worker of the run that was replaced is told %s", reply.Status)
-	}
-	if _, err := r.Pause(t.Context()); !errors.Is(err, ErrNoRun) {
-		t.Errorf("a command for the run that was replaced: %v", err)
-	}
-	if _, err := r.State(t.Context()); !errors.Is(err, ErrNoRun) {
-		t.Errorf("the state of the run that was replaced: %v", err)
-	}
+	each(t, func(t *testing.T, b *bed) {
+		spec := constant(1000)
+		spec.Requests = 10
+		r, _ := b.create("e", spec, Options{})
+		b.member(r, "w").finish()
+		before := b.dump()
+		again, created := b.create("e", spec, Options{})
+		if created || again.Ended.IsZero() || !again.Ended.Equal(b.state(r).EndedAt) || again.UID != r.UID {
+			t.Errorf("created %v, ended at %v", created, again.Ended)
+		}
+		if !maps.Equal(before, b.dump()) {
+			t.Error("joining a run that has ended changes it")
+		}
+		anew, created := b.create("e", constant(5), Options{New: true})
+		if !created || !anew.Ended.IsZero() || anew.UID == r.UID || b.events(anew) != "[create]" {
+			t.Errorf("created %v, ended at %v, events %s", created, anew.Ended, b.events(anew))
+		}
+		if reply := b.member(r, "w").lease(); reply.Status != pacer.StatusNoState {
+			t.Errorf("a worker of the run that was replaced is told %s", reply.Status)
+		}
+		if _, err := r.Pause(t.Context()); !errors.Is(err, ErrNoRun) {
+			t.Errorf("a command for the run that was replaced: %v", err)
+		}
+		if _, err := r.State(t.Context()); !errors.Is(err, ErrNoRun) {
+			t.Errorf("the state of the run that was replaced: %v", err)
+		}
+	})
 }
 
 // TestLiveRunIsNotReplaced: whatever its phase, a run that has not ended is joined.
 func TestLiveRunIsNotReplaced(t *testing.T) {
-	b := newBed(t)
-	r, _ := b.create("live", constant(10), Options{})
-	joined := func(phase string) {
-		t.Helper()
-		again, created := b.create("live", constant(10), Options{New: true})
-		if created || again.UID != r.UID || !again.Ended.IsZero() || b.state(r).Phase != phase {
-			t.Errorf("%s: created %v, ended %v", b.state(r).Phase, created, again.Ended)
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("live", constant(10), Options{})
+		joined := func(phase string) {
+			t.Helper()
+			again, created := b.create("live", constant(10), Options{New: true})
+			if created || again.UID != r.UID || !again.Ended.IsZero() || b.state(r).Phase != phase {
+				t.Errorf("%s: created %v, ended %v", b.state(r).Phase, created, again.Ended)
+			}
 		}
-	}
-	joined("waiting")
-	m := b.member(r, "w").start()
-	joined("running")
-	b.must(r.Pause(t.Context()))
-	joined("paused")
-	m.lease()
-	b.must(r.Stop(t.Context(), func([]string) { _ = r.Journal("w", "incw").Leave(t.Context(), "stopped") }))
-	if _, created := b.create("live", constant(10), Options{New: true}); !created {
-		t.Error("a stopped run is not replaced")
-	}
+		joined("waiting")
+		m := b.member(r, "w").start()
+		joined("running")
+		b.must(r.Pause(t.Context()))
+		joined("paused")
+		m.lease()
+		b.must(r.Stop(t.Context(), func([]string) { _ = r.Journal("w", "incw").Leave(t.Context(), "stopped") }))
+		if _, created := b.create("live", constant(10), Options{New: true}); !created {
+			t.Error("a stopped run is not replaced")
+		}
+	})
 }
 
 // TestBrokenState: whatever is in the way of a name, each error says what to do, and that helps.
 func TestBrokenState(t *testing.T) {
-	b := newBed(t)
-	keys := KeysOf("x")
-	put := func(key, text string) func() error {
-		return func() error { return b.client.Set(t.Context(), key, text, 0).Err() }
-	}
-	for name, harm := range map[string]func() error{
-		"budget gone":      func() error { return b.client.Del(t.Context(), keys.Budget).Err() },
-		"spec gone":        func() error { return b.client.Del(t.Context(), keys.Spec).Err() },
-		"spec: not JSON":   put(keys.Spec, "hunter2"),
-		"spec: foreign":    put(keys.Spec, `{"password":"hunter2"}`),
-		"spec: an array":   put(keys.Spec, `["hunter2"]`),
-		"spec: null":       put(keys.Spec, `null`),
-		"spec: wrong type": put(keys.Spec, `{"version":1,"qps":"hunter2"}`),
-		"budget: a string": put(keys.Budget, "hunter2"),
-		"spec: a list": func() error {
-			b.client.Del(t.Context(), keys.Spec)
-			return b.client.LPush(t.Context(), keys.Spec, "hunter2").Err()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := &bed{T: t, client: b.client}
-			b.create("x", secretSpec(), Options{})
-			if err := harm(); err != nil {
-				t.Fatal(err)
-			}
-			_, err := Open(t.Context(), b.client, "x")
-			b.wants(err, ErrBroken, "run x", "loadctl rm x")
-			_, _, err = Create(t.Context(), b.client, "x", secretSpec(), Options{New: true})
-			b.wants(err, ErrBroken, "run x", "loadctl rm x")
-			list, err := List(t.Context(), b.client)
-			if err != nil || len(list) != 1 || list[0].Phase != "broken" {
-				t.Errorf("list: %+v, %v", list, err)
-			}
-			if err := Remove(t.Context(), b.client, "x", false); err != nil {
-				t.Error(err)
-			}
-			if n := b.client.DBSize(t.Context()).Val(); n != 0 {
-				t.Errorf("%d keys are left", n)
-			}
-		})
-	}
+	each(t, func(t *testing.T, b *bed) {
+		keys := KeysOf("x")
+		put := func(key, text string) func() error {
+			return func() error { return b.client.Set(t.Context(), key, text, 0).Err() }
+		}
+		for name, harm := range map[string]func() error{
+			"budget gone":      func() error { return b.client.Del(t.Context(), keys.Budget).Err() },
+			"spec gone":        func() error { return b.client.Del(t.Context(), keys.Spec).Err() },
+			"spec: not JSON":   put(keys.Spec, "hunter2"),
+			"spec: foreign":    put(keys.Spec, `{"password":"hunter2"}`),
+			"spec: an array":   put(keys.Spec, `["hunter2"]`),
+			"spec: null":       put(keys.Spec, `null`),
+			"spec: wrong type": put(keys.Spec, `{"version":1,"qps":"hunter2"}`),
+			"budget: a string": put(keys.Budget, "hunter2"),
+			"spec: a list": func() error {
+				b.client.Del(t.Context(), keys.Spec)
+				return b.client.LPush(t.Context(), keys.Spec, "hunter2").Err()
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				b := &bed{T: t, client: b.client}
+				b.create("x", secretSpec(), Options{})
+				if err := harm(); err != nil {
+					t.Fatal(err)
+				}
+				_, err := Open(t.Context(), b.client, "x")
+				b.wants(err, ErrBroken, "run x", "loadctl rm x")
+				_, _, err = Create(t.Context(), b.client, "x", secretSpec(), Options{New: true})
+				b.wants(err, ErrBroken, "run x", "loadctl rm x")
+				list, err := List(t.Context(), b.client)
+				if err != nil || len(list) != 1 || list[0].Phase != "broken" {
+					t.Errorf("list: %+v, %v", list, err)
+				}
+				if err := Remove(t.Context(), b.client, "x", false); err != nil {
+					t.Error(err)
+				}
+				if n := b.client.DBSize(t.Context()).Val(); n != 0 {
+					t.Errorf("%d keys are left", n)
+				}
+			})
+		}
+	})
 }
 
 // TestBrokenParts: where the run itself can be opened, its members may be alive, so rm wants to be sure.
 func TestBrokenParts(t *testing.T) {
-	b := newBed(t)
-	keys := KeysOf("x")
-	for name, harm := range map[string]func() error{
-		"workers: a string": func() error { return b.client.Set(t.Context(), keys.Workers, "x", 0).Err() },
-		"workers: foreign":  func() error { return b.client.HSet(t.Context(), keys.Workers, "w", "x").Err() },
-		"laws: foreign":     func() error { return b.client.HSet(t.Context(), keys.Laws, "1", "1:2:3").Err() },
-		"budget: a word":    func() error { return b.client.HSet(t.Context(), keys.Budget, "issued", "many").Err() },
-		"budget: no pieces": func() error { return b.client.HDel(t.Context(), keys.Budget, "pieces").Err() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := &bed{T: t, client: b.client}
-			r, _ := b.create("x", secretSpec(), Options{})
-			if err := harm(); err != nil {
-				t.Fatal(err)
-			}
-			_, err := r.State(t.Context())
-			b.wants(err, ErrBroken, "run x")
-			_, err = r.Report(t.Context())
-			b.wants(err, ErrBroken, "run x")
-			b.wants(Remove(t.Context(), b.client, "x", false), nil, "--force")
-			if err := Remove(t.Context(), b.client, "x", true); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	each(t, func(t *testing.T, b *bed) {
+		keys := KeysOf("x")
+		for name, harm := range map[string]func() error{
+			"workers: a string": func() error { return b.client.Set(t.Context(), keys.Workers, "x", 0).Err() },
+			"workers: foreign":  func() error { return b.client.HSet(t.Context(), keys.Workers, "w", "x").Err() },
+			"laws: foreign":     func() error { return b.client.HSet(t.Context(), keys.Laws, "1", "1:2:3").Err() },
+			"budget: a word":    func() error { return b.client.HSet(t.Context(), keys.Budget, "issued", "many").Err() },
+			"budget: no pieces": func() error { return b.client.HDel(t.Context(), keys.Budget, "pieces").Err() },
+		} {
+			t.Run(name, func(t *testing.T) {
+				b := &bed{T: t, client: b.client}
+				r, _ := b.create("x", secretSpec(), Options{})
+				if err := harm(); err != nil {
+					t.Fatal(err)
+				}
+				_, err := r.State(t.Context())
+				b.wants(err, ErrBroken, "run x")
+				_, err = r.Report(t.Context())
+				b.wants(err, ErrBroken, "run x")
+				b.wants(Remove(t.Context(), b.client, "x", false), nil, "--force")
+				if err := Remove(t.Context(), b.client, "x", true); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	})
 }
 
 // TestBrokenResults: the run goes on; only what reads these keys complains.
 func TestBrokenResults(t *testing.T) {
-	b := newBed(t)
-	r, _ := b.create("x", secretSpec(), Options{})
-	read := map[string]func() error{
-		r.keys.Events: func() error { _, err := r.Events(t.Context(), 5); return err },
-		r.keys.Totals: func() error { _, err := r.Report(t.Context()); return err },
-		r.keys.Series: func() error { _, err := r.Report(t.Context()); return err },
-	}
-	for key, err := range read {
-		if err := b.client.Set(t.Context(), key, "hunter2", 0).Err(); err != nil {
-			t.Fatal(err)
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", secretSpec(), Options{})
+		read := map[string]func() error{
+			r.keys.Events: func() error { _, err := r.Events(t.Context(), 5); return err },
+			r.keys.Totals: func() error { _, err := r.Report(t.Context()); return err },
+			r.keys.Series: func() error { _, err := r.Report(t.Context()); return err },
 		}
-		b.wants(err(), ErrBroken, "run x", "loadctl rm x")
-		b.client.Del(t.Context(), key)
-		if err := err(); err != nil {
-			t.Error(err)
+		for key, err := range read {
+			if err := b.client.Set(t.Context(), key, "hunter2", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			b.wants(err(), ErrBroken, "run x", "loadctl rm x")
+			b.client.Del(t.Context(), key)
+			if err := err(); err != nil {
+				t.Error(err)
+			}
 		}
-	}
+	})
 }
 
 func TestNewerSpec(t *testing.T) {
-	b := newBed(t)
-	r, _ := b.create("x", constant(1), Options{})
-	text, err := json.Marshal(map[string]any{"version": specVersion + 1, "qps": map[string]int{"of the": 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.client.Set(t.Context(), KeysOf("x").Spec, text, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	_, err = Open(t.Context(), b.client, "x")
-	b.wants(err, ErrNewer, "use a newer loadctl")
-	_, _, err = Create(t.Context(), b.client, "x", r.Spec, Options{})
-	b.wants(err, ErrNewer, "use a newer loadctl")
-	if list, err := List(t.Context(), b.client); err != nil || len(list) != 1 || list[0].Phase != "newer" {
-		t.Errorf("list: %+v, %v", list, err)
-	}
-	b.wants(Remove(t.Context(), b.client, "x", false), ErrNewer, "--force")
-	if err := Remove(t.Context(), b.client, "x", true); err != nil {
-		t.Error(err)
-	}
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(1), Options{})
+		text, err := json.Marshal(map[string]any{"version": specVersion + 1, "qps": map[string]int{"of the": 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.client.Set(t.Context(), KeysOf("x").Spec, text, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		_, err = Open(t.Context(), b.client, "x")
+		b.wants(err, ErrNewer, "use a newer loadctl")
+		_, _, err = Create(t.Context(), b.client, "x", r.Spec, Options{})
+		b.wants(err, ErrNewer, "use a newer loadctl")
+		if list, err := List(t.Context(), b.client); err != nil || len(list) != 1 || list[0].Phase != "newer" {
+			t.Errorf("list: %+v, %v", list, err)
+		}
+		b.wants(Remove(t.Context(), b.client, "x", false), ErrNewer, "--force")
+		if err := Remove(t.Context(), b.client, "x", true); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestNames(t *testing.T) {
-	b := newBed(t)
-	for _, name := range []string{"a", "0", "A-b_c.9", strings.Repeat("x", 64)} {
-		if err := ValidateName("run", name); err != nil {
-			t.Error(err)
+	each(t, func(t *testing.T, b *bed) {
+		for _, name := range []string{"a", "0", "A-b_c.9", strings.Repeat("x", 64)} {
+			if err := ValidateName("run", name); err != nil {
+				t.Error(err)
+			}
 		}
-	}
-	for _, name := range []string{
-		"", ".", "-a", "_a", "a b", "a/b", "a:b", "{a}", "a}b", "a\nb", "a\n", "ä", "a*", strings.Repeat("x", 65), strings.Repeat("ä", 1<<20), "a\x00",
-	} {
-		_, _, err := Create(t.Context(), b.client, name, constant(1), Options{})
-		b.wants(err, nil, "use 1 to 64 letters")
-		if len(err.Error()) > 300 {
-			t.Errorf("%.20q: the message has %d bytes", name, len(err.Error()))
+		for _, name := range []string{
+			"", ".", "-a", "_a", "a b", "a/b", "a:b", "{a}", "a}b", "a\nb", "a\n", "ä", "a*", strings.Repeat("x", 65), strings.Repeat("ä", 1<<20), "a\x00",
+		} {
+			_, _, err := Create(t.Context(), b.client, name, constant(1), Options{})
+			b.wants(err, nil, "use 1 to 64 letters")
+			if len(err.Error()) > 300 {
+				t.Errorf("%.20q: the message has %d bytes", name, len(err.Error()))
+			}
+			_, err = Open(t.Context(), b.client, name)
+			b.wants(err, nil, "use 1 to 64 letters")
+			b.wants(Remove(t.Context(), b.client, name, true), nil, "use 1 to 64 letters")
 		}
-		_, err = Open(t.Context(), b.client, name)
-		b.wants(err, nil, "use 1 to 64 letters")
-		b.wants(Remove(t.Context(), b.client, name, true), nil, "use 1 to 64 letters")
-	}
-	if n := b.client.DBSize(t.Context()).Val(); n != 0 {
-		t.Errorf("%d keys were written", n)
-	}
+		if n := b.client.DBSize(t.Context()).Val(); n != 0 {
+			t.Errorf("%d keys were written", n)
+		}
+	})
 }
 
 func TestRemove(t *testing.T) {
-	b := newBed(t)
-	b.wants(Remove(t.Context(), b.client, "x", false), ErrNoRun)
-	r, _ := b.create("x", constant(10), Options{})
-	b.member(r, "w").lease()
-	b.wants(Remove(t.Context(), b.client, "x", false), nil, "loadctl stop x", "--force")
-	if s := b.state(r); s.Members != 1 {
-		t.Errorf("%d members after rm was refused", s.Members)
-	}
-	if err := Remove(t.Context(), b.client, "x", true); err != nil {
-		t.Fatal(err)
-	}
-	if n := b.client.DBSize(t.Context()).Val(); n != 0 {
-		t.Errorf("%d keys are left", n)
-	}
-	b.wants(Remove(t.Context(), b.client, "x", true), ErrNoRun)
-	r, _ = b.create("x", constant(10), Options{})
-	b.member(r, "w").lease()
-	if err := r.Journal("w", "incw").Leave(t.Context(), "left"); err != nil {
-		t.Fatal(err)
-	}
-	if err := Remove(t.Context(), b.client, "x", false); err != nil {
-		t.Errorf("a run whose only member has left: %v", err)
-	}
+	each(t, func(t *testing.T, b *bed) {
+		b.wants(Remove(t.Context(), b.client, "x", false), ErrNoRun)
+		r, _ := b.create("x", constant(10), Options{})
+		b.member(r, "w").lease()
+		b.wants(Remove(t.Context(), b.client, "x", false), nil, "loadctl stop x", "--force")
+		if s := b.state(r); s.Members != 1 {
+			t.Errorf("%d members after rm was refused", s.Members)
+		}
+		if err := Remove(t.Context(), b.client, "x", true); err != nil {
+			t.Fatal(err)
+		}
+		if n := b.client.DBSize(t.Context()).Val(); n != 0 {
+			t.Errorf("%d keys are left", n)
+		}
+		b.wants(Remove(t.Context(), b.client, "x", true), ErrNoRun)
+		r, _ = b.create("x", constant(10), Options{})
+		b.member(r, "w").lease()
+		if err := r.Journal("w", "incw").Leave(t.Context(), "left"); err != nil {
+			t.Fatal(err)
+		}
+		if err := Remove(t.Context(), b.client, "x", false); err != nil {
+			t.Errorf("a run whose only member has left: %v", err)
+		}
+	})
 }
 
 func TestListForgetsWhatHasExpired(t *testing.T) {
-	b := newBed(t)
-	for _, name := range []string{"a", "b", "c"} {
-		b.create(name, constant(10), Options{})
-	}
-	if err := b.client.Del(t.Context(), KeysOf("b").all()...).Err(); err != nil {
-		t.Fatal(err)
-	}
-	b.client.ZAdd(t.Context(), index, redis.Z{Score: 1, Member: "not a name"})
-	list, err := List(t.Context(), b.client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(list) != 2 || list[0].Run != "a" || list[1].Run != "c" || list[0].Phase != "waiting" || list[0].CreatedAt.IsZero() {
-		t.Errorf("%+v", list)
-	}
-	if left := b.client.ZRange(t.Context(), index, 0, -1).Val(); len(left) != 2 {
-		t.Errorf("still in the index: %v", left)
-	}
-	// Who joins puts the run back where its creator died too early to do so.
-	b.client.Del(t.Context(), index)
-	b.create("c", constant(10), Options{})
-	if list, err = List(t.Context(), b.client); err != nil || len(list) != 1 || list[0].Run != "c" {
-		t.Errorf("%+v, %v", list, err)
-	}
+	each(t, func(t *testing.T, b *bed) {
+		for _, name := range []string{"a", "b", "c"} {
+			b.create(name, constant(10), Options{})
+		}
+		if err := b.client.Del(t.Context(), KeysOf("b").all()...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		b.client.ZAdd(t.Context(), index, redis.Z{Score: 1, Member: "not a name"})
+		list, err := List(t.Context(), b.client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list) != 2 || list[0].Run != "a" || list[1].Run != "c" || list[0].Phase != "waiting" || list[0].CreatedAt.IsZero() {
+			t.Errorf("%+v", list)
+		}
+		if left := b.client.ZRange(t.Context(), index, 0, -1).Val(); len(left) != 2 {
+			t.Errorf("still in the index: %v", left)
+		}
+		// Who joins puts the run back where its creator died too early to do so.
+		b.client.Del(t.Context(), index)
+		b.create("c", constant(10), Options{})
+		if list, err = List(t.Context(), b.client); err != nil || len(list) != 1 || list[0].Run != "c" {
+			t.Errorf("%+v, %v", list, err)
+		}
+	})
 }

@@ -32,49 +32,50 @@ func (b *bed) lifetimes(when string, least, most time.Duration) {
 
 // TestEveryKeyExpires: nothing stays in Redis for ever, not even of a run that nobody reported to.
 func TestEveryKeyExpires(t *testing.T) {
-	b := newBed(t)
-	const keep = time.Hour
-	spec := constant(100)
-	spec.MinWorkers = 2
-	r, _ := b.create("x", spec, Options{Keep: keep})
-	live := func(when string) {
-		t.Helper()
-		b.lifetimes(when, keep-time.Minute, keep)
-	}
-	live("created")
-	b.must(r.SetRate(t.Context(), pacer.PerSecond(50), 0))
-	live("changed before anybody came")
-	a := b.member(r, "a")
-	a.lease()
-	live("joined")
-	m := b.member(r, "b").start()
-	live("started")
-	b.must(r.SetRate(t.Context(), pacer.PerSecond(70), 0))
-	b.must(r.Pause(t.Context()))
-	b.must(r.Resume(t.Context()))
-	m.lease()
-	live("changed")
-	for _, id := range []string{"a", "b"} {
-		if err := r.Journal(id, "inc"+id).Leave(t.Context(), "left"); err != nil {
-			t.Fatal(err)
+	each(t, func(t *testing.T, b *bed) {
+		const keep = time.Hour
+		spec := constant(100)
+		spec.MinWorkers = 2
+		r, _ := b.create("x", spec, Options{Keep: keep})
+		live := func(when string) {
+			t.Helper()
+			b.lifetimes(when, keep-time.Minute, keep)
 		}
-	}
-	live("left by all") // seen is empty, so it is not there
-	a.lease()
-	live("joined again")
-	b.publish(r, 1, nil)
-	live("reported to")
-	if n := b.client.Exists(t.Context(), r.keys.all()...).Val(); n != 8 { // there is no series yet
-		t.Errorf("%d keys exist", n)
-	}
-	b.publish(r, 2, []report.Point{{Width: 1}})
-	for _, key := range r.keys.all() {
-		if !b.client.PExpire(t.Context(), key, time.Minute).Val() {
-			t.Errorf("there is no key %s", key)
+		live("created")
+		b.must(r.SetRate(t.Context(), pacer.PerSecond(50), 0))
+		live("changed before anybody came")
+		a := b.member(r, "a")
+		a.lease()
+		live("joined")
+		m := b.member(r, "b").start()
+		live("started")
+		b.must(r.SetRate(t.Context(), pacer.PerSecond(70), 0))
+		b.must(r.Pause(t.Context()))
+		b.must(r.Resume(t.Context()))
+		m.lease()
+		live("changed")
+		for _, id := range []string{"a", "b"} {
+			if err := r.Journal(id, "inc"+id).Leave(t.Context(), "left"); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	b.publish(r, 3, nil)
-	live("renewed by a snapshot")
+		live("left by all") // seen is empty, so it is not there
+		a.lease()
+		live("joined again")
+		b.publish(r, 1, nil)
+		live("reported to")
+		if n := b.client.Exists(t.Context(), r.keys.all()...).Val(); n != 8 { // there is no series yet
+			t.Errorf("%d keys exist", n)
+		}
+		b.publish(r, 2, []report.Point{{Width: 1}})
+		for _, key := range r.keys.all() {
+			if !b.client.PExpire(t.Context(), key, time.Minute).Val() {
+				t.Errorf("there is no key %s", key)
+			}
+		}
+		b.publish(r, 3, nil)
+		live("renewed by a snapshot")
+	})
 }
 
 // snapshot is one of member b with a sequence number.
@@ -92,129 +93,134 @@ func (b *bed) publish(r *Run, seq uint64, points []report.Point) {
 }
 
 func TestSnapshotIsStoredOnce(t *testing.T) {
-	b := newBed(t)
-	r, _ := b.create("x", constant(100), Options{})
-	b.member(r, "b").lease()
-	for _, c := range []struct {
-		seq           uint64
-		entries, gaps int64
-	}{{1, 1, 0}, {1, 1, 0}, {2, 2, 0}, {5, 3, 2}, {5, 3, 2}, {3, 3, 2}, {6, 4, 2}, {8, 5, 3}} {
-		b.publish(r, c.seq, nil)
-		rep, err := r.Report(t.Context())
-		if err != nil {
-			t.Fatal(err)
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		b.member(r, "b").lease()
+		for _, c := range []struct {
+			seq           uint64
+			entries, gaps int64
+		}{{1, 1, 0}, {1, 1, 0}, {2, 2, 0}, {5, 3, 2}, {5, 3, 2}, {3, 3, 2}, {6, 4, 2}, {8, 5, 3}} {
+			b.publish(r, c.seq, nil)
+			rep, err := r.Report(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := b.client.XLen(t.Context(), r.keys.Snapshots).Val(); n != c.entries || rep.Workers[0].Gaps != c.gaps {
+				t.Errorf("seq %d: %d entries and %d gaps, want %d and %d", c.seq, n, rep.Workers[0].Gaps, c.entries, c.gaps)
+			}
 		}
-		if n := b.client.XLen(t.Context(), r.keys.Snapshots).Val(); n != c.entries || rep.Workers[0].Gaps != c.gaps {
-			t.Errorf("seq %d: %d entries and %d gaps, want %d and %d", c.seq, n, rep.Workers[0].Gaps, c.entries, c.gaps)
-		}
-	}
+	})
 }
 
 func TestSnapshotOfARunThatWasRemoved(t *testing.T) {
-	b := newBed(t)
-	r, _ := b.create("x", constant(100), Options{})
-	if err := Remove(t.Context(), b.client, "x", false); err != nil {
-		t.Fatal(err)
-	}
-	j := r.Journal("b", "incb")
-	b.wants(j.Publish(t.Context(), snapshot(1), snapshot(1), nil, false), ErrNoRun, "run x")
-	if n := b.client.DBSize(t.Context()).Val(); n != 0 {
-		t.Errorf("%d keys were written", n)
-	}
-	b.create("x", constant(200), Options{})
-	before := len(b.dump())
-	b.wants(j.Publish(t.Context(), snapshot(1), snapshot(1), nil, false), ErrNoRun, "run x")
-	if after := len(b.dump()); after != before {
-		t.Error("a snapshot of the run that was replaced is in its successor")
-	}
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		if err := Remove(t.Context(), b.client, "x", false); err != nil {
+			t.Fatal(err)
+		}
+		j := r.Journal("b", "incb")
+		b.wants(j.Publish(t.Context(), snapshot(1), snapshot(1), nil, false), ErrNoRun, "run x")
+		if n := b.client.DBSize(t.Context()).Val(); n != 0 {
+			t.Errorf("%d keys were written", n)
+		}
+		b.create("x", constant(200), Options{})
+		before := len(b.dump())
+		b.wants(j.Publish(t.Context(), snapshot(1), snapshot(1), nil, false), ErrNoRun, "run x")
+		if after := len(b.dump()); after != before {
+			t.Error("a snapshot of the run that was replaced is in its successor")
+		}
+	})
 }
 
 func TestSeriesRewrite(t *testing.T) {
-	b := newBed(t)
-	r, _ := b.create("x", constant(100), Options{})
-	stored := func() int64 { return b.client.HLen(t.Context(), r.keys.Series).Val() }
-	b.publish(r, 1, []report.Point{{Index: 0, Width: 1}, {Index: 1, Width: 1}, {Index: 1023, Width: 1}})
-	other := r.Journal("c", "incc")
-	if err := other.Publish(t.Context(), snapshot(1), snapshot(1), []report.Point{{Index: 5, Width: 1}}, false); err != nil {
-		t.Fatal(err)
-	}
-	if n := stored(); n != 4 {
-		t.Errorf("%d points", n)
-	}
-	b.publish(r, 2, []report.Point{{Index: 1, Width: 1, Sent: 7}})
-	if n := stored(); n != 4 {
-		t.Errorf("%d points after one was renewed", n)
-	}
-	if err := r.Journal("b", "incb").Publish(t.Context(), snapshot(3), snapshot(3), []report.Point{{Index: 0, Width: 2, Sent: 9}}, true); err != nil {
-		t.Fatal(err)
-	}
-	fields, err := b.client.HGetAll(t.Context(), r.keys.Series).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	points, err := parseSeries(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if mine := points["b/incb"]; len(mine) != 1 || mine[0].Sent != 9 || mine[0].Width != 2 || len(points["c/incc"]) != 1 {
-		t.Errorf("%+v", points)
-	}
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		stored := func() int64 { return b.client.HLen(t.Context(), r.keys.Series).Val() }
+		b.publish(r, 1, []report.Point{{Index: 0, Width: 1}, {Index: 1, Width: 1}, {Index: 1023, Width: 1}})
+		other := r.Journal("c", "incc")
+		if err := other.Publish(t.Context(), snapshot(1), snapshot(1), []report.Point{{Index: 5, Width: 1}}, false); err != nil {
+			t.Fatal(err)
+		}
+		if n := stored(); n != 4 {
+			t.Errorf("%d points", n)
+		}
+		b.publish(r, 2, []report.Point{{Index: 1, Width: 1, Sent: 7}})
+		if n := stored(); n != 4 {
+			t.Errorf("%d points after one was renewed", n)
+		}
+		if err := r.Journal("b", "incb").Publish(t.Context(), snapshot(3), snapshot(3), []report.Point{{Index: 0, Width: 2, Sent: 9}}, true); err != nil {
+			t.Fatal(err)
+		}
+		fields, err := b.client.HGetAll(t.Context(), r.keys.Series).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		points, err := parseSeries(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mine := points["b/incb"]; len(mine) != 1 || mine[0].Sent != 9 || mine[0].Width != 2 || len(points["c/incc"]) != 1 {
+			t.Errorf("%+v", points)
+		}
+	})
 }
 
 // TestReportWithoutTheStream: the cumulative snapshots carry everything.
 func TestReportWithoutTheStream(t *testing.T) {
-	b := newBed(t)
-	spec := constant(1000)
-	spec.Requests = 200
-	r, _ := b.create("x", spec, Options{})
-	m := b.member(r, "b")
-	m.finish()
-	sent := report.NewRecorder()
-	for range m.leased {
-		sent.Sent()
-		sent.Done(report.Sample{Due: 0, Sent: 1000, Done: 2_000_000, Status: 200})
-	}
-	total := snapshot(1)
-	total.Record(sent)
-	total.Final = true
-	if err := r.Journal("b", "incb").Publish(t.Context(), total, total, []report.Point{{Width: 1, Sent: m.leased}}, false); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.client.XTrimMaxLen(t.Context(), r.keys.Snapshots, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	rep, err := r.FinalReport(t.Context(), 10*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := rep.Audit.Check(); err != nil {
-		t.Error(err)
-	}
-	if !rep.Complete || rep.Audit.Sent != m.leased || rep.Asked != 200 || rep.StatusCodes["200"] != m.leased || len(rep.Series) == 0 {
-		t.Errorf("%+v", rep)
-	}
+	each(t, func(t *testing.T, b *bed) {
+		spec := constant(1000)
+		spec.Requests = 200
+		r, _ := b.create("x", spec, Options{})
+		m := b.member(r, "b")
+		m.finish()
+		sent := report.NewRecorder()
+		for range m.leased {
+			sent.Sent()
+			sent.Done(report.Sample{Due: 0, Sent: 1000, Done: 2_000_000, Status: 200})
+		}
+		total := snapshot(1)
+		total.Record(sent)
+		total.Final = true
+		if err := r.Journal("b", "incb").Publish(t.Context(), total, total, []report.Point{{Width: 1, Sent: m.leased}}, false); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.client.XTrimMaxLen(t.Context(), r.keys.Snapshots, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		rep, err := r.FinalReport(t.Context(), 10*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := rep.Audit.Check(); err != nil {
+			t.Error(err)
+		}
+		if !rep.Complete || rep.Audit.Sent != m.leased || rep.Asked != 200 || rep.StatusCodes["200"] != m.leased || len(rep.Series) == 0 {
+			t.Errorf("%+v", rep)
+		}
+	})
 }
 
 // TestWakeups: a command is heard of at once.
 func TestWakeups(t *testing.T) {
-	b := newBed(t)
-	r, _ := b.create("x", constant(100), Options{})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	wake := r.Wakeups(ctx)
-	b.until("the subscription", func() bool { return b.client.PubSubNumSub(t.Context(), r.keys.Control).Val()[r.keys.Control] == 1 })
-	b.must(r.SetRate(t.Context(), pacer.PerSecond(5), 0))
-	select {
-	case <-wake:
-	case <-time.After(10 * time.Second):
-		t.Fatal("no signal")
-	}
-	for range 100 { // nobody listens: that blocks nobody
-		b.must(r.SetRate(t.Context(), pacer.PerSecond(6), 0))
-	}
-	cancel()
-	b.until("the end of the subscription", func() bool {
-		return b.client.PubSubNumSub(t.Context(), r.keys.Control).Val()[r.keys.Control] == 0
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		wake := r.Wakeups(ctx)
+		b.until("the subscription", func() bool { return b.client.PubSubNumSub(t.Context(), r.keys.Control).Val()[r.keys.Control] == 1 })
+		b.must(r.SetRate(t.Context(), pacer.PerSecond(5), 0))
+		select {
+		case <-wake:
+		case <-time.After(10 * time.Second):
+			t.Fatal("no signal")
+		}
+		for range 100 { // nobody listens: that blocks nobody
+			b.must(r.SetRate(t.Context(), pacer.PerSecond(6), 0))
+		}
+		cancel()
+		b.until("the end of the subscription", func() bool {
+			return b.client.PubSubNumSub(t.Context(), r.keys.Control).Val()[r.keys.Control] == 0
+		})
 	})
 }
 

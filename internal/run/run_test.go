@@ -36,6 +36,14 @@ type bed struct {
 	client *redis.Client
 }
 
+// each runs a test on a real and on an embedded server.
+func each(t *testing.T, test func(t *testing.T, b *bed)) {
+	t.Helper()
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, client *redis.Client) { test(t, &bed{T: t, client: client}) })
+}
+
+// newBed is for what only a real server can do.
 func newBed(t *testing.T) *bed {
 	t.Helper()
 	t.Parallel()
@@ -125,17 +133,7 @@ func (m *member) finish() {
 // dump is everything in Redis, by key.
 func (b *bed) dump() map[string]string {
 	b.Helper()
-	keys, err := b.client.Keys(b.Context(), "*").Result()
-	if err != nil {
-		b.Fatal(err)
-	}
-	all := map[string]string{}
-	for _, key := range keys {
-		if all[key], err = b.client.Dump(b.Context(), key).Result(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	return all
+	return redistest.Contents(b, b.client)
 }
 
 // wants checks an error: what it is, that it is one line, what it says, and that it shows no secret.

@@ -1,0 +1,306 @@
+package embedded
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func start(t *testing.T) *Server {
+	t.Helper()
+	s, err := Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// connect makes a client of one connection that says at once when the server is gone.
+func connect(t *testing.T, s *Server) *redis.Client {
+	t.Helper()
+	options, err := redis.ParseURL(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.PoolSize, options.MaxRetries, options.DialerRetries = 1, -1, 1
+	client := redis.NewClient(options)
+	t.Cleanup(func() { client.Close() })
+	if err := client.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// within fails a test that hangs.
+func within(t *testing.T, what string, do func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s does not end", what)
+	}
+}
+
+// TestLifetimesPass: keys end by themselves, about when they should, and others stay.
+func TestLifetimesPass(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	client := connect(t, s)
+	const (
+		life  = time.Second
+		slack = 6 * tick // a tick too early or late, and on a busy machine ticks are late
+	)
+	began := time.Now()
+	for _, command := range [][]any{
+		{"SET", "string", "x", "PX", life.Milliseconds()}, {"HSET", "hash", "f", "x"}, {"PEXPIRE", "hash", life.Milliseconds()},
+		{"SET", "long", "x", "PX", time.Hour.Milliseconds()}, {"SET", "forever", "x"},
+	} {
+		if err := client.Do(t.Context(), command...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range []string{"string", "hash"} {
+		until(t, "the end of "+key, func() bool { return client.Exists(t.Context(), key).Val() == 0 })
+		if lived := time.Since(began); lived < life-slack {
+			t.Errorf("%s has lived for %v, want %v", key, lived, life)
+		}
+	}
+	least := time.Since(began)
+	left := client.PTTL(t.Context(), "long").Val()
+	if most := time.Since(began); left < time.Hour-most-slack || left > time.Hour-least+slack {
+		t.Errorf("a lifetime of an hour has %v left after %v to %v", left, least, most)
+	}
+	if left := client.PTTL(t.Context(), "forever").Val(); left != -1 {
+		t.Errorf("a key without a lifetime has one, %v", left)
+	}
+}
+
+// TestTimeIsTheWallClock, also within a script.
+func TestTimeIsTheWallClock(t *testing.T) {
+	t.Parallel()
+	client := connect(t, start(t))
+	script := redis.NewScript("local t = redis.call('TIME') return t[1] * 1000000 + t[2]")
+	var first, last int64
+	for range 100 {
+		before := time.Now().Truncate(time.Microsecond)
+		now, err := client.Time(t.Context()).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		us, err := script.Run(t.Context(), client, nil).Int64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after := time.Now(); now.Before(before) || time.UnixMicro(us).Before(now) || time.UnixMicro(us).After(after) || us < last {
+			t.Fatalf("TIME is %v and then %v, between %v and %v", now, time.UnixMicro(us), before, after)
+		}
+		first, last = cmp.Or(first, us), us
+	}
+	if first == last {
+		t.Errorf("TIME stands still at %d", first)
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, err = Start(taken.Addr().String())
+	if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), taken.Addr().String()) || !strings.Contains(err.Error(), "another address") {
+		t.Errorf("an address that is taken: %v", err)
+	}
+	for _, addr := range []string{"127.0.0.1", "127.0.0.1:99999", "nonsense", "host.invalid:0"} {
+		if _, err := Start(addr); err == nil || !strings.Contains(err.Error(), addr) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
+	s := start(t)
+	u, err := url.Parse(s.URL())
+	if err != nil || u.Scheme != "redis" || u.Hostname() != "127.0.0.1" || u.Port() == "0" {
+		t.Fatalf("URL %s, %v", s.URL(), err)
+	}
+	s.Close()
+	if again, err := Start(u.Host); err != nil {
+		t.Errorf("the address of a server that was closed: %v", err)
+	} else if again.Close(); again.URL() != s.URL() {
+		t.Errorf("URL %s, want %s", again.URL(), s.URL())
+	}
+}
+
+func TestManyClients(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	if n := s.Clients(); n != 0 {
+		t.Errorf("%d clients at the start", n)
+	}
+	const clients, calls = 50, 20
+	script := redis.NewScript("local n = tonumber(redis.call('GET', KEYS[1]) or 0) + 1 redis.call('SET', KEYS[1], n) return n")
+	var all []*redis.Client
+	for range clients {
+		all = append(all, connect(t, s))
+	}
+	if n := s.Clients(); n != clients {
+		t.Errorf("%d clients, want %d", n, clients)
+	}
+	var seen sync.Map
+	var wg sync.WaitGroup
+	for _, client := range all {
+		wg.Go(func() {
+			for range calls {
+				n, err := script.Run(t.Context(), client, []string{"n"}).Int()
+				if err != nil {
+					t.Error(err)
+				}
+				if _, twice := seen.LoadOrStore(n, true); twice {
+					t.Errorf("two calls were told %d: a script is not atomic", n)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n, err := all[0].Get(t.Context(), "n").Int(); err != nil || n != clients*calls {
+		t.Errorf("%d calls were counted, %v, want %d", n, err, clients*calls)
+	}
+	for _, client := range all[1:] {
+		client.Close()
+	}
+	until(t, "clients to go", func() bool { return s.Clients() == 1 })
+}
+
+// TestMessagesArrive: also those of scripts, and a subscriber may ask whether the server is there.
+func TestMessagesArrive(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	client := connect(t, s)
+	sub := connect(t, s).Subscribe(t.Context(), "wake")
+	defer sub.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	receive := func() any {
+		t.Helper()
+		message, err := sub.Receive(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return message
+	}
+	if m, ok := receive().(*redis.Subscription); !ok || m.Channel != "wake" || m.Count != 1 {
+		t.Fatalf("%+v, want that it is subscribed", m)
+	}
+	if err := redis.NewScript("return redis.call('PUBLISH', ARGV[1], ARGV[2])").Run(ctx, client, nil, "wake", "up").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if m, ok := receive().(*redis.Message); !ok || m.Payload != "up" {
+		t.Errorf("%+v, want the message", m)
+	}
+	if err := sub.Ping(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if m, ok := receive().(*redis.Pong); !ok {
+		t.Errorf("%+v, want the answer to PING", m)
+	}
+}
+
+// TestClose: it ends everything, whatever the clients are doing. It is not parallel, as it looks for goroutines of any server.
+func TestClose(t *testing.T) {
+	script := redis.NewScript("for i = 1, 1000 do redis.call('HSET', KEYS[1], i, ARGV[1]) end return 'OK'")
+	for name, calls := range map[string][]func(*redis.Client) error{
+		"idle": nil,
+		"busy": {
+			func(c *redis.Client) error { return script.Run(t.Context(), c, []string{"hash"}, "x").Err() },
+			func(c *redis.Client) error { return c.Do(t.Context(), "INFO").Err() },
+		},
+		"waiting": {func(c *redis.Client) error { return c.BLPop(t.Context(), 0, "list").Err() }},
+		// More than a connection holds that nobody reads: a second call waits for the subscriber, and would let all others wait.
+		"stuck": {func(c *redis.Client) error { return c.Publish(t.Context(), "loud", make([]byte, 32<<20)).Err() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			deaf(t, s, "loud")
+			connect(t, s).RPush(t.Context(), "list", "x") // enough for one call of BLPOP
+			var busy sync.WaitGroup
+			for _, call := range calls {
+				client := connect(t, s)
+				if err := call(client); err != nil {
+					t.Fatal(err)
+				}
+				before := s.server.TotalCommands()
+				busy.Go(func() {
+					for call(client) == nil {
+					}
+				})
+				until(t, "the second call", func() bool { return s.server.TotalCommands() > before })
+			}
+			within(t, "Close", func() { closeTwice(t, s) })
+			within(t, "a client", busy.Wait)
+		})
+	}
+	stacks := make([]byte, 1<<20)
+	until(t, "the end of the servers' goroutines", func() bool {
+		now := stacks[:runtime.Stack(stacks, true)]
+		return !bytes.Contains(now, []byte("miniredis")) && !bytes.Contains(now, []byte("(*Server).age"))
+	})
+}
+
+// closeTwice closes at the same time, so that neither may return before the server has ended.
+func closeTwice(t *testing.T, s *Server) {
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if n := s.Clients(); n != 0 {
+				t.Errorf("%d clients after Close", n)
+			}
+		})
+	}
+	both.Wait()
+}
+
+// deaf subscribes to a channel and reads no more than that it has.
+func deaf(t *testing.T, s *Server, channel string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL(), "redis://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := fmt.Fprintf(conn, "*2\r\n$9\r\nSUBSCRIBE\r\n$%d\r\n%s\r\n", len(channel), channel); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+}
