@@ -3,12 +3,14 @@ package doctest
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,10 +22,11 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// The addresses that the documents use. Each session gets servers of its own in their place.
+// The addresses that the documents use. Each session has private ones in their place.
 const (
-	redisAddr = "127.0.0.1:6379"
-	httpAddr  = "127.0.0.1:8080"
+	redisAddr    = "127.0.0.1:6379"
+	embeddedAddr = "127.0.0.1:6380"
+	httpAddr     = "127.0.0.1:8080"
 )
 
 // step is one command of a session with the output that the document shows for it.
@@ -74,8 +77,11 @@ func sessions(text string) [][]step {
 func TestSessions(t *testing.T) {
 	for _, d := range documents(t) {
 		for _, steps := range sessions(d.text) {
+			alone := slices.ContainsFunc(steps, func(s step) bool { return strings.HasSuffix(s.text, " demo") })
 			t.Run(fmt.Sprintf("%s:%d", d.name, steps[0].line), func(t *testing.T) {
-				t.Parallel()
+				if !alone { // the demo says what it thinks of the machine
+					t.Parallel()
+				}
 				newSession(t, d.name, steps).run(steps)
 			})
 		}
@@ -87,9 +93,16 @@ type session struct {
 	t          *testing.T
 	name       string
 	env        []string
+	redis      *redistest.Server // nil if the session starts one itself
 	private    *strings.Replacer
-	ports      map[string]string // private address by what a command that opens it contains
+	servers    []server // those that the session starts itself
 	background []*process
+}
+
+// server is known by what the command that starts it contains.
+type server struct {
+	command, addr string
+	stays         bool // until it is told to end
 }
 
 // newSession provides Redis and a counting server, unless the session starts them itself.
@@ -99,19 +112,22 @@ func newSession(t *testing.T, name string, steps []step) *session {
 	for _, s := range steps {
 		all.WriteString(s.text + "\n")
 	}
-	free := func() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(redistest.FreePort(t))) }
-	redis, web := "", ""
-	s := &session{t: t, name: name, ports: map[string]string{}}
-	if strings.Contains(all.String(), "redis-server ") {
-		redis = free()
-		s.ports["redis-server"] = redis
-	} else {
-		redis = redistest.Start(t).Addr()
+	s := &session{t: t, name: name}
+	// own is a private address for a server, if the session starts it.
+	own := func(command string, stays bool) string {
+		if !strings.Contains(all.String(), command) {
+			return ""
+		}
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(redistest.FreePort(t)))
+		s.servers = append(s.servers, server{command, addr, stays})
+		return addr
 	}
-	if strings.Contains(all.String(), "examples/counter") {
-		web = free()
-		s.ports["examples/counter"] = web
-	} else {
+	redis, embedded, web := own("redis-server ", true), own("embedded:6380", false), own("loadctl target ", true)
+	if redis == "" {
+		s.redis = redistest.Start(t)
+		redis = s.redis.Addr()
+	}
+	if web == "" {
 		server, err := arrivals.Start(arrivals.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -119,10 +135,10 @@ func newSession(t *testing.T, name string, steps []step) *session {
 		t.Cleanup(func() { server.Close() })
 		web = server.Addr()
 	}
-	_, redisPort, _ := net.SplitHostPort(redis)
-	_, webPort, _ := net.SplitHostPort(web)
-	s.private = strings.NewReplacer(redisAddr, redis, httpAddr, web, "--port 6379", "--port "+redisPort,
-		"examples/counter", "examples/counter -addr 127.0.0.1:"+webPort)
+	port := func(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }
+	s.private = strings.NewReplacer(redisAddr, redis, embeddedAddr, embedded, httpAddr, web,
+		"--port 6379", "--port "+port(redis), "embedded:6380", "embedded:"+port(embedded),
+		"make demo", "loadctl demo", "make build", "true") // what they build is there
 	s.env = append(os.Environ(), "PATH="+binaries+":"+os.Getenv("PATH"), "LOADCTL_REDIS=redis://"+redis)
 	return s
 }
@@ -140,14 +156,21 @@ func (s *session) run(steps []step) {
 			s.awaitPort(step)
 			continue
 		}
-		p.wait(30 * time.Second)
+		p.wait(40 * time.Second)
+	}
+	stays := func(p *process) bool {
+		return slices.ContainsFunc(s.servers, func(v server) bool { return v.stays && strings.Contains(p.step.text, v.command) })
 	}
 	for _, p := range s.background {
-		if strings.Contains(p.step.text, "loadworker") {
-			p.wait(15 * time.Second) // the run is over: they end by themselves
-		} else {
-			p.kill(syscall.SIGTERM)
-			<-p.exited
+		if !stays(p) {
+			p.wait(20 * time.Second) // the run is over: it ends by itself
+		}
+	}
+	for _, p := range s.background {
+		if stays(p) {
+			p.kill(syscall.SIGTERM) // reaches the shell too, if there is one: the exit code may be of either
+			p.end(20 * time.Second)
+			p.compare()
 		}
 	}
 }
@@ -155,18 +178,18 @@ func (s *session) run(steps []step) {
 // awaitPort waits until a server that was started in the background listens.
 func (s *session) awaitPort(st step) {
 	s.t.Helper()
-	for what, addr := range s.ports {
-		if !strings.Contains(st.text, what) {
+	for _, v := range s.servers {
+		if !strings.Contains(st.text, v.command) {
 			continue
 		}
 		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-			conn, err := net.Dial("tcp", addr)
+			conn, err := net.Dial("tcp", v.addr)
 			if err == nil {
 				conn.Close()
 				break
 			}
 			if time.Now().After(deadline) {
-				s.t.Fatalf("%s:%d: nobody listens at %s", s.name, st.line, addr)
+				s.t.Fatalf("%s:%d: nobody listens at %s", s.name, st.line, v.addr)
 			}
 		}
 	}
@@ -177,7 +200,8 @@ type process struct {
 	session *session
 	step    step
 	cmd     *exec.Cmd
-	out     lockedBuffer
+	out     lockedBuffer // all that it prints
+	stdout  lockedBuffer // of this, stdout
 	exited  chan struct{}
 }
 
@@ -204,7 +228,7 @@ func (s *session) start(st step) *process {
 	p.cmd = exec.Command("bash", "-c", s.private.Replace(st.text))
 	p.cmd.Dir, _ = filepath.Abs(root)
 	p.cmd.Env = s.env
-	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
+	p.cmd.Stdout, p.cmd.Stderr = io.MultiWriter(&p.stdout, &p.out), &p.out
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {
@@ -230,25 +254,52 @@ func (s *session) start(st step) *process {
 // kill signals the whole group: go run, for one, has a child.
 func (p *process) kill(signal syscall.Signal) { _ = syscall.Kill(-p.cmd.Process.Pid, signal) }
 
+// says waits until the process prints a line that matches, and returns the first group.
+func (p *process) says(pattern string) string {
+	p.session.t.Helper()
+	re := regexp.MustCompile(pattern)
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if m := re.FindStringSubmatch(p.out.String()); m != nil {
+			return m[1]
+		}
+	}
+	p.session.t.Fatalf("%s does not print %s\n%s", p.step.text, pattern, p.out.String())
+	return ""
+}
+
 // wait waits for the end, and compares exit code and output with the document.
 func (p *process) wait(patience time.Duration) {
-	t, where := p.session.t, fmt.Sprintf("%s:%d: $ %s", p.session.name, p.step.line, p.step.text)
-	t.Helper()
+	p.session.t.Helper()
+	p.end(patience)
+	if code := p.cmd.ProcessState.ExitCode(); code != p.step.code {
+		p.session.t.Errorf("%s: exit code %d, want %d\n%s", p.where(), code, p.step.code, p.out.String())
+	}
+	p.compare()
+}
+
+func (p *process) where() string {
+	return fmt.Sprintf("%s:%d: $ %s", p.session.name, p.step.line, p.step.text)
+}
+
+func (p *process) end(patience time.Duration) {
+	p.session.t.Helper()
 	select {
 	case <-p.exited:
 	case <-time.After(patience):
-		t.Fatalf("%s: does not end within %v\n%s", where, patience, p.out.String())
+		p.session.t.Fatalf("%s: does not end within %v\n%s", p.where(), patience, p.out.String())
 	}
-	if code := p.cmd.ProcessState.ExitCode(); code != p.step.code {
-		t.Errorf("%s: exit code %d, want %d\n%s", where, code, p.step.code, p.out.String())
-	}
+}
+
+// compare looks for each line that the document shows.
+func (p *process) compare() {
+	p.session.t.Helper()
 	real := p.out.String()
 	for _, b := range p.session.background {
 		real += b.out.String() // it may have printed in the meantime
 	}
 	for _, line := range p.step.shown {
 		if !appears(line, real) {
-			t.Errorf("%s: shows\n%s\nbut there was only\n%s", where, line, real)
+			p.session.t.Errorf("%s: shows\n%s\nbut there was only\n%s", p.where(), line, real)
 		}
 	}
 }

@@ -1,0 +1,244 @@
+package doctest
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/run"
+)
+
+// outputs is a session whose commands print JSON. Each document is compared with its schema.
+type outputs struct {
+	*session
+	schemas *schemas
+}
+
+// TestOutputs runs all commands that print JSON, in all situations that show in it.
+func TestOutputs(t *testing.T) {
+	t.Parallel()
+	schemas := loadSchemas(t)
+	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
+		for name, play := range map[string]func(*outputs){
+			"phases": phases, "ended": ended, "trouble": trouble, "gone": gone, "unreadable": unreadable, "counted": counted, "machine": machine,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				play(&outputs{newSession(t, name, nil), schemas})
+			})
+		}
+	})
+	commands := printers(t)
+	for _, command := range commands {
+		if schemas.docs[command] == nil {
+			t.Errorf("%s -o json: tried nowhere", command)
+		}
+	}
+	for command := range schemas.of {
+		if !slices.Contains(commands, command) {
+			t.Errorf("docs/json.md tells of %s, which prints no JSON", command)
+		}
+	}
+	for name, schema := range schemas.strict {
+		schemas.complete(t, schema)
+		schemas.refuses(t, name)
+	}
+}
+
+// printers are the commands with -o json, as their help has it.
+func printers(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for name, help := range helps(t) {
+		if regexp.MustCompile(`--output FORMAT .*\bjson\b`).MatchString(help) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// begin starts a command.
+func (o *outputs) begin(code int, command string) *process {
+	o.t.Helper()
+	return o.start(step{text: command + " -o json", code: code})
+}
+
+// result is what a command has printed when it has ended.
+func (o *outputs) result(p *process) any {
+	o.t.Helper()
+	p.wait(20 * time.Second)
+	words := strings.Fields(p.step.text)
+	return o.schemas.check(o.t, words[0]+" "+words[1], p.stdout.String())
+}
+
+// print runs a command.
+func (o *outputs) print(command string) any {
+	o.t.Helper()
+	return o.result(o.begin(0, command))
+}
+
+// await runs a command until its output is as wanted.
+func (o *outputs) await(command string, wanted func(doc any) bool) {
+	o.t.Helper()
+	for deadline := time.Now().Add(15 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		doc := o.print(command)
+		if wanted(doc) {
+			return
+		}
+		if time.Now().After(deadline) {
+			o.t.Fatalf("%s: waited in vain, the last output is %v", command, doc)
+		}
+	}
+}
+
+// is tells whether a document has a member with this value.
+func is(name string, value any) func(doc any) bool {
+	return func(doc any) bool {
+		object, _ := doc.(map[string]any)
+		return object[name] == value
+	}
+}
+
+// one tells whether one of an array's elements is as wanted.
+func one(wanted ...func(any) bool) func(doc any) bool {
+	return func(doc any) bool {
+		array, _ := doc.([]any)
+		return slices.ContainsFunc(array, func(v any) bool { return all(wanted...)(v) })
+	}
+}
+
+// all tells whether everything is as wanted.
+func all(wanted ...func(any) bool) func(doc any) bool {
+	return func(doc any) bool {
+		return !slices.ContainsFunc(wanted, func(w func(any) bool) bool { return !w(doc) })
+	}
+}
+
+func not(wanted func(any) bool) func(doc any) bool {
+	return func(doc any) bool { return !wanted(doc) }
+}
+
+// number is a whole number as it comes out of JSON.
+func number(n int) json.Number { return json.Number(strconv.Itoa(n)) }
+
+// phases is a run that is started and stopped by command, with workers that go in every way.
+func phases(o *outputs) {
+	const create, status, workers = "loadctl create phases --url http://127.0.0.1:8080/ --qps 300", "loadctl status phases", "loadctl workers phases"
+	worker := func(id string, code int) *process {
+		return o.begin(code, "loadworker run --run phases --wait --allow-hosts 127.0.0.1 --id "+id)
+	}
+	o.print("loadctl ls") // none
+	o.print(create)
+	o.print(create) // there already
+	stays, killed, replaced, leaves := worker("w1", 0), worker("w2", -1), worker("w3", 104), worker("w4", 105)
+	o.await(status, all(is("phase", "waiting"), is("members", number(4))))
+	o.print("loadctl set-rate phases 200")
+	o.print("loadctl report phases")
+	watch := o.begin(0, "loadctl watch phases")
+
+	o.print("loadctl start phases")
+	o.await(status, all(is("phase", "running"), not(is("asked", number(0)))))
+	o.print("loadctl start phases") // has begun already
+	o.print("loadctl set-rate phases 600 --over 30s")
+	killed.kill(syscall.SIGKILL)
+	leaves.kill(syscall.SIGTERM)
+	newer := worker("w3", 0)
+	for id, state := range map[string]string{"w1": "active", "w2": "lost", "w3": "replaced", "w4": "left"} {
+		o.await(workers, one(is("id", id), is("state", state)))
+	}
+	o.print("loadctl report phases")
+	o.print("loadctl pause phases")
+	o.print("loadctl pause phases") // is paused already
+	o.await(status, is("phase", "paused"))
+	o.await("loadctl ls", one(is("phase", "paused")))
+	o.print("loadctl resume phases")
+	o.await("loadctl ls", one(is("phase", "running")))
+	o.print("loadctl stop phases")
+	o.await(status, is("phase", "stopped"))
+	o.await(workers, one(is("id", "w1"), is("state", "stopped")))
+	for _, p := range []*process{stays, replaced, leaves, newer, watch} {
+		o.result(p)
+	}
+	o.print("loadctl report phases")
+	o.print("loadctl events phases")
+	o.print("loadctl ls")
+}
+
+// ended is a run that begins and ends by itself.
+func ended(o *outputs) {
+	begun := o.begin(0, "loadctl run ended --url http://127.0.0.1:8080/ --qps 200 --duration 1s --min-workers 2")
+	first := o.begin(0, "loadworker run --run ended --wait --allow-any --id w1")
+	o.await("loadctl ls", one(is("phase", "waiting"), is("members", number(1))))
+	o.await("loadctl status ended", is("min_workers", number(2)))
+	second := o.begin(0, "loadworker run --run ended --wait --allow-any --id w2")
+	for _, p := range []*process{begun, first, second} {
+		o.result(p)
+	}
+	o.await("loadctl status ended", is("phase", "ended"))
+	o.print("loadctl ls")
+	o.print("loadctl events ended")
+}
+
+// trouble is a run whose requests fail, or are too late to be sent.
+func trouble(o *outputs) {
+	web, err := arrivals.Start(arrivals.Options{Status: 503, Latency: 100 * time.Millisecond})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	defer web.Close()
+	o.print("loadworker run --run trouble --qps 100 --duration 1s --max-lag 50ms --max-connections 1 --url " + web.URL())
+}
+
+// gone is a run that vanishes while a worker takes part in it.
+func gone(o *outputs) {
+	alone := o.begin(1, "loadworker run --run gone --url noop:// --qps 100")
+	alone.says(`(created run)`)
+	o.await("loadctl status gone", is("phase", "running"))
+	o.start(step{text: "loadctl rm gone --force"}).wait(10 * time.Second)
+	o.result(alone)
+}
+
+// unreadable are runs whose state this program cannot read.
+func unreadable(o *outputs) {
+	redis, ctx := o.redis.Client(), context.Background()
+	for _, name := range []string{"broken", "newer"} {
+		o.print("loadctl create " + name + " --url noop:// --qps 1")
+	}
+	if err := redis.Del(ctx, run.KeysOf("broken").Budget).Err(); err != nil {
+		o.t.Fatal(err)
+	}
+	if err := redis.Set(ctx, run.KeysOf("newer").Spec, `{"version": 1000}`, 0).Err(); err != nil {
+		o.t.Fatal(err)
+	}
+	o.await("loadctl ls", all(one(is("phase", "broken")), one(is("phase", "newer"))))
+}
+
+// counted is what a target counts: nothing, and a run.
+func counted(o *outputs) {
+	for _, fire := range []bool{false, true} {
+		target := o.begin(0, "loadctl target --listen 127.0.0.1:0 --error-share 0.5")
+		url := target.says(`counting at (http\S+)`)
+		if fire {
+			o.print("loadworker run --run counted --qps 100 --duration 500ms --url " + url)
+		}
+		target.kill(syscall.SIGTERM)
+		o.result(target)
+	}
+}
+
+// machine is what there is to know without a run.
+func machine(o *outputs) {
+	o.print("loadctl version")
+	o.print("loadworker version")
+	o.print("loadctl doctor --max-connections 10")
+	nobody := "redis://127.0.0.1:" + strconv.Itoa(redistest.FreePort(o.t))
+	o.result(o.begin(104, "loadctl doctor --max-connections 10 --redis "+nobody))
+}
