@@ -26,6 +26,8 @@ test: deps ## Run all tests, with the race detector where they are in one proces
 	go test -race -timeout 10m $$(go list ./... | grep -v -e /internal/e2e -e /internal/doctest)
 	@# Fleets of processes, one package after the other: the detector would only slow the servers they fire at.
 	go test -p 1 -timeout 10m ./internal/e2e ./internal/doctest
+	@# The files for container engines and systemd: a module of its own. Go does not see that files outside of it change.
+	go -C .ci/manifests test -count=1 ./...
 
 acceptance: deps ## Measure the promises at full size, on a quiet machine (6 minutes)
 	LOADCTL_E2E=full go test -count=1 -timeout 30m -v ./internal/e2e
@@ -33,6 +35,7 @@ acceptance: deps ## Measure the promises at full size, on a quiet machine (6 min
 lint: ## Check formatting and run the linters of .golangci.yml
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt needed, run 'make fmt':"; echo "$$unformatted"; exit 1; }
 	$(TOOL) golangci-lint run ./...
+	cd .ci/manifests && go tool -modfile=../tools/go.mod golangci-lint run ./...
 
 fmt: ## Format all Go files
 	$(TOOL) golangci-lint fmt ./...
@@ -63,4 +66,5 @@ missing:
 	@command -v redis-server >/dev/null || echo redis-server
 	@test -e $(HDR_JAR) || echo libhdrhistogram-java
 	@command -v java >/dev/null || echo default-jre-headless
+	@command -v systemd-analyze >/dev/null || echo systemd
 	@command -v gcc >/dev/null || echo gcc libc6-dev # go test -race
