@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/demo"
+	"github.com/loadctl/loadctl/pacer"
+)
+
+func newDemoCommand() *cobra.Command {
+	var qps string
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Show in fifteen seconds what it does, on this machine and without Redis",
+		Long: `Show in fifteen seconds what loadctl does, on this machine and without Redis.
+
+Three loadworker processes share a rate. It is changed while they run, a worker is killed, another joins. At the end
+the requests that a target counted in each second stand beside those that were asked for. Redis and the target are
+inside this process, on free ports of 127.0.0.1; nothing is left behind.`,
+		Example: "  loadctl demo\n  loadctl demo --qps 5k",
+		Args:    cli.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			rate, err := demoRate(c, qps)
+			if err != nil {
+				return cli.Config(err)
+			}
+			worker, err := demo.FindWorker()
+			if err != nil {
+				return cli.Config(err)
+			}
+			return demo.Run(c.Context(), demo.Options{QPS: rate, Worker: worker, Out: c.OutOrStdout(), Err: c.ErrOrStderr()})
+		},
+	}
+	c.Flags().StringVar(&qps, "qps", "1k", "`RATE` the fleet begins with, 10 to 20k per second of the WHOLE CLUSTER; later three times and half of it")
+	return c
+}
+
+// demoRate is the rate to begin with, in requests per second.
+func demoRate(c *cobra.Command, qps string) (int64, error) {
+	if redis := c.Flag("redis"); redis != nil && redis.Changed {
+		return 0, errors.New("--redis: the demo has a Redis of its own, leave it out")
+	}
+	rate, err := pacer.ParseRate(qps)
+	if err != nil {
+		return 0, fmt.Errorf("--qps: %w", err)
+	}
+	if rate.Den != 1 || rate.Num < demo.MinQPS || rate.Num > demo.MaxQPS {
+		return 0, fmt.Errorf("--qps %.40q: give a whole number of requests per second from %d to %d, such as 1k", qps, demo.MinQPS, demo.MaxQPS)
+	}
+	return rate.Num, nil
+}

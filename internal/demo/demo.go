@@ -1,0 +1,119 @@
+// Package demo shows in fifteen seconds what the project promises: a fleet of worker processes on this machine shares one rate. The
+// rate is changed while they run, a worker is killed, another joins; at the end what a target counted stands beside what was asked.
+//
+//	worker, err := demo.FindWorker()
+//	if err != nil {
+//		return err
+//	}
+//	err = demo.Run(ctx, demo.Options{QPS: 1000, Worker: worker, Out: os.Stdout, Err: os.Stderr})
+//
+// Redis and the target are inside this process, on free ports of 127.0.0.1. When Run returns nothing is left of any of it; on Linux
+// the workers die with this process even if it is killed.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// The rates a demo can begin with, requests per second of the whole cluster: below MinQPS a deviation in percent says nothing, above
+// MaxQPS one machine has no room for all of it.
+const (
+	MinQPS = 10
+	MaxQPS = 20_000
+)
+
+// Options are what a demo needs. All are required.
+type Options struct {
+	QPS    int64     // what the fleet begins with, MinQPS to MaxQPS; later it is three times and half of that
+	Worker string    // the path of loadworker, see FindWorker
+	Out    io.Writer // gets the story and its results, in whole lines
+	Err    io.Writer // gets the last lines of a worker that failed
+}
+
+// patience is how long a demo takes at most, the end of it included. It is a net: whoever waits in it waits for something of ours.
+const patience = time.Minute
+
+// Run plays the demo. It returns nil when it ran to its end and the counts add up, however busy the machine was; a cause of ctx when
+// that ended it. Run may be called once at a time for each Out.
+func Run(ctx context.Context, o Options) error {
+	limited, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the demo takes more than %v; let this machine do less besides, or give a smaller --qps", patience))
+	defer cancel()
+	playing, fail := context.WithCancelCause(limited)
+	defer fail(nil)
+	err := perform(playing, fail, o)
+	if err != nil && playing.Err() != nil {
+		err = context.Cause(playing) // not what it interrupted
+	}
+	if failed, ok := errors.AsType[*workerError](err); ok {
+		failed.tell(o.Err)
+	}
+	return err
+}
+
+// perform plays the story on a stage of its own, and shows what came of it.
+func perform(ctx context.Context, fail func(error), o Options) error {
+	screen := newScreen(o.Out)
+	s, err := open(ctx, fail, o, screen)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	screen.line("Three loadworker processes; a target that counts what arrives, and Redis, inside")
+	screen.line("this one. All of it ends with the demo, in %.0f seconds or with Ctrl-C.\n", length.Seconds())
+	if screen.err != nil {
+		return screen.failure()
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	moments, err := s.play(ctx, story(o.QPS))
+	if err != nil {
+		return err
+	}
+	total, seconds, err := s.settle(ctx, moments)
+	if err != nil {
+		return err
+	}
+	text, err := results(total, seconds, screen.look)
+	if err != nil {
+		return err
+	}
+	screen.text(text)
+	if screen.err != nil {
+		return screen.failure()
+	}
+	return check(total, seconds)
+}
+
+// results is all that is shown after the end: the report, the plot, the verdict, and what to do next.
+func results(total report.Report, seconds []second, l look) (string, error) {
+	var b strings.Builder
+	b.WriteByte('\n')
+	if err := report.Text(&b, total); err != nil {
+		return "", err
+	}
+	b.WriteByte('\n')
+	b.WriteString(plot(seconds, l))
+	b.WriteByte('\n')
+	for _, sentence := range verdict(total, seconds) {
+		b.WriteString(wrap(sentence, l.width))
+	}
+	b.WriteString(next)
+	return b.String(), nil
+}
+
+// next is how to go on without the demo.
+const next = `
+The same by hand, with a real Redis; "A fleet" in README.md goes on from there:
+  redis-server --save '' &   loadctl target &
+  export LOADCTL_REDIS=redis://127.0.0.1:6379
+  loadworker run --run first --url http://127.0.0.1:8080/ --qps 1k &   # twice
+  loadctl set-rate first 3k
+`

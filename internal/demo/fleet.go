@@ -1,0 +1,204 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode"
+)
+
+// FindWorker is the path of the command loadworker: the one beside this program, or else the one in the PATH.
+func FindWorker() (string, error) {
+	beside := ""
+	if self, err := os.Executable(); err == nil {
+		beside = filepath.Dir(self)
+	}
+	return findWorker(beside)
+}
+
+func findWorker(beside string) (string, error) {
+	if path, err := exec.LookPath(filepath.Join(beside, "loadworker")); err == nil && beside != "" {
+		return path, nil
+	}
+	if path, err := exec.LookPath("loadworker"); err == nil {
+		return path, nil
+	}
+	return "", errors.New("find loadworker: it is neither beside loadctl nor in the PATH; get it with " +
+		"go install github.com/loadctl/loadctl/cmd/loadworker@latest, or in a checkout with make build and then bin/loadctl demo")
+}
+
+// fleet is worker processes on this machine. It belongs to one goroutine.
+type fleet struct {
+	binary, redis string
+	fail          func(error) // told a *workerError when a worker ends that nobody has dismissed
+	workers       []*worker
+}
+
+// worker is one process.
+type worker struct {
+	id        string
+	process   *os.Process
+	dismissed atomic.Bool // it may end
+	killed    bool        // by us
+	ended     chan struct{}
+
+	// Complete when ended is closed.
+	state  *os.ProcessState
+	stderr tail
+}
+
+// start starts a worker, which joins the run by itself.
+func (f *fleet) start(id string) error {
+	w := &worker{id: id, ended: make(chan struct{})}
+	cmd := exec.Command(f.binary, "run", "--redis", f.redis, "--run", name, "--allow-hosts", "127.0.0.1", "--id", id)
+	cmd.Stderr = &w.stderr
+	cmd.WaitDelay = time.Second // a child of its own that outlives it would keep stderr open
+	cmd.SysProcAttr = dieWithUs()
+	started := make(chan error)
+	go w.own(cmd, started, f.fail)
+	if err := <-started; err != nil {
+		return fmt.Errorf("start worker %s: %w", id, err)
+	}
+	f.workers = append(f.workers, w)
+	return nil
+}
+
+// own starts the process and stays with it until it is dead. It keeps its thread to itself, because Linux kills a process that is to
+// die with its parent when the parent's thread ends, and the Go runtime ends threads as it likes.
+func (w *worker) own(cmd *exec.Cmd, started chan<- error, fail func(error)) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := cmd.Start()
+	w.process = cmd.Process
+	started <- err
+	if err != nil {
+		return
+	}
+	_ = cmd.Wait() // how it ended is in the state
+	w.state = cmd.ProcessState
+	close(w.ended)
+	if !w.dismissed.Load() {
+		fail(w.failure())
+	}
+}
+
+// failure is that the worker has ended as it should not.
+func (w *worker) failure() *workerError {
+	return &workerError{id: w.id, how: w.state.String(), words: w.stderr.lines()}
+}
+
+// kill ends a worker as a crash would, and waits until it is dead.
+func (f *fleet) kill(id string) error {
+	for _, w := range f.workers {
+		if w.id == id {
+			w.kill()
+			return nil
+		}
+	}
+	return fmt.Errorf("kill worker %s: it was not started", id)
+}
+
+func (w *worker) kill() {
+	w.dismissed.Store(true)
+	w.killed = true
+	_ = w.process.Kill() // the only error is: dead already
+	<-w.ended
+}
+
+// dismiss lets the workers end: the run will.
+func (f *fleet) dismiss() {
+	for _, w := range f.workers {
+		w.dismissed.Store(true)
+	}
+}
+
+// wait returns when all workers have ended, with an error if one did so badly or takes longer than patience.
+func (f *fleet) wait(ctx context.Context, patience time.Duration) error {
+	over := time.After(patience)
+	for _, w := range f.workers {
+		select {
+		case <-w.ended:
+		case <-over:
+			return fmt.Errorf("end worker %s: it still runs %v after the stop", w.id, patience)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if !w.killed && !w.state.Success() {
+			return w.failure()
+		}
+	}
+	return nil
+}
+
+// close kills all that still run and waits until they are dead.
+func (f *fleet) close() {
+	f.dismiss()
+	for _, w := range f.workers {
+		w.kill()
+	}
+}
+
+// workerError is a worker that ended as it should not, with the last lines of its stderr.
+type workerError struct {
+	id, how string
+	words   []string
+}
+
+func (e *workerError) Error() string {
+	if len(e.words) == 0 {
+		return fmt.Sprintf("run worker %s: it ended with %s and said nothing", e.id, e.how)
+	}
+	return fmt.Sprintf("run worker %s: it ended with %s; what it said last is above", e.id, e.how)
+}
+
+// tell writes what the worker said last.
+func (e *workerError) tell(w io.Writer) {
+	for _, line := range e.words {
+		fmt.Fprintf(w, "%s: %s\n", e.id, line)
+	}
+}
+
+// The end of what a worker says that is kept.
+const (
+	keptBytes = 4 << 10
+	keptLines = 8
+)
+
+// tail is a writer that keeps the end of what it is given.
+type tail struct{ text []byte }
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	if over := len(t.text) - keptBytes; over > 0 {
+		t.text = append(t.text[:0], t.text[over:]...)
+	}
+	return len(p), nil
+}
+
+// lines are the last ones, without what could steer a terminal.
+func (t *tail) lines() []string {
+	text := strings.TrimSpace(strings.ToValidUTF8(string(t.text), ""))
+	if text == "" {
+		return nil
+	}
+	lines := strings.Split(text, "\n")
+	lines = lines[max(0, len(lines)-keptLines):]
+	for i := range lines {
+		lines[i] = strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) {
+				return ' '
+			}
+			return r
+		}, lines[i])
+	}
+	return lines
+}
