@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/doctor"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
@@ -59,10 +61,26 @@ func (f *memberFlags) check() error {
 
 // open makes the target. allow decides where a redirect may lead; nil: only to the URL's own host.
 func (f *memberFlags) open(spec targets.Spec, allow func(host string) bool) (targets.Target, error) {
+	if err := f.fit(spec); err != nil {
+		return nil, cli.Config(err)
+	}
 	target, err := targets.New(spec, targets.Local{
 		Cert: f.cert, Key: f.key, MaxConnections: f.maxConnections, AllowHost: allow, Halted: f.halted.Load,
 	})
 	return target, cli.Config(err)
+}
+
+// fit refuses more connections than this machine allows: they would fail in the middle of the run.
+func (f *memberFlags) fit(spec targets.Spec) error {
+	hosts := spec.Hosts()
+	if len(hosts) == 0 {
+		return nil // the target does not connect
+	}
+	n := min(f.maxConnections, f.maxInFlight)
+	if err := doctor.Descriptors(n); err != nil || strings.HasPrefix(hosts[0], socket) {
+		return err
+	}
+	return doctor.Ports(n)
 }
 
 // work takes part in the run until it ends. The snapshot is nil only if the worker could not begin.
@@ -79,6 +97,10 @@ func (f *memberFlags) work(ctx context.Context, r *run.Run, target targets.Targe
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	go awaitStart(watching, r, &started)
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	patience := patience{clock: clock, started: started.Load, length: r.Spec.Length(), told: announce(log, r.Spec.MinWorkers)}
+	go patience.watch(watching, end)
 	w := worker.Worker{
 		ID: f.id, Incarnation: incarnation, Weight: f.weight,
 		Limiter: r.Limiter(leasing), Clock: clock, Journal: r.Journal(f.id, incarnation), Started: started.Load,
@@ -87,10 +109,12 @@ func (f *memberFlags) work(ctx context.Context, r *run.Run, target targets.Targe
 		},
 		Shards: shards, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
 		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,
-		Halt:         func() { f.halted.Store(true) }, Wake: r.Wakeups(watching), Observe: announce(log, r.Spec.MinWorkers), Log: log,
+		Halt:         func() { f.halted.Store(true) }, Wake: r.Wakeups(watching), Observe: patience.heard, Log: log,
 	}
 	total, err := w.Run(ctx)
 	switch {
+	case err == nil && errors.Is(context.Cause(ctx), errSilence):
+		err = context.Cause(ctx)
 	case errors.Is(err, pacer.ErrReplaced):
 		err = cli.Config(fmt.Errorf("worker %s: %w", f.id, err))
 	case err != nil:
@@ -106,10 +130,12 @@ func announce(log *slog.Logger, needed int64) func(pacer.Reply) {
 	return func(r pacer.Reply) {
 		waits := r.Status == pacer.StatusWait
 		switch {
-		case waits && (last != r.Status || members != r.Members):
+		case waits && needed == 0 && last != r.Status:
+			log.Info("waiting for loadctl start")
+		case waits && needed > 0 && (last != r.Status || members != r.Members):
 			log.Info("waiting for workers", "here", r.Members, "needed", needed)
 		case last == pacer.StatusWait && (r.Status == pacer.StatusOK || r.Status == pacer.StatusPaused):
-			log.Info("all workers are here", "workers", r.Members)
+			log.Info("the run begins", "workers", r.Members)
 		case r.Status == pacer.StatusPaused && last != r.Status:
 			log.Info("paused")
 		case last == pacer.StatusPaused && r.Status == pacer.StatusOK:

@@ -61,6 +61,15 @@ func (s Spec) profile() (pacer.Profile, error) {
 	}
 }
 
+// Length is how long the run takes as planned; 0 = until stopped, or until its requests are sent.
+func (s Spec) Length() time.Duration {
+	p, err := s.profile()
+	if err != nil || p.Loop || s.Duration > 0 {
+		return s.Duration
+	}
+	return p.Length()
+}
+
 // Validate checks all that can be checked without network. Its errors are one line and say what to do.
 func (s Spec) Validate() error {
 	if err := s.Target.Validate(); err != nil {

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// TestPatience: a worker ends by itself when Redis has been silent for a while and the run is over by its plan, and not before.
+func TestPatience(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		length      time.Duration
+		started     bool
+		silentAfter time.Duration // since the start
+		ends        time.Duration // since the start, ±1 s; 0 = not within an hour
+	}{
+		{"silent long before the end", time.Minute, true, 5 * time.Second, time.Minute},
+		{"silent just before the end", time.Minute, true, 55 * time.Second, 55*time.Second + silence},
+		{"silent after the end: a pause moved it", time.Minute, true, 3 * time.Minute, 3*time.Minute + silence},
+		{"no planned end", 0, true, time.Second, 0},
+		{"not begun", time.Minute, false, time.Second, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				clock, start := pacer.NewClock(), time.Now()
+				us := time.Now().UnixMicro()
+				clock.Sample(clock.Now(), clock.Now(), us)
+				p := &patience{clock: clock, length: c.length, told: func(pacer.Reply) {}, started: func() int64 {
+					if c.started {
+						return us
+					}
+					return 0
+				}}
+				ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+				defer stop()
+				var calling sync.WaitGroup
+				calling.Go(func() {
+					for time.Since(start) < c.silentAfter {
+						p.heard(pacer.Reply{})
+						time.Sleep(100 * time.Millisecond)
+					}
+				})
+				defer calling.Wait()
+				ended, end := context.WithCancelCause(ctx)
+				defer end(nil)
+				p.watch(ctx, end)
+				switch took := time.Since(start); {
+				case c.ends == 0 && ended.Err() != nil && errors.Is(context.Cause(ended), errSilence):
+					t.Errorf("ended after %v", took)
+				case c.ends > 0 && !errors.Is(context.Cause(ended), errSilence):
+					t.Errorf("not ended: %v", context.Cause(ended))
+				case c.ends > 0 && (took < c.ends || took > c.ends+time.Second):
+					t.Errorf("ended after %v, want %v", took, c.ends)
+				}
+			})
+		})
+	}
+}
