@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -18,8 +19,10 @@ import (
 
 // progress shows how a run goes: one line that is written anew on a terminal, plain lines elsewhere.
 type progress struct {
-	every cli.Duration
-	shown time.Time // when the last line was written
+	every    cli.Duration
+	line     *line
+	shown    time.Time // when the last line was written
+	troubled bool      // the last line says that Redis cannot be asked
 }
 
 func (p *progress) AddFlags(c *cobra.Command) {
@@ -34,33 +37,34 @@ func (p *progress) check() error {
 	return nil
 }
 
-// follow shows the run's progress until it is over (nil) or ctx has ended (its cause). The run does not need us: where Redis does
-// not answer, the question is asked again.
+// follow shows the run's progress until it is over and everything has been published (nil), or ctx has ended (its cause). The run
+// does not need us: where Redis does not answer, the question is asked again.
 func (p *progress) follow(ctx context.Context, w io.Writer, r *run.Run) error {
-	l := newLine(w)
-	defer l.end()
+	p.line = newLine(w)
+	defer p.line.end()
 	var f *run.Follower
-	for {
-		var now run.Progress
-		wait := time.Second
-		err := ctx.Err()
-		if err == nil && f == nil {
+	look := func() (now run.Progress, err error) {
+		if f == nil {
 			f, err = r.Follow(ctx)
 		}
 		if err == nil {
 			now, err = f.Progress(ctx)
 		}
+		return now, err
+	}
+	for {
+		now, err := p.ask(ctx, r.Name, look)
+		wait := time.Second
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.Is(err, run.ErrNoRun) || errors.Is(err, run.ErrBroken) || errors.Is(err, run.ErrNewer):
 			return err
 		case err != nil:
-			l.show(p.due(), fmt.Sprintf("%s: Redis cannot be asked (%v); trying again", r.Name, err))
+			p.trouble(fmt.Sprintf("%s: Redis cannot be asked (%v); trying again", r.Name, err))
 		default:
-			over := !now.EndedAt.IsZero()
-			l.show(p.due() || over && p.every > 0, describe(now))
-			if over {
+			p.show(now)
+			if now.Settled {
 				return nil
 			}
 			wait = now.Next
@@ -72,14 +76,49 @@ func (p *progress) follow(ctx context.Context, w io.Writer, r *run.Run) error {
 	}
 }
 
-// due tells whether it is time for a line.
-func (p *progress) due() bool {
-	const early = 500 * time.Millisecond // looking is not exact to the second
-	if p.every == 0 || time.Since(p.shown) < time.Duration(p.every)-early {
-		return false
+// prompt is how soon Redis answers where nothing is wrong.
+const prompt = 500 * time.Millisecond
+
+// ask waits for the answer as long as it takes, and says so where that is long. A server that hangs holds a call for seconds, which
+// the end of ctx does not shorten, so the call is then left alone.
+func (p *progress) ask(ctx context.Context, name string, look func() (run.Progress, error)) (now run.Progress, err error) {
+	answered := make(chan struct{})
+	var answer run.Progress
+	var failure error
+	go func() {
+		answer, failure = look()
+		close(answered)
+	}()
+	late := time.After(prompt)
+	for {
+		select {
+		case <-answered:
+			return answer, failure
+		case <-late:
+			p.trouble(name + ": Redis does not answer; waiting for it")
+		case <-ctx.Done():
+			return now, ctx.Err()
+		}
 	}
-	p.shown = time.Now()
-	return true
+}
+
+// trouble shows why there is no progress to show, once until there is.
+func (p *progress) trouble(why string) {
+	if p.every > 0 && !p.troubled {
+		p.line.show(why)
+	}
+	p.troubled = true
+}
+
+// show shows the progress if it is time to, or if what was shown last is not true any more.
+func (p *progress) show(now run.Progress) {
+	const early = 500 * time.Millisecond // looking is not exact to the second
+	due := time.Since(p.shown) >= time.Duration(p.every)-early
+	if p.every > 0 && (due || p.troubled || now.Settled) {
+		p.line.show(describe(now))
+		p.shown = time.Now()
+	}
+	p.troubled = false
 }
 
 // describe is one line about a run: time, rate, counts up to the last whole second, latency of the last second, workers.
@@ -113,7 +152,10 @@ func describe(p run.Progress) string {
 	if left := p.Left(); left > 0 {
 		fmt.Fprintf(&b, ", %s left", left.Round(time.Second))
 	}
-	if p.Members == 0 && p.Phase == "running" {
+	switch {
+	case !p.EndedAt.IsZero() && !p.Settled:
+		b.WriteString("  waiting for the last answers")
+	case p.Members == 0 && p.Phase == "running":
 		b.WriteString("  NO WORKERS: nothing is sent until one joins")
 	}
 	return b.String()
@@ -130,29 +172,45 @@ func short(ns int64) string {
 
 // line is where progress is shown.
 type line struct {
-	w     io.Writer
-	width int // of the terminal; 0 = none
-	last  string
+	w        io.Writer
+	terminal *os.File // nil = it is none
+	last     string
 }
 
 func newLine(w io.Writer) *line {
 	l := &line{w: w}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
-		l.width, _, _ = term.GetSize(int(f.Fd()))
+		l.terminal = f
 	}
 	return l
 }
 
+// width is how much fits on the terminal now; 0 = nothing is known of one.
+func (l *line) width() int {
+	if l.terminal == nil {
+		return 0
+	}
+	width, _, err := term.GetSize(int(l.terminal.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
 // show writes the line: over the one before on a terminal; elsewhere only if it says something new.
-func (l *line) show(due bool, text string) {
-	switch {
-	case !due:
-	case l.width > 0:
-		if r := []rune(text); len(r) >= l.width {
-			text = string(r[:l.width-1])
+func (l *line) show(text string) {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) { // errors may quote what a server said
+			return ' '
+		}
+		return r
+	}, text)
+	if width := l.width(); width > 0 {
+		if r := []rune(text); len(r) >= width {
+			text = string(r[:width-1])
 		}
 		fmt.Fprintf(l.w, "\r\x1b[K%s", text)
-	case text != l.last:
+	} else if text != l.last {
 		fmt.Fprintln(l.w, text)
 	}
 	l.last = text
@@ -160,7 +218,7 @@ func (l *line) show(due bool, text string) {
 
 // end leaves the last line where it is.
 func (l *line) end() {
-	if l.width > 0 && l.last != "" {
+	if l.width() > 0 && l.last != "" {
 		fmt.Fprintln(l.w)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,11 +53,13 @@ again. Ctrl-C stops the run and reports; a second one ends at once.`,
 			}
 			if created {
 				fmt.Fprintf(c.ErrOrStderr(), "created run %s; workers join with: %s\n", r.Name, joining(r.Name, spec))
+			} else {
+				fmt.Fprintf(c.ErrOrStderr(), "run %s was there already, as described; Ctrl-C stops it\n", r.Name)
 			}
 			err = show.follow(c.Context(), c.ErrOrStderr(), r)
 			if errors.Is(err, cli.ErrSignal) {
 				fmt.Fprintf(c.ErrOrStderr(), "stopping run %s; once more ends at once\n", r.Name)
-				err = errors.Join(err, stopAfterSignal(c, r))
+				err = also(err, stopAfterSignal(c, r))
 			}
 			return finish(c, r, &out, err)
 		},
@@ -71,7 +74,9 @@ again. Ctrl-C stops the run and reports; a second one ends at once.`,
 func stopAfterSignal(c *cobra.Command, r *run.Run) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), stopPatience)
 	defer cancel()
-	_, err := r.Stop(ctx, nil)
+	_, err := r.Stop(ctx, func(ids []string) {
+		fmt.Fprintf(c.ErrOrStderr(), "waiting for %s\n", strings.Join(ids, ", "))
+	})
 	if errors.Is(err, run.ErrOver) {
 		return nil
 	}
@@ -89,5 +94,13 @@ func finish(c *cobra.Command, r *run.Run, out *cli.Report, ended error) error {
 	if err == nil {
 		err = out.Write(c.OutOrStdout(), rep)
 	}
-	return errors.Join(ended, err)
+	return also(ended, err)
+}
+
+// also is both errors, if there are two: a signal that nothing was added to needs no message.
+func also(err, more error) error {
+	if more == nil {
+		return err
+	}
+	return errors.Join(err, more)
 }

@@ -69,13 +69,13 @@ func printStatus(w io.Writer, s *run.State) error {
 	fmt.Fprintf(t, "phase\t%s\n", s.Phase)
 	fmt.Fprintf(t, "rate\t%s per second, of the whole cluster%s\n", formatRate(s.Rate), pending(s))
 	fmt.Fprintf(t, "asked\t%d so far\n", s.Asked)
-	fmt.Fprintf(t, "workers\t%d", s.Members)
+	fmt.Fprintf(t, "workers\t%d", s.Present())
 	switch {
 	case s.Phase == "waiting" && s.MinWorkers == 0:
 		fmt.Fprint(t, "; it waits for loadctl start")
 	case s.Phase == "waiting":
 		fmt.Fprintf(t, " of the %d it waits for", s.MinWorkers)
-	case s.Phase == "running" && s.Members == 0:
+	case s.Phase == "running" && s.Present() == 0:
 		fmt.Fprint(t, "; nothing is sent until one joins")
 	}
 	fmt.Fprintln(t)

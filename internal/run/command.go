@@ -137,7 +137,7 @@ func (s *State) rateNow() pacer.Rate {
 // Change is the run's first t0, if that is known within a moment.
 func (r *Run) Start(ctx context.Context) (Change, error) {
 	c, err := r.command(ctx, "start", "", nil, 0)
-	for deadline := time.Now().Add(promptly); err == nil && c.At.IsZero() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(promptly); err == nil && c.Changed && c.At.IsZero() && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond) // the workers have been woken, and the next call of one begins the run
 		var us int64
 		us, err = r.StartedAt(ctx)

@@ -418,3 +418,23 @@ func TestEvents(t *testing.T) {
 		b.wants(err, nil, "read events of x")
 	})
 }
+
+// TestWhereARampGoes: a ramp over which the rate more than doubles is several pieces, and its end is that of the last.
+func TestWhereARampGoes(t *testing.T) {
+	each(t, func(_ *testing.T, b *bed) {
+		r, _ := b.create("x", constant(250), Options{})
+		m := b.member(r, "w")
+		m.lease()
+		b.until("the start", func() bool { s := b.state(r); return s.Rate == 250 && s.RateThen == 250 })
+		b.must(r.SetRate(b.Context(), pacer.PerSecond(3000), time.Minute))
+		b.until("the ramp up", func() bool { m.lease(); return b.state(r).Rate > 250 })
+		if s := b.state(r); s.RateThen != 3000 {
+			b.Errorf("on the way from %v to %v, and not to 3000", s.Rate, s.RateThen)
+		}
+		b.must(r.Pause(b.Context()))
+		b.must(r.SetRate(b.Context(), pacer.PerSecond(40), 0))
+		if s := b.state(r); s.Rate != 0 || s.RateThen != 40 {
+			b.Errorf("paused at %v, to go on with %v and not 40", s.Rate, s.RateThen)
+		}
+	})
+}

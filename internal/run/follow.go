@@ -1,10 +1,9 @@
 package run
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,36 +15,58 @@ import (
 type Progress struct {
 	*State
 	At      time.Time         // up to when the counts go; zero = nothing was published yet
-	AskedAt int64             // requests asked for up to then
+	AskedAt int64             // requests asked for up to then; of a run that is over, all
 	Counts  report.Counts     // of all workers, since the start
 	Latency *report.Histogram // done − due of what has ended since the Progress before
+	Settled bool              // the run is over, and the last snapshots of its workers are in Counts: a report will say the same
 	Next    time.Duration     // when to look again: the next second's snapshots will be there
 }
 
-// Elapsed and Left are how long the run has been going on and how long it will; Left is 0 for a run without a planned end.
+// Elapsed and Left are how long the run has been going on and how long it will; Left is 0 for a run without a planned end, and while
+// a pause puts the end off.
 func (p Progress) Elapsed() time.Duration { return p.elapsed() }
 
 // Left is described with Elapsed.
 func (p Progress) Left() time.Duration {
-	if p.EndsAt.IsZero() || !p.EndedAt.IsZero() {
+	if p.EndsAt.IsZero() || !p.EndedAt.IsZero() || p.Phase == "paused" {
 		return 0
 	}
 	return max(0, p.EndsAt.Sub(p.now))
 }
 
-// Follower reads what workers publish, as it comes. What is shown on the way is as exact as the stream is whole; a report does not
-// depend on it. Not safe for concurrent use.
+// Present is how many workers were heard of lately. Members counts one that died until another notices, and the last one for ever.
+func (s *State) Present() int64 {
+	var n int64
+	for _, w := range s.Workers {
+		if w.State == "active" {
+			n++
+		}
+	}
+	return min(n, s.Members)
+}
+
+// Follower reads what workers publish, as it comes: an entry of the stream for each worker and second, which is much less than their
+// cumulative snapshots. Those are read at the beginning and at the end, and where an entry is missing because the stream
+// was trimmed. So the counts are at most what was trimmed behind, and that only until the worker publishes again. Not safe for
+// concurrent use.
 type Follower struct {
-	run   *Run
-	last  string            // the newest entry of the stream that was read
-	known map[string]uint64 // worker/incarnation -> the newest snapshot that is in counts
-	until int64             // µs: the newest end of an interval
-	sum   report.Counts
+	run    *Run
+	last   string           // the newest entry of the stream that was read
+	known  map[string]tally // worker/incarnation -> what is known of it
+	until  int64            // µs: the newest end of an interval
+	absent bool             // nobody was heard of when last looked
+}
+
+// tally is what one incarnation of a worker has published.
+type tally struct {
+	seq    uint64 // of the newest snapshot that is in counts
+	counts report.Counts
+	behind bool // an interval is missing in counts
 }
 
 // Follow begins with what the workers have published so far.
 func (r *Run) Follow(ctx context.Context) (*Follower, error) {
-	f := &Follower{run: r, last: "0", known: map[string]uint64{}}
+	f := &Follower{run: r, last: "0", known: map[string]tally{}}
 	// The stream's position first: what comes between the two reads is in both, and is told apart by its number.
 	newest, err := r.client.XRevRangeN(ctx, r.keys.Snapshots, "+", "-", 1).Result()
 	if err != nil {
@@ -58,85 +79,134 @@ func (r *Run) Follow(ctx context.Context) (*Follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	totals, err := r.client.HGetAll(ctx, r.keys.Totals).Result()
-	if err != nil {
-		return nil, explain("follow run", r.Name, err)
-	}
-	for _, w := range s.Workers {
-		in, _, err := w.input(totals, s.now)
-		if err != nil {
-			return nil, fmt.Errorf("read snapshot of worker %s: %w", w.ID, err)
-		}
-		if in.Total != nil {
-			f.add(w.key(), in.Total)
-		}
+	if _, err = f.recount(ctx, s, s.Workers); err != nil {
+		return nil, err
 	}
 	return f, nil
 }
 
-// add counts a snapshot, once.
-func (f *Follower) add(who string, s *report.Snapshot) (added bool) {
-	if s.Seq <= f.known[who] {
-		return false
-	}
-	f.known[who] = s.Seq
-	f.until = max(f.until, s.End)
-	f.sum = f.sum.Plus(s.Counts)
-	return true
-}
-
-// afterSecond is when the snapshots of a second of the run are there.
-const afterSecond = 300 * time.Millisecond
+// afterSecond is when the snapshots of a second of the run are there, and settling how often to look for the last ones.
+const (
+	afterSecond = 300 * time.Millisecond
+	settling    = 100 * time.Millisecond
+)
 
 // Progress reads what has been published since the last call.
 func (f *Follower) Progress(ctx context.Context) (Progress, error) {
-	p := Progress{Latency: report.NewHistogram()}
-	for more := true; more; {
-		entries, err := f.run.client.XRangeN(ctx, f.run.keys.Snapshots, "("+f.last, "+", streamLength).Result()
-		if err != nil {
-			return p, explain("follow run", f.run.Name, err)
-		}
-		for _, e := range entries {
-			if err := f.read(e, p.Latency); err != nil {
-				return p, fmt.Errorf("follow run %s: %w", f.run.Name, err)
-			}
-			f.last = e.ID
-		}
-		more = len(entries) == streamLength
+	p := Progress{Latency: report.NewHistogram(), Next: time.Second}
+	if err := f.stream(ctx, p.Latency); err != nil {
+		return p, err
 	}
 	var err error
 	if p.State, err = f.run.State(ctx); err != nil {
 		return p, err
 	}
-	p.At, p.Counts, p.Next = instant(f.until), f.sum, time.Second
-	if f.until > 0 {
+	over := !p.EndedAt.IsZero()
+	if over {
+		p.Settled, err = f.recount(ctx, p.State, p.Workers)
+	} else {
+		_, err = f.recount(ctx, p.State, f.behind(p.Workers))
+	}
+	if err != nil {
+		return p, err
+	}
+	p.At = instant(f.until)
+	for _, t := range f.known {
+		p.Counts = p.Counts.Plus(t.counts)
+	}
+	switch {
+	case over:
+		p.AskedAt, p.Next = p.Asked, settling
+	case f.until > 0:
 		p.AskedAt = p.State.AskedAt(p.At)
 	}
-	if !p.StartedAt.IsZero() {
+	f.meet(p.State)
+	if !over && !p.StartedAt.IsZero() {
 		since := p.now.Sub(p.StartedAt) - afterSecond
 		p.Next -= (since%time.Second + time.Second) % time.Second
 	}
 	return p, nil
 }
 
-// read adds one entry of the stream.
-func (f *Follower) read(e redis.XMessage, latency *report.Histogram) error {
-	who, _ := e.Values["w"].(string)
-	text, _ := e.Values["s"].(string)
-	var s report.Snapshot
-	if err := cmp.Or(s.UnmarshalBinary([]byte(text)), nameless(who)); err != nil {
-		return fmt.Errorf("read snapshot %s: %w", e.ID, err)
+// meet makes Members those who are there. After an outage of Redis nobody has been heard of for a while: it takes two looks to
+// believe that nobody is there.
+func (f *Follower) meet(s *State) {
+	n := s.Present()
+	if n > 0 || f.absent {
+		s.Members = n
 	}
-	if f.add(who, &s) {
-		latency.Merge(s.Latency)
+	f.absent = n == 0
+}
+
+// stream reads the new entries.
+func (f *Follower) stream(ctx context.Context, latency *report.Histogram) error {
+	for more := true; more; {
+		entries, err := f.run.client.XRangeN(ctx, f.run.keys.Snapshots, "("+f.last, "+", streamLength).Result()
+		if err != nil {
+			return explain("follow run", f.run.Name, err)
+		}
+		for _, e := range entries {
+			f.read(e, latency)
+			f.last = e.ID
+		}
+		more = len(entries) == streamLength
 	}
 	return nil
 }
 
-// nameless refuses a snapshot of nobody.
-func nameless(who string) error {
-	if who == "" {
-		return errors.New("it names no worker")
+// read adds one entry of the stream, unless it is counted already. One that cannot be read is like one that is missing.
+func (f *Follower) read(e redis.XMessage, latency *report.Histogram) {
+	who, _ := e.Values["w"].(string)
+	text, _ := e.Values["s"].(string)
+	t := f.known[who]
+	var s report.Snapshot
+	if err := s.UnmarshalBinary([]byte(text)); err != nil {
+		t.behind = true
+		f.known[who] = t
+		return
 	}
-	return nil
+	latency.Merge(s.Latency)
+	if s.Seq > t.seq {
+		f.known[who] = tally{seq: s.Seq, counts: t.counts.Plus(s.Counts), behind: t.behind || s.Seq > t.seq+1}
+		f.until = max(f.until, s.End)
+	}
+}
+
+// behind is those of whom an interval is missing.
+func (f *Follower) behind(workers []Worker) []Worker {
+	return slices.DeleteFunc(slices.Clone(workers), func(w Worker) bool { return !f.known[w.key()].behind })
+}
+
+// recount takes the counts of these workers from their cumulative snapshots. settled: none of them will publish any more.
+func (f *Follower) recount(ctx context.Context, s *State, workers []Worker) (settled bool, err error) {
+	if len(workers) == 0 {
+		return true, nil
+	}
+	keys := make([]string, len(workers))
+	for i, w := range workers {
+		keys[i] = w.key()
+	}
+	texts, err := f.run.client.HMGet(ctx, f.run.keys.Totals, keys...).Result()
+	if err != nil {
+		return false, explain("follow run", f.run.Name, err)
+	}
+	totals := map[string]string{}
+	for i, text := range texts {
+		if text, ok := text.(string); ok {
+			totals[keys[i]] = text
+		}
+	}
+	settled = true
+	for _, w := range workers {
+		in, final, err := w.input(totals, s.now)
+		if err != nil {
+			return false, fmt.Errorf("follow run %s: %w: read snapshot of worker %s: %w", f.run.Name, ErrBroken, w.ID, err)
+		}
+		settled = settled && (final || in.Gone)
+		if in.Total != nil {
+			f.known[w.key()] = tally{seq: in.Total.Seq, counts: in.Total.Counts}
+			f.until = max(f.until, in.Total.End)
+		}
+	}
+	return settled, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sort"
 	"strconv"
 	"strings"
@@ -34,6 +35,7 @@ type State struct {
 	target         float64    // the rate last in force
 	first          pacer.Rate // where the schedule begins, or goes on after a pause
 	issued, beyond int64
+	ahead          []pacer.Piece // those that are not generations yet
 	generation     int64       // the newest
 	laws           []pacer.Law // in the order of their ids
 	cuts           []int64     // how many slots of each are before its cut
@@ -125,11 +127,20 @@ func (s *State) parseBudget(b map[string]string) error {
 		*to = v
 	}
 	s.StartedAt, s.EndsAt, s.EndedAt = instant(started), instant(stop), instant(ended)
-	ahead, _, _ := strings.Cut(b["pieces"], ";")
-	if s.Phase == "paused" {
-		ahead = b["rest"]
+	pieces := strings.Split(b["pieces"], ";")
+	begun, _ := strconv.Atoi(b["piece"]) // absent before the start
+	for _, text := range pieces[min(begun, len(pieces)):] {
+		p, err := pacer.ParsePiece(text)
+		if err != nil {
+			return err
+		}
+		s.ahead = append(s.ahead, p)
 	}
-	p, err := pacer.ParsePiece(ahead)
+	first := pieces[0]
+	if s.Phase == "paused" {
+		first = b["rest"]
+	}
+	p, err := pacer.ParsePiece(first)
 	s.first = pacer.Rate{Num: p.R0, Den: p.Den}
 	return err
 }
@@ -226,10 +237,7 @@ func (s *State) count() {
 	}
 	switch s.Phase {
 	case "running":
-		s.Rate, s.RateThen = s.target, s.target
-		if l, ok := s.lawAt(at); ok {
-			s.RateThen = float64(l.R1) / float64(l.Den)
-		}
+		s.Rate, s.RateThen = s.target, s.rampEnd(at)
 	case "waiting", "paused":
 		s.RateThen = s.first.Float()
 	}
@@ -243,6 +251,37 @@ func (s *State) lawAt(at int64) (in pacer.Law, ok bool) {
 		}
 	}
 	return in, ok
+}
+
+// rampEnd is the rate at which the ramp ends that is in force at an instant, in µs: a long one has many pieces. Without a ramp it is
+// the rate in force.
+func (s *State) rampEnd(at int64) float64 {
+	var end float64
+	var way int // 1 up, -1 down, 0 neither
+	follow := func(r0, r1, den int64) (on bool) {
+		from, to := float64(r0)/float64(den), float64(r1)/float64(den)
+		if cmp.Compare(to, from) != way || math.Abs(from-end) > 1e-6*end {
+			return false
+		}
+		end = to
+		return true
+	}
+	in, ok := s.lawAt(at)
+	if !ok {
+		return 0
+	}
+	end, way = float64(in.R0)/float64(in.Den), cmp.Compare(in.R1, in.R0)
+	for _, l := range s.laws {
+		if l.ID >= in.ID && !follow(l.R0, l.R1, l.Den) {
+			return end
+		}
+	}
+	for _, p := range s.ahead {
+		if !follow(p.R0, p.R1, p.Den) {
+			break
+		}
+	}
+	return end
 }
 
 // AskedAt is how many slots are due before an instant, by all laws there were: the integral of the rate in force.

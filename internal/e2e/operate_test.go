@@ -1,0 +1,669 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/report"
+)
+
+// launch starts a command that goes on while the test does. redis is its LOADCTL_REDIS; "" = none.
+func launch(t *testing.T, redis, name string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, exited: make(chan struct{})}
+	p.cmd = exec.Command(filepath.Join(binaries, name), args...)
+	p.cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "LOADCTL_REDIS=") })
+	if redis != "" {
+		p.cmd.Env = append(p.cmd.Env, "LOADCTL_REDIS="+redis)
+	}
+	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // or the process dies with the thread that started it
+		defer runtime.UnlockOSThread()
+		started <- p.cmd.Start()
+		_ = p.cmd.Wait() // its exit code tells
+		close(p.exited)
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // it may have ended
+		<-p.exited
+	})
+	return p
+}
+
+// operator starts a loadctl that stays with a run.
+func (b *bed) operator(args ...string) *process {
+	b.t.Helper()
+	return launch(b.t, b.redis.URL(), "loadctl", args...)
+}
+
+// guest joins a run by its name.
+func (b *bed) guest(name string, args ...string) *process {
+	b.t.Helper()
+	return b.worker(name, append([]string{"--wait", "--allow-hosts", "127.0.0.1"}, args...)...)
+}
+
+// signal sends a signal to a process that has not ended.
+func (p *process) signal(s os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// says waits until the process has said something on stderr.
+func (p *process) says(text string) {
+	p.t.Helper()
+	until(p.t, strconv.Quote(text), func() bool {
+		select {
+		case <-p.exited:
+			if s := p.stderr.String(); !strings.Contains(s, text) {
+				p.t.Fatalf("it ended and did not say %q:\n%s", text, s)
+			}
+		default:
+		}
+		return strings.Contains(p.stderr.String(), text)
+	})
+}
+
+// printed is the report on stdout, which must be one whole JSON object.
+func (p *process) printed() report.Report {
+	p.t.Helper()
+	return decoded(p.t, p.stdout.String())
+}
+
+func decoded(t *testing.T, text string) report.Report {
+	t.Helper()
+	var r report.Report
+	d := json.NewDecoder(strings.NewReader(text))
+	if err := d.Decode(&r); err != nil || d.More() {
+		t.Fatalf("not a report: %v\n%.500s", err, text)
+	}
+	if err := r.Audit.Check(); err != nil {
+		t.Error(err)
+	}
+	return r
+}
+
+// mark is a line of progress.
+type mark struct {
+	phase           string // or the rate
+	asked, sent, ok int64
+}
+
+// marks are the lines of progress so far, with what was counted. Counts never fall, and no line steers a terminal.
+func (p *process) marks() []mark {
+	p.t.Helper()
+	text := p.stderr.String()
+	if strings.ContainsAny(text, "\r\x1b") {
+		p.t.Errorf("escape codes although it is no terminal: %q", text)
+	}
+	var all []mark
+	for _, m := range regexp.MustCompile(`(?m)^[\w-]+: (\S+)  asked (\d+)  sent (\d+)  ok (\d+).*\n`).FindAllStringSubmatch(text, -1) {
+		n := make([]int64, 3)
+		for i := range n {
+			n[i], _ = strconv.ParseInt(m[2+i], 10, 64) // they are digits
+		}
+		all = append(all, mark{phase: m[1], asked: n[0], sent: n[1], ok: n[2]})
+		if i := len(all) - 1; i > 0 && (all[i].asked < all[i-1].asked || all[i].sent < all[i-1].sent || all[i].ok < all[i-1].ok) {
+			p.t.Errorf("progress goes back:\n%s", text)
+		}
+	}
+	return all
+}
+
+// endsWith checks that the last line of progress says what the report does.
+func (p *process) endsWith(phase string, r report.Report) {
+	p.t.Helper()
+	all := p.marks()
+	want := mark{phase: phase, asked: r.Asked, sent: r.Audit.Sent, ok: r.Audit.Completed}
+	if len(all) == 0 || all[len(all)-1] != want {
+		p.t.Errorf("the last progress should be %+v:\n%s", want, p.stderr.String())
+	}
+}
+
+// exact checks that the run sent n requests, and all of them arrived.
+func (b *bed) exact(r report.Report, n int64) {
+	b.t.Helper()
+	if arrived := b.web.Count(); arrived != n || r.Asked != n || r.Audit.Sent != n || r.Audit.Completed != n || !r.Complete || r.Running {
+		b.t.Errorf("%d arrived, want %d; %+v, complete %v %v", arrived, n, r.Audit, r.Complete, r.Notes)
+	}
+}
+
+// described is the flags of a run of 300/s for some time that is patient.
+func (b *bed) described(duration string, more ...string) []string {
+	args := append(patient(), "--url", b.web.URL(), "--qps", "300")
+	if duration != "" {
+		args = append(args, "--duration", duration)
+	}
+	return append(args, more...)
+}
+
+// here waits until n members are in the run and have asked again since, and checks that nothing was sent.
+func (b *bed) here(name string, n int) {
+	b.t.Helper()
+	b.members(name, n)
+	met := time.Now()
+	until(b.t, "another sign of life of each", func() bool {
+		return !slices.ContainsFunc(b.status(name).Workers, func(w run.Worker) bool { return !w.LastSeen.After(met) })
+	})
+	if s := b.status(name); s.Phase != "waiting" || b.web.Count() != 0 {
+		b.t.Errorf("%s, and %d arrived", s.Phase, b.web.Count())
+	}
+}
+
+func (b *bed) members(name string, n int) {
+	b.t.Helper()
+	until(b.t, fmt.Sprintf("%d members", n), func() bool { return b.status(name).Members == int64(n) })
+}
+
+// TestCreateAndStart: an operator sees all workers before the first request.
+func TestCreateAndStart(t *testing.T) {
+	b := newBed(t)
+	b.loadctl(append([]string{"create", "x"}, b.described("2s")...)...)
+	if s := b.status("x"); s.Phase != "waiting" || s.Members != 0 || s.RateThen != 300 {
+		t.Errorf("%+v", s)
+	}
+	ps := []*process{b.guest("x"), b.guest("x")}
+	b.here("x", 2)
+	c := b.change("start", "x")
+	if again := b.change("start", "x"); !c.Changed || c.At.IsZero() || again.Changed || !again.At.Equal(c.At) {
+		t.Errorf("%+v, again %+v", c, again)
+	}
+	for _, p := range ps {
+		p.wait(0)
+		b.exact(p.printed(), 600)
+	}
+	if first := time.Unix(0, b.web.Arrivals()[0]); first.Before(c.At) {
+		t.Errorf("the first arrived %v before the start", c.At.Sub(first))
+	}
+	if _, stderr, code := b.try("start", "x"); code != 104 || !strings.Contains(stderr, "start x: the run is over, since ") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+	b.guest("x").wait(0) // it came too late, and sends nothing
+	b.exact(b.report("x"), 600)
+}
+
+// TestBegin: how many workers a created run begins with.
+func TestBegin(t *testing.T) {
+	for _, c := range []struct {
+		name, min string
+		workers   int
+		start     bool // by command
+		before    bool // they come
+	}{
+		{"by itself", "2", 2, false, false},
+		{"with fewer", "3", 2, true, false},
+		{"with the first", "0", 1, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBed(t)
+			b.loadctl(append([]string{"create", "x", "--min-workers", c.min}, b.described("1s")...)...)
+			if c.before {
+				if text := b.loadctl("start", "x"); !strings.Contains(text, "begins with the first") {
+					t.Error(text)
+				}
+			}
+			var ps []*process
+			for i := range c.workers {
+				if i == 1 {
+					b.here("x", 1)
+				}
+				ps = append(ps, b.guest("x"))
+			}
+			if c.start && !c.before {
+				b.here("x", c.workers)
+				b.loadctl("start", "x")
+			}
+			for _, p := range ps {
+				p.wait(0)
+			}
+			b.exact(b.report("x"), 300)
+		})
+	}
+}
+
+// TestRunFromBeginningToEnd: create, wait, progress, report.
+func TestRunFromBeginningToEnd(t *testing.T) {
+	b := newBed(t)
+	for _, c := range []struct{ name, file string }{{name: "stdout"}, {"file", filepath.Join(t.TempDir(), "report.json")}} {
+		b.web.Reset()
+		args := append(b.described("3s", "--min-workers", "2", "-o", "json"), "--out", c.file)
+		p := b.operator(append([]string{"run", c.name}, args...)...)
+		p.says("created run " + c.name + "; workers join with: loadworker run --run " + c.name + " --allow-hosts 127.0.0.1:")
+		p.says(c.name + ": waits for workers, 0 of 2 are here\n")
+		ps := []*process{b.guest(c.name)}
+		p.says(c.name + ": waits for workers, 1 of 2 are here\n")
+		for _, w := range append(ps, b.guest(c.name), p) {
+			w.wait(0)
+		}
+		text := p.stdout.String()
+		if c.file != "" {
+			b, err := os.ReadFile(c.file)
+			if err != nil || text != "" {
+				t.Errorf("%v; on stdout there is %q", err, text)
+			}
+			text = string(b)
+		}
+		r := decoded(t, text)
+		b.exact(r, 900)
+		p.endsWith("ended", r)
+		if all := p.marks(); len(all) < 3 || all[0].sent >= 900 {
+			t.Errorf("no progress on the way:\n%s", p.stderr.String())
+		}
+	}
+}
+
+// TestInterruptedRunStops: Ctrl-C is the operator's stop.
+func TestInterruptedRunStops(t *testing.T) {
+	b := newBed(t)
+	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("")...)...)
+	ps := []*process{b.guest("x"), b.guest("x")}
+	b.members("x", 2)
+	b.started(b.web.Count() + 300)
+	p.signal(os.Interrupt)
+	p.wait(105)
+	count := b.web.Count()
+	r := p.printed()
+	if !r.Complete || r.Running || r.Audit.Sent != count || r.Asked+r.Audit.Overrun != count {
+		t.Errorf("%d arrived, %+v, complete %v %v", count, r.Audit, r.Complete, r.Notes)
+	}
+	if s := p.stderr.String(); !strings.HasSuffix(s, "stopping run x; once more ends at once\n") {
+		t.Error(s)
+	}
+	for _, w := range ps {
+		w.wait(0)
+	}
+	if s := b.status("x"); s.Phase != "stopped" || b.web.Count() != count {
+		t.Errorf("%s; %d arrived, and later %d", s.Phase, count, b.web.Count())
+	}
+}
+
+// TestInterruptBeforeTheBeginning: a run that waits is stopped too, and workers that come later have nothing to do.
+func TestInterruptBeforeTheBeginning(t *testing.T) {
+	b := newBed(t)
+	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("")...)...)
+	p.says("x: waits for workers, 0 of 1 are here\n")
+	p.signal(syscall.SIGTERM)
+	p.wait(105)
+	if r := p.printed(); r.Asked != 0 || b.status("x").Phase != "stopped" {
+		t.Errorf("%+v", r.Audit)
+	}
+	b.guest("x").wait(0)
+	if n := b.web.Count(); n != 0 {
+		t.Errorf("%d arrived", n)
+	}
+}
+
+// TestSecondInterruptOfRun: the first one would wait for Redis.
+func TestSecondInterruptOfRun(t *testing.T) {
+	b := newBed(t)
+	p := b.operator(append([]string{"run", "x"}, b.described("")...)...)
+	p.says("x: waits for workers")
+	b.redis.Pause()
+	defer b.redis.Resume()
+	p.signal(os.Interrupt)
+	p.says("stopping run x; once more ends at once\n")
+	p.signal(os.Interrupt)
+	p.wait(105)
+	if s := p.stdout.String(); s != "" {
+		t.Error(s)
+	}
+}
+
+// TestKilledOperatorChangesNothing: the run goes on, and others watch it.
+func TestKilledOperatorChangesNothing(t *testing.T) {
+	b := newBed(t)
+	p := b.operator(append([]string{"run", "x"}, b.described("5s", "--min-workers", "2")...)...)
+	ps := []*process{b.guest("x"), b.guest("x")}
+	b.started(300)
+	p.signal(syscall.SIGKILL)
+	<-p.exited
+	watch := b.operator("watch", "x", "-o", "json")
+	left := b.operator("watch", "x", "-o", "json")
+	left.says("  asked ")
+	left.signal(os.Interrupt)
+	left.wait(105)
+	if r := left.printed(); !r.Running || r.Audit.Sent == 0 || r.Audit.Sent >= 1500 {
+		t.Errorf("the report so far: running %v, %+v", r.Running, r.Audit)
+	}
+	if s := left.stderr.String(); strings.Contains(s, "error") || strings.Contains(s, "stopping") {
+		t.Error(s)
+	}
+	for _, p := range append(ps, watch) {
+		p.wait(0)
+	}
+	r := watch.printed()
+	b.exact(r, 1500)
+	watch.endsWith("ended", r)
+	late := b.operator("watch", "x", "-o", "json")
+	late.wait(0)
+	late.endsWith("ended", late.printed())
+}
+
+// TestRunIsTakenUp: the same command once more watches the run that is there; a name that has ended is an error.
+func TestRunIsTakenUp(t *testing.T) {
+	b := newBed(t)
+	args := append([]string{"run", "x", "-o", "json"}, b.described("4s")...)
+	p := b.operator(args...)
+	w := b.guest("x")
+	b.started(100)
+	again := b.operator(args...)
+	again.says("run x was there already, as described; Ctrl-C stops it\n")
+	for _, p := range []*process{w, p, again} {
+		p.wait(0)
+	}
+	for _, p := range []*process{p, again} {
+		r := p.printed()
+		b.exact(r, 1200)
+		p.endsWith("ended", r)
+	}
+	late := b.operator(args...)
+	late.wait(104)
+	if s := late.stderr.String(); !strings.HasPrefix(s, "error: run x ended at ") || !strings.Contains(s, "--new") || strings.Count(s, "\n") != 1 {
+		t.Error(s)
+	}
+	b.web.Reset()
+	anew := b.operator(append(args, "--new")...)
+	anew.says("created run x;")
+	b.guest("x").wait(0)
+	anew.wait(0)
+	b.exact(anew.printed(), 1200)
+}
+
+// TestOutageWhileWatching: whoever follows a run says that Redis does not answer, and goes on when it does.
+func TestOutageWhileWatching(t *testing.T) {
+	b := newBed(t)
+	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("6s")...)...)
+	w := b.guest("x")
+	b.started(300)
+	watch := b.operator("watch", "x", "-o", "json")
+	watch.says("  asked ")
+	b.redis.Pause()
+	began := time.Now()
+	for _, p := range []*process{p, watch} {
+		p.says("x: Redis does not answer; waiting for it\n")
+	}
+	until(t, "a second to pass", func() bool { return time.Since(began) > time.Second })
+	b.redis.Resume()
+	for _, p := range []*process{w, p, watch} {
+		p.wait(0)
+	}
+	r := b.report("x")
+	if n := b.web.Count(); r.Asked != 1800 || r.Audit.Sent != n || n+r.Audit.Skipped != 1800 || !r.Complete {
+		t.Errorf("%d arrived, %+v", n, r.Audit)
+	}
+	for _, p := range []*process{p, watch} {
+		p.endsWith("ended", p.printed())
+		text := p.stderr.String()
+		_, after, _ := strings.Cut(text, "x: Redis does not answer; waiting for it\n")
+		if strings.Contains(text, "NO WORKERS") || !strings.Contains(after, "x: 300/s  asked ") {
+			t.Error(text)
+		}
+	}
+}
+
+// TestDeadServerWhileWatching: a server that is gone is asked until it is back.
+func TestDeadServerWhileWatching(t *testing.T) {
+	b := newBed(t)
+	b.loadctl(append([]string{"create", "x"}, b.described("")...)...)
+	p := b.operator("watch", "x")
+	p.says("x: waits for loadctl start, workers 0\n")
+	b.redis.Kill()
+	p.says("x: Redis cannot be asked (")
+	b.redis.Restart() // empty
+	p.wait(1)
+	if s := p.stderr.String(); !strings.HasSuffix(s, "error: run x: there is no such run\n") || strings.Count(s, "\n") != 3 {
+		t.Error(s)
+	}
+}
+
+// TestRunWithoutWorkers: a run whose only worker dies says that nothing is sent.
+func TestRunWithoutWorkers(t *testing.T) {
+	b := newBed(t)
+	p := b.operator("run", "x", "--url", b.web.URL(), "--qps", "300", "-o", "json") // not patient: stop would wait as long for the dead
+	w := b.guest("x")
+	b.started(100)
+	w.signal(syscall.SIGKILL)
+	p.says("  workers 0  ")
+	p.says("NO WORKERS: nothing is sent until one joins\n")
+	if s := b.loadctl("status", "x"); !strings.Contains(s, "workers  0; nothing is sent until one joins\n") {
+		t.Error(s)
+	}
+	next, count := b.guest("x"), b.web.Count()
+	b.started(count + 100)
+	until(t, "progress with a worker", func() bool { return strings.Contains(lastLine(p.stderr.String()), "  workers 1  ") })
+	p.signal(os.Interrupt)
+	p.wait(105)
+	next.wait(0)
+	if r := p.printed(); r.Audit.Skipped == 0 || b.web.Count() < r.Audit.Sent || b.web.Count() > r.Audit.Sent+r.Audit.Lost {
+		t.Errorf("%d arrived, %+v", b.web.Count(), r.Audit)
+	}
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	return lines[len(lines)-1]
+}
+
+// TestEndWaitsForTheLastAnswers: the progress ends when the report is whole, not when the last request was due.
+func TestEndWaitsForTheLastAnswers(t *testing.T) {
+	b := newBed(t)
+	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("2s")...)...)
+	w := b.guest("x")
+	b.started(300)
+	b.web.Stall(8 * time.Second)
+	p.says("  waiting for the last answers\n")
+	w.wait(0)
+	p.wait(0)
+	r := p.printed()
+	b.exact(r, 600)
+	p.endsWith("ended", r)
+}
+
+// embedded is a fleet that needs no Redis: one of its workers brings it.
+type embedded struct {
+	*bed
+	url string
+}
+
+func newEmbedded(t *testing.T) *embedded {
+	t.Helper()
+	b := newBed(t) // its Redis stays empty
+	return &embedded{bed: b}
+}
+
+// host starts the worker that brings the Redis.
+func (e *embedded) host(args ...string) *process {
+	e.t.Helper()
+	p := launch(e.t, "", "loadworker", append([]string{"run", "--run", "x", "-o", "json"}, args...)...)
+	address := regexp.MustCompile(`LOADCTL_REDIS=(redis://127\.0\.0\.1:\d+)`)
+	until(e.t, "the address of the Redis", func() bool {
+		select {
+		case <-p.exited:
+			e.t.Fatalf("the host ended:\n%s", p.stderr.String())
+		default:
+		}
+		return address.MatchString(p.stderr.String())
+	})
+	e.url = address.FindStringSubmatch(p.stderr.String())[1]
+	return p
+}
+
+// private is the flag for a port that nobody else uses.
+func private(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprintf("--redis=embedded:%d", redistest.FreePort(t))
+}
+
+// local starts a worker on the same machine.
+func (e *embedded) local() *process {
+	e.t.Helper()
+	return launch(e.t, e.url, "loadworker", "run", "--run", "x", "-o", "json", "--allow-hosts", "127.0.0.1", "--wait")
+}
+
+// ask runs a loadctl that must succeed.
+func (e *embedded) ask(args ...string) string {
+	e.t.Helper()
+	p := launch(e.t, e.url, "loadctl", args...)
+	p.wait(0)
+	return p.stdout.String()
+}
+
+// joined waits until n members are in the run.
+func (e *embedded) joined(n int) {
+	e.t.Helper()
+	want := fmt.Sprintf("workers  %d\n", n)
+	until(e.t, want, func() bool { return strings.Contains(e.ask("status", "x"), want) })
+}
+
+// untouched checks that the Redis that was not named was not used.
+func (e *embedded) untouched() {
+	e.t.Helper()
+	if n := e.redis.Client().DBSize(e.t.Context()).Val(); n != 0 {
+		e.t.Errorf("%d keys are in a Redis that nobody named", n)
+	}
+}
+
+func TestEmbeddedAlone(t *testing.T) {
+	e := newEmbedded(t)
+	p := e.host(e.described("1s", private(t))...)
+	p.wait(0)
+	e.exact(p.printed(), 300)
+	e.untouched()
+}
+
+// TestEmbeddedFleet: the address that the host prints is all that others need.
+func TestEmbeddedFleet(t *testing.T) {
+	e := newEmbedded(t)
+	host := e.host(e.described("5s", "--min-workers", "3", private(t))...)
+	ps := []*process{host, e.local(), e.local()}
+	e.started(300)
+	watch := launch(t, e.url, "loadctl", "watch", "x", "-o", "json")
+	e.ask("set-rate", "x", "600")
+	e.joined(3)
+	for _, p := range ps {
+		p.wait(0)
+	}
+	watch.wait(0)
+	r := host.printed()
+	n := e.web.Count()
+	if r.Asked <= 1500 || r.Asked >= 3000 {
+		t.Errorf("asked %d, and the rate was doubled on the way", r.Asked)
+	}
+	for _, p := range append(ps, watch) {
+		r := p.printed()
+		if r.Asked+r.Audit.Overrun != n || r.Audit.Sent != n || r.Audit.Completed != n || !r.Complete || len(r.Workers) != 3 {
+			t.Errorf("%d arrived, %+v, complete %v %v", n, r.Audit, r.Complete, r.Notes)
+		}
+	}
+	watch.endsWith("ended", watch.printed())
+	e.untouched()
+}
+
+// TestEmbeddedHostLeaves: its worker is gone, its Redis stays until the others have ended.
+func TestEmbeddedHostLeaves(t *testing.T) {
+	e := newEmbedded(t)
+	host := e.host(e.described("7s", "--min-workers", "3", private(t))...)
+	ps := []*process{e.local(), e.local()}
+	e.started(300)
+	host.signal(os.Interrupt)
+	e.joined(2)
+	host.says("others still use the Redis of this process")
+	if s := e.ask("report", "x"); !strings.Contains(s, "running") && !strings.Contains(s, "left") {
+		t.Error(s)
+	}
+	for _, p := range ps {
+		p.wait(0)
+		e.exact(p.printed(), 2100)
+	}
+	host.wait(105)
+	if r := host.printed(); !r.Running || r.Audit.Sent >= 2100 {
+		t.Errorf("the host's report is of when it left: %+v", r.Audit)
+	}
+	if s := host.stderr.String(); strings.Contains(s, "error") {
+		t.Error(s)
+	}
+}
+
+// TestEmbeddedHostGoesAtOnce with the second Ctrl-C, whoever uses its Redis.
+func TestEmbeddedHostGoesAtOnce(t *testing.T) {
+	e := newEmbedded(t)
+	host := e.host(e.described("", "--min-workers", "2", private(t))...)
+	e.local()
+	e.started(100)
+	host.signal(os.Interrupt)
+	host.says("others still use the Redis of this process")
+	host.signal(os.Interrupt)
+	select {
+	case <-host.exited:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the second Ctrl-C did not end it")
+	}
+	host.wait(105)
+}
+
+// TestEmbeddedHostWaitsForStrangers: some seconds after the end, or until Ctrl-C, which is then about the waiting alone.
+func TestEmbeddedHostWaitsForStrangers(t *testing.T) {
+	e := newEmbedded(t)
+	host := e.host(e.described("1s", private(t))...)
+	stranger, err := net.Dial("tcp", strings.TrimPrefix(e.url, "redis://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	host.says("others still use the Redis of this process")
+	e.exact(host.printed(), 300)
+	told := time.Now()
+	host.signal(os.Interrupt)
+	host.wait(0)
+	if took := time.Since(told); took > 5*time.Second {
+		t.Errorf("it ended %v after Ctrl-C", took)
+	}
+}
+
+// TestEmbeddedPorts: the usual port may be taken, one that was asked for may not.
+func TestEmbeddedPorts(t *testing.T) {
+	e := newEmbedded(t)
+	first := e.host(e.described("", "--redis", "embedded")...) // takes 6380, unless somebody else has it
+	was := e.url
+	second := e.host(e.described("1s")...)
+	if e.url == was {
+		t.Errorf("one at %s, another at %s", was, e.url)
+	}
+	second.wait(0)
+	if r := second.printed(); r.Audit.Sent != 300 {
+		t.Errorf("%+v", r.Audit)
+	}
+	port := was[strings.LastIndexByte(was, ':')+1:]
+	third := launch(t, "", "loadworker", append([]string{"run", "--run", "x", "--redis", "embedded:" + port}, e.described("1s")...)...)
+	third.wait(104)
+	if s := third.stderr.String(); !strings.Contains(s, "serve at 127.0.0.1:"+port) || strings.Count(s, "\n") != 1 {
+		t.Error(s)
+	}
+	first.signal(os.Interrupt)
+	first.wait(105)
+	if err := first.cmd.Process.Signal(syscall.Signal(0)); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("the first host is still there: %v", err)
+	}
+}

@@ -1,0 +1,430 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// teller publishes what a worker would, a request of 1 ms for each that is said to be sent.
+type teller struct {
+	*bed
+	run     *Run
+	journal *Journal
+	total   *report.Snapshot
+}
+
+func (b *bed) teller(r *Run, worker, incarnation string) *teller {
+	return &teller{bed: b, run: r, journal: r.Journal(worker, incarnation), total: report.NewSnapshot(worker, incarnation)}
+}
+
+// interval is the next interval, counted in the total.
+func (p *teller) interval(sent int64) *report.Snapshot {
+	in := report.NewSnapshot(p.total.Worker, p.total.Incarnation)
+	in.Start, in.End = max(1, p.total.End), time.Now().UnixMicro()
+	in.Counts = report.Counts{Sent: sent, Completed: sent}
+	for range sent {
+		in.Latency.Record(int64(time.Millisecond))
+	}
+	p.total.Merge(in)
+	p.total.Seq++
+	in.Seq, in.Final = p.total.Seq, p.total.Final
+	return in
+}
+
+func (p *teller) tell(sent int64) {
+	p.Helper()
+	if err := p.journal.Publish(p.Context(), p.interval(sent), p.total, nil, false); err != nil {
+		p.Error(err)
+	}
+}
+
+// last is the last snapshot of a worker.
+func (p *teller) last(sent int64) {
+	p.Helper()
+	p.total.Final = true
+	p.tell(sent)
+}
+
+func (b *bed) follow(r *Run) *Follower {
+	b.Helper()
+	f, err := r.Follow(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return f
+}
+
+func (b *bed) progress(f *Follower) Progress {
+	b.Helper()
+	p, err := f.Progress(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return p
+}
+
+// trim empties the stream of snapshots.
+func (b *bed) trim(r *Run) {
+	b.Helper()
+	if err := b.client.XTrimMaxLen(b.Context(), r.keys.Snapshots, 0).Err(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// equalsReport checks that the follower has counted what the report has, which does not read the stream.
+func (b *bed) equalsReport(when string, p Progress, r *Run) {
+	b.Helper()
+	rep, err := r.Report(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	if c := p.Counts; c.Sent != rep.Audit.Sent || c.Completed != rep.Audit.Completed || c.Failed != rep.Audit.Failed {
+		b.Errorf("%s: the follower has %+v, the report %+v", when, c, rep.Audit)
+	}
+}
+
+// pair is a run with the members a and b, and what they publish with.
+func (b *bed) pair() (r *Run, one, two *teller) {
+	b.Helper()
+	r, _ = b.create("x", constant(100), Options{})
+	b.member(r, "a").start()
+	b.member(r, "b").lease()
+	return r, b.teller(r, "a", "inca"), b.teller(r, "b", "incb")
+}
+
+// TestFollowerCountsEachIntervalOnce: whenever it began.
+func TestFollowerCountsEachIntervalOnce(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, one, two := b.pair()
+		begun := time.Now().UnixMicro()
+		first := b.follow(r)
+		if p := b.progress(first); p.Counts != (report.Counts{}) || !p.At.IsZero() || p.AskedAt != 0 || p.Latency.Count() != 0 {
+			t.Errorf("nothing was published, and the follower has %+v", p)
+		}
+		one.tell(3)
+		two.tell(4)
+		middle := b.follow(r)
+		one.tell(5)
+		for name, c := range map[string]struct {
+			f      *Follower
+			before int64 // published before it began
+		}{"first": {first, 0}, "middle": {middle, 7}} {
+			p := b.progress(c.f)
+			b.equalsReport(name, p, r)
+			if p.Counts.Sent != 12 || p.Latency.Count() != 12-c.before {
+				t.Errorf("%s: %+v with %d latencies", name, p.Counts, p.Latency.Count())
+			}
+			if us := p.At.UnixMicro(); us < begun || p.AskedAt != p.State.AskedAt(p.At) {
+				t.Errorf("%s: asked %d up to %v", name, p.AskedAt, p.At)
+			}
+			if again := b.progress(c.f); again.Counts != p.Counts || again.Latency.Count() != 0 {
+				t.Errorf("%s, again: %+v with %d latencies", name, again.Counts, again.Latency.Count())
+			}
+		}
+		two.tell(6)
+		if p := b.progress(first); p.Counts.Sent != 18 || p.Latency.Count() != 6 {
+			t.Errorf("%+v with %d latencies", p.Counts, p.Latency.Count())
+		}
+	})
+}
+
+// TestFollowWhileWorkersPublish: followers begin in the middle of it, again and again, and none has an interval twice or not at all.
+func TestFollowWhileWorkersPublish(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, one, two := b.pair()
+		const intervals = 100
+		var publishing sync.WaitGroup
+		defer publishing.Wait() // before the test ends, also where it fails
+		for _, p := range []*teller{one, two} {
+			publishing.Go(func() {
+				for range intervals {
+					p.tell(1)
+				}
+			})
+		}
+		var followers []*Follower
+		for sent := int64(0); sent < 2*intervals; {
+			f := b.follow(r)
+			now := b.progress(f).Counts.Sent
+			if now < sent {
+				t.Fatalf("a follower that began later has %d, the one before had %d", now, sent)
+			}
+			followers, sent = append(followers, f), now
+			if t.Failed() {
+				return
+			}
+		}
+		publishing.Wait()
+		for i, f := range followers {
+			b.equalsReport(fmt.Sprintf("follower %d of %d", i, len(followers)), b.progress(f), r)
+		}
+	})
+}
+
+// TestFollowerOfALongStream reads more entries than one call brings.
+func TestFollowerOfALongStream(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, one, _ := b.pair()
+		f := b.follow(r)
+		const entries = 2*streamLength + 7
+		_, err := b.client.Pipelined(t.Context(), func(pipe redis.Pipeliner) error {
+			for range entries {
+				text, err := one.interval(1).MarshalBinary()
+				if err != nil {
+					return err
+				}
+				pipe.XAdd(t.Context(), &redis.XAddArgs{Stream: r.keys.Snapshots, Values: []any{"w", "a/inca", "s", text}})
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := b.progress(f); p.Counts.Sent != entries || p.Latency.Count() != entries {
+			t.Errorf("%d counted of %d, %d latencies", p.Counts.Sent, entries, p.Latency.Count())
+		}
+	})
+}
+
+// TestFollowerOfATrimmedStream: it is behind by what was trimmed, and only until the worker publishes again.
+func TestFollowerOfATrimmedStream(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, one, two := b.pair()
+		f := b.follow(r)
+		one.tell(1)
+		two.tell(1)
+		b.progress(f)
+		one.tell(10)
+		two.tell(100)
+		b.trim(r)
+		if p := b.progress(f); p.Counts.Sent != 2 {
+			t.Errorf("%+v", p.Counts)
+		}
+		one.tell(5)
+		p := b.progress(f)
+		if p.Counts.Sent != 17 || p.Latency.Count() != 5 {
+			t.Errorf("one has published again: %+v with %d latencies", p.Counts, p.Latency.Count())
+		}
+		two.tell(5)
+		b.equalsReport("both have published again", b.progress(f), r)
+		one.tell(7)
+		b.trim(r)
+		b.equalsReport("a new follower", b.progress(b.follow(r)), r)
+		one.last(20)
+		two.last(30)
+		b.trim(r)
+		b.stop(r, "a", "b")
+		p = b.progress(f)
+		b.equalsReport("over", p, r)
+		if !p.Settled || p.Counts.Sent != 179 {
+			t.Errorf("settled %v, %+v", p.Settled, p.Counts)
+		}
+	})
+}
+
+// stop stops the run, whose workers confirm it.
+func (b *bed) stop(r *Run, workers ...string) {
+	b.Helper()
+	if _, err := r.command(b.Context(), "stop", "", nil, 0); err != nil {
+		b.Fatal(err)
+	}
+	for _, w := range workers {
+		if err := r.Journal(w, "inc"+w).Leave(b.Context(), "stopped"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// TestFollowerPassesOverWhatIsDamaged: the cumulative snapshot of whoever wrote it makes up for it. Where that is damaged there is no
+// report either.
+func TestFollowerPassesOverWhatIsDamaged(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, one, _ := b.pair()
+		f := b.follow(r)
+		one.tell(3)
+		for _, values := range [][]any{{"w", "a/inca", "s", "nonsense"}, {"w", "a/inca"}, {"s", "nonsense"}, {"other", "field"}} {
+			if err := b.client.XAdd(t.Context(), &redis.XAddArgs{Stream: r.keys.Snapshots, Values: values}).Err(); err != nil {
+				t.Fatal(err)
+			}
+			b.equalsReport(fmt.Sprint(values), b.progress(f), r)
+		}
+		one.tell(4)
+		b.equalsReport("afterwards", b.progress(f), r)
+		b.client.HSet(t.Context(), r.keys.Totals, "a/inca", `{"version":1,"counts":{"sent":-1}}`)
+		_, err := r.Follow(t.Context())
+		b.wants(err, ErrBroken, "follow run x", "read snapshot of worker a")
+		b.stop(r, "a", "b")
+		_, err = f.Progress(t.Context())
+		b.wants(err, ErrBroken, "read snapshot of worker a")
+	})
+}
+
+// TestFollowerOfAReplacedWorker: both lives of a worker count.
+func TestFollowerOfAReplacedWorker(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, one, _ := b.pair()
+		f := b.follow(r)
+		one.tell(3)
+		next := b.member(r, "a")
+		next.ask.Incarnation = "inc2"
+		next.lease()
+		again := b.teller(r, "a", "inc2")
+		again.tell(4)
+		one.last(5) // it tells what it has done, although it was replaced
+		for name, f := range map[string]*Follower{"from the beginning": f, "afterwards": b.follow(r)} {
+			p := b.progress(f)
+			b.equalsReport(name, p, r)
+			if p.Counts.Sent != 12 || p.Members != 2 {
+				t.Errorf("%s: %+v, %d members", name, p.Counts, p.Members)
+			}
+		}
+	})
+}
+
+// TestProgressSettles once the last snapshots are there, or cannot come any more.
+func TestProgressSettles(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, one, two := b.pair()
+		f := b.follow(r)
+		one.tell(1)
+		two.tell(2)
+		if p := b.progress(f); p.Settled || p.Next <= 0 || p.Next > time.Second {
+			t.Errorf("a run that goes on: settled %v, next %v", p.Settled, p.Next)
+		}
+		b.stop(r, "a") // and b is never heard of again
+		if p := b.progress(f); p.Settled || p.EndedAt.IsZero() || p.Next > settling {
+			t.Errorf("stopped: %+v", p)
+		}
+		one.last(3)
+		if p := b.progress(f); p.Settled || p.Counts.Sent != 6 {
+			t.Errorf("one is there: %+v", p)
+		}
+		b.until("that b is given up", func() bool { return b.progress(f).Settled })
+		p := b.progress(f)
+		b.equalsReport("settled", p, r)
+		if rep, err := r.FinalReport(t.Context(), 0); err != nil || rep.Audit.Sent != 6 {
+			t.Errorf("%+v, %v", rep.Audit, err)
+		}
+		b.equalsReport("a follower of a run that is over", b.progress(b.follow(r)), r)
+	})
+}
+
+// TestAskedOfARunWhoseWorkerDied: what was asked for after its last snapshot is asked for too.
+func TestAskedOfARunWhoseWorkerDied(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		spec := constant(100)
+		spec.Duration = time.Second
+		r, _ := b.create("x", spec, Options{})
+		b.member(r, "a").start()
+		b.teller(r, "a", "inca").tell(1)
+		f := b.follow(r)
+		b.until("the end", func() bool { return b.progress(f).Settled })
+		p := b.progress(f)
+		b.equalsReport("over", p, r)
+		if p.Phase != "ended" || p.AskedAt != 100 || p.Counts.Sent != 1 || p.Members != 0 {
+			t.Errorf("%s, asked %d, %+v, %d members", p.Phase, p.AskedAt, p.Counts, p.Members)
+		}
+	})
+}
+
+// TestProgressOfARunNobodyJoined: such a run can be stopped too.
+func TestProgressOfARunNobodyJoined(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		spec := constant(100)
+		spec.MinWorkers, spec.Duration = 0, time.Minute
+		r, _ := b.create("x", spec, Options{})
+		f := b.follow(r)
+		if p := b.progress(f); p.Phase != "waiting" || p.Settled || p.Elapsed() != 0 || p.Left() != 0 || p.Next != time.Second {
+			t.Errorf("%+v, elapsed %v, left %v", p, p.Elapsed(), p.Left())
+		}
+		b.stop(r)
+		if p := b.progress(f); p.Phase != "stopped" || !p.Settled || p.AskedAt != 0 {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
+// TestProgressTellsTheTime: a pause puts the end off, so it is not known how much is left.
+func TestProgressTellsTheTime(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		spec := constant(100)
+		spec.Duration = time.Hour
+		r, _ := b.create("x", spec, Options{})
+		m := b.member(r, "a").start()
+		f := b.follow(r)
+		b.until("some time to have passed", func() bool { return b.progress(f).Elapsed() > 50*time.Millisecond })
+		if p := b.progress(f); p.Elapsed()+p.Left() != time.Hour {
+			t.Errorf("elapsed %v, left %v", p.Elapsed(), p.Left())
+		}
+		b.must(r.Pause(t.Context()))
+		if p := b.progress(f); p.Phase != "paused" || p.Left() != 0 {
+			t.Errorf("%s, left %v", p.Phase, p.Left())
+		}
+		b.must(r.Resume(t.Context()))
+		m.lease()
+		if p := b.progress(f); p.Left() < 59*time.Minute {
+			t.Errorf("left %v", p.Left())
+		}
+		b.stop(r, "a")
+		if p := b.progress(f); p.Left() != 0 {
+			t.Errorf("left %v", p.Left())
+		}
+	})
+}
+
+// TestMembersWhoDied: nobody notices that the last member is dead, and yet it is not there. After an outage of Redis nobody was
+// heard of for a while, which does not mean that.
+func TestMembersWhoDied(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		m := b.member(r, "a").start()
+		f := b.follow(r)
+		if p := b.progress(f); p.Members != 1 || p.Present() != 1 {
+			t.Errorf("%d members, %d present", p.Members, p.Present())
+		}
+		b.until("its silence to be noticed", func() bool { return b.state(r).Present() == 0 })
+		if p := b.progress(f); p.Members != 1 {
+			t.Errorf("%d members at the first look", p.Members)
+		}
+		m.lease()
+		if p := b.progress(f); p.Members != 1 {
+			t.Errorf("%d members, and it is back", p.Members)
+		}
+		b.until("its silence to be noticed", func() bool { return b.state(r).Present() == 0 })
+		b.progress(f)
+		if p := b.progress(f); p.Members != 0 || p.Phase != "running" {
+			t.Errorf("%s, %d members at the second look", p.Phase, p.Members)
+		}
+	})
+}
+
+// TestFollowerOfARunThatIsGone: removed, or replaced by one of the same name.
+func TestFollowerOfARunThatIsGone(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, one, _ := b.pair()
+		f := b.follow(r)
+		one.tell(1)
+		if err := Remove(t.Context(), b.client, "x", true); err != nil {
+			t.Fatal(err)
+		}
+		_, err := f.Progress(t.Context())
+		b.wants(err, ErrNoRun, "run x")
+		b.create("x", constant(100), Options{})
+		_, err = f.Progress(t.Context())
+		b.wants(err, ErrNoRun, "run x")
+		b.client.Del(t.Context(), r.keys.Snapshots)
+		b.client.Set(t.Context(), r.keys.Snapshots, "text", 0)
+		_, err = r.Follow(t.Context())
+		b.wants(err, ErrBroken, "run x")
+		if _, err = f.Progress(t.Context()); err == nil || !strings.Contains(err.Error(), "run x") {
+			t.Errorf("%v", err)
+		}
+	})
+}
