@@ -305,11 +305,11 @@ func (p *process) compare() {
 }
 
 // appears tells whether the words of a line appear in one line of the text, in their order. What has a digit or an @ in
-// it (figures, times, names of hosts) is not compared, and neither is what is left out with "…".
+// it (figures, times, names of hosts) is not compared, and neither are bars of a plot and what is left out with "…".
 func appears(line, text string) bool {
 	var words []string
 	for w := range strings.FieldsSeq(line) {
-		if !strings.ContainsAny(w, "0123456789@…") {
+		if !strings.ContainsAny(w, "0123456789@…█│") {
 			words = append(words, w)
 		}
 	}
