@@ -81,7 +81,7 @@ func (s settings) duration(name string) (time.Duration, error) {
 
 func (s settings) rest() error {
 	for name := range s {
-		return fmt.Errorf("%s is not a setting of this profile", clip(name))
+		return fmt.Errorf("%s is not a setting of this profile; leave it out", clip(name))
 	}
 	return nil
 }

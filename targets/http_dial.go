@@ -37,7 +37,7 @@ func newDialer(s Spec, local Local) (*dialer, error) {
 	if local.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(local.Cert, local.Key)
 		if err != nil {
-			return nil, fmt.Errorf("load client certificate: %w", err)
+			return nil, fmt.Errorf("load client certificate: %w; give PEM files of a certificate and its key", err)
 		}
 		d.secure.Certificates = []tls.Certificate{pair}
 	}

@@ -53,7 +53,7 @@ func checkHTTP(s Spec, u *url.URL) error {
 		return errors.New("ca: contradicts insecure; leave one of them out")
 	}
 	if s.CA != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(s.CA)) {
-		return errors.New("ca: holds no PEM certificate; give the text of the file, not its path")
+		return errors.New("ca: holds no PEM certificate; give one that begins with -----BEGIN CERTIFICATE-----")
 	}
 	return nil
 }

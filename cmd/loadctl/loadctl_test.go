@@ -45,56 +45,6 @@ func TestBadServers(t *testing.T) {
 	refused(t, []string{"--redis", "redis://:" + secret + "@" + closed, "ls"}, "reach Redis at "+closed, "check --redis")
 }
 
-func TestBadCommandLines(t *testing.T) {
-	server := redistest.Start(t)
-	t.Setenv("LOADCTL_REDIS", server.URL())
-	long := strings.Repeat("x", 1<<20)
-	for _, args := range onARun() {
-		refused(t, args, "run x: there is no such run")
-		refused(t, args[:1], "usage: loadctl "+args[0]+" RUN")
-		refused(t, append(args, "more"), "usage: loadctl "+args[0]+" RUN")
-		for _, name := range []string{"", "a b", "{a}", "a/b", long} {
-			refused(t, append([]string{args[0], name}, args[2:]...), "use 1 to 64 letters")
-		}
-		refused(t, append(args, "--nonsense"), "unknown flag: --nonsense; see loadctl "+args[0]+" --help")
-		if args[0] != "rm" {
-			refused(t, append(args, "-o", "xml"), `--output "xml": there are text`)
-		}
-	}
-	for _, c := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"nonsense"}, `unknown command "nonsense" for "loadctl"; see loadctl --help`},
-		{[]string{"setrate", "x", "5"}, "unknown command"},
-		{[]string{long}, "unknown command"},
-		{[]string{"help", "nonsense"}, "help: there is no command"},
-		{[]string{"ls", "x"}, "usage: loadctl ls"},
-		{[]string{"ls", "-o", "xml"}, "--output"},
-		{[]string{"set-rate", "x", "-1"}, "unknown shorthand flag"},
-		{[]string{"set-rate", "x", "--", "-1"}, `rate "-1": not a number`},
-		{[]string{"set-rate", "x", "NaN"}, `rate "NaN": not a number`},
-		{[]string{"set-rate", "x", "1e30"}, `rate "1e30": not a number`},
-		{[]string{"set-rate", "x", "10/0"}, `rate "10/0": after the slash`},
-		{[]string{"set-rate", "x", "max"}, `rate "max": not a number`},
-		{[]string{"set-rate", "x", "101M"}, `rate "101M": at most`},
-		{[]string{"set-rate", "x", long}, "not a number"},
-		{[]string{"set-rate", "x", "5", "--over", "soon"}, "--over"},
-		{[]string{"set-rate", "x", "5", "--over", "-1s"}, "--over"},
-		{[]string{"set-rate", "x", "5", "--over", "1us"}, "--over: give a time from 1ms"},
-		{[]string{"set-rate", "x", "5", "--over", "9999d"}, "--over: give a time from 1ms"},
-		{[]string{"events", "x", "--last", "0"}, "--last: give a number"},
-		{[]string{"events", "x", "--last", "-1"}, "--last: give a number"},
-		{[]string{"events", "x", "--last", "many"}, "--last"},
-		{[]string{"rm", "x", "--force=perhaps"}, "--force"},
-	} {
-		refused(t, c.args, c.says)
-	}
-	if n := server.Client().DBSize(t.Context()).Val(); n != 0 {
-		t.Errorf("%d keys were written", n)
-	}
-}
-
 func TestHelp(t *testing.T) {
 	var all [][]string
 	for _, c := range newRootCommand().Commands() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/cli/clitest"
 	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/run"
 )
 
 // execute runs loadworker in this process.
@@ -34,173 +36,299 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-func TestBadServers(t *testing.T) {
-	t.Setenv("LOADCTL_REDIS", "")
-	line := func(redis string) []string {
-		return []string{"run", "--redis", redis, "--run", "x", "--url", "noop://", "--qps", "10"}
-	}
-	closed := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
-	refused(t, line(""), "--redis redis://host:port", "LOADCTL_REDIS")
-	refused(t, line("redis://:"+secret+"@"+closed), "reach Redis at "+closed, "refused", "check --redis")
-	refused(t, line("redis://:12/"+secret+"@"+closed), "read the Redis URL", "%2F")
-	refused(t, line("http://"+closed), "read the Redis URL")
-	refused(t, line("@"+file(t, secret)+"x"), "read the Redis URL", "no such file")
-	refused(t, line("@"+file(t, secret)), "read the Redis URL")
-	t.Setenv("LOADCTL_REDIS", "redis://:"+secret+"@"+closed)
-	refused(t, line(""), "reach Redis at "+closed)
-}
-
 // mistake is what is wrong in a command line.
 type mistake struct {
 	args []string // after the ones that are right, where there are some; of two values the last counts
 	says string
 }
 
-// refusedAll checks that each mistake is found before anything is written.
-func refusedAll(t *testing.T, mistakes []mistake) {
-	t.Helper()
+// right is a command line without mistakes. Nobody listens at its URL.
+func right() []string {
+	return []string{"run", "--run", "x", "--url", "http://127.0.0.1:9/", "--qps", "10"}
+}
+
+// TestBadInput: whatever is wrong in a command line, it is found before anything is written, and the message says what to do.
+func TestBadInput(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
-	right := []string{"run", "--run", "x", "--url", "http://127.0.0.1:9/", "--qps", "10"}
-	for _, m := range mistakes {
-		refused(t, append(append([]string{}, right...), m.args...), m.says)
+	if _, _, err := run.Create(t.Context(), server.Client(), "there", specOf(t, "--qps", "1"), run.Options{}); err != nil {
+		t.Fatal(err)
 	}
-	nothingWritten(t, server)
+	rows := 0
+	for kind, mistakes := range map[string][]mistake{
+		"rates": badRates(), "names": badNames(), "numbers": badNumbers(), "profiles": badProfiles(), "durations": badDurations(), "URLs": badURLs(),
+		"requests": badRequests(t), "servers": badServers(t), "files": badFiles(t), "runs": badRuns(),
+	} {
+		t.Run(kind, func(t *testing.T) {
+			var all []clitest.Refusal
+			for _, m := range mistakes {
+				all = append(all, clitest.Refusal{Args: append(right(), m.args...), Says: []string{m.says}})
+			}
+			clitest.RefusedAll(t, newRootCommand, server.Client(), all)
+		})
+		rows += len(mistakes)
+	}
+	if rows < 60 {
+		t.Errorf("only %d inputs", rows)
+	}
 }
 
-func nothingWritten(t *testing.T, server *redistest.Server) {
-	t.Helper()
-	if n, err := server.Client().DBSize(t.Context()).Result(); n != 0 || err != nil {
-		t.Errorf("%d keys were written, %v", n, err)
+func long() string { return strings.Repeat("x", 1<<20) }
+
+func badNames() []mistake {
+	const form = "use 1 to 64 letters, digits, dots, dashes and underscores"
+	all := []mistake{{[]string{"--run", ""}, "--run: give the name of the run, the same on all workers"}}
+	for _, name := range []string{"a b", "{a}", "a/b", "a\nb", "ä", "*", ".", "-a", "a:b", "a\x00", "\x1b[31m", long()} {
+		all = append(all, mistake{[]string{"--run=" + name}, form}, mistake{[]string{"--id=" + name}, form})
 	}
+	return all
 }
 
-func TestBadRuns(t *testing.T) {
-	long := strings.Repeat("x", 1<<20)
-	refusedAll(t, []mistake{
-		{[]string{"--run", ""}, "--run: give the name"},
-		{[]string{"--run", "a b"}, `run "a b": use 1 to 64 letters`},
-		{[]string{"--run", "{a}"}, "use 1 to 64 letters"},
-		{[]string{"--run", "a\nb"}, "use 1 to 64 letters"},
-		{[]string{"--run", long}, "use 1 to 64 letters"},
-		{[]string{"--id", "a/b"}, "--id"},
-		{[]string{"--id", long}, "--id"},
+func badNumbers() []mistake {
+	return []mistake{
 		{[]string{"--weight", "0"}, "--weight: give a number from 1"},
 		{[]string{"--weight", "-1"}, "--weight: give a number from 1"},
 		{[]string{"--weight", "1000001"}, "--weight: give a number from 1"},
-		{[]string{"--weight", "heavy"}, "--weight"},
-		{[]string{"--min-workers", "0"}, "--min-workers: give a number from 1"},
-		{[]string{"--min-workers", "100001"}, "--min-workers: give a number from 1"},
+		{[]string{"--weight", "heavy"}, `--weight "heavy": not a value of type int64; see loadworker run --help`},
+		{[]string{"--min-workers", "-1"}, "--min-workers: give a number up to 100000; 0 means until loadctl start"},
+		{[]string{"--min-workers", "100001"}, "--min-workers: give a number up to 100000"},
+		{[]string{"--min-workers", "1.5"}, "--min-workers"},
 		{[]string{"-c", "0"}, "--max-in-flight: give a number from 1"},
+		{[]string{"-c", "-1"}, "--max-in-flight: give a number from 1"},
 		{[]string{"--max-connections", "0"}, "--max-connections: give a number from 1"},
-		{[]string{"--keep", "1s"}, "--keep: at least 1m"},
-		{[]string{"--allow-hosts", "http://127.0.0.1/"}, "--allow-hosts"},
-		{[]string{"--allow-hosts", "*.example.com"}, "--allow-hosts"},
-		{[]string{"-o", "xml"}, `--output "xml": there are text`},
-		{[]string{"-o", long}, "--output"},
-		{[]string{"--nonsense"}, "unknown flag: --nonsense"},
-		{[]string{"nonsense"}, "usage: loadworker run"},
-	})
-}
-
-func TestBadRates(t *testing.T) {
-	long := strings.Repeat("x", 1<<20)
-	refusedAll(t, []mistake{
-		{[]string{"--qps", "-1"}, "--qps: rate \"-1\": not a number"},
-		{[]string{"--qps", "NaN"}, "--qps: rate \"NaN\": not a number"},
-		{[]string{"--qps", "1e30"}, "--qps: rate \"1e30\": not a number"},
-		{[]string{"--qps", "10/0"}, "--qps: rate \"10/0\": after the slash"},
-		{[]string{"--qps", "10/-1s"}, "--qps: rate \"10/-1s\": after the slash"},
-		{[]string{"--qps", "max"}, "--qps max: a closed loop"},
-		{[]string{"--qps", "101M"}, "--qps: rate \"101M\": at most"},
-		{[]string{"--qps", "0.0000001"}, "--qps: rate \"0.0000001\": too fine"},
-		{[]string{"--qps", "5 k"}, "--qps"},
-		{[]string{"--qps", long}, "--qps"},
-		{[]string{"--qps", ""}, "--qps: give the rate of the whole cluster"},
-		{[]string{"--qps", "0"}, "--qps: give the rate of the whole cluster"},
-		{[]string{"--rate", "10"}, "--qps and --rate"},
-		{[]string{"--qps", "", "--rate", "x"}, "--rate: rate \"x\""},
-		{[]string{"--qps", "", "--rate", "max"}, "--rate max"},
-		{[]string{"--duration", "soon"}, "--duration: \"soon\" is not a duration"},
-		{[]string{"--duration", "-1s"}, "--duration: \"-1s\" is not a duration"},
-		{[]string{"--duration", "10us"}, "--duration: at least 1ms"},
-		{[]string{"--duration", "9999d"}, "--duration: give a time up to"},
-		{[]string{"-n", "-1"}, "--requests"},
+		{[]string{"--max-connections", "-5"}, "--max-connections: give a number from 1"},
+		{[]string{"--max-connections", "99999999999999999999"}, "--max-connections"},
+		{[]string{"-n", "-1"}, "--requests: give the number of requests of the whole cluster; 0 means no limit"},
 		{[]string{"-n", "many"}, "--requests"},
-		{[]string{"-n", "4503599627370496"}, "--requests"},
-		{[]string{"--stage", "30s"}, `stage "30s": write DURATION:RATE`},
-		{[]string{"--stage", "-1s:5"}, `stage "-1s:5"`},
-		{[]string{"--stage", "1s:x"}, `stage "1s:x"`},
-		{[]string{"--stage", "0s:5"}, "profile: it has no length"},
-		{[]string{"--stage", "9999999h:5"}, "stage"},
-		{[]string{"--stage", "1s:5", "--duration", "1m"}, "--stage and --duration"},
-		{[]string{"--stage", "1s:5", "--profile", "sine:mean=5,amplitude=1,period=1s"}, "--profile and --stage"},
-		{[]string{"--profile", "sine:mean=5,amplitude=1,period=1s"}, "--qps and --profile"},
-		{[]string{"--qps", "", "--profile", "zigzag"}, `profile "zigzag": not known`},
-		{[]string{"--qps", "", "--profile", "sine:mean=5"}, "amplitude=RATE is missing"},
-		{[]string{"--qps", "", "--profile", "steps:from=1,to=5,by=0,every=1s"}, "by=0"},
-		{[]string{"--max-lag", "0"}, "--max-lag"},
-		{[]string{"--max-lag", "2h"}, "--max-lag"},
-		{[]string{"--catch-up", "2h"}, "--catch-up"},
-	})
-}
-
-func TestBadTargets(t *testing.T) {
-	missing := filepath.Join(t.TempDir(), "missing")
-	refusedAll(t, []mistake{
-		{[]string{"--url", ""}, "--url: give what to request"},
-		{[]string{"--url", "127.0.0.1"}, "url: is not a URL"},
-		{[]string{"--url", "http://"}, "url: names no host"},
-		{[]string{"--url", "http:///path"}, "url: names no host"},
-		{[]string{"--url", "http://u:" + secret + "@"}, "url: names no host"},
-		{[]string{"--url", "http://u:" + secret + "%@h/"}, "url: is not a URL"},
-		{[]string{"--url", "ftp://h/"}, "url: there is no target for scheme ftp"},
-		{[]string{"--url", "http://h:99999/"}, "url: the port"},
-		{[]string{"-H", secret}, "--header: parse header: there is no colon"},
-		{[]string{"-H", "A B: " + secret}, "--header"},
-		{[]string{"-H", "A: " + secret + "\nB: c"}, "--header: parse header: header A: the value holds a line break"},
-		{[]string{"-H", "Content-Length: 5"}, "header Content-Length: follows from the body"},
-		{[]string{"-H", "@" + missing}, "--header: open "},
-		{[]string{"-H", "@" + file(t, "A: b\n\n"+secret+"\n")}, "--header: parse header: there is no colon"},
-		{[]string{"-d", "@" + missing}, "--body: read body: open "},
-		{[]string{"-D", missing}, "--body-file: read body: open "},
-		{[]string{"-D", missing, "-d", secret}, "--body and --body-file"},
-		{[]string{"-m", "A B"}, "method"},
-		{[]string{"-m", "CONNECT"}, "method"},
-		{[]string{"--timeout", "-1s"}, "--timeout"},
-		{[]string{"--cacert", missing}, "--cacert: open "},
-		{[]string{"--cacert", t.TempDir()}, "--cacert: read "},
-		{[]string{"--cacert", file(t, secret)}, "ca: holds no PEM certificate"},
-		{[]string{"--cert", missing}, "certificate and the key"},
-		{[]string{"--key", missing}, "certificate and the key"},
-		{[]string{"--url", "https://h/", "--cert", missing, "--key", missing}, "no such file"},
-		{[]string{"--url", "https://h/", "--cert", file(t, secret), "--key", file(t, secret)}, "certificate"},
-		{[]string{"--connect-to", "a:b"}, `connect-to "a:b": must have four parts`},
-		{[]string{"--connect-to", ":::", "--unix-socket", "/s"}, "unix socket: contradicts connect-to"},
+		{[]string{"-n", "4503599627370496"}, "--requests: give the number"},
 		{[]string{"--redirects", "21"}, "redirects: must be 0 to 20"},
 		{[]string{"--redirects", "-1"}, "redirects: must be 0 to 20"},
-		{[]string{"--body-limit", "-1"}, "body limit"},
-		{[]string{"--expect", "99"}, `expect: "99"`},
-	})
+		{[]string{"--body-limit", "-1"}, "body limit: must not be negative; 0 means"},
+		{[]string{"-1"}, "-1: nothing here is negative"},
+	}
 }
 
-// TestBadCommands: these are wrong as a whole.
+func badRates() []mistake {
+	const form = "not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m"
+	all := []mistake{
+		{[]string{"--qps", "10/0"}, `--qps: rate "10/0": after the slash comes a time above zero, such as 30/1m`},
+		{[]string{"--qps", "10/-1s"}, `--qps: rate "10/-1s": after the slash comes a time above zero`},
+		{[]string{"--qps", "10/"}, "after the slash comes a time above zero"},
+		{[]string{"--qps", "10/5"}, "after the slash comes a time above zero"},
+		{[]string{"--qps", "max"}, "--qps max: a closed loop has no rate to share; give a number such as 500"},
+		{[]string{"--qps", "101M"}, `--qps: rate "101M": at most 100000000 requests per second`},
+		{[]string{"--qps", "1/1ns"}, "at most 100000000 requests per second"},
+		{[]string{"--qps", "0.0000001"}, `--qps: rate "0.0000001": too fine; use at most six decimals`},
+		{[]string{"--qps", ""}, "--qps: give the rate of the whole cluster, such as --qps 500"},
+		{[]string{"--qps", "0"}, "--qps: give the rate of the whole cluster"},
+		{[]string{"--rate", "10"}, "--qps and --rate: both are the rate of the whole cluster, give one of them"},
+		{[]string{"--qps", "", "--rate", "x"}, `--rate: rate "x": ` + form},
+		{[]string{"--qps", "", "--rate", "max"}, "--rate max: a closed loop"},
+	}
+	for _, rate := range []string{"-1", "NaN", "Inf", "+Inf", "1e30", "1e3", "100G", "0x10", "5 k", " 5", "5k5", "1.2.3", ".", "k", "+5", "١", "1,000", "5\n", "/1s", long()} {
+		all = append(all, mistake{[]string{"--qps", rate}, form})
+	}
+	return all
+}
+
+func badDurations() []mistake {
+	const form = "is not a duration; write 30s, 5m, 1h30m or 2d"
+	all := []mistake{
+		{[]string{"--duration", "10us"}, "--duration: at least 1ms"},
+		{[]string{"--duration", "9999d"}, "--duration: give a time up to"},
+		{[]string{"--max-lag", "0"}, "--max-lag: give a time up to 1h, such as 1s"},
+		{[]string{"--max-lag", "2h"}, "--max-lag: give a time up to 1h"},
+		{[]string{"--catch-up", "2h"}, "--catch-up: give a time up to 1h"},
+		{[]string{"--keep", "1s"}, "--keep: at least 1m"},
+		{[]string{"--keep", "0"}, "--keep: at least 1m"},
+		{[]string{"--keep", "-1h"}, form},
+		{[]string{"--timeout", "-1s"}, form},
+	}
+	for _, d := range []string{"soon", "-1s", "10", "1e9s", "1d1d", "99999d", "", "1 s", long()} {
+		all = append(all, mistake{[]string{"--duration", d}, "--duration: "}, mistake{[]string{"--timeout", d}, form})
+	}
+	return all
+}
+
+func badProfiles() []mistake {
+	const ramp = "sine:mean=5,amplitude=1,period=1s"
+	return []mistake{
+		{[]string{"--stage", "30s"}, `stage "30s": write DURATION:RATE, such as 30s:200`},
+		{[]string{"--stage", "-1s:5"}, `stage "-1s:5": the part before the colon is a duration, such as 30s`},
+		{[]string{"--stage", "1s:x"}, `stage "1s:x": rate "x": not a number`},
+		{[]string{"--stage", "1s:-1"}, "not a number"},
+		{[]string{"--stage", "0s:5"}, "profile: it has no length; give a stage or a duration above zero"},
+		{[]string{"--stage", "9999999h:5"}, "stage"},
+		{[]string{"--stage", "1s:5", "--duration", "1m"}, "leave --duration out"},
+		{[]string{"--stage", "1s:5", "--profile", ramp}, "--profile and --stage: give one of them"},
+		{[]string{"--profile", ramp}, "--qps and --profile: the profile is the rate, leave --qps out"},
+		{[]string{"--qps", "", "--profile", "zigzag"}, `profile "zigzag": not known; there are sine, steps`},
+		{[]string{"--qps", "", "--profile", long()}, "not known; there are sine, steps"},
+		{[]string{"--qps", "", "--profile", "sine:mean=5"}, "amplitude=RATE is missing"},
+		{[]string{"--qps", "", "--profile", "sine:mean=5,mean=6"}, "settings are written name=value, each once"},
+		{[]string{"--qps", "", "--profile", "sine:mean=5,amplitude=6,period=1s"}, "amplitude 6 is above the mean 5"},
+		{[]string{"--qps", "", "--profile", "sine:mean=5,amplitude=1,period=1us"}, "give a duration of at least 1ms, such as 30s"},
+		{[]string{"--qps", "", "--profile", ramp + ",phase=1"}, "phase is not a setting of this profile; leave it out"},
+		{[]string{"--qps", "", "--profile", "steps:from=1,to=5,by=0,every=1s"}, "give a step above zero"},
+		{[]string{"--qps", "", "--profile", "steps:from=1,to=1M,by=1,every=1s"}, "make them larger"},
+	}
+}
+
+func badURLs() []mistake {
+	const form = "write scheme://host[:port]/path"
+	return []mistake{
+		{[]string{"--url", ""}, "--url: give what to request, such as --url http://127.0.0.1:8080/"},
+		{[]string{"--url", "127.0.0.1"}, "url: is not a URL; " + form},
+		{[]string{"--url", "127.0.0.1:8080"}, "url: is not a URL; " + form},
+		{[]string{"--url", "localhost:8080"}, "url: there is no target for scheme localhost; there is http, https or noop"},
+		{[]string{"--url", "//h/"}, "url: is not a URL; " + form},
+		{[]string{"--url", "http://"}, "url: names no host; " + form},
+		{[]string{"--url", "http:///path"}, "url: names no host; " + form},
+		{[]string{"--url", "http:h"}, "url: names no host; " + form},
+		{[]string{"--url", "http://:80/"}, "url: names no host; " + form},
+		{[]string{"--url", "http://u:" + secret + "@"}, "url: names no host; " + form},
+		{[]string{"--url", "http://u:" + secret + "%@h/"}, "url: is not a URL; " + form},
+		{[]string{"--url", "http://h h/" + secret}, "url: is not a URL; " + form},
+		{[]string{"--url", "http://h/\n" + secret}, "url: is not a URL; " + form},
+		{[]string{"--url", "ftp://h/"}, "url: there is no target for scheme ftp; there is http, https or noop"},
+		{[]string{"--url", "http://ä/"}, "url: the host is not ASCII; write an international name in its xn-- form"},
+		{[]string{"--url", "http://h:99999/"}, "url: the port must be 1 to 65535"},
+		{[]string{"--url", "http://h:0/"}, "url: the port must be 1 to 65535"},
+		{[]string{"--url", "http://h:-1/"}, "url: is not a URL; " + form},
+		{[]string{"--url", "http://h:http/"}, "url: is not a URL; " + form},
+		{[]string{"--url", "http://[::1"}, "url: is not a URL; " + form},
+		{[]string{"--url", "http://" + long() + ":0/"}, "url: the port must be 1 to 65535"},
+		{[]string{"--url", "noop://?latency=soon"}, "write noop://?latency=1ms"},
+		{[]string{"--url", "noop://?delay=1s"}, "noop only knows latency; write noop://?latency=1ms"},
+	}
+}
+
+func badRequests(t *testing.T) []mistake {
+	missing := filepath.Join(t.TempDir(), "missing")
+	const path = "give the path of a file that can be read"
+	return []mistake{
+		{[]string{"-H", secret}, `--header: parse header: there is no colon; write "Name: value"`},
+		{[]string{"-H", "A B: " + secret}, "--header"},
+		{[]string{"-H", "A: " + secret + "\nB: c"}, "--header: parse header: header A: the value holds a line break or control character; remove it"},
+		{[]string{"-H", "Content-Length: 5"}, "header Content-Length: follows from the body; leave it out"},
+		{[]string{"-H", "@" + missing}, "no such file or directory; " + path},
+		{[]string{"-H", "@" + file(t, "A: b\n\n"+secret+"\n")}, "--header: parse header: there is no colon"},
+		{[]string{"-d", "@" + missing}, "--body: read body: open " + missing + ": no such file or directory; " + path},
+		{[]string{"-d", "@"}, `--body: read body: there is no file name after "@"`},
+		{[]string{"-D", missing}, "--body-file: read body: open " + missing + ": no such file or directory; " + path},
+		{[]string{"-D", missing, "-d", secret}, "--body and --body-file: give one of them"},
+		{[]string{"-m", "A B"}, "method: may only hold letters"},
+		{[]string{"-m", "CONNECT"}, "method: CONNECT makes a tunnel and not a request; choose another"},
+		{[]string{"--cacert", missing}, "--cacert: open " + missing + ": no such file or directory; " + path},
+		{[]string{"--cacert", t.TempDir()}, "is a directory; " + path},
+		{[]string{"--cacert", file(t, secret)}, "ca: holds no PEM certificate; give"},
+		{[]string{"-k", "--cacert", file(t, secret)}, "ca: contradicts insecure; leave one of them out"},
+		{[]string{"--cert", missing}, "client certificate: give both the certificate and the key"},
+		{[]string{"--key", missing}, "client certificate: give both the certificate and the key"},
+		{[]string{"--url", "https://h/", "--cert", missing, "--key", missing}, "no such file or directory; give PEM files"},
+		{[]string{"--url", "https://h/", "--cert", file(t, secret), "--key", file(t, secret)}, "give PEM files"},
+		{[]string{"--connect-to", "a:b"}, `connect-to "a:b": must have four parts; write HOST1:PORT1:HOST2:PORT2`},
+		{[]string{"--connect-to", ":::0"}, "a port must be 1 to 65535; write HOST1:PORT1:HOST2:PORT2"},
+		{[]string{"--connect-to", ":::", "--unix-socket", "/s"}, "unix socket: contradicts connect-to; leave one of them out"},
+		{[]string{"--expect", "99"}, `expect: "99" is not a status or range of statuses; write 200,204,300-399`},
+		{[]string{"--expect", "300-200"}, "write 200,204,300-399"},
+	}
+}
+
+func badServers(t *testing.T) []mistake {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { taken.Close() })
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
+	closed := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
+	const form = "not of the form redis://[user:password@]host:port"
+	const number = "the port is a number up to 65535, such as embedded:6380; 0 takes a free one"
+	on := func(redis, says string, more ...string) mistake { return mistake{append(more, "--redis", redis), says} }
+	return []mistake{
+		on("redis://:"+secret+"@"+closed, "reach Redis at "+closed+": dial tcp "+closed+": connect: connection refused; check --redis or LOADCTL_REDIS"),
+		on("redis://:12/"+secret+"@"+closed, "write / ? # @ % in a password as %2F"),
+		on("http://"+closed, form),
+		on("nonsense", form),
+		on(closed, form),
+		on(long(), form),
+		on("redis://:"+secret+"@"+closed+"/db", "write redis://[user:password@]host:port[/db]"),
+		on("@"+file(t, secret)+"x", "no such file or directory; after the @ comes the path of a file that holds it"),
+		on("@"+t.TempDir(), "is a directory; after the @ comes the path of a file that holds it"),
+		on("@"+file(t, secret), form),
+		on("@"+file(t, ""), form),
+		on("@", "after the @ comes the path of a file that holds it"),
+		on("unix:///no/such/socket", "no such file or directory; check --redis"),
+		on("embedded:notaport", number),
+		on("embedded:99999", number),
+		on("embedded:-1", number),
+		on("embedded:", number),
+		on("embedded:"+port, "address already in use; give another port, embedded:0 takes a free one", "--url", "noop://"),
+	}
+}
+
+func badFiles(t *testing.T) []mistake {
+	const dir = "give a file in a directory that is there and can be written to"
+	loop := filepath.Join(t.TempDir(), "loop")
+	if err := os.Symlink(t.TempDir(), loop); err != nil {
+		t.Fatal(err)
+	}
+	return []mistake{
+		{[]string{"--out", filepath.Join(t.TempDir(), "no", "such")}, "no such file or directory; " + dir},
+		{[]string{"--out", t.TempDir()}, "is no regular file; give the path of one"},
+		{[]string{"--out", loop}, "is no regular file; give the path of one"},
+		{[]string{"--out", filepath.Join(file(t, ""), "below")}, "not a directory; " + dir},
+		{[]string{"--out", long()}, "file name too long; " + dir},
+		{[]string{"-o", "xml"}, `--output "xml": there are text`},
+		{[]string{"-o", ""}, `--output "": there are text`},
+		{[]string{"-o", long()}, "there are text"},
+	}
+}
+
+// badRuns are wrong as a whole.
+func badRuns() []mistake {
+	return []mistake{
+		{[]string{"--allow-hosts", "http://127.0.0.1/"}, "--allow-hosts"},
+		{[]string{"--allow-hosts", "*.example.com"}, "write HOST, HOST:PORT or unix:/path, not a URL or a pattern"},
+		{[]string{"--nonsense"}, "unknown flag: --nonsense; see loadworker run --help"},
+		{[]string{"nonsense"}, `run: takes no arguments, "nonsense" is one too many; usage: loadworker run [flags]`},
+		{[]string{"--run"}, "flag needs an argument: --run; see loadworker run --help"},
+		{[]string{"--new=perhaps"}, `--new "perhaps": not a value of type bool; see loadworker run --help`},
+		{[]string{"--run", "there", "--new", "--url", "noop://"}, "run there exists with another spec (qps: 1 there, 10 here; url: http://127.0.0.1/ there, noop:// here); take another name, or --new once it has ended"},
+	}
+}
+
+// TestBadCommands: these have nothing right in them.
 func TestBadCommands(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
+	var all []clitest.Refusal
 	for _, m := range []mistake{
 		{[]string{"nonsense"}, `unknown command "nonsense" for "loadworker"; see loadworker --help`},
+		{[]string{"rum"}, `unknown command "rum" for "loadworker"; did you mean run? Or see loadworker --help`},
 		{[]string{"--nonsense"}, "unknown flag"},
 		{[]string{"help", "nonsense"}, "help: there is no command"},
+		{[]string{"man"}, "man: give a directory; usage: loadworker man DIR"},
+		{[]string{"man", file(t, "")}, "not a directory; give a directory that can be written to"},
+		{[]string{"version", "x"}, "version: takes no arguments"},
 		{[]string{"run"}, "--run: give the name"},
-		{[]string{"run", "--run", "x"}, "run x: there is no such run; describe it with --url and --qps, or --wait for it"},
-		{[]string{"run", "--run", "x", "--new"}, "--new: describe the run"},
+		{[]string{"run", "--run", "x"}, "say what it may fire at with --allow-hosts HOST,… or --allow-any"},
+		{[]string{"run", "--run", "x", "--allow-any"}, "run x: there is no such run; describe it with --url and --qps, or --wait for it"},
+		{[]string{"run", "--run", "x", "--allow-any", "--new"}, "--new: describe the run"},
 		{[]string{"run", "--run", "x", "--qps", "5"}, "--url: give what to request"},
-		{[]string{"run", "--run"}, "flag needs an argument"},
+		{[]string{"run", "--run", "x", "--redis", "embedded", "--allow-any"}, "--redis: give the Redis that holds the run, to join it"},
 	} {
-		refused(t, m.args, m.says)
+		all = append(all, clitest.Refusal{Args: m.args, Says: []string{m.says}})
 	}
-	nothingWritten(t, server)
+	clitest.RefusedAll(t, newRootCommand, server.Client(), all)
+	t.Setenv("LOADCTL_REDIS", "")
+	refused(t, []string{"run", "--run", "x", "--allow-any"}, "--redis: give the Redis that holds the run, to join it; or describe a run")
+	closed := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
+	t.Setenv("LOADCTL_REDIS", "redis://:"+secret+"@"+closed)
+	refused(t, append(right(), "--redis", ""), "reach Redis at "+closed)
+	t.Setenv("LOADCTL_REDIS", secret)
+	refused(t, right(), "read the Redis URL: it is not of the form")
 }
 
 func TestHelp(t *testing.T) {

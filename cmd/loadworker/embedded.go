@@ -15,20 +15,25 @@ import (
 
 // host starts a Redis in this process if none was named, for other workers and loadctl on this machine too. It returns nil if
 // there is nothing to host.
-func (f *runFlags) host(create *run.Spec, reach error, log *slog.Logger) (*embedded.Server, error) {
+func (f *runFlags) host(ctx context.Context, create *run.Spec, reach error, log *slog.Logger) (*embedded.Server, error) {
 	addresses, ok := f.redis.Embedded()
 	if !ok || create == nil {
 		return nil, nil
 	}
-	if reach != nil { // nobody can have created the run before
-		return nil, reach
+	server, err := embedded.Start(addresses[0])
+	if neighbour := "redis://" + addresses[0]; err != nil && f.hasRun(ctx, neighbour) {
+		f.redis.Use(neighbour)
+		log.Info("another worker of this machine has the run in its embedded Redis", "LOADCTL_REDIS", neighbour)
+		return nil, nil
 	}
-	var server *embedded.Server
-	var err error
-	for _, address := range addresses {
-		if server, err = embedded.Start(address); err == nil {
-			break
+	for _, address := range addresses[1:] {
+		if err != nil {
+			server, err = embedded.Start(address)
 		}
+	}
+	if err == nil && reach != nil { // nobody can have created the run before
+		cli.Close(server)
+		return nil, reach
 	}
 	if err != nil {
 		if e, ok := errors.AsType[*net.OpError](err); ok {
@@ -41,6 +46,32 @@ func (f *runFlags) host(create *run.Spec, reach error, log *slog.Logger) (*embed
 	f.out.Lost = true
 	log.Info("an embedded Redis runs in this process, for this machine only; a fleet of several needs a real one", "LOADCTL_REDIS", server.URL())
 	return server, nil
+}
+
+// settling is how long a neighbour has to create the run: two workers that are started together shall not bring a server each.
+const settling = time.Second
+
+// hasRun tells whether a server, if it is one, has a run of this name that has not ended. Two servers would be two budgets: the same
+// command line in two terminals would send twice the rate.
+func (f *runFlags) hasRun(ctx context.Context, address string) bool {
+	ctx, cancel := context.WithTimeout(ctx, settling)
+	defer cancel()
+	client, err := run.Connect(ctx, address)
+	if err != nil {
+		return false
+	}
+	defer cli.Close(client)
+	for ctx.Err() == nil {
+		r, err := run.Open(ctx, client, f.name)
+		if err == nil {
+			return r.Ended.IsZero()
+		}
+		if !errors.Is(err, run.ErrNoRun) {
+			return false
+		}
+		time.Sleep(lingerPoll)
+	}
+	return false
 }
 
 // How long an embedded server outlives its worker: until the others have read their report, or left a run that goes on.

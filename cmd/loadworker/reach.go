@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -32,9 +35,23 @@ func (f *memberFlags) reach(ctx context.Context, target targets.Target) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return cli.Config(fmt.Errorf("reach the target: %w; nothing was sent. Check --url, or fire anyway with --no-check", err))
+		return cli.Config(fmt.Errorf("reach the target: %w; nothing was sent. %s, or fire anyway with --no-check", err, mend(err)))
 	}
 	return nil
+}
+
+// mend is what to do about a target that cannot be reached.
+func mend(err error) string {
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "That server speaks no TLS, so write http:// in --url"
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "Trust its authority with --cacert FILE, or any with -k"
+	}
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		return "Write the name of its certificate in --url and where it is in --connect-to, or accept any with -k"
+	}
+	return "Check --url"
 }
 
 // passable lets a worker join a run that has begun although it cannot reach the target: that may be what the run brought about.

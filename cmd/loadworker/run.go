@@ -57,7 +57,7 @@ Ctrl-C sends what is already leased (at most half a second), leaves, and reports
 	f.member.AddFlags(c)
 	f.allow.AddFlags(c)
 	f.out.AddFlags(c)
-	return c
+	return cli.Patient(c)
 }
 
 func (f *runFlags) run(c *cobra.Command) error {
@@ -70,14 +70,14 @@ func (f *runFlags) run(c *cobra.Command) error {
 		return err
 	}
 	reach := f.member.reach(c.Context(), target)
-	server, err := f.host(create, reach, log)
+	server, err := f.host(c.Context(), create, reach, log)
 	if err != nil {
 		return err
 	}
 	err = f.takePart(c, create, target, reach, log)
 	if server != nil {
 		linger(c.Context(), server, log)
-		err = errors.Join(err, server.Close())
+		cli.Close(server)
 	}
 	return err
 }
@@ -90,7 +90,12 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 		return err
 	}
 	defer cli.Close(client)
+	// A call to a server that hangs does not end with ctx; up to here there is nothing that a signal has to wait for.
+	hangUp := context.AfterFunc(ctx, func() { cli.Close(client) })
 	r, err := f.enter(ctx, client, create, reach, log)
+	if !hangUp() {
+		return context.Cause(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -109,20 +114,21 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 	}
 	defer cli.Close(target)
 	total, err := f.member.work(ctx, r, target, f.redis, log)
-	if total != nil {
-		if printErr := f.print(c, r, total); printErr != nil {
-			err = errors.Join(err, printErr)
-		}
-	}
 	if err == nil {
 		err = context.Cause(ctx)
+	}
+	if total == nil {
+		return err
+	}
+	if printErr := f.print(c, r, total); printErr != nil {
+		return errors.Join(err, printErr)
 	}
 	return err
 }
 
 // check finds what is wrong with the command line by itself.
 func (f *runFlags) check(c *cobra.Command) error {
-	if err := f.out.Check(); err != nil {
+	if err := cmp.Or(f.redis.Check(), f.out.Check()); err != nil {
 		return err
 	}
 	if f.name == "" {
@@ -176,8 +182,10 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec
 		if err != nil || f.anew {
 			return nil, reach
 		}
-		if err := passable(r, reach, log); r.Ended.IsZero() && err != nil {
-			return nil, err
+		if r.Ended.IsZero() {
+			if err := passable(r, reach, log); err != nil {
+				return nil, err
+			}
 		}
 	}
 	r, created, err := run.Create(ctx, client, f.name, *spec, run.Options{New: f.anew, Keep: time.Duration(f.keep)})
@@ -213,7 +221,10 @@ func (f *runFlags) join(ctx context.Context, client redis.UniversalClient, log *
 	if !r.Ended.IsZero() {
 		return r, nil // nothing will be sent
 	}
-	return r, cli.Config(f.allow.check(r.Spec.Target))
+	if err := f.allow.check(r.Spec.Target); err != nil {
+		return nil, cli.Config(err)
+	}
+	return r, cli.Config(r.Ready(ctx))
 }
 
 // print writes the report of the whole run; where Redis cannot be asked any more, that of this worker alone. total is nil for

@@ -114,7 +114,7 @@ func TestAllowedHosts(t *testing.T) {
 		{target("http://example.com/", "unix:/run/app"), []string{"example.com", "unix:/run/app"}, true},
 		{target("http://example.com/", "unix:/run/APP"), []string{"example.com", "unix:/run/app"}, false},
 		{target("noop://"), []string{"example.com"}, true},
-		{target("noop://"), nil, false},
+		{target("noop://"), nil, true},
 		{target("http://example.com/"), nil, false},
 	} {
 		f := allowFlags{hosts: c.allow}
@@ -123,6 +123,14 @@ func TestAllowedHosts(t *testing.T) {
 		}
 		if err := (&allowFlags{any: true}).check(c.spec); err != nil {
 			t.Errorf("%s with --allow-any: %v", c.spec.URL, err)
+		}
+	}
+	// Whatever the run fires at: who joins says first what it may be.
+	for ok, f := range map[bool][]allowFlags{false: {{}}, true: {{any: true}, {hosts: []string{"example.com"}}}} {
+		for _, f := range f {
+			if err := f.checkJoining(); (err == nil) != ok {
+				t.Errorf("joining with %q, %v: %v", f.hosts, f.any, err)
+			}
 		}
 	}
 }
@@ -217,7 +225,7 @@ func TestJoining(t *testing.T) {
 // patient makes a worker send late rather than not at all, so that counts are exact on a busy machine too.
 func patient() []string { return []string{"--catch-up", "20s", "--max-lag", "20s"} }
 
-// TestTheSameNameAgain: a run that has ended is not fired again, unless it is replaced.
+// TestTheSameNameAgain: a run that has ended is not fired again but reported, unless it is replaced.
 func TestTheSameNameAgain(t *testing.T) {
 	f := newFleet(t)
 	args := append(patient(), "--run", "x", "--url", "noop://", "--qps", "1k", "--duration", "50ms")
@@ -227,7 +235,7 @@ func TestTheSameNameAgain(t *testing.T) {
 	started := time.Now()
 	for _, again := range [][]string{args, {"--run", "x", "--allow-any"}} {
 		stdout, stderr, code := execute(append([]string{"run"}, again...)...)
-		if code != 0 || stdout != "" || !strings.Contains(stderr, "ended at "+started.UTC().Format("2006-")) {
+		if code != 0 || !strings.Contains(stdout, "audit       asked 50 = sent 50\n") || !strings.Contains(stderr, "ended at "+started.UTC().Format("2006-")) {
 			t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 		}
 	}

@@ -18,12 +18,12 @@ import (
 // execute runs a command that does what do says, in this process.
 func execute(do func(c *cobra.Command, args []string) error, args ...string) (stdout, stderr string, code int) {
 	root := &cobra.Command{Use: "load", Args: Args(cobra.NoArgs), RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	c := &cobra.Command{Use: "do", Args: Args(cobra.MaximumNArgs(1)), RunE: do}
+	c := &cobra.Command{Use: "do RUN --time TIME", Args: Args(cobra.MaximumNArgs(1)), RunE: do}
 	var d Duration
 	c.Flags().Var(&d, "time", "")
 	c.Flags().Int("number", 0, "")
 	c.Flags().Bool("really", false, "")
-	root.AddCommand(c)
+	root.AddCommand(c, &cobra.Command{Use: "set-rate RUN RATE", Args: Args(cobra.ExactArgs(2)), RunE: do}, &cobra.Command{Use: "ls", Args: Args(cobra.NoArgs), RunE: do})
 	var out, errs bytes.Buffer
 	code = Main(root, args, &out, &errs)
 	return out.String(), errs.String(), code
@@ -42,7 +42,8 @@ func TestExitCodes(t *testing.T) {
 		{"configuration", Config(broken), CodeConfig, "error: broken\n"},
 		{"configuration, wrapped", fmt.Errorf("run x: %w", Config(broken)), CodeConfig, "error: run x: broken\n"},
 		{"no configuration", Config(nil), CodeGood, ""},
-		{"a signal", fmt.Errorf("wait: %w", ErrSignal), CodeSignal, ""},
+		{"a signal", ErrSignal, CodeSignal, ""},
+		{"a signal that left something undone", fmt.Errorf("stop x: %w", ErrSignal), CodeSignal, "error: stop x: ended by a signal\n"},
 		{"canceled by no signal", context.Canceled, CodeOther, "error: context canceled\n"},
 		{"several lines", errors.New("a\nb\r\tc\x1b[31m"), CodeOther, "error: a b  c [31m\n"},
 	} {
@@ -89,7 +90,18 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{long}, "see load --help"},
 		{[]string{"help", "nonsense"}, `help: there is no command "nonsense"; see load --help`},
 		{[]string{"help", "do", "nonsense"}, "there is no command"},
-		{[]string{"do", "a", "b"}, "accepts at most 1 arg(s), received 2; usage: load do"},
+		{[]string{"do", "a", "b"}, `error: do: give the name of one run, "b" is one too many; usage: load do RUN --time TIME [flags]`},
+		{[]string{"do", "a", long}, "is one too many; usage: load do RUN"},
+		{[]string{"set-rate"}, "error: set-rate: give the name of one run and a rate, such as 500; usage: load set-rate RUN RATE"},
+		{[]string{"set-rate", "x"}, "error: set-rate: give the name of one run and a rate"},
+		{[]string{"set-rate", "x", "-1"}, "-1: nothing here is negative; a rate, a time or a number is at least 0; see load set-rate --help"},
+		{[]string{"ls", "x"}, `error: ls: takes no arguments, "x" is one too many; usage: load ls`},
+		{[]string{"setrate", "x", "5"}, `unknown command "setrate" for "load"; did you mean set-rate? Or see load --help`},
+		{[]string{"set"}, "did you mean set-rate?"},
+		{[]string{"LS"}, "did you mean ls?"},
+		{[]string{"xy"}, `unknown command "xy" for "load"; see load --help`},
+		{[]string{"help", "setrate"}, `help: there is no command "setrate"; did you mean set-rate? Or see load --help`},
+		{[]string{""}, `unknown command "" for "load"; see load --help`},
 		{[]string{"do", "--nonsense"}, "unknown flag: --nonsense; see load do --help"},
 		{[]string{"do", "--" + long}, "see load do --help"},
 		{[]string{"do", "-x"}, "unknown shorthand flag"},
@@ -98,7 +110,7 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{"do", "--time", long}, "is not a duration"},
 		{[]string{"do", "--number", "many"}, `--number "many": not a value of type int; see load do --help`},
 		{[]string{"do", "--number", "1" + long}, "not a value of type int"},
-		{[]string{"do", "--really=perhaps"}, `--really "perhaps": not a value of type bool`},
+		{[]string{"do", "--really=perhaps"}, `--really "perhaps": not a value of type bool; see load do --help`},
 		{[]string{"--number", "1"}, "unknown flag"},
 	} {
 		stdout, stderr, code := execute(func(*cobra.Command, []string) error { return nil }, c.args...)

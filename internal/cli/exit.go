@@ -20,6 +20,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/loadctl/loadctl/internal/run"
 )
 
 // The exit codes, the same as k6's where it has them.
@@ -55,7 +57,7 @@ func code(err error) int {
 		return CodeGood
 	case errors.Is(err, ErrSignal):
 		return CodeSignal
-	case config:
+	case config, run.WrongURL(err), errors.Is(err, run.ErrBroken):
 		return CodeConfig
 	default:
 		return CodeOther
@@ -85,10 +87,12 @@ func Main(root *cobra.Command, args []string, stdout, stderr io.Writer) (exit in
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	go watch(ctx, signals, cancel, func() {
+	ended := make(chan struct{})
+	defer close(ended)
+	go watch(ended, signals, cancel, func() {
 		fmt.Fprintf(stderr, "error: interrupted; %s cannot tell whether the command took effect\n", root.Name())
 	}, patience(root, args))
-	err := root.ExecuteContext(ctx)
+	err := run.Advise(root.ExecuteContext(ctx))
 	if errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), ErrSignal) {
 		err = ErrSignal // whatever the signal interrupted
 	}
@@ -122,11 +126,11 @@ func patience(root *cobra.Command, args []string) time.Duration {
 
 // watch ends the context at the first signal and the process at the second; when the command has ended, it waits for neither.
 // A command that blocks, because the server hangs, ends after patience.
-func watch(ctx context.Context, signals <-chan os.Signal, cancel context.CancelCauseFunc, giveUp func(), patience time.Duration) {
+func watch(ended <-chan struct{}, signals <-chan os.Signal, cancel context.CancelCauseFunc, giveUp func(), patience time.Duration) {
 	select {
 	case <-signals:
 		cancel(ErrSignal)
-	case <-ctx.Done():
+	case <-ended:
 		return
 	}
 	var over <-chan time.Time
@@ -137,6 +141,8 @@ func watch(ctx context.Context, signals <-chan os.Signal, cancel context.CancelC
 	case <-signals:
 	case <-over:
 		giveUp()
+	case <-ended:
+		return
 	}
 	os.Exit(CodeSignal)
 }
@@ -169,8 +175,14 @@ func flagError(c *cobra.Command, err error) error {
 			err = fmt.Errorf("--%s %.40q: not a value of type %s", e.GetFlag().Name, e.GetValue(), e.GetFlag().Value.Type())
 		}
 	}
+	if e, ok := errors.AsType[*pflag.NotExistError](err); ok && negative(e.GetSpecifiedShortnames()) {
+		err = fmt.Errorf("-%.40s: nothing here is negative; a rate, a time or a number is at least 0", e.GetSpecifiedShortnames())
+	}
 	return Config(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 }
+
+// negative tells whether what was taken for short flags is a number: the value of an argument, with its minus.
+func negative(shorthands string) bool { return strings.IndexAny(shorthands, "0123456789.") == 0 }
 
 // newHelpCommand is cobra's, but what there is no help about is an error.
 func newHelpCommand(root *cobra.Command) *cobra.Command {
@@ -180,7 +192,7 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
-				return Config(fmt.Errorf("help: there is no command %.40q; see %s --help", strings.Join(args, " "), root.Name()))
+				return Config(fmt.Errorf("help: there is no command %.40q; %ssee %s --help", strings.Join(args, " "), nearest(root, args[0]), root.Name()))
 			}
 			c.InitDefaultHelpFlag()
 			return c.Help()
@@ -195,18 +207,3 @@ func Close(c io.Closer) { c.Close() }
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
-
-// Args wraps a check of positional arguments, so that its errors are ones of configuration.
-func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		err := check(c, args)
-		switch {
-		case err == nil:
-			return nil
-		case c.HasAvailableSubCommands():
-			return Config(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
-		default:
-			return Config(fmt.Errorf("%w; usage: %s", err, c.UseLine()))
-		}
-	}
-}

@@ -17,13 +17,13 @@ func NewManCommand(version string) *cobra.Command {
 		Args:    Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return Config(fmt.Errorf("man: %w", err))
+				return Config(fmt.Errorf("man: %w; give a directory that can be written to", err))
 			}
 			root := c.Root()
 			root.DisableAutoGenTag = true // the same pages each time
 			header := doc.GenManHeader{Section: "1", Source: root.Name() + " " + version, Manual: "loadctl"}
 			if err := doc.GenManTree(root, &header, args[0]); err != nil {
-				return Config(fmt.Errorf("man: %w", err))
+				return Config(fmt.Errorf("man: %w; give a directory that can be written to", err))
 			}
 			return nil
 		},

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -42,6 +44,19 @@ func (r *Redis) Address() (string, error) {
 	return "", Config(errors.New("which Redis? Give --redis redis://host:port, or set LOADCTL_REDIS; a worker started without one prints the address of its own"))
 }
 
+// Check refuses what is wrong with the port of --redis embedded:PORT.
+func (r *Redis) Check() error {
+	addresses, ok := r.Embedded()
+	if !ok {
+		return nil
+	}
+	_, port, _ := net.SplitHostPort(addresses[0])
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return Config(fmt.Errorf("--redis %.40q: the port is a number up to 65535, such as embedded:%s; 0 takes a free one", r.given(), embeddedPort))
+	}
+	return nil
+}
+
 // Embedded tells whether a worker is to bring a server with it, because none was named or by --redis embedded[:PORT]. The
 // server listens at the first of the addresses that is free.
 func (r *Redis) Embedded() (addresses []string, ok bool) {
@@ -64,6 +79,9 @@ func (r *Redis) Connect(ctx context.Context) (redis.UniversalClient, error) {
 	address, err := r.Address()
 	if err != nil {
 		return nil, err
+	}
+	if _, embedded := r.Embedded(); embedded {
+		return nil, Config(fmt.Errorf("--redis %.40q: the server is in a worker, which prints its address; give that, redis://127.0.0.1:PORT", address))
 	}
 	client, err := run.Connect(ctx, address)
 	return client, Config(err)

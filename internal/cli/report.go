@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -15,6 +16,8 @@ import (
 
 // Report is the flags that say how a report is written, and where.
 type Report struct {
+	Lost bool // the run will not outlive this process: a report that cannot be written is nowhere else
+
 	output Output
 	file   string
 }
@@ -34,22 +37,22 @@ func (r *Report) Check() error {
 		return nil
 	}
 	if info, err := os.Stat(r.file); err == nil && !info.Mode().IsRegular() {
-		return Config(fmt.Errorf("--out %.200q: is no regular file", r.file))
+		return Config(fmt.Errorf("--out %.200q: is no regular file; give the path of one, or leave --out away for standard output", r.file))
 	}
 	f, err := r.create()
 	if err != nil {
-		return err
+		return Config(fmt.Errorf("--out %.200q: %w; give a file in a directory that is there and can be written to", r.file, err))
 	}
 	return Config(errors.Join(f.Close(), os.Remove(f.Name())))
 }
 
-// create makes the file that the report is written to before it gets its name.
+// create makes the file that the report is written to before it gets its name. The error does not name it: nobody asked for it.
 func (r *Report) create() (*os.File, error) {
 	f, err := os.CreateTemp(filepath.Dir(r.file), "."+filepath.Base(r.file)+".*")
-	if err != nil {
-		return nil, Config(fmt.Errorf("--out %.200q: %w", r.file, err))
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
 	}
-	return f, nil
+	return f, err
 }
 
 // Write renders the report. The file is replaced in one step, so that nobody ever sees a half of it.
@@ -59,18 +62,29 @@ func (r *Report) Write(stdout io.Writer, rep report.Report) error {
 		return Config(err)
 	}
 	if r.file == "" {
-		if err := render(stdout, rep); err != nil {
-			return fmt.Errorf("%w; the report is still in Redis: loadctl report %s", err, rep.Run)
-		}
-		return nil
+		err = render(stdout, rep)
+	} else {
+		err = r.replace(func(w io.Writer) error { return render(w, rep) })
 	}
+	switch {
+	case err == nil:
+		return nil
+	case r.Lost:
+		return fmt.Errorf("%w; the report is lost with the embedded Redis: a run that matters needs one of its own, --redis redis://host:port", err)
+	default:
+		return fmt.Errorf("%w; the report is still in Redis: loadctl report %s", err, rep.Run)
+	}
+}
+
+// replace puts what write writes into the file's place.
+func (r *Report) replace(write func(io.Writer) error) error {
 	var text bytes.Buffer
-	if err := render(&text, rep); err != nil {
+	if err := write(&text); err != nil {
 		return err
 	}
 	f, err := r.create()
 	if err != nil {
-		return err
+		return fmt.Errorf("write %s: %w", r.file, err)
 	}
 	_, err = f.Write(text.Bytes())
 	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
@@ -79,7 +93,6 @@ func (r *Report) Write(stdout io.Writer, rep report.Report) error {
 	}
 	if err != nil {
 		_ = os.Remove(f.Name()) // the first error tells more
-		return fmt.Errorf("write the report: %w; it is still in Redis: loadctl report %s", err, rep.Run)
 	}
-	return nil
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -93,7 +94,7 @@ func (f *Spec) read(stdin io.Reader) (run.Spec, error) {
 		return s, err
 	}
 	if s.Target.Headers, err = f.readHeaders(); err != nil {
-		return s, fmt.Errorf("--header: %w", err)
+		return s, fmt.Errorf("--header: %w", readable(err))
 	}
 	if err := f.readFiles(&s.Target, stdin); err != nil {
 		return s, err
@@ -156,14 +157,22 @@ func (f *Spec) readFiles(t *targets.Spec, stdin io.Reader) error {
 	}
 	var err error
 	if t.Body, err = targets.ReadBody(body, stdin); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", name, readable(err))
 	}
 	if f.caFile != "" {
 		pem, err := os.ReadFile(f.caFile)
 		if err != nil {
-			return fmt.Errorf("--cacert: %w", err)
+			return fmt.Errorf("--cacert: %w", readable(err))
 		}
 		t.CA = string(pem)
 	}
 	return nil
+}
+
+// readable adds to an error about a file what to do.
+func readable(err error) error {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%w; give the path of a file that can be read", err)
+	}
+	return err
 }

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"errors"
 	"testing"
 	"time"
 )
@@ -110,16 +109,23 @@ func TestClock(t *testing.T) {
 	}
 }
 
+// answer is an error that a server answers with.
+type answer string
+
+func (a answer) Error() string { return string(a) }
+func (answer) RedisError()     {}
+
 func TestRemedy(t *testing.T) {
 	for text, says := range map[string]string{
 		"MISCONF Redis is configured to save":    "cannot write to its disk",
 		"NOREPLICAS Not enough good replicas":    "min-replicas-to-write",
-		"LOADING Redis is loading the dataset":   "wait until",
+		"LOADING Redis is loading the dataset":   "wait a moment",
 		"ERR unknown command 'CONFIG', with …":   "Redis 6.2 or newer",
 		"ERR Unknown command called from script": "Redis 6.2 or newer",
+		"NOPERM this user has no permissions":    "ACL SETUSER",
 		"the room is too small":                  "otherwise",
 	} {
-		wants(t, text, bad(text, remedy(errors.New(text), "otherwise")), Bad, says)
+		wants(t, text, bad(text, remedy(answer(text), "otherwise")), Bad, says)
 	}
 }
 

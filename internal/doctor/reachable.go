@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/run"
 )
 
 // reachable: the server answers.
@@ -22,5 +24,6 @@ func reachable(ctx context.Context, s *server) Finding {
 // Unreachable is the finding about a server that there is no connection to. err is what run.Connect, or the server, said.
 func Unreachable(err error) Finding {
 	const hint = "check --redis or LOADCTL_REDIS"
-	return bad(strings.TrimSuffix(err.Error(), "; "+hint), remedy(err, "start the server, or "+hint)).of("reachable")
+	wrong, _ := run.Remedy(err)
+	return bad(strings.TrimSuffix(wrong, "; "+hint), remedy(err, "start the server, or "+hint)).of("reachable")
 }

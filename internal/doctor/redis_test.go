@@ -139,7 +139,7 @@ func TestReplica(t *testing.T) {
 	findings := diagnosed(t, replica.Client(), replica.Client())
 	states(t, findings, map[string]string{"role": Bad, "scripts": Bad})
 	wants(t, "role", findings["role"], Bad, "give the address of the master, "+master.Addr())
-	wants(t, "scripts", findings["scripts"], Bad, "READONLY", "give the address of the master")
+	wants(t, "scripts", findings["scripts"], Bad, "READONLY", "give the address of its master")
 
 	findings = diagnosed(t, master.Client(), master.Client())
 	states(t, findings, map[string]string{"replication": Warn})
@@ -227,7 +227,7 @@ func TestWrongPassword(t *testing.T) {
 			t.Fatal("connected")
 		}
 		f := Unreachable(err)
-		wants(t, c, f, Bad, c.says, "password into the URL", server.Addr())
+		wants(t, c, f, Bad, c.says, "into the URL, redis://", server.Addr())
 		if f.Check != "reachable" || strings.Contains(f.Found+f.Mend, secret) {
 			t.Errorf("%+v", f)
 		}

@@ -24,7 +24,8 @@ const (
 func scripts(ctx context.Context, s *server) Finding {
 	name := "doctor-" + run.NewID()
 	if err := cmp.Or(live(ctx, s.whole, name), remove(ctx, s.whole, name)); err != nil {
-		return bad(err.Error(), remedy(err, "see that it is Redis 6.2 or newer that answers there, and what its log says"))
+		wrong, _ := run.Remedy(err)
+		return bad(wrong, remedy(err, "see that it is Redis 6.2 or newer that answers there, and what its log says"))
 	}
 	return ok("a run was created, leased from, reported to, paused, left and removed")
 }

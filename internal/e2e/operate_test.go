@@ -553,6 +553,26 @@ func TestEmbeddedAlone(t *testing.T) {
 	e.untouched()
 }
 
+// TestEmbeddedTwice: the same command line in two terminals is one fleet with one Redis, not two that send twice the rate. They are
+// started together.
+func TestEmbeddedTwice(t *testing.T) {
+	e := newEmbedded(t)
+	args := append([]string{"run", "--run", "x", "-o", "json"}, e.described("3s", "--min-workers", "2", private(t))...)
+	ps := []*process{launch(t, "", "loadworker", args...), launch(t, "", "loadworker", args...)}
+	for _, p := range ps {
+		p.wait(0)
+	}
+	for _, p := range ps {
+		if r := p.printed(); r.Asked != 900 || r.Audit.Sent != 900 || !r.Complete || len(r.Workers) != 2 {
+			t.Errorf("%+v, complete %v %v, %d workers", r.Audit, r.Complete, r.Notes, len(r.Workers))
+		}
+	}
+	if n := e.web.Count(); n != 900 {
+		t.Errorf("%d arrived", n)
+	}
+	e.untouched()
+}
+
 // TestEmbeddedFleet: the address that the host prints is all that others need.
 func TestEmbeddedFleet(t *testing.T) {
 	e := newEmbedded(t)
@@ -642,12 +662,12 @@ func TestEmbeddedHostWaitsForStrangers(t *testing.T) {
 	}
 }
 
-// TestEmbeddedPorts: the usual port may be taken, one that was asked for may not.
+// TestEmbeddedPorts: the usual port may be taken, by a run of another name, one that was asked for may not.
 func TestEmbeddedPorts(t *testing.T) {
 	e := newEmbedded(t)
 	first := e.host(e.described("", "--redis", "embedded")...) // takes 6380, unless somebody else has it
 	was := e.url
-	second := e.host(e.described("1s")...)
+	second := e.host(e.described("1s", "--run", "y")...)
 	if e.url == was {
 		t.Errorf("one at %s, another at %s", was, e.url)
 	}
@@ -656,7 +676,7 @@ func TestEmbeddedPorts(t *testing.T) {
 		t.Errorf("%+v", r.Audit)
 	}
 	port := was[strings.LastIndexByte(was, ':')+1:]
-	third := launch(t, "", "loadworker", append([]string{"run", "--run", "x", "--redis", "embedded:" + port}, e.described("1s")...)...)
+	third := launch(t, "", "loadworker", append([]string{"run", "--run", "z", "--redis", "embedded:" + port}, e.described("1s")...)...)
 	third.wait(104)
 	if s := third.stderr.String(); !strings.Contains(s, "serve at 127.0.0.1:"+port) || strings.Count(s, "\n") != 1 {
 		t.Error(s)

@@ -22,6 +22,9 @@ type Change struct {
 
 // command runs one command. Its id makes repetitions harmless, so a lost reply is answered by asking again.
 func (r *Run) command(ctx context.Context, kind, what string, pieces []pacer.Piece, expected int64) (Change, error) {
+	if err := r.whole(ctx); err != nil {
+		return Change{}, err
+	}
 	id := NewID()
 	var reply []string
 	var err error

@@ -21,7 +21,7 @@ func Connect(ctx context.Context, address string) (redis.UniversalClient, error)
 	if file, ok := strings.CutPrefix(address, "@"); ok {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("read the Redis URL: %w", err)
+			return nil, fmt.Errorf("read the Redis URL: %w; after the @ comes the path of a file that holds it", err)
 		}
 		address = strings.TrimSpace(string(text))
 	}
@@ -31,15 +31,30 @@ func Connect(ctx context.Context, address string) (redis.UniversalClient, error)
 	}
 	client, err := open(u)
 	if err != nil {
-		return nil, fmt.Errorf("read the Redis URL of %s: %w", host(u), err)
+		return nil, fmt.Errorf("read the Redis URL of %s: %w; write redis://[user:password@]host:port[/db]", host(u), err)
 	}
-	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if err := client.Ping(limit).Err(); err != nil {
+	if err := greet(ctx, client); err != nil {
 		_ = client.Close() // the first error tells more
+		if _, known := errors.AsType[refusal](Advise(err)); known {
+			return nil, Advise(fmt.Errorf("reach Redis at %s: %w", host(u), err))
+		}
 		return nil, fmt.Errorf("reach Redis at %s: %w; check --redis or LOADCTL_REDIS", host(u), err)
 	}
 	return client, nil
+}
+
+// greet is one call that any server answers. When ctx ends it returns at once: a call to a server that hangs goes by its deadline only,
+// so its connection is closed.
+func greet(ctx context.Context, client redis.UniversalClient) error {
+	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	hangUp := context.AfterFunc(ctx, func() { _ = client.Close() })
+	defer hangUp()
+	err := client.Ping(limit).Err()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
 }
 
 // errURL quotes nothing of the URL: what cannot be taken apart may be a password from end to end.

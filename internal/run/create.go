@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -35,10 +36,14 @@ func broken(name, why string) error {
 
 // explain makes an error of Redis about a run one that says what to do.
 func explain(what, name string, err error) error {
-	if strings.Contains(err.Error(), "WRONGTYPE") { // some servers put their own words in front
+	switch {
+	case strings.Contains(err.Error(), "WRONGTYPE"): // some servers put their own words in front
 		return broken(name, "a key of its holds something else")
+	case unanswered(err):
+		return fmt.Errorf("%s %s: %w; Redis does not answer, see whether it still runs", what, name, err)
+	default:
+		return Advise(fmt.Errorf("%s %s: %w", what, name, err))
 	}
-	return fmt.Errorf("%s %s: %w", what, name, err)
 }
 
 // DifferentError says that there is a run of this name with another spec.
@@ -97,6 +102,9 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	if o.Keep == 0 {
 		o.Keep = DefaultKeep
 	}
+	if err := writable(ctx, client, name); err != nil {
+		return nil, false, explain("create run", name, err)
+	}
 	keys := KeysOf(name)
 	args := append([]any{string(text), NewID(), replace, o.Keep.Milliseconds(), Who()}, fields...)
 	reply, err := lua.Create().Run(ctx, client, keys.all(), args...).StringSlice()
@@ -110,6 +118,11 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	created = reply[0] == "CREATED"
 	if lines := r.Spec.Diff(spec); !created && len(lines) > 0 {
 		return nil, false, &DifferentError{Name: name, Lines: lines}
+	}
+	if !created && r.Ended.IsZero() {
+		if err := r.whole(ctx); err != nil {
+			return nil, false, err
+		}
 	}
 	// Those who join do it too, because whoever created the run may have died before. The run does not depend on it.
 	z := redis.Z{Score: float64(time.Now().Unix()), Member: name}
@@ -146,19 +159,12 @@ func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run,
 	if err := ValidateName("run", name); err != nil {
 		return nil, err
 	}
-	keys := KeysOf(name)
-	var spec *redis.StringCmd
-	var budget *redis.SliceCmd
-	_, err := client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		spec = p.Get(ctx, keys.Spec)
-		budget = p.HMGet(ctx, keys.Budget, "uid", "phase", "ended")
-		return nil
-	})
-	if err != nil && !errors.Is(err, redis.Nil) {
+	spec, fields, err := stored(ctx, client, KeysOf(name))
+	if err != nil {
 		return nil, explain("open run", name, err)
 	}
 	reply := []string{"EXISTS", spec.Val(), "", "", "0"}
-	for i, v := range budget.Val() {
+	for i, v := range fields {
 		if s, ok := v.(string); ok {
 			reply[2+i] = s
 		}
@@ -171,6 +177,30 @@ func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run,
 		reply[0] = "BROKEN"
 	}
 	return handle(client, name, reply)
+}
+
+// stored is the spec of a run and the fields uid, phase and ended of its budget, nil where they are missing. It is read without
+// a transaction, which a server that is full refuses; the uid is read again to see that it is all of one run.
+func stored(ctx context.Context, client redis.UniversalClient, keys Keys) (*redis.StringCmd, []any, error) {
+	for {
+		var spec *redis.StringCmd
+		var budget, again *redis.SliceCmd
+		_, err := client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			budget = p.HMGet(ctx, keys.Budget, "uid", "phase", "ended")
+			spec = p.Get(ctx, keys.Spec)
+			again = p.HMGet(ctx, keys.Budget, "uid")
+			return nil
+		})
+		if errors.Is(err, redis.Nil) { // a missing spec is told here, what came after it is not
+			err = cmp.Or(budget.Err(), again.Err())
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if budget.Val()[0] == again.Val()[0] {
+			return spec, budget.Val(), nil
+		}
+	}
 }
 
 // Limiter leases from the run's budget. The client should be one of its own.

@@ -29,7 +29,7 @@ func (r *Run) Events(ctx context.Context, n int64) ([]Event, error) {
 		}
 		us, err := strconv.ParseInt(text("t"), 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("read events of %s: %w", r.Name, err)
+			return nil, broken(r.Name, fmt.Sprintf("read events of %s: %v", r.Name, err))
 		}
 		events[len(entries)-1-i] = Event{At: instant(us), Kind: text("kind"), Who: text("who"), What: text("what")}
 	}

@@ -200,7 +200,7 @@ func (f *Follower) recount(ctx context.Context, s *State, workers []Worker) (set
 	for _, w := range workers {
 		in, final, err := w.input(totals, s.now)
 		if err != nil {
-			return false, fmt.Errorf("follow run %s: %w: read snapshot of worker %s: %w", f.run.Name, ErrBroken, w.ID, err)
+			return false, fmt.Errorf("follow %w", broken(f.run.Name, fmt.Sprintf("read snapshot of worker %s: %v", w.ID, err)))
 		}
 		settled = settled && (final || in.Gone)
 		if in.Total != nil {

@@ -52,7 +52,7 @@ func (r *Run) gather(ctx context.Context) (in report.Input, settled bool, err er
 	}
 	points, err := parseSeries(series)
 	if err != nil {
-		return in, false, fmt.Errorf("read series of %s: %w", r.Name, err)
+		return in, false, broken(r.Name, "read series: "+err.Error())
 	}
 	in = report.Input{
 		Run: r.Name, StartedAt: s.StartedAt, Duration: s.elapsed(), Running: s.EndedAt.IsZero(), TargetRate: s.target, AskedBy: s.askedBy,
@@ -62,7 +62,7 @@ func (r *Run) gather(ctx context.Context) (in report.Input, settled bool, err er
 	for _, w := range s.Workers {
 		wi, final, err := w.input(totals, s.now)
 		if err != nil {
-			return in, false, fmt.Errorf("read snapshot of worker %s: %w", w.ID, err)
+			return in, false, broken(r.Name, fmt.Sprintf("read snapshot of worker %s: %v", w.ID, err))
 		}
 		wi.Series = points[w.key()]
 		in.Workers = append(in.Workers, wi)

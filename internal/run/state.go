@@ -36,9 +36,9 @@ type State struct {
 	first          pacer.Rate // where the schedule begins, or goes on after a pause
 	issued, beyond int64
 	ahead          []pacer.Piece // those that are not generations yet
-	generation     int64       // the newest
-	laws           []pacer.Law // in the order of their ids
-	cuts           []int64     // how many slots of each are before its cut
+	generation     int64         // the newest
+	laws           []pacer.Law   // in the order of their ids
+	cuts           []int64       // how many slots of each are before its cut
 }
 
 // Worker is one incarnation of a member, as the budget knows it.

@@ -1,0 +1,433 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/cli/clitest"
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// mistake is what is wrong in a command line.
+type mistake struct {
+	args []string
+	says string
+}
+
+// describing are command lines of create and run without mistakes, with more behind them; of two values the last counts.
+func describing(more ...string) [][]string {
+	var lines [][]string
+	for _, command := range []string{"create", "run"} {
+		lines = append(lines, append([]string{command, "x", "--url", "http://127.0.0.1:9/", "--qps", "10"}, more...))
+	}
+	return lines
+}
+
+// waiting makes the run "there", which waits for two workers.
+func waiting(t *testing.T, client *redis.Client) *run.Run {
+	t.Helper()
+	spec := run.Spec{
+		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(10), MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp, MinWorkers: 2,
+	}
+	r, _, err := run.Create(t.Context(), client, "there", spec, run.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestBadInput: whatever is wrong in a command line, it is found before anything is written, and the message says what to do.
+func TestBadInput(t *testing.T) {
+	server := redistest.Start(t)
+	t.Setenv("LOADCTL_REDIS", server.URL())
+	waiting(t, server.Client())
+	rows := 0
+	for kind, mistakes := range map[string][]mistake{
+		"rates": badRates(), "names": badNames(), "numbers": badNumbers(), "durations": badDurations(), "URLs": badURLs(),
+		"arguments": badArguments(), "servers": badServers(t), "files": badFiles(t), "runs": badRuns(),
+	} {
+		t.Run(kind, func(t *testing.T) {
+			var all []clitest.Refusal
+			for _, m := range mistakes {
+				all = append(all, clitest.Refusal{Args: m.args, Says: []string{m.says}})
+			}
+			clitest.RefusedAll(t, newRootCommand, server.Client(), all)
+		})
+		rows += len(mistakes)
+	}
+	if rows < 60 {
+		t.Errorf("only %d inputs", rows)
+	}
+}
+
+func badRates() []mistake {
+	const form = "not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m"
+	says := map[string]string{
+		"10/0": "after the slash comes a time above zero, such as 30/1m", "10/-1s": "after the slash comes a time above zero", "10/": "after the slash comes a time above zero",
+		"101M": "at most 100000000 requests per second", "0.0000001": "too fine; use at most six decimals",
+	}
+	for _, rate := range []string{"-1", "NaN", "Inf", "1e30", "100G", "0x10", "5 k", "1.2.3", "+5", "k", "١", strings.Repeat("9", 1<<20)} {
+		says[rate] = form
+	}
+	all := []mistake{
+		{[]string{"set-rate", "there", "-1"}, "-1: nothing here is negative; a rate, a time or a number is at least 0; see loadctl set-rate --help"},
+		{[]string{"set-rate", "there", "max"}, `rate "max": ` + form},
+		{[]string{"set-rate", "there", ""}, `rate "": ` + form},
+	}
+	for rate, say := range says {
+		all = append(all, mistake{[]string{"set-rate", "there", "--", rate}, say})
+		for _, line := range describing("--qps", rate) {
+			all = append(all, mistake{line, say})
+		}
+	}
+	for _, line := range describing("--qps", "max") {
+		all = append(all, mistake{line, "--qps max: a closed loop has no rate to share; give a number such as 500"})
+	}
+	for _, rate := range []string{"", "0"} {
+		for _, line := range describing("--qps", rate) {
+			all = append(all, mistake{line, "--qps: give the rate of the whole cluster, such as --qps 500"})
+		}
+	}
+	return all
+}
+
+// named are the commands that take a run, with what else they need. What creates one comes last.
+func named() [][]string {
+	lines := append(onARun(), []string{"start", "x"}, []string{"watch", "x"}, []string{"rm", "x", "--force"})
+	return append(lines, describing()...)
+}
+
+func badNames() []mistake {
+	var all []mistake
+	for _, line := range named() {
+		for _, name := range []string{"", "a b", "{a}", "a/b", "a\nb", "ä", "a\x00", "*", ".", strings.Repeat("x", 1<<20)} {
+			line := slices.Clone(line)
+			line[1] = name
+			all = append(all, mistake{line, "use 1 to 64 letters, digits, dots, dashes and underscores"})
+		}
+	}
+	return all
+}
+
+func badNumbers() []mistake {
+	all := []mistake{
+		{[]string{"events", "there", "--last", "0"}, "--last: give a number of at least 1"},
+		{[]string{"events", "there", "--last", "-1"}, "--last: give a number of at least 1"},
+		{[]string{"events", "there", "--last", "many"}, `--last "many": not a value of type int64; see loadctl events --help`},
+		{[]string{"events", "there", "--last", "99999999999999999999"}, "--last"},
+		{[]string{"rm", "there", "--force=perhaps"}, `--force "perhaps": not a value of type bool; see loadctl rm --help`},
+	}
+	for flag, says := range map[string]string{
+		"--requests=-1": "--requests: give the number of requests of the whole cluster; 0 means no limit", "--requests=4503599627370496": "--requests: give the number",
+		"--min-workers=-1": "--min-workers: give a number up to 100000; 0 means until loadctl start", "--min-workers=100001": "--min-workers: give a number up to 100000",
+		"--redirects=-1": "redirects: must be 0 to 20", "--body-limit=-1": "body limit: must not be negative", "--requests=1.5": "not a value of type int",
+	} {
+		for _, line := range describing(flag) {
+			all = append(all, mistake{line, says})
+		}
+	}
+	return all
+}
+
+func badDurations() []mistake {
+	const form = "is not a duration; write 30s, 5m, 1h30m or 2d"
+	all := []mistake{
+		{[]string{"set-rate", "there", "5", "--over", "soon"}, form},
+		{[]string{"set-rate", "there", "5", "--over", "-1s"}, form},
+		{[]string{"set-rate", "there", "5", "--over", "1us"}, "--over: give a time from 1ms to"},
+		{[]string{"set-rate", "there", "5", "--over", "9999d"}, "--over: give a time from 1ms to"},
+		{[]string{"watch", "there", "--progress", "10ms"}, "--progress: at least 1s, or 0 for none"},
+		{[]string{"run", "x", "--url", "noop://", "--qps", "1", "--progress", "10ms"}, "--progress: at least 1s, or 0 for none"},
+		{[]string{"watch", "there", "--progress", "often"}, form},
+	}
+	for flag, says := range map[string]string{
+		"--duration=soon": form, "--duration=-1s": form, "--duration=10": form, "--duration=10us": "--duration: at least 1ms", "--duration=9999d": "--duration: give a time up to",
+		"--keep=1s": "--keep: at least 1m", "--keep=0": "--keep: at least 1m", "--keep=-1h": form, "--max-lag=0": "--max-lag: give a time up to 1h", "--timeout=-1s": form,
+		"--catch-up=2h": "--catch-up: give a time up to 1h", "--stage=0s:5": "profile: it has no length; give a stage", "--stage=1s": "write DURATION:RATE, such as 30s:200",
+	} {
+		for _, line := range describing(flag) {
+			all = append(all, mistake{line, says})
+		}
+	}
+	return all
+}
+
+func badURLs() []mistake {
+	const form = "write scheme://host[:port]/path"
+	var all []mistake
+	for url, says := range map[string]string{
+		"": "--url: give what to request", "127.0.0.1": "url: is not a URL; " + form, "localhost:80": "there is no target for scheme localhost; there is http, https or noop",
+		"http://": "url: names no host; " + form, "http:///x": "url: names no host; " + form, "http://u:" + secret + "%@h/": "url: is not a URL; " + form,
+		"ftp://" + "h/": "there is no target for scheme ftp", "http://h:99999/": "url: the port must be 1 to 65535", "http://h:0": "url: the port must be 1 to 65535",
+		"http://h:x": "url: is not a URL; " + form, "http://ä/": "write an international name in its xn-- form", "http://h\n/" + secret: "url: is not a URL; " + form,
+		"noop://?latency=soon": "write noop://?latency=1ms",
+	} {
+		for _, line := range describing("--url", url) {
+			all = append(all, mistake{line, says})
+		}
+	}
+	return all
+}
+
+func badArguments() []mistake {
+	long := strings.Repeat("x", 1<<20)
+	all := []mistake{
+		{[]string{"create"}, "error: create: give the name of one run; usage: loadctl create RUN --url URL --qps RATE [flags]"},
+		{[]string{"set-rate", "there"}, "error: set-rate: give the name of one run and a rate, such as 500; usage: loadctl set-rate RUN RATE [flags]"},
+		{[]string{"status", "there", "x"}, `error: status: give the name of one run, "x" is one too many; usage: loadctl status RUN [flags]`},
+		{[]string{"ls", "x"}, `error: ls: takes no arguments, "x" is one too many; usage: loadctl ls [flags]`},
+		{[]string{"ls", long}, "is one too many; usage: loadctl ls"},
+		{[]string{"man"}, "error: man: give a directory; usage: loadctl man DIR"},
+		{[]string{"version", "x"}, "version: takes no arguments"},
+		{[]string{"ls", "-o", "xml"}, `--output "xml": there are text, json`},
+		{[]string{"nonsense"}, `unknown command "nonsense" for "loadctl"; see loadctl --help`},
+		{[]string{"setrate", "there", "5"}, `unknown command "setrate" for "loadctl"; did you mean set-rate? Or see loadctl --help`},
+		{[]string{"statsu", "there"}, "did you mean status?"},
+		{[]string{"help", "reprot"}, `help: there is no command "reprot"; did you mean report? Or see loadctl --help`},
+		{[]string{long}, "unknown command"},
+		{[]string{"--nonsense"}, "unknown flag: --nonsense; see loadctl --help"},
+	}
+	for _, line := range named() {
+		all = append(all,
+			mistake{line[:1], ": give the name of one run"},
+			mistake{append(slices.Clone(line), "more"), `"more" is one too many; usage: loadctl ` + line[0] + " RUN"},
+			mistake{append(slices.Clone(line), "--nonsense"), "unknown flag: --nonsense; see loadctl " + line[0] + " --help"})
+		if line[0] != "rm" {
+			all = append(all, mistake{append(slices.Clone(line), "-o", "xml"), `--output "xml": there are text`})
+		}
+	}
+	return all
+}
+
+func badServers(t *testing.T) []mistake {
+	closed := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
+	file := filepath.Join(t.TempDir(), "missing")
+	var all []mistake
+	for url, says := range map[string]string{
+		"redis://:" + secret + "@" + closed: "reach Redis at " + closed + ": dial tcp " + closed + ": connect: connection refused; check --redis or LOADCTL_REDIS",
+		"redis://:12/" + secret + "@h":      "write / ? # @ % in a password as %2F", "nonsense": "not of the form redis://", "http://" + closed: "not of the form redis://",
+		"@" + file: "no such file or directory; after the @ comes the path of a file that holds it", "@" + t.TempDir(): "is a directory; after the @",
+		"embedded": "the server is in a worker, which prints its address; give that, redis://127.0.0.1:PORT", "embedded:6380": "the server is in a worker",
+		"embedded:notaport": "the server is in a worker",
+	} {
+		for _, line := range append(named(), []string{"ls"}) {
+			all = append(all, mistake{append(line, "--redis", url), says})
+		}
+	}
+	return all
+}
+
+func badFiles(t *testing.T) []mistake {
+	nowhere := filepath.Join(t.TempDir(), "no", "such")
+	var all []mistake
+	for _, line := range [][]string{{"report", "there"}, {"watch", "there"}, describing()[1]} {
+		all = append(all,
+			mistake{append(slices.Clone(line), "--out", nowhere), "no such file or directory; give a file in a directory that is there and can be written to"},
+			mistake{append(slices.Clone(line), "--out", t.TempDir()), "is no regular file; give the path of one"},
+			mistake{append(slices.Clone(line), "--out", strings.Repeat("x", 1000)), "file name too long; give a file"})
+	}
+	for _, line := range describing("-d", "@"+nowhere) {
+		all = append(all, mistake{line, "no such file or directory; give the path of a file that can be read"})
+	}
+	return all
+}
+
+// badRuns are right but for what is there, or is not.
+func badRuns() []mistake {
+	var all []mistake
+	for _, line := range onARun() {
+		all = append(all, mistake{line, "run x: there is no such run; loadctl ls shows those there are"})
+	}
+	for _, line := range describing() {
+		line[1] = "there"
+		for _, more := range []string{"--min-workers=2", "--new"} { // it still waits
+			all = append(all, mistake{append(slices.Clone(line), more), "run there exists with another spec ("}, mistake{append(slices.Clone(line), more), "; take another name, or --new once it has ended"})
+		}
+	}
+	return append(all,
+		mistake{[]string{"start", "x"}, "run x: there is no such run"}, mistake{[]string{"watch", "x"}, "run x: there is no such run"},
+		mistake{[]string{"pause", "there"}, "it waits for its workers; loadctl start begins it"}, mistake{[]string{"resume", "there"}, "it waits for its workers"})
+}
+
+// TestServersThatRefuse: what a server refuses is said in its words and in ours, and it holds what it held.
+func TestServersThatRefuse(t *testing.T) {
+	for _, s := range clitest.Servers(t, func(client *redis.Client) { waiting(t, client) }) {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Setenv("LOADCTL_REDIS", s.URL)
+			var all []clitest.Refusal
+			refuses := func(code int, lines ...[]string) {
+				for _, line := range lines {
+					all = append(all, clitest.Refusal{Args: line, Code: code, Says: s.Says})
+				}
+			}
+			refuses(cli.CodeConfig, describing()...)
+			refuses(cli.CodeConfig, []string{"create", "there", "--url", "noop://", "--qps", "10", "--min-workers", "2"})
+			reads := [][]string{{"status", "there"}, {"workers", "there"}, {"report", "there"}, {"events", "there"}, {"ls"}}
+			if code := map[bool]int{true: cli.CodeOther}[s.Other]; !s.Empty {
+				refuses(code, []string{"set-rate", "there", "5"}, []string{"start", "there"}, []string{"stop", "there"})
+			}
+			if !s.Reads && !s.Other {
+				for _, line := range append(reads, []string{"watch", "there"}, []string{"rm", "there"}) {
+					if line[0] != "ls" { // it opens no run, so its errors are not those of the start
+						refuses(cli.CodeConfig, line)
+					}
+				}
+			}
+			clitest.RefusedAll(t, newRootCommand, s.Client, all)
+			for _, line := range reads {
+				if stdout, stderr, code := execute(line...); s.Reads && !s.Empty && (code != cli.CodeGood || stdout == "" || stderr != "") {
+					t.Errorf("%q only reads: exit code %d, %s", line, code, stderr)
+				}
+			}
+			if s.Name == "full" { // what its message advises
+				if _, stderr, code := execute("rm", "there", "--force"); code != cli.CodeGood {
+					t.Errorf("rm --force: exit code %d, %s", code, stderr)
+				}
+			}
+		})
+	}
+}
+
+// TestBusyServer: a script of somebody else holds it up.
+func TestBusyServer(t *testing.T) {
+	server := redistest.Start(t, "--lua-time-limit", "1")
+	client := server.Client()
+	waiting(t, client)
+	before := redistest.Contents(t, client)
+	t.Setenv("LOADCTL_REDIS", server.URL())
+	ended := make(chan error)
+	go func() { ended <- client.Eval(t.Context(), "while true do end", nil).Err() }()
+	for deadline := time.Now().Add(20 * time.Second); client.Ping(t.Context()).Err() == nil; {
+		if time.Now().After(deadline) {
+			t.Fatal("the server is not busy")
+		}
+	}
+	refused(t, []string{"status", "there"}, "BUSY Redis is busy running a script", "wait, or end it with redis-cli script kill")
+	if err := client.ScriptKill(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	if after := redistest.Contents(t, client); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("Redis holds %v and held %v", after, before)
+	}
+}
+
+// TestServerThatHangs: nothing waits for ever.
+func TestServerThatHangs(t *testing.T) {
+	server := redistest.Start(t)
+	t.Setenv("LOADCTL_REDIS", server.URL())
+	server.Pause()
+	began := time.Now()
+	refused(t, []string{"status", "there"}, "reach Redis at "+server.Addr(), "check --redis or LOADCTL_REDIS")
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// TestBrokenRuns: whatever is wrong with what Redis holds of a run, who meets it says so, makes it no worse, and rm is the way out.
+func TestBrokenRuns(t *testing.T) {
+	l := newLab(t)
+	l.start()
+	client, keys := l.redis.Client(), run.KeysOf("x")
+	one := report.NewSnapshot("w", "i")
+	one.Seq = 1
+	if err := l.run.Journal("w", "i").Publish(t.Context(), one, one, nil, false); err != nil {
+		t.Fatal(err)
+	}
+	whole := dump(t, client)
+	set := func(key string) func() error {
+		return func() error { return client.Set(t.Context(), key, secret, 0).Err() }
+	}
+	field := func(key, name, text string) func() error {
+		return func() error { return client.HSet(t.Context(), key, name, text).Err() }
+	}
+	shortened := client.HGet(t.Context(), keys.Totals, "w/i").Val()
+	shortened = shortened[:len(shortened)/2]
+	reads, changes, watch := [][]string{{"status", "x"}, {"workers", "x"}, {"report", "x"}}, [][]string{{"set-rate", "x", "5"}, {"pause", "x"}, {"stop", "x"}}, [][]string{{"watch", "x"}}
+	all := slices.Concat(reads, changes, watch, [][]string{{"events", "x"}, {"start", "x"}}, describing(), describing("--new"))
+	const broken, remove = "x: its state in Redis is not whole: ", "loadctl rm x removes what is there"
+	for name, c := range map[string]struct {
+		harm  func() error
+		lines [][]string
+		code  int
+		says  []string
+	}{
+		"spec gone":     {func() error { return client.Del(t.Context(), keys.Spec).Err() }, all, 0, []string{broken, remove}},
+		"budget gone":   {func() error { return client.Del(t.Context(), keys.Budget).Err() }, all, 0, []string{broken, remove}},
+		"spec foreign":  {set(keys.Spec), all, 0, []string{broken + "its spec was not written by loadctl; ", remove}},
+		"spec too new":  {func() error { return client.Set(t.Context(), keys.Spec, `{"version":2}`, 0).Err() }, all, 0, []string{"x: its state in Redis is of a newer version", "use a newer loadctl"}},
+		"budget string": {set(keys.Budget), all, 0, []string{broken, remove}},
+		"spec list": {func() error {
+			return errors.Join(client.Del(t.Context(), keys.Spec).Err(), client.LPush(t.Context(), keys.Spec, secret).Err())
+		}, all, 0, []string{broken, remove}},
+
+		"workers string": {set(keys.Workers), slices.Concat(reads, changes, watch), 0, []string{broken, remove}},
+		"laws string":    {set(keys.Laws), slices.Concat(reads, changes, watch), 0, []string{broken, remove}},
+		"totals string":  {set(keys.Totals), [][]string{{"report", "x"}, {"watch", "x"}}, 0, []string{broken, remove}},
+		"series string":  {set(keys.Series), [][]string{{"report", "x"}}, 0, []string{broken, remove}},
+		"stream string":  {set(keys.Snapshots), watch, 0, []string{broken, remove}},
+		"events string":  {set(keys.Events), append(changes, []string{"events", "x"}), 0, []string{broken, remove}},
+
+		"a worker that is none": {field(keys.Workers, "w", secret[:1]), slices.Concat(reads, watch), 0, []string{broken, remove}},
+		"a law that is none":    {field(keys.Laws, "1", "1:2:3"), slices.Concat(reads, watch), 0, []string{broken, remove}},
+		"a count that is none":  {field(keys.Budget, "issued", "many"), slices.Concat(reads, watch), 0, []string{broken + "budget field issued", remove}},
+		"half a snapshot":       {field(keys.Totals, "w/i", shortened), [][]string{{"report", "x"}}, 0, []string{"read snapshot of worker w: decode snapshot: unexpected end of JSON input", remove}},
+		"a foreign snapshot":    {field(keys.Totals, "w/i", "{}"), [][]string{{"report", "x"}}, 0, []string{"read snapshot of worker w: decode snapshot: no valid version", remove}},
+		"a newer snapshot":      {field(keys.Totals, "w/i", `{"v":2}`), [][]string{{"report", "x"}}, 0, []string{"version 2 is newer than version 1 known here; update this program"}},
+		"half, watched":         {field(keys.Totals, "w/i", shortened), watch, 0, []string{broken + "read snapshot of worker w", remove}},
+		"a point that is none":  {field(keys.Series, "w/i/0", "point"), [][]string{{"report", "x"}}, 0, []string{broken + "read series", remove}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			restore(t, client, whole)
+			if err := c.harm(); err != nil {
+				t.Fatal(err)
+			}
+			var refusals []clitest.Refusal
+			for _, line := range c.lines {
+				refusals = append(refusals, clitest.Refusal{Args: line, Code: c.code, Says: c.says})
+			}
+			clitest.RefusedAll(t, newRootCommand, client, refusals)
+			if stdout, stderr, code := execute("ls"); code != cli.CodeGood || !strings.Contains(stdout, "\nx ") {
+				t.Errorf("ls: exit code %d, %s%s", code, stdout, stderr)
+			}
+			if _, stderr, code := execute("rm", "x", "--force"); code != cli.CodeGood {
+				t.Errorf("rm --force: exit code %d, %s", code, stderr)
+			}
+			if left := redistest.Contents(t, client); len(left) > 0 {
+				t.Errorf("rm leaves %v", left)
+			}
+		})
+	}
+}
+
+// dump is all that a server holds, in its own form, and restore brings it back.
+func dump(t *testing.T, client *redis.Client) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for key := range redistest.Contents(t, client) {
+		all[key] = client.Dump(t.Context(), key).Val()
+	}
+	return all
+}
+
+func restore(t *testing.T, client *redis.Client, all map[string]string) {
+	t.Helper()
+	client.FlushDB(t.Context())
+	for key, text := range all {
+		if err := client.Restore(t.Context(), key, 0, text).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,342 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/cli/clitest"
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/run"
+)
+
+// asWorker makes the test binary loadworker itself.
+const asWorker = "LOADWORKER_TEST_IS_LOADWORKER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asWorker) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// process is a loadworker of its own, run by a shell so that limits and redirections can be set for it.
+type process struct {
+	*testing.T
+	cmd    *exec.Cmd
+	stdout bytes.Buffer
+	lines  chan string // of stderr
+	stderr string      // what was read of them
+}
+
+// shell starts `line`, in which "$@" is loadworker with these arguments.
+func shell(t *testing.T, line string, args ...string) *process {
+	t.Helper()
+	p := &process{T: t, lines: make(chan string, 100)}
+	p.cmd = exec.Command("bash", append([]string{"-c", line, "bash", os.Args[0]}, args...)...)
+	p.cmd.Env = append(os.Environ(), asWorker+"=1")
+	p.cmd.Stdout = &p.stdout
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	stderr, err := p.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.lines)
+		for s := bufio.NewScanner(stderr); s.Scan(); {
+			p.lines <- s.Text() + "\n"
+		}
+	}()
+	t.Cleanup(func() { p.cmd.Process.Kill() })
+	return p
+}
+
+// begin starts a loadworker as it is.
+func begin(t *testing.T, args ...string) *process {
+	t.Helper()
+	return shell(t, `exec "$@"`, args...)
+}
+
+// says waits until stderr has said this.
+func (p *process) says(text string) {
+	p.Helper()
+	late := time.After(30 * time.Second)
+	for !strings.Contains(p.stderr, text) {
+		select {
+		case line, more := <-p.lines:
+			if p.stderr += line; !more {
+				p.Fatalf("%q ended and did not say %q: %s", p.cmd.Args, text, p.stderr)
+			}
+		case <-late:
+			p.Fatalf("%q did not say %q: %s", p.cmd.Args, text, p.stderr)
+		}
+	}
+}
+
+// ends waits for the end.
+func (p *process) ends() (code int) {
+	p.Helper()
+	late := time.After(30 * time.Second)
+	for more := true; more; {
+		var line string
+		select {
+		case line, more = <-p.lines:
+			p.stderr += line
+		case <-late:
+			p.Fatalf("%q does not end: %s", p.cmd.Args, p.stderr)
+		}
+	}
+	p.cmd.Wait()
+	return p.cmd.ProcessState.ExitCode()
+}
+
+func (p *process) interrupt() {
+	p.Helper()
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// TestTooFewDescriptors: said before the worker joins, not by failed requests in the middle of the run.
+func TestTooFewDescriptors(t *testing.T) {
+	f := newFleet(t)
+	spec := specOf(t, "--url", f.second.URL, "--qps", "10", "--min-workers", "2")
+	if _, _, err := run.Create(t.Context(), f.redis.Client(), "there", spec, run.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	before := redistest.Contents(t, f.redis.Client())
+	for _, c := range []struct {
+		limit string
+		args  []string
+		says  []string
+	}{
+		{"64", []string{"run", "--run", "x", "--url", f.second.URL, "--qps", "10"}, []string{"open 1000 connections: 1100 file descriptors are needed, 64 are allowed; ulimit -n 1100"}},
+		{"64", []string{"run", "--run", "there", "--allow-any"}, []string{"open 1000 connections", "ulimit -n 1100"}},
+		{"300", []string{"run", "--run", "there", "--allow-any", "-c", "500"}, []string{"open 500 connections", "ulimit -n 600", "or --max-connections 200"}},
+		{"300", []string{"run", "--run", "x", "--url", "http://h", "--unix-socket", "/s", "--qps", "10"}, []string{"open 1000 connections", "or --max-connections 200"}},
+	} {
+		p := shell(t, `ulimit -n `+c.limit+`; exec "$@"`, c.args...)
+		code := p.ends()
+		clitest.Refusal{Args: c.args, Says: c.says}.Check(t, p.stdout.String(), p.stderr, code)
+	}
+	refused(t, []string{"run", "--run", "there", "--allow-any", "--max-connections", "1000000", "-c", "1000000"}, "open 1000000 connections", "--max-connections")
+	if after := redistest.Contents(t, f.redis.Client()); !maps.Equal(before, after) {
+		t.Errorf("Redis holds %v and held %v", after, before)
+	}
+	// The advice helps, and what does not connect needs none.
+	for name, args := range map[string][]string{"few": {"--url", f.second.URL, "--max-connections", "200"}, "none": {"--url", "noop://"}} {
+		p := shell(t, `ulimit -n 300; exec "$@"`, append([]string{"run", "--run", name, "--qps", "100", "-n", "5"}, args...)...)
+		if code := p.ends(); code != cli.CodeGood {
+			t.Errorf("%s: exit code %d, %s", name, code, p.stderr)
+		}
+	}
+}
+
+// TestReportThatCannotBeWritten: that the report is lost, or where it is, is said; the run itself is as it should be.
+func TestReportThatCannotBeWritten(t *testing.T) {
+	server := redistest.Start(t)
+	t.Setenv("LOADCTL_REDIS", server.URL())
+	brief := func(name string) []string {
+		return []string{"run", "--run", name, "--url", "noop://", "--qps", "200", "-n", "10", "--catch-up", "20s"}
+	}
+	const full = ": write /dev/stdout: no space left on device; the report is "
+	for _, args := range [][]string{brief("full"), brief("full"), append(brief("json"), "-o", "json"), {"run", "--run", "full", "--allow-any"}} {
+		p := shell(t, `exec "$@" >/dev/full`, args...)
+		if code := p.ends(); code != cli.CodeOther || !strings.Contains(p.stderr, full+"still in Redis: loadctl report "+args[2]+"\n") {
+			t.Errorf("%q: exit code %d, %s", args, code, p.stderr)
+		}
+	}
+	r, err := run.Open(t.Context(), server.Client(), "full")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rep, err := r.Report(t.Context()); err != nil || rep.Audit.Sent != 10 || !rep.Complete {
+		t.Errorf("what should still be in Redis: %+v, %v", rep.Audit, err)
+	}
+	p := shell(t, `exec "$@" >/dev/full`, append(brief("embedded"), "--redis", "embedded:0")...)
+	if code := p.ends(); code != cli.CodeOther || !strings.Contains(p.stderr, full+"lost with the embedded Redis") {
+		t.Errorf("exit code %d, %s", code, p.stderr)
+	}
+	// Go puts /dev/null in the place of a closed stdout, so nobody can tell; but the run must not suffer.
+	p = shell(t, `exec "$@" >&-`, brief("closed")...)
+	if code := p.ends(); code != cli.CodeGood {
+		t.Errorf("stdout closed: exit code %d, %s", code, p.stderr)
+	}
+	for _, name := range []string{"/proc/report", "/dev/full", "/dev/null/report"} {
+		refused(t, append(brief("x"), "--out", name), "--out", "; give ")
+	}
+}
+
+// TestTheReportsFileGoesAway: found only when the report is there.
+func TestTheReportsFileGoesAway(t *testing.T) {
+	server := redistest.Start(t)
+	t.Setenv("LOADCTL_REDIS", server.URL())
+	dir := t.TempDir() + "/away"
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := begin(t, "run", "--run", "x", "--url", "noop://", "--qps", "100", "--min-workers", "2", "--out", dir+"/report")
+	p.says("waiting for workers")
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	p.interrupt()
+	if code := p.ends(); code != cli.CodeSignal || !strings.Contains(p.stderr, "write "+dir+"/report: no such file or directory; the report is still in Redis: loadctl report x") {
+		t.Errorf("exit code %d, %s", code, p.stderr)
+	}
+}
+
+// TestTwoWorkersOfOneID: the newer one goes on.
+func TestTwoWorkersOfOneID(t *testing.T) {
+	server := redistest.Start(t)
+	t.Setenv("LOADCTL_REDIS", server.URL())
+	args := []string{"run", "--run", "x", "--url", "noop://", "--qps", "100", "--id", "twin"}
+	older := begin(t, args...)
+	older.says("created run")
+	r, err := run.Open(t.Context(), server.Client(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the older one is there", func() bool { return members(t, r) == 1 })
+	newer := begin(t, args...)
+	if code := older.ends(); code != cli.CodeConfig ||
+		!strings.Contains(older.stderr, "error: worker twin: another process has taken this worker's id; give each worker an --id of its own\n") {
+		t.Errorf("the older one: exit code %d, %s", code, older.stderr)
+	}
+	if n := members(t, r); n != 1 {
+		t.Errorf("%d members", n)
+	}
+	if _, err := r.Stop(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if code := newer.ends(); code != cli.CodeGood {
+		t.Errorf("the newer one: exit code %d, %s", code, newer.stderr)
+	}
+}
+
+func members(t *testing.T, r *run.Run) int64 {
+	t.Helper()
+	s, err := r.State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Members
+}
+
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("not so: " + what)
+		}
+	}
+}
+
+// atOnce is soon enough for who has pressed Ctrl-C, on a busy machine too. The time limits of what a worker waits for are longer.
+const atOnce = 2500 * time.Millisecond
+
+// TestInterruptEndsWaiting: where there is nothing to bring to an end, a worker does not take its time.
+func TestInterruptEndsWaiting(t *testing.T) {
+	server := redistest.Start(t)
+	t.Setenv("LOADCTL_REDIS", server.URL())
+	described := []string{"run", "--url", "noop://", "--qps", "100", "--run"}
+	for _, c := range []struct {
+		name, says string
+		args       []string
+		before     func()
+	}{
+		{name: "for the run", says: "waiting for the run to be created", args: []string{"run", "--allow-any", "--wait", "--run", "none"}},
+		{name: "for workers", says: "waiting for workers", args: append(described, "two", "--min-workers", "2")},
+		{name: "for loadctl start", says: "waiting for loadctl start", args: append(described, "start", "--min-workers", "0")},
+		{name: "with an embedded Redis", says: "waiting for workers", args: append(described, "two", "--min-workers", "2", "--redis", "embedded:0")},
+		{name: "for a Redis that hangs", says: "waiting for the run to be created", args: []string{"run", "--allow-any", "--wait", "--run", "none"}, before: func() {
+			server.Pause()
+			until(t, "it has asked", func() bool { return unread(t, server.Addr()) })
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := begin(t, c.args...)
+			p.says(c.says)
+			if c.before != nil {
+				c.before()
+			}
+			pressed := time.Now()
+			p.interrupt()
+			code := p.ends()
+			if took := time.Since(pressed); code != cli.CodeSignal || took > atOnce || strings.Contains(p.stderr, "error:") {
+				t.Errorf("exit code %d after %v, %s", code, took, p.stderr)
+			}
+		})
+	}
+	server.Resume()
+}
+
+// unread tells whether something was sent to a server, 127.0.0.1:port, that it has not read.
+func unread(t *testing.T, addr string) bool {
+	t.Helper()
+	_, port, _ := net.SplitHostPort(addr)
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := os.ReadFile("/proc/net/tcp") // sl, local address, remote address, state, tx_queue:rx_queue, …
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(table)) {
+		f := strings.Fields(line)
+		if f[1] == fmt.Sprintf("0100007F:%04X", n) && f[3] == "01" && !strings.HasSuffix(f[4], ":00000000") {
+			return true
+		}
+	}
+	return false
+}
+
+// TestInterruptWhileConnecting: to a Redis, and to a target, that accepts and then says nothing.
+func TestInterruptWhileConnecting(t *testing.T) {
+	server := redistest.Start(t)
+	for name, c := range map[string]struct{ redis, url string }{
+		"Redis":  {"redis://" + silent(t), "noop://"},
+		"target": {server.URL(), "https://" + silent(t)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, "run", "--run", "x", "--redis", c.redis, "--url", c.url, "--qps", "10")
+			until(t, "it is connecting", func() bool { return connected(t, p.cmd.Process.Pid) })
+			pressed := time.Now()
+			p.interrupt()
+			code := p.ends()
+			if took := time.Since(pressed); code != cli.CodeSignal || took > atOnce || p.stderr != "" {
+				t.Errorf("exit code %d after %v, %s", code, took, p.stderr)
+			}
+		})
+	}
+}
+
+// connected tells whether a process has a socket open.
+func connected(t *testing.T, pid int) bool {
+	t.Helper()
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	open, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(open, func(fd os.DirEntry) bool {
+		to, err := os.Readlink(filepath.Join(dir, fd.Name()))
+		return err == nil && strings.HasPrefix(to, "socket:")
+	})
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"encoding/pem"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/cli/clitest"
+	"github.com/loadctl/loadctl/internal/redistest"
+)
+
+// silent is a server that accepts connections and says nothing.
+func silent(t *testing.T) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { c.Close() })
+		}
+	}()
+	return l.Addr().String()
+}
+
+// TestUnreachableTargets: a run whose target cannot be reached is not begun, and the message knows why it cannot.
+func TestUnreachableTargets(t *testing.T) {
+	server := redistest.Start(t)
+	t.Setenv("LOADCTL_REDIS", server.URL())
+	waiting(t, server.Client())
+
+	quiet := log.New(io.Discard, "", 0)
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = quiet
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	authority := file(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})))
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	address := func(s *httptest.Server) string { return s.Listener.Addr().String() }
+
+	const nothing, anyway = "; nothing was sent. ", ", or fire anyway with --no-check"
+	create := func(more ...string) []string { return append([]string{"run", "--run", "x", "--qps", "10"}, more...) }
+	clitest.RefusedAll(t, newRootCommand, server.Client(), []clitest.Refusal{
+		{Args: create("--url", "http://u:"+secret+"@"+address(closed)), Says: []string{"reach the target: ", "connection refused" + nothing + "Check --url" + anyway}},
+		{Args: create("--url", "http://127.0.0.1:1", "--run", "there", "--min-workers", "2"), Says: []string{"connection refused" + nothing + "Check --url" + anyway}},
+		{Args: create("--url", "http://h", "--unix-socket", file(t, "")+"x"), Says: []string{"no such file or directory" + nothing + "Check --url"}},
+		{Args: create("--url", "http://127.0.0.1", "--connect-to", "::"+address(closed)), Says: []string{"connection refused" + nothing}},
+		{Args: create("--url", "http://no-such-host.invalid"), Says: []string{"reach the target: ", nothing + "Check --url" + anyway}},
+		{Args: create("--url", "https://"+address(plain)), Says: []string{"does not look like a TLS handshake" + nothing + "That server speaks no TLS, so write http:// in --url" + anyway}},
+		{Args: create("--url", secure.URL), Says: []string{"unknown authority" + nothing + "Trust its authority with --cacert FILE, or any with -k" + anyway}},
+		{Args: create("--url", "https://other.invalid", "--connect-to", "::"+address(secure), "--cacert", authority), Says: []string{"not other.invalid" + nothing + "Write the name of its certificate in --url and where it is in --connect-to"}},
+	})
+
+	began := time.Now()
+	refused(t, create("--url", "https://"+silent(t)), "reach the target: ", nothing+"Check --url"+anyway)
+	if took := time.Since(began); took > 4*reachPatience {
+		t.Errorf("it took %v to give up", took)
+	}
+}
+
+// TestNoCheck: what was refused is done where the user wants it, and each request says how it failed.
+func TestNoCheck(t *testing.T) {
+	f := newFleet(t)
+	f.first.Close()
+	r := f.works(append(patient(), "--run", "x", "--url", f.first.URL, "--qps", "200", "-n", "5", "--no-check")...)
+	if r.Audit.Sent != 5 || r.Errors["connect"] != 5 {
+		t.Errorf("%+v, %v", r.Audit, r.Errors)
+	}
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	t.Cleanup(secure.Close)
+	authority := file(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})))
+	for name, args := range map[string][]string{
+		"trusted": {"--cacert", authority}, "named": {"--cacert", authority, "--url", "https://example.com", "--connect-to", "::" + strings.TrimPrefix(secure.URL, "https://")}, "any": {"-k"},
+	} {
+		r := f.works(append(append(patient(), "--run", name, "--url", secure.URL, "--qps", "200", "-n", "5"), args...)...)
+		if r.StatusCodes["204"] != 5 {
+			t.Errorf("%s: %v, %v: what the messages advise does not help", name, r.StatusCodes, r.Errors)
+		}
+	}
+}

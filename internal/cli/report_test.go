@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// reportTo is what --out file makes of the flags.
+func reportTo(t *testing.T, file string, args ...string) *Report {
+	t.Helper()
+	var r Report
+	c := &cobra.Command{}
+	r.AddFlags(c)
+	if err := c.ParseFlags(append(args, "--out", file)); err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+func built() report.Report { return report.Build(report.Input{Run: "x"}) }
+
+// names are the files in a directory.
+func names(t *testing.T, dir string) (found []string) {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		found = append(found, f.Name())
+	}
+	return found
+}
+
+// TestReportFile: it is written whole or not at all, and nothing else is left.
+func TestReportFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "re*port")
+	if err := os.WriteFile(file, []byte("of yesterday"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := reportTo(t, file, "-o", "json")
+	if err := r.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "of yesterday" || len(names(t, dir)) != 1 {
+		t.Errorf("checking it changed %q, %v, %v", text, err, names(t, dir))
+	}
+	var stdout, want bytes.Buffer
+	if err := r.Write(&stdout, built()); err != nil || stdout.Len() > 0 {
+		t.Errorf("%v, on stdout %q", err, &stdout)
+	}
+	if err := report.JSON(&want, built()); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != want.String() || info.Mode() != 0o644 || len(names(t, dir)) != 1 {
+		t.Errorf("%q, %v, %v, %v", text, err, info.Mode(), names(t, dir))
+	}
+
+	// What is in the way now was not there when it was checked.
+	if err := errors.Join(os.Remove(file), os.Mkdir(file, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	err = r.Write(&stdout, built())
+	if err == nil || code(err) != CodeOther || !strings.HasSuffix(err.Error(), "; the report is still in Redis: loadctl report x") || len(names(t, dir)) != 1 {
+		t.Errorf("%v, %v", err, names(t, dir))
+	}
+}
+
+// refuses is a stdout that takes nothing.
+type refuses struct{}
+
+func (refuses) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestReportThatCannotBeWritten(t *testing.T) {
+	for _, format := range report.Formats() {
+		for says, lost := range map[string]bool{"the report is still in Redis: loadctl report x": false, "the report is lost with the embedded Redis": true} {
+			r := reportTo(t, "", "-o", format)
+			r.Lost = lost
+			err := r.Write(refuses{}, built())
+			if err == nil || code(err) != CodeOther || !strings.Contains(err.Error(), "no space left; "+says) {
+				t.Errorf("%s: %v", format, err)
+			}
+		}
+	}
+}
+
+func TestRedisFlag(t *testing.T) {
+	t.Setenv("LOADCTL_REDIS", "")
+	for address, ok := range map[string]bool{
+		"": true, "redis://h": true, "embedded": true, "embedded:0": true, "embedded:6380": true, "embedded:65535": true,
+		"embedded:": false, "embedded:65536": false, "embedded:-1": false, "embedded:+1": false, "embedded:http": false, "embedded:1:2": false,
+	} {
+		r := Redis{address: address}
+		if err := r.Check(); (err == nil) != ok || code(err) == CodeOther {
+			t.Errorf("%q: %v", address, err)
+		}
+		if _, embedded := r.Embedded(); embedded && address != "" {
+			_, err := r.Connect(t.Context())
+			if err == nil || code(err) != CodeConfig || !strings.Contains(err.Error(), "the server is in a worker, which prints its address") {
+				t.Errorf("connecting to %q: %v", address, err)
+			}
+		}
+	}
+}

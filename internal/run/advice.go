@@ -1,0 +1,97 @@
+package run
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// advice is what to do about a refusal of Redis.
+type advice struct {
+	word string // what the server's answer has in it: some servers put words of their own in front
+	mend string
+	url  bool // what has to be changed is the URL: address, user or password
+}
+
+// advices are the refusals that are known. The first that fits counts.
+func advices() []advice {
+	return []advice{
+		{word: "WRONGPASS", mend: "its user or password is wrong: put the right one into the URL, redis://user:password@host:port", url: true},
+		{word: "without any password configured", mend: "it has no password: leave the password out of the URL", url: true},
+		{word: "NOAUTH", mend: "its password is missing: put it into the URL, redis://:PASSWORD@host:port", url: true},
+		{word: "NOPERM", mend: "this user may not do that: loadctl doctor shows what is missing", url: true},
+		{word: "user executing the script can't", mend: "this user may not do that: loadctl doctor shows what is missing", url: true},
+		{word: "DENIED ", mend: "the server serves only its own machine: give it a password", url: true},
+		{word: "READONLY ", mend: "the server is a read-only replica: give the address of its master", url: true},
+		{word: "MOVED ", mend: "the server is one of a cluster: name another of its nodes in the URL too, redis://host:port?addr=host:port", url: true},
+		{word: "cluster support disabled", mend: "the server is not of a cluster: leave ?addr= out of the URL", url: true},
+		{word: "CLUSTERDOWN", mend: "a part of the cluster is missing: redis-cli cluster info tells more"},
+		{word: "MASTERDOWN", mend: "the server is a replica that has lost its master: give the address of the master", url: true},
+		{word: "NOREPLICAS", mend: "bring its replicas back, or lower its min-replicas-to-write"},
+		{word: "OOM command", mend: "the server's memory is full: raise its maxmemory (CONFIG SET maxmemory BYTES), or remove old runs with loadctl rm --force"},
+		{word: "MISCONF", mend: "the server cannot write to its disk: see its log"},
+		{word: "LOADING ", mend: "the server is still reading its data: wait a moment and try again"},
+		{word: "BUSY ", mend: "a script of somebody else holds the server up: wait, or end it with redis-cli script kill"},
+		{word: "EXECABORT", mend: "the server refuses a part of it: loadctl doctor shows what"},
+		{word: "max number of clients", mend: "raise its maxclients, or end other clients"},
+		{word: "WRONGTYPE", mend: "a key of loadctl's holds something else: take another database of the server, redis://host:port/1"},
+		{word: "nknown command", mend: "the server lacks what loadctl needs: take Redis 6.2 or newer", url: true},
+		{word: "nknown Redis command", mend: "the server lacks what loadctl needs: take Redis 6.2 or newer", url: true},
+	}
+}
+
+// refusal is an error of Redis with what to do about it.
+type refusal struct {
+	error
+	advice advice
+}
+
+func (e refusal) Error() string {
+	return strings.TrimSuffix(e.error.Error(), ".") + "; " + e.advice.mend
+}
+func (e refusal) Unwrap() error { return e.error }
+
+// Advise adds to an error what to do about it, where it is a refusal of Redis that is known and that does not say so yet. The
+// server's own words stay. nil stays nil.
+func Advise(err error) error {
+	if _, said := errors.AsType[refusal](err); said {
+		return err
+	}
+	if a, known := adviceOn(err); known {
+		return refusal{err, a}
+	}
+	return err
+}
+
+// adviceOn finds what is known about an error.
+func adviceOn(err error) (advice, bool) {
+	if answer, refused := errors.AsType[redis.Error](err); refused {
+		for _, a := range advices() {
+			if strings.Contains(answer.Error(), a.word) {
+				return a, true
+			}
+		}
+	}
+	return advice{}, false
+}
+
+// Remedy takes apart what Advise put together: what is wrong, and what to do about it, "" where that is not known.
+func Remedy(err error) (wrong, mend string) {
+	a, _ := adviceOn(err)
+	return strings.TrimSuffix(err.Error(), "; "+a.mend), a.mend
+}
+
+// WrongURL tells whether an error is a refusal of Redis that is mended by giving another URL: address, user or password.
+func WrongURL(err error) bool {
+	e, ok := errors.AsType[refusal](Advise(err))
+	return ok && e.advice.url
+}
+
+// unanswered tells whether an error is about the connection: the server has said nothing.
+func unanswered(err error) bool {
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, io.EOF)
+}
