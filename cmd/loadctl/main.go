@@ -46,7 +46,7 @@ func newRootCommand() *cobra.Command {
 		newTargetCommand(),
 		newDoctorCommand(redis),
 		cli.NewVersionCommand("loadctl", version),
-		cli.NewManCommand(version),
+		cli.NewManCommand("loadctl", version),
 	)
 	for _, c := range root.Commands() {
 		if strings.Contains(c.Use, " RUN") && c.ValidArgsFunction == nil {

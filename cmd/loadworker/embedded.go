@@ -8,22 +8,25 @@ import (
 	"net"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/embedded"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
 // host starts a Redis in this process if none was named, for other workers and loadctl on this machine too. It returns nil if
-// there is nothing to host.
+// there is nothing to host: a server was named, or a worker that was started before hosts the run, and then f.neighbour is set.
 func (f *runFlags) host(ctx context.Context, create *run.Spec, reach error, log *slog.Logger) (*embedded.Server, error) {
 	addresses, ok := f.redis.Embedded()
 	if !ok || create == nil {
 		return nil, nil
 	}
 	server, err := embedded.Start(addresses[0])
-	if neighbour := "redis://" + addresses[0]; err != nil && f.hasRun(ctx, neighbour) {
-		f.redis.Use(neighbour)
-		log.Info("another worker of this machine has the run in its embedded Redis", "LOADCTL_REDIS", neighbour)
+	if there := "redis://" + addresses[0]; err != nil && f.hasRun(ctx, there) {
+		f.redis.Use(there)
+		f.neighbour, f.out.Lost = true, true
+		log.Info("the run is in the Redis that has the port of an embedded one already", "LOADCTL_REDIS", there)
 		return nil, nil
 	}
 	for _, address := range addresses[1:] {
@@ -74,22 +77,57 @@ func (f *runFlags) hasRun(ctx context.Context, address string) bool {
 	return false
 }
 
-// How long an embedded server outlives its worker: until the others have read their report, or left a run that goes on.
+// same joins the run in a server that nobody named, if it is the one that is described here. The description stays here: whoever
+// listens at that port shall not be told of its headers and body.
+func (f *runFlags) same(ctx context.Context, client redis.UniversalClient, spec run.Spec) (*run.Run, error) {
+	r, err := run.Open(ctx, client, f.name)
+	if err != nil {
+		return nil, cli.Config(err)
+	}
+	if lines := r.Spec.Diff(spec); len(lines) > 0 {
+		return nil, cli.Config(&run.DifferentError{Name: f.name, Lines: lines})
+	}
+	return r, cli.Config(r.Ready(ctx))
+}
+
+// How long an embedded server outlives its worker where others use it: until they have read their report; or, where the worker was
+// told to go, as long as others take part in the run, and a moment for those who only look on.
 const (
 	lingerEnded = 40 * time.Second
+	lingerLeft  = 5 * time.Second
 	lingerPoll  = 20 * time.Millisecond
 )
 
-// linger waits until nobody uses the server any more. A worker that was told to go leaves a run that may go on; a Ctrl-C that
-// comes only now is about the waiting.
-func linger(ctx context.Context, server *embedded.Server, log *slog.Logger) {
-	left := errors.Is(context.Cause(ctx), cli.ErrSignal)
-	began, told := time.Now(), false
-	for server.Clients() > 0 && (left || ctx.Err() == nil && time.Since(began) < lingerEnded) {
-		if !told && time.Since(began) > time.Second {
+// linger waits until nobody uses the server any more. A Ctrl-C that comes only now is about the waiting.
+func (f *runFlags) linger(ctx context.Context, server *embedded.Server, log *slog.Logger) {
+	left, patience := errors.Is(context.Cause(ctx), cli.ErrSignal), lingerEnded
+	if left {
+		patience = lingerLeft
+	}
+	deadline, told := time.Now().Add(patience), time.Now().Add(time.Second)
+	for server.Clients() > 0 && (left || ctx.Err() == nil) {
+		now := time.Now()
+		if now.After(deadline) {
+			if !left || !f.goesOn(context.WithoutCancel(ctx)) {
+				return
+			}
+			deadline = now.Add(patience)
+		}
+		if now.After(told) {
 			log.Info("others still use the Redis of this process; once they are gone, or with Ctrl-C, it ends", "LOADCTL_REDIS", server.URL(), "connections", server.Clients())
-			told = true
+			told = told.Add(time.Hour)
 		}
 		time.Sleep(lingerPoll)
 	}
+}
+
+// goesOn tells whether others take part in the run.
+func (f *runFlags) goesOn(ctx context.Context) bool {
+	client, r, err := f.redis.Open(ctx, f.name)
+	if err != nil {
+		return false
+	}
+	defer cli.Close(client)
+	s, err := r.State(ctx)
+	return err == nil && s.EndedAt.IsZero() && s.Present() > 0
 }

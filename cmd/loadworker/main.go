@@ -26,6 +26,6 @@ func newRootCommand() *cobra.Command {
 	}
 	redis := &cli.Redis{}
 	redis.AddFlags(root, ", else embedded: one in this process, for this machine; embedded:PORT chooses its port")
-	root.AddCommand(newRunCommand(redis), cli.NewVersionCommand("loadworker", version), cli.NewManCommand(version))
+	root.AddCommand(newRunCommand(redis), cli.NewVersionCommand("loadworker", version), cli.NewManCommand("loadworker", version))
 	return root
 }

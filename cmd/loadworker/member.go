@@ -97,24 +97,18 @@ func (f *memberFlags) work(ctx context.Context, r *run.Run, target targets.Targe
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	go awaitStart(watching, r, &started)
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	patience := patience{clock: clock, started: started.Load, length: r.Spec.Length(), told: announce(log, r.Spec.MinWorkers)}
-	go patience.watch(watching, end)
 	w := worker.Worker{
 		ID: f.id, Incarnation: incarnation, Weight: f.weight,
-		Limiter: r.Limiter(leasing), Clock: clock, Journal: r.Journal(f.id, incarnation), Started: started.Load,
+		Limiter: r.Limiter(leasing), Clock: clock, Journal: r.Journal(f.id, incarnation), Started: started.Load, Length: r.Spec.Length(),
 		NewClient: func(shard int) (worker.Client, error) {
 			return worker.NewAdapter(clock, target, (f.maxConnections+shard)/shards), nil
 		},
 		Shards: shards, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
 		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,
-		Halt:         func() { f.halted.Store(true) }, Wake: r.Wakeups(watching), Observe: patience.heard, Log: log,
+		Halt:         func() { f.halted.Store(true) }, Wake: r.Wakeups(watching), Observe: announce(log, r.Spec.MinWorkers), Log: log,
 	}
 	total, err := w.Run(ctx)
 	switch {
-	case err == nil && errors.Is(context.Cause(ctx), errSilence):
-		err = context.Cause(ctx)
 	case errors.Is(err, pacer.ErrReplaced):
 		err = cli.Config(fmt.Errorf("worker %s: %w", f.id, err))
 	case err != nil:

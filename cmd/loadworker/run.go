@@ -29,6 +29,7 @@ type runFlags struct {
 
 	name       string
 	anew, wait bool
+	neighbour  bool // another worker of this machine hosts the run
 	keep       cli.Duration
 }
 
@@ -76,7 +77,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	}
 	err = f.takePart(c, create, target, reach, log)
 	if server != nil {
-		linger(c.Context(), server, log)
+		f.linger(c.Context(), server, log)
 		cli.Close(server)
 	}
 	return err
@@ -187,6 +188,9 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec
 				return nil, err
 			}
 		}
+	}
+	if f.neighbour {
+		return f.same(ctx, client, *spec)
 	}
 	r, created, err := run.Create(ctx, client, f.name, *spec, run.Options{New: f.anew, Keep: time.Duration(f.keep)})
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package cli is what the two commands have in common: exit codes, signals, and the flags that name a Redis server.
+// Package cli is what the two commands have in common: exit codes, signals, arguments, the commands version and man, and the flags that
+// name a Redis server, describe a run, and say how a report is written.
 //
 // The rules for messages, as in all of the project: an error is one line on stderr that begins with "error: " and says
 // what, why, and what to do; what was asked for goes to stdout, everything else to stderr; no secret is ever printed.

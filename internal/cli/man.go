@@ -9,11 +9,11 @@ import (
 )
 
 // NewManCommand is the command man of a program: it writes a page for each of its commands.
-func NewManCommand(version string) *cobra.Command {
+func NewManCommand(program, version string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",
 		Short:   "Write manual pages into a directory",
-		Example: "  loadctl man ~/.local/share/man/man1",
+		Example: "  " + program + " man ~/.local/share/man/man1",
 		Args:    Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
@@ -21,7 +21,7 @@ func NewManCommand(version string) *cobra.Command {
 			}
 			root := c.Root()
 			root.DisableAutoGenTag = true // the same pages each time
-			header := doc.GenManHeader{Section: "1", Source: root.Name() + " " + version, Manual: "loadctl"}
+			header := doc.GenManHeader{Section: "1", Source: program + " " + version, Manual: "loadctl"}
 			if err := doc.GenManTree(root, &header, args[0]); err != nil {
 				return Config(fmt.Errorf("man: %w; give a directory that can be written to", err))
 			}

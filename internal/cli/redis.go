@@ -33,9 +33,6 @@ func (r *Redis) AddFlags(c *cobra.Command, without string) {
 // given is what was asked for, or "".
 func (r *Redis) given() string { return cmp.Or(r.address, os.Getenv("LOADCTL_REDIS")) }
 
-// Given tells whether a server was named at all.
-func (r *Redis) Given() bool { return r.given() != "" }
-
 // Address is the URL that was given.
 func (r *Redis) Address() (string, error) {
 	if address := r.given(); address != "" {
@@ -62,7 +59,7 @@ func (r *Redis) Check() error {
 func (r *Redis) Embedded() (addresses []string, ok bool) {
 	name, port, named := strings.Cut(r.given(), ":")
 	switch {
-	case name != "" && name != "embedded":
+	case r.given() != "" && name != "embedded":
 		return nil, false
 	case named:
 		return []string{net.JoinHostPort("127.0.0.1", port)}, true

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -48,7 +49,8 @@ func (r *Report) Check() error {
 
 // create makes the file that the report is written to before it gets its name. The error does not name it: nobody asked for it.
 func (r *Report) create() (*os.File, error) {
-	f, err := os.CreateTemp(filepath.Dir(r.file), "."+filepath.Base(r.file)+".*")
+	name := filepath.Join(filepath.Dir(r.file), "."+filepath.Base(r.file)+"."+run.NewID())
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // less what the umask takes, as any file
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	}
@@ -87,7 +89,10 @@ func (r *Report) replace(write func(io.Writer) error) error {
 		return fmt.Errorf("write %s: %w", r.file, err)
 	}
 	_, err = f.Write(text.Bytes())
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if old, missing := os.Stat(r.file); missing == nil {
+		err = errors.Join(err, f.Chmod(old.Mode().Perm())) // who may read it stays the same
+	}
+	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), r.file)
 	}

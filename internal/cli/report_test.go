@@ -65,7 +65,7 @@ func TestReportFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(file); err != nil || string(text) != want.String() || info.Mode() != 0o644 || len(names(t, dir)) != 1 {
+	if text, err := os.ReadFile(file); err != nil || string(text) != want.String() || info.Mode() != 0o600 || len(names(t, dir)) != 1 {
 		t.Errorf("%q, %v, %v, %v", text, err, info.Mode(), names(t, dir))
 	}
 
@@ -101,13 +101,15 @@ func TestRedisFlag(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
 	for address, ok := range map[string]bool{
 		"": true, "redis://h": true, "embedded": true, "embedded:0": true, "embedded:6380": true, "embedded:65535": true,
-		"embedded:": false, "embedded:65536": false, "embedded:-1": false, "embedded:+1": false, "embedded:http": false, "embedded:1:2": false,
+		"embedded:": false, "embedded:65536": false, "embedded:-1": false, "embedded:+1": false, "embedded:http": false, "embedded:1:2": false, ":6380": true,
 	} {
 		r := Redis{address: address}
 		if err := r.Check(); (err == nil) != ok || code(err) == CodeOther {
 			t.Errorf("%q: %v", address, err)
 		}
-		if _, embedded := r.Embedded(); embedded && address != "" {
+		if _, embedded := r.Embedded(); embedded != strings.HasPrefix(address, "embedded") && address != "" {
+			t.Errorf("%q is embedded: %v", address, embedded)
+		} else if embedded && address != "" {
 			_, err := r.Connect(t.Context())
 			if err == nil || code(err) != CodeConfig || !strings.Contains(err.Error(), "the server is in a worker, which prints its address") {
 				t.Errorf("connecting to %q: %v", address, err)

@@ -360,6 +360,15 @@ func TestCluster(t *testing.T) {
 	}
 	states(t, findings, map[string]string{"eviction": Bad})
 	wants(t, "eviction", findings["eviction"], Bad, evil.Addr()+": allkeys-lfu")
+	// What one node forbids is said of that node: the scratch run of each is on itself.
+	if err := evil.Client().Do(t.Context(), "ACL", "SETUSER", "default", "-evalsha", "-eval").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range Redis(t.Context(), client) {
+		if f.Check == "scripts" {
+			wants(t, "scripts", f, Bad, evil.Addr()+": ", "evalsha")
+		}
+	}
 	for _, s := range []*redistest.Server{good, evil} {
 		if left := s.Client().Keys(t.Context(), "*").Val(); len(left) != 0 {
 			t.Errorf("left are %q", left)

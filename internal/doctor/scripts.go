@@ -22,12 +22,30 @@ const (
 
 // scripts: each script does its work, seen on a run of its own. What the server, its configuration or an ACL forbids shows here.
 func scripts(ctx context.Context, s *server) Finding {
-	name := "doctor-" + run.NewID()
+	name := s.scratch(ctx)
 	if err := cmp.Or(live(ctx, s.whole, name), remove(ctx, s.whole, name)); err != nil {
 		wrong, _ := run.Remedy(err)
 		return bad(wrong, remedy(err, "see that it is Redis 6.2 or newer that answers there, and what its log says"))
 	}
 	return ok("a run was created, leased from, reported to, paused, left and removed")
+}
+
+// scratch is a name for a run that lives on this node. In a cluster the name decides where that is; of N masters about each Nth name is
+// right.
+func (s *server) scratch(ctx context.Context) (name string) {
+	const tries = 10_000
+	for range tries {
+		name = "doctor-" + run.NewID()
+		cluster, parts := s.whole.(*redis.ClusterClient)
+		node, is := s.node.(*redis.Client)
+		if !parts || !is {
+			break
+		}
+		if home, err := cluster.MasterForKey(ctx, run.KeysOf(name).Budget); err != nil || home.Options().Addr == node.Options().Addr {
+			break
+		}
+	}
+	return name
 }
 
 // live is the life of a run, as far as it gets.

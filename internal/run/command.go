@@ -141,7 +141,11 @@ func (s *State) rateNow() pacer.Rate {
 func (r *Run) Start(ctx context.Context) (Change, error) {
 	c, err := r.command(ctx, "start", "", nil, 0)
 	for deadline := time.Now().Add(promptly); err == nil && c.Changed && c.At.IsZero() && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond) // the workers have been woken, and the next call of one begins the run
+		select { // the workers have been woken, and the next call of one begins the run
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return c, context.Cause(ctx)
+		}
 		var us int64
 		us, err = r.StartedAt(ctx)
 		c.At = instant(us)

@@ -35,6 +35,10 @@ type Worker struct {
 	// another goroutine. nil = no series.
 	Started func() int64
 
+	// Length is how long the run takes as planned, without pauses; 0 = without end, or not known. A worker that hears nothing any more
+	// gives up after it, with ErrSilence.
+	Length time.Duration
+
 	Shards       int           // goroutines that fire, one a core is best; 0 means 1
 	Weight       int64         // the part of the rate is Weight / sum of weights; 0 means 1
 	MaxInFlight  int           // requests waiting or on the wire, of all shards; 0 = DefaultMaxInFlight
@@ -85,6 +89,9 @@ func (e *engine) defaults() {
 	e.DrainTimeout = cmp.Or(e.DrainTimeout, DefaultDrainTimeout)
 	if e.Halt == nil {
 		e.Halt = func() {}
+	}
+	if e.Observe == nil {
+		e.Observe = func(pacer.Reply) {}
 	}
 	if e.Started == nil {
 		e.Started = func() int64 { return 0 }
@@ -146,9 +153,12 @@ func (e *engine) run(ctx context.Context) error {
 	quit := make(chan struct{})
 	publishing.Go(func() { e.publisher.run(quit) })
 
+	patience := patience{clock: e.Clock, started: e.Started, length: e.Length}
+	go patience.watch(leasing, fail)
 	leaser := pacer.Leaser{
 		Limiter: e.Limiter, Sink: e, Clock: e.Clock, Worker: e.ID, Incarnation: e.Incarnation, Weight: e.Weight,
-		Horizon: e.Horizon, Qmax: e.Qmax, Wake: e.Wake, Observe: e.Observe, Log: e.Log,
+		Horizon: e.Horizon, Qmax: e.Qmax, Wake: e.Wake, Log: e.Log,
+		Observe: func(r pacer.Reply) { patience.heard(r); e.Observe(r) },
 	}
 	err := leaser.Run(leasing)
 	ended := errors.Is(err, pacer.ErrEnded)

@@ -1,4 +1,4 @@
-package main
+package worker
 
 import (
 	"context"
@@ -17,21 +17,23 @@ func TestPatience(t *testing.T) {
 		name        string
 		length      time.Duration
 		started     bool
+		paused      time.Duration // from the start on
 		silentAfter time.Duration // since the start
 		ends        time.Duration // since the start, ±1 s; 0 = not within an hour
 	}{
-		{"silent long before the end", time.Minute, true, 5 * time.Second, time.Minute},
-		{"silent just before the end", time.Minute, true, 55 * time.Second, 55*time.Second + silence},
-		{"silent after the end: a pause moved it", time.Minute, true, 3 * time.Minute, 3*time.Minute + silence},
-		{"no planned end", 0, true, time.Second, 0},
-		{"not begun", time.Minute, false, time.Second, 0},
+		{"silent long before the end", time.Minute, true, 0, 5 * time.Second, time.Minute},
+		{"silent just before the end", time.Minute, true, 0, 55 * time.Second, 55*time.Second + silence},
+		{"silent after the end: it was moved", time.Minute, true, 0, 3 * time.Minute, 3*time.Minute + silence},
+		{"a pause moves the end", time.Minute, true, 2 * time.Minute, 125 * time.Second, 3 * time.Minute},
+		{"no planned end", 0, true, 0, time.Second, 0},
+		{"not begun", time.Minute, false, 0, time.Second, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				clock, start := pacer.NewClock(), time.Now()
 				us := time.Now().UnixMicro()
 				clock.Sample(clock.Now(), clock.Now(), us)
-				p := &patience{clock: clock, length: c.length, told: func(pacer.Reply) {}, started: func() int64 {
+				p := &patience{clock: clock, length: c.length, started: func() int64 {
 					if c.started {
 						return us
 					}
@@ -42,7 +44,11 @@ func TestPatience(t *testing.T) {
 				var calling sync.WaitGroup
 				calling.Go(func() {
 					for time.Since(start) < c.silentAfter {
-						p.heard(pacer.Reply{})
+						reply := pacer.Reply{Status: pacer.StatusOK}
+						if time.Since(start) < c.paused {
+							reply.Status = pacer.StatusPaused
+						}
+						p.heard(reply)
 						time.Sleep(100 * time.Millisecond)
 					}
 				})
@@ -51,9 +57,9 @@ func TestPatience(t *testing.T) {
 				defer end(nil)
 				p.watch(ctx, end)
 				switch took := time.Since(start); {
-				case c.ends == 0 && ended.Err() != nil && errors.Is(context.Cause(ended), errSilence):
+				case c.ends == 0 && ended.Err() != nil && errors.Is(context.Cause(ended), ErrSilence):
 					t.Errorf("ended after %v", took)
-				case c.ends > 0 && !errors.Is(context.Cause(ended), errSilence):
+				case c.ends > 0 && !errors.Is(context.Cause(ended), ErrSilence):
 					t.Errorf("not ended: %v", context.Cause(ended))
 				case c.ends > 0 && (took < c.ends || took > c.ends+time.Second):
 					t.Errorf("ended after %v, want %v", took, c.ends)

@@ -1,0 +1,57 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// ErrSilence ends a worker that nobody will tell that the run is over.
+var ErrSilence = errors.New("Redis has not answered for a long time, and the run's planned end is past") //nolint:staticcheck // a name
+
+// How long Redis may be silent after the planned end, and how often that is looked at.
+const (
+	silence     = 10 * time.Second
+	silencePoll = 200 * time.Millisecond
+)
+
+// patience is how long a worker asks a Redis that does not answer: until the run is over by its plan. Without a plan it asks on.
+type patience struct {
+	clock   *pacer.Clock
+	started func() int64  // as in Worker
+	length  time.Duration // as in Worker
+
+	last   atomic.Int64 // the last reply, by the clock
+	paused atomic.Int64 // ns of pauses so far: they move the end
+	still  bool         // the last reply came in a pause; used by the goroutine that leases
+}
+
+// heard is told of each reply.
+func (p *patience) heard(r pacer.Reply) {
+	now := p.clock.Now()
+	before := p.last.Swap(now)
+	if p.still {
+		p.paused.Add(now - before)
+	}
+	p.still = r.Status == pacer.StatusPaused
+}
+
+// watch ends the worker when its patience has run out. It returns when ctx ends.
+func (p *patience) watch(ctx context.Context, end context.CancelCauseFunc) {
+	for p.length > 0 {
+		select {
+		case <-time.After(silencePoll):
+		case <-ctx.Done():
+			return
+		}
+		now, start := p.clock.Now(), p.started()
+		over := p.clock.Redis(now) > start*1000+int64(p.length)+p.paused.Load()
+		if start > 0 && over && now-p.last.Load() > int64(silence) {
+			end(ErrSilence)
+			return
+		}
+	}
+}
