@@ -38,6 +38,8 @@ func textHead(b *bytes.Buffer, r Report) {
 	switch {
 	case !r.Complete:
 		state = "INCOMPLETE, see the notes"
+	case r.Running && r.StartedAt.IsZero():
+		state = "waiting"
 	case r.Running:
 		state = "running"
 	}
@@ -59,8 +61,11 @@ func textHead(b *bytes.Buffer, r Report) {
 	fmt.Fprintf(b, "bytes       in %s, out %s\n", bytesize(r.BytesIn), bytesize(r.BytesOut))
 }
 
-// askedRate is the mean rate that was asked for and, where it changed, the last.
+// askedRate is the mean rate that was asked for and, where it changed, the last; of a run that goes on, the last.
 func askedRate(r Report) string {
+	if r.Running { // some of what was asked for is leased ahead, so that a mean would be too high
+		return fmt.Sprintf("%s/s now (cluster total)", rate(r.TargetRate))
+	}
 	mean, last := rate(ratio(float64(r.Asked), r.DurationS)), rate(r.TargetRate)
 	if mean == last {
 		return last + "/s (cluster total)"

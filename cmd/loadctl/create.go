@@ -44,7 +44,7 @@ func (f *creation) check(c *cobra.Command, name string) (run.Spec, error) {
 func (f *creation) create(ctx context.Context, client redis.UniversalClient, name string, spec run.Spec) (*run.Run, bool, error) {
 	r, created, err := run.Create(ctx, client, name, spec, run.Options{New: f.anew, Keep: time.Duration(f.keep)})
 	if err == nil && !r.Ended.IsZero() {
-		err = fmt.Errorf("run %s ended at %s; take another name, or --new to replace it", name, r.Ended.Format(time.RFC3339))
+		err = fmt.Errorf("run %s ended at %s; loadctl report %s shows it; take another name, or --new to replace it", name, r.Ended.Format(time.RFC3339), name)
 	}
 	return r, created, cli.Config(err)
 }
@@ -109,7 +109,11 @@ func printCreated(w io.Writer, c Created, spec run.Spec) error {
 		verb = "was there already, as described"
 	}
 	if spec.MinWorkers > 0 {
-		begins = fmt.Sprintf("by itself with %d workers, or with %s", spec.MinWorkers, begins)
+		s := "s"
+		if spec.MinWorkers == 1 {
+			s = ""
+		}
+		begins = fmt.Sprintf("by itself with %d worker%s, or with %s", spec.MinWorkers, s, begins)
 	}
 	_, err := fmt.Fprintf(w, "%s: %s\njoin    %s\nbegins  %s\n", c.Run, verb, c.Worker, begins)
 	return err

@@ -52,6 +52,8 @@ func (p *progress) follow(ctx context.Context, w io.Writer, r *run.Run) error {
 		}
 		return now, err
 	}
+	var heard time.Time    // when there was an answer
+	var left time.Duration // of the run at that time; 0 = not known
 	for {
 		now, err := p.ask(ctx, r.Name, look)
 		wait := time.Second
@@ -60,9 +62,13 @@ func (p *progress) follow(ctx context.Context, w io.Writer, r *run.Run) error {
 			return context.Cause(ctx)
 		case errors.Is(err, run.ErrNoRun) || errors.Is(err, run.ErrBroken) || errors.Is(err, run.ErrNewer):
 			return err
+		case err != nil && left > 0 && time.Since(heard) > left+silence:
+			return fmt.Errorf("run %s: Redis has not answered since %s, and the planned end is past: %w; when it is back, loadctl report %s tells what became of it",
+				r.Name, heard.UTC().Format(time.RFC3339), err, r.Name)
 		case err != nil:
 			p.trouble(fmt.Sprintf("%s: Redis cannot be asked (%v); trying again", r.Name, err))
 		default:
+			heard, left = time.Now(), now.Left()
 			p.show(now)
 			if now.Settled {
 				return nil
@@ -75,6 +81,9 @@ func (p *progress) follow(ctx context.Context, w io.Writer, r *run.Run) error {
 		}
 	}
 }
+
+// silence is how long after the planned end Redis may say nothing before nobody waits for it any more.
+const silence = 10 * time.Second
 
 // prompt is how soon Redis answers where nothing is wrong.
 const prompt = 500 * time.Millisecond

@@ -59,7 +59,9 @@ again. Ctrl-C stops the run and reports; a second one ends at once.`,
 			err = show.follow(c.Context(), c.ErrOrStderr(), r)
 			if errors.Is(err, cli.ErrSignal) {
 				fmt.Fprintf(c.ErrOrStderr(), "stopping run %s; once more ends at once\n", r.Name)
-				err = also(err, stopAfterSignal(c, r))
+				if failed := stopAfterSignal(c, r); failed != nil {
+					return errors.Join(err, failed) // nor would there be a report
+				}
 			}
 			return finish(c, r, &out, err)
 		},
@@ -94,13 +96,8 @@ func finish(c *cobra.Command, r *run.Run, out *cli.Report, ended error) error {
 	if err == nil {
 		err = out.Write(c.OutOrStdout(), rep)
 	}
-	return also(ended, err)
-}
-
-// also is both errors, if there are two: a signal that nothing was added to needs no message.
-func also(err, more error) error {
-	if more == nil {
-		return err
+	if err == nil {
+		return ended // a signal that nothing is added to needs no message
 	}
-	return errors.Join(err, more)
+	return errors.Join(ended, err)
 }

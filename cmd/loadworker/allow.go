@@ -33,7 +33,7 @@ func (f *allowFlags) check(spec targets.Spec) error {
 	named.ConnectTo, named.UnixSocket = nil, ""
 	for _, host := range append(spec.Hosts(), named.Hosts()...) {
 		if !f.allowed(host) {
-			return fmt.Errorf("the run fires at %s, which --allow-hosts does not name; nothing was sent", host)
+			return fmt.Errorf("the run fires at %s, which --allow-hosts does not name; nothing was sent. Name it there if that is meant", host)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -50,6 +51,9 @@ func mend(err error) string {
 	}
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return "Write the name of its certificate in --url and where it is in --connect-to, or accept any with -k"
+	}
+	if errors.Is(err, io.EOF) { // nothing was sent but the greeting of TLS
+		return "That server may speak no TLS: check --url, http:// or https://"
 	}
 	return "Check --url"
 }

@@ -183,10 +183,8 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec
 		if err != nil || f.anew {
 			return nil, reach
 		}
-		if r.Ended.IsZero() {
-			if err := passable(r, reach, log); err != nil {
-				return nil, err
-			}
+		if r.Phase == "waiting" {
+			return nil, reach
 		}
 	}
 	if f.neighbour {
@@ -195,6 +193,12 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec
 	r, created, err := run.Create(ctx, client, f.name, *spec, run.Options{New: f.anew, Keep: time.Duration(f.keep)})
 	if err != nil {
 		return nil, cli.Config(err)
+	}
+	if reach != nil && r.Ended.IsZero() {
+		log.Warn("joining all the same, the run has begun", "err", reach)
+	}
+	if f.anew && !created {
+		log.Info("the run has not ended, so --new does not replace it", "run", f.name)
 	}
 	if r.Ended.IsZero() {
 		log.Info(map[bool]string{true: "created run", false: "joined run"}[created], "run", f.name, "qps of the whole cluster", spec.QPS.String())

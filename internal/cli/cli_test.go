@@ -45,7 +45,7 @@ func TestExitCodes(t *testing.T) {
 		{"a signal", ErrSignal, CodeSignal, ""},
 		{"a signal that left something undone", fmt.Errorf("stop x: %w", ErrSignal), CodeSignal, "error: stop x: ended by a signal\n"},
 		{"canceled by no signal", context.Canceled, CodeOther, "error: context canceled\n"},
-		{"several lines", errors.New("a\nb\r\tc\x1b[31m"), CodeOther, "error: a b  c [31m\n"},
+		{"several lines", errors.New("a\nb\r\tc\x1b[31m"), CodeOther, "error: a; b  c [31m\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			stdout, stderr, code := execute(func(*cobra.Command, []string) error { return c.err }, "do")

@@ -161,7 +161,7 @@ func oneLine(err error) string {
 			return ' '
 		}
 		return r
-	}, err.Error())
+	}, strings.ReplaceAll(err.Error(), "\n", "; ")) // several errors have a line each
 	if len(s) > keptBegin+keptEnd {
 		s = strings.ToValidUTF8(s[:keptBegin], "") + " … " + strings.ToValidUTF8(s[len(s)-keptEnd:], "")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 )
 
 // NewManCommand is the command man of a program: it writes a page for each of its commands.
@@ -21,11 +22,21 @@ func NewManCommand(program, version string) *cobra.Command {
 			}
 			root := c.Root()
 			root.DisableAutoGenTag = true // the same pages each time
+			plain(root)
 			header := doc.GenManHeader{Section: "1", Source: program + " " + version, Manual: "loadctl"}
 			if err := doc.GenManTree(root, &header, args[0]); err != nil {
 				return Config(fmt.Errorf("man: %w; give a directory that can be written to", err))
 			}
 			return nil
 		},
+	}
+}
+
+// plain takes the quotes off the names of values in the descriptions of flags: pages show them as they are.
+func plain(c *cobra.Command) {
+	unquote := func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) }
+	c.LocalFlags().VisitAll(unquote)
+	for _, below := range c.Commands() {
+		plain(below)
 	}
 }

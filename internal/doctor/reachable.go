@@ -23,7 +23,6 @@ func reachable(ctx context.Context, s *server) Finding {
 
 // Unreachable is the finding about a server that there is no connection to. err is what run.Connect, or the server, said.
 func Unreachable(err error) Finding {
-	const hint = "check --redis or LOADCTL_REDIS"
 	wrong, _ := run.Remedy(err)
-	return bad(strings.TrimSuffix(wrong, "; "+hint), remedy(err, "start the server, or "+hint)).of("reachable")
+	return bad(strings.TrimSuffix(wrong, "; "+run.Hint), remedy(err, "start the server, or "+run.Hint)).of("reachable")
 }

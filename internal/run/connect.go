@@ -2,8 +2,11 @@ package run
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"strings"
@@ -38,9 +41,28 @@ func Connect(ctx context.Context, address string) (redis.UniversalClient, error)
 		if _, known := errors.AsType[refusal](Advise(err)); known {
 			return nil, Advise(fmt.Errorf("reach Redis at %s: %w", host(u), err))
 		}
-		return nil, fmt.Errorf("reach Redis at %s: %w; check --redis or LOADCTL_REDIS", host(u), err)
+		return nil, fmt.Errorf("reach Redis at %s: %w; %s", host(u), err, hint(u.Scheme, err))
 	}
 	return client, nil
+}
+
+// Hint is what to check where nothing is known about why a server cannot be reached.
+const Hint = "check --redis or LOADCTL_REDIS"
+
+// hint is what to check about a server that cannot be reached.
+func hint(scheme string, err error) string {
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	_, plain := errors.AsType[tls.RecordHeaderError](err)
+	switch {
+	case unknown:
+		return "trust its authority with the environment SSL_CERT_FILE=FILE"
+	case scheme == "rediss" && (plain || errors.Is(err, io.EOF) || errors.Is(err, context.DeadlineExceeded)):
+		return Hint + "; rediss:// is for a server with TLS, redis:// for one without"
+	case scheme == "redis" && errors.Is(err, io.EOF):
+		return Hint + "; redis:// is for a server without TLS, rediss:// for one with it"
+	default:
+		return Hint
+	}
 }
 
 // greet is one call that any server answers. When ctx ends it returns at once: a call to a server that hangs goes by its deadline only,
