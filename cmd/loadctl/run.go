@@ -56,7 +56,7 @@ again. Ctrl-C stops the run and reports; a second one ends at once.`,
 			} else {
 				fmt.Fprintf(c.ErrOrStderr(), "run %s was there already, as described; Ctrl-C stops it\n", r.Name)
 			}
-			err = show.follow(c.Context(), c.ErrOrStderr(), r)
+			err = show.follow(c, r)
 			if errors.Is(err, cli.ErrSignal) {
 				fmt.Fprintf(c.ErrOrStderr(), "stopping run %s; once more ends at once\n", r.Name)
 				if failed := stopAfterSignal(c, r); failed != nil {

@@ -167,8 +167,7 @@ func (f *targetFlags) serve(c *cobra.Command, server *arrivals.Server) error {
 	if f.length > 0 {
 		defer time.AfterFunc(time.Duration(f.length), cancel).Stop()
 	}
-	summary := targetSummary{URL: server.URL(), Began: server.Began().UTC()}
-	where := summary.URL
+	where := server.URL()
 	if path, ok := strings.CutPrefix(server.Addr(), "unix:"); ok {
 		where += ", unix socket " + path
 	}
@@ -178,8 +177,7 @@ func (f *targetFlags) serve(c *cobra.Command, server *arrivals.Server) error {
 		progress, announce = out, out
 	}
 	fmt.Fprintln(announce, "counting at", where)
-	go f.stalls.schedule(ctx, server)
-	tally := count(ctx, server, progress)
-	summary.fill(server, tally)
-	return f.output.Print(out, summary, func(w io.Writer) error { return printTarget(w, &summary) })
+	go server.Schedule(ctx, f.stalls)
+	summary := server.Collect(ctx, progress)
+	return f.output.Print(out, summary, summary.WriteText)
 }

@@ -1,28 +1,21 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/cli"
 )
 
 // stalls are the values of --stall.
-type stalls []stall
-
-// A stall holds back all answers for length, from so long after the first arrival.
-type stall struct{ at, length time.Duration }
+type stalls []arrivals.Stall
 
 // String implements pflag.Value.
 func (s *stalls) String() string {
 	var all []string
 	for _, stall := range *s {
-		all = append(all, fmt.Sprintf("%v:%v", stall.at, stall.length))
+		all = append(all, fmt.Sprintf("%v:%v", stall.At, stall.Length))
 	}
 	return strings.Join(all, ",")
 }
@@ -38,25 +31,6 @@ func (s *stalls) Set(text string) error {
 	if !ok || err != nil || errLength != nil || max(at, length) > longestWait {
 		return fmt.Errorf("%.40q: write AT:LENGTH, such as 10s:2s, each at most 365d", text)
 	}
-	*s = append(*s, stall{at, length})
+	*s = append(*s, arrivals.Stall{At: at, Length: length})
 	return nil
-}
-
-// schedule makes the server stall as planned, until ctx ends.
-func (s *stalls) schedule(ctx context.Context, server *arrivals.Server) {
-	select {
-	case <-server.FirstArrival():
-	case <-ctx.Done():
-		return
-	}
-	first := time.Now()
-	slices.SortFunc(*s, func(a, b stall) int { return cmp.Compare(a.at, b.at) })
-	for _, stall := range *s {
-		select {
-		case <-time.After(time.Until(first.Add(stall.at))):
-			server.Stall(time.Until(first.Add(stall.at + stall.length)))
-		case <-ctx.Done():
-			return
-		}
-	}
 }

@@ -133,7 +133,7 @@ func client(t *testing.T) *http.Client {
 }
 
 // decodeSummary decodes what target prints as JSON, and checks it against the published schema and itself.
-func decodeSummary(t *testing.T, text string) targetSummary {
+func decodeSummary(t *testing.T, text string) arrivals.Summary {
 	t.Helper()
 	instance, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
@@ -142,7 +142,7 @@ func decodeSummary(t *testing.T, text string) targetSummary {
 	if err := targetSchema(t).Validate(instance); err != nil {
 		t.Error(err)
 	}
-	var s targetSummary
+	var s arrivals.Summary
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		t.Fatal(err)
 	}
@@ -433,34 +433,6 @@ func TestTargetHelp(t *testing.T) {
 	for _, want := range []string{"R·W + 1 in any window W", "lets all who can reach this machine send requests", "--stall AT:LENGTH", "--listen HOST:PORT", "86400 seconds"} {
 		if code != cli.CodeGood || !strings.Contains(help, want) {
 			t.Errorf("exit code %d, the help does not say %q:\n%s", code, want, help)
-		}
-	}
-}
-
-// TestSecondsArePrintedOnce: when they are over, whatever the pieces, also when the tally has dropped seconds meanwhile.
-func TestSecondsArePrintedOnce(t *testing.T) {
-	const s = int64(time.Second)
-	tally := arrivals.NewTally()
-	var out bytes.Buffer
-	p := secondPrinter{w: &out}
-	far := (arrivals.KeptSeconds + 10) * s
-	for _, step := range []struct {
-		add  []int64
-		now  int64
-		want string
-	}{
-		{nil, 5 * s, ""},
-		{[]int64{10 * s, 10*s + 1}, 11*s - 1, ""},
-		{nil, 11 * s, "1970-01-01T00:00:10.000Z  2 in this second, 2 in all\n"},
-		{nil, 12 * s, ""},
-		{[]int64{12 * s, 13*s + 5}, 14 * s, "1970-01-01T00:00:12.000Z  1 in this second, 3 in all\n1970-01-01T00:00:13.000Z  1 in this second, 4 in all\n"},
-		{[]int64{far + 20*s}, far + 21*s, "1970-01-02T00:00:30.000Z  1 in this second, 5 in all\n"},
-	} {
-		out.Reset()
-		tally.Add(step.add)
-		p.print(tally, step.now)
-		if out.String() != step.want {
-			t.Errorf("at %d s: %q, want %q", step.now/s, out.String(), step.want)
 		}
 	}
 }

@@ -16,7 +16,8 @@
 // wall clock during a test does not show.
 //
 // It keeps the time of every arrival. A server that runs for long has them
-// taken now and then, see Take, and added up by a Tally.
+// taken now and then, see Take, and added up by a Tally; Collect does both until
+// it is told to end.
 //
 // It is fast because it does little: no routing, no header map, one write for
 // an answer that was built once. It is a test instrument and no web server:

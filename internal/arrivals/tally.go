@@ -28,8 +28,8 @@ type Tally struct {
 
 // A Window says how many arrivals came close together.
 type Window struct {
-	Length time.Duration
-	Most   int // in any window of Length, as MaxInWindow counts
+	Length time.Duration `json:"window_ns"`
+	Most   int           `json:"most"` // in any window of Length, as MaxInWindow counts
 }
 
 // NewTally returns an empty tally that watches windows of these lengths.

@@ -1,0 +1,67 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/watch/watchtest"
+	"github.com/loadctl/loadctl/report"
+)
+
+// TestOnlyWhatIsDueIsShown: and then also what was true before, if it was not shown.
+func TestOnlyWhatIsDueIsShown(t *testing.T) {
+	at := func(phase string, sent int64) run.Progress {
+		return run.Progress{State: &run.State{Run: "x", Phase: phase, Members: 1}, Counts: report.Counts{Sent: sent}, Latency: report.NewHistogram()}
+	}
+	var out bytes.Buffer
+	o := onlooker{every: time.Minute, line: newLine(&out)}
+	shows := func(do func(), want string) {
+		t.Helper()
+		out.Reset()
+		if do(); !strings.Contains(out.String(), want) || want == "" && out.Len() > 0 {
+			t.Errorf("%q, want %q", out.String(), want)
+		}
+	}
+	shows(func() { o.show(at("running", 1)) }, "sent 1 ")
+	shows(func() { o.show(at("running", 2)) }, "")
+	o.shown = o.shown.Add(-time.Minute)
+	shows(func() { o.show(at("running", 2)) }, "sent 2 ")
+	shows(func() { o.trouble("no answer") }, "no answer\n")
+	shows(func() { o.trouble("still none") }, "")
+	shows(func() { o.show(at("running", 2)) }, "sent 2 ")
+	shows(func() { o.show(at("running", 3)) }, "")
+	last := at("ended", 4)
+	last.Settled = true
+	shows(func() { o.show(last) }, "sent 4 ")
+
+	o = onlooker{line: newLine(&out)} // --progress 0
+	shows(func() { o.trouble("no answer"); o.show(last) }, "")
+}
+
+// TestAskSaysWhenThereIsNoAnswer: a server that hangs holds a call for seconds; Ctrl-C does not wait for it.
+func TestAskSaysWhenThereIsNoAnswer(t *testing.T) {
+	var out watchtest.Buffer
+	o := onlooker{every: time.Second, line: newLine(&out)}
+	answer := make(chan error)
+	look := func() (run.Progress, error) { return run.Progress{AskedAt: 7}, <-answer }
+	go func() {
+		for !strings.Contains(out.String(), "x: Redis does not answer; waiting for it\n") {
+			time.Sleep(time.Millisecond)
+		}
+		answer <- nil
+	}()
+	if now, err := o.ask(t.Context(), "x", look); err != nil || now.AskedAt != 7 {
+		t.Errorf("%+v, %v", now, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := o.ask(ctx, "x", look); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	answer <- nil // to the look that was left alone
+}

@@ -1,0 +1,123 @@
+package watch
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/term"
+
+	"github.com/loadctl/loadctl/internal/run"
+)
+
+// line is where progress is shown.
+type line struct {
+	w        io.Writer
+	terminal *os.File // nil = it is none
+	last     string
+}
+
+func newLine(w io.Writer) *line {
+	l := &line{w: w}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+		l.terminal = f
+	}
+	return l
+}
+
+// width is how much fits on the terminal now; 0 = nothing is known of one.
+func (l *line) width() int {
+	if l.terminal == nil {
+		return 0
+	}
+	width, _, err := term.GetSize(int(l.terminal.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// show writes the line: over the one before on a terminal; elsewhere only if it says something new.
+func (l *line) show(text string) {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) { // errors may quote what a server said
+			return ' '
+		}
+		return r
+	}, text)
+	if width := l.width(); width > 0 {
+		if r := []rune(text); len(r) >= width {
+			text = string(r[:width-1])
+		}
+		fmt.Fprintf(l.w, "\r\x1b[K%s", text)
+	} else if text != l.last {
+		fmt.Fprintln(l.w, text)
+	}
+	l.last = text
+}
+
+// end leaves the last line where it is.
+func (l *line) end() {
+	if l.width() > 0 && l.last != "" {
+		fmt.Fprintln(l.w)
+	}
+}
+
+// describe is one line about a run: time, rate, counts up to the last whole second, latency of the last second, workers.
+func describe(p run.Progress) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: ", p.Run)
+	switch {
+	case p.Phase == "waiting" && p.MinWorkers == 0:
+		fmt.Fprintf(&b, "waits for loadctl start, workers %d", p.Members)
+		return b.String()
+	case p.Phase == "waiting":
+		fmt.Fprintf(&b, "waits for workers, %d of %d are here", p.Members, p.MinWorkers)
+		return b.String()
+	case p.Phase == "running":
+		fmt.Fprintf(&b, "%s/s", thousandths(p.Rate))
+	default:
+		b.WriteString(p.Phase)
+	}
+	c := p.Counts
+	fmt.Fprintf(&b, "  asked %d  sent %d  ok %d", p.AskedAt, c.Sent, c.Completed)
+	if c.Failed > 0 {
+		fmt.Fprintf(&b, "  failed %d", c.Failed)
+	}
+	if c.LateDropped > 0 {
+		fmt.Fprintf(&b, "  late %d", c.LateDropped)
+	}
+	if p.Latency.Count() > 0 {
+		fmt.Fprintf(&b, "  p50 %s  p99 %s", short(p.Latency.Quantile(0.5)), short(p.Latency.Quantile(0.99)))
+	}
+	fmt.Fprintf(&b, "  workers %d  %s", p.Members, p.Elapsed().Round(time.Second))
+	if left := p.Left(); left > 0 {
+		fmt.Fprintf(&b, ", %s left", left.Round(time.Second))
+	}
+	switch {
+	case !p.EndedAt.IsZero() && !p.Settled:
+		b.WriteString("  waiting for the last answers")
+	case p.Members == 0 && p.Phase == "running":
+		b.WriteString("  NO WORKERS: nothing is sent until one joins")
+	}
+	return b.String()
+}
+
+// short is a time in ns with three digits.
+func short(ns int64) string {
+	d, unit := time.Duration(ns), time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit).String()
+}
+
+// thousandths is a rate to a thousandth, without needless zeros.
+func thousandths(rate float64) string {
+	return strconv.FormatFloat(math.Round(rate*1000)/1000, 'f', -1, 64)
+}
