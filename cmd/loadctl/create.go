@@ -40,6 +40,22 @@ func (f *creation) check(c *cobra.Command, name string) (run.Spec, error) {
 	return f.spec.Spec(c.InOrStdin())
 }
 
+// open reads the spec, reaches the server and creates the run. The caller closes the client.
+func (f *creation) open(c *cobra.Command, server *cli.Redis, name string) (client redis.UniversalClient, r *run.Run, created bool, err error) {
+	spec, err := f.check(c, name)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	if client, err = server.Connect(c.Context()); err != nil {
+		return nil, nil, false, err
+	}
+	if r, created, err = f.create(c.Context(), client, name, spec); err != nil {
+		cli.Close(client)
+		return nil, nil, false, err
+	}
+	return client, r, created, nil
+}
+
 // create makes the run, or finds it as it is described. One that has ended is an error: nothing would happen.
 func (f *creation) create(ctx context.Context, client redis.UniversalClient, name string, spec run.Spec) (*run.Run, bool, error) {
 	r, created, err := run.Create(ctx, client, name, spec, run.Options{New: f.anew, Keep: time.Duration(f.keep)})
@@ -81,21 +97,13 @@ func newCreateCommand(redis *cli.Redis) *cobra.Command {
 			if err := output.Check(); err != nil {
 				return err
 			}
-			spec, err := f.check(c, args[0])
-			if err != nil {
-				return err
-			}
-			client, err := redis.Connect(c.Context())
+			client, r, created, err := f.open(c, redis, args[0])
 			if err != nil {
 				return err
 			}
 			defer cli.Close(client)
-			_, created, err := f.create(c.Context(), client, args[0], spec)
-			if err != nil {
-				return err
-			}
-			done := Created{Run: args[0], Created: created, Worker: joining(args[0], spec)}
-			return output.Print(c.OutOrStdout(), done, func(w io.Writer) error { return printCreated(w, done, spec) })
+			done := Created{Run: r.Name, Created: created, Worker: joining(r.Name, r.Spec)}
+			return output.Print(c.OutOrStdout(), done, func(w io.Writer) error { return printCreated(w, done, r.Spec) })
 		},
 	}
 	f.AddFlags(c)

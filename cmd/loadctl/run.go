@@ -38,21 +38,13 @@ again. Ctrl-C stops the run and reports; a second one ends at once.`,
 			if err := cmp.Or(out.Check(), show.check()); err != nil {
 				return err
 			}
-			spec, err := f.check(c, args[0])
-			if err != nil {
-				return err
-			}
-			client, err := redis.Connect(c.Context())
+			client, r, created, err := f.open(c, redis, args[0])
 			if err != nil {
 				return err
 			}
 			defer cli.Close(client)
-			r, created, err := f.create(c.Context(), client, args[0], spec)
-			if err != nil {
-				return err
-			}
 			if created {
-				fmt.Fprintf(c.ErrOrStderr(), "created run %s; workers join with: %s\n", r.Name, joining(r.Name, spec))
+				fmt.Fprintf(c.ErrOrStderr(), "created run %s; workers join with: %s\n", r.Name, joining(r.Name, r.Spec))
 			} else {
 				fmt.Fprintf(c.ErrOrStderr(), "run %s was there already, as described; Ctrl-C stops it\n", r.Name)
 			}

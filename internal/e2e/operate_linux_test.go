@@ -278,6 +278,7 @@ func TestRunFromBeginningToEnd(t *testing.T) {
 func TestInterruptedRunStops(t *testing.T) {
 	b := newBed(t)
 	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("")...)...)
+	p.says("created run x;")
 	ps := []*process{b.guest("x"), b.guest("x")}
 	b.members("x", 2)
 	b.started(b.web.Count() + 300)
