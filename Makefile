@@ -31,6 +31,7 @@ test: deps ## Run all tests, with the race detector where they are in one proces
 
 acceptance: deps ## Measure the promises at full size, on a quiet machine (6 minutes)
 	LOADCTL_E2E=full go test -count=1 -timeout 30m -v ./internal/e2e
+	LOADCTL_E2E=full go test -count=1 -v -run TestDemo ./cmd/loadctl
 
 lint: ## Check formatting and run the linters of .golangci.yml
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt needed, run 'make fmt':"; echo "$$unformatted"; exit 1; }

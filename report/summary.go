@@ -186,4 +186,11 @@ func (r *Report) judge(workers []WorkerInput) {
 		bound := max(0, 1-float64(dropped)/float64(r.Asked))
 		r.LowerBoundsAbove = &bound
 	}
+	if unsent := r.Audit.LateDropped + r.Audit.Skipped; float64(unsent) > worthANote*float64(r.Asked) && !r.Running {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s %% of what was asked for was not sent, because it would have been late: the workers, their connections or Redis did not keep up",
+			percent(ratio(float64(unsent), float64(r.Asked)))))
+	}
 }
+
+// worthANote is the share of slots that may be dropped or skipped before the report says so in words: who sees "complete" reads no further.
+const worthANote = 0.01

@@ -224,3 +224,30 @@ func TestUnits(t *testing.T) {
 		}
 	}
 }
+
+// TestUnsentIsSaid: a report of a run that did not reach its rate says so in words, though it is complete.
+func TestUnsentIsSaid(t *testing.T) {
+	for skipped, said := range map[int64]bool{5: false, 50: true} {
+		in := run(t)
+		in.Budget.Issued += skipped - in.Budget.Skipped
+		in.Budget.Skipped = skipped
+		r := Build(in)
+		if got := strings.Contains(strings.Join(r.Notes, "\n"), "was not sent, because it would have been late"); got != said || !r.Complete {
+			t.Errorf("%d skipped of %d: complete %v, %q", skipped, r.Asked, r.Complete, r.Notes)
+		}
+		in.Running = true
+		if r := Build(in); len(r.Notes) > 0 {
+			t.Errorf("while it runs: %q", r.Notes)
+		}
+	}
+}
+
+func TestAloneIsSaid(t *testing.T) {
+	in := run(t)
+	in.Workers = in.Workers[:1]
+	in.Workers[0].State = "alone"
+	var b bytes.Buffer
+	if err := Text(&b, Build(in)); err != nil || !strings.Contains(b.String(), "/s (of this worker alone)") || strings.Contains(b.String(), "cluster total") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}

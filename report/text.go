@@ -67,6 +67,9 @@ func askedRate(r Report) string {
 		return fmt.Sprintf("%s/s now (cluster total)", rate(r.TargetRate))
 	}
 	mean, last := rate(ratio(float64(r.Asked), r.DurationS)), rate(r.TargetRate)
+	if len(r.Workers) == 1 && r.Workers[0].State == "alone" {
+		return mean + "/s (of this worker alone)"
+	}
 	if mean == last {
 		return last + "/s (cluster total)"
 	}
