@@ -38,7 +38,9 @@ func textHead(b *bytes.Buffer, r Report) {
 	switch {
 	case !r.Complete:
 		state = "INCOMPLETE, see the notes"
-	case r.Running && r.StartedAt.IsZero():
+	case r.StartedAt.IsZero() && !r.Running:
+		state = "never begun"
+	case r.StartedAt.IsZero():
 		state = "waiting"
 	case r.Running:
 		state = "running"

@@ -127,15 +127,15 @@ func (s Spec) Hosts() []string {
 // URL, which may hold a password.
 func (s Spec) kind() (kind, *url.URL, error) {
 	if s.URL == "" {
-		return kind{}, nil, errors.New("url: is missing; write scheme://host[:port]/path")
+		return kind{}, nil, errors.New("url: is missing; write http://host[:port]/path")
 	}
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Scheme == "" {
-		return kind{}, nil, errors.New("url: is not a URL; write scheme://host[:port]/path")
+		return kind{}, nil, errors.New("url: is not a URL; write http://host[:port]/path")
 	}
 	k, ok := lookup(u.Scheme)
 	if !ok {
-		return kind{}, nil, errors.New("url: there is no target for scheme " + u.Scheme + "; there is " + listed(Schemes()))
+		return kind{}, nil, errors.New("url: there is no target for scheme " + u.Scheme + "; there is " + listed(Schemes()) + ", as in http://host[:port]/path")
 	}
 	return k, u, nil
 }

@@ -63,7 +63,7 @@ func checkHTTP(s Spec, u *url.URL) error {
 func checkHost(u *url.URL) error {
 	host := u.Hostname()
 	if u.Opaque != "" || host == "" {
-		return errors.New("url: names no host; write scheme://host[:port]/path")
+		return errors.New("url: names no host; write http://host[:port]/path")
 	}
 	// The translation of international names is not in the standard library,
 	// and a half-right one would connect to somebody else.

@@ -165,7 +165,7 @@ func badDurations() []mistake {
 }
 
 func badURLs() []mistake {
-	const form = "write scheme://host[:port]/path"
+	const form = "write http://host[:port]/path"
 	var all []mistake
 	for url, says := range map[string]string{
 		"": "--url: give what to request", "127.0.0.1": "url: is not a URL; " + form, "localhost:80": "there is no target for scheme localhost; there is http, https or noop",

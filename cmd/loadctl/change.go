@@ -47,7 +47,7 @@ func printChange(w io.Writer, c run.Change) error {
 	text := fmt.Sprintf("%s: %s in force from %s", c.Run, c.Command, c.At.Format(time.RFC3339Nano))
 	switch {
 	case c.Command == "start" && c.At.IsZero():
-		text = fmt.Sprintf("%s: start: begins with the next worker that asks", c.Run)
+		text = fmt.Sprintf("%s: start: begins with the first worker that is ready", c.Run)
 	case c.Command == "start":
 		text = fmt.Sprintf("%s: started, the first request is due at %s", c.Run, c.At.Format(time.RFC3339Nano))
 	case c.At.IsZero():

@@ -83,7 +83,7 @@ func TestDoctorOfAGoodServer(t *testing.T) {
 	for _, want := range []string{
 		"ok    reachable    " + server.Addr() + "\n",
 		"warn  persistence  none: a restart of the server forgets all runs and reports\n" +
-			"                     CONFIG SET appendonly yes\n",
+			"                     redis-cli CONFIG SET appendonly yes\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s\ndoes not have\n%s", text, want)

@@ -100,7 +100,7 @@ func TestStart(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	stdout, _, _ := execute("start", "x")
-	if want := "x: start: begins with the next worker that asks\n"; stdout != want {
+	if want := "x: start: begins with the first worker that is ready\n"; stdout != want {
 		t.Errorf("%q, want %q", stdout, want)
 	}
 	r, err := run.Open(t.Context(), l.redis.Client(), "x")

@@ -175,7 +175,7 @@ func badProfiles() []mistake {
 }
 
 func badURLs() []mistake {
-	const form = "write scheme://host[:port]/path"
+	const form = "write http://host[:port]/path"
 	return []mistake{
 		{[]string{"--url", ""}, "--url: give what to request, such as --url http://127.0.0.1:8080/"},
 		{[]string{"--url", "127.0.0.1"}, "url: is not a URL; " + form},

@@ -26,7 +26,7 @@ func (f *runFlags) host(ctx context.Context, create *run.Spec, reach error, log 
 	if there := "redis://" + addresses[0]; err != nil && f.hasRun(ctx, there) {
 		f.redis.Use(there)
 		f.neighbour, f.out.Lost = true, true
-		log.Info("the run is in the Redis that has the port of an embedded one already", "LOADCTL_REDIS", there)
+		log.Info("joining the run that is in the Redis of another process here", "LOADCTL_REDIS", there)
 		return nil, nil
 	}
 	for _, address := range addresses[1:] {

@@ -130,6 +130,8 @@ func announce(log *slog.Logger, needed int64) func(pacer.Reply) {
 			log.Info("waiting for workers", "here", r.Members, "needed", needed)
 		case last == pacer.StatusWait && (r.Status == pacer.StatusOK || r.Status == pacer.StatusPaused):
 			log.Info("the run begins", "workers", r.Members)
+		case last == "" && r.Status == pacer.StatusOK:
+			log.Info("taking part", "workers", r.Members)
 		case r.Status == pacer.StatusPaused && last != r.Status:
 			log.Info("paused")
 		case last == pacer.StatusPaused && r.Status == pacer.StatusOK:

@@ -246,21 +246,25 @@ func (f *runFlags) print(c *cobra.Command, r *run.Run, total *report.Snapshot) e
 	}
 	if err != nil {
 		fmt.Fprintf(c.ErrOrStderr(), "the run's report cannot be read (%v); this is the report of this worker alone\n", err)
-		rep = alone(r.Name, total)
+		rep = alone(r, total)
 	}
 	return f.out.Write(c.OutOrStdout(), rep)
 }
 
 // alone is the report of one worker by what it knows itself: it was leased what it accounts for.
-func alone(name string, total *report.Snapshot) report.Report {
+func alone(r *run.Run, total *report.Snapshot) report.Report {
 	n := total.Counts
 	leased := n.Sent - n.PermitSent + n.LateDropped + n.Recalled + n.Yielded
+	took := time.Duration(total.End-total.Start) * time.Microsecond
+	if planned := r.Spec.Length(); planned > 0 {
+		took = min(took, planned) // the rest was waiting for Redis
+	}
 	rep := report.Build(report.Input{
-		Run: name, StartedAt: time.UnixMicro(total.Start).UTC(), Duration: time.Duration(total.End-total.Start) * time.Microsecond,
+		Run: r.Name, StartedAt: time.UnixMicro(total.Start).UTC(), Duration: took,
 		Budget:  report.Budget{Issued: leased},
 		Workers: []report.WorkerInput{{ID: total.Worker, State: "alone", Leased: leased, Beyond: n.Recalled, Gone: true, Total: total}},
 	})
-	rep.Complete = false
+	rep.Complete, rep.Series = false, rep.Series[:0] // what was sent in which second is in Redis only
 	rep.Notes = append(rep.Notes, "Redis could not be asked: this is what one worker did")
 	return rep
 }

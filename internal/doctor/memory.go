@@ -22,7 +22,7 @@ func eviction(ctx context.Context, s *server) Finding {
 		return s.unclear(err)
 	}
 	if policy != "noeviction" {
-		return bad(fmt.Sprintf("%s at %s: a run that is going on may be evicted", policy, megabytes(limit)), "CONFIG SET maxmemory-policy noeviction")
+		return bad(fmt.Sprintf("%s at %s: a run that is going on may be evicted", policy, megabytes(limit)), "redis-cli CONFIG SET maxmemory-policy noeviction")
 	}
 	return ok(policy)
 }
@@ -42,7 +42,7 @@ func memory(ctx context.Context, s *server) Finding {
 	}
 	found := fmt.Sprintf("%s of %s used", megabytes(used), megabytes(limit))
 	if used > fullMemory*limit {
-		return warn(found+": a full server refuses leases and reports", "CONFIG SET maxmemory BYTES, or loadctl rm runs that are not needed any more")
+		return warn(found+": a full server refuses leases and reports", "redis-cli CONFIG SET maxmemory BYTES, or loadctl rm runs that are not needed any more")
 	}
 	return ok(found)
 }

@@ -17,7 +17,7 @@ func persistence(ctx context.Context, s *server) Finding {
 			return ok(setting.name + " " + value)
 		}
 	}
-	return warn("none: a restart of the server forgets all runs and reports", "CONFIG SET appendonly yes")
+	return warn("none: a restart of the server forgets all runs and reports", "redis-cli CONFIG SET appendonly yes")
 }
 
 // replication: a replica that takes over may lack the last moments, and slots leased in them would be leased again. INFO has the number of
@@ -32,7 +32,7 @@ func replication(ctx context.Context, s *server) Finding {
 	case replicas == "0":
 		return ok("no replicas")
 	case err != nil:
-		return warn(replicas+" attached, none has to keep up: a failover may forget the last moments of a run", "CONFIG SET min-replicas-to-write 1")
+		return warn(replicas+" attached, none has to keep up: a failover may forget the last moments of a run", "redis-cli CONFIG SET min-replicas-to-write 1")
 	default:
 		return ok(replicas + " attached, min-replicas-to-write is set")
 	}

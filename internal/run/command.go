@@ -8,8 +8,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
 )
 
 // Change is what a command came to.
@@ -177,7 +180,10 @@ func (r *Run) Stop(ctx context.Context, waiting func(ids []string)) (Change, err
 		if err != nil {
 			return c, err
 		}
-		ids := s.mayStillSend(r.Spec)
+		ids, err := r.unfinished(ctx, s.mayStillSend(r.Spec))
+		if err != nil {
+			return c, err
+		}
 		if len(ids) == 0 {
 			return c, nil
 		}
@@ -196,10 +202,30 @@ func (r *Run) Stop(ctx context.Context, waiting func(ids []string)) (Change, err
 // frames is what the horizon holds besides the round trip: two frames and 2 ms.
 const frames = 52 * time.Millisecond
 
-// mayStillSend lists the members that have not confirmed the stop and could hold slots: leased up to H after their
-// last contact, and sent up to the permitted lateness after that.
-func (s *State) mayStillSend(spec Spec) []string {
+// unfinished are the ids of those who have not left with their last snapshot published: who has, has sent everything.
+func (r *Run) unfinished(ctx context.Context, workers []Worker) ([]string, error) {
 	var ids []string
+	for _, w := range workers {
+		if w.State != "left" {
+			ids = append(ids, w.ID)
+			continue
+		}
+		text, err := r.client.HGet(ctx, r.keys.Totals, w.key()).Bytes()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return nil, explain("stop", r.Name, err)
+		}
+		var total report.Snapshot
+		if err != nil || total.UnmarshalBinary(text) != nil || !total.Final {
+			ids = append(ids, w.ID)
+		}
+	}
+	return ids, nil
+}
+
+// mayStillSend are the members that have not confirmed the stop and could hold slots: leased up to H after their
+// last contact, and sent up to the permitted lateness after that.
+func (s *State) mayStillSend(spec Spec) []Worker {
+	var those []Worker
 	for _, w := range s.Workers {
 		rtt := time.Duration(w.RTTMicros) * time.Microsecond
 		// H as the lease script has it: it grows with the round trip and with the fleet.
@@ -209,8 +235,8 @@ func (s *State) mayStillSend(spec Spec) []string {
 		case w.State == "stopped":
 		case s.now.Sub(w.LastSeen) > patience:
 		default:
-			ids = append(ids, w.ID)
+			those = append(those, w)
 		}
 	}
-	return ids
+	return those
 }
