@@ -111,7 +111,7 @@ func results(total report.Report, seconds []second, l look) (string, error) {
 
 // next is how to go on without the demo.
 const next = `
-The same by hand, with a real Redis; each line in a terminal of its own. More under "A fleet" in README.md:
+The same by hand, with a real Redis, one line a terminal; more in README.md:
   redis-server --save '' &   loadctl target &
   export LOADCTL_REDIS=redis://127.0.0.1:6379
   loadworker run --run mine --url http://127.0.0.1:8080/ --qps 1k &   # twice
