@@ -40,8 +40,8 @@ func (f *memberFlags) AddFlags(c *cobra.Command) {
 	c.Flags().IntVarP(&f.maxInFlight, "max-in-flight", "c", worker.DefaultMaxInFlight, "how many requests may wait or be on the wire, of this worker")
 	c.Flags().IntVar(&f.maxConnections, "max-connections", 1000, "how many connections this worker opens at most")
 	c.Flags().StringVar(&f.cert, "cert", "", "client certificate (PEM), a `FILE` that stays on this machine")
-	c.Flags().BoolVar(&f.noCheck, "no-check", false, "do not check first that the target can be reached")
 	c.Flags().StringVar(&f.key, "key", "", "its key (PEM), a `FILE` that stays on this machine")
+	c.Flags().BoolVar(&f.noCheck, "no-check", false, "do not check first that the target can be reached")
 }
 
 func (f *memberFlags) check() error {

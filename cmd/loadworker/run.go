@@ -180,10 +180,7 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec
 	}
 	if reach != nil { // no reason to keep away from a run that goes on: the endpoint may be down because of it
 		r, err := run.Open(ctx, client, f.name)
-		if err != nil || f.anew {
-			return nil, reach
-		}
-		if r.Phase == "waiting" {
+		if err != nil || f.anew || r.Phase == "waiting" {
 			return nil, reach
 		}
 	}

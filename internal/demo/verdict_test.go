@@ -16,32 +16,16 @@ func total() report.Report {
 	}
 }
 
-func TestVerdict(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		change func(r *report.Report, seconds []second)
-		says   []string
-		fails  string // what check says; "" = nothing
-	}{
-		{
-			name:   "as it should be",
-			change: func(*report.Report, []second) {},
-			says: []string{
-				"Asked 18004; sent 17000, as the workers report; arrived 17601, as the target counted; lost with the killed worker 1000; too late to send 4.",
-				"sent <= arrived <= sent + lost holds, 17000 <= 17601 <= 18000: of the lost, the dead worker had sent 601 after its last report, and 399 never came.",
-				"The steady seconds (1 3 9) are within 1 % of what was asked; the worst is second 3, +0.07 %. " +
-					"After the kill in second 4 the rate was back in second 6.",
-			},
-		},
-		{
-			name: "nothing late, one request at a low rate",
-			change: func(r *report.Report, seconds []second) {
-				r.Audit.LateDropped, r.Audit.Skipped = 0, 0
-				seconds[1] = second{asked: 5, arrived: 6, whole: true}
-			},
-			says:  []string{"lost with the killed worker 1000.", "are within 1 %, or one request, of what was asked; the worst is second 1, +20.00 %."},
-			fails: "compare the counts: 16607 arrived, which is not from 17000 sent to 18000 with those lost; please report this as a bug",
-		},
+// verdictCase changes what belongs to played, and tells what has to be said of it.
+type verdictCase struct {
+	name   string
+	change func(r *report.Report, seconds []second)
+	says   []string
+	fails  string // what check says; "" = nothing
+}
+
+func TestVerdictOnSeconds(t *testing.T) {
+	judged(t, []verdictCase{
 		{
 			name: "too busy",
 			change: func(_ *report.Report, seconds []second) {
@@ -74,6 +58,30 @@ func TestVerdict(t *testing.T) {
 			},
 			says: []string{"After the kill the rate was NOT back within 5 s."},
 		},
+	})
+}
+
+func TestVerdictOnCounts(t *testing.T) {
+	judged(t, []verdictCase{
+		{
+			name:   "as it should be",
+			change: func(*report.Report, []second) {},
+			says: []string{
+				"Asked 18004; sent 17000, as the workers report; arrived 17601, as the target counted; lost with the killed worker 1000; too late to send 4.",
+				"sent <= arrived <= sent + lost holds, 17000 <= 17601 <= 18000: of the lost, the dead worker had sent 601 after its last report, and 399 never came.",
+				"The steady seconds (1 3 9) are within 1 % of what was asked; the worst is second 3, +0.07 %. " +
+					"After the kill in second 4 the rate was back in second 6.",
+			},
+		},
+		{
+			name: "nothing late, one request at a low rate",
+			change: func(r *report.Report, seconds []second) {
+				r.Audit.LateDropped, r.Audit.Skipped = 0, 0
+				seconds[1] = second{asked: 5, arrived: 6, whole: true}
+			},
+			says:  []string{"lost with the killed worker 1000.", "are within 1 %, or one request, of what was asked; the worst is second 1, +20.00 %."},
+			fails: "compare the counts: 16607 arrived, which is not from 17000 sent to 18000 with those lost; please report this as a bug",
+		},
 		{
 			name:   "more arrived than can be",
 			change: func(r *report.Report, _ []second) { r.Audit.Lost = 600 },
@@ -92,7 +100,13 @@ func TestVerdict(t *testing.T) {
 			says:   []string{"CONTRADICT"},
 			fails:  "read the report: it is incomplete (one thing; another); please report this as a bug",
 		},
-	} {
+	})
+}
+
+// judged compares what is said with what has to be.
+func judged(t *testing.T, cases []verdictCase) {
+	t.Helper()
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			r, seconds := total(), played()
 			c.change(&r, seconds)
