@@ -11,7 +11,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test acceptance lint fmt vuln fuzz bench clean deps missing
+.PHONY: help build demo test acceptance chaos lint fmt vuln fuzz bench clean deps missing
 
 help: ## Show this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -23,15 +23,18 @@ demo: build ## See in fifteen seconds what it does; needs only Go
 	bin/loadctl demo
 
 test: deps ## Run all tests, with the race detector where they are in one process
-	go test -race -timeout 10m $$(go list ./... | grep -v -e /internal/e2e -e /internal/doctest)
+	go test -race -timeout 10m $$(go list ./... | grep -v -e /internal/e2e -e /internal/doctest -e /internal/chaos)
 	@# Fleets of processes, one package after the other: the detector would only slow the servers they fire at.
-	go test -p 1 -timeout 10m ./internal/e2e ./internal/doctest
+	go test -p 1 -timeout 10m ./internal/e2e ./internal/doctest ./internal/chaos
 	@# The files for container engines and systemd: a module of its own. Go does not see that files outside of it change.
 	go -C .ci/manifests test -count=1 ./...
 
 acceptance: deps ## Measure the promises at full size, on a quiet machine (6 minutes)
 	LOADCTL_E2E=full go test -count=1 -timeout 30m -v ./internal/e2e
 	LOADCTL_E2E=full go test -count=1 -v -run TestDemo ./cmd/loadctl
+
+chaos: deps ## Break everything that can break under a fleet, as root on a quiet machine (15 minutes)
+	LOADCTL_CHAOS=full go test -count=1 -timeout 30m -v ./internal/chaos
 
 lint: ## Check formatting and run the linters of .golangci.yml
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt needed, run 'make fmt':"; echo "$$unformatted"; exit 1; }
@@ -69,3 +72,5 @@ missing:
 	@command -v java >/dev/null || echo default-jre-headless
 	@command -v systemd-analyze >/dev/null || echo systemd
 	@command -v gcc >/dev/null || echo gcc libc6-dev # go test -race
+	@PATH=$$PATH:/usr/sbin:/sbin command -v ip >/dev/null || echo iproute2
+	@PATH=$$PATH:/usr/sbin:/sbin command -v nft >/dev/null || echo nftables # only root needs it, and finds it

@@ -3,15 +3,15 @@
 
 local NUMBERS = { 'id', 'cutat', 'last', 'w', 'n', 'joins', 'version', 'issued', 'skipped', 'beyond',
   'at', 'piece', 'loop', 'stop', 'left', 'started', 'ended', 'pausedat', 'restc', 'shift', 'min', 'span',
-  'horizon', 'ttl', 'qmax' }
-local TEXTS = { 'uid', 'phase', 'gens', 'recalls', 'rest', 'standby' }
-local LAW = { 'id', 't0', 'c', 'r0', 'r1', 'den', 'dur', 'k', 'f', 'nx', 'cut', 'ends', 'piece' }
+  'horizon', 'ttl', 'qmax', 'reach', 'phi', 'away', 'edge', 'thin', 'permitfor', 'deadman', 'heard', 'delay' }
+local TEXTS = { 'uid', 'phase', 'gens', 'recalls', 'rest', 'standby', 'identity' }
+local LAW = { 'id', 't0', 'c', 'r0', 'r1', 'den', 'dur', 'k', 'f', 'nx', 'cut', 'ends', 'piece', 'low' }
 local PIECE = { 'r0', 'r1', 'den', 'dur', 'f' }
-local MEMBER = { 'seq', 'weight', 'v', 'gen', 'share', 'leased', 'beyond', 'at', 'ack', 'rtt', 'shift' }
+local MEMBER = { 'seq', 'weight', 'v', 'gen', 'share', 'leased', 'beyond', 'at', 'ack', 'rtt', 'shift', 'phi', 'from', 'rank' }
 
 local FRAME = 25000   -- µs a frame covers at most (pacer/frame.go)
 local LEAD = 20000     -- µs between a change and its t0, at least
-local RTT = 1000000   -- µs of round trip that are believed at most; a call is given up long before
+local RTT = 500000    -- µs of round trip that are believed at most: one frozen member must not change the whole fleet's times
 
 local function named(names, values)
   local out = {}
@@ -41,6 +41,7 @@ local function load(key, clock)
   b.was = was
   b.at = math.max(1, b.at)
   b.standby = b.standby or ''
+  b.reach = math.max(b.reach, b.horizon)
   b.time = tonumber(clock[1]) * U + tonumber(clock[2])
   b.now = math.max(b.time, b.last)
   local gens = {}
@@ -55,9 +56,9 @@ local function store(key, b)
     table.remove(b.gens, 1)
     b.at = b.at - 1
   end
-  local gens = {}
-  for i, g in ipairs(b.gens) do gens[i] = unnamed(LAW, g) end
-  b.gens = table.concat(gens, ';')
+  local gens, texts = b.gens, {}
+  for i, g in ipairs(gens) do texts[i] = unnamed(LAW, g) end
+  b.gens = table.concat(texts, ';')
   b.last = b.now
   local out = { 'last', int(b.last) }
   local function change(names, text)
@@ -71,6 +72,7 @@ local function store(key, b)
   change(NUMBERS, int)
   change(TEXTS, function(text) return text or '' end)
   redis.call('HSET', key, unpack(out))
+  b.gens = gens
 end
 
 local function event(key, b, kind, who, what)
@@ -105,11 +107,31 @@ local function pieces(key)
   return out
 end
 
+-- lowest: the lowest rate of the schedule, in slots per 10^6 s, over piece p, which is the queue's number `piece`, and as long
+-- after it as a permit given during it may last. A queue that begins anew is looked at once.
+local function lowest(b, keys, p, piece)
+  local low, rest = math.min(p.r0, p.r1) / p.den, 2 * b.reach + b.permitfor
+  if p.dur > 0 and b.permitfor > 0 then
+    local queue = pieces(keys.budget)
+    for _ = 1, #queue do
+      if piece >= #queue then
+        if b.loop == 0 then break end
+        piece = 0
+      end
+      piece = piece + 1
+      local x = queue[piece]
+      low, rest = math.min(low, x.r0 / x.den, x.r1 / x.den), rest - x.dur
+      if x.dur == 0 or rest <= 0 then break end
+    end
+  end
+  return math.floor(low * U)
+end
+
 -- begin: a generation of piece p from t0 with phase c.
 local function begin(b, keys, p, t0, c, piece)
   b.id = math.max(b.id + 1, b.now)
   local g = { id = b.id, t0 = t0, c = c, r0 = p.r0, r1 = p.r1, den = p.den, dur = p.dur, f = p.f, nx = 0, piece = piece,
-    k = ENDLESS, ends = ENDLESS }
+    k = ENDLESS, ends = ENDLESS, low = lowest(b, keys, p, piece) }
   if p.dur > 0 then
     g.k = math.max(0, math.ceil((area(g, p.dur) - c) / U))
     g.ends = t0 + p.dur
@@ -212,9 +234,36 @@ local function position(b)
   return math.max(b.now, when(g, g.nx))
 end
 
--- drop: member m leaves the weight sum. Credit follows: what it had not taken up to the granting position is shared
--- out among those who stay, or they would trail behind it for ever.
+-- go: generations from t0 on, beginning with piece p, the queue's number `piece`.
+local function go(b, keys, p, t0, c, piece)
+  if b.stop > 0 then
+    if t0 >= b.stop then return end
+    if p.dur == 0 or t0 + p.dur > b.stop then p = part(p, 0, b.stop - t0) end
+  end
+  begin(b, keys, p, t0, c, piece)
+  b.piece = piece
+end
+
+-- rest: what is left of generation g's piece after t.
+local function rest(g, t)
+  local p = { r0 = g.r0, r1 = g.r1, den = g.den, dur = g.dur, f = g.f }
+  if g.dur > 0 then p = part(p, math.max(0, math.min(g.dur, t - g.t0)), 0) end
+  return p
+end
+
+-- halt: nothing is asked for any more from t0 on.
+local function halt(b, keys, all, t0)
+  if b.gens[1] then cut(b, keys, all, t0) end
+  for _, g in ipairs(b.gens) do skip(b, g, limit(g)) end
+  b.phase, b.ended = 'stopped', t0
+end
+
+-- drop: member m leaves the weight sum, and its permit is free. Credit follows: what it had not taken up to the granting
+-- position is shared out among those who stay, or they would trail behind it for ever.
 local function drop(b, keys, name, m, state, what)
+  b.phi = b.phi - m.phi
+  if m.state == 'suspect' then b.away = b.away - m.phi end
+  m.phi = 0
   m.state = state
   b.w = b.w - m.weight
   b.n = b.n - 1

@@ -1,7 +1,7 @@
--- command: changes a run: start, set-rate, pause, resume, stop.
+-- command: changes a run: start, set-rate, pause, resume, stop; or only says that a controller is there: touch.
 --
 -- KEYS  1 budget  2 workers  3 seen  4 events  5 laws
--- ARGV  1 run uid  2 command id  3 kind: start, set-rate, pause, resume, stop  4 who  5 what, for the event stream
+-- ARGV  1 run uid  2 command id  3 kind: start, set-rate, pause, resume, stop, touch  4 who  5 what, for the event stream
 --       6 wake-up channel  7 pieces, for set-rate  8 the generation they were computed for, 0 = any
 -- Returns { status, t0, version }: OK; SAME (it was so already). The same command id gets the same answer again;
 --       WAITING (nothing to pause or resume yet); RETRY (another generation is in force now); ENDED; NOSTATE. An error if an argument is wrong.
@@ -15,7 +15,7 @@ local uid, id, kind, who, what, channel, plan, expected =
 local bad = wrong('command', { 8, 'generation', 0, MOST })
 if bad then return bad end
 if not plain(id) then return refuse('command', 'id') end
-if not (kind == 'start' or kind == 'pause' or kind == 'resume' or kind == 'stop' or kind == 'set-rate') then return refuse('command', 'kind') end
+if not (kind == 'start' or kind == 'pause' or kind == 'resume' or kind == 'stop' or kind == 'set-rate' or kind == 'touch') then return refuse('command', 'kind') end
 if kind == 'set-rate' and not queue(plan) then return refuse('command', 'pieces') end
 
 local b = load(keys.budget, clock)
@@ -24,6 +24,12 @@ for _, done in ipairs(split(redis.call('HGET', keys.budget, 'commands') or '', '
   local f = split(done, ',')
   if f[1] == id then return { f[4], f[2], f[3] } end
 end
+if b.phase == 'waiting' or b.phase == 'running' or b.phase == 'paused' then
+  settle(b, keys)
+  b.heard = b.now
+  store(keys.budget, b)
+end
+if kind == 'touch' then return { 'SAME', int(b.now), int(b.version) } end
 if b.phase == 'ended' or (b.phase == 'stopped' and kind ~= 'stop') then return { 'ENDED', int(b.ended), int(b.version) } end
 local newest = b.gens[#b.gens]
 if expected > 0 and newest and newest.id ~= expected then return { 'RETRY', '0', '0' } end
@@ -34,16 +40,6 @@ for _, m in pairs(all) do
   if m.state == 'active' then lead = math.max(lead, m.rtt + 5000) end
 end
 local t0 = math.max(b.now + lead, b.cutat + 1, b.started)
-
--- go: generations from t0 on, with the first piece of the queue.
-local function go(p, c, piece)
-  if b.stop > 0 then
-    if t0 >= b.stop then return end
-    if p.dur == 0 or t0 + p.dur > b.stop then p = part(p, 0, b.stop - t0) end
-  end
-  begin(b, keys, p, t0, c, piece)
-  b.piece = piece
-end
 
 local act = {}
 
@@ -63,7 +59,7 @@ act['set-rate'] = function()
     b.rest, b.piece = split(plan, ';')[1], 1
   else
     local _, c = cut(b, keys, all, t0)
-    go(pieces(keys.budget)[1], c, 1)
+    go(b, keys, pieces(keys.budget)[1], t0, c, 1)
   end
   return true
 end
@@ -72,27 +68,24 @@ act['pause'] = function()
   if b.phase == 'waiting' then return nil end
   if b.phase ~= 'running' then return false end
   local g, c = cut(b, keys, all, t0)
-  local p = { r0 = g.r0, r1 = g.r1, den = g.den, dur = g.dur, f = g.f }
-  if g.dur > 0 then p = part(p, math.max(0, math.min(g.dur, t0 - g.t0)), 0) end
-  b.rest, b.restc, b.piece, b.pausedat, b.phase = unnamed(PIECE, p), c, g.piece, t0, 'paused'
+  b.rest, b.restc, b.piece, b.pausedat, b.phase = unnamed(PIECE, rest(g, t0)), c, g.piece, t0, 'paused'
   return true
 end
 
 act['resume'] = function()
+  if b.phase == 'waiting' and b.delay > 0 and b.min == 0 then return act['start']() end -- it was paused when its state was lost
   if b.phase == 'waiting' then return nil end
   if b.phase ~= 'paused' then return false end
   if b.stop > b.pausedat then b.stop = b.stop + t0 - b.pausedat end
   b.cutat, b.phase = t0, 'running'
-  go(named(PIECE, numbers(b.rest)), b.restc, b.piece)
+  go(b, keys, named(PIECE, numbers(b.rest)), t0, b.restc, b.piece)
   b.rest = ''
   return true
 end
 
 act['stop'] = function()
   if b.phase == 'stopped' then return false end
-  if b.gens[1] then cut(b, keys, all, t0) end
-  for _, g in ipairs(b.gens) do skip(b, g, limit(g)) end
-  b.phase, b.ended = 'stopped', t0
+  halt(b, keys, all, t0)
   return true
 end
 

@@ -1,7 +1,7 @@
 -- leave: a member goes of its own accord. It may still send what it holds, which ends within H.
 --
 -- KEYS  1 budget  2 workers  3 seen  4 events  5 laws
--- ARGV  1 run uid  2 worker  3 incarnation  4 state to end in: left, or stopped when it dropped what it held
+-- ARGV  1 run uid  2 worker  3 incarnation  4 state to end in: left; stopped, when it dropped what it held; removed, when somebody says that it is dead
 -- Returns OK; NOSTATE if the run or the member is not there any more; an error if an argument is wrong.
 -- Invariant: nothing is given back; replaying the call changes nothing.
 
@@ -10,7 +10,7 @@ local keys = { budget = KEYS[1], workers = KEYS[2], seen = KEYS[3], events = KEY
 local uid, worker, inc, state = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 if not plain(worker) or not plain(inc) then return refuse('leave', 'worker or incarnation') end
-if state ~= 'left' and state ~= 'stopped' then return refuse('leave', 'state') end
+if state ~= 'left' and state ~= 'stopped' and state ~= 'removed' then return refuse('leave', 'state') end
 
 local b = load(keys.budget, clock)
 if not b or b.uid ~= uid then return 'NOSTATE' end

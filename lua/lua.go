@@ -3,7 +3,7 @@
 //	reply, err := lua.Lease().Run(ctx, client, keys, args...).StringSlice()
 //
 // Each script's header states its purpose, KEYS, ARGV, what it returns and the invariant it keeps. They
-// need Redis 6.2 or newer. check.lua, schedule.lua and budget.lua are not scripts but what the others share; Lua in Redis
+// need Redis 6.2 or newer. check.lua, schedule.lua, budget.lua and permit.lua are not scripts but what the others share; Lua in Redis
 // has no require, so they are put in front.
 package lua
 
@@ -22,7 +22,7 @@ func Text(name string) string {
 	text := read(name)
 	switch name {
 	case "lease", "command", "leave":
-		text = read("schedule") + read("budget") + text
+		text = read("schedule") + read("budget") + read("permit") + text
 	}
 	return read("check") + text
 }

@@ -2,11 +2,12 @@
 --
 -- KEYS  1 budget  2 totals  3 snapshots  4 series  then every other key of the run
 -- ARGV  1 run uid  2 worker/incarnation  3 cumulative snapshot  4 interval snapshot  5 about how many of the latter to keep
---       6 the interval's seq  7 1 to forget this worker's older series points (their width has doubled), else 0
+--       6 the interval's seq  7 1 if the points are all there are, so that older ones are forgotten, else 0
 --       8 series points: index, value, …
--- Returns OK; NOSTATE if the run is not there any more; an error if an argument is wrong.
--- Invariant: nothing is written for a run that was removed or replaced; a seq is stored once, and one that is missing is
---       counted as a gap.
+-- Returns OK; REWRITE if snapshots before this one are missing, and with them maybe points: nothing is written, come again
+--       with all of them; NOSTATE if the run is not there any more; an error if an argument is wrong.
+-- Invariant: nothing is written for a run that was removed or replaced; a seq is stored once, and those that are missing
+--       between two that came are counted as gaps. After OK the points are whole, whatever Redis has forgotten.
 
 local bad = wrong('snapshot', { 5, 'length', 1, MOST, 6, 'seq', 1, MOST, 7, 'forget', 0, 1 })
 if bad then return bad end
@@ -19,7 +20,11 @@ if redis.call('HGET', KEYS[1], 'uid') ~= ARGV[1] then return 'NOSTATE' end
 local who, seq = ARGV[2], tonumber(ARGV[6])
 local known = tonumber(redis.call('HGET', KEYS[2], who .. ':seq') or 0)
 if seq <= known then return 'OK' end
-if seq > known + 1 then redis.call('HINCRBY', KEYS[2], who .. ':gaps', seq - known - 1) end
+if seq > known + 1 then
+  if ARGV[7] ~= '1' then return 'REWRITE' end
+  -- Of whom nothing is known, everything was forgotten: the stream and the gaps in it too.
+  if known > 0 then redis.call('HINCRBY', KEYS[2], who .. ':gaps', seq - known - 1) end
+end
 redis.call('HSET', KEYS[2], who, ARGV[3], who .. ':seq', ARGV[6])
 redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[5], '*', 'w', who, 's', ARGV[4])
 if ARGV[7] == '1' then

@@ -43,7 +43,7 @@ func TestEveryFileIsKnown(t *testing.T) {
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(file, ".lua")
-		if !slices.Contains(append(scripts(), "check", "schedule", "budget"), name) {
+		if !slices.Contains(append(scripts(), "check", "schedule", "budget", "permit"), name) {
 			t.Errorf("%s is neither a script nor an include: add it here", file)
 		}
 		if head, _ := header(source(t, name)); !strings.HasPrefix(head, "-- "+name+": ") {
@@ -120,7 +120,7 @@ func TestKeysComeFromKEYS(t *testing.T) {
 		}
 		for _, m := range call.FindAllStringSubmatch(text, -1) {
 			switch {
-			case m[1] == "'TIME'" || m[1] == "'PUBLISH'": // a channel is no key
+			case m[1] == "'TIME'" || m[1] == "'INFO'" || m[1] == "'PUBLISH'": // a channel is no key
 			case !regexp.MustCompile(`^'[A-Z]+'$`).MatchString(m[1]):
 				t.Errorf("%s: %s: which command?", name, m[0])
 			case m[2] == "key" && (len(taking) > 0 || strings.Contains(text, "for _, key in pairs(keys)")):

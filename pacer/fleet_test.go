@@ -38,10 +38,10 @@ func (m *member) Lease(r pacer.Range) {
 	m.at = append(m.at, time.Now().UnixNano())
 }
 
-func (m *member) Recall(rs pacer.Recalls) {
+func (m *member) Notice(n pacer.Notice) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range rs {
+	for _, r := range n.Recalls {
 		if !slices.Contains(m.known, r) {
 			m.known = append(m.known, r)
 			m.since = append(m.since, time.Now().UnixNano())

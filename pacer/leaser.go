@@ -8,16 +8,15 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 // Sink takes what was leased. Its methods are called by the Leaser's goroutine and must not block.
 type Sink interface {
 	// Lease hands over a range. Ranges come in the order they were granted.
 	Lease(Range)
-	// Recall hands over all recalls known. It comes before any range of a later generation.
-	Recall(Recalls)
+	// Notice tells what holds from now on for all ranges; it replaces the one before. It comes before any range of a later
+	// generation.
+	Notice(Notice)
 }
 
 // How a Leaser's Run ends.
@@ -36,14 +35,16 @@ const (
 	minRefresh     = 5 * time.Millisecond
 	callTimeout    = 250 * time.Millisecond // of one call, at first
 	maxTimeout     = 4 * time.Second
-	lastChance     = time.Second // for the outcome of a call when the worker is to end
+	lastChance     = time.Second        // for the outcome of a call when the worker is to end
+	maxRTT         = int64(time.Second) // of one round trip: what is longer was a freeze, and no distance
+	lostPatience   = 3 * time.Second    // for a run whose state is gone, after the permit's end
 )
 
 // Leaser keeps a Sink supplied with slots ahead of time. It is the only caller of its Limiter, so Redis
 // is never on the send path: what is due now was leased some hundred milliseconds ago.
 //
 // It asks for time, not for a count ("cover me up to now + H"), at most 0.3·H more at a call, so that
-// members that begin together share each frame; more only where calls are so far apart that this could not keep up. Covered, it calls every 0.2·H; the number of calls depends on
+// members that begin together share each frame; more only where calls are so far apart that this could not keep up. Covered, it calls every 0.19·H; the number of calls depends on
 // members, not on the rate.
 type Leaser struct {
 	Limiter     Limiter
@@ -52,20 +53,30 @@ type Leaser struct {
 	Worker      string
 	Incarnation string          // one process's life
 	Weight      int64           // its part of the rate is Weight / sum of weights; 0 means 1
-	Horizon     time.Duration   // 0 = DefaultHorizon
+	Horizon     time.Duration   // H until a reply has told it; 0 = DefaultHorizon
 	Qmax        int64           // 0 = DefaultQmax
 	Wake        <-chan struct{} // a hint that the run has changed; may be nil
 	Observe     func(Reply)     // called with each reply; may be nil
 	Log         *slog.Logger    // nil = none
 
-	seq, ack     int64
-	covered      int64 // up to when slots were asked for under the newest generation, µs
-	members      int64
-	rtt          roundTrip
-	recalls      Recalls
-	rand         *rand.Rand
-	troubled     bool
-	clockWarning rate.Sometimes
+	// Restore is called when the run's state is gone, and again until it is there. nil: wait for another worker who restores it.
+	Restore func(context.Context, Known) error
+
+	// Reassert is called once when a server has forgotten a change of the rate or a pause, with what was known before; may be nil.
+	Reassert func(context.Context, Known) error
+
+	seq, ack  int64
+	covered   int64 // up to when slots were asked for under the newest generation, µs
+	known     Known
+	standby   Permit // the newest
+	ending    Permit // one in force that gives way to leased slots at its end
+	members   int64
+	rtt       roundTrip
+	before    *Known // what was known when the server was found to have forgotten something; nil = it has not
+	suspect   bool   // the last reply said so
+	forgotten int64  // since when the run has no state, ns of the local clock; 0 = it has
+	rand      *rand.Rand
+	troubled  bool
 }
 
 // Run leases until the run is over (one of the errors above) or ctx ends (its cause). When it returns
@@ -77,7 +88,7 @@ func (l *Leaser) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := l.take(reply); err != nil {
+		if err := l.take(ctx, reply); err != nil {
 			return err
 		}
 		if err := l.sleep(ctx, reply.Next); err != nil {
@@ -103,12 +114,6 @@ func (l *Leaser) defaults() {
 	h.Write([]byte(l.Worker + "/" + l.Incarnation))
 	l.rand = rand.New(rand.NewPCG(h.Sum64(), 0))
 	l.members = 1
-	l.clockWarning.Interval = 10 * time.Second
-}
-
-// horizon is H for the fleet as it is now; the script bounds each grant by its own.
-func (l *Leaser) horizon() time.Duration {
-	return max(l.Horizon, time.Duration(1.5*float64(l.rtt.hi()+2*frameTime*1000+2_000_000)), 3*l.spacing())
 }
 
 // spacing is N/Qmax, how far apart the calls of one member must be.
@@ -126,10 +131,11 @@ func (l *Leaser) refresh(h time.Duration) time.Duration {
 func (l *Leaser) call(ctx context.Context) (Reply, error) {
 	l.seq++
 	now := l.Clock.Redis(l.Clock.Now()) / 1000
-	h := l.horizon()
+	h := l.Horizon
 	step := max(3*h/10, 3*(time.Duration(l.rtt.srtt)+l.refresh(h))/2)
 	until := min(now+h.Microseconds(), max(l.covered, now)+step.Microseconds())
-	ask := Ask{Worker: l.Worker, Incarnation: l.Incarnation, Seq: l.seq, Ack: l.ack, Until: until, Weight: l.Weight, RTTHi: l.rtt.hi() / 1000}
+	ask := Ask{Worker: l.Worker, Incarnation: l.Incarnation, Seq: l.seq, Ack: l.ack, Until: until, Weight: l.Weight, RTTHi: l.rtt.hi() / 1000,
+		PhiHeld: l.standby.Phi(), Leased: l.known.Leased}
 	trying, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastChance, giveUp) })()
@@ -160,7 +166,7 @@ func (l *Leaser) call(ctx context.Context) (Reply, error) {
 // received learns from a reply how far away Redis is, and what time it is there.
 func (l *Leaser) received(sent int64, reply Reply) {
 	now := l.Clock.Now()
-	l.rtt.add(now - sent)
+	l.rtt.add(min(now-sent, maxRTT))
 	if reply.Time > 0 && l.Clock.Sample(sent, now, reply.Time) {
 		l.Log.Warn("clock stepped", "offset", time.Duration(l.Clock.Redis(0)))
 	}
@@ -179,32 +185,30 @@ func (l *Leaser) trouble(err error) {
 }
 
 // take acts upon a reply. Recalls go first: a range may belong to the generation that caused them.
-func (l *Leaser) take(r Reply) error {
+func (l *Leaser) take(ctx context.Context, r Reply) error {
 	if l.Observe != nil {
 		l.Observe(r)
 	}
 	switch r.Status {
 	case StatusOK, StatusWait, StatusPaused, StatusStopped, StatusEnded:
-	case StatusClock:
-		l.clockWarning.Do(func() {
-			l.Log.Warn("Redis' clock went back; no lease until it has caught up", "by", time.Duration(r.Now-r.Time)*time.Microsecond)
-		})
+	case StatusSuspect:
+		l.ack, l.suspect = r.LeasedAt, true
 		return nil
 	case StatusStale:
 		return nil // an answer to an old call: the next one has a new number
 	case StatusNoState:
-		return ErrNoState
+		return l.restore(ctx)
 	case StatusReplaced:
 		return ErrReplaced
 	default:
 		return fmt.Errorf("lease reply: status %q: this worker and the run's script do not fit together", r.Status)
 	}
-	l.ack, l.members = r.LeasedAt, max(1, r.Members)
-	if merged := l.recalls.Merge(r.Recalls); len(merged) > 0 && (len(l.recalls) == 0 || merged[len(merged)-1] != l.recalls[len(l.recalls)-1]) {
-		l.recalls = merged
-		l.covered = 0
-		l.Sink.Recall(merged)
+	if l.before == nil && l.known.forgotten(r.Recalls) {
+		known := l.known
+		l.before = &known
 	}
+	l.notice(r)
+	l.reassert(ctx, r)
 	if r.Range.N > 0 {
 		l.Sink.Lease(r.Range)
 	}
@@ -217,17 +221,82 @@ func (l *Leaser) take(r Reply) error {
 	return nil
 }
 
-// sleep waits until it is time to ask again: soon while not covered, else after 0.2·H, or when the script
-// wishes, or when woken. The times vary by a quarter, so that members do not fall into step.
+// notice learns from a reply what holds from now on.
+func (l *Leaser) notice(r Reply) {
+	l.ack, l.members, l.forgotten = r.LeasedAt, max(1, r.Members), 0
+	l.suspect = r.Hand > 0 // tell it at once that this was heard: until then the others are held back
+	if r.Horizon > 0 {
+		l.Horizon = time.Duration(r.Horizon) * time.Microsecond
+	}
+	if l.known.learn(r) {
+		l.covered = 0
+	}
+	if l.standby.From < r.Hand {
+		l.ending = l.standby.before(r.Hand)
+	}
+	l.standby = r.Permit
+	n := Notice{Recalls: l.known.Recalls}
+	for _, p := range []Permit{l.ending, l.standby} {
+		if p.From < p.Until && p.Until > r.Now {
+			n.Permits = append(n.Permits, p)
+		}
+	}
+	l.Sink.Notice(n)
+}
+
+// reassert repeats the last command where what the server grants shows that it has forgotten it.
+func (l *Leaser) reassert(ctx context.Context, r Reply) {
+	if l.before == nil || r.Range.N == 0 {
+		return
+	}
+	if l.before.differs(r) && l.Reassert != nil {
+		l.Log.Warn("Redis has forgotten the last command; repeating it")
+		if err := l.Reassert(ctx, *l.before); err != nil {
+			l.Log.Warn("cannot repeat the last command", "err", err)
+		}
+	}
+	l.before = nil
+}
+
+// restore has the run's state made anew, or waits for another who does. What is leased and the permit go on meanwhile.
+// It gives up when the permit has been over for a while.
+func (l *Leaser) restore(ctx context.Context) error {
+	now := l.Clock.Now()
+	if l.forgotten == 0 {
+		l.forgotten = now
+		l.Log.Warn("the run's state is gone from Redis")
+	}
+	if l.Restore != nil && l.known.Law.F > 0 {
+		if err := l.Restore(ctx, l.known); err != nil {
+			l.trouble(err)
+		}
+	}
+	if now > max(l.forgotten, l.Clock.Local(l.standby.Until*1000))+int64(lostPatience) {
+		return ErrNoState
+	}
+	l.suspect = true // ask again at once
+	select {
+	case <-time.After(callTimeout / 4):
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// sleep waits until it is time to ask again: soon while not covered, else 0.19·H after the last call, or when the script wishes, or when
+// woken. The times vary by a twentieth, so that members do not fall into step, and stay below 0.2·H: in an outage the gap between leased
+// slots and permits is as long as the oldest contact of any member is ago.
 func (l *Leaser) sleep(ctx context.Context, next int64) error {
-	h := l.horizon()
+	h := l.Horizon
 	now := l.Clock.Redis(l.Clock.Now())
 	// One draw for both: the smaller of two would be too early on the average, and the fleet above Qmax.
-	spread := 0.75 + l.rand.Float64()/2
+	spread := 0.95 + l.rand.Float64()/10
 	refresh := scale(l.refresh(h), spread)
-	wait := scale(max(h/5, l.spacing()), spread)
+	wait := max(minRefresh, scale(max(19*h/100, l.spacing()), spread)-time.Duration(l.rtt.srtt))
 	if l.covered*1000 < now+int64(h-h/4) {
 		wait = refresh
+	}
+	if l.suspect {
+		wait = minRefresh
 	}
 	if next > 0 {
 		wait = min(wait, max(refresh, time.Duration(next*1000-now)))

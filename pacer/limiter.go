@@ -23,6 +23,7 @@ type Ask struct {
 	Weight              int64 // ≥ 1
 	RTTHi               int64 // a bound on the round trip, µs
 	PhiHeld             int64 // the permit held, slots per 10⁶ s
+	Leased              int64 // slots leased to this incarnation, by all replies received
 }
 
 // Status is what a reply says of the run and of the caller.
@@ -31,6 +32,7 @@ type Status string
 // The statuses of a reply.
 const (
 	StatusOK       Status = "OK"
+	StatusSuspect  Status = "SUSPECT"  // too long without contact to be granted anything: a permit may be in force. Ask again at once
 	StatusWait     Status = "WAIT"     // the run waits for more members
 	StatusPaused   Status = "PAUSED"   // the schedule clock stands still
 	StatusStopped  Status = "STOPPED"  // drop all that is not yet written
@@ -38,15 +40,13 @@ const (
 	StatusNoState  Status = "NOSTATE"  // there is no such run; absence is never a full budget
 	StatusStale    Status = "STALE"    // a newer call of this incarnation was answered already
 	StatusReplaced Status = "REPLACED" // another process has taken this worker's id
-	StatusClock    Status = "CLOCK"    // Redis' clock went back by more than the horizon
 )
 
 // Reply is one grant: a range of one generation, or nothing (N = 0), and the state of the run. Times are µs of the Redis clock.
 type Reply struct {
 	Status   Status
 	Range    Range
-	Yield    int64 // ppm of the range to be yielded
-	Hand     int64 // until when a permit's stream goes on
+	Hand     int64 // when a permit in force ends, because what is leased from now on begins there; 0 = not yet
 	Now      int64 // TIME, never going back
 	Time     int64 // TIME as read, for the clock
 	LeasedAt int64
@@ -55,11 +55,12 @@ type Reply struct {
 	Weights  int64 // W
 	Version  int64 // grows with every change of members or law
 	Recalls  Recalls
-	Permit   int64 // φ, slots per 10⁶ s
+	Permit   Permit
+	Horizon  int64 // H in force
 }
 
 // replyFields is the length of the script's array.
-const replyFields = 15
+const replyFields = 16
 
 // ParseReply reads the array that the lease script returns. It accepts nothing that a worker could
 // not act upon safely.
@@ -72,8 +73,8 @@ func ParseReply(f []string) (Reply, error) {
 		at int
 		to *int64
 	}{
-		{2, &r.Range.First}, {3, &r.Range.N}, {4, &r.Yield}, {5, &r.Hand}, {6, &r.Now}, {7, &r.Time}, {8, &r.LeasedAt},
-		{9, &r.Next}, {10, &r.Members}, {11, &r.Weights}, {12, &r.Version}, {14, &r.Permit},
+		{2, &r.Range.First}, {3, &r.Range.N}, {4, &r.Range.Yield}, {5, &r.Hand}, {6, &r.Now}, {7, &r.Time}, {8, &r.LeasedAt},
+		{9, &r.Next}, {10, &r.Members}, {11, &r.Weights}, {12, &r.Version}, {15, &r.Horizon},
 	}
 	for _, x := range into {
 		v, err := strconv.ParseInt(f[x.at], 10, 64)
@@ -89,6 +90,9 @@ func ParseReply(f []string) (Reply, error) {
 	if r.Recalls, err = ParseRecalls(f[13]); err != nil {
 		return Reply{}, fmt.Errorf("lease reply: %w", err)
 	}
+	if r.Permit, err = ParsePermit(f[14]); err != nil {
+		return Reply{}, fmt.Errorf("lease reply: %w", err)
+	}
 	if r.Range.N == 0 {
 		r.Range = Range{}
 		return r, nil
@@ -98,6 +102,9 @@ func ParseReply(f []string) (Reply, error) {
 	}
 	if first, n := r.Range.First, r.Range.N; first > r.Range.Law.K || n > r.Range.Law.K-first {
 		return Reply{}, errors.New("lease reply: range outside its generation")
+	}
+	if r.Range.Yield > yieldUnit {
+		return Reply{}, errors.New("lease reply: more is yielded than leased")
 	}
 	return r, nil
 }

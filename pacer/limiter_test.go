@@ -9,11 +9,12 @@ import (
 )
 
 const goodLaw = "7:1700000000000000:0:1000:1000:1:0:4503599627370496:16"
+const goodPermit = "250000000:1700000000000000:618033:1700000000600000:1700000010000000"
 
 // fields is the array of a good reply, with some fields put in the place of others: index, text, …
 func fields(change ...any) []string {
 	f := []string{"OK", goodLaw, "32", "16", "0", "0", "1700000000100000", "1700000000100001", "1700000000099999", "1700000000200000", "3", "5", "42",
-		"6:1700000000000000:5:100;7:1700000000000000:6:0", "250"}
+		"6:1700000000000000:5:100;7:1700000000000000:6:0", goodPermit, "500000"}
 	for i := 0; i < len(change); i += 2 {
 		f[change[i].(int)] = change[i+1].(string)
 	}
@@ -25,16 +26,22 @@ func TestParseReply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	permit := pacer.Permit{
+		Law:  pacer.Law{T0: 1_700_000_000_000_000, C: 618_033, R0: 250_000_000, R1: 250_000_000, Den: 1_000_000, K: pacer.Endless, F: 1},
+		From: 1_700_000_000_600_000, Until: 1_700_000_010_000_000,
+	}
 	full := pacer.Reply{
 		Status: pacer.StatusOK, Range: pacer.Range{Law: law, First: 32, N: 16},
 		Now: 1_700_000_000_100_000, Time: 1_700_000_000_100_001, LeasedAt: 1_700_000_000_099_999, Next: 1_700_000_000_200_000,
-		Members: 3, Weights: 5, Version: 42, Permit: 250,
+		Members: 3, Weights: 5, Version: 42, Permit: permit, Horizon: 500_000,
 		Recalls: pacer.Recalls{{ID: 6, T0: 1_700_000_000_000_000, Prev: 5, Cut: 100}, {ID: 7, T0: 1_700_000_000_000_000, Prev: 6}},
 	}
 	nothing := full
 	nothing.Range = pacer.Range{}
 	outage := full
-	outage.Yield, outage.Hand = 250_000, 1_700_000_000_300_000
+	outage.Range.Yield, outage.Hand = 250_000, 1_700_000_000_300_000
+	bare := full
+	bare.Permit = pacer.Permit{}
 	last := full
 	last.Range.Law.K, last.Range.First = 48, 32
 	for name, c := range map[string]struct {
@@ -46,7 +53,8 @@ func TestParseReply(t *testing.T) {
 		"nothing, whatever its law":    {fields(1, "-", 3, "0"), nothing},
 		"yield and hand":               {fields(4, "250000", 5, "1700000000300000"), outage},
 		"the last slots of a law":      {fields(1, strings.Replace(goodLaw, "4503599627370496", "48", 1)), last},
-		"no state: everything is zero": {[]string{"NOSTATE", "", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "", "0"}, pacer.Reply{Status: pacer.StatusNoState}},
+		"no permit":                    {fields(14, ""), bare},
+		"no state: everything is zero": {[]string{"NOSTATE", "", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "", "", "0"}, pacer.Reply{Status: pacer.StatusNoState}},
 	} {
 		if got, err := pacer.ParseReply(c.fields); err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.want)
@@ -58,7 +66,7 @@ func TestParseReplyRefuses(t *testing.T) {
 	finite := strings.Replace(goodLaw, "4503599627370496", "40", 1)
 	cases := map[string][]string{
 		"nothing at all":              nil,
-		"a field too few":             fields()[:14],
+		"a field too few":             fields()[:15],
 		"a field too many":            append(fields(), "0"),
 		"no law":                      fields(1, ""),
 		"half a law":                  fields(1, "7:1700000000000000:0"),
@@ -74,8 +82,15 @@ func TestParseReplyRefuses(t *testing.T) {
 		"recalls of words":            fields(13, "a:b:c:d"),
 		"recalls, though no range":    fields(3, "0", 13, ";"),
 		"the numbers of another type": fields(6, "<nil>"),
+		"more yielded than leased":    fields(4, "1000001"),
+		"a permit cut off":            fields(14, "250:1700000000000000:0:17000"),
+		"a permit of no rate":         fields(14, "0:1700000000000000:0:1700000000600000:1700000010000000"),
+		"a permit before its law":     fields(14, "250:1700000000000000:0:1600000000600000:1700000010000000"),
+		"a permit that ends first":    fields(14, "250:1700000000000000:0:1700000000600000:1700000000500000"),
+		"a permit of a wild phase":    fields(14, "250:1700000000000000:1000000:1700000000600000:1700000010000000"),
+		"a permit without end":        fields(14, "250:1700000000000000:0:1700000000600000:9223372036854775807"),
 	}
-	for _, i := range []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14} {
+	for _, i := range []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15} {
 		for _, text := range []string{"", "-", "x", "1.5", "1e6", "-1", " 1", "0x1", "4503599627370497", "9223372036854775808", "1.7e+15", "nil"} {
 			cases["field "+string(rune('a'+i))+" is "+text] = fields(i, text)
 		}
@@ -99,7 +114,7 @@ func FuzzParseReply(f *testing.F) {
 			}
 			return
 		}
-		for _, v := range []int64{r.Range.First, r.Range.N, r.Yield, r.Hand, r.Now, r.Time, r.LeasedAt, r.Next, r.Members, r.Weights, r.Version, r.Permit} {
+		for _, v := range []int64{r.Range.First, r.Range.N, r.Range.Yield, r.Hand, r.Now, r.Time, r.LeasedAt, r.Next, r.Members, r.Weights, r.Version, r.Permit.Phi(), r.Permit.From, r.Permit.Until, r.Horizon} {
 			if v < 0 || v > pacer.Endless {
 				t.Fatalf("%q: %+v has a number out of range", s, r)
 			}

@@ -2,16 +2,22 @@ package pacer
 
 import "math"
 
-// Range is a lease's content: the numbers First … First+N−1 of one generation.
+// Range is a lease's content: the numbers First … First+N−1 of one generation. While members are cut off and may be firing
+// on their permits, a part of its slots is given up in favour of those: Yield, in millionths.
 type Range struct {
 	Law      Law
 	First, N int64
+	Yield    int64
 }
+
+// yieldUnit is the number of parts that Range.Yield counts in.
+const yieldUnit = 1_000_000
 
 // Cursor walks the slots of one shard's part of a range in order of their due times. It allocates
 // nothing and is used by one goroutine. The zero value is at its end.
 type Cursor struct {
 	law          Law
+	yield        int64
 	first, end   int64 // numbers, [first, end)
 	part, parts  int64
 	base, pos    int64 // the frame we are in, and the position inside it
@@ -23,7 +29,7 @@ type Cursor struct {
 // Cursor walks part `part` of `parts` (0 ≤ part < parts) of the range. Each frame is divided evenly
 // among the parts, in turns for what does not divide; the parts together are the whole range.
 func (r Range) Cursor(part, parts int) Cursor {
-	c := Cursor{law: r.Law, first: r.First, end: r.First + r.N, part: int64(part), parts: int64(parts)}
+	c := Cursor{law: r.Law, yield: r.Yield, first: r.First, end: r.First + r.N, part: int64(part), parts: int64(parts)}
 	if r.N > 0 {
 		c.enter(r.First &^ (r.Law.F - 1))
 	}
@@ -79,6 +85,11 @@ func (c *Cursor) Due() int64 {
 		return math.MaxInt64
 	}
 	return c.due
+}
+
+// Yielded tells whether that slot is given up. Those are spread evenly: of slots 0 … s−1 floor(s·yield).
+func (c *Cursor) Yielded() bool {
+	return c.yield > 0 && c.slot%yieldUnit*c.yield%yieldUnit+c.yield >= yieldUnit
 }
 
 // Generation is the id of the generation the slots belong to.

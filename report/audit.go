@@ -65,8 +65,7 @@ func (a *Audit) addIncarnation(w WorkerInput) {
 		told = w.Total.Counts
 		a.InFlight += w.Total.InFlight()
 	}
-	accounted := (told.Sent - told.PermitSent) + told.LateDropped + told.Yielded + told.Recalled
-	open := max(0, w.Leased-accounted)
+	open := max(0, w.Leased-told.Slots())
 	recalled := told.Recalled + min(open, max(0, w.Beyond-told.Recalled))
 	rest := open - (recalled - told.Recalled)
 

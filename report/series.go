@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 )
 
@@ -69,6 +70,11 @@ func (s *Series) double() {
 		s.changed[j] = s.revision
 	}
 }
+
+// ErrRewrite is the answer of a store that has forgotten points written before:
+// nothing was written now, and all points are to be brought, as Changed(0)
+// returns them.
+var ErrRewrite = errors.New("points written before are missing")
 
 // Changed returns the points changed after a revision, in order, and the
 // revision reached. Begin with 0; after each successful write remember the

@@ -34,6 +34,11 @@ func (c Counts) Plus(o Counts) Counts {
 	return c
 }
 
+// Slots is how many leased slots the counts account for.
+func (c Counts) Slots() int64 {
+	return c.Sent - c.PermitSent + c.LateDropped + c.Recalled + c.Yielded
+}
+
 // ErrorClass is what is known of the failed requests of one class.
 type ErrorClass struct {
 	Count   int64      `json:"count"`

@@ -17,6 +17,9 @@ type Input struct {
 	Budget     Budget
 	Workers    []WorkerInput // one for each incarnation
 
+	// Missing says, a sentence each, what is not known of the run. It makes the report incomplete.
+	Missing []string
+
 	// AskedBy returns how many slots are due in [fromUS, toUS), in µs since
 	// StartedAt. It fills the series; nil leaves asked at 0 there.
 	AskedBy func(fromUS, toUS int64) int64
@@ -24,14 +27,15 @@ type Input struct {
 
 // WorkerInput is what is known of one incarnation of a worker.
 type WorkerInput struct {
-	ID, State string    // State is any word; it passes through
-	LastSeen  time.Time // last contact with the server; zero = never
-	Leased    int64     // slots leased to this incarnation, by the server's count
-	Beyond    int64     // of these, at or after the end of their generation
-	Gone      bool      // no longer running: what it did not account for is lost
-	Gaps      int64     // snapshots missing between those that were received
-	Total     *Snapshot // its last cumulative snapshot; nil = none was received
-	Series    []Point   // its points over time
+	ID, State   string    // State is any word; it passes through
+	Incarnation string    // one process of the worker; it is in no report
+	LastSeen    time.Time // last contact with the server; zero = never
+	Leased      int64     // slots leased to this incarnation, by the server's count
+	Beyond      int64     // of these, at or after the end of their generation
+	Gone        bool      // no longer running: what it did not account for is lost
+	Gaps        int64     // snapshots missing between those that were received
+	Total       *Snapshot // its last cumulative snapshot; nil = none was received
+	Series      []Point   // its points over time
 }
 
 // Build merges what the workers recorded, audits it and sums it up.
@@ -75,7 +79,7 @@ func Build(in Input) Report {
 		r.addWorker(w)
 	}
 	r.addSeries(in, series)
-	r.judge(in.Workers)
+	r.judge(in.Workers, in.Missing)
 	return r
 }
 
@@ -167,8 +171,9 @@ func (r *Report) addSeries(in Input, series [][]Point) {
 }
 
 // judge says how far the report can be relied upon.
-func (r *Report) judge(workers []WorkerInput) {
-	r.Complete = true
+func (r *Report) judge(workers []WorkerInput, missing []string) {
+	r.Complete = len(missing) == 0
+	r.Notes = append(r.Notes, missing...)
 	for _, w := range workers {
 		if w.Total == nil {
 			r.Complete = false
@@ -186,7 +191,11 @@ func (r *Report) judge(workers []WorkerInput) {
 		bound := max(0, 1-float64(dropped)/float64(r.Asked))
 		r.LowerBoundsAbove = &bound
 	}
-	if unsent := r.Audit.LateDropped + r.Audit.Skipped; float64(unsent) > worthANote*float64(r.Asked) && !r.Running {
+	if n := r.Audit.PermitSent; n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d requests were sent by workers that could not reach Redis, on their permits: they take the place of what was skipped and yielded", n))
+	}
+	// What was passed over while permits were in force was sent on those.
+	if unsent := r.Audit.LateDropped + r.Audit.Skipped + r.Audit.Yielded - r.Audit.PermitSent; float64(unsent) > worthANote*float64(r.Asked) && !r.Running {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s %% of what was asked for was not sent, because it would have been late: the workers, their connections or Redis did not keep up",
 			percent(ratio(float64(unsent), float64(r.Asked)))))
 	}

@@ -69,8 +69,11 @@ func askedRate(r Report) string {
 		return fmt.Sprintf("%s/s now (cluster total)", rate(r.TargetRate))
 	}
 	mean, last := rate(ratio(float64(r.Asked), r.DurationS)), rate(r.TargetRate)
-	if len(r.Workers) == 1 && r.Workers[0].State == "alone" {
-		return mean + "/s (of this worker alone)"
+	if len(r.Workers) > 0 && !slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return w.State != "alone" }) {
+		if len(r.Workers) == 1 {
+			return mean + "/s (of this worker alone)"
+		}
+		return mean + "/s (of these workers alone)"
 	}
 	if mean == last {
 		return last + "/s (cluster total)"

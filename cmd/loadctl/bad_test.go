@@ -132,6 +132,8 @@ func badNumbers() []mistake {
 	for flag, says := range map[string]string{
 		"--requests=-1": "--requests: give the number of requests of the whole cluster; 0 means no limit", "--requests=4503599627370496": "--requests: give the number",
 		"--min-workers=-1": "--min-workers: give a number up to 100000; 0 means until loadctl start", "--min-workers=100001": "--min-workers: give a number up to 100000",
+		"--on-redis-loss=fire": `--on-redis-loss "fire": there are permit, stop, hold`, "--on-redis-loss=": `--on-redis-loss "": there are permit, stop, hold`,
+		"--on-redis-loss=Permit": `--on-redis-loss "Permit": there are`, "--on-redis-loss=\x1b[2J" + strings.Repeat("x", 1<<20): "there are permit, stop, hold",
 		"--redirects=-1": "redirects: must be 0 to 20", "--body-limit=-1": "body limit: must not be negative", "--requests=1.5": "not a value of type int",
 	} {
 		for _, line := range describing(flag) {
@@ -152,9 +154,18 @@ func badDurations() []mistake {
 		{[]string{"run", "x", "--url", "noop://", "--qps", "1", "--progress", "10ms"}, "--progress: at least 1s, or 0 for none"},
 		{[]string{"watch", "there", "--progress", "often"}, form},
 	}
+	for _, loss := range []string{"stop", "hold"} {
+		for _, line := range describing("--on-redis-loss", loss, "--permit-for", "10s") {
+			all = append(all, mistake{line, "--permit-for and --on-redis-loss " + loss + ": only a permit has a length, leave --permit-for out"})
+		}
+	}
 	for flag, says := range map[string]string{
 		"--duration=soon": form, "--duration=-1s": form, "--duration=10": form, "--duration=10us": "--duration: at least 1ms", "--duration=9999d": "--duration: give a time up to",
 		"--keep=1s": "--keep: at least 1m", "--keep=0": "--keep: at least 1m", "--keep=-1h": form, "--max-lag=0": "--max-lag: give a time up to 1h", "--timeout=-1s": form,
+		"--permit-for=0": "--permit-for 0: give a time from 1s to 10m0s, or --on-redis-loss stop", "--permit-for=999ms": "--permit-for: give a time from 1s to 10m0s, such as 10s",
+		"--permit-for=601s": "--permit-for: give a time from 1s to 10m0s", "--permit-for=-1s": form, "--permit-for=long": form, "--permit-for=": form,
+		"--deadman=1ms": "--deadman: give a time from 3s to 24h0m0s, such as 30s; 0 means never", "--deadman=2999ms": "--deadman: give a time from", "--deadman=25h": "--deadman: give a time from",
+		"--deadman=-1s": form, "--deadman=30": form,
 		"--catch-up=2h": "--catch-up: give a time up to 1h", "--stage=0s:5": "profile: it has no length; give a stage", "--stage=1s": "write DURATION:RATE, such as 30s:200",
 	} {
 		for _, line := range describing(flag) {
@@ -187,6 +198,24 @@ func badArguments() []mistake {
 		{[]string{"create"}, "error: create: give the name of one run; usage: loadctl create RUN --url URL --qps RATE [flags]"},
 		{[]string{"set-rate", "there"}, "error: set-rate: give the name of one run and a rate, such as 500; usage: loadctl set-rate RUN RATE [flags]"},
 		{[]string{"status", "there", "x"}, `error: status: give the name of one run, "x" is one too many; usage: loadctl status RUN [flags]`},
+		{[]string{"stop", "there", "--all"}, "stop: give the name of one run or --all, and not both"},
+		{[]string{"stop", "--all", "--yes", "there"}, "stop: give the name of one run or --all, and not both"},
+		{[]string{"stop", "--all"}, "stop --all: there is no terminal to ask on; give --yes if all runs are to be stopped"},
+		{[]string{"stop", "there", "--yes"}, "--yes: it is the answer to the question of --all, leave it out"},
+		{[]string{"stop", "--yes"}, "--yes: it is the answer to the question of --all"},
+		{[]string{"stop", "--all", "--yes", "-o", "xml"}, `--output "xml": there are text, json`},
+		{[]string{"workers", "rm"}, "workers rm: give the name of one run and the workers that are dead; loadctl workers RUN lists them; usage: loadctl workers rm RUN WORKER"},
+		{[]string{"workers", "rm", "there"}, "workers rm: give the name of one run and the workers that are dead"},
+		{[]string{"workers", "rm", "there", "w"}, "remove worker w of run there: there is no such worker; none has joined yet"},
+		{[]string{"workers", "rm", "there", "w", "--force"}, "there is no such worker"},
+		{[]string{"workers", "rm", "there", "a b"}, "there is no such worker"},
+		{[]string{"workers", "rm", "there", long}, "there is no such worker"},
+		{[]string{"workers", "rm", "there", "\x1b[2J"}, "there is no such worker"},
+		{[]string{"workers", "rm", "x", "w"}, "run x: there is no such run; loadctl ls shows those there are"},
+		{[]string{"workers", "rm", "a b", "w"}, "use 1 to 64 letters, digits, dots, dashes and underscores"},
+		{[]string{"workers", "rm", "there", "w", "-o", "xml"}, `--output "xml": there are text, json`},
+		{[]string{"workers", "rm", "there", "w", "--force=perhaps"}, `--force "perhaps": not a value of type bool; see loadctl workers rm --help`},
+		{[]string{"workers", "rm", "there", "w", "--nonsense"}, "unknown flag: --nonsense; see loadctl workers rm --help"},
 		{[]string{"ls", "x"}, `error: ls: takes no arguments, "x" is one too many; usage: loadctl ls [flags]`},
 		{[]string{"ls", long}, "is one too many; usage: loadctl ls"},
 		{[]string{"man"}, "error: man: give a directory; usage: loadctl man DIR"},

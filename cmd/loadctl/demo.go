@@ -18,8 +18,8 @@ func newDemoCommand() *cobra.Command {
 		Short: "Show in fifteen seconds what it does, on this machine and without Redis",
 		Long: `Show in fifteen seconds what loadctl does, on this machine and without Redis.
 
-Three loadworker processes share a rate. It is changed while they run, a worker is killed, another joins. At the end
-the requests that a target counted in each second stand beside those that were asked for. Redis and the target are
+Three loadworker processes share a rate. It is changed while they run, a worker is killed and removed, another joins.
+At the end the requests that a target counted in each second stand beside those that were asked for. Redis and the target are
 inside this process, on free ports of 127.0.0.1; nothing is left behind.`,
 		Example: "  loadctl demo\n  loadctl demo --qps 5k",
 		Args:    cli.Args(cobra.NoArgs),

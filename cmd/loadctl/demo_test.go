@@ -121,8 +121,8 @@ func TestDemo(t *testing.T) {
 		t.Fatalf("exit code %d, %d workers left, stderr %q\n%s", code, d.workers(), d.stderr.String(), d.printed())
 	}
 	for _, want := range []string{
-		"w1, w2 and w3 begin at 1000/s", "set-rate 3000", "w2 is killed (SIGKILL)", "w4 joins", "set-rate 500", "stop:",
-		", complete\n", "workers     w1  stopped", "w2  lost", "w3  stopped", "w4  stopped", "sent <= arrived <= sent + lost holds", "README.md",
+		"w1, w2 and w3 begin at 1000/s", "set-rate 3000", "w2 is killed (SIGKILL); loadctl workers rm says so", "w4 joins", "set-rate 500", "stop:",
+		", complete\n", "workers     w1  stopped", "w2  removed", "w3  stopped", "w4  stopped", "sent <= arrived <= sent + lost holds", "README.md",
 	} {
 		if !strings.Contains(d.printed(), want) {
 			t.Errorf("%q is missing", want)

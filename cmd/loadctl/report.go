@@ -1,33 +1,97 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/report"
 )
 
 func newReportCommand(redis *cli.Redis) *cobra.Command {
 	var out cli.Report
+	var files []string
 	c := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Print the merged report of all workers, at any time",
-		Args:  cli.Args(cobra.ExactArgs(1)),
+		Long: `Print the merged report of all workers, at any time.
+
+A worker whose last counts Redis did not take leaves them in a file, and says so. --merge adds such files; it
+may be repeated, and more files may follow: --merge loadctl-RUN-*.json. What Redis knows of the same worker
+by then is not counted twice. If Redis, or the run in it, is gone, the report is of the files alone.`,
+		Example: `  loadctl report checkout -o json
+  loadctl report checkout --merge loadctl-checkout-*.json`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(files) > 0 {
+				return cli.Args(cobra.MinimumNArgs(1))(c, args)
+			}
+			return cli.Args(cobra.ExactArgs(1))(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := out.Check(); err != nil {
 				return err
 			}
-			client, r, err := redis.Open(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			defer cli.Close(client)
-			rep, err := r.Report(c.Context())
+			rep, err := reportOf(c, redis, args[0], append(files, args[1:]...))
 			if err != nil {
 				return err
 			}
 			return out.Write(c.OutOrStdout(), rep)
 		},
 	}
+	c.Flags().StringArrayVar(&files, "merge", nil, "add the counts in a `FILE` that a worker has left")
 	out.AddFlags(c)
 	return c
+}
+
+// reportOf is the report of a run with what is in these files. Only with files can it do without Redis.
+func reportOf(c *cobra.Command, redis *cli.Redis, name string, files []string) (report.Report, error) {
+	var all []*run.Unpublished
+	for _, file := range files {
+		u, err := run.ReadUnpublished(file)
+		if err != nil {
+			return report.Report{}, cli.Config(fmt.Errorf("--merge: %w", err))
+		}
+		all = append(all, u)
+	}
+	rep, err := fromRedis(c.Context(), redis, name, all)
+	if why := absent(redis, err); why != "" && len(all) > 0 {
+		asked := err
+		if rep, err = run.ReportOf(name, why, all); err == nil {
+			fmt.Fprintf(c.ErrOrStderr(), "%v; this is the report of the files alone\n", asked)
+		}
+	}
+	if errors.Is(err, run.ErrOtherRun) {
+		err = cli.Config(err)
+	}
+	return rep, err
+}
+
+func fromRedis(ctx context.Context, redis *cli.Redis, name string, all []*run.Unpublished) (report.Report, error) {
+	client, r, err := redis.Open(ctx, name)
+	if err != nil {
+		return report.Report{}, err
+	}
+	defer cli.Close(client)
+	return r.MergedReport(ctx, all)
+}
+
+// absent is why there is nobody to ask about the run; "" if that is not what the error says.
+func absent(redis *cli.Redis, err error) string {
+	_, unnamed := redis.Address()
+	switch {
+	case err == nil:
+		return ""
+	case unnamed != nil:
+		return "no Redis was named"
+	case errors.Is(err, run.ErrNoRun):
+		return "the run is not in Redis"
+	case run.Unanswered(err):
+		return "Redis could not be asked"
+	default:
+		return ""
+	}
 }

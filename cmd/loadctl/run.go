@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +13,8 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// How long the end of a run may take: until its workers have stopped, and until their last snapshots are there.
+// How long the end of a run may take: until its workers have stopped, besides the permits of those that are silent, and until their last
+// snapshots are there.
 const (
 	stopPatience   = 10 * time.Second
 	reportPatience = 10 * time.Second
@@ -31,7 +31,8 @@ func newRunCommand(redis *cli.Redis) *cobra.Command {
 the end the report of all workers is printed. --qps is the total of the WHOLE CLUSTER.
 
 The workers send without this command: if it is killed the run goes on, and loadctl watch takes it up
-again. Ctrl-C stops the run and reports; a second one ends at once.`,
+again. Ctrl-C stops the run and reports; a second one ends at once. With --deadman the run is stopped when
+neither this command nor another loadctl was heard of for so long.`,
 		Example: `  loadctl run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m --min-workers 3`,
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -51,8 +52,12 @@ again. Ctrl-C stops the run and reports; a second one ends at once.`,
 			err = show.follow(c, r)
 			if errors.Is(err, cli.ErrSignal) {
 				fmt.Fprintf(c.ErrOrStderr(), "stopping run %s; once more ends at once\n", r.Name)
-				if failed := stopAfterSignal(c, r); failed != nil {
+				failed := stopAfterSignal(c, r)
+				if failed != nil && !errors.Is(failed, run.ErrUnconfirmed) {
 					return errors.Join(err, failed) // nor would there be a report
+				}
+				if failed != nil {
+					err = errors.Join(err, failed)
 				}
 			}
 			return finish(c, r, &out, err)
@@ -66,11 +71,9 @@ again. Ctrl-C stops the run and reports; a second one ends at once.`,
 
 // stopAfterSignal stops the run although the command's own context has ended.
 func stopAfterSignal(c *cobra.Command, r *run.Run) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), stopPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), stopPatience+r.Spec.Permit())
 	defer cancel()
-	_, err := r.Stop(ctx, func(ids []string) {
-		fmt.Fprintf(c.ErrOrStderr(), "waiting for %s\n", strings.Join(ids, ", "))
-	})
+	_, err := r.Stop(ctx, waitsFor(c.ErrOrStderr(), r.Name, ""))
 	if errors.Is(err, run.ErrOver) {
 		return nil
 	}

@@ -21,7 +21,7 @@ func newStatusCommand(redis *cli.Redis) *cobra.Command {
 		Short: "Show what a run is doing now",
 		Args:  cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			state, err := readState(c, redis, &output, args[0])
+			state, err := readState(c, redis, &output, args[0], touch)
 			if err != nil {
 				return err
 			}
@@ -32,8 +32,18 @@ func newStatusCommand(redis *cli.Redis) *cobra.Command {
 	return c
 }
 
-// readState is a run's state, for the commands that show a part of it.
-func readState(c *cobra.Command, redis *cli.Redis, output *cli.Output, name string) (*run.State, error) {
+// touch tells a run with a deadman's switch that somebody looks after it. Who only looks is not stopped by what is wrong with that.
+func touch(c *cobra.Command, r *run.Run) {
+	if r.Spec.Deadman == 0 {
+		return
+	}
+	if err := r.Touch(c.Context()); err != nil {
+		fmt.Fprintf(c.ErrOrStderr(), "the run was not told that somebody is there, so --deadman may stop it: %v\n", err)
+	}
+}
+
+// readState is a run's state, for the commands that show a part of it. before is done first; it may be nil.
+func readState(c *cobra.Command, redis *cli.Redis, output *cli.Output, name string, before func(*cobra.Command, *run.Run)) (*run.State, error) {
 	if err := output.Check(); err != nil {
 		return nil, err
 	}
@@ -42,6 +52,9 @@ func readState(c *cobra.Command, redis *cli.Redis, output *cli.Output, name stri
 		return nil, err
 	}
 	defer cli.Close(client)
+	if before != nil {
+		before(c, r)
+	}
 	return r.State(c.Context())
 }
 

@@ -1,8 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
+	"io"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,12 +13,62 @@ import (
 )
 
 func newStopCommand(redis *cli.Redis) *cobra.Command {
-	var c *cobra.Command
-	c = newChangeCommand(redis, "stop RUN", "End a run; when this returns, nothing more is sent", 1,
-		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) {
-			return r.Stop(ctx, func(ids []string) {
-				fmt.Fprintf(c.ErrOrStderr(), "waiting for %s\n", strings.Join(ids, ", "))
-			})
-		})
+	var output cli.Output
+	var every stopAll
+	c := &cobra.Command{
+		Use:   "stop RUN",
+		Short: "End a run; when this returns, nothing more is sent",
+		Long: `End a run, or with --all each that has not ended. Workers drop what they have not sent. It returns when each of them
+has confirmed that, or can send nothing any more: a silent one may be cut off from Redis, and then it sends by itself as long
+as its permit lasts, --permit-for after its last contact. Whom it waits for is shown. If that one is dead, loadctl workers rm
+says so and ends the waiting.
+
+With --on-redis-loss hold such a worker sends without end; then nothing can be confirmed, and the exit code is 1.`,
+		Example: "  loadctl stop checkout\n  loadctl stop --all --yes",
+		Args: func(c *cobra.Command, args []string) error {
+			if err := every.check(c, args); every.all || err != nil {
+				return err
+			}
+			return cli.Args(cobra.ExactArgs(1))(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := output.Check(); err != nil {
+				return err
+			}
+			if every.all {
+				return every.stop(c, redis, &output)
+			}
+			client, r, err := redis.Open(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			defer cli.Close(client)
+			done, err := r.Stop(c.Context(), waitsFor(c.ErrOrStderr(), r.Name, ""))
+			if err != nil {
+				return err
+			}
+			return output.Print(c.OutOrStdout(), done, func(w io.Writer) error { return printChange(w, done) })
+		},
+	}
+	output.AddFlags(c, "text", "json")
+	every.AddFlags(c)
 	return c
+}
+
+// waitsFor says on w whom the stop of a run waits for, with something in front.
+func waitsFor(w io.Writer, name, prefix string) func([]run.Pending) {
+	return func(those []run.Pending) {
+		var talking []string
+		for _, p := range those {
+			if p.Permit > 0 {
+				fmt.Fprintf(w, "%swaiting for %s: silent, its permit ends in %.0f s (loadctl workers rm %s %s if it is dead)\n",
+					prefix, p.ID, math.Ceil(p.Permit.Seconds()), name, p.ID)
+			} else {
+				talking = append(talking, p.ID)
+			}
+		}
+		if len(talking) > 0 {
+			fmt.Fprintf(w, "%swaiting for %s\n", prefix, strings.Join(talking, ", "))
+		}
+	}
 }

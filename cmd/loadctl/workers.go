@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -17,9 +19,14 @@ func newWorkersCommand(redis *cli.Redis) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "workers RUN",
 		Short: "List a run's workers, those that have gone too",
-		Args:  cli.Args(cobra.ExactArgs(1)),
+		Long: `List a run's workers, those that have gone too. Their states: active; suspect, which has not been heard of for a moment and
+may be sending on its permit; left, stopped, lost and removed, which take no part any more; replaced by another process of that
+id. PERMIT is what a worker may send by itself, per second, when it hears nothing from Redis.
+
+A run that is called rm is listed with: loadctl workers -- rm`,
+		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			state, err := readState(c, redis, &output, args[0])
+			state, err := readState(c, redis, &output, args[0], nil)
 			if err != nil {
 				return err
 			}
@@ -27,15 +34,103 @@ func newWorkersCommand(redis *cli.Redis) *cobra.Command {
 		},
 	}
 	output.AddFlags(c, "text", "json")
+	c.AddCommand(newRemoveWorkersCommand(redis))
 	return c
+}
+
+// oneRun is cli.Args for a command with another one below it: what is wrong with the arguments has nothing to do with that.
+func oneRun(c *cobra.Command, args []string) error {
+	take := "give the name of one run"
+	switch {
+	case len(args) == 1:
+		return nil
+	case len(args) > 1:
+		take += fmt.Sprintf(", %.40q is one too many", args[1])
+	}
+	return cli.Config(fmt.Errorf("%s: %s; usage: %s", c.Name(), take, c.UseLine()))
 }
 
 func printWorkers(w io.Writer, workers []run.Worker) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "WORKER\tSTATE\tWEIGHT\tLEASED\tLAST SEEN\tRTT AT MOST")
+	fmt.Fprintln(t, "WORKER\tSTATE\tWEIGHT\tLEASED\tPERMIT\tLAST SEEN\tRTT AT MOST")
 	for _, x := range workers {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%v\n", x.ID, x.State, x.Weight, x.Leased, x.LastSeen.Format(time.RFC3339),
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%v\n", x.ID, x.State, x.Weight, x.Leased, formatRate(x.Permit), x.LastSeen.Format(time.RFC3339),
 			time.Duration(x.RTTMicros)*time.Microsecond)
 	}
 	return t.Flush()
+}
+
+func newRemoveWorkersCommand(redis *cli.Redis) *cobra.Command {
+	var output cli.Output
+	var force bool
+	c := &cobra.Command{
+		Use:   "rm RUN WORKER [WORKER...]",
+		Short: "Say that workers are dead: their share goes to the others at once",
+		Long: `Say that the processes of workers are dead. Their share of the rate goes to the others at once; without this the others
+leave it alone for --permit-for, because a worker that is killed and one that is cut off from Redis look alike.
+
+Say it only of processes that are dead: one that is cut off sends by itself until its permit ends, and the fleet would then send
+more than the rate. A worker that was heard of less than a second ago is refused; with --force it is removed, and if it lives
+it joins again.`,
+		Example: "  loadctl workers rm checkout vm-14b72efb",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return cli.Config(errors.New("workers rm: give the name of one run and the workers that are dead; loadctl workers RUN lists them; usage: " + c.UseLine()))
+			}
+			return nil
+		},
+		ValidArgsFunction: redis.CompleteRun,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := output.Check(); err != nil {
+				return err
+			}
+			client, r, err := redis.Open(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			defer cli.Close(client)
+			return removeWorkers(c, r, &output, args[1:], force)
+		},
+	}
+	output.AddFlags(c, "text", "json")
+	c.Flags().BoolVar(&force, "force", false, "also those that seem to be alive")
+	return c
+}
+
+// removeWorkers goes on after one that cannot be removed; the errors come together.
+func removeWorkers(c *cobra.Command, r *run.Run, output *cli.Output, ids []string, force bool) error {
+	var failures []error
+	removed := map[string]bool{} // by incarnation
+	for _, id := range ids {
+		before, err := r.Remove(c.Context(), id, force)
+		switch {
+		case errors.Is(err, run.ErrNoWorker) || errors.Is(err, run.ErrAlive):
+			failures = append(failures, cli.Config(err))
+			continue
+		case err != nil:
+			return errors.Join(append(failures, err)...)
+		}
+		removed[before.Incarnation] = true
+		if output.Format == "text" {
+			printRemoved(c.OutOrStdout(), r.Name, before)
+		}
+	}
+	if output.Format == "text" || len(removed) == 0 {
+		return errors.Join(failures...)
+	}
+	s, err := r.State(c.Context())
+	if err != nil {
+		return errors.Join(append(failures, err)...)
+	}
+	those := slices.DeleteFunc(s.Workers, func(w run.Worker) bool { return !removed[w.Incarnation] })
+	return errors.Join(append(failures, output.Print(c.OutOrStdout(), those, nil))...)
+}
+
+// printRemoved says what became of a worker, which is as it was before.
+func printRemoved(w io.Writer, name string, before run.Worker) {
+	if before.Gone() {
+		fmt.Fprintf(w, "%s: %s had gone already, as %s\n", name, before.ID, before.State)
+		return
+	}
+	fmt.Fprintf(w, "%s: %s removed, it was last heard of at %s\n", name, before.ID, before.LastSeen.Format(time.RFC3339))
 }

@@ -26,17 +26,20 @@ import (
 type memberFlags struct {
 	id             string
 	weight         int64
+	maxRate        pacer.Rate // of the whole cluster; Den = 0: any
 	maxInFlight    int
 	maxConnections int
 	cert, key      string
 	noCheck        bool
 
-	halted atomic.Bool // nothing more may be written
+	halted  atomic.Bool // nothing more may be written
+	journal *run.Journal
 }
 
 func (f *memberFlags) AddFlags(c *cobra.Command) {
 	c.Flags().StringVar(&f.id, "id", "", "`NAME` of this worker (default: host name and a random part)")
 	c.Flags().Int64Var(&f.weight, "weight", 1, "this worker's share of the rate is weight / sum of all weights")
+	c.Flags().TextVar(&f.maxRate, "max-qps", pacer.Rate{}, "take part only while the WHOLE CLUSTER is asked for at most this `RATE`, whoever asks; else leave, with exit code 1 (default: any)")
 	c.Flags().IntVarP(&f.maxInFlight, "max-in-flight", "c", worker.DefaultMaxInFlight, "how many requests may wait or be on the wire, of this worker")
 	c.Flags().IntVar(&f.maxConnections, "max-connections", 1000, "how many connections this worker opens at most")
 	c.Flags().StringVar(&f.cert, "cert", "", "client certificate (PEM), a `FILE` that stays on this machine")
@@ -48,6 +51,8 @@ func (f *memberFlags) check() error {
 	switch {
 	case f.weight < 1 || f.weight > 1_000_000:
 		return errors.New("--weight: give a number from 1 to 1000000")
+	case f.maxRate.Den > 0 && f.maxRate.Num == 0:
+		return errors.New("--max-qps: give a rate above 0, such as 2k, or leave it out")
 	case f.maxInFlight < 1 || f.maxInFlight > 10_000_000:
 		return errors.New("--max-in-flight: give a number from 1 to 10000000")
 	case f.maxConnections < 1 || f.maxConnections > 1_000_000:
@@ -57,6 +62,26 @@ func (f *memberFlags) check() error {
 	}
 	f.id = defaultID()
 	return nil
+}
+
+// allows refuses a rate of the whole cluster that is more than this worker takes part in.
+func (f *memberFlags) allows(name string, peak float64) error {
+	if f.maxRate.Num == 0 || peak <= f.maxRate.Float() {
+		return nil
+	}
+	return cli.Config(fmt.Errorf("run %s: %w; nothing was sent", name, worker.TooFast(peak, f.maxRate)))
+}
+
+// mayJoin looks at what the run is asked for from now on, which may be something else than it was described with.
+func (f *memberFlags) mayJoin(ctx context.Context, r *run.Run) error {
+	if f.maxRate.Num == 0 {
+		return nil
+	}
+	s, err := r.State(ctx)
+	if err != nil {
+		return err
+	}
+	return f.allows(r.Name, s.Peak())
 }
 
 // open makes the target. allow decides where a redirect may lead; nil: only to the URL's own host.
@@ -84,7 +109,12 @@ func (f *memberFlags) fit(spec targets.Spec) error {
 }
 
 // work takes part in the run until it ends. The snapshot is nil only if the worker could not begin.
-func (f *memberFlags) work(ctx context.Context, r *run.Run, target targets.Target, address *cli.Redis, log *slog.Logger) (*report.Snapshot, error) {
+//
+// describes: this worker was given the run's description, so it may also restore its state where Redis has lost it.
+func (f *memberFlags) work(ctx context.Context, r *run.Run, target targets.Target, address *cli.Redis, describes bool, log *slog.Logger) (*report.Snapshot, error) {
+	if err := f.mayJoin(ctx, r); err != nil {
+		return nil, err
+	}
 	// Leasing has a connection of its own: no large snapshot may stand in its way.
 	leasing, err := address.Connect(ctx)
 	if err != nil {
@@ -97,15 +127,20 @@ func (f *memberFlags) work(ctx context.Context, r *run.Run, target targets.Targe
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	go awaitStart(watching, r, &started)
+	f.journal = r.Journal(f.id, incarnation)
 	w := worker.Worker{
 		ID: f.id, Incarnation: incarnation, Weight: f.weight,
-		Limiter: r.Limiter(leasing), Clock: clock, Journal: r.Journal(f.id, incarnation), Started: started.Load, Length: r.Spec.Length(),
+		Limiter: r.Limiter(leasing), Clock: clock, Journal: f.journal, Started: started.Load, Length: r.Spec.Length(), MaxRate: f.maxRate,
 		NewClient: func(shard int) (worker.Client, error) {
 			return worker.NewAdapter(clock, target, (f.maxConnections+shard)/shards), nil
 		},
 		Shards: shards, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
 		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,
 		Halt:         func() { f.halted.Store(true) }, Wake: r.Wakeups(watching), Observe: announce(log, r.Spec.MinWorkers), Log: log,
+	}
+	w.Reassert = func(ctx context.Context, k pacer.Known) error { return r.Reassert(ctx, k) }
+	if describes {
+		w.Restore = func(ctx context.Context, k pacer.Known) error { return r.Restore(ctx, started.Load(), k) }
 	}
 	total, err := w.Run(ctx)
 	switch {

@@ -26,6 +26,7 @@ type runFlags struct {
 	member memberFlags
 	allow  allowFlags
 	out    cli.Report
+	save   saveFlags
 
 	name       string
 	anew, wait bool
@@ -58,6 +59,7 @@ Ctrl-C sends what is already leased (at most half a second), leaves, and reports
 	f.member.AddFlags(c)
 	f.allow.AddFlags(c)
 	f.out.AddFlags(c)
+	f.save.AddFlags(c)
 	return cli.Patient(c)
 }
 
@@ -114,13 +116,14 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 		}
 	}
 	defer cli.Close(target)
-	total, err := f.member.work(ctx, r, target, f.redis, log)
+	total, err := f.member.work(ctx, r, target, f.redis, create != nil, log)
 	if err == nil {
 		err = context.Cause(ctx)
 	}
 	if total == nil {
 		return err
 	}
+	f.save.save(f.member.journal.Unpublished(), c.ErrOrStderr()) // before the report, which may wait for Redis
 	if printErr := f.print(c, r, total); printErr != nil {
 		return errors.Join(err, printErr)
 	}
@@ -129,7 +132,7 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 
 // check finds what is wrong with the command line by itself.
 func (f *runFlags) check(c *cobra.Command) error {
-	if err := cmp.Or(f.redis.Check(), f.out.Check()); err != nil {
+	if err := cmp.Or(f.redis.Check(), f.out.Check(), f.save.check(c)); err != nil {
 		return err
 	}
 	if f.name == "" {
@@ -251,7 +254,7 @@ func (f *runFlags) print(c *cobra.Command, r *run.Run, total *report.Snapshot) e
 // alone is the report of one worker by what it knows itself: it was leased what it accounts for.
 func alone(r *run.Run, total *report.Snapshot) report.Report {
 	n := total.Counts
-	leased := n.Sent - n.PermitSent + n.LateDropped + n.Recalled + n.Yielded
+	leased := n.Slots()
 	took := time.Duration(total.End-total.Start) * time.Microsecond
 	if planned := r.Spec.Length(); planned > 0 {
 		took = min(took, planned) // the rest was waiting for Redis

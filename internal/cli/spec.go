@@ -25,6 +25,8 @@ type Spec struct {
 
 	qps, rate                          string
 	duration, maxLag, catchUp, timeout Duration
+	onRedisLoss                        string
+	permitFor, deadman                 Duration
 	stages, headers                    []string
 	profile, method, body, bodyFile    string
 	caFile                             string
@@ -47,8 +49,20 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	s.Int64Var(&f.MinWorkers, "min-workers", f.MinWorkers, "start when this many workers are there, together; 0 = wait for loadctl start")
 	s.Var(&f.maxLag, "max-lag", "how long after its due time a request may wait for a connection; then it is dropped and counted")
 	s.Var(&f.catchUp, "catch-up", "how late a worker that was held up may still send a request")
+	f.addLossFlags(s)
 	f.addTargetFlags(s)
 	c.Flags().AddFlagSet(s)
+}
+
+// addLossFlags adds what becomes of a run that Redis, or whoever controls it, is lost to.
+func (f *Spec) addLossFlags(s *pflag.FlagSet) {
+	f.permitFor = Duration(run.DefaultPermitFor)
+	s.StringVar(&f.onRedisLoss, "on-redis-loss", run.LossPermit, "what a worker sends that hears nothing from Redis, `permit|stop|hold`: "+
+		"its part of the rate for --permit-for, so that all together stay at the rate; nothing more than it holds; "+
+		"or its part WITHOUT END, which gives up the bound on lower rates and on stop: a worker that is cut off fires on until somebody ends it there")
+	s.Var(&f.permitFor, "permit-for", "with permit: how long after its last reply a worker may send by itself, 1s to 10m; "+
+		"as long the others leave its part to one that was killed, see loadctl workers rm")
+	s.Var(&f.deadman, "deadman", "stop the run when no loadctl was heard of for so long, 3s to 24h; loadctl run and loadctl watch are, and each command; 0 = never")
 }
 
 func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
@@ -84,12 +98,16 @@ func (f *Spec) read(stdin io.Reader) (run.Spec, error) {
 	s := run.Spec{
 		Target: f.target, Duration: time.Duration(f.duration), Requests: f.requests, Stages: f.stages, Profile: f.profile,
 		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), MinWorkers: f.MinWorkers,
+		OnRedisLoss: f.onRedisLoss, Deadman: time.Duration(f.deadman),
 	}
 	s.Target.Method, s.Target.Timeout = f.method, time.Duration(f.timeout)
 	if s.Target.URL == "" {
 		return s, errors.New("--url: give what to request, such as --url http://127.0.0.1:8080/")
 	}
 	var err error
+	if s.PermitFor, err = f.permit(); err != nil {
+		return s, err
+	}
 	if s.QPS, err = f.clusterRate(); err != nil {
 		return s, err
 	}
@@ -100,6 +118,21 @@ func (f *Spec) read(stdin io.Reader) (run.Spec, error) {
 		return s, err
 	}
 	return s, s.Validate()
+}
+
+// permit is the value of --permit-for, or 0 where there is none: the default is one of permits only.
+func (f *Spec) permit() (time.Duration, error) {
+	given := f.set.Changed("permit-for")
+	switch {
+	case f.onRedisLoss == "":
+		return 0, fmt.Errorf("--on-redis-loss %q: there are %s, %s, %s", "", run.LossPermit, run.LossStop, run.LossHold)
+	case given && f.permitFor == 0:
+		return 0, fmt.Errorf("--permit-for 0: give a time from %v to %v, or --on-redis-loss stop", run.MinPermitFor, run.MaxPermitFor)
+	case given || f.onRedisLoss == run.LossPermit:
+		return time.Duration(f.permitFor), nil
+	default:
+		return 0, nil
+	}
 }
 
 // clusterRate is the value of --qps or --rate; 0 without them.

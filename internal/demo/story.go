@@ -59,7 +59,7 @@ func story(qps int64) []step {
 		},
 		{
 			at: 6 * time.Second, do: kill("w2"), mark: "w2 killed", shakes: true,
-			says: "w2 is killed (SIGKILL): nobody tells the others, they take over",
+			says: "w2 is killed (SIGKILL); loadctl workers rm says so, others take over",
 		},
 		{
 			at: 9 * time.Second, do: join("w4"),
@@ -89,10 +89,16 @@ func setRate(to pacer.Rate) func(context.Context, *stage) (time.Time, error) {
 	}
 }
 
+// kill also says that the worker is dead: the others would leave its part of the rate alone until its permit has run out, because it might
+// only be cut off.
 func kill(id string) func(context.Context, *stage) (time.Time, error) {
-	return func(_ context.Context, s *stage) (time.Time, error) {
+	return func(ctx context.Context, s *stage) (time.Time, error) {
 		at := time.Now()
-		return at, s.fleet.kill(id)
+		if err := s.fleet.kill(id); err != nil {
+			return at, err
+		}
+		_, err := s.run.Remove(ctx, id, true)
+		return at, err
 	}
 }
 

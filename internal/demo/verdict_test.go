@@ -74,6 +74,11 @@ func TestVerdictOnCounts(t *testing.T) {
 			},
 		},
 		{
+			name:   "one fell silent for a moment",
+			change: func(r *report.Report, _ []second) { r.Audit.Yielded = 7 },
+			says:   []string{"lost with the killed worker 1000; too late to send 4; left to workers that fell silent 7."},
+		},
+		{
 			name: "nothing late, one request at a low rate",
 			change: func(r *report.Report, seconds []second) {
 				r.Audit.LateDropped, r.Audit.Skipped = 0, 0

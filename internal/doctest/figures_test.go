@@ -34,10 +34,10 @@ func (m *member) Lease(r pacer.Range) {
 	m.ranges = append(m.ranges, r)
 }
 
-func (m *member) Recall(rs pacer.Recalls) {
+func (m *member) Notice(n pacer.Notice) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range rs {
+	for _, r := range n.Recalls {
 		if !slices.Contains(m.recalls, r) {
 			m.recalls = append(m.recalls, r)
 		}

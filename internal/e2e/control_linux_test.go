@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -181,9 +182,10 @@ func TestWeights(t *testing.T) {
 	}
 }
 
+// TestJoinAndKill: workers come and are killed. Without permits the others have the rate back after a second.
 func TestJoinAndKill(t *testing.T) {
 	b := newBed(t)
-	args := append(patient(), "--qps", "2000", "--duration", "14s")
+	args := append(patient(), "--qps", "2000", "--duration", "14s", "--on-redis-loss", "stop")
 	ps := b.fleet(4, "elastic", args...)
 	b.started(4000)
 	ps = append(ps, b.fleet(4, "elastic", args...)...)
@@ -206,13 +208,90 @@ func TestJoinAndKill(t *testing.T) {
 	if a := r.Audit; n < a.Sent || n > a.Sent+a.Lost || a.Asked != 28_000 || acceptance() && a.Skipped+a.LateDropped > 0 {
 		t.Errorf("%d arrived, %+v", n, a)
 	}
-	seconds := arrivals.PerSecond(b.web.Arrivals(), killed.Add(2*time.Second).UnixNano())
-	for i, n := range seconds[:4] {
-		if within := scale(1000, 10); n < 2000-within || n > 2000+within {
-			t.Errorf("second %d after the kill has %d arrivals: %v", i+2, n, seconds)
+	seconds := b.fullAgain(2000, killed.Add(2*time.Second), 4)
+	t.Logf("%d arrived, sent %d, lost %d; seconds from the second after the kill: %v", n, r.Audit.Sent, r.Audit.Lost, seconds)
+}
+
+// fullAgain checks that from an instant on as many arrive in each second as were asked for.
+func (b *bed) fullAgain(rate int, from time.Time, length int) []int {
+	b.t.Helper()
+	seconds := arrivals.PerSecond(b.web.Arrivals(), from.UnixNano())
+	if len(seconds) < length {
+		b.t.Fatalf("there were only %v", seconds)
+	}
+	for i, n := range seconds[:length] {
+		if within := scale(rate/2, rate/200); n < rate-within || n > rate+within {
+			b.t.Errorf("second %d has %d arrivals: %v", i, n, seconds)
 		}
 	}
-	t.Logf("%d arrived, sent %d, lost %d; seconds from the second after the kill: %v", n, r.Audit.Sent, r.Audit.Lost, seconds)
+	return seconds
+}
+
+// TestKillWithPermits: a worker that is killed may as well be cut off, so the others leave its part to it until its permit has run out.
+// Whoever says that it is dead ends that at once. All together never fire more than the rate.
+func TestKillWithPermits(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		permit time.Duration
+		says   bool
+		back   time.Duration // when the rate is back, since the kill
+	}{
+		{"waited for", 3 * time.Second, false, 4 * time.Second},
+		{"removed", time.Minute, true, time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBed(t)
+			const rate = 1000
+			name := strings.ReplaceAll(c.name, " ", "-")
+			args := append(patient(), "--qps", fmt.Sprint(rate), "--duration", "11s", "--permit-for", c.permit.String())
+			ps := []*process{b.fleet(1, name, append(args, "--min-workers", "4", "--id", "dead")...)[0]}
+			for range 3 {
+				ps = append(ps, b.fleet(1, name, append(args, "--min-workers", "4")...)...)
+			}
+			b.started(2 * rate)
+			ps[0].signal(syscall.SIGKILL)
+			killed := time.Now()
+			<-ps[0].exited
+			if c.says {
+				if out := b.loadctl("workers", "rm", name, "dead", "--force"); !strings.HasPrefix(out, name+": dead removed, ") {
+					t.Error(out)
+				}
+			} else {
+				until(t, "its share to be left alone", func() bool { return b.dead(name).State == "suspect" })
+				if w := b.dead(name); w.Permit < rate/4-1 || w.Permit > rate/4 {
+					t.Errorf("%+v", w)
+				}
+			}
+			for _, p := range ps[1:] {
+				p.wait(0)
+			}
+			r := b.report(name)
+			n, a := b.web.Count(), r.Audit
+			if n < a.Sent || n > a.Sent+a.Lost || a.Asked != 11*rate || a.Lost == 0 || (a.Yielded > rate/4) == c.says {
+				t.Errorf("%d arrived, %+v", n, a)
+			}
+			if state := b.dead(name).State; state != map[bool]string{true: "removed", false: "lost"}[c.says] {
+				t.Errorf("it is %s at the end", state)
+			}
+			seconds := b.fullAgain(rate, killed.Add(c.back), 3)
+			if most := arrivals.MaxInWindow(b.web.Arrivals(), time.Second); acceptance() && most > rate+rate/100 {
+				t.Errorf("%d in a second", most)
+			}
+			t.Logf("%d arrived, sent %d, lost %d, yielded %d; seconds from %v after the kill: %v", n, a.Sent, a.Lost, a.Yielded, c.back, seconds)
+		})
+	}
+}
+
+// dead is the worker that is called dead.
+func (b *bed) dead(name string) run.Worker {
+	b.t.Helper()
+	for _, w := range b.status(name).Workers {
+		if w.ID == "dead" {
+			return w
+		}
+	}
+	b.t.Fatal("there is no worker called dead")
+	return run.Worker{}
 }
 
 // TestStalledServer: what came due while the server stood still is sent, and its latency counts from then. Exact for a

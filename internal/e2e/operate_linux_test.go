@@ -392,35 +392,44 @@ func TestRunIsTakenUp(t *testing.T) {
 	b.exact(anew.printed(), 1200)
 }
 
-// TestOutageWhileWatching: whoever follows a run says that Redis does not answer, and goes on when it does.
+// TestOutageWhileWatching: whoever follows a run says that Redis does not answer, and goes on when it does. Meanwhile workers send on
+// their permits, or nothing.
 func TestOutageWhileWatching(t *testing.T) {
-	b := newBed(t)
-	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("6s")...)...)
-	w := b.guest("x")
-	b.started(300)
-	watch := b.operator("watch", "x", "-o", "json")
-	watch.says("  asked ")
-	b.redis.Pause()
-	began := time.Now()
-	for _, p := range []*process{p, watch} {
-		p.says("x: Redis does not answer; waiting for it\n")
-	}
-	until(t, "a second to pass", func() bool { return time.Since(began) > time.Second })
-	b.redis.Resume()
-	for _, p := range []*process{w, p, watch} {
-		p.wait(0)
-	}
-	r := b.report("x")
-	if n := b.web.Count(); r.Asked != 1800 || r.Audit.Sent != n || n+r.Audit.Skipped != 1800 || !r.Complete {
-		t.Errorf("%d arrived, %+v", n, r.Audit)
-	}
-	for _, p := range []*process{p, watch} {
-		p.endsWith("ended", p.printed())
-		text := p.stderr.String()
-		_, after, _ := strings.Cut(text, "x: Redis does not answer; waiting for it\n")
-		if strings.Contains(text, "NO WORKERS") || !strings.Contains(after, "x: 300/s  asked ") {
-			t.Error(text)
-		}
+	for _, loss := range []string{"permit", "stop"} {
+		t.Run(loss, func(t *testing.T) {
+			b := newBed(t)
+			p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("6s", "--on-redis-loss", loss)...)...)
+			w := b.guest("x")
+			b.started(300)
+			watch := b.operator("watch", "x", "-o", "json")
+			watch.says("  asked ")
+			b.redis.Pause()
+			began := time.Now()
+			for _, p := range []*process{p, watch} {
+				p.says("x: Redis does not answer; waiting for it\n")
+			}
+			until(t, "a second to pass", func() bool { return time.Since(began) > time.Second })
+			b.redis.Resume()
+			for _, p := range []*process{w, p, watch} {
+				p.wait(0)
+			}
+			r := b.report("x")
+			n, a := b.web.Count(), r.Audit
+			if r.Asked != 1800 || a.Sent != n || n-a.PermitSent+a.Skipped+a.Yielded+a.LateDropped != 1800 || n > 1801 || !r.Complete {
+				t.Errorf("%d arrived, %+v", n, a)
+			}
+			if permits := loss == "permit"; (a.PermitSent > 0) != permits || permits && n < 1600 || !permits && a.Skipped == 0 {
+				t.Errorf("%d arrived, %+v", n, a)
+			}
+			for _, p := range []*process{p, watch} {
+				p.endsWith("ended", p.printed())
+				text := p.stderr.String()
+				_, after, _ := strings.Cut(text, "x: Redis does not answer; waiting for it\n")
+				if strings.Contains(text, "NO WORKERS") || !strings.Contains(after, "x: 300/s  asked ") {
+					t.Error(text)
+				}
+			}
+		})
 	}
 }
 
@@ -441,24 +450,113 @@ func TestDeadServerWhileWatching(t *testing.T) {
 
 // TestRunWithoutWorkers: a run whose only worker dies says that nothing is sent.
 func TestRunWithoutWorkers(t *testing.T) {
+	for name, flags := range map[string][]string{"without permits": {"--on-redis-loss", "stop"}, "with permits": {"--permit-for", "3s"}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			p := b.operator(append([]string{"run", "x", "--url", b.web.URL(), "--qps", "300", "-o", "json"}, flags...)...) // not patient: stop would wait as long for the dead
+			w := b.guest("x")
+			b.started(100)
+			w.signal(syscall.SIGKILL)
+			p.says("  workers 0  ")
+			p.says("NO WORKERS: nothing is sent until one joins\n")
+			if s := b.loadctl("status", "x"); !strings.Contains(s, "workers  0; nothing is sent until one joins\n") {
+				t.Error(s)
+			}
+			next, count := b.guest("x"), b.web.Count()
+			b.started(count + 100)
+			until(t, "progress with a worker", func() bool { return strings.Contains(lastLine(p.stderr.String()), "  workers 1  ") })
+			p.signal(os.Interrupt)
+			p.wait(105)
+			next.wait(0)
+			if a := p.printed().Audit; a.Skipped+a.Yielded == 0 || b.web.Count() < a.Sent || b.web.Count() > a.Sent+a.Lost {
+				t.Errorf("%d arrived, %+v", b.web.Count(), a)
+			}
+		})
+	}
+}
+
+// TestDeadman: a run that nobody looks after any more is stopped; whoever watches looks after it, also where Redis does not answer for a
+// moment.
+func TestDeadman(t *testing.T) {
 	b := newBed(t)
-	p := b.operator("run", "x", "--url", b.web.URL(), "--qps", "300", "-o", "json") // not patient: stop would wait as long for the dead
-	w := b.guest("x")
+	p := b.operator(append([]string{"run", "x"}, b.described("", "--deadman", "3s", "--min-workers", "2")...)...)
+	ps := []*process{b.guest("x"), b.guest("x")}
 	b.started(100)
-	w.signal(syscall.SIGKILL)
-	p.says("  workers 0  ")
-	p.says("NO WORKERS: nothing is sent until one joins\n")
-	if s := b.loadctl("status", "x"); !strings.Contains(s, "workers  0; nothing is sent until one joins\n") {
+	watch := b.operator("watch", "x", "-o", "json")
+	watch.says("  asked ")
+	p.signal(syscall.SIGKILL)
+	killed := time.Now()
+	until(t, "some time", func() bool { return time.Since(killed) > 2*time.Second })
+	b.redis.Pause()
+	until(t, "some more", func() bool { return time.Since(killed) > 3*time.Second })
+	b.redis.Resume()
+	until(t, "more than the time of the switch", func() bool { return time.Since(killed) > 7*time.Second })
+	// It is looked at without loadctl status, which would be somebody.
+	r, err := run.Open(t.Context(), b.redis.Client(), "x")
+	if err != nil || r.Phase != "running" {
+		t.Fatalf("%v, %v", r, err)
+	}
+	watch.signal(syscall.SIGKILL)
+	left := time.Now()
+	for _, p := range ps {
+		p.wait(0)
+	}
+	count := b.web.Count()
+	s := b.status("x")
+	if after := s.EndedAt.Sub(left); s.Phase != "stopped" || after < time.Second || after > 5*time.Second {
+		t.Errorf("%s, %v after the last onlooker was killed", s.Phase, after)
+	}
+	for _, w := range s.Workers {
+		if w.State != "stopped" {
+			t.Errorf("%+v", w)
+		}
+	}
+	if events := b.loadctl("events", "x"); !strings.Contains(events, "  deadman  ") || strings.Contains(events, "  stop  ") {
+		t.Error(events)
+	}
+	if r := b.report("x"); !r.Complete || r.Audit.Sent != count || b.web.Count() != count {
+		t.Errorf("%d arrived, and later %d; %+v, complete %v", count, b.web.Count(), r.Audit, r.Complete)
+	}
+}
+
+// TestMaxQPS: a worker takes part only in what its machine was meant for, whoever asks for more.
+func TestMaxQPS(t *testing.T) {
+	b := newBed(t)
+	args := append([]string{"--url", b.web.URL(), "--min-workers", "2"}, patient()...)
+	stays := b.worker("x", append(args, "--qps", "300")...)
+	leaves := b.worker("x", append(args, "--qps", "300", "--max-qps", "600", "--id", "leaves")...)
+	b.started(300)
+	early := b.worker("x", "--allow-any", "--max-qps", "200")
+	early.wait(104)
+	if s := early.stderr.String(); s != "error: run x: the cluster is asked for 300/s, more than --max-qps 200 of this worker; nothing was sent\n" {
 		t.Error(s)
 	}
-	next, count := b.guest("x"), b.web.Count()
-	b.started(count + 100)
-	until(t, "progress with a worker", func() bool { return strings.Contains(lastLine(p.stderr.String()), "  workers 1  ") })
-	p.signal(os.Interrupt)
-	p.wait(105)
-	next.wait(0)
-	if r := p.printed(); r.Audit.Skipped == 0 || b.web.Count() < r.Audit.Sent || b.web.Count() > r.Audit.Sent+r.Audit.Lost {
-		t.Errorf("%d arrived, %+v", b.web.Count(), r.Audit)
+	b.loadctl("set-rate", "x", "600")
+	b.started(b.web.Count() + 300)
+	if n := b.status("x").Members; n != 2 {
+		t.Errorf("%d members at 600/s", n)
+	}
+	c := b.change("set-rate", "x", "900")
+	leaves.wait(1)
+	if s := lastLine(leaves.stderr.String()); s != "error: run x: the cluster is asked for 900/s, more than --max-qps 600 of this worker" {
+		t.Error(s)
+	}
+	joins := b.worker("x", "--allow-any", "--max-qps", "899.9")
+	joins.wait(104)
+	b.started(b.web.Count() + 900)
+	b.loadctl("stop", "x")
+	stays.wait(0)
+	r := b.report("x")
+	if n := b.web.Count(); r.Audit.Sent != n || !r.Complete || r.Audit.LateDropped == 0 || r.Audit.LateDropped > 500 {
+		t.Errorf("%d arrived, %+v, complete %v %v", n, r.Audit, r.Complete, r.Notes)
+	}
+	for _, w := range b.status("x").Workers {
+		if want := map[string]string{"leaves": "left"}[w.ID]; want != "" && w.State != want || w.State == "lost" {
+			t.Errorf("%+v", w)
+		}
+	}
+	if at := b.askedAt("x", c.At); r.Asked <= at {
+		t.Errorf("asked %d, %d before the change", r.Asked, at)
 	}
 }
 

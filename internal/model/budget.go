@@ -10,6 +10,8 @@ import (
 const (
 	frame = 25_000 // µs a frame covers at most
 	lead  = 20_000 // µs between a change and its t0, at least
+
+	maxRTT = 500_000 // µs of round trip that are believed at most
 )
 
 // Member is what the budget knows of one incarnation of a worker.
@@ -19,10 +21,12 @@ type Member struct {
 	Gen, Share          int64
 	Leased, Beyond      int64
 	At, Ack, RTT, shift int64
+	Phi                 int64 // the permit it may hold, slots per 10⁶ s
+	From                int64 // when that begins, µs
+	Rank                int64 // it was the Rank-th to join
 	reply               pacer.Reply
 	ranges              []held
 	present             bool
-	seen                int64
 }
 
 type held struct{ gen, first, n, until int64 }
@@ -38,6 +42,22 @@ type Options struct {
 	Horizon  int64 // H, µs
 	TTL      int64 // µs
 	Qmax     int64 // calls/s of all members together
+
+	PermitFor int64 // Tfb, µs; 0 = no permits
+	Deadman   int64 // µs; 0 = off
+	Started   int64 // of a run that is restored
+	Delay     int64 // µs until its first slot
+	ID        int64 // its highest generation
+	Without   Without
+}
+
+// Without switches rules of the protocol off, to show that each is needed.
+type Without struct {
+	Identity bool // another server is taken for the same
+	Seq      bool // a repeated call is answered anew
+	Ack      bool // a lower permit is believed before it was confirmed
+	Barrier  bool // grants do not wait for those who are silent
+	Thinning bool // nothing is yielded to suspects
 }
 
 // Budget is the state of one run. Not safe for concurrent use.
@@ -56,6 +76,11 @@ type Budget struct {
 	rest                        pacer.Piece
 	restC                       int64
 	standby                     string
+	thin                        int64
+	Reach                       int64  // H in force
+	Server                      string // the identity of the server; setting another one is a failover
+	identity                    string
+	phi, away, edge, heard      int64
 	opts                        Options
 	commands                    map[string]string
 }
@@ -66,7 +91,8 @@ func New(o Options) *Budget {
 	if o.Held {
 		o.Min = 0
 	}
-	b := &Budget{Phase: "waiting", Members: map[string]*Member{}, opts: o, left: -1, commands: map[string]string{}}
+	b := &Budget{Phase: "waiting", Members: map[string]*Member{}, opts: o, left: -1, commands: map[string]string{}, Reach: o.Horizon,
+		Started: o.Started, id: o.ID}
 	if o.Requests > 0 {
 		b.left = o.Requests
 	}
@@ -93,11 +119,35 @@ func (b *Budget) store() {
 	b.last = b.now
 }
 
+func (b *Budget) lowest(p pacer.Piece, piece int64) int64 {
+	low, rest := float64(min(p.R0, p.R1))/float64(p.Den), 2*b.Reach+b.opts.PermitFor
+	queue := b.opts.Pieces
+	for range queue {
+		if p.Dur == 0 || b.opts.PermitFor == 0 {
+			break
+		}
+		if piece >= int64(len(queue)) {
+			if !b.opts.Loop {
+				break
+			}
+			piece = 0
+		}
+		x := queue[piece]
+		piece++
+		low = min(low, float64(x.R0)/float64(x.Den), float64(x.R1)/float64(x.Den))
+		rest -= x.Dur
+		if x.Dur == 0 || rest <= 0 {
+			break
+		}
+	}
+	return int64(math.Floor(low * unit))
+}
+
 func (b *Budget) begin(p pacer.Piece, t0, c, piece int64) {
 	b.id = max(b.id+1, b.now)
 	g := &Generation{
 		Law:  pacer.Law{ID: b.id, T0: t0, C: c, R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: pacer.Endless, F: p.F},
-		Ends: pacer.Endless, Piece: piece,
+		Ends: pacer.Endless, Piece: piece, Low: b.lowest(p, piece),
 	}
 	if p.Dur > 0 {
 		g.K = int64(max(0, math.Ceil((g.area(p.Dur)-float64(c))/unit)))
@@ -190,6 +240,39 @@ func (b *Budget) skip(g *Generation, to int64) {
 	g.Next = to
 }
 
+// resume is the scripts' go.
+func (b *Budget) resume(p pacer.Piece, t0, c, piece int64) {
+	if b.stop > 0 {
+		if t0 >= b.stop {
+			return
+		}
+		if p.Dur == 0 || t0+p.Dur > b.stop {
+			p = part(p, 0, b.stop-t0)
+		}
+	}
+	b.begin(p, t0, c, piece)
+	b.piece = piece
+}
+
+// remainder is the scripts' rest.
+func remainder(g *Generation, t int64) pacer.Piece {
+	p := pacer.Piece{R0: g.R0, R1: g.R1, Den: g.Den, Dur: g.Dur, F: g.F}
+	if g.Dur > 0 {
+		p = part(p, max(0, min(g.Dur, t-g.T0)), 0)
+	}
+	return p
+}
+
+func (b *Budget) halt(t0 int64) {
+	if len(b.Gens) > 0 {
+		b.cut(t0)
+	}
+	for _, g := range b.Gens {
+		b.skip(g, g.limit())
+	}
+	b.Phase, b.Ended = "stopped", t0
+}
+
 func (b *Budget) position() int64 {
 	if b.at >= int64(len(b.Gens)) {
 		return b.now
@@ -202,6 +285,11 @@ func (b *Budget) position() int64 {
 }
 
 func (b *Budget) drop(name string, m *Member, state string) {
+	b.phi -= m.Phi
+	if m.State == "suspect" {
+		b.away -= m.Phi
+	}
+	m.Phi = 0
 	m.State, m.present = state, false
 	b.w -= m.Weight
 	b.n--

@@ -18,11 +18,19 @@ func (b *Budget) Leave(now int64, worker, incarnation, state string) bool {
 	return true
 }
 
-// Command is lua/command.lua: kind is start, set-rate (with pieces), pause, resume or stop. It returns the status and t0.
+// Command is lua/command.lua: kind is start, set-rate (with pieces), pause, resume, stop or touch. It returns the status and t0.
 func (b *Budget) Command(now int64, id, kind string, pieces []pacer.Piece) (string, int64) {
 	b.tick(now)
 	if status := b.commands[id]; status != "" {
 		return status, 0
+	}
+	if b.Phase == "waiting" || b.Phase == "running" || b.Phase == "paused" {
+		b.settle()
+		b.heard = b.now
+		b.store()
+	}
+	if kind == "touch" {
+		return "SAME", b.now
 	}
 	if b.Phase == "ended" || b.Phase == "stopped" && kind != "stop" {
 		return "ENDED", b.Ended
@@ -34,6 +42,9 @@ func (b *Budget) Command(now int64, id, kind string, pieces []pacer.Piece) (stri
 		}
 	}
 	t0 := max(b.now+ahead, b.cutAt+1, b.Started)
+	if b.Phase == "waiting" && kind == "resume" && b.opts.Delay > 0 && b.opts.Min == 0 {
+		kind = "start"
+	}
 	if b.Phase == "waiting" && (kind == "pause" || kind == "resume") {
 		return "WAITING", 0
 	}
@@ -63,10 +74,7 @@ func (b *Budget) act(kind string, t0 int64, pieces []pacer.Piece) bool {
 			return false
 		}
 		g, c := b.cut(t0)
-		b.rest = pacer.Piece{R0: g.R0, R1: g.R1, Den: g.Den, Dur: g.Dur, F: g.F}
-		if g.Dur > 0 {
-			b.rest = part(b.rest, max(0, min(g.Dur, t0-g.T0)), 0)
-		}
+		b.rest = remainder(g, t0)
 		b.restC, b.piece, b.pausedAt, b.Phase = c, g.Piece, t0, "paused"
 		return true
 	case "resume":
@@ -77,19 +85,13 @@ func (b *Budget) act(kind string, t0 int64, pieces []pacer.Piece) bool {
 			b.stop += t0 - b.pausedAt
 		}
 		b.cutAt, b.Phase = t0, "running"
-		b.resumeWith(b.rest, t0, b.restC, b.piece)
+		b.resume(b.rest, t0, b.restC, b.piece)
 		return true
 	default: // stop
 		if b.Phase == "stopped" {
 			return false
 		}
-		if len(b.Gens) > 0 {
-			b.cut(t0)
-		}
-		for _, g := range b.Gens {
-			b.skip(g, g.limit())
-		}
-		b.Phase, b.Ended = "stopped", t0
+		b.halt(t0)
 		return true
 	}
 }
@@ -103,20 +105,6 @@ func (b *Budget) setRate(t0 int64, pieces []pacer.Piece) {
 		b.rest, b.piece = pieces[0], 1
 	default:
 		_, c := b.cut(t0)
-		b.resumeWith(pieces[0], t0, c, 1)
+		b.resume(pieces[0], t0, c, 1)
 	}
-}
-
-// resumeWith is the script's go().
-func (b *Budget) resumeWith(p pacer.Piece, t0, c, piece int64) {
-	if b.stop > 0 {
-		if t0 >= b.stop {
-			return
-		}
-		if p.Dur == 0 || t0+p.Dur > b.stop {
-			p = part(p, 0, b.stop-t0)
-		}
-	}
-	b.begin(p, t0, c, piece)
-	b.piece = piece
 }

@@ -2,7 +2,6 @@ package model
 
 import (
 	"math"
-	"slices"
 
 	"github.com/loadctl/loadctl/pacer"
 )
@@ -10,9 +9,7 @@ import (
 // Lease is lua/lease.lua at time now.
 func (b *Budget) Lease(now int64, a pacer.Ask) pacer.Reply {
 	b.tick(now)
-	if b.time < b.last-b.opts.Horizon {
-		return pacer.Reply{Status: pacer.StatusClock, Now: b.last, Time: b.time, Recalls: b.Recalls}
-	}
+	a.RTTHi = min(a.RTTHi, maxRTT)
 	m := b.Members[a.Worker]
 	known := m != nil && m.Incarnation == a.Incarnation
 	bare := pacer.Reply{Now: b.now, Time: b.time, Recalls: b.Recalls}
@@ -20,7 +17,7 @@ func (b *Budget) Lease(now int64, a pacer.Ask) pacer.Reply {
 	case known && a.Seq < m.Seq:
 		bare.Status = pacer.StatusStale
 		return bare
-	case known && a.Seq == m.Seq:
+	case known && a.Seq == m.Seq && !b.opts.Without.Seq:
 		reply := m.reply
 		reply.Now, reply.Time = b.now, b.time
 		return reply
@@ -31,52 +28,80 @@ func (b *Budget) Lease(now int64, a pacer.Ask) pacer.Reply {
 		bare.Status = pacer.StatusEnded
 		return bare
 	}
-	m, joins := b.enter(m, a)
-	c := call{Budget: b, m: m, joins: joins, ask: a}
-	c.horizon = max(b.opts.Horizon, int64(math.Floor(1.5*float64(a.RTTHi+2*frame+2000))), int64(math.Floor(3*unit*float64(b.n)/float64(b.opts.Qmax))))
-	c.steal = min(a.RTTHi+10_000, c.horizon/2)
+	b.settle()
+	far := int64(math.Floor(3 * unit * float64(b.n) / float64(b.opts.Qmax)))
+	rtt := a.RTTHi
+	b.Reach = max(b.opts.Horizon, 3*(rtt+2*frame+2000), far, b.Reach-int64(math.Ceil(float64(b.Reach-b.opts.Horizon)/256)))
+	m = b.expire(m, a, far)
+	b.suspects()
+	fresh := a.Ack <= b.now && a.Ack >= b.now-int64(math.Floor(0.6*float64(b.Reach)))
+	if m != nil && m.present && m.Phi > 0 && b.Phase == "running" && !fresh {
+		if m.State != "suspect" {
+			b.suspect(m)
+		}
+		m.Seq, m.Ack, m.At, m.RTT = a.Seq, a.Ack, b.now, rtt
+		m.reply = b.answer()
+		m.reply.Status = pacer.StatusSuspect
+		b.store()
+		return m.reply
+	}
+	c := call{Budget: b, ask: a}
+	c.enter(m)
+	c.steal = min(rtt+10_000, b.Reach/2)
 	if b.Phase == "waiting" && b.opts.Min > 0 && b.n >= b.opts.Min {
 		b.start()
 	}
 	reply := c.grant()
-	m.reply = reply
-	m.seen = b.now
+	c.m.reply = reply
 	b.store()
 	return reply
 }
 
-// enter expires the silent, and lets the caller in.
-func (b *Budget) enter(m *Member, a pacer.Ask) (*Member, bool) {
-	ttl := max(b.opts.TTL, int64(math.Floor(3*unit*float64(b.n)/float64(b.opts.Qmax))))
-	var silent []string
-	for name, o := range b.Members {
-		if o.present && o.seen < b.now-ttl {
-			silent = append(silent, name)
-		}
+// answer is a reply without a grant.
+func (b *Budget) answer() pacer.Reply {
+	return pacer.Reply{Now: b.now, Time: b.time, LeasedAt: b.now, Members: b.n, Weights: b.w, Version: b.version,
+		Recalls: b.Recalls, Horizon: b.Reach}
+}
+
+// expire drops who was silent for too long. It returns the caller's record, nil for one that must get a new one.
+func (b *Budget) expire(m *Member, a pacer.Ask, far int64) *Member {
+	life := max(b.opts.TTL, far)
+	if b.opts.PermitFor > 0 && b.Phase != "waiting" {
+		life = max(life, b.opts.PermitFor)
 	}
-	slices.SortFunc(silent, func(x, y string) int {
-		if d := b.Members[x].seen - b.Members[y].seen; d != 0 {
-			return int(d)
+	gone := b.now + b.opts.Horizon - life
+	for i, name := range b.active() {
+		if i == 16 || b.Members[name].From >= gone {
+			break
 		}
-		if x < y {
-			return -1
-		}
-		return 1
-	})
-	for _, name := range silent[:min(16, len(silent))] {
 		if name != a.Worker {
 			b.drop(name, b.Members[name], "lost")
 		}
+	}
+	if m != nil && m.present && m.From < gone {
+		b.drop(a.Worker, m, "lost")
 	}
 	if m != nil && m.Incarnation != a.Incarnation {
 		if m.present {
 			b.drop(a.Worker, m, "replaced")
 		}
 		b.Members[a.Worker+"/"+m.Incarnation] = m
+		delete(b.Members, a.Worker)
 		m = nil
 	}
-	joins := m == nil || !m.present
-	if joins {
+	return m
+}
+
+// enter lets the caller in.
+func (c *call) enter(m *Member) {
+	b, a := c.Budget, c.ask
+	present := m != nil && m.present
+	c.handing = a.PhiHeld > 0 && (!present || m.State == "suspect")
+	if present && m.State == "suspect" {
+		b.away -= m.Phi
+	}
+	c.joins = !present
+	if c.joins {
 		b.joins++
 		b.n++
 		b.w += a.Weight
@@ -85,6 +110,7 @@ func (b *Budget) enter(m *Member, a pacer.Ask) (*Member, bool) {
 			m = &Member{Incarnation: a.Incarnation}
 			b.Members[a.Worker] = m
 		}
+		m.Rank = b.joins
 	} else {
 		if a.Weight != m.Weight {
 			b.w += a.Weight - m.Weight
@@ -92,23 +118,33 @@ func (b *Budget) enter(m *Member, a pacer.Ask) (*Member, bool) {
 		}
 		m.V -= b.shift - m.shift
 	}
-	m.State, m.present = "active", true
+	b.phi += a.PhiHeld - m.Phi
+	m.State, m.present, m.Phi = "active", true, a.PhiHeld
 	m.Seq, m.Weight, m.At, m.Ack, m.RTT, m.shift = a.Seq, a.Weight, b.now, a.Ack, a.RTTHi, b.shift
-	return m, joins
+	if d := a.Leased - m.Leased; d > 0 {
+		known := min(d, b.Skipped)
+		b.Skipped -= known
+		b.Issued += d - known
+		m.Leased = a.Leased
+	}
+	c.m = m
 }
 
 func (b *Budget) start() {
-	b.Phase = "running"
-	b.Started = b.now + b.opts.Horizon
+	t0 := b.now + max(b.opts.Horizon, b.opts.Delay)
+	b.Phase, b.cutAt = "running", t0-1
+	if b.Started == 0 {
+		b.Started = t0
+	}
 	p := b.opts.Pieces[0]
 	if b.opts.Span > 0 {
-		b.stop = b.Started + b.opts.Span
+		b.stop = t0 + b.opts.Span
 		if p.Dur == 0 || p.Dur > b.opts.Span {
 			p = part(p, 0, b.opts.Span)
 		}
 	}
 	b.piece = 1
-	b.begin(p, b.Started, 0, 1)
+	b.begin(p, t0, 0, 1)
 }
 
 // call is one lease call past the door.
@@ -116,8 +152,8 @@ type call struct {
 	*Budget
 	m       *Member
 	joins   bool
+	handing bool // its permit may be in force
 	ask     pacer.Ask
-	horizon int64
 	steal   int64
 }
 
@@ -163,11 +199,17 @@ func (c *call) hold(g *Generation, n int64) {
 
 func (c *call) grant() pacer.Reply {
 	b, m := c.Budget, c.m
-	r := pacer.Reply{Status: pacer.StatusOK, Now: b.now, Time: b.time, LeasedAt: b.now, Members: b.n, Weights: b.w, Version: b.version}
+	r := b.answer()
+	r.Status = pacer.StatusOK
 	var g *Generation
 	var top int64
 	if b.Phase == "running" || b.Phase == "paused" {
 		g, top = c.granting()
+	}
+	m.From = b.now + b.Reach
+	if c.handing && g != nil {
+		r.Hand = g.when(ceilFrame(g.Next, g.F))
+		m.From = min(m.From, max(r.Hand, b.edge)+2*c.ask.RTTHi+10_000)
 	}
 	if g != nil {
 		c.take(g, top, &r)
@@ -177,7 +219,7 @@ func (c *call) grant() pacer.Reply {
 		if b.standby == c.ask.Worker && g.Next < top {
 			r.Next = g.when(floorFrame(g.Next, g.F)) - c.steal
 		}
-		if g.Next >= top && g.Ends < b.now+c.horizon {
+		if g.Next >= top && g.Ends < b.now+b.Reach {
 			r.Next = b.now
 		}
 	} else if last := len(b.Gens) - 1; b.Phase == "running" && b.now >= b.Gens[last].Ends {
@@ -193,36 +235,52 @@ func (c *call) grant() pacer.Reply {
 	case "ended":
 		r.Status = pacer.StatusEnded
 	}
-	r.Recalls = b.Recalls
-	m.State = "active"
+	if b.opts.PermitFor > 0 && r.Status == pacer.StatusOK && g != nil {
+		r.Permit = c.permit(g)
+	}
 	return r
 }
 
 func (c *call) take(g *Generation, top int64, r *pacer.Reply) {
 	b, m := c.Budget, c.m
+	edge := c.barrier()
 	hi := top
-	if x := g.upto(b.now + c.horizon); x < top {
+	if x := g.upto(edge); x < top {
 		hi = floorFrame(x, g.F)
 	}
-	share := max(g.rateAt(b.now), g.rateAt(b.now+c.horizon)) * float64(c.ask.Weight) / float64(b.w)
+	now, later := g.rateAt(max(b.now, g.when(g.Next))), g.rateAt(edge)
+	share := max(now, later, g.rateAt(b.now)) * float64(c.ask.Weight) / float64(b.w)
+	f := b.yields(min(now, later))
+	if g.Next%g.F > 0 && f != b.thin {
+		f = b.thin
+		hi = min(hi, ceilFrame(g.Next, g.F))
+	}
+	b.thin = f
 	if share <= 0 {
 		return
 	}
 	c.credit(g, share)
-	q := int64(max(0, math.Floor(float64(min(c.ask.Until, b.now+c.horizon)-m.V)*share)))
+	if r.Hand > 0 {
+		m.V = max(m.V, r.Hand)
+	}
+	q := int64(max(0, math.Floor(float64(min(c.ask.Until, edge)-m.V)*share)))
+	wanted := q
+	if f > 0 && f < unit {
+		wanted = int64(math.Floor(float64(q) * unit / float64(unit-f)))
+	}
 	left := ceilFrame(g.upto(b.now+c.steal), g.F) - g.Next
-	n := max(0, min(hi-g.Next, max(q, left)))
-	if n == 0 {
+	n := max(0, min(hi-g.Next, max(wanted, left)))
+	if n == 0 || f == unit {
 		return
 	}
 	c.hold(g, n)
-	m.V += int64(math.Floor(float64(min(n, q))/share + 0.5))
+	m.V += int64(math.Floor(min(float64(n)*float64(unit-f)/unit, float64(q))/share + 0.5))
 	beyond := g.over(g.Next, g.Next+n, g.Cut)
 	m.Leased += n
 	m.Beyond += beyond
 	b.Issued += n
 	b.Beyond += beyond
-	r.Range = pacer.Range{Law: g.Law, First: g.Next, N: n}
+	r.Range = pacer.Range{Law: g.Law, First: g.Next, N: n, Yield: f}
 	g.Next += n
 	b.standby = c.ask.Worker
 }

@@ -21,6 +21,7 @@ type Generation struct {
 	Cut   int64 // its first recalled slot
 	Ends  int64 // µs
 	Piece int64 // index of the queue's piece behind it
+	Low   int64 // the lowest rate while a permit given during it may last, slots per 10⁶ s
 }
 
 func (g *Generation) area(e int64) float64 {
@@ -102,30 +103,7 @@ func (g *Generation) limit() int64 {
 }
 
 // part is the piece p from its µs a to its µs b (0: to its end).
-func part(p pacer.Piece, a, b int64) pacer.Piece {
-	if b == 0 {
-		b = p.Dur
-	}
-	out := pacer.Piece{R0: p.R0, R1: p.R1, Den: p.Den, Dur: max(1, b-a), F: p.F}
-	if p.R0 == p.R1 {
-		return out
-	}
-	s := float64(unit)
-	if float64(max(p.R0, p.R1))*unit > float64(pacer.Endless) || p.Den >= unit {
-		s = 1
-	}
-	at := func(e int64) float64 {
-		return math.Floor(s*(float64(p.R0)+float64(p.R1-p.R0)*(float64(e)/float64(p.Dur))) + 0.5)
-	}
-	r0, r1 := at(a), at(b)
-	if r0 == r1 && float64(p.Den)*s > unit {
-		out.R0 = int64(math.Floor(r0/s + 0.5))
-		out.R1 = out.R0
-		return out
-	}
-	out.R0, out.R1, out.Den = int64(r0), int64(r1), p.Den*int64(s)
-	return out
-}
+func part(p pacer.Piece, a, b int64) pacer.Piece { return p.Part(a, b) }
 
 // ceilFrame and floorFrame align a number to frames of f, a power of two.
 func ceilFrame(n, f int64) int64 { return (n + f - 1) &^ (f - 1) }

@@ -16,8 +16,9 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// scripts is the lease protocol on a real server, with its one TIME call replaced by an argument.
+// scripts is the lease protocol on a real server, with its one TIME call and the server's identity replaced by arguments.
 type scripts struct {
+	server string
 	t      *testing.T
 	client *redis.Client
 	run    string
@@ -31,7 +32,8 @@ func timed(name string) *redis.Script {
 	if strings.Count(text, "redis.call('TIME')") != 1 {
 		panic(name + ": not exactly one TIME call")
 	}
-	return redis.NewScript(strings.Replace(text, "redis.call('TIME')", "{ ARGV[#ARGV - 1], ARGV[#ARGV] }", 1))
+	text = strings.Replace(text, "redis.call('TIME')", "{ ARGV[#ARGV - 1], ARGV[#ARGV] }", 1)
+	return redis.NewScript(strings.Replace(text, "redis.pcall('INFO', 'replication')", "'master_replid:' .. ARGV[#ARGV - 2]", 1))
 }
 
 func newScripts(t *testing.T, client *redis.Client, run string, o Options) *scripts {
@@ -46,7 +48,8 @@ func newScripts(t *testing.T, client *redis.Client, run string, o Options) *scri
 	}
 	keys := []string{s.key("spec"), s.key("budget"), s.key("workers"), s.key("seen"), s.key("totals"), s.key("snapshots"), s.key("events"), s.key("laws"), s.key("series")}
 	args := []any{"{}", "uid", 0, 1000000, "test", "pieces", pacer.JoinPieces(o.Pieces), "loop", loop, "span", o.Span, "left", left,
-		"min", o.Min, "horizon", o.Horizon, "ttl", o.TTL, "qmax", o.Qmax, "last", 0}
+		"min", o.Min, "horizon", o.Horizon, "ttl", o.TTL, "qmax", o.Qmax, "last", 0,
+		"permitfor", o.PermitFor, "deadman", o.Deadman, "delay", o.Delay, "started", o.Started, "id", o.ID}
 	if err := timed("create").Run(context.Background(), client, keys, append(args, 0, 0)...).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -57,12 +60,12 @@ func (s *scripts) key(name string) string { return "{load:" + s.run + "}:" + nam
 
 func (s *scripts) call(script *redis.Script, now int64, args ...any) *redis.Cmd {
 	keys := []string{s.key("budget"), s.key("workers"), s.key("seen"), s.key("events"), s.key("laws")}
-	return script.Run(context.Background(), s.client, keys, append(append([]any{"uid"}, args...), now/1e6, now%1e6)...)
+	return script.Run(context.Background(), s.client, keys, append(append([]any{"uid"}, args...), s.server, now/1e6, now%1e6)...)
 }
 
 func (s *scripts) Lease(now int64, a pacer.Ask) pacer.Reply {
 	s.t.Helper()
-	f, err := s.call(s.lease, now, a.Worker, a.Incarnation, a.Seq, a.Ack, a.Until, a.Weight, a.RTTHi, a.PhiHeld).StringSlice()
+	f, err := s.call(s.lease, now, a.Worker, a.Incarnation, a.Seq, a.Ack, a.Until, a.Weight, a.RTTHi, a.PhiHeld, a.Leased).StringSlice()
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -89,7 +92,11 @@ func (s *scripts) check(b *Budget) error {
 		return err
 	}
 	want := map[string]any{"phase": b.Phase, "issued": b.Issued, "skipped": b.Skipped, "beyond": b.Beyond, "w": b.w, "n": b.n,
-		"version": b.version, "started": b.Started, "ended": b.Ended, "left": b.left, "shift": b.shift, "id": b.id, "standby": b.standby}
+		"version": b.version, "started": b.Started, "ended": b.Ended, "left": b.left, "shift": b.shift, "id": b.id, "standby": b.standby,
+		"phi": b.phi, "away": b.away, "edge": b.edge, "reach": b.Reach, "thin": b.thin, "identity": b.identity, "heard": b.heard}
+	if h["reach"] == "" { // nobody has called yet
+		delete(want, "reach")
+	}
 	for name, v := range want {
 		if h[name] != fmt.Sprint(v) && (h[name] != "" || v != int64(0)) {
 			return fmt.Errorf("%s is %s on the server, %v in the model", name, h[name], v)
@@ -100,15 +107,16 @@ func (s *scripts) check(b *Budget) error {
 
 // world drives both implementations with the same random calls.
 type world struct {
-	t     *testing.T
-	rng   *rand.Rand
-	now   int64
-	b     *Budget
-	s     *scripts
-	asks  map[string]pacer.Ask
-	slots map[[2]int64]bool // generation, slot
-	calls map[string]bool   // those answered: what comes back for them again is not a grant
-	cmds  int
+	t         *testing.T
+	rng       *rand.Rand
+	now       int64
+	b         *Budget
+	s         *scripts
+	asks      map[string]pacer.Ask
+	slots     map[[2]int64]bool // generation, slot
+	forgotten int               // slots told to have been leased by a server that forgot them
+	calls     map[string]bool   // those answered: what comes back for them again is not a grant
+	cmds      int
 }
 
 func TestScriptEqualsModel(t *testing.T) {
@@ -168,6 +176,15 @@ func randomRun(rng *rand.Rand) Options {
 	if rng.IntN(3) == 0 {
 		o.Requests = 1 + rng.Int64N(3000)
 	}
+	if rng.IntN(4) > 0 {
+		o.PermitFor = 1_000_000 + rng.Int64N(3_000_000)
+	}
+	if rng.IntN(6) == 0 {
+		o.Deadman = 3_000_000
+	}
+	if rng.IntN(6) == 0 { // as one that is restored
+		o.Delay, o.Started, o.ID = o.PermitFor, 1_699_999_999_000_000, 1_800_000_000_000_000
+	}
 	return o
 }
 
@@ -175,7 +192,11 @@ func (w *world) step() {
 	w.t.Helper()
 	w.now += w.rng.Int64N([]int64{100, 20_000, 100_000, 100_000, 1_500_000}[w.rng.IntN(5)])
 	if w.rng.IntN(60) == 0 {
-		w.now -= w.rng.Int64N(400_000) // Redis' clock steps back
+		w.now -= w.rng.Int64N([]int64{400_000, 3_000_000}[w.rng.IntN(2)]) // Redis' clock steps back
+	}
+	if w.rng.IntN(60) == 0 {
+		w.b.Server = fmt.Sprint("server", w.rng.IntN(3))
+		w.s.server = w.b.Server
 	}
 	name := fmt.Sprint("w", w.rng.IntN(5))
 	switch w.rng.IntN(40) {
@@ -198,7 +219,7 @@ func (w *world) step() {
 
 func (w *world) command() {
 	w.t.Helper()
-	kind := []string{"start", "set-rate", "set-rate", "set-rate", "pause", "resume", "resume", "stop"}[w.rng.IntN(8)]
+	kind := []string{"start", "set-rate", "set-rate", "set-rate", "pause", "resume", "resume", "touch", "stop"}[w.rng.IntN(9)]
 	if kind == "stop" && w.rng.IntN(5) > 0 {
 		return
 	}
@@ -234,13 +255,19 @@ func (w *world) lease(name string) {
 	if a.Incarnation == "" {
 		a.Incarnation = "i0"
 	}
-	a.Worker, a.Until, a.Weight, a.RTTHi, a.Ack = name, w.now+w.rng.Int64N(600_000), 1+w.rng.Int64N(2), w.rng.Int64N(40_000), w.now
+	a.Worker, a.Until, a.Weight, a.RTTHi, a.Ack = name, w.now+w.rng.Int64N(600_000), 1+w.rng.Int64N(2), w.rng.Int64N(40_000), w.now-w.rng.Int64N([]int64{1, 200_000, 500_000}[w.rng.IntN(3)])
+	if w.rng.IntN(200) == 0 { // granted by a server that forgot it
+		more := w.rng.Int64N(20)
+		a.Leased += more
+		w.forgotten += int(more)
+	}
 	got, want := w.s.Lease(w.now, a), w.b.Lease(w.now, a)
 	if !reflect.DeepEqual(got, want) {
 		w.t.Fatalf("ask %+v\nscript %+v\nmodel  %+v", a, got, want)
 	}
 	if call := fmt.Sprint(name, a.Incarnation, a.Seq); !w.calls[call] && got.LeasedAt > 0 {
 		w.calls[call] = true
+		a.PhiHeld, a.Leased = got.Permit.Phi(), a.Leased+got.Range.N
 		w.asks[name] = a
 		w.granted(got)
 	}
@@ -269,7 +296,7 @@ func (w *world) invariants() {
 		leased += m.Leased
 		beyond += m.Beyond
 	}
-	if w.b.Issued != leased+w.b.Skipped || w.b.Beyond != beyond || int(leased) != len(w.slots) {
+	if w.b.Issued != leased+w.b.Skipped || w.b.Beyond != beyond || int(leased) < len(w.slots) || int(leased) > len(w.slots)+w.forgotten {
 		w.t.Fatalf("issued %d, leased %d (seen %d), skipped %d; beyond %d, of members %d", w.b.Issued, leased, len(w.slots), w.b.Skipped, w.b.Beyond, beyond)
 	}
 	// asked: every slot before its generation's cut was leased or skipped, up to the granting position.
@@ -277,7 +304,7 @@ func (w *world) invariants() {
 	for _, g := range w.b.Laws {
 		past += g.Next - g.over(0, g.Next, g.Cut)
 	}
-	if asked := w.b.Issued - w.b.Beyond; asked != past {
+	if asked := w.b.Issued - w.b.Beyond; asked < past || asked > past+int64(w.forgotten) {
 		w.t.Fatalf("issued %d − beyond %d = %d, but %d numbers were passed", w.b.Issued, w.b.Beyond, asked, past)
 	}
 }

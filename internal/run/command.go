@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -28,7 +30,11 @@ func (r *Run) command(ctx context.Context, kind, what string, pieces []pacer.Pie
 	if err := r.whole(ctx); err != nil {
 		return Change{}, err
 	}
-	id := NewID()
+	return r.send(ctx, NewID(), kind, what, pieces, expected)
+}
+
+// send is command with an id.
+func (r *Run) send(ctx context.Context, id, kind, what string, pieces []pacer.Piece, expected int64) (Change, error) {
 	var reply []string
 	var err error
 	for range 3 {
@@ -164,79 +170,134 @@ func (r *Run) Resume(ctx context.Context) (Change, error) {
 	return r.command(ctx, "resume", "", nil, 0)
 }
 
+// Touch tells the run that somebody looks after it, so that its Deadman does not stop it. Nothing else changes; a run that is over
+// is left alone.
+func (r *Run) Touch(ctx context.Context) error {
+	_, err := r.command(ctx, "touch", "", nil, 0)
+	if errors.Is(err, ErrOver) {
+		return nil
+	}
+	return err
+}
+
 // promptly is how long it takes until all workers have heard of a command, where nothing is wrong.
 const promptly = 500 * time.Millisecond
 
-// Stop ends the run: workers drop everything not yet written. It returns when each member has confirmed that, or can no longer hold
-// a slot that it would still send. waiting is called when the members it waits for change; it may be nil.
-func (r *Run) Stop(ctx context.Context, waiting func(ids []string)) (Change, error) {
+// Pending is a member that may still send after a stop.
+type Pending struct {
+	ID     string
+	Silent bool          // it has not called since the stop
+	Permit time.Duration // how much longer it may send by itself if it is cut off; 0 = not at all
+}
+
+// ErrUnconfirmed says that a run was stopped, but that a member of it may send on without end.
+var ErrUnconfirmed = errors.New("cannot be confirmed")
+
+// Stop ends the run: workers drop everything not yet written. It returns when each member has confirmed that, or can neither hold a
+// slot that it would still send nor fire on its permit any more. A silent member whose permit has no end (LossHold) is waited for only
+// as long as it may hold slots, and is then an ErrUnconfirmed. waiting is called when those it waits for change; it may be nil.
+func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error) {
 	c, err := r.command(ctx, "stop", "", nil, 0)
 	if err != nil && !errors.Is(err, ErrOver) { // a run that ended by itself may have requests left that wait for a connection
 		return c, err
 	}
-	last, began := -1, time.Now()
+	said, began := "", time.Now()
 	for {
 		s, err := r.presence(ctx)
 		if err != nil {
 			return c, err
 		}
-		ids, err := r.unfinished(ctx, s.mayStillSend(r.Spec))
-		if err != nil {
+		able, unsure := s.mayStillSend(r.Spec)
+		those, err := r.unfinished(ctx, able, s)
+		switch {
+		case err != nil:
 			return c, err
+		case len(those) == 0:
+			return c, r.unconfirmed(unsure)
 		}
-		if len(ids) == 0 {
-			return c, nil
-		}
-		if waiting != nil && len(ids) != last && time.Since(began) > promptly {
-			waiting(ids)
-			last = len(ids)
+		if text := fmt.Sprint(who(those)); waiting != nil && text != said && time.Since(began) > promptly {
+			waiting(those)
+			said = text
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			return c, fmt.Errorf("stop %s: still waiting for %d workers: %w", r.Name, len(ids), context.Cause(ctx))
+			return c, fmt.Errorf("stop %s: still waiting for %d workers: %w", r.Name, len(those), context.Cause(ctx))
 		}
 	}
+}
+
+// who is those without how long it will take.
+func who(those []Pending) []Pending {
+	those = slices.Clone(those)
+	for i := range those {
+		those[i].Permit = 0
+	}
+	return those
+}
+
+// unconfirmed is the error that members may fire on without end.
+func (r *Run) unconfirmed(those []string) error {
+	if len(those) == 0 {
+		return nil
+	}
+	names := strings.Join(those, " ")
+	return fmt.Errorf("stop %s: %w for %s: nothing is heard of it, and with --on-redis-loss hold it may send on without end; "+
+		"see to it that it is dead, and say so with loadctl workers rm %s %s", r.Name, ErrUnconfirmed, names, r.Name, names)
 }
 
 // frames is what the horizon holds besides the round trip: two frames and 2 ms.
 const frames = 52 * time.Millisecond
 
-// unfinished are the ids of those who have not left with their last snapshot published: who has, has sent everything.
-func (r *Run) unfinished(ctx context.Context, workers []Worker) ([]string, error) {
-	var ids []string
+// unfinished are those who have not left with their last snapshot published: who has, has sent everything.
+func (r *Run) unfinished(ctx context.Context, workers []Worker, s *State) ([]Pending, error) {
+	var those []Pending
 	for _, w := range workers {
-		if w.State != "left" {
-			ids = append(ids, w.ID)
-			continue
+		if w.State == "left" {
+			text, err := r.client.HGet(ctx, r.keys.Totals, w.key()).Bytes()
+			if err != nil && !errors.Is(err, redis.Nil) {
+				return nil, explain("stop", r.Name, err)
+			}
+			var total report.Snapshot
+			if err == nil && total.UnmarshalBinary(text) == nil && total.Final {
+				continue
+			}
 		}
-		text, err := r.client.HGet(ctx, r.keys.Totals, w.key()).Bytes()
-		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, explain("stop", r.Name, err)
+		p := Pending{ID: w.ID, Silent: w.State != "left" && s.now.Sub(w.LastSeen) >= promptly}
+		if permit := s.permitted(w); p.Silent && permit < withoutEnd {
+			p.Permit = max(0, permit-s.now.Sub(w.LastSeen))
 		}
-		var total report.Snapshot
-		if err != nil || total.UnmarshalBinary(text) != nil || !total.Final {
-			ids = append(ids, w.ID)
-		}
+		those = append(those, p)
 	}
-	return ids, nil
+	return those, nil
 }
 
-// mayStillSend are the members that have not confirmed the stop and could hold slots: leased up to H after their
-// last contact, and sent up to the permitted lateness after that.
-func (s *State) mayStillSend(spec Spec) []Worker {
-	var those []Worker
+// permitted is how long after its last contact a member may fire by itself; 0 = not at all. Who goes in any way gives its permit up.
+func (s *State) permitted(w Worker) time.Duration {
+	if w.Permit > 0 || w.dropped {
+		return s.permit
+	}
+	return 0
+}
+
+// mayStillSend are the members that have not confirmed the stop and could send: what they hold, leased up to H after their last
+// contact, and on their permit after that, in both cases with the permitted lateness. unsure are those for whom nobody can wait.
+func (s *State) mayStillSend(spec Spec) (those []Worker, unsure []string) {
+	lateness := max(spec.MaxLag, spec.CatchUp)
 	for _, w := range s.Workers {
 		rtt := time.Duration(w.RTTMicros) * time.Microsecond
 		// H as the lease script has it: it grows with the round trip and with the fleet.
-		horizon := max(pacer.DefaultHorizon, 3*(rtt+frames)/2, 3*time.Duration(len(s.Workers))*time.Second/pacer.DefaultQmax)
-		patience := horizon + rtt + max(spec.MaxLag, spec.CatchUp)
+		horizon := max(pacer.DefaultHorizon, s.reach, 3*(rtt+frames)/2, 3*time.Duration(len(s.Workers))*time.Second/pacer.DefaultQmax)
+		held, permitted, silent := horizon+rtt+lateness, s.permitted(w), s.now.Sub(w.LastSeen)
 		switch {
-		case w.State == "stopped":
-		case s.now.Sub(w.LastSeen) > patience:
-		default:
+		case w.State == "stopped" || w.State == "removed":
+		case silent <= held:
+			those = append(those, w)
+		case permitted >= withoutEnd:
+			unsure = append(unsure, w.ID)
+		case silent <= permitted+lateness && permitted > 0:
 			those = append(those, w)
 		}
 	}
-	return those
+	return those, unsure
 }

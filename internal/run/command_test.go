@@ -367,28 +367,138 @@ func TestRequestsAreCounted(t *testing.T) {
 
 func TestStopWaits(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("x", constant(100), Options{})
+		r, _ := b.create("x", losing(LossStop, 0, 0), Options{})
 		b.member(r, "a").lease()
 		b.member(r, "b").start()
 		if err := r.Journal("a", "inca").Leave(t.Context(), "stopped"); err != nil {
 			t.Fatal(err)
 		}
-		var heard [][]string
+		var heard [][]Pending
 		ctx, cancel := context.WithCancelCause(t.Context())
 		enough := errors.New("enough")
-		_, err := r.Stop(ctx, func(ids []string) {
-			heard = append(heard, ids)
+		_, err := r.Stop(ctx, func(those []Pending) {
+			heard = append(heard, those)
 			cancel(enough)
 		})
 		b.wants(err, enough, "stop x")
-		if len(heard) != 1 || fmt.Sprint(heard[0]) != "[b]" {
+		if len(heard) != 1 || fmt.Sprint(heard[0]) != "[{b true 0s}]" {
 			t.Errorf("waited for %v", heard)
 		}
 		// b is silent, so the wait ends when it can hold nothing any more.
 		last := b.state(r).Workers[1].LastSeen
 		c := b.must(r.Stop(t.Context(), nil))
-		if waited := b.state(r).now.Sub(last); waited < pacer.DefaultHorizon+DefaultMaxLag || c.Changed {
+		waited := b.state(r).now.Sub(last)
+		if waited < pacer.DefaultHorizon+DefaultMaxLag || waited > pacer.DefaultHorizon+DefaultMaxLag+2*time.Second || c.Changed {
 			t.Errorf("waited until %v after the last contact, %+v", waited, c)
+		}
+	})
+}
+
+// TestStopWaitsForPermits: a silent member may be cut off, and fires until its permit ends; not one of which it was said that it is dead.
+func TestStopWaitsForPermits(t *testing.T) {
+	const permit = 4 * time.Second
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", losing(LossPermit, permit, 0), Options{})
+		b.member(r, "a").lease()
+		dead := b.member(r, "b").start()
+		if _, err := r.Remove(t.Context(), "a", true); err != nil {
+			t.Fatal(err)
+		}
+		dead.lease()
+		var heard []Pending
+		b.must(r.Stop(t.Context(), func(those []Pending) { heard = append(heard, those...) }))
+		w := b.state(r).Workers[1]
+		if waited := b.state(r).now.Sub(w.LastSeen); waited < permit+DefaultMaxLag || waited > permit+DefaultMaxLag+2*time.Second {
+			t.Errorf("waited until %v after the last contact", waited)
+		}
+		if len(heard) != 1 || heard[0].ID != "b" || !heard[0].Silent || heard[0].Permit < permit-2*time.Second || heard[0].Permit > permit {
+			t.Errorf("waited for %v", heard)
+		}
+	})
+}
+
+// TestStopEndsWhenTheDeadAreRemoved: that is how to shorten the wait.
+func TestStopEndsWhenTheDeadAreRemoved(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", losing(LossPermit, MaxPermitFor, 0), Options{})
+		b.member(r, "w").start()
+		b.must(r.Stop(t.Context(), func(those []Pending) {
+			if len(those) != 1 || those[0].Permit < MaxPermitFor/2 {
+				t.Errorf("waits for %v", those)
+			}
+			if _, err := r.Remove(t.Context(), "w", true); err != nil {
+				t.Error(err)
+			}
+		}))
+	})
+}
+
+// TestStopCannotConfirm: nobody can wait for a permit without end.
+func TestStopCannotConfirm(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", losing(LossHold, 0, 0), Options{})
+		b.member(r, "w").start()
+		c, err := r.Stop(t.Context(), nil)
+		b.wants(err, ErrUnconfirmed, "stop x: cannot be confirmed for w: ", "say so with loadctl workers rm x w")
+		if !c.Changed || b.state(r).Phase != "stopped" {
+			t.Errorf("%+v, phase %s", c, b.state(r).Phase)
+		}
+		if _, err := r.Remove(t.Context(), "w", false); err != nil {
+			t.Fatal(err)
+		}
+		b.must(r.Stop(t.Context(), nil))
+	})
+}
+
+// TestTouch: who only looks on is heard of; nothing else changes.
+func TestTouch(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", losing(LossPermit, 0, 3*time.Second), Options{})
+		b.member(r, "w").start()
+		heard := func() string { return b.client.HGet(t.Context(), r.keys.Budget, "heard").Val() }
+		before, events, version := heard(), b.events(r), b.client.HGet(t.Context(), r.keys.Budget, "version").Val()
+		time.Sleep(time.Millisecond)
+		if err := r.Touch(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if heard() == before || b.events(r) != events || b.client.HGet(t.Context(), r.keys.Budget, "version").Val() != version {
+			t.Errorf("heard %s, before %s; events %s", heard(), before, b.events(r))
+		}
+		if err := r.Journal("w", "incw").Leave(t.Context(), "stopped"); err != nil {
+			t.Fatal(err)
+		}
+		b.must(r.Stop(t.Context(), nil))
+		if err := r.Touch(t.Context()); err != nil {
+			t.Errorf("a run that is over: %v", err)
+		}
+		b.client.FlushDB(t.Context())
+		b.wants(r.Touch(t.Context()), ErrNoRun)
+	})
+}
+
+// TestDeadman: a run that nobody looks after is stopped by the next call of a member; commands and Touch are somebody.
+func TestDeadman(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", losing(LossPermit, 0, 3*time.Second), Options{})
+		m := b.member(r, "w").start()
+		began := time.Now()
+		b.until("more than the time of the switch", func() bool {
+			if err := r.Touch(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if status := m.lease().Status; status != pacer.StatusOK {
+				t.Fatalf("%s after %v", status, time.Since(began))
+			}
+			time.Sleep(50 * time.Millisecond)
+			return time.Since(began) > 4*time.Second
+		})
+		last := b.must(r.Pause(t.Context()))
+		b.until("the stop", func() bool { time.Sleep(10 * time.Millisecond); return m.lease().Status == pacer.StatusStopped })
+		if s := b.state(r); s.Phase != "stopped" || s.EndedAt.Sub(last.At) < 2900*time.Millisecond || s.EndedAt.Sub(last.At) > 4*time.Second {
+			t.Errorf("%s at %v, the last command was at %v", s.Phase, s.EndedAt, last.At)
+		}
+		if events := b.events(r); !strings.HasSuffix(events, " pause deadman]") {
+			t.Error(events)
 		}
 	})
 }

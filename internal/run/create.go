@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -69,6 +68,7 @@ type Run struct {
 
 	client redis.UniversalClient
 	keys   Keys
+	keep   time.Duration // as it was created with; 0 = not known
 }
 
 // Options are how a run is created.
@@ -86,12 +86,11 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	if err := ValidateName("run", name); err != nil {
 		return nil, false, err
 	}
-	spec.Version = specVersion
-	text, err := json.Marshal(spec)
+	text, err := spec.text()
 	if err != nil {
-		return nil, false, fmt.Errorf("write spec: %w", err)
+		return nil, false, err
 	}
-	fields, err := spec.budget()
+	schedule, err := spec.plan()
 	if err != nil {
 		return nil, false, err
 	}
@@ -106,7 +105,7 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 		return nil, false, explain("create run", name, err)
 	}
 	keys := KeysOf(name)
-	args := append([]any{string(text), NewID(), replace, o.Keep.Milliseconds(), Who()}, fields...)
+	args := append([]any{text, NewID(), replace, o.Keep.Milliseconds(), Who()}, schedule.fields(spec)...)
 	reply, err := lua.Create().Run(ctx, client, keys.all(), args...).StringSlice()
 	if err != nil {
 		return nil, false, explain("create run", name, err)
@@ -115,7 +114,7 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	if err != nil {
 		return nil, false, err
 	}
-	created = reply[0] == "CREATED"
+	created, r.keep = reply[0] == "CREATED", o.Keep
 	if lines := r.Spec.Diff(spec); !created && len(lines) > 0 {
 		return nil, false, &DifferentError{Name: name, Lines: lines}
 	}

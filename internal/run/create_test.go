@@ -63,6 +63,9 @@ func TestAnotherSpecIsRefused(t *testing.T) {
 			"duration: 0s there, 1m0s here":                func(s *Spec) { s.Duration = time.Minute },
 			"min-workers: 1 there, 4 here":                 func(s *Spec) { s.MinWorkers = 4 },
 			"stages:  there, 1m:5 here":                    func(s *Spec) { s.Stages = []string{"1m:5"} },
+			"on-redis-loss: permit there, stop here":       func(s *Spec) { s.OnRedisLoss = LossStop },
+			"permit-for: 10s there, 5s here":               func(s *Spec) { s.PermitFor = 5 * time.Second },
+			"deadman: 0s there, 30s here":                  func(s *Spec) { s.Deadman = 30 * time.Second },
 			"header Authorization differs":                 func(s *Spec) { s.Target.Headers[0].Value = "Bearer other" },
 			"body differs":                                 func(s *Spec) { s.Target.Body = []byte("other") },
 			"user or password of url differs":              func(s *Spec) { s.Target.URL = "http://user:other@127.0.0.1:8080/" },
@@ -203,7 +206,7 @@ func TestLiveRunIsNotReplaced(t *testing.T) {
 		b.must(r.Pause(t.Context()))
 		joined("paused")
 		m.lease()
-		b.must(r.Stop(t.Context(), func([]string) { _ = r.Journal("w", "incw").Leave(t.Context(), "stopped") }))
+		b.must(r.Stop(t.Context(), func([]Pending) { _ = r.Journal("w", "incw").Leave(t.Context(), "stopped") }))
 		if _, created := b.create("live", constant(10), Options{New: true}); !created {
 			t.Error("a stopped run is not replaced")
 		}

@@ -26,7 +26,7 @@ func FuzzParseSpec(f *testing.F) {
 			t.Fatalf("%q differs from itself: %v", text, diff)
 		}
 		if s.Validate() == nil {
-			if _, err := s.budget(); err != nil {
+			if _, err := s.plan(); err != nil {
 				t.Fatalf("%q is valid and has no budget: %v", text, err)
 			}
 		}
@@ -35,19 +35,20 @@ func FuzzParseSpec(f *testing.F) {
 
 // FuzzState: whatever is in Redis, reading it is an error or a state, and no panic.
 func FuzzState(f *testing.F) {
-	const record = "inc active 7:1:0:0:0:0:0:1700000000000000:0:1000:0 OK|-|0 -"
+	const record = "inc active 7:1:0:0:0:0:0:1700000000000000:0:1000:0:50:1700000000500000:1 OK|-|0 -"
 	f.Add("1700000000500000", "100:100:1:0:1", "5:1700000000000000:0:100:100:1:0:4503599627370496:1:4503599627370496", "w", record)
 	f.Add("", "1:2:3", "1:2:3", "w/x", "a b c d e")
 	f.Add("-1", "1:1:0:0:1", ":", "", "inc active 1:2:3 x y")
 	f.Fuzz(func(t *testing.T, started, pieces, law, worker, record string) {
 		s := &State{Phase: "running", now: time.UnixMicro(1_700_000_001_000_000)}
-		b := map[string]string{"started": started, "pieces": pieces, "n": "1", "issued": "5"}
+		b := map[string]string{"started": started, "pieces": pieces, "n": "1", "issued": "5", "permitfor": "10000000"}
 		if s.parseBudget(b) != nil || s.parseLaws(map[string]string{"5": law}) != nil || s.parseWorkers(map[string]string{worker: record}) != nil {
 			return
 		}
 		s.count()
 		s.askedBy(0, 1_000_000)
 		s.mayStillSend(Spec{})
+		s.Peak()
 		if s.elapsed() < 0 || s.rateNow().Den == 0 {
 			t.Fatalf("%+v", s)
 		}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -11,10 +12,13 @@ import (
 // streamLength is about how many interval snapshots are kept for those who watch; reports do not need them.
 const streamLength = 1000
 
-// Journal stores one worker's snapshots in the run, and says when it leaves.
+// Journal stores one worker's snapshots in the run, and says when it leaves. It is used by one goroutine at a time.
 type Journal struct {
 	run                 *Run
 	worker, incarnation string
+
+	left string // the state to leave in, "" = none was told
+	rest *Unpublished
 }
 
 // Journal is where the worker with this id and incarnation reports to.
@@ -23,7 +27,7 @@ func (r *Run) Journal(worker, incarnation string) *Journal {
 }
 
 // Publish stores an interval snapshot and the cumulative one, and the series points that changed, in one atomic write. With rewrite
-// the points replace all stored before.
+// the points replace all stored before. Where Redis has forgotten some of those, the error is report.ErrRewrite.
 func (j *Journal) Publish(ctx context.Context, interval, total *report.Snapshot, points []report.Point, rewrite bool) error {
 	in, err := interval.MarshalBinary()
 	if err != nil {
@@ -51,14 +55,35 @@ func (j *Journal) Publish(ctx context.Context, interval, total *report.Snapshot,
 	if err != nil {
 		return fmt.Errorf("publish snapshot: %w", err)
 	}
-	if status != "OK" {
+	switch status {
+	case "OK":
+		return nil
+	case "REWRITE":
+		return fmt.Errorf("publish snapshot: %w", report.ErrRewrite)
+	default:
 		return fmt.Errorf("publish snapshot: run %s: %w", j.run.Name, ErrNoRun)
 	}
-	return nil
+}
+
+// Keep takes in what could not be published: see Unpublished.
+func (j *Journal) Keep(started int64, total *report.Snapshot, points []report.Point) {
+	j.rest = &Unpublished{
+		Run: j.run.Name, UID: j.run.UID, Leased: total.Counts.Slots(), StartedAt: instant(started), Length: j.run.Spec.Length(),
+		Total: total, Series: points,
+	}
+}
+
+// Unpublished is what the worker could not publish in the end; nil if there is nothing. Call it when the worker has ended.
+func (j *Journal) Unpublished() *Unpublished {
+	if j.rest != nil {
+		j.rest.State = cmp.Or(j.left, "left")
+	}
+	return j.rest
 }
 
 // Leave takes the worker out of the run; state is "left" or "stopped".
 func (j *Journal) Leave(ctx context.Context, state string) error {
+	j.left = state
 	err := lua.Leave().Run(ctx, j.run.client, j.run.keys.lease().List(), j.run.UID, j.worker, j.incarnation, state).Err()
 	if err != nil {
 		return fmt.Errorf("leave run %s: %w", j.run.Name, err)

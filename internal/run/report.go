@@ -58,11 +58,17 @@ func (r *Run) gather(ctx context.Context) (in report.Input, settled bool, err er
 		Run: r.Name, StartedAt: s.StartedAt, Duration: s.elapsed(), Running: s.EndedAt.IsZero(), TargetRate: s.target, AskedBy: s.askedBy,
 		Budget: report.Budget{Issued: s.issued + s.untaken(), Skipped: s.Skipped + s.untaken()},
 	}
+	if !s.restored.IsZero() {
+		in.Missing = append(in.Missing, restoredNote(s.restored))
+	}
 	settled = true
 	for _, w := range s.Workers {
 		wi, final, err := w.input(totals, s.now)
 		if err != nil {
 			return in, false, broken(r.Name, fmt.Sprintf("read snapshot of worker %s: %v", w.ID, err))
+		}
+		if w.State == "suspect" && in.Running && !final {
+			wi.State, wi.Gone = w.State, false // it may be firing on its permit, and tell of it later
 		}
 		wi.Series = points[w.key()]
 		in.Workers = append(in.Workers, wi)
@@ -94,7 +100,7 @@ const silence = 3 * time.Second
 // input is what the report needs of one incarnation, and whether its last snapshot is there. What it holds counts as lost
 // once it cannot report any more.
 func (w Worker) input(totals map[string]string, now time.Time) (in report.WorkerInput, final bool, err error) {
-	in = report.WorkerInput{ID: w.ID, State: w.State, LastSeen: w.LastSeen, Leased: w.Leased, Beyond: w.beyond}
+	in = report.WorkerInput{ID: w.ID, State: w.State, Incarnation: w.Incarnation, LastSeen: w.LastSeen, Leased: w.Leased, Beyond: w.beyond}
 	if text := totals[w.key()+":gaps"]; text != "" {
 		if in.Gaps, err = strconv.ParseInt(text, 10, 64); err != nil {
 			return in, false, err
@@ -113,10 +119,10 @@ func (w Worker) input(totals map[string]string, now time.Time) (in report.Worker
 		heard = instant(in.Total.End)
 	}
 	silent := now.Sub(heard) > silence
-	if silent && w.State == "active" {
+	if silent && (w.State == "active" || w.State == "suspect") {
 		in.State = "lost"
 	}
-	in.Gone = final || silent || w.State == "lost" || w.State == "replaced"
+	in.Gone = final || silent || w.State == "lost" || w.State == "replaced" || w.State == "removed"
 	return in, final, nil
 }
 

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,10 +18,29 @@ const specVersion = 1
 
 // The defaults of a Spec.
 const (
-	DefaultMaxLag  = time.Second
-	DefaultCatchUp = 100 * time.Millisecond
-	maxDuration    = 5 * 365 * 24 * time.Hour // beyond it µs would leave the exact range of the scripts
+	DefaultMaxLag    = time.Second
+	DefaultCatchUp   = 100 * time.Millisecond
+	DefaultPermitFor = 10 * time.Second
+	maxDuration      = 5 * 365 * 24 * time.Hour // beyond it µs would leave the exact range of the scripts
 )
+
+// What a worker does that hears nothing from Redis, once it has sent what it holds.
+const (
+	LossPermit = "permit" // it fires its permit, which is its part of the rate, for PermitFor; all together fire at most the rate
+	LossStop   = "stop"   // it sends nothing
+	LossHold   = "hold"   // as LossPermit, but without end: a lower rate, or a stop, may never reach it
+)
+
+// The bounds of PermitFor and Deadman. A permit begins a horizon after the last reply, and is to last as long again.
+const (
+	MinPermitFor = 2 * pacer.DefaultHorizon
+	MaxPermitFor = 10 * time.Minute
+	MinDeadman   = 3 * time.Second
+	MaxDeadman   = 24 * time.Hour
+)
+
+// withoutEnd is how long a permit lasts with LossHold.
+const withoutEnd = 10 * 365 * 24 * time.Hour
 
 // Spec is the immutable description of a run. Two workers with the same name and the same spec take part in one run.
 type Spec struct {
@@ -34,6 +54,26 @@ type Spec struct {
 	MaxLag     time.Duration `json:"max_lag_ns"`            // L: how long after its due time a request may still wait
 	CatchUp    time.Duration `json:"catch_up_ns"`           // a slot first seen later than this is dropped
 	MinWorkers int64         `json:"min_workers"`           // the run starts when this many are there; 0 = when told to
+
+	// Specs that were stored before there were these have none of them.
+	OnRedisLoss string        `json:"on_redis_loss,omitempty"` // LossPermit, LossStop or LossHold; "" = LossPermit
+	PermitFor   time.Duration `json:"permit_for_ns,omitempty"` // since the last reply, with LossPermit only; 0 = DefaultPermitFor
+	Deadman     time.Duration `json:"deadman_ns,omitempty"`    // the run is stopped when no loadctl was heard of for so long; 0 = never
+}
+
+// onRedisLoss is what there is in place of an empty OnRedisLoss.
+func (s Spec) onRedisLoss() string { return cmp.Or(s.OnRedisLoss, LossPermit) }
+
+// Permit is how long after its last reply a worker may go on by itself: 0 = not at all.
+func (s Spec) Permit() time.Duration {
+	switch s.onRedisLoss() {
+	case LossStop:
+		return 0
+	case LossHold:
+		return withoutEnd
+	default:
+		return cmp.Or(s.PermitFor, DefaultPermitFor)
+	}
 }
 
 // profile is the target rate over time that the spec asks for.
@@ -70,6 +110,15 @@ func (s Spec) Length() time.Duration {
 	return p.Length()
 }
 
+// Peak is the highest rate that the profile asks for: of the whole cluster, requests per second.
+func (s Spec) Peak() float64 {
+	p, err := s.plan()
+	if err != nil {
+		return 0
+	}
+	return peak(p.pieces)
+}
+
 // Validate checks all that can be checked without network. Its errors are one line and say what to do.
 func (s Spec) Validate() error {
 	if err := s.Target.Validate(); err != nil {
@@ -100,32 +149,22 @@ func (s Spec) Validate() error {
 	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
 		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
-	return nil
+	return s.validateLoss()
 }
 
-// budget is the first state of the run's budget, as names and values for the create script.
-func (s Spec) budget() ([]any, error) {
-	p, err := s.profile()
-	if err != nil {
-		return nil, err
+// validateLoss checks what becomes of a run that Redis, or whoever controls it, is lost to.
+func (s Spec) validateLoss() error {
+	switch loss := s.onRedisLoss(); {
+	case loss != LossPermit && loss != LossStop && loss != LossHold:
+		return fmt.Errorf("--on-redis-loss %.40q: there are %s, %s, %s", loss, LossPermit, LossStop, LossHold)
+	case s.PermitFor != 0 && loss != LossPermit:
+		return fmt.Errorf("--permit-for and --on-redis-loss %s: only a permit has a length, leave --permit-for out", loss)
+	case s.PermitFor != 0 && (s.PermitFor < MinPermitFor || s.PermitFor > MaxPermitFor):
+		return fmt.Errorf("--permit-for: give a time from %v to %v, such as %v", MinPermitFor, MaxPermitFor, DefaultPermitFor)
+	case s.Deadman != 0 && (s.Deadman < MinDeadman || s.Deadman > MaxDeadman):
+		return fmt.Errorf("--deadman: give a time from %v to %v, such as 30s; 0 means never", MinDeadman, MaxDeadman)
 	}
-	pieces, err := p.Pieces()
-	if err != nil {
-		return nil, err
-	}
-	span, left, loop := p.Length(), int64(-1), 0
-	if p.Loop {
-		span, loop = s.Duration, 1
-	} else if s.Duration > 0 && (span == 0 || s.Duration < span) {
-		span = s.Duration
-	}
-	if s.Requests > 0 {
-		left = s.Requests
-	}
-	return []any{
-		"pieces", pacer.JoinPieces(pieces), "loop", loop, "span", span.Microseconds(), "left", left, "min", s.MinWorkers,
-		"horizon", pacer.DefaultHorizon.Microseconds(), "ttl", pacer.DefaultTTL.Microseconds(), "qmax", pacer.DefaultQmax,
-	}, nil
+	return nil
 }
 
 // parseSpec reads a spec as it is stored. The version comes first: what else a newer one holds is not known.
@@ -167,6 +206,11 @@ func (s Spec) Diff(o Spec) []string {
 	line("max-lag", s.MaxLag, o.MaxLag)
 	line("catch-up", s.CatchUp, o.CatchUp)
 	line("min-workers", s.MinWorkers, o.MinWorkers)
+	line("on-redis-loss", s.onRedisLoss(), o.onRedisLoss())
+	if s.onRedisLoss() == o.onRedisLoss() { // or else it is one difference, and no two
+		line("permit-for", s.Permit(), o.Permit())
+	}
+	line("deadman", s.Deadman, o.Deadman)
 	return slices.Concat(out, s.Target.Diff(o.Target))
 }
 

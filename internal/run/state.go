@@ -32,10 +32,14 @@ type State struct {
 	Workers    []Worker  `json:"workers"`
 
 	now            time.Time
-	target         float64    // the rate last in force
-	first          pacer.Rate // where the schedule begins, or goes on after a pause
+	permit         time.Duration // how long after its last reply a worker may go on by itself
+	reach          time.Duration // H of the whole fleet, as far as it is known
+	target         float64       // the rate last in force
+	first          pacer.Rate    // where the schedule begins, or goes on after a pause
 	issued, beyond int64
+	restored       time.Time     // when the state was made anew that Redis had lost; zero = never
 	ahead          []pacer.Piece // those that are not generations yet
+	queue          []pacer.Piece // all that may still become generations
 	generation     int64         // the newest
 	laws           []pacer.Law   // in the order of their ids
 	cuts           []int64       // how many slots of each are before its cut
@@ -45,13 +49,15 @@ type State struct {
 type Worker struct {
 	ID          string    `json:"id"`
 	Incarnation string    `json:"incarnation"`
-	State       string    `json:"state"` // active, left, stopped, lost or replaced
+	State       string    `json:"state"` // active, suspect, left, stopped, lost, removed or replaced
 	Weight      int64     `json:"weight"`
 	Leased      int64     `json:"leased"`
 	LastSeen    time.Time `json:"last_seen"`
 	RTTMicros   int64     `json:"rtt_hi_us"`
+	Permit      float64   `json:"permit"` // what it may send by itself without Redis, requests per second
 
-	beyond int64
+	beyond  int64
+	dropped bool // silent until it had to be over with its permit
 }
 
 // State reads the run's state.
@@ -85,15 +91,25 @@ func (r *Run) State(ctx context.Context) (*State, error) {
 
 // presence reads only who is in the run. Stop asks often, and the laws of a long run are many.
 func (r *Run) presence(ctx context.Context) (*State, error) {
-	workers, err := r.client.HGetAll(ctx, r.keys.Workers).Result()
+	var workers *redis.MapStringStringCmd
+	var loss *redis.SliceCmd
+	_, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		workers = p.HGetAll(ctx, r.keys.Workers)
+		loss = p.HMGet(ctx, r.keys.Budget, lossFields()...)
+		return nil
+	})
+	s := &State{Run: r.Name}
+	if err == nil {
+		s.now, err = r.time(ctx)
+	}
 	if err != nil {
 		return nil, explain("read run", r.Name, err)
 	}
-	s := &State{Run: r.Name}
-	if s.now, err = r.time(ctx); err != nil {
-		return nil, explain("read run", r.Name, err)
+	fields := map[string]string{}
+	for i, v := range loss.Val() {
+		fields[lossFields()[i]], _ = v.(string)
 	}
-	if err := s.parseWorkers(workers); err != nil {
+	if err := cmp.Or(s.parseLoss(fields), s.parseWorkers(workers.Val())); err != nil {
 		return nil, broken(r.Name, err.Error())
 	}
 	return s, nil
@@ -111,12 +127,9 @@ func (r *Run) time(ctx context.Context) (time.Time, error) {
 	return r.client.Time(ctx).Result()
 }
 
-func (s *State) parseBudget(b map[string]string) error {
-	var started, stop, ended int64
-	for name, to := range map[string]*int64{
-		"n": &s.Members, "min": &s.MinWorkers, "started": &started, "stop": &stop, "ended": &ended,
-		"skipped": &s.Skipped, "issued": &s.issued, "beyond": &s.beyond,
-	} {
+// integers reads fields of the budget. One that is missing is 0.
+func integers(b map[string]string, into map[string]*int64) error {
+	for name, to := range into {
 		if b[name] == "" {
 			continue
 		}
@@ -126,23 +139,61 @@ func (s *State) parseBudget(b map[string]string) error {
 		}
 		*to = v
 	}
-	s.StartedAt, s.EndsAt, s.EndedAt = instant(started), instant(stop), instant(ended)
-	pieces := strings.Split(b["pieces"], ";")
-	begun, _ := strconv.Atoi(b["piece"]) // absent before the start
-	for _, text := range pieces[min(begun, len(pieces)):] {
+	return nil
+}
+
+// lossFields are the fields of the budget that parseLoss reads.
+func lossFields() []string { return []string{"permitfor", "reach"} }
+
+// parseLoss reads what a worker may do by itself. A run that was created before there were permits has none.
+func (s *State) parseLoss(b map[string]string) error {
+	var permit, reach int64
+	if err := integers(b, map[string]*int64{"permitfor": &permit, "reach": &reach}); err != nil {
+		return err
+	}
+	s.permit, s.reach = time.Duration(permit)*time.Microsecond, time.Duration(reach)*time.Microsecond
+	return nil
+}
+
+func (s *State) parseBudget(b map[string]string) error {
+	var started, stop, ended, restored int64
+	err := integers(b, map[string]*int64{
+		"n": &s.Members, "min": &s.MinWorkers, "started": &started, "stop": &stop, "ended": &ended,
+		"skipped": &s.Skipped, "issued": &s.issued, "beyond": &s.beyond, "restored": &restored,
+	})
+	if err := cmp.Or(err, s.parseLoss(b)); err != nil {
+		return err
+	}
+	s.StartedAt, s.EndsAt, s.EndedAt, s.restored = instant(started), instant(stop), instant(ended), instant(restored)
+	return s.parseQueue(b)
+}
+
+// parseQueue reads what is still to come of the profile.
+func (s *State) parseQueue(b map[string]string) error {
+	var all []pacer.Piece
+	for text := range strings.SplitSeq(b["pieces"], ";") {
 		p, err := pacer.ParsePiece(text)
 		if err != nil {
 			return err
 		}
-		s.ahead = append(s.ahead, p)
+		all = append(all, p)
 	}
-	first := pieces[0]
+	begun, _ := strconv.Atoi(b["piece"]) // absent before the start
+	s.ahead = all[min(max(0, begun), len(all)):]
+	s.queue = s.ahead
+	if b["loop"] == "1" {
+		s.queue = all
+	}
+	first := all[0]
 	if s.Phase == "paused" {
-		first = b["rest"]
+		var err error
+		if first, err = pacer.ParsePiece(b["rest"]); err != nil {
+			return err
+		}
+		s.queue = append([]pacer.Piece{first}, s.queue...)
 	}
-	p, err := pacer.ParsePiece(first)
-	s.first = pacer.Rate{Num: p.R0, Den: p.Den}
-	return err
+	s.first = pacer.Rate{Num: first.R0, Den: first.Den}
+	return nil
 }
 
 // instant is µs since 1970 as a time; 0 is no time.
@@ -181,27 +232,54 @@ func (s *State) parseLaws(laws map[string]string) error {
 	return nil
 }
 
+// memberNumbers are the names of the numbers in a worker's record: MEMBER in lua/budget.lua.
+func memberNumbers() []string {
+	return []string{"seq", "weight", "v", "gen", "share", "leased", "beyond", "at", "ack", "rtt", "shift", "phi", "from", "rank"}
+}
+
+// parseWorker reads the record of a member, whose name in the hash is its id, with its incarnation behind it if it was replaced.
+func parseWorker(name, text string) (Worker, error) {
+	f := strings.Split(text, " ")
+	if len(f) != 5 {
+		return Worker{}, fmt.Errorf("worker %s: its record has %d parts", name, len(f))
+	}
+	v, names := strings.Split(f[2], ":"), memberNumbers()
+	if len(v) != len(names) {
+		return Worker{}, fmt.Errorf("worker %s: its record has %d numbers", name, len(v))
+	}
+	n := map[string]int64{}
+	for i := range v {
+		var err error
+		if n[names[i]], err = strconv.ParseInt(v[i], 10, 64); err != nil {
+			return Worker{}, fmt.Errorf("worker %s: %w", name, err)
+		}
+	}
+	id, _, _ := strings.Cut(name, "/")
+	return Worker{
+		ID: id, Incarnation: f[0], State: f[1], Weight: n["weight"], Leased: n["leased"], LastSeen: instant(n["at"]), RTTMicros: n["rtt"],
+		Permit: float64(n["phi"]) / permitUnit, beyond: n["beyond"], dropped: f[1] == "lost",
+	}, nil
+}
+
+// permitUnit is how many seconds the scripts count the slots of a permit in.
+const permitUnit = 1_000_000
+
+// unnoticed is how long a member may be silent before it is so although no other has called since who would have noticed.
+const unnoticed = pacer.DefaultTTL + 300*time.Millisecond
+
 func (s *State) parseWorkers(workers map[string]string) error {
 	for name, text := range workers {
-		f := strings.Split(text, " ")
-		if len(f) != 5 {
-			return fmt.Errorf("worker %s: its record has %d parts", name, len(f))
+		w, err := parseWorker(name, text)
+		if err != nil {
+			return err
 		}
-		v := strings.Split(f[2], ":")
-		if len(v) != 11 {
-			return fmt.Errorf("worker %s: its record has %d numbers", name, len(v))
-		}
-		n := make([]int64, len(v))
-		for i := range v {
-			var err error
-			if n[i], err = strconv.ParseInt(v[i], 10, 64); err != nil {
-				return fmt.Errorf("worker %s: %w", name, err)
-			}
-		}
-		id, _, _ := strings.Cut(name, "/")
-		w := Worker{ID: id, Incarnation: f[0], State: f[1], Weight: n[1], Leased: n[5], beyond: n[6], LastSeen: instant(n[7]), RTTMicros: n[9]}
-		if w.State == "active" && s.EndedAt.IsZero() && s.now.Sub(w.LastSeen) > pacer.DefaultTTL+300*time.Millisecond {
-			w.State = "lost" // nobody has called since who would have noticed
+		silent, member := s.now.Sub(w.LastSeen), w.State == "active" || w.State == "suspect"
+		switch {
+		case !member || !s.EndedAt.IsZero() || silent <= unnoticed:
+		case silent <= s.permitted(w):
+			w.State = "suspect"
+		default:
+			w.State = "lost"
 		}
 		s.Workers = append(s.Workers, w)
 	}
@@ -282,6 +360,27 @@ func (s *State) rampEnd(at int64) float64 {
 		}
 	}
 	return end
+}
+
+// Peak is the highest rate that is asked for from now on, as far as is known: of the whole cluster, requests per second.
+func (s *State) Peak() float64 {
+	most, now := peak(s.queue), s.now.UnixMicro()
+	for i, l := range s.laws {
+		if last := s.cuts[i] - 1; last >= 0 {
+			if end := l.Due(last) / 1000; end >= now {
+				most = max(most, l.Rate(now), l.Rate(end))
+			}
+		}
+	}
+	return most
+}
+
+// peak is the highest rate of pieces.
+func peak(pieces []pacer.Piece) (most float64) {
+	for _, p := range pieces {
+		most = max(most, float64(p.R0)/float64(p.Den), float64(p.R1)/float64(p.Den))
+	}
+	return most
 }
 
 // AskedAt is how many slots are due before an instant, by all laws there were: the integral of the rate in force.

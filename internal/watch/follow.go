@@ -4,7 +4,7 @@
 //	if err != nil { … }
 //	rep, err := r.FinalReport(ctx, patience)
 //
-// It only looks on: the run goes on without it. Where Redis does not answer it says so once and asks again, and gives up only when the
+// It only looks on: the run goes on without it, unless it has a deadman's switch, which is told that somebody is there. Where Redis does not answer it says so once and asks again, and gives up only when the
 // run's planned end is past too. Whatever an error quotes, no control character reaches the terminal.
 package watch
 
@@ -24,7 +24,30 @@ import (
 func Run(ctx context.Context, w io.Writer, r *run.Run, every time.Duration) error {
 	o := onlooker{every: every, line: newLine(w)}
 	defer o.line.end()
+	if r.Spec.Deadman > 0 {
+		here, leave := context.WithCancel(ctx)
+		defer leave()
+		go stayInTouch(here, r.Spec.Deadman, r.Touch)
+	}
 	return o.follow(ctx, r)
+}
+
+// mostBetween is how long may pass between two signs of life, whatever the switch.
+const mostBetween = 5 * time.Second
+
+// stayInTouch gives a sign of life often enough for a deadman's switch, until ctx ends. Where one fails the next one may not: that Redis
+// does not answer is told by who reads the progress.
+func stayInTouch(ctx context.Context, deadman time.Duration, touch func(context.Context) error) {
+	every := min(deadman/3, mostBetween)
+	for ctx.Err() == nil {
+		limit, cancel := context.WithTimeout(ctx, every)
+		_ = touch(limit) // the next one comes anyway
+		cancel()
+		select {
+		case <-time.After(every):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // An onlooker shows what there is to show, when it is time to.

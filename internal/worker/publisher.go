@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -12,15 +13,17 @@ import (
 
 const (
 	publishEvery   = time.Second
-	publishTimeout = time.Second     // of one call of the Journal
-	finalTimeout   = 5 * time.Second // of all calls for what must not get lost
+	attemptTimeout = 700 * time.Millisecond // of one attempt: the next second is collected in time, even if the Journal hangs
+	publishTimeout = time.Second            // of one attempt at the end, when nothing is waiting for it
+	finalTimeout   = 5 * time.Second        // of all calls for what must not get lost
 	finalPause     = 100 * time.Millisecond
 )
 
 // publisher collects what the shards recorded and gives it to the Journal, once a second, on a goroutine of its own.
 //
 // While the Journal fails it holds two intervals, whatever the time that takes: the one it tries to publish, which
-// must stay as it is because it may have been written, and the one that grows behind it.
+// must stay as it is because it may have been written, and the one that grows behind it. So what it holds does not grow,
+// no number is passed over, and nothing is published twice under two numbers.
 type publisher struct {
 	worker, incarnation string
 	journal             Journal
@@ -69,7 +72,7 @@ func (p *publisher) run(quit <-chan struct{}) {
 		select {
 		case <-time.After(p.untilNext()):
 			p.collect()
-			p.trouble(p.publish(context.Background()))
+			p.trouble(p.publish(context.Background(), attemptTimeout))
 		case <-quit:
 			return
 		}
@@ -96,38 +99,62 @@ func (p *publisher) collect() {
 	}
 }
 
-// publish makes one attempt.
-func (p *publisher) publish(ctx context.Context) error {
-	if p.pending == nil {
+// publish makes one attempt. Where the Journal has forgotten points, it gets all of them.
+func (p *publisher) publish(ctx context.Context, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	again := p.pending != nil
+	if !again {
 		p.seq++
 		p.pending, p.interval = p.interval, p.snapshot()
 		p.pending.Seq = p.seq
 	}
 	p.total.Seq = p.pending.Seq
 	points, rewrite, revision := p.series.Changed(p.revision)
-	limit, cancel := context.WithTimeout(ctx, publishTimeout)
-	defer cancel()
 	// Before the first point there is nothing to replace.
-	if err := p.journal.Publish(limit, p.pending, p.total, points, rewrite && len(points) > 0); err != nil {
+	err := p.journal.Publish(ctx, p.pending, p.total, points, rewrite && len(points) > 0)
+	if errors.Is(err, report.ErrRewrite) {
+		points, _, revision = p.series.Changed(0)
+		err = p.journal.Publish(ctx, p.pending, p.total, points, true)
+	}
+	if err != nil {
 		return fmt.Errorf("publish snapshot %d: %w", p.pending.Seq, err)
 	}
-	p.pending, p.revision = nil, revision
+	p.pending = nil
+	if !again { // or an attempt before may be the one that was written, with fewer points: bring these once more
+		p.revision = revision
+	}
 	return nil
 }
 
-// finish publishes the last snapshot, after the shards have exited. It tries for some seconds.
-func (p *publisher) finish(ctx context.Context) {
+// finish publishes the last snapshot, after the shards have exited. It tries for some seconds; but only once where the run is gone.
+// What cannot be published goes to the Journal if that is a Keeper.
+func (p *publisher) finish(ctx context.Context, gone bool) {
 	p.collect()
 	p.interval.Final, p.total.Final = true, true
-	err := persist(ctx, func(ctx context.Context) error {
+	attempt := func(ctx context.Context) error {
 		if p.pending != nil && !p.pending.Final {
-			if err := p.publish(ctx); err != nil {
+			if err := p.publish(ctx, publishTimeout); err != nil {
 				return err
 			}
 		}
-		return p.publish(ctx)
-	})
-	p.trouble(err)
+		return p.publish(ctx, publishTimeout)
+	}
+	var err error
+	if gone {
+		err = attempt(context.WithoutCancel(ctx))
+	} else {
+		err = persist(ctx, attempt)
+	}
+	if err == nil {
+		p.trouble(nil)
+		return
+	}
+	p.log.Warn("the last snapshot could not be published", "err", err)
+	if keeper, ok := p.journal.(Keeper); ok {
+		points, _, _ := p.series.Changed(0)
+		keeper.Keep(p.started(), p.total, points)
+	}
 }
 
 // trouble reports the first failure of a series, and its end.

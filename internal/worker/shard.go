@@ -32,21 +32,22 @@ type limits struct {
 // A shard fires its part of each leased range on time, with a client, a queue and a recorder of its own, so that
 // its turn takes no lock, allocates nothing and shares nothing with the other shards. All its slots are at any moment
 //
-//	received = held + waiting + sent + late_dropped + recalled
+//	received = held + waiting + sent − permit_sent + late_dropped + recalled + yielded
 //
 // and each moves to the right exactly once. It is used by the goroutine of run, except where a method says so.
 type shard struct {
 	part, parts int
 	clock       *pacer.Clock
 	client      Client
-	recalls     *atomic.Pointer[pacer.Recalls] // shared by all shards; nil inside until there is one
+	notice      *atomic.Pointer[pacer.Notice] // shared by all shards; nil inside until there is one
 	limits      limits
 
 	mail     mailbox
 	mode     atomic.Int32
 	handover handover
 
-	held     held
+	slots    pacer.Slots
+	heeded   *pacer.Notice // whose permits are in slots
 	pace     pace
 	waiting  waiting
 	recorder *report.Recorder
@@ -61,9 +62,10 @@ type shard struct {
 	failure error         // why run returned; read it after exited
 }
 
-func newShard(part, parts int, clock *pacer.Clock, client Client, recalls *atomic.Pointer[pacer.Recalls], l limits) *shard {
+func newShard(part, parts int, clock *pacer.Clock, client Client, notice *atomic.Pointer[pacer.Notice], l limits) *shard {
 	s := &shard{
-		part: part, parts: parts, clock: clock, client: client, recalls: recalls, limits: l,
+		part: part, parts: parts, clock: clock, client: client, notice: notice, limits: l,
+		slots:    pacer.NewSlots(part, parts),
 		handover: newHandover(),
 		waiting:  newWaiting(l.maxInFlight),
 		recorder: report.NewRecorder(),
@@ -113,15 +115,16 @@ func (s *shard) turn(now int64) (until int64, over bool) {
 	s.recorder = s.handover.exchange(s.recorder)
 	m := mode(s.mode.Load()) // before the mail: what was leased before the mode was told is in it
 	s.receive()
+	s.heed(m)
 	if m == stopping {
 		s.halt()
 	}
 	until = s.release(now)
 	s.send(now)
 	if s.waiting.n > 0 {
-		return min(until, s.waiting.first().due+s.limits.maxLag+1), false
+		return min(until, s.waiting.first().local+s.limits.maxLag+1), false
 	}
-	if m == running || len(s.held.cursors) > 0 {
+	if m == running || !s.slots.Empty() {
 		return until, false
 	}
 	// Only what is on the wire is left.
@@ -134,35 +137,55 @@ func (s *shard) turn(now int64) (until int64, over bool) {
 // receive takes in the ranges that were leased.
 func (s *shard) receive() {
 	for _, r := range s.mail.take() {
-		s.held.add(r.Cursor(s.part, s.parts))
+		s.slots.Lease(r)
+	}
+}
+
+// heed takes the newest notice's permits. Who leaves has none.
+func (s *shard) heed(m mode) {
+	switch n := s.notice.Load(); {
+	case m != running:
+		s.slots.Permit(nil)
+	case n != s.heeded:
+		s.heeded = n
+		s.slots.Permit(n.Permits)
 	}
 }
 
 // release moves the slots that are due from held to waiting. It returns when the next one may leave.
 func (s *shard) release(now int64) int64 {
 	for {
-		c := s.held.next()
-		if c == nil {
+		x, ok := s.slots.Next()
+		if !ok {
 			return forever
 		}
-		next := slot{generation: c.Generation(), number: c.Slot(), scheduled: c.Due(), due: s.clock.Local(c.Due())}
-		if next.due > now {
-			return s.pace.at(next.due)
+		next := slot{Slot: x, local: s.clock.Local(x.Due)}
+		if next.local > now {
+			return s.pace.at(next.local)
 		}
 		switch {
 		case s.recalled(&next):
 			s.recorder.Recalled(1)
-		case now-next.due > s.limits.catchUp:
-			s.recorder.LateDropped(1)
-		case s.pace.at(next.due) > now:
-			return s.pace.at(next.due)
+		case next.Yielded:
+			s.recorder.Yielded(1)
+		case s.slots.Replaced(&next.Slot), now-next.local > s.limits.catchUp:
+			s.late(&next)
+		case s.pace.at(next.local) > now:
+			return s.pace.at(next.local)
 		case s.waiting.n+s.inFlight >= s.limits.maxInFlight:
-			s.recorder.LateDropped(1)
+			s.late(&next)
 		default:
-			s.pace.leave(now, next.due)
+			s.pace.leave(now, next.local)
 			s.waiting.push(next)
 		}
-		s.held.advance(c)
+		s.slots.Pop()
+	}
+}
+
+// late counts a slot that is dropped as late. The budget knows nothing of a permit's slots, so these are not missed.
+func (s *shard) late(x *slot) {
+	if !x.Permit {
+		s.recorder.LateDropped(1)
 	}
 }
 
@@ -174,10 +197,13 @@ func (s *shard) send(now int64) {
 		switch {
 		case s.recalled(first):
 			s.recorder.Recalled(1)
-		case now-first.due > s.limits.maxLag:
-			s.recorder.LateDropped(1)
-		case s.client.Send(now, first.due, s.request):
+		case now-first.local > s.limits.maxLag:
+			s.late(first)
+		case s.client.Send(now, first.local, s.request):
 			s.recorder.Sent()
+			if first.Permit {
+				s.recorder.PermitSent(1)
+			}
 			s.request += uint64(s.parts)
 			s.inFlight++
 		default:
@@ -188,10 +214,7 @@ func (s *shard) send(now int64) {
 }
 
 // recalled tells whether the generation of a slot has ended before it, as far as is known at this moment.
-func (s *shard) recalled(x *slot) bool {
-	known := s.recalls.Load()
-	return known != nil && known.Recalled(x.generation, x.number, x.scheduled)
-}
+func (s *shard) recalled(x *slot) bool { return s.notice.Load().Recalled(&x.Slot) }
 
 // completed records the end of a request.
 func (s *shard) completed(r Result) {
@@ -218,16 +241,20 @@ func (s *shard) drop() {
 	for ; s.waiting.n > 0; s.waiting.pop() {
 		s.discard(s.waiting.first())
 	}
-	for c := s.held.next(); c != nil; c = s.held.next() {
-		s.discard(&slot{generation: c.Generation(), number: c.Slot(), scheduled: c.Due()})
-		s.held.advance(c)
+	s.slots.Permit(nil)
+	for x, ok := s.slots.Next(); ok; x, ok = s.slots.Next() {
+		s.discard(&slot{Slot: x})
+		s.slots.Pop()
 	}
 }
 
 func (s *shard) discard(x *slot) {
-	if s.recalled(x) {
+	switch {
+	case s.recalled(x):
 		s.recorder.Recalled(1)
-	} else {
-		s.recorder.LateDropped(1)
+	case x.Yielded:
+		s.recorder.Yielded(1)
+	default:
+		s.late(x)
 	}
 }

@@ -54,8 +54,8 @@ func (c *stepClient) finish(n int, done func(Result)) {
 	c.flight = append(c.flight[:0], c.flight[n:]...)
 }
 
-func stepShard(c Client, part, parts int, recalls *atomic.Pointer[pacer.Recalls], l limits) *shard {
-	return newShard(part, parts, pacer.NewClock(), c, recalls, l)
+func stepShard(c Client, part, parts int, notice *atomic.Pointer[pacer.Notice], l limits) *shard {
+	return newShard(part, parts, pacer.NewClock(), c, notice, l)
 }
 
 func testLimits() limits {
@@ -85,12 +85,7 @@ func counts(s *shard, sum *report.Snapshot) report.Counts {
 func audit(t *testing.T, s *shard, given int64, sum *report.Snapshot) report.Counts {
 	t.Helper()
 	n := counts(s, sum)
-	var held int64
-	for _, c := range s.held.cursors {
-		for ; c.Ok(); c.Next() {
-			held++
-		}
-	}
+	held := s.slots.Leased()
 	if got := held + int64(s.waiting.n) + n.Sent + n.LateDropped + n.Recalled; got != given {
 		t.Fatalf("%d slots received, but held %d + waiting %d + sent %d + late_dropped %d + recalled %d = %d",
 			given, held, s.waiting.n, n.Sent, n.LateDropped, n.Recalled, got)
@@ -117,11 +112,11 @@ func TestShardAccountsEverySlotOnce(t *testing.T) {
 
 func fuzzShard(t *testing.T, r *rand.Rand) {
 	client := &stepClient{now: 1000 * ms, keep: true}
-	var recalls atomic.Pointer[pacer.Recalls]
+	var notice atomic.Pointer[pacer.Notice]
 	part, parts := 0, 1+r.IntN(3)
 	part = r.IntN(parts)
 	l := limits{maxInFlight: 1 + r.IntN(60), maxLag: int64(1+r.IntN(300)) * ms, catchUp: int64(20+r.IntN(100)) * ms, drainTimeout: 200 * ms}
-	s := stepShard(client, part, parts, &recalls, l)
+	s := stepShard(client, part, parts, &notice, l)
 	current := law(1, 1_000_000, int64(1+r.IntN(2000)), []int64{1, 8, 64}[r.IntN(3)])
 	var next, given, seen int64
 	var known pacer.Recalls
@@ -137,7 +132,7 @@ func fuzzShard(t *testing.T, r *rand.Rand) {
 		if ending == running && r.IntN(40) == 0 {
 			cut := client.now/1000 + r.Int64N(100_000)
 			known = known.Merge(pacer.Recalls{{ID: current.ID + 1, T0: cut, Prev: current.ID, Cut: current.Before(cut)}})
-			recalls.Store(&known)
+			notice.Store(&pacer.Notice{Recalls: known})
 			current = law(current.ID+1, cut, int64(1+r.IntN(2000)), current.F)
 			next = 0
 		}
@@ -185,15 +180,15 @@ func fuzzShard(t *testing.T, r *rand.Rand) {
 // A slot is sent once and the recalled ones are those the recall names.
 func TestRecalled(t *testing.T) {
 	client := &stepClient{now: 0, keep: true}
-	var recalls atomic.Pointer[pacer.Recalls]
-	s := stepShard(client, 0, 1, &recalls, testLimits())
+	var notice atomic.Pointer[pacer.Notice]
+	s := stepShard(client, 0, 1, &notice, testLimits())
 	s.lease(pacer.Range{Law: law(1, 1_000_000, 1000, 1), First: 0, N: 100}) // due from 1000 ms, every ms
-	recalls.Store(&pacer.Recalls{{ID: 2, T0: 1_050_000, Prev: 1, Cut: 50}})
+	notice.Store(&pacer.Notice{Recalls: pacer.Recalls{{ID: 2, T0: 1_050_000, Prev: 1, Cut: 50}}})
 	client.busy = true
 	for client.now = 1000 * ms; client.now < 1045*ms; client.now += ms {
 		s.turn(client.now)
 	}
-	recalls.Store(&pacer.Recalls{{ID: 2, T0: 1_050_000, Prev: 1, Cut: 50}, {ID: 3, T0: 1_040_000, Prev: 2, Cut: 0}})
+	notice.Store(&pacer.Notice{Recalls: pacer.Recalls{{ID: 2, T0: 1_050_000, Prev: 1, Cut: 50}, {ID: 3, T0: 1_040_000, Prev: 2, Cut: 0}}})
 	client.busy = false
 	for ; client.now < 1120*ms; client.now += ms {
 		s.turn(client.now)
@@ -211,8 +206,8 @@ func TestRecalled(t *testing.T) {
 // With all connections busy requests wait, in order, and their latency counts; beyond maxLag they are dropped.
 func TestBusyConnections(t *testing.T) {
 	client := &stepClient{busy: true, keep: true}
-	var recalls atomic.Pointer[pacer.Recalls]
-	s := stepShard(client, 0, 1, &recalls, testLimits())
+	var notice atomic.Pointer[pacer.Notice]
+	s := stepShard(client, 0, 1, &notice, testLimits())
 	s.lease(pacer.Range{Law: law(1, 0, 100, 1), First: 0, N: 200}) // every 10 ms for 2 s
 	for ; client.now < 1500*ms; client.now += ms {
 		s.turn(client.now)
@@ -231,10 +226,10 @@ func TestBusyConnections(t *testing.T) {
 // What waits and what is on the wire is bounded; the slot that finds no room is dropped, not an older one.
 func TestMaxInFlight(t *testing.T) {
 	client := &stepClient{busy: true, keep: true}
-	var recalls atomic.Pointer[pacer.Recalls]
+	var notice atomic.Pointer[pacer.Notice]
 	l := testLimits()
 	l.maxInFlight = 10
-	s := stepShard(client, 0, 1, &recalls, l)
+	s := stepShard(client, 0, 1, &notice, l)
 	s.lease(pacer.Range{Law: law(1, 0, 1000, 1), First: 0, N: 50})
 	for ; client.now < 49*ms; client.now += ms {
 		s.turn(client.now)
@@ -251,8 +246,8 @@ func TestRequestIndices(t *testing.T) {
 	seen := map[uint64]bool{}
 	for part := range 3 {
 		client := &stepClient{keep: true}
-		var recalls atomic.Pointer[pacer.Recalls]
-		s := stepShard(client, part, 3, &recalls, testLimits())
+		var notice atomic.Pointer[pacer.Notice]
+		s := stepShard(client, part, 3, &notice, testLimits())
 		s.lease(pacer.Range{Law: law(1, 0, 1000, 8), First: 0, N: 99})
 		for ; client.now < 110*ms; client.now += ms {
 			s.turn(client.now)
@@ -272,9 +267,9 @@ func TestRequestIndices(t *testing.T) {
 // The hot path allocates nothing: slots, sends, results, new ranges and the exchange of recorders.
 func TestTurnAllocatesNothing(t *testing.T) {
 	client := &stepClient{now: 1000 * ms}
-	var recalls atomic.Pointer[pacer.Recalls]
-	recalls.Store(&pacer.Recalls{{ID: 1, T0: 1, Prev: 0, Cut: 0}})
-	s := stepShard(client, 0, 2, &recalls, testLimits())
+	var notice atomic.Pointer[pacer.Notice]
+	notice.Store(&pacer.Notice{Recalls: pacer.Recalls{{ID: 1, T0: 1, Prev: 0, Cut: 0}}})
+	s := stepShard(client, 0, 2, &notice, testLimits())
 	l := law(5, 1_000_000, 100_000, 512)
 	var next int64
 	turns := func() {
@@ -304,8 +299,8 @@ func TestTurnAllocatesNothing(t *testing.T) {
 
 func BenchmarkTurn(b *testing.B) {
 	client := &stepClient{now: 1000 * ms}
-	var recalls atomic.Pointer[pacer.Recalls]
-	s := stepShard(client, 0, 1, &recalls, testLimits())
+	var notice atomic.Pointer[pacer.Notice]
+	s := stepShard(client, 0, 1, &notice, testLimits())
 	l := law(5, 1_000_000, 100_000, 512)
 	var next int64
 	for i := 0; b.Loop(); i++ {
@@ -324,8 +319,8 @@ func BenchmarkTurn(b *testing.B) {
 // The publisher gets every sample exactly once, while the shard goes on and after its end.
 func TestHandover(t *testing.T) {
 	client := &stepClient{keep: true}
-	var recalls atomic.Pointer[pacer.Recalls]
-	s := stepShard(client, 0, 1, &recalls, testLimits())
+	var notice atomic.Pointer[pacer.Notice]
+	s := stepShard(client, 0, 1, &notice, testLimits())
 	total := report.NewSnapshot("w", "1")
 	s.lease(pacer.Range{Law: law(1, 0, 1000, 1), First: 0, N: 100})
 	collected := make(chan struct{})

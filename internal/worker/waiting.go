@@ -1,10 +1,11 @@
 package worker
 
+import "github.com/loadctl/loadctl/pacer"
+
 // slot is one that is due and waits for a connection.
 type slot struct {
-	generation, number int64
-	scheduled          int64 // its due time, ns of the Redis clock: what recalls speak of
-	due                int64 // the same, ns of the local clock
+	pacer.Slot       // Due in ns of the Redis clock: what recalls speak of
+	local      int64 // the same, ns of the local clock
 }
 
 // waiting is a queue of slots, first in first out, in a ring of fixed size.

@@ -39,6 +39,10 @@ type Worker struct {
 	// gives up after it, with ErrSilence.
 	Length time.Duration
 
+	// MaxRate is the most that the whole cluster may be asked for with this worker in it: at the first slot that is due at a higher rate
+	// it leaves, with ErrTooFast. Zero = any rate.
+	MaxRate pacer.Rate
+
 	Shards       int           // goroutines that fire, one a core is best; 0 means 1
 	Weight       int64         // the part of the rate is Weight / sum of weights; 0 means 1
 	MaxInFlight  int           // requests waiting or on the wire, of all shards; 0 = DefaultMaxInFlight
@@ -51,6 +55,8 @@ type Worker struct {
 	// Halt is called when nothing more may be sent, before the fleet is told so: what a Target has accepted and not yet written
 	// must not be written any more. nil = nothing is between Send and the write.
 	Halt func()
+
+	Restore, Reassert func(context.Context, pacer.Known) error // as in pacer.Leaser; may be nil
 
 	Wake    <-chan struct{}   // a hint that the run has changed; may be nil
 	Observe func(pacer.Reply) // called with each reply of the Limiter; may be nil
@@ -77,7 +83,8 @@ func (w *Worker) Run(ctx context.Context) (*report.Snapshot, error) {
 type engine struct {
 	Worker
 	shards    []*shard
-	recalls   atomic.Pointer[pacer.Recalls]
+	notice    atomic.Pointer[pacer.Notice]
+	guard     guard
 	publisher publisher
 }
 
@@ -111,7 +118,7 @@ func (e *engine) open() error {
 			}
 			return fmt.Errorf("open client of shard %d: %w", i, err)
 		}
-		e.shards = append(e.shards, newShard(i, e.Shards, e.Clock, client, &e.recalls, limits{
+		e.shards = append(e.shards, newShard(i, e.Shards, e.Clock, client, &e.notice, limits{
 			maxInFlight:  max(1, (e.MaxInFlight+i)/e.Shards), // the parts add up to the whole
 			maxLag:       int64(e.MaxLag),
 			catchUp:      int64(e.CatchUp),
@@ -124,13 +131,23 @@ func (e *engine) open() error {
 
 // Lease implements pacer.Sink: every shard fires its part of every range.
 func (e *engine) Lease(r pacer.Range) {
+	if e.guard.refuses(r) {
+		return
+	}
 	for _, s := range e.shards {
 		s.lease(r)
 	}
 }
 
-// Recall implements pacer.Sink. The shards look at it before each send, so they need not be woken.
-func (e *engine) Recall(rs pacer.Recalls) { e.recalls.Store(&rs) }
+// Notice implements pacer.Sink. The shards look at it each turn, and a permit begins later than all they wait for: so they
+// need to be woken only where they would wait beyond its beginning.
+func (e *engine) Notice(n pacer.Notice) {
+	n.Permits = e.guard.permits(n.Permits)
+	e.notice.Store(&n)
+	for _, s := range e.shards {
+		s.client.Wake()
+	}
+}
 
 func (e *engine) tell(m mode) {
 	for _, s := range e.shards {
@@ -142,6 +159,7 @@ func (e *engine) tell(m mode) {
 func (e *engine) run(ctx context.Context) error {
 	leasing, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
+	e.guard = guard{most: e.MaxRate, end: fail}
 	for _, s := range e.shards {
 		go func() {
 			if err := s.run(); err != nil {
@@ -157,7 +175,7 @@ func (e *engine) run(ctx context.Context) error {
 	go patience.watch(leasing, fail)
 	leaser := pacer.Leaser{
 		Limiter: e.Limiter, Sink: e, Clock: e.Clock, Worker: e.ID, Incarnation: e.Incarnation, Weight: e.Weight,
-		Horizon: e.Horizon, Qmax: e.Qmax, Wake: e.Wake, Log: e.Log,
+		Horizon: e.Horizon, Qmax: e.Qmax, Wake: e.Wake, Restore: e.Restore, Reassert: e.Reassert, Log: e.Log,
 		Observe: func(r pacer.Reply) { patience.heard(r); e.Observe(r) },
 	}
 	err := leaser.Run(leasing)
@@ -167,13 +185,10 @@ func (e *engine) run(ctx context.Context) error {
 		<-s.exited
 		err = cmp.Or(err, s.failure)
 	}
+	e.guard.account(e.shards)
 	close(quit)
 	publishing.Wait()
-	if errors.Is(err, pacer.ErrNoState) {
-		e.publisher.collect() // there is nowhere to publish to
-	} else {
-		e.publisher.finish(ctx)
-	}
+	e.publisher.finish(ctx, errors.Is(err, pacer.ErrNoState))
 	if ended {
 		e.leave(ctx, StateLeft) // last: who waits for the members of a run that has ended finds their last snapshots
 	}
@@ -203,6 +218,8 @@ func (e *engine) end(ctx context.Context, err error) error {
 		e.haltAfter(max(e.Horizon, pacer.DefaultHorizon) + e.MaxLag)
 		e.leave(ctx, StateLeft)
 		return nil
+	case errors.Is(err, ErrTooFast):
+		return e.withdraw(ctx, err)
 	}
 	e.stop()
 	if !errors.Is(err, pacer.ErrReplaced) && !errors.Is(err, pacer.ErrNoState) {
@@ -227,8 +244,8 @@ const timerSlack = 5 * time.Millisecond
 // awaitCut waits, some milliseconds, until the stop is in force: up to then slots are asked for, and are fired. Those
 // after it are recalled already.
 func (e *engine) awaitCut() {
-	if known := e.recalls.Load(); known != nil {
-		last := (*known)[len(*known)-1]
+	if known := e.notice.Load(); known != nil && len(known.Recalls) > 0 {
+		last := known.Recalls[len(known.Recalls)-1]
 		time.Sleep(time.Duration(e.Clock.Local(last.T0*1000)-e.Clock.Now()) + timerSlack)
 	}
 }

@@ -16,8 +16,9 @@ type Terminal struct {
 	Slave  *os.File // what a program takes for its terminal
 	Screen Buffer   // what the terminal was sent so far; it ends lines with \r\n
 
-	t    *testing.T
-	read chan struct{} // closed when all has been read
+	t      *testing.T
+	master *os.File
+	read   chan struct{} // closed when all has been read
 }
 
 // NewTerminal opens a terminal, for a test that runs alone because it sets TERM. It is closed with the test. With 0 columns
@@ -41,7 +42,7 @@ func NewTerminal(t *testing.T, columns uint16) *Terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Terminal{t: t, Slave: slave, read: make(chan struct{})}
+	p := &Terminal{t: t, Slave: slave, master: master, read: make(chan struct{})}
 	p.Resize(columns)
 	go func() {
 		_, _ = io.Copy(&p.Screen, master) // ends with an error when the slave is closed
@@ -55,6 +56,14 @@ func NewTerminal(t *testing.T, columns uint16) *Terminal {
 func (p *Terminal) Resize(columns uint16) {
 	p.t.Helper()
 	if err := unix.IoctlSetWinsize(int(p.Slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Type types a text, which the terminal also shows; a line ends with \n.
+func (p *Terminal) Type(text string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.master, text); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/report"
+)
+
+// leaves writes what a worker with this id could not publish: n requests. It returns the file's path.
+func (l *lab) leaves(dir, id string, n int64) string {
+	l.Helper()
+	journal, total := l.run.Journal(id, "i"), report.NewSnapshot(id, "i")
+	total.Counts = report.Counts{Sent: n, Completed: n}
+	total.Seq, total.Final, total.Start, total.End = 3, true, 1_000_000, 2_000_000
+	journal.Keep(1_000_000, total, []report.Point{{Width: 1, Sent: n}})
+	data, err := journal.Unpublished().MarshalBinary()
+	if err != nil {
+		l.Fatal(err)
+	}
+	path := filepath.Join(dir, fmt.Sprintf("loadctl-%s-%s-i.json", l.run.Name, id))
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		l.Fatal(err)
+	}
+	return path
+}
+
+// merged is the report that a command prints as JSON.
+func merged(t *testing.T, args ...string) (rep report.Report, stderr string) {
+	t.Helper()
+	stdout, stderr, code := execute(append(args, "-o", "json")...)
+	if err := json.Unmarshal([]byte(stdout), &rep); err != nil || code != cli.CodeGood {
+		t.Fatalf("%q: exit code %d, %v, %s%s", args, code, err, stdout, stderr)
+	}
+	if err := rep.Audit.Check(); err != nil {
+		t.Errorf("%q: %v", args, err)
+	}
+	return rep, stderr
+}
+
+// TestReportMerge: files in any number and order, as a shell writes a pattern out too; each worker counts once.
+func TestReportMerge(t *testing.T) {
+	l, dir := newLab(t), t.TempDir()
+	l.start()
+	first, second, third := l.leaves(dir, "a", 100), l.leaves(dir, "b", 20), l.leaves(dir, "c", 3)
+	for _, c := range []struct {
+		args []string
+		sent int64
+	}{
+		{[]string{"report", "x"}, 0},
+		{[]string{"report", "x", "--merge", first}, 100},
+		{[]string{"report", "--merge", first, "x"}, 100},
+		{[]string{"report", "x", "--merge=" + first, "--merge", second}, 120},
+		{[]string{"report", "x", "--merge", first, second, third}, 123},
+		{[]string{"report", "x", "--merge", first, "--merge", second, third, first, second, third}, 123},
+	} {
+		rep, stderr := merged(t, c.args...)
+		if rep.Audit.Sent != c.sent || stderr != "" || c.sent > 0 && !strings.Contains(fmt.Sprint(rep.Notes), "could not publish in the end is from files") {
+			t.Errorf("%q: %d sent, want %d; %q, %q", c.args, rep.Audit.Sent, c.sent, rep.Notes, stderr)
+		}
+	}
+	text := l.does(new(report.Report), "report", "x", "--merge", first, second)
+	if !strings.Contains(text, "a  left     sent 100") || !strings.Contains(text, "note        what 2 workers could not publish in the end is from files\n") {
+		t.Error(text)
+	}
+	for _, format := range report.Formats() {
+		if _, stderr, code := execute("report", "x", "--merge", first, "-o", format); code != cli.CodeGood {
+			t.Errorf("-o %s: exit code %d, %s", format, code, stderr)
+		}
+	}
+}
+
+// TestReportOfFilesAlone: where the run, or Redis, is gone, what the workers have left is still a report, which says that it is not whole.
+func TestReportOfFilesAlone(t *testing.T) {
+	l, dir := newLab(t), t.TempDir()
+	first, second := l.leaves(dir, "a", 100), l.leaves(dir, "b", 20)
+	alone := func(why string, args ...string) {
+		t.Helper()
+		args = append([]string{"report", "x", "--merge", first, second}, args...)
+		rep, stderr := merged(t, args...)
+		if rep.Audit.Sent != 120 || rep.Asked != 120 || rep.Complete || len(rep.Series) != 1 || rep.Series[0].Sent != 120 || rep.DurationS != 1 {
+			t.Errorf("%s: %+v", why, rep)
+		}
+		if notes := fmt.Sprint(rep.Notes); !strings.Contains(notes, why+": this is what 2 workers did by their own account") || strings.Count(stderr, "\n") != 1 ||
+			!strings.Contains(stderr, "; this is the report of the files alone") {
+			t.Errorf("%s: %q, %q", why, notes, stderr)
+		}
+		text, _, code := execute(args...)
+		if code != cli.CodeGood || !strings.Contains(text, "120/s (of these workers alone)") || !strings.Contains(text, "INCOMPLETE") || !strings.Contains(text, "a  alone ") {
+			t.Errorf("%s: exit code %d, %s", why, code, text)
+		}
+	}
+	if err := run.Remove(t.Context(), l.redis.Client(), "x", true); err != nil {
+		t.Fatal(err)
+	}
+	alone("the run is not in Redis")
+	l.redis.Kill()
+	alone("Redis could not be asked")
+	alone("Redis could not be asked", "--redis", fmt.Sprintf("redis://127.0.0.1:%d", redistest.FreePort(t)))
+	t.Setenv("LOADCTL_REDIS", "")
+	alone("no Redis was named")
+}
+
+// TestReportMergeRefused: whatever is wrong with a file, it is named, and there is no report without it.
+func TestReportMergeRefused(t *testing.T) {
+	l, dir := newLab(t), t.TempDir()
+	good := l.leaves(dir, "a", 100)
+	data, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	stdout, _, _ := execute("report", "x", "-o", "json")
+	cut, newer := file("cut", string(data[:len(data)-9])), file("newer", strings.Replace(string(data), `"version":1`, `"version":2`, 1))
+	uid := file("uid", strings.Replace(string(data), l.run.UID, "another", 1))
+	spec := l.run.Spec
+	spec.MinWorkers = 2
+	other, _, err := run.Create(t.Context(), l.redis.Client(), "y", spec, run.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		says []string
+	}{
+		{[]string{good, cut}, []string{"--merge: read " + cut + ": it is cut off"}},
+		{[]string{newer}, []string{"--merge: read " + newer + ": it is of version 2", "use a newer loadctl"}},
+		{[]string{file("report", stdout)}, []string{"/report: it is not one that loadworker has written; leave it out"}},
+		{[]string{good, file("empty", "")}, []string{"/empty: it is not one that loadworker has written; leave it out"}},
+		{[]string{good, dir}, []string{dir, "is a directory"}},
+		{[]string{filepath.Join(dir, "none")}, []string{"/none: no such file or directory; give the path of a file that loadworker has left"}},
+		{[]string{""}, []string{"no such file or directory; give the path"}},
+		{[]string{good, uid}, []string{"merge " + uid + ": it is of another run, which was called x too; leave it out"}},
+		{[]string{(&lab{T: t, run: other}).leaves(dir, "a", 5), good}, []string{"/loadctl-y-a-i.json: it is of another run, y; leave it out"}},
+	} {
+		refused(t, append([]string{"report", "x", "--merge"}, c.args...), c.says...)
+	}
+	refused(t, []string{"report", "x", good}, "report: give the name of one run", "one too many")
+	refused(t, []string{"report", "--merge", good}, "report: give the name of one run")
+	refused(t, []string{"report", "x", "--merge"}, "needs an argument")
+	refused(t, []string{"report", "x y", "--merge", good}, "use 1 to 64 letters")
+	refused(t, []string{"report", "none", "--merge", good}, "it is of another run, x; leave it out")
+	for _, url := range []string{"embedded", "redis://:" + secret + "/x@" + l.redis.Addr()} { // nothing was asked, and what to change is here
+		refused(t, []string{"report", "x", "--merge", good, "--redis", url}, "redis://")
+	}
+}

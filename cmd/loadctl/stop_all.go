@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/run"
+)
+
+// stopAll is the flags of stop that are about every run.
+type stopAll struct{ all, yes bool }
+
+func (f *stopAll) AddFlags(c *cobra.Command) {
+	c.Flags().BoolVar(&f.all, "all", false, "every run that has not ended, after a question")
+	c.Flags().BoolVar(&f.yes, "yes", false, "with --all: do not ask; needed where there is no terminal to ask on")
+}
+
+// check finds what is wrong with the command line.
+func (f *stopAll) check(c *cobra.Command, args []string) error {
+	switch {
+	case f.all && len(args) > 0:
+		return cli.Config(errors.New("stop: give the name of one run or --all, and not both"))
+	case f.yes && !f.all:
+		return cli.Config(errors.New("--yes: it is the answer to the question of --all, leave it out"))
+	case f.all && !f.yes && !asksAt(c.InOrStdin()):
+		return cli.Config(errors.New("stop --all: there is no terminal to ask on; give --yes if all runs are to be stopped"))
+	}
+	return nil
+}
+
+// asksAt tells whether somebody can answer.
+func asksAt(in io.Reader) bool {
+	file, ok := in.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// Stopped is what the command stop --all says of one run.
+type Stopped struct {
+	run.Change
+	Confirmed bool   `json:"confirmed"`       // nothing more is sent
+	Error     string `json:"error,omitempty"` // why that is not known
+}
+
+// stop stops them all at once: none has to wait for another.
+func (f *stopAll) stop(c *cobra.Command, server *cli.Redis, output *cli.Output) error {
+	client, err := server.Connect(c.Context())
+	if err != nil {
+		return err
+	}
+	defer cli.Close(client)
+	names, err := going(c.Context(), client)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return output.Print(c.OutOrStdout(), []Stopped{}, func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, "no run has to be stopped")
+			return err
+		})
+	}
+	if err := f.ask(c, names); err != nil {
+		return err
+	}
+	done := stopEach(c, client, output.Format == "text", names)
+	if output.Format != "text" {
+		if err := output.Print(c.OutOrStdout(), done, nil); err != nil {
+			return err
+		}
+	}
+	return unconfirmed(c.Context(), done)
+}
+
+// unconfirmed is the error that some of them may send on, with why; its exit code is 1, whatever that is.
+func unconfirmed(ctx context.Context, done []Stopped) error {
+	var why []string
+	for _, s := range done {
+		if !s.Confirmed {
+			why = append(why, s.Error)
+		}
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	err := fmt.Errorf("stop --all: %d of %d runs may send on: %s", len(why), len(done), strings.Join(why, "; "))
+	if ctx.Err() != nil {
+		return errors.Join(context.Cause(ctx), err)
+	}
+	return err
+}
+
+// going are the names of the runs that have not ended.
+func going(ctx context.Context, client redis.UniversalClient) ([]string, error) {
+	entries, err := run.List(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Phase != "ended" && e.Phase != "stopped" {
+			names = append(names, e.Run)
+		}
+	}
+	return names, nil
+}
+
+// ask returns nil if the runs may be stopped.
+func (f *stopAll) ask(c *cobra.Command, names []string) error {
+	if f.yes {
+		return nil
+	}
+	s := "s"
+	if len(names) == 1 {
+		s = ""
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "stop %d run%s: %s? [y/N] ", len(names), s, strings.Join(names, ", "))
+	answered := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(c.InOrStdin()).ReadString('\n') // none is no
+		answered <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case answer := <-answered:
+		if answer == "y" || answer == "yes" {
+			return nil
+		}
+		return errors.New("stop --all: the answer was not yes, so no run was stopped")
+	case <-c.Context().Done():
+		fmt.Fprintln(c.ErrOrStderr())
+		return context.Cause(c.Context())
+	}
+}
+
+// stopEach returns what became of each, in the order of names. With show it prints a line for each as it stops.
+func stopEach(c *cobra.Command, client redis.UniversalClient, show bool, names []string) []Stopped {
+	done := make([]Stopped, len(names))
+	var printing sync.Mutex
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() {
+			says := waitsFor(c.ErrOrStderr(), name, name+": ")
+			done[i] = stopOne(c.Context(), client, name, func(those []run.Pending) {
+				printing.Lock()
+				defer printing.Unlock()
+				says(those)
+			})
+			if !show {
+				return
+			}
+			printing.Lock()
+			defer printing.Unlock()
+			if !done[i].Confirmed {
+				fmt.Fprintf(c.OutOrStdout(), "%s: stop: it is not known whether it sends on\n", name)
+			} else if err := printChange(c.OutOrStdout(), done[i].Change); err != nil {
+				done[i].Confirmed, done[i].Error = false, fmt.Sprintf("stop %s: %v", name, err)
+			}
+		})
+	}
+	all.Wait()
+	return done
+}
+
+func stopOne(ctx context.Context, client redis.UniversalClient, name string, waiting func([]run.Pending)) Stopped {
+	s := Stopped{Change: run.Change{Run: name, Command: "stop"}}
+	r, err := run.Open(ctx, client, name)
+	if err == nil {
+		var change run.Change
+		if change, err = r.Stop(ctx, waiting); change.Run != "" {
+			s.Change = change
+		}
+	}
+	s.Confirmed = err == nil || errors.Is(err, run.ErrNoRun) // removed meanwhile, or it has expired
+	if !s.Confirmed {
+		s.Error = err.Error()
+	}
+	return s
+}

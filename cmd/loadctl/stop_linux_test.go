@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/watch/watchtest"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// several is a private Redis with runs: "waits", which nobody has joined; "silent", whose only worker says nothing after its first calls;
+// "over", which was stopped.
+type several struct {
+	*testing.T
+	redis *redistest.Server
+}
+
+func newSeveral(t *testing.T, loss string) *several {
+	t.Helper()
+	s := &several{T: t, redis: redistest.Start(t)}
+	t.Setenv("LOADCTL_REDIS", s.redis.URL())
+	for _, name := range []string{"silent", "waits", "over"} {
+		spec := run.Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(100), MaxLag: 100 * time.Millisecond, MinWorkers: 1, OnRedisLoss: loss}
+		if loss == run.LossPermit {
+			spec.PermitFor = 3 * time.Second
+		}
+		r, _, err := run.Create(t.Context(), s.redis.Client(), name, spec, run.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "silent" {
+			(&lab{T: t, run: r, ask: pacer.Ask{Worker: "w", Incarnation: "i", Weight: 1}, redis: s.redis}).start()
+		}
+	}
+	if _, stderr, code := execute("stop", "over"); code != cli.CodeGood {
+		t.Fatal(stderr)
+	}
+	return s
+}
+
+// phases are the runs' phases, in the order of their names.
+func (s *several) phases() string {
+	s.Helper()
+	var all []string
+	for _, name := range []string{"over", "silent", "waits"} {
+		r, err := run.Open(s.Context(), s.redis.Client(), name)
+		if err != nil {
+			s.Fatal(err)
+		}
+		all = append(all, r.Phase)
+	}
+	return strings.Join(all, " ")
+}
+
+// TestStopAll: none waits for another, each has its line, and those that had ended are left alone.
+func TestStopAll(t *testing.T) {
+	s := newSeveral(t, run.LossPermit)
+	began := time.Now()
+	stdout, stderr, code := execute("stop", "--all", "--yes")
+	lines := strings.Split(stdout, "\n")
+	if code != cli.CodeGood || len(lines) != 3 || !strings.HasPrefix(lines[0], "waits: stop in force from ") || !strings.HasPrefix(lines[1], "silent: stop in force from ") {
+		t.Errorf("exit code %d, %q", code, stdout)
+	}
+	if !strings.HasPrefix(stderr, "silent: waiting for w: silent, its permit ends in ") || !strings.HasSuffix(stderr, " s (loadctl workers rm silent w if it is dead)\n") ||
+		strings.Count(stderr, "\n") != 1 {
+		t.Errorf("stderr %q", stderr)
+	}
+	if took := time.Since(began); took < 2*time.Second {
+		t.Errorf("it took %v, the permit lasts 3 s", took)
+	}
+	if phases := s.phases(); phases != "stopped stopped stopped" {
+		t.Error(phases)
+	}
+	for format, want := range map[string]string{"text": "no run has to be stopped\n", "json": "[]\n"} {
+		if stdout, stderr, code := execute("stop", "--all", "--yes", "-o", format); code != cli.CodeGood || stdout != want || stderr != "" {
+			t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+		}
+	}
+}
+
+// TestStopAllIsNotSure: one that cannot be confirmed is named, and the others are stopped all the same.
+func TestStopAllIsNotSure(t *testing.T) {
+	s := newSeveral(t, run.LossHold)
+	if err := s.redis.Client().Set(t.Context(), run.KeysOf("foreign").Spec, "x", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.redis.Client().ZAdd(t.Context(), "load:runs", zed("foreign"))
+	stdout, stderr, code := execute("stop", "--all", "--yes", "-o", "json")
+	if code != cli.CodeOther || strings.Count(stderr, "error: ") != 1 || !strings.Contains(stderr, "error: stop --all: 2 of 3 runs may send on: ") ||
+		!strings.Contains(stderr, "stop silent: cannot be confirmed for w: ") || !strings.Contains(stderr, "run foreign: its state in Redis is not whole") {
+		t.Errorf("exit code %d, stderr %q", code, stderr)
+	}
+	if phases := s.phases(); phases != "stopped stopped stopped" {
+		t.Error(phases)
+	}
+	var all []Stopped
+	if err := json.Unmarshal([]byte(stdout), &all); err != nil || len(all) != 3 {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	for _, one := range all {
+		sure := one.Run == "waits"
+		if one.Confirmed != sure || (one.Error == "") != sure || one.Command != "stop" || one.Changed != (one.Run != "foreign") {
+			t.Errorf("%+v", one)
+		}
+	}
+	schemaOfAll(t, stdout)
+	stdout, stderr, code = execute("stop", "silent")
+	if code != cli.CodeOther || stdout != "" || !strings.Contains(stderr, "error: stop silent: cannot be confirmed for w: nothing is heard of it") {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+}
+
+// schemaOfAll compares what stop --all prints with its schema, in which nothing else may be.
+func schemaOfAll(t *testing.T, text string) {
+	t.Helper()
+	path, err := filepath.Abs("../../docs/schema/change.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := jsonschema.NewCompiler().Compile("file://" + path + "#/$defs/all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(doc); err != nil {
+		t.Error(err)
+	}
+	for _, one := range doc.([]any) {
+		for name := range one.(map[string]any) {
+			if schema.Items2020.Properties[name] == nil {
+				t.Errorf("the schema does not tell of %s", name)
+			}
+		}
+	}
+	if schema.Validate([]any{map[string]any{"run": "x"}}) == nil {
+		t.Error("the schema takes half of it")
+	}
+}
+
+// TestStopAllAsks on a terminal, and only there.
+func TestStopAllAsks(t *testing.T) {
+	s := newSeveral(t, run.LossStop)
+	refused(t, []string{"stop", "--all"}, "stop --all: there is no terminal to ask on; give --yes if all runs are to be stopped")
+	for _, c := range []struct {
+		types  string
+		code   int
+		phases string
+	}{
+		{"\n", cli.CodeOther, "stopped running waiting"},
+		{"no\n", cli.CodeOther, "stopped running waiting"},
+		{"\x04", cli.CodeOther, "stopped running waiting"}, // the end of what is typed
+		{"Y\n", cli.CodeGood, "stopped stopped stopped"},
+	} {
+		p := watchtest.NewTerminal(t, 80)
+		root := newRootCommand()
+		root.SetIn(p.Slave)
+		var out bytes.Buffer
+		ended := make(chan int)
+		go func() { ended <- cli.Main(root, []string{"stop", "--all"}, &out, p.Slave) }()
+		(&lab{T: t}).until("the question", func() bool {
+			return strings.Contains(p.Screen.String(), "stop 2 runs: silent, waits? [y/N] ") || strings.Contains(p.Screen.String(), "stop 2 runs: waits, silent? [y/N] ")
+		})
+		p.Type(c.types)
+		code := <-ended
+		if shown := p.Shown(); code != c.code || s.phases() != c.phases || code != cli.CodeGood && !strings.Contains(shown, "error: stop --all: the answer was not yes, so no run was stopped\n") {
+			t.Errorf("%q: exit code %d, %s, %q, %q", c.types, code, s.phases(), out.String(), shown)
+		}
+	}
+}

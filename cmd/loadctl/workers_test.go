@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/pacer"
+)
+
+func zed(name string) redis.Z { return redis.Z{Score: 1, Member: name} }
+
+// TestRemoveWorkers: each is named, and what cannot be removed does not keep the others.
+func TestRemoveWorkers(t *testing.T) {
+	l := newLab(t)
+	l.start()
+	for _, id := range []string{"a", "b"} {
+		ask := pacer.Ask{Worker: id, Incarnation: "i" + id, Weight: 1, Seq: 1}
+		if _, err := l.run.Limiter(l.redis.Client()).Lease(t.Context(), ask); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused(t, []string{"workers", "rm", "x", "c"}, "remove worker c of run x: there is no such worker; there are a, b, w")
+	refused(t, []string{"workers", "rm", "x", "a"}, "remove worker a of run x: it is alive: heard of 0.", " s ago; stop it there, or --force")
+	refused(t, []string{"workers", "rm", "x", "a", "-o", "json"}, "it is alive")
+	stdout, stderr, code := execute("workers", "rm", "x", "a", "c", "b", "--force")
+	if code != cli.CodeConfig || !strings.HasPrefix(stdout, "x: a removed, it was last heard of at ") || !strings.Contains(stdout, "\nx: b removed, ") ||
+		!strings.HasPrefix(stderr, "error: remove worker c of run x: there is no such worker") {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+	if stdout, stderr, code = execute("workers", "rm", "x", "a"); code != cli.CodeGood || stdout != "x: a had gone already, as removed\n" || stderr != "" {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+	stdout, stderr, code = execute("workers", "rm", "x", "b", "w", "--force", "-o", "json")
+	var those []run.Worker
+	if err := json.Unmarshal([]byte(stdout), &those); err != nil || code != cli.CodeGood || stderr != "" || len(those) != 2 ||
+		those[0].ID != "b" || those[1].ID != "w" || those[0].State != "removed" || those[1].State != "removed" {
+		t.Errorf("exit code %d, %v, %q, %q", code, err, stdout, stderr)
+	}
+	if s, err := l.run.State(t.Context()); err != nil || s.Members != 0 {
+		t.Errorf("%d members, %v", s.Members, err)
+	}
+}
+
+// TestRunCalledRemove: a run may have the name of the command that is below workers.
+func TestRunCalledRemove(t *testing.T) {
+	l := newLab(t)
+	if _, _, err := run.Create(t.Context(), l.redis.Client(), "rm", l.run.Spec, run.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range [][]string{{"workers", "--", "rm"}, {"workers", "-o", "text", "--", "rm"}} {
+		if stdout, stderr, code := execute(line...); code != cli.CodeGood || !strings.HasPrefix(stdout, "WORKER ") || strings.Count(stdout, "\n") != 1 {
+			t.Errorf("%q: exit code %d, %q, %q", line, code, stdout, stderr)
+		}
+	}
+	refused(t, []string{"workers", "rm", "rm", "w"}, "remove worker w of run rm: there is no such worker; none has joined yet")
+}
+
+// TestStatusIsHeard: who asks looks after the run.
+func TestStatusIsHeard(t *testing.T) {
+	l := newLab(t)
+	heard := func(name string) string {
+		return l.redis.Client().HGet(t.Context(), run.KeysOf(name).Budget, "heard").Val()
+	}
+	if _, stderr, code := execute("create", "y", "--url", "noop://", "--qps", "10", "--deadman", "30s"); code != cli.CodeGood {
+		t.Fatal(stderr)
+	}
+	for name, hears := range map[string]bool{"x": false, "y": true} {
+		before := heard(name)
+		if _, stderr, code := execute("status", name); code != cli.CodeGood || stderr != "" {
+			t.Errorf("exit code %d, %q", code, stderr)
+		}
+		if after := heard(name); (after != before) != hears {
+			t.Errorf("%s: heard of at %q, before at %q", name, after, before)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/report"
+)
+
+// left are the files in a directory, whole or not.
+func left(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, e := range entries {
+		paths = append(paths, filepath.Join(dir, e.Name()))
+	}
+	return paths
+}
+
+// command is the one that a worker prints, with the path in it.
+func command(t *testing.T, name, stderr string) (path string) {
+	t.Helper()
+	m := regexp.MustCompile(`is added to the run's report with: loadctl report ` + name + ` --merge '?([^'\n]+)'?\n`).FindStringSubmatch(stderr)
+	if m == nil {
+		t.Fatalf("no command in %s", stderr)
+	}
+	return m[1]
+}
+
+// read reads what workers have left.
+func read(t *testing.T, paths ...string) []*run.Unpublished {
+	t.Helper()
+	var all []*run.Unpublished
+	for _, path := range paths {
+		u, err := run.ReadUnpublished(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, u)
+	}
+	return all
+}
+
+// TestCountsOutliveRedis: Redis is killed in mid-run and does not come back while there are workers. One waits until its patience has run out,
+// one is interrupted, one has crashed before. Afterwards everything that arrived is in the report, once: where Redis has the run again,
+// as well as from the files alone.
+func TestCountsOutliveRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--appendonly", "yes")
+	web, err := arrivals.Start(arrivals.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { web.Close() })
+	dir := t.TempDir() + "/with a space"
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	line := func(id string, more ...string) []string {
+		return append([]string{
+			"run", "--redis", server.URL(), "--run", "x", "--url", web.URL(), "--qps", "300", "--duration", "3s", "--min-workers", "2", "--id", id, "-o", "json",
+			"--permit-for", "2s",
+		}, more...)
+	}
+	patient := begin(t, line("patient", "--save-dir", dir)...)
+	hasty := shell(t, `cd "`+dir+`"; exec "$@"`, line("hasty")...)
+	until(t, "400 requests have arrived", func() bool { return web.Count() >= 400 })
+	server.Kill()
+	hasty.says("no snapshot published")
+	hasty.interrupt()
+	if code := hasty.ends(); code != cli.CodeSignal {
+		t.Errorf("exit code %d, %s", code, hasty.stderr)
+	}
+	patient.says("is added to the run's report with")
+	if code := patient.ends(); code != cli.CodeOther {
+		t.Errorf("exit code %d, %s", code, patient.stderr)
+	}
+	paths := left(t, dir)
+	if len(paths) != 2 || !strings.HasPrefix(filepath.Base(paths[0]), "loadctl-x-hasty-") || command(t, "x", patient.stderr) != paths[1] ||
+		filepath.Join(dir, command(t, "x", hasty.stderr)) != paths[0] {
+		t.Fatalf("%q are left\n%s%s", paths, patient.stderr, hasty.stderr)
+	}
+
+	arrived := web.Count()
+	check := func(rep report.Report, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := rep.Audit
+		if err := a.Check(); err != nil || a.Sent != arrived || a.Completed != arrived || a.Lost != 0 || len(rep.Workers) != 2 {
+			t.Errorf("%v; %d arrived, %+v, %+v", err, arrived, a, rep.Workers)
+		}
+		var sent int64
+		for _, p := range rep.Series {
+			sent += p.Sent
+		}
+		if sent != arrived {
+			t.Errorf("%d arrived, %d are in the series", arrived, sent)
+		}
+	}
+	files := read(t, paths...)
+	rep, err := run.ReportOf("x", "Redis is gone", files)
+	check(rep, err)
+	if rep.Complete {
+		t.Error("the report of the files alone is complete")
+	}
+
+	server.Restart()
+	r, err := run.Open(t.Context(), server.Client(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare, err := r.Report(t.Context())
+	if err != nil || bare.Audit.Sent >= arrived {
+		t.Errorf("without the files %d are known as sent, of %d: %v", bare.Audit.Sent, arrived, err)
+	}
+	rep, err = r.MergedReport(t.Context(), files)
+	check(rep, err)
+	if !rep.Complete || rep.Asked != 900 {
+		t.Errorf("asked %d, %q", rep.Asked, rep.Notes)
+	}
+}
+
+// TestStateIsLost: Redis forgets the run and answers on. A worker that joined by name cannot restore it, and leaves its counts.
+func TestStateIsLost(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	spec := specOf(t, "--url", "noop://", "--qps", "200", "--permit-for", "1s")
+	if _, _, err := run.Create(t.Context(), server.Client(), "x", spec, run.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	dir, instead := t.TempDir(), t.TempDir()
+	p := shell(t, `export TMPDIR="`+instead+`"; exec "$@"`, "run", "--redis", server.URL(), "--run", "x", "--allow-any", "--save-dir", dir)
+	p.says("taking part")
+	r, err := run.Open(t.Context(), server.Client(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "200 requests are sent", func() bool {
+		rep, err := r.Report(context.WithoutCancel(t.Context()))
+		return err == nil && rep.Audit.Sent >= 200
+	})
+	if err := os.Remove(dir); err != nil { // so it is written to the directory for temporary files
+		t.Fatal(err)
+	}
+	server.Client().FlushAll(t.Context())
+	p.says("is added to the run's report with")
+	if code := p.ends(); code != cli.CodeOther {
+		t.Errorf("exit code %d, %s", code, p.stderr)
+	}
+	paths := left(t, instead)
+	if len(paths) != 1 || command(t, "x", p.stderr) != paths[0] {
+		t.Fatalf("%q are left\n%s", paths, p.stderr)
+	}
+	files := read(t, paths...)
+	if _, err := r.MergedReport(t.Context(), files); !errors.Is(err, run.ErrNoRun) {
+		t.Error(err)
+	}
+	rep, err := run.ReportOf("x", "the run is gone", files)
+	if err != nil || rep.Audit.Check() != nil || rep.Audit.Sent < 200 || !strings.Contains(p.stdout.String(), fmt.Sprintf("sent        %d ", rep.Audit.Sent)) {
+		t.Errorf("%v, %+v; printed was\n%s", err, rep.Audit, p.stdout.String())
+	}
+}
+
+// TestNothingIsLeft: no file where Redis has everything, and none of a worker that has done nothing.
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	server, dir := redistest.Start(t), t.TempDir()
+	line := func(name string, more ...string) []string {
+		return append([]string{"run", "--redis", server.URL(), "--save-dir", dir, "--url", "noop://", "--qps", "500", "--run", name}, more...)
+	}
+	p := begin(t, line("whole", "--duration", "1s")...)
+	if code := p.ends(); code != cli.CodeGood {
+		t.Errorf("exit code %d, %s", code, p.stderr)
+	}
+	p = begin(t, line("waits", "--min-workers", "2")...)
+	p.says("waiting for workers")
+	server.Kill()
+	p.interrupt()
+	if code := p.ends(); code != cli.CodeSignal {
+		t.Errorf("exit code %d, %s", code, p.stderr)
+	}
+	if paths := left(t, dir); len(paths) != 0 {
+		t.Errorf("%q are left", paths)
+	}
+}
+
+// TestSaveDirRefused: a directory that was named and is none is found before the run begins.
+func TestSaveDirRefused(t *testing.T) {
+	server := redistest.Start(t)
+	t.Setenv("LOADCTL_REDIS", server.URL())
+	for _, dir := range []string{"", "/dev/null", "/proc", t.TempDir() + "/none", strings.Repeat("x", 1<<12)} {
+		refused(t, append(described(), "--save-dir", dir), "--save-dir", "; give a directory that is there and can be written to, or leave it out")
+	}
+	if n := server.Client().DBSize(t.Context()).Val(); n != 0 {
+		t.Errorf("%d keys were written", n)
+	}
+	if got := quoted("/a b/it's"); got != `'/a b/it'\''s'` || quoted("/tmp/loadctl-x_1.json") != "/tmp/loadctl-x_1.json" {
+		t.Error(got)
+	}
+}

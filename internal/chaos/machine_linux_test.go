@@ -1,0 +1,40 @@
+package chaos
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A machine is what its processors have done so far, in ticks: a scenario on one that is busy with other things, or that gives its time to
+// others, measures that.
+type machine struct{ all, idle, stolen int64 }
+
+// looked reads /proc/stat.
+func looked(t testing.TB) machine {
+	t.Helper()
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	var n [9]int64 // cpu, user, nice, system, idle, iowait, irq, softirq, steal
+	fields := strings.Fields(line)
+	for i := 1; i < min(len(fields), len(n)); i++ {
+		n[i], _ = strconv.ParseInt(fields[i], 10, 64) // they are digits
+	}
+	m := machine{idle: n[4] + n[5], stolen: n[8]}
+	for _, x := range n {
+		m.all += x
+	}
+	return m
+}
+
+// since is the share of the time in which it was busy, and that in which somebody else had it, since an earlier look, in percent.
+func (m machine) since(before machine) (busy, stolen float64) {
+	all := float64(max(1, m.all-before.all))
+	stolen = float64(m.stolen-before.stolen) / all
+	busy = 1 - float64(m.idle-before.idle)/all - stolen
+	return 100 * busy, 100 * stolen
+}

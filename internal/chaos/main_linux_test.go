@@ -1,0 +1,90 @@
+// Package chaos breaks everything that can break under a real fleet: eight loadworker processes, a private Redis, a server that
+// counts what arrives, and then a signal, a cut cable, a clock that jumps or a server that forgets. Each scenario prints a row of
+// what was asked, sent and counted, and of the most that arrived in any window; it fails where a promise was broken.
+//
+// make chaos runs all of them. A short choice belongs to make test.
+package chaos
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const (
+	builtIn   = "LOADCTL_CHAOS_BINARIES" // where the commands were built; set for the process that runs the tests
+	networked = "LOADCTL_CHAOS_NETWORK"  // why there is no network of our own; absent if there is one
+)
+
+// full tells whether this is make chaos, and not the short choice of make test.
+func full() bool { return os.Getenv("LOADCTL_CHAOS") == "full" }
+
+// TestMain builds the commands and runs the tests in another process. As root that one is in a network of its own, with nothing in it
+// but a loopback device: what a scenario listens at is out of reach, what it cuts is cut for nobody else, and all of it is gone
+// with the process, however that ends.
+func TestMain(m *testing.M) {
+	if os.Getenv(builtIn) != "" {
+		os.Exit(m.Run())
+	}
+	os.Exit(outside())
+}
+
+// outside is the process that go test started.
+func outside() int {
+	dir, err := os.MkdirTemp("", "loadctl-chaos-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "../../cmd/loadctl", "../../cmd/loadworker")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		return 1
+	}
+	os.Setenv(builtIn, dir)
+	if why := isolate(); why != "" {
+		os.Setenv(networked, why)
+		return again(0)
+	}
+	return again(syscall.CLONE_NEWNET)
+}
+
+// isolate tells why this process cannot make networks, or "".
+func isolate() string {
+	if os.Geteuid() != 0 {
+		return "network namespaces need root"
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		return "ip is not installed: apt-get install -y iproute2"
+	}
+	try := exec.Command("ip", "link", "set", "lo", "up")
+	try.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNET}
+	if out, err := try.CombinedOutput(); err != nil {
+		return fmt.Sprintf("this machine makes no network namespaces (%v %s)", err, strings.TrimSpace(string(out)))
+	}
+	return ""
+}
+
+// again runs this program once more with the same arguments, and returns its exit code.
+func again(unshare uintptr) int {
+	runtime.LockOSThread() // the child dies with this thread
+	c := exec.Command(os.Args[0], os.Args[1:]...)
+	if unshare != 0 {
+		c = exec.Command("sh", append([]string{"-c", `ip link set lo up && exec "$@"`, "sh", os.Args[0]}, os.Args[1:]...)...)
+	}
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Unshareflags: unshare}
+	if err := c.Run(); err != nil && c.ProcessState == nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return c.ProcessState.ExitCode()
+}
+
+// command is the path of one of the commands.
+func command(name string) string { return filepath.Join(os.Getenv(builtIn), name) }

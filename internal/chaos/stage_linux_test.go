@@ -1,0 +1,334 @@
+package chaos
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/report"
+)
+
+// name is that of every run.
+const name = "chaos"
+
+// A scenario is something that goes wrong while a fleet fires, and what that may cost.
+type scenario struct {
+	name  string
+	short bool // also in make test
+
+	workers int            // 0 = 8
+	cut     int            // how many of them, the last ones, are in a network that can be cut off
+	qps     int64          // 0 = 2000
+	permit  time.Duration  // Tfb; 0 = 5 s
+	lasts   time.Duration  // of the run
+	redis   []string       // more arguments of redis-server
+	place   func(s *stage) // makes stage.redis and stage.url; nil = a redis-server, and its address
+	play    func(s *stage) // the fault, and its end; nil = none
+}
+
+// A stage is where a scenario plays.
+type stage struct {
+	scenario
+	t       *testing.T
+	redis   *redistest.Server
+	url     string // LOADCTL_REDIS of workers and commands
+	web     *arrivals.Server
+	network *network
+	clock   *wallClock
+	fleet   []*process
+
+	began int64 // first arrival, ns since 1970
+	fault int64 // when something broke
+
+	dead        []*process // those that were killed
+	interrupted *process   // the one that was sent Ctrl-C
+	frozen      *process   // the one that was
+	stopped     bool       // the run ends by stop
+	asLawsSay   bool       // the rate that was asked for is known by the laws in Redis only
+	adrift      bool       // the clock of Redis is not that of the arrivals
+	promises    []promise
+
+	law       schedule                     // the rate that was asked for
+	asked     func(from, to int64) float64 // its integral
+	more      float64                      // how many requests the design lets through beyond rate and lateness
+	why       string                       // and why
+	firstTrip int64                        // the longest of the workers' first round trips to Redis, ns
+	line      time.Duration                // half of the shortest round trip to Redis, where it is not on this machine; else 0
+
+	row row
+}
+
+// A promise: in no second between two instants less than a share of what was asked for arrives.
+type promise struct {
+	from, to int64 // ns since 1970
+	share    float64
+}
+
+// perform plays a scenario and returns its row; it fails the test where a promise was broken.
+func perform(t *testing.T, sc scenario) row {
+	t.Helper()
+	sc.workers, sc.qps, sc.permit = cmp.Or(sc.workers, 8), cmp.Or(sc.qps, 2000), cmp.Or(sc.permit, 5*time.Second)
+	s := &stage{scenario: sc, t: t}
+	s.row.name = sc.name
+	s.set()
+	before := looked(t)
+	s.begin()
+	if sc.play != nil {
+		sc.play(s)
+	}
+	s.end()
+	s.row.busy, s.row.stolen = looked(t).since(before)
+	s.judge()
+	return s.row
+}
+
+// set puts up everything but the fleet.
+func (s *stage) set() {
+	s.t.Helper()
+	host := "127.0.0.1"
+	if s.cut > 0 {
+		s.network = newNetwork(s.t)
+		host = hub
+		s.scenario.redis = append([]string{"--bind", "127.0.0.1", hub, "--protected-mode", "no"}, s.scenario.redis...)
+	}
+	if s.place != nil {
+		s.place(s)
+	} else {
+		s.redis = redistest.Start(s.t, s.scenario.redis...)
+		s.url = "redis://" + net.JoinHostPort(host, s.port())
+	}
+	var err error
+	if s.web, err = arrivals.Start(arrivals.Options{Addr: host + ":0"}); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { s.web.Close() })
+	s.law = schedule{{from: 0, rate: float64(s.qps)}}
+	s.asked = func(from, to int64) float64 { return s.law.integral(from, to) }
+}
+
+// port is that of Redis.
+func (s *stage) port() string {
+	_, port, _ := net.SplitHostPort(s.redis.Addr())
+	return port
+}
+
+// begin starts the fleet, and returns when each worker has had the time to fire, to report and to be given a permit.
+func (s *stage) begin() {
+	s.t.Helper()
+	for i := range s.workers {
+		s.worker(fmt.Sprint("w", i+1), s.workers-i <= s.cut)
+	}
+	for deadline := time.Now().Add(20 * time.Second); s.web.Count() == 0; time.Sleep(20 * time.Millisecond) {
+		s.meet()
+		if time.Now().After(deadline) {
+			s.t.Fatalf("nothing arrives:\n%s", s.complaints())
+		}
+	}
+	s.began = s.web.Arrivals()[0]
+	s.at(1500 * time.Millisecond)
+}
+
+// meet looks how long the first round trips of the workers took. What they tell is srtt + 4·rttvar (RFC 6298), which of one sample is
+// three times that.
+func (s *stage) meet() {
+	r, err := run.Open(s.t.Context(), s.redis.Client(), name)
+	if err != nil {
+		return // not created yet
+	}
+	state, err := r.State(s.t.Context())
+	if err != nil {
+		return
+	}
+	for _, w := range state.Workers {
+		s.firstTrip = max(s.firstTrip, w.RTTMicros*1000/3)
+	}
+}
+
+// worker starts one member, in the network that can be cut off or not.
+func (s *stage) worker(id string, cuttable bool) *process {
+	s.t.Helper()
+	args := []string{"run", "--run", name, "--id", id, "-o", "json", "--url", s.web.URL(), "--qps", fmt.Sprint(s.qps), "--min-workers", fmt.Sprint(s.workers),
+		"--duration", s.lasts.String()}
+	if os.Getenv("CHAOS_OLD") == "" {
+		args = append(args, "--permit-for", s.permit.String())
+	}
+	var where *network
+	if cuttable {
+		where = s.network
+	}
+	p := start(s.t, where, s.url, "loadworker", args...)
+	p.id = id
+	s.fleet = append(s.fleet, p)
+	return p
+}
+
+// at waits until a time after the first arrival.
+func (s *stage) at(d time.Duration) {
+	time.Sleep(time.Duration(s.began + int64(d) - s.web.Now()))
+}
+
+// last lets a state of things last.
+func (s *stage) last(d time.Duration) { time.Sleep(d) }
+
+// breaks notes that something breaks now.
+func (s *stage) breaks() { s.fault = s.web.Now() }
+
+// kill kills a worker.
+func (s *stage) kill(p *process) {
+	p.kill()
+	s.dead = append(s.dead, p)
+}
+
+// allow lets some requests more through than rate and lateness do.
+func (s *stage) allow(n float64, why string) {
+	s.more += n
+	s.why = strings.TrimPrefix(s.why+"; "+why, "; ")
+}
+
+// loadctl runs a command that must succeed, and returns what it printed.
+func (s *stage) loadctl(args ...string) string {
+	s.t.Helper()
+	p := start(s.t, nil, s.url, "loadctl", args...)
+	if code := p.ends(30 * time.Second); code != 0 {
+		s.t.Errorf("loadctl %s: exit code %d\n%s", strings.Join(args, " "), code, p.stderr.String())
+	}
+	return p.stdout.String()
+}
+
+// change runs a command that changes the run, and returns from when on it is in force.
+func (s *stage) change(args ...string) int64 {
+	s.t.Helper()
+	var c run.Change
+	text := s.loadctl(append(args, "-o", "json")...)
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		s.t.Errorf("loadctl %s: %v\n%s", strings.Join(args, " "), err, text)
+		return s.web.Now()
+	}
+	return c.At.UnixNano()
+}
+
+// rate makes this the rate that is asked for, from an instant on.
+func (s *stage) rate(from int64, perSecond float64) {
+	s.law = append(s.law, step{from: from, rate: perSecond})
+}
+
+// promise will be checked when all is over.
+func (s *stage) promise(from, to int64, share float64) {
+	s.promises = append(s.promises, promise{from: from, to: to, share: share})
+}
+
+// ends is just before the last request is due: the first one was late too.
+func (s *stage) ends() int64 { return s.began + int64(s.lasts) - int64(20*time.Millisecond) }
+
+// silent checks that nothing arrives from an instant on, as far as half a second tells; what was under way arrives in a moment.
+func (s *stage) silent(from int64) {
+	s.t.Helper()
+	s.last(500 * time.Millisecond)
+	if n := between(s.web.Arrivals(), from+int64(5*time.Millisecond), s.web.Now()); n > 0 {
+		s.t.Errorf("%d requests arrived after stop had returned", n)
+	}
+}
+
+// end waits until every worker has ended.
+func (s *stage) end() {
+	s.t.Helper()
+	late := time.Duration(s.began+int64(s.lasts)-s.web.Now()) + 30*time.Second
+	for _, p := range s.fleet {
+		if slices.Contains(s.dead, p) {
+			continue
+		}
+		want := 0
+		if p == s.interrupted {
+			want = 105
+		}
+		if code := p.ends(max(late, 10*time.Second)); code != want {
+			s.t.Errorf("%s: exit code %d, want %d", p.id, code, want)
+		}
+	}
+	if s.t.Failed() {
+		s.t.Log(s.complaints())
+	}
+}
+
+// complaints is what the workers said that is not usual.
+func (s *stage) complaints() string {
+	var b strings.Builder
+	for _, p := range s.fleet {
+		fmt.Fprintf(&b, "%s\n", p.id)
+		for line := range strings.Lines(p.stderr.String()) {
+			if !strings.Contains(line, "level=INFO") {
+				fmt.Fprintf(&b, "  %s", line)
+			}
+		}
+	}
+	return b.String()
+}
+
+// report is the run's report, as far as there is one.
+func (s *stage) report() (r report.Report, ok bool) {
+	s.t.Helper()
+	text := s.loadctl("report", name, "-o", "json")
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		s.t.Errorf("report: %v", err)
+		return r, false
+	}
+	return r, true
+}
+
+// published are the intervals that the workers reported, as far as they are still there; false if some are not, or are of another
+// clock than the arrivals.
+func (s *stage) published(r report.Report) ([]interval, bool) {
+	s.t.Helper()
+	var gaps int64
+	for _, w := range r.Workers {
+		gaps += w.Gaps
+	}
+	messages, err := s.redis.Client().XRange(s.t.Context(), "{load:"+name+"}:snapshots", "-", "+").Result()
+	if err != nil || s.adrift || gaps > 0 {
+		return nil, false
+	}
+	var all []interval
+	known, highest := map[string]uint64{}, map[string]uint64{}
+	for _, m := range messages {
+		text, _ := m.Values["s"].(string)
+		var x report.Snapshot
+		if err := x.UnmarshalBinary([]byte(text)); err != nil {
+			s.t.Errorf("interval snapshot: %v", err)
+			return nil, false
+		}
+		who := x.Worker + "/" + x.Incarnation
+		known[who]++
+		highest[who] = max(highest[who], x.Seq)
+		late := x.Latency.Max()
+		if s.frozen != nil && s.frozen.id == x.Worker {
+			late = x.Lag.Max() // it saw the answers when it was thawed
+		}
+		// A request is recorded when it has ended: a little after it arrived.
+		all = append(all, interval{span: span{from: x.Start*1000 - late, to: x.End * 1000, late: late}, dropped: x.Counts.LateDropped})
+	}
+	for who, n := range highest {
+		if known[who] != n {
+			return nil, false
+		}
+	}
+	slices.SortFunc(all, func(a, b interval) int { return cmp.Compare(a.to, b.to) })
+	return all, len(highest) >= s.workers
+}
+
+// round is a number for a table.
+func round(x float64) string {
+	if math.IsInf(x, 0) {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f", x)
+}

@@ -1,0 +1,42 @@
+package chaos
+
+import (
+	"os"
+	"syscall"
+	"time"
+)
+
+// workerScenarios: one of the workers is in trouble.
+func workerScenarios() []scenario {
+	frozen := func(d time.Duration) func(s *stage) {
+		return func(s *stage) {
+			s.breaks()
+			s.frozen = s.fleet[2]
+			s.frozen.freeze()
+			s.last(d)
+			s.frozen.signal(syscall.SIGCONT)
+		}
+	}
+	return []scenario{
+		{name: "worker killed", short: true, lasts: 11 * time.Second, play: func(s *stage) {
+			s.breaks()
+			s.kill(s.fleet[2])
+			s.promise(s.fault+int64(s.permit+time.Second), s.ends(), enough)
+		}},
+		{name: "worker killed, workers rm", lasts: 8 * time.Second, play: func(s *stage) {
+			s.breaks()
+			s.kill(s.fleet[2])
+			s.last(1200 * time.Millisecond) // up to a second after its last call it counts as alive
+			s.loadctl("workers", "rm", name, "w3")
+			s.promise(s.web.Now()+int64(600*time.Millisecond), s.ends(), enough) // what was leased with it in mind is for half a second
+		}},
+		{name: "worker frozen for 3 s", lasts: 9 * time.Second, play: frozen(3 * time.Second)},
+		{name: "worker frozen for 7 s, beyond its permit", lasts: 12 * time.Second, play: frozen(7 * time.Second)},
+		{name: "worker leaves", lasts: 7 * time.Second, play: func(s *stage) {
+			s.breaks()
+			s.fleet[2].signal(os.Interrupt)
+			s.interrupted = s.fleet[2]
+			s.promise(s.fault-int64(time.Second), s.fault+int64(3*time.Second), enough)
+		}},
+	}
+}

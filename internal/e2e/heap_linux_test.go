@@ -1,0 +1,125 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// I12: the live heap of a worker does not grow with time. The worker is in this process, so that its heap can be looked
+// at; another one, the target and Redis are processes of their own. In between the rate changes and Redis stalls for a while.
+func TestHeapStaysFlat(t *testing.T) {
+	first, last := scale(6*time.Second, 5*time.Minute), scale(14*time.Second, 30*time.Minute)
+	b := newBed(t)
+	target := b.target()
+	spec := run.Spec{Target: targets.Spec{URL: target}, QPS: pacer.PerSecond(500), MinWorkers: 1, MaxLag: time.Second, CatchUp: time.Second}
+	client, err := run.Connect(t.Context(), b.redis.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	r, _, err := run.Create(t.Context(), client, "heap", spec, run.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- inProcess(ctx, r, b.redis.URL()) }()
+	b.worker("heap", "--url", target, "--qps", "500", "--id", "other", "--catch-up", "1s")
+
+	began := time.Now()
+	at := func(d time.Duration) { time.Sleep(time.Until(began.Add(d))) }
+	at(first / 2)
+	b.loadctl("set-rate", "heap", "800")
+	b.redis.Pause()
+	at(first/2 + 2*time.Second)
+	b.redis.Resume()
+	at(first)
+	early := liveHeap()
+	b.loadctl("set-rate", "heap", "500")
+	at(last)
+	late := liveHeap()
+	t.Logf("live heap after %v: %d kB, after %v: %d kB", first, early/1024, last, late/1024)
+	if late > early*105/100 {
+		t.Errorf("the live heap grew from %d to %d bytes", early, late)
+	}
+	leave()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// liveHeap is what is left of the heap after a collection. What is used once in a while, such as buffers in pools, is not live.
+func liveHeap() uint64 {
+	for range 3 {
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// inProcess is loadworker run.
+func inProcess(ctx context.Context, r *run.Run, redisURL string) error {
+	leasing, err := run.Connect(ctx, redisURL)
+	if err != nil {
+		return err
+	}
+	defer leasing.Close()
+	target, err := targets.New(r.Spec.Target, targets.Local{MaxConnections: 100})
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	var started atomic.Int64
+	clock := pacer.NewClock()
+	w := worker.Worker{
+		ID: "here", Incarnation: run.NewID(), Limiter: r.Limiter(leasing), Clock: clock, Started: started.Load, Shards: 2,
+		NewClient: func(int) (worker.Client, error) { return worker.NewAdapter(clock, target, 50), nil },
+		Wake:      r.Wakeups(ctx), MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
+		Observe: func(reply pacer.Reply) {
+			if started.Load() == 0 && reply.Range.N > 0 {
+				started.Store(reply.Range.Law.T0)
+			}
+		},
+	}
+	w.Journal = r.Journal(w.ID, w.Incarnation)
+	_, err = w.Run(ctx)
+	return err
+}
+
+// target starts loadctl target, which counts in a process of its own, and returns its URL.
+func (b *bed) target() string {
+	b.t.Helper()
+	address := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(b.t))
+	cmd := exec.Command(filepath.Join(binaries, "loadctl"), "target", "--listen", address, "--for", "45m")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	until(b.t, "the target", func() bool {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	return "http://" + address + "/"
+}

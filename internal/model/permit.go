@@ -1,0 +1,148 @@
+package model
+
+import (
+	"math"
+	"slices"
+
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// active are the names of the members that have not left, by when their permits begin and then by name, as a sorted set has them.
+func (b *Budget) active() []string {
+	var names []string
+	for name, m := range b.Members {
+		if m.present {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(x, y string) int {
+		if d := b.Members[x].From - b.Members[y].From; d != 0 {
+			return int(d)
+		}
+		if x < y {
+			return -1
+		}
+		return 1
+	})
+	return names
+}
+
+func (b *Budget) suspect(m *Member) {
+	m.State = "suspect"
+	b.away += m.Phi
+}
+
+func (b *Budget) suspects() {
+	if b.opts.PermitFor == 0 {
+		return
+	}
+	edge := max(b.edge, b.now+int64(math.Floor(0.4*float64(b.Reach))))
+	for _, m := range b.Members {
+		if m.present && m.From >= b.edge && m.From < edge && m.State == "active" {
+			b.suspect(m)
+		}
+	}
+	b.edge = edge
+}
+
+func (b *Budget) anew(t, t0 int64) {
+	if b.Phase == "running" && len(b.Gens) > 0 {
+		g, c := b.cut(t)
+		for _, x := range b.Gens {
+			b.skip(x, x.limit())
+		}
+		b.cutAt = t0
+		b.resume(remainder(g, t), t0, c, g.Piece)
+	}
+	b.edge = b.now + b.Reach
+	for _, m := range b.Members {
+		if m.State == "active" {
+			b.suspect(m)
+		}
+		if m.State == "suspect" {
+			m.From = b.edge - 1
+		}
+	}
+	b.version++
+}
+
+func (b *Budget) settle() {
+	switch {
+	case b.time < b.last-b.Reach:
+		by := b.last - b.time
+		for _, at := range []*int64{&b.Started, &b.stop, &b.pausedAt, &b.heard} {
+			if *at > 0 {
+				*at -= by
+			}
+		}
+		last := b.last
+		b.now = b.time
+		b.anew(last, b.now+b.Reach)
+	case b.Server != "" && b.identity != "" && b.Server != b.identity && !b.opts.Without.Identity:
+		t0 := max(b.now+b.Reach, b.cutAt+1)
+		b.anew(t0, t0)
+	}
+	if b.Server != "" {
+		b.identity = b.Server
+	}
+	if b.opts.Deadman > 0 && (b.Phase == "running" || b.Phase == "paused") && b.now > max(b.heard, b.Started)+b.opts.Deadman {
+		b.halt(max(b.now+lead, b.cutAt+1))
+		b.version++
+	}
+}
+
+// barrier is the time up to which slots are granted.
+func (c *call) barrier() int64 {
+	edge := c.now + c.Reach
+	if c.opts.PermitFor == 0 || c.opts.Without.Barrier {
+		return edge
+	}
+	for _, m := range c.Members {
+		if m.present && m.From >= c.edge {
+			edge = min(edge, m.From)
+		}
+	}
+	return edge
+}
+
+func (c *call) permit(g *Generation) pacer.Permit {
+	b, m := c.Budget, c.m
+	low, ends := pacer.Endless, b.now+b.opts.PermitFor
+	for _, x := range b.Gens {
+		if x.Ends > b.now {
+			low = min(low, x.Low)
+		}
+	}
+	if b.stop > 0 {
+		ends = min(ends, b.stop)
+	}
+	if b.left == 0 {
+		ends = min(ends, b.Gens[len(b.Gens)-1].Ends)
+	}
+	free := low - (b.phi - m.Phi)
+	phi := max(0, min(int64(math.Floor(float64(low)*float64(c.ask.Weight)/float64(b.w))), free))
+	from := max(m.From, g.T0)
+	if b.opts.Without.Ack {
+		b.phi -= m.Phi - phi
+		m.Phi = phi
+	}
+	if phi == 0 || from >= ends {
+		return pacer.Permit{}
+	}
+	if phi > m.Phi {
+		b.phi += phi - m.Phi
+		m.Phi = phi
+	}
+	phase := int64(math.Floor(math.Mod(float64(m.Rank)*0.6180339887, 1) * unit))
+	return pacer.Permit{
+		Law:  pacer.Law{T0: g.T0, C: phase, R0: phi, R1: phi, Den: unit, K: pacer.Endless, F: 1},
+		From: from, Until: ends,
+	}
+}
+
+func (b *Budget) yields(r float64) int64 {
+	if b.away == 0 || b.opts.Without.Thinning {
+		return 0
+	}
+	return int64(min(unit, math.Ceil(float64(b.away)/max(1, r*unit*unit)*unit)))
+}

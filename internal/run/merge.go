@@ -1,0 +1,303 @@
+package run
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// Unpublished is what a worker had to report at its end and could not publish, because Redis did not answer or had lost the run.
+type Unpublished struct {
+	File     string // where it was read from; not part of the encoding
+	Run, UID string
+	State    string // how the worker ended: left or stopped
+	Leased   int64  // slots it was leased, by its own account
+
+	StartedAt time.Time        // the run's first t0; zero = the worker did not learn of it
+	Length    time.Duration    // how long the run takes as planned; 0 = without end
+	Total     *report.Snapshot // its last, cumulative; it names worker and incarnation
+	Series    []report.Point
+}
+
+// The encoding of an Unpublished is one JSON object. Its first members say what it is, in all versions.
+const (
+	unpublishedFormat  = "loadworker"
+	unpublishedVersion = 1
+	unpublishedBytes   = 64 << 20 // more than any snapshot with all its points
+)
+
+// unpublishedFile is the JSON object.
+type unpublishedFile struct {
+	Format      string         `json:"format"`
+	Version     int            `json:"version"`
+	Run         string         `json:"run"`
+	UID         string         `json:"uid"`
+	Worker      string         `json:"worker"`
+	Incarnation string         `json:"incarnation"`
+	State       string         `json:"state"`
+	Leased      int64          `json:"leased"`
+	Started     int64          `json:"started_us,omitempty"`
+	Length      time.Duration  `json:"length_ns,omitempty"`
+	Snapshot    []byte         `json:"snapshot"` // base64
+	Series      []report.Point `json:"series"`
+}
+
+// MarshalBinary encodes u as JSON.
+func (u *Unpublished) MarshalBinary() ([]byte, error) {
+	total, err := u.Total.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	f := unpublishedFile{
+		Format: unpublishedFormat, Version: unpublishedVersion, Run: u.Run, UID: u.UID, Worker: u.Total.Worker, Incarnation: u.Total.Incarnation,
+		State: u.State, Leased: u.Leased, Length: u.Length, Snapshot: total, Series: u.Series,
+	}
+	if !u.StartedAt.IsZero() {
+		f.Started = u.StartedAt.UnixMicro()
+	}
+	return json.Marshal(f)
+}
+
+// ErrOtherRun is about a file that belongs to another run.
+var ErrOtherRun = errors.New("it is of another run")
+
+// What else can be wrong with a file.
+var (
+	errForeign = errors.New("it is not one that loadworker has written; leave it out")
+	errCutOff  = errors.New("it is cut off, its end is missing; leave it out")
+)
+
+// UnmarshalBinary replaces u by what MarshalBinary wrote. The data may come from anybody: at an error u is unchanged.
+func (u *Unpublished) UnmarshalBinary(data []byte) error {
+	var head struct {
+		Format  string `json:"format"`
+		Version int    `json:"version"`
+	}
+	// The version comes first: what else a newer one holds is not known.
+	if err := json.Unmarshal(data, &head); err != nil || head.Format != unpublishedFormat || head.Version < 1 {
+		e, syntax := errors.AsType[*json.SyntaxError](err)
+		if syntax && e.Offset == int64(len(data)) && bytes.HasPrefix(data, []byte(`{"format":"`+unpublishedFormat+`",`)) {
+			return errCutOff
+		}
+		return errForeign
+	}
+	if head.Version > unpublishedVersion {
+		return fmt.Errorf("it is of version %d, newer than %d, which this program knows; use a newer loadctl", head.Version, unpublishedVersion)
+	}
+	var f unpublishedFile
+	total := new(report.Snapshot)
+	if err := json.Unmarshal(data, &f); err != nil {
+		return fmt.Errorf("%w (%w)", errForeign, err)
+	}
+	if err := total.UnmarshalBinary(f.Snapshot); err != nil {
+		return err
+	}
+	read := Unpublished{
+		Run: f.Run, UID: f.UID, State: f.State, Leased: f.Leased, StartedAt: instant(f.Started), Length: f.Length, Total: total, Series: f.Series,
+	}
+	if !f.consistent(total) {
+		return fmt.Errorf("%w (it contradicts itself)", errForeign)
+	}
+	*u = read
+	return nil
+}
+
+// consistent tells whether the file says the same as the snapshot in it, and nothing that cannot be.
+func (f *unpublishedFile) consistent(total *report.Snapshot) bool {
+	n := total.Counts
+	return f.Worker == total.Worker && f.Incarnation == total.Incarnation &&
+		cmp.Or(ValidateName("run", f.Run), ValidateName("worker", f.Worker), ValidateName("incarnation", f.Incarnation)) == nil &&
+		(f.State == "left" || f.State == "stopped") &&
+		n.PermitSent <= n.Sent && total.InFlight() >= 0 && 0 <= total.Start && total.Start <= total.End && total.End <= most &&
+		f.Leased >= n.Slots() && f.Leased <= most &&
+		f.Started >= 0 && f.Started <= most && f.Length >= 0 && f.Length <= maxDuration
+}
+
+// most is what the scripts count to, slots and µs.
+const most = 1 << 53
+
+// ReadUnpublished reads a file that a worker has written. The error names it.
+func ReadUnpublished(path string) (*Unpublished, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w; give the path of a file that loadworker has left", err)
+	}
+	defer func() { _ = f.Close() }() // it is only read
+	data, err := io.ReadAll(io.LimitReader(f, unpublishedBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	u := &Unpublished{File: path}
+	if len(data) > unpublishedBytes {
+		return nil, fmt.Errorf("read %s: %w", path, errForeign)
+	}
+	if err := u.UnmarshalBinary(data); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	u.File = path
+	return u, nil
+}
+
+// key is the incarnation that u is of.
+func (u *Unpublished) key() string { return u.Total.Worker + "/" + u.Total.Incarnation }
+
+// newer tells whether a snapshot of an incarnation says more than another one of it, which may be nil.
+func newer(a, b *report.Snapshot) bool {
+	switch {
+	case b == nil:
+		return true
+	case a.Final != b.Final:
+		return a.Final
+	default:
+		return a.Seq > b.Seq
+	}
+}
+
+// pick sorts what was read by incarnation, once each. It refuses what is not of the run with this name and uid; "" is any uid, but one.
+func pick(name, uid string, all []*Unpublished) (map[string]*Unpublished, error) {
+	picked := map[string]*Unpublished{}
+	for _, u := range all {
+		switch {
+		case u.Run != name:
+			return nil, fmt.Errorf("merge %s: %w, %s; leave it out", u.File, ErrOtherRun, u.Run)
+		case uid == "":
+			uid = u.UID
+		case u.UID != uid:
+			return nil, fmt.Errorf("merge %s: %w, which was called %s too; leave it out", u.File, ErrOtherRun, name)
+		}
+		if have := picked[u.key()]; have == nil || newer(u.Total, have.Total) {
+			picked[u.key()] = u
+		}
+	}
+	return picked, nil
+}
+
+// join adds u to what the server knows of the same incarnation, in w, and corrects the budget. Of its last snapshot and the one that was
+// published the newer counts, never both. It returns whether that was u's.
+//
+// The server may have forgotten slots that it had leased. Those that were due before their generation's cut it has come to
+// count as skipped; those behind it nowhere.
+func (u *Unpublished) join(w *report.WorkerInput, b *report.Budget) (used bool) {
+	forgotten := max(0, u.Leased-w.Leased)
+	cut := min(forgotten, max(0, u.Total.Counts.Recalled-w.Beyond))
+	skipped := min(forgotten-cut, b.Skipped)
+	w.Leased += forgotten
+	b.Skipped -= skipped
+	b.Issued += forgotten - skipped
+	w.Gone = true
+	switch w.State {
+	case "", "active", "suspect", "lost":
+		w.State = u.State
+	}
+	if !newer(u.Total, w.Total) {
+		return false
+	}
+	w.Total, w.Series = u.Total, u.Series
+	return true
+}
+
+// merge adds what could not be published to what a report is built from. It returns of how many incarnations that is the newest.
+func merge(in *report.Input, rest map[string]*Unpublished) (used int) {
+	rest = maps.Clone(rest)
+	add := func(u *Unpublished, w *report.WorkerInput) {
+		if u.join(w, &in.Budget) {
+			used++
+		}
+	}
+	for i := range in.Workers {
+		w := &in.Workers[i]
+		if u, ok := rest[w.ID+"/"+w.Incarnation]; ok {
+			add(u, w)
+			delete(rest, u.key())
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(rest)) { // those that the server does not know
+		u := rest[key]
+		w := report.WorkerInput{ID: u.Total.Worker, Incarnation: u.Total.Incarnation}
+		add(u, &w)
+		in.Workers = append(in.Workers, w)
+	}
+	return used
+}
+
+// MergedReport is Report with what workers could not publish. It refuses what is of another run.
+func (r *Run) MergedReport(ctx context.Context, all []*Unpublished) (report.Report, error) {
+	rest, err := pick(r.Name, r.UID, all)
+	if err != nil {
+		return report.Report{}, err
+	}
+	in, _, err := r.gather(ctx)
+	if err != nil {
+		return report.Report{}, err
+	}
+	used := merge(&in, rest)
+	rep := report.Build(in)
+	if used > 0 {
+		rep.Notes = append(rep.Notes, fmt.Sprintf("what %s could not publish in the end is from files", plural(used, "worker")))
+	}
+	return rep, nil
+}
+
+// ReportOf is the report of a run by nothing but what its workers could not publish, for where the run itself cannot be asked; why says so.
+// It is never complete: it does not know who else took part, and what nobody leased.
+func ReportOf(name, why string, all []*Unpublished) (report.Report, error) {
+	rest, err := pick(name, "", all)
+	if err != nil {
+		return report.Report{}, err
+	}
+	in := report.Input{Run: name}
+	merge(&in, rest)
+	for i := range in.Workers {
+		in.Workers[i].State = "alone"
+	}
+	in.StartedAt, in.Duration = span(slices.Collect(maps.Values(rest)))
+	in.Missing = []string{fmt.Sprintf("%s: this is what %s did by their own account, from files; what was asked for in which second is not known",
+		why, plural(len(in.Workers), "worker"))}
+	return report.Build(in), nil
+}
+
+// Unanswered tells whether an error is about the connection to Redis, which has said nothing.
+func Unanswered(err error) bool { return unanswered(err) }
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// span is when the run began and how long it took, as far as its workers know. Those that waited for Redis in vain did so for longer than
+// the run was planned; but a pause makes a run longer than that, and then there are points.
+func span(all []*Unpublished) (start time.Time, took time.Duration) {
+	var began, first, end int64 // µs
+	var last int64              // s since the start
+	var planned time.Duration
+	for _, u := range all {
+		if t := u.StartedAt; !t.IsZero() && (began == 0 || t.UnixMicro() < began) {
+			began = t.UnixMicro()
+		}
+		if t := u.Total.Start; t > 0 && (first == 0 || t < first) {
+			first = t
+		}
+		end, planned = max(end, u.Total.End), max(planned, u.Length)
+		for _, p := range u.Series {
+			last = max(last, (p.Index+1)*p.Width)
+		}
+	}
+	began = cmp.Or(began, first)
+	took = time.Duration(max(0, end-began)) * time.Microsecond
+	if planned > 0 {
+		took = min(took, max(planned, time.Duration(min(last, int64(maxDuration/time.Second)))*time.Second))
+	}
+	return instant(began), took
+}

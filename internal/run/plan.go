@@ -1,0 +1,62 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// plan is the schedule that a spec asks for, as the scripts take it.
+type plan struct {
+	pieces []pacer.Piece
+	loop   bool
+	span   time.Duration // 0 = without end
+	left   int64         // requests; −1 = without limit
+	min    int64         // workers to wait for
+}
+
+func (s Spec) plan() (plan, error) {
+	p, err := s.profile()
+	if err != nil {
+		return plan{}, err
+	}
+	pieces, err := p.Pieces()
+	if err != nil {
+		return plan{}, err
+	}
+	b := plan{pieces: pieces, loop: p.Loop, span: p.Length(), left: -1, min: s.MinWorkers}
+	if p.Loop {
+		b.span = s.Duration
+	} else if s.Duration > 0 && (b.span == 0 || s.Duration < b.span) {
+		b.span = s.Duration
+	}
+	if s.Requests > 0 {
+		b.left = s.Requests
+	}
+	return b, nil
+}
+
+// fields are the plan and the settings of s as names and values of the budget, for the create script.
+func (b plan) fields(s Spec) []any {
+	loop := 0
+	if b.loop {
+		loop = 1
+	}
+	return []any{
+		"pieces", pacer.JoinPieces(b.pieces), "loop", loop, "span", b.span.Microseconds(), "left", b.left, "min", b.min,
+		"horizon", pacer.DefaultHorizon.Microseconds(), "ttl", pacer.DefaultTTL.Microseconds(), "qmax", pacer.DefaultQmax,
+		"permitfor", s.Permit().Microseconds(), "deadman", s.Deadman.Microseconds(),
+	}
+}
+
+// text is the spec as it is stored.
+func (s Spec) text() (string, error) {
+	s.Version = specVersion
+	text, err := json.Marshal(s)
+	if err != nil {
+		return "", fmt.Errorf("write spec: %w", err)
+	}
+	return string(text), nil
+}

@@ -1,0 +1,122 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/loadctl/loadctl/lua"
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// errUnknown: what this worker knows is not enough to restore the run; another one may know more.
+var errUnknown = errors.New("this worker has not heard what the run was last told, and does not restore it")
+
+// Restore makes the run's state anew where Redis has lost it, under the same uid, from what a worker knows of it. started is the run's
+// first t0, µs of the Redis clock. The schedule goes on where the plan is by now, or with the rate last set; a run that was paused waits
+// for resume. Its first slot is due when every permit given before has run out. Of many callers one creates; where the state is there, or
+// nothing is left to do, nothing happens.
+func (r *Run) Restore(ctx context.Context, started int64, k pacer.Known) error {
+	now, err := r.time(ctx)
+	if err != nil {
+		return explain("restore", r.Name, err)
+	}
+	delay := max(min(r.Spec.Permit(), maxDelay), pacer.DefaultHorizon)
+	fields, err := r.Spec.rest(started, now.Add(delay).UnixMicro(), k)
+	if err != nil || fields == nil {
+		return err
+	}
+	text, err := r.Spec.text()
+	if err != nil {
+		return err
+	}
+	keep := r.keep
+	if keep == 0 {
+		keep = DefaultKeep
+	}
+	args := append([]any{text, r.UID, 0, keep.Milliseconds(), Who()}, fields...)
+	args = append(args, "started", started, "delay", delay.Microseconds(), "restored", now.UnixMicro())
+	if err := lua.Create().Run(ctx, r.client, r.keys.all(), args...).Err(); err != nil {
+		return explain("restore", r.Name, err)
+	}
+	return nil
+}
+
+// Reassert repeats the last command where a failover has made Redis forget it: the rate that a worker was granted slots at, or a pause. Of
+// many workers that notice one acts.
+func (r *Run) Reassert(ctx context.Context, k pacer.Known) error {
+	kind, what := "pause", "forgotten by a failover"
+	var pieces []pacer.Piece
+	if !k.Paused {
+		rate := rateOf(k.Law, k.Law.T0+k.Law.Dur)
+		kind, what = "set-rate", rate.String()+" per second, "+what
+		var err error
+		if pieces, err = pacer.Constant(rate, 0).Pieces(); err != nil {
+			return err
+		}
+	}
+	_, err := r.send(ctx, fmt.Sprintf("again-%d", k.Recalls[len(k.Recalls)-1].ID), kind, what, pieces, 0)
+	return err
+}
+
+// maxDelay bounds how long a run stands still whose permits have no end: with LossHold they are not waited for.
+const maxDelay = MaxPermitFor
+
+// rest is the budget of what is left of a run at t0, µs of the Redis clock, by what is known of it; nil if nothing is.
+func (s Spec) rest(started, t0 int64, k pacer.Known) ([]any, error) {
+	b, err := s.plan()
+	if err != nil {
+		return nil, err
+	}
+	e := max(0, t0-started-k.Stood)
+	highest, past := k.Law.ID, int64(0)
+	if n := len(k.Recalls); n > 0 { // the plan was left
+		highest = max(highest, k.Recalls[n-1].ID)
+		if b.left >= 0 || k.Recalls[n-1].ID > k.Law.ID && !k.Paused {
+			return nil, errUnknown
+		}
+		if b.pieces, err = pacer.Constant(rateOf(k.Law, t0), 0).Pieces(); err != nil {
+			return nil, err
+		}
+		b.loop = false
+	} else {
+		p, err := s.profile()
+		if err != nil {
+			return nil, err
+		}
+		past = int64(math.Round(p.Integral(time.Duration(e) * time.Microsecond)))
+		b.pieces = pacer.Rest(b.pieces, b.loop, e)
+		if b.left >= 0 {
+			past = min(past, b.left)
+			b.left -= past
+		}
+	}
+	if b.span > 0 {
+		b.span -= time.Duration(e) * time.Microsecond
+	}
+	if len(b.pieces) == 0 || b.span < 0 || b.span == 0 && s.Length() > 0 || b.left == 0 {
+		return nil, nil
+	}
+	b.min = 1
+	if k.Paused {
+		b.min = 0
+	}
+	// What the plan asked for until then counts as skipped, as far as no worker tells that it was leased.
+	return append(b.fields(s), "id", highest+1, "issued", past, "skipped", past), nil
+}
+
+// rateOf is the rate of a law at an instant, exactly where it is constant and to a thousandth inside a ramp.
+func rateOf(l pacer.Law, at int64) pacer.Rate {
+	if l.R0 == l.R1 {
+		return pacer.Rate{Num: l.R0, Den: l.Den}
+	}
+	return pacer.Rate{Num: int64(math.Round(l.Rate(at) * 1000)), Den: 1000}
+}
+
+// restoredNote is what a report says of a run whose state was lost.
+func restoredNote(at time.Time) string {
+	return fmt.Sprintf("the run's state was lost from Redis and restored at %s: what was asked for before is known only as far as workers that were there afterwards tell",
+		at.Format(time.RFC3339))
+}

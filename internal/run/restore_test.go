@@ -1,0 +1,149 @@
+package run
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// known is what a member has learned that started when r did.
+func (b *bed) known(r *Run, m *member) (started int64, k pacer.Known) {
+	b.Helper()
+	started, err := r.StartedAt(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := b.state(r)
+	k = pacer.Known{Law: s.laws[len(s.laws)-1], Leased: m.leased, Paused: s.Phase == "paused"}
+	if k.Recalls, err = pacer.ParseRecalls(b.client.HGet(b.Context(), r.keys.Budget, "recalls").Val()); err != nil {
+		b.Fatal(err)
+	}
+	return started, k
+}
+
+func (b *bed) lose() {
+	b.Helper()
+	if err := b.client.FlushAll(b.Context()).Err(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// permitted is constant with permits of a second, so that a restored run begins soon.
+func permitted(qps int64) Spec {
+	s := constant(qps)
+	s.PermitFor = time.Second
+	return s
+}
+
+// A run whose state was lost goes on where its plan is by now, under the same uid, with higher generations, and not before the permits
+// have run out. What was leased before stays leased.
+func TestRestore(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		spec := permitted(1000)
+		spec.Duration = time.Minute
+		r, _ := b.create("r", spec, Options{})
+		m := b.member(r, "w").start()
+		b.until("some slots", func() bool { m.lease(); return m.leased > 300 })
+		started, k := b.known(r, m)
+		ends := b.state(r).EndsAt
+		b.lose()
+		if status := m.lease().Status; status != pacer.StatusNoState {
+			t.Fatalf("after the loss: %s", status)
+		}
+		before := time.Now()
+		for range 2 { // of many callers one creates
+			if err := r.Restore(t.Context(), started, k); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m.ask.Leased, m.ask.PhiHeld = m.leased, 1_000_000_000
+		reply := m.lease()
+		m.ask.Leased, m.ask.PhiHeld = m.leased, reply.Permit.Phi()
+		if reply.Status != pacer.StatusOK || reply.Range.N > 0 || reply.Hand < before.Add(time.Second).UnixMicro() {
+			t.Errorf("the first reply: %+v", reply)
+		}
+		b.until("the first slot", func() bool {
+			reply = m.lease()
+			m.ask.Leased, m.ask.PhiHeld = m.leased, reply.Permit.Phi()
+			return reply.Range.N > 0
+		})
+		if reply.Range.Law.ID <= k.Law.ID || reply.Range.Law.T0 < before.Add(time.Second).UnixMicro() || reply.Range.Law.R0 != 1000 {
+			t.Errorf("goes on with %+v, it was %+v", reply.Range.Law, k.Law)
+		}
+		s := b.state(r)
+		if d := s.EndsAt.Sub(ends); d.Abs() > 10*time.Millisecond || s.StartedAt.UnixMicro() != started || s.restored.IsZero() {
+			t.Errorf("ends %v later, started at %v, restored at %v", d, s.StartedAt, s.restored)
+		}
+		// Everything up to the new t0 is accounted for: leased before, or skipped. The plan moved by as long as the first call took.
+		past := (reply.Range.Law.T0 - s.EndsAt.Sub(ends).Microseconds() - started) / 1000
+		if d := s.issued - m.leased - s.Skipped; d != 0 || s.Skipped+k.Leased-past > 1 || past-s.Skipped-k.Leased > 1 {
+			t.Errorf("issued %d, leased %d (%d before), skipped %d; the plan asked for %d before", s.issued, m.leased, k.Leased, s.Skipped, past)
+		}
+		rep, err := r.Report(t.Context())
+		if err != nil || rep.Complete || !strings.Contains(strings.Join(rep.Notes, "\n"), "restored") {
+			t.Errorf("the report: complete %v, %q, %v", rep.Complete, rep.Notes, err)
+		}
+	})
+}
+
+// The rate that was set last holds, not that of the plan; who has not heard of it does not restore anything.
+func TestRestoreAfterAChange(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("r", permitted(1000), Options{})
+		m := b.member(r, "w").start()
+		_, before := b.known(r, m)
+		b.must(r.SetRate(t.Context(), pacer.PerSecond(50), 0))
+		started, k := b.known(r, m)
+		before.Recalls = k.Recalls // heard of the change, and not of the rate
+		b.lose()
+		if err := r.Restore(t.Context(), started, before); !errors.Is(err, errUnknown) || len(b.dump()) > 0 {
+			t.Errorf("restored by who does not know the rate: %v, %d keys", err, len(b.dump()))
+		}
+		if err := r.Restore(t.Context(), started, k); err != nil {
+			t.Fatal(err)
+		}
+		var reply pacer.Reply
+		b.until("the first slot", func() bool { reply = m.lease(); return reply.Range.N > 0 })
+		if reply.Range.Law.R0 != 50*reply.Range.Law.Den {
+			t.Errorf("goes on with %+v", reply.Range.Law)
+		}
+	})
+}
+
+// A run that was paused stays so until it is resumed.
+func TestRestorePaused(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("r", permitted(1000), Options{})
+		m := b.member(r, "w").start()
+		b.must(r.Pause(t.Context()))
+		started, k := b.known(r, m)
+		b.lose()
+		if err := r.Restore(t.Context(), started, k); err != nil {
+			t.Fatal(err)
+		}
+		if status := m.lease().Status; status != pacer.StatusWait {
+			t.Errorf("it is %s", status)
+		}
+		b.must(r.Resume(t.Context()))
+		b.until("the first slot", func() bool { return m.lease().Range.N > 0 })
+	})
+}
+
+// Where nothing is left to do nothing is made.
+func TestRestoreNothing(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		spec := permitted(1000)
+		spec.Duration = 1500 * time.Millisecond // over before the permits are
+		r, _ := b.create("r", spec, Options{})
+		m := b.member(r, "w").start()
+		started, k := b.known(r, m)
+		b.until("the last second", func() bool { return time.Since(time.UnixMicro(started)) > 600*time.Millisecond })
+		b.lose()
+		if err := r.Restore(t.Context(), started, k); err != nil || len(b.dump()) > 0 {
+			t.Errorf("%v, %d keys", err, len(b.dump()))
+		}
+	})
+}

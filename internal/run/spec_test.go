@@ -1,0 +1,76 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// losing is a spec with what becomes of a run that Redis, or whoever controls it, is lost to.
+func losing(loss string, permit, deadman time.Duration) Spec {
+	s := constant(100)
+	s.OnRedisLoss, s.PermitFor, s.Deadman = loss, permit, deadman
+	return s
+}
+
+// TestLoss: what the spec says is what the budget begins with, in µs; and what makes no sense is refused.
+func TestLoss(t *testing.T) {
+	for _, c := range []struct {
+		loss            string
+		permit, deadman time.Duration
+		says            string // what is wrong with it
+		budget          string
+	}{
+		{"", 0, 0, "", "permitfor 10000000 deadman 0"},
+		{LossPermit, 0, 0, "", "permitfor 10000000 deadman 0"},
+		{LossPermit, time.Second, 3 * time.Second, "", "permitfor 1000000 deadman 3000000"},
+		{"", 10 * time.Minute, 24 * time.Hour, "", "permitfor 600000000 deadman 86400000000"},
+		{LossStop, 0, 0, "", "permitfor 0 deadman 0"},
+		{LossHold, 0, 30 * time.Second, "", "permitfor 315360000000000 deadman 30000000"},
+		{"fire", 0, 0, `--on-redis-loss "fire": there are permit, stop, hold`, ""},
+		{LossStop, time.Second, 0, "--permit-for and --on-redis-loss stop: only a permit has a length, leave --permit-for out", ""},
+		{LossHold, time.Second, 0, "--permit-for and --on-redis-loss hold", ""},
+		{LossPermit, time.Second - 1, 0, "--permit-for: give a time from 1s to 10m0s, such as 10s", ""},
+		{"", 10*time.Minute + 1, 0, "--permit-for: give a time from", ""},
+		{"", -1, 0, "--permit-for: give a time from", ""},
+		{"", 0, 3*time.Second - 1, "--deadman: give a time from 3s to 24h0m0s, such as 30s; 0 means never", ""},
+		{"", 0, 24*time.Hour + 1, "--deadman: give a time from", ""},
+		{"", 0, -1, "--deadman: give a time from", ""},
+	} {
+		s := losing(c.loss, c.permit, c.deadman)
+		if err := s.Validate(); c.says == "" && err != nil || c.says != "" && (err == nil || !strings.HasPrefix(err.Error(), c.says)) {
+			t.Errorf("%q %v %v: %v, want %q", c.loss, c.permit, c.deadman, err, c.says)
+		}
+		p, err := s.plan()
+		if fields := p.fields(s); c.says == "" && (err != nil || !strings.Contains(fmt.Sprintln(fields...), c.budget+"\n")) {
+			t.Errorf("%q %v %v: %v, %v", c.loss, c.permit, c.deadman, fields, err)
+		}
+	}
+}
+
+// TestSpecsOfOldStayWhatTheyAre: one that was stored before there were these fields is read, and is the same run as one with their defaults.
+func TestSpecsOfOldStayWhatTheyAre(t *testing.T) {
+	const text = `{"version":1,"target":{"url":"noop://"},"qps":"100","max_lag_ns":1000000000,"catch_up_ns":100000000,"min_workers":1}`
+	old, err := parseSpec("x", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, same := range []Spec{losing("", 0, 0), losing(LossPermit, DefaultPermitFor, 0)} {
+		if diff := old.Diff(same); len(diff) > 0 {
+			t.Errorf("%+v: %v", same, diff)
+		}
+	}
+	if diff := old.Diff(losing(LossHold, 0, 0)); !slices.Equal(diff, []string{"on-redis-loss: permit there, hold here"}) {
+		t.Error(diff)
+	}
+	again, err := json.Marshal(old)
+	if err != nil || strings.Contains(string(again), "loss") || strings.Contains(string(again), "permit") || strings.Contains(string(again), "deadman") {
+		t.Errorf("%s, %v", again, err)
+	}
+}

@@ -1,0 +1,388 @@
+package sim
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+)
+
+// Windows are the lengths of the windows in which sends are counted.
+func Windows() []time.Duration {
+	return []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second}
+}
+
+// Result is what came of a simulation.
+type Result struct {
+	Kind        string
+	Of          []string
+	Seed        uint64
+	Workers     int
+	Excess      []float64       // for each of Windows: most sends in one above the integral of the rate and 1
+	Over        []float64       // the same above the bound
+	At          []time.Duration // where that was
+	Duplicates  int             // slots sent twice
+	Errors      []string        // of the audit
+	Asked       float64         // the integral
+	Sent        int
+	PermitSent  int
+	Overrun     int     // fired after their generation's end
+	OverrunOver float64 // of one change, above what is allowed
+	Early       int     // fired on a permit whose successor, which begins later, was in a reply that did not arrive
+	EarlyOver   float64 // of one permit stream, above what is allowed
+	Audit       report.Audit
+	Faulty      []float64 // sent of asked in each second that a fault touches
+	Healthy     []float64 // and in each that none does
+	Share       float64   // sent of asked in all healthy seconds
+	Hash        uint64    // of all sends
+}
+
+// judge looks at everything after the end.
+func (w *world) judge() Result {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	w.server.closeEpoch()
+	s := newSchedule(w.epoch, w.server.epochs)
+	r := Result{Kind: w.plan.Kind, Of: w.plan.Of, Seed: w.plan.Seed, Workers: len(w.members), Share: 1, Asked: s.before(math.MaxInt64)}
+	var sends []send
+	for _, m := range w.members {
+		m.mu.Lock()
+		sends = append(sends, m.sends...)
+		m.mu.Unlock()
+	}
+	r.Sent = len(sends)
+	slices.SortFunc(sends, func(a, b send) int {
+		if d := a.at - b.at; d != 0 {
+			return int(d)
+		}
+		return int(a.member - b.member)
+	})
+	r.fingerprint(sends)
+	r.duplicates(sends)
+	times := w.times(s, sends, &r)
+	if w.plan.Trace != nil {
+		for _, x := range times {
+			w.plan.Trace(time.Duration(x.at), w.members[x.member].name, fmt.Sprintf("due phi %d stream %d early %v overrun %v", x.phi, x.stream, x.early, x.over))
+		}
+	}
+	w.windows(s, times, &r)
+	w.early(times, &r)
+	w.overruns(s, times, &r)
+	w.seconds(s, times, &r)
+	w.audit(&r)
+	return r
+}
+
+func (r *Result) fingerprint(sends []send) {
+	h := fnv.New64a()
+	for _, x := range sends {
+		_ = binary.Write(h, binary.LittleEndian, []int64{x.at, x.due, x.gen, x.slot, int64(x.member)}) // a hash does not fail
+	}
+	r.Hash = h.Sum64()
+}
+
+func (r *Result) duplicates(sends []send) {
+	seen := make(map[[2]int64]bool, len(sends))
+	for _, x := range sends {
+		key := [2]int64{x.gen, x.slot}
+		if x.phi > 0 {
+			r.PermitSent++
+		} else if seen[key] {
+			r.Duplicates++
+		}
+		seen[key] = x.phi == 0
+	}
+}
+
+// A moment is a send as the bound sees it.
+type moment struct {
+	at     int64 // when it was due, true ns; where the Redis clock was stepped, when it was sent
+	member int32
+	phi    int64
+	stream int32 // of its permit: another number after each gap
+	over   bool  // its generation had ended
+	early  bool  // as in send
+	shift  int64 // how far it was from the Redis clock as it was then, ns: late, or by an error of the worker's clock
+}
+
+// times are the sends in order of time.
+func (w *world) times(s *schedule, sends []send, r *Result) []moment {
+	out := make([]moment, len(sends))
+	for i, x := range sends {
+		due := x.due - w.epoch - x.skew
+		if g, known := s.gens[x.gen]; known && x.phi == 0 {
+			due = x.due - w.epoch - g.skew
+		}
+		m := moment{at: due, member: x.member, phi: x.phi, over: x.phi == 0 && s.overrun(x, due), early: x.early}
+		if len(w.plan.Steps) > 0 {
+			m.at, m.shift = x.at, x.at-(x.due-w.epoch-w.server.skewAt(x.at))
+		}
+		out[i] = m
+	}
+	slices.SortFunc(out, func(a, b moment) int {
+		if d := a.at - b.at; d != 0 {
+			return int(d)
+		}
+		return int(a.member - b.member)
+	})
+	number(out)
+	return out
+}
+
+// windows finds the window of each length in which most was sent above what was asked for, and above the bound
+//
+//	∫R + 1 + one for each permit stream in it + R · (lateness + 2e), where the Redis clock was stepped, of at most catchUp
+//
+// R being at least the sum of the permits in force, where the rate was changed. What was fired after its generation's end, and
+// on a permit whose successor was on its way, is left out of the latter: see overruns and early.
+func (w *world) windows(s *schedule, all []moment, r *Result) {
+	bound := s
+	if len(w.plan.Commands) > 0 {
+		bound = s.raised(streams(all))
+	}
+	counted := slices.DeleteFunc(slices.Clone(all), func(x moment) bool { return x.over || x.early })
+	for _, length := range Windows() {
+		excess, _ := s.worst(all, length, false)
+		over, at := bound.worst(counted, length, true)
+		r.Excess, r.Over, r.At = append(r.Excess, excess), append(r.Over, over), append(r.At, time.Duration(at))
+	}
+}
+
+// worst is by how much a window of this length exceeds the integral of the rate and 1, and where that ends. With allowances, also
+// what permit streams and clock errors may add.
+func (s *schedule) worst(times []moment, length time.Duration, allow bool) (worst float64, where int64) {
+	worst = math.Inf(-1)
+	low, high, open := extreme{sign: -1}, extreme{sign: 1}, map[int64]int{}
+	first, most := 0, s.most()
+	for i, x := range times {
+		if allow {
+			low.enter(x.at, x.shift)
+			high.enter(x.at, x.shift)
+			x.count(open, 1)
+		}
+		for ; x.at-times[first].at >= int64(length); first++ {
+			if allow {
+				times[first].count(open, -1)
+			}
+		}
+		from := times[first].at
+		asked := min(s.between(from, from+int64(length)), s.between(x.at-int64(length), x.at))
+		over := float64(i-first+1) - asked - 1
+		if allow {
+			over -= float64(len(open)) + most*float64(min(catchUp, max(0, high.since(from))-min(0, low.since(from))))
+		}
+		if over > worst {
+			worst, where = over, x.at
+		}
+	}
+	return worst, where
+}
+
+// count adds n to the number of sends in a window of the stream that x is of.
+func (x moment) count(open map[int64]int, n int) {
+	if x.phi == 0 {
+		return
+	}
+	key := int64(x.member)<<32 | int64(x.stream)
+	if open[key] += n; open[key] == 0 {
+		delete(open, key)
+	}
+}
+
+// extreme is the largest, or with sign −1 the smallest, value in a window that slides.
+type extreme struct {
+	sign  int64
+	queue [][2]int64 // times and values: each value beyond those after it
+}
+
+func (e *extreme) enter(at, value int64) {
+	n := len(e.queue)
+	for n > 0 && e.sign*e.queue[n-1][1] <= e.sign*value {
+		n--
+	}
+	e.queue = append(e.queue[:n], [2]int64{at, value})
+}
+
+func (e *extreme) since(at int64) int64 {
+	for e.queue[0][0] < at {
+		e.queue = e.queue[1:]
+	}
+	return e.queue[0][1]
+}
+
+// early is how many requests one permit stream sent at most before the server had it begin, above
+//
+//	φ · Ts/3, Ts = 0.6·H
+//
+// and all of them together.
+func (w *world) early(times []moment, r *Result) {
+	count := map[int64]int{}
+	for _, x := range times {
+		if x.early {
+			x.count(count, 1)
+			r.Early++
+			over := float64(count[int64(x.member)<<32|int64(x.stream)]) - 1 - float64(x.phi)/1e12*0.2*float64(w.server.reach)
+			r.EarlyOver = max(r.EarlyOver, over)
+		}
+	}
+}
+
+// overruns is how many slots were fired at most after a change that had ended their generation, above
+//
+//	R_old · min(H, time until all had learned of it) + 1
+func (w *world) overruns(s *schedule, times []moment, r *Result) {
+	orders := w.server.orders
+	counts := make([]int, len(orders))
+	for _, x := range times {
+		if !x.over {
+			continue
+		}
+		r.Overrun++
+		for i := len(orders) - 1; i >= 0; i-- {
+			if orders[i].t0 <= x.at {
+				counts[i]++
+				break
+			}
+		}
+	}
+	for i, o := range orders {
+		r.OverrunOver = max(r.OverrunOver, float64(counts[i])-1-s.most()*float64(min(w.server.reach*1000, w.learned(o)-o.t0)))
+	}
+}
+
+// learned is when the last member heard of an order, true ns.
+func (w *world) learned(o order) (last int64) {
+	last = o.t0
+	for _, m := range w.members {
+		if at, known := m.heard[o.id]; known {
+			last = max(last, at)
+		} else if len(m.sends) > 0 {
+			last = math.MaxInt64
+		}
+	}
+	return last
+}
+
+// number tells the streams of each member apart: one ends where a slot of it was not fired.
+func number(times []moment) {
+	last := map[int32]moment{}
+	for i, x := range times {
+		if x.phi == 0 {
+			continue
+		}
+		y, known := last[x.member]
+		times[i].stream = y.stream
+		if !known || float64(x.at-y.at) > 1.5e15/float64(y.phi) {
+			times[i].stream++
+		}
+		last[x.member] = times[i]
+	}
+}
+
+// streams is by how much the sum of the permits in force changes, and when.
+func streams(times []moment) map[int64]float64 {
+	last := map[int32]moment{}
+	steps := map[int64]float64{0: 0}
+	rate := func(x moment) float64 { return float64(x.phi) / 1e15 }
+	end := func(x moment) { steps[x.at+int64(1/rate(x))] -= rate(x) }
+	for _, x := range times {
+		if x.phi == 0 {
+			continue
+		}
+		if y, known := last[x.member]; !known || y.stream != x.stream || y.phi != x.phi {
+			if known {
+				end(y)
+			}
+			steps[x.at] += rate(x)
+		}
+		last[x.member] = x
+	}
+	for _, x := range last {
+		end(x)
+	}
+	return steps
+}
+
+// seconds compares what was sent in each second with what was asked for in it.
+func (w *world) seconds(s *schedule, times []moment, r *Result) {
+	if len(s.pieces) == 0 {
+		return
+	}
+	var sent, asked float64
+	next := 0
+	for from := s.pieces[0].from; from+int64(time.Second) <= s.pieces[len(s.pieces)-1].to; from += int64(time.Second) {
+		to := from + int64(time.Second)
+		for next < len(times) && times[next].at < from {
+			next++
+		}
+		n := 0
+		for ; next < len(times) && times[next].at < to; next++ {
+			n++
+		}
+		want := s.between(from, to)
+		if want < 20 {
+			continue
+		}
+		if slices.ContainsFunc(w.plan.Faults, func(f Span) bool { return int64(f.From) < to && int64(f.To) > from }) {
+			r.Faulty = append(r.Faulty, float64(n)/want)
+			continue
+		}
+		r.Healthy = append(r.Healthy, float64(n)/want)
+		sent, asked = sent+float64(n), asked+want
+	}
+	if asked > 0 {
+		r.Share = sent / asked
+	}
+}
+
+// audit adds everything up as a report does, and compares it with what was really sent.
+func (w *world) audit(r *Result) {
+	b := w.server.budget
+	in := report.Input{Budget: report.Budget{Issued: b.Issued, Skipped: b.Skipped}}
+	wrong := func(format string, a ...any) { r.Errors = append(r.Errors, fmt.Sprintf(format, a...)) }
+	for _, m := range w.members {
+		known := b.Members[m.name]
+		if known == nil || known.Incarnation != m.incarnation {
+			known = b.Members[m.name+"/"+m.incarnation]
+		}
+		if known == nil {
+			if m.told != (report.Counts{}) {
+				wrong("%s/%s: the server does not know it", m.name, m.incarnation)
+			}
+			continue
+		}
+		total := report.NewSnapshot(m.name, m.incarnation)
+		total.Counts = m.told
+		total.Counts.Completed = m.told.Sent
+		in.Workers = append(in.Workers, report.WorkerInput{ID: m.name, Leased: known.Leased, Beyond: known.Beyond, Gone: true, Total: total})
+		accounted := m.told.Sent - m.told.PermitSent + m.told.LateDropped + m.told.Yielded + m.told.Recalled
+		switch fired := int64(len(m.sends)); {
+		case m.dead == 0 && fired != m.told.Sent:
+			wrong("%s/%s: fired %d, told %d", m.name, m.incarnation, fired, m.told.Sent)
+		case accounted > known.Leased:
+			wrong("%s/%s: leased %d, accounted for %d", m.name, m.incarnation, known.Leased, accounted)
+		case m.dead == 0 && m.err == nil:
+			wrong("%s/%s: ended without a reason", m.name, m.incarnation)
+		}
+	}
+	r.Audit = report.Build(in).Audit
+	if err := r.Audit.Check(); err != nil {
+		wrong("%v", err)
+	}
+	want := 0.0
+	for _, g := range b.Laws {
+		ends := g.Ends
+		if ends >= pacer.Endless {
+			ends = b.Ended
+		}
+		want += float64(min(g.Cut, g.Before(ends)))
+	}
+	if d := float64(r.Audit.Asked) - want; d < -2 || d > 2 {
+		wrong("asked %d, the integral of the rate is %.1f", r.Audit.Asked, want)
+	}
+}

@@ -1,0 +1,317 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/model"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+)
+
+// ledger is a Journal that keeps to the rules of lua/snapshot.lua, and what can go wrong with one.
+type ledger struct {
+	*simMember // which leaves
+	fault      func(*ledger, context.Context) error
+
+	attempts  int
+	seq       uint64
+	gaps      uint64
+	intervals map[uint64]*report.Snapshot
+	total     *report.Snapshot
+	points    map[int64]report.Point
+	kept      []rest
+}
+
+// rest is what a Keeper was given.
+type rest struct {
+	started int64
+	total   *report.Snapshot
+	points  []report.Point
+}
+
+// ledgerOf makes a ledger the journal of a member.
+func ledgerOf(m *simMember, fault func(*ledger, context.Context) error) *ledger {
+	l := &ledger{simMember: m, fault: fault, intervals: map[uint64]*report.Snapshot{}}
+	l.forget()
+	m.Journal = l
+	return l
+}
+
+// forget is what a restart without persistence does. Who reads the stream has read it already.
+func (l *ledger) forget() { l.seq, l.gaps, l.total, l.points = 0, 0, nil, map[int64]report.Point{} }
+
+func (l *ledger) Publish(ctx context.Context, interval, total *report.Snapshot, points []report.Point, rewrite bool) error {
+	l.attempts++
+	if l.fault != nil {
+		if err := l.fault(l, ctx); errors.Is(err, errDeaf) {
+			_ = l.write(interval, total, points, rewrite)
+			<-ctx.Done()
+			return ctx.Err()
+		} else if err != nil {
+			return err
+		}
+	}
+	return l.write(interval, total, points, rewrite)
+}
+
+func (l *ledger) write(interval, total *report.Snapshot, points []report.Point, rewrite bool) error {
+	switch seq := interval.Seq; {
+	case seq != total.Seq:
+		l.t.Errorf("interval %d, total %d", seq, total.Seq)
+	case seq <= l.seq:
+		return nil
+	case seq > l.seq+1 && !rewrite:
+		return report.ErrRewrite
+	case l.seq > 0:
+		l.gaps += seq - l.seq - 1
+	}
+	if l.intervals[interval.Seq] != nil {
+		l.t.Errorf("interval %d comes twice", interval.Seq)
+	}
+	l.seq, l.total, l.intervals[interval.Seq] = interval.Seq, clone(total), clone(interval)
+	if rewrite {
+		clear(l.points)
+	}
+	for _, p := range points {
+		l.points[p.Index] = p
+	}
+	return nil
+}
+
+func (l *ledger) Keep(started int64, total *report.Snapshot, points []report.Point) {
+	l.kept = append(l.kept, rest{started, total, points})
+}
+
+// The faults of a ledger, each from … to.
+
+var errDeaf = errors.New("written, but the answer is lost")
+
+func refuses(*ledger, context.Context) error { return errAway }
+
+func hangs(_ *ledger, ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func deaf(*ledger, context.Context) error { return errDeaf }
+
+func during(from, to time.Duration, fault func(*ledger, context.Context) error) func(*ledger, context.Context) error {
+	return func(l *ledger, ctx context.Context) error {
+		if within(l.since(), [2]time.Duration{from, to}) {
+			return fault(l, ctx)
+		}
+		return nil
+	}
+}
+
+// audit asserts that what is in the ledger is whole: everything once, in intervals without holes, and each second where it belongs.
+func (l *ledger) audit(rate int64) {
+	l.t.Helper()
+	sum := report.NewSnapshot(l.ID, "1")
+	for seq := uint64(1); seq <= uint64(len(l.intervals)); seq++ {
+		in := l.intervals[seq]
+		if in == nil {
+			l.t.Fatalf("interval %d is missing", seq)
+		}
+		if before := l.intervals[seq-1]; before != nil && before.End != in.Start {
+			l.t.Errorf("interval %d ends at %d, the next begins at %d", seq-1, before.End, in.Start)
+		}
+		sum.Merge(in)
+	}
+	own := l.simMember.total
+	if l.total == nil || l.total.Counts != own.Counts || !l.total.Final || sum.Counts != own.Counts || sum.Latency.Count() != own.Latency.Count() {
+		l.t.Errorf("the worker counts %+v, its last snapshot %+v, all intervals %+v", own.Counts, l.total, sum.Counts)
+	}
+	if l.gaps != 0 {
+		l.t.Errorf("%d gaps", l.gaps)
+	}
+	l.even(rate, l.points)
+}
+
+// even asserts that the points are those of a run at this rate, from its beginning to its end.
+func (l *ledger) even(rate int64, points map[int64]report.Point) {
+	l.t.Helper()
+	var sent, last int64
+	for i, p := range points {
+		sent, last = sent+p.Sent, max(last, i)
+	}
+	if sent != l.simMember.total.Counts.Sent {
+		l.t.Errorf("the points have %d requests, sent were %d", sent, l.simMember.total.Counts.Sent)
+	}
+	for i := range last { // the last one may be shorter
+		if p, want := points[i], rate*points[i].Width; p.Sent < want-2 || p.Sent > want+2 {
+			l.t.Errorf("point %d has %d requests, want %d", i, p.Sent, want)
+		}
+	}
+}
+
+// A Journal that cannot be reached for a long time gets everything afterwards, once, under consecutive numbers, and each second of the
+// outage is where it belongs. What is held meanwhile are two intervals, so there are two of the whole outage.
+func TestLongOutageOfTheJournal(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		length time.Duration
+		fault  func(*ledger, context.Context) error
+	}{
+		{"refuses", 10 * time.Minute, refuses}, {"hangs", 10 * time.Minute, hangs}, {"deaf", 10 * time.Minute, deaf},
+		{"refuses until the points get wider", 20 * time.Minute, refuses},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			simulate(t, func(t *testing.T) {
+				const rate, around = 10, 20 * time.Second
+				s := newSim(t, rate, model.Options{Span: (c.length + 2*around).Microseconds(), Min: 1})
+				s.fleet(1)
+				l := ledgerOf(s.members[0], during(around, around+c.length, c.fault))
+				s.run()
+				l.audit(rate)
+				if n := len(l.intervals); n < 35 || n > 45 {
+					t.Errorf("%d intervals; there were 40 s beside the outage", n)
+				}
+				if n := l.simMember.total.Counts; n.Sent != int64(rate*(c.length+2*around)/time.Second) || l.kept != nil {
+					t.Errorf("%+v, kept %d times", n, len(l.kept))
+				}
+			})
+		})
+	}
+}
+
+// An answer that is lost: of the attempts at one interval the first was written, and not what the later ones brought beside it.
+func TestAnswerOfTheJournalIsLost(t *testing.T) {
+	for _, fault := range []time.Duration{1500, 2500, 5500} { // once each, and for some seconds
+		simulate(t, func(t *testing.T) {
+			s := newSim(t, 100, model.Options{Span: 20 * second, Min: 1})
+			s.fleet(1)
+			l := ledgerOf(s.members[0], during(5*time.Second, 5*time.Second+fault*time.Millisecond, deaf))
+			s.run()
+			l.audit(100)
+		})
+	}
+}
+
+// A Journal that forgets everything, or the last seconds, is whole again with the next snapshot.
+func TestJournalForgets(t *testing.T) {
+	t.Run("everything", func(t *testing.T) {
+		simulate(t, func(t *testing.T) {
+			s := newSim(t, 100, model.Options{Span: 30 * second, Min: 1})
+			s.fleet(1)
+			forgot := false
+			l := ledgerOf(s.members[0], during(12*time.Second, time.Hour, func(l *ledger, _ context.Context) error {
+				if !forgot {
+					forgot = true
+					l.forget()
+				}
+				return nil
+			}))
+			s.run()
+			l.audit(100)
+		})
+	})
+	t.Run("before the first point", func(t *testing.T) {
+		simulate(t, func(t *testing.T) {
+			s := newSim(t, 100, model.Options{Span: 10 * second, Min: 2})
+			s.fleet(2)
+			forgot := false
+			l := ledgerOf(s.members[0], during(4*time.Second, time.Hour, func(l *ledger, _ context.Context) error {
+				if !forgot {
+					forgot = true
+					l.forget()
+				}
+				return nil
+			}))
+			s.members[0].start()
+			time.Sleep(8 * time.Second)
+			synctest.Wait()
+			if l.seq < 7 {
+				t.Errorf("snapshot %d in second 8", l.seq)
+			}
+			s.members[1].start()
+			s.wait()
+			if l.total == nil || !l.total.Final || l.total.Counts != l.simMember.total.Counts {
+				t.Errorf("%+v", l.total)
+			}
+		})
+	})
+	t.Run("the last seconds", func(t *testing.T) {
+		simulate(t, func(t *testing.T) {
+			s := newSim(t, 100, model.Options{Span: 30 * second, Min: 1})
+			s.fleet(1)
+			var kept ledger
+			back := false
+			l := ledgerOf(s.members[0], func(l *ledger, _ context.Context) error {
+				switch at := l.since(); {
+				case at > 10*time.Second && kept.points == nil:
+					kept = *l
+					kept.points = maps.Clone(l.points)
+				case at > 14*time.Second && !back:
+					back = true
+					l.seq, l.total, l.points = kept.seq, kept.total, kept.points
+				}
+				return nil
+			})
+			s.run()
+			if l.gaps < 3 || l.gaps > 5 {
+				t.Errorf("%d gaps, of 4 s", l.gaps)
+			}
+			l.gaps = 0
+			l.audit(100)
+		})
+	})
+}
+
+// What could not be published in the end is handed over, whole, and only then.
+func TestKeep(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 100, model.Options{Span: 20 * second, Min: 1})
+		s.fleet(1)
+		l := ledgerOf(s.members[0], during(10*time.Second, time.Hour, hangs))
+		s.run()
+		own := l.simMember.total
+		if len(l.kept) != 1 {
+			t.Fatalf("kept %d times", len(l.kept))
+		}
+		r := l.kept[0]
+		if !r.total.Final || r.total.Counts != own.Counts || r.total.Counts.Sent != 2000 || r.total.Seq < l.seq || r.started != s.budget.Started {
+			t.Errorf("%+v; the worker counts %+v", r, own.Counts)
+		}
+		points := map[int64]report.Point{}
+		for _, p := range r.points {
+			points[p.Index] = p
+		}
+		l.even(100, points)
+	})
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 100, model.Options{Span: 20 * second, Min: 1})
+		s.fleet(1)
+		l := ledgerOf(s.members[0], during(10*time.Second, 22*time.Second, refuses)) // is back just in time
+		s.run()
+		l.audit(100)
+		if len(l.kept) != 0 {
+			t.Errorf("%d times kept what was published", len(l.kept))
+		}
+	})
+}
+
+// Where the run is gone, publishing is tried once: it may be there again.
+func TestFinishOfARunThatIsGone(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		for _, back := range []bool{false, true} {
+			l := &ledger{simMember: &simMember{sim: &sim{t: t, began: time.Now()}}, intervals: map[uint64]*report.Snapshot{}, points: map[int64]report.Point{}}
+			if !back {
+				l.fault = refuses
+			}
+			p := publisher{worker: "w", incarnation: "1", journal: l, clock: pacer.NewClock(), started: func() int64 { return 0 }, log: slog.New(slog.DiscardHandler)}
+			p.begin()
+			began := time.Now()
+			p.finish(t.Context(), true)
+			if back != (l.total != nil && l.total.Final) || back != (len(l.kept) == 0) || l.attempts != 1 || time.Since(began) > publishTimeout {
+				t.Errorf("back %v: %d attempts in %v, %+v, kept %d times", back, l.attempts, time.Since(began), l.total, len(l.kept))
+			}
+		}
+	})
+}

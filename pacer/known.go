@@ -1,0 +1,52 @@
+package pacer
+
+import "slices"
+
+// recallsSent is how many recalls a reply has at most.
+const recallsSent = 4
+
+// Known is what a worker knows of its run by the replies it got. A run whose state was lost is restored from it.
+type Known struct {
+	Law     Law     // the newest of which slots were leased; F = 0: none
+	Next    int64   // numbers of Law below this one were leased to somebody
+	Recalls Recalls // the latest, oldest first. A change of the rate, a pause and a stop leave one each
+	Paused  bool
+	Stood   int64 // how long pauses took so far, µs
+	Leased  int64 // slots leased to this incarnation
+
+	at int64 // of the newest reply, µs
+}
+
+// forgotten tells whether a server that sends these recalls has forgotten the newest one known here: it was restarted, or is a
+// replica that was promoted before it heard of it. A server sends its last recallsSent.
+func (k *Known) forgotten(sent Recalls) bool {
+	if len(k.Recalls) == 0 {
+		return false
+	}
+	newest := k.Recalls[len(k.Recalls)-1]
+	return !slices.Contains(sent, newest) && (len(sent) < recallsSent || sent[0].ID < newest.ID)
+}
+
+// differs tells whether what a server grants after it forgot something is not what it was told before.
+func (k *Known) differs(r Reply) bool {
+	law := r.Range.Law
+	return r.Range.N > 0 && (k.Paused || law.Rate(law.T0) != k.Law.Rate(law.T0))
+}
+
+// learn adds a reply. It returns true if that told of a new recall.
+func (k *Known) learn(r Reply) (recalled bool) {
+	merged := k.Recalls.Merge(r.Recalls)
+	recalled = len(merged) > 0 && (len(k.Recalls) == 0 || merged[len(merged)-1] != k.Recalls[len(k.Recalls)-1])
+	k.Recalls = merged
+	if k.Paused {
+		k.Stood += max(0, r.Now-k.at)
+	}
+	k.Paused, k.at = r.Status == StatusPaused, r.Now
+	if r.Range.N > 0 {
+		k.Leased += r.Range.N
+		if r.Range.Law.ID >= k.Law.ID {
+			k.Law, k.Next = r.Range.Law, r.Range.First+r.Range.N
+		}
+	}
+	return recalled
+}

@@ -1,0 +1,100 @@
+package pacer
+
+// Slot is permission for one request.
+type Slot struct {
+	Generation, Number int64
+	Due                int64 // ns of the Redis clock
+	Permit             bool  // of the worker's permit: without a number of the budget
+	Yielded            bool  // not to be sent: a suspect's permit takes its place
+}
+
+// Slots is one shard's part of all that its worker holds, in the order of due times: leased ranges, which overlap at a rate change
+// or where a frame was leased in several calls, and the permit. There are a few of them, so the next slot is found by looking
+// at each. Used by one goroutine; NewSlots makes it.
+type Slots struct {
+	part, parts int
+	held        []Cursor // leased
+	permits     []Cursor
+	permitted   int64 // due time of the last slot of a permit that was popped, ns of the Redis clock
+}
+
+// NewSlots is part `part` of `parts`, empty.
+func NewSlots(part, parts int) Slots { return Slots{part: part, parts: parts} }
+
+// Lease adds a range.
+func (s *Slots) Lease(r Range) {
+	if c := r.Cursor(s.part, s.parts); c.Ok() {
+		s.held = append(s.held, c)
+	}
+}
+
+// Permit replaces the permits before, of which at most one is in force. The new ones go on behind the last slot that was popped.
+func (s *Slots) Permit(ps []Permit) {
+	s.permits = s.permits[:0]
+	for _, p := range ps {
+		if s.permitted > 0 {
+			p.From = max(p.From, s.permitted/1000+1)
+		}
+		if c := p.Range().Cursor(s.part, s.parts); c.Ok() {
+			s.permits = append(s.permits, c)
+		}
+	}
+}
+
+// Empty tells whether nothing leased is left.
+func (s *Slots) Empty() bool { return len(s.held) == 0 }
+
+// Leased counts the leased slots that are left. It walks them all.
+func (s *Slots) Leased() (n int64) {
+	for _, c := range s.held {
+		for ; c.Ok(); c.Next() {
+			n++
+		}
+	}
+	return n
+}
+
+// Next is the slot least due, if there is one.
+func (s *Slots) Next() (Slot, bool) {
+	least, permit := s.least()
+	if least == nil {
+		return Slot{}, false
+	}
+	return Slot{
+		Generation: least.Generation(), Number: least.Slot(), Due: least.Due(),
+		Permit: permit, Yielded: !permit && least.Yielded(),
+	}, true
+}
+
+func (s *Slots) least() (least *Cursor, permit bool) {
+	for i := range s.held {
+		if c := &s.held[i]; least == nil || c.Due() < least.Due() {
+			least = c
+		}
+	}
+	for i := range s.permits {
+		if c := &s.permits[i]; least == nil || c.Due() < least.Due() {
+			least, permit = c, true
+		}
+	}
+	return least, permit
+}
+
+// Pop removes the slot that Next returned.
+func (s *Slots) Pop() {
+	c, permit := s.least()
+	from := &s.held
+	if permit {
+		s.permitted = max(s.permitted, c.Due())
+		from = &s.permits
+	}
+	if c.Next(); c.Ok() {
+		return
+	}
+	last := len(*from) - 1
+	*c = (*from)[last]
+	*from = (*from)[:last]
+}
+
+// Replaced tells whether the permit was used in the place of a leased slot: its lease came too late.
+func (s *Slots) Replaced(x *Slot) bool { return !x.Permit && s.permitted > 0 && x.Due <= s.permitted }
