@@ -176,12 +176,20 @@ func (l *Leaser) received(sent int64, reply Reply) {
 // trouble reports the first failure of a series, and its end.
 func (l *Leaser) trouble(err error) {
 	switch {
+	case err != nil && !l.troubled && l.standby.Phi() > 0:
+		l.Log.Warn("no lease; sending what is held, then by itself, and trying again", "err", err,
+			"by itself per second", float64(l.standby.Phi())/phaseUnit, "for at most", l.left(l.standby.Until))
 	case err != nil && !l.troubled:
 		l.Log.Warn("no lease; sending what is held and trying again", "err", err)
 	case err == nil && l.troubled:
 		l.Log.Info("leasing again")
 	}
 	l.troubled = err != nil
+}
+
+// left is how long it is until a time of the Redis clock, µs.
+func (l *Leaser) left(until int64) time.Duration {
+	return max(0, time.Duration(until*1000-l.Clock.Redis(l.Clock.Now()))).Round(100 * time.Millisecond)
 }
 
 // take acts upon a reply. Recalls go first: a range may belong to the generation that caused them.
@@ -223,6 +231,9 @@ func (l *Leaser) take(ctx context.Context, r Reply) error {
 
 // notice learns from a reply what holds from now on.
 func (l *Leaser) notice(r Reply) {
+	if l.forgotten > 0 {
+		l.Log.Info("the run's state is there again")
+	}
 	l.ack, l.members, l.forgotten = r.LeasedAt, max(1, r.Members), 0
 	l.suspect = r.Hand > 0 // tell it at once that this was heard: until then the others are held back
 	if r.Horizon > 0 {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -66,9 +67,14 @@ func TestStatusIsHeard(t *testing.T) {
 	heard := func(name string) string {
 		return l.redis.Client().HGet(t.Context(), run.KeysOf(name).Budget, "heard").Val()
 	}
-	if _, stderr, code := execute("create", "y", "--url", "noop://", "--qps", "10", "--deadman", "30s"); code != cli.CodeGood {
-		t.Fatal(stderr)
+	spec := l.run.Spec
+	spec.Deadman = 30 * time.Second
+	y, _, err := run.Create(t.Context(), l.redis.Client(), "y", spec, run.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
+	l.start()
+	(&lab{T: t, run: y, ask: pacer.Ask{Worker: "w", Incarnation: "i", Weight: 1}, redis: l.redis}).start()
 	for name, hears := range map[string]bool{"x": false, "y": true} {
 		before := heard(name)
 		if _, stderr, code := execute("status", name); code != cli.CodeGood || stderr != "" {

@@ -31,11 +31,23 @@ func (f *saveFlags) check(c *cobra.Command) error {
 	if !c.Flags().Changed("save-dir") {
 		return nil
 	}
-	t, err := newFile(filepath.Join(f.dir, "loadctl"))
+	err := fs.ErrNotExist
+	if f.dir != "" {
+		err = f.try()
+	}
 	if err != nil {
 		return cli.Config(fmt.Errorf("--save-dir %.200q: %w; give a directory that is there and can be written to, or leave it out", f.dir, err))
 	}
-	return cli.Config(errors.Join(t.Close(), os.Remove(t.Name())))
+	return nil
+}
+
+// try makes a file and removes it.
+func (f *saveFlags) try() error {
+	t, err := newFile(filepath.Join(f.dir, "loadctl"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(t.Close(), os.Remove(t.Name()))
 }
 
 // newFile makes the file that is to be called path when it is whole. The error does not name it: nobody asked for it.

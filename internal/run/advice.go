@@ -34,6 +34,7 @@ func advices() []advice {
 		{word: "OOM command", mend: "the server's memory is full: raise its maxmemory (CONFIG SET maxmemory BYTES), or remove old runs with loadctl rm --force"},
 		{word: "MISCONF", mend: "the server cannot write to its disk: see its log"},
 		{word: "LOADING ", mend: "the server is still reading its data: wait a moment and try again"},
+		{word: "TRYAGAIN", mend: "a part of the cluster is being moved: wait a moment"},
 		{word: "BUSY ", mend: "a script of somebody else holds the server up: wait, or end it with redis-cli script kill"},
 		{word: "EXECABORT", mend: "the server refuses a part of it: loadctl doctor shows what"},
 		{word: "max number of clients", mend: "raise its maxclients, or end other clients"},

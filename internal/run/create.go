@@ -16,7 +16,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/lua"
-	"github.com/loadctl/loadctl/pacer"
 )
 
 // What can be wrong with a run.
@@ -200,11 +199,6 @@ func stored(ctx context.Context, client redis.UniversalClient, keys Keys) (*redi
 			return spec, budget.Val(), nil
 		}
 	}
-}
-
-// Limiter leases from the run's budget. The client should be one of its own.
-func (r *Run) Limiter(client redis.UniversalClient) *pacer.Redis {
-	return pacer.NewRedis(client, r.keys.lease(), r.UID)
 }
 
 // NewID is a random name for a run's life, a process' life or a command.

@@ -31,10 +31,11 @@ type Result struct {
 	Asked       float64         // the integral
 	Sent        int
 	PermitSent  int
-	Overrun     int     // fired after their generation's end
-	OverrunOver float64 // of one change, above what is allowed
-	Early       int     // fired on a permit whose successor, which begins later, was in a reply that did not arrive
-	EarlyOver   float64 // of one permit stream, above what is allowed
+	Overrun     int           // fired after their generation's end
+	OverrunOver float64       // of one change, above what is allowed
+	Early       int           // fired on a permit whose successor, which begins later, was in a reply that did not arrive
+	EarlyFor    time.Duration // the longest time of one permit stream
+	EarlyOver   time.Duration // above what is allowed
 	Audit       report.Audit
 	Faulty      []float64 // sent of asked in each second that a fault touches
 	Healthy     []float64 // and in each that none does
@@ -215,21 +216,27 @@ func (e *extreme) since(at int64) int64 {
 	return e.queue[0][1]
 }
 
-// early is how many requests one permit stream sent at most before the server had it begin, above
+// early is for how long a permit stream was fired at most before the server had it begin: the reply that said so had not arrived.
+// Promised is
 //
-//	φ · Ts/3, Ts = 0.6·H
+//	Ts/3 = 0.2·H
 //
-// and all of them together.
+// where only replies are lost and round trips are quick; where calls are lost, too, the next reply may be Ts away.
 func (w *world) early(times []moment, r *Result) {
 	count := map[int64]int{}
 	for _, x := range times {
 		if x.early {
 			x.count(count, 1)
 			r.Early++
-			over := float64(count[int64(x.member)<<32|int64(x.stream)]) - 1 - float64(x.phi)/1e12*0.2*float64(w.server.reach)
-			r.EarlyOver = max(r.EarlyOver, over)
+			n := count[int64(x.member)<<32|int64(x.stream)]
+			r.EarlyFor = max(r.EarlyFor, time.Duration(float64(n-1)/float64(x.phi)*1e15))
 		}
 	}
+	allowed := w.server.reach / 5
+	if w.plan.Net.LoseCall > 0 || w.plan.Net.slow() {
+		allowed = w.server.reach
+	}
+	r.EarlyOver = r.EarlyFor - time.Duration(allowed)*time.Microsecond
 }
 
 // overruns is how many slots were fired at most after a change that had ended their generation, above

@@ -63,7 +63,7 @@ func (m *member) fired(x send) {
 		return
 	}
 	x.member = m.index
-	x.early = x.phi > 0 && m.owed > 0 && m.owed <= x.at && x.due < m.from*1000
+	x.early = x.phi > 0 && m.owed > 0 && m.owed <= x.at && x.due/1000 < m.from
 	m.sends = append(m.sends, x)
 }
 
@@ -72,6 +72,9 @@ func (m *member) granted(p pacer.Permit) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.owed, m.from = m.now(), p.From
+	if p.Phi() == 0 {
+		m.from = pacer.Endless
+	}
 }
 
 func (m *member) received() {

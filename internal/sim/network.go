@@ -21,6 +21,9 @@ type Net struct {
 	Refuse   bool          // a server that is away says so, instead of saying nothing
 }
 
+// slow tells whether round trips are longer than in a data centre.
+func (n Net) slow() bool { return n.Hi > 5*time.Millisecond || n.Rare > 0 }
+
 // fate is what will happen to one call, drawn in advance.
 type fate struct {
 	there, back         time.Duration
@@ -120,7 +123,7 @@ func (m link) Lease(ctx context.Context, a pacer.Ask) (pacer.Reply, error) {
 func (m *member) lease(a pacer.Ask) func(b *model.Budget, now int64) pacer.Reply {
 	return func(b *model.Budget, now int64) pacer.Reply {
 		r := b.Lease(now, a)
-		if r.LeasedAt == r.Now && r.Permit.Phi() > 0 {
+		if r.LeasedAt == r.Now && r.Status != pacer.StatusSuspect {
 			m.granted(r.Permit)
 		}
 		if m.plan.Trace != nil {

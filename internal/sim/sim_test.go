@@ -64,7 +64,7 @@ func TestSeeds(t *testing.T) {
 			t.Logf("seed %d net %v rare %v down %v frozen %v tfb %v faulty %.3f", r.Seed, p.Net.Hi, p.Net.Rare, p.Down, p.Frozen, p.Options.PermitFor, r.Faulty)
 		}
 		if r.Broken() || r.Duplicates > 0 || len(r.Errors) > 0 {
-			t.Errorf("%s%v %d: early %d/%.1f overrun %d/%.1f over the bound %.2f at %v, excess %.2f, %d twice, %v, worst %s", r.Kind, r.Of, r.Seed, r.Early, r.EarlyOver, r.Overrun, r.OverrunOver, r.Over, r.At, r.Excess, r.Duplicates, r.Errors, percent(slices.Min(append(r.Faulty, r.Healthy...))))
+			t.Errorf("%s%v %d: early %d/%v overrun %d/%.1f over the bound %.2f at %v, excess %.2f, %d twice, %v, worst %s", r.Kind, r.Of, r.Seed, r.Early, r.EarlyFor.Round(time.Millisecond), r.Overrun, r.OverrunOver, r.Over, r.At, r.Excess, r.Duplicates, r.Errors, percent(slices.Min(append(r.Faulty, r.Healthy...))))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Table has a line for each kind: the worst of its results, and for how many seeds the bound was broken. Columns of excess
@@ -33,13 +34,14 @@ func Table(results []Result) string {
 func line(kind string, results []Result) string {
 	excess, over := make([]float64, len(Windows())), make([]float64, len(Windows()))
 	var broken, twice, audit, sent, early, overrun int
-	var asked, earlyOver, overrunOver float64
+	var asked, overrunOver float64
+	var earlyFor time.Duration
 	var faulty, healthy []float64
 	for _, r := range results {
 		for i := range excess {
 			excess[i], over[i] = max(excess[i], r.Excess[i]), max(over[i], r.Over[i])
 		}
-		early, earlyOver = max(early, r.Early), max(earlyOver, r.EarlyOver)
+		early, earlyFor = max(early, r.Early), max(earlyFor, r.EarlyFor)
 		overrun, overrunOver = max(overrun, r.Overrun), max(overrunOver, r.OverrunOver)
 		if r.Broken() {
 			broken++
@@ -58,7 +60,7 @@ func line(kind string, results []Result) string {
 	for i := range excess {
 		fmt.Fprintf(&b, " %13s", fmt.Sprintf("%.1f/%.1f", excess[i], over[i]))
 	}
-	fmt.Fprintf(&b, " %11s %11s", fmt.Sprintf("%d/%.1f", early, earlyOver), fmt.Sprintf("%d/%.1f", overrun, overrunOver))
+	fmt.Fprintf(&b, " %11s %11s", fmt.Sprintf("%d/%dms", early, earlyFor.Milliseconds()), fmt.Sprintf("%d/%.1f", overrun, overrunOver))
 	fmt.Fprintf(&b, " %6d %6d %6d %7s %7s %7s %7s %7s\n", broken, twice, audit, percent(quantile(faulty, 0)), percent(quantile(faulty, 0.05)),
 		percent(quantile(faulty, 0.5)), percent(quantile(healthy, 0)), percent(float64(sent)/asked))
 	return b.String()
@@ -66,7 +68,7 @@ func line(kind string, results []Result) string {
 
 // Broken tells whether one of the bounds was.
 func (r Result) Broken() bool {
-	return slices.Max(r.Over) > tolerance || r.EarlyOver > tolerance || r.OverrunOver > tolerance
+	return slices.Max(r.Over) > tolerance || r.EarlyOver > 0 || r.OverrunOver > tolerance
 }
 
 // tolerance is what the sums in floating point and times in whole µs may add, in requests.

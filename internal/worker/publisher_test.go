@@ -151,9 +151,9 @@ func (l *ledger) even(rate int64, points map[int64]report.Point) {
 	}
 }
 
-// A Journal that cannot be reached for a long time gets everything afterwards, once, under consecutive numbers, and each second of the
+// TestPublisherKeepsWhatItCannotPublish: a Journal that cannot be reached for a long time gets everything afterwards, once, under consecutive numbers, and each second of the
 // outage is where it belongs. What is held meanwhile are two intervals, so there are two of the whole outage.
-func TestLongOutageOfTheJournal(t *testing.T) {
+func TestPublisherKeepsWhatItCannotPublish(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		length time.Duration
