@@ -182,7 +182,7 @@ func TestUsers(t *testing.T) {
 	server := redistest.Start(t, "--save", "3600 1")
 	const everything = "~* &* +@all "
 	untold := map[string]string{
-		"version": Warn, "role": Warn, "eviction": Warn, "memory": Warn, "persistence": Warn, "replication": Warn,
+		"version": Warn, "role": Warn, "eviction": Warn, "memory": Warn, "persistence": Warn, "replication": Warn, "identity": Warn,
 	}
 	for _, c := range []struct {
 		rules string
@@ -190,10 +190,10 @@ func TestUsers(t *testing.T) {
 	}{
 		{everything, nil},
 		{permissions, nil},
-		{everything + "-info", map[string]string{"version": Warn, "role": Warn, "memory": Warn, "replication": Warn}},
+		{everything + "-info", map[string]string{"version": Warn, "role": Warn, "memory": Warn, "replication": Warn, "identity": Warn}},
 		{everything + "-config", map[string]string{"persistence": Warn}},
 		{everything + "-info -config", untold},
-		{everything + "-eval", map[string]string{"clock": Warn}}, // the server knows our scripts by now
+		{everything + "-eval", map[string]string{"clock": Warn, "identity": Warn}}, // the server knows our scripts by now
 		{everything + "-publish", map[string]string{"wake-ups": Warn}},
 		{everything + "-subscribe", map[string]string{"wake-ups": Warn}},
 		{everything + "resetchannels", map[string]string{"wake-ups": Warn}},

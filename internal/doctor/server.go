@@ -26,6 +26,7 @@ func serverChecks() []serverCheck {
 		{"memory", memory},
 		{"persistence", persistence},
 		{"replication", replication},
+		{"identity", identity},
 		{"wake-ups", wakeUps},
 		{"scripts", scripts},
 	}
