@@ -59,7 +59,8 @@ type Leaser struct {
 	Observe     func(Reply)     // called with each reply; may be nil
 	Log         *slog.Logger    // nil = none
 
-	// Restore is called when the run's state is gone, and again until it is there. nil: wait for another worker who restores it.
+	// Restore is called when the run's state is gone, and again until it is there; ErrNoState says that it was removed on purpose. nil: wait
+	// for another worker who restores it.
 	Restore func(context.Context, Known) error
 
 	// Reassert is called once when a server has forgotten a change of the rate or a pause, with what was known before; may be nil.
@@ -277,12 +278,12 @@ func (l *Leaser) restore(ctx context.Context) error {
 		l.forgotten = now
 		l.Log.Warn("the run's state is gone from Redis")
 	}
-	if l.Restore != nil && l.known.Law.F > 0 {
-		if err := l.Restore(ctx, l.known); err != nil {
-			l.trouble(err)
-		}
+	var err error
+	if l.Restore != nil {
+		err = l.Restore(ctx, l.known)
+		l.trouble(err)
 	}
-	if now > max(l.forgotten, l.Clock.Local(l.standby.Until*1000))+int64(lostPatience) {
+	if errors.Is(err, ErrNoState) || now > max(l.forgotten, l.Clock.Local(l.standby.Until*1000))+int64(lostPatience) {
 		return ErrNoState
 	}
 	l.suspect = true // ask again at once

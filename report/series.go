@@ -17,8 +17,10 @@ const maxPoints = 1024
 //
 // The zero value is an empty series ready to use. Not safe for concurrent use.
 type Series struct {
-	width  int64 // seconds; 0 means 1
-	points [maxPoints]*Point
+	width  int64             // seconds; 0 means 1
+	points [maxPoints][]byte // as text, which takes a tenth of the memory; nil = none
+	newest *Point            // the one that is added to; its text is older. nil = none
+	room   []byte            // where texts are kept: all of it from the beginning, so that memory does not grow
 
 	// Each change gets the next revision, so that a publisher need only remember
 	// the last one it has written, and a write that was lost costs nothing.
@@ -43,31 +45,76 @@ func (s *Series) Add(startUS int64, in *Snapshot) {
 		s.double()
 	}
 	i := second / s.Width()
-	if s.points[i] == nil {
-		s.points[i] = newPoint(i, s.Width())
+	if s.newest == nil || s.newest.Index != i {
+		s.seal()
+		s.newest = s.point(i)
 	}
-	s.points[i].add(&Point{Sent: c.Sent, Completed: c.Completed, Failed: c.Failed, Latency: in.Latency})
+	s.newest.add(&Point{Sent: c.Sent, Completed: c.Completed, Failed: c.Failed, Latency: in.Latency})
 	s.revision++
 	s.changed[i] = s.revision
 }
 
+// textBytes is what most texts have at most. Longer ones are kept elsewhere.
+const textBytes = 512
+
+// seal writes the newest point back.
+func (s *Series) seal() {
+	if s.newest != nil {
+		s.keep(s.newest)
+		s.newest = nil
+	}
+}
+
+func (s *Series) keep(p *Point) {
+	text, err := p.MarshalText()
+	if err != nil {
+		panic(err) // what was recorded here can be written
+	}
+	if s.room == nil {
+		s.room = make([]byte, maxPoints*textBytes)
+	}
+	own := s.room[p.Index*textBytes : (p.Index+1)*textBytes]
+	s.points[p.Index] = append(own[:0:textBytes], text...)
+}
+
+// point is a copy of point i, empty if there is none yet.
+func (s *Series) point(i int64) *Point {
+	if s.newest != nil && s.newest.Index == i {
+		p := s.newest.clone()
+		return &p
+	}
+	p := newPoint(i, s.Width())
+	if s.points[i] != nil {
+		if err := p.UnmarshalText(s.points[i]); err != nil {
+			panic(err) // it was written here
+		}
+	}
+	return p
+}
+
 // double merges neighbours: points 2i and 2i+1 become point i.
 func (s *Series) double() {
-	s.width = 2 * s.Width()
-	s.revision++
-	s.widened = s.revision
-	old := s.points
-	s.points = [maxPoints]*Point{}
-	for i, p := range old {
-		if p == nil {
+	s.seal()
+	var merged [maxPoints / 2]*Point
+	for i := range int64(maxPoints) {
+		if s.points[i] == nil {
 			continue
 		}
 		j := i / 2
-		if s.points[j] == nil {
-			s.points[j] = newPoint(int64(j), s.width)
+		if merged[j] == nil {
+			merged[j] = newPoint(j, 2*s.Width())
 		}
-		s.points[j].add(p)
-		s.changed[j] = s.revision
+		merged[j].add(s.point(i))
+	}
+	s.width = 2 * s.Width()
+	s.revision++
+	s.widened = s.revision
+	s.points = [maxPoints][]byte{}
+	for j, p := range merged {
+		if p != nil {
+			s.keep(p)
+			s.changed[j] = s.revision
+		}
 	}
 }
 
@@ -85,9 +132,10 @@ var ErrRewrite = errors.New("points written before are missing")
 // The points are copies: they may be encoded on another goroutine.
 func (s *Series) Changed(since uint64) (points []Point, rewrite bool, revision uint64) {
 	rewrite = since == 0 || since < s.widened
-	for i, p := range s.points {
-		if p != nil && (rewrite || s.changed[i] > since) {
-			points = append(points, p.clone())
+	for i := range int64(maxPoints) {
+		there := s.points[i] != nil || s.newest != nil && s.newest.Index == i
+		if there && (rewrite || s.changed[i] > since) {
+			points = append(points, *s.point(i))
 		}
 	}
 	return points, rewrite, s.revision

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,7 +61,7 @@ func run(t testing.TB) Input {
 
 func TestBuild(t *testing.T) {
 	r := Build(run(t))
-	if !r.Complete || len(r.Notes) != 0 {
+	if !r.Complete || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "6 requests were sent by workers that could not reach Redis, on their permits") {
 		t.Errorf("complete %t, notes %q", r.Complete, r.Notes)
 	}
 	if r.Rate != 201 || r.Throughput != 197.5 || !(r.Success > 0.98 && r.Success < 0.99) {
@@ -94,20 +95,30 @@ func TestBuildOfNothing(t *testing.T) {
 	}
 }
 
+// notes are those of a report but for the one about permits, which run has.
+func notes(r Report) []string {
+	return slices.DeleteFunc(slices.Clone(r.Notes), func(n string) bool { return strings.Contains(n, "on their permits") })
+}
+
 func TestBuildIncomplete(t *testing.T) {
 	in := run(t)
+	in.Missing = []string{"half of it"}
+	if r := Build(in); r.Complete || len(notes(r)) != 1 || r.Notes[0] != "half of it" {
+		t.Errorf("with something missing: complete %t, notes %q", r.Complete, r.Notes)
+	}
+	in = run(t)
 	in.Workers[1].Total = nil
-	if r := Build(in); r.Complete || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "host-2/a1b2") {
+	if r := Build(in); r.Complete || len(notes(r)) != 1 || !strings.Contains(r.Notes[0], "host-2/a1b2") {
 		t.Errorf("without a snapshot: complete %t, notes %q", r.Complete, r.Notes)
 	}
 	in = run(t)
 	in.Budget.Issued++
-	if r := Build(in); r.Complete || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "audit: issued") {
+	if r := Build(in); r.Complete || len(notes(r)) != 1 || !strings.Contains(r.Notes[0], "audit: issued") {
 		t.Errorf("with a slot unaccounted for: complete %t, notes %q", r.Complete, r.Notes)
 	}
 	in = run(t)
 	in.Workers[0].Total.Counts.OutOfRange = 3
-	if r := Build(in); !r.Complete || len(r.Notes) != 1 || r.OutOfRange != 3 {
+	if r := Build(in); !r.Complete || len(notes(r)) != 1 || r.OutOfRange != 3 {
 		t.Errorf("with values out of range: complete %t, notes %q", r.Complete, r.Notes)
 	}
 }
@@ -236,18 +247,26 @@ func TestUnsentIsSaid(t *testing.T) {
 			t.Errorf("%d skipped of %d: complete %v, %q", skipped, r.Asked, r.Complete, r.Notes)
 		}
 		in.Running = true
-		if r := Build(in); len(r.Notes) > 0 {
+		if r := Build(in); len(notes(r)) > 0 {
 			t.Errorf("while it runs: %q", r.Notes)
 		}
 	}
 }
 
+// TestAloneIsSaid: what single workers did is not what the cluster was asked for.
 func TestAloneIsSaid(t *testing.T) {
-	in := run(t)
-	in.Workers = in.Workers[:1]
-	in.Workers[0].State = "alone"
-	var b bytes.Buffer
-	if err := Text(&b, Build(in)); err != nil || !strings.Contains(b.String(), "/s (of this worker alone)") || strings.Contains(b.String(), "cluster total") {
-		t.Errorf("%v\n%s", err, b.String())
+	for _, c := range []struct {
+		states []string
+		says   string
+	}{{[]string{"alone"}, "/s (of this worker alone)"}, {[]string{"alone", "alone"}, "/s (of these workers alone)"}, {[]string{"alone", "left"}, "/s (cluster total)"}} {
+		in := run(t)
+		in.Workers = in.Workers[:len(c.states)]
+		for i, state := range c.states {
+			in.Workers[i].State = state
+		}
+		var b bytes.Buffer
+		if err := Text(&b, Build(in)); err != nil || !strings.Contains(b.String(), c.says) || strings.Count(b.String(), "/s (") != 1 {
+			t.Errorf("%q: %v\n%s", c.states, err, b.String())
+		}
 	}
 }

@@ -139,9 +139,7 @@ func (f *memberFlags) work(ctx context.Context, r *run.Run, target targets.Targe
 		Halt:         func() { f.halted.Store(true) }, Wake: r.Wakeups(watching), Observe: announce(log, r.Spec.MinWorkers), Log: log,
 	}
 	w.Reassert = func(ctx context.Context, k pacer.Known) error { return r.Reassert(ctx, k) }
-	if describes {
-		w.Restore = func(ctx context.Context, k pacer.Known) error { return r.Restore(ctx, started.Load(), k) }
-	}
+	w.Restore = func(ctx context.Context, k pacer.Known) error { return r.Restore(ctx, started.Load(), k, describes) }
 	total, err := w.Run(ctx)
 	switch {
 	case errors.Is(err, pacer.ErrReplaced):

@@ -177,6 +177,54 @@ func TestStateIsLost(t *testing.T) {
 	}
 }
 
+// TestStateIsRestored: Redis forgets the run, and a worker that was given its description restores it. What was published before is
+// published again, so the report has all that arrived, in the second in which it did.
+func TestStateIsRestored(t *testing.T) {
+	t.Parallel()
+	server, dir := redistest.Start(t), t.TempDir()
+	web, err := arrivals.Start(arrivals.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { web.Close() })
+	var fleet []*process
+	for _, id := range []string{"a", "b"} {
+		fleet = append(fleet, begin(t, "run", "--redis", server.URL(), "--run", "x", "--url", web.URL(), "--qps", "300", "--duration", "8s", "--min-workers", "2", "--id", id,
+			"--permit-for", "1s", "--save-dir", dir))
+	}
+	until(t, "900 requests have arrived", func() bool { return web.Count() >= 900 })
+	server.Client().FlushAll(t.Context())
+	for _, p := range fleet {
+		if code := p.ends(); code != cli.CodeGood {
+			t.Errorf("exit code %d, %s", code, p.stderr)
+		}
+	}
+	r, err := run.Open(t.Context(), server.Client(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err := r.Report(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent int64
+	for _, p := range rep.Series {
+		sent += p.Sent
+	}
+	arrived := web.Count()
+	if err := rep.Audit.Check(); err != nil || rep.Audit.Sent != arrived || sent != arrived || rep.Series[1].Sent < 200 {
+		t.Errorf("%v; %d arrived, %d are in the series, %+v", err, arrived, sent, rep)
+	}
+	for _, w := range rep.Workers {
+		if w.Gaps != 0 {
+			t.Errorf("%+v", w)
+		}
+	}
+	if paths := left(t, dir); len(paths) != 0 {
+		t.Errorf("%q are left", paths)
+	}
+}
+
 // TestNothingIsLeft: no file where Redis has everything, and none of a worker that has done nothing.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()

@@ -300,6 +300,29 @@ func TestInterruptedRunStops(t *testing.T) {
 	}
 }
 
+// TestInterruptedRunCannotConfirm: a silent worker may fire on without end; that is said, and the report is printed all the same.
+func TestInterruptedRunCannotConfirm(t *testing.T) {
+	b := newBed(t)
+	p := b.operator("run", "x", "--url", b.web.URL(), "--qps", "300", "--on-redis-loss", "hold", "-o", "json")
+	w := b.guest("x", "--id", "w")
+	b.started(300)
+	w.signal(syscall.SIGKILL)
+	<-w.exited
+	p.signal(os.Interrupt)
+	p.wait(105)
+	if s := lastLine(p.stderr.String()); !strings.HasPrefix(s, "error: ended by a signal; stop x: cannot be confirmed for w: ") || !strings.HasSuffix(s, " loadctl workers rm x w") {
+		t.Error(s)
+	}
+	if a := p.printed().Audit; b.web.Count() < a.Sent || b.web.Count() > a.Sent+a.Lost {
+		t.Errorf("%d arrived, %+v", b.web.Count(), a)
+	}
+	if _, stderr, code := b.try("stop", "x"); code != 1 || !strings.Contains(stderr, "cannot be confirmed for w") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+	b.loadctl("workers", "rm", "x", "w")
+	b.loadctl("stop", "x")
+}
+
 // TestInterruptBeforeTheBeginning: a run that waits is stopped too, and workers that come later have nothing to do.
 func TestInterruptBeforeTheBeginning(t *testing.T) {
 	b := newBed(t)

@@ -35,6 +35,7 @@ func TestAdvise(t *testing.T) {
 		{"MOVED 3999 127.0.0.1:6381", "redis://host:port?addr=host:port", true},
 		{"ERR This instance has cluster support disabled", "leave ?addr= out", true},
 		{"CLUSTERDOWN Hash slot not served", "redis-cli cluster info", false},
+		{"TRYAGAIN Multiple keys request during rehashing of slot", "being moved", false},
 		{"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", "the address of the master", true},
 		{"NOREPLICAS Not enough good replicas to write.", "min-replicas-to-write", false},
 		{"-OOM command not allowed when used memory > 'maxmemory'.", "raise its maxmemory", false},

@@ -372,8 +372,9 @@ func TestRemove(t *testing.T) {
 		if err := Remove(t.Context(), b.client, "x", true); err != nil {
 			t.Fatal(err)
 		}
-		if n := b.client.DBSize(t.Context()).Val(); n != 0 {
-			t.Errorf("%d keys are left", n)
+		left := b.client.Keys(t.Context(), "*").Val()
+		if ttl := b.client.TTL(t.Context(), r.keys.Removed).Val(); len(left) != 1 || ttl <= 0 || ttl > removedFor {
+			t.Errorf("%q are left; that it was removed is known for %v", left, ttl)
 		}
 		b.wants(Remove(t.Context(), b.client, "x", true), ErrNoRun)
 		r, _ = b.create("x", constant(10), Options{})

@@ -14,6 +14,7 @@ const index = "load:runs"
 type Keys struct {
 	Spec, Budget, Workers, Seen, Totals, Snapshots, Events, Laws, Series string
 	Control                                                              string // channel of wake-ups
+	Removed                                                              string // uid of a run that was removed while workers were in it
 }
 
 // KeysOf is the keys of the run with this name.
@@ -21,7 +22,7 @@ func KeysOf(name string) Keys {
 	key := func(part string) string { return "{load:" + name + "}:" + part }
 	return Keys{
 		Spec: key("spec"), Budget: key("budget"), Workers: key("workers"), Seen: key("seen"), Totals: key("totals"),
-		Snapshots: key("snapshots"), Events: key("events"), Laws: key("laws"), Series: key("series"), Control: key("control"),
+		Snapshots: key("snapshots"), Events: key("events"), Laws: key("laws"), Series: key("series"), Control: key("control"), Removed: key("removed"),
 	}
 }
 

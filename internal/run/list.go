@@ -86,11 +86,19 @@ func Remove(ctx context.Context, client redis.UniversalClient, name string, forc
 			return err
 		}
 	}
+	if err == nil && r.idle(ctx) != nil { // or a worker would take it for lost, and restore it
+		if err := client.Set(ctx, r.keys.Removed, r.UID, removedFor).Err(); err != nil {
+			return fmt.Errorf("remove run %s: %w", name, err)
+		}
+	}
 	if err := client.Del(ctx, KeysOf(name).all()...).Err(); err != nil {
 		return fmt.Errorf("remove run %s: %w", name, err)
 	}
 	return client.ZRem(ctx, index, name).Err()
 }
+
+// removedFor is how long it is known that a run was removed: longer than a worker can be cut off and come back to it.
+const removedFor = time.Hour
 
 // idle refuses a run with members in it.
 func (r *Run) idle(ctx context.Context) error {
@@ -98,7 +106,7 @@ func (r *Run) idle(ctx context.Context) error {
 	if err != nil && !errors.Is(err, ErrBroken) {
 		return err
 	}
-	if err == nil && !slices.ContainsFunc(s.Workers, func(w Worker) bool { return w.State == "active" }) {
+	if err == nil && !slices.ContainsFunc(s.Workers, func(w Worker) bool { return w.State == "active" || w.State == "suspect" }) {
 		return nil
 	}
 	return fmt.Errorf("remove run %s: workers may be taking part in it; loadctl stop %s first, or use --force", r.Name, r.Name)

@@ -137,7 +137,7 @@ func ReadUnpublished(path string) (*Unpublished, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &Unpublished{File: path}
+	u := new(Unpublished)
 	if len(data) > unpublishedBytes {
 		return nil, fmt.Errorf("read %s: %w", path, errForeign)
 	}

@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
 )
@@ -17,8 +19,17 @@ var errUnknown = errors.New("this worker has not heard what the run was last tol
 // Restore makes the run's state anew where Redis has lost it, under the same uid, from what a worker knows of it. started is the run's
 // first t0, µs of the Redis clock. The schedule goes on where the plan is by now, or with the rate last set; a run that was paused waits
 // for resume. Its first slot is due when every permit given before has run out. Of many callers one creates; where the state is there, or
-// nothing is left to do, nothing happens.
-func (r *Run) Restore(ctx context.Context, started int64, k pacer.Known) error {
+// nothing is left to do, nothing happens. A worker that was not given the run's description must not
+// create: it only learns of a run that was removed, which is pacer.ErrNoState.
+func (r *Run) Restore(ctx context.Context, started int64, k pacer.Known, create bool) error {
+	switch removed, err := r.client.Get(ctx, r.keys.Removed).Result(); {
+	case err == nil && removed == r.UID:
+		return pacer.ErrNoState
+	case err != nil && !errors.Is(err, redis.Nil):
+		return explain("restore", r.Name, err)
+	case !create || k.Law.F == 0:
+		return nil
+	}
 	now, err := r.time(ctx)
 	if err != nil {
 		return explain("restore", r.Name, err)

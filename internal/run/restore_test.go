@@ -55,7 +55,7 @@ func TestRestore(t *testing.T) {
 		}
 		before := time.Now()
 		for range 2 { // of many callers one creates
-			if err := r.Restore(t.Context(), started, k); err != nil {
+			if err := r.Restore(t.Context(), started, k, true); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -99,10 +99,10 @@ func TestRestoreAfterAChange(t *testing.T) {
 		started, k := b.known(r, m)
 		before.Recalls = k.Recalls // heard of the change, and not of the rate
 		b.lose()
-		if err := r.Restore(t.Context(), started, before); !errors.Is(err, errUnknown) || len(b.dump()) > 0 {
+		if err := r.Restore(t.Context(), started, before, true); !errors.Is(err, errUnknown) || len(b.dump()) > 0 {
 			t.Errorf("restored by who does not know the rate: %v, %d keys", err, len(b.dump()))
 		}
-		if err := r.Restore(t.Context(), started, k); err != nil {
+		if err := r.Restore(t.Context(), started, k, true); err != nil {
 			t.Fatal(err)
 		}
 		var reply pacer.Reply
@@ -121,7 +121,7 @@ func TestRestorePaused(t *testing.T) {
 		b.must(r.Pause(t.Context()))
 		started, k := b.known(r, m)
 		b.lose()
-		if err := r.Restore(t.Context(), started, k); err != nil {
+		if err := r.Restore(t.Context(), started, k, true); err != nil {
 			t.Fatal(err)
 		}
 		if status := m.lease().Status; status != pacer.StatusWait {
@@ -142,7 +142,26 @@ func TestRestoreNothing(t *testing.T) {
 		started, k := b.known(r, m)
 		b.until("the last second", func() bool { return time.Since(time.UnixMicro(started)) > 600*time.Millisecond })
 		b.lose()
-		if err := r.Restore(t.Context(), started, k); err != nil || len(b.dump()) > 0 {
+		if err := r.Restore(t.Context(), started, k, true); err != nil || len(b.dump()) > 0 {
+			t.Errorf("%v, %d keys", err, len(b.dump()))
+		}
+	})
+}
+
+// A run that was removed is not restored; neither is one by a worker that was not given its description.
+func TestRemovedIsNotRestored(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("r", permitted(1000), Options{})
+		m := b.member(r, "w").start()
+		started, k := b.known(r, m)
+		if err := Remove(t.Context(), b.client, "r", true); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Restore(t.Context(), started, k, true); !errors.Is(err, pacer.ErrNoState) {
+			t.Errorf("restoring what was removed: %v", err)
+		}
+		b.lose()
+		if err := r.Restore(t.Context(), started, k, false); err != nil || len(b.dump()) > 0 {
 			t.Errorf("%v, %d keys", err, len(b.dump()))
 		}
 	})

@@ -40,6 +40,7 @@ type Result struct {
 	Faulty      []float64 // sent of asked in each second that a fault touches
 	Healthy     []float64 // and in each that none does
 	Share       float64   // sent of asked in all healthy seconds
+	Floor       float64   // how much of what was asked for is promised for each second
 	Hash        uint64    // of all sends
 }
 
@@ -49,7 +50,7 @@ func (w *world) judge() Result {
 	defer w.server.mu.Unlock()
 	w.server.closeEpoch()
 	s := newSchedule(w.epoch, w.server.epochs)
-	r := Result{Kind: w.plan.Kind, Of: w.plan.Of, Seed: w.plan.Seed, Workers: len(w.members), Share: 1, Asked: s.before(math.MaxInt64)}
+	r := Result{Kind: w.plan.Kind, Of: w.plan.Of, Seed: w.plan.Seed, Workers: len(w.members), Share: 1, Floor: w.plan.Floor, Asked: s.before(math.MaxInt64)}
 	var sends []send
 	for _, m := range w.members {
 		m.mu.Lock()
@@ -108,7 +109,6 @@ type moment struct {
 	stream int32 // of its permit: another number after each gap
 	over   bool  // its generation had ended
 	early  bool  // as in send
-	shift  int64 // how far it was from the Redis clock as it was then, ns: late, or by an error of the worker's clock
 }
 
 // times are the sends in order of time.
@@ -121,7 +121,7 @@ func (w *world) times(s *schedule, sends []send, r *Result) []moment {
 		}
 		m := moment{at: due, member: x.member, phi: x.phi, over: x.phi == 0 && s.overrun(x, due), early: x.early}
 		if len(w.plan.Steps) > 0 {
-			m.at, m.shift = x.at, x.at-(x.due-w.epoch-w.server.skewAt(x.at))
+			m.at = x.at
 		}
 		out[i] = m
 	}
@@ -137,8 +137,9 @@ func (w *world) times(s *schedule, sends []send, r *Result) []moment {
 
 // windows finds the window of each length in which most was sent above what was asked for, and above the bound
 //
-//	∫R + 1 + one for each permit stream in it + R · (lateness + 2e), where the Redis clock was stepped, of at most catchUp
+//	∫R + 1 + one for each permit stream in it + R · (lateness + 2e), where the Redis clock was stepped
 //
+// with an e of at most half of H for each step in it: nobody holds slots farther away.
 // R being at least the sum of the permits in force, where the rate was changed. What was fired after its generation's end, and
 // on a permit whose successor was on its way, is left out of the latter: see overruns and early.
 func (w *world) windows(s *schedule, all []moment, r *Result) {
@@ -148,34 +149,42 @@ func (w *world) windows(s *schedule, all []moment, r *Result) {
 	}
 	counted := slices.DeleteFunc(slices.Clone(all), func(x moment) bool { return x.over || x.early })
 	for _, length := range Windows() {
-		excess, _ := s.worst(all, length, false)
-		over, at := bound.worst(counted, length, true)
+		excess, _ := s.worst(all, length, nil)
+		over, at := bound.worst(counted, length, w.moved)
 		r.Excess, r.Over, r.At = append(r.Excess, excess), append(r.Over, over), append(r.At, time.Duration(at))
 	}
 }
 
-// worst is by how much a window of this length exceeds the integral of the rate and 1, and where that ends. With allowances, also
+// moved is how far sends in [from, to] may be from when they were due, ns, where it is when they were sent that is looked at.
+func (w *world) moved(from, to int64) (ns float64) {
+	if len(w.plan.Steps) == 0 {
+		return 0
+	}
+	ns = 2 * float64(w.plan.Net.Hi+time.Millisecond) // 2e: a sample of 10 s ago may be believed, and clocks run 100 ppm apart
+	for _, s := range w.plan.Steps {
+		if int64(s.At) <= to && int64(s.At+time.Second) >= from {
+			ns += float64(min(w.server.reach*1000, int64(max(s.By, -s.By))))
+		}
+	}
+	return ns
+}
+
+// worst is by how much a window of this length exceeds the integral of the rate and 1, and where that ends. Where moved is not nil, also
 // what permit streams and clock errors may add.
-func (s *schedule) worst(times []moment, length time.Duration, allow bool) (worst float64, where int64) {
+func (s *schedule) worst(times []moment, length time.Duration, moved func(from, to int64) float64) (worst float64, where int64) {
 	worst = math.Inf(-1)
-	low, high, open := extreme{sign: -1}, extreme{sign: 1}, map[int64]int{}
+	open := map[int64]int{} // sends in the window by stream
 	first, most := 0, s.most()
 	for i, x := range times {
-		if allow {
-			low.enter(x.at, x.shift)
-			high.enter(x.at, x.shift)
-			x.count(open, 1)
-		}
+		x.count(open, 1)
 		for ; x.at-times[first].at >= int64(length); first++ {
-			if allow {
-				times[first].count(open, -1)
-			}
+			times[first].count(open, -1)
 		}
 		from := times[first].at
 		asked := min(s.between(from, from+int64(length)), s.between(x.at-int64(length), x.at))
 		over := float64(i-first+1) - asked - 1
-		if allow {
-			over -= float64(len(open)) + most*float64(min(catchUp, max(0, high.since(from))-min(0, low.since(from))))
+		if moved != nil {
+			over -= float64(len(open)) + most*moved(from, x.at)
 		}
 		if over > worst {
 			worst, where = over, x.at
@@ -195,44 +204,28 @@ func (x moment) count(open map[int64]int, n int) {
 	}
 }
 
-// extreme is the largest, or with sign −1 the smallest, value in a window that slides.
-type extreme struct {
-	sign  int64
-	queue [][2]int64 // times and values: each value beyond those after it
-}
-
-func (e *extreme) enter(at, value int64) {
-	n := len(e.queue)
-	for n > 0 && e.sign*e.queue[n-1][1] <= e.sign*value {
-		n--
-	}
-	e.queue = append(e.queue[:n], [2]int64{at, value})
-}
-
-func (e *extreme) since(at int64) int64 {
-	for e.queue[0][0] < at {
-		e.queue = e.queue[1:]
-	}
-	return e.queue[0][1]
-}
-
 // early is for how long a permit stream was fired at most before the server had it begin: the reply that said so had not arrived.
 // Promised is
 //
-//	Ts/3 = 0.2·H
+//	Ts/3 + 2e, Ts = 0.6·H
 //
 // where only replies are lost and round trips are quick; where calls are lost, too, the next reply may be Ts away.
 func (w *world) early(times []moment, r *Result) {
-	count := map[int64]int{}
+	began := map[int32]moment{} // the first of the sends that are early, by member
 	for _, x := range times {
-		if x.early {
-			x.count(count, 1)
-			r.Early++
-			n := count[int64(x.member)<<32|int64(x.stream)]
-			r.EarlyFor = max(r.EarlyFor, time.Duration(float64(n-1)/float64(x.phi)*1e15))
+		if !x.early {
+			if x.phi > 0 {
+				delete(began, x.member)
+			}
+			continue
 		}
+		r.Early++
+		if y, known := began[x.member]; !known || y.stream != x.stream {
+			began[x.member] = x
+		}
+		r.EarlyFor = max(r.EarlyFor, time.Duration(x.at-began[x.member].at))
 	}
-	allowed := w.server.reach / 5
+	allowed := w.server.reach/5 + 2*w.plan.Net.Hi.Microseconds()
 	if w.plan.Net.LoseCall > 0 || w.plan.Net.slow() {
 		allowed = w.server.reach
 	}

@@ -52,7 +52,7 @@ func (d draw) loss() {
 			d.cut(i, cut, way != 0, way != 1)
 		}
 	}
-	d.fault(0, d.Length, 0)
+	d.fault(0, d.Length, time.Minute)
 }
 
 func (d draw) cut(i int, s Span, calls, back bool) {
@@ -94,6 +94,9 @@ func (d draw) cutCalls() { d.cuts(true, d.chance(0.5)) }
 func (d draw) outage() {
 	d.Net.Refuse = d.chance(0.5)
 	d.Options.PermitFor = 10_000_000
+	if !d.Net.slow() {
+		d.Floor = 0.88
+	}
 	at := begin
 	for range 1 + d.rng.IntN(2) {
 		at = d.between(at, at+4*time.Second)
@@ -151,7 +154,7 @@ func (d draw) crash() {
 	for _, i := range d.some(1 + d.rng.IntN(max(1, len(d.Members)/2))) {
 		d.Members[i].Crash = at + d.between(0, 300*time.Millisecond)
 	}
-	d.fault(at, at+time.Duration(d.Options.PermitFor)*time.Microsecond, time.Second)
+	d.fault(at, at+300*time.Millisecond+time.Duration(d.Options.PermitFor)*time.Microsecond, time.Second)
 }
 
 // stall stops worker processes for a while.
@@ -195,7 +198,7 @@ func (d draw) churn() {
 			d.Members = append(d.Members, again)
 		}
 	}
-	d.fault(0, d.Length, 0)
+	d.fault(0, d.Length, time.Minute)
 }
 
 // rates gives commands.
@@ -236,6 +239,7 @@ func (d draw) pieces() []pacer.Piece {
 
 // clock steps the Redis clock.
 func (d draw) clock() {
+	d.Net.Hi, d.Net.Rare = min(d.Net.Hi, 4*time.Millisecond), 0
 	at := begin
 	for range 1 + d.rng.IntN(3) {
 		at = d.between(at, at+5*time.Second)

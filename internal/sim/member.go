@@ -63,7 +63,7 @@ func (m *member) fired(x send) {
 		return
 	}
 	x.member = m.index
-	x.early = x.phi > 0 && m.owed > 0 && m.owed <= x.at && x.due/1000 < m.from
+	x.early = x.early && m.owed > 0 && m.owed <= x.at && x.due/1000 < m.from
 	m.sends = append(m.sends, x)
 }
 

@@ -46,6 +46,7 @@ type Plan struct {
 	Failover []Failover
 	Steps    []Step
 	Commands []Command
+	Floor    float64                                  // how much of what is asked for is promised for each second, whatever happens; 0 = nothing
 	Trace    func(at time.Duration, who, what string) // told of what happens; nil = nobody
 	Faults   []Span                                   // when something is broken, and what it leads to may still be seen
 }

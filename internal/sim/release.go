@@ -99,7 +99,8 @@ func (s *stream) release(x pacer.Slot, shard *pacer.Slots, at int64) {
 	case x.Permit && !late:
 		s.counts.PermitSent++
 		s.counts.Sent++
-		s.fire(send{at: at, due: x.Due, slot: x.Number, phi: s.phi(x.Due), skew: s.skew})
+		phi, ending := s.permit(x.Due)
+		s.fire(send{at: at, due: x.Due, slot: x.Number, phi: phi, early: !ending, skew: s.skew})
 	case x.Permit:
 	case s.notice.Recalled(&x):
 		s.counts.Recalled++
@@ -113,14 +114,14 @@ func (s *stream) release(x pacer.Slot, shard *pacer.Slots, at int64) {
 	}
 }
 
-// phi is the rate of the permit in force at a time.
-func (s *stream) phi(due int64) int64 {
-	for _, p := range s.notice.Permits {
+// permit is the rate of the permit in force at a time, and whether the next one is known: then the server knows of this one.
+func (s *stream) permit(due int64) (phi int64, ending bool) {
+	for i, p := range s.notice.Permits {
 		if due < p.Until*1000 {
-			return p.Phi()
+			return p.Phi(), i+1 < len(s.notice.Permits)
 		}
 	}
-	return 1
+	return 1, true
 }
 
 // drop accounts for all that is still held: as recalled where it is, else as dropped late.

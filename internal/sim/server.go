@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -77,16 +76,6 @@ func (s *server) do(op func(b *model.Budget, now int64) pacer.Reply, then func(r
 	r := op(s.budget, s.redis(now))
 	s.reach = max(s.reach, s.budget.Reach)
 	then(r, true)
-}
-
-// skewAt is by how much the Redis clock was ahead at a time, ns.
-func (s *server) skewAt(at int64) int64 {
-	for _, e := range slices.Backward(s.epochs) {
-		if at >= e.from {
-			return e.skew
-		}
-	}
-	return s.skew
 }
 
 // forget makes the replica's link break: from now on it learns nothing.

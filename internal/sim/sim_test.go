@@ -12,13 +12,10 @@ import (
 	"time"
 )
 
-func run(t *testing.T, p Plan) (r Result) {
-	synctest.Test(t, func(*testing.T) { r = Run(p) })
-	return r
-}
-
-// number is an environment variable's, or def.
+// The environment: LOADCTL_SIM=full runs 1,000 seeds with 50 workers, day a day; LOADCTL_SEED is the first seed, and LOADCTL_SEEDS,
+// LOADCTL_WORKERS, LOADCTL_RATE and LOADCTL_KIND are for whoever looks for a cause. LOADCTL_TRACE=1 tells what happens in the first seed.
 func setting(t *testing.T, name string, def int) int {
+	t.Helper()
 	v := os.Getenv(name)
 	if v == "" {
 		return def
@@ -30,25 +27,24 @@ func setting(t *testing.T, name string, def int) int {
 	return n
 }
 
-func TestSeeds(t *testing.T) {
-	first, seeds, workers := setting(t, "LOADCTL_SEED", 1), 40, 6
-	if os.Getenv("LOADCTL_SIM") == "full" {
-		seeds, workers = 1000, 50
-	}
-	seeds, workers = setting(t, "LOADCTL_SEEDS", seeds), setting(t, "LOADCTL_WORKERS", workers)
-	kinds := Kinds()
-	if k := os.Getenv("LOADCTL_KIND"); k != "" {
-		kinds = []string{k}
-	}
+func run(t *testing.T, p Plan) (r Result) {
+	synctest.Test(t, func(*testing.T) { r = Run(p) })
+	return r
+}
+
+// seeds runs n seeds from first on, the kinds in turns, on all cores.
+func seeds(t *testing.T, kinds []string, first, n int, size Size, change func(*Plan)) []Result {
+	t.Helper()
 	var mu sync.Mutex
 	var all []Result
-	t.Run("", func(t *testing.T) {
-		lanes := runtime.GOMAXPROCS(0)
-		for lane := range lanes {
+	t.Run("seeds", func(t *testing.T) {
+		for lane := range runtime.GOMAXPROCS(0) {
 			t.Run(fmt.Sprint(lane), func(t *testing.T) {
 				t.Parallel()
-				for seed := first + lane; seed < first+seeds; seed += lanes {
-					r := run(t, Draw(kinds[seed%len(kinds)], uint64(seed), Size{Workers: workers, Length: 20 * time.Second, Rate: int64(setting(t, "LOADCTL_RATE", 0))}))
+				for seed := first + lane; seed < first+n; seed += runtime.GOMAXPROCS(0) {
+					p := Draw(kinds[seed%len(kinds)], uint64(seed), size)
+					change(&p)
+					r := run(t, p)
 					mu.Lock()
 					all = append(all, r)
 					mu.Unlock()
@@ -57,31 +53,43 @@ func TestSeeds(t *testing.T) {
 		}
 	})
 	slices.SortFunc(all, func(a, b Result) int { return int(a.Seed) - int(b.Seed) })
-	t.Logf("%d workers\n%s", workers, Table(all))
-	for _, r := range all {
-		if worst := slices.Min(append(r.Faulty, 1)); os.Getenv("LOADCTL_WORST") != "" && worst < 0.88 {
-			p := Draw(r.Kind, r.Seed, Size{Workers: workers, Length: 20 * time.Second})
-			t.Logf("seed %d net %v rare %v down %v frozen %v tfb %v faulty %.3f", r.Seed, p.Net.Hi, p.Net.Rare, p.Down, p.Frozen, p.Options.PermitFor, r.Faulty)
+	return all
+}
+
+// TestSeeds is `make sim`.
+func TestSeeds(t *testing.T) {
+	n, size := 52, Size{Workers: 6, Length: 20 * time.Second}
+	if os.Getenv("LOADCTL_SIM") == "full" {
+		n, size.Workers = 1000, 50
+	}
+	first := setting(t, "LOADCTL_SEED", 1)
+	n, size.Workers = setting(t, "LOADCTL_SEEDS", n), setting(t, "LOADCTL_WORKERS", size.Workers)
+	size.Rate = int64(setting(t, "LOADCTL_RATE", 0))
+	kinds := Kinds()
+	if k := os.Getenv("LOADCTL_KIND"); k != "" {
+		kinds = []string{k}
+	}
+	all := seeds(t, kinds, first, n, size, func(p *Plan) {
+		if os.Getenv("LOADCTL_TRACE") != "" && p.Seed == uint64(first) {
+			p.Trace = func(at time.Duration, who, what string) { fmt.Println(at.Round(time.Microsecond), who, what) }
+			fmt.Printf("%+v\n", *p)
 		}
-		if r.Broken() || r.Duplicates > 0 || len(r.Errors) > 0 {
-			t.Errorf("%s%v %d: early %d/%v overrun %d/%.1f over the bound %.2f at %v, excess %.2f, %d twice, %v, worst %s", r.Kind, r.Of, r.Seed, r.Early, r.EarlyFor.Round(time.Millisecond), r.Overrun, r.OverrunOver, r.Over, r.At, r.Excess, r.Duplicates, r.Errors, percent(slices.Min(append(r.Faulty, r.Healthy...))))
+	})
+	t.Logf("%d workers\n%s", size.Workers, Table(all))
+	for _, r := range all {
+		if err := r.Check(); err != nil {
+			t.Errorf("LOADCTL_SEED=%d LOADCTL_KIND=%s LOADCTL_SEEDS=1 LOADCTL_WORKERS=%d: %v", r.Seed, r.Kind, size.Workers, err)
 		}
 	}
 }
 
-func TestTrace(t *testing.T) {
-	seed := uint64(setting(t, "LOADCTL_SEED", 1))
-	p := Draw(os.Getenv("LOADCTL_KIND"), seed, Size{Workers: setting(t, "LOADCTL_WORKERS", 6), Length: 20 * time.Second, Rate: int64(setting(t, "LOADCTL_RATE", 0))})
-	from, to := time.Duration(setting(t, "FROM", 0))*time.Millisecond, time.Duration(setting(t, "TO", 0))*time.Millisecond
-	p.Trace = func(at time.Duration, who, what string) {
-		if at >= from && at < to {
-			fmt.Println(at.Round(time.Microsecond), who, what)
+// The same seed gives the same sends, to the ns.
+func TestReproducible(t *testing.T) {
+	for i, kind := range Kinds() {
+		size := Size{Workers: 6, Length: 8 * time.Second}
+		first := run(t, Draw(kind, uint64(i), size))
+		if again := run(t, Draw(kind, uint64(i), size)); again.Hash != first.Hash || again.Sent != first.Sent {
+			t.Errorf("%s: %d sends, and then %d", kind, first.Sent, again.Sent)
 		}
 	}
-	fmt.Printf("rate %d permit %d net %+v down %v frozen %v fail %v steps %v commands %v\n", p.Rate, p.Options.PermitFor, p.Net, p.Down, p.Frozen, p.Failover, p.Steps, p.Commands)
-	for _, m := range p.Members {
-		fmt.Printf("%+v\n", m)
-	}
-	r := run(t, p)
-	fmt.Printf("%+v\n", r)
 }

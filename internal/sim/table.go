@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -43,7 +44,7 @@ func line(kind string, results []Result) string {
 		}
 		early, earlyFor = max(early, r.Early), max(earlyFor, r.EarlyFor)
 		overrun, overrunOver = max(overrun, r.Overrun), max(overrunOver, r.OverrunOver)
-		if r.Broken() {
+		if r.broken() {
 			broken++
 		}
 		twice += r.Duplicates
@@ -66,9 +67,37 @@ func line(kind string, results []Result) string {
 	return b.String()
 }
 
-// Broken tells whether one of the bounds was.
-func (r Result) Broken() bool {
+// broken tells whether one of the bounds was.
+func (r Result) broken() bool {
 	return slices.Max(r.Over) > tolerance || r.EarlyOver > 0 || r.OverrunOver > tolerance
+}
+
+// Check is an error that says which promises were broken, and nil if none was.
+func (r Result) Check() error {
+	var problems []error
+	wrong := func(format string, a ...any) { problems = append(problems, fmt.Errorf(format, a...)) }
+	if slices.Max(r.Over) > tolerance {
+		wrong("more than the bound by %.2f in windows of %v that end at %v", r.Over, Windows(), r.At)
+	}
+	if r.EarlyOver > 0 {
+		wrong("a permit was in force for %v before the server had it begin, %v too long", r.EarlyFor, r.EarlyOver)
+	}
+	if r.OverrunOver > tolerance {
+		wrong("%d sent after their generation's end, %.1f more for one change than could be on their way", r.Overrun, r.OverrunOver)
+	}
+	if r.Duplicates > 0 {
+		wrong("%d slots sent twice", r.Duplicates)
+	}
+	for _, e := range r.Errors {
+		wrong("%s", e)
+	}
+	if r.Share < 0.99 {
+		wrong("%s sent in healthy seconds", percent(r.Share))
+	}
+	if worst := slices.Min(append(r.Faulty, 1)); worst < r.Floor {
+		wrong("%s sent in a second, at least %s is promised", percent(worst), percent(r.Floor))
+	}
+	return errors.Join(problems...)
 }
 
 // tolerance is what the sums in floating point and times in whole µs may add, in requests.

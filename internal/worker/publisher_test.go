@@ -17,7 +17,7 @@ import (
 // ledger is a Journal that keeps to the rules of lua/snapshot.lua, and what can go wrong with one.
 type ledger struct {
 	*simMember // which leaves
-	fault      func(*ledger, context.Context) error
+	fault      func(context.Context, *ledger) error
 
 	attempts  int
 	seq       uint64
@@ -36,7 +36,7 @@ type rest struct {
 }
 
 // ledgerOf makes a ledger the journal of a member.
-func ledgerOf(m *simMember, fault func(*ledger, context.Context) error) *ledger {
+func ledgerOf(m *simMember, fault func(context.Context, *ledger) error) *ledger {
 	l := &ledger{simMember: m, fault: fault, intervals: map[uint64]*report.Snapshot{}}
 	l.forget()
 	m.Journal = l
@@ -49,7 +49,7 @@ func (l *ledger) forget() { l.seq, l.gaps, l.total, l.points = 0, 0, nil, map[in
 func (l *ledger) Publish(ctx context.Context, interval, total *report.Snapshot, points []report.Point, rewrite bool) error {
 	l.attempts++
 	if l.fault != nil {
-		if err := l.fault(l, ctx); errors.Is(err, errDeaf) {
+		if err := l.fault(ctx, l); errors.Is(err, errDeaf) {
 			_ = l.write(interval, total, points, rewrite)
 			<-ctx.Done()
 			return ctx.Err()
@@ -92,19 +92,19 @@ func (l *ledger) Keep(started int64, total *report.Snapshot, points []report.Poi
 
 var errDeaf = errors.New("written, but the answer is lost")
 
-func refuses(*ledger, context.Context) error { return errAway }
+func refuses(context.Context, *ledger) error { return errAway }
 
-func hangs(_ *ledger, ctx context.Context) error {
+func hangs(ctx context.Context, _ *ledger) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-func deaf(*ledger, context.Context) error { return errDeaf }
+func deaf(context.Context, *ledger) error { return errDeaf }
 
-func during(from, to time.Duration, fault func(*ledger, context.Context) error) func(*ledger, context.Context) error {
-	return func(l *ledger, ctx context.Context) error {
+func during(from, to time.Duration, fault func(context.Context, *ledger) error) func(context.Context, *ledger) error {
+	return func(ctx context.Context, l *ledger) error {
 		if within(l.since(), [2]time.Duration{from, to}) {
-			return fault(l, ctx)
+			return fault(ctx, l)
 		}
 		return nil
 	}
@@ -157,7 +157,7 @@ func TestPublisherKeepsWhatItCannotPublish(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		length time.Duration
-		fault  func(*ledger, context.Context) error
+		fault  func(context.Context, *ledger) error
 	}{
 		{"refuses", 10 * time.Minute, refuses}, {"hangs", 10 * time.Minute, hangs}, {"deaf", 10 * time.Minute, deaf},
 		{"refuses until the points get wider", 20 * time.Minute, refuses},
@@ -201,7 +201,7 @@ func TestJournalForgets(t *testing.T) {
 			s := newSim(t, 100, model.Options{Span: 30 * second, Min: 1})
 			s.fleet(1)
 			forgot := false
-			l := ledgerOf(s.members[0], during(12*time.Second, time.Hour, func(l *ledger, _ context.Context) error {
+			l := ledgerOf(s.members[0], during(12*time.Second, time.Hour, func(_ context.Context, l *ledger) error {
 				if !forgot {
 					forgot = true
 					l.forget()
@@ -217,7 +217,7 @@ func TestJournalForgets(t *testing.T) {
 			s := newSim(t, 100, model.Options{Span: 10 * second, Min: 2})
 			s.fleet(2)
 			forgot := false
-			l := ledgerOf(s.members[0], during(4*time.Second, time.Hour, func(l *ledger, _ context.Context) error {
+			l := ledgerOf(s.members[0], during(4*time.Second, time.Hour, func(_ context.Context, l *ledger) error {
 				if !forgot {
 					forgot = true
 					l.forget()
@@ -243,7 +243,7 @@ func TestJournalForgets(t *testing.T) {
 			s.fleet(1)
 			var kept ledger
 			back := false
-			l := ledgerOf(s.members[0], func(l *ledger, _ context.Context) error {
+			l := ledgerOf(s.members[0], func(_ context.Context, l *ledger) error {
 				switch at := l.since(); {
 				case at > 10*time.Second && kept.points == nil:
 					kept = *l
