@@ -24,7 +24,7 @@ for _, done in ipairs(split(redis.call('HGET', keys.budget, 'commands') or '', '
   local f = split(done, ',')
   if f[1] == id then return { f[4], f[2], f[3] } end
 end
-if b.phase == 'waiting' or b.phase == 'running' or b.phase == 'paused' then
+if b.phase == 'running' or b.phase == 'paused' then
   settle(b, keys)
   b.heard = b.now
   store(keys.budget, b)

@@ -2,6 +2,7 @@
 --
 -- KEYS  1 budget  2 workers  3 seen  4 events  5 laws
 -- ARGV  1 run uid  2 worker  3 incarnation  4 state to end in: left; stopped, when it dropped what it held; removed, when somebody says that it is dead
+--       5 of removed: who says so, user@host
 -- Returns OK; NOSTATE if the run or the member is not there any more; an error if an argument is wrong.
 -- Invariant: nothing is given back; replaying the call changes nothing.
 
@@ -17,7 +18,7 @@ if not b or b.uid ~= uid then return 'NOSTATE' end
 local m = parse(redis.call('HGET', keys.workers, worker))
 if not m or m.inc ~= inc then return 'NOSTATE' end
 if redis.call('ZSCORE', keys.seen, worker) then
-  drop(b, keys, worker, m, state, inc)
+  drop(b, keys, worker, m, state, state == 'removed' and 'by ' .. (ARGV[5] or '') or inc)
   store(keys.budget, b)
 elseif m.state == 'lost' then
   m.state = state

@@ -70,6 +70,7 @@ local function settle(b, keys)
     anew(b, keys, t0, t0, 'failover')
   end
   if id ~= '' then b.identity = id end
+  if b.now - b.last > U then b.heard = b.heard + b.now - b.last end -- nobody could be heard
   if b.deadman > 0 and (b.phase == 'running' or b.phase == 'paused') and b.now > math.max(b.heard, b.started) + b.deadman then
     local all = members(keys.workers)
     halt(b, keys, all, math.max(b.now + LEAD, b.cutat + 1))

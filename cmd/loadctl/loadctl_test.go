@@ -97,6 +97,7 @@ func (l *lab) start() {
 		if err != nil {
 			l.Fatal(err)
 		}
+		l.ask.Ack = reply.LeasedAt
 		started, err := l.run.StartedAt(l.Context())
 		if err != nil || time.Now().After(deadline) {
 			l.Fatalf("no start: %v", err)
@@ -203,7 +204,8 @@ func TestStopSaysWhomItWaitsFor(t *testing.T) {
 	l := newLab(t)
 	l.start()
 	stdout, stderr, code := execute("stop", "x", "-o", "json")
-	if code != cli.CodeGood || stderr != "waiting for w\n" || !json.Valid([]byte(stdout)) {
+	const says = "waiting for w: silent, its permit ends in "
+	if code != cli.CodeGood || !strings.HasPrefix(stderr, says) || strings.Count(stderr, "\n") != 1 || !json.Valid([]byte(stdout)) {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
 }

@@ -202,9 +202,11 @@ func (l *lab) lease() {
 	l.Helper()
 	l.ask.Seq++
 	l.ask.Until = time.Now().Add(time.Second).UnixMicro()
-	if _, err := l.run.Limiter(l.redis.Client()).Lease(l.Context(), l.ask); err != nil {
+	reply, err := l.run.Limiter(l.redis.Client()).Lease(l.Context(), l.ask)
+	if err != nil {
 		l.Fatal(err)
 	}
+	l.ask.Ack = reply.LeasedAt
 }
 
 // TestWatchOnATerminal: the progress is one line, and the report is whole.

@@ -169,6 +169,9 @@ func (f *runFlags) described(c *cobra.Command) (*run.Spec, targets.Target, error
 	if err != nil {
 		return nil, nil, cli.Config(err)
 	}
+	if err := f.member.allows(f.name, spec.Peak()); err != nil {
+		return nil, nil, err
+	}
 	target, err := f.member.open(spec.Target, nil)
 	if err != nil {
 		return nil, nil, err

@@ -28,7 +28,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "trouble": trouble, "gone": gone, "unreadable": unreadable, "counted": counted, "machine": machine,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "counted": counted, "machine": machine,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -131,15 +131,15 @@ func number(n int) json.Number { return json.Number(strconv.Itoa(n)) }
 
 // phases is a run that is started and stopped by command, with workers that go in every way.
 func phases(o *outputs) {
-	const create, status, workers = "loadctl create phases --url http://127.0.0.1:8080/ --qps 300", "loadctl status phases", "loadctl workers phases"
+	const create, status, workers = "loadctl create phases --url http://127.0.0.1:8080/ --qps 300 --permit-for 2s", "loadctl status phases", "loadctl workers phases"
 	worker := func(id string, code int) *process {
 		return o.begin(code, "loadworker run --run phases --wait --allow-hosts 127.0.0.1 --id "+id)
 	}
 	o.print("loadctl ls") // none
 	o.print(create)
 	o.print(create) // there already
-	stays, killed, replaced, leaves := worker("w1", 0), worker("w2", -1), worker("w3", 104), worker("w4", 105)
-	o.await(status, all(is("phase", "waiting"), is("members", number(4))))
+	stays, killed, replaced, leaves, dead := worker("w1", 0), worker("w2", -1), worker("w3", 104), worker("w4", 105), worker("w5", -1)
+	o.await(status, all(is("phase", "waiting"), is("members", number(5))))
 	o.print("loadctl set-rate phases 200")
 	o.print("loadctl report phases")
 	watch := o.begin(0, "loadctl watch phases")
@@ -149,9 +149,13 @@ func phases(o *outputs) {
 	o.print("loadctl start phases") // has begun already
 	o.print("loadctl set-rate phases 600 --over 30s")
 	killed.kill(syscall.SIGKILL)
+	dead.kill(syscall.SIGKILL)
 	leaves.kill(syscall.SIGTERM)
+	o.await(workers, one(is("id", "w2"), is("state", "suspect")))
+	o.print("loadctl report phases")
+	o.print("loadctl workers rm phases w5 --force")
 	newer := worker("w3", 0)
-	for id, state := range map[string]string{"w1": "active", "w2": "lost", "w3": "replaced", "w4": "left"} {
+	for id, state := range map[string]string{"w1": "active", "w2": "lost", "w3": "replaced", "w4": "left", "w5": "removed"} {
 		o.await(workers, one(is("id", id), is("state", state)))
 	}
 	o.print("loadctl report phases")
@@ -185,6 +189,29 @@ func ended(o *outputs) {
 	o.await("loadctl status ended", is("phase", "ended"))
 	o.print("loadctl ls")
 	o.print("loadctl events ended")
+}
+
+// forgotten is a run that nobody looks after.
+func forgotten(o *outputs) {
+	o.print("loadctl create forgotten --url http://127.0.0.1:8080/ --qps 100 --min-workers 1 --deadman 3s")
+	o.result(o.begin(0, "loadworker run --run forgotten --allow-any"))
+	o.print("loadctl events forgotten")
+}
+
+// moved is a run whose server is another one at a time, and its clock an earlier one: it is made to believe so.
+func moved(o *outputs) {
+	redis, ctx := o.redis.Client(), context.Background()
+	worker := o.begin(0, "loadworker run --run moved --url noop:// --qps 100")
+	worker.says(`(created run)`)
+	o.await("loadctl status moved", is("phase", "running"))
+	for kind, field := range map[string][]any{"failover": {"identity", "another"}, "clock": {"last", time.Now().Add(10 * time.Second).UnixMicro()}} {
+		if err := redis.HSet(ctx, run.KeysOf("moved").Budget, field...).Err(); err != nil {
+			o.t.Fatal(err)
+		}
+		o.await("loadctl events moved", one(is("kind", kind)))
+	}
+	o.print("loadctl stop moved")
+	o.result(worker)
 }
 
 // trouble is a run whose requests fail, or are too late to be sent.

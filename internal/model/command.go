@@ -24,7 +24,7 @@ func (b *Budget) Command(now int64, id, kind string, pieces []pacer.Piece) (stri
 	if status := b.commands[id]; status != "" {
 		return status, 0
 	}
-	if b.Phase == "waiting" || b.Phase == "running" || b.Phase == "paused" {
+	if b.Phase == "running" || b.Phase == "paused" {
 		b.settle()
 		b.heard = b.now
 		b.store()

@@ -85,6 +85,9 @@ func (b *Budget) settle() {
 	if b.Server != "" {
 		b.identity = b.Server
 	}
+	if b.now-b.last > unit {
+		b.heard += b.now - b.last
+	}
 	if b.opts.Deadman > 0 && (b.Phase == "running" || b.Phase == "paused") && b.now > max(b.heard, b.Started)+b.opts.Deadman {
 		b.halt(max(b.now+lead, b.cutAt+1))
 		b.version++

@@ -86,13 +86,18 @@ func Remove(ctx context.Context, client redis.UniversalClient, name string, forc
 			return err
 		}
 	}
+	tell := func() error { return nil }
 	if err == nil && r.idle(ctx) != nil { // or a worker would take it for lost, and restore it
-		if err := client.Set(ctx, r.keys.Removed, r.UID, removedFor).Err(); err != nil {
-			return fmt.Errorf("remove run %s: %w", name, err)
-		}
+		tell = func() error { return client.Set(ctx, r.keys.Removed, r.UID, removedFor).Err() }
 	}
+	full := tell() // a full server must be told after it has room again
 	if err := client.Del(ctx, KeysOf(name).all()...).Err(); err != nil {
 		return fmt.Errorf("remove run %s: %w", name, err)
+	}
+	if full != nil {
+		if err := tell(); err != nil {
+			return fmt.Errorf("remove run %s: its keys are gone, but its workers cannot be told: %w; loadctl ls shows whether they restored it", name, err)
+		}
 	}
 	return client.ZRem(ctx, index, name).Err()
 }

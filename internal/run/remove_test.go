@@ -34,7 +34,7 @@ func TestRemoveWorker(t *testing.T) {
 			t.Errorf("%+v, %+v", reply, s)
 		}
 		events, err := r.Events(t.Context(), 1)
-		if err != nil || len(events) != 1 || events[0].Kind != "removed" || events[0].Who != "b" || events[0].What == "" {
+		if err != nil || len(events) != 1 || events[0].Kind != "removed" || events[0].Who != "b" || events[0].What != "by "+Who() {
 			t.Errorf("%+v, %v", events, err)
 		}
 		// Saying it again changes nothing.

@@ -119,7 +119,7 @@ func (w *world) times(s *schedule, sends []send, r *Result) []moment {
 		if g, known := s.gens[x.gen]; known && x.phi == 0 {
 			due = x.due - w.epoch - g.skew
 		}
-		m := moment{at: due, member: x.member, phi: x.phi, over: x.phi == 0 && s.overrun(x, due), early: x.early}
+		m := moment{at: due, member: x.member, phi: x.phi, over: x.phi == 0 && s.overrun(x, due) || x.ending && w.unheard(x.member, due), early: x.early}
 		if len(w.plan.Steps) > 0 {
 			m.at = x.at
 		}
@@ -139,8 +139,9 @@ func (w *world) times(s *schedule, sends []send, r *Result) []moment {
 //
 //	∫R + 1 + one for each permit stream in it + R · (lateness + 2e), where the Redis clock was stepped
 //
-// with an e of at most half of H for each step in it: nobody holds slots farther away.
-// R being at least the sum of the permits in force, where the rate was changed. What was fired after its generation's end, and
+// and one more where there is a permit stream: of n slots that give way to it at least n·f − 1 are yielded. A step comes
+// with an e of at most half of H: nobody holds slots farther away.
+// R being at least the sum of the permits in force, where the rate was changed, and one more for each change. What was fired after its generation's end, and
 // on a permit whose successor was on its way, is left out of the latter: see overruns and early.
 func (w *world) windows(s *schedule, all []moment, r *Result) {
 	bound := s
@@ -150,28 +151,34 @@ func (w *world) windows(s *schedule, all []moment, r *Result) {
 	counted := slices.DeleteFunc(slices.Clone(all), func(x moment) bool { return x.over || x.early })
 	for _, length := range Windows() {
 		excess, _ := s.worst(all, length, nil)
-		over, at := bound.worst(counted, length, w.moved)
+		over, at := bound.worst(counted, length, w.allowed)
 		r.Excess, r.Over, r.At = append(r.Excess, excess), append(r.Over, over), append(r.At, time.Duration(at))
 	}
 }
 
-// moved is how far sends in [from, to] may be from when they were due, ns, where it is when they were sent that is looked at.
-func (w *world) moved(from, to int64) (ns float64) {
-	if len(w.plan.Steps) == 0 {
-		return 0
+// allowed is one for each change of the rate in [from, to], where it cuts a slot or the permits' streams in two, and what clock errors may
+// add at a rate of most slots per ns.
+func (w *world) allowed(from, to int64, most float64) (slots float64) {
+	for _, o := range w.server.orders {
+		if o.t0 <= to && o.t0 >= from-w.server.reach*1000 {
+			slots++
+		}
 	}
-	ns = 2 * float64(w.plan.Net.Hi+time.Millisecond) // 2e: a sample of 10 s ago may be believed, and clocks run 100 ppm apart
+	if len(w.plan.Steps) == 0 {
+		return slots
+	}
+	ns := float64(w.plan.Net.worst())
 	for _, s := range w.plan.Steps {
 		if int64(s.At) <= to && int64(s.At+time.Second) >= from {
 			ns += float64(min(w.server.reach*1000, int64(max(s.By, -s.By))))
 		}
 	}
-	return ns
+	return slots + most*ns
 }
 
-// worst is by how much a window of this length exceeds the integral of the rate and 1, and where that ends. Where moved is not nil, also
-// what permit streams and clock errors may add.
-func (s *schedule) worst(times []moment, length time.Duration, moved func(from, to int64) float64) (worst float64, where int64) {
+// worst is by how much a window of this length exceeds the integral of the rate and 1, and where that ends. Where allowed is not nil, also
+// that and what permit streams may add.
+func (s *schedule) worst(times []moment, length time.Duration, allowed func(from, to int64, most float64) float64) (worst float64, where int64) {
 	worst = math.Inf(-1)
 	open := map[int64]int{} // sends in the window by stream
 	first, most := 0, s.most()
@@ -183,8 +190,11 @@ func (s *schedule) worst(times []moment, length time.Duration, moved func(from, 
 		from := times[first].at
 		asked := min(s.between(from, from+int64(length)), s.between(x.at-int64(length), x.at))
 		over := float64(i-first+1) - asked - 1
-		if moved != nil {
-			over -= float64(len(open)) + most*moved(from, x.at)
+		if allowed != nil {
+			over -= float64(len(open)) + allowed(from, x.at, most)
+			if len(open) > 0 {
+				over--
+			}
 		}
 		if over > worst {
 			worst, where = over, x.at
@@ -225,7 +235,7 @@ func (w *world) early(times []moment, r *Result) {
 		}
 		r.EarlyFor = max(r.EarlyFor, time.Duration(x.at-began[x.member].at))
 	}
-	allowed := w.server.reach/5 + 2*w.plan.Net.Hi.Microseconds()
+	allowed := w.server.reach/5 + w.plan.Net.worst()/1000
 	if w.plan.Net.LoseCall > 0 || w.plan.Net.slow() {
 		allowed = w.server.reach
 	}
@@ -234,7 +244,7 @@ func (w *world) early(times []moment, r *Result) {
 
 // overruns is how many slots were fired at most after a change that had ended their generation, above
 //
-//	R_old · min(H, time until all had learned of it) + 1
+//	R_old · (min(H, time until all had learned of it) + 2e) + 1
 func (w *world) overruns(s *schedule, times []moment, r *Result) {
 	orders := w.server.orders
 	counts := make([]int, len(orders))
@@ -251,24 +261,33 @@ func (w *world) overruns(s *schedule, times []moment, r *Result) {
 		}
 	}
 	for i, o := range orders {
-		r.OverrunOver = max(r.OverrunOver, float64(counts[i])-1-s.most()*float64(min(w.server.reach*1000, w.learned(o)-o.t0)))
+		r.OverrunOver = max(r.OverrunOver, float64(counts[i])-1-s.most()*float64(min(w.server.reach*1000, w.learned(o)-o.t0)+w.plan.Net.worst()))
 	}
+}
+
+// unheard tells whether a member had at a time not learned of a change that was in force: then leased slots have taken the place of a
+// permit that ends.
+func (w *world) unheard(member int32, at int64) bool {
+	for _, o := range w.server.orders {
+		if o.t0 <= at && w.members[member].learned(o) > at {
+			return true
+		}
+	}
+	return false
 }
 
 // learned is when the last member heard of an order, true ns.
 func (w *world) learned(o order) (last int64) {
 	last = o.t0
 	for _, m := range w.members {
-		if at, known := m.heard[o.id]; known {
-			last = max(last, at)
-		} else if len(m.sends) > 0 {
-			last = math.MaxInt64
+		if len(m.sends) > 0 {
+			last = max(last, m.learned(o))
 		}
 	}
 	return last
 }
 
-// number tells the streams of each member apart: one ends where a slot of it was not fired.
+// number tells the streams of each member apart: one ends where a slot of it was not fired, and where the permit's rate changes.
 func number(times []moment) {
 	last := map[int32]moment{}
 	for i, x := range times {
@@ -277,7 +296,7 @@ func number(times []moment) {
 		}
 		y, known := last[x.member]
 		times[i].stream = y.stream
-		if !known || float64(x.at-y.at) > 1.5e15/float64(y.phi) {
+		if !known || x.phi != y.phi || float64(x.at-y.at) > 1.5e15/float64(y.phi) {
 			times[i].stream++
 		}
 		last[x.member] = times[i]

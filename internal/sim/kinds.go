@@ -262,4 +262,5 @@ func (d draw) mix() {
 		d.Of = append(d.Of, all[i].name)
 		all[i].draw(d)
 	}
+	d.Floor = 0
 }

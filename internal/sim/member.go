@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -63,7 +64,7 @@ func (m *member) fired(x send) {
 		return
 	}
 	x.member = m.index
-	x.early = x.early && m.owed > 0 && m.owed <= x.at && x.due/1000 < m.from
+	x.early = x.phi > 0 && !x.ending && m.owed > 0 && m.owed <= x.at && x.due/1000 < m.from
 	m.sends = append(m.sends, x)
 }
 
@@ -81,6 +82,17 @@ func (m *member) received() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.owed = 0
+}
+
+// learned is when it learned of an order, or of a later one, true ns.
+func (m *member) learned(o order) (at int64) {
+	at = math.MaxInt64
+	for id, heard := range m.heard {
+		if id >= o.id {
+			at = min(at, heard)
+		}
+	}
+	return at
 }
 
 // publish notes the counts as they are in Redis, if it can be reached.

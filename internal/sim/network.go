@@ -24,6 +24,9 @@ type Net struct {
 // slow tells whether round trips are longer than in a data centre.
 func (n Net) slow() bool { return n.Hi > 5*time.Millisecond || n.Rare > 0 }
 
+// worst is 2e, the longest round trip, and what clocks 100 ppm apart add when a sample of 10 s ago is believed, ns.
+func (n Net) worst() int64 { return int64(2*n.Hi + n.Rare + 2*time.Millisecond) }
+
 // fate is what will happen to one call, drawn in advance.
 type fate struct {
 	there, back         time.Duration

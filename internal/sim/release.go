@@ -21,7 +21,8 @@ type send struct {
 	phi    int64 // of its permit, slots per 10⁶ s; 0 = a slot
 	skew   int64 // of the Redis clock when the permit was heard of
 
-	early bool // on a permit, before the one begins that the server has given since, in a reply that has not arrived
+	ending bool // on a permit that gives way to leased slots
+	early  bool // on a permit, before the one begins that the server has given since, in a reply that has not arrived
 }
 
 // stream is what a worker holds, a pacer.Slots for each shard. It is walked without a goroutine: between two events nothing changes
@@ -100,7 +101,7 @@ func (s *stream) release(x pacer.Slot, shard *pacer.Slots, at int64) {
 		s.counts.PermitSent++
 		s.counts.Sent++
 		phi, ending := s.permit(x.Due)
-		s.fire(send{at: at, due: x.Due, slot: x.Number, phi: phi, early: !ending, skew: s.skew})
+		s.fire(send{at: at, due: x.Due, slot: x.Number, phi: phi, ending: ending, skew: s.skew})
 	case x.Permit:
 	case s.notice.Recalled(&x):
 		s.counts.Recalled++
