@@ -11,7 +11,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test acceptance chaos lint fmt vuln fuzz bench clean deps missing
+.PHONY: help build demo test acceptance chaos sim lint fmt vuln fuzz bench clean deps missing
 
 help: ## Show this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -35,6 +35,9 @@ acceptance: deps ## Measure the promises at full size, on a quiet machine (6 min
 
 chaos: deps ## Break everything that can break under a fleet, as root on a quiet machine (15 minutes)
 	LOADCTL_CHAOS=full go test -count=1 -timeout 30m -v ./internal/chaos
+
+sim: ## Simulate 1,000 fleets of 50 workers while all that can break breaks (5 minutes)
+	LOADCTL_SIM=full go test -count=1 -timeout 30m -v -run TestSeeds ./internal/sim
 
 lint: ## Check formatting and run the linters of .golangci.yml
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt needed, run 'make fmt':"; echo "$$unformatted"; exit 1; }

@@ -82,8 +82,8 @@ func live(ctx context.Context, client redis.UniversalClient, name string) error 
 func remove(ctx context.Context, client redis.UniversalClient, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 	defer cancel()
-	if err := run.Remove(ctx, client, name, true); !errors.Is(err, run.ErrNoRun) {
+	if err := run.Remove(ctx, client, name, true); err != nil && !errors.Is(err, run.ErrNoRun) {
 		return err
 	}
-	return nil
+	return client.Del(ctx, run.KeysOf(name).Removed).Err() // its worker is not there any more
 }

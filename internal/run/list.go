@@ -95,9 +95,7 @@ func Remove(ctx context.Context, client redis.UniversalClient, name string, forc
 		return fmt.Errorf("remove run %s: %w", name, err)
 	}
 	if full != nil {
-		if err := tell(); err != nil {
-			return fmt.Errorf("remove run %s: its keys are gone, but its workers cannot be told: %w; loadctl ls shows whether they restored it", name, err)
-		}
+		_ = tell() // where it is full all the same nothing can be restored
 	}
 	return client.ZRem(ctx, index, name).Err()
 }

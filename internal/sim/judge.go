@@ -41,6 +41,7 @@ type Result struct {
 	Healthy     []float64 // and in each that none does
 	Share       float64   // sent of asked in all healthy seconds
 	Floor       float64   // how much of what was asked for is promised for each second
+	Least       float64   // how much is for all healthy seconds
 	Hash        uint64    // of all sends
 }
 
@@ -50,7 +51,7 @@ func (w *world) judge() Result {
 	defer w.server.mu.Unlock()
 	w.server.closeEpoch()
 	s := newSchedule(w.epoch, w.server.epochs)
-	r := Result{Kind: w.plan.Kind, Of: w.plan.Of, Seed: w.plan.Seed, Workers: len(w.members), Share: 1, Floor: w.plan.Floor, Asked: s.before(math.MaxInt64)}
+	r := Result{Kind: w.plan.Kind, Of: w.plan.Of, Seed: w.plan.Seed, Workers: len(w.members), Share: 1, Floor: w.plan.Floor, Least: w.plan.Least, Asked: s.before(math.MaxInt64)}
 	var sends []send
 	for _, m := range w.members {
 		m.mu.Lock()
@@ -261,7 +262,13 @@ func (w *world) overruns(s *schedule, times []moment, r *Result) {
 		}
 	}
 	for i, o := range orders {
-		r.OverrunOver = max(r.OverrunOver, float64(counts[i])-1-s.most()*float64(min(w.server.reach*1000, w.learned(o)-o.t0)+w.plan.Net.worst()))
+		rate := o.old / 1e9
+		for _, before := range orders[:i] { // not learned of either
+			if before.t0 > o.t0-w.server.reach*1000 {
+				rate = max(rate, before.old/1e9)
+			}
+		}
+		r.OverrunOver = max(r.OverrunOver, float64(counts[i])-1-rate*float64(min(w.server.reach*1000, w.learned(o)-o.t0)+w.plan.Net.worst()))
 	}
 }
 

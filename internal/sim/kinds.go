@@ -39,7 +39,7 @@ func kinds() []kind {
 const begin = 3 * time.Second
 
 // end is when the last one begins.
-func (d draw) end() time.Duration { return d.Length - 4*time.Second }
+func (d draw) end() time.Duration { return max(begin+time.Second, d.Length-4*time.Second) }
 
 // loss loses messages all the time, and now and then all of some members, one way or both.
 func (d draw) loss() {

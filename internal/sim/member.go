@@ -24,7 +24,8 @@ type member struct {
 	incarnation string
 	leaser      pacer.Leaser
 	wake        chan struct{}
-	cancel      context.CancelFunc
+	ctx         context.Context
+	cancel      context.CancelFunc // tells it to leave
 	exited      chan struct{}
 	calls       uint64
 
@@ -39,9 +40,10 @@ type member struct {
 	err    error
 }
 
-func newMember(w *world, p MemberPlan, index int) *member {
+func newMember(ctx context.Context, w *world, p MemberPlan, index int) *member {
 	m := &member{world: w, MemberPlan: p, index: int32(index), name: p.Name, incarnation: p.Incarnation,
 		wake: make(chan struct{}, 1), exited: make(chan struct{}), heard: map[int64]int64{}}
+	m.ctx, m.cancel = context.WithCancel(ctx)
 	clock := pacer.NewClock()
 	m.stream = stream{
 		local:  func(redis int64) int64 { return clock.Local(redis+m.drifted(redis)) - w.epoch },
@@ -143,12 +145,12 @@ func (m *member) advance() {
 }
 
 // run is the member's life.
-func (m *member) run(ctx context.Context) {
+func (m *member) run() {
 	defer close(m.exited)
 	if m.killed() {
 		return
 	}
-	err := m.leaser.Run(ctx)
+	err := m.leaser.Run(m.ctx)
 	m.mu.Lock()
 	m.err = err
 	m.stream.advance(m.now())
@@ -225,15 +227,12 @@ func (m *member) leave(state string) {
 }
 
 // begin starts the process; not before the one of the same name that it follows has ended.
-func (m *member) begin(ctx context.Context) {
-	ctx, m.cancel = context.WithCancel(ctx)
-	go func() {
-		if before := m.before(); before != nil && !before.killed() {
-			<-before.exited
-			time.Sleep(patience + time.Duration(m.index))
-		}
-		m.run(ctx)
-	}()
+func (m *member) begin() {
+	if before := m.before(); before != nil && !before.killed() {
+		<-before.exited
+		time.Sleep(patience + time.Duration(m.index))
+	}
+	m.run()
 }
 
 func (m *member) before() *member {
@@ -244,9 +243,6 @@ func (m *member) before() *member {
 	}
 	return nil
 }
-
-// quit tells it to leave.
-func (m *member) quit() { m.cancel() }
 
 // kill ends the process at once.
 func (m *member) kill() {

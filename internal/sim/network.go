@@ -126,7 +126,7 @@ func (m link) Lease(ctx context.Context, a pacer.Ask) (pacer.Reply, error) {
 func (m *member) lease(a pacer.Ask) func(b *model.Budget, now int64) pacer.Reply {
 	return func(b *model.Budget, now int64) pacer.Reply {
 		r := b.Lease(now, a)
-		if r.LeasedAt == r.Now && r.Status != pacer.StatusSuspect {
+		if r.LeasedAt == r.Now && r.Status == pacer.StatusOK { // a pause that was not heard of is a change of the rate
 			m.granted(r.Permit)
 		}
 		if m.plan.Trace != nil {

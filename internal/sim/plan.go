@@ -47,6 +47,7 @@ type Plan struct {
 	Steps    []Step
 	Commands []Command
 	Floor    float64                                  // how much of what is asked for is promised for each second, whatever happens; 0 = nothing
+	Least    float64                                  // and how much of what is asked for in all seconds that no fault touches
 	Trace    func(at time.Duration, who, what string) // told of what happens; nil = nobody
 	Faults   []Span                                   // when something is broken, and what it leads to may still be seen
 }
@@ -85,17 +86,17 @@ type draw struct {
 	rng *rand.Rand
 }
 
-// Draw is the plan of a kind and a seed.
-func Draw(kind string, seed uint64, size Size) Plan {
-	d := draw{Plan: &Plan{Kind: kind, Seed: seed, Length: size.Length}, rng: rand.New(rand.NewPCG(seed, 0))}
+// Draw is the plan of a kind, one of Kinds or "day", and a seed.
+func Draw(name string, seed uint64, size Size) Plan {
+	d := draw{Plan: &Plan{Kind: name, Seed: seed, Length: size.Length}, rng: rand.New(rand.NewPCG(seed, 0))}
 	d.base(size)
-	for _, k := range kinds() {
-		if k.name == kind {
+	for _, k := range append(kinds(), kind{"day", draw.day}) {
+		if k.name == name {
 			k.draw(d)
 			return *d.Plan
 		}
 	}
-	panic("no such kind: " + kind)
+	panic("no such kind: " + name)
 }
 
 // Kinds are the names of the kinds of fault.
@@ -115,6 +116,7 @@ func (d draw) chance(p float64) bool { return d.rng.Float64() < p }
 
 // base is what all kinds have in common.
 func (d draw) base(size Size) {
+	d.Least = 0.99
 	d.Rate = 500 + d.rng.Int64N(1500)
 	if size.Rate > 0 {
 		d.Rate = size.Rate

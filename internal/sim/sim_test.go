@@ -58,7 +58,7 @@ func seeds(t *testing.T, kinds []string, first, n int, size Size, change func(*P
 
 // TestSeeds is `make sim`.
 func TestSeeds(t *testing.T) {
-	n, size := 52, Size{Workers: 6, Length: 20 * time.Second}
+	n, size := 39, Size{Workers: 6, Length: 20 * time.Second}
 	if os.Getenv("LOADCTL_SIM") == "full" {
 		n, size.Workers = 1000, 50
 	}
@@ -86,10 +86,24 @@ func TestSeeds(t *testing.T) {
 // The same seed gives the same sends, to the ns.
 func TestReproducible(t *testing.T) {
 	for i, kind := range Kinds() {
-		size := Size{Workers: 6, Length: 8 * time.Second}
+		size := Size{Workers: 5, Length: 8 * time.Second}
 		first := run(t, Draw(kind, uint64(i), size))
 		if again := run(t, Draw(kind, uint64(i), size)); again.Hash != first.Hash || again.Sent != first.Sent {
 			t.Errorf("%s: %d sends, and then %d", kind, first.Sent, again.Sent)
 		}
+	}
+}
+
+// A day of virtual time, 24 hours with LOADCTL_SIM=day: clocks that run apart do so by seconds.
+func TestDay(t *testing.T) {
+	length := 2 * time.Minute
+	if os.Getenv("LOADCTL_SIM") == "day" {
+		length = 24 * time.Hour
+	}
+	r := run(t, Draw("day", uint64(setting(t, "LOADCTL_SEED", 1)), Size{Workers: 8, Length: length, Rate: 20}))
+	t.Logf("asked %d, sent %d, on permits %d, skipped %d, yielded %d, late %d; excess %.2f, above the bound %.2f; in healthy seconds %s",
+		r.Audit.Asked, r.Sent, r.PermitSent, r.Audit.Skipped, r.Audit.Yielded, r.Audit.LateDropped, r.Excess, r.Over, percent(r.Share))
+	if err := r.Check(); err != nil {
+		t.Error(err)
 	}
 }

@@ -91,7 +91,7 @@ func (r Result) Check() error {
 	for _, e := range r.Errors {
 		wrong("%s", e)
 	}
-	if r.Share < 0.99 {
+	if r.Share < r.Least {
 		wrong("%s sent in healthy seconds", percent(r.Share))
 	}
 	if worst := slices.Min(append(r.Faulty, 1)); worst < r.Floor {

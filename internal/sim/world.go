@@ -38,14 +38,15 @@ func Run(p Plan) Result {
 	w.server = newServer(w, p.Options)
 	ctx, cancel := context.WithCancel(context.Background())
 	for i, mp := range p.Members {
-		m := newMember(w, mp, i)
-		w.members = append(w.members, m)
-		time.AfterFunc(mp.Join, func() { m.begin(ctx) })
-		if mp.Leave > mp.Join {
-			time.AfterFunc(mp.Leave, m.quit)
+		w.members = append(w.members, newMember(ctx, w, mp, i))
+	}
+	for _, m := range w.members {
+		time.AfterFunc(m.Join, m.begin)
+		if m.Leave > m.Join {
+			time.AfterFunc(m.Leave, m.cancel)
 		}
-		if mp.Crash > mp.Join {
-			time.AfterFunc(mp.Crash, m.kill)
+		if m.Crash > m.Join {
+			time.AfterFunc(m.Crash, m.kill)
 		}
 	}
 	for i, f := range p.Failover {
