@@ -3,7 +3,7 @@
 
 local NUMBERS = { 'id', 'cutat', 'last', 'w', 'n', 'joins', 'version', 'issued', 'skipped', 'beyond',
   'at', 'piece', 'loop', 'stop', 'left', 'started', 'ended', 'pausedat', 'restc', 'shift', 'min', 'span',
-  'horizon', 'ttl', 'qmax', 'reach', 'phi', 'away', 'edge', 'thin', 'permitfor', 'deadman', 'heard', 'delay' }
+  'horizon', 'ttl', 'qmax', 'reach', 'phi', 'away', 'edge', 'thin', 'grown', 'permitfor', 'deadman', 'heard', 'delay' }
 local TEXTS = { 'uid', 'phase', 'gens', 'recalls', 'rest', 'standby', 'identity' }
 local LAW = { 'id', 't0', 'c', 'r0', 'r1', 'den', 'dur', 'k', 'f', 'nx', 'cut', 'ends', 'piece', 'low' }
 local PIECE = { 'r0', 'r1', 'den', 'dur', 'f' }

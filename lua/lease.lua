@@ -41,7 +41,7 @@ if m and m.inc == inc then
     reply[7], reply[8] = int(b.now), int(b.time)
     return reply
   end
-elseif m and (seq > 1 or redis.call('HEXISTS', keys.workers, worker .. '/' .. inc) == 1) then
+elseif m and (seq > 1 and ack <= m.at or redis.call('HEXISTS', keys.workers, worker .. '/' .. inc) == 1) then
   return answer('REPLACED', b.now, b.time)
 end
 if b.phase == 'ended' or (b.phase == 'stopped' and not (m and m.inc == inc)) then
@@ -50,9 +50,15 @@ end
 settle(b, keys)
 m = parse(redis.call('HGET', keys.workers, worker))
 
--- H for the fleet as it is now: long round trips and large fleets call less often. It grows at once and comes back slowly.
+-- H for the fleet as it is now: long round trips and large fleets call less often. It grows by a fifth in the time in which each member
+-- calls, or those told of the old one were taken for suspects; and shrinks by a tenth when nobody has needed it for 10 s.
 local far = math.floor(3 * U * b.n / b.qmax)
-b.reach = math.max(b.horizon, 3 * (rtt + 2 * FRAME + 2000), far, b.reach - math.ceil((b.reach - b.horizon) / 256))
+local need = math.max(b.horizon, 3 * (rtt + 2 * FRAME + 2000), far)
+if need > b.reach and b.now - b.grown >= 0.2 * b.reach then
+  b.reach, b.grown = math.min(need, math.floor(1.2 * b.reach)), b.now
+elseif b.reach > b.horizon and b.now - b.grown > 10 * U then
+  b.reach, b.grown = math.max(b.horizon, math.floor(0.9 * b.reach)), b.now
+end
 
 -- Members: who was silent for too long leaves, who is new joins. Who may hold a permit stays until that has run out.
 local life = math.max(b.ttl, far)
@@ -181,12 +187,14 @@ end
 local g, top
 if b.phase == 'running' or b.phase == 'paused' then g, top = granting() end
 
--- When a returning member's stream ends. Until it has confirmed that it knows, the others are held back soon after.
-local hand = 0
+-- The promise when this member's permit begins. It moves by 0.2·H a call at most: so far, and no further, a permit begins too early whose
+-- last reply was lost. hand is when a returning member's stream ends; until it has confirmed that, the others are held back soon after.
+local hand, promised = 0, m.from
 m.from = b.now + b.reach
+if present and b.permitfor > 0 then m.from = math.min(m.from, math.max(promised, b.edge) + math.floor(b.reach / 5)) end
 if handing and g then
   hand = when(g, math.ceil(g.nx / g.f) * g.f)
-  m.from = math.min(m.from, math.max(hand, b.edge) + 2 * rtt + 10000)
+  m.from = math.min(b.now + b.reach, math.max(hand, b.edge) + 2 * rtt + 10000)
 end
 
 -- barrier: nobody is granted what is due later.
@@ -251,7 +259,7 @@ elseif b.phase == 'ended' then status = 'ENDED' end
 
 local law, permitted = '', ''
 if n > 0 then law = unnamed(LAW, g, 9) end
-if b.permitfor > 0 and status == 'OK' and g then permitted = permit(b, g, m, weight) end
+if b.permitfor > 0 and status == 'OK' and g and not joins then permitted = permit(b, g, m, weight) end
 local out = reply(status, law, first, n, n > 0 and f or 0, hand, next, permitted)
 if joins then live(keys) end
 return out

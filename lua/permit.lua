@@ -39,7 +39,10 @@ local function anew(b, keys, t, t0, what)
     local g, c = cut(b, keys, all, t)
     for _, x in ipairs(b.gens) do skip(b, x, limit(x)) end
     b.cutat = t0
+    local over = b.gens
+    if t ~= t0 then b.gens, b.at = {}, 1 end -- their times mean nothing any more
     go(b, keys, rest(g, t), t0, c, g.piece)
+    if #b.gens == 0 then b.gens, b.at = over, #over end
   end
   b.edge = b.now + b.reach
   for name, m in pairs(all) do
@@ -59,7 +62,7 @@ local function settle(b, keys)
   local id = identity()
   if b.time < b.last - b.reach then
     local by = b.last - b.time
-    for _, name in ipairs({ 'started', 'stop', 'pausedat', 'heard' }) do
+    for _, name in ipairs({ 'started', 'stop', 'pausedat', 'heard', 'grown' }) do
       if b[name] > 0 then b[name] = b[name] - by end
     end
     local last = b.last
@@ -81,14 +84,16 @@ local function settle(b, keys)
 end
 
 -- permit: what member m of this weight may fire by itself from m.from on, as text; '' for nothing. Its rate is at most the
--- share, and what the others do not hold.
+-- share, and what the others do not hold. A reply to a join has none: who makes only one call may be dead.
 local function permit(b, g, m, weight)
-  local low, ends = ENDLESS, b.now + b.permitfor
+  local low, ends = ENDLESS, math.min(b.now, m.from - b.horizon) + b.permitfor -- when the member is dropped that is silent from now on
   for _, x in ipairs(b.gens) do
     if x.ends > b.now then low = math.min(low, x.low) end
   end
   if b.stop > 0 then ends = math.min(ends, b.stop) end
-  if b.left == 0 then ends = math.min(ends, b.gens[#b.gens].ends) end
+  if b.left >= 0 then -- what is left of a number of requests lasts as long as this at least
+    ends = math.min(ends, b.gens[#b.gens].ends + math.floor(b.left / math.max(1, low) * U * U))
+  end
   local free = low - (b.phi - m.phi)
   local phi = math.max(0, math.min(math.floor(low * weight / b.w), free))
   local from = math.max(m.from, g.t0)

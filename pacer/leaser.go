@@ -240,11 +240,18 @@ func (l *Leaser) notice(r Reply) {
 	if r.Horizon > 0 {
 		l.Horizon = time.Duration(r.Horizon) * time.Microsecond
 	}
+	before := l.known.Recalls
 	if l.known.learn(r) {
 		l.covered = 0
 	}
 	if l.standby.From < r.Hand {
 		l.ending = l.standby.before(r.Hand)
+	}
+	for _, cut := range l.known.Recalls.since(before) { // what follows is asked for by the new law
+		l.ending = l.ending.before(cut.T0)
+	}
+	if l.ending.Until <= r.Now {
+		l.ending = Permit{} // or a clock that goes back would bring it back
 	}
 	l.standby = r.Permit
 	n := Notice{Recalls: l.known.Recalls}
@@ -306,6 +313,9 @@ func (l *Leaser) sleep(ctx context.Context, next int64) error {
 	wait := max(minRefresh, scale(max(19*h/100, l.spacing()), spread)-time.Duration(l.rtt.srtt))
 	if l.covered*1000 < now+int64(h-h/4) {
 		wait = refresh
+	}
+	if lead := l.standby.From - l.ack; l.standby.From > 0 && lead*10 < 9*h.Microseconds() {
+		wait = max(minRefresh, wait/2) // the promise moves by 0.2·H a call: it has to catch up
 	}
 	if l.suspect {
 		wait = minRefresh

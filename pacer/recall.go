@@ -60,3 +60,13 @@ func (rs Recalls) Merge(more Recalls) Recalls {
 	}
 	return out[max(0, len(out)-16):]
 }
+
+// since is what has come after those known before.
+func (rs Recalls) since(before Recalls) Recalls {
+	for i, r := range rs {
+		if len(before) == 0 || r.ID > before[len(before)-1].ID {
+			return rs[i:]
+		}
+	}
+	return nil
+}

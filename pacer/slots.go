@@ -15,7 +15,6 @@ type Slots struct {
 	part, parts int
 	held        []Cursor // leased
 	permits     []Cursor
-	permitted   int64 // due time of the last slot of a permit that was popped, ns of the Redis clock
 }
 
 // NewSlots is part `part` of `parts`, empty.
@@ -28,12 +27,13 @@ func (s *Slots) Lease(r Range) {
 	}
 }
 
-// Permit replaces the permits before, of which at most one is in force. The new ones go on behind the last slot that was popped.
-func (s *Slots) Permit(ps []Permit) {
+// Permit replaces the permits before, of which at most one is in force. The new ones go on behind the instant after, ns of the Redis clock,
+// when the last slot of a permit was due that was sent; 0 = none was.
+func (s *Slots) Permit(ps []Permit, after int64) {
 	s.permits = s.permits[:0]
 	for _, p := range ps {
-		if s.permitted > 0 {
-			p.From = max(p.From, s.permitted/1000+1)
+		if after > 0 {
+			p.From = max(p.From, after/1000+1)
 		}
 		if c := p.Range().Cursor(s.part, s.parts); c.Ok() {
 			s.permits = append(s.permits, c)
@@ -85,7 +85,6 @@ func (s *Slots) Pop() {
 	c, permit := s.least()
 	from := &s.held
 	if permit {
-		s.permitted = max(s.permitted, c.Due())
 		from = &s.permits
 	}
 	if c.Next(); c.Ok() {
@@ -95,6 +94,3 @@ func (s *Slots) Pop() {
 	*c = (*from)[last]
 	*from = (*from)[:last]
 }
-
-// Replaced tells whether the permit was used in the place of a leased slot: its lease came too late.
-func (s *Slots) Replaced(x *Slot) bool { return !x.Permit && s.permitted > 0 && x.Due <= s.permitted }

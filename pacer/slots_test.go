@@ -27,7 +27,7 @@ func TestSlotsComeInOrder(t *testing.T) {
 	law := pacer.Law{ID: 7, R0: 1000, R1: 1000, Den: 1, K: pacer.Endless, F: 16}
 	s.Lease(pacer.Range{Law: law, First: 1040, N: 40})
 	s.Lease(pacer.Range{Law: law, First: 1000, N: 40})
-	s.Permit([]pacer.Permit{permitOf(100, 0, second, 2*second)})
+	s.Permit([]pacer.Permit{permitOf(100, 0, second, 2*second)}, 0)
 	if s.Leased() != 80 || s.Empty() {
 		t.Fatalf("%d leased", s.Leased())
 	}
@@ -48,11 +48,11 @@ func TestSlotsComeInOrder(t *testing.T) {
 // Each notice brings a new permit; a stream that is in force goes on where it was, and none of its slots is sent twice.
 func TestSlotsChangeThePermit(t *testing.T) {
 	s := pacer.NewSlots(0, 1)
-	s.Permit([]pacer.Permit{permitOf(100, 0, 2*second, 9*second)})
+	s.Permit([]pacer.Permit{permitOf(100, 0, 2*second, 9*second)}, 0)
 	_, a := drain(&s, 2_505e6)
-	s.Permit([]pacer.Permit{permitOf(100, 0, 2*second+second/10, 9*second)}) // begun already
+	s.Permit([]pacer.Permit{permitOf(100, 0, 2*second+second/10, 9*second)}, a[len(a)-1]) // begun already
 	_, b := drain(&s, 2_995e6)
-	s.Permit([]pacer.Permit{permitOf(100, 0, 2*second, 3*second), permitOf(50, 500_000, 4*second, 5*second)}) // handed over at 3 s
+	s.Permit([]pacer.Permit{permitOf(100, 0, 2*second, 3*second), permitOf(50, 500_000, 4*second, 5*second)}, b[len(b)-1]) // handed over at 3 s
 	_, c := drain(&s, 100e9)
 	if len(a) != 51 || len(b) != 49 || len(c) != 50 {
 		t.Errorf("%d, %d and %d slots, want 51, 49 and 50", len(a), len(b), len(c))
@@ -64,28 +64,9 @@ func TestSlotsChangeThePermit(t *testing.T) {
 			}
 		}
 	}
-	s.Permit([]pacer.Permit{permitOf(100, 0, 6*second, 9*second)})
-	s.Permit(nil)
+	s.Permit([]pacer.Permit{permitOf(100, 0, 6*second, 9*second)}, c[len(c)-1])
+	s.Permit(nil, 0)
 	if _, ok := s.Next(); ok {
 		t.Error("a permit that was taken away is still there")
-	}
-}
-
-// What was leased for the time before the last slot of a permit came too late.
-func TestSlotsReplaced(t *testing.T) {
-	s := pacer.NewSlots(0, 1)
-	x := pacer.Slot{Due: 0}
-	if s.Replaced(&x) {
-		t.Error("replaced though no permit was used")
-	}
-	s.Permit([]pacer.Permit{permitOf(10, 0, second, 2*second)})
-	drain(&s, 1_250e6) // the last one at 1.2 s
-	for due, want := range map[int64]bool{1_100e6: true, 1_200e6: true, 1_200e6 + 1: false} {
-		if got := s.Replaced(&pacer.Slot{Due: due}); got != want {
-			t.Errorf("due at %d: replaced %v", due, got)
-		}
-	}
-	if s.Replaced(&pacer.Slot{Due: 1_100e6, Permit: true}) {
-		t.Error("a permit's own slot is replaced")
 	}
 }

@@ -81,6 +81,7 @@ type Budget struct {
 	Server                      string // the identity of the server; setting another one is a failover
 	identity                    string
 	phi, away, edge, heard      int64
+	grown                       int64 // when Reach was last changed
 	opts                        Options
 	commands                    map[string]string
 }

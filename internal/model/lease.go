@@ -21,7 +21,7 @@ func (b *Budget) Lease(now int64, a pacer.Ask) pacer.Reply {
 		reply := m.reply
 		reply.Now, reply.Time = b.now, b.time
 		return reply
-	case m != nil && !known && (a.Seq > 1 || b.Members[a.Worker+"/"+a.Incarnation] != nil):
+	case m != nil && !known && (a.Seq > 1 && a.Ack <= m.At || b.Members[a.Worker+"/"+a.Incarnation] != nil):
 		bare.Status = pacer.StatusReplaced
 		return bare
 	case b.Phase == "ended", b.Phase == "stopped" && !known:
@@ -31,7 +31,12 @@ func (b *Budget) Lease(now int64, a pacer.Ask) pacer.Reply {
 	b.settle()
 	far := int64(math.Floor(3 * unit * float64(b.n) / float64(b.opts.Qmax)))
 	rtt := a.RTTHi
-	b.Reach = max(b.opts.Horizon, 3*(rtt+2*frame+2000), far, b.Reach-int64(math.Ceil(float64(b.Reach-b.opts.Horizon)/256)))
+	need := max(b.opts.Horizon, 3*(rtt+2*frame+2000), far)
+	if need > b.Reach && float64(b.now-b.grown) >= 0.2*float64(b.Reach) {
+		b.Reach, b.grown = min(need, int64(math.Floor(1.2*float64(b.Reach)))), b.now
+	} else if b.Reach > b.opts.Horizon && b.now-b.grown > 10*unit {
+		b.Reach, b.grown = max(b.opts.Horizon, int64(math.Floor(0.9*float64(b.Reach)))), b.now
+	}
 	m = b.expire(m, a, far)
 	b.suspects()
 	fresh := a.Ack <= b.now && a.Ack >= b.now-int64(math.Floor(0.6*float64(b.Reach)))
@@ -206,10 +211,14 @@ func (c *call) grant() pacer.Reply {
 	if b.Phase == "running" || b.Phase == "paused" {
 		g, top = c.granting()
 	}
+	promised := m.From
 	m.From = b.now + b.Reach
+	if !c.joins && b.opts.PermitFor > 0 {
+		m.From = min(m.From, max(promised, b.edge)+b.Reach/5)
+	}
 	if c.handing && g != nil {
 		r.Hand = g.when(ceilFrame(g.Next, g.F))
-		m.From = min(m.From, max(r.Hand, b.edge)+2*c.ask.RTTHi+10_000)
+		m.From = min(b.now+b.Reach, max(r.Hand, b.edge)+2*c.ask.RTTHi+10_000)
 	}
 	if g != nil {
 		c.take(g, top, &r)
@@ -235,7 +244,7 @@ func (c *call) grant() pacer.Reply {
 	case "ended":
 		r.Status = pacer.StatusEnded
 	}
-	if b.opts.PermitFor > 0 && r.Status == pacer.StatusOK && g != nil {
+	if b.opts.PermitFor > 0 && r.Status == pacer.StatusOK && g != nil && !c.joins {
 		r.Permit = c.permit(g)
 	}
 	return r

@@ -52,7 +52,14 @@ func (b *Budget) anew(t, t0 int64) {
 			b.skip(x, x.limit())
 		}
 		b.cutAt = t0
+		over := b.Gens
+		if t != t0 {
+			b.Gens, b.at = nil, 0
+		}
 		b.resume(remainder(g, t), t0, c, g.Piece)
+		if len(b.Gens) == 0 {
+			b.Gens, b.at = over, int64(len(over)-1)
+		}
 	}
 	b.edge = b.now + b.Reach
 	for _, m := range b.Members {
@@ -70,7 +77,7 @@ func (b *Budget) settle() {
 	switch {
 	case b.time < b.last-b.Reach:
 		by := b.last - b.time
-		for _, at := range []*int64{&b.Started, &b.stop, &b.pausedAt, &b.heard} {
+		for _, at := range []*int64{&b.Started, &b.stop, &b.pausedAt, &b.heard, &b.grown} {
 			if *at > 0 {
 				*at -= by
 			}
@@ -110,7 +117,7 @@ func (c *call) barrier() int64 {
 
 func (c *call) permit(g *Generation) pacer.Permit {
 	b, m := c.Budget, c.m
-	low, ends := pacer.Endless, b.now+b.opts.PermitFor
+	low, ends := pacer.Endless, min(b.now, m.From-b.opts.Horizon)+b.opts.PermitFor
 	for _, x := range b.Gens {
 		if x.Ends > b.now {
 			low = min(low, x.Low)
@@ -119,8 +126,8 @@ func (c *call) permit(g *Generation) pacer.Permit {
 	if b.stop > 0 {
 		ends = min(ends, b.stop)
 	}
-	if b.left == 0 {
-		ends = min(ends, b.Gens[len(b.Gens)-1].Ends)
+	if b.left >= 0 {
+		ends = min(ends, b.Gens[len(b.Gens)-1].Ends+int64(math.Floor(float64(b.left)/float64(max(1, low))*unit*unit)))
 	}
 	free := low - (b.phi - m.Phi)
 	phi := max(0, min(int64(math.Floor(float64(low)*float64(c.ask.Weight)/float64(b.w))), free))

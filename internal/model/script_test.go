@@ -93,7 +93,7 @@ func (s *scripts) check(b *Budget) error {
 	}
 	want := map[string]any{"phase": b.Phase, "issued": b.Issued, "skipped": b.Skipped, "beyond": b.Beyond, "w": b.w, "n": b.n,
 		"version": b.version, "started": b.Started, "ended": b.Ended, "left": b.left, "shift": b.shift, "id": b.id, "standby": b.standby,
-		"phi": b.phi, "away": b.away, "edge": b.edge, "reach": b.Reach, "thin": b.thin, "identity": b.identity, "heard": b.heard}
+		"phi": b.phi, "away": b.away, "edge": b.edge, "reach": b.Reach, "thin": b.thin, "grown": b.grown, "identity": b.identity, "heard": b.heard}
 	if h["reach"] == "" { // nobody has called yet
 		delete(want, "reach")
 	}

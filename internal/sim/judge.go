@@ -110,6 +110,7 @@ type moment struct {
 	stream int32 // of its permit: another number after each gap
 	over   bool  // its generation had ended
 	early  bool  // as in send
+	handed bool  // as in send
 }
 
 // times are the sends in order of time.
@@ -120,7 +121,7 @@ func (w *world) times(s *schedule, sends []send, r *Result) []moment {
 		if g, known := s.gens[x.gen]; known && x.phi == 0 {
 			due = x.due - w.epoch - g.skew
 		}
-		m := moment{at: due, member: x.member, phi: x.phi, over: x.phi == 0 && s.overrun(x, due) || x.ending && w.unheard(x.member, due), early: x.early}
+		m := moment{at: due, member: x.member, phi: x.phi, over: x.phi == 0 && s.overrun(x, due) || x.ending && w.unheard(x.member, due), early: x.early, handed: x.handed}
 		if len(w.plan.Steps) > 0 {
 			m.at = x.at
 		}
@@ -220,9 +221,12 @@ func (x moment) count(open map[int64]int, n int) {
 //
 //	Ts/3 + 2e, Ts = 0.6·H
 //
-// where only replies are lost and round trips are quick; where calls are lost, too, the next reply may be Ts away.
+// where only replies are lost and round trips are quick; 0.4·H + 4e + 10 ms where that was the reply of a hand-over; where calls are lost,
+// too, the next reply may be Ts away.
 func (w *world) early(times []moment, r *Result) {
 	began := map[int32]moment{} // the first of the sends that are early, by member
+	e := w.plan.Net.worst() / 1000
+	r.EarlyOver = -time.Hour
 	for _, x := range times {
 		if !x.early {
 			if x.phi > 0 {
@@ -234,13 +238,17 @@ func (w *world) early(times []moment, r *Result) {
 		if y, known := began[x.member]; !known || y.stream != x.stream {
 			began[x.member] = x
 		}
-		r.EarlyFor = max(r.EarlyFor, time.Duration(x.at-began[x.member].at))
+		allowed := w.server.reach/5 + e
+		if x.handed {
+			allowed = 2*w.server.reach/5 + 2*e + 10_000
+		}
+		if w.plan.Net.LoseCall > 0 || w.plan.Net.slow() {
+			allowed = w.server.reach
+		}
+		took := time.Duration(x.at - began[x.member].at)
+		r.EarlyFor = max(r.EarlyFor, took)
+		r.EarlyOver = max(r.EarlyOver, took-time.Duration(allowed)*time.Microsecond)
 	}
-	allowed := w.server.reach/5 + w.plan.Net.worst()/1000
-	if w.plan.Net.LoseCall > 0 || w.plan.Net.slow() {
-		allowed = w.server.reach
-	}
-	r.EarlyOver = r.EarlyFor - time.Duration(allowed)*time.Microsecond
 }
 
 // overruns is how many slots were fired at most after a change that had ended their generation, above

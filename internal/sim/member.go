@@ -32,6 +32,7 @@ type member struct {
 	mu     sync.Mutex
 	stream stream
 	sends  []send
+	handed bool            // that permit came with a hand-over
 	owed   int64           // since when there is a permit for it that it has not got, true ns; 0 = it has got all
 	from   int64           // when that begins, µs of the Redis clock
 	told   report.Counts   // as last published
@@ -47,11 +48,12 @@ func newMember(ctx context.Context, w *world, p MemberPlan, index int) *member {
 	clock := pacer.NewClock()
 	m.stream = stream{
 		local:  func(redis int64) int64 { return clock.Local(redis+m.drifted(redis)) - w.epoch },
+		redis:  func(local int64) int64 { at := clock.Redis(local + w.epoch); return at - m.drifted(at) },
 		awake:  m.awake,
 		fire:   m.fired,
 		tick:   m.publish,
-		shards: newShards(max(1, p.Shards)),
-		at:     w.now(), second: w.now() + int64(time.Second),
+		shards: newShards(max(1, p.Shards)), fired: make([]pacer.Last, max(1, p.Shards)),
+		at: w.now(), second: w.now() + int64(time.Second),
 	}
 	m.leaser = pacer.Leaser{Limiter: link{m}, Sink: m, Clock: clock, Worker: m.name, Incarnation: m.incarnation, Weight: p.Weight, Wake: m.wake}
 	return m
@@ -67,14 +69,16 @@ func (m *member) fired(x send) {
 	}
 	x.member = m.index
 	x.early = x.phi > 0 && !x.ending && m.owed > 0 && m.owed <= x.at && x.due/1000 < m.from
+	x.handed = x.early && m.handed
 	m.sends = append(m.sends, x)
 }
 
 // granted notes that the server has given it a permit: until the reply arrives the two differ in when its permit begins.
-func (m *member) granted(p pacer.Permit) {
+func (m *member) granted(r pacer.Reply) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.owed, m.from = m.now(), p.From
+	p := r.Permit
+	m.owed, m.from, m.handed = m.now(), p.From, r.Hand > 0
 	if p.Phi() == 0 {
 		m.from = pacer.Endless
 	}

@@ -127,7 +127,7 @@ func (m *member) lease(a pacer.Ask) func(b *model.Budget, now int64) pacer.Reply
 	return func(b *model.Budget, now int64) pacer.Reply {
 		r := b.Lease(now, a)
 		if r.LeasedAt == r.Now && r.Status == pacer.StatusOK { // a pause that was not heard of is a change of the rate
-			m.granted(r.Permit)
+			m.granted(r)
 		}
 		if m.plan.Trace != nil {
 			m.trace(m.name, "seq %d ack %v until %v phi %d → %s %d..+%d yield %d hand %v next %v leased at %v permit %d %v…%v H %d members %d", a.Seq, m.since(a.Ack), m.since(a.Until), a.PhiHeld,

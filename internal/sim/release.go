@@ -22,6 +22,7 @@ type send struct {
 	skew   int64 // of the Redis clock when the permit was heard of
 
 	ending bool // on a permit that gives way to leased slots
+	handed bool // early, and that reply was a hand-over
 	early  bool // on a permit, before the one begins that the server has given since, in a reply that has not arrived
 }
 
@@ -30,6 +31,7 @@ type send struct {
 // is, is what internal/worker's shard.release says; only its pace is left out, so what is late leaves at once.
 type stream struct {
 	local  func(redis int64) int64 // when a time of the Redis clock is, true ns
+	redis  func(local int64) int64 // the other way round
 	awake  func(at int64) int64    // the first moment at or after at at which the process runs
 	fire   func(send)
 	tick   func(at int64) // at the end of each second
@@ -37,6 +39,7 @@ type stream struct {
 
 	at     int64 // all before it is decided
 	shards []pacer.Slots
+	fired  []pacer.Last // of a permit's slots, by shard
 	notice pacer.Notice
 	skew   int64 // of the Redis clock when it came
 	counts report.Counts
@@ -59,15 +62,16 @@ func (s *stream) lease(r pacer.Range) {
 func (s *stream) tell(n pacer.Notice, skew int64) {
 	s.notice, s.skew = n, skew
 	for i := range s.shards {
-		s.shards[i].Permit(n.Permits)
+		s.shards[i].Permit(n.Permits, s.fired[i].Due(s.redis))
 	}
 }
 
-// next is the slot least due, and its shard.
-func (s *stream) next() (x pacer.Slot, shard *pacer.Slots) {
+// next is the slot least due, and its shard, −1 if there is none.
+func (s *stream) next() (x pacer.Slot, shard int) {
+	shard = -1
 	for i := range s.shards {
-		if y, ok := s.shards[i].Next(); ok && (shard == nil || y.Due < x.Due) {
-			x, shard = y, &s.shards[i]
+		if y, ok := s.shards[i].Next(); ok && (shard < 0 || y.Due < x.Due) {
+			x, shard = y, i
 		}
 	}
 	return x, shard
@@ -78,7 +82,7 @@ func (s *stream) advance(now int64) {
 	for {
 		x, shard := s.next()
 		at := int64(math.MaxInt64)
-		if shard != nil {
+		if shard >= 0 {
 			at = s.awake(max(s.at, s.local(x.Due)))
 		}
 		for s.second <= min(at, now) {
@@ -89,15 +93,17 @@ func (s *stream) advance(now int64) {
 			break
 		}
 		s.release(x, shard, at)
-		shard.Pop()
+		s.shards[shard].Pop()
 	}
 	s.at = max(s.at, now)
 }
 
-func (s *stream) release(x pacer.Slot, shard *pacer.Slots, at int64) {
-	late := at-s.local(x.Due) > catchUp
+func (s *stream) release(x pacer.Slot, shard int, at int64) {
+	due := s.local(x.Due)
+	late := at-due > catchUp
 	switch {
 	case x.Permit && !late:
+		s.fired[shard].Sent(x.Due, due)
 		s.counts.PermitSent++
 		s.counts.Sent++
 		phi, ending := s.permit(x.Due)
@@ -107,7 +113,7 @@ func (s *stream) release(x pacer.Slot, shard *pacer.Slots, at int64) {
 		s.counts.Recalled++
 	case x.Yielded:
 		s.counts.Yielded++
-	case shard.Replaced(&x), late:
+	case s.fired[shard].Replaces(&x, s.redis), late:
 		s.counts.LateDropped++
 	default:
 		s.counts.Sent++

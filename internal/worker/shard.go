@@ -48,6 +48,7 @@ type shard struct {
 
 	slots    pacer.Slots
 	heeded   *pacer.Notice // whose permits are in slots
+	last     pacer.Last    // of a permit's slots, released
 	pace     pace
 	waiting  waiting
 	recorder *report.Recorder
@@ -145,10 +146,10 @@ func (s *shard) receive() {
 func (s *shard) heed(m mode) {
 	switch n := s.notice.Load(); {
 	case m != running:
-		s.slots.Permit(nil)
+		s.slots.Permit(nil, 0)
 	case n != s.heeded:
 		s.heeded = n
-		s.slots.Permit(n.Permits)
+		s.slots.Permit(n.Permits, s.last.Due(s.clock.Redis))
 	}
 }
 
@@ -160,15 +161,14 @@ func (s *shard) release(now int64) int64 {
 			return forever
 		}
 		next := slot{Slot: x, local: s.clock.Local(x.Due)}
-		if next.local > now {
-			return s.pace.at(next.local)
-		}
 		switch {
-		case s.recalled(&next):
+		case s.recalled(&next): // also before it is due: after a step of the clock that may be far away
 			s.recorder.Recalled(1)
+		case next.local > now:
+			return s.pace.at(next.local)
 		case next.Yielded:
 			s.recorder.Yielded(1)
-		case s.slots.Replaced(&next.Slot), now-next.local > s.limits.catchUp:
+		case s.last.Replaces(&x, s.clock.Redis), now-next.local > s.limits.catchUp:
 			s.late(&next)
 		case s.pace.at(next.local) > now:
 			return s.pace.at(next.local)
@@ -177,6 +177,9 @@ func (s *shard) release(now int64) int64 {
 		default:
 			s.pace.leave(now, next.local)
 			s.waiting.push(next)
+			if next.Permit {
+				s.last.Sent(next.Due, next.local)
+			}
 		}
 		s.slots.Pop()
 	}
@@ -241,7 +244,7 @@ func (s *shard) drop() {
 	for ; s.waiting.n > 0; s.waiting.pop() {
 		s.discard(s.waiting.first())
 	}
-	s.slots.Permit(nil)
+	s.slots.Permit(nil, 0)
 	for x, ok := s.slots.Next(); ok; x, ok = s.slots.Next() {
 		s.discard(&slot{Slot: x})
 		s.slots.Pop()
