@@ -14,7 +14,8 @@ type Known struct {
 	Stood   int64 // how long pauses took so far, µs
 	Leased  int64 // slots leased to this incarnation
 
-	at int64 // of the newest reply, µs
+	at      int64 // of the newest reply, µs
+	settled int64 // recalls up to this id are not missed in a server's replies
 }
 
 // forgotten tells whether a server that sends these recalls has forgotten the newest one known here: it was restarted, or is a
@@ -24,7 +25,14 @@ func (k *Known) forgotten(sent Recalls) bool {
 		return false
 	}
 	newest := k.Recalls[len(k.Recalls)-1]
-	return !slices.Contains(sent, newest) && (len(sent) < recallsSent || sent[0].ID < newest.ID)
+	return newest.ID > k.settled && !slices.Contains(sent, newest) && (len(sent) < recallsSent || sent[0].ID < newest.ID)
+}
+
+// settle is for a state that was made anew: it has none of the recalls known here, and need not.
+func (k *Known) settle() {
+	if n := len(k.Recalls); n > 0 {
+		k.settled = k.Recalls[n-1].ID
+	}
 }
 
 // differs tells whether what a server grants after it forgot something is not what it was told before.

@@ -63,8 +63,9 @@ type Leaser struct {
 	// for another worker who restores it.
 	Restore func(context.Context, Known) error
 
-	// Reassert is called once when a server has forgotten a change of the rate or a pause, with what was known before; may be nil.
-	Reassert func(context.Context, Known) error
+	// Reassert is called once when a server has forgotten a change of the rate or a pause, with what was known before and the generation that is
+	// granted instead; may be nil.
+	Reassert func(ctx context.Context, known Known, granted int64) error
 
 	seq, ack  int64
 	covered   int64 // up to when slots were asked for under the newest generation, µs
@@ -212,6 +213,9 @@ func (l *Leaser) take(ctx context.Context, r Reply) error {
 	default:
 		return fmt.Errorf("lease reply: status %q: this worker and the run's script do not fit together", r.Status)
 	}
+	if l.forgotten > 0 {
+		l.known.settle() // the state was made anew from what was known
+	}
 	if l.before == nil && l.known.forgotten(r.Recalls) {
 		known := l.known
 		l.before = &known
@@ -270,7 +274,7 @@ func (l *Leaser) reassert(ctx context.Context, r Reply) {
 	}
 	if l.before.differs(r) && l.Reassert != nil {
 		l.Log.Warn("Redis has forgotten the last command; repeating it")
-		if err := l.Reassert(ctx, *l.before); err != nil {
+		if err := l.Reassert(ctx, *l.before, r.Range.Law.ID); err != nil {
 			l.Log.Warn("cannot repeat the last command", "err", err)
 		}
 	}

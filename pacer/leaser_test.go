@@ -588,7 +588,7 @@ func TestLeaserReasserts(t *testing.T) {
 			}}
 			var got []string
 			l := f.leaser()
-			l.Reassert = func(_ context.Context, k pacer.Known) error {
+			l.Reassert = func(_ context.Context, k pacer.Known, _ int64) error {
 				if k.Paused {
 					got = append(got, "pause")
 				} else {

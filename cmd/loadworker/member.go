@@ -138,7 +138,7 @@ func (f *memberFlags) work(ctx context.Context, r *run.Run, target targets.Targe
 		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,
 		Halt:         func() { f.halted.Store(true) }, Wake: r.Wakeups(watching), Observe: announce(log, r.Spec.MinWorkers), Log: log,
 	}
-	w.Reassert = func(ctx context.Context, k pacer.Known) error { return r.Reassert(ctx, k) }
+	w.Reassert = r.Reassert
 	w.Restore = func(ctx context.Context, k pacer.Known) error { return r.Restore(ctx, started.Load(), k, describes) }
 	total, err := w.Run(ctx)
 	switch {

@@ -82,8 +82,13 @@ func live(ctx context.Context, client redis.UniversalClient, name string) error 
 func remove(ctx context.Context, client redis.UniversalClient, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 	defer cancel()
-	if err := run.Remove(ctx, client, name, true); err != nil && !errors.Is(err, run.ErrNoRun) {
-		return err
+	r, err := run.Open(ctx, client, name)
+	if errors.Is(err, run.ErrNoRun) {
+		return nil
 	}
-	return client.Del(ctx, run.KeysOf(name).Removed).Err() // its worker is not there any more
+	removed := run.Remove(ctx, client, name, true)
+	if err == nil {
+		err = r.Forget(ctx) // its worker is not there any more
+	}
+	return cmp.Or(removed, err)
 }

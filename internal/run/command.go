@@ -201,18 +201,28 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 	if err != nil && !errors.Is(err, ErrOver) { // a run that ended by itself may have requests left that wait for a connection
 		return c, err
 	}
-	said, began := "", time.Now()
+	said, began, lost := "", time.Now(), time.Time{}
 	for {
 		s, err := r.presence(ctx)
 		if err != nil {
 			return c, err
+		}
+		if s.Phase == "waiting" || s.Phase == "running" || s.Phase == "paused" { // a failover has forgotten it, or a worker restored the run
+			if again, err := r.command(ctx, "stop", "", nil, 0); err == nil {
+				c = again
+			}
+		}
+		if s.Phase != "" {
+			lost = time.Time{}
+		} else if lost.IsZero() {
+			lost = time.Now()
 		}
 		able, unsure := s.mayStillSend(r.Spec)
 		those, err := r.unfinished(ctx, able, s)
 		switch {
 		case err != nil:
 			return c, err
-		case len(those) == 0:
+		case len(those) == 0 && s.forgotten(r.Spec, lost) <= 0:
 			return c, r.unconfirmed(unsure)
 		}
 		if text := fmt.Sprint(who(those)); waiting != nil && text != said && time.Since(began) > promptly {
@@ -225,6 +235,19 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 			return c, fmt.Errorf("stop %s: still waiting for %d workers: %w", r.Name, len(those), context.Cause(ctx))
 		}
 	}
+}
+
+// forgotten is for how much longer members may be sending by themselves of whom Redis does not know any more: it has lost the run, at lost, zero
+// if it is there, or lost it before. With LossHold nobody can wait for them.
+func (s *State) forgotten(spec Spec, lost time.Time) time.Duration {
+	sending := min(spec.Permit(), MaxPermitFor) + max(spec.MaxLag, spec.CatchUp)
+	switch {
+	case !lost.IsZero():
+		return sending - time.Since(lost)
+	case !s.restored.IsZero():
+		return sending - s.now.Sub(s.restored)
+	}
+	return 0
 }
 
 // who is those without how long it will take.

@@ -373,7 +373,7 @@ func TestRemove(t *testing.T) {
 			t.Fatal(err)
 		}
 		left := b.client.Keys(t.Context(), "*").Val()
-		if ttl := b.client.TTL(t.Context(), r.keys.Removed).Val(); len(left) != 1 || ttl <= 0 || ttl > removedFor {
+		if ttl := b.client.TTL(t.Context(), r.keys.removed(r.UID)).Val(); len(left) != 1 || ttl <= 0 || ttl > removedFor {
 			t.Errorf("%q are left; that it was removed is known for %v", left, ttl)
 		}
 		b.wants(Remove(t.Context(), b.client, "x", true), ErrNoRun)

@@ -127,6 +127,9 @@ func TestSnapshotOfARunThatWasRemoved(t *testing.T) {
 		}
 		j := r.Journal("b", "incb")
 		b.wants(j.Publish(t.Context(), snapshot(1), snapshot(1), nil, false), ErrNoRun, "run x")
+		if err := r.Forget(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		if n := b.client.DBSize(t.Context()).Val(); n != 0 {
 			t.Errorf("%d keys were written", n)
 		}

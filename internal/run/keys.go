@@ -14,7 +14,7 @@ const index = "load:runs"
 type Keys struct {
 	Spec, Budget, Workers, Seen, Totals, Snapshots, Events, Laws, Series string
 	Control                                                              string // channel of wake-ups
-	Removed                                                              string // uid of a run that was removed while workers were in it
+	Removed                                                              string // with :UID behind it: a run that was removed, for its workers to know
 }
 
 // KeysOf is the keys of the run with this name.
@@ -25,6 +25,9 @@ func KeysOf(name string) Keys {
 		Snapshots: key("snapshots"), Events: key("events"), Laws: key("laws"), Series: key("series"), Control: key("control"), Removed: key("removed"),
 	}
 }
+
+// removed is what tells the workers of a run that it was removed and not lost.
+func (k Keys) removed(uid string) string { return k.Removed + ":" + uid }
 
 // lease is the keys of the scripts that work on the budget.
 func (k Keys) lease() pacer.LeaseKeys {

@@ -87,8 +87,8 @@ func Remove(ctx context.Context, client redis.UniversalClient, name string, forc
 		}
 	}
 	tell := func() error { return nil }
-	if err == nil && r.idle(ctx) != nil { // or a worker would take it for lost, and restore it
-		tell = func() error { return client.Set(ctx, r.keys.Removed, r.UID, removedFor).Err() }
+	if err == nil { // or a worker that comes back would take it for lost, and restore it
+		tell = func() error { return client.Set(ctx, r.keys.removed(r.UID), "1", removedFor).Err() }
 	}
 	full := tell() // a full server must be told after it has room again
 	if err := client.Del(ctx, KeysOf(name).all()...).Err(); err != nil {
@@ -98,6 +98,11 @@ func Remove(ctx context.Context, client redis.UniversalClient, name string, forc
 		_ = tell() // where it is full all the same nothing can be restored
 	}
 	return client.ZRem(ctx, index, name).Err()
+}
+
+// Forget takes back what Remove has left for the workers of a run, where there are none.
+func (r *Run) Forget(ctx context.Context) error {
+	return r.client.Del(ctx, r.keys.removed(r.UID)).Err()
 }
 
 // removedFor is how long it is known that a run was removed: longer than a worker can be cut off and come back to it.

@@ -16,6 +16,8 @@ func TestRemoveWorker(t *testing.T) {
 		other, dead := b.member(r, "a"), b.member(r, "b")
 		dead.lease()
 		other.start()
+		dead.lease() // with the second reply comes a permit, as soon as the other has given up a part of its own
+		b.until("the permits", func() bool { other.lease(); dead.lease(); return b.state(r).Workers[1].Permit > 0 })
 		b.until("its silence", func() bool {
 			time.Sleep(10 * time.Millisecond)
 			other.lease()

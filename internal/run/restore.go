@@ -7,8 +7,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
 )
@@ -22,12 +20,12 @@ var errUnknown = errors.New("this worker has not heard what the run was last tol
 // nothing is left to do, nothing happens. A worker that was not given the run's description must not
 // create: it only learns of a run that was removed, which is pacer.ErrNoState.
 func (r *Run) Restore(ctx context.Context, started int64, k pacer.Known, create bool) error {
-	switch removed, err := r.client.Get(ctx, r.keys.Removed).Result(); {
-	case err == nil && removed == r.UID:
+	switch removed, err := r.client.Exists(ctx, r.keys.removed(r.UID)).Result(); {
+	case removed > 0:
 		return pacer.ErrNoState
-	case err != nil && !errors.Is(err, redis.Nil):
+	case err != nil:
 		return explain("restore", r.Name, err)
-	case !create || k.Law.F == 0:
+	case !create || k.Law.F == 0 || started == 0:
 		return nil
 	}
 	now, err := r.time(ctx)
@@ -48,7 +46,8 @@ func (r *Run) Restore(ctx context.Context, started int64, k pacer.Known, create 
 		keep = DefaultKeep
 	}
 	args := append([]any{text, r.UID, 0, keep.Milliseconds(), Who()}, fields...)
-	args = append(args, "started", started, "delay", delay.Microseconds(), "restored", now.UnixMicro())
+	args = append(args, "started", started, "delay", delay.Microseconds(), "restored", now.UnixMicro(),
+		"heard", now.Add(delay).UnixMicro())
 	if err := lua.Create().Run(ctx, r.client, r.keys.all(), args...).Err(); err != nil {
 		return explain("restore", r.Name, err)
 	}
@@ -56,19 +55,27 @@ func (r *Run) Restore(ctx context.Context, started int64, k pacer.Known, create 
 }
 
 // Reassert repeats the last command where a failover has made Redis forget it: the rate that a worker was granted slots at, or a pause. Of
-// many workers that notice one acts.
-func (r *Run) Reassert(ctx context.Context, k pacer.Known) error {
+// many workers that notice one acts; and only while granted, the generation that was granted instead, is the newest: what was told the new
+// server itself counts.
+func (r *Run) Reassert(ctx context.Context, k pacer.Known, granted int64) error {
 	kind, what := "pause", "forgotten by a failover"
 	var pieces []pacer.Piece
+	newest := k.Recalls[len(k.Recalls)-1].ID
 	if !k.Paused {
-		rate := rateOf(k.Law, k.Law.T0+k.Law.Dur)
+		if newest > k.Law.ID || k.Law.R0 != k.Law.R1 { // a rate that was not granted yet, or one of a plan
+			return errUnknown
+		}
+		rate := rateOf(k.Law, k.Law.T0)
 		kind, what = "set-rate", rate.String()+" per second, "+what
 		var err error
 		if pieces, err = pacer.Constant(rate, 0).Pieces(); err != nil {
 			return err
 		}
 	}
-	_, err := r.send(ctx, fmt.Sprintf("again-%d", k.Recalls[len(k.Recalls)-1].ID), kind, what, pieces, 0)
+	_, err := r.send(ctx, fmt.Sprintf("again-%d", newest), kind, what, pieces, granted)
+	if errors.Is(err, errRetry) { // somebody has changed it since
+		return nil
+	}
 	return err
 }
 

@@ -89,7 +89,7 @@ func (r *Run) State(ctx context.Context) (*State, error) {
 	return s, nil
 }
 
-// presence reads only who is in the run. Stop asks often, and the laws of a long run are many.
+// presence reads only who is in the run, and its phase, "" where Redis has lost it. Stop asks often, and the laws of a long run are many.
 func (r *Run) presence(ctx context.Context) (*State, error) {
 	var workers *redis.MapStringStringCmd
 	var loss *redis.SliceCmd
@@ -108,6 +108,9 @@ func (r *Run) presence(ctx context.Context) (*State, error) {
 	fields := map[string]string{}
 	for i, v := range loss.Val() {
 		fields[lossFields()[i]], _ = v.(string)
+	}
+	if s.Phase = fields["phase"]; fields["uid"] != r.UID {
+		s.Phase = ""
 	}
 	if err := cmp.Or(s.parseLoss(fields), s.parseWorkers(workers.Val())); err != nil {
 		return nil, broken(r.Name, err.Error())
@@ -143,28 +146,29 @@ func integers(b map[string]string, into map[string]*int64) error {
 }
 
 // lossFields are the fields of the budget that parseLoss reads.
-func lossFields() []string { return []string{"permitfor", "reach"} }
+func lossFields() []string { return []string{"permitfor", "reach", "phase", "uid", "restored"} }
 
 // parseLoss reads what a worker may do by itself. A run that was created before there were permits has none.
 func (s *State) parseLoss(b map[string]string) error {
-	var permit, reach int64
-	if err := integers(b, map[string]*int64{"permitfor": &permit, "reach": &reach}); err != nil {
+	var permit, reach, restored int64
+	if err := integers(b, map[string]*int64{"permitfor": &permit, "reach": &reach, "restored": &restored}); err != nil {
 		return err
 	}
+	s.restored = instant(restored)
 	s.permit, s.reach = time.Duration(permit)*time.Microsecond, time.Duration(reach)*time.Microsecond
 	return nil
 }
 
 func (s *State) parseBudget(b map[string]string) error {
-	var started, stop, ended, restored int64
+	var started, stop, ended int64
 	err := integers(b, map[string]*int64{
 		"n": &s.Members, "min": &s.MinWorkers, "started": &started, "stop": &stop, "ended": &ended,
-		"skipped": &s.Skipped, "issued": &s.issued, "beyond": &s.beyond, "restored": &restored,
+		"skipped": &s.Skipped, "issued": &s.issued, "beyond": &s.beyond,
 	})
 	if err := cmp.Or(err, s.parseLoss(b)); err != nil {
 		return err
 	}
-	s.StartedAt, s.EndsAt, s.EndedAt, s.restored = instant(started), instant(stop), instant(ended), instant(restored)
+	s.StartedAt, s.EndsAt, s.EndedAt = instant(started), instant(stop), instant(ended)
 	return s.parseQueue(b)
 }
 

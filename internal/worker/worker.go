@@ -56,7 +56,8 @@ type Worker struct {
 	// must not be written any more. nil = nothing is between Send and the write.
 	Halt func()
 
-	Restore, Reassert func(context.Context, pacer.Known) error // as in pacer.Leaser; may be nil
+	Restore  func(context.Context, pacer.Known) error        // as in pacer.Leaser; may be nil
+	Reassert func(context.Context, pacer.Known, int64) error // as in pacer.Leaser; may be nil
 
 	Wake    <-chan struct{}   // a hint that the run has changed; may be nil
 	Observe func(pacer.Reply) // called with each reply of the Limiter; may be nil
