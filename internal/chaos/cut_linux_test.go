@@ -41,6 +41,9 @@ func (s *stage) heal() {
 	s.network.lose(s.port(), "", "")
 }
 
+// share is how much of the rate each second has while 3 of 8 are cut off, before and after: the others fire on, and those cut off on their permits.
+const share = 0.9
+
 // cutScenarios: some workers cannot reach Redis, and the others can.
 func cutScenarios() []scenario {
 	var list []scenario
@@ -49,6 +52,7 @@ func cutScenarios() []scenario {
 			name: "3 of 8 cut off for 3 s: " + w.name, short: i == 1, cut: 3, lasts: 9 * time.Second,
 			play: func(s *stage) {
 				s.cutOff(w)
+				s.promise(s.fault-int64(time.Second), s.ends(), share)
 				s.last(3 * time.Second)
 				s.heal()
 			},
@@ -64,12 +68,12 @@ func cutScenarios() []scenario {
 			},
 		})
 	}
-	return append(list, duringCut("rate up", setRate(3000)), duringCut("rate down", setRate(1000)), duringCut("rate down below their permits, and half up", func(s *stage) {
+	return append(list, duringCut("rate up", share, setRate(3000)), duringCut("rate down", share, setRate(1000)), duringCut("rate down below their permits, and half up", share, func(s *stage) {
 		// As long as they do not hear of it, they fire on: the rate is not lower than that.
 		s.rate(s.change("set-rate", name, "500"), s.phi())
 		s.last(150 * time.Millisecond)
 		setRate(1000)(s)
-	}), duringCut("pause and resume", func(s *stage) {
+	}), duringCut("pause and resume", 0, func(s *stage) {
 		// Those cut off do not hear of the pause: they fire on, until they do or their permits end.
 		s.rate(s.change("pause", name), s.phi())
 		s.last(1500 * time.Millisecond)
@@ -94,10 +98,11 @@ func setRate(perSecond int64) func(s *stage) {
 	return func(s *stage) { s.rate(s.change("set-rate", name, fmt.Sprint(perSecond)), float64(perSecond)) }
 }
 
-// duringCut is a command in the middle of a cut of 3 of 8.
-func duringCut(what string, command func(s *stage)) scenario {
+// duringCut is a command in the middle of a cut of 3 of 8, and the share of the rate that no second falls below.
+func duringCut(what string, share float64, command func(s *stage)) scenario {
 	return scenario{name: what + " while 3 of 8 are cut off", cut: 3, lasts: 11 * time.Second, play: func(s *stage) {
 		s.cutOff(ways()[2])
+		s.promise(s.fault-int64(time.Second), s.ends(), share)
 		s.last(1500 * time.Millisecond)
 		command(s)
 		s.last(1500 * time.Millisecond)
