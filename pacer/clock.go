@@ -1,6 +1,7 @@
 package pacer
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -25,7 +26,12 @@ type Clock struct {
 	err     atomic.Int64 // ns
 	samples []clockSample
 	at      int64 // local time of the last Sample
+	began   int64 // local time of the first Sample
 }
+
+// settling is how long the first samples are believed at once: the very first is often of a call that had to connect, and nothing, or next to
+// nothing, is sent by it yet.
+const settling = int64(time.Second)
 
 type clockSample struct {
 	at, offset, rtt int64
@@ -45,6 +51,7 @@ func (c *Clock) Sample(sent, received, redis int64) (stepped bool) {
 	elapsed := received - c.at
 	c.at = received
 	if len(c.samples) == 0 {
+		c.began = received
 		c.samples = append(c.samples, s)
 		c.offset.Store(s.offset)
 		c.err.Store(s.rtt / 2)
@@ -61,6 +68,9 @@ func (c *Clock) Sample(sent, received, redis int64) (stepped bool) {
 	c.keep(s)
 	best := c.samples[0]
 	limit := elapsed * slewPPM / 1_000_000
+	if received-c.began < settling {
+		limit = math.MaxInt64
+	}
 	move := min(max(best.offset-c.offset.Load(), -limit), limit)
 	c.offset.Add(move)
 	rest := best.offset - c.offset.Load()
