@@ -100,7 +100,7 @@ if present and m.phi > 0 and b.phase == 'running' and not fresh then
   m.seq, m.ack, m.at, m.rtt = seq, ack, b.now, rtt
   return reply('SUSPECT', '', 0, 0, 0, 0, 0, '')
 end
-local handing = held > 0 and (not present or m.state == 'suspect')
+local handing, away = held > 0 and (not present or m.state == 'suspect'), b.away
 if present and m.state == 'suspect' then b.away = b.away - m.phi end
 
 local joins = not present
@@ -191,9 +191,11 @@ if b.phase == 'running' or b.phase == 'paused' then g, top = granting() end
 -- last reply was lost. hand is when a returning member's stream ends; until it has confirmed that, the others are held back soon after.
 local hand, promised = 0, m.from
 m.from = b.now + b.reach
-if present and b.permitfor > 0 then m.from = math.min(m.from, math.max(promised, b.edge) + math.floor(b.reach / 5)) end
-if handing and g then
-  hand = when(g, math.ceil(g.nx / g.f) * g.f)
+if present and held > 0 then m.from = math.min(m.from, math.max(promised, b.edge) + math.floor(b.reach / 5)) end
+if handing then
+  -- What was granted already gives way to the suspects' streams. Where those are more than the rate by now, or nothing is granted, this one ends at once.
+  hand = b.now
+  if g and b.phase == 'running' and away <= rate(g, math.max(b.now, g.t0)) * U * U then hand = when(g, math.ceil(g.nx / g.f) * g.f) end
   m.from = math.min(b.now + b.reach, math.max(hand, b.edge) + 2 * rtt + 10000)
 end
 

@@ -46,6 +46,7 @@ local function anew(b, keys, t, t0, what)
   end
   b.edge = b.now + b.reach
   for name, m in pairs(all) do
+    m.at = math.min(m.at, b.now)
     if m.state == 'active' then suspect(b, keys, name, m, all) end
     if m.state == 'suspect' then
       m.from = b.edge - 1

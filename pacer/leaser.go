@@ -37,7 +37,6 @@ const (
 	maxTimeout     = 4 * time.Second
 	lastChance     = time.Second        // for the outcome of a call when the worker is to end
 	maxRTT         = int64(time.Second) // of one round trip: what is longer was a freeze, and no distance
-	lostPatience   = 3 * time.Second    // for a run whose state is gone, after the permit's end
 )
 
 // Leaser keeps a Sink supplied with slots ahead of time. It is the only caller of its Limiter, so Redis
@@ -144,7 +143,7 @@ func (l *Leaser) call(ctx context.Context) (Reply, error) {
 	// A call on a new connection takes up to four round trips. Before the first reply none is known, and the patience doubles.
 	for pause, patience := minRefresh, callTimeout; ; pause = min(2*pause, callTimeout) {
 		if l.ack > 0 {
-			patience = max(callTimeout, time.Duration(4*l.rtt.hi()))
+			patience = l.patience()
 		}
 		limit, cancel := context.WithTimeout(trying, patience)
 		patience = min(2*patience, maxTimeout)
@@ -164,6 +163,9 @@ func (l *Leaser) call(ctx context.Context) (Reply, error) {
 		}
 	}
 }
+
+// patience is how long to wait for the answer to a call.
+func (l *Leaser) patience() time.Duration { return max(callTimeout, time.Duration(4*l.rtt.hi())) }
 
 // received learns from a reply how far away Redis is, and what time it is there.
 func (l *Leaser) received(sent int64, reply Reply) {
@@ -248,11 +250,11 @@ func (l *Leaser) notice(r Reply) {
 	if l.known.learn(r) {
 		l.covered = 0
 	}
-	if l.standby.From < r.Hand {
-		l.ending = l.standby.before(r.Hand)
-	}
 	for _, cut := range l.known.Recalls.since(before) { // what follows is asked for by the new law
 		l.ending = l.ending.before(cut.T0)
+	}
+	if l.standby.From < r.Hand { // the server knows of the changes that came with it
+		l.ending = l.standby.before(r.Hand)
 	}
 	if l.ending.Until <= r.Now {
 		l.ending = Permit{} // or a clock that goes back would bring it back
@@ -265,44 +267,6 @@ func (l *Leaser) notice(r Reply) {
 		}
 	}
 	l.Sink.Notice(n)
-}
-
-// reassert repeats the last command where what the server grants shows that it has forgotten it.
-func (l *Leaser) reassert(ctx context.Context, r Reply) {
-	if l.before == nil || r.Range.N == 0 {
-		return
-	}
-	if l.before.differs(r) && l.Reassert != nil {
-		l.Log.Warn("Redis has forgotten the last command; repeating it")
-		if err := l.Reassert(ctx, *l.before, r.Range.Law.ID); err != nil {
-			l.Log.Warn("cannot repeat the last command", "err", err)
-		}
-	}
-	l.before = nil
-}
-
-// restore has the run's state made anew, or waits for another who does. What is leased and the permit go on meanwhile.
-// It gives up when the permit has been over for a while.
-func (l *Leaser) restore(ctx context.Context) error {
-	now := l.Clock.Now()
-	if l.forgotten == 0 {
-		l.forgotten = now
-		l.Log.Warn("the run's state is gone from Redis")
-	}
-	var err error
-	if l.Restore != nil {
-		err = l.Restore(ctx, l.known)
-		l.trouble(err)
-	}
-	if errors.Is(err, ErrNoState) || now > max(l.forgotten, l.Clock.Local(l.standby.Until*1000))+int64(lostPatience) {
-		return ErrNoState
-	}
-	l.suspect = true // ask again at once
-	select {
-	case <-time.After(callTimeout / 4):
-	case <-ctx.Done():
-	}
-	return nil
 }
 
 // sleep waits until it is time to ask again: soon while not covered, else 0.19·H after the last call, or when the script wishes, or when

@@ -64,6 +64,9 @@ func TestWallClock(t *testing.T) {
 	}
 }
 
+// called is how long it takes until each worker has made another call and been answered: twice the time between its calls, 0.2·H.
+const called = 200 * time.Millisecond
+
 // clockScenarios: somebody sets the clock of the machine that Redis runs on.
 func clockScenarios() []scenario {
 	var all []scenario
@@ -77,6 +80,9 @@ func clockScenarios() []scenario {
 			play: func(s *stage) {
 				s.breaks()
 				s.clock.step(d)
+				if d > 0 {
+					s.allow(float64(s.qps)*min(d, called).Seconds(), "because each worker learns of it with its next call")
+				}
 			},
 		})
 	}

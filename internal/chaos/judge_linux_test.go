@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -79,7 +80,7 @@ func (s *stage) bound(times []int64, r report.Report) {
 			late = latest(intervals, from, to)
 		}
 		s.row.lateness = max(s.row.lateness, late)
-		return most*float64(late+2*s.clockError(from))/1e9 + streams + s.more
+		return most*float64(late+2*s.clockError())/1e9 + streams + s.more
 	}
 	for i, w := range windows() {
 		x := exceed(times, w, s.asked, allowed)
@@ -95,19 +96,10 @@ func (s *stage) bound(times []int64, r report.Report) {
 	}
 }
 
-// What the workers' clocks are off by, at most: half of the shortest round trip they have seen. The first one connects and loads the
-// script, while eight processes start at the same time; what it was off by is taken back at 500 ppm.
-const (
-	clockBest = int64(300 * time.Microsecond)
-	clockSlew = 500 // ppm
-)
-
-// clockError is what the workers' clocks are off by at an instant, ns at most.
-func (s *stage) clockError(at int64) int64 {
-	if s.line > 0 {
-		return int64(s.line)
-	}
-	return max(clockBest, s.firstTrip/2-max(0, at-s.began)*clockSlew/1_000_000)
+// clockError is what the workers' clocks are off by, at most: half of the shortest round trip that each has seen, ns.
+func (s *stage) clockError() int64 {
+	const onThisMachine = 500 * time.Microsecond
+	return int64(cmp.Or(s.line, onThisMachine))
 }
 
 // account checks that every request is accounted for. Of workers that were killed nobody knows what they sent after their last snapshot:

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -58,12 +57,11 @@ type stage struct {
 	adrift      bool       // the clock of Redis is not that of the arrivals
 	promises    []promise
 
-	law       schedule                     // the rate that was asked for
-	asked     func(from, to int64) float64 // its integral
-	more      float64                      // how many requests the design lets through beyond rate and lateness
-	why       string                       // and why
-	firstTrip int64                        // the longest of the workers' first round trips to Redis, ns
-	line      time.Duration                // half of the shortest round trip to Redis, where it is not on this machine; else 0
+	law   schedule                     // the rate that was asked for
+	asked func(from, to int64) float64 // its integral
+	more  float64                      // how many requests the design lets through beyond rate and lateness
+	why   string                       // and why
+	line  time.Duration                // half of the shortest round trip to Redis, where it is not on this machine; else 0
 
 	row row
 }
@@ -128,40 +126,20 @@ func (s *stage) begin() {
 	for i := range s.workers {
 		s.worker(fmt.Sprint("w", i+1), s.workers-i <= s.cut)
 	}
-	for deadline := time.Now().Add(20 * time.Second); s.web.Count() == 0; time.Sleep(20 * time.Millisecond) {
-		s.meet()
-		if time.Now().After(deadline) {
-			s.t.Fatalf("nothing arrives:\n%s", s.complaints())
-		}
+	select {
+	case <-s.web.FirstArrival():
+	case <-time.After(20 * time.Second):
+		s.t.Fatalf("nothing arrives:\n%s", s.complaints())
 	}
 	s.began = s.web.Arrivals()[0]
 	s.at(1500 * time.Millisecond)
-}
-
-// meet looks how long the first round trips of the workers took. What they tell is srtt + 4·rttvar (RFC 6298), which of one sample is
-// three times that.
-func (s *stage) meet() {
-	r, err := run.Open(s.t.Context(), s.redis.Client(), name)
-	if err != nil {
-		return // not created yet
-	}
-	state, err := r.State(s.t.Context())
-	if err != nil {
-		return
-	}
-	for _, w := range state.Workers {
-		s.firstTrip = max(s.firstTrip, w.RTTMicros*1000/3)
-	}
 }
 
 // worker starts one member, in the network that can be cut off or not.
 func (s *stage) worker(id string, cuttable bool) *process {
 	s.t.Helper()
 	args := []string{"run", "--run", name, "--id", id, "-o", "json", "--url", s.web.URL(), "--qps", fmt.Sprint(s.qps), "--min-workers", fmt.Sprint(s.workers),
-		"--duration", s.lasts.String()}
-	if os.Getenv("CHAOS_OLD") == "" {
-		args = append(args, "--permit-for", s.permit.String())
-	}
+		"--duration", s.lasts.String(), "--permit-for", s.permit.String()}
 	var where *network
 	if cuttable {
 		where = s.network

@@ -101,6 +101,7 @@ func (b *Budget) expire(m *Member, a pacer.Ask, far int64) *Member {
 func (c *call) enter(m *Member) {
 	b, a := c.Budget, c.ask
 	present := m != nil && m.present
+	c.gaveWay = b.away
 	c.handing = a.PhiHeld > 0 && (!present || m.State == "suspect")
 	if present && m.State == "suspect" {
 		b.away -= m.Phi
@@ -157,7 +158,8 @@ type call struct {
 	*Budget
 	m       *Member
 	joins   bool
-	handing bool // its permit may be in force
+	handing bool  // its permit may be in force
+	gaveWay int64 // the sum of the suspects' permits before this call
 	ask     pacer.Ask
 	steal   int64
 }
@@ -213,11 +215,14 @@ func (c *call) grant() pacer.Reply {
 	}
 	promised := m.From
 	m.From = b.now + b.Reach
-	if !c.joins && b.opts.PermitFor > 0 {
+	if !c.joins && c.ask.PhiHeld > 0 {
 		m.From = min(m.From, max(promised, b.edge)+b.Reach/5)
 	}
-	if c.handing && g != nil {
-		r.Hand = g.when(ceilFrame(g.Next, g.F))
+	if c.handing {
+		r.Hand = b.now
+		if g != nil && b.Phase == "running" && float64(c.gaveWay) <= g.rateAt(max(b.now, g.T0))*unit*unit {
+			r.Hand = g.when(ceilFrame(g.Next, g.F))
+		}
 		m.From = min(b.now+b.Reach, max(r.Hand, b.edge)+2*c.ask.RTTHi+10_000)
 	}
 	if g != nil {

@@ -63,6 +63,7 @@ func (b *Budget) anew(t, t0 int64) {
 	}
 	b.edge = b.now + b.Reach
 	for _, m := range b.Members {
+		m.At = min(m.At, b.now)
 		if m.State == "active" {
 			b.suspect(m)
 		}

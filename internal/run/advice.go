@@ -91,8 +91,8 @@ func WrongURL(err error) bool {
 	return ok && e.advice.url
 }
 
-// unanswered tells whether an error is about the connection: the server has said nothing.
-func unanswered(err error) bool {
+// Unanswered tells whether an error is about the connection to Redis: the server has said nothing.
+func Unanswered(err error) bool {
 	_, network := errors.AsType[net.Error](err)
 	return network || errors.Is(err, io.EOF)
 }

@@ -139,10 +139,7 @@ func (s *State) rateNow() pacer.Rate {
 	if !ok {
 		l = s.laws[0]
 	}
-	if l.R0 == l.R1 {
-		return pacer.Rate{Num: l.R0, Den: l.Den}
-	}
-	return pacer.Rate{Num: int64(math.Round(l.Rate(at) * 1000)), Den: 1000}
+	return rateOf(l, at)
 }
 
 // Start begins a run that waits, with the workers that are there; without any it begins with the first that comes. The time of the
@@ -269,9 +266,6 @@ func (r *Run) unconfirmed(those []string) error {
 		"see to it that it is dead, and say so with loadctl workers rm %s %s", r.Name, ErrUnconfirmed, names, r.Name, names)
 }
 
-// frames is what the horizon holds besides the round trip: two frames and 2 ms.
-const frames = 52 * time.Millisecond
-
 // unfinished are those who have not left with their last snapshot published: who has, has sent everything.
 func (r *Run) unfinished(ctx context.Context, workers []Worker, s *State) ([]Pending, error) {
 	var those []Pending
@@ -303,15 +297,13 @@ func (s *State) permitted(w Worker) time.Duration {
 	return 0
 }
 
-// mayStillSend are the members that have not confirmed the stop and could send: what they hold, leased up to H after their last
-// contact, and on their permit after that, in both cases with the permitted lateness. unsure are those for whom nobody can wait.
+// mayStillSend are the members that have not confirmed the stop and could send: what they hold, leased up to where their permit begins, and
+// on that, in both cases with the permitted lateness. unsure are those for whom nobody can wait.
 func (s *State) mayStillSend(spec Spec) (those []Worker, unsure []string) {
 	lateness := max(spec.MaxLag, spec.CatchUp)
 	for _, w := range s.Workers {
-		rtt := time.Duration(w.RTTMicros) * time.Microsecond
-		// H as the lease script has it: it grows with the round trip and with the fleet.
-		horizon := max(pacer.DefaultHorizon, s.reach, 3*(rtt+frames)/2, 3*time.Duration(len(s.Workers))*time.Second/pacer.DefaultQmax)
-		held, permitted, silent := horizon+rtt+lateness, s.permitted(w), s.now.Sub(w.LastSeen)
+		held := w.holds + time.Duration(w.RTTMicros)*time.Microsecond + lateness
+		permitted, silent := s.permitted(w), s.now.Sub(w.LastSeen)
 		switch {
 		case w.State == "stopped" || w.State == "removed":
 		case silent <= held:

@@ -37,7 +37,7 @@ func explain(what, name string, err error) error {
 	switch {
 	case strings.Contains(err.Error(), "WRONGTYPE"): // some servers put their own words in front
 		return broken(name, "a key of its holds something else")
-	case unanswered(err):
+	case Unanswered(err):
 		return fmt.Errorf("%s %s: %w; Redis does not answer, see whether it still runs", what, name, err)
 	default:
 		return Advise(fmt.Errorf("%s %s: %w", what, name, err))

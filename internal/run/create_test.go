@@ -385,6 +385,12 @@ func TestRemove(t *testing.T) {
 		if err := Remove(t.Context(), b.client, "x", false); err != nil {
 			t.Errorf("a run whose only member has left: %v", err)
 		}
+		r, _ = b.create("x", losing(LossStop, 0, 0), Options{})
+		b.member(r, "w").start() // and it is killed
+		b.must(r.Stop(t.Context(), nil))
+		if err := Remove(t.Context(), b.client, "x", false); err != nil {
+			t.Errorf("a run that was stopped, and whose only member is dead: %v", err)
+		}
 	})
 }
 

@@ -108,14 +108,25 @@ func (r *Run) Forget(ctx context.Context) error {
 // removedFor is how long it is known that a run was removed: longer than a worker can be cut off and come back to it.
 const removedFor = time.Hour
 
-// idle refuses a run with members in it.
+// idle refuses a run of which a member may still send.
 func (r *Run) idle(ctx context.Context) error {
 	s, err := r.State(ctx)
 	if err != nil && !errors.Is(err, ErrBroken) {
 		return err
 	}
-	if err == nil && !slices.ContainsFunc(s.Workers, func(w Worker) bool { return w.State == "active" || w.State == "suspect" }) {
+	if err == nil && s.quiet(r.Spec) {
 		return nil
 	}
 	return fmt.Errorf("remove run %s: workers may be taking part in it; loadctl stop %s first, or use --force", r.Name, r.Name)
+}
+
+// quiet tells whether no member takes part in the run. When it is over only those count who can still send: a worker that was killed never
+// says that it left.
+func (s *State) quiet(spec Spec) bool {
+	member := func(w Worker) bool { return w.State == "active" || w.State == "suspect" }
+	if s.EndedAt.IsZero() {
+		return !slices.ContainsFunc(s.Workers, member)
+	}
+	able, unsure := s.mayStillSend(spec)
+	return len(unsure) == 0 && !slices.ContainsFunc(able, member)
 }

@@ -266,9 +266,6 @@ func ReportOf(name, why string, all []*Unpublished) (report.Report, error) {
 	return report.Build(in), nil
 }
 
-// Unanswered tells whether an error is about the connection to Redis, which has said nothing.
-func Unanswered(err error) bool { return unanswered(err) }
-
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -122,10 +122,10 @@ func (s Spec) rest(started, t0 int64, k pacer.Known) ([]any, error) {
 		b.min = 0
 	}
 	// What the plan asked for until then counts as skipped, as far as no worker tells that it was leased.
-	return append(b.fields(s), "id", highest+1, "issued", past, "skipped", past), nil
+	return append(b.fields(s), "id", highest+1, "issued", past, "skipped", past, "past", past), nil
 }
 
-// rateOf is the rate of a law at an instant, exactly where it is constant and to a thousandth inside a ramp.
+// rateOf is the rate of a law at an instant, µs, exactly where it is constant and to a thousandth inside a ramp.
 func rateOf(l pacer.Law, at int64) pacer.Rate {
 	if l.R0 == l.R1 {
 		return pacer.Rate{Num: l.R0, Den: l.Den}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -33,10 +34,10 @@ type State struct {
 
 	now            time.Time
 	permit         time.Duration // how long after its last reply a worker may go on by itself
-	reach          time.Duration // H of the whole fleet, as far as it is known
 	target         float64       // the rate last in force
 	first          pacer.Rate    // where the schedule begins, or goes on after a pause
 	issued, beyond int64
+	past           int64         // asked for before the state was lost and restored
 	restored       time.Time     // when the state was made anew that Redis had lost; zero = never
 	ahead          []pacer.Piece // those that are not generations yet
 	queue          []pacer.Piece // all that may still become generations
@@ -57,7 +58,8 @@ type Worker struct {
 	Permit      float64   `json:"permit"` // what it may send by itself without Redis, requests per second
 
 	beyond  int64
-	dropped bool // silent until it had to be over with its permit
+	holds   time.Duration // how long after its last contact slots may be due that it leased
+	dropped bool          // silent until it had to be over with its permit
 }
 
 // State reads the run's state.
@@ -146,16 +148,15 @@ func integers(b map[string]string, into map[string]*int64) error {
 }
 
 // lossFields are the fields of the budget that parseLoss reads.
-func lossFields() []string { return []string{"permitfor", "reach", "phase", "uid", "restored"} }
+func lossFields() []string { return []string{"permitfor", "phase", "uid", "restored"} }
 
 // parseLoss reads what a worker may do by itself. A run that was created before there were permits has none.
 func (s *State) parseLoss(b map[string]string) error {
-	var permit, reach, restored int64
-	if err := integers(b, map[string]*int64{"permitfor": &permit, "reach": &reach, "restored": &restored}); err != nil {
+	var permit, restored int64
+	if err := integers(b, map[string]*int64{"permitfor": &permit, "restored": &restored}); err != nil {
 		return err
 	}
-	s.restored = instant(restored)
-	s.permit, s.reach = time.Duration(permit)*time.Microsecond, time.Duration(reach)*time.Microsecond
+	s.restored, s.permit = instant(restored), time.Duration(permit)*time.Microsecond
 	return nil
 }
 
@@ -163,7 +164,7 @@ func (s *State) parseBudget(b map[string]string) error {
 	var started, stop, ended int64
 	err := integers(b, map[string]*int64{
 		"n": &s.Members, "min": &s.MinWorkers, "started": &started, "stop": &stop, "ended": &ended,
-		"skipped": &s.Skipped, "issued": &s.issued, "beyond": &s.beyond,
+		"skipped": &s.Skipped, "issued": &s.issued, "beyond": &s.beyond, "past": &s.past,
 	})
 	if err := cmp.Or(err, s.parseLoss(b)); err != nil {
 		return err
@@ -261,7 +262,7 @@ func parseWorker(name, text string) (Worker, error) {
 	id, _, _ := strings.Cut(name, "/")
 	return Worker{
 		ID: id, Incarnation: f[0], State: f[1], Weight: n["weight"], Leased: n["leased"], LastSeen: instant(n["at"]), RTTMicros: n["rtt"],
-		Permit: float64(n["phi"]) / permitUnit, beyond: n["beyond"], dropped: f[1] == "lost",
+		Permit: float64(n["phi"]) / permitUnit, beyond: n["beyond"], holds: time.Duration(n["from"]-n["at"]) * time.Microsecond, dropped: f[1] == "lost",
 	}, nil
 }
 
@@ -387,11 +388,17 @@ func peak(pieces []pacer.Piece) (most float64) {
 	return most
 }
 
-// AskedAt is how many slots are due before an instant, by all laws there were: the integral of the rate in force.
+// AskedAt is how many slots are due before an instant, by all laws there were: the integral of the rate in force. A law is over when a
+// newer one has begun, also where the clock was set back between them.
 func (s *State) AskedAt(at time.Time) int64 {
-	var n int64
-	for i, l := range s.laws {
-		n += min(s.cuts[i], l.Before(at.UnixMicro()))
+	us, n, over := at.UnixMicro(), s.past, false
+	for i, l := range slices.Backward(s.laws) {
+		if over {
+			n += s.cuts[i]
+		} else {
+			n += min(s.cuts[i], l.Before(us))
+		}
+		over = over || l.T0 <= us
 	}
 	return n
 }

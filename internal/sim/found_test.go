@@ -21,6 +21,7 @@ func TestFound(t *testing.T) {
 		{"clock", 401, nil, "after a second step back what was granted before the first was cut once more"},
 		{"mix", 1611, twoDead, "a dead member's call, served late, was given the permit of the whole rate"},
 		{"cut-replies", 1601, nil, "the reply after a hand-over is lost: its permit begins much later than the one before"},
+		{"mix", 48, nil, "who had no permit yet was given one that began before what was granted already"},
 	} {
 		t.Run(fmt.Sprint(c.kind, " ", c.seed), func(t *testing.T) {
 			p := Draw(c.kind, c.seed, Size{Workers: 6, Length: 20 * time.Second})

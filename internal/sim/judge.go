@@ -34,7 +34,7 @@ type Result struct {
 	Overrun     int           // fired after their generation's end
 	OverrunOver float64       // of one change, above what is allowed
 	Early       int           // fired on a permit whose successor, which begins later, was in a reply that did not arrive
-	EarlyFor    time.Duration // the longest time of one permit stream
+	EarlyBy     time.Duration // by how much at most
 	EarlyOver   time.Duration // above what is allowed
 	Audit       report.Audit
 	Faulty      []float64 // sent of asked in each second that a fault touches
@@ -109,8 +109,8 @@ type moment struct {
 	phi    int64
 	stream int32 // of its permit: another number after each gap
 	over   bool  // its generation had ended
-	early  bool  // as in send
-	handed bool  // as in send
+	early  int64 // as in send
+	leeway int64 // as in send
 }
 
 // times are the sends in order of time.
@@ -121,7 +121,7 @@ func (w *world) times(s *schedule, sends []send, r *Result) []moment {
 		if g, known := s.gens[x.gen]; known && x.phi == 0 {
 			due = x.due - w.epoch - g.skew
 		}
-		m := moment{at: due, member: x.member, phi: x.phi, over: x.phi == 0 && s.overrun(x, due) || x.ending && w.unheard(x.member, due), early: x.early, handed: x.handed}
+		m := moment{at: due, member: x.member, phi: x.phi, over: x.phi == 0 && s.overrun(x, due) || x.ending && w.unheard(x.member, due), early: x.early, leeway: x.leeway}
 		if len(w.plan.Steps) > 0 {
 			m.at = x.at
 		}
@@ -139,7 +139,7 @@ func (w *world) times(s *schedule, sends []send, r *Result) []moment {
 
 // windows finds the window of each length in which most was sent above what was asked for, and above the bound
 //
-//	∫R + 1 + one for each permit stream in it + R · (lateness + 2e), where the Redis clock was stepped
+//	∫R + 1 + one for each permit stream in it + R · (lateness + 2e), where the Redis clock was stepped, or another server has another one
 //
 // and one more where there is a permit stream: of n slots that give way to it at least n·f − 1 are yielded. A step comes
 // with an e of at most half of H: nobody holds slots farther away.
@@ -150,7 +150,7 @@ func (w *world) windows(s *schedule, all []moment, r *Result) {
 	if len(w.plan.Commands) > 0 {
 		bound = s.raised(streams(all))
 	}
-	counted := slices.DeleteFunc(slices.Clone(all), func(x moment) bool { return x.over || x.early })
+	counted := slices.DeleteFunc(slices.Clone(all), func(x moment) bool { return x.over || x.early > 0 })
 	for _, length := range Windows() {
 		excess, _ := s.worst(all, length, nil)
 		over, at := bound.worst(counted, length, w.allowed)
@@ -166,14 +166,18 @@ func (w *world) allowed(from, to int64, most float64) (slots float64) {
 			slots++
 		}
 	}
-	if len(w.plan.Steps) == 0 {
-		return slots
+	steps := w.plan.Steps
+	for _, f := range w.plan.Failover {
+		steps = append(steps, Step{At: f.At, By: f.Skew})
 	}
-	ns := float64(w.plan.Net.worst())
-	for _, s := range w.plan.Steps {
-		if int64(s.At) <= to && int64(s.At+time.Second) >= from {
-			ns += float64(min(w.server.reach*1000, int64(max(s.By, -s.By))))
+	ns := 0.0
+	for _, s := range steps {
+		if s.By != 0 && int64(s.At) <= to && int64(s.At+time.Second) >= from {
+			ns += float64(min(w.server.reach*1000, int64(s.By.Abs())))
 		}
+	}
+	if len(w.plan.Steps) > 0 { // it is counted by when it was sent
+		ns += float64(w.plan.Net.worst())
 	}
 	return slots + most*ns
 }
@@ -216,38 +220,20 @@ func (x moment) count(open map[int64]int, n int) {
 	}
 }
 
-// early is for how long a permit stream was fired at most before the server had it begin: the reply that said so had not arrived.
+// early is by how much a permit was fired at most before the server had it begin, because the reply that said so had not arrived.
 // Promised is
 //
-//	Ts/3 + 2e, Ts = 0.6·H
+//	0.2·H + 2e
 //
-// where only replies are lost and round trips are quick; 0.4·H + 4e + 10 ms where that was the reply of a hand-over; where calls are lost,
-// too, the next reply may be Ts away.
+// by which the promise moves in one call; 0.4·H + two round trips + 10 ms + 2e where that was the reply of a hand-over.
 func (w *world) early(times []moment, r *Result) {
-	began := map[int32]moment{} // the first of the sends that are early, by member
 	e := w.plan.Net.worst() / 1000
-	r.EarlyOver = -time.Hour
 	for _, x := range times {
-		if !x.early {
-			if x.phi > 0 {
-				delete(began, x.member)
-			}
-			continue
+		if x.early > 0 {
+			r.Early++
+			r.EarlyBy = max(r.EarlyBy, time.Duration(x.early)*time.Microsecond)
+			r.EarlyOver = max(r.EarlyOver, time.Duration(x.early-x.leeway-e)*time.Microsecond)
 		}
-		r.Early++
-		if y, known := began[x.member]; !known || y.stream != x.stream {
-			began[x.member] = x
-		}
-		allowed := w.server.reach/5 + e
-		if x.handed {
-			allowed = 2*w.server.reach/5 + 2*e + 10_000
-		}
-		if w.plan.Net.LoseCall > 0 || w.plan.Net.slow() {
-			allowed = w.server.reach
-		}
-		took := time.Duration(x.at - began[x.member].at)
-		r.EarlyFor = max(r.EarlyFor, took)
-		r.EarlyOver = max(r.EarlyOver, took-time.Duration(allowed)*time.Microsecond)
 	}
 }
 

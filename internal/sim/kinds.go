@@ -96,6 +96,9 @@ func (d draw) outage() {
 	d.Options.PermitFor = 10_000_000
 	if !d.Net.slow() {
 		d.Floor = 0.88
+		if len(d.Members) > 10 { // the gap is as long as the oldest contact of any member is ago: of many, one has been silent for longest
+			d.Floor = 0.85
+		}
 	}
 	at := begin
 	for range 1 + d.rng.IntN(2) {
@@ -154,7 +157,7 @@ func (d draw) crash() {
 	for _, i := range d.some(1 + d.rng.IntN(max(1, len(d.Members)/2))) {
 		d.Members[i].Crash = at + d.between(0, 300*time.Millisecond)
 	}
-	d.fault(at, at+300*time.Millisecond+time.Duration(d.Options.PermitFor)*time.Microsecond, time.Second)
+	d.fault(at, at+300*time.Millisecond+time.Duration(d.Options.PermitFor)*time.Microsecond, time.Second) // what was granted still yields
 }
 
 // stall stops worker processes for a while.
@@ -258,9 +261,17 @@ func (d draw) mix() {
 	all := slices.DeleteFunc(kinds(), func(k kind) bool {
 		return k.name == "healthy" || k.name == "failover" || k.name == "clock" || k.name == "mix"
 	})
+	var those []kind
 	for _, i := range d.rng.Perm(len(all))[:2+d.rng.IntN(2)] {
-		d.Of = append(d.Of, all[i].name)
-		all[i].draw(d)
+		those = append(those, all[i])
+	}
+	// A crash is felt until the permits end, and an outage sets when that is.
+	if i := slices.IndexFunc(those, func(k kind) bool { return k.name == "outage" }); i > 0 {
+		those[0], those[i] = those[i], those[0]
+	}
+	for _, k := range those {
+		d.Of = append(d.Of, k.name)
+		k.draw(d)
 	}
 	d.Floor = 0
 }

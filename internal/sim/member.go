@@ -32,9 +32,10 @@ type member struct {
 	mu     sync.Mutex
 	stream stream
 	sends  []send
-	handed bool            // that permit came with a hand-over
+	hand   int64           // where the server believes its last stream to end, µs of the Redis clock; 0 = nowhere
+	leeway int64           // how much earlier that may begin, µs
 	owed   int64           // since when there is a permit for it that it has not got, true ns; 0 = it has got all
-	from   int64           // when that begins, µs of the Redis clock
+	from   int64           // when that begins as the server has it, µs of the Redis clock
 	told   report.Counts   // as last published
 	heard  map[int64]int64 // when it learned of a recall, true ns, by the recall's id
 	dead   int64           // when it was killed, true ns; 0 = it was not
@@ -68,19 +69,19 @@ func (m *member) fired(x send) {
 		return
 	}
 	x.member = m.index
-	x.early = x.phi > 0 && !x.ending && m.owed > 0 && m.owed <= x.at && x.due/1000 < m.from
-	x.handed = x.early && m.handed
+	if x.phi > 0 && !x.ending && m.owed > 0 && m.owed <= x.at && x.due/1000 >= m.hand {
+		x.early, x.leeway = max(0, m.from-x.due/1000), m.leeway
+	}
 	m.sends = append(m.sends, x)
 }
 
-// granted notes that the server has given it a permit: until the reply arrives the two differ in when its permit begins.
-func (m *member) granted(r pacer.Reply) {
+// granted notes from when on the server will believe it to be firing on its permit: until the reply arrives it may begin earlier.
+func (m *member) granted(a pacer.Ask, r pacer.Reply, from int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p := r.Permit
-	m.owed, m.from, m.handed = m.now(), p.From, r.Hand > 0
-	if p.Phi() == 0 {
-		m.from = pacer.Endless
+	m.owed, m.from, m.hand, m.leeway = m.now(), max(from, r.Permit.From), max(m.hand, r.Hand), r.Horizon/5
+	if r.Hand > 0 {
+		m.leeway = 2*r.Horizon/5 + 2*a.RTTHi + 10_000
 	}
 }
 

@@ -126,8 +126,8 @@ func (m link) Lease(ctx context.Context, a pacer.Ask) (pacer.Reply, error) {
 func (m *member) lease(a pacer.Ask) func(b *model.Budget, now int64) pacer.Reply {
 	return func(b *model.Budget, now int64) pacer.Reply {
 		r := b.Lease(now, a)
-		if r.LeasedAt == r.Now && r.Status == pacer.StatusOK { // a pause that was not heard of is a change of the rate
-			m.granted(r)
+		if r.LeasedAt == r.Now && (r.Status == pacer.StatusOK || r.Hand > 0) { // a pause that was not heard of is a change of the rate
+			m.granted(a, r, b.Members[m.name].From)
 		}
 		if m.plan.Trace != nil {
 			m.trace(m.name, "seq %d ack %v until %v phi %d → %s %d..+%d yield %d hand %v next %v leased at %v permit %d %v…%v H %d members %d", a.Seq, m.since(a.Ack), m.since(a.Until), a.PhiHeld,

@@ -151,7 +151,10 @@ func (d draw) base(size Size) {
 // some are k members' indices, in no order.
 func (d draw) some(k int) []int { return d.rng.Perm(len(d.Members))[:min(k, len(d.Members))] }
 
-// fault notes when something is broken; what follows from it may be seen for a while after.
+// fault notes when something is broken; what follows from it may be seen for a while after, longer where H is.
 func (d draw) fault(from, to, after time.Duration) {
+	if d.Net.slow() {
+		after *= 2
+	}
 	d.Faults = append(d.Faults, Span{from, to + after})
 }

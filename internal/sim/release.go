@@ -21,9 +21,9 @@ type send struct {
 	phi    int64 // of its permit, slots per 10⁶ s; 0 = a slot
 	skew   int64 // of the Redis clock when the permit was heard of
 
-	ending bool // on a permit that gives way to leased slots
-	handed bool // early, and that reply was a hand-over
-	early  bool // on a permit, before the one begins that the server has given since, in a reply that has not arrived
+	ending bool  // on a permit that gives way to leased slots
+	early  int64 // on a permit, so long before the one begins that the server has given since, in a reply that has not arrived; µs
+	leeway int64 // how early it may be, µs
 }
 
 // stream is what a worker holds, a pacer.Slots for each shard. It is walked without a goroutine: between two events nothing changes

@@ -33,7 +33,7 @@ type epoch struct {
 type order struct {
 	t0  int64   // true ns
 	id  int64   // of its recall
-	old float64 // the rate before, per second
+	old float64 // the highest rate that could still be held of what it ended, per second
 }
 
 func newServer(w *world, o model.Options) *server {
@@ -120,9 +120,9 @@ func (s *server) command(n int, c Command) {
 		time.AfterFunc(100*time.Millisecond+time.Duration(n)*1013, func() { s.command(n, c) })
 		return
 	}
-	old := s.budget.Laws[len(s.budget.Laws)-1]
+	before := s.budget.Clone()
 	status, t0 := s.budget.Command(s.redis(now), fmt.Sprint("c", n), c.Kind, c.Pieces)
-	o := order{t0: t0*1000 - s.epoch - s.skew, old: max(old.Rate(t0), 0)}
+	o := order{t0: t0*1000 - s.epoch - s.skew, old: planned(before, t0)}
 	if rs := s.budget.Recalls; status == "OK" && len(rs) > 0 && rs[len(rs)-1].T0 == t0 {
 		o.id = rs[len(rs)-1].ID
 		s.orders = append(s.orders, o)
@@ -131,4 +131,14 @@ func (s *server) command(n int, c Command) {
 	for _, m := range s.members {
 		m.wakeup(uint64(n))
 	}
+}
+
+// planned is the highest rate that leased slots may have after t0.
+func planned(b *model.Budget, t0 int64) (most float64) {
+	for _, g := range b.Laws {
+		if g.Ends > t0 && g.T0 <= t0+b.Reach {
+			most = max(most, g.Rate(max(t0, g.T0)))
+		}
+	}
+	return most
 }

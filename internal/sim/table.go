@@ -36,13 +36,13 @@ func line(kind string, results []Result) string {
 	excess, over := make([]float64, len(Windows())), make([]float64, len(Windows()))
 	var broken, twice, audit, sent, early, overrun int
 	var asked, overrunOver float64
-	var earlyFor time.Duration
+	var earlyBy time.Duration
 	var faulty, healthy []float64
 	for _, r := range results {
 		for i := range excess {
 			excess[i], over[i] = max(excess[i], r.Excess[i]), max(over[i], r.Over[i])
 		}
-		early, earlyFor = max(early, r.Early), max(earlyFor, r.EarlyFor)
+		early, earlyBy = max(early, r.Early), max(earlyBy, r.EarlyBy)
 		overrun, overrunOver = max(overrun, r.Overrun), max(overrunOver, r.OverrunOver)
 		if r.broken() {
 			broken++
@@ -61,7 +61,7 @@ func line(kind string, results []Result) string {
 	for i := range excess {
 		fmt.Fprintf(&b, " %13s", fmt.Sprintf("%.1f/%.1f", excess[i], over[i]))
 	}
-	fmt.Fprintf(&b, " %11s %11s", fmt.Sprintf("%d/%dms", early, earlyFor.Milliseconds()), fmt.Sprintf("%d/%.1f", overrun, overrunOver))
+	fmt.Fprintf(&b, " %11s %11s", fmt.Sprintf("%d/%dms", early, earlyBy.Milliseconds()), fmt.Sprintf("%d/%.1f", overrun, overrunOver))
 	fmt.Fprintf(&b, " %6d %6d %6d %7s %7s %7s %7s %7s\n", broken, twice, audit, percent(quantile(faulty, 0)), percent(quantile(faulty, 0.05)),
 		percent(quantile(faulty, 0.5)), percent(quantile(healthy, 0)), percent(float64(sent)/asked))
 	return b.String()
@@ -80,7 +80,7 @@ func (r Result) Check() error {
 		wrong("more than the bound by %.2f in windows of %v that end at %v", r.Over, Windows(), r.At)
 	}
 	if r.EarlyOver > 0 {
-		wrong("a permit was in force for %v before the server had it begin, %v too long", r.EarlyFor, r.EarlyOver)
+		wrong("a permit was fired %v before the server had it begin, %v too early", r.EarlyBy, r.EarlyOver)
 	}
 	if r.OverrunOver > tolerance {
 		wrong("%d sent after their generation's end, %.1f more for one change than could be on their way", r.Overrun, r.OverrunOver)
