@@ -184,19 +184,19 @@ local function hold(g, n)
   if kept == '' or kept == '-' then m.ranges = held else m.ranges = kept .. ',' .. held end
 end
 
-local g, top
-if b.phase == 'running' or b.phase == 'paused' then g, top = granting() end
-
--- The promise when this member's permit begins. It moves by 0.2·H a call at most: so far, and no further, a permit begins too early whose
--- last reply was lost. hand is when a returning member's stream ends; until it has confirmed that, the others are held back soon after.
-local hand, promised = 0, m.from
-m.from = b.now + b.reach
-if present and held > 0 then m.from = math.min(m.from, math.max(promised, b.edge) + math.floor(b.reach / 5)) end
-if handing then
+-- promise: m.from, when this member's permit begins. It moves by 0.2·H a call at most: so far, and no further, a permit begins too early
+-- whose last reply was lost. Returns hand, when a returning member's stream ends, or 0; until it has confirmed that, the others are held
+-- back soon after.
+local function promise(g)
+  local promised = m.from
+  m.from = b.now + b.reach
+  if present and held > 0 then m.from = math.min(m.from, math.max(promised, b.edge) + math.floor(b.reach / 5)) end
+  if not handing then return 0 end
   -- What was granted already gives way to the suspects' streams. Where those are more than the rate by now, or nothing is granted, this one ends at once.
-  hand = b.now
+  local hand = b.now
   if g and b.phase == 'running' and away <= rate(g, math.max(b.now, g.t0)) * U * U then hand = when(g, math.ceil(g.nx / g.f) * g.f) end
   m.from = math.min(b.now + b.reach, math.max(hand, b.edge) + 2 * rtt + 10000)
+  return hand
 end
 
 -- barrier: nobody is granted what is due later.
@@ -209,8 +209,8 @@ local function barrier()
   return math.min(b.now + b.reach, tonumber(first[2] or ENDLESS))
 end
 
-local status, first, n, f, next = 'OK', 0, 0, 0, 0
-if g then
+-- grant: from position g.nx of a generation with numbers below top. Returns first, n, f as in the reply, and next.
+local function grant(g, top, hand)
   local edge = barrier()
   local x = upto(g, edge)
   local hi = top
@@ -219,14 +219,14 @@ if g then
   -- goes by the lower one.
   local now, later = rate(g, math.max(b.now, when(g, g.nx))), rate(g, edge)
   local share = math.max(now, later, rate(g, b.now)) * weight / b.w
-  f = yields(b, math.min(now, later))
+  local f = yields(b, math.min(now, later))
   -- The numbers of a frame are not in the order of time: all of one frame are thinned alike, or what is sent were not even.
   if g.nx % g.f > 0 and f ~= b.thin then
     f = b.thin
     hi = math.min(hi, math.ceil(g.nx / g.f) * g.f)
   end
   b.thin = f
-  first = g.nx
+  local first, n, next = g.nx, 0, 0
   if share > 0 then
     credit(g, share)
     if hand > 0 then m.v = math.max(m.v, hand) end
@@ -250,6 +250,15 @@ if g then
   if b.standby == worker and g.nx < top then next = when(g, g.nx - g.nx % g.f) - steal end
   -- One reply is of one generation. Where it is used up and the horizon reaches into the next one, ask again at once.
   if g.nx >= top and g.ends < b.now + b.reach then next = b.now end
+  return first, n, n > 0 and f or 0, next
+end
+
+local g, top
+if b.phase == 'running' or b.phase == 'paused' then g, top = granting() end
+local hand = promise(g)
+local status, first, n, f, next = 'OK', 0, 0, 0, 0
+if g then
+  first, n, f, next = grant(g, top, hand)
 elseif b.phase == 'running' and b.now >= b.gens[#b.gens].ends then
   b.phase, b.ended = 'ended', b.gens[#b.gens].ends
   event(keys.events, b, 'end', worker, 'every slot is past')
@@ -262,6 +271,6 @@ elseif b.phase == 'ended' then status = 'ENDED' end
 local law, permitted = '', ''
 if n > 0 then law = unnamed(LAW, g, 9) end
 if b.permitfor > 0 and status == 'OK' and g and not joins then permitted = permit(b, g, m, weight) end
-local out = reply(status, law, first, n, n > 0 and f or 0, hand, next, permitted)
+local out = reply(status, law, first, n, f, hand, next, permitted)
 if joins then live(keys) end
 return out

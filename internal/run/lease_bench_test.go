@@ -39,13 +39,18 @@ func lease(b *testing.B, client *redis.Client) {
 		b.Fatal(err)
 	}
 	limiter := r.Limiter(client)
-	var seq int64
-	for b.Loop() {
-		member := seq % 100
-		seq++
-		ask := pacer.Ask{Worker: fmt.Sprint("w", member), Incarnation: "i", Seq: 1 + seq/100, Until: time.Now().UnixMicro() + 1e9, Weight: 1, RTTHi: 1000}
-		if _, err := limiter.Lease(context.Background(), ask); err != nil {
+	var asks [100]pacer.Ask
+	for i := range asks {
+		asks[i] = pacer.Ask{Worker: fmt.Sprint("w", i), Incarnation: "i", Weight: 1, RTTHi: 1000}
+	}
+	for i := 0; b.Loop(); i++ {
+		ask := &asks[i%len(asks)]
+		ask.Seq++
+		ask.Until = time.Now().UnixMicro() + 1e9
+		reply, err := limiter.Lease(context.Background(), *ask)
+		if err != nil {
 			b.Fatal(err)
 		}
+		ask.Ack, ask.PhiHeld, ask.Leased = reply.LeasedAt, reply.Permit.Phi(), ask.Leased+reply.Range.N
 	}
 }
