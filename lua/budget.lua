@@ -3,7 +3,8 @@
 
 local NUMBERS = { 'id', 'cutat', 'last', 'w', 'n', 'joins', 'version', 'issued', 'skipped', 'beyond',
   'at', 'piece', 'loop', 'stop', 'left', 'started', 'ended', 'pausedat', 'restc', 'shift', 'min', 'span',
-  'horizon', 'ttl', 'qmax', 'reach', 'phi', 'away', 'edge', 'thin', 'grown', 'permitfor', 'deadman', 'heard', 'delay' }
+  'horizon', 'ttl', 'qmax', 'reach', 'phi', 'away', 'edge', 'thin', 'grown', 'permitfor', 'deadman', 'heard', 'delay',
+  'stood', 'renewed' }
 local TEXTS = { 'uid', 'phase', 'gens', 'recalls', 'rest', 'standby', 'identity' }
 local LAW = { 'id', 't0', 'c', 'r0', 'r1', 'den', 'dur', 'k', 'f', 'nx', 'cut', 'ends', 'piece', 'low' }
 local PIECE = { 'r0', 'r1', 'den', 'dur', 'f' }
@@ -217,6 +218,12 @@ local function cut(b, keys, all, t)
   return active, c
 end
 
+-- latest: the id of the latest recall, 0 if there is none.
+local function latest(b)
+  local recalls = split(b.recalls, ';')
+  return #recalls > 0 and numbers(recalls[#recalls])[1] or 0
+end
+
 -- skip: number g.nx moves to `to`; what was passed over was due, and nobody had leased it.
 local function skip(b, g, to)
   if to <= g.nx then return end
@@ -249,6 +256,12 @@ local function rest(g, t)
   local p = { r0 = g.r0, r1 = g.r1, den = g.den, dur = g.dur, f = g.f }
   if g.dur > 0 then p = part(p, math.max(0, math.min(g.dur, t - g.t0)), 0) end
   return p
+end
+
+-- stood: how long the schedule's clock stood still so far, while the plan is in force, µs.
+local function stood(b)
+  if b.stood >= 0 and b.phase == 'paused' then return b.stood + math.max(0, b.now - b.pausedat) end
+  return b.stood
 end
 
 -- halt: nothing is asked for any more from t0 on.

@@ -1,7 +1,7 @@
 -- command: changes a run: start, set-rate, pause, resume, stop; or only says that a controller is there: touch.
 --
 -- KEYS  1 budget  2 workers  3 seen  4 events  5 laws
--- ARGV  1 run uid  2 command id  3 kind: start, set-rate, pause, resume, stop, touch  4 who  5 what, for the event stream
+-- ARGV  1 run uid  2 command id; again-…: what a worker repeats because it was forgotten  3 kind: start, set-rate, pause, resume, stop, touch  4 who  5 what, for the event stream
 --       6 wake-up channel  7 pieces, for set-rate  8 the generation they were computed for, 0 = any
 -- Returns { status, t0, version }: OK; SAME (it was so already). The same command id gets the same answer again;
 --       WAITING (nothing to pause or resume yet); RETRY (another generation is in force now); ENDED; NOSTATE. An error if an argument is wrong.
@@ -25,7 +25,7 @@ for _, done in ipairs(split(redis.call('HGET', keys.budget, 'commands') or '', '
   if f[1] == id then return { f[4], f[2], f[3] } end
 end
 if b.phase == 'running' or b.phase == 'paused' then
-  settle(b, keys)
+  settle(b, keys, 0)
   b.heard = b.now
   store(keys.budget, b)
 end
@@ -33,6 +33,7 @@ if kind == 'touch' then return { 'SAME', int(b.now), int(b.version) } end
 if b.phase == 'ended' or (b.phase == 'stopped' and kind ~= 'stop') then return { 'ENDED', int(b.ended), int(b.version) } end
 local newest = b.gens[#b.gens]
 if expected > 0 and newest and newest.id ~= expected then return { 'RETRY', '0', '0' } end
+if string.sub(id, 1, 6) == 'again-' and latest(b) ~= b.renewed then return { 'RETRY', '0', '0' } end -- it was told something itself
 
 local all = members(keys.workers)
 local lead = LEAD
@@ -52,7 +53,7 @@ end
 
 act['set-rate'] = function()
   redis.call('HSET', keys.budget, 'pieces', plan)
-  b.loop = 0
+  b.loop, b.stood = 0, b.phase == 'paused' and -2 or -1
   if b.phase == 'waiting' then
     b.piece = 0
   elseif b.phase == 'paused' then
@@ -77,6 +78,7 @@ act['resume'] = function()
   if b.phase == 'waiting' then return nil end
   if b.phase ~= 'paused' then return false end
   if b.stop > b.pausedat then b.stop = b.stop + t0 - b.pausedat end
+  if b.stood < 0 then b.stood = -1 else b.stood = b.stood + t0 - b.pausedat end
   b.cutat, b.phase = t0, 'running'
   go(b, keys, named(PIECE, numbers(b.rest)), t0, b.restc, b.piece)
   b.rest = ''
@@ -95,6 +97,7 @@ local status, done = 'SAME', act[kind]()
 if done == nil then return { 'WAITING', '0', int(b.version) } end
 if done then
   status = 'OK'
+  b.renewed = MOST -- whatever was forgotten before this
   b.version = b.version + 1
   event(keys.events, b, kind, who, what)
   for name, m in pairs(all) do redis.call('HSET', keys.workers, name, format(m)) end

@@ -10,7 +10,7 @@
 local bad = wrong('create', { 3, 'replace', 0, 1, 4, 'lifetime', 1, MOST })
 if bad then return bad end
 if not plain(ARGV[2]) then return refuse('create', 'uid') end
-local least = { left = -1, horizon = 1, ttl = 1, qmax = 1 }
+local least = { left = -1, stood = -1, horizon = 1, ttl = 1, qmax = 1 }
 local need = { pieces = true, min = true, horizon = true, ttl = true, qmax = true }
 for i = 6, #ARGV, 2 do
   local name, value = ARGV[i], ARGV[i + 1]

@@ -4,9 +4,11 @@
 -- ARGV  1 run uid  2 worker  3 incarnation  4 seq (1, 2, …; after a timeout the same again)
 --       5 ack: leased_at of the last reply received, µs  6 until: cover me up to here, µs
 --       7 weight ≥ 1  8 rtt_hi, µs  9 phi_held: permit held, slots per 10⁶ s  10 leased: slots in all replies received
+--       11 known: the highest id of a generation in them
 -- Returns an array of strings, or an error if an argument is wrong:
 --       1 status  2 law  3 first  4 n  5 f  6 hand  7 now  8 TIME as read  9 leased_at  10 next  11 N  12 W
---       13 version  14 recalls  15 permit  16 H
+--       13 version  14 recalls  15 permit  16 H  17 stood: how long pauses took so far, µs; −1: the plan was left by set-rate, −2: while
+--       paused, and nothing was granted since
 --       status: OK, WAIT (for members), PAUSED, STOPPED, ENDED, NOSTATE, STALE (seq), REPLACED (by
 --       another incarnation), SUSPECT (ack is too old; ask again). Only OK and PAUSED come with numbers.
 --       f, hand and permit are about outages, see permit.lua: the part of the range to be yielded, in millionths; when a permit
@@ -18,17 +20,17 @@ local clock = redis.call('TIME')
 local keys = { budget = KEYS[1], workers = KEYS[2], seen = KEYS[3], events = KEYS[4], laws = KEYS[5] }
 local uid, worker, inc = ARGV[1], ARGV[2], ARGV[3]
 local seq, ack, ask, weight, rtt = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local held, told = tonumber(ARGV[9]), tonumber(ARGV[10])
+local held, told, known = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
 
 local bad = wrong('lease', { 4, 'seq', 1, MOST, 5, 'ack', 0, MOST, 6, 'until', -MOST, MOST, 7, 'weight', 1, 1000000,
-  8, 'rtt_hi', 0, MOST, 9, 'phi_held', 0, MOST, 10, 'leased', 0, MOST })
+  8, 'rtt_hi', 0, MOST, 9, 'phi_held', 0, MOST, 10, 'leased', 0, MOST, 11, 'known', 0, MOST })
 if bad then return bad end
 if not plain(worker) or not plain(inc) then return refuse('lease', 'worker or incarnation') end
 rtt = math.min(rtt, RTT) -- a member that was frozen in the middle of a call must not put off every command
 
 local b = load(keys.budget, clock)
 local function answer(status, now, time)
-  return { status, '', '0', '0', '0', '0', int(now), int(time), '0', '0', '0', '0', '0', b and b.recalls or '', '', '0' }
+  return { status, '', '0', '0', '0', '0', int(now), int(time), '0', '0', '0', '0', '0', b and b.recalls or '', '', '0', '0' }
 end
 if not b or b.uid ~= uid then return answer('NOSTATE', 0, 0) end
 
@@ -47,7 +49,7 @@ end
 if b.phase == 'ended' or (b.phase == 'stopped' and not (m and m.inc == inc)) then
   return answer('ENDED', b.now, b.time)
 end
-settle(b, keys)
+settle(b, keys, known)
 m = parse(redis.call('HGET', keys.workers, worker))
 
 -- H for the fleet as it is now: long round trips and large fleets call less often. It grows by a fifth in the time in which each member
@@ -82,7 +84,7 @@ suspects(b, keys, worker, m)
 
 local function reply(status, law, first, n, f, hand, next, permitted)
   local out = { status, law, int(first), int(n), int(f), int(hand), int(b.now), int(b.time), int(b.now), int(next), int(b.n), int(b.w),
-    int(b.version), b.recalls or '', permitted, int(b.reach) }
+    int(b.version), b.recalls or '', permitted, int(b.reach), int(stood(b)) }
   local kept = {}
   for i = 1, #out do kept[i] = out[i] == '' and '-' or out[i] end
   m.reply = table.concat(kept, '|')
@@ -190,7 +192,10 @@ end
 local function promise(g)
   local promised = m.from
   m.from = b.now + b.reach
-  if present and held > 0 then m.from = math.min(m.from, math.max(promised, b.edge) + math.floor(b.reach / 5)) end
+  if present and held > 0 then -- and it does not go back, when H shrinks
+    promised = math.max(promised, b.edge)
+    m.from = math.max(promised, math.min(m.from, promised + math.floor(b.reach / 5)))
+  end
   if not handing then return 0 end
   -- What was granted already gives way to the suspects' streams. Where those are more than the rate by now, or nothing is granted, this one ends at once.
   local hand = b.now

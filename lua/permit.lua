@@ -1,6 +1,7 @@
 -- permit: what members may be firing while Redis does not hear of them. Included after budget.lua.
 --
--- Each reply at time L promises its member: your permit begins at from = L + H. `seen` holds the members by that time.
+-- Each reply promises its member: your permit begins at `from`, H after now, but at most 0.2·H after what was promised before. `seen`
+-- holds the members by that time.
 --   barrier   nobody is granted numbers that are due after the oldest `from` of those who are not suspects.
 --   suspect   a member whose `from` is nearer than 0.4·H, or whose ack is older than 0.6·H. What is granted from then on
 --             gives way to its permit: of each range the part φ/R is yielded.
@@ -47,6 +48,7 @@ local function anew(b, keys, t, t0, what)
   b.edge = b.now + b.reach
   for name, m in pairs(all) do
     m.at = math.min(m.at, b.now)
+    if t ~= t0 then m.ranges = '-' end
     if m.state == 'active' then suspect(b, keys, name, m, all) end
     if m.state == 'suspect' then
       m.from = b.edge - 1
@@ -58,21 +60,25 @@ local function anew(b, keys, t, t0, what)
   event(keys.events, b, what, '-', 'a new generation begins at ' .. int(t0))
 end
 
--- settle: notices that the server is another one, that its clock went back too far, and that no controller was heard of.
-local function settle(b, keys)
-  local id = identity()
+-- settle: notices that the server is another one, that its clock went back too far, that it has forgotten a generation which a member
+-- knows (known: the latest one, or 0), and that no controller was heard of. b.renewed is the latest recall while nothing was told since.
+local function settle(b, keys, known)
+  local id, behind, untold = identity(), known > b.id and b.phase == 'running', latest(b) == b.renewed
+  local other = id ~= '' and (b.identity or '') ~= '' and id ~= b.identity
+  b.id = math.max(b.id, known)
   if b.time < b.last - b.reach then
     local by = b.last - b.time
-    for _, name in ipairs({ 'started', 'stop', 'pausedat', 'heard', 'grown' }) do
+    for _, name in ipairs({ 'started', 'stop', 'pausedat', 'heard', 'grown', 'cutat' }) do
       if b[name] > 0 then b[name] = b[name] - by end
     end
     local last = b.last
     b.now = b.time
     anew(b, keys, last, b.now + b.reach, 'clock')
-  elseif id ~= '' and (b.identity or '') ~= '' and id ~= b.identity then
+  elseif other or behind then
     local t0 = math.max(b.now + b.reach, b.cutat + 1)
     anew(b, keys, t0, t0, 'failover')
   end
+  if other or untold then b.renewed = latest(b) end
   if id ~= '' then b.identity = id end
   if b.now - b.last > U then b.heard = b.heard + b.now - b.last end -- nobody could be heard
   if b.deadman > 0 and (b.phase == 'running' or b.phase == 'paused') and b.now > math.max(b.heard, b.started) + b.deadman then
@@ -92,9 +98,11 @@ local function permit(b, g, m, weight)
     if x.ends > b.now then low = math.min(low, x.low) end
   end
   if b.stop > 0 then ends = math.min(ends, b.stop) end
+  if b.deadman > 0 then ends = math.min(ends, math.max(b.heard, b.started) + b.deadman) end
   if b.left >= 0 then -- what is left of a number of requests lasts as long as this at least
     ends = math.min(ends, b.gens[#b.gens].ends + math.floor(b.left / math.max(1, low) * U * U))
   end
+  if low == ENDLESS then return '' end
   local free = low - (b.phi - m.phi)
   local phi = math.max(0, math.min(math.floor(low * weight / b.w), free))
   local from = math.max(m.from, g.t0)

@@ -79,7 +79,7 @@ func createArgs() []any {
 }
 
 func leaseArgs(worker string, seq int) []any {
-	return []any{"uid", worker, "inc1", seq, 0, time.Now().Add(500 * time.Millisecond).UnixMicro(), 1, 1000, 0, 0}
+	return []any{"uid", worker, "inc1", seq, 0, time.Now().Add(500 * time.Millisecond).UnixMicro(), 1, 1000, 0, 0, 0}
 }
 
 func commandArgs(id, kind string) []any {

@@ -6,8 +6,12 @@ import (
 	"time"
 )
 
-// lostPatience is how long a worker waits for a run whose state is gone, after its permit's end.
-const lostPatience = 3 * time.Second
+// How long a worker waits for a run whose state is gone when its permit is over, and how long it fires on that at most: as long as there
+// is no state nobody can tell the fleet anything.
+const (
+	lostPatience = 3 * time.Second
+	lostLimit    = 10 * time.Second
+)
 
 // reassert repeats the last command where what the server grants shows that it has forgotten it.
 func (l *Leaser) reassert(ctx context.Context, r Reply) {
@@ -23,24 +27,28 @@ func (l *Leaser) reassert(ctx context.Context, r Reply) {
 		}
 	}
 	l.before = nil
+	l.known.settle()
 }
 
 // restore has the run's state made anew, or waits for another who does. What is leased and the permit go on meanwhile.
-// It gives up when the permit has been over for a while.
+// It gives up when the permit has been over for a while. When the permit is over the run may have been stopped since, and removed: then
+// it is restored by others or not at all.
 func (l *Leaser) restore(ctx context.Context) error {
 	now := l.Clock.Now()
 	if l.forgotten == 0 {
 		l.forgotten = now
-		l.Log.Warn("the run's state is gone from Redis")
+		l.Log.Warn("the run's state is gone from Redis; going on by itself until a worker that was given the run's description restores it",
+			"for", l.left(l.Clock.Redis(l.abandoned())/1000))
 	}
+	over := l.abandoned()
 	var err error
-	if l.Restore != nil {
+	if l.Restore != nil && now < over {
 		limit, cancel := context.WithTimeout(ctx, 4*l.patience()) // it makes up to four calls
 		err = l.Restore(limit, l.known)
 		cancel()
 		l.trouble(err)
 	}
-	if errors.Is(err, ErrNoState) || now > max(l.forgotten, l.Clock.Local(l.standby.Until*1000))+int64(lostPatience) {
+	if errors.Is(err, ErrNoState) || now > over+int64(lostPatience) {
 		return ErrNoState
 	}
 	l.suspect = true // ask again at once
@@ -49,4 +57,10 @@ func (l *Leaser) restore(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	return nil
+}
+
+// abandoned is when a run whose state is gone is given up, ns of the local clock.
+func (l *Leaser) abandoned() int64 {
+	permitted := l.Clock.Local(max(l.standby.Until, l.ack+l.Horizon.Microseconds()) * 1000)
+	return max(l.forgotten, min(permitted, l.forgotten+int64(lostLimit)))
 }

@@ -11,10 +11,10 @@ type Known struct {
 	Next    int64   // numbers of Law below this one were leased to somebody
 	Recalls Recalls // the latest, oldest first. A change of the rate, a pause and a stop leave one each
 	Paused  bool
-	Stood   int64 // how long pauses took so far, µs
+	At      int64 // of the newest reply, µs of the Redis clock
+	Stood   int64 // how long pauses took up to At, µs, or one of the Left constants
 	Leased  int64 // slots leased to this incarnation
 
-	at      int64 // of the newest reply, µs
 	settled int64 // recalls up to this id are not missed in a server's replies
 }
 
@@ -28,17 +28,25 @@ func (k *Known) forgotten(sent Recalls) bool {
 	return newest.ID > k.settled && !slices.Contains(sent, newest) && (len(sent) < recallsSent || sent[0].ID < newest.ID)
 }
 
-// settle is for a state that was made anew: it has none of the recalls known here, and need not.
+// settle is for a server that was told what it had forgotten, or need not be.
 func (k *Known) settle() {
 	if n := len(k.Recalls); n > 0 {
 		k.settled = k.Recalls[n-1].ID
 	}
 }
 
+// highest is the highest id of a generation.
+func (k *Known) highest() int64 {
+	if n := len(k.Recalls); n > 0 {
+		return max(k.Law.ID, k.Recalls[n-1].ID)
+	}
+	return k.Law.ID
+}
+
 // differs tells whether what a server grants after it forgot something is not what it was told before.
 func (k *Known) differs(r Reply) bool {
 	law := r.Range.Law
-	return r.Range.N > 0 && (k.Paused || law.Rate(law.T0) != k.Law.Rate(law.T0))
+	return r.Range.N > 0 && (k.Paused || k.Stood < 0 && law.Rate(law.T0) != k.Law.Rate(law.T0))
 }
 
 // learn adds a reply. It returns true if that told of a new recall.
@@ -46,10 +54,7 @@ func (k *Known) learn(r Reply) (recalled bool) {
 	merged := k.Recalls.Merge(r.Recalls)
 	recalled = len(merged) > 0 && (len(k.Recalls) == 0 || merged[len(merged)-1] != k.Recalls[len(k.Recalls)-1])
 	k.Recalls = merged
-	if k.Paused {
-		k.Stood += max(0, r.Now-k.at)
-	}
-	k.Paused, k.at = r.Status == StatusPaused, r.Now
+	k.Paused, k.At, k.Stood = r.Status == StatusPaused, r.Now, r.Stood
 	if r.Range.N > 0 {
 		k.Leased += r.Range.N
 		if r.Range.Law.ID >= k.Law.ID {

@@ -136,7 +136,7 @@ func (l *Leaser) call(ctx context.Context) (Reply, error) {
 	step := max(3*h/10, 3*(time.Duration(l.rtt.srtt)+l.refresh(h))/2)
 	until := min(now+h.Microseconds(), max(l.covered, now)+step.Microseconds())
 	ask := Ask{Worker: l.Worker, Incarnation: l.Incarnation, Seq: l.seq, Ack: l.ack, Until: until, Weight: l.Weight, RTTHi: l.rtt.hi() / 1000,
-		PhiHeld: l.standby.Phi(), Leased: l.known.Leased}
+		PhiHeld: l.standby.Phi(), Leased: l.known.Leased, Known: l.known.highest()}
 	trying, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastChance, giveUp) })()
@@ -174,7 +174,9 @@ func (l *Leaser) received(sent int64, reply Reply) {
 	if reply.Time > 0 && l.Clock.Sample(sent, now, reply.Time) {
 		l.Log.Warn("clock stepped", "offset", time.Duration(l.Clock.Redis(0)))
 	}
-	l.trouble(nil)
+	if reply.Status != StatusNoState {
+		l.trouble(nil)
+	}
 }
 
 // trouble reports the first failure of a series, and its end.
@@ -182,7 +184,7 @@ func (l *Leaser) trouble(err error) {
 	switch {
 	case err != nil && !l.troubled && l.standby.Phi() > 0:
 		l.Log.Warn("no lease; sending what is held, then by itself, and trying again", "err", err,
-			"by itself per second", float64(l.standby.Phi())/phaseUnit, "for at most", l.left(l.standby.Until))
+			"by itself per second", float64(l.standby.Phi())/phaseUnit, "for", l.left(l.standby.Until))
 	case err != nil && !l.troubled:
 		l.Log.Warn("no lease; sending what is held and trying again", "err", err)
 	case err == nil && l.troubled:
@@ -192,8 +194,12 @@ func (l *Leaser) trouble(err error) {
 }
 
 // left is how long it is until a time of the Redis clock, µs.
-func (l *Leaser) left(until int64) time.Duration {
-	return max(0, time.Duration(until*1000-l.Clock.Redis(l.Clock.Now()))).Round(100 * time.Millisecond)
+func (l *Leaser) left(until int64) string {
+	left := time.Duration(until*1000 - l.Clock.Redis(l.Clock.Now()))
+	if left > 365*24*time.Hour {
+		return "ever"
+	}
+	return max(0, left).Round(100 * time.Millisecond).String()
 }
 
 // take acts upon a reply. Recalls go first: a range may belong to the generation that caused them.
@@ -214,9 +220,6 @@ func (l *Leaser) take(ctx context.Context, r Reply) error {
 		return ErrReplaced
 	default:
 		return fmt.Errorf("lease reply: status %q: this worker and the run's script do not fit together", r.Status)
-	}
-	if l.forgotten > 0 {
-		l.known.settle() // the state was made anew from what was known
 	}
 	if l.before == nil && l.known.forgotten(r.Recalls) {
 		known := l.known

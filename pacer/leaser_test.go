@@ -558,6 +558,7 @@ func TestLeaserReasserts(t *testing.T) {
 			r.Range.Law.R0, r.Range.Law.R1 = perSecond, perSecond
 		}
 	}
+	left := func(r *pacer.Reply) { r.Stood = pacer.LeftPlan }
 	many := recalls(pacer.Recall{ID: 11}, pacer.Recall{ID: 12}, pacer.Recall{ID: 13}, pacer.Recall{ID: 14})
 	for name, c := range map[string]struct {
 		replies []reply
@@ -565,19 +566,20 @@ func TestLeaserReasserts(t *testing.T) {
 	}{
 		"a lower rate": {[]reply{
 			{rate(7, 100), recalls(old)},
-			{rate(9, 50), recalls(old, change)},
+			{rate(9, 50), recalls(old, change), left},
 			{recalls(old, failover)},
 			{rate(21, 100), recalls(old, failover)},
 			{rate(21, 100), recalls(old, failover)},
 		}, "set 50"},
+		"a plan": {[]reply{{rate(7, 100), recalls(old)}, {rate(9, 50), recalls(old, change)}, {rate(21, 100), recalls(old, failover)}}, ""},
 		"a pause": {[]reply{
 			{rate(7, 100), recalls(old)},
 			{status(pacer.StatusPaused), recalls(old, change)},
 			{rate(21, 100), recalls(old, failover)},
 		}, "pause"},
-		"nothing":       {[]reply{{rate(9, 50), recalls(old, change)}, {rate(21, 80), recalls(old, change, failover)}}, ""},
-		"the same rate": {[]reply{{rate(9, 50), recalls(old, change)}, {rate(21, 50), recalls(old, failover)}}, ""},
-		"many changes":  {[]reply{{rate(9, 50), recalls(old, change)}, {rate(30, 80), many}}, ""},
+		"nothing":       {[]reply{{rate(9, 50), recalls(old, change), left}, {rate(21, 80), recalls(old, change, failover)}}, ""},
+		"the same rate": {[]reply{{rate(9, 50), recalls(old, change), left}, {rate(21, 50), recalls(old, failover)}}, ""},
+		"many changes":  {[]reply{{rate(9, 50), recalls(old, change), left}, {rate(30, 80), many}}, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{answer: func(_ context.Context, call int, _ pacer.Ask) (pacer.Reply, error) {

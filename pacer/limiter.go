@@ -24,6 +24,7 @@ type Ask struct {
 	RTTHi               int64 // a bound on the round trip, µs
 	PhiHeld             int64 // the permit held, slots per 10⁶ s
 	Leased              int64 // slots leased to this incarnation, by all replies received
+	Known               int64 // the highest id of a generation in them
 }
 
 // Status is what a reply says of the run and of the caller.
@@ -57,10 +58,17 @@ type Reply struct {
 	Recalls  Recalls
 	Permit   Permit
 	Horizon  int64 // H in force
+	Stood    int64 // how long pauses took so far, µs, or one of the Left constants
 }
 
+// Reply.Stood where the schedule is not the run's plan any more.
+const (
+	LeftPlan   = -1 // a rate was set
+	LeftUnseen = -2 // a rate was set during the pause that lasts: nothing was granted at it yet
+)
+
 // replyFields is the length of the script's array.
-const replyFields = 16
+const replyFields = 17
 
 // ParseReply reads the array that the lease script returns. It accepts nothing that a worker could
 // not act upon safely.
@@ -87,6 +95,9 @@ func ParseReply(f []string) (Reply, error) {
 		*x.to = v
 	}
 	var err error
+	if r.Stood, err = strconv.ParseInt(f[16], 10, 64); err != nil || r.Stood < LeftUnseen || r.Stood > Endless {
+		return Reply{}, fmt.Errorf("lease reply: field 17: %q is not a time", clip(f[16]))
+	}
 	if r.Recalls, err = ParseRecalls(f[13]); err != nil {
 		return Reply{}, fmt.Errorf("lease reply: %w", err)
 	}

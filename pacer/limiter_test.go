@@ -14,7 +14,7 @@ const goodPermit = "250000000:1700000000000000:618033:1700000000600000:170000001
 // fields is the array of a good reply, with some fields put in the place of others: index, text, …
 func fields(change ...any) []string {
 	f := []string{"OK", goodLaw, "32", "16", "0", "0", "1700000000100000", "1700000000100001", "1700000000099999", "1700000000200000", "3", "5", "42",
-		"6:1700000000000000:5:100;7:1700000000000000:6:0", goodPermit, "500000"}
+		"6:1700000000000000:5:100;7:1700000000000000:6:0", goodPermit, "500000", "0"}
 	for i := 0; i < len(change); i += 2 {
 		f[change[i].(int)] = change[i+1].(string)
 	}
@@ -40,6 +40,8 @@ func TestParseReply(t *testing.T) {
 	nothing.Range = pacer.Range{}
 	outage := full
 	outage.Range.Yield, outage.Hand = 250_000, 1_700_000_000_300_000
+	left := full
+	left.Stood = pacer.LeftUnseen
 	bare := full
 	bare.Permit = pacer.Permit{}
 	last := full
@@ -54,7 +56,8 @@ func TestParseReply(t *testing.T) {
 		"yield and hand":               {fields(4, "250000", 5, "1700000000300000"), outage},
 		"the last slots of a law":      {fields(1, strings.Replace(goodLaw, "4503599627370496", "48", 1)), last},
 		"no permit":                    {fields(14, ""), bare},
-		"no state: everything is zero": {[]string{"NOSTATE", "", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "", "", "0"}, pacer.Reply{Status: pacer.StatusNoState}},
+		"not the plan any more":        {fields(16, "-2"), left},
+		"no state: everything is zero": {[]string{"NOSTATE", "", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "", "", "0", "0"}, pacer.Reply{Status: pacer.StatusNoState}},
 	} {
 		if got, err := pacer.ParseReply(c.fields); err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.want)
@@ -66,7 +69,7 @@ func TestParseReplyRefuses(t *testing.T) {
 	finite := strings.Replace(goodLaw, "4503599627370496", "40", 1)
 	cases := map[string][]string{
 		"nothing at all":              nil,
-		"a field too few":             fields()[:15],
+		"a field too few":             fields()[:16],
 		"a field too many":            append(fields(), "0"),
 		"no law":                      fields(1, ""),
 		"half a law":                  fields(1, "7:1700000000000000:0"),
@@ -88,6 +91,9 @@ func TestParseReplyRefuses(t *testing.T) {
 		"a permit before its law":     fields(14, "250:1700000000000000:0:1600000000600000:1700000010000000"),
 		"a permit that ends first":    fields(14, "250:1700000000000000:0:1700000000600000:1700000000500000"),
 		"a permit of a wild phase":    fields(14, "250:1700000000000000:1000000:1700000000600000:1700000010000000"),
+		"stood for ever":              fields(16, "4503599627370497"),
+		"stood for less than nothing": fields(16, "-3"),
+		"stood for a word":            fields(16, "x"),
 		"a permit without end":        fields(14, "250:1700000000000000:0:1700000000600000:9223372036854775807"),
 	}
 	for _, i := range []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15} {

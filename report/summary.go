@@ -195,9 +195,15 @@ func (r *Report) judge(workers []WorkerInput, missing []string) {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d requests were sent by workers that could not reach Redis, on their permits: they take the place of what was skipped and yielded", n))
 	}
 	// What was passed over while permits were in force was sent on those.
-	if unsent := r.Audit.LateDropped + r.Audit.Skipped + r.Audit.Yielded - r.Audit.PermitSent; float64(unsent) > worthANote*float64(r.Asked) && !r.Running {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s %% of what was asked for was not sent, because it would have been late: the workers, their connections or Redis did not keep up",
-			percent(ratio(float64(unsent), float64(r.Asked)))))
+	a := r.Audit
+	r.unsent(a.Yielded-a.PermitSent, "because it was left to workers of which nothing was heard, and they did not send it either")
+	r.unsent(a.LateDropped+a.Skipped-max(0, a.PermitSent-a.Yielded), "because it would have been late: the workers, their connections or Redis did not keep up")
+}
+
+// unsent notes that n of what was asked for were not sent, and why, where that is much.
+func (r *Report) unsent(n int64, why string) {
+	if float64(n) > worthANote*float64(r.Asked) && !r.Running {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s %% of what was asked for was not sent, %s", percent(ratio(float64(n), float64(r.Asked))), why))
 	}
 }
 

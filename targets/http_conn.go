@@ -1,28 +1,21 @@
 package targets
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
-	"math"
 	"net"
-	"net/http"
+	"sync"
 	"time"
+
+	"github.com/loadctl/loadctl/targets/http1"
 )
 
-// Limits of a connection and of the head of an answer.
+// What a connection takes. Heads have the default limits of package http1.
 const (
-	readBuffer   = 4 << 10          // bytes
-	headLimit    = 1 << 20          // bytes of a head; up to a buffer more may be read
-	interimLimit = 8                // answers 1xx before the real one
-	idleLimit    = 90 * time.Second // beyond it firewalls have forgotten a connection
-)
-
-// Errors of answers that are not of HTTP as we take it.
-var (
-	errHead    = errors.New("the head of the answer is too long")
-	errInterim = errors.New("too many interim answers")
+	readBuffer = 4 << 10          // bytes, of each connection
+	longBuffer = 32 << 10         // bytes, for answers that are longer, from a pool
+	idleLimit  = 90 * time.Second // beyond it firewalls have forgotten a connection
 )
 
 // A conn is a connection that carries one request at a time. It belongs to
@@ -31,10 +24,9 @@ type conn struct {
 	to        endpoint
 	raw       net.Conn // TCP or unix
 	wire      net.Conn // what HTTP goes over: raw, or TLS on it
-	br        *bufio.Reader
+	buf       []byte
+	answer    http1.Response
 	hungUp    func() bool // whether the peer closed it or sent what nobody asked for
-	in, out   int64       // bytes of this request so far
-	mayRead   int64       // what in must not pass
 	idleSince time.Time
 }
 
@@ -50,25 +42,13 @@ type reply struct {
 
 // newConn wraps a connection that was just opened.
 func newConn(to endpoint, raw, wire net.Conn) *conn {
-	c := &conn{to: to, raw: raw, wire: wire, hungUp: hangUpCheck(raw)}
-	c.br = bufio.NewReaderSize(c, readBuffer)
-	return c
+	return &conn{to: to, raw: raw, wire: wire, buf: make([]byte, readBuffer), hungUp: hangUpCheck(raw)}
 }
 
-// Read reads for the bufio.Reader and counts.
-func (c *conn) Read(p []byte) (int, error) {
-	if c.in >= c.mayRead {
-		return 0, errHead
-	}
-	n, err := c.wire.Read(p)
-	c.in += int64(n)
-	return n, err
-}
-
-// roundTrip writes m and reads the answer to its end; the body, through buf,
-// up to limit. The deadline of the connection is set. The end of ctx ends it.
-func (c *conn) roundTrip(ctx context.Context, m *message, limit int64, buf []byte) reply {
-	c.in, c.out = 0, 0
+// roundTrip writes m and reads the answer to its end; the body up to limit,
+// where it is long with a buffer from long. The deadline of the connection is
+// set. The end of ctx ends it.
+func (c *conn) roundTrip(ctx context.Context, m *message, limit int64, long *sync.Pool) reply {
 	release := func() bool { return true }
 	if ctx.Done() != nil {
 		// A deadline in the past wakes whoever reads or writes, and unlike
@@ -76,76 +56,54 @@ func (c *conn) roundTrip(ctx context.Context, m *message, limit int64, buf []byt
 		release = context.AfterFunc(ctx, func() { _ = c.raw.SetDeadline(time.Unix(1, 0)) })
 	}
 	n, writeErr := c.wire.Write(m.wire)
-	c.out = int64(n)
-	r := reply{out: c.out}
+	r := reply{out: int64(n)}
 	if writeErr != nil && (n == 0 || isTimeout(writeErr)) {
 		r.err, r.phase = writeErr, ClassOther
 	} else {
 		// A server may answer and hang up before it read all of a body. Its
 		// answer tells more than our broken pipe.
-		c.receive(m, limit, buf, &r)
+		c.receive(m, limit, long, &r)
 		if r.err != nil && writeErr != nil {
 			r.err = writeErr
 		}
 	}
-	// What was read beyond the answer is not of this request.
-	r.in = c.in - int64(c.br.Buffered())
-	r.keep = release() && r.keep && writeErr == nil && c.br.Buffered() == 0 && !m.close
+	r.keep = release() && r.keep && writeErr == nil && !m.close
 	return r
 }
 
 // receive reads the answer into r.
-func (c *conn) receive(m *message, limit int64, buf []byte, r *reply) {
+func (c *conn) receive(m *message, limit int64, long *sync.Pool, r *reply) {
+	c.answer.Begin(http1.Limits{Body: limit}, m.head)
 	r.phase = ClassProtocol
-	// Close would read a long body to its end, past the limit.
-	resp, err := c.receiveHead(m) //nolint:bodyclose // drained, or the connection is closed
-	if err != nil {
-		r.err = err
-		return
+	r.in, r.keep, r.err = c.readAnswer(long)
+	if errors.Is(r.err, http1.ErrBody) {
+		r.err = errBodyLimit
 	}
-	r.status = resp.StatusCode
-	switch resp.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
-		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		r.location = resp.Header.Get("Location")
-	}
-	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return // what follows is of another protocol: no body, and no reuse
-	}
-	r.err = drain(resp.Body, limit, buf)
-	r.keep = r.err == nil && !resp.Close
+	r.status, r.location = c.answer.Status(), c.answer.Location()
 }
 
-// receiveHead reads heads until one that is not interim (100 Continue, 103
-// Early Hints).
-func (c *conn) receiveHead(m *message) (*http.Response, error) {
-	c.mayRead = headLimit
-	defer func() { c.mayRead = math.MaxInt64 }()
-	for range interimLimit {
-		resp, err := http.ReadResponse(c.br, m.request)
-		if err != nil {
-			return nil, err
-		}
-		if resp.StatusCode >= http.StatusOK || resp.StatusCode == http.StatusSwitchingProtocols {
-			return resp, nil
-		}
-	}
-	return nil, errInterim
-}
-
-// drain reads body to its end, so that the connection can carry the next
-// request; errBodyLimit if it is longer than limit.
-func drain(body io.Reader, limit int64, buf []byte) error {
-	for left := limit; ; {
-		n, err := body.Read(buf[:min(int64(len(buf)-1), left)+1])
-		left -= int64(n)
+// readAnswer reads to the end of the answer. Of what it read beyond that
+// nothing counts, but then keep is false: the connection is not used again.
+func (c *conn) readAnswer(long *sync.Pool) (in int64, keep bool, err error) {
+	buf := c.buf
+	for {
+		n, readErr := c.wire.Read(buf)
+		used, done, err := c.answer.Feed(buf[:n])
+		in += int64(used)
 		switch {
-		case left < 0:
-			return errBodyLimit
-		case err == io.EOF:
-			return nil
 		case err != nil:
-			return err
+			return in, false, err
+		case errors.Is(readErr, io.EOF):
+			return in, false, c.answer.EOF() // nil if it was done, too
+		case done:
+			return in, readErr == nil && c.answer.KeepAlive(), nil
+		case readErr != nil:
+			return in, false, readErr
+		}
+		if n == readBuffer && len(buf) == readBuffer {
+			larger := long.Get().(*[]byte)
+			defer long.Put(larger)
+			buf = *larger
 		}
 	}
 }

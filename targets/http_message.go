@@ -12,19 +12,18 @@ import (
 // A message is a request ready to be written. It is never changed, so all
 // requests in flight share one.
 type message struct {
-	spec    Spec
-	url     *url.URL
-	to      endpoint
-	wire    []byte        // head and body as sent
-	request *http.Request // what the parser of answers has to know: the method
-	close   bool          // the connection is not used again
+	spec  Spec
+	url   *url.URL
+	to    endpoint
+	wire  []byte // head and body as sent
+	head  bool   // the method is HEAD: the answer has no body
+	close bool   // the connection is not used again
 }
 
 // newMessage builds the request of s for u. The headers of s keep their order
 // and case, so a server sees what the user wrote.
 func newMessage(s Spec, u *url.URL, to endpoint) *message {
-	m := &message{spec: s, url: u, to: to, close: s.NoKeepAlive}
-	m.request = &http.Request{Method: s.method(), URL: u}
+	m := &message{spec: s, url: u, to: to, head: s.method() == http.MethodHead, close: s.NoKeepAlive}
 	given := func(name string) bool { return len(values(s.Headers, name)) > 0 }
 	var b bytes.Buffer
 	// A raw query may hold spaces, which would end the target early.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/doctor"
+	"github.com/loadctl/loadctl/internal/epoll"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
@@ -132,7 +133,7 @@ func (f *memberFlags) work(ctx context.Context, r *run.Run, target targets.Targe
 		ID: f.id, Incarnation: incarnation, Weight: f.weight,
 		Limiter: r.Limiter(leasing), Clock: clock, Journal: f.journal, Started: started.Load, Length: r.Spec.Length(), MaxRate: f.maxRate,
 		NewClient: func(shard int) (worker.Client, error) {
-			return worker.NewAdapter(clock, target, (f.maxConnections+shard)/shards), nil
+			return f.client(clock, r.Spec.Target, target, (f.maxConnections+shard)/shards)
 		},
 		Shards: shards, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
 		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,
@@ -148,6 +149,22 @@ func (f *memberFlags) work(ctx context.Context, r *run.Run, target targets.Targe
 		err = fmt.Errorf("run %s: %w", r.Name, err)
 	}
 	return total, err
+}
+
+// client fires at the target over some connections: with an event loop of its own, where plain HTTP is all there is to it and the system
+// has one, else with a goroutine for each connection.
+func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targets.Target, connections int) (worker.Client, error) {
+	wire, plain, err := targets.NewWire(spec, targets.Local{Halted: f.halted.Load})
+	if err != nil {
+		return nil, cli.Config(err)
+	}
+	if plain {
+		loop, err := epoll.New(clock, wire, connections)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return loop, err
+		}
+	}
+	return worker.NewAdapter(clock, target, connections), nil
 }
 
 // announce tells whoever watches this worker what it waits for.

@@ -62,7 +62,7 @@ func (f *Spec) addLossFlags(s *pflag.FlagSet) {
 		"or its part WITHOUT END, which gives up the bound on lower rates and on stop: a worker that is cut off fires on until somebody ends it there")
 	s.Var(&f.permitFor, "permit-for", "with permit: how long after its last reply a worker may send by itself, 1s to 10m; "+
 		"as long the others leave its part to one that was killed, see loadctl workers rm")
-	s.Var(&f.deadman, "deadman", "stop the run when no loadctl was heard of for so long, 3s to 24h; loadctl run and loadctl watch are, and each command; 0 = never")
+	s.Var(&f.deadman, "deadman", "stop the run when no loadctl was heard of for so long, 3s to 24h; loadctl run, watch and status are, and the commands that change the run; 0 = never")
 }
 
 func (f *Spec) addTargetFlags(s *pflag.FlagSet) {

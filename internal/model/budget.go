@@ -48,6 +48,7 @@ type Options struct {
 	Started   int64 // of a run that is restored
 	Delay     int64 // µs until its first slot
 	ID        int64 // its highest generation
+	Stood     int64 // as in pacer.Reply
 	Without   Without
 }
 
@@ -82,6 +83,8 @@ type Budget struct {
 	identity                    string
 	phi, away, edge, heard      int64
 	grown                       int64 // when Reach was last changed
+	stood                       int64 // as in pacer.Reply, without a pause that lasts
+	renewed                     int64 // the recall that a failover or a step of the clock made
 	opts                        Options
 	commands                    map[string]string
 }
@@ -93,7 +96,7 @@ func New(o Options) *Budget {
 		o.Min = 0
 	}
 	b := &Budget{Phase: "waiting", Members: map[string]*Member{}, opts: o, left: -1, commands: map[string]string{}, Reach: o.Horizon,
-		Started: o.Started, id: o.ID}
+		Started: o.Started, id: o.ID, stood: o.Stood}
 	if o.Requests > 0 {
 		b.left = o.Requests
 	}
@@ -231,6 +234,13 @@ func (b *Budget) cut(t int64) (active *Generation, c int64) {
 	return active, c
 }
 
+func (b *Budget) latest() int64 {
+	if n := len(b.Recalls); n > 0 {
+		return b.Recalls[n-1].ID
+	}
+	return 0
+}
+
 func (b *Budget) skip(g *Generation, to int64) {
 	if to <= g.Next {
 		return
@@ -262,6 +272,13 @@ func remainder(g *Generation, t int64) pacer.Piece {
 		p = part(p, max(0, min(g.Dur, t-g.T0)), 0)
 	}
 	return p
+}
+
+func (b *Budget) stoodStill() int64 {
+	if b.stood >= 0 && b.Phase == "paused" {
+		return b.stood + max(0, b.now-b.pausedAt)
+	}
+	return b.stood
 }
 
 func (b *Budget) halt(t0 int64) {

@@ -5,6 +5,10 @@ import "github.com/loadctl/loadctl/pacer"
 // Leave is lua/leave.lua.
 func (b *Budget) Leave(now int64, worker, incarnation, state string) bool {
 	b.tick(now)
+	if b.Phase == "running" || b.Phase == "paused" {
+		b.settle(0)
+		b.store()
+	}
 	m := b.Members[worker]
 	if m == nil || m.Incarnation != incarnation {
 		return false
@@ -25,7 +29,7 @@ func (b *Budget) Command(now int64, id, kind string, pieces []pacer.Piece) (stri
 		return status, 0
 	}
 	if b.Phase == "running" || b.Phase == "paused" {
-		b.settle()
+		b.settle(0)
 		b.heard = b.now
 		b.store()
 	}
@@ -51,6 +55,7 @@ func (b *Budget) Command(now int64, id, kind string, pieces []pacer.Piece) (stri
 	status := "SAME"
 	if b.act(kind, t0, pieces) {
 		status = "OK"
+		b.renewed = 1 << 53 // whatever was forgotten before this
 		b.version++
 	}
 	b.commands[id] = status
@@ -84,6 +89,11 @@ func (b *Budget) act(kind string, t0 int64, pieces []pacer.Piece) bool {
 		if b.stop > b.pausedAt {
 			b.stop += t0 - b.pausedAt
 		}
+		if b.stood < 0 {
+			b.stood = -1
+		} else {
+			b.stood += t0 - b.pausedAt
+		}
 		b.cutAt, b.Phase = t0, "running"
 		b.resume(b.rest, t0, b.restC, b.piece)
 		return true
@@ -97,12 +107,12 @@ func (b *Budget) act(kind string, t0 int64, pieces []pacer.Piece) bool {
 }
 
 func (b *Budget) setRate(t0 int64, pieces []pacer.Piece) {
-	b.opts.Pieces, b.opts.Loop = pieces, false
+	b.opts.Pieces, b.opts.Loop, b.stood = pieces, false, -1
 	switch b.Phase {
 	case "waiting":
 		b.piece = 0
 	case "paused":
-		b.rest, b.piece = pieces[0], 1
+		b.rest, b.piece, b.stood = pieces[0], 1, -2
 	default:
 		_, c := b.cut(t0)
 		b.resume(pieces[0], t0, c, 1)

@@ -28,7 +28,7 @@ func (b *Budget) Lease(now int64, a pacer.Ask) pacer.Reply {
 		bare.Status = pacer.StatusEnded
 		return bare
 	}
-	b.settle()
+	b.settle(a.Known)
 	far := int64(math.Floor(3 * unit * float64(b.n) / float64(b.opts.Qmax)))
 	rtt := a.RTTHi
 	need := max(b.opts.Horizon, 3*(rtt+2*frame+2000), far)
@@ -65,7 +65,7 @@ func (b *Budget) Lease(now int64, a pacer.Ask) pacer.Reply {
 // answer is a reply without a grant.
 func (b *Budget) answer() pacer.Reply {
 	return pacer.Reply{Now: b.now, Time: b.time, LeasedAt: b.now, Members: b.n, Weights: b.w, Version: b.version,
-		Recalls: b.Recalls, Horizon: b.Reach}
+		Recalls: b.Recalls, Horizon: b.Reach, Stood: b.stoodStill()}
 }
 
 // expire drops who was silent for too long. It returns the caller's record, nil for one that must get a new one.
@@ -216,7 +216,8 @@ func (c *call) grant() pacer.Reply {
 	promised := m.From
 	m.From = b.now + b.Reach
 	if !c.joins && c.ask.PhiHeld > 0 {
-		m.From = min(m.From, max(promised, b.edge)+b.Reach/5)
+		promised = max(promised, b.edge)
+		m.From = max(promised, min(m.From, promised+b.Reach/5))
 	}
 	if c.handing {
 		r.Hand = b.now

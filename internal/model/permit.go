@@ -64,6 +64,9 @@ func (b *Budget) anew(t, t0 int64) {
 	b.edge = b.now + b.Reach
 	for _, m := range b.Members {
 		m.At = min(m.At, b.now)
+		if t != t0 {
+			m.ranges = nil
+		}
 		if m.State == "active" {
 			b.suspect(m)
 		}
@@ -74,11 +77,14 @@ func (b *Budget) anew(t, t0 int64) {
 	b.version++
 }
 
-func (b *Budget) settle() {
+func (b *Budget) settle(known int64) {
+	behind, untold := known > b.id && b.Phase == "running", b.latest() == b.renewed
+	other := b.Server != "" && b.identity != "" && b.Server != b.identity && !b.opts.Without.Identity
+	b.id = max(b.id, known)
 	switch {
 	case b.time < b.last-b.Reach:
 		by := b.last - b.time
-		for _, at := range []*int64{&b.Started, &b.stop, &b.pausedAt, &b.heard, &b.grown} {
+		for _, at := range []*int64{&b.Started, &b.stop, &b.pausedAt, &b.heard, &b.grown, &b.cutAt} {
 			if *at > 0 {
 				*at -= by
 			}
@@ -86,9 +92,12 @@ func (b *Budget) settle() {
 		last := b.last
 		b.now = b.time
 		b.anew(last, b.now+b.Reach)
-	case b.Server != "" && b.identity != "" && b.Server != b.identity && !b.opts.Without.Identity:
+	case other || behind:
 		t0 := max(b.now+b.Reach, b.cutAt+1)
 		b.anew(t0, t0)
+	}
+	if other || untold {
+		b.renewed = b.latest()
 	}
 	if b.Server != "" {
 		b.identity = b.Server
@@ -127,8 +136,14 @@ func (c *call) permit(g *Generation) pacer.Permit {
 	if b.stop > 0 {
 		ends = min(ends, b.stop)
 	}
+	if b.opts.Deadman > 0 {
+		ends = min(ends, max(b.heard, b.Started)+b.opts.Deadman)
+	}
 	if b.left >= 0 {
 		ends = min(ends, b.Gens[len(b.Gens)-1].Ends+int64(math.Floor(float64(b.left)/float64(max(1, low))*unit*unit)))
+	}
+	if low == pacer.Endless {
+		return pacer.Permit{}
 	}
 	free := low - (b.phi - m.Phi)
 	phi := max(0, min(int64(math.Floor(float64(low)*float64(c.ask.Weight)/float64(b.w))), free))

@@ -49,7 +49,7 @@ func newScripts(t *testing.T, client *redis.Client, run string, o Options) *scri
 	keys := []string{s.key("spec"), s.key("budget"), s.key("workers"), s.key("seen"), s.key("totals"), s.key("snapshots"), s.key("events"), s.key("laws"), s.key("series")}
 	args := []any{"{}", "uid", 0, 1000000, "test", "pieces", pacer.JoinPieces(o.Pieces), "loop", loop, "span", o.Span, "left", left,
 		"min", o.Min, "horizon", o.Horizon, "ttl", o.TTL, "qmax", o.Qmax, "last", 0,
-		"permitfor", o.PermitFor, "deadman", o.Deadman, "delay", o.Delay, "started", o.Started, "id", o.ID}
+		"permitfor", o.PermitFor, "deadman", o.Deadman, "delay", o.Delay, "started", o.Started, "id", o.ID, "stood", o.Stood}
 	if err := timed("create").Run(context.Background(), client, keys, append(args, 0, 0)...).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func (s *scripts) call(script *redis.Script, now int64, args ...any) *redis.Cmd 
 
 func (s *scripts) Lease(now int64, a pacer.Ask) pacer.Reply {
 	s.t.Helper()
-	f, err := s.call(s.lease, now, a.Worker, a.Incarnation, a.Seq, a.Ack, a.Until, a.Weight, a.RTTHi, a.PhiHeld, a.Leased).StringSlice()
+	f, err := s.call(s.lease, now, a.Worker, a.Incarnation, a.Seq, a.Ack, a.Until, a.Weight, a.RTTHi, a.PhiHeld, a.Leased, a.Known).StringSlice()
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func (s *scripts) check(b *Budget) error {
 	}
 	want := map[string]any{"phase": b.Phase, "issued": b.Issued, "skipped": b.Skipped, "beyond": b.Beyond, "w": b.w, "n": b.n,
 		"version": b.version, "started": b.Started, "ended": b.Ended, "left": b.left, "shift": b.shift, "id": b.id, "standby": b.standby,
-		"phi": b.phi, "away": b.away, "edge": b.edge, "reach": b.Reach, "thin": b.thin, "grown": b.grown, "identity": b.identity, "heard": b.heard}
+		"phi": b.phi, "away": b.away, "edge": b.edge, "reach": b.Reach, "thin": b.thin, "grown": b.grown, "identity": b.identity, "heard": b.heard, "stood": b.stood, "renewed": b.renewed}
 	if h["reach"] == "" { // nobody has called yet
 		delete(want, "reach")
 	}
@@ -183,7 +183,7 @@ func randomRun(rng *rand.Rand) Options {
 		o.Deadman = 3_000_000
 	}
 	if rng.IntN(6) == 0 { // as one that is restored
-		o.Delay, o.Started, o.ID = o.PermitFor, 1_699_999_999_000_000, 1_800_000_000_000_000
+		o.Delay, o.Started, o.ID, o.Stood = o.PermitFor, 1_699_999_999_000_000, 1_800_000_000_000_000, rng.Int64N(3)-1
 	}
 	return o
 }
@@ -256,6 +256,9 @@ func (w *world) lease(name string) {
 		a.Incarnation = "i0"
 	}
 	a.Worker, a.Until, a.Weight, a.RTTHi, a.Ack = name, w.now+w.rng.Int64N(600_000), 1+w.rng.Int64N(2), w.rng.Int64N(40_000), w.now-w.rng.Int64N([]int64{1, 200_000, 500_000}[w.rng.IntN(3)])
+	if w.rng.IntN(200) == 0 { // a generation that this server has forgotten, or one that is older
+		a.Known = max(0, w.b.id-2+w.rng.Int64N(5))
+	}
 	if w.rng.IntN(200) == 0 { // granted by a server that forgot it
 		more := w.rng.Int64N(20)
 		a.Leased += more

@@ -25,6 +25,7 @@ var (
 	ErrWaiting = errors.New("the run has not begun, it waits for its workers; loadctl start begins it with those there are, loadctl stop ends it")
 	ErrBroken  = errors.New("its state in Redis is not whole")
 	ErrNewer   = errors.New("its state in Redis is of a newer version")
+	ErrOlder   = errors.New("its state in Redis is of an older version")
 )
 
 // broken is an error about a run whose state cannot be used. It says how to get rid of it.

@@ -14,7 +14,7 @@ import (
 type Entry struct {
 	Run       string    `json:"run"`
 	CreatedAt time.Time `json:"created_at"`
-	Phase     string    `json:"phase"` // as in State; broken or newer if this program cannot read it
+	Phase     string    `json:"phase"` // as in State; broken, newer or older if this program cannot read it
 	Members   int64     `json:"members"`
 	Rate      float64   `json:"rate"`
 	Asked     int64     `json:"asked"`
@@ -59,6 +59,8 @@ func entry(ctx context.Context, client redis.UniversalClient, name string) (Entr
 		e.Phase = "broken"
 	case errors.Is(err, ErrNewer):
 		e.Phase = "newer"
+	case errors.Is(err, ErrOlder):
+		e.Phase = "older"
 	case err != nil:
 		return e, err
 	default:
@@ -87,8 +89,8 @@ func Remove(ctx context.Context, client redis.UniversalClient, name string, forc
 		}
 	}
 	tell := func() error { return nil }
-	if err == nil { // or a worker that comes back would take it for lost, and restore it
-		tell = func() error { return client.Set(ctx, r.keys.removed(r.UID), "1", removedFor).Err() }
+	if uid := client.HGet(ctx, KeysOf(name).Budget, "uid").Val(); uid != "" { // or a worker that comes back would take it for lost, and restore it
+		tell = func() error { return client.Set(ctx, KeysOf(name).removed(uid), "1", removedFor).Err() }
 	}
 	full := tell() // a full server must be told after it has room again
 	if err := client.Del(ctx, KeysOf(name).all()...).Err(); err != nil {
@@ -111,11 +113,14 @@ const removedFor = time.Hour
 // idle refuses a run of which a member may still send.
 func (r *Run) idle(ctx context.Context) error {
 	s, err := r.State(ctx)
-	if err != nil && !errors.Is(err, ErrBroken) {
+	switch {
+	case err != nil && !errors.Is(err, ErrBroken):
 		return err
-	}
-	if err == nil && s.quiet(r.Spec) {
+	case err == nil && s.quiet(r.Spec):
 		return nil
+	case err == nil && !s.EndedAt.IsZero():
+		return fmt.Errorf("remove run %s: of a worker that has not left it is not known yet that it sends no more; loadctl workers %s shows it, "+
+			"loadctl workers rm says that it is dead; or use --force", r.Name, r.Name)
 	}
 	return fmt.Errorf("remove run %s: workers may be taking part in it; loadctl stop %s first, or use --force", r.Name, r.Name)
 }

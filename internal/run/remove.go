@@ -14,7 +14,7 @@ import (
 // What can be in the way of Remove.
 var (
 	ErrNoWorker = errors.New("there is no such worker")
-	ErrAlive    = errors.New("it is alive")
+	ErrAlive    = errors.New("it may be alive")
 )
 
 // lively is how lately a worker was heard of that is taken to be alive: it calls several times as often.
@@ -41,7 +41,7 @@ func (r *Run) Remove(ctx context.Context, worker string, force bool) (Worker, er
 		return w, nil
 	}
 	if ago := s.now.Sub(w.LastSeen); ago < lively && !force {
-		return w, fmt.Errorf("remove worker %s of run %s: %w: heard of %.1f s ago; stop it there, or --force", worker, r.Name, ErrAlive, max(0, ago.Seconds()))
+		return w, fmt.Errorf("remove worker %s of run %s: %w: heard of %.1f s ago; if it is dead, try again in a second, or --force", worker, r.Name, ErrAlive, max(0, ago.Seconds()))
 	}
 	status, err := lua.Leave().Run(ctx, r.client, r.keys.lease().List(), r.UID, w.ID, w.Incarnation, "removed", Who()).Text()
 	if err != nil {

@@ -55,7 +55,7 @@ func TestRemoveWorkerThatLives(t *testing.T) {
 		m := b.member(r, "w").start()
 		m.lease()
 		_, err := r.Remove(t.Context(), "w", false)
-		b.wants(err, ErrAlive, "remove worker w of run x: it is alive: heard of 0.", " s ago; stop it there, or --force")
+		b.wants(err, ErrAlive, "remove worker w of run x: it may be alive: heard of 0.", " s ago; if it is dead, try again in a second, or --force")
 		if s := b.state(r); s.Members != 1 {
 			t.Errorf("%+v", s)
 		}

@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
 )
@@ -20,11 +22,12 @@ var errUnknown = errors.New("this worker has not heard what the run was last tol
 // nothing is left to do, nothing happens. A worker that was not given the run's description must not
 // create: it only learns of a run that was removed, which is pacer.ErrNoState.
 func (r *Run) Restore(ctx context.Context, started int64, k pacer.Known, create bool) error {
-	switch removed, err := r.client.Exists(ctx, r.keys.removed(r.UID)).Result(); {
-	case removed > 0:
-		return pacer.ErrNoState
+	gone, err := r.replaced(ctx)
+	switch {
 	case err != nil:
 		return explain("restore", r.Name, err)
+	case gone:
+		return pacer.ErrNoState
 	case !create || k.Law.F == 0 || started == 0:
 		return nil
 	}
@@ -48,16 +51,36 @@ func (r *Run) Restore(ctx context.Context, started int64, k pacer.Known, create 
 	args := append([]any{text, r.UID, 0, keep.Milliseconds(), Who()}, fields...)
 	args = append(args, "started", started, "delay", delay.Microseconds(), "restored", now.UnixMicro(),
 		"heard", now.Add(delay).UnixMicro())
-	if err := lua.Create().Run(ctx, r.client, r.keys.all(), args...).Err(); err != nil {
+	reply, err := lua.Create().Run(ctx, r.client, r.keys.all(), args...).StringSlice()
+	switch {
+	case err != nil:
 		return explain("restore", r.Name, err)
+	case len(reply) > 2 && reply[2] != "" && reply[2] != r.UID:
+		return pacer.ErrNoState
 	}
-	return nil
+	return r.client.ZAddNX(ctx, index, redis.Z{Score: float64(started) / 1e6, Member: r.Name}).Err()
+}
+
+// replaced tells whether the run was removed on purpose, or another one has its name.
+func (r *Run) replaced(ctx context.Context) (bool, error) {
+	removed, err := r.client.Exists(ctx, r.keys.removed(r.UID)).Result()
+	if err != nil || removed > 0 {
+		return removed > 0, err
+	}
+	uid, err := r.client.HGet(ctx, r.keys.Budget, "uid").Result()
+	if errors.Is(err, redis.Nil) {
+		return false, nil
+	}
+	return uid != r.UID, err
 }
 
 // Reassert repeats the last command where a failover has made Redis forget it: the rate that a worker was granted slots at, or a pause. Of
 // many workers that notice one acts; and only while granted, the generation that was granted instead, is the newest: what was told the new
 // server itself counts.
 func (r *Run) Reassert(ctx context.Context, k pacer.Known, granted int64) error {
+	if len(k.Recalls) == 0 {
+		return nil // nothing was ever told
+	}
 	kind, what := "pause", "forgotten by a failover"
 	var pieces []pacer.Piece
 	newest := k.Recalls[len(k.Recalls)-1].ID
@@ -88,14 +111,24 @@ func (s Spec) rest(started, t0 int64, k pacer.Known) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := max(0, t0-started-k.Stood)
-	highest, past := k.Law.ID, int64(0)
-	if n := len(k.Recalls); n > 0 { // the plan was left
-		highest = max(highest, k.Recalls[n-1].ID)
-		if b.left >= 0 || k.Recalls[n-1].ID > k.Law.ID && !k.Paused {
+	highest, past, newer := k.Law.ID, int64(0), 0 // newer: recalls of which no slot was leased since
+	for _, x := range k.Recalls {
+		highest = max(highest, x.ID)
+		if x.ID > k.Law.ID {
+			newer++
+		}
+	}
+	e, left := t0-started, k.Stood < 0
+	if k.Paused {
+		e = k.At - started // the schedule's clock stands still
+		newer--            // that was the pause
+	}
+	e = max(0, e-max(0, k.Stood))
+	if left {
+		if b.left >= 0 || newer > 0 || k.Stood == pacer.LeftUnseen {
 			return nil, errUnknown
 		}
-		if b.pieces, err = pacer.Constant(rateOf(k.Law, t0), 0).Pieces(); err != nil {
+		if b.pieces, err = pacer.Constant(rateOf(k.Law, min(t0, k.At)), 0).Pieces(); err != nil {
 			return nil, err
 		}
 		b.loop = false
@@ -122,7 +155,7 @@ func (s Spec) rest(started, t0 int64, k pacer.Known) ([]any, error) {
 		b.min = 0
 	}
 	// What the plan asked for until then counts as skipped, as far as no worker tells that it was leased.
-	return append(b.fields(s), "id", highest+1, "issued", past, "skipped", past, "past", past), nil
+	return append(b.fields(s), "id", highest+1, "issued", past, "skipped", past, "past", past, "stood", k.Stood), nil
 }
 
 // rateOf is the rate of a law at an instant, µs, exactly where it is constant and to a thousandth inside a ramp.

@@ -17,7 +17,12 @@ func (b *bed) known(r *Run, m *member) (started int64, k pacer.Known) {
 		b.Fatal(err)
 	}
 	s := b.state(r)
-	k = pacer.Known{Law: s.laws[len(s.laws)-1], Leased: m.leased, Paused: s.Phase == "paused"}
+	k = pacer.Known{Law: s.laws[len(s.laws)-1], Leased: m.leased, Paused: s.Phase == "paused", At: s.now.UnixMicro()}
+	k.Stood, _ = b.client.HGet(b.Context(), r.keys.Budget, "stood").Int64() // absent at first
+	if k.Paused && k.Stood >= 0 {
+		since, _ := b.client.HGet(b.Context(), r.keys.Budget, "pausedat").Int64()
+		k.Stood += max(0, k.At-since)
+	}
 	if k.Recalls, err = pacer.ParseRecalls(b.client.HGet(b.Context(), r.keys.Budget, "recalls").Val()); err != nil {
 		b.Fatal(err)
 	}
@@ -101,7 +106,7 @@ func TestRestoreAfterAChange(t *testing.T) {
 		_, before := b.known(r, m)
 		b.must(r.SetRate(t.Context(), pacer.PerSecond(50), 0))
 		started, k := b.known(r, m)
-		before.Recalls = k.Recalls // heard of the change, and not of the rate
+		before.Recalls, before.Stood = k.Recalls, k.Stood // heard of the change, and not of the rate
 		b.lose()
 		if err := r.Restore(t.Context(), started, before, true); !errors.Is(err, errUnknown) || len(b.dump()) > 0 {
 			t.Errorf("restored by who does not know the rate: %v, %d keys", err, len(b.dump()))

@@ -14,7 +14,7 @@ import (
 )
 
 // specVersion is the version of the spec's encoding, and of the state that belongs to it.
-const specVersion = 1
+const specVersion = 2
 
 // The defaults of a Spec.
 const (
@@ -55,7 +55,7 @@ type Spec struct {
 	CatchUp    time.Duration `json:"catch_up_ns"`           // a slot first seen later than this is dropped
 	MinWorkers int64         `json:"min_workers"`           // the run starts when this many are there; 0 = when told to
 
-	// Specs that were stored before there were these have none of them.
+	// What is left out has its default.
 	OnRedisLoss string        `json:"on_redis_loss,omitempty"` // LossPermit, LossStop or LossHold; "" = LossPermit
 	PermitFor   time.Duration `json:"permit_for_ns,omitempty"` // since the last reply, with LossPermit only; 0 = DefaultPermitFor
 	Deadman     time.Duration `json:"deadman_ns,omitempty"`    // the run is stopped when no loadctl was heard of for so long; 0 = never
@@ -175,6 +175,9 @@ func parseSpec(name, text string) (Spec, error) {
 	}
 	if err := json.Unmarshal([]byte(text), &v); err != nil || v.Version < 1 {
 		return s, broken(name, "its spec was not written by loadctl")
+	}
+	if v.Version < specVersion {
+		return s, fmt.Errorf("run %s: %w, %d where this program knows %d; end it with the loadctl that created it, or loadctl rm --force %s", name, ErrOlder, v.Version, specVersion, name)
 	}
 	if v.Version > specVersion {
 		return s, fmt.Errorf("run %s: %w, %d where this program knows %d; use a newer loadctl and loadworker", name, ErrNewer, v.Version, specVersion)

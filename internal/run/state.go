@@ -150,7 +150,7 @@ func integers(b map[string]string, into map[string]*int64) error {
 // lossFields are the fields of the budget that parseLoss reads.
 func lossFields() []string { return []string{"permitfor", "phase", "uid", "restored"} }
 
-// parseLoss reads what a worker may do by itself. A run that was created before there were permits has none.
+// parseLoss reads what a worker may do by itself.
 func (s *State) parseLoss(b map[string]string) error {
 	var permit, restored int64
 	if err := integers(b, map[string]*int64{"permitfor": &permit, "restored": &restored}); err != nil {

@@ -166,12 +166,8 @@ func (w *world) allowed(from, to int64, most float64) (slots float64) {
 			slots++
 		}
 	}
-	steps := w.plan.Steps
-	for _, f := range w.plan.Failover {
-		steps = append(steps, Step{At: f.At, By: f.Skew})
-	}
 	ns := 0.0
-	for _, s := range steps {
+	for _, s := range w.plan.steps() {
 		if s.By != 0 && int64(s.At) <= to && int64(s.At+time.Second) >= from {
 			ns += float64(min(w.server.reach*1000, int64(s.By.Abs())))
 		}

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/model"
@@ -72,6 +73,17 @@ type Failover struct {
 
 // Step moves the Redis clock.
 type Step struct{ At, By time.Duration }
+
+// steps are those of the Redis clock, and those from one server's to another's.
+func (p Plan) steps() []Step {
+	all := slices.Clone(p.Steps)
+	for _, f := range p.Failover {
+		if f.Skew != 0 {
+			all = append(all, Step{At: f.At, By: f.Skew})
+		}
+	}
+	return all
+}
 
 // Command is given at a time.
 type Command struct {

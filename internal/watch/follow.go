@@ -79,7 +79,7 @@ func (o *onlooker) follow(ctx context.Context, r *run.Run) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(err, run.ErrNoRun) || errors.Is(err, run.ErrBroken) || errors.Is(err, run.ErrNewer):
+		case errors.Is(err, run.ErrNoRun) || errors.Is(err, run.ErrBroken) || errors.Is(err, run.ErrNewer) || errors.Is(err, run.ErrOlder):
 			return err
 		case err != nil && left > 0 && time.Since(heard) > left+silence:
 			return fmt.Errorf("run %s: Redis has not answered since %s, and the planned end is past: %w; when it is back, loadctl report %s tells what became of it",

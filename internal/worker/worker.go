@@ -239,6 +239,9 @@ func (e *engine) stop() {
 	e.tell(stopping)
 }
 
+// longestLead is how far ahead a stop can be: a clock that was set meanwhile does not make this worker wait.
+const longestLead = 2 * time.Second
+
 // timerSlack is how late a timer may be that the last slots before a cut are waiting for.
 const timerSlack = 5 * time.Millisecond
 
@@ -247,7 +250,8 @@ const timerSlack = 5 * time.Millisecond
 func (e *engine) awaitCut() {
 	if known := e.notice.Load(); known != nil && len(known.Recalls) > 0 {
 		last := known.Recalls[len(known.Recalls)-1]
-		time.Sleep(time.Duration(e.Clock.Local(last.T0*1000)-e.Clock.Now()) + timerSlack)
+		ahead := time.Duration(e.Clock.Local(last.T0*1000) - e.Clock.Now())
+		time.Sleep(min(ahead, longestLead) + timerSlack)
 	}
 }
 

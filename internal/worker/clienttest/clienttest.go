@@ -10,6 +10,7 @@ package clienttest
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -322,43 +323,49 @@ func testWake(t *testing.T, r *rig) {
 	r.pollFor(1)
 }
 
-// Each Wake is followed by a return of Poll, however many goroutines wake and whatever completes meanwhile.
+// Each Wake is followed by a return of Poll, however many goroutines wake and whatever completes meanwhile. A waker
+// goes on when a Poll has returned that was under way, or not begun, as it called Wake.
 func testWakes(_ *testing.T, r *rig) {
 	r.connect(Options{Connections: 4})
 	defer r.close()
-	turn := make(chan struct{}) // a wake has been seen
+	var mu sync.Mutex
+	returned := sync.NewCond(&mu)
+	polls := 0
 	var wakers sync.WaitGroup
 	for range 3 {
 		wakers.Go(func() {
 			for range 100 {
+				mu.Lock()
+				seen := polls
+				mu.Unlock()
 				r.client.Wake()
-				<-turn
+				mu.Lock()
+				for polls == seen {
+					returned.Wait()
+				}
+				mu.Unlock()
 			}
 		})
 	}
-	finished := make(chan struct{})
+	var finished atomic.Bool
 	go func() {
 		wakers.Wait()
-		close(finished)
+		finished.Store(true)
+		r.client.Wake()
 	}()
 	lost := time.AfterFunc(2*soon, func() { panic("a wake was lost: Poll does not return") })
 	defer lost.Stop()
-	for i := 0; ; i++ {
+	for i := 0; !finished.Load(); i++ {
 		r.poll(time.Hour)
+		mu.Lock()
+		polls++
+		returned.Broadcast()
+		mu.Unlock()
 		if i%8 == 0 { // seldom, because a result hides that a wake was lost
 			r.send()
 		}
-		for seen := true; seen; {
-			select {
-			case turn <- struct{}{}:
-			case <-finished:
-				r.pollFor(r.sent)
-				return
-			default:
-				seen = false
-			}
-		}
 	}
+	r.pollFor(r.sent)
 }
 
 func testClose(t *testing.T, r *rig) {

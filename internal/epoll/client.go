@@ -1,0 +1,172 @@
+//go:build linux
+
+package epoll
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// readBuffer is what one read takes at most, in bytes. Answers are not kept, so all connections share one buffer.
+const readBuffer = 64 << 10
+
+// A Client is a worker.Client. Each connection has a place, which is in one of four states, told by the list it is in:
+// free, idle, in flight, or ended and not yet reported.
+type Client struct {
+	clock *pacer.Clock
+	wire  *targets.Wire
+	max   int // places
+
+	poller poller
+	bell   bell
+	thread thread
+	names  *names
+	locals locals
+
+	places   []*place // all there are so far; an event says which by its index
+	free     list     // without a connection
+	idle     list     // the one idle last is at the end, and is used first
+	inFlight list     // in the order of their deadlines: all have the same timeout
+	ended    list     // to be reported by Poll, the first first
+	unread   []*place // read for long enough: there is more, but others wait
+	turn     []*place // what unread was; the two change places
+	latest   int64    // when the last request ended
+	peer     int      // index of the address that was connected to last
+
+	buf    []byte
+	closed bool
+}
+
+// New opens a client of wire with at most the given number of connections, at least 1. A name is looked up now, and
+// again in the background now and then; where it does not resolve, that is the outcome of the requests.
+func New(clock *pacer.Clock, wire *targets.Wire, connections int) (*Client, error) {
+	c := &Client{clock: clock, wire: wire, max: max(1, connections), locals: newLocals(wire.Local), buf: make([]byte, readBuffer)}
+	if err := c.poller.open(); err != nil {
+		return nil, fmt.Errorf("open event loop: %w", err)
+	}
+	if err := c.bell.open(&c.poller); err != nil {
+		c.poller.close()
+		return nil, fmt.Errorf("open event loop: %w", err)
+	}
+	var err error
+	if c.names, err = newNames(wire.Address, wire.Timeout, c.locals.fits); err != nil {
+		c.bell.close()
+		c.poller.close()
+		return nil, fmt.Errorf("open event loop: %w", err)
+	}
+	return c, nil
+}
+
+// Now implements worker.Client.
+func (c *Client) Now() int64 { return c.clock.Now() }
+
+// Send implements worker.Client. The request is written before it returns, if a connection was idle.
+func (c *Client) Send(_, due int64, request uint64) bool {
+	now := c.clock.Now() // that of the turn is older the more was sent in it
+	p := c.take(now)
+	if p == nil {
+		return false
+	}
+	p.begin(worker.Result{Request: request, Due: due, Sent: now}, now+int64(c.wire.Timeout), c.peer)
+	p.answer.Begin(c.limits(), c.wire.Head)
+	c.inFlight.push(p)
+	if p.reused = p.fd >= 0; p.reused {
+		c.write(p)
+	} else {
+		c.connect(p)
+	}
+	return true
+}
+
+// Poll implements worker.Client. The first look is one that does not block; under load it is the only one.
+func (c *Client) Poll(until int64, done func(worker.Result)) error {
+	c.thread.claim()
+	for wait := int64(0); ; {
+		c.resume() // before the look: what it reads must not be told again
+		n, err := c.wait(wait)
+		if err != nil {
+			return fmt.Errorf("wait for events: %w", err)
+		}
+		for i := range n {
+			if e := &c.poller.events[i]; e.Fd >= 0 {
+				c.handle(c.places[e.Fd], e.Events)
+			}
+		}
+		now := c.latest // fresh, if anything ended
+		if c.ended.first == nil {
+			now = c.clock.Now()
+		}
+		c.expire(now)
+		if reported := c.report(done); c.bell.heard() || reported || now >= until {
+			return nil
+		}
+		wait = c.until(now, until) - now
+	}
+}
+
+// wait waits for events, for some ns.
+func (c *Client) wait(ns int64) (int, error) {
+	if ns <= 0 {
+		return c.poller.look()
+	}
+	if !c.bell.sleep() {
+		return 0, nil
+	}
+	defer c.bell.rise()
+	return c.poller.wait(ns)
+}
+
+// until is when there is something to do even if nothing happens.
+func (c *Client) until(now, until int64) int64 {
+	if len(c.unread) > 0 {
+		return now
+	}
+	if p := c.inFlight.first; p != nil {
+		until = min(until, p.deadline)
+	}
+	return until
+}
+
+// expire ends the requests whose deadline has come.
+func (c *Client) expire(now int64) {
+	for p := c.inFlight.first; p != nil && p.deadline <= now; p = c.inFlight.first {
+		if p.state == connecting {
+			c.peer = p.first + p.tried // the next connection tries another address
+		}
+		c.end(p, os.ErrDeadlineExceeded, targets.ClassOther, false)
+	}
+}
+
+// report hands on what has ended, and tells whether anything has.
+func (c *Client) report(done func(worker.Result)) bool {
+	some := c.ended.first != nil
+	for p := c.ended.first; p != nil; p = c.ended.first {
+		c.ended.remove(p)
+		done(p.result)
+		c.park(p)
+	}
+	return some
+}
+
+// Wake implements worker.Client.
+func (c *Client) Wake() { c.bell.ring() }
+
+// Close implements worker.Client. The goroutine that called Poll has to call it.
+func (c *Client) Close() error {
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	c.names.close()
+	for _, p := range c.places {
+		p.hangUp()
+	}
+	c.bell.close()
+	c.poller.close()
+	c.thread.release()
+	return nil
+}

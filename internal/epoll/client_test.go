@@ -1,0 +1,120 @@
+//go:build linux
+
+package epoll
+
+import (
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/internal/worker/clienttest"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// open makes a client of spec, which the test closes.
+func open(t testing.TB, spec targets.Spec, local targets.Local, connections int) *Client {
+	t.Helper()
+	wire, ok, err := targets.NewWire(spec, local)
+	if err != nil || !ok {
+		t.Fatalf("wire of %s: %v, %v", spec.URL, ok, err)
+	}
+	c, err := New(pacer.NewClock(), wire, connections)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestClient(t *testing.T) {
+	clienttest.TestClient(t, func(t *testing.T, o clienttest.Options) worker.Client {
+		return open(t, targets.Spec{URL: o.URL, Timeout: o.Timeout}, targets.Local{}, o.Connections)
+	})
+}
+
+// The same where the kernel has no epoll_pwait2.
+func TestClientWithTimer(t *testing.T) {
+	clienttest.TestClient(t, func(t *testing.T, o clienttest.Options) worker.Client {
+		c := open(t, targets.Spec{URL: o.URL, Timeout: o.Timeout}, targets.Local{}, o.Connections)
+		if err := c.poller.openTimer(); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	})
+}
+
+// rig drives a client in a test.
+type rig struct {
+	t    *testing.T
+	c    *Client
+	sent uint64
+	got  []worker.Result
+}
+
+func newRig(t *testing.T, spec targets.Spec, local targets.Local, connections int) *rig {
+	t.Helper()
+	r := &rig{t: t, c: open(t, spec, local, connections)}
+	t.Cleanup(r.close)
+	return r
+}
+
+func (r *rig) close() {
+	if err := r.c.Close(); err != nil {
+		r.t.Error(err)
+	}
+}
+
+func (r *rig) send() bool {
+	now := r.c.Now()
+	ok := r.c.Send(now, now, r.sent)
+	if ok {
+		r.sent++
+	}
+	return ok
+}
+
+func (r *rig) mustSend() {
+	r.t.Helper()
+	if !r.send() {
+		r.t.Fatalf("request %d: busy", r.sent)
+	}
+}
+
+func (r *rig) poll(d time.Duration) {
+	r.t.Helper()
+	if err := r.c.Poll(r.c.Now()+int64(d), func(x worker.Result) { r.got = append(r.got, x) }); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// pollFor polls until n results are there in all.
+func (r *rig) pollFor(n int) {
+	r.t.Helper()
+	for began := time.Now(); len(r.got) < n; r.poll(50 * time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			r.t.Fatalf("%d of %d results", len(r.got), n)
+		}
+	}
+	if len(r.got) > n {
+		r.t.Fatalf("%d results, want %d", len(r.got), n)
+	}
+}
+
+// do performs one request.
+func (r *rig) do() targets.Outcome {
+	r.t.Helper()
+	n := len(r.got)
+	r.mustSend()
+	r.pollFor(n + 1)
+	return r.got[n].Outcome
+}
+
+// pollUntil polls until what is true.
+func (r *rig) pollUntil(what string, ok func() bool) {
+	r.t.Helper()
+	for began := time.Now(); !ok(); r.poll(time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			r.t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+//go:build linux
+
+package epoll
+
+import (
+	"errors"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/loadctl/loadctl/targets"
+)
+
+// connectEvents are what a connection is registered for, once. As edges they cost nothing but where something happens.
+const connectEvents = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | edge
+
+// connect opens a connection for the request of a place, to the first address not tried yet that does not refuse at
+// once. The request is written when it is open.
+func (c *Client) connect(p *place) {
+	known := c.names.known.Load()
+	for p.tried < len(known.peers) {
+		to := known.peers[(p.first+p.tried)%len(known.peers)]
+		p.tried++
+		switch err := c.open(p, to); {
+		case err == nil:
+			c.opened(p)
+			return
+		case errors.Is(err, unix.EINPROGRESS):
+			p.state = connecting
+			return
+		default:
+			p.refused(err)
+		}
+	}
+	err := p.connectErr
+	if err == nil {
+		err = known.err
+	}
+	c.end(p, &net.OpError{Op: "dial", Net: "tcp", Err: err}, targets.ClassConnect, false)
+}
+
+// connected is told that an attempt to connect came to something.
+func (c *Client) connected(p *place) {
+	code, err := unix.GetsockoptInt(p.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err == nil && code != 0 {
+		err = unix.Errno(code)
+	}
+	if err != nil {
+		p.refused(os.NewSyscallError("connect", err))
+		c.connect(p)
+		return
+	}
+	c.opened(p)
+}
+
+// opened writes the request. The next connections go to the same address.
+func (c *Client) opened(p *place) {
+	c.peer = p.first + p.tried - 1
+	c.write(p)
+}
+
+// refused notes that an address could not be connected to.
+func (p *place) refused(err error) {
+	p.hangUp()
+	if p.connectErr == nil {
+		p.connectErr = err
+	}
+}
+
+// open begins to connect; EINPROGRESS is the usual answer. A socket is registered after it was told to connect: before,
+// it counts as hung up.
+func (c *Client) open(p *place, to peer) error {
+	fd, err := unix.Socket(to.family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
+	if err != nil {
+		return os.NewSyscallError("socket", err)
+	}
+	p.fd = fd
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
+		return os.NewSyscallError("setsockopt", err)
+	}
+	if err := c.locals.bind(fd, to.family); err != nil {
+		return os.NewSyscallError("bind", err)
+	}
+	pending := unix.Connect(fd, to.address)
+	if pending == unix.EINTR {
+		pending = unix.EINPROGRESS
+	}
+	if pending != nil && pending != unix.EINPROGRESS {
+		return os.NewSyscallError("connect", pending)
+	}
+	if err := c.poller.add(fd, p.index, connectEvents); err != nil {
+		return err
+	}
+	return pending
+}

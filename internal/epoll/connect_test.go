@@ -1,0 +1,228 @@
+//go:build linux
+
+package epoll
+
+import (
+	"bufio"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// Names are looked up; of several addresses one that answers is enough.
+func TestNames(t *testing.T) {
+	url := serve(t, func(c *net.TCPConn) {
+		for br := bufio.NewReader(c); request(br); {
+			c.Write([]byte(ok))
+		}
+	})
+	address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/")
+	_, port, _ := net.SplitHostPort(address)
+	r := newRig(t, targets.Spec{URL: "http://localhost:" + port + "/"}, targets.Local{}, 3)
+	expect(t, r.do(), 200, "")
+
+	// One that refuses before one that answers: found once, then known.
+	good := netip.MustParseAddr("127.0.0.1")
+	r.c.names.learn([]netip.Addr{netip.MustParseAddr("127.0.0.77"), good}, nil)
+	r.c.peer = 0
+	for range 3 {
+		r.mustSend()
+	}
+	r.pollFor(4)
+	for _, x := range r.got {
+		expect(t, x.Outcome, 200, "")
+	}
+	if n := len(r.c.names.known.Load().peers); r.c.peer%n != 1 {
+		t.Errorf("address %d of %d is tried first, the last one answered", r.c.peer%n, n)
+	}
+	r.c.names.learn(nil, &net.DNSError{Err: "gone"})
+	expect(t, r.do(), 200, "")
+}
+
+func TestNoSuchName(t *testing.T) {
+	r := newRig(t, targets.Spec{URL: "http://nobody.invalid/"}, targets.Local{}, 1)
+	r.c.names.known.Store(&known{err: &net.DNSError{Err: "no such host", IsNotFound: true}}) // whatever is said here
+	expect(t, r.do(), 0, targets.ClassDNS)
+}
+
+// Local addresses are used in turn; with none that fits there is no connection.
+func TestLocalAddresses(t *testing.T) {
+	var mu sync.Mutex
+	from := map[string]int{}
+	url := serve(t, func(c *net.TCPConn) {
+		mu.Lock()
+		from[c.RemoteAddr().(*net.TCPAddr).IP.String()]++
+		mu.Unlock()
+		answer(ok)(c)
+	})
+	spec := targets.Spec{URL: url, NoKeepAlive: true}
+	r := newRig(t, spec, targets.Local{Addresses: []string{"127.0.0.2", "127.0.0.3"}}, 1)
+	for range 6 {
+		expect(t, r.do(), 200, "")
+	}
+	mu.Lock()
+	if from["127.0.0.2"] != 3 || from["127.0.0.3"] != 3 {
+		t.Errorf("connections from %v", from)
+	}
+	mu.Unlock()
+	expect(t, newRig(t, spec, targets.Local{Addresses: []string{"::1"}}, 1).do(), 0, targets.ClassConnect)
+	// An address that is not of this machine.
+	expect(t, newRig(t, spec, targets.Local{Addresses: []string{"192.0.2.1"}}, 1).do(), 0, targets.ClassPorts)
+}
+
+func TestIPv6(t *testing.T) {
+	l, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Logf("no IPv6 here: %v", err)
+		return
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			answer(ok)(c.(*net.TCPConn))
+			c.Close()
+		}
+	}()
+	expect(t, newRig(t, targets.Spec{URL: "http://" + l.Addr().String()}, targets.Local{}, 1).do(), 200, "")
+}
+
+// A connection that nobody accepts or refuses times out; the next one tries the next address.
+func TestConnectTimeout(t *testing.T) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Listen(fd, 0); err != nil {
+		t.Fatal(err)
+	}
+	name, _ := unix.Getsockname(fd)
+	address := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(name.(*unix.SockaddrInet4).Port))
+	for range 2 { // the backlog is full: more get no answer
+		c, err := net.DialTimeout("tcp", address.String(), 50*time.Millisecond)
+		if err == nil {
+			defer c.Close()
+		}
+	}
+	r := newRig(t, targets.Spec{URL: "http://" + address.String(), Timeout: 100 * time.Millisecond}, targets.Local{}, 1)
+	expect(t, r.do(), 0, targets.ClassTimeout)
+	if r.c.peer != 1 {
+		t.Errorf("address %d is tried next", r.c.peer)
+	}
+	expect(t, r.do(), 0, targets.ClassTimeout)
+}
+
+// Without a descriptor left that is what the request comes to, and later ones succeed again.
+func TestDescriptors(t *testing.T) {
+	s, err := arrivals.Start(arrivals.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := newRig(t, targets.Spec{URL: s.URL()}, targets.Local{}, 2)
+	r.poll(0)
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	// Nothing new may get a number; what is open stays so.
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: old.Max}); err != nil {
+		t.Fatal(err)
+	}
+	got := r.do()
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, got, 0, targets.ClassDescriptors)
+	expect(t, r.do(), 200, "")
+}
+
+// 1,024 connections at once, each used twice, and nothing of it is left after Close.
+func TestManyConnections(t *testing.T) {
+	const connections = 1024
+	s := startTiny(t, -1)
+	before := descriptors(t)
+	c := open(t, targets.Spec{URL: s.url}, targets.Local{}, connections)
+	r := &rig{t: t, c: c}
+	for i := range 2 {
+		for range connections {
+			r.mustSend()
+		}
+		if r.send() {
+			t.Error("more requests than connections")
+		}
+		r.pollFor((i + 1) * connections)
+	}
+	for _, x := range r.got {
+		expect(t, x.Outcome, 200, "")
+	}
+	r.mustSend() // and is abandoned
+	r.close()
+	r.close() // does nothing
+	for began := time.Now(); descriptors(t) > before; runtime.Gosched() {
+		if time.Since(began) > 10*time.Second { // the server closes its half in its own time
+			t.Fatalf("%d descriptors before, %d after", before, descriptors(t))
+		}
+	}
+}
+
+// descriptors is how many this process has open.
+func descriptors(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
+}
+
+// The thread has its own timer slack while the client is open, and the old one after it.
+func TestTimerSlack(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	slack := func() int {
+		n, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := slack()
+	r := newRig(t, targets.Spec{URL: "http://127.0.0.1:9/"}, targets.Local{}, 1)
+	r.poll(0)
+	if n := slack(); n != 1 {
+		t.Errorf("slack %d ns in the loop, want 1", n)
+	}
+	r.close()
+	if n := slack(); n != before {
+		t.Errorf("slack %d ns after Close, was %d", n, before)
+	}
+}
+
+// A request allocates nothing.
+func TestAllocations(t *testing.T) {
+	r := newRig(t, targets.Spec{URL: startTiny(t, -1).url}, targets.Local{}, 1)
+	r.got = make([]worker.Result, 0, 4096)
+	r.do()
+	if n := testing.AllocsPerRun(1000, func() { r.do() }); n != 0 {
+		t.Errorf("%v allocations for a request", n)
+	}
+}

@@ -1,0 +1,171 @@
+//go:build linux
+
+package epoll
+
+import (
+	"context"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/http1"
+)
+
+// Events that say that there is something to read, be it an error; and that there will be no more after it.
+const (
+	readEvents   = unix.EPOLLIN | hangUpEvents
+	hangUpEvents = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+)
+
+// readsInARow is how many buffers of one answer are read before others have their turn.
+const readsInARow = 8
+
+// limits bound an answer.
+func (c *Client) limits() http1.Limits { return http1.Limits{Body: c.wire.BodyLimit} }
+
+// handle does what an event asks for. Events are edges: what is not used up now has to be remembered.
+func (c *Client) handle(p *place, events uint32) {
+	p.readable = p.readable || events&readEvents != 0
+	p.hungUp = p.hungUp || events&hangUpEvents != 0
+	switch p.state {
+	case connecting:
+		if events&(unix.EPOLLOUT|hangUpEvents) != 0 {
+			c.connected(p)
+		}
+	case writing:
+		if events&(unix.EPOLLOUT|hangUpEvents) != 0 {
+			c.write(p)
+		}
+	case reading:
+		if p.readable && !p.queued {
+			c.read(p)
+		}
+	case ended:
+		if p.readable {
+			p.hangUp()
+		}
+	case idle:
+		// The peer closed it, or sends what nobody asked for.
+		if p.readable {
+			c.idle.remove(p)
+			c.drop(p)
+		}
+	}
+}
+
+// write writes what is left of the request. The answer is read after it only, as the Target does.
+func (c *Client) write(p *place) {
+	if p.out == 0 && c.wire.Halted() {
+		c.end(p, context.Canceled, targets.ClassOther, !p.readable)
+		return
+	}
+	p.state = writing
+	for p.out < len(c.wire.Request) {
+		n, errno := send(p.fd, c.wire.Request[p.out:])
+		switch {
+		case errno == 0:
+			p.out += n
+			continue
+		case errno == unix.EINTR:
+			continue
+		case errno == unix.EAGAIN:
+			return // the event that says that there is room again comes
+		case p.out == 0 && p.reused:
+			// The server had hung up before the first byte: no request reached anyone.
+			p.hangUp()
+			p.reused = false
+			c.connect(p)
+			return
+		case p.out == 0:
+			c.end(p, errno, targets.ClassOther, false)
+			return
+		}
+		// A server may answer and hang up before it read all of a body. Its answer tells more than our broken pipe.
+		p.writeErr, p.readable = errno, true
+		break
+	}
+	p.state = reading
+	if p.readable {
+		c.read(p)
+	}
+}
+
+// read reads the answer as far as it is there. A read that does not fill the buffer has emptied the socket, and what
+// comes later is another event; but after a farewell there is none.
+func (c *Client) read(p *place) {
+	for range readsInARow {
+		n, errno := receive(p.fd, c.buf)
+		switch {
+		case errno == unix.EINTR:
+			continue
+		case errno == unix.EAGAIN:
+			p.readable = false
+			return
+		case errno != 0:
+			c.end(p, errno, targets.ClassProtocol, false)
+			return
+		case n == 0:
+			c.end(p, p.answer.EOF(), targets.ClassProtocol, false)
+			return
+		}
+		used, complete, err := p.answer.Feed(c.buf[:n])
+		p.in += used
+		if complete || err != nil {
+			keep := err == nil && c.reusable(p) && (n < len(c.buf) || c.drained(p))
+			c.end(p, err, targets.ClassProtocol, keep)
+			return
+		}
+		if n < len(c.buf) && !p.hungUp {
+			p.readable = false
+			return
+		}
+	}
+	p.queued = true
+	c.unread = append(c.unread, p)
+}
+
+// reusable tells whether all of the exchange allows for another. The answer knows of what followed it.
+func (c *Client) reusable(p *place) bool {
+	return !p.hungUp && p.writeErr == nil && !c.wire.Close && p.answer.KeepAlive()
+}
+
+// drained tells whether nothing is left to read, where a read that filled the buffer did not tell.
+func (c *Client) drained(p *place) bool {
+	_, errno := receive(p.fd, c.buf[:1])
+	return errno == unix.EAGAIN
+}
+
+// resume goes on reading where others were given a turn.
+func (c *Client) resume() {
+	c.turn, c.unread = c.unread, c.turn[:0]
+	for _, p := range c.turn {
+		p.queued = false
+		if p.state == reading && p.readable {
+			c.read(p)
+		}
+	}
+}
+
+// end ends the request of a place, and keeps the connection or closes it. rest is the class of an error that does not
+// tell. The clock is read for each: a batch takes longer than a Done may be wrong.
+func (c *Client) end(p *place, err error, rest string, keep bool) {
+	now := c.clock.Now()
+	if err == nil && now > p.deadline {
+		err, keep = os.ErrDeadlineExceeded, false
+	}
+	if err != nil && p.writeErr != nil {
+		err = p.writeErr
+	}
+	r := &p.result
+	r.Done, c.latest = now, now
+	r.Outcome = c.wire.Outcome(p.answer.Status(), err, rest)
+	r.Outcome.BytesIn, r.Outcome.BytesOut = int64(p.in), int64(p.out)
+	if !keep {
+		p.hangUp()
+	}
+	p.readable = false
+	p.state = ended
+	c.inFlight.remove(p)
+	c.ended.push(p)
+}

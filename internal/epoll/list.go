@@ -1,0 +1,33 @@
+//go:build linux
+
+package epoll
+
+// A list holds places, linked through them: nothing is allocated, and each can be taken out of the middle. A place is
+// in one list at a time.
+type list struct{ first, last *place }
+
+// push adds a place at the end.
+func (l *list) push(p *place) {
+	p.prev, p.next = l.last, nil
+	if l.last == nil {
+		l.first = p
+	} else {
+		l.last.next = p
+	}
+	l.last = p
+}
+
+// remove takes a place out, which is in this list.
+func (l *list) remove(p *place) {
+	if p.prev == nil {
+		l.first = p.next
+	} else {
+		p.prev.next = p.next
+	}
+	if p.next == nil {
+		l.last = p.prev
+	} else {
+		p.next.prev = p.prev
+	}
+	p.prev, p.next = nil, nil
+}

@@ -1,0 +1,130 @@
+//go:build linux
+
+package epoll
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// How often a name is looked up: again, after a failure, and how long one attempt may take.
+const (
+	lookupEvery   = 30 * time.Second
+	lookupRetry   = time.Second
+	lookupTimeout = 10 * time.Second
+)
+
+var errNoAddress = errors.New("no address of the host fits the local addresses")
+
+// A peer is an address to connect to.
+type peer struct {
+	family  int
+	address unix.Sockaddr
+}
+
+// known is what is known of a name: addresses, the best first, or why there are none.
+type known struct {
+	peers []peer
+	err   error
+}
+
+// names knows the addresses of the one host that is fired at. The loop reads known and never waits for it.
+type names struct {
+	known  atomic.Pointer[known]
+	cancel context.CancelFunc
+	host   string
+	port   int
+	fits   func(family int) bool
+}
+
+// newNames looks up the host of address, host:port with a number, which may take up to timeout. It goes on doing so
+// until closed, if the host is a name. fits tells which families can be connected to.
+func newNames(address string, timeout time.Duration, fits func(family int) bool) (*names, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("parse address: %w", err)
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("parse port: %w", err)
+	}
+	n := &names{host: host, port: int(port), fits: fits}
+	ctx, cancel := context.WithCancel(context.Background())
+	n.cancel = cancel
+	if ip, err := netip.ParseAddr(host); err == nil {
+		n.learn([]netip.Addr{ip}, nil)
+		return n, nil
+	}
+	n.lookUp(ctx, min(timeout, lookupTimeout))
+	go n.refresh(ctx)
+	return n, nil
+}
+
+// refresh looks the name up now and then.
+func (n *names) refresh(ctx context.Context) {
+	for {
+		every := lookupEvery
+		if n.known.Load().err != nil {
+			every = lookupRetry
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(every):
+			n.lookUp(ctx, lookupTimeout)
+		}
+	}
+}
+
+func (n *names) lookUp(ctx context.Context, timeout time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	n.learn(net.DefaultResolver.LookupNetIP(ctx, "ip", n.host))
+}
+
+// learn takes in the result of a lookup. One that fails takes away nothing that was known.
+func (n *names) learn(ips []netip.Addr, err error) {
+	var peers []peer
+	for _, ip := range ips {
+		if p := newPeer(ip.Unmap(), n.port); n.fits(p.family) {
+			peers = append(peers, p)
+		}
+	}
+	if len(peers) > 0 {
+		n.known.Store(&known{peers: peers})
+		return
+	}
+	if err == nil {
+		err = errNoAddress
+	}
+	if old := n.known.Load(); old == nil || len(old.peers) == 0 {
+		n.known.Store(&known{err: err})
+	}
+}
+
+func newPeer(ip netip.Addr, port int) peer {
+	if ip.Is4() {
+		return peer{unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: ip.As4()}}
+	}
+	return peer{unix.AF_INET6, &unix.SockaddrInet6{Port: port, Addr: ip.As16(), ZoneId: zone(ip.Zone())}}
+}
+
+// zone is the index of a network interface, given by name or number; 0 for none.
+func zone(name string) uint32 {
+	if i, err := net.InterfaceByName(name); err == nil {
+		return uint32(i.Index)
+	}
+	i, _ := strconv.ParseUint(name, 10, 32)
+	return uint32(i)
+}
+
+// close ends the looking up.
+func (n *names) close() { n.cancel() }

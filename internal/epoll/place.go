@@ -1,0 +1,105 @@
+//go:build linux
+
+package epoll
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/targets/http1"
+)
+
+// state is what a place waits for.
+type state uint8
+
+const (
+	free       state = iota // has no connection
+	connecting              // the connection is being opened, for a request
+	writing                 // the peer has to take the rest of the request
+	reading                 // the answer, or the rest of it
+	ended                   // Poll has to report the end of its request
+	idle                    // the next request
+)
+
+// A place is a connection, or room for one, and the request on it.
+type place struct {
+	fd    int // -1 without a connection
+	index int32
+	state state
+	// What the events have told, which tell each thing once: there may be something to read until a read finds
+	// nothing; and what the peer said last was its farewell.
+	readable, hungUp bool
+	queued           bool // to be read on by resume
+
+	result    worker.Result
+	answer    http1.Response
+	deadline  int64
+	in, out   int   // bytes of the request and its answer so far
+	writeErr  error // of the peer not taking all of the request, whose answer may be there all the same
+	reused    bool  // the connection carried a request before
+	idleSince int64
+
+	first, tried int   // the index of the address tried first, and how many were
+	connectErr   error // of the first that failed
+
+	prev, next *place // in a list
+}
+
+// begin begins a request.
+func (p *place) begin(r worker.Result, deadline int64, peer int) {
+	p.result, p.deadline = r, deadline
+	p.in, p.out, p.writeErr = 0, 0, nil
+	p.first, p.tried, p.connectErr = peer, 0, nil
+}
+
+// hangUp closes the connection, if there is one. The kernel forgets its events with it.
+func (p *place) hangUp() {
+	if p.fd >= 0 {
+		_ = unix.Close(p.fd)
+		p.fd = -1
+	}
+	p.readable, p.hungUp = false, false
+}
+
+// take takes a place for a request: the connection that was idle last, else a free place; nil if there is none.
+func (c *Client) take(now int64) *place {
+	for p := c.idle.last; p != nil; p = c.idle.last {
+		c.idle.remove(p)
+		if now-p.idleSince <= int64(c.wire.IdleLimit) {
+			return p
+		}
+		c.drop(p) // and so will be the others, which are older
+	}
+	if p := c.free.last; p != nil {
+		c.free.remove(p)
+		return p
+	}
+	if len(c.places) == c.max {
+		return nil
+	}
+	p := &place{fd: -1, index: int32(len(c.places))}
+	c.places = append(c.places, p)
+	return p
+}
+
+// park puts a place whose request was reported where the next can have it.
+func (c *Client) park(p *place) {
+	if p.fd < 0 {
+		c.drop(p)
+		return
+	}
+	p.state, p.idleSince = idle, c.latest
+	c.idle.push(p)
+	// Whoever puts one in takes an old one out: no timer has to.
+	if old := c.idle.first; c.latest-old.idleSince > int64(c.wire.IdleLimit) {
+		c.idle.remove(old)
+		c.drop(old)
+	}
+}
+
+// drop frees a place that is in no list.
+func (c *Client) drop(p *place) {
+	p.hangUp()
+	p.state = free
+	c.free.push(p)
+}

@@ -1,0 +1,120 @@
+//go:build linux
+
+package epoll
+
+import (
+	"net"
+	"net/netip"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A tinyServer answers each read of at least one byte with 200, in one thread with an epoll of its own, and allocates
+// nothing: beside it, what the client costs can be seen.
+type tinyServer struct {
+	url     string
+	poller  poller
+	socket  int
+	stop    bell
+	stopped atomic.Bool
+	running sync.WaitGroup
+	open    map[int]struct{}
+	buf     []byte
+}
+
+const tinyAnswer = "HTTP/1.1 200 OK\r\nServer: tiny\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!"
+
+// startTiny serves until the test ends; on core, if that is not negative.
+func startTiny(t testing.TB, core int) *tinyServer {
+	t.Helper()
+	s := &tinyServer{open: map[int]struct{}{}, buf: make([]byte, 64<<10)}
+	must := func(err error) {
+		if err != nil {
+			t.Helper()
+			t.Fatal(err)
+		}
+	}
+	must(s.poller.open())
+	must(s.stop.open(&s.poller))
+	var err error
+	s.socket, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	must(err)
+	must(unix.Bind(s.socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	must(unix.Listen(s.socket, 4096))
+	name, err := unix.Getsockname(s.socket)
+	must(err)
+	at := name.(*unix.SockaddrInet4)
+	s.url = "http://" + net.JoinHostPort(netip.AddrFrom4(at.Addr).String(), strconv.Itoa(at.Port)) + "/"
+	must(s.poller.add(s.socket, int32(s.socket), unix.EPOLLIN))
+	s.running.Go(func() { s.serve(core) })
+	t.Cleanup(func() {
+		s.stopped.Store(true)
+		s.stop.asleep.Store(true) // always ring
+		s.stop.ring()
+		s.running.Wait()
+		s.stop.close()
+		s.poller.close()
+		unix.Close(s.socket)
+	})
+	return s
+}
+
+// pin keeps the calling goroutine's thread on a core.
+func pin(core int) {
+	runtime.LockOSThread()
+	if core >= 0 {
+		var set unix.CPUSet
+		set.Set(core)
+		unix.SchedSetaffinity(0, &set)
+	}
+}
+
+func (s *tinyServer) serve(core int) {
+	pin(core) // and end with the thread
+	for !s.stopped.Load() {
+		n, err := s.poller.look()
+		if n == 0 {
+			n, err = s.poller.wait(1e9)
+		}
+		if err != nil {
+			panic(err)
+		}
+		for i := range n {
+			s.handle(int(s.poller.events[i].Fd))
+		}
+	}
+	for fd := range s.open {
+		unix.Close(fd)
+	}
+}
+
+func (s *tinyServer) handle(fd int) {
+	switch fd {
+	case ofBell:
+	case s.socket:
+		for {
+			fd, _, err := unix.Accept4(s.socket, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+			if err != nil {
+				return
+			}
+			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+			s.open[fd] = struct{}{}
+			s.poller.add(fd, int32(fd), unix.EPOLLIN)
+		}
+	default:
+		n, errno := receive(fd, s.buf)
+		if n > 0 && errno == 0 {
+			send(fd, []byte(tinyAnswer))
+			return
+		}
+		if errno != unix.EAGAIN {
+			delete(s.open, fd)
+			unix.Close(fd)
+		}
+	}
+}

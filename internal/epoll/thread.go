@@ -1,0 +1,34 @@
+//go:build linux
+
+package epoll
+
+import (
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// A thread is the one that the loop runs on, kept for it: how exactly the kernel ends a wait is a property of the
+// thread, 50 µs unless told otherwise.
+type thread struct{ claimed bool }
+
+// claim binds the calling goroutine to its thread and makes its waits end on time. Without the right to do so they
+// end a little later.
+func (t *thread) claim() {
+	if t.claimed {
+		return
+	}
+	t.claimed = true
+	runtime.LockOSThread()
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+}
+
+// release undoes claim; 0 is the value that the thread began with.
+func (t *thread) release() {
+	if !t.claimed {
+		return
+	}
+	t.claimed = false
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0)
+	runtime.UnlockOSThread()
+}

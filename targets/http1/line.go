@@ -1,0 +1,121 @@
+package http1
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// readLine takes bytes up to and with the next LF, at most room of them; the
+// first that is too many is an error. It returns the whole line, or nil while
+// its end has not come. Only a line that was cut is copied.
+func (r *Response) readLine(b []byte, room int, tooLong error) (line []byte, n int, err error) {
+	end := bytes.IndexByte(b, '\n')
+	n = end + 1
+	if end < 0 {
+		n = len(b)
+	}
+	switch {
+	case n > room:
+		return nil, room + 1, tooLong
+	case end < 0:
+		r.line = append(r.line, b...)
+		return nil, n, nil
+	case len(r.line) == 0:
+		return b[:n], n, nil
+	}
+	line = append(r.line, b[:n]...)
+	r.line = line[:0]
+	return line, n, nil
+}
+
+// trimEnd removes the LF of a line and a CR before it.
+func trimEnd(line []byte) []byte {
+	line = line[:len(line)-1]
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		return line[:n-1]
+	}
+	return line
+}
+
+// trim removes white space, as HTTP has it, at both ends.
+func trim(b []byte) []byte {
+	for len(b) > 0 && isSpace(b[0]) {
+		b = b[1:]
+	}
+	return trimRight(b)
+}
+
+// trimRight removes white space at the end.
+func trimRight(b []byte) []byte {
+	for len(b) > 0 && isSpace(b[len(b)-1]) {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' }
+
+// equalFold reports whether b is lower, which is of small letters and hyphens,
+// in small or capital letters. b has no control characters.
+func equalFold(b []byte, lower string) bool {
+	if len(b) != len(lower) {
+		return false
+	}
+	for i, c := range b {
+		if c|0x20 != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// tokenLen returns how many bytes b begins with that may be in the name of a
+// header (RFC 9110, 5.6.2).
+func tokenLen(b []byte) int {
+	for i, c := range b {
+		// Nearly all are letters and hyphens.
+		if (c|0x20)-'a' >= 26 && c != '-' && !isToken(c) {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// isToken reports whether c may be in the name of a header.
+func isToken(c byte) bool {
+	// A bit for each character of ASCII; those beyond it shift out.
+	const (
+		digits  = 1<<10 - 1
+		letters = 1<<26 - 1
+		low     = digits<<'0' | 1<<'!' | 1<<'#' | 1<<'$' | 1<<'%' | 1<<'&' | 1<<'\'' | 1<<'*' | 1<<'+' | 1<<'-' | 1<<'.'
+		high    = letters<<('A'-64) | letters<<('a'-64) | 1<<('^'-64) | 1<<('_'-64) | 1<<('`'-64) | 1<<('|'-64) | 1<<('~'-64)
+	)
+	return uint64(low)>>c&1|uint64(high)>>(c-64)&1 != 0
+}
+
+// printable reports whether b has no control characters but tabs, so neither
+// NUL nor CR (RFC 9110, 5.5).
+func printable(b []byte) bool {
+	// Eight bytes at a time: in the first pass a bit is set for a byte below
+	// space, in the second for DEL. A tab is among them, so what is found is
+	// looked at once more.
+	const each, top = 0x0101010101010101, 0x8080808080808080
+	for len(b) >= 8 {
+		x := binary.LittleEndian.Uint64(b)
+		del := x ^ each*0x7f
+		if ((x-each*' ')&^x|(del-each)&^del)&top != 0 && !printableEach(b[:8]) {
+			return false
+		}
+		b = b[8:]
+	}
+	return printableEach(b)
+}
+
+func printableEach(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}

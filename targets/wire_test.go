@@ -1,0 +1,132 @@
+package targets
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/targets/http1"
+)
+
+func TestWire(t *testing.T) {
+	w, ok, err := NewWire(Spec{
+		URL: "http://user:secret@Example.com/a b?c d", Method: "PUT", Body: []byte("body"), NoKeepAlive: true,
+		Timeout: time.Second, BodyLimit: 5, ConnectTo: []string{"example.com::127.0.0.1:81"},
+	}, Local{Addresses: []string{"127.0.0.2", "::1"}})
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if w.Address != "127.0.0.1:81" || w.Head || !w.Close || w.Timeout != time.Second || w.BodyLimit != 5 || w.IdleLimit != idleLimit {
+		t.Errorf("%+v", w)
+	}
+	if len(w.Local) != 2 || !w.Local[0].Equal(net.IPv4(127, 0, 0, 2)) || !w.Local[1].Equal(net.IPv6loopback) || w.Halted() {
+		t.Errorf("local %v, halted %v", w.Local, w.Halted())
+	}
+	w, ok, err = NewWire(Spec{URL: "http://[::1]", Method: "HEAD"}, Local{Halted: func() bool { return true }})
+	if err != nil || !ok || w.Address != "[::1]:80" || !w.Head || w.Close || w.Timeout != DefaultTimeout || w.BodyLimit != DefaultBodyLimit || !w.Halted() {
+		t.Errorf("%+v, %v, %v", w, ok, err)
+	}
+}
+
+// What a Wire cannot do is left to New, what is wrong is wrong for both.
+func TestWireIsNotForAll(t *testing.T) {
+	for _, s := range []Spec{
+		{URL: "https://127.0.0.1/"}, {URL: "http://a/", UnixSocket: "/a"}, {URL: "http://a/", Redirects: 1}, {URL: "noop://"},
+	} {
+		if w, ok, err := NewWire(s, Local{}); w != nil || ok || err != nil {
+			t.Errorf("%+v: %+v, %v, %v", s, w, ok, err)
+		}
+	}
+	for _, s := range []Spec{
+		{}, {URL: "http://"}, {URL: "gopher://a/"}, {URL: "http://a/", Expect: "x"}, {URL: "http://a/", ConnectTo: []string{"x"}},
+		{URL: "http://a/", Timeout: -1}, {URL: "http://a/", Headers: []Header{{Name: "A", Value: "b\r\nC: d"}}},
+	} {
+		if _, ok, err := NewWire(s, Local{}); ok || err == nil {
+			t.Errorf("%+v is accepted", s)
+		}
+		if _, err := New(s, Local{}); err == nil {
+			t.Errorf("%+v is accepted by New", s)
+		}
+	}
+	if _, ok, err := NewWire(Spec{URL: "http://a/"}, Local{Addresses: []string{"a"}}); ok || err == nil {
+		t.Error("a local address that is none is accepted")
+	}
+}
+
+func TestWireOutcome(t *testing.T) {
+	w, _, err := NewWire(Spec{URL: "http://a/", Expect: "200,404"}, Local{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial := func(err error) error {
+		return &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", err)}
+	}
+	for _, c := range []struct {
+		status int
+		err    error
+		class  string
+	}{
+		{200, nil, ""}, {404, nil, ""}, {201, nil, ClassStatus}, {101, nil, ClassStatus},
+		{0, context.Canceled, ClassCanceled}, {200, os.ErrDeadlineExceeded, ClassTimeout},
+		{0, dial(&net.DNSError{Err: "no such host"}), ClassDNS}, {0, dial(syscall.EMFILE), ClassDescriptors},
+		{0, dial(syscall.EADDRNOTAVAIL), ClassPorts}, {0, dial(syscall.ECONNREFUSED), ClassConnect},
+		{0, dial(syscall.EHOSTUNREACH), ClassConnect}, {0, dial(syscall.ETIMEDOUT), ClassTimeout},
+		{0, syscall.ECONNRESET, ClassReset}, {0, syscall.EPIPE, ClassReset}, {200, http1.ErrBody, ClassBodyLimit},
+		{200, io.ErrUnexpectedEOF, ClassEOF}, {0, http1.ErrHead, ClassProtocol}, {0, http1.ErrInterim, ClassProtocol},
+	} {
+		if got := w.Outcome(c.status, c.err, ClassProtocol); got != (Outcome{Status: c.status, Class: c.class}) {
+			t.Errorf("%d, %v: %+v, want %q", c.status, c.err, got, c.class)
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { w.Outcome(200, nil, ""); w.Outcome(500, nil, "") }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// The bytes of a Wire are the ones that the Target of the same Spec writes.
+func TestWireWritesWhatTheTargetWrites(t *testing.T) {
+	for _, s := range []Spec{
+		{}, {Method: "HEAD"}, {Method: "POST"}, {Body: []byte("x")}, {NoKeepAlive: true},
+		{Headers: []Header{{Name: "hOST", Value: "b"}, {Name: "User-Agent", Value: "c"}, {Name: "Connection", Value: "close"}}},
+	} {
+		var got []byte
+		taken := make(chan struct{})
+		address := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+			var seen recorded
+			r, err := http.ReadRequest(bufio.NewReader(io.TeeReader(c, &seen)))
+			if err == nil {
+				_, err = io.Copy(io.Discard, r.Body)
+			}
+			if err == nil {
+				got = seen.bytes
+				close(taken)
+				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+			}
+		})
+		s.URL = "http://" + address.String() + "/x?y"
+		w, ok, err := NewWire(s, Local{})
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		out := do(t, open(t, s, Local{}), 200, "")
+		<-taken
+		if !slices.Equal(got, w.Request) || out.BytesOut != int64(len(w.Request)) || w.Address != address.String() {
+			t.Errorf("to %s the target writes\n%q, the wire\n%q", w.Address, got, w.Request)
+		}
+	}
+}
+
+// recorded keeps what is written to it.
+type recorded struct{ bytes []byte }
+
+func (r *recorded) Write(p []byte) (int, error) {
+	r.bytes = append(r.bytes, p...)
+	return len(p), nil
+}
