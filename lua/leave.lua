@@ -15,12 +15,13 @@ if state ~= 'left' and state ~= 'stopped' and state ~= 'removed' then return ref
 
 local b = load(keys.budget, clock)
 if not b or b.uid ~= uid then return 'NOSTATE' end
+local m = parse(redis.call('HGET', keys.workers, worker))
+if not m or m.inc ~= inc then return 'NOSTATE' end
 if b.phase == 'running' or b.phase == 'paused' then
   settle(b, keys, 0)
   store(keys.budget, b)
+  m = parse(redis.call('HGET', keys.workers, worker))
 end
-local m = parse(redis.call('HGET', keys.workers, worker))
-if not m or m.inc ~= inc then return 'NOSTATE' end
 if redis.call('ZSCORE', keys.seen, worker) then
   drop(b, keys, worker, m, state, state == 'removed' and 'by ' .. (ARGV[5] or '') or inc)
   store(keys.budget, b)

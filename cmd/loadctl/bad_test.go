@@ -397,7 +397,7 @@ func TestBrokenRuns(t *testing.T) {
 		"spec gone":     {func() error { return client.Del(t.Context(), keys.Spec).Err() }, all, 0, []string{broken, remove}},
 		"budget gone":   {func() error { return client.Del(t.Context(), keys.Budget).Err() }, all, 0, []string{broken, remove}},
 		"spec foreign":  {set(keys.Spec), all, 0, []string{broken + "its spec was not written by loadctl; ", remove}},
-		"spec too new":  {func() error { return client.Set(t.Context(), keys.Spec, `{"version":2}`, 0).Err() }, all, 0, []string{"x: its state in Redis is of a newer version", "use a newer loadctl"}},
+		"spec too new":  {func() error { return client.Set(t.Context(), keys.Spec, `{"version":3}`, 0).Err() }, all, 0, []string{"x: its state in Redis is of a newer version", "use a newer loadctl"}},
 		"budget string": {set(keys.Budget), all, 0, []string{broken, remove}},
 		"spec list": {func() error {
 			return errors.Join(client.Del(t.Context(), keys.Spec).Err(), client.LPush(t.Context(), keys.Spec, secret).Err())

@@ -5,13 +5,13 @@ import "github.com/loadctl/loadctl/pacer"
 // Leave is lua/leave.lua.
 func (b *Budget) Leave(now int64, worker, incarnation, state string) bool {
 	b.tick(now)
-	if b.Phase == "running" || b.Phase == "paused" {
-		b.settle(0)
-		b.store()
-	}
 	m := b.Members[worker]
 	if m == nil || m.Incarnation != incarnation {
 		return false
+	}
+	if b.Phase == "running" || b.Phase == "paused" {
+		b.settle(0)
+		b.store()
 	}
 	if m.present {
 		b.drop(worker, m, state)

@@ -227,7 +227,7 @@ func TestBrokenState(t *testing.T) {
 			"spec: foreign":    put(keys.Spec, `{"password":"hunter2"}`),
 			"spec: an array":   put(keys.Spec, `["hunter2"]`),
 			"spec: null":       put(keys.Spec, `null`),
-			"spec: wrong type": put(keys.Spec, `{"version":1,"qps":"hunter2"}`),
+			"spec: wrong type": put(keys.Spec, `{"version":2,"qps":"hunter2"}`),
 			"budget: a string": put(keys.Budget, "hunter2"),
 			"spec: a list": func() error {
 				b.client.Del(t.Context(), keys.Spec)
@@ -251,8 +251,10 @@ func TestBrokenState(t *testing.T) {
 				if err := Remove(t.Context(), b.client, "x", false); err != nil {
 					t.Error(err)
 				}
-				if n := b.client.DBSize(t.Context()).Val(); n != 0 {
-					t.Errorf("%d keys are left", n)
+				for key := range b.dump() {
+					if !strings.HasPrefix(key, keys.removed("")) { // for its workers, where it had any
+						t.Errorf("%s is left", key)
+					}
 				}
 			})
 		}
@@ -329,6 +331,12 @@ func TestNewerSpec(t *testing.T) {
 			t.Errorf("list: %+v, %v", list, err)
 		}
 		b.wants(Remove(t.Context(), b.client, "x", false), ErrNewer, "--force")
+		b.client.Set(t.Context(), KeysOf("x").Spec, `{"version":1}`, 0)
+		_, err = Open(t.Context(), b.client, "x")
+		b.wants(err, ErrOlder, "the loadctl that created it", "loadctl rm --force x")
+		if list, err := List(t.Context(), b.client); err != nil || len(list) != 1 || list[0].Phase != "older" {
+			t.Errorf("list: %+v, %v", list, err)
+		}
 		if err := Remove(t.Context(), b.client, "x", true); err != nil {
 			t.Error(err)
 		}

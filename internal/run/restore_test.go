@@ -79,7 +79,7 @@ func TestRestore(t *testing.T) {
 			t.Errorf("goes on with %+v, it was %+v", reply.Range.Law, k.Law)
 		}
 		s := b.state(r)
-		if d := s.EndsAt.Sub(ends); d.Abs() > 10*time.Millisecond || s.StartedAt.UnixMicro() != started || s.restored.IsZero() {
+		if d := s.EndsAt.Sub(ends); d.Abs() > 100*time.Millisecond || s.StartedAt.UnixMicro() != started || s.restored.IsZero() {
 			t.Errorf("ends %v later, started at %v, restored at %v", d, s.StartedAt, s.restored)
 		}
 		goes := time.UnixMicro(reply.Range.Law.T0).Add(100 * time.Millisecond)

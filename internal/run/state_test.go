@@ -28,7 +28,7 @@ func TestMemberNumbers(t *testing.T) {
 
 // record is what the scripts keep of a worker that was heard of at some time, with a permit of phi slots per 10⁶ s.
 func record(state string, at time.Time, phi int64) string {
-	return fmt.Sprintf("inc %s 7:3:0:0:0:50:4:%d:0:2000:0:%d:0:1 OK|-|0 -", state, at.UnixMicro(), phi)
+	return fmt.Sprintf("inc %s 7:3:0:0:0:50:4:%d:0:2000:0:%d:%d:1 OK|-|0 -", state, at.UnixMicro(), phi, at.UnixMicro()+500_000)
 }
 
 func TestParseWorkers(t *testing.T) {
@@ -58,7 +58,7 @@ func TestParseWorkers(t *testing.T) {
 		if err := s.parseWorkers(map[string]string{"w": record(c.state, now.Add(-c.silent), c.phi)}); err != nil {
 			t.Fatal(err)
 		}
-		want := Worker{ID: "w", Incarnation: "inc", State: c.want, Weight: 3, Leased: 50, LastSeen: now.Add(-c.silent), RTTMicros: 2000, Permit: float64(c.phi) / 1e6, beyond: 4, dropped: c.state == "lost"}
+		want := Worker{ID: "w", Incarnation: "inc", State: c.want, Weight: 3, Leased: 50, LastSeen: now.Add(-c.silent), RTTMicros: 2000, Permit: float64(c.phi) / 1e6, beyond: 4, holds: 500 * time.Millisecond, dropped: c.state == "lost"}
 		if s.Workers[0] != want {
 			t.Errorf("%s, silent for %v: %+v, want %+v", c.state, c.silent, s.Workers[0], want)
 		}
