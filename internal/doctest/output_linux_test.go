@@ -236,16 +236,18 @@ func gone(o *outputs) {
 // unreadable are runs whose state this program cannot read.
 func unreadable(o *outputs) {
 	redis, ctx := o.redis.Client(), context.Background()
-	for _, name := range []string{"broken", "newer"} {
+	for _, name := range []string{"broken", "newer", "older"} {
 		o.print("loadctl create " + name + " --url noop:// --qps 1")
 	}
 	if err := redis.Del(ctx, run.KeysOf("broken").Budget).Err(); err != nil {
 		o.t.Fatal(err)
 	}
-	if err := redis.Set(ctx, run.KeysOf("newer").Spec, `{"version": 1000}`, 0).Err(); err != nil {
-		o.t.Fatal(err)
+	for name, spec := range map[string]string{"newer": `{"version": 1000}`, "older": `{"version": 1}`} {
+		if err := redis.Set(ctx, run.KeysOf(name).Spec, spec, 0).Err(); err != nil {
+			o.t.Fatal(err)
+		}
 	}
-	o.await("loadctl ls", all(one(is("phase", "broken")), one(is("phase", "newer"))))
+	o.await("loadctl ls", all(one(is("phase", "broken")), one(is("phase", "newer")), one(is("phase", "older"))))
 }
 
 // counted is what a target counts: nothing, and a run.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -67,71 +66,4 @@ func entry(ctx context.Context, client redis.UniversalClient, name string) (Entr
 		e.Phase, e.Members, e.Rate, e.Asked = s.Phase, s.Members, s.Rate, s.Asked
 	}
 	return e, nil
-}
-
-// Remove deletes a run's state. A run with members in it is refused unless force is set: they would end with an error. So is one
-// of which it cannot be told.
-func Remove(ctx context.Context, client redis.UniversalClient, name string, force bool) error {
-	if err := ValidateName("run", name); err != nil {
-		return err
-	}
-	r, err := Open(ctx, client, name)
-	switch {
-	case errors.Is(err, ErrNoRun):
-		client.ZRem(ctx, index, name)
-		return err
-	case errors.Is(err, ErrBroken) || force:
-	case err != nil:
-		return fmt.Errorf("remove %w; or use --force", err)
-	default:
-		if err := r.idle(ctx); err != nil {
-			return err
-		}
-	}
-	tell := func() error { return nil }
-	if uid := client.HGet(ctx, KeysOf(name).Budget, "uid").Val(); uid != "" { // or a worker that comes back would take it for lost, and restore it
-		tell = func() error { return client.Set(ctx, KeysOf(name).removed(uid), "1", removedFor).Err() }
-	}
-	full := tell() // a full server must be told after it has room again
-	if err := client.Del(ctx, KeysOf(name).all()...).Err(); err != nil {
-		return fmt.Errorf("remove run %s: %w", name, err)
-	}
-	if full != nil {
-		_ = tell() // where it is full all the same nothing can be restored
-	}
-	return client.ZRem(ctx, index, name).Err()
-}
-
-// Forget takes back what Remove has left for the workers of a run, where there are none.
-func (r *Run) Forget(ctx context.Context) error {
-	return r.client.Del(ctx, r.keys.removed(r.UID)).Err()
-}
-
-// removedFor is how long it is known that a run was removed: longer than a worker can be cut off and come back to it.
-const removedFor = time.Hour
-
-// idle refuses a run of which a member may still send.
-func (r *Run) idle(ctx context.Context) error {
-	s, err := r.State(ctx)
-	switch {
-	case err != nil && !errors.Is(err, ErrBroken):
-		return err
-	case err == nil && s.quiet(r.Spec):
-		return nil
-	case err == nil && !s.EndedAt.IsZero():
-		return fmt.Errorf("remove run %s: of a worker that has not left it is not known yet that it sends no more; loadctl workers %s shows it, "+
-			"loadctl workers rm says that it is dead; or use --force", r.Name, r.Name)
-	}
-	return fmt.Errorf("remove run %s: workers may be taking part in it; loadctl stop %s first, or use --force", r.Name, r.Name)
-}
-
-// quiet tells whether no member takes part in the run. When it is over only those count who can still send: a worker that was killed never
-// says that it left.
-func (s *State) quiet(spec Spec) bool {
-	member := func(w Worker) bool { return w.State == "active" || w.State == "suspect" }
-	if s.EndedAt.IsZero() {
-		return !slices.ContainsFunc(s.Workers, member)
-	}
-	able, unsure := s.mayStillSend(spec)
-	return len(unsure) == 0 && !slices.ContainsFunc(able, member)
 }

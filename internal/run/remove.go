@@ -5,83 +5,74 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/loadctl/loadctl/lua"
+	"github.com/redis/go-redis/v9"
 )
 
-// What can be in the way of Remove.
-var (
-	ErrNoWorker = errors.New("there is no such worker")
-	ErrAlive    = errors.New("it may be alive")
-)
-
-// lively is how lately a worker was heard of that is taken to be alive: it calls several times as often.
-const lively = time.Second
-
-// Remove takes a worker out of the run whose process is dead, as somebody knows and the run cannot: its share goes to the others at
-// once, and not only when its permit has run out. What it held is lost. A worker that is only cut off from Redis would go on firing on
-// its permit, on top of the rate; one that was heard of lately is an ErrAlive unless force is set, and joins again if it lives.
-//
-// It returns the worker as it was before; one that had gone already, by its State, is left as it is.
-func (r *Run) Remove(ctx context.Context, worker string, force bool) (Worker, error) {
-	if err := r.whole(ctx); err != nil {
-		return Worker{}, err
+// Remove deletes a run's state. A run with members in it is refused unless force is set: they would end with an error. So is one
+// of which it cannot be told.
+func Remove(ctx context.Context, client redis.UniversalClient, name string, force bool) error {
+	if err := ValidateName("run", name); err != nil {
+		return err
 	}
-	s, err := r.State(ctx)
-	if err != nil {
-		return Worker{}, err
-	}
-	w, err := s.worker(worker)
-	if err != nil {
-		return w, fmt.Errorf("remove worker %s of run %s: %w", worker, r.Name, err)
-	}
-	if w.Gone() {
-		return w, nil
-	}
-	if ago := s.now.Sub(w.LastSeen); ago < lively && !force {
-		return w, fmt.Errorf("remove worker %s of run %s: %w: heard of %.1f s ago; if it is dead, try again in a second, or --force", worker, r.Name, ErrAlive, max(0, ago.Seconds()))
-	}
-	status, err := lua.Leave().Run(ctx, r.client, r.keys.lease().List(), r.UID, w.ID, w.Incarnation, "removed", Who()).Text()
-	if err != nil {
-		return w, explain("remove worker "+worker+" of run", r.Name, err)
-	}
-	if status != "OK" {
-		return w, fmt.Errorf("remove worker %s of run %s: another process took its id just now; loadctl workers %s shows it", worker, r.Name, r.Name)
-	}
-	return w, nil
-}
-
-// Gone tells whether the worker takes no part any more, by what it said itself or by what was said of it.
-func (w Worker) Gone() bool { return w.State == "left" || w.State == "stopped" || w.State == "removed" }
-
-// worker is the newest process of an id.
-func (s *State) worker(id string) (Worker, error) {
-	for _, w := range s.Workers {
-		if w.ID == id && w.State != "replaced" {
-			return w, nil
+	r, err := Open(ctx, client, name)
+	switch {
+	case errors.Is(err, ErrNoRun):
+		client.ZRem(ctx, index, name)
+		return err
+	case errors.Is(err, ErrBroken) || force:
+	case err != nil:
+		return fmt.Errorf("remove %w; or use --force", err)
+	default:
+		if err := r.idle(ctx); err != nil {
+			return err
 		}
 	}
-	return Worker{}, fmt.Errorf("%w; %s", ErrNoWorker, s.names())
+	tell := func() error { return nil }
+	if uid := client.HGet(ctx, KeysOf(name).Budget, "uid").Val(); uid != "" { // or a worker that comes back would take it for lost, and restore it
+		tell = func() error { return client.Set(ctx, KeysOf(name).removed(uid), "1", removedFor).Err() }
+	}
+	full := tell() // a full server must be told after it has room again
+	if err := client.Del(ctx, KeysOf(name).all()...).Err(); err != nil {
+		return fmt.Errorf("remove run %s: %w", name, err)
+	}
+	if full != nil {
+		_ = tell() // where it is full all the same nothing can be restored
+	}
+	return client.ZRem(ctx, index, name).Err()
 }
 
-// namesAtOnce is how many workers an error lists.
-const namesAtOnce = 10
+// Forget takes back what Remove has left for the workers of a run, where there are none.
+func (r *Run) Forget(ctx context.Context) error {
+	return r.client.Del(ctx, r.keys.removed(r.UID)).Err()
+}
 
-// names says which workers there are.
-func (s *State) names() string {
-	var ids []string
-	for _, w := range s.Workers {
-		ids = append(ids, w.ID)
+// removedFor is how long it is known that a run was removed: longer than a worker can be cut off and come back to it.
+const removedFor = time.Hour
+
+// idle refuses a run of which a member may still send.
+func (r *Run) idle(ctx context.Context) error {
+	s, err := r.State(ctx)
+	switch {
+	case err != nil && !errors.Is(err, ErrBroken):
+		return err
+	case err == nil && s.quiet(r.Spec):
+		return nil
+	case err == nil && !s.EndedAt.IsZero():
+		return fmt.Errorf("remove run %s: of a worker that has not left it is not known yet that it sends no more; loadctl workers %s shows it, "+
+			"loadctl workers rm says that it is dead; or use --force", r.Name, r.Name)
 	}
-	ids = slices.Compact(ids) // they are sorted
-	switch n := len(ids); {
-	case n == 0:
-		return "none has joined yet"
-	case n > namesAtOnce:
-		return fmt.Sprintf("there are %s and %d more", strings.Join(ids[:namesAtOnce], ", "), n-namesAtOnce)
-	default:
-		return "there are " + strings.Join(ids, ", ")
+	return fmt.Errorf("remove run %s: workers may be taking part in it; loadctl stop %s first, or use --force", r.Name, r.Name)
+}
+
+// quiet tells whether no member takes part in the run. When it is over only those count who can still send: a worker that was killed never
+// says that it left.
+func (s *State) quiet(spec Spec) bool {
+	member := func(w Worker) bool { return w.State == "active" || w.State == "suspect" }
+	if s.EndedAt.IsZero() {
+		return !slices.ContainsFunc(s.Workers, member)
 	}
+	able, unsure := s.mayStillSend(spec)
+	return len(unsure) == 0 && !slices.ContainsFunc(able, member)
 }

@@ -1,0 +1,87 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/lua"
+)
+
+// What can be in the way of Remove.
+var (
+	ErrNoWorker = errors.New("there is no such worker")
+	ErrAlive    = errors.New("it may be alive")
+)
+
+// lively is how lately a worker was heard of that is taken to be alive: it calls several times as often.
+const lively = time.Second
+
+// Remove takes a worker out of the run whose process is dead, as somebody knows and the run cannot: its share goes to the others at
+// once, and not only when its permit has run out. What it held is lost. A worker that is only cut off from Redis would go on firing on
+// its permit, on top of the rate; one that was heard of lately is an ErrAlive unless force is set, and joins again if it lives.
+//
+// It returns the worker as it was before; one that had gone already, by its State, is left as it is.
+func (r *Run) Remove(ctx context.Context, worker string, force bool) (Worker, error) {
+	if err := r.whole(ctx); err != nil {
+		return Worker{}, err
+	}
+	s, err := r.State(ctx)
+	if err != nil {
+		return Worker{}, err
+	}
+	w, err := s.worker(worker)
+	if err != nil {
+		return w, fmt.Errorf("remove worker %s of run %s: %w", worker, r.Name, err)
+	}
+	if w.Gone() {
+		return w, nil
+	}
+	if ago := s.now.Sub(w.LastSeen); ago < lively && !force {
+		return w, fmt.Errorf("remove worker %s of run %s: %w: heard of %.1f s ago; if it is dead, try again in a second, or --force", worker, r.Name, ErrAlive, max(0, ago.Seconds()))
+	}
+	status, err := lua.Leave().Run(ctx, r.client, r.keys.lease().List(), r.UID, w.ID, w.Incarnation, "removed", Who()).Text()
+	if err != nil {
+		return w, explain("remove worker "+worker+" of run", r.Name, err)
+	}
+	if status != "OK" {
+		return w, fmt.Errorf("remove worker %s of run %s: another process took its id just now; loadctl workers %s shows it", worker, r.Name, r.Name)
+	}
+	return w, nil
+}
+
+// Gone tells whether the worker takes no part any more, by what it said itself or by what was said of it.
+func (w Worker) Gone() bool { return w.State == "left" || w.State == "stopped" || w.State == "removed" }
+
+// worker is the newest process of an id.
+func (s *State) worker(id string) (Worker, error) {
+	for _, w := range s.Workers {
+		if w.ID == id && w.State != "replaced" {
+			return w, nil
+		}
+	}
+	return Worker{}, fmt.Errorf("%w; %s", ErrNoWorker, s.names())
+}
+
+// namesAtOnce is how many workers an error lists.
+const namesAtOnce = 10
+
+// names says which workers there are.
+func (s *State) names() string {
+	var ids []string
+	for _, w := range s.Workers {
+		ids = append(ids, w.ID)
+	}
+	ids = slices.Compact(ids) // they are sorted
+	switch n := len(ids); {
+	case n == 0:
+		return "none has joined yet"
+	case n > namesAtOnce:
+		return fmt.Sprintf("there are %s and %d more", strings.Join(ids[:namesAtOnce], ", "), n-namesAtOnce)
+	default:
+		return "there are " + strings.Join(ids, ", ")
+	}
+}
