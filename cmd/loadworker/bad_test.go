@@ -146,6 +146,8 @@ func badDurations() []mistake {
 		{[]string{"--duration", "9999d"}, "--duration: give a time up to"},
 		{[]string{"--max-lag", "0"}, "--max-lag: give a time up to 1h, such as 1s"},
 		{[]string{"--max-lag", "2h"}, "--max-lag: give a time up to 1h"},
+		{[]string{"--pace-resolution", "10ms"}, "give auto, precise, economical or a time up to 5ms, such as 250us"},
+		{[]string{"--pace-resolution", "often"}, "give auto, precise, economical or a time up to 5ms, such as 250us"},
 		{[]string{"--catch-up", "2h"}, "--catch-up: give a time up to 1h"},
 		{[]string{"--keep", "1s"}, "--keep: at least 1m"},
 		{[]string{"--permit-for", "0"}, "--permit-for 0: give a time from 1s to 10m0s, or --on-redis-loss stop"},

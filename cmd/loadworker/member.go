@@ -32,6 +32,7 @@ type memberFlags struct {
 	maxConnections int
 	cert, key      string
 	noCheck        bool
+	resolution     resolution
 
 	halted  atomic.Bool // nothing more may be written
 	journal *run.Journal
@@ -45,6 +46,8 @@ func (f *memberFlags) AddFlags(c *cobra.Command) {
 	c.Flags().IntVar(&f.maxConnections, "max-connections", 1000, "how many connections this worker opens at most")
 	c.Flags().StringVar(&f.cert, "cert", "", "client certificate (PEM), a `FILE` that stays on this machine")
 	c.Flags().StringVar(&f.key, "key", "", "its key (PEM), a `FILE` that stays on this machine")
+	c.Flags().TextVar(&f.resolution, "pace-resolution", auto, "how often to wake up for due requests at most: `auto|precise|economical` or a time up to 5ms. Precise is for each; "+
+		"each request may be late by this much, and CPU is saved")
 	c.Flags().BoolVar(&f.noCheck, "no-check", false, "do not check first that the target can be reached")
 }
 
@@ -135,7 +138,7 @@ func (f *memberFlags) work(ctx context.Context, r *run.Run, target targets.Targe
 		NewClient: func(shard int) (worker.Client, error) {
 			return f.client(clock, r.Spec.Target, target, (f.maxConnections+shard)/shards)
 		},
-		Shards: shards, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
+		Shards: shards, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp, Resolution: time.Duration(f.resolution),
 		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,
 		Halt:         func() { f.halted.Store(true) }, Wake: r.Wakeups(watching), Observe: announce(log, r.Spec.MinWorkers), Log: log,
 	}

@@ -27,6 +27,7 @@ type limits struct {
 	maxLag       int64 // L: how long after its due time a slot may still wait for a connection, ns
 	catchUp      int64 // how late a slot may be when the shard first sees it, ns
 	drainTimeout int64 // how long the last requests may take, ns
+	resolution   int64 // how long to wait at least for slots that are not due yet, ns
 }
 
 // A shard fires its part of each leased range on time, with a client, a queue and a recorder of its own, so that
@@ -120,7 +121,7 @@ func (s *shard) turn(now int64) (until int64, over bool) {
 	if m == stopping {
 		s.halt()
 	}
-	until = s.release(now)
+	until = max(s.release(now), now+s.limits.resolution)
 	s.send(now)
 	if s.waiting.n > 0 {
 		return min(until, s.waiting.first().local+s.limits.maxLag+1), false

@@ -227,6 +227,32 @@ func TestRecalled(t *testing.T) {
 	}
 }
 
+// A shard that is to wake up seldom fires what has become due meanwhile, and all of it.
+func TestResolution(t *testing.T) {
+	const rate, slots = 50_000, 5000
+	for _, resolution := range []int64{0, ms / 10, ms} {
+		client := &stepClient{keep: true}
+		var notice atomic.Pointer[pacer.Notice]
+		l := testLimits()
+		l.maxInFlight, l.resolution = slots, resolution
+		s := stepShard(client, 0, 1, &notice, l)
+		s.lease(pacer.Range{Law: law(1, 0, rate, 8), First: 0, N: slots})
+		turns, latest := int64(0), int64(0)
+		for client.now < 100*ms+resolution {
+			until, _ := s.turn(client.now)
+			client.now = min(until, 100*ms+resolution)
+			turns++
+		}
+		s.turn(client.now)
+		for _, x := range client.sent {
+			latest = max(latest, x.Sent-x.Due)
+		}
+		if most := 100*ms/max(resolution, 1_000_000_000/rate) + 2; len(client.sent) != slots || latest > resolution || turns > most {
+			t.Errorf("at %d µs: %d sent, up to %d µs late, in %d turns; want %d, in at most %d", resolution/1000, len(client.sent), latest/1000, turns, slots, most)
+		}
+	}
+}
+
 // With all connections busy requests wait, in order, and their latency counts; beyond maxLag they are dropped.
 func TestBusyConnections(t *testing.T) {
 	client := &stepClient{busy: true, keep: true}

@@ -49,6 +49,7 @@ type Worker struct {
 	MaxLag       time.Duration // L: how long after its due time a request may wait for a connection; 0 = DefaultMaxLag
 	CatchUp      time.Duration // how late a slot may be when it is first seen; 0 = DefaultCatchUp
 	DrainTimeout time.Duration // how long the last requests may take; 0 = DefaultDrainTimeout
+	Resolution   time.Duration // a shard wakes up this often for due slots at most, and so they are late by as much; 0 = for each
 	Horizon      time.Duration // as in pacer.Leaser
 	Qmax         int64         // as in pacer.Leaser
 
@@ -124,6 +125,7 @@ func (e *engine) open() error {
 			maxLag:       int64(e.MaxLag),
 			catchUp:      int64(e.CatchUp),
 			drainTimeout: int64(e.DrainTimeout),
+			resolution:   int64(e.Resolution),
 		}))
 	}
 	e.publisher.shards = e.shards
