@@ -4,64 +4,11 @@ package epoll
 
 import (
 	"os"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/targets"
 )
-
-// Each Wake is followed by a return of Poll, which waits for an hour otherwise. A waker goes on when a Poll has returned
-// that was under way, or not begun, when it called Wake.
-func TestWakes(t *testing.T) {
-	server, err := arrivals.Start(arrivals.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	r := newRig(t, targets.Spec{URL: server.URL()}, targets.Local{}, 4)
-	var mu sync.Mutex
-	returned := sync.NewCond(&mu)
-	polls := 0
-	var wakers sync.WaitGroup
-	for range 3 {
-		wakers.Go(func() {
-			for range 500 {
-				mu.Lock()
-				seen := polls
-				mu.Unlock()
-				r.c.Wake()
-				mu.Lock()
-				for polls == seen {
-					returned.Wait()
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	var finished atomic.Bool
-	go func() {
-		wakers.Wait()
-		finished.Store(true)
-		r.c.Wake()
-	}()
-	lost := time.AfterFunc(20*time.Second, func() { panic("a wake was lost: Poll does not return") })
-	defer lost.Stop()
-	for i := 0; !finished.Load(); i++ {
-		r.poll(time.Hour)
-		mu.Lock()
-		polls++
-		returned.Broadcast()
-		mu.Unlock()
-		if i%16 == 0 { // seldom, because a result hides that a wake was lost
-			r.send()
-		}
-	}
-	r.pollFor(int(r.sent))
-}
 
 // A loop that is busy is woken without a system call, one that sleeps by one.
 func TestWakeWhileBusy(t *testing.T) {
