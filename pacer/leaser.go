@@ -58,7 +58,7 @@ type Leaser struct {
 	Observe     func(Reply)     // called with each reply; may be nil
 	Log         *slog.Logger    // nil = none
 
-	// Restore is called when the run's state is gone, and again until it is there; ErrNoState says that it was removed on purpose. nil: wait
+	// Restore is called when the run's state is gone, and again until it is there; ErrNoState says that it was removed on purpose, or that another run has its name. nil: wait
 	// for another worker who restores it.
 	Restore func(context.Context, Known) error
 

@@ -9,7 +9,8 @@ import (
 // time.
 type resolution time.Duration
 
-// The words. On auto each slot has a wake-up of its own up to 10,000 a second and shard; above that they are at most 100 µs late.
+// The words. Auto is one value for all machines: each slot has a wake-up of its own up to
+// 10,000 a second and shard; above that they are at most 100 µs late.
 const (
 	auto       = resolution(100 * time.Microsecond)
 	precise    = resolution(0)

@@ -96,7 +96,8 @@ func (s *stage) bound(times []int64, r report.Report) {
 	}
 }
 
-// clockError is what the workers' clocks are off by, at most: half of the shortest round trip that each has seen, ns.
+// clockError is what the workers' clocks are taken to be off by, ns: half of the shortest round trip on the slow line, and more than that of any on
+// one machine. It is not measured.
 func (s *stage) clockError() int64 {
 	const onThisMachine = 500 * time.Microsecond
 	return int64(cmp.Or(s.line, onThisMachine))
