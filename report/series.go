@@ -55,7 +55,7 @@ func (s *Series) Add(startUS int64, in *Snapshot) {
 }
 
 // textBytes is what most texts have at most. Longer ones are kept elsewhere.
-const textBytes = 512
+const textBytes = 1024
 
 // seal writes the newest point back.
 func (s *Series) seal() {
