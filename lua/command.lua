@@ -20,27 +20,28 @@ if kind == 'set-rate' and not queue(plan) then return refuse('command', 'pieces'
 
 local b = load(keys.budget, clock)
 if not b or b.uid ~= uid then return { 'NOSTATE', '0', '0' } end
-for _, done in ipairs(split(redis.call('HGET', keys.budget, 'commands') or '', ';')) do
-  local f = split(done, ',')
+local change = changes(b, keys)
+for _, done in ipairs(change.split(redis.call('HGET', keys.budget, 'commands') or '', ';')) do
+  local f = change.split(done, ',')
   if f[1] == id then return { f[4], f[2], f[3] } end
 end
 if b.phase == 'running' or b.phase == 'paused' then
   settle(b, keys, 0)
-  b.heard = b.now
-  store(keys.budget, b)
+  b.heard, b.changed = b.now, true
+  store(b, keys)
 end
 if kind == 'touch' then return { 'SAME', int(b.now), int(b.version) } end
 if b.phase == 'ended' or (b.phase == 'stopped' and kind ~= 'stop') then return { 'ENDED', int(b.ended), int(b.version) } end
 local newest = b.gens[#b.gens]
 if expected > 0 and newest and newest.id ~= expected then return { 'RETRY', '0', '0' } end
-if string.sub(id, 1, 6) == 'again-' and latest(b) ~= b.renewed then return { 'RETRY', '0', '0' } end -- it was told something itself
+if string.sub(id, 1, 6) == 'again-' and change.latest() ~= b.renewed then return { 'RETRY', '0', '0' } end -- it was told something itself
 
-local all = members(keys.workers)
+local all = change.members()
 local lead = LEAD
 for _, m in pairs(all) do
-  if m.state == 'active' then lead = math.max(lead, m.rtt + 5000) end
+  if m.state == 'active' then lead = max(lead, m.rtt + 5000) end
 end
-local t0 = math.max(b.now + lead, b.cutat + 1, b.started)
+local t0 = max(b.now + lead, b.cutat + 1, b.started)
 
 local act = {}
 
@@ -57,10 +58,10 @@ act['set-rate'] = function()
   if b.phase == 'waiting' then
     b.piece = 0
   elseif b.phase == 'paused' then
-    b.rest, b.piece = split(plan, ';')[1], 1
+    b.rest, b.piece = change.split(plan, ';')[1], 1
   else
-    local _, c = cut(b, keys, all, t0)
-    go(b, keys, pieces(keys.budget)[1], t0, c, 1)
+    local _, c = change.cut(all, t0)
+    change.go(change.pieces()[1], t0, c, 1)
   end
   return true
 end
@@ -68,8 +69,8 @@ end
 act['pause'] = function()
   if b.phase == 'waiting' then return nil end
   if b.phase ~= 'running' then return false end
-  local g, c = cut(b, keys, all, t0)
-  b.rest, b.restc, b.piece, b.pausedat, b.phase = unnamed(PIECE, rest(g, t0)), c, g.piece, t0, 'paused'
+  local g, c = change.cut(all, t0)
+  b.rest, b.restc, b.piece, b.pausedat, b.phase = change.text(change.rest(g, t0)), c, g.piece, t0, 'paused'
   return true
 end
 
@@ -80,14 +81,14 @@ act['resume'] = function()
   if b.stop > b.pausedat then b.stop = b.stop + t0 - b.pausedat end
   if b.stood < 0 then b.stood = -1 else b.stood = b.stood + t0 - b.pausedat end
   b.cutat, b.phase = t0, 'running'
-  go(b, keys, named(PIECE, numbers(b.rest)), t0, b.restc, b.piece)
+  change.go(change.piece(b.rest), t0, b.restc, b.piece)
   b.rest = ''
   return true
 end
 
 act['stop'] = function()
   if b.phase == 'stopped' then return false end
-  halt(b, keys, all, t0)
+  change.halt(all, t0)
   return true
 end
 
@@ -99,13 +100,14 @@ if done then
   status = 'OK'
   b.renewed = MOST -- whatever was forgotten before this
   b.version = b.version + 1
-  event(keys.events, b, kind, who, what)
-  for name, m in pairs(all) do redis.call('HSET', keys.workers, name, format(m)) end
+  change.event(kind, who, what)
+  for name, m in pairs(all) do redis.call('HSET', keys.workers, name, record(m)) end
 end
-local commands = split(redis.call('HGET', keys.budget, 'commands') or '', ';')
+b.changed = true
+local commands = change.split(redis.call('HGET', keys.budget, 'commands') or '', ';')
 commands[#commands + 1] = table.concat({ id, int(t0), int(b.version), status }, ',')
 while #commands > 16 do table.remove(commands, 1) end
 redis.call('HSET', keys.budget, 'commands', table.concat(commands, ';'))
-store(keys.budget, b)
+store(b, keys)
 redis.call('PUBLISH', channel, int(b.version))
 return { status, int(t0), int(b.version) }

@@ -21,26 +21,38 @@ for i = 6, #ARGV, 2 do
 end
 if next(need) then return refuse('create', 'budget') end
 
+if format('%d', MOST) ~= '9007199254740992' then
+  return redis.error_reply('ERR create: this server cannot write numbers of 53 bits; use Redis on a 64-bit system')
+end
+
+local keys = { spec = KEYS[1], budget = KEYS[2] }
 local clock = redis.call('TIME')
-local spec, budget = redis.call('GET', KEYS[1]), redis.call('HMGET', KEYS[2], 'uid', 'phase', 'ended', 'stop')
-local phase, ended, stop = budget[2], budget[3] or '0', tonumber(budget[4] or 0)
+local spec, uid, old = redis.call('GET', KEYS[1]), redis.call('HGET', KEYS[2], 'uid'), load(keys.budget, clock)
+local phase, ended = old and old.phase or '', redis.call('HGET', KEYS[2], 'ended') or '0'
 -- Where no worker was left to see the planned end, it has come all the same.
-local now = clock[1] * 1000000 + clock[2]
-if phase == 'running' and stop > 0 and now > stop + 1000000
-  and redis.call('ZCOUNT', KEYS[4], string.format('%.0f', now - 1000000), '+inf') == 0 then
-  phase, ended = 'ended', budget[4]
+local now = clock[1] * U + clock[2]
+if phase == 'running' and old.stop > 0 and now > old.stop + U and redis.call('ZCOUNT', KEYS[4], int(now - U), '+inf') == 0 then
+  phase, ended = 'ended', int(old.stop)
 end
 if spec and not (ARGV[3] == '1' and (phase == 'ended' or phase == 'stopped')) then
-  if not budget[1] then return { 'BROKEN', '', '', '', '0' } end
-  return { 'EXISTS', spec, budget[1], phase or '', ended }
+  if not uid then return { 'BROKEN', '', '', '', '0' } end
+  return { 'EXISTS', spec, uid, phase, ended }
 end
-if not spec and budget[1] then return { 'BROKEN', '', '', '', '0' } end
+if not spec and uid then return { 'BROKEN', '', '', '', '0' } end
 redis.call('DEL', unpack(KEYS))
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[4])
-local fields = { 'uid', ARGV[2], 'phase', 'waiting', 'last', string.format('%.0f', clock[1] * 1000000 + clock[2]), 'keep', ARGV[4] }
-for i = 6, #ARGV do fields[#fields + 1] = ARGV[i] end
+local b = { now = now, changed = true, edge = 0, issued = 0, skipped = 0, standby = '', phase = 'waiting', identity = '', recalls = '',
+  id = 0, w = 0, n = 0, version = 0, at = 1, stop = 0, left = 0, shift = 0, horizon = 0, ttl = 0, qmax = 0, grown = 0, phi = 0, away = 0,
+  thin = 0, beyond = 0, permitfor = 0, deadman = 0, started = 0, heard = 0, stood = 0, gens = {} }
+local fields = { 'uid', ARGV[2], 'keep', ARGV[4] }
+for i = 6, #ARGV, 2 do
+  local name, value = ARGV[i], ARGV[i + 1]
+  if b[name] then b[name] = tonumber(value) else fields[#fields + 1], fields[#fields + 2] = name, value end
+end
+b.reach = b.horizon
 redis.call('HSET', KEYS[2], unpack(fields))
+store(b, keys)
 redis.call('PEXPIRE', KEYS[2], ARGV[4])
-redis.call('XADD', KEYS[7], '*', 't', string.format('%.0f', clock[1] * 1000000 + clock[2]), 'kind', 'create', 'who', ARGV[5], 'what', ARGV[2])
+redis.call('XADD', KEYS[7], '*', 't', int(now), 'kind', 'create', 'who', ARGV[5], 'what', ARGV[2])
 redis.call('PEXPIRE', KEYS[7], ARGV[4])
 return { 'CREATED', ARGV[1], ARGV[2], 'waiting', '0' }

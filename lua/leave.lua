@@ -18,15 +18,14 @@ if not b or b.uid ~= uid then return 'NOSTATE' end
 local m = parse(redis.call('HGET', keys.workers, worker))
 if not m or m.inc ~= inc then return 'NOSTATE' end
 if b.phase == 'running' or b.phase == 'paused' then
-  settle(b, keys, 0)
-  store(keys.budget, b)
-  m = parse(redis.call('HGET', keys.workers, worker))
+  if settle(b, keys, 0) then m = parse(redis.call('HGET', keys.workers, worker)) end
+  store(b, keys)
 end
-if redis.call('ZSCORE', keys.seen, worker) then
-  drop(b, keys, worker, m, state, state == 'removed' and 'by ' .. (ARGV[5] or '') or inc)
-  store(keys.budget, b)
+if present(m) then
+  changes(b, keys).drop(worker, m, state, state == 'removed' and 'by ' .. (ARGV[5] or '') or inc)
+  store(b, keys)
 elseif m.state == 'lost' then
   m.state = state
-  redis.call('HSET', keys.workers, worker, format(m))
+  redis.call('HSET', keys.workers, worker, record(m))
 end
 return 'OK'

@@ -3,7 +3,7 @@
 //	reply, err := lua.Lease().Run(ctx, client, keys, args...).StringSlice()
 //
 // Each script's header states its purpose, KEYS, ARGV, what it returns and the invariant it keeps. They
-// need Redis 6.2 or newer. check.lua, schedule.lua, budget.lua and permit.lua are not scripts but what the others share; Lua in Redis
+// need Redis 6.2 or newer. check.lua, schedule.lua, member.lua, changes.lua, budget.lua and permit.lua are not scripts but what the others share; Lua in Redis
 // has no require, so they are put in front.
 package lua
 
@@ -16,15 +16,36 @@ import (
 //go:embed *.lua
 var files embed.FS
 
-// Text is the full text of a script, with what it includes: "create", "lease", "command", "leave" or
-// "snapshot". It panics on any other name.
+// Text is the full text of a script, with what it includes: "create", "lease", "command", "leave", "snapshot", a limiter,
+// "set_limit" or "give_back". It panics on any other name.
 func Text(name string) string {
 	text := read(name)
 	switch name {
-	case "lease", "command", "leave":
-		text = read("schedule") + read("budget") + read("permit") + text
+	case "lease":
+		return within("check", read("check")+"return wrong, refuse\n") + shared() + read("permit") + text
+	case "command", "leave":
+		text = shared() + read("permit") + text
+	case "create":
+		text = shared() + text
+	case "fixed_window", "sliding_log", "sliding_list", "sliding_window":
+		text = read("limiter") + text + read("take")
+	case "leaky_bucket", "token_bucket", "gcra":
+		text = read("limiter") + read("bucket") + text + read("take")
+	case "set_limit", "give_back":
+		text = read("limiter") + text
 	}
 	return read("check") + text
+}
+
+// shared is what the scripts have in common that know the budget.
+func shared() string {
+	common := read("schedule") + read("member")
+	return common + within("changes", common+read("changes")) + read("budget")
+}
+
+// within makes a text the body of a function, which takes the budget and the keys.
+func within(name, text string) string {
+	return "local function " + name + "(b, keys)\n" + text + "end\n"
 }
 
 func read(name string) string {

@@ -244,10 +244,11 @@ func TestExtremesMintNothing(t *testing.T) {
 		b.must("create", createArgs()...)
 		const most = 1 << 53
 		b.must("lease", leaseArgs("first", 1)...)
-		started, err := b.client.HGet(t.Context(), b.keys["budget"], "started").Int64()
+		budget, err := lua.Budget(b.client.HGetAll(t.Context(), b.keys["budget"]).Val())
 		if err != nil {
 			t.Fatal(err)
 		}
+		started := number(t, budget["started"])
 		var next int64
 		take := func(reply []string) {
 			t.Helper()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
 )
 
@@ -65,7 +66,11 @@ func TestRunCalledRemove(t *testing.T) {
 func TestStatusIsHeard(t *testing.T) {
 	l := newLab(t)
 	heard := func(name string) string {
-		return l.redis.Client().HGet(t.Context(), run.KeysOf(name).Budget, "heard").Val()
+		b, err := lua.Budget(l.redis.Client().HGetAll(t.Context(), run.KeysOf(name).Budget).Val())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b["heard"]
 	}
 	spec := l.run.Spec
 	spec.Deadman = 30 * time.Second

@@ -88,15 +88,15 @@ func (s *scripts) Command(now int64, id, kind string, ps []pacer.Piece) string {
 // check compares what the server has stored with the model.
 func (s *scripts) check(b *Budget) error {
 	h, err := s.client.HGetAll(context.Background(), s.key("budget")).Result()
+	if err == nil {
+		h, err = lua.Budget(h)
+	}
 	if err != nil {
 		return err
 	}
 	want := map[string]any{"phase": b.Phase, "issued": b.Issued, "skipped": b.Skipped, "beyond": b.Beyond, "w": b.w, "n": b.n,
 		"version": b.version, "started": b.Started, "ended": b.Ended, "left": b.left, "shift": b.shift, "id": b.id, "standby": b.standby,
 		"phi": b.phi, "away": b.away, "edge": b.edge, "reach": b.Reach, "thin": b.thin, "grown": b.grown, "identity": b.identity, "heard": b.heard, "stood": b.stood, "renewed": b.renewed}
-	if h["reach"] == "" { // nobody has called yet
-		delete(want, "reach")
-	}
 	for name, v := range want {
 		if h[name] != fmt.Sprint(v) && (h[name] != "" || v != int64(0)) {
 			return fmt.Errorf("%s is %s on the server, %v in the model", name, h[name], v)

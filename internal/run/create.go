@@ -168,6 +168,10 @@ func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run,
 			reply[2+i] = s
 		}
 	}
+	// A state that cannot be read is told by who reads all of it; one of another version by its spec.
+	if b, err := lua.Budget(map[string]string{"state": reply[3]}); err == nil {
+		reply[3] = b["phase"]
+	}
 	missing := errors.Is(spec.Err(), redis.Nil)
 	switch {
 	case missing && reply[2] == "":
@@ -178,14 +182,14 @@ func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run,
 	return handle(client, name, reply)
 }
 
-// stored is the spec of a run and the fields uid, phase and ended of its budget, nil where they are missing. It is read without
+// stored is the spec of a run and the fields uid, state and ended of its budget, nil where they are missing. It is read without
 // a transaction, which a server that is full refuses; the uid is read again to see that it is all of one run.
 func stored(ctx context.Context, client redis.UniversalClient, keys Keys) (*redis.StringCmd, []any, error) {
 	for {
 		var spec *redis.StringCmd
 		var budget, again *redis.SliceCmd
 		_, err := client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			budget = p.HMGet(ctx, keys.Budget, "uid", "phase", "ended")
+			budget = p.HMGet(ctx, keys.Budget, "uid", "state", "ended")
 			spec = p.Get(ctx, keys.Spec)
 			again = p.HMGet(ctx, keys.Budget, "uid")
 			return nil

@@ -227,7 +227,7 @@ func TestBrokenState(t *testing.T) {
 			"spec: foreign":    put(keys.Spec, `{"password":"hunter2"}`),
 			"spec: an array":   put(keys.Spec, `["hunter2"]`),
 			"spec: null":       put(keys.Spec, `null`),
-			"spec: wrong type": put(keys.Spec, `{"version":2,"qps":"hunter2"}`),
+			"spec: wrong type": put(keys.Spec, `{"version":3,"qps":"hunter2"}`),
 			"budget: a string": put(keys.Budget, "hunter2"),
 			"spec: a list": func() error {
 				b.client.Del(t.Context(), keys.Spec)
@@ -269,7 +269,7 @@ func TestBrokenParts(t *testing.T) {
 			"workers: a string": func() error { return b.client.Set(t.Context(), keys.Workers, "x", 0).Err() },
 			"workers: foreign":  func() error { return b.client.HSet(t.Context(), keys.Workers, "w", "x").Err() },
 			"laws: foreign":     func() error { return b.client.HSet(t.Context(), keys.Laws, "1", "1:2:3").Err() },
-			"budget: a word":    func() error { return b.client.HSet(t.Context(), keys.Budget, "issued", "many").Err() },
+			"budget: a word":    func() error { return b.client.HSet(t.Context(), keys.Budget, "counts", "many").Err() },
 			"budget: no pieces": func() error { return b.client.HDel(t.Context(), keys.Budget, "pieces").Err() },
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -335,6 +335,18 @@ func TestNewerSpec(t *testing.T) {
 		_, err = Open(t.Context(), b.client, "x")
 		b.wants(err, ErrOlder, "the loadctl that created it", "loadctl rm --force x")
 		if list, err := List(t.Context(), b.client); err != nil || len(list) != 1 || list[0].Phase != "older" {
+			t.Errorf("list: %+v, %v", list, err)
+		}
+		// What version 2 kept has no texts. It is not replaced, though it has ended.
+		b.client.Del(t.Context(), r.keys.Budget)
+		b.client.HSet(t.Context(), r.keys.Budget, "uid", r.UID, "phase", "ended", "ended", "1700000000000000", "n", "0", "pieces", "1:1:1:0:1")
+		b.client.Set(t.Context(), r.keys.Spec, `{"version":2}`, 0)
+		before := b.dump()
+		_, err = Open(t.Context(), b.client, "x")
+		b.wants(err, ErrOlder, "2 where this program knows")
+		_, _, err = Create(t.Context(), b.client, "x", r.Spec, Options{New: true})
+		b.wants(err, ErrOlder, "2 where this program knows")
+		if list, err := List(t.Context(), b.client); err != nil || len(list) != 1 || list[0].Phase != "older" || !maps.Equal(before, b.dump()) {
 			t.Errorf("list: %+v, %v", list, err)
 		}
 		if err := Remove(t.Context(), b.client, "x", true); err != nil {

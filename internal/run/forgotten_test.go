@@ -169,7 +169,7 @@ func TestRestoreByThePlan(t *testing.T) {
 			if err := r.Restore(t.Context(), started, k, true); err != nil {
 				t.Fatal(err)
 			}
-			h := b.client.HGetAll(t.Context(), r.keys.Budget).Val()
+			h := b.budget(r)
 			if pieces, err := pacer.ParsePiece(h["pieces"]); len(c.spec.Stages) > 0 && err == nil {
 				t.Errorf("one piece is left of the plan: %+v", pieces)
 			}

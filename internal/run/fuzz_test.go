@@ -9,8 +9,8 @@ import (
 
 func FuzzParseSpec(f *testing.F) {
 	for _, text := range []string{
-		`{"version":2,"target":{"url":"noop://"},"qps":"30/1m","max_lag_ns":1,"catch_up_ns":1,"min_workers":1}`,
-		`{"version":3,"qps":[]}`, `{"version":2,"qps":"x"}`, `{"version":2,"stages":["1m:1k"]}`, `[]`, `null`, `{"version":1e9}`, ``,
+		`{"version":3,"target":{"url":"noop://"},"qps":"30/1m","max_lag_ns":1,"catch_up_ns":1,"min_workers":1}`,
+		`{"version":4,"qps":[]}`, `{"version":3,"qps":"x"}`, `{"version":3,"stages":["1m:1k"]}`, `[]`, `null`, `{"version":1e9}`, ``,
 	} {
 		f.Add(text)
 	}
@@ -35,10 +35,10 @@ func FuzzParseSpec(f *testing.F) {
 
 // FuzzState: whatever is in Redis, reading it is an error or a state, and no panic.
 func FuzzState(f *testing.F) {
-	const record = "inc active 7:1:0:0:0:0:0:1700000000000000:0:1000:0:50:1700000000500000:1 OK|-|0 -"
+	const record = `["inc","active",7,1,0,0,0,0,0,1700000000000000,1000,0,50,1700000000500000,1] - OK||||0`
 	f.Add("1700000000500000", "100:100:1:0:1", "5:1700000000000000:0:100:100:1:0:4503599627370496:1:4503599627370496", "w", record)
 	f.Add("", "1:2:3", "1:2:3", "w/x", "a b c d e")
-	f.Add("-1", "1:1:0:0:1", ":", "", "inc active 1:2:3 x y")
+	f.Add("-1", "1:1:0:0:1", ":", "", `["inc","active",1,2,3] x y`)
 	f.Fuzz(func(t *testing.T, started, pieces, law, worker, record string) {
 		s := &State{Phase: "running", now: time.UnixMicro(1_700_000_001_000_000)}
 		b := map[string]string{"started": started, "pieces": pieces, "n": "1", "issued": "5", "permitfor": "10000000"}

@@ -18,12 +18,15 @@ func (b *bed) known(r *Run, m *member) (started int64, k pacer.Known) {
 	}
 	s := b.state(r)
 	k = pacer.Known{Law: s.laws[len(s.laws)-1], Leased: m.leased, Paused: s.Phase == "paused", At: s.now.UnixMicro()}
-	k.Stood, _ = b.client.HGet(b.Context(), r.keys.Budget, "stood").Int64() // absent at first
+	h := b.budget(r)
+	var since int64
+	if err := integers(h, map[string]*int64{"stood": &k.Stood, "pausedat": &since}); err != nil {
+		b.Fatal(err)
+	}
 	if k.Paused && k.Stood >= 0 {
-		since, _ := b.client.HGet(b.Context(), r.keys.Budget, "pausedat").Int64()
 		k.Stood += max(0, k.At-since)
 	}
-	if k.Recalls, err = pacer.ParseRecalls(b.client.HGet(b.Context(), r.keys.Budget, "recalls").Val()); err != nil {
+	if k.Recalls, err = pacer.ParseRecalls(h["recalls"]); err != nil {
 		b.Fatal(err)
 	}
 	return started, k

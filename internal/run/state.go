@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
 )
 
@@ -78,7 +79,10 @@ func (r *Run) State(ctx context.Context) (*State, error) {
 	if err != nil {
 		return nil, explain("read run", r.Name, err)
 	}
-	b := budget.Val()
+	b, err := lua.Budget(budget.Val())
+	if err != nil {
+		return nil, broken(r.Name, err.Error())
+	}
 	if b["uid"] != r.UID {
 		return nil, fmt.Errorf("run %s: %w", r.Name, ErrNoRun)
 	}
@@ -107,9 +111,13 @@ func (r *Run) presence(ctx context.Context) (*State, error) {
 	if err != nil {
 		return nil, explain("read run", r.Name, err)
 	}
-	fields := map[string]string{}
+	hash := map[string]string{}
 	for i, v := range loss.Val() {
-		fields[lossFields()[i]], _ = v.(string)
+		hash[lossFields()[i]], _ = v.(string)
+	}
+	fields, err := lua.Budget(hash)
+	if err != nil {
+		return nil, broken(r.Name, err.Error())
 	}
 	if s.Phase = fields["phase"]; fields["uid"] != r.UID {
 		s.Phase = ""
@@ -132,7 +140,7 @@ func (r *Run) time(ctx context.Context) (time.Time, error) {
 	return r.client.Time(ctx).Result()
 }
 
-// integers reads fields of the budget. One that is missing is 0.
+// integers reads fields of the budget or of a member. One that is missing is 0.
 func integers(b map[string]string, into map[string]*int64) error {
 	for name, to := range into {
 		if b[name] == "" {
@@ -140,15 +148,15 @@ func integers(b map[string]string, into map[string]*int64) error {
 		}
 		v, err := strconv.ParseInt(b[name], 10, 64)
 		if err != nil {
-			return fmt.Errorf("budget field %s: %w", name, err)
+			return fmt.Errorf("field %s: %w", name, err)
 		}
 		*to = v
 	}
 	return nil
 }
 
-// lossFields are the fields of the budget that parseLoss reads.
-func lossFields() []string { return []string{"permitfor", "phase", "uid", "restored"} }
+// lossFields are the fields of the stored budget in which parseLoss finds what it reads.
+func lossFields() []string { return []string{"state", "uid", "restored"} }
 
 // parseLoss reads what a worker may do by itself.
 func (s *State) parseLoss(b map[string]string) error {
@@ -237,33 +245,23 @@ func (s *State) parseLaws(laws map[string]string) error {
 	return nil
 }
 
-// memberNumbers are the names of the numbers in a worker's record: MEMBER in lua/budget.lua.
-func memberNumbers() []string {
-	return []string{"seq", "weight", "v", "gen", "share", "leased", "beyond", "at", "ack", "rtt", "shift", "phi", "from", "rank"}
-}
-
 // parseWorker reads the record of a member, whose name in the hash is its id, with its incarnation behind it if it was replaced.
 func parseWorker(name, text string) (Worker, error) {
-	f := strings.Split(text, " ")
-	if len(f) != 5 {
-		return Worker{}, fmt.Errorf("worker %s: its record has %d parts", name, len(f))
-	}
-	v, names := strings.Split(f[2], ":"), memberNumbers()
-	if len(v) != len(names) {
-		return Worker{}, fmt.Errorf("worker %s: its record has %d numbers", name, len(v))
-	}
-	n := map[string]int64{}
-	for i := range v {
-		var err error
-		if n[names[i]], err = strconv.ParseInt(v[i], 10, 64); err != nil {
-			return Worker{}, fmt.Errorf("worker %s: %w", name, err)
-		}
+	m, err := lua.Member(text)
+	if err != nil {
+		return Worker{}, fmt.Errorf("worker %s: its record was %w", name, err)
 	}
 	id, _, _ := strings.Cut(name, "/")
-	return Worker{
-		ID: id, Incarnation: f[0], State: f[1], Weight: n["weight"], Leased: n["leased"], LastSeen: instant(n["at"]), RTTMicros: n["rtt"],
-		Permit: float64(n["phi"]) / permitUnit, beyond: n["beyond"], holds: time.Duration(n["from"]-n["at"]) * time.Microsecond, dropped: f[1] == "lost",
-	}, nil
+	w := Worker{ID: id, Incarnation: m["inc"], State: m["state"], dropped: m["state"] == "lost"}
+	var at, from, phi int64
+	err = integers(m, map[string]*int64{
+		"weight": &w.Weight, "leased": &w.Leased, "rtt": &w.RTTMicros, "beyond": &w.beyond, "at": &at, "from": &from, "phi": &phi,
+	})
+	if err != nil {
+		return Worker{}, fmt.Errorf("worker %s: %w", name, err)
+	}
+	w.LastSeen, w.Permit, w.holds = instant(at), float64(phi)/permitUnit, time.Duration(from-at)*time.Microsecond
+	return w, nil
 }
 
 // permitUnit is how many seconds the scripts count the slots of a permit in.
@@ -417,12 +415,17 @@ func (s *State) askedBy(from, to int64) int64 {
 
 // StartedAt is the run's first t0, µs of the Redis clock; 0 while it waits for its members.
 func (r *Run) StartedAt(ctx context.Context) (int64, error) {
-	us, err := r.client.HGet(ctx, r.keys.Budget, "started").Int64()
+	text, err := r.client.HGet(ctx, r.keys.Budget, "state").Result()
 	if errors.Is(err, redis.Nil) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read run %s: %w", r.Name, err)
+	}
+	var us int64
+	b, err := lua.Budget(map[string]string{"state": text})
+	if err := cmp.Or(err, integers(b, map[string]*int64{"started": &us})); err != nil {
+		return 0, broken(r.Name, err.Error())
 	}
 	return us, nil
 }

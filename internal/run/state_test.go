@@ -2,33 +2,15 @@ package run
 
 import (
 	"fmt"
-	"regexp"
-	"slices"
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// TestMemberNumbers: the numbers of a worker's record are read in the order in which the scripts write them.
-func TestMemberNumbers(t *testing.T) {
-	m := regexp.MustCompile(`(?s)local MEMBER = \{(.*?)\}`).FindStringSubmatch(lua.Text("lease"))
-	if m == nil {
-		t.Fatal("the scripts have no MEMBER")
-	}
-	var names []string
-	for _, name := range regexp.MustCompile(`'(\w+)'`).FindAllStringSubmatch(m[1], -1) {
-		names = append(names, name[1])
-	}
-	if !slices.Equal(names, memberNumbers()) {
-		t.Errorf("the scripts have %v, here it is %v", names, memberNumbers())
-	}
-}
-
 // record is what the scripts keep of a worker that was heard of at some time, with a permit of phi slots per 10⁶ s.
 func record(state string, at time.Time, phi int64) string {
-	return fmt.Sprintf("inc %s 7:3:0:0:0:50:4:%d:0:2000:0:%d:%d:1 OK|-|0 -", state, at.UnixMicro(), phi, at.UnixMicro()+500_000)
+	return fmt.Sprintf(`["inc","%s",7,3,0,0,0,50,4,%d,2000,0,%d,%d,1] - OK||||0`, state, at.UnixMicro(), phi, at.UnixMicro()+500_000)
 }
 
 func TestParseWorkers(t *testing.T) {

@@ -1,0 +1,89 @@
+package redistest
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// hashSlots is into how many parts Redis Cluster divides the keys.
+const hashSlots = 16384
+
+// Cluster is a Redis Cluster of masters only, in order of their hash slots: of n masters, master i owns an n-th of them.
+type Cluster struct {
+	Masters []*Server
+	client  *redis.ClusterClient
+}
+
+// StartCluster starts n masters, 3 or more, and returns once each of them takes commands. The cluster ends with the test.
+func StartCluster(t testing.TB, n int) *Cluster {
+	t.Helper()
+	c := &Cluster{}
+	for range n {
+		// Without a replica a master that is gone should not stop the others' slots: tests say so themselves.
+		c.Masters = append(c.Masters, Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no"))
+	}
+	for i, s := range c.Masters {
+		c.must(t, s, "CLUSTER", "SET-CONFIG-EPOCH", i+1) // or they would have to agree on one first
+		slots := []any{"CLUSTER", "ADDSLOTS"}
+		for slot := i * hashSlots / n; slot < (i+1)*hashSlots/n; slot++ {
+			slots = append(slots, slot)
+		}
+		c.must(t, s, slots...)
+		if i > 0 {
+			c.must(t, s, "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(c.Masters[0].port))
+		}
+	}
+	for _, s := range c.Masters {
+		c.await(t, s, "cluster_state:ok", "cluster_known_nodes:"+strconv.Itoa(n), "cluster_slots_ok:"+strconv.Itoa(hashSlots))
+	}
+	options := &redis.ClusterOptions{Addrs: c.Addrs(), ContextTimeoutEnabled: true}
+	c.client = redis.NewClusterClient(options)
+	t.Cleanup(func() { c.client.Close() }) //nolint:errcheck // nothing is left to lose
+	return c
+}
+
+// Client returns the cluster's own client, the same at each call, closed when the test ends.
+func (c *Cluster) Client() *redis.ClusterClient { return c.client }
+
+// Addrs returns host:port of each master.
+func (c *Cluster) Addrs() []string {
+	var addrs []string
+	for _, s := range c.Masters {
+		addrs = append(addrs, s.Addr())
+	}
+	return addrs
+}
+
+func (c *Cluster) must(t testing.TB, s *Server, args ...any) {
+	t.Helper()
+	if err := s.Client().Do(t.Context(), args...).Err(); err != nil {
+		t.Fatalf("%v at %s: %v", args[:2], s.Addr(), err)
+	}
+}
+
+// await waits until CLUSTER INFO of a master has all these lines.
+func (c *Cluster) await(t testing.TB, s *Server, lines ...string) {
+	t.Helper()
+	for deadline := time.Now().Add(startPatience); ; time.Sleep(10 * time.Millisecond) {
+		info, err := s.Client().ClusterInfo(t.Context()).Result()
+		if err != nil {
+			t.Fatalf("ask %s for its cluster: %v", s.Addr(), err)
+		}
+		missing := ""
+		for _, line := range lines {
+			if !strings.Contains(info, line+"\r\n") {
+				missing = line
+			}
+		}
+		if missing == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not say %s within %v, but:\n%s", s.Addr(), missing, startPatience, info)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+-- gcra: one time instead of a bucket: when all that was granted is paid for (tat, the theoretical arrival time of the next permit).
+--
+--   tat = max(tat, now) + n · 1/rate, granted if that is at most burst · 1/rate after now
+--
+-- KEYS  1 state: hash tat (µs), rest (drops of bucket.lua beyond it), time, up, down  2 limit
+-- ARGV  1 n  2 all  3 count  4 window, µs  5 burst  6 option: none
+-- Returns granted, remaining, retry_after, reset_after (take.lua)
+-- Invariant: in any time t at most rate · t + burst permits. A change of the rate leaves what is owed in permits, not in time.
+
+local function capacity(limit) return lowest(limit) and limit.burst end
+
+-- ahead: by how much tat is ahead of now, in drops, and the time. Until the first call with another rate that was the one before.
+local function ahead(state, now, down)
+  if not state[1] then return 0, now end
+  local tat, rest, time, up, was = tonumber(state[1]), tonumber(state[2]), tonumber(state[3]), tonumber(state[4]), tonumber(state[5])
+  now = math.max(now, time)
+  return recount(math.max(0, (tat - now) * up + rest), was, down, math.ceil), now
+end
+
+local function decide(key, now, limit, n, all)
+  local up, down = lowest(limit)
+  local state = redis.call('HMGET', key, 'tat', 'rest', 'time', 'up', 'down')
+  local owed
+  owed, now = ahead(state, now, down)
+
+  local most = limit.burst * down
+  local granted = part(math.floor((most - owed) / down), n, all)
+  owed = owed + granted * down
+  local reset = math.ceil(owed / up)
+  if granted > 0 or (state[1] and (tonumber(state[4]) ~= up or tonumber(state[5]) ~= down)) then
+    redis.call('HSET', key, 'tat', digits(now + math.floor(owed / up)), 'rest', digits(owed % up), 'time', digits(now),
+      'up', digits(up), 'down', digits(down))
+    redis.call('PEXPIRE', key, lifetime(reset))
+  end
+
+  local retry = granted < n and math.ceil((owed + (all and n or 1) * down - most) / up) or 0
+  return granted, math.max(0, math.floor((most - owed) / down)), retry, reset
+end

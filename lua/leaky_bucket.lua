@@ -1,0 +1,41 @@
+-- leaky_bucket: a queue with burst places that lets one out each 1/rate. It does not say "no" but "then"; "no" only when it is full.
+--
+--   level = max(0, level − rate · (now − time));  wait = level / rate;  level = level + 1
+--
+-- KEYS  1 state: hash level (drops, bucket.lua), time, up, down, last, of  2 limit
+-- ARGV  1 n  2 all  3 count  4 window, µs  5 burst: places  6 option: none
+--       7 name of this call, an integer; the last one can be given back by it (give_back.lua)
+-- Returns granted, remaining, wait, reset_after (take.lua). wait instead of retry_after: µs until the last of those granted
+--       may go, each 1/rate after the one before; if none was granted, until there may be a place for n (if `all`), or for one.
+-- Invariant: those who keep to their wait are in any time t at most rate · t + 1. Nobody waits longer than burst / rate. A change of the
+--       rate leaves those who wait where they are; who comes later waits for as many places as before, at the new rate.
+
+local function capacity(limit) return lowest(limit) and limit.burst end
+
+-- leaked: the drops there are now, and the time. Until the first call with another rate that was the one before.
+local function leaked(state, now, down)
+  if not state[1] then return 0, now end
+  local level, time, up, was = tonumber(state[1]), tonumber(state[2]), tonumber(state[3]), tonumber(state[4])
+  now = math.max(now, time)
+  return recount(math.max(0, level - (now - time) * up), was, down, math.ceil), now
+end
+
+local function decide(key, now, limit, n, all)
+  local up, down = lowest(limit)
+  local state = redis.call('HMGET', key, 'level', 'time', 'up', 'down')
+  local level
+  level, now = leaked(state, now, down)
+
+  local granted = part(math.floor((limit.burst * down - level) / down), n, all)
+  level = level + granted * down
+  local reset = math.ceil(level / up)
+  if granted > 0 or (state[1] and (tonumber(state[3]) ~= up or tonumber(state[4]) ~= down)) then
+    redis.call('HSET', key, 'level', digits(level), 'time', digits(now), 'up', digits(up), 'down', digits(down),
+      'last', limit.name, 'of', digits(granted))
+    redis.call('PEXPIRE', key, lifetime(reset))
+  end
+
+  local wait = math.ceil((level - down) / up)
+  if granted == 0 then wait = math.ceil((level + ((all and n or 1) - limit.burst) * down) / up) end
+  return granted, math.max(0, math.floor((limit.burst * down - level) / down)), wait, reset
+end

@@ -1,0 +1,45 @@
+-- token_bucket: a bucket of tokens, filled at the rate up to burst. A permit takes one out.
+--
+--   tokens = min(burst, tokens + rate · (now − time))
+--
+-- KEYS  1 state: hash tokens (drops, bucket.lua), time, up, down  2 limit
+-- ARGV  1 n  2 all  3 count  4 window, µs  5 burst  6 option: 1 for debt: who finds a token may take n of them at once, however many there
+--       are, and those who come next wait until they are paid back
+-- Returns granted, remaining, retry_after, reset_after (take.lua)
+-- Invariant: in any time t at most rate · t + burst permits; with debt one n more. tokens ≤ burst; they are lost only where the bucket is full.
+
+local function capacity(limit)
+  local _, down = lowest(limit)
+  if not down then return nil end
+  return limit.option == 1 and math.floor(EXACT / down) or limit.burst
+end
+
+-- refilled: the drops there are now, and the time. Until the first call with another rate that was the one before.
+local function refilled(state, now, full, down)
+  if not state[1] then return full, now end -- never used, or full for some time
+  local tokens, time, up, was = tonumber(state[1]), tonumber(state[2]), tonumber(state[3]), tonumber(state[4])
+  now = math.max(now, time)
+  tokens = math.min(full / down * was, tokens + (now - time) * up)
+  return math.min(full, recount(tokens, was, down, math.floor)), now
+end
+
+local function decide(key, now, limit, n, all)
+  local up, down = lowest(limit)
+  local full, debt = limit.burst * down, limit.option == 1
+  local state = redis.call('HMGET', key, 'tokens', 'time', 'up', 'down')
+  local tokens
+  tokens, now = refilled(state, now, full, down)
+
+  local granted = part(math.floor(tokens / down), n, all)
+  if debt then granted = tokens >= down and math.min(n, capacity(limit)) or 0 end
+  tokens = tokens - granted * down
+  local reset = math.ceil((full - tokens) / up)
+  if granted > 0 or (state[1] and (tonumber(state[3]) ~= up or tonumber(state[4]) ~= down)) then
+    redis.call('HSET', key, 'tokens', digits(tokens), 'time', digits(now), 'up', digits(up), 'down', digits(down))
+    redis.call('PEXPIRE', key, lifetime(reset))
+  end
+
+  local wanted = all and not debt and n or 1
+  local retry = granted < n and math.ceil((wanted * down - tokens) / up) or 0
+  return granted, math.max(0, math.floor(tokens / down)), retry, reset
+end

@@ -1,0 +1,137 @@
+package limit_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/pacer/limit"
+)
+
+// gone is a shared limiter that cannot be reached.
+type gone struct{}
+
+var errGone = errors.New("connection refused")
+
+func (gone) Take(context.Context, int64) (limit.Answer, error) { return limit.Answer{}, errGone }
+func (gone) Wait(context.Context, int64) error                 { return errGone }
+
+// members is how many permits a fleet gives itself while Redis is away for a time, each member at its permit.
+func members(t *testing.T, n int, permit float64, away time.Duration) int64 {
+	var total atomic.Int64
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), away)
+		defer cancel()
+		var fleet sync.WaitGroup
+		for range n {
+			f, err := limit.NewFailover(gone{}, permit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 { // callers of one member share its permit
+				fleet.Go(func() {
+					for f.Wait(ctx, 1) == nil {
+						total.Add(1)
+					}
+				})
+			}
+		}
+		fleet.Wait()
+	})
+	return total.Load()
+}
+
+// TestFailoverRate: by itself a fleet stays at the shared rate if each member has its part of it. Naively, with the full rate on every
+// machine, it is that rate times the number of machines: this is what the permit is for.
+func TestFailoverRate(t *testing.T) {
+	const n, rate, away = 4, 100, 10 * time.Second
+	if got := members(t, n, rate/n, away); got > rate*10+n || got < rate*10-n {
+		t.Errorf("%d permits in %v, want %d", got, away, rate*10)
+	}
+	if naive := members(t, n, rate, away); naive < n*(rate*10-1) {
+		t.Errorf("the naive fleet has only %d permits in %v: this test would not see %d × the rate", naive, away, n)
+	}
+}
+
+// TestFailoverBatch: by itself n permits are paid back before there is another.
+func TestFailoverBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, err := limit.NewFailover(gone{}, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, step := range []struct {
+			sleep   time.Duration
+			n, want int64
+		}{{0, 5, 5}, {0, 1, 0}, {490 * time.Millisecond, 1, 0}, {11 * time.Millisecond, 1, 1}, {0, 1, 0}, {time.Hour, 1, 1}, {0, 1, 0}} {
+			time.Sleep(step.sleep)
+			a, err := f.Take(t.Context(), step.n)
+			if err != nil || a.Granted != step.want || (a.Granted == 0) != (a.RetryAfter > 0) {
+				t.Errorf("step %d: %+v, %v; want %d", i, a, err, step.want)
+			}
+		}
+		for _, n := range []int64{0, -1} {
+			if _, err := f.Take(t.Context(), n); err == nil {
+				t.Errorf("%d permits are no error", n)
+			}
+			if err := f.Wait(t.Context(), n); err == nil {
+				t.Errorf("to wait for %d permits is no error", n)
+			}
+		}
+	})
+}
+
+// TestFailoverRedis: with a real server that dies, comes back, and is left alone only in between.
+func TestFailoverRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, DialerRetries: 1})
+	t.Cleanup(func() { client.Close() })
+	f, err := limit.NewFailover(must(t, "gcra", client, "k", limit.PerWindow(1000, time.Hour)), 1e6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := func() bool { // only the shared one knows what remains
+		t.Helper()
+		a, err := f.Take(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Remaining > 0
+	}
+	if !shared() {
+		t.Error("the shared limiter is not asked")
+	}
+	if _, err := f.Take(t.Context(), 1001); !errors.Is(err, limit.ErrNever) {
+		t.Errorf("more than can ever be granted: %v", err)
+	}
+	if !shared() {
+		t.Error("a question that cannot be answered is taken for an outage")
+	}
+	server.Kill()
+	if err := f.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if shared() {
+		t.Error("a dead server has answered")
+	}
+	server.Restart()
+	for !shared() {
+		time.Sleep(time.Millisecond)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.Take(ended, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("who has given up gets %v", err)
+	}
+	if !shared() {
+		t.Error("a caller that gave up is taken for an outage")
+	}
+}

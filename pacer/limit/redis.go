@@ -1,0 +1,142 @@
+package limit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/lua"
+)
+
+// patience is how long Wait sleeps at most before it asks again: a limit that was raised meanwhile is noticed.
+const patience = time.Second
+
+// Redis is a limiter whose state is in Redis; New and the constructors make it. Its methods are safe for concurrent use. Each makes one
+// call of one script; it takes as long as the client's timeouts allow.
+type Redis struct {
+	kind   kind
+	client redis.Scripter
+	script *redis.Script
+	keys   []string
+	limit  Limit
+	option int64
+	turn   chan struct{} // who of those who wait asks
+}
+
+func (k kind) limiter(client redis.Scripter, key string, l Limit, options []Option) (*Redis, error) {
+	if key == "" || len(key) > 256 || strings.ContainsAny(key, "{}") {
+		return nil, fmt.Errorf("%s: key %.40q: give 1 to 256 bytes without { and }", k.name, key)
+	}
+	l, option, err := k.settings(l, options)
+	if err != nil {
+		return nil, err
+	}
+	tag := "limit:{" + key + "}:" + k.name // one tag: all keys of a limiter are in one slot of a cluster
+	return &Redis{
+		kind: k, client: client, script: lua.Limiter(k.script), keys: []string{tag + ":state", tag + ":limit"},
+		limit: l, option: option, turn: make(chan struct{}, 1),
+	}, nil
+}
+
+// Take implements Limiter. It tells all n permits or none.
+func (r *Redis) Take(ctx context.Context, n int64) (Answer, error) { return r.take(ctx, n, 1) }
+
+// TakeUpTo answers now with as many of n permits as there are, which may be none. n is at least 1.
+func (r *Redis) TakeUpTo(ctx context.Context, n int64) (Answer, error) { return r.take(ctx, n, 0) }
+
+func (r *Redis) take(ctx context.Context, n int64, all int) (Answer, error) {
+	if n < 1 || n > maxCount {
+		return Answer{}, fmt.Errorf("take %d permits: %w", n, errNone)
+	}
+	name := rand.Int64N(1 << 53)
+	args := append([]any{n, all}, r.limit.args()...)
+	f, err := r.script.Run(ctx, r.client, r.keys, append(args, r.option, name)...).Int64Slice()
+	switch {
+	case err != nil && strings.HasPrefix(err.Error(), "NEVER "):
+		return Answer{}, fmt.Errorf("take %d permits: %w", n, ErrNever)
+	case err != nil:
+		return Answer{}, fmt.Errorf("take %d permits: %w", n, err)
+	case len(f) != 4:
+		return Answer{}, fmt.Errorf("take %d permits: the reply has %d fields instead of 4", n, len(f))
+	}
+	return Answer{
+		Granted: f[0], Remaining: f[1], RetryAfter: time.Duration(f[2]) * time.Microsecond, ResetAfter: time.Duration(f[3]) * time.Microsecond,
+		name: name,
+	}, nil
+}
+
+// Wait implements Limiter. Those who wait in one process are served in the order in which they came, one after the other; between
+// processes it is chance. While it waits it asks when the limiter told it to, and once a second: a limit that was raised is noticed then. A
+// leaky bucket gives back what it granted to who gives up.
+func (r *Redis) Wait(ctx context.Context, n int64) error {
+	a, err := r.granted(ctx, n)
+	if err == nil && a.RetryAfter > 0 { // a place in a queue
+		if err = sleep(ctx, a.RetryAfter); err != nil {
+			err = errors.Join(err, r.GiveBack(context.WithoutCancel(ctx), a))
+		}
+	}
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("wait for %d permits: %w", n, err)
+	}
+	return err
+}
+
+// granted asks until n are granted.
+func (r *Redis) granted(ctx context.Context, n int64) (Answer, error) {
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return Answer{}, ctx.Err()
+	}
+	for {
+		a, err := r.Take(ctx, n)
+		if err != nil || a.Granted == n {
+			return a, err
+		}
+		if err := sleep(ctx, min(a.RetryAfter, patience)); err != nil {
+			return Answer{}, err
+		}
+	}
+}
+
+// GiveBack returns to a leaky bucket what it granted in a, if nobody has queued behind it. What others grant cannot be given back: it may
+// have been used already. Then nothing happens, which is no error.
+func (r *Redis) GiveBack(ctx context.Context, a Answer) error {
+	if !r.kind.queues || a.Granted == 0 {
+		return nil
+	}
+	if err := lua.GiveBack().Run(ctx, r.client, r.keys[:1], a.name).Err(); err != nil {
+		return fmt.Errorf("give back %d permits: %w", a.Granted, err)
+	}
+	return nil
+}
+
+// SetLimit changes the limit for all who use this limiter and key, from their next call on; it wins over the limit they were made with. It
+// is kept in Redis until nobody has asked for 7 days.
+func (r *Redis) SetLimit(ctx context.Context, l Limit) error {
+	if err := l.check(r.kind.bursts); err != nil {
+		return fmt.Errorf("set limit: %w", err)
+	}
+	if err := lua.SetLimit().Run(ctx, r.client, r.keys[1:], l.args()...).Err(); err != nil {
+		return fmt.Errorf("set limit: %w", err)
+	}
+	return nil
+}
+
+// sleep waits for d, or returns the error of ctx.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,74 @@
+package limit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// kind is one limiter.
+type kind struct {
+	name   string
+	script string // in lua/
+	bursts bool   // whether it has a burst
+	queues bool   // whether what it grants has to wait
+	option string // the Option it has, or ""
+	preset int64  // the value of that without one
+	most   int64  // the largest value
+}
+
+// registry lists all limiters. A new one is a file of its own and a line here.
+func registry() []kind {
+	return []kind{
+		fixedWindow(),
+		slidingLog(),
+		slidingList(),
+		slidingWindow(),
+		leakyBucket(),
+		tokenBucket(),
+		gcra(),
+	}
+}
+
+// Names lists the limiters that New knows.
+func Names() []string {
+	var names []string
+	for _, k := range registry() {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// New is a limiter by its name, one of Names. The constructors say what the other arguments are.
+func New(name string, client redis.Scripter, key string, l Limit, options ...Option) (*Redis, error) {
+	for _, k := range registry() {
+		if k.name == name {
+			return k.limiter(client, key, l, options)
+		}
+	}
+	return nil, fmt.Errorf("limiter %q: there is none; take one of %s", name, strings.Join(Names(), ", "))
+}
+
+// settings are limit and option of a limiter with these options.
+func (k kind) settings(l Limit, options []Option) (Limit, int64, error) {
+	value := k.preset
+	for _, o := range options {
+		switch {
+		case o.name == "Burst" && o.value < 1:
+			return l, 0, fmt.Errorf("%s: burst of %d permits: give 1 to %d", k.name, o.value, maxCount)
+		case o.name == "Burst":
+			l.Burst = o.value
+		case o.name != k.option:
+			return l, 0, fmt.Errorf("%s: it has no option %s", k.name, o.name)
+		case o.value < 1 || o.value > k.most:
+			return l, 0, fmt.Errorf("%s: %s of %d: give 1 to %d", k.name, o.name, o.value, k.most)
+		default:
+			value = o.value
+		}
+	}
+	if err := l.check(k.bursts); err != nil {
+		return l, 0, fmt.Errorf("%s: %w", k.name, err)
+	}
+	return l, value, nil
+}

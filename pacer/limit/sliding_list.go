@@ -1,0 +1,13 @@
+package limit
+
+import "github.com/redis/go-redis/v9"
+
+func slidingList() kind {
+	return kind{name: "sliding-list", script: "sliding_list"}
+}
+
+// NewSlidingList compares with the Count-th last permit, which must be a window old: as exact as the log, with less memory, some 10 bytes
+// times Count. x is Count.
+func NewSlidingList(client redis.Scripter, key string, l Limit, options ...Option) (*Redis, error) {
+	return slidingList().limiter(client, key, l, options)
+}

@@ -1,0 +1,13 @@
+-- The index is taken for granted: beyond the list there is false, not a time.
+local function capacity(limit) return limit.count end
+
+local function decide(key, now, limit, n, all)
+  local old, granted = redis.call('LINDEX', key, limit.count - n), 0
+  if n <= limit.count and not (tonumber(old + 0) > now - limit.window) then
+    for _ = 1, n do redis.call('LPUSH', key, digits(now)) end
+    redis.call('LTRIM', key, 0, limit.count - 1)
+    redis.call('PEXPIRE', key, lifetime(limit.window))
+    granted = n
+  end
+  return granted, 0, granted < n and limit.window or 0, limit.window
+end
