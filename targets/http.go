@@ -67,7 +67,10 @@ func newHTTP(s Spec, local Local) (Target, error) {
 		return &buf
 	}
 	t.first = newMessage(s, u, t.endpoint(u))
-	t.pool = &pool{max: local.MaxConnections, dial: d.dial}
+	t.pool = &pool{max: local.MaxConnections, dials: dialsAtOnce, dial: d.dial}
+	if t.first.close {
+		t.pool.dials = 0 // to connect is what such a load consists of
+	}
 	return t, nil
 }
 

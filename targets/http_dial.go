@@ -6,17 +6,15 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
-	"sync/atomic"
 	"time"
 )
 
 // A dialer opens the connections of an HTTP target. It is safe for concurrent
 // use. Names are looked up for every connection, by Go's resolver.
 type dialer struct {
-	template  net.Dialer
-	secure    *tls.Config
-	addresses []*net.TCPAddr // local ones, used in turn
-	turn      atomic.Uint64
+	template net.Dialer
+	secure   *tls.Config
+	families []*family // of local addresses; none means the system chooses
 }
 
 // newDialer reads the certificates. Both arguments are valid.
@@ -41,10 +39,7 @@ func newDialer(s Spec, local Local) (*dialer, error) {
 		}
 		d.secure.Certificates = []tls.Certificate{pair}
 	}
-	for _, a := range local.Addresses {
-		d.addresses = append(d.addresses, &net.TCPAddr{IP: net.ParseIP(a)})
-	}
-	if len(d.addresses) > 0 {
+	if d.families = newFamilies(local.Addresses); len(d.families) > 0 {
 		d.template.Control = bindLate
 	}
 	return d, nil
@@ -57,10 +52,7 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 	// A deadline in the dialer saves a context and its timer.
 	nd := d.template
 	nd.Deadline = deadline
-	if len(d.addresses) > 0 && to.network == "tcp" {
-		nd.LocalAddr = d.addresses[d.turn.Add(1)%uint64(len(d.addresses))]
-	}
-	raw, err := nd.DialContext(ctx, to.network, to.address)
+	raw, err := d.connect(ctx, nd, to)
 	if err != nil {
 		return nil, err // says "dial tcp 127.0.0.1:80: …" already
 	}

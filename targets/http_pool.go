@@ -15,18 +15,21 @@ type endpoint struct {
 }
 
 // A pool keeps the connections of one target. A connection has a place from
-// before it is dialled until it is closed; there are max places. Idle
-// connections are taken last in, first out, so that those not needed get old.
-// It is safe for concurrent use.
+// before it is dialled until it is closed; there are max places, and only so
+// many are dialled at the same time: who waits for a turn takes a connection
+// that becomes idle meanwhile. Idle connections are taken last in, first out, so
+// that those not needed get old. It is safe for concurrent use.
 type pool struct {
-	max  int // places; 0 = no limit
-	dial func(ctx context.Context, deadline time.Time, to endpoint) (*conn, error)
+	max   int // places; 0 = no limit
+	dials int // at the same time; 0 = no limit
+	dial  func(ctx context.Context, deadline time.Time, to endpoint) (*conn, error)
 
-	mu      sync.Mutex
-	closed  bool
-	places  int          // in use
-	idle    []*conn      // the longest idle first
-	waiting []chan *conn // the longest waiting first; nil sent = a place; closed = the pool is
+	mu       sync.Mutex
+	closed   bool
+	places   int          // in use
+	dialling int          // of these
+	idle     []*conn      // the longest idle first
+	waiting  []chan *conn // the longest waiting first; nil sent = a place to dial; closed = the pool is
 }
 
 // take returns a connection to an endpoint with its deadline set, reused or
@@ -41,12 +44,42 @@ func (p *pool) take(ctx context.Context, deadline time.Time, to endpoint) (c *co
 			return c, true, nil
 		}
 		c.close(false) // its place goes to the new one
+		p.mu.Lock()
+		p.dialling++
+		p.mu.Unlock()
 	}
-	if c, err = p.dial(ctx, deadline, to); err != nil {
-		p.release()
-		return nil, false, err
+	c, err = p.open(ctx, deadline, to)
+	return c, false, err
+}
+
+// open dials in a place that was got for it.
+func (p *pool) open(ctx context.Context, deadline time.Time, to endpoint) (*conn, error) {
+	c, err := p.dial(ctx, deadline, to)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dialling--
+	if err != nil {
+		p.places--
+		c = nil
 	}
-	return c, false, nil
+	p.admit()
+	return c, err
+}
+
+// fill puts a new connection to an endpoint among the idle ones. It reports
+// false if there is no place for it, or it cannot be dialled.
+func (p *pool) fill(ctx context.Context, deadline time.Time, to endpoint) bool {
+	p.mu.Lock()
+	got := p.place()
+	p.mu.Unlock()
+	if !got {
+		return false
+	}
+	c, err := p.open(ctx, deadline, to)
+	if err == nil {
+		p.give(c, true)
+	}
+	return err == nil
 }
 
 // give takes back a connection, to be kept or closed. Every connection that
@@ -89,8 +122,25 @@ func (p *pool) give(c *conn, keep bool) {
 func (p *pool) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.hand(nil) {
-		p.places--
+	p.places--
+	p.admit()
+}
+
+// place gets a place to dial, if there is one. The lock is held.
+func (p *pool) place() bool {
+	if p.closed || p.max > 0 && p.places >= p.max || p.dials > 0 && p.dialling >= p.dials {
+		return false
+	}
+	p.places++
+	p.dialling++
+	return true
+}
+
+// admit gives places to those who wait, as far as there are any. The lock is
+// held.
+func (p *pool) admit() {
+	for len(p.waiting) > 0 && p.place() {
+		p.hand(nil)
 	}
 }
 
@@ -120,12 +170,11 @@ func (p *pool) acquire(ctx context.Context, deadline time.Time, to endpoint) (*c
 			return c, nil
 		}
 	}
-	if p.max == 0 || p.places < p.max {
-		p.places++
+	if p.place() {
 		p.mu.Unlock()
 		return nil, nil
 	}
-	if len(p.idle) > 0 {
+	if len(p.idle) > 0 && p.places == p.max {
 		// All idle ones lead elsewhere, after a redirect: one has to go.
 		c := p.idle[0]
 		p.idle = slices.Delete(p.idle, 0, 1)
@@ -167,7 +216,11 @@ func (p *pool) wait(ctx context.Context, deadline time.Time, turn chan *conn) (*
 		if c, ok := <-turn; c != nil {
 			p.give(c, true)
 		} else if ok {
-			p.release()
+			p.mu.Lock()
+			p.places--
+			p.dialling--
+			p.admit()
+			p.mu.Unlock()
 		}
 	}
 	return nil, err

@@ -455,6 +455,17 @@ func TestLocalAddresses(t *testing.T) {
 	if seen["127.0.0.2"] != 2 || seen["127.0.0.3"] != 2 {
 		t.Errorf("connections came from %v", seen)
 	}
+	// Those of another family are passed over; with none left there is no
+	// connection.
+	clear(seen)
+	mixed := open(t, Spec{URL: s.URL, NoKeepAlive: true}, Local{Addresses: []string{"::1", "127.0.0.2", "2001:db8::1", "127.0.0.3"}})
+	for range 4 {
+		do(t, mixed, 200, "")
+	}
+	if seen["127.0.0.2"] != 2 || seen["127.0.0.3"] != 2 {
+		t.Errorf("connections came from %v", seen)
+	}
+	do(t, open(t, Spec{URL: s.URL}, Local{Addresses: []string{"::1"}}), 0, ClassConnect)
 }
 
 func TestOtherAddresses(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 type machine struct {
 	files       fs.FS // the root of the file system
 	connections int   // that a worker is to open
+	addresses   int   // that it opens them from; 0 = one, which the system chooses
 }
 
 // machineCheck looks at one thing about this machine.

@@ -47,18 +47,22 @@ func TestDescriptors(t *testing.T) {
 
 func TestPorts(t *testing.T) {
 	for _, c := range []struct {
-		connections, ports int
-		state              string
-		says               string
+		connections, ports, addresses int
+		state                         string
+		says                          string
 	}{
-		{28232, 28232, OK, "28232, enough for 28232 connections"},
-		{28233, 28232, Bad, `28233 local ports are needed, there are 28232; sysctl -w net.ipv4.ip_local_port_range="1024 65535"; or --max-connections 28232`},
-		{64512, 28232, Bad, "sysctl"},
-		{64513, 64512, Bad, "--max-connections 64512, on more machines"},
+		{28232, 28232, 1, OK, "28232, enough for 28232 connections"},
+		{28233, 28232, 1, Bad, "28233 local ports are needed, there are 28232; sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"; " +
+			"or more local addresses with --laddr, or --max-connections 28232"},
+		{64512, 28232, 1, Bad, "sysctl"},
+		{64513, 64512, 1, Bad, "more local addresses with --laddr, or --max-connections 64512"},
+		{56464, 28232, 2, OK, "56464, enough for 56464 connections"},
+		{56465, 28232, 2, Bad, "56465 local ports are needed, there are 56464; sysctl"},
+		{129025, 64512, 2, Bad, "or --max-connections 129024"},
 	} {
-		f := judgePorts(c.connections, c.ports)
+		f := judgePorts(c.connections, c.ports, c.addresses)
 		wants(t, c, f, c.state, c.says)
-		if c.connections > allPorts && strings.Contains(f.Mend, "sysctl") {
+		if c.connections > allPorts*c.addresses && strings.Contains(f.Mend, "sysctl") {
 			t.Errorf("%+v: no range is large enough: %s", c, f.Mend)
 		}
 	}
@@ -72,7 +76,7 @@ func TestPorts(t *testing.T) {
 }
 
 func TestPreflight(t *testing.T) {
-	for _, err := range []error{Descriptors(1), Ports(1)} {
+	for _, err := range []error{Descriptors(1), Ports(1, 0), Ports(1, 2)} {
 		if err != nil {
 			t.Errorf("one connection: %v", err)
 		}
@@ -86,7 +90,7 @@ func TestPreflight(t *testing.T) {
 	}
 	// The limit of this process is finite wherever it is known, and so is the number of ports.
 	const most = 1 << 40
-	for name, err := range map[string]error{"descriptors": Descriptors(most), "local ports": Ports(most)} {
+	for name, err := range map[string]error{"descriptors": Descriptors(most), "local ports": Ports(most, 1)} {
 		i := slices.IndexFunc(Machine(most), func(f Finding) bool { return f.Check == name })
 		if f := Machine(most)[i]; (err != nil) != (f.State == Bad) {
 			t.Errorf("%s: %v, but the check says %+v", name, err, f)

@@ -35,6 +35,9 @@ type Client struct {
 	unread   []*place // read for long enough: there is more, but others wait
 	turn     []*place // what unread was; the two change places
 	latest   int64    // when the last request ended
+	opening  int      // places that are connecting
+	most     int      // that may be
+	held     bool     // Send was refused because as many are
 	peer     int      // index of the address that was connected to last
 
 	buf    []byte
@@ -45,6 +48,10 @@ type Client struct {
 // again in the background now and then; where it does not resolve, that is the outcome of the requests.
 func New(clock *pacer.Clock, wire *targets.Wire, connections int) (*Client, error) {
 	c := &Client{clock: clock, wire: wire, max: max(1, connections), locals: newLocals(wire.Local), buf: make([]byte, readBuffer)}
+	c.most = min(c.max, openingAtOnce)
+	if wire.Close {
+		c.most = c.max // to connect is what such a load consists of
+	}
 	if err := c.poller.open(); err != nil {
 		return nil, fmt.Errorf("open event loop: %w", err)
 	}
@@ -87,25 +94,42 @@ func (c *Client) Poll(until int64, done func(worker.Result)) error {
 	c.thread.claim()
 	for wait := int64(0); ; {
 		c.resume() // before the look: what it reads must not be told again
-		n, err := c.wait(wait)
-		if err != nil {
-			return fmt.Errorf("wait for events: %w", err)
-		}
-		for i := range n {
-			if e := &c.poller.events[i]; e.Fd >= 0 {
-				c.handle(c.places[e.Fd], e.Events)
-			}
+		if err := c.serve(wait); err != nil {
+			return err
 		}
 		now := c.latest // fresh, if anything ended
 		if c.ended.first == nil {
 			now = c.clock.Now()
 		}
 		c.expire(now)
-		if reported := c.report(done); c.bell.heard() || reported || now >= until {
+		if reported := c.report(done); c.bell.heard() || reported || c.admits() || now >= until {
 			return nil
 		}
 		wait = c.until(now, until) - now
 	}
+}
+
+// serve waits for events, for some ns, and does what they ask for.
+func (c *Client) serve(wait int64) error {
+	n, err := c.wait(wait)
+	if err != nil {
+		return fmt.Errorf("wait for events: %w", err)
+	}
+	for i := range n {
+		if e := &c.poller.events[i]; e.Fd >= 0 {
+			c.handle(c.places[e.Fd], e.Events)
+		}
+	}
+	return nil
+}
+
+// admits tells whether a Send that was refused would open a connection now.
+func (c *Client) admits() bool {
+	if !c.held || c.opening >= c.most {
+		return false
+	}
+	c.held = false
+	return true
 }
 
 // wait waits for events, for some ns.
@@ -135,6 +159,7 @@ func (c *Client) until(now, until int64) int64 {
 func (c *Client) expire(now int64) {
 	for p := c.inFlight.first; p != nil && p.deadline <= now; p = c.inFlight.first {
 		if p.state == connecting {
+			c.opening--
 			c.peer = p.first + p.tried // the next connection tries another address
 		}
 		c.end(p, os.ErrDeadlineExceeded, targets.ClassOther, false)

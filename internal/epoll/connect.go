@@ -15,7 +15,7 @@ import (
 // connectEvents are what a connection is registered for, once. As edges they cost nothing but where something happens.
 const connectEvents = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | edge
 
-// connect opens a connection for the request of a place, to the first address not tried yet that does not refuse at
+// connect opens a connection for the request of a place, if there is one, to the first address not tried yet that does not refuse at
 // once. The request is written when it is open.
 func (c *Client) connect(p *place) {
 	known := c.names.known.Load()
@@ -28,10 +28,16 @@ func (c *Client) connect(p *place) {
 			return
 		case errors.Is(err, unix.EINPROGRESS):
 			p.state = connecting
+			c.opening++
 			return
 		default:
 			p.refused(err)
 		}
+	}
+	if p.ahead {
+		p.ahead = false
+		c.drop(p)
+		return
 	}
 	err := p.connectErr
 	if err == nil {
@@ -42,6 +48,7 @@ func (c *Client) connect(p *place) {
 
 // connected is told that an attempt to connect came to something.
 func (c *Client) connected(p *place) {
+	c.opening--
 	code, err := unix.GetsockoptInt(p.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err == nil && code != 0 {
 		err = unix.Errno(code)
@@ -54,10 +61,20 @@ func (c *Client) connected(p *place) {
 	c.opened(p)
 }
 
-// opened writes the request. The next connections go to the same address.
+// opened writes the request, or keeps the connection for one. The next connections go to the same address.
 func (c *Client) opened(p *place) {
 	c.peer = p.first + p.tried - 1
-	c.write(p)
+	if !p.ahead {
+		c.write(p)
+		return
+	}
+	p.ahead = false
+	if p.readable { // the server has closed it, or speaks first
+		c.drop(p)
+		return
+	}
+	p.state, p.idleSince = idle, c.clock.Now()
+	c.idle.push(p)
 }
 
 // refused notes that an address could not be connected to.

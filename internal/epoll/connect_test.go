@@ -4,6 +4,7 @@ package epoll
 
 import (
 	"bufio"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -101,13 +102,14 @@ func TestIPv6(t *testing.T) {
 	expect(t, newRig(t, targets.Spec{URL: "http://" + l.Addr().String()}, targets.Local{}, 1).do(), 200, "")
 }
 
-// A connection that nobody accepts or refuses times out; the next one tries the next address.
-func TestConnectTimeout(t *testing.T) {
+// deaf is an address where connections are neither accepted nor refused.
+func deaf(t *testing.T) netip.AddrPort {
+	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(fd)
+	t.Cleanup(func() { unix.Close(fd) })
 	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		t.Fatal(err)
 	}
@@ -119,9 +121,25 @@ func TestConnectTimeout(t *testing.T) {
 	for range 2 { // the backlog is full: more get no answer
 		c, err := net.DialTimeout("tcp", address.String(), 50*time.Millisecond)
 		if err == nil {
-			defer c.Close()
+			t.Cleanup(func() { c.Close() })
 		}
 	}
+	return address
+}
+
+// signalled tells whether there is something to read, be it an end or an error.
+func signalled(t *testing.T, fd int) bool {
+	t.Helper()
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		t.Fatal(err)
+	}
+	return n > 0
+}
+
+// A connection that nobody accepts or refuses times out; the next one tries the next address.
+func TestConnectTimeout(t *testing.T) {
+	address := deaf(t)
 	r := newRig(t, targets.Spec{URL: "http://" + address.String(), Timeout: 100 * time.Millisecond}, targets.Local{}, 1)
 	expect(t, r.do(), 0, targets.ClassTimeout)
 	if r.c.peer != 1 {
@@ -162,6 +180,9 @@ func TestManyConnections(t *testing.T) {
 	before := descriptors(t)
 	c := open(t, targets.Spec{URL: s.url}, targets.Local{}, connections)
 	r := &rig{t: t, c: c}
+	if n := c.Preconnect(t.Context(), 2*connections, 0); n != connections {
+		t.Fatalf("%d connections", n)
+	}
 	for i := range 2 {
 		for range connections {
 			r.mustSend()

@@ -130,7 +130,7 @@ func (c *Client) reusable(p *place) bool {
 	return !p.hungUp && p.writeErr == nil && !c.wire.Close && p.answer.KeepAlive()
 }
 
-// drained tells whether nothing is left to read, where a read that filled the buffer did not tell.
+// drained tells whether there is nothing to read, not even a farewell. A byte that it reads is lost, and so is the connection.
 func (c *Client) drained(p *place) bool {
 	_, errno := receive(p.fd, c.buf[:1])
 	return errno == unix.EAGAIN

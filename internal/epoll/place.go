@@ -3,6 +3,8 @@
 package epoll
 
 import (
+	"time"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/loadctl/loadctl/internal/worker"
@@ -14,7 +16,7 @@ type state uint8
 
 const (
 	free       state = iota // has no connection
-	connecting              // the connection is being opened, for a request
+	connecting              // the connection is being opened, for a request or ahead of one
 	writing                 // the peer has to take the rest of the request
 	reading                 // the answer, or the rest of it
 	ended                   // Poll has to report the end of its request
@@ -30,6 +32,7 @@ type place struct {
 	// nothing; and what the peer said last was its farewell.
 	readable, hungUp bool
 	queued           bool // to be read on by resume
+	ahead            bool // no request waits for the connection to be opened
 
 	result    worker.Result
 	answer    http1.Response
@@ -61,15 +64,35 @@ func (p *place) hangUp() {
 	p.readable, p.hungUp = false, false
 }
 
-// take takes a place for a request: the connection that was idle last, else a free place; nil if there is none.
+// take takes a place for a request: the connection that was idle last, else a free place; nil if there is none, or too many
+// connections are being opened.
 func (c *Client) take(now int64) *place {
 	for p := c.idle.last; p != nil; p = c.idle.last {
 		c.idle.remove(p)
-		if now-p.idleSince <= int64(c.wire.IdleLimit) {
+		if c.usable(p, now-p.idleSince) {
 			return p
 		}
-		c.drop(p) // and so will be the others, which are older
+		c.drop(p)
 	}
+	if c.opening >= c.most {
+		c.held = true
+		return nil
+	}
+	return c.vacant()
+}
+
+// lookAfter is how long a connection may have been idle and be used without a look, in ns. It hides the look's cost, a system call,
+// where connections are busy. That is the time in which the end of one may be among the events that the loop has not come to.
+const lookAfter = int64(10 * time.Millisecond)
+
+// usable tells whether a connection that was idle for some ns can carry another request. Servers close idle connections as they like,
+// and what is written to such a one is a failed request, which is none of the endpoint's.
+func (c *Client) usable(p *place, idle int64) bool {
+	return idle <= int64(c.wire.IdleLimit) && (idle < lookAfter || c.drained(p))
+}
+
+// vacant takes a place without a connection; nil if there is none.
+func (c *Client) vacant() *place {
 	if p := c.free.last; p != nil {
 		c.free.remove(p)
 		return p

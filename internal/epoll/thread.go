@@ -4,13 +4,20 @@ package epoll
 
 import (
 	"runtime"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
 
 // A thread is the one that the loop runs on, kept for it: how exactly the kernel ends a wait is a property of the
 // thread, 50 µs unless told otherwise.
-type thread struct{ claimed bool }
+type thread struct {
+	claimed bool
+	id      atomic.Int64 // 0 = none is claimed
+}
+
+// Thread is the id of the thread that the loop runs on, 0 before the first Poll and after Close. Any goroutine may call it.
+func (c *Client) Thread() int { return int(c.thread.id.Load()) }
 
 // claim binds the calling goroutine to its thread and makes its waits end on time. Without the right to do so they
 // end a little later.
@@ -20,6 +27,7 @@ func (t *thread) claim() {
 	}
 	t.claimed = true
 	runtime.LockOSThread()
+	t.id.Store(int64(unix.Gettid()))
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 }
 
@@ -29,6 +37,7 @@ func (t *thread) release() {
 		return
 	}
 	t.claimed = false
+	t.id.Store(0)
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0)
 	runtime.UnlockOSThread()
 }

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/doctor"
+	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// connectionFlags are from where, and when, this worker's connections are opened.
+type connectionFlags struct {
+	locals     []string // IP addresses; none: the system chooses
+	preconnect int
+}
+
+func (f *connectionFlags) AddFlags(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.locals, "laddr", nil,
+		"connect from this `IP` address of this machine; may be repeated: they take turns, and each has ports of its own")
+	c.Flags().IntVar(&f.preconnect, "preconnect", 0,
+		"how many connections to open before this worker joins, evenly within a second; the others are opened as requests need them")
+}
+
+// check finds what is wrong with the flags by themselves. most is how many connections there can be.
+func (f *connectionFlags) check(most int) error {
+	for i, text := range f.locals {
+		ip := net.ParseIP(text)
+		switch {
+		case ip == nil || ip.IsUnspecified() || ip.IsMulticast():
+			return fmt.Errorf("--laddr %.50q: give an IP address of this machine, such as 10.0.0.5", text)
+		case slices.Contains(f.locals[:i], ip.String()):
+			return fmt.Errorf("--laddr %s: is given twice; leave one out", ip)
+		}
+		f.locals[i] = ip.String()
+	}
+	if f.preconnect < 0 || f.preconnect > most {
+		return fmt.Errorf("--preconnect: give a number up to %d, which is all that --max-connections and --max-in-flight allow; 0 means none", most)
+	}
+	return nil
+}
+
+// fit refuses what this machine does not allow: addresses that are not its own, or n connections to host with too few ports.
+func (f *connectionFlags) fit(host string, n int) error {
+	if strings.HasPrefix(host, socket) {
+		if len(f.locals) > 0 {
+			return errors.New("--laddr: a Unix socket has no addresses; leave it out")
+		}
+		return nil
+	}
+	fitting, err := f.fitting(host)
+	if err != nil {
+		return err
+	}
+	if err := doctor.Locals(f.locals); err != nil {
+		return fmt.Errorf("--laddr: %w", err)
+	}
+	return doctor.Ports(n, fitting)
+}
+
+// lookupPatience is how long looking up the host may take. Where it fails, connecting to it will tell more.
+const lookupPatience = 5 * time.Second
+
+// fitting is how many of the addresses can reach host:port: those of a family of its own. That none is is an error.
+func (f *connectionFlags) fitting(hostport string) (int, error) {
+	if len(f.locals) == 0 {
+		return 0, nil
+	}
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return 0, fmt.Errorf("look up %s: %w", hostport, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookupPatience)
+	defer cancel()
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host) // an address is itself
+	if err != nil {
+		return len(f.locals), nil
+	}
+	n := 0
+	for _, text := range f.locals {
+		v4 := net.ParseIP(text).To4() != nil
+		if slices.ContainsFunc(ips, func(ip netip.Addr) bool { return ip.Unmap().Is4() == v4 }) {
+			n++
+		}
+	}
+	if n > 0 {
+		return n, nil
+	}
+	if ips[0].Unmap().Is4() {
+		return 0, fmt.Errorf("--laddr: %s has only IPv4 addresses; give an IPv4 address of this machine too", host)
+	}
+	return 0, fmt.Errorf("--laddr: %s has only IPv6 addresses; give an IPv6 address of this machine too", host)
+}
+
+// preconnector opens connections ahead of requests: an event loop does so itself, other clients use those of their target.
+type preconnector interface {
+	Preconnect(ctx context.Context, n int, every time.Duration) int
+}
+
+// How connections are opened ahead: one each millisecond, or more where it would take longer than a second. What is not open by then, as
+// a server may not answer, is not waited for.
+const (
+	preconnectEvery    = time.Millisecond
+	preconnectWithin   = time.Second
+	preconnectPatience = 5 * time.Second
+)
+
+// ahead returns open, which opens the client of a shard, made to open the connections before it returns. The shards are opened one
+// after the other, from 0.
+func (f *connectionFlags) ahead(ctx context.Context, shards int, target targets.Target, log *slog.Logger,
+	open func(shard int) (worker.Client, error),
+) func(shard int) (worker.Client, error) {
+	if f.preconnect == 0 {
+		return open
+	}
+	every := min(preconnectEvery, preconnectWithin/time.Duration(f.preconnect))
+	var deadline time.Time
+	opened := 0
+	return func(shard int) (worker.Client, error) {
+		if shard == 0 {
+			deadline = time.Now().Add(preconnectPatience)
+		}
+		client, err := open(shard)
+		if err != nil {
+			return nil, err
+		}
+		p, able := client.(preconnector)
+		if !able {
+			p, able = target.(preconnector)
+		}
+		if !able {
+			return client, nil // it does not connect
+		}
+		limit, cancel := context.WithDeadline(ctx, deadline)
+		defer cancel()
+		opened += p.Preconnect(limit, (f.preconnect+shard)/shards, every)
+		switch {
+		case shard < shards-1 || ctx.Err() != nil:
+		case opened < f.preconnect:
+			log.Warn("not all connections could be opened ahead; the others are tried again as requests need them", "open", opened, "preconnect", f.preconnect)
+		default:
+			log.Info("connections are open", "open", opened)
+		}
+		return client, nil
+	}
+}

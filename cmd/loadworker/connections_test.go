@@ -1,0 +1,107 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/redistest"
+)
+
+// dialled is a server that knows who connects, and what of that was before the first request.
+type dialled struct {
+	*httptest.Server
+	mu       sync.Mutex
+	from     map[string]int // connections by address
+	ahead    int            // connections before the first request
+	requests int
+}
+
+// dial starts a server; plain, or with TLS.
+func dial(t *testing.T, start func(*httptest.Server)) *dialled {
+	t.Helper()
+	d := &dialled{from: map[string]int{}}
+	d.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.requests++
+	}))
+	d.Config.ConnState = func(c net.Conn, s http.ConnState) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if s == http.StateNew {
+			host, _, _ := net.SplitHostPort(c.RemoteAddr().String())
+			d.from[host]++
+			if d.requests == 0 {
+				d.ahead++
+			}
+		}
+	}
+	start(d.Server)
+	t.Cleanup(d.Close)
+	return d
+}
+
+// TestConnections: connections are opened before the first request, from the addresses in turn, and are no requests; over the event loop
+// and over TLS alike.
+func TestConnections(t *testing.T) {
+	t.Setenv("LOADCTL_REDIS", redistest.Start(t).URL())
+	for name, start := range map[string]func(*httptest.Server){"plain": (*httptest.Server).Start, "tls": (*httptest.Server).StartTLS} {
+		t.Run(name, func(t *testing.T) {
+			d := dial(t, start)
+			args := []string{"run", "--run", name, "--url", d.URL, "-k", "--qps", "100", "-n", "20", "--max-connections", "40", "--no-check"}
+			stdout, stderr, code := execute(append(args, "--preconnect", "40", "--laddr", "127.0.0.2", "--laddr", "::1", "--laddr", "127.0.0.3")...)
+			if code != cli.CodeGood || !strings.Contains(stderr, `msg="connections are open" open=40`) || !strings.Contains(stdout, "200: 20") {
+				t.Fatalf("exit code %d, %s%s", code, stderr, stdout)
+			}
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if d.requests != 20 || d.ahead != 40 || d.from["127.0.0.2"]+d.from["127.0.0.3"] != 40 {
+				t.Errorf("%d requests, %d connections before them, from %v", d.requests, d.ahead, d.from)
+			}
+			if n := d.from["127.0.0.2"]; n < 19 || n > 21 { // each core takes its own turns
+				t.Errorf("%d of 40 connections from one of two addresses", n)
+			}
+		})
+	}
+}
+
+// TestPreconnectInVain: a server that refuses them is no reason not to begin.
+func TestPreconnectInVain(t *testing.T) {
+	t.Setenv("LOADCTL_REDIS", redistest.Start(t).URL())
+	args := []string{"run", "--run", "x", "--url", "http://127.0.0.1:9/", "--qps", "100", "-n", "5", "--no-check", "--preconnect", "10"}
+	stdout, stderr, code := execute(args...)
+	if code != cli.CodeGood || !strings.Contains(stderr, "open=0 preconnect=10") || !strings.Contains(stdout, "errors      connect      5") {
+		t.Errorf("exit code %d, %s%s", code, stderr, stdout)
+	}
+}
+
+// TestFittingAddresses: only those of a family of the endpoint count.
+func TestFittingAddresses(t *testing.T) {
+	for _, c := range []struct {
+		host   string
+		locals []string
+		want   int
+		says   string
+	}{
+		{"10.0.0.1:80", nil, 0, ""},
+		{"10.0.0.1:80", []string{"10.0.0.2", "::1", "10.0.0.3"}, 2, ""},
+		{"[2001:db8::1]:80", []string{"10.0.0.2", "::1", "10.0.0.3"}, 1, ""},
+		{"[::ffff:10.0.0.1]:80", []string{"10.0.0.2", "::1"}, 1, ""},
+		{"localhost:80", []string{"127.0.0.1"}, 1, ""},
+		{"nobody.invalid:80", []string{"127.0.0.1", "::1"}, 2, ""}, // connecting will tell
+		{"10.0.0.1:80", []string{"::1"}, 0, "--laddr: 10.0.0.1 has only IPv4 addresses; give an IPv4 address of this machine too"},
+		{"[::2]:80", []string{"10.0.0.1"}, 0, "--laddr: ::2 has only IPv6 addresses; give an IPv6 address of this machine too"},
+	} {
+		f := connectionFlags{locals: slices.Clone(c.locals)}
+		n, err := f.fitting(c.host)
+		if n != c.want || (err == nil) != (c.says == "") || err != nil && err.Error() != c.says {
+			t.Errorf("%s from %v: %d, %v", c.host, c.locals, n, err)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+//go:build linux
+
+package epoll
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// What was opened ahead carries the requests, and nothing else is sent or reported.
+func TestPreconnect(t *testing.T) {
+	s, err := arrivals.Start(arrivals.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const connections = 300
+	r := newRig(t, targets.Spec{URL: s.URL()}, targets.Local{}, connections)
+	if n := r.c.Preconnect(t.Context(), connections, time.Microsecond); n != connections {
+		t.Fatalf("%d connections are open", n)
+	}
+	r.poll(0)
+	s.Stall(100 * time.Millisecond) // so that each request has a connection of its own
+	for range connections {
+		r.mustSend()
+	}
+	r.pollFor(connections)
+	for _, x := range r.got {
+		expect(t, x.Outcome, 200, "")
+	}
+	if s.Connections() != connections || s.Count() != connections {
+		t.Errorf("%d connections, %d requests arrived", s.Connections(), s.Count())
+	}
+}
+
+// Connections are opened one after the other, evenly.
+func TestPreconnectIsStaggered(t *testing.T) {
+	s := startTiny(t, -1)
+	r := newRig(t, targets.Spec{URL: s.url}, targets.Local{}, 100)
+	const every = 5 * time.Millisecond
+	began := time.Now()
+	if n := r.c.Preconnect(t.Context(), 20, every); n != 20 {
+		t.Errorf("%d connections are open", n)
+	}
+	if took := time.Since(began); took < 19*every { // no machine is too fast
+		t.Errorf("took %v", took)
+	}
+}
+
+// A connection that is refused, or closed by the server at once, is opened again for a request only.
+func TestPreconnectFails(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := l.Addr().String()
+	l.Close()
+	r := newRig(t, targets.Spec{URL: "http://" + nobody}, targets.Local{}, 10)
+	if n := r.c.Preconnect(t.Context(), 10, 0); n != 0 || r.c.opening != 0 {
+		t.Errorf("%d connections are open, %d are being opened", n, r.c.opening)
+	}
+	expect(t, r.do(), 0, targets.ClassConnect)
+
+	closed := newRig(t, targets.Spec{URL: serve(t, func(c *net.TCPConn) {})}, targets.Local{}, 10)
+	closed.c.Preconnect(t.Context(), 10, 0)
+	closed.pollUntil("the loop heard that all were closed", func() bool { return closed.c.idle.first == nil })
+	if n := len(closed.got); n != 0 {
+		t.Errorf("%d results without a request", n)
+	}
+}
+
+// Nobody answers: the end of ctx ends it, and requests find free places.
+func TestPreconnectEnds(t *testing.T) {
+	address := deaf(t)
+	r := newRig(t, targets.Spec{URL: "http://" + address.String(), Timeout: 100 * time.Millisecond}, targets.Local{}, openingAtOnce+50)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if n := r.c.Preconnect(ctx, openingAtOnce+50, 0); n != 0 || r.c.opening != 0 {
+		t.Errorf("%d connections are open, %d are being opened", n, r.c.opening)
+	}
+	if n := len(r.c.places); n != openingAtOnce {
+		t.Errorf("%d were tried at the same time, want %d", n, openingAtOnce)
+	}
+	expect(t, r.do(), 0, targets.ClassTimeout)
+}
+
+// However many requests are due at once, so many connections are opened at the same time and no more. Poll tells when another may be.
+func TestNoStampede(t *testing.T) {
+	r := newRig(t, targets.Spec{URL: "http://" + deaf(t).String(), Timeout: 200 * time.Millisecond}, targets.Local{}, 1000)
+	for r.send() {
+	}
+	if r.sent != openingAtOnce {
+		t.Errorf("%d connections are being opened, want %d", r.sent, openingAtOnce)
+	}
+	r.pollFor(openingAtOnce)
+	r.mustSend()
+
+	mute := newRig(t, targets.Spec{URL: serve(t, func(c *net.TCPConn) { io.Copy(io.Discard, c) })}, targets.Local{}, 1000)
+	for mute.sent < 1000 {
+		if !mute.send() {
+			mute.poll(time.Hour) // not as long as the requests take
+		}
+		if len(mute.got) > 0 {
+			t.Fatalf("%d of 1000 were sent when the first had failed", mute.sent)
+		}
+	}
+	// To connect for each request is what was asked for: nothing is held back.
+	each := newRig(t, targets.Spec{URL: startTiny(t, -1).url, NoKeepAlive: true}, targets.Local{}, 2*openingAtOnce)
+	for range 2 * openingAtOnce {
+		each.mustSend()
+	}
+	each.pollFor(2 * openingAtOnce)
+}
+
+// A connection whose end has arrived, but not come to the loop yet, is not used.
+func TestIdleConnectionIsLookedAt(t *testing.T) {
+	for name, hangUp := range map[string]func(*net.TCPConn){
+		"fin":   func(c *net.TCPConn) { c.CloseWrite() },
+		"reset": func(c *net.TCPConn) { c.SetLinger(0); c.Close() },
+		"noise": func(c *net.TCPConn) { io.WriteString(c, "HTTP/1.1 408 Request Timeout\r\n\r\n") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ended, end := make(chan struct{}), make(chan struct{})
+			var once sync.Once
+			r := newRig(t, targets.Spec{URL: serve(t, func(c *net.TCPConn) {
+				br := bufio.NewReader(c)
+				for request(br) {
+					io.WriteString(c, ok)
+					once.Do(func() {
+						<-end
+						hangUp(c)
+						close(ended)
+					})
+				}
+			})}, targets.Local{}, 2)
+			expect(t, r.do(), 200, "")
+			close(end)
+			<-ended
+			p := r.c.idle.last
+			for !signalled(t, p.fd) { // on its way
+				time.Sleep(time.Millisecond)
+			}
+			p.idleSince -= lookAfter
+			expect(t, r.do(), 200, "")
+		})
+	}
+}
