@@ -134,6 +134,12 @@ func (r *Recorder) Recalled(n int64) { r.counts.Recalled += n }
 // Yielded counts n ≥ 0 slots given up in favour of a suspect's permit.
 func (r *Recorder) Yielded(n int64) { r.counts.Yielded += n }
 
+// SeenLate counts n ≥ 0 slots that the worker itself came to late: nothing else had held them up.
+func (r *Recorder) SeenLate(n int64) { r.counts.SeenLate += n }
+
+// Busy counts n ≥ 0 slots that were due in time and found no connection free, or no room to wait for one.
+func (r *Recorder) Busy(n int64) { r.counts.Busy += n }
+
 // PermitSent counts n ≥ 0 of the requests counted by Sent as sent on a permit,
 // that is without a slot.
 func (r *Recorder) PermitSent(n int64) { r.counts.PermitSent += n }

@@ -37,6 +37,11 @@ type Report struct {
 	Complete bool     `json:"complete"`
 	Notes    []string `json:"notes"`
 
+	// ClosedLoop says that the run went as fast as it could: each connection sent
+	// its next request when the last one was answered. Asked and TargetRate are
+	// then 0, no request had a slot, and latency counts from sending.
+	ClosedLoop bool `json:"closed_loop,omitempty"`
+
 	// LowerBoundsAbove is the quantile 1 − late_dropped/asked where requests were
 	// dropped late: latency and lag above it are lower bounds, for the dropped
 	// would have been the slowest. Absent when nothing was dropped late.
@@ -77,6 +82,28 @@ type WorkerReport struct {
 	Sent     int64     `json:"sent"`
 	LastSeen time.Time `json:"last_seen,omitzero"` // absent = never
 	Gaps     int64     `json:"gaps"`
+
+	LateDropped int64 `json:"late_dropped"`
+	SeenLate    int64 `json:"seen_late"` // slots that it came to late by itself
+	Busy        int64 `json:"busy"`      // slots that found no connection free, or no room
+
+	Self     SelfReport `json:"self"`
+	Verdicts []Verdict  `json:"verdicts"` // empty = nothing but the rate was a limit, as far as Self knows
+}
+
+// SelfReport is what a worker measured of itself. MeasuredS is 0 where it did not.
+type SelfReport struct {
+	MeasuredS float64               `json:"measured_s"`
+	Cores     int64                 `json:"cores"`     // that it may use, at most
+	GCCycles  int64                 `json:"gc_cycles"` // garbage collections
+	Load      map[string]LoadReport `json:"load"`      // by name; what a system does not tell is not in it
+}
+
+// LoadReport is a share of time, 1 = all of it: its mean, that of the worst second, and the time it was a limit.
+type LoadReport struct {
+	Mean  float64 `json:"mean"`
+	Worst float64 `json:"worst"`
+	OverS float64 `json:"over_s"`
 }
 
 // SeriesReport is one point of the series. Sent counts by the time of sending, ok

@@ -12,6 +12,8 @@ type Counts struct {
 	BytesIn     int64 `json:"bytes_in"`
 	BytesOut    int64 `json:"bytes_out"`
 	OutOfRange  int64 `json:"out_of_range"` // latencies, service times and lags above 1 h, each counted; they are in no histogram
+	SeenLate    int64 `json:"seen_late"`    // slots that the worker itself came to late, sent or dropped: no connection was asked for before
+	Busy        int64 `json:"busy"`         // slots that had to wait for a connection, or found as many waiting and in flight as may be
 }
 
 // add adds o field by field.
@@ -26,6 +28,8 @@ func (c *Counts) add(o Counts) {
 	c.BytesIn += o.BytesIn
 	c.BytesOut += o.BytesOut
 	c.OutOfRange += o.OutOfRange
+	c.SeenLate += o.SeenLate
+	c.Busy += o.Busy
 }
 
 // Plus is the sum of both, field by field.
@@ -38,6 +42,9 @@ func (c Counts) Plus(o Counts) Counts {
 func (c Counts) Slots() int64 {
 	return c.Sent - c.PermitSent + c.LateDropped + c.Recalled + c.Yielded
 }
+
+// fired is how many slots were sent or too late to be: those that SeenLate and Busy are of.
+func (c Counts) fired() int64 { return c.Sent + c.LateDropped }
 
 // ErrorClass is what is known of the failed requests of one class.
 type ErrorClass struct {
@@ -63,6 +70,8 @@ type Snapshot struct {
 
 	Status map[int]int64          `json:"status"` // responses by protocol status 1…999; OtherStatus pools the rest
 	Errors map[string]*ErrorClass `json:"errors"` // failed requests by class, at most 65 classes
+
+	Self Self `json:"self,omitzero"` // what the worker measured of itself; in a merge of several workers it means nothing
 }
 
 // NewSnapshot returns an empty snapshot of one incarnation of a worker.
@@ -115,6 +124,7 @@ func (s *Snapshot) Merge(o *Snapshot) {
 	}
 	s.End = max(s.End, o.End)
 	s.Counts.add(o.Counts)
+	s.Self.add(o.Self)
 	s.Latency.Merge(o.Latency)
 	s.Service.Merge(o.Service)
 	s.Lag.Merge(o.Lag)
@@ -146,7 +156,7 @@ func (s *Snapshot) class(name string) *ErrorClass {
 // interval and Final. Worker, Incarnation and Seq stay.
 func (s *Snapshot) Reset() {
 	s.Start, s.End, s.Final = 0, 0, false
-	s.Counts = Counts{}
+	s.Counts, s.Self = Counts{}, Self{}
 	s.Latency.Reset()
 	s.Service.Reset()
 	s.Lag.Reset()

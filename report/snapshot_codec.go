@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 )
@@ -76,7 +77,7 @@ func checkVersion(what string, got, known int) error {
 // normalize makes decoded fields safe to use: nothing nil, and nothing outside
 // the bounds that a Recorder keeps.
 func (s *Snapshot) normalize() error {
-	if err := s.Counts.check(); err != nil {
+	if err := cmp.Or(s.Counts.check(), s.Self.check()); err != nil {
 		return err
 	}
 	for _, h := range []**Histogram{&s.Latency, &s.Service, &s.Lag} {
@@ -130,7 +131,7 @@ func (c Counts) check() error {
 		n    int64
 	}{
 		{"sent", c.Sent}, {"permit_sent", c.PermitSent}, {"late_dropped", c.LateDropped},
-		{"recalled", c.Recalled}, {"yielded", c.Yielded}, {"completed", c.Completed},
+		{"recalled", c.Recalled}, {"yielded", c.Yielded}, {"seen_late", c.SeenLate}, {"busy", c.Busy}, {"completed", c.Completed},
 		{"failed", c.Failed}, {"bytes_in", c.BytesIn}, {"bytes_out", c.BytesOut},
 		{"out_of_range", c.OutOfRange},
 	} {

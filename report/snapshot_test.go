@@ -204,6 +204,7 @@ func FuzzSnapshotUnmarshal(f *testing.F) {
 	f.Add(data)
 	f.Add(data[:len(data)/2])
 	f.Add([]byte(`{"v":2}`))
+	f.Add([]byte(`{"v":1,"self":{"wall_ns":1000000000,"cores":2,"cpu":{"sum_ns":5,"of_ns":9,"worst_ns_per_s":7,"over_ns":1}}}`))
 	f.Add([]byte(`{"v":1,"errors":{"a":{"count":1,"latency":null}},"status":{"-1":1}}`))
 	for _, text := range hostile() {
 		if len(text) < 10_000 {
@@ -223,7 +224,7 @@ func FuzzSnapshotUnmarshal(f *testing.F) {
 		if err := back.UnmarshalBinary(again); err != nil {
 			t.Fatalf("what was accepted is refused once written again: %v", err)
 		}
-		if back.Counts != s.Counts || back.Latency.Count() != s.Latency.Count() {
+		if back.Counts != s.Counts || back.Self != s.Self || back.Latency.Count() != s.Latency.Count() {
 			t.Fatalf("changed by a round trip: %+v, then %+v", s, back)
 		}
 		total := NewSnapshot("", "")

@@ -14,6 +14,7 @@ type Input struct {
 	Duration   time.Duration // from StartedAt to the end, or to now
 	Running    bool          // the run goes on
 	TargetRate float64       // requests per second last asked for, of the whole cluster
+	ClosedLoop bool          // there is no rate: see Report
 	Budget     Budget
 	Workers    []WorkerInput // one for each incarnation
 
@@ -49,6 +50,7 @@ func Build(in Input) Report {
 		DurationS:   in.Duration.Seconds(),
 		Asked:       audit.Asked,
 		TargetRate:  in.TargetRate,
+		ClosedLoop:  in.ClosedLoop,
 		Rate:        ratio(float64(audit.Sent), in.Duration.Seconds()),
 		Throughput:  ratio(float64(audit.Completed), in.Duration.Seconds()),
 		Success:     ratio(float64(audit.Completed), float64(audit.Completed+audit.Failed)),
@@ -79,9 +81,17 @@ func Build(in Input) Report {
 		r.addWorker(w)
 	}
 	r.addSeries(in, series)
+	if in.ClosedLoop {
+		r.Lag = Distribution{} // nothing was due before it was sent
+		r.Notes = append(r.Notes, closedLoop)
+	}
 	r.judge(in.Workers, in.Missing)
 	return r
 }
+
+// closedLoop is what to know about the latencies of a closed loop.
+const closedLoop = "closed loop: each connection sent its next request when the last one was answered; latencies leave out what users would " +
+	"have waited (coordinated omission). For latencies at a rate use --qps NUMBER"
 
 // mergeWorkers adds up the snapshots and collects the series.
 func mergeWorkers(workers []WorkerInput) (*Snapshot, [][]Point) {
@@ -130,8 +140,12 @@ func (h *Histogram) distribution() Distribution {
 // addWorker adds the line of one incarnation.
 func (r *Report) addWorker(w WorkerInput) {
 	line := WorkerReport{ID: w.ID, State: w.State, LastSeen: w.LastSeen.UTC(), Gaps: w.Gaps}
+	line.Verdicts = verdicts(w.Total)
+	line.Self.Load = map[string]LoadReport{}
 	if w.Total != nil {
-		line.Sent = w.Total.Counts.Sent
+		n, self := w.Total.Counts, &w.Total.Self
+		line.Sent, line.LateDropped, line.SeenLate, line.Busy = n.Sent, n.LateDropped, n.SeenLate, n.Busy
+		line.Self = SelfReport{MeasuredS: float64(self.Wall) / 1e9, Cores: self.Cores, GCCycles: self.Collections, Load: self.loadsKnown()}
 	}
 	r.Workers = append(r.Workers, line)
 }
@@ -178,6 +192,9 @@ func (r *Report) judge(workers []WorkerInput, missing []string) {
 		if w.Total == nil {
 			r.Complete = false
 			r.Notes = append(r.Notes, fmt.Sprintf("worker %s left no snapshot: what it sent is not in this report", w.ID))
+		} else if r.ClosedLoop && w.Gone && !w.Total.Final { // no slot tells of it
+			r.Complete = false
+			r.Notes = append(r.Notes, fmt.Sprintf("worker %s ended without its last snapshot: what it sent after the one before is not in this report", w.ID))
 		}
 	}
 	if err := r.Audit.Check(); err != nil {
@@ -191,7 +208,7 @@ func (r *Report) judge(workers []WorkerInput, missing []string) {
 		bound := max(0, 1-float64(dropped)/float64(r.Asked))
 		r.LowerBoundsAbove = &bound
 	}
-	if n := r.Audit.PermitSent; n > 0 {
+	if n := r.Audit.PermitSent; n > 0 && !r.ClosedLoop {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d requests were sent by workers that could not reach Redis, on their permits: they take the place of what was skipped and yielded", n))
 	}
 	// What was passed over while permits were in force was sent on those.

@@ -48,6 +48,11 @@ func run(t testing.TB) Input {
 			}
 		}
 		total.Counts.LateDropped, total.Counts.Recalled, total.Counts.PermitSent = 2, 1, 3
+		total.Counts.SeenLate, total.Counts.Busy = 1, 40
+		measured := beat()
+		measured.Self.Shard.Worst += second * 8 / 10 * int64(id) // of the second worker that is too much
+		measured.JudgeBeat()
+		total.Self = measured.Self
 		points, _, _ := series.Changed(0)
 		in.Workers = append(in.Workers, WorkerInput{
 			ID: total.Worker + "/a1b2", State: []string{"left", "dead"}[id], Gone: true, Gaps: int64(id),

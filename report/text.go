@@ -22,6 +22,7 @@ func Text(w io.Writer, r Report) error {
 	textTimes(&b, r)
 	textAnswers(&b, r)
 	textWorkers(&b, r)
+	textVerdicts(&b, r)
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "note        %s\n", note)
 	}
@@ -51,7 +52,11 @@ func textHead(b *bytes.Buffer, r Report) {
 	}
 	length := time.Duration(r.DurationS * float64(time.Second)).Round(time.Millisecond)
 	fmt.Fprintf(b, "run         %s, %s, %s, %s\n", r.Run, started, length, state)
-	fmt.Fprintf(b, "asked       %-12d %s\n", r.Asked, askedRate(r))
+	if r.ClosedLoop {
+		fmt.Fprintf(b, "asked       %-12s as fast as it goes (closed loop)\n", "max")
+	} else {
+		fmt.Fprintf(b, "asked       %-12d %s\n", r.Asked, askedRate(r))
+	}
 	fmt.Fprintf(b, "sent        %-12d %s/s\n", a.Sent, rate(r.Rate))
 	fmt.Fprintf(b, "completed   %-12d %s/s, success %s %%\n", a.Completed, rate(r.Throughput), percent(r.Success))
 	if a.Failed > 0 {
@@ -85,6 +90,10 @@ func askedRate(r Report) string {
 // differ, why.
 func textAudit(b *bytes.Buffer, r Report) {
 	a := r.Audit
+	if r.ClosedLoop {
+		fmt.Fprintf(b, "audit       %s\n", equation("sent", a.Sent, a.sentTerms()))
+		return
+	}
 	fmt.Fprintf(b, "audit       %s\n", equation("asked", a.Asked, a.reasonTerms()))
 	if a.Recalled != 0 || a.Overrun != 0 || a.Ungranted != 0 {
 		fmt.Fprintf(b, "            %s\n", equation("asked", a.Asked, a.askedTerms()))
@@ -101,8 +110,10 @@ func textTimes(b *bytes.Buffer, r Report) {
 	// A dropped request would have had a latency and a lag, so these are cut
 	// off; the service time of what was sent is complete.
 	textRow(b, "latency", r.Latency, r.LowerBoundsAbove)
-	textRow(b, "service time", r.ServiceTime, nil)
-	textRow(b, "lag", r.Lag, r.LowerBoundsAbove)
+	if !r.ClosedLoop { // there they are the same, and nothing
+		textRow(b, "service time", r.ServiceTime, nil)
+		textRow(b, "lag", r.Lag, r.LowerBoundsAbove)
+	}
 	b.WriteByte('\n')
 }
 
@@ -173,6 +184,21 @@ func textWorkers(b *bytes.Buffer, r Report) {
 		b.WriteByte('\n')
 	}
 	if hidden := len(r.Workers) - len(shown); hidden > 0 {
+		fmt.Fprintf(b, "            and %d more\n", hidden)
+	}
+}
+
+// textVerdicts writes what was a limit, worker by worker, as far as they fit. There is nothing to read where there was none.
+func textVerdicts(b *bytes.Buffer, r Report) {
+	told := 0
+	for _, w := range r.Workers {
+		for _, v := range w.Verdicts {
+			if told++; told <= maxTextWorkers {
+				fmt.Fprintf(b, "limit       %s, %s: %s\n", w.ID, v.Limit, v.Text)
+			}
+		}
+	}
+	if hidden := told - maxTextWorkers; hidden > 0 {
 		fmt.Fprintf(b, "            and %d more\n", hidden)
 	}
 }

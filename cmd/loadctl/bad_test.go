@@ -93,8 +93,11 @@ func badRates() []mistake {
 			all = append(all, mistake{line, say})
 		}
 	}
-	for _, line := range describing("--qps", "max") {
-		all = append(all, mistake{line, "--qps max: a closed loop has no rate to share; give a number such as 500"})
+	for _, line := range describing("--qps", "max", "--stage", "10s:5") {
+		all = append(all, mistake{line, "--qps max and --stage: a ramp needs a rate to begin with, such as --qps 100; or leave --stage out"})
+	}
+	for _, line := range describing("--qps", "max", "--requests", "5") {
+		all = append(all, mistake{line, "--qps max and --requests: without a rate nobody counts requests before they are sent"})
 	}
 	for _, rate := range []string{"", "0"} {
 		for _, line := range describing("--qps", rate) {
@@ -397,7 +400,7 @@ func TestBrokenRuns(t *testing.T) {
 		"spec gone":     {func() error { return client.Del(t.Context(), keys.Spec).Err() }, all, 0, []string{broken, remove}},
 		"budget gone":   {func() error { return client.Del(t.Context(), keys.Budget).Err() }, all, 0, []string{broken, remove}},
 		"spec foreign":  {set(keys.Spec), all, 0, []string{broken + "its spec was not written by loadctl; ", remove}},
-		"spec too new":  {func() error { return client.Set(t.Context(), keys.Spec, `{"version":3}`, 0).Err() }, all, 0, []string{"x: its state in Redis is of a newer version", "use a newer loadctl"}},
+		"spec too new":  {func() error { return client.Set(t.Context(), keys.Spec, `{"version":4}`, 0).Err() }, all, 0, []string{"x: its state in Redis is of a newer version", "use a newer loadctl"}},
 		"budget string": {set(keys.Budget), all, 0, []string{broken, remove}},
 		"spec list": {func() error {
 			return errors.Join(client.Del(t.Context(), keys.Spec).Err(), client.LPush(t.Context(), keys.Spec, secret).Err())
@@ -412,7 +415,7 @@ func TestBrokenRuns(t *testing.T) {
 
 		"a worker that is none": {field(keys.Workers, "w", secret[:1]), slices.Concat(reads, watch), 0, []string{broken, remove}},
 		"a law that is none":    {field(keys.Laws, "1", "1:2:3"), slices.Concat(reads, watch), 0, []string{broken, remove}},
-		"a count that is none":  {field(keys.Budget, "issued", "many"), slices.Concat(reads, watch), 0, []string{broken + "budget field issued", remove}},
+		"a count that is none":  {field(keys.Budget, "counts", "many"), slices.Concat(reads, watch), 0, []string{broken + "budget field counts", remove}},
 		"half a snapshot":       {field(keys.Totals, "w/i", shortened), [][]string{{"report", "x"}}, 0, []string{"read snapshot of worker w: decode snapshot: unexpected end of JSON input", remove}},
 		"a foreign snapshot":    {field(keys.Totals, "w/i", "{}"), [][]string{{"report", "x"}}, 0, []string{"read snapshot of worker w: decode snapshot: no valid version", remove}},
 		"a newer snapshot":      {field(keys.Totals, "w/i", `{"v":2}`), [][]string{{"report", "x"}}, 0, []string{"version 2 is newer than version 1 known here; update this program"}},

@@ -30,7 +30,7 @@ func newChangeCommand(redis *cli.Redis, use, short string, args int, change func
 			}
 			defer cli.Close(client)
 			done, err := change(c.Context(), r, args[1:])
-			if errors.Is(err, run.ErrOver) || errors.Is(err, run.ErrWaiting) {
+			if errors.Is(err, run.ErrOver) || errors.Is(err, run.ErrWaiting) || errors.Is(err, run.ErrNoRate) {
 				err = cli.Config(err)
 			}
 			if err != nil {

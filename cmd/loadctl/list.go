@@ -42,7 +42,7 @@ func printRuns(w io.Writer, runs []run.Entry) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "RUN\tPHASE\tWORKERS\tRATE\tASKED\tCREATED")
 	for _, r := range runs {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\n", r.Run, r.Phase, r.Members, formatRate(r.Rate), r.Asked,
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\n", r.Run, r.Phase, r.Members, shownRate(r.Rate, r.Max), r.Asked,
 			r.CreatedAt.Format(time.RFC3339))
 	}
 	return t.Flush()

@@ -14,6 +14,12 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
+// status is what the command status says.
+type status struct {
+	*run.State
+	Max bool `json:"max,omitempty"` // a closed loop: it has no rate, and nothing is asked for
+}
+
 func newStatusCommand(redis *cli.Redis) *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{
@@ -21,11 +27,16 @@ func newStatusCommand(redis *cli.Redis) *cobra.Command {
 		Short: "Show what a run is doing now",
 		Args:  cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			state, err := readState(c, redis, &output, args[0], touch)
+			var now status
+			var err error
+			now.State, err = readState(c, redis, &output, args[0], func(c *cobra.Command, r *run.Run) {
+				now.Max = r.Spec.Max
+				touch(c, r)
+			})
 			if err != nil {
 				return err
 			}
-			return output.Print(c.OutOrStdout(), state, func(w io.Writer) error { return printStatus(w, state) })
+			return output.Print(c.OutOrStdout(), now, func(w io.Writer) error { return printStatus(w, now) })
 		},
 	}
 	output.AddFlags(c, "text", "json")
@@ -61,6 +72,14 @@ func readState(c *cobra.Command, redis *cli.Redis, output *cli.Output, name stri
 // formatRate is a rate to a thousandth, without needless zeros.
 func formatRate(r float64) string { return strconv.FormatFloat(math.Round(r*1000)/1000, 'f', -1, 64) }
 
+// shownRate is formatRate, or max for a closed loop.
+func shownRate(r float64, closed bool) string {
+	if closed {
+		return "max"
+	}
+	return formatRate(r)
+}
+
 // pending is what will become of the rate without any further command.
 func pending(s *run.State) string {
 	then := formatRate(s.RateThen)
@@ -76,12 +95,16 @@ func pending(s *run.State) string {
 	}
 }
 
-func printStatus(w io.Writer, s *run.State) error {
+func printStatus(w io.Writer, s status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "run\t%s\n", s.Run)
 	fmt.Fprintf(t, "phase\t%s\n", s.Phase)
-	fmt.Fprintf(t, "rate\t%s per second, of the whole cluster%s\n", formatRate(s.Rate), pending(s))
-	fmt.Fprintf(t, "asked\t%d so far\n", s.Asked)
+	if s.Max {
+		fmt.Fprintln(t, "rate\tmax: as fast as it goes (closed loop)")
+	} else {
+		fmt.Fprintf(t, "rate\t%s per second, of the whole cluster%s\n", formatRate(s.Rate), pending(s.State))
+		fmt.Fprintf(t, "asked\t%d so far\n", s.Asked)
+	}
 	fmt.Fprintf(t, "workers\t%d", s.Present())
 	switch {
 	case s.Phase == "waiting" && s.MinWorkers == 0:

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +33,7 @@ type memberFlags struct {
 	cert, key      string
 	noCheck        bool
 	resolution     resolution
+	connections    connectionFlags
 
 	halted  atomic.Bool // nothing more may be written
 	journal *run.Journal
@@ -44,6 +45,7 @@ func (f *memberFlags) AddFlags(c *cobra.Command) {
 	c.Flags().TextVar(&f.maxRate, "max-qps", pacer.Rate{}, "take part only while the WHOLE CLUSTER is asked for at most this `RATE`, whoever asks; else leave, with exit code 1 (default: any)")
 	c.Flags().IntVarP(&f.maxInFlight, "max-in-flight", "c", worker.DefaultMaxInFlight, "how many requests may wait or be on the wire, of this worker")
 	c.Flags().IntVar(&f.maxConnections, "max-connections", 1000, "how many connections this worker opens at most")
+	f.connections.AddFlags(c)
 	c.Flags().StringVar(&f.cert, "cert", "", "client certificate (PEM), a `FILE` that stays on this machine")
 	c.Flags().StringVar(&f.key, "key", "", "its key (PEM), a `FILE` that stays on this machine")
 	c.Flags().TextVar(&f.resolution, "pace-resolution", auto, "how often to wake up for due requests at most: `auto|precise|economical` or a time up to 5ms. Precise is for each; "+
@@ -61,7 +63,11 @@ func (f *memberFlags) check() error {
 		return errors.New("--max-in-flight: give a number from 1 to 10000000")
 	case f.maxConnections < 1 || f.maxConnections > 1_000_000:
 		return errors.New("--max-connections: give a number from 1 to 1000000")
-	case f.id != "":
+	}
+	if err := f.connections.check(min(f.maxConnections, f.maxInFlight)); err != nil {
+		return err
+	}
+	if f.id != "" {
 		return run.ValidateName("--id", f.id)
 	}
 	f.id = defaultID()
@@ -70,8 +76,12 @@ func (f *memberFlags) check() error {
 
 // allows refuses a rate of the whole cluster that is more than this worker takes part in.
 func (f *memberFlags) allows(name string, peak float64) error {
-	if f.maxRate.Num == 0 || peak <= f.maxRate.Float() {
+	switch {
+	case f.maxRate.Num == 0 || peak <= f.maxRate.Float():
 		return nil
+	case math.IsInf(peak, 1):
+		return cli.Config(fmt.Errorf("run %s: it goes as fast as it can (--qps max), and this worker takes part in up to %s/s; "+
+			"leave --max-qps out if that is meant; nothing was sent", name, f.maxRate))
 	}
 	return cli.Config(fmt.Errorf("run %s: %w; nothing was sent", name, worker.TooFast(peak, f.maxRate)))
 }
@@ -80,6 +90,9 @@ func (f *memberFlags) allows(name string, peak float64) error {
 func (f *memberFlags) mayJoin(ctx context.Context, r *run.Run) error {
 	if f.maxRate.Num == 0 {
 		return nil
+	}
+	if r.Spec.Max {
+		return f.allows(r.Name, r.Spec.Peak())
 	}
 	s, err := r.State(ctx)
 	if err != nil {
@@ -94,7 +107,7 @@ func (f *memberFlags) open(spec targets.Spec, allow func(host string) bool) (tar
 		return nil, cli.Config(err)
 	}
 	target, err := targets.New(spec, targets.Local{
-		Cert: f.cert, Key: f.key, MaxConnections: f.maxConnections, AllowHost: allow, Halted: f.halted.Load,
+		Cert: f.cert, Key: f.key, MaxConnections: f.maxConnections, Addresses: f.connections.locals, AllowHost: allow, Halted: f.halted.Load,
 	})
 	return target, cli.Config(err)
 }
@@ -106,10 +119,10 @@ func (f *memberFlags) fit(spec targets.Spec) error {
 		return nil // the target does not connect
 	}
 	n := min(f.maxConnections, f.maxInFlight)
-	if err := doctor.Descriptors(n); err != nil || strings.HasPrefix(hosts[0], socket) {
+	if err := doctor.Descriptors(n); err != nil {
 		return err
 	}
-	return doctor.Ports(n)
+	return f.connections.fit(hosts[0], n)
 }
 
 // work takes part in the run until it ends. The snapshot is nil only if the worker could not begin.
@@ -135,9 +148,10 @@ func (f *memberFlags) work(ctx context.Context, r *run.Run, target targets.Targe
 	w := worker.Worker{
 		ID: f.id, Incarnation: incarnation, Weight: f.weight,
 		Limiter: r.Limiter(leasing), Clock: clock, Journal: f.journal, Started: started.Load, Length: r.Spec.Length(), MaxRate: f.maxRate,
-		NewClient: func(shard int) (worker.Client, error) {
+		Closed: r.Spec.Max, Alone: r.Spec.Alone(),
+		NewClient: f.connections.ahead(ctx, shards, target, log, func(shard int) (worker.Client, error) {
 			return f.client(clock, r.Spec.Target, target, (f.maxConnections+shard)/shards)
-		},
+		}),
 		Shards: shards, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp, Resolution: time.Duration(f.resolution),
 		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,
 		Halt:         func() { f.halted.Store(true) }, Wake: r.Wakeups(watching), Observe: announce(log, r.Spec.MinWorkers), Log: log,
@@ -157,7 +171,7 @@ func (f *memberFlags) work(ctx context.Context, r *run.Run, target targets.Targe
 // client fires at the target over some connections: with an event loop of its own, where plain HTTP is all there is to it and the system
 // has one, else with a goroutine for each connection.
 func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targets.Target, connections int) (worker.Client, error) {
-	wire, plain, err := targets.NewWire(spec, targets.Local{Halted: f.halted.Load})
+	wire, plain, err := targets.NewWire(spec, targets.Local{Addresses: f.connections.locals, Halted: f.halted.Load})
 	if err != nil {
 		return nil, cli.Config(err)
 	}

@@ -204,7 +204,7 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec
 		log.Info("the run has not ended, so --new does not replace it", "run", f.name)
 	}
 	if r.Ended.IsZero() {
-		log.Info(map[bool]string{true: "created run", false: "joined run"}[created], "run", f.name, "qps of the whole cluster", spec.QPS.String())
+		log.Info(map[bool]string{true: "created run", false: "joined run"}[created], "run", f.name, "qps of the whole cluster", spec.Asks())
 	}
 	return r, nil
 }
@@ -264,7 +264,7 @@ func alone(r *run.Run, total *report.Snapshot) report.Report {
 	}
 	rep := report.Build(report.Input{
 		Run: r.Name, StartedAt: time.UnixMicro(total.Start).UTC(), Duration: took,
-		Budget:  report.Budget{Issued: leased},
+		Budget: report.Budget{Issued: leased}, ClosedLoop: r.Spec.Max,
 		Workers: []report.WorkerInput{{ID: total.Worker, State: "alone", Leased: leased, Beyond: n.Recalled, Gone: true, Total: total}},
 	})
 	rep.Complete, rep.Series = false, rep.Series[:0] // what was sent in which second is in Redis only

@@ -40,7 +40,8 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	f.maxLag, f.catchUp, f.timeout = Duration(run.DefaultMaxLag), Duration(run.DefaultCatchUp), Duration(targets.DefaultTimeout)
 	s := f.set
 	s.StringVar(&f.target.URL, "url", "", "what to request; schemes: "+strings.Join(targets.Schemes(), ", "))
-	s.StringVar(&f.qps, "qps", "", "requests per second of the WHOLE CLUSTER: 500, 2.5k, 1M, 0.2, 30/1m; with --stage the `RATE` it starts from")
+	s.StringVar(&f.qps, "qps", "", "requests per second of the WHOLE CLUSTER: 500, 2.5k, 1M, 0.2, 30/1m; with --stage the `RATE` it starts from; "+
+		"max: as fast as it goes, a closed loop in which each of the workers' --max-connections sends when its last request was answered")
 	s.StringVar(&f.rate, "rate", "", "the same as --qps")
 	s.Var(&f.duration, "duration", "how long the run takes; 0 = until stopped")
 	s.Int64VarP(&f.requests, "requests", "n", 0, "end after this many requests of the whole cluster; 0 = no limit")
@@ -108,7 +109,7 @@ func (f *Spec) read(stdin io.Reader) (run.Spec, error) {
 	if s.PermitFor, err = f.permit(); err != nil {
 		return s, err
 	}
-	if s.QPS, err = f.clusterRate(); err != nil {
+	if s.QPS, s.Max, err = f.clusterRate(); err != nil {
 		return s, err
 	}
 	if s.Target.Headers, err = f.readHeaders(); err != nil {
@@ -135,25 +136,25 @@ func (f *Spec) permit() (time.Duration, error) {
 	}
 }
 
-// clusterRate is the value of --qps or --rate; 0 without them.
-func (f *Spec) clusterRate() (pacer.Rate, error) {
+// clusterRate is the value of --qps or --rate: a rate, 0 without them, or max.
+func (f *Spec) clusterRate() (rate pacer.Rate, most bool, err error) {
+	none := pacer.Rate{Den: 1}
 	name, text := "--qps", f.qps
 	switch {
 	case f.qps != "" && f.rate != "":
-		return pacer.Rate{}, errors.New("--qps and --rate: both are the rate of the whole cluster, give one of them")
+		return none, false, errors.New("--qps and --rate: both are the rate of the whole cluster, give one of them")
 	case f.rate != "":
 		name, text = "--rate", f.rate
 	case f.qps == "":
-		return pacer.Rate{Den: 1}, nil
+		return none, false, nil
 	}
 	if text == "max" {
-		return pacer.Rate{}, fmt.Errorf("%s max: a closed loop has no rate to share; give a number such as 500", name)
+		return none, true, nil
 	}
-	rate, err := pacer.ParseRate(text)
-	if err != nil {
-		return pacer.Rate{}, fmt.Errorf("%s: %w", name, err)
+	if rate, err = pacer.ParseRate(text); err != nil {
+		return none, false, fmt.Errorf("%s: %w", name, err)
 	}
-	return rate, nil
+	return rate, false, nil
 }
 
 // readHeaders reads -H, with the lines of a file for "@FILE".

@@ -28,7 +28,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "counted": counted, "machine": machine,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "counted": counted, "machine": machine, "fastest": fastest,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -191,6 +191,17 @@ func ended(o *outputs) {
 	o.print("loadctl events ended")
 }
 
+// fastest is a closed loop.
+func fastest(o *outputs) {
+	worker := o.begin(0, "loadworker run --run fastest --url http://127.0.0.1:8080/ --qps max --max-connections 1 --duration 1s")
+	worker.says(`(created run)`)
+	o.await("loadctl status fastest", is("max", true))
+	o.await("loadctl ls", one(is("max", true)))
+	if doc := o.result(worker); !is("closed_loop", true)(doc) {
+		o.t.Errorf("%v", doc)
+	}
+}
+
 // forgotten is a run that nobody looks after.
 func forgotten(o *outputs) {
 	o.print("loadctl create forgotten --url http://127.0.0.1:8080/ --qps 100 --min-workers 1 --deadman 3s")
@@ -204,8 +215,9 @@ func moved(o *outputs) {
 	worker := o.begin(0, "loadworker run --run moved --url noop:// --qps 100")
 	worker.says(`(created run)`)
 	o.await("loadctl status moved", is("phase", "running"))
-	for kind, field := range map[string][]any{"failover": {"identity", "another"}, "clock": {"last", time.Now().Add(10 * time.Second).UnixMicro()}} {
-		if err := redis.HSet(ctx, run.KeysOf("moved").Budget, field...).Err(); err != nil {
+	const put = `return redis.call('HSET', KEYS[1], ARGV[1], (string.gsub(redis.call('HGET', KEYS[1], ARGV[1]), '%w+', ARGV[2], 1)))`
+	for kind, field := range map[string][]any{"failover": {"identity", "another"}, "clock": {"counts", time.Now().Add(10 * time.Second).UnixMicro()}} {
+		if err := redis.Eval(ctx, put, []string{run.KeysOf("moved").Budget}, field...).Err(); err != nil {
 			o.t.Fatal(err)
 		}
 		o.await("loadctl events moved", one(is("kind", kind)))

@@ -72,10 +72,16 @@ func (r *Run) send(ctx context.Context, id, kind, what string, pieces []pacer.Pi
 // errRetry: another generation came into force between reading the rate and changing it.
 var errRetry = errors.New("the run changed at the same time; try again")
 
+// ErrNoRate is about changing the rate of a closed loop.
+var ErrNoRate = errors.New("the run goes as fast as it can (--qps max): it has no rate to change; pause or stop it")
+
 // SetRate changes the rate of the whole cluster to `to`, at once or as a ramp over some time. It cancels the stages it
 // overlaps; the planned end of the run stays.
 func (r *Run) SetRate(ctx context.Context, to pacer.Rate, over time.Duration) (Change, error) {
 	what := to.String() + " per second"
+	if r.Spec.Max {
+		return Change{}, fmt.Errorf("set-rate %s: %w", r.Name, ErrNoRate)
+	}
 	if over != 0 && (over < MinRamp || over > MaxRamp) {
 		return Change{}, fmt.Errorf("--over: give a time from %v to %v, such as 30s", MinRamp, MaxRamp)
 	}
@@ -281,7 +287,7 @@ func (r *Run) unfinished(ctx context.Context, workers []Worker, s *State) ([]Pen
 			}
 		}
 		p := Pending{ID: w.ID, Silent: w.State != "left" && s.now.Sub(w.LastSeen) >= promptly}
-		if permit := s.permitted(w); p.Silent && permit < withoutEnd {
+		if permit := s.byItself(w, r.Spec); p.Silent && permit < withoutEnd {
 			p.Permit = max(0, permit-s.now.Sub(w.LastSeen))
 		}
 		those = append(those, p)
@@ -297,13 +303,21 @@ func (s *State) permitted(w Worker) time.Duration {
 	return 0
 }
 
+// byItself is permitted, and in a closed loop, where a permit has no rate, what goes on in its place.
+func (s *State) byItself(w Worker, spec Spec) time.Duration {
+	if spec.Max && !w.Gone() && w.State != "replaced" {
+		return spec.Alone()
+	}
+	return s.permitted(w)
+}
+
 // mayStillSend are the members that have not confirmed the stop and could send: what they hold, leased up to where their permit begins, and
 // on that, in both cases with the permitted lateness. unsure are those for whom nobody can wait.
 func (s *State) mayStillSend(spec Spec) (those []Worker, unsure []string) {
 	lateness := max(spec.MaxLag, spec.CatchUp)
 	for _, w := range s.Workers {
 		held := w.holds + time.Duration(w.RTTMicros)*time.Microsecond + lateness
-		permitted, silent := s.permitted(w), s.now.Sub(w.LastSeen)
+		permitted, silent := s.byItself(w, spec), s.now.Sub(w.LastSeen)
 		switch {
 		case w.State == "stopped" || w.State == "removed":
 		case silent <= held:

@@ -455,13 +455,13 @@ func TestTouch(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(LossPermit, 0, 3*time.Second), Options{})
 		b.member(r, "w").start()
-		heard := func() string { return b.client.HGet(t.Context(), r.keys.Budget, "heard").Val() }
-		before, events, version := heard(), b.events(r), b.client.HGet(t.Context(), r.keys.Budget, "version").Val()
+		heard := func() string { return b.budget(r)["heard"] }
+		before, events, version := heard(), b.events(r), b.budget(r)["version"]
 		time.Sleep(time.Millisecond)
 		if err := r.Touch(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if heard() == before || b.events(r) != events || b.client.HGet(t.Context(), r.keys.Budget, "version").Val() != version {
+		if heard() == before || b.events(r) != events || b.budget(r)["version"] != version {
 			t.Errorf("heard %s, before %s; events %s", heard(), before, b.events(r))
 		}
 		if err := r.Journal("w", "incw").Leave(t.Context(), "stopped"); err != nil {

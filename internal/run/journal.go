@@ -69,7 +69,7 @@ func (j *Journal) Publish(ctx context.Context, interval, total *report.Snapshot,
 func (j *Journal) Keep(started int64, total *report.Snapshot, points []report.Point) {
 	j.rest = &Unpublished{
 		Run: j.run.Name, UID: j.run.UID, Leased: total.Counts.Slots(), StartedAt: instant(started), Length: j.run.Spec.Length(),
-		Total: total, Series: points,
+		Total: total, Series: points, ClosedLoop: j.run.Spec.Max,
 	}
 }
 

@@ -16,6 +16,7 @@ type Entry struct {
 	Phase     string    `json:"phase"` // as in State; broken, newer or older if this program cannot read it
 	Members   int64     `json:"members"`
 	Rate      float64   `json:"rate"`
+	Max       bool      `json:"max,omitempty"` // a closed loop: it has no rate
 	Asked     int64     `json:"asked"`
 }
 
@@ -63,7 +64,7 @@ func entry(ctx context.Context, client redis.UniversalClient, name string) (Entr
 	case err != nil:
 		return e, err
 	default:
-		e.Phase, e.Members, e.Rate, e.Asked = s.Phase, s.Members, s.Rate, s.Asked
+		e.Phase, e.Members, e.Rate, e.Asked, e.Max = s.Phase, s.Members, s.Rate, s.Asked, r.Spec.Max
 	}
 	return e, nil
 }

@@ -27,6 +27,8 @@ type Unpublished struct {
 	Length    time.Duration    // how long the run takes as planned; 0 = without end
 	Total     *report.Snapshot // its last, cumulative; it names worker and incarnation
 	Series    []report.Point
+
+	ClosedLoop bool // as in report.Report
 }
 
 // The encoding of an Unpublished is one JSON object. Its first members say what it is, in all versions.
@@ -48,6 +50,7 @@ type unpublishedFile struct {
 	Leased      int64          `json:"leased"`
 	Started     int64          `json:"started_us,omitempty"`
 	Length      time.Duration  `json:"length_ns,omitempty"`
+	ClosedLoop  bool           `json:"closed_loop,omitempty"`
 	Snapshot    []byte         `json:"snapshot"` // base64
 	Series      []report.Point `json:"series"`
 }
@@ -60,7 +63,7 @@ func (u *Unpublished) MarshalBinary() ([]byte, error) {
 	}
 	f := unpublishedFile{
 		Format: unpublishedFormat, Version: unpublishedVersion, Run: u.Run, UID: u.UID, Worker: u.Total.Worker, Incarnation: u.Total.Incarnation,
-		State: u.State, Leased: u.Leased, Length: u.Length, Snapshot: total, Series: u.Series,
+		State: u.State, Leased: u.Leased, Length: u.Length, ClosedLoop: u.ClosedLoop, Snapshot: total, Series: u.Series,
 	}
 	if !u.StartedAt.IsZero() {
 		f.Started = u.StartedAt.UnixMicro()
@@ -103,7 +106,8 @@ func (u *Unpublished) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	read := Unpublished{
-		Run: f.Run, UID: f.UID, State: f.State, Leased: f.Leased, StartedAt: instant(f.Started), Length: f.Length, Total: total, Series: f.Series,
+		Run: f.Run, UID: f.UID, State: f.State, Leased: f.Leased, StartedAt: instant(f.Started), Length: f.Length, ClosedLoop: f.ClosedLoop,
+		Total: total, Series: f.Series,
 	}
 	if !f.consistent(total) {
 		return fmt.Errorf("%w (it contradicts itself)", errForeign)
@@ -255,7 +259,7 @@ func ReportOf(name, why string, all []*Unpublished) (report.Report, error) {
 	if err != nil {
 		return report.Report{}, err
 	}
-	in := report.Input{Run: name}
+	in := report.Input{Run: name, ClosedLoop: slices.ContainsFunc(all, func(u *Unpublished) bool { return u.ClosedLoop })}
 	merge(&in, rest)
 	for i := range in.Workers {
 		in.Workers[i].State = "alone"

@@ -380,7 +380,9 @@ func TestMergedReport(t *testing.T) {
 		}
 		// Redis has forgotten that worker, and has skipped what it had leased to it.
 		b.client.Del(t.Context(), r.keys.Workers, r.keys.Totals, r.keys.Series)
-		b.client.HSet(t.Context(), r.keys.Budget, "skipped", m.leased)
+		counts := strings.Split(b.client.HGet(t.Context(), r.keys.Budget, "counts").Val(), ",") // the last number, the edge, issued, skipped, …
+		counts[3] = fmt.Sprint(m.leased)
+		b.client.HSet(t.Context(), r.keys.Budget, "counts", strings.Join(counts, ","))
 		rep, err = r.MergedReport(t.Context(), files)
 		whole("the worker is forgotten", rep, err)
 		// The run was replaced.

@@ -56,7 +56,8 @@ func (r *Run) gather(ctx context.Context) (in report.Input, settled bool, err er
 	}
 	in = report.Input{
 		Run: r.Name, StartedAt: s.StartedAt, Duration: s.elapsed(), Running: s.EndedAt.IsZero(), TargetRate: s.target, AskedBy: s.askedBy,
-		Budget: report.Budget{Issued: s.issued + s.untaken(), Skipped: s.Skipped + s.untaken()},
+		ClosedLoop: r.Spec.Max,
+		Budget:     report.Budget{Issued: s.issued + s.untaken(), Skipped: s.Skipped + s.untaken()},
 	}
 	if !s.restored.IsZero() {
 		in.Missing = append(in.Missing, restoredNote(s.restored))

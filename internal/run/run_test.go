@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -66,6 +67,16 @@ func (b *bed) state(r *Run) *State {
 		b.Fatal(err)
 	}
 	return s
+}
+
+// budget is the run's budget by the names of its fields.
+func (b *bed) budget(r *Run) map[string]string {
+	b.Helper()
+	fields, err := lua.Budget(b.client.HGetAll(b.Context(), r.keys.Budget).Val())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return fields
 }
 
 // must is for the methods of a Run that change it.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 )
 
 // specVersion is the version of the spec's encoding, and of the state that belongs to it.
-const specVersion = 2
+const specVersion = 3
 
 // The defaults of a Spec.
 const (
@@ -47,6 +48,7 @@ type Spec struct {
 	Version    int           `json:"version"`
 	Target     targets.Spec  `json:"target"`
 	QPS        pacer.Rate    `json:"qps"`                   // of the whole cluster; with stages, the rate they start from
+	Max        bool          `json:"max,omitempty"`         // as fast as it goes, a closed loop over the workers' connections: instead of a rate
 	Duration   time.Duration `json:"duration_ns,omitempty"` // 0 = until stopped
 	Requests   int64         `json:"requests,omitempty"`    // of the whole cluster; 0 = no limit
 	Stages     []string      `json:"stages,omitempty"`      // as pacer.ParseStage reads
@@ -76,7 +78,24 @@ func (s Spec) Permit() time.Duration {
 	}
 }
 
-// profile is the target rate over time that the spec asks for.
+// Alone is how long after its last reply a worker of a closed loop goes on by itself: for the length of a permit, but not beyond what
+// a Deadman would allow. 0 = as long as it would hold slots. An open loop has permits, which end by themselves.
+func (s Spec) Alone() time.Duration {
+	if s.Deadman > 0 {
+		return min(s.Permit(), s.Deadman)
+	}
+	return s.Permit()
+}
+
+// Asks is what the spec asks for as --qps has it: max, or the rate of the whole cluster.
+func (s Spec) Asks() string {
+	if s.Max {
+		return "max"
+	}
+	return s.QPS.String()
+}
+
+// profile is the target rate over time that the spec asks for. Of a closed loop that is none, for as long as the run takes.
 func (s Spec) profile() (pacer.Profile, error) {
 	switch {
 	case s.Profile != "" && len(s.Stages) > 0:
@@ -110,8 +129,11 @@ func (s Spec) Length() time.Duration {
 	return p.Length()
 }
 
-// Peak is the highest rate that the profile asks for: of the whole cluster, requests per second.
+// Peak is the highest rate that the profile asks for: of the whole cluster, requests per second. A closed loop may be infinitely fast.
 func (s Spec) Peak() float64 {
+	if s.Max {
+		return math.Inf(1)
+	}
 	p, err := s.plan()
 	if err != nil {
 		return 0
@@ -121,7 +143,7 @@ func (s Spec) Peak() float64 {
 
 // Validate checks all that can be checked without network. Its errors are one line and say what to do.
 func (s Spec) Validate() error {
-	if err := s.Target.Validate(); err != nil {
+	if err := cmp.Or(s.Target.Validate(), s.validateMax()); err != nil {
 		return err
 	}
 	p, err := s.profile()
@@ -132,7 +154,7 @@ func (s Spec) Validate() error {
 		return err
 	}
 	switch {
-	case s.QPS.Num == 0 && s.Profile == "" && len(s.Stages) == 0:
+	case s.QPS.Num == 0 && s.Profile == "" && len(s.Stages) == 0 && !s.Max:
 		return errors.New("--qps: give the rate of the whole cluster, such as --qps 500")
 	case s.QPS.Num != 0 && s.Profile != "":
 		return errors.New("--qps and --profile: the profile is the rate, leave --qps out")
@@ -150,6 +172,23 @@ func (s Spec) Validate() error {
 		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
 	return s.validateLoss()
+}
+
+// validateMax checks that a closed loop is not asked for what only a rate can do.
+func (s Spec) validateMax() error {
+	switch {
+	case !s.Max:
+		return nil
+	case s.QPS.Num != 0:
+		return errors.New("--qps max and a rate: the run goes as fast as it can, or at a rate; give one of them")
+	case len(s.Stages) > 0:
+		return errors.New("--qps max and --stage: a ramp needs a rate to begin with, such as --qps 100; or leave --stage out")
+	case s.Profile != "":
+		return errors.New("--qps max and --profile: the profile is the rate, leave --qps out; or leave --profile out")
+	case s.Requests != 0:
+		return errors.New("--qps max and --requests: without a rate nobody counts requests before they are sent; give --duration instead, or a rate")
+	}
+	return nil
 }
 
 // validateLoss checks what becomes of a run that Redis, or whoever controls it, is lost to.
@@ -196,7 +235,7 @@ func (s Spec) Diff(o Spec) []string {
 			out = append(out, fmt.Sprintf("%s: %v there, %v here", name, a, b))
 		}
 	}
-	line("qps", s.QPS, o.QPS)
+	line("qps", s.Asks(), o.Asks())
 	line("duration", s.Duration, o.Duration)
 	line("requests", s.Requests, o.Requests)
 	// Written in another way, 60s:1k and 1m:1000, they are the same.

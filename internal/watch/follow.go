@@ -22,7 +22,7 @@ import (
 // a line every so often, to about a second, and besides when Redis cannot be asked and when the run is over; with every = 0 nothing.
 // It is an error if the run is gone or cannot be read, or if Redis has said nothing until well after the planned end.
 func Run(ctx context.Context, w io.Writer, r *run.Run, every time.Duration) error {
-	o := onlooker{every: every, line: newLine(w)}
+	o := onlooker{every: every, line: newLine(w), closed: r.Spec.Max}
 	defer o.line.end()
 	if r.Spec.Deadman > 0 {
 		here, leave := context.WithCancel(ctx)
@@ -54,6 +54,7 @@ func stayInTouch(ctx context.Context, deadman time.Duration, touch func(context.
 type onlooker struct {
 	every    time.Duration
 	line     *line
+	closed   bool      // the run is a closed loop
 	shown    time.Time // when the last line was written
 	troubled bool      // the last line says that Redis cannot be asked
 }
@@ -143,7 +144,7 @@ func (o *onlooker) show(now run.Progress) {
 	const early = 500 * time.Millisecond // looking is not exact to the second
 	due := time.Since(o.shown) >= o.every-early
 	if o.every > 0 && (due || o.troubled || now.Settled) {
-		o.line.show(describe(now))
+		o.line.show(describe(now, o.closed))
 		o.shown = time.Now()
 	}
 	o.troubled = false

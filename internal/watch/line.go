@@ -68,8 +68,9 @@ func (l *line) end() {
 	}
 }
 
-// describe is one line about a run: time, rate, counts up to the last whole second, latency of the last second, workers.
-func describe(p run.Progress) string {
+// describe is one line about a run: time, rate, counts up to the last whole second, latency of the last second, workers. A closed loop has
+// no rate, and nothing is asked for.
+func describe(p run.Progress, closed bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: ", p.Run)
 	switch {
@@ -79,13 +80,18 @@ func describe(p run.Progress) string {
 	case p.Phase == "waiting":
 		fmt.Fprintf(&b, "waits for workers, %d of %d are here", p.Members, p.MinWorkers)
 		return b.String()
+	case p.Phase == "running" && closed:
+		b.WriteString("max")
 	case p.Phase == "running":
 		fmt.Fprintf(&b, "%s/s", thousandths(p.Rate))
 	default:
 		b.WriteString(p.Phase)
 	}
 	c := p.Counts
-	fmt.Fprintf(&b, "  asked %d  sent %d  ok %d", p.AskedAt, c.Sent, c.Completed)
+	if !closed {
+		fmt.Fprintf(&b, "  asked %d", p.AskedAt)
+	}
+	fmt.Fprintf(&b, "  sent %d  ok %d", c.Sent, c.Completed)
 	if c.Failed > 0 {
 		fmt.Fprintf(&b, "  failed %d", c.Failed)
 	}

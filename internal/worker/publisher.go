@@ -31,6 +31,7 @@ type publisher struct {
 	started             func() int64
 	shards              []*shard
 	log                 *slog.Logger
+	meter               *meter // nil = the process is not measured
 
 	began    int64            // local time of the first interval's start, ns
 	pending  *report.Snapshot // nil, or an interval whose publication failed
@@ -68,6 +69,7 @@ func (p *publisher) untilNext() time.Duration {
 
 // run publishes every second until quit is closed.
 func (p *publisher) run(quit <-chan struct{}) {
+	p.meter = newMeter(p.clock.Now, p.shards)
 	for {
 		select {
 		case <-time.After(p.untilNext()):
@@ -90,6 +92,8 @@ func (p *publisher) collect() {
 		s.collect(last.Record)
 	}
 	last.End = max(last.Start, p.clock.Redis(p.clock.Now())/1000)
+	last.Self = p.meter.beat()
+	last.JudgeBeat()
 	p.interval.Merge(last)
 	p.total.Merge(last)
 	p.early.Merge(last)
@@ -131,6 +135,7 @@ func (p *publisher) publish(ctx context.Context, patience time.Duration) error {
 // What cannot be published goes to the Journal if that is a Keeper.
 func (p *publisher) finish(ctx context.Context, gone bool) {
 	p.collect()
+	p.meter.close()
 	p.interval.Final, p.total.Final = true, true
 	attempt := func(ctx context.Context) error {
 		if p.pending != nil && !p.pending.Final {

@@ -42,6 +42,7 @@ type shard struct {
 	client      Client
 	notice      *atomic.Pointer[pacer.Notice] // shared by all shards; nil inside until there is one
 	limits      limits
+	gate        *gate // of a closed loop; nil = the shard fires slots
 
 	mail     mailbox
 	mode     atomic.Int32
@@ -56,12 +57,14 @@ type shard struct {
 	inFlight int
 	request  uint64       // index of the next request
 	giveUp   int64        // when the last requests are abandoned, 0 = they are not the last
-	done     func(Result) // s.completed, made once: a method value allocates
+	done     func(Result) // s.completed or s.answered, made once: a method value allocates
 
 	halted  bool
 	stopped chan struct{} // closed when nothing more will be sent
 	exited  chan struct{} // closed when run has returned
 	failure error         // why run returned; read it after exited
+
+	tardy int64 // how late the shard may come to a slot before that counts, ns
 }
 
 func newShard(part, parts int, clock *pacer.Clock, client Client, notice *atomic.Pointer[pacer.Notice], l limits) *shard {
@@ -71,6 +74,7 @@ func newShard(part, parts int, clock *pacer.Clock, client Client, notice *atomic
 		handover: newHandover(),
 		waiting:  newWaiting(l.maxInFlight),
 		recorder: report.NewRecorder(),
+		tardy:    min(grace+l.resolution, l.catchUp),
 		request:  uint64(part), // part, part + parts, …: unique over all shards without asking them
 		stopped:  make(chan struct{}),
 		exited:   make(chan struct{}),
@@ -121,6 +125,9 @@ func (s *shard) turn(now int64) (until int64, over bool) {
 	if m == stopping {
 		s.halt()
 	}
+	if s.gate != nil && m == running {
+		return s.again(now), false
+	}
 	until = max(s.release(now), now+s.limits.resolution)
 	s.send(now)
 	if s.waiting.n > 0 {
@@ -169,13 +176,18 @@ func (s *shard) release(now int64) int64 {
 			return s.pace.at(next.local)
 		case next.Yielded:
 			s.recorder.Yielded(1)
-		case s.last.Replaces(&x, s.clock.Redis), now-next.local > s.limits.catchUp:
+		case s.last.Replaces(&x, s.clock.Redis):
 			s.late(&next)
+		case now-next.local > s.limits.catchUp:
+			s.late(&next)
+			s.seen(now, &next)
 		case s.pace.at(next.local) > now:
 			return s.pace.at(next.local)
 		case s.waiting.n+s.inFlight >= s.limits.maxInFlight:
 			s.late(&next)
+			s.recorder.Busy(1)
 		default:
+			s.seen(now, &next)
 			s.pace.leave(now, next.local)
 			s.waiting.push(next)
 			if next.Permit {
@@ -183,6 +195,13 @@ func (s *shard) release(now int64) int64 {
 			}
 		}
 		s.slots.Pop()
+	}
+}
+
+// seen counts a slot that the shard comes to late. Whatever happens to it from here on is not the shard's doing.
+func (s *shard) seen(now int64, x *slot) {
+	if now-x.local > s.tardy {
+		s.recorder.SeenLate(1)
 	}
 }
 
@@ -211,6 +230,7 @@ func (s *shard) send(now int64) {
 			s.request += uint64(s.parts)
 			s.inFlight++
 		default:
+			s.recorder.Busy(s.waiting.refuse())
 			return
 		}
 		s.waiting.pop()

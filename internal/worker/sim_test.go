@@ -322,19 +322,18 @@ func (s *sim) audit() report.Counts {
 		}
 		n := total.Counts
 		leased := s.budget.Members[m.ID].Leased
-		if rest := leased - n.Sent - n.LateDropped - n.Recalled; rest != 0 {
+		if rest := leased - n.Slots(); rest != 0 {
 			lost += rest
 			if m.crashed == 0 {
-				s.t.Errorf("%s: leased %d slots, but sent %d + late_dropped %d + recalled %d", m.ID, leased, n.Sent, n.LateDropped, n.Recalled)
+				s.t.Errorf("%s: leased %d slots, but %+v", m.ID, leased, n)
 			}
 		}
 		m.auditJournal(total)
 		all.Merge(total)
 	}
 	n := all.Counts
-	if sum := n.Sent + n.LateDropped + n.Recalled + s.budget.Skipped + lost; sum != s.budget.Issued {
-		s.t.Errorf("issued %d, but sent %d + late_dropped %d + recalled %d + skipped %d + lost %d = %d",
-			s.budget.Issued, n.Sent, n.LateDropped, n.Recalled, s.budget.Skipped, lost, sum)
+	if sum := n.Slots() + s.budget.Skipped + lost; sum != s.budget.Issued {
+		s.t.Errorf("issued %d, but skipped %d + lost %d + %+v = %d", s.budget.Issued, s.budget.Skipped, lost, n, sum)
 	}
 	slices.SortFunc(s.sends, func(a, b simSend) int { return int(a.at - b.at) })
 	if lost == 0 && int64(len(s.sends)) != n.Sent {

@@ -12,6 +12,7 @@ type slot struct {
 type waiting struct {
 	ring    []slot
 	head, n int
+	refused int // of these, the first so many found no connection free
 }
 
 func newWaiting(size int) waiting { return waiting{ring: make([]slot, size)} }
@@ -29,9 +30,19 @@ func (w *waiting) push(s slot) {
 // first is the slot that has waited longest; there must be one.
 func (w *waiting) first() *slot { return &w.ring[w.head] }
 
+// refuse notes that there is no connection free. It returns for how many that is news.
+func (w *waiting) refuse() int64 {
+	news := w.n - w.refused
+	w.refused = w.n
+	return int64(news)
+}
+
 // pop forgets the first.
 func (w *waiting) pop() {
 	w.n--
+	if w.refused > 0 {
+		w.refused--
+	}
 	if w.head++; w.head == len(w.ring) {
 		w.head = 0
 	}

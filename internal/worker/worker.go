@@ -39,6 +39,12 @@ type Worker struct {
 	// gives up after it, with ErrSilence.
 	Length time.Duration
 
+	// Closed makes it a closed loop: while the run goes on each connection sends its next request when the last one was answered, and
+	// latency counts from then. No slots are wanted; the Limiter tells how the run is, and Started when it begins.
+	Closed bool
+	// Alone is how long after the last reply a closed loop goes on by itself; 0 = for as long as slots would be held, the horizon.
+	Alone time.Duration
+
 	// MaxRate is the most that the whole cluster may be asked for with this worker in it: at the first slot that is due at a higher rate
 	// it leaves, with ErrTooFast. Zero = any rate.
 	MaxRate pacer.Rate
@@ -87,6 +93,7 @@ type engine struct {
 	shards    []*shard
 	notice    atomic.Pointer[pacer.Notice]
 	guard     guard
+	gate      gate
 	publisher publisher
 }
 
@@ -127,6 +134,9 @@ func (e *engine) open() error {
 			drainTimeout: int64(e.DrainTimeout),
 			resolution:   int64(e.Resolution),
 		}))
+		if e.Closed {
+			e.shards[i].closeLoop(&e.gate)
+		}
 	}
 	e.publisher.shards = e.shards
 	return nil
@@ -163,6 +173,7 @@ func (e *engine) run(ctx context.Context) error {
 	leasing, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	e.guard = guard{most: e.MaxRate, end: fail}
+	e.gate.started, e.gate.length, e.gate.alone = e.Started, e.Length, e.Alone
 	for _, s := range e.shards {
 		go func() {
 			if err := s.run(); err != nil {
@@ -179,7 +190,7 @@ func (e *engine) run(ctx context.Context) error {
 	leaser := pacer.Leaser{
 		Limiter: e.Limiter, Sink: e, Clock: e.Clock, Worker: e.ID, Incarnation: e.Incarnation, Weight: e.Weight,
 		Horizon: e.Horizon, Qmax: e.Qmax, Wake: e.Wake, Restore: e.Restore, Reassert: e.Reassert, Log: e.Log,
-		Observe: func(r pacer.Reply) { patience.heard(r); e.Observe(r) },
+		Observe: func(r pacer.Reply) { patience.heard(r); e.observe(r) },
 	}
 	err := leaser.Run(leasing)
 	ended := errors.Is(err, pacer.ErrEnded)
@@ -196,6 +207,14 @@ func (e *engine) run(ctx context.Context) error {
 		e.leave(ctx, StateLeft) // last: who waits for the members of a run that has ended finds their last snapshots
 	}
 	return err
+}
+
+// observe is told of each reply. A Notice follows it, which wakes the shards.
+func (e *engine) observe(r pacer.Reply) {
+	if e.Closed {
+		e.gate.heard(r)
+	}
+	e.Observe(r)
 }
 
 // end tells the shards what the end of the leasing means for them, and the fleet, where it goes on without this

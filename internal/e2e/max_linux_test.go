@@ -1,0 +1,217 @@
+package e2e
+
+import (
+	"encoding/json"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/report"
+)
+
+// answerTime is how long the server of these tests takes: the rate that is reached is bounded by that and the connections, not by the machine.
+const answerTime = 5 * time.Millisecond
+
+// newSlowBed is newBed with a server that takes its time.
+func newSlowBed(t *testing.T) *bed {
+	t.Helper()
+	web, err := arrivals.Start(arrivals.Options{Latency: answerTime})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { web.Close() })
+	return &bed{t: t, redis: redistest.Start(t), web: web}
+}
+
+// circling is the flags of a closed loop.
+func (b *bed) circling(more ...string) []string {
+	return append([]string{"--url", b.web.URL(), "--qps", "max", "--max-connections", "8", "--no-check"}, more...)
+}
+
+// circled checks the report of a closed loop in which all was answered.
+func (b *bed) circled(r report.Report) {
+	b.t.Helper()
+	n, a := b.web.Count(), r.Audit
+	if a.Sent != n || a.Completed != n || n == 0 || !r.ClosedLoop || !r.Complete || r.Running {
+		b.t.Errorf("%d arrived, %+v, closed loop %v, complete %v %v", n, a, r.ClosedLoop, r.Complete, r.Notes)
+	}
+	if r.Asked != 0 || r.TargetRate != 0 || a.Issued != 0 || a.PermitSent != n || a.InFlight != 0 {
+		b.t.Errorf("asked %d at %v, %+v", r.Asked, r.TargetRate, a)
+	}
+	if r.Lag != (report.Distribution{}) || r.Latency != r.ServiceTime || r.Latency.Min < int64(answerTime) {
+		b.t.Errorf("lag %+v, latency %+v, service time %+v", r.Lag, r.Latency, r.ServiceTime)
+	}
+	var sent int64
+	for _, p := range r.Series {
+		sent += p.Sent
+	}
+	if sent != n {
+		b.t.Errorf("the series adds up to %d of %d", sent, n)
+	}
+	if len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "closed loop: ") {
+		b.t.Errorf("notes %q", r.Notes)
+	}
+}
+
+// TestMax: two workers send as fast as their connections go, from t0 to the planned end; all that arrived is in the report, and nothing but.
+func TestMax(t *testing.T) {
+	b := newSlowBed(t)
+	args := b.circling("--duration", "2s", "--min-workers", "2")
+	ps := []*process{b.worker("x", args...), b.worker("x", args...)}
+	for _, p := range ps {
+		p.wait(0)
+		b.circled(p.printed())
+	}
+	r := b.report("x")
+	b.circled(r)
+	if most := int64(2 * 8 * (2*time.Second/answerTime + 1)); r.Audit.Sent > most || b.web.Connections() > 16 {
+		t.Errorf("%d sent on %d connections, which carry %d", r.Audit.Sent, b.web.Connections(), most)
+	}
+	for _, w := range r.Workers {
+		if w.Sent == 0 || w.State != "left" {
+			t.Errorf("%+v", w)
+		}
+	}
+	const clocks = time.Millisecond // of Redis, of the workers and of the server
+	for _, at := range b.web.Arrivals() {
+		if since := time.Unix(0, at).Sub(r.StartedAt); since < -clocks {
+			t.Fatalf("a request arrived %v before t0", -since)
+		}
+	}
+	for _, want := range []string{"asked       max          as fast as it goes (closed loop)\n", "\naudit       sent ", "\nnote        closed loop: "} {
+		if text := b.loadctl("report", "x"); !strings.Contains(text, want) || strings.Contains(text, "\nlag ") {
+			t.Errorf("the report does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+// TestMaxIsOperated: an operator creates the run, guests join, and it is paused, resumed and stopped, not set to a rate.
+func TestMaxIsOperated(t *testing.T) {
+	b := newSlowBed(t)
+	op := b.operator("run", "x", "--url", b.web.URL(), "--qps", "max", "--min-workers", "2", "-o", "json")
+	ps := []*process{b.guest("x", "--max-connections", "4"), b.guest("x", "--max-connections", "4")}
+	op.says("x: max  sent ")
+	b.started(200)
+	paused := b.change("pause", "x")
+	if _, says, code := b.try("set-rate", "x", "500"); code != 104 ||
+		says != "error: set-rate x: the run goes as fast as it can (--qps max): it has no rate to change; pause or stop it\n" {
+		t.Errorf("%d: %s", code, says)
+	}
+	until(t, "a while without a request", func() bool { return time.Since(paused.At) > time.Second })
+	stood := b.web.Count()
+	resumed := b.change("resume", "x")
+	b.started(stood + 200)
+	if text := b.loadctl("status", "x"); !strings.Contains(text, "max: as fast as it goes (closed loop)\n") || strings.Contains(text, "asked") {
+		t.Error(text)
+	}
+	var shown []struct {
+		Run string
+		Max bool
+	}
+	if err := json.Unmarshal([]byte(b.loadctl("ls", "-o", "json")), &shown); err != nil || len(shown) != 1 || !shown[0].Max {
+		t.Errorf("%+v, %v", shown, err)
+	}
+	stopped := b.change("stop", "x")
+	for _, p := range append(ps, op) {
+		p.wait(0)
+		b.circled(p.printed())
+	}
+	grace := 50*time.Millisecond + time.Duration(b.report("x").Latency.Max) // what was sent before may arrive later
+	for _, at := range b.web.Arrivals() {
+		when := time.Unix(0, at)
+		if when.After(paused.At.Add(grace)) && when.Before(resumed.At.Add(-time.Millisecond)) {
+			t.Fatalf("a request arrived %v after the pause and %v before the resumption", when.Sub(paused.At), resumed.At.Sub(when))
+		}
+		if when.After(stopped.At.Add(grace)) {
+			t.Fatalf("a request arrived %v after the stop", when.Sub(stopped.At))
+		}
+	}
+}
+
+// TestMaxAlone: one worker alone is all that it takes; Ctrl-C ends it with a report.
+func TestMaxAlone(t *testing.T) {
+	b := newSlowBed(t)
+	e := &embedded{bed: b}
+	p := e.host(b.circling(private(t))...)
+	b.started(100)
+	p.signal(syscall.SIGINT)
+	p.wait(105)
+	r := p.printed()
+	if !r.Running {
+		t.Error("the run has ended")
+	}
+	r.Running = false // others may go on with it
+	b.circled(r)
+}
+
+// TestMaxKilled: a worker that is killed takes with it what it had not reported yet, and the report says so; the other one goes on.
+func TestMaxKilled(t *testing.T) {
+	b := newSlowBed(t)
+	args := b.circling("--duration", "6s", "--min-workers", "2", "--permit-for", "1s")
+	dies, stays := b.worker("x", append(args, "--id", "dead")...), b.worker("x", args...)
+	until(t, "a snapshot of both", func() bool {
+		r := b.report("x")
+		return len(r.Workers) == 2 && r.Workers[0].Sent > 0 && r.Workers[1].Sent > 0
+	})
+	dies.signal(syscall.SIGKILL)
+	<-dies.exited
+	stays.wait(0)
+	r := b.report("x")
+	n, a := b.web.Count(), r.Audit
+	if a.Sent > n || a.Sent < n/2 || r.Complete || b.dead("x").State != "lost" {
+		t.Errorf("%d arrived, %+v, complete %v, %+v", n, a, r.Complete, b.dead("x"))
+	}
+	if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "worker dead ended without its last snapshot") {
+		t.Error(notes)
+	}
+}
+
+// TestMaxWithoutRedis: while Redis is away a closed loop goes on for --permit-for, waits, and goes on when it is back.
+func TestMaxWithoutRedis(t *testing.T) {
+	b := newSlowBed(t)
+	p := b.worker("x", b.circling("--permit-for", "2s")...)
+	b.started(200)
+	b.redis.Pause()
+	frozen := time.Now()
+	until(t, "the end of the permit", func() bool { return time.Since(frozen) > 3*time.Second })
+	stood := b.web.Count()
+	until(t, "a while without a request", func() bool { return time.Since(frozen) > 4*time.Second })
+	if n := b.web.Count(); n != stood {
+		t.Errorf("%d arrived after the permit", n-stood)
+	}
+	alone := 0
+	for _, at := range b.web.Arrivals() {
+		if since := time.Unix(0, at).Sub(frozen); since > time.Second && since < 1700*time.Millisecond {
+			alone++
+		}
+	}
+	if alone == 0 {
+		t.Error("nothing arrived while the permit lasted")
+	}
+	b.redis.Resume()
+	b.started(stood + 200)
+	b.loadctl("stop", "x")
+	p.wait(0)
+	b.circled(b.report("x"))
+}
+
+// TestMaxRefused: what only a rate can do, and what a worker that takes part in a rate only would have to believe.
+func TestMaxRefused(t *testing.T) {
+	b := newSlowBed(t)
+	b.loadctl("create", "x", "--url", b.web.URL(), "--qps", "max")
+	p := b.worker("x", "--allow-any", "--max-qps", "2k")
+	p.wait(104)
+	if s := p.stderr.String(); s != "error: run x: it goes as fast as it can (--qps max), and this worker takes part in up to 2000/s; "+
+		"leave --max-qps out if that is meant; nothing was sent\n" {
+		t.Error(s)
+	}
+	if _, says, code := b.try("create", "x", "--url", b.web.URL(), "--qps", "500"); code != 104 || !strings.Contains(says, "qps: max there, 500 here") {
+		t.Errorf("%d: %s", code, says)
+	}
+	if n := b.web.Count(); n != 0 {
+		t.Errorf("%d arrived", n)
+	}
+}

@@ -1,0 +1,122 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/report"
+)
+
+// TestWhoseLimit: one rate is too much for a worker that has a part of a core, and for an endpoint that is slow over few connections. The
+// reports tell whose limit it was.
+func TestWhoseLimit(t *testing.T) {
+	load := []string{"--qps", "60k", "--duration", "4s", "--id", "w1"}
+	t.Run("generator", func(t *testing.T) {
+		b := newBed(t)
+		for range 4 {
+			onFirstCore(t, exec.Command("sh", "-c", "ulimit -t 60; while :; do :; done"))
+		}
+		cmd := exec.Command(filepath.Join(binaries, "loadworker"), append([]string{"run", "--run", "generator", "--url", b.web.URL()}, load...)...)
+		cmd.Env = append(os.Environ(), "LOADCTL_REDIS="+b.redis.URL())
+		worker := onFirstCore(t, cmd)
+		worker.wait(0)
+		w := b.limits("generator")
+		if w.Self.Cores != 1 || w.Self.MeasuredS < 3 || !limited(w, "generator") || limited(w, "endpoint") {
+			t.Errorf("%+v", w)
+		}
+	})
+	t.Run("endpoint", func(t *testing.T) {
+		b := newBed(t)
+		slow, err := arrivals.Start(arrivals.Options{Latency: 100 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer slow.Close()
+		b.worker("endpoint", append(load, "--url", slow.URL(), "--max-connections", "4")...).wait(0)
+		w := b.limits("endpoint")
+		if !limited(w, "endpoint") || limited(w, "generator") && acceptance() { // else the machine has other things to do
+			t.Errorf("%+v", w)
+		}
+		if w.Busy < w.Sent || w.LateDropped == 0 {
+			t.Errorf("of %d requests over 4 connections %d slots found none free", w.Sent, w.Busy)
+		}
+	})
+}
+
+// limits is what the report tells of the only worker of a run.
+func (b *bed) limits(run string) report.WorkerReport {
+	b.t.Helper()
+	workers := b.report(run).Workers
+	if len(workers) != 1 {
+		b.t.Fatalf("%d workers", len(workers))
+	}
+	for _, v := range workers[0].Verdicts {
+		b.t.Logf("%s/%s: %s", v.Limit, v.Cause, v.Text)
+	}
+	for _, name := range []string{"cpu", "wait", "shard_cpu", "shard_wait", "gc_pause", "steal"} {
+		l, ok := workers[0].Self.Load[name]
+		if !ok || l.Mean < 0 || l.Worst < l.Mean {
+			b.t.Errorf("%s: %+v", name, l)
+		}
+	}
+	return workers[0]
+}
+
+func limited(w report.WorkerReport, by string) bool {
+	return slices.ContainsFunc(w.Verdicts, func(v report.Verdict) bool { return v.Limit == by })
+}
+
+// onFirstCore starts a process that may use one core only, the first that this one may. It ends with the test.
+func onFirstCore(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, cmd: cmd, exited: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = &p.stdout, &p.stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	go func() {
+		// The child has the cores of the thread that starts it, and dies with it. So the thread stays until the child has ended, and
+		// is not used for anything else: it ends with a goroutine that does not unlock it.
+		runtime.LockOSThread()
+		err := keepFirstCore()
+		if err == nil {
+			err = cmd.Start()
+		}
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // its exit code tells
+			close(p.exited)
+		}
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		<-p.exited
+	})
+	return p
+}
+
+// keepFirstCore leaves the calling thread one core.
+func keepFirstCore() error {
+	var all, first unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		return fmt.Errorf("read cores: %w", err)
+	}
+	core := 0
+	for !all.IsSet(core) {
+		core++
+	}
+	first.Set(core)
+	return unix.SchedSetaffinity(0, &first)
+}

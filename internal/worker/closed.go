@@ -1,0 +1,95 @@
+package worker
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// gate works out from the replies when a closed loop sends. It has no slots to go by: the run's phase, the first t0, the planned end and
+// how long nothing was heard are all there is. heard is called by the goroutine that leases; the shards read open.
+type gate struct {
+	started func() int64  // as in Worker
+	length  time.Duration // as in Worker
+	alone   time.Duration // as in Worker
+
+	// A pause stops the schedule's clock, which is the Redis clock less the time that pauses took: it goes on from still.
+	still int64 // µs; 0 = there was no pause
+	going bool  // the schedule's clock has passed still: a Redis clock that goes back does not stop the loop
+
+	open atomic.Pointer[window] // nil = nothing is sent
+}
+
+// window is when a closed loop sends: from ≤ t < until, µs of the Redis clock.
+type window struct{ from, until int64 }
+
+// heard takes in a reply. One that does not tell how the run is leaves everything as it was: the loop goes on by itself.
+func (g *gate) heard(r pacer.Reply) {
+	switch r.Status {
+	case pacer.StatusOK:
+		g.open.Store(g.window(r))
+	case pacer.StatusPaused:
+		g.open.Store(nil)
+		g.still, g.going = r.LeasedAt-max(0, r.Stood), false
+	case pacer.StatusWait, pacer.StatusStopped, pacer.StatusEnded:
+		g.open.Store(nil)
+	}
+}
+
+// window is when a run that goes on is sent for, if nothing more is heard; nil until its first t0 is known. All times are those of when
+// the reply was made, which may have been repeated since: the server counts silence from there. Who joins in the moment between a
+// resumption and its t0 has not seen the pause, and begins at once.
+func (g *gate) window(r pacer.Reply) *window {
+	started, stood := g.started(), max(0, r.Stood)
+	if started == 0 {
+		return nil
+	}
+	from := max(started, g.still) + stood
+	if g.going = g.going || r.LeasedAt >= from; g.going {
+		from = 0
+	}
+	alone := g.alone.Microseconds()
+	if alone == 0 {
+		alone = r.Horizon
+	}
+	until := r.LeasedAt + alone
+	if g.length > 0 {
+		until = min(until, started+stood+g.length.Microseconds())
+	}
+	return &window{from, until}
+}
+
+// closeLoop makes the shard one of a closed loop: it sends while g is open. Call it before run.
+func (s *shard) closeLoop(g *gate) {
+	s.gate = g
+	s.done = s.answered
+}
+
+// again sends on every connection that is free. It returns when the next turn is due if no answer comes.
+func (s *shard) again(now int64) (until int64) {
+	w := s.gate.open.Load()
+	if w == nil {
+		return forever
+	}
+	from, end := s.clock.Local(w.from*1000), s.clock.Local(w.until*1000)
+	switch {
+	case now < from:
+		return from
+	case now >= end:
+		return forever
+	}
+	for s.inFlight < s.limits.maxInFlight && s.client.Send(now, now, s.request) {
+		s.recorder.Sent()
+		s.recorder.PermitSent(1) // it has no slot
+		s.request += uint64(s.parts)
+		s.inFlight++
+	}
+	return end
+}
+
+// answered is completed in a closed loop: nothing is due before it is sent.
+func (s *shard) answered(r Result) {
+	r.Due = r.Sent
+	s.completed(r)
+}

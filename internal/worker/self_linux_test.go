@@ -1,0 +1,200 @@
+package worker
+
+import (
+	"math"
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// threadClient is a Client of this process with a thread.
+type threadClient struct {
+	stepClient
+	thread int
+}
+
+func (c *threadClient) Thread() int { return c.thread }
+
+// spin keeps the calling thread busy until it has had so much CPU time, by its own clock.
+func spin(t *testing.T, d time.Duration) {
+	var begun, now syscall.Rusage
+	for x, rounds := 1.0, 0; ; rounds++ {
+		if err := syscall.Getrusage(1, &now); err != nil { // RUSAGE_THREAD
+			t.Error(err)
+			return
+		}
+		if rounds == 0 {
+			begun = now
+		}
+		if now.Utime.Nano()+now.Stime.Nano()-begun.Utime.Nano()-begun.Stime.Nano() >= int64(d) {
+			return
+		}
+		for range 10_000 {
+			x = math.Sqrt(x + 1)
+		}
+	}
+}
+
+// TestMeter: what the threads of a shard do is in the figures of the process and of shards, and of the worst one.
+func TestMeter(t *testing.T) {
+	const work = 200 * time.Millisecond
+	tid, begin, end := make(chan int), make(chan struct{}), make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		tid <- syscall.Gettid()
+		<-begin
+		spin(t, work)
+		end <- struct{}{}
+		<-begin // a thread that is gone has no figures
+	}()
+	defer close(begin)
+	start := time.Now()
+	shards := []*shard{{client: &threadClient{thread: <-tid}}, {client: &threadClient{}}, {client: new(stepClient)}}
+	m := newMeter(func() int64 { return int64(time.Since(start)) }, shards)
+	defer m.close()
+	begin <- struct{}{}
+	<-end
+	runtime.GC()
+	s := m.beat()
+	least := int64(work) * 9 / 10 // the scheduler's account may be a tick behind
+	if s.CPU.Sum < least || s.Shard.Sum < least || s.CPU.Of != s.Wall*int64(runtime.GOMAXPROCS(0)) || s.Shard.Of != s.Wall {
+		t.Errorf("%v of work: %+v", work, s)
+	}
+	if s.Wall < s.Shard.Sum*9/10 || s.Collections < 1 || !s.Pause.Known() || !s.Wait.Known() || !s.ShardWait.Known() {
+		t.Errorf("%+v", s)
+	}
+	if idle := m.beat(); idle.Shard.Sum > least/2 {
+		t.Errorf("of a thread that did nothing: %+v", idle.Shard)
+	}
+}
+
+// TestMeterWaits: threads that share one core wait for it, and the one that waits longest is the worst.
+func TestMeterWaits(t *testing.T) {
+	tids, begin, end, leave := make(chan int), make(chan struct{}), make(chan struct{}), make(chan struct{})
+	defer close(leave)
+	const threads = 2
+	for range threads {
+		go func() {
+			runtime.LockOSThread() // and so the thread ends with the goroutine: its core is nobody else's
+			onFirstCore(t)
+			tids <- syscall.Gettid()
+			<-begin
+			spin(t, 100*time.Millisecond)
+			end <- struct{}{}
+			<-leave
+		}()
+	}
+	var shards []*shard
+	for range threads {
+		shards = append(shards, &shard{client: &threadClient{thread: <-tids}})
+	}
+	start := time.Now()
+	m := newMeter(func() int64 { return int64(time.Since(start)) }, shards)
+	defer m.close()
+	close(begin)
+	for range threads {
+		<-end
+	}
+	s := m.beat()
+	mean := float64(s.ShardWait.Sum) / float64(s.ShardWait.Of)
+	if s.ShardWait.Sum < int64(50*time.Millisecond) || float64(s.ShardWait.Worst) < mean*1e9-1 {
+		t.Errorf("%+v", s.ShardWait)
+	}
+}
+
+// onFirstCore binds the calling thread to the first core that it may use.
+func onFirstCore(t *testing.T) {
+	var all, first unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		t.Error(err)
+		return
+	}
+	core := 0
+	for !all.IsSet(core) {
+		core++
+	}
+	first.Set(core)
+	if err := unix.SchedSetaffinity(0, &first); err != nil {
+		t.Error(err)
+	}
+}
+
+// threadsNow is how many threads this process has.
+func threadsNow(t *testing.T) int {
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(tasks)
+}
+
+// TestMeterOfSimulation: in virtual time there is nothing to measure.
+func TestMeterOfSimulation(t *testing.T) {
+	m := newMeter(func() int64 { return 0 }, []*shard{{client: new(stepClient)}})
+	if m != nil {
+		t.Fatal("a meter of a client that is not of this process")
+	}
+	if s := m.beat(); s != (report.Self{}) {
+		t.Errorf("%+v", s)
+	}
+	m.close()
+}
+
+// TestMeterStaysFlat: a thread that ends is forgotten with its file, and a beat leaves nothing behind.
+func TestMeterStaysFlat(t *testing.T) {
+	m := newMeter(func() int64 { return 0 }, []*shard{{client: new(Adapter)}})
+	defer m.close()
+	for range 20 {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			runtime.LockOSThread() // it ends with the goroutine
+			m.beat()
+		}()
+		<-ended
+	}
+	gone := func() bool {
+		m.beat()
+		return len(m.machine.tasks) == threadsNow(t)
+	}
+	for deadline := time.Now().Add(20 * time.Second); !gone(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d tasks are known, there are %d", len(m.machine.tasks), threadsNow(t))
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		ok   bool
+		want [2]int64
+	}{
+		{"12 345 6\n", true, [2]int64{12, 345}},
+		{"  12  345\n", true, [2]int64{12, 345}},
+		{"12 345", false, [2]int64{12, 0}}, // cut off
+		{"12\n", false, [2]int64{12, 0}},
+		{"", false, [2]int64{}},
+		{"x 1\n", false, [2]int64{}},
+	} {
+		var got [2]int64
+		if ok := numbers([]byte(c.line), got[:]); ok != c.ok || got != c.want {
+			t.Errorf("%q: %v %v, want %v %v", c.line, ok, got, c.ok, c.want)
+		}
+	}
+}
+
+func BenchmarkBeat(b *testing.B) {
+	m := newMeter(func() int64 { return 0 }, []*shard{{client: new(Adapter)}})
+	defer m.close()
+	for b.Loop() {
+		m.beat()
+	}
+	b.ReportMetric(float64(len(m.machine.tasks)), "threads")
+}

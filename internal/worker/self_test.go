@@ -1,0 +1,61 @@
+package worker
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+)
+
+// TestWhoMadeItLate: what a shard that stood still sends late is its own lateness, to the request; what waited for a connection is not.
+func TestWhoMadeItLate(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		still, busy   int64 // from 50 ms on, for so many ms
+		maxInFlight   int
+		late, waiting bool
+	}{
+		{"neither", 0, 0, 1000, false, false},
+		{"too short to tell", 10, 0, 1000, false, false},
+		{"stood still", 60, 0, 1000, true, false},
+		{"stood still for too long", 300, 0, 1000, true, false},
+		{"no connection", 0, 60, 1000, false, true},
+		{"no room", 0, 60, 10, false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client := &stepClient{keep: true}
+			var notice atomic.Pointer[pacer.Notice]
+			l := testLimits()
+			l.maxInFlight = c.maxInFlight
+			s := stepShard(client, 0, 1, &notice, l)
+			s.lease(pacer.Range{Law: law(1, 0, 1000, 1), First: 0, N: 600})
+			for ; client.now < 1000*ms; client.now += ms {
+				if client.now == 50*ms {
+					client.now += c.still * ms
+				}
+				client.busy = client.now >= 50*ms && client.now < (50+c.busy)*ms
+				s.turn(client.now)
+				if err := client.Poll(0, s.done); err != nil {
+					t.Fatal(err)
+				}
+			}
+			n := audit(t, s, 600, report.NewSnapshot("w", "1"))
+			var late, behind int64
+			for _, x := range client.sent {
+				if x.Sent-x.Due > grace {
+					late++
+				}
+				if x.Sent > x.Due {
+					behind++
+				}
+			}
+			if want := late + n.LateDropped; c.late && (n.SeenLate != want || want == 0) || !c.late && n.SeenLate != 0 {
+				t.Errorf("seen late %d, sent late %d, dropped %d", n.SeenLate, late, n.LateDropped)
+			}
+			if want := behind + n.LateDropped; c.waiting && (n.Busy != want || want == 0) || !c.waiting && n.Busy != 0 {
+				t.Errorf("busy %d, sent later than due %d, dropped %d", n.Busy, behind, n.LateDropped)
+			}
+		})
+	}
+}

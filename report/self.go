@@ -1,0 +1,149 @@
+package report
+
+import "fmt"
+
+// Self is what a worker measured of itself, in one beat, about a second, or summed up over many. The zero value says that
+// nothing was measured. Times are ns.
+type Self struct {
+	Wall        int64 `json:"wall_ns"`   // time in which it measured
+	Cores       int64 `json:"cores"`     // cores it may use, at most
+	Collections int64 `json:"gc_cycles"` // garbage collections
+
+	CPU       Load `json:"cpu"`        // CPU time of the process, of that of its cores
+	Wait      Load `json:"wait"`       // time its threads were ready to run and waited for a core, together, of that of its cores
+	Shard     Load `json:"shard_cpu"`  // CPU time of the threads that belong to shards; the worst is that of one thread
+	ShardWait Load `json:"shard_wait"` // time they waited for a core, likewise
+	Pause     Load `json:"gc_pause"`   // time in which garbage collection let nothing run
+	Steal     Load `json:"steal"`      // time the hypervisor took, of that of all cores of the machine
+
+	Full int64 `json:"full_ns"` // time of the beats in which connections were the limit: see judge
+}
+
+// A Load is a share of time.
+type Load struct {
+	Sum   int64 `json:"sum_ns"`
+	Of    int64 `json:"of_ns"`          // what it is a share of; 0 = it is not known, which is not none
+	Worst int64 `json:"worst_ns_per_s"` // the share in the worst beat; 0 if no beat was long enough
+	Over  int64 `json:"over_ns"`        // time of the beats in which it was so much that it was a limit
+}
+
+// NewLoad is the load of one beat: sum ≥ 0 of a time of > 0, both in ns.
+func NewLoad(sum, of int64) Load {
+	if sum < 0 || of <= 0 {
+		return Load{} // a counter that went back tells nothing
+	}
+	return Load{Sum: sum, Of: of, Worst: perSecond(sum, of)}
+}
+
+// perSecond is the share sum/of in ns per second.
+func perSecond(sum, of int64) int64 { return int64(float64(sum) / float64(of) * 1e9) }
+
+// Known tells whether it was measured.
+func (l Load) Known() bool { return l.Of > 0 }
+
+// share is the mean, and worst that of the worst beat, as fractions of 1.
+func (l Load) share() float64 { return ratio(float64(l.Sum), float64(l.Of)) }
+func (l Load) worst() float64 { return max(float64(l.Worst)/1e9, l.share()) }
+
+// add adds o: sums, and the worse worst.
+func (l *Load) add(o Load) {
+	l.Sum += o.Sum
+	l.Of += o.Of
+	l.Worst = max(l.Worst, o.Worst)
+	l.Over += o.Over
+}
+
+// add adds o, of other beats of the same worker.
+func (s *Self) add(o Self) {
+	s.Wall += o.Wall
+	s.Cores = max(s.Cores, o.Cores)
+	s.Collections += o.Collections
+	s.Full += o.Full
+	loads := s.loads()
+	for i, l := range o.loads() {
+		loads[i].add(*l.Load)
+	}
+}
+
+// A namedLoad is one of a Self with its name in JSON, and the share at which it is a limit.
+type namedLoad struct {
+	*Load
+	name  string
+	limit float64
+}
+
+// loads lists all loads, each with the share that makes it a limit of what is measured, and why that much.
+func (s *Self) loads() []namedLoad {
+	return []namedLoad{
+		// What queues for a server that is busy nine tenths of the time waits ten times as long as it is served.
+		{&s.CPU, "cpu", 0.9},
+		{&s.Shard, "shard_cpu", 0.9},
+		// Of requests that are due at any time, each tenth then finds its thread waiting: the p90 is the machine's.
+		{&s.Wait, "wait", 0.1},
+		{&s.ShardWait, "shard_wait", 0.1},
+		// Each hundredth request then meets a pause: the p99 is the collector's.
+		{&s.Pause, "gc_pause", 0.01},
+		// Cores that have nothing to do are not taken, so those that work lose more than this mean of all cores.
+		{&s.Steal, "steal", 0.05},
+	}
+}
+
+// shortestBeat is what a beat must last to be judged: a tenth of a second may well be all work.
+const shortestBeat = 500_000_000
+
+// JudgeBeat marks what was a limit in a snapshot of one beat. Call it once, after Record and before the snapshot is merged.
+func (s *Snapshot) JudgeBeat() {
+	long := s.Self.Wall >= shortestBeat
+	for _, l := range s.Self.loads() {
+		switch {
+		case !long:
+			l.Worst = 0
+		case l.Known() && l.worst() >= l.limit:
+			l.Over = s.Self.Wall
+		}
+	}
+	// A worker that has no time to look for answers finds its connections busy too: that is its own fault.
+	if c := s.Counts; long && c.Busy > 0 && float64(c.Busy) >= busyLimit*float64(c.fired()) && s.Self.demand() < 0.9 {
+		s.Self.Full = s.Self.Wall
+	}
+}
+
+// demand is how much of the time there was something to do, 0 to 1 and more: what ran, and what would have run. Of shards
+// with threads of their own it is that of the one with most to do.
+func (s *Self) demand() float64 {
+	if s.Shard.Known() {
+		return s.Shard.worst() + s.ShardWait.worst()
+	}
+	return s.CPU.worst() + s.Wait.worst()
+}
+
+// check reports figures outside 0…2^53.
+func (s *Self) check() error {
+	for _, f := range []struct {
+		name string
+		n    int64
+	}{{"wall_ns", s.Wall}, {"cores", s.Cores}, {"gc_cycles", s.Collections}, {"full_ns", s.Full}} {
+		if err := checkCount(f.name, f.n); err != nil {
+			return err
+		}
+	}
+	for _, l := range s.loads() {
+		for _, n := range []int64{l.Sum, l.Of, l.Worst, l.Over} {
+			if err := checkCount(l.name, n); err != nil {
+				return fmt.Errorf("load %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// loadsKnown sums up the loads that are known.
+func (s *Self) loadsKnown() map[string]LoadReport {
+	known := make(map[string]LoadReport)
+	for _, l := range s.loads() {
+		if l.Known() {
+			known[l.name] = LoadReport{Mean: l.share(), Worst: l.worst(), OverS: float64(l.Over) / 1e9}
+		}
+	}
+	return known
+}

@@ -1,0 +1,154 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const second = int64(1_000_000_000)
+
+// beat is a snapshot of one quiet second of a worker with two cores and two shards, in which 1000 requests were sent.
+func beat() *Snapshot {
+	s := NewSnapshot("w", "1")
+	s.Counts = Counts{Sent: 1000, Completed: 1000}
+	s.Self = Self{
+		Wall: second, Cores: 2, CPU: NewLoad(second/2, 2*second), Wait: NewLoad(second/100, 2*second), Shard: NewLoad(second/4, 2*second),
+		ShardWait: NewLoad(second/100, 2*second), Pause: NewLoad(second/10_000, second), Steal: NewLoad(second/100, 2*second),
+	}
+	return s
+}
+
+// adapter makes it a worker whose shards have no threads.
+func adapter(s *Snapshot) { s.Self.Shard, s.Self.ShardWait = Load{}, Load{} }
+
+// TestVerdicts: each limit from where it is one, and not below; by itself, and with what a system does not tell.
+func TestVerdicts(t *testing.T) {
+	part := func(f float64, of int64) Load { return NewLoad(int64(f*float64(of)), of) }
+	for _, c := range []struct {
+		name, want string // "limit/cause" of all verdicts
+		change     func(*Snapshot)
+	}{
+		{"quiet", "", func(*Snapshot) {}},
+		{"nothing measured", "", func(s *Snapshot) { s.Self = Self{} }},
+		{"nothing sent", "", func(s *Snapshot) { s.Counts = Counts{} }},
+		{"CPU", "generator/cpu", func(s *Snapshot) { s.Self.CPU = part(0.91, 2*second) }},
+		{"CPU below", "", func(s *Snapshot) { s.Self.CPU = part(0.89, 2*second) }},
+		{"CPU in half a beat", "", func(s *Snapshot) { s.Self.Wall, s.Self.CPU = second/4, part(1, second/2) }},
+		{"one shard", "generator/shard_cpu", func(s *Snapshot) { s.Self.Shard.Worst = 950_000_000 }},
+		{"all shards", "generator/cpu", func(s *Snapshot) { s.Self.CPU, s.Self.Shard = part(0.95, 2*second), part(0.95, 2*second) }},
+		{"a shard waits", "generator/wait", func(s *Snapshot) { s.Self.ShardWait.Worst = 100_000_000 }},
+		{"a shard waits a little", "", func(s *Snapshot) { s.Self.ShardWait.Worst = 99_000_000 }},
+		{"others wait", "", func(s *Snapshot) { s.Self.Wait = part(0.5, 2*second) }},
+		{"goroutines wait", "generator/wait", func(s *Snapshot) { adapter(s); s.Self.Wait = part(0.11, 2*second) }},
+		{"collections", "generator/gc_pause", func(s *Snapshot) { s.Self.Pause = part(0.011, second) }},
+		{"hypervisor", "machine/steal", func(s *Snapshot) { s.Self.Steal = part(0.06, 2*second) }},
+		{"seen late", "generator/late", func(s *Snapshot) { s.Counts.SeenLate = 10 }},
+		{"few seen late", "", func(s *Snapshot) { s.Counts.SeenLate = 9 }},
+		{"all dropped", "generator/late", func(s *Snapshot) { s.Counts = Counts{LateDropped: 5, SeenLate: 5} }},
+		{"busy", "endpoint/busy", func(s *Snapshot) { s.Counts.Busy = 10 }},
+		{"seldom busy", "", func(s *Snapshot) { s.Counts.Busy = 9 }},
+		{"busy and nothing sent", "endpoint/busy", func(s *Snapshot) { s.Counts = Counts{Busy: 1} }},
+		{"busy by its own fault", "generator/wait", func(s *Snapshot) {
+			s.Counts.Busy, s.Self.Shard.Worst, s.Self.ShardWait.Worst = 500, second/2, second/2
+		}},
+		{"busy without threads", "endpoint/busy", func(s *Snapshot) { adapter(s); s.Counts.Busy = 500 }},
+		{"busy by its own fault without threads", "generator/cpu", func(s *Snapshot) {
+			adapter(s)
+			s.Counts.Busy, s.Self.CPU = 500, part(0.95, 2*second)
+		}},
+		{"descriptors", "generator/descriptors", func(s *Snapshot) { s.class("descriptors").Count = 1 }},
+		{"ports", "generator/ports", func(s *Snapshot) { s.class("ports").Count = 1 }},
+		{"refused", "endpoint/connect", func(s *Snapshot) { s.class("connect").Count = 10 }},
+		{"seldom refused", "", func(s *Snapshot) { s.class("connect").Count = 9 }},
+		{"both", "generator/cpu endpoint/connect", func(s *Snapshot) {
+			s.Self.CPU = part(1, 2*second)
+			s.class("connect").Count = 1000
+		}},
+	} {
+		one := beat()
+		c.change(one)
+		one.JudgeBeat()
+		got := causes(one)
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+		// Of a short while in a long run time is told, but not what is a share of all requests.
+		long := NewSnapshot("w", "1")
+		for range 999 {
+			quiet := beat()
+			if !one.Self.Shard.Known() {
+				adapter(quiet)
+			}
+			quiet.JudgeBeat()
+			long.Merge(quiet)
+		}
+		long.Merge(one)
+		for v := range strings.FieldsSeq(c.want) {
+			share := strings.HasSuffix(v, "/late") || strings.HasSuffix(v, "/connect")
+			if strings.Contains(causes(long), v) == share {
+				t.Errorf("%s: in a long run %q, of it %q", c.name, causes(long), v)
+			}
+		}
+	}
+}
+
+// causes are a snapshot's verdicts in short.
+func causes(s *Snapshot) string {
+	var all []string
+	for _, v := range verdicts(s) {
+		all = append(all, v.Limit+"/"+v.Cause)
+	}
+	return strings.Join(all, " ")
+}
+
+// TestVerdictText: what is said has the figures in it.
+func TestVerdictText(t *testing.T) {
+	s := NewSnapshot("w", "1")
+	for i := range 10 {
+		b := beat()
+		b.Self.Cores = 1
+		if i < 2 {
+			b.Self.CPU, b.Self.ShardWait = NewLoad(second*97/100, second), NewLoad(second*18/100, second)
+		}
+		if i == 9 {
+			b.Counts.Busy = 500
+		}
+		b.JudgeBeat()
+		s.Merge(b)
+	}
+	var text bytes.Buffer
+	if err := Text(&text, Build(Input{Workers: []WorkerInput{{ID: "w1", Total: s}, {ID: "w2", Total: beat()}, {ID: "w3"}}})); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"limit       w1, generator: CPU 97 % (mean 33 %) of its core, too much for 2 of 10 s; add workers or cores, or --pace-resolution economical\n",
+		"limit       w1, generator: it waited 180 ms/s (mean 24 ms/s) for a core, too much for 2 of 10 s; ",
+		"limit       w1, endpoint: all connections were busy, too much for 1 of 10 s, while the worker had time to spare; 5.00 % of its slots ",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+	if n := strings.Count(text.String(), "limit "); n != 3 {
+		t.Errorf("%d verdicts, want 3\n%s", n, text.String())
+	}
+}
+
+// TestManyVerdicts: text stays short.
+func TestManyVerdicts(t *testing.T) {
+	var in Input
+	for i := range maxTextWorkers + 3 {
+		s := beat()
+		s.class("ports").Count = 7
+		in.Workers = append(in.Workers, WorkerInput{ID: fmt.Sprint("w", i), Total: s})
+	}
+	var text bytes.Buffer
+	if err := Text(&text, Build(in)); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(text.String(), "limit "); n != maxTextWorkers || strings.Count(text.String(), "and 3 more") != 2 {
+		t.Errorf("%d verdicts\n%s", n, text.String())
+	}
+}
