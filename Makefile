@@ -11,10 +11,10 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test acceptance chaos sim lint fmt vuln fuzz bench clean deps missing
+.PHONY: help build demo test acceptance chaos sim lint fmt vuln fuzz bench microbench clean deps missing
 
 help: ## Show this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 build: ## Build bin/loadctl and bin/loadworker
 	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/ ./cmd/loadctl ./cmd/loadworker
@@ -57,7 +57,11 @@ fuzz: ## Run each fuzz test for FUZZTIME (10s)
 		(set -x; go test -run '^$$' -fuzz "^$$fuzz\$$" -fuzztime $(FUZZTIME) "$$package"); \
 	done 3< <(test -z "$$found" || echo "$$found")
 
-bench: ## Run all benchmarks
+bench: ## Measure beside other load generators, into docs/benchmarks.md, on a quiet machine (25 minutes)
+	@command -v redis-server >/dev/null || { echo "This needs redis-server: apt-get install -y redis-server, and wrk hey apache2-utils for comparison" >&2; exit 1; }
+	go run ./internal/bench -out docs/benchmarks.md
+
+microbench: ## Run the benchmarks of the packages
 	go test -run '^$$' -bench . -benchmem ./...
 
 clean: ## Remove what was built

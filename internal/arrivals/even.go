@@ -1,0 +1,77 @@
+package arrivals
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Spread says how unevenly arrivals fall into windows of length w, one after the other from the first arrival on: the
+// standard deviation of their counts, divided by the mean count. A perfect grid has 0 or little, Poisson arrivals
+// 1/√(rate·w). Arrivals are in ns and sorted; the last window, which is not whole, is left out. It is NaN if there is no
+// whole window.
+func Spread(arrivals []int64, w time.Duration) float64 {
+	if len(arrivals) == 0 {
+		return math.NaN()
+	}
+	first := arrivals[0]
+	counts := make([]float64, (arrivals[len(arrivals)-1]-first)/int64(w))
+	for _, at := range arrivals {
+		if i := (at - first) / int64(w); i < int64(len(counts)) {
+			counts[i]++
+		}
+	}
+	return variation(counts)
+}
+
+// Gaps are the times between an arrival and the next one, in ns, sorted by length.
+func Gaps(arrivals []int64) []int64 {
+	gaps := make([]int64, max(0, len(arrivals)-1))
+	for i := range gaps {
+		gaps[i] = arrivals[i+1] - arrivals[i]
+	}
+	slices.Sort(gaps)
+	return gaps
+}
+
+// GapVariation is the standard deviation of the gaps, divided by the mean gap: 0 for a perfect grid, 1 for Poisson
+// arrivals, more for bursts. It is NaN if there are no gaps.
+func GapVariation(arrivals []int64) float64 {
+	gaps := Gaps(arrivals)
+	lengths := make([]float64, len(gaps))
+	for i, g := range gaps {
+		lengths[i] = float64(g)
+	}
+	return variation(lengths)
+}
+
+// Lateness says how late each arrival is against the ideal schedule of a rate, in ns, sorted. Whoever looks at arrivals
+// only does not know when that schedule began, so the most punctual arrival is taken to be on time:
+//
+//	late(i) = a(i) − i/rate − min over j of (a(j) − j/rate)
+//
+// A generator that is too slow gets later and later by this.
+func Lateness(arrivals []int64, rate float64) []int64 {
+	late := make([]int64, len(arrivals))
+	for i, at := range arrivals {
+		late[i] = at - arrivals[0] - int64(math.Round(float64(i)*1e9/rate))
+	}
+	slices.Sort(late)
+	for i := len(late) - 1; i >= 0; i-- {
+		late[i] -= late[0]
+	}
+	return late
+}
+
+// variation is the standard deviation divided by the mean.
+func variation(of []float64) float64 {
+	var sum, squares float64
+	for _, x := range of {
+		sum += x
+	}
+	mean := sum / float64(len(of))
+	for _, x := range of {
+		squares += (x - mean) * (x - mean)
+	}
+	return math.Sqrt(squares/float64(len(of))) / mean
+}

@@ -1,0 +1,78 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTimes(t *testing.T) {
+	var said bytes.Buffer
+	want := []int64{1, 5, 1 << 40}
+	if err := writeTimes(&said, want); err != nil {
+		t.Fatal(err)
+	}
+	rest, ok := bytes.CutPrefix(said.Bytes(), []byte("end\n"))
+	got, err := readTimes(bytes.NewReader(rest))
+	if !ok || err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := readTimes(bytes.NewReader(rest[:len(rest)-1])); err == nil {
+		t.Error("times that are cut off were read")
+	}
+}
+
+// TestEndpoint counts and times all requests, also two in one piece, and while it stalls.
+func TestEndpoint(t *testing.T) {
+	runtime.LockOSThread() // the endpoint dies with this thread
+	defer runtime.UnlockOSThread()
+	const stall = 100 * time.Millisecond
+	e, err := startEndpoint(endpointOptions{stallFor: stall}) // as soon as the first one has come
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.end()
+	address, err := e.line(t.Context(), "listening ", listenPatience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+	answers := bufio.NewReader(conn)
+	before := monotonic()
+	for _, requests := range []int{1, 2, 1} {
+		if _, err := io.WriteString(conn, strings.Repeat(request, requests)); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, requests*len(answer))
+		if _, err := io.ReadFull(answers, got); err != nil || string(got) != strings.Repeat(answer, requests) {
+			t.Fatalf("got %q, %v", got, err)
+		}
+	}
+	after := monotonic()
+	if _, err := e.line(t.Context(), "first ", listenPatience); err != nil {
+		t.Fatal(err)
+	}
+	times, err := e.finish(t.Context())
+	if err != nil || len(times) != 4 {
+		t.Fatalf("arrived: %v, %v", times, err)
+	}
+	if !slices.IsSorted(times) || times[0] < before || times[3] > after {
+		t.Errorf("%v is not from %d to %d", times, before, after)
+	}
+	if waited := time.Duration(times[1] - times[0]); waited < stall {
+		t.Errorf("it was to stand still for %v, but it read on after %v", stall, waited)
+	}
+}

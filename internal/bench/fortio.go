@@ -1,0 +1,53 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"time"
+)
+
+// fortio is https://github.com/fortio/fortio: a closed loop that sleeps where it is ahead of its rate.
+func fortio(b *bench) tool {
+	return tool{
+		name: "fortio", program: "fortio", needs: "it is built by .ci/bench/go.mod", path: b.built("fortio"),
+		ask: []string{"version"}, found: regexp.MustCompile(`([\d.]+)`),
+		args:   func(l load) []string { return fortioArgs(l) },
+		read:   readFortio,
+		warmup: 1,
+	}
+}
+
+// fortioArgs is its command line; options come before the URL.
+func fortioArgs(l load, options ...string) []string {
+	args := []string{"load", "-quiet", "-k", "-json", "-", "-p", "50,90,99", "-qps", fmt.Sprint(l.rate), "-c", fmt.Sprint(l.connections),
+		"-t", fmt.Sprintf("%ds", l.seconds())}
+	return append(append(args, options...), l.url)
+}
+
+// readFortio reads fortio's JSON.
+func readFortio(output []byte) (claim, error) {
+	var said struct {
+		DurationHistogram struct {
+			Count       int64
+			Percentiles []struct{ Percentile, Value float64 }
+		}
+	}
+	if err := json.Unmarshal(output, &said); err != nil {
+		return claim{}, fmt.Errorf("read the output of fortio: %w", err)
+	}
+	c := claim{requests: said.DurationHistogram.Count}
+	if c.requests == 0 {
+		return c, unread("fortio", "number of requests")
+	}
+	for _, p := range said.DurationHistogram.Percentiles {
+		for percent, into := range map[float64]*time.Duration{50: &c.p50, 90: &c.p90, 99: &c.p99} {
+			if p.Percentile == percent {
+				*into = time.Duration(p.Value * float64(time.Second))
+			}
+		}
+	}
+	return c, nil
+}

@@ -1,0 +1,184 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/embedded"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// called is what a process that makes calls prints: it is the same for our lease calls and for the other limiter's.
+type called struct {
+	Calls   int64   `json:"calls"`
+	Seconds float64 `json:"seconds"`
+}
+
+// A turn of calls, and the processor time they took: that of Redis, or, where that is embedded, of all there is.
+type costly struct {
+	called
+	cpu time.Duration
+}
+
+func (c costly) perSecond() float64 { return float64(c.Calls) / c.Seconds }
+func (c costly) micros() float64    { return c.cpu.Seconds() * 1e6 / float64(c.Calls) }
+func (c costly) perCore() float64   { return float64(c.Calls) / c.cpu.Seconds() }
+
+// leases compares what a lease call costs Redis with what a call of a limiter does that asks for each request.
+func leases(ctx context.Context, b *bench, s *section) error {
+	path, err := self()
+	if err != nil {
+		return err
+	}
+	lasts := 3 * time.Second
+	if b.quick {
+		lasts = 300 * time.Millisecond
+	}
+	flags := func(redis string) []string {
+		return []string{"-redis", redis, "-clients", strconv.Itoa(64), "-for", lasts.String()}
+	}
+	all := []contender[costly]{
+		{"lease, 100 members", func(ctx context.Context) (costly, error) {
+			return b.calls(ctx, append([]string{path, "lease", "-run", b.next()}, flags(b.redis.url())...), b.redis.process, lasts)
+		}},
+		{"redis_rate AllowN", func(ctx context.Context) (costly, error) {
+			return b.calls(ctx, append([]string{b.built("allow")}, flags(b.redis.url())...), b.redis.process, lasts)
+		}},
+		{"lease, 100 members, embedded", func(ctx context.Context) (costly, error) {
+			return b.calls(ctx, append([]string{path, "lease", "-run", b.next()}, flags("embedded")...), nil, lasts)
+		}},
+	}
+	rounds, err := contend(ctx, b, s, b.rounds, all)
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, r := range rounds {
+		rows = append(rows, []string{r.name,
+			spannedThousands(of(r.turns, costly.perSecond)), spanned(of(r.turns, costly.micros), "%.1f"),
+			thousands(of(r.turns, costly.perCore).median()),
+		})
+	}
+	s.table([]string{"64 clients", "calls/s", "CPU, µs a call", "calls per second of a core"}, rows)
+	s.note("CPU is that of redis-server; where it is embedded, of the process with the callers in it.")
+	return nil
+}
+
+// calls runs a process that makes calls, and charges them to another one; nil: to itself.
+func (b *bench) calls(ctx context.Context, argv []string, server *process, lasts time.Duration) (costly, error) {
+	var before time.Duration
+	var err error
+	if server != nil {
+		if before, err = cpu(server.cmd.Process.Pid); err != nil {
+			return costly{}, err
+		}
+	}
+	p, err := spawn(clientCore, argv, nil)
+	if err != nil {
+		return costly{}, err
+	}
+	if err := p.await(ctx, lasts+endPatience); err != nil {
+		return costly{}, err
+	}
+	var c costly
+	if err := json.Unmarshal(p.stdout.Bytes(), &c.called); err != nil {
+		return c, fmt.Errorf("read the calls: %w", err)
+	}
+	if c.Calls == 0 {
+		return c, fmt.Errorf("read the calls: there are none")
+	}
+	if server == nil {
+		c.cpu = p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+		return c, nil
+	}
+	after, err := cpu(server.cmd.Process.Pid)
+	c.cpu = after - before
+	return c, err
+}
+
+// leasePart is a process that makes lease calls, as fast as it goes.
+func leasePart(args []string) error {
+	flags := flag.NewFlagSet("lease", flag.ContinueOnError)
+	url := flags.String("redis", "embedded", "")
+	name := flags.String("run", "bench", "")
+	clients := flags.Int("clients", 64, "")
+	lasts := flags.Duration("for", time.Second, "")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *url == "embedded" {
+		server, err := embedded.Start("127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		defer server.Close() //nolint:errcheck // the process ends
+		*url = server.URL()
+	}
+	options, err := redis.ParseURL(*url)
+	if err != nil {
+		return err
+	}
+	options.PoolSize = *clients
+	client := redis.NewClient(options)
+	defer client.Close()
+	r, _, err := run.Create(context.Background(), client, *name, run.Spec{
+		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(20_000), MaxLag: time.Second, CatchUp: time.Second, MinWorkers: 1,
+	}, run.Options{})
+	if err != nil {
+		return err
+	}
+	c, err := callAll(r.Limiter(client), *clients, *lasts)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(c)
+}
+
+// callAll lets clients lease for 100 members; each has some of them.
+func callAll(limiter pacer.Limiter, clients int, lasts time.Duration) (called, error) {
+	const members = 100
+	var calls atomic.Int64
+	var all sync.WaitGroup
+	failed := make(chan error, clients)
+	began := time.Now()
+	for c := range clients {
+		all.Go(func() {
+			var asks []pacer.Ask
+			for m := c; m < max(members, clients); m += clients {
+				asks = append(asks, pacer.Ask{Worker: fmt.Sprint("w", m), Incarnation: "0123456789abcdef", Weight: 1, RTTHi: 1000})
+			}
+			for i := 0; time.Since(began) < lasts; i++ {
+				ask := &asks[i%len(asks)]
+				ask.Seq++
+				ask.Until = time.Now().UnixMicro() + 1e9
+				reply, err := limiter.Lease(context.Background(), *ask)
+				if err != nil {
+					failed <- err
+					return
+				}
+				ask.Ack, ask.PhiHeld, ask.Leased = reply.LeasedAt, reply.Permit.Phi(), ask.Leased+reply.Range.N
+				calls.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	select {
+	case err := <-failed:
+		return called{}, err
+	default:
+		return called{calls.Load(), time.Since(began).Seconds()}, nil
+	}
+}

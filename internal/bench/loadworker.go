@@ -1,0 +1,76 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// A product is this project's own worker, as a user starts it: it leases, records, publishes, reports.
+type product struct {
+	variant  string // after its name in the tables
+	embedded bool   // with a Redis of its own in the process, else with that of the benchmark
+	qps      string // instead of the load's rate
+	closed   bool   // requests do not wait: there are no more than connections
+	flags    []string
+}
+
+// tool makes it one more load generator.
+func (p product) tool(b *bench) tool {
+	name := "loadworker"
+	if p.variant != "" {
+		name += ", " + p.variant
+	}
+	return tool{
+		name: name, program: "loadworker", path: b.built("loadworker"),
+		ask: []string{"version"}, found: regexp.MustCompile(`^\S+ (\S+)`),
+		args:  func(l load) []string { return p.args(b, l) },
+		read:  readWorker,
+		exact: true,
+	}
+}
+
+func (p product) args(b *bench, l load) []string {
+	server, qps := b.redis.url(), p.qps
+	if p.embedded {
+		server = "embedded:0"
+	}
+	if qps == "" {
+		qps = fmt.Sprint(l.rate)
+	}
+	args := []string{"run", "--redis", server, "--run", l.name, "--url", l.url, "--qps", qps, "--duration", l.length.String(),
+		"--max-connections", fmt.Sprint(l.connections)}
+	if p.closed {
+		args = append(args, "-c", fmt.Sprint(l.connections))
+	}
+	if strings.HasPrefix(l.url, "https:") {
+		args = append(args, "-k")
+	}
+	return append(append(args, p.flags...), "-o", "json")
+}
+
+// readWorker reads the report.
+func readWorker(output []byte) (claim, error) {
+	var said struct {
+		Audit struct {
+			Sent int64 `json:"sent"`
+		} `json:"audit"`
+		Latency struct {
+			P50 int64 `json:"p50"`
+			P90 int64 `json:"p90"`
+			P99 int64 `json:"p99"`
+		} `json:"latency_ns"`
+	}
+	if err := json.Unmarshal(output, &said); err != nil {
+		return claim{}, fmt.Errorf("read the report of loadworker: %w", err)
+	}
+	if said.Audit.Sent == 0 {
+		return claim{}, unread("loadworker", "number of requests")
+	}
+	l := said.Latency
+	return claim{said.Audit.Sent, time.Duration(l.P50), time.Duration(l.P90), time.Duration(l.P99)}, nil
+}

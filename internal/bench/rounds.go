@@ -1,0 +1,137 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A contender is one row of a table: what takes a turn in each round.
+type contender[T any] struct {
+	name string
+	turn func(ctx context.Context) (T, error)
+}
+
+// A row is what the turns of a contender gave.
+type row[T any] struct {
+	name  string
+	turns []T
+}
+
+// A contest is the rows of all who got through, in the order in which they were given.
+type contest[T any] []row[T]
+
+// take returns a contender's turns, none if it is not there.
+func (c contest[T]) take(name string) []T {
+	for _, r := range c {
+		if r.name == name {
+			return r.turns
+		}
+	}
+	return nil
+}
+
+// contend gives each contender a turn in each round, A B A B. One that fails is out, and the section says why.
+func contend[T any](ctx context.Context, b *bench, s *section, rounds int, all []contender[T]) (contest[T], error) {
+	var rows contest[T]
+	for _, c := range all {
+		rows = append(rows, row[T]{name: c.name})
+	}
+	failed := make([]bool, len(all))
+	began := readTicks()
+	for round := range rounds {
+		for i, c := range all {
+			if failed[i] {
+				continue
+			}
+			got, err := c.turn(ctx)
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if err != nil {
+				failed[i] = true
+				s.fail(c.name, err)
+				b.say("%s: %s: %v", s.name, c.name, err)
+				continue
+			}
+			rows[i].turns = append(rows[i].turns, got)
+		}
+		now := readTicks()
+		s.steal = append(s.steal, began.steal(now))
+		began = now
+		b.say("%s: round %d of %d", s.name, round+1, rounds)
+	}
+	var through contest[T]
+	for i, r := range rows {
+		if !failed[i] {
+			through = append(through, r)
+		}
+	}
+	return through, nil
+}
+
+// A shot is a trial of one tool, and what the tool said of it.
+type shot struct {
+	*outcome
+	claim
+	tool tool
+	load load
+}
+
+// excess is by how much more arrived than was asked for, as a share.
+func (s shot) excess() float64 {
+	asked := float64(s.load.rate) * s.load.length.Seconds()
+	return float64(len(s.times)-s.tool.warmup*s.load.connections)/asked - 1
+}
+
+// shoot lets one process of a tool fire. ok is false if the tool cannot do what the load says.
+func (b *bench) shoot(ctx context.Context, t tool, l load, endpoint endpointOptions, warm time.Duration) (shot, error) {
+	l.name = b.next()
+	scheme := "http://"
+	if endpoint.tls {
+		scheme = "https://"
+	}
+	o, err := fire(ctx, trial{
+		endpoint: endpoint, length: l.length, warm: warm,
+		clients: func(address string) ([][]string, error) {
+			l.url = scheme + address + "/"
+			argv := t.command(l)
+			if argv == nil {
+				return nil, fmt.Errorf("%s cannot do this", t.name)
+			}
+			return [][]string{argv}, nil
+		},
+	})
+	if err != nil {
+		return shot{}, err
+	}
+	said, err := t.read(o.outputs[0])
+	if err == nil && t.exact && said.requests != int64(len(o.times)) {
+		err = fmt.Errorf("it says that it sent %d requests, but %d arrived", said.requests, len(o.times))
+	}
+	return shot{outcome: o, claim: said, tool: t, load: l}, err
+}
+
+// shooters are contenders that fire the same load, those of the tools that can.
+func (b *bench) shooters(s *section, tools []tool, l load, endpoint endpointOptions, warm time.Duration) []contender[shot] {
+	var all []contender[shot]
+	for _, t := range tools {
+		example := l
+		example.url, example.name = "URL", "NAME"
+		argv := t.command(example)
+		if argv == nil {
+			continue
+		}
+		s.command(t.name, b.neutral(append([]string{t.program}, argv[1:]...)))
+		all = append(all, contender[shot]{t.name, func(ctx context.Context) (shot, error) { return b.shoot(ctx, t, l, endpoint, warm) }})
+	}
+	return all
+}
+
+// neutral is a command line without what is of this machine only.
+func (b *bench) neutral(argv []string) string {
+	return strings.NewReplacer(b.redis.url(), "REDIS", b.dir+"/", "").Replace(strings.Join(argv, " "))
+}

@@ -1,0 +1,113 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// saturation lets each tool fire as fast as it can from one core.
+func saturation(ctx context.Context, b *bench, s *section) error {
+	fastest := product{variant: "max", qps: "max", closed: true}.tool(b)
+	beyond := product{variant: "400k/s asked", qps: "400k", closed: true, flags: []string{"--max-lag", "1ms"}}.tool(b)
+	tools := append(slices.Clone(b.tools), fastest, beyond, product{variant: "max, embedded", qps: "max", closed: true, embedded: true}.tool(b))
+	length, warm := b.lasting(3*time.Second, 500*time.Millisecond)
+	for _, connections := range []int{64, 1024} {
+		s.heading("%s connections", thousands(float64(connections)))
+		l := load{connections: connections, length: length}
+		rounds, err := contend(ctx, b, s, b.rounds, b.shooters(s, tools, l, endpointOptions{}, warm))
+		if err != nil {
+			return err
+		}
+		saturationTable(s, rounds)
+		if connections == 64 {
+			saturationPlot(s, rounds)
+			saturationGoals(s, rounds, fastest.name, beyond.name)
+			continue
+		}
+		s.atLeast(fmt.Sprintf("%s at %d connections, requests/s to wrk's", fastest.name, connections),
+			ratio(rounds, shot.perSecond, fastest.name, "wrk"), 1.1, "%.2f")
+	}
+	return nil
+}
+
+// perSecond and micros are the figures of a shot at saturation.
+func (s shot) perSecond() float64 { return s.rate() }
+func (s shot) micros() float64    { return float64(s.perRequest()) / 1e3 }
+func (s shot) mebibytes() float64 { return float64(s.memory) / (1 << 20) }
+
+// clientShare and endpointShare are how busy their cores were, in percent: the one near 100 was the limit.
+func (s shot) clientShare() float64   { return 100 * s.share(s.client) }
+func (s shot) endpointShare() float64 { return 100 * s.share(s.endpoint) }
+
+// ratio is that of two medians; NaN where one is missing.
+func ratio[T any](rounds contest[T], figure func(T) float64, of1, to string) float64 {
+	return of(rounds.take(of1), figure).median() / of(rounds.take(to), figure).median()
+}
+
+func saturationTable(s *section, rounds contest[shot]) {
+	var rows [][]string
+	for _, r := range rounds {
+		rows = append(rows, []string{
+			r.name,
+			spannedThousands(of(r.turns, shot.perSecond)), times(ratio(rounds, shot.perSecond, r.name, "wrk")),
+			spanned(of(r.turns, shot.micros), "%.1f"), times(ratio(rounds, shot.micros, r.name, "wrk")),
+			spanned(of(r.turns, shot.mebibytes), "%.0f"),
+			fmt.Sprintf("%.0f / %.0f", of(r.turns, shot.clientShare).median(), of(r.turns, shot.endpointShare).median()),
+		})
+	}
+	s.table([]string{"", "requests/s", "to wrk", "client CPU, µs a request", "to wrk", "peak memory, MiB", "busy, %: client / endpoint"}, rows)
+}
+
+// spannedThousands is spanned for large numbers.
+func spannedThousands(v values) string {
+	low, high := v.span()
+	if low == high {
+		return thousands(v.median())
+	}
+	return fmt.Sprintf("%s (%s–%s)", thousands(v.median()), thousands(low), thousands(high))
+}
+
+func saturationPlot(s *section, rounds contest[shot]) {
+	var all []bar
+	for _, r := range rounds {
+		v := of(r.turns, shot.perSecond)
+		low, high := v.span()
+		all = append(all, bar{r.name, v.median(), low, high})
+	}
+	if len(all) > 0 {
+		s.plot("saturation.svg", bars("Requests a second from one core, 64 connections", all), "Requests a second from one core")
+	}
+}
+
+func saturationGoals(s *section, rounds contest[shot], fastest, beyond string) {
+	for _, g := range []struct {
+		peer  string
+		least float64
+	}{{"wrk", 1.2}, {"fortio", 1.35}, {"hey", 5}, {"k6", 11}} {
+		s.atLeast(fmt.Sprintf("%s, requests/s to %s's", fastest, g.peer), ratio(rounds, shot.perSecond, fastest, g.peer), g.least, "%.2f")
+	}
+	s.atMost(fastest+", CPU a request to wrk's", ratio(rounds, shot.micros, fastest, "wrk"), 0.85, "%.2f")
+	s.atLeast(beyond+", requests/s to wrk's", ratio(rounds, shot.perSecond, beyond, "wrk"), 1.2, "%.2f")
+}
+
+// saturationTLS is the same with TLS. The endpoint is slower than the clients then, so only what these use of their core is
+// compared.
+func saturationTLS(ctx context.Context, b *bench, s *section) error {
+	ours := product{variant: "max", qps: "max", closed: true}.tool(b)
+	length, warm := b.lasting(3*time.Second, time.Second)
+	// To HTTP/1.0 this endpoint closes the connection, so there is no ab.
+	others := slices.DeleteFunc(slices.Clone(b.tools), func(t tool) bool { return t.name == "ab" })
+	l := load{connections: 64, length: length}
+	rounds, err := contend(ctx, b, s, b.rounds, b.shooters(s, append(others, ours), l, endpointOptions{tls: true}, warm))
+	if err != nil {
+		return err
+	}
+	saturationTable(s, rounds)
+	perCore := func(s shot) float64 { return 1e6 / s.micros() }
+	s.atLeast(ours.name+" with TLS, requests per second of its core to hey's", ratio(rounds, perCore, ours.name, "hey"), 2, "%.2f")
+	return nil
+}

@@ -1,0 +1,115 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+)
+
+// sharing lets more and more processes send one rate together.
+func sharing(ctx context.Context, b *bench, s *section) error {
+	length, warm := b.lasting(4*time.Second, time.Second)
+	const rate = 20_000
+	team := func(name string, processes int, embedded bool) contender[*outcome] {
+		return contender[*outcome]{name, func(ctx context.Context) (*outcome, error) {
+			return b.team(ctx, s, name, processes, embedded, load{connections: max(1, 64/processes), rate: rate, length: length}, warm)
+		}}
+	}
+	rounds := b.rounds
+	if !b.quick {
+		rounds = max(rounds, 9) // what is compared here differs by little
+	}
+	s.heading("%s requests a second in all, 64 connections in all, all processes on one core", thousands(rate))
+	got, err := contend(ctx, b, s, rounds, []contender[*outcome]{
+		team("1 process, embedded", 1, true), team("1 process", 1, false), team("4 processes", 4, false), team("16 processes", 16, false),
+	})
+	if err != nil {
+		return err
+	}
+	teamTable(s, got, "1 process")
+	one, four := got.take("1 process"), got.take("4 processes")
+	pairs := make(values, 0, rounds)
+	for i := range min(len(one), len(four)) {
+		pairs = append(pairs, perRequest(four[i])/perRequest(one[i]))
+	}
+	s.atMost(fmt.Sprintf("4 processes, CPU a request to that of 1, median of %d pairs", len(pairs)), pairs.median(), 1.1, "%.2f")
+	return nil
+}
+
+// fleet is 100 workers on one machine, and what Redis has to do for them.
+func fleet(ctx context.Context, b *bench, s *section) error {
+	length, warm := b.lasting(6*time.Second, 2*time.Second)
+	const workers = 100
+	name := fmt.Sprint(workers, " processes")
+	l := load{connections: 1, rate: 2_000, length: length}
+	s.heading("%d processes, 2,000 requests a second in all, all processes on one core", workers)
+	got, err := contend(ctx, b, s, b.rounds, []contender[*outcome]{{name, func(ctx context.Context) (*outcome, error) {
+		return b.team(ctx, s, name, workers, false, l, warm)
+	}}})
+	if err != nil {
+		return err
+	}
+	teamTable(s, got, name)
+	s.atLeast("requests that arrived, of those asked for", of(got.take(name), func(o *outcome) float64 { return arrived(o, l) }).median(), 0.999, "%.3f")
+	s.atMost(fmt.Sprintf("Redis CPU for %d workers, %% of a core", workers), of(got.take(name), redisShare).median(), 4, "%.1f")
+	return nil
+}
+
+// team lets several workers fire together.
+func (b *bench) team(ctx context.Context, s *section, name string, processes int, embedded bool, l load, warm time.Duration) (*outcome, error) {
+	l.name = b.next()
+	worker := product{embedded: embedded, flags: []string{"--min-workers", fmt.Sprint(processes)}}.tool(b)
+	example := l
+	example.url, example.name = "URL", "NAME"
+	s.command(name, b.neutral(append([]string{worker.program}, worker.args(example)...)))
+	o, err := fire(ctx, trial{
+		length: l.length, warm: warm, redis: b.redis,
+		clients: func(address string) ([][]string, error) {
+			l.url = "http://" + address + "/"
+			all := make([][]string, processes)
+			for i := range all {
+				all[i] = worker.command(l)
+			}
+			return all, nil
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := worker.read(o.outputs[0]); err != nil {
+		return nil, err
+	}
+	if asked := int(float64(l.rate) * l.length.Seconds()); len(o.times) > asked {
+		return nil, fmt.Errorf("%d requests arrived of %d", len(o.times), asked)
+	}
+	return o, nil
+}
+
+// arrived is the share of what was asked for; what is said of a fleet that does not fire is not worth much.
+func arrived(o *outcome, l load) float64 {
+	return float64(len(o.times)) / (float64(l.rate) * l.length.Seconds())
+}
+
+func perRequest(o *outcome) float64  { return float64(o.perRequest()) / 1e3 }
+func clientShare(o *outcome) float64 { return 100 * o.share(o.client) }
+func redisShare(o *outcome) float64  { return 100 * o.share(o.redis) }
+
+func teamTable(s *section, rounds contest[*outcome], one string) {
+	var rows [][]string
+	for _, r := range rounds {
+		rows = append(rows, []string{
+			r.name, spannedThousands(of(r.turns, func(o *outcome) float64 { return float64(len(o.times)) })),
+			spanned(of(r.turns, clientShare), "%.1f"), fmt.Sprintf("%.1f", of(r.turns, perRequest).median()), times(ratio(rounds, perRequest, r.name, one)),
+			spanned(of(r.turns, redisShare), "%.2f"),
+			fmt.Sprintf("%.0f", of(r.turns, func(o *outcome) float64 { return float64(o.calls) / o.took.Seconds() }).median()),
+			fmt.Sprintf("%.1f", of(r.turns, func(o *outcome) float64 { return 100 * arrivals.Spread(o.window, 10*time.Millisecond) }).median()),
+			fmt.Sprintf("%.0f", of(r.turns, func(o *outcome) float64 { return float64(o.memory) / (1 << 20) }).median()),
+		})
+	}
+	s.table([]string{"", "requests that arrived", "client CPU, %, in all", "µs a request", "to 1 process", "Redis CPU, %",
+		"scripts run/s", "deviation in 10 ms, %", "peak memory, MiB, in all"}, rows)
+}

@@ -1,0 +1,86 @@
+//go:build linux
+
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestSmoke fires a real worker at the real endpoint, with a real Redis: as fast as it goes, and at rates. The other tools are left out, so
+// that it needs what all tests need.
+func TestSmoke(t *testing.T) {
+	if err := needCores(); err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread() // what is started dies with this thread
+	defer runtime.UnlockOSThread()
+	dir := t.TempDir()
+	b := &bench{options: options{rounds: 1, quick: true}, dir: dir, bin: dir}
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "../../cmd/loadworker")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var err error
+	if b.redis, err = startRedis(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	defer b.redis.stop()
+
+	for _, c := range []struct {
+		experiment string
+		rows, cols int
+		plots      []string
+	}{
+		{"saturation", 6, 7, []string{"saturation.svg"}},
+		{"rate", 7, 10, []string{"lateness.svg", "gaps.svg"}},
+	} {
+		chosen, err := choose(c.experiment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &section{name: c.experiment}
+		if err := chosen[0].run(t.Context(), b, s); err != nil {
+			t.Fatalf("%s: %v", c.experiment, err)
+		}
+		for _, f := range s.failures {
+			t.Errorf("%s: %s", c.experiment, f)
+		}
+		checkRows(t, s.text.String(), c.rows, c.cols)
+		for _, p := range c.plots {
+			if !strings.Contains(s.plots[p], "loadworker") {
+				t.Errorf("%s has no worker", filepath.Join(c.experiment, p))
+			}
+		}
+	}
+}
+
+// checkRows wants all rows of workers, with a figure in each cell but for ratios to tools that are not there.
+func checkRows(t *testing.T, text string, rows, cols int) {
+	t.Helper()
+	figure := regexp.MustCompile(`^-?[\d.,]+( / [\d.,]+)?$`)
+	found := 0
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "| loadworker") {
+			continue
+		}
+		found++
+		cells := strings.Split(strings.Trim(line, "| \n"), " | ")
+		if len(cells) != cols {
+			t.Errorf("%d cells instead of %d: %s", len(cells), cols, line)
+		}
+		for i, cell := range cells[1:] {
+			toOthers := cols == 7 && (i == 1 || i == 3)
+			if !figure.MatchString(cell) && (!toOthers || cell != "") || !toOthers && i == 0 && cols == 7 && cell == "0" {
+				t.Errorf("cell %d is %q: %s", i+2, cell, line)
+			}
+		}
+	}
+	if found != rows {
+		t.Errorf("%d rows instead of %d:\n%s", found, rows, text)
+	}
+}

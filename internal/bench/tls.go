@@ -1,0 +1,65 @@
+//go:build linux
+
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+)
+
+// serveTLS is the endpoint with TLS, until stdin ends: a goroutine for each connection. It costs more than most of what
+// fires at it, so what it shows is what a client costs, more than how fast it can be.
+func serveTLS(stdin io.Reader, stdout io.Writer) error {
+	certificate, err := selfSigned()
+	if err != nil {
+		return err
+	}
+	server, err := arrivals.Start(arrivals.Options{NoPaths: true, TLS: &tls.Config{Certificates: []tls.Certificate{certificate}}})
+	if err != nil {
+		return err
+	}
+	// Arrivals are in ns since 1970, by a clock that was read once when the server began.
+	offset := monotonic() - server.Now()
+	fmt.Fprintln(stdout, "listening", strings.TrimPrefix(server.URL(), "https://"))
+	go func() {
+		<-server.FirstArrival()
+		fmt.Fprintf(stdout, "first %d\n", monotonic())
+	}()
+	if _, err := io.Copy(io.Discard, stdin); err != nil {
+		return err
+	}
+	if err := server.Close(); err != nil {
+		return err
+	}
+	times := server.Arrivals()
+	for i := range times {
+		times[i] += offset
+	}
+	return writeTimes(stdout, times)
+}
+
+// selfSigned is a certificate for 127.0.0.1 that nobody trusts.
+func selfSigned() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+}
