@@ -11,12 +11,12 @@ type Client interface {
 	// Now reads the clock. The shard does so once a turn.
 	Now() int64
 
-	// Send starts the request that is due; false means that every connection is busy and nothing was done. It MUST
-	// NOT block. request is its index, unique in this worker's run and growing from call to call.
+	// Send starts the request that is due; false means that every connection is busy, or that as many are being opened as
+	// may be at once, and nothing was done. It MUST NOT block. request is its index, unique in this worker's run and growing from call to call.
 	Send(now, due int64, request uint64) bool
 
 	// Poll calls done for the requests that ended, exactly once for each Send that returned true. It returns soon
-	// after some were reported, when woken, or else at until. An error means that the client can do no more: our
+	// after some were reported or Send would succeed again, when woken, or else at until. An error means that the client can do no more: our
 	// own machinery failed. A failed request is a Result.
 	Poll(until int64, done func(Result)) error
 
