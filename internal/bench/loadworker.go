@@ -25,12 +25,16 @@ func (p product) tool(b *bench) tool {
 	if p.variant != "" {
 		name += ", " + p.variant
 	}
+	server := b.redis
+	if p.embedded {
+		server = nil
+	}
 	return tool{
 		name: name, program: "loadworker", path: b.built("loadworker"),
 		ask: []string{"version"}, found: regexp.MustCompile(`^\S+ (\S+)`),
 		args:  func(l load) []string { return p.args(b, l) },
 		read:  readWorker,
-		exact: true,
+		exact: true, redis: server,
 	}
 }
 

@@ -22,7 +22,8 @@ func omission(ctx context.Context, b *bench, s *section) error {
 	}
 	l := load{connections: 64, rate: 1_000, length: length}
 	ours := product{flags: []string{"--max-lag", "5s", "--catch-up", "5s"}}.tool(b)
-	all := b.shooters(s, append(patient(b), ours), l, stall, 0)
+	defaults := product{variant: "defaults"}.tool(b)
+	all := b.shooters(s, append(patient(b), ours, defaults), l, stall, 0)
 	if t, ok := b.find("k6"); ok {
 		t.name = "k6, 5,000 users"
 		many := l

@@ -95,7 +95,7 @@ func (b *bench) shoot(ctx context.Context, t tool, l load, endpoint endpointOpti
 		scheme = "https://"
 	}
 	o, err := fire(ctx, trial{
-		endpoint: endpoint, length: l.length, warm: warm,
+		endpoint: endpoint, length: l.length, warm: warm, redis: t.redis,
 		clients: func(address string) ([][]string, error) {
 			l.url = scheme + address + "/"
 			argv := t.command(l)

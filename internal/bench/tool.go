@@ -43,6 +43,8 @@ type tool struct {
 	warmup int
 	// exact: what it says it sent is what must have arrived, to the request.
 	exact bool
+	// redis is the server that works for it, on the other core: its CPU is part of what a request costs. nil: none.
+	redis *server
 
 	path, version string // once it was found
 }
