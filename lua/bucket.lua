@@ -16,10 +16,13 @@ local function lowest(limit)
   if limit.burst * down <= EXACT then return up, down end
 end
 
--- recount: drops that were counted as `was` to a permit, as `down` to a permit: a change of the rate leaves every permit that is there or
--- is owed. round: math.floor for what one has, math.ceil for what one owes.
-local function recount(drops, was, down, round)
-  if was == down then return drops end
-  local permits = math.floor(drops / was)
-  return permits * down + round((drops - permits * was) / was * down)
+-- recount: drops that were counted at the rate up and down, at the limit's own (limit.up and limit.down): a change of the rate leaves
+-- every permit that is there or is owed. What is owed beyond the burst is forgotten as far as it is more than EXACT, or takes longer
+-- than WINDOW at the new rate: so all times stay exact. round: math.floor for what one has, math.ceil for what one owes.
+local function recount(drops, up, down, limit, round)
+  if up == limit.up and down == limit.down then return drops end
+  local permits = math.floor(drops / down)
+  drops = permits * limit.down + round((drops - permits * down) / down * limit.down)
+  local most = math.max(limit.burst * limit.down, math.min(EXACT, WINDOW * limit.up))
+  return math.max(-most, math.min(most, drops))
 end

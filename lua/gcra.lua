@@ -10,18 +10,19 @@
 local function capacity(limit) return lowest(limit) and limit.burst end
 
 -- ahead: by how much tat is ahead of now, in drops, and the time. Until the first call with another rate that was the one before.
-local function ahead(state, now, down)
+local function ahead(state, now, limit)
   if not state[1] then return 0, now end
-  local tat, rest, time, up, was = tonumber(state[1]), tonumber(state[2]), tonumber(state[3]), tonumber(state[4]), tonumber(state[5])
+  local tat, rest, time, up, down = tonumber(state[1]), tonumber(state[2]), tonumber(state[3]), tonumber(state[4]), tonumber(state[5])
   now = math.max(now, time)
-  return recount(math.max(0, (tat - now) * up + rest), was, down, math.ceil), now
+  return recount(math.max(0, (tat - now) * up + rest), up, down, limit, math.ceil), now
 end
 
 local function decide(key, now, limit, n, all)
   local up, down = lowest(limit)
+  limit.up, limit.down = up, down
   local state = redis.call('HMGET', key, 'tat', 'rest', 'time', 'up', 'down')
   local owed
-  owed, now = ahead(state, now, down)
+  owed, now = ahead(state, now, limit)
 
   local most = limit.burst * down
   local granted = part(math.floor((most - owed) / down), n, all)

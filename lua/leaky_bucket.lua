@@ -13,18 +13,19 @@
 local function capacity(limit) return lowest(limit) and limit.burst end
 
 -- leaked: the drops there are now, and the time. Until the first call with another rate that was the one before.
-local function leaked(state, now, down)
+local function leaked(state, now, limit)
   if not state[1] then return 0, now end
-  local level, time, up, was = tonumber(state[1]), tonumber(state[2]), tonumber(state[3]), tonumber(state[4])
+  local level, time, up, down = tonumber(state[1]), tonumber(state[2]), tonumber(state[3]), tonumber(state[4])
   now = math.max(now, time)
-  return recount(math.max(0, level - (now - time) * up), was, down, math.ceil), now
+  return recount(math.max(0, level - (now - time) * up), up, down, limit, math.ceil), now
 end
 
 local function decide(key, now, limit, n, all)
   local up, down = lowest(limit)
+  limit.up, limit.down = up, down
   local state = redis.call('HMGET', key, 'level', 'time', 'up', 'down')
   local level
-  level, now = leaked(state, now, down)
+  level, now = leaked(state, now, limit)
 
   local granted = part(math.floor((limit.burst * down - level) / down), n, all)
   level = level + granted * down

@@ -11,13 +11,13 @@
 --
 -- What all of them keep to: the state is one key with a lifetime. Time never goes back: the later of `now` and of what the state has
 -- seen. All numbers are integers below 2^53, so they are exact. Who is granted nothing changes nothing, except that state which was
--- counted by another limit is counted anew by this one.
+-- counted by another limit is counted anew by this one (and take.lua keeps what was set live while it is needed).
 
 local COUNT = 1000000000      -- the largest count, burst and n
 local WINDOW = 31622400000000 -- the longest window, µs: 366 days
 local SPARE = 10000           -- ms that a key outlives its use: lifetimes go by another clock than TIME, and need not be exact
 
-local KEEP = 604800000         -- ms that a limit is kept which was set live, since its last use: 7 days
+local KEEP = 604800000         -- ms that a limit is kept which was set live, since nothing is left of what it granted: 7 days
 
 local function digits(x) return string.format('%.0f', x) end
 

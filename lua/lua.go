@@ -31,7 +31,9 @@ func Text(name string) string {
 		text = read("limiter") + text + read("take")
 	case "leaky_bucket", "token_bucket", "gcra":
 		text = read("limiter") + read("bucket") + text + read("take")
-	case "set_limit", "give_back":
+	case "set_limit":
+		text = read("limiter") + read("bucket") + text
+	case "give_back":
 		text = read("limiter") + text
 	}
 	return read("check") + text

@@ -1,12 +1,15 @@
 -- set_limit: changes a limit for everybody who uses it, from their next call on.
 --
 -- KEYS  1 limit
--- ARGV  1 count  2 window, µs  3 burst; of a limiter without one the count again
--- Returns OK; an error if an argument is wrong.
--- Invariant: a limit is changed as a whole, and kept until it was not used for 7 days.
+-- ARGV  1 count  2 window, µs  3 burst; of a limiter without one the count again  4 drops: 1 for a limiter that counts them (bucket.lua)
+-- Returns OK; an error if an argument is wrong, or if the limiter could not obey the limit.
+-- Invariant: a limit is changed as a whole, and kept until nothing was granted under it for 7 days, and nothing granted is left.
 
-local bad = wrong('set_limit', { 1, 'count', 1, COUNT, 2, 'window', 1, WINDOW, 3, 'burst', 1, COUNT })
+local bad = wrong('set_limit', { 1, 'count', 1, COUNT, 2, 'window', 1, WINDOW, 3, 'burst', 1, COUNT, 4, 'drops', 0, 1 })
 if bad then return bad end
+if ARGV[4] == '1' and not lowest({ count = tonumber(ARGV[1]), window = tonumber(ARGV[2]), burst = tonumber(ARGV[3]) }) then
+  return refuse('set_limit', 'burst times window')
+end
 redis.call('HSET', KEYS[1], 'count', ARGV[1], 'window', ARGV[2], 'burst', ARGV[3])
 redis.call('PEXPIRE', KEYS[1], KEEP)
 return 'OK'

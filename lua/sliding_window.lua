@@ -2,42 +2,48 @@
 --
 --   3 | 0 | 5 | 1 | 2 ]now     m = 5: room for count − 11; the 3 leave when the part of now is over
 --
--- KEYS  1 state: hash part number → permits; size: µs of a part, rounded up  2 limit
--- ARGV  1 n  2 all  3 count  4 window, µs  5 burst: not used  6 option: m; 0 is 1
+-- KEYS  1 state: hash part number → permits; size: µs of a part, rounded up; m, of which it is  2 limit
+-- ARGV  1 n  2 all  3 count  4 window, µs  5 burst: not used  6 option: m; 0 is 1. Where calls differ, the largest m for as long as the key lives
 -- Returns granted, remaining, retry_after, reset_after (take.lua)
 -- Invariant: at most count permits in any m successive parts, which together are a window or, by rounding, a bit more.
 
 local function capacity(limit) return limit.count end
 
--- load: the counters by number, as text (an embedded server would take large numbers for the size of an array), the number of the part of now, and whether they had another size: then all of them count as of now.
-local function load(key, now, size)
-  local state, parts, newest, was = redis.call('HGETALL', key), {}, 0, size
+-- load: the counters by number, as text (an embedded server would take large numbers for the size of an array), the newest of them, and
+-- size and m that they were counted with.
+local function load(key)
+  local state, parts, newest, size, m = redis.call('HGETALL', key), {}, 0, nil, 1
   for i = 1, #state, 2 do
+    local value = tonumber(state[i + 1])
     if state[i] == 'size' then
-      was = tonumber(state[i + 1])
+      size = value
+    elseif state[i] == 'm' then
+      m = value
     else
-      parts[state[i]] = tonumber(state[i + 1])
+      parts[state[i]] = value
       newest = math.max(newest, tonumber(state[i]))
     end
   end
-  local last = math.max(math.floor(now / size), math.floor(newest * was / size))
-  return parts, last, was
+  return parts, newest, size, m
 end
 
--- live: of the counters those of the last m parts, and their sum.
-local function live(parts, last, m)
+-- live: the counters of size `was` as those of `size`, of the last m parts, and their sum. Permits of another size count as of the end of
+-- their part, but not later than now.
+local function live(parts, was, size, last, m)
   local kept, used = {}, 0
-  for i, permits in pairs(parts) do
-    if tonumber(i) > last - m then
-      kept[i] = permits
+  for number, permits in pairs(parts) do
+    local i = tonumber(number)
+    if was ~= size then i = math.min(last, math.floor(((i + 1) * was - 1) / size)) end
+    if i > last - m then
+      kept[digits(i)] = (kept[digits(i)] or 0) + permits
       used = used + permits
     end
   end
   return kept, used
 end
 
-local function store(key, parts, size, reset)
-  local fields = { 'size', digits(size) }
+local function store(key, parts, size, m, reset)
+  local fields = { 'size', digits(size), 'm', digits(m) }
   for i, permits in pairs(parts) do
     fields[#fields + 1] = i
     fields[#fields + 1] = digits(permits)
@@ -48,13 +54,15 @@ local function store(key, parts, size, reset)
 end
 
 local function decide(key, now, limit, n, all)
+  local parts, newest, was, cut = load(key)
   local m = math.max(1, limit.option)
+  if was == math.ceil(limit.window / cut) then m = math.max(m, cut) end
   local size = math.ceil(limit.window / m)
-  local parts, last, was = load(key, now, size)
+  was = was or size
+  local last = math.max(math.floor(now / size), math.floor(newest * was / size))
   now = math.max(now, last * size)
   local used
-  parts, used = live(parts, was == size and last or math.floor(now / was), m)
-  if was ~= size then parts = { [digits(last)] = used } end
+  parts, used = live(parts, was, size, last, m)
 
   local granted = part(limit.count - used, n, all)
   local free = limit.count - used - granted
@@ -69,6 +77,6 @@ local function decide(key, now, limit, n, all)
     if left < leave then retry = ends end
     left = left + permits
   end
-  if granted > 0 or was ~= size then store(key, parts, size, reset) end
+  if granted > 0 or was ~= size then store(key, parts, size, m, reset) end
   return granted, math.max(0, free), retry, reset
 end

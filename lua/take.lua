@@ -6,7 +6,7 @@
 --       7 name of this call, an integer: for give_back.lua
 -- Returns granted, remaining, retry_after, reset_after as integers (limiter.lua), times in µs; an error if an argument is wrong, and an
 --       error NEVER if more is wanted at once than can ever be granted.
--- Invariant: a call that is refused changes nothing.
+-- Invariant: a call that is refused changes nothing, except that a limit set live, which would be forgotten before it has room again, is kept.
 
 local clock = redis.call('TIME')
 local bad = wrong('take', { 1, 'n', 1, COUNT, 2, 'all', 0, 1, 3, 'count', 1, COUNT, 4, 'window', 1, WINDOW, 5, 'burst', 1, COUNT,
@@ -25,5 +25,10 @@ if all and n > most then
   return redis.error_reply('NEVER take: ' .. digits(n) .. ' at once are more than the ' .. digits(most) .. ' that can be granted')
 end
 
-if set[1] then redis.call('PEXPIRE', KEYS[2], KEEP) end -- a limit that is obeyed is not forgotten
-return { decide(KEYS[1], tonumber(clock[1]) * 1000000 + tonumber(clock[2]), limit, n, all) }
+local granted, remaining, retry, reset = decide(KEYS[1], tonumber(clock[1]) * 1000000 + tonumber(clock[2]), limit, n, all)
+-- A limit is not forgotten while it is of use: 7 days after a grant, and never before all that was granted is gone, also what was granted
+-- before it was set.
+if set[1] and (granted > 0 or redis.call('PTTL', KEYS[2]) < reset / 1000) then
+  redis.call('PEXPIRE', KEYS[2], digits(KEEP + math.ceil(reset / 1000)))
+end
+return { granted, remaining, retry, reset }

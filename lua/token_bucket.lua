@@ -15,20 +15,21 @@ local function capacity(limit)
 end
 
 -- refilled: the drops there are now, and the time. Until the first call with another rate that was the one before.
-local function refilled(state, now, full, down)
+local function refilled(state, now, full, limit)
   if not state[1] then return full, now end -- never used, or full for some time
-  local tokens, time, up, was = tonumber(state[1]), tonumber(state[2]), tonumber(state[3]), tonumber(state[4])
+  local tokens, time, up, down = tonumber(state[1]), tonumber(state[2]), tonumber(state[3]), tonumber(state[4])
   now = math.max(now, time)
-  tokens = math.min(full / down * was, tokens + (now - time) * up)
-  return math.min(full, recount(tokens, was, down, math.floor)), now
+  tokens = math.min(limit.burst * down, tokens + (now - time) * up)
+  return math.min(full, recount(tokens, up, down, limit, math.floor)), now
 end
 
 local function decide(key, now, limit, n, all)
   local up, down = lowest(limit)
+  limit.up, limit.down = up, down
   local full, debt = limit.burst * down, limit.option == 1
   local state = redis.call('HMGET', key, 'tokens', 'time', 'up', 'down')
   local tokens
-  tokens, now = refilled(state, now, full, down)
+  tokens, now = refilled(state, now, full, limit)
 
   local granted = part(math.floor(tokens / down), n, all)
   if debt then granted = tokens >= down and math.min(n, capacity(limit)) or 0 end

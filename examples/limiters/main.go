@@ -1,5 +1,9 @@
 // Command limiters asks each limiter for 12 permits at once and then for one every 10 ms, of a limit of 10 in 200 ms with a burst of 5, and
-// shows what is granted. It uses the Redis of LOADCTL_REDIS, or one that it brings along.
+// shows what is granted.
+//
+//	go run ./examples/limiters redis://10.0.0.5:6379
+//
+// Without an argument it uses the Redis of REDIS_URL, or else the one at redis://127.0.0.1:6379.
 package main
 
 import (
@@ -8,30 +12,29 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/loadctl/loadctl/internal/embedded"
 	"github.com/loadctl/loadctl/pacer/limit"
 )
 
 func main() {
-	if err := show(context.Background(), os.Stdout); err != nil {
+	if err := show(context.Background(), os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func show(ctx context.Context, out io.Writer) error {
-	server, err := embedded.Start("127.0.0.1:0")
-	if err != nil {
-		return err
+func show(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) > 1 {
+		return fmt.Errorf("%d arguments: give one, the URL of a Redis", len(args))
 	}
-	defer server.Close() //nolint:errcheck // it is never an error
-	options, err := redis.ParseURL(cmp.Or(os.Getenv("LOADCTL_REDIS"), server.URL()))
+	url := cmp.Or(strings.Join(args, ""), os.Getenv("REDIS_URL"), "redis://127.0.0.1:6379")
+	options, err := redis.ParseURL(url)
 	if err != nil {
-		return fmt.Errorf("LOADCTL_REDIS: %w", err)
+		return fmt.Errorf("the URL of Redis, an argument or REDIS_URL: %w", err)
 	}
 	client := redis.NewClient(options)
 	defer client.Close()

@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// Bounds of a limit, as in lua/limiter.lua.
+// Bounds of a limit, as in lua/limiter.lua and lua/bucket.lua.
 const (
 	maxCount  = 1_000_000_000
 	maxWindow = 366 * 24 * time.Hour
+	maxDrops  = 1 << 52 // of a bucket that is full
 )
 
 // Limit is Count permits in each Window. Burst is how many may come at once, for the limiters that have one (leaky bucket, token bucket,
-// GCRA); 0 is Count.
+// GCRA); 0 is Count. These count in fractions of a permit and take at most 2⁵² of them: µs of Window / gcd(Count, µs of Window) · Burst.
 type Limit struct {
 	Count  int64         // 1 to 10⁹
 	Window time.Duration // whole µs, 1 µs to 366 days
@@ -34,15 +35,30 @@ func (l Limit) check(bursts bool) error {
 		return fmt.Errorf("burst of %d permits: give 1 to %d", l.Burst, maxCount)
 	case l.Burst > 0 && !bursts:
 		return errors.New("this limiter has no burst: leave it out, or take token-bucket, leaky-bucket or gcra")
+	case bursts && l.burst() > l.maxBurst():
+		return fmt.Errorf("burst of %d permits of %d per %v: give a burst of at most %d, or a count that divides the microseconds of the window",
+			l.burst(), l.Count, l.Window, l.maxBurst())
 	}
 	return nil
 }
 
+func (l Limit) burst() int64 {
+	if l.Burst == 0 {
+		return l.Count
+	}
+	return l.Burst
+}
+
+// maxBurst is the largest burst whose drops are exact, in lua/bucket.lua's words.
+func (l Limit) maxBurst() int64 {
+	divisor, rest := l.Window.Microseconds(), l.Count
+	for rest > 0 {
+		divisor, rest = rest, divisor%rest
+	}
+	return maxDrops / (l.Window.Microseconds() / divisor)
+}
+
 // args are count, window and burst as the scripts take them.
 func (l Limit) args() []any {
-	burst := l.Burst
-	if burst == 0 {
-		burst = l.Count
-	}
-	return []any{l.Count, l.Window.Microseconds(), burst}
+	return []any{l.Count, l.Window.Microseconds(), l.burst()}
 }

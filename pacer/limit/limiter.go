@@ -28,5 +28,8 @@ type Answer struct {
 // ErrNever says that more permits were asked for at once than the limit ever grants at once.
 var ErrNever = errors.New("more permits at once than the limit can ever grant")
 
+// errSilent says that the deadline of a call passed while Redis was asked, not while there was something to wait for.
+var errSilent = errors.New("no answer from Redis")
+
 // errNone says that n is not a number of permits.
 var errNone = errors.New("ask for at least 1 permit, and at most 1000000000")

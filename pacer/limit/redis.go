@@ -13,8 +13,12 @@ import (
 	"github.com/loadctl/loadctl/lua"
 )
 
-// patience is how long Wait sleeps at most before it asks again: a limit that was raised meanwhile is noticed.
-const patience = time.Second
+// How long Wait sleeps before it asks again. At most patience, so that a limit that was raised meanwhile is noticed; at least breath, so that no
+// answer whatever makes it ask without end.
+const (
+	patience = time.Second
+	breath   = time.Millisecond
+)
 
 // Redis is a limiter whose state is in Redis; New and the constructors make it. Its methods are safe for concurrent use. Each makes one
 // call of one script; it takes as long as the client's timeouts allow.
@@ -53,12 +57,17 @@ func (r *Redis) take(ctx context.Context, n int64, all int) (Answer, error) {
 	if n < 1 || n > maxCount {
 		return Answer{}, fmt.Errorf("take %d permits: %w", n, errNone)
 	}
+	if err := ctx.Err(); err != nil {
+		return Answer{}, fmt.Errorf("take %d permits: %w", n, err)
+	}
 	name := rand.Int64N(1 << 53)
 	args := append([]any{n, all}, r.limit.args()...)
 	f, err := r.script.Run(ctx, r.client, r.keys, append(args, r.option, name)...).Int64Slice()
 	switch {
 	case err != nil && strings.HasPrefix(err.Error(), "NEVER "):
 		return Answer{}, fmt.Errorf("take %d permits: %w", n, ErrNever)
+	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return Answer{}, fmt.Errorf("take %d permits: %w: %w", n, errSilent, err)
 	case err != nil:
 		return Answer{}, fmt.Errorf("take %d permits: %w", n, err)
 	case len(f) != 4:
@@ -71,8 +80,8 @@ func (r *Redis) take(ctx context.Context, n int64, all int) (Answer, error) {
 }
 
 // Wait implements Limiter. Those who wait in one process are served in the order in which they came, one after the other; between
-// processes it is chance. While it waits it asks when the limiter told it to, and once a second: a limit that was raised is noticed then. A
-// leaky bucket gives back what it granted to who gives up.
+// processes it is chance. While it waits it asks when the limiter told it to, 1 ms after the last answer at the soonest, and once a second: a
+// limit that was raised is noticed then. A leaky bucket gives back what it granted to who gives up.
 func (r *Redis) Wait(ctx context.Context, n int64) error {
 	a, err := r.granted(ctx, n)
 	if err == nil && a.RetryAfter > 0 { // a place in a queue
@@ -99,7 +108,7 @@ func (r *Redis) granted(ctx context.Context, n int64) (Answer, error) {
 		if err != nil || a.Granted == n {
 			return a, err
 		}
-		if err := sleep(ctx, min(a.RetryAfter, patience)); err != nil {
+		if err := sleep(ctx, max(breath, min(a.RetryAfter, patience))); err != nil {
 			return Answer{}, err
 		}
 	}
@@ -118,12 +127,17 @@ func (r *Redis) GiveBack(ctx context.Context, a Answer) error {
 }
 
 // SetLimit changes the limit for all who use this limiter and key, from their next call on; it wins over the limit they were made with. It
-// is kept in Redis until nobody has asked for 7 days.
+// is kept in Redis until nothing was granted under it for 7 days, and nothing is left of what was granted. A limit that no constructor would
+// take is an error and changes nothing.
 func (r *Redis) SetLimit(ctx context.Context, l Limit) error {
 	if err := l.check(r.kind.bursts); err != nil {
 		return fmt.Errorf("set limit: %w", err)
 	}
-	if err := lua.SetLimit().Run(ctx, r.client, r.keys[1:], l.args()...).Err(); err != nil {
+	drops := 0 // whether the limiter counts in them: those with a burst do
+	if r.kind.bursts {
+		drops = 1
+	}
+	if err := lua.SetLimit().Run(ctx, r.client, r.keys[1:], append(l.args(), drops)...).Err(); err != nil {
 		return fmt.Errorf("set limit: %w", err)
 	}
 	return nil

@@ -214,3 +214,9 @@ func of(t *testing.T, client *redis.Client, name string) *subject {
 	p := promises()[name]
 	return newSubject(t, client, p, lua.Text(p.script))
 }
+
+// setLimit calls the script that sets a limit.
+func setLimit(t *testing.T, client *redis.Client, args ...any) error {
+	t.Helper()
+	return lua.SetLimit().Run(t.Context(), client, []string{"limit"}, args...).Err()
+}
