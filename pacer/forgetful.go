@@ -37,8 +37,7 @@ func (l *Leaser) restore(ctx context.Context) error {
 	now := l.Clock.Now()
 	if l.forgotten == 0 {
 		l.forgotten = now
-		l.Log.Warn("the run's state is gone from Redis; going on by itself until a worker that was given the run's description restores it",
-			"for", l.left(l.Clock.Redis(l.abandoned())/1000))
+		l.lost()
 	}
 	over := l.abandoned()
 	var err error
@@ -57,6 +56,18 @@ func (l *Leaser) restore(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	return nil
+}
+
+// lost says that the state is gone, and what that means for how long. Of a closed loop, which is given no slots, only when it ends is
+// known here: whether it sends until then is not decided by the Leaser.
+func (l *Leaser) lost() {
+	if l.known.Law.F == 0 && l.standby.Phi() == 0 {
+		l.Log.Warn("the run's state is gone from Redis; this worker ends if no worker that was given the run's description restores it",
+			"in", l.left(l.Clock.Redis(l.abandoned()+int64(lostPatience))/1000))
+		return
+	}
+	l.Log.Warn("the run's state is gone from Redis; going on by itself until a worker that was given the run's description restores it",
+		"for", l.left(l.Clock.Redis(l.abandoned())/1000))
 }
 
 // abandoned is when a run whose state is gone is given up, ns of the local clock.

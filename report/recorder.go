@@ -137,8 +137,14 @@ func (r *Recorder) Yielded(n int64) { r.counts.Yielded += n }
 // SeenLate counts n ≥ 0 slots that the worker itself came to late: nothing else had held them up.
 func (r *Recorder) SeenLate(n int64) { r.counts.SeenLate += n }
 
-// Busy counts n ≥ 0 slots that were due in time and found no connection free, or no room to wait for one.
+// Busy counts n ≥ 0 slots that found no connection free, or no room among others that wait for one.
 func (r *Recorder) Busy(n int64) { r.counts.Busy += n }
+
+// Opening counts n ≥ 0 slots like Busy, while as many connections as may be were being opened.
+func (r *Recorder) Opening(n int64) { r.counts.Opening += n }
+
+// NoRoom counts n ≥ 0 slots that found as many requests in flight as may be, whatever the connections.
+func (r *Recorder) NoRoom(n int64) { r.counts.NoRoom += n }
 
 // PermitSent counts n ≥ 0 of the requests counted by Sent as sent on a permit,
 // that is without a slot.

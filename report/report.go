@@ -85,7 +85,9 @@ type WorkerReport struct {
 
 	LateDropped int64 `json:"late_dropped"`
 	SeenLate    int64 `json:"seen_late"` // slots that it came to late by itself
-	Busy        int64 `json:"busy"`      // slots that found no connection free, or no room
+	Busy        int64 `json:"busy"`      // slots that found no connection free
+	Opening     int64 `json:"opening"`   // slots that found none because as many as may be were being opened
+	NoRoom      int64 `json:"no_room"`   // slots that found as many requests in flight as may be
 
 	Self     SelfReport `json:"self"`
 	Verdicts []Verdict  `json:"verdicts"` // empty = nothing but the rate was a limit, as far as Self knows

@@ -16,7 +16,13 @@ type Self struct {
 	Pause     Load `json:"gc_pause"`   // time in which garbage collection let nothing run
 	Steal     Load `json:"steal"`      // time the hypervisor took, of that of all cores of the machine
 
-	Full int64 `json:"full_ns"` // time of the beats in which connections were the limit: see judge
+	// Times of the beats in which something else was a limit: see JudgeBeat.
+	Late    int64 `json:"late_ns"`    // slots were seen late
+	Full    int64 `json:"full_ns"`    // no connection was free
+	Opening int64 `json:"opening_ns"` // as many connections as may be were being opened
+	NoRoom  int64 `json:"no_room_ns"` // as many requests as may be were in flight
+
+	Tardy int64 `json:"tardy_ns"` // how late a slot has to be seen to be one of Counts.SeenLate; 0 = not known
 }
 
 // A Load is a share of time.
@@ -58,11 +64,25 @@ func (s *Self) add(o Self) {
 	s.Wall += o.Wall
 	s.Cores = max(s.Cores, o.Cores)
 	s.Collections += o.Collections
-	s.Full += o.Full
+	s.Tardy = max(s.Tardy, o.Tardy)
+	for i, n := range o.limited() {
+		*s.limited()[i].ns += *n.ns
+	}
 	loads := s.loads()
 	for i, l := range o.loads() {
 		loads[i].add(*l.Load)
 	}
+}
+
+// A namedTime is one of a Self with its name in JSON.
+type namedTime struct {
+	name string
+	ns   *int64
+}
+
+// limited lists the times of the beats in which something that is no load was a limit.
+func (s *Self) limited() []namedTime {
+	return []namedTime{{"late_ns", &s.Late}, {"full_ns", &s.Full}, {"opening_ns", &s.Opening}, {"no_room_ns", &s.NoRoom}}
 }
 
 // A namedLoad is one of a Self with its name in JSON, and the share at which it is a limit.
@@ -102,11 +122,45 @@ func (s *Snapshot) JudgeBeat() {
 			l.Over = s.Self.Wall
 		}
 	}
-	// A worker that has no time to look for answers finds its connections busy too: that is its own fault.
-	if c := s.Counts; long && c.Busy > 0 && float64(c.Busy) >= busyLimit*float64(c.fired()) && s.Self.demand() < 0.9 {
-		s.Self.Full = s.Self.Wall
+	// A collection takes longer where its threads wait for a core: that is the machine's time, and said by another verdict.
+	if s.Self.Wait.Over+s.Self.ShardWait.Over+s.Self.Steal.Over > 0 {
+		s.Self.Pause.Over = 0
+	}
+	// However short the beat: what a stall made late is in the one after it, which may be short just because of the stall.
+	if s.much(s.Counts.SeenLate, lateLimit) {
+		s.Self.Late = s.Self.Wall
+	}
+	if !long || !s.Self.spare() {
+		return
+	}
+	for _, b := range []struct {
+		n    int64
+		time *int64
+	}{{s.Counts.Busy, &s.Self.Full}, {s.Counts.Opening, &s.Self.Opening}, {s.Counts.NoRoom, &s.Self.NoRoom}} {
+		if s.much(b.n-s.delayed(), busyLimit) {
+			*b.time = s.Self.Wall
+		}
 	}
 }
+
+// much tells whether n slots are at least a share of all that were to be sent.
+func (s *Snapshot) much(n int64, share float64) bool {
+	return n > 0 && float64(n) >= share*float64(s.Counts.fired())
+}
+
+// delayed is how many slots the worker itself may have delayed in a beat, by standing still or waiting for a core: these come all at once,
+// and find little free.
+func (s *Snapshot) delayed() int64 {
+	wait := s.Self.Wait.worst()
+	if s.Self.Shard.Known() {
+		wait = s.Self.ShardWait.worst()
+	}
+	return max(s.Counts.SeenLate, int64(wait*float64(s.Counts.fired())))
+}
+
+// spare tells whether the worker is known to have had time to spare: one that has no time to look for answers finds its connections
+// busy too, and that is its own fault.
+func (s *Self) spare() bool { return (s.Shard.Known() || s.CPU.Known()) && s.demand() < 0.9 }
 
 // demand is how much of the time there was something to do, 0 to 1 and more: what ran, and what would have run. Of shards
 // with threads of their own it is that of the one with most to do.
@@ -122,8 +176,13 @@ func (s *Self) check() error {
 	for _, f := range []struct {
 		name string
 		n    int64
-	}{{"wall_ns", s.Wall}, {"cores", s.Cores}, {"gc_cycles", s.Collections}, {"full_ns", s.Full}} {
+	}{{"wall_ns", s.Wall}, {"cores", s.Cores}, {"gc_cycles", s.Collections}, {"tardy_ns", s.Tardy}} {
 		if err := checkCount(f.name, f.n); err != nil {
+			return err
+		}
+	}
+	for _, t := range s.limited() {
+		if err := checkCount(t.name, *t.ns); err != nil {
 			return err
 		}
 	}

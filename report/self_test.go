@@ -17,6 +17,7 @@ func TestSelfMerges(t *testing.T) {
 		b := beat()
 		b.Self.CPU = NewLoad(rng.Int64N(2*second), 2*second)
 		b.Self.Steal = Load{}
+		b.Self.Tardy, b.Counts.SeenLate, b.Counts.Busy, b.Counts.Opening, b.Counts.NoRoom = 7, 10, 20, 20, 20
 		b.JudgeBeat()
 		cpu, of, worst = cpu+b.Self.CPU.Sum, of+2*second, max(worst, b.Self.CPU.Sum/2)
 		if b.Self.CPU.Sum >= 2*second*9/10 {
@@ -27,6 +28,10 @@ func TestSelfMerges(t *testing.T) {
 	}
 	if got := total.Self.CPU; got.Sum != cpu || got.Of != of || got.Worst != worst || got.Over != over || over == 0 {
 		t.Errorf("%+v, want %d of %d, worst %d, over %d", got, cpu, of, worst, over)
+	}
+	// The shards had time to spare, whatever the process used.
+	if s := total.Self; s.Late != 100*second || s.Full != s.Late || s.Opening != s.Late || s.NoRoom != s.Late || s.Tardy != 7 {
+		t.Errorf("%+v", s)
 	}
 	if total.Self.Wall != 100*second || total.Self.Cores != 2 || total.Self.Steal.Known() {
 		t.Errorf("%+v", total.Self)
@@ -53,7 +58,8 @@ func TestSelfCodec(t *testing.T) {
 	s := example(t)
 	s.Self = beat().Self
 	s.Self.Collections, s.Self.Full, s.Self.CPU.Over = 7, 8, 9
-	s.Counts.SeenLate, s.Counts.Busy = 10, 11
+	s.Self.Late, s.Self.Opening, s.Self.NoRoom, s.Self.Tardy = 12, 13, 14, 15
+	s.Counts.SeenLate, s.Counts.Busy, s.Counts.Opening, s.Counts.NoRoom = 10, 11, 16, 17
 	data, err := s.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +76,7 @@ func TestSelfCodec(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(old, "self")
-	for _, name := range []string{"seen_late", "busy"} {
+	for _, name := range []string{"seen_late", "busy", "opening", "no_room"} {
 		delete(old["counts"].(map[string]any), name)
 	}
 	data, err = json.Marshal(old)
@@ -80,7 +86,7 @@ func TestSelfCodec(t *testing.T) {
 	if err := back.UnmarshalBinary(data); err != nil {
 		t.Fatal(err)
 	}
-	s.Counts.SeenLate, s.Counts.Busy = 0, 0
+	s.Counts.SeenLate, s.Counts.Busy, s.Counts.Opening, s.Counts.NoRoom = 0, 0, 0, 0
 	equalSnapshots(t, &back, s)
 	if back.Self != (Self{}) {
 		t.Errorf("%+v of nothing", back.Self)
@@ -97,6 +103,9 @@ func TestSelfCodecRefuses(t *testing.T) {
 		{`{"cores":9007199254740993}`, "count cores"},
 		{`{"cpu":{"sum_ns":-5}}`, "load count cpu = -5"},
 		{`{"steal":{"over_ns":-1}}`, "load count steal"},
+		{`{"late_ns":-1}`, "count late_ns = -1"},
+		{`{"opening_ns":-1}`, "count opening_ns"},
+		{`{"tardy_ns":-1}`, "count tardy_ns"},
 		{`{"gc_pause":7}`, "cannot unmarshal"},
 	} {
 		var s Snapshot

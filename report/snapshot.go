@@ -13,7 +13,9 @@ type Counts struct {
 	BytesOut    int64 `json:"bytes_out"`
 	OutOfRange  int64 `json:"out_of_range"` // latencies, service times and lags above 1 h, each counted; they are in no histogram
 	SeenLate    int64 `json:"seen_late"`    // slots that the worker itself came to late, sent or dropped: no connection was asked for before
-	Busy        int64 `json:"busy"`         // slots that had to wait for a connection, or found as many waiting and in flight as may be
+	Busy        int64 `json:"busy"`         // slots that found no connection free, and those dropped because others waited for one
+	Opening     int64 `json:"opening"`      // the same, where it was because as many connections as may be were being opened
+	NoRoom      int64 `json:"no_room"`      // slots dropped because as many as may be were in flight, and none waited for a connection
 }
 
 // add adds o field by field.
@@ -30,6 +32,8 @@ func (c *Counts) add(o Counts) {
 	c.OutOfRange += o.OutOfRange
 	c.SeenLate += o.SeenLate
 	c.Busy += o.Busy
+	c.Opening += o.Opening
+	c.NoRoom += o.NoRoom
 }
 
 // Plus is the sum of both, field by field.
@@ -43,7 +47,7 @@ func (c Counts) Slots() int64 {
 	return c.Sent - c.PermitSent + c.LateDropped + c.Recalled + c.Yielded
 }
 
-// fired is how many slots were sent or too late to be: those that SeenLate and Busy are of.
+// fired is how many slots were sent or too late to be: those that SeenLate, Busy, Opening and NoRoom are of.
 func (c Counts) fired() int64 { return c.Sent + c.LateDropped }
 
 // ErrorClass is what is known of the failed requests of one class.

@@ -144,7 +144,8 @@ func (r *Report) addWorker(w WorkerInput) {
 	line.Self.Load = map[string]LoadReport{}
 	if w.Total != nil {
 		n, self := w.Total.Counts, &w.Total.Self
-		line.Sent, line.LateDropped, line.SeenLate, line.Busy = n.Sent, n.LateDropped, n.SeenLate, n.Busy
+		line.Sent, line.LateDropped, line.SeenLate = n.Sent, n.LateDropped, n.SeenLate
+		line.Busy, line.Opening, line.NoRoom = n.Busy, n.Opening, n.NoRoom
 		line.Self = SelfReport{MeasuredS: float64(self.Wall) / 1e9, Cores: self.Cores, GCCycles: self.Collections, Load: self.loadsKnown()}
 	}
 	r.Workers = append(r.Workers, line)
@@ -209,12 +210,14 @@ func (r *Report) judge(workers []WorkerInput, missing []string) {
 		r.LowerBoundsAbove = &bound
 	}
 	if n := r.Audit.PermitSent; n > 0 && !r.ClosedLoop {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d requests were sent by workers that could not reach Redis, on their permits: they take the place of what was skipped and yielded", n))
+		r.Notes = append(r.Notes, fmt.Sprintf(
+			"%d requests were sent by workers that could not reach Redis, on their permits: they take the place of what was skipped and yielded", n))
 	}
 	// What was passed over while permits were in force was sent on those.
 	a := r.Audit
 	r.unsent(a.Yielded-a.PermitSent, "because it was left to workers of which nothing was heard, and they did not send it either")
-	r.unsent(a.LateDropped+a.Skipped-max(0, a.PermitSent-a.Yielded), "because it would have been late: the workers, their connections or Redis did not keep up")
+	r.unsent(a.LateDropped+a.Skipped-max(0, a.PermitSent-a.Yielded),
+		"because it would have been late: the workers, their connections or Redis did not keep up")
 }
 
 // unsent notes that n of what was asked for were not sent, and why, where that is much.

@@ -48,7 +48,7 @@ func run(t testing.TB) Input {
 			}
 		}
 		total.Counts.LateDropped, total.Counts.Recalled, total.Counts.PermitSent = 2, 1, 3
-		total.Counts.SeenLate, total.Counts.Busy = 1, 40
+		total.Counts.SeenLate, total.Counts.Busy, total.Counts.Opening, total.Counts.NoRoom = 1, 40, 30, 20
 		measured := beat()
 		measured.Self.Shard.Worst += second * 8 / 10 * int64(id) // of the second worker that is too much
 		measured.JudgeBeat()

@@ -38,6 +38,8 @@ func verdictRules() []verdictRule {
 		{"generator", "descriptors", tellClass("descriptors", 0, "found no file descriptor free; raise ulimit -n, or lower --max-connections")},
 		{"generator", "ports", tellClass("ports", 0, "found no local port free; keep connections alive, or widen net.ipv4.ip_local_port_range")},
 		{"machine", "steal", tellSteal},
+		{"generator", "max_in_flight", tellNoRoom},
+		{"endpoint", "opening", tellOpening},
 		{"endpoint", "busy", tellBusy},
 		{"endpoint", "connect", tellClass("connect", errorLimit, "got no connection; look at the endpoint's backlog and limits")},
 	}
@@ -83,8 +85,16 @@ func tellWait(s *Snapshot) string {
 	if l.Over == 0 {
 		return ""
 	}
-	return fmt.Sprintf("it waited %s for a core, %s; others had it: give the worker cores of its own, or a higher CPU limit",
-		worstTime(l), during(l.Over, s.Self.Wall))
+	return fmt.Sprintf("it waited %s for a core, %s%s; give the worker cores of its own, or a higher CPU limit",
+		worstTime(l), during(l.Over, s.Self.Wall), elsewhere(s.Self.CPU))
+}
+
+// elsewhere says where the cores were, if it is clear that the process did not keep its own threads waiting.
+func elsewhere(cpu Load) string {
+	if !cpu.Known() || cpu.worst() > 0.5 {
+		return ""
+	}
+	return ", while it used half of its cores or less: others had them, or a CPU limit kept it off"
 }
 
 func tellPause(s *Snapshot) string {
@@ -96,12 +106,16 @@ func tellPause(s *Snapshot) string {
 }
 
 func tellLate(s *Snapshot) string {
-	n, of := s.Counts.SeenLate, s.Counts.fired()
-	if n == 0 || float64(n) < lateLimit*float64(of) {
+	if s.Self.Late == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s %% of its slots were seen late, more than 10 ms, before any connection was asked for: the worker stood still, or Redis "+
-		"answered late; give it cores of its own, add workers, or see loadctl doctor", percent(min(1, ratio(float64(n), float64(of)))))
+	by := ""
+	if s.Self.Tardy > 0 {
+		by = fmt.Sprintf(", by more than %g ms", float64(s.Self.Tardy)/1e6)
+	}
+	return fmt.Sprintf("%s %% of its slots were seen late%s, before any connection was asked for, %s: the worker stood still, or Redis "+
+		"answered late; give it cores of its own, add workers, or see loadctl doctor",
+		s.partOfSlots(s.Counts.SeenLate), by, during(s.Self.Late, s.Self.Wall))
 }
 
 func tellSteal(s *Snapshot) string {
@@ -117,8 +131,30 @@ func tellBusy(s *Snapshot) string {
 		return ""
 	}
 	return fmt.Sprintf("all connections were busy, %s, while the worker had time to spare; %s %% of its slots found none free: "+
-		"raise --max-connections, if the endpoint should have more at once", during(s.Self.Full, s.Self.Wall),
-		percent(min(1, ratio(float64(s.Counts.Busy), float64(s.Counts.fired())))))
+		"raise --max-connections, if the endpoint should have more at once", during(s.Self.Full, s.Self.Wall), s.partOfSlots(s.Counts.Busy))
+}
+
+func tellOpening(s *Snapshot) string {
+	if s.Self.Opening == 0 {
+		return ""
+	}
+	return fmt.Sprintf("connections open too slowly, %s, while the worker had time to spare; %s %% of its slots found as many being opened as may be: "+
+		"look at the endpoint's backlog, or open them ahead with --preconnect",
+		during(s.Self.Opening, s.Self.Wall), s.partOfSlots(s.Counts.Opening))
+}
+
+func tellNoRoom(s *Snapshot) string {
+	if s.Self.NoRoom == 0 {
+		return ""
+	}
+	return fmt.Sprintf("as many requests as -c allows were in flight, %s, while the worker had time to spare; %s %% of its slots were dropped for it: "+
+		"raise -c (--max-in-flight), if the endpoint should have more at once",
+		during(s.Self.NoRoom, s.Self.Wall), s.partOfSlots(s.Counts.NoRoom))
+}
+
+// partOfSlots is n as a percentage of all slots that were to be sent, over the whole run.
+func (s *Snapshot) partOfSlots(n int64) string {
+	return percent(min(1, ratio(float64(n), float64(s.Counts.fired()))))
 }
 
 // tellClass tells of failed requests of a class, if they are more than a share of all that ended.

@@ -43,13 +43,35 @@ func TestVerdicts(t *testing.T) {
 		{"others wait", "", func(s *Snapshot) { s.Self.Wait = part(0.5, 2*second) }},
 		{"goroutines wait", "generator/wait", func(s *Snapshot) { adapter(s); s.Self.Wait = part(0.11, 2*second) }},
 		{"collections", "generator/gc_pause", func(s *Snapshot) { s.Self.Pause = part(0.011, second) }},
+		{"collections that waited for a core", "generator/wait", func(s *Snapshot) {
+			s.Self.Pause, s.Self.ShardWait.Worst = part(0.05, second), 200_000_000
+		}},
+		{"collections without cores", "machine/steal", func(s *Snapshot) { s.Self.Pause, s.Self.Steal = part(0.05, second), part(0.06, 2*second) }},
 		{"hypervisor", "machine/steal", func(s *Snapshot) { s.Self.Steal = part(0.06, 2*second) }},
 		{"seen late", "generator/late", func(s *Snapshot) { s.Counts.SeenLate = 10 }},
 		{"few seen late", "", func(s *Snapshot) { s.Counts.SeenLate = 9 }},
+		{"seen late in half a beat", "generator/late", func(s *Snapshot) { s.Counts.SeenLate, s.Self.Wall = 10, second/4 }},
 		{"all dropped", "generator/late", func(s *Snapshot) { s.Counts = Counts{LateDropped: 5, SeenLate: 5} }},
-		{"busy", "endpoint/busy", func(s *Snapshot) { s.Counts.Busy = 10 }},
-		{"seldom busy", "", func(s *Snapshot) { s.Counts.Busy = 9 }},
+		{"busy", "endpoint/busy", func(s *Snapshot) { s.Counts.Busy = 15 }}, // 5 came while the shard waited,
+		{"seldom busy", "", func(s *Snapshot) { s.Counts.Busy = 14 }},
+		{"busy because it waits", "generator/wait", func(s *Snapshot) { s.Counts.Busy, s.Self.ShardWait.Worst = 700, second*7/10 }},
+		{"busy while it waits", "generator/wait endpoint/busy", func(s *Snapshot) { s.Counts.Busy, s.Self.ShardWait.Worst = 990, second*6/10 }},
 		{"busy and nothing sent", "endpoint/busy", func(s *Snapshot) { s.Counts = Counts{Busy: 1} }},
+		{"busy, and nothing known of the worker", "", func(s *Snapshot) {
+			s.Counts = Counts{Sent: 10, Busy: 5, Opening: 5, NoRoom: 5}
+			s.Self = Self{Wall: second, Cores: 2, Pause: NewLoad(0, second)}
+		}},
+		{"busy, and only the process known", "endpoint/busy", func(s *Snapshot) {
+			s.Counts.Busy, s.Self = 10, Self{Wall: second, Cores: 2, CPU: part(0.5, 2*second)}
+		}},
+		{"busy after a stall", "generator/late", func(s *Snapshot) { s.Counts.SeenLate, s.Counts.Busy, s.Counts.NoRoom = 500, 500, 509 }},
+		{"busy, and a stall", "generator/late endpoint/busy", func(s *Snapshot) { s.Counts.SeenLate, s.Counts.Busy = 50, 500 }},
+		{"opening", "endpoint/opening", func(s *Snapshot) { s.Counts.Opening = 15 }},
+		{"seldom opening", "", func(s *Snapshot) { s.Counts.Opening, s.Counts.Busy, s.Counts.NoRoom = 14, 14, 14 }},
+		{"too many in flight", "generator/max_in_flight", func(s *Snapshot) { s.Counts.NoRoom = 15 }},
+		{"too many in flight by its own fault", "generator/shard_cpu", func(s *Snapshot) {
+			s.Counts.NoRoom, s.Counts.Opening, s.Self.Shard.Worst = 500, 500, second*95/100
+		}},
 		{"busy by its own fault", "generator/wait", func(s *Snapshot) {
 			s.Counts.Busy, s.Self.Shard.Worst, s.Self.ShardWait.Worst = 500, second/2, second/2
 		}},
@@ -74,7 +96,7 @@ func TestVerdicts(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
-		// Of a short while in a long run time is told, but not what is a share of all requests.
+		// Of a short while in a long run all is told but what is a share of all requests.
 		long := NewSnapshot("w", "1")
 		for range 999 {
 			quiet := beat()
@@ -86,8 +108,7 @@ func TestVerdicts(t *testing.T) {
 		}
 		long.Merge(one)
 		for v := range strings.FieldsSeq(c.want) {
-			share := strings.HasSuffix(v, "/late") || strings.HasSuffix(v, "/connect")
-			if strings.Contains(causes(long), v) == share {
+			if strings.Contains(causes(long), v) == strings.HasSuffix(v, "/connect") {
 				t.Errorf("%s: in a long run %q, of it %q", c.name, causes(long), v)
 			}
 		}
@@ -133,6 +154,55 @@ func TestVerdictText(t *testing.T) {
 	}
 	if n := strings.Count(text.String(), "limit "); n != 3 {
 		t.Errorf("%d verdicts, want 3\n%s", n, text.String())
+	}
+}
+
+// TestVerdictTextTellsWhat: what is not known is not said, and each limit has its own advice.
+func TestVerdictTextTellsWhat(t *testing.T) {
+	for _, c := range []struct {
+		name, want, not string
+		change          func(*Snapshot)
+	}{
+		{"its own threads may have had the cores", "it waited 200 ms/s", "others", func(s *Snapshot) {
+			s.Self.CPU, s.Self.ShardWait = NewLoad(second*3/2, 2*second), NewLoad(second/5, second)
+		}},
+		{"its CPU is not known", "it waited 200 ms/s", "others", func(s *Snapshot) {
+			s.Self.CPU, s.Self.ShardWait = Load{}, NewLoad(second/5, second)
+		}},
+		{"others had the cores", "half of its cores or less: others had them, or a CPU limit", "", func(s *Snapshot) {
+			s.Self.ShardWait = NewLoad(second/5, second)
+		}},
+		{"how late", "5.00 % of its slots were seen late, by more than 15 ms, before any connection was asked for, too much for 1 of 1 s: ", "10 ms",
+			func(s *Snapshot) { s.Counts.SeenLate, s.Self.Tardy = 50, 15_000_000 }},
+		{"how late is not known", "of its slots were seen late, before any", "ms", func(s *Snapshot) { s.Counts.SeenLate = 50 }},
+		{"connections", "raise --max-connections", "-c ", func(s *Snapshot) { s.Counts.Busy = 50 }},
+		{"opening", "backlog, or open them ahead with --preconnect", "busy", func(s *Snapshot) { s.Counts.Opening = 50 }},
+		{"in flight", "raise -c (--max-in-flight)", "connections", func(s *Snapshot) { s.Counts.NoRoom = 50 }},
+	} {
+		s := beat()
+		c.change(s)
+		s.JudgeBeat()
+		all := verdicts(s)
+		if len(all) != 1 || !strings.Contains(all[0].Text, c.want) || c.not != "" && strings.Contains(all[0].Text, c.not) {
+			t.Errorf("%s: %q, want %q and not %q", c.name, all, c.want, c.not)
+		}
+	}
+}
+
+// TestVerdictOfAStall: two seconds of ten minutes are told of.
+func TestVerdictOfAStall(t *testing.T) {
+	s := NewSnapshot("w", "1")
+	for i := range 600 {
+		b := beat()
+		if i == 300 || i == 301 {
+			b.Counts.SeenLate = 900
+		}
+		b.JudgeBeat()
+		s.Merge(b)
+	}
+	all := verdicts(s)
+	if len(all) != 1 || all[0].Cause != "late" || !strings.Contains(all[0].Text, "0.30 % of") || !strings.Contains(all[0].Text, "too much for 2 of 600 s") {
+		t.Errorf("%q", all)
 	}
 }
 

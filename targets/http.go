@@ -128,6 +128,9 @@ func (t *httpTarget) exchange(ctx context.Context, deadline time.Time, m *messag
 			return ""
 		}
 		r := c.roundTrip(ctx, m, t.spec.bodyLimit(), &t.buffers)
+		if r.err == nil {
+			t.pool.answered(r.keep)
+		}
 		t.pool.give(c, r.keep)
 		out.Status, out.Class = r.status, classify(blame(ctx, r.err), r.phase)
 		out.BytesIn += r.in

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,6 +24,11 @@ type pool struct {
 	max   int // places; 0 = no limit
 	dials int // at the same time; 0 = no limit
 	dial  func(ctx context.Context, deadline time.Time, to endpoint) (*conn, error)
+
+	// Complete answers in a row after which the connection could not be kept:
+	// with dials of them there is no limit, because to connect is what such a
+	// load consists of.
+	once atomic.Int64
 
 	mu       sync.Mutex
 	closed   bool
@@ -128,12 +134,36 @@ func (p *pool) release() {
 
 // place gets a place to dial, if there is one. The lock is held.
 func (p *pool) place() bool {
-	if p.closed || p.max > 0 && p.places >= p.max || p.dials > 0 && p.dialling >= p.dials {
+	if p.closed || p.max > 0 && p.places >= p.max || p.dialsMost() {
 		return false
 	}
 	p.places++
 	p.dialling++
 	return true
+}
+
+// dialsMost reports whether as many are dialled as may be. The lock is held.
+func (p *pool) dialsMost() bool {
+	return p.dials > 0 && p.dialling >= p.dials && p.once.Load() < int64(p.dials)
+}
+
+// opening reports whether who waits does so because of that, or because all
+// places are being dialled in.
+func (p *pool) opening() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dialsMost() || p.max > 0 && p.dialling >= p.max
+}
+
+// answered is told of each complete answer, before its connection comes back:
+// whether that can be kept.
+func (p *pool) answered(keep bool) {
+	switch {
+	case !keep:
+		p.once.Add(1)
+	case p.once.Load() > 0: // seldom: a load is cheap, a store by many is not
+		p.once.Store(0)
+	}
 }
 
 // admit gives places to those who wait, as far as there are any. The lock is

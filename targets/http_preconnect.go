@@ -13,6 +13,10 @@ import (
 // later.
 const dialsAtOnce = 128
 
+// Opening reports whether requests wait because as many connections are being
+// opened as may be at once, and not because all are busy.
+func (t *httpTarget) Opening() bool { return t.pool.opening() }
+
 // Preconnect opens n more connections to the endpoint, with TLS if it wants it,
 // one each time that every has passed, as far as MaxConnections allows. It
 // returns how many were opened, once all are or have failed, or ctx has ended.

@@ -99,6 +99,9 @@ func TestPoolDialsInTurn(t *testing.T) {
 	for waiting() < takers-dials {
 		time.Sleep(time.Millisecond)
 	}
+	if !p.opening() {
+		t.Error("it does not tell that as many are dialled as may be")
+	}
 	may <- errors.New("refused") // its place goes to another
 	if c := <-took; c != nil {
 		t.Error("a connection that was refused")
@@ -118,5 +121,77 @@ func TestPoolDialsInTurn(t *testing.T) {
 	if most.Load() > dials || p.dialling != 0 || p.places != dials+1 {
 		t.Errorf("%d were dialled at the same time, %d are, %d places are in use", most.Load(), p.dialling, p.places)
 	}
+	if p.opening() {
+		t.Error("it says that as many are dialled as may be, and none is")
+	}
 	p.close()
+}
+
+// Where the server closes each connection after its answer, all places may be
+// dialled in at the same time; but not after a few such answers, nor after one
+// whose connection was kept.
+func TestPoolDialsFreelyWhereServerCloses(t *testing.T) {
+	const dials, places = 3, 20
+	p := &pool{max: places, dials: dials}
+	take := func() (n int) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for p.place() {
+			n++
+		}
+		p.places, p.dialling = p.places-n, p.dialling-n
+		return n
+	}
+	for i, c := range []struct{ keep, want int }{{1, dials}, {0, dials}, {0, dials}, {0, places}, {0, places}, {1, dials}, {0, dials}} {
+		p.answered(c.keep > 0)
+		if n := take(); n != c.want {
+			t.Errorf("after answer %d: %d may be dialled, want %d", i, n, c.want)
+		}
+	}
+}
+
+// Answers that close connections are those counted, errors are not.
+func TestClosedByServer(t *testing.T) {
+	for _, c := range []struct {
+		answer string
+		closes bool
+		want   int64
+	}{
+		{"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", true, 3},
+		{"HTTP/1.1 200 OK\r\n\r\n", true, 3},
+		{"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", false, 0},
+		{"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", true, 0},
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		go func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go func() {
+					defer conn.Close()
+					for buf := make([]byte, 4096); ; {
+						if _, err := conn.Read(buf); err != nil {
+							return
+						}
+						if _, err := conn.Write([]byte(c.answer)); err != nil || c.closes {
+							return
+						}
+					}
+				}()
+			}
+		}()
+		target := open(t, Spec{URL: "http://" + l.Addr().String()}, Local{MaxConnections: 2}).(*httpTarget)
+		for range 3 {
+			target.Do(t.Context(), 0)
+		}
+		if n := target.pool.once.Load(); n != c.want {
+			t.Errorf("%d closed in a row after %q, want %d", n, c.answer, c.want)
+		}
+	}
 }

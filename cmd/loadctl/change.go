@@ -14,7 +14,9 @@ import (
 )
 
 // newChangeCommand is a command that changes a run and says what came of it. args is the number of arguments, the first being the run.
-func newChangeCommand(redis *cli.Redis, use, short string, args int, change func(ctx context.Context, r *run.Run, args []string) (run.Change, error)) *cobra.Command {
+func newChangeCommand(
+	redis *cli.Redis, use, short string, args int, change func(ctx context.Context, r *run.Run, args []string) (run.Change, error),
+) *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{
 		Use:   use,

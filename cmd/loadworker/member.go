@@ -42,14 +42,16 @@ type memberFlags struct {
 func (f *memberFlags) AddFlags(c *cobra.Command) {
 	c.Flags().StringVar(&f.id, "id", "", "`NAME` of this worker (default: host name and a random part)")
 	c.Flags().Int64Var(&f.weight, "weight", 1, "this worker's share of the rate is weight / sum of all weights")
-	c.Flags().TextVar(&f.maxRate, "max-qps", pacer.Rate{}, "take part only while the WHOLE CLUSTER is asked for at most this `RATE`, whoever asks; else leave, with exit code 1 (default: any)")
+	c.Flags().TextVar(&f.maxRate, "max-qps", pacer.Rate{},
+		"take part only while the WHOLE CLUSTER is asked for at most this `RATE`, whoever asks; else leave, with exit code 1 (default: any)")
 	c.Flags().IntVarP(&f.maxInFlight, "max-in-flight", "c", worker.DefaultMaxInFlight, "how many requests may wait or be on the wire, of this worker")
 	c.Flags().IntVar(&f.maxConnections, "max-connections", 1000, "how many connections this worker opens at most")
 	f.connections.AddFlags(c)
 	c.Flags().StringVar(&f.cert, "cert", "", "client certificate (PEM), a `FILE` that stays on this machine")
 	c.Flags().StringVar(&f.key, "key", "", "its key (PEM), a `FILE` that stays on this machine")
-	c.Flags().TextVar(&f.resolution, "pace-resolution", auto, "how often to wake up for due requests at most: `auto|precise|economical` or a time up to 5ms. Precise is for each; "+
-		"each request may be late by this much, and CPU is saved")
+	c.Flags().TextVar(&f.resolution, "pace-resolution", auto,
+		"how often to wake up for due requests at most: `auto|precise|economical` or a time up to 5ms. Precise is for each; "+
+			"each request may be late by this much, and CPU is saved")
 	c.Flags().BoolVar(&f.noCheck, "no-check", false, "do not check first that the target can be reached")
 }
 
@@ -128,7 +130,9 @@ func (f *memberFlags) fit(spec targets.Spec) error {
 // work takes part in the run until it ends. The snapshot is nil only if the worker could not begin.
 //
 // describes: this worker was given the run's description, so it may also restore its state where Redis has lost it.
-func (f *memberFlags) work(ctx context.Context, r *run.Run, target targets.Target, address *cli.Redis, describes bool, log *slog.Logger) (*report.Snapshot, error) {
+func (f *memberFlags) work(
+	ctx context.Context, r *run.Run, target targets.Target, address *cli.Redis, describes bool, log *slog.Logger,
+) (*report.Snapshot, error) {
 	if err := f.mayJoin(ctx, r); err != nil {
 		return nil, err
 	}

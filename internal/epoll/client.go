@@ -36,7 +36,8 @@ type Client struct {
 	turn     []*place // what unread was; the two change places
 	latest   int64    // when the last request ended
 	opening  int      // places that are connecting
-	most     int      // that may be
+	most     int      // that may be, unless the server closes each: see mayOpen
+	once     int64    // complete answers in a row after which the connection could not be kept
 	held     bool     // Send was refused because as many are
 	peer     int      // index of the address that was connected to last
 
@@ -125,12 +126,15 @@ func (c *Client) serve(wait int64) error {
 
 // admits tells whether a Send that was refused would open a connection now.
 func (c *Client) admits() bool {
-	if !c.held || c.opening >= c.most {
+	if !c.held || !c.mayOpen() {
 		return false
 	}
 	c.held = false
 	return true
 }
+
+// Opening tells whether the last Send was refused because as many connections are being opened as may be at once.
+func (c *Client) Opening() bool { return c.held }
 
 // wait waits for events, for some ns.
 func (c *Client) wait(ns int64) (int, error) {

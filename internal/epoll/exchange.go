@@ -161,8 +161,13 @@ func (c *Client) end(p *place, err error, rest string, keep bool) {
 	r.Done, c.latest = now, now
 	r.Outcome = c.wire.Outcome(p.answer.Status(), err, rest)
 	r.Outcome.BytesIn, r.Outcome.BytesOut = int64(p.in), int64(p.out)
-	if !keep {
+	if keep {
+		c.once = 0
+	} else {
 		p.hangUp()
+		if err == nil {
+			c.once++
+		}
 	}
 	p.readable = false
 	p.state = ended

@@ -74,11 +74,17 @@ func (c *Client) take(now int64) *place {
 		}
 		c.drop(p)
 	}
-	if c.opening >= c.most {
-		c.held = true
+	if c.held = !c.mayOpen(); c.held {
 		return nil
 	}
 	return c.vacant()
+}
+
+// mayOpen tells whether one more connection may be opened now. Where the server has closed one after each of the last answers, to
+// connect is what the load consists of, as without keep-alive. One answer is not enough: a server that closes each hundredth connection
+// would be flooded if that was the last one before it stood still.
+func (c *Client) mayOpen() bool {
+	return c.opening < c.most || c.once >= openingAtOnce && c.opening < c.max
 }
 
 // lookAfter is how long a connection may have been idle and be used without a look, in ns. It hides the look's cost, a system call,

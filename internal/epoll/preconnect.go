@@ -17,7 +17,8 @@ const openingAtOnce = 128
 // open, once all are or have failed, or ctx has ended. Each is tried once: what is not open by then is opened for a
 // request.
 //
-// It blocks, at the longest until ctx ends, and MUST be called before the first Send and Poll. A connection that the server closes meanwhile is not opened again.
+// It blocks, at the longest until ctx ends, and MUST be called before the first Send and Poll. A connection that the server closes
+// meanwhile is not opened again.
 func (c *Client) Preconnect(ctx context.Context, n int, every time.Duration) int {
 	defer context.AfterFunc(ctx, c.Wake)()
 	n = min(n, c.max-len(c.places))

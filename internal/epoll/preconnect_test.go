@@ -7,9 +7,12 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/targets"
@@ -100,6 +103,9 @@ func TestNoStampede(t *testing.T) {
 	if r.sent != openingAtOnce {
 		t.Errorf("%d connections are being opened, want %d", r.sent, openingAtOnce)
 	}
+	if !r.c.Opening() {
+		t.Error("it does not tell that connections are being opened")
+	}
 	r.pollFor(openingAtOnce)
 	r.mustSend()
 
@@ -118,6 +124,53 @@ func TestNoStampede(t *testing.T) {
 		each.mustSend()
 	}
 	each.pollFor(2 * openingAtOnce)
+}
+
+// A server that closes each connection after an answer makes connecting the load: then nothing is held back either, until it keeps one.
+func TestNoLimitWhereServerCloses(t *testing.T) {
+	const closing = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+	r := newRig(t, targets.Spec{URL: serve(t, answer(closing)), Timeout: time.Minute}, targets.Local{}, 3*openingAtOnce)
+	for i := range openingAtOnce {
+		r.do()
+		if got := r.c.once; got != int64(i+1) {
+			t.Fatalf("%d answers, %d closed in a row", i+1, got)
+		}
+		if may := r.c.opening < r.c.most; !may || !r.c.mayOpen() {
+			t.Fatal("no connection may be opened, and none is being opened")
+		}
+	}
+	// From here on it is a server that does not accept.
+	address := deaf(t)
+	r.c.names.learn([]netip.Addr{address.Addr()}, nil)
+	r.c.names.known.Load().peers[0].address.(*unix.SockaddrInet4).Port = int(address.Port())
+	for range 3 * openingAtOnce {
+		r.mustSend()
+	}
+	if r.c.opening <= openingAtOnce || r.send() {
+		t.Errorf("%d connections are being opened", r.c.opening)
+	}
+
+	kept := newRig(t, targets.Spec{URL: startTiny(t, -1).url}, targets.Local{}, 2)
+	kept.c.once = 5
+	if expect(t, kept.do(), 200, ""); kept.c.once != 0 {
+		t.Errorf("after a connection was kept %d were closed in a row", kept.c.once)
+	}
+	if kept.mustSend(); kept.c.Opening() {
+		t.Error("connections are being opened: none is")
+	}
+}
+
+// A client whose connections are all busy does not say that it opens some, whatever it did before.
+func TestBusyIsNotOpening(t *testing.T) {
+	r := newRig(t, targets.Spec{URL: serve(t, func(c *net.TCPConn) { io.Copy(io.Discard, c) })}, targets.Local{}, 1)
+	r.mustSend()
+	if r.send() || !r.c.Opening() {
+		t.Error("the only connection is being opened: it does not tell so")
+	}
+	r.pollUntil("it is open", func() bool { return r.c.opening == 0 })
+	if r.send() || r.c.Opening() {
+		t.Error("the only connection is busy: it says that it is being opened")
+	}
 }
 
 // A connection whose end has arrived, but not come to the loop yet, is not used.

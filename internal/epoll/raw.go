@@ -20,7 +20,8 @@ type timespec struct{ sec, nsec int64 }
 
 // send writes what the peer takes of b. The peer's absence is an error and not a signal.
 func send(fd int, b []byte) (int, unix.Errno) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, 0, 0)
+	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO,
+		uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, 0, 0)
 	return int(n), errno
 }
 
@@ -38,7 +39,8 @@ func epollNow(fd int, events []unix.EpollEvent) (int, unix.Errno) {
 
 // epollWait waits for events. It blocks, so the scheduler has to know; package unix has no epoll_pwait2.
 func epollWait(fd int, events []unix.EpollEvent, t *timespec) (int, unix.Errno) {
-	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(fd), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(unsafe.Pointer(t)), 0, 0)
+	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2,
+		uintptr(fd), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(unsafe.Pointer(t)), 0, 0)
 	return int(n), errno
 }
 

@@ -59,6 +59,12 @@ func (a *Adapter) Send(_, due int64, request uint64) bool {
 	return true
 }
 
+// Opening tells whether the Target's requests wait because as many connections are being opened as may be at once, if it can tell.
+func (a *Adapter) Opening() bool {
+	t, ok := a.target.(opener)
+	return ok && t.Opening()
+}
+
 // Poll implements Client. Its error is always nil.
 func (a *Adapter) Poll(until int64, done func(Result)) error {
 	for {

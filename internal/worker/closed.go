@@ -66,7 +66,7 @@ func (s *shard) closeLoop(g *gate) {
 	s.done = s.answered
 }
 
-// again sends on every connection that is free. It returns when the next turn is due if no answer comes.
+// again sends on every connection that is free and does not rest. It returns when the next turn is due if no answer comes.
 func (s *shard) again(now int64) (until int64) {
 	w := s.gate.open.Load()
 	if w == nil {
@@ -79,11 +79,18 @@ func (s *shard) again(now int64) (until int64) {
 	case now >= end:
 		return forever
 	}
-	for s.inFlight < s.limits.maxInFlight && s.client.Send(now, now, s.request) {
+	s.rest.turn(now)
+	before := s.inFlight
+	most := before + s.rest.most(s.limits.maxInFlight-before)
+	for s.inFlight < most && s.client.Send(now, now, s.request) {
 		s.recorder.Sent()
 		s.recorder.PermitSent(1) // it has no slot
 		s.request += uint64(s.parts)
 		s.inFlight++
+	}
+	s.rest.sent(s.inFlight - before)
+	if s.rest.n > 0 {
+		return min(end, s.rest.next)
 	}
 	return end
 }
@@ -91,5 +98,6 @@ func (s *shard) again(now int64) (until int64) {
 // answered is completed in a closed loop: nothing is due before it is sent.
 func (s *shard) answered(r Result) {
 	r.Due = r.Sent
+	s.rest.ended(r.Done, r.Outcome.Class == "" || r.Outcome.BytesOut > 0)
 	s.completed(r)
 }

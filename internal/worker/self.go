@@ -21,6 +21,7 @@ func (a *Adapter) Thread() int { return 0 }
 type meter struct {
 	now    func() int64
 	shards []onThread
+	tardy  int64 // as in shard
 
 	at      int64
 	cpu     int64 // CPU time of the process, ns; -1 = not known
@@ -32,6 +33,7 @@ type meter struct {
 func newMeter(now func() int64, shards []*shard) *meter {
 	m := &meter{now: now}
 	for _, s := range shards {
+		m.tardy = s.tardy // the same of all
 		if c, ok := s.client.(onThread); ok {
 			m.shards = append(m.shards, c)
 		}
@@ -52,7 +54,7 @@ func (m *meter) beat() report.Self {
 	before, cpuBefore, gcBefore, pausedBefore := m.at, m.cpu, m.gc.NumGC, m.gc.PauseTotal
 	m.at, m.cpu = m.now(), cpuTime()
 	debug.ReadGCStats(&m.gc)
-	s := report.Self{Wall: m.at - before, Cores: int64(runtime.GOMAXPROCS(0)), Collections: m.gc.NumGC - gcBefore}
+	s := report.Self{Wall: m.at - before, Cores: int64(runtime.GOMAXPROCS(0)), Collections: m.gc.NumGC - gcBefore, Tardy: m.tardy}
 	if m.cpu >= 0 && cpuBefore >= 0 {
 		s.CPU = report.NewLoad(m.cpu-cpuBefore, s.Wall*s.Cores)
 	}

@@ -21,7 +21,7 @@ func TestWhoMadeItLate(t *testing.T) {
 		{"stood still", 60, 0, 1000, true, false},
 		{"stood still for too long", 300, 0, 1000, true, false},
 		{"no connection", 0, 60, 1000, false, true},
-		{"no room", 0, 60, 10, false, true},
+		{"no room to wait", 0, 60, 10, false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client := &stepClient{keep: true}
@@ -55,6 +55,48 @@ func TestWhoMadeItLate(t *testing.T) {
 			}
 			if want := behind + n.LateDropped; c.waiting && (n.Busy != want || want == 0) || !c.waiting && n.Busy != 0 {
 				t.Errorf("busy %d, sent later than due %d, dropped %d", n.Busy, behind, n.LateDropped)
+			}
+		})
+	}
+}
+
+// openingClient is a stepClient that says why it refuses.
+type openingClient struct {
+	stepClient
+	opening bool
+}
+
+func (c *openingClient) Opening() bool { return c.opening }
+
+// TestWhatWasMissing: connections that are busy, connections that are being opened, and room are told apart, whatever comes of the slots.
+func TestWhatWasMissing(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		busy, opening bool
+		maxInFlight   int
+		what          func(report.Counts) int64
+		want          int64
+	}{
+		{"nothing", false, false, 1000, func(n report.Counts) int64 { return n.Sent }, 0},
+		{"connections", true, false, 1000, func(n report.Counts) int64 { return n.Busy }, 100},
+		{"connections, then room", true, false, 10, func(n report.Counts) int64 { return n.Busy }, 100},
+		{"opened ones", true, true, 1000, func(n report.Counts) int64 { return n.Opening }, 100},
+		{"opened ones, then room", true, true, 10, func(n report.Counts) int64 { return n.Opening }, 100},
+		{"room", false, false, 10, func(n report.Counts) int64 { return n.NoRoom }, 90},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client := &openingClient{stepClient: stepClient{busy: c.busy}, opening: c.opening}
+			var notice atomic.Pointer[pacer.Notice]
+			l := testLimits()
+			l.maxInFlight = c.maxInFlight
+			s := stepShard(client, 0, 1, &notice, l)
+			s.lease(pacer.Range{Law: law(1, 0, 1000, 1), First: 0, N: 100})
+			for ; client.now < 100*ms; client.now += ms { // without Poll: no answer comes
+				s.turn(client.now)
+			}
+			n := audit(t, s, 100, report.NewSnapshot("w", "1"))
+			if c.want > 0 && c.what(n) != c.want || n.Busy+n.Opening+n.NoRoom != c.want {
+				t.Errorf("busy %d, opening %d, no room %d, want %d of one", n.Busy, n.Opening, n.NoRoom, c.want)
 			}
 		})
 	}

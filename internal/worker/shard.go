@@ -42,7 +42,8 @@ type shard struct {
 	client      Client
 	notice      *atomic.Pointer[pacer.Notice] // shared by all shards; nil inside until there is one
 	limits      limits
-	gate        *gate // of a closed loop; nil = the shard fires slots
+	gate        *gate   // of a closed loop; nil = the shard fires slots
+	rest        resting // of a closed loop, after connections that could not be opened
 
 	mail     mailbox
 	mode     atomic.Int32
@@ -64,7 +65,9 @@ type shard struct {
 	exited  chan struct{} // closed when run has returned
 	failure error         // why run returned; read it after exited
 
-	tardy int64 // how late the shard may come to a slot before that counts, ns
+	tardy   int64       // how late the shard may come to a slot before that counts, ns
+	opening func() bool // as in opener; nil = the client cannot tell
+	held    bool        // the client refused what waits because connections are being opened
 }
 
 func newShard(part, parts int, clock *pacer.Clock, client Client, notice *atomic.Pointer[pacer.Notice], l limits) *shard {
@@ -80,6 +83,9 @@ func newShard(part, parts int, clock *pacer.Clock, client Client, notice *atomic
 		exited:   make(chan struct{}),
 	}
 	s.done = s.completed
+	if c, ok := client.(opener); ok {
+		s.opening = c.Opening
+	}
 	return s
 }
 
@@ -185,7 +191,7 @@ func (s *shard) release(now int64) int64 {
 			return s.pace.at(next.local)
 		case s.waiting.n+s.inFlight >= s.limits.maxInFlight:
 			s.late(&next)
-			s.recorder.Busy(1)
+			s.noRoom()
 		default:
 			s.seen(now, &next)
 			s.pace.leave(now, next.local)
@@ -230,7 +236,7 @@ func (s *shard) send(now int64) {
 			s.request += uint64(s.parts)
 			s.inFlight++
 		default:
-			s.recorder.Busy(s.waiting.refuse())
+			s.refused(s.waiting.refuse())
 			return
 		}
 		s.waiting.pop()

@@ -47,3 +47,35 @@ func (w *waiting) pop() {
 		w.head = 0
 	}
 }
+
+// opener is a Client that can tell why it refused a request.
+type opener interface {
+	// Opening tells whether the last Send was refused because as many connections are being opened as may be at once, and not because
+	// all are busy. Whoever may call Send may call it.
+	Opening() bool
+}
+
+// refused counts n more slots for which there is no connection.
+func (s *shard) refused(n int64) {
+	if n == 0 {
+		return // nor is it asked again why: the reason is that of those that came before
+	}
+	if s.held = s.opening != nil && s.opening(); s.held {
+		s.recorder.Opening(n)
+	} else {
+		s.recorder.Busy(n)
+	}
+}
+
+// noRoom counts a slot that is dropped because as many as may be wait and are in flight. If some wait for a connection, then for the
+// same reason as they do; else more could have been sent.
+func (s *shard) noRoom() {
+	switch {
+	case s.waiting.refused == 0:
+		s.recorder.NoRoom(1)
+	case s.held:
+		s.recorder.Opening(1)
+	default:
+		s.recorder.Busy(1)
+	}
+}
