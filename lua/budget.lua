@@ -8,7 +8,6 @@
 -- written by one string.format. No string in them needs escaping: check.lua sees to that.
 
 local FRAME = 25000  -- µs a frame covers at most (pacer/frame.go)
-local LEAD = 20000   -- µs between a change and its t0, at least
 local RTT = 500000   -- µs of round trip that are believed at most: one frozen member must not change the whole fleet's times
 
 -- load: the budget b of KEYS.budget, or nil. now = max(TIME, last seen): the clock never goes back.
@@ -17,10 +16,9 @@ local function load(key, clock)
   if not texts[3] then return nil end
   local c, s = cjson.decode(texts[2]), cjson.decode(texts[3])
   local time, gens = clock[1] * U + clock[2], {}
-  for i = 24, #s do
-    local g = s[i]
-    gens[i - 23] = { id = g[1], t0 = g[2], c = g[3], r0 = g[4], r1 = g[5], den = g[6], dur = g[7], k = g[8], f = g[9],
-      nx = g[10], cut = g[11], ends = g[12], piece = g[13], low = g[14] }
+  for i = 24, #s, 15 do
+    gens[#gens + 1] = { law = s[i], id = s[i + 1], t0 = s[i + 2], c = s[i + 3], r0 = s[i + 4], r1 = s[i + 5], den = s[i + 6], dur = s[i + 7],
+      k = s[i + 8], f = s[i + 9], nx = s[i + 10], cut = s[i + 11], ends = s[i + 12], piece = s[i + 13], low = s[i + 14] }
   end
   local at = s[5]
   if gens[at] then gens[at].nx = c[5] end -- of the others it is in the state

@@ -33,6 +33,11 @@ local function piece(text)
   return { r0 = r0, r1 = r1, den = den, dur = dur, f = f }
 end
 
+-- law: of a generation, as text.
+local function law(g)
+  return format('%d:%d:%d:%d:%d:%d:%d:%d:%d', g.id, g.t0, g.c, g.r0, g.r1, g.den, g.dur, g.k, g.f)
+end
+
 -- text: of a piece, as piece reads it.
 local function text(p) return format('%d:%d:%d:%d:%d', p.r0, p.r1, p.den, p.dur, p.f) end
 
@@ -104,9 +109,9 @@ local function begin(p, t0, c, piece)
     end
     b.left = b.left - g.k
   end
-  g.cut = g.k
+  g.cut, g.law = g.k, law(g)
   b.gens[#b.gens + 1] = g
-  redis.call('HSET', keys.laws, int(g.id), law(g) .. ':' .. int(g.cut))
+  redis.call('HSET', keys.laws, int(g.id), g.law .. ':' .. int(g.cut))
 end
 
 -- advance: the next piece of the queue as a generation behind the last one. Returns whether there is one.
@@ -160,7 +165,7 @@ local function cut(all, t)
       b.skipped = b.skipped - given
       if b.left >= 0 then b.left = b.left + g.cut - s end
       g.cut = s
-      redis.call('HSET', keys.laws, int(g.id), law(g) .. ':' .. int(s))
+      redis.call('HSET', keys.laws, int(g.id), g.law .. ':' .. int(s))
     end
     g.ends = min(g.ends, max(t, g.t0))
     if g.t0 <= t then active = g end
@@ -294,14 +299,56 @@ local function anew(t, t0, what)
   event(what, '-', 'a new generation begins at ' .. int(t0))
 end
 
+-- back: all goes on as new generations, because the clock went back too far, or because this server is another one, or behind what a member
+-- knows. b.renewed is the latest recall while nothing was told since.
+local function back(other)
+  local untold = latest() == b.renewed
+  if b.time < b.last - b.reach then
+    local by, last = b.last - b.time, b.last
+    for _, name in ipairs({ 'started', 'stop', 'pausedat', 'heard', 'grown', 'cutat' }) do
+      if b[name] > 0 then b[name] = b[name] - by end
+    end
+    b.now = b.time
+    anew(last, b.now + b.reach, 'clock')
+  else
+    local t0 = max(b.now + b.reach, b.cutat + 1)
+    anew(t0, t0, 'failover')
+  end
+  if other or untold then b.renewed = latest() end
+end
+
+-- unheard: the run is stopped, because no controller was heard of for too long.
+local function unheard()
+  local all = members()
+  halt(all, max(b.now + LEAD, b.cutat + 1))
+  for name, m in pairs(all) do redis.call('HSET', keys.workers, name, record(m)) end
+  b.version = b.version + 1
+  event('deadman', '-', 'no controller was heard of for ' .. int(floor(b.deadman / U + 0.5)) .. ' s')
+end
+
+-- expire: members leave whose permits began before `gone`, own being the caller's record.
+local function expire(worker, own, gone, life)
+  local what = 'silent for ' .. int(floor(life / 1000 + 0.5)) .. ' ms'
+  for _, name in ipairs(redis.call('ZRANGEBYSCORE', keys.seen, '-inf', '(' .. int(gone), 'LIMIT', 0, 16)) do
+    if name ~= worker then drop(name, parse(redis.call('HGET', keys.workers, name)), 'lost', what) end
+  end
+  if own and present(own) and own.from < gone then drop(worker, own, 'lost', what) end
+end
+
+-- replace: another incarnation has taken a member's name.
+local function replace(worker, m, inc)
+  if present(m) then drop(worker, m, 'replaced', 'by ' .. inc) end
+  redis.call('HSET', keys.workers, worker .. '/' .. m.inc, record(m))
+end
+
 -- store: the state, and what has changed of RARE.
 local function store()
   local texts = { format('"%s",%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d',
     b.phase, b.id, b.w, b.n, b.at, b.stop, b.left, b.shift, b.horizon, b.ttl, b.qmax, b.reach, b.grown, b.phi, b.away, b.thin,
     b.beyond, b.permitfor, b.deadman, b.started, b.heard, b.stood, b.version) }
   for i, g in ipairs(b.gens) do
-    texts[i + 1] = format('[%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d]', g.id, g.t0, g.c, g.r0, g.r1, g.den, g.dur, g.k, g.f, g.nx, g.cut,
-      g.ends, g.piece, g.low)
+    texts[i + 1] = format('"%s",%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d', g.law, g.id, g.t0, g.c, g.r0, g.r1, g.den, g.dur, g.k, g.f, g.nx,
+      g.cut, g.ends, g.piece, g.low)
   end
   local out = { 'state', '[' .. table.concat(texts, ',') .. ']', 'identity', b.identity, 'recalls', b.recalls }
   for name, was in pairs(b.rare) do
@@ -326,5 +373,5 @@ end
 return {
   store = store, forget = forget, split = split, piece = piece, text = text, pieces = pieces, part = part, members = members,
   begin = begin, advance = advance, cut = cut, latest = latest, event = event, live = live, start = start, go = go, rest = rest, halt = halt,
-  drop = drop, suspect = suspect, anew = anew,
+  drop = drop, suspect = suspect, back = back, unheard = unheard, expire = expire, replace = replace,
 }

@@ -31,7 +31,7 @@ local spec, uid, old = redis.call('GET', KEYS[1]), redis.call('HGET', KEYS[2], '
 local phase, ended = old and old.phase or '', redis.call('HGET', KEYS[2], 'ended') or '0'
 -- Where no worker was left to see the planned end, it has come all the same.
 local now = clock[1] * U + clock[2]
-if phase == 'running' and old.stop > 0 and now > old.stop + U and redis.call('ZCOUNT', KEYS[4], int(now - U), '+inf') == 0 then
+if phase == 'running' and old.stop > 0 and now > old.stop + U and redis.call('ZCOUNT', KEYS[4], int(now - U), '(' .. int(ENDLESS)) == 0 then
   phase, ended = 'ended', int(old.stop)
 end
 if spec and not (ARGV[3] == '1' and (phase == 'ended' or phase == 'stopped')) then
@@ -41,6 +41,10 @@ end
 if not spec and uid then return { 'BROKEN', '', '', '', '0' } end
 redis.call('DEL', unpack(KEYS))
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[4])
+-- Nobody, who is never due. A name longer than any worker's makes Redis keep `seen` as a skip list: in the list that it is else, up to 128
+-- members, finding a member's new place takes some times as long.
+redis.call('ZADD', KEYS[4], int(ENDLESS), string.rep('-', 65))
+redis.call('PEXPIRE', KEYS[4], ARGV[4])
 local b = { now = now, changed = true, edge = 0, issued = 0, skipped = 0, standby = '', phase = 'waiting', identity = '', recalls = '',
   id = 0, w = 0, n = 0, version = 0, at = 1, stop = 0, left = 0, shift = 0, horizon = 0, ttl = 0, qmax = 0, grown = 0, phi = 0, away = 0,
   thin = 0, beyond = 0, permitfor = 0, deadman = 0, started = 0, heard = 0, stood = 0, gens = {} }

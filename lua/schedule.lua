@@ -9,15 +9,11 @@ local floor, ceil, max, min, format, find, sub = math.floor, math.ceil, math.max
 
 local U = 1000000                -- micro-slots in a slot; µs in a second
 local ENDLESS = 4503599627370496 -- 2^52: no end known
+local LEAD = 20000               -- µs between a change and its t0, at least
 
 -- %d and not tostring or '..': those keep 14 digits only, and a µs epoch has 16. Numbers must be whole; create.lua sees to it that
 -- %d has room for them. %.0f takes three times as long.
 local function int(x) return format('%d', x) end
-
--- law: of a generation, as text.
-local function law(g)
-  return format('%d:%d:%d:%d:%d:%d:%d:%d:%d', g.id, g.t0, g.c, g.r0, g.r1, g.den, g.dur, g.k, g.f)
-end
 
 -- area: the integral of the rate over the first e µs, micro-slots: e·r0 + (r1−r0)·e²/(2·dur).
 local function area(g, e)

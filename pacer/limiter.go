@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Limiter turns a rate into permissions: it grants leases. The one method is called by one goroutine.
@@ -25,6 +26,18 @@ type Ask struct {
 	PhiHeld             int64 // the permit held, slots per 10⁶ s
 	Leased              int64 // slots leased to this incarnation, by all replies received
 	Known               int64 // the highest id of a generation in them
+}
+
+// Numbers is what the lease script takes of the ask beside the names: a JSON array.
+func (a Ask) Numbers() string {
+	text := []byte{'['}
+	for i, x := range []int64{a.Seq, a.Ack, a.Until, a.Weight, a.RTTHi, a.PhiHeld, a.Leased, a.Known} {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, x, 10)
+	}
+	return string(append(text, ']'))
 }
 
 // Status is what a reply says of the run and of the caller.
@@ -67,48 +80,63 @@ const (
 	LeftUnseen = -2 // a rate was set during the pause that lasts: nothing was granted at it yet
 )
 
-// replyFields is the length of the script's array.
-const replyFields = 17
+// The parts of the script's text, and the figures in the last of them.
+const (
+	replyParts   = 5
+	replyFigures = 11
+)
 
-// ParseReply reads the array that the lease script returns. It accepts nothing that a worker could
-// not act upon safely.
-func ParseReply(f []string) (Reply, error) {
-	if len(f) != replyFields {
-		return Reply{}, fmt.Errorf("lease reply: %d fields instead of %d", len(f), replyFields)
+// ParseReply reads the array that the lease script returns: a text, and Now and Time where they are not LeasedAt. It accepts nothing
+// that a worker could not act upon safely.
+func ParseReply(array []string) (Reply, error) {
+	if len(array) != 1 && len(array) != 3 {
+		return Reply{}, fmt.Errorf("lease reply: %d texts instead of 1 or 3", len(array))
 	}
-	r := Reply{Status: Status(f[0])}
-	into := []struct {
-		at int
-		to *int64
+	parts := strings.Split(array[0], "|")
+	if len(parts) != replyParts {
+		return Reply{}, fmt.Errorf("lease reply: %d parts instead of %d", len(parts), replyParts)
+	}
+	figures := strings.Split(parts[4], ":")
+	if len(figures) != replyFigures {
+		return Reply{}, fmt.Errorf("lease reply: %d figures instead of %d", len(figures), replyFigures)
+	}
+	now, read := figures[4], figures[4]
+	if len(array) == 3 {
+		now, read = array[1], array[2]
+	}
+	r := Reply{Status: Status(parts[0])}
+	for _, x := range []struct {
+		name, text string
+		to         *int64
 	}{
-		{2, &r.Range.First}, {3, &r.Range.N}, {4, &r.Range.Yield}, {5, &r.Hand}, {6, &r.Now}, {7, &r.Time}, {8, &r.LeasedAt},
-		{9, &r.Next}, {10, &r.Members}, {11, &r.Weights}, {12, &r.Version}, {15, &r.Horizon},
-	}
-	for _, x := range into {
-		v, err := strconv.ParseInt(f[x.at], 10, 64)
+		{"first", figures[0], &r.Range.First}, {"n", figures[1], &r.Range.N}, {"yield", figures[2], &r.Range.Yield}, {"hand", figures[3], &r.Hand},
+		{"leased_at", figures[4], &r.LeasedAt}, {"now", now, &r.Now}, {"TIME", read, &r.Time}, {"next", figures[5], &r.Next},
+		{"members", figures[6], &r.Members}, {"weights", figures[7], &r.Weights}, {"version", figures[8], &r.Version}, {"horizon", figures[9], &r.Horizon},
+	} {
+		v, err := strconv.ParseInt(x.text, 10, 64)
 		if err == nil && (v < 0 || v > Endless) {
 			err = fmt.Errorf("%d is out of range", v)
 		}
 		if err != nil {
-			return Reply{}, fmt.Errorf("lease reply: field %d: %w", x.at+1, err)
+			return Reply{}, fmt.Errorf("lease reply: %s: %w", x.name, err)
 		}
 		*x.to = v
 	}
 	var err error
-	if r.Stood, err = strconv.ParseInt(f[16], 10, 64); err != nil || r.Stood < LeftUnseen || r.Stood > Endless {
-		return Reply{}, fmt.Errorf("lease reply: field 17: %q is not a time", clip(f[16]))
+	if r.Stood, err = strconv.ParseInt(figures[10], 10, 64); err != nil || r.Stood < LeftUnseen || r.Stood > Endless {
+		return Reply{}, fmt.Errorf("lease reply: stood: %q is not a time", clip(figures[10]))
 	}
-	if r.Recalls, err = ParseRecalls(f[13]); err != nil {
+	if r.Recalls, err = ParseRecalls(parts[2]); err != nil {
 		return Reply{}, fmt.Errorf("lease reply: %w", err)
 	}
-	if r.Permit, err = ParsePermit(f[14]); err != nil {
+	if r.Permit, err = ParsePermit(parts[3]); err != nil {
 		return Reply{}, fmt.Errorf("lease reply: %w", err)
 	}
 	if r.Range.N == 0 {
 		r.Range = Range{}
 		return r, nil
 	}
-	if r.Range.Law, err = ParseLaw(f[1]); err != nil {
+	if r.Range.Law, err = ParseLaw(parts[1]); err != nil {
 		return Reply{}, fmt.Errorf("lease reply: %w", err)
 	}
 	if first, n := r.Range.First, r.Range.N; first > r.Range.Law.K || n > r.Range.Law.K-first {

@@ -1,6 +1,7 @@
 package pacer_test
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -11,29 +12,50 @@ import (
 const goodLaw = "7:1700000000000000:0:1000:1000:1:0:4503599627370496:16"
 const goodPermit = "250000000:1700000000000000:618033:1700000000600000:1700000010000000"
 
-// fields is the array of a good reply, with some fields put in the place of others: index, text, …
+// The places of a reply's texts in fields: the parts, then the figures, then the other texts of the array.
+const (
+	atStatus = iota
+	atLaw
+	atRecalls
+	atPermit
+	atFirst
+	atN
+	atYield
+	atHand
+	atLeasedAt
+	atNext
+	atMembers
+	atWeights
+	atVersion
+	atHorizon
+	atStood
+	atNow
+	atRead
+)
+
+// fields is the array of a good reply, with some texts put in the place of others: place, text, …
 func fields(change ...any) []string {
-	f := []string{"OK", goodLaw, "32", "16", "0", "0", "1700000000100000", "1700000000100001", "1700000000099999", "1700000000200000", "3", "5", "42",
-		"6:1700000000000000:5:100;7:1700000000000000:6:0", goodPermit, "500000", "0"}
+	f := []string{"OK", goodLaw, "6:1700000000000000:5:100;7:1700000000000000:6:0", goodPermit, "32", "16", "0", "0", "1700000000099999",
+		"1700000000200000", "3", "5", "42", "500000", "0", "1700000000100000", "1700000000100001"}
 	for i := 0; i < len(change); i += 2 {
 		f[change[i].(int)] = change[i+1].(string)
 	}
-	return f
+	return []string{strings.Join(f[:atFirst], "|") + "|" + strings.Join(f[atFirst:atNow], ":"), f[atNow], f[atRead]}
 }
 
 func TestParseReply(t *testing.T) {
-	law, err := pacer.ParseLaw(goodLaw)
+	good, err := pacer.ParseLaw(goodLaw)
 	if err != nil {
 		t.Fatal(err)
 	}
-	permit := pacer.Permit{
+	held := pacer.Permit{
 		Law:  pacer.Law{T0: 1_700_000_000_000_000, C: 618_033, R0: 250_000_000, R1: 250_000_000, Den: 1_000_000, K: pacer.Endless, F: 1},
 		From: 1_700_000_000_600_000, Until: 1_700_000_010_000_000,
 	}
 	full := pacer.Reply{
-		Status: pacer.StatusOK, Range: pacer.Range{Law: law, First: 32, N: 16},
+		Status: pacer.StatusOK, Range: pacer.Range{Law: good, First: 32, N: 16},
 		Now: 1_700_000_000_100_000, Time: 1_700_000_000_100_001, LeasedAt: 1_700_000_000_099_999, Next: 1_700_000_000_200_000,
-		Members: 3, Weights: 5, Version: 42, Permit: permit, Horizon: 500_000,
+		Members: 3, Weights: 5, Version: 42, Permit: held, Horizon: 500_000,
 		Recalls: pacer.Recalls{{ID: 6, T0: 1_700_000_000_000_000, Prev: 5, Cut: 100}, {ID: 7, T0: 1_700_000_000_000_000, Prev: 6}},
 	}
 	nothing := full
@@ -44,6 +66,8 @@ func TestParseReply(t *testing.T) {
 	left.Stood = pacer.LeftUnseen
 	bare := full
 	bare.Permit = pacer.Permit{}
+	atOnce := full
+	atOnce.Now, atOnce.Time = full.LeasedAt, full.LeasedAt
 	last := full
 	last.Range.Law.K, last.Range.First = 48, 32
 	for name, c := range map[string]struct {
@@ -51,13 +75,14 @@ func TestParseReply(t *testing.T) {
 		want   pacer.Reply
 	}{
 		"a grant":                      {fields(), full},
-		"nothing":                      {fields(1, "", 3, "0"), nothing},
-		"nothing, whatever its law":    {fields(1, "-", 3, "0"), nothing},
-		"yield and hand":               {fields(4, "250000", 5, "1700000000300000"), outage},
-		"the last slots of a law":      {fields(1, strings.Replace(goodLaw, "4503599627370496", "48", 1)), last},
-		"no permit":                    {fields(14, ""), bare},
-		"not the plan any more":        {fields(16, "-2"), left},
-		"no state: everything is zero": {[]string{"NOSTATE", "", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "", "", "0", "0"}, pacer.Reply{Status: pacer.StatusNoState}},
+		"nothing":                      {fields(atLaw, "", atN, "0"), nothing},
+		"nothing, whatever its law":    {fields(atLaw, "-", atN, "0"), nothing},
+		"yield and hand":               {fields(atYield, "250000", atHand, "1700000000300000"), outage},
+		"the last slots of a law":      {fields(atLaw, strings.Replace(goodLaw, "4503599627370496", "48", 1)), last},
+		"no permit":                    {fields(atPermit, ""), bare},
+		"not the plan any more":        {fields(atStood, "-2"), left},
+		"at the time it was made":      {fields()[:1], atOnce},
+		"no state: everything is zero": {[]string{"NOSTATE||||0:0:0:0:0:0:0:0:0:0:0", "0", "0"}, pacer.Reply{Status: pacer.StatusNoState}},
 	} {
 		if got, err := pacer.ParseReply(c.fields); err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.want)
@@ -69,36 +94,40 @@ func TestParseReplyRefuses(t *testing.T) {
 	finite := strings.Replace(goodLaw, "4503599627370496", "40", 1)
 	cases := map[string][]string{
 		"nothing at all":              nil,
-		"a field too few":             fields()[:16],
-		"a field too many":            append(fields(), "0"),
-		"no law":                      fields(1, ""),
-		"half a law":                  fields(1, "7:1700000000000000:0"),
-		"a law without sense":         fields(1, "7:1700000000000000:0:1000:1000:0:0:1:16"),
-		"a negative count":            fields(3, "-1"),
-		"a negative first":            fields(2, "-16"),
-		"first behind the last slot":  fields(1, finite, 2, "41", 3, "1"),
-		"more than there are":         fields(1, finite, 2, "32", 3, "9"),
-		"first + n overflows":         fields(2, "4503599627370496", 3, "9223372036854775807"),
-		"first + n beyond endless":    fields(2, "4503599627370490", 3, "7"),
-		"recalls that are a law":      fields(13, goodLaw),
-		"recalls cut off":             fields(13, "6:1700000000000000:5:100;7:17000"),
-		"recalls of words":            fields(13, "a:b:c:d"),
-		"recalls, though no range":    fields(3, "0", 13, ";"),
-		"the numbers of another type": fields(6, "<nil>"),
-		"more yielded than leased":    fields(4, "1000001"),
-		"a permit cut off":            fields(14, "250:1700000000000000:0:17000"),
-		"a permit of no rate":         fields(14, "0:1700000000000000:0:1700000000600000:1700000010000000"),
-		"a permit before its law":     fields(14, "250:1700000000000000:0:1600000000600000:1700000010000000"),
-		"a permit that ends first":    fields(14, "250:1700000000000000:0:1700000000600000:1700000000500000"),
-		"a permit of a wild phase":    fields(14, "250:1700000000000000:1000000:1700000000600000:1700000010000000"),
-		"stood for ever":              fields(16, "4503599627370497"),
-		"stood for less than nothing": fields(16, "-3"),
-		"stood for a word":            fields(16, "x"),
-		"a permit without end":        fields(14, "250:1700000000000000:0:1700000000600000:9223372036854775807"),
+		"a text too few":              fields()[:2],
+		"a text too many":             append(fields(), "0"),
+		"a part too few":              {strings.Replace(fields()[0], "|", "", 1)},
+		"a part too many":             {fields()[0] + "|"},
+		"a figure too few":            {fields()[0][:strings.LastIndex(fields()[0], ":")]},
+		"a figure too many":           {fields()[0] + ":0"},
+		"no law":                      fields(atLaw, ""),
+		"half a law":                  fields(atLaw, "7:1700000000000000:0"),
+		"a law without sense":         fields(atLaw, "7:1700000000000000:0:1000:1000:0:0:1:16"),
+		"a negative count":            fields(atN, "-1"),
+		"a negative first":            fields(atFirst, "-16"),
+		"first behind the last slot":  fields(atLaw, finite, atFirst, "41", atN, "1"),
+		"more than there are":         fields(atLaw, finite, atFirst, "32", atN, "9"),
+		"first + n overflows":         fields(atFirst, "4503599627370496", atN, "9223372036854775807"),
+		"first + n beyond endless":    fields(atFirst, "4503599627370490", atN, "7"),
+		"recalls that are a law":      fields(atRecalls, goodLaw),
+		"recalls cut off":             fields(atRecalls, "6:1700000000000000:5:100;7:17000"),
+		"recalls of words":            fields(atRecalls, "a:b:c:d"),
+		"recalls, though no range":    fields(atN, "0", atRecalls, ";"),
+		"the numbers of another type": fields(atNow, "<nil>"),
+		"more yielded than leased":    fields(atYield, "1000001"),
+		"a permit cut off":            fields(atPermit, "250:1700000000000000:0:17000"),
+		"a permit of no rate":         fields(atPermit, "0:1700000000000000:0:1700000000600000:1700000010000000"),
+		"a permit before its law":     fields(atPermit, "250:1700000000000000:0:1600000000600000:1700000010000000"),
+		"a permit that ends first":    fields(atPermit, "250:1700000000000000:0:1700000000600000:1700000000500000"),
+		"a permit of a wild phase":    fields(atPermit, "250:1700000000000000:1000000:1700000000600000:1700000010000000"),
+		"stood for ever":              fields(atStood, "4503599627370497"),
+		"stood for less than nothing": fields(atStood, "-3"),
+		"stood for a word":            fields(atStood, "x"),
+		"a permit without end":        fields(atPermit, "250:1700000000000000:0:1700000000600000:9223372036854775807"),
 	}
-	for _, i := range []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15} {
+	for _, i := range []int{atFirst, atN, atYield, atHand, atLeasedAt, atNext, atMembers, atWeights, atVersion, atHorizon, atNow, atRead} {
 		for _, text := range []string{"", "-", "x", "1.5", "1e6", "-1", " 1", "0x1", "4503599627370497", "9223372036854775808", "1.7e+15", "nil"} {
-			cases["field "+string(rune('a'+i))+" is "+text] = fields(i, text)
+			cases[fmt.Sprintf("field %d is %q", i, text)] = fields(i, text)
 		}
 	}
 	for name, f := range cases {
@@ -109,11 +138,11 @@ func TestParseReplyRefuses(t *testing.T) {
 }
 
 func FuzzParseReply(f *testing.F) {
-	for _, fields := range [][]string{fields(), fields(1, "", 3, "0"), fields(13, ""), fields(0, "NOSTATE"), fields(3, "-1")} {
-		f.Add(strings.Join(fields, "|"))
+	for _, fields := range [][]string{fields(), fields(atLaw, "", atN, "0"), fields(atRecalls, ""), fields(atStatus, "NOSTATE"), fields(atN, "-1")} {
+		f.Add(strings.Join(fields, " "))
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		r, err := pacer.ParseReply(strings.Split(s, "|"))
+		r, err := pacer.ParseReply(strings.Split(s, " "))
 		if err != nil {
 			if !reflect.DeepEqual(r, pacer.Reply{}) {
 				t.Fatalf("%q: %+v beside %v", s, r, err)

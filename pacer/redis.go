@@ -36,7 +36,7 @@ func NewRedis(client redis.Scripter, keys LeaseKeys, uid string) *Redis {
 // Lease implements Limiter.
 func (r *Redis) Lease(ctx context.Context, a Ask) (Reply, error) {
 	fields, err := r.script.Run(ctx, r.client, r.keys.List(),
-		r.uid, a.Worker, a.Incarnation, a.Seq, a.Ack, a.Until, a.Weight, a.RTTHi, a.PhiHeld, a.Leased, a.Known).StringSlice()
+		r.uid, a.Worker, a.Incarnation, a.Numbers()).StringSlice()
 	if err != nil {
 		return Reply{}, fmt.Errorf("lease slots: %w", err)
 	}

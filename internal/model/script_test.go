@@ -65,7 +65,7 @@ func (s *scripts) call(script *redis.Script, now int64, args ...any) *redis.Cmd 
 
 func (s *scripts) Lease(now int64, a pacer.Ask) pacer.Reply {
 	s.t.Helper()
-	f, err := s.call(s.lease, now, a.Worker, a.Incarnation, a.Seq, a.Ack, a.Until, a.Weight, a.RTTHi, a.PhiHeld, a.Leased, a.Known).StringSlice()
+	f, err := s.call(s.lease, now, a.Worker, a.Incarnation, a.Numbers()).StringSlice()
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -110,11 +110,12 @@ const processID = "0123456789abcdef" // as long as a real one
 func floor(b *testing.B, client *redis.Client) (call func()) {
 	b.Helper()
 	now := time.Now().UnixMicro()
-	script := redis.NewScript("return {" + strings.Repeat(fmt.Sprintf("'%d',", now), 16) + "'0'}")
+	ask := pacer.Ask{Seq: 1000, Ack: now, Until: now, Weight: 1, RTTHi: 1000, PhiHeld: 200_000_000, Leased: 100_000, Known: now}
+	script := redis.NewScript("return {'" + strings.Repeat(fmt.Sprint(now), 16) + "'}")
 	keys := []string{"{load:bench}:budget", "{load:bench}:workers", "{load:bench}:seen", "{load:bench}:events", "{load:bench}:laws"}
 	return func() {
 		if _, err := script.Run(context.Background(), client, keys,
-			processID, "w17", processID, 1000, now, now, 1, 1000, 200_000_000, 100_000, now).StringSlice(); err != nil {
+			processID, "w17", processID, ask.Numbers()).StringSlice(); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -11,13 +11,13 @@ import (
 
 // Entry is one run in a list.
 type Entry struct {
-	Run       string    `json:"run"`
-	CreatedAt time.Time `json:"created_at"`
-	Phase     string    `json:"phase"` // as in State; broken, newer or older if this program cannot read it
-	Members   int64     `json:"members"`
-	Rate      float64   `json:"rate"`
-	Max       bool      `json:"max,omitempty"` // a closed loop: it has no rate
-	Asked     int64     `json:"asked"`
+	Run        string    `json:"run"`
+	CreatedAt  time.Time `json:"created_at"`
+	Phase      string    `json:"phase"` // as in State; broken, newer or older if this program cannot read it
+	Members    int64     `json:"members"`
+	Rate       float64   `json:"rate"`
+	ClosedLoop bool      `json:"closed_loop,omitempty"` // it has no rate: see report.Report
+	Asked      int64     `json:"asked"`
 }
 
 // List is all runs, oldest first. Names whose state has expired are forgotten on the way.
@@ -64,7 +64,7 @@ func entry(ctx context.Context, client redis.UniversalClient, name string) (Entr
 	case err != nil:
 		return e, err
 	default:
-		e.Phase, e.Members, e.Rate, e.Asked, e.Max = s.Phase, s.Members, s.Rate, s.Asked, r.Spec.Max
+		e.Phase, e.Members, e.Rate, e.Asked, e.ClosedLoop = s.Phase, s.Members, s.Rate, s.Asked, r.Spec.Max
 	}
 	return e, nil
 }

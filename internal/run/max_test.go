@@ -171,7 +171,7 @@ func TestMaxReport(t *testing.T) {
 			t.Errorf("%+v, %v", rep, err)
 		}
 		entries, err := List(t.Context(), b.client)
-		if err != nil || len(entries) != 1 || !entries[0].Max {
+		if err != nil || len(entries) != 1 || !entries[0].ClosedLoop {
 			t.Errorf("%+v, %v", entries, err)
 		}
 	})
