@@ -36,7 +36,9 @@ func (f *connectionFlags) check(most int) error {
 	for i, text := range f.locals {
 		ip := net.ParseIP(text)
 		switch {
-		case ip == nil || ip.IsUnspecified() || ip.IsMulticast():
+		case ip == nil && strings.Contains(text, ","):
+			return fmt.Errorf("--laddr %.50q: give one IP address, and repeat the flag for more than one", text)
+		case ip == nil || ip.IsUnspecified() || ip.IsMulticast() || broadcast(ip):
 			return fmt.Errorf("--laddr %.50q: give an IP address of this machine, such as 10.0.0.5", text)
 		case slices.Contains(f.locals[:i], ip.String()):
 			return fmt.Errorf("--laddr %s: is given twice; leave one out", ip)
@@ -45,6 +47,40 @@ func (f *connectionFlags) check(most int) error {
 	}
 	if f.preconnect < 0 || f.preconnect > most {
 		return fmt.Errorf("--preconnect: give a number up to %d, which is all that --max-connections and --max-in-flight allow; 0 means none", most)
+	}
+	return nil
+}
+
+// broadcast says whether an address is that of all in a network. The system lets one bind to it, but not connect from it.
+func broadcast(ip net.IP) bool {
+	networks, err := net.InterfaceAddrs()
+	if err != nil {
+		networks = nil // then connecting will tell
+	}
+	return ip.Equal(net.IPv4bcast) || slices.ContainsFunc(networks, func(a net.Addr) bool {
+		network, ok := a.(*net.IPNet)
+		if !ok || !network.Contains(ip) || ip.To4() == nil {
+			return false
+		}
+		own, all := network.Mask.Size()
+		last := ip.Mask(network.Mask)
+		for i := range last {
+			last[i] |= ^network.Mask[i]
+		}
+		return all-own > 1 && last.Equal(ip) // a network of one or two addresses has none for all
+	})
+}
+
+// suit refuses flags that are without effect on this target.
+func (f *connectionFlags) suit(spec targets.Spec) error {
+	connects := len(spec.Hosts()) > 0
+	switch {
+	case len(f.locals) > 0 && !connects:
+		return fmt.Errorf("--laddr: %s opens no connections; leave it out", spec.URL)
+	case f.preconnect > 0 && !connects:
+		return fmt.Errorf("--preconnect: %s opens no connections; leave it out", spec.URL)
+	case f.preconnect > 0 && spec.NoKeepAlive:
+		return errors.New("--preconnect and --no-keep-alive: each request opens a connection of its own; leave one of them out")
 	}
 	return nil
 }

@@ -116,6 +116,9 @@ func (f *memberFlags) open(spec targets.Spec, allow func(host string) bool) (tar
 
 // fit refuses more connections than this machine allows: they would fail in the middle of the run.
 func (f *memberFlags) fit(spec targets.Spec) error {
+	if err := f.connections.suit(spec); err != nil {
+		return err
+	}
 	hosts := spec.Hosts()
 	if len(hosts) == 0 {
 		return nil // the target does not connect

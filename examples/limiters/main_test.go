@@ -1,7 +1,11 @@
 package main
 
 import (
+	"go/format"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -43,5 +47,26 @@ func TestShowWhere(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want it to say %q", args, err, want)
 		}
+	}
+}
+
+// TestProgram runs the program that docs/limiters.md shows.
+func TestProgram(t *testing.T) {
+	text, err := os.ReadFile("../../docs/limiters.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```go\n")
+	program, _, found := strings.Cut(rest, "```")
+	if formatted, err := format.Source([]byte(program)); !found || err != nil || string(formatted) != program {
+		t.Fatalf("docs/limiters.md begins with no formatted Go program: %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "run", file, redistest.Start(t).Addr()).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "1 granted, 19 more at once; again after 0s") {
+		t.Errorf("%v, it prints\n%s", err, out)
 	}
 }

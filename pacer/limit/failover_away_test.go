@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -156,32 +158,170 @@ func TestFailoverReplies(t *testing.T) {
 	}
 }
 
-// TestFailoverLarge: a batch costs no more than a permit, and is paid back to the µs, or for as long as a duration holds.
-func TestFailoverLarge(t *testing.T) {
+// TestFailoverSteps: a permit is due to the µs, at any rate, for as long as a duration holds.
+func TestFailoverSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, err := limit.NewFailover(gone{}, 1_000_000)
-		if err != nil {
-			t.Fatal(err)
+		f := alone(t, gone{}, 1000)
+		for i, step := range []struct {
+			sleep time.Duration
+			want  limit.Answer
+		}{
+			{0, limit.Answer{Granted: 1, ResetAfter: time.Millisecond}},
+			{time.Millisecond - time.Microsecond, limit.Answer{RetryAfter: time.Microsecond, ResetAfter: time.Microsecond}},
+			{time.Microsecond, limit.Answer{Granted: 1, ResetAfter: time.Millisecond}},
+			{time.Hour, limit.Answer{Granted: 1, ResetAfter: time.Millisecond}},
+			{0, limit.Answer{RetryAfter: time.Millisecond, ResetAfter: time.Millisecond}},
+		} {
+			time.Sleep(step.sleep)
+			if a, err := f.Take(t.Context(), 1); err != nil || a != step.want {
+				t.Errorf("step %d: %+v, %v; want %+v", i, a, err, step.want)
+			}
 		}
-		if a, err := f.Take(t.Context(), 1_000_000_000); err != nil || a.Granted != 1_000_000_000 || a.ResetAfter != 1000*time.Second {
-			t.Errorf("%+v, %v", a, err)
-		}
-		time.Sleep(1000*time.Second - time.Microsecond)
-		if a, err := f.Take(t.Context(), 1); err != nil || a.Granted != 0 || a.RetryAfter != time.Microsecond {
-			t.Errorf("1 µs too early: %+v, %v", a, err)
-		}
-		time.Sleep(time.Microsecond)
-		if a, err := f.Take(t.Context(), 1); err != nil || a.Granted != 1 {
-			t.Errorf("in time: %+v, %v", a, err)
-		}
-		slow, err := limit.NewFailover(gone{}, 1e-300)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, want := range []int64{1_000_000_000, 0} {
-			if a, err := slow.Take(t.Context(), 1_000_000_000); err != nil || a.Granted != want || a.ResetAfter != 366*24*time.Hour {
+		slow := alone(t, gone{}, 1e-300)
+		for i, want := range []int64{1, 0} {
+			if a, err := slow.Take(t.Context(), 1); err != nil || a.Granted != want || a.ResetAfter != 366*24*time.Hour {
 				t.Errorf("call %d, a permit that never comes: %+v, %v", i, a, err)
 			}
 		}
 	})
+}
+
+// stubborn is a shared limiter whose client tries for 1.7 s, whatever the context, before it says that nobody is there; or answers at once.
+type stubborn struct {
+	back    atomic.Bool
+	calls   atomic.Int64
+	granted atomic.Int64
+}
+
+func (s *stubborn) Take(_ context.Context, n int64) (limit.Answer, error) {
+	s.calls.Add(1)
+	if s.back.Load() {
+		s.granted.Add(n)
+		return limit.Answer{Granted: n}, nil
+	}
+	time.Sleep(1700 * time.Millisecond)
+	return limit.Answer{}, errGone
+}
+
+func (s *stubborn) Wait(ctx context.Context, n int64) error {
+	_, err := s.Take(ctx, n)
+	return err
+}
+
+// TestFailoverStubborn: while one caller tries again, the others get the whole permit; once it is back, all ask it.
+func TestFailoverStubborn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &stubborn{}
+		f := alone(t, shared, 10)
+		ctx, cancel := context.WithTimeout(t.Context(), 31700*time.Millisecond)
+		defer cancel()
+		const callers = 3
+		var total atomic.Int64
+		var fleet sync.WaitGroup
+		for range callers {
+			fleet.Go(func() {
+				for f.Wait(ctx, 1) == nil {
+					total.Add(1)
+				}
+			})
+		}
+		fleet.Wait()
+		if n := total.Load(); n < 299 || n > 302 {
+			t.Errorf("%d permits in 30 s at 10/s", n)
+		}
+		// All at once at the beginning, and then one for each 1.7 s + 1 s.
+		if n := shared.calls.Load(); n < callers+10 || n > callers+12 {
+			t.Errorf("it was asked %d times", n)
+		}
+		shared.back.Store(true)
+		time.Sleep(2700 * time.Millisecond)
+		for range 5 {
+			if a, err := f.Take(t.Context(), 7); err != nil || a.Granted != 7 {
+				t.Errorf("now that it is back: %+v, %v", a, err)
+			}
+		}
+	})
+}
+
+// TestFailoverComesBack: who waits for many has those that came already, and asks the shared limiter for the others only.
+func TestFailoverComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &stubborn{}
+		f, start := alone(t, shared, 1), time.Now()
+		time.AfterFunc(9*time.Second, func() { shared.back.Store(true) })
+		if err := f.Wait(t.Context(), 1000); err != nil {
+			t.Fatal(err)
+		}
+		itself, passed := 1000-shared.granted.Load(), time.Since(start)
+		if passed < 9*time.Second || passed > 13*time.Second || itself < 3 || itself > 9 {
+			t.Errorf("%d permits by itself, in %v", itself, passed)
+		}
+	})
+}
+
+// TestFailoverGivesUp: who gives up in the middle leaves the permit that it had reserved to the next one.
+func TestFailoverGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := alone(t, gone{}, 0.1)
+		if err := f.Wait(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+			if err := f.Wait(ctx, 5); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v, want to be ended by the deadline", err)
+			}
+			cancel()
+		}
+		if a, err := f.Take(t.Context(), 1); err != nil || (a.RetryAfter-4*time.Second).Abs() > time.Microsecond {
+			t.Errorf("6 of 10 s after the first permit: %+v, %v", a, err)
+		}
+	})
+}
+
+// TestFailoverNever: more than the shared limiter could ever grant is refused for good, by itself too; a larger limit that was set is known.
+func TestFailoverNever(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, DialerRetries: 1})
+	t.Cleanup(func() { client.Close() })
+	l := limit.PerWindow(10, time.Second)
+	window, bucket := must(t, "sliding-window", client, "k", l), must(t, "token-bucket", client, "k", l, limit.Burst(20))
+	larger := must(t, "gcra", client, "k", l, limit.Burst(20))
+	if err := larger.SetLimit(t.Context(), limit.Limit{Count: 10, Window: time.Second, Burst: 300}); err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		f    *limit.Failover
+		most int64
+	}
+	rows := map[string]row{
+		"sliding-window": {alone(t, window, 10), 10}, "token-bucket": {alone(t, bucket, 10), 20}, "larger": {alone(t, larger, 10), 300},
+		"debt":    {alone(t, must(t, "token-bucket", client, "k", l, limit.Debt()), 10), 1_000_000_000},
+		"unknown": {alone(t, gone{}, 10), 1_000_000_000},
+	}
+	if a, err := rows["larger"].f.Take(t.Context(), 300); err != nil || a.Granted != 300 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	server.Kill()
+	for name, r := range rows {
+		when := min(time.Duration(r.most-2)*100*time.Millisecond, 366*24*time.Hour)
+		if a, err := r.f.Take(t.Context(), r.most); err != nil || a.Granted != 0 || a.RetryAfter < when {
+			t.Errorf("%s: all that can be at once: %+v, %v; want to be told when", name, a, err)
+		}
+		if a, err := r.f.TakeUpTo(t.Context(), 1_000_000); err != nil || a.Granted != 1 {
+			t.Errorf("%s: up to more than that: %+v, %v", name, a, err)
+		}
+		for _, n := range []int64{r.most + 1, 1_000_000} {
+			if r.most >= n || n > 1_000_000_000 {
+				continue // not too many, or too many for anybody
+			}
+			if a, err := r.f.Take(t.Context(), n); !errors.Is(err, limit.ErrNever) {
+				t.Errorf("%s: %d: %+v, %v", name, n, a, err)
+			}
+			if err := r.f.Wait(t.Context(), n); !errors.Is(err, limit.ErrNever) {
+				t.Errorf("%s: to wait for %d: %v", name, n, err)
+			}
+		}
+	}
 }

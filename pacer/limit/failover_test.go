@@ -60,22 +60,49 @@ func TestFailoverRate(t *testing.T) {
 	}
 }
 
-// TestFailoverBatch: by itself n permits are paid back before there is another.
+// alone makes a Failover.
+func alone(t *testing.T, shared limit.Limiter, permit float64) *limit.Failover {
+	t.Helper()
+	f, err := limit.NewFailover(shared, permit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestFailoverBatch: by itself it grants one at a time: of many none, or up to one, or one after the other to who waits.
 func TestFailoverBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, err := limit.NewFailover(gone{}, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := alone(t, gone{}, 10)
+		take, upTo := f.Take, f.TakeUpTo
 		for i, step := range []struct {
 			sleep   time.Duration
+			call    func(context.Context, int64) (limit.Answer, error)
 			n, want int64
-		}{{0, 5, 5}, {0, 1, 0}, {490 * time.Millisecond, 1, 0}, {11 * time.Millisecond, 1, 1}, {0, 1, 0}, {time.Hour, 1, 1}, {0, 1, 0}} {
+			retry   time.Duration
+		}{
+			{0, take, 5, 0, 400 * time.Millisecond},
+			{0, upTo, 5, 1, 100 * time.Millisecond},
+			{0, upTo, 5, 0, 100 * time.Millisecond},
+			{0, take, 5, 0, 500 * time.Millisecond},
+			{40 * time.Millisecond, take, 1, 0, 60 * time.Millisecond},
+			{60 * time.Millisecond, take, 1, 1, 0},
+			{time.Hour, take, 2, 0, 100 * time.Millisecond},
+			{0, take, 1, 1, 0},
+			{0, take, 1, 0, 100 * time.Millisecond},
+		} {
 			time.Sleep(step.sleep)
-			a, err := f.Take(t.Context(), step.n)
-			if err != nil || a.Granted != step.want || (a.Granted == 0) != (a.RetryAfter > 0) {
-				t.Errorf("step %d: %+v, %v; want %d", i, a, err, step.want)
+			a, err := step.call(t.Context(), step.n)
+			if err != nil || a.Granted != step.want || (a.RetryAfter-step.retry).Abs() > time.Microsecond {
+				t.Errorf("step %d: %+v, %v; want %d and %v", i, a, err, step.want, step.retry)
 			}
+		}
+		start := time.Now()
+		if err := f.Wait(t.Context(), 25); err != nil {
+			t.Error(err)
+		}
+		if passed := time.Since(start); (passed - 2500*time.Millisecond).Abs() > time.Microsecond {
+			t.Errorf("25 permits at 10/s came in %v", passed)
 		}
 		for _, n := range []int64{0, -1} {
 			if _, err := f.Take(t.Context(), n); err == nil {

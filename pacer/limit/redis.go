@@ -54,10 +54,7 @@ func (r *Redis) Take(ctx context.Context, n int64) (Answer, error) { return r.ta
 func (r *Redis) TakeUpTo(ctx context.Context, n int64) (Answer, error) { return r.take(ctx, n, 0) }
 
 func (r *Redis) take(ctx context.Context, n int64, all int) (Answer, error) {
-	if n < 1 || n > maxCount {
-		return Answer{}, fmt.Errorf("take %d permits: %w", n, errNone)
-	}
-	if err := ctx.Err(); err != nil {
+	if err := askable(ctx, n); err != nil {
 		return Answer{}, fmt.Errorf("take %d permits: %w", n, err)
 	}
 	name := rand.Int64N(1 << 53)
@@ -141,6 +138,17 @@ func (r *Redis) SetLimit(ctx context.Context, l Limit) error {
 		return fmt.Errorf("set limit: %w", err)
 	}
 	return nil
+}
+
+// atOnce is how many permits can ever be granted at once, by the limit that it was made with: capacity() of its script.
+func (r *Redis) atOnce() int64 {
+	switch {
+	case !r.kind.bursts:
+		return r.limit.Count
+	case r.kind.option == "Debt" && r.option == 1:
+		return min(r.limit.maxBurst(), maxCount)
+	}
+	return r.limit.burst()
 }
 
 // sleep waits for d, or returns the error of ctx.
