@@ -58,3 +58,95 @@ func TestClosedLoopCutShort(t *testing.T) {
 		t.Errorf("complete %v, %s", r.Complete, notes)
 	}
 }
+
+// TestClosedLoopVerdicts: whose limit a closed loop was is told where the worker had time to spare, with the number of connections.
+func TestClosedLoopVerdicts(t *testing.T) {
+	for _, c := range []struct {
+		name, want, says, not string
+		change                func(*Snapshot)
+	}{
+		{"the endpoint", "endpoint/answers", "the worker had 86 % of its time to spare: the endpoint, or the number of connections (64), was", "",
+			func(*Snapshot) {}},
+		{"what was taken is no spare time", "endpoint/answers", " 34 % ", "", func(s *Snapshot) { s.Self.Shard = NewLoad(second*65/100, second) }},
+		{"the worker", "generator/shard_cpu", "", "", func(s *Snapshot) { s.Self.Shard = NewLoad(second*95/100, second) }},
+		{"almost the worker", "", "", "", func(s *Snapshot) { s.Self.Shard = NewLoad(second*89/100, second) }},
+		{"the machine", "machine/steal", "", "", func(s *Snapshot) { s.Self.Steal = NewLoad(second/10, second) }},
+		{"nothing sent", "", "", "", func(s *Snapshot) { s.Counts.Sent = 0 }},
+		{"no connections", "", "", "", func(s *Snapshot) { s.MostInFlight = 0 }},
+		{"nothing known", "", "", "", func(s *Snapshot) { s.Self = Self{Wall: second} }},
+		{"all cores", "generator/cpu", "add workers or cores", "--pace-resolution", func(s *Snapshot) {
+			s.Self.CPU, s.Self.Shard = NewLoad(second, second), NewLoad(second*89/100, second)
+		}},
+	} {
+		s := beat()
+		s.MostInFlight = 64
+		c.change(s)
+		s.JudgeBeat()
+		var causes, texts []string
+		for _, v := range verdicts(s, true) {
+			causes, texts = append(causes, v.Limit+"/"+v.Cause), append(texts, v.Text)
+		}
+		text := strings.Join(texts, "\n")
+		if strings.Join(causes, " ") != c.want || !strings.Contains(text, c.says) || c.not != "" && strings.Contains(text, c.not) {
+			t.Errorf("%s: %q %q, want %s with %q", c.name, causes, text, c.want, c.says)
+		}
+		for _, v := range verdicts(s, false) {
+			if v.Cause == "answers" {
+				t.Errorf("%s: of slots %q", c.name, v.Text)
+			}
+		}
+	}
+}
+
+// TestClosedLoopStoodStill: what made the rate less than the most that goes is told, and over how many connections it was reached.
+func TestClosedLoopStoodStill(t *testing.T) {
+	in := loop(true)
+	for i, most := range []int64{48, 16} {
+		total := in.Workers[i].Total
+		total.MostInFlight, total.Self.Silent, total.Self.Paused = most, int64(i+2)*second, 99_000_000
+	}
+	again := NewSnapshot("b", "2") // takes its place, with fewer
+	again.MostInFlight, again.Self.Paused, again.Final = 8, 2*second+7, true
+	again.Counts = Counts{Sent: 2, PermitSent: 2, Completed: 1, Failed: 1}
+	in.Workers = append(in.Workers, WorkerInput{ID: "b", State: "left", Gone: true, Total: again})
+	r := Build(in)
+	want := []string{
+		closedLoop, "10.00 % of the requests failed, and the rate of sent contains them: the endpoint may not have done their work",
+		"nothing was sent for about 3s: Redis did not answer; the rates are over all the time, this too",
+		"paused for 2s; the rates are over all the time, this too",
+	}
+	if strings.Join(r.Notes, "\n") != strings.Join(want, "\n") || !r.Complete || r.Workers[1].MostInFlight != 16 {
+		t.Errorf("%q, %+v", r.Notes, r.Workers)
+	}
+	var text bytes.Buffer
+	if err := Text(&text, r); err != nil || !strings.Contains(text.String(), "as fast as it goes (closed loop) over 64 connections\n") {
+		t.Errorf("%v\n%s", err, &text)
+	}
+}
+
+// TestMostInFlight: of shards side by side the sum, of beats the most; it comes back from what is published.
+func TestMostInFlight(t *testing.T) {
+	total, a, b := NewSnapshot("w", "1"), NewRecorder(), NewRecorder()
+	for _, n := range [][2]int64{{3, 4}, {5, 6}, {1, 9}} {
+		a.InFlight(n[0])
+		a.InFlight(n[0] - 1)
+		b.InFlight(n[1])
+		one := NewSnapshot("w", "1")
+		one.Record(a)
+		one.Record(b)
+		total.Merge(one)
+		a.Reset()
+		b.Reset()
+	}
+	data, err := total.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Snapshot
+	if err := back.UnmarshalBinary(data); err != nil || back.MostInFlight != 11 {
+		t.Errorf("%d of %d, want 11; %v", back.MostInFlight, total.MostInFlight, err)
+	}
+	if err := back.UnmarshalBinary([]byte(`{"v":1,"most_in_flight":-1}`)); err == nil {
+		t.Error("-1 in flight are believed")
+	}
+}

@@ -32,6 +32,7 @@ type Sample struct {
 // takes 600 kB, and 200 kB more for each error class seen (at most 65).
 type Recorder struct {
 	counts                Counts
+	mostInFlight          int64
 	latency, service, lag *hdrhistogram.Histogram
 	status                [statusCodes]int64
 	statusOther           int64
@@ -57,6 +58,9 @@ func NewRecorder() *Recorder {
 
 // Sent counts a request that began to be sent, on a slot or on a permit.
 func (r *Recorder) Sent() { r.counts.Sent++ }
+
+// InFlight notes that n requests of a closed loop's shard are on the wire.
+func (r *Recorder) InFlight(n int64) { r.mostInFlight = max(r.mostInFlight, n) }
 
 // Done records the end of a request counted by Sent: completed if s.Class is
 // empty, else failed. Failed requests are in the latency histogram too.
@@ -152,7 +156,7 @@ func (r *Recorder) PermitSent(n int64) { r.counts.PermitSent += n }
 
 // Reset forgets everything recorded and keeps the memory.
 func (r *Recorder) Reset() {
-	r.counts = Counts{}
+	r.counts, r.mostInFlight = Counts{}, 0
 	r.latency.Reset()
 	r.service.Reset()
 	r.lag.Reset()

@@ -89,6 +89,8 @@ type WorkerReport struct {
 	Opening     int64 `json:"opening"`   // slots that found none because as many as may be were being opened
 	NoRoom      int64 `json:"no_room"`   // slots that found as many requests in flight as may be
 
+	MostInFlight int64 `json:"most_in_flight,omitempty"` // in a closed loop: the most requests on the wire at once, that is the connections used
+
 	Self     SelfReport `json:"self"`
 	Verdicts []Verdict  `json:"verdicts"` // empty = nothing but the rate was a limit, as far as Self knows
 }

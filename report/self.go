@@ -16,11 +16,18 @@ type Self struct {
 	Pause     Load `json:"gc_pause"`   // time in which garbage collection let nothing run
 	Steal     Load `json:"steal"`      // time the hypervisor took, of that of all cores of the machine
 
+	// Demand is the time in which there was something to do for the busiest shard, run or not, of the beats in which requests were sent.
+	Demand Load `json:"demand"`
+
 	// Times of the beats in which something else was a limit: see JudgeBeat.
 	Late    int64 `json:"late_ns"`    // slots were seen late
 	Full    int64 `json:"full_ns"`    // no connection was free
 	Opening int64 `json:"opening_ns"` // as many connections as may be were being opened
 	NoRoom  int64 `json:"no_room_ns"` // as many requests as may be were in flight
+
+	// Times in which a closed loop stood still after its start.
+	Silent int64 `json:"silent_ns"` // nothing had been heard for as long as it goes on by itself
+	Paused int64 `json:"paused_ns"` // the run was paused, up to the last reply
 
 	Tardy int64 `json:"tardy_ns"` // how late a slot has to be seen to be one of Counts.SeenLate; 0 = not known
 }
@@ -80,9 +87,10 @@ type namedTime struct {
 	ns   *int64
 }
 
-// limited lists the times of the beats in which something that is no load was a limit.
+// limited lists the times in which something that is no load was a limit.
 func (s *Self) limited() []namedTime {
-	return []namedTime{{"late_ns", &s.Late}, {"full_ns", &s.Full}, {"opening_ns", &s.Opening}, {"no_room_ns", &s.NoRoom}}
+	return []namedTime{{"late_ns", &s.Late}, {"full_ns", &s.Full}, {"opening_ns", &s.Opening}, {"no_room_ns", &s.NoRoom},
+		{"silent_ns", &s.Silent}, {"paused_ns", &s.Paused}}
 }
 
 // A namedLoad is one of a Self with its name in JSON, and the share at which it is a limit.
@@ -105,8 +113,13 @@ func (s *Self) loads() []namedLoad {
 		{&s.Pause, "gc_pause", 0.01},
 		// Cores that have nothing to do are not taken, so those that work lose more than this mean of all cores.
 		{&s.Steal, "steal", 0.05},
+		// As for cpu: what is late then may be so by the worker's own fault.
+		{&s.Demand, "demand", spareLimit},
 	}
 }
+
+// spareLimit is the demand from which on a worker has no time to spare.
+const spareLimit = 0.9
 
 // shortestBeat is what a beat must last to be judged: a tenth of a second may well be all work.
 const shortestBeat = 500_000_000
@@ -114,6 +127,9 @@ const shortestBeat = 500_000_000
 // JudgeBeat marks what was a limit in a snapshot of one beat. Call it once, after Record and before the snapshot is merged.
 func (s *Snapshot) JudgeBeat() {
 	long := s.Self.Wall >= shortestBeat
+	if s.Counts.Sent > 0 && (s.Self.Shard.Known() || s.Self.CPU.Known()) {
+		s.Self.Demand = NewLoad(int64(min(1, s.Self.demand())*float64(s.Self.Wall)), s.Self.Wall)
+	}
 	for _, l := range s.Self.loads() {
 		switch {
 		case !long:
@@ -151,24 +167,31 @@ func (s *Snapshot) much(n int64, share float64) bool {
 // delayed is how many slots the worker itself may have delayed in a beat, by standing still or waiting for a core: these come all at once,
 // and find little free.
 func (s *Snapshot) delayed() int64 {
-	wait := s.Self.Wait.worst()
-	if s.Self.Shard.Known() {
-		wait = s.Self.ShardWait.worst()
-	}
-	return max(s.Counts.SeenLate, int64(wait*float64(s.Counts.fired())))
+	return max(s.Counts.SeenLate, int64(s.Self.waited().worst()*float64(s.Counts.fired())))
 }
 
-// spare tells whether the worker is known to have had time to spare: one that has no time to look for answers finds its connections
-// busy too, and that is its own fault.
-func (s *Self) spare() bool { return (s.Shard.Known() || s.CPU.Known()) && s.demand() < 0.9 }
+// spare tells whether the worker is known to have had time to spare in a beat: one that has no time to look for answers finds its
+// connections busy too, and that is its own fault. So it is where it was kept from its cores for longer than may be.
+func (s *Self) spare() bool {
+	return (s.Shard.Known() || s.CPU.Known()) && s.demand() < spareLimit && s.waited().Over+s.Steal.Over == 0
+}
 
-// demand is how much of the time there was something to do, 0 to 1 and more: what ran, and what would have run. Of shards
-// with threads of their own it is that of the one with most to do.
-func (s *Self) demand() float64 {
+// waited is the wait for a core of the threads of shards, where they have their own: what else a process does may wait.
+func (s *Self) waited() Load {
 	if s.Shard.Known() {
-		return s.Shard.worst() + s.ShardWait.worst()
+		return s.ShardWait
 	}
-	return s.CPU.worst() + s.Wait.worst()
+	return s.Wait
+}
+
+// demand is how much of the time there was something to do, 0 to 1 and more: what ran, and what would have run on a core that was
+// free and not taken away. Of shards with threads of their own it is that of the one with most to do.
+func (s *Self) demand() float64 {
+	ran := s.CPU
+	if s.Shard.Known() {
+		ran = s.Shard
+	}
+	return ran.worst() + s.waited().worst() + s.Steal.worst()
 }
 
 // check reports figures outside 0…2^53.

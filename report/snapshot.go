@@ -75,6 +75,10 @@ type Snapshot struct {
 	Status map[int]int64          `json:"status"` // responses by protocol status 1…999; OtherStatus pools the rest
 	Errors map[string]*ErrorClass `json:"errors"` // failed requests by class, at most 65 classes
 
+	// MostInFlight is the most requests that this worker had on the wire at once in a closed loop; 0 where there is none, and where the
+	// target does not connect. In a merge of several workers it is that of one of them.
+	MostInFlight int64 `json:"most_in_flight,omitempty"`
+
 	Self Self `json:"self,omitzero"` // what the worker measured of itself; in a merge of several workers it means nothing
 }
 
@@ -97,9 +101,10 @@ func (s *Snapshot) InFlight() int64 {
 	return s.Counts.Sent - s.Counts.Completed - s.Counts.Failed
 }
 
-// Record adds what r holds. It does not reset r.
+// Record adds what r holds, of another shard or another beat. It does not reset r.
 func (s *Snapshot) Record(r *Recorder) {
 	s.Counts.add(r.counts)
+	s.MostInFlight += r.mostInFlight // of one beat: shards side by side
 	s.Latency.mergeDense(r.latency)
 	s.Service.mergeDense(r.service)
 	s.Lag.mergeDense(r.lag)
@@ -129,6 +134,7 @@ func (s *Snapshot) Merge(o *Snapshot) {
 	s.End = max(s.End, o.End)
 	s.Counts.add(o.Counts)
 	s.Self.add(o.Self)
+	s.MostInFlight = max(s.MostInFlight, o.MostInFlight)
 	s.Latency.Merge(o.Latency)
 	s.Service.Merge(o.Service)
 	s.Lag.Merge(o.Lag)
@@ -160,7 +166,7 @@ func (s *Snapshot) class(name string) *ErrorClass {
 // interval and Final. Worker, Incarnation and Seq stay.
 func (s *Snapshot) Reset() {
 	s.Start, s.End, s.Final = 0, 0, false
-	s.Counts, s.Self = Counts{}, Self{}
+	s.Counts, s.Self, s.MostInFlight = Counts{}, Self{}, 0
 	s.Latency.Reset()
 	s.Service.Reset()
 	s.Lag.Reset()

@@ -83,13 +83,13 @@ func Build(in Input) Report {
 	r.addSeries(in, series)
 	if in.ClosedLoop {
 		r.Lag = Distribution{} // nothing was due before it was sent
-		r.Notes = append(r.Notes, closedLoop)
+		r.Notes = append(r.Notes, r.closedNotes(in.Workers)...)
 	}
 	r.judge(in.Workers, in.Missing)
 	return r
 }
 
-// closedLoop is what to know about the latencies of a closed loop.
+// closedLoop is what to know about the latencies of a closed loop; closedNotes, in closed.go, has the rest.
 const closedLoop = "closed loop: each connection sent its next request when the last one was answered; latencies leave out what users would " +
 	"have waited (coordinated omission). For latencies at a rate use --qps NUMBER"
 
@@ -140,12 +140,12 @@ func (h *Histogram) distribution() Distribution {
 // addWorker adds the line of one incarnation.
 func (r *Report) addWorker(w WorkerInput) {
 	line := WorkerReport{ID: w.ID, State: w.State, LastSeen: w.LastSeen.UTC(), Gaps: w.Gaps}
-	line.Verdicts = verdicts(w.Total)
+	line.Verdicts = verdicts(w.Total, r.ClosedLoop)
 	line.Self.Load = map[string]LoadReport{}
 	if w.Total != nil {
 		n, self := w.Total.Counts, &w.Total.Self
 		line.Sent, line.LateDropped, line.SeenLate = n.Sent, n.LateDropped, n.SeenLate
-		line.Busy, line.Opening, line.NoRoom = n.Busy, n.Opening, n.NoRoom
+		line.Busy, line.Opening, line.NoRoom, line.MostInFlight = n.Busy, n.Opening, n.NoRoom, w.Total.MostInFlight
 		line.Self = SelfReport{MeasuredS: float64(self.Wall) / 1e9, Cores: self.Cores, GCCycles: self.Collections, Load: self.loadsKnown()}
 	}
 	r.Workers = append(r.Workers, line)

@@ -53,7 +53,7 @@ func textHead(b *bytes.Buffer, r Report) {
 	length := time.Duration(r.DurationS * float64(time.Second)).Round(time.Millisecond)
 	fmt.Fprintf(b, "run         %s, %s, %s, %s\n", r.Run, started, length, state)
 	if r.ClosedLoop {
-		fmt.Fprintf(b, "asked       %-12s as fast as it goes (closed loop)\n", "max")
+		fmt.Fprintf(b, "asked       %-12s as fast as it goes (closed loop)%s\n", "max", r.overConnections())
 	} else {
 		fmt.Fprintf(b, "asked       %-12d %s\n", r.Asked, askedRate(r))
 	}

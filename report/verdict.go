@@ -20,11 +20,17 @@ const (
 	errorLimit = 0.01
 )
 
+// judged is all that a worker reported.
+type judged struct {
+	*Snapshot
+	closed bool // of a closed loop
+}
+
 // A verdictRule looks for one limit in all that a worker reported. It returns what to say of it, "" if it was none. Limits of time are
 // those of Self.loads; a single beat above one is told of, with how long it was.
 type verdictRule struct {
 	limit, cause string
-	tell         func(*Snapshot) string
+	tell         func(judged) string
 }
 
 // verdictRules lists everything that can be a limit, the worst first: what the worker lacks makes all its figures doubtful.
@@ -41,51 +47,63 @@ func verdictRules() []verdictRule {
 		{"generator", "max_in_flight", tellNoRoom},
 		{"endpoint", "opening", tellOpening},
 		{"endpoint", "busy", tellBusy},
-		{"endpoint", "connect", tellClass("connect", errorLimit, "got no connection; look at the endpoint's backlog and limits")},
+		{"endpoint", "connect", tellClass("connect", errorLimit, "got no connection: nothing listens there, or its backlog is full")},
+		{"endpoint", "answers", tellAnswers},
 	}
 }
 
-// verdicts are those on one worker; none of a worker that left no snapshot.
-func verdicts(s *Snapshot) []Verdict {
+// verdicts are those on one worker; none of a worker that left no snapshot. Where no request got a connection nothing was measured, and
+// more workers would get none either: only why is told.
+func verdicts(s *Snapshot, closed bool) []Verdict {
 	all := []Verdict{}
 	if s == nil {
 		return all
 	}
+	refused := s.allRefused()
 	for _, r := range verdictRules() {
-		if text := r.tell(s); text != "" {
+		if refused && r.cause != "connect" {
+			continue
+		}
+		if text := r.tell(judged{s, closed}); text != "" {
 			all = append(all, Verdict{Limit: r.limit, Cause: r.cause, Text: text})
 		}
 	}
 	return all
 }
 
-func tellCPU(s *Snapshot) string {
+// allRefused tells whether requests ended, and none of them got a connection.
+func (s *Snapshot) allRefused() bool {
+	e := s.Errors["connect"]
+	return e != nil && e.Count > 0 && e.Count == s.Counts.Failed && s.Counts.Completed == 0
+}
+
+func tellCPU(s judged) string {
 	if s.Self.CPU.Over == 0 {
 		return ""
 	}
-	return fmt.Sprintf("CPU %s of its %s, %s; add workers or cores, or --pace-resolution economical",
-		worstShare(s.Self.CPU), cores(s.Self.Cores), during(s.Self.CPU.Over, s.Self.Wall))
+	more := "add workers or cores"
+	if !s.closed { // there nothing is paced
+		more += ", or --pace-resolution economical"
+	}
+	return fmt.Sprintf("CPU %s of its %s in the worst second, %.0f %% on average, %s; %s",
+		worstShare(s.Self.CPU), cores(s.Self.Cores), 100*s.Self.CPU.share(), during(s.Self.CPU.Over, s.Self.Wall), more)
 }
 
 // tellShard says nothing where all cores were busy: that says it already.
-func tellShard(s *Snapshot) string {
+func tellShard(s judged) string {
 	if s.Self.Shard.Over == 0 || s.Self.Shard.Over <= s.Self.CPU.Over {
 		return ""
 	}
-	return fmt.Sprintf("a shard used %s of the core it can use, %s; add workers, or cores of them (a shard has one)",
-		worstShare(s.Self.Shard), during(s.Self.Shard.Over, s.Self.Wall))
+	return fmt.Sprintf("a shard used %s of the core it can use in the worst second, shards %.0f %% on average, %s; add workers, or cores of them (a shard has one)",
+		worstShare(s.Self.Shard), 100*s.Self.Shard.share(), during(s.Self.Shard.Over, s.Self.Wall))
 }
 
-// tellWait goes by the threads of the shards, where they have their own: what else a process does may wait.
-func tellWait(s *Snapshot) string {
-	l := s.Self.Wait
-	if s.Self.Shard.Known() {
-		l = s.Self.ShardWait
-	}
+func tellWait(s judged) string {
+	l := s.Self.waited()
 	if l.Over == 0 {
 		return ""
 	}
-	return fmt.Sprintf("it waited %s for a core, %s%s; give the worker cores of its own, or a higher CPU limit",
+	return fmt.Sprintf("it waited for a core %s, %s%s; give the worker cores of its own, or a higher CPU limit",
 		worstTime(l), during(l.Over, s.Self.Wall), elsewhere(s.Self.CPU))
 }
 
@@ -97,7 +115,7 @@ func elsewhere(cpu Load) string {
 	return ", while it used half of its cores or less: others had them, or a CPU limit kept it off"
 }
 
-func tellPause(s *Snapshot) string {
+func tellPause(s judged) string {
 	if s.Self.Pause.Over == 0 {
 		return ""
 	}
@@ -105,7 +123,7 @@ func tellPause(s *Snapshot) string {
 		worstTime(s.Self.Pause), during(s.Self.Pause.Over, s.Self.Wall))
 }
 
-func tellLate(s *Snapshot) string {
+func tellLate(s judged) string {
 	if s.Self.Late == 0 {
 		return ""
 	}
@@ -118,15 +136,15 @@ func tellLate(s *Snapshot) string {
 		s.partOfSlots(s.Counts.SeenLate), by, during(s.Self.Late, s.Self.Wall))
 }
 
-func tellSteal(s *Snapshot) string {
+func tellSteal(s judged) string {
 	if s.Self.Steal.Over == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s of the time was taken by the hypervisor, %s; use a machine with cores of its own",
-		worstShare(s.Self.Steal), during(s.Self.Steal.Over, s.Self.Wall))
+	return fmt.Sprintf("%s of the time was taken by the hypervisor in the worst second, %.0f %% on average, %s; use a machine with cores of its own",
+		worstShare(s.Self.Steal), 100*s.Self.Steal.share(), during(s.Self.Steal.Over, s.Self.Wall))
 }
 
-func tellBusy(s *Snapshot) string {
+func tellBusy(s judged) string {
 	if s.Self.Full == 0 {
 		return ""
 	}
@@ -134,7 +152,7 @@ func tellBusy(s *Snapshot) string {
 		"raise --max-connections, if the endpoint should have more at once", during(s.Self.Full, s.Self.Wall), s.partOfSlots(s.Counts.Busy))
 }
 
-func tellOpening(s *Snapshot) string {
+func tellOpening(s judged) string {
 	if s.Self.Opening == 0 {
 		return ""
 	}
@@ -143,7 +161,7 @@ func tellOpening(s *Snapshot) string {
 		during(s.Self.Opening, s.Self.Wall), s.partOfSlots(s.Counts.Opening))
 }
 
-func tellNoRoom(s *Snapshot) string {
+func tellNoRoom(s judged) string {
 	if s.Self.NoRoom == 0 {
 		return ""
 	}
@@ -152,14 +170,28 @@ func tellNoRoom(s *Snapshot) string {
 		during(s.Self.NoRoom, s.Self.Wall), s.partOfSlots(s.Counts.NoRoom))
 }
 
+// tellAnswers says of a closed loop that it was not the worker that kept it from going faster. Seconds in which nothing was sent, and
+// those in which it was kept from its cores for too long, are no proof.
+func tellAnswers(s judged) string {
+	self := &s.Self
+	if !s.closed || s.MostInFlight == 0 || !self.Demand.Known() || self.Demand.share() >= spareLimit {
+		return ""
+	}
+	if (self.waited().Over+self.Steal.Over)*2 > self.Wall {
+		return ""
+	}
+	return fmt.Sprintf("the worker had %.0f %% of its time to spare: the endpoint, or the number of connections (%d), was the limit; "+
+		"try more with --max-connections, and -c if that is less", 100*(1-self.Demand.share()), s.MostInFlight)
+}
+
 // partOfSlots is n as a percentage of all slots that were to be sent, over the whole run.
 func (s *Snapshot) partOfSlots(n int64) string {
 	return percent(min(1, ratio(float64(n), float64(s.Counts.fired()))))
 }
 
 // tellClass tells of failed requests of a class, if they are more than a share of all that ended.
-func tellClass(class string, limit float64, what string) func(*Snapshot) string {
-	return func(s *Snapshot) string {
+func tellClass(class string, limit float64, what string) func(judged) string {
+	return func(s judged) string {
 		e := s.Errors[class]
 		if e == nil || e.Count == 0 || float64(e.Count) < limit*float64(s.Counts.Completed+s.Counts.Failed) {
 			return ""
@@ -168,13 +200,12 @@ func tellClass(class string, limit float64, what string) func(*Snapshot) string 
 	}
 }
 
-// worstShare and worstTime write the worst beat of a load, and its mean.
-func worstShare(l Load) string {
-	return fmt.Sprintf("%.0f %% (mean %.0f %%)", 100*l.worst(), 100*l.share())
-}
+// worstShare is the worst beat of a load.
+func worstShare(l Load) string { return fmt.Sprintf("%.0f %%", 100*l.worst()) }
 
+// worstTime writes the worst beat of a load, and its mean.
 func worstTime(l Load) string {
-	return fmt.Sprintf("%.0f ms/s (mean %.0f ms/s)", 1000*l.worst(), 1000*l.share())
+	return fmt.Sprintf("%.0f ms in the worst second, %.0f ms/s on average", 1000*l.worst(), 1000*l.share())
 }
 
 // during is for how long of the time something was a limit.

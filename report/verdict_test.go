@@ -55,7 +55,7 @@ func TestVerdicts(t *testing.T) {
 		{"busy", "endpoint/busy", func(s *Snapshot) { s.Counts.Busy = 15 }}, // 5 came while the shard waited,
 		{"seldom busy", "", func(s *Snapshot) { s.Counts.Busy = 14 }},
 		{"busy because it waits", "generator/wait", func(s *Snapshot) { s.Counts.Busy, s.Self.ShardWait.Worst = 700, second*7/10 }},
-		{"busy while it waits", "generator/wait endpoint/busy", func(s *Snapshot) { s.Counts.Busy, s.Self.ShardWait.Worst = 990, second*6/10 }},
+		{"busy while it waits", "generator/wait", func(s *Snapshot) { s.Counts.Busy, s.Self.ShardWait.Worst = 990, second*6/10 }},
 		{"busy and nothing sent", "endpoint/busy", func(s *Snapshot) { s.Counts = Counts{Busy: 1} }},
 		{"busy, and nothing known of the worker", "", func(s *Snapshot) {
 			s.Counts = Counts{Sent: 10, Busy: 5, Opening: 5, NoRoom: 5}
@@ -71,6 +71,14 @@ func TestVerdicts(t *testing.T) {
 		{"too many in flight", "generator/max_in_flight", func(s *Snapshot) { s.Counts.NoRoom = 15 }},
 		{"too many in flight by its own fault", "generator/shard_cpu", func(s *Snapshot) {
 			s.Counts.NoRoom, s.Counts.Opening, s.Self.Shard.Worst = 500, 500, second*95/100
+		}},
+		{"busy while the hypervisor takes", "machine/steal", func(s *Snapshot) { s.Counts.Busy, s.Self.Steal = 500, part(0.06, 2*second) }},
+		{"busy, and with what the hypervisor takes no time to spare", "", func(s *Snapshot) {
+			s.Counts.Busy, s.Self.Shard.Worst, s.Self.Steal = 500, second*86/100, part(0.04, 2*second)
+		}},
+		{"none connects", "endpoint/connect", func(s *Snapshot) {
+			s.Counts.Completed, s.Counts.Failed, s.Self.CPU = 0, 1000, part(1, 2*second)
+			s.class("connect").Count = 1000
 		}},
 		{"busy by its own fault", "generator/wait", func(s *Snapshot) {
 			s.Counts.Busy, s.Self.Shard.Worst, s.Self.ShardWait.Worst = 500, second/2, second/2
@@ -118,7 +126,7 @@ func TestVerdicts(t *testing.T) {
 // causes are a snapshot's verdicts in short.
 func causes(s *Snapshot) string {
 	var all []string
-	for _, v := range verdicts(s) {
+	for _, v := range verdicts(s, false) {
 		all = append(all, v.Limit+"/"+v.Cause)
 	}
 	return strings.Join(all, " ")
@@ -144,8 +152,8 @@ func TestVerdictText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"limit       w1, generator: CPU 97 % (mean 33 %) of its core, too much for 2 of 10 s; add workers or cores, or --pace-resolution economical\n",
-		"limit       w1, generator: it waited 180 ms/s (mean 24 ms/s) for a core, too much for 2 of 10 s; ",
+		"limit       w1, generator: CPU 97 % of its core in the worst second, 33 % on average, too much for 2 of 10 s; add workers or cores, or --pace-resolution economical\n",
+		"limit       w1, generator: it waited for a core 180 ms in the worst second, 24 ms/s on average, too much for 2 of 10 s; ",
 		"limit       w1, endpoint: all connections were busy, too much for 1 of 10 s, while the worker had time to spare; 5.00 % of its slots ",
 	} {
 		if !strings.Contains(text.String(), want) {
@@ -163,10 +171,10 @@ func TestVerdictTextTellsWhat(t *testing.T) {
 		name, want, not string
 		change          func(*Snapshot)
 	}{
-		{"its own threads may have had the cores", "it waited 200 ms/s", "others", func(s *Snapshot) {
+		{"its own threads may have had the cores", "it waited for a core 200 ms in the worst second", "others", func(s *Snapshot) {
 			s.Self.CPU, s.Self.ShardWait = NewLoad(second*3/2, 2*second), NewLoad(second/5, second)
 		}},
-		{"its CPU is not known", "it waited 200 ms/s", "others", func(s *Snapshot) {
+		{"its CPU is not known", "it waited for a core 200 ms in the worst second", "others", func(s *Snapshot) {
 			s.Self.CPU, s.Self.ShardWait = Load{}, NewLoad(second/5, second)
 		}},
 		{"others had the cores", "half of its cores or less: others had them, or a CPU limit", "", func(s *Snapshot) {
@@ -182,7 +190,7 @@ func TestVerdictTextTellsWhat(t *testing.T) {
 		s := beat()
 		c.change(s)
 		s.JudgeBeat()
-		all := verdicts(s)
+		all := verdicts(s, false)
 		if len(all) != 1 || !strings.Contains(all[0].Text, c.want) || c.not != "" && strings.Contains(all[0].Text, c.not) {
 			t.Errorf("%s: %q, want %q and not %q", c.name, all, c.want, c.not)
 		}
@@ -200,7 +208,7 @@ func TestVerdictOfAStall(t *testing.T) {
 		b.JudgeBeat()
 		s.Merge(b)
 	}
-	all := verdicts(s)
+	all := verdicts(s, false)
 	if len(all) != 1 || all[0].Cause != "late" || !strings.Contains(all[0].Text, "0.30 % of") || !strings.Contains(all[0].Text, "too much for 2 of 600 s") {
 		t.Errorf("%q", all)
 	}

@@ -84,7 +84,7 @@ func badRates() []mistake {
 	}
 	all := []mistake{
 		{[]string{"set-rate", "there", "-1"}, "-1: nothing here is negative; a rate, a time or a number is at least 0; see loadctl set-rate --help"},
-		{[]string{"set-rate", "there", "max"}, `rate "max": ` + form},
+		{[]string{"set-rate", "there", "max"}, "set-rate: a run with a rate cannot become one without; end it, and create one with --qps max"},
 		{[]string{"set-rate", "there", ""}, `rate "": ` + form},
 	}
 	for rate, say := range says {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -42,7 +43,11 @@ func printRuns(w io.Writer, runs []run.Entry) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "RUN\tPHASE\tWORKERS\tRATE\tASKED\tCREATED")
 	for _, r := range runs {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\n", r.Run, r.Phase, r.Members, shownRate(r.Rate, r.Max), r.Asked,
+		asked := strconv.FormatInt(r.Asked, 10)
+		if r.ClosedLoop {
+			asked = "-"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", r.Run, r.Phase, r.Members, shownRate(r.Rate, r.ClosedLoop), asked,
 			r.CreatedAt.Format(time.RFC3339))
 	}
 	return t.Flush()

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +22,9 @@ func newSetRateCommand(redis *cli.Redis) *cobra.Command {
 			return r.SetRate(ctx, rate, time.Duration(over))
 		})
 	c.PreRunE = func(_ *cobra.Command, args []string) (err error) { // what is wrong with the arguments comes before what Redis says
+		if strings.EqualFold(args[1], "max") {
+			return cli.Config(errors.New("set-rate: a run with a rate cannot become one without; end it, and create one with --qps max"))
+		}
 		if rate, err = pacer.ParseRate(args[1]); err != nil {
 			return cli.Config(err)
 		}

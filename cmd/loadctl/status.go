@@ -17,7 +17,7 @@ import (
 // status is what the command status says.
 type status struct {
 	*run.State
-	Max bool `json:"max,omitempty"` // a closed loop: it has no rate, and nothing is asked for
+	ClosedLoop bool `json:"closed_loop,omitempty"` // as in report.Report: a closed loop: it has no rate, and nothing is asked for
 }
 
 func newStatusCommand(redis *cli.Redis) *cobra.Command {
@@ -30,7 +30,7 @@ func newStatusCommand(redis *cli.Redis) *cobra.Command {
 			var now status
 			var err error
 			now.State, err = readState(c, redis, &output, args[0], func(c *cobra.Command, r *run.Run) {
-				now.Max = r.Spec.Max
+				now.ClosedLoop = r.Spec.Max
 				touch(c, r)
 			})
 			if err != nil {
@@ -99,7 +99,7 @@ func printStatus(w io.Writer, s status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "run\t%s\n", s.Run)
 	fmt.Fprintf(t, "phase\t%s\n", s.Phase)
-	if s.Max {
+	if s.ClosedLoop {
 		fmt.Fprintln(t, "rate\tmax: as fast as it goes (closed loop)")
 	} else {
 		fmt.Fprintf(t, "rate\t%s per second, of the whole cluster%s\n", formatRate(s.Rate), pending(s.State))

@@ -152,7 +152,7 @@ func (f *Spec) clusterRate() (rate pacer.Rate, most bool, err error) {
 		return none, true, nil
 	}
 	if rate, err = pacer.ParseRate(text); err != nil {
-		return none, false, fmt.Errorf("%s: %w", name, err)
+		return none, false, fmt.Errorf("%s: %w, or max, as fast as it goes", name, err)
 	}
 	return rate, false, nil
 }

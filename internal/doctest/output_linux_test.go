@@ -195,8 +195,8 @@ func ended(o *outputs) {
 func fastest(o *outputs) {
 	worker := o.begin(0, "loadworker run --run fastest --url http://127.0.0.1:8080/ --qps max --max-connections 1 --duration 1s")
 	worker.says(`(created run)`)
-	o.await("loadctl status fastest", is("max", true))
-	o.await("loadctl ls", one(is("max", true)))
+	o.await("loadctl status fastest", is("closed_loop", true))
+	o.await("loadctl ls", one(is("closed_loop", true)))
 	if doc := o.result(worker); !is("closed_loop", true)(doc) {
 		o.t.Errorf("%v", doc)
 	}

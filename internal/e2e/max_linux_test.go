@@ -31,8 +31,8 @@ func (b *bed) circling(more ...string) []string {
 	return append([]string{"--url", b.web.URL(), "--qps", "max", "--max-connections", "8", "--no-check"}, more...)
 }
 
-// circled checks the report of a closed loop in which all was answered.
-func (b *bed) circled(r report.Report) {
+// circled checks the report of a closed loop in which all was answered. stood is what its notes say of when it stood still; "" if it did not.
+func (b *bed) circled(r report.Report, stood string) {
 	b.t.Helper()
 	n, a := b.web.Count(), r.Audit
 	if a.Sent != n || a.Completed != n || n == 0 || !r.ClosedLoop || !r.Complete || r.Running {
@@ -51,8 +51,17 @@ func (b *bed) circled(r report.Report) {
 	if sent != n {
 		b.t.Errorf("the series adds up to %d of %d", sent, n)
 	}
-	if len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "closed loop: ") {
-		b.t.Errorf("notes %q", r.Notes)
+	notes := []string{"closed loop: "}
+	if stood != "" {
+		notes = append(notes, stood)
+	}
+	if len(r.Notes) != len(notes) {
+		b.t.Fatalf("notes %q, want %q", r.Notes, notes)
+	}
+	for i, want := range notes {
+		if !strings.HasPrefix(r.Notes[i], want) {
+			b.t.Errorf("note %q, want %q", r.Notes[i], want)
+		}
 	}
 }
 
@@ -63,15 +72,15 @@ func TestMax(t *testing.T) {
 	ps := []*process{b.worker("x", args...), b.worker("x", args...)}
 	for _, p := range ps {
 		p.wait(0)
-		b.circled(p.printed())
+		b.circled(p.printed(), "")
 	}
 	r := b.report("x")
-	b.circled(r)
+	b.circled(r, "")
 	if most := int64(2 * 8 * (2*time.Second/answerTime + 1)); r.Audit.Sent > most || b.web.Connections() > 16 {
 		t.Errorf("%d sent on %d connections, which carry %d", r.Audit.Sent, b.web.Connections(), most)
 	}
 	for _, w := range r.Workers {
-		if w.Sent == 0 || w.State != "left" {
+		if w.Sent == 0 || w.State != "left" || w.MostInFlight != 8 {
 			t.Errorf("%+v", w)
 		}
 	}
@@ -81,7 +90,7 @@ func TestMax(t *testing.T) {
 			t.Fatalf("a request arrived %v before t0", -since)
 		}
 	}
-	for _, want := range []string{"asked       max          as fast as it goes (closed loop)\n", "\naudit       sent ", "\nnote        closed loop: "} {
+	for _, want := range []string{"asked       max          as fast as it goes (closed loop) over 16 connections\n", "\naudit       sent ", "\nnote        closed loop: "} {
 		if text := b.loadctl("report", "x"); !strings.Contains(text, want) || strings.Contains(text, "\nlag ") {
 			t.Errorf("the report does not say %q:\n%s", want, text)
 		}
@@ -108,16 +117,16 @@ func TestMaxIsOperated(t *testing.T) {
 		t.Error(text)
 	}
 	var shown []struct {
-		Run string
-		Max bool
+		Run        string
+		ClosedLoop bool `json:"closed_loop"`
 	}
-	if err := json.Unmarshal([]byte(b.loadctl("ls", "-o", "json")), &shown); err != nil || len(shown) != 1 || !shown[0].Max {
+	if err := json.Unmarshal([]byte(b.loadctl("ls", "-o", "json")), &shown); err != nil || len(shown) != 1 || !shown[0].ClosedLoop {
 		t.Errorf("%+v, %v", shown, err)
 	}
 	stopped := b.change("stop", "x")
 	for _, p := range append(ps, op) {
 		p.wait(0)
-		b.circled(p.printed())
+		b.circled(p.printed(), "paused for ")
 	}
 	grace := 50*time.Millisecond + time.Duration(b.report("x").Latency.Max) // what was sent before may arrive later
 	for _, at := range b.web.Arrivals() {
@@ -144,7 +153,7 @@ func TestMaxAlone(t *testing.T) {
 		t.Error("the run has ended")
 	}
 	r.Running = false // others may go on with it
-	b.circled(r)
+	b.circled(r, "")
 }
 
 // TestMaxKilled: a worker that is killed takes with it what it had not reported yet, and the report says so; the other one goes on.
@@ -152,6 +161,7 @@ func TestMaxKilled(t *testing.T) {
 	b := newSlowBed(t)
 	args := b.circling("--duration", "6s", "--min-workers", "2", "--permit-for", "1s")
 	dies, stays := b.worker("x", append(args, "--id", "dead")...), b.worker("x", args...)
+	b.started(1) // there is a run to report on
 	until(t, "a snapshot of both", func() bool {
 		r := b.report("x")
 		return len(r.Workers) == 2 && r.Workers[0].Sent > 0 && r.Workers[1].Sent > 0
@@ -195,7 +205,7 @@ func TestMaxWithoutRedis(t *testing.T) {
 	b.started(stood + 200)
 	b.loadctl("stop", "x")
 	p.wait(0)
-	b.circled(b.report("x"))
+	b.circled(b.report("x"), "nothing was sent for about ")
 }
 
 // TestMaxRefused: what only a rate can do, and what a worker that takes part in a rate only would have to believe.

@@ -63,13 +63,30 @@ func (b *bed) limits(run string) report.WorkerReport {
 	for _, v := range workers[0].Verdicts {
 		b.t.Logf("%s/%s: %s", v.Limit, v.Cause, v.Text)
 	}
-	for _, name := range []string{"cpu", "wait", "shard_cpu", "shard_wait", "gc_pause", "steal"} {
+	for _, name := range []string{"cpu", "wait", "shard_cpu", "shard_wait", "gc_pause", "steal", "demand"} {
 		l, ok := workers[0].Self.Load[name]
 		if !ok || l.Mean < 0 || l.Worst < l.Mean {
 			b.t.Errorf("%s: %+v", name, l)
 		}
 	}
 	return workers[0]
+}
+
+// TestWhoseLimitAClosedLoopWas: an endpoint that takes its time over few connections is told as the limit; of a target that does not connect no
+// endpoint is.
+func TestWhoseLimitAClosedLoopWas(t *testing.T) {
+	b := newSlowBed(t)
+	b.worker("few", b.circling("--duration", "3s")...).wait(0)
+	if w := b.limits("few"); w.MostInFlight != 8 || !limited(w, "endpoint") && acceptance() { // else the machine has other things to do
+		t.Errorf("%+v", w)
+	}
+	b.worker("none", "--url", "noop://?latency=5ms", "--qps", "max", "--max-connections", "8", "--duration", "2s").wait(0)
+	b.worker("slots", "--url", "noop://?latency=50ms", "--qps", "2k", "--max-connections", "2", "--duration", "2s").wait(0)
+	for _, run := range []string{"none", "slots"} {
+		if w := b.report(run).Workers[0]; w.MostInFlight != 0 || w.Busy != 0 || limited(w, "endpoint") {
+			t.Errorf("%s: %+v", run, w)
+		}
+	}
 }
 
 func limited(w report.WorkerReport, by string) bool {

@@ -19,6 +19,10 @@ type gate struct {
 	going bool  // the schedule's clock has passed still: a Redis clock that goes back does not stop the loop
 
 	open atomic.Pointer[window] // nil = nothing is sent
+
+	planned int64        // the end of the run as of the last window, µs of the Redis clock; forever = none is planned
+	silent  atomic.Int64 // how long the loop stood still because nothing was heard, µs
+	paused  atomic.Int64 // how long because of pauses, µs
 }
 
 // window is when a closed loop sends: from ≤ t < until, µs of the Redis clock.
@@ -26,6 +30,10 @@ type window struct{ from, until int64 }
 
 // heard takes in a reply. One that does not tell how the run is leaves everything as it was: the loop goes on by itself.
 func (g *gate) heard(r pacer.Reply) {
+	switch r.Status {
+	case pacer.StatusOK, pacer.StatusPaused, pacer.StatusStopped, pacer.StatusEnded:
+		g.stood(r)
+	}
 	switch r.Status {
 	case pacer.StatusOK:
 		g.open.Store(g.window(r))
@@ -35,6 +43,14 @@ func (g *gate) heard(r pacer.Reply) {
 	case pacer.StatusWait, pacer.StatusStopped, pacer.StatusEnded:
 		g.open.Store(nil)
 	}
+}
+
+// stood adds up how long the loop was shut before a reply.
+func (g *gate) stood(r pacer.Reply) {
+	if w := g.open.Load(); w != nil {
+		g.silent.Add(max(0, min(r.Now, g.planned)-w.until))
+	}
+	g.paused.Store(max(g.paused.Load(), r.Stood))
 }
 
 // window is when a run that goes on is sent for, if nothing more is heard; nil until its first t0 is known. All times are those of when
@@ -53,11 +69,11 @@ func (g *gate) window(r pacer.Reply) *window {
 	if alone == 0 {
 		alone = r.Horizon
 	}
-	until := r.LeasedAt + alone
+	g.planned = forever
 	if g.length > 0 {
-		until = min(until, started+stood+g.length.Microseconds())
+		g.planned = started + stood + g.length.Microseconds()
 	}
-	return &window{from, until}
+	return &window{from, min(r.LeasedAt+alone, g.planned)}
 }
 
 // closeLoop makes the shard one of a closed loop: it sends while g is open. Call it before run.
@@ -89,6 +105,9 @@ func (s *shard) again(now int64) (until int64) {
 		s.inFlight++
 	}
 	s.rest.sent(s.inFlight - before)
+	if s.connects {
+		s.recorder.InFlight(int64(s.inFlight))
+	}
 	if s.rest.n > 0 {
 		return min(end, s.rest.next)
 	}

@@ -13,6 +13,7 @@ import (
 
 const (
 	publishEvery   = time.Second
+	shortest       = publishEvery / 5       // what is less is no interval of its own, but at the end
 	attemptTimeout = 700 * time.Millisecond // of one attempt: the next second is collected in time, even if the Journal hangs
 	publishTimeout = time.Second            // of one attempt at the end, when nothing is waiting for it
 	finalTimeout   = 5 * time.Second        // of all calls for what must not get lost
@@ -32,6 +33,7 @@ type publisher struct {
 	shards              []*shard
 	log                 *slog.Logger
 	meter               *meter // nil = the process is not measured
+	gate                *gate  // of a closed loop; else nil
 
 	began    int64            // local time of the first interval's start, ns
 	pending  *report.Snapshot // nil, or an interval whose publication failed
@@ -61,7 +63,7 @@ func (p *publisher) untilNext() time.Duration {
 	}
 	since := time.Duration(p.clock.Redis(p.clock.Now()) - start*1000)
 	rest := publishEvery - (since%publishEvery+publishEvery)%publishEvery
-	if rest < publishEvery/5 {
+	if rest < shortest {
 		rest += publishEvery
 	}
 	return rest
@@ -92,15 +94,42 @@ func (p *publisher) collect() {
 		s.collect(last.Record)
 	}
 	last.End = max(last.Start, p.clock.Redis(p.clock.Now())/1000)
-	last.Self = p.meter.beat()
+	last.Self = p.measured(last)
 	last.JudgeBeat()
 	p.interval.Merge(last)
 	p.total.Merge(last)
 	p.early.Merge(last)
 	if start := p.started(); start > 0 {
-		p.series.Add((max(p.early.Start, start)+p.early.End)/2-start, p.early)
+		p.series.Add(place(p.early, start)-start, p.early)
 		p.early.Reset()
 	}
+}
+
+// place is where an interval belongs in the series, µs of the Redis clock: to its middle. A rest at the end in which there were only
+// answers belongs to the interval before it: nothing was asked for, nor sent, in a second of its own.
+func place(in *report.Snapshot, start int64) int64 {
+	if in.Counts.Sent == 0 && in.End-in.Start < shortest.Microseconds() {
+		return in.Start - 1
+	}
+	return (max(in.Start, start) + in.End) / 2
+}
+
+// measured is what the process measured in the interval that ends now. What was before the first slot is not of the run.
+func (p *publisher) measured(last *report.Snapshot) report.Self {
+	self := p.meter.beat()
+	if p.total.Counts == (report.Counts{}) {
+		if last.Counts == (report.Counts{}) {
+			return report.Self{}
+		}
+		if start := p.started(); start > 0 {
+			self.Wall = min(self.Wall, max(0, (last.End-start)*1000))
+		}
+	}
+	if p.gate != nil {
+		self.Silent = p.gate.silent.Load()*1000 - p.total.Self.Silent
+		self.Paused = p.gate.paused.Load()*1000 - p.total.Self.Paused
+	}
+	return self
 }
 
 // publish makes one attempt. Where the Journal has forgotten points, it gets all of them.

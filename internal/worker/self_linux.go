@@ -11,6 +11,11 @@ import (
 // tick is the unit of /proc/stat, ns: USER_HZ is 100 on all systems that Go runs on.
 const tick = 10_000_000
 
+// wakeUp is the part of a thread's wait that each time it began to run cost, ns: the kernel counts what passes between waking a thread
+// and running it, some µs on an idle core too, which at 50,000 turns a second would be a core that is hard to get. Where threads do
+// contend for a core each wait is 100 µs and more.
+const wakeUp = 10_000
+
 // machine reads what Linux tells of threads and of the machine. Files stay open: opening one takes longer than reading it.
 type machine struct {
 	list  *os.File         // /proc/self/task; nil if there is none
@@ -24,9 +29,9 @@ type machine struct {
 
 // task is one thread.
 type task struct {
-	file       *os.File
-	run, wait  int64 // ns, when last read
-	ran, waits int64 // since the reading before
+	file              *os.File
+	run, wait, slices int64 // ns, ns, and how many times it began to run; when last read
+	ran, waits        int64 // since the reading before; waits without what waking up costs
 }
 
 func (m *machine) open() {
@@ -111,12 +116,12 @@ func (m *machine) readTasks() (counts bool) {
 
 // read reads the line of a thread: ns that it ran, ns that it waited to run, and how many times it ran.
 func (t *task) read(buf []byte) bool {
-	var f [2]int64
+	var f [3]int64
 	if n, _ := t.file.ReadAt(buf, 0); !numbers(buf[:n], f[:]) {
 		return false
 	}
-	t.ran, t.waits = f[0]-t.run, f[1]-t.wait
-	t.run, t.wait = f[0], f[1]
+	t.ran, t.waits = f[0]-t.run, max(0, f[1]-t.wait-wakeUp*(f[2]-t.slices))
+	t.run, t.wait, t.slices = f[0], f[1], f[2]
 	return true
 }
 

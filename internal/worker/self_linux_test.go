@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"runtime"
@@ -197,4 +198,27 @@ func BenchmarkBeat(b *testing.B) {
 		m.beat()
 	}
 	b.ReportMetric(float64(len(m.machine.tasks)), "threads")
+}
+
+// TestWakeUpsAreNoWait: what the kernel counts for each time a thread is woken is taken off, and never more than there is.
+func TestWakeUpsAreNoWait(t *testing.T) {
+	file, err := os.Create(t.TempDir() + "/schedstat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	task, buf := task{file: file}, make([]byte, 512)
+	for _, c := range []struct{ run, wait, slices, ran, waits int64 }{
+		{1_000_000, 400_000, 10, 1_000_000, 300_000},
+		{301_000_000, 200_400_000, 50_010, 300_000_000, 0}, // an idle core, 50,000 turns
+		{401_000_000, 400_400_000, 51_010, 100_000_000, 190_000_000},
+		{401_000_000, 400_400_000, 51_010, 0, 0},
+	} {
+		if _, err := file.WriteAt(fmt.Appendf(nil, "%d %d %d\n", c.run, c.wait, c.slices), 0); err != nil {
+			t.Fatal(err)
+		}
+		if !task.read(buf) || task.ran != c.ran || task.waits != c.waits {
+			t.Errorf("%+v: ran %d, waits %d", c, task.ran, task.waits)
+		}
+	}
 }

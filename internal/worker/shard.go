@@ -65,9 +65,10 @@ type shard struct {
 	exited  chan struct{} // closed when run has returned
 	failure error         // why run returned; read it after exited
 
-	tardy   int64       // how late the shard may come to a slot before that counts, ns
-	opening func() bool // as in opener; nil = the client cannot tell
-	held    bool        // the client refused what waits because connections are being opened
+	tardy    int64       // how late the shard may come to a slot before that counts, ns
+	opening  func() bool // as in opener; nil = the client cannot tell
+	connects bool        // as in connector
+	held     bool        // the client refused what waits because connections are being opened
 }
 
 func newShard(part, parts int, clock *pacer.Clock, client Client, notice *atomic.Pointer[pacer.Notice], l limits) *shard {
@@ -83,6 +84,8 @@ func newShard(part, parts int, clock *pacer.Clock, client Client, notice *atomic
 		exited:   make(chan struct{}),
 	}
 	s.done = s.completed
+	c, tells := client.(connector)
+	s.connects = !tells || c.Connects()
 	if c, ok := client.(opener); ok {
 		s.opening = c.Opening
 	}

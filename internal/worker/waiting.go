@@ -55,9 +55,19 @@ type opener interface {
 	Opening() bool
 }
 
+// connector is a Client that can tell whether its requests go over connections; one that cannot is taken to have them.
+type connector interface{ Connects() bool }
+
+// Connects implements connector: a Target that waits for nothing to open, noop, has only goroutines, and that none was free is not told
+// as a lack of connections.
+func (a *Adapter) Connects() bool {
+	_, ok := a.target.(opener)
+	return ok
+}
+
 // refused counts n more slots for which there is no connection.
 func (s *shard) refused(n int64) {
-	if n == 0 {
+	if n == 0 || !s.connects {
 		return // nor is it asked again why: the reason is that of those that came before
 	}
 	if s.held = s.opening != nil && s.opening(); s.held {
@@ -71,6 +81,7 @@ func (s *shard) refused(n int64) {
 // same reason as they do; else more could have been sent.
 func (s *shard) noRoom() {
 	switch {
+	case !s.connects && s.waiting.refused > 0: // as in refused
 	case s.waiting.refused == 0:
 		s.recorder.NoRoom(1)
 	case s.held:

@@ -139,6 +139,9 @@ func (e *engine) open() error {
 		}
 	}
 	e.publisher.shards = e.shards
+	if e.Closed {
+		e.publisher.gate = &e.gate
+	}
 	return nil
 }
 
