@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,13 +24,47 @@ func beat() *Snapshot {
 // adapter makes it a worker whose shards have no threads.
 func adapter(s *Snapshot) { s.Self.Shard, s.Self.ShardWait = Load{}, Load{} }
 
+// verdictCase is a change of a quiet second, and "limit/cause" of all verdicts then.
+type verdictCase struct {
+	name, want string
+	change     func(*Snapshot)
+}
+
 // TestVerdicts: each limit from where it is one, and not below; by itself, and with what a system does not tell.
 func TestVerdicts(t *testing.T) {
-	part := func(f float64, of int64) Load { return NewLoad(int64(f*float64(of)), of) }
-	for _, c := range []struct {
-		name, want string // "limit/cause" of all verdicts
-		change     func(*Snapshot)
-	}{
+	for _, c := range slices.Concat(ownVerdicts(), sharedVerdicts()) {
+		one := beat()
+		c.change(one)
+		one.JudgeBeat()
+		got := causes(one)
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+		// Of a short while in a long run all is told but what is a share of all requests.
+		long := NewSnapshot("w", "1")
+		for range 999 {
+			quiet := beat()
+			if !one.Self.Shard.Known() {
+				adapter(quiet)
+			}
+			quiet.JudgeBeat()
+			long.Merge(quiet)
+		}
+		long.Merge(one)
+		for v := range strings.FieldsSeq(c.want) {
+			if strings.Contains(causes(long), v) == strings.HasSuffix(v, "/connect") {
+				t.Errorf("%s: in a long run %q, of it %q", c.name, causes(long), v)
+			}
+		}
+	}
+}
+
+// part is the load of a share f of a time.
+func part(f float64, of int64) Load { return NewLoad(int64(f*float64(of)), of) }
+
+// ownVerdicts are what a worker and its machine lack.
+func ownVerdicts() []verdictCase {
+	return []verdictCase{
 		{"quiet", "", func(*Snapshot) {}},
 		{"nothing measured", "", func(s *Snapshot) { s.Self = Self{} }},
 		{"nothing sent", "", func(s *Snapshot) { s.Counts = Counts{} }},
@@ -52,6 +87,12 @@ func TestVerdicts(t *testing.T) {
 		{"few seen late", "", func(s *Snapshot) { s.Counts.SeenLate = 9 }},
 		{"seen late in half a beat", "generator/late", func(s *Snapshot) { s.Counts.SeenLate, s.Self.Wall = 10, second/4 }},
 		{"all dropped", "generator/late", func(s *Snapshot) { s.Counts = Counts{LateDropped: 5, SeenLate: 5} }},
+	}
+}
+
+// sharedVerdicts are what slots found when they came to connections.
+func sharedVerdicts() []verdictCase {
+	return []verdictCase{
 		{"busy", "endpoint/busy", func(s *Snapshot) { s.Counts.Busy = 15 }}, // 5 came while the shard waited,
 		{"seldom busy", "", func(s *Snapshot) { s.Counts.Busy = 14 }},
 		{"busy because it waits", "generator/wait", func(s *Snapshot) { s.Counts.Busy, s.Self.ShardWait.Worst = 700, second*7/10 }},
@@ -96,30 +137,6 @@ func TestVerdicts(t *testing.T) {
 			s.Self.CPU = part(1, 2*second)
 			s.class("connect").Count = 1000
 		}},
-	} {
-		one := beat()
-		c.change(one)
-		one.JudgeBeat()
-		got := causes(one)
-		if got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
-		// Of a short while in a long run all is told but what is a share of all requests.
-		long := NewSnapshot("w", "1")
-		for range 999 {
-			quiet := beat()
-			if !one.Self.Shard.Known() {
-				adapter(quiet)
-			}
-			quiet.JudgeBeat()
-			long.Merge(quiet)
-		}
-		long.Merge(one)
-		for v := range strings.FieldsSeq(c.want) {
-			if strings.Contains(causes(long), v) == strings.HasSuffix(v, "/connect") {
-				t.Errorf("%s: in a long run %q, of it %q", c.name, causes(long), v)
-			}
-		}
 	}
 }
 

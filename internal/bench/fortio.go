@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -18,6 +19,18 @@ func fortio(b *bench) tool {
 		read:   readFortio,
 		warmup: 1,
 	}
+}
+
+// withFortio are the tools, and fortio once more as it is with an option: -uniform spreads its connections over time, -nocatchup does
+// not make up for what was missed.
+func withFortio(b *bench, option string) []tool {
+	tools := slices.Clone(b.tools)
+	if t, ok := b.find("fortio"); ok {
+		t.name = "fortio " + option
+		t.args = func(l load) []string { return fortioArgs(l, option) }
+		tools = append(tools, t)
+	}
+	return tools
 }
 
 // fortioArgs is its command line; options come before the URL.

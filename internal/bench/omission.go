@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -23,7 +22,7 @@ func omission(ctx context.Context, b *bench, s *section) error {
 	l := load{connections: 64, rate: 1_000, length: length}
 	ours := product{flags: []string{"--max-lag", "5s", "--catch-up", "5s"}}.tool(b)
 	defaults := product{variant: "defaults"}.tool(b)
-	all := b.shooters(s, append(patient(b), ours, defaults), l, stall, 0)
+	all := b.shooters(s, append(withFortio(b, "-nocatchup"), ours, defaults), l, stall, 0)
 	if t, ok := b.find("k6"); ok {
 		t.name = "k6, 5,000 users"
 		many := l
@@ -52,15 +51,4 @@ func omission(ctx context.Context, b *bench, s *section) error {
 		s.atMost(fmt.Sprintf("%s, reported p%.0f, %% off", ours.name, 100*g.q), math.Abs(off), 2, "%.2f")
 	}
 	return nil
-}
-
-// patient are the tools, and fortio once more as it is when it does not try to make up for what it missed.
-func patient(b *bench) []tool {
-	tools := slices.Clone(b.tools)
-	if t, ok := b.find("fortio"); ok {
-		t.name = "fortio -nocatchup"
-		t.args = func(l load) []string { return fortioArgs(l, "-nocatchup") }
-		tools = append(tools, t)
-	}
-	return tools
 }

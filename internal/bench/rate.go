@@ -54,7 +54,7 @@ func rates(ctx context.Context, b *bench, s *section) error {
 		s.heading("%s requests a second, 64 connections", thousands(float64(at.rate)))
 		l := load{connections: 64, rate: at.rate, length: length}
 		var all []contender[paced]
-		for _, c := range b.shooters(s, slices.Concat(evener(b), at.ours), l, endpointOptions{}, warm) {
+		for _, c := range b.shooters(s, slices.Concat(withFortio(b, "-uniform"), at.ours), l, endpointOptions{}, warm) {
 			all = append(all, contender[paced]{c.name, func(ctx context.Context) (paced, error) {
 				got, err := c.turn(ctx)
 				if err != nil {
@@ -74,17 +74,6 @@ func rates(ctx context.Context, b *bench, s *section) error {
 		}
 	}
 	return nil
-}
-
-// evener are the tools, and fortio once more as it is when it spreads its connections over time.
-func evener(b *bench) []tool {
-	tools := slices.Clone(b.tools)
-	if t, ok := b.find("fortio"); ok {
-		t.name = "fortio -uniform"
-		t.args = func(l load) []string { return fortioArgs(l, "-uniform") }
-		tools = append(tools, t)
-	}
-	return tools
 }
 
 func rateTable(s *section, rounds contest[paced]) {
