@@ -246,7 +246,13 @@ end
 
 -- drop: member m leaves the weight sum, and its permit is free. Credit follows: what it had not taken up to the granting
 -- position is shared out among those who stay, or they would trail behind it for ever.
+--
+-- What was due while it may have been firing on its permit was sent. A schedule alone grants nothing that is past; a limiter's gate does.
 local function drop(name, m, state, what)
+  local g = b.gens[b.at]
+  if g and m.phi > 0 and (m.state == 'suspect' or m.from <= b.now) and redis.call('HEXISTS', keys.budget, 'limit') == 1 then
+    skip(b, g, min(limit(g), ceil(upto(g, b.now) / g.f) * g.f))
+  end
   b.phi = b.phi - m.phi
   if m.state == 'suspect' then b.away = b.away - m.phi end
   m.phi = 0
@@ -280,7 +286,10 @@ local function anew(t, t0, what)
     for _, x in ipairs(b.gens) do skip(b, x, limit(x)) end
     b.cutat = t0
     local over = b.gens
-    if t ~= t0 then b.gens, b.at = {}, 1 end -- their times mean nothing any more
+    if t ~= t0 then -- their times mean nothing any more, nor do those of a limiter
+      b.gens, b.at = {}, 1
+      if keys.limiter then redis.call('DEL', keys.limiter) end
+    end
     go(rest(g, t), t0, c, g.piece)
     if #b.gens == 0 then b.gens, b.at = over, #over end
   end

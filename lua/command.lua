@@ -1,22 +1,26 @@
--- command: changes a run: start, set-rate, pause, resume, stop; or only says that a controller is there: touch.
+-- command: changes a run: start, set-rate, set-burst, pause, resume, stop; or only says that a controller is there: touch.
 --
--- KEYS  1 budget  2 workers  3 seen  4 events  5 laws
--- ARGV  1 run uid  2 command id; again-…: what a worker repeats because it was forgotten  3 kind: start, set-rate, pause, resume, stop, touch  4 who  5 what, for the event stream
---       6 wake-up channel  7 pieces, for set-rate  8 the generation they were computed for, 0 = any
+-- KEYS  1 budget  2 workers  3 seen  4 events  5 laws  6 state of the run's limiter, whether it has one or not
+-- ARGV  1 run uid  2 command id; again-…: what a worker repeats because it was forgotten
+--       3 kind: start, set-rate, set-burst, pause, resume, stop, touch  4 who  5 what, for the event stream
+--       6 wake-up channel  7 pieces, for set-rate; the burst, for set-burst  8 the generation they were computed for, 0 = any
 -- Returns { status, t0, version }: OK; SAME (it was so already). The same command id gets the same answer again;
---       WAITING (nothing to pause or resume yet); RETRY (another generation is in force now); ENDED; NOSTATE. An error if an argument is wrong.
+--       WAITING (nothing to pause or resume yet); RETRY (another generation is in force now); ENDED; NOSTATE; NONE (no limiter whose
+--       burst that would be). An error if an argument is wrong.
 -- Invariant: a command id acts once; a change recalls every leased slot due at or after its t0, and t0 only grows.
 
 local clock = redis.call('TIME')
-local keys = { budget = KEYS[1], workers = KEYS[2], seen = KEYS[3], events = KEYS[4], laws = KEYS[5] }
+local keys = { budget = KEYS[1], workers = KEYS[2], seen = KEYS[3], events = KEYS[4], laws = KEYS[5], limiter = KEYS[6] }
 local uid, id, kind, who, what, channel, plan, expected =
   ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
 
 local bad = wrong('command', { 8, 'generation', 0, MOST })
 if bad then return bad end
 if not plain(id) then return refuse('command', 'id') end
-if not (kind == 'start' or kind == 'pause' or kind == 'resume' or kind == 'stop' or kind == 'set-rate' or kind == 'touch') then return refuse('command', 'kind') end
+local kinds = { start = true, pause = true, resume = true, stop = true, touch = true, ['set-rate'] = true, ['set-burst'] = true }
+if not kinds[kind] then return refuse('command', 'kind') end
 if kind == 'set-rate' and not queue(plan) then return refuse('command', 'pieces') end
+if kind == 'set-burst' and not whole(plan, 1, 1000000000) then return refuse('command', 'burst') end
 
 local b = load(keys.budget, clock)
 if not b or b.uid ~= uid then return { 'NOSTATE', '0', '0' } end
@@ -32,6 +36,8 @@ if b.phase == 'running' or b.phase == 'paused' then
 end
 if kind == 'touch' then return { 'SAME', int(b.now), int(b.version) } end
 if b.phase == 'ended' or (b.phase == 'stopped' and kind ~= 'stop') then return { 'ENDED', int(b.ended), int(b.version) } end
+local limiter = kind == 'set-burst' and redis.call('HGET', keys.budget, 'limit') or nil
+if kind == 'set-burst' and not (limiter and find(limiter, '^%d+:0:')) then return { 'NONE', '0', int(b.version) } end
 local newest = b.gens[#b.gens]
 if expected > 0 and newest and newest.id ~= expected then return { 'RETRY', '0', '0' } end
 if string.sub(id, 1, 6) == 'again-' and change.latest() ~= b.renewed then return { 'RETRY', '0', '0' } end -- it was told something itself
@@ -66,6 +72,14 @@ act['set-rate'] = function()
   return true
 end
 
+-- What is leased already stays: the burst is that of the next grant.
+act['set-burst'] = function()
+  local settings = plan .. string.match(limiter, ':.*')
+  if settings == limiter then return false end
+  redis.call('HSET', keys.budget, 'limit', settings)
+  return true
+end
+
 act['pause'] = function()
   if b.phase == 'waiting' then return nil end
   if b.phase ~= 'running' then return false end
@@ -93,12 +107,13 @@ act['stop'] = function()
 end
 
 if kind == 'start' then t0 = b.started end
-if kind == 'set-rate' and (b.phase == 'waiting' or b.phase == 'paused') then t0 = 0 end -- in force when the schedule goes on
+if kind == 'set-burst' then t0 = b.now end
+if string.sub(kind, 1, 4) == 'set-' and (b.phase == 'waiting' or b.phase == 'paused') then t0 = 0 end -- in force when the schedule goes on
 local status, done = 'SAME', act[kind]()
 if done == nil then return { 'WAITING', '0', int(b.version) } end
 if done then
   status = 'OK'
-  b.renewed = MOST -- whatever was forgotten before this
+  if kind ~= 'set-burst' then b.renewed = MOST end -- whatever was forgotten before this
   b.version = b.version + 1
   change.event(kind, who, what)
   for name, m in pairs(all) do redis.call('HSET', keys.workers, name, record(m)) end

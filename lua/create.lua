@@ -1,6 +1,6 @@
 -- create: makes a run's state, once.
 --
--- KEYS  1 spec  2 budget  3 workers  4 seen  5 totals  6 snapshots  7 events  8 laws  9 series
+-- KEYS  1 spec  2 budget  3 workers  4 seen  5 totals  6 snapshots  7 events  8 laws  9 series  10 state of a limiter
 -- ARGV  1 spec (JSON)  2 uid  3 1 to replace a run that has ended, else 0  4 lifetime, ms  5 who
 --       6 the first fields of the budget: name, value, …
 -- Returns { CREATED or EXISTS, spec in force, uid in force, phase, ended (µs) }; BROKEN if only a part of the state is there;
@@ -15,7 +15,7 @@ local need = { pieces = true, min = true, horizon = true, ttl = true, qmax = tru
 for i = 6, #ARGV, 2 do
   local name, value = ARGV[i], ARGV[i + 1]
   need[name] = nil
-  if not (name == 'pieces' and queue(value) or whole(value, least[name] or 0, MOST)) then
+  if not (name == 'pieces' and queue(value) or name == 'limit' and gauge(value) or name ~= 'limit' and whole(value, least[name] or 0, MOST)) then
     return refuse('create', 'budget')
   end
 end

@@ -1,6 +1,7 @@
 -- lease: grants one member the next range of slot numbers, and tells it all it must know.
 --
 -- KEYS  1 budget  2 workers  3 seen  4 events  5 laws
+--       6 state of the run's limiter, if it has one: then the text of gate.lua is in front of this, and else gate is nil
 -- ARGV  1 run uid  2 worker  3 incarnation  4 the numbers "[seq,ack,until,weight,rtt_hi,phi_held,leased,known]":
 --       seq 1, 2, …; after a timeout the same again · ack: leased_at of the last reply received, µs · until: cover me up to here, µs ·
 --       weight ≥ 1 · rtt_hi, µs · phi_held: permit held, slots per 10⁶ s · leased: slots in all replies received ·
@@ -14,10 +15,10 @@
 --       f, hand and permit are about outages, see permit.lua: the part of the range to be yielded, in millionths; when a permit
 --       in force ends, 0 = not yet; φ:t0:c:from:until.
 -- Invariant: a number of a generation is granted once; replaying a call changes nothing; numbers, clock and generation
---       ids never go back; no number is granted whose frame has begun or ends after now + H.
+--       ids never go back; no number is granted whose frame has begun or ends after now + H, or by a limiter, where it is made up for.
 
 local clock = redis.call('TIME')
-local keys = { budget = KEYS[1], workers = KEYS[2], seen = KEYS[3], events = KEYS[4], laws = KEYS[5] }
+local keys = { budget = KEYS[1], workers = KEYS[2], seen = KEYS[3], events = KEYS[4], laws = KEYS[5], limiter = KEYS[6] }
 local uid, worker, inc = ARGV[1], ARGV[2], ARGV[3]
 
 -- All arguments are looked at together; which one is wrong is asked when one is.
@@ -147,11 +148,14 @@ end
 
 if b.phase == 'waiting' then changes(b, keys).start(worker) end
 
+-- opens: of a run with a limiter of its own, what that lets through; else nil.
+local opens = gate and gate(b, reach, handing)
+
 -- g: the generation to grant from, its numbers below top, after passing over what is too late and what is used up; or nil.
 local g, top = (b.phase == 'running' or b.phase == 'paused') and b.gens[b.at], 0
 while g do
   top = limit(g)
-  skip(b, g, min(top, ceil(upto(g, now) / g.f) * g.f))
+  skip(b, g, min(top, opens and opens.past(g) or ceil(upto(g, now) / g.f) * g.f))
   if g.nx < top then break end
   if b.gens[b.at + 1] or (b.phase == 'running' and changes(b, keys).advance()) then
     b.at, b.changed = b.at + 1, true
@@ -191,6 +195,8 @@ if g then
     if m.from >= b.edge then edge = min(edge, m.from) end
     edge = min(edge, tonumber(other or ENDLESS))
   end
+  local together = opens and opens.together
+  if together then edge = min(edge, now) end
   local nx, frame, x, hi = g.nx, g.f, upto(g, edge), top
   if x < top then hi = x - x % frame end
   -- The higher end of a ramp: shares that are too large only mean that who comes first takes a little more. What is yielded
@@ -215,7 +221,8 @@ if g then
     end
   end
   first = nx
-  local steal = min(rtt + 10000, floor(reach / 2))
+  local steal = together and -opens.wait(g) or min(rtt + 10000, floor(reach / 2))
+  local refused = 0 -- in how many µs the limiter lets the next one pass; 0: it let all pass
   if share > 0 then
     -- Credit: m.v, the time up to which the member has taken its share, brought to generation g. A newcomer starts at the granting
     -- position, its phase spread by the golden ratio; under a new generation at most one slot of credit is carried over, at its new value.
@@ -226,7 +233,7 @@ if g then
       local c = max(0, min(1, (ref - m.v) * m.share / U / U))
       m.v = ref - floor(c / share)
     end
-    m.v = max(m.v, now - floor(1 / share))
+    m.v = max(m.v, now - floor(1 / share) - (together and reach or 0))
     m.gen, m.share = g.id, floor(share * U * U)
     if hand > 0 then m.v = max(m.v, hand) end
     local q = max(0, floor((min(ask, edge) - m.v) * share))
@@ -234,6 +241,7 @@ if g then
     if yield > 0 and yield < U then wanted = floor(q * U / (U - yield)) end
     local left = ceil(upto(g, now + steal) / frame) * frame - nx
     if yield < U then n = max(0, min(hi - nx, max(wanted, left))) end -- else it all gives way, and is skipped
+    if opens and n > 0 then n, refused = opens.grant(g, n) end
     if n > 0 then
       -- What the member may still hold is noted, so that a cut can count it; what is past is forgotten when that has become long.
       local kept, at = m.ranges, 1
@@ -258,6 +266,7 @@ if g then
   -- Whoever took the last number looks after the next one: at low rates nobody else may come in time.
   if b.standby == '' then b.standby = worker end
   if b.standby == worker and nx < top then next = when(g, nx - nx % frame) - steal end
+  if opens and nx < top then next = refused > 0 and now + refused or together and max(now, min(g.ends, now - steal)) or next end
   -- One reply is of one generation. Where it is used up and the horizon reaches into the next one, ask again at once.
   if nx >= top and g.ends < now + reach then next = now end
 elseif b.phase == 'running' and now >= b.gens[#b.gens].ends then

@@ -1,13 +1,13 @@
 -- leave: a member goes of its own accord. It may still send what it holds, which ends within H.
 --
--- KEYS  1 budget  2 workers  3 seen  4 events  5 laws
+-- KEYS  1 budget  2 workers  3 seen  4 events  5 laws  6 state of the run's limiter, whether it has one or not
 -- ARGV  1 run uid  2 worker  3 incarnation  4 state to end in: left; stopped, when it dropped what it held; removed, when somebody says that it is dead
 --       5 of removed: who says so, user@host
 -- Returns OK; NOSTATE if the run or the member is not there any more; an error if an argument is wrong.
 -- Invariant: nothing is given back; replaying the call changes nothing.
 
 local clock = redis.call('TIME')
-local keys = { budget = KEYS[1], workers = KEYS[2], seen = KEYS[3], events = KEYS[4], laws = KEYS[5] }
+local keys = { budget = KEYS[1], workers = KEYS[2], seen = KEYS[3], events = KEYS[4], laws = KEYS[5], limiter = KEYS[6] }
 local uid, worker, inc, state = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 if not plain(worker) or not plain(inc) then return refuse('leave', 'worker or incarnation') end

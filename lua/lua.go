@@ -3,12 +3,13 @@
 //	reply, err := lua.Lease().Run(ctx, client, keys, args...).StringSlice()
 //
 // Each script's header states its purpose, KEYS, ARGV, what it returns and the invariant it keeps. They
-// need Redis 6.2 or newer. check.lua, schedule.lua, member.lua, changes.lua, budget.lua and permit.lua are not scripts but what the others share; Lua in Redis
+// need Redis 6.2 or newer. check.lua, schedule.lua, member.lua, changes.lua, budget.lua, permit.lua and gate.lua are not scripts but what the others share; Lua in Redis
 // has no require, so they are put in front.
 package lua
 
 import (
 	"embed"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -17,26 +18,47 @@ import (
 var files embed.FS
 
 // Text is the full text of a script, with what it includes: "create", "lease", "command", "leave", "snapshot", a limiter,
-// "set_limit" or "give_back". It panics on any other name.
+// "set_limit" or "give_back"; "lease/gcra" is the lease script of a run with that limiter. It panics on any other name.
 func Text(name string) string {
+	if limiter, ok := strings.CutPrefix(name, "lease/"); ok {
+		return leaseText(gate(limiter), read("lease"))
+	}
 	text := read(name)
 	switch name {
 	case "lease":
-		return within("check", read("check")+"return wrong, refuse\n") + shared() + read("permit") + text
+		return leaseText("local gate = nil -- every grant is one of the schedule's\n", text)
 	case "command", "leave":
 		text = shared() + read("permit") + text
 	case "create":
 		text = shared() + text
-	case "fixed_window", "sliding_log", "sliding_list", "sliding_window":
-		text = read("limiter") + text + read("take")
-	case "leaky_bucket", "token_bucket", "gcra":
-		text = read("limiter") + read("bucket") + text + read("take")
+	case "fixed_window", "sliding_log", "sliding_list", "sliding_window", "leaky_bucket", "token_bucket", "gcra":
+		text = arithmetic(name) + text + read("take")
 	case "set_limit":
 		text = read("limiter") + read("bucket") + text
 	case "give_back":
 		text = read("limiter") + text
 	}
 	return read("check") + text
+}
+
+// leaseText is the lease script behind a text that defines gate.
+func leaseText(gate, lease string) string {
+	return within("check", read("check")+"return wrong, refuse\n") + shared() + read("permit") + gate + lease
+}
+
+// gate is gate.lua with a limiter: in a block, because the limiter's names are its own.
+func gate(limiter string) string {
+	return "local gate\ndo\nlocal MOST = 2 ^ 53 -- as in check.lua\n" + arithmetic(limiter) + read(limiter) + read("gate") + "end\n"
+}
+
+// arithmetic is what a limiter needs in front.
+func arithmetic(limiter string) string {
+	switch limiter {
+	case "leaky_bucket", "token_bucket", "gcra":
+		return read("limiter") + read("bucket")
+	default:
+		return read("limiter")
+	}
 }
 
 // shared is what the scripts have in common that know the budget.
@@ -63,6 +85,9 @@ func Create() *redis.Script { return redis.NewScript(Text("create")) }
 
 // Lease grants one member the next range of slot numbers.
 func Lease() *redis.Script { return redis.NewScript(Text("lease")) }
+
+// LeaseBy is Lease for a run with a limiter, one of those that Limiter takes: it grants no more than that lets through.
+func LeaseBy(limiter string) *redis.Script { return redis.NewScript(Text("lease/" + limiter)) }
 
 // Command changes a run: set-rate, pause, resume, stop.
 func Command() *redis.Script { return redis.NewScript(Text("command")) }

@@ -318,6 +318,12 @@ func TestCommandRefuses(t *testing.T) {
 		for _, value := range wrongPieces() {
 			b.refuses("command", "pieces", with(right, 7, value))
 		}
+		for _, value := range append(notWhole(), -1, 0, 1_000_000_001) {
+			b.refuses("command", "burst", with(commandArgs("c", "set-burst"), 7, value))
+		}
+		if reply := b.must("command", with(commandArgs("c", "set-burst"), 7, 5)...); reply[0] != "NONE" {
+			t.Errorf("a burst without a limiter: %q", reply)
+		}
 		b.must("command", right...)
 	})
 }
@@ -385,6 +391,10 @@ func TestCreateRefuses(t *testing.T) {
 		}
 		for _, value := range wrongPieces() {
 			b.refuses("create", "budget", with(right, 7, value))
+		}
+		for _, value := range []any{"", "1", "1:0:0:0", "x:0:0:0:0", "1:0:0:0:2", "1:0:0:2:0", "1000000001:0:0:0:0", "-1:0:0:0:0", "1:31622400000001:0:0:0", "1:0:1001:0:0",
+			"1:0:0:0:0 ", "1:0:0:0:0:0"} {
+			b.refuses("create", "budget", append(slices.Clone(right), "limit", value))
 		}
 		for i := 8; i < len(right); i += 2 {
 			for _, value := range append(notWhole(), -2) {

@@ -42,7 +42,7 @@ local function live(parts, was, size, last, m)
   return kept, used
 end
 
-local function store(key, parts, size, m, reset)
+local function keep(key, parts, size, m, reset)
   local fields = { 'size', digits(size), 'm', digits(m) }
   for i, permits in pairs(parts) do
     fields[#fields + 1] = i
@@ -77,6 +77,6 @@ local function decide(key, now, limit, n, all)
     if left < leave then retry = ends end
     left = left + permits
   end
-  if granted > 0 or was ~= size then store(key, parts, size, m, reset) end
+  if granted > 0 or was ~= size then keep(key, parts, size, m, reset) end
   return granted, math.max(0, free), retry, reset
 end

@@ -16,8 +16,9 @@ for i = 8, #ARGV, 2 do
   if not whole(ARGV[i], 0, 1023) or not ARGV[i + 1] then return refuse('snapshot', 'series point') end
 end
 
-if redis.call('HGET', KEYS[1], 'uid') ~= ARGV[1] then return 'NOSTATE' end
-local who, seq = ARGV[2], tonumber(ARGV[6])
+local state = redis.call('HMGET', KEYS[1], 'uid', 'keep')
+if state[1] ~= ARGV[1] then return 'NOSTATE' end
+local who, seq, keep = ARGV[2], tonumber(ARGV[6]), state[2]
 local known = tonumber(redis.call('HGET', KEYS[2], who .. ':seq') or 0)
 if seq <= known then return 'OK' end
 if seq > known + 1 then
@@ -28,9 +29,14 @@ end
 redis.call('HSET', KEYS[2], who, ARGV[3], who .. ':seq', ARGV[6])
 redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[5], '*', 'w', who, 's', ARGV[4])
 if ARGV[7] == '1' then
-  for i = 0, 1023 do redis.call('HDEL', KEYS[4], who .. '/' .. i) end
+  local old = {}
+  for i = 0, 1023 do old[i + 1] = who .. '/' .. i end
+  redis.call('HDEL', KEYS[4], unpack(old))
 end
 for i = 8, #ARGV, 2 do redis.call('HSET', KEYS[4], who .. '/' .. ARGV[i], ARGV[i + 1]) end
-local keep = redis.call('HGET', KEYS[1], 'keep')
-for i = 1, #KEYS do redis.call('PEXPIRE', KEYS[i], keep) end
+-- Once a second is enough for all workers together. The series is looked at because it is made last; as long as it is not there, and for who is
+-- new, all lifetimes are renewed.
+if known == 0 or redis.call('PTTL', KEYS[4]) < keep - 1000 then
+  for i = 1, #KEYS do redis.call('PEXPIRE', KEYS[i], keep) end
+end
 return 'OK'

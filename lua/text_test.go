@@ -22,6 +22,15 @@ func limiters() []string {
 	return []string{"fixed_window", "sliding_log", "sliding_list", "sliding_window", "leaky_bucket", "token_bucket", "gcra"}
 }
 
+// texts are the scripts as they run: that of a lease once more for each limiter.
+func texts() []string {
+	all := scripts()
+	for _, limiter := range limiters() {
+		all = append(all, "lease/"+limiter)
+	}
+	return all
+}
+
 // source is a file as it stands.
 func source(t *testing.T, name string) string {
 	t.Helper()
@@ -50,7 +59,7 @@ func TestEveryFileIsKnown(t *testing.T) {
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(file, ".lua")
-		if !slices.Contains(append(scripts(), "check", "schedule", "member", "changes", "budget", "permit", "limiter", "bucket", "take"), name) {
+		if !slices.Contains(append(scripts(), "check", "schedule", "member", "changes", "budget", "permit", "gate", "limiter", "bucket", "take"), name) {
 			t.Errorf("%s is neither a script nor an include: add it here", file)
 		}
 		if head, _ := header(source(t, name)); !strings.HasPrefix(head, "-- "+name+": ") {
@@ -83,7 +92,7 @@ func TestHeaders(t *testing.T) {
 
 // TestNumbersKeepTheirDigits: what cuts a number to 14 digits has no place in a script.
 func TestNumbersKeepTheirDigits(t *testing.T) {
-	for _, name := range scripts() {
+	for _, name := range texts() {
 		for line := range strings.Lines(lua.Text(name)) {
 			code, _, _ := strings.Cut(line, "--")
 			for _, bad := range []string{"tostring(", "cjson.encode", "%g", "replicate_commands", "math.random"} {
@@ -97,7 +106,7 @@ func TestNumbersKeepTheirDigits(t *testing.T) {
 
 // TestOneClockReading: before Redis 7.2 TIME moves inside a script.
 func TestOneClockReading(t *testing.T) {
-	for _, name := range scripts() {
+	for _, name := range texts() {
 		want := 1
 		if name == "snapshot" || name == "set_limit" || name == "give_back" {
 			want = 0
@@ -113,7 +122,7 @@ func TestOneClockReading(t *testing.T) {
 func TestKeysComeFromKEYS(t *testing.T) {
 	call := regexp.MustCompile(`redis\.p?call\(([^,)]*)(?:, (unpack\(\w+\)|[^,)]*))?`)
 	given := regexp.MustCompile(`^(KEYS\[(\d+|i)\]|keys\.\w+|unpack\(KEYS\))$`)
-	for _, name := range scripts() {
+	for _, name := range texts() {
 		text := lua.Text(name)
 		taking := map[string]bool{}
 		for _, m := range regexp.MustCompile(`function (\w+)\(key[,)]`).FindAllStringSubmatch(text, -1) {

@@ -228,6 +228,9 @@ func (l *Leaser) take(ctx context.Context, r Reply) error {
 	l.notice(r)
 	l.reassert(ctx, r)
 	if r.Range.N > 0 {
+		if r.Range.At > 0 { // what was past is due when its grant has come: a far Redis does not make it late
+			r.Range.At = max(r.Range.At, l.Clock.Redis(l.Clock.Now())/1000)
+		}
 		l.Sink.Lease(r.Range)
 	}
 	switch r.Status {

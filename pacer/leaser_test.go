@@ -51,7 +51,11 @@ func (f *fake) calls() int {
 type fakeSink struct{ *fake }
 
 func (s fakeSink) Lease(r pacer.Range) {
-	s.got = append(s.got, fmt.Sprintf("lease %d+%d of %d", r.First, r.N, r.Law.ID))
+	text := fmt.Sprintf("lease %d+%d of %d", r.First, r.N, r.Law.ID)
+	if r.At > 0 {
+		text += fmt.Sprintf(" at %v", time.Duration(r.At)*time.Microsecond)
+	}
+	s.got = append(s.got, text)
 }
 
 // Notice is noted where it brings something new.
@@ -416,6 +420,26 @@ func TestLeaserComesBackWhenTold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a limiter grants of slots that are past is due when the grant arrives, however far away Redis is.
+func TestLeaserGrantsArriveLate(t *testing.T) {
+	const far = 300 * time.Millisecond // each way
+	f := &fake{rtt: far, answer: func(_ context.Context, call int, _ pacer.Ask) (pacer.Reply, error) {
+		if call > 0 {
+			return ok(status(pacer.StatusEnded)), nil
+		}
+		r := ok(grant(1, 0, 5))
+		r.LeasedAt, r.Now, r.Time = 9_000_000, 9_000_000, 9_000_000
+		r.Range.At = r.LeasedAt
+		time.Sleep(far)
+		return r, nil
+	}}
+	lead(t, f, func(t *testing.T, f *fake, _ error) {
+		if want := "lease 0+5 of 1 at 9.3s"; !slices.Contains(f.got, want) {
+			t.Errorf("got %q, want %q", f.got, want)
+		}
+	})
 }
 
 // Members of a fleet of 5000, told by each reply to come back at once, together stay below Qmax.

@@ -8,6 +8,7 @@ type Range struct {
 	Law      Law
 	First, N int64
 	Yield    int64
+	At       int64 // when it was granted, or the grant came, µs of the Redis clock: slots that were past by then are due at that time; 0 = none were
 }
 
 // yieldUnit is the number of parts that Range.Yield counts in.
@@ -18,6 +19,7 @@ const yieldUnit = 1_000_000
 type Cursor struct {
 	law          Law
 	yield        int64
+	at           int64 // no slot is due before, ns
 	first, end   int64 // numbers, [first, end)
 	part, parts  int64
 	base, pos    int64 // the frame we are in, and the position inside it
@@ -29,7 +31,7 @@ type Cursor struct {
 // Cursor walks part `part` of `parts` (0 ≤ part < parts) of the range. Each frame is divided evenly
 // among the parts, in turns for what does not divide; the parts together are the whole range.
 func (r Range) Cursor(part, parts int) Cursor {
-	c := Cursor{law: r.Law, yield: r.Yield, first: r.First, end: r.First + r.N, part: int64(part), parts: int64(parts)}
+	c := Cursor{law: r.Law, yield: r.Yield, at: r.At * 1000, first: r.First, end: r.First + r.N, part: int64(part), parts: int64(parts)}
 	if r.N > 0 {
 		c.enter(r.First &^ (r.Law.F - 1))
 	}
@@ -68,7 +70,7 @@ func (c *Cursor) step() bool {
 	}
 	if c.ok {
 		c.slot = c.base + c.pos
-		c.due = c.law.Due(c.slot)
+		c.due = max(c.at, c.law.Due(c.slot))
 	}
 	return c.ok
 }

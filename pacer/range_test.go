@@ -208,3 +208,26 @@ func BenchmarkCursorNext(b *testing.B) {
 		c.Next()
 	}
 }
+
+// TestRangeAt: slots that were past when they were granted are due then, the others by the law; none is lost, and they stay in order.
+func TestRangeAt(t *testing.T) {
+	law := pacer.Law{T0: 1_000_000, R0: 1000, R1: 1000, Den: 1, K: pacer.Endless, F: 16}
+	at := law.T0 + 20_500 // µs: slots 0 to 20 are past
+	r := pacer.Range{Law: law, First: 8, N: 64, At: at}
+	for _, parts := range []int{1, 3} {
+		n := 0
+		for part := range parts {
+			before := int64(0)
+			for c := r.Cursor(part, parts); c.Ok(); c.Next() {
+				if want := max(at*1000, law.Due(c.Slot())); c.Due() != want || c.Due() < before {
+					t.Errorf("part %d of %d: slot %d is due at %d, want %d, after %d", part, parts, c.Slot(), c.Due(), want, before)
+				}
+				before = c.Due()
+				n++
+			}
+		}
+		if n != 64 {
+			t.Errorf("%d slots in %d parts", n, parts)
+		}
+	}
+}

@@ -12,9 +12,11 @@ import (
 // LeaseKeys are the keys of the lease script, in the order of its KEYS. All carry the run's hash tag.
 type LeaseKeys struct {
 	Budget, Workers, Seen, Events, Laws string
+
+	Limiter string // the state of the run's limiter; only NewGated uses it
 }
 
-// List is the keys in the order of the script's KEYS.
+// List is the keys in the order of the script's KEYS, without Limiter.
 func (k LeaseKeys) List() []string {
 	return []string{k.Budget, k.Workers, k.Seen, k.Events, k.Laws}
 }
@@ -25,6 +27,7 @@ type Redis struct {
 	keys   LeaseKeys
 	uid    string
 	script *redis.Script
+	gated  bool // by a limiter in the script, which may grant what is past
 }
 
 // NewRedis leases from the budget of the run with the given uid. The client should be one of its own,
@@ -33,12 +36,25 @@ func NewRedis(client redis.Scripter, keys LeaseKeys, uid string) *Redis {
 	return &Redis{client: client, keys: keys, uid: uid, script: lua.Lease()}
 }
 
+// NewGated is NewRedis for a run whose grants have to pass a limiter, one of those that lua.Limiter takes. What it grants of slots that
+// are past is due when it is granted.
+func NewGated(client redis.Scripter, keys LeaseKeys, uid, limiter string) *Redis {
+	return &Redis{client: client, keys: keys, uid: uid, script: lua.LeaseBy(limiter), gated: true}
+}
+
 // Lease implements Limiter.
 func (r *Redis) Lease(ctx context.Context, a Ask) (Reply, error) {
-	fields, err := r.script.Run(ctx, r.client, r.keys.List(),
-		r.uid, a.Worker, a.Incarnation, a.Numbers()).StringSlice()
+	keys := r.keys.List()
+	if r.gated {
+		keys = append(keys, r.keys.Limiter)
+	}
+	fields, err := r.script.Run(ctx, r.client, keys, r.uid, a.Worker, a.Incarnation, a.Numbers()).StringSlice()
 	if err != nil {
 		return Reply{}, fmt.Errorf("lease slots: %w", err)
 	}
-	return ParseReply(fields)
+	reply, err := ParseReply(fields)
+	if r.gated && reply.Range.N > 0 {
+		reply.Range.At = reply.LeasedAt
+	}
+	return reply, err
 }

@@ -15,6 +15,8 @@ type Slots struct {
 	part, parts int
 	held        []Cursor // leased
 	permits     []Cursor
+	next        *Cursor // what Next returned, for Pop
+	nextPermit  bool
 }
 
 // NewSlots is part `part` of `parts`, empty.
@@ -56,13 +58,13 @@ func (s *Slots) Leased() (n int64) {
 
 // Next is the slot least due, if there is one.
 func (s *Slots) Next() (Slot, bool) {
-	least, permit := s.least()
-	if least == nil {
+	s.next, s.nextPermit = s.least()
+	if s.next == nil {
 		return Slot{}, false
 	}
 	return Slot{
-		Generation: least.Generation(), Number: least.Slot(), Due: least.Due(),
-		Permit: permit, Yielded: !permit && least.Yielded(),
+		Generation: s.next.Generation(), Number: s.next.Slot(), Due: s.next.Due(),
+		Permit: s.nextPermit, Yielded: !s.nextPermit && s.next.Yielded(),
 	}, true
 }
 
@@ -80,11 +82,10 @@ func (s *Slots) least() (least *Cursor, permit bool) {
 	return least, permit
 }
 
-// Pop removes the slot that Next returned.
+// Pop removes the slot that Next returned. Nothing may come between the two.
 func (s *Slots) Pop() {
-	c, permit := s.least()
-	from := &s.held
-	if permit {
+	c, from := s.next, &s.held
+	if s.nextPermit {
 		from = &s.permits
 	}
 	if c.Next(); c.Ok() {

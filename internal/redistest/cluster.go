@@ -18,13 +18,15 @@ type Cluster struct {
 	client  *redis.ClusterClient
 }
 
-// StartCluster starts n masters, 3 or more, and returns once each of them takes commands. The cluster ends with the test.
-func StartCluster(t testing.TB, n int) *Cluster {
+// StartCluster starts n masters, 3 or more, each with the args as Start has them, and returns once each of them takes commands. The
+// cluster ends with the test.
+func StartCluster(t testing.TB, n int, args ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{}
 	for range n {
 		// Without a replica a master that is gone should not stop the others' slots: tests say so themselves.
-		c.Masters = append(c.Masters, Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no"))
+		own := []string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no"}
+		c.Masters = append(c.Masters, Start(t, append(own, args...)...))
 	}
 	for i, s := range c.Masters {
 		c.must(t, s, "CLUSTER", "SET-CONFIG-EPOCH", i+1) // or they would have to agree on one first
@@ -56,6 +58,29 @@ func (c *Cluster) Addrs() []string {
 		addrs = append(addrs, s.Addr())
 	}
 	return addrs
+}
+
+// URL names all masters, as redis.ParseClusterURL takes it.
+func (c *Cluster) URL() string {
+	addrs := c.Addrs()
+	return "redis://" + addrs[0] + "?addr=" + strings.Join(addrs[1:], "&addr=")
+}
+
+// Owner is the master that has a key.
+func (c *Cluster) Owner(t testing.TB, key string) *Server {
+	t.Helper()
+	slot, err := c.Masters[0].Client().ClusterKeySlot(t.Context(), key).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := int64(len(c.Masters))
+	for i := range n {
+		if slot < (i+1)*hashSlots/n {
+			return c.Masters[i]
+		}
+	}
+	t.Fatalf("%d is no hash slot", slot)
+	return nil
 }
 
 func (c *Cluster) must(t testing.TB, s *Server, args ...any) {

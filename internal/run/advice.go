@@ -28,6 +28,7 @@ func advices() []advice {
 		{word: "READONLY ", mend: "the server is a read-only replica: give the address of its master", url: true},
 		{word: "MOVED ", mend: "the server is one of a cluster: name another of its nodes in the URL too, redis://host:port?addr=host:port", url: true},
 		{word: "cluster support disabled", mend: "the server is not of a cluster: leave ?addr= out of the URL", url: true},
+		{word: "SELECT is not allowed in cluster mode", mend: "a cluster has no database but 0: leave its number out of the URL", url: true},
 		{word: "CLUSTERDOWN", mend: "a part of the cluster is missing: redis-cli cluster info tells more"},
 		{word: "MASTERDOWN", mend: "the server is a replica that has lost its master: give the address of the master", url: true},
 		{word: "NOREPLICAS", mend: "bring its replicas back, or lower its min-replicas-to-write"},

@@ -25,21 +25,22 @@ type Change struct {
 	At      time.Time `json:"at"`      // from when on, by the Redis clock; year 1 = when the run begins or is resumed
 }
 
-// command runs one command. Its id makes repetitions harmless, so a lost reply is answered by asking again.
-func (r *Run) command(ctx context.Context, kind, what string, pieces []pacer.Piece, expected int64) (Change, error) {
+// command runs one command. Its id makes repetitions harmless, so a lost reply is answered by asking again. to is what is set: pieces, as
+// pacer.JoinPieces writes them, or a burst.
+func (r *Run) command(ctx context.Context, kind, what, to string, expected int64) (Change, error) {
 	if err := r.whole(ctx); err != nil {
 		return Change{}, err
 	}
-	return r.send(ctx, NewID(), kind, what, pieces, expected)
+	return r.send(ctx, NewID(), kind, what, to, expected)
 }
 
 // send is command with an id.
-func (r *Run) send(ctx context.Context, id, kind, what string, pieces []pacer.Piece, expected int64) (Change, error) {
+func (r *Run) send(ctx context.Context, id, kind, what, to string, expected int64) (Change, error) {
 	var reply []string
 	var err error
 	for range 3 {
-		reply, err = lua.Command().Run(ctx, r.client, r.keys.lease().List(),
-			r.UID, id, kind, Who(), what, r.keys.Control, pacer.JoinPieces(pieces), expected).StringSlice()
+		reply, err = lua.Command().Run(ctx, r.client, r.keys.change(),
+			r.UID, id, kind, Who(), what, r.keys.Control, to, expected).StringSlice()
 		if err == nil || ctx.Err() != nil {
 			break
 		}
@@ -62,6 +63,8 @@ func (r *Run) send(ctx context.Context, id, kind, what string, pieces []pacer.Pi
 		return c, fmt.Errorf("%s %s: %w", kind, r.Name, ErrWaiting)
 	case "RETRY":
 		return c, errRetry
+	case "NONE":
+		return c, fmt.Errorf("%s %s: %w: it has no burst to change", kind, r.Name, ErrLimiter)
 	case "ENDED":
 		return c, fmt.Errorf("%s %s: %w, since %s", kind, r.Name, ErrOver, c.At.Format(time.RFC3339))
 	default:
@@ -85,12 +88,21 @@ func (r *Run) SetRate(ctx context.Context, to pacer.Rate, over time.Duration) (C
 	if over != 0 && (over < MinRamp || over > MaxRamp) {
 		return Change{}, fmt.Errorf("--over: give a time from %v to %v, such as 30s", MinRamp, MaxRamp)
 	}
+	if r.Spec.gated() {
+		s, err := r.State(ctx)
+		if err == nil {
+			err = r.Spec.mayChange("set-rate", r.Name, to, s.burst, over)
+		}
+		if err != nil {
+			return Change{}, err
+		}
+	}
 	if over == 0 {
 		pieces, err := pacer.Constant(to, 0).Pieces()
 		if err != nil {
 			return Change{}, err
 		}
-		return r.command(ctx, "set-rate", what, pieces, 0)
+		return r.command(ctx, "set-rate", what, pacer.JoinPieces(pieces), 0)
 	}
 	for try := 1; ; try++ {
 		s, err := r.State(ctx)
@@ -105,11 +117,32 @@ func (r *Run) SetRate(ctx context.Context, to pacer.Rate, over time.Duration) (C
 		if try == rampTries {
 			expected = 0
 		}
-		c, err := r.command(ctx, "set-rate", what+" over "+over.String(), pieces, expected)
+		c, err := r.command(ctx, "set-rate", what+" over "+over.String(), pacer.JoinPieces(pieces), expected)
 		if !errors.Is(err, errRetry) {
 			return c, err
 		}
 	}
+}
+
+// SetBurst changes the burst of the run's limiter, from the next grant on. What is leased already stays.
+func (r *Run) SetBurst(ctx context.Context, to int64) (Change, error) {
+	switch {
+	case to < 1 || to > maxBurst:
+		return Change{}, fmt.Errorf("set-burst %s: give a number from 1 to %d", r.Name, maxBurst)
+	case !r.Spec.gated():
+		return Change{}, fmt.Errorf("set-burst %s: %w: it has none but the schedule, which has no burst; "+
+			"create the run with --burst, or with another --limiter", r.Name, ErrLimiter)
+	case !r.Spec.kind().Bursts:
+		return Change{}, fmt.Errorf("set-burst %s: %w: --limiter %s counts in windows; change the rate with loadctl set-rate", r.Name, ErrLimiter, r.Spec.Limiter)
+	}
+	s, err := r.State(ctx)
+	if err == nil {
+		err = r.Spec.mayChange("set-burst", r.Name, s.newest(), to, 0)
+	}
+	if err != nil {
+		return Change{}, err
+	}
+	return r.command(ctx, "set-burst", fmt.Sprintf("burst of %d", to), strconv.FormatInt(to, 10), 0)
 }
 
 // The bounds of a ramp's length, and how often it is computed anew because the rate it begins with has changed meanwhile. Where
@@ -148,10 +181,19 @@ func (s *State) rateNow() pacer.Rate {
 	return rateOf(l, at)
 }
 
+// newest is the rate last set, of a run without ramps. It may be in force only in a moment.
+func (s *State) newest() pacer.Rate {
+	if len(s.laws) == 0 || s.Phase == "paused" {
+		return s.first
+	}
+	last := s.laws[len(s.laws)-1]
+	return pacer.Rate{Num: last.R0, Den: last.Den}
+}
+
 // Start begins a run that waits, with the workers that are there; without any it begins with the first that comes. The time of the
 // Change is the run's first t0, if that is known within a moment.
 func (r *Run) Start(ctx context.Context) (Change, error) {
-	c, err := r.command(ctx, "start", "", nil, 0)
+	c, err := r.command(ctx, "start", "", "", 0)
 	for deadline := time.Now().Add(promptly); err == nil && c.Changed && c.At.IsZero() && time.Now().Before(deadline); {
 		select { // the workers have been woken, and the next call of one begins the run
 		case <-time.After(10 * time.Millisecond):
@@ -162,21 +204,24 @@ func (r *Run) Start(ctx context.Context) (Change, error) {
 		us, err = r.StartedAt(ctx)
 		c.At = instant(us)
 	}
+	if err == nil {
+		_ = r.relist(ctx) // the run does not depend on it
+	}
 	return c, err
 }
 
 // Pause stops the schedule's clock: no slot is due until Resume. Workers, connections and statistics stay.
-func (r *Run) Pause(ctx context.Context) (Change, error) { return r.command(ctx, "pause", "", nil, 0) }
+func (r *Run) Pause(ctx context.Context) (Change, error) { return r.command(ctx, "pause", "", "", 0) }
 
 // Resume goes on where Pause stopped, without a burst; the planned end moves by the length of the pause.
 func (r *Run) Resume(ctx context.Context) (Change, error) {
-	return r.command(ctx, "resume", "", nil, 0)
+	return r.command(ctx, "resume", "", "", 0)
 }
 
 // Touch tells the run that somebody looks after it, so that its Deadman does not stop it. Nothing else changes; a run that is over
 // is left alone.
 func (r *Run) Touch(ctx context.Context) error {
-	_, err := r.command(ctx, "touch", "", nil, 0)
+	_, err := r.command(ctx, "touch", "", "", 0)
 	if errors.Is(err, ErrOver) {
 		return nil
 	}
@@ -200,7 +245,7 @@ var ErrUnconfirmed = errors.New("cannot be confirmed")
 // slot that it would still send nor fire on its permit any more. A silent member whose permit has no end (LossHold) is waited for only
 // as long as it may hold slots, and is then an ErrUnconfirmed. waiting is called when those it waits for change; it may be nil.
 func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error) {
-	c, err := r.command(ctx, "stop", "", nil, 0)
+	c, err := r.command(ctx, "stop", "", "", 0)
 	if err != nil && !errors.Is(err, ErrOver) { // a run that ended by itself may have requests left that wait for a connection
 		return c, err
 	}
@@ -211,7 +256,7 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 			return c, err
 		}
 		if s.Phase == "waiting" || s.Phase == "running" || s.Phase == "paused" { // a failover has forgotten it, or a worker restored the run
-			if again, err := r.command(ctx, "stop", "", nil, 0); err == nil {
+			if again, err := r.command(ctx, "stop", "", "", 0); err == nil {
 				c = again
 			}
 		}

@@ -16,10 +16,11 @@ import (
 )
 
 // Connect reaches the Redis server at a URL in one of go-redis' forms: redis://[user:password@]host:port/db, rediss://… for
-// TLS, unix://path, and with ?addr=host:port for the further nodes of a cluster. "@FILE" reads the URL from a file, so
-// that a password is in no process list. No error shows the password.
+// TLS, unix://path. A node of a Redis Cluster stands for all of it; with ?addr=host:port&addr=… further ones are named, of which any may be
+// asked for the others. "@FILE" reads the URL from a file, so that a password is in no process list. No error shows the password.
 //
-// Calls are not repeated by the client: the lease protocol does that, with a sequence number.
+// Calls to a single server are not repeated by the client: the lease protocol does that, with a sequence number. The client of a cluster does
+// repeat them, within the time that one call may take on a single server.
 func Connect(ctx context.Context, address string) (redis.UniversalClient, error) {
 	if file, ok := strings.CutPrefix(address, "@"); ok {
 		text, err := os.ReadFile(file)
@@ -34,9 +35,17 @@ func Connect(ctx context.Context, address string) (redis.UniversalClient, error)
 	}
 	client, err := open(u)
 	if err != nil {
-		return nil, fmt.Errorf("read the Redis URL of %s: %w; write redis://[user:password@]host:port[/db]", host(u), err)
+		return nil, err
 	}
-	if err := greet(ctx, client); err != nil {
+	err = greet(ctx, client)
+	if errors.Is(err, errNode) {
+		_ = client.Close() // nothing was said yet
+		if client, err = openCluster(u); err != nil {
+			return nil, err
+		}
+		err = greet(ctx, client)
+	}
+	if err != nil {
 		_ = client.Close() // the first error tells more
 		if _, known := errors.AsType[refusal](Advise(err)); known {
 			return nil, Advise(fmt.Errorf("reach Redis at %s: %w", host(u), err))
@@ -65,14 +74,20 @@ func hint(scheme string, err error) string {
 	}
 }
 
-// greet is one call that any server answers. When ctx ends it returns at once: a call to a server that hangs goes by its deadline only,
-// so its connection is closed.
+// greet is one call that any server answers, or errNode. When ctx ends it returns at once: a call to a server that hangs goes by its deadline
+// only, so its connection is closed.
 func greet(ctx context.Context, client redis.UniversalClient) error {
 	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	hangUp := context.AfterFunc(ctx, func() { _ = client.Close() })
 	defer hangUp()
-	err := client.Ping(limit).Err()
+	var err error
+	switch c := client.(type) {
+	case *redis.Client:
+		err = ask(limit, c)
+	case *redis.ClusterClient:
+		err = meet(limit, c)
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -87,7 +102,10 @@ var errURL = errors.New("read the Redis URL: it is not of the form redis://[user
 // up to the @, would be a path, a query or a fragment, and be shown in errors about those.
 func parseURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Opaque != "" || strings.Contains(address, "#") || strings.Contains(u.RawQuery, "@") {
+	if err != nil || u.Opaque != "" || strings.Contains(address, "#") {
+		return nil, errURL
+	}
+	if query, err := url.QueryUnescape(u.RawQuery); err != nil || strings.Contains(query, "@") { // further nodes have the password of the first
 		return nil, errURL
 	}
 	switch u.Scheme {
@@ -117,19 +135,20 @@ func host(u *url.URL) string {
 	}
 }
 
+// open makes the client that the URL asks for. It connects to nothing yet.
 func open(u *url.URL) (redis.UniversalClient, error) {
 	if u.Query().Has("addr") {
-		o, err := redis.ParseClusterURL(u.String())
-		if err != nil {
-			return nil, err
-		}
-		o.MaxRetries, o.ContextTimeoutEnabled = -1, true
-		return redis.NewClusterClient(o), nil
+		return openCluster(u)
 	}
 	o, err := redis.ParseURL(u.String())
 	if err != nil {
-		return nil, err
+		return nil, misread(u, err, "redis://[user:password@]host:port[/db]")
 	}
 	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
 	return redis.NewClient(o), nil
+}
+
+// misread is what is wrong with a part of a URL, and the form it should have.
+func misread(u *url.URL, err error, form string) error {
+	return fmt.Errorf("read the Redis URL of %s: %w; write %s", host(u), err, form)
 }

@@ -65,6 +65,9 @@ type Run struct {
 	Phase string
 	// Ended is when the run was over, as it stood when the handle was made; zero = it was not.
 	Ended time.Time
+	// Unlisted is why the list of runs could not be written when the run was created or joined by its description; nil = the run is on it, or it
+	// is over. The run goes on without, and is put there by who starts it, joins it or publishes.
+	Unlisted error
 
 	client redis.UniversalClient
 	keys   Keys
@@ -106,7 +109,7 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	}
 	keys := KeysOf(name)
 	args := append([]any{text, NewID(), replace, o.Keep.Milliseconds(), Who()}, schedule.fields(spec)...)
-	reply, err := lua.Create().Run(ctx, client, keys.all(), args...).StringSlice()
+	reply, err := lua.Create().Run(ctx, client, keys.made(), args...).StringSlice()
 	if err != nil {
 		return nil, false, explain("create run", name, err)
 	}
@@ -123,12 +126,10 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 			return nil, false, err
 		}
 	}
-	// Those who join do it too, because whoever created the run may have died before. The run does not depend on it.
-	z := redis.Z{Score: float64(time.Now().Unix()), Member: name}
 	if created {
-		client.ZAdd(ctx, index, z)
+		r.Unlisted = unwritten(r.list(ctx))
 	} else {
-		client.ZAddNX(ctx, index, z)
+		r.Unlisted = unwritten(r.relist(ctx))
 	}
 	return r, created, nil
 }

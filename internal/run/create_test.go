@@ -59,17 +59,21 @@ func TestAnotherSpecIsRefused(t *testing.T) {
 		b.create("x", secretSpec(), Options{})
 		before := b.dump()
 		for says, change := range map[string]func(*Spec){
-			"qps: 100 there, 200 here":                     func(s *Spec) { s.QPS = pacer.PerSecond(200) },
-			"duration: 0s there, 1m0s here":                func(s *Spec) { s.Duration = time.Minute },
-			"min-workers: 1 there, 4 here":                 func(s *Spec) { s.MinWorkers = 4 },
-			"stages:  there, 1m:5 here":                    func(s *Spec) { s.Stages = []string{"1m:5"} },
-			"on-redis-loss: permit there, stop here":       func(s *Spec) { s.OnRedisLoss = LossStop },
-			"permit-for: 10s there, 5s here":               func(s *Spec) { s.PermitFor = 5 * time.Second },
-			"deadman: 0s there, 30s here":                  func(s *Spec) { s.Deadman = 30 * time.Second },
-			"header Authorization differs":                 func(s *Spec) { s.Target.Headers[0].Value = "Bearer other" },
-			"body differs":                                 func(s *Spec) { s.Target.Body = []byte("other") },
-			"user or password of url differs":              func(s *Spec) { s.Target.URL = "http://user:other@127.0.0.1:8080/" },
-			"url: http://redacted@127.0.0.1:8080/ there, ": func(s *Spec) { s.Target.URL = "http://user:hunter2@127.0.0.1:8080/x" },
+			"qps: 100 there, 200 here":                      func(s *Spec) { s.QPS = pacer.PerSecond(200) },
+			"duration: 0s there, 1m0s here":                 func(s *Spec) { s.Duration = time.Minute },
+			"min-workers: 1 there, 4 here":                  func(s *Spec) { s.MinWorkers = 4 },
+			"stages:  there, 1m:5 here":                     func(s *Spec) { s.Stages = []string{"1m:5"} },
+			"on-redis-loss: permit there, stop here":        func(s *Spec) { s.OnRedisLoss = LossStop },
+			"permit-for: 10s there, 5s here":                func(s *Spec) { s.PermitFor = 5 * time.Second },
+			"deadman: 0s there, 30s here":                   func(s *Spec) { s.Deadman = 30 * time.Second },
+			"limiter: none there, token-bucket here":        func(s *Spec) { s.Limiter = "token-bucket" },
+			"burst that it was created with: none there, 5": func(s *Spec) { s.Burst = 5 },
+			"window: 1s there, 2s here":                     func(s *Spec) { s.Window = 2 * time.Second },
+			"spread: true there, false here":                func(s *Spec) { s.Together = true },
+			"header Authorization differs":                  func(s *Spec) { s.Target.Headers[0].Value = "Bearer other" },
+			"body differs":                                  func(s *Spec) { s.Target.Body = []byte("other") },
+			"user or password of url differs":               func(s *Spec) { s.Target.URL = "http://user:other@127.0.0.1:8080/" },
+			"url: http://redacted@127.0.0.1:8080/ there, ":  func(s *Spec) { s.Target.URL = "http://user:hunter2@127.0.0.1:8080/x" },
 		} {
 			spec := secretSpec()
 			change(&spec)
@@ -316,7 +320,7 @@ func TestBrokenResults(t *testing.T) {
 func TestNewerSpec(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(1), Options{})
-		text, err := json.Marshal(map[string]any{"version": specVersion + 1, "qps": map[string]int{"of the": 1}})
+		text, err := json.Marshal(map[string]any{"version": limiterVersion + 1, "qps": map[string]int{"of the": 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

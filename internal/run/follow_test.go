@@ -232,7 +232,7 @@ func TestFollowerOfATrimmedStream(t *testing.T) {
 // stop stops the run, whose workers confirm it.
 func (b *bed) stop(r *Run, workers ...string) {
 	b.Helper()
-	if _, err := r.command(b.Context(), "stop", "", nil, 0); err != nil {
+	if _, err := r.command(b.Context(), "stop", "", "", 0); err != nil {
 		b.Fatal(err)
 	}
 	for _, w := range workers {

@@ -12,6 +12,9 @@ import (
 // streamLength is about how many interval snapshots are kept for those who watch; reports do not need them.
 const streamLength = 1000
 
+// listEvery is how many snapshots lie between two looks at whether the run is listed.
+const listEvery = 10
+
 // Journal stores one worker's snapshots in the run, and says when it leaves. It is used by one goroutine at a time.
 type Journal struct {
 	run                 *Run
@@ -57,6 +60,9 @@ func (j *Journal) Publish(ctx context.Context, interval, total *report.Snapshot,
 	}
 	switch status {
 	case "OK":
+		if interval.Seq%listEvery == 1 && !interval.Final {
+			_ = j.run.relist(ctx) // the run does not depend on it
+		}
 		return nil
 	case "REWRITE":
 		return fmt.Errorf("publish snapshot: %w", report.ErrRewrite)
@@ -84,7 +90,7 @@ func (j *Journal) Unpublished() *Unpublished {
 // Leave takes the worker out of the run; state is "left" or "stopped".
 func (j *Journal) Leave(ctx context.Context, state string) error {
 	j.left = state
-	err := lua.Leave().Run(ctx, j.run.client, j.run.keys.lease().List(), j.run.UID, j.worker, j.incarnation, state).Err()
+	err := lua.Leave().Run(ctx, j.run.client, j.run.keys.change(), j.run.UID, j.worker, j.incarnation, state).Err()
 	if err != nil {
 		return fmt.Errorf("leave run %s: %w", j.run.Name, err)
 	}

@@ -13,6 +13,7 @@ const index = "load:runs"
 // Keys are the names of a run's keys in Redis. They share one hash tag, so they live in one slot of a cluster.
 type Keys struct {
 	Spec, Budget, Workers, Seen, Totals, Snapshots, Events, Laws, Series string
+	Limiter                                                              string // state of the run's limiter; it goes by itself
 	Control                                                              string // channel of wake-ups
 	Removed                                                              string // with :UID behind it: a run that was removed, for its workers to know
 }
@@ -22,7 +23,7 @@ func KeysOf(name string) Keys {
 	key := func(part string) string { return "{load:" + name + "}:" + part }
 	return Keys{
 		Spec: key("spec"), Budget: key("budget"), Workers: key("workers"), Seen: key("seen"), Totals: key("totals"),
-		Snapshots: key("snapshots"), Events: key("events"), Laws: key("laws"), Series: key("series"), Control: key("control"), Removed: key("removed"),
+		Snapshots: key("snapshots"), Events: key("events"), Laws: key("laws"), Series: key("series"), Limiter: key("limiter"), Control: key("control"), Removed: key("removed"),
 	}
 }
 
@@ -31,10 +32,16 @@ func (k Keys) removed(uid string) string { return k.Removed + ":" + uid }
 
 // lease is the keys of the scripts that work on the budget.
 func (k Keys) lease() pacer.LeaseKeys {
-	return pacer.LeaseKeys{Budget: k.Budget, Workers: k.Workers, Seen: k.Seen, Events: k.Events, Laws: k.Laws}
+	return pacer.LeaseKeys{Budget: k.Budget, Workers: k.Workers, Seen: k.Seen, Events: k.Events, Laws: k.Laws, Limiter: k.Limiter}
 }
 
-// all is every key, in the order of the create script's KEYS.
+// change is the keys of the scripts that change a run.
+func (k Keys) change() []string { return append(k.lease().List(), k.Limiter) }
+
+// made is every key that a run may have, in the order of the create script's KEYS.
+func (k Keys) made() []string { return append(k.all(), k.Limiter) }
+
+// all is every key that lives as long as the run.
 func (k Keys) all() []string {
 	return []string{k.Spec, k.Budget, k.Workers, k.Seen, k.Totals, k.Snapshots, k.Events, k.Laws, k.Series}
 }

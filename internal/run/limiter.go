@@ -10,7 +10,10 @@ import (
 
 // Limiter leases from the run's budget. Its errors say what to do about them. The client should be one of its own.
 func (r *Run) Limiter(client redis.UniversalClient) pacer.Limiter {
-	return advised{pacer.NewRedis(client, r.keys.lease(), r.UID)}
+	if !r.Spec.gated() {
+		return advised{pacer.NewRedis(client, r.keys.lease(), r.UID)}
+	}
+	return advised{pacer.NewGated(client, r.keys.lease(), r.UID, r.Spec.kind().Script)}
 }
 
 // advised is a limiter whose errors say what to do about them.

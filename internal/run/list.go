@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,37 +17,103 @@ import (
 type Entry struct {
 	Run        string    `json:"run"`
 	CreatedAt  time.Time `json:"created_at"`
-	Phase      string    `json:"phase"` // as in State; broken, newer or older if this program cannot read it
+	Phase      string    `json:"phase"` // as in State; broken, newer or older if this program cannot read it, unreachable if Redis does not let it
 	Members    int64     `json:"members"`
 	Rate       float64   `json:"rate"`
 	ClosedLoop bool      `json:"closed_loop,omitempty"` // it has no rate: see report.Report
 	Asked      int64     `json:"asked"`
+	Err        error     `json:"-"` // why it is unreachable, else nil
 }
 
-// List is all runs, oldest first. Names whose state has expired are forgotten on the way.
+// How many runs are looked at together: on a cluster those of a node that hangs do not hold up the others. And how long the list may take
+// where only who creates, joins or changes a run writes it.
+const (
+	listedAtOnce = 32
+	listPatience = time.Second
+)
+
+// List is all runs, oldest first. Names whose state has expired are forgotten on the way. A run that cannot be reached, because the part of the
+// cluster that has it is away, is an Entry with an Err; what was read is returned too where ctx has ended.
 func List(ctx context.Context, client redis.UniversalClient) ([]Entry, error) {
 	names, err := client.ZRangeWithScores(ctx, index, 0, -1).Result()
 	if err != nil {
-		return nil, fmt.Errorf("list runs: %w", err)
-	}
-	entries := []Entry{}
-	for _, z := range names {
-		name, _ := z.Member.(string)
-		e, err := entry(ctx, client, name)
-		if errors.Is(err, ErrNoRun) {
-			client.ZRem(ctx, index, name)
-			continue
+		err = Advise(fmt.Errorf("list runs: %w", err))
+		if _, parts := client.(*redis.ClusterClient); parts {
+			err = fmt.Errorf("%w; one node of the cluster has the list, and commands that name a run work without it", err)
 		}
-		if err != nil {
-			return nil, err
-		}
-		e.CreatedAt = time.Unix(int64(z.Score), 0).UTC()
-		entries = append(entries, e)
+		return nil, err
 	}
-	return entries, nil
+	entries := make([]Entry, len(names))
+	free := make(chan struct{}, listedAtOnce)
+	var all sync.WaitGroup
+	for i, z := range names {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			name, _ := z.Member.(string)
+			e, err := entry(ctx, client, name)
+			if errors.Is(err, ErrNoRun) {
+				client.ZRem(ctx, index, name)
+				return
+			}
+			e.CreatedAt = time.Unix(int64(z.Score), 0).UTC()
+			entries[i] = e
+		})
+	}
+	all.Wait()
+	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Run == "" }), context.Cause(ctx)
 }
 
-// entry is the line of one run, or ErrNoRun. A run that cannot be read is in the list too: it is in the way of its name.
+// list puts a run that was just created on the list. The run does not depend on it.
+func (r *Run) list(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	return r.client.ZAdd(ctx, index, redis.Z{Score: float64(time.Now().Unix()), Member: r.Name}).Err()
+}
+
+// relist puts the run on the list if it is not there: whoever created it may have died before, or the list been away. One that is over or was
+// removed is not put there.
+func (r *Run) relist(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	if !r.Ended.IsZero() {
+		return nil
+	}
+	err := r.client.ZScore(ctx, index, r.Name).Err()
+	if !errors.Is(err, redis.Nil) {
+		return err
+	}
+	now, err := Open(ctx, r.client, r.Name)
+	if errors.Is(err, ErrNoRun) || err == nil && (now.UID != r.UID || !now.Ended.IsZero()) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.client.ZAddNX(ctx, index, redis.Z{Score: float64(r.created(ctx).Unix()), Member: r.Name}).Err()
+}
+
+// unwritten is why the list cannot be written, in words. nil stays nil.
+func unwritten(err error) error {
+	if Unanswered(err) {
+		return fmt.Errorf("the server that has it does not answer: %w", err)
+	}
+	return Advise(err)
+}
+
+// created is when the run was, as its first event tells; without one, now.
+func (r *Run) created(ctx context.Context) time.Time {
+	first := r.client.XRangeN(ctx, r.keys.Events, "-", "+", 1).Val()
+	if len(first) == 1 {
+		text, _, _ := strings.Cut(first[0].ID, "-") // ms of Redis' clock
+		if ms, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return time.UnixMilli(ms)
+		}
+	}
+	return time.Now()
+}
+
+// entry is the line of one run; the only error is ErrNoRun. A run that cannot be read is in the list too: it is in the way of its name.
 func entry(ctx context.Context, client redis.UniversalClient, name string) (Entry, error) {
 	e := Entry{Run: name}
 	if ValidateName("run", name) != nil {
@@ -61,8 +131,10 @@ func entry(ctx context.Context, client redis.UniversalClient, name string) (Entr
 		e.Phase = "newer"
 	case errors.Is(err, ErrOlder):
 		e.Phase = "older"
-	case err != nil:
+	case errors.Is(err, ErrNoRun):
 		return e, err
+	case err != nil:
+		e.Phase, e.Err = "unreachable", err
 	default:
 		e.Phase, e.Members, e.Rate, e.Asked, e.ClosedLoop = s.Phase, s.Members, s.Rate, s.Asked, r.Spec.Max
 	}

@@ -195,8 +195,10 @@ func (u *Unpublished) join(w *report.WorkerInput, b *report.Budget) (used bool) 
 	forgotten := max(0, u.Leased-w.Leased)
 	cut := min(forgotten, max(0, u.Total.Counts.Recalled-w.Beyond))
 	skipped := min(forgotten-cut, b.Skipped)
+	ungranted := min(forgotten-cut, b.Ungranted) // in the place of skipped: they were not issued
 	w.Leased += forgotten
 	b.Skipped -= skipped
+	b.Ungranted -= ungranted
 	b.Issued += forgotten - skipped
 	w.Gone = true
 	switch w.State {

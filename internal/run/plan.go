@@ -44,16 +44,22 @@ func (b plan) fields(s Spec) []any {
 	if b.loop {
 		loop = 1
 	}
-	return []any{
+	fields := []any{
 		"pieces", pacer.JoinPieces(b.pieces), "loop", loop, "span", b.span.Microseconds(), "left", b.left, "min", b.min,
 		"horizon", pacer.DefaultHorizon.Microseconds(), "ttl", pacer.DefaultTTL.Microseconds(), "qmax", pacer.DefaultQmax,
 		"permitfor", s.Permit().Microseconds(), "deadman", s.Deadman.Microseconds(),
 	}
+	if s.gated() {
+		fields = append(fields, "limit", s.gauge())
+	}
+	return fields
 }
 
 // text is the spec as it is stored.
 func (s Spec) text() (string, error) {
-	s.Version = specVersion
+	if s.Version = specVersion; s.gated() {
+		s.Version = limiterVersion
+	}
 	text, err := json.Marshal(s)
 	if err != nil {
 		return "", fmt.Errorf("write spec: %w", err)

@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/lua"
 )
 
-// Ready finds out whether a worker can take part in the run, and writes nothing. A worker asks again as long as Redis refuses it,
+// Ready finds out whether a worker can take part in the run, and writes nothing, but the run's name where the list of runs lacks it. A worker asks again as long as Redis refuses it,
 // because that may pass; what was wrong before it began should be said before it begins.
 func (r *Run) Ready(ctx context.Context) error {
 	if err := r.whole(ctx); err != nil {
@@ -19,10 +19,11 @@ func (r *Run) Ready(ctx context.Context) error {
 		return explain("join run", r.Name, err)
 	}
 	// Nobody is known by this name, so the script changes nothing.
-	err := lua.Leave().Run(ctx, r.client, r.keys.lease().List(), r.UID, "nobody", NewID(), "left").Err()
+	err := lua.Leave().Run(ctx, r.client, r.keys.change(), r.UID, "nobody", NewID(), "left").Err()
 	if err != nil {
 		return explain("join run", r.Name, err)
 	}
+	_ = r.relist(ctx) // the run does not depend on it
 	return nil
 }
 

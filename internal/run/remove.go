@@ -10,8 +10,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// ErrListed says that a run was removed, but that the list of runs still names it.
+var ErrListed = errors.New("the run is removed, and only the list of runs still names it, which cannot be written now")
+
 // Remove deletes a run's state. A run with members in it is refused unless force is set: they would end with an error. So is one
-// of which it cannot be told.
+// of which it cannot be told. With ErrListed only the list is left: Remove again, or List, takes it off.
 func Remove(ctx context.Context, client redis.UniversalClient, name string, force bool) error {
 	if err := ValidateName("run", name); err != nil {
 		return err
@@ -19,11 +22,17 @@ func Remove(ctx context.Context, client redis.UniversalClient, name string, forc
 	r, err := Open(ctx, client, name)
 	switch {
 	case errors.Is(err, ErrNoRun):
-		client.ZRem(ctx, index, name)
+		if client.ZRem(ctx, index, name).Val() > 0 { // a removal before this one could not
+			return nil
+		}
+		return err
+	case err != nil && Unanswered(err): // to force it does not help
 		return err
 	case errors.Is(err, ErrBroken) || force:
-	case err != nil:
+	case errors.Is(err, ErrNewer) || errors.Is(err, ErrOlder):
 		return fmt.Errorf("remove %w; or use --force", err)
+	case err != nil:
+		return err
 	default:
 		if err := r.idle(ctx); err != nil {
 			return err
@@ -34,13 +43,19 @@ func Remove(ctx context.Context, client redis.UniversalClient, name string, forc
 		tell = func() error { return client.Set(ctx, KeysOf(name).removed(uid), "1", removedFor).Err() }
 	}
 	full := tell() // a full server must be told after it has room again
-	if err := client.Del(ctx, KeysOf(name).all()...).Err(); err != nil {
-		return fmt.Errorf("remove run %s: %w", name, err)
+	if err := client.Del(ctx, KeysOf(name).made()...).Err(); err != nil {
+		return explain("remove run", name, err)
 	}
 	if full != nil {
 		_ = tell() // where it is full all the same nothing can be restored
 	}
-	return client.ZRem(ctx, index, name).Err()
+	ctx, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	if err := client.ZRem(ctx, index, name).Err(); err != nil {
+		return fmt.Errorf("remove run %s: %w (%w); loadctl rm %s again takes it off, and so does loadctl ls, once that is mended",
+			name, ErrListed, unwritten(err), name)
+	}
+	return nil
 }
 
 // Forget takes back what Remove has left for the workers of a run, where there are none.

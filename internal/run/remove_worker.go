@@ -43,7 +43,7 @@ func (r *Run) Remove(ctx context.Context, worker string, force bool) (Worker, er
 	if ago := s.now.Sub(w.LastSeen); ago < lively && !force {
 		return w, fmt.Errorf("remove worker %s of run %s: %w: heard of %.1f s ago; if it is dead, try again in a second, or --force", worker, r.Name, ErrAlive, max(0, ago.Seconds()))
 	}
-	status, err := lua.Leave().Run(ctx, r.client, r.keys.lease().List(), r.UID, w.ID, w.Incarnation, "removed", Who()).Text()
+	status, err := lua.Leave().Run(ctx, r.client, r.keys.change(), r.UID, w.ID, w.Incarnation, "removed", Who()).Text()
 	if err != nil {
 		return w, explain("remove worker "+worker+" of run", r.Name, err)
 	}

@@ -51,14 +51,15 @@ func (r *Run) Restore(ctx context.Context, started int64, k pacer.Known, create 
 	args := append([]any{text, r.UID, 0, keep.Milliseconds(), Who()}, fields...)
 	args = append(args, "started", started, "delay", delay.Microseconds(), "restored", now.UnixMicro(),
 		"heard", now.Add(delay).UnixMicro())
-	reply, err := lua.Create().Run(ctx, r.client, r.keys.all(), args...).StringSlice()
+	reply, err := lua.Create().Run(ctx, r.client, r.keys.made(), args...).StringSlice()
 	switch {
 	case err != nil:
 		return explain("restore", r.Name, err)
 	case len(reply) > 2 && reply[2] != "" && reply[2] != r.UID:
 		return pacer.ErrNoState
 	}
-	return r.client.ZAddNX(ctx, index, redis.Z{Score: float64(started) / 1e6, Member: r.Name}).Err()
+	r.client.ZAddNX(ctx, index, redis.Z{Score: float64(started) / 1e6, Member: r.Name}) // the run does not depend on it
+	return nil
 }
 
 // replaced tells whether the run was removed on purpose, or another one has its name.
@@ -95,7 +96,7 @@ func (r *Run) Reassert(ctx context.Context, k pacer.Known, granted int64) error 
 			return err
 		}
 	}
-	_, err := r.send(ctx, fmt.Sprintf("again-%d", newest), kind, what, pieces, granted)
+	_, err := r.send(ctx, fmt.Sprintf("again-%d", newest), kind, what, pacer.JoinPieces(pieces), granted)
 	if errors.Is(err, errRetry) { // somebody has changed it since
 		return nil
 	}

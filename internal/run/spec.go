@@ -7,15 +7,21 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/limit"
 	"github.com/loadctl/loadctl/targets"
 )
 
-// specVersion is the version of the spec's encoding, and of the state that belongs to it.
-const specVersion = 3
+// The versions of the spec's encoding, and of the state that belongs to it. One with a limiter has its own: a program that knows only the other
+// would leave the limiter out.
+const (
+	specVersion    = 3
+	limiterVersion = 4
+)
 
 // The defaults of a Spec.
 const (
@@ -61,6 +67,14 @@ type Spec struct {
 	OnRedisLoss string        `json:"on_redis_loss,omitempty"` // LossPermit, LossStop or LossHold; "" = LossPermit
 	PermitFor   time.Duration `json:"permit_for_ns,omitempty"` // since the last reply, with LossPermit only; 0 = DefaultPermitFor
 	Deadman     time.Duration `json:"deadman_ns,omitempty"`    // the run is stopped when no loadctl was heard of for so long; 0 = never
+
+	// A limiter that the grants have to pass, in front of the schedule.
+	Limiter  string        `json:"limiter,omitempty"`   // one of limit.Names; "" or SlotsLimiter without a Burst = none but the schedule
+	Burst    int64         `json:"burst,omitempty"`     // of one that has a burst; 0 = what the rate makes in half a second
+	Window   time.Duration `json:"window_ns,omitempty"` // of one that counts in windows; 0 = DefaultWindow
+	Together bool          `json:"together,omitempty"`  // nothing is granted ahead of time, and what is granted leaves together
+	ExpireNX bool          `json:"expire_nx,omitempty"` // as limit.ExpireNX
+	Debt     bool          `json:"debt,omitempty"`      // as limit.Debt
 }
 
 // onRedisLoss is what there is in place of an empty OnRedisLoss.
@@ -171,7 +185,7 @@ func (s Spec) Validate() error {
 	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
 		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
-	return s.validateLoss()
+	return cmp.Or(s.validateLimiter(), s.validateLoss())
 }
 
 // validateMax checks that a closed loop is not asked for what only a rate can do.
@@ -218,11 +232,14 @@ func parseSpec(name, text string) (Spec, error) {
 	if v.Version < specVersion {
 		return s, fmt.Errorf("run %s: %w, %d where this program knows %d; end it with the loadctl that created it, or loadctl rm --force %s", name, ErrOlder, v.Version, specVersion, name)
 	}
-	if v.Version > specVersion {
-		return s, fmt.Errorf("run %s: %w, %d where this program knows %d; use a newer loadctl and loadworker", name, ErrNewer, v.Version, specVersion)
+	if v.Version > limiterVersion {
+		return s, fmt.Errorf("run %s: %w, %d where this program knows %d; use a newer loadctl and loadworker", name, ErrNewer, v.Version, limiterVersion)
 	}
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return s, broken(name, "its spec was not written by loadctl")
+	}
+	if s.gated() && !slices.Contains(limit.Names(), s.Limiter) {
+		return s, fmt.Errorf("run %s: %w, with a limiter %.40q that this program does not know; use a newer loadctl and loadworker", name, ErrNewer, s.Limiter)
 	}
 	return s, nil
 }
@@ -253,7 +270,32 @@ func (s Spec) Diff(o Spec) []string {
 		line("permit-for", s.Permit(), o.Permit())
 	}
 	line("deadman", s.Deadman, o.Deadman)
+	line("limiter", s.limiterName(), o.limiterName())
+	line("burst that it was created with", given(s.Burst), given(o.Burst)) // not the one in force, which set-burst changes
+	line("window", s.window(), o.window())
+	line("spread", !s.Together, !o.Together)
+	line("expire nx", s.ExpireNX, o.ExpireNX)
+	line("debt", s.Debt, o.Debt)
 	return slices.Concat(out, s.Target.Diff(o.Target))
+}
+
+// limiterName is the limiter in front of the schedule, or none.
+func (s Spec) limiterName() string {
+	if !s.gated() {
+		return none
+	}
+	return s.Limiter
+}
+
+// none is what a difference says of what was not given.
+const none = "none"
+
+// given is a number of which 0 is none.
+func given(n int64) string {
+	if n == 0 {
+		return none
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 func sameStage(a, b string) bool {

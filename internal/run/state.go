@@ -32,7 +32,9 @@ type State struct {
 	EndedAt    time.Time `json:"ended_at,omitzero"`
 	Skipped    int64     `json:"skipped"`
 	Workers    []Worker  `json:"workers"`
+	Limiter    string    `json:"limiter,omitempty"` // in words, with the burst in force; absent = the schedule alone
 
+	burst          int64 // of the limiter, in force; 0 = what the rate makes in half a second
 	now            time.Time
 	permit         time.Duration // how long after its last reply a worker may go on by itself
 	target         float64       // the rate last in force
@@ -92,6 +94,7 @@ func (r *Run) State(ctx context.Context) (*State, error) {
 	}
 	s.settle()
 	s.count()
+	s.Limiter = r.Spec.limiterText(s.newest(), s.burst)
 	return s, nil
 }
 
@@ -175,6 +178,10 @@ func (s *State) parseBudget(b map[string]string) error {
 		"skipped": &s.Skipped, "issued": &s.issued, "beyond": &s.beyond, "past": &s.past,
 	})
 	if err := cmp.Or(err, s.parseLoss(b)); err != nil {
+		return err
+	}
+	burst, _, _ := strings.Cut(b["limit"], ":")
+	if err := integers(map[string]string{"limit": burst}, map[string]*int64{"limit": &s.burst}); err != nil {
 		return err
 	}
 	s.StartedAt, s.EndsAt, s.EndedAt = instant(started), instant(stop), instant(ended)

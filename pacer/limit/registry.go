@@ -47,7 +47,31 @@ func New(name string, client redis.Scripter, key string, l Limit, options ...Opt
 			return k.limiter(client, key, l, options)
 		}
 	}
-	return nil, fmt.Errorf("limiter %q: there is none; take one of %s", name, strings.Join(Names(), ", "))
+	return nil, unknown(name)
+}
+
+// Settings are what the scripts in lua/ are told of a limiter.
+type Settings struct {
+	Script string // its name there
+	Bursts bool   // it has a burst, and else counts in windows
+	Queues bool   // what it grants goes one after the other
+	Option int64
+}
+
+// Check is what the scripts are told of the limiter with this name and these options, if it could obey this limit, for those who call them
+// by themselves.
+func Check(name string, l Limit, options ...Option) (Settings, error) {
+	for _, k := range registry() {
+		if k.name == name {
+			_, option, err := k.settings(l, options)
+			return Settings{Script: k.script, Bursts: k.bursts, Queues: k.queues, Option: option}, err
+		}
+	}
+	return Settings{}, unknown(name)
+}
+
+func unknown(name string) error {
+	return fmt.Errorf("limiter %.40q: there is none; take one of %s", name, strings.Join(Names(), ", "))
 }
 
 // settings are limit and option of a limiter with these options.

@@ -1,0 +1,119 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// errNode: the server that was named is a node of a cluster, and its client has to know the others.
+var errNode = errors.New("the server is a node of a cluster")
+
+// ask finds out whether a server answers, and whether it is a node of a cluster: then the error is errNode.
+func ask(ctx context.Context, client *redis.Client) error {
+	if err := client.Ping(ctx).Err(); err != nil {
+		return err
+	}
+	hello := redis.NewMapStringInterfaceCmd(ctx, "HELLO") // a server that does not know it is no node; any user may say it
+	if err := client.Process(ctx, hello); err == nil && hello.Val()["mode"] == "cluster" {
+		return errNode
+	}
+	return nil
+}
+
+// openCluster is a client of the whole cluster of which the URL names some nodes.
+func openCluster(u *url.URL) (redis.UniversalClient, error) {
+	o, err := clusterOptions(u)
+	if err != nil {
+		return nil, misread(u, err, "redis://[user:password@]host:port?addr=host:port&addr=host:port")
+	}
+	client := redis.NewClusterClient(o)
+	if limit := client.Options().ReadTimeout; limit > 0 {
+		client.AddHook(bounded(limit))
+	}
+	return client, nil
+}
+
+func clusterOptions(u *url.URL) (*redis.ClusterOptions, error) {
+	query := u.Query()
+	switch db := cmp.Or(strings.Trim(u.Path, "/"), query.Get("db")); {
+	case u.Scheme == "unix":
+		return nil, errors.New("a cluster is reached by host and port, and not by a socket")
+	case db != "" && db != "0":
+		return nil, errors.New("a cluster has no database but 0")
+	}
+	for _, node := range query["addr"] { // the library would quote it, and it may be a user and a password
+		if strings.Contains(node, "%") || strings.Count(node, ":") > 1 && !strings.HasPrefix(node, "[") {
+			return nil, errors.New("an addr is not of the form host:port")
+		}
+	}
+	query.Del("db")
+	named := *u
+	named.RawQuery = query.Encode()
+	o, err := redis.ParseClusterURL(named.String())
+	if err != nil {
+		return nil, err
+	}
+	if o.ReadOnly || o.RouteByLatency || o.RouteRandomly {
+		return nil, errors.New("replicas hear late what a run does, so leave out read_only, route_by_latency and route_randomly")
+	}
+	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
+	// With the policies the first call also asks some node for all there is to know about commands, for up to 5 s, whatever its own deadline is.
+	o.DisableRoutingPolicies = true
+	return o, nil
+}
+
+// bounded gives a call that has no deadline of its own the time for one answer, however often the client tries it and wherever it is sent on to:
+// else a node that hangs would hold it up four times as long as a single server can.
+type bounded time.Duration
+
+// DialHook implements redis.Hook.
+func (bounded) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (b bounded) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Duration(b))
+		defer cancel()
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (b bounded) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Duration(b))
+		defer cancel()
+		return next(ctx, cmds)
+	}
+}
+
+// askAnother is how long one of the named nodes may take until another one is asked too.
+const askAnother = 500 * time.Millisecond
+
+// meet learns from one of the named nodes, drawn anew each time, which nodes there are; one that hangs does not use up the time of the others. No
+// other node has to answer: one that is away takes its own runs with it and not those of the rest. ctx has a deadline, which ends the calls too
+// whose answers are not needed any more.
+func meet(ctx context.Context, cluster *redis.ClusterClient) error {
+	another := time.NewTicker(askAnother)
+	defer another.Stop()
+	for answer := make(chan error, 1); ; {
+		go func() {
+			_, err := cluster.MasterForKey(ctx, index)
+			select {
+			case answer <- err:
+			default: // another one was faster
+			}
+		}()
+		select {
+		case err := <-answer:
+			return err
+		case <-another.C:
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/limit"
+)
+
+// SlotsLimiter is the limiter of a run that names no other: the schedule's own. With a burst it is one in front of the schedule, as the others.
+const SlotsLimiter = "gcra"
+
+// DefaultWindow is the window of a limiter that counts in windows.
+const DefaultWindow = time.Second
+
+// maxBurst is the largest burst that the scripts take.
+const maxBurst = 1_000_000_000
+
+// A worker that was refused asks again after 5 ms at the soonest. So that nothing is lost a bucket holds what the rate makes in two such times,
+// and a window is as long as four of them.
+const (
+	leastBurst  = 100 // as a part of a second: 10 ms
+	leastWindow = 20 * time.Millisecond
+)
+
+// The window that the scripts can count in.
+const (
+	minWindow = time.Microsecond
+	maxWindow = 366 * 24 * time.Hour
+)
+
+// ErrLimiter is about a change that the run's limiter does not allow.
+var ErrLimiter = errors.New("the run's limiter does not allow it")
+
+// gated tells whether grants have to pass a limiter beside the schedule.
+func (s Spec) gated() bool { return s.Limiter != "" && (s.Limiter != SlotsLimiter || s.Burst > 0) }
+
+// window is that of a limiter that counts in windows.
+func (s Spec) window() time.Duration { return cmp.Or(s.Window, DefaultWindow) }
+
+// options are those of the limiter.
+func (s Spec) options() (all []limit.Option) {
+	if s.ExpireNX {
+		all = append(all, limit.ExpireNX())
+	}
+	if s.Debt {
+		all = append(all, limit.Debt())
+	}
+	return all
+}
+
+// kind is what the scripts are told of the limiter. The spec must be valid.
+func (s Spec) kind() limit.Settings {
+	known, _ := limit.Check(s.Limiter, limit.PerWindow(1, time.Second), s.options()...)
+	return known
+}
+
+// inForce is the burst of a bucket at a rate; burst 0 is what the rate makes in half a second.
+func inForce(rate pacer.Rate, burst int64) int64 {
+	return cmp.Or(burst, max(1, rate.Num/max(1, rate.Den)/2))
+}
+
+// decimal is a rate as people write it: 0.3, or 1/3s where no six decimals are enough.
+func decimal(r pacer.Rate) string {
+	if r.Den <= 1 || 1_000_000%r.Den != 0 {
+		return r.String()
+	}
+	return strings.TrimRight(big.NewRat(r.Num, r.Den).FloatString(6), "0")
+}
+
+// obeys says why the limiter cannot obey the limit that a rate stands for, or nil: of a bucket the rate, of the others as many requests as
+// the rate makes in a window, which have to be whole. burst 0 is what the rate makes in half a second. At a rate of 0 nothing is granted.
+func (s Spec) obeys(rate pacer.Rate, burst int64) error {
+	switch {
+	case rate.Num == 0:
+		return nil
+	case s.kind().Bursts:
+		r := big.NewRat(rate.Num, rate.Den)
+		l := limit.PerWindow(r.Num().Int64(), time.Duration(r.Denom().Int64())*time.Second)
+		l.Burst = inForce(rate, burst)
+		if _, err := limit.Check(s.Limiter, l, s.options()...); err != nil {
+			return fmt.Errorf("a burst of %d at %s requests per second cannot be counted exactly; give a smaller burst, or a rate with fewer decimals",
+				l.Burst, decimal(rate))
+		}
+		return nil
+	default:
+		return s.fits(rate)
+	}
+}
+
+// fits says why a window cannot hold what the rate makes in it, and which rates it can.
+func (s Spec) fits(rate pacer.Rate) error {
+	window := big.NewRat(s.window().Microseconds(), time.Second.Microseconds())
+	count := new(big.Rat).Mul(big.NewRat(rate.Num, rate.Den), window)
+	if count.Cmp(big.NewRat(maxBurst, 1)) > 0 {
+		return fmt.Errorf("%s requests per second are more than %d in a window of %v; give a lower rate", decimal(rate), maxBurst, s.window())
+	}
+	if count.IsInt() {
+		return nil
+	}
+	below := new(big.Int).Quo(count.Num(), count.Denom())
+	near := perSecond(new(big.Int).Add(below, big.NewInt(1)), window)
+	if below.Sign() > 0 {
+		near = perSecond(below, window) + " or " + near
+	}
+	return fmt.Errorf("%s requests per second are no whole number in a window of %v; give %s", decimal(rate), s.window(), near)
+}
+
+// perSecond is the rate of so many requests in a window, as ParseRate reads it.
+func perSecond(count *big.Int, window *big.Rat) string {
+	r := new(big.Rat).Quo(new(big.Rat).SetInt(count), window)
+	if new(big.Int).Mod(big.NewInt(1_000_000), r.Denom()).Sign() != 0 {
+		return fmt.Sprintf("%s/%v", count, time.Duration(new(big.Rat).Mul(window, big.NewRat(1_000_000, 1)).Num().Int64())*time.Microsecond)
+	}
+	return strings.TrimSuffix(strings.TrimRight(r.FloatString(6), "0"), ".")
+}
+
+// Narrow says in a line why the limiter, as it is now, may not let the whole rate pass, and what suffices; "" if it does, or if Redis does not
+// tell. Workers ask every 5 ms at most: what a bucket or a short window has no room for until then is lost.
+func (r *Run) Narrow(ctx context.Context) string {
+	if !r.Spec.gated() || !r.Ended.IsZero() {
+		return ""
+	}
+	s, err := r.State(ctx)
+	if err != nil {
+		return ""
+	}
+	return r.Spec.narrow(s.newest(), s.burst)
+}
+
+// narrow is Narrow at a rate, with the burst in force.
+func (s Spec) narrow(rate pacer.Rate, burst int64) string {
+	if !s.gated() || rate.Num == 0 || s.Debt { // with a debt one token is enough
+		return ""
+	}
+	const why = "some of %s/s may be lost: workers ask every 5ms at most, and a %s of %v may be used up before; a %s of %v suffices"
+	if s.kind().Bursts {
+		burst = inForce(rate, burst)
+		enough := (rate.Num + leastBurst*rate.Den - 1) / (leastBurst * rate.Den)
+		if burst >= enough {
+			return ""
+		}
+		return fmt.Sprintf(why, decimal(rate), "burst", burst, "burst", enough)
+	}
+	if s.window() >= leastWindow {
+		return ""
+	}
+	// In which windows the rate makes whole numbers: multiples of the shortest one, in µs.
+	shortest := big.NewRat(rate.Num, rate.Den*time.Second.Microseconds()).Denom().Int64()
+	enough := (leastWindow.Microseconds() + shortest - 1) / shortest * shortest
+	return fmt.Sprintf(why, decimal(rate), "window", s.window(), "window", time.Duration(enough)*time.Microsecond)
+}
+
+// gauge is the limiter's settings as lua/gate.lua reads them.
+func (s Spec) gauge() string {
+	known := s.kind()
+	even, together, window := 0, 0, s.window().Microseconds()
+	if known.Queues {
+		even = 1
+	}
+	if s.Together {
+		together = 1
+	}
+	if known.Bursts {
+		window = 0
+	}
+	return fmt.Sprintf("%d:%d:%d:%d:%d", s.Burst, window, known.Option, even, together)
+}
+
+// limiterText is the limiter in words, with the burst in force at a rate; "" where there is none but the schedule.
+func (s Spec) limiterText(rate pacer.Rate, burst int64) string {
+	if !s.gated() {
+		return ""
+	}
+	words := []string{s.Limiter}
+	add := func(on bool, text string) {
+		if on {
+			words = append(words, text)
+		}
+	}
+	bursts := s.kind().Bursts
+	add(!bursts, fmt.Sprintf("window %v", s.window()))
+	add(bursts, fmt.Sprintf("burst %d", inForce(rate, burst)))
+	add(s.ExpireNX, "expire nx")
+	add(s.Debt, "debt")
+	add(s.Together, "not spread")
+	return strings.Join(words, ", ")
+}
+
+// validateLimiter checks the limiter, and what it is to limit.
+func (s Spec) validateLimiter() error {
+	if !s.gated() {
+		return s.validateSlots()
+	}
+	named, flag := "--limiter "+s.Limiter, "--limiter"
+	if s.Limiter == SlotsLimiter { // who gives --burst alone has it
+		named, flag = "--burst", "--burst"
+	}
+	known, err := limit.Check(s.Limiter, limit.PerWindow(1, time.Second))
+	switch {
+	case err != nil:
+		return fmt.Errorf("--limiter %.40q: there are %s", s.Limiter, strings.Join(limit.Names(), ", "))
+	case s.Max:
+		return fmt.Errorf("%s and --qps max: without a rate there is nothing to limit; give a rate, or leave %s out", named, flag)
+	case len(s.Stages) > 0 || s.Profile != "":
+		return fmt.Errorf("%s and --stage or --profile: a limiter has one rate, which loadctl set-rate changes; give --qps alone, or leave %s out", named, flag)
+	case s.Burst < 0 || s.Burst > maxBurst:
+		return fmt.Errorf("--burst: give a number from 1 to %d", maxBurst)
+	case s.Burst > 0 && !known.Bursts:
+		return fmt.Errorf("--burst and %s: it counts in windows; give --window, or take token-bucket, leaky-bucket or gcra", named)
+	case s.Window != 0 && known.Bursts:
+		return fmt.Errorf("--window and %s: a burst needs no window; leave --window out, or take fixed-window, sliding-log, sliding-list or sliding-window", named)
+	case s.Window < 0 || s.Window%minWindow != 0 || s.Window > maxWindow:
+		return fmt.Errorf("--window %v: give a time from 1µs to 366 days, in whole µs, such as 1s", s.Window)
+	case s.Together && known.Queues:
+		return fmt.Errorf("--spread=false and %s: it lets out one after the other; leave --spread out, or take token-bucket", named)
+	case s.ExpireNX && s.Limiter != "fixed-window":
+		return fmt.Errorf("--expire nx and %s: only fixed-window has it; leave --expire out", named)
+	case s.Debt && s.Limiter != "token-bucket":
+		return fmt.Errorf("--debt and %s: only token-bucket has it; leave --debt out", named)
+	}
+	if err := s.obeys(s.QPS, s.Burst); err != nil {
+		return fmt.Errorf("%s: %w%s", named, err, s.otherWindow())
+	}
+	return nil
+}
+
+// otherWindow is what else may be given where a run is created: a window that the rate makes a whole number in.
+func (s Spec) otherWindow() string {
+	if s.kind().Bursts {
+		return ""
+	}
+	seconds := big.NewRat(s.QPS.Num, s.QPS.Den).Denom().Int64()
+	if s.QPS.Num >= maxBurst || time.Duration(seconds)*time.Second == s.window() {
+		return ""
+	}
+	return fmt.Sprintf(", or another --window, such as %ds", seconds)
+}
+
+// validateSlots refuses what only a limiter in front of the schedule has.
+func (s Spec) validateSlots() error {
+	for _, x := range []struct {
+		given bool
+		flag  string
+	}{{s.Window != 0, "--window"}, {s.Together, "--spread=false"}, {s.ExpireNX, "--expire"}, {s.Debt, "--debt"}} {
+		if x.given {
+			return fmt.Errorf("%s: the slots of a run, gcra without a burst, have no such thing; leave %s out, or take another --limiter, such as token-bucket or fixed-window",
+				x.flag, x.flag)
+		}
+	}
+	if s.Burst != 0 {
+		return fmt.Errorf("--burst: give a number from 1 to %d", maxBurst)
+	}
+	return nil
+}
+
+// mayChange refuses what the limiter could not obey. burst is the one in force then.
+func (s Spec) mayChange(what, name string, rate pacer.Rate, burst int64, over time.Duration) error {
+	if !s.gated() {
+		return nil
+	}
+	if over > 0 {
+		return fmt.Errorf("%s %s: %w: --limiter %s has one rate at a time; leave --over out", what, name, ErrLimiter, s.Limiter)
+	}
+	if err := s.obeys(rate, burst); err != nil {
+		return fmt.Errorf("%s %s: %w: --limiter %s: %w", what, name, ErrLimiter, s.Limiter, err)
+	}
+	return nil
+}

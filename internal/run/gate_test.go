@@ -1,0 +1,243 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// limited is a spec at a rate with a limiter.
+func limited(rate, limiter string, set func(*Spec)) Spec {
+	s := constant(0)
+	if err := s.QPS.UnmarshalText([]byte(rate)); err != nil {
+		panic(err)
+	}
+	s.Limiter = limiter
+	if set != nil {
+		set(&s)
+	}
+	return s
+}
+
+// TestLimiterSpecs: what the spec says is what the scripts are told; and what makes no sense is refused in a line that says what to do.
+func TestLimiterSpecs(t *testing.T) {
+	burst := func(n int64) func(*Spec) { return func(s *Spec) { s.Burst = n } }
+	window := func(d time.Duration) func(*Spec) { return func(s *Spec) { s.Window = d } }
+	together := func(s *Spec) { s.Together = true }
+	for _, c := range []struct {
+		rate, limiter string
+		set           func(*Spec)
+		gauge, text   string
+		says          string // what is wrong with it
+	}{
+		{rate: "500"},
+		{rate: "500", limiter: "gcra"},
+		{rate: "500", limiter: "gcra", set: burst(7), gauge: "7:0:0:0:0", text: "gcra, burst 7"},
+		{rate: "500", limiter: "token-bucket", gauge: "0:0:0:0:0", text: "token-bucket, burst 250"},
+		{rate: "0.2", limiter: "token-bucket", set: together, gauge: "0:0:0:0:1", text: "token-bucket, burst 1, not spread"},
+		{rate: "500", limiter: "token-bucket", set: func(s *Spec) { s.Debt, s.Burst = true, 3 }, gauge: "3:0:1:0:0", text: "token-bucket, burst 3, debt"},
+		{rate: "500", limiter: "leaky-bucket", set: burst(50), gauge: "50:0:0:1:0", text: "leaky-bucket, burst 50"},
+		{rate: "500", limiter: "fixed-window", gauge: "0:1000000:0:0:0", text: "fixed-window, window 1s"},
+		{rate: "30/1m", limiter: "fixed-window", set: window(time.Minute), gauge: "0:60000000:0:0:0", text: "fixed-window, window 1m0s"},
+		{rate: "500", limiter: "fixed-window", set: func(s *Spec) { s.ExpireNX, s.Together = true, true }, gauge: "0:1000000:1:0:1", text: "fixed-window, window 1s, expire nx, not spread"},
+		{rate: "500", limiter: "sliding-window", set: window(2 * time.Millisecond), gauge: "0:2000:10:0:0", text: "sliding-window, window 2ms"},
+		{rate: "500", limiter: "sliding-log", gauge: "0:1000000:0:0:0", text: "sliding-log, window 1s"},
+		{rate: "500", limiter: "sliding-list", gauge: "0:1000000:0:0:0", text: "sliding-list, window 1s"},
+
+		{rate: "500", limiter: "bucket", says: `--limiter "bucket": there are fixed-window, sliding-log, `},
+		{rate: "500", set: window(time.Second), says: "--window: the slots of a run, gcra without a burst, have no such thing; leave --window out, or take another --limiter"},
+		{rate: "500", set: together, says: "--spread=false: the slots of a run, gcra without a burst, have no such thing"},
+		{rate: "500", set: func(s *Spec) { s.Debt = true }, says: "--debt: the slots of a run"},
+		{rate: "500", set: func(s *Spec) { s.ExpireNX = true }, says: "--expire: the slots of a run"},
+		{rate: "500", limiter: "gcra", set: burst(-1), says: "--burst: give a number from 1 to 1000000000"},
+		{rate: "500", limiter: "token-bucket", set: burst(1_000_000_001), says: "--burst: give a number from 1 to 1000000000"},
+		{rate: "500", limiter: "fixed-window", set: burst(3), says: "--burst and --limiter fixed-window: it counts in windows; give --window, or take token-bucket"},
+		{rate: "500", limiter: "gcra", set: func(s *Spec) { s.Burst, s.Window = 3, time.Second }, says: "--window and --burst: a burst needs no window; leave --window out, or take fixed-window"},
+		{rate: "500", limiter: "leaky-bucket", set: together, says: "--spread=false and --limiter leaky-bucket: it lets out one after the other; leave --spread out"},
+		{rate: "500", limiter: "sliding-log", set: func(s *Spec) { s.ExpireNX = true }, says: "--expire nx and --limiter sliding-log: only fixed-window has it; leave --expire out"},
+		{rate: "500", limiter: "leaky-bucket", set: func(s *Spec) { s.Debt = true }, says: "--debt and --limiter leaky-bucket: only token-bucket has it; leave --debt out"},
+		{rate: "0", limiter: "token-bucket", set: func(s *Spec) { s.Max = true }, says: "--limiter token-bucket and --qps max: without a rate there is nothing to limit; give a rate, or"},
+		{rate: "5", limiter: "token-bucket", set: func(s *Spec) { s.Stages = []string{"1s:5"} }, says: "--limiter token-bucket and --stage or --profile: a limiter has one rate, which loadctl set-rate changes"},
+		{rate: "0", limiter: "gcra", set: func(s *Spec) { s.Burst, s.Profile = 3, "sine:mean=5,amplitude=1,period=1s" }, says: "--burst and --stage or --profile: a limiter has one rate, which loadctl set-rate changes; give --qps alone, or leave --burst out"},
+		{rate: "0", limiter: "gcra", set: func(s *Spec) { s.Max, s.Burst = true, 4 }, says: "--burst and --qps max: without a rate there is nothing to limit; give a rate, or leave --burst out"},
+		{rate: "33.3", limiter: "fixed-window", says: "--limiter fixed-window: 33.3 requests per second are no whole number in a window of 1s; give 33 or 34, or another --window, such as 10s"},
+		{rate: "3/10s", limiter: "fixed-window", says: "--limiter fixed-window: 0.3 requests per second are no whole number in a window of 1s; give 1, or another --window, such as 10s"},
+		{rate: "1/3s", limiter: "fixed-window", set: window(7 * time.Second), says: "--limiter fixed-window: 1/3s requests per second are no whole number in a window of 7s; give 2/7s or 3/7s, or another --window, such as 3s"},
+		{rate: "500", limiter: "fixed-window", set: window(time.Millisecond), says: "--limiter fixed-window: 500 requests per second are no whole number in a window of 1ms; give 1000, or another --window, such as 1s"},
+		{rate: "100M", limiter: "fixed-window", set: window(time.Hour), says: "--limiter fixed-window: 100000000 requests per second are more than 1000000000 in a window of 1h0m0s; give a lower rate, or another --window, such as 1s"},
+		{rate: "500", limiter: "fixed-window", set: window(367 * 24 * time.Hour), says: "--window 8808h0m0s: give a time from 1µs to 366 days, in whole µs, such as 1s"},
+		{rate: "500", limiter: "fixed-window", set: window(time.Nanosecond), says: "--window 1ns: give a time from 1µs"},
+		{rate: "12345678.123457", limiter: "gcra", set: burst(5), says: "--burst: a burst of 5 at 12345678.123457 requests per second cannot be counted exactly; give a smaller burst"},
+		{rate: "0.999983", limiter: "leaky-bucket", set: burst(5000), says: "--limiter leaky-bucket: a burst of 5000 at"},
+	} {
+		s := limited(c.rate, c.limiter, c.set)
+		name := fmt.Sprintf("%s at %s, %q", c.limiter, c.rate, c.says+c.gauge)
+		err := s.Validate()
+		if c.says != "" {
+			if err == nil || !strings.HasPrefix(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		p, err := s.plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := fmt.Sprintln(p.fields(s)...)
+		if _, gauge, _ := strings.Cut(fields, " limit "); strings.TrimSpace(gauge) != c.gauge || s.limiterText(s.QPS, s.Burst) != c.text {
+			t.Errorf("%s: %s, %q", name, fields, s.limiterText(s.QPS, s.Burst))
+		}
+	}
+}
+
+// TestNarrow: a burst or a window that is used up before a worker may ask again is told, with one that suffices; and that one is not.
+func TestNarrow(t *testing.T) {
+	for _, c := range []struct {
+		rate, limiter string
+		burst         int64
+		window        time.Duration
+		debt          bool
+		says          string
+	}{
+		{rate: "500"},
+		{rate: "500", limiter: "token-bucket"},
+		{rate: "500", limiter: "token-bucket", burst: 5},
+		{rate: "500", limiter: "gcra", burst: 4,
+			says: "some of 500/s may be lost: workers ask every 5ms at most, and a burst of 4 may be used up before; a burst of 5 suffices"},
+		{rate: "501", limiter: "leaky-bucket", burst: 5, says: "a burst of 6 suffices"},
+		{rate: "100", limiter: "token-bucket", burst: 1},
+		{rate: "100.5", limiter: "token-bucket", burst: 1, says: "some of 100.5/s may be lost: workers ask every 5ms at most, and a burst of 1 may be used up before; a burst of 2"},
+		{rate: "0", limiter: "token-bucket", burst: 1},
+		{rate: "500", limiter: "token-bucket", burst: 1, debt: true},
+		{rate: "500", limiter: "fixed-window"},
+		{rate: "500", limiter: "fixed-window", window: 20 * time.Millisecond},
+		{rate: "500", limiter: "fixed-window", window: 10 * time.Millisecond,
+			says: "some of 500/s may be lost: workers ask every 5ms at most, and a window of 10ms may be used up before; a window of 20ms suffices"},
+		{rate: "300", limiter: "sliding-log", window: 10 * time.Millisecond, says: "a window of 20ms suffices"},
+		{rate: "125", limiter: "sliding-log", window: 16 * time.Millisecond, says: "a window of 24ms suffices"},
+	} {
+		s := limited(c.rate, c.limiter, func(s *Spec) { s.Burst, s.Window, s.Debt = c.burst, c.window, c.debt })
+		got := s.narrow(s.QPS, s.Burst)
+		if !strings.HasSuffix(got, c.says) && !strings.HasPrefix(got, c.says) || (got == "") != (c.says == "") {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+// TestNarrowLive: what is told of a run is about the rate and the burst in force.
+func TestNarrowLive(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", limited("1000", "token-bucket", func(s *Spec) { s.Burst = 5 }), Options{})
+		says := func(want string) {
+			t.Helper()
+			if got := r.Narrow(t.Context()); !strings.HasSuffix(got, want) || (got == "") != (want == "") {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+		says("a burst of 5 may be used up before; a burst of 10 suffices")
+		b.must(r.SetBurst(t.Context(), 10))
+		says("")
+		b.must(r.SetRate(t.Context(), pacer.PerSecond(2000), 0))
+		says("a burst of 10 may be used up before; a burst of 20 suffices")
+	})
+}
+
+// TestLimiterIsLeftOut: a run without a limiter is stored as it was before there were any; with gcra and no burst it is the same run.
+func TestLimiterIsLeftOut(t *testing.T) {
+	text, err := json.Marshal(constant(100))
+	for _, name := range []string{"limiter", "burst", "window", "together", "expire", "debt"} {
+		if err != nil || strings.Contains(string(text), name) {
+			t.Errorf("%s, %v", text, err)
+		}
+	}
+	if diff := constant(100).Diff(limited("100", "gcra", nil)); len(diff) > 0 {
+		t.Error(diff)
+	}
+	if _, err := parseSpec("x", `{"version":3,"limiter":"of tomorrow"}`); !errors.Is(err, ErrNewer) {
+		t.Errorf("a limiter that is not known: %v", err)
+	}
+}
+
+// TestLimitedRun: what the limiter does not let pass is asked for, and counted as ungranted; nothing is skipped. Its state goes with the run.
+func TestLimitedRun(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", limited("1000", "token-bucket", func(s *Spec) { s.Burst = 5 }), Options{})
+		m := b.member(r, "w").start()
+		m.until("slots that nobody asks for in time", func() bool { return b.state(r).Asked > m.leased+100 })
+		m.lease()
+		s := b.state(r)
+		if s.Limiter != "token-bucket, burst 5" {
+			t.Errorf("limiter %q", s.Limiter)
+		}
+		if n := b.client.Exists(t.Context(), r.keys.Limiter).Val(); n != 1 {
+			t.Error("the limiter has no state")
+		}
+		rep, err := r.Report(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := rep.Audit
+		if err := a.Check(); err != nil || a.Skipped != 0 || a.Ungranted == 0 || a.Asked != a.Issued+a.Ungranted || a.Held != m.leased || m.leased == 0 {
+			t.Errorf("%+v of %d leased, %v", a, m.leased, err)
+		}
+		if rep.Limiter != s.Limiter {
+			t.Errorf("the report says %q", rep.Limiter)
+		}
+		if err := Remove(t.Context(), b.client, "x", true); err != nil {
+			t.Fatal(err)
+		}
+		if n := b.client.Exists(t.Context(), r.keys.Limiter).Val(); n != 0 {
+			t.Error("the limiter's state is left")
+		}
+	})
+}
+
+// TestSetBurst: for limiters that have one, until the run ends; a limiter refuses rates that it could not obey.
+func TestSetBurst(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", limited("100", "token-bucket", nil), Options{})
+		b.wants(second(r.SetBurst(t.Context(), 0)), nil, "set-burst x: give a number from 1 to 1000000000")
+		if c := b.must(r.SetBurst(t.Context(), 7)); !c.Changed || !c.At.IsZero() { // it waits
+			t.Errorf("%+v", c)
+		}
+		m := b.member(r, "w").start()
+		if c := b.must(r.SetBurst(t.Context(), 9)); !c.Changed || c.At.IsZero() || c.Command != "set-burst" {
+			t.Errorf("%+v", c)
+		}
+		if c := b.must(r.SetBurst(t.Context(), 9)); c.Changed {
+			t.Errorf("again: %+v", c)
+		}
+		if s := b.state(r); s.Limiter != "token-bucket, burst 9" {
+			t.Error(s.Limiter)
+		}
+		b.wants(second(r.SetRate(t.Context(), pacer.PerSecond(50), time.Second)), ErrLimiter, "set-rate x: ", "--limiter token-bucket has one rate at a time; leave --over out")
+		fine := pacer.Rate{Num: 999_983, Den: 1_000_000}
+		b.must(r.SetRate(t.Context(), fine, 0))
+		b.wants(second(r.SetBurst(t.Context(), 5000)), ErrLimiter, "a burst of 5000 at ", "cannot be counted exactly")
+		b.must(r.SetRate(t.Context(), pacer.PerSecond(100), 0))
+		b.must(r.SetBurst(t.Context(), 5000))
+		b.wants(second(r.SetRate(t.Context(), fine, 0)), ErrLimiter, "a burst of 5000 at ")
+		b.must(r.SetRate(t.Context(), pacer.Rate{Den: 1}, 0)) // nothing is sent, and nothing limited
+		m.lease()
+		b.must(r.command(t.Context(), "stop", "", "", 0))
+		b.wants(second(r.SetBurst(t.Context(), 3)), ErrOver)
+
+		windows, _ := b.create("w", limited("100", "sliding-log", nil), Options{})
+		b.wants(second(windows.SetBurst(t.Context(), 3)), ErrLimiter, "--limiter sliding-log counts in windows; change the rate with loadctl set-rate")
+		b.wants(second(windows.SetRate(t.Context(), pacer.Rate{Num: 201, Den: 2}, 0)), ErrLimiter, "100.5 requests per second are no whole number in a window of 1s; give 100 or 101")
+		b.must(windows.SetRate(t.Context(), pacer.PerSecond(7), 0))
+		slots, _ := b.create("s", constant(100), Options{})
+		b.wants(second(slots.SetBurst(t.Context(), 3)), ErrLimiter, "it has none but the schedule, which has no burst; create the run with --burst")
+	})
+}
+
+func second(_ Change, err error) error { return err }

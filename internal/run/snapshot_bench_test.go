@@ -1,0 +1,77 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// BenchmarkSnapshot is one snapshot of one of 100 workers, round trip included: of a worker that sends 10 requests a second, and of one that
+// sends 1,000. µs-redis and µs-cpu are those of BenchmarkLease.
+func BenchmarkSnapshot(b *testing.B) {
+	for _, rate := range []int{10, 1000} {
+		b.Run(fmt.Sprint(rate), func(b *testing.B) {
+			server := redistest.Start(b)
+			measure(b, server, snapshots(b, server.Client(), rate))
+		})
+	}
+}
+
+// snapshots publishes for 100 workers in turn, each time a second of so many requests.
+func snapshots(b *testing.B, client *redis.Client, rate int) (call func()) {
+	b.Helper()
+	spec := run.Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(20_000), MaxLag: time.Second, CatchUp: time.Second, MinWorkers: 1}
+	r, _, err := run.Create(context.Background(), client, "bench", spec, run.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	type worker struct {
+		journal *run.Journal
+		total   *report.Snapshot
+		series  report.Series
+		known   uint64 // the series' revision that was published
+	}
+	var workers [100]worker
+	for i := range workers {
+		name := fmt.Sprint("w", i)
+		workers[i].journal, workers[i].total = r.Journal(name, processID), report.NewSnapshot(name, processID)
+	}
+	recorder := report.NewRecorder()
+	i := 0
+	return func() {
+		w := &workers[i%len(workers)]
+		i++
+		interval := second(recorder, w.total, rate)
+		w.total.Merge(interval)
+		w.total.Seq = interval.Seq
+		w.series.Add(interval.Start, interval)
+		points, rewrite, revision := w.series.Changed(w.known)
+		if err := w.journal.Publish(context.Background(), interval, w.total, points, rewrite && len(points) > 0); err != nil {
+			b.Fatal(err)
+		}
+		w.known = revision
+	}
+}
+
+// second is the interval after a cumulative snapshot, with latencies that spread over some hundred µs.
+func second(recorder *report.Recorder, total *report.Snapshot, rate int) *report.Snapshot {
+	s := report.NewSnapshot(total.Worker, total.Incarnation)
+	s.Seq, s.Start, s.End = total.Seq+1, total.End, total.End+1e6
+	recorder.Reset()
+	for j := range int64(rate) {
+		lag, service := 20_000+j*7919%80_000, 100_000+j*j*7919%400_000
+		recorder.Sent()
+		recorder.Done(report.Sample{Sent: lag, Done: lag + service, Status: 200, BytesIn: 120, BytesOut: 60})
+	}
+	s.Record(recorder)
+	return s
+}
