@@ -11,7 +11,7 @@ type Budget struct {
 	Issued    int64 // slot numbers handed out or passed over
 	Skipped   int64 // of these, passed over because nobody leased them in time
 	Yielded   int64 // of these, passed over because suspects' permits took their place
-	Ungranted int64 // never issued though the rate asked for them: only counting limiters have these
+	Ungranted int64 // never issued though the rate asked for them: only runs with a limiter have these
 }
 
 // An Audit accounts for every slot of a run. All terms count slots or requests,
@@ -41,7 +41,7 @@ type Audit struct {
 	Lost        int64 `json:"lost"`         // leased to an incarnation that is gone, fate unknown
 	Held        int64 `json:"held"`         // leased to an incarnation that runs, fate still open
 	Overrun     int64 `json:"overrun"`      // not recalled though their generation had ended, learned too late: fired, or dropped as late
-	Ungranted   int64 `json:"ungranted"`    // asked for, never issued; counting limiters only
+	Ungranted   int64 `json:"ungranted"`    // asked for, never issued: what passed without a grant, in a run with a limiter
 	Completed   int64 `json:"completed"`    // answered as expected
 	Failed      int64 `json:"failed"`       // ended otherwise
 	InFlight    int64 `json:"in_flight"`    // sent and not ended, as far as is known

@@ -42,6 +42,10 @@ type Report struct {
 	// then 0, no request had a slot, and latency counts from sending.
 	ClosedLoop bool `json:"closed_loop,omitempty"`
 
+	// Limiter is what the grants had to pass beside the schedule, in words, with the
+	// burst last in force. Absent when that was nothing.
+	Limiter string `json:"limiter,omitempty"`
+
 	// LowerBoundsAbove is the quantile 1 − late_dropped/asked where requests were
 	// dropped late: latency and lag above it are lower bounds, for the dropped
 	// would have been the slowest. Absent when nothing was dropped late.

@@ -15,6 +15,7 @@ type Input struct {
 	Running    bool          // the run goes on
 	TargetRate float64       // requests per second last asked for, of the whole cluster
 	ClosedLoop bool          // there is no rate: see Report
+	Limiter    string        // see Report
 	Budget     Budget
 	Workers    []WorkerInput // one for each incarnation
 
@@ -51,6 +52,7 @@ func Build(in Input) Report {
 		Asked:       audit.Asked,
 		TargetRate:  in.TargetRate,
 		ClosedLoop:  in.ClosedLoop,
+		Limiter:     in.Limiter,
 		Rate:        ratio(float64(audit.Sent), in.Duration.Seconds()),
 		Throughput:  ratio(float64(audit.Completed), in.Duration.Seconds()),
 		Success:     ratio(float64(audit.Completed), float64(audit.Completed+audit.Failed)),
@@ -210,13 +212,20 @@ func (r *Report) judge(workers []WorkerInput, missing []string) {
 		r.LowerBoundsAbove = &bound
 	}
 	if n := r.Audit.PermitSent; n > 0 && !r.ClosedLoop {
+		passed := "skipped"
+		if r.Limiter != "" {
+			passed = "not granted"
+		}
 		r.Notes = append(r.Notes, fmt.Sprintf(
-			"%d requests were sent by workers that could not reach Redis, on their permits: they take the place of what was skipped and yielded", n))
+			"%d requests were sent by workers that could not reach Redis, on their permits: they take the place of what was %s and yielded", n, passed))
 	}
 	// What was passed over while permits were in force was sent on those.
 	a := r.Audit
 	r.unsent(a.Yielded-a.PermitSent, "because it was left to workers of which nothing was heard, and they did not send it either")
-	r.unsent(a.LateDropped+a.Skipped-max(0, a.PermitSent-a.Yielded),
+	instead := max(0, a.PermitSent-a.Yielded)
+	r.unsent(a.Ungranted-instead, "because no worker was granted it in time: Redis was away or had lost "+
+		"its state, workers were gone, or the burst or window is too small for calls 5 ms apart: then give a larger --burst or --window")
+	r.unsent(a.LateDropped+a.Skipped-max(0, instead-a.Ungranted),
 		"because it would have been late: the workers, their connections or Redis did not keep up")
 }
 

@@ -275,3 +275,15 @@ func TestAloneIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// TestUngrantedIsSaid: the note names what it may have been, and what to do, in a line.
+func TestUngrantedIsSaid(t *testing.T) {
+	in := run(t)
+	in.Budget.Ungranted = 10 * in.Budget.Issued // more than was sent on permits instead
+	text := strings.Join(notes(Build(in)), "\n")
+	for _, cause := range []string{"Redis was away", "lost its state", "workers were gone", "burst or window is too small for calls 5 ms apart: then give a larger --burst or --window"} {
+		if !strings.Contains(text, cause) || strings.Contains(text, "\n") {
+			t.Errorf("%q is not in one note of %q", cause, text)
+		}
+	}
+}

@@ -57,6 +57,9 @@ func textHead(b *bytes.Buffer, r Report) {
 	} else {
 		fmt.Fprintf(b, "asked       %-12d %s\n", r.Asked, askedRate(r))
 	}
+	if r.Limiter != "" {
+		fmt.Fprintf(b, "limiter     %s\n", r.Limiter)
+	}
 	fmt.Fprintf(b, "sent        %-12d %s/s\n", a.Sent, rate(r.Rate))
 	fmt.Fprintf(b, "completed   %-12d %s/s, success %s %%\n", a.Completed, rate(r.Throughput), percent(r.Success))
 	if a.Failed > 0 {

@@ -208,9 +208,9 @@ func worstTime(l Load) string {
 	return fmt.Sprintf("%.0f ms in the worst second, %.0f ms/s on average", 1000*l.worst(), 1000*l.share())
 }
 
-// during is for how long of the time something was a limit.
+// during is for how long of the time something was a limit: a tenth of a second at least, which is as exactly as it is told.
 func during(part, of int64) string {
-	return fmt.Sprintf("too much for %s of %s s", seconds(part), seconds(of))
+	return fmt.Sprintf("too much for %s of %s s", seconds(max(part, int64(100*time.Millisecond))), seconds(of))
 }
 
 func seconds(ns int64) string {

@@ -4,8 +4,16 @@ package targets
 
 import "net"
 
-// hangUpCheck returns a function that would report whether the peer hung up.
-// Here there is no cheap way to know, so a request on such a connection fails.
-func hangUpCheck(net.Conn) func() bool {
-	return func() bool { return false }
-}
+// A socket would tell whether its peer hung up. Here there is no cheap way to
+// know, so a request on such a connection fails.
+type socket struct{ net.Conn }
+
+func newSocket(c net.Conn) *socket { return &socket{c} }
+
+func (s *socket) hungUp() bool { return false }
+
+func (s *socket) greeted() {}
+
+func (s *socket) answered() {}
+
+func (s *socket) expect() {}

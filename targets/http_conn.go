@@ -3,6 +3,7 @@ package targets
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -18,14 +19,30 @@ const (
 	idleLimit  = 90 * time.Second // beyond it firewalls have forgotten a connection
 )
 
+// lookAfter is how long a connection may have been idle and be taken without a
+// look. The look that each request on it begins with does for the others: what
+// it costs is hidden, but who finds a hang-up so late has to ask for another
+// connection.
+const lookAfter = 10 * time.Millisecond
+
+// oneRecord is up to how many bytes a request is one write, whatever it goes
+// over: TLS begins with records that fill a packet of 1208 bytes.
+const oneRecord = 1000
+
+// errHungUp says that nothing was written to an idle connection, because the
+// server closed it or sent what nobody asked for.
+var errHungUp = fmt.Errorf("the server hung up: %w", io.EOF)
+
 // A conn is a connection that carries one request at a time. It belongs to
 // one goroutine at a time and needs no lock.
 type conn struct {
 	to        endpoint
-	raw       net.Conn // TCP or unix
+	raw       *socket  // TCP or unix
 	wire      net.Conn // what HTTP goes over: raw, or TLS on it
+	watch     watch
 	buf       []byte
 	answer    http1.Response
+	memo      http1.Memo
 	hungUp    func() bool // whether the peer closed it or sent what nobody asked for
 	idleSince time.Time
 }
@@ -41,21 +58,21 @@ type reply struct {
 }
 
 // newConn wraps a connection that was just opened.
-func newConn(to endpoint, raw, wire net.Conn) *conn {
-	return &conn{to: to, raw: raw, wire: wire, buf: make([]byte, readBuffer), hungUp: hangUpCheck(raw)}
+func newConn(to endpoint, raw *socket, wire net.Conn) *conn {
+	c := &conn{to: to, raw: raw, wire: wire, buf: make([]byte, readBuffer), hungUp: raw.hungUp, idleSince: time.Now()}
+	// A deadline in the past wakes whoever reads or writes, and unlike
+	// closing it cannot hit another connection that got the descriptor.
+	c.watch.interrupt = func() { _ = raw.SetDeadline(time.Unix(1, 0)) }
+	c.answer.Remember(&c.memo)
+	return c
 }
 
 // roundTrip writes m and reads the answer to its end; the body up to limit,
 // where it is long with a buffer from long. The deadline of the connection is
-// set. The end of ctx ends it.
-func (c *conn) roundTrip(ctx context.Context, m *message, limit int64, long *sync.Pool) reply {
-	release := func() bool { return true }
-	if ctx.Done() != nil {
-		// A deadline in the past wakes whoever reads or writes, and unlike
-		// closing it cannot hit another connection that got the descriptor.
-		release = context.AfterFunc(ctx, func() { _ = c.raw.SetDeadline(time.Unix(1, 0)) })
-	}
-	n, writeErr := c.wire.Write(m.wire)
+// set. The end of ctx ends it. reused says that the connection was idle.
+func (c *conn) roundTrip(ctx context.Context, m *message, reused bool, limit int64, long *sync.Pool) reply {
+	c.watch.begin(ctx)
+	n, writeErr := c.write(m, reused)
 	r := reply{out: int64(n)}
 	if writeErr != nil && (n == 0 || isTimeout(writeErr)) {
 		r.err, r.phase = writeErr, ClassOther
@@ -67,8 +84,20 @@ func (c *conn) roundTrip(ctx context.Context, m *message, limit int64, long *syn
 			r.err = writeErr
 		}
 	}
-	r.keep = release() && r.keep && writeErr == nil && !m.close
+	r.keep = !c.watch.finish() && r.keep && writeErr == nil && !m.close
 	return r
+}
+
+// write writes m. A reused connection gets a look before.
+func (c *conn) write(m *message, reused bool) (int, error) {
+	switch {
+	case !reused:
+	case len(m.wire) <= oneRecord:
+		c.raw.expect()
+	case c.hungUp():
+		return 0, errHungUp
+	}
+	return c.wire.Write(m.wire)
 }
 
 // receive reads the answer into r.
@@ -96,6 +125,7 @@ func (c *conn) readAnswer(long *sync.Pool) (in int64, keep bool, err error) {
 		case errors.Is(readErr, io.EOF):
 			return in, false, c.answer.EOF() // nil if it was done, too
 		case done:
+			c.raw.answered()
 			return in, readErr == nil && c.answer.KeepAlive(), nil
 		case readErr != nil:
 			return in, false, readErr
@@ -111,17 +141,25 @@ func (c *conn) readAnswer(long *sync.Pool) (in int64, keep bool, err error) {
 // usable reports whether an idle connection can carry a request to another
 // endpoint by deadline, which it gets. Servers close idle connections as they
 // like; to find out only after writing would count as a failed request what
-// is none.
+// is none. Of one that was idle for a moment only, write finds out.
 func (c *conn) usable(to endpoint, deadline time.Time) bool {
-	if c.to != to || time.Since(c.idleSince) > idleLimit {
+	idle := time.Since(c.idleSince)
+	if c.to != to || idle > idleLimit {
 		return false
 	}
-	return c.raw.SetDeadline(deadline) == nil && !c.hungUp()
+	return c.raw.SetDeadline(deadline) == nil && (idle < lookAfter || !c.hungUp())
+}
+
+// rest notes since when the connection is idle.
+func (c *conn) rest() {
+	// This is time.Now, but reads one clock and not two.
+	c.idleSince = c.idleSince.Add(time.Since(c.idleSince))
 }
 
 // close closes the connection. A clean one says farewell as TLS wants it; of
 // others the peer may not read, and the farewell could wait for seconds.
 func (c *conn) close(clean bool) {
+	c.watch.close()
 	if clean {
 		c.wire.Close()
 		return

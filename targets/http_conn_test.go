@@ -114,7 +114,7 @@ func TestLongAnswersUseALargeBuffer(t *testing.T) {
 		go far.Write(append([]byte(head), make([]byte, size)...))
 		reads.Conn = near
 		pool := sync.Pool{New: func() any { b := make([]byte, longBuffer); return &b }}
-		c := newConn(endpoint{}, near, &reads)
+		c := newConn(endpoint{}, newSocket(near), &reads)
 		var r reply
 		c.receive(&message{}, 1<<30, &pool, &r)
 		if r.err != nil || r.status != 200 || !r.keep || r.in != int64(len(head)+size) {

@@ -60,19 +60,21 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 		raw.Close()
 		return nil, fmt.Errorf("dial %s: %w", to.address, err)
 	}
+	s := newSocket(raw)
 	if to.name == "" {
-		return newConn(to, raw, raw), nil
+		return newConn(to, s, s), nil
 	}
 	// The name is that of the URL, not of the address after ConnectTo and not
 	// the Host header: it is whom the user means to talk to.
 	config := d.secure.Clone()
 	config.ServerName = to.name
-	wire := tls.Client(raw, config)
+	wire := tls.Client(s, config)
 	if err := wire.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{err})
 	}
-	return newConn(to, raw, wire), nil
+	s.greeted()
+	return newConn(to, s, wire), nil
 }
 
 // Reach opens a connection to the endpoint, with TLS if it wants it, and closes it: no request is sent.

@@ -96,7 +96,7 @@ func (p *pool) give(c *conn, keep bool) {
 		p.release()
 		return
 	}
-	c.idleSince = time.Now()
+	c.rest()
 	p.mu.Lock()
 	if p.closed {
 		p.places--

@@ -77,7 +77,7 @@ func TestPoolDialsInTurn(t *testing.T) {
 		}
 		near, far := net.Pipe()
 		t.Cleanup(func() { near.Close(); far.Close() })
-		return newConn(endpoint{}, near, near), nil
+		return newConn(endpoint{}, newSocket(near), near), nil
 	}}
 	deadline := time.Now().Add(time.Minute)
 	took := make(chan *conn)

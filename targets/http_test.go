@@ -186,9 +186,20 @@ func idle(t *testing.T, target Target) *conn {
 }
 
 // A connection the server closed while it was idle took nothing of the
-// request, so another is used: whether that is seen before writing or by it.
+// request, so another is used, however that is seen.
 func TestClosedIdleConnection(t *testing.T) {
-	for _, seen := range []bool{true, false} {
+	for _, c := range []struct {
+		how   string
+		idle  time.Duration
+		blind bool // the look comes a moment too early
+		reset bool // writing fails at once
+		body  int
+	}{
+		{how: "when it is taken", idle: lookAfter},
+		{how: "with a short request"},
+		{how: "before a long request", body: 2 * oneRecord},
+		{how: "by writing", blind: true, reset: true, body: 2 * oneRecord},
+	} {
 		var received atomic.Int64
 		addr := listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
 			if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
@@ -196,21 +207,24 @@ func TestClosedIdleConnection(t *testing.T) {
 			}
 			received.Add(1)
 			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-			time.Sleep(5 * time.Millisecond) // the answer gets through
-			conn.(*net.TCPConn).SetLinger(0) // close with RST, so that writing fails at once
+			if c.reset {
+				time.Sleep(5 * time.Millisecond) // the answer gets through
+				conn.(*net.TCPConn).SetLinger(0)
+			}
 		})
-		target := open(t, Spec{URL: "http://" + addr.String()}, Local{})
+		target := open(t, Spec{URL: "http://" + addr.String(), Body: make([]byte, c.body)}, Local{})
 		do(t, target, 200, "")
-		c := idle(t, target)
-		for !c.hungUp() {
+		old := idle(t, target)
+		for !old.hungUp() {
 			time.Sleep(time.Millisecond)
 		}
-		if !seen {
-			c.hungUp = func() bool { return false } // the check comes a moment too early
+		if c.blind {
+			old.hungUp = func() bool { return false }
 		}
+		old.idleSince = time.Now().Add(-c.idle)
 		do(t, target, 200, "")
 		if n := received.Load(); n != 2 {
-			t.Errorf("seen %v: %d received, want 2", seen, n)
+			t.Errorf("seen %s: %d received, want 2", c.how, n)
 		}
 	}
 }

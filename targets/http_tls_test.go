@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
 )
@@ -70,6 +71,33 @@ func TestTLSKeepAlive(t *testing.T) {
 	}
 	if s.Connections() != 1 || s.Count() != 21 {
 		t.Errorf("%d connections, %d received", s.Connections(), s.Count())
+	}
+}
+
+// A connection that was idle waits for the answer as soon as a short request
+// was written. Were that more than one record, the rest would never be. The
+// first request has the shortest records.
+func TestTLSRequestsOfAllLengths(t *testing.T) {
+	a := newAuthority(t)
+	spec := Spec{URL: "https://good.example", CA: a.pem, Body: make([]byte, 100), Timeout: 5 * time.Second}
+	head := len(open(t, spec, Local{}).(*httpTarget).first.wire) - len(spec.Body)
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		for _, suite := range []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA} {
+			config := serverTLS(t, a, "good.example")
+			config.MaxVersion, config.CipherSuites = version, []uint16{suite}
+			s := arrive(t, arrivals.Options{TLS: config})
+			spec.ConnectTo = []string{"::" + s.Addr()}
+			for _, length := range []int{oneRecord / 2, oneRecord, oneRecord + 1, 100 * oneRecord} {
+				spec.Body = make([]byte, length-head)
+				target := open(t, spec, Local{})
+				if n := target.(*httpTarget).Preconnect(t.Context(), 1, 0); n != 1 {
+					t.Fatal("no connection")
+				}
+				do(t, target, 200, "")
+				do(t, target, 200, "")
+				idle(t, target)
+			}
+		}
 	}
 }
 

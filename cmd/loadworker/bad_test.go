@@ -367,6 +367,7 @@ func TestBadCommands(t *testing.T) {
 		{[]string{"run", "--run", "x", "--allow-any"}, "run x: there is no such run; describe it with --url and --qps, or --wait for it"},
 		{[]string{"run", "--run", "x", "--allow-any", "--new"}, "--new: describe the run"},
 		{[]string{"run", "--run", "x", "--qps", "5"}, "--url: give what to request"},
+		{[]string{"run", "--run", "x", "--limiter", "gcra"}, "or leave --limiter out to join a run by its name: it describes the run, as --url and --qps do"},
 		{[]string{"run", "--run", "x", "--redis", "embedded", "--allow-any"}, "--redis: give the Redis that holds the run, to join it"},
 	} {
 		all = append(all, clitest.Refusal{Args: m.args, Says: []string{m.says}})

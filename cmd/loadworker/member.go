@@ -145,7 +145,8 @@ func (f *memberFlags) work(
 		return nil, err
 	}
 	defer cli.Close(leasing)
-	shards := min(runtime.GOMAXPROCS(0), f.maxConnections, f.maxInFlight)
+	cores := runtime.GOMAXPROCS(0)
+	shards := min(cores, f.maxConnections, f.maxInFlight)
 	incarnation, clock := run.NewID(), pacer.NewClock()
 	var started atomic.Int64
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -157,9 +158,9 @@ func (f *memberFlags) work(
 		Limiter: r.Limiter(leasing), Clock: clock, Journal: f.journal, Started: started.Load, Length: r.Spec.Length(), MaxRate: f.maxRate,
 		Closed: r.Spec.Max, Alone: r.Spec.Alone(),
 		NewClient: f.connections.ahead(ctx, shards, target, log, func(shard int) (worker.Client, error) {
-			return f.client(clock, r.Spec.Target, target, (f.maxConnections+shard)/shards)
+			return f.client(clock, r.Spec.Target, target, (f.maxConnections+shard)/shards, shards)
 		}),
-		Shards: shards, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp, Resolution: time.Duration(f.resolution),
+		Shards: shards, Cores: cores, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp, Resolution: time.Duration(f.resolution),
 		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,
 		Halt:         func() { f.halted.Store(true) }, Wake: r.Wakeups(watching), Observe: announce(log, r.Spec.MinWorkers), Log: log,
 	}
@@ -177,7 +178,7 @@ func (f *memberFlags) work(
 
 // client fires at the target over some connections: with an event loop of its own, where plain HTTP is all there is to it and the system
 // has one, else with a goroutine for each connection.
-func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targets.Target, connections int) (worker.Client, error) {
+func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targets.Target, connections, shards int) (worker.Client, error) {
 	wire, plain, err := targets.NewWire(spec, targets.Local{Addresses: f.connections.locals, Halted: f.halted.Load})
 	if err != nil {
 		return nil, cli.Config(err)
@@ -185,6 +186,9 @@ func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targe
 	if plain {
 		loop, err := epoll.New(clock, wire, connections)
 		if !errors.Is(err, errors.ErrUnsupported) {
+			// A loop keeps its processor, in the sense of Go, while it waits. With none to spare the runtime takes it away after each 20 µs,
+			// in case another goroutine has something to do: a third of all CPU at 20,000 requests a second.
+			runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), shards+1))
 			return loop, err
 		}
 	}

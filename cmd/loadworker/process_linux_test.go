@@ -201,6 +201,16 @@ func TestTheReportsFileGoesAway(t *testing.T) {
 	}
 }
 
+// TestWarnsOfSmallBurst: who creates a run and who joins it hear that some of its rate may be lost, and what suffices.
+func TestWarnsOfSmallBurst(t *testing.T) {
+	t.Setenv("LOADCTL_REDIS", redistest.Start(t).URL())
+	for _, more := range [][]string{{"--url", "noop://", "--qps", "500", "--limiter", "token-bucket", "--burst", "4"}, {"--allow-any"}} {
+		p := begin(t, append([]string{"run", "--run", "x"}, more...)...)
+		p.says("level=WARN")
+		p.says("a burst of 4 may be used up before; a burst of 5 suffices")
+	}
+}
+
 // TestTwoWorkersOfOneID: the newer one goes on.
 func TestTwoWorkersOfOneID(t *testing.T) {
 	server := redistest.Start(t)

@@ -96,6 +96,9 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 	// A call to a server that hangs does not end with ctx; up to here there is nothing that a signal has to wait for.
 	hangUp := context.AfterFunc(ctx, func() { cli.Close(client) })
 	r, err := f.enter(ctx, client, create, reach, log)
+	if err == nil {
+		warnNarrow(ctx, r, log)
+	}
 	if !hangUp() {
 		return context.Cause(ctx)
 	}
@@ -128,6 +131,13 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 		return errors.Join(err, printErr)
 	}
 	return err
+}
+
+// warnNarrow says that the run's limiter may not let the whole rate pass, where that is so.
+func warnNarrow(ctx context.Context, r *run.Run, log *slog.Logger) {
+	if why := r.Narrow(ctx); why != "" {
+		log.Warn(why, "run", r.Name)
+	}
 }
 
 // check finds what is wrong with the command line by itself.

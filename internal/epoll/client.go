@@ -9,6 +9,7 @@ import (
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/http1"
 )
 
 // readBuffer is what one read takes at most, in bytes. Answers are not kept, so all connections share one buffer.
@@ -42,6 +43,7 @@ type Client struct {
 	peer     int      // index of the address that was connected to last
 
 	buf    []byte
+	memo   http1.Memo // most answers begin as the last one did, on whichever connection
 	closed bool
 }
 
@@ -106,7 +108,9 @@ func (c *Client) Poll(until int64, done func(worker.Result)) error {
 		if reported := c.report(done); c.bell.heard() || reported || c.admits() || now >= until {
 			return nil
 		}
-		wait = c.until(now, until) - now
+		if wait = c.until(now, until) - now; c.thread.yield(now, wait) {
+			wait = 0 // what has come meanwhile is looked for first
+		}
 	}
 }
 

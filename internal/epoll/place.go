@@ -107,6 +107,7 @@ func (c *Client) vacant() *place {
 		return nil
 	}
 	p := &place{fd: -1, index: int32(len(c.places))}
+	p.answer.Remember(&c.memo)
 	c.places = append(c.places, p)
 	return p
 }

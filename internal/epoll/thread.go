@@ -5,6 +5,7 @@ package epoll
 import (
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,6 +15,25 @@ import (
 type thread struct {
 	claimed bool
 	id      atomic.Int64 // 0 = none is claimed
+	yielded int64        // when the scheduler last had its turn, ns
+}
+
+// How the runtime is kept from interfering. It looks for goroutines that were not rescheduled for 10 ms, takes their processor while they
+// wait, and for a millisecond then looks again each 20 µs. Who reschedules itself is left alone.
+const (
+	yieldEvery = int64(5 * time.Millisecond)
+	yieldRoom  = int64(50 * time.Microsecond) // what it takes, and some more: only where there is nothing to do for so long
+)
+
+// yield reschedules the calling goroutine, if it is time and there is time for it: until the next thing to do for some ns. It
+// tells whether it has taken some.
+func (t *thread) yield(now, wait int64) bool {
+	if wait < yieldRoom || now-t.yielded < yieldEvery {
+		return false
+	}
+	t.yielded = now
+	runtime.Gosched()
+	return true
 }
 
 // Thread is the id of the thread that the loop runs on, 0 before the first Poll and after Close. Any goroutine may call it.

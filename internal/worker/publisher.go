@@ -31,6 +31,7 @@ type publisher struct {
 	clock               *pacer.Clock
 	started             func() int64
 	shards              []*shard
+	cores               int // that the process may use
 	log                 *slog.Logger
 	meter               *meter // nil = the process is not measured
 	gate                *gate  // of a closed loop; else nil
@@ -71,7 +72,7 @@ func (p *publisher) untilNext() time.Duration {
 
 // run publishes every second until quit is closed.
 func (p *publisher) run(quit <-chan struct{}) {
-	p.meter = newMeter(p.clock.Now, p.shards)
+	p.meter = newMeter(p.clock.Now, p.shards, p.cores)
 	for {
 		select {
 		case <-time.After(p.untilNext()):

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"runtime"
 	"runtime/debug"
 
 	"github.com/loadctl/loadctl/report"
@@ -22,6 +21,7 @@ type meter struct {
 	now    func() int64
 	shards []onThread
 	tardy  int64 // as in shard
+	cores  int64 // that the process may use
 
 	at      int64
 	cpu     int64 // CPU time of the process, ns; -1 = not known
@@ -30,8 +30,8 @@ type meter struct {
 }
 
 // newMeter returns nil where the clients are none that measuring the process would tell of.
-func newMeter(now func() int64, shards []*shard) *meter {
-	m := &meter{now: now}
+func newMeter(now func() int64, shards []*shard, cores int) *meter {
+	m := &meter{now: now, cores: int64(cores)}
 	for _, s := range shards {
 		m.tardy = s.tardy // the same of all
 		if c, ok := s.client.(onThread); ok {
@@ -54,7 +54,7 @@ func (m *meter) beat() report.Self {
 	before, cpuBefore, gcBefore, pausedBefore := m.at, m.cpu, m.gc.NumGC, m.gc.PauseTotal
 	m.at, m.cpu = m.now(), cpuTime()
 	debug.ReadGCStats(&m.gc)
-	s := report.Self{Wall: m.at - before, Cores: int64(runtime.GOMAXPROCS(0)), Collections: m.gc.NumGC - gcBefore, Tardy: m.tardy}
+	s := report.Self{Wall: m.at - before, Cores: m.cores, Collections: m.gc.NumGC - gcBefore, Tardy: m.tardy}
 	if m.cpu >= 0 && cpuBefore >= 0 {
 		s.CPU = report.NewLoad(m.cpu-cpuBefore, s.Wall*s.Cores)
 	}

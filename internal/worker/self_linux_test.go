@@ -57,7 +57,7 @@ func TestMeter(t *testing.T) {
 	defer close(begin)
 	start := time.Now()
 	shards := []*shard{{client: &threadClient{thread: <-tid}}, {client: &threadClient{}}, {client: new(stepClient)}}
-	m := newMeter(func() int64 { return int64(time.Since(start)) }, shards)
+	m := newMeter(func() int64 { return int64(time.Since(start)) }, shards, runtime.GOMAXPROCS(0))
 	defer m.close()
 	begin <- struct{}{}
 	<-end
@@ -96,7 +96,7 @@ func TestMeterWaits(t *testing.T) {
 		shards = append(shards, &shard{client: &threadClient{thread: <-tids}})
 	}
 	start := time.Now()
-	m := newMeter(func() int64 { return int64(time.Since(start)) }, shards)
+	m := newMeter(func() int64 { return int64(time.Since(start)) }, shards, runtime.GOMAXPROCS(0))
 	defer m.close()
 	close(begin)
 	for range threads {
@@ -137,7 +137,7 @@ func threadsNow(t *testing.T) int {
 
 // TestMeterOfSimulation: in virtual time there is nothing to measure.
 func TestMeterOfSimulation(t *testing.T) {
-	m := newMeter(func() int64 { return 0 }, []*shard{{client: new(stepClient)}})
+	m := newMeter(func() int64 { return 0 }, []*shard{{client: new(stepClient)}}, 1)
 	if m != nil {
 		t.Fatal("a meter of a client that is not of this process")
 	}
@@ -149,7 +149,7 @@ func TestMeterOfSimulation(t *testing.T) {
 
 // TestMeterStaysFlat: a thread that ends is forgotten with its file, and a beat leaves nothing behind.
 func TestMeterStaysFlat(t *testing.T) {
-	m := newMeter(func() int64 { return 0 }, []*shard{{client: new(Adapter)}})
+	m := newMeter(func() int64 { return 0 }, []*shard{{client: new(Adapter)}}, 1)
 	defer m.close()
 	for range 20 {
 		ended := make(chan struct{})
@@ -192,7 +192,7 @@ func TestNumbers(t *testing.T) {
 }
 
 func BenchmarkBeat(b *testing.B) {
-	m := newMeter(func() int64 { return 0 }, []*shard{{client: new(Adapter)}})
+	m := newMeter(func() int64 { return 0 }, []*shard{{client: new(Adapter)}}, 1)
 	defer m.close()
 	for b.Loop() {
 		m.beat()

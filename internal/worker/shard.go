@@ -173,11 +173,12 @@ func (s *shard) heed(m mode) {
 // release moves the slots that are due from held to waiting. It returns when the next one may leave.
 func (s *shard) release(now int64) int64 {
 	for {
-		x, ok := s.slots.Next()
-		if !ok {
+		var next slot // written field by field: a copy of what was just written stalls the processor
+		var ok bool
+		if next.Slot, ok = s.slots.Next(); !ok {
 			return forever
 		}
-		next := slot{Slot: x, local: s.clock.Local(x.Due)}
+		next.local = s.clock.Local(next.Due)
 		switch {
 		case s.recalled(&next): // also before it is due: after a step of the clock that may be far away
 			s.recorder.Recalled(1)
@@ -185,7 +186,7 @@ func (s *shard) release(now int64) int64 {
 			return s.pace.at(next.local)
 		case next.Yielded:
 			s.recorder.Yielded(1)
-		case s.last.Replaces(&x, s.clock.Redis):
+		case s.last.Replaces(&next.Slot, s.clock.Redis):
 			s.late(&next)
 		case now-next.local > s.limits.catchUp:
 			s.late(&next)

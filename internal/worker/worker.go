@@ -50,6 +50,7 @@ type Worker struct {
 	MaxRate pacer.Rate
 
 	Shards       int           // goroutines that fire, one a core is best; 0 means 1
+	Cores        int           // that the process may use; 0 means as many as there are shards
 	Weight       int64         // the part of the rate is Weight / sum of weights; 0 means 1
 	MaxInFlight  int           // requests waiting or on the wire, of all shards; 0 = DefaultMaxInFlight
 	MaxLag       time.Duration // L: how long after its due time a request may wait for a connection; 0 = DefaultMaxLag
@@ -99,6 +100,7 @@ type engine struct {
 
 func (e *engine) defaults() {
 	e.Shards = max(1, e.Shards)
+	e.Cores = cmp.Or(e.Cores, e.Shards)
 	e.MaxInFlight = cmp.Or(e.MaxInFlight, DefaultMaxInFlight)
 	e.MaxLag = cmp.Or(e.MaxLag, DefaultMaxLag)
 	e.CatchUp = cmp.Or(e.CatchUp, DefaultCatchUp)
@@ -138,7 +140,7 @@ func (e *engine) open() error {
 			e.shards[i].closeLoop(&e.gate)
 		}
 	}
-	e.publisher.shards = e.shards
+	e.publisher.shards, e.publisher.cores = e.shards, e.Cores
 	if e.Closed {
 		e.publisher.gate = &e.gate
 	}
@@ -217,6 +219,7 @@ func (e *engine) observe(r pacer.Reply) {
 	if e.Closed {
 		e.gate.heard(r)
 	}
+	e.Horizon = max(e.Horizon, time.Duration(r.Horizon)*time.Microsecond) // what is leased may reach as far, also after H has shrunk
 	e.Observe(r)
 }
 

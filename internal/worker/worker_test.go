@@ -3,6 +3,7 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -304,6 +305,28 @@ func TestCancel(t *testing.T) {
 		}
 		if took := s.since(); took > 17*time.Second {
 			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// Who leaves may still write what it holds, also where the fleet's H is longer than the usual one.
+func TestHaltAfterHorizon(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		const horizon = 2 * time.Second
+		s := newSim(t, 1000, model.Options{Min: 1, Horizon: horizon.Microseconds()})
+		s.fleet(1)
+		m := s.members[0]
+		m.MaxLag = 100 * time.Millisecond
+		var halted atomic.Int64
+		m.Halt = func() { halted.Store(int64(s.since())) }
+		m.start()
+		time.Sleep(5 * time.Second)
+		m.cancel()
+		s.wait()
+		left := m.journal.left[StateLeft]
+		time.Sleep(2 * horizon)
+		if end := time.Duration(halted.Load()); end < left+horizon {
+			t.Errorf("left after %v, nothing could be written after %v: less than %v later", left, end, horizon)
 		}
 	})
 }

@@ -45,6 +45,20 @@ func BenchmarkFeed(b *testing.B) {
 	}
 }
 
+// The usual case of a client: the head is the one of the answer before.
+func BenchmarkKnown(b *testing.B) {
+	answer := []byte(usual)
+	var memo Memo
+	var r Response
+	r.Remember(&memo)
+	b.ReportAllocs()
+	for b.Loop() {
+		if done, err := feed(&r, answer, len(answer)); !done || err != nil {
+			b.Fatal(done, err)
+		}
+	}
+}
+
 // Long bodies are passed over, however long they are.
 func BenchmarkBody(b *testing.B) {
 	const head = "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n"

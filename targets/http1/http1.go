@@ -99,6 +99,7 @@ type Response struct {
 	padding int64 // bytes of the chunked coding beyond what is usual
 	keep    bool  // the connection can carry another request
 	goal    []byte
+	memo    *Memo // nil = heads are not remembered
 }
 
 // Begin makes r ready for the response to the next request; head says that
@@ -114,7 +115,7 @@ func (r *Response) Begin(l Limits, head bool) {
 	if cap(goal) > keptBuffer {
 		goal = nil
 	}
-	*r = Response{limits: l, toHead: head, line: line[:0], goal: goal[:0]}
+	*r = Response{limits: l, toHead: head, line: line[:0], goal: goal[:0], memo: r.memo}
 	r.head.length = unknown
 }
 
@@ -143,6 +144,9 @@ func (r *Response) Feed(b []byte) (n int, done bool, err error) {
 func (r *Response) step(b []byte) (n int, err error) {
 	switch r.state {
 	case statusLine, fields:
+		if r.memo != nil && r.taken+len(r.line) == 0 {
+			return r.readKnown(b)
+		}
 		return r.readHead(b)
 	case sized, chunkData:
 		return r.readSized(b)

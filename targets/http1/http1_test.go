@@ -62,9 +62,13 @@ func expected(c http1test.Case) ending {
 }
 
 // Whole, in two pieces cut at each byte, and byte by byte, by one Response
-// that is used again and again.
+// that is used again and again, and by two that share what they remember.
 func TestCases(t *testing.T) {
 	var r Response
+	var memo Memo
+	var one, other Response
+	one.Remember(&memo)
+	other.Remember(&memo)
 	names := map[string]bool{}
 	for _, c := range http1test.Cases() {
 		if names[c.Name] {
@@ -76,6 +80,12 @@ func TestCases(t *testing.T) {
 			t.Helper()
 			if got := read(t, &r, c, next); got != want {
 				t.Errorf("%s, %s: %.100q\ngot  %+v\nwant %+v, error %v", c.Name, how, c.Bytes, got, want, r.err)
+			}
+			for _, again := range []*Response{&one, &other, &one} {
+				if got := read(t, again, c, next); got != want || again.Location() != r.Location() {
+					t.Errorf("%s, %s, remembered: %.100q\ngot  %+v, to %q\nwant %+v, to %q, error %v",
+						c.Name, how, c.Bytes, got, again.Location(), want, r.Location(), again.err)
+				}
 			}
 		}
 		check("whole", func(left int) int { return left })
@@ -111,6 +121,47 @@ func cuts(n int) (at []int) {
 		at = append(at, d, n-d)
 	}
 	return at
+}
+
+// A head that is the same as the last is not read: if it were told otherwise, nobody would notice.
+func TestMemo(t *testing.T) {
+	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+	var memo Memo
+	var r Response
+	r.Remember(&memo)
+	status := func(text string, pieces int, limits Limits) int {
+		r.Begin(limits, false)
+		for b := []byte(text); len(b) > 0; {
+			n := min(len(b), (len(text)+pieces-1)/pieces)
+			if _, _, err := r.Feed(b[:n]); err != nil {
+				return 0
+			}
+			b = b[n:]
+		}
+		return r.Status()
+	}
+	if got := status(answer, 1, Limits{}); got != 200 {
+		t.Fatal(got)
+	}
+	memo.head.code = 299 // what nobody has read
+	for _, c := range []struct {
+		what, text   string
+		pieces, want int
+		limits       Limits
+	}{
+		{"the same", answer, 1, 299, Limits{}},
+		{"with another body", answer[:len(answer)-2] + "OK", 1, 299, Limits{}},
+		{"in two pieces", answer, 2, 200, Limits{}},
+		{"longer than it may be", answer, 1, 0, Limits{Head: 10}},
+		{"after one that waits", "HTTP/1.1 100 Continue\r\n\r\n" + answer, 1, 200, Limits{}},
+		{"the same again", answer, 1, 299, Limits{}},
+		{"another", "HTTP/1.1 201 OK\r\nContent-Length: 2\r\n\r\nok", 1, 201, Limits{}},
+		{"the one before the other", answer, 1, 200, Limits{}},
+	} {
+		if got := status(c.text, c.pieces, c.limits); got != c.want {
+			t.Errorf("%s: status %d instead of %d", c.what, got, c.want)
+		}
+	}
 }
 
 func TestLimits(t *testing.T) {
