@@ -170,6 +170,7 @@ func badDurations() []mistake {
 		"--permit-for=601s": "--permit-for: give a time from 1s to 10m0s", "--permit-for=-1s": form, "--permit-for=long": form, "--permit-for=": form,
 		"--deadman=1ms": "--deadman: give a time from 3s to 24h0m0s, such as 30s; 0 means never", "--deadman=2999ms": "--deadman: give a time from", "--deadman=25h": "--deadman: give a time from",
 		"--deadman=-1s": form, "--deadman=30": form,
+		"--window=1ns": "--window: the slots of a run, gcra without a burst, have no such thing", "--window=0": "--window: give a time above 0, such as 1s",
 		"--catch-up=2h": "--catch-up: give a time up to 1h", "--stage=0s:5": "profile: it has no length; give a stage", "--stage=1s": "write DURATION:RATE, such as 30s:200",
 	} {
 		for _, line := range describing(flag) {
@@ -182,6 +183,20 @@ func badDurations() []mistake {
 func badURLs() []mistake {
 	const form = "write http://host[:port]/path"
 	var all []mistake
+	for _, more := range [][]string{{"--limiter", "gcra"}, {"--burst", "4"}} { // that which was given is named
+		for _, line := range describing(append(more, "--qps", "max")...) {
+			all = append(all, mistake{line, more[0]}, mistake{line, " and --qps max: without a rate there is nothing to limit; give a rate, or leave " + more[0] + " out"})
+		}
+	}
+	for flag, says := range map[string]string{
+		"--limiter=Token-Bucket": `--limiter "Token-Bucket": did you mean token-bucket? Or there are fixed-window, `, "--limiter=": `--limiter "": there are fixed-window, `,
+		"--burst=0": `--burst: "0" is no number of requests; write 1 to 1000000000, such as 20 or 2.5k`, "--burst=1e3": `--burst: "1e3" is no number`,
+		"--expire=": `--expire "": there is nx; or leave it out`, "--url=": "--url: give what to request",
+	} {
+		for _, line := range describing("--limiter=token-bucket", flag) {
+			all = append(all, mistake{line, says})
+		}
+	}
 	for url, says := range map[string]string{
 		"": "--url: give what to request", "127.0.0.1": "url: is not a URL; " + form, "localhost:80": "there is no target for scheme localhost; there is http, https or noop",
 		"http://": "url: names no host; " + form, "http:///x": "url: names no host; " + form, "http://u:" + secret + "%@h/": "url: is not a URL; " + form,
@@ -202,6 +217,11 @@ func badArguments() []mistake {
 		{[]string{"create"}, "error: create: give the name of one run; usage: loadctl create RUN --url URL --qps RATE [flags]"},
 		{[]string{"set-rate", "there"}, "error: set-rate: give the name of one run and a rate, such as 500; usage: loadctl set-rate RUN RATE [flags]"},
 		{[]string{"status", "there", "x"}, `error: status: give the name of one run, "x" is one too many; usage: loadctl status RUN [flags]`},
+		{[]string{"set-burst", "there", "many"}, `set-burst: "many" is no number of requests; write 1 to 1000000000, such as 20 or 2.5k`},
+		{[]string{"set-burst", "there", "1/1s"}, `set-burst: "1/1s" is no number of requests`},
+		{[]string{"set-burst", "there", "0.5"}, `set-burst: "0.5" is no number of requests`},
+		{[]string{"set-burst", "there", "0"}, `set-burst: "0" is no number of requests`},
+		{[]string{"create", "x", "--url", "noop://", "--spread", "false"}, `create: give the name of one run, "false" is one too many; a flag has it with =, as in --spread=false; usage`},
 		{[]string{"stop", "there", "--all"}, "stop: give the name of one run or --all, and not both"},
 		{[]string{"stop", "--all", "--yes", "there"}, "stop: give the name of one run or --all, and not both"},
 		{[]string{"stop", "--all"}, "stop --all: there is no terminal to ask on; give --yes if all runs are to be stopped"},
@@ -400,7 +420,7 @@ func TestBrokenRuns(t *testing.T) {
 		"spec gone":     {func() error { return client.Del(t.Context(), keys.Spec).Err() }, all, 0, []string{broken, remove}},
 		"budget gone":   {func() error { return client.Del(t.Context(), keys.Budget).Err() }, all, 0, []string{broken, remove}},
 		"spec foreign":  {set(keys.Spec), all, 0, []string{broken + "its spec was not written by loadctl; ", remove}},
-		"spec too new":  {func() error { return client.Set(t.Context(), keys.Spec, `{"version":4}`, 0).Err() }, all, 0, []string{"x: its state in Redis is of a newer version", "use a newer loadctl"}},
+		"spec too new":  {func() error { return client.Set(t.Context(), keys.Spec, `{"version":1000}`, 0).Err() }, all, 0, []string{"x: its state in Redis is of a newer version", "use a newer loadctl"}},
 		"budget string": {set(keys.Budget), all, 0, []string{broken, remove}},
 		"spec list": {func() error {
 			return errors.Join(client.Del(t.Context(), keys.Spec).Err(), client.LPush(t.Context(), keys.Spec, secret).Err())

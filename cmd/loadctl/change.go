@@ -32,17 +32,27 @@ func newChangeCommand(
 			}
 			defer cli.Close(client)
 			done, err := change(c.Context(), r, args[1:])
-			if errors.Is(err, run.ErrOver) || errors.Is(err, run.ErrWaiting) || errors.Is(err, run.ErrNoRate) {
+			if errors.Is(err, run.ErrOver) || errors.Is(err, run.ErrWaiting) || errors.Is(err, run.ErrNoRate) || errors.Is(err, run.ErrLimiter) {
 				err = cli.Config(err)
 			}
 			if err != nil {
 				return err
+			}
+			if done.Command == "set-rate" || done.Command == "set-burst" {
+				warnNarrow(c, r)
 			}
 			return output.Print(c.OutOrStdout(), done, func(w io.Writer) error { return printChange(w, done) })
 		},
 	}
 	output.AddFlags(c, "text", "json")
 	return c
+}
+
+// warnNarrow says that the run's limiter may not let the whole rate pass, where that is so.
+func warnNarrow(c *cobra.Command, r *run.Run) {
+	if why := r.Narrow(c.Context()); why != "" {
+		fmt.Fprintf(c.ErrOrStderr(), "warning: run %s: %s\n", r.Name, why)
+	}
 }
 
 func printChange(w io.Writer, c run.Change) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -18,7 +19,9 @@ func newListCommand(redis *cli.Redis) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ls",
 		Short: "List all runs",
-		Args:  cli.Args(cobra.NoArgs),
+		Long: `List all runs. Those that the part of a Redis Cluster has which cannot be reached are shown as unreachable, and then the
+exit code is 1.`,
+		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := output.Check(); err != nil {
 				return err
@@ -32,17 +35,47 @@ func newListCommand(redis *cli.Redis) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return output.Print(c.OutOrStdout(), runs, func(w io.Writer) error { return printRuns(w, runs) })
+			if err := output.Print(c.OutOrStdout(), runs, func(w io.Writer) error { return printRuns(w, runs) }); err != nil {
+				return err
+			}
+			return unreached(runs)
 		},
 	}
 	output.AddFlags(c, "text", "json")
 	return c
 }
 
+// warnUnlisted says that a run was created, or found, that ls does not show.
+func warnUnlisted(c *cobra.Command, r *run.Run) {
+	if r.Unlisted != nil {
+		fmt.Fprintf(c.ErrOrStderr(), "warning: the list of runs cannot be written, so loadctl ls and stop --all miss run %s; it is listed once a worker joins: %v\n",
+			r.Name, r.Unlisted)
+	}
+}
+
+// unreached is the error that some of the runs cannot be reached, with why the first one cannot.
+func unreached(runs []run.Entry) error {
+	var why error
+	n := 0
+	for _, r := range runs {
+		if r.Err != nil {
+			why, n = cmp.Or(why, r.Err), n+1
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("ls: %d of %d runs cannot be reached: %w", n, len(runs), why)
+}
+
 func printRuns(w io.Writer, runs []run.Entry) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "RUN\tPHASE\tWORKERS\tRATE\tASKED\tCREATED")
 	for _, r := range runs {
+		if r.Err != nil {
+			fmt.Fprintf(t, "%s\t%s\t?\t?\t?\t%s\n", r.Run, r.Phase, r.CreatedAt.Format(time.RFC3339))
+			continue
+		}
 		asked := strconv.FormatInt(r.Asked, 10)
 		if r.ClosedLoop {
 			asked = "-"

@@ -35,6 +35,7 @@ func newRootCommand() *cobra.Command {
 		newWatchCommand(redis),
 		newWorkersCommand(redis),
 		newSetRateCommand(redis),
+		newSetBurstCommand(redis),
 		newPauseCommand(redis),
 		newResumeCommand(redis),
 		newStopCommand(redis),
@@ -45,6 +46,7 @@ func newRootCommand() *cobra.Command {
 		newDemoCommand(),
 		newTargetCommand(),
 		newDoctorCommand(redis),
+		newLimitersCommand(redis),
 		cli.NewVersionCommand("loadctl", version),
 		cli.NewManCommand("loadctl", version),
 	)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
@@ -19,7 +21,11 @@ func newRemoveCommand(redis *cli.Redis) *cobra.Command {
 				return err
 			}
 			defer cli.Close(client)
-			return cli.Config(run.Remove(c.Context(), client, args[0], force))
+			err = run.Remove(c.Context(), client, args[0], force)
+			if errors.Is(err, run.ErrListed) || run.Unanswered(err) { // nothing that was given is wrong
+				return err
+			}
+			return cli.Config(err)
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "also while workers take part; they end with an error")

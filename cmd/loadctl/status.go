@@ -105,6 +105,9 @@ func printStatus(w io.Writer, s status) error {
 		fmt.Fprintf(t, "rate\t%s per second, of the whole cluster%s\n", formatRate(s.Rate), pending(s.State))
 		fmt.Fprintf(t, "asked\t%d so far\n", s.Asked)
 	}
+	if s.Limiter != "" {
+		fmt.Fprintf(t, "limiter\t%s\n", s.Limiter)
+	}
 	fmt.Fprintf(t, "workers\t%d", s.Present())
 	switch {
 	case s.Phase == "waiting" && s.MinWorkers == 0:

@@ -99,7 +99,7 @@ func unconfirmed(ctx context.Context, done []Stopped) error {
 	return err
 }
 
-// going are the names of the runs that have not ended.
+// going are the names of the runs that have not ended, or may not have: those that cannot be reached.
 func going(ctx context.Context, client redis.UniversalClient) ([]string, error) {
 	entries, err := run.List(ctx, client)
 	if err != nil {

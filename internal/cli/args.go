@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,6 +30,11 @@ func wanted(c *cobra.Command, args []string) string {
 	take := "takes no arguments"
 	if len(names) > 0 {
 		take = "give " + strings.Join(names, " and ")
+	}
+	for _, value := range []string{"false", "true"} {
+		if len(args) > len(names) && slices.Contains(args, value) {
+			return take + fmt.Sprintf(", %q is one too many; a flag has it with =, as in --spread=%s", value, value)
+		}
 	}
 	if len(args) > len(names) {
 		take += fmt.Sprintf(", %.40q is one too many", args[len(names)])
@@ -65,4 +71,13 @@ func nearest(c *cobra.Command, name string) string {
 		return ""
 	}
 	return "did you mean " + strings.Join(similar, " or ") + "? Or "
+}
+
+// Similar asks whether one of the known names was meant, as for commands; "" if none is near.
+func Similar(name string, known []string) string {
+	c := &cobra.Command{}
+	for _, k := range known {
+		c.AddCommand(&cobra.Command{Use: k, Run: func(*cobra.Command, []string) {}})
+	}
+	return nearest(c, name)
 }

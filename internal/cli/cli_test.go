@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -149,6 +150,32 @@ func TestParseDuration(t *testing.T) {
 	}
 	if d, err := ParseDuration("53375d"); err != nil || d <= 0 || d > math.MaxInt64/2 {
 		t.Errorf("%v, %v", d, err)
+	}
+}
+
+func TestParseCount(t *testing.T) {
+	for text, want := range map[string]int64{"1": 1, "20": 20, "1k": 1000, "2.5k": 2500, "1M": 1_000_000, "1000000000": 1_000_000_000} {
+		if got, err := ParseCount(text); err != nil || got != want {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "0", "-1", "0.5", "1.0001k", "1e3", "5/1s", "1000000001", "9223372036854775808", "many"} {
+		if got, err := ParseCount(text); err == nil || !strings.Contains(err.Error(), "is no number of requests; write 1 to") || got != 0 {
+			t.Errorf("%q is %v, %v", text, got, err)
+		}
+	}
+}
+
+// TestCompleteLimiter: the names of limiters are completed.
+func TestCompleteLimiter(t *testing.T) {
+	c := &cobra.Command{Use: "do", Run: func(*cobra.Command, []string) {}}
+	new(Spec).AddFlags(c)
+	complete, ok := c.GetFlagCompletionFunc("limiter")
+	if !ok {
+		t.Fatal("nothing completes --limiter")
+	}
+	if names, _ := complete(c, nil, ""); !slices.Contains(names, "token-bucket") {
+		t.Errorf("%v", names)
 	}
 }
 

@@ -27,6 +27,7 @@ type Spec struct {
 	duration, maxLag, catchUp, timeout Duration
 	onRedisLoss                        string
 	permitFor, deadman                 Duration
+	limiter                            limiterFlags
 	stages, headers                    []string
 	profile, method, body, bodyFile    string
 	caFile                             string
@@ -50,9 +51,11 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	s.Int64Var(&f.MinWorkers, "min-workers", f.MinWorkers, "start when this many workers are there, together; 0 = wait for loadctl start")
 	s.Var(&f.maxLag, "max-lag", "how long after its due time a request may wait for a connection; then it is dropped and counted")
 	s.Var(&f.catchUp, "catch-up", "how late a worker that was held up may still send a request")
+	f.limiter.addFlags(s)
 	f.addLossFlags(s)
 	f.addTargetFlags(s)
 	c.Flags().AddFlagSet(s)
+	_ = c.RegisterFlagCompletionFunc("limiter", f.limiter.complete) // fails only where there is no such flag
 }
 
 // addLossFlags adds what becomes of a run that Redis, or whoever controls it, is lost to.
@@ -103,14 +106,20 @@ func (f *Spec) read(stdin io.Reader) (run.Spec, error) {
 	}
 	s.Target.Method, s.Target.Timeout = f.method, time.Duration(f.timeout)
 	if s.Target.URL == "" {
-		return s, errors.New("--url: give what to request, such as --url http://127.0.0.1:8080/")
+		return s, f.undescribed()
 	}
-	var err error
+	err := f.limiter.set(&s, f.set)
+	if err != nil {
+		return s, err
+	}
 	if s.PermitFor, err = f.permit(); err != nil {
 		return s, err
 	}
 	if s.QPS, s.Max, err = f.clusterRate(); err != nil {
 		return s, err
+	}
+	if s.Max && f.set.Changed("limiter") {
+		return s, fmt.Errorf("--limiter %s and --qps max: without a rate there is nothing to limit; give a rate, or leave --limiter out", f.limiter.name)
 	}
 	if s.Target.Headers, err = f.readHeaders(); err != nil {
 		return s, fmt.Errorf("--header: %w", readable(err))
@@ -119,6 +128,15 @@ func (f *Spec) read(stdin io.Reader) (run.Spec, error) {
 		return s, err
 	}
 	return s, s.Validate()
+}
+
+// undescribed says that the target is missing. A limiter looks as if it were the worker's, so who joins a run by its name is told that it is not.
+func (f *Spec) undescribed() error {
+	const missing = "--url: give what to request, such as --url http://127.0.0.1:8080/"
+	if flag := f.limiter.first(f.set); flag != "" {
+		return fmt.Errorf("%s; or leave %s out to join a run by its name: it describes the run, as --url and --qps do", missing, flag)
+	}
+	return errors.New(missing)
 }
 
 // permit is the value of --permit-for, or 0 where there is none: the default is one of permits only.

@@ -28,7 +28,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "counted": counted, "machine": machine, "fastest": fastest,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "machine": machine, "limited": limited, "gated": gated, "fastest": fastest,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -262,6 +262,21 @@ func unreadable(o *outputs) {
 	o.await("loadctl ls", all(one(is("phase", "broken")), one(is("phase", "newer")), one(is("phase", "older"))))
 }
 
+// apart is a run on a master of a cluster that is dead, and not the one that has the list.
+func apart(o *outputs) {
+	c := redistest.StartCluster(o.t, 3)
+	o.env = append(o.env, "LOADCTL_REDIS="+c.URL())
+	name := run.NewID()
+	for c.Owner(o.t, run.KeysOf(name).Budget) == c.Owner(o.t, "load:runs") {
+		name = run.NewID()
+	}
+	o.print("loadctl create " + name + " --url noop:// --qps 1")
+	c.Owner(o.t, run.KeysOf(name).Budget).Kill()
+	if doc := o.result(o.begin(1, "loadctl ls")); !one(is("phase", "unreachable"))(doc) {
+		o.t.Errorf("%v", doc)
+	}
+}
+
 // counted is what a target counts: nothing, and a run.
 func counted(o *outputs) {
 	for _, fire := range []bool{false, true} {
@@ -272,6 +287,26 @@ func counted(o *outputs) {
 		}
 		target.kill(syscall.SIGTERM)
 		o.result(target)
+	}
+}
+
+// limited is what limiters are, and do.
+func limited(o *outputs) {
+	o.print("loadctl limiters")
+	o.print("loadctl limiters gcra --measure --duration 2s --redis embedded:0")
+	o.print("loadctl limiters leaky-bucket --measure --duration 2s")
+}
+
+// gated is a run with a limiter.
+func gated(o *outputs) {
+	worker := o.begin(0, "loadworker run --run gated --url noop:// --qps 100 --limiter token-bucket --burst 20")
+	worker.says(`(created run)`)
+	o.print("loadctl set-burst gated 10")
+	o.print("loadctl set-burst gated 10") // is so already
+	o.await("loadctl status gated", is("limiter", "token-bucket, burst 10"))
+	o.print("loadctl stop gated")
+	if doc := o.result(worker); !is("limiter", "token-bucket, burst 10")(doc) {
+		o.t.Errorf("%v", doc)
 	}
 }
 

@@ -2,19 +2,50 @@ package doctor
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
+
+// clusterChecks are those of a server, and what only a part of a cluster has.
+func clusterChecks() []serverCheck { return append(serverChecks(), serverCheck{"cluster", coverage}) }
+
+// hashSlots is into how many parts Redis Cluster divides the keys.
+const hashSlots = 16384
+
+// coverage: the name of a run decides which hash slot it is in, and one that nobody serves cannot be used. Each master has a view of its own.
+func coverage(ctx context.Context, s *server) Finding {
+	const mend = "bring back the masters that are missing: redis-cli cluster nodes shows them"
+	text, err := s.node.ClusterInfo(ctx).Result()
+	if err != nil {
+		return s.unclear(err)
+	}
+	info := parseInfo(text)
+	n, err := strconv.Atoi(info["cluster_slots_ok"])
+	served := fmt.Sprintf("%d of %d hash slots are served", n, hashSlots)
+	switch {
+	case err != nil:
+		return s.unclear(errUntold)
+	case info["cluster_state"] != "ok":
+		return bad("down, "+served, mend)
+	case n < hashSlots:
+		return bad(served+": a run in one of the others cannot be reached", mend)
+	default:
+		return ok("all hash slots are served")
+	}
+}
 
 // inspectCluster looks at all masters at the same time: a run may live on any of them.
 func inspectCluster(ctx context.Context, cluster *redis.ClusterClient) []Finding {
 	var mu sync.Mutex
 	nodes := map[string][]Finding{}
 	err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
-		findings := inspect(ctx, &server{node: node, whole: cluster})
+		findings := inspect(ctx, &server{node: node, whole: cluster}, clusterChecks())
 		mu.Lock()
 		defer mu.Unlock()
 		nodes[node.Options().Addr] = findings
@@ -29,21 +60,45 @@ func inspectCluster(ctx context.Context, cluster *redis.ClusterClient) []Finding
 // worst is of each check the worst finding of all nodes, and where it was made.
 func worst(nodes map[string][]Finding) []Finding {
 	var out []Finding
-	for _, check := range serverChecks() {
+	for _, check := range clusterChecks() {
 		var of Finding
+		var at []string // the nodes that are as bad
+		alike := true   // they all say the same
 		for _, addr := range slices.Sorted(maps.Keys(nodes)) {
 			for _, f := range nodes[addr] {
-				if f.Check == check.name && severity(f) > severity(of) {
-					of = f
-					of.Found = addr + ": " + f.Found
+				switch {
+				case f.Check != check.name || severity(f) < severity(of):
+				case severity(f) > severity(of):
+					of, at, alike = f, []string{addr}, true
+				default:
+					at, alike = append(at, addr), alike && f.Found == of.Found
 				}
 			}
 		}
 		if of.Check != "" {
-			out = append(out, of)
+			out = append(out, together(of, at, alike, len(nodes)))
 		}
 	}
 	return out
+}
+
+// together is the finding of some of n masters as one: the first one's words, with whose else they are.
+func together(of Finding, at []string, alike bool, n int) Finding {
+	where := strings.Join(at, ", ")
+	switch {
+	case len(at) == n && n > 1:
+		where = fmt.Sprintf("all %d masters", n)
+	case of.State == OK && n > 1: // the others are silent, which is told of them
+		where = fmt.Sprintf("%d of %d masters", len(at), n)
+	}
+	if !alike {
+		where += ", such as " + at[0]
+	}
+	of.Found = where + ": " + of.Found
+	if strings.HasPrefix(of.Mend, "redis-cli CONFIG") {
+		of.Mend = "on each of them: " + of.Mend
+	}
+	return of.of(of.Check)
 }
 
 // severity orders findings; none at all comes first.

@@ -136,7 +136,7 @@ func TestWorstOfACluster(t *testing.T) {
 		"c:1": {bad("gone", "m").of("reachable")},
 	}
 	got := worst(nodes)
-	want := []Finding{bad("c:1: gone", "m").of("reachable"), bad("b:1: old", "m").of("version"), ok("a:1: master").of("role")}
+	want := []Finding{bad("c:1: gone", "m").of("reachable"), bad("b:1: old", "m").of("version"), ok("1 of 3 masters: master").of("role")}
 	if len(got) != len(want) {
 		t.Fatalf("%+v", got)
 	}

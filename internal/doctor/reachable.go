@@ -15,10 +15,10 @@ func reachable(ctx context.Context, s *server) Finding {
 		s.silent = true
 		return Unreachable(err)
 	}
-	if one, is := s.node.(*redis.Client); is {
+	if one, is := s.node.(*redis.Client); is && s.node == s.whole {
 		return ok(one.Options().Addr)
 	}
-	return ok("yes")
+	return ok("answers") // of a cluster it is told elsewhere who
 }
 
 // Unreachable is the finding about a server that there is no connection to. err is what run.Connect, or the server, said.

@@ -358,6 +358,8 @@ func TestCluster(t *testing.T) {
 	for _, f := range Redis(t.Context(), client) {
 		findings[f.Check] = f
 	}
+	wants(t, "cluster", findings["cluster"], OK, "all 2 masters: all hash slots are served")
+	delete(findings, "cluster") // a server alone has none
 	states(t, findings, map[string]string{"eviction": Bad})
 	wants(t, "eviction", findings["eviction"], Bad, evil.Addr()+": allkeys-lfu")
 	// What one node forbids is said of that node: the scratch run of each is on itself.

@@ -8,7 +8,7 @@ import (
 )
 
 // permissions are the least that a worker, loadctl and these checks need, as ACL SETUSER takes it.
-const permissions = "+@read +@write +@scripting +@transaction +@pubsub +@connection -@dangerous +time +info +config|get ~{load:* ~load:runs &{load:*"
+const permissions = "+@read +@write +@scripting +@transaction +@pubsub +@connection -@dangerous +time +info +config|get +cluster|slots +cluster|info ~{load:* ~load:runs &{load:*"
 
 // remedy is what to do about an error of a server; otherwise if that is not known.
 func remedy(err error, otherwise string) string {

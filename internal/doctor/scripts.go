@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -78,6 +79,11 @@ func live(ctx context.Context, client redis.UniversalClient, name string) error 
 	return journal.Leave(ctx, "left")
 }
 
+// away tells whether an error is that a node of a cluster is not there.
+func away(err error) bool {
+	return run.Unanswered(err) || strings.Contains(err.Error(), "CLUSTERDOWN")
+}
+
 // remove leaves nothing of a run behind, also where it is not whole, or ctx has ended: a script that fails half-way is not undone.
 func remove(ctx context.Context, client redis.UniversalClient, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
@@ -87,6 +93,9 @@ func remove(ctx context.Context, client redis.UniversalClient, name string) erro
 		return nil
 	}
 	removed := run.Remove(ctx, client, name, true)
+	if _, parts := client.(*redis.ClusterClient); parts && errors.Is(removed, run.ErrListed) && away(removed) {
+		removed = nil // it was not put on the list either, and that node's absence is told of that node
+	}
 	if err == nil {
 		err = r.Forget(ctx) // its worker is not there any more
 	}

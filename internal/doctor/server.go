@@ -38,12 +38,12 @@ func Redis(ctx context.Context, client redis.UniversalClient) []Finding {
 	if cluster, is := client.(*redis.ClusterClient); is {
 		return inspectCluster(ctx, cluster)
 	}
-	return inspect(ctx, &server{node: client, whole: client})
+	return inspect(ctx, &server{node: client, whole: client}, serverChecks())
 }
 
-func inspect(ctx context.Context, s *server) []Finding {
+func inspect(ctx context.Context, s *server, checks []serverCheck) []Finding {
 	var findings []Finding
-	for _, c := range serverChecks() {
+	for _, c := range checks {
 		findings = append(findings, c.look(ctx, s).of(c.name))
 		if s.silent {
 			break

@@ -16,13 +16,13 @@ const wakeTime = 2 * time.Second
 // wakeUps: a command tells the workers at once that the run has changed. Nothing else shows where that is forbidden, because they
 // would learn it from their next lease.
 func wakeUps(ctx context.Context, s *server) Finding {
-	channel := run.KeysOf("doctor-" + run.NewID()).Control
+	channel := run.KeysOf(s.scratch(ctx)).Control // on this node: another one's absence is told of that one
 	listening := s.whole.Subscribe(ctx, channel)
 	defer func() { _ = listening.Close() }()                         // it was only read from
 	defer context.AfterFunc(ctx, func() { _ = listening.Close() })() // waiting goes by a time of its own
 	err := heard[*redis.Subscription](ctx, listening)
 	if err == nil {
-		err = s.whole.Publish(ctx, channel, "").Err()
+		err = s.node.Publish(ctx, channel, "").Err() // as a script does; the client of a cluster would take any node
 	}
 	if err == nil {
 		err = heard[*redis.Message](ctx, listening)

@@ -41,9 +41,18 @@ func TestMain(m *testing.M) {
 
 // bed is a private Redis and a server that counts arrivals.
 type bed struct {
-	t     *testing.T
-	redis *redistest.Server
-	web   *arrivals.Server
+	t       *testing.T
+	redis   *redistest.Server
+	cluster *redistest.Cluster // of which redis is a master; nil = there is none
+	web     *arrivals.Server
+}
+
+// url is the LOADCTL_REDIS of the commands.
+func (b *bed) url() string {
+	if b.cluster != nil {
+		return b.cluster.URL()
+	}
+	return b.redis.URL()
 }
 
 func newBed(t *testing.T) *bed {
@@ -86,7 +95,7 @@ func (b *bed) worker(run string, args ...string) *process {
 	b.t.Helper()
 	p := &process{t: b.t, exited: make(chan struct{})}
 	p.cmd = exec.Command(filepath.Join(binaries, "loadworker"), append([]string{"run", "--run", run, "-o", "json"}, args...)...)
-	p.cmd.Env = append(os.Environ(), "LOADCTL_REDIS="+b.redis.URL())
+	p.cmd.Env = append(os.Environ(), "LOADCTL_REDIS="+b.url())
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
@@ -139,7 +148,7 @@ func (b *bed) loadctl(args ...string) string {
 func (b *bed) try(args ...string) (stdout, stderr string, code int) {
 	b.t.Helper()
 	cmd := exec.Command(filepath.Join(binaries, "loadctl"), args...)
-	cmd.Env = append(os.Environ(), "LOADCTL_REDIS="+b.redis.URL())
+	cmd.Env = append(os.Environ(), "LOADCTL_REDIS="+b.url())
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {

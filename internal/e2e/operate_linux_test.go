@@ -54,7 +54,7 @@ func launch(t *testing.T, redis, name string, args ...string) *process {
 // operator starts a loadctl that stays with a run.
 func (b *bed) operator(args ...string) *process {
 	b.t.Helper()
-	return launch(b.t, b.redis.URL(), "loadctl", args...)
+	return launch(b.t, b.url(), "loadctl", args...)
 }
 
 // guest joins a run by its name.

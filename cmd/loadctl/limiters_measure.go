@@ -1,0 +1,192 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/big"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/embedded"
+	"github.com/loadctl/loadctl/internal/limiters"
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// The bounds of a measurement: it is to show something, and to load nobody's machine.
+const (
+	leastMeasured, mostMeasured = 2 * time.Second, time.Minute
+	leastQPS, mostQPS           = 10, 20_000
+	mostBurst                   = 20_000
+	leastWindow                 = 20 * time.Millisecond // workers ask every 5 ms at most
+)
+
+// measured is what was seen.
+type measured struct {
+	QPS      int64           `json:"qps"` // of all workers or callers together
+	Duration time.Duration   `json:"duration_ns"`
+	Window   time.Duration   `json:"window_ns"` // of the limiters that have one
+	Burst    int64           `json:"burst"`     // of those that have one
+	Redis    string          `json:"redis"`     // embedded or given
+	Seen     []limiters.Seen `json:"seen"`
+}
+
+// measureFlags say what to measure.
+type measureFlags struct {
+	on       bool
+	qps      string
+	duration cli.Duration
+	burst    cli.Count
+	window   cli.Duration
+	plot     string
+
+	rate int64
+}
+
+func (f *measureFlags) AddFlags(c *cobra.Command) {
+	f.duration, f.window = cli.Duration(3*time.Second), cli.Duration(time.Second)
+	c.Flags().BoolVar(&f.on, "measure", false, "use each limiter, and show what a server saw")
+	c.Flags().StringVar(&f.qps, "qps", "500", "`RATE` of all workers or callers together, 10 to 20k per second")
+	c.Flags().Var(&f.duration, "duration", "how long each use of a limiter takes, 2s to 1m")
+	c.Flags().Var(&f.burst, "burst", "of limiters that have one: how many requests at once, 1 to 20k (default what the rate makes in half a second)")
+	c.Flags().Var(&f.window, "window", "of limiters that count in windows: how long one is, 20ms to half of --duration")
+	c.Flags().StringVar(&f.plot, "plot", "", "draw the arrivals of each 10 ms into `FILE`, as SVG")
+}
+
+// check finds what is wrong with the flags.
+func (f *measureFlags) check(c *cobra.Command) error {
+	if !f.on {
+		for _, name := range []string{"qps", "duration", "burst", "window", "plot"} {
+			if c.Flags().Changed(name) {
+				return fmt.Errorf("--%s: there is nothing to measure; give --measure too", name)
+			}
+		}
+		return nil
+	}
+	rate, err := pacer.ParseRate(f.qps)
+	if err != nil {
+		return fmt.Errorf("--qps: %w", err)
+	}
+	if rate.Den != 1 || rate.Num < leastQPS || rate.Num > mostQPS {
+		return fmt.Errorf("--qps %.40q: give a whole number of requests per second from %d to %d, such as 500", f.qps, leastQPS, mostQPS)
+	}
+	f.rate = rate.Num
+	if d := time.Duration(f.duration); d < leastMeasured || d > mostMeasured {
+		return fmt.Errorf("--duration: give a time from %v to %v, such as 3s", leastMeasured, mostMeasured)
+	}
+	return cmp.Or(f.checkLimits(), f.checkPlot())
+}
+
+// checkLimits refuses a burst that is more than a look at it needs, and a window that does not show or that the rate makes no whole number in.
+func (f *measureFlags) checkLimits() error {
+	window, longest := time.Duration(f.window), time.Duration(f.duration)/2
+	whole := time.Duration(big.NewRat(f.rate, time.Second.Microseconds()).Denom().Int64()) * time.Microsecond // the shortest that holds a whole number
+	switch {
+	case f.burst > mostBurst:
+		return fmt.Errorf("--burst: give a number of requests from 1 to %d", mostBurst)
+	case window < leastWindow || window > longest:
+		return fmt.Errorf("--window: give a time from %v to %v, half of --duration, such as 1s", leastWindow, longest)
+	case window%whole != 0:
+		return fmt.Errorf("--window %v: %d requests per second are no whole number in it; give a multiple of %v, such as 1s", window, f.rate, whole)
+	}
+	return nil
+}
+
+// checkPlot refuses a file that cannot be written: better now than after a minute.
+func (f *measureFlags) checkPlot() error {
+	if f.plot == "" {
+		return nil
+	}
+	if info, err := os.Stat(f.plot); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("--plot %.200q: is no regular file; give the path of one", f.plot)
+	}
+	try, err := os.CreateTemp(filepath.Dir(f.plot), ".plot-*")
+	if hidden, ok := errors.AsType[*fs.PathError](err); ok {
+		err = hidden.Err // its path is of no use to anybody
+	}
+	if err != nil {
+		return fmt.Errorf("--plot %.200q: %w; give a file in a directory that is there and can be written to", f.plot, err)
+	}
+	return errors.Join(try.Close(), os.Remove(try.Name()))
+}
+
+// run measures, and prints.
+func (f *measureFlags) run(c *cobra.Command, redis *cli.Redis, output *cli.Output, chosen []limiters.Limiter) error {
+	m := limiters.Measurement{QPS: f.rate, Duration: time.Duration(f.duration), Window: time.Duration(f.window)}
+	m.Burst = cmp.Or(int64(f.burst), limiters.DefaultBurst(f.rate))
+	done := measured{QPS: m.QPS, Duration: m.Duration, Window: m.Window, Burst: m.Burst, Redis: "given"}
+	if err := redis.Check(); err != nil {
+		return err
+	}
+	if addresses, ok := redis.Embedded(); ok {
+		server, err := embedded.Start(addresses[len(addresses)-1])
+		if err != nil {
+			return cli.Config(err)
+		}
+		defer cli.Close(server)
+		m.Redis, done.Redis = server.URL(), "embedded"
+	} else {
+		var err error
+		if m.Redis, err = f.reachable(c.Context(), redis); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "%s/s for %v each, windows of %v, bursts of %d, Redis %s\n", f.qps, m.Duration, m.Window, done.Burst, done.Redis)
+	var err error
+	done.Seen, err = m.Run(c.Context(), chosen, func(s limiters.Seen) { fmt.Fprintln(c.ErrOrStderr(), s.Line()) })
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(c.ErrOrStderr())
+	if err := f.draw(done.Seen); err != nil {
+		return err
+	}
+	if err := output.Print(c.OutOrStdout(), explained{chosen, &done}, func(w io.Writer) error { return limiters.WriteSeen(w, done.Seen) }); err != nil {
+		return err
+	}
+	return beyond(done.Seen)
+}
+
+// reachable is the address of the server that was named, if it answers.
+func (f *measureFlags) reachable(ctx context.Context, redis *cli.Redis) (string, error) {
+	client, err := redis.Connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	cli.Close(client)
+	return redis.Address()
+}
+
+// draw writes the plot.
+func (f *measureFlags) draw(seen []limiters.Seen) error {
+	if f.plot == "" {
+		return nil
+	}
+	if err := os.WriteFile(f.plot, []byte(limiters.Plot(seen, time.Duration(f.window))), 0o644); err != nil {
+		return fmt.Errorf("--plot: %w; give a file in a directory that can be written to", err)
+	}
+	return nil
+}
+
+// beyond is an error if a limiter let more pass than it promises.
+func beyond(seen []limiters.Seen) error {
+	var who []string
+	for _, s := range seen {
+		if !s.Within && !slices.Contains(who, s.Title()) {
+			who = append(who, s.Title())
+		}
+	}
+	if len(who) == 0 {
+		return nil
+	}
+	return fmt.Errorf("measure %s: %w", strings.Join(who, ", "), errBeyond)
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/run"
+)
+
+func newSetBurstCommand(redis *cli.Redis) *cobra.Command {
+	var burst int64
+	c := newChangeCommand(redis, "set-burst RUN N", "Change how many requests the run's limiter lets pass at once", 2,
+		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) { return r.SetBurst(ctx, burst) })
+	c.PreRunE = func(_ *cobra.Command, args []string) (err error) { // what is wrong with the arguments comes before what Redis says
+		if burst, err = cli.ParseCount(args[1]); err != nil {
+			return cli.Config(fmt.Errorf("set-burst: %w", err))
+		}
+		return nil
+	}
+	c.Long = `Change the burst of a run with --limiter token-bucket, leaky-bucket or gcra, for all workers at once, from
+the next grant on; the rate stays. What is leased already is sent. N is a number of requests: 20, 2.5k.
+Workers ask every 5 ms at most, so less than the rate makes in 10 ms may lose some of it.`
+	c.Example = "  loadctl set-burst checkout 20"
+	return c
+}

@@ -1,0 +1,120 @@
+package doctor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/run"
+)
+
+// TestClusterCoverage: a cluster in which nobody serves some hash slots, and then one of which the most part is gone.
+func TestClusterCoverage(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, 3)
+	client, err := run.Connect(t.Context(), c.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	found := func() Finding { return clusterFinding(t, client) }
+	wants(t, "whole", found(), OK, "all 3 masters: all hash slots are served")
+	if err := c.Masters[1].Client().ClusterDelSlots(t.Context(), 8000).Err(); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, "one is missing", found(), Bad, c.Masters[1].Addr()+": 16383 of 16384 hash slots are served", "redis-cli cluster nodes")
+	c.Masters[0].Kill()
+	c.Masters[1].Kill()
+	await(t, "the last one to notice", func() bool {
+		return strings.Contains(c.Masters[2].Client().ClusterInfo(t.Context()).Val(), "cluster_state:fail")
+	})
+	wants(t, "most are missing", found(), Bad, c.Masters[2].Addr()+": down, ", "redis-cli cluster nodes")
+}
+
+// clusterFinding is what there is to say about the cluster as a whole.
+func clusterFinding(t *testing.T, client redis.UniversalClient) Finding {
+	t.Helper()
+	for _, f := range Redis(t.Context(), client) {
+		if f.Check == "cluster" {
+			return f
+		}
+	}
+	t.Fatal("nothing was found out about the cluster")
+	return Finding{}
+}
+
+// TestClusterPermissions: a user who may do what doctor advises may use a cluster, and one who may not ask for its nodes is told so.
+func TestClusterPermissions(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, 3)
+	users := map[string]string{"able": permissions, "blind": permissions + " -cluster", "unsure": permissions + " -cluster|info"}
+	for user, may := range users {
+		for _, s := range c.Masters {
+			rule := []any{"ACL", "SETUSER", user, "on", ">right"}
+			for word := range strings.FieldsSeq(may) {
+				rule = append(rule, word)
+			}
+			if err := s.Client().Do(t.Context(), rule...).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	as := func(user string) string { return strings.Replace(c.URL(), "redis://", "redis://"+user+":right@", 1) }
+	if _, err := run.Connect(t.Context(), as("blind")); err == nil {
+		t.Error("connected without CLUSTER SLOTS")
+	} else {
+		wants(t, "blind", Unreachable(err), Bad, "NOPERM", "+cluster|slots")
+	}
+	for user, state := range map[string]string{"able": OK, "unsure": Warn} {
+		client, err := run.Connect(t.Context(), as(user))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		for _, f := range Redis(t.Context(), client) {
+			switch f.Check {
+			case "cluster":
+				wants(t, user, f, state)
+			case "persistence": // there is none
+			default:
+				wants(t, user, f, OK)
+			}
+		}
+	}
+}
+
+// TestClusterIsTold: of each check it is said of which masters, and of one that is dead only that, whichever it is.
+func TestClusterIsTold(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, 3)
+	client, err := run.Connect(t.Context(), c.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for _, f := range Redis(t.Context(), client) {
+		state, mend := OK, ""
+		if f.Check == "persistence" {
+			state, mend = Warn, "on each of them: redis-cli CONFIG SET appendonly yes"
+		}
+		wants(t, f.Check, f, state, "all 3 masters", mend)
+	}
+	if err := c.Masters[0].Client().ConfigSet(t.Context(), "appendonly", "yes").Err(); err != nil {
+		t.Fatal(err)
+	}
+	dead := c.Owner(t, "load:runs") // what each scratch run is listed in
+	dead.Kill()
+	for _, f := range Redis(t.Context(), client) {
+		switch f.Check {
+		case "reachable":
+			wants(t, f.Check, f, Bad, dead.Addr()+": ", "start the server")
+		case "cluster": // it is noticed there a moment later
+		case "persistence":
+			wants(t, f.Check, f, Warn, "none: a restart")
+		default:
+			wants(t, f.Check, f, OK, "2 of 3 masters")
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+)
+
+// limiterCase is a run of two workers with a limiter, at 500/s.
+type limiterCase struct {
+	args   []string
+	extra  int64 // at most R·W + extra are granted in any time W
+	within int64 // how many of what was asked for may be left ungranted
+}
+
+const limitedRate = 500
+
+func limiterCases() map[string]limiterCase {
+	const window, half, percent = limitedRate, limitedRate / 2, 25
+	return map[string]limiterCase{
+		"fixed-window":    {[]string{"--limiter", "fixed-window"}, 2 * window, window},
+		"expire-nx":       {[]string{"--limiter", "fixed-window", "--expire", "nx", "--window", "500ms"}, window, window / 2},
+		"sliding-log":     {[]string{"--limiter", "sliding-log"}, window, window},
+		"sliding-list":    {[]string{"--limiter", "sliding-list"}, window, window},
+		"sliding-window":  {[]string{"--limiter", "sliding-window"}, window * 12 / 10, window},
+		"leaky-bucket":    {[]string{"--limiter", "leaky-bucket"}, half, percent},
+		"token-bucket":    {[]string{"--limiter", "token-bucket"}, half, percent},
+		"debt":            {[]string{"--limiter", "token-bucket", "--debt", "--burst", "50"}, 50 + half, percent},
+		"gcra":            {[]string{"--limiter", "gcra", "--burst", "100"}, 100, percent},
+		"together":        {[]string{"--limiter", "token-bucket", "--spread=false"}, half, percent},
+		"together-window": {[]string{"--limiter", "sliding-log", "--spread=false"}, window, window},
+	}
+}
+
+// horizon is how long before it is due a slot may be granted, and as long again a worker that has to wait for a core may be late here: what
+// is granted in a time W arrives in W and this.
+const horizon = time.Second
+
+// bounded checks that in no window more has arrived than the limiter lets pass.
+func (b *bed) bounded(extra int64) {
+	b.t.Helper()
+	times := b.web.Arrivals()
+	for w := 10 * time.Millisecond; w <= 2*time.Second; w = w * 3 / 2 {
+		bound := extra + int64(limitedRate*(w+horizon).Seconds())
+		if got := int64(arrivals.MaxInWindow(times, w)); got > bound {
+			b.t.Errorf("%d arrived within %v, at most %d may", got, w, bound)
+		}
+	}
+}
+
+// TestLimiters: each limiter in front of a run lets the rate pass, and no more than it promises.
+func TestLimiters(t *testing.T) {
+	const asked = 5 * limitedRate
+	for name, c := range limiterCases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t)
+			for _, p := range b.fleet(2, name, slices.Concat(patient(), []string{"--qps", fmt.Sprint(limitedRate), "--duration", "5s"}, c.args)...) {
+				p.wait(0)
+			}
+			r, arrived := b.report(name), b.web.Count()
+			if arrived != r.Audit.Sent || !r.Complete || r.Audit.Skipped > 0 {
+				t.Errorf("%d arrived; %+v, complete %v %v", arrived, r.Audit, r.Complete, r.Notes)
+			}
+			if d := arrived - asked; d > 0 || d < -c.within || r.Asked != asked || r.Audit.Ungranted > c.within {
+				t.Errorf("%d of %d asked for arrived; %+v", arrived, r.Asked, r.Audit)
+			}
+			if !strings.HasPrefix(r.Limiter, c.args[1]) {
+				t.Errorf("the report names the limiter %q", r.Limiter)
+			}
+			for _, w := range r.Workers {
+				if w.Sent < asked/10 {
+					t.Errorf("worker %s sent %d of %d", w.ID, w.Sent, asked)
+				}
+			}
+			b.bounded(c.extra)
+			t.Logf("%d arrived, %d ungranted; most in 10 ms: %d", arrived, r.Audit.Ungranted, arrivals.MaxInWindow(b.web.Arrivals(), 10*time.Millisecond))
+		})
+	}
+}
+
+// TestLimiterLive: burst, rate and pauses are changed while the run goes on.
+func TestLimiterLive(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	ps := b.fleet(2, "live", append(patient(), "--qps", fmt.Sprint(limitedRate), "--limiter", "token-bucket", "--burst", "100")...)
+	b.started(200)
+	b.change("pause", "live")
+	b.change("resume", "live")
+	if c := b.change("set-burst", "live", "1"); !c.Changed || c.At.IsZero() {
+		t.Errorf("set-burst: %+v", c)
+	}
+	if c := b.change("set-burst", "live", "1"); c.Changed {
+		t.Errorf("set-burst again: %+v", c)
+	}
+	if s := b.status("live"); s.Limiter != "token-bucket, burst 1" {
+		t.Errorf("status says %q", s.Limiter)
+	}
+	before := b.report("live").Audit.Ungranted
+	// Two workers cannot fetch 500 permits a second one by one: each call gets one, and they come some 400 times a second at most.
+	until(t, "slots that are not granted", func() bool { return b.report("live").Audit.Ungranted > before+100 })
+	b.change("set-rate", "live", "50")
+	sent := b.web.Count()
+	until(t, "requests at the new rate", func() bool { return b.web.Count() > sent+50 })
+	b.loadctl("stop", "live")
+	for _, p := range ps {
+		p.wait(0)
+	}
+	r := b.report("live")
+	if r.Audit.Sent != b.web.Count() || !r.Complete || r.Limiter != "token-bucket, burst 1" {
+		t.Errorf("%d arrived; %+v, complete %v %v, limiter %q", b.web.Count(), r.Audit, r.Complete, r.Notes, r.Limiter)
+	}
+	if out, _, _ := b.try("events", "live"); !strings.Contains(out, "set-burst") {
+		t.Errorf("no event: %s", out)
+	}
+	b.bounded(100)
+}
+
+// TestLimiterOutage: while Redis stands still, and when it has lost everything, what arrives stays within the limiter's bound: members go on
+// by their permits, together at most at the rate, and what was sent on those is not made up for.
+func TestLimiterOutage(t *testing.T) {
+	pause := func(b *bed) {
+		b.redis.Pause()
+		sent := b.web.Count()
+		until(b.t, "what is sent without Redis", func() bool { return b.web.Count() > sent+2*limitedRate })
+		b.redis.Resume()
+	}
+	flush := func(b *bed) {
+		if err := b.redis.Client().FlushAll(b.t.Context()).Err(); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		harm  func(*bed)
+		extra int64 // in a window
+		more  int64 // than was asked for, in all: one a permit, or what a fresh limiter lets pass once more
+		args  []string
+	}{
+		"fixed-window-pause": {pause, 2 * limitedRate, 2, []string{"--limiter", "fixed-window"}},
+		"token-bucket-pause": {pause, 50, 2, []string{"--limiter", "token-bucket", "--burst", "50"}},
+		"token-bucket-flush": {flush, 50, 50, []string{"--limiter", "token-bucket", "--burst", "50"}},
+		"together-pause":     {pause, limitedRate, 2, []string{"--limiter", "sliding-log", "--spread=false"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t)
+			args := []string{"--qps", fmt.Sprint(limitedRate), "--duration", "7s", "--permit-for", "3s"}
+			ps := b.fleet(2, name, slices.Concat(patient(), args, c.args)...)
+			b.started(limitedRate)
+			c.harm(b)
+			for _, p := range ps {
+				p.wait(0)
+			}
+			r, arrived := b.report(name), b.web.Count()
+			if most := 7*limitedRate + c.more; arrived > most || arrived < 3*limitedRate {
+				t.Errorf("%d arrived in 7 s, at most %d may; %+v", arrived, most, r.Audit)
+			}
+			b.bounded(c.extra)
+			t.Logf("%d arrived; %+v", arrived, r.Audit)
+		})
+	}
+}

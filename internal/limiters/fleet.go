@@ -1,0 +1,178 @@
+package limiters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/targets"
+)
+
+const (
+	members = 2 // of a fleet, and callers of a rush
+
+	netPatience    = 15 * time.Second // for a run to end, after its end
+	redisPatience  = 3 * time.Second  // for Redis to answer a worker
+	reportPatience = 5 * time.Second  // for the last snapshots
+	tidyPatience   = 2 * time.Second  // for removing the run
+)
+
+// errSlow ends a run that does not end by itself.
+var errSlow = errors.New("the run does not end; see whether Redis still answers, and let this machine do less besides")
+
+// spec is the run in which a limiter is measured.
+func (m Measurement) spec(l Limiter, use Use, url string) run.Spec {
+	s := run.Spec{
+		Target: targets.Spec{URL: url}, QPS: pacer.PerSecond(m.QPS), Duration: m.Duration, MinWorkers: members,
+		MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp,
+	}
+	switch {
+	case !l.library: // the schedule alone
+		return s
+	case l.bursts:
+		s.Burst = m.Burst
+	default:
+		s.Window = m.Window
+	}
+	s.Limiter, s.Together = l.Name, use == AtOnce
+	return s
+}
+
+// fleet measures a run of two workers inside this process.
+func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) error {
+	client, err := run.Connect(ctx, m.Redis)
+	if err != nil {
+		return err
+	}
+	defer cli.Close(client)
+	r, _, err := run.Create(ctx, client, "limiters-"+run.NewID(), m.spec(l, s.Use, url), run.Options{Keep: time.Hour})
+	if err != nil {
+		return err
+	}
+	defer tidy(ctx, client, r)
+	limited, cancel := context.WithTimeoutCause(ctx, m.Duration+netPatience, errSlow)
+	defer cancel()
+	playing, fail := context.WithCancelCause(limited)
+	defer fail(nil)
+	crew := make([]*member, members)
+	var all sync.WaitGroup
+	for i := range crew {
+		crew[i] = &member{name: fmt.Sprint("w", i+1), run: r, fail: fail}
+		all.Go(func() {
+			if err := crew[i].work(playing, m.Redis); err != nil {
+				fail(err) // the other one would only wait for it
+			}
+		})
+	}
+	all.Wait()
+	if playing.Err() != nil {
+		return context.Cause(playing)
+	}
+	total, err := r.FinalReport(ctx, reportPatience)
+	if err != nil {
+		return err
+	}
+	s.Late = time.Duration(total.Latency.Max)
+	late := s.Late + s.Late/500 // it is told in three digits
+	passed := late
+	var calls, ahead int64
+	for _, w := range crew {
+		calls += w.calls
+		ahead = max(ahead, w.horizon)
+		passed = max(passed, late+2*w.clock.Err()) // when a slot is due its worker knows by its own clock
+	}
+	if l.library && !l.queues && s.Use == Run { // what was granted at once is spread over the horizon
+		passed += time.Duration(ahead) * time.Microsecond
+	}
+	s.Calls = float64(calls) / m.Duration.Seconds()
+	m.allow(s, l, passed)
+	return nil
+}
+
+// tidy removes a run of which nobody takes part any more.
+func tidy(ctx context.Context, client redis.UniversalClient, r *run.Run) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyPatience)
+	defer cancel()
+	_ = run.Remove(ctx, client, r.Name, true) // or it ends by itself
+	_ = r.Forget(ctx)                         // as above
+}
+
+// member is one worker, and what it tells of its lease calls.
+type member struct {
+	name string
+	run  *run.Run
+	fail context.CancelCauseFunc // ends the measurement
+
+	clock   *pacer.Clock
+	redis   pacer.Limiter
+	calls   int64
+	horizon int64 // the largest H, µs
+	heard   time.Time
+}
+
+// Lease implements pacer.Limiter: it counts the calls, which work makes one after the other. Nobody waits for the end of a run that goes on
+// without Redis.
+func (w *member) Lease(ctx context.Context, a pacer.Ask) (pacer.Reply, error) {
+	w.calls++
+	reply, err := w.redis.Lease(ctx, a)
+	if now := time.Now(); err == nil || w.heard.IsZero() {
+		w.heard = now
+	} else if now.Sub(w.heard) > redisPatience {
+		w.fail(errSlow)
+	}
+	w.horizon = max(w.horizon, reply.Horizon)
+	return reply, err
+}
+
+// work takes part in the run until it ends.
+func (w *member) work(ctx context.Context, address string) error {
+	leasing, err := run.Connect(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer cli.Close(leasing)
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	w.clock, w.redis = pacer.NewClock(), w.run.Limiter(leasing)
+	incarnation := run.NewID()
+	engine := worker.Worker{
+		ID: w.name, Incarnation: incarnation, Limiter: w, Clock: w.clock, Journal: journal{w.run.Journal(w.name, incarnation), ctx},
+		NewClient: func(int) (worker.Client, error) { return open(w.clock, w.run.Spec.Target) },
+		MaxLag:    w.run.Spec.MaxLag, CatchUp: w.run.Spec.CatchUp, DrainTimeout: goodbye, Wake: w.run.Wakeups(watching),
+	}
+	_, err = engine.Run(ctx)
+	return err
+}
+
+// journal is that of a member. Of a measurement that was given up nobody reads it, so nobody tries again to have it written.
+type journal struct {
+	worker.Journal
+	measuring context.Context
+}
+
+// Publish implements worker.Journal.
+func (j journal) Publish(ctx context.Context, interval, total *report.Snapshot, points []report.Point, rewrite bool) error {
+	return j.unless(j.Journal.Publish(ctx, interval, total, points, rewrite))
+}
+
+// Leave implements worker.Journal.
+func (j journal) Leave(ctx context.Context, state string) error {
+	return j.unless(j.Journal.Leave(ctx, state))
+}
+
+// unless is err, or nil where the measurement is over.
+func (j journal) unless(err error) error {
+	if j.measuring.Err() != nil {
+		return nil
+	}
+	return err
+}

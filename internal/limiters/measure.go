@@ -1,0 +1,111 @@
+package limiters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// A Measurement fires through limiters, one after the other, at a server inside this process on 127.0.0.1.
+type Measurement struct {
+	Redis    string        // its URL, as run.Connect takes it
+	QPS      int64         // R, of all workers or callers together, more than 0
+	Duration time.Duration // of each use of each limiter, more than 0
+	Window   time.Duration // w, of the limiters that have one, less than Duration; R·w is a whole number
+	Burst    int64         // b, of the limiters that have one, more than 0
+}
+
+// connections is how many each worker or caller opens at most.
+const connections = 64
+
+// Run measures the limiters in each of their uses and returns what was seen, also of those before an error. told is called after each
+// use, by the caller's goroutine; it may be nil. When ctx ends so does the measurement, with the cause. Nothing is left in Redis but
+// keys that end within some seconds.
+func (m Measurement) Run(ctx context.Context, chosen []Limiter, told func(Seen)) ([]Seen, error) {
+	seen := []Seen{}
+	for _, l := range chosen {
+		for _, use := range l.uses() {
+			s, err := m.measure(ctx, l, use)
+			if ctx.Err() != nil {
+				return seen, context.Cause(ctx)
+			}
+			if err != nil {
+				return seen, fmt.Errorf("measure %s, %s: %w", l.Title(), use, err)
+			}
+			seen = append(seen, s)
+			if told != nil {
+				told(s)
+			}
+		}
+	}
+	return seen, nil
+}
+
+// uses are those in which a limiter is measured: slots are always spread, and no caller can ask for them; a queue lets out one after the other.
+func (l Limiter) uses() []Use {
+	switch {
+	case !l.library:
+		return []Use{Run}
+	case l.queues:
+		return []Use{Run, Rush}
+	default:
+		return []Use{Run, AtOnce, Rush}
+	}
+}
+
+// measure measures one use of one limiter.
+func (m Measurement) measure(ctx context.Context, l Limiter, use Use) (Seen, error) {
+	target, err := arrivals.Start(arrivals.Options{NoPaths: true})
+	if err != nil {
+		return Seen{}, err
+	}
+	defer target.Close() //nolint:errcheck // it has counted
+	fire := m.fleet
+	if use == Rush {
+		fire = m.rush
+	}
+	s := Seen{Limiter: l.Name, Flags: l.Flags, Use: use}
+	if err := fire(ctx, l, target.URL()+"/", &s); err != nil {
+		return s, err
+	}
+	s.look(target.Arrivals(), m)
+	if s.Arrived == 0 {
+		return s, errors.New("nothing arrived; please report this as a bug")
+	}
+	return s, nil
+}
+
+// allow sets what may arrive beyond R·W: the limiter's x, and what can come together because it passed between its grant and its arrival.
+func (m Measurement) allow(s *Seen, l Limiter, passed time.Duration) {
+	s.Allowed = l.most(m.count(), m.Burst) + float64(m.QPS)*passed.Seconds()
+}
+
+// count is c: how many permits there are in a window.
+func (m Measurement) count() int64 { return m.QPS * int64(m.Window) / int64(time.Second) }
+
+// DefaultBurst is b as runs have it if nobody says anything else: what comes in half a second.
+func DefaultBurst(qps int64) int64 { return max(1, qps/2) }
+
+// shooter is a client with a target of its own. It is no event loop: that keeps a processor while it waits, and here workers, server and
+// Redis share those of one process. It is up to 1 ms late for that.
+type shooter struct {
+	*worker.Adapter
+	target targets.Target
+}
+
+func open(clock *pacer.Clock, spec targets.Spec) (worker.Client, error) {
+	target, err := targets.New(spec, targets.Local{MaxConnections: connections})
+	if err != nil {
+		return nil, err
+	}
+	return shooter{worker.NewAdapter(clock, target, connections), target}, nil
+}
+
+// Close implements worker.Client.
+func (s shooter) Close() error { return errors.Join(s.Adapter.Close(), s.target.Close()) }

@@ -1,0 +1,166 @@
+package limiters
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/redistest"
+)
+
+// brief is a measurement for tests: windows of 100 permits.
+func brief(client *redis.Client) Measurement {
+	return Measurement{Redis: "redis://" + client.Options().Addr, QPS: 500, Duration: 600 * time.Millisecond,
+		Window: 200 * time.Millisecond, Burst: 250}
+}
+
+// TestMeasure: all limiters in all their uses keep what they promise, on a real and on an embedded Redis; and leave nothing but what ends soon.
+func TestMeasure(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+		m := brief(client)
+		var lines []string
+		seen, err := m.Run(t.Context(), Table(), func(s Seen) { lines = append(lines, s.Line()) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(seen) != 1+2+6*3 || len(lines) != len(seen) {
+			t.Errorf("%d seen, %d told", len(seen), len(lines))
+		}
+		for _, s := range seen {
+			t.Logf("%s; x %.1f of %.1f", s.Line(), s.Excess, s.Allowed)
+			if !s.Within || s.Arrived == 0 || s.Calls == 0 || s.Late <= 0 || int(s.Arrived) != len(s.times) {
+				t.Errorf("%+v", s)
+			}
+			checkRush(t, m, s)
+		}
+		for key := range redistest.Contents(t, client) {
+			const endless = -1 // it may also be gone by now
+			if ttl := client.PTTL(t.Context(), key).Val(); ttl == endless || ttl > time.Minute || !strings.HasPrefix(key, "limit:{limiters-") {
+				t.Errorf("leaves %s for %v", key, ttl)
+			}
+		}
+	})
+}
+
+// checkRush: what a rush shows of a limiter is what its row in the table says. A caller takes all there is in one call, so this is no
+// question of how fast the machine is; only that they arrive within some time is.
+func checkRush(t *testing.T, m Measurement, s Seen) {
+	t.Helper()
+	if s.Use != Rush {
+		return
+	}
+	together := map[string]int64{
+		"gcra": m.Burst, "token-bucket": m.Burst, "leaky-bucket": 1,
+		"sliding-log": m.count(), "sliding-list": m.count(), "sliding-window": m.count(),
+		"fixed-window": m.count(), // twice as many only where the machine is in time for the border
+	}[s.Limiter]
+	if most := float64(together) - 1; s.Excess < most*0.75-float64(m.QPS)*s.Late.Seconds() {
+		t.Errorf("%s: a rush brings at most %.1f beyond the rate, want nearly %.0f", s.Title(), s.Excess, most)
+	}
+}
+
+// TestBeyond: a limiter that promised less than it does is found out.
+func TestBeyond(t *testing.T) {
+	t.Parallel()
+	m := brief(redistest.Start(t).Client())
+	m.QPS, m.Window = 5000, 200*time.Millisecond // 2,000 at a border: more than a slow machine explains
+	liar, err := Named("fixed-window")
+	if err != nil {
+		t.Fatal(err)
+	}
+	liar[0].terms = [3]float64{0, 0, 1}
+	for deadline := time.Now().Add(time.Minute); ; { // a machine that stands still for a moment explains more
+		s, err := m.measure(t.Context(), liar[0], Rush)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Within != (s.Excess <= s.Allowed) {
+			t.Fatalf("%s; x %.1f of %.1f, but within is %t", s.Line(), s.Excess, s.Allowed, s.Within)
+		}
+		if !s.Within {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s; x %.1f of %.1f", s.Line(), s.Excess, s.Allowed)
+		}
+	}
+}
+
+// TestEnds: when its context ends so does a measurement, in each use, with the cause and without what was not measured to its end.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	client := redistest.Embedded(t)
+	over := errors.New("over")
+	for _, use := range []Use{Run, Rush} {
+		chosen, err := Named("token-bucket")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := brief(client)
+		m.Duration = time.Hour
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			_, err := m.measure(ctx, chosen[0], use)
+			done <- err
+		}()
+		for deadline := time.Now().Add(20 * time.Second); len(redistest.Contents(t, client)) == 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: it does not begin", use)
+			}
+		}
+		cancel(over)
+		if err := <-done; !errors.Is(err, over) {
+			t.Errorf("%s: %v", use, err)
+		}
+		client.FlushAll(t.Context())
+	}
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(over)
+	if seen, err := brief(client).Run(ended, Table(), nil); !errors.Is(err, over) || len(seen) != 0 {
+		t.Errorf("%d seen, %v", len(seen), err)
+	}
+}
+
+// TestLost: when Redis is lost while a run is measured, nobody waits for the end of that run.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	chosen, err := Named("token-bucket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := brief(server.Client())
+	m.Duration = time.Hour
+	done := make(chan error, 1)
+	go func() {
+		_, err := m.measure(t.Context(), chosen[0], Run)
+		done <- err
+	}()
+	client := server.Client()
+	for deadline := time.Now().Add(time.Minute); len(client.Keys(t.Context(), "*:totals").Val()) == 0; time.Sleep(time.Millisecond) { // a worker has published
+		if time.Now().After(deadline) {
+			t.Fatal("it does not begin")
+		}
+	}
+	server.Kill()
+	if err := <-done; !errors.Is(err, errSlow) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestAway: without Redis there is an error that says which limiter was to be measured.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	m := brief(server.Client())
+	server.Kill()
+	if _, err := m.Run(t.Context(), Table(), nil); err == nil || !strings.HasPrefix(err.Error(), "measure gcra, run: reach Redis at ") {
+		t.Errorf("%v", err)
+	}
+}

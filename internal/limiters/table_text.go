@@ -1,0 +1,40 @@
+package limiters
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// legend tells what the columns of the table are.
+const legend = `
+BOUND: the most permits in any time of length W. R: rate, c: permits in a window, b: burst, m: into how many parts a window is cut, %d.
+AT ONCE: the most that an instant grants; AT A BORDER: that come together where two windows meet. COMMANDS of Redis within
+a call that grants one permit, where 900 of 1,000 are in the window; BYTES sent and received by a call. MEMORY: bytes of a key with %d
+permits in its window. gcra without --burst makes no call for each request: these are the lease's, some 11 a second from each worker.
+loadctl limiters --measure shows what they do.
+`
+
+// WriteTable writes limiters of the table for people.
+func WriteTable(w io.Writer, all []Limiter) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "LIMITER\tBOUND\tAT ONCE\tAT A BORDER\tCOMMANDS\tBYTES\tMEMORY\tWHEN TO TAKE IT")
+	for _, l := range all {
+		fmt.Fprintf(t, "%s\tR·W + %s\t%s\t%s\t%d\t%d+%d\t%s\t%s\n",
+			l.Title(), l.Extra, l.AtOnce, l.AtBorder, l.Commands, l.Sent, l.Received, l.memory(), l.When)
+	}
+	fmt.Fprintf(t, legend, Parts, Crowd)
+	return t.Flush()
+}
+
+// memory is Memory in words.
+func (l Limiter) memory() string {
+	switch {
+	case l.Memory == 0:
+		return "the run's own"
+	case l.PerPermit:
+		return fmt.Sprintf("%d a permit", l.Memory/Crowd)
+	default:
+		return fmt.Sprint(l.Memory)
+	}
+}
