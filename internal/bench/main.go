@@ -40,6 +40,7 @@ func command(ctx context.Context, args []string) error {
 // parts are what this program runs as processes of their own, each on a core that its parent chooses.
 func parts() map[string]func(args []string) error {
 	return map[string]func([]string) error{
+		"crowd":    crowdPart,
 		"endpoint": endpointPart,
 		"lease":    leasePart,
 		"record":   recordPart,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/svg"
 )
 
 // A paced is a shot at a rate, and how well it kept to it.
@@ -118,18 +119,18 @@ func rateGoals(s *section, rounds contest[paced], rate int, precise, economical 
 
 // ratePlots draws, for each tool, the round with the median lateness.
 func ratePlots(s *section, rounds contest[paced]) {
-	var late, gaps []curve
+	var late, gaps []svg.Curve
 	for _, r := range rounds {
 		p := typical(r.turns, paced.p50)
 		if len(p.window) < 2 {
 			continue
 		}
-		late = append(late, curve{r.name, micros(p.late)})
-		gaps = append(gaps, curve{r.name, micros(arrivals.Gaps(p.window))})
+		late = append(late, svg.Curve{Name: r.name, Values: micros(p.late)})
+		gaps = append(gaps, svg.Curve{Name: r.name, Values: micros(arrivals.Gaps(p.window))})
 	}
 	if len(late) > 0 {
-		s.plot("lateness.svg", distribution("How late requests arrive, 10,000 a second", late), "How late requests arrive")
-		s.plot("gaps.svg", distribution("Time between two arrivals, 10,000 a second (ideal: all at 100 µs)", gaps), "Time between two arrivals")
+		s.plot("lateness.svg", svg.Distribution("How late requests arrive, 10,000 a second", late), "How late requests arrive")
+		s.plot("gaps.svg", svg.Distribution("Time between two arrivals, 10,000 a second (ideal: all at 100 µs)", gaps), "Time between two arrivals")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,19 +65,40 @@ func (s *server) stop() {
 
 // calls is how many scripts the server has run so far.
 func (s *server) calls(ctx context.Context) (int64, error) {
-	info, err := s.client.InfoMap(ctx, "commandstats").Result()
+	all, err := commandStats(ctx, s.client)
+	return all.of("eval", "fcall").calls, err
+}
+
+// commands are what a server has run so far, by name, what scripts called too.
+type commands map[string]tally
+
+type tally struct {
+	calls int64
+	took  time.Duration // by the clock
+}
+
+func commandStats(ctx context.Context, client redis.UniversalClient) (commands, error) {
+	info, err := client.InfoMap(ctx, "commandstats").Result()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	var sum int64
-	for command, stats := range info["Commandstats"] {
-		if name := strings.TrimPrefix(command, "cmdstat_"); strings.HasPrefix(name, "eval") || strings.HasPrefix(name, "fcall") {
-			var n int64
-			if _, err := fmt.Sscanf(stats, "calls=%d,", &n); err != nil {
-				return 0, fmt.Errorf("read INFO commandstats: %w", err)
-			}
-			sum += n
+	all := commands{}
+	for name, stats := range info["Commandstats"] {
+		var n, us int64
+		if _, err := fmt.Sscanf(stats, "calls=%d,usec=%d,", &n, &us); err != nil {
+			return nil, fmt.Errorf("read INFO commandstats: %w", err)
+		}
+		all[strings.TrimPrefix(name, "cmdstat_")] = tally{n, time.Duration(us) * time.Microsecond}
+	}
+	return all, nil
+}
+
+// of is the sum of the commands whose names begin with one of these words.
+func (c commands) of(words ...string) (sum tally) {
+	for name, one := range c {
+		if slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(name, word) }) {
+			sum.calls, sum.took = sum.calls+one.calls, sum.took+one.took
 		}
 	}
-	return sum, nil
+	return sum
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/svg"
 )
 
 // saturation lets each tool fire as fast as it can from one core.
@@ -74,14 +76,14 @@ func spannedThousands(v values) string {
 }
 
 func saturationPlot(s *section, rounds contest[shot]) {
-	var all []bar
+	var all []svg.Bar
 	for _, r := range rounds {
 		v := of(r.turns, shot.perSecond)
 		low, high := v.span()
-		all = append(all, bar{r.name, v.median(), low, high})
+		all = append(all, svg.Bar{Name: r.name, Label: thousands(v.median()), Value: v.median(), Low: low, High: high})
 	}
 	if len(all) > 0 {
-		s.plot("saturation.svg", bars("Requests a second from one core, 64 connections", all), "Requests a second from one core")
+		s.plot("saturation.svg", svg.Bars("Requests a second from one core, 64 connections", all), "Requests a second from one core")
 	}
 }
 

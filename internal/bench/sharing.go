@@ -40,25 +40,6 @@ func sharing(ctx context.Context, b *bench, s *section) error {
 	return nil
 }
 
-// fleet is 100 workers on one machine, and what Redis has to do for them.
-func fleet(ctx context.Context, b *bench, s *section) error {
-	length, warm := b.lasting(6*time.Second, 2*time.Second)
-	const workers = 100
-	name := fmt.Sprint(workers, " processes")
-	l := load{connections: 1, rate: 2_000, length: length}
-	s.heading("%d processes, 2,000 requests a second in all, all processes on one core", workers)
-	got, err := contend(ctx, b, s, b.rounds, []contender[*outcome]{{name, func(ctx context.Context) (*outcome, error) {
-		return b.team(ctx, s, name, workers, false, l, warm)
-	}}})
-	if err != nil {
-		return err
-	}
-	teamTable(s, got, name)
-	s.atLeast("requests that arrived, of those asked for", of(got.take(name), func(o *outcome) float64 { return arrived(o, l) }).median(), 0.999, "%.3f")
-	s.atMost(fmt.Sprintf("Redis CPU for %d workers, %% of a core", workers), of(got.take(name), redisShare).median(), 4, "%.1f")
-	return nil
-}
-
 // team lets several workers fire together.
 func (b *bench) team(ctx context.Context, s *section, name string, processes int, embedded bool, l load, warm time.Duration) (*outcome, error) {
 	l.name = b.next()

@@ -1,0 +1,174 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// A crowd is a process that is many workers: each with an engine, a Leaser, a publisher and connections of its own, as in a process of its
+// own; only what they fire at is nothing. A hundred processes would be more than one core can carry on time.
+type crowd struct {
+	redis         string
+	server        int // the id of Redis' process
+	name          string
+	workers       int
+	silent        bool // publishes nothing
+	lasting, warm time.Duration
+}
+
+// crowdPart is the process. It says what Redis did for it from warm after the run's first slot to a moment before its end.
+func crowdPart(args []string) error {
+	var c crowd
+	flags := flag.NewFlagSet("crowd", flag.ContinueOnError)
+	flags.StringVar(&c.redis, "redis", "", "")
+	flags.IntVar(&c.server, "server", 0, "")
+	flags.StringVar(&c.name, "run", "bench", "")
+	flags.IntVar(&c.workers, "workers", 100, "")
+	flags.BoolVar(&c.silent, "silent", false, "")
+	flags.DurationVar(&c.lasting, "for", 10*time.Second, "")
+	flags.DurationVar(&c.warm, "warm", 3*time.Second, "")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	client, err := run.Connect(ctx, c.redis)
+	if err != nil {
+		return err
+	}
+	defer client.Close() //nolint:errcheck // the process ends
+	said, err := c.run(ctx, client)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(said)
+}
+
+// run lets all workers take part in one run and looks at Redis meanwhile.
+func (c crowd) run(ctx context.Context, client redis.UniversalClient) (crowded, error) {
+	if c.workers == 0 {
+		return c.look(ctx, client, time.Now().Add(c.warm))
+	}
+	r, _, err := run.Create(ctx, client, c.name, run.Spec{
+		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(fleetRate), Duration: c.lasting, MaxLag: time.Second,
+		CatchUp: time.Second, MinWorkers: int64(c.workers),
+	}, run.Options{})
+	if err != nil {
+		return crowded{}, err
+	}
+	var started atomic.Int64
+	var sent atomic.Int64
+	var all sync.WaitGroup
+	failed := make(chan error, c.workers)
+	for i := range c.workers {
+		all.Go(func() {
+			total, err := c.work(ctx, r, fmt.Sprint("w", i), &started)
+			if err != nil {
+				failed <- err
+				return
+			}
+			sent.Add(total.Counts.Sent)
+		})
+	}
+	for started.Load() == 0 {
+		at, err := r.StartedAt(ctx)
+		if err != nil {
+			return crowded{}, err
+		}
+		started.Store(at)
+		time.Sleep(10 * time.Millisecond)
+	}
+	said, err := c.look(ctx, client, time.UnixMicro(started.Load()).Add(c.warm))
+	all.Wait()
+	close(failed)
+	if asked := int64(fleetRate * c.lasting.Seconds()); err == nil && sent.Load() != asked {
+		err = fmt.Errorf("%d requests were sent of %d", sent.Load(), asked)
+	}
+	return said, errors.Join(err, <-failed)
+}
+
+// look is what Redis does from a time on until shortly before the run's end.
+func (c crowd) look(ctx context.Context, client redis.UniversalClient, from time.Time) (crowded, error) {
+	time.Sleep(time.Until(from))
+	began := time.Now()
+	before, err := c.spent(ctx, client)
+	if err != nil {
+		return crowded{}, err
+	}
+	time.Sleep(c.lasting - c.warm - margin(c.lasting))
+	after, err := c.spent(ctx, client)
+	return crowded{
+		Workers: c.workers, Seconds: time.Since(began).Seconds(), CPU: after.CPU - before.CPU,
+		Leases: after.Leases - before.Leases, Snapshots: after.Snapshots - before.Snapshots, Inside: after.Inside - before.Inside,
+	}, err
+}
+
+// spent is what Redis did so far. A lease asks for the time once, a snapshot never does.
+func (c crowd) spent(ctx context.Context, client redis.UniversalClient) (crowded, error) {
+	used, err := cpu(c.server)
+	if err != nil {
+		return crowded{}, err
+	}
+	all, err := commandStats(ctx, client)
+	scripts, leases := all.of("eval", "fcall"), all.of("time").calls
+	return crowded{CPU: used.Seconds(), Leases: leases, Snapshots: scripts.calls - leases, Inside: scripts.took.Seconds()}, err
+}
+
+// work is one worker of it.
+func (c crowd) work(ctx context.Context, r *run.Run, name string, started *atomic.Int64) (*report.Snapshot, error) {
+	leasing, err := run.Connect(ctx, c.redis)
+	if err != nil {
+		return nil, err
+	}
+	defer leasing.Close() //nolint:errcheck // the run is over
+	publishing, err := run.Connect(ctx, c.redis)
+	if err != nil {
+		return nil, err
+	}
+	defer publishing.Close() //nolint:errcheck // the run is over
+	target, err := targets.New(r.Spec.Target, targets.Local{})
+	if err != nil {
+		return nil, err
+	}
+	mine, err := run.Open(ctx, publishing, r.Name)
+	if err != nil {
+		return nil, err
+	}
+	incarnation, clock := run.NewID(), pacer.NewClock()
+	var journal worker.Journal = mine.Journal(name, incarnation)
+	if c.silent {
+		journal = mute{journal}
+	}
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	w := worker.Worker{
+		ID: name, Incarnation: incarnation, Limiter: mine.Limiter(leasing), Clock: clock, Journal: journal, Started: started.Load, Length: c.lasting,
+		NewClient: func(int) (worker.Client, error) { return worker.NewAdapter(clock, target, 1), nil },
+		MaxLag:    time.Second, CatchUp: time.Second, Wake: mine.Wakeups(watching),
+	}
+	return w.Run(ctx)
+}
+
+// mute is a Journal that writes nothing down.
+type mute struct{ worker.Journal }
+
+// Publish implements worker.Journal.
+func (mute) Publish(context.Context, *report.Snapshot, *report.Snapshot, []report.Point, bool) error {
+	return nil
+}

@@ -1,0 +1,143 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// fleetRate is what a fleet sends together: little, so that all it costs is what holds it together.
+const fleetRate = 500
+
+// fleet is what Redis has to do for workers that share a rate at defaults.
+func fleet(ctx context.Context, b *bench, s *section) error {
+	s.heading("%d requests a second in all; the workers are in one process on core 1, Redis is alone on core 0", fleetRate)
+	if err := oneProcess(ctx, b, s); err != nil {
+		return err
+	}
+	return hundred(ctx, b, s)
+}
+
+// oneProcess lets one process be many workers.
+func oneProcess(ctx context.Context, b *bench, s *section) error {
+	crowd := func(name string, flags ...string) contender[crowded] {
+		return contender[crowded]{name, func(ctx context.Context) (crowded, error) { return b.crowd(ctx, flags) }}
+	}
+	const many = "100 workers"
+	got, err := contend(ctx, b, s, b.rounds, []contender[crowded]{
+		crowd("nobody", "-workers", "0"), crowd("1 worker", "-workers", "1"), crowd("10 workers", "-workers", "10"),
+		crowd(many, "-workers", "100"), crowd("100 workers that publish nothing", "-workers", "100", "-silent"),
+	})
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, r := range got {
+		figure := func(format string, f func(crowded) float64) string { return spanned(of(r.turns, f), format) }
+		idle := of(got.take("nobody"), crowded.share).median()
+		rows = append(rows, []string{
+			r.name, figure("%.0f", crowded.leases), figure("%.0f", crowded.snapshots), figure("%.2f", crowded.share),
+			figure("%.0f", func(c crowded) float64 { return c.each(idle) }), figure("%.0f", crowded.inside),
+		})
+	}
+	s.table([]string{"", "leases/s", "snapshots/s", "Redis CPU, %", "µs a call, less what nobody costs", "of it inside the script (by the clock)"}, rows)
+	s.atMost("Redis CPU for 100 workers, % of a core", of(got.take(many), crowded.share).median(), 4, "%.2f")
+	return nil
+}
+
+// hundred lets 100 processes share the rate, as far as this machine can carry them: of those that do not fire all they were asked to, or call
+// at another pace than they should, nothing is said.
+func hundred(ctx context.Context, b *bench, s *section) error {
+	length, warm := b.lasting(20*time.Second, 8*time.Second)
+	const workers = 100
+	name := fmt.Sprint(workers, " processes")
+	l := load{connections: 1, rate: fleetRate, length: length}
+	s.heading("%d processes on core 1, %d requests a second in all; Redis and the endpoint on core 0", workers, fleetRate)
+	got, err := contend(ctx, b, s, b.rounds, []contender[*outcome]{{name, func(ctx context.Context) (*outcome, error) {
+		o, err := b.team(ctx, s, name, workers, false, l, warm)
+		if err != nil {
+			return nil, err
+		}
+		if share := arrived(o, l); share < 0.999 {
+			return nil, fmt.Errorf("%.1f %% of the requests arrived: the machine cannot carry so many processes", 100*share)
+		}
+		return o, onTime(float64(o.calls)/o.took.Seconds(), workers, scripts(workers))
+	}}})
+	if err != nil || len(got) == 0 {
+		return err
+	}
+	teamTable(s, got, name)
+	return nil
+}
+
+// crowd runs the process that is many workers.
+func (b *bench) crowd(ctx context.Context, flags []string) (crowded, error) {
+	path, err := self()
+	if err != nil {
+		return crowded{}, err
+	}
+	length, warm := b.lasting(10*time.Second, 3*time.Second)
+	argv := append([]string{path, "crowd", "-redis", b.redis.url(), "-server", strconv.Itoa(b.redis.pid()), "-run", b.next(),
+		"-for", length.String(), "-warm", warm.String()}, flags...)
+	p, err := spawn(clientCore, argv, nil)
+	if err != nil {
+		return crowded{}, err
+	}
+	if err := p.await(ctx, length+endPatience); err != nil {
+		return crowded{}, err
+	}
+	var c crowded
+	if err := json.Unmarshal(p.stdout.Bytes(), &c); err != nil {
+		return c, fmt.Errorf("read what the workers cost: %w", err)
+	}
+	if c.Workers == 0 || b.quick {
+		return c, nil
+	}
+	return c, onTime(c.leases(), c.Workers, leasing(c.Workers))
+}
+
+// A crowded is what the process with many workers says of the window that it looked at.
+type crowded struct {
+	Workers   int     `json:"workers"`
+	Seconds   float64 `json:"seconds"`
+	CPU       float64 `json:"cpu"` // of Redis, s
+	Leases    int64   `json:"leases"`
+	Snapshots int64   `json:"snapshots"`
+	Inside    float64 `json:"inside"` // of scripts, s by the clock
+}
+
+func (c crowded) leases() float64    { return float64(c.Leases) / c.Seconds }
+func (c crowded) snapshots() float64 { return float64(c.Snapshots) / c.Seconds }
+func (c crowded) share() float64     { return 100 * c.CPU / c.Seconds }
+func (c crowded) calls() float64     { return float64(max(1, c.Leases+c.Snapshots)) }
+func (c crowded) inside() float64    { return 1e6 * c.Inside / c.calls() }
+
+// each is the CPU of a call in µs, where nobody costs idle % of a core.
+func (c crowded) each(idle float64) float64 {
+	if c.Workers == 0 {
+		return 0
+	}
+	return 1e6 * (c.CPU - idle/100*c.Seconds) / c.calls()
+}
+
+// leasing is how many lease calls workers make a second: each 0.19·H apart, where H is 0.5 s.
+func leasing(workers int) float64 {
+	return float64(workers) / 0.19 / pacer.DefaultHorizon.Seconds()
+}
+
+// scripts is how many calls they make, one snapshot a second each among them.
+func scripts(workers int) float64 { return leasing(workers) + float64(workers) }
+
+// onTime is an error if calls were made at another pace than they should: round trips were long, or the machine had too much to do.
+func onTime(perSecond float64, workers int, should float64) error {
+	if perSecond < 0.93*should || perSecond > 1.07*should {
+		return fmt.Errorf("%.0f calls/s of %d workers that should make %.0f: this machine has too much to do", perSecond, workers, should)
+	}
+	return nil
+}
