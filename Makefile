@@ -25,7 +25,7 @@ demo: build ## See in fifteen seconds what it does; needs only Go
 test: deps ## Run all tests, with the race detector where they are in one process
 	go test -race -timeout 10m $$(go list ./... | grep -v -e /internal/e2e -e /internal/doctest -e /internal/chaos)
 	@# Fleets of processes, one package after the other: the detector would only slow the servers they fire at.
-	go test -p 1 -timeout 10m ./internal/e2e ./internal/doctest ./internal/chaos
+	go test -p 1 -timeout 15m ./internal/e2e ./internal/doctest ./internal/chaos
 	@# The files for container engines and systemd: a module of its own. Go does not see that files outside of it change.
 	go -C .ci/manifests test -count=1 ./...
 
@@ -57,7 +57,7 @@ fuzz: ## Run each fuzz test for FUZZTIME (10s)
 		(set -x; go test -run '^$$' -fuzz "^$$fuzz\$$" -fuzztime $(FUZZTIME) "$$package"); \
 	done 3< <(test -z "$$found" || echo "$$found")
 
-bench: ## Measure beside other load generators, into docs/benchmarks.md, on a quiet machine (25 minutes)
+bench: ## Measure beside other load generators, into docs/benchmarks.md, on a quiet machine (35 minutes)
 	@command -v redis-server >/dev/null || { echo "This needs redis-server: apt-get install -y redis-server, and wrk hey apache2-utils for comparison" >&2; exit 1; }
 	go run ./internal/bench -out docs/benchmarks.md
 
