@@ -60,7 +60,7 @@ func hundred(ctx context.Context, b *bench, s *section) error {
 	l := load{connections: 1, rate: fleetRate, length: length}
 	s.heading("%d processes on core 1, %d requests a second in all; Redis and the endpoint on core 0", workers, fleetRate)
 	got, err := contend(ctx, b, s, b.rounds, []contender[*outcome]{{name, func(ctx context.Context) (*outcome, error) {
-		o, err := b.team(ctx, s, name, workers, false, l, warm)
+		o, err := b.team(ctx, s, name, workers, product{}, l, warm)
 		if err != nil {
 			return nil, err
 		}

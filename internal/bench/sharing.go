@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
@@ -14,9 +15,10 @@ import (
 func sharing(ctx context.Context, b *bench, s *section) error {
 	length, warm := b.lasting(4*time.Second, time.Second)
 	const rate = 20_000
-	team := func(name string, processes int, embedded bool) contender[*outcome] {
+	team := func(name string, processes int, embedded bool, flags ...string) contender[*outcome] {
+		p := product{embedded: embedded, flags: flags}
 		return contender[*outcome]{name, func(ctx context.Context) (*outcome, error) {
-			return b.team(ctx, s, name, processes, embedded, load{connections: max(1, 64/processes), rate: rate, length: length}, warm)
+			return b.team(ctx, s, name, processes, p, load{connections: max(1, 64/processes), rate: rate, length: length}, warm)
 		}}
 	}
 	rounds := b.rounds
@@ -26,24 +28,33 @@ func sharing(ctx context.Context, b *bench, s *section) error {
 	s.heading("%s requests a second in all, 64 connections in all, all processes on one core", thousands(rate))
 	got, err := contend(ctx, b, s, rounds, []contender[*outcome]{
 		team("1 process, embedded", 1, true), team("1 process", 1, false), team("4 processes", 4, false), team("16 processes", 16, false),
+		team("1 process, precise", 1, false, "--pace-resolution", "precise"), team("4 processes, precise", 4, false, "--pace-resolution", "precise"),
 	})
 	if err != nil {
 		return err
 	}
 	teamTable(s, got, "1 process")
-	one, four := got.take("1 process"), got.take("4 processes")
-	pairs := make(values, 0, rounds)
-	for i := range min(len(one), len(four)) {
-		pairs = append(pairs, perRequest(four[i])/perRequest(one[i]))
+	for _, pacing := range []string{"", ", precise"} {
+		pairs := paired(got.take("4 processes"+pacing), got.take("1 process"+pacing))
+		s.atMost(fmt.Sprintf("4 processes%s, CPU a request to that of 1, median of %d pairs", pacing, len(pairs)), pairs.median(), 1.1, "%.2f")
 	}
-	s.atMost(fmt.Sprintf("4 processes, CPU a request to that of 1, median of %d pairs", len(pairs)), pairs.median(), 1.1, "%.2f")
 	return nil
 }
 
+// paired is what a request of some costs to one of others, round by round.
+func paired(some, others []*outcome) values {
+	pairs := make(values, 0, len(some))
+	for i := range min(len(some), len(others)) {
+		pairs = append(pairs, perRequest(some[i])/perRequest(others[i]))
+	}
+	return pairs
+}
+
 // team lets several workers fire together.
-func (b *bench) team(ctx context.Context, s *section, name string, processes int, embedded bool, l load, warm time.Duration) (*outcome, error) {
+func (b *bench) team(ctx context.Context, s *section, name string, processes int, p product, l load, warm time.Duration) (*outcome, error) {
 	l.name = b.next()
-	worker := product{embedded: embedded, flags: []string{"--min-workers", fmt.Sprint(processes)}}.tool(b)
+	p.flags = append(slices.Clone(p.flags), "--min-workers", fmt.Sprint(processes))
+	worker := p.tool(b)
 	example := l
 	example.url, example.name = "URL", "NAME"
 	s.command(name, b.neutral(append([]string{worker.program}, worker.args(example)...)))

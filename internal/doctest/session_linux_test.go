@@ -3,7 +3,6 @@ package doctest
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -200,8 +199,8 @@ type process struct {
 	session *session
 	step    step
 	cmd     *exec.Cmd
-	out     lockedBuffer // all that it prints
-	stdout  lockedBuffer // of this, stdout
+	stdout  lockedBuffer
+	stderr  lockedBuffer
 	exited  chan struct{}
 }
 
@@ -228,7 +227,7 @@ func (s *session) start(st step) *process {
 	p.cmd = exec.Command("bash", "-c", s.private.Replace(st.text))
 	p.cmd.Dir, _ = filepath.Abs(root)
 	p.cmd.Env = s.env
-	p.cmd.Stdout, p.cmd.Stderr = io.MultiWriter(&p.stdout, &p.out), &p.out
+	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {
@@ -251,6 +250,9 @@ func (s *session) start(st step) *process {
 	return p
 }
 
+// printed is all that it printed. The two streams come through two pipes, so which line of one came before which of the other is not known.
+func (p *process) printed() string { return p.stdout.String() + p.stderr.String() }
+
 // kill signals the whole group: go run, for one, has a child.
 func (p *process) kill(signal syscall.Signal) { _ = syscall.Kill(-p.cmd.Process.Pid, signal) }
 
@@ -259,11 +261,11 @@ func (p *process) says(pattern string) string {
 	p.session.t.Helper()
 	re := regexp.MustCompile(pattern)
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if m := re.FindStringSubmatch(p.out.String()); m != nil {
+		if m := re.FindStringSubmatch(p.printed()); m != nil {
 			return m[1]
 		}
 	}
-	p.session.t.Fatalf("%s does not print %s\n%s", p.step.text, pattern, p.out.String())
+	p.session.t.Fatalf("%s does not print %s\n%s", p.step.text, pattern, p.printed())
 	return ""
 }
 
@@ -272,7 +274,7 @@ func (p *process) wait(patience time.Duration) {
 	p.session.t.Helper()
 	p.end(patience)
 	if code := p.cmd.ProcessState.ExitCode(); code != p.step.code {
-		p.session.t.Errorf("%s: exit code %d, want %d\n%s", p.where(), code, p.step.code, p.out.String())
+		p.session.t.Errorf("%s: exit code %d, want %d\n%s", p.where(), code, p.step.code, p.printed())
 	}
 	p.compare()
 }
@@ -286,16 +288,16 @@ func (p *process) end(patience time.Duration) {
 	select {
 	case <-p.exited:
 	case <-time.After(patience):
-		p.session.t.Fatalf("%s: does not end within %v\n%s", p.where(), patience, p.out.String())
+		p.session.t.Fatalf("%s: does not end within %v\n%s", p.where(), patience, p.printed())
 	}
 }
 
 // compare looks for each line that the document shows.
 func (p *process) compare() {
 	p.session.t.Helper()
-	real := p.out.String()
+	real := p.printed()
 	for _, b := range p.session.background {
-		real += b.out.String() // it may have printed in the meantime
+		real += b.printed() // it may have printed in the meantime
 	}
 	for _, line := range p.step.shown {
 		if !appears(line, real) {
