@@ -32,17 +32,26 @@ func newDialer(s Spec, local Local) (*dialer, error) {
 		d.secure.RootCAs = x509.NewCertPool()
 		d.secure.RootCAs.AppendCertsFromPEM([]byte(s.CA))
 	}
-	if local.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(local.Cert, local.Key)
-		if err != nil {
-			return nil, fmt.Errorf("load client certificate: %w; give PEM files of a certificate and its key", err)
-		}
-		d.secure.Certificates = []tls.Certificate{pair}
+	var err error
+	if d.secure.Certificates, err = local.certificates(); err != nil {
+		return nil, err
 	}
 	if d.families = newFamilies(local.Addresses); len(d.families) > 0 {
 		d.template.Control = bindLate
 	}
 	return d, nil
+}
+
+// certificates reads the client certificate, if there is one.
+func (l Local) certificates() ([]tls.Certificate, error) {
+	if l.Cert == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(l.Cert, l.Key)
+	if err != nil {
+		return nil, fmt.Errorf("load client certificate: %w; give PEM files of a certificate and its key", err)
+	}
+	return []tls.Certificate{pair}, nil
 }
 
 // dial opens a connection and, if the endpoint wants it, TLS on it, both by

@@ -7,7 +7,9 @@ import (
 	"sync/atomic"
 )
 
-var errNoLocal = errors.New("no address of the host fits the local addresses")
+// ErrNoLocal says that the addresses of a host are all of another kind (IPv4 or
+// IPv6) than those of Local.
+var ErrNoLocal = errors.New("no address of the host fits the local addresses")
 
 // A family holds the local addresses of one kind, used in turn. It is safe for
 // concurrent use.
@@ -43,7 +45,7 @@ func (d *dialer) connect(ctx context.Context, template net.Dialer, to endpoint) 
 	if to.network != "tcp" || len(d.families) == 0 {
 		return template.DialContext(ctx, to.network, to.address)
 	}
-	err := error(&net.OpError{Op: "dial", Net: "tcp", Err: errNoLocal})
+	err := error(&net.OpError{Op: "dial", Net: "tcp", Err: ErrNoLocal})
 	for _, f := range d.families {
 		template.LocalAddr = f.addresses[f.turn.Add(1)%uint64(len(f.addresses))]
 		c, failed := template.DialContext(ctx, f.network, to.address)

@@ -41,21 +41,37 @@ type pool struct {
 // take returns a connection to an endpoint with its deadline set, reused or
 // new. With all places in use it waits for one until deadline.
 func (p *pool) take(ctx context.Context, deadline time.Time, to endpoint) (c *conn, reused bool, err error) {
-	c, err = p.acquire(ctx, deadline, to)
-	if err != nil {
-		return nil, false, err
-	}
-	if c != nil {
-		if c.usable(to, deadline) {
-			return c, true, nil
+	for {
+		c, err = p.acquire(ctx, deadline, to)
+		if err != nil {
+			return nil, false, err
 		}
-		c.close(false) // its place goes to the new one
-		p.mu.Lock()
-		p.dialling++
-		p.mu.Unlock()
+		if c != nil {
+			if c.usable(to, deadline) {
+				return c, true, nil
+			}
+			c.close(false)
+			if !p.redial() {
+				continue // it ends, because each turn uses up a connection that was idle
+			}
+		}
+		c, err = p.open(ctx, deadline, to)
+		return c, false, err
 	}
-	c, err = p.open(ctx, deadline, to)
-	return c, false, err
+}
+
+// redial makes the place of a connection that was closed one to dial in: who
+// waited for it need not wait again. It reports false, and gives the place back,
+// if as many are dialled as may be.
+func (p *pool) redial() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dialsMost() {
+		p.places-- // for whoever gets a turn: nobody can now
+		return false
+	}
+	p.dialling++
+	return true
 }
 
 // open dials in a place that was got for it.

@@ -127,6 +127,85 @@ func TestPoolDialsInTurn(t *testing.T) {
 	p.close()
 }
 
+// Connections that the server closed while they were idle are replaced in turn,
+// too, however many requests find one. Those still good are used before that.
+func TestPoolReplacesInTurn(t *testing.T) {
+	const dials, takers = 3, 20
+	var accepted sync.WaitGroup
+	hangUp := make(chan struct{})
+	server := listen(t, "tcp", "127.0.0.1:0", func(net.Conn) {
+		accepted.Done()
+		<-hangUp
+	})
+	may := make(chan struct{}, 2*takers)
+	p := &pool{max: takers, dials: dials, dial: func(ctx context.Context, deadline time.Time, to endpoint) (*conn, error) {
+		select {
+		case <-may:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		raw, err := net.Dial("tcp", server.String())
+		if err != nil {
+			return nil, err
+		}
+		c := newConn(to, newSocket(raw), raw)
+		return c, c.raw.SetDeadline(deadline)
+	}}
+	t.Cleanup(p.close)
+	deadline := time.Now().Add(time.Minute)
+	accepted.Add(takers)
+	for range takers {
+		may <- struct{}{}
+		if !p.fill(t.Context(), deadline, endpoint{}) {
+			t.Fatal("a connection was not opened")
+		}
+	}
+	accepted.Wait()
+	close(hangUp)
+	for _, c := range p.idle {
+		for !c.hungUp() { // on its way
+			time.Sleep(time.Millisecond)
+		}
+		c.idleSince = c.idleSince.Add(-lookAfter)
+	}
+
+	took := make(chan *conn)
+	for range takers {
+		go func() {
+			c, reused, err := p.take(t.Context(), deadline, endpoint{})
+			if err != nil || reused && c.hungUp() {
+				t.Errorf("reused: %v, %v", reused, err)
+			}
+			took <- c
+		}()
+	}
+	for waiting, dialling := 0, 0; waiting+dialling < takers; {
+		time.Sleep(time.Millisecond)
+		p.mu.Lock()
+		waiting, dialling = len(p.waiting), p.dialling
+		p.mu.Unlock()
+		if dialling > dials {
+			t.Fatalf("%d are dialled at the same time, want at most %d", dialling, dials)
+		}
+	}
+	accepted.Add(takers)
+	for range takers {
+		may <- struct{}{}
+	}
+	var all []*conn
+	for range takers { // held until each taker has one: every place is used again
+		all = append(all, <-took)
+	}
+	if p.dialling != 0 || p.places != takers || len(p.idle) != 0 {
+		t.Errorf("%d are dialled, %d places are in use, %d connections are idle", p.dialling, p.places, len(p.idle))
+	}
+	for _, c := range all {
+		if c != nil {
+			p.give(c, false)
+		}
+	}
+}
+
 // Where the server closes each connection after its answer, all places may be
 // dialled in at the same time; but not after a few such answers, nor after one
 // whose connection was kept.

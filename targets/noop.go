@@ -74,6 +74,10 @@ func (t *noop) Do(ctx context.Context, _ uint64) Outcome {
 	return Outcome{Class: classify(ctx.Err(), ClassOther)}
 }
 
+// Connects reports whether requests go over connections: who waits for this
+// target does not wait for one. Targets that do not say so are taken to connect.
+func (t *noop) Connects() bool { return false }
+
 // Close ends the target.
 func (t *noop) Close() error {
 	t.closed.Store(true)

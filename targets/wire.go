@@ -20,6 +20,8 @@ type Wire struct {
 	Timeout   time.Duration // of a request with all that belongs to it; never 0
 	BodyLimit int64         // longest body of an answer, in bytes; never 0
 	IdleLimit time.Duration // how long a connection may have been idle and be used again
+	LookAfter time.Duration // from then on one is looked at before: the end of it may have come
+	Opening   int           // how many connections may be opened at the same time, where they are kept; never 0
 	Local     []net.IP      // addresses to connect from, in turn; none means the system chooses
 	Halted    func() bool   // Local.Halted, never nil: asked before the first byte of a request is written
 
@@ -27,7 +29,7 @@ type Wire struct {
 }
 
 // NewWire returns the Wire of spec; ok is false where bytes over TCP are not all there is to it (TLS, a unix socket,
-// redirects to follow, another scheme), and New is the way. It fails where New would. It opens nothing.
+// redirects to follow, another scheme), and New is the way. It fails where New would, and opens no connection.
 func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	if err := spec.Validate(); err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
@@ -50,10 +52,14 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
 	}
+	// Nobody asks for it, but who gave one that cannot be read believes to be known by it.
+	if _, err := local.certificates(); err != nil {
+		return nil, false, fmt.Errorf("new wire: %w", err)
+	}
 	m := newMessage(spec, u, endpoint{})
 	w = &Wire{
 		Address: routes.apply(u.Hostname(), port(u)), Request: m.wire, Head: spec.method() == "HEAD", Close: m.close,
-		Timeout: spec.timeout(), BodyLimit: spec.bodyLimit(), IdleLimit: idleLimit,
+		Timeout: spec.timeout(), BodyLimit: spec.bodyLimit(), IdleLimit: idleLimit, LookAfter: lookAfter, Opening: dialsAtOnce,
 		Halted: local.Halted, expect: expect,
 	}
 	for _, a := range local.Addresses {

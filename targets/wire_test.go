@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -23,7 +24,7 @@ func TestWire(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	if w.Address != "127.0.0.1:81" || w.Head || !w.Close || w.Timeout != time.Second || w.BodyLimit != 5 || w.IdleLimit != idleLimit {
+	if w.Address != "127.0.0.1:81" || w.Head || !w.Close || w.Timeout != time.Second || w.BodyLimit != 5 || w.IdleLimit != idleLimit || w.LookAfter != lookAfter || w.Opening != dialsAtOnce {
 		t.Errorf("%+v", w)
 	}
 	if len(w.Local) != 2 || !w.Local[0].Equal(net.IPv4(127, 0, 0, 2)) || !w.Local[1].Equal(net.IPv6loopback) || w.Halted() {
@@ -55,8 +56,14 @@ func TestWireIsNotForAll(t *testing.T) {
 			t.Errorf("%+v is accepted by New", s)
 		}
 	}
-	if _, ok, err := NewWire(Spec{URL: "http://a/"}, Local{Addresses: []string{"a"}}); ok || err == nil {
-		t.Error("a local address that is none is accepted")
+	missing := filepath.Join(t.TempDir(), "missing.pem")
+	for _, l := range []Local{{Addresses: []string{"a"}}, {Cert: missing}, {Cert: missing, Key: missing}} {
+		if _, ok, err := NewWire(Spec{URL: "http://a/"}, l); ok || err == nil {
+			t.Errorf("%+v is accepted", l)
+		}
+		if _, err := New(Spec{URL: "http://a/"}, l); err == nil {
+			t.Errorf("%+v is accepted by New", l)
+		}
 	}
 }
 

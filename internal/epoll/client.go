@@ -51,7 +51,7 @@ type Client struct {
 // again in the background now and then; where it does not resolve, that is the outcome of the requests.
 func New(clock *pacer.Clock, wire *targets.Wire, connections int) (*Client, error) {
 	c := &Client{clock: clock, wire: wire, max: max(1, connections), locals: newLocals(wire.Local), buf: make([]byte, readBuffer)}
-	c.most = min(c.max, openingAtOnce)
+	c.most = min(c.max, wire.Opening)
 	if wire.Close {
 		c.most = c.max // to connect is what such a load consists of
 	}
@@ -74,22 +74,25 @@ func New(clock *pacer.Clock, wire *targets.Wire, connections int) (*Client, erro
 // Now implements worker.Client.
 func (c *Client) Now() int64 { return c.clock.Now() }
 
-// Send implements worker.Client. The request is written before it returns, if a connection was idle.
+// Send implements worker.Client. The request is written before it returns, if a connection was idle. Where the server had hung up that one,
+// the request was not begun: it takes the next, and opens one only if that may be.
 func (c *Client) Send(_, due int64, request uint64) bool {
 	now := c.clock.Now() // that of the turn is older the more was sent in it
-	p := c.take(now)
-	if p == nil {
-		return false
+	for p := c.take(now); p != nil; p = c.take(now) {
+		p.begin(worker.Result{Request: request, Due: due, Sent: now}, now+int64(c.wire.Timeout), c.peer)
+		p.answer.Begin(c.limits(), c.wire.Head)
+		c.inFlight.push(p)
+		if p.reused = p.fd >= 0; !p.reused {
+			c.connect(p)
+			return true
+		}
+		if c.write(p) {
+			return true
+		}
+		c.inFlight.remove(p)
+		c.drop(p)
 	}
-	p.begin(worker.Result{Request: request, Due: due, Sent: now}, now+int64(c.wire.Timeout), c.peer)
-	p.answer.Begin(c.limits(), c.wire.Head)
-	c.inFlight.push(p)
-	if p.reused = p.fd >= 0; p.reused {
-		c.write(p)
-	} else {
-		c.connect(p)
-	}
-	return true
+	return false
 }
 
 // Poll implements worker.Client. The first look is one that does not block; under load it is the only one.

@@ -34,8 +34,8 @@ func (c *Client) handle(p *place, events uint32) {
 			c.connected(p)
 		}
 	case writing:
-		if events&(unix.EPOLLOUT|hangUpEvents) != 0 {
-			c.write(p)
+		if events&(unix.EPOLLOUT|hangUpEvents) != 0 && !c.write(p) {
+			c.reopen(p)
 		}
 	case reading:
 		if p.readable && !p.queued {
@@ -54,11 +54,12 @@ func (c *Client) handle(p *place, events uint32) {
 	}
 }
 
-// write writes what is left of the request. The answer is read after it only, as the Target does.
-func (c *Client) write(p *place) {
+// write writes what is left of the request. The answer is read after it only, as the Target does. It returns false, and has done nothing
+// but to note the error, if the server had hung up a reused connection before the first byte: no request reached anyone.
+func (c *Client) write(p *place) bool {
 	if p.out == 0 && c.wire.Halted() {
 		c.end(p, context.Canceled, targets.ClassOther, !p.readable)
-		return
+		return true
 	}
 	p.state = writing
 	for p.out < len(c.wire.Request) {
@@ -70,16 +71,13 @@ func (c *Client) write(p *place) {
 		case errno == unix.EINTR:
 			continue
 		case errno == unix.EAGAIN:
-			return // the event that says that there is room again comes
+			return true // the event that says that there is room again comes
 		case p.out == 0 && p.reused:
-			// The server had hung up before the first byte: no request reached anyone.
-			p.hangUp()
-			p.reused = false
-			c.connect(p)
-			return
+			p.writeErr = errno
+			return false
 		case p.out == 0:
 			c.end(p, errno, targets.ClassOther, false)
-			return
+			return true
 		}
 		// A server may answer and hang up before it read all of a body. Its answer tells more than our broken pipe.
 		p.writeErr, p.readable = errno, true
@@ -89,6 +87,19 @@ func (c *Client) write(p *place) {
 	if p.readable {
 		c.read(p)
 	}
+	return true
+}
+
+// reopen opens another connection for a request that had to wait for room, until the server hung up: the one before it was answered
+// without having been read. It was begun, so it cannot be refused any more: where no other connection may be opened, that was its end.
+func (c *Client) reopen(p *place) {
+	if !c.mayOpen() {
+		c.end(p, p.writeErr, targets.ClassOther, false)
+		return
+	}
+	p.hangUp()
+	p.reused, p.writeErr = false, nil
+	c.connect(p)
 }
 
 // read reads the answer as far as it is there. A read that does not fill the buffer has emptied the socket, and what

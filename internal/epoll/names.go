@@ -4,7 +4,6 @@ package epoll
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/loadctl/loadctl/targets"
 )
 
 // How often a name is looked up: again, after a failure, and how long one attempt may take.
@@ -21,8 +22,6 @@ const (
 	lookupRetry   = time.Second
 	lookupTimeout = 10 * time.Second
 )
-
-var errNoAddress = errors.New("no address of the host fits the local addresses")
 
 // A peer is an address to connect to.
 type peer struct {
@@ -103,7 +102,7 @@ func (n *names) learn(ips []netip.Addr, err error) {
 		return
 	}
 	if err == nil {
-		err = errNoAddress
+		err = targets.ErrNoLocal
 	}
 	if old := n.known.Load(); old == nil || len(old.peers) == 0 {
 		n.known.Store(&known{err: err})

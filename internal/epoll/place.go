@@ -3,8 +3,6 @@
 package epoll
 
 import (
-	"time"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/loadctl/loadctl/internal/worker"
@@ -84,17 +82,14 @@ func (c *Client) take(now int64) *place {
 // connect is what the load consists of, as without keep-alive. One answer is not enough: a server that closes each hundredth connection
 // would be flooded if that was the last one before it stood still.
 func (c *Client) mayOpen() bool {
-	return c.opening < c.most || c.once >= openingAtOnce && c.opening < c.max
+	return c.opening < c.most || c.once >= int64(c.wire.Opening) && c.opening < c.max
 }
 
-// lookAfter is how long a connection may have been idle and be used without a look, in ns. It hides the look's cost, a system call,
-// where connections are busy. That is the time in which the end of one may be among the events that the loop has not come to.
-const lookAfter = int64(10 * time.Millisecond)
-
 // usable tells whether a connection that was idle for some ns can carry another request. Servers close idle connections as they like,
-// and what is written to such a one is a failed request, which is none of the endpoint's.
+// and what is written to such a one is a failed request, which is none of the endpoint's. Where connections are busy there is no look: it
+// costs a system call, and what it finds is the end of one that is among the events that the loop has not come to.
 func (c *Client) usable(p *place, idle int64) bool {
-	return idle <= int64(c.wire.IdleLimit) && (idle < lookAfter || c.drained(p))
+	return idle <= int64(c.wire.IdleLimit) && (idle < int64(c.wire.LookAfter) || c.drained(p))
 }
 
 // vacant takes a place without a connection; nil if there is none.

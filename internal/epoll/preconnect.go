@@ -9,10 +9,6 @@ import (
 	"github.com/loadctl/loadctl/internal/worker"
 )
 
-// openingAtOnce is how many connections are opened at the same time at most. A server that stands still for a moment has room
-// for some hundred that it has not accepted; who comes beyond them is not heard, and asks again a second later.
-const openingAtOnce = 128
-
 // Preconnect opens n connections before there is a request, one each time that every has passed. It returns how many are
 // open, once all are or have failed, or ctx has ended. Each is tried once: what is not open by then is opened for a
 // request.
@@ -24,12 +20,12 @@ func (c *Client) Preconnect(ctx context.Context, n int, every time.Duration) int
 	n = min(n, c.max-len(c.places))
 	for next := c.clock.Now(); ctx.Err() == nil && (n > 0 || c.opening > 0); {
 		now := c.clock.Now()
-		for ; n > 0 && now >= next && c.opening < openingAtOnce; n-- {
+		for ; n > 0 && now >= next && c.opening < c.wire.Opening; n-- {
 			c.openAhead()
 			next += int64(every)
 		}
 		wait := int64(time.Second) // for what is being opened
-		if n > 0 && c.opening < openingAtOnce {
+		if n > 0 && c.opening < c.wire.Opening {
 			wait = next - now
 		}
 		if err := c.serve(wait); err != nil {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,9 @@ import (
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/targets"
 )
+
+// openingAtOnce is what docs/deploy.md promises.
+const openingAtOnce = 128
 
 // What was opened ahead carries the requests, and nothing else is sent or reported.
 func TestPreconnect(t *testing.T) {
@@ -95,6 +99,12 @@ func TestPreconnectEnds(t *testing.T) {
 	expect(t, r.do(), 0, targets.ClassTimeout)
 }
 
+// aimAt makes the next connections go to another address.
+func (r *rig) aimAt(address netip.AddrPort) {
+	r.c.names.learn([]netip.Addr{address.Addr()}, nil)
+	r.c.names.known.Load().peers[0].address.(*unix.SockaddrInet4).Port = int(address.Port())
+}
+
 // However many requests are due at once, so many connections are opened at the same time and no more. Poll tells when another may be.
 func TestNoStampede(t *testing.T) {
 	r := newRig(t, targets.Spec{URL: "http://" + deaf(t).String(), Timeout: 200 * time.Millisecond}, targets.Local{}, 1000)
@@ -126,6 +136,96 @@ func TestNoStampede(t *testing.T) {
 	each.pollFor(2 * openingAtOnce)
 }
 
+// Idle connections that were reset while the loop had other things to do are replaced in turn, too: what finds no other one is refused,
+// and is not begun.
+func TestNoStampedeAfterResets(t *testing.T) {
+	const connections = 3 * openingAtOnce
+	var opened, reset sync.WaitGroup
+	opened.Add(connections)
+	reset.Add(connections)
+	cut := make(chan struct{})
+	r := newRig(t, targets.Spec{Timeout: 500 * time.Millisecond, URL: serve(t, func(c *net.TCPConn) {
+		opened.Done()
+		<-cut
+		c.SetLinger(0)
+		c.Close()
+		reset.Done()
+	})}, targets.Local{}, connections)
+	if n := r.c.Preconnect(t.Context(), connections, 0); n != connections {
+		t.Fatalf("%d connections are open", n)
+	}
+	opened.Wait()
+	close(cut)
+	reset.Wait()
+	now := r.c.Now()
+	for p := r.c.idle.first; p != nil; p = p.next {
+		for !signalled(t, p.fd) { // on its way
+			time.Sleep(time.Millisecond)
+		}
+		p.idleSince = now + int64(time.Hour) // as if each was idle for no time, however slow the test is
+	}
+	r.aimAt(deaf(t))
+	for r.send() {
+	}
+	if r.sent != openingAtOnce || r.c.opening != openingAtOnce || !r.c.Opening() {
+		t.Errorf("%d requests were begun, %d connections are being opened, want %d; it tells so: %v", r.sent, r.c.opening, openingAtOnce, r.c.Opening())
+	}
+	r.pollFor(openingAtOnce)
+	for i, x := range r.got {
+		expect(t, x.Outcome, 0, targets.ClassTimeout)
+		if x.Request != uint64(i) {
+			t.Errorf("request %d ended as number %d", x.Request, i)
+		}
+	}
+	if r.mustSend(); r.c.inFlight.first != r.c.inFlight.last {
+		t.Error("there is more than one request, and one was begun")
+	}
+}
+
+// A request that waits for room on a connection that the server resets goes over another, once, if one may be opened.
+func TestResetWhileFull(t *testing.T) {
+	for name, may := range map[string]bool{"another": true, "no other": false} {
+		t.Run(name, func(t *testing.T) {
+			var connections atomic.Int32
+			cut := make(chan struct{})
+			r := newRig(t, targets.Spec{URL: serve(t, func(c *net.TCPConn) {
+				first := connections.Add(1) == 1
+				for br := bufio.NewReader(c); request(br); {
+					io.WriteString(c, ok)
+					if first {
+						<-cut
+						c.SetLinger(0)
+						return
+					}
+				}
+			})}, targets.Local{}, 2)
+			expect(t, r.do(), 200, "")
+			p := r.c.idle.last
+			for junk, errno := make([]byte, 1<<20), unix.Errno(0); errno != unix.EAGAIN; { // as a server does that does not read all of a body
+				if _, errno = send(p.fd, junk); errno != 0 && errno != unix.EAGAIN {
+					t.Fatal(errno)
+				}
+			}
+			if r.mustSend(); p.state != writing || p.out != 0 {
+				t.Fatalf("state %d, %d bytes written, and there is no room", p.state, p.out)
+			}
+			if !may {
+				r.c.most = 0 // as if as many as may be were being opened
+			}
+			close(cut)
+			r.pollFor(2)
+			if may {
+				expect(t, r.got[1].Outcome, 200, "")
+			} else {
+				expect(t, r.got[1].Outcome, 0, targets.ClassReset)
+			}
+			if n := connections.Load(); (n == 2) != may || r.c.opening != 0 {
+				t.Errorf("%d connections, %d are being opened", n, r.c.opening)
+			}
+		})
+	}
+}
+
 // A server that closes each connection after an answer makes connecting the load: then nothing is held back either, until it keeps one.
 func TestNoLimitWhereServerCloses(t *testing.T) {
 	const closing = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -140,9 +240,7 @@ func TestNoLimitWhereServerCloses(t *testing.T) {
 		}
 	}
 	// From here on it is a server that does not accept.
-	address := deaf(t)
-	r.c.names.learn([]netip.Addr{address.Addr()}, nil)
-	r.c.names.known.Load().peers[0].address.(*unix.SockaddrInet4).Port = int(address.Port())
+	r.aimAt(deaf(t))
 	for range 3 * openingAtOnce {
 		r.mustSend()
 	}
@@ -201,7 +299,7 @@ func TestIdleConnectionIsLookedAt(t *testing.T) {
 			for !signalled(t, p.fd) { // on its way
 				time.Sleep(time.Millisecond)
 			}
-			p.idleSince -= lookAfter
+			p.idleSince -= int64(r.c.wire.LookAfter)
 			expect(t, r.do(), 200, "")
 		})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // TestGateStood: how long a closed loop was shut after its start, by silence and by pauses, up to the last reply and no longer than the run.
@@ -75,8 +76,34 @@ func TestNoConnectionsToLack(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, n)
 		}
 	}
-	if a := new(Adapter); a.Connects() {
-		t.Error("an Adapter of nothing connects")
+}
+
+// plain is a Target that tells nothing about itself.
+type plain struct{ targets.Target }
+
+// TestWhoConnects: a Target is taken to connect unless it says that it does not, as noop does.
+func TestWhoConnects(t *testing.T) {
+	open := func(url string) targets.Target {
+		target, err := targets.New(targets.Spec{URL: url}, targets.Local{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { target.Close() })
+		return target
+	}
+	for _, c := range []struct {
+		name   string
+		target targets.Target
+		want   bool
+	}{
+		{"http", open("http://127.0.0.1:1"), true}, {"noop", open("noop://"), false}, {"a new one", plain{open("noop://")}, true},
+	} {
+		a := NewAdapter(pacer.NewClock(), c.target, 1)
+		var notice atomic.Pointer[pacer.Notice]
+		if s := stepShard(a, 0, 1, &notice, testLimits()); s.connects != c.want {
+			t.Errorf("%s: connects %v", c.name, s.connects)
+		}
+		a.Close()
 	}
 }
 

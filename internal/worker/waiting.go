@@ -55,14 +55,14 @@ type opener interface {
 	Opening() bool
 }
 
-// connector is a Client that can tell whether its requests go over connections; one that cannot is taken to have them.
+// connector is a Client, or a Target, that can tell whether its requests go over connections; one that cannot is taken to have them.
 type connector interface{ Connects() bool }
 
-// Connects implements connector: a Target that waits for nothing to open, noop, has only goroutines, and that none was free is not told
-// as a lack of connections.
+// Connects implements connector for the Target. Without connections there are only goroutines, and that none was free is not told as a
+// lack of connections.
 func (a *Adapter) Connects() bool {
-	_, ok := a.target.(opener)
-	return ok
+	t, tells := a.target.(connector)
+	return !tells || t.Connects()
 }
 
 // refused counts n more slots for which there is no connection.
