@@ -86,13 +86,8 @@ func (c crowd) run(ctx context.Context, client redis.UniversalClient) (crowded, 
 			sent.Add(total.Counts.Sent)
 		})
 	}
-	for started.Load() == 0 {
-		at, err := r.StartedAt(ctx)
-		if err != nil {
-			return crowded{}, err
-		}
-		started.Store(at)
-		time.Sleep(10 * time.Millisecond)
+	if err := begun(ctx, r, &started, failed); err != nil {
+		return crowded{}, err
 	}
 	said, err := c.look(ctx, client, time.UnixMicro(started.Load()).Add(c.warm))
 	all.Wait()
@@ -101,6 +96,23 @@ func (c crowd) run(ctx context.Context, client redis.UniversalClient) (crowded, 
 		err = fmt.Errorf("%d requests were sent of %d", sent.Load(), asked)
 	}
 	return said, errors.Join(err, <-failed)
+}
+
+// begun waits for the first slot. It does not come if a worker has failed, because the run waits for all of them.
+func begun(ctx context.Context, r *run.Run, started *atomic.Int64, failed <-chan error) error {
+	for started.Load() == 0 {
+		select {
+		case err := <-failed:
+			return err
+		case <-time.After(10 * time.Millisecond):
+		}
+		at, err := r.StartedAt(ctx)
+		if err != nil {
+			return err
+		}
+		started.Store(at)
+	}
+	return nil
 }
 
 // look is what Redis does from a time on until shortly before the run's end.

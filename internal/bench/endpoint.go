@@ -4,12 +4,16 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -97,4 +101,105 @@ func monotonic() int64 {
 		panic(err) // there is no Linux without it
 	}
 	return t.Nano()
+}
+
+// endpoint is the process fired at, seen from its parent.
+type endpoint struct {
+	*process
+	stdin  io.WriteCloser
+	stdout *os.File
+	out    *bufio.Reader // of stdout
+}
+
+func startEndpoint(o endpointOptions) (*endpoint, error) {
+	path, err := self()
+	if err != nil {
+		return nil, err
+	}
+	// A pipe of our own: that of package exec is closed when the process ends, read or not.
+	stdout, theirs, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close() //nolint:errcheck // the child has its own
+	e := &endpoint{stdout: stdout, out: bufio.NewReaderSize(stdout, 1<<20)}
+	e.process, err = spawn(serverCore, append([]string{path}, o.args()...), func(c *exec.Cmd) {
+		c.Stdout = theirs
+		e.stdin, c.Err = c.StdinPipe()
+	})
+	if err != nil {
+		_ = stdout.Close() // the error that counts is the other one
+		return nil, err
+	}
+	return e, nil
+}
+
+// end kills the process, if it still runs, and frees what it had.
+func (e *endpoint) end() {
+	e.kill()
+	_ = e.stdout.Close() // it is only read
+}
+
+// line waits for a line that begins with a word, and returns the rest of it.
+func (e *endpoint) line(ctx context.Context, word string, patience time.Duration) (string, error) {
+	type read struct {
+		line string
+		err  error
+	}
+	lines := make(chan read, 1)
+	go func() {
+		line, err := e.out.ReadString('\n')
+		lines <- read{line, err}
+	}()
+	select {
+	case r := <-lines:
+		rest, ok := strings.CutPrefix(strings.TrimSuffix(r.line, "\n"), word)
+		if r.err != nil {
+			return "", fmt.Errorf("read %q from the endpoint: %w", word, r.err)
+		}
+		if !ok {
+			return "", fmt.Errorf("the endpoint says %q instead of %q", r.line, word)
+		}
+		return rest, nil
+	case <-time.After(patience):
+		return "", fmt.Errorf("the endpoint did not say %q within %v", strings.TrimSpace(word), patience)
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// firstOrEnd waits for the first arrival. Clients that end before it will never send one.
+func (e *endpoint) firstOrEnd(ctx context.Context, clients []*process) (string, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		for _, c := range clients {
+			select {
+			case <-c.done:
+			case <-ctx.Done():
+				return
+			}
+		}
+		cancel(fmt.Errorf("it ended and sent nothing: %s", clients[0].lastWords()))
+	}()
+	first, err := e.line(ctx, "first ", firstPatience)
+	if errors.Is(err, context.Canceled) {
+		err = context.Cause(ctx)
+	}
+	return first, err
+}
+
+// finish ends the endpoint and returns all arrivals.
+func (e *endpoint) finish(ctx context.Context) ([]int64, error) {
+	if err := e.stdin.Close(); err != nil {
+		return nil, err
+	}
+	if _, err := e.line(ctx, "end", listenPatience); err != nil {
+		return nil, err
+	}
+	times, err := readTimes(e.out)
+	if err != nil {
+		return nil, fmt.Errorf("read the arrivals: %w", err)
+	}
+	return times, e.await(ctx, listenPatience)
 }

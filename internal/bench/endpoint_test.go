@@ -76,3 +76,20 @@ func TestEndpoint(t *testing.T) {
 		t.Errorf("it was to stand still for %v, but it read on after %v", stall, waited)
 	}
 }
+
+// TestSilentEndpoint: whoever waits in vain learns for what.
+func TestSilentEndpoint(t *testing.T) {
+	runtime.LockOSThread() // the endpoint dies with this thread
+	defer runtime.UnlockOSThread()
+	e, err := startEndpoint(endpointOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.end()
+	if _, err := e.line(t.Context(), "listening ", listenPatience); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.line(t.Context(), "first ", time.Millisecond); err == nil || !strings.Contains(err.Error(), `"first"`) {
+		t.Errorf("nobody has fired: %v", err)
+	}
+}

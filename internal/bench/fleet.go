@@ -72,7 +72,7 @@ func hundred(ctx context.Context, b *bench, s *section) error {
 	if err != nil || len(got) == 0 {
 		return err
 	}
-	teamTable(s, got, name)
+	teamTable(s, got)
 	return nil
 }
 

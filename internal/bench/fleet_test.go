@@ -3,7 +3,9 @@
 package main
 
 import (
+	"context"
 	"math"
+	"strings"
 	"testing"
 	"time"
 )
@@ -24,6 +26,43 @@ func TestCrowd(t *testing.T) {
 		if got.Workers != 3 || got.Leases == 0 || got.CPU <= 0 || got.Inside <= 0 || silent != (got.Snapshots == 0) {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// A run that waits for a worker in vain is not waited for.
+func TestCrowdThatCannotBegin(t *testing.T) {
+	server, err := startRedis(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.stop()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := crowd{redis: "nowhere", server: server.pid(), name: "vain", workers: 3, lasting: time.Second}
+	if _, err := c.run(ctx, server.client); err == nil || !strings.Contains(err.Error(), "Redis URL") {
+		t.Errorf("the workers have no Redis: %v", err)
+	}
+}
+
+// A hundred processes are not compared with themselves; and what Redis used up is part of what a request costs.
+func TestTeamTable(t *testing.T) {
+	team := func(client, redis time.Duration) []*outcome {
+		return []*outcome{{used: used{client: client, redis: redis}, window: make([]int64, 1000), took: time.Second}}
+	}
+	alone := &section{}
+	teamTable(alone, contest[*outcome]{{"100 processes", team(time.Second, 0)}})
+	if got := alone.render(); strings.Contains(got, "×") || !strings.Contains(got, "| 1000.0 |") {
+		t.Errorf("of 100 processes alone\n%s", got)
+	}
+	beside := &section{}
+	teamTable(beside, contest[*outcome]{
+		{"1 process", team(18*time.Millisecond, 2*time.Millisecond)}, {"4 processes", team(20*time.Millisecond, 10*time.Millisecond)},
+	})
+	if got := beside.render(); !strings.Contains(got, "| 20.0 | 1.00 × |") || !strings.Contains(got, "| 30.0 | 1.50 × |") {
+		t.Errorf("of 4 processes beside one\n%s", got)
+	}
+	if got := paired(team(20*time.Millisecond, 10*time.Millisecond), team(18*time.Millisecond, 2*time.Millisecond)); len(got) != 1 || got[0] != 1.5 {
+		t.Errorf("4 processes cost %v times as much as one, want 1.5", got)
 	}
 }
 

@@ -27,7 +27,7 @@ type called struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// A turn of calls, and the processor time they took: that of Redis, or, where that is embedded, of all there is.
+// costly is a turn of calls, and the processor time they took: that of Redis, or, where that is embedded, of all there is.
 type costly struct {
 	called
 	cpu time.Duration
@@ -165,12 +165,19 @@ func callAll(limiter pacer.Limiter, clients int, lasts time.Duration) (called, e
 				ask.Seq++
 				ask.Until = time.Now().UnixMicro() + 1e9
 				reply, err := limiter.Lease(context.Background(), *ask)
-				if err != nil {
+				switch {
+				case err != nil:
 					failed <- err
 					return
+				case reply.Status == pacer.StatusSuspect: // it was not asked for too long, so this call brings nothing, and does not count
+					ask.Ack = reply.LeasedAt
+				case reply.Status != pacer.StatusOK:
+					failed <- fmt.Errorf("lease slots: status %s", reply.Status)
+					return
+				default:
+					ask.Ack, ask.PhiHeld, ask.Leased = reply.LeasedAt, reply.Permit.Phi(), ask.Leased+reply.Range.N
+					calls.Add(1)
 				}
-				ask.Ack, ask.PhiHeld, ask.Leased = reply.LeasedAt, reply.Permit.Phi(), ask.Leased+reply.Range.N
-				calls.Add(1)
 			}
 		})
 	}

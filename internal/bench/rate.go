@@ -84,8 +84,8 @@ func rateTable(s *section, rounds contest[paced]) {
 			return fmt.Sprintf(format, of(r.turns, figure).median())
 		}
 		rows = append(rows, []string{
-			r.name, spanned(of(r.turns, paced.errorPercent), "%.3f"), spanned(of(r.turns, func(p paced) float64 { return p.clientShare() }), "%.0f"),
-			median(func(p paced) float64 { return p.mebibytes() }, "%.0f"),
+			r.name, spanned(of(r.turns, paced.errorPercent), "%.3f"), spanned(of(r.turns, paced.clientShare), "%.0f"),
+			median(paced.mebibytes, "%.0f"),
 			median(paced.in10, "%.1f"), median(paced.in100, "%.1f"), median(paced.gaps, "%.2f"),
 			thousands(of(r.turns, paced.p50).median()), thousands(of(r.turns, paced.p99).median()), thousands(of(r.turns, paced.worst).median()),
 		})
@@ -96,8 +96,6 @@ func rateTable(s *section, rounds contest[paced]) {
 
 func rateGoals(s *section, rounds contest[paced], rate int, precise, economical string) {
 	figure := func(name string, of1 func(paced) float64) float64 { return of(rounds.take(name), of1).median() }
-	// For each request: who sends less shall not look cheaper.
-	cpu := func(p paced) float64 { return p.micros() }
 	at := fmt.Sprintf(" at %s/s", thousands(float64(rate)))
 	if rate < 50_000 {
 		s.atMost(precise+at+", late p50, µs", figure(precise, paced.p50), 90, "%.0f")
@@ -107,12 +105,13 @@ func rateGoals(s *section, rounds contest[paced], rate int, precise, economical 
 	if rate < 10_000 {
 		return
 	}
-	s.atMost(economical+at+", CPU a request to fortio's", ratio(rounds, cpu, economical, "fortio"),
+	// For each request: who sends less shall not look cheaper.
+	s.atMost(economical+at+", CPU a request to fortio's", ratio(rounds, paced.micros, economical, "fortio"),
 		map[int]float64{10_000: 1.3, 50_000: 1}[rate], "%.2f")
 	if rate == 50_000 {
 		_, worst := of(rounds.take(economical), paced.missed).span()
 		s.atMost(economical+at+", error in the worst round, %", worst, 0.01, "%.3f")
-		_, most := of(rounds.take(economical), func(p paced) float64 { return p.mebibytes() }).span()
+		_, most := of(rounds.take(economical), paced.mebibytes).span()
 		s.atMost(economical+at+", most memory, MiB", most, 40, "%.0f")
 	}
 }

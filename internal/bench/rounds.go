@@ -15,7 +15,7 @@ type contender[T any] struct {
 	turn func(ctx context.Context) (T, error)
 }
 
-// A row is what the turns of a contender gave.
+// A row is what the turns of a contender gave, that of each round: who did not get through all of them has none.
 type row[T any] struct {
 	name  string
 	turns []T
@@ -32,6 +32,11 @@ func (c contest[T]) take(name string) []T {
 		}
 	}
 	return nil
+}
+
+// ratio is that of two contenders' medians; NaN where one of them is not there.
+func ratio[T any](rounds contest[T], figure func(T) float64, of1, to string) float64 {
+	return of(rounds.take(of1), figure).median() / of(rounds.take(to), figure).median()
 }
 
 // contend gives each contender a turn in each round, A B A B. One that fails is out, and the section says why.
@@ -87,7 +92,7 @@ func (s shot) excess() float64 {
 	return float64(len(s.times)-s.tool.warmup*s.load.connections)/asked - 1
 }
 
-// shoot lets one process of a tool fire. ok is false if the tool cannot do what the load says.
+// shoot lets one process of a tool fire. It is an error if the tool cannot do what the load says, or if its own count is not what arrived.
 func (b *bench) shoot(ctx context.Context, t tool, l load, endpoint endpointOptions, warm time.Duration) (shot, error) {
 	l.name = b.next()
 	scheme := "http://"

@@ -36,22 +36,6 @@ func saturation(ctx context.Context, b *bench, s *section) error {
 	return nil
 }
 
-// perSecond and micros are the figures of a shot at saturation; micros is CPU time, that of the Redis behind a tool included.
-func (s shot) perSecond() float64 { return s.rate() }
-func (s shot) micros() float64 {
-	return float64(s.perRequest()+s.redis/time.Duration(max(1, len(s.window)))) / 1e3
-}
-func (s shot) mebibytes() float64 { return float64(s.memory) / (1 << 20) }
-
-// clientShare and endpointShare are how busy their cores were, in percent: the one near 100 was the limit.
-func (s shot) clientShare() float64   { return 100 * s.share(s.client) }
-func (s shot) endpointShare() float64 { return 100 * s.share(s.endpoint) }
-
-// ratio is that of two medians; NaN where one is missing.
-func ratio[T any](rounds contest[T], figure func(T) float64, of1, to string) float64 {
-	return of(rounds.take(of1), figure).median() / of(rounds.take(to), figure).median()
-}
-
 func saturationTable(s *section, rounds contest[shot]) {
 	var rows [][]string
 	for _, r := range rounds {
@@ -64,15 +48,6 @@ func saturationTable(s *section, rounds contest[shot]) {
 		})
 	}
 	s.table([]string{"", "requests/s", "to wrk", "CPU, µs a request", "to wrk", "peak memory, MiB", "busy, %: client / endpoint"}, rows)
-}
-
-// spannedThousands is spanned for large numbers.
-func spannedThousands(v values) string {
-	low, high := v.span()
-	if low == high {
-		return thousands(v.median())
-	}
-	return fmt.Sprintf("%s (%s–%s)", thousands(v.median()), thousands(low), thousands(high))
 }
 
 func saturationPlot(s *section, rounds contest[shot]) {

@@ -160,6 +160,18 @@ func spanned(v values, format string) string {
 	return fmt.Sprintf(format+" ("+format+"–"+format+")", v.median(), low, high)
 }
 
+// spannedThousands is spanned for large numbers.
+func spannedThousands(v values) string {
+	if len(v) == 0 {
+		return ""
+	}
+	low, high := v.span()
+	if low == high {
+		return thousands(v.median())
+	}
+	return fmt.Sprintf("%s (%s–%s)", thousands(v.median()), thousands(low), thousands(high))
+}
+
 // thousands writes a number as people read it: 12,345.
 func thousands(x float64) string {
 	text := fmt.Sprintf("%.0f", x)

@@ -17,7 +17,8 @@ import (
 func TestRender(t *testing.T) {
 	s := section{steal: []float64{0.01, 0.123}}
 	s.heading("%d connections", 64)
-	s.table([]string{"", "requests/s"}, [][]string{{"wrk", spannedThousands(values{1000, 123456, 99999})}, {"ab", spanned(values{2.5}, "%.1f")}})
+	s.table([]string{"", "requests/s"}, [][]string{{"wrk", spannedThousands(values{1000, 123456, 99999})}, {"ab", spanned(values{2.5}, "%.1f")},
+		{"none", spannedThousands(nil)}, {"nobody", spanned(nil, "%.1f")}})
 	s.atLeast("faster", 1.5, 1.2, "%.2f")
 	s.atMost("CPU", 0.9, 0.85, "%.2f")
 	s.atMost("lateness", math.NaN(), 90, "%.0f")
@@ -30,6 +31,8 @@ func TestRender(t *testing.T) {
 | --- | --: |
 | wrk | 99,999 (1,000–123,456) |
 | ab | 2.5 |
+| none |  |
+| nobody |  |
 
 | goal | limit | measured | met |
 | --- | --: | --: | --: |

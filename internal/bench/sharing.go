@@ -27,25 +27,25 @@ func sharing(ctx context.Context, b *bench, s *section) error {
 	}
 	s.heading("%s requests a second in all, 64 connections in all, all processes on one core", thousands(rate))
 	got, err := contend(ctx, b, s, rounds, []contender[*outcome]{
-		team("1 process, embedded", 1, true), team("1 process", 1, false), team("4 processes", 4, false), team("16 processes", 16, false),
-		team("1 process, precise", 1, false, "--pace-resolution", "precise"), team("4 processes, precise", 4, false, "--pace-resolution", "precise"),
+		team("1 process, embedded", 1, true), team(one, 1, false), team("4 processes", 4, false), team("16 processes", 16, false),
+		team(one+", precise", 1, false, "--pace-resolution", "precise"), team("4 processes, precise", 4, false, "--pace-resolution", "precise"),
 	})
 	if err != nil {
 		return err
 	}
-	teamTable(s, got, "1 process")
+	teamTable(s, got)
 	for _, pacing := range []string{"", ", precise"} {
-		pairs := paired(got.take("4 processes"+pacing), got.take("1 process"+pacing))
-		s.atMost(fmt.Sprintf("4 processes%s, CPU a request to that of 1, median of %d pairs", pacing, len(pairs)), pairs.median(), 1.1, "%.2f")
+		pairs := paired(got.take("4 processes"+pacing), got.take(one+pacing))
+		s.atMost(fmt.Sprintf("4 processes%s, CPU a request to that of 1, with Redis, median of %d pairs", pacing, len(pairs)), pairs.median(), 1.1, "%.2f")
 	}
 	return nil
 }
 
-// paired is what a request of some costs to one of others, round by round.
+// paired is what a request of some costs to one of others, round by round. Of both there is a turn of each round, or of one there is none.
 func paired(some, others []*outcome) values {
 	pairs := make(values, 0, len(some))
 	for i := range min(len(some), len(others)) {
-		pairs = append(pairs, perRequest(some[i])/perRequest(others[i]))
+		pairs = append(pairs, some[i].micros()/others[i].micros())
 	}
 	return pairs
 }
@@ -59,7 +59,7 @@ func (b *bench) team(ctx context.Context, s *section, name string, processes int
 	example.url, example.name = "URL", "NAME"
 	s.command(name, b.neutral(append([]string{worker.program}, worker.args(example)...)))
 	o, err := fire(ctx, trial{
-		length: l.length, warm: warm, redis: b.redis,
+		length: l.length, warm: warm, redis: worker.redis,
 		clients: func(address string) ([][]string, error) {
 			l.url = "http://" + address + "/"
 			all := make([][]string, processes)
@@ -86,22 +86,23 @@ func arrived(o *outcome, l load) float64 {
 	return float64(len(o.times)) / (float64(l.rate) * l.length.Seconds())
 }
 
-func perRequest(o *outcome) float64  { return float64(o.perRequest()) / 1e3 }
-func clientShare(o *outcome) float64 { return 100 * o.share(o.client) }
-func redisShare(o *outcome) float64  { return 100 * o.share(o.redis) }
+// one is the contender that the others of a table are compared with.
+const one = "1 process"
 
-func teamTable(s *section, rounds contest[*outcome], one string) {
+// teamTable compares with one process where that took part.
+func teamTable(s *section, rounds contest[*outcome]) {
 	var rows [][]string
 	for _, r := range rounds {
 		rows = append(rows, []string{
 			r.name, spannedThousands(of(r.turns, func(o *outcome) float64 { return float64(len(o.times)) })),
-			spanned(of(r.turns, clientShare), "%.1f"), fmt.Sprintf("%.1f", of(r.turns, perRequest).median()), times(ratio(rounds, perRequest, r.name, one)),
-			spanned(of(r.turns, redisShare), "%.2f"),
+			spanned(of(r.turns, (*outcome).clientShare), "%.1f"),
+			fmt.Sprintf("%.1f", of(r.turns, (*outcome).micros).median()), times(ratio(rounds, (*outcome).micros, r.name, one)),
+			spanned(of(r.turns, (*outcome).redisShare), "%.2f"),
 			fmt.Sprintf("%.0f", of(r.turns, func(o *outcome) float64 { return float64(o.calls) / o.took.Seconds() }).median()),
 			fmt.Sprintf("%.1f", of(r.turns, func(o *outcome) float64 { return 100 * arrivals.Spread(o.window, 10*time.Millisecond) }).median()),
-			fmt.Sprintf("%.0f", of(r.turns, func(o *outcome) float64 { return float64(o.memory) / (1 << 20) }).median()),
+			fmt.Sprintf("%.0f", of(r.turns, (*outcome).mebibytes).median()),
 		})
 	}
-	s.table([]string{"", "requests that arrived", "client CPU, %, in all", "µs a request", "to 1 process", "Redis CPU, %",
+	s.table([]string{"", "requests that arrived", "client CPU, %, in all", "CPU, µs a request, with Redis", "to " + one, "Redis CPU, %",
 		"scripts run/s", "deviation in 10 ms, %", "peak memory, MiB, in all"}, rows)
 }

@@ -3,15 +3,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -59,14 +53,19 @@ func (u used) since(before used) used {
 	return used{u.client - before.client, u.endpoint - before.endpoint, u.redis - before.redis, u.calls - before.calls}
 }
 
-// rate is the requests a second within the window.
-func (o *outcome) rate() float64 { return float64(len(o.window)) / o.took.Seconds() }
+// The figures of the window. micros is what a request costs in CPU time, that of the Redis behind the clients included.
+func (o *outcome) perSecond() float64 { return float64(len(o.window)) / o.took.Seconds() }
+func (o *outcome) micros() float64 {
+	return 1e6 * (o.client + o.redis).Seconds() / float64(max(1, len(o.window)))
+}
+func (o *outcome) mebibytes() float64 { return float64(o.memory) / (1 << 20) }
 
-// share is a part of one core, in the window: 1 is all of it.
-func (o *outcome) share(d time.Duration) float64 { return d.Seconds() / o.took.Seconds() }
+// clientShare, endpointShare and redisShare are how busy they kept their cores, in percent: the one near 100 was the limit.
+func (o *outcome) clientShare() float64   { return o.share(o.client) }
+func (o *outcome) endpointShare() float64 { return o.share(o.endpoint) }
+func (o *outcome) redisShare() float64    { return o.share(o.redis) }
 
-// perRequest is the processor time of the clients for each request.
-func (o *outcome) perRequest() time.Duration { return o.client / time.Duration(max(1, len(o.window))) }
+func (o *outcome) share(d time.Duration) float64 { return 100 * d.Seconds() / o.took.Seconds() }
 
 // margin is the end of a trial that is not looked at: clients may be a little early.
 func margin(length time.Duration) time.Duration { return length/10 + 200*time.Millisecond }
@@ -182,105 +181,4 @@ func within(times []int64, from, to int64) []int64 {
 		}
 	}
 	return in
-}
-
-// endpoint is the process fired at, seen from its parent.
-type endpoint struct {
-	*process
-	stdin  io.WriteCloser
-	stdout *os.File
-	out    *bufio.Reader // of stdout
-}
-
-func startEndpoint(o endpointOptions) (*endpoint, error) {
-	path, err := self()
-	if err != nil {
-		return nil, err
-	}
-	// A pipe of our own: that of package exec is closed when the process ends, read or not.
-	stdout, theirs, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer theirs.Close() //nolint:errcheck // the child has its own
-	e := &endpoint{stdout: stdout, out: bufio.NewReaderSize(stdout, 1<<20)}
-	e.process, err = spawn(serverCore, append([]string{path}, o.args()...), func(c *exec.Cmd) {
-		c.Stdout = theirs
-		e.stdin, c.Err = c.StdinPipe()
-	})
-	if err != nil {
-		_ = stdout.Close() // the error that counts is the other one
-		return nil, err
-	}
-	return e, nil
-}
-
-// end kills the process, if it still runs, and frees what it had.
-func (e *endpoint) end() {
-	e.kill()
-	_ = e.stdout.Close() // it is only read
-}
-
-// line waits for a line that begins with a word, and returns the rest of it.
-func (e *endpoint) line(ctx context.Context, word string, patience time.Duration) (string, error) {
-	type read struct {
-		line string
-		err  error
-	}
-	lines := make(chan read, 1)
-	go func() {
-		line, err := e.out.ReadString('\n')
-		lines <- read{line, err}
-	}()
-	select {
-	case r := <-lines:
-		rest, ok := strings.CutPrefix(strings.TrimSuffix(r.line, "\n"), word)
-		if r.err != nil {
-			return "", fmt.Errorf("read %q from the endpoint: %w", word, r.err)
-		}
-		if !ok {
-			return "", fmt.Errorf("the endpoint says %q instead of %q", r.line, word)
-		}
-		return rest, nil
-	case <-time.After(patience):
-		return "", fmt.Errorf("nothing arrived within %v", patience)
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
-}
-
-// firstOrEnd waits for the first arrival. Clients that end before it will never send one.
-func (e *endpoint) firstOrEnd(ctx context.Context, clients []*process) (string, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		for _, c := range clients {
-			select {
-			case <-c.done:
-			case <-ctx.Done():
-				return
-			}
-		}
-		cancel(fmt.Errorf("it ended and sent nothing: %s", clients[0].lastWords()))
-	}()
-	first, err := e.line(ctx, "first ", firstPatience)
-	if errors.Is(err, context.Canceled) {
-		err = context.Cause(ctx)
-	}
-	return first, err
-}
-
-// finish ends the endpoint and returns all arrivals.
-func (e *endpoint) finish(ctx context.Context) ([]int64, error) {
-	if err := e.stdin.Close(); err != nil {
-		return nil, err
-	}
-	if _, err := e.line(ctx, "end", listenPatience); err != nil {
-		return nil, err
-	}
-	times, err := readTimes(e.out)
-	if err != nil {
-		return nil, fmt.Errorf("read the arrivals: %w", err)
-	}
-	return times, e.await(ctx, listenPatience)
 }

@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// How often a round trip is measured, and what is thought of it. A worker's first lease call is given up after 250 ms.
+// How often a round trip is measured, and what is thought of it.
 const (
 	pings      = 50
 	fewPings   = 3
 	pingingFor = time.Second / 2 // of a slow server fewer are enough
 	slow       = 50 * time.Millisecond
-	tooSlow    = 250 * time.Millisecond
+	slower     = 250 * time.Millisecond // how long a worker waits before it repeats its first lease call
+	tooSlow    = 350 * time.Millisecond // a snapshot has 700 ms, and its script is sent only when the server says that it does not know it
 )
 
 // roundTrip: how long a call takes, from here.
@@ -35,11 +36,14 @@ func judgeRoundTrips(took []time.Duration) Finding {
 	median, worst := took[len(took)/2], took[len(took)-1]
 	found := fmt.Sprintf("median %s, worst %s of %d", short(median), short(worst), len(took))
 	switch {
-	case median > tooSlow:
-		return bad(found+": lease calls time out at "+tooSlow.String(), "run Redis nearer to the workers")
+	case median >= tooSlow:
+		return bad(found+": workers cannot report, because a snapshot takes longer than it may", "run Redis nearer to the workers")
+	case median > slower:
+		return warn(found+": each worker repeats its first lease call, and slots are skipped meanwhile; changes of the rate and stops take effect late",
+			"run Redis nearer to the workers")
 	case median > slow:
 		return warn(found+": changes of the rate and stops take effect late", "run Redis nearer to the workers")
-	case worst > tooSlow:
+	case worst > slower:
 		return warn(found+": the server or the network stood still for a moment", "look for what holds it up: redis-cli --latency-history, SLOWLOG GET")
 	default:
 		return ok(found)
