@@ -19,9 +19,10 @@ local function queue(text)
   local n = 0
   for piece in string.gmatch(text or '', '[^;]+') do
     local a, b, d, e, f = string.match(piece, '^(%d+):(%d+):(%d+):(%d+):(%d+)$')
-    local den, dur, frame = whole(d, 1, 1000000), whole(e, 0, MOST), whole(f, 1, 4096)
+    -- What is left of a ramp has a denominator in millionths of that of the whole (pacer/part.go).
+    local den, dur, frame = whole(d, 1, a == b and 1000000 or 1000000000000), whole(e, 0, MOST), whole(f, 1, 4096)
     if not (den and dur and frame) then return false end
-    local most = math.min(MOST, 200000000 * den) -- the peak of a sine whose mean is the highest rate
+    local most = math.min(MOST, 100000000 * den) -- the highest rate (pacer/rate.go)
     if not (whole(a, 0, most) and whole(b, 0, most)) or (dur == 0 and a ~= b) then return false end
     while frame > 1 do frame = frame / 2 end
     if frame < 1 then return false end

@@ -48,7 +48,9 @@ gate = function(b, reach, handing)
 
   -- grant: how many of n numbers of g may be granted now, and if not all, in how many µs one more.
   function opens.grant(g, n)
-    local granted, _, retry = decide(KEYS[6], now, of(g), n, false)
+    local l = of(g)
+    local granted, _, retry = decide(KEYS[6], now, l, n, false)
+    if even == '1' and granted > 0 then retry = ceil(l.window / l.count) end -- not when the last of these may go
     return granted, granted < n and max(1, retry) or 0
   end
 

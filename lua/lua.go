@@ -3,8 +3,9 @@
 //	reply, err := lua.Lease().Run(ctx, client, keys, args...).StringSlice()
 //
 // Each script's header states its purpose, KEYS, ARGV, what it returns and the invariant it keeps. They
-// need Redis 6.2 or newer. check.lua, schedule.lua, member.lua, changes.lua, budget.lua, permit.lua and gate.lua are not scripts but what the others share; Lua in Redis
-// has no require, so they are put in front.
+// need Redis 6.2 or newer. check.lua, schedule.lua, member.lua, changes.lua, budget.lua, permit.lua, limiter.lua,
+// bucket.lua, take.lua and gate.lua are not scripts but parts of them. Lua in Redis has no require, so a script's text is put together from files: what it
+// shares in front, some of it as the body of a function; take.lua behind a limiter; a limiter and gate.lua in front of the lease script.
 package lua
 
 import (
@@ -89,7 +90,7 @@ func Lease() *redis.Script { return redis.NewScript(Text("lease")) }
 // LeaseBy is Lease for a run with a limiter, one of those that Limiter takes: it grants no more than that lets through.
 func LeaseBy(limiter string) *redis.Script { return redis.NewScript(Text("lease/" + limiter)) }
 
-// Command changes a run: set-rate, pause, resume, stop.
+// Command changes a run, as its kind says: command.lua lists them.
 func Command() *redis.Script { return redis.NewScript(Text("command")) }
 
 // Leave takes a member out of the weight sum.

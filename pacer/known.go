@@ -8,7 +8,6 @@ const recallsSent = 4
 // Known is what a worker knows of its run by the replies it got. A run whose state was lost is restored from it.
 type Known struct {
 	Law     Law     // the newest of which slots were leased; F = 0: none
-	Next    int64   // numbers of Law below this one were leased to somebody
 	Recalls Recalls // the latest, oldest first. A change of the rate, a pause and a stop leave one each
 	Paused  bool
 	At      int64 // of the newest reply, µs of the Redis clock
@@ -58,7 +57,7 @@ func (k *Known) learn(r Reply) (recalled bool) {
 	if r.Range.N > 0 {
 		k.Leased += r.Range.N
 		if r.Range.Law.ID >= k.Law.ID {
-			k.Law, k.Next = r.Range.Law, r.Range.First+r.Range.N
+			k.Law = r.Range.Law
 		}
 	}
 	return recalled

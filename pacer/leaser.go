@@ -151,7 +151,7 @@ func (l *Leaser) call(ctx context.Context) (Reply, error) {
 		reply, err := l.Limiter.Lease(limit, ask)
 		cancel()
 		if err == nil {
-			l.received(sent, reply)
+			l.received(sent, &reply)
 			l.covered = until
 			return reply, nil
 		}
@@ -168,15 +168,34 @@ func (l *Leaser) call(ctx context.Context) (Reply, error) {
 func (l *Leaser) patience() time.Duration { return max(callTimeout, time.Duration(4*l.rtt.hi())) }
 
 // received learns from a reply how far away Redis is, and what time it is there.
-func (l *Leaser) received(sent int64, reply Reply) {
+func (l *Leaser) received(sent int64, reply *Reply) {
 	now := l.Clock.Now()
-	l.rtt.add(min(now-sent, maxRTT))
+	trip := min(now-sent, maxRTT)
+	usual := trip
+	if l.rtt.srtt > 0 { // by those before: this one may be late itself
+		usual = l.rtt.hi()
+	}
+	l.rtt.add(trip)
 	if reply.Time > 0 && l.Clock.Sample(sent, now, reply.Time) {
 		l.Log.Warn("clock stepped", "offset", time.Duration(l.Clock.Redis(0)))
 	}
 	if reply.Status != StatusNoState {
 		l.trouble(nil)
 	}
+	if reply.Range.At > 0 {
+		reply.Range.At = l.comes(reply.LeasedAt, l.Clock.Redis(now)/1000, usual/1000)
+	}
+}
+
+// comes is the time before which no slot is due that was granted at leased, came now and was to take as long as round trips usually do, µs. So
+// a far Redis does not make what it grants late. What takes longer is late; and where a permit has begun meanwhile, what is sent on that is sent in
+// the place of these slots, which therefore are due at its beginning at the latest.
+func (l *Leaser) comes(leased, now, usual int64) int64 {
+	at := min(max(leased, now), leased+usual)
+	if l.standby.Phi() > 0 {
+		at = min(at, l.standby.From)
+	}
+	return at
 }
 
 // trouble reports the first failure of a series, and its end.
@@ -228,9 +247,6 @@ func (l *Leaser) take(ctx context.Context, r Reply) error {
 	l.notice(r)
 	l.reassert(ctx, r)
 	if r.Range.N > 0 {
-		if r.Range.At > 0 { // what was past is due when its grant has come: a far Redis does not make it late
-			r.Range.At = max(r.Range.At, l.Clock.Redis(l.Clock.Now())/1000)
-		}
 		l.Sink.Lease(r.Range)
 	}
 	switch r.Status {

@@ -442,6 +442,75 @@ func TestLeaserGrantsArriveLate(t *testing.T) {
 	})
 }
 
+// ranges is a Sink that keeps the ranges it is given.
+type ranges []pacer.Range
+
+func (r *ranges) Lease(x pacer.Range)   { *r = append(*r, x) }
+func (r *ranges) Notice(_ pacer.Notice) {}
+
+// A grant that takes longer to come than round trips usually do is late: its slots are not due when it comes, nor behind the beginning of a
+// permit that is in force by then.
+func TestLeaserGrantsComeTooLate(t *testing.T) {
+	const trip, calls = 2 * time.Millisecond, 40
+	for name, c := range map[string]struct {
+		late   time.Duration // how much longer the grant takes to come
+		lost   int           // how often its reply is lost before
+		permit time.Duration // when the permit begins, since the reply before; 0 = there is none
+		want   time.Duration // how long after the grant its slots are due at the earliest, ±100 µs; with a permit at its beginning
+	}{
+		"as ever":         {0, 0, 0, trip / 2},
+		"late":            {200 * time.Millisecond, 0, 0, trip},
+		"lost":            {0, 5, 0, trip},
+		"before a permit": {200 * time.Millisecond, 0, time.Hour, trip},
+		"behind a permit": {200 * time.Millisecond, 2, time.Millisecond, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var permit pacer.Permit
+				var stored pacer.Reply
+				f := &fake{rtt: trip / 2}
+				f.answer = func(_ context.Context, call int, a pacer.Ask) (pacer.Reply, error) {
+					switch {
+					case a.Seq > calls:
+						return ok(status(pacer.StatusEnded)), nil
+					case a.Seq < calls:
+						r := ok()
+						if from := r.Now + c.permit.Microseconds(); c.permit > 0 {
+							permit = pacer.Permit{Law: pacer.Law{R0: 1, R1: 1, Den: 1, F: 1, K: pacer.Endless}, From: from, Until: from + 1e6}
+							r.Permit = permit
+						}
+						time.Sleep(trip / 2)
+						return r, nil
+					case stored.LeasedAt == 0:
+						stored = ok(grant(1, 0, 5))
+						stored.Range.At = stored.LeasedAt
+					}
+					time.Sleep(trip/2 + c.late)
+					if call < calls-1+c.lost {
+						return pacer.Reply{}, errNetwork
+					}
+					r := stored
+					r.Now, r.Time = ok().Now-1000, ok().Time-1000 // half a round trip ago
+					return r, nil
+				}
+				got := ranges{}
+				l := f.leaser()
+				l.Sink = &got
+				if err := l.Run(t.Context()); !errors.Is(err, pacer.ErrEnded) || len(got) != 1 {
+					t.Fatalf("%v, %d ranges", err, len(got))
+				}
+				want := stored.LeasedAt + c.want.Microseconds()
+				if c.want == 0 {
+					want = permit.From
+				}
+				if d := got[0].At - want; d < -100 || d > 100 {
+					t.Errorf("due %d µs after the grant, want %d", got[0].At-stored.LeasedAt, want-stored.LeasedAt)
+				}
+			})
+		})
+	}
+}
+
 // Members of a fleet of 5000, told by each reply to come back at once, together stay below Qmax.
 func TestLeaserCallsAreBounded(t *testing.T) {
 	for _, c := range []struct{ fleet, qmax int64 }{{5000, 0}, {5000, 2000}, {300, 100}} {

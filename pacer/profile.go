@@ -80,27 +80,31 @@ func (p Profile) Length() time.Duration {
 
 // Integral is the area under the profile from its start to t, in requests: what is asked by then.
 func (p Profile) Integral(t time.Duration) float64 {
-	var area float64
-	for t > 0 {
-		before := t
-		for _, s := range p.Segments {
-			d := min(s.Length, t)
-			if s.Length < 0 {
-				d = t
-			}
-			if d <= 0 {
-				continue
-			}
-			r0, slope := s.From.Float(), 0.0
-			if s.Length > 0 {
-				slope = (s.To.Float() - r0) / s.Length.Seconds()
-			}
-			area += d.Seconds() * (r0 + slope*d.Seconds()/2)
-			t -= d
+	once := Profile{Segments: p.Segments}
+	period := once.Length()
+	if !p.Loop || period == 0 { // the latter also of a loop that never comes to its end
+		return once.area(t)
+	}
+	t = max(0, t)
+	return float64(t/period)*once.area(period) + once.area(t%period)
+}
+
+// area is Integral of a profile that is no loop.
+func (p Profile) area(t time.Duration) (area float64) {
+	for _, s := range p.Segments {
+		d := min(s.Length, t)
+		if s.Length < 0 {
+			d = t
 		}
-		if !p.Loop || t == before {
-			break
+		if d <= 0 {
+			continue
 		}
+		r0, slope := s.From.Float(), 0.0
+		if s.Length > 0 {
+			slope = (s.To.Float() - r0) / s.Length.Seconds()
+		}
+		area += d.Seconds() * (r0 + slope*d.Seconds()/2)
+		t -= d
 	}
 	return area
 }

@@ -162,6 +162,43 @@ func TestIntegral(t *testing.T) {
 	}
 }
 
+// Of a loop the area of whole periods is that of one, as often; the walk through each of them gives the same.
+func TestIntegralOfLongLoops(t *testing.T) {
+	walk := func(p pacer.Profile, t time.Duration) (area float64) {
+		once := pacer.Profile{Segments: p.Segments}
+		for ; t > 0; t -= once.Length() {
+			area += once.Integral(t)
+		}
+		return area
+	}
+	for _, text := range []string{
+		"sine:mean=1000,amplitude=1000,period=64ms", "sine:mean=1/3s,amplitude=1/4s,period=1000000007ns", "sine:mean=7,amplitude=3,period=1d",
+	} {
+		p, err := pacer.ParseProfile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		period := pacer.Profile{Segments: p.Segments}.Length()
+		for _, at := range []time.Duration{-1, 0, 1, period / 3, period - 1, period, period + 1, 2*period - 1, 999*period + period/7, 1000 * period} {
+			if got, want := p.Integral(at), walk(p, at); math.Abs(got-want) > 1e-9*want {
+				t.Errorf("%s: Integral(%v) = %v, period by period %v", text, at, got, want)
+			}
+		}
+	}
+	p, err := pacer.ParseProfile("sine:mean=1000,amplitude=1000,period=64ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const years = 90 * 365 * 24 * time.Hour // 44 billion periods: no walk comes to their end
+	if got, want := p.Integral(years), 1000*years.Seconds(); math.Abs(got-want) > 1e-6*want {
+		t.Errorf("%v in 90 years, want %v", got, want)
+	}
+	endless := pacer.Constant(pacer.PerSecond(3), 0)
+	if endless.Loop = true; endless.Integral(time.Hour) != 3*3600 {
+		t.Errorf("a loop that never comes to its end: %v", endless.Integral(time.Hour))
+	}
+}
+
 func TestSine(t *testing.T) {
 	for _, c := range []string{
 		"mean=1000,amplitude=400,period=1m",
@@ -173,6 +210,7 @@ func TestSine(t *testing.T) {
 		"mean=0.000001,amplitude=0.000001,period=24h",
 		"mean=50M,amplitude=50M,period=1s",
 		"mean=100,amplitude=99.9,period=870000h", // 99 years
+		"mean=100,amplitude=99.9,period=1d",
 		"mean=7,amplitude=3,period=1000000007ns",
 	} {
 		p, err := pacer.ParseProfile("sine:" + c)
@@ -195,7 +233,7 @@ func TestSine(t *testing.T) {
 			}
 		}
 		if _, text, _ := strings.Cut(c, "period="); true {
-			if want, _ := time.ParseDuration(text); period != want {
+			if want, _ := pacer.ParseDuration(text); period != want {
 				t.Errorf("%s: the segments take %v", c, period)
 			}
 		}
@@ -208,6 +246,7 @@ func TestSine(t *testing.T) {
 func TestSteps(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"from=100,to=400,by=100,every=30s", "100 200 300 400"},
+		{"from=100,to=400,by=100,every=1d", "100 200 300 400"},
 		{"from=400,to=100,by=100,every=30s", "400 300 200 100"},
 		{"from=100,to=450,by=100,every=1ms", "100 200 300 400"},
 		{"from=100,to=150,by=100,every=1s", "100"},
@@ -327,6 +366,8 @@ func TestParseStage(t *testing.T) {
 		"0s:1k":    {To: pacer.PerSecond(1000)},
 		"0:0":      {},
 		"1h:30/1m": {Length: time.Hour, To: pacer.Rate{Num: 1, Den: 2}},
+		"2d:200":   {Length: 48 * time.Hour, To: pacer.PerSecond(200)},
+		"1d12h:1":  {Length: 36 * time.Hour, To: pacer.PerSecond(1)},
 	} {
 		want.To.Den = max(1, want.To.Den)
 		if got, err := pacer.ParseStage(in); err != nil || got != want {
@@ -334,7 +375,7 @@ func TestParseStage(t *testing.T) {
 		}
 	}
 	for in, reason := range map[string]string{
-		"": "DURATION:RATE", "30s": "DURATION:RATE", ":": "duration", ":200": "duration", "30:200": "duration", "-1s:200": "duration",
+		"": "DURATION:RATE", "30s": "DURATION:RATE", ":": "duration", ":200": "duration", "30:200": "duration", "-1s:200": "duration", "d:1": "duration", "1.5d:1": "duration",
 		"200:30s": "duration", "30s:": "not a number", "30s:-1": "not a number", "30s:1:2": "not a number", "30s :1": "duration", "30s: 1": "not a number",
 		strings.Repeat("9", 1000) + "s:1": "duration",
 	} {
@@ -402,7 +443,7 @@ func lawOf(p pacer.Piece) pacer.Law {
 }
 
 func FuzzParseStage(f *testing.F) {
-	for _, s := range []string{"30s:200", "0:0", "1h:30/1m", "2562047h:1", ":", "1ns:0.000001"} {
+	for _, s := range []string{"30s:200", "0:0", "1h:30/1m", "1d12h:30/1d", "2562047h:1", ":", "1ns:0.000001"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

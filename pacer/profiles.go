@@ -72,9 +72,9 @@ func (s settings) duration(name string) (time.Duration, error) {
 		return 0, fmt.Errorf("%s=DURATION is missing", name)
 	}
 	delete(s, name)
-	d, err := time.ParseDuration(v)
+	d, err := ParseDuration(v)
 	if err != nil || d < time.Millisecond {
-		return 0, fmt.Errorf("%s=%s: give a duration of at least 1ms, such as 30s", name, clip(v))
+		return 0, fmt.Errorf("%s=%s: give a duration of at least 1ms, such as 30s or 1d", name, clip(v))
 	}
 	return d, nil
 }

@@ -8,7 +8,7 @@ type Range struct {
 	Law      Law
 	First, N int64
 	Yield    int64
-	At       int64 // when it was granted, or the grant came, µs of the Redis clock: slots that were past by then are due at that time; 0 = none were
+	At       int64 // no slot is due before, µs of the Redis clock: when it was granted, or that grant was to come; 0 = all are due by the law
 }
 
 // yieldUnit is the number of parts that Range.Yield counts in.

@@ -52,7 +52,7 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ParseRate reads a rate: "500", "2.5k", "1M", "0.2", or a count per time such as "30/1m".
+// ParseRate reads a rate: "500", "2.5k", "1M", "0.2", or a count per time such as "30/1m" or "30/1d".
 // It is exact: "0.1" is one request every ten seconds, not the nearest binary fraction. The range is
 // 0 to 100 million per second in steps of one per million seconds; everything else is an error that says what to write.
 func ParseRate(s string) (Rate, error) {
@@ -62,9 +62,9 @@ func ParseRate(s string) (Rate, error) {
 		return Rate{}, fmt.Errorf("rate %q: %w", clip(s), err)
 	}
 	if counted {
-		d, err := time.ParseDuration(per)
-		if err != nil || d <= 0 {
-			return Rate{}, fmt.Errorf("rate %q: after the slash comes a time above zero, such as 30/1m", clip(s))
+		d, err := ParseDuration(per)
+		if err != nil || d == 0 {
+			return Rate{}, fmt.Errorf("rate %q: after the slash comes a time above zero, such as 30/1m or 30/1d", clip(s))
 		}
 		r.Quo(r, big.NewRat(int64(d), int64(time.Second)))
 	}

@@ -21,13 +21,15 @@ func (k LeaseKeys) List() []string {
 	return []string{k.Budget, k.Workers, k.Seen, k.Events, k.Laws}
 }
 
-// Redis is the GCRA limiter: the lease script on a real or embedded server. It keeps no state of its own.
+// Redis grants by the lease script, on a real or embedded server: the slots of the schedule, or as many of them as a limiter lets through. It
+// keeps no state of its own.
 type Redis struct {
 	client redis.Scripter
 	keys   LeaseKeys
 	uid    string
 	script *redis.Script
-	gated  bool // by a limiter in the script, which may grant what is past
+	gated  bool // by a limiter in the script
+	past   bool // which may grant what is past
 }
 
 // NewRedis leases from the budget of the run with the given uid. The client should be one of its own,
@@ -37,9 +39,9 @@ func NewRedis(client redis.Scripter, keys LeaseKeys, uid string) *Redis {
 }
 
 // NewGated is NewRedis for a run whose grants have to pass a limiter, one of those that lua.Limiter takes. What it grants of slots that
-// are past is due when it is granted.
+// are past is due when it is granted. A leaky bucket grants none of those: its slots are due by their law.
 func NewGated(client redis.Scripter, keys LeaseKeys, uid, limiter string) *Redis {
-	return &Redis{client: client, keys: keys, uid: uid, script: lua.LeaseBy(limiter), gated: true}
+	return &Redis{client: client, keys: keys, uid: uid, script: lua.LeaseBy(limiter), gated: true, past: limiter != "leaky_bucket"}
 }
 
 // Lease implements Limiter.
@@ -53,7 +55,7 @@ func (r *Redis) Lease(ctx context.Context, a Ask) (Reply, error) {
 		return Reply{}, fmt.Errorf("lease slots: %w", err)
 	}
 	reply, err := ParseReply(fields)
-	if r.gated && reply.Range.N > 0 {
+	if r.past && reply.Range.N > 0 {
 		reply.Range.At = reply.LeasedAt
 	}
 	return reply, err

@@ -12,15 +12,15 @@ type Stage struct {
 	To     Rate
 }
 
-// ParseStage reads "30s:200".
+// ParseStage reads "30s:200", a duration (ParseDuration) and a rate (ParseRate).
 func ParseStage(s string) (Stage, error) {
 	length, to, ok := strings.Cut(s, ":")
 	if !ok {
 		return Stage{}, fmt.Errorf("stage %q: write DURATION:RATE, such as 30s:200", clip(s))
 	}
-	d, err := time.ParseDuration(length)
-	if err != nil || d < 0 {
-		return Stage{}, fmt.Errorf("stage %q: the part before the colon is a duration, such as 30s", clip(s))
+	d, err := ParseDuration(length)
+	if err != nil {
+		return Stage{}, fmt.Errorf("stage %q: the part before the colon is a duration, such as 30s or 2d", clip(s))
 	}
 	r, err := ParseRate(to)
 	if err != nil {

@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"fmt"
-	"math"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/loadctl/loadctl/pacer"
 )
 
 // Duration is a flag value: Go's syntax, and d for days as in 2d or 1d12h.
@@ -26,24 +24,5 @@ func (d *Duration) Set(s string) error {
 	return err
 }
 
-// ParseDuration reads a duration in Go's syntax that may begin with days.
-func ParseDuration(s string) (time.Duration, error) {
-	bad := fmt.Errorf("%.40q is not a duration; write 30s, 5m, 1h30m or 2d", s)
-	var days time.Duration
-	rest := s
-	if count, after, ok := strings.Cut(s, "d"); ok {
-		n, err := strconv.ParseUint(count, 10, 32)
-		if err != nil || n > math.MaxInt64/uint64(24*time.Hour)/2 {
-			return 0, bad
-		}
-		days, rest = time.Duration(n)*24*time.Hour, after
-		if rest == "" {
-			return days, nil
-		}
-	}
-	d, err := time.ParseDuration(rest)
-	if err != nil || d < 0 || days+d < 0 {
-		return 0, bad
-	}
-	return days + d, nil
-}
+// ParseDuration reads a duration, as all that is written has them.
+func ParseDuration(s string) (time.Duration, error) { return pacer.ParseDuration(s) }

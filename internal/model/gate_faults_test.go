@@ -204,3 +204,24 @@ func TestGateBurstAfterFailover(t *testing.T) {
 		t.Errorf("the rate is not lowered again: %s", got)
 	}
 }
+
+// A leaky bucket that could not grant all says when one more may be granted, not when the last of these may go: who comes back then and takes what
+// there is gets the whole rate, also of a queue that is empty soon.
+func TestGateComesBackInTime(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+		const rate, burst, calls, trip = 20_000, 200, 200, 1000
+		k := newKept(t, client, "leaky_bucket", fmt.Sprintf("%d:0:0:1:0", burst), rate, Options{})
+		k.goOn("a", 1) // joins; the run begins
+		start, before := k.now, k.slots["a"]
+		for range calls {
+			r := k.ask("a")
+			if wait := r.Next - r.LeasedAt; r.Range.N > 0 && r.Range.N < burst && wait > 1_000_000/rate {
+				t.Fatalf("%d were granted, and one more in %d µs", r.Range.N, wait)
+			}
+			k.now = max(k.now+5000, r.Next) + trip // the least that members wait, and the way
+		}
+		if got, want := k.slots["a"]-before, rate*(k.now-start)/1_000_000; got < want*98/100 || got > want+burst {
+			t.Errorf("%d granted in the time of %d", got, want)
+		}
+	})
+}

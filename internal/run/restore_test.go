@@ -67,8 +67,16 @@ func TestRestore(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		if on, restoring := b.state(r).Restoring(); !restoring || !on.IsZero() {
+			t.Errorf("before anybody has called: %v, goes on at %v", restoring, on)
+		}
 		m.ask.Leased, m.ask.PhiHeld = m.leased, 1_000_000_000
 		reply := m.lease()
+		s := b.state(r)
+		on, restoring := s.Restoring()
+		if on.Before(before.Add(time.Second)) || !restoring || s.Rate != 0 || s.RateThen != 1000 {
+			t.Errorf("goes on at %v, %v after the loss; %v is asked for, then %v", on, on.Sub(before), s.Rate, s.RateThen)
+		}
 		m.ask.Leased, m.ask.PhiHeld = m.leased, reply.Permit.Phi()
 		if reply.Status != pacer.StatusOK || reply.Range.N > 0 || reply.Hand < before.Add(time.Second).UnixMicro() {
 			t.Errorf("the first reply: %+v", reply)
@@ -78,10 +86,16 @@ func TestRestore(t *testing.T) {
 			m.ask.Leased, m.ask.PhiHeld = m.leased, reply.Permit.Phi()
 			return reply.Range.N > 0
 		})
+		b.until("the new t0", func() bool { return b.state(r).now.UnixMicro() >= reply.Range.Law.T0 })
+		if s := b.state(r); s.Rate != 1000 {
+			t.Errorf("after the new t0: %+v", s)
+		} else if on, restoring := s.Restoring(); restoring || !on.IsZero() {
+			t.Errorf("after the new t0 it is to go on at %v", on)
+		}
 		if reply.Range.Law.ID <= k.Law.ID || reply.Range.Law.T0 < before.Add(time.Second).UnixMicro() || reply.Range.Law.R0 != 1000 {
 			t.Errorf("goes on with %+v, it was %+v", reply.Range.Law, k.Law)
 		}
-		s := b.state(r)
+		s = b.state(r)
 		if d := s.EndsAt.Sub(ends); d.Abs() > 100*time.Millisecond || s.StartedAt.UnixMicro() != started || s.restored.IsZero() {
 			t.Errorf("ends %v later, started at %v, restored at %v", d, s.StartedAt, s.restored)
 		}
@@ -121,6 +135,27 @@ func TestRestoreAfterAChange(t *testing.T) {
 		b.until("the first slot", func() bool { reply = m.lease(); return reply.Range.N > 0 })
 		if reply.Range.Law.R0 != 50*reply.Range.Law.Den {
 			t.Errorf("goes on with %+v", reply.Range.Law)
+		}
+	})
+}
+
+// In the middle of a ramp between rates that are no whole numbers of requests per second, the rest of it is one in millionths of those.
+func TestRestoreInARamp(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		spec := permitted(0)
+		spec.QPS, spec.Stages = pacer.Rate{Num: 60_000, Den: 60}, []string{"1m:90001/1m"}
+		r, _ := b.create("r", spec, Options{})
+		m := b.member(r, "w").start()
+		b.until("some slots", func() bool { m.lease(); return m.leased > 300 })
+		started, k := b.known(r, m)
+		b.lose()
+		if err := r.Restore(t.Context(), started, k, true); err != nil {
+			t.Fatal(err)
+		}
+		var reply pacer.Reply
+		b.until("the first slot", func() bool { reply = m.lease(); return reply.Range.N > 0 })
+		if l := reply.Range.Law; l.R0 == l.R1 || l.Den <= 1_000_000 || l.Rate(l.T0) < 1000 || l.Rate(l.T0) > 1100 {
+			t.Errorf("goes on with %+v", l)
 		}
 	})
 }
@@ -175,6 +210,34 @@ func TestRemovedIsNotRestored(t *testing.T) {
 		b.lose()
 		if err := r.Restore(t.Context(), started, k, false); err != nil || len(b.dump()) > 0 {
 			t.Errorf("%v, %d keys", err, len(b.dump()))
+		}
+	})
+}
+
+// TestRestoreKeepsTheLifetime: what is made anew lives as long as its creator wished, whoever makes it.
+func TestRestoreKeepsTheLifetime(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		const keep = 30 * 24 * time.Hour
+		r, _ := b.create("r", permitted(1000), Options{Keep: keep})
+		m := b.member(r, "w").start()
+		joiner, created := b.create("r", permitted(1000), Options{})
+		hasty, _ := b.create("r", permitted(1000), Options{Keep: time.Hour})
+		opened, err := Open(t.Context(), b.client, "r")
+		if err != nil || created {
+			t.Fatalf("created %v, %v", created, err)
+		}
+		started, k := b.known(r, m)
+		for who, one := range map[string]*Run{"its creator": r, "a joiner": joiner, "one that wished for less": hasty, "one that opened it": opened} {
+			b.lose()
+			if err := one.Restore(t.Context(), started, k, true); err != nil {
+				t.Fatal(err)
+			}
+			fields := b.budget(r)
+			for _, key := range []string{r.keys.Budget, r.keys.Spec} {
+				if ttl := b.client.PTTL(t.Context(), key).Val(); ttl <= keep-time.Minute || ttl > keep || fields["keep"] != "2592000000" {
+					t.Errorf("restored by %s %s lives for %v, renewed by %s ms", who, key, ttl, fields["keep"])
+				}
+			}
 		}
 	})
 }

@@ -13,7 +13,7 @@
 // recorders into a snapshot and gives it to the Journal. Nothing flows back: neither a slow endpoint nor a slow
 // Redis delays the next send (open loop).
 //
-// Guarantees: every slot of every range leased is accounted exactly once, as sent, late_dropped or recalled. No
-// request is sent before it is due. A stall of the process never becomes a burst: what it missed leaves at no
+// Guarantees: every slot of every range leased is accounted exactly once, as sent, late_dropped,
+// recalled or yielded. No request is sent before it is due. A stall of the process never becomes a burst: what it missed leaves at no
 // more than twice the shard's own pace, or is dropped and counted. Latency counts from the due time.
 package worker

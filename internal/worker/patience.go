@@ -25,7 +25,7 @@ type patience struct {
 	length  time.Duration // as in Worker
 
 	last   atomic.Int64 // the last reply, by the clock
-	paused atomic.Int64 // ns of pauses so far: they move the end
+	paused atomic.Int64 // ns of pauses so far, those before this worker was there too: they move the end
 	still  bool         // the last reply came in a pause; used by the goroutine that leases
 }
 
@@ -33,14 +33,17 @@ type patience struct {
 func (p *patience) heard(r pacer.Reply) {
 	now := p.clock.Now()
 	before := p.last.Swap(now)
+	paused := p.paused.Load()
 	if p.still {
-		p.paused.Add(now - before)
+		paused += now - before
 	}
+	p.paused.Store(max(paused, r.Stood*1000)) // this worker may have come later, or may not have seen all
 	p.still = r.Status == pacer.StatusPaused
 }
 
 // watch ends the worker when its patience has run out. It returns when ctx ends.
 func (p *patience) watch(ctx context.Context, end context.CancelCauseFunc) {
+	p.last.CompareAndSwap(0, p.clock.Now()) // nothing was to be heard before
 	for p.length > 0 {
 		select {
 		case <-time.After(silencePoll):

@@ -18,15 +18,20 @@ func TestPatience(t *testing.T) {
 		length      time.Duration
 		started     bool
 		paused      time.Duration // from the start on
+		stood       time.Duration // what replies say of pauses before, longer than those that were seen
+		joins       time.Duration // since the start
 		silentAfter time.Duration // since the start
 		ends        time.Duration // since the start, ±1 s; 0 = not within an hour
 	}{
-		{"silent long before the end", time.Minute, true, 0, 5 * time.Second, time.Minute},
-		{"silent just before the end", time.Minute, true, 0, 55 * time.Second, 55*time.Second + silence},
-		{"silent after the end: it was moved", time.Minute, true, 0, 3 * time.Minute, 3*time.Minute + silence},
-		{"a pause moves the end", time.Minute, true, 2 * time.Minute, 125 * time.Second, 3 * time.Minute},
-		{"no planned end", 0, true, 0, time.Second, 0},
-		{"not begun", time.Minute, false, 0, time.Second, 0},
+		{"silent long before the end", time.Minute, true, 0, 0, 0, 5 * time.Second, time.Minute},
+		{"silent just before the end", time.Minute, true, 0, 0, 0, 55 * time.Second, 55*time.Second + silence},
+		{"silent after the end: it was moved", time.Minute, true, 0, 0, 0, 3 * time.Minute, 3*time.Minute + silence},
+		{"a pause moves the end", time.Minute, true, 2 * time.Minute, 0, 0, 125 * time.Second, 3 * time.Minute},
+		{"a pause before it joined moves the end", time.Minute, true, 0, 2 * time.Minute, 150 * time.Second, 155 * time.Second, 3 * time.Minute},
+		{"it joins in a pause", time.Minute, true, 2 * time.Minute, 2 * time.Minute, 119 * time.Second, 125 * time.Second, 3 * time.Minute},
+		{"the plan was left", time.Minute, true, 2 * time.Minute, pacer.LeftPlan * time.Microsecond, 0, 125 * time.Second, 3 * time.Minute},
+		{"no planned end", 0, true, 0, 0, 0, time.Second, 0},
+		{"not begun", time.Minute, false, 0, 0, 0, time.Second, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -43,8 +48,9 @@ func TestPatience(t *testing.T) {
 				defer stop()
 				var calling sync.WaitGroup
 				calling.Go(func() {
+					time.Sleep(c.joins + min(c.joins, time.Second)) // who joins a fleet may have to wait for the first reply
 					for time.Since(start) < c.silentAfter {
-						reply := pacer.Reply{Status: pacer.StatusOK}
+						reply := pacer.Reply{Status: pacer.StatusOK, Stood: c.stood.Microseconds()}
 						if time.Since(start) < c.paused {
 							reply.Status = pacer.StatusPaused
 						}
@@ -55,6 +61,7 @@ func TestPatience(t *testing.T) {
 				defer calling.Wait()
 				ended, end := context.WithCancelCause(ctx)
 				defer end(nil)
+				time.Sleep(c.joins)
 				p.watch(ctx, end)
 				switch took := time.Since(start); {
 				case c.ends == 0 && ended.Err() != nil && errors.Is(context.Cause(ended), ErrSilence):

@@ -157,8 +157,8 @@ func (e *engine) Lease(r pacer.Range) {
 	}
 }
 
-// Notice implements pacer.Sink. The shards look at it each turn, and a permit begins later than all they wait for: so they
-// need to be woken only where they would wait beyond its beginning.
+// Notice implements pacer.Sink. It wakes every shard, each time: a shard looks at it at its next turn, which may be later than a permit
+// begins; and one of a closed loop, where each reply moves the time up to which it may send, waits for nothing else.
 func (e *engine) Notice(n pacer.Notice) {
 	n.Permits = e.guard.permits(n.Permits)
 	e.notice.Store(&n)
