@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -18,15 +17,12 @@ import (
 // creation is the flags of the commands that create a run.
 type creation struct {
 	spec cli.Spec
-	anew bool
-	keep cli.Duration
+	how  cli.Creation
 }
 
 func (f *creation) AddFlags(c *cobra.Command) {
-	f.keep = cli.Duration(run.DefaultKeep)
 	f.spec.AddFlags(c)
-	c.Flags().BoolVar(&f.anew, "new", false, "replace a run of this name that has ended")
-	c.Flags().Var(&f.keep, "keep", "how long the run's state is kept in Redis after the last contact")
+	f.how.AddFlags(c)
 }
 
 // check reads the spec. Nothing is written if any part of the command line is wrong.
@@ -34,8 +30,8 @@ func (f *creation) check(c *cobra.Command, name string) (run.Spec, error) {
 	if err := run.ValidateName("run", name); err != nil {
 		return run.Spec{}, cli.Config(err)
 	}
-	if f.keep < cli.Duration(time.Minute) {
-		return run.Spec{}, cli.Config(errors.New("--keep: at least 1m"))
+	if err := f.how.Check(); err != nil {
+		return run.Spec{}, err
 	}
 	return f.spec.Spec(c.InOrStdin())
 }
@@ -60,7 +56,7 @@ func (f *creation) open(c *cobra.Command, server *cli.Redis, name string) (clien
 
 // create makes the run, or finds it as it is described. One that has ended is an error: nothing would happen.
 func (f *creation) create(ctx context.Context, client redis.UniversalClient, name string, spec run.Spec) (*run.Run, bool, error) {
-	r, created, err := run.Create(ctx, client, name, spec, run.Options{New: f.anew, Keep: time.Duration(f.keep)})
+	r, created, err := run.Create(ctx, client, name, spec, f.how.Options())
 	if err == nil && !r.Ended.IsZero() {
 		err = fmt.Errorf("run %s ended at %s; loadctl report %s shows it; take another name, or --new to replace it", name, r.Ended.Format(time.RFC3339), name)
 	}

@@ -3,13 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/big"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -47,7 +43,7 @@ type measureFlags struct {
 	duration cli.Duration
 	burst    cli.Count
 	window   cli.Duration
-	plot     string
+	plot     cli.File
 
 	rate int64
 }
@@ -59,7 +55,7 @@ func (f *measureFlags) AddFlags(c *cobra.Command) {
 	c.Flags().Var(&f.duration, "duration", "how long each use of a limiter takes, 2s to 1m")
 	c.Flags().Var(&f.burst, "burst", "of limiters that have one: how many requests at once, 1 to 20k (default what the rate makes in half a second)")
 	c.Flags().Var(&f.window, "window", "of limiters that count in windows: how long one is, 20ms to half of --duration")
-	c.Flags().StringVar(&f.plot, "plot", "", "draw the arrivals of each 10 ms into `FILE`, as SVG")
+	c.Flags().StringVar((*string)(&f.plot), "plot", "", "draw the arrivals of each 10 ms into `FILE`, as SVG")
 }
 
 // check finds what is wrong with the flags.
@@ -83,7 +79,7 @@ func (f *measureFlags) check(c *cobra.Command) error {
 	if d := time.Duration(f.duration); d < leastMeasured || d > mostMeasured {
 		return fmt.Errorf("--duration: give a time from %v to %v, such as 3s", leastMeasured, mostMeasured)
 	}
-	return cmp.Or(f.checkLimits(), f.checkPlot())
+	return cmp.Or(f.checkLimits(), f.plot.Check("plot"))
 }
 
 // checkLimits refuses a burst that is more than a look at it needs, and a window that does not show or that the rate makes no whole number in.
@@ -99,24 +95,6 @@ func (f *measureFlags) checkLimits() error {
 		return fmt.Errorf("--window %v: %d requests per second are no whole number in it; give a multiple of %v, such as 1s", window, f.rate, whole)
 	}
 	return nil
-}
-
-// checkPlot refuses a file that cannot be written: better now than after a minute.
-func (f *measureFlags) checkPlot() error {
-	if f.plot == "" {
-		return nil
-	}
-	if info, err := os.Stat(f.plot); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("--plot %.200q: is no regular file; give the path of one", f.plot)
-	}
-	try, err := os.CreateTemp(filepath.Dir(f.plot), ".plot-*")
-	if hidden, ok := errors.AsType[*fs.PathError](err); ok {
-		err = hidden.Err // its path is of no use to anybody
-	}
-	if err != nil {
-		return fmt.Errorf("--plot %.200q: %w; give a file in a directory that is there and can be written to", f.plot, err)
-	}
-	return errors.Join(try.Close(), os.Remove(try.Name()))
 }
 
 // run measures, and prints.
@@ -171,7 +149,7 @@ func (f *measureFlags) draw(seen []limiters.Seen) error {
 	if f.plot == "" {
 		return nil
 	}
-	if err := os.WriteFile(f.plot, []byte(limiters.Plot(seen, time.Duration(f.window))), 0o644); err != nil {
+	if err := f.plot.Write([]byte(limiters.Plot(seen, time.Duration(f.window)))); err != nil {
 		return fmt.Errorf("--plot: %w; give a file in a directory that can be written to", err)
 	}
 	return nil

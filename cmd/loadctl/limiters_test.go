@@ -93,6 +93,32 @@ func checkPicture(t *testing.T, file string, says ...string) {
 	}
 }
 
+// TestPlotIsWhole: a picture is replaced in one step by one that is whole, or stays what it was.
+func TestPlotIsWhole(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "plot.svg"), filepath.Join(t.TempDir(), "of yesterday")
+	if err := errors.Join(os.WriteFile(path, []byte("old"), 0o600), os.Link(path, link)); err != nil {
+		t.Fatal(err)
+	}
+	f := measureFlags{plot: cli.File(path), window: cli.Duration(time.Second)}
+	seen := []limiters.Seen{{Limiter: "leaky-bucket", Use: limiters.Run, Within: true}}
+	if err := f.draw(seen); err != nil {
+		t.Fatal(err)
+	}
+	checkPicture(t, path, "leaky-bucket, run")
+	if old, err := os.ReadFile(link); err != nil || string(old) != "old" {
+		t.Errorf("what was there before became %.20q, %v, while the new one was written", old, err)
+	}
+	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	err := f.draw(seen)
+	left, err2 := os.ReadDir(dir)
+	if err == nil || !strings.Contains(err.Error(), "--plot: write "+path) || err2 != nil || len(left) != 1 {
+		t.Errorf("%v; %v, %v are left", err, left, err2)
+	}
+}
+
 // TestLimitersInterrupted: the first Ctrl-C ends a measurement cleanly, with nothing that could be taken for a result.
 func TestLimitersInterrupted(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")

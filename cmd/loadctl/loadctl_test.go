@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -208,5 +209,40 @@ func TestStopSaysWhomItWaitsFor(t *testing.T) {
 	const says = "waiting for w: silent, its permit ends in "
 	if code != cli.CodeGood || !strings.HasPrefix(stderr, says) || strings.Count(stderr, "\n") != 1 || !json.Valid([]byte(stdout)) {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
+// TestStatusOfARestoredRun: that nothing is asked for until the permits given before have run out has its reason beside it.
+func TestStatusOfARestoredRun(t *testing.T) {
+	l := newLab(t)
+	l.start()
+	started, err := l.run.StartedAt(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, _, _ := execute("status", "x"); strings.Contains(text, "restored") {
+		t.Errorf("before the loss: %s", text)
+	}
+	if err := l.redis.Client().FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	known := pacer.Known{Law: pacer.Law{ID: 1, T0: started, R0: 100, R1: 100, Den: 1, F: 1, K: pacer.Endless}, At: started}
+	if err := l.run.Restore(t.Context(), started, known, true); err != nil {
+		t.Fatal(err)
+	}
+	var s run.State
+	text := l.does(&s, "status", "x")
+	if !strings.Contains(text, "phase    waiting; Redis had lost its state, which was restored\n") || !strings.Contains(text, "cluster, 100 when it begins\n") {
+		t.Errorf("before a worker has called: %s", text)
+	}
+	l.ask.Seq++
+	if _, err := l.run.Limiter(l.redis.Client()).Lease(t.Context(), l.ask); err != nil {
+		t.Fatal(err)
+	}
+	text = l.does(&s, "status", "x")
+	goesOn := regexp.MustCompile(`(?m)^phase    running; Redis had lost its state, which was restored: it goes on at 20[-0-9T:]+Z\n` +
+		`rate     0 per second, of the whole cluster, 100 then$`)
+	if !goesOn.MatchString(text) || s.Rate != 0 || s.RateThen != 100 {
+		t.Errorf("until it goes on: %s", text)
 	}
 }

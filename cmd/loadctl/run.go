@@ -74,9 +74,6 @@ func stopAfterSignal(c *cobra.Command, r *run.Run) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), stopPatience+r.Spec.Permit())
 	defer cancel()
 	_, err := r.Stop(ctx, waitsFor(c.ErrOrStderr(), r.Name, ""))
-	if errors.Is(err, run.ErrOver) {
-		return nil
-	}
 	return err
 }
 

@@ -70,8 +70,8 @@ func newRemoveWorkersCommand(redis *cli.Redis) *cobra.Command {
 leave it alone for --permit-for, because a worker that is killed and one that is cut off from Redis look alike.
 
 Say it only of processes that are dead: one that is cut off sends by itself until its permit ends, and the fleet would then send
-more than the rate. A worker that was heard of less than a second ago is refused; with --force it is removed, and if it lives
-it joins again.`,
+more than the rate. A worker that was heard of less than a second ago is refused, in a fleet of thousands, where each calls less
+often, some seconds; with --force it is removed, and if it lives it joins again.`,
 		Example: "  loadctl workers rm checkout vm-14b72efb",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) < 2 {

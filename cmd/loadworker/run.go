@@ -28,14 +28,14 @@ type runFlags struct {
 	out    cli.Report
 	save   saveFlags
 
-	name       string
-	anew, wait bool
-	neighbour  bool // another worker of this machine hosts the run
-	keep       cli.Duration
+	name      string
+	how       cli.Creation
+	wait      bool
+	neighbour bool // another worker of this machine hosts the run
 }
 
 func newRunCommand(redis *cli.Redis) *cobra.Command {
-	f := &runFlags{redis: redis, spec: cli.Spec{MinWorkers: 1}, keep: cli.Duration(run.DefaultKeep)}
+	f := &runFlags{redis: redis, spec: cli.Spec{MinWorkers: 1}}
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Take part in a run: create it, or join it",
@@ -52,9 +52,8 @@ Ctrl-C sends what is already leased (at most half a second), leaves, and reports
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
 	c.Flags().StringVar(&f.name, "run", "", "`NAME` of the run")
-	c.Flags().BoolVar(&f.anew, "new", false, "replace a run of this name that has ended")
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the run to be created")
-	c.Flags().Var(&f.keep, "keep", "how long the run's state is kept in Redis after the last contact")
+	f.how.AddFlags(c)
 	f.spec.AddFlags(c)
 	f.member.AddFlags(c)
 	f.allow.AddFlags(c)
@@ -148,8 +147,8 @@ func (f *runFlags) check(c *cobra.Command) error {
 	if f.name == "" {
 		return cli.Config(errors.New("--run: give the name of the run, the same on all workers"))
 	}
-	if f.keep < cli.Duration(time.Minute) {
-		return cli.Config(errors.New("--keep: at least 1m"))
+	if err := f.how.Check(); err != nil {
+		return err
 	}
 	if err := run.ValidateName("run", f.name); err != nil {
 		return cli.Config(err)
@@ -170,7 +169,7 @@ func (f *runFlags) check(c *cobra.Command) error {
 // should not leave a run behind. Both are nil for a worker that joins a run that others described.
 func (f *runFlags) described(c *cobra.Command) (*run.Spec, targets.Target, error) {
 	if !f.spec.Given(c) {
-		if f.anew {
+		if f.how.New {
 			return nil, nil, cli.Config(errors.New("--new: describe the run that replaces the one that has ended, with --url and --qps"))
 		}
 		return nil, nil, nil
@@ -196,21 +195,21 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec
 	}
 	if reach != nil { // no reason to keep away from a run that goes on: the endpoint may be down because of it
 		r, err := run.Open(ctx, client, f.name)
-		if err != nil || f.anew || r.Phase == "waiting" {
+		if err != nil || f.how.New || r.Phase == "waiting" {
 			return nil, reach
 		}
 	}
 	if f.neighbour {
 		return f.same(ctx, client, *spec)
 	}
-	r, created, err := run.Create(ctx, client, f.name, *spec, run.Options{New: f.anew, Keep: time.Duration(f.keep)})
+	r, created, err := run.Create(ctx, client, f.name, *spec, f.how.Options())
 	if err != nil {
 		return nil, cli.Config(err)
 	}
 	if reach != nil && r.Ended.IsZero() {
 		log.Warn("joining all the same, the run has begun", "err", reach)
 	}
-	if f.anew && !created {
+	if f.how.New && !created {
 		log.Info("the run has not ended, so --new does not replace it", "run", f.name)
 	}
 	if r.Ended.IsZero() {

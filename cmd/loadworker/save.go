@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -33,46 +32,12 @@ func (f *saveFlags) check(c *cobra.Command) error {
 	}
 	err := fs.ErrNotExist
 	if f.dir != "" {
-		err = f.try()
+		err = cli.File(filepath.Join(f.dir, "loadctl")).Try()
 	}
 	if err != nil {
 		return cli.Config(fmt.Errorf("--save-dir %.200q: %w; give a directory that is there and can be written to, or leave it out", f.dir, err))
 	}
 	return nil
-}
-
-// try makes a file and removes it.
-func (f *saveFlags) try() error {
-	t, err := newFile(filepath.Join(f.dir, "loadctl"))
-	if err != nil {
-		return err
-	}
-	return errors.Join(t.Close(), os.Remove(t.Name()))
-}
-
-// newFile makes the file that is to be called path when it is whole. The error does not name it: nobody asked for it.
-func newFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+run.NewID()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		err = e.Err
-	}
-	return f, err
-}
-
-// writeWhole makes a file, whole or not at all.
-func writeWhole(path string, data []byte) error {
-	f, err := newFile(path)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the first error tells more
-	}
-	return err
 }
 
 // save writes what could not be published into a file, and tells what to do with it; nil is nothing. What the directory does not take
@@ -85,9 +50,9 @@ func (f *saveFlags) save(u *run.Unpublished, stderr io.Writer) {
 	path := filepath.Join(f.dir, name)
 	data, err := u.MarshalBinary()
 	if err == nil {
-		err = writeWhole(path, data)
+		err = cli.File(path).Write(data)
 	}
-	if instead := filepath.Join(os.TempDir(), name); err != nil && data != nil && writeWhole(instead, data) == nil {
+	if instead := filepath.Join(os.TempDir(), name); err != nil && data != nil && cli.File(instead).Write(data) == nil {
 		path, err = instead, nil
 	}
 	if err != nil {

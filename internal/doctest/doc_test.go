@@ -258,3 +258,94 @@ func TestCommandsAndFlags(t *testing.T) {
 		}
 	}
 }
+
+// TestFlagsOfWorkers: README's flags of loadworker run above --weight describe the run, and loadctl run and create have them too; those from it
+// on are the worker's own.
+func TestFlagsOfWorkers(t *testing.T) {
+	_, table, _ := strings.Cut(read(t, "README.md"), "The flags of `loadworker run` that matter most.")
+	table, _, _ = strings.Cut(table, "\nData goes to stdout")
+	shared, own, ok := strings.Cut(table, "\n| `--weight` |")
+	if !ok {
+		t.Fatal("README.md has no table of flags with --weight in it")
+	}
+	row := regexp.MustCompile("(?m)^\\| (`-[^|]*) \\|")
+	flag := regexp.MustCompile("`(-[a-zA-Z]|--[a-z-]+)\\b")
+	everywhere := []string{"-o", "--out"} // they are about the report
+	helps := helps(t)
+	has := func(command, name string) bool {
+		return regexp.MustCompile(`(?m)^ +(?:-\w, )?` + name + `\b[ ,]`).MatchString(helps[command])
+	}
+	check := func(rows string, described bool) {
+		for _, r := range row.FindAllStringSubmatch(rows, -1) {
+			for _, m := range flag.FindAllStringSubmatch(r[1], -1) {
+				name := m[1]
+				if name == "--run" || slices.Contains(everywhere, name) {
+					continue
+				}
+				if !has("loadworker run", name) {
+					t.Errorf("loadworker run has no %s", name)
+				}
+				for _, command := range []string{"loadctl run", "loadctl create"} {
+					if has(command, name) != described {
+						t.Errorf("%s has the flag %s: %v, and by README %v", command, name, !described, described)
+					}
+				}
+			}
+		}
+	}
+	check(shared, true)
+	check("\n| `--weight` |"+own, false)
+}
+
+// TestFolders: what the table of folders says is imported is what is.
+func TestFolders(t *testing.T) {
+	const ours = "github.com/loadctl/loadctl/"
+	imports := map[string][]string{}
+	for line := range strings.Lines(output(t, time.Minute, "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")) {
+		words := strings.Fields(line)
+		folder := strings.TrimPrefix(words[0], ours)
+		imports[folder] = []string{}
+		for _, path := range words[1:] {
+			if path, of := strings.CutPrefix(path, ours); of {
+				imports[folder] = append(imports[folder], path)
+			}
+		}
+	}
+	_, table, _ := strings.Cut(read(t, "docs/ARCHITECTURE.md"), "\n## Folders\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	span := regexp.MustCompile("`([a-z0-9_/]+)/`")
+	told := map[string]bool{}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 || !strings.Contains(cells[1], "`") {
+			continue
+		}
+		named := []string{}
+		for _, m := range span.FindAllStringSubmatch(cells[3], -1) {
+			named = append(named, m[1])
+		}
+		slices.Sort(named)
+		words := strings.Trim(span.ReplaceAllString(cells[3], ""), " ,\n") // such as "most"
+		for _, m := range span.FindAllStringSubmatch(cells[1], -1) {
+			told[m[1]] = true
+			got, there := imports[m[1]]
+			if !there {
+				t.Errorf("%s is no package", m[1])
+			}
+			if (words == "" && len(named) > 0 || words == "none") && !slices.Equal(got, named) {
+				t.Errorf("%s imports %q, and not %q", m[1], got, named)
+			}
+			for _, name := range named {
+				if !slices.Contains(got, name) {
+					t.Errorf("%s does not import %s", m[1], name)
+				}
+			}
+		}
+	}
+	for folder := range imports {
+		inside := strings.Count(folder, "/") > 1 || strings.HasPrefix(folder, "examples/") // helpers of a package's tests
+		if !told[folder] && !inside {
+			t.Errorf("the table does not tell of %s", folder)
+		}
+	}
+}

@@ -222,9 +222,6 @@ func (r *Run) Resume(ctx context.Context) (Change, error) {
 // is left alone.
 func (r *Run) Touch(ctx context.Context) error {
 	_, err := r.command(ctx, "touch", "", "", 0)
-	if errors.Is(err, ErrOver) {
-		return nil
-	}
 	return err
 }
 

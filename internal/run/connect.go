@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -142,10 +143,20 @@ func open(u *url.URL) (redis.UniversalClient, error) {
 	}
 	o, err := redis.ParseURL(u.String())
 	if err != nil {
-		return nil, misread(u, err, "redis://[user:password@]host:port[/db]")
+		return nil, misread(u, unquoted(err), "redis://[user:password@]host:port[/db]")
 	}
 	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
 	return redis.NewClient(o), nil
+}
+
+// unquoted is the library's error about a URL without what it quotes of it: a part that was taken apart at the wrong place may be a secret, also
+// where it is the name of an option. Names of options in what is left are the library's own.
+func unquoted(err error) error {
+	known := regexp.MustCompile(`^redis: (invalid [a-z_]+ (?:number|duration|boolean)|invalid URL path|unexpected option|unable to parse addr param):`)
+	if m := known.FindStringSubmatch(err.Error()); m != nil {
+		return errors.New(m[1])
+	}
+	return errors.New("it cannot be read")
 }
 
 // misread is what is wrong with a part of a URL, and the form it should have.

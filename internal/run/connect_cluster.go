@@ -47,7 +47,7 @@ func clusterOptions(u *url.URL) (*redis.ClusterOptions, error) {
 	case db != "" && db != "0":
 		return nil, errors.New("a cluster has no database but 0")
 	}
-	for _, node := range query["addr"] { // the library would quote it, and it may be a user and a password
+	for _, node := range query["addr"] { // it may be a user and a password, and an address is shown
 		if strings.Contains(node, "%") || strings.Count(node, ":") > 1 && !strings.HasPrefix(node, "[") {
 			return nil, errors.New("an addr is not of the form host:port")
 		}
@@ -57,7 +57,7 @@ func clusterOptions(u *url.URL) (*redis.ClusterOptions, error) {
 	named.RawQuery = query.Encode()
 	o, err := redis.ParseClusterURL(named.String())
 	if err != nil {
-		return nil, err
+		return nil, unquoted(err)
 	}
 	if o.ReadOnly || o.RouteByLatency || o.RouteRandomly {
 		return nil, errors.New("replicas hear late what a run does, so leave out read_only, route_by_latency and route_randomly")

@@ -117,7 +117,7 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	if err != nil {
 		return nil, false, err
 	}
-	created, r.keep = reply[0] == "CREATED", o.Keep
+	created = reply[0] == "CREATED"
 	if lines := r.Spec.Diff(spec); !created && len(lines) > 0 {
 		return nil, false, &DifferentError{Name: name, Lines: lines}
 	}
@@ -125,8 +125,14 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 		if err := r.whole(ctx); err != nil {
 			return nil, false, err
 		}
+		kept, err := client.HGet(ctx, keys.Budget, "keep").Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return nil, false, explain("join run", name, err)
+		}
+		r.keep = lifetime(kept)
 	}
 	if created {
+		r.keep = o.Keep
 		r.Unlisted = unwritten(r.list(ctx))
 	} else {
 		r.Unlisted = unwritten(r.relist(ctx))
@@ -163,10 +169,10 @@ func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run,
 	if err != nil {
 		return nil, explain("open run", name, err)
 	}
-	reply := []string{"EXISTS", spec.Val(), "", "", "0"}
-	for i, v := range fields {
-		if s, ok := v.(string); ok {
-			reply[2+i] = s
+	reply, kept := []string{"EXISTS", spec.Val(), "", "", "0"}, ""
+	for i, to := range []*string{&reply[2], &reply[3], &reply[4], &kept} {
+		if s, ok := fields[i].(string); ok {
+			*to = s
 		}
 	}
 	// A state that cannot be read is told by who reads all of it; one of another version by its spec.
@@ -180,17 +186,28 @@ func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run,
 	case missing || reply[2] == "":
 		reply[0] = "BROKEN"
 	}
-	return handle(client, name, reply)
+	r, err := handle(client, name, reply)
+	if err != nil {
+		return nil, err
+	}
+	r.keep = lifetime(kept)
+	return r, nil
 }
 
-// stored is the spec of a run and the fields uid, state and ended of its budget, nil where they are missing. It is read without
+// lifetime is how long a state outlives the last contact, as its budget has it; 0 = that cannot be read.
+func lifetime(kept string) time.Duration {
+	ms, _ := strconv.ParseInt(kept, 10, 64)
+	return max(0, time.Duration(ms)*time.Millisecond)
+}
+
+// stored is the spec of a run and the fields uid, state, ended and keep of its budget, nil where they are missing. It is read without
 // a transaction, which a server that is full refuses; the uid is read again to see that it is all of one run.
 func stored(ctx context.Context, client redis.UniversalClient, keys Keys) (*redis.StringCmd, []any, error) {
 	for {
 		var spec *redis.StringCmd
 		var budget, again *redis.SliceCmd
 		_, err := client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			budget = p.HMGet(ctx, keys.Budget, "uid", "state", "ended")
+			budget = p.HMGet(ctx, keys.Budget, "uid", "state", "ended", "keep")
 			spec = p.Get(ctx, keys.Spec)
 			again = p.HMGet(ctx, keys.Budget, "uid")
 			return nil

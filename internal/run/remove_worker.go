@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -16,9 +17,6 @@ var (
 	ErrNoWorker = errors.New("there is no such worker")
 	ErrAlive    = errors.New("it may be alive")
 )
-
-// lively is how lately a worker was heard of that is taken to be alive: it calls several times as often.
-const lively = time.Second
 
 // Remove takes a worker out of the run whose process is dead, as somebody knows and the run cannot: its share goes to the others at
 // once, and not only when its permit has run out. What it held is lost. A worker that is only cut off from Redis would go on firing on
@@ -40,8 +38,8 @@ func (r *Run) Remove(ctx context.Context, worker string, force bool) (Worker, er
 	if w.Gone() {
 		return w, nil
 	}
-	if ago := s.now.Sub(w.LastSeen); ago < lively && !force {
-		return w, fmt.Errorf("remove worker %s of run %s: %w: heard of %.1f s ago; if it is dead, try again in a second, or --force", worker, r.Name, ErrAlive, max(0, ago.Seconds()))
+	if err := s.silent(w); err != nil && !force {
+		return w, fmt.Errorf("remove worker %s of run %s: %w, or --force", worker, r.Name, err)
 	}
 	status, err := lua.Leave().Run(ctx, r.client, r.keys.change(), r.UID, w.ID, w.Incarnation, "removed", Who()).Text()
 	if err != nil {
@@ -51,6 +49,18 @@ func (r *Run) Remove(ctx context.Context, worker string, force bool) (Worker, er
 		return w, fmt.Errorf("remove worker %s of run %s: another process took its id just now; loadctl workers %s shows it", worker, r.Name, r.Name)
 	}
 	return w, nil
+}
+
+// silent is an ErrAlive about a worker that is not missed yet: it calls several times as often.
+func (s *State) silent(w Worker) error {
+	ago, missed, again := s.now.Sub(w.LastSeen), s.missed(), "a second"
+	if ago >= missed {
+		return nil
+	}
+	if missed > time.Second {
+		again = fmt.Sprintf("%.0f s", math.Ceil(missed.Seconds()))
+	}
+	return fmt.Errorf("%w: heard of %.1f s ago; if it is dead, try again in %s", ErrAlive, max(0, ago.Seconds()), again)
 }
 
 // Gone tells whether the worker takes no part any more, by what it said itself or by what was said of it.

@@ -22,7 +22,7 @@ func TestRemoveWorker(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			other.lease()
 			s := b.state(r)
-			return s.now.Sub(s.Workers[1].LastSeen) > lively
+			return s.now.Sub(s.Workers[1].LastSeen) > s.missed()
 		})
 		if s := b.state(r); s.Workers[1].State != "suspect" || s.Workers[1].Permit == 0 || s.Members != 2 {
 			t.Errorf("%+v", s)
@@ -67,6 +67,34 @@ func TestRemoveWorkerThatLives(t *testing.T) {
 		}
 		b.until("its return", func() bool { return m.lease().Status == pacer.StatusOK && b.state(r).Members == 1 })
 	})
+}
+
+// TestSilent: who calls seldom, because its fleet is large, is taken to be alive for longer.
+func TestSilent(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0).UTC()
+	b := &bed{T: t}
+	for _, c := range []struct {
+		members int64
+		ago     time.Duration
+		says    string // "" = it may be removed
+	}{
+		{1, 999 * time.Millisecond, "it may be alive: heard of 1.0 s ago; if it is dead, try again in a second"},
+		{1, time.Second, ""},
+		{3000, time.Second, ""},
+		{10_001, time.Second, "it may be alive: heard of 1.0 s ago; if it is dead, try again in 4 s"},
+		{10_001, 3 * time.Second, "heard of 3.0 s ago"},
+		{10_001, 3001 * time.Millisecond, ""},
+		{100_000, 29 * time.Second, "try again in 30 s"},
+		{100_000, 30 * time.Second, ""},
+	} {
+		s := &State{Members: c.members, qmax: pacer.DefaultQmax, now: now}
+		err := s.silent(Worker{LastSeen: now.Add(-c.ago)})
+		if c.says != "" {
+			b.wants(err, ErrAlive, c.says)
+		} else if err != nil {
+			t.Errorf("one of %d, heard of %v ago: %v", c.members, c.ago, err)
+		}
+	}
 }
 
 func TestRemoveWorkersThereAreNot(t *testing.T) {

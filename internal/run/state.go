@@ -23,7 +23,7 @@ type State struct {
 	Run        string    `json:"run"`
 	Phase      string    `json:"phase"`     // waiting, running, paused, stopped or ended
 	Rate       float64   `json:"rate"`      // asked for now, of the whole cluster, requests per second
-	RateThen   float64   `json:"rate_then"` // where it goes: at the end of this ramp, or when the run begins or is resumed
+	RateThen   float64   `json:"rate_then"` // where it goes: at the end of this ramp, or when the run begins, is resumed or goes on after a loss
 	Asked      int64     `json:"asked"`     // since the start
 	Members    int64     `json:"members"`
 	MinWorkers int64     `json:"min_workers"` // 0 = it waits for the command start
@@ -37,6 +37,7 @@ type State struct {
 	burst          int64 // of the limiter, in force; 0 = what the rate makes in half a second
 	now            time.Time
 	permit         time.Duration // how long after its last reply a worker may go on by itself
+	qmax           int64         // how many calls per second all members together make at most
 	target         float64       // the rate last in force
 	first          pacer.Rate    // where the schedule begins, or goes on after a pause
 	issued, beyond int64
@@ -161,10 +162,10 @@ func integers(b map[string]string, into map[string]*int64) error {
 // lossFields are the fields of the stored budget in which parseLoss finds what it reads.
 func lossFields() []string { return []string{"state", "uid", "restored"} }
 
-// parseLoss reads what a worker may do by itself.
+// parseLoss reads what a worker may do by itself, and what tells when it is missed.
 func (s *State) parseLoss(b map[string]string) error {
 	var permit, restored int64
-	if err := integers(b, map[string]*int64{"permitfor": &permit, "restored": &restored}); err != nil {
+	if err := integers(b, map[string]*int64{"permitfor": &permit, "restored": &restored, "n": &s.Members, "qmax": &s.qmax}); err != nil {
 		return err
 	}
 	s.restored, s.permit = instant(restored), time.Duration(permit)*time.Microsecond
@@ -174,7 +175,7 @@ func (s *State) parseLoss(b map[string]string) error {
 func (s *State) parseBudget(b map[string]string) error {
 	var started, stop, ended int64
 	err := integers(b, map[string]*int64{
-		"n": &s.Members, "min": &s.MinWorkers, "started": &started, "stop": &stop, "ended": &ended,
+		"min": &s.MinWorkers, "started": &started, "stop": &stop, "ended": &ended,
 		"skipped": &s.Skipped, "issued": &s.issued, "beyond": &s.beyond, "past": &s.past,
 	})
 	if err := cmp.Or(err, s.parseLoss(b)); err != nil {
@@ -274,8 +275,17 @@ func parseWorker(name, text string) (Worker, error) {
 // permitUnit is how many seconds the scripts count the slots of a permit in.
 const permitUnit = 1_000_000
 
-// unnoticed is how long a member may be silent before it is so although no other has called since who would have noticed.
-const unnoticed = pacer.DefaultTTL + 300*time.Millisecond
+// missed is how long a member is silent before it is missed. Members call N/Qmax apart, so that of a large fleet that is three such times, as
+// for lease.lua.
+func (s *State) missed() time.Duration {
+	if s.qmax <= 0 {
+		return pacer.DefaultTTL
+	}
+	return max(pacer.DefaultTTL, time.Duration(3*float64(s.Members)/float64(s.qmax)*float64(time.Second)))
+}
+
+// unnoticed is how much longer it may be silent before it is missed although no other has called since who would have noticed.
+const unnoticed = 300 * time.Millisecond
 
 func (s *State) parseWorkers(workers map[string]string) error {
 	for name, text := range workers {
@@ -285,7 +295,7 @@ func (s *State) parseWorkers(workers map[string]string) error {
 		}
 		silent, member := s.now.Sub(w.LastSeen), w.State == "active" || w.State == "suspect"
 		switch {
-		case !member || !s.EndedAt.IsZero() || silent <= unnoticed:
+		case !member || !s.EndedAt.IsZero() || silent <= s.missed()+unnoticed:
 		case silent <= s.permitted(w):
 			w.State = "suspect"
 		default:
@@ -326,9 +336,26 @@ func (s *State) count() {
 	switch s.Phase {
 	case "running":
 		s.Rate, s.RateThen = s.target, s.rampEnd(at)
+		if _, begun := s.lawAt(at); !begun && len(s.laws) > 0 {
+			s.RateThen = s.laws[0].Rate(s.laws[0].T0)
+		}
 	case "waiting", "paused":
 		s.RateThen = s.first.Float()
 	}
+}
+
+// Restoring tells whether nothing is asked for because Redis had lost the state: until every permit given before has run out. on is when the
+// schedule goes on, zero where no worker has called yet since.
+func (s *State) Restoring() (on time.Time, yes bool) {
+	switch {
+	case s.restored.IsZero():
+		return time.Time{}, false
+	case s.Phase == "waiting":
+		return time.Time{}, true
+	case s.Phase == "running" && len(s.laws) > 0 && s.now.UnixMicro() < s.laws[0].T0:
+		return instant(s.laws[0].T0), true
+	}
+	return time.Time{}, false
 }
 
 // lawAt is the law in force at an instant, in µs; before the first there is none.

@@ -47,6 +47,40 @@ func TestParseWorkers(t *testing.T) {
 	}
 }
 
+// TestLargeFleets: members call N/Qmax apart, so it takes the longer until one is missed.
+func TestLargeFleets(t *testing.T) {
+	for _, c := range []struct {
+		members, qmax string
+		missed        time.Duration
+	}{
+		{"0", "", time.Second}, // as where Redis has lost the run
+		{"1", "10000", time.Second},
+		{"3333", "10000", time.Second},
+		{"5000", "10000", 1500 * time.Millisecond},
+		{"13000", "10000", 3900 * time.Millisecond},
+		{"100000", "10000", 30 * time.Second},
+		{"100000", "20000", 15 * time.Second},
+	} {
+		now := time.Unix(1_700_000_000, 0).UTC()
+		for _, silent := range []time.Duration{c.missed + 300*time.Millisecond, c.missed + 301*time.Millisecond} {
+			s := &State{now: now}
+			if err := s.parseLoss(map[string]string{"n": c.members, "qmax": c.qmax, "permitfor": "60000000"}); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.parseWorkers(map[string]string{"w": record("active", now.Add(-silent), 1)}); err != nil {
+				t.Fatal(err)
+			}
+			want := "active"
+			if silent > c.missed+300*time.Millisecond {
+				want = "suspect"
+			}
+			if s.missed() != c.missed || s.Workers[0].State != want {
+				t.Errorf("%s members: missed after %v, want %v; silent for %v one is %s", c.members, s.missed(), c.missed, silent, s.Workers[0].State)
+			}
+		}
+	}
+}
+
 // TestMayStillSend: who is waited for after a stop, and for how long.
 func TestMayStillSend(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0).UTC()

@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/run"
+)
+
+// leastKeep is the shortest lifetime of a run's state: it is renewed once a second, and an outage of Redis should not end it.
+const leastKeep = time.Minute
+
+// Creation is the flags that say how a run is created, beside its spec.
+type Creation struct {
+	New bool // replace a run of this name that has ended
+
+	keep Duration
+}
+
+// AddFlags adds --new and --keep.
+func (f *Creation) AddFlags(c *cobra.Command) {
+	f.keep = Duration(run.DefaultKeep)
+	c.Flags().BoolVar(&f.New, "new", false, "replace a run of this name that has ended")
+	c.Flags().Var(&f.keep, "keep", "how long the run's state is kept in Redis after the last contact")
+}
+
+// Check refuses a lifetime that is too short.
+func (f *Creation) Check() error {
+	if f.keep < Duration(leastKeep) {
+		return Config(errors.New("--keep: at least 1m"))
+	}
+	return nil
+}
+
+// Options are the flags as run.Create takes them.
+func (f *Creation) Options() run.Options {
+	return run.Options{New: f.New, Keep: time.Duration(f.keep)}
+}
