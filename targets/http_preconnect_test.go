@@ -127,18 +127,24 @@ func TestPoolDialsInTurn(t *testing.T) {
 	p.close()
 }
 
-// Connections that the server closed while they were idle are replaced in turn,
-// too, however many requests find one. Those still good are used before that.
-func TestPoolReplacesInTurn(t *testing.T) {
-	const dials, takers = 3, 20
-	var accepted sync.WaitGroup
+// desertedPool is full of idle connections of which the server has closed all but
+// the one that is looked at last. Each more that is dialled needs one from may;
+// the WaitGroup is done when as many were accepted as were added to it.
+func desertedPool(t *testing.T, dials, places int) (p *pool, may chan struct{}, accepted *sync.WaitGroup) {
+	t.Helper()
+	accepted = new(sync.WaitGroup)
+	var first atomic.Bool
 	hangUp := make(chan struct{})
-	server := listen(t, "tcp", "127.0.0.1:0", func(net.Conn) {
+	server := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+		stays := first.CompareAndSwap(false, true)
 		accepted.Done()
+		if stays {
+			c.Read(make([]byte, 1))
+		}
 		<-hangUp
 	})
-	may := make(chan struct{}, 2*takers)
-	p := &pool{max: takers, dials: dials, dial: func(ctx context.Context, deadline time.Time, to endpoint) (*conn, error) {
+	may = make(chan struct{}, 2*places)
+	p = &pool{max: places, dials: dials, dial: func(ctx context.Context, deadline time.Time, to endpoint) (*conn, error) {
 		select {
 		case <-may:
 		case <-ctx.Done():
@@ -152,34 +158,45 @@ func TestPoolReplacesInTurn(t *testing.T) {
 		return c, c.raw.SetDeadline(deadline)
 	}}
 	t.Cleanup(p.close)
-	deadline := time.Now().Add(time.Minute)
-	accepted.Add(takers)
-	for range takers {
+	for range places {
 		may <- struct{}{}
-		if !p.fill(t.Context(), deadline, endpoint{}) {
+		accepted.Add(1)
+		if !p.fill(t.Context(), time.Now().Add(time.Minute), endpoint{}) {
 			t.Fatal("a connection was not opened")
 		}
+		accepted.Wait() // one after the other: the first one stays
 	}
-	accepted.Wait()
 	close(hangUp)
-	for _, c := range p.idle {
-		for !c.hungUp() { // on its way
+	for i, c := range p.idle {
+		for i > 0 && !c.hungUp() { // on its way
 			time.Sleep(time.Millisecond)
 		}
 		c.idleSince = c.idleSince.Add(-lookAfter)
 	}
+	return p, may, accepted
+}
 
+// Connections that the server closed while they were idle are replaced in turn,
+// too, however many requests find one. One that is still good is used.
+func TestPoolReplacesInTurn(t *testing.T) {
+	const dials, takers = 3, 20
+	p, may, accepted := desertedPool(t, dials, takers)
+	good := p.idle[0]
 	took := make(chan *conn)
 	for range takers {
 		go func() {
-			c, reused, err := p.take(t.Context(), deadline, endpoint{})
-			if err != nil || reused && c.hungUp() {
+			c, reused, err := p.take(t.Context(), time.Now().Add(time.Minute), endpoint{})
+			if err != nil || reused != (c == good) {
 				t.Errorf("reused: %v, %v", reused, err)
 			}
 			took <- c
 		}()
 	}
-	for waiting, dialling := 0, 0; waiting+dialling < takers; {
+	all := []*conn{<-took}
+	if all[0] != good {
+		t.Error("the connection that is still good was not used")
+	}
+	for waiting, dialling := 0, 0; waiting+dialling < takers-1; {
 		time.Sleep(time.Millisecond)
 		p.mu.Lock()
 		waiting, dialling = len(p.waiting), p.dialling
@@ -188,12 +205,11 @@ func TestPoolReplacesInTurn(t *testing.T) {
 			t.Fatalf("%d are dialled at the same time, want at most %d", dialling, dials)
 		}
 	}
-	accepted.Add(takers)
-	for range takers {
+	accepted.Add(takers - 1)
+	for range takers - 1 {
 		may <- struct{}{}
 	}
-	var all []*conn
-	for range takers { // held until each taker has one: every place is used again
+	for range takers - 1 { // held until each taker has one: every place is used again
 		all = append(all, <-took)
 	}
 	if p.dialling != 0 || p.places != takers || len(p.idle) != 0 {

@@ -245,4 +245,8 @@ func TestStatusOfARestoredRun(t *testing.T) {
 	if !goesOn.MatchString(text) || s.Rate != 0 || s.RateThen != 100 {
 		t.Errorf("until it goes on: %s", text)
 	}
+	l.run.SetRate(t.Context(), pacer.PerSecond(500), 0)
+	if text = l.does(&s, "status", "x"); !strings.Contains(text, " 500 then\n") || s.RateThen != 500 {
+		t.Errorf("after a change until then: %s", text)
+	}
 }

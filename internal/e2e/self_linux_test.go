@@ -44,8 +44,8 @@ func TestWhoseLimit(t *testing.T) {
 		defer slow.Close()
 		b.worker("endpoint", append(load, "--url", slow.URL(), "--max-connections", "4")...).wait(0)
 		w := b.limits("endpoint")
-		// Where other machines had the cores, of that nothing is said; and this one may have other things to do.
-		if !limited(w, "endpoint") && !limited(w, "machine") || limited(w, "generator") && acceptance() {
+		// Else the machine has other things to do, or others have its cores: of those seconds nothing is said.
+		if !limited(w, "endpoint") && (acceptance() || !limited(w, "machine")) || limited(w, "generator") && acceptance() {
 			t.Errorf("%+v", w)
 		}
 		if w.Busy < w.Sent || w.LateDropped == 0 {

@@ -173,12 +173,7 @@ func (s *State) rateNow() pacer.Rate {
 	if len(s.laws) == 0 || s.Phase == "paused" {
 		return s.first
 	}
-	at := s.now.UnixMicro()
-	l, ok := s.lawAt(at)
-	if !ok {
-		l = s.laws[0]
-	}
-	return rateOf(l, at)
+	return rateOf(s.current(), s.now.UnixMicro())
 }
 
 // newest is the rate last set, of a run without ramps. It may be in force only in a moment.

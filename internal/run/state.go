@@ -336,8 +336,9 @@ func (s *State) count() {
 	switch s.Phase {
 	case "running":
 		s.Rate, s.RateThen = s.target, s.rampEnd(at)
-		if _, begun := s.lawAt(at); !begun && len(s.laws) > 0 {
-			s.RateThen = s.laws[0].Rate(s.laws[0].T0)
+		if len(s.laws) > 0 && at < s.laws[0].T0 {
+			l := s.current()
+			s.RateThen = l.Rate(l.T0)
 		}
 	case "waiting", "paused":
 		s.RateThen = s.first.Float()
@@ -356,6 +357,13 @@ func (s *State) Restoring() (on time.Time, yes bool) {
 		return instant(s.laws[0].T0), true
 	}
 	return time.Time{}, false
+}
+
+// current is the law in force or, before the first begins, the one that will be then: a change made before that begins with it. There must
+// be one.
+func (s *State) current() pacer.Law {
+	l, _ := s.lawAt(max(s.now.UnixMicro(), s.laws[0].T0))
+	return l
 }
 
 // lawAt is the law in force at an instant, in µs; before the first there is none.
