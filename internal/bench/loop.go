@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"time"
 	"unsafe"
 
@@ -76,20 +75,8 @@ func (l *loop) watch(fd int) error {
 	return unix.EpollCtl(l.poller, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
 }
 
-// prompt asks the kernel to let the calling thread go first when it wakes up, by the shortest slices there are (Linux 6.12): Redis, on the same
-// core, would else end its script first, and what arrives meanwhile be seen late, whoever sent it.
-func prompt() {
-	if attr, err := unix.SchedGetAttr(0, 0); err == nil && attr.Policy == unix.SCHED_NORMAL {
-		attr.Runtime = 100_000
-		_ = unix.SchedSetAttr(0, attr, 0)
-	}
-}
-
 // serve serves until the descriptor until is readable or ended. It says when the first request came.
 func (l *loop) serve(until int, say io.Writer) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	prompt()
 	if err := l.watch(until); err != nil {
 		return err
 	}

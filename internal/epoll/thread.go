@@ -39,11 +39,6 @@ func (t *thread) yield(now, wait int64) bool {
 // Thread is the id of the thread that the loop runs on, 0 before the first Poll and after Close. Any goroutine may call it.
 func (c *Client) Thread() int { return int(c.thread.id.Load()) }
 
-// slice is the time for which the loop asks the kernel to have a core, ns, the shortest there is: who wakes up takes the core from those
-// that asked for longer ones, the worker's own publisher among them, and who has worked for longer waits for them no longer than before.
-// Any user may ask, and gets no more of the core by it. Kernels before Linux 6.12 ignore it.
-const slice = 100_000
-
 // claim binds the calling goroutine to its thread and makes its waits end on time. Without the right to do so they
 // end a little later.
 func (t *thread) claim() {
@@ -54,15 +49,6 @@ func (t *thread) claim() {
 	runtime.LockOSThread()
 	t.id.Store(int64(unix.Gettid()))
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	ask(slice)
-}
-
-// ask sets the slice of the calling thread, ns; 0 is what all have.
-func ask(slice uint64) {
-	if attr, err := unix.SchedGetAttr(0, 0); err == nil && attr.Policy == unix.SCHED_NORMAL {
-		attr.Runtime = slice
-		_ = unix.SchedSetAttr(0, attr, 0)
-	}
 }
 
 // release undoes claim; 0 is the value that the thread began with.
@@ -73,6 +59,5 @@ func (t *thread) release() {
 	t.claimed = false
 	t.id.Store(0)
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0)
-	ask(0)
 	runtime.UnlockOSThread()
 }
