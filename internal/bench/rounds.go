@@ -113,11 +113,17 @@ func (b *bench) shoot(ctx context.Context, t tool, l load, endpoint endpointOpti
 	if err != nil {
 		return shot{}, err
 	}
+	said, err := t.claimed(o)
+	return shot{outcome: o, claim: said, tool: t, load: l}, err
+}
+
+// claimed is what the tool says of itself; an error where it has to be exact, and is not.
+func (t tool) claimed(o *outcome) (claim, error) {
 	said, err := t.read(o.outputs[0])
 	if err == nil && t.exact && said.requests != int64(len(o.times)) {
 		err = fmt.Errorf("it says that it sent %d requests, but %d arrived", said.requests, len(o.times))
 	}
-	return shot{outcome: o, claim: said, tool: t, load: l}, err
+	return said, err
 }
 
 // shooters are contenders that fire the same load, those of the tools that can.
