@@ -219,8 +219,17 @@ func (r *Report) judge(workers []WorkerInput, missing []string) {
 		r.Notes = append(r.Notes, fmt.Sprintf(
 			"%d requests were sent by workers that could not reach Redis, on their permits: they take the place of what was %s and yielded", n, passed))
 	}
-	// What was passed over while permits were in force was sent on those.
+	r.shortfall()
+}
+
+// shortfall notes what was not sent, and why. What was passed over while permits were in force was sent on those.
+func (r *Report) shortfall() {
 	a := r.Audit
+	if a.PermitSent > 0 && r.worth(a.Yielded) && r.worth(a.Skipped) && a.Ungranted == 0 { // which of the two permits took the place of is not known
+		r.unsent(a.Yielded+a.LateDropped+a.Skipped-a.PermitSent, "because it was left to workers of which nothing was heard, which did not send it either, "+
+			"or would have been late")
+		return
+	}
 	r.unsent(a.Yielded-a.PermitSent, "because it was left to workers of which nothing was heard, and they did not send it either")
 	instead := max(0, a.PermitSent-a.Yielded)
 	r.unsent(a.Ungranted-instead, "because no worker was granted it in time: Redis was away or had lost "+
@@ -231,10 +240,13 @@ func (r *Report) judge(workers []WorkerInput, missing []string) {
 
 // unsent notes that n of what was asked for were not sent, and why, where that is much.
 func (r *Report) unsent(n int64, why string) {
-	if float64(n) > worthANote*float64(r.Asked) && !r.Running {
+	if r.worth(n) && !r.Running {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s %% of what was asked for was not sent, %s", percent(ratio(float64(n), float64(r.Asked))), why))
 	}
 }
+
+// worth tells whether n slots are so many that it is said what became of them.
+func (r *Report) worth(n int64) bool { return float64(n) > worthANote*float64(r.Asked) }
 
 // worthANote is the share of slots that may be dropped or skipped before the report says so in words: who sees "complete" reads no further.
 const worthANote = 0.01

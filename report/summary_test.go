@@ -287,3 +287,25 @@ func TestUngrantedIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// What permits took the place of is not said to be missing; and where they may stand for two things, neither is blamed alone.
+func TestShortfall(t *testing.T) {
+	for name, c := range map[string]struct {
+		audit Audit
+		want  []string
+	}{
+		"late":                    {Audit{LateDropped: 50, Skipped: 50}, []string{"10.00 % of what was asked for was not sent, because it would have been late"}},
+		"left to the dead":        {Audit{Yielded: 150, PermitSent: 50}, []string{"10.00 % of what was asked for was not sent, because it was left to workers"}},
+		"on permits":              {Audit{Skipped: 400, PermitSent: 400}, nil},
+		"on permits and the dead": {Audit{Skipped: 400, Yielded: 300, PermitSent: 450}, []string{"25.00 % of what was asked for was not sent, because it was left to workers of which nothing was heard, which did not send it either, or would have been late"}},
+		"not granted":             {Audit{Ungranted: 100, Yielded: 20, PermitSent: 20}, []string{"10.00 % of what was asked for was not sent, because no worker was granted it in time"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := Report{Asked: 1000, Audit: c.audit}
+			r.shortfall()
+			if !slices.EqualFunc(r.Notes, c.want, strings.HasPrefix) {
+				t.Errorf("%q", r.Notes)
+			}
+		})
+	}
+}
