@@ -150,17 +150,23 @@ func (b *bed) exact(r report.Report, n int64) {
 	}
 }
 
-// described is the flags of a run of 300/s for some time that is patient. Unless the machine is quiet it is without permits: then nothing is
-// left to a worker that others keep from its core for longer than H, and counts are exact all the same. Tests of permits ask for them.
+// described is the flags of a run of 300/s for some time that is patient.
 func (b *bed) described(duration string, more ...string) []string {
 	args := append(patient(), "--url", b.web.URL(), "--qps", "300")
-	if !acceptance() {
-		args = append(args, "--on-redis-loss", "stop")
-	}
 	if duration != "" {
 		args = append(args, "--duration", duration)
 	}
 	return append(args, more...)
+}
+
+// counted is described for tests that count all that was asked for. Unless the machine is quiet it is without permits: then nothing is left
+// to a worker that others keep from its core for longer than H, and counts are exact all the same.
+func (b *bed) counted(duration string, more ...string) []string {
+	args := b.described(duration, more...)
+	if !acceptance() {
+		args = append(args, "--on-redis-loss", "stop")
+	}
+	return args
 }
 
 // here waits until n members are in the run and have asked again since, and checks that nothing was sent.
@@ -184,7 +190,7 @@ func (b *bed) members(name string, n int) {
 // TestCreateAndStart: an operator sees all workers before the first request.
 func TestCreateAndStart(t *testing.T) {
 	b := newBed(t)
-	b.loadctl(append([]string{"create", "x"}, b.described("2s")...)...)
+	b.loadctl(append([]string{"create", "x"}, b.counted("2s")...)...)
 	if s := b.status("x"); s.Phase != "waiting" || s.Members != 0 || s.RateThen != 300 {
 		t.Errorf("%+v", s)
 	}
@@ -224,7 +230,7 @@ func TestBegin(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBed(t)
-			b.loadctl(append([]string{"create", "x", "--min-workers", c.min}, b.described("1s")...)...)
+			b.loadctl(append([]string{"create", "x", "--min-workers", c.min}, b.counted("1s")...)...)
 			if c.before {
 				if text := b.loadctl("start", "x"); !strings.Contains(text, "begins with the first") {
 					t.Error(text)
@@ -254,7 +260,7 @@ func TestRunFromBeginningToEnd(t *testing.T) {
 	b := newBed(t)
 	for _, c := range []struct{ name, file string }{{name: "stdout"}, {"file", filepath.Join(t.TempDir(), "report.json")}} {
 		b.web.Reset()
-		args := append(b.described("3s", "--min-workers", "2", "-o", "json"), "--out", c.file)
+		args := append(b.counted("3s", "--min-workers", "2", "-o", "json"), "--out", c.file)
 		p := b.operator(append([]string{"run", c.name}, args...)...)
 		p.says("created run " + c.name + "; workers join with: loadworker run --run " + c.name + " --allow-hosts 127.0.0.1:")
 		p.says(c.name + ": waits for workers, 0 of 2 are here\n")
@@ -364,7 +370,7 @@ func TestSecondInterruptOfRun(t *testing.T) {
 // TestKilledOperatorChangesNothing: the run goes on, and others watch it.
 func TestKilledOperatorChangesNothing(t *testing.T) {
 	b := newBed(t)
-	p := b.operator(append([]string{"run", "x"}, b.described("5s", "--min-workers", "2")...)...)
+	p := b.operator(append([]string{"run", "x"}, b.counted("5s", "--min-workers", "2")...)...)
 	ps := []*process{b.guest("x"), b.guest("x")}
 	b.started(300)
 	p.signal(syscall.SIGKILL)
@@ -394,7 +400,7 @@ func TestKilledOperatorChangesNothing(t *testing.T) {
 // TestRunIsTakenUp: the same command once more watches the run that is there; a name that has ended is an error.
 func TestRunIsTakenUp(t *testing.T) {
 	b := newBed(t)
-	args := append([]string{"run", "x", "-o", "json"}, b.described("4s")...)
+	args := append([]string{"run", "x", "-o", "json"}, b.counted("4s")...)
 	p := b.operator(args...)
 	w := b.guest("x")
 	b.started(100)
@@ -597,7 +603,7 @@ func lastLine(text string) string {
 // TestEndWaitsForTheLastAnswers: the progress ends when the report is whole, not when the last request was due.
 func TestEndWaitsForTheLastAnswers(t *testing.T) {
 	b := newBed(t)
-	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("2s")...)...)
+	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.counted("2s")...)...)
 	w := b.guest("x")
 	b.started(300)
 	b.web.Stall(8 * time.Second)
@@ -675,7 +681,7 @@ func (e *embedded) untouched() {
 
 func TestEmbeddedAlone(t *testing.T) {
 	e := newEmbedded(t)
-	p := e.host(e.described("1s", private(t))...)
+	p := e.host(e.counted("1s", private(t))...)
 	p.wait(0)
 	e.exact(p.printed(), 300)
 	e.untouched()
@@ -685,7 +691,7 @@ func TestEmbeddedAlone(t *testing.T) {
 // started together.
 func TestEmbeddedTwice(t *testing.T) {
 	e := newEmbedded(t)
-	args := append([]string{"run", "--run", "x", "-o", "json"}, e.described("3s", "--min-workers", "2", private(t))...)
+	args := append([]string{"run", "--run", "x", "-o", "json"}, e.counted("3s", "--min-workers", "2", private(t))...)
 	ps := []*process{launch(t, "", "loadworker", args...), launch(t, "", "loadworker", args...)}
 	for _, p := range ps {
 		p.wait(0)
@@ -704,7 +710,7 @@ func TestEmbeddedTwice(t *testing.T) {
 // TestEmbeddedFleet: the address that the host prints is all that others need.
 func TestEmbeddedFleet(t *testing.T) {
 	e := newEmbedded(t)
-	host := e.host(e.described("5s", "--min-workers", "3", private(t))...)
+	host := e.host(e.counted("5s", "--min-workers", "3", private(t))...)
 	ps := []*process{host, e.local(), e.local()}
 	e.started(300)
 	watch := launch(t, e.url, "loadctl", "watch", "x", "-o", "json")
@@ -732,7 +738,7 @@ func TestEmbeddedFleet(t *testing.T) {
 // TestEmbeddedHostLeaves: its worker is gone, its Redis stays until the others have ended.
 func TestEmbeddedHostLeaves(t *testing.T) {
 	e := newEmbedded(t)
-	host := e.host(e.described("7s", "--min-workers", "3", private(t))...)
+	host := e.host(e.counted("7s", "--min-workers", "3", private(t))...)
 	ps := []*process{e.local(), e.local()}
 	e.started(300)
 	host.signal(os.Interrupt)
@@ -774,7 +780,7 @@ func TestEmbeddedHostGoesAtOnce(t *testing.T) {
 // TestEmbeddedHostWaitsForStrangers: some seconds after the end, or until Ctrl-C, which is then about the waiting alone.
 func TestEmbeddedHostWaitsForStrangers(t *testing.T) {
 	e := newEmbedded(t)
-	host := e.host(e.described("1s", private(t))...)
+	host := e.host(e.counted("1s", private(t))...)
 	stranger, err := net.Dial("tcp", strings.TrimPrefix(e.url, "redis://"))
 	if err != nil {
 		t.Fatal(err)
