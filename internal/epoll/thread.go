@@ -18,10 +18,11 @@ type thread struct {
 	yielded int64        // when the scheduler last had its turn, ns
 }
 
-// How the runtime is kept from interfering. It looks for goroutines that were not rescheduled for 10 ms, takes their processor while they
-// wait, and for a millisecond then looks again each 20 µs. Who reschedules itself is left alone.
+// How the runtime is kept from interfering. It looks each 10 ms at least, takes the processors of goroutines that were not rescheduled since,
+// once they wait, and for a millisecond or more then looks again each 20 µs; the same when the last goroutine that had kept a processor
+// comes back. Who reschedules itself is left alone, and it is the two changes of thread for that that cost something.
 const (
-	yieldEvery = int64(5 * time.Millisecond)
+	yieldEvery = int64(8 * time.Millisecond)
 	yieldRoom  = int64(50 * time.Microsecond) // what it takes, and some more: only where there is nothing to do for so long
 )
 
