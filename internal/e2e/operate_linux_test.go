@@ -289,7 +289,7 @@ func TestRunFromBeginningToEnd(t *testing.T) {
 // TestInterruptedRunStops: Ctrl-C is the operator's stop.
 func TestInterruptedRunStops(t *testing.T) {
 	b := newBed(t)
-	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("")...)...)
+	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.counted("")...)...)
 	p.says("created run x;")
 	ps := []*process{b.guest("x"), b.guest("x")}
 	b.members("x", 2)
