@@ -89,12 +89,13 @@ func parseInts(s, sep string, n int) ([]int64, error) {
 
 // Due is when slot k departs, in ns of the Redis clock. Constant rates are computed in integers
 // (128-bit product), so slot 10¹² is as exact as slot 0. k must be in [0, K).
-func (l Law) Due(k int64) int64 {
-	return l.T0*1000 + l.after(k)
-}
+func (l Law) Due(k int64) int64 { return l.due(k) }
 
-// after is Due counted from T0.
-func (l Law) after(k int64) int64 {
+// due is Due. Cursors ask it for each slot, and a Law is long to be copied.
+func (l *Law) due(k int64) int64 { return l.T0*1000 + l.after(k) }
+
+// after is due counted from T0.
+func (l *Law) after(k int64) int64 {
 	if l.R0 == l.R1 {
 		// (k + c/10⁶)·Den·10⁹ / R
 		hi, lo := bits.Mul64(uint64(k), uint64(l.Den)*1_000_000_000)
@@ -122,7 +123,7 @@ func (l Law) after(k int64) int64 {
 // rest is the area of a ramp behind slot k, in slots; 0 for a slot beyond its end. The difference is taken in 128-bit integers:
 //
 //	((R0+R1)·Dur − 2·Den·(10⁶·k + c)) / (2·Den·10⁶)
-func (l Law) rest(k int64) float64 {
+func (l *Law) rest(k int64) float64 {
 	unit := 2 * uint64(l.Den) * phaseUnit
 	hi, lo := bits.Mul64(uint64(l.R0)+uint64(l.R1), uint64(l.Dur))
 	passedHi, passedLo := bits.Mul64(uint64(k), unit)

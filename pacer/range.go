@@ -46,7 +46,8 @@ func (c *Cursor) enter(base int64) {
 		n := hi - lo
 		c.base, c.pos = base, -1
 		c.lo, c.hi = lo+n*turn/c.parts, lo+n*(turn+1)/c.parts
-		c.permuted = c.law.F > 1 && base+c.law.F <= c.law.K
+		// All of a frame is all of it in any order.
+		c.permuted = c.hi-c.lo < c.law.F && base+c.law.F <= c.law.K
 		if c.lo < c.hi && c.step() {
 			return
 		}
@@ -70,7 +71,7 @@ func (c *Cursor) step() bool {
 	}
 	if c.ok {
 		c.slot = c.base + c.pos
-		c.due = max(c.at, c.law.Due(c.slot))
+		c.due = max(c.at, c.law.due(c.slot))
 	}
 	return c.ok
 }

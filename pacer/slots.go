@@ -1,5 +1,7 @@
 package pacer
 
+import "math"
+
 // Slot is permission for one request.
 type Slot struct {
 	Generation, Number int64
@@ -10,13 +12,14 @@ type Slot struct {
 
 // Slots is one shard's part of all that its worker holds, in the order of due times: leased ranges, which overlap at a rate change
 // or where a frame was leased in several calls, and the permit. There are a few of them, so the next slot is found by looking
-// at each. Used by one goroutine; NewSlots makes it.
+// at each, once for all that follow before the others have one. Used by one goroutine; NewSlots makes it.
 type Slots struct {
 	part, parts int
 	held        []Cursor // leased
 	permits     []Cursor
-	next        *Cursor // what Next returned, for Pop
+	next        *Cursor // where the least due slot is; nil = it is not known
 	nextPermit  bool
+	rest        int64 // when the first slot of all the others is due
 }
 
 // NewSlots is part `part` of `parts`, empty.
@@ -26,13 +29,14 @@ func NewSlots(part, parts int) Slots { return Slots{part: part, parts: parts} }
 func (s *Slots) Lease(r Range) {
 	if c := r.Cursor(s.part, s.parts); c.Ok() {
 		s.held = append(s.held, c)
+		s.next = nil
 	}
 }
 
 // Permit replaces the permits before, of which at most one is in force. The new ones go on behind the instant after, ns of the Redis clock,
 // when the last slot of a permit was due that was sent; 0 = none was.
 func (s *Slots) Permit(ps []Permit, after int64) {
-	s.permits = s.permits[:0]
+	s.permits, s.next = s.permits[:0], nil
 	for _, p := range ps {
 		if after > 0 {
 			p.From = max(p.From, after/1000+1)
@@ -56,42 +60,54 @@ func (s *Slots) Leased() (n int64) {
 	return n
 }
 
-// Next is the slot least due, if there is one.
-func (s *Slots) Next() (Slot, bool) {
-	s.next, s.nextPermit = s.least()
+// Next makes x the slot least due, of those due at once any; false if there is none, and x stays. It is written in its place field by
+// field: to copy what was written a moment ago stalls the processor for longer than all else takes.
+func (s *Slots) Next(x *Slot) bool {
 	if s.next == nil {
-		return Slot{}, false
+		s.look()
 	}
-	return Slot{
-		Generation: s.next.Generation(), Number: s.next.Slot(), Due: s.next.Due(),
-		Permit: s.nextPermit, Yielded: !s.nextPermit && s.next.Yielded(),
-	}, true
+	if s.next == nil {
+		return false
+	}
+	x.Generation, x.Number, x.Due = s.next.Generation(), s.next.Slot(), s.next.Due()
+	x.Permit, x.Yielded = s.nextPermit, !s.nextPermit && s.next.Yielded()
+	return true
 }
 
-func (s *Slots) least() (least *Cursor, permit bool) {
+// look finds the least due slot, and when that of all others is due.
+func (s *Slots) look() {
+	s.rest = math.MaxInt64
 	for i := range s.held {
-		if c := &s.held[i]; least == nil || c.Due() < least.Due() {
-			least = c
-		}
+		s.compare(&s.held[i], false)
 	}
 	for i := range s.permits {
-		if c := &s.permits[i]; least == nil || c.Due() < least.Due() {
-			least, permit = c, true
-		}
+		s.compare(&s.permits[i], true)
 	}
-	return least, permit
 }
 
-// Pop removes the slot that Next returned. Nothing may come between the two.
+func (s *Slots) compare(c *Cursor, permit bool) {
+	if s.next != nil && c.Due() >= s.next.Due() {
+		s.rest = min(s.rest, c.Due())
+		return
+	}
+	if s.next != nil {
+		s.rest = s.next.Due()
+	}
+	s.next, s.nextPermit = c, permit
+}
+
+// Pop removes the slot that Next found. Nothing may come between the two.
 func (s *Slots) Pop() {
 	c, from := s.next, &s.held
 	if s.nextPermit {
 		from = &s.permits
 	}
-	if c.Next(); c.Ok() {
-		return
+	if c.Next(); !c.Ok() {
+		last := len(*from) - 1
+		*c = (*from)[last]
+		*from = (*from)[:last]
+		s.next = nil
+	} else if c.Due() > s.rest {
+		s.next = nil
 	}
-	last := len(*from) - 1
-	*c = (*from)[last]
-	*from = (*from)[:last]
 }

@@ -69,8 +69,9 @@ func (s *stream) tell(n pacer.Notice, skew int64) {
 // next is the slot least due, and its shard, −1 if there is none.
 func (s *stream) next() (x pacer.Slot, shard int) {
 	shard = -1
+	var y pacer.Slot
 	for i := range s.shards {
-		if y, ok := s.shards[i].Next(); ok && (shard < 0 || y.Due < x.Due) {
+		if s.shards[i].Next(&y) && (shard < 0 || y.Due < x.Due) {
 			x, shard = y, i
 		}
 	}
@@ -135,13 +136,12 @@ func (s *stream) permit(due int64) (phi int64, ending bool) {
 func (s *stream) drop() {
 	s.quit()
 	for i := range s.shards {
-		for x, ok := s.shards[i].Next(); ok; x, ok = s.shards[i].Next() {
-			if s.notice.Recalled(&x) {
+		for x := new(pacer.Slot); s.shards[i].Next(x); s.shards[i].Pop() {
+			if s.notice.Recalled(x) {
 				s.counts.Recalled++
 			} else {
 				s.counts.LateDropped++
 			}
-			s.shards[i].Pop()
 		}
 	}
 }

@@ -172,51 +172,47 @@ func (s *shard) heed(m mode) {
 
 // release moves the slots that are due from held to waiting. It returns when the next one may leave.
 func (s *shard) release(now int64) int64 {
-	for {
-		var next slot // written field by field: a copy of what was just written stalls the processor
-		var ok bool
-		if next.Slot, ok = s.slots.Next(); !ok {
-			return forever
-		}
-		next.local = s.clock.Local(next.Due)
+	var x pacer.Slot
+	for ; s.slots.Next(&x); s.slots.Pop() {
+		local := s.clock.Local(x.Due)
 		switch {
-		case s.recalled(&next): // also before it is due: after a step of the clock that may be far away
+		case s.recalled(&x): // also before it is due: after a step of the clock that may be far away
 			s.recorder.Recalled(1)
-		case next.local > now:
-			return s.pace.at(next.local)
-		case next.Yielded:
+		case local > now:
+			return s.pace.at(local)
+		case x.Yielded:
 			s.recorder.Yielded(1)
-		case s.last.Replaces(&next.Slot, s.clock.Redis):
-			s.late(&next)
-		case now-next.local > s.limits.catchUp:
-			s.late(&next)
-			s.seen(now, &next)
-		case s.pace.at(next.local) > now:
-			return s.pace.at(next.local)
+		case s.last.Replaces(&x, s.clock.Redis):
+			s.late(&x)
+		case now-local > s.limits.catchUp:
+			s.late(&x)
+			s.seen(now, local)
+		case s.pace.at(local) > now:
+			return s.pace.at(local)
 		case s.waiting.n+s.inFlight >= s.limits.maxInFlight:
-			s.late(&next)
+			s.late(&x)
 			s.noRoom()
 		default:
-			s.seen(now, &next)
-			s.pace.leave(now, next.local)
-			s.waiting.push(next)
-			if next.Permit {
-				s.last.Sent(next.Due, next.local)
+			s.seen(now, local)
+			s.pace.leave(now, local)
+			s.waiting.push(slot{x, local})
+			if x.Permit {
+				s.last.Sent(x.Due, local)
 			}
 		}
-		s.slots.Pop()
 	}
+	return forever
 }
 
 // seen counts a slot that the shard comes to late. Whatever happens to it from here on is not the shard's doing.
-func (s *shard) seen(now int64, x *slot) {
-	if now-x.local > s.tardy {
+func (s *shard) seen(now, local int64) {
+	if now-local > s.tardy {
 		s.recorder.SeenLate(1)
 	}
 }
 
 // late counts a slot that is dropped as late. The budget knows nothing of a permit's slots, so these are not missed.
-func (s *shard) late(x *slot) {
+func (s *shard) late(x *pacer.Slot) {
 	if !x.Permit {
 		s.recorder.LateDropped(1)
 	}
@@ -228,10 +224,10 @@ func (s *shard) send(now int64) {
 	for s.waiting.n > 0 {
 		first := s.waiting.first()
 		switch {
-		case s.recalled(first):
+		case s.recalled(&first.Slot):
 			s.recorder.Recalled(1)
 		case now-first.local > s.limits.maxLag:
-			s.late(first)
+			s.late(&first.Slot)
 		case s.client.Send(now, first.local, s.request):
 			s.recorder.Sent()
 			if first.Permit {
@@ -248,7 +244,7 @@ func (s *shard) send(now int64) {
 }
 
 // recalled tells whether the generation of a slot has ended before it, as far as is known at this moment.
-func (s *shard) recalled(x *slot) bool { return s.notice.Load().Recalled(&x.Slot) }
+func (s *shard) recalled(x *pacer.Slot) bool { return s.notice.Load().Recalled(x) }
 
 // completed records the end of a request.
 func (s *shard) completed(r Result) {
@@ -273,16 +269,15 @@ func (s *shard) halt() {
 // as dropped late.
 func (s *shard) drop() {
 	for ; s.waiting.n > 0; s.waiting.pop() {
-		s.discard(s.waiting.first())
+		s.discard(&s.waiting.first().Slot)
 	}
 	s.slots.Permit(nil, 0)
-	for x, ok := s.slots.Next(); ok; x, ok = s.slots.Next() {
-		s.discard(&slot{Slot: x})
-		s.slots.Pop()
+	for x := new(pacer.Slot); s.slots.Next(x); s.slots.Pop() {
+		s.discard(x)
 	}
 }
 
-func (s *shard) discard(x *slot) {
+func (s *shard) discard(x *pacer.Slot) {
 	switch {
 	case s.recalled(x):
 		s.recorder.Recalled(1)

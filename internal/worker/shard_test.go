@@ -366,6 +366,38 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
+// What a slot costs for which there is no room, as most are of a rate far above what is reachable.
+func BenchmarkDrop(b *testing.B) {
+	client := &stepClient{now: 1000 * ms, busy: true}
+	var notice atomic.Pointer[pacer.Notice]
+	notice.Store(&pacer.Notice{
+		Recalls: pacer.Recalls{{ID: 5, T0: 1}},
+		Permits: []pacer.Permit{{Law: pacer.Law{R0: 400_000e6, R1: 400_000e6, Den: 1e6, K: pacer.Endless, F: 1}, From: 1 << 40, Until: 1 << 41}},
+	})
+	l := testLimits()
+	l.maxInFlight = 0
+	s := stepShard(client, 0, 1, &notice, l)
+	run := law(5, 1_000_000, 400_000, 4096)
+	var next int64
+	for b.Loop() {
+		s.slots.Lease(pacer.Range{Law: run, First: next, N: 4096})
+		s.slots.Lease(pacer.Range{Law: run, First: next + 4096, N: 4096})
+		next += 8192
+		for range 200 {
+			client.now += 102_400 // 41 slots
+			s.turn(client.now)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(next), "ns/slot")
+	s.handover.offer.Store(s.handover.spare)
+	s.turn(client.now)
+	total := report.NewSnapshot("w", "1")
+	total.Record(<-s.handover.full)
+	if n := total.Counts.LateDropped; n < next-8192 {
+		b.Errorf("%d dropped of %d", n, next)
+	}
+}
+
 // The publisher gets every sample exactly once, while the shard goes on and after its end.
 func TestHandover(t *testing.T) {
 	client := &stepClient{keep: true}
