@@ -61,8 +61,13 @@ func TestTeamTable(t *testing.T) {
 	if got := beside.render(); !strings.Contains(got, "| 20.0 | 1.00 × |") || !strings.Contains(got, "| 30.0 | 1.50 × |") {
 		t.Errorf("of 4 processes beside one\n%s", got)
 	}
-	if got := paired(team(20*time.Millisecond, 10*time.Millisecond), team(18*time.Millisecond, 2*time.Millisecond)); len(got) != 1 || got[0] != 1.5 {
+	four, one := team(24*time.Millisecond, 6*time.Millisecond), team(16*time.Millisecond, 4*time.Millisecond)
+	if got := paired(append(four, four...), one, (*outcome).micros); len(got) != 1 || got[0] != 1.5 {
 		t.Errorf("4 processes cost %v times as much as one, want 1.5", got)
+	}
+	four, one = team(24*time.Millisecond, 6*time.Millisecond), team(12*time.Millisecond, time.Millisecond)
+	if got := paired(four, one, (*outcome).clientMicros); len(got) != 1 || got[0] != 2 {
+		t.Errorf("without Redis 4 processes cost %v times as much as one, want 2", got)
 	}
 }
 

@@ -35,17 +35,22 @@ func sharing(ctx context.Context, b *bench, s *section) error {
 	}
 	teamTable(s, got)
 	for _, pacing := range []string{"", ", precise"} {
-		pairs := paired(got.take("4 processes"+pacing), got.take(one+pacing))
-		s.atMost(fmt.Sprintf("4 processes%s, CPU a request to that of 1, with Redis, median of %d pairs", pacing, len(pairs)), pairs.median(), 1.1, "%.2f")
+		for _, cost := range []struct {
+			what string
+			of   func(*outcome) float64
+		}{{"with Redis", (*outcome).micros}, {"without Redis", (*outcome).clientMicros}} {
+			pairs := paired(got.take("4 processes"+pacing), got.take(one+pacing), cost.of)
+			s.atMost(fmt.Sprintf("4 processes%s, CPU a request to that of 1, %s, median of %d pairs", pacing, cost.what, len(pairs)), pairs.median(), 1.1, "%.2f")
+		}
 	}
 	return nil
 }
 
 // paired is what a request of some costs to one of others, round by round. Of both there is a turn of each round, or of one there is none.
-func paired(some, others []*outcome) values {
+func paired(some, others []*outcome, cost func(*outcome) float64) values {
 	pairs := make(values, 0, len(some))
 	for i := range min(len(some), len(others)) {
-		pairs = append(pairs, some[i].micros()/others[i].micros())
+		pairs = append(pairs, cost(some[i])/cost(others[i]))
 	}
 	return pairs
 }

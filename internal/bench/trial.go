@@ -53,12 +53,17 @@ func (u used) since(before used) used {
 	return used{u.client - before.client, u.endpoint - before.endpoint, u.redis - before.redis, u.calls - before.calls}
 }
 
-// The figures of the window. micros is what a request costs in CPU time, that of the Redis behind the clients included.
-func (o *outcome) perSecond() float64 { return float64(len(o.window)) / o.took.Seconds() }
-func (o *outcome) micros() float64 {
-	return 1e6 * (o.client + o.redis).Seconds() / float64(max(1, len(o.window)))
+// The figures of the window. micros is what a request costs in CPU time, that of the Redis behind the clients included; clientMicros is
+// that without Redis.
+func (o *outcome) perSecond() float64    { return float64(len(o.window)) / o.took.Seconds() }
+func (o *outcome) micros() float64       { return o.each(o.client + o.redis) }
+func (o *outcome) clientMicros() float64 { return o.each(o.client) }
+func (o *outcome) mebibytes() float64    { return float64(o.memory) / (1 << 20) }
+
+// each is the part of some CPU time that one request has, µs.
+func (o *outcome) each(d time.Duration) float64 {
+	return 1e6 * d.Seconds() / float64(max(1, len(o.window)))
 }
-func (o *outcome) mebibytes() float64 { return float64(o.memory) / (1 << 20) }
 
 // clientShare, endpointShare and redisShare are how busy they kept their cores, in percent: the one near 100 was the limit.
 func (o *outcome) clientShare() float64   { return o.share(o.client) }
