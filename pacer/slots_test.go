@@ -53,15 +53,15 @@ func TestSlotsOfSeveralRanges(t *testing.T) {
 		var leased, permitted []int64 // due times that are held
 		var x pacer.Slot
 		for range 300 {
-			switch n := rng.Int64N(40); {
-			case n == 0:
-				law := pacer.Law{T0: rng.Int64N(second), R0: 1000 + n, R1: 1000 + n, Den: 1, K: pacer.Endless, F: 16}
+			switch n := rng.Int64N(40); n {
+			case 0:
+				law := pacer.Law{T0: rng.Int64N(second), R0: 1000, R1: 1000, Den: 1, K: pacer.Endless, F: 16}
 				r := pacer.Range{Law: law, First: rng.Int64N(1000), N: 1 + rng.Int64N(60)}
 				s.Lease(r)
 				for c := r.Cursor(0, 1); c.Ok(); c.Next() {
 					leased = append(leased, c.Due())
 				}
-			case n == 1:
+			case 1:
 				p := permitOf(1+rng.Int64N(500), 0, rng.Int64N(second), 2*second)
 				s.Permit([]pacer.Permit{p}, 0)
 				permitted = permitted[:0]
