@@ -44,6 +44,7 @@ func parts() map[string]func(args []string) error {
 		"endpoint": endpointPart,
 		"lease":    leasePart,
 		"record":   recordPart,
+		"spin":     spinPart,
 	}
 }
 

@@ -43,6 +43,10 @@ func rates(ctx context.Context, b *bench, s *section) error {
 		return product{variant: name, flags: []string{"--pace-resolution", name}}.tool(b)
 	}
 	precise, auto, economical := resolution("precise"), resolution("auto"), resolution("economical")
+	floor, err := spinning()
+	if err != nil {
+		return err
+	}
 	length, warm := b.lasting(4*time.Second, time.Second)
 	for _, at := range []struct {
 		rate int
@@ -55,7 +59,7 @@ func rates(ctx context.Context, b *bench, s *section) error {
 		s.heading("%s requests a second, 64 connections", thousands(float64(at.rate)))
 		l := load{connections: 64, rate: at.rate, length: length}
 		var all []contender[paced]
-		for _, c := range b.shooters(s, slices.Concat(withFortio(b, "-uniform"), at.ours), l, endpointOptions{}, warm) {
+		for _, c := range b.shooters(s, slices.Concat(withFortio(b, "-uniform"), at.ours, []tool{floor}), l, endpointOptions{}, warm) {
 			all = append(all, contender[paced]{c.name, func(ctx context.Context) (paced, error) {
 				got, err := c.turn(ctx)
 				if err != nil {

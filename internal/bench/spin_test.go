@@ -1,0 +1,45 @@
+//go:build linux
+
+package main
+
+import (
+	"runtime"
+	"testing"
+	"time"
+)
+
+// TestSpin: all requests arrive, none before it is due, also where they have to wait for a connection.
+func TestSpin(t *testing.T) {
+	runtime.LockOSThread() // the endpoint dies with this thread
+	defer runtime.UnlockOSThread()
+	e, err := startEndpoint(endpointOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.end()
+	address, err := e.line(t.Context(), "listening ", listenPatience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := spinner{request: []byte("GET / HTTP/1.1\r\nHost: bench\r\n\r\n")}
+	if err := s.connect("http://"+address+"/", 2); err != nil {
+		t.Fatal(err)
+	}
+	const n, rate = 300, 1000
+	began := monotonic()
+	if err := s.fire(n, rate); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.line(t.Context(), "first ", listenPatience); err != nil {
+		t.Fatal(err)
+	}
+	times, err := e.finish(t.Context())
+	if err != nil || len(times) != n {
+		t.Fatalf("%d arrived, want %d; %v", len(times), n, err)
+	}
+	for k, at := range times {
+		if due := began + int64(k)*int64(time.Second)/rate; at < due {
+			t.Errorf("request %d came %v before it was due", k, time.Duration(due-at))
+		}
+	}
+}
