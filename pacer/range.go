@@ -46,7 +46,7 @@ func (c *Cursor) enter(base int64) {
 		n := hi - lo
 		c.base, c.pos = base, -1
 		c.lo, c.hi = lo+n*turn/c.parts, lo+n*(turn+1)/c.parts
-		// All of a frame is all of it in any order.
+		// A part that is the whole frame has all of its positions, which come in order of time.
 		c.permuted = c.hi-c.lo < c.law.F && base+c.law.F <= c.law.K
 		if c.lo < c.hi && c.step() {
 			return

@@ -25,15 +25,15 @@ const (
 	// stay far from overflow and JSON numbers stay exact.
 	maxCount = 1 << 53
 
-	// wordless is the part of the format's marks that says that counts take as many bytes as they need.
-	wordless = 0x10
+	// varintCounts is the part of the format's cookies that says that counts are LEB128.
+	varintCounts = 0x10
 )
 
 // MarshalText encodes h as HdrHistogram's V2 compressed format in base64, which
 // the HdrHistogram tools of other languages read. An empty histogram is "".
 //
-// The library's encoder writes the same, but makes a compressor for each, of 800 kB: with some ten histograms a second that was
-// nearly all of a worker's garbage.
+// The library's encoder writes the same before compression, but makes a compressor for each, of 800 kB: with some ten histograms a second that
+// was nearly all of a worker's garbage. What it compresses to is shorter: of 1,000 values by a third, of 20,000 by a seventh.
 func (h *Histogram) MarshalText() ([]byte, error) {
 	if h.Count() == 0 {
 		return []byte{}, nil
@@ -44,13 +44,13 @@ func (h *Histogram) MarshalText() ([]byte, error) {
 		return nil, fmt.Errorf("encode histogram: %w", err)
 	}
 	out := compressed.Bytes()
-	binary.BigEndian.PutUint32(out, uint32(hdrhistogram.V2CompressedEncodingCookieBase|wordless))
+	binary.BigEndian.PutUint32(out, uint32(hdrhistogram.V2CompressedEncodingCookieBase|varintCounts))
 	binary.BigEndian.PutUint32(out[4:], uint32(len(out)-8))
 	return base64.StdEncoding.AppendEncode(nil, out), nil
 }
 
 // plain is what is compressed: a header and the counts from index 0 to the last that is not 0. A count c ≥ 0 is written as a number, and
-// n ≥ 2 counts of 0 in a row as the number −n; numbers are zig-zag LEB128, which here, below 2^55, is the one of package binary.
+// n ≥ 2 counts of 0 in a row as the number −n; numbers are zig-zag LEB128, as package binary writes them; from 2^62 on the format would be another.
 func (h *Histogram) plain() []byte {
 	out := make([]byte, hdrhistogram.ENCODING_HEADER_SIZE, hdrhistogram.ENCODING_HEADER_SIZE+4*h.packed.Populated())
 	index := 0
@@ -65,7 +65,7 @@ func (h *Histogram) plain() []byte {
 		out = binary.AppendVarint(out, count)
 		index = at + 1
 	}
-	binary.BigEndian.PutUint32(out, uint32(hdrhistogram.V2EncodingCookieBase|wordless))
+	binary.BigEndian.PutUint32(out, uint32(hdrhistogram.V2EncodingCookieBase|varintCounts))
 	binary.BigEndian.PutUint32(out[4:], uint32(len(out)-hdrhistogram.ENCODING_HEADER_SIZE))
 	binary.BigEndian.PutUint32(out[12:], uint32(h.precision()))
 	binary.BigEndian.PutUint64(out[16:], lowestNS)
@@ -88,7 +88,8 @@ func (h *Histogram) index(value int64) int {
 	return b<<(logarithm-1) + int(units>>b)
 }
 
-// deflate writes data in zlib's format (RFC 1950), compressed without a compressor that would have to be kept.
+// deflate writes data in zlib's format (RFC 1950). A compressor of the standard library could be used again only by who keeps it, which here is
+// nobody: encoding/json asks each histogram by itself. This one's buffers, of some 300 kB, are shared by all calls.
 func deflate(w *bytes.Buffer, data []byte) error {
 	w.Write([]byte{0x78, 0x01}) // deflate, 32 kB, fastest; the two as one number are divisible by 31
 	if err := flate.StatelessDeflate(w, data, true, nil); err != nil {

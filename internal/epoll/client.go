@@ -160,7 +160,7 @@ func (c *Client) until(now, until int64) int64 {
 	if len(c.unread) > 0 {
 		return now
 	}
-	until = min(until, now+yieldEvery)
+	until = c.thread.until(now, until, c.latest)
 	if p := c.inFlight.first; p != nil {
 		until = min(until, p.deadline)
 	}

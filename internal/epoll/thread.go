@@ -18,13 +18,22 @@ type thread struct {
 	yielded int64        // when the scheduler last had its turn, ns
 }
 
-// How the runtime is kept from interfering. It looks each 10 ms at least, takes the processors of goroutines that were not rescheduled since,
-// once they wait, and for a millisecond or more then looks again each 20 µs; the same when the last goroutine that had kept a processor
-// comes back. Who reschedules itself is left alone, and it is the two changes of thread for that that cost something.
+// How the runtime is kept from interfering. Its monitor looks at least every 10 ms, takes the processors of goroutines that were not
+// rescheduled since then once they wait, and for a millisecond or more then looks again each 20 µs; the same when the last goroutine that had kept
+// a processor comes back. Who reschedules itself is left alone; its price is two changes of thread.
 const (
 	yieldEvery = int64(8 * time.Millisecond)
-	yieldRoom  = int64(50 * time.Microsecond) // what it takes, and some more: only where there is nothing to do for so long
+	yieldRoom  = int64(50 * time.Microsecond)  // what it takes, and some more: only where there is nothing to do for so long
+	lately     = int64(100 * time.Millisecond) // who has done nothing for longer is better off if its processor is taken
 )
+
+// until is until when a loop that has nothing to do before until waits, so that it is rescheduled in time. Its last request ended at latest.
+func (t *thread) until(now, until, latest int64) int64 {
+	if now-latest > lately {
+		return until
+	}
+	return min(until, max(t.yielded+yieldEvery, now+yieldRoom))
+}
 
 // yield reschedules the calling goroutine, if it is time and there is time for it: until the next thing to do for some ns. It
 // tells whether it has taken some.
