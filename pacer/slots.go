@@ -12,7 +12,7 @@ type Slot struct {
 
 // Slots is one shard's part of all that its worker holds, in the order of due times: leased ranges, which overlap at a rate change
 // or where a frame was leased in several calls, and the permit. There are a few of them, so the next slot is found by looking
-// at each; where it was found is remembered until another one has a slot before the next there. Used by one goroutine; NewSlots makes it.
+// at each; where it was found is remembered until another one has a slot that is due no later than the next there. Used by one goroutine; NewSlots makes it.
 type Slots struct {
 	part, parts int
 	held        []Cursor // leased
@@ -60,7 +60,7 @@ func (s *Slots) Leased() (n int64) {
 	return n
 }
 
-// Next makes x the slot least due, of those due at once any; false if there is none, and x stays. x is written in its place, field by
+// Next makes x the slot least due, of those due at once a leased one; false if there is none, and x stays. x is written in its place, field by
 // field: of a result the compiler makes copies at once, and to read what was written a moment ago in other sizes stalls the processor for some 5 ns.
 func (s *Slots) Next(x *Slot) bool {
 	if s.next == nil {
@@ -107,7 +107,7 @@ func (s *Slots) Pop() {
 		*c = (*from)[last]
 		*from = (*from)[:last]
 		s.next = nil
-	} else if c.Due() > s.others {
+	} else if c.Due() >= s.others {
 		s.next = nil
 	}
 }

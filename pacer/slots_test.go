@@ -95,6 +95,27 @@ func TestSlotsOfSeveralRanges(t *testing.T) {
 	}
 }
 
+// Of slots that are due at once the leased one goes first, whichever was walked before: the permit's would replace it.
+func TestSlotsDueAtOnce(t *testing.T) {
+	s := pacer.NewSlots(0, 1)
+	s.Lease(pacer.Range{Law: pacer.Law{R0: 100, R1: 100, Den: 1, K: pacer.Endless, F: 1}, First: 100, N: 50})
+	s.Permit([]pacer.Permit{permitOf(1000, 0, second, 2*second)}, 0)
+	var x, last pacer.Slot
+	ties := 0
+	for ; s.Next(&x); s.Pop() {
+		if x.Due == last.Due {
+			ties++
+			if last.Permit || !x.Permit {
+				t.Fatalf("%+v came before %+v", last, x)
+			}
+		}
+		last = x
+	}
+	if ties != 50 {
+		t.Errorf("%d pairs were due at once, want 50", ties)
+	}
+}
+
 // Each notice brings a new permit; a stream that is in force goes on where it was, and none of its slots is sent twice.
 func TestSlotsChangeThePermit(t *testing.T) {
 	s := pacer.NewSlots(0, 1)

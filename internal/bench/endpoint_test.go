@@ -30,20 +30,27 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestEndpoint counts and times all requests, also two in one piece, and while it stalls.
-func TestEndpoint(t *testing.T) {
+// listening starts an endpoint that ends with the test. It returns its address, too.
+func listening(t *testing.T, o endpointOptions) (*endpoint, string) {
+	t.Helper()
 	runtime.LockOSThread() // the endpoint dies with this thread
-	defer runtime.UnlockOSThread()
-	const stall = 100 * time.Millisecond
-	e, err := startEndpoint(endpointOptions{stallFor: stall}) // as soon as the first one has come
+	t.Cleanup(runtime.UnlockOSThread)
+	e, err := startEndpoint(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.end()
+	t.Cleanup(e.end)
 	address, err := e.line(t.Context(), "listening ", listenPatience)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return e, address
+}
+
+// TestEndpoint counts and times all requests, also two in one piece, and while it stalls.
+func TestEndpoint(t *testing.T) {
+	const stall = 100 * time.Millisecond
+	e, address := listening(t, endpointOptions{stallFor: stall}) // as soon as the first one has come
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
@@ -79,16 +86,7 @@ func TestEndpoint(t *testing.T) {
 
 // TestSilentEndpoint: whoever waits in vain learns for what.
 func TestSilentEndpoint(t *testing.T) {
-	runtime.LockOSThread() // the endpoint dies with this thread
-	defer runtime.UnlockOSThread()
-	e, err := startEndpoint(endpointOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.end()
-	if _, err := e.line(t.Context(), "listening ", listenPatience); err != nil {
-		t.Fatal(err)
-	}
+	e, _ := listening(t, endpointOptions{})
 	if _, err := e.line(t.Context(), "first ", time.Millisecond); err == nil || !strings.Contains(err.Error(), `"first"`) {
 		t.Errorf("nobody has fired: %v", err)
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"regexp"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -25,7 +24,7 @@ func spinning() (tool, error) {
 		return tool{}, err
 	}
 	return tool{
-		name: "a loop that spins", program: "bench", path: path, ask: []string{"-h"}, found: regexp.MustCompile(`$^`),
+		name: "a loop that spins", program: "bench", path: path,
 		args: func(l load) []string {
 			return []string{"spin", "-c", fmt.Sprint(l.connections), "-rate", fmt.Sprint(l.rate), "-for", l.length.String(), l.url}
 		},
@@ -59,11 +58,13 @@ func spinPart(args []string) error {
 	return err
 }
 
-// A spinner looks for answers while it waits for the next instant.
+// A spinner looks for answers while it waits for the next instant. Its connections have their turns: request k goes over number k modulo
+// their count, and is answered before the next one there is sent.
 type spinner struct {
-	request    []byte
-	free, busy []int // connections; those that are busy in the order of their requests, which is that of the answers
-	buf        [4096]byte
+	request     []byte
+	connections []int
+	answered    int64
+	buf         [4096]byte
 }
 
 func (s *spinner) connect(url string, connections int) error {
@@ -79,40 +80,39 @@ func (s *spinner) connect(url string, connections int) error {
 		if err := unix.Connect(fd, &unix.SockaddrInet4{Port: to.Port, Addr: [4]byte(to.IP.To4())}); err != nil {
 			return err
 		}
-		s.free = append(s.free, fd)
+		s.connections = append(s.connections, fd)
 	}
 	return nil
 }
 
-// fire sends request k at k/rate after now, or, while no connection is free, as soon as one is.
+// fire sends request k at k/rate after now, or, where its connection is busy, as soon as it is not.
 func (s *spinner) fire(n, rate int64) error {
 	began := time.Now()
+	count := int64(len(s.connections))
 	for k := range n {
-		for due := time.Duration(k * int64(time.Second) / rate); time.Since(began) < due || len(s.free) == 0; {
-			if err := s.look(); err != nil {
+		for due := time.Duration(k * int64(time.Second) / rate); time.Since(began) < due || k-s.answered == count; {
+			if err := s.look(k); err != nil {
 				return err
 			}
 		}
-		fd := s.free[0]
-		s.free, s.busy = s.free[1:], append(s.busy, fd)
-		if _, err := unix.Write(fd, s.request); err != nil {
+		if _, err := unix.Write(s.connections[k%count], s.request); err != nil {
 			return err
 		}
 	}
-	for len(s.busy) > 0 {
-		if err := s.look(); err != nil {
+	for s.answered < n {
+		if err := s.look(n); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// look takes in the next answer, if it is there: here each is one piece.
-func (s *spinner) look() error {
-	if len(s.busy) == 0 {
+// look takes in the next answer of the requests sent so far, if it is there: here each is one piece.
+func (s *spinner) look(sent int64) error {
+	if s.answered == sent {
 		return nil
 	}
-	n, _, err := unix.Recvfrom(s.busy[0], s.buf[:], unix.MSG_DONTWAIT)
+	n, _, err := unix.Recvfrom(s.connections[s.answered%int64(len(s.connections))], s.buf[:], unix.MSG_DONTWAIT)
 	switch {
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
 		return nil
@@ -121,6 +121,6 @@ func (s *spinner) look() error {
 	case n == 0:
 		return errors.New("the endpoint hung up")
 	}
-	s.free, s.busy = append(s.free, s.busy[0]), s.busy[1:]
+	s.answered++
 	return nil
 }

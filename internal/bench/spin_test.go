@@ -3,24 +3,13 @@
 package main
 
 import (
-	"runtime"
 	"testing"
 	"time"
 )
 
 // TestSpin: all requests arrive, none before it is due, also where they have to wait for a connection.
 func TestSpin(t *testing.T) {
-	runtime.LockOSThread() // the endpoint dies with this thread
-	defer runtime.UnlockOSThread()
-	e, err := startEndpoint(endpointOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.end()
-	address, err := e.line(t.Context(), "listening ", listenPatience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, address := listening(t, endpointOptions{})
 	s := spinner{request: []byte("GET / HTTP/1.1\r\nHost: bench\r\n\r\n")}
 	if err := s.connect("http://"+address+"/", 2); err != nil {
 		t.Fatal(err)
