@@ -80,6 +80,9 @@ func (s *spinner) connect(url string, connections int) error {
 		if err := unix.Connect(fd, &unix.SockaddrInet4{Port: to.Port, Addr: [4]byte(to.IP.To4())}); err != nil {
 			return err
 		}
+		if err := unix.SetNonblock(fd, true); err != nil {
+			return err
+		}
 		s.connections = append(s.connections, fd)
 	}
 	return nil
@@ -112,7 +115,7 @@ func (s *spinner) look(sent int64) error {
 	if s.answered == sent {
 		return nil
 	}
-	n, _, err := unix.Recvfrom(s.connections[s.answered%int64(len(s.connections))], s.buf[:], unix.MSG_DONTWAIT)
+	n, err := unix.Read(s.connections[s.answered%int64(len(s.connections))], s.buf[:])
 	switch {
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
 		return nil
