@@ -128,6 +128,14 @@ func equation(name string, n int64, terms []term) string {
 	return b.String()
 }
 
+// kept is the share of what was asked for that was not dropped late, 1 − late_dropped/asked: 0 to 1.
+func (a Audit) kept() float64 {
+	if a.LateDropped == 0 || a.Asked <= 0 {
+		return 1
+	}
+	return max(0, 1-float64(a.LateDropped)/float64(a.Asked))
+}
+
 // issuedTerms is the right side of the first equation of Audit.
 func (a Audit) issuedTerms() []term {
 	return []term{

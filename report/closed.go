@@ -45,7 +45,7 @@ func (r *Report) closedNotes(workers []WorkerInput) []string {
 		ns   int64
 		text string
 	}{
-		{silent, "nothing was sent for about %s: Redis did not answer; the rates are over all the time, this too"},
+		{silent, "a worker sent nothing for about %s: Redis did not answer it; the rates are over all the time, this too"},
 		{paused, "paused for %s; the rates are over all the time, this too"},
 	} {
 		if still.ns >= worthSaying {

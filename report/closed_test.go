@@ -112,7 +112,7 @@ func TestClosedLoopStoodStill(t *testing.T) {
 	r := Build(in)
 	want := []string{
 		closedLoop, "10.00 % of the requests failed, and the rate of sent contains them: the endpoint may not have done their work",
-		"nothing was sent for about 3s: Redis did not answer; the rates are over all the time, this too",
+		"a worker sent nothing for about 3s: Redis did not answer it; the rates are over all the time, this too",
 		"paused for 2s; the rates are over all the time, this too",
 	}
 	if strings.Join(r.Notes, "\n") != strings.Join(want, "\n") || !r.Complete || r.Workers[1].MostInFlight != 16 {

@@ -33,7 +33,7 @@ const (
 // the HdrHistogram tools of other languages read. An empty histogram is "".
 //
 // The library's encoder writes the same before compression, but makes a compressor for each, of 800 kB: with some ten histograms a second that
-// was nearly all of a worker's garbage. What it compresses to is shorter: of 1,000 values by a third, of 20,000 by a seventh.
+// was nearly all of a worker's garbage. The library's texts are shorter: of 1,000 values by a third, of 20,000 by a seventh.
 func (h *Histogram) MarshalText() ([]byte, error) {
 	if h.Count() == 0 {
 		return []byte{}, nil

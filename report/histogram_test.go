@@ -113,7 +113,7 @@ func TestDistributionIsMonotone(t *testing.T) {
 		for _, ns := range durations(rng, 1+n%50) {
 			h.Record(ns)
 		}
-		d := h.distribution()
+		d := h.distribution(rng.Float64())
 		chain := []int64{d.Min, d.P50, d.P90, d.P95, d.P99, d.P999, d.P9999, d.Max}
 		for i := range chain[1:] {
 			if chain[i] > chain[i+1] {
@@ -124,8 +124,29 @@ func TestDistributionIsMonotone(t *testing.T) {
 			t.Fatalf("mean outside min…max: %+v", d)
 		}
 	}
-	if d := NewHistogram().distribution(); d != (Distribution{}) {
+	if d := NewHistogram().distribution(1); d != (Distribution{}) {
 		t.Errorf("empty histogram: %+v, want zeros", d)
+	}
+}
+
+// TestDistributionOfWhatIsKept: quantiles are those of all values, also where the largest are missing.
+func TestDistributionOfWhatIsKept(t *testing.T) {
+	all, some := NewHistogram(), NewHistogram()
+	for n := int64(1); n <= 10_000; n++ {
+		all.Record(n * 1_000)
+		if n <= 9_064 {
+			some.Record(n * 1_000)
+		}
+	}
+	want, got := all.distribution(1), some.distribution(0.9064)
+	if got.Min != want.Min || got.P50 != want.P50 || got.P90 != want.P90 {
+		t.Errorf("%+v, want %+v up to p90", got, want)
+	}
+	if most := some.Max(); got.P95 != most || got.P99 != most || got.P9999 != most || got.Max != most {
+		t.Errorf("%+v, want %d from p95 on", got, most)
+	}
+	if d := some.distribution(0); d.P50 != some.Max() {
+		t.Errorf("all were dropped, but these: p50 %d", d.P50)
 	}
 }
 

@@ -47,8 +47,9 @@ type Report struct {
 	Limiter string `json:"limiter,omitempty"`
 
 	// LowerBoundsAbove is the quantile 1 − late_dropped/asked where requests were
-	// dropped late: latency and lag above it are lower bounds, for the dropped
-	// would have been the slowest. Absent when nothing was dropped late.
+	// dropped late. They count as slower than all that were sent: quantiles of
+	// latency and lag are of all that was asked for, and those above this one
+	// are lower bounds. Absent when nothing was dropped late.
 	LowerBoundsAbove *float64 `json:"percentiles_are_lower_bounds_above,omitempty"`
 
 	OutOfRange int64 `json:"out_of_range"` // values above 1 h, in no histogram

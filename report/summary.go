@@ -44,6 +44,7 @@ type WorkerInput struct {
 func Build(in Input) Report {
 	merged, series := mergeWorkers(in.Workers)
 	audit := newAudit(in.Budget, in.Workers)
+	kept := audit.kept()
 	r := Report{
 		Run:         in.Run,
 		StartedAt:   in.StartedAt.UTC(),
@@ -56,9 +57,9 @@ func Build(in Input) Report {
 		Rate:        ratio(float64(audit.Sent), in.Duration.Seconds()),
 		Throughput:  ratio(float64(audit.Completed), in.Duration.Seconds()),
 		Success:     ratio(float64(audit.Completed), float64(audit.Completed+audit.Failed)),
-		Latency:     merged.Latency.distribution(),
-		ServiceTime: merged.Service.distribution(),
-		Lag:         merged.Lag.distribution(),
+		Latency:     merged.Latency.distribution(kept),
+		ServiceTime: merged.Service.distribution(1),
+		Lag:         merged.Lag.distribution(kept),
 		StatusCodes: make(map[string]int64),
 		Errors:      make(map[string]int64),
 		BytesIn:     merged.Counts.BytesIn,
@@ -124,17 +125,19 @@ func statusName(code int) string {
 	return strconv.Itoa(code)
 }
 
-// distribution sums up h.
-func (h *Histogram) distribution() Distribution {
+// distribution sums up h, which has the share kept of all values; the others were larger, but nobody knows how large. A quantile q ≤ kept of
+// all is the quantile q/kept of those in h; one above kept is at least their maximum, which it is given as.
+func (h *Histogram) distribution(kept float64) Distribution {
+	quantile := func(q float64) int64 { return h.Quantile(min(1, q/kept)) }
 	return Distribution{
 		Min:   h.Min(),
 		Mean:  int64(math.Round(h.Mean())),
-		P50:   h.Quantile(0.5),
-		P90:   h.Quantile(0.9),
-		P95:   h.Quantile(0.95),
-		P99:   h.Quantile(0.99),
-		P999:  h.Quantile(0.999),
-		P9999: h.Quantile(0.9999),
+		P50:   quantile(0.5),
+		P90:   quantile(0.9),
+		P95:   quantile(0.95),
+		P99:   quantile(0.99),
+		P999:  quantile(0.999),
+		P9999: quantile(0.9999),
 		Max:   h.Max(),
 	}
 }
@@ -207,9 +210,8 @@ func (r *Report) judge(workers []WorkerInput, missing []string) {
 	if r.OutOfRange > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d values above 1 h are in no histogram", r.OutOfRange))
 	}
-	if dropped := r.Audit.LateDropped; dropped > 0 && r.Asked > 0 {
-		bound := max(0, 1-float64(dropped)/float64(r.Asked))
-		r.LowerBoundsAbove = &bound
+	if kept := r.Audit.kept(); kept < 1 {
+		r.LowerBoundsAbove = &kept
 	}
 	if n := r.Audit.PermitSent; n > 0 && !r.ClosedLoop {
 		passed := "skipped"

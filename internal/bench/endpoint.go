@@ -33,6 +33,7 @@ import (
 type endpointOptions struct {
 	tls               bool
 	stallAt, stallFor time.Duration // it reads nothing for stallFor, from stallAt after the first arrival on
+	awake             bool          // it never sleeps: it sees a request when it comes, and not when the processor has woken up
 }
 
 // AddFlags makes options of flags; args makes flags of options.
@@ -40,10 +41,12 @@ func (o *endpointOptions) AddFlags(f *flag.FlagSet) {
 	f.BoolVar(&o.tls, "tls", false, "serve https")
 	f.DurationVar(&o.stallAt, "stall-at", 0, "")
 	f.DurationVar(&o.stallFor, "stall-for", 0, "")
+	f.BoolVar(&o.awake, "awake", false, "do not sleep while nothing comes")
 }
 
 func (o *endpointOptions) args() []string {
-	return []string{"endpoint", fmt.Sprint("-tls=", o.tls), fmt.Sprint("-stall-at=", o.stallAt), fmt.Sprint("-stall-for=", o.stallFor)}
+	return []string{"endpoint", fmt.Sprint("-tls=", o.tls), fmt.Sprint("-stall-at=", o.stallAt), fmt.Sprint("-stall-for=", o.stallFor),
+		fmt.Sprint("-awake=", o.awake)}
 }
 
 // endpointPart is the process.

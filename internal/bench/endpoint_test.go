@@ -91,3 +91,51 @@ func TestSilentEndpoint(t *testing.T) {
 		t.Errorf("nobody has fired: %v", err)
 	}
 }
+
+// TestAwakeEndpoint: it uses its processor while nothing comes, and one that sleeps does not; both answer.
+func TestAwakeEndpoint(t *testing.T) {
+	for _, awake := range []bool{true, false} {
+		e, address := listening(t, endpointOptions{awake: awake})
+		before := spent(t, e)
+		answered(t, address)
+		if _, err := e.line(t.Context(), "first ", listenPatience); err != nil {
+			t.Fatal(err)
+		}
+		for awake && spent(t, e)-before < 100*time.Millisecond {
+			time.Sleep(time.Millisecond)
+		}
+		if used := spent(t, e) - before; !awake && used > 50*time.Millisecond {
+			t.Errorf("an endpoint that sleeps used %v for one request", used)
+		}
+		times, err := e.finish(t.Context())
+		if err != nil || len(times) != 1 {
+			t.Errorf("awake: %v: arrived: %v, %v", awake, times, err)
+		}
+	}
+}
+
+// spent is the processor time of an endpoint so far.
+func spent(t *testing.T, e *endpoint) time.Duration {
+	t.Helper()
+	d, err := cpu(e.cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// answered sends one request and waits for its answer.
+func answered(t *testing.T, address string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, make([]byte, len(answer))); err != nil {
+		t.Fatal(err)
+	}
+}

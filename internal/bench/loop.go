@@ -80,10 +80,14 @@ func (l *loop) serve(until int, say io.Writer) error {
 	if err := l.watch(until); err != nil {
 		return err
 	}
+	patience := -1 // ms
+	if l.options.awake {
+		patience = 0
+	}
 	for {
 		// Blocking as it is, the scheduler is not told: nothing else is to run here.
 		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.poller), uintptr(unsafe.Pointer(&l.events[0])), uintptr(len(l.events)),
-			^uintptr(0), 0, 0)
+			uintptr(patience), 0, 0)
 		if errno != 0 && !errors.Is(errno, unix.EINTR) {
 			return fmt.Errorf("wait for requests: %w", errno)
 		}

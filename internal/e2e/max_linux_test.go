@@ -205,7 +205,7 @@ func TestMaxWithoutRedis(t *testing.T) {
 	b.started(stood + 200)
 	b.loadctl("stop", "x")
 	p.wait(0)
-	b.circled(b.report("x"), "nothing was sent for about ")
+	b.circled(b.report("x"), "a worker sent nothing for about ")
 }
 
 // TestMaxRefused: what only a rate can do, and what a worker that takes part in a rate only would have to believe.

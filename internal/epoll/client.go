@@ -15,8 +15,8 @@ import (
 // readBuffer is what one read takes at most, in bytes. Answers are not kept, so all connections share one buffer.
 const readBuffer = 64 << 10
 
-// A Client is a worker.Client. Each connection has a place, which is in one of four states, told by the list it is in:
-// free, idle, in flight, or ended and not yet reported.
+// A Client is a worker.Client. Each connection has a place, which is in one list: free, idle, in flight, or ended and not yet
+// reported; or in none while it is being opened ahead of requests.
 type Client struct {
 	clock *pacer.Clock
 	wire  *targets.Wire

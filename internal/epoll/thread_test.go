@@ -2,7 +2,12 @@
 
 package epoll
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
+)
 
 // TestYieldsInTime: a loop that has little to do is rescheduled each 8 ms, whenever in between it had to do something; not while it is busy, and
 // one that has done nothing for long waits as long as it likes.
@@ -32,5 +37,22 @@ func TestYieldsInTime(t *testing.T) {
 		if c.yields && th.until(c.now, c.until, c.latest) != min(c.until, c.now+yieldEvery) {
 			t.Errorf("%s: after it, it waits until %d", c.what, th.until(c.now, c.until, c.latest))
 		}
+	}
+}
+
+// TestWaitsAreInterrupted: the client's own waits are those of its thread.
+func TestWaitsAreInterrupted(t *testing.T) {
+	c, err := New(pacer.NewClock(), &targets.Wire{Address: "127.0.0.1:1"}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	now := int64(1e12)
+	c.latest, c.thread.yielded = now, now
+	if until := c.until(now, now+1e9); until != now+yieldEvery {
+		t.Errorf("it waits for %d ns, want %d", until-now, yieldEvery)
+	}
+	if until := c.until(now, now+1e6); until != now+1e6 {
+		t.Errorf("it waits for %d ns, but a slot is due", until-now)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A bell wakes a loop from other goroutines. While the loop is busy that is one store: only who finds it asleep makes
+// A bell wakes a loop from other goroutines. While the loop is busy that is two words of memory: only who finds it asleep makes
 // the system call. No ring is lost, because each side writes first and then reads what the other wrote:
 //
 //	loop: asleep = true, then does not sleep if rung

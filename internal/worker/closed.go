@@ -21,6 +21,7 @@ type gate struct {
 	open atomic.Pointer[window] // nil = nothing is sent
 
 	planned int64        // the end of the run as of the last window, µs of the Redis clock; forever = none is planned
+	told    int64        // up to when the silence is in silent, µs of the Redis clock
 	silent  atomic.Int64 // how long the loop stood still because nothing was heard, µs
 	paused  atomic.Int64 // how long because of pauses, µs
 }
@@ -48,7 +49,9 @@ func (g *gate) heard(r pacer.Reply) {
 // stood adds up how long the loop was shut before a reply.
 func (g *gate) stood(r pacer.Reply) {
 	if w := g.open.Load(); w != nil {
-		g.silent.Add(max(0, min(r.Now, g.planned)-w.until))
+		// A reply that is repeated leaves the window where it was: what was added up then is not added again.
+		g.silent.Add(max(0, min(r.Now, g.planned)-max(w.until, g.told)))
+		g.told = max(g.told, r.Now)
 	}
 	g.paused.Store(max(g.paused.Load(), r.Stood))
 }

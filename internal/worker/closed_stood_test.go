@@ -48,6 +48,17 @@ func TestGateStood(t *testing.T) {
 	}
 }
 
+// TestGateStoodRepeated: after a silence the first reply may be one that was made before it. It tells of the silence, and the next one not again.
+func TestGateStoodRepeated(t *testing.T) {
+	g := gate{started: func() int64 { return 1_000_000 }, alone: time.Second}
+	for i, r := range []struct{ at, now, silent int64 }{{2000, 2000, 0}, {2000, 6000, 3000}, {2000, 6050, 3050}, {6100, 6100, 3100}, {6200, 6200, 3100}} {
+		g.heard(pacer.Reply{Status: pacer.StatusOK, LeasedAt: r.at * 1000, Now: r.now * 1000, Horizon: 500_000})
+		if silent := g.silent.Load() / 1000; silent != r.silent {
+			t.Errorf("reply %d: silent %d ms, want %d", i, silent, r.silent)
+		}
+	}
+}
+
 // disconnected is a Client whose requests go over no connection.
 type disconnected struct{ stepClient }
 

@@ -31,7 +31,7 @@ type limits struct {
 }
 
 // A shard fires its part of each leased range on time, with a client, a queue and a recorder of its own, so that
-// its turn takes no lock, allocates nothing and shares nothing with the other shards. All its slots are at any moment
+// its turn takes no lock but where a range has come, allocates nothing and shares nothing with the other shards. All its slots are at any moment
 //
 //	received = held + waiting + sent − permit_sent + late_dropped + recalled + yielded
 //
@@ -68,7 +68,7 @@ type shard struct {
 	tardy    int64       // how late the shard may come to a slot before that counts, ns
 	opening  func() bool // as in opener; nil = the client cannot tell
 	connects bool        // as in connector
-	held     bool        // the client refused what waits because connections are being opened
+	opens    bool        // the client refused what waits because connections are being opened
 }
 
 func newShard(part, parts int, clock *pacer.Clock, client Client, notice *atomic.Pointer[pacer.Notice], l limits) *shard {

@@ -70,7 +70,7 @@ func (s *shard) refused(n int64) {
 	if n == 0 || !s.connects {
 		return // nor is it asked again why: the reason is that of those that came before
 	}
-	if s.held = s.opening != nil && s.opening(); s.held {
+	if s.opens = s.opening != nil && s.opening(); s.opens {
 		s.recorder.Opening(n)
 	} else {
 		s.recorder.Busy(n)
@@ -84,7 +84,7 @@ func (s *shard) noRoom() {
 	case !s.connects && s.waiting.refused > 0: // as in refused
 	case s.waiting.refused == 0:
 		s.recorder.NoRoom(1)
-	case s.held:
+	case s.opens:
 		s.recorder.Opening(1)
 	default:
 		s.recorder.Busy(1)
