@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +34,7 @@ import (
 type endpointOptions struct {
 	tls               bool
 	stallAt, stallFor time.Duration // it reads nothing for stallFor, from stallAt after the first arrival on
-	awake             bool          // it never sleeps: it sees a request when it comes, and not when the processor has woken up
+	stamped           bool          // a request arrives when the kernel receives it, and not when the endpoint reads it
 }
 
 // AddFlags makes options of flags; args makes flags of options.
@@ -41,12 +42,12 @@ func (o *endpointOptions) AddFlags(f *flag.FlagSet) {
 	f.BoolVar(&o.tls, "tls", false, "serve https")
 	f.DurationVar(&o.stallAt, "stall-at", 0, "")
 	f.DurationVar(&o.stallFor, "stall-for", 0, "")
-	f.BoolVar(&o.awake, "awake", false, "do not sleep while nothing comes")
+	f.BoolVar(&o.stamped, "stamped", false, "")
 }
 
 func (o *endpointOptions) args() []string {
 	return []string{"endpoint", fmt.Sprint("-tls=", o.tls), fmt.Sprint("-stall-at=", o.stallAt), fmt.Sprint("-stall-for=", o.stallFor),
-		fmt.Sprint("-awake=", o.awake)}
+		fmt.Sprint("-stamped=", o.stamped)}
 }
 
 // endpointPart is the process.
@@ -71,6 +72,7 @@ func endpointPart(args []string) error {
 	if err := e.serve(int(os.Stdin.Fd()), os.Stdout); err != nil {
 		return err
 	}
+	slices.Sort(e.times) // what was received first need not be read first
 	return writeTimes(os.Stdout, e.times)
 }
 

@@ -49,8 +49,14 @@ func listening(t *testing.T, o endpointOptions) (*endpoint, string) {
 
 // TestEndpoint counts and times all requests, also two in one piece, and while it stalls.
 func TestEndpoint(t *testing.T) {
-	const stall = 100 * time.Millisecond
-	e, address := listening(t, endpointOptions{stallFor: stall}) // as soon as the first one has come
+	t.Run("as read", func(t *testing.T) { timed(t, false) })
+	t.Run("as received", func(t *testing.T) { timed(t, true) })
+}
+
+// timed stalls an endpoint as soon as the first request has come. What is sent meanwhile is received at once, and read after it.
+func timed(t *testing.T, stamped bool) {
+	const stall = 200 * time.Millisecond
+	e, address := listening(t, endpointOptions{stallFor: stall, stamped: stamped})
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
@@ -59,10 +65,12 @@ func TestEndpoint(t *testing.T) {
 	const request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 	answers := bufio.NewReader(conn)
 	before := monotonic()
+	var written []int64
 	for _, requests := range []int{1, 2, 1} {
 		if _, err := io.WriteString(conn, strings.Repeat(request, requests)); err != nil {
 			t.Fatal(err)
 		}
+		written = append(written, monotonic())
 		got := make([]byte, requests*len(answer))
 		if _, err := io.ReadFull(answers, got); err != nil || string(got) != strings.Repeat(answer, requests) {
 			t.Fatalf("got %q, %v", got, err)
@@ -79,8 +87,43 @@ func TestEndpoint(t *testing.T) {
 	if !slices.IsSorted(times) || times[0] < before || times[3] > after {
 		t.Errorf("%v is not from %d to %d", times, before, after)
 	}
-	if waited := time.Duration(times[1] - times[0]); waited < stall {
+	if waited := time.Duration(times[1] - times[0]); !stamped && waited < stall {
 		t.Errorf("it was to stand still for %v, but it read on after %v", stall, waited)
+	}
+	if after := time.Duration(times[1] - written[1]); stamped && after > stall/2 {
+		t.Errorf("it says that a request came %v after it was written", after)
+	}
+}
+
+// TestReceivedInOrder: the connection that is read first after a stall is the one whose request came last.
+func TestReceivedInOrder(t *testing.T) {
+	const stall = 200 * time.Millisecond
+	e, address := listening(t, endpointOptions{stallFor: stall, stamped: true})
+	var conns [2]net.Conn
+	for i := range conns {
+		var err error
+		if conns[i], err = net.Dial("tcp", address); err != nil {
+			t.Fatal(err)
+		}
+		defer conns[i].Close()
+	}
+	for i, c := range []net.Conn{conns[0], conns[1], conns[0]} {
+		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if _, err := e.line(t.Context(), "first ", listenPatience); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i, answers := range []int{2, 1} {
+		if _, err := io.ReadFull(conns[i], make([]byte, answers*len(answer))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if times, err := e.finish(t.Context()); err != nil || len(times) != 3 || !slices.IsSorted(times) {
+		t.Errorf("arrived: %v, %v", times, err)
 	}
 }
 
@@ -89,53 +132,5 @@ func TestSilentEndpoint(t *testing.T) {
 	e, _ := listening(t, endpointOptions{})
 	if _, err := e.line(t.Context(), "first ", time.Millisecond); err == nil || !strings.Contains(err.Error(), `"first"`) {
 		t.Errorf("nobody has fired: %v", err)
-	}
-}
-
-// TestAwakeEndpoint: it uses its processor while nothing comes, and one that sleeps does not; both answer.
-func TestAwakeEndpoint(t *testing.T) {
-	for _, awake := range []bool{true, false} {
-		e, address := listening(t, endpointOptions{awake: awake})
-		before := spent(t, e)
-		answered(t, address)
-		if _, err := e.line(t.Context(), "first ", listenPatience); err != nil {
-			t.Fatal(err)
-		}
-		for awake && spent(t, e)-before < 100*time.Millisecond {
-			time.Sleep(time.Millisecond)
-		}
-		if used := spent(t, e) - before; !awake && used > 50*time.Millisecond {
-			t.Errorf("an endpoint that sleeps used %v for one request", used)
-		}
-		times, err := e.finish(t.Context())
-		if err != nil || len(times) != 1 {
-			t.Errorf("awake: %v: arrived: %v, %v", awake, times, err)
-		}
-	}
-}
-
-// spent is the processor time of an endpoint so far.
-func spent(t *testing.T, e *endpoint) time.Duration {
-	t.Helper()
-	d, err := cpu(e.cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-// answered sends one request and waits for its answer.
-func answered(t *testing.T, address string) {
-	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(conn, make([]byte, len(answer))); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -29,6 +29,7 @@ type loop struct {
 	poller  int
 	events  [512]unix.EpollEvent
 	buf     [64 << 10]byte
+	stamps  *stamps // nil: requests arrive when they are read
 	answer  []byte
 	end     []byte // of a request
 
@@ -53,6 +54,11 @@ func listen(o endpointOptions) (*loop, error) {
 	}
 	if l.socket, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if o.stamped {
+		if l.stamps, err = stamp(l.socket, l.buf[:]); err != nil {
+			return nil, fmt.Errorf("listen: %w", err)
+		}
 	}
 	local := &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}
 	if err := errors.Join(unix.Bind(l.socket, local), unix.Listen(l.socket, 4096), l.watch(l.socket)); err != nil {
@@ -80,14 +86,10 @@ func (l *loop) serve(until int, say io.Writer) error {
 	if err := l.watch(until); err != nil {
 		return err
 	}
-	patience := -1 // ms
-	if l.options.awake {
-		patience = 0
-	}
 	for {
 		// Blocking as it is, the scheduler is not told: nothing else is to run here.
 		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.poller), uintptr(unsafe.Pointer(&l.events[0])), uintptr(len(l.events)),
-			uintptr(patience), 0, 0)
+			^uintptr(0), 0, 0)
 		if errno != 0 && !errors.Is(errno, unix.EINTR) {
 			return fmt.Errorf("wait for requests: %w", errno)
 		}
@@ -135,7 +137,7 @@ func (l *loop) accept() {
 
 // request answers what came on a connection.
 func (l *loop) request(fd int) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&l.buf[0])), uintptr(len(l.buf)), unix.MSG_DONTWAIT, 0, 0)
+	n, at, errno := l.receive(fd)
 	if errno == unix.EAGAIN || errno == unix.EINTR {
 		return
 	}
@@ -143,7 +145,6 @@ func (l *loop) request(fd int) {
 		_ = unix.Close(fd)
 		return
 	}
-	at := l.offset + int64(time.Since(l.began))
 	for range bytes.Count(l.buf[:n], l.end) {
 		if len(l.times) == cap(l.times) {
 			l.lost++
@@ -154,6 +155,18 @@ func (l *loop) request(fd int) {
 		_, _, _ = unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&l.answer[0])), uintptr(len(l.answer)),
 			unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, 0, 0)
 	}
+}
+
+// receive reads what came, and tells when that was.
+func (l *loop) receive(fd int) (n uintptr, at int64, errno unix.Errno) {
+	if l.stamps != nil {
+		if n, at, errno = l.stamps.receive(fd); at != 0 {
+			return n, at, errno
+		}
+	} else {
+		n, _, errno = unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&l.buf[0])), uintptr(len(l.buf)), unix.MSG_DONTWAIT, 0, 0)
+	}
+	return n, l.offset + int64(time.Since(l.began)), errno
 }
 
 // stall stands still once, when it is time.

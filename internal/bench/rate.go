@@ -59,7 +59,7 @@ func rates(ctx context.Context, b *bench, s *section) error {
 		s.heading("%s requests a second, 64 connections", thousands(float64(at.rate)))
 		l := load{connections: 64, rate: at.rate, length: length}
 		var all []contender[paced]
-		for _, c := range b.shooters(s, slices.Concat(withFortio(b, "-uniform"), at.ours, []tool{floor}), l, endpointOptions{awake: true}, warm) {
+		for _, c := range b.shooters(s, slices.Concat(withFortio(b, "-uniform"), at.ours, []tool{floor}), l, endpointOptions{stamped: true}, warm) {
 			all = append(all, contender[paced]{c.name, func(ctx context.Context) (paced, error) {
 				got, err := c.turn(ctx)
 				if err != nil {
