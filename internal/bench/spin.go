@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spinning is no load generator but the floor beneath all of them: one thread that never sleeps and writes each request when it is due. As
+// spinning is no load generator but what they are compared with: one thread that never sleeps and writes each request when it is due. As
 // late as its requests arrive, with its core at 100 %, the machine makes them.
 func spinning() (tool, error) {
 	path, err := self()

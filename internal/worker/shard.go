@@ -30,6 +30,10 @@ type limits struct {
 	resolution   int64 // how long to wait at least for slots that are not due yet, ns
 }
 
+// worthResting is from which resolution on answers do not make a shard look at what is due: they come one by one, and each look that sends a
+// little has its own answers. A shorter rest costs more than it saves, because its end is one more wake-up.
+const worthResting = int64(250_000) // ns
+
 // A shard fires its part of each leased range on time, with a client, a queue and a recorder of its own, so that
 // its turn takes no lock but where a range has come, allocates nothing and shares nothing with the other shards. All its slots are at any moment
 //
@@ -64,6 +68,9 @@ type shard struct {
 	stopped chan struct{} // closed when nothing more will be sent
 	exited  chan struct{} // closed when run has returned
 	failure error         // why run returned; read it after exited
+
+	next   int64 // when the next slot may leave, as of the last look at what is due
+	rested int64 // no such look before this, whatever wakes the shard
 
 	tardy    int64       // how late the shard may come to a slot before that counts, ns
 	opening  func() bool // as in opener; nil = the client cannot tell
@@ -137,7 +144,13 @@ func (s *shard) turn(now int64) (until int64, over bool) {
 	if s.gate != nil && m == running {
 		return s.again(now), false
 	}
-	until = max(s.release(now), now+s.limits.resolution)
+	if now >= s.rested {
+		s.next = max(s.release(now), now+s.limits.resolution)
+		if s.limits.resolution >= worthResting {
+			s.rested = now + s.limits.resolution
+		}
+	}
+	until = s.next
 	s.send(now)
 	if s.waiting.n > 0 {
 		return min(until, s.waiting.first().local+s.limits.maxLag+1), false
@@ -156,6 +169,7 @@ func (s *shard) turn(now int64) (until int64, over bool) {
 func (s *shard) receive() {
 	for _, r := range s.mail.take() {
 		s.slots.Lease(r)
+		s.rested = 0 // what s.next says is of what was held before
 	}
 }
 
@@ -163,8 +177,10 @@ func (s *shard) receive() {
 func (s *shard) heed(m mode) {
 	switch n := s.notice.Load(); {
 	case m != running:
+		s.rested = 0
 		s.slots.Permit(nil, 0)
 	case n != s.heeded:
+		s.rested = 0
 		s.heeded = n
 		s.slots.Permit(n.Permits, s.last.Due(s.clock.Redis))
 	}

@@ -253,6 +253,38 @@ func TestResolution(t *testing.T) {
 	}
 }
 
+// Answers wake a shard up, but what is due leaves at its own pace: each ms here, all that has become due. A lease and a recall are seen at once.
+func TestResolutionWhileAnswersCome(t *testing.T) {
+	const rate, slots, often = 50_000, 5000, ms / 50
+	client := &stepClient{keep: true}
+	var notice atomic.Pointer[pacer.Notice]
+	l := testLimits()
+	l.maxInFlight, l.resolution = 2*slots, ms
+	s := stepShard(client, 0, 1, &notice, l)
+	s.lease(pacer.Range{Law: law(1, 0, rate, 8), First: 0, N: slots})
+	latest, instants := int64(0), map[int64]bool{}
+	for ; client.now <= 101*ms; client.now += often {
+		if until, _ := s.turn(client.now); until < client.now {
+			t.Fatalf("at %d the next turn is due at %d", client.now, until)
+		}
+	}
+	for _, x := range client.sent {
+		latest, instants[x.Sent] = max(latest, x.Sent-x.Due), true
+	}
+	if len(client.sent) != slots || latest > ms || len(instants) > 102 {
+		t.Errorf("%d sent at %d instants, up to %d µs late", len(client.sent), len(instants), latest/1000)
+	}
+	s.turn(client.now)
+	s.lease(pacer.Range{Law: law(1, 0, rate, 8), First: slots, N: 1000})
+	if s.turn(client.now + 1); len(client.sent) == slots {
+		t.Error("slots that were due were leased, and none is sent")
+	}
+	notice.Store(&pacer.Notice{Recalls: pacer.Recalls{{ID: 2, T0: 0, Prev: 1, Cut: 0}}})
+	if s.turn(client.now + 2); !s.slots.Empty() {
+		t.Error("it still holds what was recalled")
+	}
+}
+
 // With all connections busy requests wait, in order, and their latency counts; beyond maxLag they are dropped.
 func TestBusyConnections(t *testing.T) {
 	client := &stepClient{busy: true, keep: true}
