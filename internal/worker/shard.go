@@ -175,12 +175,14 @@ func (s *shard) receive() {
 
 // heed takes the newest notice's permits. Who leaves has none.
 func (s *shard) heed(m mode) {
-	switch n := s.notice.Load(); {
-	case m != running:
-		s.rested = 0
+	n := s.notice.Load()
+	if m == running && n == s.heeded {
+		return
+	}
+	s.rested = 0 // what is recalled now was not yet
+	if m != running {
 		s.slots.Permit(nil, 0)
-	case n != s.heeded:
-		s.rested = 0
+	} else {
 		s.heeded = n
 		s.slots.Permit(n.Permits, s.last.Due(s.clock.Redis))
 	}

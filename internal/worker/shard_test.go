@@ -283,6 +283,13 @@ func TestResolutionWhileAnswersCome(t *testing.T) {
 	if s.turn(client.now + 2); !s.slots.Empty() {
 		t.Error("it still holds what was recalled")
 	}
+	s.lease(pacer.Range{Law: law(2, 2000, rate, 8), First: 0, N: 100}) // due long after
+	s.turn(client.now + 3)
+	s.tell(draining)
+	notice.Store(&pacer.Notice{Recalls: pacer.Recalls{{ID: 3, T0: 0, Prev: 2, Cut: 0}}})
+	if s.turn(client.now + 4); !s.slots.Empty() {
+		t.Error("it leaves, and still holds what was recalled")
+	}
 }
 
 // With all connections busy requests wait, in order, and their latency counts; beyond maxLag they are dropped.
