@@ -1,33 +1,37 @@
 -- budget: loading and storing a run's budget. Included after changes.lua.
 --
--- A lease call must be cheap, and most of its price is numbers turned into text and back. So the budget has three parts:
---   counts   what each call changes, one text
---   state    what each call reads and few change, one text and two that may be long, identity and recalls; stored when b.changed
+-- A lease call must be cheap, so the budget has three parts:
+--   counts   what each call changes: numbers, and standby
+--   figures  what each call reads and few change: numbers and those of each generation; phase, identity and recalls; stored when b.changed
 --   RARE     fields of their own, which only changes.lua reads
--- The texts are JSON, because cjson.decode reads all numbers of one at once, and exactly; cjson.encode would keep 14 digits, so they are
--- written by one string.format. No string in them needs escaping: check.lua sees to that.
 
 local FRAME = 25000  -- µs a frame covers at most (pacer/frame.go)
 local RTT = 500000   -- µs of round trip that are believed at most: one frozen member must not change the whole fleet's times
 
 -- load: the budget b of KEYS.budget, or nil. now = max(TIME, last seen): the clock never goes back.
 local function load(key, clock)
-  local texts = redis.call('HMGET', key, 'uid', 'counts', 'state', 'identity', 'recalls')
-  if not texts[3] then return nil end
-  local c, s = cjson.decode(texts[2]), cjson.decode(texts[3])
+  local texts = redis.call('HMGET', key, 'uid', 'figures', 'counts', 'phase', 'standby', 'identity', 'recalls')
+  local figures, counts = texts[2], texts[3]
+  if not figures then return nil end
+  if not (counts and #counts == bytes(COUNTS) and texts[4] and texts[5] and texts[6] and texts[7]) then error('the budget is not whole') end
+  local last, edge, issued, skipped, next = struct.unpack(COUNTS, counts)
+  local id, w, n, at, stop, left, shift, horizon, ttl, qmax, reach, grown, phi, away, thin, beyond, permitfor, deadman, started, heard,
+    stood, version, from = struct.unpack(FIGURES, figures)
   local time, gens = clock[1] * U + clock[2], {}
-  for i = 24, #s, 15 do
-    gens[#gens + 1] = { law = s[i], id = s[i + 1], t0 = s[i + 2], c = s[i + 3], r0 = s[i + 4], r1 = s[i + 5], den = s[i + 6], dur = s[i + 7],
-      k = s[i + 8], f = s[i + 9], nx = s[i + 10], cut = s[i + 11], ends = s[i + 12], piece = s[i + 13], low = s[i + 14] }
+  while from <= #figures do
+    local law = sub(figures, from, from + bytes(LAW) - 1)
+    local id, t0, c, r0, r1, den, dur, k, f, nx, cut, ends, piece, low, behind = struct.unpack(GENERATION, figures, from)
+    gens[#gens + 1] = { law = law, id = id, t0 = t0, c = c, r0 = r0, r1 = r1, den = den, dur = dur, k = k, f = f, nx = nx, cut = cut, ends = ends,
+      piece = piece, low = low }
+    from = behind
   end
-  local at = s[5]
-  if gens[at] then gens[at].nx = c[5] end -- of the others it is in the state
+  if gens[at] then gens[at].nx = next end -- of the others it is in the figures
   return {
-    uid = texts[1], time = time, now = max(time, c[1]), changed = false, identity = texts[4], recalls = texts[5], gens = gens,
-    last = c[1], edge = c[2], issued = c[3], skipped = c[4], standby = c[6],
-    phase = s[1], id = s[2], w = s[3], n = s[4], version = s[23], at = at, stop = s[6], left = s[7], shift = s[8],
-    horizon = s[9], ttl = s[10], qmax = s[11], reach = s[12], grown = s[13], phi = s[14], away = s[15], thin = s[16],
-    beyond = s[17], permitfor = s[18], deadman = s[19], started = s[20], heard = s[21], stood = s[22],
+    uid = texts[1], time = time, now = max(time, last), changed = false, identity = texts[6], recalls = texts[7], gens = gens,
+    last = last, edge = edge, issued = issued, skipped = skipped, standby = texts[5],
+    phase = texts[4], id = id, w = w, n = n, version = version, at = at, stop = stop, left = left, shift = shift,
+    horizon = horizon, ttl = ttl, qmax = qmax, reach = reach, grown = grown, phi = phi, away = away, thin = thin,
+    beyond = beyond, permitfor = permitfor, deadman = deadman, started = started, heard = heard, stood = stood,
   }
 end
 
@@ -36,7 +40,6 @@ local function store(b, keys)
   if b.at > 1 and b.gens[1].ends < b.now then changes(b, keys).forget() end
   b.last = b.now
   local g = b.gens[b.at]
-  redis.call('HSET', keys.budget, 'counts',
-    format('[%d,%d,%d,%d,%d,"%s"]', b.last, b.edge, b.issued, b.skipped, g and g.nx or 0, b.standby))
+  redis.call('HSET', keys.budget, 'counts', struct.pack(COUNTS, b.last, b.edge, b.issued, b.skipped, g and g.nx or 0), 'standby', b.standby)
   if b.changed then changes(b, keys).store() end
 end

@@ -109,9 +109,9 @@ local function begin(p, t0, c, piece)
     end
     b.left = b.left - g.k
   end
-  g.cut, g.law = g.k, law(g)
+  g.cut, g.law = g.k, struct.pack(LAW, g.id, g.t0, g.c, g.r0, g.r1, g.den, g.dur, g.k, g.f)
   b.gens[#b.gens + 1] = g
-  redis.call('HSET', keys.laws, int(g.id), g.law .. ':' .. int(g.cut))
+  redis.call('HSET', keys.laws, int(g.id), law(g) .. ':' .. int(g.cut))
 end
 
 -- advance: the next piece of the queue as a generation behind the last one. Returns whether there is one.
@@ -151,8 +151,8 @@ local function cut(all, t)
     if s < g.cut then
       local given = over(g, 0, g.nx, s) - over(g, 0, g.nx, g.cut)
       for _, m in pairs(all) do
-        for _, text in ipairs(split(m.ranges, ',')) do
-          local _, gen, first, n = unpack(numbers(text))
+        for at = 1, #m.ranges, bytes(RANGE) do
+          local _, gen, first, n = struct.unpack(RANGE, m.ranges, at)
           if gen == g.id then
             local beyond = over(g, first, first + n, s) - over(g, first, first + n, g.cut)
             m.beyond = m.beyond + beyond
@@ -165,7 +165,7 @@ local function cut(all, t)
       b.skipped = b.skipped - given
       if b.left >= 0 then b.left = b.left + g.cut - s end
       g.cut = s
-      redis.call('HSET', keys.laws, int(g.id), g.law .. ':' .. int(s))
+      redis.call('HSET', keys.laws, int(g.id), law(g) .. ':' .. int(s))
     end
     g.ends = min(g.ends, max(t, g.t0))
     if g.t0 <= t then active = g end
@@ -296,7 +296,7 @@ local function anew(t, t0, what)
   b.edge = b.now + b.reach
   for name, m in pairs(all) do
     m.at = min(m.at, b.now)
-    if t ~= t0 then m.ranges = '-' end
+    if t ~= t0 then m.ranges = '' end
     if m.state == 'active' then suspect(name, m, all) end
     if m.state == 'suspect' then
       m.from = b.edge - 1
@@ -350,16 +350,14 @@ local function replace(worker, m, inc)
   redis.call('HSET', keys.workers, worker .. '/' .. m.inc, record(m))
 end
 
--- store: the state, and what has changed of RARE.
+-- store: the figures with their texts, and what has changed of RARE.
 local function store()
-  local texts = { format('"%s",%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d',
-    b.phase, b.id, b.w, b.n, b.at, b.stop, b.left, b.shift, b.horizon, b.ttl, b.qmax, b.reach, b.grown, b.phi, b.away, b.thin,
-    b.beyond, b.permitfor, b.deadman, b.started, b.heard, b.stood, b.version) }
+  local texts = { struct.pack(FIGURES, b.id, b.w, b.n, b.at, b.stop, b.left, b.shift, b.horizon, b.ttl, b.qmax, b.reach, b.grown, b.phi, b.away,
+    b.thin, b.beyond, b.permitfor, b.deadman, b.started, b.heard, b.stood, b.version) }
   for i, g in ipairs(b.gens) do
-    texts[i + 1] = format('"%s",%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d', g.law, g.id, g.t0, g.c, g.r0, g.r1, g.den, g.dur, g.k, g.f, g.nx,
-      g.cut, g.ends, g.piece, g.low)
+    texts[i + 1] = struct.pack(GENERATION, g.id, g.t0, g.c, g.r0, g.r1, g.den, g.dur, g.k, g.f, g.nx, g.cut, g.ends, g.piece, g.low)
   end
-  local out = { 'state', '[' .. table.concat(texts, ',') .. ']', 'identity', b.identity, 'recalls', b.recalls }
+  local out = { 'phase', b.phase, 'figures', table.concat(texts), 'identity', b.identity, 'recalls', b.recalls }
   for name, was in pairs(b.rare) do
     if b[name] ~= was then
       b.rare[name] = b[name]

@@ -41,10 +41,10 @@ local function refuse(script, name)
   return redis.error_reply('ERR ' .. script .. ': ' .. name .. ' has a value that it cannot have')
 end
 
--- wrong: an error about the first number among the arguments, or these texts, that is out of range, or nil. rules: position, name, low, high, …
-local function wrong(script, rules, texts)
+-- wrong: an error about the first number among the arguments that is out of range, or nil. rules: position, name, low, high, …
+local function wrong(script, rules)
   for i = 1, #rules, 4 do
-    if not whole((texts or ARGV)[rules[i]], rules[i + 2], rules[i + 3]) then return refuse(script, rules[i + 1]) end
+    if not whole(ARGV[rules[i]], rules[i + 2], rules[i + 3]) then return refuse(script, rules[i + 1]) end
   end
 end
 

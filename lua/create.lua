@@ -21,7 +21,7 @@ for i = 6, #ARGV, 2 do
 end
 if next(need) then return refuse('create', 'budget') end
 
-if format('%d', MOST) ~= '9007199254740992' then
+if format('%d', MOST) ~= '9007199254740992' or struct.unpack('<l', struct.pack('<l', MOST)) ~= MOST then
   return redis.error_reply('ERR create: this server cannot write numbers of 53 bits; use Redis on a 64-bit system')
 end
 

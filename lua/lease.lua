@@ -2,18 +2,21 @@
 --
 -- KEYS  1 budget  2 workers  3 seen  4 events  5 laws
 --       6 state of the run's limiter, if it has one: then the text of gate.lua is in front of this, and else gate is nil
--- ARGV  1 run uid  2 worker  3 incarnation  4 the numbers "[seq,ack,until,weight,rtt_hi,phi_held,leased,known]":
+-- ARGV  1 run uid  2 worker  3 incarnation  4 the numbers seq, ack, until, weight, rtt_hi, phi_held, leased, known (form.lua):
 --       seq 1, 2, …; after a timeout the same again · ack: leased_at of the last reply received, µs · until: cover me up to here, µs ·
 --       weight ≥ 1 · rtt_hi, µs · phi_held: permit held, slots per 10⁶ s · leased: slots in all replies received ·
 --       known: the highest id of a generation in them
--- Returns an array of one text or three, or an error if an argument is wrong:
---       1 status|law|recalls|permit|first:n:f:hand:leased_at:next:N:W:version:H:stood. It is stored as it is, for a call repeated.
---       2 now  3 TIME as read: only where they are not leased_at
+-- Returns an array of one text or two, or an error if an argument is wrong:
+--       1 numbers, and behind them "status|recalls". It is stored as it is, for a call repeated. The numbers:
+--         first, n, f, hand, leased_at, next, N, W, version, H, stood
+--         the permit: φ, t0, c, from, until; 0 of all for none
+--         the law of the range: id, t0, c, r0, r1, den, dur, K, F; 0 of all where n is 0
+--       2 now and TIME as read: only where they are not leased_at
 --       stood: how long pauses took so far, µs; −1: the plan was left by set-rate, −2: while paused, and nothing was granted since
 --       status: OK, WAIT (for members), PAUSED, STOPPED, ENDED, NOSTATE, STALE (seq), REPLACED (by
 --       another incarnation), SUSPECT (ack is too old; ask again). Only OK and PAUSED come with numbers.
 --       f, hand and permit are about outages, see permit.lua: the part of the range to be yielded, in millionths; when a permit
---       in force ends, 0 = not yet; φ:t0:c:from:until.
+--       in force ends, 0 = not yet.
 -- Invariant: a number of a generation is granted once; replaying a call changes nothing; numbers, clock and generation
 --       ids never go back; no number is granted whose frame has begun or ends after now + H, or by a limiter, where it is made up for.
 
@@ -23,20 +26,23 @@ local uid, worker, inc = ARGV[1], ARGV[2], ARGV[3]
 
 -- All arguments are looked at together; which one is wrong is asked when one is.
 local numbers = ARGV[4] or ''
-local whole = #numbers <= 150 and find(numbers, '^%[%d+,%d+,%-?%d+,%d+,%d+,%d+,%d+,%d+%]$')
+local whole = #numbers == bytes(ASK)
 local sound = whole and #worker <= 64 and #inc <= 64 and find(worker, '^%w[%w._-]*$') and find(inc, '^%w[%w._-]*$')
 local seq, ack, ask, weight, rtt, held, told, known
 if sound then
-  seq, ack, ask, weight, rtt, held, told, known = unpack(cjson.decode(numbers))
-  sound = seq >= 1 and weight >= 1 and weight <= 1000000 and max(seq, ack, ask, -ask, rtt, held, told, known) <= 2 ^ 53
+  seq, ack, ask, weight, rtt, held, told, known = struct.unpack(ASK, numbers)
+  sound = min(seq, weight) >= 1 and min(ack, rtt, held, told, known) >= 0 and weight <= 1000000
+    and max(seq, ack, ask, -ask, rtt, held, told, known) <= 2 ^ 53
 end
 if not sound then
-  local wrong, refuse = check()
-  local texts = {}
-  for text in string.gmatch(sub(numbers, 2, -2) .. ',', '([^,]*),') do texts[#texts + 1] = text end
-  return wrong('lease', { 1, 'seq', 1, 2 ^ 53, 2, 'ack', 0, 2 ^ 53, 3, 'until', -2 ^ 53, 2 ^ 53, 4, 'weight', 1, 1000000, 5, 'rtt_hi', 0, 2 ^ 53,
-    6, 'phi_held', 0, 2 ^ 53, 7, 'leased', 0, 2 ^ 53, 8, 'known', 0, 2 ^ 53 }, texts)
-    or refuse('lease', whole and 'worker or incarnation' or 'numbers')
+  local refuse = check()
+  if not whole then return refuse('lease', 'numbers') end
+  local values = { struct.unpack(ASK, numbers) }
+  for i, rule in ipairs({ { 'seq', 1 }, { 'ack', 0 }, { 'until', -2 ^ 53 }, { 'weight', 1, 1000000 }, { 'rtt_hi', 0 }, { 'phi_held', 0 },
+    { 'leased', 0 }, { 'known', 0 } }) do
+    if values[i] < rule[2] or values[i] > (rule[3] or 2 ^ 53) then return refuse('lease', rule[1]) end
+  end
+  return refuse('lease', 'worker or incarnation')
 end
 rtt = min(rtt, RTT) -- a member that was frozen in the middle of a call must not put off every command
 
@@ -50,9 +56,9 @@ elseif same and seq == m.seq then said = 'AGAIN'
 elseif m and not same and (seq > 1 and ack <= m.at or redis.call('HEXISTS', keys.workers, worker .. '/' .. inc) == 1) then said = 'REPLACED'
 elseif b.phase == 'ended' or (b.phase == 'stopped' and not same) then said = 'ENDED' end
 if said then
-  local text = said .. '||' .. (b and b.recalls or '') .. '||0:0:0:0:0:0:0:0:0:0:0'
+  local text = string.rep('\0', bytes(REPLY) + bytes(LAW)) .. said .. '|' .. (b and b.recalls or '')
   if said == 'AGAIN' then text = sub(m.text, m.tail) end
-  return { text, int(here and b.now or 0), int(here and b.time or 0) }
+  return { text, struct.pack(CLOCKS, here and b.now or 0, here and b.time or 0) }
 end
 if settle(b, keys, known) then m = parse(redis.call('HGET', keys.workers, worker)) end
 
@@ -96,19 +102,21 @@ if b.permitfor > 0 then
   b.edge = edge
 end
 
--- reply: stores the reply as it will be repeated, and all else.
-local function reply(status, law, first, n, f, hand, next, permitted)
+local NONE = { 0, 0, 0, 0, 0 } -- no permit
+
+-- reply: stores the reply as it will be repeated, and all else. law: nil for none.
+local function reply(status, law, first, n, f, hand, next, permit)
   local stood = b.stood -- how long the schedule's clock stood still so far, while the plan is in force, µs
   if stood >= 0 and b.phase == 'paused' then
     stood = stood + max(0, now - (b.pausedat or tonumber(redis.call('HGET', keys.budget, 'pausedat'))))
   end
-  m.reply = format('%s|%s|%s|%s|%d:%d:%d:%d:%d:%d:%d:%d:%d:%d:%d', status, law, b.recalls, permitted,
-    first, n, f, hand, now, next, b.n, b.w, b.version, reach, stood)
+  m.reply = struct.pack(REPLY, first, n, f, hand, now, next, b.n, b.w, b.version, reach, stood, unpack(permit)) ..
+    (law or string.rep('\0', bytes(LAW))) .. status .. '|' .. b.recalls
   redis.call('ZADD', keys.seen, format('%d', m.from), worker)
   redis.call('HSET', keys.workers, worker, record(m))
   store(b, keys)
   if b.time == now then return { m.reply } end
-  return { m.reply, int(now), int(b.time) }
+  return { m.reply, struct.pack(CLOCKS, now, b.time) }
 end
 
 -- A new seq says that the last reply has arrived, so phi_held is what this member holds now. Whether replies still arrive
@@ -118,7 +126,7 @@ local joins = not (m and present(m))
 if not joins and m.phi > 0 and b.phase == 'running' and not fresh then
   if m.state ~= 'suspect' then changes(b, keys).suspect(worker, m) end
   m.seq, m.at, m.rtt = seq, now, rtt
-  return reply('SUSPECT', '', 0, 0, 0, 0, 0, '')
+  return reply('SUSPECT', nil, 0, 0, 0, 0, 0, NONE)
 end
 local handing, away = held > 0 and (joins or m.state == 'suspect'), b.away
 if not joins and m.state == 'suspect' then b.away, b.changed = b.away - m.phi, true end
@@ -129,7 +137,7 @@ if joins then
   b.n = b.n + 1
   b.w = b.w + weight
   b.version = b.version + 1
-  if not m then m = { inc = inc, ranges = '-', v = 0, leased = 0, beyond = 0, gen = 0, share = 0, phi = 0 } end
+  if not m then m = { inc = inc, ranges = '', v = 0, leased = 0, beyond = 0, gen = 0, share = 0, phi = 0 } end
   m.rank = b.joins
   change.event('join', worker, 'weight ' .. int(weight))
 elseif weight ~= m.weight then
@@ -243,17 +251,14 @@ if g then
     if yield < U then n = max(0, min(hi - nx, max(wanted, left))) end -- else it all gives way, and is skipped
     if opens and n > 0 then n, refused = opens.grant(g, n) end
     if n > 0 then
-      -- What the member may still hold is noted, so that a cut can count it; what is past is forgotten when that has become long.
+      -- What the member may still hold is noted, so that a cut can count it; what is past is forgotten when that has become much.
       local kept, at = m.ranges, 1
-      if #kept > 300 then
-        while at and tonumber(sub(kept, at, find(kept, ':', at, true) - 1)) <= now do
-          local comma = find(kept, ',', at, true)
-          at = comma and comma + 1
-        end
-        kept = at and sub(kept, at) or '-'
+      if #kept >= 6 * bytes(RANGE) then
+        while at < #kept and struct.unpack(RANGE, kept, at) <= now do at = at + bytes(RANGE) end
+        kept = sub(kept, at)
       end
       local last = min(g.k, ceil((nx + n) / frame) * frame)
-      m.ranges = format(kept == '-' and '%.0s%d:%d:%d:%d' or '%s,%d:%d:%d:%d', kept, when(g, last - 1) + 1, g.id, nx, n)
+      m.ranges = kept .. struct.pack(RANGE, when(g, last - 1) + 1, g.id, nx, n)
       m.v = m.v + floor(min(n * (U - yield) / U, q) / share + 0.5)
       local beyond = over(g, nx, nx + n, g.cut)
       m.leased, b.issued = m.leased + n, b.issued + n
@@ -283,7 +288,7 @@ elseif b.phase == 'ended' then status = 'ENDED' end
 
 -- The permit: what the member may fire by itself from m.from on. Its rate is at most the share, and what the others do not hold. A
 -- reply to a join has none: who makes only one call may be dead.
-local permitted = ''
+local permit = NONE
 if b.permitfor > 0 and status == 'OK' and g and not joins then
   local low, ends = ENDLESS, min(now, m.from - b.horizon) + b.permitfor -- when the member is dropped that is silent from now on
   for i = 1, #b.gens do
@@ -300,9 +305,9 @@ if b.permitfor > 0 and status == 'OK' and g and not joins then
       b.phi, b.changed = b.phi + phi - m.phi, true
       m.phi = phi
     end
-    permitted = format('%d:%d:%d:%d:%d', phi, g.t0, floor(m.rank * 0.6180339887 % 1 * U), from, ends)
+    permit = { phi, g.t0, floor(m.rank * 0.6180339887 % 1 * U), from, ends }
   end
 end
-local out = reply(status, n > 0 and g.law or '', first, n, f, hand, next, permitted)
+local out = reply(status, n > 0 and g.law, first, n, f, hand, next, permit)
 if joins then changes(b, keys).live() end
 return out

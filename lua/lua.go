@@ -3,9 +3,10 @@
 //	reply, err := lua.Lease().Run(ctx, client, keys, args...).StringSlice()
 //
 // Each script's header states its purpose, KEYS, ARGV, what it returns and the invariant it keeps. They
-// need Redis 6.2 or newer. check.lua, schedule.lua, member.lua, changes.lua, budget.lua, permit.lua, limiter.lua,
-// bucket.lua, take.lua and gate.lua are not scripts but parts of them. Lua in Redis has no require, so a script's text is put together from files: what it
-// shares in front, some of it as the body of a function; take.lua behind a limiter; a limiter and gate.lua in front of the lease script.
+// need Redis 6.2 or newer. struct.lua, form.lua, check.lua, schedule.lua, member.lua, changes.lua, budget.lua, permit.lua, limiter.lua,
+// bucket.lua, take.lua and gate.lua are not scripts but parts of them. Lua in Redis has no require, so a script's text is put together from
+// files: what it shares in front, some of it as the body of a function; take.lua behind a limiter; a limiter and gate.lua in front of the lease
+// script.
 package lua
 
 import (
@@ -44,7 +45,7 @@ func Text(name string) string {
 
 // leaseText is the lease script behind a text that defines gate.
 func leaseText(gate, lease string) string {
-	return within("check", read("check")+"return wrong, refuse\n") + shared() + read("permit") + gate + lease
+	return within("check", read("check")+"return refuse\n") + shared() + read("permit") + gate + lease
 }
 
 // gate is gate.lua with a limiter: in a block, because the limiter's names are its own.
@@ -64,8 +65,8 @@ func arithmetic(limiter string) string {
 
 // shared is what the scripts have in common that know the budget.
 func shared() string {
-	common := read("schedule") + read("member")
-	return common + within("changes", common+read("changes")) + read("budget")
+	common := read("form") + read("schedule") + read("member")
+	return read("struct") + common + within("changes", common+read("changes")) + read("budget")
 }
 
 // within makes a text the body of a function, which takes the budget and the keys.

@@ -1,8 +1,10 @@
 package lua_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,11 +62,7 @@ func (b *bench) call(script string, args ...any) ([]string, error) {
 	if text, err := cmd.Text(); err == nil {
 		return []string{text}, nil
 	}
-	reply, err := cmd.StringSlice()
-	if err == nil && script == "lease" { // its texts are in the first one
-		return strings.Split(reply[0], "|"), nil
-	}
-	return reply, err
+	return cmd.StringSlice()
 }
 
 func (b *bench) must(script string, args ...any) []string {
@@ -74,6 +72,25 @@ func (b *bench) must(script string, args ...any) []string {
 		b.Fatalf("%s %v: %v", script, args, err)
 	}
 	return reply
+}
+
+// lease makes a lease call.
+func (b *bench) lease(args ...any) pacer.Reply {
+	b.Helper()
+	reply, err := pacer.ParseReply(b.must("lease", args...))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return reply
+}
+
+// status is what a script says first.
+func (b *bench) status(script string, args ...any) string {
+	b.Helper()
+	if script == "lease" {
+		return string(b.lease(args...).Status)
+	}
+	return b.must(script, args...)[0]
 }
 
 // The arguments of calls that are right. The schedule is 1000/s.
@@ -88,10 +105,10 @@ func leaseArgs(worker string, seq int) []any {
 }
 
 // figure is the arguments of a lease call with the number at a position, counted from 1, replaced.
-func figure(args []any, position int, value any) []any {
-	numbers := strings.Split(strings.Trim(args[3].(string), "[]"), ",")
-	numbers[position-1] = fmt.Sprint(value)
-	return with(args, 4, "["+strings.Join(numbers, ",")+"]")
+func figure(args []any, position int, value int64) []any {
+	numbers := []byte(args[3].(string))
+	binary.LittleEndian.PutUint64(numbers[8*(position-1):], uint64(value))
+	return with(args, 4, string(numbers))
 }
 
 func commandArgs(id, kind string) []any {
@@ -188,8 +205,8 @@ func TestNoState(t *testing.T) {
 			"lease": leaseArgs("w", 1), "command": commandArgs("c", "pause"), "leave": leaveArgs("w"), "snapshot": snapshotArgs(1),
 		}
 		for script, args := range calls {
-			if reply := b.must(script, args...); reply[0] != "NOSTATE" {
-				t.Errorf("%s without a run: %q", script, reply)
+			if status := b.status(script, args...); status != "NOSTATE" {
+				t.Errorf("%s without a run: %q", script, status)
 			}
 		}
 		if n := len(b.dump()); n != 0 {
@@ -198,8 +215,8 @@ func TestNoState(t *testing.T) {
 		b.must("create", createArgs()...)
 		before := b.dump()
 		for script, args := range calls {
-			if reply := b.must(script, with(args, 1, "another uid")...); reply[0] != "NOSTATE" {
-				t.Errorf("%s of another run of this name: %q", script, reply)
+			if status := b.status(script, with(args, 1, "another uid")...); status != "NOSTATE" {
+				t.Errorf("%s of another run of this name: %q", script, status)
 			}
 		}
 		if !maps.Equal(before, b.dump()) {
@@ -214,6 +231,46 @@ func notWhole() []any {
 		strings.Repeat("9", 400), "9007199254740994", "-9007199254740994"}
 }
 
+// TestNotWhole: where a part of the budget or of a record is missing or is not what was written, a call is an error, and a lease changes nothing.
+func TestNotWhole(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		field := func(key, name string, value any) func() error {
+			return func() error { return b.client.HSet(t.Context(), b.keys[key], name, value).Err() }
+		}
+		none := func(name string) func() error {
+			return func() error { return b.client.HDel(t.Context(), b.keys["budget"], name).Err() }
+		}
+		long := strings.Repeat("x", 400)
+		for name, harm := range map[string]func() error{
+			"no phase": none("phase"), "no counts": none("counts"), "no standby": none("standby"), "no identity": none("identity"), "no recalls": none("recalls"),
+			"counts, a word": field("budget", "counts", "many"), "counts, long": field("budget", "counts", long),
+			"figures, a word": field("budget", "figures", "many"), "figures, a byte more": field("budget", "figures", long[:22*8+14*8+1]),
+			"a record, a word": field("workers", "w", "x"), "a record, long": field("workers", "w", "a b "+long),
+		} {
+			b.client.FlushAll(t.Context())
+			b.must("create", createArgs()...)
+			b.must("lease", leaseArgs("w", 1)...)
+			b.must("lease", leaseArgs("w", 2)...)
+			if err := harm(); err != nil {
+				t.Fatal(err)
+			}
+			before := b.dump()
+			for script, args := range map[string][]any{"lease": leaseArgs("w", 3), "leave": leaveArgs("w")} {
+				if reply, err := b.call(script, args...); err == nil {
+					t.Errorf("%s: %s: %q", name, script, reply)
+				}
+			}
+			if !maps.Equal(before, b.dump()) {
+				t.Errorf("%s: the state has changed", name)
+			}
+			// A command notes first that a controller was heard of.
+			if reply, err := b.call("command", commandArgs("c", "pause")...); err == nil {
+				t.Errorf("%s: command: %q", name, reply)
+			}
+		}
+	})
+}
+
 func plainNot() []any {
 	return []any{"", " ", "a b", "a/b", "a,b", "a;b", "a:b", "a|b", "-", "-a", ".a", "a\n", "ä", strings.Repeat("x", 65)}
 }
@@ -224,20 +281,19 @@ func TestLeaseRefuses(t *testing.T) {
 		b.must("lease", leaseArgs("w", 1)...)
 		right := leaseArgs("w", 2)
 		for position, name := range map[int]string{1: "seq", 2: "ack", 3: "until", 4: "weight", 5: "rtt_hi", 6: "phi_held", 7: "leased", 8: "known"} {
-			for _, value := range notWhole() {
+			for _, value := range []int64{1<<53 + 2, -1<<53 - 2, math.MaxInt64, math.MinInt64} {
 				b.refuses("lease", name, figure(right, position, value))
 			}
 		}
 		for _, c := range []struct {
 			position int
 			name     string
-			value    any
-		}{{1, "seq", 0}, {1, "seq", -1}, {2, "ack", -1}, {4, "weight", 0}, {4, "weight", -1}, {4, "weight", 1_000_001}, {5, "rtt_hi", -1}, {6, "phi_held", -1}} {
+			value    int64
+		}{{1, "seq", 0}, {1, "seq", -1}, {2, "ack", -1}, {4, "weight", 0}, {4, "weight", -1}, {4, "weight", 1_000_001}, {5, "rtt_hi", -1}, {6, "phi_held", -1}, {7, "leased", -1}, {8, "known", -1}} {
 			b.refuses("lease", c.name, figure(right, c.position, c.value))
 		}
-		for text, name := range map[string]string{"": "seq", "[]": "seq", "{}": "seq", "[1,0]": "until", "[1,0,0,1,0,0,0,0,0]": "numbers", "[1,0,0,1,0,0,0,0],[0]": "known",
-			"1,0,0,1,0,0,0,0": "seq", "[1,0,0,1,0,0,0,0": "known", "[1,0,0,1,0,0,0," + strings.Repeat("0", 150) + "]": "numbers", "[1,0,0,1,0,0,0,[0]]": "known"} {
-			b.refuses("lease", name, with(right, 4, text))
+		for _, text := range []string{"", "[1,0,0,1,0,0,0,0]", right[3].(string)[1:], right[3].(string) + "0"} {
+			b.refuses("lease", "numbers", with(right, 4, text))
 		}
 		for _, value := range plainNot() {
 			b.refuses("lease", "worker or incarnation", with(right, 2, value))
@@ -248,8 +304,8 @@ func TestLeaseRefuses(t *testing.T) {
 				t.Errorf("%d arguments are enough", n)
 			}
 		}
-		if reply := b.must("lease", right...); reply[0] != "OK" {
-			t.Errorf("after all that: %q", reply)
+		if reply := b.lease(right...); reply.Status != pacer.StatusOK {
+			t.Errorf("after all that: %+v", reply)
 		}
 	})
 }
@@ -266,13 +322,12 @@ func TestExtremesMintNothing(t *testing.T) {
 		}
 		started := number(t, budget["started"])
 		var next int64
-		take := func(reply []string) {
+		take := func(reply pacer.Reply) {
 			t.Helper()
-			figures := strings.Split(reply[4], ":")
-			first, n, now := number(t, figures[0]), number(t, figures[1]), number(t, figures[4])
+			first, n := reply.Range.First, reply.Range.N
 			// The horizon grows with the round trip, of which no more than half a second is believed.
-			if last := (now-started)/1000 + 1660; reply[0] != "OK" || n < 0 || n > 0 && (first < next || first+n > last) {
-				t.Errorf("%q: numbers from %d to %d, granted before were %d, the last one within the horizon is %d", reply[0], first, first+n, next, last)
+			if last := (reply.LeasedAt-started)/1000 + 1660; reply.Status != pacer.StatusOK || n > 0 && (first < next || first+n > last) {
+				t.Errorf("%s: numbers from %d to %d, granted before were %d, the last one within the horizon is %d", reply.Status, first, first+n, next, last)
 			}
 			next = max(next, first+n)
 		}
@@ -281,8 +336,8 @@ func TestExtremesMintNothing(t *testing.T) {
 			figure(leaseArgs("e", 1), 2, most), figure(leaseArgs("f", 1), 6, most), figure(figure(figure(leaseArgs("g", 1), 3, most), 4, 1_000_000), 5, most),
 			leaseArgs("h", most-1),
 		} {
-			take(b.must("lease", args...))
-			take(b.must("lease", leaseArgs("first", i+2)...))
+			take(b.lease(args...))
+			take(b.lease(leaseArgs("first", i+2)...))
 		}
 		before := time.Now()
 		reply := b.must("command", commandArgs("c", "set-rate")...)

@@ -1,6 +1,7 @@
 package pacer
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -37,10 +38,10 @@ type Law struct {
 	F   int64 // slots a frame, a power of two
 }
 
-// lawFields is how many integers a Law's text has.
+// lawFields is how many numbers a Law has.
 const lawFields = 9
 
-// String is the law as the scripts write it: its nine integers with colons between.
+// String is the law as the scripts keep it among all of a run: its nine integers with colons between.
 func (l Law) String() string {
 	return fmt.Sprintf("%d:%d:%d:%d:%d:%d:%d:%d:%d", l.ID, l.T0, l.C, l.R0, l.R1, l.Den, l.Dur, l.K, l.F)
 }
@@ -51,11 +52,23 @@ func ParseLaw(s string) (Law, error) {
 	if err != nil {
 		return Law{}, fmt.Errorf("law %q: %w", clip(s), err)
 	}
+	l, err := newLaw(v)
+	if err != nil {
+		return Law{}, fmt.Errorf("law %q: %w", clip(s), err)
+	}
+	return l, nil
+}
+
+// errFields is what is wrong with numbers whose arithmetic would not be defined.
+var errFields = errors.New("fields out of range")
+
+// newLaw is the law of lawFields numbers, in the order of String.
+func newLaw(v []int64) (Law, error) {
 	l := Law{ID: v[0], T0: v[1], C: v[2], R0: v[3], R1: v[4], Den: v[5], Dur: v[6], K: v[7], F: v[8]}
 	switch {
 	case !lawful(l.R0, l.R1, l.Den, l.Dur, l.F), l.T0 < 0 || l.T0 > Endless, l.C < 0 || l.C >= phaseUnit,
 		l.K < 0 || l.K > Endless, l.Dur == 0 && l.R0 == 0 && l.K > 0:
-		return Law{}, fmt.Errorf("law %q: fields out of range", clip(s))
+		return Law{}, errFields
 	}
 	return l, nil
 }

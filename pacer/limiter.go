@@ -2,9 +2,10 @@ package pacer
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 )
 
@@ -28,16 +29,13 @@ type Ask struct {
 	Known               int64 // the highest id of a generation in them
 }
 
-// Numbers is what the lease script takes of the ask beside the names: a JSON array.
+// Numbers is what the lease script takes of the ask beside the names, each eight bytes, the least significant first.
 func (a Ask) Numbers() string {
-	text := []byte{'['}
-	for i, x := range []int64{a.Seq, a.Ack, a.Until, a.Weight, a.RTTHi, a.PhiHeld, a.Leased, a.Known} {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = strconv.AppendInt(text, x, 10)
+	text := make([]byte, 0, 8*8)
+	for _, x := range []int64{a.Seq, a.Ack, a.Until, a.Weight, a.RTTHi, a.PhiHeld, a.Leased, a.Known} {
+		text = binary.LittleEndian.AppendUint64(text, uint64(x))
 	}
-	return string(append(text, ']'))
+	return string(text)
 }
 
 // Status is what a reply says of the run and of the caller.
@@ -55,6 +53,10 @@ const (
 	StatusStale    Status = "STALE"    // a newer call of this incarnation was answered already
 	StatusReplaced Status = "REPLACED" // another process has taken this worker's id
 )
+
+func statuses() []Status {
+	return []Status{StatusOK, StatusSuspect, StatusWait, StatusPaused, StatusStopped, StatusEnded, StatusNoState, StatusStale, StatusReplaced}
+}
 
 // Reply is one grant: a range of one generation, or nothing (N = 0), and the state of the run. Times are µs of the Redis clock.
 type Reply struct {
@@ -80,64 +82,63 @@ const (
 	LeftUnseen = -2 // a rate was set during the pause that lasts: nothing was granted at it yet
 )
 
-// The parts of the script's text, and the figures in the last of them.
+// The numbers in the script's texts.
 const (
-	replyParts   = 5
 	replyFigures = 11
+	replyNumbers = replyFigures + permitFields + lawFields
+	replyClocks  = 2
 )
 
-// ParseReply reads the array that the lease script returns: a text, and Now and Time where they are not LeasedAt. It accepts nothing
-// that a worker could not act upon safely.
+// replyNames are those of the numbers that may be from 0 to Endless, in their order.
+func replyNames() []string {
+	return []string{"first", "n", "yield", "hand", "leased_at", "next", "members", "weights", "version", "horizon", "now", "TIME"}
+}
+
+// ParseReply reads the array that the lease script returns: a text, and Now and Time in another where they are not LeasedAt. It accepts
+// nothing that a worker could not act upon safely.
 func ParseReply(array []string) (Reply, error) {
-	if len(array) != 1 && len(array) != 3 {
-		return Reply{}, fmt.Errorf("lease reply: %d texts instead of 1 or 3", len(array))
+	if len(array) != 1 && len(array) != 2 {
+		return Reply{}, fmt.Errorf("lease reply: %d texts instead of 1 or 2", len(array))
 	}
-	parts := strings.Split(array[0], "|")
-	if len(parts) != replyParts {
-		return Reply{}, fmt.Errorf("lease reply: %d parts instead of %d", len(parts), replyParts)
+	v, texts, err := numbers(array[0], replyNumbers)
+	status, recalls, ok := strings.Cut(texts, "|")
+	if err == nil && (!ok || !slices.Contains(statuses(), Status(status))) {
+		err = fmt.Errorf("%q instead of a status and recalls", clip(texts))
 	}
-	figures := strings.Split(parts[4], ":")
-	if len(figures) != replyFigures {
-		return Reply{}, fmt.Errorf("lease reply: %d figures instead of %d", len(figures), replyFigures)
-	}
-	now, read := figures[4], figures[4]
-	if len(array) == 3 {
-		now, read = array[1], array[2]
-	}
-	r := Reply{Status: Status(parts[0])}
-	for _, x := range []struct {
-		name, text string
-		to         *int64
-	}{
-		{"first", figures[0], &r.Range.First}, {"n", figures[1], &r.Range.N}, {"yield", figures[2], &r.Range.Yield}, {"hand", figures[3], &r.Hand},
-		{"leased_at", figures[4], &r.LeasedAt}, {"now", now, &r.Now}, {"TIME", read, &r.Time}, {"next", figures[5], &r.Next},
-		{"members", figures[6], &r.Members}, {"weights", figures[7], &r.Weights}, {"version", figures[8], &r.Version}, {"horizon", figures[9], &r.Horizon},
-	} {
-		v, err := strconv.ParseInt(x.text, 10, 64)
-		if err == nil && (v < 0 || v > Endless) {
-			err = fmt.Errorf("%d is out of range", v)
-		}
-		if err != nil {
-			return Reply{}, fmt.Errorf("lease reply: %s: %w", x.name, err)
-		}
-		*x.to = v
-	}
-	var err error
-	if r.Stood, err = strconv.ParseInt(figures[10], 10, 64); err != nil || r.Stood < LeftUnseen || r.Stood > Endless {
-		return Reply{}, fmt.Errorf("lease reply: stood: %q is not a time", clip(figures[10]))
-	}
-	if r.Recalls, err = ParseRecalls(parts[2]); err != nil {
+	if err != nil {
 		return Reply{}, fmt.Errorf("lease reply: %w", err)
 	}
-	if r.Permit, err = ParsePermit(parts[3]); err != nil {
+	clocks := []int64{v[4], v[4]} // leased_at
+	if len(array) == 2 {
+		var more string
+		if clocks, more, err = numbers(array[1], replyClocks); err != nil || more != "" {
+			return Reply{}, fmt.Errorf("lease reply: clocks: %d bytes instead of %d", len(array[1]), 8*replyClocks)
+		}
+	}
+	r := Reply{
+		Status: Status(status), Range: Range{First: v[0], N: v[1], Yield: v[2]}, Hand: v[3], Now: clocks[0], Time: clocks[1], LeasedAt: v[4],
+		Next: v[5], Members: v[6], Weights: v[7], Version: v[8], Horizon: v[9], Stood: v[10],
+	}
+	for i, x := range append(v[:replyFigures-1:replyFigures-1], clocks...) {
+		if x < 0 || x > Endless {
+			return Reply{}, fmt.Errorf("lease reply: %s: %d is out of range", replyNames()[i], x)
+		}
+	}
+	if r.Stood < LeftUnseen || r.Stood > Endless {
+		return Reply{}, fmt.Errorf("lease reply: stood: %d is not a time", r.Stood)
+	}
+	if r.Recalls, err = ParseRecalls(recalls); err != nil {
 		return Reply{}, fmt.Errorf("lease reply: %w", err)
+	}
+	if r.Permit, err = newPermit(v[replyFigures : replyFigures+permitFields]); err != nil {
+		return Reply{}, fmt.Errorf("lease reply: permit: %w", err)
 	}
 	if r.Range.N == 0 {
 		r.Range = Range{}
 		return r, nil
 	}
-	if r.Range.Law, err = ParseLaw(parts[1]); err != nil {
-		return Reply{}, fmt.Errorf("lease reply: %w", err)
+	if r.Range.Law, err = newLaw(v[replyFigures+permitFields:]); err != nil {
+		return Reply{}, fmt.Errorf("lease reply: law: %w", err)
 	}
 	if first, n := r.Range.First, r.Range.N; first > r.Range.Law.K || n > r.Range.Law.K-first {
 		return Reply{}, errors.New("lease reply: range outside its generation")
@@ -146,4 +147,16 @@ func ParseReply(array []string) (Reply, error) {
 		return Reply{}, errors.New("lease reply: more is yielded than leased")
 	}
 	return r, nil
+}
+
+// numbers reads n numbers as Numbers writes them, and returns what is behind them.
+func numbers(text string, n int) ([]int64, string, error) {
+	if len(text) < 8*n {
+		return nil, "", fmt.Errorf("%d bytes instead of %d", len(text), 8*n)
+	}
+	v := make([]int64, n)
+	for i := range v {
+		v[i] = int64(binary.LittleEndian.Uint64([]byte(text[8*i : 8*i+8])))
+	}
+	return v, text[8*n:], nil
 }

@@ -1,10 +1,5 @@
 package pacer
 
-import (
-	"errors"
-	"fmt"
-)
-
 // Permit is what a worker may fire by itself when it hears nothing: the slots of a law of its own that are due in
 // [From, Until). Each reply of the budget brings a new one that begins later, so a worker that is answered never
 // reaches the beginning. The budget sees to it that the permits of all members together are at most the rate, and
@@ -14,25 +9,24 @@ type Permit struct {
 	From, Until int64 // µs of the Redis clock
 }
 
-// ParsePermit reads "φ:t0:c:from:until", as the scripts write it, φ in slots per 10⁶ s; "" is no permit. Slot k is due at
+// permitFields is how many numbers a permit has.
+const permitFields = 5
+
+// newPermit is the permit of the numbers φ, t0, c, from, until, φ in slots per 10⁶ s; where all are 0 it is none. Slot k is due at
 //
 //	t0 + (k + c/10⁶)/φ
 //
 // t0 is the same for all members and c differs: so their streams interleave instead of firing in step.
-func ParsePermit(s string) (Permit, error) {
-	if s == "" {
+func newPermit(v []int64) (Permit, error) {
+	if [permitFields]int64(v) == [permitFields]int64{} {
 		return Permit{}, nil
-	}
-	v, err := parseInts(s, ":", 5)
-	if err != nil {
-		return Permit{}, fmt.Errorf("permit %q: %w", clip(s), err)
 	}
 	p := Permit{
 		Law:  Law{T0: v[1], C: v[2], R0: v[0], R1: v[0], Den: maxDen, K: Endless, F: 1},
 		From: v[3], Until: v[4],
 	}
-	if v[0] < 1 || p.Law.T0 < 0 || p.Law.C < 0 || p.Law.C >= phaseUnit || p.From < p.Law.T0 || p.Until < p.From || p.Until > Endless {
-		return Permit{}, errors.New("permit: fields out of range")
+	if v[0] < 1 || v[0] > Endless || p.Law.T0 < 0 || p.Law.C < 0 || p.Law.C >= phaseUnit || p.From < p.Law.T0 || p.Until < p.From || p.Until > Endless {
+		return Permit{}, errFields
 	}
 	return p, nil
 }

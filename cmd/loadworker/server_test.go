@@ -54,8 +54,8 @@ func TestBrokenRuns(t *testing.T) {
 		"spec gone":      func() error { return client.Del(t.Context(), keys.Spec).Err() },
 		"budget gone":    func() error { return client.Del(t.Context(), keys.Budget).Err() },
 		"spec foreign":   func() error { return client.Set(t.Context(), keys.Spec, secret, 0).Err() },
-		"spec too new":   func() error { return client.Set(t.Context(), keys.Spec, `{"version":5,"qps":[]}`, 0).Err() },
-		"spec no spec":   func() error { return client.Set(t.Context(), keys.Spec, `{"version":3,"qps":"`+secret+`"}`, 0).Err() },
+		"spec too new":   func() error { return client.Set(t.Context(), keys.Spec, `{"version":6,"qps":[]}`, 0).Err() },
+		"spec no spec":   func() error { return client.Set(t.Context(), keys.Spec, `{"version":5,"qps":"`+secret+`"}`, 0).Err() },
 		"spec no object": func() error { return client.Set(t.Context(), keys.Spec, `["`+secret+`"]`, 0).Err() },
 	}
 	for _, key := range []string{keys.Budget, keys.Workers, keys.Seen, keys.Totals, keys.Snapshots, keys.Events, keys.Laws, keys.Series} {
@@ -73,7 +73,7 @@ func TestBrokenRuns(t *testing.T) {
 			}
 			says := []string{"run there: ", remove, "; loadctl rm there removes what is there"}
 			if name == "spec too new" {
-				says = []string{"run there: its state in Redis is of a newer version, 5 where this program knows 4; use a newer loadctl and loadworker"}
+				says = []string{"run there: its state in Redis is of a newer version, 6 where this program knows 5; use a newer loadctl and loadworker"}
 			}
 			clitest.RefusedAll(t, newRootCommand, client, []clitest.Refusal{
 				{Args: described(), Says: says}, {Args: append(described(), "--new"), Says: says}, {Args: joining(), Says: says}, {Args: append(joining(), "--wait"), Says: says},

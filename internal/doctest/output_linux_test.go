@@ -215,9 +215,12 @@ func moved(o *outputs) {
 	worker := o.begin(0, "loadworker run --run moved --url noop:// --qps 100")
 	worker.says(`(created run)`)
 	o.await("loadctl status moved", is("phase", "running"))
-	const put = `return redis.call('HSET', KEYS[1], ARGV[1], (string.gsub(redis.call('HGET', KEYS[1], ARGV[1]), '%w+', ARGV[2], 1)))`
-	for kind, field := range map[string][]any{"failover": {"identity", "another"}, "clock": {"counts", time.Now().Add(10 * time.Second).UnixMicro()}} {
-		if err := redis.Eval(ctx, put, []string{run.KeysOf("moved").Budget}, field...).Err(); err != nil {
+	ahead := time.Now().Add(10 * time.Second).UnixMicro()
+	for kind, put := range map[string]string{
+		"failover": "return redis.call('HSET', KEYS[1], 'identity', 'another')",
+		"clock":    "return redis.call('HSET', KEYS[1], 'counts', struct.pack('<l', ARGV[1]) .. string.sub(redis.call('HGET', KEYS[1], 'counts'), 9))",
+	} {
+		if err := redis.Eval(ctx, put, []string{run.KeysOf("moved").Budget}, ahead).Err(); err != nil {
 			o.t.Fatal(err)
 		}
 		o.await("loadctl events moved", one(is("kind", kind)))

@@ -175,10 +175,6 @@ func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run,
 			*to = s
 		}
 	}
-	// A state that cannot be read is told by who reads all of it; one of another version by its spec.
-	if b, err := lua.Budget(map[string]string{"state": reply[3]}); err == nil {
-		reply[3] = b["phase"]
-	}
 	missing := errors.Is(spec.Err(), redis.Nil)
 	switch {
 	case missing && reply[2] == "":
@@ -200,14 +196,14 @@ func lifetime(kept string) time.Duration {
 	return max(0, time.Duration(ms)*time.Millisecond)
 }
 
-// stored is the spec of a run and the fields uid, state, ended and keep of its budget, nil where they are missing. It is read without
+// stored is the spec of a run and the fields uid, phase, ended and keep of its budget, nil where they are missing. It is read without
 // a transaction, which a server that is full refuses; the uid is read again to see that it is all of one run.
 func stored(ctx context.Context, client redis.UniversalClient, keys Keys) (*redis.StringCmd, []any, error) {
 	for {
 		var spec *redis.StringCmd
 		var budget, again *redis.SliceCmd
 		_, err := client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			budget = p.HMGet(ctx, keys.Budget, "uid", "state", "ended", "keep")
+			budget = p.HMGet(ctx, keys.Budget, "uid", "phase", "ended", "keep")
 			spec = p.Get(ctx, keys.Spec)
 			again = p.HMGet(ctx, keys.Budget, "uid")
 			return nil

@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"strings"
@@ -231,7 +232,7 @@ func TestBrokenState(t *testing.T) {
 			"spec: foreign":    put(keys.Spec, `{"password":"hunter2"}`),
 			"spec: an array":   put(keys.Spec, `["hunter2"]`),
 			"spec: null":       put(keys.Spec, `null`),
-			"spec: wrong type": put(keys.Spec, `{"version":3,"qps":"hunter2"}`),
+			"spec: wrong type": put(keys.Spec, `{"version":5,"qps":"hunter2"}`),
 			"budget: a string": put(keys.Budget, "hunter2"),
 			"spec: a list": func() error {
 				b.client.Del(t.Context(), keys.Spec)
@@ -272,8 +273,16 @@ func TestBrokenParts(t *testing.T) {
 		for name, harm := range map[string]func() error{
 			"workers: a string": func() error { return b.client.Set(t.Context(), keys.Workers, "x", 0).Err() },
 			"workers: foreign":  func() error { return b.client.HSet(t.Context(), keys.Workers, "w", "x").Err() },
-			"laws: foreign":     func() error { return b.client.HSet(t.Context(), keys.Laws, "1", "1:2:3").Err() },
-			"budget: a word":    func() error { return b.client.HSet(t.Context(), keys.Budget, "counts", "many").Err() },
+			"workers: long": func() error {
+				return b.client.HSet(t.Context(), keys.Workers, "w", "a b "+strings.Repeat("x", 400)).Err()
+			},
+			"laws: foreign":  func() error { return b.client.HSet(t.Context(), keys.Laws, "1", "1:2:3").Err() },
+			"budget: a word": func() error { return b.client.HSet(t.Context(), keys.Budget, "counts", "many").Err() },
+			"budget: long":   func() error { return b.client.HSet(t.Context(), keys.Budget, "counts", strings.Repeat("x", 80)).Err() },
+			"budget: a byte": func() error {
+				return b.client.HSet(t.Context(), keys.Budget, "figures", b.client.HGet(t.Context(), keys.Budget, "figures").Val()+"x").Err()
+			},
+			"budget: no phase":  func() error { return b.client.HDel(t.Context(), keys.Budget, "phase").Err() },
 			"budget: no pieces": func() error { return b.client.HDel(t.Context(), keys.Budget, "pieces").Err() },
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -320,7 +329,7 @@ func TestBrokenResults(t *testing.T) {
 func TestNewerSpec(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(1), Options{})
-		text, err := json.Marshal(map[string]any{"version": limiterVersion + 1, "qps": map[string]int{"of the": 1}})
+		text, err := json.Marshal(map[string]any{"version": specVersion + 1, "qps": map[string]int{"of the": 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -341,17 +350,23 @@ func TestNewerSpec(t *testing.T) {
 		if list, err := List(t.Context(), b.client); err != nil || len(list) != 1 || list[0].Phase != "older" {
 			t.Errorf("list: %+v, %v", list, err)
 		}
-		// What version 2 kept has no texts. It is not replaced, though it has ended.
-		b.client.Del(t.Context(), r.keys.Budget)
-		b.client.HSet(t.Context(), r.keys.Budget, "uid", r.UID, "phase", "ended", "ended", "1700000000000000", "n", "0", "pieces", "1:1:1:0:1")
-		b.client.Set(t.Context(), r.keys.Spec, `{"version":2}`, 0)
-		before := b.dump()
-		_, err = Open(t.Context(), b.client, "x")
-		b.wants(err, ErrOlder, "2 where this program knows")
-		_, _, err = Create(t.Context(), b.client, "x", r.Spec, Options{New: true})
-		b.wants(err, ErrOlder, "2 where this program knows")
-		if list, err := List(t.Context(), b.client); err != nil || len(list) != 1 || list[0].Phase != "older" || !maps.Equal(before, b.dump()) {
-			t.Errorf("list: %+v, %v", list, err)
+		// What older versions kept is not read, and not replaced, though it has ended.
+		for version, kept := range map[int][]any{
+			2: {"phase", "ended", "ended", "1700000000000000", "n", "0", "pieces", "1:1:1:0:1"},
+			4: {"counts", `[1700000000000000,0,0,0,0,""]`, "state", `["ended"` + strings.Repeat(",0", 22) + "]", "identity", "",
+				"recalls", "", "ended", "1700000000000000"},
+		} {
+			b.client.Del(t.Context(), r.keys.Budget)
+			b.client.HSet(t.Context(), r.keys.Budget, append(kept, "uid", r.UID)...)
+			b.client.Set(t.Context(), r.keys.Spec, fmt.Sprintf(`{"version":%d}`, version), 0)
+			before, says := b.dump(), fmt.Sprint(version, " where this program knows")
+			_, err = Open(t.Context(), b.client, "x")
+			b.wants(err, ErrOlder, says)
+			_, _, err = Create(t.Context(), b.client, "x", r.Spec, Options{New: true})
+			b.wants(err, ErrOlder, says)
+			if list, err := List(t.Context(), b.client); err != nil || len(list) != 1 || list[0].Phase != "older" || !maps.Equal(before, b.dump()) {
+				t.Errorf("list: %+v, %v", list, err)
+			}
 		}
 		if err := Remove(t.Context(), b.client, "x", true); err != nil {
 			t.Error(err)

@@ -151,7 +151,7 @@ func TestNarrowLive(t *testing.T) {
 	})
 }
 
-// TestLimiterIsLeftOut: a run without a limiter is stored as it was before there were any; with gcra and no burst it is the same run.
+// TestLimiterIsLeftOut: of a run without a limiter nothing about limiters is stored; with gcra and no burst it is the same run.
 func TestLimiterIsLeftOut(t *testing.T) {
 	text, err := json.Marshal(constant(100))
 	for _, name := range []string{"limiter", "burst", "window", "together", "expire", "debt"} {
@@ -162,7 +162,7 @@ func TestLimiterIsLeftOut(t *testing.T) {
 	if diff := constant(100).Diff(limited("100", "gcra", nil)); len(diff) > 0 {
 		t.Error(diff)
 	}
-	if _, err := parseSpec("x", `{"version":3,"limiter":"of tomorrow"}`); !errors.Is(err, ErrNewer) {
+	if _, err := parseSpec("x", `{"version":5,"limiter":"of tomorrow"}`); !errors.Is(err, ErrNewer) {
 		t.Errorf("a limiter that is not known: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -380,9 +381,9 @@ func TestMergedReport(t *testing.T) {
 		}
 		// Redis has forgotten that worker, and has skipped what it had leased to it.
 		b.client.Del(t.Context(), r.keys.Workers, r.keys.Totals, r.keys.Series)
-		counts := strings.Split(b.client.HGet(t.Context(), r.keys.Budget, "counts").Val(), ",") // the last number, the edge, issued, skipped, …
-		counts[3] = fmt.Sprint(m.leased)
-		b.client.HSet(t.Context(), r.keys.Budget, "counts", strings.Join(counts, ","))
+		counts := []byte(b.client.HGet(t.Context(), r.keys.Budget, "counts").Val()) // the last clock, the edge, issued, skipped, …
+		binary.LittleEndian.PutUint64(counts[3*8:], uint64(m.leased))
+		b.client.HSet(t.Context(), r.keys.Budget, "counts", counts)
 		rep, err = r.MergedReport(t.Context(), files)
 		whole("the worker is forgotten", rep, err)
 		// The run was replaced.

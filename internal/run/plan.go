@@ -57,9 +57,7 @@ func (b plan) fields(s Spec) []any {
 
 // text is the spec as it is stored.
 func (s Spec) text() (string, error) {
-	if s.Version = specVersion; s.gated() {
-		s.Version = limiterVersion
-	}
+	s.Version = specVersion
 	text, err := json.Marshal(s)
 	if err != nil {
 		return "", fmt.Errorf("write spec: %w", err)

@@ -16,12 +16,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// The versions of the spec's encoding, and of the state that belongs to it. One with a limiter has its own: a program that knows only the other
-// would leave the limiter out.
-const (
-	specVersion    = 3
-	limiterVersion = 4
-)
+// specVersion is that of the spec's encoding, and of the state that belongs to it.
+const specVersion = 5
 
 // The defaults of a Spec.
 const (
@@ -232,8 +228,8 @@ func parseSpec(name, text string) (Spec, error) {
 	if v.Version < specVersion {
 		return s, fmt.Errorf("run %s: %w, %d where this program knows %d; end it with the loadctl that created it, or loadctl rm --force %s", name, ErrOlder, v.Version, specVersion, name)
 	}
-	if v.Version > limiterVersion {
-		return s, fmt.Errorf("run %s: %w, %d where this program knows %d; use a newer loadctl and loadworker", name, ErrNewer, v.Version, limiterVersion)
+	if v.Version > specVersion {
+		return s, fmt.Errorf("run %s: %w, %d where this program knows %d; use a newer loadctl and loadworker", name, ErrNewer, v.Version, specVersion)
 	}
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return s, broken(name, "its spec was not written by loadctl")

@@ -89,6 +89,9 @@ func (r *Run) State(ctx context.Context) (*State, error) {
 	if b["uid"] != r.UID {
 		return nil, fmt.Errorf("run %s: %w", r.Name, ErrNoRun)
 	}
+	if b["phase"] == "" {
+		return nil, broken(r.Name, "a part of it is missing")
+	}
 	s := &State{Run: r.Name, Phase: b["phase"], now: now, Workers: []Worker{}}
 	if err := cmp.Or(s.parseBudget(b), s.parseLaws(laws.Val()), s.parseWorkers(workers.Val())); err != nil {
 		return nil, broken(r.Name, err.Error())
@@ -160,7 +163,7 @@ func integers(b map[string]string, into map[string]*int64) error {
 }
 
 // lossFields are the fields of the stored budget in which parseLoss finds what it reads.
-func lossFields() []string { return []string{"state", "uid", "restored"} }
+func lossFields() []string { return []string{"phase", "figures", "uid", "restored"} }
 
 // parseLoss reads what a worker may do by itself, and what tells when it is missed.
 func (s *State) parseLoss(b map[string]string) error {
@@ -457,7 +460,7 @@ func (s *State) askedBy(from, to int64) int64 {
 
 // StartedAt is the run's first t0, µs of the Redis clock; 0 while it waits for its members.
 func (r *Run) StartedAt(ctx context.Context) (int64, error) {
-	text, err := r.client.HGet(ctx, r.keys.Budget, "state").Result()
+	text, err := r.client.HGet(ctx, r.keys.Budget, "figures").Result()
 	if errors.Is(err, redis.Nil) {
 		return 0, nil
 	}
@@ -465,7 +468,7 @@ func (r *Run) StartedAt(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("read run %s: %w", r.Name, err)
 	}
 	var us int64
-	b, err := lua.Budget(map[string]string{"state": text})
+	b, err := lua.Budget(map[string]string{"figures": text})
 	if err := cmp.Or(err, integers(b, map[string]*int64{"started": &us})); err != nil {
 		return 0, broken(r.Name, err.Error())
 	}

@@ -1,7 +1,7 @@
 package run
 
 import (
-	"fmt"
+	"encoding/binary"
 	"testing"
 	"time"
 
@@ -10,7 +10,11 @@ import (
 
 // record is what the scripts keep of a worker that was heard of at some time, with a permit of phi slots per 10⁶ s.
 func record(state string, at time.Time, phi int64) string {
-	return fmt.Sprintf(`["inc","%s",7,3,0,0,0,50,4,%d,2000,0,%d,%d,1] - OK||||0`, state, at.UnixMicro(), phi, at.UnixMicro()+500_000)
+	text := []byte("inc " + state + " ")
+	for _, x := range []int64{7, 3, 0, 0, 0, 50, 4, at.UnixMicro(), 2000, 0, phi, at.UnixMicro() + 500_000, 1, 0} {
+		text = binary.LittleEndian.AppendUint64(text, uint64(x))
+	}
+	return string(text)
 }
 
 func TestParseWorkers(t *testing.T) {
