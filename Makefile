@@ -29,8 +29,8 @@ test: deps ## Run all tests, with the race detector where they are in one proces
 	@# The files for container engines and systemd: a module of its own. Go does not see that files outside of it change.
 	go -C .ci/manifests test -count=1 ./...
 
-acceptance: deps ## Measure the promises at full size, on a quiet machine (6 minutes)
-	LOADCTL_E2E=full go test -count=1 -timeout 30m -v ./internal/e2e
+acceptance: deps ## Measure the promises at full size, on a quiet machine (an hour, half of it one worker's heap)
+	LOADCTL_E2E=full go test -count=1 -timeout 90m -v ./internal/e2e
 	LOADCTL_E2E=full go test -count=1 -v -run TestDemo ./cmd/loadctl
 
 chaos: deps ## Break everything that can break under a fleet, as root on a quiet machine (8 minutes)
