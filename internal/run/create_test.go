@@ -282,8 +282,10 @@ func TestBrokenParts(t *testing.T) {
 			"budget: a byte": func() error {
 				return b.client.HSet(t.Context(), keys.Budget, "figures", b.client.HGet(t.Context(), keys.Budget, "figures").Val()+"x").Err()
 			},
-			"budget: no phase":  func() error { return b.client.HDel(t.Context(), keys.Budget, "phase").Err() },
-			"budget: no pieces": func() error { return b.client.HDel(t.Context(), keys.Budget, "pieces").Err() },
+			"budget: no counts":  func() error { return b.client.HDel(t.Context(), keys.Budget, "counts").Err() },
+			"budget: no figures": func() error { return b.client.HDel(t.Context(), keys.Budget, "figures").Err() },
+			"budget: no phase":   func() error { return b.client.HDel(t.Context(), keys.Budget, "phase").Err() },
+			"budget: no pieces":  func() error { return b.client.HDel(t.Context(), keys.Budget, "pieces").Err() },
 		} {
 			t.Run(name, func(t *testing.T) {
 				b := &bed{T: t, client: b.client}

@@ -89,8 +89,10 @@ func (r *Run) State(ctx context.Context) (*State, error) {
 	if b["uid"] != r.UID {
 		return nil, fmt.Errorf("run %s: %w", r.Name, ErrNoRun)
 	}
-	if b["phase"] == "" {
-		return nil, broken(r.Name, "a part of it is missing")
+	for _, part := range []string{"phase", "figures", "counts"} {
+		if budget.Val()[part] == "" {
+			return nil, broken(r.Name, "a part of it is missing")
+		}
 	}
 	s := &State{Run: r.Name, Phase: b["phase"], now: now, Workers: []Worker{}}
 	if err := cmp.Or(s.parseBudget(b), s.parseLaws(laws.Val()), s.parseWorkers(workers.Val())); err != nil {
