@@ -2,7 +2,7 @@
 -- library struct. Included behind struct.lua, and in changes.lua.
 --
 -- A lease call must be cheap, and it reads and writes some hundred numbers: as text each takes about a thousand instructions, like this
--- two to three hundred. An l is a number: eight bytes on the systems that create.lua admits. fields.go has the names of some.
+-- three hundred. An l is a number: eight bytes on the systems that create.lua admits. fields.go has the names of some.
 
 local COUNTS = '<lllll'
 local FIGURES = '<llllllllllllllllllllll'

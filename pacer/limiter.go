@@ -54,6 +54,7 @@ const (
 	StatusReplaced Status = "REPLACED" // another process has taken this worker's id
 )
 
+// statuses are all there are.
 func statuses() []Status {
 	return []Status{StatusOK, StatusSuspect, StatusWait, StatusPaused, StatusStopped, StatusEnded, StatusNoState, StatusStale, StatusReplaced}
 }
