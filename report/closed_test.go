@@ -54,7 +54,7 @@ func TestClosedLoop(t *testing.T) {
 func TestClosedLoopCutShort(t *testing.T) {
 	r := Build(loop(false))
 	notes := strings.Join(r.Notes, "\n")
-	if r.Complete || !strings.Contains(notes, "worker b ended without its last snapshot") || strings.Contains(notes, "worker a") {
+	if r.Complete || !strings.Contains(notes, "worker b: its final snapshot is missing") || strings.Contains(notes, "worker a") {
 		t.Errorf("complete %v, %s", r.Complete, notes)
 	}
 }

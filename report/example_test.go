@@ -21,11 +21,12 @@ func Example() {
 		}
 		total.Record(rec)
 	}
+	total.Final = true // its process will record nothing more
 	r := report.Build(report.Input{
 		Run:      "example",
 		Duration: 5 * time.Second,
 		Budget:   report.Budget{Issued: 1000},
-		Workers:  []report.WorkerInput{{ID: "host-1/a1b2", State: "left", Gone: true, Leased: 1000, Total: total}},
+		Workers:  []report.WorkerInput{{ID: "host-1", Incarnation: "a1b2", State: "left", Gone: true, Leased: 1000, Total: total}},
 	})
 	fmt.Printf("asked %d, sent %d at %v/s, complete: %t\n", r.Asked, r.Audit.Sent, r.Rate, r.Complete)
 	fmt.Println("p99", time.Duration(r.Latency.P99).Round(10*time.Microsecond))

@@ -32,8 +32,10 @@ type Report struct {
 	Series       []SeriesReport `json:"series"`
 	SeriesWidthS int64          `json:"series_width_s"`
 
-	// Complete says that every incarnation reported and the audit adds up. If
-	// false, Notes say why. There may be notes on a complete report as well.
+	// Complete says that the run is over, the final snapshot of every incarnation
+	// is in, and the audit adds up: the report holds all that the workers did.
+	// Else Notes say what is missing, unless the run just goes on. A complete
+	// report may have notes as well.
 	Complete bool     `json:"complete"`
 	Notes    []string `json:"notes"`
 
@@ -82,11 +84,13 @@ type Distribution struct {
 
 // WorkerReport is one incarnation in a Report.
 type WorkerReport struct {
-	ID       string    `json:"id"`
-	State    string    `json:"state"`
-	Sent     int64     `json:"sent"`
-	LastSeen time.Time `json:"last_seen,omitzero"` // absent = never
-	Gaps     int64     `json:"gaps"`
+	ID          string    `json:"id"`
+	Incarnation string    `json:"incarnation"` // one process of the worker
+	State       string    `json:"state"`
+	Final       bool      `json:"final"` // its final snapshot is in: all that this process did is counted
+	Sent        int64     `json:"sent"`
+	LastSeen    time.Time `json:"last_seen,omitzero"` // absent = never
+	Gaps        int64     `json:"gaps"`
 
 	LateDropped int64 `json:"late_dropped"`
 	SeenLate    int64 `json:"seen_late"` // slots that it came to late by itself

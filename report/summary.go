@@ -30,7 +30,7 @@ type Input struct {
 // WorkerInput is what is known of one incarnation of a worker.
 type WorkerInput struct {
 	ID, State   string    // State is any word; it passes through
-	Incarnation string    // one process of the worker; it is in no report
+	Incarnation string    // one process of the worker
 	LastSeen    time.Time // last contact with the server; zero = never
 	Leased      int64     // slots leased to this incarnation, by the server's count
 	Beyond      int64     // of these, at or after the end of their generation
@@ -88,7 +88,7 @@ func Build(in Input) Report {
 		r.Lag = Distribution{} // nothing was due before it was sent
 		r.Notes = append(r.Notes, r.closedNotes(in.Workers)...)
 	}
-	r.judge(in.Workers, in.Missing)
+	r.judge(in)
 	return r
 }
 
@@ -144,7 +144,7 @@ func (h *Histogram) distribution(kept float64) Distribution {
 
 // addWorker adds the line of one incarnation.
 func (r *Report) addWorker(w WorkerInput) {
-	line := WorkerReport{ID: w.ID, State: w.State, LastSeen: w.LastSeen.UTC(), Gaps: w.Gaps}
+	line := WorkerReport{ID: w.ID, Incarnation: w.Incarnation, State: w.State, Final: w.final(), LastSeen: w.LastSeen.UTC(), Gaps: w.Gaps}
 	line.Verdicts = verdicts(w.Total, r.ClosedLoop)
 	line.Self.Load = map[string]LoadReport{}
 	if w.Total != nil {
@@ -188,40 +188,6 @@ func (r *Report) addSeries(in Input, series [][]Point) {
 		s.Sent, s.OK, s.Failed = p.Sent, p.Completed, p.Failed
 		s.P50NS, s.P99NS = p.Latency.Quantile(0.5), p.Latency.Quantile(0.99)
 	}
-}
-
-// judge says how far the report can be relied upon.
-func (r *Report) judge(workers []WorkerInput, missing []string) {
-	r.Complete = len(missing) == 0
-	r.Notes = append(r.Notes, missing...)
-	for _, w := range workers {
-		if w.Total == nil {
-			r.Complete = false
-			r.Notes = append(r.Notes, fmt.Sprintf("worker %s left no snapshot: what it sent is not in this report", w.ID))
-		} else if r.ClosedLoop && w.Gone && !w.Total.Final { // no slot tells of it
-			r.Complete = false
-			r.Notes = append(r.Notes, fmt.Sprintf("worker %s ended without its last snapshot: what it sent after the one before is not in this report", w.ID))
-		}
-	}
-	if err := r.Audit.Check(); err != nil {
-		r.Complete = false
-		r.Notes = append(r.Notes, err.Error())
-	}
-	if r.OutOfRange > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d values above 1 h are in no histogram", r.OutOfRange))
-	}
-	if kept := r.Audit.kept(); kept < 1 {
-		r.LowerBoundsAbove = &kept
-	}
-	if n := r.Audit.PermitSent; n > 0 && !r.ClosedLoop {
-		passed := "skipped"
-		if r.Limiter != "" {
-			passed = "not granted"
-		}
-		r.Notes = append(r.Notes, fmt.Sprintf(
-			"%d requests were sent by workers that could not reach Redis, on their permits: they take the place of what was %s and yielded", n, passed))
-	}
-	r.shortfall()
 }
 
 // shortfall notes what was not sent, and why. What was passed over while permits were in force was sent on those.

@@ -49,13 +49,14 @@ func run(t testing.TB) Input {
 		}
 		total.Counts.LateDropped, total.Counts.Recalled, total.Counts.PermitSent = 2, 1, 3
 		total.Counts.SeenLate, total.Counts.Busy, total.Counts.Opening, total.Counts.NoRoom = 1, 40, 30, 20
+		total.Final = true
 		measured := beat()
 		measured.Self.Shard.Worst += second * 8 / 10 * int64(id) // of the second worker that is too much
 		measured.JudgeBeat()
 		total.Self = measured.Self
 		points, _, _ := series.Changed(0)
 		in.Workers = append(in.Workers, WorkerInput{
-			ID: total.Worker + "/a1b2", State: []string{"left", "dead"}[id], Gone: true, Gaps: int64(id),
+			ID: total.Worker, Incarnation: total.Incarnation, State: []string{"left", "dead"}[id], Gone: true, Gaps: int64(id),
 			LastSeen: in.StartedAt.Add(10 * time.Second), Leased: sent + []int64{1, 5}[id], Beyond: 2,
 			Total: total, Series: points,
 		})
@@ -113,7 +114,7 @@ func TestBuildIncomplete(t *testing.T) {
 	}
 	in = run(t)
 	in.Workers[1].Total = nil
-	if r := Build(in); r.Complete || len(notes(r)) != 1 || !strings.Contains(r.Notes[0], "host-2/a1b2") {
+	if r := Build(in); r.Complete || len(notes(r)) != 1 || !strings.Contains(r.Notes[0], "worker host-2: no snapshot arrived") {
 		t.Errorf("without a snapshot: complete %t, notes %q", r.Complete, r.Notes)
 	}
 	in = run(t)

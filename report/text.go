@@ -37,14 +37,14 @@ func textHead(b *bytes.Buffer, r Report) {
 	a := r.Audit
 	state := "complete"
 	switch {
-	case !r.Complete:
-		state = "INCOMPLETE, see the notes"
-	case r.StartedAt.IsZero() && !r.Running:
-		state = "never begun"
-	case r.StartedAt.IsZero():
+	case r.Running && r.StartedAt.IsZero():
 		state = "waiting"
 	case r.Running:
 		state = "running"
+	case !r.Complete:
+		state = "INCOMPLETE, see the notes"
+	case r.StartedAt.IsZero():
+		state = "never begun"
 	}
 	started := "not started"
 	if !r.StartedAt.IsZero() {
@@ -183,6 +183,9 @@ func textWorkers(b *bytes.Buffer, r Report) {
 		}
 		if w.Gaps > 0 {
 			fmt.Fprintf(b, ", snapshots missing: %d", w.Gaps)
+		}
+		if !w.Final && !r.Running {
+			b.WriteString(", final snapshot missing")
 		}
 		b.WriteByte('\n')
 	}

@@ -20,7 +20,7 @@ func (l *lab) leaves(dir, id string, n int64) string {
 	journal, total := l.run.Journal(id, "i"), report.NewSnapshot(id, "i")
 	total.Counts = report.Counts{Sent: n, Completed: n}
 	total.Seq, total.Final, total.Start, total.End = 3, true, 1_000_000, 2_000_000
-	journal.Keep(1_000_000, total, []report.Point{{Width: 1, Sent: n}})
+	journal.Keep(1_000_000, total, []report.Point{{Width: 1, Sent: n}}, false)
 	data, err := journal.Unpublished().MarshalBinary()
 	if err != nil {
 		l.Fatal(err)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/run"
-	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -107,7 +106,7 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 	if !r.Ended.IsZero() {
 		fmt.Fprintf(c.ErrOrStderr(), "run %s ended at %s; nothing was sent now, this is its report. --new replaces it\n",
 			r.Name, r.Ended.Format(time.RFC3339))
-		return f.print(c, r, nil)
+		return f.conclude(c, r)
 	}
 	if target == nil {
 		if target, err = f.member.open(r.Spec.Target, f.allow.allowed); err != nil {
@@ -125,9 +124,8 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 	if total == nil {
 		return err
 	}
-	f.save.save(f.member.journal.Unpublished(), c.ErrOrStderr()) // before the report, which may wait for Redis
-	if printErr := f.print(c, r, total); printErr != nil {
-		return errors.Join(err, printErr)
+	if failed := f.conclude(c, r); failed != nil {
+		return errors.Join(err, failed)
 	}
 	return err
 }
@@ -247,38 +245,35 @@ func (f *runFlags) join(ctx context.Context, client redis.UniversalClient, log *
 	return r, cli.Config(r.Ready(ctx))
 }
 
-// print writes the report of the whole run; where Redis cannot be asked any more, that of this worker alone. total is nil for
-// a worker that took no part.
-func (f *runFlags) print(c *cobra.Command, r *run.Run, total *report.Snapshot) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), 6*time.Second)
-	defer cancel()
-	rep, err := r.FinalReport(ctx, 5*time.Second)
-	if err != nil && total == nil {
-		return err
-	}
-	if err != nil {
-		fmt.Fprintf(c.ErrOrStderr(), "the run's report cannot be read (%v); this is the report of this worker alone\n", err)
-		rep = alone(r, total)
-	}
-	return f.out.Write(c.OutOrStdout(), rep)
-}
+// How long the last snapshots of other workers are waited for, and how long the report may take in all.
+const (
+	reportPatience = 5 * time.Second
+	reportTimeout  = 6 * time.Second
+)
 
-// alone is the report of one worker by what it knows itself: it was leased what it accounts for.
-func alone(r *run.Run, total *report.Snapshot) report.Report {
-	n := total.Counts
-	leased := n.Slots()
-	took := time.Duration(total.End-total.Start) * time.Microsecond
-	if planned := r.Spec.Length(); planned > 0 {
-		took = min(took, planned) // the rest was waiting for Redis
+// conclude leaves what Redis did not take in a file and prints the report of the whole run, also after a signal. The error says if Redis
+// lacks what this worker did.
+func (f *runFlags) conclude(c *cobra.Command, r *run.Run) error {
+	var own, unpublished *run.Unpublished // nil for a worker that took no part
+	if journal := f.member.journal; journal != nil {
+		own, unpublished = journal.Own(), journal.Unpublished()
 	}
-	rep := report.Build(report.Input{
-		Run: r.Name, StartedAt: time.UnixMicro(total.Start).UTC(), Duration: took,
-		Budget: report.Budget{Issued: leased}, ClosedLoop: r.Spec.Max,
-		Workers: []report.WorkerInput{{ID: total.Worker, State: "alone", Leased: leased, Beyond: n.Recalled, Gone: true, Total: total}},
-	})
-	rep.Complete, rep.Series = false, rep.Series[:0] // what was sent in which second is in Redis only
-	rep.Notes = append(rep.Notes, "Redis could not be asked: this is what one worker did")
-	return rep
+	unsaved := f.save.save(unpublished, c.ErrOrStderr()) // before the report, which may wait for Redis
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), reportTimeout)
+	defer cancel()
+	rep, missing, err := r.OwnReport(ctx, reportPatience, own)
+	switch {
+	case err != nil && own == nil:
+		return err
+	case err != nil:
+		fmt.Fprintf(c.ErrOrStderr(), "the run's report cannot be read (%v); this is the report of this worker alone\n", err)
+		if rep, err = run.ReportOf(r.Name, "Redis could not be asked", []*run.Unpublished{own}); err != nil {
+			return errors.Join(unsaved, err)
+		}
+	case missing && unpublished == nil: // Redis took it, and lost it in a failover
+		unsaved = f.save.save(own, c.ErrOrStderr())
+	}
+	return errors.Join(unsaved, f.out.Write(c.OutOrStdout(), rep))
 }
 
 // defaultID is a name for this process that no other has: the host's, as far as it can be one, and a random part.

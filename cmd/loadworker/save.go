@@ -40,13 +40,14 @@ func (f *saveFlags) check(c *cobra.Command) error {
 	return nil
 }
 
-// save writes what could not be published into a file, and tells what to do with it; nil is nothing. What the directory does not take
-// goes to the one for temporary files.
-func (f *saveFlags) save(u *run.Unpublished, stderr io.Writer) {
-	if u == nil || u.Total.Counts == (report.Counts{}) {
-		return
+// save writes what Redis does not have into a file, tells what to do with it, and returns an error that says so; nil is nothing. What
+// the directory does not take goes to the one for temporary files.
+func (f *saveFlags) save(u *run.Unpublished, stderr io.Writer) error {
+	if u == nil || u.Total.Counts == (report.Counts{}) && u.StartedAt.IsZero() {
+		return nil
 	}
-	name := fmt.Sprintf("loadctl-%s-%s-%s.json", u.Run, u.Total.Worker, u.Total.Incarnation)
+	missing := fmt.Errorf("run %s: the final counts of worker %s did not reach Redis", u.Run, u.Total.Worker)
+	name := report.UnpublishedFile(u.Run, u.Total.Worker, u.Total.Incarnation)
 	path := filepath.Join(f.dir, name)
 	data, err := u.MarshalBinary()
 	if err == nil {
@@ -56,10 +57,10 @@ func (f *saveFlags) save(u *run.Unpublished, stderr io.Writer) {
 		path, err = instead, nil
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "Redis did not take what this worker did at last, and it is lost: %v\n", err)
-		return
+		return fmt.Errorf("%w, and are lost: %w", missing, err)
 	}
-	fmt.Fprintf(stderr, "Redis did not take what this worker did at last; it is in %s, and is added to the run's report with: loadctl report %s --merge %s\n", path, u.Run, quoted(path))
+	fmt.Fprintf(stderr, "Redis did not take this worker's final counts. They are in %s. To add them to the report: loadctl report %s --merge %s\n", path, u.Run, quoted(path))
+	return missing
 }
 
 // quoted is a word for a shell.

@@ -34,7 +34,7 @@ func left(t *testing.T, dir string) []string {
 // command is the one that a worker prints, with the path in it.
 func command(t *testing.T, name, stderr string) (path string) {
 	t.Helper()
-	m := regexp.MustCompile(`is added to the run's report with: loadctl report ` + name + ` --merge '?([^'\n]+)'?\n`).FindStringSubmatch(stderr)
+	m := regexp.MustCompile(`To add them to the report: loadctl report ` + name + ` --merge '?([^'\n]+)'?\n`).FindStringSubmatch(stderr)
 	if m == nil {
 		t.Fatalf("no command in %s", stderr)
 	}
@@ -85,7 +85,7 @@ func TestCountsOutliveRedis(t *testing.T) {
 	if code := hasty.ends(); code != cli.CodeSignal {
 		t.Errorf("exit code %d, %s", code, hasty.stderr)
 	}
-	patient.says("is added to the run's report with")
+	patient.says("To add them to the report")
 	if code := patient.ends(); code != cli.CodeOther {
 		t.Errorf("exit code %d, %s", code, patient.stderr)
 	}
@@ -159,7 +159,7 @@ func TestStateIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Client().FlushAll(t.Context())
-	p.says("is added to the run's report with")
+	p.says("To add them to the report")
 	if code := p.ends(); code != cli.CodeOther {
 		t.Errorf("exit code %d, %s", code, p.stderr)
 	}

@@ -20,8 +20,9 @@ type Journal struct {
 	run                 *Run
 	worker, incarnation string
 
-	left string // the state to leave in, "" = none was told
-	rest *Unpublished
+	left      string // the state to leave in, "" = none was told
+	own       *Unpublished
+	published bool // Redis has taken own
 }
 
 // Journal is where the worker with this id and incarnation reports to.
@@ -71,20 +72,29 @@ func (j *Journal) Publish(ctx context.Context, interval, total *report.Snapshot,
 	}
 }
 
-// Keep takes in what could not be published: see Unpublished.
-func (j *Journal) Keep(started int64, total *report.Snapshot, points []report.Point) {
-	j.rest = &Unpublished{
+// Keep takes in all that the worker has to report: see Own and Unpublished.
+func (j *Journal) Keep(started int64, total *report.Snapshot, points []report.Point, published bool) {
+	j.published = published
+	j.own = &Unpublished{
 		Run: j.run.Name, UID: j.run.UID, Leased: total.Counts.Slots(), StartedAt: instant(started), Length: j.run.Spec.Length(),
 		Total: total, Series: points, ClosedLoop: j.run.Spec.Max,
 	}
 }
 
+// Own is all that the worker did, published or not; nil if it could not begin. Call it when the worker has ended.
+func (j *Journal) Own() *Unpublished {
+	if j.own != nil {
+		j.own.State = cmp.Or(j.left, "left")
+	}
+	return j.own
+}
+
 // Unpublished is what the worker could not publish in the end; nil if there is nothing. Call it when the worker has ended.
 func (j *Journal) Unpublished() *Unpublished {
-	if j.rest != nil {
-		j.rest.State = cmp.Or(j.left, "left")
+	if j.published {
+		return nil
 	}
-	return j.rest
+	return j.Own()
 }
 
 // Leave takes the worker out of the run; state is "left" or "stopped".

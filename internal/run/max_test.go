@@ -160,7 +160,7 @@ func TestMaxReport(t *testing.T) {
 		if err != nil || !rep.ClosedLoop || !rep.Complete || rep.Audit.Sent != 9 || rep.Asked != 0 || len(rep.Notes) != 1 {
 			t.Errorf("%+v, %v", rep, err)
 		}
-		journal.Keep(0, total, nil)
+		journal.Keep(0, total, nil, false)
 		data := journal.Unpublished().encoded(t)
 		u, err := ReadUnpublished(written(t, data))
 		if err != nil {

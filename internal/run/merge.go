@@ -246,12 +246,16 @@ func (r *Run) MergedReport(ctx context.Context, all []*Unpublished) (report.Repo
 	if err != nil {
 		return report.Report{}, err
 	}
-	used := merge(&in, rest)
+	return mergedReport(in, merge(&in, rest)), nil
+}
+
+// mergedReport builds a report in which the counts of so many workers are not from Redis.
+func mergedReport(in report.Input, used int) report.Report {
 	rep := report.Build(in)
 	if used > 0 {
-		rep.Notes = append(rep.Notes, fmt.Sprintf("what %s could not publish in the end is from files", plural(used, "worker")))
+		rep.Notes = append(rep.Notes, fmt.Sprintf("the final counts of %s are not from Redis, which did not take or keep them", plural(used, "worker")))
 	}
-	return rep, nil
+	return rep
 }
 
 // ReportOf is the report of a run by nothing but what its workers could not publish, for where the run itself cannot be asked; why says so.
@@ -267,7 +271,7 @@ func ReportOf(name, why string, all []*Unpublished) (report.Report, error) {
 		in.Workers[i].State = "alone"
 	}
 	in.StartedAt, in.Duration = span(slices.Collect(maps.Values(rest)))
-	in.Missing = []string{fmt.Sprintf("%s: this is what %s did by their own account, from files; what was asked for in which second is not known",
+	in.Missing = []string{fmt.Sprintf("%s: this is what %s counted; what others did, and what was asked for in which second, is not known",
 		why, plural(len(in.Workers), "worker"))}
 	return report.Build(in), nil
 }

@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -269,6 +271,35 @@ func TestMergeAddsUp(t *testing.T) {
 	}
 }
 
+// TestMergeOfSomeFiles: whichever of the files are added, a complete report holds all that was sent.
+func TestMergeOfSomeFiles(t *testing.T) {
+	outcomes := map[bool]int{}
+	for seed := range uint64(3000) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		f := fates(rng, false)
+		for _, key := range slices.Sorted(maps.Keys(f.rest)) {
+			if rng.IntN(3) == 0 {
+				delete(f.rest, key)
+			}
+		}
+		merge(&f.in, f.rest)
+		rep := report.Build(f.in)
+		outcomes[rep.Complete]++
+		if err := rep.Audit.Check(); err != nil || rep.Audit.Sent > f.sent || rep.Complete && rep.Audit.Sent != f.sent {
+			t.Fatalf("seed %d: %v, complete %v, sent %d of %d", seed, err, rep.Complete, rep.Audit.Sent, f.sent)
+		}
+		for _, w := range rep.Workers {
+			file := report.UnpublishedFile("", w.ID, w.Incarnation)
+			if named := strings.Contains(strings.Join(rep.Notes, "\n"), file); named == w.Final {
+				t.Fatalf("seed %d: %+v, named %v", seed, w, named)
+			}
+		}
+	}
+	if outcomes[true] < 100 || outcomes[false] < 100 {
+		t.Errorf("one of the outcomes hardly occurred: %v", outcomes)
+	}
+}
+
 // TestMerge: what the server has, what the file has, and what comes of it.
 func TestMerge(t *testing.T) {
 	for _, c := range []struct {
@@ -351,7 +382,7 @@ func TestMergedReport(t *testing.T) {
 			t.Error("something is kept though nothing was")
 		}
 		all.Final = true
-		journal.Keep(0, all, []report.Point{{Width: 1, Sent: m.leased}})
+		journal.Keep(0, all, []report.Point{{Width: 1, Sent: m.leased}}, false)
 		u := journal.Unpublished()
 		if u.Run != "x" || u.UID != r.UID || u.State != "left" || u.Leased != m.leased || u.Total != all {
 			t.Errorf("%+v", u)
@@ -373,7 +404,7 @@ func TestMergedReport(t *testing.T) {
 		files := []*Unpublished{u, u}
 		rep, err := r.MergedReport(t.Context(), files)
 		whole("as it is", rep, err)
-		if !rep.Complete || rep.Asked != 200 || !strings.Contains(strings.Join(rep.Notes, "\n"), "what 1 worker could not publish in the end is from files") {
+		if !rep.Complete || rep.Asked != 200 || !strings.Contains(strings.Join(rep.Notes, "\n"), "the final counts of 1 worker are not from Redis, which did not take or keep them") {
 			t.Errorf("%+v", rep)
 		}
 		if before, err := r.Report(t.Context()); err != nil || before.Audit.Sent != 100 {
@@ -398,7 +429,7 @@ func TestMergedReport(t *testing.T) {
 		// Nobody can be asked.
 		rep, err = ReportOf("x", "Redis is gone", files)
 		whole("from the files alone", rep, err)
-		if rep.Complete || rep.Workers[0].State != "alone" || !strings.Contains(strings.Join(rep.Notes, "\n"), "Redis is gone: this is what 1 worker did") {
+		if rep.Complete || rep.Workers[0].State != "alone" || !strings.Contains(strings.Join(rep.Notes, "\n"), "Redis is gone: this is what 1 worker counted") {
 			t.Errorf("%+v", rep)
 		}
 	})

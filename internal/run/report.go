@@ -23,14 +23,34 @@ func (r *Run) Report(ctx context.Context) (report.Report, error) {
 // FinalReport is Report of a run that is over, after the last snapshot of every worker that can still send one has
 // arrived, or patience has run out. A run that goes on is reported as it is.
 func (r *Run) FinalReport(ctx context.Context, patience time.Duration) (report.Report, error) {
+	in, err := r.gatherFinal(ctx, patience)
+	if err != nil {
+		return report.Report{}, err
+	}
+	return report.Build(in), nil
+}
+
+// OwnReport is FinalReport for a worker. What it did itself is in the report whether Redis has it or not; own may be nil. missing tells
+// that Redis has not.
+func (r *Run) OwnReport(ctx context.Context, patience time.Duration, own *Unpublished) (rep report.Report, missing bool, err error) {
+	in, err := r.gatherFinal(ctx, patience)
+	if err != nil {
+		return report.Report{}, false, err
+	}
+	used := 0
+	if own != nil {
+		used = merge(&in, map[string]*Unpublished{own.key(): own})
+	}
+	return mergedReport(in, used), used > 0, nil
+}
+
+// gatherFinal gathers until no more will come or patience has run out.
+func (r *Run) gatherFinal(ctx context.Context, patience time.Duration) (report.Input, error) {
 	deadline := time.Now().Add(patience)
 	for {
 		in, settled, err := r.gather(ctx)
-		if err != nil {
-			return report.Report{}, err
-		}
-		if settled || time.Now().After(deadline) {
-			return report.Build(in), nil
+		if err != nil || settled || time.Now().After(deadline) {
+			return in, err
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -66,7 +86,9 @@ func (r *Run) gather(ctx context.Context) (in report.Input, settled bool, err er
 		in.Missing = append(in.Missing, restoredNote(s.restored))
 	}
 	settled = true
+	unclaimed := totalKeys(totals)
 	for _, w := range s.Workers {
+		delete(unclaimed, w.key())
 		wi, final, err := w.input(totals, s.now)
 		if err != nil {
 			return in, false, broken(r.Name, fmt.Sprintf("read snapshot of worker %s: %v", w.ID, err))
@@ -78,7 +100,37 @@ func (r *Run) gather(ctx context.Context) (in report.Input, settled bool, err er
 		in.Workers = append(in.Workers, wi)
 		settled = settled && (final || wi.Gone)
 	}
+	forgotten, err := unrecorded(unclaimed, totals, points)
+	if err != nil {
+		return in, false, broken(r.Name, err.Error())
+	}
+	merge(&in, forgotten)
 	return in, settled || s.EndedAt.IsZero(), nil
+}
+
+// totalKeys are the incarnations of which there is a cumulative snapshot, as worker/incarnation. Other fields have a colon.
+func totalKeys(totals map[string]string) map[string]bool {
+	keys := map[string]bool{}
+	for name := range totals {
+		if !strings.Contains(name, ":") {
+			keys[name] = true
+		}
+	}
+	return keys
+}
+
+// unrecorded is what incarnations published of which the server has no record any more: a failover forgot that they joined, and they
+// have ended since. What they did counts all the same.
+func unrecorded(keys map[string]bool, totals map[string]string, points map[string][]report.Point) (map[string]*Unpublished, error) {
+	found := map[string]*Unpublished{}
+	for key := range keys {
+		total := new(report.Snapshot)
+		if err := total.UnmarshalBinary([]byte(totals[key])); err != nil {
+			return nil, fmt.Errorf("read snapshot %q: %w", key, err)
+		}
+		found[key] = &Unpublished{State: "left", Leased: total.Counts.Slots(), Total: total, Series: points[key]}
+	}
+	return found, nil
 }
 
 // untaken is how many slots are past though nobody has passed them over in the budget yet, because nobody has called since.

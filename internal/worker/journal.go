@@ -23,12 +23,12 @@ type Journal interface {
 	Leave(ctx context.Context, state string) error
 }
 
-// A Keeper is a Journal that takes in what could not be published in the end.
+// A Keeper is a Journal that takes in all that the worker has to report in the end.
 type Keeper interface {
 	Journal
-	// Keep is called at most once, after the last Publish has failed, with all that the worker has to report: the cumulative
-	// snapshot, final now, and all points. started is as in Worker. They are the Keeper's from then on, to be read.
-	Keep(started int64, total *report.Snapshot, points []report.Point)
+	// Keep is called once, after the last Publish, with the cumulative snapshot, final now, and all points. started is as in
+	// Worker. published tells whether Publish has taken them. They are the Keeper's from then on, to be read.
+	Keep(started int64, total *report.Snapshot, points []report.Point, published bool)
 }
 
 // The states a worker leaves in.

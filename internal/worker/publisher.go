@@ -162,7 +162,7 @@ func (p *publisher) publish(ctx context.Context, patience time.Duration) error {
 }
 
 // finish publishes the last snapshot, after the shards have exited. It tries for some seconds; but only once where the run is gone.
-// What cannot be published goes to the Journal if that is a Keeper.
+// All that the worker did goes to the Journal if that is a Keeper.
 func (p *publisher) finish(ctx context.Context, gone bool) {
 	p.collect()
 	p.meter.close()
@@ -183,12 +183,12 @@ func (p *publisher) finish(ctx context.Context, gone bool) {
 	}
 	if err == nil {
 		p.trouble(nil)
-		return
+	} else {
+		p.log.Warn("the last snapshot could not be published", "err", err)
 	}
-	p.log.Warn("the last snapshot could not be published", "err", err)
 	if keeper, ok := p.journal.(Keeper); ok {
 		points, _, _ := p.series.Changed(0)
-		keeper.Keep(p.started(), p.total, points)
+		keeper.Keep(p.started(), p.total, points, err == nil)
 	}
 }
 

@@ -30,9 +30,10 @@ type ledger struct {
 
 // rest is what a Keeper was given.
 type rest struct {
-	started int64
-	total   *report.Snapshot
-	points  []report.Point
+	started   int64
+	total     *report.Snapshot
+	points    []report.Point
+	published bool
 }
 
 // ledgerOf makes a ledger the journal of a member.
@@ -84,8 +85,8 @@ func (l *ledger) write(interval, total *report.Snapshot, points []report.Point, 
 	return nil
 }
 
-func (l *ledger) Keep(started int64, total *report.Snapshot, points []report.Point) {
-	l.kept = append(l.kept, rest{started, total, points})
+func (l *ledger) Keep(started int64, total *report.Snapshot, points []report.Point, published bool) {
+	l.kept = append(l.kept, rest{started, total, points, published})
 }
 
 // The faults of a ledger, each from … to.
@@ -176,8 +177,8 @@ func TestPublisherKeepsWhatItCannotPublish(t *testing.T) {
 				if n := time.Duration(len(l.intervals)) * time.Second; (n - beside).Abs() > 5*time.Second {
 					t.Errorf("%d intervals; there were %v beside the outage", len(l.intervals), beside)
 				}
-				if n := l.simMember.total.Counts; n.Sent != int64(rate*(c.length+beside)/time.Second) || l.kept != nil {
-					t.Errorf("%+v, kept %d times", n, len(l.kept))
+				if n := l.simMember.total.Counts; n.Sent != int64(rate*(c.length+beside)/time.Second) || len(l.kept) != 1 || !l.kept[0].published {
+					t.Errorf("%+v, kept %+v", n, l.kept)
 				}
 			})
 		})
@@ -267,7 +268,7 @@ func TestJournalForgets(t *testing.T) {
 	})
 }
 
-// What could not be published in the end is handed over, whole, and only then.
+// What the worker did is handed over in the end, whole, with whether it was published.
 func TestKeep(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 100, model.Options{Span: 20 * second, Min: 1})
@@ -275,7 +276,7 @@ func TestKeep(t *testing.T) {
 		l := ledgerOf(s.members[0], during(10*time.Second, time.Hour, hangs))
 		s.run()
 		own := l.simMember.total
-		if len(l.kept) != 1 {
+		if len(l.kept) != 1 || l.kept[0].published {
 			t.Fatalf("kept %d times", len(l.kept))
 		}
 		r := l.kept[0]
@@ -294,8 +295,8 @@ func TestKeep(t *testing.T) {
 		l := ledgerOf(s.members[0], during(10*time.Second, 22*time.Second, refuses)) // is back just in time
 		s.run()
 		l.audit(100)
-		if len(l.kept) != 0 {
-			t.Errorf("%d times kept what was published", len(l.kept))
+		if len(l.kept) != 1 || !l.kept[0].published || l.kept[0].total.Counts != l.total.Counts {
+			t.Errorf("kept %d times", len(l.kept))
 		}
 	})
 }
@@ -312,7 +313,7 @@ func TestFinishOfARunThatIsGone(t *testing.T) {
 			p.begin()
 			began := time.Now()
 			p.finish(t.Context(), true)
-			if back != (l.total != nil && l.total.Final) || back != (len(l.kept) == 0) || l.attempts != 1 || time.Since(began) > publishTimeout {
+			if back != (l.total != nil && l.total.Final) || len(l.kept) != 1 || back != l.kept[0].published || l.attempts != 1 || time.Since(began) > publishTimeout {
 				t.Errorf("back %v: %d attempts in %v, %+v, kept %d times", back, l.attempts, time.Since(began), l.total, len(l.kept))
 			}
 		}

@@ -1,0 +1,81 @@
+package report
+
+import (
+	"fmt"
+	"time"
+)
+
+// UnpublishedFile is the name of the file in which one process of a worker leaves its counts when Redis does not take them.
+func UnpublishedFile(run, worker, incarnation string) string {
+	return fmt.Sprintf("loadctl-%s-%s-%s.json", run, worker, incarnation)
+}
+
+// judge says how far the report can be relied upon:
+//
+//	complete = the run is over, and the final snapshot of every incarnation is in, and the audit adds up, and in.Missing is empty
+//
+// A final snapshot holds all that its process did. So a complete report holds all that the workers did.
+func (r *Report) judge(in Input) {
+	unknown := in.unfinished()
+	r.Complete = !in.Running && len(in.Missing) == 0 && len(unknown) == 0
+	r.Notes = append(r.Notes, in.Missing...)
+	r.Notes = append(r.Notes, missingFinals(in.Run, unknown)...)
+	if err := r.Audit.Check(); err != nil {
+		r.Complete = false
+		r.Notes = append(r.Notes, err.Error())
+	}
+	if r.OutOfRange > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d values above 1 h are in no histogram", r.OutOfRange))
+	}
+	if kept := r.Audit.kept(); kept < 1 {
+		r.LowerBoundsAbove = &kept
+	}
+	r.permitNote()
+	if len(unknown) == 0 { // else what looks unsent may have been sent
+		r.shortfall()
+	}
+}
+
+// final tells whether all that the process did is known.
+func (w WorkerInput) final() bool { return w.Total != nil && w.Total.Final }
+
+// unfinished are the incarnations whose final snapshot is missing. While the run goes on, only one that is gone can miss it.
+func (in Input) unfinished() []WorkerInput {
+	var missing []WorkerInput
+	for _, w := range in.Workers {
+		if !w.final() && (w.Gone || !in.Running) {
+			missing = append(missing, w)
+		}
+	}
+	return missing
+}
+
+// missingFinals says what is not counted of each worker and how to add it, as far as the lines fit.
+func missingFinals(run string, workers []WorkerInput) []string {
+	var notes []string
+	for _, w := range workers[:min(len(workers), maxTextWorkers)] {
+		lack := "no snapshot arrived, so nothing that it sent is counted"
+		if w.Total != nil {
+			lack = "its final snapshot is missing, so what it sent after " + time.UnixMicro(w.Total.End).UTC().Format(time.RFC3339) + " is not counted"
+		}
+		file := UnpublishedFile(run, w.ID, w.Incarnation)
+		notes = append(notes, fmt.Sprintf("worker %s: %s. If it left %s, add that: loadctl report %s --merge %s", w.ID, lack, file, run, file))
+	}
+	if hidden := len(workers) - len(notes); hidden > 0 {
+		notes = append(notes, fmt.Sprintf("%d more workers: the final snapshot is missing; -o json lists them (\"final\": false)", hidden))
+	}
+	return notes
+}
+
+// permitNote says what was sent without a slot.
+func (r *Report) permitNote() {
+	if r.Audit.PermitSent == 0 || r.ClosedLoop {
+		return
+	}
+	passed := "skipped"
+	if r.Limiter != "" {
+		passed = "not granted"
+	}
+	r.Notes = append(r.Notes, fmt.Sprintf(
+		"%d requests were sent by workers that could not reach Redis, on their permits: they take the place of what was %s and yielded", r.Audit.PermitSent, passed))
+}

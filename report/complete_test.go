@@ -1,0 +1,122 @@
+package report
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// life is one process of a worker: the cumulative snapshot of each second, the last of which is final and so the truth.
+type life struct {
+	worker, incarnation string
+	beats               []*Snapshot
+	leased              int64
+}
+
+func (l life) truth() Counts { return l.beats[len(l.beats)-1].Counts }
+
+// live plays the life of a process that leased slots and sent some requests on its permit.
+func live(rng *rand.Rand, worker, incarnation string) life {
+	l := life{worker: worker, incarnation: incarnation}
+	var n Counts
+	for beats := 1 + rng.IntN(4); len(l.beats) < beats; {
+		sent, permits, late := rng.Int64N(50), rng.Int64N(3), rng.Int64N(3)
+		n.Sent, n.PermitSent, n.LateDropped = n.Sent+sent+permits, n.PermitSent+permits, n.LateDropped+late
+		n.Completed += sent + permits
+		s := NewSnapshot(worker, incarnation)
+		s.Seq, s.End, s.Counts, s.Final = uint64(len(l.beats)+1), int64(len(l.beats)+1)*1_000_000, n, len(l.beats)+1 == beats
+		l.beats = append(l.beats, s)
+	}
+	l.leased = n.Slots()
+	return l
+}
+
+// TestCompleteIsTheTruth: whatever snapshots have arrived of whatever processes, a complete report holds all that was done.
+func TestCompleteIsTheTruth(t *testing.T) {
+	outcomes := map[bool]int{}
+	for seed := range uint64(20_000) {
+		rng := rand.New(rand.NewPCG(seed, 17))
+		in := Input{Run: "x", Running: rng.IntN(4) == 0, ClosedLoop: rng.IntN(4) == 0}
+		var truth Counts
+		missing := 0
+		for i := range 1 + rng.IntN(4) {
+			l := live(rng, fmt.Sprint("w", i/2), fmt.Sprint("i", i)) // also two processes of one worker
+			truth = truth.Plus(l.truth())
+			w := WorkerInput{ID: l.worker, Incarnation: l.incarnation, Leased: l.leased, Gone: rng.IntN(2) == 0}
+			arrived := len(l.beats)
+			if rng.IntN(3) == 0 {
+				arrived = rng.IntN(len(l.beats) + 1)
+			}
+			if arrived > 0 {
+				w.Total = l.beats[arrived-1]
+			}
+			if arrived < len(l.beats) {
+				missing++
+			}
+			in.Budget.Issued += l.leased
+			in.Workers = append(in.Workers, w)
+		}
+		r := Build(in)
+		outcomes[r.Complete]++
+		if r.Complete && (r.Audit.Sent != truth.Sent || r.Audit.Completed != truth.Completed || r.Audit.LateDropped != truth.LateDropped) {
+			t.Fatalf("seed %d: complete with %+v of %+v", seed, r.Audit, truth)
+		}
+		if want := missing == 0 && !in.Running; r.Complete != want {
+			t.Fatalf("seed %d: complete %v, running %v, %d final snapshots are missing: %q", seed, r.Complete, in.Running, missing, r.Notes)
+		}
+	}
+	if outcomes[true] < 1000 || outcomes[false] < 1000 {
+		t.Errorf("one of the outcomes hardly occurred: %v", outcomes)
+	}
+}
+
+// TestMissingFinalIsNamed: the note names the worker, the time, the file and the command.
+func TestMissingFinalIsNamed(t *testing.T) {
+	in := run(t)
+	in.Budget.Issued, in.Budget.Skipped = in.Budget.Issued+500, in.Budget.Skipped+500
+	in.Workers[1].Total.Final = false
+	in.Workers[1].Total.End = 1_790_000_000_000_000
+	r := Build(in)
+	want := "worker host-2: its final snapshot is missing, so what it sent after 2026-09-21T14:13:20Z is not counted. " +
+		"If it left loadctl-checkout-host-2-a1b2.json, add that: loadctl report checkout --merge loadctl-checkout-host-2-a1b2.json"
+	if got := notes(r); r.Complete || len(got) != 1 || got[0] != want {
+		t.Errorf("complete %v, %q", r.Complete, r.Notes) // and lateness is not blamed for what that worker may have sent
+	}
+	var text strings.Builder
+	if err := Text(&text, r); err != nil || !strings.Contains(text.String(), "INCOMPLETE") || strings.Count(text.String(), ", final snapshot missing\n") != 1 {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+	if r.Workers[0].Incarnation != "a1b2" || !r.Workers[0].Final || r.Workers[1].Final {
+		t.Errorf("%+v", r.Workers)
+	}
+}
+
+// TestMissingFinalsAreBounded: of a large fleet only some workers are named.
+func TestMissingFinalsAreBounded(t *testing.T) {
+	in := Input{Run: "x"}
+	for i := range 3 * maxTextWorkers {
+		in.Workers = append(in.Workers, WorkerInput{ID: fmt.Sprint("w", i), Incarnation: "i"})
+	}
+	r := Build(in)
+	last := fmt.Sprintf("%d more workers: ", 2*maxTextWorkers)
+	if n := len(r.Notes); n != maxTextWorkers+1 || !strings.HasPrefix(r.Notes[n-1], last) {
+		t.Errorf("%d notes, %q", n, r.Notes[len(r.Notes)-1])
+	}
+}
+
+// TestRunningIsNotComplete: while a run goes on, living workers miss nothing and a dead one is named.
+func TestRunningIsNotComplete(t *testing.T) {
+	in := run(t)
+	in.Running = true
+	for i := range in.Workers {
+		in.Workers[i].Gone, in.Workers[i].Total.Final = false, false
+	}
+	if r := Build(in); r.Complete || len(notes(r)) != 0 {
+		t.Errorf("complete %v, %q", r.Complete, r.Notes)
+	}
+	in.Workers[0].Gone = true
+	if r := Build(in); r.Complete || len(notes(r)) != 1 || !strings.Contains(notes(r)[0], "worker host-1: its final snapshot is missing") {
+		t.Errorf("complete %v, %q", r.Complete, r.Notes)
+	}
+}
