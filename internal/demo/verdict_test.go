@@ -108,10 +108,12 @@ func TestVerdictOnCounts(t *testing.T) {
 			fails:  "17601 arrived",
 		},
 		{
-			name:   "incomplete",
-			change: func(r *report.Report, _ []second) { r.Workers[0].Final, r.Notes = false, []string{"one thing", "another"} },
-			says:   []string{"CONTRADICT"},
-			fails:  "read the report: it is incomplete (one thing; another); please report this as a bug",
+			name: "incomplete",
+			change: func(r *report.Report, _ []second) {
+				r.Workers[0].Final, r.Notes = false, []string{"one thing", "another"}
+			},
+			says:  []string{"CONTRADICT"},
+			fails: "read the report: it is incomplete (one thing; another); please report this as a bug",
 		},
 	})
 }

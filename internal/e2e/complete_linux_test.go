@@ -1,0 +1,266 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/report"
+)
+
+// ending is a fleet of three whose Redis fails before the end of the run, and is mended after the workers have ended.
+type ending struct {
+	*bed
+	dir   string // where workers leave their files
+	fleet []*process
+	name  string
+}
+
+// failure is one way in which final snapshots do not reach Redis.
+type failure struct {
+	name    string
+	redis   func(t *testing.T) *bed
+	breaks  func(e *ending)
+	mends   func(e *ending)
+	killed  bool // a worker is killed, and nobody can know what it sent last
+	certain bool // no final snapshot can reach Redis
+}
+
+// single is a bed with one server that keeps its data.
+func single(t *testing.T) *bed {
+	b := newBed(t)
+	b.redis = redistest.Start(t, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
+	return b
+}
+
+// TestCompleteIsTrue: however final snapshots get lost, a report is complete only if it has all that arrived. One that is not names the
+// workers and their files, and with all files it has everything.
+func TestCompleteIsTrue(t *testing.T) {
+	t.Parallel()
+	var endings []*ending
+	for _, f := range failures() { // all are broken before the first is waited for: workers wait long for a Redis that is away
+		e := &ending{bed: f.redis(t), dir: t.TempDir(), name: "x"}
+		if e.cluster != nil {
+			e.name = e.onThisMaster()
+		}
+		e.fleet = e.bed.fleet(3, e.name, "--qps", "300", "--duration", "4s", "--permit-for", "2s", "--save-dir", e.dir)
+		until(t, "450 requests", func() bool { return e.web.Count() >= 450 })
+		f.breaks(e)
+		endings = append(endings, e)
+	}
+	for i, f := range failures() {
+		t.Run(f.name, func(t *testing.T) {
+			e := endings[i]
+			e.t = t
+			for _, p := range e.fleet {
+				<-p.exited
+			}
+			f.mends(e)
+			e.check(f)
+		})
+	}
+}
+
+func failures() []failure {
+	freeze := func(e *ending) { e.redis.Pause() }
+	thaw := func(e *ending) { e.redis.Resume() }
+	config := func(e *ending, name, value string) {
+		if err := e.redis.Client().ConfigSet(e.t.Context(), name, value).Err(); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+	return []failure{
+		{name: "Redis frozen past the end", redis: single, breaks: freeze, mends: thaw},
+		{
+			name: "memory full until after the end", redis: single, certain: true,
+			breaks: func(e *ending) { config(e, "maxmemory", "1") },
+			mends:  func(e *ending) { config(e, "maxmemory", "0") },
+		},
+		{
+			name: "two clients at most", redis: single,
+			breaks: func(e *ending) {
+				config(e, "maxclients", "2")
+				e.redis.Client().ClientKillByFilter(e.t.Context(), "TYPE", "normal", "SKIPME", "no")
+			},
+			mends: func(e *ending) { // its own client is one of those refused
+				until(e.t, "room for a client", func() bool { return e.redis.Client().ConfigSet(e.t.Context(), "maxclients", "1000").Err() == nil })
+			},
+		},
+		{name: "the master is demoted", redis: single, breaks: demote, mends: func(*ending) {}, certain: true},
+		{
+			name: "a cluster's master is killed", redis: sharded, certain: true,
+			breaks: func(e *ending) { e.redis.Kill() },
+			mends: func(e *ending) {
+				e.redis.Restart()
+				until(e.t, "the cluster is whole", func() bool { _, _, code := e.try("status", e.name); return code == 0 })
+			},
+		},
+		{
+			name: "Redis frozen and a worker killed", redis: single, killed: true,
+			breaks: func(e *ending) {
+				freeze(e)
+				e.fleet[0].cmd.Process.Signal(syscall.SIGKILL)
+			},
+			mends: thaw,
+		},
+	}
+}
+
+// demote makes another server the master, whose data all readers see from then on; the workers know only the old one.
+func demote(e *ending) {
+	old, next := e.redis, redistest.Start(e.t)
+	replicate := func(of, s *redistest.Server) {
+		host, port, _ := strings.Cut(of.Addr(), ":")
+		if err := s.Client().Do(e.t.Context(), "REPLICAOF", host, port).Err(); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+	replicate(old, next)
+	until(e.t, "the replica has all", func() bool {
+		return strings.Contains(next.Client().Info(e.t.Context(), "replication").Val(), "master_link_status:up")
+	})
+	if err := next.Client().Do(e.t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
+		e.t.Fatal(err)
+	}
+	replicate(next, old)
+	e.redis = next
+}
+
+// sharded is a bed with a cluster whose masters keep their data.
+func sharded(t *testing.T) *bed {
+	t.Helper()
+	web, err := arrivals.Start(arrivals.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { web.Close() })
+	return &bed{t: t, cluster: redistest.StartCluster(t, 3, "--appendonly", "yes", "--cluster-require-full-coverage", "no"), web: web}
+}
+
+// onThisMaster is the name of a run that lives on another master than the list of runs does; that one is the bed's redis.
+func (e *ending) onThisMaster() string {
+	for {
+		if name := run.NewID(); e.owner(name) != e.index() {
+			e.redis = e.owner(name)
+			return name
+		}
+	}
+}
+
+// check compares reports with what arrived: that of Redis, those that the workers printed, and those with files.
+func (e *ending) check(f failure) {
+	e.t.Helper()
+	arrived, files := e.web.Count(), e.files()
+	bare := e.report(e.name)
+	if bare.Complete && bare.Audit.Sent != arrived || bare.Audit.Sent > arrived || bare.Running {
+		e.t.Errorf("%d arrived, %+v, complete %v", arrived, bare.Audit, bare.Complete)
+	}
+	if f.certain && (bare.Complete || len(files) != len(e.fleet) || bare.Audit.Sent == arrived) {
+		e.t.Errorf("complete %v, %d files, %d arrived, %+v", bare.Complete, len(files), arrived, bare.Audit)
+	}
+	notes := strings.Join(bare.Notes, "\n")
+	for _, w := range bare.Workers {
+		if file := report.UnpublishedFile(e.name, w.ID, w.Incarnation); strings.Contains(notes, "loadctl report "+e.name+" --merge "+file) == w.Final {
+			e.t.Errorf("%+v; %s", w, notes)
+		}
+	}
+	if !bare.Complete && strings.Contains(notes, "would have been late") {
+		e.t.Errorf("lateness is blamed: %s", notes)
+	}
+	e.printed(files)
+	for n := range files { // those of some workers
+		rep := e.merged(files[:n+1])
+		if rep.Complete && rep.Audit.Sent != arrived || rep.Audit.Sent < bare.Audit.Sent {
+			e.t.Errorf("with %d files: %d arrived, %+v", n+1, arrived, rep.Audit)
+		}
+		if f.certain && n+1 < len(files) && rep.Complete {
+			e.t.Errorf("with %d of %d files it is complete", n+1, len(files))
+		}
+	}
+	whole := bare
+	if len(files) > 0 {
+		whole = e.merged(files)
+	}
+	a := whole.Audit
+	if ok := whole.Complete && a.Sent == arrived; ok == f.killed {
+		e.t.Errorf("with all files: %d arrived, complete %v %q, %+v", arrived, whole.Complete, whole.Notes, a)
+	}
+	if second := int64(300); f.killed && (arrived < a.Sent || arrived > a.Sent+a.Lost+second) { // its permit, a second
+		e.t.Errorf("%d arrived, %+v", arrived, a)
+	}
+	e.t.Logf("arrived %d; Redis' report %d, complete %v; with %d files %d, complete %v", arrived, bare.Audit.Sent, bare.Complete, len(files), a.Sent, whole.Complete)
+}
+
+// files are what the workers have left.
+func (e *ending) files() []string {
+	e.t.Helper()
+	paths, err := filepath.Glob(filepath.Join(e.dir, "*.json"))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return paths
+}
+
+// merged is the report with some files.
+func (e *ending) merged(files []string) report.Report {
+	e.t.Helper()
+	args := []string{"report", e.name, "-o", "json"}
+	for _, file := range files {
+		args = append(args, "--merge", file)
+	}
+	var rep report.Report
+	if err := json.Unmarshal([]byte(e.loadctl(args...)), &rep); err != nil {
+		e.t.Fatal(err)
+	}
+	return rep
+}
+
+// printed checks that each worker whose counts did not reach Redis leaves a file, exits with 1, and prints its own count in its report.
+func (e *ending) printed(files []string) {
+	e.t.Helper()
+	left := 0
+	for _, p := range e.fleet {
+		if p.cmd.ProcessState.ExitCode() == -1 { // killed
+			continue
+		}
+		var own *run.Unpublished
+		for _, file := range files {
+			if strings.Contains(p.stderr.String(), file) {
+				u, err := run.ReadUnpublished(file)
+				if err != nil {
+					e.t.Fatal(err)
+				}
+				own = u
+				left++
+			}
+		}
+		rep := p.printed()
+		if own == nil {
+			if strings.Contains(p.stderr.String(), "did not reach Redis") {
+				e.t.Errorf("it left no file: %s", p.stderr.String())
+			}
+			continue
+		}
+		if code := p.cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(p.stderr.String(), "did not reach Redis") {
+			e.t.Errorf("exit code %d, %s", code, p.stderr.String())
+		}
+		for _, w := range rep.Workers {
+			if w.ID == own.Total.Worker && w.Sent != own.Total.Counts.Sent {
+				e.t.Errorf("%s printed %d, and sent %d", w.ID, w.Sent, own.Total.Counts.Sent)
+			}
+		}
+		if rep.Audit.Sent < own.Total.Counts.Sent {
+			e.t.Errorf("%s printed %d in all, and sent %d by itself", own.Total.Worker, rep.Audit.Sent, own.Total.Counts.Sent)
+		}
+	}
+	if left != len(files) {
+		entries, _ := os.ReadDir(e.dir)
+		e.t.Errorf("%d of %v are named by their workers", left, entries)
+	}
+}
