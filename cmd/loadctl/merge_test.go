@@ -88,7 +88,7 @@ func TestReportOfFilesAlone(t *testing.T) {
 		if rep.Audit.Sent != 120 || rep.Asked != 120 || rep.Complete || len(rep.Series) != 1 || rep.Series[0].Sent != 120 || rep.DurationS != 1 {
 			t.Errorf("%s: %+v", why, rep)
 		}
-		if notes := fmt.Sprint(rep.Notes); !strings.Contains(notes, why+": this is what 2 workers did by their own account") || strings.Count(stderr, "\n") != 1 ||
+		if notes := fmt.Sprint(rep.Notes); !strings.Contains(notes, why+": this is what 2 workers counted") || strings.Count(stderr, "\n") != 1 ||
 			!strings.Contains(stderr, "; this is the report of the files alone") {
 			t.Errorf("%s: %q, %q", why, notes, stderr)
 		}
