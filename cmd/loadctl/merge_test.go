@@ -62,12 +62,12 @@ func TestReportMerge(t *testing.T) {
 		{[]string{"report", "x", "--merge", first, "--merge", second, third, first, second, third}, 123},
 	} {
 		rep, stderr := merged(t, c.args...)
-		if rep.Audit.Sent != c.sent || stderr != "" || c.sent > 0 && !strings.Contains(fmt.Sprint(rep.Notes), "could not publish in the end is from files") {
+		if rep.Audit.Sent != c.sent || stderr != "" || c.sent > 0 && !strings.Contains(fmt.Sprint(rep.Notes), "did not come from Redis") {
 			t.Errorf("%q: %d sent, want %d; %q, %q", c.args, rep.Audit.Sent, c.sent, rep.Notes, stderr)
 		}
 	}
 	text := l.does(new(report.Report), "report", "x", "--merge", first, second)
-	if !strings.Contains(text, "a  left     sent 100") || !strings.Contains(text, "note        what 2 workers could not publish in the end is from files\n") {
+	if !strings.Contains(text, "a  left     sent 100") || !strings.Contains(text, "note        the final counts of 2 workers did not come from Redis\n") {
 		t.Error(text)
 	}
 	for _, format := range report.Formats() {

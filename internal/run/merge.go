@@ -253,7 +253,7 @@ func (r *Run) MergedReport(ctx context.Context, all []*Unpublished) (report.Repo
 func mergedReport(in report.Input, used int) report.Report {
 	rep := report.Build(in)
 	if used > 0 {
-		rep.Notes = append(rep.Notes, fmt.Sprintf("the final counts of %s are not from Redis, which did not take or keep them", plural(used, "worker")))
+		rep.Notes = append(rep.Notes, fmt.Sprintf("the final counts of %s did not come from Redis", plural(used, "worker")))
 	}
 	return rep
 }

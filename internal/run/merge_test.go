@@ -404,7 +404,7 @@ func TestMergedReport(t *testing.T) {
 		files := []*Unpublished{u, u}
 		rep, err := r.MergedReport(t.Context(), files)
 		whole("as it is", rep, err)
-		if !rep.Complete || rep.Asked != 200 || !strings.Contains(strings.Join(rep.Notes, "\n"), "the final counts of 1 worker are not from Redis, which did not take or keep them") {
+		if !rep.Complete || rep.Asked != 200 || !strings.Contains(strings.Join(rep.Notes, "\n"), "the final counts of 1 worker did not come from Redis") {
 			t.Errorf("%+v", rep)
 		}
 		if before, err := r.Report(t.Context()); err != nil || before.Audit.Sent != 100 {
