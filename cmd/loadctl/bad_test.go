@@ -345,8 +345,8 @@ func TestServersThatRefuse(t *testing.T) {
 				}
 			}
 			if s.Name == "full" { // what its message advises
-				if _, stderr, code := execute("rm", "there", "--force"); code != cli.CodeGood {
-					t.Errorf("rm --force: exit code %d, %s", code, stderr)
+				if _, stderr, code := execute("rm", "there"); code != cli.CodeGood {
+					t.Errorf("rm: exit code %d, %s", code, stderr)
 				}
 			}
 		})

@@ -16,6 +16,9 @@ type advice struct {
 	url  bool // what has to be changed is the URL: address, user or password
 }
 
+// outOfMemory is what a server says that may not use more memory.
+const outOfMemory = "OOM command"
+
 // advices are the refusals that are known. The first that fits counts.
 func advices() []advice {
 	return []advice{
@@ -32,7 +35,8 @@ func advices() []advice {
 		{word: "CLUSTERDOWN", mend: "a part of the cluster is missing: redis-cli cluster info tells more"},
 		{word: "MASTERDOWN", mend: "the server is a replica that has lost its master: give the address of the master", url: true},
 		{word: "NOREPLICAS", mend: "bring its replicas back, or lower its min-replicas-to-write"},
-		{word: "OOM command", mend: "the server's memory is full: raise its maxmemory (CONFIG SET maxmemory BYTES), or remove old runs with loadctl rm --force"},
+		{word: outOfMemory, mend: "the server's memory is full: raise its maxmemory (CONFIG SET maxmemory BYTES), or remove ended runs with loadctl rm; " +
+			"redis-cli --bigkeys shows what else takes room"},
 		{word: "MISCONF", mend: "the server cannot write to its disk: see its log"},
 		{word: "LOADING ", mend: "the server is still reading its data: wait a moment and try again"},
 		{word: "TRYAGAIN", mend: "a part of the cluster is being moved: wait a moment"},

@@ -18,7 +18,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// State is what a run is doing, read in one transaction; only the time is read after it.
+// State is what a run is doing, all of one instant; only the time is read after it.
 type State struct {
 	Run        string    `json:"run"`
 	Phase      string    `json:"phase"`     // waiting, running, paused, stopped or ended
@@ -69,20 +69,14 @@ type Worker struct {
 // State reads the run's state.
 func (r *Run) State(ctx context.Context) (*State, error) {
 	var now time.Time
-	var budget, workers, laws *redis.MapStringStringCmd
-	_, err := r.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		budget = p.HGetAll(ctx, r.keys.Budget)
-		workers = p.HGetAll(ctx, r.keys.Workers)
-		laws = p.HGetAll(ctx, r.keys.Laws)
-		return nil
-	})
+	budget, workers, laws, err := r.read(ctx)
 	if err == nil {
 		now, err = r.time(ctx)
 	}
 	if err != nil {
 		return nil, explain("read run", r.Name, err)
 	}
-	b, err := lua.Budget(budget.Val())
+	b, err := lua.Budget(budget)
 	if err != nil {
 		return nil, broken(r.Name, err.Error())
 	}
@@ -90,18 +84,52 @@ func (r *Run) State(ctx context.Context) (*State, error) {
 		return nil, fmt.Errorf("run %s: %w", r.Name, ErrNoRun)
 	}
 	for _, part := range []string{"phase", "figures", "counts"} {
-		if budget.Val()[part] == "" {
+		if budget[part] == "" {
 			return nil, broken(r.Name, "a part of it is missing")
 		}
 	}
 	s := &State{Run: r.Name, Phase: b["phase"], now: now, Workers: []Worker{}}
-	if err := cmp.Or(s.parseBudget(b), s.parseLaws(laws.Val()), s.parseWorkers(workers.Val())); err != nil {
+	if err := cmp.Or(s.parseBudget(b), s.parseLaws(laws), s.parseWorkers(workers)); err != nil {
 		return nil, broken(r.Name, err.Error())
 	}
 	s.settle()
 	s.count()
 	s.Limiter = r.Spec.limiterText(s.newest(), s.burst)
 	return s, nil
+}
+
+// readTries is how often a run is read that changes meanwhile. That is rare: Redis takes the commands of a pipeline one after the other, the
+// embedded server within less than a call.
+const readTries = 100
+
+// errRestless: readTries were not enough.
+var errRestless = errors.New("it changes faster than it can be read; try again")
+
+// read returns the budget, the members and the laws as of one instant. It is no transaction, which a server that is full refuses. Each call
+// that leases, joins, leaves or changes the run changes the counts or figures of the budget, so those are read once more at the end.
+func (r *Run) read(ctx context.Context) (budget, workers, laws map[string]string, err error) {
+	names := []string{"uid", "counts", "figures"}
+	for range readTries {
+		var b, w, l *redis.MapStringStringCmd
+		var again *redis.SliceCmd
+		_, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			b, w, l = p.HGetAll(ctx, r.keys.Budget), p.HGetAll(ctx, r.keys.Workers), p.HGetAll(ctx, r.keys.Laws)
+			again = p.HMGet(ctx, r.keys.Budget, names...)
+			return nil
+		})
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		same := true
+		for i, name := range names {
+			text, _ := again.Val()[i].(string)
+			same = same && text == b.Val()[name]
+		}
+		if same {
+			return b.Val(), w.Val(), l.Val(), nil
+		}
+	}
+	return nil, nil, nil, errRestless
 }
 
 // presence reads only who is in the run, and its phase, "" where Redis has lost it. Stop asks often, and the laws of a long run are many.

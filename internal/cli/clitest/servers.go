@@ -46,7 +46,7 @@ func Servers(t *testing.T, prepare func(*redis.Client)) []Server {
 		{Name: "no scripts", URL: as("unscripted:right"), Client: plain.Client(), Says: []string{"NOPERM", may}, Reads: true},
 		{Name: "no writing", URL: as("reader:right"), Client: plain.Client(), Says: []string{may}, Reads: true},
 		{Name: "no keys", URL: as("elsewhere:right"), Client: plain.Client(), Says: []string{"NOPERM", may}},
-		{Name: "full", URL: full.URL(), Client: full.Client(), Says: []string{"OOM command not allowed", "raise its maxmemory"}, Other: true},
+		{Name: "full", URL: full.URL(), Client: full.Client(), Says: []string{"OOM command not allowed", "raise its maxmemory"}, Reads: true, Other: true},
 		{Name: "no replicas", URL: alone.URL(), Client: alone.Client(), Says: []string{"NOREPLICAS", "bring its replicas back"}, Reads: true, Other: true},
 		{Name: "no cluster", URL: cluster.URL(), Client: cluster.Client(), Says: []string{"CLUSTERDOWN", "a part of the cluster is missing"}, Empty: true},
 		{Name: "no EVALSHA", URL: ancient.URL(), Client: ancient.Client(), Says: []string{"unknown command", "take Redis 6.2 or newer"}, Empty: true, Reads: true},

@@ -1,0 +1,131 @@
+package run
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+)
+
+// split sends the commands of a pipeline each by itself, so that those of others come between them.
+type split struct {
+	redis.Hook
+	client *redis.Client
+}
+
+func (a split) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (a split) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (a split) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			if err := a.client.Process(ctx, cmd); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// TestReportsWhileWorkersWrite: whenever a report is read, its audit adds up, and the workers were leased what was issued. So it is where the
+// reads are not one after the other in Redis, too.
+func TestReportsWhileWorkersWrite(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(5000), Options{})
+		stop := b.writers(r)
+		defer stop()
+		other := redis.NewClient(b.client.Options())
+		defer other.Close()
+		other.AddHook(split{client: b.client})
+		slowly, err := Open(t.Context(), other, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, reader := range map[string]*Run{"one after the other": r, "each by itself": slowly} {
+			sent, reports := int64(0), 0
+			b.until("20 reports, "+name, func() bool {
+				s := b.state(reader)
+				var leased int64
+				for _, w := range s.Workers {
+					leased += w.Leased
+				}
+				if leased != s.issued {
+					t.Fatalf("%s: the workers were leased %d slots, and %d were issued", name, leased, s.issued)
+				}
+				rep, err := reader.Report(t.Context())
+				if err == nil {
+					err = rep.Audit.Check()
+				}
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				if rep.Audit.Sent > sent && len(s.Workers) == 4 {
+					sent, reports = rep.Audit.Sent, reports+1
+				}
+				return reports >= 20
+			})
+		}
+	})
+}
+
+// writers are four members that lease and publish, and somebody who changes the rate, until stop.
+func (b *bed) writers(r *Run) (stop func()) {
+	b.Helper()
+	first := b.member(r, "w0").start()
+	done := make(chan struct{})
+	var writing sync.WaitGroup
+	for _, m := range []*member{first, b.member(r, "w1"), b.member(r, "w2"), b.member(r, "w3")} {
+		writing.Go(func() { m.write(done) })
+	}
+	writing.Go(func() {
+		for rate := int64(4000); ; rate += 10 {
+			select {
+			case <-done:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			if _, err := r.SetRate(b.Context(), pacer.PerSecond(rate), 0); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	return func() {
+		close(done)
+		writing.Wait()
+	}
+}
+
+// write leases, and publishes what it sent of it, until done.
+func (m *member) write(done <-chan struct{}) {
+	total := report.NewSnapshot(m.ask.Worker, m.ask.Incarnation)
+	journal := m.run.Journal(m.ask.Worker, m.ask.Incarnation)
+	for {
+		select {
+		case <-done:
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+		m.ask.Seq++
+		m.ask.Until = time.Now().Add(500 * time.Millisecond).UnixMicro()
+		reply, err := m.run.Limiter(m.client).Lease(m.Context(), m.ask)
+		if err != nil {
+			m.Error(err)
+			return
+		}
+		m.ask.Ack = reply.LeasedAt
+		in := report.NewSnapshot(m.ask.Worker, m.ask.Incarnation)
+		in.Seq, in.Start, in.End = total.Seq+1, 1, time.Now().UnixMicro()
+		in.Counts = report.Counts{Sent: reply.Range.N, Completed: reply.Range.N}
+		total.Merge(in)
+		total.Seq = in.Seq
+		if err := journal.Publish(m.Context(), in, total, nil, false); err != nil {
+			m.Error(err)
+			return
+		}
+	}
+}
