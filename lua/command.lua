@@ -1,13 +1,15 @@
 -- command: changes a run: start, set-rate, set-burst, pause, resume, stop; or only says that a controller is there: touch.
 --
 -- KEYS  1 budget  2 workers  3 seen  4 events  5 laws  6 state of the run's limiter, whether it has one or not
+--       7 snapshots
 -- ARGV  1 run uid  2 command id; again-…: what a worker repeats because it was forgotten
 --       3 kind: start, set-rate, set-burst, pause, resume, stop, touch  4 who  5 what, for the event stream
 --       6 wake-up channel  7 pieces, for set-rate; the burst, for set-burst  8 the generation they were computed for, 0 = any
 -- Returns { status, t0, version }: OK; SAME (it was so already). The same command id gets the same answer again;
 --       WAITING (nothing to pause or resume yet); RETRY (another generation is in force now); ENDED; NOSTATE; NONE (no limiter whose
 --       burst that would be). An error if an argument is wrong.
--- Invariant: a command id acts once; a change recalls every leased slot due at or after its t0, and t0 only grows.
+-- Invariant: a command id acts once; a change recalls every leased slot due at or after its t0, and t0 only grows; a full server refuses
+--       neither pause nor stop.
 
 local clock = redis.call('TIME')
 local keys = { budget = KEYS[1], workers = KEYS[2], seen = KEYS[3], events = KEYS[4], laws = KEYS[5], limiter = KEYS[6] }
@@ -28,6 +30,10 @@ local change = changes(b, keys)
 for _, done in ipairs(change.split(redis.call('HGET', keys.budget, 'commands') or '', ';')) do
   local f = change.split(done, ',')
   if f[1] == id then return { f[4], f[2], f[3] } end
+end
+if kind == 'pause' or kind == 'stop' then
+  -- On a full server what only watchers read makes room, also for the workers' last reports.
+  if type(redis.pcall('HSET', keys.budget, 'uid', uid)) == 'table' then redis.call('XTRIM', KEYS[7], 'MAXLEN', '0') end
 end
 if b.phase == 'running' or b.phase == 'paused' then
   settle(b, keys, 0)

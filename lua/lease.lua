@@ -60,6 +60,7 @@ if said then
   if said == 'AGAIN' then text = sub(m.text, m.tail) end
   return { text, struct.pack(CLOCKS, here and b.now or 0, here and b.time or 0) }
 end
+if b.phase == 'paused' or b.phase == 'stopped' then room(keys) end -- nothing is granted, and everybody must hear of it
 if settle(b, keys, known) then m = parse(redis.call('HGET', keys.workers, worker)) end
 
 -- H for the fleet as it is now: long round trips and large fleets call less often. It grows by a fifth in the time in which each member

@@ -4,7 +4,7 @@
 -- ARGV  1 run uid  2 worker  3 incarnation  4 state to end in: left; stopped, when it dropped what it held; removed, when somebody says that it is dead
 --       5 of removed: who says so, user@host
 -- Returns OK; NOSTATE if the run or the member is not there any more; an error if an argument is wrong.
--- Invariant: nothing is given back; replaying the call changes nothing.
+-- Invariant: nothing is given back; replaying the call changes nothing; a full server does not refuse it.
 
 local clock = redis.call('TIME')
 local keys = { budget = KEYS[1], workers = KEYS[2], seen = KEYS[3], events = KEYS[4], laws = KEYS[5], limiter = KEYS[6] }
@@ -17,6 +17,7 @@ local b = load(keys.budget, clock)
 if not b or b.uid ~= uid then return 'NOSTATE' end
 local m = parse(redis.call('HGET', keys.workers, worker))
 if not m or m.inc ~= inc then return 'NOSTATE' end
+room(keys)
 if b.phase == 'running' or b.phase == 'paused' then
   if settle(b, keys, 0) then m = parse(redis.call('HGET', keys.workers, worker)) end
   store(b, keys)

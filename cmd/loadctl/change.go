@@ -38,6 +38,9 @@ func newChangeCommand(
 			if err != nil {
 				return err
 			}
+			if done.Command == "pause" {
+				warnFull(c.ErrOrStderr(), done.Command, r.Full(c.Context()))
+			}
 			if done.Command == "set-rate" || done.Command == "set-burst" {
 				warnNarrow(c, r)
 			}
@@ -52,6 +55,13 @@ func newChangeCommand(
 func warnNarrow(c *cobra.Command, r *run.Run) {
 	if why := r.Narrow(c.Context()); why != "" {
 		fmt.Fprintf(c.ErrOrStderr(), "warning: run %s: %s\n", r.Name, why)
+	}
+}
+
+// warnFull says what to free where Redis is full, as run.Full tells it. The command, a pause or a stop, works all the same.
+func warnFull(w io.Writer, command, full string) {
+	if full != "" {
+		fmt.Fprintf(w, "warning: %s; %s works all the same, but workers cannot report until there is room\n", full, command)
 	}
 }
 

@@ -73,6 +73,7 @@ neither this command nor another loadctl was heard of for so long.`,
 func stopAfterSignal(c *cobra.Command, r *run.Run) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), stopPatience+r.Spec.Permit())
 	defer cancel()
+	warnFull(c.ErrOrStderr(), "stop", r.Full(ctx))
 	_, err := r.Stop(ctx, waitsFor(c.ErrOrStderr(), r.Name, ""))
 	return err
 }

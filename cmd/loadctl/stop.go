@@ -23,6 +23,8 @@ has confirmed that, or can send nothing any more: a silent one may be cut off fr
 as its permit lasts, --permit-for after its last contact. Whom it waits for is shown. If that one is dead, loadctl workers rm
 says so and ends the waiting.
 
+If the memory of Redis is full, it works all the same, and says what to free.
+
 With --on-redis-loss hold such a worker sends without end; then nothing can be confirmed, and the exit code is 1.`,
 		Example: "  loadctl stop checkout\n  loadctl stop --all --yes",
 		Args: func(c *cobra.Command, args []string) error {
@@ -43,6 +45,7 @@ With --on-redis-loss hold such a worker sends without end; then nothing can be c
 				return err
 			}
 			defer cli.Close(client)
+			warnFull(c.ErrOrStderr(), "stop", r.Full(c.Context()))
 			done, err := r.Stop(c.Context(), waitsFor(c.ErrOrStderr(), r.Name, ""))
 			if err != nil {
 				return err

@@ -145,11 +145,20 @@ func (f *stopAll) ask(c *cobra.Command, names []string) error {
 func stopEach(c *cobra.Command, client redis.UniversalClient, show bool, names []string) []Stopped {
 	done := make([]Stopped, len(names))
 	var printing sync.Mutex
+	warned := false
 	var all sync.WaitGroup
 	for i, name := range names {
 		all.Go(func() {
 			says := waitsFor(c.ErrOrStderr(), name, name+": ")
-			done[i] = stopOne(c.Context(), client, name, func(those []run.Pending) {
+			done[i] = stopOne(c.Context(), client, name, func(r *run.Run) {
+				full := r.Full(c.Context())
+				printing.Lock()
+				defer printing.Unlock()
+				if !warned {
+					warnFull(c.ErrOrStderr(), "stop", full)
+					warned = full != ""
+				}
+			}, func(those []run.Pending) {
 				printing.Lock()
 				defer printing.Unlock()
 				says(those)
@@ -170,10 +179,12 @@ func stopEach(c *cobra.Command, client redis.UniversalClient, show bool, names [
 	return done
 }
 
-func stopOne(ctx context.Context, client redis.UniversalClient, name string, waiting func([]run.Pending)) Stopped {
+// stopOne stops a run. Before it does, it calls before.
+func stopOne(ctx context.Context, client redis.UniversalClient, name string, before func(*run.Run), waiting func([]run.Pending)) Stopped {
 	s := Stopped{Change: run.Change{Run: name, Command: "stop"}}
 	r, err := run.Open(ctx, client, name)
 	if err == nil {
+		before(r)
 		var change run.Change
 		if change, err = r.Stop(ctx, waiting); change.Run != "" {
 			s.Change = change

@@ -1,9 +1,13 @@
 package e2e
 
 import (
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/run"
 )
 
 // memory sets the server's maxmemory: 1 = it is full, 0 = it has room.
@@ -68,4 +72,76 @@ func TestReadsOnAFullServer(t *testing.T) {
 	if out := b.loadctl("ls"); strings.Contains(out, "over") {
 		t.Errorf("it is not removed:\n%s", out)
 	}
+}
+
+// freeing is what commands say that work on a full server.
+const freeing = "warning: the server's memory is full: raise its maxmemory (CONFIG SET maxmemory BYTES), or remove ended runs with loadctl rm; "
+
+// TestStopOnAFullServer: it says what to free, and is in force within a second, also as long as there is no room. When there is, the workers'
+// last counts are in the report.
+func TestStopOnAFullServer(t *testing.T) {
+	b := newBed(t)
+	workers := b.fleet(3, "full", append(patient(), "--qps", "600")...)
+	b.started(600)
+	b.memory("1")
+	from := b.web.Count()
+	b.started(from + 300) // they go on by themselves
+	began := time.Now()
+	stdout, stderr, code := b.try("stop", "full")
+	took, count := time.Since(began), b.web.Count()
+	if code != 0 || !strings.Contains(stdout, "full: stop in force from ") || !strings.HasPrefix(stderr, freeing) || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+	if took > time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if s := b.status("full"); s.Phase != "stopped" {
+		t.Errorf("%+v", s)
+	}
+	b.memory("0")
+	for _, w := range workers {
+		w.wait(0)
+	}
+	r := b.report("full")
+	if n := b.web.Count(); n != count || r.Audit.Sent != n || !r.Complete {
+		t.Errorf("%d arrived when stop had returned, %d in the end, and %d are reported; %v", count, n, r.Audit.Sent, r.Notes)
+	}
+	t.Logf("stop returned after %v; asked %d, arrived %d, sent %d", took, r.Asked, b.web.Count(), r.Audit.Sent)
+}
+
+// TestPauseOnAFullServer: it says what to free, and nothing is sent from then on, though there is no room. It holds when there is, until
+// somebody resumes the run.
+func TestPauseOnAFullServer(t *testing.T) {
+	b := newBed(t)
+	b.fleet(3, "full", append(patient(), "--qps", "600")...)
+	b.started(600)
+	b.memory("1")
+	b.started(b.web.Count() + 300)
+	stdout, stderr, code := b.try("pause", "full")
+	if code != 0 || !strings.Contains(stdout, "full: pause in force from ") || !strings.HasPrefix(stderr, freeing) || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+	heard := func(since time.Time) func() bool {
+		return func() bool {
+			return !slices.ContainsFunc(b.status("full").Workers, func(w run.Worker) bool { return !w.LastSeen.After(since) })
+		}
+	}
+	paused := time.Now()
+	until(t, "a sign of life of each worker", heard(paused))
+	if took := time.Since(paused); took > time.Second {
+		t.Errorf("the last worker heard of it %v later", took)
+	}
+	until(t, "another one, after what that told", heard(time.Now()))
+	count := b.web.Count()
+	_, stderr, code = b.try("resume", "full")
+	if code != 1 || !strings.Contains(stderr, "error: resume full: OOM command not allowed") || !strings.Contains(stderr, "raise its maxmemory") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+	b.memory("0")
+	until(t, "another sign of life of each worker", heard(time.Now()))
+	if n := b.web.Count(); n != count || b.status("full").Phase != "paused" {
+		t.Errorf("%d requests arrived in the pause", n-count)
+	}
+	b.loadctl("resume", "full")
+	b.started(count + 300)
 }

@@ -39,7 +39,7 @@ func (r *Run) send(ctx context.Context, id, kind, what, to string, expected int6
 	var reply []string
 	var err error
 	for range 3 {
-		reply, err = lua.Command().Run(ctx, r.client, r.keys.change(),
+		reply, err = lua.Command().Run(ctx, r.client, append(r.keys.change(), r.keys.Snapshots),
 			r.UID, id, kind, Who(), what, r.keys.Control, to, expected).StringSlice()
 		if err == nil || ctx.Err() != nil {
 			break

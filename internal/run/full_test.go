@@ -2,6 +2,8 @@ package run
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -128,4 +130,64 @@ func (m *member) write(done <-chan struct{}) {
 			return
 		}
 	}
+}
+
+// TestStopMakesRoom: on a server that is only just full, what watchers read gives way, and the workers' last reports fit.
+func TestStopMakesRoom(t *testing.T) {
+	for name, change := range map[string]func(r *Run) (Change, error){
+		"stop":  func(r *Run) (Change, error) { return r.Stop(t.Context(), nil) },
+		"pause": func(r *Run) (Change, error) { return r.Pause(t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			spec := constant(100)
+			spec.OnRedisLoss = LossStop
+			r, _ := b.create("x", spec, Options{})
+			b.member(r, "w").start()
+			_, err := b.client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+				for range streamLength {
+					p.XAdd(t.Context(), &redis.XAddArgs{Stream: r.keys.Snapshots, Values: []any{"w", "w/incw", "s", make([]byte, 1000)}})
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			full := b.used() - 200_000
+			if err := b.client.ConfigSet(t.Context(), "maxmemory", strconv.FormatInt(full, 10)).Err(); err != nil {
+				t.Fatal(err)
+			}
+			total := report.NewSnapshot("w", "incw")
+			total.Seq = 1
+			publish := func() error { return r.Journal("w", "incw").Publish(t.Context(), total, total, nil, false) }
+			b.wants(publish(), nil, "OOM command not allowed")
+			if why := r.Full(t.Context()); !strings.Contains(why, "raise its maxmemory") {
+				t.Errorf("%q", why)
+			}
+			if c := b.must(change(r)); !c.Changed {
+				t.Errorf("%+v", c)
+			}
+			if err := publish(); err != nil {
+				t.Errorf("%v, at %d of %d bytes", err, b.used(), full)
+			}
+			if why := r.Full(t.Context()); why != "" {
+				t.Errorf("%q", why)
+			}
+		})
+	}
+}
+
+// used is how many bytes the server uses.
+func (b *bed) used() int64 {
+	b.Helper()
+	var n int64
+	for line := range strings.Lines(b.client.Info(b.Context(), "memory").Val()) {
+		if text, is := strings.CutPrefix(strings.TrimSpace(line), "used_memory:"); is {
+			n, _ = strconv.ParseInt(text, 10, 64)
+		}
+	}
+	if n == 0 {
+		b.Fatal("the server does not tell how much memory it uses")
+	}
+	return n
 }

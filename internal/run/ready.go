@@ -34,6 +34,14 @@ func writable(ctx context.Context, client redis.Cmdable, name string) error {
 	return client.LPushX(ctx, "{load:"+name+"}:nothing", "").Err()
 }
 
+// Full tells what to free where the server's memory is full; "" = it is not, or that is not known.
+func (r *Run) Full(ctx context.Context) string {
+	if a, known := adviceOn(writable(ctx, r.client, r.Name)); known && a.word == outOfMemory {
+		return a.mend
+	}
+	return ""
+}
+
 // whole refuses a run with a key that holds something else than it should: a script that meets it ends in the middle of its writes.
 func (r *Run) whole(ctx context.Context) error {
 	k := r.keys
