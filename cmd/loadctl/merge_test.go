@@ -108,6 +108,53 @@ func TestReportOfFilesAlone(t *testing.T) {
 	alone("no Redis was named")
 }
 
+// TestReportOfFilesWhereRedisRefuses: a server that does not tell about the run is like one that is away, and the report says why. One that is
+// only full tells.
+func TestReportOfFilesWhereRedisRefuses(t *testing.T) {
+	l, dir := newLab(t), t.TempDir()
+	l.start()
+	first, second := l.leaves(dir, "a", 100), l.leaves(dir, "b", 20)
+	do := func(args ...any) {
+		t.Helper()
+		if err := l.redis.Client().Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do("CONFIG", "SET", "maxmemory", "1")
+	rep, stderr := merged(t, "report", "x", "--merge", first, second)
+	if rep.Audit.Sent != 120 || len(rep.Workers) != 3 || stderr != "" {
+		t.Errorf("full: %+v, %q", rep, stderr)
+	}
+	do("CONFIG", "SET", "maxmemory", "0")
+	do("CONFIG", "SET", "replica-serve-stale-data", "no")
+	do("ACL", "SETUSER", "blind", "on", ">right", "allkeys", "+@all", "-hgetall")
+	for _, c := range []struct {
+		why, mend string
+		harm      []any
+		url       string
+	}{
+		{"Redis refused (NOPERM ", "this user may not do that", []any{"PING"}, "redis://blind:right@" + l.redis.Addr()},
+		{"Redis refused (WRONGPASS ", "put the right one into the URL", []any{"PING"}, "redis://blind:wrong@" + l.redis.Addr()},
+		{"what Redis has of the run cannot be read", "loadctl rm x removes what is there", []any{"HDEL", run.KeysOf("x").Budget, "figures"}, ""},
+		{"what Redis has of the run cannot be read", "loadctl rm x removes what is there", []any{"SET", run.KeysOf("x").Totals, "1"}, ""},
+		{"Redis refused (NOAUTH ", "its password is missing", []any{"CONFIG", "SET", "requirepass", "right"}, ""},
+		{"Redis refused (MASTERDOWN ", "give the address of the master", []any{"REPLICAOF", "127.0.0.1", redistest.FreePort(t)}, "redis://:right@" + l.redis.Addr()},
+	} {
+		do(c.harm...)
+		args := []string{"report", "x", "--merge", first, second}
+		if c.url != "" {
+			args = append(args, "--redis", c.url)
+		}
+		rep, stderr := merged(t, args...)
+		if notes := fmt.Sprint(rep.Notes); rep.Audit.Sent != 120 || rep.Complete || !strings.Contains(notes, c.why) || !strings.Contains(notes, ": this is what 2 workers did by their own account") {
+			t.Errorf("%s: %+v, %q", c.why, rep.Audit, rep.Notes)
+		}
+		if strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.mend) || !strings.Contains(stderr, "; this is the report of the files alone") {
+			t.Errorf("%s: %q", c.why, stderr)
+		}
+	}
+}
+
 // TestReportMergeRefused: whatever is wrong with a file, it is named, and there is no report without it.
 func TestReportMergeRefused(t *testing.T) {
 	l, dir := newLab(t), t.TempDir()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	server "github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
@@ -22,7 +23,7 @@ func newReportCommand(redis *cli.Redis) *cobra.Command {
 
 A worker whose last counts Redis did not take leaves them in a file, and says so. --merge adds such files; it
 may be repeated, and more files may follow: --merge loadctl-RUN-*.json. What Redis knows of the same worker
-by then is not counted twice. If Redis, or the run in it, is gone, the report is of the files alone.`,
+by then is not counted twice. If Redis, or the run in it, cannot be read, the report is of the files alone, and says why.`,
 		Example: `  loadctl report checkout -o json
   loadctl report checkout --merge loadctl-checkout-*.json`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -79,7 +80,7 @@ func fromRedis(ctx context.Context, redis *cli.Redis, name string, all []*run.Un
 	return r.MergedReport(ctx, all)
 }
 
-// absent is why there is nobody to ask about the run; "" if that is not what the error says.
+// absent is why Redis has told nothing about the run; "" if that is not what the error says.
 func absent(redis *cli.Redis, err error) string {
 	_, unnamed := redis.Address()
 	switch {
@@ -91,7 +92,11 @@ func absent(redis *cli.Redis, err error) string {
 		return "the run is not in Redis"
 	case run.Unanswered(err):
 		return "Redis could not be asked"
-	default:
-		return ""
+	case errors.Is(err, run.ErrBroken) || errors.Is(err, run.ErrNewer) || errors.Is(err, run.ErrOlder):
+		return "what Redis has of the run cannot be read"
 	}
+	if answer, refused := errors.AsType[server.Error](err); refused {
+		return fmt.Sprintf("Redis refused (%v)", answer)
+	}
+	return ""
 }
