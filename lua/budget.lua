@@ -16,7 +16,7 @@ local function load(key, clock)
   if not (counts and #counts == bytes(COUNTS) and texts[4] and texts[5] and texts[6] and texts[7]) then error('the budget is not whole') end
   local last, edge, issued, skipped, next = struct.unpack(COUNTS, counts)
   local id, w, n, at, stop, left, shift, horizon, ttl, qmax, reach, grown, phi, away, thin, beyond, permitfor, deadman, started, heard,
-    stood, version, from = struct.unpack(FIGURES, figures)
+    stood, version, grantfrom, from = struct.unpack(FIGURES, figures)
   local time, gens = clock[1] * U + clock[2], {}
   while from <= #figures do
     local law = sub(figures, from, from + bytes(LAW) - 1)
@@ -31,7 +31,7 @@ local function load(key, clock)
     last = last, edge = edge, issued = issued, skipped = skipped, standby = texts[5],
     phase = texts[4], id = id, w = w, n = n, version = version, at = at, stop = stop, left = left, shift = shift,
     horizon = horizon, ttl = ttl, qmax = qmax, reach = reach, grown = grown, phi = phi, away = away, thin = thin,
-    beyond = beyond, permitfor = permitfor, deadman = deadman, started = started, heard = heard, stood = stood,
+    beyond = beyond, permitfor = permitfor, deadman = deadman, started = started, heard = heard, stood = stood, grantfrom = grantfrom,
   }
 end
 

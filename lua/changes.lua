@@ -4,7 +4,7 @@
 -- these are made by calls that need them, and so are the fields read that only they need (RARE). Whoever calls it has the state stored.
 -- schedule.lua and member.lua are in it once more: a function that uses nothing from outside is made at once.
 
-local RARE = { 'cutat', 'joins', 'piece', 'loop', 'ended', 'pausedat', 'restc', 'min', 'span', 'delay', 'renewed' }
+local RARE = { 'cutat', 'joins', 'piece', 'loop', 'ended', 'pausedat', 'restc', 'min', 'span', 'revoked', 'renewed' }
 
 b.changed = true
 if not b.rare then
@@ -90,6 +90,15 @@ local function lowest(p, piece)
   return floor(low * U)
 end
 
+-- low: the lowest rate of what is to come, as far as a permit given now may last.
+local function low()
+  local low = ENDLESS
+  for _, g in ipairs(b.gens) do
+    if g.ends > b.now then low = min(low, g.low) end
+  end
+  return low
+end
+
 -- begin: a generation of piece p from t0 with phase c.
 local function begin(p, t0, c, piece)
   b.id = max(b.id + 1, b.now)
@@ -171,7 +180,7 @@ local function cut(all, t)
     if g.t0 <= t then active = g end
   end
   local c = max(0, min(U - 1, active.cut * U + active.c - area(active, max(0, t - active.t0))))
-  b.cutat = t
+  b.cutat, b.revoked = t, t
   b.id = max(b.id + 1, b.now)
   local recalls = split(b.recalls, ';')
   recalls[#recalls + 1] = format('%d:%d:%d:%d', b.id, t, active.id, active.cut)
@@ -207,10 +216,9 @@ local function position()
 end
 
 -- start: the run's first t0 is set when the required members are there (min 0: when it is started by command); all of them can
--- still lease its first frame. Where a lost state was restored, permits may be in force until then.
+-- still lease its first frame. Of a run that was restored, all that was leased before is due by then.
 local function start(worker)
-  if b.min == 0 or b.n < b.min then return end
-  local t0 = b.now + max(b.horizon, b.delay)
+  local t0 = b.now + b.horizon
   b.phase, b.cutat = 'running', t0 - 1
   if b.started == 0 then b.started = t0 end
   if b.span > 0 then b.stop = t0 + b.span end
@@ -218,8 +226,9 @@ local function start(worker)
   if b.stop > 0 and (p.dur == 0 or p.dur > b.span) then p = part(p, 0, b.span) end
   b.piece = 1
   begin(p, t0, 0, 1)
-  event('start', worker, 'first slot in ' .. int(floor((t0 - b.now) / 1000 + 0.5)) .. ' ms')
+  event('start', worker, 'first slot in ' .. int(floor((max(t0, b.grantfrom) - b.now) / 1000 + 0.5)) .. ' ms')
 end
+
 -- go: generations from t0 on, beginning with piece p, the queue's number `piece`.
 local function go(p, t0, c, piece)
   if b.stop > 0 then
@@ -314,7 +323,7 @@ local function back(other)
   local untold = latest() == b.renewed
   if b.time < b.last - b.reach then
     local by, last = b.last - b.time, b.last
-    for _, name in ipairs({ 'started', 'stop', 'pausedat', 'heard', 'grown', 'cutat' }) do
+    for _, name in ipairs({ 'started', 'stop', 'pausedat', 'heard', 'grown', 'cutat', 'grantfrom', 'revoked' }) do
       if b[name] > 0 then b[name] = b[name] - by end
     end
     b.now = b.time
@@ -353,7 +362,7 @@ end
 -- store: the figures with their texts, and what has changed of RARE.
 local function store()
   local texts = { struct.pack(FIGURES, b.id, b.w, b.n, b.at, b.stop, b.left, b.shift, b.horizon, b.ttl, b.qmax, b.reach, b.grown, b.phi, b.away,
-    b.thin, b.beyond, b.permitfor, b.deadman, b.started, b.heard, b.stood, b.version) }
+    b.thin, b.beyond, b.permitfor, b.deadman, b.started, b.heard, b.stood, b.version, b.grantfrom) }
   for i, g in ipairs(b.gens) do
     texts[i + 1] = struct.pack(GENERATION, g.id, g.t0, g.c, g.r0, g.r1, g.den, g.dur, g.k, g.f, g.nx, g.cut, g.ends, g.piece, g.low)
   end
@@ -379,6 +388,6 @@ end
 
 return {
   store = store, forget = forget, split = split, piece = piece, text = text, pieces = pieces, part = part, members = members,
-  begin = begin, advance = advance, cut = cut, latest = latest, event = event, live = live, start = start, go = go, rest = rest, halt = halt,
+  low = low, begin = begin, advance = advance, cut = cut, latest = latest, event = event, live = live, start = start, go = go, rest = rest, halt = halt,
   drop = drop, suspect = suspect, back = back, unheard = unheard, expire = expire, replace = replace,
 }

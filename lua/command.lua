@@ -72,8 +72,11 @@ act['set-rate'] = function()
   elseif b.phase == 'paused' then
     b.rest, b.piece = change.split(plan, ';')[1], 1
   else
+    local low, recalls, revoked = change.low(), b.recalls, b.revoked
     local _, c = change.cut(all, t0)
     change.go(change.pieces()[1], t0, c, 1)
+    -- To more than they were given for, permits of before a loss go on. Nothing was granted yet that has to be recalled.
+    if b.now + b.reach < b.grantfrom and change.low() >= low then b.recalls, b.revoked = recalls, revoked end
   end
   return true
 end
@@ -95,7 +98,7 @@ act['pause'] = function()
 end
 
 act['resume'] = function()
-  if b.phase == 'waiting' and b.delay > 0 and b.min == 0 then return act['start']() end -- it was paused when its state was lost
+  if b.phase == 'waiting' and b.grantfrom > 0 and b.min == 0 then return act['start']() end -- it was paused when its state was lost
   if b.phase == 'waiting' then return nil end
   if b.phase ~= 'paused' then return false end
   if b.stop > b.pausedat then b.stop = b.stop + t0 - b.pausedat end

@@ -23,7 +23,7 @@ func counts() []string { return strings.Fields("last edge issued skipped nx") }
 
 func figures() []string {
 	return strings.Fields("id w n at stop left shift horizon ttl qmax reach grown phi away thin " +
-		"beyond permitfor deadman started heard stood version")
+		"beyond permitfor deadman started heard stood version grantfrom")
 }
 
 func member() []string {

@@ -5,7 +5,7 @@
 -- three hundred. An l is a number: eight bytes on the systems that create.lua admits. fields.go has the names of some.
 
 local COUNTS = '<lllll'
-local FIGURES = '<llllllllllllllllllllll'
+local FIGURES = '<lllllllllllllllllllllll'
 local GENERATION = '<llllllllllllll' -- its law, and five more
 local LAW = '<lllllllll'
 local MEMBER = '<llllllllllllll'

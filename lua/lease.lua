@@ -54,7 +54,7 @@ if not here then said = 'NOSTATE'
 elseif same and seq < m.seq then said = 'STALE'
 elseif same and seq == m.seq then said = 'AGAIN'
 elseif m and not same and (seq > 1 and ack <= m.at or redis.call('HEXISTS', keys.workers, worker .. '/' .. inc) == 1) then said = 'REPLACED'
-elseif b.phase == 'ended' or (b.phase == 'stopped' and not same) then said = 'ENDED' end
+elseif b.phase == 'ended' or (b.phase == 'stopped' and not same and not (told > 0 and b.now < b.grantfrom)) then said = 'ENDED' end
 if said then
   local text = string.rep('\0', bytes(REPLY) + bytes(LAW)) .. said .. '|' .. (b and b.recalls or '')
   if said == 'AGAIN' then text = sub(m.text, m.tail) end
@@ -155,16 +155,24 @@ if told > m.leased then -- the server that granted them was another one, or had 
   m.leased = told
 end
 
-if b.phase == 'waiting' then changes(b, keys).start(worker) end
+if b.phase == 'waiting' then
+  local change = changes(b, keys)
+  if b.min > 0 and b.n >= b.min then change.start(worker) end
+end
 
 -- opens: of a run with a limiter of its own, what that lets through; else nil.
 local opens = gate and gate(b, reach, handing)
+
+-- waits: nothing due up to H from now is granted, because permits of before the state was lost may be in force until b.grantfrom.
+local waits = now + reach < b.grantfrom
 
 -- g: the generation to grant from, its numbers below top, after passing over what is too late and what is used up; or nil.
 local g, top = (b.phase == 'running' or b.phase == 'paused') and b.gens[b.at], 0
 while g do
   top = limit(g)
-  skip(b, g, min(top, opens and opens.past(g) or ceil(upto(g, now) / g.f) * g.f))
+  local past = opens and opens.past(g) or ceil(upto(g, now) / g.f) * g.f
+  if now < b.grantfrom and not waits then past = max(past, ceil(upto(g, b.grantfrom) / g.f) * g.f) end
+  skip(b, g, min(top, past))
   if g.nx < top then break end
   if b.gens[b.at + 1] or (b.phase == 'running' and changes(b, keys).advance()) then
     b.at, b.changed = b.at + 1, true
@@ -187,7 +195,9 @@ if handing then
   -- What was granted already gives way to the suspects' streams. Where those are more than the rate by now, or nothing is granted,
   -- this one ends at once.
   hand = now
-  if g and b.phase == 'running' and away <= rate(g, max(now, g.t0)) * U * U then hand = when(g, ceil(g.nx / g.f) * g.f) end
+  if now < b.grantfrom then
+    if b.phase == 'running' and changes(b, keys) and b.revoked == 0 then hand = b.grantfrom end
+  elseif g and b.phase == 'running' and away <= rate(g, max(now, g.t0)) * U * U then hand = when(g, ceil(g.nx / g.f) * g.f) end
   m.from = min(now + reach, max(hand, b.edge) + 2 * rtt + 10000)
 end
 
@@ -219,7 +229,8 @@ if g then
   local share = high * weight / b.w
   -- yield: what is granted gives way to the suspects' permits, in millionths.
   local yield = 0
-  if b.away ~= 0 then yield = min(U, ceil(b.away / max(1, low * U * U) * U)) end
+  if waits then yield = U
+  elseif b.away ~= 0 then yield = min(U, ceil(b.away / max(1, low * U * U) * U)) end
   -- The numbers of a frame are not in the order of time: all of one frame are thinned alike, or what is sent were not even.
   if yield ~= b.thin then
     if nx % frame > 0 then
@@ -271,7 +282,7 @@ if g then
   end
   -- Whoever took the last number looks after the next one: at low rates nobody else may come in time.
   if b.standby == '' then b.standby = worker end
-  if b.standby == worker and nx < top then next = when(g, nx - nx % frame) - steal end
+  if b.standby == worker and nx < top then next = max(b.grantfrom, when(g, nx - nx % frame)) - steal end
   if opens and nx < top then next = refused > 0 and now + refused or together and max(now, min(g.ends, now - steal)) or next end
   -- One reply is of one generation. Where it is used up and the horizon reaches into the next one, ask again at once.
   if nx >= top and g.ends < now + reach then next = now end
@@ -300,7 +311,7 @@ if b.permitfor > 0 and status == 'OK' and g and not joins then
   if b.left >= 0 then -- what is left of a number of requests lasts as long as this at least
     ends = min(ends, b.gens[#b.gens].ends + floor(b.left / max(1, low) * U * U))
   end
-  local phi, from = max(0, min(floor(low * weight / b.w), low - (b.phi - m.phi))), max(m.from, g.t0)
+  local phi, from = max(0, min(floor(low * weight / b.w), low - (b.phi - m.phi))), max(m.from, g.t0, b.grantfrom)
   if low < ENDLESS and phi > 0 and from < ends then
     if phi > m.phi then
       b.phi, b.changed = b.phi + phi - m.phi, true

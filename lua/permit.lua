@@ -6,6 +6,9 @@
 --   suspect   a member whose `from` is nearer than 0.4·H, or whose ack is older than 0.6·H. What is granted from then on
 --             gives way to its permit: of each range the part φ/R is yielded.
 --   hand      a suspect whose replies arrive again fires on its permit until the position of the grants, leased slots follow.
+-- A state that was lost and made anew knows nothing of the permits given before. Until `grantfrom` they may be in force, and nothing due before it is
+-- granted. Members that are there again go on by theirs until then, unless a command has asked for less since: that revokes them.
+--
 -- The sum of all permits is at most the lowest rate of the time they last. docs/guarantees.md has the proof.
 
 -- settle: notices that the server is another one, that its clock went back too far, that it has forgotten a generation which a member

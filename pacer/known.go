@@ -13,6 +13,7 @@ type Known struct {
 	At      int64 // of the newest reply, µs of the Redis clock
 	Stood   int64 // how long pauses took up to At, µs, or one of the Left constants
 	Leased  int64 // slots leased to this incarnation
+	Members int64 // of the run
 
 	settled int64 // recalls up to this id are not missed in a server's replies
 }
@@ -53,7 +54,7 @@ func (k *Known) learn(r Reply) (recalled bool) {
 	merged := k.Recalls.Merge(r.Recalls)
 	recalled = len(merged) > 0 && (len(k.Recalls) == 0 || merged[len(merged)-1] != k.Recalls[len(k.Recalls)-1])
 	k.Recalls = merged
-	k.Paused, k.At, k.Stood = r.Status == StatusPaused, r.Now, r.Stood
+	k.Paused, k.At, k.Stood, k.Members = r.Status == StatusPaused, r.Now, r.Stood, r.Members
 	if r.Range.N > 0 {
 		k.Leased += r.Range.N
 		if r.Range.Law.ID >= k.Law.ID {

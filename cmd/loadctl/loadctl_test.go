@@ -212,7 +212,7 @@ func TestStopSaysWhomItWaitsFor(t *testing.T) {
 	}
 }
 
-// TestStatusOfARestoredRun: that nothing is asked for until the permits given before have run out has its reason beside it.
+// TestStatusOfARestoredRun: that nothing is granted until the permits given before have run out has its reason beside it.
 func TestStatusOfARestoredRun(t *testing.T) {
 	l := newLab(t)
 	l.start()
@@ -232,14 +232,6 @@ func TestStatusOfARestoredRun(t *testing.T) {
 	}
 	var s run.State
 	text := l.does(&s, "status", "x")
-	if !strings.Contains(text, "phase    waiting; Redis had lost its state, which was restored\n") || !strings.Contains(text, "cluster, 100 when it begins\n") {
-		t.Errorf("before a worker has called: %s", text)
-	}
-	l.ask.Seq++
-	if _, err := l.run.Limiter(l.redis.Client()).Lease(t.Context(), l.ask); err != nil {
-		t.Fatal(err)
-	}
-	text = l.does(&s, "status", "x")
 	goesOn := regexp.MustCompile(`(?m)^phase    running; Redis had lost its state, which was restored: it goes on at 20[-0-9T:]+Z\n` +
 		`rate     0 per second, of the whole cluster, 100 then$`)
 	if !goesOn.MatchString(text) || s.Rate != 0 || s.RateThen != 100 {
@@ -248,5 +240,21 @@ func TestStatusOfARestoredRun(t *testing.T) {
 	l.run.SetRate(t.Context(), pacer.PerSecond(500), 0)
 	if text = l.does(&s, "status", "x"); !strings.Contains(text, " 500 then\n") || s.RateThen != 500 {
 		t.Errorf("after a change until then: %s", text)
+	}
+}
+
+// TestStopOfNoRun: there is none, but a worker may bring one back that Redis has lost. Word is left for it, until a new run has the name.
+func TestStopOfNoRun(t *testing.T) {
+	l := newLab(t)
+	word := func() int64 { return l.redis.Client().Exists(t.Context(), "{load:y}:stopped").Val() }
+	_, stderr, code := execute("stop", "y")
+	if code != cli.CodeConfig || !strings.Contains(stderr, "run y: there is no such run; loadctl ls shows those there are; if a worker still has it") || word() != 1 {
+		t.Errorf("exit code %d, %q, %d words are left", code, stderr, word())
+	}
+	if ttl := l.redis.Client().PTTL(t.Context(), "{load:y}:stopped").Val(); ttl <= 0 || ttl > time.Hour {
+		t.Errorf("the word is left for %v", ttl)
+	}
+	if _, stderr, code := execute("create", "y", "--url", "noop://", "--qps", "10"); code != cli.CodeGood || word() != 0 {
+		t.Errorf("exit code %d, %q, %d words are left", code, stderr, word())
 	}
 }

@@ -89,7 +89,7 @@ func pending(s *run.State) string {
 		return ", " + then + " when it begins"
 	case s.Phase == "paused":
 		return ", " + then + " when it is resumed"
-	case s.Phase == "running" && restoring:
+	case s.Phase == "running" && restoring && s.Rate != s.RateThen:
 		return ", " + then + " then"
 	case s.Phase == "running" && s.Rate != s.RateThen:
 		return ", on the way to " + then

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -25,6 +26,9 @@ says so and ends the waiting.
 
 If the memory of Redis is full, it works all the same, and says what to free.
 
+A run that Redis has lost is stopped all the same: a worker that has it brings it back as stopped. Where none does, the exit
+code is 104, and a worker that cannot reach Redis now ends when it can, for an hour, unless a run of this name is created.
+
 With --on-redis-loss hold such a worker sends without end; then nothing can be confirmed, and the exit code is 1.`,
 		Example: "  loadctl stop checkout\n  loadctl stop --all --yes",
 		Args: func(c *cobra.Command, args []string) error {
@@ -40,13 +44,7 @@ With --on-redis-loss hold such a worker sends without end; then nothing can be c
 			if every.all {
 				return every.stop(c, redis, &output)
 			}
-			client, r, err := redis.Open(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			defer cli.Close(client)
-			warnFull(c.ErrOrStderr(), "stop", r.Full(c.Context()))
-			done, err := r.Stop(c.Context(), waitsFor(c.ErrOrStderr(), r.Name, ""))
+			done, err := stopRun(c, redis, args[0])
 			if err != nil {
 				return err
 			}
@@ -56,6 +54,29 @@ With --on-redis-loss hold such a worker sends without end; then nothing can be c
 	output.AddFlags(c, "text", "json")
 	every.AddFlags(c)
 	return c
+}
+
+// stopRun stops one run, also where Redis has lost it.
+func stopRun(c *cobra.Command, redis *cli.Redis, name string) (run.Change, error) {
+	client, err := redis.Connect(c.Context())
+	if err != nil {
+		return run.Change{}, err
+	}
+	defer cli.Close(client)
+	r, err := run.Open(c.Context(), client, name)
+	lost := errors.Is(err, run.ErrNoRun)
+	if lost {
+		r, err = run.StopLost(c.Context(), client, name)
+	}
+	if err != nil {
+		return run.Change{}, cli.Config(err)
+	}
+	warnFull(c.ErrOrStderr(), "stop", r.Full(c.Context()))
+	done, err := r.Stop(c.Context(), waitsFor(c.ErrOrStderr(), r.Name, ""))
+	if lost && !r.Ended.IsZero() { // not before it was lost, but by this command
+		done.Changed, done.At = true, r.Ended
+	}
+	return done, err
 }
 
 // waitsFor says on w whom the stop of a run waits for, with something in front.

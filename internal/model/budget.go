@@ -46,19 +46,24 @@ type Options struct {
 	PermitFor int64 // Tfb, µs; 0 = no permits
 	Deadman   int64 // µs; 0 = off
 	Started   int64 // of a run that is restored
-	Delay     int64 // µs until its first slot
+	Restored  int64 // when it is, µs
+	GrantFrom int64 // until when permits of before may be in force, µs
+	Past      int64 // what was asked for before it goes on
 	ID        int64 // its highest generation
 	Stood     int64 // as in pacer.Reply
+	Stopped   bool  // it was stopped while it was lost
 	Without   Without
 }
 
 // Without switches rules of the protocol off, to show that each is needed.
 type Without struct {
-	Identity bool // another server is taken for the same
-	Seq      bool // a repeated call is answered anew
-	Ack      bool // a lower permit is believed before it was confirmed
-	Barrier  bool // grants do not wait for those who are silent
-	Thinning bool // nothing is yielded to suspects
+	Identity  bool // another server is taken for the same
+	Seq       bool // a repeated call is answered anew
+	Ack       bool // a lower permit is believed before it was confirmed
+	Barrier   bool // grants do not wait for those who are silent
+	Thinning  bool // nothing is yielded to suspects
+	GrantFrom bool // a run that is restored grants at once
+	Revoke    bool // permits of before a loss go on, whatever is commanded
 }
 
 // Budget is the state of one run. Not safe for concurrent use.
@@ -78,6 +83,7 @@ type Budget struct {
 	restC                       int64
 	standby                     string
 	thin                        int64
+	grantFrom, revoked          int64  // of a run that is restored: until when nothing is granted, and since when its old permits are void
 	Reach                       int64  // H in force
 	Server                      string // the identity of the server; setting another one is a failover
 	identity                    string
@@ -96,11 +102,27 @@ func New(o Options) *Budget {
 		o.Min = 0
 	}
 	b := &Budget{Phase: "waiting", Members: map[string]*Member{}, opts: o, left: -1, commands: map[string]string{}, Reach: o.Horizon,
-		Started: o.Started, id: o.ID, stood: o.Stood}
+		Started: o.Started, id: o.ID, stood: o.Stood, Issued: o.Past, Skipped: o.Past}
 	if o.Requests > 0 {
 		b.left = o.Requests
 	}
+	if o.GrantFrom > 0 {
+		b.restore()
+	}
 	return b
+}
+
+// restore is what lua/create.lua does where Redis has lost the run.
+func (b *Budget) restore() {
+	b.tick(b.opts.Restored)
+	b.grantFrom = b.opts.GrantFrom
+	if b.opts.Min > 0 {
+		b.start()
+	}
+	if b.opts.Stopped {
+		b.halt(max(b.now, b.cutAt+1))
+	}
+	b.store()
 }
 
 func or(x, y int64) int64 {
@@ -227,7 +249,7 @@ func (b *Budget) cut(t int64) (active *Generation, c int64) {
 		}
 	}
 	c = phase(float64(active.Cut)*unit + float64(active.C) - active.area(max(0, t-active.T0)))
-	b.cutAt = t
+	b.cutAt, b.revoked = t, t
 	b.id = max(b.id+1, b.now)
 	b.Recalls = append(slices.Clip(b.Recalls), pacer.Recall{ID: b.id, T0: t, Prev: active.ID, Cut: active.Cut})
 	b.Recalls = b.Recalls[max(0, len(b.Recalls)-4):]

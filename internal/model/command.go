@@ -46,7 +46,7 @@ func (b *Budget) Command(now int64, id, kind string, pieces []pacer.Piece) (stri
 		}
 	}
 	t0 := max(b.now+ahead, b.cutAt+1, b.Started)
-	if b.Phase == "waiting" && kind == "resume" && b.opts.Delay > 0 && b.opts.Min == 0 {
+	if b.Phase == "waiting" && kind == "resume" && b.grantFrom > 0 && b.opts.Min == 0 {
 		kind = "start"
 	}
 	if b.Phase == "waiting" && (kind == "pause" || kind == "resume") {
@@ -114,7 +114,11 @@ func (b *Budget) setRate(t0 int64, pieces []pacer.Piece) {
 	case "paused":
 		b.rest, b.piece, b.stood = pieces[0], 1, -2
 	default:
+		low, recalls, revoked := b.low(), b.Recalls, b.revoked
 		_, c := b.cut(t0)
 		b.resume(pieces[0], t0, c, 1)
+		if b.now+b.Reach < b.grantFrom && b.low() >= low {
+			b.Recalls, b.revoked = recalls, revoked
+		}
 	}
 }

@@ -24,7 +24,7 @@ func (b *Budget) Lease(now int64, a pacer.Ask) pacer.Reply {
 	case m != nil && !known && (a.Seq > 1 && a.Ack <= m.At || b.Members[a.Worker+"/"+a.Incarnation] != nil):
 		bare.Status = pacer.StatusReplaced
 		return bare
-	case b.Phase == "ended", b.Phase == "stopped" && !known:
+	case b.Phase == "ended", b.Phase == "stopped" && !known && (a.Leased == 0 || b.now >= b.grantFrom):
 		bare.Status = pacer.StatusEnded
 		return bare
 	}
@@ -137,7 +137,7 @@ func (c *call) enter(m *Member) {
 }
 
 func (b *Budget) start() {
-	t0 := b.now + max(b.opts.Horizon, b.opts.Delay)
+	t0 := b.now + b.opts.Horizon
 	b.Phase, b.cutAt = "running", t0-1
 	if b.Started == 0 {
 		b.Started = t0
@@ -171,7 +171,11 @@ func (c *call) granting() (*Generation, int64) {
 		}
 		g := c.Gens[c.at]
 		top := g.limit()
-		c.skip(g, min(top, ceilFrame(g.upto(c.now), g.F)))
+		past := ceilFrame(g.upto(c.now), g.F)
+		if c.now < c.grantFrom && !c.waits() {
+			past = max(past, ceilFrame(g.upto(c.grantFrom), g.F))
+		}
+		c.skip(g, min(top, past))
 		if g.Next < top {
 			return g, top
 		}
@@ -221,7 +225,11 @@ func (c *call) grant() pacer.Reply {
 	}
 	if c.handing {
 		r.Hand = b.now
-		if g != nil && b.Phase == "running" && float64(c.gaveWay) <= g.rateAt(max(b.now, g.T0))*unit*unit {
+		if b.now < b.grantFrom {
+			if b.Phase == "running" && b.revoked == 0 {
+				r.Hand = b.grantFrom
+			}
+		} else if g != nil && b.Phase == "running" && float64(c.gaveWay) <= g.rateAt(max(b.now, g.T0))*unit*unit {
 			r.Hand = g.when(ceilFrame(g.Next, g.F))
 		}
 		m.From = min(b.now+b.Reach, max(r.Hand, b.edge)+2*c.ask.RTTHi+10_000)
@@ -232,7 +240,7 @@ func (c *call) grant() pacer.Reply {
 			b.standby = c.ask.Worker
 		}
 		if b.standby == c.ask.Worker && g.Next < top {
-			r.Next = g.when(floorFrame(g.Next, g.F)) - c.steal
+			r.Next = max(b.grantFrom, g.when(floorFrame(g.Next, g.F))) - c.steal
 		}
 		if g.Next >= top && g.Ends < b.now+b.Reach {
 			r.Next = b.now
@@ -266,6 +274,9 @@ func (c *call) take(g *Generation, top int64, r *pacer.Reply) {
 	now, later := g.rateAt(max(b.now, g.when(g.Next))), g.rateAt(edge)
 	share := max(now, later, g.rateAt(b.now)) * float64(c.ask.Weight) / float64(b.w)
 	f := b.yields(min(now, later))
+	if c.waits() {
+		f = unit
+	}
 	if g.Next%g.F > 0 && f != b.thin {
 		f = b.thin
 		hi = min(hi, ceilFrame(g.Next, g.F))

@@ -84,7 +84,7 @@ func (b *Budget) settle(known int64) {
 	switch {
 	case b.time < b.last-b.Reach:
 		by := b.last - b.time
-		for _, at := range []*int64{&b.Started, &b.stop, &b.pausedAt, &b.heard, &b.grown, &b.cutAt} {
+		for _, at := range []*int64{&b.Started, &b.stop, &b.pausedAt, &b.heard, &b.grown, &b.cutAt, &b.grantFrom, &b.revoked} {
 			if *at > 0 {
 				*at -= by
 			}
@@ -125,14 +125,23 @@ func (c *call) barrier() int64 {
 	return edge
 }
 
-func (c *call) permit(g *Generation) pacer.Permit {
-	b, m := c.Budget, c.m
-	low, ends := pacer.Endless, min(b.now, m.From-b.opts.Horizon)+b.opts.PermitFor
-	for _, x := range b.Gens {
-		if x.Ends > b.now {
-			low = min(low, x.Low)
+// waits tells whether nothing that is due up to H from now is granted, because of permits of before the state was lost.
+func (b *Budget) waits() bool { return b.now+b.Reach < b.grantFrom && !b.opts.Without.GrantFrom }
+
+// low is the lowest rate of what is to come, as far as a permit given now may last.
+func (b *Budget) low() int64 {
+	low := pacer.Endless
+	for _, g := range b.Gens {
+		if g.Ends > b.now {
+			low = min(low, g.Low)
 		}
 	}
+	return low
+}
+
+func (c *call) permit(g *Generation) pacer.Permit {
+	b, m := c.Budget, c.m
+	low, ends := b.low(), min(b.now, m.From-b.opts.Horizon)+b.opts.PermitFor
 	if b.stop > 0 {
 		ends = min(ends, b.stop)
 	}
@@ -147,7 +156,7 @@ func (c *call) permit(g *Generation) pacer.Permit {
 	}
 	free := low - (b.phi - m.Phi)
 	phi := max(0, min(int64(math.Floor(float64(low)*float64(c.ask.Weight)/float64(b.w))), free))
-	from := max(m.From, g.T0)
+	from := max(m.From, g.T0, b.grantFrom)
 	if b.opts.Without.Ack {
 		b.phi -= m.Phi - phi
 		m.Phi = phi

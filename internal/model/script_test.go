@@ -46,11 +46,14 @@ func newScripts(t *testing.T, client *redis.Client, run string, o Options) *scri
 	if o.Loop {
 		loop = 1
 	}
-	keys := []string{s.key("spec"), s.key("budget"), s.key("workers"), s.key("seen"), s.key("totals"), s.key("snapshots"), s.key("events"), s.key("laws"), s.key("series")}
+	keys := []string{s.key("spec"), s.key("budget"), s.key("workers"), s.key("seen"), s.key("totals"), s.key("snapshots"), s.key("events"), s.key("laws"), s.key("series"), s.key("limiter"), s.key("stopped")}
+	if o.Stopped {
+		client.Set(context.Background(), s.key("stopped"), "me", 0)
+	}
 	args := []any{"{}", "uid", 0, 1000000, "test", "pieces", pacer.JoinPieces(o.Pieces), "loop", loop, "span", o.Span, "left", left,
 		"min", o.Min, "horizon", o.Horizon, "ttl", o.TTL, "qmax", o.Qmax, "last", 0,
-		"permitfor", o.PermitFor, "deadman", o.Deadman, "delay", o.Delay, "started", o.Started, "id", o.ID, "stood", o.Stood}
-	if err := timed("create").Run(context.Background(), client, keys, append(args, 0, 0)...).Err(); err != nil {
+		"permitfor", o.PermitFor, "deadman", o.Deadman, "grantfrom", o.GrantFrom, "issued", o.Past, "skipped", o.Past, "started", o.Started, "id", o.ID, "stood", o.Stood}
+	if err := timed("create").Run(context.Background(), client, keys, append(args, o.Restored/1e6, o.Restored%1e6)...).Err(); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -96,7 +99,8 @@ func (s *scripts) check(b *Budget) error {
 	}
 	want := map[string]any{"phase": b.Phase, "issued": b.Issued, "skipped": b.Skipped, "beyond": b.Beyond, "w": b.w, "n": b.n,
 		"version": b.version, "started": b.Started, "ended": b.Ended, "left": b.left, "shift": b.shift, "id": b.id, "standby": b.standby,
-		"phi": b.phi, "away": b.away, "edge": b.edge, "reach": b.Reach, "thin": b.thin, "grown": b.grown, "identity": b.identity, "heard": b.heard, "stood": b.stood, "renewed": b.renewed}
+		"phi": b.phi, "away": b.away, "edge": b.edge, "reach": b.Reach, "thin": b.thin, "grown": b.grown, "identity": b.identity, "heard": b.heard, "stood": b.stood, "renewed": b.renewed,
+		"grantfrom": b.grantFrom, "revoked": b.revoked}
 	for name, v := range want {
 		if h[name] != fmt.Sprint(v) && (h[name] != "" || v != int64(0)) {
 			return fmt.Errorf("%s is %s on the server, %v in the model", name, h[name], v)
@@ -183,7 +187,9 @@ func randomRun(rng *rand.Rand) Options {
 		o.Deadman = 3_000_000
 	}
 	if rng.IntN(6) == 0 { // as one that is restored
-		o.Delay, o.Started, o.ID, o.Stood = o.PermitFor, 1_699_999_999_000_000, 1_800_000_000_000_000, rng.Int64N(3)-1
+		o.Started, o.Restored, o.ID, o.Stood = 1_699_999_999_000_000, 1_700_000_000_000_000, 1_800_000_000_000_000, rng.Int64N(3)-1
+		o.GrantFrom, o.Past = o.Restored+max(o.PermitFor, 500_000), rng.Int64N(3000)
+		o.Stopped = rng.IntN(8) == 0
 	}
 	return o
 }
@@ -307,6 +313,7 @@ func (w *world) invariants() {
 	for _, g := range w.b.Laws {
 		past += g.Next - g.over(0, g.Next, g.Cut)
 	}
+	past += w.b.opts.Past
 	if asked := w.b.Issued - w.b.Beyond; asked < past || asked > past+int64(w.forgotten) {
 		w.t.Fatalf("issued %d − beyond %d = %d, but %d numbers were passed", w.b.Issued, w.b.Beyond, asked, past)
 	}

@@ -282,12 +282,24 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 func (s *State) forgotten(spec Spec, lost time.Time) time.Duration {
 	sending := min(spec.Permit(), MaxPermitFor) + max(spec.MaxLag, spec.CatchUp)
 	switch {
+	case lost.IsZero() && s.were > 0 && s.back() >= s.were:
+		return 0
 	case !lost.IsZero():
 		return sending - time.Since(lost)
 	case !s.restored.IsZero():
 		return sending - s.now.Sub(s.restored)
 	}
 	return 0
+}
+
+// back is how many of the members of before a loss are there again: who was leased slots before anything is granted.
+func (s *State) back() (n int64) {
+	for _, w := range s.Workers {
+		if w.Leased > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // who is those without how long it will take.

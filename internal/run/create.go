@@ -109,7 +109,7 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	}
 	keys := KeysOf(name)
 	args := append([]any{text, NewID(), replace, o.Keep.Milliseconds(), Who()}, schedule.fields(spec)...)
-	reply, err := lua.Create().Run(ctx, client, keys.made(), args...).StringSlice()
+	reply, err := lua.Create().Run(ctx, client, keys.create(), args...).StringSlice()
 	if err != nil {
 		return nil, false, explain("create run", name, err)
 	}

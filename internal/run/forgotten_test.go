@@ -173,8 +173,8 @@ func TestRestoreByThePlan(t *testing.T) {
 			if pieces, err := pacer.ParsePiece(h["pieces"]); len(c.spec.Stages) > 0 && err == nil {
 				t.Errorf("one piece is left of the plan: %+v", pieces)
 			}
-			if c.spec.Requests > 0 && h["left"] < "90000" {
-				t.Errorf("%s are left", h["left"])
+			if s := b.state(r); c.spec.Requests > 0 && s.laws[0].K < 90_000 {
+				t.Errorf("%d are left", s.laws[0].K)
 			}
 			if runs, err := List(t.Context(), b.client); err != nil || len(runs) != 1 {
 				t.Errorf("loadctl ls shows %+v, %v", runs, err)

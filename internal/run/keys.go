@@ -16,6 +16,7 @@ type Keys struct {
 	Limiter                                                              string // state of the run's limiter; it goes by itself
 	Control                                                              string // channel of wake-ups
 	Removed                                                              string // with :UID behind it: a run that was removed, for its workers to know
+	Stopped                                                              string // a run that was stopped while Redis had lost it, for its workers to know
 }
 
 // KeysOf is the keys of the run with this name.
@@ -23,7 +24,7 @@ func KeysOf(name string) Keys {
 	key := func(part string) string { return "{load:" + name + "}:" + part }
 	return Keys{
 		Spec: key("spec"), Budget: key("budget"), Workers: key("workers"), Seen: key("seen"), Totals: key("totals"),
-		Snapshots: key("snapshots"), Events: key("events"), Laws: key("laws"), Series: key("series"), Limiter: key("limiter"), Control: key("control"), Removed: key("removed"),
+		Snapshots: key("snapshots"), Events: key("events"), Laws: key("laws"), Series: key("series"), Limiter: key("limiter"), Control: key("control"), Removed: key("removed"), Stopped: key("stopped"),
 	}
 }
 
@@ -38,7 +39,10 @@ func (k Keys) lease() pacer.LeaseKeys {
 // change is the keys of the scripts that change a run.
 func (k Keys) change() []string { return append(k.lease().List(), k.Limiter) }
 
-// made is every key that a run may have, in the order of the create script's KEYS.
+// create is the KEYS of the create script.
+func (k Keys) create() []string { return append(k.made(), k.Stopped) }
+
+// made is every key that a run may have.
 func (k Keys) made() []string { return append(k.all(), k.Limiter) }
 
 // all is every key that lives as long as the run.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,11 @@ var errUnknown = errors.New("this worker has not heard what the run was last tol
 
 // Restore makes the run's state anew where Redis has lost it, under the same uid, from what a worker knows of it. started is the run's
 // first t0, µs of the Redis clock. The schedule goes on where the plan is by now, or with the rate last set; a run that was paused waits
-// for resume. Its first slot is due when every permit given before has run out. Of many callers one creates; where the state is there, or
-// nothing is left to do, nothing happens. A worker that was not given the run's description must not
-// create: it only learns of a run that was removed, which is pacer.ErrNoState.
+// for resume. Its first slot is granted when every permit given before has run out. Of many callers one creates; where the state is there, or
+// nothing is left to do by then, nothing happens. A run that was stopped meanwhile is made as one that is stopped.
+//
+// A worker that was not given the run's description must not create. It only learns of a run that was removed, or that was stopped and
+// that nobody has brought back: pacer.ErrNoState.
 func (r *Run) Restore(ctx context.Context, started int64, k pacer.Known, create bool) error {
 	gone, err := r.replaced(ctx)
 	switch {
@@ -29,15 +32,18 @@ func (r *Run) Restore(ctx context.Context, started int64, k pacer.Known, create 
 	case gone:
 		return pacer.ErrNoState
 	case !create || k.Law.F == 0 || started == 0:
-		return nil
+		return r.givenUp(ctx)
 	}
 	now, err := r.time(ctx)
 	if err != nil {
 		return explain("restore", r.Name, err)
 	}
-	delay := max(min(r.Spec.Permit(), maxDelay), pacer.DefaultHorizon)
-	fields, err := r.Spec.rest(started, now.Add(delay).UnixMicro(), k)
-	if err != nil || fields == nil {
+	wait := max(min(r.Spec.Permit(), maxWait), pacer.DefaultHorizon)
+	if then, err := r.Spec.rest(started, now.Add(wait).UnixMicro(), k); err != nil || then == nil {
+		return cmp.Or(r.givenUp(ctx), err)
+	}
+	fields, err := r.Spec.rest(started, now.Add(pacer.DefaultHorizon).UnixMicro(), k)
+	if err != nil {
 		return err
 	}
 	text, err := r.Spec.text()
@@ -49,9 +55,9 @@ func (r *Run) Restore(ctx context.Context, started int64, k pacer.Known, create 
 		keep = DefaultKeep
 	}
 	args := append([]any{text, r.UID, 0, keep.Milliseconds(), Who()}, fields...)
-	args = append(args, "started", started, "delay", delay.Microseconds(), "restored", now.UnixMicro(),
-		"heard", now.Add(delay).UnixMicro())
-	reply, err := lua.Create().Run(ctx, r.client, r.keys.made(), args...).StringSlice()
+	args = append(args, "started", started, "grantfrom", now.Add(wait).UnixMicro(), "restored", now.UnixMicro(),
+		"heard", now.Add(wait).UnixMicro(), "were", k.Members)
+	reply, err := lua.Create().Run(ctx, r.client, r.keys.create(), args...).StringSlice()
 	switch {
 	case err != nil:
 		return explain("restore", r.Name, err)
@@ -73,6 +79,18 @@ func (r *Run) replaced(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	return uid != r.UID, err
+}
+
+// givenUp is pacer.ErrNoState where the run was stopped while it was lost, and those who can restore it have had the time to.
+func (r *Run) givenUp(ctx context.Context) error {
+	left, err := r.client.PTTL(ctx, r.keys.Stopped).Result()
+	switch {
+	case err != nil:
+		return explain("restore", r.Name, err)
+	case left > 0 && left < stoppedFor-comeback:
+		return pacer.ErrNoState
+	}
+	return nil
 }
 
 // Reassert repeats the last command where a failover has made Redis forget it: the rate that a worker was granted slots at, or a pause. Of
@@ -103,8 +121,8 @@ func (r *Run) Reassert(ctx context.Context, k pacer.Known, granted int64) error 
 	return err
 }
 
-// maxDelay bounds how long a run stands still whose permits have no end: with LossHold they are not waited for.
-const maxDelay = MaxPermitFor
+// maxWait bounds how long a run stands still whose permits have no end: with LossHold they are not waited for.
+const maxWait = MaxPermitFor
 
 // rest is the budget of what is left of a run at t0, µs of the Redis clock, by what is known of it; nil if nothing is.
 func (s Spec) rest(started, t0 int64, k pacer.Known) ([]any, error) {

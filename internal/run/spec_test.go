@@ -53,7 +53,7 @@ func TestLoss(t *testing.T) {
 
 // TestDefaultsAreLeftOut: a spec without these fields is the same run as one with their defaults.
 func TestDefaultsAreLeftOut(t *testing.T) {
-	const text = `{"version":5,"target":{"url":"noop://"},"qps":"100","max_lag_ns":1000000000,"catch_up_ns":100000000,"min_workers":1}`
+	const text = `{"version":6,"target":{"url":"noop://"},"qps":"100","max_lag_ns":1000000000,"catch_up_ns":100000000,"min_workers":1}`
 	old, err := parseSpec("x", text)
 	if err != nil {
 		t.Fatal(err)

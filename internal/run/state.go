@@ -43,6 +43,8 @@ type State struct {
 	issued, beyond int64
 	past           int64         // asked for before the state was lost and restored
 	restored       time.Time     // when the state was made anew that Redis had lost; zero = never
+	grants         time.Time     // until when permits of before that may be in force, and nothing is granted; zero = it was not lost
+	were           int64         // how many members there were when it was lost, as far as who restored it knew
 	ahead          []pacer.Piece // those that are not generations yet
 	queue          []pacer.Piece // all that may still become generations
 	generation     int64         // the newest
@@ -193,15 +195,15 @@ func integers(b map[string]string, into map[string]*int64) error {
 }
 
 // lossFields are the fields of the stored budget in which parseLoss finds what it reads.
-func lossFields() []string { return []string{"phase", "figures", "uid", "restored"} }
+func lossFields() []string { return []string{"phase", "figures", "uid", "restored", "were"} }
 
 // parseLoss reads what a worker may do by itself, and what tells when it is missed.
 func (s *State) parseLoss(b map[string]string) error {
-	var permit, restored int64
-	if err := integers(b, map[string]*int64{"permitfor": &permit, "restored": &restored, "n": &s.Members, "qmax": &s.qmax}); err != nil {
+	var permit, restored, grants int64
+	if err := integers(b, map[string]*int64{"permitfor": &permit, "restored": &restored, "grantfrom": &grants, "were": &s.were, "n": &s.Members, "qmax": &s.qmax}); err != nil {
 		return err
 	}
-	s.restored, s.permit = instant(restored), time.Duration(permit)*time.Microsecond
+	s.restored, s.grants, s.permit = instant(restored), instant(grants), time.Duration(permit)*time.Microsecond
 	return nil
 }
 
@@ -378,16 +380,16 @@ func (s *State) count() {
 	}
 }
 
-// Restoring tells whether nothing is asked for because Redis had lost the state: until every permit given before has run out. on is when the
-// schedule goes on, zero where no worker has called yet since.
+// Restoring tells whether nothing is granted because Redis had lost the state: until every permit given before has run out. on is when that
+// is, zero where the run was paused and waits for resume.
 func (s *State) Restoring() (on time.Time, yes bool) {
 	switch {
 	case s.restored.IsZero():
 		return time.Time{}, false
 	case s.Phase == "waiting":
 		return time.Time{}, true
-	case s.Phase == "running" && len(s.laws) > 0 && s.now.UnixMicro() < s.laws[0].T0:
-		return instant(s.laws[0].T0), true
+	case s.Phase == "running" && s.now.Before(s.grants):
+		return s.grants, true
 	}
 	return time.Time{}, false
 }
