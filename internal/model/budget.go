@@ -63,7 +63,8 @@ type Without struct {
 	Barrier   bool // grants do not wait for those who are silent
 	Thinning  bool // nothing is yielded to suspects
 	GrantFrom bool // a run that is restored grants at once
-	Revoke    bool // permits of before a loss go on, whatever is commanded
+	Revoke    bool // permits of before a loss go on, whatever was commanded
+	Prompt    bool // a command to a run that was restored is in force when that grants
 }
 
 // Budget is the state of one run. Not safe for concurrent use.

@@ -46,6 +46,9 @@ func (b *Budget) Command(now int64, id, kind string, pieces []pacer.Piece) (stri
 		}
 	}
 	t0 := max(b.now+ahead, b.cutAt+1, b.Started)
+	if b.opts.Without.Prompt {
+		t0 = max(t0, b.grantFrom)
+	}
 	if b.Phase == "waiting" && kind == "resume" && b.grantFrom > 0 && b.opts.Min == 0 {
 		kind = "start"
 	}

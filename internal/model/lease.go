@@ -172,7 +172,7 @@ func (c *call) granting() (*Generation, int64) {
 		g := c.Gens[c.at]
 		top := g.limit()
 		past := ceilFrame(g.upto(c.now), g.F)
-		if c.now < c.grantFrom && !c.waits() {
+		if c.now < c.grantFrom && !c.waits() && !c.opts.Without.GrantFrom {
 			past = max(past, ceilFrame(g.upto(c.grantFrom), g.F))
 		}
 		c.skip(g, min(top, past))
@@ -226,7 +226,7 @@ func (c *call) grant() pacer.Reply {
 	if c.handing {
 		r.Hand = b.now
 		if b.now < b.grantFrom {
-			if b.Phase == "running" && b.revoked == 0 {
+			if b.Phase == "running" && (b.revoked == 0 || b.opts.Without.Revoke) {
 				r.Hand = b.grantFrom
 			}
 		} else if g != nil && b.Phase == "running" && float64(c.gaveWay) <= g.rateAt(max(b.now, g.T0))*unit*unit {

@@ -33,6 +33,8 @@ type Result struct {
 	PermitSent  int
 	Overrun     int           // fired after their generation's end
 	OverrunOver float64       // of one change, above what is allowed
+	Raised      float64       // sent above the bound where everybody had heard of the last change of the rate
+	Sluggish    time.Duration // after H, how long a command was not in force
 	Early       int           // fired on a permit whose successor, which begins later, was in a reply that did not arrive
 	EarlyBy     time.Duration // by how much at most
 	EarlyOver   time.Duration // above what is allowed
@@ -76,6 +78,7 @@ func (w *world) judge() Result {
 	w.windows(s, times, &r)
 	w.early(times, &r)
 	w.overruns(s, times, &r)
+	w.obeyed(s, times, &r)
 	w.seconds(s, times, &r)
 	w.audit(&r)
 	return r
@@ -203,7 +206,7 @@ func (w *world) audit(r *Result) {
 	if err := r.Audit.Check(); err != nil {
 		wrong("%v", err)
 	}
-	want := 0.0
+	want := float64(w.server.past)
 	for _, g := range b.Laws {
 		ends := g.Ends
 		if ends >= pacer.Endless {

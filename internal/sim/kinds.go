@@ -31,6 +31,7 @@ func kinds() []kind {
 		{"churn", draw.churn},
 		{"rates", draw.rates},
 		{"clock", draw.clock},
+		{"lost", draw.lost},
 		{"mix", draw.mix},
 	}
 }
@@ -255,11 +256,41 @@ func (d draw) clock() {
 	}
 }
 
+// lost empties the server, while some members cannot reach it. Commands are given to the run while it is being restored.
+func (d draw) lost() {
+	d.Net.Hi, d.Net.Rare = min(d.Net.Hi, 4*time.Millisecond), 0
+	d.Options.PermitFor = []int64{2_000_000, 5_000_000}[d.rng.IntN(2)]
+	permit := time.Duration(d.Options.PermitFor) * time.Microsecond
+	d.Lost = d.between(begin, begin+2*time.Second)
+	if d.chance(0.5) {
+		from := d.between(d.Lost-200*time.Millisecond, d.Lost+200*time.Millisecond)
+		for _, i := range d.some(1 + d.rng.IntN(len(d.Members)-1)) {
+			d.cut(i, Span{from, from + d.between(300*time.Millisecond, permit/2)}, true, d.chance(0.5))
+		}
+	}
+	d.fault(d.Lost, d.Lost+permit, settle)
+	for at, paused := d.Lost, false; d.chance(0.7); {
+		at = d.between(at, at+permit/2)
+		c := Command{At: at, Kind: "set-rate"}
+		switch {
+		case paused && d.chance(0.7):
+			c.Kind, paused = "resume", false
+		case d.chance(0.3):
+			c.Kind, paused = "pause", true
+		case d.chance(0.2):
+			c.Kind = "stop"
+		default:
+			c.Pieces = d.pieces()
+		}
+		d.Commands = append(d.Commands, c)
+	}
+}
+
 // mix puts two or three of the others together. A failover is not among them: with members that joined, or whose permit
 // grew, in the part of history it forgot, and that are cut off at once, the bound is not promised.
 func (d draw) mix() {
 	all := slices.DeleteFunc(kinds(), func(k kind) bool {
-		return k.name == "healthy" || k.name == "failover" || k.name == "clock" || k.name == "mix"
+		return k.name == "healthy" || k.name == "failover" || k.name == "clock" || k.name == "lost" || k.name == "mix"
 	})
 	var those []kind
 	for _, i := range d.rng.Perm(len(all))[:2+d.rng.IntN(2)] {

@@ -28,6 +28,7 @@ type member struct {
 	cancel      context.CancelFunc // tells it to leave
 	exited      chan struct{}
 	calls       uint64
+	restores    uint64
 
 	mu     sync.Mutex
 	stream stream
@@ -56,7 +57,8 @@ func newMember(ctx context.Context, w *world, p MemberPlan, index int) *member {
 		shards: newShards(max(1, p.Shards)), fired: make([]pacer.Last, max(1, p.Shards)),
 		at: w.now(), second: w.now() + int64(time.Second),
 	}
-	m.leaser = pacer.Leaser{Limiter: link{m}, Sink: m, Clock: clock, Worker: m.name, Incarnation: m.incarnation, Weight: p.Weight, Wake: m.wake}
+	m.leaser = pacer.Leaser{Limiter: link{m}, Sink: m, Clock: clock, Worker: m.name, Incarnation: m.incarnation, Weight: p.Weight, Wake: m.wake,
+		Restore: m.restore}
 	return m
 }
 
@@ -214,7 +216,9 @@ func (m *member) finish() {
 // leave tells the server, for some seconds if need be.
 func (m *member) leave(state string) {
 	op := func(b *model.Budget, now int64) pacer.Reply {
-		b.Leave(now, m.name, m.incarnation, state)
+		if b != nil {
+			b.Leave(now, m.name, m.incarnation, state)
+		}
 		return pacer.Reply{}
 	}
 	for try := uint64(1); try < 16 && !m.killed(); try++ {

@@ -125,6 +125,9 @@ func (m link) Lease(ctx context.Context, a pacer.Ask) (pacer.Reply, error) {
 // lease is the call at the server.
 func (m *member) lease(a pacer.Ask) func(b *model.Budget, now int64) pacer.Reply {
 	return func(b *model.Budget, now int64) pacer.Reply {
+		if b == nil {
+			return pacer.Reply{Status: pacer.StatusNoState}
+		}
 		r := b.Lease(now, a)
 		if r.LeasedAt == r.Now && (r.Status == pacer.StatusOK || r.Hand > 0) { // a pause that was not heard of is a change of the rate
 			m.granted(a, r, b.Members[m.name].From)

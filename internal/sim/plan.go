@@ -46,6 +46,7 @@ type Plan struct {
 	Frozen   []Span // the server stands still
 	Failover []Failover
 	Steps    []Step
+	Lost     time.Duration // when the server forgets the run; 0 = never
 	Commands []Command
 	Floor    float64                                  // how much of what is asked for is promised for each second, whatever happens; 0 = nothing
 	Least    float64                                  // and how much of what is asked for in all seconds that no fault touches

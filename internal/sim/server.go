@@ -20,6 +20,10 @@ type server struct {
 	reach  int64         // H as it was at most, µs
 	epochs []epoch
 	orders []order
+
+	started int64 // the run's first t0, µs of the Redis clock, before it was lost
+	past    int64 // what was asked for before it was restored
+	word    bool  // it was stopped while it was lost
 }
 
 // An epoch is a stretch of true time with one server and one clock.
@@ -31,7 +35,8 @@ type epoch struct {
 
 // An order is a command that changed the schedule.
 type order struct {
-	t0  int64   // true ns
+	at  int64   // when it was given, true ns
+	t0  int64   // when it is in force, true ns
 	id  int64   // of its recall
 	old float64 // the highest rate that could still be held of what it ended, per second
 }
@@ -74,7 +79,9 @@ func (s *server) do(op func(b *model.Budget, now int64) pacer.Reply, then func(r
 		}
 	}
 	r := op(s.budget, s.redis(now))
-	s.reach = max(s.reach, s.budget.Reach)
+	if s.budget != nil {
+		s.reach = max(s.reach, s.budget.Reach)
+	}
 	then(r, true)
 }
 
@@ -108,21 +115,26 @@ func (s *server) step(by time.Duration) {
 func (s *server) closeEpoch() {
 	last := &s.epochs[len(s.epochs)-1]
 	last.to = s.now()
-	last.laws = s.budget.Clone().Laws
+	if s.budget != nil {
+		last.laws = s.budget.Clone().Laws
+	}
 }
 
 // command gives a command; who can be reached is woken. A server that cannot be reached is tried again.
 func (s *server) command(n int, c Command) {
 	s.mu.Lock()
 	now := s.now()
-	if !s.up(now) {
+	if s.budget == nil && c.Kind == "stop" {
+		s.word = true
+	}
+	if !s.up(now) || s.budget == nil {
 		s.mu.Unlock()
 		time.AfterFunc(100*time.Millisecond+time.Duration(n)*1013, func() { s.command(n, c) })
 		return
 	}
 	before := s.budget.Clone()
 	status, t0 := s.budget.Command(s.redis(now), fmt.Sprint("c", n), c.Kind, c.Pieces)
-	o := order{t0: t0*1000 - s.epoch - s.skew, old: planned(before, t0)}
+	o := order{at: now, t0: t0*1000 - s.epoch - s.skew, old: planned(before, t0)}
 	if rs := s.budget.Recalls; status == "OK" && len(rs) > 0 && rs[len(rs)-1].T0 == t0 {
 		o.id = rs[len(rs)-1].ID
 		s.orders = append(s.orders, o)

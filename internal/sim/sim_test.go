@@ -58,7 +58,7 @@ func seeds(t *testing.T, kinds []string, first, n int, size Size, change func(*P
 
 // TestSeeds is `make sim`.
 func TestSeeds(t *testing.T) {
-	n, size := 39, Size{Workers: 6, Length: 20 * time.Second}
+	n, size := 42, Size{Workers: 6, Length: 20 * time.Second}
 	if os.Getenv("LOADCTL_SIM") == "full" {
 		n, size.Workers = 1000, 50
 	}

@@ -69,7 +69,7 @@ func line(kind string, results []Result) string {
 
 // broken tells whether one of the bounds was.
 func (r Result) broken() bool {
-	return slices.Max(r.Over) > tolerance || r.EarlyOver > 0 || r.OverrunOver > tolerance
+	return slices.Max(r.Over) > tolerance || r.Raised > tolerance || r.Sluggish > 0 || r.EarlyOver > 0 || r.OverrunOver > tolerance
 }
 
 // Check is an error that says which promises were broken, and nil if none was.
@@ -78,6 +78,12 @@ func (r Result) Check() error {
 	wrong := func(format string, a ...any) { problems = append(problems, fmt.Errorf(format, a...)) }
 	if slices.Max(r.Over) > tolerance {
 		wrong("more than the bound by %.2f in windows of %v that end at %v", r.Over, Windows(), r.At)
+	}
+	if r.Raised > tolerance {
+		wrong("%.2f more than the bound where everybody had heard of the last change", r.Raised)
+	}
+	if r.Sluggish > 0 {
+		wrong("a command was in force %v later than it may be", r.Sluggish)
 	}
 	if r.EarlyOver > 0 {
 		wrong("a permit was fired %v before the server had it begin, %v too early", r.EarlyBy, r.EarlyOver)

@@ -56,6 +56,9 @@ func Run(p Plan) Result {
 	for _, s := range p.Steps {
 		time.AfterFunc(s.At, func() { w.server.step(s.By) })
 	}
+	if p.Lost > 0 {
+		time.AfterFunc(p.Lost, w.server.lose)
+	}
 	for i, c := range p.Commands {
 		time.AfterFunc(c.At, func() { w.server.command(i, c) })
 	}
