@@ -39,6 +39,12 @@ func (s *stage) judge() {
 	}
 	s.bound(times, r)
 	s.account(r.Audit)
+	if s.counted {
+		s.count(r.Audit.Asked)
+	}
+	if s.stopped {
+		s.bygone()
+	}
 	if n := len(times); n > 0 {
 		last := times[n-1]
 		if !s.adrift && !s.stopped {

@@ -13,6 +13,7 @@ func scenarios() []scenario {
 		redisScenarios(),
 		[]scenario{fallbackScenario()},
 		forgetfulScenarios(),
+		lostScenarios(),
 		clockScenarios(),
 		failoverScenarios(),
 		cutScenarios(),

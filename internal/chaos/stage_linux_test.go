@@ -54,6 +54,7 @@ type stage struct {
 	frozen      *process   // the one that was
 	stopped     bool       // the run ends by stop
 	asLawsSay   bool       // the rate that was asked for is known by the laws in Redis only
+	counted     bool       // what was asked for is known to a fifth of a second
 	adrift      bool       // the clock of Redis is not that of the arrivals
 	promises    []promise
 
