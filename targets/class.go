@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"syscall"
+
+	"github.com/loadctl/loadctl/targets/http1"
 )
 
 // The classes of failed requests. The set is fixed, so that reports of
@@ -23,6 +25,7 @@ const (
 	ClassReset       = "reset"       // the connection was cut while in use (RST)
 	ClassTLS         = "tls"         // certificate not accepted, by us or by them; no common version
 	ClassBodyLimit   = "body-limit"  // the body of the answer is longer than the spec allows
+	ClassHeadLimit   = "head-limit"  // status line, headers and trailers of the answer are longer than 64 KiB together
 	ClassEOF         = "eof"         // the server closed the connection before the answer was complete
 	ClassProtocol    = "protocol"    // the answer is not of the protocol
 	ClassRedirect    = "redirect"    // more redirects than allowed, or to a host that is not
@@ -34,7 +37,7 @@ const (
 func Classes() []string {
 	return []string{
 		ClassCanceled, ClassTimeout, ClassDNS, ClassDescriptors, ClassPorts, ClassConnect, ClassReset,
-		ClassTLS, ClassBodyLimit, ClassEOF, ClassProtocol, ClassRedirect, ClassStatus, ClassOther,
+		ClassTLS, ClassBodyLimit, ClassHeadLimit, ClassEOF, ClassProtocol, ClassRedirect, ClassStatus, ClassOther,
 	}
 }
 
@@ -69,6 +72,8 @@ func classify(err error, rest string) string {
 		return ClassTLS
 	case errors.Is(err, errBodyLimit):
 		return ClassBodyLimit
+	case errors.Is(err, http1.ErrHead):
+		return ClassHeadLimit
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return ClassEOF
 	}

@@ -109,6 +109,7 @@ func (c *conn) receive(m *message, limit int64, long *sync.Pool, r *reply) {
 		r.err = errBodyLimit
 	}
 	r.status, r.location = c.answer.Status(), c.answer.Location()
+	c.answer.Release()
 }
 
 // readAnswer reads to the end of the answer. Of what it read beyond that
@@ -130,7 +131,7 @@ func (c *conn) readAnswer(long *sync.Pool) (in int64, keep bool, err error) {
 		case readErr != nil:
 			return in, false, readErr
 		}
-		if n == readBuffer && len(buf) == readBuffer {
+		if n == readBuffer && len(buf) == readBuffer && c.answer.Status() != 0 { // a head takes no more
 			larger := long.Get().(*[]byte)
 			defer long.Put(larger)
 			buf = *larger

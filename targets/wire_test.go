@@ -86,7 +86,7 @@ func TestWireOutcome(t *testing.T) {
 		{0, dial(syscall.EADDRNOTAVAIL), ClassPorts}, {0, dial(syscall.ECONNREFUSED), ClassConnect},
 		{0, dial(syscall.EHOSTUNREACH), ClassConnect}, {0, dial(syscall.ETIMEDOUT), ClassTimeout},
 		{0, syscall.ECONNRESET, ClassReset}, {0, syscall.EPIPE, ClassReset}, {200, http1.ErrBody, ClassBodyLimit},
-		{200, io.ErrUnexpectedEOF, ClassEOF}, {0, http1.ErrHead, ClassProtocol}, {0, http1.ErrInterim, ClassProtocol},
+		{200, io.ErrUnexpectedEOF, ClassEOF}, {0, http1.ErrHead, ClassHeadLimit}, {0, http1.ErrInterim, ClassProtocol},
 	} {
 		if got := w.Outcome(c.status, c.err, ClassProtocol); got != (Outcome{Status: c.status, Class: c.class}) {
 			t.Errorf("%d, %v: %+v, want %q", c.status, c.err, got, c.class)

@@ -172,6 +172,7 @@ func (c *Client) end(p *place, err error, rest string, keep bool) {
 	r.Done, c.latest = now, now
 	r.Outcome = c.wire.Outcome(p.answer.Status(), err, rest)
 	r.Outcome.BytesIn, r.Outcome.BytesOut = int64(p.in), int64(p.out)
+	p.answer.Release()
 	if keep {
 		c.once = 0
 	} else {

@@ -115,6 +115,9 @@ func (r *Response) parseField(line []byte) error {
 		return err
 	}
 	h := &r.head
+	if len(line) >= maxRead && concerns(name) {
+		return ErrHead // its end may be missing
+	}
 	switch len(name) {
 	case len("location"):
 		// The first one counts, as for everybody else.
@@ -135,6 +138,12 @@ func (r *Response) parseField(line []byte) error {
 		}
 	}
 	return nil
+}
+
+// concerns reports whether parseField reads the value of a header.
+func concerns(name []byte) bool {
+	return equalFold(name, "location") || equalFold(name, "connection") ||
+		equalFold(name, "content-length") || equalFold(name, "transfer-encoding")
 }
 
 // cutField checks a header and cuts it at its colon. The value has its white

@@ -41,14 +41,14 @@ var (
 
 // Defaults of Limits, and how much memory a Response keeps.
 const (
-	defaultHead    = 1 << 20
+	defaultHead    = 64 << 10
 	defaultInterim = 8
-	keptBuffer     = 16 << 10 // bytes; a longer line leaves no larger buffer behind
+	keptBuffer     = 4 << 10 // bytes; a longer line leaves no larger buffer behind
 )
 
 // Limits is what a response may take. Zero, and less, stands for the default.
 type Limits struct {
-	Head    int   // bytes of its heads, interim ones included, and trailers: 1 MiB
+	Head    int   // bytes of its heads, interim ones included, and trailers: 64 KiB
 	Interim int   // answers 1xx before the real one: 8
 	Body    int64 // bytes of its body, without what the chunked coding adds: no limit
 }
@@ -108,15 +108,24 @@ func (r *Response) Begin(l Limits, head bool) {
 	l.Head = cmp.Or(max(0, l.Head), defaultHead)
 	l.Interim = cmp.Or(max(0, l.Interim), defaultInterim)
 	l.Body = cmp.Or(max(0, l.Body), math.MaxInt64)
-	line, goal := r.line, r.goal
-	if cap(line) > keptBuffer {
-		line = nil
-	}
-	if cap(goal) > keptBuffer {
-		goal = nil
-	}
-	*r = Response{limits: l, toHead: head, line: line[:0], goal: goal[:0], memo: r.memo}
+	r.Release()
+	*r = Response{limits: l, toHead: head, line: r.line[:0], goal: r.goal[:0], memo: r.memo}
 	r.head.length = unknown
+}
+
+// Release gives up the memory that a long line has taken. Call it when the
+// response has been read, or is not waited for any more: the next Begin does
+// the same, but may be far away. Location is then empty.
+func (r *Response) Release() {
+	r.line, r.goal = kept(r.line), kept(r.goal)
+}
+
+// kept is a buffer, emptied, or nil where it has grown too large.
+func kept(buf []byte) []byte {
+	if cap(buf) > keptBuffer {
+		return nil
+	}
+	return buf[:0]
 }
 
 // Feed takes the next bytes of the response. It reports how many of them are

@@ -47,6 +47,8 @@ func read(t *testing.T, r *Response, c http1test.Case, next func(left int) int) 
 	switch {
 	case errors.Is(err, ErrBody):
 		e.class = http1test.BodyLimit
+	case errors.Is(err, ErrHead):
+		e.class = http1test.HeadLimit
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		e.class = http1test.EOF
 	case err != nil:
@@ -265,6 +267,18 @@ func TestBuffersAreBounded(t *testing.T) {
 	r.Begin(Limits{}, false)
 	if cap(r.line) > keptBuffer || cap(r.goal) > keptBuffer {
 		t.Errorf("buffers of %d and %d bytes are kept", cap(r.line), cap(r.goal))
+	}
+	r.Feed([]byte("HTTP/1.1 302 \r\nLocation: "))
+	r.Feed(long[:7000])
+	r.Feed([]byte("\r\nA: "))
+	for range 50 {
+		r.Feed(long[:1000])
+		if cap(r.line) > 2*maxHeld {
+			t.Fatalf("a buffer of %d bytes", cap(r.line))
+		}
+	}
+	if r.Release(); cap(r.line) > keptBuffer || cap(r.goal) > keptBuffer {
+		t.Errorf("buffers of %d and %d bytes are kept after Release", cap(r.line), cap(r.goal))
 	}
 }
 

@@ -6,8 +6,9 @@ import (
 )
 
 // readLine takes bytes up to and with the next LF, at most room of them; the
-// first that is too many is an error. It returns the whole line, or nil while
-// its end has not come. Only a line that was cut is copied.
+// first that is too many is an error. It returns the line, or nil while its end
+// has not come. Only a line that was cut is copied, and of a long one only what
+// matters: see shorten.
 func (r *Response) readLine(b []byte, room int, tooLong error) (line []byte, n int, err error) {
 	end := bytes.IndexByte(b, '\n')
 	n = end + 1
@@ -18,14 +19,52 @@ func (r *Response) readLine(b []byte, room int, tooLong error) (line []byte, n i
 	case n > room:
 		return nil, room + 1, tooLong
 	case end < 0:
-		r.line = append(r.line, b...)
+		r.hold(b)
 		return nil, n, nil
 	case len(r.line) == 0:
 		return b[:n], n, nil
 	}
-	line = append(r.line, b[:n]...)
+	r.hold(b[:end])
+	line = append(r.line, '\n')
 	r.line = line[:0]
 	return line, n, nil
+}
+
+// How much is held of a line whose end has not come, in bytes. A line of the
+// chunked coding is shorter (maxChunkLine).
+const (
+	maxHeld = 12 << 10 // then it is shortened
+	maxRead = 8 << 10  // to this; a header that concerns us has to be shorter
+	maxName = 1 << 10  // and its name to this
+)
+
+// hold adds b to the line whose end has not come.
+func (r *Response) hold(b []byte) {
+	for len(b) > 0 {
+		n := min(len(b), maxHeld-len(r.line))
+		r.line, b = append(r.line, b[:n]...), b[n:]
+		if len(r.line) == maxHeld {
+			r.line = shorten(r.line)
+		}
+	}
+}
+
+// shorten removes from a line of a head, in place, what changes nothing: all
+// the bytes of a name beyond maxName, and of a value or reason beyond maxRead. A control
+// character stays, and the byte after it: that tells whether it is the CR
+// before the end.
+func shorten(line []byte) []byte {
+	if name := tokenLen(line); name > maxName {
+		line = append(line[:maxName], line[name:]...)
+	}
+	if len(line) <= maxRead {
+		return line
+	}
+	bad := maxRead
+	for bad < len(line) && printableEach(line[bad:bad+1]) {
+		bad++
+	}
+	return append(line[:maxRead], line[bad:min(bad+2, len(line))]...)
 }
 
 // trimEnd removes the LF of a line and a CR before it.

@@ -25,7 +25,7 @@ func TestUnlikeNetHTTP(t *testing.T) {
 		want := expected(c)
 		got := readNetHTTP(c)
 		got.in = want.in // it does not say
-		if want.class == http1test.BodyLimit || want.class == http1test.EOF || want.class == http1test.Timeout || want.class == http1test.Protocol {
+		if want.class == http1test.BodyLimit || want.class == http1test.EOF || want.class == http1test.Timeout || want.class == http1test.Protocol || want.class == http1test.HeadLimit {
 			got.body = want.body // nor does it for what failed
 		}
 		if same := got == want; same != (c.Unlike == "") {
@@ -46,7 +46,7 @@ func readNetHTTP(c http1test.Case) (e ending) {
 	if !c.Closes {
 		source = io.MultiReader(source, silence{})
 	}
-	limited := &io.LimitedReader{R: source, N: 1<<20 + 4096} // bytes of heads: about a MiB
+	limited := &io.LimitedReader{R: source, N: 64<<10 + 4096} // bytes of heads
 	br := bufio.NewReader(limited)
 	request := &http.Request{Method: http.MethodGet}
 	if c.Head {
@@ -59,7 +59,7 @@ func readNetHTTP(c http1test.Case) (e ending) {
 		if resp, err = http.ReadResponse(br, request); err != nil {
 			e.class = classOf(err)
 			if limited.N == 0 {
-				e.class = http1test.Protocol
+				e.class = http1test.HeadLimit
 			}
 			return e
 		}

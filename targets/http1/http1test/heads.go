@@ -192,10 +192,40 @@ func headerLines() (cases []Case) {
 		}
 		cases = append(cases, refused(fmt.Sprintf("header %q", c.bad), head, c.rest+end, 0).because(c.why))
 	}
+	cases = append(cases, longHeaders()...)
 	return append(cases,
 		answered("many headers", ok+strings.Repeat("A: b\r\n", 5000)+end, "", 200, 0, true),
-		answered("a long header", ok+"A: "+strings.Repeat("b", 200<<10)+"\r\n"+end, "", 200, 0, true),
+		answered("a long header", ok+"A: "+strings.Repeat("b", 60<<10)+"\r\n"+end, "", 200, 0, true),
 		answered("a long name", ok+strings.Repeat("b", 20<<10)+": c\r\n"+end, "", 200, 0, true),
 		answered("mixed ends of lines", "HTTP/1.1 200 OK\nA: b\r\nB: c\nContent-Length: 1\r\n\nx", "", 200, 1, true),
 	)
+}
+
+// longHeaders are longer than what is held of a line that is cut.
+func longHeaders() (cases []Case) {
+	long := strings.Repeat("b", 30<<10)
+	for name, bad := range map[string]string{
+		"CR within": "A: " + long + "\rb", "CR at the end": "A: " + long + "\r", "CRs far apart": "A: " + long + "\r" + long + "\r",
+		"NUL": "A: " + long + "\x00" + long, "NUL early": "A: b\x00" + long, "NUL before the end": "A: " + long + "\x00", "DEL": "A: " + long + "\x7f",
+		"name only": long, "bad name": long + "@: b",
+	} {
+		cases = append(cases, refused("a long header, "+name, ok+bad+"\r\n", end, 0))
+	}
+	for name, good := range map[string]string{"tab": "A: " + long + "\t" + long, "colons": "A: " + long + ":" + long, "space": "A: " + long + " "} {
+		cases = append(cases, answered("a long header, "+name, ok+good+"\r\n"+end, "", 200, 0, true))
+	}
+	reason := "HTTP/1.1 200 " + long
+	cases = append(cases, refused("a long header, space in the name", ok+"b b"+long+": b\r\n", end, 0).because(strictName),
+		answered("a long reason", reason+"\r\n"+end, "", 200, 0, true),
+		refused("a long reason, NUL", reason+"\x00\r\n", end, 0).because(strictReason))
+	for _, s := range []string{"Content-Length: " + strings.Repeat("0", 30<<10), "transfer-encoding: chunked" + strings.Repeat(" ", 30<<10), "Connection: " + strings.Repeat("b,", 15<<10) + "close", "LOCATION: /" + long} {
+		cases = append(cases, refused(fmt.Sprintf("a long header %.20q", s), ok+s+"\r\n", end, 0).failing(HeadLimit).because(strictValue))
+	}
+	for _, limit := range []int{1 << 10, 8 << 10, 12 << 10} { // about where lines are shortened
+		for n := limit - 3; n <= limit+3; n++ {
+			cases = append(cases, answered(fmt.Sprint("a name of bytes: ", n), ok+long[:n]+": b\r\n"+end, "", 200, 0, true),
+				answered(fmt.Sprint("a header of bytes: ", n), ok+"A: "+long[:n-3]+"\r\n"+end, "", 200, 0, true))
+		}
+	}
+	return append(cases, answered("a location of 8000 bytes", "HTTP/1.1 302 Found\r\nLocation: /"+long[:8000]+"\r\n"+end, "", 302, 0, true))
 }

@@ -40,6 +40,7 @@ const (
 	EOF       = "eof"
 	Protocol  = "protocol"
 	BodyLimit = "body-limit"
+	HeadLimit = "head-limit"
 	Timeout   = "timeout"
 )
 
@@ -69,6 +70,8 @@ const (
 	strictLine    = "lines of the chunked coding end in CR LF, trailers too"
 	strictSize    = "a size beyond an int64 is none that could come"
 	strictHead    = "the limit is exact, and was up to a buffer more"
+	strictValue   = "a header that concerns the reader is at most 8 KiB long"
+	strictTrailer = "trailers are a part of the head, and of its limit"
 	strictKeep    = "a server that frames an answer in two ways is not trusted with the next one"
 	laxLengths    = "a list of equal lengths is what gateways make of two headers (RFC 9110, 8.6)"
 	laxInterim    = "the eighth may be there, as the limit says"
