@@ -48,7 +48,8 @@ type Client struct {
 }
 
 // New opens a client of wire with at most the given number of connections, at least 1. A name is looked up now, and
-// again in the background now and then; where it does not resolve, that is the outcome of the requests.
+// again in the background now and then, within a second where no address can be connected to; where it does not
+// resolve, that is the outcome of the requests.
 func New(clock *pacer.Clock, wire *targets.Wire, connections int) (*Client, error) {
 	c := &Client{clock: clock, wire: wire, max: max(1, connections), locals: newLocals(wire.Local), buf: make([]byte, readBuffer)}
 	c.most = min(c.max, wire.Opening)
@@ -173,6 +174,7 @@ func (c *Client) expire(now int64) {
 		if p.state == connecting {
 			c.opening--
 			c.peer = p.first + p.tried // the next connection tries another address
+			c.names.doubt()
 		}
 		c.end(p, os.ErrDeadlineExceeded, targets.ClassOther, false)
 	}

@@ -34,6 +34,7 @@ func (c *Client) connect(p *place) {
 			p.refused(err)
 		}
 	}
+	c.names.doubt()
 	if p.ahead {
 		p.ahead = false
 		c.drop(p)

@@ -16,7 +16,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// How often a name is looked up: again, after a failure, and how long one attempt may take.
+// How often a name is looked up: again, and at most, where that failed or no address could be connected to; and how long one attempt may take.
 const (
 	lookupEvery   = 30 * time.Second
 	lookupRetry   = time.Second
@@ -38,6 +38,7 @@ type known struct {
 // names knows the addresses of the one host that is fired at. The loop reads known and never waits for it.
 type names struct {
 	known  atomic.Pointer[known]
+	wrong  chan struct{} // has room for one: no address could be connected to
 	cancel context.CancelFunc
 	host   string
 	port   int
@@ -55,7 +56,7 @@ func newNames(address string, timeout time.Duration, fits func(family int) bool)
 	if err != nil {
 		return nil, fmt.Errorf("parse port: %w", err)
 	}
-	n := &names{host: host, port: int(port), fits: fits}
+	n := &names{host: host, port: int(port), fits: fits, wrong: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.cancel = cancel
 	if ip, err := netip.ParseAddr(host); err == nil {
@@ -67,19 +68,34 @@ func newNames(address string, timeout time.Duration, fits func(family int) bool)
 	return n, nil
 }
 
-// refresh looks the name up now and then.
+// refresh looks the name up now and then, and soon when its addresses are wrong.
 func (n *names) refresh(ctx context.Context) {
 	for {
-		every := lookupEvery
-		if n.known.Load().err != nil {
-			every = lookupRetry
-		}
-		select {
-		case <-ctx.Done():
+		if !pause(ctx, lookupRetry, nil) {
 			return
-		case <-time.After(every):
-			n.lookUp(ctx, lookupTimeout)
 		}
+		if n.known.Load().err == nil && !pause(ctx, lookupEvery-lookupRetry, n.wrong) {
+			return
+		}
+		n.lookUp(ctx, lookupTimeout)
+	}
+}
+
+// pause waits for some time, or until something comes by early. It returns false if ctx ended.
+func pause(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
+	select {
+	case <-time.After(d):
+	case <-early:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// doubt asks for another lookup: no address could be connected to. It never blocks.
+func (n *names) doubt() {
+	select {
+	case n.wrong <- struct{}{}:
+	default: // it has been asked for
 	}
 }
 

@@ -1,0 +1,141 @@
+//go:build linux
+
+package epoll
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// A nameServer answers over UDP that every name has one address of IPv4.
+type nameServer struct {
+	address atomic.Pointer[netip.Addr]
+	asked   atomic.Int64 // for addresses of IPv4
+}
+
+// startNames makes this process ask a name server of its own, until the test ends.
+func startNames(t *testing.T, address string) *nameServer {
+	t.Helper()
+	s := &nameServer{}
+	s.point(address)
+	socket, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.serve(socket)
+	usual := net.DefaultResolver
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", socket.LocalAddr().String())
+	}}
+	t.Cleanup(func() {
+		net.DefaultResolver = usual
+		socket.Close()
+	})
+	return s
+}
+
+func (s *nameServer) point(address string) {
+	a := netip.MustParseAddr(address)
+	s.address.Store(&a)
+}
+
+// serve answers as RFC 1035 has it: a header of 12 bytes, the question (a name, its type and class), the answer.
+func (s *nameServer) serve(socket net.PacketConn) {
+	buf := make([]byte, 512)
+	for {
+		n, from, err := socket.ReadFrom(buf)
+		if err != nil {
+			return
+		}
+		end := 12 + bytes.IndexByte(buf[12:n], 0) + 1 + 4
+		reply := bytes.Clone(buf[:end])
+		answers := byte(0)
+		if binary.BigEndian.Uint16(reply[end-4:]) == 1 {
+			s.asked.Add(1)
+			answers = 1
+			ip := s.address.Load().As4()
+			reply = append(reply, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4)
+			reply = append(reply, ip[:]...)
+		}
+		copy(reply[2:], []byte{0x81, 0x80, 0, 1, 0, answers, 0, 0, 0, 0})
+		_, _ = socket.WriteTo(reply, from)
+	}
+}
+
+// When the address of a name refuses, the name is looked up again: at once, and at most once a second.
+func TestNameMoves(t *testing.T) {
+	server, err := arrivals.Start(arrivals.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	_, port, _ := net.SplitHostPort(server.Addr())
+	names := startNames(t, "127.0.0.1")
+	r := newRig(t, targets.Spec{URL: "http://moves.test:" + port + "/", NoKeepAlive: true}, targets.Local{}, 10)
+	expect(t, r.do(), 200, "")
+
+	// Nobody listens at the address that is known; the name server knows nothing better for a while.
+	began, asked := time.Now(), names.asked.Load()
+	names.point("127.0.0.77")
+	r.c.names.learn([]netip.Addr{netip.MustParseAddr("127.0.0.77")}, nil)
+	for names.asked.Load() < asked+3 {
+		expect(t, r.do(), 0, targets.ClassConnect)
+		if time.Since(began) > 20*time.Second {
+			t.Fatalf("looked up %d times in %v", names.asked.Load()-asked, time.Since(began))
+		}
+		r.poll(time.Millisecond)
+	}
+	if took := time.Since(began); took < 2*lookupRetry {
+		t.Errorf("looked up 3 times within %v", took)
+	}
+
+	// The endpoint is at another address.
+	names.point("127.0.0.1")
+	moved := time.Now()
+	for r.do().Class != "" {
+		if time.Since(moved) > 10*time.Second {
+			t.Fatal("the new address is not used")
+		}
+		r.poll(time.Millisecond)
+	}
+	if took := time.Since(moved); took > 5*lookupRetry {
+		t.Errorf("the new address is used after %v", took)
+	}
+	// And while it answers nobody asks.
+	r.pollUntil("a lookup under way has ended", func() bool { return len(r.c.names.wrong) == 0 })
+	asked = names.asked.Load()
+	for until := time.Now().Add(2500 * time.Millisecond); time.Now().Before(until); r.poll(10 * time.Millisecond) {
+		expect(t, r.do(), 200, "")
+	}
+	if n := names.asked.Load() - asked; n > 1 {
+		t.Errorf("looked up %d times although the endpoint answers", n)
+	}
+}
+
+// An address that neither takes nor refuses connections is wrong as well.
+func TestNameMovesFromSilence(t *testing.T) {
+	silent := deaf(t)
+	names := startNames(t, silent.Addr().String())
+	r := newRig(t, targets.Spec{URL: "http://moves.test:" + portOf(silent), Timeout: 100 * time.Millisecond}, targets.Local{}, 1)
+	asked := names.asked.Load()
+	for began := time.Now(); names.asked.Load() == asked; {
+		expect(t, r.do(), 0, targets.ClassTimeout)
+		if time.Since(began) > 10*time.Second {
+			t.Fatal("the name is not looked up again")
+		}
+	}
+}
+
+func portOf(a netip.AddrPort) string {
+	_, port, _ := net.SplitHostPort(a.String())
+	return port
+}
