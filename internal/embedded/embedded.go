@@ -10,11 +10,15 @@
 // Our scripts, and what reads their keys, behave on it as on a real server: their tests run on both (redistest.Each). Otherwise it is
 // less. Its data ends with the process. A lease takes most of a millisecond of one core, some eight times what a real server needs: enough for some
 // ten workers, not for hundreds. There is no password, no TLS, no cluster, and little of INFO, CONFIG and CLIENT. A subscriber
-// that does not read stops all others once its connection is full, after some MB.
+// that does not read stops all others once its connection is full, after some MB. Whatever bytes a client sends, they end its own
+// connection at most.
 package embedded
 
 import (
+	"errors"
 	"fmt"
+	"net"
+	"runtime"
 	"sync"
 	"time"
 
@@ -28,24 +32,52 @@ const tick = 50 * time.Millisecond
 
 // Server is a running server. Its methods are safe for concurrent use.
 type Server struct {
-	redis   *miniredis.Miniredis
-	server  *server.Server
-	url     string
-	stop    chan struct{}
-	ticking sync.WaitGroup
-	closing sync.Once
+	redis     *miniredis.Miniredis
+	server    *server.Server
+	socket    net.Listener
+	url       string
+	calls     sync.Map // *server.Peer → nil: it has a command that guard does
+	stop      chan struct{}
+	ticking   sync.WaitGroup
+	accepting sync.WaitGroup
+	closing   sync.Once
 }
 
 // Start serves on addr, "host:port"; port 0 is a free one. Whoever reaches the address may do everything, so it should be one of
 // this machine. The server runs until Close.
 func Start(addr string) (*Server, error) {
-	redis := miniredis.NewMiniRedis()
-	if err := redis.StartAddr(addr); err != nil {
+	socket, err := net.Listen("tcp", addr)
+	if err != nil {
 		return nil, fmt.Errorf("serve Redis at %s: %w; give another address, 127.0.0.1:0 takes a free port", addr, err)
 	}
-	s := &Server{redis: redis, server: redis.Server(), url: "redis://" + redis.Addr(), stop: make(chan struct{})}
+	redis := miniredis.NewMiniRedis()
+	first, err := redis.Dial() // the only way to start it without a socket of its own
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("serve Redis at %s: %w", addr, err), socket.Close())
+	}
+	for _ = first.Close(); redis.Server().ClientsLen() > 0; {
+		runtime.Gosched() // until it is gone, which takes some µs
+	}
+	s := &Server{redis: redis, server: redis.Server(), socket: socket, url: "redis://" + socket.Addr().String(), stop: make(chan struct{})}
+	s.server.SetPreHook(s.guard)
 	s.ticking.Go(s.age)
+	s.accepting.Go(s.accept)
 	return s, nil
+}
+
+// accept takes connections until the server is closed. Where there is no descriptor left it tries again after a tick.
+func (s *Server) accept() {
+	for {
+		c, err := s.socket.Accept()
+		switch {
+		case err == nil:
+			s.server.ServeConn(newRequests(c))
+		case errors.Is(err, net.ErrClosed):
+			return
+		default:
+			time.Sleep(tick)
+		}
+	}
 }
 
 // age lets lifetimes pass: miniredis shortens them only when it is told to. It goes by the monotonic clock, while TIME is the wall clock.
@@ -76,6 +108,8 @@ func (s *Server) Clients() int { return s.server.ClientsLen() }
 func (s *Server) Close() error {
 	s.closing.Do(func() {
 		close(s.stop)
+		_ = s.socket.Close()
+		s.accepting.Wait() // a connection that is accepted later would stay open
 		// A call that waits for data is ended by the context, under the lock or it might miss that. Who has the lock may itself be
 		// waiting, for a subscriber that does not read, until connections are closed. So neither can be done before the other.
 		// miniredis' own Close waits for the lock first, and takes the server away from calls that are under way.
