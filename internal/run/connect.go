@@ -146,7 +146,9 @@ func open(u *url.URL) (redis.UniversalClient, error) {
 		return nil, misread(u, unquoted(err), "redis://[user:password@]host:port[/db]")
 	}
 	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
-	return redis.NewClient(o), nil
+	client := redis.NewClient(o)
+	client.AddHook(replyLimit{})
+	return client, nil
 }
 
 // unquoted is the library's error about a URL without what it quotes of it: a part that was taken apart at the wrong place may be a secret, also

@@ -33,6 +33,7 @@ func openCluster(u *url.URL) (redis.UniversalClient, error) {
 		return nil, misread(u, err, "redis://[user:password@]host:port?addr=host:port&addr=host:port")
 	}
 	client := redis.NewClusterClient(o)
+	client.OnNewNode(func(node *redis.Client) { node.AddHook(replyLimit{}) })
 	if limit := client.Options().ReadTimeout; limit > 0 {
 		client.AddHook(bounded(limit))
 	}

@@ -62,7 +62,7 @@ func (r *Run) gather(ctx context.Context) (in report.Input, settled bool, err er
 	if err != nil {
 		return in, false, explain("read snapshots of", r.Name, err)
 	}
-	series, err := r.client.HGetAll(ctx, r.keys.Series).Result()
+	series, err := scanHash(ctx, r.client, r.keys.Series)
 	if err != nil {
 		return in, false, explain("read series of", r.Name, err)
 	}
