@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/loadctl/loadctl/internal/printable"
 )
 
 // JSON writes r as one indented JSON object; see [Report] for its members.
 func JSON(w io.Writer, r Report) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(printable.NewJSONWriter(w))
 	e.SetEscapeHTML(false) // for a terminal or a program, not for a page
 	e.SetIndent("", "  ")
 	if err := e.Encode(r); err != nil {

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/printable"
 )
 
 // maxTextWorkers is how many workers Text lists; JSON has them all.
@@ -24,7 +26,7 @@ func Text(w io.Writer, r Report) error {
 	textWorkers(&b, r)
 	textVerdicts(&b, r)
 	for _, note := range r.Notes {
-		fmt.Fprintf(&b, "note        %s\n", note)
+		printable.Fprintf(&b, "note        %s\n", note)
 	}
 	if _, err := w.Write(b.Bytes()); err != nil {
 		return fmt.Errorf("write text: %w", err)
@@ -51,24 +53,24 @@ func textHead(b *bytes.Buffer, r Report) {
 		started = "started " + r.StartedAt.Format(time.RFC3339)
 	}
 	length := time.Duration(r.DurationS * float64(time.Second)).Round(time.Millisecond)
-	fmt.Fprintf(b, "run         %s, %s, %s, %s\n", r.Run, started, length, state)
+	printable.Fprintf(b, "run         %s, %s, %s, %s\n", r.Run, started, length, state)
 	if r.ClosedLoop {
-		fmt.Fprintf(b, "asked       %-12s as fast as it goes (closed loop)%s\n", "max", r.overConnections())
+		printable.Fprintf(b, "asked       %-12s as fast as it goes (closed loop)%s\n", "max", r.overConnections())
 	} else {
-		fmt.Fprintf(b, "asked       %-12d %s\n", r.Asked, askedRate(r))
+		printable.Fprintf(b, "asked       %-12d %s\n", r.Asked, askedRate(r))
 	}
 	if r.Limiter != "" {
-		fmt.Fprintf(b, "limiter     %s\n", r.Limiter)
+		printable.Fprintf(b, "limiter     %s\n", r.Limiter)
 	}
-	fmt.Fprintf(b, "sent        %-12d %s/s\n", a.Sent, rate(r.Rate))
-	fmt.Fprintf(b, "completed   %-12d %s/s, success %s %%\n", a.Completed, rate(r.Throughput), percent(r.Success))
+	printable.Fprintf(b, "sent        %-12d %s/s\n", a.Sent, rate(r.Rate))
+	printable.Fprintf(b, "completed   %-12d %s/s, success %s %%\n", a.Completed, rate(r.Throughput), percent(r.Success))
 	if a.Failed > 0 {
-		fmt.Fprintf(b, "failed      %d\n", a.Failed)
+		printable.Fprintf(b, "failed      %d\n", a.Failed)
 	}
 	if a.InFlight != 0 {
-		fmt.Fprintf(b, "in flight   %d\n", a.InFlight)
+		printable.Fprintf(b, "in flight   %d\n", a.InFlight)
 	}
-	fmt.Fprintf(b, "bytes       in %s, out %s\n", bytesize(r.BytesIn), bytesize(r.BytesOut))
+	printable.Fprintf(b, "bytes       in %s, out %s\n", bytesize(r.BytesIn), bytesize(r.BytesOut))
 }
 
 // askedRate is the mean rate that was asked for and, where it changed, the last; of a run that goes on, the last.
@@ -94,20 +96,20 @@ func askedRate(r Report) string {
 func textAudit(b *bytes.Buffer, r Report) {
 	a := r.Audit
 	if r.ClosedLoop {
-		fmt.Fprintf(b, "audit       %s\n", equation("sent", a.Sent, a.sentTerms()))
+		printable.Fprintf(b, "audit       %s\n", equation("sent", a.Sent, a.sentTerms()))
 		return
 	}
-	fmt.Fprintf(b, "audit       %s\n", equation("asked", a.Asked, a.reasonTerms()))
+	printable.Fprintf(b, "audit       %s\n", equation("asked", a.Asked, a.reasonTerms()))
 	if a.Recalled != 0 || a.Overrun != 0 || a.Ungranted != 0 {
-		fmt.Fprintf(b, "            %s\n", equation("asked", a.Asked, a.askedTerms()))
+		printable.Fprintf(b, "            %s\n", equation("asked", a.Asked, a.askedTerms()))
 	}
 }
 
 // textTimes writes the table of latency, service time and lag.
 func textTimes(b *bytes.Buffer, r Report) {
-	fmt.Fprintf(b, "\n%-12s", "")
+	printable.Fprintf(b, "\n%-12s", "")
 	for _, name := range []string{"min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"} {
-		fmt.Fprintf(b, "%9s", name)
+		printable.Fprintf(b, "%9s", name)
 	}
 	b.WriteByte('\n')
 	// A dropped request would have had a latency and a lag, so these are cut
@@ -122,7 +124,7 @@ func textTimes(b *bytes.Buffer, r Report) {
 
 // textRow writes one distribution. Quantiles above bound get a ≥.
 func textRow(b *bytes.Buffer, name string, d Distribution, bound *float64) {
-	fmt.Fprintf(b, "%-12s%9s%9s", name, duration(d.Min), duration(d.Mean))
+	printable.Fprintf(b, "%-12s%9s%9s", name, duration(d.Min), duration(d.Mean))
 	for _, p := range []struct {
 		quantile float64
 		ns       int64
@@ -131,7 +133,7 @@ func textRow(b *bytes.Buffer, name string, d Distribution, bound *float64) {
 		if bound != nil && p.quantile > *bound {
 			text = "≥" + text
 		}
-		fmt.Fprintf(b, "%9s", text)
+		printable.Fprintf(b, "%9s", text)
 	}
 	b.WriteByte('\n')
 }
@@ -144,7 +146,7 @@ func textAnswers(b *bytes.Buffer, r Report) {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			fmt.Fprintf(b, "%s: %d", code, r.StatusCodes[code])
+			printable.Fprintf(b, "%s: %d", code, r.StatusCodes[code])
 		}
 		b.WriteByte('\n')
 	}
@@ -156,10 +158,10 @@ func textAnswers(b *bytes.Buffer, r Report) {
 		if i > 0 {
 			label = ""
 		}
-		fmt.Fprintf(b, "%-12s%-12s %d", label, class, r.Errors[class])
+		printable.Fprintf(b, "%-12s%-12s %d", label, class, r.Errors[class])
 		if r.Histograms != nil && r.Histograms.Errors[class].Count() > 0 {
 			h := r.Histograms.Errors[class]
-			fmt.Fprintf(b, " (latency p50 %s, p99 %s)", duration(h.Quantile(0.5)), duration(h.Quantile(0.99)))
+			printable.Fprintf(b, " (latency p50 %s, p99 %s)", duration(h.Quantile(0.5)), duration(h.Quantile(0.99)))
 		}
 		b.WriteByte('\n')
 	}
@@ -177,12 +179,12 @@ func textWorkers(b *bytes.Buffer, r Report) {
 		if i > 0 {
 			label = ""
 		}
-		fmt.Fprintf(b, "%-12s%-*s  %-8s sent %-10d", label, width, w.ID, w.State, w.Sent)
+		printable.Fprintf(b, "%-12s%-*s  %-8s sent %-10d", label, width, w.ID, w.State, w.Sent)
 		if !w.LastSeen.IsZero() {
-			fmt.Fprintf(b, " last seen %s", w.LastSeen.Format(time.RFC3339))
+			printable.Fprintf(b, " last seen %s", w.LastSeen.Format(time.RFC3339))
 		}
 		if w.Gaps > 0 {
-			fmt.Fprintf(b, ", snapshots missing: %d", w.Gaps)
+			printable.Fprintf(b, ", snapshots missing: %d", w.Gaps)
 		}
 		if !w.Final && !r.Running {
 			b.WriteString(", final snapshot missing")
@@ -190,7 +192,7 @@ func textWorkers(b *bytes.Buffer, r Report) {
 		b.WriteByte('\n')
 	}
 	if hidden := len(r.Workers) - len(shown); hidden > 0 {
-		fmt.Fprintf(b, "            and %d more\n", hidden)
+		printable.Fprintf(b, "            and %d more\n", hidden)
 	}
 }
 
@@ -200,11 +202,11 @@ func textVerdicts(b *bytes.Buffer, r Report) {
 	for _, w := range r.Workers {
 		for _, v := range w.Verdicts {
 			if told++; told <= maxTextWorkers {
-				fmt.Fprintf(b, "limit       %s, %s: %s\n", w.ID, v.Limit, v.Text)
+				printable.Fprintf(b, "limit       %s, %s: %s\n", w.ID, v.Limit, v.Text)
 			}
 		}
 	}
 	if hidden := told - maxTextWorkers; hidden > 0 {
-		fmt.Fprintf(b, "            and %d more\n", hidden)
+		printable.Fprintf(b, "            and %d more\n", hidden)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -54,7 +55,7 @@ func newChangeCommand(
 // warnNarrow says that the run's limiter may not let the whole rate pass, where that is so.
 func warnNarrow(c *cobra.Command, r *run.Run) {
 	if why := r.Narrow(c.Context()); why != "" {
-		fmt.Fprintf(c.ErrOrStderr(), "warning: run %s: %s\n", r.Name, why)
+		printable.Fprintf(c.ErrOrStderr(), "warning: run %s: %s\n", r.Name, why)
 	}
 }
 
@@ -78,6 +79,6 @@ func printChange(w io.Writer, c run.Change) error {
 	if !c.Changed {
 		text = fmt.Sprintf("%s: %s: nothing to change", c.Run, c.Command)
 	}
-	_, err := fmt.Fprintln(w, text)
+	_, err := printable.Fprintf(w, "%s\n", text)
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -121,6 +122,6 @@ func printCreated(w io.Writer, c Created, spec run.Spec) error {
 		}
 		begins = fmt.Sprintf("by itself with %d worker%s, or with %s", spec.MinWorkers, s, begins)
 	}
-	_, err := fmt.Fprintf(w, "%s: %s\njoin    %s\nbegins  %s\n", c.Run, verb, c.Worker, begins)
+	_, err := printable.Fprintf(w, "%s: %s\njoin    %s\nbegins  %s\n", c.Run, verb, c.Worker, begins)
 	return err
 }

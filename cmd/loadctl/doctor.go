@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/doctor"
+	"github.com/loadctl/loadctl/internal/printable"
 )
 
 // doctorTime is how long the checks take at most, besides 2 s for what they leave on a server that hangs.
@@ -92,9 +93,9 @@ func printFindings(w io.Writer, findings []doctor.Finding) error {
 	mark := map[string]string{doctor.OK: "ok", doctor.Warn: "warn", doctor.Bad: "BAD"}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range findings {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", mark[f.State], f.Check, f.Found)
+		printable.Fprintf(t, "%s\t%s\t%s\n", mark[f.State], f.Check, f.Found)
 		if f.Mend != "" {
-			fmt.Fprintf(t, "\t\t  %s\n", f.Mend)
+			printable.Fprintf(t, "\t\t  %s\n", f.Mend)
 		}
 	}
 	return t.Flush()

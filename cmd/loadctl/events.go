@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"text/tabwriter"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/printable"
 )
 
 func newEventsCommand(redis *cli.Redis) *cobra.Command {
@@ -38,7 +38,7 @@ func newEventsCommand(redis *cli.Redis) *cobra.Command {
 			return output.Print(c.OutOrStdout(), events, func(w io.Writer) error {
 				t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 				for _, e := range events {
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", e.At.Format(time.RFC3339Nano), e.Kind, e.Who, e.What)
+					printable.Fprintf(t, "%s\t%s\t%s\t%s\n", e.At.Format(time.RFC3339Nano), e.Kind, e.Who, e.What)
 				}
 				return t.Flush()
 			})

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -48,7 +49,7 @@ exit code is 1.`,
 // warnUnlisted says that a run was created, or found, that ls does not show.
 func warnUnlisted(c *cobra.Command, r *run.Run) {
 	if r.Unlisted != nil {
-		fmt.Fprintf(c.ErrOrStderr(), "warning: the list of runs cannot be written, so loadctl ls and stop --all miss run %s; it is listed once a worker joins: %v\n",
+		printable.Fprintf(c.ErrOrStderr(), "warning: the list of runs cannot be written, so loadctl ls and stop --all miss run %s; it is listed once a worker joins: %v\n",
 			r.Name, r.Unlisted)
 	}
 }
@@ -73,14 +74,14 @@ func printRuns(w io.Writer, runs []run.Entry) error {
 	fmt.Fprintln(t, "RUN\tPHASE\tWORKERS\tRATE\tASKED\tCREATED")
 	for _, r := range runs {
 		if r.Err != nil {
-			fmt.Fprintf(t, "%s\t%s\t?\t?\t?\t%s\n", r.Run, r.Phase, r.CreatedAt.Format(time.RFC3339))
+			printable.Fprintf(t, "%s\t%s\t?\t?\t?\t%s\n", r.Run, r.Phase, r.CreatedAt.Format(time.RFC3339))
 			continue
 		}
 		asked := strconv.FormatInt(r.Asked, 10)
 		if r.ClosedLoop {
 			asked = "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", r.Run, r.Phase, r.Members, shownRate(r.Rate, r.ClosedLoop), asked,
+		printable.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", r.Run, r.Phase, r.Members, shownRate(r.Rate, r.ClosedLoop), asked,
 			r.CreatedAt.Format(time.RFC3339))
 	}
 	return t.Flush()

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report"
 )
@@ -62,7 +63,7 @@ func reportOf(c *cobra.Command, redis *cli.Redis, name string, files []string) (
 	if why := absent(redis, err); why != "" && len(all) > 0 {
 		asked := err
 		if rep, err = run.ReportOf(name, why, all); err == nil {
-			fmt.Fprintf(c.ErrOrStderr(), "%v; this is the report of the files alone\n", asked)
+			printable.Fprintf(c.ErrOrStderr(), "%v; this is the report of the files alone\n", asked)
 		}
 	}
 	if errors.Is(err, run.ErrOtherRun) {

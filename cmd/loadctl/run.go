@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -45,13 +45,13 @@ neither this command nor another loadctl was heard of for so long.`,
 			}
 			defer cli.Close(client)
 			if created {
-				fmt.Fprintf(c.ErrOrStderr(), "created run %s; workers join with: %s\n", r.Name, joining(r.Name, r.Spec))
+				printable.Fprintf(c.ErrOrStderr(), "created run %s; workers join with: %s\n", r.Name, joining(r.Name, r.Spec))
 			} else {
-				fmt.Fprintf(c.ErrOrStderr(), "run %s was there already, as described; Ctrl-C stops it\n", r.Name)
+				printable.Fprintf(c.ErrOrStderr(), "run %s was there already, as described; Ctrl-C stops it\n", r.Name)
 			}
 			err = show.follow(c, r)
 			if errors.Is(err, cli.ErrSignal) {
-				fmt.Fprintf(c.ErrOrStderr(), "stopping run %s; once more ends at once\n", r.Name)
+				printable.Fprintf(c.ErrOrStderr(), "stopping run %s; once more ends at once\n", r.Name)
 				failed := stopAfterSignal(c, r)
 				if failed != nil && !errors.Is(failed, run.ErrUnconfirmed) {
 					return errors.Join(err, failed) // nor would there be a report

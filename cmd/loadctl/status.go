@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -49,7 +50,7 @@ func touch(c *cobra.Command, r *run.Run) {
 		return
 	}
 	if err := r.Touch(c.Context()); err != nil {
-		fmt.Fprintf(c.ErrOrStderr(), "the run was not told that somebody is there, so --deadman may stop it: %v\n", err)
+		printable.Fprintf(c.ErrOrStderr(), "the run was not told that somebody is there, so --deadman may stop it: %v\n", err)
 	}
 }
 
@@ -113,23 +114,23 @@ func restoring(s *run.State) string {
 
 func printStatus(w io.Writer, s status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "run\t%s\n", s.Run)
-	fmt.Fprintf(t, "phase\t%s%s\n", s.Phase, restoring(s.State))
+	printable.Fprintf(t, "run\t%s\n", s.Run)
+	printable.Fprintf(t, "phase\t%s%s\n", s.Phase, restoring(s.State))
 	if s.ClosedLoop {
 		fmt.Fprintln(t, "rate\tmax: as fast as it goes (closed loop)")
 	} else {
-		fmt.Fprintf(t, "rate\t%s per second, of the whole cluster%s\n", formatRate(s.Rate), pending(s.State))
-		fmt.Fprintf(t, "asked\t%d so far\n", s.Asked)
+		printable.Fprintf(t, "rate\t%s per second, of the whole cluster%s\n", formatRate(s.Rate), pending(s.State))
+		printable.Fprintf(t, "asked\t%d so far\n", s.Asked)
 	}
 	if s.Limiter != "" {
-		fmt.Fprintf(t, "limiter\t%s\n", s.Limiter)
+		printable.Fprintf(t, "limiter\t%s\n", s.Limiter)
 	}
-	fmt.Fprintf(t, "workers\t%d", s.Present())
+	printable.Fprintf(t, "workers\t%d", s.Present())
 	switch {
 	case s.Phase == "waiting" && s.MinWorkers == 0:
 		fmt.Fprint(t, "; it waits for loadctl start")
 	case s.Phase == "waiting":
-		fmt.Fprintf(t, " of the %d it waits for", s.MinWorkers)
+		printable.Fprintf(t, " of the %d it waits for", s.MinWorkers)
 	case s.Phase == "running" && s.Present() == 0:
 		fmt.Fprint(t, "; nothing is sent until one joins")
 	}
@@ -139,7 +140,7 @@ func printStatus(w io.Writer, s status) error {
 		time time.Time
 	}{{"started", s.StartedAt}, {"ends", s.EndsAt}, {"ended", s.EndedAt}} {
 		if !at.time.IsZero() {
-			fmt.Fprintf(t, "%s\t%s\n", at.name, at.time.Format(time.RFC3339))
+			printable.Fprintf(t, "%s\t%s\n", at.name, at.time.Format(time.RFC3339))
 		}
 	}
 	return t.Flush()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -85,14 +85,14 @@ func waitsFor(w io.Writer, name, prefix string) func([]run.Pending) {
 		var talking []string
 		for _, p := range those {
 			if p.Permit > 0 {
-				fmt.Fprintf(w, "%swaiting for %s: silent, its permit ends in %.0f s (loadctl workers rm %s %s if it is dead)\n",
+				printable.Fprintf(w, "%swaiting for %s: silent, its permit ends in %.0f s (loadctl workers rm %s %s if it is dead)\n",
 					prefix, p.ID, math.Ceil(p.Permit.Seconds()), name, p.ID)
 			} else {
 				talking = append(talking, p.ID)
 			}
 		}
 		if len(talking) > 0 {
-			fmt.Fprintf(w, "%swaiting for %s\n", prefix, strings.Join(talking, ", "))
+			printable.Fprintf(w, "%swaiting for %s\n", prefix, strings.Join(talking, ", "))
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -123,7 +124,7 @@ func (f *stopAll) ask(c *cobra.Command, names []string) error {
 	if len(names) == 1 {
 		s = ""
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "stop %d run%s: %s? [y/N] ", len(names), s, strings.Join(names, ", "))
+	printable.Fprintf(c.ErrOrStderr(), "stop %d run%s: %s? [y/N] ", len(names), s, strings.Join(names, ", "))
 	answered := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(c.InOrStdin()).ReadString('\n') // none is no
@@ -169,7 +170,7 @@ func stopEach(c *cobra.Command, client redis.UniversalClient, show bool, names [
 			printing.Lock()
 			defer printing.Unlock()
 			if !done[i].Confirmed {
-				fmt.Fprintf(c.OutOrStdout(), "%s: stop: it is not known whether it sends on\n", name)
+				printable.Fprintf(c.OutOrStdout(), "%s: stop: it is not known whether it sends on\n", name)
 			} else if err := printChange(c.OutOrStdout(), done[i].Change); err != nil {
 				done[i].Confirmed, done[i].Error = false, fmt.Sprintf("stop %s: %v", name, err)
 			}

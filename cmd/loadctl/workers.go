@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -54,7 +55,7 @@ func printWorkers(w io.Writer, workers []run.Worker) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "WORKER\tSTATE\tWEIGHT\tLEASED\tPERMIT\tLAST SEEN\tRTT AT MOST")
 	for _, x := range workers {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%v\n", x.ID, x.State, x.Weight, x.Leased, formatRate(x.Permit), x.LastSeen.Format(time.RFC3339),
+		printable.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%v\n", x.ID, x.State, x.Weight, x.Leased, formatRate(x.Permit), x.LastSeen.Format(time.RFC3339),
 			time.Duration(x.RTTMicros)*time.Microsecond)
 	}
 	return t.Flush()
@@ -129,8 +130,8 @@ func removeWorkers(c *cobra.Command, r *run.Run, output *cli.Output, ids []strin
 // printRemoved says what became of a worker, which is as it was before.
 func printRemoved(w io.Writer, name string, before run.Worker) {
 	if before.Gone() {
-		fmt.Fprintf(w, "%s: %s had gone already, as %s\n", name, before.ID, before.State)
+		printable.Fprintf(w, "%s: %s had gone already, as %s\n", name, before.ID, before.State)
 		return
 	}
-	fmt.Fprintf(w, "%s: %s removed, it was last heard of at %s\n", name, before.ID, before.LastSeen.Format(time.RFC3339))
+	printable.Fprintf(w, "%s: %s removed, it was last heard of at %s\n", name, before.ID, before.LastSeen.Format(time.RFC3339))
 }

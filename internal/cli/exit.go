@@ -16,12 +16,12 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -69,7 +69,10 @@ func code(err error) int {
 // ErrSignal as its cause; the second ends the process at once.
 //
 // A command has a second to end after the first signal, unless it is Patient.
+//
+// Whatever a command writes passes a filter: no name, phase or error that somebody put into Redis steers a terminal.
 func Main(root *cobra.Command, args []string, stdout, stderr io.Writer) (exit int) {
+	stdout, stderr = printable.NewWriter(stdout), printable.NewWriter(stderr)
 	redis.SetLogger(silent{})
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -79,7 +82,7 @@ func Main(root *cobra.Command, args []string, stdout, stderr io.Writer) (exit in
 	root.SetHelpCommand(newHelpCommand(root))
 	defer func() {
 		if bug := recover(); bug != nil {
-			fmt.Fprintf(stderr, "error: this is a bug in %s, please report it: %v\n", root.Name(), bug)
+			printable.Fprintf(stderr, "error: this is a bug in %s, please report it: %v\n", root.Name(), bug)
 			exit = CodePanic
 		}
 	}()
@@ -156,12 +159,7 @@ const (
 
 // oneLine is an error as one line of bounded length: it may quote arguments, or what is in Redis, and must not steer a terminal.
 func oneLine(err error) string {
-	s := strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ReplaceAll(err.Error(), "\n", "; ")) // several errors have a line each
+	s := printable.Line(strings.ReplaceAll(err.Error(), "\n", "; ")) // several errors have a line each
 	if len(s) > keptBegin+keptEnd {
 		s = strings.ToValidUTF8(s[:keptBegin], "") + " … " + strings.ToValidUTF8(s[len(s)-keptEnd:], "")
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/printable"
 )
 
 // Output is the flag that chooses the format of what a command prints.
@@ -35,7 +37,7 @@ func (o *Output) Print(w io.Writer, v any, text func(w io.Writer) error) error {
 	if o.Format != "json" {
 		return text(w)
 	}
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(printable.NewJSONWriter(w))
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }

@@ -12,7 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
+
+	"github.com/loadctl/loadctl/internal/printable"
 )
 
 // FindWorker is the path of the command loadworker: the one beside this program, or else the one in the PATH.
@@ -193,12 +194,7 @@ func (t *tail) lines() []string {
 	lines := strings.Split(text, "\n")
 	lines = lines[max(0, len(lines)-keptLines):]
 	for i := range lines {
-		lines[i] = strings.Map(func(r rune) rune {
-			if unicode.IsControl(r) {
-				return ' '
-			}
-			return r
-		}, lines[i])
+		lines[i] = printable.Line(lines[i])
 	}
 	return lines
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/loadctl/loadctl/internal/printable"
 )
 
 // look is how things are shown.
@@ -32,10 +34,11 @@ type screen struct {
 // newScreen finds out what may be shown on out.
 func newScreen(out io.Writer) *screen {
 	s := &screen{out: out, look: look{width: defaultWidth, blocks: speaksUTF8(os.Getenv)}}
-	file, ok := out.(*os.File)
+	file, ok := printable.File(out)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return s
 	}
+	s.out = file // which colours steer
 	s.look.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
 		s.look.width = min(width, mostWidth)

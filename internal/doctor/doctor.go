@@ -14,8 +14,8 @@ package doctor
 
 import (
 	"fmt"
-	"strings"
-	"unicode"
+
+	"github.com/loadctl/loadctl/internal/printable"
 )
 
 // The states of a finding.
@@ -50,15 +50,8 @@ func bad(found, mend string) Finding  { return Finding{State: Bad, Found: found,
 
 // of names the check that made the finding, and makes its texts fit to be shown: they quote what a server says.
 func (f Finding) of(check string) Finding {
-	f.Check, f.Found, f.Mend = check, plain(f.Found), plain(f.Mend)
+	f.Check, f.Found, f.Mend = check, shown(f.Found), shown(f.Mend)
 	return f
 }
 
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, fmt.Sprintf("%.500s", s))
-}
+func shown(s string) string { return printable.Line(fmt.Sprintf("%.500s", s)) }

@@ -1,139 +1,152 @@
 package e2e
 
 import (
-	"bufio"
-	"crypto/tls"
+	"encoding/json"
 	"fmt"
-	"net"
-	"net/http"
-	"net/http/httptest"
-	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/report"
 )
 
-// mostMemory is what a worker with 1,000 connections to a hostile endpoint may take.
-const mostMemory = 150 << 20
+// steering is what somebody may have put into Redis: titles, CSI in two forms, line breaks, NUL, DEL, overrides, what is no UTF-8. A worker's
+// state ends at a space, so there is none.
+const steering = "w\x1b]0;owned\a\x1b[2J\u009b31m\r\nFAKE\tline\b\x00\x7f\u202e\u200b\x9b\xff"
 
-// TestEndlessHeads: 1,000 connections on which a head never ends cost the worker little memory, and are failed requests of a class of their own.
-func TestEndlessHeads(t *testing.T) {
+// unsteered checks all that a command left on stdout or stderr: no control character but \n and \t, and no line that is not ours.
+func unsteered(t *testing.T, what, text string) {
+	t.Helper()
+	if !utf8.ValidString(text) {
+		t.Errorf("%s: no UTF-8: %.500q", what, text)
+	}
+	for _, r := range text {
+		if r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+			t.Errorf("%s: %U leaves: %.1000q", what, r, text)
+			break
+		}
+	}
+	if strings.Contains(text, "\nFAKE") || strings.Contains(text, "FAKE\t") {
+		t.Errorf("%s: a line or column of somebody else's: %.1000q", what, text)
+	}
+}
+
+// TestNobodySteers: whatever stands in Redis, no command lets it steer a terminal, in any format.
+func TestNobodySteers(t *testing.T) {
 	b := newBed(t)
-	const ok = "HTTP/1.1 200 OK\r\n"
-	for name, c := range map[string]struct {
-		network, begin, with string
-		encrypted            bool
-	}{
-		"header":           {network: "tcp", begin: ok + "X: ", with: "x"},
-		"location":         {network: "tcp", begin: "HTTP/1.1 302 Found\r\nLocation: /", with: "x"},
-		"locations":        {network: "tcp", begin: "HTTP/1.1 302 Found\r\n", with: "Location: /" + strings.Repeat("x", 30<<10) + "\r\n"},
-		"header lines":     {network: "tcp", begin: ok, with: "X: x\r\n"},
-		"trailer":          {network: "tcp", begin: ok + "Transfer-Encoding: chunked\r\n\r\n0\r\nX: ", with: "x"},
-		"header by socket": {network: "unix", begin: ok + "X: ", with: "x"},
-		"header by TLS":    {network: "tcp", begin: ok + "X: ", with: "x", encrypted: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			address := filepath.Join(t.TempDir(), "s")
-			if c.network == "tcp" {
-				address = "127.0.0.1:0"
-			}
-			e := startEndless(t, c.network, address, c.begin, c.with, c.encrypted)
-			args := []string{"--qps", "max", "--max-connections", "1000", "--timeout", "20s"}
-			switch {
-			case c.network == "unix":
-				args = append(args, "--url", "http://endless/", "--unix-socket", address)
-			case c.encrypted:
-				args = append(args, "--url", "https://"+e.Addr().String(), "--insecure")
-			default:
-				args = append(args, "--url", "http://"+e.Addr().String())
-			}
-			p := b.worker(strings.ReplaceAll(name, " ", "-"), args...)
-			until(t, "each connection to be given up twice", func() bool { return e.given.Load() >= 2000 })
-			most := peak(t, p.cmd.Process.Pid)
-			if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
-			p.wait(105)
-			t.Logf("at most %d MB", most>>20)
-			if most > mostMemory {
-				t.Errorf("%d MB, want at most %d", most>>20, mostMemory>>20)
-			}
-			if !strings.Contains(p.stdout.String(), `"head-limit": `) {
-				t.Errorf("the class is not told: %s", p.stderr.String())
-			}
-		})
+	for _, name := range []string{"members", "phase", "limit", "spec"} {
+		b.worker(name, "--url", b.web.URL(), "--qps", "50", "--duration", "1s").wait(0)
 	}
-}
-
-// peak is the most that a process has had in memory, in bytes.
-func peak(t *testing.T, pid int) int64 {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	b.loadctl("create", "going", "--url", b.web.URL(), "--qps", "50", "--min-workers", "1")
+	w := b.guest("going")
+	b.members("going", 1)
+	w.signal(syscall.SIGKILL)
+	<-w.exited
+	for _, name := range []string{"members", "going"} {
+		b.spoil(name)
+	}
+	client, ctx := b.redis.Client(), t.Context()
+	client.HSet(ctx, run.KeysOf("phase").Budget, "phase", steering)
+	client.HSet(ctx, run.KeysOf("limit").Budget, "limit", steering)
+	spec := client.Get(ctx, run.KeysOf("spec").Spec).Val()
+	quoted, err := json.Marshal(steering)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); f[0] == "VmHWM:" {
-			kB, err := strconv.ParseInt(f[1], 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return kB << 10
+	client.Set(ctx, run.KeysOf("spec").Spec, strings.Replace(spec, `"max_lag_ns"`, `"limiter":`+string(quoted)+`,"max_lag_ns"`, 1), 0)
+	b.rehearse(t)
+}
+
+// spoil writes into all of a run's keys that a reader shows something of.
+func (b *bed) spoil(name string) {
+	b.t.Helper()
+	client, ctx, keys := b.redis.Client(), b.t.Context(), run.KeysOf(name)
+	for member, record := range client.HGetAll(ctx, keys.Workers).Val() {
+		inc, rest, _ := strings.Cut(record, " ")
+		_, numbers, _ := strings.Cut(rest, " ")
+		spoiled := steering + inc
+		client.HSet(ctx, keys.Workers, "x"+steering, spoiled+" "+steering+" "+numbers)
+		text, err := client.HGet(ctx, keys.Totals, member+"/"+inc).Result()
+		if err != nil {
+			continue // it was killed before its first one
+		}
+		var total report.Snapshot
+		if err := total.UnmarshalBinary([]byte(text)); err != nil {
+			b.t.Fatal(err)
+		}
+		total.Errors[strings.ToValidUTF8(steering, "")] = &report.ErrorClass{Count: 1, Latency: report.NewHistogram()}
+		data, err := total.MarshalBinary()
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		client.HSet(ctx, keys.Totals, "x"+steering+"/"+spoiled, data)
+		client.HSet(ctx, keys.Series, "x"+steering+"/"+spoiled+"/0", client.HGet(ctx, keys.Series, member+"/"+inc+"/0").Val())
+	}
+	now := strconv.FormatInt(time.Now().UnixMicro(), 10)
+	for _, event := range [][]string{{"t", now, "kind", steering, "who", steering, "what", steering}} {
+		if err := client.XAdd(ctx, &redis.XAddArgs{Stream: keys.Events, Values: event}).Err(); err != nil {
+			b.t.Fatal(err)
 		}
 	}
-	t.Fatalf("no VmHWM in %s", text)
-	return 0
+	client.XAdd(ctx, &redis.XAddArgs{Stream: keys.Snapshots, Values: []string{"w", steering, "s", steering}})
+	client.ZAdd(ctx, "load:runs", redis.Z{Score: 1, Member: steering}, redis.Z{Score: 2, Member: name})
 }
 
-// endless answers without end. The first 1,000 connections all have a long part of a head before one of them gets more.
-type endless struct {
-	net.Listener
-	waiting atomic.Int64
-	all     chan struct{} // closed when 1,000 have their part
-	given   atomic.Int64  // connections that the client has closed
-}
-
-func startEndless(t *testing.T, network, address, begin, with string, encrypted bool) *endless {
+// rehearse runs every command that reads, on each run and in each format, and looks at all it says.
+func (b *bed) rehearse(t *testing.T) {
 	t.Helper()
-	l, err := net.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if encrypted {
-		s := httptest.NewUnstartedServer(nil)
-		s.StartTLS() // for its certificate
-		s.Close()
-		l = tls.NewListener(l, s.TLS)
-	}
-	t.Cleanup(func() { l.Close() })
-	e := &endless{Listener: l, all: make(chan struct{})}
-	part := []byte(begin + strings.Repeat(with, 60<<10/len(with)))
-	more := []byte(strings.Repeat(with, (16<<10+len(with))/len(with)))
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go e.serve(c, part, more)
+	var commands [][]string
+	add := func(formats string, words ...string) {
+		for _, format := range strings.Fields(formats) {
+			commands = append(commands, append(words[:len(words):len(words)], "-o", format))
 		}
-	}()
-	return e
-}
-
-func (e *endless) serve(c net.Conn, part, more []byte) {
-	defer c.Close()
-	if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
-		return
 	}
-	_, err := c.Write(part)
-	if e.waiting.Add(1) == 1000 {
-		close(e.all)
+	given := strings.ReplaceAll(steering, "\x00", "") // no argument has one
+	add("text json", "ls")
+	for _, name := range []string{"members", "phase", "limit", "spec", "going"} {
+		for _, words := range []string{"status", "workers", "events"} {
+			add("text json", words, name)
+		}
+		add(strings.Join(report.Formats(), " "), "report", name)
+		commands = append(commands, []string{"__complete", "status", ""})
+		if name == "members" || name == "limit" { // the others may not end
+			add("text json", "watch", name)
+		}
+		add("text json", "set-rate", name, "60")
+		add("text json", "workers", "rm", name, "x"+given)
 	}
-	for <-e.all; err == nil; {
-		_, err = c.Write(more)
+	add("text json", "doctor")
+	add("text json", "stop", "going")
+	commands = append(commands, []string{"run", "spec", "--url", "http://127.0.0.1:1/", "--qps", "1"}, []string{"rm", "spec"}, []string{"rm", given})
+	failed := 0
+	for _, args := range commands {
+		out, stderr, code := b.try(args...)
+		what := fmt.Sprintf("loadctl %.60q", args)
+		unsteered(t, what, out)
+		unsteered(t, what+", stderr", stderr)
+		if args[len(args)-1] == "json" && code == 0 && !json.Valid([]byte(out)) {
+			t.Errorf("%s: no JSON: %.300q", what, out)
+		}
+		if code != 0 {
+			failed++
+		}
+		t.Logf("%s: %d, %.150q %.150q", what, code, out, stderr)
 	}
-	e.given.Add(1)
+	if failed > len(commands)/2 {
+		t.Errorf("%d of %d commands showed nothing", failed, len(commands))
+	}
+	for _, name := range []string{"members", "limit", "spec"} { // of an unknown phase a worker waits for the end
+		join := exec.Command(filepath.Join(binaries, "loadworker"), "run", "--run", name, "--allow-any", "--redis", b.url())
+		text, _ := join.CombinedOutput() // some of these runs cannot be joined
+		unsteered(t, "loadworker run --run "+name, string(text))
+	}
 }

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"golang.org/x/term"
 
+	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -24,7 +24,7 @@ type line struct {
 
 func newLine(w io.Writer) *line {
 	l := &line{w: w}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+	if f, ok := printable.File(w); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
 		l.terminal = f
 	}
 	return l
@@ -44,17 +44,12 @@ func (l *line) width() int {
 
 // show writes the line: over the one before on a terminal; elsewhere only if it says something new.
 func (l *line) show(text string) {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) { // errors may quote what a server said
-			return ' '
-		}
-		return r
-	}, text)
+	text = printable.Line(text) // errors may quote what a server said
 	if width := l.width(); width > 0 {
 		if r := []rune(text); len(r) >= width {
 			text = string(r[:width-1])
 		}
-		fmt.Fprintf(l.w, "\r\x1b[K%s", text)
+		fmt.Fprintf(l.terminal, "\r\x1b[K%s", text)
 	} else if text != l.last {
 		fmt.Fprintln(l.w, text)
 	}
