@@ -49,7 +49,7 @@ func clusterFinding(t *testing.T, client redis.UniversalClient) Finding {
 func TestClusterPermissions(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
-	users := map[string]string{"able": permissions, "blind": permissions + " -cluster", "unsure": permissions + " -cluster|info"}
+	users := map[string]string{"able": OperatorPermissions, "blind": OperatorPermissions + " -cluster", "unsure": OperatorPermissions + " -cluster|info"}
 	for user, may := range users {
 		for _, s := range c.Masters {
 			rule := []any{"ACL", "SETUSER", user, "on", ">right"}

@@ -45,12 +45,16 @@ type bed struct {
 	redis   *redistest.Server
 	cluster *redistest.Cluster // of which redis is a master; nil = there is none
 	web     *arrivals.Server
+	as      string // user:password of the commands; "" = the default user
 }
 
 // url is the LOADCTL_REDIS of the commands.
 func (b *bed) url() string {
 	if b.cluster != nil {
 		return b.cluster.URL()
+	}
+	if b.as != "" {
+		return strings.Replace(b.redis.URL(), "redis://", "redis://"+b.as+"@", 1)
 	}
 	return b.redis.URL()
 }

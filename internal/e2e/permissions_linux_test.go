@@ -1,0 +1,143 @@
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loadctl/loadctl/internal/doctor"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/pacer/limit"
+)
+
+// enter makes a user with exactly these permissions, and has all commands use it.
+func (b *bed) enter(user, permissions string) {
+	b.t.Helper()
+	ctx, admin := b.t.Context(), b.redis.Client()
+	args := []any{"ACL", "SETUSER", user, "reset", "on", ">right"}
+	for _, word := range strings.Fields(permissions) {
+		args = append(args, word)
+	}
+	for _, command := range [][]any{args, {"ACL", "LOG", "RESET"}, {"CONFIG", "RESETSTAT"}} {
+		if err := admin.Do(ctx, command...).Err(); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	b.as = user + ":right"
+	client, err := run.Connect(ctx, b.url())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer client.Close()
+	if err := client.ConfigGet(ctx, "requirepass").Err(); err == nil || !strings.Contains(err.Error(), "NOPERM") {
+		b.t.Errorf("%s and CONFIG GET: %v", user, err)
+	}
+	if err := admin.Do(ctx, "ACL", "LOG", "RESET").Err(); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// refused are the commands that Redis has not let the user run, of which no program may have said anything.
+func (b *bed) refused() []string {
+	b.t.Helper()
+	log, err := b.redis.Client().ACLLog(b.t.Context(), 100).Result()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var all []string
+	for _, entry := range log {
+		all = append(all, entry.Reason+" "+entry.Object)
+	}
+	return all
+}
+
+// needless are the commands among the permissions that nobody has run since enter.
+func (b *bed) needless(permissions string) []string {
+	b.t.Helper()
+	stats := b.redis.Client().Info(b.t.Context(), "commandstats").Val()
+	var all []string
+	for _, word := range strings.Fields(permissions) {
+		command, is := strings.CutPrefix(word, "+")
+		if is && !slices.Contains(rare(), command) && !strings.Contains(stats, "cmdstat_"+command+":calls=") {
+			all = append(all, command)
+		}
+	}
+	return all
+}
+
+// rare are commands that no run on a single server needs in which nothing is forgotten: for another database, for a cluster, for a number of a
+// snapshot that was passed over, and for a change of the rate that a failover has forgotten.
+func rare() []string { return []string{"select", "cluster|slots", "hincrby", "publish"} }
+
+// TestWorkerPermissions: a user with the list for workers can have whole runs, with each limiter, replaced and restored. Redis refuses it nothing,
+// and it uses all that the list has.
+func TestWorkerPermissions(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.enter("worker", doctor.WorkerPermissions)
+	var all []*process
+	for _, name := range limit.Names() {
+		all = append(all, b.fleet(2, name, "--qps", "100", "--duration", "2s", "--limiter", name)...)
+	}
+	lost := b.fleet(2, "lost", "--qps", "100", "--duration", "6s", "--permit-for", "1s")
+	until(t, "the run is going", func() bool { return b.redis.Client().HLen(t.Context(), run.KeysOf("lost").Totals).Val() >= 2 })
+	twin := b.worker("lost", "--allow-hosts", "127.0.0.1", "--id", "twin")
+	twin.says("taking part")
+	lost = append(lost, b.worker("lost", "--allow-hosts", "127.0.0.1", "--id", "twin"))
+	twin.wait(104)
+	b.redis.Client().Unlink(t.Context(), run.KeysOf("lost").Budget, run.KeysOf("lost").Workers, run.KeysOf("lost").Spec)
+	b.redis.Client().ZRem(t.Context(), "load:runs", "gcra") // who joins puts it back
+	all = append(all, b.worker("gcra", "--allow-hosts", "127.0.0.1"))
+	for _, p := range all {
+		p.wait(0)
+	}
+	b.worker("gcra", "--url", b.web.URL(), "--qps", "50", "--duration", "1s", "--new").wait(0)
+	for _, p := range lost {
+		p.wait(0)
+	}
+	if refused := b.refused(); len(refused) > 0 {
+		t.Errorf("refused: %q", refused)
+	}
+	if needless := b.needless(doctor.WorkerPermissions); len(needless) > 0 {
+		t.Errorf("not needed: %q", needless)
+	}
+}
+
+// TestOperatorPermissions: a user with the list for operators can use every command.
+func TestOperatorPermissions(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.enter("operator", doctor.OperatorPermissions)
+	b.loadctl("create", "x", "--url", b.web.URL(), "--qps", "100", "--limiter", "token-bucket", "--permit-for", "2s", "--deadman", "60s")
+	first, second := b.guest("x", "--id", "first"), b.guest("x", "--id", "second")
+	b.members("x", 2)
+	watching := b.operator("watch", "x")
+	for _, command := range []string{"start x", "set-rate x 200", "set-burst x 50", "pause x", "resume x", "status x", "workers x", "events x", "report x", "ls"} {
+		b.loadctl(strings.Fields(command)...)
+	}
+	second.cmd.Process.Kill()
+	<-second.exited
+	b.loadctl("workers", "rm", "x", "second", "--force")
+	b.loadctl("stop", "x")
+	first.wait(0)
+	watching.wait(0)
+	b.loadctl("stop", "--all", "--yes")
+	b.loadctl("rm", "x")
+	running := b.operator("run", "y", "--url", b.web.URL(), "--qps", "100", "--duration", "1s")
+	b.guest("y").wait(0)
+	running.wait(0)
+	b.loadctl("limiters", "token-bucket", "--measure", "--duration", "2s", "--window", "100ms")
+	if out, stderr, code := b.try("doctor"); code != 0 {
+		t.Errorf("doctor: %d, %s%s", code, out, stderr)
+	} else if !strings.Contains(out, "was not checked") {
+		t.Errorf("doctor does not say what it could not look at:\n%s", out)
+	}
+	refused := slices.DeleteFunc(b.refused(), func(s string) bool { return s == "command config|get" }) // doctor tries, in case it may
+	if len(refused) > 0 {
+		t.Errorf("refused: %q", refused)
+	}
+	own, _ := strings.CutPrefix(doctor.OperatorPermissions, doctor.WorkerPermissions) // it is the one for workers and more: doctor has a run of its own
+	if needless := b.needless(strings.ReplaceAll(own, "+cluster|info", "")); len(needless) > 0 {
+		t.Errorf("not needed: %q", needless)
+	}
+}
