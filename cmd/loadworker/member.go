@@ -43,7 +43,8 @@ func (f *memberFlags) AddFlags(c *cobra.Command) {
 	c.Flags().StringVar(&f.id, "id", "", "`NAME` of this worker (default: host name and a random part)")
 	c.Flags().Int64Var(&f.weight, "weight", 1, "this worker's share of the rate is weight / sum of all weights")
 	c.Flags().TextVar(&f.maxRate, "max-qps", pacer.Rate{},
-		"take part only while the WHOLE CLUSTER is asked for at most this `RATE`, whoever asks; else leave, with exit code 1 (default: any)")
+		"take part only while the WHOLE CLUSTER is asked for at most this `RATE`, whoever asks, with what the run's limiter may let pass in a "+
+			"second besides, such as a burst; else leave, with exit code 1 (default: any)")
 	c.Flags().IntVarP(&f.maxInFlight, "max-in-flight", "c", worker.DefaultMaxInFlight, "how many requests may wait or be on the wire, of this worker")
 	c.Flags().IntVar(&f.maxConnections, "max-connections", 1000, "how many connections this worker opens at most")
 	f.connections.AddFlags(c)
@@ -76,17 +77,20 @@ func (f *memberFlags) check() error {
 	return nil
 }
 
-// allows refuses a rate of the whole cluster that is more than this worker takes part in.
-func (f *memberFlags) allows(name string, peak float64) error {
+// allows refuses a rate of the whole cluster that is more than this worker takes part in, with what the run's limiter may let pass besides.
+func (f *memberFlags) allows(name string, peak, surge float64) error {
 	switch {
-	case f.maxRate.Num == 0 || peak <= f.maxRate.Float():
+	case !worker.Exceeds(peak, surge, f.maxRate):
 		return nil
 	case math.IsInf(peak, 1):
 		return cli.Config(fmt.Errorf("run %s: it goes as fast as it can (--qps max), and this worker takes part in up to %s/s; "+
 			"leave --max-qps out if that is meant; nothing was sent", name, f.maxRate))
 	}
-	return cli.Config(fmt.Errorf("run %s: %w; nothing was sent", name, worker.TooFast(peak, f.maxRate)))
+	return cli.Config(fmt.Errorf("run %s: %w; nothing was sent", name, worker.TooFast(peak, surge, f.maxRate)))
 }
+
+// surgePatience is how long a look at the run's limiter may hold up leasing, when the run has changed.
+const surgePatience = 250 * time.Millisecond
 
 // mayJoin looks at what the run is asked for from now on, which may be something else than it was described with.
 func (f *memberFlags) mayJoin(ctx context.Context, r *run.Run) error {
@@ -94,13 +98,17 @@ func (f *memberFlags) mayJoin(ctx context.Context, r *run.Run) error {
 		return nil
 	}
 	if r.Spec.Max {
-		return f.allows(r.Name, r.Spec.Peak())
+		return f.allows(r.Name, r.Spec.Peak(), 0)
 	}
 	s, err := r.State(ctx)
 	if err != nil {
 		return err
 	}
-	return f.allows(r.Name, s.Peak())
+	surge, err := r.Surge(ctx)
+	if err != nil {
+		return err
+	}
+	return f.allows(r.Name, s.Peak(), surge(s.Peak()))
 }
 
 // open makes the target. allow decides where a redirect may lead; nil: only to the URL's own host.
@@ -163,6 +171,11 @@ func (f *memberFlags) work(
 		Shards: shards, Cores: cores, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp, Resolution: time.Duration(f.resolution),
 		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,
 		Halt:         func() { f.halted.Store(true) }, Wake: r.Wakeups(watching), Observe: announce(log, r.Spec.MinWorkers), Log: log,
+	}
+	w.Surge = func() (func(float64) float64, error) {
+		limit, cancel := context.WithTimeout(watching, surgePatience)
+		defer cancel()
+		return r.Surge(limit)
 	}
 	w.Reassert = r.Reassert
 	w.Restore = func(ctx context.Context, k pacer.Known) error { return r.Restore(ctx, started.Load(), k, describes) }

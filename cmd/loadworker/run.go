@@ -176,7 +176,7 @@ func (f *runFlags) described(c *cobra.Command) (*run.Spec, targets.Target, error
 	if err != nil {
 		return nil, nil, cli.Config(err)
 	}
-	if err := f.member.allows(f.name, spec.Peak()); err != nil {
+	if err := f.member.allows(f.name, spec.Peak(), spec.Surge(spec.Peak(), spec.Burst)); err != nil {
 		return nil, nil, err
 	}
 	target, err := f.member.open(spec.Target, nil)

@@ -554,6 +554,44 @@ func TestDeadman(t *testing.T) {
 	}
 }
 
+// TestMaxQPSAndBursts: what a limiter lets pass at once counts too, when a worker describes a run, joins it, and while it takes part.
+func TestMaxQPSAndBursts(t *testing.T) {
+	b := newBed(t)
+	described := []string{"--url", b.web.URL(), "--qps", "300", "--limiter", "token-bucket"}
+	for burst, says := range map[string]string{
+		"10k": "the cluster is asked for 300/s, and its limiter may let 10000 more pass in a second (burst or window), together more than --max-qps 2000 of this worker",
+		"1k":  "",
+	} {
+		p := b.worker("burst-"+burst, append(described, "--burst", burst, "--max-qps", "2k", "-n", "10")...)
+		if says == "" {
+			p.wait(0)
+			continue
+		}
+		p.wait(104)
+		if s := p.stderr.String(); s != "error: run burst-"+burst+": "+says+"; nothing was sent\n" {
+			t.Error(s)
+		}
+	}
+	stays := b.worker("x", append(described, "--burst", "100", "--min-workers", "2")...)
+	leaves := b.worker("x", append(described, "--burst", "100", "--min-workers", "2", "--max-qps", "400")...)
+	b.started(300)
+	early := b.worker("x", "--allow-any", "--max-qps", "399")
+	early.wait(104)
+	if s := early.stderr.String(); !strings.Contains(s, "300/s, and its limiter may let 100 more pass in a second") {
+		t.Error(s)
+	}
+	b.loadctl("set-burst", "x", "101")
+	leaves.wait(1)
+	if s := lastLine(leaves.stderr.String()); !strings.HasSuffix(s, "may let 101 more pass in a second (burst or window), together more than --max-qps 400 of this worker") {
+		t.Error(s)
+	}
+	b.loadctl("stop", "x")
+	stays.wait(0)
+	if r := b.report("x"); !r.Complete || r.Audit.Sent != b.web.Count()-10 {
+		t.Errorf("%d arrived, %+v, complete %v %v", b.web.Count(), r.Audit, r.Complete, r.Notes)
+	}
+}
+
 // TestMaxQPS: a worker takes part only in what its machine was meant for, whoever asks for more.
 func TestMaxQPS(t *testing.T) {
 	b := newBed(t)

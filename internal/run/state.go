@@ -216,12 +216,17 @@ func (s *State) parseBudget(b map[string]string) error {
 	if err := cmp.Or(err, s.parseLoss(b)); err != nil {
 		return err
 	}
-	burst, _, _ := strings.Cut(b["limit"], ":")
-	if err := integers(map[string]string{"limit": burst}, map[string]*int64{"limit": &s.burst}); err != nil {
+	if err := s.parseBurst(b); err != nil {
 		return err
 	}
 	s.StartedAt, s.EndsAt, s.EndedAt = instant(started), instant(stop), instant(ended)
 	return s.parseQueue(b)
+}
+
+// parseBurst reads the burst in force.
+func (s *State) parseBurst(b map[string]string) error {
+	burst, _, _ := strings.Cut(b["limit"], ":")
+	return integers(map[string]string{"limit": burst}, map[string]*int64{"limit": &s.burst})
 }
 
 // parseQueue reads what is still to come of the profile.

@@ -13,10 +13,24 @@ import (
 // ErrTooFast ends a worker of a fleet that is asked for more than its MaxRate.
 var ErrTooFast = errors.New("more than --max-qps")
 
-// TooFast is the error that a fleet is asked for more than a worker takes part in: an ErrTooFast. asked is in requests per second.
-func TooFast(asked float64, most pacer.Rate) error {
-	shown := strconv.FormatFloat(math.Round(asked*1000)/1000, 'f', -1, 64)
-	return fmt.Errorf("the cluster is asked for %s/s, %w %s of this worker", shown, ErrTooFast, most)
+// TooFast is the error that a fleet may be asked for more in a second than a worker takes part in: an ErrTooFast. asked is in requests per second,
+// surge is how many the run's limiter may let pass in some second besides.
+func TooFast(asked, surge float64, most pacer.Rate) error {
+	and := ""
+	switch {
+	case math.IsInf(surge, 1):
+		and = " and its limiter may let any number pass at once (--debt), which is"
+	case surge > 0:
+		and = fmt.Sprintf(" and its limiter may let %s more pass in a second (burst or window), together", thousandths(surge))
+	}
+	return fmt.Errorf("the cluster is asked for %s/s,%s %w %s of this worker", thousandths(asked), and, ErrTooFast, most)
+}
+
+func thousandths(n float64) string { return strconv.FormatFloat(math.Round(n*1000)/1000, 'f', -1, 64) }
+
+// Exceeds tells whether a rate, and what may pass in some second besides, are more than a worker takes part in.
+func Exceeds(asked, surge float64, most pacer.Rate) bool {
+	return most.Num > 0 && asked+surge > most.Float()
 }
 
 // guard ends a worker before it takes part in more than it was told to: what is leased of a law that is too fast never reaches the
@@ -24,20 +38,38 @@ func TooFast(asked float64, most pacer.Rate) error {
 type guard struct {
 	most    pacer.Rate // of the whole cluster; zero = there is no limit
 	end     context.CancelCauseFunc
+	look    func() (func(rate float64) float64, error) // Worker.Surge; nil = nothing passes but the rate
+	surge   func(rate float64) float64                 // as it was last found; nil = not yet
+	version int64                                      // of the run then
 	tripped bool
 	refused []pacer.Range
 }
 
 // refuses tells whether a range must not be fired. From the first one on that is too fast none is: the worker is about to leave.
 func (g *guard) refuses(r pacer.Range) bool {
-	if asked := peak(r); g.most.Num > 0 && asked > g.most.Float() && !g.tripped {
+	asked, surge := peak(r), 0.0
+	if g.surge != nil {
+		surge = g.surge(asked)
+	}
+	if Exceeds(asked, surge, g.most) && !g.tripped {
 		g.tripped = true
-		g.end(TooFast(asked, g.most))
+		g.end(TooFast(asked, surge, g.most))
 	}
 	if g.tripped {
 		g.refused = append(g.refused, r)
 	}
 	return g.tripped
+}
+
+// heard looks at the limiter again where the run has changed, before the range that came with the reply is handed over. Where Redis does not
+// tell, the next reply is as good.
+func (g *guard) heard(r pacer.Reply) {
+	if g.most.Num == 0 || g.look == nil || g.surge != nil && r.Version == g.version {
+		return
+	}
+	if surge, err := g.look(); err == nil {
+		g.surge, g.version = surge, r.Version
+	}
 }
 
 // permits are those of them that may be fired: a part of a rate that is too fast already is not.

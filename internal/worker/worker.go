@@ -48,6 +48,9 @@ type Worker struct {
 	// MaxRate is the most that the whole cluster may be asked for with this worker in it: at the first slot that is due at a higher rate
 	// it leaves, with ErrTooFast. Zero = any rate.
 	MaxRate pacer.Rate
+	// Surge finds out what the run's limiter, as it is now, may let pass in some second beside a rate, which counts for MaxRate. It is called where
+	// the run has changed. nil = nothing.
+	Surge func() (func(rate float64) float64, error)
 
 	Shards       int           // goroutines that fire, one a core is best; 0 means 1
 	Cores        int           // that the process may use; 0 means as many as there are shards
@@ -177,7 +180,7 @@ func (e *engine) tell(m mode) {
 func (e *engine) run(ctx context.Context) error {
 	leasing, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	e.guard = guard{most: e.MaxRate, end: fail}
+	e.guard = guard{most: e.MaxRate, end: fail, look: e.Surge}
 	e.gate.started, e.gate.length, e.gate.alone = e.Started, e.Length, e.Alone
 	for _, s := range e.shards {
 		go func() {
@@ -195,7 +198,7 @@ func (e *engine) run(ctx context.Context) error {
 	leaser := pacer.Leaser{
 		Limiter: e.Limiter, Sink: e, Clock: e.Clock, Worker: e.ID, Incarnation: e.Incarnation, Weight: e.Weight,
 		Horizon: e.Horizon, Qmax: e.Qmax, Wake: e.Wake, Restore: e.Restore, Reassert: e.Reassert, Log: e.Log,
-		Observe: func(r pacer.Reply) { patience.heard(r); e.observe(r) },
+		Observe: func(r pacer.Reply) { patience.heard(r); e.guard.heard(r); e.observe(r) },
 	}
 	err := leaser.Run(leasing)
 	ended := errors.Is(err, pacer.ErrEnded)

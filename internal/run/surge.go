@@ -1,0 +1,63 @@
+package run
+
+import (
+	"context"
+	"math"
+	"time"
+)
+
+// windowParts is into how many parts a run's sliding window is cut.
+const windowParts = 10
+
+// Surge is how many requests the limiter may let pass in some second beyond what a rate makes in one: burst of a bucket, and of a window of length w
+// with c = rate·w in it
+//
+//	n·c − rate              sliding-log and sliding-list, n = ⌈1s/w⌉
+//	(n + 2/parts)·c − rate  sliding-window
+//	(n + 1)·c − rate        fixed-window
+//
+// burst is the one in force; 0 = what the rate makes in half a second. It is +Inf where nothing bounds it.
+func (s Spec) Surge(rate float64, burst int64) float64 {
+	if !s.gated() || s.kind().Queues {
+		return 0
+	}
+	windows := math.Ceil(time.Second.Seconds() / s.window().Seconds())
+	switch s.Limiter {
+	case "fixed-window":
+		windows++
+	case "sliding-window":
+		windows += 2.0 / windowParts
+	}
+	switch {
+	case s.Debt: // one token is enough for any number
+		return math.Inf(1)
+	case !s.kind().Bursts:
+		return max(0, windows*rate*s.window().Seconds()-rate)
+	case burst > 0:
+		return float64(burst)
+	default:
+		return max(1, math.Floor(rate/2))
+	}
+}
+
+// Surge is that of the spec with the burst that is in force now.
+func (r *Run) Surge(ctx context.Context) (func(rate float64) float64, error) {
+	if !r.Spec.gated() {
+		return func(float64) float64 { return 0 }, nil
+	}
+	fields, err := r.client.HMGet(ctx, r.keys.Budget, "uid", "limit").Result()
+	if err != nil {
+		return nil, explain("read run", r.Name, err)
+	}
+	now, found := State{}, map[string]string{}
+	for i, name := range []string{"uid", "limit"} {
+		found[name], _ = fields[i].(string)
+	}
+	if found["uid"] != r.UID {
+		return nil, ErrNoRun
+	}
+	if err := now.parseBurst(found); err != nil {
+		return nil, broken(r.Name, err.Error())
+	}
+	return func(rate float64) float64 { return r.Spec.Surge(rate, now.burst) }, nil
+}
