@@ -117,3 +117,18 @@ func TestRedisFlag(t *testing.T) {
 		}
 	}
 }
+
+// TestReportGoesElsewhere: where standard output takes nothing either, the report is in the directory for temporary files.
+func TestReportGoesElsewhere(t *testing.T) {
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	r := reportTo(t, filepath.Join(t.TempDir(), "gone", "report"))
+	err := r.Write(refuses{}, built())
+	if files := names(t, temporary); err == nil || len(files) != 1 || !strings.Contains(err.Error(), "; it is in "+filepath.Join(temporary, files[0])+" instead; ") {
+		t.Errorf("%v, %q", err, files)
+	}
+	t.Setenv("TMPDIR", filepath.Join(temporary, "gone"))
+	if err := r.Write(refuses{}, built()); err == nil || !strings.Contains(err.Error(), "the report is still in Redis: loadctl report x") {
+		t.Error(err)
+	}
+}

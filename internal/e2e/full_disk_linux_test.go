@@ -1,0 +1,44 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// short starts a command that cannot write long files: like a full disk, the kernel takes a part of the report and refuses the rest.
+func (b *bed) short(name string, args ...string) *process {
+	b.t.Helper()
+	command := append([]string{"-c", `ulimit -f 1; exec "$0" "$@"`, filepath.Join(binaries, name)}, args...)
+	shell, err := filepath.Rel(binaries, "/bin/sh")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return launch(b.t, b.url(), shell, command...)
+}
+
+// TestReportOutlivesFullDisk: a report that its file does not take is on standard output, and the exit code says that something is wrong.
+func TestReportOutlivesFullDisk(t *testing.T) {
+	b := newBed(t)
+	out := filepath.Join(t.TempDir(), "report.json")
+	described := []string{"--url", b.web.URL(), "--qps", "100", "--duration", "1s", "-o", "json", "--out", out}
+	worker := b.short("loadworker", append([]string{"run", "--run", "x"}, described...)...)
+	worker.wait(1)
+	reader := b.short("loadctl", "report", "x", "-o", "json", "--out", out)
+	reader.wait(1)
+	for _, p := range []*process{worker, reader} {
+		var r report.Report
+		if err := json.Unmarshal([]byte(p.stdout.String()), &r); err != nil || r.Audit.Sent != 100 || !r.Complete {
+			t.Errorf("%v, %+v", err, r.Audit)
+		}
+		if s := lastLine(p.stderr.String()); s != "error: write "+out+": file too large; it is on standard output instead; the report is still in Redis: loadctl report x" {
+			t.Error(s)
+		}
+	}
+	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) != 0 {
+		t.Errorf("%v, left are %v", err, left)
+	}
+}
