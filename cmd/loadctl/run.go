@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,7 @@ the end the report of all workers is printed. --qps is the total of the WHOLE CL
 
 The workers send without this command: if it is killed the run goes on, and loadctl watch takes it up
 again. Ctrl-C stops the run and reports; a second one ends at once. With --deadman the run is stopped when
-neither this command nor another loadctl was heard of for so long.`,
+neither this command nor another loadctl was heard of for so long; then the exit code is 1.`,
 		Example: `  loadctl run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m --min-workers 3`,
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -60,7 +61,7 @@ neither this command nor another loadctl was heard of for so long.`,
 					err = errors.Join(err, failed)
 				}
 			}
-			return finish(c, r, &out, err)
+			return cmp.Or(finish(c, r, &out, err), unattended(c.Context(), r))
 		},
 	}
 	f.AddFlags(c)
@@ -75,6 +76,16 @@ func stopAfterSignal(c *cobra.Command, r *run.Run) error {
 	defer cancel()
 	warnFull(c.ErrOrStderr(), "stop", r.Full(ctx))
 	_, err := r.Stop(ctx, waitsFor(c.ErrOrStderr(), r.Name, ""))
+	return err
+}
+
+// unattended is the error that a run was not stopped by anybody: it lost sight of this command.
+func unattended(ctx context.Context, r *run.Run) error {
+	stopped, err := r.Unattended(ctx)
+	if err == nil && stopped {
+		return fmt.Errorf("run %s: its dead-man's switch stopped it: Redis heard of no loadctl for %v; see what held this command up, or give a longer --deadman",
+			r.Name, r.Spec.Deadman)
+	}
 	return err
 }
 

@@ -554,6 +554,25 @@ func TestDeadman(t *testing.T) {
 	}
 }
 
+// TestDeadmanIsAnError: loadctl run that was held up until the dead-man's switch stopped its run reports what there is, and says so.
+func TestDeadmanIsAnError(t *testing.T) {
+	b := newBed(t)
+	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("30s", "--deadman", "3s")...)...)
+	p.says("created run x")
+	w := b.guest("x")
+	b.started(100)
+	p.signal(syscall.SIGSTOP)
+	w.wait(0)
+	p.signal(syscall.SIGCONT)
+	p.wait(1)
+	if r := p.printed(); r.Running || r.Audit.Sent != b.web.Count() {
+		t.Errorf("%d arrived, %+v", b.web.Count(), r.Audit)
+	}
+	if s := lastLine(p.stderr.String()); !strings.HasPrefix(s, "error: run x: its dead-man's switch stopped it: Redis heard of no loadctl for 3s; ") {
+		t.Error(s)
+	}
+}
+
 // TestMaxQPSAndBursts: what a limiter lets pass at once counts too, when a worker describes a run, joins it, and while it takes part.
 func TestMaxQPSAndBursts(t *testing.T) {
 	b := newBed(t)

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -13,6 +14,18 @@ type Event struct {
 	Kind string    `json:"kind"`
 	Who  string    `json:"who"`
 	What string    `json:"what,omitempty"`
+}
+
+// eventsKept is about how many the scripts keep.
+const eventsKept = 10_000
+
+// Unattended tells whether the run's dead-man's switch has stopped it.
+func (r *Run) Unattended(ctx context.Context) (bool, error) {
+	if r.Spec.Deadman == 0 {
+		return false, nil
+	}
+	events, err := r.Events(ctx, eventsKept)
+	return slices.ContainsFunc(events, func(e Event) bool { return e.Kind == "deadman" }), err
 }
 
 // Events are the last n events, oldest first.
