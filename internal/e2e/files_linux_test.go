@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/loadctl/loadctl/report"
@@ -18,6 +20,22 @@ func (b *bed) short(name string, args ...string) *process {
 		b.t.Fatal(err)
 	}
 	return launch(b.t, b.url(), shell, command...)
+}
+
+// TestMergeTakesFilesOnly: a pipe that nobody writes to does not hold the command up, nor does a device without end.
+func TestMergeTakesFilesOnly(t *testing.T) {
+	b := newBed(t)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, "/dev/zero", "/dev/null", t.TempDir()} {
+		p := b.operator("report", "x", "--merge", path)
+		p.wait(104)
+		if s := p.stderr.String(); !strings.HasPrefix(s, "error: --merge: read "+path+": it is no regular file: ") || strings.Count(s, "\n") != 1 {
+			t.Error(s)
+		}
+	}
 }
 
 // TestReportOutlivesFullDisk: a report that its file does not take is on standard output, and the exit code says that something is wrong.
