@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/outage"
 )
 
 // Sink takes what was leased. Its methods are called by the Leaser's goroutine and must not block.
@@ -77,7 +79,7 @@ type Leaser struct {
 	suspect   bool   // the last reply said so
 	forgotten int64  // since when the run has no state, ns of the local clock; 0 = it has
 	rand      *rand.Rand
-	troubled  bool
+	failures  outage.Series
 }
 
 // Run leases until the run is over (one of the errors above) or ctx ends (its cause). When it returns
@@ -198,18 +200,20 @@ func (l *Leaser) comes(leased, now, usual int64) int64 {
 	return at
 }
 
-// trouble reports the first failure of a series, and its end.
+// trouble reports the first failure of a series, each of another kind, and its end.
 func (l *Leaser) trouble(err error) {
 	switch {
-	case err != nil && !l.troubled && l.standby.Phi() > 0:
+	case err == nil:
+		if l.failures.Over() {
+			l.Log.Info("leasing again")
+		}
+	case !l.failures.Failed(err):
+	case l.standby.Phi() > 0:
 		l.Log.Warn("no lease; sending what is held, then by itself, and trying again", "err", err,
 			"by itself per second", float64(l.standby.Phi())/phaseUnit, "for", l.left(l.standby.Until))
-	case err != nil && !l.troubled:
+	default:
 		l.Log.Warn("no lease; sending what is held and trying again", "err", err)
-	case err == nil && l.troubled:
-		l.Log.Info("leasing again")
 	}
-	l.troubled = err != nil
 }
 
 // left is how long it is until a time of the Redis clock, µs.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/outage"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
 )
@@ -44,7 +45,7 @@ type publisher struct {
 	series   report.Series
 	revision uint64 // of the series as published
 	seq      uint64
-	failing  bool
+	failures outage.Series
 }
 
 // snapshot is an empty one of this worker.
@@ -192,15 +193,14 @@ func (p *publisher) finish(ctx context.Context, gone bool) {
 	}
 }
 
-// trouble reports the first failure of a series, and its end.
+// trouble reports the first failure of a series, each of another kind, and its end.
 func (p *publisher) trouble(err error) {
 	switch {
-	case err != nil && !p.failing:
-		p.log.Warn("no snapshot published; trying again", "err", err)
-	case err == nil && p.failing:
+	case err == nil && p.failures.Over():
 		p.log.Info("publishing again")
+	case err != nil && p.failures.Failed(err):
+		p.log.Warn("no snapshot published; trying again", "err", err)
 	}
-	p.failing = err != nil
 }
 
 // persist calls f until it succeeds, for some seconds, also after ctx has ended. It returns the last error.

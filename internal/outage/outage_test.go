@@ -1,0 +1,62 @@
+package outage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+)
+
+type answer string
+
+func (a answer) Error() string { return string(a) }
+func (answer) RedisError()     {}
+
+// TestSeries: each kind is told once, until the series is over.
+func TestSeries(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	var s Series
+	for i, step := range []struct {
+		err  error // nil = a success
+		tell bool
+	}{
+		{nil, false},
+		{refused, true},
+		{fmt.Errorf("lease slots: %w", refused), false},
+		{context.DeadlineExceeded, true},
+		{&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, false},
+		{refused, false},
+		{answer("OOM command not allowed when used memory > 'maxmemory'."), true},
+		{answer("OOM another text"), false},
+		{answer("NOAUTH Authentication required."), true},
+		{io.EOF, true},
+		{errors.New("a"), true},
+		{errors.New("b"), false},
+		{nil, true},
+		{nil, false},
+		{refused, true},
+	} {
+		told := false
+		if step.err == nil {
+			told = s.Over()
+		} else {
+			told = s.Failed(step.err)
+		}
+		if told != step.tell {
+			t.Errorf("step %d, %v: told %v", i, step.err, told)
+		}
+	}
+	told := 0
+	for i := range 1000 {
+		if s.Failed(answer(fmt.Sprintf("WORD%d", i))) {
+			told++
+		}
+	}
+	if told >= mostKinds {
+		t.Errorf("%d were told", told)
+	}
+}
