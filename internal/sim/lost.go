@@ -55,14 +55,14 @@ func (m *member) restore(ctx context.Context, k pacer.Known) error {
 	}
 }
 
-// obeyed looks at each change of the rate. It is in force within H; and when everybody has heard of it, not more is sent than it asks for, be
-// it on permits given before.
+// obeyed looks at each change of the rate. It is in force within H; and when everybody has heard of one that was given after the loss, not more is
+// sent than it asks for, be it on permits given before.
 func (w *world) obeyed(s *schedule, all []moment, r *Result) {
 	horizon := w.server.reach*1000 + int64(100*time.Millisecond)
 	for i, o := range w.server.orders {
 		r.Sluggish = max(r.Sluggish, time.Duration(o.t0-o.at-horizon))
 		from, to := w.learned(o), int64(math.MaxInt64)
-		if from == to { // somebody never did
+		if from == to || w.plan.Lost == 0 || o.at < int64(w.plan.Lost) { // somebody never heard of it
 			continue
 		}
 		if i+1 < len(w.server.orders) {
