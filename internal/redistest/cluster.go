@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,21 +13,24 @@ import (
 // hashSlots is into how many parts Redis Cluster divides the keys.
 const hashSlots = 16384
 
-// Cluster is a Redis Cluster of masters only, in order of their hash slots: of n masters, master i owns an n-th of them.
+// Cluster is a Redis Cluster of masters, in order of their hash slots: of n masters, master i owns an n-th of them. It has replicas
+// only after Replicate.
 type Cluster struct {
-	Masters []*Server
-	client  *redis.ClusterClient
+	Masters  []*Server
+	Replicas []*Server // replica i is of master i
+	args     []string
+	client   *redis.ClusterClient
 }
 
 // StartCluster starts n masters, 3 or more, each with the args as Start has them, and returns once each of them takes commands. The
 // cluster ends with the test.
 func StartCluster(t testing.TB, n int, args ...string) *Cluster {
 	t.Helper()
-	c := &Cluster{}
+	// Without a replica a master that is gone should not stop the others' slots: tests say so themselves.
+	own := []string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no"}
+	c := &Cluster{args: append(own, args...)}
 	for range n {
-		// Without a replica a master that is gone should not stop the others' slots: tests say so themselves.
-		own := []string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no"}
-		c.Masters = append(c.Masters, Start(t, append(own, args...)...))
+		c.Masters = append(c.Masters, Start(t, c.args...))
 	}
 	for i, s := range c.Masters {
 		c.must(t, s, "CLUSTER", "SET-CONFIG-EPOCH", i+1) // or they would have to agree on one first
@@ -46,6 +50,29 @@ func StartCluster(t testing.TB, n int, args ...string) *Cluster {
 	c.client = redis.NewClusterClient(options)
 	t.Cleanup(func() { c.client.Close() }) //nolint:errcheck // nothing is left to lose
 	return c
+}
+
+// Replicate gives each master a replica, and returns once each of them has its copy and all nodes know all.
+func (c *Cluster) Replicate(t testing.TB) {
+	t.Helper()
+	for range c.Masters {
+		s := Start(t, append([]string{"--repl-diskless-sync-delay", "0"}, c.args...)...)
+		c.must(t, s, "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(c.Masters[0].port))
+		c.Replicas = append(c.Replicas, s)
+	}
+	all := append(slices.Clone(c.Masters), c.Replicas...)
+	for _, s := range all {
+		c.await(t, s, "cluster_known_nodes:"+strconv.Itoa(len(all)), "cluster_state:ok")
+	}
+	for i, s := range c.Replicas {
+		c.must(t, s, "CLUSTER", "REPLICATE", c.Masters[i].client.ClusterMyID(t.Context()).Val())
+	}
+	for _, s := range all {
+		s.await(t, "all replicas in the map, and its copy of the master", func() bool {
+			nodes := s.client.ClusterNodes(t.Context()).Val()
+			return strings.Count(nodes, "slave ") == len(c.Replicas) && !strings.Contains(s.replication(t), "master_link_status:down")
+		})
+	}
 }
 
 // Client returns the cluster's own client, the same at each call, closed when the test ends.

@@ -74,8 +74,9 @@ func (p *process) awaitReady(addr string, patience time.Duration) error {
 			return fmt.Errorf("%w; its log:\n%s", errExited, p.logText())
 		default:
 		}
-		// The log line means that the port is ours.
-		if strings.Contains(p.logText(), "Ready to accept connections") && answersPing(addr) {
+		// The log line means that the port is ours; a Sentinel says it in other words.
+		log := p.logText()
+		if (strings.Contains(log, "Ready to accept connections") || strings.Contains(log, "Sentinel ID is ")) && answersPing(addr) {
 			return nil
 		}
 		if time.Now().After(deadline) {

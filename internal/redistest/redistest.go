@@ -43,7 +43,7 @@ type Server struct {
 	tb     testing.TB
 	binary string
 	dir    string
-	args   []string
+	args   func(port int) []string
 	port   int
 	client *redis.Client
 
@@ -57,11 +57,27 @@ type Server struct {
 // logging alone. The server inherits the environment of the test.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
+	dir := t.TempDir()
+	return newServer(t, dir, func(port int) []string {
+		own := []string{
+			"--bind", "127.0.0.1",
+			"--port", strconv.Itoa(port),
+			"--dir", dir,
+			"--save", "",
+			"--appendonly", "no",
+		}
+		return append(own, args...)
+	})
+}
+
+// newServer starts redis-server in dir, with the args for the port that was found.
+func newServer(t testing.TB, dir string, args func(port int) []string) *Server {
+	t.Helper()
 	binary, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Fatal("redis-server is not installed, and this test needs it: apt-get install -y redis-server")
 	}
-	s := &Server{tb: t, binary: binary, dir: t.TempDir(), args: args}
+	s := &Server{tb: t, binary: binary, dir: dir, args: args}
 	t.Cleanup(s.Kill)
 	for try := 1; ; try++ {
 		s.port = FreePort(t)
@@ -80,14 +96,7 @@ func Start(t testing.TB, args ...string) *Server {
 
 // launch begins a new life of the server at s.port.
 func (s *Server) launch() error {
-	args := []string{
-		"--bind", "127.0.0.1",
-		"--port", strconv.Itoa(s.port),
-		"--dir", s.dir,
-		"--save", "",
-		"--appendonly", "no",
-	}
-	p, err := startProcess(s.binary, append(args, s.args...), s.dir)
+	p, err := startProcess(s.binary, s.args(s.port), s.dir)
 	if err != nil {
 		return err
 	}

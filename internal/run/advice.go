@@ -87,6 +87,9 @@ func adviceOn(err error) (advice, bool) {
 // Remedy takes apart what Advise put together: what is wrong, and what to do about it, "" where that is not known.
 func Remedy(err error) (wrong, mend string) {
 	a, _ := adviceOn(err)
+	if said, is := errors.AsType[refusal](err); is {
+		a = said.advice
+	}
 	return strings.TrimSuffix(err.Error(), "; "+a.mend), a.mend
 }
 

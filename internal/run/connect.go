@@ -18,7 +18,7 @@ import (
 
 // Connect reaches the Redis server at a URL in one of go-redis' forms: redis://[user:password@]host:port/db, rediss://… for
 // TLS, unix://path. A node of a Redis Cluster stands for all of it; with ?addr=host:port&addr=… further ones are named, of which any may be
-// asked for the others. "@FILE" reads the URL from a file, so that a password is in no process list. No error shows the password.
+// asked for the others. With ?master_name=NAME the servers named are Sentinels, and the master that they watch is reached. "@FILE" reads the URL from a file, so that a password is in no process list. No error shows the password.
 //
 // Calls to a single server are not repeated by the client: the lease protocol does that, with a sequence number. The client of a cluster does
 // repeat them, within the time that one call may take on a single server.
@@ -88,6 +88,8 @@ func greet(ctx context.Context, client redis.UniversalClient) error {
 		err = ask(limit, c)
 	case *redis.ClusterClient:
 		err = meet(limit, c)
+	case *Watched:
+		err = meetSentinel(limit, c)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -106,7 +108,10 @@ func parseURL(address string) (*url.URL, error) {
 	if err != nil || u.Opaque != "" || strings.Contains(address, "#") {
 		return nil, errURL
 	}
-	if query, err := url.QueryUnescape(u.RawQuery); err != nil || strings.Contains(query, "@") { // further nodes have the password of the first
+	query := u.Query()
+	query.Del("sentinel_password") // the only password that belongs there
+	_, err = url.QueryUnescape(u.RawQuery)
+	if rest, _ := url.QueryUnescape(query.Encode()); err != nil || strings.Contains(rest, "@") || strings.Contains(u.RawQuery, "@") { // further nodes have the password of the first
 		return nil, errURL
 	}
 	switch u.Scheme {
@@ -138,6 +143,9 @@ func host(u *url.URL) string {
 
 // open makes the client that the URL asks for. It connects to nothing yet.
 func open(u *url.URL) (redis.UniversalClient, error) {
+	if u.Query().Has("master_name") {
+		return openSentinel(u)
+	}
 	if u.Query().Has("addr") {
 		return openCluster(u)
 	}

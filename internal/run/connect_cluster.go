@@ -14,14 +14,17 @@ import (
 // errNode: the server that was named is a node of a cluster, and its client has to know the others.
 var errNode = errors.New("the server is a node of a cluster")
 
-// ask finds out whether a server answers, and whether it is a node of a cluster: then the error is errNode.
+// ask finds out whether a server answers, and whether it is a node of a cluster: then the error is errNode. A Sentinel holds no runs.
 func ask(ctx context.Context, client *redis.Client) error {
 	if err := client.Ping(ctx).Err(); err != nil {
 		return err
 	}
 	hello := redis.NewMapStringInterfaceCmd(ctx, "HELLO") // a server that does not know it is no node; any user may say it
-	if err := client.Process(ctx, hello); err == nil && hello.Val()["mode"] == "cluster" {
+	switch err := client.Process(ctx, hello); {
+	case err == nil && hello.Val()["mode"] == "cluster":
 		return errNode
+	case err == nil && hello.Val()["mode"] == "sentinel":
+		return errSentinel()
 	}
 	return nil
 }
@@ -37,6 +40,8 @@ func openCluster(u *url.URL) (redis.UniversalClient, error) {
 	if limit := client.Options().ReadTimeout; limit > 0 {
 		client.AddHook(bounded(limit))
 	}
+	client.AddHook(reloading{client.ReloadState})
+	client.OnNewNode(func(node *redis.Client) { node.AddHook(mapAsked{}) })
 	return client, nil
 }
 
@@ -64,6 +69,7 @@ func clusterOptions(u *url.URL) (*redis.ClusterOptions, error) {
 		return nil, errors.New("replicas hear late what a run does, so leave out read_only, route_by_latency and route_randomly")
 	}
 	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
+	o.ClusterStateReloadInterval = reloadEvery
 	// With the policies the first call also asks some node for all there is to know about commands, for up to 5 s, whatever its own deadline is.
 	o.DisableRoutingPolicies = true
 	return o, nil

@@ -1,0 +1,146 @@
+package redistest
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// MasterName is what the Sentinels of StartWatched call their master.
+const MasterName = "mymaster"
+
+// WatchedOptions describes what StartWatched starts.
+type WatchedOptions struct {
+	Host     string   // the address at which all find each other; "" = 127.0.0.1
+	Replicas int      // of the master
+	Server   []string // arguments of each redis-server, as Start has them
+	Sentinel []string // lines for the configuration of each Sentinel
+}
+
+// Watched is a master, its replicas and three Sentinels, of which two must agree that the master is gone.
+type Watched struct {
+	Servers   []*Server // the first one is the master at the start
+	Sentinels []*Server
+	host      string
+}
+
+// StartWatched starts all of it, and returns once each Sentinel knows the others and each replica has its copy. All of it ends with the test.
+func StartWatched(t testing.TB, o WatchedOptions) *Watched {
+	t.Helper()
+	w := &Watched{host: o.Host}
+	if w.host == "" {
+		w.host = "127.0.0.1"
+	}
+	common := append([]string{"--repl-diskless-sync-delay", "0", "--replica-announce-ip", w.host}, o.Server...)
+	w.Servers = []*Server{Start(t, common...)}
+	_, port, _ := net.SplitHostPort(w.At(w.Servers[0]))
+	for range o.Replicas {
+		w.Servers = append(w.Servers, Start(t, append([]string{"--replicaof", w.host, port}, common...)...))
+	}
+	for _, s := range w.Servers[1:] {
+		s.await(t, "the copy of the master", func() bool { return strings.Contains(s.replication(t), "master_link_status:up") })
+	}
+	for range 3 {
+		w.Sentinels = append(w.Sentinels, startSentinel(t, w.host, append([]string{
+			"sentinel monitor " + MasterName + " " + w.host + " " + port + " 2",
+			"sentinel down-after-milliseconds " + MasterName + " 1000",
+			"sentinel failover-timeout " + MasterName + " 5000",
+		}, o.Sentinel...)))
+	}
+	for _, s := range w.Sentinels {
+		s.await(t, "the other Sentinels and the replicas", func() bool {
+			known, err := w.known(t.Context(), s)
+			return err == nil && known["num-other-sentinels"] == "2" && known["num-slaves"] == strconv.Itoa(o.Replicas)
+		})
+	}
+	return w
+}
+
+// startSentinel starts a Sentinel with these lines in its configuration, which it writes to.
+func startSentinel(t testing.TB, host string, lines []string) *Server {
+	t.Helper()
+	dir := t.TempDir()
+	return newServer(t, dir, func(port int) []string {
+		file := filepath.Join(dir, "sentinel.conf")
+		if _, err := os.Stat(file); err != nil { // what it wrote in a life before stays
+			bind := "bind 127.0.0.1"
+			if host != "127.0.0.1" {
+				bind += " " + host
+			}
+			own := []string{bind, "protected-mode no", "dir " + dir, "sentinel announce-ip " + host}
+			if err := os.WriteFile(file, []byte(strings.Join(append(own, lines...), "\n")+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return []string{file, "--sentinel", "--port", strconv.Itoa(port)}
+	})
+}
+
+// At returns host:port of a server as the others know it.
+func (w *Watched) At(s *Server) string { return net.JoinHostPort(w.host, strconv.Itoa(s.port)) }
+
+// Addrs returns host:port of each Sentinel.
+func (w *Watched) Addrs() []string {
+	var addrs []string
+	for _, s := range w.Sentinels {
+		addrs = append(addrs, w.At(s))
+	}
+	return addrs
+}
+
+// URL names the master and all Sentinels.
+func (w *Watched) URL() string {
+	addrs := w.Addrs()
+	return "redis://" + addrs[0] + "?master_name=" + MasterName + "&addr=" + strings.Join(addrs[1:], "&addr=")
+}
+
+// Master waits until all Sentinels that answer name the same master, another one than old, and returns it.
+func (w *Watched) Master(t testing.TB, old *Server) (master *Server) {
+	t.Helper()
+	w.Sentinels[0].await(t, "the Sentinels to agree on a master", func() bool {
+		named := map[string]bool{}
+		for _, s := range w.Sentinels {
+			if known, err := w.known(t.Context(), s); err == nil {
+				named[net.JoinHostPort(known["ip"], known["port"])] = true
+			}
+		}
+		for _, s := range w.Servers {
+			if s != old && len(named) == 1 && named[w.At(s)] {
+				master = s
+			}
+		}
+		return master != nil
+	})
+	return master
+}
+
+// known is what a Sentinel tells of the master.
+func (w *Watched) known(ctx context.Context, s *Server) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	cmd := redis.NewMapStringStringCmd(ctx, "SENTINEL", "MASTER", MasterName)
+	err := s.client.Process(ctx, cmd)
+	return cmd.Val(), err
+}
+
+// replication is that section of a server's INFO.
+func (s *Server) replication(t testing.TB) string {
+	return s.client.Info(t.Context(), "replication").Val()
+}
+
+// await waits for a condition.
+func (s *Server) await(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(startPatience); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %v: %s", s.Addr(), startPatience, what)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Watched is a client of the master that Sentinels name. When they name another one, it goes there.
+//
+// The failover client of the library hears of a new master from one Sentinel only. The Sentinel that leads a failover tells of it last, after
+// all replicas have followed: clients of that one stayed with the old master for a second or more, and two masters grant twice the rate. This one listens
+// to all Sentinels and goes by what most of them say.
+type Watched struct {
+	*redis.Client
+	Name      string // of the master
+	Sentinels []Sentinel
+	watch     *watch
+}
+
+// Sentinel is one of those that watch a master.
+type Sentinel struct {
+	*redis.SentinelClient
+	Addr string // host:port
+}
+
+// Master is the address of the master, as far as it is known.
+func (w *Watched) Master() string { return w.watch.leader() }
+
+// Close ends all connections.
+func (w *Watched) Close() error {
+	w.watch.end()
+	err := w.Client.Close()
+	for _, s := range w.Sentinels {
+		err = errors.Join(err, s.Close())
+	}
+	w.watch.all.Wait()
+	return err
+}
+
+// sentinelForm is how a URL names the master that Sentinels watch.
+const sentinelForm = "redis://[user:password@]sentinel:26379[/db]?master_name=NAME&addr=sentinel2:26379&addr=sentinel3:26379"
+
+// openSentinel is a client of the master that the URL names, and whose Sentinels it lists. User, password and database are those of the master; where
+// Sentinel has a password too, it is another part of the URL.
+func openSentinel(u *url.URL) (redis.UniversalClient, error) {
+	query := u.Query()
+	addrs, err := sentinelAddrs(u, query)
+	if err != nil {
+		return nil, misread(u, err, sentinelForm)
+	}
+	w := &Watched{Name: query.Get("master_name")}
+	user, password := query.Get("sentinel_username"), query.Get("sentinel_password")
+	for _, own := range []string{"master_name", "addr", "sentinel_username", "sentinel_password"} {
+		query.Del(own)
+	}
+	master := *u
+	master.RawQuery = query.Encode()
+	o, err := redis.ParseURL(master.String())
+	if err != nil {
+		return nil, misread(u, unquoted(err), sentinelForm)
+	}
+	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
+	for _, addr := range addrs {
+		w.Sentinels = append(w.Sentinels, Sentinel{Addr: addr, SentinelClient: redis.NewSentinelClient(&redis.Options{
+			Addr: addr, Username: user, Password: password, TLSConfig: o.TLSConfig, Protocol: o.Protocol,
+			MaxRetries: -1, DialerRetries: 1, DialTimeout: askPatience, ContextTimeoutEnabled: true, PoolSize: 2,
+		})})
+	}
+	w.watch = newWatch(w.Name, w.Sentinels, redis.NewDialer(o))
+	o.Addr, o.Dialer = w.Name, w.watch.dial
+	w.Client = redis.NewClient(o)
+	return w, nil
+}
+
+// sentinelAddrs are the addresses of the Sentinels.
+func sentinelAddrs(u *url.URL, query url.Values) ([]string, error) {
+	switch {
+	case u.Scheme == "unix":
+		return nil, errors.New("Sentinel is reached by host and port, and not by a socket")
+	case strings.TrimSpace(query.Get("master_name")) == "":
+		return nil, errors.New("master_name is empty")
+	}
+	host, port := u.Hostname(), u.Port()
+	if host == "" {
+		host = "localhost"
+	}
+	if port == "" {
+		port = "26379"
+	}
+	addrs := []string{net.JoinHostPort(host, port)}
+	for _, addr := range query["addr"] {
+		host, port, err := net.SplitHostPort(addr)
+		if err != nil || host == "" || port == "" || strings.ContainsAny(addr, "%@/ ") { // it may be a password, and an address is shown
+			return nil, errors.New("an addr is not of the form host:port")
+		}
+		if !slices.Contains(addrs, addr) {
+			addrs = append(addrs, addr)
+		}
+	}
+	return addrs, nil
+}
+
+// meetSentinel asks for the master, so that what Sentinel says about it is not lost behind the master's own errors, and then greets the master.
+func meetSentinel(ctx context.Context, w *Watched) error {
+	if _, err := w.watch.locate(ctx); err != nil {
+		return err
+	}
+	if err := w.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("master %s at %s: %w", w.Name, w.Master(), err)
+	}
+	return nil
+}
+
+// askSentinel asks one Sentinel where the master is.
+func askSentinel(ctx context.Context, s Sentinel, name string) (string, error) {
+	reply, err := s.GetMasterAddrByName(ctx, name).Result()
+	if err == nil && len(reply) == 2 {
+		return net.JoinHostPort(reply[0], reply[1]), nil
+	}
+	_, refused := errors.AsType[redis.Error](err)
+	said := func(mend string) error {
+		return refusal{fmt.Errorf("Sentinel at %s: %s", s.Addr, err.Error()), advice{mend: mend, url: true}}
+	}
+	switch {
+	case err == nil || errors.Is(err, redis.Nil):
+		return "", refusal{fmt.Errorf("Sentinel at %s watches no master named %q", s.Addr, name), advice{mend: "give the right master_name: SENTINEL MASTERS lists them", url: true}}
+	case !refused:
+		return "", fmt.Errorf("ask Sentinel at %s: %w", s.Addr, err)
+	case strings.Contains(err.Error(), "nknown command"):
+		return "", said("that server is no Sentinel: give Sentinel's port, or leave master_name out")
+	case strings.Contains(err.Error(), "NOPERM"):
+		return "", said("allow that user +sentinel|get-master-addr-by-name")
+	case strings.Contains(err.Error(), "without any password configured"):
+		return "", said("Sentinel has no password: leave sentinel_password out")
+	default: // NOAUTH, WRONGPASS
+		return "", said("give Sentinel's own user and password: ?sentinel_username=USER&sentinel_password=PASSWORD")
+	}
+}
+
+// errSentinel: a Sentinel was given where a server belongs.
+func errSentinel() error {
+	return refusal{errors.New("the server is a Sentinel"), advice{mend: "name the master that it watches: redis://host:26379?master_name=NAME", url: true}}
+}
+
+// clearest is an error of several Sentinels: a refusal tells more than that one cannot be reached.
+func clearest(errs []error) error {
+	for _, err := range errs {
+		if _, refused := errors.AsType[refusal](err); refused {
+			return err
+		}
+	}
+	return errs[0]
+}

@@ -1,0 +1,173 @@
+package run
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"maps"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	askPatience = time.Second // how long all Sentinels together may take to name the master
+	askEvery    = time.Second // how often they are asked without a reason: an event may be lost
+)
+
+// dialer connects to an address.
+type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// A watch keeps all connections of a client at the master that most of its Sentinels name.
+type watch struct {
+	name      string
+	sentinels []Sentinel
+	connect   dialer
+	end       func()
+	all       sync.WaitGroup
+	heard     chan struct{} // a Sentinel has told of a change
+
+	mu     sync.Mutex
+	master string                // where connections lead; "" = not known yet
+	open   map[net.Conn]struct{} // to the master
+}
+
+func newWatch(name string, sentinels []Sentinel, connect dialer) *watch {
+	ctx, end := context.WithCancel(context.Background())
+	w := &watch{name: name, sentinels: sentinels, connect: connect, end: end, heard: make(chan struct{}, 1), open: map[net.Conn]struct{}{}}
+	for _, s := range sentinels {
+		w.all.Go(func() { w.listen(ctx, s) })
+	}
+	w.all.Go(func() { w.look(ctx) })
+	return w
+}
+
+// listen hears of each change that a Sentinel tells of. The Sentinel that leads a failover says +promoted-slave, and +switch-master when all is over; the
+// others say +switch-master at once.
+func (w *watch) listen(ctx context.Context, s Sentinel) {
+	events := s.Subscribe(ctx, "+switch-master", "+promoted-slave")
+	defer func() { _ = events.Close() }()
+	for {
+		select {
+		case <-events.Channel():
+			select {
+			case w.heard <- struct{}{}:
+			default:
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look goes where the Sentinels say, once a second and at each change. Where none answers, all stays as it is.
+func (w *watch) look(ctx context.Context) {
+	again := time.NewTicker(askEvery)
+	defer again.Stop()
+	for {
+		select {
+		case <-w.heard:
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+		if w.leader() != "" { // else nobody has connected yet
+			_, _ = w.locate(ctx)
+		}
+	}
+}
+
+// leader is where connections lead.
+func (w *watch) leader() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.master
+}
+
+// locate asks where the master is, and ends the connections that lead elsewhere. The address counts that more than half of the Sentinels name; where
+// some do not answer, the one that most of the others name.
+func (w *watch) locate(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	type answer struct {
+		addr string
+		err  error
+	}
+	answers := make(chan answer, len(w.sentinels))
+	for _, s := range w.sentinels {
+		go func() {
+			addr, err := askSentinel(ctx, s, w.name)
+			answers <- answer{addr, err}
+		}()
+	}
+	votes, best := map[string]int{}, w.leader() // as long as they disagree, nobody moves
+	var errs []error
+	for range w.sentinels {
+		a := <-answers
+		if a.err != nil {
+			errs = append(errs, a.err)
+			continue
+		}
+		votes[a.addr]++
+		if votes[a.addr] > votes[best] {
+			best = a.addr
+		}
+		if 2*votes[best] > len(w.sentinels) {
+			break
+		}
+	}
+	if votes[best] == 0 {
+		return "", clearest(errs)
+	}
+	w.lead(best)
+	return best, nil
+}
+
+// lead makes this the master, and ends the connections to another one.
+func (w *watch) lead(addr string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if addr == w.master {
+		return
+	}
+	w.master = addr
+	for c := range w.open {
+		_ = c.Close()
+	}
+	clear(w.open)
+}
+
+// dial connects to the master, whatever the address that it is given.
+func (w *watch) dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	addr, err := w.locate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := w.connect(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if addr != w.master {
+		_ = c.Close()
+		return nil, errors.New("the master has changed")
+	}
+	maps.DeleteFunc(w.open, func(c net.Conn, _ struct{}) bool { return hungUp(c) })
+	w.open[c] = struct{}{}
+	return c, nil
+}
+
+// hungUp tells whether the client has closed a connection: it does not say so itself.
+func hungUp(c net.Conn) bool {
+	if t, secret := c.(*tls.Conn); secret {
+		c = t.NetConn()
+	}
+	s, ok := c.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := s.SyscallConn()
+	return err != nil || raw.Control(func(uintptr) {}) != nil
+}
