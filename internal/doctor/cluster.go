@@ -8,8 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/run"
 )
 
 // clusterChecks are those of a server, and what only a part of a cluster has.
@@ -35,9 +38,16 @@ func coverage(ctx context.Context, s *server) Finding {
 		return bad("down, "+served, mend)
 	case n < hashSlots:
 		return bad(served+": a run in one of the others cannot be reached", mend)
-	default:
-		return ok("all hash slots are served")
 	}
+	// The setting may not be looked at by everybody; without a replica nobody takes over, whenever that is.
+	text, err = s.setting(ctx, "cluster-node-timeout")
+	ms, _ := strconv.Atoi(text)
+	replicas, _ := s.field(ctx, "connected_slaves")
+	if dead := time.Duration(ms) * time.Millisecond; err == nil && replicas != "" && replicas != "0" && dead+election > run.DefaultPermitFor {
+		return warn(fmt.Sprintf("a dead master is replaced after %v, and workers go on for %v without one", dead+election, run.DefaultPermitFor),
+			"redis-cli CONFIG SET cluster-node-timeout 5000, or give runs a longer --permit-for")
+	}
+	return ok("all hash slots are served")
 }
 
 // inspectCluster looks at all masters at the same time: a run may live on any of them.

@@ -33,6 +33,26 @@ func TestClusterCoverage(t *testing.T) {
 	wants(t, "most are missing", found(), Bad, c.Masters[2].Addr()+": down, ", "redis-cli cluster nodes")
 }
 
+// TestClusterNodeTimeout: a cluster whose replicas take over only when permits have ended. Without the right to see the setting nothing is said.
+func TestClusterNodeTimeout(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, 3)
+	c.Replicate(t)
+	wants(t, "soon", clusterFinding(t, c.Client()), OK, "all 3 masters: all hash slots are served")
+	for _, s := range c.Masters {
+		if err := s.Client().ConfigSet(t.Context(), "cluster-node-timeout", "15000").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants(t, "late", clusterFinding(t, c.Client()), Warn, "a dead master is replaced after 17s, and workers go on for 10s", "on each of them: redis-cli CONFIG SET cluster-node-timeout 5000")
+	for _, s := range c.Masters {
+		if err := s.Client().Do(t.Context(), "ACL", "SETUSER", "default", "-config").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants(t, "unknown", clusterFinding(t, c.Client()), OK, "all 3 masters: all hash slots are served")
+}
+
 // clusterFinding is what there is to say about the cluster as a whole.
 func clusterFinding(t *testing.T, client redis.UniversalClient) Finding {
 	t.Helper()

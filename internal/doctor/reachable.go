@@ -15,8 +15,13 @@ func reachable(ctx context.Context, s *server) Finding {
 		s.silent = true
 		return Unreachable(err)
 	}
-	if one, is := s.node.(*redis.Client); is && s.node == s.whole {
-		return ok(one.Options().Addr)
+	switch one := s.node.(type) {
+	case *run.Watched:
+		return ok(one.Master() + ", the master " + one.Name)
+	case *redis.Client:
+		if s.node == s.whole {
+			return ok(one.Options().Addr)
+		}
 	}
 	return ok("answers") // of a cluster it is told elsewhere who
 }

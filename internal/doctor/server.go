@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/run"
 )
 
 // serverCheck looks at one thing about a server.
@@ -32,13 +34,17 @@ func serverChecks() []serverCheck {
 	}
 }
 
-// Redis looks at a server; of a cluster at each master, and the worst of each check is told. When the server stops answering,
+// Redis looks at a server, with its Sentinels if it has any; of a cluster at each master, and the worst of each check is told. When the server stops answering,
 // the checks that are left are not made. It returns at most 2 s after ctx has ended, if the client obeys contexts, as run.Connect's do.
 func Redis(ctx context.Context, client redis.UniversalClient) []Finding {
-	if cluster, is := client.(*redis.ClusterClient); is {
-		return inspectCluster(ctx, cluster)
+	checks := serverChecks()
+	switch c := client.(type) {
+	case *redis.ClusterClient:
+		return inspectCluster(ctx, c)
+	case *run.Watched:
+		checks = sentinelChecks(c)
 	}
-	return inspect(ctx, &server{node: client, whole: client}, serverChecks())
+	return inspect(ctx, &server{node: client, whole: client}, checks)
 }
 
 func inspect(ctx context.Context, s *server, checks []serverCheck) []Finding {
