@@ -16,6 +16,8 @@ func scenarios() []scenario {
 		lostScenarios(),
 		clockScenarios(),
 		failoverScenarios(),
+		sentinelScenarios(),
+		clusterScenarios(),
 		cutScenarios(),
 		lineScenarios(),
 		commandScenarios(),

@@ -116,8 +116,10 @@ func (s *stage) set() {
 }
 
 // port is that of Redis.
-func (s *stage) port() string {
-	_, port, _ := net.SplitHostPort(s.redis.Addr())
+func (s *stage) port() string { return portOf(s.redis) }
+
+func portOf(x *redistest.Server) string {
+	_, port, _ := net.SplitHostPort(x.Addr())
 	return port
 }
 
