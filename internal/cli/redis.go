@@ -27,7 +27,7 @@ const embeddedPort = "6380"
 // AddFlags adds --redis to a command and those below it. The environment is read when connecting and is not shown as a default: it
 // may hold a password. without says what is used when there is neither.
 func (r *Redis) AddFlags(c *cobra.Command, without string) {
-	c.PersistentFlags().StringVar(&r.address, "redis", "", "Redis `URL`: redis://host:port, of a cluster any node's, rediss://…, unix:///path, or @FILE that holds it (default: environment LOADCTL_REDIS"+without+")")
+	c.PersistentFlags().StringVar(&r.address, "redis", "", "Redis `URL`: redis://host:port, of a cluster any node's, with ?master_name=NAME Sentinel's, rediss://…, unix:///path, or @FILE that holds it (default: environment LOADCTL_REDIS"+without+")")
 }
 
 // given is what was asked for, or "".

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	askPatience = time.Second // how long all Sentinels together may take to name the master
-	askEvery    = time.Second // how often they are asked without a reason: an event may be lost
+	askPatience = 2 * time.Second // how long all Sentinels together may take to name the master
+	askEvery    = time.Second     // how often they are asked without a reason: an event may be lost
 )
 
 // dialer connects to an address.
