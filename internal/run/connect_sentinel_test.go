@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/pacer"
 )
 
 // soon is how quickly a client is with the new master, from when all Sentinels name it; within a second it asks in any case.
@@ -95,6 +97,66 @@ func TestFollowSentinel(t *testing.T) {
 	w.Sentinels[0].Kill()
 	second.Kill()
 	goesOver(t, client, w.Master(t, second))
+}
+
+// TestClientsMoveTogether: two masters grant twice the rate, so no client writes to the old one when others have written to the new one for longer than
+// the new one's schedule takes to begin. Also the Sentinel that leads the failover is heard, which tells of it last.
+func TestClientsMoveTogether(t *testing.T) {
+	t.Parallel()
+	w := redistest.StartWatched(t, redistest.WatchedOptions{Replicas: 2})
+	_, old, _ := net.SplitHostPort(w.Servers[0].Addr())
+	var mu sync.Mutex
+	var first, last time.Time // of the new master, of the old one
+	var all sync.WaitGroup
+	for range 12 {
+		client, err := Connect(t.Context(), w.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = client.Close() }()
+		all.Go(func() {
+			for moved, end := false, time.Now().Add(15*time.Second); !moved; time.Sleep(10 * time.Millisecond) {
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
+				var info *redis.StringCmd
+				_, err := client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+					p.Incr(ctx, "key")
+					info = p.Info(ctx, "server")
+					return nil
+				})
+				cancel()
+				mu.Lock()
+				switch {
+				case began.After(end):
+					t.Error("a client stays with the old master")
+					moved = true
+				case err != nil:
+				case strings.Contains(info.Val(), "tcp_port:"+old+"\r"):
+					last = later(last, began)
+				default:
+					if moved = true; first.IsZero() {
+						first = time.Now()
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	if err := w.Sentinels[0].Client().Do(t.Context(), "SENTINEL", "FAILOVER", redistest.MasterName).Err(); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
+	if both := last.Sub(first); both > pacer.DefaultHorizon {
+		t.Errorf("for %v some wrote to the old master and others to the new one", both)
+	}
+}
+
+// later is the later one of two instants.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // TestSentinelErrors: one line that says what is wrong, and shows no password.
