@@ -43,7 +43,8 @@ type Server struct {
 	tb     testing.TB
 	binary string
 	dir    string
-	args   func(port int) []string
+	args   []string
+	own    func() []string // what comes before args; nil = arguments
 	port   int
 	client *redis.Client
 
@@ -57,27 +58,17 @@ type Server struct {
 // logging alone. The server inherits the environment of the test.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	dir := t.TempDir()
-	return newServer(t, dir, func(port int) []string {
-		own := []string{
-			"--bind", "127.0.0.1",
-			"--port", strconv.Itoa(port),
-			"--dir", dir,
-			"--save", "",
-			"--appendonly", "no",
-		}
-		return append(own, args...)
-	})
+	return (&Server{tb: t, dir: t.TempDir(), args: args}).start(t)
 }
 
-// newServer starts redis-server in dir, with the args for the port that was found.
-func newServer(t testing.TB, dir string, args func(port int) []string) *Server {
+// start begins the first life of the server, at a port that is free.
+func (s *Server) start(t testing.TB) *Server {
 	t.Helper()
 	binary, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Fatal("redis-server is not installed, and this test needs it: apt-get install -y redis-server")
 	}
-	s := &Server{tb: t, binary: binary, dir: dir, args: args}
+	s.binary = binary
 	t.Cleanup(s.Kill)
 	for try := 1; ; try++ {
 		s.port = FreePort(t)
@@ -96,12 +87,27 @@ func newServer(t testing.TB, dir string, args func(port int) []string) *Server {
 
 // launch begins a new life of the server at s.port.
 func (s *Server) launch() error {
-	p, err := startProcess(s.binary, s.args(s.port), s.dir)
+	own := s.own
+	if own == nil {
+		own = s.arguments
+	}
+	p, err := startProcess(s.binary, append(own(), s.args...), s.dir)
 	if err != nil {
 		return err
 	}
 	s.process = p
 	return p.awaitReady(s.Addr(), startPatience)
+}
+
+// arguments are our own.
+func (s *Server) arguments() []string {
+	return []string{
+		"--bind", "127.0.0.1",
+		"--port", strconv.Itoa(s.port),
+		"--dir", s.dir,
+		"--save", "",
+		"--appendonly", "no",
+	}
 }
 
 // newClient is a client until the test ends.

@@ -66,21 +66,22 @@ func StartWatched(t testing.TB, o WatchedOptions) *Watched {
 // startSentinel starts a Sentinel with these lines in its configuration, which it writes to.
 func startSentinel(t testing.TB, host string, lines []string) *Server {
 	t.Helper()
-	dir := t.TempDir()
-	return newServer(t, dir, func(port int) []string {
-		file := filepath.Join(dir, "sentinel.conf")
+	s := &Server{tb: t, dir: t.TempDir()}
+	s.own = func() []string {
+		file := filepath.Join(s.dir, "sentinel.conf")
 		if _, err := os.Stat(file); err != nil { // what it wrote in a life before stays
 			bind := "bind 127.0.0.1"
 			if host != "127.0.0.1" {
 				bind += " " + host
 			}
-			own := []string{bind, "protected-mode no", "dir " + dir, "sentinel announce-ip " + host}
+			own := []string{bind, "protected-mode no", "dir " + s.dir, "sentinel announce-ip " + host}
 			if err := os.WriteFile(file, []byte(strings.Join(append(own, lines...), "\n")+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		return []string{file, "--sentinel", "--port", strconv.Itoa(port)}
-	})
+		return []string{file, "--sentinel", "--port", strconv.Itoa(s.port)}
+	}
+	return s.start(t)
 }
 
 // At returns host:port of a server as the others know it.
