@@ -102,7 +102,7 @@ func clusterScenarios() []scenario {
 	place := func(s *stage) { p = newPart(s) }
 	most := func(s *stage) { s.promise(s.fault-int64(time.Second), s.ends(), failedOver) }
 	list := []scenario{
-		{name: "Cluster: the master is killed", short: true, lasts: 11 * time.Second, place: place, play: func(s *stage) {
+		{name: "Cluster: the master is killed", short: true, permit: 10 * time.Second, lasts: 11 * time.Second, place: place, play: func(s *stage) {
 			s.breaks()
 			s.redis.Kill()
 			p.takenOver(s)

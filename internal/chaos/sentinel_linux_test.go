@@ -31,12 +31,12 @@ func sentinelScenarios() []scenario {
 		s.promise(s.fault-int64(time.Second), s.ends(), failedOver)
 	}
 	return []scenario{
-		{name: "Sentinel: the master is killed", lasts: 11 * time.Second, place: place, play: func(s *stage) {
+		{name: "Sentinel: the master is killed", permit: 10 * time.Second, lasts: 11 * time.Second, place: place, play: func(s *stage) {
 			s.breaks()
 			s.redis.Kill()
 			takenOver(s)
 		}},
-		{name: "Sentinel: the master is killed, the replicas are 1 s behind", lasts: 12 * time.Second, place: place, play: func(s *stage) {
+		{name: "Sentinel: the master is killed, the replicas are 1 s behind", permit: 10 * time.Second, lasts: 12 * time.Second, place: place, play: func(s *stage) {
 			heal := s.dropAll("iifname lo tcp sport "+s.port()+" tcp dport { "+strings.Join(replicaPorts(s), ", ")+" }", "")
 			s.last(time.Second)
 			s.behind(w.Servers[1:])
