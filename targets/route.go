@@ -43,6 +43,9 @@ func parseRoutes(list []string) (routes, error) {
 // says, the second where to go.
 func parseRoute(s string) (route, error) {
 	bad := func(why string) (route, error) {
+		if strings.Contains(s, "@") {
+			return route{}, fmt.Errorf("connect-to: %s, without user and password; write HOST1:PORT1:HOST2:PORT2, IPv6 in brackets", why)
+		}
 		return route{}, fmt.Errorf("connect-to %q: %s; write HOST1:PORT1:HOST2:PORT2, IPv6 in brackets", s, why)
 	}
 	// Cut from the left: a split at colons would break IPv6 addresses.

@@ -38,15 +38,15 @@ func (s Spec) Redacted() Spec {
 	if len(s.Body) > 0 {
 		s.Body = []byte(redacted)
 	}
-	s.ConnectTo = slices.Clone(s.ConnectTo)
+	s.ConnectTo = redactRoutes(s.ConnectTo)
 	return s
 }
 
-// redactURL replaces user and password. Of what is not a URL nothing can be
-// told apart, so nothing of it is shown.
+// redactURL replaces user and password. Of what is not a URL, or has no // after
+// its scheme, nothing can be told apart, so nothing of it is shown.
 func redactURL(raw string) string {
 	u, err := url.Parse(raw)
-	if err != nil {
+	if err != nil || u.Opaque != "" {
 		return redacted
 	}
 	if u.User == nil {
@@ -54,6 +54,18 @@ func redactURL(raw string) string {
 	}
 	u.User = url.User(strings.Trim(redacted, "[]"))
 	return u.String()
+}
+
+// redactRoutes replaces what is no route and may hold a password. Only targets
+// that do not connect let it through.
+func redactRoutes(list []string) []string {
+	list = slices.Clone(list)
+	for i, s := range list {
+		if strings.Contains(s, "@") {
+			list[i] = redacted
+		}
+	}
+	return list
 }
 
 // Diff describes how o, which is here, differs from s, which is there, a line
@@ -81,7 +93,7 @@ func (s Spec) Diff(o Spec) []string {
 	// Values in effect are compared: a default written out is no difference.
 	show("timeout", s.timeout(), o.timeout())
 	show("no keep-alive", s.NoKeepAlive, o.NoKeepAlive)
-	show("connect-to", quoted(s.ConnectTo), quoted(o.ConnectTo))
+	show("connect-to", quoted(redactRoutes(s.ConnectTo)), quoted(redactRoutes(o.ConnectTo)))
 	show("unix socket", quote(s.UnixSocket), quote(o.UnixSocket))
 	show("insecure", s.Insecure, o.Insecure)
 	if s.CA != o.CA {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -135,7 +136,11 @@ func (s Spec) kind() (kind, *url.URL, error) {
 	}
 	k, ok := lookup(u.Scheme)
 	if !ok {
-		return kind{}, nil, errors.New("url: there is no target for scheme " + u.Scheme + "; there is " + listed(Schemes()) + ", as in http://host[:port]/path")
+		name := "scheme " + u.Scheme
+		if strings.Contains(u.Opaque, "@") {
+			name = "this scheme" // it may be a user, as in user:password@host
+		}
+		return kind{}, nil, errors.New("url: there is no target for " + name + "; there is " + listed(Schemes()) + ", as in http://host[:port]/path")
 	}
 	return k, u, nil
 }

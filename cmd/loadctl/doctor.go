@@ -69,6 +69,7 @@ func diagnoseRedis(ctx context.Context, redis *cli.Redis) []doctor.Finding {
 	}
 	ctx, cancel := context.WithTimeout(ctx, doctorTime)
 	defer cancel()
+	redis.Warn(nil) // it is a finding
 	client, err := redis.Connect(ctx)
 	if err != nil {
 		return []doctor.Finding{doctor.Unreachable(err)}

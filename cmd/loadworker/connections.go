@@ -76,9 +76,9 @@ func (f *connectionFlags) suit(spec targets.Spec) error {
 	connects := len(spec.Hosts()) > 0
 	switch {
 	case len(f.locals) > 0 && !connects:
-		return fmt.Errorf("--laddr: %s opens no connections; leave it out", spec.URL)
+		return fmt.Errorf("--laddr: %s opens no connections; leave it out", spec.Redacted().URL)
 	case f.preconnect > 0 && !connects:
-		return fmt.Errorf("--preconnect: %s opens no connections; leave it out", spec.URL)
+		return fmt.Errorf("--preconnect: %s opens no connections; leave it out", spec.Redacted().URL)
 	case f.preconnect > 0 && spec.NoKeepAlive:
 		return errors.New("--preconnect and --no-keep-alive: each request opens a connection of its own; leave one of them out")
 	}

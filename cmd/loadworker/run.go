@@ -63,6 +63,7 @@ Ctrl-C sends what is already leased (at most half a second), leaves, and reports
 
 func (f *runFlags) run(c *cobra.Command) error {
 	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
+	f.redis.Warn(func(why string) { log.Warn(why) })
 	if err := f.check(c); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ func (r *Redis) CompleteRun(c *cobra.Command, args []string, _ string) ([]cobra.
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), time.Second)
 	defer cancel()
+	r.Warn(nil) // the shell shows what is on stderr
 	client, err := r.Connect(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

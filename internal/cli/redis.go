@@ -19,6 +19,7 @@ import (
 // Redis is the flag that names the server.
 type Redis struct {
 	address string
+	warn    func(string) // tells of a connection that is not safe; nil = there is no need to any more
 }
 
 // embeddedPort is where an embedded server listens if it is free: a known one, so that the address can be remembered.
@@ -27,6 +28,7 @@ const embeddedPort = "6380"
 // AddFlags adds --redis to a command and those below it. The environment is read when connecting and is not shown as a default: it
 // may hold a password. without says what is used when there is neither.
 func (r *Redis) AddFlags(c *cobra.Command, without string) {
+	r.warn = func(why string) { fmt.Fprintln(c.ErrOrStderr(), "warning: "+why) }
 	c.PersistentFlags().StringVar(&r.address, "redis", "", "Redis `URL`: redis://host:port, of a cluster any node's, with ?master_name=NAME Sentinel's, rediss://…, unix:///path, or @FILE that holds it (default: environment LOADCTL_REDIS"+without+")")
 }
 
@@ -68,6 +70,9 @@ func (r *Redis) Embedded() (addresses []string, ok bool) {
 	}
 }
 
+// Warn sets how a connection that is not safe is told of, once. Without it that is a line on stderr.
+func (r *Redis) Warn(tell func(string)) { r.warn = tell }
+
 // Use makes address the server from now on.
 func (r *Redis) Use(address string) { r.address = address }
 
@@ -81,7 +86,14 @@ func (r *Redis) Connect(ctx context.Context) (redis.UniversalClient, error) {
 		return nil, Config(fmt.Errorf("--redis %.40q: the server is in a worker, which prints its address; give that, redis://127.0.0.1:PORT", address))
 	}
 	client, err := run.Connect(ctx, address)
-	return client, Config(err)
+	if err != nil {
+		return nil, Config(err)
+	}
+	if why := run.Unverified(client); why != "" && r.warn != nil {
+		r.warn(why)
+		r.warn = nil
+	}
+	return client, nil
 }
 
 // Open reaches the server and opens a run. The caller closes the client.

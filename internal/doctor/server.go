@@ -37,14 +37,14 @@ func serverChecks() []serverCheck {
 // Redis looks at a server, with its Sentinels if it has any; of a cluster at each master, and the worst of each check is told. When the server stops answering,
 // the checks that are left are not made. It returns at most 2 s after ctx has ended, if the client obeys contexts, as run.Connect's do.
 func Redis(ctx context.Context, client redis.UniversalClient) []Finding {
-	checks := serverChecks()
+	findings, checks := certificate(client), serverChecks()
 	switch c := client.(type) {
 	case *redis.ClusterClient:
-		return inspectCluster(ctx, c)
+		return append(findings, inspectCluster(ctx, c)...)
 	case *run.Watched:
 		checks = sentinelChecks(c)
 	}
-	return inspect(ctx, &server{node: client, whole: client}, checks)
+	return append(findings, inspect(ctx, &server{node: client, whole: client}, checks)...)
 }
 
 func inspect(ctx context.Context, s *server, checks []serverCheck) []Finding {
