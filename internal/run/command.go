@@ -282,7 +282,7 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 func (s *State) forgotten(spec Spec, lost time.Time) time.Duration {
 	sending := min(spec.Permit(), MaxPermitFor) + max(spec.MaxLag, spec.CatchUp)
 	switch {
-	case lost.IsZero() && s.were > 0 && s.back() >= s.were:
+	case lost.IsZero() && s.were > 0 && s.confirmed() >= s.were:
 		return 0
 	case !lost.IsZero():
 		return sending - time.Since(lost)
@@ -292,10 +292,11 @@ func (s *State) forgotten(spec Spec, lost time.Time) time.Duration {
 	return 0
 }
 
-// back is how many of the members of before a loss are there again: who was leased slots before anything is granted.
-func (s *State) back() (n int64) {
+// confirmed is how many of the members of before a loss have come back since and are gone. Who came back and is silent now may be firing on a permit of
+// before, of which Redis knows nothing.
+func (s *State) confirmed() (n int64) {
 	for _, w := range s.Workers {
-		if w.Leased > 0 {
+		if w.Leased > 0 && w.State != "active" && w.State != "suspect" && w.State != "lost" {
 			n++
 		}
 	}

@@ -120,6 +120,33 @@ func TestStopLost(t *testing.T) {
 	})
 }
 
+// Who has come back and is cut off again fires on its permit of before, of which Redis knows nothing: stop waits for its end.
+func TestStopWaitsForPermitsOfBefore(t *testing.T) {
+	b := newBed(t)
+	r, members, started, k := b.lostRun(8 * time.Second)
+	if err := r.Restore(t.Context(), started, k, true); err != nil {
+		t.Fatal(err)
+	}
+	grants, _ := b.state(r).Restoring()
+	for _, m := range members {
+		m.lease()
+		m.ask.PhiHeld = 0 // that one gives way to what will be granted
+		m.lease()
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.Stop(t.Context(), nil)
+		done <- err
+	}()
+	b.until("the stop is heard", func() bool { return members[0].lease().Status == pacer.StatusStopped })
+	if err := r.Journal("v", members[0].ask.Incarnation).Leave(t.Context(), "stopped"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil || time.Now().Before(grants) {
+		t.Errorf("stop returned %v, %v before the permits are over", err, time.Until(grants))
+	}
+}
+
 // Where nobody who can restore it is there, its workers end by themselves. A new run of that name is none of their business.
 func TestStopLostForGood(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
