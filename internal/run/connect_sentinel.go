@@ -68,14 +68,17 @@ func openSentinel(u *url.URL) (redis.UniversalClient, error) {
 	}
 	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
 	for _, addr := range addrs {
-		w.Sentinels = append(w.Sentinels, Sentinel{Addr: addr, SentinelClient: redis.NewSentinelClient(&redis.Options{
+		client := redis.NewSentinelClient(&redis.Options{
 			Addr: addr, Username: user, Password: password, TLSConfig: o.TLSConfig, Protocol: o.Protocol,
 			MaxRetries: -1, DialerRetries: 1, DialTimeout: askPatience, ContextTimeoutEnabled: true, PoolSize: 2,
-		})})
+		})
+		client.AddHook(replyLimit{})
+		w.Sentinels = append(w.Sentinels, Sentinel{Addr: addr, SentinelClient: client})
 	}
 	w.watch = newWatch(w.Name, w.Sentinels, redis.NewDialer(o))
 	o.Addr, o.Dialer = w.Name, w.watch.dial
 	w.Client = redis.NewClient(o)
+	w.AddHook(replyLimit{})
 	return w, nil
 }
 

@@ -121,6 +121,28 @@ func TestReplyBombs(t *testing.T) {
 			}
 		})
 	}
+	t.Run("Sentinel", func(t *testing.T) {
+		cost, err := allocated(func() error {
+			_, err := Connect(t.Context(), bomber(t, map[string]string{"SENTINEL": "*" + huge})+"?master_name=m")
+			return err
+		})
+		if err == nil || !strings.Contains(err.Error(), errReplyBig.Error()) || cost > 64<<20 {
+			t.Errorf("it cost %d MB: %v", cost>>20, err)
+		}
+	})
+	t.Run("master of a Sentinel", func(t *testing.T) {
+		host, port, _ := strings.Cut(strings.TrimPrefix(bomber(t, map[string]string{"GET": "$" + huge}), "redis://"), ":")
+		where := fmt.Sprintf("*2\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(host), host, len(port), port)
+		client, err := Connect(t.Context(), bomber(t, map[string]string{"SENTINEL": where})+"?master_name=m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		cost, err := allocated(func() error { return calls["GET"](client) })
+		if !errors.Is(err, errReplyBig) || cost > 64<<20 {
+			t.Errorf("it cost %d MB: %v", cost>>20, err)
+		}
+	})
 	t.Run("cluster", func(t *testing.T) {
 		cost, err := allocated(func() error {
 			_, err := Connect(t.Context(), bomber(t, map[string]string{"HELLO": "%1\r\n+mode\r\n+cluster\r\n", "CLUSTER": "*" + huge}))

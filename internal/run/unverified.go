@@ -14,6 +14,8 @@ func Unverified(client redis.UniversalClient) string {
 		config = c.Options().TLSConfig
 	case *redis.ClusterClient:
 		config = c.Options().TLSConfig
+	case *Watched:
+		config = c.Options().TLSConfig
 	}
 	if config == nil || !config.InsecureSkipVerify {
 		return ""
