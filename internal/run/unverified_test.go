@@ -9,7 +9,7 @@ import (
 func TestUnverified(t *testing.T) {
 	for address, want := range map[string]bool{
 		"redis://h:1": false, "rediss://h:1": false, "rediss://h:1?skip_verify=true": true,
-		"rediss://h:1?addr=h:2": false, // of a cluster the library takes no skip_verify
+		"rediss://h:1?addr=h:2":      false, // of a cluster the library takes no skip_verify
 		"rediss://h:1?master_name=m": false, "rediss://h:1?master_name=m&skip_verify=true": true,
 	} {
 		u, err := url.Parse(address)
