@@ -35,7 +35,10 @@ func broken(name, why string) error {
 
 // explain makes an error of Redis about a run one that says what to do.
 func explain(what, name string, err error) error {
+	_, known := adviceOn(err)
 	switch {
+	case !known && strings.Contains(err.Error(), "user_script:"): // it ended in the middle
+		return broken(name, "a script cannot read it")
 	case strings.Contains(err.Error(), "WRONGTYPE"): // some servers put their own words in front
 		return broken(name, "a key of its holds something else")
 	case Unanswered(err):

@@ -1,0 +1,209 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/report"
+)
+
+// damages are what may happen to one key of a run that goes on: somebody deletes it, or writes something else there.
+func damages() map[string]func(ctx context.Context, c *redis.Client, key string) error {
+	return map[string]func(ctx context.Context, c *redis.Client, key string) error{
+		"deleted": func(ctx context.Context, c *redis.Client, key string) error { return c.Del(ctx, key).Err() },
+		"of another type": func(ctx context.Context, c *redis.Client, key string) error {
+			is := c.Type(ctx, key).Val()
+			_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error {
+				p.Del(ctx, key)
+				if is == "string" {
+					p.RPush(ctx, key, "garbage")
+				} else {
+					p.Set(ctx, key, "garbage", 0)
+				}
+				return nil
+			})
+			return err
+		},
+		"garbage": func(ctx context.Context, c *redis.Client, key string) error {
+			const garbage = "\x00garbage\xff;:,/"
+			switch c.Type(ctx, key).Val() {
+			case "hash":
+				fields := c.HKeys(ctx, key).Val()
+				for _, name := range append(fields, garbage) {
+					if err := c.HSet(ctx, key, name, garbage).Err(); err != nil {
+						return err
+					}
+				}
+				return nil
+			case "zset":
+				for _, member := range append(c.ZRange(ctx, key, 0, -1).Val(), garbage) {
+					if err := c.ZAdd(ctx, key, redis.Z{Score: -1e300, Member: member}).Err(); err != nil {
+						return err
+					}
+				}
+				return nil
+			case "stream":
+				return c.XAdd(ctx, &redis.XAddArgs{Stream: key, Values: []string{garbage, garbage}}).Err()
+			default:
+				return c.Set(ctx, key, garbage, 0).Err()
+			}
+		},
+	}
+}
+
+// unreadable are the damages after which nobody can report. The others only cost what the key held.
+func unreadable(part, how string) bool {
+	switch part {
+	case "spec", "budget":
+		return true
+	case "workers", "laws", "totals", "series":
+		return how != "deleted"
+	default:
+		return false
+	}
+}
+
+// unleasable are the damages after which no worker can lease: it goes on by its permit, and ends with an error.
+func unleasable(part, how string) bool {
+	switch part {
+	case "budget":
+		return true
+	case "workers", "seen":
+		return how != "deleted"
+	case "events":
+		return how == "of another type"
+	default:
+		return false
+	}
+}
+
+// TestDamagedKeys: whatever becomes of one key of a live run, the fleet never sends more than the rate, no process panics or hangs, and each command
+// answers, or says in one line what is wrong.
+func TestDamagedKeys(t *testing.T) {
+	for _, part := range []string{"spec", "budget", "workers", "seen", "laws", "totals", "series", "snapshots", "events", "limiter"} {
+		t.Run(part, func(t *testing.T) {
+			t.Parallel()
+			for how, damage := range damages() {
+				b := newBed(t)
+				b.damaged(part, how, damage)
+			}
+		})
+	}
+}
+
+// damaged plays a run of two workers one of whose keys is damaged after a while.
+func (b *bed) damaged(part, how string, damage func(ctx context.Context, c *redis.Client, key string) error) {
+	b.t.Helper()
+	const rate = 200
+	args := []string{"--qps", fmt.Sprint(rate), "--duration", "4s", "--permit-for", "1s"}
+	if part == "limiter" {
+		args = append(args, "--limiter", "token-bucket", "--burst", "20")
+	}
+	fleet := b.fleet(2, "x", args...)
+	b.started(rate)
+	key := strings.TrimSuffix(run.KeysOf("x").Spec, "spec") + part
+	if err := damage(b.t.Context(), b.redis.Client(), key); err != nil {
+		b.t.Fatal(err)
+	}
+	said := map[string]string{}
+	for _, command := range []string{"status x", "workers x", "events x", "report x", "ls", "set-rate x 200"} {
+		said[command] = b.clear(part+" "+how, strings.Fields(command)...)
+	}
+	for _, p := range fleet {
+		if code := p.ends(part + " " + how); (code != 0) != unleasable(part, how) {
+			b.t.Errorf("%s %s: a worker ended with %d\n%s", part, how, code, p.stderr.String())
+		}
+	}
+	b.trusted(part, how)
+	for _, command := range []string{"report x", "stop x", "rm x --force"} {
+		said[command+" at the end"] = b.clear(part+" "+how, strings.Fields(command)...)
+	}
+	if left := b.redis.Client().Keys(b.t.Context(), "{load:x}:*").Val(); strings.HasPrefix(said["rm x --force at the end"], "0") {
+		for _, key := range left {
+			if !strings.Contains(key, ":removed:") && !strings.HasSuffix(key, ":limiter") {
+				b.t.Errorf("%s %s: rm left %s", part, how, key)
+			}
+		}
+	}
+	b.within(part+" "+how, rate)
+	for command, text := range said {
+		b.t.Logf("%s %s: %s: %.230s", part, how, command, text)
+	}
+	for _, p := range fleet {
+		b.t.Logf("%s %s: a worker ended with %d: %.230s", part, how, p.cmd.ProcessState.ExitCode(), lastLine(p.stderr.String()))
+	}
+}
+
+// trusted checks that a report can be read if it should, and that one that says it is complete has all that arrived.
+func (b *bed) trusted(part, how string) {
+	b.t.Helper()
+	out, stderr, code := b.try("report", "x", "-o", "json")
+	if want := map[bool]int{true: 104}[unreadable(part, how)]; code != want {
+		b.t.Errorf("%s %s: report: exit code %d, want %d\n%s", part, how, code, want, stderr)
+	}
+	if code != 0 {
+		return
+	}
+	var r report.Report
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := r.Audit.Check(); r.Complete && (err != nil || r.Audit.Sent != b.web.Count()) {
+		b.t.Errorf("%s %s: the report says that it is complete, and has %d of %d: %v", part, how, r.Audit.Sent, b.web.Count(), err)
+	}
+}
+
+// clear runs a command, which has to succeed or to say in one line what is wrong.
+func (b *bed) clear(what string, args ...string) string {
+	b.t.Helper()
+	out, stderr, code := b.try(args...)
+	switch {
+	case code == 0:
+		return "0 " + strings.ReplaceAll(out, "\n", " | ")
+	case code != 1 && code != 104 || strings.Contains(stderr, "user_script") || !regexp.MustCompile(`^(warning: .*\n|waiting for .*\n)*error: [^\n]+\n$`).MatchString(stderr):
+		b.t.Errorf("%s: loadctl %q: exit code %d\n%s", what, args, code, stderr)
+	}
+	return fmt.Sprint(code, " ", stderr)
+}
+
+// ends waits for the end of a worker, which goes on to the end of the run or says what is wrong.
+func (p *process) ends(what string) (code int) {
+	p.t.Helper()
+	select {
+	case <-p.exited:
+	case <-time.After(45 * time.Second):
+		p.t.Fatalf("%s: the worker does not end\n%s", what, p.stderr.String())
+	}
+	code = p.cmd.ProcessState.ExitCode()
+	if last := lastLine(p.stderr.String()); code != 0 && (code != 1 && code != 104 || !strings.HasPrefix(last, "error: ")) {
+		p.t.Errorf("%s: a worker ended with %d\n%s", what, code, p.stderr.String())
+	}
+	return code
+}
+
+// within checks that in no second more arrived than the rate makes, and what was late.
+func (b *bed) within(what string, rate int) {
+	b.t.Helper()
+	const slack = 0.25 // of a second: a process that had no core sends what is due, at most --catch-up late, and permits begin
+	at := b.web.Arrivals()
+	for i, j := 0, 0; j < len(at); j++ {
+		for at[j]-at[i] > int64(time.Second) {
+			i++
+		}
+		if n := j - i + 1; float64(n) > float64(rate)*(1+slack) {
+			b.t.Errorf("%s: %d arrived in a second", what, n)
+			return
+		}
+	}
+	if most := float64(rate) * (4 + slack); float64(len(at)) > most && !strings.Contains(what, "budget") && !strings.Contains(what, "laws") {
+		b.t.Errorf("%s: %d arrived in all", what, len(at))
+	}
+}
