@@ -47,6 +47,7 @@ func start(t *testing.T, n *network, redis, name string, args ...string) *proces
 	t.Helper()
 	p := &process{t: t, name: name, exited: make(chan struct{})}
 	p.cmd = exec.Command(command(name), args...)
+	p.cmd.Dir = t.TempDir() // for the files of counts that Redis did not take
 	p.cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "LOADCTL_") })
 	p.cmd.Env = append(p.cmd.Env, "LOADCTL_REDIS="+redis)
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr

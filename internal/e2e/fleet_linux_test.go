@@ -99,6 +99,7 @@ func (b *bed) worker(run string, args ...string) *process {
 	b.t.Helper()
 	p := &process{t: b.t, exited: make(chan struct{})}
 	p.cmd = exec.Command(filepath.Join(binaries, "loadworker"), append([]string{"run", "--run", run, "-o", "json"}, args...)...)
+	p.cmd.Dir = b.t.TempDir() // for the files of counts that Redis did not take
 	p.cmd.Env = append(os.Environ(), "LOADCTL_REDIS="+b.url())
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

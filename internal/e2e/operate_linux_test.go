@@ -27,6 +27,7 @@ func launch(t *testing.T, redis, name string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, exited: make(chan struct{})}
 	p.cmd = exec.Command(filepath.Join(binaries, name), args...)
+	p.cmd.Dir = t.TempDir() // for the files of counts that Redis did not take
 	p.cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "LOADCTL_REDIS=") })
 	if redis != "" {
 		p.cmd.Env = append(p.cmd.Env, "LOADCTL_REDIS="+redis)
