@@ -122,7 +122,7 @@ func TestDemo(t *testing.T) {
 	}
 	for _, want := range []string{
 		"w1, w2 and w3 begin at 1000/s", "set-rate 3000", "w2 is killed (SIGKILL); loadctl workers rm says so", "w4 joins", "set-rate 500", "stop:",
-		", complete\n", "workers     w1  stopped", "w2  removed", "w3  stopped", "w4  stopped", "sent <= arrived <= sent + lost holds", "README.md",
+		", INCOMPLETE, see the notes\n", "worker w2: its final snapshot is missing", "workers     w1  stopped", "w2  removed", "w3  stopped", "w4  stopped", "sent <= arrived <= sent + lost holds", "README.md",
 	} {
 		if !strings.Contains(d.printed(), want) {
 			t.Errorf("%q is missing", want)

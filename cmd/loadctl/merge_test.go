@@ -146,7 +146,7 @@ func TestReportOfFilesWhereRedisRefuses(t *testing.T) {
 			args = append(args, "--redis", c.url)
 		}
 		rep, stderr := merged(t, args...)
-		if notes := fmt.Sprint(rep.Notes); rep.Audit.Sent != 120 || rep.Complete || !strings.Contains(notes, c.why) || !strings.Contains(notes, ": this is what 2 workers did by their own account") {
+		if notes := fmt.Sprint(rep.Notes); rep.Audit.Sent != 120 || rep.Complete || !strings.Contains(notes, c.why) || !strings.Contains(notes, ": this is what 2 workers counted") {
 			t.Errorf("%s: %+v, %q", c.why, rep.Audit, rep.Notes)
 		}
 		if strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.mend) || !strings.Contains(stderr, "; this is the report of the files alone") {
@@ -187,7 +187,7 @@ func TestReportMergeRefused(t *testing.T) {
 		{[]string{newer}, []string{"--merge: read " + newer + ": it is of version 2", "use a newer loadctl"}},
 		{[]string{file("report", stdout)}, []string{"/report: it is not one that loadworker has written; leave it out"}},
 		{[]string{good, file("empty", "")}, []string{"/empty: it is not one that loadworker has written; leave it out"}},
-		{[]string{good, dir}, []string{dir, "is a directory"}},
+		{[]string{good, dir}, []string{dir, "it is no regular file", "leave it out"}},
 		{[]string{filepath.Join(dir, "none")}, []string{"/none: no such file or directory; give the path of a file that loadworker has left"}},
 		{[]string{""}, []string{"no such file or directory; give the path"}},
 		{[]string{good, uid}, []string{"merge " + uid + ": it is of another run, which was called x too; leave it out"}},

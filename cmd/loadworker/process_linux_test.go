@@ -196,7 +196,7 @@ func TestTheReportsFileGoesAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.interrupt()
-	if code := p.ends(); code != cli.CodeSignal || !strings.Contains(p.stderr, "write "+dir+"/report: no such file or directory; the report is still in Redis: loadctl report x") {
+	if code := p.ends(); code != cli.CodeSignal || !strings.Contains(p.stderr, "write "+dir+"/report: no such file or directory; it is on standard output instead; the report is still in Redis: loadctl report x") {
 		t.Errorf("exit code %d, %s", code, p.stderr)
 	}
 }
