@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -106,8 +107,8 @@ func (b *bed) rehearse(t *testing.T) {
 	t.Helper()
 	var commands [][]string
 	add := func(formats string, words ...string) {
-		for _, format := range strings.Fields(formats) {
-			commands = append(commands, append(words[:len(words):len(words)], "-o", format))
+		for format := range strings.FieldsSeq(formats) {
+			commands = append(commands, append(slices.Clip(words), "-o", format))
 		}
 	}
 	given := strings.ReplaceAll(steering, "\x00", "") // no argument has one

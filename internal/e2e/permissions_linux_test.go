@@ -15,7 +15,7 @@ func (b *bed) enter(user, permissions string) {
 	b.t.Helper()
 	ctx, admin := b.t.Context(), b.redis.Client()
 	args := []any{"ACL", "SETUSER", user, "reset", "on", ">right"}
-	for _, word := range strings.Fields(permissions) {
+	for word := range strings.FieldsSeq(permissions) {
 		args = append(args, word)
 	}
 	for _, command := range [][]any{args, {"ACL", "LOG", "RESET"}, {"CONFIG", "RESETSTAT"}} {
@@ -56,7 +56,7 @@ func (b *bed) needless(permissions string) []string {
 	b.t.Helper()
 	stats := b.redis.Client().Info(b.t.Context(), "commandstats").Val()
 	var all []string
-	for _, word := range strings.Fields(permissions) {
+	for word := range strings.FieldsSeq(permissions) {
 		command, is := strings.CutPrefix(word, "+")
 		if is && !slices.Contains(rare(), command) && !strings.Contains(stats, "cmdstat_"+command+":calls=") {
 			all = append(all, command)
