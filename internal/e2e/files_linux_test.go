@@ -29,7 +29,7 @@ func TestMergeTakesFilesOnly(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{pipe, "/dev/zero", "/dev/null", t.TempDir()} {
+	for _, path := range []string{pipe, "/dev/zero", "/dev/null"} {
 		p := b.operator("report", "x", "--merge", path)
 		p.wait(104)
 		if s := p.stderr.String(); !strings.HasPrefix(s, "error: --merge: read "+path+": it is no regular file: ") || strings.Count(s, "\n") != 1 {

@@ -132,12 +132,9 @@ const most = 1 << 53
 
 // ReadUnpublished reads a file that a worker has written. The error names it.
 func ReadUnpublished(path string) (*Unpublished, error) {
-	info, err := os.Stat(path) // opening a pipe would wait for who writes to it
-	if err == nil && !info.Mode().IsRegular() {
+	// Opening a pipe would wait for who writes to it. A directory says so itself.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil, fmt.Errorf("read %s: it is no regular file: %w", path, errForeign)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w; give the path of a file that loadworker has left", err)
 	}
 	f, err := os.Open(path)
 	if err != nil {
