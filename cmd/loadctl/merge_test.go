@@ -187,7 +187,7 @@ func TestReportMergeRefused(t *testing.T) {
 		{[]string{newer}, []string{"--merge: read " + newer + ": it is of version 2", "use a newer loadctl"}},
 		{[]string{file("report", stdout)}, []string{"/report: it is not one that loadworker has written; leave it out"}},
 		{[]string{good, file("empty", "")}, []string{"/empty: it is not one that loadworker has written; leave it out"}},
-		{[]string{good, dir}, []string{dir, "it is no regular file", "leave it out"}},
+		{[]string{good, dir}, []string{dir, "is a directory"}},
 		{[]string{filepath.Join(dir, "none")}, []string{"/none: no such file or directory; give the path of a file that loadworker has left"}},
 		{[]string{""}, []string{"no such file or directory; give the path"}},
 		{[]string{good, uid}, []string{"merge " + uid + ": it is of another run, which was called x too; leave it out"}},
