@@ -196,7 +196,10 @@ if handing then
   -- this one ends at once.
   hand = now
   if now < b.grantfrom then
-    if b.phase == 'running' and changes(b, keys) and b.revoked == 0 then hand = b.grantfrom end
+    if b.phase == 'running' then
+      changes(b, keys) -- reads b.revoked
+      if b.revoked == 0 then hand = b.grantfrom end
+    end
   elseif g and b.phase == 'running' and away <= rate(g, max(now, g.t0)) * U * U then hand = when(g, ceil(g.nx / g.f) * g.f) end
   m.from = min(now + reach, max(hand, b.edge) + 2 * rtt + 10000)
 end

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -267,7 +268,7 @@ func (f *runFlags) conclude(c *cobra.Command, r *run.Run) error {
 	case err != nil && own == nil:
 		return err
 	case err != nil:
-		fmt.Fprintf(c.ErrOrStderr(), "the run's report cannot be read (%v); this is the report of this worker alone\n", err)
+		printable.Fprintf(c.ErrOrStderr(), "the run's report cannot be read (%v); this is the report of this worker alone\n", err)
 		if rep, err = run.ReportOf(r.Name, "Redis could not be asked", []*run.Unpublished{own}); err != nil {
 			return errors.Join(unsaved, err)
 		}

@@ -282,8 +282,8 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 func (s *State) forgotten(spec Spec, lost time.Time) time.Duration {
 	sending := min(spec.Permit(), MaxPermitFor) + max(spec.MaxLag, spec.CatchUp)
 	switch {
-	case lost.IsZero() && s.were > 0 && s.confirmed() >= s.were:
-		return 0
+	case lost.IsZero() && s.were > 0 && s.confirmed() >= s.were && s.now.Sub(s.restored) < spec.Permit():
+		return 0 // nothing is granted so long, so whoever was leased something is of before
 	case !lost.IsZero():
 		return sending - time.Since(lost)
 	case !s.restored.IsZero():
@@ -296,7 +296,7 @@ func (s *State) forgotten(spec Spec, lost time.Time) time.Duration {
 // before, of which Redis knows nothing.
 func (s *State) confirmed() (n int64) {
 	for _, w := range s.Workers {
-		if w.Leased > 0 && w.State != "active" && w.State != "suspect" && w.State != "lost" {
+		if w.Leased > 0 && slices.Contains([]string{"stopped", "left", "removed"}, w.State) {
 			n++
 		}
 	}

@@ -250,7 +250,8 @@ func (r *Run) MergedReport(ctx context.Context, all []*Unpublished) (report.Repo
 	if err != nil {
 		return report.Report{}, err
 	}
-	return mergedReport(in, merge(&in, rest)), nil
+	used := merge(&in, rest)
+	return mergedReport(in, used), nil
 }
 
 // mergedReport builds a report in which the counts of so many workers are not from Redis.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -101,7 +102,7 @@ func (w *watch) locate(ctx context.Context) (string, error) {
 			answers <- answer{addr, err}
 		}()
 	}
-	votes, best := map[string]int{}, w.leader() // as long as they disagree, nobody moves
+	votes := map[string]int{}
 	var errs []error
 	for range w.sentinels {
 		a := <-answers
@@ -110,18 +111,27 @@ func (w *watch) locate(ctx context.Context) (string, error) {
 			continue
 		}
 		votes[a.addr]++
-		if votes[a.addr] > votes[best] {
-			best = a.addr
-		}
-		if 2*votes[best] > len(w.sentinels) {
-			break
+		if 2*votes[a.addr] > len(w.sentinels) {
+			break // the others cannot outvote it
 		}
 	}
-	if votes[best] == 0 {
+	best := elected(votes, w.leader())
+	if best == "" {
 		return "", clearest(errs)
 	}
 	w.lead(best)
 	return best, nil
+}
+
+// elected is the address with most votes. At a tie it is the one where connections lead by now, so that nobody moves as long as the Sentinels
+// disagree; else the first by name, so that all clients choose the same. Without votes it is "".
+func elected(votes map[string]int, now string) (best string) {
+	for _, addr := range slices.Sorted(maps.Keys(votes)) {
+		if n := votes[addr]; n > votes[best] || n == votes[best] && addr == now {
+			best = addr
+		}
+	}
+	return best
 }
 
 // lead makes this the master, and ends the connections to another one.

@@ -71,7 +71,7 @@ func gatedRun(t *testing.T, client *redis.Client, script, settings string, permi
 		t.Fatal(err)
 	}
 	key := func(name string) string { return "{load:x}:" + name }
-	keys := []string{key("spec"), key("budget"), key("workers"), key("seen"), key("totals"), key("snapshots"), key("events"), key("laws"), key("series"), key("limiter")}
+	keys := []string{key("spec"), key("budget"), key("workers"), key("seen"), key("totals"), key("snapshots"), key("events"), key("laws"), key("series"), key("limiter"), key("stopped")}
 	if err := lua.Create().Run(t.Context(), client, keys, "{}", "uid", 0, 1_000_000, "test", "pieces", pacer.JoinPieces(pieces), "limit", settings,
 		"left", -1, "min", 1, "horizon", 500_000, "ttl", 1_000_000, "qmax", 10_000, "permitfor", permitFor.Microseconds()).Err(); err != nil {
 		t.Fatal(err)

@@ -60,11 +60,11 @@ func shorten(line []byte) []byte {
 	if len(line) <= maxRead {
 		return line
 	}
-	bad := maxRead
+	bad := maxRead - 1
 	for bad < len(line) && printableEach(line[bad:bad+1]) {
 		bad++
 	}
-	return append(line[:maxRead], line[bad:min(bad+2, len(line))]...)
+	return append(line[:maxRead], line[max(bad, maxRead):min(bad+2, len(line))]...)
 }
 
 // trimEnd removes the LF of a line and a CR before it.

@@ -225,6 +225,9 @@ func longHeaders() (cases []Case) {
 		for n := limit - 3; n <= limit+3; n++ {
 			cases = append(cases, answered(fmt.Sprint("a name of bytes: ", n), ok+long[:n]+": b\r\n"+end, "", 200, 0, true),
 				answered(fmt.Sprint("a header of bytes: ", n), ok+"A: "+long[:n-3]+"\r\n"+end, "", 200, 0, true))
+			for _, more := range []int{100, 4<<10 - 1, 8<<10 - 1} { // a CR there, and so many bytes behind it
+				cases = append(cases, refused(fmt.Sprint("a header with CR at ", n, " of ", n+more), ok+"A: "+long[:n-3]+"\r"+long[:more]+"\r\n", end, 0))
+			}
 		}
 	}
 	return append(cases, answered("a location of 8000 bytes", "HTTP/1.1 302 Found\r\nLocation: /"+long[:8000]+"\r\n"+end, "", 302, 0, true))
