@@ -2,8 +2,13 @@ package report
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"time"
 )
+
+// namePattern is what names of runs and workers are made of, so that they can stand in a command.
+const namePattern = `^[A-Za-z0-9][A-Za-z0-9._-]*$`
 
 // UnpublishedFile is the name of the file in which one process of a worker leaves its counts when Redis does not take them.
 func UnpublishedFile(run, worker, incarnation string) string {
@@ -19,6 +24,10 @@ func (r *Report) judge(in Input) {
 	unknown := in.unfinished()
 	r.Complete = !in.Running && len(in.Missing) == 0 && len(unknown) == 0
 	r.Notes = append(r.Notes, in.Missing...)
+	if n := r.seriesLacks(); r.Complete && n > 0 {
+		r.Complete = false
+		r.Notes = append(r.Notes, fmt.Sprintf("%d requests are missing from the series, because Redis has lost points; all other figures have them", n))
+	}
 	r.Notes = append(r.Notes, missingFinals(in.Run, unknown)...)
 	if err := r.Audit.Check(); err != nil {
 		r.Complete = false
@@ -39,8 +48,24 @@ func (r *Report) judge(in Input) {
 // final tells whether all that the process did is known.
 func (w WorkerInput) final() bool { return w.Total != nil && w.Total.Final }
 
-// unfinished are the incarnations whose final snapshot is missing. While the run goes on, only one that is gone can miss it.
+// seriesLacks is how many requests that were sent are in no point of a series that has points.
+func (r *Report) seriesLacks() int64 {
+	if len(r.Histograms.Series) == 0 {
+		return 0
+	}
+	lacks := r.Audit.Sent
+	for _, p := range r.Histograms.Series {
+		lacks -= p.Sent
+	}
+	return lacks
+}
+
+// unfinished are the incarnations whose final snapshot is missing. While the run goes on, only one that is gone can miss it. In a run that
+// never began nobody has sent anything.
 func (in Input) unfinished() []WorkerInput {
+	if in.neverBegun() {
+		return nil
+	}
 	var missing []WorkerInput
 	for _, w := range in.Workers {
 		if !w.final() && (w.Gone || !in.Running) {
@@ -48,6 +73,12 @@ func (in Input) unfinished() []WorkerInput {
 		}
 	}
 	return missing
+}
+
+// neverBegun tells whether the run ended before its first slot.
+func (in Input) neverBegun() bool {
+	sent := func(w WorkerInput) bool { return w.Total != nil && w.Total.Counts != (Counts{}) }
+	return !in.Running && in.StartedAt.IsZero() && in.Budget == (Budget{}) && !slices.ContainsFunc(in.Workers, sent)
 }
 
 // missingFinals says what is not counted of each worker and how to add it, as far as the lines fit.
@@ -58,8 +89,11 @@ func missingFinals(run string, workers []WorkerInput) []string {
 		if w.Total != nil {
 			lack = "its final snapshot is missing, so what it sent after " + time.UnixMicro(w.Total.End).UTC().Format(time.RFC3339) + " is not counted"
 		}
-		file := UnpublishedFile(run, w.ID, w.Incarnation)
-		notes = append(notes, fmt.Sprintf("worker %s: %s. If it left %s, add that: loadctl report %s --merge %s", w.ID, lack, file, run, file))
+		note := fmt.Sprintf("worker %s: %s", w.ID, lack)
+		if file := UnpublishedFile(run, w.ID, w.Incarnation); regexp.MustCompile(namePattern).MatchString(file) {
+			note += fmt.Sprintf(". If it left %s, add that: loadctl report %s --merge %s", file, run, file)
+		}
+		notes = append(notes, note)
 	}
 	if hidden := len(workers) - len(notes); hidden > 0 {
 		notes = append(notes, fmt.Sprintf("%d more workers: the final snapshot is missing; -o json lists them (\"final\": false)", hidden))

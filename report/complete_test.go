@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 )
 
 // life is one process of a worker: the cumulative snapshot of each second, the last of which is final and so the truth.
@@ -37,7 +38,7 @@ func TestCompleteIsTheTruth(t *testing.T) {
 	outcomes := map[bool]int{}
 	for seed := range uint64(20_000) {
 		rng := rand.New(rand.NewPCG(seed, 17))
-		in := Input{Run: "x", Running: rng.IntN(4) == 0, ClosedLoop: rng.IntN(4) == 0}
+		in := Input{Run: "x", StartedAt: time.Unix(1, 0), Running: rng.IntN(4) == 0, ClosedLoop: rng.IntN(4) == 0}
 		var truth Counts
 		missing := 0
 		for i := range 1 + rng.IntN(4) {
@@ -94,7 +95,7 @@ func TestMissingFinalIsNamed(t *testing.T) {
 
 // TestMissingFinalsAreBounded: of a large fleet only some workers are named.
 func TestMissingFinalsAreBounded(t *testing.T) {
-	in := Input{Run: "x"}
+	in := Input{Run: "x", StartedAt: time.Unix(1, 0)}
 	for i := range 3 * maxTextWorkers {
 		in.Workers = append(in.Workers, WorkerInput{ID: fmt.Sprint("w", i), Incarnation: "i"})
 	}
@@ -102,6 +103,34 @@ func TestMissingFinalsAreBounded(t *testing.T) {
 	last := fmt.Sprintf("%d more workers: ", 2*maxTextWorkers)
 	if n := len(r.Notes); n != maxTextWorkers+1 || !strings.HasPrefix(r.Notes[n-1], last) {
 		t.Errorf("%d notes, %q", n, r.Notes[len(r.Notes)-1])
+	}
+}
+
+// TestHostileNamesAreNoCommand: what others wrote into Redis does not become a command to paste.
+func TestHostileNamesAreNoCommand(t *testing.T) {
+	in := run(t)
+	in.Workers[0].ID, in.Workers[0].Total.Final = "$(reboot)", false
+	if r := Build(in); r.Complete || strings.Contains(notes(r)[0], "loadctl") || !strings.Contains(notes(r)[0], "worker $(reboot): its final") {
+		t.Errorf("%q", r.Notes)
+	}
+}
+
+// TestSeriesWithHoles: points that Redis has lost are missing from the picture, so the report says so.
+func TestSeriesWithHoles(t *testing.T) {
+	in := run(t)
+	lost := in.Workers[0].Series[0].Sent
+	in.Workers[0].Series = in.Workers[0].Series[1:]
+	want := fmt.Sprintf("%d requests are missing from the series", lost)
+	if r := Build(in); r.Complete || len(notes(r)) != 1 || !strings.HasPrefix(notes(r)[0], want) {
+		t.Errorf("complete %v, %q, want %q", r.Complete, r.Notes, want)
+	}
+}
+
+// TestNeverBegun: of a run that never began nothing is missing.
+func TestNeverBegun(t *testing.T) {
+	in := Input{Run: "x", Workers: []WorkerInput{{ID: "w", Incarnation: "i", Gone: true}}}
+	if r := Build(in); !r.Complete || len(r.Notes) != 0 {
+		t.Errorf("complete %v, %q", r.Complete, r.Notes)
 	}
 }
 

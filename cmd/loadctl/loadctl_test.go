@@ -232,7 +232,7 @@ func TestStatusOfARestoredRun(t *testing.T) {
 	}
 	var s run.State
 	text := l.does(&s, "status", "x")
-	goesOn := regexp.MustCompile(`(?m)^phase    running; Redis had lost its state, which was restored: it goes on at 20[-0-9T:]+Z\n` +
+	goesOn := regexp.MustCompile(`(?m)^phase    running; Redis had lost its state, which was restored: nothing is granted before 20[-0-9T:]+Z\n` +
 		`rate     0 per second, of the whole cluster, 100 then$`)
 	if !goesOn.MatchString(text) || s.Rate != 0 || s.RateThen != 100 {
 		t.Errorf("until it goes on: %s", text)

@@ -61,7 +61,10 @@ neither this command nor another loadctl was heard of for so long; then the exit
 					err = errors.Join(err, failed)
 				}
 			}
-			return cmp.Or(finish(c, r, &out, err), unattended(c.Context(), r))
+			if err := finish(c, r, &out, err); err != nil {
+				return err
+			}
+			return unattended(c.Context(), r)
 		},
 	}
 	f.AddFlags(c)

@@ -99,7 +99,7 @@ func pending(s *run.State) string {
 	}
 }
 
-// restoring is why nothing is asked for although the run goes on, if that is so because Redis had lost it.
+// restoring is why nothing is granted although the run goes on, if that is so because Redis had lost it.
 func restoring(s *run.State) string {
 	on, yes := s.Restoring()
 	switch {
@@ -108,7 +108,7 @@ func restoring(s *run.State) string {
 	case on.IsZero():
 		return "; Redis had lost its state, which was restored"
 	default:
-		return "; Redis had lost its state, which was restored: it goes on at " + on.Format(time.RFC3339)
+		return "; Redis had lost its state, which was restored: nothing is granted before " + on.Format(time.RFC3339)
 	}
 }
 

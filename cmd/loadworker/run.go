@@ -274,6 +274,9 @@ func (f *runFlags) conclude(c *cobra.Command, r *run.Run) error {
 		}
 	case missing && unpublished == nil: // Redis took it, and lost it in a failover
 		unsaved = f.save.save(own, c.ErrOrStderr())
+	case !missing && unsaved != nil:
+		fmt.Fprintln(c.ErrOrStderr(), "Redis has this worker's final counts after all, so the file is not needed")
+		unsaved = nil
 	}
 	return errors.Join(unsaved, f.out.Write(c.OutOrStdout(), rep))
 }

@@ -53,7 +53,7 @@ func viewOf(ctx context.Context, s run.Sentinel, name string) view {
 // watching is about whether the Sentinels could replace the master, and soon enough. The first thing that is wrong is told.
 func watching(name string, views []view) Finding {
 	var told []view
-	var silent []string
+	var silent, useless []string
 	var refused error
 	for _, v := range views {
 		_, answered := errors.AsType[redis.Error](v.err)
@@ -62,6 +62,7 @@ func watching(name string, views []view) Finding {
 			told = append(told, v)
 		case answered:
 			refused = v.err
+			useless = append(useless, v.addr+" ("+v.err.Error()+")")
 		default:
 			silent = append(silent, v.addr)
 		}
@@ -75,6 +76,15 @@ func watching(name string, views []view) Finding {
 	if len(silent) > 0 {
 		return warn(strings.Join(silent, ", ")+" does not answer", "start it, or take it out of the URL: a fleet hears of a failover from the Sentinels that are named there")
 	}
+	if len(useless) > 0 {
+		return warn(strings.Join(useless, ", ")+" does not tell the master", "check its password and its master "+name+", or take it out of the URL")
+	}
+	for _, v := range told[1:] {
+		if one, other := told[0].at(), v.at(); one != other {
+			return warn(fmt.Sprintf("they disagree: %s says that %s is the master, and %s says %s", told[0].addr, one, v.addr, other),
+				"wait until a failover is over, then check SENTINEL MASTER "+name+" at each of them")
+		}
+	}
 	var all Finding
 	for _, v := range told {
 		if all = v.judged(name, len(views)); all.State != OK {
@@ -84,6 +94,9 @@ func watching(name string, views []view) Finding {
 	return all
 }
 
+// at is the address of the master that a Sentinel tells.
+func (v view) at() string { return net.JoinHostPort(v.master["ip"], v.master["port"]) }
+
 // judged is the finding about what one Sentinel tells. The URL names some of them.
 func (v view) judged(name string, named int) Finding {
 	number := func(field string) int {
@@ -92,7 +105,7 @@ func (v view) judged(name string, named int) Finding {
 	}
 	sentinels, replicas := number("num-other-sentinels")+1, number("num-slaves")
 	dead := time.Duration(number("down-after-milliseconds")) * time.Millisecond
-	at := net.JoinHostPort(v.master["ip"], v.master["port"])
+	at := v.at()
 	refused := v.quorum != nil && strings.Contains(v.quorum.Error(), "NOQUORUM")
 	switch {
 	case refused:
@@ -102,7 +115,7 @@ func (v view) judged(name string, named int) Finding {
 	case sentinels < 3:
 		return warn(fmt.Sprintf("%d of them watch %s: with fewer than three, the loss of one ends all failovers", sentinels, at), "run three Sentinels, on three machines")
 	case named < sentinels:
-		return warn(fmt.Sprintf("the URL names %d of %d Sentinels: without those the master is not found", named, sentinels), "name the others too: &addr=host:port")
+		return warn(fmt.Sprintf("the URL names %d of %d Sentinels: a worker may hear of a failover late", named, sentinels), "name the others too: &addr=host:port")
 	case dead+election > run.DefaultPermitFor:
 		return warn(fmt.Sprintf("a dead master is replaced after %v, and workers go on for %v without one", dead+election, run.DefaultPermitFor),
 			fmt.Sprintf("SENTINEL SET %s down-after-milliseconds 5000 at each of them, or give runs a longer --permit-for", name))

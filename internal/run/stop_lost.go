@@ -29,7 +29,7 @@ func StopLost(ctx context.Context, client redis.UniversalClient, name string) (*
 		case !errors.Is(err, ErrNoRun):
 			return nil, err
 		case time.Now().After(deadline):
-			return nil, fmt.Errorf("%w; if a worker still has it, because Redis lost it, that worker ends as soon as it reaches Redis (for %v)", err, stoppedFor)
+			return nil, fmt.Errorf("%w; if a worker still has it, because Redis lost it, that worker ends as soon as it reaches Redis; word of it is kept for an hour", err)
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
@@ -45,7 +45,8 @@ func (r *Run) broughtBack(ctx context.Context) (*Run, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case s.restored.IsZero():
+	case s.restored.IsZero(): // the word is not for this one
+		_ = r.client.Del(ctx, r.keys.Stopped).Err()
 		return nil, fmt.Errorf("stop %s: %w: there was none, and the one created meanwhile goes on", r.Name, ErrNoRun)
 	}
 	return r, nil
