@@ -1,10 +1,11 @@
 -- snapshot: one worker's snapshot of one second, in one atomic write, and the run's lifetime renewed.
 --
--- KEYS  1 budget  2 totals  3 snapshots  4 series  then every other key of the run
+-- KEYS  1 budget  2 totals  3 snapshots  4 series  5 spec  6 workers  then every other key of the run
 -- ARGV  1 run uid  2 worker/incarnation  3 cumulative snapshot  4 interval snapshot  5 about how many of the latter to keep
 --       6 the interval's seq  7 1 if the points are all there are, so that older ones are forgotten, else 0
 --       8 series points: index, value, …
--- Returns OK; REWRITE if snapshots before this one are missing, and with them maybe points: nothing is written, come again
+-- Returns { status, processes }: OK, with how many processes of workers have taken part so far, as far as this server knows;
+--       REWRITE if snapshots before this one are missing, and with them maybe points: nothing is written, come again
 --       with all of them; NOSTATE if the run is not there any more; an error if an argument is wrong.
 -- Invariant: nothing is written for a run that was removed or replaced; a seq is stored once, and those that are missing
 --       between two that came are counted as gaps. After OK the points are whole, whatever Redis has forgotten.
@@ -17,12 +18,13 @@ for i = 8, #ARGV, 2 do
 end
 
 local state = redis.call('HMGET', KEYS[1], 'uid', 'keep')
-if state[1] ~= ARGV[1] then return 'NOSTATE' end
+if state[1] ~= ARGV[1] then return { 'NOSTATE', '0' } end
 local who, seq, keep = ARGV[2], tonumber(ARGV[6]), state[2]
 local known = tonumber(redis.call('HGET', KEYS[2], who .. ':seq') or 0)
-if seq <= known then return 'OK' end
+local done = { 'OK', string.format('%d', redis.call('HLEN', KEYS[6])) }
+if seq <= known then return done end
 if seq > known + 1 then
-  if ARGV[7] ~= '1' then return 'REWRITE' end
+  if ARGV[7] ~= '1' then return { 'REWRITE', '0' } end
   -- Of whom nothing is known, everything was forgotten: the stream and the gaps in it too.
   if known > 0 then redis.call('HINCRBY', KEYS[2], who .. ':gaps', seq - known - 1) end
 end
@@ -39,4 +41,4 @@ for i = 8, #ARGV, 2 do redis.call('HSET', KEYS[4], who .. '/' .. ARGV[i], ARGV[i
 if known == 0 or redis.call('PTTL', KEYS[4]) < keep - 1000 then
   for i = 1, #KEYS do redis.call('PEXPIRE', KEYS[i], keep) end
 end
-return 'OK'
+return done

@@ -41,9 +41,13 @@ func (l *Leaser) restore(ctx context.Context) error {
 	}
 	over := l.abandoned()
 	var err error
-	if l.Restore != nil && now < over {
+	if l.Restore != nil {
+		known := l.known
+		if now >= over {
+			known = Known{} // too late to restore it, but not to hear that it was stopped
+		}
 		limit, cancel := context.WithTimeout(ctx, 4*l.patience()) // it makes up to four calls
-		err = l.Restore(limit, l.known)
+		err = l.Restore(limit, known)
 		cancel()
 		l.trouble(err)
 	}

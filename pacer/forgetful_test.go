@@ -44,3 +44,30 @@ func TestLostSaysWhatFollows(t *testing.T) {
 		})
 	}
 }
+
+// TestLostHearsOfAStop: a worker whose run is gone asks on after it can restore the run no more, so it hears that the run was stopped.
+func TestLostHearsOfAStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{answer: func(_ context.Context, call int, _ pacer.Ask) (pacer.Reply, error) {
+			if call == 0 {
+				return ok(), nil // of a closed loop: no slots, no permit
+			}
+			return ok(status(pacer.StatusNoState)), nil
+		}}
+		began := time.Now()
+		l := f.leaser()
+		l.Restore = func(_ context.Context, k pacer.Known) error {
+			since := time.Since(began)
+			if since > 600*time.Millisecond && k.Law.F != 0 {
+				t.Errorf("after %v it would still restore the run", since)
+			}
+			if since > 1500*time.Millisecond {
+				return pacer.ErrNoState // the word that it was stopped
+			}
+			return nil
+		}
+		if err := l.Run(t.Context()); !errors.Is(err, pacer.ErrNoState) || time.Since(began) > 1700*time.Millisecond {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}

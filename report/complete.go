@@ -17,13 +17,15 @@ func UnpublishedFile(run, worker, incarnation string) string {
 
 // judge says how far the report can be relied upon:
 //
-//	complete = the run is over, and the final snapshot of every incarnation is in, and the audit adds up, and in.Missing is empty
+//	complete = the run is over, and the final snapshot of every incarnation is in, and no incarnation was forgotten,
+//	           and the audit adds up, and the series has all requests, and in.Missing is empty
 //
 // A final snapshot holds all that its process did. So a complete report holds all that the workers did.
 func (r *Report) judge(in Input) {
 	unknown := in.unfinished()
-	r.Complete = !in.Running && len(in.Missing) == 0 && len(unknown) == 0
-	r.Notes = append(r.Notes, in.Missing...)
+	missing := append(slices.Clone(in.Missing), in.forgotten()...)
+	r.Complete = !in.Running && len(missing) == 0 && len(unknown) == 0
+	r.Notes = append(r.Notes, missing...)
 	if n := r.seriesLacks(); r.Complete && n > 0 {
 		r.Complete = false
 		r.Notes = append(r.Notes, fmt.Sprintf("%d requests are missing from the series, because Redis has lost points; all other figures have them", n))
@@ -40,13 +42,28 @@ func (r *Report) judge(in Input) {
 		r.LowerBoundsAbove = &kept
 	}
 	r.permitNote()
-	if len(unknown) == 0 { // else what looks unsent may have been sent
+	if r.Complete { // else what looks unsent may have been sent
 		r.shortfall()
 	}
 }
 
 // final tells whether all that the process did is known.
 func (w WorkerInput) final() bool { return w.Total != nil && w.Total.Final }
+
+// forgotten says that processes took part of which nothing is known: others have heard of more than there are.
+func (in Input) forgotten() []string {
+	var heard int64
+	for _, w := range in.Workers {
+		if w.Total != nil {
+			heard = max(heard, w.Total.Processes)
+		}
+	}
+	n := heard - int64(len(in.Workers))
+	if n <= 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Redis has forgotten %d of the %d processes that took part, in a restart or failover: what they sent is not counted", n, heard)}
+}
 
 // seriesLacks is how many requests that were sent are in no point of a series that has points.
 func (r *Report) seriesLacks() int64 {

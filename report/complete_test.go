@@ -149,3 +149,17 @@ func TestRunningIsNotComplete(t *testing.T) {
 		t.Errorf("complete %v, %q", r.Complete, r.Notes)
 	}
 }
+
+// TestForgottenProcesses: a process that others have heard of, and of which nothing is known, is missing.
+func TestForgottenProcesses(t *testing.T) {
+	in := run(t)
+	in.Workers[0].Total.Processes = 2
+	if r := Build(in); !r.Complete {
+		t.Errorf("with all that were heard of: %q", r.Notes)
+	}
+	in.Workers[1].Total.Processes = 4
+	const want = "Redis has forgotten 2 of the 4 processes that took part"
+	if r := Build(in); r.Complete || len(notes(r)) != 1 || !strings.HasPrefix(notes(r)[0], want) {
+		t.Errorf("complete %v, %q", r.Complete, r.Notes)
+	}
+}

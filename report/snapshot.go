@@ -79,6 +79,10 @@ type Snapshot struct {
 	// target does not connect. In a merge of several workers it is that of one of them.
 	MostInFlight int64 `json:"most_in_flight,omitempty"`
 
+	// Processes is how many processes of workers this one has heard of in the run, itself too; 0 = it has heard nothing. Redis may have forgotten
+	// some of them since. In a merge of several workers it is what the best informed of them has heard.
+	Processes int64 `json:"processes,omitempty"`
+
 	Self Self `json:"self,omitzero"` // what the worker measured of itself; in a merge of several workers it means nothing
 }
 
@@ -135,6 +139,7 @@ func (s *Snapshot) Merge(o *Snapshot) {
 	s.Counts.add(o.Counts)
 	s.Self.add(o.Self)
 	s.MostInFlight = max(s.MostInFlight, o.MostInFlight)
+	s.Processes = max(s.Processes, o.Processes)
 	s.Latency.Merge(o.Latency)
 	s.Service.Merge(o.Service)
 	s.Lag.Merge(o.Lag)
@@ -166,7 +171,7 @@ func (s *Snapshot) class(name string) *ErrorClass {
 // interval and Final. Worker, Incarnation and Seq stay.
 func (s *Snapshot) Reset() {
 	s.Start, s.End, s.Final = 0, 0, false
-	s.Counts, s.Self, s.MostInFlight = Counts{}, Self{}, 0
+	s.Counts, s.Self, s.MostInFlight, s.Processes = Counts{}, Self{}, 0, 0
 	s.Latency.Reset()
 	s.Service.Reset()
 	s.Lag.Reset()

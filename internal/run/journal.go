@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/report"
@@ -31,7 +32,8 @@ func (r *Run) Journal(worker, incarnation string) *Journal {
 }
 
 // Publish stores an interval snapshot and the cumulative one, and the series points that changed, in one atomic write. With rewrite
-// the points replace all stored before. Where Redis has forgotten some of those, the error is report.ErrRewrite.
+// the points replace all stored before. Where Redis has forgotten some of those, the error is report.ErrRewrite. What Redis tells of other
+// processes is noted in total.
 func (j *Journal) Publish(ctx context.Context, interval, total *report.Snapshot, points []report.Point, rewrite bool) error {
 	in, err := interval.MarshalBinary()
 	if err != nil {
@@ -55,12 +57,18 @@ func (j *Journal) Publish(ctx context.Context, interval, total *report.Snapshot,
 	}
 	k := j.run.keys
 	keys := []string{k.Budget, k.Totals, k.Snapshots, k.Series, k.Spec, k.Workers, k.Seen, k.Events, k.Laws}
-	status, err := lua.Snapshot().Run(ctx, j.run.client, keys, args...).Text()
+	reply, err := lua.Snapshot().Run(ctx, j.run.client, keys, args...).StringSlice()
 	if err != nil {
 		return fmt.Errorf("publish snapshot: %w", err)
 	}
-	switch status {
+	if len(reply) != 2 {
+		return fmt.Errorf("publish snapshot: the answer has %d parts; this program and the run do not fit together", len(reply))
+	}
+	switch reply[0] {
 	case "OK":
+		if n, err := strconv.ParseInt(reply[1], 10, 64); err == nil {
+			total.Processes = max(total.Processes, n)
+		}
 		if interval.Seq%listEvery == 1 && !interval.Final {
 			_ = j.run.relist(ctx) // the run does not depend on it
 		}

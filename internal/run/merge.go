@@ -194,13 +194,16 @@ func pick(name, uid string, all []*Unpublished) (map[string]*Unpublished, error)
 // published the newer counts, never both. It returns whether that was u's.
 //
 // The server may have forgotten slots that it had leased. Those that were due before their generation's cut it has come to
-// count as skipped; those behind it nowhere.
-func (u *Unpublished) join(w *report.WorkerInput, b *report.Budget) (used bool) {
+// count as skipped; those behind it nowhere. unowned is how many slots were issued to nobody that the server knows of.
+func (u *Unpublished) join(w *report.WorkerInput, b *report.Budget, unowned *int64) (used bool) {
 	forgotten := max(0, u.Leased-w.Leased)
+	w.Leased += forgotten
+	issued := min(forgotten, *unowned) // the server has forgotten the worker only
+	*unowned -= issued
+	forgotten -= issued
 	cut := min(forgotten, max(0, u.Total.Counts.Recalled-w.Beyond))
 	skipped := min(forgotten-cut, b.Skipped)
 	ungranted := min(forgotten-cut, b.Ungranted) // in the place of skipped: they were not issued
-	w.Leased += forgotten
 	b.Skipped -= skipped
 	b.Ungranted -= ungranted
 	b.Issued += forgotten - skipped
@@ -219,8 +222,13 @@ func (u *Unpublished) join(w *report.WorkerInput, b *report.Budget) (used bool) 
 // merge adds what could not be published to what a report is built from. It returns of how many incarnations that is the newest.
 func merge(in *report.Input, rest map[string]*Unpublished) (used int) {
 	rest = maps.Clone(rest)
+	unowned := in.Budget.Issued - in.Budget.Skipped
+	for _, w := range in.Workers {
+		unowned -= w.Leased
+	}
+	unowned = max(0, unowned)
 	add := func(u *Unpublished, w *report.WorkerInput) {
-		if u.join(w, &in.Budget) {
+		if u.join(w, &in.Budget, &unowned) {
 			used++
 		}
 	}

@@ -15,7 +15,7 @@ type Journal interface {
 	// same interval again, with the same Seq; the cumulative snapshot is always the newest. A Seq that is there
 	// already is not written again, neither is what comes with it, and that is no error. report.ErrRewrite is the
 	// one that says that nothing was written, because points written before are missing: the next call brings
-	// all of them. The snapshots are the caller's again when Publish returns.
+	// all of them. The snapshots are the caller's again when Publish returns; it may have noted total.Processes.
 	Publish(ctx context.Context, interval, total *report.Snapshot, points []report.Point, rewrite bool) error
 
 	// Leave tells the fleet that this worker leases no more, so that its share goes to the others at once. The

@@ -1,0 +1,47 @@
+package e2e
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/loadctl/loadctl/internal/redistest"
+)
+
+// TestForgottenProcess: a worker joins, sends, and ends after the last state that Redis has saved. After a crash Redis knows nothing of it, and the
+// worker has left no file, because its counts were published. The others have heard of it, so the report says that it is missing.
+func TestForgottenProcess(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.redis = redistest.Start(t, "--dbfilename", "saved.rdb")
+	fleet := b.fleet(2, "x", "--qps", "200", "--permit-for", "2s")
+	b.started(100)
+	if err := b.redis.Client().Save(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	late := b.worker("x", "--allow-any", "--id", "late")
+	until(t, "the late worker's snapshots", func() bool {
+		for _, w := range b.report("x").Workers {
+			if w.ID == "late" && w.Sent >= 50 {
+				return true
+			}
+		}
+		return false
+	})
+	n := b.web.Count()
+	b.started(n + 300) // the others have published since
+	late.signal(syscall.SIGTERM)
+	late.wait(105)
+	b.redis.Kill()
+	b.redis.Restart()
+	b.started(b.web.Count() + 200)
+	b.loadctl("stop", "x")
+	for _, p := range fleet {
+		p.wait(0)
+	}
+	r := b.report("x")
+	const says = "Redis has forgotten 1 of the 3 processes that took part"
+	if notes := strings.Join(r.Notes, "\n"); r.Complete || r.Audit.Sent >= b.web.Count() || !strings.Contains(notes, says) || strings.Contains(notes, "would have been late") {
+		t.Errorf("%d arrived, %d were sent, complete %v, %s", b.web.Count(), r.Audit.Sent, r.Complete, notes)
+	}
+}
