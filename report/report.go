@@ -11,6 +11,7 @@ type Report struct {
 	Running    bool      `json:"running"`    // the run goes on: what is held or in flight will still become something else
 	DurationS  float64   `json:"duration_s"`
 	Asked      int64     `json:"asked"`       // requests the rate in force asked for
+	Sent       int64     `json:"sent"`        // requests that began to be sent, as in Audit
 	TargetRate float64   `json:"target_rate"` // of the whole cluster
 	Rate       float64   `json:"rate"`        // sent per second
 	Throughput float64   `json:"throughput"`  // completed per second

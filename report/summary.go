@@ -51,6 +51,7 @@ func Build(in Input) Report {
 		Running:     in.Running,
 		DurationS:   in.Duration.Seconds(),
 		Asked:       audit.Asked,
+		Sent:        audit.Sent,
 		TargetRate:  in.TargetRate,
 		ClosedLoop:  in.ClosedLoop,
 		Limiter:     in.Limiter,
@@ -145,7 +146,7 @@ func (h *Histogram) distribution(kept float64) Distribution {
 // addWorker adds the line of one incarnation.
 func (r *Report) addWorker(w WorkerInput) {
 	line := WorkerReport{ID: w.ID, Incarnation: w.Incarnation, State: w.State, Final: w.final(), LastSeen: w.LastSeen.UTC(), Gaps: w.Gaps}
-	line.Verdicts = verdicts(w.Total, r.ClosedLoop)
+	line.Verdicts = verdicts(within(w.Total, r.length()), r.ClosedLoop)
 	line.Self.Load = map[string]LoadReport{}
 	if w.Total != nil {
 		n, self := w.Total.Counts, &w.Total.Self

@@ -37,22 +37,15 @@ func Text(w io.Writer, r Report) error {
 // textHead writes what was asked for and what came of it.
 func textHead(b *bytes.Buffer, r Report) {
 	a := r.Audit
-	state := "complete"
-	switch {
-	case r.Running && r.StartedAt.IsZero():
-		state = "waiting"
-	case r.Running:
-		state = "running"
-	case !r.Complete:
-		state = "INCOMPLETE, see the notes"
-	case r.StartedAt.IsZero():
-		state = "never begun"
+	state := r.state()
+	if state == incomplete {
+		state += ", see the notes"
 	}
 	started := "not started"
 	if !r.StartedAt.IsZero() {
 		started = "started " + r.StartedAt.Format(time.RFC3339)
 	}
-	length := time.Duration(r.DurationS * float64(time.Second)).Round(time.Millisecond)
+	length := r.length().Round(time.Millisecond)
 	printable.Fprintf(b, "run         %s, %s, %s, %s\n", r.Run, started, length, state)
 	if r.ClosedLoop {
 		printable.Fprintf(b, "asked       %-12s as fast as it goes (closed loop)%s\n", "max", r.overConnections())
@@ -105,35 +98,23 @@ func textAudit(b *bytes.Buffer, r Report) {
 	}
 }
 
-// textTimes writes the table of latency, service time and lag.
+// textTimes writes the table of latency, service time and lag. Where nothing ended there are no times.
 func textTimes(b *bytes.Buffer, r Report) {
+	if !r.timed() {
+		b.WriteByte('\n')
+		return
+	}
 	printable.Fprintf(b, "\n%-12s", "")
 	for _, name := range []string{"min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"} {
 		printable.Fprintf(b, "%9s", name)
 	}
 	b.WriteByte('\n')
-	// A dropped request would have had a latency and a lag, so these are cut
-	// off; the service time of what was sent is complete.
-	textRow(b, "latency", r.Latency, r.LowerBoundsAbove)
-	if !r.ClosedLoop { // there they are the same, and nothing
-		textRow(b, "service time", r.ServiceTime, nil)
-		textRow(b, "lag", r.Lag, r.LowerBoundsAbove)
-	}
-	b.WriteByte('\n')
-}
-
-// textRow writes one distribution. Quantiles above bound get a ≥.
-func textRow(b *bytes.Buffer, name string, d Distribution, bound *float64) {
-	printable.Fprintf(b, "%-12s%9s%9s", name, duration(d.Min), duration(d.Mean))
-	for _, p := range []struct {
-		quantile float64
-		ns       int64
-	}{{0.5, d.P50}, {0.9, d.P90}, {0.95, d.P95}, {0.99, d.P99}, {0.999, d.P999}, {0.9999, d.P9999}, {1, d.Max}} {
-		text := duration(p.ns)
-		if bound != nil && p.quantile > *bound {
-			text = "≥" + text
+	for _, row := range r.times() {
+		printable.Fprintf(b, "%-12s", row.name)
+		for _, cell := range row.cells() {
+			printable.Fprintf(b, "%9s", cell)
 		}
-		printable.Fprintf(b, "%9s", text)
+		b.WriteByte('\n')
 	}
 	b.WriteByte('\n')
 }
@@ -196,17 +177,9 @@ func textWorkers(b *bytes.Buffer, r Report) {
 	}
 }
 
-// textVerdicts writes what was a limit, worker by worker, as far as they fit. There is nothing to read where there was none.
+// textVerdicts writes what was a limit, a line for each cause. There is nothing to read where there was none.
 func textVerdicts(b *bytes.Buffer, r Report) {
-	told := 0
-	for _, w := range r.Workers {
-		for _, v := range w.Verdicts {
-			if told++; told <= maxTextWorkers {
-				printable.Fprintf(b, "limit       %s, %s: %s\n", w.ID, v.Limit, v.Text)
-			}
-		}
-	}
-	if hidden := told - maxTextWorkers; hidden > 0 {
-		printable.Fprintf(b, "            and %d more\n", hidden)
+	for _, l := range r.limits() {
+		printable.Fprintf(b, "limit       %s\n", l)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 const second = int64(1_000_000_000)
@@ -231,19 +232,57 @@ func TestVerdictOfAStall(t *testing.T) {
 	}
 }
 
-// TestManyVerdicts: text stays short.
+// TestManyVerdicts: text has a line for each cause, with the number of workers, and the figures of the one for which it was worst.
 func TestManyVerdicts(t *testing.T) {
 	var in Input
 	for i := range maxTextWorkers + 3 {
 		s := beat()
 		s.class("ports").Count = 7
+		if i < 5 {
+			s.Counts.SeenLate = int64(100 + 10*i)
+			s.JudgeBeat()
+		}
 		in.Workers = append(in.Workers, WorkerInput{ID: fmt.Sprint("w", i), Total: s})
 	}
+	again := beat() // another process of the same worker
+	again.class("ports").Count = 7
+	in.Workers = append(in.Workers, WorkerInput{ID: "w0", Total: again})
 	var text bytes.Buffer
 	if err := Text(&text, Build(in)); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(text.String(), "limit "); n != maxTextWorkers || strings.Count(text.String(), "and 3 more") != 2 {
+	for _, want := range []string{
+		"\nlimit       5 workers, generator; the worst, w4: 14.00 % of its slots were seen late",
+		"\nlimit       23 workers, generator; the worst, w0: 7 requests found no local port free",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+	if n := strings.Count(text.String(), "limit "); n != 2 {
 		t.Errorf("%d verdicts\n%s", n, text.String())
+	}
+}
+
+// TestLimitWithinTheRun: a worker goes on measuring while it waits for answers, but a limit has no more seconds than the run.
+func TestLimitWithinTheRun(t *testing.T) {
+	s := NewSnapshot("w", "1")
+	for range 14 {
+		b := beat()
+		b.Self.CPU, b.Counts.SeenLate = NewLoad(second, second), 900
+		b.JudgeBeat()
+		s.Merge(b)
+	}
+	r := Build(Input{Duration: 10 * time.Second, Workers: []WorkerInput{{ID: "w", Total: s}}})
+	if len(r.Workers[0].Verdicts) != 2 {
+		t.Errorf("%+v", r.Workers[0].Verdicts)
+	}
+	for _, v := range r.Workers[0].Verdicts {
+		if !strings.Contains(v.Text, "too much for 10 of 10 s") {
+			t.Errorf("%s: %s", v.Cause, v.Text)
+		}
+	}
+	if s.Self.Wall != 14*second || s.Self.CPU.Over != 14*second {
+		t.Errorf("the snapshot was changed: %+v", s.Self)
 	}
 }

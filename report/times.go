@@ -1,0 +1,42 @@
+package report
+
+// A timesRow is a distribution as people read it.
+type timesRow struct {
+	name string
+	Distribution
+	bound *float64 // quantiles above it are lower bounds; nil = none is
+}
+
+// times are the distributions worth reading. A request that was dropped would have had a latency and a lag, so these are cut off; the
+// service time of what was sent is complete. In a closed loop latency is the service time, and there is no lag.
+func (r Report) times() []timesRow {
+	rows := []timesRow{{"latency", r.Latency, r.LowerBoundsAbove}}
+	if !r.ClosedLoop {
+		rows = append(rows, timesRow{"service time", r.ServiceTime, nil}, timesRow{"lag", r.Lag, r.LowerBoundsAbove})
+	}
+	return rows
+}
+
+// A quantile is one of a distribution.
+type quantile struct {
+	q  float64
+	ns int64
+}
+
+// quantiles are those of a distribution, with its maximum.
+func (d Distribution) quantiles() []quantile {
+	return []quantile{{0.5, d.P50}, {0.9, d.P90}, {0.95, d.P95}, {0.99, d.P99}, {0.999, d.P999}, {0.9999, d.P9999}, {1, d.Max}}
+}
+
+// cells are min, mean and the quantiles, with a ≥ where they are lower bounds.
+func (row timesRow) cells() []string {
+	cells := []string{duration(row.Min), duration(row.Mean)}
+	for _, p := range row.quantiles() {
+		text := duration(p.ns)
+		if row.bound != nil && p.q > *row.bound {
+			text = "≥" + text
+		}
+		cells = append(cells, text)
+	}
+	return cells
+}
