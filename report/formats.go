@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 )
 
@@ -10,20 +11,23 @@ import (
 // its error is that of the writer, or says what the report lacks.
 type Renderer func(w io.Writer, r Report) error
 
-// A format is a renderer under the name by which users choose it.
+// A format is a renderer under the name by which users choose it, and the ending of files in it.
 type format struct {
-	name   string
-	render Renderer
+	name, ending string
+	render       Renderer
 }
 
 // formats lists every output. A new output is one file and one line here.
 func formats() []format {
 	return []format{
-		{"text", Text},
-		{"json", JSON},
-		{"csv", CSV},
-		{"hgrm", HGRM},
-		{"hlog", HLog},
+		{"text", ".txt", Text},
+		{"json", ".json", JSON},
+		{"csv", ".csv", CSV},
+		{"hgrm", ".hgrm", HGRM},
+		{"hlog", ".hlog", HLog},
+		{"junit", ".xml", JUnit},
+		{"markdown", ".md", Markdown},
+		{"openmetrics", ".prom", OpenMetrics},
 	}
 }
 
@@ -44,4 +48,24 @@ func Format(name string) (Renderer, error) {
 		}
 	}
 	return nil, fmt.Errorf("output %q: want one of %s", name, strings.Join(Formats(), ", "))
+}
+
+// FormatOf returns the name of the format that the ending of a file stands for, or "" if it stands for none.
+func FormatOf(path string) string {
+	ending := strings.ToLower(filepath.Ext(path))
+	for _, f := range formats() {
+		if f.ending == ending {
+			return f.name
+		}
+	}
+	return ""
+}
+
+// Endings returns the endings that FormatOf knows.
+func Endings() []string {
+	var endings []string
+	for _, f := range formats() {
+		endings = append(endings, f.ending)
+	}
+	return endings
 }

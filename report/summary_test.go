@@ -181,6 +181,11 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%s to a full disk: %v", name, err)
 		}
 	}
+	for file, want := range map[string]string{"a.json": "json", "a/b.TXT": "text", "x.prom": "openmetrics", "x.xml": "junit", "x.md": "markdown", "x": "", "json": "", "x.json.old": ""} {
+		if got := FormatOf(file); got != want {
+			t.Errorf("%s is %q, want %q", file, got, want)
+		}
+	}
 	if _, err := Format("xml"); err == nil || !strings.Contains(err.Error(), "text, json") {
 		t.Errorf("unknown format: %v", err)
 	}

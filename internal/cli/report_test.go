@@ -17,7 +17,7 @@ import (
 func reportTo(t *testing.T, file string, args ...string) *Report {
 	t.Helper()
 	var r Report
-	c := &cobra.Command{}
+	c := &cobra.Command{Use: "test"}
 	r.AddFlags(c)
 	if err := c.ParseFlags(append(args, "--out", file)); err != nil {
 		t.Fatal(err)
@@ -76,6 +76,95 @@ func TestReportFile(t *testing.T) {
 	err = r.Write(&stdout, built())
 	if err == nil || code(err) != CodeOther || !strings.HasSuffix(err.Error(), "; the report is still in Redis: loadctl report x") || len(names(t, dir)) != 1 {
 		t.Errorf("%v, %v", err, names(t, dir))
+	}
+}
+
+// TestReportFiles: each ending is a format, and standard output has what is asked for and is in no file.
+func TestReportFiles(t *testing.T) {
+	rendered := func(format string) string {
+		var want bytes.Buffer
+		render, err := report.Format(format)
+		if err == nil {
+			err = render(&want, built())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return want.String()
+	}
+	all := map[string]string{
+		"a.txt": "text", "a.json": "json", "a.csv": "csv", "a.hgrm": "hgrm", "a.hlog": "hlog", "a.xml": "junit", "a.md": "markdown", "a.prom": "openmetrics", "A.JSON": "json",
+	}
+	for _, c := range []struct {
+		output string            // -o; "" = not given
+		files  map[string]string // with their formats
+		stdout string            // its format; "" = nothing
+	}{
+		{"", all, ""},
+		{"", map[string]string{"report": "text"}, ""},
+		{"csv", map[string]string{"report": "csv", "a.json": "json"}, ""},
+		{"text", map[string]string{"a.json": "json", "a.xml": "junit"}, "text"},
+		{"json", map[string]string{"a.json": "json"}, ""},
+		{"markdown", nil, "markdown"},
+		{"", nil, "text"},
+	} {
+		dir := t.TempDir()
+		var args []string
+		if c.output != "" {
+			args = append(args, "-o", c.output)
+		}
+		for name := range c.files {
+			args = append(args, "--out", filepath.Join(dir, name))
+		}
+		r := reportTo(t, "", args...)
+		if err := r.Check(); err != nil {
+			t.Fatal(err)
+		}
+		var stdout bytes.Buffer
+		if err := r.Write(&stdout, built()); err != nil {
+			t.Errorf("%q: %v", args, err)
+		}
+		want := ""
+		if c.stdout != "" {
+			want = rendered(c.stdout)
+		}
+		if stdout.String() != want {
+			t.Errorf("%q: on standard output %q, want %s", args, &stdout, c.stdout)
+		}
+		for name, format := range c.files {
+			if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(text) != rendered(format) {
+				t.Errorf("%q: %s is no %s: %v, %q", args, name, format, err, text)
+			}
+		}
+		if found := names(t, dir); len(found) != len(c.files) {
+			t.Errorf("%q left %q", args, found)
+		}
+	}
+	twice := filepath.Join(t.TempDir(), "x.md")
+	if err := reportTo(t, twice, "--out", twice).Check(); err == nil || code(err) != CodeConfig || !strings.Contains(err.Error(), "is given twice; leave one out") {
+		t.Error(err)
+	}
+}
+
+// TestReportFilesFail: a file that is not taken keeps no other from being written. The first is on standard output instead, where that is free.
+func TestReportFilesFail(t *testing.T) {
+	temporary, dir := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	nowhere, good := filepath.Join(dir, "gone"), filepath.Join(dir, "good.csv")
+	r := reportTo(t, filepath.Join(nowhere, "b.md"), "--out", filepath.Join(nowhere, "a.json"), "--out", good)
+	var stdout bytes.Buffer
+	err := r.Write(&stdout, built())
+	files := names(t, temporary)
+	if err == nil || code(err) != CodeOther || len(files) != 1 || !strings.HasPrefix(files[0], "b.md.") || !strings.HasPrefix(stdout.String(), "{") {
+		t.Fatalf("%v, %q, %q", err, files, &stdout)
+	}
+	for _, says := range []string{"a.json: no such file or directory; it is on standard output instead", "; it is in " + filepath.Join(temporary, files[0]) + " instead", "; the report is still in Redis: loadctl report x"} {
+		if !strings.Contains(err.Error(), says) {
+			t.Errorf("no %q in %v", says, err)
+		}
+	}
+	if text, err := os.ReadFile(good); err != nil || !strings.HasPrefix(string(text), "t,asked") {
+		t.Errorf("%q, %v", text, err)
 	}
 }
 

@@ -1,0 +1,152 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/loadctl/loadctl/internal/printable"
+)
+
+// The elements of a JUnit file, as CI servers read them.
+type (
+	junitSuites struct {
+		XMLName  xml.Name   `xml:"testsuites"`
+		Name     string     `xml:"name,attr"`
+		Tests    int        `xml:"tests,attr"`
+		Failures int        `xml:"failures,attr"`
+		Errors   int        `xml:"errors,attr"`
+		Time     string     `xml:"time,attr"`
+		Suite    junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name       string          `xml:"name,attr"`
+		Tests      int             `xml:"tests,attr"`
+		Failures   int             `xml:"failures,attr"`
+		Errors     int             `xml:"errors,attr"`
+		Skipped    int             `xml:"skipped,attr"`
+		Time       string          `xml:"time,attr"`
+		Timestamp  string          `xml:"timestamp,attr,omitempty"`
+		Properties []junitProperty `xml:"properties>property"`
+		Cases      []junitCase     `xml:"testcase"`
+		Out        string          `xml:"system-out"`
+	}
+	junitProperty struct {
+		Name  string `xml:"name,attr"`
+		Value string `xml:"value,attr"`
+	}
+	junitCase struct {
+		Class   string        `xml:"classname,attr"`
+		Name    string        `xml:"name,attr"`
+		Time    string        `xml:"time,attr"`
+		Failure *junitProblem `xml:"failure"`
+		Error   *junitProblem `xml:"error"`
+		Out     string        `xml:"system-out,omitempty"`
+	}
+	junitProblem struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// JUnit writes a test suite with a case for each check: failed is a failure, undecided an error. Its properties are the numbers of the
+// JSON report, and its output is the text report.
+func JUnit(w io.Writer, r Report) error {
+	var text bytes.Buffer
+	if err := Text(&text, r); err != nil {
+		return err
+	}
+	properties, err := r.figures()
+	if err != nil {
+		return fmt.Errorf("write JUnit: %w", err)
+	}
+	length := strconv.FormatFloat(r.DurationS, 'f', 3, 64)
+	suite := junitSuite{Name: printable.Line(r.Run), Time: length, Properties: properties, Out: text.String()}
+	if !r.StartedAt.IsZero() {
+		suite.Timestamp = r.StartedAt.Format("2006-01-02T15:04:05")
+	}
+	for _, c := range r.checks() {
+		suite.add(c)
+	}
+	all := junitSuites{Name: "loadctl", Tests: suite.Tests, Failures: suite.Failures, Errors: suite.Errors, Time: length, Suite: suite}
+	data, err := xml.MarshalIndent(all, "", "  ")
+	if err == nil {
+		_, err = w.Write(append([]byte(xml.Header), append(data, '\n')...))
+	}
+	if err != nil {
+		return fmt.Errorf("write JUnit: %w", err)
+	}
+	return nil
+}
+
+// add adds the case of a check.
+func (s *junitSuite) add(c check) {
+	one := junitCase{Class: "loadctl." + s.Name, Name: printable.Line(c.name), Time: "0"}
+	text := printable.Line(c.text)
+	s.Tests++
+	switch c.result {
+	case failed:
+		s.Failures++
+		one.Failure = &junitProblem{Message: text, Type: failed, Text: text}
+	case undecided:
+		s.Errors++
+		one.Error = &junitProblem{Message: text, Type: undecided, Text: text}
+	default:
+		one.Out = text
+	}
+	s.Cases = append(s.Cases, one)
+}
+
+// figures are the members of the JSON report that are one value, in their order: audit.sent is that of the object audit.
+func (r Report) figures() ([]junitProperty, error) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	return members(d, "", nil)
+}
+
+// members reads the members of an object whose beginning is read. It passes over arrays.
+func members(d *json.Decoder, prefix string, all []junitProperty) ([]junitProperty, error) {
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		path := prefix + fmt.Sprint(name)
+		switch value, err := d.Token(); {
+		case err != nil:
+			return nil, err
+		case value == json.Delim('{'):
+			if all, err = members(d, path+".", all); err != nil {
+				return nil, err
+			}
+		case value == json.Delim('['):
+			for depth := 1; depth > 0; {
+				inner, err := d.Token()
+				if err != nil {
+					return nil, err
+				}
+				switch inner {
+				case json.Delim('['), json.Delim('{'):
+					depth++
+				case json.Delim(']'), json.Delim('}'):
+					depth--
+				}
+			}
+		default:
+			all = append(all, junitProperty{Name: printable.Line(path), Value: printable.Line(fmt.Sprint(value))})
+		}
+	}
+	_, err := d.Token() // its end
+	return all, err
+}

@@ -1,0 +1,161 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/printable"
+)
+
+// What a comment may hold: GitHub takes 65,536 characters, and people read less.
+const (
+	maxMarkdownRows = 20   // of a table or list
+	maxMarkdownText = 400  // characters of an entry
+	maxMarkdownCode = 1000 // characters of what is shown as code
+)
+
+// Markdown writes a summary for a comment on a pull request: what was judged first, then the numbers of the text report.
+func Markdown(w io.Writer, r Report) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "### Load test %s: %s\n\n", code(r.Run), r.headline())
+	markdownChecks(&b, r)
+	markdownCounts(&b, r)
+	markdownTimes(&b, r)
+	markdownAnswers(&b, r)
+	markdownNotes(&b, r)
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("write Markdown: %w", err)
+	}
+	return nil
+}
+
+// headline is the worst of what was judged and, unless it is complete, how the run stands.
+func (r Report) headline() string {
+	result := passed
+	for _, c := range r.checks() {
+		if c.result == failed || c.result == undecided && result == passed {
+			result = c.result
+		}
+	}
+	if state := r.state(); state != "complete" {
+		return result + ", " + state
+	}
+	return result
+}
+
+func markdownChecks(b *bytes.Buffer, r Report) {
+	b.WriteString("| check | | |\n|---|---|---|\n")
+	for _, c := range r.checks() {
+		sign := map[string]string{passed: "✓", failed: "✗", undecided: "?"}[c.result]
+		fmt.Fprintf(b, "| %s | %s %s | %s |\n", prose(c.name), sign, c.result, prose(c.text))
+	}
+	b.WriteByte('\n')
+}
+
+func markdownCounts(b *bytes.Buffer, r Report) {
+	a := r.Audit
+	b.WriteString("| | requests | per second |\n|---|---:|---:|\n")
+	if r.ClosedLoop {
+		b.WriteString("| asked | max | |\n")
+	} else {
+		fmt.Fprintf(b, "| asked | %d | %s |\n", r.Asked, rate(r.TargetRate))
+	}
+	fmt.Fprintf(b, "| sent | %d | %s |\n", a.Sent, rate(r.Rate))
+	fmt.Fprintf(b, "| completed | %d | %s |\n", a.Completed, rate(r.Throughput))
+	fmt.Fprintf(b, "| failed | %d | |\n", a.Failed)
+	if a.InFlight != 0 {
+		fmt.Fprintf(b, "| in flight | %d | |\n", a.InFlight)
+	}
+	fmt.Fprintf(b, "\nSuccess %s %%, %s long, bytes in %s, out %s.\n\n", percent(r.Success), r.length().Round(time.Millisecond), bytesize(r.BytesIn), bytesize(r.BytesOut))
+}
+
+func markdownTimes(b *bytes.Buffer, r Report) {
+	if !r.timed() {
+		return
+	}
+	b.WriteString("| | min | mean | p50 | p90 | p95 | p99 | p99.9 | p99.99 | max |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
+	for _, row := range r.times() {
+		fmt.Fprintf(b, "| %s |", row.name)
+		for _, cell := range row.cells() {
+			fmt.Fprintf(b, " %s |", cell)
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteByte('\n')
+}
+
+// markdownAnswers has the most frequent errors and statuses first.
+func markdownAnswers(b *bytes.Buffer, r Report) {
+	for _, answers := range []struct {
+		name   string
+		counts map[string]int64
+	}{{"error", r.Errors}, {"status", r.StatusCodes}} {
+		if len(answers.counts) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "| %s | requests |\n|---|---:|\n", answers.name)
+		names := slices.SortedFunc(maps.Keys(answers.counts), func(x, y string) int {
+			return cmp.Or(cmp.Compare(answers.counts[y], answers.counts[x]), cmp.Compare(x, y))
+		})
+		for _, name := range names[:min(len(names), maxMarkdownRows)] {
+			fmt.Fprintf(b, "| %s | %d |\n", prose(name), answers.counts[name])
+		}
+		if hidden := len(names) - maxMarkdownRows; hidden > 0 {
+			fmt.Fprintf(b, "| and %d more | |\n", hidden)
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// markdownNotes has what was a limit, and what else there is to know.
+func markdownNotes(b *bytes.Buffer, r Report) {
+	var all []string
+	for _, l := range r.limits() {
+		all = append(all, "limit: "+l.String())
+	}
+	for _, note := range r.Notes {
+		all = append(all, "note: "+note)
+	}
+	for _, text := range all[:min(len(all), maxMarkdownRows)] {
+		fmt.Fprintf(b, "- %s\n", prose(text))
+	}
+	if hidden := len(all) - maxMarkdownRows; hidden > 0 {
+		fmt.Fprintf(b, "- and %d more\n", hidden)
+	}
+}
+
+// clip is a text of at most n characters, as a part of a line.
+func clip(s string, n int) string {
+	runes := []rune(printable.Line(strings.ToValidUTF8(s, "\uFFFD")))
+	if len(runes) > n {
+		return string(runes[:n]) + "…"
+	}
+	return string(runes)
+}
+
+// prose is text as it stands, with nothing in it that Markdown or HTML would read.
+func prose(s string) string {
+	var b strings.Builder
+	for _, r := range clip(s, maxMarkdownText) {
+		switch {
+		case r == '<' || r == '>' || r == '&' || r == '@':
+			b.WriteString("&#" + strconv.Itoa(int(r)) + ";")
+		case strings.ContainsRune("\\`*_[]|~#$", r):
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// code is text in a fixed font, which a back quote would end. It is not for tables, where a bar would end it.
+func code(s string) string { return "`" + strings.ReplaceAll(clip(s, maxMarkdownCode), "`", "'") + "`" }

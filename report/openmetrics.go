@@ -1,0 +1,164 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/loadctl/loadctl/internal/printable"
+)
+
+// OpenMetrics writes the numbers in the text format of OpenMetrics 1.0, for Prometheus, the textfile collector of its node exporter, and
+// whatever else reads it. Only gauges and summaries occur, so that readers of Prometheus' older text format take it too.
+func OpenMetrics(w io.Writer, r Report) error {
+	m := metrics{run: r.Run}
+	m.about(r)
+	m.counts(r)
+	m.times(r)
+	m.workers(r)
+	m.WriteString("# EOF\n")
+	if _, err := w.Write(m.Bytes()); err != nil {
+		return fmt.Errorf("write OpenMetrics: %w", err)
+	}
+	return nil
+}
+
+// metrics is the text as it grows.
+type metrics struct {
+	bytes.Buffer
+	run string // a label of every sample
+}
+
+// family begins a metric. The unit is the end of its name; "" = none.
+func (m *metrics) family(name, kind, unit, help string) {
+	fmt.Fprintf(m, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+	if unit != "" {
+		fmt.Fprintf(m, "# UNIT %s %s\n", name, unit)
+	}
+}
+
+// sample writes one value. labels are names and values in turn.
+func (m *metrics) sample(name string, value float64, labels ...string) {
+	fmt.Fprintf(m, "%s{run=%s", name, label(m.run))
+	for i := 0; i+1 < len(labels); i += 2 {
+		fmt.Fprintf(m, ",%s=%s", labels[i], label(labels[i+1]))
+	}
+	fmt.Fprintf(m, "} %s\n", strconv.FormatFloat(value, 'g', -1, 64))
+}
+
+// gauge writes a metric that has one value.
+func (m *metrics) gauge(name, unit, help string, value float64) {
+	m.family(name, "gauge", unit, help)
+	m.sample(name, value)
+}
+
+// label is the value of a label.
+func label(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(printable.Line(strings.ToValidUTF8(s, "\uFFFD"))) + `"`
+}
+
+// truth is 1 or 0.
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// about writes what the run is, and what was judged.
+func (m *metrics) about(r Report) {
+	m.family("loadctl_run", "gauge", "", "What the labels say of the run; always 1.")
+	m.sample("loadctl_run", 1, "state", r.state())
+	m.family("loadctl_check", "gauge", "", "What was judged, with its result: passed, failed or undecided; always 1.")
+	for _, c := range r.checks() {
+		m.sample("loadctl_check", 1, "check", c.name, "result", c.result)
+	}
+	if !r.StartedAt.IsZero() {
+		m.gauge("loadctl_started_seconds", "seconds", "When the schedule of the run began, Unix time.", float64(r.StartedAt.UnixMicro())/1e6)
+	}
+	m.gauge("loadctl_length_seconds", "seconds", "From the start to the end of the run, or to now.", r.DurationS)
+	m.gauge("loadctl_running", "", "Whether the run goes on.", truth(r.Running))
+	m.gauge("loadctl_complete", "", "Whether the report holds all that the workers did.", truth(r.Complete))
+}
+
+// counts writes the rates, the audit and the answers.
+func (m *metrics) counts(r Report) {
+	m.gauge("loadctl_target_rate", "", "Requests per second asked for last, of the whole cluster.", r.TargetRate)
+	m.gauge("loadctl_sent_rate", "", "Requests sent per second.", r.Rate)
+	m.gauge("loadctl_completed_rate", "", "Requests completed per second.", r.Throughput)
+	m.gauge("loadctl_success_ratio", "ratio", "Completed of all that ended.", r.Success)
+	m.family("loadctl_audit", "gauge", "", "The terms of the audit: slots or requests.")
+	a := r.Audit
+	for _, t := range append(a.issuedTerms(), term{name: "issued", n: a.Issued}, term{name: "asked", n: a.Asked}, term{name: "overrun", n: a.Overrun},
+		term{name: "ungranted", n: a.Ungranted}, term{name: "completed", n: a.Completed}, term{name: "failed", n: a.Failed}, term{name: "in_flight", n: a.InFlight}) {
+		m.sample("loadctl_audit", float64(t.n), "term", t.name)
+	}
+	for _, f := range []struct {
+		name, label, help string
+		counts            map[string]int64
+	}{
+		{"loadctl_responses", "status", "Answers by status.", r.StatusCodes},
+		{"loadctl_errors", "class", "Failed requests by class.", r.Errors},
+		{"loadctl_transferred_bytes", "direction", "Bytes of HTTP messages.", map[string]int64{"in": r.BytesIn, "out": r.BytesOut}},
+	} {
+		_, unit, _ := strings.Cut(f.name, "transferred_")
+		m.family(f.name, "gauge", unit, f.help)
+		for _, name := range slices.Sorted(maps.Keys(f.counts)) {
+			m.sample(f.name, float64(f.counts[name]), f.label, name)
+		}
+	}
+	m.gauge("loadctl_out_of_range", "", "Times above 1 h, which are in no distribution.", float64(r.OutOfRange))
+}
+
+// times writes the distributions: a summary each, and what a summary does not have. Where nothing ended there are no times.
+func (m *metrics) times(r Report) {
+	if !r.timed() {
+		return
+	}
+	for _, d := range []struct {
+		name, help string
+		Distribution
+	}{
+		{"loadctl_latency", "From when a request was due to its end.", r.Latency},
+		{"loadctl_service_time", "From when a request was sent to its end.", r.ServiceTime},
+		{"loadctl_lag", "From when a request was due to when it was sent.", r.Lag},
+	} {
+		m.family(d.name+"_seconds", "summary", "seconds", d.help)
+		for _, p := range d.quantiles() {
+			m.sample(d.name+"_seconds", float64(p.ns)/1e9, "quantile", strconv.FormatFloat(p.q, 'g', -1, 64))
+		}
+		m.sample(d.name+"_seconds_count", float64(r.Audit.Completed+r.Audit.Failed))
+		m.gauge(d.name+"_min_seconds", "seconds", "The least of it.", float64(d.Min)/1e9)
+		m.gauge(d.name+"_mean_seconds", "seconds", "The mean of it.", float64(d.Mean)/1e9)
+	}
+	if r.LowerBoundsAbove != nil {
+		m.gauge("loadctl_lower_bounds_above_ratio", "ratio", "Quantiles of latency and lag above this one are lower bounds.", *r.LowerBoundsAbove)
+	}
+}
+
+// workers writes what there is of each process.
+func (m *metrics) workers(r Report) {
+	for _, f := range []struct {
+		name, help string
+		of         func(WorkerReport) int64
+	}{
+		{"sent", "Requests that a process of a worker has begun.", func(w WorkerReport) int64 { return w.Sent }},
+		{"late_dropped", "Slots that it did not send because it was too late.", func(w WorkerReport) int64 { return w.LateDropped }},
+		{"seen_late", "Slots that it came to late by itself.", func(w WorkerReport) int64 { return w.SeenLate }},
+		{"busy", "Slots that found no connection free.", func(w WorkerReport) int64 { return w.Busy }},
+	} {
+		name := "loadctl_worker_" + f.name
+		m.family(name, "gauge", "", f.help)
+		for _, w := range r.Workers {
+			m.sample(name, float64(f.of(w)), "worker", w.ID, "incarnation", w.Incarnation)
+		}
+	}
+	m.family("loadctl_limits", "gauge", "", "How many workers met a limit, by whose it was and its cause.")
+	for _, l := range r.limits() {
+		m.sample("loadctl_limits", float64(l.workers), "limit", l.Limit, "cause", l.Cause)
+	}
+}
