@@ -112,7 +112,7 @@ func metricsHave(t *testing.T, numbers map[string]string, r Report) {
 		"duration_s": "loadctl_length_seconds", "target_rate": "loadctl_target_rate", "rate": "loadctl_sent_rate", "throughput": "loadctl_completed_rate",
 		"success": "loadctl_success_ratio", "out_of_range": "loadctl_out_of_range", "bytes_in": "loadctl_transferred_bytes direction=in",
 		"bytes_out": "loadctl_transferred_bytes direction=out", "percentiles_are_lower_bounds_above": "loadctl_lower_bounds_above_ratio",
-		"asked": "loadctl_audit term=asked", "sent": "loadctl_audit term=sent",
+		"asked": "loadctl_audit term=asked", "sent": "loadctl_audit term=sent", "described.hosts": "loadctl_hosts",
 	} {
 		if n, has := numbers[path]; has {
 			want[name] = n
@@ -288,7 +288,8 @@ func TestChecks(t *testing.T) {
 func scribbled(t *testing.T) Report {
 	evil := strings.Repeat("<!-- `|\"' ]]> & \x1b[2J\u202e\\ \xff @all [x](http://y) **b** \n# EOF\n", 30)
 	in := run(t)
-	in.Run, in.Limiter = evil, evil
+	in.Run, in.Limiter, in.Described.URL = evil, evil, evil
+	in.Described.Flags = []string{"--url", evil, "--body", evil}
 	for range 300 {
 		in.Missing = append(in.Missing, evil)
 	}

@@ -25,6 +25,9 @@ const (
 func Markdown(w io.Writer, r Report) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "### Load test %s: %s\n\n", code(r.Run), r.headline())
+	if target := r.Described.Target(); target != "" {
+		fmt.Fprintf(&b, "%s with %s\n\n", code(target), code(r.Described.Line()))
+	}
 	markdownChecks(&b, r)
 	markdownCounts(&b, r)
 	markdownTimes(&b, r)

@@ -72,7 +72,9 @@ func truth(b bool) float64 {
 // about writes what the run is, and what was judged.
 func (m *metrics) about(r Report) {
 	m.family("loadctl_run", "gauge", "", "What the labels say of the run; always 1.")
-	m.sample("loadctl_run", 1, "state", r.state())
+	m.sample("loadctl_run", 1, "state", r.state(), "method", r.Described.Method, "url", r.Described.URL,
+		"created_by", r.Described.CreatedBy, "reported_by", r.Described.ReportedBy, "redis", r.Described.Redis)
+	m.gauge("loadctl_hosts", "", "Machines with workers.", float64(r.Described.Hosts))
 	m.family("loadctl_check", "gauge", "", "What was judged, with its result: passed, failed or undecided; always 1.")
 	for _, c := range r.checks() {
 		m.sample("loadctl_check", 1, "check", c.name, "result", c.result)

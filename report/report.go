@@ -17,6 +17,8 @@ type Report struct {
 	Throughput float64   `json:"throughput"`  // completed per second
 	Success    float64   `json:"success"`     // completed/(completed+failed), 0…1; 0 when nothing ended
 
+	Described Description `json:"described"` // what was fired at, and how
+
 	Latency     Distribution `json:"latency_ns"`      // done − due, of all that ended, failed ones too
 	ServiceTime Distribution `json:"service_time_ns"` // done − sent
 	Lag         Distribution `json:"lag_ns"`          // sent − due

@@ -61,11 +61,12 @@ type ErrorClass struct {
 // must not be nil. Not safe for concurrent use.
 type Snapshot struct {
 	Worker      string `json:"worker"`
-	Incarnation string `json:"incarnation"` // one process of the worker
-	Seq         uint64 `json:"seq"`         // number within the incarnation; duplicates and gaps show by it
-	Start       int64  `json:"start"`       // µs of the Redis clock; 0 = not set
-	End         int64  `json:"end"`         // µs of the Redis clock
-	Final       bool   `json:"final"`       // the incarnation's last
+	Incarnation string `json:"incarnation"`    // one process of the worker
+	Host        string `json:"host,omitempty"` // name of the worker's machine; "" = not known
+	Seq         uint64 `json:"seq"`            // number within the incarnation; duplicates and gaps show by it
+	Start       int64  `json:"start"`          // µs of the Redis clock; 0 = not set
+	End         int64  `json:"end"`            // µs of the Redis clock
+	Final       bool   `json:"final"`          // the incarnation's last
 
 	Counts  Counts     `json:"counts"`
 	Latency *Histogram `json:"latency"` // done − due

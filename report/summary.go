@@ -16,6 +16,7 @@ type Input struct {
 	TargetRate float64       // requests per second last asked for, of the whole cluster
 	ClosedLoop bool          // there is no rate: see Report
 	Limiter    string        // see Report
+	Described  Description   // what is known of it; Build counts the hosts
 	Budget     Budget
 	Workers    []WorkerInput // one for each incarnation
 
@@ -55,6 +56,7 @@ func Build(in Input) Report {
 		TargetRate:  in.TargetRate,
 		ClosedLoop:  in.ClosedLoop,
 		Limiter:     in.Limiter,
+		Described:   in.Described.described(in.Workers),
 		Rate:        ratio(float64(audit.Sent), in.Duration.Seconds()),
 		Throughput:  ratio(float64(audit.Completed), in.Duration.Seconds()),
 		Success:     ratio(float64(audit.Completed), float64(audit.Completed+audit.Failed)),

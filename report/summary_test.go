@@ -25,6 +25,17 @@ func run(t testing.TB) Input {
 		Budget:     Budget{Issued: 2_034, Skipped: 5, Yielded: 6},
 		AskedBy:    func(from, to int64) int64 { return (to - from) * 200 / 1_000_000 },
 	}
+	in.Described = Description{
+		Setting: Setting{
+			Method: "POST", URL: "http://redacted@127.0.0.1:8080/pay?a=1&b=2",
+			Flags: []string{"--url", "http://redacted@127.0.0.1:8080/pay?a=1&b=2", "--header", "Authorization: [redacted]", "--body", "it's |one|",
+				"--qps", "200", "--duration", "10s"},
+			Withheld: []string{"--url", "--header Authorization"},
+		},
+		CreatedBy: "loadctl 1.2.3", Redis: "7.0.15",
+		Commands: []Command{{At: in.StartedAt.Add(-time.Second), Command: "create", Who: "ann@desk"},
+			{At: in.StartedAt.Add(3 * time.Second), Command: "set-rate", Who: "ann@desk", What: "200 per second"}},
+	}
 	for id, sent := range []int64{1_000, 1_010} {
 		rec, series, total := NewRecorder(), new(Series), NewSnapshot(fmt.Sprintf("host-%d", id+1), "a1b2")
 		for i := range sent {

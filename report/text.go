@@ -47,6 +47,10 @@ func textHead(b *bytes.Buffer, r Report) {
 	}
 	length := r.length().Round(time.Millisecond)
 	printable.Fprintf(b, "run         %s, %s, %s, %s\n", r.Run, started, length, state)
+	if target := r.Described.Target(); target != "" {
+		printable.Fprintf(b, "target      %s\n", target)
+		printable.Fprintf(b, "flags       %s\n", r.Described.Line())
+	}
 	if r.ClosedLoop {
 		printable.Fprintf(b, "asked       %-12s as fast as it goes (closed loop)%s\n", "max", r.overConnections())
 	} else {

@@ -42,6 +42,15 @@ func (s Spec) Redacted() Spec {
 	return s
 }
 
+// Request is what each request asks for, as anybody may see it: the method in
+// effect, "" where the target does not connect, and the URL as in Redacted.
+func (s Spec) Request() (method, shown string) {
+	if k, _, err := s.kind(); err == nil && k.port != "" {
+		method = s.method()
+	}
+	return method, redactURL(s.URL)
+}
+
 // redactURL replaces user and password. Of what is not a URL, or has no // after
 // its scheme, nothing can be told apart, so nothing of it is shown.
 func redactURL(raw string) string {

@@ -71,18 +71,29 @@ func unreached(runs []run.Entry) error {
 
 func printRuns(w io.Writer, runs []run.Entry) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "RUN\tPHASE\tWORKERS\tRATE\tASKED\tCREATED")
+	fmt.Fprintln(t, "RUN\tPHASE\tWORKERS\tRATE\tASKED\tCREATED\tTARGET\tFLAGS")
 	for _, r := range runs {
 		if r.Err != nil {
-			printable.Fprintf(t, "%s\t%s\t?\t?\t?\t%s\n", r.Run, r.Phase, r.CreatedAt.Format(time.RFC3339))
+			printable.Fprintf(t, "%s\t%s\t?\t?\t?\t%s\t?\t?\n", r.Run, r.Phase, r.CreatedAt.Format(time.RFC3339))
 			continue
 		}
 		asked := strconv.FormatInt(r.Asked, 10)
 		if r.ClosedLoop {
 			asked = "-"
 		}
-		printable.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", r.Run, r.Phase, r.Members, shownRate(r.Rate, r.ClosedLoop), asked,
-			r.CreatedAt.Format(time.RFC3339))
+		printable.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", r.Run, r.Phase, r.Members, shownRate(r.Rate, r.ClosedLoop), asked,
+			r.CreatedAt.Format(time.RFC3339), shortened(r.Target()), shortened(r.Line()))
 	}
 	return t.Flush()
+}
+
+// cellWidth is how many characters of a target, or of flags, a list shows: loadctl status has all.
+const cellWidth = 80
+
+// shortened is a text as it fits into a table.
+func shortened(s string) string {
+	if all := []rune(s); len(all) > cellWidth {
+		return string(all[:cellWidth-1]) + "…"
+	}
+	return s
 }

@@ -13,11 +13,13 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/report"
 )
 
 // status is what the command status says.
 type status struct {
 	*run.State
+	report.Setting
 	ClosedLoop bool `json:"closed_loop,omitempty"` // as in report.Report: a closed loop: it has no rate, and nothing is asked for
 }
 
@@ -31,7 +33,7 @@ func newStatusCommand(redis *cli.Redis) *cobra.Command {
 			var now status
 			var err error
 			now.State, err = readState(c, redis, &output, args[0], func(c *cobra.Command, r *run.Run) {
-				now.ClosedLoop = r.Spec.Max
+				now.ClosedLoop, now.Setting = r.Spec.Max, r.Spec.Setting()
 				touch(c, r)
 			})
 			if err != nil {
@@ -143,5 +145,7 @@ func printStatus(w io.Writer, s status) error {
 			printable.Fprintf(t, "%s\t%s\n", at.name, at.time.Format(time.RFC3339))
 		}
 	}
+	printable.Fprintf(t, "target\t%s\n", s.Target())
+	printable.Fprintf(t, "flags\t%s\n", s.Line())
 	return t.Flush()
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"os"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -161,8 +162,9 @@ func (f *memberFlags) work(
 	defer stop()
 	go awaitStart(watching, r, &started)
 	f.journal = r.Journal(f.id, incarnation)
+	host, _ := os.Hostname()
 	w := worker.Worker{
-		ID: f.id, Incarnation: incarnation, Weight: f.weight,
+		ID: f.id, Incarnation: incarnation, Host: host, Weight: f.weight,
 		Limiter: r.Limiter(leasing), Clock: clock, Journal: f.journal, Started: started.Load, Length: r.Spec.Length(), MaxRate: f.maxRate,
 		Closed: r.Spec.Max, Alone: r.Spec.Alone(),
 		NewClient: f.connections.ahead(ctx, shards, target, log, func(shard int) (worker.Client, error) {

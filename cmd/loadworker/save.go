@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,14 +57,6 @@ func (f *saveFlags) save(u *run.Unpublished, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%w, and are lost: %w", missing, err)
 	}
-	fmt.Fprintf(stderr, "Redis did not take this worker's final counts. They are in %s. To add them to the report: loadctl report %s --merge %s\n", path, u.Run, quoted(path))
+	fmt.Fprintf(stderr, "Redis did not take this worker's final counts. They are in %s. To add them to the report: loadctl report %s --merge %s\n", path, u.Run, report.Quoted(path))
 	return missing
-}
-
-// quoted is a word for a shell.
-func quoted(word string) string {
-	if regexp.MustCompile(`^[\w@%+=:,./-]+$`).MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -258,7 +258,7 @@ func TestSaveDirRefused(t *testing.T) {
 	if n := server.Client().DBSize(t.Context()).Val(); n != 0 {
 		t.Errorf("%d keys were written", n)
 	}
-	if got := quoted("/a b/it's"); got != `'/a b/it'\''s'` || quoted("/tmp/loadctl-x_1.json") != "/tmp/loadctl-x_1.json" {
+	if got := report.Quoted("/a b/it's"); got != `'/a b/it'\''s'` || report.Quoted("/tmp/loadctl-x_1.json") != "/tmp/loadctl-x_1.json" {
 		t.Error(got)
 	}
 }

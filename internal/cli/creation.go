@@ -16,12 +16,13 @@ const leastKeep = time.Minute
 type Creation struct {
 	New bool // replace a run of this name that has ended
 
-	keep Duration
+	command *cobra.Command
+	keep    Duration
 }
 
 // AddFlags adds --new and --keep.
 func (f *Creation) AddFlags(c *cobra.Command) {
-	f.keep = Duration(run.DefaultKeep)
+	f.command, f.keep = c, Duration(run.DefaultKeep)
 	c.Flags().BoolVar(&f.New, "new", false, "replace a run of this name that has ended")
 	c.Flags().Var(&f.keep, "keep", "how long the run's state is kept in Redis after the last contact")
 }
@@ -36,5 +37,5 @@ func (f *Creation) Check() error {
 
 // Options are the flags as run.Create takes them.
 func (f *Creation) Options() run.Options {
-	return run.Options{New: f.New, Keep: time.Duration(f.keep)}
+	return run.Options{By: program(f.command), New: f.New, Keep: time.Duration(f.keep)}
 }

@@ -79,6 +79,7 @@ func render(format string, rep report.Report) ([]byte, error) {
 // Write renders the report. Each file is replaced in one step, so that nobody ever sees a half of it. A report that one does not take is
 // shown all the same, and is an error; the other files are written.
 func (r *Report) Write(stdout io.Writer, rep report.Report) error {
+	rep.Described.ReportedBy = program(r.command)
 	free, saved := true, false // standard output has nothing yet; the report is nowhere
 	var all []error
 	if r.shown() {

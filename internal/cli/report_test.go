@@ -58,7 +58,9 @@ func TestReportFile(t *testing.T) {
 	if err := r.Write(&stdout, built()); err != nil || stdout.Len() > 0 {
 		t.Errorf("%v, on stdout %q", err, &stdout)
 	}
-	if err := report.JSON(&want, built()); err != nil {
+	rep := built()
+	rep.Described.ReportedBy = "test"
+	if err := report.JSON(&want, rep); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(file)
@@ -85,7 +87,9 @@ func TestReportFiles(t *testing.T) {
 		var want bytes.Buffer
 		render, err := report.Format(format)
 		if err == nil {
-			err = render(&want, built())
+			rep := built()
+			rep.Described.ReportedBy = "test"
+			err = render(&want, rep)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -14,6 +15,11 @@ type Version struct {
 	Version  string `json:"version"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"` // system/architecture
+}
+
+// program is the name and version of the program that a command belongs to.
+func program(c *cobra.Command) string {
+	return strings.TrimSpace(c.Root().Name() + " " + c.Root().Version)
 }
 
 // NewVersionCommand is the command version of a program.

@@ -131,7 +131,7 @@ func number(n int) json.Number { return json.Number(strconv.Itoa(n)) }
 
 // phases is a run that is started and stopped by command, with workers that go in every way.
 func phases(o *outputs) {
-	const create, status, workers = "loadctl create phases --url http://127.0.0.1:8080/ --qps 300 --permit-for 2s", "loadctl status phases", "loadctl workers phases"
+	const create, status, workers = "loadctl create phases --url http://127.0.0.1:8080/ --qps 300 --permit-for 2s -H Cookie:a=1", "loadctl status phases", "loadctl workers phases"
 	worker := func(id string, code int) *process {
 		return o.begin(code, "loadworker run --run phases --wait --allow-hosts 127.0.0.1 --id "+id)
 	}

@@ -79,6 +79,7 @@ type Run struct {
 
 // Options are how a run is created.
 type Options struct {
+	By   string        // program and version that creates it, for the report; "" = not told
 	New  bool          // replace a run of this name that has ended
 	Keep time.Duration // how long the state outlives the last contact; 0 = DefaultKeep
 }
@@ -92,6 +93,7 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	if err := ValidateName("run", name); err != nil {
 		return nil, false, err
 	}
+	spec.CreatedBy = o.By
 	text, err := spec.text()
 	if err != nil {
 		return nil, false, err

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Event is something that happened to a run: a command, a join, a leave, a fault.
@@ -34,6 +36,12 @@ func (r *Run) Events(ctx context.Context, n int64) ([]Event, error) {
 	if err != nil {
 		return nil, explain("read events of", r.Name, err)
 	}
+	slices.Reverse(entries)
+	return r.parseEvents(entries)
+}
+
+// parseEvents reads events as they are stored.
+func (r *Run) parseEvents(entries []redis.XMessage) ([]Event, error) {
 	events := make([]Event, len(entries))
 	for i, e := range entries {
 		text := func(name string) string {
@@ -44,7 +52,7 @@ func (r *Run) Events(ctx context.Context, n int64) ([]Event, error) {
 		if err != nil {
 			return nil, broken(r.Name, fmt.Sprintf("read events of %s: %v", r.Name, err))
 		}
-		events[len(entries)-1-i] = Event{At: instant(us), Kind: text("kind"), Who: text("who"), What: text("what")}
+		events[i] = Event{At: instant(us), Kind: text("kind"), Who: text("who"), What: text("what")}
 	}
 	return events, nil
 }

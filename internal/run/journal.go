@@ -85,7 +85,7 @@ func (j *Journal) Keep(started int64, total *report.Snapshot, points []report.Po
 	j.published = published
 	j.own = &Unpublished{
 		Run: j.run.Name, UID: j.run.UID, Leased: total.Counts.Slots(), StartedAt: instant(started), Length: j.run.Spec.Length(),
-		Total: total, Series: points, ClosedLoop: j.run.Spec.Max,
+		Total: total, Series: points, ClosedLoop: j.run.Spec.Max, Described: j.run.Spec.described(),
 	}
 }
 

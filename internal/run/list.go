@@ -11,18 +11,21 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/report"
 )
 
 // Entry is one run in a list.
 type Entry struct {
-	Run        string    `json:"run"`
-	CreatedAt  time.Time `json:"created_at"`
-	Phase      string    `json:"phase"` // as in State; broken, newer or older if this program cannot read it, unreachable if Redis does not let it
-	Members    int64     `json:"members"`
-	Rate       float64   `json:"rate"`
-	ClosedLoop bool      `json:"closed_loop,omitempty"` // it has no rate: see report.Report
-	Asked      int64     `json:"asked"`
-	Err        error     `json:"-"` // why it is unreachable, else nil
+	Run            string    `json:"run"`
+	CreatedAt      time.Time `json:"created_at"`
+	Phase          string    `json:"phase"` // as in State; broken, newer or older if this program cannot read it, unreachable if Redis does not let it
+	Members        int64     `json:"members"`
+	Rate           float64   `json:"rate"`
+	ClosedLoop     bool      `json:"closed_loop,omitempty"` // it has no rate: see report.Report
+	Asked          int64     `json:"asked"`
+	report.Setting           // empty if it is not known
+	Err            error     `json:"-"` // why it is unreachable, else nil
 }
 
 // How many runs are looked at together: on a cluster those of a node that hangs do not hold up the others. And how long the list may take
@@ -115,7 +118,7 @@ func (r *Run) created(ctx context.Context) time.Time {
 
 // entry is the line of one run; the only error is ErrNoRun. A run that cannot be read is in the list too: it is in the way of its name.
 func entry(ctx context.Context, client redis.UniversalClient, name string) (Entry, error) {
-	e := Entry{Run: name}
+	e := Entry{Run: name, Setting: report.Setting{Flags: []string{}, Withheld: []string{}}}
 	if ValidateName("run", name) != nil {
 		return e, ErrNoRun
 	}
@@ -137,6 +140,7 @@ func entry(ctx context.Context, client redis.UniversalClient, name string) (Entr
 		e.Phase, e.Err = "unreachable", err
 	default:
 		e.Phase, e.Members, e.Rate, e.Asked, e.ClosedLoop = s.Phase, s.Members, s.Rate, s.Asked, r.Spec.Max
+		e.Setting = r.Spec.Setting()
 	}
 	return e, nil
 }

@@ -28,7 +28,8 @@ type Unpublished struct {
 	Total     *report.Snapshot // its last, cumulative; it names worker and incarnation
 	Series    []report.Point
 
-	ClosedLoop bool // as in report.Report
+	ClosedLoop bool               // as in report.Report
+	Described  report.Description // likewise, as far as the run's spec tells
 }
 
 // The encoding of an Unpublished is one JSON object. Its first members say what it is, in all versions.
@@ -40,19 +41,20 @@ const (
 
 // unpublishedFile is the JSON object.
 type unpublishedFile struct {
-	Format      string         `json:"format"`
-	Version     int            `json:"version"`
-	Run         string         `json:"run"`
-	UID         string         `json:"uid"`
-	Worker      string         `json:"worker"`
-	Incarnation string         `json:"incarnation"`
-	State       string         `json:"state"`
-	Leased      int64          `json:"leased"`
-	Started     int64          `json:"started_us,omitempty"`
-	Length      time.Duration  `json:"length_ns,omitempty"`
-	ClosedLoop  bool           `json:"closed_loop,omitempty"`
-	Snapshot    []byte         `json:"snapshot"` // base64
-	Series      []report.Point `json:"series"`
+	Format      string             `json:"format"`
+	Version     int                `json:"version"`
+	Run         string             `json:"run"`
+	UID         string             `json:"uid"`
+	Worker      string             `json:"worker"`
+	Incarnation string             `json:"incarnation"`
+	State       string             `json:"state"`
+	Leased      int64              `json:"leased"`
+	Started     int64              `json:"started_us,omitempty"`
+	Length      time.Duration      `json:"length_ns,omitempty"`
+	ClosedLoop  bool               `json:"closed_loop,omitempty"`
+	Described   report.Description `json:"described,omitzero"`
+	Snapshot    []byte             `json:"snapshot"` // base64
+	Series      []report.Point     `json:"series"`
 }
 
 // MarshalBinary encodes u as JSON.
@@ -63,7 +65,8 @@ func (u *Unpublished) MarshalBinary() ([]byte, error) {
 	}
 	f := unpublishedFile{
 		Format: unpublishedFormat, Version: unpublishedVersion, Run: u.Run, UID: u.UID, Worker: u.Total.Worker, Incarnation: u.Total.Incarnation,
-		State: u.State, Leased: u.Leased, Length: u.Length, ClosedLoop: u.ClosedLoop, Snapshot: total, Series: u.Series,
+		State: u.State, Leased: u.Leased, Length: u.Length, ClosedLoop: u.ClosedLoop, Described: u.Described,
+		Snapshot: total, Series: u.Series,
 	}
 	if !u.StartedAt.IsZero() {
 		f.Started = u.StartedAt.UnixMicro()
@@ -107,7 +110,7 @@ func (u *Unpublished) UnmarshalBinary(data []byte) error {
 	}
 	read := Unpublished{
 		Run: f.Run, UID: f.UID, State: f.State, Leased: f.Leased, StartedAt: instant(f.Started), Length: f.Length, ClosedLoop: f.ClosedLoop,
-		Total: total, Series: f.Series,
+		Described: f.Described, Total: total, Series: f.Series,
 	}
 	if !f.consistent(total) {
 		return fmt.Errorf("%w (it contradicts itself)", errForeign)
@@ -259,12 +262,11 @@ func (r *Run) MergedReport(ctx context.Context, all []*Unpublished) (report.Repo
 		return report.Report{}, err
 	}
 	used := merge(&in, rest)
-	return mergedReport(in, used), nil
+	return merged(r.build(ctx, in), used), nil
 }
 
-// mergedReport builds a report in which the counts of so many workers are not from Redis.
-func mergedReport(in report.Input, used int) report.Report {
-	rep := report.Build(in)
+// merged is a report that says of how many workers the counts are not from Redis.
+func merged(rep report.Report, used int) report.Report {
 	if used > 0 {
 		rep.Notes = append(rep.Notes, fmt.Sprintf("the final counts of %s did not come from Redis", plural(used, "worker")))
 	}
@@ -279,6 +281,11 @@ func ReportOf(name, why string, all []*Unpublished) (report.Report, error) {
 		return report.Report{}, err
 	}
 	in := report.Input{Run: name, ClosedLoop: slices.ContainsFunc(all, func(u *Unpublished) bool { return u.ClosedLoop })}
+	for _, u := range all {
+		if in.Described.URL == "" {
+			in.Described = u.Described
+		}
+	}
 	merge(&in, rest)
 	for i := range in.Workers {
 		in.Workers[i].State = "alone"

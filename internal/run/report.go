@@ -17,7 +17,7 @@ func (r *Run) Report(ctx context.Context) (report.Report, error) {
 	if err != nil {
 		return report.Report{}, err
 	}
-	return report.Build(in), nil
+	return r.build(ctx, in), nil
 }
 
 // FinalReport is Report of a run that is over, after the last snapshot of every worker that can still send one has
@@ -27,7 +27,7 @@ func (r *Run) FinalReport(ctx context.Context, patience time.Duration) (report.R
 	if err != nil {
 		return report.Report{}, err
 	}
-	return report.Build(in), nil
+	return r.build(ctx, in), nil
 }
 
 // OwnReport is FinalReport for a worker. What it did itself is in the report whether Redis has it or not; own may be nil. missing tells
@@ -41,7 +41,7 @@ func (r *Run) OwnReport(ctx context.Context, patience time.Duration, own *Unpubl
 	if own != nil {
 		used = merge(&in, map[string]*Unpublished{own.key(): own})
 	}
-	return mergedReport(in, used), used > 0, nil
+	return merged(r.build(ctx, in), used), used > 0, nil
 }
 
 // gatherFinal gathers until no more will come or patience has run out.

@@ -48,6 +48,7 @@ const withoutEnd = 10 * 365 * 24 * time.Hour
 // Spec is the immutable description of a run. Two workers with the same name and the same spec take part in one run.
 type Spec struct {
 	Version    int           `json:"version"`
+	CreatedBy  string        `json:"created_by,omitempty"` // program and version, for the report; "" = not known
 	Target     targets.Spec  `json:"target"`
 	QPS        pacer.Rate    `json:"qps"`                   // of the whole cluster; with stages, the rate they start from
 	Max        bool          `json:"max,omitempty"`         // as fast as it goes, a closed loop over the workers' connections: instead of a rate

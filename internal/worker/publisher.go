@@ -28,6 +28,7 @@ const (
 // no number is passed over, and nothing is published twice under two numbers.
 type publisher struct {
 	worker, incarnation string
+	host                string // "" = not known
 	journal             Journal
 	clock               *pacer.Clock
 	started             func() int64
@@ -49,7 +50,11 @@ type publisher struct {
 }
 
 // snapshot is an empty one of this worker.
-func (p *publisher) snapshot() *report.Snapshot { return report.NewSnapshot(p.worker, p.incarnation) }
+func (p *publisher) snapshot() *report.Snapshot {
+	s := report.NewSnapshot(p.worker, p.incarnation)
+	s.Host = p.host
+	return s
+}
 
 func (p *publisher) begin() {
 	p.began = p.clock.Now()

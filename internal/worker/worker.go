@@ -28,6 +28,7 @@ type Worker struct {
 	Limiter         pacer.Limiter // where slots are leased
 	Clock           *pacer.Clock  // the clock of all Clients
 	Journal         Journal       // where snapshots go
+	Host            string        // name of this machine, for the report; "" = not known
 
 	// NewClient opens the client of a shard: 0 … Shards−1. Run closes it.
 	NewClient func(shard int) (Client, error)
@@ -82,7 +83,7 @@ type Worker struct {
 func (w *Worker) Run(ctx context.Context) (*report.Snapshot, error) {
 	e := engine{Worker: *w}
 	e.defaults()
-	e.publisher = publisher{worker: w.ID, incarnation: w.Incarnation, journal: w.Journal, clock: w.Clock, started: e.Started, log: e.Log}
+	e.publisher = publisher{worker: w.ID, incarnation: w.Incarnation, journal: w.Journal, clock: w.Clock, started: e.Started, log: e.Log, host: w.Host}
 	e.publisher.begin()
 	if err := e.open(); err != nil {
 		return e.publisher.total, err
