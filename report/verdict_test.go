@@ -246,7 +246,7 @@ func TestManyVerdicts(t *testing.T) {
 	}
 	again := beat() // another process of the same worker
 	again.class("ports").Count = 7
-	in.Workers = append(in.Workers, WorkerInput{ID: "w0", Total: again})
+	in.Workers = append(in.Workers, WorkerInput{ID: "w0", Incarnation: "2", Total: again})
 	var text bytes.Buffer
 	if err := Text(&text, Build(in)); err != nil {
 		t.Fatal(err)
