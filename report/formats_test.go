@@ -204,8 +204,8 @@ func tablesHave(t *testing.T, r Report) {
 	both("latency "+strings.Join(cells, " "), "| latency | "+strings.Join(cells, " | ")+" |")
 }
 
-// TestNeverBegun: where nothing ended there are no times, and nothing can be judged.
-func TestNeverBegun(t *testing.T) {
+// TestNoTimesWhereNothingEnded: where nothing ended there are no times, and nothing can be judged.
+func TestNoTimesWhereNothingEnded(t *testing.T) {
 	r := Build(Input{Run: "x", TargetRate: 100})
 	for _, name := range []string{"text", "markdown", "openmetrics"} {
 		text := rendered(t, name, r)
