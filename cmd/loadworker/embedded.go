@@ -87,6 +87,9 @@ func (f *runFlags) same(ctx context.Context, client redis.UniversalClient, spec 
 	if lines := r.Spec.Diff(spec); len(lines) > 0 {
 		return nil, cli.Config(&run.DifferentError{Name: f.name, Lines: lines})
 	}
+	if !r.Ended.IsZero() {
+		return nil, overAlready(r)
+	}
 	return r, cli.Config(r.Ready(ctx))
 }
 

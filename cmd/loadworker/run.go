@@ -43,7 +43,8 @@ func newRunCommand(redis *cli.Redis) *cobra.Command {
 the others join it, and together they send the rate given by --qps, the total of the WHOLE CLUSTER.
 
 With only --run the worker joins a run that others described, and fires only at hosts named by
---allow-hosts. A name is one run, once: joining a run that has ended does nothing and succeeds.
+--allow-hosts. A name is one run, once. After its end a worker that describes it sends nothing and exits
+104; a worker that joins by name prints its report and exits 0, so a machine that restarts does no harm.
 
 Ctrl-C sends what is already leased (at most half a second), leaves, and reports; a second one ends at once.`,
 		Example: `  loadworker run --redis redis://10.0.0.5:6379 --run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m
@@ -105,9 +106,8 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 	if err != nil {
 		return err
 	}
-	if !r.Ended.IsZero() {
-		fmt.Fprintf(c.ErrOrStderr(), "run %s ended at %s; nothing was sent now, this is its report. --new replaces it\n",
-			r.Name, r.Ended.Format(time.RFC3339))
+	if !r.Ended.IsZero() { // joined by name
+		fmt.Fprintf(c.ErrOrStderr(), "run %s ended at %s; nothing was sent now, this is its report\n", r.Name, r.Ended.Format(time.RFC3339))
 		return f.conclude(c, r)
 	}
 	if target == nil {
@@ -206,16 +206,24 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec
 	if err != nil {
 		return nil, cli.Config(err)
 	}
-	if reach != nil && r.Ended.IsZero() {
+	if !r.Ended.IsZero() {
+		return nil, overAlready(r)
+	}
+	if reach != nil {
 		log.Warn("joining all the same, the run has begun", "err", reach)
 	}
 	if f.how.New && !created {
 		log.Info("the run has not ended, so --new does not replace it", "run", f.name)
 	}
-	if r.Ended.IsZero() {
-		log.Info(map[bool]string{true: "created run", false: "joined run"}[created], "run", f.name, "qps of the whole cluster", spec.Asks())
-	}
+	log.Info(map[bool]string{true: "created run", false: "joined run"}[created], "run", f.name, "qps of the whole cluster", spec.Asks())
 	return r, nil
+}
+
+// overAlready is the error of a worker that describes a run whose name has ended. Its user expects load: the report of an earlier run and exit
+// code 0 would be taken for a test that passed. Only joining by name succeeds, because machines that restart do that.
+func overAlready(r *run.Run) error {
+	return cli.Config(fmt.Errorf("run %s ended at %s, and nothing was sent; give another name with --run, replace it with --new, "+
+		"or join it by name, without --url and --qps, for its report", r.Name, r.Ended.Format(time.RFC3339)))
 }
 
 // join finds a run that others described.

@@ -225,19 +225,30 @@ func TestJoining(t *testing.T) {
 // patient makes a worker send late rather than not at all, so that counts are exact on a busy machine too.
 func patient() []string { return []string{"--catch-up", "20s", "--max-lag", "20s"} }
 
-// TestTheSameNameAgain: a run that has ended is not fired again but reported, unless it is replaced.
+// TestTheSameNameAgain: a worker that describes a run that has ended is told so, with the ways out, and never shows that run's report as its own. A
+// worker that joins it by name prints the report and succeeds, as a machine that restarts does. Either sends nothing.
 func TestTheSameNameAgain(t *testing.T) {
 	f := newFleet(t)
-	args := append(patient(), "--run", "x", "--url", "noop://", "--qps", "1k", "--duration", "50ms")
+	args := append(patient(), "--run", "x", "--url", f.second.URL, "--qps", "1k", "--duration", "50ms")
 	if r := f.works(args...); r.Audit.Sent != 50 || !r.Complete {
 		t.Errorf("%+v", r)
 	}
 	started := time.Now()
-	for _, again := range [][]string{args, {"--run", "x", "--allow-any"}} {
-		stdout, stderr, code := execute(append([]string{"run"}, again...)...)
-		if code != 0 || !strings.Contains(stdout, "audit       asked 50 = sent 50\n") || !strings.Contains(stderr, "ended at "+started.UTC().Format("2006-")) {
-			t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	stdout, stderr, code := execute(append([]string{"run"}, args...)...)
+	if code != cli.CodeConfig || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "error: run x ended at "+started.UTC().Format("2006-")) {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+	for _, way := range []string{"another name with --run", "--new", "join it by name"} {
+		if !strings.Contains(stderr, way) {
+			t.Errorf("%q does not name %q", stderr, way)
 		}
+	}
+	stdout, stderr, code = execute("run", "--run", "x", "--allow-any")
+	if code != 0 || !strings.Contains(stdout, "audit       asked 50 = sent 50\n") || !strings.Contains(stderr, "ended at "+started.UTC().Format("2006-")) {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+	if n := f.hits.Load(); n != 50 {
+		t.Errorf("%d requests arrived, want those of the first run, 50", n)
 	}
 	if r := f.works(append(args, "--new")...); r.Audit.Sent != 50 || r.StartedAt.Before(started) {
 		t.Errorf("%+v", r)

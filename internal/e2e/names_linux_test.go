@@ -43,9 +43,15 @@ func TestTheSameNameAgain(t *testing.T) {
 	if n := b.web.Count(); n != 200 {
 		t.Fatalf("%d arrived", n)
 	}
-	again := b.worker("again", args...)
-	again.wait(0)
-	if s := again.stderr.String(); !strings.Contains(s, "ended at ") || b.web.Count() != 200 {
+	again := b.worker("again", args...) // a pipeline would take exit code 0, or a report, for a test that passed
+	again.wait(104)
+	s := again.stderr.String()
+	if !strings.HasPrefix(s, "error: run again ended at ") || strings.Count(s, "\n") != 1 || again.stdout.String() != "" || b.web.Count() != 200 {
+		t.Errorf("%d arrived; %q; %q", b.web.Count(), s, again.stdout.String())
+	}
+	restarted := b.worker("again", "--allow-hosts", "127.0.0.1")
+	restarted.wait(0)
+	if s := restarted.stderr.String(); !strings.Contains(s, "ended at ") || !strings.Contains(restarted.stdout.String(), "sent 200") || b.web.Count() != 200 {
 		t.Errorf("%d arrived; %s", b.web.Count(), s)
 	}
 	other := b.worker("again", append(patient(), "--url", b.web.URL(), "--qps", "300", "--duration", "1s")...)
