@@ -52,7 +52,7 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ParseRate reads a rate: "500", "2.5k", "1M", "0.2", or a count per time such as "30/1m" or "30/1d".
+// ParseRate reads a rate: "500", "2.5k", "1M", "0.2", or a count per time such as "500/s", "30/m" or "30/1d12h".
 // It is exact: "0.1" is one request every ten seconds, not the nearest binary fraction. The range is
 // 0 to 100 million per second in steps of one per million seconds; everything else is an error that says what to write.
 func ParseRate(s string) (Rate, error) {
@@ -62,7 +62,7 @@ func ParseRate(s string) (Rate, error) {
 		return Rate{}, fmt.Errorf("rate %q: %w", clip(s), err)
 	}
 	if counted {
-		d, err := ParseDuration(per)
+		d, err := ParseDuration(one(per))
 		if err != nil || d == 0 {
 			return Rate{}, fmt.Errorf("rate %q: after the slash comes a time above zero, such as 30/1m or 30/1d", clip(s))
 		}
@@ -75,6 +75,14 @@ func ParseRate(s string) (Rate, error) {
 		return Rate{}, fmt.Errorf("rate %q: too fine; use at most six decimals, or a count per time such as 30/1m", clip(s))
 	}
 	return Rate{Num: r.Num().Int64(), Den: r.Denom().Int64()}, nil
+}
+
+// one puts the number before a unit that stands alone: "m" is "1m".
+func one(per string) string {
+	if per != "" && 'a' <= per[0] && per[0] <= 'z' {
+		return "1" + per
+	}
+	return per
 }
 
 // parseCount reads a decimal number with an optional k or M. It takes no exponent: "1e9" is more

@@ -197,6 +197,7 @@ func TestNarrow(t *testing.T) {
 		{[]string{"set-burst", "x", "0.1k"}, ""},
 		{[]string{"set-burst", "x", "3"}, "a burst of 5 suffices\n"},
 		{[]string{"set-rate", "x", "1k"}, "a burst of 10 suffices\n"},
+		{[]string{"set-rate", "x", "60k/m"}, "a burst of 10 suffices\n"},
 		{[]string{"set-rate", "x", "300"}, ""},
 		{[]string{"create", "y", "--url", "noop://", "--qps", "500", "--limiter", "sliding-log", "--window", "4ms"}, "a window of 20ms suffices\n"},
 		{[]string{"create", "z", "--url", "noop://", "--qps", "500"}, ""},

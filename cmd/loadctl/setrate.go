@@ -34,7 +34,7 @@ func newSetRateCommand(redis *cli.Redis) *cobra.Command {
 		return nil
 	}
 	c.Long = `Change the rate of the whole cluster. RATE is the total of all workers, in requests per second:
-500, 2.5k, 1M, 0.2, or a count per time such as 30/1m. 0 sends nothing.
+500, 2.5k, 1M, 0.2, or a count per time such as 500/s, 30/m or 1/1d12h. 0 sends nothing.
 
 Setting 100 and then 200 means 200. Stages that were still to come are cancelled; the planned end stays.
 The new rate is in force on every worker some 20 ms after the command.`

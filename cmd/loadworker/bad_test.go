@@ -91,6 +91,7 @@ func badNumbers() []mistake {
 		{[]string{"--weight", "1000001"}, "--weight: give a number from 1"},
 		{[]string{"--weight", "heavy"}, `--weight "heavy": not a value of type int64; see loadworker run --help`},
 		{[]string{"--max-qps", "9.9"}, "run x: the cluster is asked for 10/s, more than --max-qps 99/10s of this worker; nothing was sent"},
+		{[]string{"--max-qps", "9.9/s"}, "run x: the cluster is asked for 10/s, more than --max-qps 99/10s of this worker; nothing was sent"},
 		{[]string{"--max-qps", "10", "--stage", "10s:10.1"}, "the cluster is asked for 10.1/s, more than --max-qps 10 of this worker"},
 		{[]string{"--max-qps", "0"}, "--max-qps: give a rate above 0, such as 2k, or leave it out"},
 		{[]string{"--max-qps", ""}, `--max-qps: rate "": not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m; see loadworker run --help`},

@@ -41,7 +41,7 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	f.maxLag, f.catchUp, f.timeout = Duration(run.DefaultMaxLag), Duration(run.DefaultCatchUp), Duration(targets.DefaultTimeout)
 	s := f.set
 	s.StringVar(&f.target.URL, "url", "", "what to request; schemes: "+strings.Join(targets.Schemes(), ", "))
-	s.StringVar(&f.qps, "qps", "", "requests per second of the WHOLE CLUSTER: 500, 2.5k, 1M, 0.2, 30/1m; with --stage the `RATE` it starts from; "+
+	s.StringVar(&f.qps, "qps", "", "requests per second of the WHOLE CLUSTER: 500, 2.5k, 1M, 0.2, 500/s, 30/m; with --stage the `RATE` it starts from; "+
 		"max: as fast as it goes, a closed loop in which each of the workers' --max-connections sends when its last request was answered")
 	s.StringVar(&f.rate, "rate", "", "the same as --qps")
 	s.Var(&f.duration, "duration", "how long the run takes; 0 = until stopped")
