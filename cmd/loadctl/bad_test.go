@@ -31,7 +31,11 @@ type mistake struct {
 func describing(more ...string) [][]string {
 	var lines [][]string
 	for _, command := range []string{"create", "run"} {
-		lines = append(lines, append([]string{command, "x", "--url", "http://127.0.0.1:9/", "--qps", "10"}, more...))
+		line := []string{command, "x", "--qps", "10"}
+		if !slices.ContainsFunc(more, func(s string) bool { return strings.HasPrefix(s, "--url") }) { // which is given once
+			line = append(line, "--url", "http://127.0.0.1:9/")
+		}
+		lines = append(lines, append(line, more...))
 	}
 	return lines
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,7 +39,7 @@ func file(t *testing.T, text string) string {
 
 // mistake is what is wrong in a command line.
 type mistake struct {
-	args []string // after the ones that are right, where there are some; of two values the last counts
+	args []string // after the ones that are right, where there are some; of two values the last counts, but for --url
 	says string
 }
 
@@ -62,7 +63,11 @@ func TestBadInput(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			var all []clitest.Refusal
 			for _, m := range mistakes {
-				all = append(all, clitest.Refusal{Args: append(right(), m.args...), Says: []string{m.says}})
+				line := right()
+				if slices.Contains(m.args, "--url") { // which is given once
+					line = slices.DeleteFunc(line, func(s string) bool { return s == "--url" || strings.HasPrefix(s, "http://") })
+				}
+				all = append(all, clitest.Refusal{Args: append(line, m.args...), Says: []string{m.says}})
 			}
 			clitest.RefusedAll(t, newRootCommand, server.Client(), all)
 		})
@@ -339,7 +344,10 @@ func badRuns() []mistake {
 	return []mistake{
 		{[]string{"--allow-hosts", "http://127.0.0.1/"}, "--allow-hosts"},
 		{[]string{"--allow-hosts", "*.example.com"}, "write HOST, HOST:PORT or unix:/path, not a URL or a pattern"},
+		{[]string{"--url", "http://127.0.0.1:9/", "--url", "http://127.0.0.1:8/"}, "--url: is given twice, and a run has one; leave one out, or make a run of each; see loadworker run --help"},
 		{[]string{"--nonsense"}, "unknown flag: --nonsense; see loadworker run --help"},
+		{[]string{"--max-conections", "5"}, "unknown flag: --max-conections; did you mean --max-connections? Or see loadworker run --help"},
+		{[]string{"-qps", "5"}, "did you mean --qps? Or see loadworker run --help"},
 		{[]string{"--run", "there", "--no-check", "--url", "http://127.0.0.1/", "--qps", "1", "--on-redis-loss", "stop"}, "run there exists with another spec (on-redis-loss: permit there, stop here)"},
 		{[]string{"--run", "there", "--no-check", "--url", "http://127.0.0.1/", "--qps", "1", "--permit-for", "5s"}, "run there exists with another spec (permit-for: 10s there, 5s here)"},
 		{[]string{"--run", "there", "--no-check", "--url", "http://127.0.0.1/", "--qps", "1", "--deadman", "30s"}, "run there exists with another spec (deadman: 0s there, 30s here)"},

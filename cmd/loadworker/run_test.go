@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,7 +25,10 @@ func specOf(t *testing.T, args ...string) run.Spec {
 	f := cli.Spec{MinWorkers: 1}
 	c := &cobra.Command{}
 	f.AddFlags(c)
-	if err := c.ParseFlags(append([]string{"--url", "http://127.0.0.1/"}, args...)); err != nil {
+	if !slices.Contains(args, "--url") {
+		args = append([]string{"--url", "http://127.0.0.1/"}, args...)
+	}
+	if err := c.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
 	s, err := f.Spec(strings.NewReader("from stdin"))

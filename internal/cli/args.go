@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Args wraps a check of positional arguments, so that its errors are ones of configuration and say what to give instead. What a
@@ -60,24 +61,44 @@ func placeholders(use string) []string {
 }
 
 // nearest asks whether a command with a similar name was meant, or is "" if there is none.
-func nearest(c *cobra.Command, name string) string {
-	const longest = 20 // comparing takes the product of the lengths
-	if name == "" || len(name) > longest {
+func nearest(c *cobra.Command, name string) string { return meant("", similar(c, name)) }
+
+// nearestFlag is nearest for the flags of a command.
+func nearestFlag(c *cobra.Command, name string) string {
+	if len(name) == 1 { // a shorthand is near to all that begin with it
 		return ""
 	}
-	c.SuggestionsMinimumDistance = min(2, len(name)/2) // ls is not what somebody meant who wrote xy
-	similar := c.SuggestionsFor(name)
-	if len(similar) == 0 {
-		return ""
-	}
-	return "did you mean " + strings.Join(similar, " or ") + "? Or "
+	var known []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	return meant("--", similar(commands(known), name))
 }
 
 // Similar asks whether one of the known names was meant, as for commands; "" if none is near.
-func Similar(name string, known []string) string {
+func Similar(name string, known []string) string { return nearest(commands(known), name) }
+
+// commands is a command with others of these names below it: cobra compares those.
+func commands(names []string) *cobra.Command {
 	c := &cobra.Command{}
-	for _, k := range known {
-		c.AddCommand(&cobra.Command{Use: k, Run: func(*cobra.Command, []string) {}})
+	for _, name := range names {
+		c.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
 	}
-	return nearest(c, name)
+	return c
+}
+
+// similar are the commands below c whose names are near to this one.
+func similar(c *cobra.Command, name string) []string {
+	const longest = 20 // comparing takes the product of the lengths
+	if name == "" || len(name) > longest {
+		return nil
+	}
+	c.SuggestionsMinimumDistance = min(2, len(name)/2) // ls is not what somebody meant who wrote xy
+	return c.SuggestionsFor(name)
+}
+
+// meant asks whether one of the names was meant, each with a prefix; "" if there are none.
+func meant(prefix string, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "did you mean " + prefix + strings.Join(names, " or "+prefix) + "? Or "
 }

@@ -6,6 +6,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,10 +175,14 @@ func flagError(c *cobra.Command, err error) error {
 			err = fmt.Errorf("--%s %.40q: not a value of type %s", e.GetFlag().Name, e.GetValue(), e.GetFlag().Value.Type())
 		}
 	}
-	if e, ok := errors.AsType[*pflag.NotExistError](err); ok && negative(e.GetSpecifiedShortnames()) {
-		err = fmt.Errorf("-%.40s: nothing here is negative; a rate, a time or a number is at least 0", e.GetSpecifiedShortnames())
+	meant := ""
+	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		meant = nearestFlag(c, cmp.Or(e.GetSpecifiedShortnames(), e.GetSpecifiedName())) // -qps is --qps with a dash missing
+		if negative(e.GetSpecifiedShortnames()) {
+			err = fmt.Errorf("-%.40s: nothing here is negative; a rate, a time or a number is at least 0", e.GetSpecifiedShortnames())
+		}
 	}
-	return Config(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+	return Config(fmt.Errorf("%w; %ssee %s --help", err, meant, c.CommandPath()))
 }
 
 // negative tells whether what was taken for short flags is a number: the value of an argument, with its minus.

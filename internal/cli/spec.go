@@ -32,7 +32,7 @@ type Spec struct {
 	profile, method, body, bodyFile    string
 	caFile                             string
 	target                             targets.Spec
-	requests                           int64
+	requests                           total
 }
 
 // AddFlags adds them to a command.
@@ -40,12 +40,12 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	f.set = pflag.NewFlagSet("spec", pflag.ContinueOnError)
 	f.maxLag, f.catchUp, f.timeout = Duration(run.DefaultMaxLag), Duration(run.DefaultCatchUp), Duration(targets.DefaultTimeout)
 	s := f.set
-	s.StringVar(&f.target.URL, "url", "", "what to request; schemes: "+strings.Join(targets.Schemes(), ", "))
+	s.Var(&once{text: &f.target.URL}, "url", "what to request; schemes: "+strings.Join(targets.Schemes(), ", "))
 	s.StringVar(&f.qps, "qps", "", "requests per second of the WHOLE CLUSTER: 500, 2.5k, 1M, 0.2, 500/s, 30/m; with --stage the `RATE` it starts from; "+
 		"max: as fast as it goes, a closed loop in which each of the workers' --max-connections sends when its last request was answered")
 	s.StringVar(&f.rate, "rate", "", "the same as --qps")
 	s.Var(&f.duration, "duration", "how long the run takes; 0 = until stopped")
-	s.Int64VarP(&f.requests, "requests", "n", 0, "end after this many requests of the whole cluster; 0 = no limit")
+	s.VarP(&f.requests, "requests", "n", "end after this many requests of the whole cluster, such as 1.5k; 0 = no limit")
 	s.StringArrayVar(&f.stages, "stage", nil, "`DURATION:RATE`, a linear ramp to RATE of the whole cluster, as in k6; may be repeated")
 	s.StringVar(&f.profile, "profile", "", "how the rate goes, a named `PROFILE`: steps:from=100,to=500,by=100,every=30s or sine:mean=1k,amplitude=400,period=1m")
 	s.Int64Var(&f.MinWorkers, "min-workers", f.MinWorkers, "start when this many workers are there, together; 0 = wait for loadctl start")
@@ -72,7 +72,7 @@ func (f *Spec) addLossFlags(s *pflag.FlagSet) {
 func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringVarP(&f.method, "method", "m", "", "method (default GET, or POST with a body)")
 	s.StringArrayVarP(&f.headers, "header", "H", nil, "`\"NAME: VALUE\"`, or @FILE with one a line; may be repeated")
-	s.StringVarP(&f.body, "body", "d", "", "body: text, or @FILE, or @- for standard input")
+	s.StringVarP(&f.body, "body", "d", "", "body: text, or @FILE, or @- for standard input; "+typedHelp)
 	s.StringVarP(&f.bodyFile, "body-file", "D", "", "take the body from `FILE`")
 	s.Var(&f.timeout, "timeout", "how long a request may take")
 	s.BoolVar(&f.target.NoKeepAlive, "no-keep-alive", false, "open a connection for each request")
@@ -100,7 +100,7 @@ func (f *Spec) Spec(stdin io.Reader) (run.Spec, error) {
 
 func (f *Spec) read(stdin io.Reader) (run.Spec, error) {
 	s := run.Spec{
-		Target: f.target, Duration: time.Duration(f.duration), Requests: f.requests, Stages: f.stages, Profile: f.profile,
+		Target: f.target, Duration: time.Duration(f.duration), Requests: int64(f.requests), Stages: f.stages, Profile: f.profile,
 		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), MinWorkers: f.MinWorkers,
 		OnRedisLoss: f.onRedisLoss, Deadman: time.Duration(f.deadman),
 	}
@@ -127,6 +127,7 @@ func (f *Spec) read(stdin io.Reader) (run.Spec, error) {
 	if err := f.readFiles(&s.Target, stdin); err != nil {
 		return s, err
 	}
+	typed(&s.Target)
 	return s, s.Validate()
 }
 

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/loadctl/loadctl/targets"
+)
+
+// typedHelp is what --help says of the Content-Type of a body.
+const typedHelp = "without a header Content-Type it gets a fitting one: application/json for a JSON object or array, " +
+	"application/x-www-form-urlencoded for k=v&…, else application/octet-stream"
+
+// typed adds to a body without a Content-Type one that fits: many servers refuse a body whose type they are not told.
+func typed(t *targets.Spec) {
+	given := func(h targets.Header) bool { return http.CanonicalHeaderKey(h.Name) == "Content-Type" }
+	if len(t.Body) == 0 || slices.ContainsFunc(t.Headers, given) {
+		return
+	}
+	t.Headers = append(t.Headers, targets.Header{Name: "Content-Type", Value: contentType(t.Body)})
+}
+
+// contentType is the type that a body looks like. A JSON text that is no object and no array, such as 5, may just as well be something else.
+func contentType(body []byte) string {
+	switch text := bytes.TrimSpace(body); {
+	case len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(text):
+		return "application/json"
+	case isForm(body):
+		return "application/x-www-form-urlencoded"
+	default:
+		return "application/octet-stream"
+	}
+}
+
+// isForm tells whether a body looks like what a browser makes of a form: name=value&…, with other characters written as %XX.
+func isForm(body []byte) bool {
+	for pair := range bytes.SplitSeq(body, []byte("&")) {
+		name, value, ok := bytes.Cut(pair, []byte("="))
+		if !ok || len(name) == 0 || bytes.ContainsFunc(name, escapedInForms) || bytes.ContainsFunc(value, escapedInForms) {
+			return false
+		}
+	}
+	return true
+}
+
+// escapedInForms are characters that do not stand for themselves in a name or value.
+func escapedInForms(r rune) bool {
+	return r <= ' ' || r > '~' || strings.ContainsRune("\"#<=>\\^`{|}", r)
+}
