@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -26,7 +27,7 @@ func (p *progress) check() error {
 	return nil
 }
 
-// follow shows the run's progress on stderr until it is over.
-func (p *progress) follow(c *cobra.Command, r *run.Run) error {
-	return watch.Run(c.Context(), c.ErrOrStderr(), r, time.Duration(p.every))
+// follow shows the run's progress on stderr until it is over, or ctx ends.
+func (p *progress) follow(ctx context.Context, c *cobra.Command, r *run.Run) error {
+	return watch.Run(ctx, c.ErrOrStderr(), r, time.Duration(p.every))
 }

@@ -24,6 +24,7 @@ const (
 func newRunCommand(redis *cli.Redis) *cobra.Command {
 	f := creation{spec: cli.Spec{MinWorkers: 1}}
 	var show progress
+	var start cli.StartTimeout
 	var out cli.Report
 	c := &cobra.Command{
 		Use:   "run RUN --url URL --qps RATE",
@@ -33,7 +34,8 @@ the end the report of all workers is printed. --qps is the total of the WHOLE CL
 
 The workers send without this command: if it is killed the run goes on, and loadctl watch takes it up
 again. Ctrl-C stops the run and reports; a second one ends at once. With --deadman the run is stopped when
-neither this command nor another loadctl was heard of for so long; then the exit code is 1.`,
+neither this command nor another loadctl was heard of for so long; then the exit code is 1. If the workers
+do not come within --start-timeout, the run is stopped, and the exit code is 104.`,
 		Example: `  loadctl run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m --min-workers 3`,
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -50,31 +52,43 @@ neither this command nor another loadctl was heard of for so long; then the exit
 			} else {
 				printable.Fprintf(c.ErrOrStderr(), "run %s was there already, as described; Ctrl-C stops it\n", r.Name)
 			}
-			err = show.follow(c, r)
-			if errors.Is(err, cli.ErrSignal) {
-				printable.Fprintf(c.ErrOrStderr(), "stopping run %s; once more ends at once\n", r.Name)
-				failed := stopAfterSignal(c, r)
-				if failed != nil && !errors.Is(failed, run.ErrUnconfirmed) {
-					return errors.Join(err, failed) // nor would there be a report
-				}
-				if failed != nil {
-					err = errors.Join(err, failed)
-				}
-			}
-			if err := finish(c, r, &out, err); err != nil {
-				return err
-			}
-			return unattended(c.Context(), r)
+			return attend(c, r, &start, &show, &out)
 		},
 	}
 	f.AddFlags(c)
+	start.AddFlags(c)
 	show.AddFlags(c)
 	out.AddFlags(c)
 	return cli.Patient(c)
 }
 
-// stopAfterSignal stops the run although the command's own context has ended.
-func stopAfterSignal(c *cobra.Command, r *run.Run) error {
+// attend stays with a run until it is over, and reports. It stops the run at a signal, and where the workers do not come that the run waits for: else
+// it would begin with nobody there.
+func attend(c *cobra.Command, r *run.Run, start *cli.StartTimeout, show *progress, out *cli.Report) error {
+	ctx, done := start.Limit(c.Context(), r)
+	err := show.follow(ctx, c, r)
+	done()
+	switch {
+	case errors.Is(err, cli.ErrFewWorkers):
+		return errors.Join(fmt.Errorf("%w; the run is stopped: see to its workers, and repeat this with --new; --start-timeout says how long to wait", err), stopAnyway(c, r))
+	case errors.Is(err, cli.ErrSignal):
+		printable.Fprintf(c.ErrOrStderr(), "stopping run %s; once more ends at once\n", r.Name)
+		failed := stopAnyway(c, r)
+		if failed != nil && !errors.Is(failed, run.ErrUnconfirmed) {
+			return errors.Join(err, failed) // nor would there be a report
+		}
+		if failed != nil {
+			err = errors.Join(err, failed)
+		}
+	}
+	if err := finish(c, r, out, err); err != nil {
+		return err
+	}
+	return unattended(c.Context(), r)
+}
+
+// stopAnyway stops the run although the command's own context may have ended.
+func stopAnyway(c *cobra.Command, r *run.Run) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), stopPatience+r.Spec.Permit())
 	defer cancel()
 	warnFull(c.ErrOrStderr(), "stop", r.Full(ctx))

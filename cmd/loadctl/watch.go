@@ -26,7 +26,7 @@ prints the report so far; the run goes on.`,
 				return err
 			}
 			defer cli.Close(client)
-			return finish(c, r, &out, show.follow(c, r))
+			return finish(c, r, &out, show.follow(c.Context(), c, r))
 		},
 	}
 	show.AddFlags(c)

@@ -16,6 +16,7 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -30,6 +31,7 @@ type runFlags struct {
 
 	name      string
 	how       cli.Creation
+	start     cli.StartTimeout
 	wait      bool
 	neighbour bool // another worker of this machine hosts the run
 }
@@ -55,6 +57,7 @@ Ctrl-C sends what is already leased (at most half a second), leaves, and reports
 	c.Flags().StringVar(&f.name, "run", "", "`NAME` of the run")
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the run to be created")
 	f.how.AddFlags(c)
+	f.start.AddFlags(c)
 	f.spec.AddFlags(c)
 	f.member.AddFlags(c)
 	f.allow.AddFlags(c)
@@ -119,10 +122,7 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 		}
 	}
 	defer cli.Close(target)
-	total, err := f.member.work(ctx, r, target, f.redis, create != nil, log)
-	if err == nil {
-		err = context.Cause(ctx)
-	}
+	total, err := f.send(ctx, r, target, create != nil, log)
 	if total == nil {
 		return err
 	}
@@ -130,6 +130,24 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 		return errors.Join(err, failed)
 	}
 	return err
+}
+
+// send takes part in the run until it ends, or ctx does, or the workers do not come that the run waits for. There is no snapshot of a worker that
+// could not begin.
+func (f *runFlags) send(ctx context.Context, r *run.Run, target targets.Target, describes bool, log *slog.Logger) (*report.Snapshot, error) {
+	ctx, done := f.start.Limit(ctx, r)
+	defer done()
+	total, err := f.member.work(ctx, r, target, f.redis, describes, log)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if errors.Is(err, cli.ErrFewWorkers) {
+		err = fmt.Errorf("%w; this worker left: start all workers within --start-timeout, or give a longer one", err)
+		if total != nil && total.Counts.Sent == 0 { // else the run began in that moment
+			total = nil
+		}
+	}
+	return total, err
 }
 
 // warnNarrow says that the run's limiter may not let the whole rate pass, where that is so.

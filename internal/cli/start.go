@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/run"
+)
+
+// defaultStart is how long workers may take to come where nothing else is said: longer than machines take to boot, and shorter than the
+// patience of whoever looks for the mistake.
+const defaultStart = 5 * time.Minute
+
+// askAgain is how long after a failed look at the run the next one is made.
+const askAgain = time.Second
+
+// ErrFewWorkers says that a run did not begin, because workers it waits for did not come.
+var ErrFewWorkers = errors.New("it did not begin")
+
+// StartTimeout is the flag that ends a wait for workers.
+type StartTimeout struct{ after Duration }
+
+// AddFlags adds --start-timeout.
+func (s *StartTimeout) AddFlags(c *cobra.Command) {
+	s.after = Duration(defaultStart)
+	c.Flags().Var(&s.after, "start-timeout", "how long to wait until --min-workers are there; then exit code 104; 0 = without end")
+}
+
+// Limit is ctx until the wait of a run for its workers has taken too long: then it ends, with an ErrFewWorkers as its cause. A run that waits for
+// loadctl start waits for a person, which takes the time it takes. The caller calls the function when it needs the context no more.
+func (s *StartTimeout) Limit(ctx context.Context, r *run.Run) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if s.after > 0 && r.Spec.MinWorkers > 0 && r.Phase == "waiting" {
+		go s.watch(ctx, r, cancel)
+	}
+	return ctx, func() { cancel(nil) }
+}
+
+// watch looks at the run when the time is over. Where Redis does not answer it is asked again: the run may have begun.
+func (s *StartTimeout) watch(ctx context.Context, r *run.Run, end context.CancelCauseFunc) {
+	for wait := time.Duration(s.after); ; wait = askAgain {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
+		now, err := r.State(ctx)
+		if err == nil && now.Phase == "waiting" {
+			end(Config(fmt.Errorf("run %s: %w: %d of %d workers were there within %v", r.Name, ErrFewWorkers, now.Present(), now.MinWorkers, time.Duration(s.after))))
+		}
+		if err == nil {
+			return
+		}
+	}
+}

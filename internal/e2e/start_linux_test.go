@@ -1,0 +1,63 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestStartTimeout: a run whose workers do not come is not waited for without end. Nothing is sent, the exit code is 104, and one line says who is missing.
+func TestStartTimeout(t *testing.T) {
+	t.Run("loadworker", func(t *testing.T) {
+		t.Parallel()
+		b := newBed(t)
+		w := b.worker("x", "--url", b.web.URL(), "--qps", "200", "--duration", "1s", "--min-workers", "2", "--start-timeout", "1s")
+		w.wait(104)
+		if s := lastLine(w.stderr.String()); !strings.HasPrefix(s, "error: run x: it did not begin: 1 of 2 workers were there within 1s; ") || !strings.Contains(s, "--start-timeout") {
+			t.Error(s)
+		}
+		if s := w.stdout.String(); s != "" {
+			t.Errorf("a report of nothing: %s", s)
+		}
+		if n := b.status("x").Members; n != 0 {
+			t.Errorf("%d members are left", n)
+		}
+		// The run still waits: whoever comes in time takes part.
+		args := []string{"--url", b.web.URL(), "--qps", "200", "--duration", "1s", "--min-workers", "2", "--start-timeout", "0"}
+		for _, p := range []*process{b.worker("x", args...), b.worker("x", args...)} {
+			p.wait(0)
+		}
+		if r := b.report("x"); !r.Complete || r.Audit.Sent != b.web.Count() || r.Audit.Sent == 0 {
+			t.Errorf("%d arrived, %+v", b.web.Count(), r.Audit)
+		}
+	})
+	t.Run("loadctl", func(t *testing.T) {
+		t.Parallel()
+		b := newBed(t)
+		w := b.guest("x")
+		p := b.operator("run", "x", "--url", b.web.URL(), "--qps", "200", "--duration", "1s", "--min-workers", "3", "--start-timeout", "2s")
+		p.wait(104)
+		if s := lastLine(p.stderr.String()); !strings.HasPrefix(s, "error: run x: it did not begin: 1 of 3 workers were there within 2s; the run is stopped") || !strings.Contains(s, "--new") {
+			t.Error(s)
+		}
+		if s := p.stdout.String(); s != "" {
+			t.Errorf("a report of nothing: %s", s)
+		}
+		w.wait(0) // it is not left behind, to begin when nobody looks on
+		if s := b.status("x"); s.Phase != "stopped" || b.web.Count() != 0 {
+			t.Errorf("%d arrived, %s", b.web.Count(), s.Phase)
+		}
+	})
+	t.Run("loadctl start", func(t *testing.T) { // a person is waited for as long as that takes
+		t.Parallel()
+		b := newBed(t)
+		p := b.operator("run", "x", "--url", b.web.URL(), "--qps", "200", "-n", "0.1k", "--min-workers", "0", "--start-timeout", "1ms")
+		w := b.guest("x", "--start-timeout", "1ms")
+		p.says("waits for loadctl start, workers 1")
+		b.loadctl("start", "x")
+		w.wait(0)
+		p.wait(0)
+		if n := b.web.Count(); n != 100 {
+			t.Errorf("%d arrived", n)
+		}
+	})
+}
