@@ -278,3 +278,30 @@ func TestWatchOfARunThatVanishes(t *testing.T) {
 		t.Errorf("exit code %d, %q, %q", c, out.String(), errs.String())
 	}
 }
+
+// TestRunWithoutRedis: it names the command that sends the same from one machine, with the flags that were given and without secrets.
+func TestRunWithoutRedis(t *testing.T) {
+	t.Setenv("LOADCTL_REDIS", "")
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("file", []byte("X: y\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const says = "error: which Redis? Give --redis redis://host:port, or set LOADCTL_REDIS; or without a Redis, from this machine alone: loadworker run "
+	for want, args := range map[string][]string{
+		"--url http://127.0.0.1:8080/ --qps 500/s --duration 10s":    {"--duration", "10s", "--qps", "500/s", "--url", "http://127.0.0.1:8080/"},
+		"--url 'http://127.0.0.1:8080/?a=b&c=d' --rate 30/m -n 1500": {"--rate", "30/m", "--url", "http://127.0.0.1:8080/?a=b&c=d", "-n", "1.5k"},
+		"--url noop:// --stage 1m:200 --stage 5m:1k -o json": {
+			"--url=noop://", "--stage", "1m:200", "--stage", "5m:1k", "-o", "json", "--min-workers", "3", "--deadman", "1m", "--new", "--progress", "5s",
+		},
+		"--url http://redacted@127.0.0.1/ --qps 5 --duration 1h30m --limiter token-bucket --spread=false -H 'Authorization: [redacted]' -H 'Accept: a b' -H @file " +
+			"-d '[redacted]' --timeout 2m --insecure --out 'it'\\''s.json'": {
+			"--url", "http://user:" + secret + "@127.0.0.1/", "--qps=5", "--duration", "90m", "-d", secret, "-H", "Authorization: " + secret, "-H", "Accept: a b", "-H", "@file",
+			"-k", "--limiter=token-bucket", "--spread=false", "--timeout", "120s", "--out", "it's.json",
+		},
+	} {
+		stdout, stderr, code := execute(append([]string{"run", "x"}, args...)...)
+		if code != cli.CodeConfig || stdout != "" || stderr != says+want+"\n" {
+			t.Errorf("%q: exit code %d\n%s\nwant\n%s", args, code, stderr, says+want)
+		}
+	}
+}

@@ -43,6 +43,9 @@ do not come within --start-timeout, the run is stopped, and the exit code is 104
 				return err
 			}
 			client, r, created, err := f.open(c, redis, args[0])
+			if errors.Is(err, cli.ErrNoRedis) {
+				return cli.Config(fmt.Errorf("%w; or without a Redis, from this machine alone: %s", cli.ErrNoRedis, f.spec.OneOff(c)))
+			}
 			if err != nil {
 				return err
 			}

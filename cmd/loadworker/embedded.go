@@ -23,7 +23,7 @@ func (f *runFlags) host(ctx context.Context, create *run.Spec, reach error, log 
 		return nil, nil
 	}
 	server, err := embedded.Start(addresses[0])
-	if there := "redis://" + addresses[0]; err != nil && f.hasRun(ctx, there) {
+	if there := "redis://" + addresses[0]; err != nil && !f.once && f.hasRun(ctx, there) {
 		f.redis.Use(there)
 		f.neighbour, f.out.Lost = true, true
 		log.Info("joining the run that is in the Redis of another process here", "LOADCTL_REDIS", there)

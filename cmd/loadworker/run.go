@@ -16,6 +16,7 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/watch"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -30,10 +31,12 @@ type runFlags struct {
 	save   saveFlags
 
 	name      string
+	once      bool // nobody gave the name, so nobody else can have it
 	how       cli.Creation
 	start     cli.StartTimeout
 	wait      bool
 	neighbour bool // another worker of this machine hosts the run
+	screen    *watch.Live
 }
 
 func newRunCommand(redis *cli.Redis) *cobra.Command {
@@ -44,17 +47,21 @@ func newRunCommand(redis *cli.Redis) *cobra.Command {
 		Long: `Take part in a run. The same command on many machines makes one fleet: the first creates the run,
 the others join it, and together they send the rate given by --qps, the total of the WHOLE CLUSTER.
 
+On one machine neither a Redis nor a name is needed: --url, --qps and --duration are enough. On a
+terminal a line shows how the run goes.
+
 With only --run the worker joins a run that others described, and fires only at hosts named by
 --allow-hosts. A name is one run, once. After its end a worker that describes it sends nothing and exits
 104; a worker that joins by name prints its report and exits 0, so a machine that restarts does no harm.
 
 Ctrl-C sends what is already leased (at most half a second), leaves, and reports; a second one ends at once.`,
-		Example: `  loadworker run --redis redis://10.0.0.5:6379 --run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m
+		Example: `  loadworker run --url http://127.0.0.1:8080/ --qps 500 --duration 10s
+  loadworker run --redis redis://10.0.0.5:6379 --run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m
   loadworker run --redis redis://10.0.0.5:6379 --run checkout --wait --allow-hosts 10.0.0.9`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
-	c.Flags().StringVar(&f.name, "run", "", "`NAME` of the run")
+	c.Flags().StringVar(&f.name, "run", "", "`NAME` of the run (default with --url, where no Redis is named: a new one)")
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the run to be created")
 	f.how.AddFlags(c)
 	f.start.AddFlags(c)
@@ -67,7 +74,8 @@ Ctrl-C sends what is already leased (at most half a second), leaves, and reports
 }
 
 func (f *runFlags) run(c *cobra.Command) error {
-	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
+	f.screen = watch.NewLive(c.ErrOrStderr())
+	log := slog.New(slog.NewTextHandler(f.screen, nil))
 	f.redis.Warn(func(why string) { log.Warn(why) })
 	if err := f.check(c); err != nil {
 		return err
@@ -137,6 +145,7 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 func (f *runFlags) send(ctx context.Context, r *run.Run, target targets.Target, describes bool, log *slog.Logger) (*report.Snapshot, error) {
 	ctx, done := f.start.Limit(ctx, r)
 	defer done()
+	defer f.screen.Follow(context.WithoutCancel(ctx), r)() // also while the last requests end
 	total, err := f.member.work(ctx, r, target, f.redis, describes, log)
 	if err == nil {
 		err = context.Cause(ctx)
@@ -162,8 +171,11 @@ func (f *runFlags) check(c *cobra.Command) error {
 	if err := cmp.Or(f.redis.Check(), f.out.Check(), f.save.check(c)); err != nil {
 		return err
 	}
+	if _, alone := f.redis.Embedded(); alone && f.spec.Given(c) && !c.Flags().Changed("run") {
+		f.name, f.once = "run-"+run.NewID()[:8], true
+	}
 	if f.name == "" {
-		return cli.Config(errors.New("--run: give the name of the run, the same on all workers"))
+		return cli.Config(errors.New("--run: give the name of the run, the same on all workers; on one machine, without a Redis, --url and --qps are enough"))
 	}
 	if err := f.how.Check(); err != nil {
 		return err

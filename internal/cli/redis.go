@@ -35,12 +35,15 @@ func (r *Redis) AddFlags(c *cobra.Command, without string) {
 // given is what was asked for, or "".
 func (r *Redis) given() string { return cmp.Or(r.address, os.Getenv("LOADCTL_REDIS")) }
 
+// ErrNoRedis says that no Redis was named.
+var ErrNoRedis = errors.New("which Redis? Give --redis redis://host:port, or set LOADCTL_REDIS")
+
 // Address is the URL that was given.
 func (r *Redis) Address() (string, error) {
 	if address := r.given(); address != "" {
 		return address, nil
 	}
-	return "", Config(errors.New("which Redis? Give --redis redis://host:port, or set LOADCTL_REDIS; a worker started without one prints the address of its own"))
+	return "", Config(fmt.Errorf("%w; a worker started without one prints the address of its own", ErrNoRedis))
 }
 
 // Check refuses what is wrong with the port of --redis embedded:PORT.

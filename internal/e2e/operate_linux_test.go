@@ -25,14 +25,23 @@ import (
 // launch starts a command that goes on while the test does. redis is its LOADCTL_REDIS; "" = none.
 func launch(t *testing.T, redis, name string, args ...string) *process {
 	t.Helper()
+	return start(t, redis, filepath.Join(binaries, name), nil, args...)
+}
+
+// start is launch of any program, with its standard error on a terminal if there is one.
+func start(t *testing.T, redis, path string, terminal *os.File, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, exited: make(chan struct{})}
-	p.cmd = exec.Command(filepath.Join(binaries, name), args...)
+	p.cmd = exec.Command(path, args...)
 	p.cmd.Dir = t.TempDir() // for the files of counts that Redis did not take
 	p.cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "LOADCTL_REDIS=") })
 	if redis != "" {
 		p.cmd.Env = append(p.cmd.Env, "LOADCTL_REDIS="+redis)
 	}
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	if terminal != nil {
+		p.cmd.Stderr = terminal
+	}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
@@ -19,7 +20,9 @@ import (
 type line struct {
 	w        io.Writer
 	terminal *os.File // nil = it is none
-	last     string
+
+	mu   sync.Mutex
+	last string
 }
 
 func newLine(w io.Writer) *line {
@@ -44,20 +47,29 @@ func (l *line) width() int {
 
 // show writes the line: over the one before on a terminal; elsewhere only if it says something new.
 func (l *line) show(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	text = printable.Line(text) // errors may quote what a server said
 	if width := l.width(); width > 0 {
-		if r := []rune(text); len(r) >= width {
-			text = string(r[:width-1])
-		}
-		fmt.Fprintf(l.terminal, "\r\x1b[K%s", text)
+		fmt.Fprintf(l.terminal, "\r\x1b[K%s", cut(text, width))
 	} else if text != l.last {
 		fmt.Fprintln(l.w, text)
 	}
 	l.last = text
 }
 
+// cut is as much of a text as fits on a line of a terminal: its last column stays free, or else some would begin another line.
+func cut(text string, width int) string {
+	if r := []rune(text); len(r) >= width {
+		return string(r[:width-1])
+	}
+	return text
+}
+
 // end leaves the last line where it is.
 func (l *line) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.width() > 0 && l.last != "" {
 		fmt.Fprintln(l.w)
 	}
