@@ -141,6 +141,9 @@ func TestStatusShowsWhatIsPending(t *testing.T) {
 	does("pause", "x")
 	does("set-rate", "x", "30/1m")
 	shows("phase    paused", "rate     0"+of+", 0.5 when it is resumed")
+	if text, _, _ := execute("status", "x"); strings.Contains(text, "ends ") {
+		t.Errorf("a run without an end has one:\n%s", text)
+	}
 	does("resume", "x")
 	shows("rate     0.5" + of)
 	shows("workers  0; nothing is sent until one joins")

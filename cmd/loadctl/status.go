@@ -145,6 +145,9 @@ func printStatus(w io.Writer, s status) error {
 			printable.Fprintf(t, "%s\t%s\n", at.name, at.time.Format(time.RFC3339))
 		}
 	}
+	if s.LeftNS > 0 {
+		printable.Fprintf(t, "ends\t%v after it is resumed\n", s.LeftNS.Round(time.Millisecond))
+	}
 	printable.Fprintf(t, "target\t%s\n", s.Target())
 	printable.Fprintf(t, "flags\t%s\n", s.Line())
 	return t.Flush()

@@ -155,7 +155,7 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 		return []string{"run", "--run", name, "--url", "noop://", "--qps", "200", "-n", "10", "--catch-up", "20s"}
 	}
 	const full = ": write /dev/stdout: no space left on device; the report is "
-	for _, args := range [][]string{brief("full"), brief("full"), append(brief("json"), "-o", "json"), {"run", "--run", "full", "--allow-any"}} {
+	for _, args := range [][]string{brief("full"), append(brief("json"), "-o", "json"), {"run", "--run", "full", "--allow-any"}} {
 		p := shell(t, `exec "$@" >/dev/full`, args...)
 		if code := p.ends(); code != cli.CodeOther || !strings.Contains(p.stderr, full+"still in Redis: loadctl report "+args[2]+"\n") {
 			t.Errorf("%q: exit code %d, %s", args, code, p.stderr)

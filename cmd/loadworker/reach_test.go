@@ -85,9 +85,10 @@ func TestNoCheck(t *testing.T) {
 	t.Cleanup(secure.Close)
 	authority := file(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})))
 	for name, args := range map[string][]string{
-		"trusted": {"--cacert", authority}, "named": {"--cacert", authority, "--url", "https://example.com", "--connect-to", "::" + strings.TrimPrefix(secure.URL, "https://")}, "any": {"-k"},
+		"trusted": {"--url", secure.URL, "--cacert", authority}, "any": {"--url", secure.URL, "-k"},
+		"named": {"--cacert", authority, "--url", "https://example.com", "--connect-to", "::" + strings.TrimPrefix(secure.URL, "https://")},
 	} {
-		r := f.works(append(append(patient(), "--run", name, "--url", secure.URL, "--qps", "200", "-n", "5"), args...)...)
+		r := f.works(append(append(patient(), "--run", name, "--qps", "200", "-n", "5"), args...)...)
 		if r.StatusCodes["204"] != 5 {
 			t.Errorf("%s: %v, %v: what the messages advise does not help", name, r.StatusCodes, r.Errors)
 		}

@@ -68,8 +68,16 @@ func (r *Run) send(ctx context.Context, id, kind, what, to string, expected int6
 	case "ENDED":
 		return c, fmt.Errorf("%s %s: %w, since %s", kind, r.Name, ErrOver, c.At.Format(time.RFC3339))
 	default:
-		return c, fmt.Errorf("%s %s: %w", kind, r.Name, ErrNoRun)
+		return c, r.absent(ctx, kind)
 	}
+}
+
+// absent is why a script found no state: there is none, or it has lost the part that each call reads.
+func (r *Run) absent(ctx context.Context, kind string) error {
+	if uid, err := r.client.HGet(ctx, r.keys.Budget, "uid").Result(); err == nil && uid == r.UID {
+		return broken(r.Name, "a part of it is missing")
+	}
+	return fmt.Errorf("%s %s: %w", kind, r.Name, ErrNoRun)
 }
 
 // errRetry: another generation came into force between reading the rate and changing it.

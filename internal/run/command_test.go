@@ -324,6 +324,9 @@ func TestPlannedEnd(t *testing.T) {
 			t.Errorf("set-rate moved the end from %v to %v", planned, end)
 		}
 		paused := b.must(r.Pause(t.Context()))
+		if s := b.state(r); !s.EndsAt.IsZero() || s.LeftNS != planned.Sub(paused.At) {
+			t.Errorf("while the pause goes on it ends at %v with %v left, want %v left", s.EndsAt, s.LeftNS, planned.Sub(paused.At))
+		}
 		b.until("some time", func() bool { return m.lease().Now > paused.At.Add(100*time.Millisecond).UnixMicro() })
 		resumed := b.must(r.Resume(t.Context()))
 		if end, want := b.state(r).EndsAt, planned.Add(resumed.At.Sub(paused.At)); !end.Equal(want) {

@@ -70,11 +70,14 @@ const removedFor = time.Hour
 func (r *Run) idle(ctx context.Context) error {
 	s, err := r.State(ctx)
 	switch {
-	case err != nil && !errors.Is(err, ErrBroken):
+	case errors.Is(err, ErrBroken): // loadctl stop cannot read it either
+		return fmt.Errorf("remove run %s: %w, so nobody can tell whether workers take part in it; end those, and then loadctl rm --force %s removes what is there",
+			r.Name, ErrBroken, r.Name)
+	case err != nil:
 		return err
-	case err == nil && s.quiet(r.Spec):
+	case s.quiet(r.Spec):
 		return nil
-	case err == nil && !s.EndedAt.IsZero():
+	case !s.EndedAt.IsZero():
 		return fmt.Errorf("remove run %s: of a worker that has not left it is not known yet that it sends no more; loadctl workers %s shows it, "+
 			"loadctl workers rm says that it is dead; or use --force", r.Name, r.Name)
 	}

@@ -28,8 +28,11 @@ type State struct {
 	Members    int64     `json:"members"`
 	MinWorkers int64     `json:"min_workers"` // 0 = it waits for the command start
 	StartedAt  time.Time `json:"started_at,omitzero"`
-	EndsAt     time.Time `json:"ends_at,omitzero"` // as planned; zero = until stopped
+	EndsAt     time.Time `json:"ends_at,omitzero"` // as planned; zero = until stopped, or put off by a pause
 	EndedAt    time.Time `json:"ended_at,omitzero"`
+
+	LeftNS time.Duration `json:"left_ns,omitempty"` // of a paused run with a planned end: how long it goes on once it is resumed
+
 	Skipped    int64     `json:"skipped"`
 	Workers    []Worker  `json:"workers"`
 	Limiter    string    `json:"limiter,omitempty"` // in words, with the burst in force; absent = the schedule alone
@@ -208,9 +211,9 @@ func (s *State) parseLoss(b map[string]string) error {
 }
 
 func (s *State) parseBudget(b map[string]string) error {
-	var started, stop, ended int64
+	var started, stop, ended, paused int64
 	err := integers(b, map[string]*int64{
-		"min": &s.MinWorkers, "started": &started, "stop": &stop, "ended": &ended,
+		"pausedat": &paused, "min": &s.MinWorkers, "started": &started, "stop": &stop, "ended": &ended,
 		"skipped": &s.Skipped, "issued": &s.issued, "beyond": &s.beyond, "past": &s.past,
 	})
 	if err := cmp.Or(err, s.parseLoss(b)); err != nil {
@@ -220,6 +223,12 @@ func (s *State) parseBudget(b map[string]string) error {
 		return err
 	}
 	s.StartedAt, s.EndsAt, s.EndedAt = instant(started), instant(stop), instant(ended)
+	if s.Phase == "paused" { // the planned end moves by the length of the pause, which nobody knows yet
+		s.EndsAt = time.Time{}
+		if stop > paused && paused > 0 {
+			s.LeftNS = time.Duration(stop-paused) * time.Microsecond
+		}
+	}
 	return s.parseQueue(b)
 }
 
