@@ -2,7 +2,8 @@ package pacer
 
 import (
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,18 +16,16 @@ func kinds() map[string]func(settings) (Profile, error) {
 	}
 }
 
+// Profiles are the names of those that ParseProfile reads, in order.
+func Profiles() []string { return slices.Sorted(maps.Keys(kinds())) }
+
 // ParseProfile reads a named profile with its settings, such as "steps:from=100,to=500,by=100,every=30s" or
 // "sine:mean=1000,amplitude=400,period=1m".
 func ParseProfile(s string) (Profile, error) {
 	name, rest, _ := strings.Cut(s, ":")
 	parse, ok := kinds()[name]
 	if !ok {
-		var names []string
-		for n := range kinds() {
-			names = append(names, n)
-		}
-		sort.Strings(names)
-		return Profile{}, fmt.Errorf("profile %q: not known; there are %s", clip(s), strings.Join(names, ", "))
+		return Profile{}, fmt.Errorf("profile %q: not known; there are %s", clip(s), strings.Join(Profiles(), ", "))
 	}
 	set, err := parseSettings(rest)
 	if err != nil {

@@ -80,7 +80,7 @@ often, some seconds; with --force it is removed, and if it lives it joins again.
 			}
 			return nil
 		},
-		ValidArgsFunction: redis.CompleteRun,
+		ValidArgsFunction: redis.CompleteWorkers,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := output.Check(); err != nil {
 				return err

@@ -54,6 +54,8 @@ func (f *memberFlags) AddFlags(c *cobra.Command) {
 	c.Flags().TextVar(&f.resolution, "pace-resolution", auto,
 		"how often to wake up for due requests at most: `auto|precise|economical` or a time up to 5ms. Precise is for each; "+
 			"each request may be late by this much, and CPU is saved")
+	_ = c.RegisterFlagCompletionFunc("pace-resolution", cobra.FixedCompletions( // fails only where there is no such flag
+		[]cobra.Completion{"auto", "precise", "economical"}, cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().BoolVar(&f.noCheck, "no-check", false, "do not check first that the target can be reached")
 }
 

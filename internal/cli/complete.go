@@ -2,12 +2,49 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/pacer"
 )
+
+// completeProfile completes the name of a profile; its settings come after it.
+func completeProfile(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var names []cobra.Completion
+	for _, name := range pacer.Profiles() {
+		names = append(names, name+":")
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// CompleteWorkers completes the name of a run, and then those of its workers that have not gone, and were not named yet.
+func (r *Redis) CompleteWorkers(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return r.CompleteRun(c, args, begun)
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), time.Second)
+	defer cancel()
+	r.Warn(nil) // the shell shows what is on stderr
+	client, opened, err := r.Open(ctx, args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer Close(client)
+	state, err := opened.State(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var ids []cobra.Completion
+	for _, w := range state.Workers {
+		if !w.Gone() && w.State != "replaced" && !slices.Contains(args[1:], w.ID) {
+			ids = append(ids, cobra.CompletionWithDesc(w.ID, w.State))
+		}
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
 
 // CompleteRun completes the name of a run in a shell, from those in Redis. Without a server there is nothing to complete.
 func (r *Redis) CompleteRun(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -1,29 +1,30 @@
 package cli
 
-import "errors"
+import "fmt"
 
-// once is a flag value: a text that is given once. Of two the last would win, and the first would be passed over without a word.
+// once is a flag value: a text that may be given once. Of two the last would win, and the first would be passed over without a word.
 type once struct {
-	text  *string
-	given bool
+	text  string
+	times int // a shell's completion sets it more often
 }
 
 // String implements pflag.Value.
-func (o *once) String() string {
-	if o.text == nil { // as pflag makes one, to see what a zero value looks like
-		return ""
-	}
-	return *o.text
-}
+func (o *once) String() string { return o.text }
 
 // Type implements pflag.Value.
 func (o *once) Type() string { return "string" }
 
-// Set implements pflag.Value. What was given is not shown: it may hold a password.
+// Set implements pflag.Value.
 func (o *once) Set(s string) error {
-	if o.given {
-		return errors.New("is given twice, and a run has one; leave one out, or make a run of each")
+	o.text = s
+	o.times++
+	return nil
+}
+
+// check is an error where the flag of this name was given more than once. What was given is not shown: it may hold a password.
+func (o *once) check(name string) error {
+	if o.times > 1 {
+		return fmt.Errorf("--%s: is given twice, and a run has one; leave one out, or make a run of each", name)
 	}
-	*o.text, o.given = s, true
 	return nil
 }

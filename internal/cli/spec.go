@@ -23,6 +23,7 @@ type Spec struct {
 
 	set *pflag.FlagSet
 
+	url                                once
 	qps, rate                          string
 	duration, maxLag, catchUp, timeout Duration
 	onRedisLoss                        string
@@ -40,7 +41,7 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	f.set = pflag.NewFlagSet("spec", pflag.ContinueOnError)
 	f.maxLag, f.catchUp, f.timeout = Duration(run.DefaultMaxLag), Duration(run.DefaultCatchUp), Duration(targets.DefaultTimeout)
 	s := f.set
-	s.Var(&once{text: &f.target.URL}, "url", "what to request; schemes: "+strings.Join(targets.Schemes(), ", "))
+	s.Var(&f.url, "url", "what to request; schemes: "+strings.Join(targets.Schemes(), ", "))
 	s.StringVar(&f.qps, "qps", "", "requests per second of the WHOLE CLUSTER: 500, 2.5k, 1M, 0.2, 500/s, 30/m; with --stage the `RATE` it starts from; "+
 		"max: as fast as it goes, a closed loop in which each of the workers' --max-connections sends when its last request was answered")
 	s.StringVar(&f.rate, "rate", "", "the same as --qps")
@@ -56,6 +57,7 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	f.addTargetFlags(s)
 	c.Flags().AddFlagSet(s)
 	_ = c.RegisterFlagCompletionFunc("limiter", f.limiter.complete) // fails only where there is no such flag
+	_ = c.RegisterFlagCompletionFunc("profile", completeProfile)
 }
 
 // addLossFlags adds what becomes of a run that Redis, or whoever controls it, is lost to.
@@ -104,7 +106,10 @@ func (f *Spec) read(stdin io.Reader) (run.Spec, error) {
 		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), MinWorkers: f.MinWorkers,
 		OnRedisLoss: f.onRedisLoss, Deadman: time.Duration(f.deadman),
 	}
-	s.Target.Method, s.Target.Timeout = f.method, time.Duration(f.timeout)
+	s.Target.URL, s.Target.Method, s.Target.Timeout = f.url.text, f.method, time.Duration(f.timeout)
+	if err := f.url.check("url"); err != nil {
+		return s, err
+	}
 	if s.Target.URL == "" {
 		return s, f.undescribed()
 	}

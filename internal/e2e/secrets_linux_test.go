@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -30,8 +31,11 @@ func TestCredentialsOfTargetsAreNotShown(t *testing.T) {
 		"http://" + login + "@127.0.0.1:1/", "https://" + login + "@127.0.0.1:1/", "http://" + login + "@127.0.0.1:1/%zz", "http://" + login + "@/", "http://" + login + "@127.0.0.1:99999/", "//" + login + "@127.0.0.1:1",
 	} {
 		run := fmt.Sprint("run-", i)
-		for _, extra := range [][]string{nil, {"--preconnect", "5"}, {"--laddr", "127.0.0.1"}, {"--allow-hosts", "127.0.0.2:1"}, {"--connect-to", login + "@127.0.0.1"}, {"--no-check", "--timeout", "100ms"}, {"--url", "noop://other:word@"}} {
+		for _, extra := range [][]string{nil, {"--preconnect", "5"}, {"--laddr", "127.0.0.1"}, {"--allow-hosts", "127.0.0.2:1"}, {"--connect-to", login + "@127.0.0.1"}, {"--no-check", "--timeout", "100ms"}, {"--url", "noop://other:word@"}, {"--url=" + url}} {
 			args := append([]string{"run", "--run", run, "--qps", "20", "-n", "2", "--url", url}, extra...)
+			if slices.Contains(extra, "--url") { // another run of that name
+				args = append([]string{"run", "--run", run, "--qps", "20", "-n", "2"}, extra...)
+			}
 			cmd := exec.CommandContext(t.Context(), filepath.Join(binaries, "loadworker"), args...)
 			cmd.Env = append(cmd.Environ(), "LOADCTL_REDIS="+b.url())
 			out, _ := cmd.CombinedOutput()

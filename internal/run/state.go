@@ -33,9 +33,9 @@ type State struct {
 
 	LeftNS time.Duration `json:"left_ns,omitempty"` // of a paused run with a planned end: how long it goes on once it is resumed
 
-	Skipped    int64     `json:"skipped"`
-	Workers    []Worker  `json:"workers"`
-	Limiter    string    `json:"limiter,omitempty"` // in words, with the burst in force; absent = the schedule alone
+	Skipped int64    `json:"skipped"`
+	Workers []Worker `json:"workers"`
+	Limiter string   `json:"limiter,omitempty"` // in words, with the burst in force; absent = the schedule alone
 
 	burst          int64 // of the limiter, in force; 0 = what the rate makes in half a second
 	now            time.Time

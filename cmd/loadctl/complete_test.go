@@ -1,0 +1,28 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loadctl/loadctl/internal/cli"
+)
+
+// TestCompletion: a shell knows the runs, and for workers rm those of its workers that may be meant.
+func TestCompletion(t *testing.T) {
+	l := newLab(t)
+	l.start()
+	for line, want := range map[string]string{
+		"workers rm ":             "x\trunning\n",
+		"workers rm x ":           "w\tactive\n",
+		"workers rm x w ":         "",
+		"workers rm nosuch ":      "",
+		"status x -o ":            "text\njson\n",
+		"create y --profile ":     "sine:\nsteps:\n",
+		"run y --url noop:// -o ": "text\njson\n",
+	} {
+		stdout, _, code := execute(append([]string{"__complete"}, strings.Split(line, " ")...)...)
+		if code != cli.CodeGood || !strings.HasPrefix(stdout, want) || want == "" && !strings.HasPrefix(stdout, ":") {
+			t.Errorf("%q: exit code %d, %q, want %q", line, code, stdout, want)
+		}
+	}
+}
