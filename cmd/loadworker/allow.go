@@ -20,8 +20,17 @@ type allowFlags struct {
 }
 
 func (f *allowFlags) AddFlags(c *cobra.Command) {
-	c.Flags().StringSliceVar(&f.hosts, "allow-hosts", nil, "`HOST[:PORT],…` that a run joined without --url may fire at; unix:/path for a socket")
+	c.Flags().StringSliceVar(&f.hosts, "allow-hosts", nil, "`HOST[:PORT],…` that this worker may fire at, and be redirected to: needed to join a run without --url; unix:/path for a socket")
 	c.Flags().BoolVar(&f.any, "allow-any", false, "join whatever the run fires at")
+}
+
+// beside is what the flags say beside a target of the worker's own: with --allow-hosts, where it may be redirected to. Without, that is its own host.
+func (f *allowFlags) beside(spec targets.Spec) (allow func(host string) bool, err error) {
+	if len(f.hosts) == 0 {
+		return nil, nil
+	}
+	strict := allowFlags{hosts: f.hosts} // --allow-any is about what others describe
+	return strict.allowed, strict.check(spec)
 }
 
 // check refuses a target with a host that was not allowed: the URL's, and where connections really go.

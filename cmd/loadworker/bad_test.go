@@ -343,8 +343,9 @@ func badFiles(t *testing.T) []mistake {
 func badRuns() []mistake {
 	return []mistake{
 		{[]string{"--allow-hosts", "http://127.0.0.1/"}, "--allow-hosts"},
+		{[]string{"--allow-hosts", "127.0.0.2,127.0.0.1:8"}, "the run fires at 127.0.0.1:9, which --allow-hosts does not name; nothing was sent. Name it there if that is meant"},
 		{[]string{"--allow-hosts", "*.example.com"}, "write HOST, HOST:PORT or unix:/path, not a URL or a pattern"},
-		{[]string{"--url", "http://127.0.0.1:9/", "--url", "http://127.0.0.1:8/"}, "--url: is given twice, and a run has one; leave one out, or make a run of each; see loadworker run --help"},
+		{[]string{"--url", "http://127.0.0.1:9/", "--url", "http://127.0.0.1:8/"}, "--url: is given twice, and a run has one; leave one out, or make a run of each"},
 		{[]string{"--nonsense"}, "unknown flag: --nonsense; see loadworker run --help"},
 		{[]string{"--max-conections", "5"}, "unknown flag: --max-conections; did you mean --max-connections? Or see loadworker run --help"},
 		{[]string{"-qps", "5"}, "did you mean --qps? Or see loadworker run --help"},

@@ -211,7 +211,11 @@ func (f *runFlags) described(c *cobra.Command) (*run.Spec, targets.Target, error
 	if err := f.member.allows(f.name, spec.Peak(), spec.Surge(spec.Peak(), spec.Burst)); err != nil {
 		return nil, nil, err
 	}
-	target, err := f.member.open(spec.Target, nil)
+	allow, err := f.allow.beside(spec.Target)
+	if err != nil {
+		return nil, nil, cli.Config(err)
+	}
+	target, err := f.member.open(spec.Target, allow)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -177,7 +177,8 @@ func (f *fleet) works(args ...string) report.Report {
 	return r
 }
 
-// TestRedirects: who joined follows a redirect only to where it was allowed to fire; who described the run only at its own host.
+// TestRedirects: who joined follows a redirect only to where it was allowed to fire; who described the run only at its own host, and where --allow-hosts
+// names it.
 func TestRedirects(t *testing.T) {
 	f := newFleet(t)
 	second := "localhost:" + strings.TrimPrefix(f.second.URL, "http://127.0.0.1:")
@@ -188,6 +189,8 @@ func TestRedirects(t *testing.T) {
 	}{
 		"described":         {described, 0},
 		"described-allowed": {append([]string{"--allow-any"}, described...), 0}, // that is about joining
+		"described-host":    {append([]string{"--allow-hosts", "127.0.0.1"}, described...), 0},
+		"described-hosts":   {append([]string{"--allow-hosts", "127.0.0.1,localhost"}, described...), 5},
 		"joined":            {[]string{"--allow-hosts", "127.0.0.1"}, 0},
 		"joined-port":       {[]string{"--allow-hosts", "127.0.0.1,localhost:1"}, 0},
 		"joined-both":       {[]string{"--allow-hosts", "127.0.0.1," + second}, 5},
