@@ -51,7 +51,7 @@ func TestTheSameNameAgain(t *testing.T) {
 	}
 	restarted := b.worker("again", "--allow-hosts", "127.0.0.1")
 	restarted.wait(0)
-	if s := restarted.stderr.String(); !strings.Contains(s, "ended at ") || !strings.Contains(restarted.stdout.String(), "sent 200") || b.web.Count() != 200 {
+	if s := restarted.stderr.String(); !strings.Contains(s, "ended at ") || restarted.printed().Audit.Sent != 200 || b.web.Count() != 200 {
 		t.Errorf("%d arrived; %s", b.web.Count(), s)
 	}
 	other := b.worker("again", append(patient(), "--url", b.web.URL(), "--qps", "300", "--duration", "1s")...)
