@@ -41,6 +41,7 @@ func (r *Report) judge(in Input) {
 	if kept := r.Audit.kept(); kept < 1 {
 		r.LowerBoundsAbove = &kept
 	}
+	r.unanswered()
 	r.permitNote()
 	if r.Complete { // else what looks unsent may have been sent
 		r.shortfall()

@@ -1,0 +1,38 @@
+package report
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestUnanswered: where no answer was one of HTTP/1.1, the report says what to try; where one was, the URL is right.
+func TestUnanswered(t *testing.T) {
+	for _, c := range []struct {
+		status map[int]int64
+		errors map[string]int64
+		want   string // in the note; "" = there is none
+	}{
+		{nil, map[string]int64{"eof": 5}, "no request got an answer of HTTP/1.1 (eof: 5): write https:// in --url if the port speaks TLS, and http:// if it does not; HTTP/2 without TLS (h2c)"},
+		{nil, map[string]int64{"protocol": 3, "eof": 2, "timeout": 1}, "(protocol: 3, eof: 2)"},
+		{nil, map[string]int64{"reset": 1}, "(reset: 1)"},
+		{nil, map[string]int64{"tls": 1}, "(tls: 1)"},
+		{map[int]int64{200: 1}, map[string]int64{"eof": 500}, ""},
+		{map[int]int64{500: 1}, map[string]int64{"protocol": 5}, ""},
+		{nil, map[string]int64{"connect": 5, "timeout": 3}, ""},
+		{nil, nil, ""},
+	} {
+		s := NewSnapshot("w", "1")
+		s.Final = true
+		for code, n := range c.status {
+			s.Status[code] = n
+		}
+		for class, n := range c.errors {
+			s.Errors[class] = &ErrorClass{Count: n, Latency: NewHistogram()}
+		}
+		r := Build(Input{Run: "x", Workers: []WorkerInput{{ID: "w", State: "left", Gone: true, Total: s}}})
+		notes := strings.Join(r.Notes, "\n")
+		if !strings.Contains(notes, c.want) || c.want == "" && strings.Contains(notes, "HTTP/1.1") {
+			t.Errorf("%v, %v: %q, want %q", c.status, c.errors, notes, c.want)
+		}
+	}
+}
