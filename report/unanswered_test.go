@@ -1,6 +1,7 @@
 package report
 
 import (
+	"maps"
 	"strings"
 	"testing"
 )
@@ -23,9 +24,7 @@ func TestUnanswered(t *testing.T) {
 	} {
 		s := NewSnapshot("w", "1")
 		s.Final = true
-		for code, n := range c.status {
-			s.Status[code] = n
-		}
+		maps.Copy(s.Status, c.status)
 		for class, n := range c.errors {
 			s.Errors[class] = &ErrorClass{Count: n, Latency: NewHistogram()}
 		}

@@ -107,7 +107,7 @@ func TestBadCommandLines(t *testing.T) {
 		{[]string{""}, `unknown command "" for "load"; see load --help`},
 		{[]string{"do", "--nonsense"}, "unknown flag: --nonsense; see load do --help"},
 		{[]string{"do", "--" + long}, "see load do --help"},
-		{[]string{"do", "--tiem", "5s"}, "unknown flag: --tiem; did you mean --time? Or see load do --help"},
+		{[]string{"do", "--times", "5s"}, "unknown flag: --times; did you mean --time? Or see load do --help"},
 		{[]string{"do", "--num=5"}, "unknown flag: --num; did you mean --number? Or see load do --help"},
 		{[]string{"do", "-number", "5"}, "did you mean --number? Or see load do --help"},
 		{[]string{"do", "-x"}, "unknown shorthand flag: 'x' in -x; see load do --help"},

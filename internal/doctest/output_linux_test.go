@@ -28,7 +28,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "machine": machine, "limited": limited, "gated": gated, "fastest": fastest,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "machine": machine, "limited": limited, "gated": gated, "fastest": fastest, "putoff": putOff,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -189,6 +189,17 @@ func ended(o *outputs) {
 	o.await("loadctl status ended", is("phase", "ended"))
 	o.print("loadctl ls")
 	o.print("loadctl events ended")
+}
+
+// putOff is a run whose planned end a pause puts off.
+func putOff(o *outputs) {
+	worker := o.begin(0, "loadworker run --run putoff --url http://127.0.0.1:8080/ --qps 100 --duration 1h")
+	worker.says(`(created run)`)
+	o.await("loadctl status putoff", all(is("phase", "running"), not(is("ends_at", nil))))
+	o.print("loadctl pause putoff")
+	o.await("loadctl status putoff", all(is("phase", "paused"), is("ends_at", nil), not(is("left_ns", nil))))
+	o.print("loadctl stop putoff")
+	o.result(worker)
 }
 
 // fastest is a closed loop.
