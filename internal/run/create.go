@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/user"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -154,9 +153,6 @@ func handle(client redis.UniversalClient, name string, reply []string) (*Run, er
 	spec, err := parseSpec(name, reply[1])
 	if err != nil {
 		return nil, err
-	}
-	if !slices.Contains([]string{"waiting", "running", "paused", "stopped", "ended"}, reply[3]) {
-		return nil, broken(name, "its phase is none that there is")
 	}
 	r := &Run{Name: name, UID: reply[2], Spec: spec, Phase: reply[3], client: client, keys: KeysOf(name)}
 	if reply[3] == "ended" || reply[3] == "stopped" {

@@ -42,8 +42,23 @@ func (r *Run) Full(ctx context.Context) string {
 	return ""
 }
 
+// checkPhase refuses a phase that no script writes: each would take it for one in which there is nothing to do.
+func checkPhase(name, phase string) error {
+	switch phase {
+	case "waiting", "running", "paused", "stopped", "ended":
+		return nil
+	case "":
+		return broken(name, "a part of it is missing")
+	default:
+		return broken(name, "its phase is none that there is")
+	}
+}
+
 // whole refuses a run with a key that holds something else than it should: a script that meets it ends in the middle of its writes.
 func (r *Run) whole(ctx context.Context) error {
+	if err := checkPhase(r.Name, r.Phase); err != nil {
+		return err
+	}
 	k := r.keys
 	types := map[string]string{
 		k.Spec: "string", k.Budget: "hash", k.Workers: "hash", k.Seen: "zset", k.Totals: "hash", k.Snapshots: "stream", k.Events: "stream",

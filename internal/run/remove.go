@@ -69,8 +69,11 @@ const removedFor = time.Hour
 // idle refuses a run of which a member may still send.
 func (r *Run) idle(ctx context.Context) error {
 	s, err := r.State(ctx)
+	if err == nil && !s.quiet(r.Spec) {
+		err = r.whole(ctx) // or loadctl stop could do nothing
+	}
 	switch {
-	case errors.Is(err, ErrBroken): // loadctl stop cannot read it either
+	case errors.Is(err, ErrBroken):
 		return fmt.Errorf("remove run %s: %w, so nobody can tell whether workers take part in it; end those, and then loadctl rm --force %s removes what is there",
 			r.Name, ErrBroken, r.Name)
 	case err != nil:
