@@ -50,7 +50,7 @@ func checkPhase(name, phase string) error {
 	case "":
 		return broken(name, "a part of it is missing")
 	default:
-		return broken(name, "its phase is none that there is")
+		return broken(name, fmt.Sprintf("its phase %.80q is none that there is", phase))
 	}
 }
 

@@ -88,13 +88,10 @@ func (r *Run) State(ctx context.Context) (*State, error) {
 	if b["uid"] != r.UID {
 		return nil, fmt.Errorf("run %s: %w", r.Name, ErrNoRun)
 	}
-	for _, part := range []string{"figures", "counts"} {
+	for _, part := range []string{"phase", "figures", "counts"} {
 		if budget[part] == "" {
 			return nil, broken(r.Name, "a part of it is missing")
 		}
-	}
-	if err := checkPhase(r.Name, b["phase"]); err != nil {
-		return nil, err
 	}
 	s := &State{Run: r.Name, Phase: b["phase"], now: now, Workers: []Worker{}}
 	if err := cmp.Or(s.parseBudget(b), s.parseLaws(laws), s.parseWorkers(workers)); err != nil {
