@@ -66,6 +66,9 @@ func drawn(t *testing.T, r *rand.Rand) run.Spec {
 	if len(target.Body) == 0 {
 		target.Body = []byte{}
 	}
+	if typed := func(h targets.Header) bool { return h.Name == "Content-Type" }; len(target.Body) > 0 && !slices.ContainsFunc(target.Headers, typed) {
+		target.Headers = append(target.Headers, targets.Header{Name: "Content-Type", Value: "text/plain"}) // else reading the flags adds one
+	}
 	if yes() {
 		target.Timeout = span(time.Millisecond, time.Hour)
 	}
