@@ -226,8 +226,8 @@ func TestNoTimesWhereNothingEnded(t *testing.T) {
 	}
 }
 
-// judgedAs are reports with what is judged of them: audit and generator.
-func judgedAs(t *testing.T) map[string]struct {
+// withVerdicts are reports with what is judged of them: audit and generator.
+func withVerdicts(t *testing.T) map[string]struct {
 	r                Report
 	audit, generator string
 } {
@@ -255,7 +255,7 @@ func judgedAs(t *testing.T) map[string]struct {
 
 // TestChecks: what is good, bad, or cannot be judged is a case without, with a failure, or with an error, and the same word everywhere.
 func TestChecks(t *testing.T) {
-	for name, c := range judgedAs(t) {
+	for name, c := range withVerdicts(t) {
 		t.Run(name, func(t *testing.T) {
 			suite := junitOf(t, c.r)
 			page, samples := rendered(t, "markdown", c.r), parseOpenMetrics(t, rendered(t, "openmetrics", c.r))

@@ -59,6 +59,10 @@ type Report struct {
 
 	OutOfRange int64 `json:"out_of_range"` // values above 1 h, in no histogram
 
+	// Thresholds are the conditions that the run has to meet, and what became of them. They leave out the first WarmupS seconds.
+	Thresholds []ThresholdReport `json:"thresholds,omitempty"`
+	WarmupS    float64           `json:"warmup_s,omitempty"`
+
 	// Histograms is what the numbers were taken from. Nil in a Report that was
 	// read from JSON.
 	Histograms *Histograms `json:"-"`

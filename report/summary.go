@@ -19,6 +19,8 @@ type Input struct {
 	Described  Description   // what is known of it; Build counts the hosts
 	Budget     Budget
 	Workers    []WorkerInput // one for each incarnation
+	Thresholds []Threshold   // what the run has to meet
+	Warmup     time.Duration // what happened in it is left out by the thresholds
 
 	// Missing says, a sentence each, what is not known of the run. It makes the report incomplete.
 	Missing []string
@@ -92,6 +94,7 @@ func Build(in Input) Report {
 		r.Notes = append(r.Notes, r.closedNotes(in.Workers)...)
 	}
 	r.judge(in)
+	r.judgeThresholds(in)
 	return r
 }
 

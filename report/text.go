@@ -25,6 +25,7 @@ func Text(w io.Writer, r Report) error {
 	textAnswers(&b, r)
 	textWorkers(&b, r)
 	textVerdicts(&b, r)
+	textThresholds(&b, r)
 	for _, note := range r.Notes {
 		printable.Fprintf(&b, "note        %s\n", note)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,9 @@ func newReportCommand(redis *cli.Redis) *cobra.Command {
 
 A worker whose last counts Redis did not take leaves them in a file, and says so. --merge adds such files; it
 may be repeated, and more files may follow: --merge loadctl-RUN-*.json. What Redis knows of the same worker
-by then is not counted twice. If Redis, or the run in it, cannot be read, the report is of the files alone, and says why.`,
+by then is not counted twice. If Redis, or the run in it, cannot be read, the report is of the files alone, and says why.
+
+Of a run with thresholds that is over the exit code is 0, or 99 if one was not met, or 98 if the run proves nothing.`,
 		Example: `  loadctl report checkout -o json
   loadctl report checkout --merge loadctl-checkout-*.json`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -41,7 +44,7 @@ by then is not counted twice. If Redis, or the run in it, cannot be read, the re
 			if err != nil {
 				return err
 			}
-			return out.Write(c.OutOrStdout(), rep)
+			return cmp.Or(out.Write(c.OutOrStdout(), rep), cli.Judged(rep))
 		},
 	}
 	c.Flags().StringArrayVar(&files, "merge", nil, "add the counts in a `FILE` that a worker has left")

@@ -35,7 +35,9 @@ the end the report of all workers is printed. --qps is the total of the WHOLE CL
 The workers send without this command: if it is killed the run goes on, and loadctl watch takes it up
 again. Ctrl-C stops the run and reports; a second one ends at once. With --deadman the run is stopped when
 neither this command nor another loadctl was heard of for so long; then the exit code is 1. If the workers
-do not come within --start-timeout, the run is stopped, and the exit code is 104.`,
+do not come within --start-timeout, the run is stopped, and the exit code is 104.
+
+With --threshold the exit code says whether the run met them: 0, or 99 if one was not met, or 98 if the run proves nothing.`,
 		Example: `  loadctl run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m --min-workers 3`,
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -120,8 +122,12 @@ func finish(c *cobra.Command, r *run.Run, out *cli.Report, ended error) error {
 	if err == nil {
 		err = out.Write(c.OutOrStdout(), rep)
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+		return errors.Join(ended, err)
+	case ended != nil:
 		return ended // a signal that nothing is added to needs no message
+	default:
+		return cli.Judged(rep)
 	}
-	return errors.Join(ended, err)
 }

@@ -58,7 +58,7 @@ func TestBadInput(t *testing.T) {
 	rows := 0
 	for kind, mistakes := range map[string][]mistake{
 		"rates": badRates(), "names": badNames(), "numbers": badNumbers(), "profiles": badProfiles(), "durations": badDurations(), "URLs": badURLs(),
-		"requests": badRequests(t), "servers": badServers(t), "files": badFiles(t), "runs": badRuns(),
+		"requests": badRequests(t), "servers": badServers(t), "files": badFiles(t), "runs": badRuns(), "thresholds": badThresholds(),
 	} {
 		t.Run(kind, func(t *testing.T) {
 			var all []clitest.Refusal
@@ -153,6 +153,25 @@ func badRates() []mistake {
 		all = append(all, mistake{[]string{"--qps", rate}, form})
 	}
 	return all
+}
+
+// badThresholds are conditions that cannot be read, and those that no run of this description could ever decide.
+func badThresholds() []mistake {
+	const latency = "latency:p(99)<1s"
+	return []mistake{
+		{[]string{"--threshold", ""}, `--threshold: threshold "", column 1: name what is measured`},
+		{[]string{"--threshold", "latency:p(99)"}, `column 14: compare with <, <=, >, >=, == or !=`},
+		{[]string{"--threshold", latency, "--threshold", "latency{step=pay}:p(99)<1"}, "column 9: no run has the tag step"},
+		{[]string{"--threshold", long()}, "column 1: it is longer than 200 bytes"},
+		{[]string{"--threshold", latency + " over 11s", "--duration", "10s"}, "the run takes 10s, 0s of them warm-up; give a window that fits"},
+		{[]string{"--threshold", latency + " over 6s", "--duration", "10s", "--warmup", "5s"}, "the run takes 10s, 5s of them warm-up; give a window that fits"},
+		{[]string{"--warmup", "5s"}, "--warmup: only thresholds leave it out; give one"},
+		{[]string{"--threshold", latency, "--warmup", "1500ms"}, "--warmup: give whole seconds, such as 30s"},
+		{[]string{"--threshold", latency, "--warmup", "10s", "--duration", "10s"}, "--warmup 10s: the run takes 10s; give less"},
+		{[]string{"--threshold", "service:p(99)<1s", "--warmup", "5s"}, "--warmup: service is known of the whole run only; leave one of them out"},
+		{[]string{"--threshold", "dropped:count==0", "--qps", "max"}, "--qps max: without a rate nothing is due, so there is no dropped"},
+		{strings.Fields(strings.Repeat("--threshold "+latency+" ", 101)), "--threshold: give at most 100"},
+	}
 }
 
 func badDurations() []mistake {

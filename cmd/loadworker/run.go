@@ -54,6 +54,8 @@ With only --run the worker joins a run that others described, and fires only at 
 --allow-hosts. A name is one run, once. After its end a worker that describes it sends nothing and exits
 104; a worker that joins by name prints its report and exits 0, so a machine that restarts does no harm.
 
+With --threshold the exit code says whether the run met them: 0, or 99 if one was not met, or 98 if the run proves nothing.
+
 Ctrl-C sends what is already leased (at most half a second), leaves, and reports; a second one ends at once.`,
 		Example: `  loadworker run --url http://127.0.0.1:8080/ --qps 500 --duration 10s
   loadworker run --redis redis://10.0.0.5:6379 --run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m
@@ -119,7 +121,8 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 	}
 	if !r.Ended.IsZero() { // joined by name
 		fmt.Fprintf(c.ErrOrStderr(), "run %s ended at %s; nothing was sent now, this is its report\n", r.Name, r.Ended.Format(time.RFC3339))
-		return f.conclude(c, r)
+		_, err := f.conclude(c, r)
+		return err
 	}
 	if target == nil {
 		if target, err = f.member.open(r.Spec.Target, f.allow.allowed); err != nil {
@@ -134,10 +137,15 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 	if total == nil {
 		return err
 	}
-	if failed := f.conclude(c, r); failed != nil {
+	rep, failed := f.conclude(c, r)
+	switch {
+	case failed != nil:
 		return errors.Join(err, failed)
+	case err != nil:
+		return err
+	default:
+		return cli.Judged(rep)
 	}
-	return err
 }
 
 // send takes part in the run until it ends, or ctx does, or the workers do not come that the run waits for. There is no snapshot of a worker that
@@ -297,7 +305,7 @@ const (
 
 // conclude leaves what Redis did not take in a file and prints the report of the whole run, also after a signal. The error says if Redis
 // lacks what this worker did.
-func (f *runFlags) conclude(c *cobra.Command, r *run.Run) error {
+func (f *runFlags) conclude(c *cobra.Command, r *run.Run) (report.Report, error) {
 	var own, unpublished *run.Unpublished // nil for a worker that took no part
 	if journal := f.member.journal; journal != nil {
 		own, unpublished = journal.Own(), journal.Unpublished()
@@ -308,11 +316,11 @@ func (f *runFlags) conclude(c *cobra.Command, r *run.Run) error {
 	rep, missing, err := r.OwnReport(ctx, reportPatience, own)
 	switch {
 	case err != nil && own == nil:
-		return err
+		return rep, err
 	case err != nil:
 		printable.Fprintf(c.ErrOrStderr(), "the run's report cannot be read (%v); this is the report of this worker alone\n", err)
-		if rep, err = run.ReportOf(r.Name, "Redis could not be asked", []*run.Unpublished{own}); err != nil {
-			return errors.Join(unsaved, err)
+		if rep, err = r.ReportOf("Redis could not be asked", []*run.Unpublished{own}); err != nil {
+			return rep, errors.Join(unsaved, err)
 		}
 	case missing && unpublished == nil: // Redis took it, and lost it in a failover
 		unsaved = f.save.save(own, c.ErrOrStderr())
@@ -320,7 +328,7 @@ func (f *runFlags) conclude(c *cobra.Command, r *run.Run) error {
 		fmt.Fprintln(c.ErrOrStderr(), "Redis has this worker's final counts after all, so the file is not needed")
 		unsaved = nil
 	}
-	return errors.Join(unsaved, f.out.Write(c.OutOrStdout(), rep))
+	return rep, errors.Join(unsaved, f.out.Write(c.OutOrStdout(), rep))
 }
 
 // defaultID is a name for this process that no other has: the host's, as far as it can be one, and a random part.

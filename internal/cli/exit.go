@@ -28,8 +28,12 @@ import (
 
 // The exit codes, the same as k6's where it has them.
 const (
-	CodeGood   = 0
-	CodeOther  = 1
+	CodeGood  = 0
+	CodeOther = 1
+
+	CodeInvalid   = 98 // a run with thresholds that proves nothing: its generator was the limit, or its report is not complete
+	CodeThreshold = 99 // a threshold was not met
+
 	CodeConfig = 104 // something in the command line, the environment or a file has to be changed
 	CodeSignal = 105 // ended by Ctrl-C or SIGTERM
 	CodePanic  = 109 // a bug
@@ -54,6 +58,7 @@ func Config(err error) error {
 // code is the exit code an error stands for.
 func code(err error) int {
 	_, config := errors.AsType[configError](err)
+	verdict, judged := errors.AsType[verdictError](err)
 	switch {
 	case err == nil:
 		return CodeGood
@@ -61,6 +66,8 @@ func code(err error) int {
 		return CodeSignal
 	case config, run.WrongURL(err), errors.Is(err, run.ErrBroken):
 		return CodeConfig
+	case judged:
+		return verdict.code
 	default:
 		return CodeOther
 	}

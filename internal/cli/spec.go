@@ -29,7 +29,8 @@ type Spec struct {
 	onRedisLoss                        string
 	permitFor, deadman                 Duration
 	limiter                            limiterFlags
-	stages, headers                    []string
+	stages, headers, thresholds        []string
+	warmup                             Duration
 	profile, method, body, bodyFile    string
 	caFile                             string
 	target                             targets.Spec
@@ -52,6 +53,9 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	s.Int64Var(&f.MinWorkers, "min-workers", f.MinWorkers, "start when this many workers are there, together; 0 = wait for loadctl start")
 	s.Var(&f.maxLag, "max-lag", "how long after its due time a request may wait for a connection; then it is dropped and counted")
 	s.Var(&f.catchUp, "catch-up", "how late a worker that was held up may still send a request")
+	s.StringArrayVar(&f.thresholds, "threshold", nil, "a condition that the run has to meet, `'METRIC:AGGREGATE OP LIMIT [over DURATION]'`, such as 'latency:p(99)<250ms' "+
+		"or 'errors:rate<1% over 30s'; may be repeated. If one is not met the exit code is 99, see docs/report.md")
+	s.Var(&f.warmup, "warmup", "thresholds leave out what happened in the first `DURATION` of the run, whole seconds")
 	f.limiter.addFlags(s)
 	f.addLossFlags(s)
 	f.addTargetFlags(s)
@@ -105,6 +109,7 @@ func (f *Spec) read(stdin io.Reader) (run.Spec, error) {
 		Target: f.target, Duration: time.Duration(f.duration), Requests: int64(f.requests), Stages: f.stages, Profile: f.profile,
 		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), MinWorkers: f.MinWorkers,
 		OnRedisLoss: f.onRedisLoss, Deadman: time.Duration(f.deadman),
+		Thresholds: f.thresholds, Warmup: time.Duration(f.warmup),
 	}
 	s.Target.URL, s.Target.Method, s.Target.Timeout = f.url.text, f.method, time.Duration(f.timeout)
 	if err := f.url.check("url"); err != nil {

@@ -28,7 +28,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "machine": machine, "limited": limited, "gated": gated, "fastest": fastest, "putoff": putOff,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "fastest": fastest, "putoff": putOff,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -247,7 +247,22 @@ func trouble(o *outputs) {
 		o.t.Fatal(err)
 	}
 	defer web.Close()
-	o.print("loadworker run --run trouble --qps 100 --duration 1s --max-lag 50ms --max-connections 1 --url " + web.URL())
+	o.result(o.begin(99, "loadworker run --run trouble --qps 100 --duration 2s --max-lag 50ms --max-connections 1 --threshold 'errors:rate<1%' "+
+		"--threshold 'latency:max<1h' --threshold 'checks:count>1 over 1s' --url "+web.URL()))
+}
+
+// judged is a run with thresholds: while it goes on they are met, or there is nothing yet.
+func judged(o *outputs) {
+	o.print("loadctl create judged --url noop:// --qps 100 --threshold 'rate:count>0' --warmup 1s")
+	o.print("loadctl report judged")
+	worker := o.begin(-1, "loadworker run --run judged --allow-any")
+	o.print("loadctl start judged")
+	passed := one(is("result", "passed"))
+	o.await("loadctl report judged", func(doc any) bool {
+		object, _ := doc.(map[string]any)
+		return passed(object["thresholds"])
+	})
+	worker.kill(syscall.SIGKILL)
 }
 
 // gone is a run that vanishes while a worker takes part in it.

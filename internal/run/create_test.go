@@ -71,6 +71,7 @@ func TestAnotherSpecIsRefused(t *testing.T) {
 			"burst that it was created with: none there, 5": func(s *Spec) { s.Burst = 5 },
 			"window: 1s there, 2s here":                     func(s *Spec) { s.Window = 2 * time.Second },
 			"spread: true there, false here":                func(s *Spec) { s.Together = true },
+			"thresholds: none there, errors:rate<1%, rate":  func(s *Spec) { s.Thresholds = []string{"errors:rate<1%", "rate:rate>1"} },
 			"header Authorization differs":                  func(s *Spec) { s.Target.Headers[0].Value = "Bearer other" },
 			"body differs":                                  func(s *Spec) { s.Target.Body = []byte("other") },
 			"user or password of url differs":               func(s *Spec) { s.Target.URL = "http://user:other@127.0.0.1:8080/" },
@@ -156,6 +157,9 @@ func TestSpecsWrittenDifferently(t *testing.T) {
 		{Spec{Stages: []string{"1m:1k"}}, Spec{Stages: []string{"61s:1k"}}, false},
 		{Spec{Profile: "sine:mean=1k,amplitude=400,period=1m"}, Spec{Profile: "sine:period=60s,mean=1000,amplitude=0.4k"}, true},
 		{Spec{Profile: "steps:from=1,to=5,by=1,every=1s"}, Spec{Profile: "steps:from=1,to=5,by=2,every=1s"}, false},
+		{Spec{Thresholds: []string{"latency:med<250"}}, Spec{Thresholds: []string{"latency : p(50) < 0.25s"}}, true},
+		{Spec{Thresholds: []string{"latency:med<250"}}, Spec{Thresholds: []string{"latency:med<=250"}}, false},
+		{Spec{Thresholds: []string{"latency:med<250"}}, Spec{}, false},
 		{Spec{Profile: "nonsense"}, Spec{Profile: "other nonsense"}, false},
 	} {
 		if diff := c.a.Diff(c.b); (len(diff) == 0) != c.same {

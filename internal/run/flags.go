@@ -28,6 +28,7 @@ func (s Spec) Setting() report.Setting {
 	f.target(s.Target)
 	f.schedule(s)
 	f.limiter(s)
+	f.toMeet(s)
 	set.Flags, set.Withheld = f.args, f.withheld
 	if set.Withheld == nil {
 		set.Withheld = []string{}
@@ -173,4 +174,12 @@ func (f *flagList) limiter(s Spec) {
 		f.add("--expire", "nx", "")
 	}
 	f.set("--debt", s.Debt)
+}
+
+// toMeet adds what the run has to meet.
+func (f *flagList) toMeet(s Spec) {
+	for _, threshold := range s.Thresholds {
+		f.add("--threshold", threshold, "")
+	}
+	f.time("--warmup", s.Warmup, 0)
 }

@@ -276,9 +276,29 @@ func merged(rep report.Report, used int) report.Report {
 // ReportOf is the report of a run by nothing but what its workers could not publish, for where the run itself cannot be asked; why says so.
 // It is never complete: it does not know who else took part, and what nobody leased.
 func ReportOf(name, why string, all []*Unpublished) (report.Report, error) {
-	rest, err := pick(name, "", all)
+	in, err := inputOf(name, why, all)
 	if err != nil {
 		return report.Report{}, err
+	}
+	return report.Build(in), nil
+}
+
+// ReportOf is the function ReportOf where what the run has to meet is known.
+func (r *Run) ReportOf(why string, all []*Unpublished) (report.Report, error) {
+	in, err := inputOf(r.Name, why, all)
+	if err == nil {
+		err = r.Spec.toMeet(&in)
+	}
+	if err != nil {
+		return report.Report{}, err
+	}
+	return report.Build(in), nil
+}
+
+func inputOf(name, why string, all []*Unpublished) (report.Input, error) {
+	rest, err := pick(name, "", all)
+	if err != nil {
+		return report.Input{}, err
 	}
 	in := report.Input{Run: name, ClosedLoop: slices.ContainsFunc(all, func(u *Unpublished) bool { return u.ClosedLoop })}
 	for _, u := range all {
@@ -293,7 +313,7 @@ func ReportOf(name, why string, all []*Unpublished) (report.Report, error) {
 	in.StartedAt, in.Duration = span(slices.Collect(maps.Values(rest)))
 	in.Missing = []string{fmt.Sprintf("%s: this is what %s counted; what others did, and what was asked for in which second, is not known",
 		why, plural(len(in.Workers), "worker"))}
-	return report.Build(in), nil
+	return in, nil
 }
 
 func plural(n int, what string) string {

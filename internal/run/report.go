@@ -82,6 +82,9 @@ func (r *Run) gather(ctx context.Context) (in report.Input, settled bool, err er
 	if b := &in.Budget; s.Limiter != "" { // what passed without a grant was not granted, and never issued
 		*b = report.Budget{Issued: b.Issued - b.Skipped, Ungranted: b.Skipped}
 	}
+	if err := r.Spec.toMeet(&in); err != nil {
+		return in, false, broken(r.Name, err.Error())
+	}
 	if !s.restored.IsZero() {
 		in.Missing = append(in.Missing, restoredNote(s.restored))
 	}

@@ -65,6 +65,10 @@ type Spec struct {
 	PermitFor   time.Duration `json:"permit_for_ns,omitempty"` // since the last reply, with LossPermit only; 0 = DefaultPermitFor
 	Deadman     time.Duration `json:"deadman_ns,omitempty"`    // the run is stopped when no loadctl was heard of for so long; 0 = never
 
+	// What the run has to meet, as report.ParseThreshold reads it. What happened in the warm-up is left out.
+	Thresholds []string      `json:"thresholds,omitempty"`
+	Warmup     time.Duration `json:"warmup_ns,omitempty"`
+
 	// A limiter that the grants have to pass, in front of the schedule.
 	Limiter  string        `json:"limiter,omitempty"`   // one of limit.Names; "" or SlotsLimiter without a Burst = none but the schedule
 	Burst    int64         `json:"burst,omitempty"`     // of one that has a burst; 0 = what the rate makes in half a second
@@ -182,7 +186,7 @@ func (s Spec) Validate() error {
 	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
 		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
-	return cmp.Or(s.validateLimiter(), s.validateLoss())
+	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateThresholds())
 }
 
 // validateMax checks that a closed loop is not asked for what only a rate can do.
@@ -238,6 +242,9 @@ func parseSpec(name, text string) (Spec, error) {
 	if s.gated() && !slices.Contains(limit.Names(), s.Limiter) {
 		return s, fmt.Errorf("run %s: %w, with a limiter %.40q that this program does not know; use a newer loadctl and loadworker", name, ErrNewer, s.Limiter)
 	}
+	if _, err := s.thresholds(); err != nil {
+		return s, fmt.Errorf("run %s: %w, with a %w that this program does not know; use a newer loadctl and loadworker", name, ErrNewer, err)
+	}
 	return s, nil
 }
 
@@ -267,6 +274,10 @@ func (s Spec) Diff(o Spec) []string {
 		line("permit-for", s.Permit(), o.Permit())
 	}
 	line("deadman", s.Deadman, o.Deadman)
+	if !slices.EqualFunc(s.Thresholds, o.Thresholds, sameThreshold) {
+		line("thresholds", list(s.Thresholds), list(o.Thresholds))
+	}
+	line("warmup", s.Warmup, o.Warmup)
 	line("limiter", s.limiterName(), o.limiterName())
 	line("burst that it was created with", given(s.Burst), given(o.Burst)) // not the one in force, which set-burst changes
 	line("window", s.window(), o.window())
@@ -286,6 +297,9 @@ func (s Spec) limiterName() string {
 
 // none is what a difference says of what was not given.
 const none = "none"
+
+// list is what was given, one after the other.
+func list(all []string) string { return cmp.Or(strings.Join(all, ", "), none) }
 
 // given is a number of which 0 is none.
 func given(n int64) string {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,7 +71,19 @@ func TestDefaultsAreLeftOut(t *testing.T) {
 		t.Error(diff)
 	}
 	again, err := json.Marshal(old)
+	if strings.Contains(string(again), "threshold") || strings.Contains(string(again), "warmup") {
+		t.Errorf("%s", again)
+	}
 	if err != nil || strings.Contains(string(again), "loss") || strings.Contains(string(again), "permit") || strings.Contains(string(again), "deadman") {
 		t.Errorf("%s, %v", again, err)
+	}
+}
+
+// TestNewerThresholds: a condition that this program cannot read is one of a newer program; no report may pass over it.
+func TestNewerThresholds(t *testing.T) {
+	_, err := parseSpec("x", `{"version":6,"target":{"url":"noop://"},"qps":"100","thresholds":["latency:p(99)<1s","jitter:max<1s"]}`)
+	const says = `its state in Redis is of a newer version, with a threshold "jitter:max<1s", column 1: name what is measured`
+	if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), says) {
+		t.Error(err)
 	}
 }

@@ -1,0 +1,152 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/report"
+)
+
+// judged is a run's report and the exit code and error of loadctl report.
+func (b *bed) judged(run string) (r report.Report, code int, says string) {
+	b.t.Helper()
+	out, says, code := b.try("report", run, "-o", "json")
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		b.t.Fatalf("%v, exit code %d: %s%s", err, code, out, says)
+	}
+	return r, code, says
+}
+
+// thresholds is these conditions as flags.
+func thresholds(conditions ...string) (args []string) {
+	for _, c := range conditions {
+		args = append(args, "--threshold", c)
+	}
+	return args
+}
+
+// valid runs until a run's generators were not the limit, which on a machine with other things to do they may be: times are then not
+// judged. It returns the run's name.
+func (b *bed) valid(play func(name string)) (name string, r report.Report, code int, says string) {
+	b.t.Helper()
+	for try := range 5 {
+		name = fmt.Sprintf("try%d", try)
+		play(name)
+		if r, code, says = b.judged(name); len(r.Invalid()) == 0 {
+			break
+		}
+		b.t.Logf("%s: %v", name, r.Invalid())
+	}
+	return name, r, code, says
+}
+
+// fires plays a run of one worker, whose exit code is that of the report.
+func (b *bed) fires(url string, args ...string) func(name string) {
+	return func(name string) {
+		b.t.Helper()
+		p := b.worker(name, append([]string{"--url", url, "--qps", "200", "--duration", "3s", "--id", "w1"}, args...)...)
+		<-p.exited
+		if _, code, says := b.judged(name); p.cmd.ProcessState.ExitCode() != code || code != 0 && !strings.Contains(p.stderr.String(), "error: run "+name) {
+			b.t.Errorf("exit code %d, that of the report is %d: %s%s", p.cmd.ProcessState.ExitCode(), code, p.stderr.String(), says)
+		}
+	}
+}
+
+// TestGate: what a pipeline asks for has its exit code, in the worker, loadctl run and loadctl report alike.
+func TestGate(t *testing.T) {
+	healthy := thresholds("latency:p(99)<2s", "errors:rate<1%", "errors:count==0 over 1s", "rate:rate>150", "checks:rate>0.99", "status{code=5xx}:count==0", "dropped:rate<10%")
+	t.Run("healthy", func(t *testing.T) {
+		b := newBed(t)
+		_, r, code, says := b.valid(b.fires(b.web.URL(), append(healthy, "-m", "GET")...))
+		if code != 0 || len(r.Thresholds) != 7 {
+			t.Errorf("exit code %d, %+v: %s", code, r.Thresholds, says)
+		}
+	})
+	t.Run("errors", func(t *testing.T) {
+		b, web := newBed(t), serve(t, arrivals.Options{ErrorShare: 0.2})
+		b.fires(web.URL(), healthy...)("x")
+		if r, code, says := b.judged("x"); code != 99 || !strings.Contains(says, "errors:rate<1%: 20.00 %") || *r.Thresholds[1].Value != 0.2 {
+			t.Errorf("exit code %d, %+v: %s", code, r.Thresholds, says)
+		}
+	})
+	t.Run("slow", func(t *testing.T) {
+		b, web := newBed(t), serve(t, arrivals.Options{Latency: 150 * time.Millisecond})
+		_, r, code, says := b.valid(b.fires(web.URL(), thresholds("latency:p(99)<100ms", "errors:rate<1%")...))
+		if code != 99 || !strings.Contains(says, "1 of 2 thresholds failed: latency:p(99)<100ms: 15") {
+			t.Errorf("exit code %d, %+v: %s", code, r.Thresholds, says)
+		}
+	})
+	t.Run("killed target", func(t *testing.T) {
+		b, web := newBed(t), serve(t, arrivals.Options{})
+		time.AfterFunc(2*time.Second, func() { web.Close() })
+		b.fires(web.URL(), thresholds("errors:rate<50% over 1s")...)("x")
+		if r, code, says := b.judged("x"); code != 99 || !strings.Contains(says, "errors:rate<50% over 1s: 100.00 % in seconds") {
+			t.Errorf("exit code %d, %+v: %s", code, r.Thresholds, says)
+		}
+	})
+	t.Run("loadctl run", func(t *testing.T) {
+		b, web := newBed(t), serve(t, arrivals.Options{ErrorShare: 0.2})
+		worker := b.worker("x", "--wait", "--allow-any")
+		out, says, code := b.try(append([]string{"run", "x", "--url", web.URL(), "--qps", "100", "--duration", "2s"}, thresholds("errors:rate<1%", "checks:count>0")...)...)
+		if code != 99 || !strings.Contains(out, "✗ errors:rate<1%: 20.00 %") || !strings.Contains(says, "error: run x: 1 of 2 thresholds failed: errors:rate<1%: 20.00 %\n") {
+			t.Errorf("exit code %d: %s%s", code, out, says)
+		}
+		worker.wait(99)
+		b.worker("x", "--allow-any").wait(0) // a machine that restarts its worker
+	})
+}
+
+func serve(t *testing.T, o arrivals.Options) *arrivals.Server {
+	t.Helper()
+	web, err := arrivals.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { web.Close() })
+	return web
+}
+
+// TestGateOfWhatProvesNothing: a run whose generator was the limit, and one of three workers of which one was killed, prove nothing good. What
+// fails all the same has failed.
+func TestGateOfWhatProvesNothing(t *testing.T) {
+	t.Run("generator", func(t *testing.T) {
+		b := newBed(t)
+		for range 4 {
+			onFirstCore(t, exec.Command("sh", "-c", "ulimit -t 60; while :; do :; done"))
+		}
+		cmd := exec.Command(filepath.Join(binaries, "loadworker"), append([]string{
+			"run", "--run", "x", "--url", b.web.URL(), "--qps", "60k", "--duration", "4s",
+		}, thresholds("latency:p(99)<1h", "errors:rate<=100%")...)...)
+		cmd.Env = append(os.Environ(), "LOADCTL_REDIS="+b.redis.URL())
+		onFirstCore(t, cmd).wait(98)
+		r, code, says := b.judged("x")
+		if code != 98 || !strings.Contains(says, "error: run x proves nothing about the endpoint: the generator was the limit") || r.Thresholds[1].Result != report.Undecided {
+			t.Errorf("exit code %d, %+v: %s", code, r.Thresholds, says)
+		}
+	})
+	for name, share := range map[string]float64{"killed": 0, "killed with errors": 0.5} {
+		t.Run(name, func(t *testing.T) {
+			b, web, code := newBed(t), serve(t, arrivals.Options{ErrorShare: share}), 98
+			if share > 0 {
+				code = 99
+			}
+			fleet := b.fleet(3, "x", append(thresholds("errors:rate<10%", "latency:p(99)<1h"), "--url", web.URL(), "--qps", "300", "--duration", "6s")...)
+			until(t, "300 requests", func() bool { return web.Count() >= 300 })
+			fleet[0].cmd.Process.Signal(syscall.SIGKILL)
+			fleet[1].wait(code)
+			fleet[2].wait(code)
+			r, got, says := b.judged("x")
+			if got != code || r.Complete || share == 0 && !strings.Contains(says, "the report is INCOMPLETE") {
+				t.Errorf("exit code %d, want %d, %+v: %s", got, code, r.Thresholds, says)
+			}
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// maxThresholds bounds how many conditions a run may have.
+const maxThresholds = 100
+
+// thresholds are the conditions that the run has to meet.
+func (s Spec) thresholds() ([]report.Threshold, error) {
+	var all []report.Threshold
+	for _, text := range s.Thresholds {
+		t, err := report.ParseThreshold(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// toMeet adds to what a report is built from what the run has to meet.
+func (s Spec) toMeet(in *report.Input) (err error) {
+	in.Thresholds, err = s.thresholds()
+	in.Warmup = s.Warmup
+	return err
+}
+
+// validateThresholds checks that the run can meet each threshold: one that no run of this spec can decide would fail for ever.
+func (s Spec) validateThresholds() error {
+	switch {
+	case len(s.Thresholds) > maxThresholds:
+		return fmt.Errorf("--threshold: give at most %d", maxThresholds)
+	case s.Warmup < 0 || s.Warmup > maxDuration || s.Warmup%time.Second != 0:
+		return errors.New("--warmup: give whole seconds, such as 30s; 0 means none")
+	case s.Warmup > 0 && len(s.Thresholds) == 0:
+		return errors.New("--warmup: only thresholds leave it out; give one, such as --threshold 'latency:p(99)<250ms', or leave --warmup out")
+	case s.Warmup > 0 && s.Length() > 0 && s.Warmup >= s.Length():
+		return fmt.Errorf("--warmup %v: the run takes %v; give less", s.Warmup, s.Length())
+	}
+	all, err := s.thresholds()
+	if err != nil {
+		return fmt.Errorf("--threshold: %w", err)
+	}
+	for _, t := range all {
+		switch {
+		case s.Warmup > 0 && !t.OverTime():
+			return fmt.Errorf("--threshold %q and --warmup: %s is known of the whole run only; leave one of them out", t.Text, t.Metric)
+		case t.Over > 0 && s.Length() > 0 && s.Warmup+t.Over > s.Length():
+			return fmt.Errorf("--threshold %q: the run takes %v, %v of them warm-up; give a window that fits", t.Text, s.Length(), s.Warmup)
+		case s.Max && (t.Metric == "dropped" || t.Metric == "lag"):
+			return fmt.Errorf("--threshold %q and --qps max: without a rate nothing is due, so there is no %s; leave one of them out", t.Text, t.Metric)
+		}
+	}
+	return nil
+}
+
+// sameThreshold tells whether both ask for the same, however they are written.
+func sameThreshold(a, b string) bool {
+	x, errX := report.ParseThreshold(a)
+	y, errY := report.ParseThreshold(b)
+	return a == b || errX == nil && errY == nil && x.Same(y)
+}

@@ -1,0 +1,353 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// A Threshold is a condition that a run has to meet, as [ParseThreshold] reads it.
+type Threshold struct {
+	Text      string        // as it was given
+	Metric    string        // latency, service, lag, errors, checks, rate, dropped or status
+	Code      string        // of status: the code it is about, such as 503 or 5xx; "" = any
+	Aggregate string        // count, rate, avg, min, max or p; med is p of 0.5
+	Quantile  float64       // of p, 0…1
+	Op        string        // <, <=, >, >=, == or !=
+	Limit     float64       // of a time in ns, of a share 0…1, else a number or a number per second
+	Over      time.Duration // every window of this length has to meet it; 0 = the run as a whole
+}
+
+// A kind is what a threshold measures. It decides which units the limit may have.
+type kind string
+
+// The kinds of values, as they stand in the JSON report.
+const (
+	timeKind  kind = "ns"
+	shareKind kind = "share"
+	countKind kind = "requests"
+	rateKind  kind = "requests/s"
+)
+
+// A thresholdMetric is what a threshold may be about.
+type thresholdMetric struct {
+	name       string
+	k6         string // what k6 calls it
+	overTime   bool   // the series has it, so that it can be judged window by window
+	aggregates []string
+}
+
+// thresholdMetrics lists them all.
+func thresholdMetrics() []thresholdMetric {
+	times, shares := []string{"avg", "min", "max", "med", "p"}, []string{"rate", "count"}
+	return []thresholdMetric{
+		{"latency", "", true, times},
+		{"service", "http_req_duration", false, times},
+		{"lag", "", false, times},
+		{"errors", "http_req_failed", true, shares},
+		{"checks", "", true, shares},
+		{"rate", "http_reqs", true, []string{"rate", "count", "avg"}},
+		{"dropped", "", false, shares},
+		{"status", "", false, shares},
+	}
+}
+
+// metric finds what the threshold is about.
+func (t Threshold) metric() thresholdMetric {
+	all := thresholdMetrics()
+	return all[slices.IndexFunc(all, func(m thresholdMetric) bool { return m.name == t.Metric })]
+}
+
+// kind is that of the value and of the limit.
+func (t Threshold) kind() kind {
+	switch {
+	case t.Aggregate == "count":
+		return countKind
+	case t.Metric == "rate":
+		return rateKind
+	case slices.Contains(t.metric().aggregates, "p"):
+		return timeKind
+	default:
+		return shareKind
+	}
+}
+
+// OverTime tells whether the series has what the threshold is about: only then parts of a run can be judged.
+func (t Threshold) OverTime() bool { return t.metric().overTime }
+
+// Same tells whether both ask for the same, however they are written.
+func (t Threshold) Same(o Threshold) bool {
+	t.Text, o.Text = "", ""
+	return t == o
+}
+
+// maxThreshold bounds the length of a threshold, in bytes.
+const maxThreshold = 200
+
+// ParseThreshold reads a condition:
+//
+//	METRIC[{TAG=VALUE}]:AGGREGATE OP LIMIT [over DURATION]
+//
+// such as latency:p(99)<250ms, errors:rate<1% over 10s or status{code=5xx}:count==0. What follows the colon may be any threshold of k6:
+// a time without a unit is in ms, a share may be a number. An error names the column, counted in characters from 1.
+func ParseThreshold(text string) (Threshold, error) {
+	t := Threshold{Text: text}
+	s := &thresholdScanner{text: text}
+	if len(text) > maxThreshold {
+		return t, s.fail(0, "it is longer than %d bytes; give one condition", maxThreshold)
+	}
+	for _, read := range []func(*Threshold) error{s.metric, s.tags, s.aggregate, s.operator, s.limit, s.over} {
+		s.space()
+		if err := read(&t); err != nil {
+			return t, err
+		}
+	}
+	if s.space(); s.rest() != "" {
+		return t, s.fail(s.at, "%.20q does not belong there; after the limit there may be \"over 30s\"", s.rest())
+	}
+	return t, nil
+}
+
+// A thresholdScanner reads a threshold from left to right.
+type thresholdScanner struct {
+	text string
+	at   int // what is before was read
+}
+
+func (s *thresholdScanner) rest() string { return s.text[s.at:] }
+
+// fail is an error about what begins at a byte.
+func (s *thresholdScanner) fail(at int, format string, args ...any) error {
+	column := 1 + utf8.RuneCountInString(s.text[:at])
+	return fmt.Errorf("threshold %.80q, column %d: %s", s.text, column, fmt.Sprintf(format, args...))
+}
+
+func (s *thresholdScanner) space() { s.take(func(c rune) bool { return c == ' ' || c == '\t' }) }
+
+// take reads as long as the characters are fit.
+func (s *thresholdScanner) take(fit func(rune) bool) string {
+	rest := s.rest()
+	n := strings.IndexFunc(rest, func(c rune) bool { return !fit(c) })
+	if n < 0 {
+		n = len(rest)
+	}
+	s.at += n
+	return rest[:n]
+}
+
+// accept reads one of these, the first that fits; "" = none.
+func (s *thresholdScanner) accept(any ...string) string {
+	for _, a := range any {
+		if strings.HasPrefix(s.rest(), a) {
+			s.at += len(a)
+			return a
+		}
+	}
+	return ""
+}
+
+func isLetter(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' }
+func isDigit(c rune) bool  { return c >= '0' && c <= '9' }
+
+// metric reads the name of what is measured.
+func (s *thresholdScanner) metric(t *Threshold) error {
+	at := s.at
+	name := s.take(isLetter)
+	var names []string
+	for _, m := range thresholdMetrics() {
+		if name == m.name || name != "" && name == m.k6 {
+			t.Metric = m.name
+			return nil
+		}
+		names = append(names, m.name)
+	}
+	return s.fail(at, "name what is measured, such as latency:p(99)<250ms; there are %s", strings.Join(names, ", "))
+}
+
+// tags reads what the metric is narrowed to. Only answers can be told apart so far, by their status.
+func (s *thresholdScanner) tags(t *Threshold) error {
+	if s.accept("{") == "" {
+		return s.colon()
+	}
+	for more := true; more; more = s.accept(",") != "" {
+		s.space()
+		at := s.at
+		name := s.take(func(c rune) bool { return isLetter(c) || isDigit(c) || c == '-' || c == '.' })
+		s.space()
+		if name == "" || s.accept("=", ":") == "" {
+			return s.fail(s.at, "write a tag as {NAME=VALUE}")
+		}
+		s.space()
+		valueAt := s.at
+		value := strings.TrimRight(s.take(func(c rune) bool { return c != ',' && c != '}' }), " \t")
+		switch {
+		case value == "":
+			return s.fail(valueAt, "tag %s has no value; write {%s=VALUE}", name, name)
+		case t.Metric != "status" || name != "code":
+			return s.fail(at, "no run has the tag %s: only status{code=503} is told apart; leave {%s=…} out", name, name)
+		case t.Code != "":
+			return s.fail(at, "there is one code already; give a threshold for each")
+		case !isCode(value):
+			return s.fail(valueAt, "%.20q is not a status; write 503 or 5xx", value)
+		}
+		t.Code = value
+	}
+	if s.accept("}") == "" {
+		return s.fail(s.at, "the tags do not end; write {NAME=VALUE}")
+	}
+	s.space()
+	return s.colon()
+}
+
+// isCode tells whether s is a status, or a hundred of them.
+func isCode(s string) bool {
+	return len(s) == 3 && isDigit(rune(s[0])) && (s[1:] == "xx" || isDigit(rune(s[1])) && isDigit(rune(s[2])))
+}
+
+func (s *thresholdScanner) colon() error {
+	if s.accept(":") == "" {
+		return s.fail(s.at, "a colon has to follow the metric, as in latency:p(99)<250ms")
+	}
+	return nil
+}
+
+// aggregate reads how many requests become one value.
+func (s *thresholdScanner) aggregate(t *Threshold) error {
+	at := s.at
+	name := s.take(isLetter)
+	allowed := t.metric().aggregates
+	if !slices.Contains(allowed, name) {
+		return s.fail(at, "%s has %s", t.Metric, strings.ReplaceAll(strings.Join(allowed, ", "), ", p", ", p(0) to p(100)"))
+	}
+	t.Aggregate = name
+	switch name {
+	case "med":
+		t.Aggregate, t.Quantile = "p", 0.5
+	case "p":
+		at = s.at
+		if s.accept("(") == "" {
+			return s.fail(at, "write the percentile in parentheses, as in p(99.9)")
+		}
+		s.space()
+		at = s.at
+		percent, ok := s.number()
+		if !ok || percent > 100 {
+			return s.fail(at, "a percentile is a number from 0 to 100, as in p(99.9)")
+		}
+		s.space()
+		if s.accept(")") == "" {
+			return s.fail(s.at, "the parenthesis of the percentile does not end; write p(99.9)")
+		}
+		t.Quantile = percent / 100
+	}
+	return nil
+}
+
+// number reads digits, with a point between them.
+func (s *thresholdScanner) number() (float64, bool) {
+	text := s.take(func(c rune) bool { return isDigit(c) || c == '.' })
+	v, err := strconv.ParseFloat(text, 64)
+	return v, err == nil && !strings.HasPrefix(text, ".") && !strings.HasSuffix(text, ".")
+}
+
+// operator reads how the value is compared with the limit.
+func (s *thresholdScanner) operator(t *Threshold) error {
+	t.Op = s.accept("<=", ">=", "===", "==", "!=", "<", ">")
+	switch t.Op {
+	case "":
+		return s.fail(s.at, "compare with <, <=, >, >=, == or !=")
+	case "===":
+		t.Op = "=="
+	}
+	return nil
+}
+
+// limit reads what the value is compared with.
+func (s *thresholdScanner) limit(t *Threshold) error {
+	at := s.at
+	v, ok := s.number()
+	if !ok {
+		return s.fail(at, "give a limit: a number that is not negative, such as %s", t.kind().example())
+	}
+	unitAt := s.at
+	unit := s.unit()
+	factor, known := t.kind().units()[unit]
+	if !known {
+		return s.fail(unitAt, "%.20q is not a unit of this; write the limit as in %s", unit, t.kind().example())
+	}
+	t.Limit = v * factor
+	switch {
+	case t.Limit == 0 && t.Op == "<":
+		return s.fail(at, "nothing is less than 0; write ==0, or a higher limit")
+	case t.kind() == shareKind && t.Limit > 1:
+		return s.fail(at, "a share is at most 1, or 100%%; for %v percent write %v%%", v, v)
+	case t.kind() == timeKind && t.Limit > highestNS:
+		return s.fail(at, "times are measured up to 1h; give a lower limit")
+	}
+	return nil
+}
+
+// unit reads what follows a number without a space.
+func (s *thresholdScanner) unit() string {
+	return s.take(func(c rune) bool { return isLetter(c) || c == 'µ' || c == 'μ' || c == '%' || c == '/' })
+}
+
+// units are those of a limit, and what they are worth.
+func (k kind) units() map[string]float64 {
+	const ms, s = 1e6, 1e9
+	switch k {
+	case timeKind:
+		return map[string]float64{"": ms, "ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": ms, "s": s, "m": 60 * s, "h": 3600 * s}
+	case shareKind:
+		return map[string]float64{"": 1, "%": 0.01}
+	case rateKind:
+		return map[string]float64{"": 1, "k": 1e3, "M": 1e6, "/s": 1, "k/s": 1e3, "M/s": 1e6, "/m": 1. / 60, "/h": 1. / 3600}
+	default:
+		return map[string]float64{"": 1, "k": 1e3, "M": 1e6}
+	}
+}
+
+// example is a limit as it may be written.
+func (k kind) example() string {
+	switch k {
+	case timeKind:
+		return "250ms, 1.5s, or 250, which is in ms"
+	case shareKind:
+		return "1% or 0.01"
+	case rateKind:
+		return "950, 950/s or 2.5k"
+	default:
+		return "100 or 1.5k"
+	}
+}
+
+// over reads the length of the windows, if there are any.
+func (s *thresholdScanner) over(t *Threshold) error {
+	at := s.at
+	if s.accept("over ") == "" {
+		return nil
+	}
+	s.space()
+	if !t.OverTime() {
+		var kept []string
+		for _, m := range thresholdMetrics() {
+			if m.overTime {
+				kept = append(kept, m.name)
+			}
+		}
+		return s.fail(at, "%s is known of the whole run only; leave over out, or take one of %s", t.Metric, strings.Join(kept, ", "))
+	}
+	at = s.at
+	length, err := time.ParseDuration(s.take(func(c rune) bool { return isDigit(c) || isLetter(c) || c == '.' }))
+	if err != nil || length < time.Second || length%time.Second != 0 || length > maxOver {
+		return s.fail(at, "give whole seconds from 1s to %s, such as over 30s", "24h")
+	}
+	t.Over = length
+	return nil
+}
+
+// maxOver bounds the length of windows.
+const maxOver = 24 * time.Hour

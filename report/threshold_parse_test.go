@@ -1,0 +1,215 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// k6Thresholds are conditions of k6's documentation, at its names for metrics, and what they mean here.
+func k6Thresholds() map[string]Threshold {
+	service := func(aggregate string, q float64, op string, ms float64) Threshold {
+		return Threshold{Metric: "service", Aggregate: aggregate, Quantile: q, Op: op, Limit: ms * 1e6}
+	}
+	return map[string]Threshold{
+		"http_req_failed:rate<0.01":        {Metric: "errors", Aggregate: "rate", Op: "<", Limit: 0.01},
+		"http_req_failed: rate < 0.01":     {Metric: "errors", Aggregate: "rate", Op: "<", Limit: 0.01},
+		"http_req_failed:rate<=0.05":       {Metric: "errors", Aggregate: "rate", Op: "<=", Limit: 0.05},
+		"http_req_failed:rate==0":          {Metric: "errors", Aggregate: "rate", Op: "=="},
+		"http_req_failed:rate===0":         {Metric: "errors", Aggregate: "rate", Op: "=="},
+		"http_req_duration:p(95)<200":      service("p", 0.95, "<", 200),
+		"http_req_duration:p(95) < 500":    service("p", 0.95, "<", 500),
+		"http_req_duration:p(90) < 400":    service("p", 0.9, "<", 400),
+		"http_req_duration:p(99.9) < 2000": service("p", 0.999, "<", 2000),
+		"http_req_duration:p(99) < 3000":   service("p", 0.99, "<", 3000),
+		"http_req_duration:p(99)<10.0":     service("p", 0.99, "<", 10),
+		"http_req_duration:avg<200":        service("avg", 0, "<", 200),
+		"http_req_duration:avg < 400":      service("avg", 0, "<", 400),
+		"http_req_duration:med<200":        service("p", 0.5, "<", 200),
+		"http_req_duration:max<2000":       service("max", 0, "<", 2000),
+		"http_req_duration:max>=0":         service("max", 0, ">=", 0),
+		"http_req_duration:min>10":         service("min", 0, ">", 10),
+		"http_req_duration:p(0)!=1":        service("p", 0, "!=", 1),
+		"http_reqs:count<100":              {Metric: "rate", Aggregate: "count", Op: "<", Limit: 100},
+		"http_reqs:rate>100":               {Metric: "rate", Aggregate: "rate", Op: ">", Limit: 100},
+		"checks:rate>0.9":                  {Metric: "checks", Aggregate: "rate", Op: ">", Limit: 0.9},
+		"checks:rate>=0.99":                {Metric: "checks", Aggregate: "rate", Op: ">=", Limit: 0.99},
+	}
+}
+
+// ownThresholds are what there is besides.
+func ownThresholds() map[string]Threshold {
+	return map[string]Threshold{
+		"latency:p(99)<250ms":               {Metric: "latency", Aggregate: "p", Quantile: 0.99, Op: "<", Limit: 250e6},
+		"latency:p(100)<=1.5s":              {Metric: "latency", Aggregate: "p", Quantile: 1, Op: "<=", Limit: 1.5e9},
+		"\tlatency : p( 50 )  <  100us  ":   {Metric: "latency", Aggregate: "p", Quantile: 0.5, Op: "<", Limit: 100e3},
+		"lag:max<1h":                        {Metric: "lag", Aggregate: "max", Op: "<", Limit: 3600e9},
+		"lag:avg<7µs":                       {Metric: "lag", Aggregate: "avg", Op: "<", Limit: 7e3},
+		"lag:avg<7μs":                       {Metric: "lag", Aggregate: "avg", Op: "<", Limit: 7e3},
+		"service:med<2m":                    {Metric: "service", Aggregate: "p", Quantile: 0.5, Op: "<", Limit: 120e9},
+		"service:min>=500ns":                {Metric: "service", Aggregate: "min", Op: ">=", Limit: 500},
+		"errors:rate<1% over 10s":           {Metric: "errors", Aggregate: "rate", Op: "<", Limit: 0.01, Over: 10 * time.Second},
+		"errors:count==0 over 1m30s":        {Metric: "errors", Aggregate: "count", Op: "==", Over: 90 * time.Second},
+		"latency:p(95)<500 over 24h":        {Metric: "latency", Aggregate: "p", Quantile: 0.95, Op: "<", Limit: 500e6, Over: 24 * time.Hour},
+		"rate:avg>950/s":                    {Metric: "rate", Aggregate: "avg", Op: ">", Limit: 950},
+		"rate:rate>2.5k over 5s":            {Metric: "rate", Aggregate: "rate", Op: ">", Limit: 2500, Over: 5 * time.Second},
+		"rate:rate>30/m":                    {Metric: "rate", Aggregate: "rate", Op: ">", Limit: 0.5},
+		"rate:count>1.5M":                   {Metric: "rate", Aggregate: "count", Op: ">", Limit: 1.5e6},
+		"dropped:rate<0.1%":                 {Metric: "dropped", Aggregate: "rate", Op: "<", Limit: 0.001},
+		"dropped:count<10":                  {Metric: "dropped", Aggregate: "count", Op: "<", Limit: 10},
+		"status:count>0":                    {Metric: "status", Aggregate: "count", Op: ">"},
+		"status{code=503}:count==0":         {Metric: "status", Code: "503", Aggregate: "count", Op: "=="},
+		"status { code : 5xx } : rate < 1%": {Metric: "status", Code: "5xx", Aggregate: "rate", Op: "<", Limit: 0.01},
+	}
+}
+
+// TestParseThreshold: k6's conditions as they are, and ours.
+func TestParseThreshold(t *testing.T) {
+	for _, table := range []map[string]Threshold{k6Thresholds(), ownThresholds()} {
+		for text, want := range table {
+			got, err := ParseThreshold(text)
+			want.Text = text
+			if err != nil || !sameLimit(&got, want) {
+				t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
+			}
+		}
+	}
+}
+
+// sameLimit tells whether both are the same but for the last digit of numbers.
+func sameLimit(a *Threshold, b Threshold) bool {
+	close := func(x, y float64) bool { return x == y || x/y > 1-1e-12 && x/y < 1+1e-12 }
+	same := close(a.Limit, b.Limit) && close(a.Quantile, b.Quantile)
+	a.Limit, a.Quantile = b.Limit, b.Quantile
+	return same && *a == b
+}
+
+// TestBadThresholds: each error names the column, and says what to write.
+func TestBadThresholds(t *testing.T) {
+	bad := []struct {
+		text   string
+		column int
+		says   string
+	}{
+		{"", 1, "name what is measured, such as latency:p(99)<250ms"},
+		{" ", 2, "name what is measured"},
+		{"p(95)<200", 1, "name what is measured"},
+		{"rate<0.01", 5, "a colon has to follow the metric"},
+		{"latencies:p(99)<1", 1, "there are latency, service, lag, errors, checks, rate, dropped, status"},
+		{"Latency:p(99)<1", 1, "name what is measured"},
+		{"iteration_duration:p(99)<1", 1, "name what is measured"},
+		{"dropped_iterations:count<1", 1, "name what is measured"},
+		{":p(99)<1", 1, "name what is measured"},
+		{"latency", 8, "a colon has to follow"},
+		{"latency p(99)<1", 9, "a colon has to follow"},
+		{"latency;p(99)<1", 8, "a colon has to follow"},
+		{"latency:", 9, "latency has avg, min, max, med, p(0) to p(100)"},
+		{"latency:value<1", 9, "latency has avg"},
+		{"latency:count<1", 9, "latency has avg"},
+		{"latency:rate<1", 9, "latency has avg"},
+		{"latency:P(99)<1", 9, "latency has avg"},
+		{"latency:p95<1", 10, "write the percentile in parentheses, as in p(99.9)"},
+		{"latency:p<1", 10, "in parentheses"},
+		{"latency:p()<1", 11, "from 0 to 100"},
+		{"latency:p(101)<1", 11, "from 0 to 100"},
+		{"latency:p(100.01)<1", 11, "from 0 to 100"},
+		{"latency:p(-1)<1", 11, "from 0 to 100"},
+		{"latency:p(1.2.3)<1", 11, "from 0 to 100"},
+		{"latency:p(.5)<1", 11, "from 0 to 100"},
+		{"latency:p(ninety)<1", 11, "from 0 to 100"},
+		{"latency:p(99<1", 13, "does not end"},
+		{"latency:p(99", 13, "does not end"},
+		{"latency:p(99)", 14, "compare with <, <=, >, >=, == or !="},
+		{"latency:p(99)=1", 14, "compare with"},
+		{"latency:p(99)≤1", 14, "compare with"},
+		{"latency:p(99)is1", 14, "compare with"},
+		{"latency:p(99)<", 15, "give a limit"},
+		{"latency:p(99)<<1", 15, "give a limit"},
+		{"latency:p(99)<-1", 15, "a number that is not negative"},
+		{"latency:p(99)<many", 15, "give a limit"},
+		{"latency:p(99)<.5", 15, "give a limit"},
+		{"latency:p(99)<5.", 15, "give a limit"},
+		{"latency:p(99)<1e3", 16, `"e" is not a unit of this`},
+		{"latency:p(99)<1sec", 16, `"sec" is not a unit`},
+		{"latency:p(99)<1%", 16, `"%" is not a unit`},
+		{"latency:p(99)<5µµ", 16, `"µµ" is not a unit`},
+		{"latency:p(99)<0", 15, "nothing is less than 0"},
+		{"latency:p(99)<2h", 15, "up to 1h"},
+		{"latency:p(99)<1m30s", 17, `"30s" does not belong there`},
+		{"latency:p(99)<1 ms", 17, `"ms" does not belong there`},
+		{"latency:p(99)<1 && x", 17, "does not belong there"},
+		{"µlatency:p(99)<1", 1, "name what is measured"},
+		{"errors:rate<5", 13, "a share is at most 1, or 100%; for 5 percent write 5%"},
+		{"errors:rate<101%", 13, "a share is at most 1"},
+		{"errors:rate<1ms", 14, "is not a unit"},
+		{"errors:avg<1", 8, "errors has rate, count"},
+		{"errors:count<1%", 15, "is not a unit"},
+		{"rate:p(5)>900", 6, "rate has rate, count, avg"},
+		{"rate:rate>900/d", 14, "is not a unit"},
+		{"errors:rate<1% over", 16, "does not belong there"},
+		{"errors:rate<1% over 10", 21, "whole seconds from 1s"},
+		{"errors:rate<1% over 0s", 21, "whole seconds"},
+		{"errors:rate<1% over 1500ms", 21, "whole seconds"},
+		{"errors:rate<1% over 25h", 21, "whole seconds"},
+		{"errors:rate<1% over -5s", 21, "whole seconds"},
+		{"errors:rate<1% over ten", 21, "whole seconds"},
+		{"errors:rate<1% over 5s over 5s", 24, "does not belong there"},
+		{"errors:rate<1% for 5s", 16, "does not belong there"},
+		{"service:p(9)<1 over 5s", 16, "service is known of the whole run only; leave over out, or take one of latency, errors, checks, rate"},
+		{"status:count<1 over 5s", 16, "status is known of the whole run only"},
+		{"latency{step=pay}:p(99)<1", 9, "no run has the tag step"},
+		{"http_req_duration{type:API}:p(95)<500", 19, "no run has the tag type"},
+		{"checks{myTag:hola}:rate>0.9", 8, "no run has the tag myTag"},
+		{"latency{code=500}:p(99)<1", 9, "no run has the tag code"},
+		{"status{code=500,step=a}:count<1", 17, "no run has the tag step"},
+		{"status{code=500,code=501}:count<1", 17, "there is one code already"},
+		{"status{code=50}:count<1", 13, "write 503 or 5xx"},
+		{"status{code=50x}:count<1", 13, "write 503 or 5xx"},
+		{"status{code=x0x}:count<1", 13, "write 503 or 5xx"},
+		{"status{code=}:count<1", 13, "tag code has no value"},
+		{"status{code}:count<1", 12, "write a tag as {NAME=VALUE}"},
+		{"status{}:count<1", 8, "write a tag as {NAME=VALUE}"},
+		{"status{code=500:count<1", 13, "write 503 or 5xx"},
+		{"status{code=500", 16, "the tags do not end"},
+		{"status{code=500}count<1", 17, "a colon has to follow"},
+		{"latency:p(99)<" + strings.Repeat("9", 300), 1, "longer than 200 bytes"},
+	}
+	if len(bad) < 40 {
+		t.Errorf("%d are too few", len(bad))
+	}
+	for _, b := range bad {
+		_, err := ParseThreshold(b.text)
+		where := fmt.Sprintf("column %d: ", b.column)
+		if err == nil || !strings.Contains(err.Error(), where) || !strings.Contains(err.Error(), b.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, want %s%s", b.text, err, where, b.says)
+		}
+	}
+}
+
+// FuzzParseThreshold: whatever it is given, it returns a condition that can be judged, or an error with a column.
+func FuzzParseThreshold(f *testing.F) {
+	for _, table := range []map[string]Threshold{k6Thresholds(), ownThresholds()} {
+		for text := range table {
+			f.Add(text)
+		}
+	}
+	f.Add("status{code=\xff}:count<\x00")
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := ParseThreshold(text)
+		if err != nil {
+			if !strings.Contains(err.Error(), ", column ") || len(err.Error()) > 1000 {
+				t.Errorf("%q: %v", text, err)
+			}
+			return
+		}
+		again, err := ParseThreshold(strings.TrimSpace(got.Text))
+		if err != nil || !again.Same(got) || got.Limit < 0 || got.Quantile < 0 || got.Quantile > 1 || got.Over < 0 {
+			t.Errorf("%q: %+v, once more %+v, %v", text, got, again, err)
+		}
+		r := Build(Input{Running: true, Thresholds: []Threshold{got}})
+		if r.Thresholds[0].Result != Undecided {
+			t.Errorf("%q: %+v of nothing", text, r.Thresholds[0])
+		}
+	})
+}

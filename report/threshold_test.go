@@ -1,0 +1,348 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// judgedRun is the input of a run of some seconds with 100 requests in each, of which every one takes ms(second) and some fail.
+func judgedRun(seconds int64, ms func(second int64) int64, failed func(second, i int64) bool) Input {
+	total, series := NewSnapshot("w1", "a"), new(Series)
+	for second := range seconds {
+		rec, part := NewRecorder(), NewSnapshot("w1", "a")
+		for i := range int64(100) {
+			s := Sample{Done: ms(second) * 1e6, Status: 200}
+			if failed != nil && failed(second, i) {
+				s.Status, s.Class = 503, "status"
+			}
+			rec.Sent()
+			rec.Done(s)
+		}
+		part.Record(rec)
+		series.Add(second*1_000_000+500_000, part)
+		total.Merge(part)
+	}
+	total.Final = true
+	points, _, _ := series.Changed(0)
+	return Input{
+		Run: "x", StartedAt: time.Unix(1, 0), Duration: time.Duration(seconds) * time.Second, TargetRate: 100, Budget: Budget{Issued: 100 * seconds},
+		AskedBy: func(from, to int64) int64 { return (to - from) / 10_000 },
+		Workers: []WorkerInput{{ID: "w1", Incarnation: "a", State: "stopped", Leased: 100 * seconds, Gone: true, Total: total, Series: points}},
+	}
+}
+
+// steady is ten seconds of 20 ms each.
+func steady() Input { return judgedRun(10, func(int64) int64 { return 20 }, nil) }
+
+// verdict judges a run by one threshold.
+func verdict(t *testing.T, in Input, text string) ThresholdReport {
+	t.Helper()
+	threshold, err := ParseThreshold(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Thresholds = []Threshold{threshold}
+	r := Build(in)
+	if err := r.Audit.Check(); err != nil {
+		t.Fatal(err)
+	}
+	return r.Thresholds[0]
+}
+
+// judgedAs is what becomes of thresholds.
+type judgedAs struct{ threshold, result, text string }
+
+func checkVerdicts(t *testing.T, in Input, rows []judgedAs) {
+	t.Helper()
+	for _, row := range rows {
+		if got := verdict(t, in, row.threshold); got.Result != row.result || !strings.HasPrefix(got.Text, row.text) {
+			t.Errorf("%s: %s, %q, want %s, %q", row.threshold, got.Result, got.Text, row.result, row.text)
+		}
+	}
+}
+
+// TestThresholds: every metric and aggregate, met and not.
+func TestThresholds(t *testing.T) {
+	in := judgedRun(10, func(second int64) int64 { return 10 * (second + 1) }, func(_, i int64) bool { return i%20 == 0 }) // 10 to 100 ms, 5 % fail
+	checkVerdicts(t, in, []judgedAs{
+		{"latency:p(50)<51ms", Passed, "50.0ms"},
+		{"latency:med<51", Passed, "50.0ms"},
+		{"latency:p(50)<50ms", Failed, "50.0ms"}, // the upper edge of the bucket, not what is in the middle of it
+		{"latency:p(99)<=101ms", Passed, "100ms"},
+		{"latency:p(99)<99ms", Failed, "100ms"},
+		{"latency:max<101ms", Passed, "100ms"},
+		{"latency:min>9ms", Passed, "9.99ms"},
+		{"latency:p(0)>9ms", Passed, "9.99ms"},
+		{"latency:min>11ms", Failed, "9.99ms"},
+		{"latency:avg<56ms", Passed, "55.0ms"},
+		{"latency:avg<54ms", Failed, "55.0ms"},
+		{"service:p(100)<101", Passed, "100ms"},
+		{"lag:max<1ms", Passed, "0.51µs"},
+		{"errors:rate<5%", Failed, "5.00 %"},
+		{"errors:rate<=5%", Passed, "5.00 %"},
+		{"errors:count==50", Passed, "50"},
+		{"errors:count!=50", Failed, "50"},
+		{"checks:rate>=0.95", Passed, "95.00 %"},
+		{"checks:rate>0.95", Failed, "95.00 %"},
+		{"checks:count>949", Passed, "950"},
+		{"status:count==1000", Passed, "1000"},
+		{"status{code=503}:rate<6%", Passed, "5.00 %"},
+		{"status{code=5xx}:count<50", Failed, "50"},
+		{"status{code=404}:count==0", Passed, "0"},
+		{"rate:rate>99/s", Passed, "100/s"},
+		{"rate:avg>100", Failed, "100/s"},
+		{"rate:count>=1k", Passed, "1000"},
+		{"dropped:count==0", Passed, "0"},
+		{"dropped:rate<1%", Passed, "0.00 %"},
+	})
+}
+
+// TestThresholdsOver: a few bad seconds are enough, wherever they are.
+func TestThresholdsOver(t *testing.T) {
+	in := judgedRun(60, func(second int64) int64 {
+		if second >= 50 {
+			return 400
+		}
+		return 10
+	}, func(second, _ int64) bool { return second >= 58 })
+	checkVerdicts(t, in, []judgedAs{
+		{"latency:p(50)<250ms", Passed, "10.0ms"},
+		{"latency:p(50)<250ms over 10s", Failed, "401ms in seconds 46 to 56, 5 of 51 windows failed"},
+		{"errors:rate<5%", Passed, "3.33 %"},
+		{"errors:rate<5% over 10s", Failed, "20.00 % in seconds 50 to 60, 2 of 51 windows failed"},
+		{"errors:rate<50% over 3s", Failed, "66.66 % in seconds 57 to 60, 1 of 58 windows failed"},
+		{"errors:rate<70% over 3s", Passed, "66.66 % in seconds 57 to 60"},
+		{"checks:rate>90% over 1s", Failed, "0.00 % in seconds 58 to 59, 2 of 60 windows failed"},
+		{"rate:rate>99 over 5s", Passed, "100/s in seconds 0 to 5"},
+		{"rate:count>500 over 5s", Failed, "500 in seconds 0 to 5, 56 of 56 windows failed"},
+		{"latency:max<1s over 60s", Passed, "401ms in seconds 0 to 60"},
+		{"latency:max<1s over 61s", Undecided, "the run had no window of 1m1s"},
+	})
+	got := verdict(t, in, "errors:rate<5% over 10s")
+	if got.WindowS != 10 || got.AtS == nil || *got.AtS != 50 || got.Value == nil || *got.Value != 0.2 || got.Unit != "share" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestWarmupIsLeftOut: what is slow or fails in it does not count, and what comes after it does.
+func TestWarmupIsLeftOut(t *testing.T) {
+	in := judgedRun(20, func(second int64) int64 { return 100 - 90*min(second/5, 1) }, func(second, _ int64) bool { return second < 5 })
+	checkVerdicts(t, in, []judgedAs{{"latency:max<50ms", Failed, "100ms"}, {"errors:count==0", Failed, "500"}})
+	in.Warmup = 5 * time.Second
+	checkVerdicts(t, in, []judgedAs{
+		{"latency:max<50ms", Passed, "10.0ms"}, {"errors:count==0", Passed, "0"}, {"errors:count==0 over 5s", Passed, "0 in seconds 5 to 10"},
+		{"rate:count==1500", Passed, "1500"}, {"rate:rate==100", Passed, "100/s"},
+	})
+	in.Warmup = 4 * time.Second
+	checkVerdicts(t, in, []judgedAs{{"errors:count==0", Failed, "100"}, {"errors:count==0 over 5s", Failed, "100 in seconds 4 to 9, 1 of 12"}})
+	in.Warmup = 20 * time.Second
+	checkVerdicts(t, in, []judgedAs{{"errors:count==0", Undecided, "nothing was measured after the warm-up"}})
+}
+
+// TestNothingIsUndecided: no data proves nothing. What nobody asked for, as in a pause, is no window.
+func TestNothingIsUndecided(t *testing.T) {
+	checkVerdicts(t, Input{}, []judgedAs{
+		{"errors:rate<1%", Undecided, "nothing was measured"}, {"latency:p(99)<1s", Undecided, "nothing was measured"},
+		{"rate:count<1", Undecided, "nothing was measured"}, {"dropped:count==0", Undecided, "nothing was measured"},
+		{"errors:rate<1% over 1s", Undecided, "the run had no window"},
+	})
+	in := steady()
+	in.Workers[0].Series = append(in.Workers[0].Series[:3:3], in.Workers[0].Series[4:]...) // nothing in second 3
+	checkVerdicts(t, in, []judgedAs{
+		{"errors:rate<1% over 1s", Undecided, "nothing was measured in seconds 3 to 4"}, {"errors:rate<1% over 2s", Passed, "0.00 %"},
+	})
+	all := in.AskedBy
+	in.AskedBy = func(from, to int64) int64 { // a pause
+		if from == 3_000_000 {
+			return 0
+		}
+		return all(from, to)
+	}
+	checkVerdicts(t, in, []judgedAs{{"errors:rate<1% over 1s", Passed, "0.00 %"}})
+	in.ClosedLoop = true // in which nothing is asked for: all connections may be waiting for answers
+	checkVerdicts(t, in, []judgedAs{{"errors:rate<1% over 1s", Undecided, "nothing was measured in seconds 3 to 4"}})
+}
+
+// late drops n of the requests of a run.
+func late(in Input, n int64) Input {
+	in.Workers[0].Total.Counts.LateDropped = n
+	in.Workers[0].Leased += n
+	in.Budget.Issued += n
+	return in
+}
+
+// TestLowerBoundsProveFailureOnly: what was dropped late is slower than all others by nobody knows how much.
+func TestLowerBoundsProveFailureOnly(t *testing.T) {
+	in := late(steady(), 20) // 2 %
+	checkVerdicts(t, in, []judgedAs{
+		{"latency:p(97)<25ms", Passed, "20.0ms"},
+		{"latency:p(97)<15ms", Failed, "20.0ms"},
+		{"latency:p(99)<25ms", Undecided, "≥ 20.0ms"},
+		{"latency:p(99)<15ms", Failed, "≥ 20.0ms"},
+		{"latency:max<1h", Undecided, "≥ 20.0ms"},
+		{"latency:avg<25ms", Undecided, "≥ 20.0ms"},
+		{"latency:avg<15ms", Failed, "≥ 20.0ms"},
+		{"latency:min<25ms", Passed, "20.0ms"},
+		{"lag:p(99)<1ms", Undecided, "≥ "},
+		{"service:p(99)<25ms", Passed, "20.0ms"},   // what was sent has all of it
+		{"latency:p(99)>15ms", Passed, "≥ 20.0ms"}, // it is more than that in any case
+		{"latency:p(99)>25ms", Undecided, "≥ 20.0ms"},
+		{"dropped:count<20", Failed, "20"},
+		{"dropped:rate<2%", Passed, "1.96 %"},
+		// All of them may have been in one window.
+		{"latency:p(97)<25ms over 10s", Passed, "20.1ms"},
+		{"latency:p(97)<25ms over 5s", Undecided, "≥ 20.1ms"},
+		{"latency:p(97)<15ms over 5s", Failed, "≥ 20.1ms"},
+		{"errors:rate<1% over 1s", Passed, "0.00 %"},
+	})
+	if got := verdict(t, in, "latency:p(99)<25ms"); !got.Bound {
+		t.Errorf("%+v", got)
+	}
+}
+
+// missing takes the final snapshot away from a run: the fate of n more requests is not known.
+func missing(in Input, n int64) Input {
+	in.Workers[0].Total.Final = false
+	in.Workers[0].Leased += n
+	in.Budget.Issued += n
+	return in
+}
+
+// TestIncompleteProvesFailureOnly: and that only where what is missing could not mend it.
+func TestIncompleteProvesFailureOnly(t *testing.T) {
+	in := missing(judgedRun(10, func(int64) int64 { return 20 }, func(_, i int64) bool { return i%5 == 0 }), 100) // 200 of 1000 failed
+
+	for _, row := range []judgedAs{
+		{"errors:rate<30%", Undecided, "20.00 %, but the report is INCOMPLETE"},
+		{"errors:rate<19%", Undecided, "20.00 %, but what is not known may change it"}, // 200 of 1100
+		{"errors:rate<18%", Failed, "20.00 %"},
+		{"errors:rate<25%", Undecided, "20.00 %"},
+		{"errors:count<200", Failed, "200"},
+		{"errors:count<250", Undecided, "200"},
+		{"errors:count>250", Undecided, "200"},
+		{"errors:count>300", Failed, "200"},
+		{"checks:rate>70%", Undecided, "80.00 %"},
+		{"checks:rate>90%", Failed, "80.00 %"},
+		{"latency:p(50)<15ms", Failed, "20.0ms"},
+		{"latency:p(5)<15ms", Undecided, "20.0ms"},
+		{"latency:p(99)<25ms", Undecided, "≥ 20.0ms"},
+		{"latency:min>15ms", Undecided, "20.0ms"},
+		{"latency:min>25ms", Failed, "20.0ms"},
+		{"latency:avg<15ms", Failed, "20.0ms"},
+		{"latency:avg<19ms", Undecided, "20.0ms"}, // 18.2 if the others took no time
+		{"rate:rate>99", Undecided, "100/s"},
+		{"rate:rate>105", Undecided, "100/s"},
+		{"rate:rate>110", Failed, "100/s"},
+		{"rate:count<1k", Failed, "1000"},
+		{"dropped:count<1", Undecided, "100"},
+		{"dropped:count<200", Undecided, "100"},
+		{"status{code=503}:rate<10%", Failed, "20.00 %"},
+	} {
+		if got := verdict(t, in, row.threshold); got.Result != row.result || !strings.HasPrefix(got.Text, row.text) {
+			t.Errorf("%s: %s, %q, want %s, %q", row.threshold, got.Result, got.Text, row.result, row.text)
+		}
+	}
+	in.ClosedLoop = true // what was missed is not bounded by slots
+	for threshold, result := range map[string]string{"errors:rate<18%": Undecided, "errors:count<200": Failed, "latency:p(50)<15ms": Undecided} {
+		if got := verdict(t, in, threshold); got.Result != result {
+			t.Errorf("closed loop, %s: %+v, want %s", threshold, got, result)
+		}
+	}
+	if why := strings.Join(Build(in).Invalid(), ""); !strings.Contains(why, "INCOMPLETE") {
+		t.Error(why)
+	}
+}
+
+// TestGeneratorLimit: of a run whose generator was the limit only errors are believed.
+func TestGeneratorLimit(t *testing.T) {
+	in := judgedRun(10, func(int64) int64 { return 20 }, func(_, i int64) bool { return i%5 == 0 })
+	measured := beat()
+	measured.Self.Shard.Worst += second * 8 / 10
+	measured.JudgeBeat()
+	in.Workers[0].Total.Self = measured.Self
+	const limit = "the generator was the limit: worker w1 (shard_cpu)"
+	checkVerdicts(t, in, []judgedAs{
+		{"latency:p(99)<25ms", Undecided, "20.0ms, but " + limit},
+		{"latency:p(99)<15ms", Undecided, "20.0ms, but " + limit},
+		{"rate:rate>200", Undecided, "100/s, but " + limit},
+		{"errors:rate<1%", Failed, "20.00 %"},
+		{"errors:rate<30%", Undecided, "20.00 %, but " + limit},
+		{"status{code=503}:count==0", Failed, "200"},
+	})
+}
+
+// TestSlide: every window is the sum of its points, whatever their number.
+func TestSlide(t *testing.T) {
+	for range 200 {
+		points := make([]window, 1+rand.IntN(20))
+		for i := range points {
+			h := newPoint(0, 1).Latency
+			for range rand.IntN(4) {
+				h.Record(rand.Int64N(1e9))
+			}
+			points[i] = window{at: int64(i), seconds: 1, asked: rand.Int64N(9), sent: rand.Int64N(9), ok: rand.Int64N(9), failed: rand.Int64N(9), latency: h}
+		}
+		size, next := 1+rand.IntN(len(points)), 0
+		describe := func(w window) string {
+			return fmt.Sprint(w.at, w.seconds, w.asked, w.sent, w.ok, w.failed, w.latency.Count(), w.latency.Quantile(0.5), w.latency.Max())
+		}
+		slide(points, size, func(got window) {
+			want := points[next].clone()
+			for _, p := range points[next+1 : next+size] {
+				want.add(p)
+			}
+			if describe(got) != describe(want) {
+				t.Fatalf("window %d of %d of %d: %s, want %s", next, size, len(points), describe(got), describe(want))
+			}
+			next++
+		})
+		if next != len(points)-size+1 {
+			t.Fatalf("%d windows of %d of %d", next, size, len(points))
+		}
+	}
+}
+
+// TestThresholdsShow: a line each in the text, an object each in JSON, which comes back as it was.
+func TestThresholdsShow(t *testing.T) {
+	in := steady()
+	for _, text := range []string{"latency:p(99)<25ms", "errors:count>0", "latency:max<1s over 20s"} {
+		threshold, err := ParseThreshold(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Thresholds = append(in.Thresholds, threshold)
+	}
+	r := Build(in)
+	var text, encoded bytes.Buffer
+	if err := Text(&text, r); err != nil {
+		t.Fatal(err)
+	}
+	const want = "thresholds  ✓ latency:p(99)<25ms: 20.0ms\n" +
+		"            ✗ errors:count>0: 0\n" +
+		"            ✗ latency:max<1s over 20s: the run had no window of 20s (undecided)\n"
+	if !strings.Contains(text.String(), want) {
+		t.Errorf("%s\nwant %s", text.String(), want)
+	}
+	if err := JSON(&encoded, r); err != nil {
+		t.Fatal(err)
+	}
+	var back Report
+	if err := json.Unmarshal(encoded.Bytes(), &back); err != nil || fmt.Sprint(results(back)) != fmt.Sprint(results(r)) || len(back.Thresholds) != 3 {
+		t.Errorf("%v: %s", err, encoded.Bytes())
+	}
+	if value := *r.Thresholds[0].Value; int64(value) != r.Latency.P99 {
+		t.Errorf("%v, the report has %d", value, r.Latency.P99)
+	}
+}
+
+func results(r Report) (all []string) {
+	for _, t := range r.Thresholds {
+		all = append(all, t.Result, t.Text)
+	}
+	return all
+}

@@ -1,0 +1,235 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// A window is what thresholds are judged by: a part of a run, or all of it.
+type window struct {
+	at      int64   // where it begins, in seconds since the start of the run
+	seconds float64 // its length, as far as requests were sent in it
+
+	asked, sent, ok, failed int64
+	latency, service, lag   *Histogram       // nil = not known of this part
+	status                  map[string]int64 // the same
+	notSent                 int64            // asked for and not sent
+
+	kept    float64 // share of what belongs here that was not dropped late; what was is slower than all others. 0 = 1
+	slower  int64   // requests that are slower than all others, of which some may belong here
+	unknown int64   // requests of which nothing is known; all of them may belong here
+}
+
+// whole is the run as a whole.
+func (r *Report) whole() window {
+	w := window{
+		seconds: r.DurationS, asked: r.Asked, sent: r.Audit.Sent, ok: r.Audit.Completed, failed: r.Audit.Failed, status: r.StatusCodes,
+		notSent: max(0, r.Audit.Asked+r.Audit.Overrun-r.Audit.Sent-r.held()),
+		kept:    r.Audit.kept(), slower: r.OutOfRange, unknown: r.unknown(),
+	}
+	if h := r.Histograms; h != nil {
+		w.latency, w.service, w.lag = h.Latency, h.Service, h.Lag
+	}
+	return w
+}
+
+// held is how many slots of a run that goes on will still become something else.
+func (r *Report) held() int64 {
+	if r.Running {
+		return r.Audit.Held
+	}
+	return 0
+}
+
+// unknown is how many requests may have been sent, or have ended, without being counted. Permits take the place of what was skipped,
+// yielded or not granted, so a worker that did not tell sent no more than these on them.
+func (r *Report) unknown() int64 {
+	a := r.Audit
+	switch {
+	case r.Complete || r.Running:
+		return 0
+	case r.ClosedLoop: // nobody counted before it was sent
+		return noBound
+	}
+	return a.Lost + a.Held + max(0, a.InFlight) + max(0, a.Skipped+a.Yielded+a.Ungranted-a.PermitSent)
+}
+
+// noBound is a number of requests above all others, and exact as a float64.
+const noBound = 1 << 53
+
+// windowsFrom is the series from a second on, a window for each point.
+func (r *Report) windowsFrom(width, from int64) []window {
+	var all []window
+	latency := make(map[int64]*Histogram)
+	if r.Histograms != nil {
+		for _, p := range r.Histograms.Series {
+			latency[p.Index*width] = p.Latency
+		}
+	}
+	for _, s := range r.Series {
+		if s.T < from {
+			continue
+		}
+		h := latency[s.T]
+		if h == nil {
+			h = newPoint(0, 1).Latency
+		}
+		all = append(all, window{
+			at: s.T, seconds: min(float64(width), max(0, r.DurationS-float64(s.T))), asked: s.Asked, sent: s.Sent, ok: s.OK, failed: s.Failed, latency: h,
+			slower: r.Audit.LateDropped + r.OutOfRange, unknown: r.unknown(),
+		})
+	}
+	return all
+}
+
+// add makes w longer by a neighbour. Both tell the same of slower and unknown: any of them may belong to either.
+func (w *window) add(o window) {
+	w.at = min(w.at, o.at)
+	w.seconds += o.seconds
+	w.asked += o.asked
+	w.sent += o.sent
+	w.ok += o.ok
+	w.failed += o.failed
+	w.latency.Merge(o.latency)
+}
+
+func (w window) clone() window {
+	w.latency = w.latency.clone()
+	return w
+}
+
+// slide calls judge for every run of size neighbours, in order. Each is a suffix of one block of this size and a prefix of the next one, so
+// that none is added up from the beginning. size is at most their number.
+func slide(points []window, size int, judge func(window)) {
+	for begin := 0; begin+size <= len(points); begin += size {
+		suffix := make([]window, size)
+		suffix[size-1] = points[begin+size-1].clone()
+		for i := size - 2; i >= 0; i-- {
+			suffix[i] = suffix[i+1].clone()
+			suffix[i].add(points[begin+i])
+		}
+		judge(suffix[0])
+		next := points[begin+size:]
+		if len(next) == 0 {
+			return
+		}
+		prefix := next[0].clone()
+		for i := 1; i < size && i <= len(next); i++ {
+			if i > 1 {
+				prefix.add(next[i-1])
+			}
+			suffix[i].add(prefix)
+			judge(suffix[i])
+		}
+	}
+}
+
+// read is what is known of the value in this window.
+func (w window) read(t Threshold) reading {
+	ended := w.ok + w.failed
+	switch t.Metric {
+	case "latency":
+		return w.times(t, w.latency, w.share())
+	case "service": // nothing that was dropped would have one
+		return w.times(t, w.service, 1)
+	case "lag":
+		return w.times(t, w.lag, w.share())
+	case "errors":
+		return w.part(t, w.failed, ended)
+	case "checks":
+		return w.part(t, w.ok, ended)
+	case "status":
+		return w.part(t, w.answers(t.Code), ended)
+	case "dropped":
+		if t.Aggregate == "count" {
+			return reading{none: w.asked <= 0, shown: float64(w.notSent), low: float64(max(0, w.notSent-w.unknown)), high: float64(w.notSent)}
+		}
+		v, u := float64(w.notSent), float64(w.unknown)
+		return reading{none: w.asked <= 0, shown: ratio(v, float64(w.asked)), low: ratio(max(0, v-u), float64(w.asked)), high: ratio(v, float64(w.asked))}
+	default:
+		per := 1.
+		if t.Aggregate != "count" {
+			per = w.seconds
+		}
+		v, u := float64(w.sent), float64(w.unknown)
+		return reading{none: w.seconds <= 0, shown: ratio(v, per), low: ratio(v, per), high: ratio(v+u, per)}
+	}
+}
+
+func (w window) share() float64 {
+	if w.kept == 0 {
+		return 1
+	}
+	return w.kept
+}
+
+// answers is the number of answers with a status.
+func (w window) answers(code string) int64 {
+	var n int64
+	for status, count := range w.status {
+		hundred, all := strings.CutSuffix(code, "xx")
+		if v, err := strconv.Atoi(status); code == "" || status == code || all && err == nil && strconv.Itoa(v/100) == hundred {
+			n += count
+		}
+	}
+	return n
+}
+
+// part is n of all, as a number or a share, where of the unknown ones none to all may belong to it.
+func (w window) part(t Threshold, n, all int64) reading {
+	v, u := float64(n), float64(w.unknown)
+	if t.Aggregate == "count" {
+		return reading{none: all == 0, shown: v, low: v, high: v + u}
+	}
+	total := float64(all)
+	return reading{none: all == 0, shown: ratio(v, total), low: ratio(v, total+u), high: ratio(v+u, total+u)}
+}
+
+// times is what is known of an aggregate of a histogram that has the share kept of what belongs to it. A quantile q of n values is, of all:
+//
+//	low:  q/kept − (1−q)·unknown/n   the unknown ones are faster than all others
+//	high: q/kept + q·(slower+unknown)/n   all that may belong here does, and is slower than all others; above 1 nobody knows
+func (w window) times(t Threshold, h *Histogram, kept float64) reading {
+	n := float64(h.Count())
+	if n == 0 {
+		return reading{none: true}
+	}
+	slower, unknown := float64(w.slower), float64(w.unknown)
+	open := kept < 1 || slower+unknown > 0
+	switch t.Aggregate {
+	case "avg":
+		r := exactly(h.Mean())
+		if open {
+			r.low, r.high = h.Mean()*n/(n+unknown), math.Inf(1)
+		}
+		return r
+	case "min":
+		r := exactly(float64(h.Min()))
+		if unknown > 0 {
+			r.low = 0
+		}
+		return r
+	case "max":
+		return w.quantile(h, 1, kept, slower/n, unknown/n)
+	default:
+		return w.quantile(h, t.Quantile, kept, slower/n, unknown/n)
+	}
+}
+
+// quantile is described at times; slower and unknown are shares of what was measured.
+func (w window) quantile(h *Histogram, q, kept, slower, unknown float64) reading {
+	r := exactly(float64(h.Quantile(min(1, q/kept))))
+	if low := q/kept - (1-q)*unknown; unknown > 0 && low <= 0 {
+		r.low = 0
+	} else if unknown > 0 {
+		r.low = float64(h.Quantile(min(1, low)))
+	}
+	high := q/kept + q*(slower+unknown)
+	if high > 1 {
+		r.high = math.Inf(1)
+	} else {
+		r.high = float64(h.Quantile(high))
+	}
+	return r
+}

@@ -1,0 +1,42 @@
+package report
+
+import "fmt"
+
+// Invalid says, a sentence each, why the run cannot show that its thresholds hold; nothing of a run that is valid, or goes on.
+func (r Report) Invalid() []string {
+	if r.Running {
+		return nil
+	}
+	var why []string
+	if err := r.Audit.Check(); err != nil {
+		why = append(why, "the audit does not add up")
+	} else if !r.Complete {
+		why = append(why, "the report is INCOMPLETE")
+	}
+	if limit := r.generatorLimit(); limit != "" {
+		why = append(why, limit)
+	}
+	return why
+}
+
+// generatorLimit says whose generator was the limit; "" = nobody's.
+func (r Report) generatorLimit() string {
+	first, more := "", 0
+	for _, w := range r.Workers {
+		for _, v := range w.Verdicts {
+			if v.Limit != "generator" {
+				continue
+			}
+			if first == "" {
+				first = fmt.Sprintf("the generator was the limit: worker %s (%s)", w.ID, v.Cause)
+			} else {
+				more++
+			}
+			break // a worker counts once
+		}
+	}
+	if more > 0 {
+		first += fmt.Sprintf(" and %d more", more)
+	}
+	return first
+}
