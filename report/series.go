@@ -54,6 +54,15 @@ func (s *Series) Add(startUS int64, in *Snapshot) {
 	s.changed[i] = s.revision
 }
 
+// WidthAt is the width that points have when a run has taken so many seconds.
+func WidthAt(second int64) int64 {
+	width := int64(1)
+	for second/width >= maxPoints {
+		width *= 2
+	}
+	return width
+}
+
 // textBytes is what most texts have at most. Longer ones are kept elsewhere.
 const textBytes = 1024
 

@@ -19,6 +19,7 @@ type Threshold struct {
 	Op        string        // <, <=, >, >=, == or !=
 	Limit     float64       // of a time in ns, of a share 0…1, else a number or a number per second
 	Over      time.Duration // every window of this length has to meet it; 0 = the run as a whole
+	Abort     int64         // the run is stopped after so many windows in a row that fail; 0 = never
 }
 
 // A kind is what a threshold measures. It decides which units the limit may have.
@@ -89,7 +90,7 @@ const maxThreshold = 200
 
 // ParseThreshold reads a condition:
 //
-//	METRIC[{TAG=VALUE}]:AGGREGATE OP LIMIT [over DURATION]
+//	METRIC[{TAG=VALUE}]:AGGREGATE OP LIMIT [over DURATION [abort after N]]
 //
 // such as latency:p(99)<250ms, errors:rate<1% over 10s or status{code=5xx}:count==0. What follows the colon may be any threshold of k6:
 // a time without a unit is in ms, a share may be a number. An error names the column, counted in characters from 1.
@@ -99,14 +100,14 @@ func ParseThreshold(text string) (Threshold, error) {
 	if len(text) > maxThreshold {
 		return t, s.fail(0, "it is longer than %d bytes; give one condition", maxThreshold)
 	}
-	for _, read := range []func(*Threshold) error{s.metric, s.tags, s.aggregate, s.operator, s.limit, s.over} {
+	for _, read := range []func(*Threshold) error{s.metric, s.tags, s.aggregate, s.operator, s.limit, s.over, s.abort} {
 		s.space()
 		if err := read(&t); err != nil {
 			return t, err
 		}
 	}
 	if s.space(); s.rest() != "" {
-		return t, s.fail(s.at, "%.20q does not belong there; after the limit there may be \"over 30s\"", s.rest())
+		return t, s.fail(s.at, "%.20q does not belong there; after the limit there may be \"over 30s\" and \"abort after 3\"", s.rest())
 	}
 	return t, nil
 }
@@ -351,3 +352,34 @@ func (s *thresholdScanner) over(t *Threshold) error {
 
 // maxOver bounds the length of windows.
 const maxOver = 24 * time.Hour
+
+// abort reads after how many windows the run is stopped.
+func (s *thresholdScanner) abort(t *Threshold) error {
+	at := s.at
+	if s.accept("abort") == "" {
+		return nil
+	}
+	if s.space(); s.accept("after") == "" {
+		return s.fail(s.at, "write abort after 3, the number of windows in a row")
+	}
+	if t.Over == 0 {
+		return s.fail(at, "abort counts windows; say how long they are, such as over 5s abort after 3")
+	}
+	s.space()
+	at = s.at
+	n, err := strconv.ParseInt(s.take(isDigit), 10, 64)
+	if err != nil || n < 1 || n > maxAbort {
+		return s.fail(at, "give the number of windows in a row, 1 to %d", maxAbort)
+	}
+	if t.Over > maxAbortOver {
+		return s.fail(at, "windows that abort a run are at most %v long; give a shorter over", maxAbortOver)
+	}
+	t.Abort = n
+	return nil
+}
+
+// The bounds of what is looked at each second of a run that may be aborted.
+const (
+	maxAbort     = 300
+	maxAbortOver = 5 * time.Minute
+)

@@ -163,6 +163,7 @@ func (f *memberFlags) work(
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	go awaitStart(watching, r, &started)
+	go r.AbortIfFailing(watching, f.id+"/"+incarnation, log)
 	f.journal = r.Journal(f.id, incarnation)
 	host, _ := os.Hostname()
 	w := worker.Worker{

@@ -53,8 +53,8 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	s.Int64Var(&f.MinWorkers, "min-workers", f.MinWorkers, "start when this many workers are there, together; 0 = wait for loadctl start")
 	s.Var(&f.maxLag, "max-lag", "how long after its due time a request may wait for a connection; then it is dropped and counted")
 	s.Var(&f.catchUp, "catch-up", "how late a worker that was held up may still send a request")
-	s.StringArrayVar(&f.thresholds, "threshold", nil, "a condition that the run has to meet, `'METRIC:AGGREGATE OP LIMIT [over DURATION]'`, such as 'latency:p(99)<250ms' "+
-		"or 'errors:rate<1% over 30s'; may be repeated. If one is not met the exit code is 99, see docs/report.md")
+	s.StringArrayVar(&f.thresholds, "threshold", nil, "a condition that the run has to meet, `'METRIC:AGGREGATE OP LIMIT [over DURATION [abort after N]]'`, such as 'latency:p(99)<250ms' "+
+		"or 'errors:rate<1% over 30s'; may be repeated. abort after N stops the run after N windows in a row that fail. If one is not met the exit code is 99, see docs/report.md")
 	s.Var(&f.warmup, "warmup", "thresholds leave out what happened in the first `DURATION` of the run, whole seconds")
 	f.limiter.addFlags(s)
 	f.addLossFlags(s)

@@ -16,6 +16,7 @@ type Keys struct {
 	Limiter                                                              string // state of the run's limiter; it goes by itself
 	Control                                                              string // channel of wake-ups
 	Removed                                                              string // with :UID behind it: a run that was removed, for its workers to know
+	Judge                                                                string // who judges the run while it goes on; it goes by itself
 	Stopped                                                              string // a run that was stopped while Redis had lost it, for its workers to know
 }
 
@@ -24,7 +25,7 @@ func KeysOf(name string) Keys {
 	key := func(part string) string { return "{load:" + name + "}:" + part }
 	return Keys{
 		Spec: key("spec"), Budget: key("budget"), Workers: key("workers"), Seen: key("seen"), Totals: key("totals"),
-		Snapshots: key("snapshots"), Events: key("events"), Laws: key("laws"), Series: key("series"), Limiter: key("limiter"), Control: key("control"), Removed: key("removed"), Stopped: key("stopped"),
+		Snapshots: key("snapshots"), Events: key("events"), Laws: key("laws"), Series: key("series"), Limiter: key("limiter"), Control: key("control"), Removed: key("removed"), Stopped: key("stopped"), Judge: key("judge"),
 	}
 }
 

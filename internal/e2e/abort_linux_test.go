@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/run"
+)
+
+// TestAbortNeedsNoLoadctl: three workers stop a run whose requests begin to fail, within five seconds of the second failing window in a row: with every
+// loadctl killed; and where the worker is killed that judges, when the first request fails.
+func TestAbortNeedsNoLoadctl(t *testing.T) {
+	for name, kill := range map[string]bool{"loadctl killed": false, "judge killed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, web := newBed(t), serve(t, arrivals.Options{})
+			var fleet []*process
+			for _, id := range []string{"w1", "w2", "w3"} {
+				fleet = append(fleet, b.worker("x", "--wait", "--allow-any", "--id", id))
+			}
+			control := exec.Command(filepath.Join(binaries, "loadctl"), append([]string{
+				"run", "x", "--url", web.URL(), "--qps", "300", "--duration", "5m", "--min-workers", "3",
+			}, thresholds("errors:rate<10% over 1s abort after 2", "rate:rate>200 over 2s abort after 2", "latency:p(50)<5s over 5s abort after 1")...)...)
+			control.Env = append(os.Environ(), "LOADCTL_REDIS="+b.url())
+			if err := control.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { control.Process.Kill() })
+			until(t, "900 requests", func() bool { return web.Count() >= 900 })
+			control.Process.Kill()
+			control.Wait()
+			until(t, "600 more", func() bool { return web.Count() >= 1500 }) // nothing is wrong yet
+			stopped := func() bool {
+				return b.redis.Client().HGet(t.Context(), run.KeysOf("x").Budget, "phase").Val() == "stopped"
+			}
+			if stopped() {
+				t.Fatal(b.loadctl("events", "x"))
+			}
+			web.Close()
+			began := time.Now()
+			if kill {
+				judge, _, _ := strings.Cut(b.redis.Client().Get(t.Context(), run.KeysOf("x").Judge).Val(), "/")
+				fleet[judge[1]-'1'].cmd.Process.Signal(syscall.SIGKILL)
+				fleet = append(fleet[:judge[1]-'1'], fleet[judge[1]-'0':]...)
+			}
+			until(t, "the stop", stopped)
+			// Two whole seconds have to fail, and the first of them begins within one.
+			if took := time.Since(began); took > 3*time.Second+5*time.Second {
+				t.Errorf("stopped after %v", took)
+			}
+			for _, p := range fleet {
+				p.wait(99)
+			}
+			if _, code, says := b.judged("x"); code != 99 || !strings.Contains(says, "errors:rate<10% over 1s abort after 2: 100.00 %") {
+				t.Errorf("exit code %d: %s", code, says)
+			}
+			if events := b.loadctl("events", "x"); strings.Count(events, "  stop  ") != 1 || !strings.Contains(events, "threshold errors:rate<10% over 1s abort after 2 failed at second ") {
+				t.Error(events)
+			}
+		})
+	}
+}
+
+// TestAbortNeedsProof: what a worker that was killed had sent is not known, so the rate may have been what it should. Nor is anything aborted in
+// the warm-up.
+func TestAbortNeedsProof(t *testing.T) {
+	t.Parallel()
+	b, web := newBed(t), serve(t, arrivals.Options{ErrorShare: 0.2})
+	fleet := b.fleet(3, "x", append(thresholds("rate:rate>290 over 1s abort after 1", "errors:rate<10% over 1s abort after 1"),
+		"--url", web.URL(), "--qps", "300", "--duration", "1m", "--warmup", "8s", "--permit-for", "2s")...)
+	state := func() string { return b.redis.Client().HGet(t.Context(), run.KeysOf("x").Budget, "phase").Val() }
+	until(t, "300 requests", func() bool { return web.Count() >= 300 })
+	fleet[0].cmd.Process.Signal(syscall.SIGKILL)
+	until(t, "the stop", func() bool { return state() == "stopped" })
+	for _, p := range fleet[1:] {
+		p.wait(99)
+	}
+	events := b.loadctl("events", "x")
+	if !strings.Contains(events, "threshold errors:rate<10% over 1s abort after 1 failed at second 9") {
+		t.Error(events)
+	}
+}
+
+// TestNoAbortOfARateThatMayBeRight is the same without errors: it goes on until it is stopped.
+func TestNoAbortOfARateThatMayBeRight(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	fleet := b.fleet(3, "x", append(thresholds("rate:rate>200 over 2s abort after 1"), "--qps", "300", "--duration", "12s", "--permit-for", "2s")...)
+	until(t, "600 requests", func() bool { return b.web.Count() >= 600 })
+	fleet[0].cmd.Process.Signal(syscall.SIGKILL)
+	for _, p := range fleet[1:] {
+		<-p.exited
+	}
+	if events := b.loadctl("events", "x"); strings.Contains(events, "threshold") {
+		t.Error(events)
+	}
+}

@@ -1,0 +1,271 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// How a run is judged while it goes on. A second is judged when the snapshots of all workers that run are in, or after judgeLatest. The lock
+// outlives two looks, so that one member goes on judging; when it dies another one takes over.
+const (
+	judgeLatest = 3 // seconds
+	judgeAgain  = 5 // seconds that whoever takes over looks back
+	judgeLock   = 1500 * time.Millisecond
+	judgeEvery  = time.Second
+	judgeLimit  = 900 * time.Millisecond // for all calls of one look
+)
+
+// AbortIfFailing stops the run when a threshold says so. Every worker of the run calls it; it returns when ctx ends, or the run is over. One of
+// them judges at a time, but nothing is wrong if two do: a run is stopped once.
+func (r *Run) AbortIfFailing(ctx context.Context, me string, log *slog.Logger) {
+	all, err := r.Spec.thresholds()
+	all = slices.DeleteFunc(all, func(t report.Threshold) bool { return t.Abort == 0 })
+	if err != nil || len(all) == 0 {
+		return
+	}
+	j := judge{run: r, me: me, thresholds: all, log: log}
+	for ctx.Err() == nil {
+		limit, cancel := context.WithTimeout(ctx, judgeLimit)
+		over, next, err := j.look(limit)
+		cancel()
+		if over || errors.Is(err, ErrNoRun) || errors.Is(err, ErrOver) {
+			return
+		}
+		if err != nil {
+			next = judgeEvery // the next look sees all that this one did not
+		}
+		select {
+		case <-time.After(next):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// A judge looks at what the fleet has published.
+type judge struct {
+	run        *Run
+	me         string
+	thresholds []report.Threshold
+	log        *slog.Logger
+
+	judged int64                    // seconds of the run
+	width  int64                    // of the points in known
+	known  map[string]*report.Point // by field of the series; nil = there is none. Neighbours of the newest second may still change
+}
+
+// look judges the seconds that can be. next is when to look again.
+func (j *judge) look(ctx context.Context) (over bool, next time.Duration, err error) {
+	mine, err := j.locked(ctx)
+	if err != nil || !mine {
+		j.judged, j.known = 0, nil
+		return false, judgeEvery, err
+	}
+	s, err := j.run.State(ctx)
+	switch {
+	case err != nil:
+		return false, 0, err
+	case !s.EndedAt.IsZero():
+		return true, 0, nil
+	case s.StartedAt.IsZero():
+		return false, judgeEvery, nil
+	}
+	since := s.now.Sub(s.StartedAt)
+	next = judgeEvery - (since-afterSecond+judgeEvery)%judgeEvery
+	end, missing, err := j.judgeable(ctx, s, int64(since/time.Second))
+	if err != nil {
+		return false, 0, err
+	}
+	for second := max(j.judged+1, end-judgeAgain); second <= end; second++ {
+		t, err := j.failing(ctx, s, second, len(missing) > 0)
+		if err != nil {
+			return false, 0, err
+		}
+		if t != nil {
+			return false, judgeEvery, j.abort(ctx, *t, second, missing) // the next look sees that it is over, or stops it again after a failover
+		}
+		j.judged = second
+	}
+	return false, next, nil
+}
+
+// locked takes the lock, or holds it.
+func (j *judge) locked(ctx context.Context) (bool, error) {
+	c, key := j.run.client, j.run.keys.Judge
+	taken, err := c.SetNX(ctx, key, j.me, judgeLock).Result()
+	if err != nil || taken {
+		return taken, err
+	}
+	holder, err := c.Get(ctx, key).Result()
+	if err != nil || holder != j.me {
+		return false, ignoreNil(err)
+	}
+	return c.SetXX(ctx, key, j.me, judgeLock).Result()
+}
+
+func ignoreNil(err error) error {
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	return err
+}
+
+// judgeable is the last second that can be judged, and who has not told of it though it runs.
+func (j *judge) judgeable(ctx context.Context, s *State, now int64) (end int64, missing []string, err error) {
+	told, err := j.told(ctx, s)
+	if err != nil {
+		return 0, nil, err
+	}
+	silent := func(second int64) (all []string) {
+		until := s.StartedAt.UnixMicro() + second*1_000_000
+		for _, w := range s.Workers {
+			if told[w.key()] < min(until, w.tells(s.now)) {
+				all = append(all, w.ID)
+			}
+		}
+		return all
+	}
+	for end = now; end > now-judgeLatest; end-- {
+		if len(silent(end)) == 0 {
+			return end, nil, nil
+		}
+	}
+	return end, silent(end), nil
+}
+
+// tells is up to when a worker has to publish before what it did is known, µs. Who has left brings its last snapshot at about that time.
+// Who is lost brings none.
+func (w Worker) tells(now time.Time) int64 {
+	switch {
+	case w.State == "active" || w.State == "suspect":
+		return math.MaxInt64
+	case (w.State == "left" || w.State == "stopped") && now.Sub(w.LastSeen) < judgeLatest*time.Second:
+		return w.LastSeen.Add(-500 * time.Millisecond).UnixMicro()
+	default:
+		return 0
+	}
+}
+
+// lostSince tells whether a worker went without its last word after an instant.
+func (s *State) lostSince(t time.Time) bool {
+	return slices.ContainsFunc(s.Workers, func(w Worker) bool {
+		return (w.State == "lost" || w.State == "removed" || w.State == "replaced") && w.LastSeen.After(t)
+	})
+}
+
+// told is up to when each worker has published, µs of Redis' clock, as far as that is not longer ago than anybody waits for.
+func (j *judge) told(ctx context.Context, s *State) (map[string]int64, error) {
+	from := strconv.FormatInt(s.now.Add(-(judgeLatest+2)*time.Second).UnixMilli(), 10)
+	entries, err := j.run.client.XRangeN(ctx, j.run.keys.Snapshots, from, "+", 2*streamLength).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read snapshots of run %s: %w", j.run.Name, err)
+	}
+	told := map[string]int64{}
+	for _, e := range entries {
+		who, _ := e.Values["w"].(string)
+		text, _ := e.Values["s"].(string)
+		var snapshot report.Snapshot
+		if snapshot.UnmarshalBinary([]byte(text)) == nil {
+			told[who] = max(told[who], snapshot.End)
+		}
+	}
+	return told, nil
+}
+
+// failing is a threshold for which the run is to be stopped at the end of a second; nil = none. In the seconds in which workers join their
+// points into wider ones nothing is judged.
+func (j *judge) failing(ctx context.Context, s *State, second int64, missing bool) (*report.Threshold, error) {
+	width := report.WidthAt(second)
+	if report.WidthAt(max(0, second-2*judgeAgain)) != report.WidthAt(second+2*judgeAgain) {
+		return nil, nil
+	}
+	if width != j.width {
+		j.width, j.known = width, nil
+	}
+	warmup := int64(j.run.Spec.Warmup / time.Second)
+	stretch := report.Stretch{Begin: (warmup + width - 1) / width * width, End: second / width * width, Width: width, Asked: s.askedBy}
+	var span int64
+	for _, t := range j.thresholds {
+		span = max(span, t.Span(width))
+	}
+	var err error
+	from := max(stretch.Begin, stretch.End-span)
+	if stretch.Points, err = j.points(ctx, s.Workers, from/width, stretch.End/width); err != nil {
+		return nil, err
+	}
+	stretch.Missing = missing || s.lostSince(s.StartedAt.Add(time.Duration(from-judgeLatest)*time.Second))
+	for _, t := range j.thresholds {
+		if t.Aborts(stretch) {
+			return &t, nil
+		}
+	}
+	return nil, nil
+}
+
+// points reads the points of all workers with indices in [from, to). What is older than the last few seconds does not change any more.
+func (j *judge) points(ctx context.Context, workers []Worker, from, to int64) ([][]report.Point, error) {
+	var fields, unread []string
+	for _, w := range workers {
+		for i := from; i < to; i++ {
+			field := w.key() + "/" + strconv.FormatInt(i, 10)
+			fields = append(fields, field)
+			if _, ok := j.known[field]; !ok || i >= to-judgeAgain {
+				unread = append(unread, field)
+			}
+		}
+	}
+	known := make(map[string]*report.Point, len(fields))
+	for part := range slices.Chunk(unread, 1000) {
+		values, err := j.run.client.HMGet(ctx, j.run.keys.Series, part...).Result()
+		if err != nil {
+			return nil, fmt.Errorf("read series of run %s: %w", j.run.Name, err)
+		}
+		for i, v := range values {
+			known[part[i]] = nil
+			if text, ok := v.(string); ok {
+				p := new(report.Point)
+				if err := p.UnmarshalText([]byte(text)); err != nil {
+					return nil, fmt.Errorf("read series of run %s: %w", j.run.Name, err)
+				}
+				known[part[i]] = p
+			}
+		}
+	}
+	var all []report.Point
+	for _, field := range fields {
+		if _, ok := known[field]; !ok {
+			known[field] = j.known[field]
+		}
+		if p := known[field]; p != nil {
+			all = append(all, *p)
+		}
+	}
+	j.known = known
+	return [][]report.Point{all}, nil
+}
+
+// abort stops the run. Who is asked twice does nothing the second time.
+func (j *judge) abort(ctx context.Context, t report.Threshold, second int64, missing []string) error {
+	why := fmt.Sprintf("threshold %s failed at second %d", t.Text, second)
+	if len(missing) > 0 {
+		why += ", judged without " + strings.Join(missing[:min(len(missing), 5)], ", ")
+		if more := len(missing) - 5; more > 0 {
+			why += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	if _, err := j.run.send(ctx, NewID(), "stop", why, "", 0); err != nil {
+		return err
+	}
+	j.log.Warn("stopped the run", "why", why)
+	return nil
+}

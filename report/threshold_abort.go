@@ -1,0 +1,58 @@
+package report
+
+import "time"
+
+// A Stretch is a part of a run that goes on, as all its workers have published it.
+type Stretch struct {
+	Begin, End, Width int64                      // in seconds since the start, all of them multiples of Width
+	Points            [][]Point                  // of each worker
+	Asked             func(from, to int64) int64 // slots due in [from, to), in µs since the start
+	Missing           bool                       // a worker that runs has not told all: what was asked for and is not seen as sent may have been
+}
+
+// Span is how much of a run has to be looked at to see whether it is to be aborted, in seconds, where points have a width.
+func (t Threshold) Span(width int64) int64 {
+	return (t.points(width) + t.Abort - 1) * width
+}
+
+// points is how many points a window has.
+func (t Threshold) points(width int64) int64 {
+	return (int64(t.Over/time.Second) + width - 1) / width
+}
+
+// Aborts tells whether the last windows of the stretch fail, as many in a row as the threshold allows no run to have. A window that is
+// undecided has not failed, nor has one in which nothing was asked for.
+func (t Threshold) Aborts(s Stretch) bool {
+	begin := s.End - t.Span(s.Width)
+	if t.Abort == 0 || begin < s.Begin {
+		return false
+	}
+	failed := int64(0)
+	slide(s.windows(begin), int(t.points(s.Width)), func(w window) {
+		if w.unknown = 0; s.Missing && w.asked > 0 {
+			w.unknown = max(0, w.asked-w.sent)
+		} else if s.Missing { // a closed loop
+			w.unknown = noBound
+		}
+		if (w.asked > 0 || w.sent > 0) && t.judge(w.read(t)) == Failed {
+			failed++
+		}
+	})
+	return failed == t.Abort
+}
+
+// windows is the stretch from a second on, a window for each point.
+func (s Stretch) windows(begin int64) []window {
+	all := make([]window, (s.End-begin)/s.Width)
+	for i := range all {
+		at := begin + int64(i)*s.Width
+		all[i] = window{at: at, seconds: float64(s.Width), latency: newPoint(0, 1).Latency, asked: s.Asked(at*1_000_000, (at+s.Width)*1_000_000)}
+	}
+	for _, p := range mergeSeries(s.Width, s.Points) {
+		if i := p.Index - begin/s.Width; p.Width == s.Width && i >= 0 && i < int64(len(all)) {
+			w := &all[i]
+			w.sent, w.ok, w.failed, w.latency = p.Sent, p.Completed, p.Failed, p.Latency
+		}
+	}
+	return all
+}
