@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/doctor"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -99,5 +100,22 @@ func TestNoAbortOfARateThatMayBeRight(t *testing.T) {
 	}
 	if events := b.loadctl("events", "x"); strings.Contains(events, "threshold") {
 		t.Error(events)
+	}
+}
+
+// TestAbortElsewhere: with the least permissions of a worker, and with the embedded Redis.
+func TestAbortElsewhere(t *testing.T) {
+	t.Parallel()
+	b, web := newBed(t), serve(t, arrivals.Options{ErrorShare: 1})
+	args := append(thresholds("errors:rate<10% over 1s abort after 1"), "--url", web.URL(), "--qps", "100", "--duration", "1m")
+	alone := b.worker("alone", append(args, "--redis", "embedded:0")...)
+	b.enter("worker", doctor.WorkerPermissions)
+	b.worker("x", args...).wait(99)
+	if refused := b.refused(); len(refused) > 0 {
+		t.Errorf("refused: %q", refused)
+	}
+	alone.wait(99)
+	if says := alone.stderr.String(); !strings.Contains(says, "threshold errors:rate<10% over 1s abort after 1 failed at second ") {
+		t.Error(says)
 	}
 }
