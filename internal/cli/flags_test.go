@@ -109,7 +109,21 @@ func drawn(t *testing.T, r *rand.Rand) run.Spec {
 		s.Deadman = span(run.MinDeadman, run.MaxDeadman)
 	}
 	limited(&s, r)
+	conditioned(&s, r)
 	return s
+}
+
+// conditioned gives a spec thresholds, if it may have them.
+func conditioned(s *run.Spec, r *rand.Rand) {
+	before := *s
+	s.Thresholds = []string{"errors:rate<1%", "latency : p(99) < 250ms over 2s abort after 3"}[:r.IntN(3)]
+	if len(s.Thresholds) == 0 {
+		s.Thresholds = nil
+	}
+	s.Warmup = time.Duration(r.IntN(3)) * time.Second
+	if s.Validate() != nil {
+		*s = before
+	}
 }
 
 // limited gives a spec a limiter, if it may have one.
