@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -39,11 +40,15 @@ the end how many arrived, their mean rate between the first and the last, and th
 A rate of R has at most R·W + 1 in any window W, or R·(W + L) + 1 if requests come up to L late. In JSON a long run
 has the counts of its last %d seconds.
 
+With --capacity N it is a server with a known limit, to find and to exceed: N requests are served at the same time, each for --service-time, and
+the others wait in one queue, first come, first served. So it answers at most N/--service-time requests per second (8 and 10ms: 800/s). A request that
+finds %d others waiting is answered 503 at once. --latency and --jitter come on top.
+
 It ends after --for, or by Ctrl-C or SIGTERM, with exit code 0.
 
 Other machines cannot reach 127.0.0.1. Any other address lets all who can reach this machine send requests; so does :8080, which
-is every address it has.`, arrivals.KeptSeconds)
-	c.Example = "  loadctl target --for 1m\n  loadctl target --latency 5ms --jitter 2ms --error-share 0.01 --stall 10s:2s -o json"
+is every address it has.`, arrivals.KeptSeconds, arrivals.QueueLimit)
+	c.Example = "  loadctl target --for 1m\n  loadctl target --latency 5ms --jitter 2ms --error-share 0.01 --stall 10s:2s -o json\n  loadctl target --capacity 8 --service-time 10ms"
 	flags.AddFlags(c)
 	return cli.Patient(c) // the summary is what it is for: however slowly it is read, it is printed whole
 }
@@ -53,6 +58,7 @@ type targetFlags struct {
 	output                   cli.Output
 	options                  arrivals.Options
 	length, latency, jitter  cli.Duration
+	service                  cli.Duration
 	stalls                   stalls
 	certificateFile, keyFile string
 }
@@ -64,6 +70,8 @@ func (f *targetFlags) AddFlags(c *cobra.Command) {
 	s.Var(&f.length, "for", "how long to serve; 0 = until Ctrl-C")
 	s.Var(&f.latency, "latency", "how long each answer waits")
 	s.Var(&f.jitter, "jitter", "each answer waits up to this much longer, at random, all lengths alike")
+	s.IntVar(&f.options.Capacity, "capacity", 0, "serve `N` requests at the same time, and let the others wait; 0 = all at once")
+	s.Var(&f.service, "service-time", "how long each request keeps one of --capacity busy; 0 = 10ms")
 	s.IntVar(&f.options.Status, "status", 200, "status of the answers")
 	s.Float64Var(&f.options.ErrorShare, "error-share", 0, "`SHARE` of the answers that have --error-status, 0 to 1: 0.01 is every hundredth")
 	s.IntVar(&f.options.ErrorStatus, "error-status", 500, "status of the answers that --error-share picks")
@@ -71,6 +79,9 @@ func (f *targetFlags) AddFlags(c *cobra.Command) {
 	s.StringVar(&f.certificateFile, "tls-cert", "", "serve https with the certificate (PEM) in `FILE`")
 	s.StringVar(&f.keyFile, "tls-key", "", "key (PEM) of --tls-cert, in `FILE`")
 }
+
+// usualService is the service time where only a capacity is given.
+const usualService = 10 * time.Millisecond
 
 // longestWait bounds what is added to the time, so that the sum is one.
 const longestWait = 365 * 24 * time.Hour
@@ -85,6 +96,7 @@ func (f *targetFlags) start() (*arrivals.Server, error) {
 	}
 	options := f.options
 	options.Latency, options.Jitter, options.NoPaths = time.Duration(f.latency), time.Duration(f.jitter), true
+	options.ServiceTime = cmp.Or(time.Duration(f.service), usualService)
 	var err error
 	if options.TLS, err = f.readCertificate(); err != nil {
 		return nil, cli.Config(err)
@@ -110,6 +122,20 @@ func (f *targetFlags) checkAnswers() error {
 	}
 	if time.Duration(max(f.latency, f.jitter)) > longestWait {
 		return errors.New("--latency, --jitter: give at most 365d each")
+	}
+	return f.checkCapacity()
+}
+
+// checkCapacity refuses what no queue can have.
+func (f *targetFlags) checkCapacity() error {
+	if f.options.Capacity < 0 || f.options.Capacity > arrivals.MaxCapacity {
+		return fmt.Errorf("--capacity %d: give a number up to %d, or 0 to serve all at once", f.options.Capacity, arrivals.MaxCapacity)
+	}
+	if service := time.Duration(f.service); service > arrivals.MaxServiceTime {
+		return fmt.Errorf("--service-time %v: give at most 1h", service)
+	}
+	if f.service > 0 && f.options.Capacity == 0 {
+		return errors.New("--service-time: give the number of requests served at the same time too, --capacity N")
 	}
 	return nil
 }

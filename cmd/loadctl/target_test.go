@@ -357,6 +357,24 @@ func TestTargetStall(t *testing.T) {
 	c.end()
 }
 
+// TestTargetCapacity: six at once find two servers, so that the rate is 2/service-time.
+func TestTargetCapacity(t *testing.T) {
+	c := counting(t, "-o", "json", "--capacity", "2", "--service-time", "30ms")
+	var all sync.WaitGroup
+	for range 6 {
+		asking := client(t)
+		all.Go(func() {
+			if statuses := c.get(asking, 10); statuses[200] != 10 {
+				t.Errorf("statuses %v", statuses)
+			}
+		})
+	}
+	all.Wait()
+	if s := decodeSummary(t, c.end()); s.Total != 60 || s.MeanRate > 1.15*2/0.030 || s.MeanRate < 0.7*2/0.030 {
+		t.Errorf("%d requests at %v/s, want %v/s", s.Total, s.MeanRate, 2/0.030)
+	}
+}
+
 // TestTargetEndsDuringAStall: the end does not wait for what is held back, and counts it.
 func TestTargetEndsDuringAStall(t *testing.T) {
 	c := counting(t, "--stall", "0s:1h")
@@ -422,6 +440,10 @@ func TestTargetRefused(t *testing.T) {
 		{[]string{"--stall", "10s:2s:3s"}, "write AT:LENGTH"},
 		{[]string{"--stall", "1s:366d"}, "at most 365d"},
 		{[]string{"--stall", long}, "write AT:LENGTH"},
+		{[]string{"--capacity", "-1"}, "--capacity -1: give a number up to 1000000, or 0 to serve all at once"},
+		{[]string{"--capacity", "1000001"}, "--capacity 1000001: give a number up to"},
+		{[]string{"--capacity", "8", "--service-time", "2h"}, "--service-time 2h0m0s: give at most 1h"},
+		{[]string{"--service-time", "10ms"}, "--service-time: give the number of requests served at the same time too, --capacity N"},
 	} {
 		clitest.Refused(t, targetRoot(), append([]string{"target"}, c.args...), c.says)
 	}
@@ -430,7 +452,7 @@ func TestTargetRefused(t *testing.T) {
 // TestTargetHelp: what one has to know before others can send requests, and to check a rate.
 func TestTargetHelp(t *testing.T) {
 	help, _, code := clitest.Execute(targetRoot(), "target", "--help")
-	for _, want := range []string{"R·W + 1 in any window W", "lets all who can reach this machine send requests", "--stall AT:LENGTH", "--listen HOST:PORT", "86400 seconds"} {
+	for _, want := range []string{"R·W + 1 in any window W", "lets all who can reach this machine send requests", "--stall AT:LENGTH", "--listen HOST:PORT", "86400 seconds", "--capacity N", "65536 others"} {
 		if code != cli.CodeGood || !strings.Contains(help, want) {
 			t.Errorf("exit code %d, the help does not say %q:\n%s", code, want, help)
 		}

@@ -27,11 +27,15 @@ func newAnswer(status int) answer {
 }
 
 // answer picks what the next request gets.
-func (s *Server) answer(head bool) []byte {
-	a := &s.usual
+func (s *Server) answer() *answer {
 	if s.errors.next() {
-		a = &s.failing
+		return &s.failing
 	}
+	return &s.usual
+}
+
+// bytes is what is written; HEAD gets no body.
+func (a *answer) bytes(head bool) []byte {
 	if head {
 		return a.bare
 	}

@@ -52,6 +52,13 @@ type Options struct {
 	// Jitter is added to Latency: for each answer a time of its own, uniform in
 	// [0, Jitter).
 	Jitter time.Duration
+	// Capacity, when above 0, is how many requests are served at the same time,
+	// each for ServiceTime; the others wait their turn. The rate is at most
+	// Capacity/ServiceTime. A request that finds 65,536 others waiting is answered 503 at
+	// once. Latency and Jitter come on top of the time in this queue.
+	Capacity int
+	// ServiceTime is how long each request keeps one of Capacity busy.
+	ServiceTime time.Duration
 	// Status is the status of the answers; 0 means 200.
 	Status int
 	// ErrorShare, 0 to 1 in steps of 1e-9, is the share of the answers that
@@ -74,6 +81,8 @@ type Server struct {
 	usual    answer
 	failing  answer // what errors picks
 	errors   share
+	queue    *queue // nil without a Capacity
+	refusal  answer // what a full queue gives
 
 	count       atomic.Int64
 	connections atomic.Int64
@@ -117,6 +126,8 @@ func Start(opts Options) (*Server, error) {
 		usual:    newAnswer(opts.Status),
 		failing:  newAnswer(opts.ErrorStatus),
 		errors:   share{part: shareOf(opts.ErrorShare)},
+		queue:    newQueue(opts.Capacity, opts.ServiceTime),
+		refusal:  newAnswer(http.StatusServiceUnavailable),
 		first:    make(chan struct{}),
 		closing:  make(chan struct{}),
 		open:     make(map[net.Conn]struct{}),
@@ -138,7 +149,7 @@ func (o *Options) check() error {
 	if !(o.ErrorShare >= 0 && o.ErrorShare <= 1) { // which NaN is not
 		return fmt.Errorf("share of errors %v is not between 0 and 1", o.ErrorShare)
 	}
-	return nil
+	return o.checkQueue()
 }
 
 // URL is where the server is reached: "http://127.0.0.1:4711" or https. For a

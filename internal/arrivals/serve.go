@@ -95,11 +95,16 @@ func (s *Server) serve(conn net.Conn, l *lane) {
 		// the time is that of the arrival, not of our book-keeping.
 		at := int64(time.Since(s.began))
 		s.arrived(l, at, path)
-		if !s.holdBack(at) {
+		served, ok := s.queue.enter(at)
+		a := &s.refusal
+		if ok {
+			a = s.answer()
+		}
+		if ok && !s.holdBack(at, served) {
 			return
 		}
 		// Straight to the connection: an answer is one write of a constant.
-		if _, err := conn.Write(s.answer(req.head)); err != nil || req.last {
+		if _, err := conn.Write(a.bytes(req.head)); err != nil || req.last {
 			return
 		}
 	}
@@ -116,11 +121,11 @@ func (s *Server) arrived(l *lane, at int64, path []byte) {
 }
 
 // holdBack waits for the latency of a request that arrived at, in ns since the
-// server began, and for the end of a stall; false when the server closes. It
-// waits from the arrival, so that the latency does not depend on how long
-// recording took.
-func (s *Server) holdBack(at int64) bool {
-	until := at + s.opts.delay()
+// server began and was served by the queue at served, and for the end of a
+// stall; false when the server closes. It waits from the arrival, so that the
+// latency does not depend on how long recording took.
+func (s *Server) holdBack(at, served int64) bool {
+	until := served + s.opts.delay()
 	for {
 		// A stall may be called, or made longer, while this waits.
 		until = max(until, s.stalledTo.Load())
