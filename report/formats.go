@@ -28,6 +28,7 @@ func formats() []format {
 		{"junit", ".xml", JUnit},
 		{"markdown", ".md", Markdown},
 		{"openmetrics", ".prom", OpenMetrics},
+		{"archive", ArchiveExtension, Archive},
 	}
 }
 

@@ -19,7 +19,7 @@ func newReportCommand(redis *cli.Redis) *cobra.Command {
 	var out cli.Report
 	var files []string
 	c := &cobra.Command{
-		Use:   "report RUN",
+		Use:   "report RUN|FILE...",
 		Short: "Print the merged report of all workers, at any time",
 		Long: `Print the merged report of all workers, at any time.
 
@@ -27,10 +27,19 @@ A worker whose last counts Redis did not take leaves them in a file, and says so
 may be repeated, and more files may follow: --merge loadctl-RUN-*.json. What Redis knows of the same worker
 by then is not counted twice. If Redis, or the run in it, cannot be read, the report is of the files alone, and says why.
 
+An archive holds all that a report is made of: --out checkout.loadctl writes one. A name that ends in .loadctl, or has a path
+separator, is such a FILE; it is read without Redis, and every format can be made from it. Archives of several runs that went on side
+by side and had no Redis in common are combined: counts and histograms are added up, the series are aligned by the time since each start.
+
 Of a run with thresholds that is over the exit code is 0, or 99 if one was not met, or 98 if the run proves nothing.`,
 		Example: `  loadctl report checkout -o json
+  loadctl report checkout --out checkout.loadctl
+  loadctl report berlin.loadctl paris.loadctl
   loadctl report checkout --merge loadctl-checkout-*.json`,
 		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 && isFile(args[0]) {
+				return checkFiles(args, files)
+			}
 			if len(files) > 0 {
 				return cli.Args(cobra.MinimumNArgs(1))(c, args)
 			}
@@ -39,6 +48,14 @@ Of a run with thresholds that is over the exit code is 0, or 99 if one was not m
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := out.Check(); err != nil {
 				return err
+			}
+			if isFile(args[0]) {
+				out.Kept = true
+				rep, err := combined(args)
+				if err != nil {
+					return err
+				}
+				return cmp.Or(out.Write(c.OutOrStdout(), rep), cli.Judged(rep))
 			}
 			rep, err := reportOf(c, redis, args[0], append(files, args[1:]...))
 			if err != nil {

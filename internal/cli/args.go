@@ -45,7 +45,7 @@ func wanted(c *cobra.Command, args []string) string {
 
 // placeholders are the arguments of a Use line in words: those in capitals between the command's name and its flags.
 func placeholders(use string) []string {
-	known := map[string]string{"RUN": "the name of one run", "RATE": "a rate, such as 500", "DIR": "a directory"}
+	known := map[string]string{"RUN": "the name of one run", "RUN|FILE...": "the name of one run, or files", "RATE": "a rate, such as 500", "DIR": "a directory"}
 	var names []string
 	for _, word := range strings.Fields(use)[1:] {
 		if strings.HasPrefix(word, "-") {

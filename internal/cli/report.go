@@ -19,6 +19,7 @@ import (
 
 // Report is the flags that say how a report is written, and where.
 type Report struct {
+	Kept bool // the report is of files that stay
 	Lost bool // the run will not outlive this process: a report that cannot be written is nowhere else
 
 	command *cobra.Command
@@ -107,7 +108,7 @@ func (r *Report) Write(stdout io.Writer, rep report.Report) error {
 	switch {
 	case err == nil:
 		return nil
-	case r.Lost && saved:
+	case r.Kept, r.Lost && saved:
 		return err
 	case r.Lost:
 		return fmt.Errorf("%w; the report is lost with the embedded Redis: a run that matters needs one of its own, --redis redis://host:port", err)

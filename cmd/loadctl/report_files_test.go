@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/report"
+)
+
+// archive writes an archive of a run of so many seconds with 100 requests each, all answered after latency, and returns its path.
+func archive(t *testing.T, name string, seconds int64, latency time.Duration) string {
+	t.Helper()
+	series, total := new(report.Series), report.NewSnapshot(name, "i")
+	for s := range seconds {
+		recorder, beat := report.NewRecorder(), report.NewSnapshot(name, "i")
+		for i := range int64(100) {
+			recorder.Sent()
+			recorder.Done(report.Sample{Status: 200, Done: int64(latency) + i*int64(latency)/1000})
+		}
+		beat.Record(recorder)
+		series.Add(s*1_000_000+500_000, beat)
+		total.Merge(beat)
+	}
+	total.Final = true
+	points, _, _ := series.Changed(0)
+	rep := report.Build(report.Input{
+		Run: "x", StartedAt: time.Unix(1_800_000_000, 0), Duration: time.Duration(seconds) * time.Second, TargetRate: 100, Budget: report.Budget{Issued: 100 * seconds},
+		Workers: []report.WorkerInput{{ID: name, Incarnation: "i", State: "left", Gone: true, Leased: 100 * seconds, Total: total, Series: points}},
+	})
+	var text bytes.Buffer
+	if err := report.Archive(&text, rep); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), name+".loadctl")
+	if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestReportOfArchive: what a command prints of a run it prints of the archive of this run as well, byte for byte and without Redis.
+func TestReportOfArchive(t *testing.T) {
+	l, dir := newLab(t), t.TempDir()
+	l.start()
+	first, second := l.leaves(dir, "a", 100), l.leaves(dir, "b", 20)
+	if err := run.Remove(t.Context(), l.redis.Client(), "x", true); err != nil { // from now on nothing changes
+		t.Fatal(err)
+	}
+	live := map[string]string{}
+	for _, format := range report.Formats() {
+		stdout, stderr, code := execute("report", "x", "--merge", first, second, "-o", format)
+		if live[format] = stdout; code != cli.CodeGood {
+			t.Fatalf("%s: exit code %d, %s", format, code, stderr)
+		}
+	}
+	byName, byFormat := filepath.Join(dir, "x.loadctl"), filepath.Join(dir, "x.archive")
+	for _, args := range [][]string{{"--out", byName}, {"--out", byFormat, "-o", "archive"}} {
+		if stdout, stderr, code := execute(append([]string{"report", "x", "--merge", first, second}, args...)...); code != cli.CodeGood || stdout != "" {
+			t.Fatalf("%q: exit code %d, %q, %s", args, code, stdout, stderr)
+		}
+	}
+	piped := filepath.Join(dir, "piped.loadctl") // what stdout filters stays an archive
+	if err := os.WriteFile(piped, []byte(live["archive"]), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l.redis.Kill()
+	t.Setenv("LOADCTL_REDIS", "")
+	for _, path := range []string{byName, byFormat, piped} {
+		for format, want := range live {
+			stdout, stderr, code := execute("report", path, "-o", format)
+			if code != cli.CodeGood || stdout != want || stderr != "" {
+				t.Errorf("%s -o %s: exit code %d, %s\n%.500s\nwant\n%.500s", path, format, code, stderr, stdout, want)
+			}
+		}
+	}
+}
+
+// TestReportCombines: archives of two machines.
+func TestReportCombines(t *testing.T) {
+	t.Setenv("LOADCTL_REDIS", "")
+	a, b := archive(t, "a", 10, time.Millisecond), archive(t, "b", 4, time.Millisecond)
+	rep, stderr := merged(t, "report", a, b)
+	if rep.Asked != 1_400 || len(rep.Workers) != 2 || !rep.Complete || rep.Series[3].Sent != 200 || rep.Series[4].Sent != 100 || stderr != "" {
+		t.Errorf("%+v, %q", rep, stderr)
+	}
+	for _, format := range report.Formats() {
+		if _, stderr, code := execute("report", a, b, "-o", format); code != cli.CodeGood {
+			t.Errorf("%s: exit code %d, %s", format, code, stderr)
+		}
+	}
+}
+
+// TestReportRefusesFiles that are no archives, and what cannot be combined.
+func TestReportRefusesFiles(t *testing.T) {
+	t.Setenv("LOADCTL_REDIS", "")
+	a, dir := archive(t, "a", 2, time.Millisecond), t.TempDir()
+	text, err := os.ReadFile(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	cut, newer, other := write("cut", string(text[:len(text)/2])), write("newer", "loadctl archive 2\n"), write("other", "PK\x03\x04 \x1b[2J")
+	json, _, _ := execute("report", a, "-o", "json")
+	bare := write("bare.json", json)
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{cut}, "read " + cut + ": the archive is cut off or damaged; take another copy"},
+		{[]string{newer}, "read " + newer + ": the archive is of version 2, newer than 1, which this program knows; use a newer loadctl"},
+		{[]string{other}, "it is no archive of loadctl; write one with -o archive"},
+		{[]string{dir}, "it is no regular file"},
+		{[]string{"nowhere.loadctl"}, "nowhere.loadctl: no such file or directory; give the path of an archive"},
+		{[]string{a, a}, "both count the same process of worker \"a\"; leave one of them out"},
+		{[]string{a, bare}, "it has no histograms; give an archive"},
+		{[]string{a, "x"}, `report "x": runs and files cannot be combined; write the run into an archive: loadctl report x --out FILE.loadctl`},
+		{[]string{a, "--merge", a}, "--merge adds to a run in Redis and not to files"},
+		{[]string{}, "give the name of one run, or files"},
+	} {
+		refused(t, append([]string{"report"}, c.args...), c.says)
+	}
+	if stdout, _, code := execute("report", bare); code != cli.CodeGood || !strings.Contains(stdout, "asked       200 ") {
+		t.Errorf("JSON: exit code %d, %s", code, stdout)
+	}
+	if _, stderr, code := execute("report", bare, "-o", "hgrm"); code != cli.CodeOther || !strings.Contains(stderr, "no histograms") || strings.Contains(stderr, "Redis") {
+		t.Errorf("hgrm of JSON: exit code %d, %s", code, stderr)
+	}
+}
+
+// TestReportOfFilesToAFullDisk: the report is still in its files, and not in Redis.
+func TestReportOfFilesToAFullDisk(t *testing.T) {
+	var stderr bytes.Buffer
+	code := cli.Main(newRootCommand(), []string{"report", archive(t, "a", 2, time.Millisecond)}, failingWriter{}, &stderr)
+	if code != cli.CodeOther || strings.Contains(stderr.String(), "Redis") || !strings.Contains(stderr.String(), "no space") {
+		t.Errorf("exit code %d, %s", code, stderr.String())
+	}
+}

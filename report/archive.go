@@ -1,0 +1,210 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// ArchiveExtension is how the names of archives end.
+const ArchiveExtension = ".loadctl"
+
+// An archive is a first line that names the format and its version, and then
+// gzip of one JSON object in base64, in lines:
+//
+//	loadctl archive 1
+//	H4sIAAAAAAAA/6pWKkotyC8qUbJSKs5ILMpLVKoFBAAA//8…
+//
+// It is text, so that it passes through terminals, mails and standard output
+// unchanged. The gzip checksum covers all of it.
+const (
+	archiveTitle   = "loadctl archive "
+	archiveVersion = 1
+	archiveColumns = 76
+
+	// archiveBytes bounds the JSON, archiveText the file. A run of 1,024 points and 1,000 workers has some 4 MB.
+	archiveBytes = 32 << 20
+	archiveText  = 2 * archiveBytes
+)
+
+// archived is the JSON object: the report as JSON has it, and what that lacks.
+type archived struct {
+	Report  Report                `json:"report"`
+	Latency *Histogram            `json:"latency"`
+	Service *Histogram            `json:"service"`
+	Lag     *Histogram            `json:"lag"`
+	Errors  map[string]*Histogram `json:"errors"`
+	Series  []Point               `json:"series"`
+}
+
+// Archive writes all that a report is made of, so that every format can be
+// rendered from it later. ReadArchive reads it.
+func Archive(w io.Writer, r Report) error {
+	text, err := r.archive()
+	if err != nil {
+		return fmt.Errorf("write archive: %w", err)
+	}
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("write archive: %w", err)
+	}
+	return nil
+}
+
+// archive encodes r. It refuses what could not be read back.
+func (r Report) archive() ([]byte, error) {
+	if r.Histograms == nil {
+		return nil, errNoHistograms
+	}
+	h := r.Histograms
+	body, err := json.Marshal(archived{r, h.Latency, h.Service, h.Lag, h.Errors, h.Series})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := decodeArchive(body); err != nil {
+		return nil, fmt.Errorf("%w; use -o json", err)
+	}
+	return packArchive(body)
+}
+
+// packArchive compresses the JSON and puts the first line before it.
+func packArchive(body []byte) ([]byte, error) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(body); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	encoded := base64.StdEncoding.EncodeToString(packed.Bytes())
+	text := fmt.Appendf(nil, "%s%d\n", archiveTitle, archiveVersion)
+	for len(encoded) > 0 {
+		line := encoded[:min(archiveColumns, len(encoded))]
+		text = append(append(text, line...), '\n')
+		encoded = encoded[len(line):]
+	}
+	return text, nil
+}
+
+// What can be wrong with an archive as a whole.
+var (
+	errNoArchive  = errors.New("it is no archive of loadctl; write one with -o archive")
+	errCutArchive = errors.New("the archive is cut off or damaged; take another copy")
+)
+
+// IsArchive tells whether a file that begins like this is an archive, of any version.
+func IsArchive(begin []byte) bool { return bytes.HasPrefix(begin, []byte(archiveTitle)) }
+
+// ReadArchive reads what Archive wrote. The data may come from anybody: it takes
+// bounded memory, and what contradicts itself is an error of one line.
+func ReadArchive(r io.Reader) (Report, error) {
+	text := bufio.NewReader(io.LimitReader(r, archiveText))
+	if err := readTitle(text); err != nil {
+		return Report{}, err
+	}
+	packed := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, text))
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		return Report{}, errCutArchive
+	}
+	z.Multistream(false)
+	body, err := io.ReadAll(io.LimitReader(z, archiveBytes+1))
+	if len(body) > archiveBytes {
+		return Report{}, fmt.Errorf("the archive unpacks to more than %d MiB; it is not one of loadctl", archiveBytes>>20)
+	}
+	if err != nil {
+		return Report{}, errCutArchive
+	}
+	if _, err := packed.ReadByte(); !errors.Is(err, io.EOF) {
+		return Report{}, errCutArchive // something follows
+	}
+	return decodeArchive(body)
+}
+
+// readTitle reads the first line.
+func readTitle(text *bufio.Reader) error {
+	begin, err := text.Peek(len(archiveTitle))
+	if err != nil || !IsArchive(begin) {
+		return errNoArchive
+	}
+	const longest = len(archiveTitle) + 20 // digits of a version
+	var line strings.Builder
+	for line.Len() < longest {
+		b, err := text.ReadByte()
+		if err != nil {
+			return errCutArchive
+		}
+		if b == '\n' {
+			break
+		}
+		line.WriteByte(b)
+	}
+	var version int
+	number := strings.TrimSuffix(strings.TrimPrefix(line.String(), archiveTitle), "\r")
+	if _, err := fmt.Sscanf(number, "%d", &version); err != nil || fmt.Sprint(version) != number || version < 1 {
+		return errNoArchive
+	}
+	if version > archiveVersion {
+		return fmt.Errorf("the archive is of version %d, newer than %d, which this program knows; use a newer loadctl", version, archiveVersion)
+	}
+	return nil
+}
+
+// decodeArchive reads the JSON of an archive.
+func decodeArchive(body []byte) (Report, error) {
+	if len(body) > archiveBytes {
+		return Report{}, fmt.Errorf("the report has more than %d MiB, which no archive holds", archiveBytes>>20)
+	}
+	if err := checkJSON(body); err != nil {
+		return Report{}, fmt.Errorf("archive: %w", err)
+	}
+	var a archived
+	if err := json.Unmarshal(body, &a); err != nil {
+		return Report{}, fmt.Errorf("archive: %w", err)
+	}
+	a.Report.Histograms = &Histograms{Latency: a.Latency, Service: a.Service, Lag: a.Lag, Errors: a.Errors, Series: a.Series}
+	if err := a.Report.checkArchived(); err != nil {
+		return Report{}, fmt.Errorf("archive: %w", err)
+	}
+	return a.Report, nil
+}
+
+// ReadJSON reads what JSON wrote, as carefully as ReadArchive. Such a report has no histograms.
+func ReadJSON(r io.Reader) (Report, error) {
+	body, err := io.ReadAll(io.LimitReader(r, archiveBytes+1))
+	if err != nil {
+		return Report{}, err
+	}
+	if len(body) > archiveBytes {
+		return Report{}, fmt.Errorf("it has more than %d MiB; it is no report of loadctl", archiveBytes>>20)
+	}
+	if err := checkJSON(body); err != nil {
+		return Report{}, fmt.Errorf("it is no report of loadctl: %w", err)
+	}
+	var rep Report
+	if err := json.Unmarshal(body, &rep); err != nil {
+		return Report{}, fmt.Errorf("it is no report of loadctl: %w", err)
+	}
+	if rep.SeriesWidthS == 0 {
+		return Report{}, errors.New("it is no report of loadctl; write one with -o archive or -o json")
+	}
+	if err := rep.checkSeries(); err != nil {
+		return Report{}, fmt.Errorf("it is no report of loadctl: %w", err)
+	}
+	return rep, nil
+}
+
+// Read reads a report from an archive or from JSON.
+func Read(r io.Reader) (Report, error) {
+	text := bufio.NewReader(r)
+	if begin, _ := text.Peek(len(archiveTitle)); len(begin) > 0 && begin[0] == '{' { // what is shorter is an error in either case
+		return ReadJSON(text)
+	}
+	return ReadArchive(text)
+}

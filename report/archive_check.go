@@ -1,0 +1,160 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+// Bounds of the JSON of an archive. A worker has some 15 objects and arrays and 100 values, so there is room for 10,000 workers. An
+// element without content takes 3 bytes of JSON and up to 500 of memory: that is what these bound.
+const (
+	archiveDepth      = 32
+	archiveContainers = 200_000
+	archiveValues     = 2_000_000
+	archiveSeconds    = 9_000_000_000 // 285 years: what is longer is no time.Duration
+)
+
+// checkJSON refuses JSON that no report has: deep, with a member twice, with negative or huge numbers, or with so many elements that decoding
+// would need much more memory than the text. The decoder itself takes the last of two members, and compares names without regard to case.
+func checkJSON(body []byte) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	s := jsonShape{}
+	for {
+		token, err := d.Token()
+		switch {
+		case errors.Is(err, io.EOF) && len(s.open) == 0 && s.values > 0:
+			return nil
+		case errors.Is(err, io.EOF):
+			return io.ErrUnexpectedEOF
+		case err != nil:
+			return err
+		}
+		if err := s.add(token); err != nil {
+			return err
+		}
+	}
+}
+
+// jsonShape is what checkJSON has seen so far.
+type jsonShape struct {
+	open               []jsonContainer
+	containers, values int
+}
+
+// jsonContainer is an object or, without names, an array.
+type jsonContainer struct {
+	names map[string]struct{}
+	value bool // of an object: the next token is a value
+}
+
+// add takes the next token.
+func (s *jsonShape) add(token json.Token) error {
+	if token == json.Delim('}') || token == json.Delim(']') {
+		s.open = s.open[:len(s.open)-1]
+		return nil
+	}
+	if len(s.open) > 0 {
+		top := &s.open[len(s.open)-1]
+		if top.names != nil && !top.value {
+			top.value = true
+			return top.name(token.(string)) // the decoder allows nothing else here
+		}
+		top.value = false
+	}
+	if s.values++; s.values > archiveValues {
+		return fmt.Errorf("more than %d values", archiveValues)
+	}
+	switch t := token.(type) {
+	case json.Delim:
+		c := jsonContainer{}
+		if t == '{' {
+			c.names = map[string]struct{}{}
+		}
+		s.open = append(s.open, c)
+		if s.containers++; s.containers > archiveContainers {
+			return fmt.Errorf("more than %d objects and arrays", archiveContainers)
+		}
+		if len(s.open) > archiveDepth {
+			return fmt.Errorf("nested deeper than %d", archiveDepth)
+		}
+	case json.Number:
+		return checkNumber(t)
+	case string:
+		if len(t) > maxHistogramText {
+			return fmt.Errorf("a text of %d bytes, more than %d", len(t), maxHistogramText)
+		}
+	}
+	return nil
+}
+
+// name notes the name of a member.
+func (c *jsonContainer) name(name string) error {
+	folded := strings.ToLower(strings.ToUpper(name)) // as the decoder does: ſ is s
+	if _, twice := c.names[folded]; twice {
+		return fmt.Errorf("the member %.40q is there twice", name)
+	}
+	c.names[folded] = struct{}{}
+	return nil
+}
+
+// checkNumber refuses what no count, time or rate is.
+func checkNumber(n json.Number) error {
+	f, err := n.Float64()
+	switch {
+	case err != nil || math.Abs(f) > maxCount:
+		return fmt.Errorf("the number %.40s is larger than 2^53", n)
+	case f < 0:
+		return fmt.Errorf("the number %.40s is negative", n)
+	}
+	return nil
+}
+
+// checkArchived refuses a report whose parts do not fit together.
+func (r *Report) checkArchived() error {
+	h := r.Histograms
+	if h.Latency == nil || h.Service == nil || h.Lag == nil {
+		return errors.New("a histogram is missing")
+	}
+	for class, e := range h.Errors {
+		if _, known := r.Errors[class]; !known || e == nil {
+			return fmt.Errorf("the histogram of errors %.40q has no count", class)
+		}
+	}
+	if len(h.Errors) > maxClasses+1 {
+		return fmt.Errorf("%d classes of errors, more than %d", len(h.Errors), maxClasses+1)
+	}
+	if err := r.checkSeries(); err != nil {
+		return err
+	}
+	last := int64(-1)
+	for _, p := range h.Series {
+		if p.Latency == nil || p.Width != r.SeriesWidthS || p.Index <= last || p.Index >= int64(len(r.Series)) {
+			return fmt.Errorf("point %d of the series does not fit", p.Index)
+		}
+		last = p.Index
+	}
+	return nil
+}
+
+// checkSeries refuses a series with holes, or too long.
+func (r *Report) checkSeries() error {
+	w := r.SeriesWidthS
+	if r.DurationS > archiveSeconds {
+		return fmt.Errorf("a run of %v s", r.DurationS)
+	}
+	if w < 1 || w > maxWidth || w&(w-1) != 0 || len(r.Series) > maxPoints || w > archiveSeconds/maxPoints && len(r.Series) > 0 {
+		return fmt.Errorf("a series of %d points of %d s", len(r.Series), w)
+	}
+	for i, s := range r.Series {
+		if s.T != int64(i)*w {
+			return fmt.Errorf("point %d of the series is at %d s, want %d s", i, s.T, int64(i)*w)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,267 @@
+package report
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// everyFormat is a report in each format.
+func everyFormat(t testing.TB, r Report) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, name := range Formats() {
+		render, err := Format(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := render(&text, r); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		all[name] = text.String()
+	}
+	return all
+}
+
+// reread is r after it was in an archive.
+func reread(t testing.TB, r Report) Report {
+	t.Helper()
+	var text bytes.Buffer
+	if err := Archive(&text, r); err != nil {
+		t.Fatalf("%v, audit %+v", err, r.Audit)
+	}
+	back, err := Read(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
+
+// sameFormats compares each format of two reports byte for byte.
+func sameFormats(t *testing.T, what string, got, want Report) {
+	t.Helper()
+	g, w := everyFormat(t, got), everyFormat(t, want)
+	for name := range w {
+		if g[name] != w[name] {
+			t.Errorf("%s: %s differs:\n%.2000s\nwant\n%.2000s", what, name, g[name], w[name])
+		}
+	}
+}
+
+// TestArchiveRoundTrip: each format of an archive is that of the report it was made of.
+func TestArchiveRoundTrip(t *testing.T) {
+	whole := run(t)
+	cut := whole
+	cut.Running, cut.Limiter, cut.Missing = true, "token-bucket, burst 50", []string{"nobody knows \x1b[2J what\nhappened"}
+	long := whole
+	long.Duration = 3 * time.Hour // wide points
+	for what, in := range map[string]Input{"whole": whole, "running": cut, "long": long, "closed": loop(true), "nothing": {}, "one": {Run: "x", Budget: Budget{Issued: 1_001}, Workers: whole.Workers[:1]}} {
+		r := Build(in)
+		sameFormats(t, what, reread(t, r), r)
+	}
+	for seed := range uint64(20) { // what workers tell at random
+		rng, asked := rand.New(rand.NewPCG(seed, 5)), int64(0)
+		in := Input{Run: "r", Duration: time.Duration(rng.Int64N(int64(2 * time.Hour)))}
+		for range 3 {
+			w := fates(rng, &asked)
+			in.Workers, in.Budget.Issued = append(in.Workers, w), in.Budget.Issued+w.Leased
+		}
+		r := Build(in)
+		sameFormats(t, fmt.Sprint("seed ", seed), reread(t, r), r)
+	}
+}
+
+// TestOldArchive: what this version wrote stays readable. `go test -update` writes it anew, which nobody should need.
+func TestOldArchive(t *testing.T) {
+	const path = "testdata/report.loadctl"
+	r := Build(run(t))
+	if *update {
+		var text bytes.Buffer
+		if err := Archive(&text, r); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	old, err := Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"csv", "hgrm"} { // the others may say more in later versions
+		if everyFormat(t, old)[name] != everyFormat(t, r)[name] {
+			t.Errorf("%s differs:\n%s", name, everyFormat(t, old)[name])
+		}
+	}
+}
+
+// TestReadJSON: a report as JSON is read too, without histograms, and then no archive can be made of it.
+func TestReadJSON(t *testing.T) {
+	r := Build(run(t))
+	back, err := Read(strings.NewReader(everyFormat(t, r)["json"]))
+	if err != nil || back.Histograms != nil || back.Latency != r.Latency || len(back.Series) != len(r.Series) {
+		t.Errorf("%v, %+v", err, back)
+	}
+	if err := Archive(io.Discard, back); err == nil || !strings.Contains(err.Error(), "no histograms") {
+		t.Errorf("archive of it: %v", err)
+	}
+	for _, text := range []string{"{}", `{"run":"x"}`, "{", `{"series_width_s":1,"series":[{"t":5}]}`, `{"series_width_s":3}`, `{"run":"x","run":"y","series_width_s":1}`} {
+		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "it is no report of loadctl") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// bodyOf is the JSON in an archive of the report that the tests share.
+func bodyOf(t testing.TB) string {
+	t.Helper()
+	r := Build(run(t))
+	h := r.Histograms
+	body, err := json.Marshal(archived{r, h.Latency, h.Service, h.Lag, h.Errors, h.Series})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// packed is an archive with this JSON.
+func packed(t testing.TB, body string) string {
+	t.Helper()
+	text, err := packArchive([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// hostileArchives are files that are no archives, and what is said of each.
+func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
+	body := bodyOf(t)
+	good := packed(t, body)
+	swap := func(from, to string) string {
+		if !strings.Contains(body, from) {
+			t.Fatalf("no %s in the archive", from)
+		}
+		return packed(t, strings.Replace(body, from, to, 1))
+	}
+	line := strings.Index(good, "\n") + 1
+	return map[string]struct{ text, says string }{
+		"empty":            {"", "it is no archive of loadctl"},
+		"a picture":        {"\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 100), "it is no archive of loadctl"},
+		"no version":       {"loadctl archive \n" + good[line:], "it is no archive of loadctl"},
+		"version 0":        {"loadctl archive 0\n" + good[line:], "it is no archive of loadctl"},
+		"version 2":        {"loadctl archive 2\n" + good[line:], "version 2, newer than 1"},
+		"version 1e99":     {"loadctl archive " + strings.Repeat("9", 99) + "\n", "it is no archive of loadctl"},
+		"title only":       {good[:line], "cut off or damaged"},
+		"cut in the title": {good[:line-1], "cut off or damaged"},
+		"cut in half":      {good[:len(good)/2], "cut off or damaged"},
+		"cut at the end":   {good[:len(good)-6], "cut off or damaged"},
+		"changed":          {good[:len(good)/2] + "AAAA" + good[len(good)/2+4:], "cut off or damaged"},
+		"twice":            {good + good[line:], "cut off or damaged"},
+		"followed":         {good[:len(good)-1] + "\nAAAA\n", "cut off or damaged"},
+		"bomb":             {packed(t, strings.Repeat(" ", archiveBytes+1)), "unpacks to more than 32 MiB"},
+		"no JSON":          {packed(t, ""), "unexpected EOF"},
+		"cut JSON":         {packed(t, body[:len(body)/2]), "unexpected"},
+		"more JSON":        {packed(t, body+"{}"), "archive: "},
+		"deep":             {packed(t, strings.Repeat("[", 100_000)), "nested deeper than 32"},
+		"deep objects":     {packed(t, strings.Repeat(`{"a":`, 100_000)), "nested deeper than 32"},
+		"many objects":     {packed(t, `{"report":{"workers":[`+strings.Repeat("{},", 1_000_000)+`{}]}}`), "more than 200000 objects"},
+		"many values":      {packed(t, `{"report":{"notes":[`+strings.Repeat(`"",`, 3_000_000)+`""]}}`), "more than 2000000 values"},
+		"a long text":      {packed(t, `{"report":{"run":"`+strings.Repeat("x", 1<<20)+`"}}`), "a text of 1048576 bytes"},
+		"member twice":     {swap(`"asked":`, `"asked":1,"asked":`), `the member "asked" is there twice`},
+		"twice in capital": {swap(`"asked":`, `"ASKED":1,"asked":`), `the member "asked" is there twice`},
+		"twice in Unicode": {swap(`"status_codes":`, `"ſtatus_codes":{},"status_codes":`), "is there twice"},
+		"negative":         {swap(`"asked":`, `"bytes_in":-1,"x":`), "the number -1 is negative"},
+		"huge":             {swap(`"asked":`, `"asked":9007199254740994,"x":`), "is larger than 2^53"},
+		"endless":          {swap(`"duration_s":10`, `"duration_s":1e999`), "is larger than 2^53"},
+		"too long":         {swap(`"duration_s":10`, `"duration_s":1e15`), "a run of 1e+15 s"},
+		"a fraction":       {swap(`"asked":`, `"asked":1.5,"x":`), "archive: "},
+		"no histogram":     {swap(`},"latency":`, `},"x":`), "a histogram is missing"},
+		"null histogram":   {swap(`"service":"`, `"service":null,"x":"`), "a histogram is missing"},
+		"bad histogram":    {swap(`"service":"`, `"service":"AAAA`), "archive: "},
+		"foreign errors":   {swap(`"errors":{"status":"`, `"errors":{"other":"","status":"`), `errors "other" has no count`},
+		"wide":             {swap(`"series_width_s":1`, `"series_width_s":1099511627776`), "a series of"},
+		"no width":         {swap(`"series_width_s":1`, `"series_width_s":0`), "a series of"},
+		"shifted series":   {swap(`"t":1`, `"t":7`), "point 1 of the series is at 7 s"},
+		"short series":     {swap(`"series":[{`, `"series":[],"x":[{`), "of the series does not fit"},
+		"point far out":    {swap(`"series":["1,1,1,`, `"series":["1,1,1000,`), "of the series does not fit"},
+		"negative point":   {swap(`"series":["1,1,1,`, `"series":["1,1,1,-5,1,1,","1,1,1,`), "archive: "},
+		"null point":       {swap(`"series":["1,1,1,`, `"series":[null,"1,1,1,`), "of the series does not fit"},
+	}
+}
+
+// TestHostileArchives: each is refused with one line that says why, in bounded memory.
+func TestHostileArchives(t *testing.T) {
+	for what, c := range hostileArchives(t) {
+		var err error
+		bytes := allocated(func() { _, err = Read(strings.NewReader(c.text)) })
+		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 300 {
+			t.Errorf("%s: %v, want %q", what, err, c.says)
+		}
+		if bytes > 10*archiveBytes {
+			t.Errorf("%s: %d MB allocated", what, bytes>>20)
+		}
+		runtime.GC()
+	}
+	if _, err := Read(strings.NewReader(packed(t, bodyOf(t)))); err != nil {
+		t.Errorf("the archive that these were made of: %v", err)
+	}
+	// A file without end is not read to its end.
+	endless := io.MultiReader(strings.NewReader("loadctl archive 1\n"), base64.NewDecoder(base64.StdEncoding, zeros{}))
+	if _, err := Read(endless); err == nil {
+		t.Error("zeros without end are an archive")
+	}
+}
+
+// zeros is a file of A without end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'A'
+	}
+	return len(p), nil
+}
+
+// FuzzArchive: whatever the JSON in an archive says, it is refused, or the report can be rendered, archived again, and combined.
+func FuzzArchive(f *testing.F) {
+	f.Add([]byte(bodyOf(f)))
+	for _, c := range hostileArchives(f) {
+		if len(c.text) < 1<<14 { // the bombs are slow
+			f.Add([]byte(c.text))
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, text := range []string{string(data), packed(t, string(data))} {
+			r, err := Read(strings.NewReader(text))
+			if err != nil {
+				if strings.Contains(err.Error(), "\n") {
+					t.Errorf("more than a line: %q", err)
+				}
+				continue
+			}
+			if r.Histograms == nil {
+				continue
+			}
+			sameFormats(t, "archived again", reread(t, r), r)
+			r.Workers = nil // of which no two are the same
+			if _, err := Combine([]Part{{"a", r}, {"b", r}}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

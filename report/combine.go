@@ -1,0 +1,200 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Part is a report that is combined with others, and the name by which they tell of it.
+type Part struct {
+	Name   string
+	Report Report
+}
+
+// maxParts bounds the sums of counts, each of which is at most 2^53.
+const maxParts = 1000
+
+// Combine makes one report of those of several runs that went on side by side
+// and had no Redis in common, such as the same test on several machines. Counts,
+// audits, rates asked for and histograms are added up, workers stand side by
+// side, and series are aligned by the time since each start. Rates are over the longest duration.
+// It is complete if all parts are; notes say of which part they are.
+func Combine(parts []Part) (Report, error) {
+	if err := checkParts(parts); err != nil {
+		return Report{}, err
+	}
+	if len(parts) == 1 {
+		return parts[0].Report, nil
+	}
+	r := emptySum()
+	r.ClosedLoop, r.Described = parts[0].Report.ClosedLoop, parts[0].Report.Described
+	r.Described.Hosts, r.Described.Commands = 0, []Command{}
+	var runs, limiters, names []string
+	var series [][]Point
+	seconds := 0.0
+	for _, p := range parts {
+		r.addPart(p)
+		runs, limiters, names = append(runs, p.Report.Run), append(limiters, p.Report.Limiter), append(names, p.Name)
+		series = append(series, p.Report.Histograms.Series)
+		seconds = max(seconds, r.DurationS)
+		if n := len(p.Report.Series); n > 0 {
+			seconds = max(seconds, float64(p.Report.Series[n-1].T+1))
+		}
+	}
+	r.Run, r.Limiter = distinct(runs), distinct(limiters)
+	r.sumUp()
+	r.addSeries(Input{Duration: time.Duration(seconds * float64(time.Second))}, series)
+	for _, p := range parts {
+		for _, s := range p.Report.Series {
+			r.Series[s.T/r.SeriesWidthS].Asked += s.Asked
+		}
+	}
+	r.Notes = append(r.Notes, fmt.Sprintf("combined from %d reports without a Redis in common, aligned by the time since each start: %s", len(parts), distinct(names)))
+	return r, nil
+}
+
+// checkParts refuses what cannot be added up.
+func checkParts(parts []Part) error {
+	if len(parts) == 0 || len(parts) > maxParts {
+		return fmt.Errorf("combine %d reports: give 1 to %d", len(parts), maxParts)
+	}
+	if len(parts) == 1 {
+		return nil
+	}
+	processes := map[string]string{}
+	for _, p := range parts {
+		if p.Report.Histograms == nil {
+			return fmt.Errorf("combine %s: it has no histograms; give an archive, which -o archive writes", p.Name)
+		}
+		if p.Report.ClosedLoop != parts[0].Report.ClosedLoop {
+			return fmt.Errorf("combine %s and %s: only one is a closed loop, and their latencies do not mean the same; give them one by one", parts[0].Name, p.Name)
+		}
+		for _, w := range p.Report.Workers {
+			process := w.ID + "/" + w.Incarnation
+			if other, twice := processes[process]; twice {
+				return fmt.Errorf("combine %s and %s: both count the same process of worker %.40q; leave one of them out", other, p.Name, w.ID)
+			}
+			processes[process] = p.Name
+		}
+	}
+	return nil
+}
+
+// emptySum is what addPart adds to.
+func emptySum() Report {
+	return Report{
+		Complete:    true,
+		StatusCodes: map[string]int64{},
+		Errors:      map[string]int64{},
+		Workers:     []WorkerReport{},
+		Notes:       []string{},
+		Histograms:  &Histograms{Latency: NewHistogram(), Service: NewHistogram(), Lag: NewHistogram(), Errors: map[string]*Histogram{}},
+	}
+}
+
+// addPart adds one report.
+func (r *Report) addPart(p Part) {
+	o := p.Report
+	r.Running, r.Complete = r.Running || o.Running, r.Complete && o.Complete
+	if r.StartedAt.IsZero() || !o.StartedAt.IsZero() && o.StartedAt.Before(r.StartedAt) {
+		r.StartedAt = o.StartedAt
+	}
+	r.DurationS = max(r.DurationS, o.DurationS)
+	r.TargetRate += o.TargetRate
+	r.Asked += o.Asked
+	r.BytesIn += o.BytesIn
+	r.BytesOut += o.BytesOut
+	r.OutOfRange += o.OutOfRange
+	r.Audit.add(o.Audit)
+	for code, n := range o.StatusCodes {
+		r.StatusCodes[code] += n
+	}
+	for class, n := range o.Errors {
+		r.Errors[class] += n
+	}
+	r.Histograms.add(o.Histograms)
+	r.Workers = append(r.Workers, o.Workers...)
+	if !o.Complete && !o.Running {
+		r.Notes = append(r.Notes, p.Name+" is not complete")
+	}
+	r.Described.Hosts += o.Described.Hosts
+	r.Described.Commands = append(r.Described.Commands, o.Described.Commands...)
+	if o.Described.Target() != r.Described.Target() || o.Described.Line() != r.Described.Line() {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s is not described as the first one: %s %s", p.Name, o.Described.Target(), o.Described.Line()))
+	}
+	for _, t := range o.Thresholds { // each is judged by itself
+		t.Text = p.Name + ": " + t.Text
+		r.Thresholds = append(r.Thresholds, t)
+	}
+	r.WarmupS = max(r.WarmupS, o.WarmupS)
+	for _, note := range o.Notes {
+		r.Notes = append(r.Notes, p.Name+": "+note)
+	}
+}
+
+// sumUp computes what follows from the sums.
+func (r *Report) sumUp() {
+	a, kept := r.Audit, r.Audit.kept()
+	r.Sent = a.Sent
+	r.Rate = ratio(float64(a.Sent), r.DurationS)
+	r.Throughput = ratio(float64(a.Completed), r.DurationS)
+	r.Success = ratio(float64(a.Completed), float64(a.Completed+a.Failed))
+	r.Latency = r.Histograms.Latency.distribution(kept)
+	r.ServiceTime = r.Histograms.Service.distribution(1)
+	r.Lag = r.Histograms.Lag.distribution(kept)
+	if r.ClosedLoop {
+		r.Lag = Distribution{}
+	}
+	if kept < 1 {
+		r.LowerBoundsAbove = &kept
+	}
+}
+
+// add adds the buckets of o.
+func (h *Histograms) add(o *Histograms) {
+	h.Latency.Merge(o.Latency)
+	h.Service.Merge(o.Service)
+	h.Lag.Merge(o.Lag)
+	for class, e := range o.Errors {
+		if h.Errors[class] == nil {
+			h.Errors[class] = NewHistogram()
+		}
+		h.Errors[class].Merge(e)
+	}
+}
+
+// add adds each term; the equations stay true.
+func (a *Audit) add(o Audit) {
+	a.Issued += o.Issued
+	a.Asked += o.Asked
+	a.Sent += o.Sent
+	a.PermitSent += o.PermitSent
+	a.LateDropped += o.LateDropped
+	a.Skipped += o.Skipped
+	a.Yielded += o.Yielded
+	a.Recalled += o.Recalled
+	a.Lost += o.Lost
+	a.Held += o.Held
+	a.Overrun += o.Overrun
+	a.Ungranted += o.Ungranted
+	a.Completed += o.Completed
+	a.Failed += o.Failed
+	a.InFlight += o.InFlight
+}
+
+// distinct lists the different names, as far as they fit; "" is none.
+func distinct(names []string) string {
+	const shown = 8
+	var all []string
+	for _, n := range names {
+		if n != "" && !slices.Contains(all, n) {
+			all = append(all, n)
+		}
+	}
+	if hidden := len(all) - shown; hidden > 0 {
+		return strings.Join(all[:shown], " + ") + fmt.Sprintf(" and %d more", hidden)
+	}
+	return strings.Join(all, " + ")
+}

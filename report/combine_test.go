@@ -1,0 +1,137 @@
+package report
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// machine is the report of a machine with a Redis of its own: n requests per second for so many seconds, each answered after latency.
+func machine(t *testing.T, worker string, n, seconds int64, latency time.Duration, final bool) Report {
+	t.Helper()
+	series, total := new(Series), NewSnapshot(worker, "i")
+	for s := range seconds {
+		rec, beat := NewRecorder(), NewSnapshot(worker, "i")
+		for i := range n {
+			rec.Sent()
+			sample := Sample{Done: int64(latency), Status: 200, BytesIn: 10, BytesOut: 5}
+			if i == 0 {
+				sample.Status, sample.Class = 500, "status"
+			}
+			rec.Done(sample)
+		}
+		beat.Record(rec)
+		series.Add(s*1_000_000+500_000, beat)
+		total.Merge(beat)
+	}
+	total.Final = final
+	points, _, _ := series.Changed(0)
+	r := Build(Input{
+		Run: "checkout", StartedAt: time.Date(2026, 1, 2, 3, 4, int(n%60), 0, time.UTC), Duration: time.Duration(seconds) * time.Second, TargetRate: float64(n),
+		Budget:  Budget{Issued: n * seconds},
+		Workers: []WorkerInput{{ID: worker, Incarnation: worker + "-i", State: "left", Gone: true, Leased: n * seconds, Total: total, Series: points}},
+		AskedBy: func(from, to int64) int64 { return (to - from) * n / 1_000_000 },
+	})
+	return reread(t, r)
+}
+
+// TestCombine: sums, percentiles of all requests, and the second of each from its own start.
+func TestCombine(t *testing.T) {
+	a, b := machine(t, "berlin", 100, 10, 10*time.Millisecond, true), machine(t, "paris", 300, 4, 30*time.Millisecond, true)
+	r, err := Combine([]Part{{"a.loadctl", a}, {"b.loadctl", b}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Audit.Check(); err != nil {
+		t.Error(err)
+	}
+	if r.Run != "checkout" || r.Asked != 2_200 || r.Audit.Sent != 2_200 || r.TargetRate != 400 || r.DurationS != 10 || r.Rate != 220 || !r.Complete ||
+		!r.StartedAt.Equal(b.StartedAt) || r.Errors["status"] != 14 || r.StatusCodes["200"] != 2_186 || r.BytesIn != 22_000 || len(r.Workers) != 2 {
+		t.Errorf("%+v", r)
+	}
+	// 1,000 of 2,200 took 10 ms.
+	if r.Latency.Min != a.Latency.Min || r.Latency.P50 != b.Latency.P50 || r.Latency.Max != b.Latency.Max || r.Histograms.Latency.Quantile(0.45) != a.Latency.P50 {
+		t.Errorf("latency %+v", r.Latency)
+	}
+	for i, s := range r.Series {
+		want := int64(100)
+		if i < 4 {
+			want = 400
+		}
+		if s.Asked != want || s.Sent != want || s.OK+s.Failed != want || s.T != int64(i) {
+			t.Errorf("second %d: %+v, want %d", i, s, want)
+		}
+	}
+	if notes := strings.Join(r.Notes, "; "); !strings.Contains(notes, "combined from 2 reports without a Redis in common, aligned by the time since each start: a.loadctl + b.loadctl") {
+		t.Errorf("notes %q", notes)
+	}
+	sameFormats(t, "in an archive", reread(t, r), r)
+	// What was combined is as it was.
+	sameFormats(t, "a", a, machine(t, "berlin", 100, 10, 10*time.Millisecond, true))
+	if one, err := Combine([]Part{{"a", a}}); err != nil || one.Run != a.Run || len(one.Notes) != len(a.Notes) {
+		t.Errorf("one: %v, %+v", err, one)
+	}
+}
+
+// TestCombineKeepsAll: what a report says, the sum of two says too. A member that Combine does not know yet shows here.
+func TestCombineKeepsAll(t *testing.T) {
+	whole := Build(run(t))
+	whole.Complete, whole.Limiter, whole.OutOfRange = true, "token-bucket", 3
+	other := machine(t, "paris", 10, 2, time.Millisecond, true)
+	r, err := Combine([]Part{{"a", whole}, {"b", other}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to := reflect.ValueOf(whole), reflect.ValueOf(r)
+	for i := range from.NumField() {
+		if !from.Field(i).IsZero() && to.Field(i).IsZero() {
+			t.Errorf("%s is lost", from.Type().Field(i).Name)
+		}
+	}
+}
+
+// TestCombineLong: points of different widths.
+func TestCombineLong(t *testing.T) {
+	a, b := machine(t, "berlin", 10, 3_000, time.Millisecond, true), machine(t, "paris", 10, 20, time.Millisecond, true)
+	r, err := Combine([]Part{{"a", a}, {"b", b}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, sent := int64(0), int64(0)
+	for _, s := range r.Series {
+		asked, sent = asked+s.Asked, sent+s.Sent
+	}
+	if r.SeriesWidthS != 4 || len(r.Series) != 750 || asked != 30_200 || sent != 30_200 || r.Series[0].Sent != 80 || r.Series[5].Sent != 40 {
+		t.Errorf("%d points of %d s, %d asked, %d sent, %+v", len(r.Series), r.SeriesWidthS, asked, sent, r.Series[:6])
+	}
+}
+
+// TestCombineIncomplete: one that is not complete makes all incomplete, and is named.
+func TestCombineIncomplete(t *testing.T) {
+	a, b := machine(t, "berlin", 10, 2, time.Millisecond, true), machine(t, "paris", 10, 2, time.Millisecond, false)
+	r, err := Combine([]Part{{"a.loadctl", a}, {"b.loadctl", b}})
+	notes := strings.Join(r.Notes, "; ")
+	if err != nil || r.Complete || !strings.Contains(notes, "b.loadctl is not complete") || strings.Contains(notes, "a.loadctl is not complete") ||
+		!strings.Contains(notes, "b.loadctl: worker paris: its final snapshot is missing") {
+		t.Errorf("%v, complete %v, %s", err, r.Complete, notes)
+	}
+}
+
+// TestCombineRefuses what would count something twice, or mix what does not mean the same.
+func TestCombineRefuses(t *testing.T) {
+	a, b := machine(t, "berlin", 10, 2, time.Millisecond, true), machine(t, "paris", 10, 2, time.Millisecond, true)
+	closed, bare := b, b
+	closed.ClosedLoop, bare.Histograms = true, nil
+	for says, parts := range map[string][]Part{
+		"combine a and b: both count the same process of worker \"berlin\"; leave one of them out": {{"a", a}, {"b", a}},
+		"combine a and b: only one is a closed loop":                                               {{"a", a}, {"b", closed}},
+		"combine b: it has no histograms; give an archive":                                         {{"a", a}, {"b", bare}},
+		"combine 0 reports":    {},
+		"combine 1001 reports": make([]Part, 1001),
+	} {
+		if _, err := Combine(parts); err == nil || !strings.HasPrefix(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+}
