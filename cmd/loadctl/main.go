@@ -40,6 +40,7 @@ func newRootCommand() *cobra.Command {
 		newResumeCommand(redis),
 		newStopCommand(redis),
 		newReportCommand(redis),
+		newCompareCommand(redis),
 		newEventsCommand(redis),
 		newListCommand(redis),
 		newRemoveCommand(redis),

@@ -55,6 +55,9 @@ func Config(err error) error {
 	return configError{err}
 }
 
+// Failed marks an error as one of what was measured, exit code 99.
+func Failed(err error) error { return verdictError{CodeThreshold, err.Error()} }
+
 // code is the exit code an error stands for.
 func code(err error) int {
 	_, config := errors.AsType[configError](err)

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/compare"
+	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/report"
+)
+
+func newCompareCommand(redis *cli.Redis) *cobra.Command {
+	var force bool
+	var failOn []string
+	c := &cobra.Command{
+		Use:   "compare BASE OTHER...",
+		Short: "Tell how runs differ, and how sure that is",
+		Long: `Tell how runs differ from the first one, and how sure that is.
+
+Each argument is a side: the name of a run, an archive (--out NAME.loadctl), or a report as JSON (a name with a path separator).
+Several runs of the same side are separated by commas.
+
+Each difference has an interval. All intervals together hold with 95 %: without any difference, 1 comparison in 20 at most
+has a row that seems to differ. The interval of one run comes from its seconds, blocks of which are drawn again and again
+(moving-block bootstrap), because a slow second is followed by slow ones. One run a side tells how these two runs differ. To tell what a change
+did, give 3 or more runs a side, taken in turns (a b a b a b).
+
+--fail-on ends the command with exit code 99 if a difference is beyond a bound and its interval leaves out 0, or if it
+cannot be told. Differences are relative; of errors:rate they are percentage points.
+
+Runs that were asked for different things, or whose generator was the limit, are refused; --force shows them all the same.`,
+		Example: `  loadctl compare before.loadctl after.loadctl
+  loadctl compare a1.loadctl,a2.loadctl,a3.loadctl b1.loadctl,b2.loadctl,b3.loadctl
+  loadctl compare before.loadctl after.loadctl --fail-on 'latency:p(99)>+10%'`,
+		Args: cli.Args(cobra.MinimumNArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error {
+			rules, err := parseRules(failOn)
+			if err != nil {
+				return err
+			}
+			sides, err := readSides(c, redis, args)
+			if err != nil {
+				return err
+			}
+			return compareSides(c, sides, rules, force)
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "compare runs that do not fit together, too")
+	c.Flags().StringArrayVar(&failOn, "fail-on", nil, "`DIFFERENCE` that fails, such as 'latency:p(99)>+10%'; may be repeated")
+	return c
+}
+
+// parseRules reads --fail-on.
+func parseRules(texts []string) ([]compare.Rule, error) {
+	var rules []compare.Rule
+	for _, text := range texts {
+		rule, err := compare.ParseRule(text)
+		if err != nil {
+			return nil, cli.Config(fmt.Errorf("--fail-on: %w", err))
+		}
+		rules = append(rules, rule)
+	}
+	return rules, nil
+}
+
+// readSides reads what the arguments name.
+func readSides(c *cobra.Command, redis *cli.Redis, args []string) ([]compare.Side, error) {
+	var sides []compare.Side
+	for _, arg := range args {
+		side := compare.Side{Name: arg}
+		for name := range strings.SplitSeq(arg, ",") {
+			rep, err := readRun(c, redis, name)
+			if err != nil {
+				return nil, err
+			}
+			side.Runs = append(side.Runs, rep)
+		}
+		sides = append(sides, side)
+	}
+	return sides, nil
+}
+
+// readRun reads one run, from a file or from Redis.
+func readRun(c *cobra.Command, redis *cli.Redis, name string) (report.Report, error) {
+	if isFile(name) {
+		return readReport(name)
+	}
+	return fromRedis(c.Context(), redis, name, nil)
+}
+
+// compareSides prints a comparison of each side with the first.
+func compareSides(c *cobra.Command, sides []compare.Side, rules []compare.Rule, force bool) error {
+	base := sides[0]
+	for _, other := range sides[1:] {
+		doubts := compare.Doubts(base, other)
+		if len(doubts) > 0 && !force {
+			return cli.Config(fmt.Errorf("%s; --force compares all the same", strings.Join(doubts, "; ")))
+		}
+		for _, doubt := range doubts {
+			printable.Fprintf(c.ErrOrStderr(), "warning: %s\n", doubt)
+		}
+	}
+	var failed []string
+	for i, other := range sides[1:] {
+		result := compare.Compare(base, other)
+		if i > 0 {
+			printable.Fprintf(c.OutOrStdout(), "\n")
+		}
+		if err := result.WriteText(c.OutOrStdout(), base, other); err != nil {
+			return err
+		}
+		for _, rule := range rules {
+			if why := rule.Judge(result); why != "" {
+				failed = append(failed, other.Name+": "+why)
+			}
+		}
+	}
+	if len(failed) > 0 {
+		return cli.Failed(errors.New(strings.Join(failed, "; ")))
+	}
+	return nil
+}

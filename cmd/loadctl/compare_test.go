@@ -1,0 +1,54 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/cli"
+)
+
+// TestCompare: the table, and the exit codes of --fail-on.
+func TestCompare(t *testing.T) {
+	t.Setenv("LOADCTL_REDIS", "")
+	a, b, again := archive(t, "a", 40, 10*time.Millisecond), archive(t, "b", 40, 25*time.Millisecond), archive(t, "c", 40, 10*time.Millisecond)
+	for _, c := range []struct {
+		args []string
+		code int
+		says []string
+	}{
+		{[]string{a, b}, cli.CodeGood, []string{"latency:p(50)        10.5ms      26.2ms       +150 %", ": higher", "rate                  100/s       100/s       +0.0 %", "note        one run a side"}},
+		{[]string{b, a}, cli.CodeGood, []string{"-60.0 %", ": lower"}},
+		{[]string{a, again, b}, cli.CodeGood, []string{"other       " + again, "other       " + b, "+150 %"}},
+		{[]string{a + "," + again, b}, cli.CodeGood, []string{", 2 runs\n", "one run a side"}},
+		{[]string{a, b, "--fail-on", "latency:p(99)>+10%"}, cli.CodeThreshold, []string{"error: " + b + ": latency:p(99)>+10%: the difference is +150 % ("}},
+		{[]string{a, b, "--fail-on", "latency:p(99)>+200%"}, cli.CodeGood, []string{"+150 %"}},
+		{[]string{a, again, "--fail-on", "latency:p(99)>+1%", "--fail-on", "rate<-1%"}, cli.CodeGood, []string{"no difference seen"}},
+		{[]string{a, again, "--fail-on", "latency:p(99.9)>+1%"}, cli.CodeThreshold, []string{"undecided: too few requests"}},
+	} {
+		stdout, stderr, code := execute(append([]string{"compare"}, c.args...)...)
+		for _, says := range c.says {
+			if !strings.Contains(stdout+stderr, says) {
+				t.Errorf("%q does not say %q:\n%s%s", c.args, says, stdout, stderr)
+			}
+		}
+		if code != c.code {
+			t.Errorf("%q: exit code %d, want %d: %s", c.args, code, c.code, stderr)
+		}
+	}
+}
+
+// TestCompareRefused: what does not fit together, unless it is wanted.
+func TestCompareRefused(t *testing.T) {
+	l, dir := newLab(t), t.TempDir()
+	l.start()
+	a := archive(t, "a", 8, time.Millisecond)
+	refused(t, []string{"compare", a}, "usage: loadctl compare BASE OTHER...")
+	refused(t, []string{"compare", a, dir + "/none.loadctl"}, "no such file")
+	refused(t, []string{"compare", a, a, "--fail-on", "p99>1"}, "--fail-on: \"p99>1\": write a figure, > or <, and a difference in percent")
+	refused(t, []string{"compare", a, "x"}, "x goes on; wait for its end", "--force compares all the same")
+	stdout, stderr, code := execute("compare", a, "x", "--force")
+	if code != cli.CodeGood || !strings.Contains(stderr, "warning: x goes on") || !strings.Contains(stdout, "none: nothing ended") {
+		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
+	}
+}

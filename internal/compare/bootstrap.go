@@ -1,0 +1,254 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+const (
+	samples     = 200 // an error is known to 5 %
+	leastBlocks = 4
+)
+
+// A second is one point of a series.
+type second struct {
+	sent, ok, failed float64
+	buckets          []bucket
+}
+
+type bucket struct {
+	place int // in the list of values
+	count float64
+}
+
+// A sample is the sum of some seconds.
+type sample struct {
+	sent, ok, failed float64
+	counts           []float64 // by place
+	values           []float64 // lower edges of buckets in ns, ascending
+}
+
+// reset empties the sample.
+func (s *sample) reset() {
+	s.sent, s.ok, s.failed = 0, 0, 0
+	clear(s.counts)
+}
+
+func (s *sample) add(t second) {
+	s.sent += t.sent
+	s.ok += t.ok
+	s.failed += t.failed
+	for _, b := range t.buckets {
+		s.counts[b.place] += b.count
+	}
+}
+
+// mean is that of the latencies.
+func (s sample) mean() float64 {
+	sum, n := 0.0, 0.0
+	for i, c := range s.counts {
+		sum, n = sum+c*s.values[i], n+c
+	}
+	return sum / max(1, n)
+}
+
+// quantile is the bucket that the share q of all latencies does not exceed.
+func (s sample) quantile(q float64) float64 {
+	n := 0.0
+	for _, c := range s.counts {
+		n += c
+	}
+	seen := 0.0
+	for i, c := range s.counts {
+		if seen += c; seen > 0 && seen >= q*n {
+			return s.values[i]
+		}
+	}
+	return 0
+}
+
+// secondsOf are the seconds of a run, and the values of their buckets.
+func secondsOf(r report.Report) ([]second, []float64) {
+	all := make([]second, len(r.Series))
+	for i, p := range r.Series {
+		all[i] = second{sent: float64(p.Sent), ok: float64(p.OK), failed: float64(p.Failed)}
+	}
+	if r.Histograms == nil {
+		return all, nil
+	}
+	seen := map[int64]bool{}
+	for _, p := range r.Histograms.Series {
+		for value := range p.Latency.Buckets() {
+			seen[value] = true
+		}
+	}
+	var edges []int64
+	for value := range seen {
+		edges = append(edges, value)
+	}
+	slices.Sort(edges)
+	values := make([]float64, len(edges))
+	for i, edge := range edges {
+		values[i] = float64(edge)
+	}
+	for _, p := range r.Histograms.Series {
+		for value, n := range p.Latency.Buckets() {
+			place, _ := slices.BinarySearch(edges, value)
+			s := &all[p.Index]
+			s.buckets = append(s.buckets, bucket{place, float64(n)})
+		}
+	}
+	return all, values
+}
+
+// An estimate is a figure, on the scale on which it is compared.
+type estimate struct {
+	mean    float64
+	plain   float64 // the figure itself; of several runs their geometric mean, of shares the mean
+	err     float64 // its standard error
+	freedom float64 // degrees of freedom of the error
+	why     string  // why there is no error; "" if there is one
+}
+
+// ofRun estimates each figure from one run.
+func ofRun(r report.Report, all []figure) []estimate {
+	seconds, values := secondsOf(r)
+	length := blockLength(seconds, values)
+	blocks := float64(len(seconds)) / float64(length)
+	errs := spread(seconds, values, length, all)
+	result := make([]estimate, len(all))
+	for i, f := range all {
+		result[i] = estimate{mean: f.scale(f.whole(r)), plain: f.whole(r), err: math.Hypot(errs[i], f.resolution(r)), freedom: max(1, blocks-1), why: f.why(r, blocks)}
+	}
+	return result
+}
+
+// spread is the standard error of each figure, by the moving-block bootstrap:
+// a run is put together again and again from blocks of so many seconds, taken from
+// anywhere in it, so that what follows each other stays together. How much the figure varies
+// among these is its error; with n/length blocks it is too small by √(1 − length/n).
+func spread(seconds []second, values []float64, length int, all []figure) []float64 {
+	errs := make([]float64, len(all))
+	n := len(seconds)
+	if float64(n) < leastBlocks*float64(length) {
+		return errs
+	}
+	rng := rand.New(rand.NewPCG(uint64(n), 1)) // the same reports have the same result
+	s := sample{counts: make([]float64, len(values)), values: values}
+	sums, squares, counted := make([]float64, len(all)), make([]float64, len(all)), make([]float64, len(all))
+	for range samples {
+		s.reset()
+		for taken := 0; taken < n; taken += length {
+			from := rng.IntN(n - length + 1)
+			for _, t := range seconds[from : from+min(length, n-taken)] {
+				s.add(t)
+			}
+		}
+		for i, f := range all {
+			if v := f.scale(f.part(s)); !math.IsInf(v, 0) && !math.IsNaN(v) {
+				sums[i], squares[i], counted[i] = sums[i]+v, squares[i]+v*v, counted[i]+1
+			}
+		}
+	}
+	small := math.Sqrt(1 - float64(length)/float64(n))
+	for i := range all {
+		mean := sums[i] / max(1, counted[i])
+		errs[i] = math.Sqrt(max(0, squares[i]/max(1, counted[i])-mean*mean)) / small
+	}
+	return errs
+}
+
+// blockLength is how many seconds are kept together: some times as many as the mean latency remembers its past,
+//
+//	τ = 1 + 2·Σ ρ(k), as long as ρ(k) is more than chance makes it,
+//
+// and ∛n at least.
+func blockLength(seconds []second, values []float64) int {
+	n := len(seconds)
+	x := make([]float64, 0, n)
+	for _, s := range seconds {
+		sum, count := 0.0, 0.0
+		for _, b := range s.buckets {
+			sum, count = sum+b.count*values[b.place], count+b.count
+		}
+		if count > 0 {
+			x = append(x, math.Log(max(1, sum/count)))
+		}
+	}
+	const times = 4
+	length := max(math.Cbrt(float64(n)), times*memory(x))
+	return max(1, min(int(math.Ceil(length)), n/leastBlocks))
+}
+
+// memory is τ of a row of numbers.
+func memory(x []float64) float64 {
+	n := len(x)
+	mean := 0.0
+	for _, v := range x {
+		mean += v / float64(n)
+	}
+	covariance := func(lag int) float64 {
+		sum := 0.0
+		for i := lag; i < n; i++ {
+			sum += (x[i] - mean) * (x[i-lag] - mean)
+		}
+		return sum
+	}
+	tau, all := 1.0, covariance(0)
+	for lag := 1; lag < n/leastBlocks && all > 0; lag++ {
+		rho := covariance(lag) / all
+		if rho < 2/math.Sqrt(float64(n)) {
+			break
+		}
+		tau += 2 * rho
+	}
+	return tau
+}
+
+// pool is the estimate of a side. Several runs tell by themselves how they differ; that is not less than what each of them varies by.
+func pool(runs []estimate) estimate {
+	k := float64(len(runs))
+	p := estimate{}
+	within, freedom := 0.0, 0.0
+	for _, r := range runs {
+		p.mean += r.mean / k
+		within += r.err * r.err / (k * k)
+		freedom += r.freedom
+		if p.why == "" {
+			p.why = r.why
+		}
+	}
+	p.err, p.freedom = math.Sqrt(within), freedom
+	if len(runs) < 2 {
+		return p
+	}
+	between := 0.0
+	for _, r := range runs {
+		between += (r.mean - p.mean) * (r.mean - p.mean) / (k - 1) / k
+	}
+	if between > within {
+		p.err, p.freedom = math.Sqrt(between), k-1
+	}
+	return p
+}
+
+// student is the quantile p > 0.5 of Student's t with so many degrees of freedom: exact for 1 and 2, and then the expansion of Cornish and
+// Fisher in 1/freedom.
+func student(p, freedom float64) float64 {
+	switch {
+	case freedom < 1.5:
+		return math.Tan(math.Pi * (p - 0.5))
+	case freedom < 2.5:
+		a := 4 * p * (1 - p)
+		return (2*p - 1) * math.Sqrt(2/a)
+	}
+	z := math.Sqrt2 * math.Erfinv(2*p-1)
+	z3, z5, z7 := z*z*z, math.Pow(z, 5), math.Pow(z, 7)
+	z9 := math.Pow(z, 9)
+	v := freedom
+	return z + (z3+z)/(4*v) + (5*z5+16*z3+3*z)/(96*v*v) + (3*z7+19*z5+17*z3-15*z)/(384*v*v*v) +
+		(79*z9+776*z7+1482*z5-1920*z3-945*z)/(92160*v*v*v*v)
+}

@@ -1,0 +1,105 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// Doubts are the reasons not to compare these sides: what was asked for is not the same, or a run tells of its generator more than of what it
+// was fired at. A sentence each; none if all is well.
+func Doubts(base, other Side) []string {
+	var all []string
+	first := base.Runs[0]
+	for _, side := range []Side{base, other} {
+		for _, r := range side.Runs {
+			for _, d := range differences(first, r) {
+				all = append(all, fmt.Sprintf("%s and %s are not the same test: %s", base.Name, side.Name, d))
+			}
+			if limit := limited(r); limit != "" {
+				all = append(all, fmt.Sprintf("%s: %s", side.Name, limit))
+			}
+			if r.Running {
+				all = append(all, side.Name+" goes on; wait for its end")
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// differences are those between what two runs were asked for.
+func differences(a, b report.Report) []string {
+	var all []string
+	for _, d := range []struct {
+		what string
+		a, b any
+	}{
+		{"closed loop", a.ClosedLoop, b.ClosedLoop},
+		{"rate", a.TargetRate, b.TargetRate},
+		{"limiter", a.Limiter, b.Limiter},
+	} {
+		if d.a != d.b {
+			all = append(all, fmt.Sprintf("%s %v, %v", d.what, d.a, d.b))
+		}
+	}
+	return all
+}
+
+// limited says which worker of a run was a limit itself; "" if none was.
+func limited(r report.Report) string {
+	for _, w := range r.Workers {
+		for _, v := range w.Verdicts {
+			if v.Limit == "generator" || v.Limit == "machine" {
+				return fmt.Sprintf("worker %s was the limit (%s, %s), so the times tell of it", w.ID, v.Limit, v.Cause)
+			}
+		}
+	}
+	return ""
+}
+
+// notes say what the runs can and cannot tell.
+func notes(base, other Side) []string {
+	var all []string
+	for _, side := range []Side{base, other} {
+		for _, r := range side.Runs {
+			if !r.Complete && !r.Running {
+				all = append(all, side.Name+" is not complete: what is missing may differ")
+			}
+		}
+	}
+	const enoughRuns = 3
+	switch runs := min(len(base.Runs), len(other.Runs)); {
+	case runs == 1:
+		all = append(all, "one run a side tells how these runs differ. Runs of the same test differ too, by placement, caches and neighbours. "+
+			"To tell what a change did, compare 3 runs a side or more, taken in turns: loadctl compare a1,a2,a3 b1,b2,b3")
+	case runs < enoughRuns:
+		all = append(all, fmt.Sprintf("%d runs a side say little about how runs of the same test differ; take 3 or more, in turns", runs))
+	case !inTurns(base, other):
+		all = append(all, "the runs of the two sides were not taken in turns: what changed with time looks like a difference")
+	}
+	return slices.Compact(all)
+}
+
+// inTurns tells whether no three runs in a row, by their start, are of the same side: a b a b, or a b b a a b.
+func inTurns(base, other Side) bool {
+	type start struct {
+		at    int64
+		other bool
+	}
+	var all []start
+	for _, r := range base.Runs {
+		all = append(all, start{r.StartedAt.UnixNano(), false})
+	}
+	for _, r := range other.Runs {
+		all = append(all, start{r.StartedAt.UnixNano(), true})
+	}
+	slices.SortFunc(all, func(a, b start) int { return int(min(1, max(-1, a.at-b.at))) })
+	for i := 2; i < len(all); i++ {
+		if all[i].other == all[i-1].other && all[i].other == all[i-2].other {
+			return false
+		}
+	}
+	return true
+}
