@@ -1,0 +1,196 @@
+// Package search finds the highest rate at which a service keeps its objectives,
+// as a pure state machine: it reads no clock and sends nothing. The caller plays
+// one probe after the other and tells what came of it.
+//
+//	s, err := search.New(search.Plan{From: 100, To: 50_000})
+//	for rate, ok := s.Next(); ok; rate, ok = s.Next() {
+//		s.Tell(probe(rate)) // how it went, and why
+//	}
+//	fmt.Println(s.Result())
+//
+// It doubles the rate until a probe fails, halves the gap between the highest rate
+// that passed and the lowest that failed until that is narrow, and confirms the
+// highest that passed. A probe without an answer, because the generator was the limit
+// or the audit does not add up, says nothing about the service: it is repeated, and
+// if it still has none the search ends without one. It never counts as a failure.
+package search
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// An Outcome is what came of a probe.
+type Outcome int
+
+// The outcomes.
+const (
+	Passed Outcome = iota
+	Failed
+	NoAnswer // the generator was the limit, or the audit has a gap
+)
+
+// String is the outcome in words.
+func (o Outcome) String() string {
+	switch o {
+	case Passed:
+		return "passed"
+	case Failed:
+		return "failed"
+	default:
+		return "no answer"
+	}
+}
+
+// A Plan says where to search. Rates are requests per second.
+type Plan struct {
+	From, To float64 // the first rate, and the highest
+	Within   float64 // how near passed and failed come to each other, as a share; 0 = 0.03
+	Confirms int     // how often the highest that passed has to pass again; 0 = 1
+	Repeats  int     // how often a probe without an answer is repeated; 0 = 1
+}
+
+// A Probe is one that was played.
+type Probe struct {
+	Rate    float64
+	Outcome Outcome
+	Why     string // in words, for the report
+	Phase   Phase
+}
+
+// A Phase is what a probe is for.
+type Phase string
+
+// The phases.
+const (
+	Doubling   Phase = "double"
+	Bisecting  Phase = "bisect"
+	Confirming Phase = "confirm"
+	Over       Phase = "over"
+)
+
+// A Search is one search. Make it with New. Not safe for concurrent use.
+type Search struct {
+	plan      Plan
+	phase     Phase
+	rate      float64 // of the next probe
+	passed    float64 // the highest that passed; 0 = none
+	failed    float64 // the lowest that failed; +Inf = none
+	confirmed int
+	repeated  int
+	probes    []Probe
+	end       End
+}
+
+// An End says why a search is over.
+type End string
+
+// The ends.
+const (
+	Found     End = "found"     // Result.Rate is the answer
+	AboveTo   End = "above"     // the highest rate asked for still passed
+	BelowFrom End = "below"     // no rate from From on passed
+	Unknown   End = "no answer" // a probe had no answer, however often it was repeated
+)
+
+// mostHalvings bounds how often a search goes below its first rate.
+const mostHalvings = 4
+
+// New begins a search.
+func New(p Plan) (*Search, error) {
+	if p.Within == 0 {
+		p.Within = 0.03
+	}
+	p.Confirms, p.Repeats = max(p.Confirms, 1), max(p.Repeats, 1)
+	switch {
+	case !(p.From > 0) || math.IsInf(p.To, 0) || !(p.To >= p.From):
+		return nil, fmt.Errorf("search from %v to %v: give two rates above 0, the lower one first", p.From, p.To)
+	case !(p.Within >= 0.001 && p.Within <= 0.5):
+		return nil, errors.New("search: come within 0.1 % to 50 %")
+	}
+	return &Search{plan: p, phase: Doubling, rate: p.From, failed: math.Inf(1)}, nil
+}
+
+// Next is the rate of the next probe; false when the search is over.
+func (s *Search) Next() (rate float64, ok bool) { return s.rate, s.phase != Over }
+
+// Tell takes the outcome of the probe at the rate of Next, and why it is that.
+func (s *Search) Tell(o Outcome, why string) {
+	if s.phase == Over {
+		return
+	}
+	s.probes = append(s.probes, Probe{s.rate, o, why, s.phase})
+	if o == NoAnswer {
+		if s.repeated++; s.repeated > s.plan.Repeats {
+			s.finish(Unknown)
+		}
+		return
+	}
+	s.repeated = 0
+	if s.phase == Confirming {
+		s.confirm(o)
+		return
+	}
+	if o == Passed {
+		s.passed = max(s.passed, s.rate)
+	} else {
+		s.failed = min(s.failed, s.rate)
+	}
+	s.advance()
+}
+
+// advance chooses the next probe of doubling and bisecting.
+func (s *Search) advance() {
+	switch {
+	case s.passed == 0 && s.failed <= s.plan.From/float64(int(1)<<mostHalvings):
+		s.finish(BelowFrom)
+	case s.passed == 0:
+		s.probe(Bisecting, s.failed/2)
+	case math.IsInf(s.failed, 1) && s.passed >= s.plan.To:
+		s.probe(Confirming, s.passed)
+	case math.IsInf(s.failed, 1):
+		s.probe(Doubling, min(2*s.passed, s.plan.To))
+	case s.failed <= s.passed*(1+s.plan.Within):
+		s.probe(Confirming, s.passed)
+	default:
+		s.probe(Bisecting, math.Sqrt(s.passed*s.failed))
+	}
+}
+
+// confirm takes a probe at the highest rate that passed. If it fails, that rate is the lowest that failed, and what passed below it is searched
+// again: a probe that passed once by luck is not an answer.
+func (s *Search) confirm(o Outcome) {
+	if o == Passed {
+		if s.confirmed++; s.confirmed < s.plan.Confirms {
+			return
+		}
+		if math.IsInf(s.failed, 1) {
+			s.finish(AboveTo)
+		} else {
+			s.finish(Found)
+		}
+		return
+	}
+	s.failed, s.passed = s.rate, 0
+	for _, p := range s.probes {
+		if p.Outcome == Passed && p.Rate < s.failed {
+			s.passed = max(s.passed, p.Rate)
+		}
+	}
+	s.advance()
+}
+
+func (s *Search) probe(phase Phase, rate float64) { s.phase, s.rate, s.confirmed = phase, rate, 0 }
+func (s *Search) finish(e End)                    { s.phase, s.end = Over, e }
+
+// A Result is what a search knows.
+type Result struct {
+	End    End     // "" while it goes on
+	Rate   float64 // the highest that passed, confirmed if Found or AboveTo; 0 = none
+	Failed float64 // the lowest that failed: the knee is between both; +Inf = none
+	Probes []Probe
+}
+
+// Result is what the search knows so far.
+func (s *Search) Result() Result { return Result{s.end, s.passed, s.failed, s.probes} }
