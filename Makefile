@@ -33,7 +33,7 @@ acceptance: deps ## Measure the promises at full size, on a quiet machine (an ho
 	LOADCTL_E2E=full go test -count=1 -timeout 90m -v ./internal/e2e
 	LOADCTL_E2E=full go test -count=1 -v -run TestDemo ./cmd/loadctl
 
-chaos: deps ## Break everything that can break under a fleet, as root on a quiet machine (13 minutes)
+chaos: deps ## Break everything that can break under a fleet, as root on a quiet machine (12 minutes)
 	LOADCTL_CHAOS=full go test -count=1 -timeout 30m -v ./internal/chaos
 
 sim: ## Simulate 1,000 fleets of 50 workers while all that can break breaks (2 minutes)
