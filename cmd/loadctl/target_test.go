@@ -338,8 +338,8 @@ func TestTargetTLS(t *testing.T) {
 
 // TestTargetStall: whoever asks again and again meets each stall once.
 func TestTargetStall(t *testing.T) {
-	const length = 300 * time.Millisecond
-	c := counting(t, "--stall", "600ms:300ms", "--stall", "50ms:300ms")
+	const length = time.Second
+	c := counting(t, "--stall", "1500ms:1s", "--stall", "50ms:1s")
 	held := 0
 	asking := client(t)
 	c.until("two stalls", func() bool {
