@@ -8,20 +8,59 @@ import (
 
 // What a check came to.
 const (
-	passed    = "passed"
-	failed    = "failed"
-	undecided = "undecided" // it cannot be judged, which is not good either
+	passed    = Passed
+	failed    = Failed
+	undecided = Undecided // it cannot be judged, which is not good either
 )
 
 // A check is something that a pipeline can rely on, or not.
 type check struct {
 	name, result string
 	text         string // what was found, for people
+	doubt        string // of audit and generator: why the run proves nothing; "" = it is no reason
 }
 
 // checks are all that is judged about a run. Formats for pipelines have them all.
 func (r Report) checks() []check {
-	return []check{r.checkAudit(), r.checkGenerator()} // verdicts of thresholds go here, a check for each
+	return append([]check{r.checkAudit(), r.checkGenerator()}, r.thresholdChecks()...)
+}
+
+// thresholdChecks has a check for each threshold.
+func (r Report) thresholdChecks() []check {
+	var all []check
+	for _, t := range r.Thresholds {
+		result := t.Result
+		if result != passed && result != failed { // an archive may have any word
+			result = undecided
+		}
+		all = append(all, check{name: t.Threshold, result: result, text: t.Text})
+	}
+	return all
+}
+
+// Outcome is what a pipeline makes of a run: Failed if a threshold failed, because what a run proves is true, however little that is. Else
+// Invalid if the check of the audit or of the generator has not passed, else Undecided if a threshold is. Passed is what is left: all checks
+// have passed. It is "" of a run that goes on or has no thresholds: nothing is asked of that.
+func (r Report) Outcome() string {
+	if r.Running || len(r.Thresholds) == 0 {
+		return ""
+	}
+	thresholds := worst(r.thresholdChecks())
+	if thresholds != failed && len(r.Invalid()) > 0 {
+		return Invalid
+	}
+	return thresholds
+}
+
+// worst is the worst result of all.
+func worst(all []check) string {
+	result := passed
+	for _, c := range all {
+		if c.result == failed || c.result == undecided && result == passed {
+			result = c.result
+		}
+	}
+	return result
 }
 
 // checkAudit says whether the audit adds up and holds all that the workers did.
@@ -29,13 +68,13 @@ func (r Report) checkAudit() check {
 	c := check{name: "audit"}
 	switch err := r.Audit.Check(); {
 	case err != nil:
-		c.result, c.text = failed, strings.ReplaceAll(err.Error(), "\n", "; ")
+		c.result, c.text, c.doubt = failed, strings.ReplaceAll(err.Error(), "\n", "; "), "the audit does not add up"
 	case r.Running:
 		c.result, c.text = undecided, "the run goes on"
 	case !r.Complete:
-		c.result, c.text = undecided, "the report is incomplete: "+strings.Join(r.Notes, "; ")
+		c.result, c.text, c.doubt = undecided, "the report is incomplete: "+strings.Join(r.Notes, "; "), "the report is INCOMPLETE"
 	case r.StartedAt.IsZero():
-		c.result, c.text = undecided, "the run never began"
+		c.result, c.text, c.doubt = undecided, "the run never began", "the run never began"
 	case r.ClosedLoop:
 		c.result, c.text = passed, equation("sent", r.Audit.Sent, r.Audit.sentTerms())
 	default:
@@ -56,11 +95,12 @@ func (r Report) checkGenerator() check {
 	blind := slices.IndexFunc(r.Workers, func(w WorkerReport) bool { return w.Sent > 0 && w.Self.MeasuredS == 0 })
 	switch {
 	case len(texts) > 0:
-		c.result, c.text = failed, strings.Join(texts, "; ")
+		c.result, c.text, c.doubt = failed, strings.Join(texts, "; "), r.generatorLimit()
 	case r.Audit.Sent == 0:
-		c.result, c.text = undecided, "nothing was sent"
+		c.result, c.text, c.doubt = undecided, "nothing was sent", "nothing was sent"
 	case blind >= 0:
 		c.result, c.text = undecided, fmt.Sprintf("worker %s measured nothing of itself", r.Workers[blind].ID)
+		c.doubt = c.text + ", so it may have been the limit"
 	case r.Running:
 		c.result, c.text = undecided, "the run goes on"
 	default:

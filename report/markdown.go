@@ -39,25 +39,30 @@ func Markdown(w io.Writer, r Report) error {
 	return nil
 }
 
-// headline is the worst of what was judged and, unless it is complete, how the run stands.
+// headline is what a pipeline makes of the run, or of one without thresholds the worst of its checks. Unless it is complete, it says how the
+// run stands.
 func (r Report) headline() string {
-	result := passed
-	for _, c := range r.checks() {
-		if c.result == failed || c.result == undecided && result == passed {
-			result = c.result
-		}
-	}
+	result := cmp.Or(r.Outcome(), worst(r.checks()))
 	if state := r.state(); state != "complete" {
 		return result + ", " + state
 	}
 	return result
 }
 
+// markdownChecks has all checks or, of too many, the worst.
 func markdownChecks(b *bytes.Buffer, r Report) {
 	b.WriteString("| check | | |\n|---|---|---|\n")
-	for _, c := range r.checks() {
-		sign := map[string]string{passed: "✓", failed: "✗", undecided: "?"}[c.result]
-		fmt.Fprintf(b, "| %s | %s %s | %s |\n", prose(c.name), sign, c.result, prose(c.text))
+	all := r.checks()
+	hidden := len(all) - maxMarkdownRows
+	if hidden > 0 {
+		slices.SortStableFunc(all, func(x, y check) int { return severity(y.result) - severity(x.result) })
+		all = all[:maxMarkdownRows]
+	}
+	for _, c := range all {
+		fmt.Fprintf(b, "| %s | %s %s | %s |\n", prose(c.name), resultSign(c.result), c.result, prose(c.text))
+	}
+	if hidden > 0 {
+		fmt.Fprintf(b, "| and %d more | | |\n", hidden)
 	}
 	b.WriteByte('\n')
 }

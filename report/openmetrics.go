@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,16 +76,53 @@ func (m *metrics) about(r Report) {
 	m.sample("loadctl_run", 1, "state", r.state(), "method", r.Described.Method, "url", r.Described.URL,
 		"created_by", r.Described.CreatedBy, "reported_by", r.Described.ReportedBy, "redis", r.Described.Redis)
 	m.gauge("loadctl_hosts", "", "Machines with workers.", float64(r.Described.Hosts))
-	m.family("loadctl_check", "gauge", "", "What was judged, with its result: passed, failed or undecided; always 1.")
-	for _, c := range r.checks() {
-		m.sample("loadctl_check", 1, "check", c.name, "result", c.result)
-	}
+	m.judged(r)
 	if !r.StartedAt.IsZero() {
 		m.gauge("loadctl_started_seconds", "seconds", "When the schedule of the run began, Unix time.", float64(r.StartedAt.UnixMicro())/1e6)
 	}
 	m.gauge("loadctl_length_seconds", "seconds", "From the start to the end of the run, or to now.", r.DurationS)
 	m.gauge("loadctl_running", "", "Whether the run goes on.", truth(r.Running))
 	m.gauge("loadctl_complete", "", "Whether the report holds all that the workers did.", truth(r.Complete))
+}
+
+// judged writes what was judged, and what thresholds have measured. Of those with the same name, as anybody's archive may have, it writes the
+// first: no two samples have the same labels.
+func (m *metrics) judged(r Report) {
+	m.family("loadctl_check", "gauge", "", "What was judged, with its result: passed, failed or undecided; always 1.")
+	written := map[string]bool{}
+	for _, c := range r.checks() {
+		if name := label(c.name); !written[name] {
+			written[name] = true
+			m.sample("loadctl_check", 1, "check", c.name, "result", c.result)
+		}
+	}
+	if len(r.Thresholds) == 0 {
+		return
+	}
+	m.family("loadctl_threshold", "gauge", "", "What a threshold has measured, in its unit; NaN = nothing.")
+	written = map[string]bool{}
+	for i, c := range r.thresholdChecks() {
+		if name := label(c.name); !written[name] {
+			written[name] = true
+			value, unit, bound := r.Thresholds[i].measured()
+			m.sample("loadctl_threshold", value, "threshold", c.name, "result", c.result, "unit", unit, "bound", bound)
+		}
+	}
+}
+
+// measured is the value, its unit and what it is worth, as OpenMetrics has them: times in seconds.
+func (t ThresholdReport) measured() (value float64, unit, bound string) {
+	value, unit, bound = math.NaN(), string(t.Unit), "exact"
+	if t.Value != nil {
+		value = *t.Value
+	}
+	if t.Bound {
+		bound = "lower"
+	}
+	if t.Unit == timeKind {
+		return value / 1e9, "seconds", bound
+	}
+	return value, unit, bound
 }
 
 // counts writes the rates, the audit and the answers.

@@ -14,7 +14,7 @@ const (
 	metricName  = `[a-zA-Z_:][a-zA-Z0-9_:]*`
 	labelName   = `[a-zA-Z_][a-zA-Z0-9_]*`
 	labelValue  = `"(?:[^"\\\n]|\\[\\"n])*"`
-	metricValue = `[+-]?[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?`
+	metricValue = `NaN|[+-]?[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?`
 )
 
 // A metricFamily is what the comments in front of its samples say.

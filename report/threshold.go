@@ -13,6 +13,8 @@ const (
 	Passed    = "passed"
 	Failed    = "failed"
 	Undecided = "undecided" // the run proves neither; it counts as a failure
+
+	Invalid = "invalid" // of a run as a whole: see Outcome
 )
 
 // A ThresholdReport is a threshold and what became of it.
@@ -96,12 +98,12 @@ func (r *Report) threshold(t Threshold, warmup time.Duration) ThresholdReport {
 		out.Result = t.judge(read)
 		out.show(t, read)
 	}
-	invalid := r.Invalid()
+	doubts := r.doubts()
 	switch {
-	case len(invalid) == 0 || out.Result == Undecided:
+	case len(doubts) == 0 || out.Result == Undecided:
 	case out.Result == Passed:
 		out.Result = Undecided
-		out.Text += ", but " + invalid[0]
+		out.Text += ", but " + doubts[0]
 	case r.generatorLimit() != "" && !t.believed():
 		out.Result = Undecided
 		out.Text += ", but " + r.generatorLimit()

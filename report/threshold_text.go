@@ -6,20 +6,29 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 )
 
-// textThresholds writes a line for each threshold. What is undecided has failed too, and says so.
+// textThresholds writes a line for each threshold.
 func textThresholds(b *bytes.Buffer, r Report) {
 	for i, t := range r.Thresholds {
-		label, mark := "", map[string]string{Passed: "✓"}[t.Result]
+		label := ""
 		if i == 0 {
 			label = "thresholds"
 		}
-		if mark == "" {
-			mark = "✗"
-		}
-		printable.Fprintf(b, "%-12s%s %s: %s", label, mark, t.Threshold, t.Text)
+		printable.Fprintf(b, "%-12s%s %s: %s", label, resultSign(t.Result), t.Threshold, t.Text)
 		if t.Result == Undecided {
 			b.WriteString(" (undecided)")
 		}
 		b.WriteByte('\n')
+	}
+}
+
+// resultSign is a result in one character.
+func resultSign(result string) string {
+	switch result {
+	case passed:
+		return "✓"
+	case failed:
+		return "✗"
+	default:
+		return "?"
 	}
 }

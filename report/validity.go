@@ -2,8 +2,23 @@ package report
 
 import "fmt"
 
-// Invalid says, a sentence each, why the run cannot show that its thresholds hold; nothing of a run that is valid, or goes on.
+// Invalid says, a sentence each, why the run proves nothing; nothing of a run that is valid, or goes on. A run that is over is valid exactly
+// if its checks of the audit and of the generator have passed.
 func (r Report) Invalid() []string {
+	if r.Running {
+		return nil
+	}
+	var why []string
+	for _, c := range []check{r.checkAudit(), r.checkGenerator()} {
+		if c.result != passed {
+			why = append(why, c.doubt)
+		}
+	}
+	return why
+}
+
+// doubts say, a sentence each, why no threshold of the run may pass; nothing of a run that goes on.
+func (r Report) doubts() []string {
 	if r.Running {
 		return nil
 	}

@@ -15,28 +15,24 @@ type verdictError struct {
 
 func (e verdictError) Error() string { return e.text }
 
-// Judged is the error that ends a command whose run did not meet its thresholds; nil where it did, has none, or goes on. A threshold that has
-// failed comes first: what the run proves is true, however little that is. Then a run that is not valid, and last what nothing decides.
+// Judged is the error that ends a command whose run did not meet its thresholds; nil where it did, has none, or goes on.
 func Judged(rep report.Report) error {
-	if len(rep.Thresholds) == 0 || rep.Running {
-		return nil
-	}
-	var failed, undecided []string
-	for _, t := range rep.Thresholds {
-		line := t.Threshold + ": " + t.Text
-		switch t.Result {
-		case report.Failed:
-			failed = append(failed, line)
-		case report.Undecided:
-			undecided = append(undecided, line)
+	of := func(result string) (lines []string) {
+		for _, t := range rep.Thresholds {
+			if t.Result == result {
+				lines = append(lines, t.Threshold+": "+t.Text)
+			}
 		}
+		return lines
 	}
-	switch invalid := rep.Invalid(); {
-	case len(failed) > 0:
+	switch rep.Outcome() {
+	case report.Failed:
+		failed := of(report.Failed)
 		return verdictError{CodeThreshold, fmt.Sprintf("run %s: %d of %d thresholds failed: %s", rep.Run, len(failed), len(rep.Thresholds), strings.Join(failed, "; "))}
-	case len(invalid) > 0:
-		return verdictError{CodeInvalid, fmt.Sprintf("run %s proves nothing about the endpoint: %s; see its report, and run it again", rep.Run, strings.Join(invalid, "; "))}
-	case len(undecided) > 0:
+	case report.Invalid:
+		return verdictError{CodeInvalid, fmt.Sprintf("run %s proves nothing about the endpoint: %s; see its report, and run it again", rep.Run, strings.Join(rep.Invalid(), "; "))}
+	case report.Undecided:
+		undecided := of(report.Undecided)
 		return verdictError{CodeThreshold, fmt.Sprintf("run %s: %d of %d thresholds are undecided, which counts as failed: %s",
 			rep.Run, len(undecided), len(rep.Thresholds), strings.Join(undecided, "; "))}
 	}

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/xml"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// A verdictSuite is what a CI server reads of a JUnit file.
+type verdictSuite struct {
+	Tests    int `xml:"tests,attr"`
+	Failures int `xml:"failures,attr"`
+	Errors   int `xml:"errors,attr"`
+	Suite    struct {
+		Cases []verdictCase `xml:"testcase"`
+	} `xml:"testsuite"`
+}
+
+type verdictCase struct {
+	Failure *struct{} `xml:"failure"`
+	Error   *struct{} `xml:"error"`
+}
+
+func (c verdictCase) failed() bool { return c.Failure != nil }
+func (c verdictCase) bad() bool    { return c.Failure != nil || c.Error != nil }
+
+// count is how many cases there are of a kind.
+func (s verdictSuite) count(kind func(verdictCase) bool) (n int) {
+	for _, c := range s.Suite.Cases {
+		if kind(c) {
+			n++
+		}
+	}
+	return n
+}
+
+// anyVerdict is a report at random: complete or not, with an audit that adds up or not, with workers that were a limit, measured nothing or sent
+// nothing, with thresholds of any result.
+func anyVerdict(rng *rand.Rand) report.Report {
+	chance := func(n int) bool { return rng.IntN(n) == 0 }
+	r := report.Report{Run: "x", Running: chance(10), Complete: !chance(4), ClosedLoop: chance(5), DurationS: 1, SeriesWidthS: 1}
+	if !chance(8) {
+		r.StartedAt = time.Unix(1, 0)
+	}
+	for range rng.IntN(4) {
+		w := report.WorkerReport{ID: "w", State: "left", Sent: rng.Int64N(3) * 100}
+		if !chance(8) {
+			w.Self.MeasuredS = 1
+		}
+		if limit := []string{"generator", "machine", "endpoint"}[rng.IntN(3)]; chance(4) {
+			w.Verdicts = []report.Verdict{{Limit: limit, Cause: "late", Text: "too late"}}
+		}
+		r.Workers, r.Audit.Sent = append(r.Workers, w), r.Audit.Sent+w.Sent
+	}
+	n := r.Audit.Sent
+	r.Sent, r.Asked, r.Audit.Asked, r.Audit.Issued, r.Audit.Completed = n, n, n, n, n
+	if chance(5) {
+		r.Audit.Lost++
+	}
+	for range rng.IntN(4) {
+		r.Thresholds = append(r.Thresholds, report.ThresholdReport{
+			Threshold: "errors:rate<1%", Unit: "share", Text: "0.00 %",
+			Result: []string{report.Passed, report.Passed, report.Failed, report.Undecided}[rng.IntN(4)],
+		})
+	}
+	return r
+}
+
+// TestFilesAgreeWithExitCode: the exit code of a run with thresholds that is over is 0 exactly if every case of JUnit passes, and so says the
+// headline of Markdown. Of other codes both tell which it is.
+func TestFilesAgreeWithExitCode(t *testing.T) {
+	rng, seen := rand.New(rand.NewPCG(1, 2)), map[int]int{}
+	headline := regexp.MustCompile("^### Load test `x`: (passed|failed|undecided|invalid)(, [a-zA-Z ]+)?\n")
+	for range 5_000 {
+		r := anyVerdict(rng)
+		var file, page bytes.Buffer
+		if err := report.JUnit(&file, r); err != nil {
+			t.Fatal(err)
+		}
+		if err := report.Markdown(&page, r); err != nil {
+			t.Fatal(err)
+		}
+		var s verdictSuite
+		if err := xml.Unmarshal(file.Bytes(), &s); err != nil || s.Tests != 2+len(r.Thresholds) || len(s.Suite.Cases) != s.Tests {
+			t.Fatalf("%v: %s", err, file.String())
+		}
+		if failed := s.count(verdictCase.failed); failed != s.Failures || s.count(verdictCase.bad) != s.Failures+s.Errors {
+			t.Fatalf("%s", file.String())
+		}
+		m := headline.FindStringSubmatch(page.String())
+		if m == nil {
+			t.Fatalf("%.200s", page.String())
+		}
+		exit := code(Judged(r))
+		if r.Running || len(r.Thresholds) == 0 {
+			if exit != CodeGood {
+				t.Fatalf("exit code %d of\n%s", exit, page.String())
+			}
+			continue
+		}
+		seen[exit]++
+		others, thresholds := s.Suite.Cases[:2], s.Suite.Cases[2:] // audit and generator come first
+		failed := slices.ContainsFunc(thresholds, verdictCase.failed)
+		want, says := CodeThreshold, []string{"failed", "undecided"}
+		switch {
+		case s.count(verdictCase.bad) == 0:
+			want, says = CodeGood, []string{"passed"}
+		case !failed && slices.ContainsFunc(others, verdictCase.bad):
+			want, says = CodeInvalid, []string{"invalid"}
+		}
+		if exit != want || !slices.Contains(says, m[1]) || (m[1] == "failed") != failed {
+			t.Fatalf("exit code %d, want %d, of\n%s\n%s", exit, want, page.String(), file.String())
+		}
+	}
+	if seen[CodeGood] < 100 || seen[CodeInvalid] < 100 || seen[CodeThreshold] < 100 || len(seen) != 3 {
+		t.Errorf("%v", seen)
+	}
+}
