@@ -98,6 +98,10 @@ func (r *Report) threshold(t Threshold, warmup time.Duration) ThresholdReport {
 		out.Result = t.judge(read)
 		out.show(t, read)
 	}
+	if out.Result != Failed && r.stoppedBy(t) {
+		out.Result = Failed
+		out.Text += ", but it has stopped the run"
+	}
 	doubts := r.doubts()
 	switch {
 	case len(doubts) == 0 || out.Result == Undecided:

@@ -1,6 +1,11 @@
 package report
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
 
 // A Stretch is a part of a run that goes on, as all its workers have published it.
 type Stretch struct {
@@ -13,6 +18,18 @@ type Stretch struct {
 // Span is how much of a run has to be looked at to see whether it is to be aborted, in seconds, where points have a width.
 func (t Threshold) Span(width int64) int64 {
 	return (t.points(width) + t.Abort - 1) * width
+}
+
+// Stops is why a run was stopped whose windows up to a second failed, as the command stop tells it.
+func (t Threshold) Stops(second int64) string { return fmt.Sprintf("%s%d", t.stops(), second) }
+
+func (t Threshold) stops() string { return "threshold " + t.Text + " failed at second " }
+
+// stoppedBy tells whether the threshold has stopped the run. What the fleet knew then was enough, even if some of it was lost later.
+func (r *Report) stoppedBy(t Threshold) bool {
+	return t.Abort > 0 && slices.ContainsFunc(r.Described.Commands, func(c Command) bool {
+		return c.Command == "stop" && strings.HasPrefix(c.What, t.stops())
+	})
 }
 
 // points is how many points a window has.

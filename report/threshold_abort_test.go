@@ -1,6 +1,9 @@
 package report
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestAborts: as many windows in a row as the threshold says, at the end of the stretch, and all of them proved.
 func TestAborts(t *testing.T) {
@@ -85,4 +88,37 @@ func TestWidthAt(t *testing.T) {
 			t.Errorf("at %d s %d, want %d", second, got, s.Width())
 		}
 	}
+}
+
+// TestWhatStoppedARunHasFailed: also where the report cannot show it any more, because of what was lost. Nobody believes a latency of a run
+// whose generator was the limit.
+func TestWhatStoppedARunHasFailed(t *testing.T) {
+	in := missing(judgedRun(10, func(int64) int64 { return 20 }, func(_, i int64) bool { return i%5 == 0 }), 100)
+	rows := []judgedAs{
+		{"errors:rate<15% over 1s abort after 1", Undecided, "20.00 %"},
+		{"latency:p(40)<19ms over 1s abort after 1", Undecided, "20.1ms"},
+	}
+	stop := func(text string) []Command {
+		threshold, err := ParseThreshold(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []Command{{Command: "stop", What: threshold.Stops(9) + ", judged without w2"}}
+	}
+	for i, row := range rows {
+		in.Described.Commands = nil
+		checkVerdicts(t, in, rows[i:i+1])
+		in.Described.Commands = stop("errors:rate<15% over 2s abort after 1") // another one
+		checkVerdicts(t, in, rows[i:i+1])
+		in.Described.Commands = stop(row.threshold)
+		checkVerdicts(t, in, []judgedAs{{row.threshold, Failed, row.text}})
+		if got := verdict(t, in, row.threshold); !strings.HasSuffix(got.Text, ", but it has stopped the run") {
+			t.Errorf("%+v", got)
+		}
+	}
+	measured := beat()
+	measured.Self.Shard.Worst += second * 8 / 10
+	measured.JudgeBeat()
+	in.Workers[0].Total.Self = measured.Self
+	checkVerdicts(t, in, []judgedAs{{rows[1].threshold, Undecided, rows[1].text}})
 }

@@ -256,7 +256,7 @@ func (j *judge) points(ctx context.Context, workers []Worker, from, to int64) ([
 
 // abort stops the run. Who is asked twice does nothing the second time.
 func (j *judge) abort(ctx context.Context, t report.Threshold, second int64, missing []string) error {
-	why := fmt.Sprintf("threshold %s failed at second %d", t.Text, second)
+	why := t.Stops(second)
 	if len(missing) > 0 {
 		why += ", judged without " + strings.Join(missing[:min(len(missing), 5)], ", ")
 		if more := len(missing) - 5; more > 0 {
