@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -54,16 +56,42 @@ func (b *bed) valid(play func(name string)) (r report.Report, code int, says str
 	return r, code, says, false
 }
 
-// fires plays a run of one worker, whose exit code is that of the report.
+// fires plays a run of one worker, whose exit code and files are those of the report.
 func (b *bed) fires(url string, args ...string) func(name string) {
 	return func(name string) {
 		b.t.Helper()
-		p := b.worker(name, append([]string{"--url", url, "--qps", "200", "--duration", "3s", "--id", "w1"}, args...)...)
+		dir := b.t.TempDir()
+		p := b.worker(name, append(append([]string{"--url", url, "--qps", "200", "--duration", "3s", "--id", "w1"}, gateOut(dir)...), args...)...)
 		<-p.exited
-		if _, code, says := b.judged(name); p.cmd.ProcessState.ExitCode() != code || code != 0 && !strings.Contains(p.stderr.String(), "error: run "+name) {
+		_, code, says := b.judged(name)
+		if p.cmd.ProcessState.ExitCode() != code || code != 0 && !strings.Contains(p.stderr.String(), "error: run "+name) {
 			b.t.Errorf("exit code %d, that of the report is %d: %s%s", p.cmd.ProcessState.ExitCode(), code, p.stderr.String(), says)
 		}
+		b.gate(name, code).equal(b.t, readGate(b.t, dir, code))
 	}
+}
+
+// mortal starts a loadctl target, which the test may kill.
+func (b *bed) mortal(args ...string) (url string, target *process) {
+	b.t.Helper()
+	address := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(b.t))
+	target = b.operator(append([]string{"target", "--listen", address, "--for", "5m"}, args...)...)
+	until(b.t, "the target", func() bool {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	return "http://" + address, target
+}
+
+// sentSoFar is how many requests a run has sent, as far as its workers have told.
+func (b *bed) sentSoFar(run string) int64 {
+	out, _, _ := b.try("report", run, "-o", "json")
+	var r report.Report
+	_ = json.Unmarshal([]byte(out), &r) // else there is no run yet
+	return r.Sent
 }
 
 // TestGate: what a pipeline asks for has its exit code, in the worker, loadctl run and loadctl report alike.
@@ -77,11 +105,14 @@ func TestGate(t *testing.T) {
 		}
 	})
 	t.Run("errors", func(t *testing.T) {
-		b, web := newBed(t), serve(t, arrivals.Options{ErrorShare: 0.2})
-		b.fires(web.URL(), healthy...)("x")
+		t.Parallel() // its failure is believed whoever has the cores
+		b := newBed(t)
+		url, _ := b.mortal("--error-share", "0.2")
+		b.fires(url, healthy...)("x")
 		if r, code, says := b.judged("x"); code != 99 || !strings.Contains(says, "errors:rate<1%: ") || math.Abs(*r.Thresholds[1].Value-0.2) > 0.01 {
 			t.Errorf("exit code %d, %+v: %s", code, r.Thresholds, says)
 		}
+		b.gate("x", 99).are(t, report.Failed, "errors:rate<1%", "errors:count==0 over 1s", "checks:rate>0.99", "status{code=5xx}:count==0")
 	})
 	t.Run("slow", func(t *testing.T) {
 		b, web := newBed(t), serve(t, arrivals.Options{Latency: 150 * time.Millisecond})
@@ -92,22 +123,45 @@ func TestGate(t *testing.T) {
 		if code != 99 || !strings.Contains(says, "1 of 2 thresholds failed: latency:p(99)<100ms: ") {
 			t.Errorf("exit code %d, %+v: %s", code, r.Thresholds, says)
 		}
+		files := b.gate(r.Run, 99)
+		files.are(t, report.Failed, "latency:p(99)<100ms")
+		files.are(t, report.Passed, "audit", "generator", "errors:rate<1%")
 	})
 	t.Run("killed target", func(t *testing.T) {
-		b, web := newBed(t), serve(t, arrivals.Options{})
-		time.AfterFunc(2*time.Second, func() { web.Close() })
-		b.fires(web.URL(), thresholds("errors:rate<50% over 1s")...)("x")
+		t.Parallel()
+		b := newBed(t)
+		url, target := b.mortal()
+		killed := make(chan struct{})
+		go func() {
+			defer close(killed)
+			for b.sentSoFar("x") < 200 {
+				select {
+				case <-target.exited:
+					return
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
+			_ = target.cmd.Process.Kill() // it may have ended with the test
+		}()
+		b.fires(url, append(thresholds("errors:rate<50% over 1s", "status:count>0"), "--duration", "5s")...)("x")
+		<-killed
 		if r, code, says := b.judged("x"); code != 99 || !strings.Contains(says, "errors:rate<50% over 1s: 100.00 % in seconds") {
 			t.Errorf("exit code %d, %+v: %s", code, r.Thresholds, says)
 		}
+		b.gate("x", 99).are(t, report.Failed, "errors:rate<50% over 1s")
 	})
 	t.Run("loadctl run", func(t *testing.T) {
-		b, web := newBed(t), serve(t, arrivals.Options{ErrorShare: 0.2})
+		t.Parallel()
+		b, web, dir := newBed(t), serve(t, arrivals.Options{ErrorShare: 0.2}), t.TempDir()
 		worker := b.worker("x", "--wait", "--allow-any")
-		out, says, code := b.try(append([]string{"run", "x", "--url", web.URL(), "--qps", "100", "--duration", "2s"}, thresholds("errors:rate<1%", "checks:count>0")...)...)
+		out, says, code := b.try(append(append([]string{"run", "x", "--url", web.URL(), "--qps", "100", "--duration", "2s", "-o", "text"}, gateOut(dir)...),
+			thresholds("errors:rate<1%", "checks:count>0")...)...)
 		if code != 99 || !strings.Contains(out, "✗ errors:rate<1%: ") || !strings.Contains(says, "error: run x: 1 of 2 thresholds failed: errors:rate<1%: ") {
 			t.Errorf("exit code %d: %s%s", code, out, says)
 		}
+		files := readGate(t, dir, 99)
+		files.are(t, report.Failed, "errors:rate<1%")
+		b.gate("x", 99).equal(t, files)
 		worker.wait(99)
 		b.worker("x", "--allow-any").wait(0) // a machine that restarts its worker
 	})
@@ -140,22 +194,32 @@ func TestGateOfWhatProvesNothing(t *testing.T) {
 		if code != 98 || !strings.Contains(says, "error: run x proves nothing about the endpoint: the generator was the limit") || r.Thresholds[1].Result != report.Undecided {
 			t.Errorf("exit code %d, %+v: %s", code, r.Thresholds, says)
 		}
+		files := b.gate("x", 98)
+		files.are(t, report.Failed, "generator")
+		files.are(t, report.Undecided, "latency:p(99)<1h", "errors:rate<=100%")
 	})
 	for name, share := range map[string]float64{"killed": 0, "killed with errors": 0.5} {
 		t.Run(name, func(t *testing.T) {
-			b, web, code := newBed(t), serve(t, arrivals.Options{ErrorShare: share}), 98
-			if share > 0 {
+			t.Parallel()
+			b, code, dir := newBed(t), 98, t.TempDir()
+			if b.web = serve(t, arrivals.Options{ErrorShare: share}); share > 0 {
 				code = 99
 			}
-			fleet := b.fleet(3, "x", append(thresholds("errors:rate<10%", "latency:p(99)<1h"), "--url", web.URL(), "--qps", "300", "--duration", "6s")...)
-			until(t, "300 requests", func() bool { return web.Count() >= 300 })
+			fleet := b.fleet(3, "x", append(thresholds("errors:rate<10%", "latency:p(99)<1h"), "--qps", "300", "--duration", "6s")...)
+			b.started(300)
+			watch := b.operator(append([]string{"watch", "x"}, gateOut(dir)...)...)
 			fleet[0].cmd.Process.Signal(syscall.SIGKILL)
-			fleet[1].wait(code)
-			fleet[2].wait(code)
+			for _, p := range []*process{fleet[1], fleet[2], watch} {
+				p.wait(code)
+			}
 			r, got, says := b.judged("x")
 			if got != code || r.Complete || share == 0 && !strings.Contains(says, "the report is INCOMPLETE") {
 				t.Errorf("exit code %d, want %d, %+v: %s", got, code, r.Thresholds, says)
 			}
+			files := readGate(t, dir, code)
+			b.gate("x", code).equal(t, files)
+			files.are(t, report.Undecided, "audit", "latency:p(99)<1h")
+			files.are(t, map[int]string{98: report.Undecided, 99: report.Failed}[code], "errors:rate<10%")
 		})
 	}
 }
