@@ -51,6 +51,7 @@ func Combine(parts []Part) (Report, error) {
 			r.Series[s.T/r.SeriesWidthS].Asked += s.Asked
 		}
 	}
+	r.combineThresholds(parts)
 	r.Notes = append(r.Notes, fmt.Sprintf("combined from %d reports without a Redis in common, aligned by the time since each start: %s", len(parts), distinct(names)))
 	return r, nil
 }
@@ -124,11 +125,6 @@ func (r *Report) addPart(p Part) {
 	if o.Described.Target() != r.Described.Target() || o.Described.Line() != r.Described.Line() {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s is not described as the first one: %s %s", p.Name, o.Described.Target(), o.Described.Line()))
 	}
-	for _, t := range o.Thresholds { // each is judged by itself
-		t.Text = p.Name + ": " + t.Text
-		r.Thresholds = append(r.Thresholds, t)
-	}
-	r.WarmupS = max(r.WarmupS, o.WarmupS)
 	for _, note := range o.Notes {
 		r.Notes = append(r.Notes, p.Name+": "+note)
 	}

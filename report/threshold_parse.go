@@ -80,9 +80,12 @@ func (t Threshold) kind() kind {
 func (t Threshold) OverTime() bool { return t.metric().overTime }
 
 // Same tells whether both ask for the same, however they are written.
-func (t Threshold) Same(o Threshold) bool {
-	t.Text, o.Text = "", ""
-	return t == o
+func (t Threshold) Same(o Threshold) bool { return t.key() == o.key() }
+
+// key is the same for all that ask for the same.
+func (t Threshold) key() Threshold {
+	t.Text = ""
+	return t
 }
 
 // maxThreshold bounds the length of a threshold, in bytes.

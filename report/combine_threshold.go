@@ -1,0 +1,45 @@
+package report
+
+import "time"
+
+// combineThresholds adds what became of the thresholds. One that all parts have is judged anew over all data, if that is exact: no part lacks
+// anything or goes on, all have the same warm-up and, for what is judged window by window, points as wide as those of the sum. Any other
+// one stands as its part has judged it, under the name of the part.
+func (r *Report) combineThresholds(parts []Part) {
+	exact, aligned := true, true
+	owners := map[Threshold]int{} // how many parts have it, however it is written
+	for _, p := range parts {
+		exact = exact && p.Report.Complete && p.Report.WarmupS == parts[0].Report.WarmupS
+		aligned = aligned && p.Report.SeriesWidthS == r.SeriesWidthS
+		r.WarmupS = max(r.WarmupS, p.Report.WarmupS)
+		for key := range p.Report.asked() {
+			owners[key]++
+		}
+	}
+	warmup, judged := time.Duration(r.WarmupS*float64(time.Second)), map[Threshold]bool{}
+	for _, p := range parts {
+		for _, t := range p.Report.Thresholds {
+			given, err := ParseThreshold(t.Threshold)
+			windows, key := given.Over > 0 || warmup > 0, given.key()
+			switch {
+			case err != nil || !exact || windows && !aligned || owners[key] < len(parts):
+				t.Threshold = p.Name + ": " + t.Threshold
+				r.Thresholds = append(r.Thresholds, t)
+			case !judged[key]:
+				judged[key] = true
+				r.Thresholds = append(r.Thresholds, r.threshold(given, warmup))
+			}
+		}
+	}
+}
+
+// asked are the thresholds of a report, each once.
+func (r Report) asked() map[Threshold]bool {
+	all := map[Threshold]bool{}
+	for _, t := range r.Thresholds {
+		if given, err := ParseThreshold(t.Threshold); err == nil {
+			all[given.key()] = true
+		}
+	}
+	return all
+}

@@ -1,0 +1,105 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// place is the archive of a run with these thresholds at one place: 100 requests per second for ten seconds.
+func place(t *testing.T, worker string, change func(*Input), ms int64, thresholds ...string) Report {
+	t.Helper()
+	in := judgedRun(10, func(int64) int64 { return ms }, func(_, i int64) bool { return i == 0 }) // 1 % fails
+	w := &in.Workers[0]
+	w.ID, w.Incarnation, w.Total.Worker, w.Total.Incarnation = worker, worker+"-i", worker, worker+"-i"
+	w.Total.Self.Wall, w.Total.Self.Cores = int64(10*time.Second), 1
+	for _, text := range thresholds {
+		threshold, err := ParseThreshold(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Thresholds = append(in.Thresholds, threshold)
+	}
+	if change != nil {
+		change(&in)
+	}
+	return reread(t, Build(in))
+}
+
+// combinedOf are the thresholds of the sum of two, each with its result and text.
+func combinedOf(t *testing.T, a, b Report) (all []string) {
+	t.Helper()
+	r, err := Combine([]Part{{"a.loadctl", a}, {"b.loadctl", b}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range reread(t, r).Thresholds {
+		all = append(all, fmt.Sprintf("%s %s %s", one.Result, one.Threshold, one.Text))
+	}
+	return all
+}
+
+// TestCombineJudgesAnew: both pass and the sum fails, or the other way round. The value is that of all requests.
+func TestCombineJudgesAnew(t *testing.T) {
+	for _, row := range []struct{ threshold, ofA, ofB, sum, text string }{
+		{"rate:rate<150", Passed, Passed, Failed, "200/s"},
+		{"rate:rate>150", Failed, Failed, Passed, "200/s"},
+		{"errors:count<15", Passed, Passed, Failed, "20"},
+		{"errors:rate<=1%", Passed, Passed, Passed, "1.00 %"},
+		{"errors:count==2 over 1s", Failed, Failed, Passed, "2 in seconds 0 to 1"},
+		{"rate:rate<150 over 2s", Passed, Passed, Failed, "200/s in seconds 0 to 2, 9 of 9 windows failed"},
+		{"latency:p(50)<15ms", Passed, Failed, Passed, "10.0ms"},
+		{"latency:p(51)<15ms", Passed, Failed, Failed, "30.0ms"},
+		{"latency:avg<=21ms", Passed, Failed, Passed, "20.0ms"},
+		{"status{code=503}:count<15", Passed, Passed, Failed, "20"},
+	} {
+		a, b := place(t, "berlin", nil, 10, row.threshold), place(t, "paris", nil, 30, strings.Replace(row.threshold, ":", " : ", 1))
+		if a.Thresholds[0].Result != row.ofA || b.Thresholds[0].Result != row.ofB {
+			t.Errorf("%+v, %+v", a.Thresholds, b.Thresholds)
+		}
+		if got, want := combinedOf(t, a, b), []string{row.sum + " " + row.threshold + " " + row.text}; !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestCombineLeavesWhatIsNotExact: what only one part has, or what cannot be judged as exactly as in the parts, stands as it was.
+func TestCombineLeavesWhatIsNotExact(t *testing.T) {
+	const rate, over = "rate:rate<150", "rate:rate<150 over 8s"
+	parts := func(of ...string) []string {
+		var all []string
+		for i, name := range []string{"a.loadctl: ", "b.loadctl: "} {
+			all = append(all, strings.Replace(of[i], " ", " "+name, 1))
+		}
+		return all
+	}
+	warm := func(in *Input) { in.Warmup = 2 * time.Second }
+	long := func(in *Input) { in.Duration = 20 * time.Minute }
+	for name, c := range map[string]struct {
+		a, b Report
+		want []string
+	}{
+		"only one has it": {place(t, "berlin", nil, 10, rate), place(t, "paris", nil, 10, "errors:count<15"), parts("passed rate:rate<150 100/s", "passed errors:count<15 10")},
+		"another warm-up": {place(t, "berlin", warm, 10, over), place(t, "paris", nil, 10, over),
+			parts("passed "+over+" 100/s in seconds 2 to 10", "passed "+over+" 100/s in seconds 0 to 8")},
+		"the same warm-up": {place(t, "berlin", warm, 10, over), place(t, "paris", warm, 10, over), []string{"failed " + over + " 200/s in seconds 2 to 10, 1 of 1 windows failed"}},
+		"incomplete": {place(t, "berlin", nil, 10, rate), place(t, "paris", func(in *Input) { *in = missing(*in, 10) }, 10, rate),
+			parts("passed "+rate+" 100/s", "undecided "+rate+" 100/s, but the report is INCOMPLETE")},
+		"other points": {place(t, "berlin", nil, 10, over), place(t, "paris", long, 10, over), parts("passed "+over+" 100/s in seconds 0 to 8", "passed "+over+" 100/s in seconds 0 to 8")},
+	} {
+		if got := combinedOf(t, c.a, c.b); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	// What is combined once more is not judged by a name that it has got.
+	both, err := Combine([]Part{{"a", place(t, "berlin", nil, 10, rate)}, {"b", place(t, "paris", nil, 10, "errors:count<15")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	both.Run = "both"
+	if got := combinedOf(t, reread(t, both), place(t, "rome", nil, 10, rate)); len(got) != 3 || !strings.HasPrefix(got[0], "passed a.loadctl: a: rate") || !strings.HasPrefix(got[2], "passed b.loadctl: rate") {
+		t.Errorf("%q", got)
+	}
+}
