@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -273,5 +274,47 @@ func TestStudent(t *testing.T) {
 		if got := student(c.p, c.freedom); math.Abs(got-c.want) > c.within {
 			t.Errorf("p %v, %v degrees: %v, want %v", c.p, c.freedom, got, c.want)
 		}
+	}
+}
+
+// TestDoubtsAboutSpecs: another target or other flags are another test, but for flags that do not change what is sent. A run of which nothing is
+// known may be the same.
+func TestDoubtsAboutSpecs(t *testing.T) {
+	v, rng := virtual{seconds: 8, rate: 10, median: time.Millisecond}, rand.New(rand.NewPCG(1, 1))
+	described := func(url string, flags ...string) report.Description {
+		return report.Description{Setting: report.Setting{Method: "GET", URL: url, Flags: append([]string{"--url", url, "--qps", "10"}, flags...)}}
+	}
+	for name, c := range map[string]struct {
+		a, b report.Description
+		says string
+	}{
+		"the same":       {described("http://a/", "--header", "Accept: x"), described("http://a/", "--header", "Accept: x"), ""},
+		"another order":  {described("http://a/", "--no-keep-alive", "--timeout", "2s"), described("http://a/", "--timeout", "2s", "--no-keep-alive"), ""},
+		"another target": {described("http://a/"), described("http://b/"), "target GET http://a/, GET http://b/"},
+		"another body":   {described("http://a/", "--body", "a=1"), described("http://a/", "--body", "a=2"), "flags --body a=1, --body a=2"},
+		"one has a flag": {described("http://a/"), described("http://a/", "--no-keep-alive", "--timeout", "2s"), "flags (none), --no-keep-alive --timeout 2s"},
+		"stages":         {described("http://a/", "--stage", "5s:1", "--stage", "5s:2"), described("http://a/", "--stage", "5s:2", "--stage", "5s:1"), "flags --stage 5s:1 --stage 5s:2, --stage 5s:2 --stage 5s:1"},
+		"another value":  {described("http://a/", "--spread=false"), described("http://a/"), "flags --spread=false, (none)"},
+		"a text":         {described("http://a/", "--header", "X: a b"), described("http://a/"), "flags --header 'X: a b', (none)"},
+		"no load": {described("http://a/", "--threshold", "lag:max<1s", "--min-workers", "2"),
+			described("http://a/", "--threshold", "errors:rate<1%", "--warmup", "5s", "--deadman", "5s", "--threshold", "lag:max<1s"), ""},
+		"not known":            {report.Description{}, described("http://a/", "--body", "a=1"), ""},
+		"nothing of the flags": {report.Description{Setting: report.Setting{Method: "GET", URL: "http://a/"}}, described("http://a/", "--body", "a=1"), ""},
+	} {
+		base, other := v.side(rng, "a", 1, 0), v.side(rng, "b", 1, 1)
+		base.Runs[0].Described, other.Runs[0].Described = c.a, c.b
+		var want []string
+		if c.says != "" {
+			want = []string{"a and b are not the same test: " + c.says}
+		}
+		if got := Doubts(base, other); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	base, other := v.side(rng, "a", 1, 0), v.side(rng, "b", 1, 1)
+	base.Runs[0].Described, other.Runs[0].Described = described("http://a/", "--duration", "8s"), described("http://a/", "--requests", "100")
+	notes := strings.Join(Compare(base, other).Notes, "; ")
+	if got := Doubts(base, other); len(got) != 0 || !strings.Contains(notes, "a and b are not as long (--duration 8s, --requests 100): ") {
+		t.Errorf("%q, %q", got, notes)
 	}
 }

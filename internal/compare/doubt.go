@@ -44,7 +44,7 @@ func differences(a, b report.Report) []string {
 			all = append(all, fmt.Sprintf("%s %v, %v", d.what, d.a, d.b))
 		}
 	}
-	return all
+	return append(all, specified(a, b)...)
 }
 
 // limited says which worker of a run was a limit itself; "" if none was.
@@ -69,6 +69,7 @@ func notes(base, other Side) []string {
 			}
 		}
 	}
+	all = append(all, unequal(base, other)...)
 	const enoughRuns = 3
 	switch runs := min(len(base.Runs), len(other.Runs)); {
 	case runs == 1:
@@ -80,6 +81,19 @@ func notes(base, other Side) []string {
 		all = append(all, "the runs of the two sides were not taken in turns: what changed with time looks like a difference")
 	}
 	return slices.Compact(all)
+}
+
+// unequal says which runs were to be longer or shorter than the first one.
+func unequal(base, other Side) []string {
+	var all []string
+	for _, side := range []Side{base, other} {
+		for _, r := range side.Runs {
+			if d := lengths(base.Runs[0], r); d != "" {
+				all = append(all, fmt.Sprintf("%s and %s are not as long (%s): what changes with time looks like a difference", base.Name, side.Name, d))
+			}
+		}
+	}
+	return all
 }
 
 // inTurns tells whether no three runs in a row, by their start, are of the same side: a b a b, or a b b a a b.
