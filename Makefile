@@ -25,7 +25,8 @@ demo: build ## See in fifteen seconds what it does; needs only Go
 test: deps ## Run all tests, with the race detector where they are in one process
 	go test -race -timeout 10m $$(go list ./... | grep -v -e /internal/e2e -e /internal/doctest -e /internal/chaos)
 	@# Fleets of processes, one package after the other: the detector would only slow the servers they fire at.
-	go test -p 1 -timeout 15m ./internal/e2e ./internal/doctest ./internal/chaos
+	@# Those that run in parallel mostly wait.
+	go test -p 1 -parallel 4 -timeout 15m ./internal/e2e ./internal/doctest ./internal/chaos
 	@# The files for container engines and systemd: a module of its own. Go does not see that files outside of it change.
 	go -C .ci/manifests test -count=1 ./...
 

@@ -14,6 +14,7 @@ import (
 // TestReportRepeatsTheRun: the flags in a JSON report, given to a worker as they are, make the same run once more. The report also says which
 // machines and programs took part, and a file of each kind comes with it.
 func TestReportRepeatsTheRun(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	dir := t.TempDir()
 	out := func(ending string) string { return filepath.Join(dir, "report"+ending) }

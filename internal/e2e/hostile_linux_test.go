@@ -43,6 +43,7 @@ func unsteered(t *testing.T, what, text string) {
 
 // TestNobodySteers: whatever stands in Redis, no command lets it steer a terminal, in any format.
 func TestNobodySteers(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	for _, name := range []string{"members", "phase", "limit", "spec"} {
 		b.worker(name, "--url", b.web.URL(), "--qps", "50", "--duration", "1s").wait(0)

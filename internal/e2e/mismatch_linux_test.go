@@ -13,6 +13,7 @@ import (
 
 // TestMismatch: a URL that names the wrong protocol for its port is told apart from an endpoint that fails: the report says what to try.
 func TestMismatch(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	secure := httptest.NewTLSServer(nil) // for its certificate
 	t.Cleanup(secure.Close)

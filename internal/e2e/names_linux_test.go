@@ -11,6 +11,7 @@ import (
 )
 
 func TestTwoRunsSideBySide(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	one := b.fleet(2, "one", append(patient(), "--qps", "500", "--duration", "4s")...)
 	two := b.fleet(2, "two", append(patient(), "--qps", "300", "--duration", "4s")...)
@@ -37,6 +38,7 @@ func TestTwoRunsSideBySide(t *testing.T) {
 }
 
 func TestTheSameNameAgain(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	args := append(patient(), "--url", b.web.URL(), "--qps", "200", "--duration", "1s")
 	b.worker("again", args...).wait(0)
@@ -89,6 +91,7 @@ func TestLateJoinerKeepsTheRate(t *testing.T) {
 }
 
 func TestWaitForTheRun(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	missing := b.worker("wait", "--allow-any")
 	missing.wait(104)
@@ -103,6 +106,7 @@ func TestWaitForTheRun(t *testing.T) {
 
 // TestFirstInterruptDrains: what is leased is sent, the fleet takes over, the worker reports and ends with 105.
 func TestFirstInterruptDrains(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	ps := b.fleet(2, "drain", append(patient(), "--qps", "1000", "--duration", "6s")...)
 	b.started(1500)
@@ -137,6 +141,7 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 
 // TestReportSurvivesTheStream: the stream of snapshots is trimmed to nothing, and the report is still complete.
 func TestReportSurvivesTheStream(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	ps := b.fleet(2, "long", append(patient(), "--qps", "400", "--duration", "4s")...)
 	client := b.redis.Client()

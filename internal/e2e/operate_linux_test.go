@@ -199,6 +199,7 @@ func (b *bed) members(name string, n int) {
 
 // TestCreateAndStart: an operator sees all workers before the first request.
 func TestCreateAndStart(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.loadctl(append([]string{"create", "x"}, b.counted("2s")...)...)
 	if s := b.status("x"); s.Phase != "waiting" || s.Members != 0 || s.RateThen != 300 {
@@ -228,6 +229,7 @@ func TestCreateAndStart(t *testing.T) {
 
 // TestBegin: how many workers a created run begins with.
 func TestBegin(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, min string
 		workers   int
@@ -267,6 +269,7 @@ func TestBegin(t *testing.T) {
 
 // TestRunFromBeginningToEnd: create, wait, progress, report.
 func TestRunFromBeginningToEnd(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	for _, c := range []struct{ name, file string }{{name: "stdout"}, {"file", filepath.Join(t.TempDir(), "report.json")}} {
 		b.web.Reset()
@@ -324,6 +327,7 @@ func TestInterruptedRunStops(t *testing.T) {
 
 // TestInterruptedRunCannotConfirm: a silent worker may fire on without end; that is said, and the report is printed all the same.
 func TestInterruptedRunCannotConfirm(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	p := b.operator("run", "x", "--url", b.web.URL(), "--qps", "300", "--on-redis-loss", "hold", "-o", "json")
 	w := b.guest("x", "--id", "w")
@@ -379,6 +383,7 @@ func TestSecondInterruptOfRun(t *testing.T) {
 
 // TestKilledOperatorChangesNothing: the run goes on, and others watch it.
 func TestKilledOperatorChangesNothing(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	p := b.operator(append([]string{"run", "x"}, b.counted("5s", "--min-workers", "2")...)...)
 	ps := []*process{b.guest("x"), b.guest("x")}
@@ -409,6 +414,7 @@ func TestKilledOperatorChangesNothing(t *testing.T) {
 
 // TestRunIsTakenUp: the same command once more watches the run that is there; a name that has ended is an error.
 func TestRunIsTakenUp(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	args := append([]string{"run", "x", "-o", "json"}, b.counted("4s")...)
 	p := b.operator(args...)
@@ -440,6 +446,7 @@ func TestRunIsTakenUp(t *testing.T) {
 // TestOutageWhileWatching: whoever follows a run says that Redis does not answer, and goes on when it does. Meanwhile workers send on
 // their permits, or nothing.
 func TestOutageWhileWatching(t *testing.T) {
+	t.Parallel()
 	for _, loss := range []string{"permit", "stop"} {
 		t.Run(loss, func(t *testing.T) {
 			b := newBed(t)
@@ -480,6 +487,7 @@ func TestOutageWhileWatching(t *testing.T) {
 
 // TestDeadServerWhileWatching: a server that is gone is asked until it is back.
 func TestDeadServerWhileWatching(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.loadctl(append([]string{"create", "x"}, b.described("")...)...)
 	p := b.operator("watch", "x")
@@ -495,6 +503,7 @@ func TestDeadServerWhileWatching(t *testing.T) {
 
 // TestRunWithoutWorkers: a run whose only worker dies says that nothing is sent.
 func TestRunWithoutWorkers(t *testing.T) {
+	t.Parallel()
 	for name, flags := range map[string][]string{"without permits": {"--on-redis-loss", "stop"}, "with permits": {"--permit-for", "3s"}} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t)
@@ -523,6 +532,7 @@ func TestRunWithoutWorkers(t *testing.T) {
 // TestDeadman: a run that nobody looks after any more is stopped; whoever watches looks after it, also where Redis does not answer for a
 // moment.
 func TestDeadman(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	p := b.operator(append([]string{"run", "x"}, b.described("", "--deadman", "3s", "--min-workers", "2")...)...)
 	ps := []*process{b.guest("x"), b.guest("x")}
@@ -566,6 +576,7 @@ func TestDeadman(t *testing.T) {
 
 // TestDeadmanIsAnError: loadctl run that was held up until the dead-man's switch stopped its run reports what there is, and says so.
 func TestDeadmanIsAnError(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("30s", "--deadman", "3s")...)...)
 	p.says("created run x")
@@ -585,6 +596,7 @@ func TestDeadmanIsAnError(t *testing.T) {
 
 // TestMaxQPSAndBursts: what a limiter lets pass at once counts too, when a worker describes a run, joins it, and while it takes part.
 func TestMaxQPSAndBursts(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	described := []string{"--url", b.web.URL(), "--qps", "300", "--limiter", "token-bucket"}
 	for burst, says := range map[string]string{
@@ -623,6 +635,7 @@ func TestMaxQPSAndBursts(t *testing.T) {
 
 // TestMaxQPS: a worker takes part only in what its machine was meant for, whoever asks for more.
 func TestMaxQPS(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	args := append([]string{"--url", b.web.URL(), "--min-workers", "2"}, patient()...)
 	stays := b.worker("x", append(args, "--qps", "300")...)
@@ -669,6 +682,7 @@ func lastLine(text string) string {
 
 // TestEndWaitsForTheLastAnswers: the progress ends when the report is whole, not when the last request was due.
 func TestEndWaitsForTheLastAnswers(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.counted("2s")...)...)
 	w := b.guest("x")
