@@ -6,9 +6,8 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
-	"maps"
+	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,29 +40,8 @@ func junitOf(t *testing.T, r Report) junitSuites {
 	return s
 }
 
-// TestNumbersAreEqual: each number of a run is the same in all formats that have it.
-func TestNumbersAreEqual(t *testing.T) {
-	for name, in := range map[string]Input{"slots": run(t), "closed loop": loop(true), "nothing": {Run: "x"}} {
-		t.Run(name, func(t *testing.T) {
-			r := Build(in)
-			numbers := flat(t, rendered(t, "json", r))
-			junitHas(t, numbers, r)
-			metricsHave(t, numbers, r)
-			csvHas(t, r)
-			tablesHave(t, r)
-		})
-	}
-}
-
 // flat is all numbers of JSON by their path, but for the elements of arrays.
-func flat(t *testing.T, text string) map[string]string {
-	t.Helper()
-	var doc map[string]any
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	if err := d.Decode(&doc); err != nil {
-		t.Fatal(err)
-	}
+func flat(doc map[string]any) map[string]string {
 	all := map[string]string{}
 	var walk func(path string, v any)
 	walk = func(path string, v any) {
@@ -80,27 +58,43 @@ func flat(t *testing.T, text string) map[string]string {
 	return all
 }
 
-// junitHas checks the properties of a JUnit file.
-func junitHas(t *testing.T, numbers map[string]string, r Report) {
+// junitHas checks a JUnit file: its properties, its cases, and its output, which is the text.
+func junitHas(t *testing.T, r Report, doc map[string]any, _ string) {
 	t.Helper()
-	found := map[string]string{}
-	for _, p := range junitOf(t, r).Suite.Properties {
+	found, suite := map[string]string{}, junitOf(t, r).Suite
+	for _, p := range suite.Properties {
 		if _, twice := found[p.Name]; twice {
 			t.Errorf("JUnit has %s twice", p.Name)
 		}
 		found[p.Name] = p.Value
 	}
-	for path, n := range numbers {
+	for path, n := range flat(doc) {
 		if found[path] != n {
 			t.Errorf("JUnit: %s is %q, want %s", path, found[path], n)
 		}
 	}
+	isRounded(t, "JUnit: the time", suite.Time, 1, numberAt(t, doc, "duration_s"), 1)
+	for i, one := range elementsAt(doc, "thresholds") {
+		c, result, text := suite.Cases[2+i], Passed, suite.Cases[2+i].Out
+		if c.Failure != nil {
+			result, text = Failed, c.Failure.Message
+		} else if c.Error != nil {
+			result, text = Undecided, c.Error.Message
+		}
+		if c.Name != one["threshold"] {
+			t.Errorf("JUnit: case %d is %s, want %v", i, c.Name, one)
+		}
+		thresholdHas(t, doc, c.Name, result, text)
+	}
+	if out := rendered(t, "text", r); suite.Out != out {
+		t.Errorf("JUnit: its output is\n%s\nwant\n%s", suite.Out, out)
+	}
 }
 
-// metricsHave checks the samples of OpenMetrics.
-func metricsHave(t *testing.T, numbers map[string]string, r Report) {
+// metricsHave checks the samples of OpenMetrics: there are those that JSON has, and no others.
+func metricsHave(t *testing.T, r Report, doc map[string]any, text string) {
 	t.Helper()
-	want := map[string]string{}
+	numbers, want := flat(doc), map[string]string{}
 	scaled := func(path string) string {
 		ns, err := strconv.ParseInt(numbers[path], 10, 64)
 		if err != nil {
@@ -139,69 +133,84 @@ func metricsHave(t *testing.T, numbers map[string]string, r Report) {
 			}
 		}
 	}
-	for _, w := range r.Workers {
-		want[fmt.Sprintf("loadctl_worker_sent incarnation=%s worker=%s", w.Incarnation, w.ID)] = fmt.Sprint(w.Sent)
+	if r.timed() {
+		for _, family := range []string{"latency", "service_time", "lag"} {
+			want["loadctl_"+family+"_seconds_count"] = fmt.Sprint(r.Audit.Completed + r.Audit.Failed)
+		}
 	}
-	samples := parseOpenMetrics(t, rendered(t, "openmetrics", r))
+	metricsOfWorkers(doc, want)
+	metricsOfThresholds(t, doc, want)
+	samples := parseOpenMetrics(t, text)
 	for name, n := range want {
 		value, err := strconv.ParseFloat(n, 64)
-		if got, has := samples[name]; err != nil || !has || got != value {
+		if got, has := samples[name]; err != nil || !has || got != value && !(math.IsNaN(got) && n == "NaN") {
 			t.Errorf("OpenMetrics: %s is %v, want %s", name, got, n)
 		}
+		delete(samples, name)
+	}
+	started := samples["loadctl_started_seconds"]
+	if at, _ := time.Parse(time.RFC3339Nano, doc["started_at"].(string)); !at.IsZero() && started != float64(at.UnixMicro())/1e6 {
+		t.Errorf("OpenMetrics: started at %v, want %v", started, at)
+	}
+	for _, name := range []string{"running", "complete"} {
+		if samples["loadctl_"+name] != truth(doc[name] == true) {
+			t.Errorf("OpenMetrics: %s is %v", name, samples["loadctl_"+name])
+		}
+	}
+	words := regexp.MustCompile(`^loadctl_(run|check|limits|started_seconds|running|complete)( |$)`) // limits are those of the verdicts
+	for name, n := range samples {
+		if !words.MatchString(name) {
+			t.Errorf("OpenMetrics: nothing compares %s, which is %v", name, n)
+		}
 	}
 }
 
-// csvHas checks the series.
-func csvHas(t *testing.T, r Report) {
+// metricsOfWorkers adds the samples of each process.
+func metricsOfWorkers(doc map[string]any, want map[string]string) {
+	for _, w := range elementsAt(doc, "workers") {
+		for _, name := range []string{"sent", "late_dropped", "seen_late", "busy"} {
+			want[fmt.Sprintf("loadctl_worker_%s incarnation=%s worker=%s", name, w["incarnation"], w["id"])] = fmt.Sprint(w[name])
+		}
+	}
+}
+
+// metricsOfThresholds adds the samples of each threshold.
+func metricsOfThresholds(t *testing.T, doc map[string]any, want map[string]string) {
 	t.Helper()
-	rows, err := csv.NewReader(strings.NewReader(rendered(t, "csv", r))).ReadAll()
-	if err != nil || len(rows) != len(r.Series)+1 {
+	for _, one := range elementsAt(doc, "thresholds") {
+		value, unit, bound := "NaN", one["unit"], "exact"
+		if one["lower_bound"] == true {
+			bound = "lower"
+		}
+		if unit == "ns" {
+			unit = "seconds"
+		}
+		if n, measured := one["value"].(json.Number); measured {
+			f, err := n.Float64()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if value = n.String(); unit == "seconds" {
+				value = strconv.FormatFloat(f/1e9, 'g', -1, 64)
+			}
+		}
+		want[fmt.Sprintf("loadctl_threshold bound=%s result=%s threshold=%s unit=%s", bound, one["result"], one["threshold"], unit)] = value
+	}
+}
+
+// csvHas checks the series: each column is a member of its points.
+func csvHas(t *testing.T, _ Report, doc map[string]any, text string) {
+	t.Helper()
+	series := elementsAt(doc, "series")
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil || len(rows) != len(series)+1 {
 		t.Fatalf("CSV: %v, %d rows", err, len(rows))
 	}
-	for i, s := range r.Series {
-		if got, want := strings.Join(rows[i+1], " "), fmt.Sprint(s.T, s.Asked, s.Sent, s.OK, s.Failed, s.P50NS, s.P99NS); got != want {
-			t.Errorf("CSV: row %d is %s, want %s", i, got, want)
+	for i, point := range series {
+		for column, name := range rows[0] {
+			isCount(t, fmt.Sprintf("CSV: %s of row %d", name, i), rows[i+1][column], numberAt(t, point, name))
 		}
 	}
-}
-
-// tablesHave checks what is for people, rounded in the same way.
-func tablesHave(t *testing.T, r Report) {
-	t.Helper()
-	text, page := rendered(t, "text", r), rendered(t, "markdown", r)
-	space := regexp.MustCompile(`\s+`)
-	both := func(inText, inPage string) {
-		t.Helper()
-		if !strings.Contains(space.ReplaceAllString(text, " "), inText) {
-			t.Errorf("no %q in\n%s", inText, text)
-		}
-		if !strings.Contains(page, inPage) {
-			t.Errorf("no %q in\n%s", inPage, page)
-		}
-	}
-	both(fmt.Sprintf("sent %d %s/s", r.Sent, rate(r.Rate)), fmt.Sprintf("| sent | %d | %s |", r.Sent, rate(r.Rate)))
-	both(fmt.Sprintf("completed %d %s/s, success %s %%", r.Audit.Completed, rate(r.Throughput), percent(r.Success)),
-		fmt.Sprintf("| completed | %d | %s |", r.Audit.Completed, rate(r.Throughput)))
-	both(fmt.Sprintf("bytes in %s, out %s", bytesize(r.BytesIn), bytesize(r.BytesOut)), fmt.Sprintf("Success %s %%", percent(r.Success)))
-	for _, class := range slices.Sorted(maps.Keys(r.Errors)) {
-		both(fmt.Sprintf("%s %d", class, r.Errors[class]), fmt.Sprintf("| %s | %d |", class, r.Errors[class]))
-	}
-	for _, code := range slices.Sorted(maps.Keys(r.StatusCodes)) {
-		both(fmt.Sprintf("%s: %d", code, r.StatusCodes[code]), fmt.Sprintf("| %s | %d |", code, r.StatusCodes[code]))
-	}
-	if !r.timed() {
-		return
-	}
-	d := r.Latency
-	mark := func(q float64) string {
-		if r.LowerBoundsAbove != nil && q > *r.LowerBoundsAbove {
-			return "≥"
-		}
-		return ""
-	}
-	cells := []string{duration(d.Min), duration(d.Mean), duration(d.P50), duration(d.P90), duration(d.P95), duration(d.P99),
-		mark(0.999) + duration(d.P999), mark(0.9999) + duration(d.P9999), mark(1) + duration(d.Max)}
-	both("latency "+strings.Join(cells, " "), "| latency | "+strings.Join(cells, " | ")+" |")
 }
 
 // TestNoTimesWhereNothingEnded: where nothing ended there are no times, and nothing can be judged.
