@@ -172,6 +172,7 @@ func decodeArchive(body []byte) (Report, error) {
 	if err := a.Report.checkArchived(); err != nil {
 		return Report{}, fmt.Errorf("archive: %w", err)
 	}
+	a.Report.fillSeries() // older programs wrote fewer members
 	return a.Report, nil
 }
 

@@ -198,9 +198,10 @@ func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
 		"no width":         {swap(`"series_width_s":1`, `"series_width_s":0`), "a series of"},
 		"shifted series":   {swap(`"t":1`, `"t":7`), "point 1 of the series is at 7 s"},
 		"short series":     {swap(`"series":[{`, `"series":[],"x":[{`), "of the series does not fit"},
-		"point far out":    {swap(`"series":["1,1,1,`, `"series":["1,1,1000,`), "of the series does not fit"},
-		"negative point":   {swap(`"series":["1,1,1,`, `"series":["1,1,1,-5,1,1,","1,1,1,`), "archive: "},
-		"null point":       {swap(`"series":["1,1,1,`, `"series":[null,"1,1,1,`), "of the series does not fit"},
+		"point far out":    {swap(`"series":["2,1,1,`, `"series":["2,1,1000,`), "of the series does not fit"},
+		"negative point":   {swap(`"series":["2,1,1,`, `"series":["2,1,1,-5,1,1,,","2,1,1,`), "archive: "},
+		"too many errors":  {swap(`"series":["2,1,1,`, `"series":["2,1,1,5,1,1,status=2,","2,1,1,`), `"2" errors of class "status", of 1 that failed`},
+		"null point":       {swap(`"series":["2,1,1,`, `"series":[null,"2,1,1,`), "of the series does not fit"},
 	}
 }
 

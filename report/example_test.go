@@ -102,7 +102,7 @@ func ExampleFormat() {
 		panic(err)
 	}
 	// Output:
-	// t,asked,sent,ok,failed,p50_ns,p99_ns
-	// 0,100,0,0,0,0,0
-	// 1,100,0,0,0,0,0
+	// t,asked,sent,ok,failed,p50_ns,p99_ns,p90_ns,p999_ns
+	// 0,100,0,0,0,0,0,0,0
+	// 1,100,0,0,0,0,0,0,0
 }

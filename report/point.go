@@ -3,12 +3,14 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"strconv"
 )
 
 const (
-	pointVersion = 1
-	pointFields  = 7
+	// pointVersion 1 had no errors by class; it is still read.
+	pointVersion = 2
+	pointFields  = 8
 
 	// maxWidth bounds the width of a decoded point, in seconds: 35 000 years.
 	maxWidth = 1 << 40
@@ -23,6 +25,10 @@ type Point struct {
 	Completed int64      // answered as expected
 	Failed    int64      // ended otherwise
 	Latency   *Histogram // of those that ended, 2 significant digits
+
+	// Errors is Failed by class, at most 65 of them; nil if there are none. Where the
+	// counts are less than Failed, the classes of the others are not known.
+	Errors map[string]int64
 }
 
 // newPoint returns an empty point.
@@ -35,6 +41,9 @@ func (p *Point) add(o *Point) {
 	p.Sent += o.Sent
 	p.Completed += o.Completed
 	p.Failed += o.Failed
+	for class, n := range o.Errors {
+		p.fail(class, n)
+	}
 	if o.Latency != nil {
 		p.Latency.Merge(o.Latency)
 	}
@@ -44,17 +53,19 @@ func (p *Point) add(o *Point) {
 func (p *Point) clone() Point {
 	c := *p
 	c.Latency = p.Latency.clone()
+	c.Errors = maps.Clone(p.Errors)
 	return c
 }
 
 // MarshalText encodes p for one field of a Redis hash:
 //
-//	version,width,index,sent,completed,failed,histogram
+//	version,width,index,sent,completed,failed,errors,histogram
 //
-// with the histogram in HdrHistogram's V2 compressed format in base64.
+// with the errors as in status=5;timeout=3 and the histogram in HdrHistogram's
+// V2 compressed format in base64.
 func (p Point) MarshalText() ([]byte, error) {
-	text := fmt.Appendf(nil, "%d,%d,%d,%d,%d,%d,",
-		pointVersion, p.Width, p.Index, p.Sent, p.Completed, p.Failed)
+	text := fmt.Appendf(nil, "%d,%d,%d,%d,%d,%d,%s,",
+		pointVersion, p.Width, p.Index, p.Sent, p.Completed, p.Failed, classesText(p.Errors))
 	if p.Latency == nil {
 		return text, nil
 	}
@@ -65,11 +76,15 @@ func (p Point) MarshalText() ([]byte, error) {
 	return append(text, latency...), nil
 }
 
-// UnmarshalText replaces p by what MarshalText wrote. The text may come from an
-// untrusted source: at an error p is unchanged.
+// UnmarshalText replaces p by what MarshalText wrote, also that of version 1. The
+// text may come from an untrusted source: at an error p is unchanged.
 func (p *Point) UnmarshalText(text []byte) error {
-	fields := bytes.SplitN(text, []byte(","), pointFields)
-	var numbers [pointFields - 1]int64
+	want := pointFields
+	if bytes.HasPrefix(text, []byte("1,")) {
+		want-- // no errors by class
+	}
+	fields := bytes.SplitN(text, []byte(","), want)
+	var numbers [6]int64
 	for i := range min(len(fields), len(numbers)) {
 		n, err := strconv.ParseInt(string(fields[i]), 10, 64)
 		if err != nil {
@@ -80,13 +95,13 @@ func (p *Point) UnmarshalText(text []byte) error {
 		}
 		numbers[i] = n
 		if i == 0 { // a newer version may have other fields, so look at once
-			if err := checkVersion("point", int(n), pointVersion); err != nil {
+			if err := checkVersion("point", int(n), pointVersion); err != nil && n != 1 {
 				return err
 			}
 		}
 	}
-	if len(fields) != pointFields {
-		return fmt.Errorf("decode point: %d fields, want %d", len(fields), pointFields)
+	if len(fields) != want {
+		return fmt.Errorf("decode point: %d fields, want %d", len(fields), want)
 	}
 	width, index := numbers[1], numbers[2]
 	if width < 1 || width > maxWidth || width&(width-1) != 0 || index >= maxPoints {
@@ -94,8 +109,14 @@ func (p *Point) UnmarshalText(text []byte) error {
 	}
 	decoded := newPoint(index, width)
 	decoded.Sent, decoded.Completed, decoded.Failed = numbers[3], numbers[4], numbers[5]
-	if err := decoded.Latency.UnmarshalText(fields[pointFields-1]); err != nil {
+	if err := decoded.Latency.UnmarshalText(fields[want-1]); err != nil {
 		return fmt.Errorf("decode point %d: %w", index, err)
+	}
+	if want == pointFields {
+		var err error
+		if decoded.Errors, err = parseClasses(string(fields[6]), decoded.Failed); err != nil {
+			return fmt.Errorf("decode point %d: %w", index, err)
+		}
 	}
 	*p = *decoded
 	return nil

@@ -135,5 +135,10 @@ type SeriesReport struct {
 	OK     int64 `json:"ok"`
 	Failed int64 `json:"failed"`
 	P50NS  int64 `json:"p50_ns"` // latency to 2 significant digits; 0 when nothing ended
+	P90NS  int64 `json:"p90_ns"`
 	P99NS  int64 `json:"p99_ns"`
+	P999NS int64 `json:"p999_ns"`
+
+	// Errors is Failed by class, nil if there are none. What an older program counted is in OtherClass.
+	Errors map[string]int64 `json:"errors,omitempty"`
 }

@@ -49,7 +49,7 @@ func (s *Series) Add(startUS int64, in *Snapshot) {
 		s.seal()
 		s.newest = s.point(i)
 	}
-	s.newest.add(&Point{Sent: c.Sent, Completed: c.Completed, Failed: c.Failed, Latency: in.Latency})
+	s.newest.add(&Point{Sent: c.Sent, Completed: c.Completed, Failed: c.Failed, Latency: in.Latency, Errors: in.classes()})
 	s.revision++
 	s.changed[i] = s.revision
 }

@@ -173,7 +173,7 @@ func TestMergeSeries(t *testing.T) {
 
 func TestPointRefuses(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"2,a,b", "version 2 is newer"},
+		{"3,a,b", "version 3 is newer"},
 		{"", "field 1"},
 		{"1", "1 fields"},
 		{"0,1,0,0,0,0,", "no valid version"},
@@ -185,6 +185,15 @@ func TestPointRefuses(t *testing.T) {
 		{"1,1,-1,0,0,0,", "out of range"},
 		{"1,1,0,9007199254740993,0,0,", "out of range"},
 		{"1,1,0,99999999999999999999,0,0,", "field 4"},
+		{"2,1,0,0,0,0,", "7 fields"},
+		{"2,1,0,2,0,2,timeout=1;status=2,", "\"2\" errors of class \"status\", of 2 that failed"},
+		{"2,1,0,2,0,2,status=1;status=1,", "error class \"status\""},
+		{"2,1,0,2,0,2,status=0,", "\"0\" errors"},
+		{"2,1,0,2,0,2,status=-1,", "\"-1\" errors"},
+		{"2,1,0,2,0,2,status,", "\"\" errors"},
+		{"2,1,0,2,0,2,%zz=1,", "error class"},
+		{"2,1,0,2,0,2," + strings.Repeat("x", maxClassBytes+1) + "=1,", "error class"},
+		{"2,1,0,99,0,99," + strings.Repeat(";", maxClasses+1) + ",", "66 error classes"},
 		{"1,1,0,0,0,0," + foreign(lowestNS, highestNS, fullDigits), "layout"},
 	} {
 		p := Point{Index: 77}
@@ -211,7 +220,9 @@ func FuzzPointUnmarshal(f *testing.F) {
 		f.Add(text[:len(text)-9])
 	}
 	f.Add([]byte("1,1,0,0,0,0,"))
-	f.Add([]byte("2,1,0,0,0,0,"))
+	f.Add([]byte("1,1,0,9,4,5,"))
+	f.Add([]byte("2,1,0,9,4,5,status=2;a%3Bb=1;=1,"))
+	f.Add([]byte("3,1,0,0,0,0,,"))
 	f.Add([]byte("1,1,0,0,0,0," + foreign(1, math.MaxInt64, 5)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var p Point
@@ -226,7 +237,7 @@ func FuzzPointUnmarshal(f *testing.F) {
 		if err := back.UnmarshalText(again); err != nil {
 			t.Fatalf("what was accepted is refused once written again: %v", err)
 		}
-		if back.Index != p.Index || back.Width != p.Width || back.Latency.Count() != p.Latency.Count() {
+		if back.Index != p.Index || back.Width != p.Width || back.Latency.Count() != p.Latency.Count() || !maps.Equal(back.Errors, p.Errors) {
 			t.Fatalf("changed by a round trip: %+v, then %+v", p, back)
 		}
 		Build(Input{Workers: []WorkerInput{{Series: MergeSeries([]Point{p}, []Point{back})}}})

@@ -189,10 +189,17 @@ func (r *Report) addSeries(in Input, series [][]Point) {
 			r.Series[i].Asked = in.AskedBy(from, max(from, to))
 		}
 	}
-	for _, p := range points {
-		s := &r.Series[p.Index]
-		s.Sent, s.OK, s.Failed = p.Sent, p.Completed, p.Failed
-		s.P50NS, s.P99NS = p.Latency.Quantile(0.5), p.Latency.Quantile(0.99)
+	r.fillSeries()
+}
+
+// fillSeries is what the series tells of the points: all but what was asked for.
+func (r *Report) fillSeries() {
+	for _, p := range r.Histograms.Series {
+		old, h := r.Series[p.Index], p.Latency
+		r.Series[p.Index] = SeriesReport{
+			T: old.T, Asked: old.Asked, Sent: p.Sent, OK: p.Completed, Failed: p.Failed, Errors: p.errors(),
+			P50NS: h.Quantile(0.5), P90NS: h.Quantile(0.9), P99NS: h.Quantile(0.99), P999NS: h.Quantile(0.999),
+		}
 	}
 }
 

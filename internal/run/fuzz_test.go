@@ -58,6 +58,7 @@ func FuzzState(f *testing.F) {
 func FuzzParseSeries(f *testing.F) {
 	f.Add("w/inc/0", "1,1,0,5,4,1,")
 	f.Add("w", "1,1,0,5,4,1,")
+	f.Add("w/inc/0", "2,1,0,5,4,1,timeout=1,")
 	f.Fuzz(func(t *testing.T, name, text string) {
 		points, err := parseSeries(map[string]string{name: text})
 		if err == nil && len(points) != 1 {

@@ -1,0 +1,147 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// failingRun is a run of some workers, of which requests fail in some of the seconds, each with one of these classes.
+func failingRun(t *testing.T, rng *rand.Rand, name string, seconds int64, classes []string) Report {
+	t.Helper()
+	in := Input{Run: "x", StartedAt: time.Unix(1_800_000_000, 0), Duration: time.Duration(seconds) * time.Second}
+	for w := range 1 + rng.IntN(3) {
+		series, total := new(Series), NewSnapshot(fmt.Sprint(name, w), "i")
+		until := 1 + rng.Int64N(seconds) // they leave at different times, so widths differ
+		for second := int64(0); second < until; second += 1 + rng.Int64N(4) {
+			beat := NewSnapshot(total.Worker, "i")
+			for range 1 + rng.IntN(5) {
+				beat.Counts.Sent++
+				beat.Latency.Record(rng.Int64N(1e9))
+				if class := classes[rng.IntN(len(classes))]; class != "" {
+					beat.Counts.Failed++
+					beat.class(class).Count++
+				} else {
+					beat.Counts.Completed++
+				}
+			}
+			series.Add(second*1e6+500_000, beat)
+			total.Merge(beat)
+		}
+		total.Final = true
+		sent := total.Counts.Sent
+		in.Budget.Issued += sent
+		in.Workers = append(in.Workers, WorkerInput{ID: total.Worker, Incarnation: "i", State: "left", Gone: true, Leased: sent, Total: total,
+			Series: rewritten(t, points(series))})
+	}
+	return Build(in)
+}
+
+// rewritten is a series after it was in Redis.
+func rewritten(t *testing.T, all []Point) []Point {
+	t.Helper()
+	var read []Point
+	for _, p := range all {
+		text, err := p.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Point
+		if err := back.UnmarshalText(text); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if !maps.Equal(back.Errors, p.Errors) {
+			t.Fatalf("%s: errors %v, want %v", text, back.Errors, p.Errors)
+		}
+		read = append(read, back)
+	}
+	return read
+}
+
+// seriesErrors checks that each point has as many errors as failed, and returns their sum by class.
+func seriesErrors(t *testing.T, what string, r Report) map[string]int64 {
+	t.Helper()
+	all := map[string]int64{}
+	for _, s := range r.Series {
+		n := int64(0)
+		for class, count := range s.Errors {
+			n += count
+			all[class] += count
+		}
+		if n != s.Failed || n == 0 && s.Errors != nil {
+			t.Fatalf("%s, second %d: errors %v of %d that failed", what, s.T, s.Errors, s.Failed)
+		}
+	}
+	return all
+}
+
+// TestSeriesErrors: in random runs the errors of the series, by class, are those of the report, whatever was merged, widened, archived and combined.
+func TestSeriesErrors(t *testing.T) {
+	classes := []string{"timeout", "status", "connect", "other", "a,b;c=d %", ""} // "" = it did not fail
+	for seed := range uint64(10) {
+		rng := rand.New(rand.NewPCG(seed, 18))
+		first := failingRun(t, rng, "a", 1+rng.Int64N(3_000), classes)
+		second := failingRun(t, rng, "b", 1+rng.Int64N(300), append(classes, "naïve\n"))
+		both, err := Combine([]Part{{"a", first}, {"b", second}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, r := range map[string]Report{"first": first, "second": second, "both": both, "archived": reread(t, both)} {
+			what = fmt.Sprintf("seed %d, %s", seed, what)
+			if got := seriesErrors(t, what, r); !r.Complete || !maps.Equal(got, r.Errors) {
+				t.Errorf("%s: complete %v, errors %v over the series, %v of the run", what, r.Complete, got, r.Errors)
+			}
+		}
+	}
+}
+
+// TestManyClasses: a point has no more classes than a snapshot, and loses no error.
+func TestManyClasses(t *testing.T) {
+	var classes []string
+	for i := range 300 {
+		classes = append(classes, fmt.Sprintf("%064d", i))
+	}
+	r := failingRun(t, rand.New(rand.NewPCG(1, 1)), "a", 2_000, append(classes, strings.Repeat("x", 1_000)))
+	all := seriesErrors(t, "all", reread(t, r))
+	if failed := all[OtherClass]; len(all) > 301 || failed == 0 {
+		t.Errorf("%d classes, %d pooled", len(all), failed)
+	}
+	for _, p := range r.Histograms.Series {
+		if len(p.Errors) > maxClasses+1 {
+			t.Fatalf("%d classes in a point", len(p.Errors))
+		}
+	}
+}
+
+// TestOldPoints: points of version 1 are read, and their errors have the class of those of which it is not known.
+func TestOldPoints(t *testing.T) {
+	var old, now Point
+	if err := old.UnmarshalText([]byte("1,1,7,5,3,2,")); err != nil {
+		t.Fatal(err)
+	}
+	if err := now.UnmarshalText([]byte("2,1,7,5,2,3,status=3,")); err != nil {
+		t.Fatal(err)
+	}
+	r := Build(Input{Duration: 10 * time.Second, Workers: []WorkerInput{{ID: "a", Series: []Point{old}}, {ID: "b", Series: []Point{now}}}})
+	if got := r.Series[7]; got.Sent != 10 || got.Failed != 5 || !maps.Equal(got.Errors, map[string]int64{OtherClass: 2, "status": 3}) {
+		t.Errorf("%+v", got)
+	}
+	seriesErrors(t, "old and new", reread(t, r))
+}
+
+// TestSnapshotContradicts: a snapshot that has more errors than failed does not spoil the series.
+func TestSnapshotContradicts(t *testing.T) {
+	var s Series
+	in := interval(5, 1e6)
+	in.Counts.Failed = 3
+	in.class("status").Count = 4
+	s.Add(0, in)
+	s.Add(5_000e6, in)
+	r := Build(Input{Workers: []WorkerInput{{Series: rewritten(t, points(&s))}}})
+	if all := seriesErrors(t, "contradicts", r); all[OtherClass] != 6 {
+		t.Errorf("%v", all)
+	}
+}
