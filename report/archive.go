@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
@@ -195,7 +196,7 @@ func ReadJSON(r io.Reader) (Report, error) {
 	if rep.SeriesWidthS == 0 {
 		return Report{}, errors.New("it is no report of loadctl; write one with -o archive or -o json")
 	}
-	if err := rep.checkSeries(); err != nil {
+	if err := cmp.Or(rep.checkSeries(), rep.checkEvents()); err != nil {
 		return Report{}, fmt.Errorf("it is no report of loadctl: %w", err)
 	}
 	return rep, nil

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -129,7 +130,7 @@ func (r *Report) checkArchived() error {
 	if len(h.Errors) > maxClasses+1 {
 		return fmt.Errorf("%d classes of errors, more than %d", len(h.Errors), maxClasses+1)
 	}
-	if err := r.checkSeries(); err != nil {
+	if err := cmp.Or(r.checkSeries(), r.checkEvents()); err != nil {
 		return err
 	}
 	last := int64(-1)

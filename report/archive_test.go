@@ -201,6 +201,9 @@ func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
 		"point far out":    {swap(`"series":["2,1,1,`, `"series":["2,1,1000,`), "of the series does not fit"},
 		"negative point":   {swap(`"series":["2,1,1,`, `"series":["2,1,1,-5,1,1,,","2,1,1,`), "archive: "},
 		"too many errors":  {swap(`"series":["2,1,1,`, `"series":["2,1,1,5,1,1,status=2,","2,1,1,`), `"2" errors of class "status", of 1 that failed`},
+		"late event":       {swap(`"events":[`, `"events":[{"at":"9999-12-31T23:59:59Z"},`), "event 0 is at 9999-12-31"},
+		"null event":       {swap(`"events":[`, `"events":[null,`), "event 0 is at 0001-01-01T00:00:00Z"},
+		"many events":      {swap(`"events":[`, `"events":[`+strings.Repeat("{},", maxEvents)), "1004 events, more than 1000"},
 		"null point":       {swap(`"series":["2,1,1,`, `"series":[null,"2,1,1,`), "of the series does not fit"},
 	}
 }

@@ -19,7 +19,7 @@ const maxParts = 1000
 // Combine makes one report of those of several runs that went on side by side
 // and had no Redis in common, such as the same test on several machines. Counts,
 // audits, rates asked for and histograms are added up, workers stand side by
-// side, and series are aligned by the time since each start. Rates are over the longest duration.
+// side, series and events are aligned by the time since each start. Rates are over the longest duration.
 // It is complete if all parts are; notes say of which part they are.
 func Combine(parts []Part) (Report, error) {
 	if err := checkParts(parts); err != nil {
@@ -53,6 +53,7 @@ func Combine(parts []Part) (Report, error) {
 	}
 	r.combineThresholds(parts)
 	r.Notes = append(r.Notes, fmt.Sprintf("combined from %d reports without a Redis in common, aligned by the time since each start: %s", len(parts), distinct(names)))
+	r.takeEvents(eventsOf(parts, r.StartedAt))
 	return r, nil
 }
 

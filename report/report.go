@@ -59,6 +59,9 @@ type Report struct {
 
 	OutOfRange int64 `json:"out_of_range"` // values above 1 h, in no histogram
 
+	// Events are what happened to the run, oldest first: the last 1,000 that are known.
+	Events []Event `json:"events"`
+
 	// Thresholds are the conditions that the run has to meet, and what became of them. They leave out the first WarmupS seconds.
 	Thresholds []ThresholdReport `json:"thresholds,omitempty"`
 	WarmupS    float64           `json:"warmup_s,omitempty"`

@@ -17,6 +17,7 @@ type Input struct {
 	ClosedLoop bool          // there is no rate: see Report
 	Limiter    string        // see Report
 	Described  Description   // what is known of it; Build counts the hosts
+	Events     []Event       // all that are known, oldest first
 	Budget     Budget
 	Workers    []WorkerInput // one for each incarnation
 	Thresholds []Threshold   // what the run has to meet
@@ -94,6 +95,7 @@ func Build(in Input) Report {
 		r.Notes = append(r.Notes, r.closedNotes(in.Workers)...)
 	}
 	r.judge(in)
+	r.takeEvents(in.Events)
 	r.judgeThresholds(in)
 	return r
 }

@@ -36,6 +36,10 @@ func run(t testing.TB) Input {
 		Commands: []Command{{At: in.StartedAt.Add(-time.Second), Command: "create", Who: "ann@desk"},
 			{At: in.StartedAt.Add(3 * time.Second), Command: "set-rate", Who: "ann@desk", What: "200 per second"}},
 	}
+	in.Events = []Event{{At: in.StartedAt.Add(-time.Second), Kind: "create", Who: "ann@desk", What: "u1"},
+		{At: in.StartedAt.Add(-time.Millisecond), Kind: "join", Who: "host-1", What: "weight 1"},
+		{At: in.StartedAt.Add(3 * time.Second), Kind: "set-rate", Who: "ann@desk", What: "200 per second"},
+		{At: in.StartedAt.Add(10 * time.Second), Kind: "end", Who: "host-1"}}
 	for id, sent := range []int64{1_000, 1_010} {
 		rec, series, total := NewRecorder(), new(Series), NewSnapshot(fmt.Sprintf("host-%d", id+1), "a1b2")
 		for i := range sent {

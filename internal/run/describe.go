@@ -9,16 +9,17 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// build is the report of what was gathered, with what the run fired at and the commands that were given to it. A report without these is
+// build is the report of what was gathered, with what the run fired at and what happened to it. A report without these is
 // better than none, so what cannot be read of them is a note.
 func (r *Run) build(ctx context.Context, in report.Input) report.Report {
 	in.Described = r.Spec.described()
 	in.Described.Redis = r.serverVersion(ctx)
 	var err error
-	in.Described.Commands, err = r.commands(ctx)
+	in.Events, err = r.allEvents(ctx)
+	in.Described.Commands = commands(in.Events)
 	rep := report.Build(in)
 	if err != nil {
-		rep.Notes = append(rep.Notes, "the commands that were given to the run are not known: "+err.Error())
+		rep.Notes = append(rep.Notes, "what happened to the run, and which commands were given to it, is not known: "+err.Error())
 	}
 	return rep
 }
@@ -42,25 +43,29 @@ func (r *Run) serverVersion(ctx context.Context) string {
 	return ""
 }
 
-// commands are the commands in the run's events, oldest first.
-func (r *Run) commands(ctx context.Context) ([]report.Command, error) {
+// allEvents are all events that Redis still has, oldest first.
+func (r *Run) allEvents(ctx context.Context) ([]Event, error) {
 	// Not from the newest on, which workers may have no permission for.
 	entries, err := r.client.XRangeN(ctx, r.keys.Events, "-", "+", 2*eventsKept).Result()
 	if err != nil {
 		return nil, explain("read events of", r.Name, err)
 	}
-	events, err := r.parseEvents(entries)
+	return r.parseEvents(entries)
+}
+
+// commands are the commands among events.
+func commands(events []Event) []report.Command {
 	var given []report.Command
 	for _, e := range events {
-		if c, is := e.command(); is {
+		if c, is := commandOf(e); is {
 			given = append(given, c)
 		}
 	}
-	return given, err
+	return given
 }
 
-// command is what somebody did, as the report tells it; false for what the fleet does by itself.
-func (e Event) command() (c report.Command, is bool) {
+// commandOf is what somebody did, as the report tells it; false for what the fleet does by itself.
+func commandOf(e Event) (c report.Command, is bool) {
 	c = report.Command{At: e.At, Command: e.Kind, Who: e.Who, What: e.What}
 	switch e.Kind {
 	case "create":

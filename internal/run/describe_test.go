@@ -78,7 +78,7 @@ func TestReportWithoutEvents(t *testing.T) {
 		r, _ := b.create("x", constant(100), Options{})
 		b.client.Set(t.Context(), r.keys.Events, "no stream", 0)
 		rep, err := r.Report(t.Context())
-		if err != nil || len(rep.Notes) != 1 || !strings.HasPrefix(rep.Notes[0], "the commands that were given to the run are not known: ") || rep.Described.URL != "noop://" {
+		if err != nil || len(rep.Notes) != 1 || !strings.HasPrefix(rep.Notes[0], "what happened to the run, and which commands were given to it, is not known: ") || rep.Described.URL != "noop://" {
 			t.Errorf("%v, %+v", err, rep)
 		}
 	})

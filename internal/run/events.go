@@ -5,18 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/report"
 )
 
-// Event is something that happened to a run: a command, a join, a leave, a fault.
-type Event struct {
-	At   time.Time `json:"at"` // Redis clock
-	Kind string    `json:"kind"`
-	Who  string    `json:"who"`
-	What string    `json:"what,omitempty"`
-}
+// Event is something that happened to a run.
+type Event = report.Event
 
 // eventsKept is about how many the scripts keep.
 const eventsKept = 10_000
@@ -49,6 +45,9 @@ func (r *Run) parseEvents(entries []redis.XMessage) ([]Event, error) {
 			return s
 		}
 		us, err := strconv.ParseInt(text("t"), 10, 64)
+		if err == nil && (us < 0 || us > most) {
+			err = fmt.Errorf("time %d is out of range", us)
+		}
 		if err != nil {
 			return nil, broken(r.Name, fmt.Sprintf("read events of %s: %v", r.Name, err))
 		}

@@ -1,0 +1,65 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// An Event is something that happened to a run: a command, a join, a leave, a fault.
+type Event struct {
+	At   time.Time `json:"at"` // Redis clock
+	Kind string    `json:"kind"`
+	Who  string    `json:"who"`
+	What string    `json:"what,omitempty"`
+}
+
+// maxEvents bounds the events of a report.
+const maxEvents = 1000
+
+// takeEvents takes the newest of all events, which are in order, and says what it leaves out.
+func (r *Report) takeEvents(all []Event) {
+	older := max(0, len(all)-maxEvents)
+	r.Events = append([]Event{}, all[older:]...)
+	if older > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("the report has the last %d events; %d older ones are left out", maxEvents, older))
+	}
+}
+
+// eventsOf are the events of all parts in order. Like the series, they are aligned by the time since each start: that of the sum is began.
+// Parts that did not start, or say that they did in another age, stay at their own times.
+func eventsOf(parts []Part, began time.Time) []Event {
+	var all []Event
+	for _, p := range parts {
+		for _, e := range p.Report.Events {
+			if start := p.Report.StartedAt; !start.IsZero() {
+				if at := began.Add(e.At.Sub(start)); inEra(at) {
+					e.At = at
+				}
+			}
+			e.Who = p.Name + ": " + e.Who
+			all = append(all, e)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Event) int { return a.At.Compare(b.At) })
+	return all
+}
+
+// inEra tells whether a clock of Redis may show t: from 1970 to 2255, in µs.
+func inEra(t time.Time) bool { return t.Unix() >= 0 && t.Unix() <= maxCount/1_000_000 }
+
+// checkEvents refuses events that no report has. Older programs wrote none at all.
+func (r *Report) checkEvents() error {
+	if r.Events == nil {
+		r.Events = []Event{}
+	}
+	if len(r.Events) > maxEvents {
+		return fmt.Errorf("%d events, more than %d", len(r.Events), maxEvents)
+	}
+	for i, e := range r.Events {
+		if !inEra(e.At) {
+			return fmt.Errorf("event %d is at %s", i, e.At.Format(time.RFC3339))
+		}
+	}
+	return nil
+}
