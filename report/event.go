@@ -17,6 +17,15 @@ type Event struct {
 // maxEvents bounds the events of a report.
 const maxEvents = 1000
 
+// known are the events that are known, with those that workers told of.
+func (in Input) known() []Event {
+	seen := outages(in.Workers)
+	if len(seen) == 0 {
+		return in.Events // in their order, whatever the clock did
+	}
+	return slices.SortedStableFunc(slices.Values(slices.Concat(in.Events, seen)), func(a, b Event) int { return a.At.Compare(b.At) })
+}
+
 // takeEvents takes the newest of all events, which are in order, and says what it leaves out.
 func (r *Report) takeEvents(all []Event) {
 	older := max(0, len(all)-maxEvents)

@@ -84,6 +84,9 @@ type Snapshot struct {
 	// some of them since. In a merge of several workers it is what the best informed of them has heard.
 	Processes int64 `json:"processes,omitempty"`
 
+	// Outages are the last times in which this worker could not publish, in order. They are in cumulative snapshots only, and Merge leaves them.
+	Outages []Outage `json:"outages,omitempty"`
+
 	Self Self `json:"self,omitzero"` // what the worker measured of itself; in a merge of several workers it means nothing
 }
 
@@ -172,7 +175,7 @@ func (s *Snapshot) class(name string) *ErrorClass {
 // interval and Final. Worker, Incarnation and Seq stay.
 func (s *Snapshot) Reset() {
 	s.Start, s.End, s.Final = 0, 0, false
-	s.Counts, s.Self, s.MostInFlight, s.Processes = Counts{}, Self{}, 0, 0
+	s.Counts, s.Self, s.MostInFlight, s.Processes, s.Outages = Counts{}, Self{}, 0, 0, nil
 	s.Latency.Reset()
 	s.Service.Reset()
 	s.Lag.Reset()

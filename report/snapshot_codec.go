@@ -77,7 +77,7 @@ func checkVersion(what string, got, known int) error {
 // normalize makes decoded fields safe to use: nothing nil, and nothing outside
 // the bounds that a Recorder keeps.
 func (s *Snapshot) normalize() error {
-	if err := cmp.Or(s.Counts.check(), s.Self.check(), checkCount("most_in_flight", s.MostInFlight), checkCount("processes", s.Processes)); err != nil {
+	if err := cmp.Or(s.Counts.check(), s.Self.check(), checkCount("most_in_flight", s.MostInFlight), checkCount("processes", s.Processes), s.checkOutages()); err != nil {
 		return err
 	}
 	for _, h := range []**Histogram{&s.Latency, &s.Service, &s.Lag} {

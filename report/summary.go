@@ -17,7 +17,7 @@ type Input struct {
 	ClosedLoop bool          // there is no rate: see Report
 	Limiter    string        // see Report
 	Described  Description   // what is known of it; Build counts the hosts
-	Events     []Event       // all that are known, oldest first
+	Events     []Event       // all that Redis knows, oldest first; Build adds the outages that workers saw
 	Budget     Budget
 	Workers    []WorkerInput // one for each incarnation
 	Thresholds []Threshold   // what the run has to meet
@@ -95,7 +95,7 @@ func Build(in Input) Report {
 		r.Notes = append(r.Notes, r.closedNotes(in.Workers)...)
 	}
 	r.judge(in)
-	r.takeEvents(in.Events)
+	r.takeEvents(in.known())
 	r.judgeThresholds(in)
 	return r
 }

@@ -28,7 +28,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "fastest": fastest, "putoff": putOff,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -263,6 +263,22 @@ func judged(o *outputs) {
 		return passed(object["thresholds"])
 	})
 	worker.kill(syscall.SIGKILL)
+}
+
+// away is a run whose Redis does not answer for some seconds.
+func away(o *outputs) {
+	worker := o.begin(0, "loadworker run --run away --url noop:// --qps 100")
+	worker.says(`(created run)`)
+	o.await("loadctl status away", is("phase", "running"))
+	if err := o.redis.Client().Do(context.Background(), "CLIENT", "PAUSE", 3000, "ALL").Err(); err != nil {
+		o.t.Fatal(err)
+	}
+	o.await("loadctl report away", func(doc any) bool {
+		object, _ := doc.(map[string]any)
+		return one(is("kind", "outage"))(object["events"])
+	})
+	o.print("loadctl stop away")
+	o.result(worker)
 }
 
 // gone is a run that vanishes while a worker takes part in it.

@@ -47,6 +47,7 @@ type publisher struct {
 	revision uint64 // of the series as published
 	seq      uint64
 	failures outage.Series
+	away     int64 // since when nothing could be published, µs of the Redis clock; 0 = the last attempt was successful
 }
 
 // snapshot is an empty one of this worker.
@@ -150,6 +151,10 @@ func (p *publisher) publish(ctx context.Context, patience time.Duration) error {
 		p.pending.Seq = p.seq
 	}
 	p.total.Seq = p.pending.Seq
+	now := p.clock.Redis(p.clock.Now()) / 1000
+	if p.away > 0 {
+		p.total.Outage(p.away, now) // should this attempt be successful, the outage is known with it
+	}
 	points, rewrite, revision := p.series.Changed(p.revision)
 	// Before the first point there is nothing to replace.
 	err := p.journal.Publish(ctx, p.pending, p.total, points, rewrite && len(points) > 0)
@@ -158,9 +163,12 @@ func (p *publisher) publish(ctx context.Context, patience time.Duration) error {
 		err = p.journal.Publish(ctx, p.pending, p.total, points, true)
 	}
 	if err != nil {
+		if p.away == 0 {
+			p.away = now
+		}
 		return fmt.Errorf("publish snapshot %d: %w", p.pending.Seq, err)
 	}
-	p.pending = nil
+	p.pending, p.away = nil, 0
 	if !again { // or an attempt before may be the one that was written, with fewer points: bring these once more
 		p.revision = revision
 	}

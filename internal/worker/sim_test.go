@@ -208,7 +208,7 @@ func (m *simMember) Publish(_ context.Context, interval, total *report.Snapshot,
 func clone(s *report.Snapshot) *report.Snapshot {
 	c := report.NewSnapshot(s.Worker, s.Incarnation)
 	c.Merge(s)
-	c.Seq, c.Final = s.Seq, s.Final
+	c.Seq, c.Final, c.Outages = s.Seq, s.Final, slices.Clone(s.Outages)
 	return c
 }
 

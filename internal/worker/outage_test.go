@@ -1,0 +1,48 @@
+package worker
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/model"
+)
+
+// TestPublisherTellsOfOutages: the last snapshot says when nothing could be published, unless that was short.
+func TestPublisherTellsOfOutages(t *testing.T) {
+	for name, fault := range map[string]func(context.Context, *ledger) error{"refuses": refuses, "hangs": hangs} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, func(t *testing.T) {
+				s := newSim(t, 100, model.Options{Span: 40 * second, Min: 1})
+				s.fleet(1)
+				times := [][2]time.Duration{{5 * time.Second, 12 * time.Second}, {15 * time.Second, 15*time.Second + 900*time.Millisecond}, {20 * time.Second, 50 * time.Second}}
+				l := ledgerOf(s.members[0], func(ctx context.Context, l *ledger) error {
+					for _, at := range times {
+						if within(l.since(), at) {
+							return fault(ctx, l)
+						}
+					}
+					return nil
+				})
+				s.run()
+				if len(l.kept) != 1 {
+					t.Fatalf("kept %d times", len(l.kept))
+				}
+				outages := l.kept[0].total.Outages // the second was short, the last one was not over
+				if len(l.total.Outages) != 1 || len(outages) != 2 {
+					t.Fatalf("published %+v, kept %+v", l.total.Outages, outages)
+				}
+				for i, want := range [][2]time.Duration{times[0], {20 * time.Second, 45 * time.Second}} {
+					began := time.UnixMicro(outages[i].From).Sub(s.began.Add(s.skew))
+					took := time.Duration(outages[i].To-outages[i].From) * time.Microsecond
+					if d := began - want[0]; d < 0 || d > 1100*time.Millisecond {
+						t.Errorf("outage %d began at %v", i, began)
+					}
+					if d := took - (want[1] - want[0]); d.Abs() > 1100*time.Millisecond {
+						t.Errorf("outage %d took %v", i, took)
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSnapshotOutages: one that goes on grows, a short one is not told, and the last ones are kept.
+func TestSnapshotOutages(t *testing.T) {
+	s := NewSnapshot("w", "i")
+	s.Outage(10e6, 11e6)
+	s.Outage(20e6, 22e6)
+	s.Outage(20e6, 29e6)
+	if !slices.Equal(s.Outages, []Outage{{20e6, 29e6}}) {
+		t.Errorf("%v", s.Outages)
+	}
+	before := s.Outages
+	for i := range int64(100) {
+		s.Outage(100e6+i*10e6, 105e6+i*10e6)
+	}
+	if len(s.Outages) != maxOutages || s.Outages[0].From != 940e6 || s.Outages[15].From != 1_090e6 || len(before) != 1 {
+		t.Errorf("%v", s.Outages)
+	}
+	data, err := s.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := new(Snapshot)
+	if err := back.UnmarshalBinary(data); err != nil || !slices.Equal(back.Outages, s.Outages) {
+		t.Errorf("%v, %v", err, back.Outages)
+	}
+	for bad, says := range map[string]string{
+		`{"from":-1,"to":5}`: "count from = -1", `{"from":1,"to":9007199254740993}`: "out of range", `{"from":6,"to":5}`: "ends before it begins",
+		strings.Repeat(`{},`, maxOutages) + `{}`: "17 outages",
+	} {
+		if err := back.UnmarshalBinary(fmt.Appendf(nil, `{"v":1,"outages":[%s]}`, bad)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// TestReportTellsOfOutages: what several workers saw at a time is one event, and stands between the others in order.
+func TestReportTellsOfOutages(t *testing.T) {
+	start := time.Unix(1_800_000_000, 0).UTC()
+	in := Input{StartedAt: start, Events: []Event{{At: start, Kind: "start", Who: "a"}, {At: start.Add(20 * time.Second), Kind: "end", Who: "a"}}}
+	at := func(seconds float64) int64 { return start.UnixMicro() + int64(seconds*1e6) }
+	for id, outages := range map[string][]Outage{
+		"a": {{at(2), at(6)}, {at(30), at(33)}},
+		"b": {{at(3), at(7)}},
+		"c": {{at(7.9), at(10)}, {at(12), at(14)}},
+		"d": nil,
+	} {
+		total := NewSnapshot(id, "i")
+		total.Outages = outages
+		in.Workers = append(in.Workers, WorkerInput{ID: id, Incarnation: "i", Total: total})
+	}
+	in.Workers = append(in.Workers, WorkerInput{ID: "e"})
+	r := Build(in)
+	var got []string
+	for _, e := range r.Events {
+		got = append(got, fmt.Sprintf("%g %s %s %s", e.At.Sub(start).Seconds(), e.Kind, e.Who, e.What))
+	}
+	const want = "0 start a ;2 outage - 3 workers could publish nothing for 8.0 s;12 outage c it could publish nothing for 2.0 s;20 end a ;30 outage a it could publish nothing for 3.0 s"
+	if all := strings.Join(got, ";"); all != want {
+		t.Errorf("%s\nwant\n%s", all, want)
+	}
+}
