@@ -97,7 +97,8 @@ func TestAbortNeedsProof(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.web = serve(t, arrivals.Options{ErrorShare: 0.2})
-	fleet := b.fleet(3, "x", append(thresholds("rate:rate>290 over 1s abort after 1", "errors:rate<10% over 1s abort after 1"), "--qps", "300", "--duration", "1m", "--warmup", "8s", "--permit-for", "2s")...)
+	fleet := b.fleet(3, "x", append(thresholds("rate:rate>290 over 1s abort after 1", "errors:rate<10% over 1s abort after 1"),
+		"--qps", "300", "--duration", "1m", "--warmup", "8s", "--permit-for", "2s")...)
 	state := func() string { return b.redis.Client().HGet(t.Context(), run.KeysOf("x").Budget, "phase").Val() }
 	b.started(300)
 	fleet[0].cmd.Process.Signal(syscall.SIGKILL)
@@ -105,6 +106,7 @@ func TestAbortNeedsProof(t *testing.T) {
 	for _, p := range fleet[1:] {
 		p.wait(99)
 	}
+	b.gate("x", 99).are(t, report.Failed, "errors:rate<10% over 1s abort after 1")
 	events := b.loadctl("events", "x")
 	if !strings.Contains(events, "threshold errors:rate<10% over 1s abort after 1 failed at second 9") {
 		t.Error(events)
