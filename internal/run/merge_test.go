@@ -102,7 +102,7 @@ func TestUnpublishedFileRefused(t *testing.T) {
 			with(`"version":1`, `"version":0`), with(`"version":1`, `"version":"1"`), with(`"version":1`, `"version":-1`), with(`"leased":10`, `"leased":"10"`),
 			with(`"run":"x"`, `"run":"x{}"`), with(`"worker":"w"`, `"worker":"v"`), with(`"incarnation":"i"`, `"incarnation":"j"`), with(`"state":"left"`, `"state":"lost"`),
 			with(`"leased":10`, `"leased":9`), with(`"leased":10`, `"leased":-1`), with(`"leased":10`, `"leased":9007199254740993`), with(`"started_us":1500000`, `"started_us":-1`),
-			with(`"length_ns":2000000000`, `"length_ns":-1`), with(`"series":["1,`, `"series":["0,`), with(`"series":["1,`, `"series":["x`),
+			with(`"length_ns":2000000000`, `"length_ns":-1`), with(`"series":["2,`, `"series":["0,`), with(`"series":["2,`, `"series":["x`),
 			snapshot(func(s *report.Snapshot) { s.Counts.PermitSent = 11 }), snapshot(func(s *report.Snapshot) { s.Counts.Completed = 11 }),
 			snapshot(func(s *report.Snapshot) { s.End = 0 }), snapshot(func(s *report.Snapshot) { s.Worker, s.Incarnation = "", "" }),
 		},
