@@ -15,6 +15,7 @@ const (
 
 // A second is one point of a series.
 type second struct {
+	length           float64 // how much of it is in the run, in s: the last answers come after its end
 	sent, ok, failed float64
 	buckets          []bucket
 }
@@ -26,6 +27,7 @@ type bucket struct {
 
 // A sample is the sum of some seconds.
 type sample struct {
+	length           float64
 	sent, ok, failed float64
 	counts           []float64 // by place
 	values           []float64 // lower edges of buckets in ns, ascending
@@ -33,11 +35,12 @@ type sample struct {
 
 // reset empties the sample.
 func (s *sample) reset() {
-	s.sent, s.ok, s.failed = 0, 0, 0
+	s.length, s.sent, s.ok, s.failed = 0, 0, 0, 0
 	clear(s.counts)
 }
 
 func (s *sample) add(t second) {
+	s.length += t.length
 	s.sent += t.sent
 	s.ok += t.ok
 	s.failed += t.failed
@@ -74,7 +77,8 @@ func (s sample) quantile(q float64) float64 {
 func secondsOf(r report.Report) ([]second, []float64) {
 	all := make([]second, len(r.Series))
 	for i, p := range r.Series {
-		all[i] = second{sent: float64(p.Sent), ok: float64(p.OK), failed: float64(p.Failed)}
+		length := min(float64(r.SeriesWidthS), max(0, r.DurationS-float64(p.T)))
+		all[i] = second{length: length, sent: float64(p.Sent), ok: float64(p.OK), failed: float64(p.Failed)}
 	}
 	if r.Histograms == nil {
 		return all, nil
@@ -117,19 +121,30 @@ type estimate struct {
 func ofRun(r report.Report, all []figure) []estimate {
 	seconds, values := secondsOf(r)
 	length := blockLength(seconds, values)
-	blocks := float64(len(seconds)) / float64(length)
+	n := float64(len(seconds))
 	errs := spread(seconds, values, length, all)
 	result := make([]estimate, len(all))
+	correlations := map[Unit]float64{} // what slows requests down slows all of them: the percentile that shows it best tells for all
+	for _, f := range all {
+		correlations[f.unit] = max(correlations[f.unit], correlation(f.bySecond(seconds, values)))
+	}
 	for i, f := range all {
-		result[i] = estimate{mean: f.scale(f.whole(r)), plain: f.whole(r), err: math.Hypot(errs[i], f.resolution(r)), freedom: max(1, blocks-1), why: f.why(r, blocks)}
+		hidden, tau := beyondBlocks(correlations[f.unit], len(seconds), length)
+		result[i] = estimate{
+			mean:    f.scale(f.whole(r)),
+			plain:   f.whole(r),
+			err:     math.Hypot(errs[i]*hidden, f.resolution(r)),
+			freedom: max(leastBlocks, min(n/float64(length), n/tau)) - 1,
+			why:     f.why(r, n/float64(length)),
+		}
 	}
 	return result
 }
 
-// spread is the standard error of each figure, by the moving-block bootstrap:
+// spread is the standard deviation of each figure by the moving-block bootstrap:
 // a run is put together again and again from blocks of so many seconds, taken from
 // anywhere in it, so that what follows each other stays together. How much the figure varies
-// among these is its error; with n/length blocks it is too small by √(1 − length/n).
+// among these is its error, as far as blocks show it: see beyondBlocks.
 func spread(seconds []second, values []float64, length int, all []figure) []float64 {
 	errs := make([]float64, len(all))
 	n := len(seconds)
@@ -153,19 +168,76 @@ func spread(seconds []second, values []float64, length int, all []figure) []floa
 			}
 		}
 	}
-	small := math.Sqrt(1 - float64(length)/float64(n))
 	for i := range all {
 		mean := sums[i] / max(1, counted[i])
-		errs[i] = math.Sqrt(max(0, squares[i]/max(1, counted[i])-mean*mean)) / small
+		errs[i] = math.Sqrt(max(0, squares[i]/max(1, counted[i])-mean*mean))
 	}
 	return errs
+}
+
+// bySecond is the figure of each second by itself, as far as there is one.
+func (f figure) bySecond(seconds []second, values []float64) []float64 {
+	s := sample{counts: make([]float64, len(values)), values: values}
+	var x []float64
+	for _, t := range seconds {
+		s.reset()
+		s.add(t)
+		if v := f.scale(f.part(s)); t.length > 0 && !math.IsInf(v, 0) && !math.IsNaN(v) {
+			x = append(x, v)
+		}
+	}
+	return x
+}
+
+// beyondBlocks is by how much the error is larger than blocks show it, and the memory τ of the row. The variance of a mean of m seconds is
+// σ²·τ(m)/m, and where a second is like the one before with correlation ρ, and so on,
+//
+//	τ(m) = 1 + 2·Σ (1 − k/m)·ρ^k,  k = 1 … m−1
+//
+// Blocks of L of n seconds, around the mean of all, show (τ(L) − L/n·τ(n))/n of the τ(n)/n that there is.
+func beyondBlocks(rho float64, n, length int) (factor, tau float64) {
+	if n <= length {
+		return 1, 1
+	}
+	whole := ar1(rho, n)
+	return math.Sqrt(whole / max(0.01, ar1(rho, length)-float64(length)/float64(n)*whole)), (1 + rho) / (1 - rho)
+}
+
+// correlation is that of each number of a row with the one before, 0 to 0.95. In a row of n it seems to be (1 + 4ρ)/n less than it is (Kendall).
+func correlation(x []float64) float64 {
+	n, mean := float64(len(x)), 0.0
+	for _, v := range x {
+		mean += v / n
+	}
+	all, next := 0.0, 0.0
+	for i, v := range x {
+		all += (v - mean) * (v - mean)
+		if i > 0 {
+			next += (v - mean) * (x[i-1] - mean)
+		}
+	}
+	if all == 0 || n < 6 {
+		return 0
+	}
+	rho := min(1, max(0, (n*next/all+1)/(n-4)))
+	return min(0.95, rho+math.Sqrt((1-rho*rho)/n))
+}
+
+// ar1 is τ(m) for a correlation ρ < 1.
+func ar1(rho float64, m int) float64 {
+	sum, power := 1.0, 1.0
+	for k := 1; k < m && power > 1e-9; k++ {
+		power *= rho
+		sum += 2 * (1 - float64(k)/float64(m)) * power
+	}
+	return sum
 }
 
 // blockLength is how many seconds are kept together: some times as many as the mean latency remembers its past,
 //
 //	τ = 1 + 2·Σ ρ(k), as long as ρ(k) is more than chance makes it,
 //
-// and ∛n at least.
+// and ∛n and n/6 at least: a memory that is weak beside the noise of single seconds shows in long blocks only.
 func blockLength(seconds []second, values []float64) int {
 	n := len(seconds)
 	x := make([]float64, 0, n)
@@ -178,8 +250,8 @@ func blockLength(seconds []second, values []float64) int {
 			x = append(x, math.Log(max(1, sum/count)))
 		}
 	}
-	const times = 4
-	length := max(math.Cbrt(float64(n)), times*memory(x))
+	const times, mostBlocks = 4, 6
+	length := max(float64(n)/mostBlocks, math.Cbrt(float64(n)), times*memory(x))
 	return max(1, min(int(math.Ceil(length)), n/leastBlocks))
 }
 

@@ -124,6 +124,49 @@ func TestCompareTheSame(t *testing.T) {
 	}
 }
 
+// TestCompareTheSameOften: short runs, in which most of what varies lasts for a quarter of a run, and single requests take many times as long
+// as others. That is where the error of one run is hardest to see.
+func TestCompareTheSameOften(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		runs, pairs int
+		virtual
+	}{
+		{"short", 1, 400, virtual{seconds: 12, rate: 60, median: 10 * time.Millisecond, spread: 0.3, drift: 0.1, memory: 0.8}},
+		{"heavy tails", 1, 400, virtual{seconds: 30, rate: 30, median: 10 * time.Millisecond, spread: 1.2, drift: 0.2, memory: 0.8, errors: 0.02}},
+		{"long memory", 1, 100, virtual{seconds: 60, rate: 20, median: 10 * time.Millisecond, spread: 0.3, drift: 0.2, memory: 0.9}},
+		{"three", 3, 100, virtual{seconds: 20, rate: 30, median: 10 * time.Millisecond, spread: 0.5, drift: 0.2, memory: 0.8}},
+	} {
+		wolves, rng := 0, rand.New(rand.NewPCG(11, 11))
+		for range c.pairs {
+			r := Compare(c.side(rng, "a", c.runs, 0), c.side(rng, "b", c.runs, 1))
+			if slices.ContainsFunc(r.Rows, func(one Row) bool { return one.Difference.Differs() }) {
+				wolves++
+			}
+		}
+		t.Logf("%s: %d of %d pairs seem to differ", c.name, wolves, c.pairs)
+		if wolves > c.pairs*5/100 {
+			t.Errorf("%s: %d of %d pairs seem to differ", c.name, wolves, c.pairs)
+		}
+	}
+}
+
+// TestCompareShortRuns: what differs by much is seen in short runs as well.
+func TestCompareShortRuns(t *testing.T) {
+	a := virtual{seconds: 20, rate: 200, median: 10 * time.Millisecond, spread: 0.1, drift: 0.03, memory: 0.5}
+	b := a
+	b.median = 25 * time.Millisecond
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		r := Compare(a.side(rng, "a", 1, 0), b.side(rng, "b", 1, 1))
+		for _, name := range []string{"latency:avg", "latency:p(50)", "latency:p(90)"} {
+			if d := row(t, r, name).Difference; !d.Differs() || d.Low > 1.5 || d.High < 1.5 {
+				t.Errorf("seed %d: %s: %+v", seed, name, d)
+			}
+		}
+	}
+}
+
 // TestCompareRuns: three runs a side, each with a level of its own, tell more than their seconds do: what differs by luck is not called a difference,
 // and what differs by much is.
 func TestCompareRuns(t *testing.T) {

@@ -19,8 +19,8 @@ type figure struct {
 // figures are the rows.
 func figures() []figure {
 	all := []figure{
-		{name: "rate", unit: PerSecond, whole: func(r report.Report) float64 { return r.Rate }, part: func(s sample) float64 { return s.sent }},
-		{name: "throughput", unit: PerSecond, whole: func(r report.Report) float64 { return r.Throughput }, part: func(s sample) float64 { return s.ok }},
+		{name: "rate", unit: PerSecond, whole: func(r report.Report) float64 { return r.Rate }, part: func(s sample) float64 { return s.sent / s.length }},
+		{name: "throughput", unit: PerSecond, whole: func(r report.Report) float64 { return r.Throughput }, part: func(s sample) float64 { return s.ok / s.length }},
 		{name: "errors:rate", unit: Share, whole: errorShare, part: func(s sample) float64 { return s.failed / max(1, s.ok+s.failed) }},
 		{name: "latency:avg", whole: func(r report.Report) float64 { return float64(r.Latency.Mean) }, part: sample.mean},
 	}
