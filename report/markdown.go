@@ -7,8 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/printable"
@@ -139,31 +137,8 @@ func markdownNotes(b *bytes.Buffer, r Report) {
 	}
 }
 
-// clip is a text of at most n characters, as a part of a line.
-func clip(s string, n int) string {
-	runes := []rune(printable.Line(strings.ToValidUTF8(s, "\uFFFD")))
-	if len(runes) > n {
-		return string(runes[:n]) + "…"
-	}
-	return string(runes)
-}
+// prose is text as it stands.
+func prose(s string) string { return printable.Markdown(s, maxMarkdownText) }
 
-// prose is text as it stands, with nothing in it that Markdown or HTML would read.
-func prose(s string) string {
-	var b strings.Builder
-	for _, r := range clip(s, maxMarkdownText) {
-		switch {
-		case r == '<' || r == '>' || r == '&' || r == '@':
-			b.WriteString("&#" + strconv.Itoa(int(r)) + ";")
-		case strings.ContainsRune("\\`*_[]|~#$", r):
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// code is text in a fixed font, which a back quote would end. It is not for tables, where a bar would end it.
-func code(s string) string { return "`" + strings.ReplaceAll(clip(s, maxMarkdownCode), "`", "'") + "`" }
+// code is text in a fixed font. It is not for tables.
+func code(s string) string { return printable.MarkdownCode(s, maxMarkdownCode) }

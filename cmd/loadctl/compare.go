@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,6 +18,7 @@ import (
 func newCompareCommand(redis *cli.Redis) *cobra.Command {
 	var force bool
 	var failOn []string
+	var out cli.Documents
 	c := &cobra.Command{
 		Use:   "compare BASE OTHER...",
 		Short: "Tell how runs differ, and how sure that is",
@@ -32,12 +35,18 @@ did, give 3 or more runs a side, taken in turns (a b a b a b).
 --fail-on ends the command with exit code 99 if a difference is beyond a bound and its interval leaves out 0, or if it
 cannot be told. Differences are relative; of errors:rate they are percentage points.
 
-Runs that were asked for different things, or whose generator was the limit, are refused; --force shows them all the same.`,
+Runs that were asked for different things, or whose generator was the limit, are refused; --force shows them all the same.
+
+For a pull request: -o markdown. For people: --out compare.html, a page with the percentile curves over one another that needs nothing else.`,
 		Example: `  loadctl compare before.loadctl after.loadctl
   loadctl compare a1.loadctl,a2.loadctl,a3.loadctl b1.loadctl,b2.loadctl,b3.loadctl
-  loadctl compare before.loadctl after.loadctl --fail-on 'latency:p(99)>+10%'`,
+  loadctl compare before.loadctl after.loadctl --fail-on 'latency:p(99)>+10%' -o markdown
+  loadctl compare before.loadctl after.loadctl --out compare.html`,
 		Args: cli.Args(cobra.MinimumNArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := out.Check(); err != nil {
+				return err
+			}
 			rules, err := parseRules(failOn)
 			if err != nil {
 				return err
@@ -46,9 +55,14 @@ Runs that were asked for different things, or whose generator was the limit, are
 			if err != nil {
 				return err
 			}
-			return compareSides(c, sides, rules, force)
+			result, err := compareSides(c, sides, rules, force)
+			if err != nil {
+				return err
+			}
+			return cmp.Or(writeComparison(c, &out, result), failedOn(result))
 		},
 	}
+	out.AddFlags(c, "comparison", cli.Formats{Names: compare.Formats(), Endings: compare.Endings(), Of: compare.FormatOf})
 	c.Flags().BoolVar(&force, "force", false, "compare runs that do not fit together, too")
 	c.Flags().StringArrayVar(&failOn, "fail-on", nil, "`DIFFERENCE` that fails, such as 'latency:p(99)>+10%'; may be repeated")
 	return c
@@ -92,35 +106,32 @@ func readRun(c *cobra.Command, redis *cli.Redis, name string) (report.Report, er
 	return fromRedis(c.Context(), redis, name, nil)
 }
 
-// compareSides prints a comparison of each side with the first.
-func compareSides(c *cobra.Command, sides []compare.Side, rules []compare.Rule, force bool) error {
-	base := sides[0]
-	for _, other := range sides[1:] {
-		doubts := compare.Doubts(base, other)
-		if len(doubts) > 0 && !force {
-			return cli.Config(fmt.Errorf("%s; --force compares all the same", strings.Join(doubts, "; ")))
-		}
-		for _, doubt := range doubts {
-			printable.Fprintf(c.ErrOrStderr(), "warning: %s\n", doubt)
-		}
+// compareSides compares each side with the first, if they fit together.
+func compareSides(c *cobra.Command, sides []compare.Side, rules []compare.Rule, force bool) (compare.Comparison, error) {
+	result := compare.New(sides[0], sides[1:]...)
+	if len(result.Warnings) > 0 && !force {
+		return result, cli.Config(fmt.Errorf("%s; --force compares all the same", strings.Join(result.Warnings, "; ")))
 	}
-	var failed []string
-	for i, other := range sides[1:] {
-		result := compare.Compare(base, other)
-		if i > 0 {
-			printable.Fprintf(c.OutOrStdout(), "\n")
-		}
-		if err := result.WriteText(c.OutOrStdout(), base, other); err != nil {
-			return err
-		}
-		for _, rule := range rules {
-			if why := rule.Judge(result); why != "" {
-				failed = append(failed, other.Name+": "+why)
-			}
-		}
+	for _, doubt := range result.Warnings {
+		printable.Fprintf(c.ErrOrStderr(), "warning: %s\n", doubt)
 	}
-	if len(failed) > 0 {
-		return cli.Failed(errors.New(strings.Join(failed, "; ")))
+	result.Judge(rules)
+	return result, nil
+}
+
+// writeComparison writes it as the flags say.
+func writeComparison(c *cobra.Command, out *cli.Documents, result compare.Comparison) error {
+	return out.Write(c.OutOrStdout(), func(format string) ([]byte, error) {
+		var text bytes.Buffer
+		err := compare.Write(&text, result, format)
+		return text.Bytes(), err
+	})
+}
+
+// failedOn is the error of differences that --fail-on does not allow; nil if there are none.
+func failedOn(result compare.Comparison) error {
+	if len(result.Failed) == 0 {
+		return nil
 	}
-	return nil
+	return cli.Failed(errors.New(strings.Join(result.Failed, "; ")))
 }

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"html"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -51,4 +54,29 @@ func TestCompareRefused(t *testing.T) {
 	if code != cli.CodeGood || !strings.Contains(stderr, "warning: x goes on") || !strings.Contains(stdout, "none: nothing ended") {
 		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 	}
+}
+
+// TestCompareFormats: each format on standard output and, by the ending of its name, in a file; also where --fail-on fails.
+func TestCompareFormats(t *testing.T) {
+	t.Setenv("LOADCTL_REDIS", "")
+	a, b, dir := archive(t, "a", 40, 10*time.Millisecond), archive(t, "b", 40, 25*time.Millisecond), t.TempDir()
+	for format, c := range map[string]struct{ ending, begins string }{
+		"text": {".txt", "base        "}, "json": {".json", "{\n"}, "markdown": {".md", "### `"}, "html": {".html", "<!doctype html>"},
+	} {
+		shown, stderr, code := execute("compare", a, b, "-o", format)
+		if code != cli.CodeGood || !strings.HasPrefix(shown, c.begins) || stderr != "" {
+			t.Errorf("%s: exit code %d, %s\n%.200s", format, code, stderr, shown)
+		}
+		file := filepath.Join(dir, "x"+c.ending)
+		stdout, stderr, code := execute("compare", a, b, "--out", file)
+		if text, err := os.ReadFile(file); err != nil || string(text) != shown || stdout != "" || code != cli.CodeGood {
+			t.Errorf("%s: %v, exit code %d, %s\n%.200s\nwant\n%.200s", file, err, code, stderr, text, shown)
+		}
+		stdout, _, code = execute("compare", a, b, "--out", file, "--fail-on", "latency:p(99)>+10%")
+		if text, err := os.ReadFile(file); err != nil || !strings.Contains(html.UnescapeString(string(text)), "the difference is +150 %") || stdout != "" || code != cli.CodeThreshold {
+			t.Errorf("%s with --fail-on: %v, exit code %d\n%.500s", file, err, code, text)
+		}
+	}
+	refused(t, []string{"compare", a, b, "-o", "hgrm"}, "there are text, json, markdown, html")
+	refused(t, []string{"compare", a, b, "--out", filepath.Join(dir, "none", "x.html")}, "give a file in a directory that is there")
 }

@@ -15,6 +15,7 @@
 package compare
 
 import (
+	"encoding/json"
 	"math"
 
 	"github.com/loadctl/loadctl/report"
@@ -28,8 +29,9 @@ type Side struct {
 
 // A Result is the comparison of two sides.
 type Result struct {
-	Rows  []Row
-	Notes []string // what to know before it is believed, a sentence each
+	Name  string   `json:"other"` // of the side that is compared with the base
+	Rows  []Row    `json:"figures"`
+	Notes []string `json:"notes"` // what to know before it is believed, a sentence each
 }
 
 // A Row is one figure of both sides.
@@ -52,9 +54,32 @@ const (
 	Share // 0 to 1; differences are absolute
 )
 
+// MarshalJSON leaves out what there is not.
+func (r Row) MarshalJSON() ([]byte, error) {
+	row := struct {
+		Figure     string    `json:"figure"`
+		Unit       string    `json:"unit"`
+		Base       float64   `json:"base"`
+		Other      float64   `json:"other"`
+		Difference *float64  `json:"difference,omitempty"`
+		Interval   *Interval `json:"interval,omitempty"`
+		Why        string    `json:"why,omitempty"`
+	}{r.Name, []string{"ns", "per_second", "share"}[r.Unit], r.Base, r.Other, nil, r.Difference, r.Why}
+	if change := r.Change(); !math.IsNaN(change) {
+		row.Difference = &change
+	}
+	return json.Marshal(row)
+}
+
 // An Interval is a difference and its bounds: relative to the base, 0.1 = 10 %
 // more; of shares absolute.
-type Interval struct{ Low, High float64 }
+type Interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// mostChange bounds an interval: from 1 µs to 1 h is a factor of 3.6e9, and no float64 ends there.
+const mostChange = 1e12
 
 // Differs tells whether the interval leaves out 0.
 func (i *Interval) Differs() bool { return i != nil && (i.Low > 0 || i.High < 0) }
@@ -74,11 +99,11 @@ func (r Row) Change() float64 {
 func Compare(base, other Side) Result {
 	all := figures()
 	a, b := estimates(base, all), estimates(other, all)
-	var r Result
+	r := Result{Name: other.Name, Notes: []string{}}
 	for i, f := range all {
 		r.Rows = append(r.Rows, f.row(a[i], b[i], len(all)))
 	}
-	r.Notes = notes(base, other)
+	r.Notes = append(r.Notes, notes(base, other)...)
 	return r
 }
 
@@ -104,6 +129,9 @@ func estimates(s Side, all []figure) []estimate {
 // row compares the estimates of a figure, one of so many.
 func (f figure) row(a, b estimate, rows int) Row {
 	r := Row{Name: f.name, Unit: f.unit, Base: a.plain, Other: b.plain}
+	if f.unit == Nanoseconds { // as reports have them, also the means of several runs
+		r.Base, r.Other = math.Round(r.Base), math.Round(r.Other)
+	}
 	if r.Why = a.why; r.Why == "" {
 		r.Why = b.why
 	}
@@ -113,7 +141,7 @@ func (f figure) row(a, b estimate, rows int) Row {
 	difference, width := b.mean-a.mean, halfWidth(a, b, rows)
 	r.Difference = &Interval{difference - width, difference + width}
 	if f.unit != Share {
-		r.Difference = &Interval{math.Expm1(difference - width), math.Expm1(difference + width)}
+		r.Difference = &Interval{math.Expm1(difference - width), min(mostChange, math.Expm1(difference+width))}
 	}
 	return r
 }

@@ -243,7 +243,7 @@ func TestNoInterval(t *testing.T) {
 				t.Errorf("%s, %s: %+v", c.side.Name, c.name, one)
 			}
 			var text bytes.Buffer
-			if err := r.WriteText(&text, base, c.side); err != nil || !strings.Contains(text.String(), "none: "+c.says) {
+			if err := Text(&text, New(base, c.side)); err != nil || !strings.Contains(text.String(), "none: "+c.says) {
 				t.Errorf("%v, %s", err, text.String())
 			}
 		}

@@ -1,37 +1,155 @@
 package compare
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/printable"
 )
 
-// WriteText writes a result for people.
-func (r Result) WriteText(w io.Writer, base, other Side) error {
-	if _, err := printable.Fprintf(w, "base        %s, %s\nother       %s, %s\n\n", base.Name, base.runs(), other.Name, other.runs()); err != nil {
-		return err
+const (
+	missing    = "–" // in place of a figure that there is not
+	maxClasses = 20  // of errors, for people; JSON has them all
+)
+
+// Text writes c for people: of each other side the figures beside those of the base, the errors, and the percentiles on a scale.
+func Text(w io.Writer, c Comparison) error {
+	var b bytes.Buffer
+	base := c.Sides[0]
+	for i, r := range c.Results {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		other := c.Sides[i+1]
+		printable.Fprintf(&b, "base        %s, %s\nother       %s, %s\n\n", base.Name, base.runs(), other.Name, other.runs())
+		textFigures(&b, r)
+		textErrors(&b, base, other)
+		textPercentiles(&b, base, other)
+		b.WriteByte('\n')
+		for _, note := range r.Notes {
+			printable.Fprintf(&b, "note        %s\n", note)
+		}
 	}
-	printable.Fprintf(w, "%-15s%12s%12s%13s   %s\n", "", "base", "other", "difference", "95 % interval, of all rows together")
+	for _, warning := range c.Warnings {
+		printable.Fprintf(&b, "warning     %s\n", warning)
+	}
+	for _, failed := range c.Failed {
+		printable.Fprintf(&b, "failed      %s\n", failed)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func textFigures(b *bytes.Buffer, r Result) {
+	printable.Fprintf(b, "%-15s%12s%12s%13s   %s\n", "", "base", "other", "difference", "95 % interval, of all rows together")
 	for _, row := range r.Rows {
-		printable.Fprintf(w, "%-15s%12s%12s%13s   %s\n", row.Name, row.Unit.text(row.Base), row.Unit.text(row.Other), percent(row.Change()), row.verdict())
+		cells := row.cells()
+		printable.Fprintf(b, "%-15s%12s%12s%13s   %s\n", row.Name, cells[0], cells[1], cells[2], cells[3])
 	}
-	printable.Fprintf(w, "\n")
-	for _, note := range r.Notes {
-		printable.Fprintf(w, "note        %s\n", note)
+}
+
+// textErrors writes how many requests failed in each way, and their share of what ended.
+func textErrors(b *bytes.Buffer, base, other Summary) {
+	all := classes([]Summary{base, other})
+	if len(all) == 0 {
+		return
 	}
-	return nil
+	printable.Fprintf(b, "\n%-15s%12s%12s%12s%12s\n", "failed", "base", "", "other", "")
+	for _, class := range all[:min(len(all), maxClasses)] {
+		from, to := base.Errors[class], other.Errors[class]
+		printable.Fprintf(b, "%-15s%12d%12s%12d%12s\n", class, from.Requests, Share.text(from.Share), to.Requests, Share.text(to.Share))
+	}
+	if hidden := len(all) - maxClasses; hidden > 0 {
+		printable.Fprintf(b, "and %d more\n", hidden)
+	}
+}
+
+// textPercentiles writes the curves of both sides over one another, turned by 90°: a line for each percentile.
+func textPercentiles(b *bytes.Buffer, base, other Summary) {
+	if !base.timed() && !other.timed() {
+		return
+	}
+	const width = 38
+	low, high := span(base, other)
+	place := func(ns int64) int {
+		if ns <= 0 {
+			return -1
+		}
+		return int(math.Round(math.Log(float64(ns)/low) / math.Log(high/low) * (width - 1)))
+	}
+	from, to := Nanoseconds.text(low), Nanoseconds.text(high)
+	printable.Fprintf(b, "\n%-15s%12s%12s   %s%*s\n", "latency", "base ○", "other ●", from, width-len([]rune(from)), to)
+	for _, p := range percentiles() {
+		line := []rune(strings.Repeat("·", width))
+		marks := map[int]rune{}
+		if at := place(*p.put(&base.Latency)); at >= 0 {
+			marks[at] = '○'
+		}
+		if at := place(*p.put(&other.Latency)); at >= 0 {
+			if _, both := marks[at]; both {
+				marks[at] = '◉'
+			} else {
+				marks[at] = '●'
+			}
+		}
+		for at, mark := range marks {
+			line[at] = mark
+		}
+		printable.Fprintf(b, "%-15s%12s%12s   %s\n", p.name, base.cell(p), other.cell(p), string(line))
+	}
+}
+
+// span is from where to where the percentiles of these sides reach, in ns: on the logarithmic scale to the next 1, 2 or 5.
+func span(sides ...Summary) (low, high float64) {
+	low, high = math.Inf(1), 0
+	for _, s := range sides {
+		for _, p := range percentiles() {
+			if ns := float64(*p.put(&s.Latency)); ns > 0 {
+				low, high = min(low, ns), max(high, ns)
+			}
+		}
+	}
+	from, to := 1.0, 1.0
+	for _, step := range ladder(low, high) {
+		if step <= low {
+			from = step
+		}
+		if to = step; step >= high {
+			break
+		}
+	}
+	return from, max(to, 2*from)
+}
+
+// ladder are 1, 2, 5, 10, … from at most low to at least high, and one more.
+func ladder(low, high float64) []float64 {
+	var all []float64
+	for decade := math.Pow10(int(math.Floor(math.Log10(max(1, low))))); ; decade *= 10 {
+		for _, step := range []float64{1, 2, 5} {
+			all = append(all, step*decade)
+			if step*decade > high {
+				return all
+			}
+		}
+	}
 }
 
 // runs is how many there are.
-func (s Side) runs() string {
+func (s Summary) runs() string {
 	if len(s.Runs) == 1 {
 		return "1 run"
 	}
 	return fmt.Sprintf("%d runs", len(s.Runs))
+}
+
+// cells are base, other, difference, and the interval with what it means.
+func (r Row) cells() [4]string {
+	return [4]string{r.Unit.text(r.Base), r.Unit.text(r.Other), percent(r.Change()), r.verdict()}
 }
 
 // verdict is the interval, and what it means.
@@ -54,7 +172,7 @@ func (r Row) verdict() string {
 func (u Unit) text(v float64) string {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
-		return "–"
+		return missing
 	case u == Share:
 		return strconv.FormatFloat(100*v, 'f', 2, 64) + " %"
 	case u == PerSecond:
@@ -70,7 +188,7 @@ func (u Unit) text(v float64) string {
 // percent is a difference with its sign.
 func percent(share float64) string {
 	if math.IsNaN(share) {
-		return "–"
+		return missing
 	}
 	digits := 1
 	if math.Abs(share) >= 0.9995 {

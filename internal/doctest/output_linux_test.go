@@ -28,7 +28,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -249,6 +249,25 @@ func trouble(o *outputs) {
 	defer web.Close()
 	o.result(o.begin(99, "loadworker run --run trouble --qps 100 --duration 2s --max-lag 50ms --max-connections 1 --threshold 'errors:rate<1%' "+
 		"--threshold 'latency:max<1h' --threshold 'checks:count>1 over 1s' --url "+web.URL()))
+}
+
+// compared are a run that is well and one that has trouble, of which requests are dropped late, and none completes.
+func compared(o *outputs) {
+	dir := o.t.TempDir()
+	fire := func(name, url, flags string) string {
+		file := dir + "/" + name + ".loadctl"
+		o.begin(0, "loadworker run --run compared-"+name+" --qps 100 --duration 6s --url "+url+" --out "+file+" "+flags).end(20 * time.Second)
+		return file
+	}
+	web, err := arrivals.Start(arrivals.Options{Status: 503, Latency: 100 * time.Millisecond})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	defer web.Close()
+	good, bad := fire("good", "http://127.0.0.1:8080/", "--max-lag 1h"), fire("bad", web.URL(), "--max-lag 50ms --max-connections 2")
+	o.print("loadctl compare --force " + good + " " + bad)
+	o.print("loadctl compare --force " + bad + " " + good)
+	o.result(o.begin(99, "loadctl compare --force "+good+" "+bad+" --fail-on 'errors:rate>1%'"))
 }
 
 // judged is a run with thresholds: while it goes on they are met, or there is nothing yet.

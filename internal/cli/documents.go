@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/run"
+)
+
+// Formats are those that a document can be written in.
+type Formats struct {
+	Names   []string // the default first
+	Endings []string // of files
+	Of      func(path string) string
+}
+
+// Documents is the flags that say in which formats a document is written, and into which files.
+type Documents struct {
+	command *cobra.Command
+	output  Output
+	files   []string
+	formats Formats
+	called  string
+}
+
+// AddFlags adds -o/--output and --out of a document that is called so.
+func (d *Documents) AddFlags(c *cobra.Command, called string, formats Formats) {
+	d.command, d.formats, d.called = c, formats, called
+	d.output.AddFlags(c, formats.Names...)
+	c.Flags().StringArrayVar(&d.files, "out", nil, "write the "+called+" to `FILE` instead of standard output; may be repeated; its ending is the format: "+
+		strings.Join(formats.Endings, " ")+", any other is that of -o; with -o in a format that no file has, standard output has it too; "+
+		"a file appears when it is whole; on a full disk it goes to standard output, with exit code 1")
+}
+
+// Check refuses formats that there are not, and files that cannot be written: better now than after an hour of load.
+func (d *Documents) Check() error {
+	if err := d.output.Check(); err != nil {
+		return err
+	}
+	for i, name := range d.paths() {
+		if slices.Contains(d.paths()[:i], name) {
+			return Config(fmt.Errorf("--out %.200q: is given twice; leave one out", name))
+		}
+		if err := File(name).Check("out"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// paths are the files to write. "" is none.
+func (d *Documents) paths() []string {
+	return slices.DeleteFunc(slices.Clone(d.files), func(name string) bool { return name == "" })
+}
+
+// format is that of a file.
+func (d *Documents) format(name string) string { return cmp.Or(d.formats.Of(name), d.output.Format) }
+
+// shown tells whether standard output has the document: where there is no file, or where -o asks for a format that no file has.
+func (d *Documents) shown() bool {
+	asked := d.command.Flags().Changed("output")
+	return len(d.paths()) == 0 || asked && !slices.ContainsFunc(d.paths(), func(name string) bool { return d.format(name) == d.output.Format })
+}
+
+// write renders the document. Each file is replaced in one step, so that nobody ever sees a half of it. What one file does not take is
+// shown all the same, and is an error; the other files are written. saved tells that the document is in one place at least.
+func (d *Documents) write(stdout io.Writer, render func(format string) ([]byte, error)) (saved bool, err error) {
+	free := true // standard output has nothing yet
+	var all []error
+	if d.shown() {
+		free = false
+		text, err := render(d.output.Format)
+		if err == nil {
+			_, err = stdout.Write(text)
+		}
+		if err != nil {
+			err = fmt.Errorf("write the %s to standard output: %w", d.called, err)
+		}
+		saved = err == nil
+		all = append(all, err)
+	}
+	for _, name := range d.paths() {
+		text, err := render(d.format(name))
+		if err == nil {
+			var there bool
+			there, err = writeFile(name, text, stdout, &free)
+			saved = saved || there
+		}
+		all = append(all, err)
+	}
+	return saved, errors.Join(all...)
+}
+
+// Write renders a document that can be made once more from what it was made of.
+func (d *Documents) Write(stdout io.Writer, render func(format string) ([]byte, error)) error {
+	_, err := d.write(stdout, render)
+	return err
+}
+
+// writeFile writes one file. What it does not take goes to standard output, if that is free, or else into the directory for temporary files.
+// saved tells that it is in one of these places.
+func writeFile(name string, text []byte, stdout io.Writer, free *bool) (saved bool, err error) {
+	err = File(name).Write(text)
+	if err == nil {
+		return true, nil
+	}
+	if *free {
+		*free = false
+		if _, failed := stdout.Write(text); failed == nil {
+			return true, fmt.Errorf("%w; it is on standard output instead", err)
+		}
+	}
+	path := filepath.Join(os.TempDir(), filepath.Base(name)+"."+run.NewID())
+	if File(path).Write(text) == nil {
+		return true, fmt.Errorf("%w; it is in %s instead", err, path)
+	}
+	return false, err
+}

@@ -1,0 +1,161 @@
+package compare
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// A Comparison is all that the formats show: each number is the same in all of them. Its JSON is stable as that of a report.
+type Comparison struct {
+	Sides    []Summary `json:"sides"`   // the base first
+	Results  []Result  `json:"results"` // of each other side, compared with the base
+	Warnings []string  `json:"warnings"`
+	Failed   []string  `json:"failed"` // differences beyond --fail-on
+
+	sides []Side // what the curves are drawn from
+}
+
+// A Summary is one side by itself.
+type Summary struct {
+	Name    string      `json:"name"`
+	Runs    []Run       `json:"runs"`
+	Latency Percentiles `json:"latency_ns"`
+
+	// LowerBoundsAbove is the lowest of the runs' quantiles above which percentiles are lower bounds. Absent when none are.
+	LowerBoundsAbove *float64 `json:"percentiles_are_lower_bounds_above,omitempty"`
+
+	Errors map[string]ErrorCount `json:"errors"` // by class
+}
+
+// A Run is one of a side.
+type Run struct {
+	Name      string    `json:"run"`
+	StartedAt time.Time `json:"started_at"`
+}
+
+// Percentiles are latencies in ns; of several runs the geometric means. All are 0 when nothing ended.
+type Percentiles struct {
+	P50   int64 `json:"p50"`
+	P90   int64 `json:"p90"`
+	P95   int64 `json:"p95"`
+	P99   int64 `json:"p99"`
+	P999  int64 `json:"p999"`
+	P9999 int64 `json:"p9999"`
+	Max   int64 `json:"max"`
+}
+
+// An ErrorCount is how many requests of all runs failed in one way, and the mean of the runs' shares of these in what ended.
+type ErrorCount struct {
+	Requests int64   `json:"requests"`
+	Share    float64 `json:"share"`
+}
+
+// New compares each other side with the base.
+func New(base Side, others ...Side) Comparison {
+	c := Comparison{Sides: []Summary{base.summary()}, Warnings: []string{}, Failed: []string{}, sides: append([]Side{base}, others...)}
+	for _, other := range others {
+		c.Sides = append(c.Sides, other.summary())
+		c.Results = append(c.Results, Compare(base, other))
+		c.Warnings = append(c.Warnings, Doubts(base, other)...)
+	}
+	slices.Sort(c.Warnings)
+	c.Warnings = slices.Compact(c.Warnings)
+	return c
+}
+
+// Judge notes each difference that one of these rules fails.
+func (c *Comparison) Judge(rules []Rule) {
+	for _, r := range c.Results {
+		for _, rule := range rules {
+			if why := rule.Judge(r); why != "" {
+				c.Failed = append(c.Failed, r.Name+": "+why)
+			}
+		}
+	}
+}
+
+// A percentile is one row of Percentiles.
+type percentile struct {
+	name     string
+	quantile float64
+	of       func(report.Distribution) int64
+	put      func(*Percentiles) *int64
+}
+
+// percentiles are all rows.
+func percentiles() []percentile {
+	return []percentile{
+		{"p50", 0.5, func(d report.Distribution) int64 { return d.P50 }, func(p *Percentiles) *int64 { return &p.P50 }},
+		{"p90", 0.9, func(d report.Distribution) int64 { return d.P90 }, func(p *Percentiles) *int64 { return &p.P90 }},
+		{"p95", 0.95, func(d report.Distribution) int64 { return d.P95 }, func(p *Percentiles) *int64 { return &p.P95 }},
+		{"p99", 0.99, func(d report.Distribution) int64 { return d.P99 }, func(p *Percentiles) *int64 { return &p.P99 }},
+		{"p99.9", 0.999, func(d report.Distribution) int64 { return d.P999 }, func(p *Percentiles) *int64 { return &p.P999 }},
+		{"p99.99", 0.9999, func(d report.Distribution) int64 { return d.P9999 }, func(p *Percentiles) *int64 { return &p.P9999 }},
+		{"max", 1, func(d report.Distribution) int64 { return d.Max }, func(p *Percentiles) *int64 { return &p.Max }},
+	}
+}
+
+// summary sums a side up.
+func (s Side) summary() Summary {
+	sum := Summary{Name: s.Name, Runs: []Run{}, Errors: map[string]ErrorCount{}}
+	for _, r := range s.Runs {
+		sum.Runs = append(sum.Runs, Run{r.Run, r.StartedAt})
+		if b := r.LowerBoundsAbove; b != nil && (sum.LowerBoundsAbove == nil || *b < *sum.LowerBoundsAbove) {
+			sum.LowerBoundsAbove = b
+		}
+		ended := max(1, float64(r.Audit.Completed+r.Audit.Failed))
+		for class, n := range r.Errors {
+			e := sum.Errors[class]
+			sum.Errors[class] = ErrorCount{e.Requests + n, e.Share + float64(n)/ended/float64(len(s.Runs))}
+		}
+	}
+	for _, p := range percentiles() {
+		*p.put(&sum.Latency) = s.mean(p.of)
+	}
+	return sum
+}
+
+// mean is the geometric mean of a percentile; of one run it is the percentile itself.
+func (s Side) mean(of func(report.Distribution) int64) int64 {
+	if len(s.Runs) == 1 {
+		return of(s.Runs[0].Latency)
+	}
+	sum := 0.0
+	for _, r := range s.Runs {
+		sum += math.Log(float64(of(r.Latency)))
+	}
+	return int64(math.Round(math.Exp(sum / float64(len(s.Runs)))))
+}
+
+// timed tells whether anything ended.
+func (s Summary) timed() bool { return s.Latency.Max > 0 }
+
+// cell is a percentile as people read it: with a ≥ if it is a lower bound.
+func (s Summary) cell(p percentile) string {
+	if !s.timed() {
+		return missing
+	}
+	text := Nanoseconds.text(float64(*p.put(&s.Latency)))
+	if s.LowerBoundsAbove != nil && p.quantile > *s.LowerBoundsAbove {
+		return "≥" + text
+	}
+	return text
+}
+
+// classes are the names of all errors of these sides, the most frequent first.
+func classes(sides []Summary) []string {
+	most := map[string]int64{}
+	for _, s := range sides {
+		for class, e := range s.Errors {
+			most[class] = max(most[class], e.Requests)
+		}
+	}
+	return slices.SortedFunc(maps.Keys(most), func(a, b string) int {
+		return cmp.Or(cmp.Compare(most[b], most[a]), cmp.Compare(a, b))
+	})
+}

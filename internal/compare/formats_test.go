@@ -1,0 +1,320 @@
+package compare
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/report"
+)
+
+// written is a comparison in a format.
+func written(t *testing.T, c Comparison, name string) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, c, name); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return b.String()
+}
+
+// document is what programs read of a comparison in JSON.
+type document struct {
+	Sides []struct {
+		Name    string
+		Runs    []struct{ Run string }
+		Latency map[string]int64 `json:"latency_ns"`
+		Bound   *float64         `json:"percentiles_are_lower_bounds_above"`
+		Errors  map[string]struct {
+			Requests int64
+			Share    float64
+		}
+	}
+	Results []struct {
+		Other   string
+		Figures []struct {
+			Figure, Unit, Why string
+			Base, Other       float64
+			Difference        *float64
+			Interval          *Interval
+		}
+		Notes []string
+	}
+	Warnings, Failed []string
+}
+
+// parsed reads it.
+func parsed(t *testing.T, c Comparison) (doc document) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(written(t, c, "json")), &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// htmlRows are the cells of all table rows of a page.
+func htmlRows(page string) [][]string {
+	var all [][]string
+	for _, row := range regexp.MustCompile(`(?s)<tr[^>]*>(.*?)</tr>`).FindAllStringSubmatch(page, -1) {
+		var cells []string
+		for _, cell := range regexp.MustCompile(`(?s)<t[hd][^>]*>(.*?)</t[hd]>`).FindAllStringSubmatch(row[1], -1) {
+			cells = append(cells, html.UnescapeString(cell[1]))
+		}
+		all = append(all, cells)
+	}
+	return all
+}
+
+// shown fails unless these cells are a row of the page, of Markdown, and, where text is not nil, of the text.
+func shown(t *testing.T, c Comparison, cells, text []string) {
+	t.Helper()
+	if !slices.ContainsFunc(htmlRows(written(t, c, "html")), func(row []string) bool { return slices.Equal(row, cells) }) {
+		t.Errorf("html has no row %q", cells)
+	}
+	if page := strings.ReplaceAll(written(t, c, "markdown"), "**", ""); !strings.Contains(page, "| "+strings.Join(cells, " | ")+" |") {
+		t.Errorf("markdown has no row %q:\n%s", cells, page)
+	}
+	plain := regexp.MustCompile(` +`).ReplaceAllString(written(t, c, "text"), " ")
+	if text != nil && !strings.Contains(plain, "\n"+strings.Join(text, " ")) {
+		t.Errorf("text has no line %q:\n%s", text, plain)
+	}
+}
+
+// comparisons are those that the tests of formats share.
+func comparisons() map[string]Comparison {
+	rng := rand.New(rand.NewPCG(3, 3))
+	a := virtual{seconds: 60, rate: 100, median: 10 * time.Millisecond, spread: 0.3, errors: 0.02}
+	b := a
+	b.median, b.errors = 25*time.Millisecond, 0.1
+	bare, dropped, nothing := a.side(rng, "bare.json", 1, 0), b.side(rng, "dropped", 2, 1), Side{"nothing", []report.Report{report.Build(report.Input{Run: "x"})}}
+	bare.Runs[0].Histograms = nil
+	bound := 0.95
+	dropped.Runs[1].LowerBoundsAbove = &bound
+	base := a.side(rng, "base", 1, 0)
+	return map[string]Comparison{
+		"one":     New(base, b.side(rng, "other", 1, 1)),
+		"three":   New(a.side(rng, "a1,a2,a3", 3, 0), b.side(rng, "b1,b2,b3", 3, 1)),
+		"more":    New(base, b.side(rng, "b", 1, 1), bare, dropped),
+		"nothing": New(base, nothing),
+		"none":    New(nothing, nothing),
+	}
+}
+
+// TestNumbersAreEqual: each number of a comparison is the same in all formats, and in JSON it is that of the reports.
+func TestNumbersAreEqual(t *testing.T) {
+	units := map[string]Unit{"ns": Nanoseconds, "per_second": PerSecond, "share": Share}
+	for name, c := range comparisons() {
+		t.Run(name, func(t *testing.T) {
+			doc := parsed(t, c)
+			for _, r := range doc.Results {
+				if len(r.Figures) != len(figures()) {
+					t.Errorf("%d figures", len(r.Figures))
+				}
+				for _, f := range r.Figures {
+					unit, change := units[f.Unit], math.NaN()
+					if f.Difference != nil {
+						change = *f.Difference
+					}
+					verdict := Row{Difference: f.Interval, Why: f.Why}.verdict()
+					cells := []string{f.Figure, unit.text(f.Base), unit.text(f.Other), percent(change), verdict}
+					shown(t, c, cells, cells)
+				}
+			}
+			for _, p := range percentiles() {
+				cells := []string{p.name}
+				for _, s := range doc.Sides {
+					ns := s.Latency[strings.ReplaceAll(p.name, ".", "")]
+					switch {
+					case s.Latency["max"] == 0:
+						cells = append(cells, "–")
+					case s.Bound != nil && p.quantile > *s.Bound:
+						cells = append(cells, "≥"+Nanoseconds.text(float64(ns)))
+					default:
+						cells = append(cells, Nanoseconds.text(float64(ns)))
+					}
+				}
+				if name == "none" {
+					shown(t, c, cells, nil)
+					continue
+				}
+				shown(t, c, cells, cells[:3])
+			}
+			for class := range doc.Sides[0].Errors {
+				cells, text := []string{class}, []string{class}
+				for i, s := range doc.Sides {
+					e := s.Errors[class]
+					cells = append(cells, fmt.Sprintf("%d (%s)", e.Requests, Share.text(e.Share)))
+					if i < 2 {
+						text = append(text, fmt.Sprint(e.Requests), Share.text(e.Share))
+					}
+				}
+				shown(t, c, cells, text)
+			}
+			asReported(t, c, doc)
+		})
+	}
+}
+
+// asReported compares a document with the reports of sides of one run.
+func asReported(t *testing.T, c Comparison, doc document) {
+	t.Helper()
+	for i, s := range c.sides {
+		if len(s.Runs) > 1 || i == 0 && len(doc.Results) == 0 {
+			continue
+		}
+		r, got := s.Runs[0], map[string]float64{}
+		for _, f := range doc.Results[max(0, i-1)].Figures {
+			got[f.Figure] = f.Other
+			if i == 0 {
+				got[f.Figure] = f.Base
+			}
+		}
+		for figure, want := range map[string]float64{
+			"rate": r.Rate, "throughput": r.Throughput, "latency:avg": float64(r.Latency.Mean), "latency:p(50)": float64(r.Latency.P50),
+			"latency:p(90)": float64(r.Latency.P90), "latency:p(99)": float64(r.Latency.P99), "latency:p(99.9)": float64(r.Latency.P999),
+		} {
+			if got[figure] != want {
+				t.Errorf("%s: %s is %v, want %v", s.Name, figure, got[figure], want)
+			}
+		}
+		l := doc.Sides[i].Latency
+		if l["p95"] != r.Latency.P95 || l["p9999"] != r.Latency.P9999 || l["max"] != r.Latency.Max || len(l) != len(percentiles()) {
+			t.Errorf("%s: %v, want %+v", s.Name, l, r.Latency)
+		}
+		sum := 0.0
+		for class, e := range doc.Sides[i].Errors {
+			sum += e.Share
+			if e.Requests != r.Errors[class] {
+				t.Errorf("%s: %s: %d, want %d", s.Name, class, e.Requests, r.Errors[class])
+			}
+		}
+		if math.Abs(sum-got["errors:rate"]) > 1e-12 || len(doc.Sides[i].Errors) != len(r.Errors) {
+			t.Errorf("%s: shares of errors are %v, want %v", s.Name, sum, got["errors:rate"])
+		}
+	}
+}
+
+// TestPageNeedsNothing: the page has its style, whose hash it names, and nothing else that a browser would run, fetch or refuse.
+func TestPageNeedsNothing(t *testing.T) {
+	for name, c := range comparisons() {
+		page := written(t, c, "html")
+		style := regexp.MustCompile(`(?s)<style>(.*?)</style>`).FindAllStringSubmatch(page, -1)
+		policy := regexp.MustCompile(`<meta http-equiv="Content-Security-Policy" content="([^"]*)">`).FindStringSubmatch(page)
+		if len(style) != 1 || policy == nil {
+			t.Fatalf("%s: %d styles, policy %q", name, len(style), policy)
+		}
+		sum := sha256.Sum256([]byte(style[0][1]))
+		want := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+		if got := html.UnescapeString(policy[1]); got != want {
+			t.Errorf("%s: the policy is %s, want %s", name, got, want)
+		}
+		for _, no := range []string{"<script", " style=", "javascript:", " src=", " href=", "url(", "@import", " on"} {
+			if strings.Contains(regexp.MustCompile(`>[^<]*<`).ReplaceAllString(page, "><"), no) {
+				t.Errorf("%s: the page has %q", name, no)
+			}
+		}
+		if len(page) > 100_000 || !strings.Contains(page, "prefers-color-scheme: dark") || strings.Count(page, "<svg") != 2 {
+			t.Errorf("%s: %d bytes", name, len(page))
+		}
+	}
+}
+
+// TestHostileTexts: what others wrote stays text in every format, and a comment stays short.
+func TestHostileTexts(t *testing.T) {
+	evil := strings.Repeat("<script>alert(1)</script>\"'><b> `|]]> & \x1b[2J\u202e\\ \xff @all [x](http://y) **b** \n# EOF\n", 20)
+	rng := rand.New(rand.NewPCG(1, 1))
+	v := virtual{seconds: 20, rate: 50, median: time.Millisecond, spread: 0.1}
+	base, others := v.side(rng, evil, 1, 0), []Side{}
+	for i := range 12 {
+		other := v.side(rng, fmt.Sprint(evil, i), 1, 1)
+		other.Runs[0].Run, other.Runs[0].Limiter = evil, fmt.Sprint(evil, i)
+		for j := range 100 {
+			other.Runs[0].Errors[fmt.Sprint(evil, j)] = 1
+		}
+		others = append(others, other)
+	}
+	c := New(base, others...)
+	for i := range 100 {
+		c.Failed = append(c.Failed, fmt.Sprint(i, evil))
+	}
+	for _, name := range Formats() {
+		text := written(t, c, name)
+		if printable.Line(strings.ReplaceAll(text, "\n", "")) != strings.ReplaceAll(text, "\n", "") {
+			t.Errorf("%s has characters that steer", name)
+		}
+	}
+	if page := written(t, c, "html"); strings.Contains(page, "<script") || strings.Contains(page, "<b>") {
+		t.Error("the page has markup of others")
+	}
+	page := written(t, c, "markdown")
+	if n := len([]rune(page)); n > 65_536 {
+		t.Errorf("%d characters", n)
+	}
+	inCode := regexp.MustCompile("`[^`\n]*`")
+	for line := range strings.Lines(page) {
+		if rest := inCode.ReplaceAllString(strings.ReplaceAll(line, "\\`", ""), ""); strings.ContainsAny(rest, "<@") {
+			t.Fatalf("Markdown has a line that is read: %.300s", rest)
+		}
+	}
+}
+
+// TestTextFits: the percentiles fit a terminal of 80 columns, with a mark for each side in each line.
+func TestTextFits(t *testing.T) {
+	for name, c := range comparisons() {
+		_, plot, found := strings.Cut(written(t, c, "text"), "\nlatency  ")
+		if found != (name != "none") {
+			t.Errorf("%s: a plot: %v", name, found)
+		}
+		for line := range strings.Lines("latency  " + plot) {
+			if line == "\n" || !found {
+				break
+			}
+			marks := strings.Count(line, "○") + strings.Count(line, "●") + 2*strings.Count(line, "◉")
+			want := 2
+			if name == "nothing" && !strings.HasPrefix(line, "latency") {
+				want = 1
+			}
+			if n := len([]rune(line)) - 1; n > 80 || marks != want {
+				t.Errorf("%s: %d columns, %d marks: %s", name, n, marks, line)
+			}
+		}
+	}
+}
+
+// TestRateOfPartSeconds: the last answers come after the end of a run, in a second of their own. That is no slow second.
+func TestRateOfPartSeconds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	v := virtual{seconds: 12, rate: 200, median: time.Millisecond, spread: 0.1}
+	a, b := v.side(rng, "a", 1, 0), v.side(rng, "b", 1, 1)
+	for _, s := range []Side{a, b} {
+		r := &s.Runs[0]
+		r.Series = append(r.Series, report.SeriesReport{T: 12, OK: 1})
+		r.Series[11].OK--
+	}
+	c := Compare(a, b)
+	for _, name := range []string{"rate", "throughput"} {
+		if d := row(t, c, name).Difference; d == nil || d.Low > 0 || d.High < 0 || d.High-d.Low > 0.04 {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
+// TestIntervalsAreNumbers: however wild a run is, JSON can say its intervals.
+func TestIntervalsAreNumbers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	v := virtual{seconds: 4, rate: 200, median: time.Millisecond, drift: 12}
+	for range 10 {
+		parsed(t, New(v.side(rng, "a", 1, 0), v.side(rng, "b", 1, 1)))
+	}
+}

@@ -1,0 +1,139 @@
+package svg
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A PercentileCurve is one line: the latency that a share of the requests did not exceed. Curves of a kind look alike and have one name.
+type PercentileCurve struct {
+	Name   string
+	Kind   int
+	Points []PercentilePoint // by their share
+}
+
+// A PercentilePoint is one of a curve: 0 ≤ Share < 1, NS > 0.
+type PercentilePoint struct{ Share, NS float64 }
+
+// percentileFrame is where what lies in the picture: x by the decades of 1/(1 − share), y by the logarithm of ns.
+type percentileFrame struct {
+	left, right, top, bottom float64
+	decades                  float64
+	low, high                float64 // logarithms
+}
+
+func (f percentileFrame) x(share float64) float64 {
+	return f.left - math.Log10(max(1-share, math.Pow(10, -f.decades)))/f.decades*(f.right-f.left)
+}
+
+func (f percentileFrame) y(ns float64) float64 {
+	return f.bottom - (math.Log(ns)-f.low)/(f.high-f.low)*(f.bottom-f.top)
+}
+
+// Percentiles draws curves over one another, so many units wide. The slowest requests are what matters, so the axis of the shares has the same
+// room from 0 to 90 % as from there to 99 %, and so on. Latencies differ by factors, so their axis is logarithmic. The text has the colour of what
+// surrounds the picture. There are no styles in it, so a page may forbid them.
+func Percentiles(title string, wide int, curves []PercentileCurve) string {
+	var names []string
+	for _, c := range curves {
+		for len(names) <= c.Kind {
+			names = append(names, "")
+		}
+		names[c.Kind] = c.Name
+	}
+	const row = 20
+	f := frameOf(curves)
+	f.left, f.right, f.top = 56, float64(wide)-16, float64(row*len(names)+16)
+	f.bottom = f.top + min(400, 0.75*float64(wide))
+	var out strings.Builder
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %.0f" role="img" font-family="system-ui, sans-serif" font-size="13" fill="currentColor">`+"\n<title>%s</title>\n",
+		wide, f.bottom+28, html.EscapeString(title))
+	for kind, name := range names {
+		y := float64(row*kind + 14)
+		fmt.Fprintf(&out, `<line x1="%.0f" y1="%.0f" x2="%.0f" y2="%.0f" %s/>`, f.left, y-4, f.left+32, y-4, stroke(kind))
+		fmt.Fprintf(&out, `<text x="%.0f" y="%.0f">%s</text>`+"\n", f.left+40, y, html.EscapeString(shortened(name, (wide-112)/8)))
+	}
+	f.grid(&out)
+	for _, c := range curves {
+		if len(c.Points) == 0 {
+			continue
+		}
+		fmt.Fprintf(&out, `<polyline fill="none" %s points="`, stroke(c.Kind))
+		for _, p := range c.Points {
+			fmt.Fprintf(&out, "%.1f,%.1f ", f.x(p.Share), f.y(p.NS))
+		}
+		out.WriteString(`"/>` + "\n")
+	}
+	return out.String() + "</svg>\n"
+}
+
+// frameOf is the frame that holds all points.
+func frameOf(curves []PercentileCurve) percentileFrame {
+	f := percentileFrame{decades: 2, low: math.Inf(1), high: math.Inf(-1)}
+	for _, c := range curves {
+		for _, p := range c.Points {
+			f.decades = max(f.decades, math.Ceil(-math.Log10(1-p.Share)-1e-9))
+			f.low, f.high = min(f.low, math.Log(p.NS)), max(f.high, math.Log(p.NS))
+		}
+	}
+	if f.low > f.high { // there is no point
+		f.low, f.high = math.Log(1e6), math.Log(1e9)
+	}
+	room := max(0.2, (f.high-f.low)/20)
+	f.low, f.high = f.low-room, f.high+room
+	return f
+}
+
+// grid draws lines at round values, with what they are.
+func (f percentileFrame) grid(out *strings.Builder) {
+	for _, share := range []float64{0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999} {
+		if -math.Log10(1-share) > f.decades+1e-9 {
+			break
+		}
+		x := f.x(share)
+		fmt.Fprintf(out, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="currentColor" stroke-opacity="0.2"/>`, x, f.top, x, f.bottom)
+		fmt.Fprintf(out, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", x, f.bottom+18, "p"+strconv.FormatFloat(math.Round(share*1e8)/1e6, 'f', -1, 64))
+	}
+	for _, ns := range f.ticks() {
+		y := f.y(ns)
+		fmt.Fprintf(out, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="currentColor" stroke-opacity="0.2"/>`, f.left, y, f.right, y)
+		fmt.Fprintf(out, `<text x="%.1f" y="%.1f" text-anchor="end">%v</text>`+"\n", f.left-6, y+4, time.Duration(ns))
+	}
+}
+
+// ticks are 1, 2, 5, 10, … ns within the frame; where that is many, only powers of 10.
+func (f percentileFrame) ticks() []float64 {
+	const many = 10
+	for _, steps := range [][]float64{{1, 1.5, 2, 3, 4, 5, 6, 8}, {1, 2, 5}, {1}} {
+		var all []float64
+		for decade := 1.0; decade <= 1e13; decade *= 10 {
+			for _, step := range steps {
+				if l := math.Log(step * decade); l >= f.low && l <= f.high {
+					all = append(all, step*decade)
+				}
+			}
+		}
+		if len(all) <= many || len(steps) == 1 {
+			return all
+		}
+	}
+	return nil
+}
+
+// stroke is how curves of a kind are drawn: told apart also without colours.
+func stroke(kind int) string {
+	dashes := []string{"", ` stroke-dasharray="7 3"`, ` stroke-dasharray="2 3"`, ` stroke-dasharray="9 3 2 3"`}[kind%4]
+	return fmt.Sprintf(`stroke="%s" stroke-width="2"%s`, palette(kind), dashes)
+}
+
+// shortened is the end of a name, which says more than the folders at its begin.
+func shortened(name string, most int) string {
+	if runes := []rune(name); len(runes) > most {
+		return "…" + string(runes[len(runes)-most+1:])
+	}
+	return name
+}
