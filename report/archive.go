@@ -36,12 +36,12 @@ const (
 
 // archived is the JSON object: the report as JSON has it, and what that lacks.
 type archived struct {
-	Report  Report                `json:"report"`
-	Latency *Histogram            `json:"latency"`
-	Service *Histogram            `json:"service"`
-	Lag     *Histogram            `json:"lag"`
-	Errors  map[string]*Histogram `json:"errors"`
-	Series  []Point               `json:"series"`
+	Report  Report         `json:"report"`
+	Latency *Histogram     `json:"latency"`
+	Service *Histogram     `json:"service"`
+	Lag     *Histogram     `json:"lag"`
+	Errors  archivedErrors `json:"errors"`
+	Series  archivedSeries `json:"series"`
 }
 
 // Archive writes all that a report is made of, so that every format can be

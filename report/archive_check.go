@@ -17,6 +17,7 @@ const (
 	archiveDepth      = 32
 	archiveContainers = 200_000
 	archiveValues     = 2_000_000
+	archiveMembers    = 10_000        // of an object: there are 1,001 status codes
 	archiveSeconds    = 9_000_000_000 // 285 years: what is longer is no time.Duration
 )
 
@@ -101,7 +102,46 @@ func (c *jsonContainer) name(name string) error {
 		return fmt.Errorf("the member %.40q is there twice", name)
 	}
 	c.names[folded] = struct{}{}
+	if len(c.names) > archiveMembers {
+		return fmt.Errorf("an object with more than %d members", archiveMembers)
+	}
 	return nil
+}
+
+// archivedErrors and archivedSeries bound how many histograms there are, before the first is unpacked: 100 bytes of text may be one of 50 kB.
+type (
+	archivedErrors map[string]*Histogram
+	archivedSeries []Point
+)
+
+// skipped is JSON that is counted and not kept.
+type skipped struct{}
+
+// UnmarshalJSON takes anything.
+func (*skipped) UnmarshalJSON([]byte) error { return nil }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *archivedErrors) UnmarshalJSON(text []byte) error {
+	var all map[string]skipped
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	if len(all) > maxClasses+1 {
+		return fmt.Errorf("%d classes of errors, more than %d", len(all), maxClasses+1)
+	}
+	return json.Unmarshal(text, (*map[string]*Histogram)(e))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *archivedSeries) UnmarshalJSON(text []byte) error {
+	var all []skipped
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	if len(all) > maxPoints {
+		return fmt.Errorf("a series of %d points, more than %d", len(all), maxPoints)
+	}
+	return json.Unmarshal(text, (*[]Point)(s))
 }
 
 // checkNumber refuses what no count, time or rate is.

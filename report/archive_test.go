@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 )
 
 // everyFormat is a report in each format.
@@ -129,19 +131,38 @@ func TestReadJSON(t *testing.T) {
 // bodyOf is the JSON in an archive of the report that the tests share.
 func bodyOf(t testing.TB) string {
 	t.Helper()
-	r := Build(run(t))
+	return string(archivedJSON(t, Build(run(t))))
+}
+
+// archivedJSON is the JSON in an archive of r.
+func archivedJSON(t testing.TB, r Report) []byte {
+	t.Helper()
 	h := r.Histograms
 	body, err := json.Marshal(archived{r, h.Latency, h.Service, h.Lag, h.Errors, h.Series})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(body)
+	return body
 }
 
 // packed is an archive with this JSON.
 func packed(t testing.TB, body string) string {
 	t.Helper()
 	text, err := packArchive([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// fullHistogram is one with all buckets in use, as text: some hundred bytes for up to 300 kB of memory.
+func fullHistogram(t testing.TB, digits int) string {
+	t.Helper()
+	h := Histogram{digits: digits}
+	for ns := int64(0); ns <= highestNS; ns += max(512, ns/2048) {
+		h.Record(ns)
+	}
+	text, err := h.MarshalText()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +180,18 @@ func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
 		return packed(t, strings.Replace(body, from, to, 1))
 	}
 	line := strings.Index(good, "\n") + 1
+	wide, full := fullHistogram(t, seriesDigits), fullHistogram(t, fullDigits)
+	var classes, members strings.Builder
+	for i := range 5_000 {
+		fmt.Fprintf(&classes, `"c%d":"%s",`, i, full)
+	}
+	for i := range 20_000 {
+		fmt.Fprintf(&members, `"%d":1,`, i)
+	}
 	return map[string]struct{ text, says string }{
+		"many histograms":  {swap(`"series":["`, `"series":["`+strings.Repeat(`1,1,1,1,1,1,`+wide+`","`, 20_000)), "a series of 20010 points, more than 1024"},
+		"many classes":     {swap(`"errors":{"status":"`, `"errors":{`+classes.String()+`"status":"`), "5002 classes of errors, more than 65"},
+		"many members":     {swap(`"status_codes":{`, `"status_codes":{`+members.String()), "an object with more than 10000 members"},
 		"empty":            {"", "it is no archive of loadctl"},
 		"a picture":        {"\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 100), "it is no archive of loadctl"},
 		"no version":       {"loadctl archive \n" + good[line:], "it is no archive of loadctl"},
@@ -241,6 +273,120 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// neverSteers renders a report that may come from anybody in each format: the only error is that of histograms that are not there, and nothing steers
+// a terminal, also where a file is shown by something else.
+func neverSteers(t *testing.T, r Report) {
+	t.Helper()
+	for _, f := range formats() {
+		var b bytes.Buffer
+		if err := f.render(&b, r); err != nil && !errors.Is(err, errNoHistograms) {
+			t.Errorf("%s: %v", f.name, err)
+		}
+		text := strings.NewReplacer("\n", "", "\t", "").Replace(b.String())
+		if at := strings.IndexFunc(text, func(c rune) bool { return unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }); at >= 0 {
+			t.Errorf("%s has %q", f.name, text[max(0, at-20):min(len(text), at+20)])
+		}
+	}
+}
+
+// TestArchivesNeverSteer: texts in an archive are those of others.
+func TestArchivesNeverSteer(t *testing.T) {
+	r := scribbled(t)
+	r.Described.Flags = append(r.Described.Flags, "-H", "\x1b]0;title\x07\u2028\u202e")
+	r.Described.Commands = []Command{{Command: "\x1b[2J", Who: "\x9b31m", What: "\x00"}}
+	neverSteers(t, reread(t, r))
+}
+
+// TestDamagedArchives: an archive that is cut anywhere is refused, and one with any bit changed is refused or says the same: of the gzip header and
+// of line ends some do not matter.
+func TestDamagedArchives(t *testing.T) {
+	in := run(t)
+	in.Workers = in.Workers[:1]
+	in.Workers[0].Series = nil
+	whole := Build(in)
+	good := packed(t, string(archivedJSON(t, whole)))
+	for n := range len(good) - 1 { // the last line end does not matter
+		if _, err := Read(strings.NewReader(good[:n])); err == nil {
+			t.Fatalf("cut at %d of %d bytes it is read", n, len(good))
+		}
+	}
+	want, step := everyFormat(t, whole)["json"], 1
+	if raceEnabled {
+		step = 7
+	}
+	harmless := 0
+	for bit := 0; bit < 8*len(good); bit += step {
+		text := []byte(good)
+		text[bit/8] ^= 1 << (bit % 8)
+		r, err := Read(bytes.NewReader(text))
+		if err == nil {
+			harmless++
+			if got := everyFormat(t, r)["json"]; got != want {
+				t.Fatalf("bit %d changed: another report is read:\n%s", bit, got)
+			}
+		} else if strings.Contains(err.Error(), "\n") || len(err.Error()) > 300 {
+			t.Errorf("bit %d changed: %q", bit, err)
+		}
+	}
+	t.Logf("%d bytes, %d cuts refused, %d bits that do not matter", len(good), len(good)-1, harmless)
+}
+
+// TestMemoryOfArchives: the largest that is accepted takes bounded memory, while it is read and after.
+func TestMemoryOfArchives(t *testing.T) {
+	body := bodyOf(t)
+	swap := func(from, to string) string { return strings.Replace(body, from, to, 1) }
+	var members strings.Builder
+	for i := range archiveMembers - 10 {
+		fmt.Fprintf(&members, `"x%d":1,`, i)
+	}
+	for what, body := range map[string]string{
+		"texts":      swap(`"notes":[`, `"notes":[`+strings.Repeat(`"`+strings.Repeat("x", 500_000)+`",`, 62)),
+		"values":     swap(`"notes":[`, `"notes":[`+strings.Repeat(`"",`, archiveValues-10_000)),
+		"workers":    swap(`"workers":[`, `"workers":[`+strings.Repeat(`{},`, archiveContainers-200)),
+		"verdicts":   swap(`"verdicts":[`, `"verdicts":[`+strings.Repeat(`{},`, archiveContainers-200)+`{}],"x":[`),
+		"members":    swap(`"status_codes":{`, `"status_codes":{`+members.String()),
+		"unknown":    swap(`"asked":`, `"x":[`+strings.Repeat(`[],`, archiveContainers-200)+`[]],"asked":`),
+		"histograms": swap(`"latency":"`, `"latency":"`+fullHistogram(t, fullDigits)+`","l":"`),
+	} {
+		text := packed(t, body)
+		most := mostHeap(func() {
+			if _, err := Read(strings.NewReader(text)); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
+		t.Logf("%s: %d kB of text, %d MB of JSON, at most %d MB of heap", what, len(text)>>10, len(body)>>20, most>>20)
+		if most > 8*archiveBytes {
+			t.Errorf("%s: at most %d MB of heap", what, most>>20)
+		}
+	}
+}
+
+// mostHeap is by how much the heap in use grows at most while f runs.
+func mostHeap(f func()) (most int64) {
+	use := func() int64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	runtime.GC()
+	before, done, measured := use(), make(chan struct{}), make(chan int64)
+	go func() {
+		most := int64(0)
+		for {
+			most = max(most, use()-before)
+			select {
+			case <-done:
+				measured <- most
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}()
+	f()
+	close(done)
+	return <-measured
+}
+
 // FuzzArchive: whatever the JSON in an archive says, it is refused, or the report can be rendered, archived again, and combined.
 func FuzzArchive(f *testing.F) {
 	f.Add([]byte(bodyOf(f)))
@@ -258,6 +404,7 @@ func FuzzArchive(f *testing.F) {
 				}
 				continue
 			}
+			neverSteers(t, r)
 			if r.Histograms == nil {
 				continue
 			}

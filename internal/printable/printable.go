@@ -32,7 +32,8 @@ func Line(s string) string {
 	}, s)
 }
 
-// Fprintf is fmt.Fprintf with each text and error among its arguments as a Line. Line breaks and tabs come from the format alone.
+// Fprintf is fmt.Fprintf with each text, error, and struct that tells its text among its arguments as a Line. Line breaks and tabs come from
+// the format alone.
 func Fprintf(w io.Writer, format string, args ...any) (int, error) {
 	lines := make([]any, len(args))
 	for i, arg := range args {
@@ -41,6 +42,8 @@ func Fprintf(w io.Writer, format string, args ...any) (int, error) {
 			lines[i] = Line(err.Error())
 		} else if v := reflect.ValueOf(arg); v.Kind() == reflect.String {
 			lines[i] = Line(v.String())
+		} else if told, is := arg.(fmt.Stringer); is && v.Kind() == reflect.Struct {
+			lines[i] = Line(told.String())
 		}
 	}
 	return fmt.Fprintf(w, format, lines...)

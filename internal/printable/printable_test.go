@@ -35,14 +35,19 @@ func TestLine(t *testing.T) {
 	}
 }
 
+// teller is a struct that tells its text.
+type teller struct{ text string }
+
+func (s teller) String() string { return s.text }
+
 func TestFprintf(t *testing.T) {
 	type state string
 	var b bytes.Buffer
-	if _, err := Fprintf(&b, "%s\t%-5s|%v|%d|%v\n", hostile, state("a\nb"), errors.New("c\nd"), 7, nil); err != nil {
+	if _, err := Fprintf(&b, "%s\t%-5s|%v|%d|%v|%s\n", hostile, state("a\nb"), errors.New("c\nd"), 7, nil, teller{"e\nf"}); err != nil {
 		t.Fatal(err)
 	}
 	got := b.String()
-	if !clean(got, "\n\t") || strings.Count(got, "\n") != 1 || strings.Count(got, "\t") != 1 || !strings.HasSuffix(got, "\ta b  |c d|7|<nil>\n") {
+	if !clean(got, "\n\t") || strings.Count(got, "\n") != 1 || strings.Count(got, "\t") != 1 || !strings.HasSuffix(got, "\ta b  |c d|7|<nil>|e f\n") {
 		t.Errorf("%q", got)
 	}
 }
