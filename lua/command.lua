@@ -1,10 +1,11 @@
--- command: changes a run: start, set-rate, set-burst, pause, resume, stop; or only says that a controller is there: touch.
+-- command: changes a run: start, set-rate, set-burst, pause, resume, stop; or only says that a controller is there: touch,
+-- and guard, which also sets the run's dead-man's switch.
 --
 -- KEYS  1 budget  2 workers  3 seen  4 events  5 laws  6 state of the run's limiter, whether it has one or not
 --       7 snapshots
 -- ARGV  1 run uid  2 command id; again-…: what a worker repeats because it was forgotten
---       3 kind: start, set-rate, set-burst, pause, resume, stop, touch  4 who  5 what, for the event stream
---       6 wake-up channel  7 pieces, for set-rate; the burst, for set-burst  8 the generation they were computed for, 0 = any
+--       3 kind: start, set-rate, set-burst, pause, resume, stop, touch, guard  4 who  5 what, for the event stream
+--       6 wake-up channel  7 pieces, for set-rate; the burst, for set-burst; µs of silence, for guard  8 the generation they were computed for, 0 = any
 -- Returns { status, t0, version }: OK; SAME (it was so already). The same command id gets the same answer again;
 --       WAITING (nothing to pause or resume yet); RETRY (another generation is in force now); ENDED; NOSTATE; NONE (no limiter whose
 --       burst that would be). An error if an argument is wrong.
@@ -19,10 +20,11 @@ local uid, id, kind, who, what, channel, plan, expected =
 local bad = wrong('command', { 8, 'generation', 0, MOST })
 if bad then return bad end
 if not plain(id) then return refuse('command', 'id') end
-local kinds = { start = true, pause = true, resume = true, stop = true, touch = true, ['set-rate'] = true, ['set-burst'] = true }
+local kinds = { start = true, pause = true, resume = true, stop = true, touch = true, guard = true, ['set-rate'] = true, ['set-burst'] = true }
 if not kinds[kind] then return refuse('command', 'kind') end
 if kind == 'set-rate' and not queue(plan) then return refuse('command', 'pieces') end
 if kind == 'set-burst' and not whole(plan, 1, 1000000000) then return refuse('command', 'burst') end
+if kind == 'guard' and not whole(plan, 1, MOST) then return refuse('command', 'silence') end
 
 local b = load(keys.budget, clock)
 if not b or b.uid ~= uid then return { 'NOSTATE', '0', '0' } end
@@ -40,7 +42,11 @@ if b.phase == 'running' or b.phase == 'paused' then
   b.heard, b.changed = b.now, true
   store(b, keys)
 end
-if kind == 'touch' then return { 'SAME', int(b.now), int(b.version) } end
+if kind == 'guard' and b.phase ~= 'ended' and b.phase ~= 'stopped' then
+  b.deadman, b.changed = tonumber(plan), true
+  store(b, keys)
+end
+if kind == 'touch' or kind == 'guard' then return { 'SAME', int(b.now), int(b.version) } end
 if b.phase == 'ended' or (b.phase == 'stopped' and kind ~= 'stop') then return { 'ENDED', int(b.ended), int(b.version) } end
 local limiter = kind == 'set-burst' and redis.call('HGET', keys.budget, 'limit') or nil
 if kind == 'set-burst' and not (limiter and find(limiter, '^%d+:0:')) then return { 'NONE', '0', int(b.version) } end

@@ -79,6 +79,9 @@ func (t Threshold) kind() kind {
 // OverTime tells whether the series has what the threshold is about: only then parts of a run can be judged.
 func (t Threshold) OverTime() bool { return t.metric().overTime }
 
+// IsTime tells whether the limit is a time, in ns.
+func (t Threshold) IsTime() bool { return t.kind() == timeKind }
+
 // Same tells whether both ask for the same, however they are written.
 func (t Threshold) Same(o Threshold) bool { return t.key() == o.key() }
 

@@ -89,7 +89,15 @@ var ErrNoRate = errors.New("the run goes as fast as it can (--qps max): it has n
 // SetRate changes the rate of the whole cluster to `to`, at once or as a ramp over some time. It cancels the stages it
 // overlaps; the planned end of the run stays.
 func (r *Run) SetRate(ctx context.Context, to pacer.Rate, over time.Duration) (Change, error) {
-	what := to.String() + " per second"
+	return r.setRate(ctx, to, over, to.String()+" per second")
+}
+
+// SetRateFor is SetRate at once, with a reason for the run's events and its report.
+func (r *Run) SetRateFor(ctx context.Context, to pacer.Rate, why string) (Change, error) {
+	return r.setRate(ctx, to, 0, to.String()+" per second, "+why)
+}
+
+func (r *Run) setRate(ctx context.Context, to pacer.Rate, over time.Duration, what string) (Change, error) {
 	if r.Spec.Max {
 		return Change{}, fmt.Errorf("set-rate %s: %w", r.Name, ErrNoRate)
 	}
@@ -225,6 +233,15 @@ func (r *Run) Resume(ctx context.Context) (Change, error) {
 // is left alone.
 func (r *Run) Touch(ctx context.Context) error {
 	_, err := r.command(ctx, "touch", "", "", 0)
+	return err
+}
+
+// Guard is Touch, and sets the run's dead-man's switch, whatever its spec says: the run is stopped when no loadctl was heard of for so long.
+func (r *Run) Guard(ctx context.Context, silence time.Duration) error {
+	if silence < MinDeadman || silence > MaxDeadman {
+		return fmt.Errorf("guard %s: give a time from %v to %v", r.Name, MinDeadman, MaxDeadman)
+	}
+	_, err := r.command(ctx, "guard", "", strconv.FormatInt(silence.Microseconds(), 10), 0)
 	return err
 }
 

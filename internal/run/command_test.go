@@ -506,6 +506,56 @@ func TestDeadman(t *testing.T) {
 	})
 }
 
+// TestGuard: it sets the switch of a run that was created without one, also while the run waits, and is somebody like Touch.
+func TestGuard(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		guard := func() {
+			t.Helper()
+			if err := r.Guard(t.Context(), 3*time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+		guard() // it waits
+		m := b.member(r, "w").start()
+		b.until("a second more than the time of the switch", func() bool {
+			guard()
+			time.Sleep(50 * time.Millisecond)
+			s := b.state(r)
+			if status := m.lease().Status; status != pacer.StatusOK {
+				t.Fatalf("%s at %v", status, s.now)
+			}
+			return s.now.Sub(s.StartedAt) > 4*time.Second
+		})
+		last := b.state(r).now
+		b.until("the stop", func() bool { time.Sleep(10 * time.Millisecond); return m.lease().Status == pacer.StatusStopped })
+		if s := b.state(r); s.Phase != "stopped" || s.EndedAt.Sub(last) < 2900*time.Millisecond || s.EndedAt.Sub(last) > 4*time.Second {
+			t.Errorf("%s at %v, the last sign of life was at %v", s.Phase, s.EndedAt, last)
+		}
+		if events := b.events(r); !strings.HasSuffix(events, " deadman]") || strings.Contains(events, "guard") {
+			t.Error(events)
+		}
+		guard() // nothing is changed any more
+		b.wants(r.Guard(t.Context(), time.Second), nil, "give a time from 3s to")
+	})
+}
+
+// TestSetRateFor: the reason is in the events.
+func TestSetRateFor(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		b.must(r.SetRateFor(t.Context(), pacer.Rate{Den: 1}, "a search begins"))
+		last, err := r.Events(t.Context(), 1)
+		if err != nil || last[0].Kind != "set-rate" || last[0].What != "0 per second, a search begins" {
+			t.Errorf("%+v, %v", last, err)
+		}
+		b.member(r, "w").start() // with a rate of 0 it begins all the same
+		if s := b.state(r); s.Phase != "running" || s.Rate != 0 || s.Asked != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
 func TestEvents(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})

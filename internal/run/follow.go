@@ -14,12 +14,14 @@ import (
 // Progress is how a run stands, by what its workers have published up to now.
 type Progress struct {
 	*State
-	At      time.Time         // up to when the counts go; zero = nothing was published yet
-	AskedAt int64             // requests asked for up to then; of a run that is over, all
-	Counts  report.Counts     // of all workers, since the start
-	Latency *report.Histogram // done − due of what has ended since the Progress before
-	Settled bool              // the run is over, and the last snapshots of its workers are in Counts: a report will say the same
-	Next    time.Duration     // when to look again: the next second's snapshots will be there
+	At       time.Time          // up to when the counts go; zero = nothing was published yet
+	AskedAt  int64              // requests asked for up to then; of a run that is over, all
+	Counts   report.Counts      // of all workers, since the start
+	Latency  *report.Histogram  // done − due of what has ended since the Progress before
+	InFlight int64              // sent and not ended, by the workers that are there
+	Beats    []*report.Snapshot // the intervals that workers have published since the Progress before, of each worker in order
+	Settled  bool               // the run is over, and the last snapshots of its workers are in Counts: a report will say the same
+	Next     time.Duration      // when to look again: the next second's snapshots will be there
 }
 
 // Elapsed and Left are how long the run has been going on and how long it will; Left is 0 for a run without a planned end, and while
@@ -51,10 +53,11 @@ func (s *State) Present() int64 {
 // concurrent use.
 type Follower struct {
 	run    *Run
-	last   string           // the newest entry of the stream that was read
-	known  map[string]tally // worker/incarnation -> what is known of it
-	until  int64            // µs: the newest end of an interval
-	absent bool             // nobody was heard of when last looked
+	last   string             // the newest entry of the stream that was read
+	known  map[string]tally   // worker/incarnation -> what is known of it
+	until  int64              // µs: the newest end of an interval
+	beats  []*report.Snapshot // not yet in a Progress
+	absent bool               // nobody was heard of when last looked
 }
 
 // tally is what one incarnation of a worker has published.
@@ -115,6 +118,8 @@ func (f *Follower) Progress(ctx context.Context) (Progress, error) {
 		return p, err
 	}
 	p.At = instant(f.until)
+	p.Beats, f.beats = f.beats, nil
+	p.InFlight = f.inFlight(p.Workers)
 	for _, t := range f.known {
 		p.Counts = p.Counts.Plus(t.counts)
 	}
@@ -174,7 +179,18 @@ func (f *Follower) read(e redis.XMessage, latency *report.Histogram) {
 	if s.Seq > t.seq {
 		f.known[who] = tally{seq: s.Seq, counts: t.counts.Plus(s.Counts), behind: t.behind || s.Seq > t.seq+1}
 		f.until = max(f.until, s.End)
+		f.beats = append(f.beats, &s)
 	}
+}
+
+// inFlight is how many requests those workers have sent that have not ended. What a dead one had sent will not end.
+func (f *Follower) inFlight(workers []Worker) (n int64) {
+	for _, w := range workers {
+		if c := f.known[w.key()].counts; w.State == "active" || w.State == "suspect" {
+			n += c.Sent - c.Completed - c.Failed
+		}
+	}
+	return n
 }
 
 // behind is those of whom an interval is missing.

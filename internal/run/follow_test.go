@@ -135,6 +135,38 @@ func TestFollowerCountsEachIntervalOnce(t *testing.T) {
 	})
 }
 
+// TestProgressBrings: the intervals as they were published, each once, and what is in flight of those that are there.
+func TestProgressBrings(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, one, two := b.pair()
+		one.tell(5) // before anybody follows
+		f := b.follow(r)
+		one.tell(10)
+		two.tell(20)
+		one.tell(30)
+		var told []string
+		p := b.progress(f)
+		for _, beat := range p.Beats {
+			told = append(told, fmt.Sprint(beat.Worker, beat.Seq, " ", beat.Counts.Sent))
+		}
+		if got := strings.Join(told, ", "); got != "a2 10, b1 20, a3 30" || p.InFlight != 0 {
+			t.Errorf("%s, %d in flight", got, p.InFlight)
+		}
+		in := two.interval(7)
+		in.Counts.Completed -= 3
+		two.total.Counts.Completed -= 3
+		if err := two.journal.Publish(t.Context(), in, two.total, nil, false); err != nil {
+			t.Fatal(err)
+		}
+		if p = b.progress(f); len(p.Beats) != 1 || p.InFlight != 3 {
+			t.Errorf("%d intervals, %d in flight", len(p.Beats), p.InFlight)
+		}
+		if p = b.progress(f); len(p.Beats) != 0 || p.InFlight != 3 || p.Now().IsZero() || p.Workers[0].Process() != p.Workers[0].key() {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
 // TestFollowWhileWorkersPublish: followers begin in the middle of it, again and again, and none has an interval twice or not at all.
 func TestFollowWhileWorkersPublish(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {

@@ -71,6 +71,12 @@ type Worker struct {
 	dropped bool          // silent until it had to be over with its permit
 }
 
+// Now is when the state was read, by Redis' clock.
+func (s *State) Now() time.Time { return s.now }
+
+// Process names one process of a worker, as its snapshots do.
+func (w Worker) Process() string { return w.key() }
+
 // State reads the run's state.
 func (r *Run) State(ctx context.Context) (*State, error) {
 	var now time.Time

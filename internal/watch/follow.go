@@ -27,7 +27,7 @@ func Run(ctx context.Context, w io.Writer, r *run.Run, every time.Duration) erro
 	if r.Spec.Deadman > 0 {
 		here, leave := context.WithCancel(ctx)
 		defer leave()
-		go stayInTouch(here, r.Spec.Deadman, r.Touch)
+		go StayInTouch(here, r.Spec.Deadman, r.Touch)
 	}
 	return o.follow(ctx, r)
 }
@@ -35,9 +35,9 @@ func Run(ctx context.Context, w io.Writer, r *run.Run, every time.Duration) erro
 // mostBetween is how long may pass between two signs of life, whatever the switch.
 const mostBetween = 5 * time.Second
 
-// stayInTouch gives a sign of life often enough for a deadman's switch, until ctx ends. Where one fails the next one may not: that Redis
+// StayInTouch gives a sign of life often enough for a deadman's switch, until ctx ends. Where one fails the next one may not: that Redis
 // does not answer is told by who reads the progress.
-func stayInTouch(ctx context.Context, deadman time.Duration, touch func(context.Context) error) {
+func StayInTouch(ctx context.Context, deadman time.Duration, touch func(context.Context) error) {
 	every := min(deadman/3, mostBetween)
 	for ctx.Err() == nil {
 		limit, cancel := context.WithTimeout(ctx, every)

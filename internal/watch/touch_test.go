@@ -19,7 +19,7 @@ func TestStayInTouch(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				stayInTouch(ctx, deadman, func(limit context.Context) error {
+				StayInTouch(ctx, deadman, func(limit context.Context) error {
 					if at := time.Since(began); at != time.Duration(n)*every {
 						t.Errorf("%v: sign %d after %v, want one every %v", deadman, n, at, every)
 					}

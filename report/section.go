@@ -1,0 +1,67 @@
+package report
+
+import "time"
+
+// A Section is a part of a run, as its workers have published it: of each of them the intervals in it, merged.
+//
+//	s := report.Section{Asked: 300, Length: 3 * time.Second, Workers: intervals}
+//	if limit, _ := s.Generator(); limit == "" {
+//		fmt.Println(s.Judge(threshold).Result)
+//	}
+//
+// Unlike the series it has all that a snapshot has, so that every threshold can be judged.
+type Section struct {
+	Asked   int64 // requests that were due in it
+	Length  time.Duration
+	Workers []*Snapshot
+}
+
+// Total is what all workers did together.
+func (s Section) Total() *Snapshot {
+	all := NewSnapshot("", "")
+	for _, w := range s.Workers {
+		all.Merge(w)
+	}
+	return all
+}
+
+// Judge tells what became of a threshold here, whatever windows it has. What was dropped late counts as slower than all that ended.
+func (s Section) Judge(t Threshold) ThresholdReport {
+	out := ThresholdReport{Threshold: t.Text, Unit: t.kind()}
+	read := s.window().read(t)
+	out.Result = t.judge(read)
+	out.show(t, read)
+	return out
+}
+
+// window is the section as thresholds are judged by it.
+func (s Section) window() window {
+	all := s.Total()
+	c := all.Counts
+	w := window{
+		seconds: s.Length.Seconds(), asked: s.Asked, sent: c.Sent, ok: c.Completed, failed: c.Failed,
+		latency: all.Latency, service: all.Service, lag: all.Lag, status: map[string]int64{},
+		notSent: max(0, s.Asked-c.Sent), slower: c.OutOfRange,
+		kept: Audit{Asked: c.fired(), LateDropped: c.LateDropped}.kept(),
+	}
+	for code, n := range all.Status {
+		w.status[statusName(code)] = n
+	}
+	return w
+}
+
+// Generator says whose generator was the limit; "" = nobody's. full tells that it was nothing but the number of requests that may be in flight
+// (-c): then the worker had time to spare, and the service times are right.
+func (s Section) Generator() (limit string, full bool) {
+	var r Report
+	full = true
+	for _, w := range s.Workers {
+		judged := WorkerReport{ID: w.Worker, Verdicts: verdicts(w, false)}
+		for _, v := range judged.Verdicts {
+			full = full && (v.Limit != "generator" || v.Cause == "max_in_flight")
+		}
+		r.Workers = append(r.Workers, judged)
+	}
+	limit = r.generatorLimit()
+	return limit, full && limit != ""
+}

@@ -1,0 +1,70 @@
+package report
+
+import (
+	"testing"
+	"time"
+)
+
+// TestSectionIsJudgedAsARun: of a section that is all of a run, each threshold says what the report says, whichever windows the metric has.
+func TestSectionIsJudgedAsARun(t *testing.T) {
+	in := judgedRun(10, func(second int64) int64 { return 20 + second }, func(_, i int64) bool { return i == 7 })
+	in.Workers[0].Leased += 20
+	in.Workers[0].Total.Counts.LateDropped = 20
+	in.Budget.Issued += 20
+	s := Section{Asked: 1020, Length: 10 * time.Second, Workers: []*Snapshot{in.Workers[0].Total}}
+	for _, text := range []string{
+		"latency:p(99)<50ms", "latency:p(99)<25ms", "latency:p(90)<29ms", "latency:avg<1ms", "service:max<30ms", "lag:p(50)<1ms", "errors:rate<0.1%",
+		"errors:count<11", "checks:rate>99%", "status{code=503}:count<1", "status{code=5xx}:rate<2%", "rate:rate>99", "dropped:count<20", "dropped:rate<2%",
+	} {
+		want := verdict(t, in, text)
+		threshold, _ := ParseThreshold(text)
+		if got := s.Judge(threshold); got.Result != want.Result || got.Text != want.Text || got.Unit != want.Unit {
+			t.Errorf("%s: %s, %s; of the run %s, %s", text, got.Result, got.Text, want.Result, want.Text)
+		}
+	}
+	threshold, _ := ParseThreshold("latency:p(99)<50ms")
+	if got := (Section{}).Judge(threshold); got.Result != Undecided || got.Value != nil {
+		t.Errorf("of nothing: %+v", got)
+	}
+}
+
+// TestSectionOfSeveralWorkers: a worker that is slow counts as much as it did.
+func TestSectionOfSeveralWorkers(t *testing.T) {
+	fast, slow := steady().Workers[0].Total, judgedRun(1, func(int64) int64 { return 900 }, nil).Workers[0].Total
+	s := Section{Asked: 1100, Length: 10 * time.Second, Workers: []*Snapshot{fast, slow}}
+	threshold, _ := ParseThreshold("latency:p(95)<50ms")
+	if got := s.Judge(threshold); got.Result != Failed {
+		t.Errorf("%+v", got)
+	}
+	if c := s.Total().Counts; c.Sent != 1100 || fast.Counts.Sent != 1000 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestSectionGenerator: whose limit it was, and whether that was nothing but the number of requests in flight.
+func TestSectionGenerator(t *testing.T) {
+	free, busy, full := beat(), beat(), beat()
+	busy.Worker, full.Worker = "busy", "full"
+	busy.Self.CPU = part(0.95, 2*time.Second.Nanoseconds())
+	full.Counts.NoRoom = full.Counts.fired() / 2
+	for _, s := range []*Snapshot{free, busy, full} {
+		s.JudgeBeat()
+	}
+	for _, c := range []struct {
+		name  string
+		all   []*Snapshot
+		limit string
+		full  bool
+	}{
+		{"nobody", []*Snapshot{free}, "", false},
+		{"nothing", nil, "", false},
+		{"one of two", []*Snapshot{free, busy}, "the generator was the limit: worker busy (cpu)", false},
+		{"full", []*Snapshot{full, free}, "the generator was the limit: worker full (max_in_flight)", true},
+		{"both", []*Snapshot{full, busy}, "the generator was the limit: worker full (max_in_flight) and 1 more", false},
+	} {
+		limit, full := Section{Workers: c.all}.Generator()
+		if limit != c.limit || full != c.full {
+			t.Errorf("%s: %q, %v", c.name, limit, full)
+		}
+	}
+}
