@@ -41,6 +41,7 @@ func newRootCommand() *cobra.Command {
 		newStopCommand(redis),
 		newReportCommand(redis),
 		newCompareCommand(redis),
+		newSearchCommand(redis),
 		newEventsCommand(redis),
 		newListCommand(redis),
 		newRemoveCommand(redis),

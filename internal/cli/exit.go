@@ -58,6 +58,9 @@ func Config(err error) error {
 // Failed marks an error as one of what was measured, exit code 99.
 func Failed(err error) error { return verdictError{CodeThreshold, err.Error()} }
 
+// Unproved marks an error that says that nothing was proved, exit code 98.
+func Unproved(err error) error { return verdictError{CodeInvalid, err.Error()} }
+
 // code is the exit code an error stands for.
 func code(err error) int {
 	_, config := errors.AsType[configError](err)

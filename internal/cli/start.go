@@ -40,6 +40,15 @@ func (s *StartTimeout) Limit(ctx context.Context, r *run.Run) (context.Context, 
 	return ctx, func() { cancel(nil) }
 }
 
+// Within is ctx until --start-timeout is over, for who waits for workers of a run in any phase: then it ends, with an ErrFewWorkers as its cause.
+func (s *StartTimeout) Within(ctx context.Context, name string) (context.Context, context.CancelFunc) {
+	if s.after == 0 {
+		return context.WithCancel(ctx)
+	}
+	why := Config(fmt.Errorf("run %s: %w: its workers were not there within %v", name, ErrFewWorkers, time.Duration(s.after)))
+	return context.WithTimeoutCause(ctx, time.Duration(s.after), why)
+}
+
 // watch looks at the run when the time is over. Where Redis does not answer it is asked again: the run may have begun.
 func (s *StartTimeout) watch(ctx context.Context, r *run.Run, end context.CancelCauseFunc) {
 	for wait := time.Duration(s.after); ; wait = askAgain {

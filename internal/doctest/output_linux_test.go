@@ -28,7 +28,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -199,6 +199,16 @@ func putOff(o *outputs) {
 	o.print("loadctl pause putoff")
 	o.await("loadctl status putoff", all(is("phase", "paused"), is("ends_at", nil), not(is("left_ns", nil))))
 	o.print("loadctl stop putoff")
+	o.result(worker)
+}
+
+// searched is a search whose highest rate passes.
+func searched(o *outputs) {
+	worker := o.begin(0, "loadworker run --run searched --wait --allow-any")
+	doc := o.print("loadctl search searched --url noop:// --slo 'latency:p(99)<1s' --slo 'errors:rate<1%' --from 100 --to 100 --step-for 2s")
+	if !all(is("end", "above"), is("rate", number(100)), is("failed", number(0)))(doc) {
+		o.t.Errorf("%v", doc)
+	}
 	o.result(worker)
 }
 

@@ -1,12 +1,14 @@
-// Package search finds the highest rate at which a service keeps its objectives,
-// as a pure state machine: it reads no clock and sends nothing. The caller plays
-// one probe after the other and tells what came of it.
+// Package search finds the highest rate at which a service keeps its objectives.
+// A [Search] is a pure state machine: it reads no clock and sends nothing. The caller
+// plays one probe after the other and tells what came of it.
 //
 //	s, err := search.New(search.Plan{From: 100, To: 50_000})
 //	for rate, ok := s.Next(); ok; rate, ok = s.Next() {
 //		s.Tell(probe(rate)) // how it went, and why
 //	}
 //	fmt.Println(s.Result())
+//
+// A [Driver] plays the probes with a run: it sets the rate, measures, and waits until all is answered.
 //
 // It doubles the rate until a probe fails, halves the gap between the highest rate
 // that passed and the lowest that failed until that is narrow, and confirms the
@@ -19,6 +21,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
+
+	"github.com/loadctl/loadctl/report"
 )
 
 // An Outcome is what came of a probe.
@@ -53,10 +58,18 @@ type Plan struct {
 
 // A Probe is one that was played.
 type Probe struct {
-	Rate    float64
+	Rate  float64
+	Phase Phase
+	Measured
+}
+
+// Measured is what came of a probe, and why.
+type Measured struct {
 	Outcome Outcome
-	Why     string // in words, for the report
-	Phase   Phase
+	Why     string                   // in words, for people; "" where it passed
+	At      time.Time                // from when on the rate was in force
+	Length  time.Duration            // that was judged
+	Values  []report.ThresholdReport // what was measured of each objective
 }
 
 // A Phase is what a probe is for.
@@ -115,13 +128,13 @@ func New(p Plan) (*Search, error) {
 // Next is the rate of the next probe; false when the search is over.
 func (s *Search) Next() (rate float64, ok bool) { return s.rate, s.phase != Over }
 
-// Tell takes the outcome of the probe at the rate of Next, and why it is that.
-func (s *Search) Tell(o Outcome, why string) {
+// Tell takes what came of the probe at the rate of Next.
+func (s *Search) Tell(m Measured) {
 	if s.phase == Over {
 		return
 	}
-	s.probes = append(s.probes, Probe{s.rate, o, why, s.phase})
-	if o == NoAnswer {
+	s.probes = append(s.probes, Probe{s.rate, s.phase, m})
+	if m.Outcome == NoAnswer {
 		if s.repeated++; s.repeated > s.plan.Repeats {
 			s.finish(Unknown)
 		}
@@ -129,10 +142,10 @@ func (s *Search) Tell(o Outcome, why string) {
 	}
 	s.repeated = 0
 	if s.phase == Confirming {
-		s.confirm(o)
+		s.confirm(m.Outcome)
 		return
 	}
-	if o == Passed {
+	if m.Outcome == Passed {
 		s.passed = max(s.passed, s.rate)
 	} else {
 		s.failed = min(s.failed, s.rate)
@@ -154,7 +167,7 @@ func (s *Search) advance() {
 	case s.failed <= s.passed*(1+s.plan.Within):
 		s.probe(Confirming, s.passed)
 	default:
-		s.probe(Bisecting, math.Sqrt(s.passed*s.failed))
+		s.probe(Bisecting, round(math.Sqrt(s.passed*s.failed)))
 	}
 }
 
@@ -181,6 +194,18 @@ func (s *Search) confirm(o Outcome) {
 	s.advance()
 }
 
+// GiveUp ends the search without an answer: no more probes can be played.
+func (s *Search) GiveUp() { s.finish(Unknown) }
+
+// round keeps four digits, so that rates can be read. Neighbours are a thousandth apart at most, as near as Within may be.
+func round(rate float64) float64 {
+	unit := math.Pow(10, math.Floor(math.Log10(rate))-3)
+	if unit < 1 { // so that tenths stay tenths
+		return math.Round(rate*math.Round(1/unit)) / math.Round(1/unit)
+	}
+	return math.Round(rate/unit) * unit
+}
+
 func (s *Search) probe(phase Phase, rate float64) { s.phase, s.rate, s.confirmed = phase, rate, 0 }
 func (s *Search) finish(e End)                    { s.phase, s.end = Over, e }
 
@@ -190,6 +215,18 @@ type Result struct {
 	Rate   float64 // the highest that passed, confirmed if Found or AboveTo; 0 = none
 	Failed float64 // the lowest that failed: the knee is between both; +Inf = none
 	Probes []Probe
+}
+
+// String is the knee in words.
+func (r Result) String() string {
+	passed, failed := "none", "none"
+	if r.Rate > 0 {
+		passed = Rate(r.Rate) + " per second"
+	}
+	if !math.IsInf(r.Failed, 1) {
+		failed = Rate(r.Failed) + " per second"
+	}
+	return fmt.Sprintf("end of a search: the highest that passed is %s, the lowest that failed %s", passed, failed)
 }
 
 // Result is what the search knows so far.

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/search"
+	"github.com/loadctl/loadctl/internal/watch"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+)
+
+const (
+	// searchDeadman is the dead-man's switch of a run that has none: longer than an outage of Redis that a search survives.
+	searchDeadman = 20 * time.Second
+	// leastStep is the shortest window: one second decides nothing.
+	leastStep = 2 * time.Second
+	// leastSettle is how long a rate settles at least where --settle is not given.
+	leastSettle = 500 * time.Millisecond
+	// searchRepeats is how often a probe without an answer is repeated: a second in which a machine has other things to do is not rare.
+	searchRepeats = 3
+	// mostDrain bounds the wait for what a probe has left in flight.
+	mostDrain = time.Minute
+)
+
+func newSearchCommand(redis *cli.Redis) *cobra.Command {
+	f := searchFlags{creation: creation{spec: cli.Spec{MinWorkers: 1}}, from: "100", to: "50k", step: cli.Duration(20 * time.Second)}
+	c := &cobra.Command{
+		Use:   "search RUN --slo OBJECTIVE",
+		Short: "Find the highest rate at which a service keeps its objectives",
+		Long: `Find the highest rate at which a service keeps its objectives, in one run whose rate it sets.
+
+RUN waits for its workers, is paused, or goes on. With --url and the other flags that describe a run, it is created; workers
+join it by its name. The search doubles the rate until an objective is missed, halves the gap until it is at most 3 %, and
+plays the highest rate that passed once more. At the end it stops the run, whose report has each change of the rate.
+
+Each probe sets the rate, lets it settle, measures --step-for, and then waits at rate 0 until nothing is in flight. It fails as
+soon as an objective is missed while requests pile up. A probe that the generator limited, or of which a snapshot is missing, has no answer:
+it is repeated, and never counts as a failure.
+
+If this command dies, the run is stopped by its dead-man's switch (--deadman, 20s if there is none). Ctrl-C stops the run.
+
+The exit code is 0 if a rate was found, or --to still passed; 99 if even a 16th of --from failed; 98 if there is no answer.`,
+		Example: `  loadctl search checkout --url http://10.0.0.9:8080/ --slo 'latency:p(99)<50ms' --slo 'errors:rate<0.1%'
+  loadctl search checkout --slo 'latency:p(99)<50ms' --from 1k --to 20k --step-for 5s`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		s, err := f.parse(c)
+		if err != nil {
+			return err
+		}
+		client, r, err := f.open(c, redis, args[0])
+		if err != nil {
+			return err
+		}
+		defer cli.Close(client)
+		return s.play(c, r, &f)
+	}
+	f.AddFlags(c)
+	return cli.Patient(c)
+}
+
+// searchFlags are the flags of the command.
+type searchFlags struct {
+	creation
+	slos         []string
+	from, to     string
+	step, settle cli.Duration
+	start        cli.StartTimeout
+	output       cli.Output
+}
+
+func (f *searchFlags) AddFlags(c *cobra.Command) {
+	s := c.Flags()
+	s.StringArrayVar(&f.slos, "slo", nil, "an objective, `'METRIC:AGGREGATE OP LIMIT'`, such as 'latency:p(99)<50ms' or 'errors:rate<0.1%', as of --threshold; may be repeated")
+	s.StringVar(&f.from, "from", f.from, "the first `RATE` of the whole cluster")
+	s.StringVar(&f.to, "to", f.to, "the highest `RATE` of the whole cluster")
+	s.Var(&f.step, "step-for", "how long each probe is measured, whole seconds")
+	s.Var(&f.settle, "settle", "how long a rate settles before it is measured; 0 = a tenth of --step-for, at least 500ms")
+	f.start.AddFlags(c)
+	f.output.AddFlags(c, "text", "json")
+	f.creation.AddFlags(c)
+}
+
+// A probing is a search as its flags ask for it.
+type probing struct {
+	plan       search.Plan
+	objectives []report.Threshold
+	length     time.Duration
+	settle     time.Duration
+}
+
+// parse reads the flags. Nothing is asked of Redis, and nothing written, if one is wrong.
+func (f *searchFlags) parse(c *cobra.Command) (*probing, error) {
+	if err := f.output.Check(); err != nil {
+		return nil, err
+	}
+	p := &probing{length: time.Duration(f.step), settle: time.Duration(f.settle)}
+	p.settle = cmp.Or(p.settle, max(leastSettle, p.length/10))
+	p.plan.Repeats = searchRepeats
+	for _, err := range []error{f.checkSteps(), f.readRates(p), f.readObjectives(p), f.takeOver(c)} {
+		if err != nil {
+			return nil, cli.Config(err)
+		}
+	}
+	if _, err := search.New(p.plan); err != nil {
+		return nil, cli.Config(fmt.Errorf("--from %s --to %s: give two rates above 0, the lower one first", f.from, f.to))
+	}
+	return p, nil
+}
+
+func (f *searchFlags) checkSteps() error {
+	switch step := time.Duration(f.step); {
+	case step < leastStep || step > time.Hour || step%time.Second != 0:
+		return fmt.Errorf("--step-for %v: give whole seconds from %v to 1h, such as 20s", step, leastStep)
+	case time.Duration(f.settle) > time.Hour:
+		return errors.New("--settle: give at most 1h")
+	}
+	return nil
+}
+
+func (f *searchFlags) readRates(p *probing) error {
+	for _, r := range []struct {
+		flag, text string
+		to         *float64
+	}{{"--from", f.from, &p.plan.From}, {"--to", f.to, &p.plan.To}} {
+		rate, err := pacer.ParseRate(r.text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.flag, err)
+		}
+		*r.to = rate.Float()
+	}
+	if n := p.plan.From * p.length.Seconds(); n > 0 && n < search.LeastRequests {
+		return fmt.Errorf("--from %s: in --step-for %v that is %.3g requests, of which nothing can be said; give more of either, at least %d requests",
+			f.from, p.length, n, search.LeastRequests)
+	}
+	return nil
+}
+
+func (f *searchFlags) readObjectives(p *probing) error {
+	if len(f.slos) == 0 {
+		return errors.New("--slo: give what the service has to keep, such as --slo 'latency:p(99)<50ms'")
+	}
+	for _, text := range f.slos {
+		t, err := report.ParseThreshold(text)
+		if err == nil {
+			err = search.Objective(t, p.length)
+		}
+		if err != nil {
+			return fmt.Errorf("--slo: %w", err)
+		}
+		p.objectives = append(p.objectives, t)
+	}
+	return nil
+}
+
+// takeOver refuses the flags of a run that a search sets itself, and sets them.
+func (f *searchFlags) takeOver(c *cobra.Command) error {
+	if !f.spec.Given(c) {
+		return nil
+	}
+	for _, name := range []string{"qps", "rate", "stage", "profile", "requests", "duration"} {
+		if c.Flags().Changed(name) {
+			return fmt.Errorf("--%s: the search sets the rate, and ends the run; give --from, --to and --step-for instead", name)
+		}
+	}
+	set := []error{c.Flags().Set("qps", f.from)}
+	if !c.Flags().Changed("deadman") {
+		set = append(set, c.Flags().Set("deadman", searchDeadman.String()))
+	}
+	return errors.Join(set...)
+}
+
+// open creates the run that the flags describe, or opens the one that is there. The caller closes the client.
+func (f *searchFlags) open(c *cobra.Command, server *cli.Redis, name string) (client redis.UniversalClient, r *run.Run, err error) {
+	if f.spec.Given(c) {
+		client, r, _, err = f.creation.open(c, server, name)
+	} else {
+		client, r, err = server.Open(c.Context(), name)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if err = searchable(r); err != nil {
+		cli.Close(client)
+		return nil, nil, cli.Config(err)
+	}
+	return client, r, nil
+}
+
+// searchable tells whether a search can be made with a run.
+func searchable(r *run.Run) error {
+	if !r.Ended.IsZero() {
+		return fmt.Errorf("search %s: %w, since %s; take another name, or --new with --url to replace it", r.Name, run.ErrOver, r.Ended.Format(time.RFC3339))
+	}
+	if r.Spec.Max {
+		return fmt.Errorf("search %s: %w; create one with a rate", r.Name, run.ErrNoRate)
+	}
+	for _, text := range r.Spec.Thresholds {
+		if t, err := report.ParseThreshold(text); err == nil && t.Abort > 0 {
+			return fmt.Errorf("search %s: the run has --threshold %q, which would stop it at the first probe that fails; create one without", r.Name, text)
+		}
+	}
+	return nil
+}
+
+// play makes the search with a run, and stops the run whatever comes.
+func (p *probing) play(c *cobra.Command, r *run.Run, f *searchFlags) error {
+	s, err := search.New(p.plan)
+	if err != nil {
+		return cli.Config(err)
+	}
+	began := time.Now()
+	err = p.attended(c, r, &f.start, s)
+	if errors.Is(err, cli.ErrSignal) {
+		printable.Fprintf(c.ErrOrStderr(), "stopping run %s; once more ends at once\n", r.Name)
+	}
+	if failed := stopAnyway(c, r); !errors.Is(failed, run.ErrNoRun) && failed != nil {
+		err = errors.Join(err, failed)
+	}
+	answer := newAnswer(r.Name, p, s.Result(), time.Since(began))
+	if err == nil || len(answer.Probes) > 0 {
+		err = errors.Join(err, f.output.Print(c.OutOrStdout(), answer, answer.writeText))
+	}
+	if err != nil {
+		return err
+	}
+	return answer.verdict()
+}
+
+// attended begins the run with rate 0, gives it signs of life, and plays the probes.
+func (p *probing) attended(c *cobra.Command, r *run.Run, start *cli.StartTimeout, s *search.Search) error {
+	deadman := cmp.Or(r.Spec.Deadman, searchDeadman)
+	guard := func(ctx context.Context) error { return r.Guard(ctx, deadman) }
+	ctx, leave := context.WithCancel(c.Context())
+	defer leave()
+	if err := guard(ctx); err != nil {
+		return err
+	}
+	go watch.StayInTouch(ctx, deadman, guard)
+	if _, err := r.SetRateFor(ctx, pacer.Rate{Den: 1}, "a search begins"); err != nil {
+		return err
+	}
+	wait, done := start.Within(ctx, r.Name)
+	err := begin(wait, c, r)
+	done()
+	if err != nil {
+		return err
+	}
+	d := search.Driver{
+		Fleet: search.FleetOf(r), Objectives: p.objectives, Length: p.length, Settle: p.settle,
+		Drain: min(mostDrain, r.Spec.Target.Timeout+5*time.Second),
+		Show:  func(probe search.Probe) { printable.Fprintf(c.ErrOrStderr(), "%s\n", line(probe)) },
+	}
+	return d.Run(ctx, s)
+}
+
+// begin waits until the run goes on, with workers: it starts one that nobody else starts, and resumes one that is paused.
+func begin(ctx context.Context, c *cobra.Command, r *run.Run) error {
+	told := false
+	for {
+		s, err := r.State(ctx)
+		if err != nil {
+			return cmp.Or(context.Cause(ctx), err)
+		}
+		there := s.Present() > 0
+		switch {
+		case !s.EndedAt.IsZero():
+			return fmt.Errorf("search %s: %w", r.Name, run.ErrOver)
+		case s.Phase == "paused":
+			_, err = r.Resume(ctx)
+		case s.Phase == "waiting" && s.MinWorkers == 0 && there:
+			_, err = r.Start(ctx)
+		case s.Phase == "running" && there && !s.StartedAt.IsZero() && !s.Now().Before(s.StartedAt):
+			return nil
+		case !there && !told:
+			printable.Fprintf(c.ErrOrStderr(), "run %s waits for workers; they join with: %s\n", r.Name, joining(r.Name, r.Spec))
+			told = true
+		}
+		if err != nil {
+			return cmp.Or(context.Cause(ctx), err)
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

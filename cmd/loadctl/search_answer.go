@@ -1,0 +1,179 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/search"
+)
+
+// Answer is what the command search prints as JSON.
+type Answer struct {
+	Run    string  `json:"run"`
+	End    string  `json:"end"`    // found, above (--to still passed), below (nothing passed), no answer, or interrupted
+	Rate   float64 `json:"rate"`   // the highest that passed; 0 = none
+	Failed float64 `json:"failed"` // the lowest that failed; 0 = none
+	From   float64 `json:"from"`
+	To     float64 `json:"to"`
+	StepS  float64 `json:"step_s"`
+	TookS  float64 `json:"took_s"`
+
+	Objectives []string      `json:"objectives"`
+	Probes     []AnswerProbe `json:"probes"`
+}
+
+// AnswerProbe is one probe.
+type AnswerProbe struct {
+	Rate      float64       `json:"rate"`
+	Phase     string        `json:"phase"`   // double, bisect or confirm
+	Outcome   string        `json:"outcome"` // passed, failed or no answer
+	Why       string        `json:"why"`     // "" = it passed
+	At        time.Time     `json:"at"`      // from when on the rate was in force
+	MeasuredS float64       `json:"measured_s"`
+	Values    []AnswerValue `json:"values"`
+}
+
+// AnswerValue is what was measured of one objective.
+type AnswerValue struct {
+	Objective string  `json:"objective"`
+	Result    string  `json:"result"` // passed, failed or undecided
+	Value     float64 `json:"value"`  // 0 if nothing was measured
+	Unit      string  `json:"unit"`   // as in a report
+	Text      string  `json:"text"`   // for people
+}
+
+// newAnswer is the answer of a search, or what there is of it.
+func newAnswer(name string, p *probing, r search.Result, took time.Duration) Answer {
+	a := Answer{Run: name, End: string(r.End), Rate: r.Rate, From: p.plan.From, To: p.plan.To, StepS: p.length.Seconds(), TookS: took.Seconds(),
+		Objectives: []string{}, Probes: []AnswerProbe{}}
+	if a.End == "" {
+		a.End = "interrupted"
+	}
+	if !math.IsInf(r.Failed, 1) {
+		a.Failed = r.Failed
+	}
+	for _, t := range p.objectives {
+		a.Objectives = append(a.Objectives, t.Text)
+	}
+	for _, x := range r.Probes {
+		probe := AnswerProbe{Rate: x.Rate, Phase: string(x.Phase), Outcome: x.Outcome.String(), Why: x.Why, At: x.At.UTC(), MeasuredS: x.Length.Seconds(),
+			Values: []AnswerValue{}}
+		for _, v := range x.Values {
+			value := AnswerValue{Objective: v.Threshold, Result: v.Result, Unit: string(v.Unit), Text: v.Text}
+			if v.Value != nil {
+				value.Value = *v.Value
+			}
+			probe.Values = append(probe.Values, value)
+		}
+		a.Probes = append(a.Probes, probe)
+	}
+	return a
+}
+
+// verdict is the error that the answer ends the command with; nil for a good one.
+func (a Answer) verdict() error {
+	switch search.End(a.End) {
+	case search.BelowFrom:
+		return cli.Failed(fmt.Errorf("run %s: even %s/s failed: %s", a.Run, search.Rate(a.Failed), a.last().Why))
+	case search.Unknown:
+		return cli.Unproved(fmt.Errorf("run %s: no answer at %s/s: %s", a.Run, search.Rate(a.last().Rate), a.last().Why))
+	}
+	return nil
+}
+
+// last is the last probe.
+func (a Answer) last() AnswerProbe {
+	if len(a.Probes) == 0 {
+		return AnswerProbe{}
+	}
+	return a.Probes[len(a.Probes)-1]
+}
+
+// headline is the answer in one line.
+func (a Answer) headline() string {
+	switch search.End(a.End) {
+	case search.Found:
+		return fmt.Sprintf("keeps its objectives up to %s/s", search.Rate(a.Rate))
+	case search.AboveTo:
+		return fmt.Sprintf("keeps its objectives at %s/s, the highest rate asked for; look further with --to", search.Rate(a.Rate))
+	case search.BelowFrom:
+		return fmt.Sprintf("keeps its objectives at no rate down to %s/s; look further with --from", search.Rate(a.Failed))
+	case search.Unknown:
+		return fmt.Sprintf("no answer: what it does at %s/s is not known", search.Rate(a.last().Rate))
+	}
+	return "interrupted, this is what is known"
+}
+
+// knee is between which rates the service gives way.
+func (a Answer) knee() string {
+	passed, failed := "nothing passed", "nothing failed"
+	if a.Rate > 0 {
+		passed = search.Rate(a.Rate) + "/s passed"
+	}
+	if a.Failed > 0 {
+		failed = search.Rate(a.Failed) + "/s failed"
+	}
+	return passed + ", " + failed
+}
+
+// writeText writes the answer for people.
+func (a Answer) writeText(w io.Writer) error {
+	printable.Fprintf(w, "%s: %s\n", a.Run, a.headline())
+	printable.Fprintf(w, "knee    %s\n", a.knee())
+	printable.Fprintf(w, "probes  %d in %s, each of %gs\n\n", len(a.Probes), time.Duration(a.TookS*1e9).Round(time.Second), a.StepS)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row(t, append(append([]string{"RATE", "FOR", "OUTCOME"}, a.metrics()...), "WHY"))
+	for _, p := range a.Probes {
+		values := make([]string, len(a.Objectives))
+		for i, v := range p.Values {
+			values[i] = v.Text
+		}
+		row(t, append(append([]string{search.Rate(p.Rate) + "/s", p.Phase, p.Outcome}, values...), p.Why))
+	}
+	return t.Flush()
+}
+
+// row writes the cells of a table.
+func row(w io.Writer, cells []string) {
+	for i, cell := range cells {
+		end := "\t"
+		if i == len(cells)-1 {
+			end = "\n"
+		}
+		printable.Fprintf(w, "%s"+end, cell)
+	}
+}
+
+// metrics are the objectives without their limits: the heads of columns.
+func (a Answer) metrics() []string {
+	heads := make([]string, len(a.Objectives))
+	for i, o := range a.Objectives {
+		if n := strings.IndexAny(o, "<>=!"); n > 0 {
+			o = o[:n]
+		}
+		heads[i] = strings.TrimSpace(o)
+	}
+	return heads
+}
+
+// line is one probe on a line.
+func line(p search.Probe) string {
+	text := fmt.Sprintf("%s/s  %s  %s", search.Rate(p.Rate), p.Phase, p.Outcome)
+	var values []string
+	for _, v := range p.Values {
+		values = append(values, v.Text)
+	}
+	switch {
+	case p.Why != "":
+		text += ": " + p.Why
+	case len(values) > 0:
+		text += ": " + strings.Join(values, ", ")
+	}
+	return text
+}

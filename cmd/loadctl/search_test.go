@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/cli/clitest"
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/search"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// TestSearchRefused: whatever is wrong is found before anything is written.
+func TestSearchRefused(t *testing.T) {
+	server := redistest.Start(t)
+	t.Setenv("LOADCTL_REDIS", server.URL())
+	for name, change := range map[string]func(*run.Spec){
+		"there": func(*run.Spec) {}, "over": func(*run.Spec) {}, "most": func(s *run.Spec) { s.QPS, s.Max = pacer.Rate{Den: 1}, true },
+		"aborts": func(s *run.Spec) { s.Thresholds = []string{"errors:rate<1% over 1s abort after 2"} },
+	} {
+		spec := run.Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(10), MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp, MinWorkers: 1}
+		change(&spec)
+		r, _, err := run.Create(t.Context(), server.Client(), name, spec, run.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "over" {
+			if _, err := r.Stop(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	slo := []string{"--slo", "latency:p(99)<50ms"}
+	described := append([]string{"--url", "noop://"}, slo...)
+	var all []clitest.Refusal
+	for _, m := range []mistake{
+		{[]string{"search"}, "search: give the name of one run"},
+		{[]string{"search", "there", "x"}, `"x" is one too many`},
+		{[]string{"search", "there"}, "--slo: give what the service has to keep, such as --slo 'latency:p(99)<50ms'"},
+		{[]string{"search", "there", "--slo", ""}, `--slo: threshold "", column 1: name what is measured`},
+		{[]string{"search", "there", "--slo", "p99<50ms"}, "--slo: threshold \"p99<50ms\", column 1: name what is measured"},
+		{[]string{"search", "there", "--slo", "latency:p(99)<50ms over 10s"}, "--slo: \"latency:p(99)<50ms over 10s\": each probe is one window, of --step-for; leave over out"},
+		{[]string{"search", "there", "--slo", "latency:p(99)<50ms over 1s abort after 3"}, "leave over out"},
+		{[]string{"search", "there", "--slo", "rate:rate>100"}, "the search sets the rate; give an objective of the service"},
+		{[]string{"search", "there", "--slo", "latency:p(99)<20s"}, "within --step-for 20s no request can miss it; give a longer one"},
+		{[]string{"search", "there", "--slo", "\x1b[2J"}, "--slo: threshold"},
+		{append([]string{"search", "there", "--from", "200", "--to", "100"}, slo...), "--from 200 --to 100: give two rates above 0, the lower one first"},
+		{append([]string{"search", "there", "--from", "0"}, slo...), "--from 0 --to 50k: give two rates above 0"},
+		{append([]string{"search", "there", "--from", "-1"}, slo...), `--from: rate "-1": not a number of requests per second`},
+		{append([]string{"search", "there", "--to", "max"}, slo...), `--to: rate "max": not a number of requests per second`},
+		{append([]string{"search", "there", "--to", "NaN"}, slo...), "--to: rate \"NaN\""},
+		{append([]string{"search", "there", "--from", "30/m"}, slo...), "--from 30/m: in --step-for 20s that is 10 requests, of which nothing can be said; give more of either, at least 20 requests"},
+		{append([]string{"search", "there", "--step-for", "1s"}, slo...), "--step-for 1s: give whole seconds from 2s to 1h, such as 20s"},
+		{append([]string{"search", "there", "--step-for", "2500ms"}, slo...), "--step-for 2.5s: give whole seconds"},
+		{append([]string{"search", "there", "--step-for", "0"}, slo...), "--step-for 0s: give whole seconds"},
+		{append([]string{"search", "there", "--step-for", "2h"}, slo...), "give whole seconds from 2s to 1h"},
+		{append([]string{"search", "there", "--step-for", "soon"}, slo...), "is not a duration"},
+		{append([]string{"search", "there", "--settle", "2h"}, slo...), "--settle: give at most 1h"},
+		{append([]string{"search", "there", "--settle", "-1s"}, slo...), "is not a duration"},
+		{append([]string{"search", "there", "-o", "html"}, slo...), `--output "html": there are text, json`},
+		{append([]string{"search", "none"}, slo...), "run none: there is no such run; loadctl ls shows those there are"},
+		{append([]string{"search", "a b"}, slo...), "use 1 to 64 letters, digits, dots, dashes and underscores"},
+		{append([]string{"search", "over"}, slo...), "search over: the run is over, since "},
+		{append([]string{"search", "over"}, described...), "run over exists with another spec"},
+		{append([]string{"search", "most"}, slo...), "search most: the run goes as fast as it can (--qps max)"},
+		{append([]string{"search", "aborts"}, slo...), "search aborts: the run has --threshold \"errors:rate<1% over 1s abort after 2\", which would stop it at the first probe that fails; create one without"},
+		{append([]string{"search", "x", "--qps", "5"}, described...), "--qps: the search sets the rate, and ends the run; give --from, --to and --step-for instead"},
+		{append([]string{"search", "x", "--rate", "5"}, described...), "--rate: the search sets the rate"},
+		{append([]string{"search", "x", "--stage", "10s:5"}, described...), "--stage: the search sets the rate"},
+		{append([]string{"search", "x", "--profile", "sine:"}, described...), "--profile: the search sets the rate"},
+		{append([]string{"search", "x", "--duration", "10s"}, described...), "--duration: the search sets the rate, and ends the run"},
+		{append([]string{"search", "x", "-n", "100"}, described...), "--requests: the search sets the rate"},
+		{append([]string{"search", "x", "-H", "a:b"}, slo...), "--url: give what to request"},
+		{append([]string{"search", "x", "--url", "ftp://h/"}, slo...), "there is no target for scheme ftp"},
+		{append([]string{"search", "x", "--deadman", "1s"}, described...), "--deadman: give a time from 3s"},
+		{append([]string{"search", "there", "--redis", "nonsense"}, slo...), "not of the form redis://"},
+	} {
+		all = append(all, clitest.Refusal{Args: m.args, Says: []string{m.says}})
+	}
+	clitest.RefusedAll(t, newRootCommand, server.Client(), all)
+	t.Setenv("LOADCTL_REDIS", "")
+	refused(t, append([]string{"search", "there"}, slo...), "which Redis? Give --redis redis://host:port, or set LOADCTL_REDIS")
+}
+
+// TestSearchWithoutWorkers: they do not come, and the run is stopped.
+func TestSearchWithoutWorkers(t *testing.T) {
+	server := redistest.Start(t)
+	t.Setenv("LOADCTL_REDIS", server.URL())
+	stdout, stderr, code := execute("search", "x", "--url", "http://127.0.0.1:9/", "--slo", "errors:rate<1%", "--start-timeout", "300ms")
+	if code != cli.CodeConfig || stdout != "" || !strings.Contains(stderr, "run x waits for workers; they join with: loadworker run --run x --allow-hosts 127.0.0.1:9\n") ||
+		!strings.Contains(stderr, "error: run x: it did not begin: its workers were not there within 300ms\n") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	r, err := run.Open(t.Context(), server.Client(), "x")
+	if err != nil || r.Phase != "stopped" || r.Spec.Deadman != 20*time.Second {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestSearchAnswers: each end in words and as an exit code, with a table of the probes.
+func TestSearchAnswers(t *testing.T) {
+	threshold, err := report.ParseThreshold("latency:p(99)<50ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &probing{plan: search.Plan{From: 100, To: 1000}, objectives: []report.Threshold{threshold}, length: 3 * time.Second}
+	value := 104e6
+	slow := report.ThresholdReport{Threshold: threshold.Text, Result: report.Failed, Value: &value, Unit: "ns", Text: "104ms"}
+	none := report.ThresholdReport{Threshold: threshold.Text, Result: report.Undecided, Unit: "ns", Text: "nothing was measured"}
+	probes := []search.Probe{
+		{Rate: 783, Phase: search.Bisecting, Measured: search.Measured{Outcome: search.Passed, Length: 3 * time.Second}},
+		{Rate: 800.5, Phase: search.Doubling, Measured: search.Measured{Outcome: search.Failed, Why: "too slow", Values: []report.ThresholdReport{slow}}},
+		{Rate: 900, Phase: search.Confirming, Measured: search.Measured{Outcome: search.NoAnswer, Why: "nobody knows", Values: []report.ThresholdReport{none}}},
+	}
+	for _, c := range []struct {
+		end          search.End
+		rate, failed float64
+		code         string
+		says         []string
+	}{
+		{search.Found, 783, 800.5, "", []string{"x: keeps its objectives up to 783/s\n", "knee    783/s passed, 800.5/s failed\n", "probes  3 in 1m10s, each of 3s\n"}},
+		{search.AboveTo, 1000, math.Inf(1), "", []string{"keeps its objectives at 1000/s, the highest rate asked for; look further with --to\n", "1000/s passed, nothing failed"}},
+		{search.BelowFrom, 0, 6.25, "run x: even 6.25/s failed: nobody knows", []string{"at no rate down to 6.25/s; look further with --from", "nothing passed, 6.25/s failed"}},
+		{search.Unknown, 783, math.Inf(1), "run x: no answer at 900/s: nobody knows", []string{"no answer: what it does at 900/s is not known", "783/s passed, nothing failed"}},
+		{"", 0, math.Inf(1), "", []string{"interrupted, this is what is known", "nothing passed, nothing failed"}},
+	} {
+		a := newAnswer("x", p, search.Result{End: c.end, Rate: c.rate, Failed: c.failed, Probes: probes}, 70*time.Second)
+		var out bytes.Buffer
+		if err := a.writeText(&out); err != nil {
+			t.Fatal(err)
+		}
+		for _, says := range append(c.says, "RATE     FOR      OUTCOME    latency:p(99)         WHY\n", "783/s    bisect   passed                           \n",
+			"800.5/s  double   failed     104ms                 too slow\n", "900/s    confirm  no answer  nothing was measured  nobody knows\n") {
+			if !strings.Contains(out.String(), says) {
+				t.Errorf("%q does not say %q", out.String(), says)
+			}
+		}
+		got := ""
+		if err := a.verdict(); err != nil {
+			got = err.Error()
+		}
+		if got != c.code || a.Probes[1].Values[0].Value != value || a.Probes[2].Values[0].Value != 0 {
+			t.Errorf("%s: %q, %+v", c.end, got, a)
+		}
+	}
+	if got := line(probes[1]); got != "800.5/s  double  failed: too slow" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,130 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/run"
+)
+
+// found is what loadctl search -o json prints, as far as these tests look at it.
+type found struct {
+	End          string
+	Rate, Failed float64
+	Probes       []struct{ Phase, Outcome, Why string }
+}
+
+// outcome is what a search has printed.
+func (p *process) outcome() (f found) {
+	p.t.Helper()
+	if err := json.Unmarshal([]byte(p.stdout.String()), &f); err != nil {
+		p.t.Fatalf("%v: %s%s", err, p.stdout.String(), p.stderr.String())
+	}
+	for _, probe := range f.Probes {
+		p.t.Logf("%+v", probe)
+	}
+	return f
+}
+
+// phase is that of a run, as Redis has it.
+func (b *bed) phase(name string) string {
+	return b.redis.Client().HGet(b.t.Context(), run.KeysOf(name).Budget, "phase").Val()
+}
+
+// TestSearch: two workers find 800/s, each probe is in the run's report, and the run is over. On a machine with other things to do there may be no
+// answer, because of the generator.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	b, web := newBed(t), serve(t, arrivals.Options{Capacity: 8, ServiceTime: 10 * time.Millisecond})
+	fleet := []*process{b.guest("x"), b.guest("x")}
+	search := b.operator("search", "x", "--url", web.URL(), "--min-workers", "2", "--slo", "latency:p(99)<50ms", "--slo", "errors:rate<0.1%",
+		"--from", "700", "--to", "1k", "--step-for", "2s", "-o", "json")
+	select {
+	case <-search.exited:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("it does not end", search.stderr.String())
+	}
+	code, f := search.cmd.ProcessState.ExitCode(), search.outcome()
+	last := f.Probes[len(f.Probes)-1]
+	switch {
+	case code == 98 && !acceptance() && strings.Contains(search.stderr.String(), "error: run x: no answer at ") && strings.Contains(last.Why, "the generator was the limit"):
+		t.Log(search.stderr.String())
+	case code != 0 || f.End != "found" || f.Rate < 760 || f.Rate > 840 || f.Failed <= f.Rate || last.Phase != "confirm":
+		t.Errorf("exit code %d, %+v: %s", code, f, search.stderr.String())
+	}
+	for _, p := range fleet {
+		p.wait(0)
+	}
+	r := b.report("x")
+	probes := 0
+	for _, c := range r.Described.Commands {
+		if c.Command == "set-rate" && strings.HasPrefix(c.What, "0 per second, probe ") {
+			probes++
+		}
+	}
+	if probes != len(f.Probes) || !r.Complete || b.phase("x") != "stopped" {
+		t.Errorf("%d of %d probes are in the report, complete %v, %s", probes, len(f.Probes), r.Complete, b.phase("x"))
+	}
+}
+
+// TestSearchDies: a run that was created without a dead-man's switch is stopped when the search that drives it has been killed.
+func TestSearchDies(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.loadctl("create", "x", "--url", b.web.URL(), "--qps", "50")
+	worker := b.guest("x")
+	search := b.operator("search", "x", "--slo", "errors:rate<1%", "--from", "100", "--to", "100", "--step-for", "1h")
+	until(t, "300 requests", func() bool { return b.web.Count() >= 300 })
+	search.signal(syscall.SIGKILL)
+	began := time.Now()
+	until(t, "the stop", func() bool { return b.phase("x") == "stopped" })
+	if took := time.Since(began); took < 10*time.Second || took > 22*time.Second {
+		t.Errorf("stopped after %v", took)
+	}
+	worker.wait(0)
+	if events := b.loadctl("events", "x"); !strings.Contains(events, "no controller was heard of for 20 s") {
+		t.Error(events)
+	}
+}
+
+// TestSearchInterrupted: Ctrl-C stops the run, and what is known is printed. It begins with a run that is paused.
+func TestSearchInterrupted(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	worker := b.worker("x", "--url", b.web.URL(), "--qps", "50")
+	until(t, "a request", func() bool { return b.web.Count() > 0 })
+	b.loadctl("pause", "x")
+	search := b.operator("search", "x", "--slo", "checks:rate>1%", "--from", "100", "--step-for", "2s", "-o", "json")
+	search.says("100/s  double  passed: 100.00 %")
+	search.signal(os.Interrupt)
+	search.wait(105)
+	if f := search.outcome(); f.End != "interrupted" || f.Rate < 100 || len(f.Probes) == 0 || f.Failed != 0 {
+		t.Errorf("%+v", f)
+	}
+	worker.wait(0)
+	if !strings.Contains(search.stderr.String(), "stopping run x; once more ends at once") || b.phase("x") != "stopped" {
+		t.Errorf("%s: %s", b.phase("x"), search.stderr.String())
+	}
+}
+
+// TestSearchOfAGenerator: where it can have two requests in flight, nothing is known of the service, and nothing has failed.
+func TestSearchOfAGenerator(t *testing.T) {
+	t.Parallel()
+	b, web := newBed(t), serve(t, arrivals.Options{Latency: 20 * time.Millisecond})
+	worker := b.guest("x", "--max-in-flight", "2", "--id", "w1")
+	search := b.operator("search", "x", "--url", web.URL(), "--slo", "latency:p(99)<1500ms", "--from", "400", "--to", "400", "--step-for", "2s", "-o", "json")
+	search.wait(98)
+	f := search.outcome()
+	no := func(p struct{ Phase, Outcome, Why string }) bool { return p.Outcome != "no answer" }
+	if f.End != "no answer" || f.Rate != 0 || f.Failed != 0 || len(f.Probes) != 4 || slices.ContainsFunc(f.Probes, no) ||
+		!strings.Contains(search.stderr.String(), "error: run x: no answer at 400/s: the generator was the limit: worker w1 (") {
+		t.Errorf("%+v: %s", f, search.stderr.String())
+	}
+	worker.wait(0)
+}

@@ -1,0 +1,412 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// simulated is two workers that fire evenly, in virtual time, at a service of c servers with one queue, each busy for d per request.
+type simulated struct {
+	c  int
+	d  time.Duration
+	on time.Time // when it began
+
+	rate  float64
+	since time.Time
+	due   time.Time // the next request
+	fired int
+	free  []time.Time // when each server is free, in turns
+	ends  []end       // of requests that have not ended
+
+	seq     uint64
+	beats   []*report.Snapshot
+	now     *[2]*report.Snapshot // the interval that goes on
+	flying  int64
+	rates   []float64
+	reasons []string
+
+	spoil func(s *simulated, beat *report.Snapshot) bool // changes an interval before it is published; false = it is lost
+	sight func(*Sight)
+	fail  func() error
+}
+
+type end struct {
+	at, due time.Time
+	worker  int
+}
+
+func newSimulated(c int, d time.Duration) *simulated {
+	now := time.Now()
+	return &simulated{c: c, d: d, on: now, since: now, due: now, free: make([]time.Time, c), now: blank()}
+}
+
+func blank() *[2]*report.Snapshot {
+	return &[2]*report.Snapshot{report.NewSnapshot("w1", "a"), report.NewSnapshot("w2", "b")}
+}
+
+func (s *simulated) SetRate(_ context.Context, rate float64, why string) (time.Time, error) {
+	if s.fail != nil {
+		if err := s.fail(); err != nil {
+			return time.Time{}, err
+		}
+	}
+	s.run()
+	s.rate, s.since, s.due = rate, time.Now(), time.Now()
+	s.rates, s.reasons = append(s.rates, rate), append(s.reasons, why)
+	return time.Now(), nil
+}
+
+func (s *simulated) Look(context.Context) (Sight, error) {
+	if s.fail != nil {
+		if err := s.fail(); err != nil {
+			return Sight{}, err
+		}
+	}
+	s.run()
+	out := Sight{Now: time.Now(), Started: s.on, Rate: s.rate, Workers: []string{"w1/a", "w2/b"}, Beats: s.beats, InFlight: s.flying}
+	s.beats = nil
+	if s.sight != nil {
+		s.sight(&out)
+	}
+	return out, nil
+}
+
+// run catches up with the time, second by second.
+func (s *simulated) run() {
+	for {
+		second := s.on.Add(time.Duration(s.seq+1) * time.Second)
+		if time.Now().Before(second) {
+			s.fire(time.Now())
+			return
+		}
+		s.fire(second)
+		s.publish(second)
+	}
+}
+
+// fire sends what is due before a time, and ends what has ended.
+func (s *simulated) fire(until time.Time) {
+	for s.rate > 0 && s.due.Before(until) {
+		server, worker := s.fired%s.c, s.fired%2
+		s.fired++
+		begin := s.due
+		if s.free[server].After(begin) {
+			begin = s.free[server]
+		}
+		s.free[server] = begin.Add(s.d)
+		s.ends = append(s.ends, end{s.free[server], s.due, worker})
+		s.now[worker].Counts.Sent++
+		s.now[worker].Lag.Record(int64(time.Millisecond))
+		s.due = s.due.Add(time.Duration(float64(time.Second) / s.rate))
+	}
+	var left []end
+	for _, e := range s.ends {
+		if e.at.After(until) {
+			left = append(left, e)
+			continue
+		}
+		in := s.now[e.worker]
+		in.Counts.Completed++
+		in.Latency.Record(int64(e.at.Sub(e.due)))
+		in.Service.Record(int64(e.at.Sub(e.due)))
+	}
+	s.ends = left
+}
+
+// publish ends the interval.
+func (s *simulated) publish(at time.Time) {
+	s.seq++
+	s.flying = int64(len(s.ends))
+	for _, in := range s.now {
+		in.Start, in.End, in.Seq = at.Add(-time.Second).UnixMicro(), at.UnixMicro(), s.seq
+		if s.spoil == nil || s.spoil(s, in) {
+			s.beats = append(s.beats, in)
+		}
+	}
+	s.now = blank()
+}
+
+// limited makes an interval one of a generator that was too slow.
+func limited(in *report.Snapshot) {
+	in.Self = report.Self{Wall: 1e9, Cores: 1, CPU: report.NewLoad(95e7, 1e9)}
+	in.JudgeBeat()
+}
+
+// search plays a search against it.
+func (s *simulated) search(t *testing.T, length time.Duration, plan Plan, slos ...string) (Result, error) {
+	t.Helper()
+	d := Driver{Fleet: s, Length: length, Settle: 500 * time.Millisecond, Drain: 30 * time.Second}
+	for _, text := range append([]string{"latency:p(99)<50ms"}, slos...) {
+		threshold, err := report.ParseThreshold(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Objectives = append(d.Objectives, threshold)
+	}
+	machine, err := New(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Show = func(p Probe) { t.Logf("%v: %s/s %s %v", time.Since(s.on), Rate(p.Rate), p.Phase, p.Measured) }
+	err = d.Run(t.Context(), machine)
+	return machine.Result(), err
+}
+
+// usual is where a search looks by default.
+func usual() Plan { return Plan{From: 100, To: 50_000, Repeats: 3} }
+
+// TestDriverFindsCapacity: 8 servers with 10 ms each have 800/s. It takes less than 90 s with windows of 3 s, and it is not the length of the window
+// that decides.
+func TestDriverFindsCapacity(t *testing.T) {
+	for _, length := range []time.Duration{2 * time.Second, 3 * time.Second, 20 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSimulated(8, 10*time.Millisecond)
+			r, err := s.search(t, length, usual(), "errors:rate<0.1%")
+			if err != nil || r.End != Found || math.Abs(r.Rate-800) > 40 || r.Failed < r.Rate || r.Failed > 840 {
+				t.Errorf("%v: %v, %+v", length, err, r)
+			}
+			if took := time.Since(s.on); length == 3*time.Second && took > 80*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if last := s.reasons[len(s.reasons)-1]; s.rate != 0 || !strings.HasPrefix(last, "end of a search: the highest that passed is ") {
+				t.Errorf("at the end %v: %s", s.rate, last)
+			}
+			for i, rate := range s.rates[:len(s.rates)-1] {
+				if (i%2 == 1) != (rate == 0) {
+					t.Fatalf("rates %v", s.rates)
+				}
+			}
+		})
+	}
+}
+
+// TestDriverEndsAFailingProbe: at one and a half times the capacity two seconds tell, of windows of 20 s; what is slow and does not pile up is
+// measured to the end.
+func TestDriverEndsAFailingProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulated(8, 10*time.Millisecond)
+		r, err := s.search(t, 20*time.Second, Plan{From: 1200, To: 1200})
+		p := r.Probes[0]
+		if err != nil || p.Outcome != Failed || p.Length != 2*time.Second || !strings.Contains(p.Why, "400 requests more were under way after each second") {
+			t.Errorf("%v, %+v", err, p)
+		}
+		if took := r.Probes[1].At.Sub(p.At); took > 7*time.Second { // of which 2 for the queue
+			t.Errorf("the next one after %v", took)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulated(100, 60*time.Millisecond)
+		r, err := s.search(t, 20*time.Second, Plan{From: 100, To: 100})
+		if p := r.Probes[0]; err != nil || r.End != BelowFrom || p.Outcome != Failed || p.Length != 20*time.Second || p.Why != "latency:p(99)<50ms: 60.0ms" {
+			t.Errorf("%v, %+v", err, p)
+		}
+	})
+}
+
+// TestDriverWaitsForAnEmptyQueue: no probe begins before everything has been answered. What does not drain in time is the end.
+func TestDriverWaitsForAnEmptyQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulated(8, 10*time.Millisecond)
+		s.sight = func(seen *Sight) {
+			if s.rate > 0 && time.Since(s.since) == 0 && len(s.ends) > 0 {
+				t.Errorf("%d requests of before when %v/s begins", len(s.ends), s.rate)
+			}
+			_ = seen
+		}
+		if r, err := s.search(t, 3*time.Second, usual()); err != nil || r.End != Found {
+			t.Errorf("%v, %+v", err, r)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulated(8, 10*time.Millisecond)
+		s.sight = func(seen *Sight) {
+			if len(s.rates) > 2 {
+				seen.InFlight++ // it is never answered
+			}
+		}
+		r, err := s.search(t, 3*time.Second, usual())
+		if last := r.Probes[len(r.Probes)-1]; err != nil || r.End != Unknown || len(r.Probes) != 2 || last.Why != "requests were still in flight 30s after it" {
+			t.Errorf("%v, %+v", err, r)
+		}
+	})
+}
+
+// TestDriverWithoutAnswer: where the generator was the limit, a snapshot or a worker is missing or not all was sent, there is no answer. The probe is
+// repeated; in the end there is no answer at all, and never a failure.
+func TestDriverWithoutAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(s *simulated, in *report.Snapshot) bool
+		why   string
+	}{
+		"limit": {func(_ *simulated, in *report.Snapshot) bool { limited(in); return true }, "the generator was the limit: worker w1 (cpu) and 1 more"},
+		"gap":   {func(_ *simulated, in *report.Snapshot) bool { return in.Worker != "w2" || in.Seq%2 == 0 }, "a snapshot of worker w2 is missing"},
+		"dead":  {func(_ *simulated, in *report.Snapshot) bool { return in.Worker != "w2" }, "nothing was heard of w2/b"},
+		"idle": {func(_ *simulated, in *report.Snapshot) bool {
+			in.Counts.Sent -= in.Counts.Sent / 10
+			return true
+		}, "no worker came to send"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSimulated(8, 10*time.Millisecond)
+			s.spoil = func(s *simulated, in *report.Snapshot) bool { return s.rate <= 1000 && s.rate > 0 || c.spoil(s, in) }
+			r, err := s.search(t, 3*time.Second, usual())
+			n := len(r.Probes)
+			if err != nil || r.End != Unknown || r.Rate != 800 || !math.IsInf(r.Failed, 1) || n != 8 || !strings.Contains(r.Probes[n-1].Why, c.why) {
+				t.Errorf("%s: %v, %+v", name, err, r)
+			}
+			s = newSimulated(8, 10*time.Millisecond)
+			spoiled := 0
+			s.spoil = func(s *simulated, in *report.Snapshot) bool { // now and then only
+				if s.rate > 1500 && spoiled < 8 {
+					spoiled++
+					return c.spoil(s, in)
+				}
+				return true
+			}
+			if r, err := s.search(t, 3*time.Second, usual()); err != nil || r.End != Found || math.Abs(r.Rate-800) > 40 || len(r.Probes) < 12 {
+				t.Errorf("%s: %v, %+v", name, err, r)
+			}
+		})
+	}
+}
+
+// TestDriverPassesWhatTheGeneratorDelays: what a generator delays counts as latency, so where all was sent and every objective is met they are kept.
+func TestDriverPassesWhatTheGeneratorDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulated(8, 10*time.Millisecond)
+		s.spoil = func(_ *simulated, in *report.Snapshot) bool { limited(in); return true }
+		r, err := s.search(t, 3*time.Second, Plan{From: 100, To: 400})
+		if err != nil || r.End != AboveTo || r.Rate != 400 {
+			t.Errorf("%v, %+v", err, r)
+		}
+	})
+}
+
+// TestDriverTellsWhoseQueueItIs: as many requests as may be are in flight. If the service is slow, it is its limit; if not, the generator's.
+func TestDriverTellsWhoseQueueItIs(t *testing.T) {
+	for d, outcome := range map[time.Duration]Outcome{10 * time.Millisecond: NoAnswer, 100 * time.Millisecond: Failed} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSimulated(1000, d)
+			s.spoil = func(_ *simulated, in *report.Snapshot) bool {
+				dropped := in.Counts.Sent / 3
+				in.Counts.Sent, in.Counts.Completed = in.Counts.Sent-dropped, in.Counts.Completed-dropped
+				in.Counts.LateDropped, in.Counts.NoRoom = dropped, dropped
+				in.Self = report.Self{Wall: 1e9, Cores: 1, CPU: report.NewLoad(1e7, 1e9)}
+				in.JudgeBeat()
+				return true
+			}
+			r, err := s.search(t, 3*time.Second, Plan{From: 400, To: 400})
+			if p := r.Probes[0]; err != nil || p.Outcome != outcome {
+				t.Errorf("%v: %v, %+v", d, err, p)
+			}
+		})
+	}
+}
+
+// TestDriverOfAServiceThatIsNotThere: nothing ends, or all is dropped for want of a connection. It fails, at every rate.
+func TestDriverOfAServiceThatIsNotThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulated(1000, 5*time.Second)
+		r, err := s.search(t, 3*time.Second, Plan{From: 100, To: 400})
+		if p := r.Probes[0]; err != nil || r.End != BelowFrom || !strings.Contains(p.Why, "latency:p(99)<50ms: nothing was measured") {
+			t.Errorf("%v, %+v", err, r)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulated(8, 10*time.Millisecond)
+		s.spoil = func(_ *simulated, in *report.Snapshot) bool {
+			dropped := in.Counts.Sent / 50
+			in.Counts.Sent, in.Counts.Completed, in.Counts.LateDropped = in.Counts.Sent-dropped, in.Counts.Completed-dropped, dropped
+			return true
+		}
+		r, err := s.search(t, 3*time.Second, Plan{From: 400, To: 400}, "errors:rate<1%")
+		if p := r.Probes[0]; err != nil || p.Outcome != Failed || !strings.Contains(p.Why, "requests were dropped, because no connection was free in time") {
+			t.Errorf("%v, %+v", err, r)
+		}
+	})
+}
+
+// TestDriverNeedsTheRunForItself: a rate that somebody else has set ends the search; a fleet that cannot be asked is asked again for a while.
+func TestDriverNeedsTheRunForItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulated(8, 10*time.Millisecond)
+		s.sight = func(seen *Sight) {
+			if s.rate == 400 {
+				seen.Rate = 401
+			}
+		}
+		r, err := s.search(t, 3*time.Second, usual())
+		if !errors.Is(err, ErrTaken) || len(r.Probes) != 2 || r.End != "" || r.Rate != 200 {
+			t.Errorf("%v, %+v", err, r)
+		}
+	})
+	for length, found := range map[time.Duration]bool{2 * time.Second: true, time.Minute: false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSimulated(8, 10*time.Millisecond)
+			away := errors.New("no answer")
+			s.fail = func() error {
+				if since := time.Since(s.on); since > 20*time.Second && since < 20*time.Second+length {
+					return away
+				}
+				return nil
+			}
+			r, err := s.search(t, 3*time.Second, usual())
+			if found && (err != nil || r.End != Found) || !found && (!errors.Is(err, away) || time.Since(s.on) > 31*time.Second) {
+				t.Errorf("away for %v: after %v: %v, %+v", length, time.Since(s.on), err, r)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulated(8, 10*time.Millisecond)
+		gone := errors.New("there is no such run")
+		s.fail = func() error { return FinalError{gone} }
+		if _, err := s.search(t, 3*time.Second, usual()); !errors.Is(err, gone) || time.Since(s.on) > 0 {
+			t.Errorf("%v after %v", err, time.Since(s.on))
+		}
+	})
+}
+
+// TestDriverEndsWithItsContext: at once, with the cause.
+func TestDriverEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulated(8, 10*time.Millisecond)
+		why := errors.New("a signal")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 17*time.Second, why)
+		defer cancel()
+		machine, err := New(usual())
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := Driver{Fleet: s, Length: 3 * time.Second, Drain: time.Second}
+		if err := d.Run(ctx, machine); !errors.Is(err, why) || time.Since(s.on) != 17*time.Second || len(machine.Result().Probes) == 0 {
+			t.Errorf("%v after %v", err, time.Since(s.on))
+		}
+	})
+}
+
+// TestObjective: what a probe cannot judge is refused.
+func TestObjective(t *testing.T) {
+	for text, says := range map[string]string{
+		"latency:p(99)<50ms": "", "errors:rate<0.1%": "", "service:avg<=1s": "", "lag:p(99)<10ms": "", "dropped:count<1": "", "status{code=5xx}:count==0": "",
+		"latency:p(99)<50ms over 10s":               "leave over out",
+		"latency:p(99)<50ms over 10s abort after 3": "leave over out",
+		"rate:rate>500":                             "the search sets the rate",
+		"latency:max<3s":                            "within --step-for 3s no request can miss it",
+	} {
+		threshold, err := report.ParseThreshold(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Objective(threshold, 3*time.Second); fmt.Sprint(err) == "<nil>" != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// workers is the fleet of a run.
+type workers struct {
+	run      *run.Run
+	follower *run.Follower // nil = it has to begin anew
+}
+
+// FleetOf is the fleet of a run that goes on.
+func FleetOf(r *run.Run) Fleet { return &workers{run: r} }
+
+// SetRate implements Fleet.
+func (w *workers) SetRate(ctx context.Context, rate float64, why string) (time.Time, error) {
+	to, err := pacer.ParseRate(Rate(rate))
+	if err != nil {
+		return time.Time{}, FinalError{err}
+	}
+	c, err := w.run.SetRateFor(ctx, to, why)
+	return c.At, final(err)
+}
+
+// Look implements Fleet.
+func (w *workers) Look(ctx context.Context) (Sight, error) {
+	if w.follower == nil {
+		f, err := w.run.Follow(ctx)
+		if err != nil {
+			return Sight{}, final(err)
+		}
+		w.follower = f
+	}
+	p, err := w.follower.Progress(ctx)
+	switch {
+	case err != nil:
+		return Sight{}, final(err)
+	case p.Phase != "running":
+		return Sight{}, FinalError{fmt.Errorf("run %s: %w: it is %s", w.run.Name, ErrEnded, p.Phase)}
+	}
+	s := Sight{Now: p.Now(), Started: p.StartedAt, Rate: p.Rate, Beats: p.Beats, InFlight: p.InFlight}
+	for _, m := range p.Workers {
+		if m.State == "active" || m.State == "suspect" {
+			s.Workers = append(s.Workers, m.Process())
+		}
+	}
+	return s, nil
+}
+
+// ErrEnded says that a run does not go on.
+var ErrEnded = errors.New("it did not go on until the end of the search")
+
+// final marks what asking again does not mend.
+func final(err error) error {
+	for _, is := range []error{run.ErrNoRun, run.ErrOver, run.ErrBroken, run.ErrNewer, run.ErrOlder, run.ErrNoRate, run.ErrLimiter} {
+		if errors.Is(err, is) {
+			return FinalError{err}
+		}
+	}
+	return err
+}

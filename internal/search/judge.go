@@ -1,0 +1,116 @@
+package search
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// judge tells what came of a probe, as soon as that is known:
+//
+//  1. A snapshot is missing, or a worker: no answer.
+//  2. An objective is missed, or not all was sent, and the generator was the limit: no answer. Where all was sent and all objectives are met, it
+//     passed, whatever the generator was: what it delays counts as latency, and makes a probe no easier to pass.
+//  3. Nobody came to send some of what was due: no answer.
+//  4. An objective is missed while requests pile up: failed, before the end of the window.
+//  5. Some of what was due was dropped, or an objective is missed: failed. Else passed.
+func (d *Driver) judge(w *window, now time.Time) (m Measured, over bool) {
+	until, missing := w.known()
+	section := w.section(until)
+	m.Length = section.Length
+	noAnswer := func(why string) (Measured, bool) {
+		m.Outcome, m.Why = NoAnswer, why
+		return m, true
+	}
+	switch {
+	case w.gap != "":
+		return noAnswer(w.gap)
+	case len(missing) > 0 && now.After(w.end.Add(latest)):
+		return noAnswer("nothing was heard of " + strings.Join(missing, ", "))
+	case len(w.needed) == 0 && now.After(w.end):
+		return noAnswer("there are no workers")
+	case section.Length < time.Second || len(section.Workers) == 0:
+		return m, false
+	}
+	var failed, undecided []string
+	m.Values, failed, undecided = d.values(section)
+	over = len(missing) == 0 && !now.Before(w.end)
+	growth := w.piling(until)
+	if !over && (growth == 0 || len(failed) == 0) {
+		return m, false
+	}
+	lacks, dropped := unsent(section), dropped(section)
+	failed = append(failed, undecided...)
+	if dropped != "" {
+		failed = append(failed, dropped)
+	}
+	limit, full := section.Generator()
+	switch {
+	case limit != "" && (len(failed) > 0 || lacks != "") && !(full && d.slow(section)):
+		return noAnswer(limit)
+	case lacks != "":
+		return noAnswer(lacks)
+	case !over:
+		m.Outcome = Failed
+		m.Why = fmt.Sprintf("%s, and %.0f requests more were under way after each second; ended early", strings.Join(failed, "; "), growth)
+	case len(failed) > 0:
+		m.Outcome, m.Why = Failed, strings.Join(failed, "; ")
+	default:
+		m.Outcome = Passed
+	}
+	return m, true
+}
+
+// values are what became of each objective. At the end of a window one that is undecided is not met: what was dropped late has taken nobody knows
+// how long, and where nothing ended nothing was answered.
+func (d *Driver) values(s report.Section) (values []report.ThresholdReport, failed, undecided []string) {
+	for _, t := range d.Objectives {
+		v := s.Judge(t)
+		values = append(values, v)
+		switch v.Result {
+		case report.Failed:
+			failed = append(failed, t.Text+": "+v.Text)
+		case report.Undecided:
+			undecided = append(undecided, t.Text+": "+v.Text)
+		}
+	}
+	return values, failed, undecided
+}
+
+// slow tells whether an objective about times is missed by the service times alone. They are of what was sent, so the number of requests that may
+// be in flight does not make them longer: it was reached because the service is slow.
+func (d *Driver) slow(s report.Section) bool {
+	for _, t := range d.Objectives {
+		if t.Metric == "latency" {
+			t.Metric = "service"
+		}
+		if t.Metric == "service" && s.Judge(t).Result == report.Failed {
+			return true
+		}
+	}
+	return false
+}
+
+// unsent says that some of what was due was neither sent nor dropped by a worker.
+func unsent(s report.Section) string {
+	c := s.Total().Counts
+	if c.Sent+c.LateDropped == 0 {
+		return "nothing was sent"
+	}
+	lacks := s.Asked - c.Sent - c.LateDropped
+	if float64(lacks) <= mostUnsent*float64(s.Asked)+1 {
+		return ""
+	}
+	return fmt.Sprintf("of %d requests that were due, no worker came to send %d: a worker is missing, or Redis was slow", s.Asked, lacks)
+}
+
+// dropped says that some of what was due was dropped for want of a connection.
+func dropped(s report.Section) string {
+	c := s.Total().Counts
+	if float64(c.LateDropped) <= mostDropped*float64(s.Asked) {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d requests were dropped, because no connection was free in time", c.LateDropped, s.Asked)
+}
