@@ -27,6 +27,7 @@ type Sight struct {
 	Workers  []string           // the processes that are there, as worker/incarnation
 	Beats    []*report.Snapshot // the intervals published since the last look, of each process in order
 	InFlight int64              // requests that were sent and have not ended, as far as is published
+	Skipped  int64              // requests that were due since the start, and no worker came to send
 }
 
 // A Driver plays the probes of a search with a fleet, one after the other: it sets the rate, lets it settle, measures whole seconds of the run,

@@ -30,6 +30,7 @@ type simulated struct {
 	beats   []*report.Snapshot
 	now     *[2]*report.Snapshot // the interval that goes on
 	flying  int64
+	skipped int64
 	rates   []float64
 	reasons []string
 
@@ -71,7 +72,7 @@ func (s *simulated) Look(context.Context) (Sight, error) {
 		}
 	}
 	s.run()
-	out := Sight{Now: time.Now(), Started: s.on, Rate: s.rate, Workers: []string{"w1/a", "w2/b"}, Beats: s.beats, InFlight: s.flying}
+	out := Sight{Now: time.Now(), Started: s.on, Rate: s.rate, Workers: []string{"w1/a", "w2/b"}, Beats: s.beats, InFlight: s.flying, Skipped: 7 + s.skipped}
 	s.beats = nil
 	if s.sight != nil {
 		s.sight(&out)
@@ -249,8 +250,9 @@ func TestDriverWithoutAnswer(t *testing.T) {
 		"limit": {func(_ *simulated, in *report.Snapshot) bool { limited(in); return true }, "the generator was the limit: worker w1 (cpu) and 1 more"},
 		"gap":   {func(_ *simulated, in *report.Snapshot) bool { return in.Worker != "w2" || in.Seq%2 == 0 }, "a snapshot of worker w2 is missing"},
 		"dead":  {func(_ *simulated, in *report.Snapshot) bool { return in.Worker != "w2" }, "nothing was heard of w2/b"},
-		"idle": {func(_ *simulated, in *report.Snapshot) bool {
-			in.Counts.Sent -= in.Counts.Sent / 10
+		"idle": {func(s *simulated, in *report.Snapshot) bool {
+			lost := in.Counts.Sent / 10
+			in.Counts.Sent, in.Counts.Completed, s.skipped = in.Counts.Sent-lost, in.Counts.Completed-lost, s.skipped+lost
 			return true
 		}, "no worker came to send"},
 	} {
@@ -320,18 +322,23 @@ func TestDriverOfAServiceThatIsNotThere(t *testing.T) {
 			t.Errorf("%v, %+v", err, r)
 		}
 	})
-	synctest.Test(t, func(t *testing.T) {
-		s := newSimulated(8, 10*time.Millisecond)
-		s.spoil = func(_ *simulated, in *report.Snapshot) bool {
-			dropped := in.Counts.Sent / 50
-			in.Counts.Sent, in.Counts.Completed, in.Counts.LateDropped = in.Counts.Sent-dropped, in.Counts.Completed-dropped, dropped
-			return true
-		}
-		r, err := s.search(t, 3*time.Second, Plan{From: 400, To: 400}, "errors:rate<1%")
-		if p := r.Probes[0]; err != nil || p.Outcome != Failed || !strings.Contains(p.Why, "requests were dropped, because no connection was free in time") {
-			t.Errorf("%v, %+v", err, r)
-		}
-	})
+	for name, of := range map[string]int64{"dropped": 50, "waiting": 10} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSimulated(8, 10*time.Millisecond)
+			s.spoil = func(_ *simulated, in *report.Snapshot) bool {
+				unsent := in.Counts.Sent / of
+				in.Counts.Sent, in.Counts.Completed = in.Counts.Sent-unsent, in.Counts.Completed-unsent
+				if name == "dropped" {
+					in.Counts.LateDropped = unsent
+				}
+				return true
+			}
+			r, err := s.search(t, 3*time.Second, Plan{From: 400, To: 400}, "errors:rate<1%")
+			if p := r.Probes[0]; err != nil || p.Outcome != Failed || !strings.Contains(p.Why, "requests were not sent, because no connection was free in time") {
+				t.Errorf("%s: %v, %+v", name, err, r)
+			}
+		})
+	}
 }
 
 // TestDriverNeedsTheRunForItself: a rate that somebody else has set ends the search; a fleet that cannot be asked is asked again for a while.

@@ -45,7 +45,7 @@ func (w *workers) Look(ctx context.Context) (Sight, error) {
 	case p.Phase != "running":
 		return Sight{}, FinalError{fmt.Errorf("run %s: %w: it is %s", w.run.Name, ErrEnded, p.Phase)}
 	}
-	s := Sight{Now: p.Now(), Started: p.StartedAt, Rate: p.Rate, Beats: p.Beats, InFlight: p.InFlight}
+	s := Sight{Now: p.Now(), Started: p.StartedAt, Rate: p.Rate, Beats: p.Beats, InFlight: p.InFlight, Skipped: p.Skipped}
 	for _, m := range p.Workers {
 		if m.State == "active" || m.State == "suspect" {
 			s.Workers = append(s.Workers, m.Process())

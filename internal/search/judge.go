@@ -15,7 +15,7 @@ import (
 //     passed, whatever the generator was: what it delays counts as latency, and makes a probe no easier to pass.
 //  3. Nobody came to send some of what was due: no answer.
 //  4. An objective is missed while requests pile up: failed, before the end of the window.
-//  5. Some of what was due was dropped, or an objective is missed: failed. Else passed.
+//  5. Some of what was due was not sent, for want of a connection, or an objective is missed: failed. Else passed.
 func (d *Driver) judge(w *window, now time.Time) (m Measured, over bool) {
 	until, missing := w.known()
 	section := w.section(until)
@@ -41,14 +41,14 @@ func (d *Driver) judge(w *window, now time.Time) (m Measured, over bool) {
 	if !over && (growth == 0 || len(failed) == 0) {
 		return m, false
 	}
-	lacks, dropped := unsent(section), dropped(section)
+	lacks := w.passedOver(section)
 	failed = append(failed, undecided...)
-	if dropped != "" {
-		failed = append(failed, dropped)
+	if why := unsent(section); why != "" {
+		failed = append(failed, why)
 	}
 	limit, full := section.Generator()
 	switch {
-	case limit != "" && (len(failed) > 0 || lacks != "") && !(full && d.slow(section)):
+	case limit != "" && (len(failed) > 0 || lacks != "") && (!full || !d.slow(section)):
 		return noAnswer(limit)
 	case lacks != "":
 		return noAnswer(lacks)
@@ -93,24 +93,24 @@ func (d *Driver) slow(s report.Section) bool {
 	return false
 }
 
-// unsent says that some of what was due was neither sent nor dropped by a worker.
-func unsent(s report.Section) string {
-	c := s.Total().Counts
-	if c.Sent+c.LateDropped == 0 {
-		return "nothing was sent"
+// passedOver says that no worker came to send some of what was due.
+func (w *window) passedOver(s report.Section) string {
+	if len(s.Workers) == 0 || s.Asked == 0 {
+		return "nothing was due"
 	}
-	lacks := s.Asked - c.Sent - c.LateDropped
-	if float64(lacks) <= mostUnsent*float64(s.Asked)+1 {
+	n := w.skipped[1] - w.skipped[0]
+	if float64(n) <= mostSkipped*float64(s.Asked) {
 		return ""
 	}
-	return fmt.Sprintf("of %d requests that were due, no worker came to send %d: a worker is missing, or Redis was slow", s.Asked, lacks)
+	return fmt.Sprintf("no worker came to send %d of %d requests that were due: one is missing, or Redis was slow", n, s.Asked)
 }
 
-// dropped says that some of what was due was dropped for want of a connection.
-func dropped(s report.Section) string {
+// unsent says that some of what was due was dropped for want of a connection, or still waits for one.
+func unsent(s report.Section) string {
 	c := s.Total().Counts
-	if float64(c.LateDropped) <= mostDropped*float64(s.Asked) {
+	n := s.Asked - c.Sent
+	if float64(c.LateDropped) <= mostDropped*float64(s.Asked) && float64(n) <= mostUnsent*float64(s.Asked)+1 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d requests were dropped, because no connection was free in time", c.LateDropped, s.Asked)
+	return fmt.Sprintf("%d of %d requests were not sent, because no connection was free in time", max(n, c.LateDropped), s.Asked)
 }

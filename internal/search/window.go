@@ -11,8 +11,9 @@ import (
 
 // When a probe does not measure what it was meant to, as shares of what was due.
 const (
-	mostUnsent  = 0.02 // due, and nobody came to send it: the edges of intervals are not exact
-	mostDropped = 0.01 // due, and too late to be sent when a connection was free
+	mostSkipped = 0.02 // no worker came to send it
+	mostUnsent  = 0.02 // it was not sent, for want of a connection: the edges of intervals are not exact
+	mostDropped = 0.01 // of that, dropped because it was too late
 )
 
 // When requests pile up: in each of the last seconds so many more, as a share of those that were due, and as a number.
@@ -28,10 +29,12 @@ type window struct {
 	started    time.Time // of the run
 	begin, end time.Time
 	needed     map[string]bool             // the processes that have to tell of it
+	whole      map[string]bool             // of these, which were there when it began
 	told       map[string]*told            // by process
 	seconds    map[int64]*piled            // by second of the run, of all processes
 	workers    map[string]*report.Snapshot // of each process, the intervals in the window
 	gap        string                      // what is missing, in words
+	skipped    [2]int64                    // of the run, when the window began, and now
 }
 
 // told is what is known of one process.
@@ -51,7 +54,7 @@ type piled struct {
 func newWindow(s Sight, at, from time.Time, length time.Duration, rate float64) *window {
 	begin := s.Started.Add(max(0, (from.Sub(s.Started) + time.Second - 1).Truncate(time.Second)))
 	return &window{rate: rate, started: s.Started, begin: begin, end: begin.Add(length),
-		needed: map[string]bool{}, told: map[string]*told{}, seconds: map[int64]*piled{}, workers: map[string]*report.Snapshot{}}
+		needed: map[string]bool{}, whole: map[string]bool{}, told: map[string]*told{}, seconds: map[int64]*piled{}, workers: map[string]*report.Snapshot{}}
 }
 
 // process names the process that a snapshot is of.
@@ -59,8 +62,13 @@ func process(b *report.Snapshot) string { return b.Worker + "/" + b.Incarnation 
 
 // add takes what a look shows.
 func (w *window) add(s Sight) {
+	early := s.Now.Before(w.begin) || len(w.needed) == 0
+	if w.skipped[1] = s.Skipped; early {
+		w.skipped[0] = s.Skipped
+	}
 	for _, who := range s.Workers {
 		w.needed[who] = true
+		w.whole[who] = w.whole[who] || early
 	}
 	for _, b := range s.Beats {
 		who := process(b)
@@ -68,6 +76,9 @@ func (w *window) add(s Sight) {
 		if t == nil {
 			t = &told{seq: b.Seq - 1}
 			w.told[who] = t
+			if w.whole[who] && time.UnixMicro(b.Start).After(w.begin.Add(edge)) {
+				t.seq-- // the one before it is missing
+			}
 		}
 		if b.Seq != t.seq+1 {
 			w.gap = fmt.Sprintf("a snapshot of worker %s is missing", b.Worker)
