@@ -250,6 +250,12 @@ func TestDriverWithoutAnswer(t *testing.T) {
 		"limit": {func(_ *simulated, in *report.Snapshot) bool { limited(in); return true }, "the generator was the limit: worker w1 (cpu) and 1 more"},
 		"gap":   {func(_ *simulated, in *report.Snapshot) bool { return in.Worker != "w2" || in.Seq%2 == 0 }, "a snapshot of worker w2 is missing"},
 		"dead":  {func(_ *simulated, in *report.Snapshot) bool { return in.Worker != "w2" }, "nothing was heard of w2/b"},
+		"stretched": {func(_ *simulated, in *report.Snapshot) bool {
+			if in.Worker == "w2" {
+				in.Start -= 2_000_000
+			}
+			return true
+		}, "worker w2 did not publish each second"},
 		"idle": {func(s *simulated, in *report.Snapshot) bool {
 			lost := in.Counts.Sent / 10
 			in.Counts.Sent, in.Counts.Completed, s.skipped = in.Counts.Sent-lost, in.Counts.Completed-lost, s.skipped+lost
@@ -278,6 +284,18 @@ func TestDriverWithoutAnswer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDriverWithoutWorkers: who has gone is not waited for.
+func TestDriverWithoutWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulated(8, 10*time.Millisecond)
+		s.sight = func(seen *Sight) { seen.Workers, seen.Beats = nil, nil }
+		r, err := s.search(t, 3*time.Second, Plan{From: 100, To: 100})
+		if p := r.Probes[0]; err != nil || r.End != Unknown || p.Why != "there are no workers" || len(r.Probes) != 2 {
+			t.Errorf("%v, %+v", err, r)
+		}
+	})
 }
 
 // TestDriverPassesWhatTheGeneratorDelays: what a generator delays counts as latency, so where all was sent and every objective is met they are kept.

@@ -29,7 +29,7 @@ func (d *Driver) judge(w *window, now time.Time) (m Measured, over bool) {
 		return noAnswer(w.gap)
 	case len(missing) > 0 && now.After(w.end.Add(latest)):
 		return noAnswer("nothing was heard of " + strings.Join(missing, ", "))
-	case len(w.needed) == 0 && now.After(w.end):
+	case len(section.Workers) == 0 && now.After(w.end.Add(latest)):
 		return noAnswer("there are no workers")
 	case section.Length < time.Second || len(section.Workers) == 0:
 		return m, false

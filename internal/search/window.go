@@ -83,6 +83,9 @@ func (w *window) add(s Sight) {
 		if b.Seq != t.seq+1 {
 			w.gap = fmt.Sprintf("a snapshot of worker %s is missing", b.Worker)
 		}
+		if crosses(b, w.begin) || crosses(b, w.end) {
+			w.gap = fmt.Sprintf("worker %s did not publish each second", b.Worker)
+		}
 		t.seq, t.until, t.final = b.Seq, time.UnixMicro(b.End), b.Final
 		middle := time.UnixMicro((b.Start + b.End) / 2)
 		second := int64(middle.Sub(w.started) / time.Second)
@@ -99,6 +102,11 @@ func (w *window) add(s Sight) {
 			w.workers[who].Merge(b)
 		}
 	}
+}
+
+// crosses tells whether an interval is on both sides of a time, and not just by a little: what is in it belongs to neither.
+func crosses(b *report.Snapshot, t time.Time) bool {
+	return time.UnixMicro(b.Start).Before(t.Add(-edge)) && time.UnixMicro(b.End).After(t.Add(edge))
 }
 
 // known is up to when all processes have told what they did. Who is missing did not.
