@@ -11,7 +11,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test acceptance chaos sim lint fmt vuln fuzz bench microbench clean deps missing
+.PHONY: help build demo test acceptance chaos sim lint fmt vuln fuzz bench microbench web clean deps missing
 
 help: ## Show this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -65,6 +65,17 @@ bench: ## Measure beside other load generators, into docs/benchmarks.md, on a qu
 microbench: ## Run the benchmarks of the packages
 	go test -run '^$$' -bench . -benchmem ./...
 
+# The charts library of the pages, as it is on npm. A test checks the files in the tree.
+UPLOT        := 1.6.32
+UPLOT_SHA256 := 4b8a8191e425658e3ea8c8c1314b0fc679c861ee3a1af2b20c7b16ba50b5133d
+
+web: ## Fetch the charts library of the pages, and check it (needs npm)
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	npm pack --silent --pack-destination "$$dir" uplot@$(UPLOT) >/dev/null; \
+	echo "$(UPLOT_SHA256)  $$dir/uplot-$(UPLOT).tgz" | sha256sum --check --quiet; \
+	tar -xzf "$$dir/uplot-$(UPLOT).tgz" -C "$$dir"; \
+	install -m 644 "$$dir"/package/{LICENSE,dist/uPlot.iife.min.js,dist/uPlot.min.css} internal/page/uplot/
+
 clean: ## Remove what was built
 	rm -rf bin
 
@@ -79,6 +90,8 @@ missing:
 	@test -e $(HDR_JAR) || echo libhdrhistogram-java
 	@command -v java >/dev/null || echo default-jre-headless
 	@command -v systemd-analyze >/dev/null || echo systemd
+	@command -v chromium-headless-shell >/dev/null || echo chromium-headless-shell # it opens the HTML report
+	@test -n "$$(find /usr/share/fonts -name '*.[to]tf' -print -quit 2>/dev/null)" || echo fonts-dejavu-core
 	@command -v gcc >/dev/null || echo gcc libc6-dev # go test -race
 	@PATH=$$PATH:/usr/sbin:/sbin command -v ip >/dev/null || echo iproute2
 	@PATH=$$PATH:/usr/sbin:/sbin command -v nft >/dev/null || echo nftables # only root needs it, and finds it

@@ -1,0 +1,183 @@
+// Package browsertest opens pages in Debian's chromium-headless-shell, and watches what they do:
+//
+//	tab := browsertest.Start(t).Open(t, "report.html", browsertest.Look{Dark: true})
+//	title := browsertest.Value[string](tab, "document.title")
+//	said := tab.Heard() // what it wrote to the console, or asked for
+//
+// The browser reaches no other machine: names have no addresses in it.
+package browsertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long a test may use a page.
+const patience = time.Minute
+
+// A Browser is a process.
+type Browser struct{ ctx context.Context }
+
+// Start starts a browser, which ends with the test.
+func Start(t testing.TB) *Browser {
+	t.Helper()
+	program, err := exec.LookPath("chromium-headless-shell")
+	if err != nil {
+		t.Fatal("the tests of pages need a browser: apt-get install -y chromium-headless-shell fonts-dejavu-core")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"),
+		chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-device-scale-factor", "1"), chromedp.Flag("font-render-hinting", "none"))
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, end := chromedp.NewContext(allocator)
+	t.Cleanup(func() { end(); stop() })
+	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
+		t.Fatalf("start %s: %v", program, err)
+	}
+	return &Browser{ctx}
+}
+
+// A Look is how a page is looked at. The zero value is 1280×800, light, with JavaScript.
+type Look struct {
+	Width, Height int64
+	Dark          bool
+	Plain         bool // without JavaScript
+}
+
+// A Tab shows one page.
+type Tab struct {
+	t   testing.TB
+	ctx context.Context
+
+	mu    sync.Mutex
+	heard []string // what the page wrote to the console, or asked for
+}
+
+// Open opens a file, and returns when the page and its script are loaded.
+func (b *Browser) Open(t testing.TB, file string, look Look) *Tab {
+	t.Helper()
+	path, err := filepath.Abs(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := (&url.URL{Scheme: "file", Path: path}).String()
+	ctx, closeTab := chromedp.NewContext(b.ctx)
+	t.Cleanup(closeTab)
+	tab := &Tab{t: t, ctx: ctx}
+	if err := chromedp.Listen(ctx, func(event any) { tab.hear(address, event) }); err != nil {
+		t.Fatalf("open a tab: %v", err)
+	}
+	tab.Look(look)
+	tab.Do(chromedp.Navigate(address))
+	return tab
+}
+
+// Look makes the page be looked at in another way.
+func (tab *Tab) Look(look Look) {
+	tab.t.Helper()
+	scheme := "light"
+	if look.Dark {
+		scheme = "dark"
+	}
+	if look.Width == 0 {
+		look.Width, look.Height = 1280, 800
+	}
+	tab.Do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+		size := emulation.SetDeviceMetricsOverrideParams{Width: look.Width, Height: look.Height, DeviceScaleFactor: 1}
+		_, err1 := cdp.Call(ctx, target, network.Enable, network.EnableParams{})
+		_, err2 := cdp.Call(ctx, target, log.Enable, cdp.Empty{})
+		_, err3 := cdp.Call(ctx, target, emulation.SetEmulatedMedia, media)
+		_, err4 := cdp.Call(ctx, target, emulation.SetDeviceMetricsOverride, size)
+		_, err5 := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: look.Plain})
+		return errors.Join(err1, err2, err3, err4, err5)
+	}))
+}
+
+// hear notes what no page may do.
+func (tab *Tab) hear(address string, event any) {
+	said := ""
+	switch e := event.(type) {
+	case *runtime.EventConsoleAPICalled:
+		said = fmt.Sprintf("console.%s", e.Type)
+		for _, a := range e.Args {
+			said += " " + string(a.Value)
+		}
+	case *runtime.EventExceptionThrown:
+		said = "exception: " + e.ExceptionDetails.Text
+		if e.ExceptionDetails.Exception != nil {
+			said += " " + e.ExceptionDetails.Exception.Description
+		}
+	case *log.EventEntryAdded:
+		said = fmt.Sprintf("%s: %s", e.Entry.Level, e.Entry.Text)
+	case *network.EventRequestWillBeSent:
+		if e.Request.URL != address {
+			said = "request to " + e.Request.URL
+		}
+	}
+	if said != "" {
+		tab.mu.Lock()
+		tab.heard = append(tab.heard, said)
+		tab.mu.Unlock()
+	}
+}
+
+// Heard is what the page wrote to the console, or asked for.
+func (tab *Tab) Heard() []string {
+	tab.mu.Lock()
+	defer tab.mu.Unlock()
+	return append([]string(nil), tab.heard...)
+}
+
+// Do does something with the page.
+func (tab *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
+	tab.t.Helper()
+	ctx, cancel := context.WithTimeout(tab.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		tab.t.Fatalf("page: %v; it said %q", err, tab.Heard())
+	}
+}
+
+// Value is that of an expression of JavaScript, or what its promise comes to.
+func Value[T any](tab *Tab, expression string) T {
+	tab.t.Helper()
+	ctx, cancel := context.WithTimeout(tab.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		tab.t.Fatalf("evaluate %.200s: %v; the page said %q", expression, err, tab.Heard())
+	}
+	return v
+}
+
+// Shot is a picture of a part of the page, PNG: as wide as the page, from so many pixels below its top on.
+func (tab *Tab) Shot(from, height int64) []byte {
+	tab.t.Helper()
+	width := Value[int64](tab, "innerWidth")
+	yes := true
+	var picture []byte
+	tab.Do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		result, err := cdp.Call(ctx, target, page.CaptureScreenshot, page.CaptureScreenshotParams{
+			CaptureBeyondViewport: &yes, Clip: &page.Viewport{Y: float64(from), Width: float64(width), Height: float64(height), Scale: 1}})
+		picture = result.Data
+		return err
+	}))
+	return picture
+}

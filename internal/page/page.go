@@ -1,0 +1,110 @@
+// Package page is what the project's pages are made of: ES modules, a style, and the charts library uPlot.
+//
+//	script, err := page.Script("report.js") // a module and all that it imports, as one script
+//	style := page.Style()
+//	policy := page.Policy(script, style)     // nothing else may run, and nothing may be fetched
+//
+// The modules in web/ are plain: a server can serve them as they are, and [Script] puts them into one file. docs/adr/0011-one-file.md
+// says why there is no build step.
+package page
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+//go:embed web uplot
+var files embed.FS
+
+// Style is the style of all pages.
+func Style() string { return mustRead("uplot/uPlot.min.css") + "\n" + mustRead("web/page.css") }
+
+// mustRead reads a file that is embedded by name.
+func mustRead(name string) string {
+	text, err := files.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// Policy is the content security policy of a page that has one script, one style, and fetches nothing.
+func Policy(script, style string) string {
+	hash := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return base64.StdEncoding.EncodeToString(sum[:])
+	}
+	return fmt.Sprintf("default-src 'none'; script-src 'sha256-%s'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'", hash(script), hash(style))
+}
+
+// Script is uPlot, the module entry and all that it imports, as one module script: those that are imported come first. The modules share one
+// scope then, so no two of them may declare the same name.
+func Script(entry string) (string, error) {
+	web, err := fs.Sub(files, "web")
+	if err != nil {
+		return "", err
+	}
+	l := linker{modules: web}
+	if err := l.add(entry); err != nil {
+		return "", err
+	}
+	script := strings.TrimSpace(mustRead("uplot/uPlot.iife.min.js")) + "\n" + l.out.String()
+	if strings.Contains(script, "</script") || strings.Contains(script, "<!--") {
+		return "", fmt.Errorf("link %s: a module has what ends or hides a script element", entry)
+	}
+	return script, nil
+}
+
+// linker joins modules.
+type linker struct {
+	modules    fs.FS
+	out        strings.Builder
+	open, done []string
+}
+
+// The two statements that modules have, each on a line of its own, and what begins like them.
+var (
+	importLine = regexp.MustCompile(`^import \{ \w+(?:, \w+)* \} from "\./([\w-]+\.js)";$`)
+	exportLine = regexp.MustCompile(`^export ((?:async )?function|const|class) `)
+)
+
+// add writes the module, after those that it imports and that are not there yet.
+func (l *linker) add(name string) error {
+	if slices.Contains(l.done, name) {
+		return nil
+	}
+	if slices.Contains(l.open, name) {
+		return fmt.Errorf("link %s: it imports itself, by way of %s", name, strings.Join(l.open, ", "))
+	}
+	l.open = append(l.open, name)
+	text, err := fs.ReadFile(l.modules, name)
+	if err != nil {
+		return fmt.Errorf("link %s: %w", name, err)
+	}
+	var body strings.Builder
+	for line := range strings.Lines(string(text)) {
+		bare := strings.TrimRight(line, "\n")
+		switch found := importLine.FindStringSubmatch(bare); {
+		case found != nil:
+			if err := l.add(found[1]); err != nil {
+				return err
+			}
+		case exportLine.MatchString(bare):
+			body.WriteString(strings.TrimPrefix(line, "export "))
+		case strings.HasPrefix(bare, "import") || strings.HasPrefix(bare, "export"):
+			return fmt.Errorf("link %s: %q; only import { a, b } from \"./x.js\"; and export before function, const or class can be linked", name, bare)
+		default:
+			body.WriteString(line)
+		}
+	}
+	l.out.WriteString(strings.TrimRight(body.String(), "\n") + "\n")
+	l.done = append(l.done, name)
+	l.open = l.open[:len(l.open)-1]
+	return nil
+}
