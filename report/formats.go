@@ -28,6 +28,7 @@ func formats() []format {
 		{"junit", ".xml", JUnit},
 		{"markdown", ".md", Markdown},
 		{"openmetrics", ".prom", OpenMetrics},
+		{"html", ".html", HTML},
 		{"archive", ArchiveExtension, Archive},
 	}
 }

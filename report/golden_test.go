@@ -16,6 +16,9 @@ func TestGolden(t *testing.T) {
 		if name == "hlog" || name == "archive" {
 			continue // compressed: equal content may have other bytes; see hdrtools_test.go and archive_test.go
 		}
+		if name == "html" {
+			continue // most of it is script and style; see html_test.go
+		}
 		t.Run(name, func(t *testing.T) {
 			render, err := Format(name)
 			if err != nil {

@@ -1,0 +1,148 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/loadctl/loadctl/internal/page"
+	"github.com/loadctl/loadctl/internal/printable"
+)
+
+// What tables of the page have at most. The JSON in the page has everything.
+const (
+	maxHTMLRows = 200
+	maxHTMLText = 1000 // characters of a text
+)
+
+// HTML writes the report as one page that needs nothing else: no network, no
+// other file. Its tables can be read without JavaScript; the charts are drawn
+// from the JSON report, which is in the page. No text of the report is ever read
+// as HTML, and the page runs and fetches nothing but what is in it.
+func HTML(w io.Writer, r Report) error {
+	marks := r.marks()
+	data, err := r.htmlJSON(marks)
+	if err != nil {
+		return fmt.Errorf("write HTML: %w", err)
+	}
+	style := page.Style()
+	script, err := page.Script("report.js")
+	if err != nil {
+		return fmt.Errorf("write HTML: %w", err)
+	}
+	var m markup
+	m.head(clip(r.Run, 100), page.Policy(script, style), style)
+	m.title(r)
+	m.raw("<main>\n")
+	m.verdict(r.htmlVerdict())
+	m.tiles(r.htmlTiles())
+	m.audit(r)
+	m.times(r.htmlTimes())
+	m.answers(r.htmlAnswers())
+	m.charts(r.htmlCharts())
+	m.workers(r.htmlWorkers())
+	m.spec(r.htmlSpec())
+	m.events(r.htmlEvents(marks))
+	m.raw("</main>\n")
+	m.foot(r, data, script)
+	if _, err := w.Write(m.Bytes()); err != nil {
+		return fmt.Errorf("write HTML: %w", err)
+	}
+	return nil
+}
+
+// htmlJSON is the data of the page: the JSON report, and what only the charts need. It cannot end or hide the script element that it is
+// in, because <, > and & are escaped in it.
+func (r Report) htmlJSON(marks []htmlMark) (string, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(printable.NewJSONWriter(&b))
+	err := e.Encode(struct {
+		Report Report     `json:"report"`
+		Curve  *htmlCurve `json:"curve"`
+		Heat   *htmlHeat  `json:"heat"`
+		Marks  []htmlMark `json:"marks"`
+	}{r, r.htmlCurve(), r.htmlHeat(), marks})
+	return strings.TrimSpace(b.String()), err
+}
+
+// htmlText is a text as a part of a line.
+func htmlText(s string) string { return clip(s, maxHTMLText) }
+
+// An htmlVerdict is what was judged, and what came of it all.
+type htmlVerdict struct {
+	Result, Title, Summary string
+	Judged                 []htmlCheck
+}
+
+// An htmlCheck is a threshold or a check.
+type htmlCheck struct {
+	Name, Result, Text string
+	Threshold          bool
+}
+
+// htmlVerdict judges the run as a whole: it is as good as the worst of its thresholds and checks.
+func (r Report) htmlVerdict() htmlVerdict {
+	v := htmlVerdict{Result: passed}
+	add := func(c check, threshold bool) {
+		if c.result == failed || c.result == undecided && v.Result == passed {
+			v.Result = c.result
+		}
+		v.Judged = append(v.Judged, htmlCheck{htmlText(c.name), c.result, htmlText(c.text), threshold})
+	}
+	counts := map[string]int64{}
+	for _, t := range r.Thresholds[:min(len(r.Thresholds), maxHTMLRows)] {
+		counts[t.Result]++
+		add(check{t.Threshold, t.Result, t.Text}, true)
+	}
+	for _, c := range r.checks() {
+		if !slices.ContainsFunc(r.Thresholds, func(t ThresholdReport) bool { return t.Threshold == c.name }) {
+			add(c, false)
+		}
+	}
+	v.Title = map[string]string{passed: "Passed", failed: "Failed", undecided: "Undecided"}[v.Result]
+	if r.Running {
+		v.Title += " so far"
+	}
+	v.Summary = thresholdsSummary(int64(len(r.Thresholds)), counts)
+	if invalid := r.Invalid(); len(invalid) > 0 {
+		v.Summary += " " + htmlText("The run proves nothing: "+strings.Join(invalid, "; ")+".")
+	}
+	return v
+}
+
+// thresholdsSummary is a sentence about all thresholds.
+func thresholdsSummary(n int64, counts map[string]int64) string {
+	var said []string
+	switch {
+	case n == 0:
+		return "No thresholds were set."
+	case counts[failed] == 0 && counts[undecided] == 0 && n == 1:
+		return "The threshold holds."
+	case counts[failed] == 0 && counts[undecided] == 0:
+		return fmt.Sprintf("All %d thresholds hold.", n)
+	}
+	for _, result := range []string{failed, undecided} {
+		switch counts[result] {
+		case 0:
+		case 1:
+			said = append(said, map[string]string{failed: "1 failed", undecided: "1 is undecided"}[result])
+		default:
+			said = append(said, fmt.Sprintf(map[string]string{failed: "%d failed", undecided: "%d are undecided"}[result], counts[result]))
+		}
+	}
+	if counts[undecided] == 0 {
+		return fmt.Sprintf("%d of %s failed.", counts[failed], plural(n, "threshold", "thresholds"))
+	}
+	return fmt.Sprintf("Of %s %s.", plural(n, "threshold", "thresholds"), strings.Join(said, " and "))
+}
+
+// plural is a number of things.
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return groups(fmt.Sprint(n)) + " " + many
+}

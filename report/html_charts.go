@@ -1,0 +1,301 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// An htmlChart is a chart, or the sentence that stands in its place.
+type htmlChart struct {
+	Name, Title, Hint string
+	Empty             string // why there is nothing to draw; "" = it is drawn
+	Marks             bool   // a list of marks below it
+	Scale             bool   // a scale of colours below it
+}
+
+// htmlCharts are the charts of the page, in their order.
+func (r Report) htmlCharts() []htmlChart {
+	charts := []htmlChart{
+		{Name: "requests", Title: "Requests over time", Hint: "Asked for, sent, answered as expected, and failed, per second. Marks are numbered as below.", Marks: true},
+		{Name: "latency", Title: "Latency over time", Hint: "Percentiles of each point, from the time a request was due to its end."},
+		{Name: "percentiles", Title: "Latency by percentile", Hint: "At p99, 1 request in 100 is slower. Latency counts from the time a request was due, service time from sending."},
+		{Name: "heat", Title: "Where the latencies were", Hint: "Each column is a span of time; the stronger its colour, the more requests ended with that latency.", Scale: true},
+		{Name: "errors", Title: "Failed requests over time", Hint: "Per second, by class."},
+	}
+	if r.ClosedLoop {
+		charts[0].Hint = "Sent, answered as expected, and failed, per second. Marks are numbered as below."
+		charts[1].Hint = "Percentiles of each point, from sending to the end."
+		charts[2].Hint = "At p99, 1 request in 100 is slower."
+	}
+	for i := range charts {
+		charts[i].Empty = r.nothingToDraw(charts[i].Name)
+	}
+	return charts
+}
+
+// nothingToDraw says why a chart would be empty; "" if it would not.
+func (r Report) nothingToDraw(chart string) string {
+	classes := slices.ContainsFunc(r.Series, func(s SeriesReport) bool { return len(s.Errors) > 0 })
+	switch {
+	case chart == "errors" && r.timed() && r.Audit.Failed == 0:
+		return "No request failed."
+	case r.StartedAt.IsZero() && r.Audit.Sent == 0:
+		return "The run has not begun, so there is nothing to draw."
+	case chart == "requests" && len(r.Series) > 0:
+		return ""
+	case r.Audit.Sent == 0:
+		return "No request was sent."
+	case !r.timed():
+		return "No request has ended."
+	case len(r.Series) == 0:
+		return "The report has no series."
+	case chart == "heat" && r.htmlHeat() == nil:
+		return "The report has no histograms over time: it was not made from a run or an archive."
+	case chart == "errors" && !classes:
+		return "The series does not tell the classes of the failed requests."
+	}
+	return ""
+}
+
+// An htmlMark is an event on the axis of time.
+type htmlMark struct {
+	N    int     `json:"n"` // its number
+	T    float64 `json:"t"` // seconds since the start
+	Tone string  `json:"tone"`
+	Text string  `json:"text"`
+	i    int     // which event it is
+}
+
+// An htmlEvent is a row of the table of events.
+type htmlEvent struct {
+	Mark, When, At, Kind, Tone, Who, What string
+}
+
+// maxHTMLEvents is how many events the page has.
+const maxHTMLEvents = 1000
+
+// happened are the events. Reports of older versions have only the commands.
+func (r Report) happened() []Event {
+	events := r.Events
+	if len(events) == 0 {
+		for _, c := range r.Described.Commands {
+			events = append(events, Event{At: c.At, Kind: c.Command, Who: c.Who, What: c.What})
+		}
+	}
+	return events[max(0, len(events)-maxHTMLEvents):]
+}
+
+// tone is what kind of event it is: a command, a fault, or what members of the fleet do.
+func (e Event) tone() string {
+	switch e.Kind {
+	case "join", "leave", "left", "start", "end", "create", "stopped", "replaced", "finish":
+		return "member"
+	case "set-rate", "set-burst", "pause", "resume", "stop", "removed", "workers rm":
+		return "command"
+	default: // lost, suspect, deadman, abort, a new generation, and whatever is new
+		return "fault"
+	}
+}
+
+// marks are the events during the run, numbered.
+func (r Report) marks() []htmlMark {
+	marks := []htmlMark{}
+	if r.StartedAt.IsZero() {
+		return marks
+	}
+	for i, e := range r.happened() {
+		t := e.At.Sub(r.StartedAt).Seconds()
+		if t < 0 || t > r.DurationS {
+			continue
+		}
+		words := slices.DeleteFunc([]string{e.Kind, e.Who, e.What}, func(word string) bool { return word == "" || word == "-" })
+		marks = append(marks, htmlMark{N: len(marks) + 1, T: math.Round(t*1000) / 1000, Tone: e.tone(), Text: clip(strings.Join(words, " · "), 120), i: i})
+	}
+	return marks
+}
+
+// htmlEvents are the rows of the table of events, and how many are left out.
+func (r Report) htmlEvents(marks []htmlMark) (rows []htmlEvent, hidden int) {
+	all := r.happened()
+	hidden = max(0, len(all)-maxHTMLRows)
+	numbers := map[int]string{}
+	for _, m := range marks {
+		numbers[m.i] = groups(jsonNumber(float64(m.N)))
+	}
+	for i, e := range all {
+		if i < hidden {
+			continue
+		}
+		row := htmlEvent{Mark: numbers[i], At: e.At.UTC().Format("15:04:05"), Kind: htmlText(e.Kind), Tone: e.tone(), Who: htmlText(e.Who), What: htmlText(e.What)}
+		if !r.StartedAt.IsZero() {
+			row.When = clock(e.At.Sub(r.StartedAt))
+		}
+		rows = append(rows, row)
+	}
+	return rows, hidden
+}
+
+// clock writes a time since the start as the axes of charts do: 1:05, or 1:00:05.
+func clock(d time.Duration) string {
+	sign := ""
+	if d < 0 {
+		sign, d = "−", -d
+	}
+	s := int64(d.Seconds())
+	if s >= 3600 {
+		return fmt.Sprintf("%s%d:%02d:%02d", sign, s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%s%d:%02d", sign, s/60, s%60)
+}
+
+// An htmlCurve is latency by percentile: one request in OneIn is slower than this.
+type htmlCurve struct {
+	OneIn   []float64 `json:"one_in"`
+	Latency []*int64  `json:"latency"`
+	Service []*int64  `json:"service"` // nil in a closed loop, where it is the latency
+}
+
+// htmlCurve is a point for each quantile that the report names, and 24 for each factor of ten between them, up to the one request that
+// was the slowest. What is only known as a lower bound is left out.
+func (r Report) htmlCurve() *htmlCurve {
+	if !r.timed() {
+		return nil
+	}
+	named := []float64{1, 2, 10, 20, 100, 1000, 10_000}
+	kept := 1.0
+	if r.LowerBoundsAbove != nil {
+		kept = *r.LowerBoundsAbove
+	}
+	if r.Histograms == nil || r.Histograms.Latency.Count() == 0 {
+		return r.coarseCurve(named, kept)
+	}
+	most := float64(r.Histograms.Latency.Count())
+	c := &htmlCurve{OneIn: []float64{most}}
+	for i := range int(24*math.Log10(most)) + 1 {
+		c.OneIn = append(c.OneIn, math.Round(100*math.Pow(10, float64(i)/24))/100)
+	}
+	for _, n := range named {
+		if n < most {
+			c.OneIn = append(c.OneIn, n)
+		}
+	}
+	slices.Sort(c.OneIn)
+	c.OneIn = slices.Compact(c.OneIn)
+	for _, n := range c.OneIn {
+		q := 1 - 1/n
+		if n == most {
+			q = 1
+		}
+		c.Latency = append(c.Latency, known(r.Histograms.Latency, q, kept))
+		if !r.ClosedLoop {
+			c.Service = append(c.Service, known(r.Histograms.Service, q, 1))
+		}
+	}
+	return c
+}
+
+// known is a quantile of which more than a lower bound is known.
+func known(h *Histogram, q, kept float64) *int64 {
+	if q > kept || h.Count() == 0 {
+		return nil
+	}
+	ns := h.Quantile(min(1, q/kept))
+	return &ns
+}
+
+// coarseCurve is the curve of a report that was read from JSON.
+func (r Report) coarseCurve(named []float64, kept float64) *htmlCurve {
+	c := &htmlCurve{OneIn: named}
+	for _, d := range []struct {
+		Distribution
+		to   *[]*int64
+		kept float64
+	}{{r.Latency, &c.Latency, kept}, {r.ServiceTime, &c.Service, 1}} {
+		for i, ns := range []int64{d.Min, d.P50, d.P90, d.P95, d.P99, d.P999, d.P9999} {
+			if 1-1/named[i] > d.kept {
+				*d.to = append(*d.to, nil)
+				continue
+			}
+			*d.to = append(*d.to, &ns)
+		}
+	}
+	if r.ClosedLoop {
+		c.Service = nil
+	}
+	return c
+}
+
+// An htmlHeat is how many requests ended in each span of time with a latency in each row. Row i begins at 1 µs·10^(i/PerDecade).
+type htmlHeat struct {
+	WidthS    int64     `json:"width_s"`
+	PerDecade int       `json:"per_decade"`
+	Columns   [][]int64 `json:"columns"` // the lowest row in use, and the counts from there up; empty = nothing ended
+}
+
+// What a heat map has at most, so that a page stays small.
+const (
+	heatColumns = 320
+	heatRows    = 44
+)
+
+// htmlHeat is nil where there is nothing to show.
+func (r Report) htmlHeat() *htmlHeat {
+	if r.Histograms == nil || len(r.Series) == 0 {
+		return nil
+	}
+	low, high := int64(math.MaxInt64), int64(0)
+	for _, p := range r.Histograms.Series {
+		for ns := range p.Latency.Buckets() {
+			low, high = min(low, ns), max(high, ns)
+		}
+	}
+	if high == 0 {
+		return nil
+	}
+	decades := math.Log10(float64(max(high, lowestNS)) / float64(max(low, lowestNS)))
+	h := &htmlHeat{PerDecade: int(min(40, max(4, heatRows/max(decades, 0.1))))}
+	merge := (len(r.Series) + heatColumns - 1) / heatColumns
+	h.WidthS = int64(merge) * r.SeriesWidthS
+	h.Columns = make([][]int64, (len(r.Series)+merge-1)/merge)
+	rows := make([]map[int]int64, len(h.Columns))
+	for _, p := range r.Histograms.Series {
+		column := int(p.Index) / merge
+		if rows[column] == nil {
+			rows[column] = map[int]int64{}
+		}
+		for ns, n := range p.Latency.Buckets() {
+			rows[column][h.row(ns)] += n
+		}
+	}
+	for i, counts := range rows {
+		h.Columns[i] = heatColumn(counts)
+	}
+	return h
+}
+
+// row is the row of a latency. What is below 1 µs is in the first.
+func (h *htmlHeat) row(ns int64) int {
+	return int(float64(h.PerDecade) * math.Log10(float64(max(ns, lowestNS))/lowestNS))
+}
+
+// heatColumn lists the counts of a column.
+func heatColumn(counts map[int]int64) []int64 {
+	low, high := math.MaxInt, -1
+	for row, n := range counts {
+		if n > 0 {
+			low, high = min(low, row), max(high, row)
+		}
+	}
+	column := []int64{}
+	if high < 0 {
+		return column
+	}
+	column = append(column, int64(low))
+	for row := low; row <= high; row++ {
+		column = append(column, counts[row])
+	}
+	return column
+}

@@ -1,0 +1,68 @@
+package report
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// An htmlNumber is a number of the page: where it is in the JSON report, what it is there, and how people read it.
+type htmlNumber struct{ Path, Value, Text string }
+
+// htmlCount is a number of requests.
+func htmlCount(path string, n int64) htmlNumber {
+	value := strconv.FormatInt(n, 10)
+	return htmlNumber{path, value, groups(value)}
+}
+
+// htmlTime is a number of nanoseconds.
+func htmlTime(path string, ns int64) htmlNumber {
+	return htmlNumber{path, strconv.FormatInt(ns, 10), spaced(duration(ns))}
+}
+
+// htmlRate is a number of requests per second.
+func htmlRate(path string, v float64) htmlNumber {
+	return htmlNumber{path, jsonNumber(v), groups(rate(v)) + "/s"}
+}
+
+// htmlShare is a part of 1.
+func htmlShare(path string, v float64) htmlNumber {
+	return htmlNumber{path, jsonNumber(v), percent(v) + "\u00a0%"}
+}
+
+// jsonNumber is a number as JSON has it.
+func jsonNumber(v float64) string {
+	text, err := json.Marshal(v)
+	if err != nil { // not a number, which no report has
+		return ""
+	}
+	return string(text)
+}
+
+// groups puts commas between groups of three digits of the whole part.
+func groups(number string) string {
+	whole, rest, has := strings.Cut(number, ".")
+	sign := ""
+	if strings.HasPrefix(whole, "-") {
+		sign, whole = "-", whole[1:]
+	}
+	if strings.Trim(whole, "0123456789") != "" {
+		return number
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if has {
+		rest = "." + rest
+	}
+	return sign + whole + rest
+}
+
+// spaced puts a space between a number and its unit, at which a line does not break.
+func spaced(s string) string {
+	if i := strings.IndexFunc(s, unicode.IsLetter); i > 0 {
+		return s[:i] + "\u00a0" + s[i:]
+	}
+	return s
+}

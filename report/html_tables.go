@@ -1,0 +1,262 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An htmlTile is one of the numbers that are read first.
+type htmlTile struct {
+	Name, Kind string // Kind is a class of the style
+	Main       htmlNumber
+	More       []htmlNumber
+	Bound      bool // at least this
+}
+
+// htmlTiles are what was asked for, what came of it, and how long that took.
+func (r Report) htmlTiles() []htmlTile {
+	a := r.Audit
+	asked := htmlTile{Name: "asked", Kind: "asked", Main: htmlNumber{Text: "max"}, More: []htmlNumber{{Text: "as fast as it goes"}}}
+	if !r.ClosedLoop {
+		asked.Main, asked.More = htmlCount("asked", r.Asked), []htmlNumber{{Text: askedRate(r)}}
+	}
+	tiles := []htmlTile{
+		asked,
+		{Name: "sent", Kind: "sent", Main: htmlCount("sent", r.Sent), More: []htmlNumber{htmlRate("rate", r.Rate)}},
+		{Name: "ok", Kind: "ok", Main: htmlCount("audit.completed", a.Completed), More: []htmlNumber{htmlRate("throughput", r.Throughput)}},
+		{Name: "failed", Kind: "failed", Main: htmlCount("audit.failed", a.Failed)},
+	}
+	if !r.timed() {
+		return tiles
+	}
+	tiles[2].More = append(tiles[2].More, htmlShare("success", r.Success))
+	if most := slices.SortedFunc(maps.Keys(r.Errors), r.byFrequency); len(most) > 0 {
+		tiles[3].More = []htmlNumber{{Text: clip(most[0], 20)}, htmlCount("errors."+clip(most[0], 20), r.Errors[most[0]])}
+	}
+	for _, p := range []struct {
+		name, path string
+		q          float64
+		ns         int64
+	}{{"p50", "p50", 0.5, r.Latency.P50}, {"p99", "p99", 0.99, r.Latency.P99}, {"p99.9", "p999", 0.999, r.Latency.P999}} {
+		tiles = append(tiles, htmlTile{Name: "latency " + p.name, Kind: p.path, Main: htmlTime("latency_ns."+p.path, p.ns), More: []htmlNumber{{Text: oneIn(p.q)}},
+			Bound: r.LowerBoundsAbove != nil && p.q > *r.LowerBoundsAbove})
+	}
+	return tiles
+}
+
+// byFrequency orders classes of errors, the most frequent first.
+func (r Report) byFrequency(x, y string) int {
+	return cmp.Or(cmp.Compare(r.Errors[y], r.Errors[x]), cmp.Compare(x, y))
+}
+
+// oneIn says what a quantile means.
+func oneIn(q float64) string {
+	return "1 in " + groups(fmt.Sprintf("%.0f", 1/(1-q))) + " is slower"
+}
+
+// An htmlAudit is the audit, with a sentence about it: the promise as an equation, and each of its terms.
+type htmlAudit struct {
+	Text  string // what to say of it
+	Left  htmlTerm
+	Equal string // = or ≠
+	Right []htmlTerm
+	All   []htmlTerm
+}
+
+// An htmlTerm is a number of the audit.
+type htmlTerm struct {
+	Name, Sign string // Sign is +, − or nothing
+	Number     htmlNumber
+}
+
+func (r Report) htmlAudit() htmlAudit {
+	a := r.Audit
+	left, right := term{name: "asked", n: a.Asked}, a.reasonTerms()
+	if r.ClosedLoop {
+		left, right = term{name: "sent", n: a.Sent}, a.sentTerms()
+	}
+	out := htmlAudit{Left: htmlTermOf(left), Equal: "="}
+	if sum(right) != left.n {
+		out.Equal = "≠"
+	}
+	c := r.checkAudit()
+	switch out.Text = htmlText(c.text); {
+	case c.result == passed:
+		out.Text = "Every request is accounted for."
+	case c.result == undecided && r.state() == incomplete:
+		out.Text = "The report is incomplete: see the notes."
+	}
+	for i, t := range right {
+		if i == 0 || t.n != 0 {
+			term := htmlTermOf(t)
+			if i == 0 {
+				term.Sign = ""
+			}
+			out.Right = append(out.Right, term)
+		}
+	}
+	for _, t := range []term{{name: "issued", n: a.Issued}, {name: "asked", n: a.Asked}, {name: "sent", n: a.Sent}, {name: "permit_sent", n: a.PermitSent},
+		{name: "late_dropped", n: a.LateDropped}, {name: "skipped", n: a.Skipped}, {name: "yielded", n: a.Yielded}, {name: "recalled", n: a.Recalled},
+		{name: "lost", n: a.Lost}, {name: "held", n: a.Held}, {name: "overrun", n: a.Overrun}, {name: "ungranted", n: a.Ungranted},
+		{name: "completed", n: a.Completed}, {name: "failed", n: a.Failed}, {name: "in_flight", n: a.InFlight}} {
+		out.All = append(out.All, htmlTermOf(t))
+	}
+	return out
+}
+
+func htmlTermOf(t term) htmlTerm {
+	sign := "+"
+	if t.minus {
+		sign = "−"
+	}
+	return htmlTerm{strings.ReplaceAll(t.name, "_", " "), sign, htmlCount("audit."+t.name, t.n)}
+}
+
+// htmlLimits says whose limit it was, a line for each cause.
+func (r Report) htmlLimits() []string {
+	var all []string
+	for _, l := range r.limits() {
+		all = append(all, htmlText(l.String()))
+	}
+	return all[:min(len(all), maxHTMLRows)]
+}
+
+// An htmlTimes is a row of the table of times.
+type htmlTimes struct {
+	Name  string
+	Cells []htmlTile // Main and Bound
+}
+
+func (r Report) htmlTimes() []htmlTimes {
+	if !r.timed() {
+		return nil
+	}
+	var rows []htmlTimes
+	for _, row := range r.times() {
+		member := strings.ReplaceAll(row.name, " ", "_") + "_ns."
+		out := htmlTimes{Name: row.name, Cells: []htmlTile{{Main: htmlTime(member+"min", row.Min)}, {Main: htmlTime(member+"mean", row.Mean)}}}
+		for i, q := range row.quantiles() {
+			name := []string{"p50", "p90", "p95", "p99", "p999", "p9999", "max"}[i]
+			out.Cells = append(out.Cells, htmlTile{Main: htmlTime(member+name, q.ns), Bound: row.bound != nil && q.q > *row.bound})
+		}
+		rows = append(rows, out)
+	}
+	return rows
+}
+
+// htmlCounts is a table of names with their counts, the most frequent first.
+type htmlCounts struct {
+	Title, Name string
+	Rows        []htmlCountRow
+	Hidden      int
+}
+
+type htmlCountRow struct {
+	Name   string
+	Number htmlNumber
+	Share  htmlBar
+}
+
+// An htmlBar is a share as a bar and as a text.
+type htmlBar struct {
+	Width string // of 100
+	Text  string
+}
+
+func htmlBarOf(n, of int64) htmlBar {
+	share := ratio(float64(n), float64(of))
+	return htmlBar{strconv.FormatFloat(100*min(share, 1), 'f', 2, 64), percent(share) + "\u00a0%"}
+}
+
+func (r Report) htmlAnswers() []htmlCounts {
+	var all []htmlCounts
+	for _, c := range []struct {
+		title, name, path string
+		counts            map[string]int64
+		of                int64
+	}{
+		{"Failed requests", "class", "errors.", r.Errors, r.Audit.Completed + r.Audit.Failed},
+		{"Answers", "status", "status_codes.", r.StatusCodes, r.Audit.Completed + r.Audit.Failed},
+	} {
+		if len(c.counts) == 0 {
+			continue
+		}
+		const shown = 20
+		out := htmlCounts{Title: c.title, Name: c.name, Hidden: max(0, len(c.counts)-shown)}
+		names := slices.SortedFunc(maps.Keys(c.counts), func(x, y string) int {
+			return cmp.Or(cmp.Compare(c.counts[y], c.counts[x]), cmp.Compare(x, y))
+		})
+		for _, name := range names[:len(names)-out.Hidden] {
+			out.Rows = append(out.Rows, htmlCountRow{htmlText(name), htmlCount(htmlText(c.path+name), c.counts[name]), htmlBarOf(c.counts[name], c.of)})
+		}
+		all = append(all, out)
+	}
+	return all
+}
+
+// An htmlWorker is a row of the table of workers.
+type htmlWorker struct {
+	ID, State, CPU, Verdicts  string
+	Sent, Late, Dropped, Busy htmlNumber
+	Share                     htmlBar
+	Bad                       bool // something was a limit
+}
+
+func (r Report) htmlWorkers() (rows []htmlWorker, hidden int) {
+	shown := r.Workers[:min(len(r.Workers), maxHTMLRows)]
+	for i, w := range shown {
+		path := fmt.Sprintf("workers.%d.", i)
+		row := htmlWorker{
+			ID: htmlText(w.ID), State: htmlText(w.State), CPU: "–",
+			Sent: htmlCount(path+"sent", w.Sent), Late: htmlCount(path+"seen_late", w.SeenLate), Dropped: htmlCount(path+"late_dropped", w.LateDropped),
+			Busy: htmlCount(path+"busy", w.Busy), Share: htmlBarOf(w.Sent, r.Sent), Bad: len(w.Verdicts) > 0,
+		}
+		if cpu, has := w.Self.Load["cpu"]; has {
+			row.CPU = fmt.Sprintf("%.0f\u00a0%%, at most %.0f\u00a0%%", 100*cpu.Mean, 100*cpu.Worst)
+		}
+		if !w.Final && !r.Running {
+			row.State += ", final snapshot missing"
+		}
+		var causes []string
+		for _, v := range w.Verdicts {
+			causes = append(causes, v.Limit+": "+strings.ReplaceAll(v.Cause, "_", " "))
+		}
+		row.Verdicts = htmlText(cmp.Or(strings.Join(causes, ", "), "none"))
+		if w.Self.MeasuredS == 0 {
+			row.Verdicts = htmlText(cmp.Or(strings.Join(causes, ", "), "not measured"))
+		}
+		rows = append(rows, row)
+	}
+	return rows, len(r.Workers) - len(shown)
+}
+
+// An htmlFact is something that describes the run.
+type htmlFact struct {
+	Name, Text string
+	Code       bool
+}
+
+func (r Report) htmlSpec() []htmlFact {
+	d := r.Described
+	facts := []htmlFact{{"target", d.Target(), true}, {"flags", d.Line(), true}, {"withheld", strings.Join(d.Withheld, ", "), false},
+		{"limiter", r.Limiter, false}, {"warm-up", "", false}, {"created by", d.CreatedBy, false}, {"reported by", d.ReportedBy, false}, {"Redis", d.Redis, false}}
+	if r.WarmupS > 0 {
+		facts[4].Text = (time.Duration(r.WarmupS * float64(time.Second))).String()
+	}
+	if d.Hosts > 0 {
+		facts = append(facts, htmlFact{"hosts", groups(strconv.Itoa(d.Hosts)), false})
+	}
+	if r.BytesIn+r.BytesOut > 0 {
+		facts = append(facts, htmlFact{"bytes", "in " + bytesize(r.BytesIn) + ", out " + bytesize(r.BytesOut), false})
+	}
+	facts = slices.DeleteFunc(facts, func(f htmlFact) bool { return f.Text == "" })
+	for i := range facts {
+		facts[i].Text = htmlText(facts[i].Text)
+	}
+	return facts
+}

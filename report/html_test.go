@@ -1,0 +1,379 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tenMinutes is a run of ten minutes with eight workers and five marks: the rate changes twice, a worker is lost and another one joins, and
+// Redis is away for a while.
+func tenMinutes(t testing.TB) Report {
+	t.Helper()
+	const seconds, workers = 600, 8
+	const ms = 1_000_000
+	dice := rand.New(rand.NewPCG(1, 2))
+	started := time.Date(2026, 11, 20, 14, 0, 0, 0, time.UTC)
+	rate := func(s int64) int64 {
+		switch {
+		case s < 180:
+			return 400
+		case s < 480:
+			return 800
+		}
+		return 560
+	}
+	in := Input{
+		Run: "checkout", StartedAt: started, Duration: seconds * time.Second, TargetRate: 560,
+		AskedBy: func(from, to int64) (n int64) {
+			for us := from; us < to; us += 1_000_000 {
+				n += rate(us/1_000_000) * min(1_000_000, to-us) / 1_000_000
+			}
+			return n
+		},
+		Described: Description{
+			Setting: Setting{Method: "POST", URL: "https://shop.example/checkout",
+				Flags:    []string{"--method", "POST", "--url", "https://shop.example/checkout", "--header", "Authorization: [redacted]", "--qps", "400", "--duration", "10m", "--threshold", "latency:p(99)<250ms", "--threshold", "errors:rate<1%", "--threshold", "latency:p(95)<120ms over 10s"},
+				Withheld: []string{"--header Authorization"}},
+			CreatedBy: "loadctl 1.4.0", ReportedBy: "loadctl 1.4.0", Redis: "7.0.15",
+		},
+	}
+	for _, text := range []string{"latency:p(99)<250ms", "errors:rate<1%", "latency:p(95)<120ms over 10s"} {
+		threshold, err := ParseThreshold(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Thresholds = append(in.Thresholds, threshold)
+	}
+	failures := make([]map[string]int64, seconds+1)
+	for w := range workers {
+		rec, series, total := NewRecorder(), new(Series), NewSnapshot(fmt.Sprintf("load-%d", w+1), "a1b2")
+		total.Host = fmt.Sprintf("node-%d", w/2)
+		from, to := int64(0), int64(seconds)
+		if w == 6 {
+			to = 300 // it is lost
+		}
+		if w == 7 {
+			from = 312 // it joins
+		}
+		for s := from; s < to; s++ {
+			if s >= 300 && s < 304 && w < 3 { // the share of the lost one is taken over a little later
+				continue
+			}
+			n := rate(s) / 7
+			if s >= 300 && s < 312 {
+				n = rate(s) / 6
+			}
+			busy := math.Pow(float64(rate(s))/800, 2)
+			if s >= 300 && s < 330 {
+				busy *= 1 + 3*math.Exp(-float64(s-300)/8)
+			}
+			for range n {
+				took := (8 + 10*busy) * math.Exp(0.35*dice.NormFloat64())
+				sample := Sample{Sent: int64(40_000 * dice.ExpFloat64()), Status: 200, BytesIn: 1400, BytesOut: 380}
+				switch p := dice.Float64(); {
+				case p < 0.02*busy:
+					took *= 5
+				case p < 0.022*busy:
+					took *= 14
+				case s >= 300 && s < 316 && p > 0.93, s >= 180 && s < 480 && p > 0.9985:
+					sample.Status, sample.Class = 503, "status"
+				case s >= 450 && s < 456 && p > 0.96:
+					sample.Status, sample.Class, took = 0, "timeout", 1000
+				}
+				sample.Done = sample.Sent + int64(took*ms)
+				rec.Sent()
+				rec.Done(sample)
+				if sample.Class != "" {
+					if failures[s] == nil {
+						failures[s] = map[string]int64{}
+					}
+					failures[s][sample.Class]++
+				}
+			}
+			part := NewSnapshot(total.Worker, total.Incarnation)
+			part.Record(rec)
+			rec.Reset()
+			series.Add(s*1_000_000+500_000, part)
+			total.Merge(part)
+		}
+		total.Final = true
+		measured := beat()
+		measured.Self.Wall = (to - from) * second
+		measured.JudgeBeat()
+		total.Self = measured.Self
+		total.Counts.SeenLate = int64(w * 3)
+		points, _, _ := series.Changed(0)
+		state := "left"
+		in.Budget.Issued += total.Counts.Sent
+		in.Workers = append(in.Workers, WorkerInput{ID: total.Worker, Incarnation: "a1b2", State: state, Gone: true, LastSeen: started.Add(time.Duration(to) * time.Second),
+			Leased: total.Counts.Sent, Total: total, Series: points})
+	}
+	in.Workers[6].State = "lost"
+	var due int64
+	for s := range int64(seconds) {
+		due += rate(s)
+	}
+	in.Budget.Skipped = due - in.Budget.Issued
+	in.Budget.Issued = due
+	r := Build(in)
+	for i := range r.Series {
+		r.Series[i].Errors = failures[i]
+	}
+	at := func(s int) time.Time { return started.Add(time.Duration(s) * time.Second) }
+	r.Events = []Event{{at(-20), "create", "ann@desk", ""}}
+	for w := range 7 {
+		r.Events = append(r.Events, Event{at(-18 + w), "join", fmt.Sprintf("load-%d", w+1), "weight 1"})
+	}
+	r.Events = append(r.Events, Event{at(-1), "start", "load-7", "first slot in 1000 ms"}, Event{at(180), "set-rate", "ann@desk", "800 per second"}, Event{at(300), "lost", "load-7", "silent for 3 s"},
+		Event{at(312), "join", "load-8", "weight 1"}, Event{at(450), "failover", "-", "a new generation begins at 450.2 s"}, Event{at(480), "set-rate", "ann@desk", "560 per second"})
+	return r
+}
+
+// htmlOf writes a report as a page into a file, and returns its name and its text.
+func htmlOf(t *testing.T, r Report) (file, text string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "report.html")
+	text = rendered(t, FormatOf(file), r)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file, text
+}
+
+// htmlData is the JSON in a page.
+func htmlData(t testing.TB, text string) (data struct{ Report, Curve, Heat, Marks any }) {
+	t.Helper()
+	found := regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`).FindStringSubmatch(text)
+	if found == nil {
+		t.Fatalf("no data in\n%.500s", text)
+	}
+	if err := json.Unmarshal([]byte(found[1]), &data); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// htmlKinds are reports of every kind that a page has to show.
+func htmlKinds(t *testing.T) map[string]Report {
+	t.Helper()
+	incomplete := run(t)
+	incomplete.Workers[0].Total.Final = false
+	failed := run(t)
+	for _, text := range []string{"errors:rate<1%", "latency:p(50)<1s", "latency:p(99)<10ms over 30s"} {
+		threshold, err := ParseThreshold(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed.Thresholds = append(failed.Thresholds, threshold)
+	}
+	combined, err := Combine([]Part{{"berlin.loadctl", Build(run(t))}, {"paris.loadctl", Build(otherProcesses(run(t)))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := run(t)
+	running.Running = true
+	short := run(t)
+	short.Duration = 300 * time.Millisecond
+	fromJSON := Build(run(t))
+	fromJSON.Histograms = nil
+	return map[string]Report{
+		"slots": Build(run(t)), "closed loop": Build(loop(true)), "never begun": Build(Input{Run: "x", TargetRate: 100}),
+		"nothing sent": Build(Input{Run: "x", StartedAt: incomplete.StartedAt, Duration: 5 * time.Second, TargetRate: 100, Budget: Budget{Issued: 500, Skipped: 500}}),
+		"incomplete":   Build(incomplete), "thresholds": Build(failed), "combined": combined, "hostile": scribbled(t), "running": Build(running), "short": Build(short), "JSON": fromJSON, "evil": evil(t),
+	}
+}
+
+// evil is a report whose every text tries to be HTML that runs.
+func evil(t *testing.T) Report {
+	t.Helper()
+	const text = "<img src=x onerror=alert(1)>\"'></script><script>alert(1)</script><!--<script>"
+	r := Build(run(t))
+	r.Run, r.Limiter, r.Described.URL, r.Described.CreatedBy, r.Described.ReportedBy, r.Described.Redis = text, text, text, text, text, text
+	r.Described.Flags, r.Described.Withheld = []string{text}, []string{text}
+	r.Errors, r.StatusCodes = map[string]int64{text: 30}, map[string]int64{text: 30}
+	for i := range r.Series {
+		r.Series[i].Errors = map[string]int64{text: r.Series[i].Failed}
+	}
+	r.Events = []Event{{r.StartedAt.Add(time.Second), text, text, text}}
+	r.Notes = []string{text}
+	r.Thresholds = []ThresholdReport{{Threshold: text, Result: "failed", Text: text}}
+	for i := range r.Workers {
+		r.Workers[i].ID, r.Workers[i].State, r.Workers[i].Verdicts = text, text, []Verdict{{text, text, text}}
+	}
+	return r
+}
+
+// otherProcesses is the same run by other processes.
+func otherProcesses(in Input) Input {
+	for i := range in.Workers {
+		in.Workers[i].Incarnation = "c3d4"
+	}
+	return in
+}
+
+// TestHTMLHasTheJSON: the data in the page is the JSON report, and each number that is shown is the one at its path there.
+func TestHTMLHasTheJSON(t *testing.T) {
+	shown := regexp.MustCompile(`<data value="([^"]*)" data-path="([^"]*)">([^<]*)</data>`)
+	for name, r := range htmlKinds(t) {
+		t.Run(name, func(t *testing.T) {
+			_, text := htmlOf(t, r)
+			var want any
+			if err := json.Unmarshal([]byte(rendered(t, "json", r)), &want); err != nil {
+				t.Fatal(err)
+			}
+			if got := htmlData(t, text).Report; !reflect.DeepEqual(got, want) {
+				t.Errorf("the data differs from the JSON report: %v", got)
+			}
+			if name == "hostile" || name == "evil" {
+				return // the names of its numbers are cut
+			}
+			numbers := flat(t, rendered(t, "json", r))
+			for i, w := range r.Workers {
+				for path, n := range map[string]int64{"sent": w.Sent, "seen_late": w.SeenLate, "late_dropped": w.LateDropped, "busy": w.Busy} {
+					numbers[fmt.Sprintf("workers.%d.%s", i, path)] = fmt.Sprint(n)
+				}
+			}
+			seen := map[string]bool{}
+			for _, m := range shown.FindAllStringSubmatch(text, -1) {
+				seen[m[2]] = true
+				if numbers[m[2]] == "" || numbers[m[2]] != m[1] {
+					t.Errorf("%s is %s (%s), want %s", m[2], m[1], m[3], numbers[m[2]])
+				}
+			}
+			for _, path := range []string{"sent", "audit.completed", "audit.failed", "audit.issued", "audit.lost", "rate", "throughput"} {
+				if !seen[path] {
+					t.Errorf("%s is not shown", path)
+				}
+			}
+			if r.timed() && (!seen["latency_ns.p50"] || !seen["latency_ns.p9999"] || !seen["latency_ns.max"]) {
+				t.Errorf("no times: %v", seen)
+			}
+		})
+	}
+}
+
+// TestHTMLIsClosed: what others wrote opens no element, and ends none.
+func TestHTMLIsClosed(t *testing.T) {
+	_, text := htmlOf(t, evil(t))
+	if n := strings.Count(strings.ToLower(text), "<script"); n != 2 {
+		t.Errorf("%d script elements", n)
+	}
+	if n := strings.Count(text, "</script>"); n != 2 {
+		t.Errorf("%d ends of script elements", n)
+	}
+	if strings.Contains(text, "<img") || strings.Contains(text, "<!--") || strings.ContainsAny(text, "\x1b\u202e") {
+		t.Error("a text is read as HTML, or steers")
+	}
+}
+
+// TestHTMLSize: a page stays small.
+func TestHTMLSize(t *testing.T) {
+	_, text := htmlOf(t, tenMinutes(t))
+	t.Logf("%d bytes", len(text))
+	if len(text) > 500_000 {
+		t.Errorf("%d bytes", len(text))
+	}
+}
+
+// TestHTMLHeat: no request is lost in the heat map, and each is in its row, however long the run and wide the range.
+func TestHTMLHeat(t *testing.T) {
+	for name, r := range map[string]Report{"run": Build(run(t)), "ten minutes": tenMinutes(t)} {
+		heat := r.htmlHeat()
+		if heat == nil || len(heat.Columns) > heatColumns {
+			t.Fatalf("%s: %+v", name, heat)
+		}
+		per := heat.WidthS / r.SeriesWidthS
+		for i, column := range heat.Columns {
+			var want, got int64
+			low, high := int64(math.MaxInt64), int64(0)
+			for _, p := range r.Histograms.Series {
+				if p.Index/per == int64(i) {
+					want += p.Latency.Count()
+					low, high = min(low, p.Latency.Min()), max(high, p.Latency.Max())
+				}
+			}
+			for _, n := range column[min(1, len(column)):] {
+				got += n
+			}
+			if got != want {
+				t.Errorf("%s: column %d has %d, want %d", name, i, got, want)
+			}
+			if got == 0 {
+				continue
+			}
+			edge := func(row int64) float64 { return 1000 * math.Pow(10, float64(row)/float64(heat.PerDecade)) }
+			first, last := edge(column[0]), edge(column[0]+int64(len(column))-1)
+			if float64(low) < 0.99*first || float64(low) > 1.05*edge(column[0]+1) || float64(high) > 1.03*last {
+				t.Errorf("%s: column %d is from %.0f to %.0f, want %d to %d", name, i, first, last, low, high)
+			}
+		}
+	}
+}
+
+// TestHTMLCurve: the curve goes through the percentiles of the report, never falls, and shows no lower bound as if it were known.
+func TestHTMLCurve(t *testing.T) {
+	for name, r := range htmlKinds(t) {
+		c := r.htmlCurve()
+		if !r.timed() {
+			if c != nil {
+				t.Errorf("%s: a curve of nothing", name)
+			}
+			continue
+		}
+		want := map[float64]int64{2: r.Latency.P50, 10: r.Latency.P90, 20: r.Latency.P95, 100: r.Latency.P99, 1000: r.Latency.P999}
+		last := int64(0)
+		for i, n := range c.OneIn {
+			v := c.Latency[i]
+			if r.LowerBoundsAbove != nil && 1-1/n > *r.LowerBoundsAbove {
+				if v != nil {
+					t.Errorf("%s: 1 in %v is known", name, n)
+				}
+				continue
+			}
+			if v == nil || *v < last {
+				t.Fatalf("%s: 1 in %v is %v after %d", name, n, v, last)
+			}
+			if ns, has := want[n]; has && *v != ns && i < len(c.OneIn)-1 {
+				t.Errorf("%s: 1 in %v is %d, want %d", name, n, *v, ns)
+			}
+			last = *v
+		}
+		if (c.Service == nil) != r.ClosedLoop {
+			t.Errorf("%s: service time %v", name, c.Service)
+		}
+	}
+}
+
+// TestHTMLMarks: each event during the run is a mark with a number of its own, and the table of events names it.
+func TestHTMLMarks(t *testing.T) {
+	r := tenMinutes(t)
+	marks := r.marks()
+	var times []float64
+	for i, m := range marks {
+		times = append(times, m.T)
+		if m.N != i+1 {
+			t.Errorf("%+v", m)
+		}
+	}
+	if fmt.Sprint(times) != "[180 300 312 450 480]" || marks[0].Tone != "command" || marks[1].Tone != "fault" || marks[2].Tone != "member" {
+		t.Errorf("%+v", marks)
+	}
+	rows, hidden := r.htmlEvents(marks)
+	if len(rows) != len(r.Events) || hidden != 0 || rows[9].Mark != "1" || rows[0].Mark != "" || rows[13].What != "560 per second" {
+		t.Errorf("%+v", rows)
+	}
+	r.Events = nil // as in an archive of an older version
+	r.Described.Commands = []Command{{At: r.StartedAt.Add(time.Minute), Command: "pause", Who: "ann@desk"}}
+	if marks := r.marks(); len(marks) != 1 || marks[0].Text != "pause · ann@desk" || marks[0].T != 60 {
+		t.Errorf("%+v", marks)
+	}
+}
