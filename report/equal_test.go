@@ -26,6 +26,7 @@ func numberChecks() map[string]numberCheck {
 		"hlog":        hlogHas,
 		"junit":       junitHas,
 		"markdown":    markdownHas,
+		"html":        htmlHas,
 		"openmetrics": metricsHave,
 		"archive":     archiveHas,
 	}

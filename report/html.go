@@ -2,10 +2,10 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/loadctl/loadctl/internal/page"
@@ -34,7 +34,7 @@ func HTML(w io.Writer, r Report) error {
 		return fmt.Errorf("write HTML: %w", err)
 	}
 	var m markup
-	m.head(clip(r.Run, 100), page.Policy(script, style), style)
+	m.head(printable.Clip(r.Run, 100), page.Policy(script, style), style)
 	m.title(r)
 	m.raw("<main>\n")
 	m.verdict(r.htmlVerdict())
@@ -69,7 +69,7 @@ func (r Report) htmlJSON(marks []htmlMark) (string, error) {
 }
 
 // htmlText is a text as a part of a line.
-func htmlText(s string) string { return clip(s, maxHTMLText) }
+func htmlText(s string) string { return printable.Clip(s, maxHTMLText) }
 
 // An htmlVerdict is what was judged, and what came of it all.
 type htmlVerdict struct {
@@ -83,30 +83,26 @@ type htmlCheck struct {
 	Threshold          bool
 }
 
-// htmlVerdict judges the run as a whole: it is as good as the worst of its thresholds and checks.
+// htmlVerdict is what a pipeline makes of the run, thresholds first.
 func (r Report) htmlVerdict() htmlVerdict {
-	v := htmlVerdict{Result: passed}
-	add := func(c check, threshold bool) {
-		if c.result == failed || c.result == undecided && v.Result == passed {
-			v.Result = c.result
-		}
-		v.Judged = append(v.Judged, htmlCheck{htmlText(c.name), c.result, htmlText(c.text), threshold})
-	}
-	counts := map[string]int64{}
-	for _, t := range r.Thresholds[:min(len(r.Thresholds), maxHTMLRows)] {
-		counts[t.Result]++
-		add(check{t.Threshold, t.Result, t.Text}, true)
-	}
-	for _, c := range r.checks() {
-		if !slices.ContainsFunc(r.Thresholds, func(t ThresholdReport) bool { return t.Threshold == c.name }) {
-			add(c, false)
+	v := htmlVerdict{Result: cmp.Or(r.Outcome(), worst(r.checks()))}
+	add := func(all []check, threshold bool) {
+		for _, c := range all {
+			v.Judged = append(v.Judged, htmlCheck{htmlText(c.name), c.result, htmlText(c.text), threshold})
 		}
 	}
-	v.Title = map[string]string{passed: "Passed", failed: "Failed", undecided: "Undecided"}[v.Result]
+	thresholds := r.thresholdChecks()
+	add(thresholds[:min(len(thresholds), maxHTMLRows)], true)
+	add([]check{r.checkAudit(), r.checkGenerator()}, false)
+	v.Title = strings.ToUpper(v.Result[:1]) + v.Result[1:]
 	if r.Running {
 		v.Title += " so far"
 	}
-	v.Summary = thresholdsSummary(int64(len(r.Thresholds)), counts)
+	counts := map[string]int64{}
+	for _, c := range thresholds {
+		counts[c.result]++
+	}
+	v.Summary = thresholdsSummary(int64(len(thresholds)), counts)
 	if invalid := r.Invalid(); len(invalid) > 0 {
 		v.Summary += " " + htmlText("The run proves nothing: "+strings.Join(invalid, "; ")+".")
 	}

@@ -252,7 +252,7 @@ func TestHTMLShowsTheJSON(t *testing.T) {
 	if n := len(tables["heat"]); n != 301 {
 		t.Errorf("the heat map has %d rows", n)
 	}
-	numbers := flat(t, rendered(t, "json", r))
+	numbers := flat(document(t, rendered(t, "json", r)))
 	shown := browsertest.Value[[][]string](tab, `[...document.querySelectorAll("data[data-path]")].map(d => [d.dataset.path, d.value])`)
 	for _, s := range shown {
 		if want, has := numbers[s[0]]; has && want != s[1] {

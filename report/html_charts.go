@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/printable"
 )
 
 // An htmlChart is a chart, or the sentence that stands in its place.
@@ -112,7 +114,7 @@ func (r Report) marks() []htmlMark {
 			continue
 		}
 		words := slices.DeleteFunc([]string{e.Kind, e.Who, e.What}, func(word string) bool { return word == "" || word == "-" })
-		marks = append(marks, htmlMark{N: len(marks) + 1, T: math.Round(t*1000) / 1000, Tone: e.tone(), Text: clip(strings.Join(words, " · "), 120), i: i})
+		marks = append(marks, htmlMark{N: len(marks) + 1, T: math.Round(t*1000) / 1000, Tone: e.tone(), Text: printable.Clip(strings.Join(words, " · "), 120), i: i})
 	}
 	return marks
 }

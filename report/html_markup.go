@@ -119,9 +119,9 @@ func (m *markup) head(title, policy, style string) {
 
 // title is what run it is.
 func (m *markup) title(r Report) {
-	m.put("<header>\n"+`<div class="name"><p class="eyebrow">Load test report</p><h1>%s</h1>`, clip(r.Run, 100))
+	m.put("<header>\n"+`<div class="name"><p class="eyebrow">Load test report</p><h1>%s</h1>`, printable.Clip(r.Run, 100))
 	if target := r.Described.Target(); target != "" {
-		m.put(`<p class="target"><code>%s</code></p>`, clip(target, 300))
+		m.put(`<p class="target"><code>%s</code></p>`, printable.Clip(target, 300))
 	}
 	started := "not started"
 	if !r.StartedAt.IsZero() {

@@ -5,22 +5,17 @@ import "fmt"
 // verdict is what was judged, first of all.
 func (m *markup) verdict(v htmlVerdict) {
 	m.put(`<section id="judged" class="verdict %s" aria-labelledby="judged-title" tabindex="-1"><div class="banner"><span class="sign" aria-hidden="true">%s</span>`+
-		`<div><h2 id="judged-title">%s</h2><p>%s</p></div></div>`+"\n", v.Result, signOf(v.Result), v.Title, v.Summary)
+		`<div><h2 id="judged-title">%s</h2><p>%s</p></div></div>`+"\n", v.Result, resultSign(v.Result), v.Title, v.Summary)
 	m.table("judged", "Thresholds and checks", columns("result", "threshold or check", "measured")...)
 	for _, c := range v.Judged {
 		tag := "%s"
 		if c.Threshold {
 			tag = "<code>%s</code>"
 		}
-		m.put(`<tr class="%s"><td><span class="pill">%s %s</span></td><th scope="row">`+tag+"</th><td>%s</td></tr>\n", c.Result, signOf(c.Result), c.Result, c.Name, c.Text)
+		m.put(`<tr class="%s"><td><span class="pill">%s %s</span></td><th scope="row">`+tag+"</th><td>%s</td></tr>\n", c.Result, resultSign(c.Result), c.Result, c.Name, c.Text)
 	}
 	m.endTable()
 	m.raw("</section>\n")
-}
-
-// signOf stands beside the word, for those who do not see colours.
-func signOf(result string) string {
-	return map[string]string{passed: "✓", failed: "✗", undecided: "?"}[result]
 }
 
 // tiles are the key figures.

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/printable"
 )
 
 // An htmlTile is one of the numbers that are read first.
@@ -36,7 +38,7 @@ func (r Report) htmlTiles() []htmlTile {
 	}
 	tiles[2].More = append(tiles[2].More, htmlShare("success", r.Success))
 	if most := slices.SortedFunc(maps.Keys(r.Errors), r.byFrequency); len(most) > 0 {
-		tiles[3].More = []htmlNumber{{Text: clip(most[0], 20)}, htmlCount("errors."+clip(most[0], 20), r.Errors[most[0]])}
+		tiles[3].More = []htmlNumber{{Text: printable.Clip(most[0], 20)}, htmlCount("errors."+printable.Clip(most[0], 20), r.Errors[most[0]])}
 	}
 	for _, p := range []struct {
 		name, path string

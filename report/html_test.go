@@ -222,7 +222,6 @@ func otherProcesses(in Input) Input {
 
 // TestHTMLHasTheJSON: the data in the page is the JSON report, and each number that is shown is the one at its path there.
 func TestHTMLHasTheJSON(t *testing.T) {
-	shown := regexp.MustCompile(`<data value="([^"]*)" data-path="([^"]*)">([^<]*)</data>`)
 	for name, r := range htmlKinds(t) {
 		t.Run(name, func(t *testing.T) {
 			_, text := htmlOf(t, r)
@@ -236,19 +235,7 @@ func TestHTMLHasTheJSON(t *testing.T) {
 			if name == "hostile" || name == "evil" {
 				return // the names of its numbers are cut
 			}
-			numbers := flat(t, rendered(t, "json", r))
-			for i, w := range r.Workers {
-				for path, n := range map[string]int64{"sent": w.Sent, "seen_late": w.SeenLate, "late_dropped": w.LateDropped, "busy": w.Busy} {
-					numbers[fmt.Sprintf("workers.%d.%s", i, path)] = fmt.Sprint(n)
-				}
-			}
-			seen := map[string]bool{}
-			for _, m := range shown.FindAllStringSubmatch(text, -1) {
-				seen[m[2]] = true
-				if numbers[m[2]] == "" || numbers[m[2]] != m[1] {
-					t.Errorf("%s is %s (%s), want %s", m[2], m[1], m[3], numbers[m[2]])
-				}
-			}
+			seen := htmlNumbers(t, r, text)
 			for _, path := range []string{"sent", "audit.completed", "audit.failed", "audit.issued", "audit.lost", "rate", "throughput"} {
 				if !seen[path] {
 					t.Errorf("%s is not shown", path)
@@ -259,6 +246,33 @@ func TestHTMLHasTheJSON(t *testing.T) {
 			}
 		})
 	}
+}
+
+// htmlHas checks each number that is shown.
+func htmlHas(t *testing.T, r Report, _ map[string]any, text string) {
+	t.Helper()
+	if seen := htmlNumbers(t, r, text); len(seen) < 15 {
+		t.Errorf("only %d numbers are shown: %v", len(seen), seen)
+	}
+}
+
+// htmlNumbers checks that each number that the page shows is the one at its path in the JSON report, and tells their paths.
+func htmlNumbers(t *testing.T, r Report, text string) map[string]bool {
+	t.Helper()
+	numbers := flat(document(t, rendered(t, "json", r)))
+	for i, w := range r.Workers {
+		for path, n := range map[string]int64{"sent": w.Sent, "seen_late": w.SeenLate, "late_dropped": w.LateDropped, "busy": w.Busy} {
+			numbers[fmt.Sprintf("workers.%d.%s", i, path)] = fmt.Sprint(n)
+		}
+	}
+	seen := map[string]bool{}
+	for _, m := range regexp.MustCompile(`<data value="([^"]*)" data-path="([^"]*)">([^<]*)</data>`).FindAllStringSubmatch(text, -1) {
+		seen[m[2]] = true
+		if numbers[m[2]] == "" || numbers[m[2]] != m[1] {
+			t.Errorf("%s is %s (%s), want %s", m[2], m[1], m[3], numbers[m[2]])
+		}
+	}
+	return seen
 }
 
 // TestHTMLIsClosed: what others wrote opens no element, and ends none.
