@@ -47,7 +47,7 @@ func Percentiles(title string, wide int, curves []PercentileCurve) string {
 	}
 	const row = 20
 	f := frameOf(curves)
-	f.left, f.right, f.top = 56, float64(wide)-16, float64(row*len(names)+16)
+	f.left, f.right, f.top = 56, float64(wide)-30, float64(row*len(names)+16)
 	f.bottom = f.top + min(400, 0.75*float64(wide))
 	var out strings.Builder
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %.0f" role="img" font-family="system-ui, sans-serif" font-size="13" fill="currentColor">`+"\n<title>%s</title>\n",
