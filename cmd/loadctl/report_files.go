@@ -48,7 +48,7 @@ func readReport(path string) (report.Report, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return report.Report{}, cli.Config(fmt.Errorf("%w; give the path of an archive, or the name of a run without / and .loadctl", err))
+		return report.Report{}, cli.Config(fmt.Errorf("%w; give the path of an archive, or the name of a run: use 1 to 64 letters, digits, dots, dashes and underscores, without .loadctl at its end", err))
 	case !info.Mode().IsRegular():
 		return report.Report{}, cli.Config(fmt.Errorf("read %s: it is no regular file; give the path of an archive", path))
 	}
