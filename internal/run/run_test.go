@@ -91,7 +91,7 @@ func (b *bed) must(c Change, err error) Change {
 // until waits for a condition.
 func (b *bed) until(what string, ok func() bool) {
 	b.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			b.Fatalf("waited in vain for %s", what)
 		}

@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -132,10 +133,9 @@ func (w *window) known() (until time.Time, missing []string) {
 func (w *window) section(until time.Time) report.Section {
 	s := report.Section{Length: max(0, until.Sub(w.begin)).Round(time.Second)}
 	s.Asked = int64(math.Round(w.rate * w.covered()))
-	for _, b := range w.workers {
-		s.Workers = append(s.Workers, b)
+	for _, who := range slices.Sorted(maps.Keys(w.workers)) {
+		s.Workers = append(s.Workers, w.workers[who])
 	}
-	slices.SortFunc(s.Workers, func(a, b *report.Snapshot) int { return int(a.Start - b.Start) })
 	return s
 }
 
