@@ -35,6 +35,7 @@ test: deps ## Run all tests, with the race detector where goroutines share somet
 acceptance: deps ## Measure the promises at full size, on a quiet machine (an hour, half of it one worker's heap)
 	LOADCTL_E2E=full go test -count=1 -timeout 90m -v ./internal/e2e
 	LOADCTL_E2E=full go test -count=1 -v -run TestDemo ./cmd/loadctl
+	LOADCTL_E2E=full go test -count=1 -v -run TestHTMLLooks ./report
 
 chaos: deps ## Break everything that can break under a fleet, as root on a quiet machine (12 minutes)
 	LOADCTL_CHAOS=full go test -count=1 -timeout 30m -v ./internal/chaos

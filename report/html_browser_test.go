@@ -123,7 +123,10 @@ func TestHTMLOfAllKinds(t *testing.T) {
 func TestHTMLLooks(t *testing.T) {
 	browser := browsertest.Start(t)
 	file, _ := htmlOf(t, tenMinutes(t))
-	const tooLate = 10_000 // ms; docs/benchmarks are for speed
+	tooLate := 10_000.0 // ms; a machine that runs tests is busy
+	if os.Getenv("LOADCTL_E2E") == "full" {
+		tooLate = 1_000
+	}
 	for _, c := range []struct {
 		name    string
 		look    browsertest.Look

@@ -93,11 +93,11 @@ func (r Report) happened() []Event {
 // tone is what kind of event it is: a command, a fault, or what members of the fleet do.
 func (e Event) tone() string {
 	switch e.Kind {
-	case "join", "leave", "left", "start", "end", "create", "stopped", "replaced", "finish":
+	case "join", "left", "start", "end", "create", "stopped", "replaced":
 		return "member"
 	case "set-rate", "set-burst", "pause", "resume", "stop", "removed", "workers rm":
 		return "command"
-	default: // lost, suspect, deadman, abort, a new generation, and whatever is new
+	default: // lost, deadman, failover, outage, clock, and whatever is new
 		return "fault"
 	}
 }

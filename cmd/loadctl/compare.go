@@ -32,8 +32,8 @@ has a row that seems to differ. The interval of one run comes from its seconds, 
 (moving-block bootstrap), because a slow second is followed by slow ones. One run a side tells how these two runs differ. To tell what a change
 did, give 3 or more runs a side, taken in turns (a b a b a b).
 
---fail-on ends the command with exit code 99 if a difference is beyond a bound and its interval leaves out 0, or if it
-cannot be told. Differences are relative; of errors:rate they are percentage points.
+With --fail-on, compare exits with 99 if a difference exceeds the bound and its interval excludes 0, or if there is no
+interval. Differences are relative; of errors:rate they are percentage points.
 
 Runs that were asked for different things, or whose generator was the limit, are refused; --force shows them all the same.
 
@@ -63,7 +63,7 @@ For a pull request: -o markdown. For people: --out compare.html, a page with the
 		},
 	}
 	out.AddFlags(c, "comparison", cli.Formats{Names: compare.Formats(), Endings: compare.Endings(), Of: compare.FormatOf})
-	c.Flags().BoolVar(&force, "force", false, "compare runs that do not fit together, too")
+	c.Flags().BoolVar(&force, "force", false, "compare runs although their settings differ, or a generator was the limit")
 	c.Flags().StringArrayVar(&failOn, "fail-on", nil, "`DIFFERENCE` that fails, such as 'latency:p(99)>+10%'; may be repeated")
 	return c
 }

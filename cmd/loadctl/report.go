@@ -31,7 +31,8 @@ An archive holds all that a report is made of: --out checkout.loadctl writes one
 separator, is such a FILE; it is read without Redis, and every format can be made from it. Archives of several runs that went on side
 by side and had no Redis in common are combined: counts and histograms are added up, the series are aligned by the time since each start.
 
-Of a run with thresholds that is over the exit code is 0, or 99 if one was not met, or 98 if the run proves nothing.`,
+For a finished run with thresholds the exit code is 0 if it met all, 99 if one failed or is undecided, and 98 if the run
+is not valid: its generator was the limit, or counts are missing.`,
 		Example: `  loadctl report checkout -o json
   loadctl report checkout --out checkout.loadctl
   loadctl report berlin.loadctl paris.loadctl

@@ -37,7 +37,8 @@ again. Ctrl-C stops the run and reports; a second one ends at once. With --deadm
 neither this command nor another loadctl was heard of for so long; then the exit code is 1. If the workers
 do not come within --start-timeout, the run is stopped, and the exit code is 104.
 
-With --threshold the exit code says whether the run met them: 0, or 99 if one was not met, or 98 if the run proves nothing.`,
+With --threshold the exit code is 0 if the run met all, 99 if one failed or is undecided, and 98 if the run is
+not valid: its generator was the limit, or counts are missing.`,
 		Example: `  loadctl run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m --min-workers 3`,
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -39,9 +39,9 @@ func newSearchCommand(redis *cli.Redis) *cobra.Command {
 		Short: "Find the highest rate at which a service keeps its objectives",
 		Long: `Find the highest rate at which a service keeps its objectives, in one run whose rate it sets.
 
-RUN waits for its workers, is paused, or goes on. With --url and the other flags that describe a run, it is created; workers
-join it by its name. The search doubles the rate until an objective is missed, halves the gap until it is at most 3 %, and
-plays the highest rate that passed once more. At the end it stops the run, whose report has each change of the rate.
+RUN is a run that is waiting, paused or running. With --url, search creates it; workers join by its name. The search doubles
+the rate until an objective is missed. Then it halves the gap until that is at most 3 %, and repeats the highest rate that passed.
+At the end it stops the run, whose report has each change of the rate.
 
 Each probe sets the rate, lets it settle, measures --step-for, and then waits at rate 0 until nothing is in flight. It fails as
 soon as an objective is missed while requests pile up. A probe that the generator limited, or of which a snapshot is missing, has no answer:
@@ -82,7 +82,7 @@ type searchFlags struct {
 
 func (f *searchFlags) AddFlags(c *cobra.Command) {
 	s := c.Flags()
-	s.StringArrayVar(&f.slos, "slo", nil, "an objective, `'METRIC:AGGREGATE OP LIMIT'`, such as 'latency:p(99)<50ms' or 'errors:rate<0.1%', as of --threshold; may be repeated")
+	s.StringArrayVar(&f.slos, "slo", nil, "an objective, `'METRIC:AGGREGATE OP LIMIT'`, such as 'latency:p(99)<50ms' or 'errors:rate<0.1%', in the grammar of --threshold; may be repeated")
 	s.StringVar(&f.from, "from", f.from, "the first `RATE` of the whole cluster")
 	s.StringVar(&f.to, "to", f.to, "the highest `RATE` of the whole cluster")
 	s.Var(&f.step, "step-for", "how long each probe is measured, whole seconds")

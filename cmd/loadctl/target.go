@@ -22,7 +22,7 @@ func newTargetCommand() *cobra.Command {
 	var flags targetFlags
 	c := &cobra.Command{
 		Use:   "target",
-		Short: "Be a server to fire at, and count what arrives",
+		Short: "Start a test server that counts requests",
 		Args:  cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			server, err := flags.start()
@@ -40,7 +40,7 @@ the end how many arrived, their mean rate between the first and the last, and th
 A rate of R has at most R·W + 1 in any window W, or R·(W + L) + 1 if requests come up to L late. In JSON a long run
 has the counts of its last %d seconds.
 
-With --capacity N it is a server with a known limit, to find and to exceed: N requests are served at the same time, each for --service-time, and
+With --capacity N it is a server with a known capacity, for trying out search and overload: N requests are served at the same time, each for --service-time, and
 the others wait in one queue, first come, first served. So it answers at most N/--service-time requests per second (8 and 10ms: 800/s). A request that
 finds %d others waiting is answered 503 at once. --latency and --jitter come on top.
 

@@ -165,10 +165,10 @@ func badThresholds() []mistake {
 		{[]string{"--threshold", long()}, "column 1: it is longer than 200 bytes"},
 		{[]string{"--threshold", latency + " over 11s", "--duration", "10s"}, "the run takes 10s, 0s of them warm-up; give a window that fits"},
 		{[]string{"--threshold", latency + " over 6s", "--duration", "10s", "--warmup", "5s"}, "the run takes 10s, 5s of them warm-up; give a window that fits"},
-		{[]string{"--warmup", "5s"}, "--warmup: only thresholds leave it out; give one"},
+		{[]string{"--warmup", "5s"}, "--warmup has no effect without --threshold: add one"},
 		{[]string{"--threshold", latency, "--warmup", "1500ms"}, "--warmup: give whole seconds, such as 30s"},
-		{[]string{"--threshold", latency, "--warmup", "10s", "--duration", "10s"}, "--warmup 10s: the run takes 10s; give less"},
-		{[]string{"--threshold", "service:p(99)<1s", "--warmup", "5s"}, "--warmup: service is known of the whole run only; leave one of them out"},
+		{[]string{"--threshold", latency, "--warmup", "10s", "--duration", "10s"}, "--warmup 10s: the run takes only 10s; give less"},
+		{[]string{"--threshold", "service:p(99)<1s", "--warmup", "5s"}, "--warmup: service has no values over time, so no warm-up can be left out; remove one of the two"},
 		{[]string{"--threshold", "dropped:count==0", "--qps", "max"}, "--qps max: without a rate nothing is due, so there is no dropped"},
 		{strings.Fields(strings.Repeat("--threshold "+latency+" ", 101)), "--threshold: give at most 100"},
 	}

@@ -54,7 +54,8 @@ With only --run the worker joins a run that others described, and fires only at 
 --allow-hosts. A name is one run, once. After its end a worker that describes it sends nothing and exits
 104; a worker that joins by name prints its report and exits 0, so a machine that restarts does no harm.
 
-With --threshold the exit code says whether the run met them: 0, or 99 if one was not met, or 98 if the run proves nothing.
+With --threshold the exit code is 0 if the run met all, 99 if one failed or is undecided, and 98 if the run is
+not valid: its generator was the limit, or counts are missing.
 
 Ctrl-C sends what is already leased (at most half a second), leaves, and reports; a second one ends at once.`,
 		Example: `  loadworker run --url http://127.0.0.1:8080/ --qps 500 --duration 10s

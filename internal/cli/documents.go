@@ -36,8 +36,7 @@ func (d *Documents) AddFlags(c *cobra.Command, called string, formats Formats) {
 	d.command, d.formats, d.called = c, formats, called
 	d.output.AddFlags(c, formats.Names...)
 	c.Flags().StringArrayVar(&d.files, "out", nil, "write the "+called+" to `FILE` instead of standard output; may be repeated; its ending is the format: "+
-		strings.Join(formats.Endings, " ")+", any other is that of -o; with -o in a format that no file has, standard output has it too; "+
-		"a file appears when it is whole; on a full disk it goes to standard output, with exit code 1")
+		strings.Join(formats.Endings, " ")+", any other is that of -o; see docs/report.md#formats")
 }
 
 // Check refuses formats that there are not, and files that cannot be written: better now than after an hour of load.

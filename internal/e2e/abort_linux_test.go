@@ -49,7 +49,11 @@ func TestAbortNeedsNoLoadctl(t *testing.T) {
 			closed := time.Now()
 			web.Close()
 			if kill {
-				judge, _, _ := strings.Cut(b.redis.Client().Get(t.Context(), run.KeysOf("x").Judge).Val(), "/")
+				judge := ""
+				until(t, "a judge", func() bool {
+					judge, _, _ = strings.Cut(b.redis.Client().Get(t.Context(), run.KeysOf("x").Judge).Val(), "/")
+					return judge != ""
+				})
 				fleet[judge[1]-'1'].cmd.Process.Signal(syscall.SIGKILL)
 				fleet = append(fleet[:judge[1]-'1'], fleet[judge[1]-'0':]...)
 			}

@@ -54,7 +54,8 @@ func Script(entry string) (string, error) {
 	if err := l.add(entry); err != nil {
 		return "", err
 	}
-	script := strings.TrimSpace(mustRead("uplot/uPlot.iife.min.js")) + "\n" + l.out.String()
+	// The licence asks for its text wherever the library goes.
+	script := "/*\n" + mustRead("uplot/LICENSE") + "*/\n" + strings.TrimSpace(mustRead("uplot/uPlot.iife.min.js")) + "\n" + l.out.String()
 	if strings.Contains(script, "</script") || strings.Contains(script, "<!--") {
 		return "", fmt.Errorf("link %s: a module has what ends or hides a script element", entry)
 	}

@@ -39,9 +39,9 @@ func (s Spec) validateThresholds() error {
 	case s.Warmup < 0 || s.Warmup > maxDuration || s.Warmup%time.Second != 0:
 		return errors.New("--warmup: give whole seconds, such as 30s; 0 means none")
 	case s.Warmup > 0 && len(s.Thresholds) == 0:
-		return errors.New("--warmup: only thresholds leave it out; give one, such as --threshold 'latency:p(99)<250ms', or leave --warmup out")
+		return errors.New("--warmup has no effect without --threshold: add one, such as --threshold 'latency:p(99)<250ms', or remove --warmup")
 	case s.Warmup > 0 && s.Length() > 0 && s.Warmup >= s.Length():
-		return fmt.Errorf("--warmup %v: the run takes %v; give less", s.Warmup, s.Length())
+		return fmt.Errorf("--warmup %v: the run takes only %v; give less", s.Warmup, s.Length())
 	}
 	all, err := s.thresholds()
 	if err != nil {
@@ -50,7 +50,7 @@ func (s Spec) validateThresholds() error {
 	for _, t := range all {
 		switch {
 		case s.Warmup > 0 && !t.OverTime():
-			return fmt.Errorf("--threshold %q and --warmup: %s is known of the whole run only; leave one of them out", t.Text, t.Metric)
+			return fmt.Errorf("--threshold %q and --warmup: %s has no values over time, so no warm-up can be left out; remove one of the two", t.Text, t.Metric)
 		case t.Over > 0 && s.Length() > 0 && s.Warmup+t.Over > s.Length():
 			return fmt.Errorf("--threshold %q: the run takes %v, %v of them warm-up; give a window that fits", t.Text, s.Length(), s.Warmup)
 		case s.Max && (t.Metric == "dropped" || t.Metric == "lag"):

@@ -93,7 +93,7 @@ func (d *Driver) slow(s report.Section) bool {
 	return false
 }
 
-// passedOver says that no worker came to send some of what was due.
+// passedOver says that no worker leased some of what was due.
 func (w *window) passedOver(s report.Section) string {
 	if len(s.Workers) == 0 || s.Asked == 0 {
 		return "nothing was due"
@@ -102,7 +102,7 @@ func (w *window) passedOver(s report.Section) string {
 	if float64(n) <= mostSkipped*float64(s.Asked) {
 		return ""
 	}
-	return fmt.Sprintf("no worker came to send %d of %d requests that were due: one is missing, or Redis was slow", n, s.Asked)
+	return fmt.Sprintf("%d of %d due requests were leased by no worker: a worker is missing, or Redis was slow", n, s.Asked)
 }
 
 // unsent says that some of what was due was dropped for want of a connection, or still waits for one.
