@@ -64,7 +64,6 @@ func shellWords(t *testing.T, line string) []string {
 
 // TestLiveLine: on a terminal a worker shows how the run goes, below what it says, and takes that away for the report.
 func TestLiveLine(t *testing.T) {
-	t.Parallel()
 	b := newBed(t)
 	terminal := watchtest.NewTerminal(t, 120)
 	p := launchOn(t, terminal.Slave, "loadworker", "run", "--url", b.web.URL(), "--qps", "100", "--duration", "4s", "-o", "json")
