@@ -61,14 +61,15 @@ type judge struct {
 
 	judged int64                    // seconds of the run
 	width  int64                    // of the points in known
-	known  map[string]*report.Point // by field of the series; nil = there is none. Neighbours of the newest second may still change
+	told   map[string]int64         // up to when each worker has published, µs of Redis' clock
+	known  map[string]*report.Point // by field of the series: points that do not change any more
 }
 
 // look judges the seconds that can be. next is when to look again.
 func (j *judge) look(ctx context.Context) (over bool, next time.Duration, err error) {
 	mine, err := j.locked(ctx)
 	if err != nil || !mine {
-		j.judged, j.known = 0, nil
+		j.judged, j.told, j.known = 0, nil, nil
 		return false, judgeEvery, err
 	}
 	s, err := j.run.State(ctx)
@@ -122,14 +123,13 @@ func ignoreNil(err error) error {
 
 // judgeable is the last second that can be judged, and who has not told of it though it runs.
 func (j *judge) judgeable(ctx context.Context, s *State, now int64) (end int64, missing []string, err error) {
-	told, err := j.told(ctx, s)
-	if err != nil {
+	if err := j.hear(ctx, s); err != nil {
 		return 0, nil, err
 	}
 	silent := func(second int64) (all []string) {
 		until := s.StartedAt.UnixMicro() + second*1_000_000
 		for _, w := range s.Workers {
-			if told[w.key()] < min(until, w.tells(s.now)) {
+			if j.told[w.key()] < min(until, w.tells(s.now)) {
 				all = append(all, w.ID)
 			}
 		}
@@ -163,23 +163,23 @@ func (s *State) lostSince(t time.Time) bool {
 	})
 }
 
-// told is up to when each worker has published, µs of Redis' clock, as far as that is not longer ago than anybody waits for.
-func (j *judge) told(ctx context.Context, s *State) (map[string]int64, error) {
+// hear finds out up to when each worker has published, as far as that is not longer ago than anybody waits for.
+func (j *judge) hear(ctx context.Context, s *State) error {
 	from := strconv.FormatInt(s.now.Add(-(judgeLatest+2)*time.Second).UnixMilli(), 10)
 	entries, err := j.run.client.XRangeN(ctx, j.run.keys.Snapshots, from, "+", 2*streamLength).Result()
 	if err != nil {
-		return nil, fmt.Errorf("read snapshots of run %s: %w", j.run.Name, err)
+		return fmt.Errorf("read snapshots of run %s: %w", j.run.Name, err)
 	}
-	told := map[string]int64{}
+	j.told = map[string]int64{}
 	for _, e := range entries {
 		who, _ := e.Values["w"].(string)
 		text, _ := e.Values["s"].(string)
 		var snapshot report.Snapshot
 		if snapshot.UnmarshalBinary([]byte(text)) == nil {
-			told[who] = max(told[who], snapshot.End)
+			j.told[who] = max(j.told[who], snapshot.End)
 		}
 	}
-	return told, nil
+	return nil
 }
 
 // failing is a threshold for which the run is to be stopped at the end of a second; nil = none. In the seconds in which workers join their
@@ -200,7 +200,7 @@ func (j *judge) failing(ctx context.Context, s *State, second int64, missing boo
 	}
 	var err error
 	from := max(stretch.Begin, stretch.End-span)
-	if stretch.Points, err = j.points(ctx, s.Workers, from/width, stretch.End/width); err != nil {
+	if stretch.Points, err = j.points(ctx, s, from/width, stretch.End/width); err != nil {
 		return nil, err
 	}
 	stretch.Missing = missing || s.lostSince(s.StartedAt.Add(time.Duration(from-judgeLatest)*time.Second))
@@ -212,43 +212,43 @@ func (j *judge) failing(ctx context.Context, s *State, second int64, missing boo
 	return nil, nil
 }
 
-// points reads the points of all workers with indices in [from, to). What is older than the last few seconds does not change any more.
-func (j *judge) points(ctx context.Context, workers []Worker, from, to int64) ([][]report.Point, error) {
-	var fields, unread []string
-	for _, w := range workers {
+// points reads the points of all workers with indices in [from, to). A worker that was cut off brings its points later, so what is not there, or was not
+// all there, is asked for again. A point does not change any more when its worker has published after it: points come with the snapshots.
+func (j *judge) points(ctx context.Context, s *State, from, to int64) ([][]report.Point, error) {
+	known := map[string]*report.Point{}
+	var all []report.Point
+	var unread []string
+	var final []bool // of unread
+	for _, w := range s.Workers {
 		for i := from; i < to; i++ {
 			field := w.key() + "/" + strconv.FormatInt(i, 10)
-			fields = append(fields, field)
-			if _, ok := j.known[field]; !ok || i >= to-judgeAgain {
-				unread = append(unread, field)
+			if p := j.known[field]; p != nil {
+				known[field], all = p, append(all, *p)
+				continue
 			}
+			unread = append(unread, field)
+			final = append(final, j.told[w.key()] > s.StartedAt.UnixMicro()+(i+1)*j.width*1_000_000)
 		}
 	}
-	known := make(map[string]*report.Point, len(fields))
 	for part := range slices.Chunk(unread, 1000) {
 		values, err := j.run.client.HMGet(ctx, j.run.keys.Series, part...).Result()
 		if err != nil {
 			return nil, fmt.Errorf("read series of run %s: %w", j.run.Name, err)
 		}
 		for i, v := range values {
-			known[part[i]] = nil
-			if text, ok := v.(string); ok {
-				p := new(report.Point)
-				if err := p.UnmarshalText([]byte(text)); err != nil {
-					return nil, fmt.Errorf("read series of run %s: %w", j.run.Name, err)
-				}
+			text, there := v.(string)
+			if !there {
+				continue
+			}
+			p := new(report.Point)
+			if err := p.UnmarshalText([]byte(text)); err != nil {
+				return nil, fmt.Errorf("read series of run %s: %w", j.run.Name, err)
+			}
+			if all = append(all, *p); final[i] {
 				known[part[i]] = p
 			}
 		}
-	}
-	var all []report.Point
-	for _, field := range fields {
-		if _, ok := known[field]; !ok {
-			known[field] = j.known[field]
-		}
-		if p := known[field]; p != nil {
-			all = append(all, *p)
-		}
+		final = final[len(part):]
 	}
 	j.known = known
 	return [][]report.Point{all}, nil

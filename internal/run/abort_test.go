@@ -1,0 +1,108 @@
+package run
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// tells publishes what a worker did in each of some seconds of the run, all at once, as after an outage: 50 requests of 1 ms. Its clock is at the end of
+// the last one.
+func (p *teller) tells(start time.Time, from, to int64) {
+	p.Helper()
+	var points []report.Point
+	sum, series := report.NewSnapshot(p.total.Worker, p.total.Incarnation), new(report.Series)
+	for second := from; second < to; second++ {
+		in := report.NewSnapshot(p.total.Worker, p.total.Incarnation)
+		in.Start, in.End = start.UnixMicro()+second*1_000_000, start.UnixMicro()+(second+1)*1_000_000+1000
+		in.Counts = report.Counts{Sent: 50, Completed: 50}
+		for range 50 {
+			in.Latency.Record(int64(time.Millisecond))
+		}
+		series.Add(second*1_000_000+500_000, in)
+		sum.Merge(in)
+	}
+	points, _, _ = series.Changed(0)
+	p.total.Merge(sum)
+	p.total.Seq++
+	sum.Seq = p.total.Seq
+	if err := p.journal.Publish(p.Context(), sum, p.total, points, false); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// judging is a run of 100 requests a second that two workers share, and who judges it.
+func (b *bed) judging(thresholds ...string) (r *Run, one, two *teller, j *judge) {
+	b.Helper()
+	spec := constant(100)
+	spec.Thresholds = thresholds
+	r, _ = b.create("x", spec, Options{})
+	b.member(r, "a").start()
+	b.member(r, "b").lease()
+	all, err := spec.thresholds()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r, b.teller(r, "a", "inca"), b.teller(r, "b", "incb"), &judge{run: r, me: "a/inca", thresholds: all, log: slog.New(slog.DiscardHandler)}
+}
+
+// judges is the threshold that stops the run at the end of a second, "" = none.
+func (j *judge) judges(t *testing.T, s *State, second int64, missing bool) string {
+	t.Helper()
+	if err := j.hear(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	failed, err := j.failing(t.Context(), s, second, missing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failed == nil {
+		return ""
+	}
+	return failed.Text
+}
+
+// TestWhoComesBackCounts: a worker that was cut off brings all that it did at once. Nobody may have noted that it did nothing.
+func TestWhoComesBackCounts(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		const right, wrong = "rate:rate>90 over 10s abort after 2", "rate:rate>110 over 10s abort after 2"
+		r, one, two, j := b.judging(right, wrong)
+		s := b.state(r)
+		two.tells(s.StartedAt, 0, 4)
+		for second := int64(1); second <= 20; second++ {
+			one.tells(s.StartedAt, second-1, second)
+			if got := j.judges(t, s, second, second > 4); got != "" && (got != wrong || second < 11) {
+				t.Fatalf("second %d, without b: %s", second, got)
+			}
+		}
+		two.tells(s.StartedAt, 4, 21)
+		one.tells(s.StartedAt, 20, 21)
+		j.thresholds = j.thresholds[:1]
+		if got := j.judges(t, s, 21, false); got != "" {
+			t.Errorf("b is back with all its requests, and the run is stopped: %s", got)
+		}
+	})
+}
+
+// TestPointsThatGrow: where points are wide, a worker may have been cut off within one.
+func TestPointsThatGrow(t *testing.T) {
+	b := newBed(t)
+	r, _, _, j := b.judging("rate:rate>90 over 10s abort after 1")
+	s := b.state(r)
+	j.width = 2
+	for _, row := range []struct{ until, sent int64 }{{1, 50}, {30, 100}, {31, 100}} {
+		p := report.Point{Index: 0, Width: 2, Sent: row.sent, Completed: row.sent, Latency: report.NewHistogram()}
+		text, err := p.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.client.HSet(t.Context(), r.keys.Series, "a/inca/0", text)
+		j.told = map[string]int64{"a/inca": s.StartedAt.UnixMicro() + row.until*1_000_000 + 1}
+		points, err := j.points(t.Context(), s, 0, 15)
+		if err != nil || len(points) == 0 || len(points[0]) != 1 || points[0][0].Sent != row.sent {
+			t.Errorf("until %d s: %+v, %v, want %d requests", row.until, points, err, row.sent)
+		}
+	}
+}
