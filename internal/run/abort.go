@@ -13,17 +13,18 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/outage"
 	"github.com/loadctl/loadctl/report"
 )
 
 // How a run is judged while it goes on. A second is judged when the snapshots of all workers that run are in, or after judgeLatest. The lock
-// outlives two looks, so that one member goes on judging; when it dies another one takes over.
+// outlives two looks, however long they take, so that one member goes on judging; when it dies another one takes over.
 const (
 	judgeLatest = 3 // seconds
 	judgeAgain  = 5 // seconds that whoever takes over looks back
 	judgeLock   = 1500 * time.Millisecond
 	judgeEvery  = time.Second
-	judgeLimit  = 900 * time.Millisecond // for all calls of one look
+	judgeLimit  = 2500 * time.Millisecond // for all calls of one look: seven, one after the other, of up to 300 ms
 )
 
 // AbortIfFailing stops the run when a threshold says so. Every worker of the run calls it; it returns when ctx ends, or the run is over. One of
@@ -36,12 +37,15 @@ func (r *Run) AbortIfFailing(ctx context.Context, me string, log *slog.Logger) {
 	}
 	j := judge{run: r, me: me, thresholds: all, log: log}
 	for ctx.Err() == nil {
+		began := time.Now()
 		limit, cancel := context.WithTimeout(ctx, judgeLimit)
 		over, next, err := j.look(limit)
 		cancel()
-		if over || errors.Is(err, ErrNoRun) || errors.Is(err, ErrOver) {
+		j.took = time.Since(began)
+		if over || errors.Is(err, ErrNoRun) || errors.Is(err, ErrOver) || ctx.Err() != nil {
 			return
 		}
+		j.trouble(err)
 		if err != nil {
 			next = judgeEvery // the next look sees all that this one did not
 		}
@@ -52,12 +56,24 @@ func (r *Run) AbortIfFailing(ctx context.Context, me string, log *slog.Logger) {
 	}
 }
 
+// trouble reports the first failure of a series, each of another kind, and its end.
+func (j *judge) trouble(err error) {
+	switch {
+	case err == nil && j.failures.Over():
+		j.log.Info("judging the run again")
+	case err != nil && j.failures.Failed(err):
+		j.log.Warn("the run cannot be judged: abort after has no effect until it can", "err", err)
+	}
+}
+
 // A judge looks at what the fleet has published.
 type judge struct {
 	run        *Run
 	me         string
 	thresholds []report.Threshold
 	log        *slog.Logger
+	failures   outage.Series
+	took       time.Duration // of the last look
 
 	judged int64                    // seconds of the run
 	width  int64                    // of the points in known
@@ -103,7 +119,7 @@ func (j *judge) look(ctx context.Context) (over bool, next time.Duration, err er
 // locked takes the lock, or holds it.
 func (j *judge) locked(ctx context.Context) (bool, error) {
 	c, key := j.run.client, j.run.keys.Judge
-	taken, err := c.SetNX(ctx, key, j.me, judgeLock).Result()
+	taken, err := c.SetNX(ctx, key, j.me, judgeLock+j.took).Result()
 	if err != nil || taken {
 		return taken, err
 	}
@@ -111,7 +127,7 @@ func (j *judge) locked(ctx context.Context) (bool, error) {
 	if err != nil || holder != j.me {
 		return false, ignoreNil(err)
 	}
-	return c.SetXX(ctx, key, j.me, judgeLock).Result()
+	return c.SetXX(ctx, key, j.me, judgeLock+j.took).Result()
 }
 
 func ignoreNil(err error) error {
@@ -216,6 +232,7 @@ func (j *judge) failing(ctx context.Context, s *State, second int64, missing boo
 // all there, is asked for again. A point does not change any more when its worker has published after it: points come with the snapshots.
 func (j *judge) points(ctx context.Context, s *State, from, to int64) ([][]report.Point, error) {
 	known := map[string]*report.Point{}
+	defer func() { j.known = known }() // also where a part could not be read: the next look need not begin anew
 	var all []report.Point
 	var unread []string
 	var final []bool // of unread
@@ -250,7 +267,6 @@ func (j *judge) points(ctx context.Context, s *State, from, to int64) ([][]repor
 		}
 		final = final[len(part):]
 	}
-	j.known = known
 	return [][]report.Point{all}, nil
 }
 

@@ -1,9 +1,15 @@
 package run
 
 import (
+	"context"
 	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/report"
 )
@@ -104,5 +110,149 @@ func TestPointsThatGrow(t *testing.T) {
 		if err != nil || len(points) == 0 || len(points[0]) != 1 || points[0][0].Sent != row.sent {
 			t.Errorf("until %d s: %+v, %v, want %d requests", row.until, points, err, row.sent)
 		}
+	}
+}
+
+// farAway delays each call, or lets it fail.
+type farAway struct {
+	delay func(cmd string) time.Duration
+	fails func(cmd string) error
+}
+
+func (f farAway) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (f farAway) call(ctx context.Context, name string) error {
+	if f.fails != nil {
+		return f.fails(name)
+	}
+	select {
+	case <-time.After(f.delay(name)):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (f farAway) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if err := f.call(ctx, cmd.Name()); err != nil {
+			cmd.SetErr(err)
+			return err
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (f farAway) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, all []redis.Cmder) error {
+		if err := f.call(ctx, "pipeline"); err != nil {
+			return err
+		}
+		return next(ctx, all)
+	}
+}
+
+// judgedBy runs AbortIfFailing until the test ends, with a client of its own that has a hook.
+func (b *bed) judgedBy(r *Run, me string, log *slog.Logger, hook redis.Hook) {
+	own := redis.NewClient(b.client.Options())
+	own.AddHook(hook)
+	other := *r
+	other.client = own
+	ctx, cancel := context.WithCancel(b.Context())
+	var judging sync.WaitGroup
+	judging.Go(func() { other.AbortIfFailing(ctx, me, log) })
+	b.Cleanup(func() {
+		cancel()
+		judging.Wait()
+		own.Close()
+	})
+}
+
+// TestAbortFarAway: calls that take 200 ms each are enough to stop a run. Two that judge leave it to one of them.
+func TestAbortFarAway(t *testing.T) {
+	b := newBed(t)
+	r, _, _, _ := b.judging("rate:rate>110 over 1s abort after 1") // more than is asked for
+	hook := farAway{delay: func(string) time.Duration { return 200 * time.Millisecond }}
+	for _, me := range []string{"a/inca", "b/incb"} {
+		b.judgedBy(r, me, slog.New(slog.DiscardHandler), hook)
+	}
+	b.until("the stop", func() bool { return b.budget(r)["phase"] == "stopped" })
+	if events := b.events(r); strings.Count(events, "stop") != 1 {
+		t.Error(events)
+	}
+}
+
+// TestTroubleOfAJudgeIsTold: once, and that it is over.
+func TestTroubleOfAJudgeIsTold(t *testing.T) {
+	b := newBed(t)
+	r, _, _, _ := b.judging("rate:rate>110 over 1s abort after 1")
+	var away atomic.Bool
+	var looks atomic.Int64
+	away.Store(true)
+	var told lockedText
+	b.judgedBy(r, "a/inca", slog.New(slog.NewTextHandler(&told, nil)), farAway{fails: func(cmd string) error {
+		if cmd == "xrange" && away.Load() {
+			looks.Add(1)
+			return context.DeadlineExceeded
+		}
+		return nil
+	}})
+	b.until("three looks", func() bool { return looks.Load() >= 3 })
+	if got := told.String(); strings.Count(got, "abort after has no effect") != 1 || strings.Count(got, "\n") != 1 {
+		t.Errorf("told: %s", got)
+	}
+	away.Store(false)
+	b.until("the stop", func() bool { return b.budget(r)["phase"] == "stopped" })
+	b.until("the end of the trouble", func() bool { return strings.Contains(told.String(), "judging the run again") })
+}
+
+// lockedText is what was logged.
+type lockedText struct {
+	sync.Mutex
+	strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.Lock()
+	defer l.Unlock()
+	return l.Builder.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.Lock()
+	defer l.Unlock()
+	return l.Builder.String()
+}
+
+// TestWhatWasReadIsKept: where a later part of the series could not be read, the next look begins there.
+func TestWhatWasReadIsKept(t *testing.T) {
+	b := newBed(t)
+	r, one, two, j := b.judging("rate:rate>1 over 300s abort after 299")
+	s := b.state(r)
+	one.tells(s.StartedAt, 0, 599)
+	two.tells(s.StartedAt, 0, 599)
+	own := redis.NewClient(b.client.Options())
+	t.Cleanup(func() { own.Close() })
+	var calls int
+	away := true
+	own.AddHook(farAway{fails: func(cmd string) error {
+		if cmd == "hmget" {
+			if calls++; away && calls == 2 {
+				return context.DeadlineExceeded
+			}
+		}
+		return nil
+	}})
+	other := *r
+	other.client, j.run = own, &other
+	if err := j.hear(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.failing(t.Context(), s, 599, false); err == nil {
+		t.Fatal("no error")
+	}
+	away, calls = false, 0
+	if failed, err := j.failing(t.Context(), s, 599, false); failed != nil || err != nil || calls != 1 {
+		t.Errorf("%v, %v, %d calls, want 1", failed, err, calls)
 	}
 }
