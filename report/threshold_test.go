@@ -268,6 +268,29 @@ func TestIncompleteProvesFailureOnly(t *testing.T) {
 	}
 }
 
+// TestLostPointsProveNothing: Redis has lost some points of the series, or all. All figures of the run as a whole are known, and no window is.
+func TestLostPointsProveNothing(t *testing.T) {
+	in := judgedRun(20, func(int64) int64 { return 20 }, func(second, _ int64) bool { return second < 2 })
+	points := in.Workers[0].Series
+	in.Workers[0].Series = append(points[:5:5], points[10:]...) // 500 of 2000 requests
+	checkVerdicts(t, in, []judgedAs{
+		{"rate:rate>90 over 5s", Undecided, "0/s"},
+		{"rate:rate>201 over 5s", Failed, "0/s in seconds 5 to 10, 16 of 16 windows failed"}, // the others may have 200/s at most
+		{"errors:rate<25% over 5s", Undecided, "nothing"},                                    // 20 % if what is missing was there
+		{"errors:rate<10% over 2s", Failed, "100.00 %"},
+		{"latency:p(50)<15ms over 5s", Undecided, ""},
+		{"rate:rate>90", Undecided, "100/s"}, // the report is incomplete
+		{"rate:rate>110", Failed, "100/s"},
+	})
+	in.Warmup = 3 * time.Second
+	checkVerdicts(t, in, []judgedAs{{"rate:rate>90", Undecided, ""}, {"errors:rate<1%", Undecided, ""}})
+	in.Warmup, in.Workers[0].Series = 0, nil
+	checkVerdicts(t, in, []judgedAs{
+		{"rate:rate>90 over 5s", Undecided, "0/s"}, {"rate:rate>401 over 5s", Failed, "0/s"}, {"errors:rate<1% over 5s", Undecided, "nothing was measured"},
+		{"errors:rate<1%", Failed, "10.00 %"},
+	})
+}
+
 // TestGeneratorLimit: of a run whose generator was the limit only errors are believed.
 func TestGeneratorLimit(t *testing.T) {
 	in := judgedRun(10, func(int64) int64 { return 20 }, func(_, i int64) bool { return i%5 == 0 })

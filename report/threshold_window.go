@@ -67,6 +67,7 @@ func (r *Report) windowsFrom(width, from int64) []window {
 			latency[p.Index*width] = p.Latency
 		}
 	}
+	unknown := r.unknown() + r.pointsLack()
 	for _, s := range r.Series {
 		if s.T < from {
 			continue
@@ -77,10 +78,21 @@ func (r *Report) windowsFrom(width, from int64) []window {
 		}
 		all = append(all, window{
 			at: s.T, seconds: min(float64(width), max(0, r.DurationS-float64(s.T))), asked: s.Asked, sent: s.Sent, ok: s.OK, failed: s.Failed, latency: h,
-			slower: r.Audit.LateDropped + r.OutOfRange, unknown: r.unknown(),
+			slower: r.Audit.LateDropped + r.OutOfRange, unknown: unknown,
 		})
 	}
 	return all
+}
+
+// pointsLack is how many requests were counted that are in no point of the series, because Redis has lost some of the points, or all: those that were
+// sent or those that ended, whichever are more.
+func (r *Report) pointsLack() int64 {
+	sent, ended := r.Audit.Sent, r.Audit.Completed+r.Audit.Failed
+	for _, p := range r.Series {
+		sent -= p.Sent
+		ended -= p.OK + p.Failed
+	}
+	return max(0, sent, ended)
 }
 
 // add makes w longer by a neighbour. Both tell the same of slower and unknown: any of them may belong to either.
