@@ -291,6 +291,25 @@ func TestLostPointsProveNothing(t *testing.T) {
 	})
 }
 
+// TestAloneProvesWhatItSaw: a report of one worker does not know what others sent. That may raise the rate, and lower the share of errors.
+func TestAloneProvesWhatItSaw(t *testing.T) {
+	in := judgedRun(10, func(int64) int64 { return 20 }, func(_, i int64) bool { return i%20 == 0 })
+	in.Missing, in.Workers[0].State = []string{"nobody could be asked"}, "alone"
+	checkVerdicts(t, in, []judgedAs{
+		{"rate:rate>250", Undecided, "100/s"},
+		{"rate:rate>250 over 5s", Undecided, "100/s"},
+		{"rate:rate<50", Failed, "100/s"},
+		{"rate:rate>50", Undecided, "100/s"}, // incomplete reports pass nothing
+		{"errors:rate<1%", Undecided, "5.00 %"},
+		{"errors:rate<1% over 5s", Undecided, "5.00 %"},
+		{"errors:count<50", Failed, "50"},
+		{"checks:rate>99%", Undecided, "95.00 %"},
+		{"dropped:count<1", Undecided, "0"},
+		{"latency:p(99)<10ms", Undecided, "20.0ms"},
+		{"latency:max<10ms", Failed, "≥ 20.0ms"},
+	})
+}
+
 // TestGeneratorLimit: of a run whose generator was the limit only errors are believed.
 func TestGeneratorLimit(t *testing.T) {
 	in := judgedRun(10, func(int64) int64 { return 20 }, func(_, i int64) bool { return i%5 == 0 })

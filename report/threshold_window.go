@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -50,6 +51,8 @@ func (r *Report) unknown() int64 {
 	case r.Complete || r.Running:
 		return 0
 	case r.ClosedLoop: // nobody counted before it was sent
+		return noBound
+	case slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return w.State == "alone" }): // nor does anybody know who else took part
 		return noBound
 	}
 	return a.Lost + a.Held + max(0, a.InFlight) + max(0, a.Skipped+a.Yielded+a.Ungranted-a.PermitSent)
