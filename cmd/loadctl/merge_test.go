@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // leaves writes what a worker with this id could not publish: n requests. It returns the file's path.
@@ -151,6 +154,38 @@ func TestReportOfFilesWhereRedisRefuses(t *testing.T) {
 		}
 		if strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.mend) || !strings.Contains(stderr, "; this is the report of the files alone") {
 			t.Errorf("%s: %q", c.why, stderr)
+		}
+	}
+}
+
+// TestReportOfFilesJudges: without Redis the thresholds of the run are judged too. The files know what they are, and prove nothing.
+func TestReportOfFilesJudges(t *testing.T) {
+	server, dir := redistest.Start(t), t.TempDir()
+	t.Setenv("LOADCTL_REDIS", "")
+	spec := run.Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(100), MaxLag: time.Second, MinWorkers: 1}
+	for name, c := range map[string]struct {
+		thresholds []string
+		code       int
+		says       string
+	}{
+		"none":  {nil, cli.CodeGood, "; this is the report of the files alone\n"},
+		"some":  {[]string{"errors:rate<1%"}, cli.CodeInvalid, "run some proves nothing about the endpoint: "},
+		"wrong": {[]string{"rate:count<50", "rate:rate>1k"}, cli.CodeThreshold, "run wrong: 1 of 2 thresholds failed: rate:count<50: 100\n"},
+	} {
+		spec.Thresholds = c.thresholds
+		r, _, err := run.Create(t.Context(), server.Client(), name, spec, run.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := (&lab{T: t, run: r}).leaves(dir, "a", 100)
+		stdout, stderr, code := execute("report", name, "--merge", file)
+		if code != c.code || !strings.Contains(stderr, c.says) {
+			t.Errorf("%s: exit code %d, want %d: %s%s", name, code, c.code, stdout, stderr)
+		}
+		for _, threshold := range c.thresholds {
+			if !strings.Contains(stdout, threshold) {
+				t.Errorf("%s: there is no %s in\n%s", name, threshold, stdout)
+			}
 		}
 	}
 }

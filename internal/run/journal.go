@@ -86,6 +86,7 @@ func (j *Journal) Keep(started int64, total *report.Snapshot, points []report.Po
 	j.own = &Unpublished{
 		Run: j.run.Name, UID: j.run.UID, Leased: total.Counts.Slots(), StartedAt: instant(started), Length: j.run.Spec.Length(),
 		Total: total, Series: points, ClosedLoop: j.run.Spec.Max, Described: j.run.Spec.described(),
+		Thresholds: j.run.Spec.Thresholds, Warmup: j.run.Spec.Warmup,
 	}
 }
 

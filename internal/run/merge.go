@@ -30,6 +30,8 @@ type Unpublished struct {
 
 	ClosedLoop bool               // as in report.Report
 	Described  report.Description // likewise, as far as the run's spec tells
+	Thresholds []string           // what the run has to meet, as in its spec
+	Warmup     time.Duration      // likewise
 }
 
 // The encoding of an Unpublished is one JSON object. Its first members say what it is, in all versions.
@@ -53,6 +55,8 @@ type unpublishedFile struct {
 	Length      time.Duration      `json:"length_ns,omitempty"`
 	ClosedLoop  bool               `json:"closed_loop,omitempty"`
 	Described   report.Description `json:"described,omitzero"`
+	Thresholds  []string           `json:"thresholds,omitempty"`
+	Warmup      time.Duration      `json:"warmup_ns,omitempty"`
 	Snapshot    []byte             `json:"snapshot"` // base64
 	Series      []report.Point     `json:"series"`
 }
@@ -66,7 +70,7 @@ func (u *Unpublished) MarshalBinary() ([]byte, error) {
 	f := unpublishedFile{
 		Format: unpublishedFormat, Version: unpublishedVersion, Run: u.Run, UID: u.UID, Worker: u.Total.Worker, Incarnation: u.Total.Incarnation,
 		State: u.State, Leased: u.Leased, Length: u.Length, ClosedLoop: u.ClosedLoop, Described: u.Described,
-		Snapshot: total, Series: u.Series,
+		Thresholds: u.Thresholds, Warmup: u.Warmup, Snapshot: total, Series: u.Series,
 	}
 	if !u.StartedAt.IsZero() {
 		f.Started = u.StartedAt.UnixMicro()
@@ -110,7 +114,7 @@ func (u *Unpublished) UnmarshalBinary(data []byte) error {
 	}
 	read := Unpublished{
 		Run: f.Run, UID: f.UID, State: f.State, Leased: f.Leased, StartedAt: instant(f.Started), Length: f.Length, ClosedLoop: f.ClosedLoop,
-		Described: f.Described, Total: total, Series: f.Series,
+		Described: f.Described, Thresholds: f.Thresholds, Warmup: f.Warmup, Total: total, Series: f.Series,
 	}
 	if !f.consistent(total) {
 		return fmt.Errorf("%w (it contradicts itself)", errForeign)
@@ -122,7 +126,9 @@ func (u *Unpublished) UnmarshalBinary(data []byte) error {
 // consistent tells whether the file says the same as the snapshot in it, and nothing that cannot be.
 func (f *unpublishedFile) consistent(total *report.Snapshot) bool {
 	n := total.Counts
-	return f.Worker == total.Worker && f.Incarnation == total.Incarnation &&
+	meet, err := Spec{Thresholds: f.Thresholds}.thresholds()
+	return err == nil && len(meet) <= maxThresholds && f.Warmup >= 0 && f.Warmup <= maxDuration &&
+		f.Worker == total.Worker && f.Incarnation == total.Incarnation &&
 		cmp.Or(ValidateName("run", f.Run), ValidateName("worker", f.Worker), ValidateName("incarnation", f.Incarnation)) == nil &&
 		(f.State == "left" || f.State == "stopped") &&
 		n.PermitSent <= n.Sent && total.InFlight() >= 0 && 0 <= total.Start && total.Start <= total.End && total.End <= most &&
@@ -276,35 +282,22 @@ func merged(rep report.Report, used int) report.Report {
 // ReportOf is the report of a run by nothing but what its workers could not publish, for where the run itself cannot be asked; why says so.
 // It is never complete: it does not know who else took part, and what nobody leased.
 func ReportOf(name, why string, all []*Unpublished) (report.Report, error) {
-	in, err := inputOf(name, why, all)
-	if err != nil {
-		return report.Report{}, err
-	}
-	return report.Build(in), nil
-}
-
-// ReportOf is the function ReportOf where what the run has to meet is known.
-func (r *Run) ReportOf(why string, all []*Unpublished) (report.Report, error) {
-	in, err := inputOf(r.Name, why, all)
-	if err == nil {
-		err = r.Spec.toMeet(&in)
-	}
-	if err != nil {
-		return report.Report{}, err
-	}
-	return report.Build(in), nil
-}
-
-func inputOf(name, why string, all []*Unpublished) (report.Input, error) {
 	rest, err := pick(name, "", all)
 	if err != nil {
-		return report.Input{}, err
+		return report.Report{}, err
 	}
 	in := report.Input{Run: name, ClosedLoop: slices.ContainsFunc(all, func(u *Unpublished) bool { return u.ClosedLoop })}
+	var spec Spec
 	for _, u := range all {
 		if in.Described.URL == "" {
 			in.Described = u.Described
 		}
+		if len(spec.Thresholds) == 0 { // older workers wrote none
+			spec.Thresholds, spec.Warmup = u.Thresholds, u.Warmup
+		}
+	}
+	if err := spec.toMeet(&in); err != nil {
+		return report.Report{}, err
 	}
 	merge(&in, rest)
 	for i := range in.Workers {
@@ -313,7 +306,7 @@ func inputOf(name, why string, all []*Unpublished) (report.Input, error) {
 	in.StartedAt, in.Duration = span(slices.Collect(maps.Values(rest)))
 	in.Missing = []string{fmt.Sprintf("%s: this is what %s counted; what others did, and what was asked for in which second, is not known",
 		why, plural(len(in.Workers), "worker"))}
-	return in, nil
+	return report.Build(in), nil
 }
 
 func plural(n int, what string) string {

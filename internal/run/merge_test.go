@@ -61,6 +61,7 @@ func TestUnpublishedFile(t *testing.T) {
 	}
 	u.Total.Record(r)
 	u.Total.Counts = n
+	u.Thresholds, u.Warmup = []string{"errors:rate<1%"}, time.Second
 	path := written(t, u.encoded(t))
 	got, err := ReadUnpublished(path)
 	if err != nil {
@@ -71,6 +72,9 @@ func TestUnpublishedFile(t *testing.T) {
 	}
 	if got.Total.Counts != n || got.Total.Seq != 7 || !got.Total.Final || got.Total.Latency.Quantile(0.9) != u.Total.Latency.Quantile(0.9) || len(got.Total.Errors) != 7 {
 		t.Errorf("%+v, want %+v", got.Total, u.Total)
+	}
+	if len(got.Thresholds) != 1 || got.Thresholds[0] != u.Thresholds[0] || got.Warmup != u.Warmup {
+		t.Errorf("%q after %v", got.Thresholds, got.Warmup)
 	}
 	if len(got.Series) != 2 || got.Series[0].Sent != 90 {
 		t.Errorf("%+v", got.Series)
@@ -102,7 +106,7 @@ func TestUnpublishedFileRefused(t *testing.T) {
 			with(`"version":1`, `"version":0`), with(`"version":1`, `"version":"1"`), with(`"version":1`, `"version":-1`), with(`"leased":10`, `"leased":"10"`),
 			with(`"run":"x"`, `"run":"x{}"`), with(`"worker":"w"`, `"worker":"v"`), with(`"incarnation":"i"`, `"incarnation":"j"`), with(`"state":"left"`, `"state":"lost"`),
 			with(`"leased":10`, `"leased":9`), with(`"leased":10`, `"leased":-1`), with(`"leased":10`, `"leased":9007199254740993`), with(`"started_us":1500000`, `"started_us":-1`),
-			with(`"length_ns":2000000000`, `"length_ns":-1`), with(`"series":["2,`, `"series":["0,`), with(`"series":["2,`, `"series":["x`),
+			with(`"length_ns":2000000000`, `"length_ns":-1`), with(`"length_ns":`, `"warmup_ns":-1,"length_ns":`), with(`"length_ns":`, `"thresholds":["p99<1"],"length_ns":`), with(`"series":["2,`, `"series":["0,`), with(`"series":["2,`, `"series":["x`),
 			snapshot(func(s *report.Snapshot) { s.Counts.PermitSent = 11 }), snapshot(func(s *report.Snapshot) { s.Counts.Completed = 11 }),
 			snapshot(func(s *report.Snapshot) { s.End = 0 }), snapshot(func(s *report.Snapshot) { s.Worker, s.Incarnation = "", "" }),
 		},
