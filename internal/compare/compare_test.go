@@ -236,6 +236,7 @@ func TestNoInterval(t *testing.T) {
 		{nothing, "latency:p(50)", "nothing ended"},
 		{nothing, "rate", "nothing ended"},
 		{dropped, "latency:p(99)", "a lower bound"},
+		{dropped, "latency:avg", "a lower bound"},
 	} {
 		base := good.side(rng, "base", 1, 1)
 		for _, r := range []Result{Compare(base, c.side), Compare(c.side, base)} {
@@ -248,7 +249,11 @@ func TestNoInterval(t *testing.T) {
 			}
 		}
 	}
-	r := Compare(json, good.side(rng, "base", 1, 1))
+	r := Compare(dropped, good.side(rng, "base", 1, 1))
+	if row(t, r, "latency:p(90)").Difference == nil || row(t, r, "rate").Difference == nil {
+		t.Errorf("%+v", r)
+	}
+	r = Compare(json, good.side(rng, "base", 1, 1))
 	if d := row(t, r, "rate").Difference; d == nil || d.Differs() {
 		t.Errorf("rate of JSON: %+v", d)
 	}

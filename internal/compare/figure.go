@@ -76,7 +76,7 @@ func (f figure) why(r report.Report, blocks float64) string {
 		return "nothing ended"
 	case latency && r.Histograms == nil:
 		return "JSON has no histograms: give an archive"
-	case f.quantile > 0 && r.LowerBoundsAbove != nil && f.quantile > *r.LowerBoundsAbove:
+	case latency && r.LowerBoundsAbove != nil && (f.quantile == 0 || f.quantile > *r.LowerBoundsAbove): // of a mean all that was dropped is a part
 		return "a lower bound: requests were dropped late"
 	case f.quantile > 0 && ended*(1-f.quantile) < enough:
 		return "too few requests"
