@@ -174,6 +174,10 @@ func (f *searchFlags) takeOver(c *cobra.Command) error {
 			return fmt.Errorf("--%s: the search sets the rate, and ends the run; give --from, --to and --step-for instead", name)
 		}
 	}
+	given, _ := c.Flags().GetStringArray("threshold")
+	if text := aborting(given); text != "" {
+		return fmt.Errorf("--threshold %q would stop the run at the first probe that fails; leave abort after out", text)
+	}
 	set := []error{c.Flags().Set("qps", f.from)}
 	if !c.Flags().Changed("deadman") {
 		set = append(set, c.Flags().Set("deadman", searchDeadman.String()))
@@ -206,12 +210,20 @@ func searchable(r *run.Run) error {
 	if r.Spec.Max {
 		return fmt.Errorf("search %s: %w; create one with a rate", r.Name, run.ErrNoRate)
 	}
-	for _, text := range r.Spec.Thresholds {
-		if t, err := report.ParseThreshold(text); err == nil && t.Abort > 0 {
-			return fmt.Errorf("search %s: the run has --threshold %q, which would stop it at the first probe that fails; create one without", r.Name, text)
-		}
+	if text := aborting(r.Spec.Thresholds); text != "" {
+		return fmt.Errorf("search %s: the run has --threshold %q, which would stop it at the first probe that fails; create one without", r.Name, text)
 	}
 	return nil
+}
+
+// aborting is the first threshold that stops a run; "" = there is none. What is no threshold is refused elsewhere.
+func aborting(thresholds []string) string {
+	for _, text := range thresholds {
+		if t, err := report.ParseThreshold(text); err == nil && t.Abort > 0 {
+			return text
+		}
+	}
+	return ""
 }
 
 // play makes the search with a run, and stops the run whatever comes.
