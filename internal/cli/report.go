@@ -43,6 +43,12 @@ func (r *Report) Write(stdout io.Writer, rep report.Report) error {
 	case r.Kept, r.Lost && saved:
 		return err
 	case r.Lost:
+		// A format may not take what does not add up. JSON takes all, and such a report is wanted most.
+		if text, failed := render("json", rep); failed == nil {
+			if _, failed = stdout.Write(text); failed == nil {
+				return fmt.Errorf("%w; the report is on standard output as JSON instead", err)
+			}
+		}
 		return fmt.Errorf("%w; the report is lost with the embedded Redis: a run that matters needs one of its own, --redis redis://host:port", err)
 	default:
 		return fmt.Errorf("%w; the report is still in Redis: loadctl report %s", err, rep.Run)

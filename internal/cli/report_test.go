@@ -190,6 +190,25 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 	}
 }
 
+// TestReportThatNoFormatTakes: a report that is nowhere else is shown as JSON, which takes what an archive refuses.
+func TestReportThatNoFormatTakes(t *testing.T) {
+	rep := built()
+	rep.DurationS = 1e12 // no archive is of such a run
+	for _, args := range [][]string{{"", "-o", "archive"}, {filepath.Join(t.TempDir(), "x.loadctl")}} {
+		r := reportTo(t, args[0], args[1:]...)
+		r.Lost = true
+		var stdout bytes.Buffer
+		err := r.Write(&stdout, rep)
+		got, unread := report.ReadJSON(&stdout)
+		if err == nil || code(err) != CodeOther || !strings.HasSuffix(err.Error(), "; the report is on standard output as JSON instead") || strings.Contains(err.Error(), "lost") {
+			t.Errorf("%q: %v", args, err)
+		}
+		if unread == nil || !strings.Contains(unread.Error(), "a run of 1e+12 s") { // it refuses the same
+			t.Errorf("%q: %v, %+v", args, unread, got)
+		}
+	}
+}
+
 func TestRedisFlag(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
 	for address, ok := range map[string]bool{
