@@ -12,6 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/report"
 )
 
 // How long the end of a run may take: until its workers have stopped, besides the permits of those that are silent, and until their last
@@ -87,10 +88,17 @@ func attend(c *cobra.Command, r *run.Run, start *cli.StartTimeout, show *progres
 			err = errors.Join(err, failed)
 		}
 	}
-	if err := finish(c, r, out, err); err != nil {
+	rep, err := finish(c, r, out, err)
+	if err != nil {
 		return err
 	}
-	return unattended(c.Context(), r)
+	// A run that was cut short is judged by its report all the same; that it was is what the user has to learn.
+	stopped, err := r.Unattended(c.Context())
+	if stopped {
+		return fmt.Errorf("run %s: its dead-man's switch stopped it: Redis heard of no loadctl for %v; see what held this command up, or give a longer --deadman",
+			r.Name, r.Spec.Deadman)
+	}
+	return cmp.Or(cli.Judged(rep), err)
 }
 
 // stopAnyway stops the run although the command's own context may have ended.
@@ -102,20 +110,10 @@ func stopAnyway(c *cobra.Command, r *run.Run) error {
 	return err
 }
 
-// unattended is the error that a run was not stopped by anybody: it lost sight of this command.
-func unattended(ctx context.Context, r *run.Run) error {
-	stopped, err := r.Unattended(ctx)
-	if err == nil && stopped {
-		return fmt.Errorf("run %s: its dead-man's switch stopped it: Redis heard of no loadctl for %v; see what held this command up, or give a longer --deadman",
-			r.Name, r.Spec.Deadman)
-	}
-	return err
-}
-
-// finish prints the report of a run that is over, or was left by a signal, and returns what ended the command.
-func finish(c *cobra.Command, r *run.Run, out *cli.Report, ended error) error {
+// finish prints the report of a run that is over, or was left by a signal. The error is what ended the command, or why there is no report.
+func finish(c *cobra.Command, r *run.Run, out *cli.Report, ended error) (report.Report, error) {
 	if ended != nil && !errors.Is(ended, cli.ErrSignal) {
-		return ended
+		return report.Report{}, ended
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), reportPatience)
 	defer cancel()
@@ -123,12 +121,8 @@ func finish(c *cobra.Command, r *run.Run, out *cli.Report, ended error) error {
 	if err == nil {
 		err = out.Write(c.OutOrStdout(), rep)
 	}
-	switch {
-	case err != nil:
-		return errors.Join(ended, err)
-	case ended != nil:
-		return ended // a signal that nothing is added to needs no message
-	default:
-		return cli.Judged(rep)
+	if err != nil {
+		return rep, errors.Join(ended, err)
 	}
+	return rep, ended // a signal that nothing is added to needs no message
 }

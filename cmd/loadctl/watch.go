@@ -26,7 +26,11 @@ prints the report so far; the run goes on.`,
 				return err
 			}
 			defer cli.Close(client)
-			return finish(c, r, &out, show.follow(c.Context(), c, r))
+			rep, err := finish(c, r, &out, show.follow(c.Context(), c, r))
+			if err != nil {
+				return err
+			}
+			return cli.Judged(rep)
 		},
 	}
 	show.AddFlags(c)

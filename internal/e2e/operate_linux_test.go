@@ -574,23 +574,35 @@ func TestDeadman(t *testing.T) {
 	}
 }
 
-// TestDeadmanIsAnError: loadctl run that was held up until the dead-man's switch stopped its run reports what there is, and says so.
+// TestDeadmanIsAnError: loadctl run that was held up until the dead-man's switch stopped its run reports what there is, and says so, whatever
+// became of the thresholds.
 func TestDeadmanIsAnError(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
-	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("30s", "--deadman", "3s")...)...)
-	p.says("created run x")
-	w := b.guest("x")
-	b.started(100)
-	p.signal(syscall.SIGSTOP)
-	w.wait(0)
-	p.signal(syscall.SIGCONT)
-	p.wait(1)
-	if r := p.printed(); r.Running || r.Audit.Sent != b.web.Count() {
-		t.Errorf("%d arrived, %+v", b.web.Count(), r.Audit)
-	}
-	if s := lastLine(p.stderr.String()); !strings.HasPrefix(s, "error: run x: its dead-man's switch stopped it: Redis heard of no loadctl for 3s; ") {
-		t.Error(s)
+	for name, more := range map[string][]string{
+		"no thresholds": nil, "undecided": {"--threshold", "latency:max<1h over 20s"}, "failed": {"--threshold", "rate:count<1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t)
+			p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("30s", append(more, "--deadman", "3s")...)...)...)
+			p.says("created run x")
+			w := b.guest("x")
+			b.started(100)
+			p.signal(syscall.SIGSTOP)
+			select {
+			case <-w.exited: // with what became of the thresholds
+			case <-time.After(45 * time.Second):
+				t.Fatalf("the worker does not end\n%s", w.stderr.String())
+			}
+			p.signal(syscall.SIGCONT)
+			p.wait(1)
+			if r := p.printed(); r.Running || r.Audit.Sent != b.web.Count() || len(r.Thresholds) != len(more)/2 {
+				t.Errorf("%d arrived, %+v, %+v", b.web.Count(), r.Audit, r.Thresholds)
+			}
+			if s := lastLine(p.stderr.String()); !strings.HasPrefix(s, "error: run x: its dead-man's switch stopped it: Redis heard of no loadctl for 3s; ") {
+				t.Error(s)
+			}
+		})
 	}
 }
 
