@@ -85,10 +85,13 @@ func parseRules(texts []string) ([]compare.Rule, error) {
 func readSides(c *cobra.Command, redis *cli.Redis, args []string) ([]compare.Side, error) {
 	var sides []compare.Side
 	for _, arg := range args {
-		side := compare.Side{Name: arg}
+		side, counted := compare.Side{Name: arg}, map[string]string{}
 		for name := range strings.SplitSeq(arg, ",") {
 			rep, err := readRun(c, redis, name)
 			if err != nil {
+				return nil, err
+			}
+			if err := countOnce(counted, name, rep); err != nil {
 				return nil, err
 			}
 			side.Runs = append(side.Runs, rep)
@@ -96,6 +99,19 @@ func readSides(c *cobra.Command, redis *cli.Redis, args []string) ([]compare.Sid
 		sides = append(sides, side)
 	}
 	return sides, nil
+}
+
+// countOnce refuses a run of which a side has a part already: a run that is given three times seems to be sure. counted has the run of each
+// process that was seen.
+func countOnce(counted map[string]string, name string, rep report.Report) error {
+	for _, w := range rep.Workers {
+		process := w.ID + "/" + w.Incarnation
+		if other, twice := counted[process]; twice {
+			return cli.Config(fmt.Errorf("compare: %.200s and %.200s are the same run; give each run of a side once", other, name))
+		}
+		counted[process] = name
+	}
+	return nil
 }
 
 // readRun reads one run, from a file or from Redis.

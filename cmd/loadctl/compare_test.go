@@ -49,6 +49,16 @@ func TestCompareRefused(t *testing.T) {
 	refused(t, []string{"compare", a}, "usage: loadctl compare BASE OTHER...")
 	refused(t, []string{"compare", a, dir + "/none.loadctl"}, "no such file")
 	refused(t, []string{"compare", a, a, "--fail-on", "p99>1"}, "--fail-on: \"p99>1\": write a figure, > or <, and a difference in percent")
+	b, copied := archive(t, "b", 8, time.Millisecond), filepath.Join(dir, "copied.loadctl")
+	text, err := os.ReadFile(a)
+	if err == nil {
+		err = os.WriteFile(copied, text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(t, []string{"compare", b, a + "," + a}, "compare: "+a+" and "+a+" are the same run; give each run of a side once")
+	refused(t, []string{"compare", a + "," + b + "," + copied, b, "--force"}, "compare: "+a+" and "+copied+" are the same run; give each run of a side once")
 	refused(t, []string{"compare", a, "x"}, "x goes on; wait for its end", "--force compares all the same")
 	stdout, stderr, code := execute("compare", a, "x", "--force")
 	if code != cli.CodeGood || !strings.Contains(stderr, "warning: x goes on") || !strings.Contains(stdout, "none: nothing ended") {
