@@ -126,6 +126,10 @@ func badNames() []mistake {
 			all = append(all, mistake{line, "use 1 to 64 letters, digits, dots, dashes and underscores"})
 		}
 	}
+	for _, line := range describing() {
+		line[1] = "x.loadctl"
+		all = append(all, mistake{line, `run "x.loadctl": only files have names that end in .loadctl; take another name`})
+	}
 	return all
 }
 

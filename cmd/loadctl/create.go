@@ -28,7 +28,7 @@ func (f *creation) AddFlags(c *cobra.Command) {
 
 // check reads the spec. Nothing is written if any part of the command line is wrong.
 func (f *creation) check(c *cobra.Command, name string) (run.Spec, error) {
-	if err := run.ValidateName("run", name); err != nil {
+	if err := run.ValidateNewName(name); err != nil {
 		return run.Spec{}, cli.Config(err)
 	}
 	if err := f.how.Check(); err != nil {

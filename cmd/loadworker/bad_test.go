@@ -82,7 +82,10 @@ func long() string { return strings.Repeat("x", 1<<20) }
 
 func badNames() []mistake {
 	const form = "use 1 to 64 letters, digits, dots, dashes and underscores"
-	all := []mistake{{[]string{"--run", ""}, "--run: give the name of the run, the same on all workers"}}
+	all := []mistake{
+		{[]string{"--run", ""}, "--run: give the name of the run, the same on all workers"},
+		{[]string{"--run", "x.loadctl"}, `run "x.loadctl": only files have names that end in .loadctl; take another name`},
+	}
 	for _, name := range []string{"a b", "{a}", "a/b", "a\nb", "ä", "*", ".", "-a", "a:b", "a\x00", "\x1b[31m", long()} {
 		all = append(all, mistake{[]string{"--run=" + name}, form}, mistake{[]string{"--id=" + name}, form})
 	}

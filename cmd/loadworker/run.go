@@ -196,7 +196,7 @@ func (f *runFlags) check(c *cobra.Command) error {
 		return cli.Config(err)
 	}
 	if f.spec.Given(c) {
-		return nil
+		return cli.Config(run.ValidateNewName(f.name))
 	}
 	if _, alone := f.redis.Embedded(); alone {
 		return cli.Config(errors.New("--redis: give the Redis that holds the run, to join it; or describe a run of this machine with --url and --qps"))

@@ -90,7 +90,7 @@ const DefaultKeep = 7 * 24 * time.Hour
 // Create makes the run, or joins the one of this name if its spec is the same. Of many callers one creates. A *DifferentError
 // lists how the specs differ.
 func Create(ctx context.Context, client redis.UniversalClient, name string, spec Spec, o Options) (r *Run, created bool, err error) {
-	if err := ValidateName("run", name); err != nil {
+	if err := ValidateNewName(name); err != nil {
 		return nil, false, err
 	}
 	spec.CreatedBy = o.By

@@ -399,6 +399,10 @@ func TestNames(t *testing.T) {
 			b.wants(err, nil, "use 1 to 64 letters")
 			b.wants(Remove(t.Context(), b.client, name, true), nil, "use 1 to 64 letters")
 		}
+		_, _, err := Create(t.Context(), b.client, "x.loadctl", constant(1), Options{})
+		b.wants(err, nil, `run "x.loadctl": only files have names that end in .loadctl; take another name`)
+		_, err = Open(t.Context(), b.client, "x.loadctl") // older programs have created such runs, which can be stopped and removed
+		b.wants(err, ErrNoRun, "run x.loadctl")
 		if n := b.client.DBSize(t.Context()).Val(); n != 0 {
 			t.Errorf("%d keys were written", n)
 		}

@@ -3,8 +3,10 @@ package run
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
 )
 
 // index is the sorted set of all runs by the time of their creation. It is outside every run's hash tag, so no script uses it.
@@ -60,4 +62,14 @@ func ValidateName(what, name string) error {
 		return fmt.Errorf("%s %q: use 1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit", what, name)
 	}
 	return nil
+}
+
+// ValidateNewName accepts what can be the name of a run that is created. One that ends like an archive would be taken for a file where its
+// report is asked for.
+func ValidateNewName(name string) error {
+	err := ValidateName("run", name)
+	if err == nil && strings.HasSuffix(name, report.ArchiveExtension) {
+		err = fmt.Errorf("run %q: only files have names that end in %s; take another name", name, report.ArchiveExtension)
+	}
+	return err
 }
