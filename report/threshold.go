@@ -167,7 +167,7 @@ func (r *Report) judgeWindows(t Threshold, warmup time.Duration, out *ThresholdR
 	}
 	all := tally{result: Passed}
 	slide(points, size, func(w window) {
-		if idle := w.asked == 0 && w.sent == 0 && w.ok+w.failed == 0; idle && !r.ClosedLoop {
+		if idle := w.asked == 0 && w.sent == 0 && w.ok+w.failed == 0; idle && !r.ClosedLoop || w.paused && !t.judgesPart() {
 			return
 		}
 		read := w.read(t)
@@ -219,7 +219,7 @@ func (t Threshold) worse(a, b reading) bool {
 // tell writes the worst window into the report.
 func (a *tally) tell(t Threshold, out *ThresholdReport) {
 	if a.judged == 0 {
-		out.Result, out.Text = Undecided, "nothing was asked for"
+		out.Result, out.Text = Undecided, "nothing was asked for, or a pause lies in each window"
 		return
 	}
 	out.Result = a.result

@@ -12,6 +12,7 @@ type Stretch struct {
 	Begin, End, Width int64                      // in seconds since the start, all of them multiples of Width
 	Points            [][]Point                  // of each worker
 	Asked             func(from, to int64) int64 // slots due in [from, to), in µs since the start
+	Paused            bool                       // the run is paused
 	Missing           bool                       // a worker that runs has not told all: what was asked for and is not seen as sent may have been
 }
 
@@ -41,15 +42,21 @@ func (t Threshold) points(width int64) int64 {
 // undecided has not failed, nor has one in which nothing was asked for.
 func (t Threshold) Aborts(s Stretch) bool {
 	begin := s.End - t.Span(s.Width)
-	if t.Abort == 0 || begin < s.Begin {
+	if t.Abort == 0 || begin < s.Begin || s.Paused && !t.judgesPart() {
 		return false
 	}
 	failed := int64(0)
-	slide(s.windows(begin), int(t.points(s.Width)), func(w window) {
+	before := min(2, begin/s.Width) // a pause may end where the first window begins
+	points := s.windows(begin - before*s.Width)
+	markPauses(points)
+	slide(points[before:], int(t.points(s.Width)), func(w window) {
 		if w.unknown = 0; s.Missing && w.asked > 0 {
 			w.unknown = max(0, w.asked-w.sent)
 		} else if s.Missing { // a closed loop
 			w.unknown = noBound
+		}
+		if w.paused && !t.judgesPart() {
+			return
 		}
 		if (w.asked > 0 || w.sent > 0) && t.judge(w.read(t)) == Failed {
 			failed++

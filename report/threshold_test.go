@@ -178,6 +178,56 @@ func TestNothingIsUndecided(t *testing.T) {
 	checkVerdicts(t, in, []judgedAs{{"errors:rate<1% over 1s", Undecided, "nothing was measured in seconds 3 to 4"}})
 }
 
+// paused asks for nothing from one instant to another, in µs, and sends so many less.
+func paused(in Input, begin, end int64) Input {
+	in.AskedBy = func(from, to int64) int64 {
+		return (to - from - max(0, min(to, end)-max(from, begin))) / 10_000
+	}
+	points := in.Workers[0].Series
+	for i := range points {
+		n := in.AskedBy(int64(i)*1_000_000, int64(i+1)*1_000_000)
+		points[i].Sent, points[i].Completed = n, n
+	}
+	return in
+}
+
+// TestPauseIsNoLowRate: a window with a part of a pause has a part of the requests.
+func TestPauseIsNoLowRate(t *testing.T) {
+	in := paused(judgedRun(30, func(int64) int64 { return 20 }, nil), 10_400_000, 17_600_000)
+	in.Running = true // the audit has them all
+	in.Workers[0].Total.Counts.Sent, in.Workers[0].Total.Counts.Completed = 2280, 2280
+	checkVerdicts(t, in, []judgedAs{
+		{"rate:rate>90 over 5s", Passed, "100/s in seconds 0 to 5"},
+		{"rate:count>=500 over 5s", Passed, "500"},
+		{"rate:rate>90 over 1s", Passed, "100/s"},
+		{"rate:rate>110 over 5s", Failed, "100/s in seconds 0 to 5, 14 of 14 windows failed"},
+		{"rate:rate<90 over 5s", Failed, "100/s"},
+		{"rate:rate>90 over 25s", Undecided, "nothing was asked for, or a pause"},
+		{"rate:rate>90", Failed, "76/s"}, // all the time of the run
+	})
+	for end := int64(1); end <= 30; end++ {
+		for _, text := range []string{"rate:rate>90 over 1s abort after 1", "rate:rate>90 over 5s abort after 3", "rate:rate>110 over 5s abort after 3"} {
+			threshold, err := ParseThreshold(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := Stretch{Width: 1, End: end, Points: [][]Point{in.Workers[0].Series[:end]}, Asked: in.AskedBy, Paused: end >= 11 && end <= 17}
+			if want := threshold.Limit == 110 && (end >= 7 && end <= 10 || end >= 25); threshold.Aborts(s) != want {
+				t.Errorf("%s at %d: %v", text, end, !want)
+			}
+		}
+	}
+	slow := judgedRun(30, func(int64) int64 { return 20 }, nil) // of a rate at which most seconds have nothing
+	slow.AskedBy = func(from, to int64) int64 { return to/5_000_000 - from/5_000_000 }
+	for i := range slow.Workers[0].Series {
+		n := slow.AskedBy(int64(i)*1_000_000, int64(i+1)*1_000_000)
+		slow.Workers[0].Series[i].Sent, slow.Workers[0].Series[i].Completed = n, n
+	}
+	slow.Running = true
+	slow.Workers[0].Total.Counts.Sent, slow.Workers[0].Total.Counts.Completed = 6, 6
+	checkVerdicts(t, slow, []judgedAs{{"rate:rate>=0.2 over 5s", Passed, "0.2/s"}, {"rate:rate>0.3 over 5s", Failed, "0.2/s"}})
+}
+
 // late drops n of the requests of a run.
 func late(in Input, n int64) Input {
 	in.Workers[0].Total.Counts.LateDropped = n

@@ -20,6 +20,7 @@ type window struct {
 	kept    float64 // share of what belongs here that was not dropped late; what was is slower than all others. 0 = 1
 	slower  int64   // requests that are slower than all others, of which some may belong here
 	unknown int64   // requests of which nothing is known; all of them may belong here
+	paused  bool    // the run was paused in a part of it
 }
 
 // whole is the run as a whole.
@@ -84,7 +85,34 @@ func (r *Report) windowsFrom(width, from int64) []window {
 			slower: r.Audit.LateDropped + r.OutOfRange, unknown: unknown,
 		})
 	}
+	markPauses(all)
 	return all
+}
+
+// markPauses finds the points in which the run was paused. Nothing was asked for in them, but two requests or more in a point near them: at a lower
+// rate most points may be so. The pause began in the point before, and ended in the one after.
+func markPauses(points []window) {
+	near := func(i int) bool { return i >= 0 && i < len(points) && points[i].asked >= 2 }
+	for begin := 0; begin < len(points); begin++ {
+		end := begin
+		for end < len(points) && points[end].asked == 0 && points[end].sent == 0 {
+			end++
+		}
+		if end == begin {
+			continue
+		}
+		if near(begin-2) || near(begin-1) || near(end) || near(end+1) {
+			for i := max(0, begin-1); i < min(end+1, len(points)); i++ {
+				points[i].paused = true
+			}
+		}
+		begin = end
+	}
+}
+
+// judgesPart tells whether a window in a part of which the run was paused says anything of the threshold. It has too few requests.
+func (t Threshold) judgesPart() bool {
+	return t.Metric != "rate" || t.Over == 0 || t.Op == "<" || t.Op == "<="
 }
 
 // pointsLack is how many requests were counted that are in no point of the series, because Redis has lost some of the points, or all: those that were
@@ -106,6 +134,7 @@ func (w *window) add(o window) {
 	w.sent += o.sent
 	w.ok += o.ok
 	w.failed += o.failed
+	w.paused = w.paused || o.paused
 	w.latency.Merge(o.latency)
 }
 

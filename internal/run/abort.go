@@ -209,7 +209,7 @@ func (j *judge) failing(ctx context.Context, s *State, second int64, missing boo
 		j.width, j.known = width, nil
 	}
 	warmup := int64(j.run.Spec.Warmup / time.Second)
-	stretch := report.Stretch{Begin: (warmup + width - 1) / width * width, End: second / width * width, Width: width, Asked: s.askedBy}
+	stretch := report.Stretch{Begin: (warmup + width - 1) / width * width, End: second / width * width, Width: width, Asked: s.askedBy, Paused: s.Phase == "paused"}
 	var span int64
 	for _, t := range j.thresholds {
 		span = max(span, t.Span(width))
