@@ -10,7 +10,7 @@ import (
 // A Stretch is a part of a run that goes on, as all its workers have published it.
 type Stretch struct {
 	Begin, End, Width int64                      // in seconds since the start, all of them multiples of Width
-	Points            [][]Point                  // of each worker
+	Points            []Point                    // of all workers, as MergeSeries adds them up
 	Asked             func(from, to int64) int64 // slots due in [from, to), in µs since the start
 	Paused            bool                       // the run is paused
 	Missing           bool                       // a worker that runs has not told all: what was asked for and is not seen as sent may have been
@@ -72,7 +72,7 @@ func (s Stretch) windows(begin int64) []window {
 		at := begin + int64(i)*s.Width
 		all[i] = window{at: at, seconds: float64(s.Width), latency: newPoint(0, 1).Latency, asked: s.Asked(at*1_000_000, (at+s.Width)*1_000_000)}
 	}
-	for _, p := range mergeSeries(s.Width, s.Points) {
+	for _, p := range s.Points {
 		if i := p.Index - begin/s.Width; p.Width == s.Width && i >= 0 && i < int64(len(all)) {
 			w := &all[i]
 			w.sent, w.ok, w.failed, w.latency = p.Sent, p.Completed, p.Failed, p.Latency

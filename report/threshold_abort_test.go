@@ -8,7 +8,7 @@ import (
 // TestAborts: as many windows in a row as the threshold says, at the end of the stretch, and all of them proved.
 func TestAborts(t *testing.T) {
 	in := judgedRun(20, func(int64) int64 { return 20 }, func(second, _ int64) bool { return second >= 10 && second != 15 }) // nothing but errors, but for second 15
-	stretch := Stretch{Width: 1, End: 20, Points: [][]Point{in.Workers[0].Series}, Asked: in.AskedBy}
+	stretch := Stretch{Width: 1, End: 20, Points: in.Workers[0].Series, Asked: in.AskedBy}
 	fails := func(text string, s Stretch) bool {
 		t.Helper()
 		threshold, err := ParseThreshold(text)
@@ -71,7 +71,7 @@ func TestAborts(t *testing.T) {
 		t.Error("a closed loop is not aborted")
 	}
 	gap := stretch // nothing was published of seconds 18 and 19
-	gap.Points = [][]Point{in.Workers[0].Series[:18]}
+	gap.Points = in.Workers[0].Series[:18]
 	if fails("errors:rate<40% over 1s abort after 1", gap) || fails("latency:max<10ms over 2s abort after 1", gap) {
 		t.Error("no data is taken for a failure")
 	}

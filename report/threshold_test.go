@@ -211,7 +211,7 @@ func TestPauseIsNoLowRate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := Stretch{Width: 1, End: end, Points: [][]Point{in.Workers[0].Series[:end]}, Asked: in.AskedBy, Paused: end >= 11 && end <= 17}
+			s := Stretch{Width: 1, End: end, Points: in.Workers[0].Series[:end], Asked: in.AskedBy, Paused: end >= 11 && end <= 17}
 			if want := threshold.Limit == 110 && (end >= 7 && end <= 10 || end >= 25); threshold.Aborts(s) != want {
 				t.Errorf("%s at %d: %v", text, end, !want)
 			}

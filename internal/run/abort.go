@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -75,17 +76,18 @@ type judge struct {
 	failures   outage.Series
 	took       time.Duration // of the last look
 
-	judged int64                    // seconds of the run
-	width  int64                    // of the points in known
-	told   map[string]int64         // up to when each worker has published, µs of Redis' clock
-	known  map[string]*report.Point // by field of the series: points that do not change any more
+	judged int64             // seconds of the run
+	width  int64             // of the points in known
+	told   map[string]int64  // up to when each worker has published, µs of Redis' clock
+	heard  string            // the last entry of the stream that told knows
+	known  map[int64]*column // by index: points that do not change any more
 }
 
 // look judges the seconds that can be. next is when to look again.
 func (j *judge) look(ctx context.Context) (over bool, next time.Duration, err error) {
 	mine, err := j.locked(ctx)
 	if err != nil || !mine {
-		j.judged, j.told, j.known = 0, nil, nil
+		j.judged, j.told, j.heard, j.known = 0, nil, "", nil
 		return false, judgeEvery, err
 	}
 	s, err := j.run.State(ctx)
@@ -179,14 +181,15 @@ func (s *State) lostSince(t time.Time) bool {
 	})
 }
 
-// hear finds out up to when each worker has published, as far as that is not longer ago than anybody waits for.
+// hear finds out up to when each worker has published, as far as that is not longer ago than anybody waits for. It reads what is new since the last look.
 func (j *judge) hear(ctx context.Context, s *State) error {
-	from := strconv.FormatInt(s.now.Add(-(judgeLatest+2)*time.Second).UnixMilli(), 10)
-	entries, err := j.run.client.XRangeN(ctx, j.run.keys.Snapshots, from, "+", 2*streamLength).Result()
+	if j.told == nil {
+		j.told, j.heard = map[string]int64{}, strconv.FormatInt(s.now.Add(-(judgeLatest+2)*time.Second).UnixMilli(), 10)
+	}
+	entries, err := j.run.client.XRangeN(ctx, j.run.keys.Snapshots, "("+j.heard, "+", 2*streamLength).Result()
 	if err != nil {
 		return fmt.Errorf("read snapshots of run %s: %w", j.run.Name, err)
 	}
-	j.told = map[string]int64{}
 	for _, e := range entries {
 		who, _ := e.Values["w"].(string)
 		text, _ := e.Values["s"].(string)
@@ -194,6 +197,7 @@ func (j *judge) hear(ctx context.Context, s *State) error {
 		if snapshot.UnmarshalBinary([]byte(text)) == nil {
 			j.told[who] = max(j.told[who], snapshot.End)
 		}
+		j.heard = e.ID
 	}
 	return nil
 }
@@ -228,46 +232,86 @@ func (j *judge) failing(ctx context.Context, s *State, second int64, missing boo
 	return nil, nil
 }
 
-// points reads the points of all workers with indices in [from, to). A worker that was cut off brings its points later, so what is not there, or was not
-// all there, is asked for again. A point does not change any more when its worker has published after it: points come with the snapshots.
-func (j *judge) points(ctx context.Context, s *State, from, to int64) ([][]report.Point, error) {
-	known := map[string]*report.Point{}
-	defer func() { j.known = known }() // also where a part could not be read: the next look need not begin anew
-	var all []report.Point
-	var unread []string
-	var final []bool // of unread
-	for _, w := range s.Workers {
-		for i := from; i < to; i++ {
-			field := w.key() + "/" + strconv.FormatInt(i, 10)
-			if p := j.known[field]; p != nil {
-				known[field], all = p, append(all, *p)
-				continue
+// A column is one point of the series, of all workers.
+type column struct {
+	of  map[string]bool // the workers whose points do not change any more
+	sum []report.Point  // these points; added up to one when a look has read all
+}
+
+// points reads the points of all workers with indices in [from, to), and adds them up. A worker that was cut off brings its points later, so what is not
+// there, or was not all there, is asked for again. A point does not change any more when its worker has published after it: points come with
+// the snapshots. So each is read and added once.
+func (j *judge) points(ctx context.Context, s *State, from, to int64) ([]report.Point, error) {
+	maps.DeleteFunc(j.known, func(i int64, _ *column) bool { return i < from })
+	if j.known == nil {
+		j.known = map[int64]*column{}
+	}
+	var unread []place
+	for i := from; i < to; i++ {
+		if j.known[i] == nil {
+			j.known[i] = &column{of: map[string]bool{}}
+		}
+		for _, w := range s.Workers {
+			if !j.known[i].of[w.key()] {
+				unread = append(unread, place{w.key(), i})
 			}
-			unread = append(unread, field)
-			final = append(final, j.told[w.key()] > s.StartedAt.UnixMicro()+(i+1)*j.width*1_000_000)
 		}
 	}
+	var all []report.Point
 	for part := range slices.Chunk(unread, 1000) {
-		values, err := j.run.client.HMGet(ctx, j.run.keys.Series, part...).Result()
+		open, err := j.read(ctx, s.StartedAt, part)
 		if err != nil {
+			return nil, err
+		}
+		all = append(all, open...)
+	}
+	for i := from; i < to; i++ {
+		c := j.known[i]
+		if len(c.sum) > 1 {
+			c.sum = report.MergeSeries(c.sum)
+		}
+		all = append(all, c.sum...)
+	}
+	return report.MergeSeries(all), nil
+}
+
+// A place is that of one worker's point.
+type place struct {
+	worker string
+	index  int64
+}
+
+// read takes some points into their columns, and returns those that may still change. Of another width are those of a worker that was cut off
+// when points became wider.
+func (j *judge) read(ctx context.Context, start time.Time, places []place) (open []report.Point, err error) {
+	fields := make([]string, len(places))
+	for i, p := range places {
+		fields[i] = p.worker + "/" + strconv.FormatInt(p.index, 10)
+	}
+	values, err := j.run.client.HMGet(ctx, j.run.keys.Series, fields...).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read series of run %s: %w", j.run.Name, err)
+	}
+	for i, v := range values {
+		text, there := v.(string)
+		if !there {
+			continue
+		}
+		var point report.Point
+		if err := point.UnmarshalText([]byte(text)); err != nil {
 			return nil, fmt.Errorf("read series of run %s: %w", j.run.Name, err)
 		}
-		for i, v := range values {
-			text, there := v.(string)
-			if !there {
-				continue
-			}
-			p := new(report.Point)
-			if err := p.UnmarshalText([]byte(text)); err != nil {
-				return nil, fmt.Errorf("read series of run %s: %w", j.run.Name, err)
-			}
-			if all = append(all, *p); final[i] {
-				known[part[i]] = p
-			}
+		at := places[i]
+		switch end := start.UnixMicro() + (at.index+1)*j.width*1_000_000; {
+		case point.Width != j.width || point.Index != at.index:
+		case j.told[at.worker] > end:
+			c := j.known[at.index]
+			c.of[at.worker], c.sum = true, append(c.sum, point)
+		default:
+			open = append(open, point)
 		}
-		final = final[len(part):]
 	}
-	return [][]report.Point{all}, nil
+	return open, nil
 }
 
 // abort stops the run. Who is asked twice does nothing the second time.

@@ -107,7 +107,7 @@ func TestPointsThatGrow(t *testing.T) {
 		b.client.HSet(t.Context(), r.keys.Series, "a/inca/0", text)
 		j.told = map[string]int64{"a/inca": s.StartedAt.UnixMicro() + row.until*1_000_000 + 1}
 		points, err := j.points(t.Context(), s, 0, 15)
-		if err != nil || len(points) == 0 || len(points[0]) != 1 || points[0][0].Sent != row.sent {
+		if err != nil || len(points) != 1 || points[0].Sent != row.sent {
 			t.Errorf("until %d s: %+v, %v, want %d requests", row.until, points, err, row.sent)
 		}
 	}
@@ -254,5 +254,73 @@ func TestWhatWasReadIsKept(t *testing.T) {
 	away, calls = false, 0
 	if failed, err := j.failing(t.Context(), s, 599, false); failed != nil || err != nil || calls != 1 {
 		t.Errorf("%v, %v, %d calls, want 1", failed, err, calls)
+	}
+}
+
+// TestALookReadsWhatIsNew: of the stream and of the series; and what all workers did is added up once, whatever the number of thresholds.
+func TestALookReadsWhatIsNew(t *testing.T) {
+	b := newBed(t)
+	r, one, two, j := b.judging("rate:rate>1 over 300s abort after 299")
+	s := b.state(r)
+	one.tells(s.StartedAt, 0, 400)
+	two.tells(s.StartedAt, 0, 400)
+	own := redis.NewClient(b.client.Options())
+	t.Cleanup(func() { own.Close() })
+	asked := map[string]int{}
+	own.AddHook(seen(func(cmd redis.Cmder) {
+		switch cmd := cmd.(type) {
+		case *redis.SliceCmd:
+			asked["points"] += len(cmd.Val())
+		case *redis.XMessageSliceCmd:
+			asked["snapshots"] += len(cmd.Val())
+		}
+	}))
+	other := *r
+	other.client, j.run, j.width = own, &other, 1
+	look := func(to int64) []report.Point {
+		t.Helper()
+		if err := j.hear(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		points, err := j.points(t.Context(), s, 0, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return points
+	}
+	look(400)
+	if asked["points"] != 800 || asked["snapshots"] != 2 {
+		t.Errorf("the first look: %v", asked)
+	}
+	one.tells(s.StartedAt, 400, 401)
+	two.tells(s.StartedAt, 400, 401)
+	clear(asked)
+	points := look(401)
+	if asked["points"] != 2 || asked["snapshots"] != 2 {
+		t.Errorf("the second look: %v", asked)
+	}
+	if len(points) != 401 {
+		t.Errorf("%d points, want one a second", len(points))
+	}
+	for i, p := range points {
+		if p.Index != int64(i) || p.Sent != 100 || p.Latency.Count() != 100 {
+			t.Fatalf("second %d: %+v", i, p)
+		}
+	}
+}
+
+// seen is told of each call that was answered.
+type seen func(redis.Cmder)
+
+func (s seen) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (s seen) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (s seen) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		s(cmd)
+		return err
 	}
 }
