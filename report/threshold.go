@@ -98,9 +98,12 @@ func (r *Report) threshold(t Threshold, warmup time.Duration) ThresholdReport {
 		out.Result = t.judge(read)
 		out.show(t, read)
 	}
-	if out.Result != Failed && r.stoppedBy(t) {
+	if r.stoppedBy(t) { // that needed proof
+		if out.Result != Failed {
+			out.Text += "; it stopped the run"
+		}
 		out.Result = Failed
-		out.Text += ", but it has stopped the run"
+		return out
 	}
 	doubts := r.doubts()
 	switch {

@@ -13,6 +13,7 @@ type Stretch struct {
 	Points            []Point                    // of all workers, as MergeSeries adds them up
 	Asked             func(from, to int64) int64 // slots due in [from, to), in µs since the start
 	Paused            bool                       // the run is paused
+	Limited           int64                      // up to when the generator of a worker was a limit, in seconds; 0 = never
 	Missing           bool                       // a worker that runs has not told all: what was asked for and is not seen as sent may have been
 }
 
@@ -43,6 +44,9 @@ func (t Threshold) points(width int64) int64 {
 func (t Threshold) Aborts(s Stretch) bool {
 	begin := s.End - t.Span(s.Width)
 	if t.Abort == 0 || begin < s.Begin || s.Paused && !t.judgesPart() {
+		return false
+	}
+	if s.Limited > begin && !t.believed() { // times and rates may be its own doing
 		return false
 	}
 	failed := int64(0)

@@ -77,6 +77,25 @@ func TestAborts(t *testing.T) {
 	}
 }
 
+// TestNoAbortWhereTheGeneratorWasTheLimit: in the windows that failed. Errors are believed all the same.
+func TestNoAbortWhereTheGeneratorWasTheLimit(t *testing.T) {
+	in := judgedRun(20, func(int64) int64 { return 20 }, func(int64, int64) bool { return true })
+	for text, believed := range map[string]bool{
+		"latency:p(50)<10ms over 2s abort after 2": false, "rate:rate>110 over 2s abort after 2": false, "errors:rate<1% over 2s abort after 2": true,
+	} {
+		threshold, err := ParseThreshold(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for limited, aborts := range map[int64]bool{0: true, 17: true, 18: believed, 25: believed} { // the windows begin with second 17
+			s := Stretch{Width: 1, End: 20, Points: in.Workers[0].Series, Asked: in.AskedBy, Limited: limited}
+			if threshold.Aborts(s) != aborts {
+				t.Errorf("%s, limited up to second %d: %v", text, limited, !aborts)
+			}
+		}
+	}
+}
+
 // TestWidthAt is what a series does.
 func TestWidthAt(t *testing.T) {
 	part := NewSnapshot("w", "a")
@@ -90,8 +109,8 @@ func TestWidthAt(t *testing.T) {
 	}
 }
 
-// TestWhatStoppedARunHasFailed: also where the report cannot show it any more, because of what was lost. Nobody believes a latency of a run
-// whose generator was the limit.
+// TestWhatStoppedARunHasFailed: also where the report cannot show it any more, because of what was lost, or where a generator was the limit in
+// another second.
 func TestWhatStoppedARunHasFailed(t *testing.T) {
 	in := missing(judgedRun(10, func(int64) int64 { return 20 }, func(_, i int64) bool { return i%5 == 0 }), 100)
 	rows := []judgedAs{
@@ -112,7 +131,7 @@ func TestWhatStoppedARunHasFailed(t *testing.T) {
 		checkVerdicts(t, in, rows[i:i+1])
 		in.Described.Commands = stop(row.threshold)
 		checkVerdicts(t, in, []judgedAs{{row.threshold, Failed, row.text}})
-		if got := verdict(t, in, row.threshold); !strings.HasSuffix(got.Text, ", but it has stopped the run") {
+		if got := verdict(t, in, row.threshold); !strings.HasSuffix(got.Text, "; it stopped the run") {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -120,5 +139,5 @@ func TestWhatStoppedARunHasFailed(t *testing.T) {
 	measured.Self.Shard.Worst += second * 8 / 10
 	measured.JudgeBeat()
 	in.Workers[0].Total.Self = measured.Self
-	checkVerdicts(t, in, []judgedAs{{rows[1].threshold, Undecided, rows[1].text}})
+	checkVerdicts(t, in, []judgedAs{{rows[1].threshold, Failed, rows[1].text}})
 }

@@ -1,6 +1,9 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Invalid says, a sentence each, why the run proves nothing; nothing of a run that is valid, or goes on. A run that is over is valid exactly
 // if its checks of the audit and of the generator have passed.
@@ -54,4 +57,9 @@ func (r Report) generatorLimit() string {
 		first += fmt.Sprintf(" and %d more", more)
 	}
 	return first
+}
+
+// GeneratorLimited tells whether the worker itself was a limit in what the snapshot holds. closed: in a closed loop.
+func (s *Snapshot) GeneratorLimited(closed bool) bool {
+	return slices.ContainsFunc(verdicts(s, closed), func(v Verdict) bool { return v.Limit == "generator" })
 }

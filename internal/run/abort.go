@@ -79,7 +79,8 @@ type judge struct {
 	judged int64             // seconds of the run
 	width  int64             // of the points in known
 	told   map[string]int64  // up to when each worker has published, µs of Redis' clock
-	heard  string            // the last entry of the stream that told knows
+	limits int64             // up to when the generator of a worker was a limit, µs of Redis' clock
+	heard  string            // the last entry of the stream that told and limits know
 	known  map[int64]*column // by index: points that do not change any more
 }
 
@@ -87,7 +88,7 @@ type judge struct {
 func (j *judge) look(ctx context.Context) (over bool, next time.Duration, err error) {
 	mine, err := j.locked(ctx)
 	if err != nil || !mine {
-		j.judged, j.told, j.heard, j.known = 0, nil, "", nil
+		j.judged, j.told, j.limits, j.heard, j.known = 0, nil, 0, "", nil
 		return false, judgeEvery, err
 	}
 	s, err := j.run.State(ctx)
@@ -181,10 +182,11 @@ func (s *State) lostSince(t time.Time) bool {
 	})
 }
 
-// hear finds out up to when each worker has published, as far as that is not longer ago than anybody waits for. It reads what is new since the last look.
+// hear finds out up to when each worker has published, and was limited by itself, as far as a look needs it. It reads what is new since the last look.
 func (j *judge) hear(ctx context.Context, s *State) error {
 	if j.told == nil {
-		j.told, j.heard = map[string]int64{}, strconv.FormatInt(s.now.Add(-(judgeLatest+2)*time.Second).UnixMilli(), 10)
+		back := (judgeLatest + judgeAgain + j.span(report.WidthAt(int64(s.elapsed()/time.Second)))) * int64(time.Second)
+		j.told, j.heard = map[string]int64{}, strconv.FormatInt(max(0, s.now.Add(-time.Duration(back)).UnixMilli()), 10)
 	}
 	entries, err := j.run.client.XRangeN(ctx, j.run.keys.Snapshots, "("+j.heard, "+", 2*streamLength).Result()
 	if err != nil {
@@ -196,6 +198,9 @@ func (j *judge) hear(ctx context.Context, s *State) error {
 		var snapshot report.Snapshot
 		if snapshot.UnmarshalBinary([]byte(text)) == nil {
 			j.told[who] = max(j.told[who], snapshot.End)
+			if snapshot.GeneratorLimited(j.run.Spec.Max) {
+				j.limits = max(j.limits, snapshot.End)
+			}
 		}
 		j.heard = e.ID
 	}
@@ -214,12 +219,11 @@ func (j *judge) failing(ctx context.Context, s *State, second int64, missing boo
 	}
 	warmup := int64(j.run.Spec.Warmup / time.Second)
 	stretch := report.Stretch{Begin: (warmup + width - 1) / width * width, End: second / width * width, Width: width, Asked: s.askedBy, Paused: s.Phase == "paused"}
-	var span int64
-	for _, t := range j.thresholds {
-		span = max(span, t.Span(width))
+	if j.limits > 0 {
+		stretch.Limited = (j.limits-s.StartedAt.UnixMicro())/1_000_000 + 1
 	}
 	var err error
-	from := max(stretch.Begin, stretch.End-span)
+	from := max(stretch.Begin, stretch.End-j.span(width))
 	if stretch.Points, err = j.points(ctx, s, from/width, stretch.End/width); err != nil {
 		return nil, err
 	}
@@ -230,6 +234,14 @@ func (j *judge) failing(ctx context.Context, s *State, second int64, missing boo
 		}
 	}
 	return nil, nil
+}
+
+// span is how much of the run has to be looked at, in seconds.
+func (j *judge) span(width int64) (longest int64) {
+	for _, t := range j.thresholds {
+		longest = max(longest, t.Span(width))
+	}
+	return longest
 }
 
 // A column is one point of the series, of all workers.

@@ -324,3 +324,37 @@ func (s seen) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		return err
 	}
 }
+
+// TestAJudgeHearsOfLimits: an interval in which the worker itself was late is told of by its snapshot; so no rate stops the run, and errors do.
+func TestAJudgeHearsOfLimits(t *testing.T) {
+	b := newBed(t)
+	const rate, shares = "rate:rate>110 over 2s abort after 2", "checks:rate<1% over 2s abort after 2"
+	r, one, two, j := b.judging(rate)
+	s := b.state(r)
+	one.tells(s.StartedAt, 0, 10)
+	two.tells(s.StartedAt, 0, 9)
+	late := two.interval(50)
+	late.Start, late.End = s.StartedAt.UnixMicro()+9_000_000, s.StartedAt.UnixMicro()+9_990_000
+	late.Self.Wall, late.Counts.SeenLate = int64(time.Second), 25
+	late.JudgeBeat()
+	series := new(report.Series)
+	series.Add(9_500_000, late)
+	points, _, _ := series.Changed(0)
+	if got := j.judges(t, s, 9, false); got != rate {
+		t.Errorf("before: %q", got)
+	}
+	if err := two.journal.Publish(t.Context(), late, two.total, points, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := j.judges(t, s, 10, false); got != "" {
+		t.Errorf("stopped for %s, though b was late", got)
+	}
+	believed, err := report.ParseThreshold(shares)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.thresholds = append(j.thresholds, believed)
+	if got := j.judges(t, s, 10, false); got != shares {
+		t.Errorf("not stopped: %q", got)
+	}
+}
