@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +13,8 @@ import (
 //
 //  1. A snapshot is missing, or a worker: no answer.
 //  2. An objective is missed, or not all was sent, and the generator was the limit: no answer. Where all was sent and all objectives are met, it
-//     passed, whatever the generator was: what it delays counts as latency, and makes a probe no easier to pass.
+//     passed, whatever the generator was, if one of them is of latency: what the generator delays counts there, and makes a probe no easier to
+//     pass. Service times and errors know nothing of it, so where only these are asked for there is no answer.
 //  3. Nobody came to send some of what was due: no answer.
 //  4. An objective is missed while requests pile up: failed, before the end of the window.
 //  5. Some of what was due was not sent, for want of a connection, or an objective is missed: failed. Else passed.
@@ -48,7 +50,7 @@ func (d *Driver) judge(w *window, now time.Time) (m Measured, over bool) {
 	}
 	limit, full := section.Generator()
 	switch {
-	case limit != "" && (len(failed) > 0 || lacks != "") && (!full || !d.slow(section)):
+	case limit != "" && (len(failed) > 0 || lacks != "" || !d.countsDelays()) && (!full || !d.slow(section)):
 		return noAnswer(limit)
 	case lacks != "":
 		return noAnswer(lacks)
@@ -77,6 +79,11 @@ func (d *Driver) values(s report.Section) (values []report.ThresholdReport, fail
 		}
 	}
 	return values, failed, undecided
+}
+
+// countsDelays tells whether what the generator delays makes an objective harder to keep.
+func (d *Driver) countsDelays() bool {
+	return slices.ContainsFunc(d.Objectives, func(t report.Threshold) bool { return t.Metric == "latency" || t.Metric == "lag" })
 }
 
 // slow tells whether an objective about times is missed by the service times alone. They are of what was sent, so the number of requests that may
