@@ -50,8 +50,8 @@ const (
 	inForce   = 500 * time.Millisecond // after which the fleet has to tell of a rate that was set
 )
 
-// ErrTaken says that somebody else has changed the rate of the run.
-var ErrTaken = errors.New("somebody else has changed the rate; a search needs the run for itself")
+// ErrTaken says that the rate of the run is another one.
+var ErrTaken = errors.New("the rate is not the one that was set: somebody else has changed it, or Redis has lost it in a failover; a search needs the run for itself")
 
 // Run plays the search until its end, or an error. What was played is then in the search.
 func (d *Driver) Run(ctx context.Context, s *Search) error {
@@ -132,17 +132,24 @@ func (d *Driver) measure(ctx context.Context, rate float64, why string) (Measure
 // near tells whether a rate is the one that was set: laws have whole numbers.
 func near(a, b float64) bool { return a >= b*0.999 && a <= b*1.001 }
 
-// drain sets the rate to 0, and waits until nothing is in flight.
+// drain sets the rate to 0, and waits until nothing is in flight. Where the rate is another one after all it is set again: who does not
+// measure does not fire.
 func (d *Driver) drain(ctx context.Context, why string) (drained bool, err error) {
 	at, err := d.setRate(ctx, 0, why)
 	if err != nil {
 		return false, err
 	}
+	end := at.Add(d.Drain)
 	told := map[string]time.Time{}
 	for {
 		sight, err := d.look(ctx)
 		if err != nil {
 			return false, err
+		}
+		if sight.Now.Sub(at) > inForce && sight.Rate != 0 {
+			if at, err = d.setRate(ctx, 0, why); err != nil {
+				return false, err
+			}
 		}
 		for _, b := range sight.Beats {
 			told[process(b)] = time.UnixMicro(b.End)
@@ -151,11 +158,10 @@ func (d *Driver) drain(ctx context.Context, why string) (drained bool, err error
 		for _, w := range sight.Workers {
 			silent = silent || told[w].Before(at)
 		}
-		waited := sight.Now.Sub(at)
 		switch {
-		case sight.InFlight == 0 && (!silent || waited > latest):
+		case sight.InFlight == 0 && (!silent || sight.Now.Sub(at) > latest):
 			return true, nil
-		case waited > d.Drain:
+		case sight.Now.After(end):
 			return false, nil
 		}
 		if err := pause(ctx, lookEvery); err != nil {

@@ -144,8 +144,14 @@ func limited(in *report.Snapshot) {
 // search plays a search against it.
 func (s *simulated) search(t *testing.T, length time.Duration, plan Plan, slos ...string) (Result, error) {
 	t.Helper()
+	return s.searchFor(t, length, plan, append([]string{"latency:p(99)<50ms"}, slos...)...)
+}
+
+// searchFor is search with these objectives and no other.
+func (s *simulated) searchFor(t *testing.T, length time.Duration, plan Plan, slos ...string) (Result, error) {
+	t.Helper()
 	d := Driver{Fleet: s, Length: length, Settle: 500 * time.Millisecond, Drain: 30 * time.Second}
-	for _, text := range append([]string{"latency:p(99)<50ms"}, slos...) {
+	for _, text := range slos {
 		threshold, err := report.ParseThreshold(text)
 		if err != nil {
 			t.Fatal(err)
@@ -240,6 +246,40 @@ func TestDriverWaitsForAnEmptyQueue(t *testing.T) {
 	})
 }
 
+// TestDriverSetsALostRateAgain: Redis forgets that the rate was set to 0, and the fleet would fire on into a service that has just failed.
+func TestDriverSetsALostRateAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, lost := newSimulated(8, 10*time.Millisecond), false
+		s.sight = func(*Sight) {
+			if n := len(s.rates); !lost && n > 1 && s.rate == 0 && s.rates[n-2] == 1600 {
+				s.rate, s.due, lost = 1600, time.Now(), true
+			}
+		}
+		r, err := s.search(t, 3*time.Second, usual())
+		zeros := 0
+		for i := range s.rates[1:] {
+			if s.rates[i] == 0 && s.rates[i+1] == 0 {
+				zeros++
+			}
+		}
+		if err != nil || r.End != Found || !lost || zeros != 2 { // the second is the end of the search
+			t.Errorf("%v, %+v, rates %v", err, r, s.rates)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // somebody else fires for ever
+		s := newSimulated(8, 10*time.Millisecond)
+		s.sight = func(*Sight) {
+			if n := len(s.rates); n > 1 && s.rate == 0 {
+				s.rate, s.due = 1600, time.Now()
+			}
+		}
+		r, err := s.search(t, 3*time.Second, usual())
+		if p := r.Probes[0]; err != nil || r.End != Unknown || !strings.Contains(p.Why, "requests were still in flight 30s after it") {
+			t.Errorf("%v, %+v", err, r)
+		}
+	})
+}
+
 // TestDriverWithoutAnswer: where the generator was the limit, a snapshot or a worker is missing or not all was sent, there is no answer. The probe is
 // repeated; in the end there is no answer at all, and never a failure.
 func TestDriverWithoutAnswer(t *testing.T) {
@@ -308,6 +348,27 @@ func TestDriverPassesWhatTheGeneratorDelays(t *testing.T) {
 			t.Errorf("%v, %+v", err, r)
 		}
 	})
+}
+
+// TestDriverDoesNotPassWhatHidesDelays: service times and errors are no worse where the generator sends late, so they prove nothing then.
+func TestDriverDoesNotPassWhatHidesDelays(t *testing.T) {
+	for slo, passes := range map[string]bool{"service:p(99)<50ms": false, "errors:rate<1%": false, "latency:p(99)<50ms": true} {
+		for _, late := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSimulated(8, 10*time.Millisecond)
+				s.spoil = func(_ *simulated, in *report.Snapshot) bool {
+					if late {
+						limited(in)
+					}
+					return true
+				}
+				r, err := s.searchFor(t, 3*time.Second, Plan{From: 400, To: 400}, slo)
+				if p := r.Probes[0]; err != nil || (p.Outcome == Passed) != (passes || !late) || p.Outcome == Failed {
+					t.Errorf("%s, late %v: %v, %+v", slo, late, err, p)
+				}
+			})
+		}
+	}
 }
 
 // TestDriverTellsWhoseQueueItIs: as many requests as may be are in flight. If the service is slow, it is its limit; if not, the generator's.
