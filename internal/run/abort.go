@@ -43,7 +43,7 @@ func (r *Run) AbortIfFailing(ctx context.Context, me string, log *slog.Logger) {
 		over, next, err := j.look(limit)
 		cancel()
 		j.took = time.Since(began)
-		if over || errors.Is(err, ErrNoRun) || errors.Is(err, ErrOver) || ctx.Err() != nil {
+		if over || errors.Is(err, ErrOver) || ctx.Err() != nil { // a run that Redis has lost may come back
 			return
 		}
 		j.trouble(err)

@@ -206,6 +206,25 @@ func TestTroubleOfAJudgeIsTold(t *testing.T) {
 	b.until("the end of the trouble", func() bool { return strings.Contains(told.String(), "judging the run again") })
 }
 
+// TestAJudgeOutlivesALostRun: workers restore a run that Redis has lost, and it is judged again.
+func TestAJudgeOutlivesALostRun(t *testing.T) {
+	b := newBed(t)
+	r, _, _, _ := b.judging("rate:rate>110 over 1s abort after 1")
+	move := func(from, to string) {
+		t.Helper()
+		if err := b.client.Rename(t.Context(), from, to).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lost := r.keys.Budget + ":lost"
+	move(r.keys.Budget, lost)
+	var told lockedText
+	b.judgedBy(r, "a/inca", slog.New(slog.NewTextHandler(&told, nil)), farAway{fails: func(string) error { return nil }})
+	b.until("a look that finds no run", func() bool { return strings.Contains(told.String(), "the run cannot be judged") })
+	move(lost, r.keys.Budget)
+	b.until("the stop", func() bool { return b.budget(r)["phase"] == "stopped" })
+}
+
 // lockedText is what was logged.
 type lockedText struct {
 	sync.Mutex
