@@ -98,6 +98,8 @@ func (r Report) checkGenerator() check {
 		c.result, c.text, c.doubt = failed, strings.Join(texts, "; "), r.generatorLimit()
 	case r.Audit.Sent == 0:
 		c.result, c.text, c.doubt = undecided, "nothing was sent", "nothing was sent"
+	case r.shortOfWorkers() != "" && !r.Running:
+		c.result, c.text, c.doubt = failed, r.shortOfWorkers(), r.shortOfWorkers()
 	case blind >= 0:
 		c.result, c.text = undecided, fmt.Sprintf("worker %s measured nothing of itself", r.Workers[blind].ID)
 		c.doubt = c.text + ", so it may have been the limit"

@@ -35,6 +35,25 @@ func (r *Report) takeEvents(all []Event) {
 	}
 }
 
+// noteStop says who ended the run long before the end that was planned.
+func (r *Report) noteStop(planned time.Duration) {
+	if r.Running || r.length() > planned-time.Second {
+		return
+	}
+	for _, e := range slices.Backward(r.Events) {
+		who := "stop by " + e.Who
+		switch e.Kind {
+		case "deadman":
+			who = "its dead-man's switch stopped it"
+		case "stop":
+		default:
+			continue
+		}
+		r.Notes = append(r.Notes, fmt.Sprintf("the run ended after %v of %v: %s", r.length().Round(100*time.Millisecond), planned, who))
+		return
+	}
+}
+
 // eventsOf are the events of all parts in order. Like the series, they are aligned by the time since each start: that of the sum is began.
 // Parts that did not start, or say that they did in another age, stay at their own times.
 func eventsOf(parts []Part, began time.Time) []Event {

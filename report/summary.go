@@ -12,6 +12,7 @@ type Input struct {
 	Run        string
 	StartedAt  time.Time     // the run's first t0
 	Duration   time.Duration // from StartedAt to the end, or to now
+	Planned    time.Duration // how long it was to be; 0 = not known, or without an end
 	Running    bool          // the run goes on
 	TargetRate float64       // requests per second last asked for, of the whole cluster
 	ClosedLoop bool          // there is no rate: see Report
@@ -96,6 +97,7 @@ func Build(in Input) Report {
 	}
 	r.judge(in)
 	r.takeEvents(in.known())
+	r.noteStop(in.Planned)
 	r.judgeThresholds(in)
 	return r
 }
@@ -217,8 +219,8 @@ func (r *Report) shortfall() {
 	instead := max(0, a.PermitSent-a.Yielded)
 	r.unsent(a.Ungranted-instead, "because no worker was granted it in time: Redis was away or had lost "+
 		"its state, workers were gone, or the burst or window is too small for calls 5 ms apart: then give a larger --burst or --window")
-	r.unsent(a.LateDropped+a.Skipped-max(0, instead-a.Ungranted),
-		"because it would have been late: the workers, their connections or Redis did not keep up")
+	r.unsent(a.Skipped-max(0, instead-a.Ungranted), "because no worker took it in time: there was none, or the workers or Redis did not keep up")
+	r.unsent(a.LateDropped, "because it would have been late: the workers or their connections did not keep up")
 }
 
 // unsent notes that n of what was asked for were not sent, and why, where that is much.

@@ -270,7 +270,7 @@ func TestUnsentIsSaid(t *testing.T) {
 		in.Budget.Issued += skipped - in.Budget.Skipped
 		in.Budget.Skipped = skipped
 		r := Build(in)
-		if got := strings.Contains(strings.Join(r.Notes, "\n"), "was not sent, because it would have been late"); got != said || !r.Complete {
+		if got := strings.Contains(strings.Join(r.Notes, "\n"), "was not sent, because no worker took it in time"); got != said || !r.Complete {
 			t.Errorf("%d skipped of %d: complete %v, %q", skipped, r.Asked, r.Complete, r.Notes)
 		}
 		in.Running = true
@@ -316,7 +316,7 @@ func TestShortfall(t *testing.T) {
 		audit Audit
 		want  []string
 	}{
-		"late":                    {Audit{LateDropped: 50, Skipped: 50}, []string{"10.00 % of what was asked for was not sent, because it would have been late"}},
+		"late":                    {Audit{LateDropped: 50, Skipped: 60}, []string{"6.00 % of what was asked for was not sent, because no worker took it in time", "5.00 % of what was asked for was not sent, because it would have been late"}},
 		"left to the dead":        {Audit{Yielded: 150, PermitSent: 50}, []string{"10.00 % of what was asked for was not sent, because it was left to workers"}},
 		"on permits":              {Audit{Skipped: 400, PermitSent: 400}, nil},
 		"on permits and the dead": {Audit{Skipped: 400, Yielded: 300, PermitSent: 450}, []string{"25.00 % of what was asked for was not sent, because it was left to workers of which nothing was heard, which did not send it either, or would have been late"}},

@@ -290,11 +290,19 @@ func (s *thresholdScanner) limit(t *Threshold) error {
 	case t.Limit == 0 && t.Op == "<":
 		return s.fail(at, "nothing is less than 0; write ==0, or a higher limit")
 	case t.kind() == shareKind && t.Limit > 1:
-		return s.fail(at, "a share is at most 1, or 100%%; for %v percent write %v%%", v, v)
+		return s.fail(at, "a share is at most 1, or 100%%%s", percentHint(unit, v))
 	case t.kind() == timeKind && t.Limit > highestNS:
 		return s.fail(at, "times are measured up to 1h; give a lower limit")
 	}
 	return nil
+}
+
+// percentHint is for who has left out the sign.
+func percentHint(unit string, v float64) string {
+	if unit == "%" || v > 100 {
+		return ""
+	}
+	return fmt.Sprintf("; for %v percent write %v%%", v, v)
 }
 
 // unit reads what follows a number without a space.

@@ -177,6 +177,7 @@ func TestBadThresholds(t *testing.T) {
 		{"latency:p(99)<1 && x", 17, "does not belong there"},
 		{"µlatency:p(99)<1", 1, "name what is measured"},
 		{"errors:rate<5", 13, "a share is at most 1, or 100%; for 5 percent write 5%"},
+		{"errors:rate<150%", 13, "a share is at most 1, or 100%"},
 		{"errors:rate<101%", 13, "a share is at most 1"},
 		{"errors:rate<1ms", 14, "is not a unit"},
 		{"errors:avg<1", 8, "errors has rate, count"},

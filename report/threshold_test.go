@@ -10,16 +10,10 @@ import (
 	"time"
 )
 
-// judgedRun is the input of a run of some seconds with 100 requests in each, of which every one takes ms(second) and some fail. In a second with
-// a negative time nothing is sent.
+// judgedRun is the input of a run of some seconds with 100 requests in each, of which every one takes ms(second) and some fail.
 func judgedRun(seconds int64, ms func(second int64) int64, failed func(second, i int64) bool) Input {
 	total, series := NewSnapshot("w1", "a"), new(Series)
-	leased := 100 * seconds
 	for second := range seconds {
-		if ms(second) < 0 {
-			leased -= 100
-			continue
-		}
 		rec, part := NewRecorder(), NewSnapshot("w1", "a")
 		for i := range int64(100) {
 			s := Sample{Done: ms(second) * 1e6, Status: 200}
@@ -36,9 +30,9 @@ func judgedRun(seconds int64, ms func(second int64) int64, failed func(second, i
 	total.Final = true
 	points, _, _ := series.Changed(0)
 	return Input{
-		Run: "x", StartedAt: time.Unix(1, 0), Duration: time.Duration(seconds) * time.Second, TargetRate: 100, Budget: Budget{Issued: 100 * seconds, Skipped: 100*seconds - leased},
+		Run: "x", StartedAt: time.Unix(1, 0), Duration: time.Duration(seconds) * time.Second, TargetRate: 100, Budget: Budget{Issued: 100 * seconds},
 		AskedBy: func(from, to int64) int64 { return (to - from) / 10_000 },
-		Workers: []WorkerInput{{ID: "w1", Incarnation: "a", State: "stopped", Leased: leased, Gone: true, Total: total, Series: points}},
+		Workers: []WorkerInput{{ID: "w1", Incarnation: "a", State: "stopped", Leased: 100 * seconds, Gone: true, Total: total, Series: points}},
 	}
 }
 
@@ -157,12 +151,10 @@ func TestNothingIsUndecided(t *testing.T) {
 		{"rate:count<1", Undecided, "nothing was measured"}, {"dropped:count==0", Undecided, "nothing was measured"},
 		{"errors:rate<1% over 1s", Undecided, "the run had no window"},
 	})
-	in := judgedRun(10, func(second int64) int64 {
-		if second == 3 {
-			return -1
-		}
-		return 20
-	}, nil)
+	in := steady()
+	points := in.Workers[0].Series
+	points[4].add(&points[3])
+	in.Workers[0].Series = append(points[:3:3], points[4:]...) // nothing in second 3, but later
 	checkVerdicts(t, in, []judgedAs{
 		{"errors:rate<1% over 1s", Undecided, "nothing was measured in seconds 3 to 4"}, {"errors:rate<1% over 2s", Passed, "0.00 %"},
 	})

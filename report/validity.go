@@ -31,10 +31,28 @@ func (r Report) doubts() []string {
 	} else if !r.Complete {
 		why = append(why, "the report is INCOMPLETE")
 	}
-	if limit := r.generatorLimit(); limit != "" {
-		why = append(why, limit)
+	for _, limit := range []string{r.generatorLimit(), r.shortOfWorkers()} {
+		if limit != "" {
+			why = append(why, limit)
+		}
 	}
 	return why
+}
+
+// mostUntaken is the share of what was asked for that no worker may have taken in a run that proves something, as in a search.
+const mostUntaken = 0.02
+
+// shortOfWorkers says that the endpoint was not asked what it should have been: no worker took the slots, or the dead-man's switch ended the
+// run; "" = it was. What permits made up for was sent. What the limiter did not let pass is as it should be.
+func (r Report) shortOfWorkers() string {
+	a := r.Audit
+	switch n := a.Skipped + a.Yielded - a.PermitSent; {
+	case slices.ContainsFunc(r.Events, func(e Event) bool { return e.Kind == "deadman" }):
+		return "the dead-man's switch stopped the run"
+	case float64(n) > mostUntaken*float64(a.Asked):
+		return fmt.Sprintf("%s %% of what was asked for was taken by no worker: workers were gone, or Redis did not answer", percent(ratio(float64(n), float64(a.Asked))))
+	}
+	return ""
 }
 
 // generatorLimit says whose generator was the limit; "" = nobody's.

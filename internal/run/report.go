@@ -76,8 +76,8 @@ func (r *Run) gather(ctx context.Context) (in report.Input, settled bool, err er
 	}
 	in = report.Input{
 		Run: r.Name, StartedAt: s.StartedAt, Duration: s.elapsed(), Running: s.EndedAt.IsZero(), TargetRate: s.target, AskedBy: s.askedBy,
-		ClosedLoop: r.Spec.Max,
-		Budget:     report.Budget{Issued: s.issued + s.untaken(), Skipped: s.Skipped + s.untaken()}, Limiter: s.Limiter,
+		ClosedLoop: r.Spec.Max, Planned: r.Spec.Length(),
+		Budget: report.Budget{Issued: s.issued + s.untaken(), Skipped: s.Skipped + s.untaken()}, Limiter: s.Limiter,
 	}
 	if b := &in.Budget; s.Limiter != "" { // what passed without a grant was not granted, and never issued
 		*b = report.Budget{Issued: b.Issued - b.Skipped, Ungranted: b.Skipped}

@@ -1,0 +1,58 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestFewWorkersProveNothing: a run of which a good part was taken by no worker passes no threshold, and neither does one that its dead-man's
+// switch has stopped. What was sent on permits was sent.
+func TestFewWorkersProveNothing(t *testing.T) {
+	skipping := func(skipped, permit int64) Input {
+		in := steady()
+		in.Budget.Issued, in.Budget.Skipped = in.Budget.Issued+skipped-permit, skipped
+		in.Workers[0].Total.Counts.PermitSent, in.Workers[0].Leased = permit, in.Workers[0].Leased-permit
+		return in
+	}
+	stopped := func(kind string) Input {
+		in := steady()
+		in.Planned = time.Minute
+		in.Events = []Event{{At: in.StartedAt.Add(10 * time.Second), Kind: kind, Who: "me@here"}}
+		return in
+	}
+	for name, c := range map[string]struct {
+		in                  Input
+		result, doubt, note string
+	}{
+		"few":        {skipping(10, 0), Passed, "", ""},
+		"many":       {skipping(200, 0), Undecided, "16.66 % of what was asked for was taken by no worker", "because no worker took it in time"},
+		"on permits": {skipping(200, 195), Passed, "", ""},
+		"deadman":    {stopped("deadman"), Undecided, "the dead-man's switch stopped the run", "the run ended after 10s of 1m0s: its dead-man's switch stopped it"},
+		"stop":       {stopped("stop"), Passed, "", "the run ended after 10s of 1m0s: stop by me@here"},
+		"pause":      {stopped("pause"), Passed, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i := range c.in.Workers {
+				c.in.Workers[i].Total.Self.Wall = 10e9
+			}
+			threshold, err := ParseThreshold("errors:rate<1%")
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.in.Thresholds = []Threshold{threshold}
+			r := Build(c.in)
+			invalid, notes := strings.Join(r.Invalid(), "; "), strings.Join(r.Notes, "; ")
+			if r.Thresholds[0].Result != c.result || !strings.Contains(invalid, c.doubt) || (c.doubt == "") != (invalid == "") {
+				t.Errorf("%s, %q, want %s, %q", r.Thresholds[0].Result, invalid, c.result, c.doubt)
+			}
+			if outcome := r.Outcome(); (outcome == Invalid) != (c.result == Undecided) {
+				t.Errorf("outcome %s", outcome)
+			}
+			if !strings.Contains(notes, c.note) || c.note == "" && slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "ended after") }) {
+				t.Errorf("notes %q, want %q", notes, c.note)
+			}
+		})
+	}
+}
