@@ -247,12 +247,10 @@ type textLine struct {
 }
 
 // textLines are all kinds of lines.
-func textLines() []textLine {
-	count := func(path ...string) func(*testing.T, Report, map[string]any, []string) {
-		return func(t *testing.T, _ Report, doc map[string]any, m []string) {
-			isCount(t, path[len(path)-1], m[1], numberAt(t, doc, path...))
-		}
-	}
+func textLines() []textLine { return slices.Concat(runLines(), countLines(), detailLines()) }
+
+// runLines say what the run is.
+func runLines() []textLine {
 	return []textLine{
 		{`run +(\S+), (?:not started|started (\S+)), (\S+), [\w, ]+`, func(t *testing.T, r Report, doc map[string]any, m []string) {
 			length, err := time.ParseDuration(m[3])
@@ -278,6 +276,17 @@ func textLines() []textLine {
 				t.Errorf("%q", m)
 			}
 		}},
+	}
+}
+
+// countLines say how many requests there were, and what became of them.
+func countLines() []textLine {
+	count := func(path ...string) func(*testing.T, Report, map[string]any, []string) {
+		return func(t *testing.T, _ Report, doc map[string]any, m []string) {
+			isCount(t, path[len(path)-1], m[1], numberAt(t, doc, path...))
+		}
+	}
+	return []textLine{
 		{`asked +max +as fast as it goes \(closed loop\)`, func(*testing.T, Report, map[string]any, []string) {}},
 		{`asked +(\d+) +([\d.]+)/s(?:, at last ([\d.]+)/s)?( now)? \(cluster total\)`, func(t *testing.T, _ Report, doc map[string]any, m []string) {
 			asked, last := numberAt(t, doc, "asked"), numberAt(t, doc, "target_rate")
@@ -305,6 +314,12 @@ func textLines() []textLine {
 			isBytes(t, "bytes out", m[2], numberAt(t, doc, "bytes_out"))
 		}},
 		{`(?:audit)? +(\w+ \d+ [=≠] .*)`, func(t *testing.T, _ Report, doc map[string]any, m []string) { equationHas(t, doc, m[1]) }},
+	}
+}
+
+// detailLines have times, answers, workers, and what was judged.
+func detailLines() []textLine {
+	return []textLine{
 		{` +min +mean +p50 +p90 +p95 +p99 +p99\.9 +p99\.99 +max`, func(*testing.T, Report, map[string]any, []string) {}},
 		{`(latency|service time|lag) +(.*s)`, func(t *testing.T, _ Report, doc map[string]any, m []string) {
 			timesHave(t, doc, m[1], strings.Fields(m[2]))

@@ -18,30 +18,55 @@ import (
 // Redis is away for a while.
 func tenMinutes(t testing.TB) Report {
 	t.Helper()
-	const seconds, workers = 600, 8
-	const ms = 1_000_000
+	const seconds = 600
+	in := tenMinutesAsked(t)
 	dice := rand.New(rand.NewPCG(1, 2))
-	started := time.Date(2026, 11, 20, 14, 0, 0, 0, time.UTC)
-	rate := func(s int64) int64 {
-		switch {
-		case s < 180:
-			return 400
-		case s < 480:
-			return 800
+	for w := range 8 {
+		worker := &tenMinutesWorker{place: w, to: seconds}
+		switch w {
+		case 6: // it is lost
+			worker.to = 300
+		case 7: // it joins
+			worker.from = 312
 		}
-		return 560
+		in.Workers = append(in.Workers, worker.input(dice, in.StartedAt))
+		in.Budget.Issued += in.Workers[w].Leased
 	}
+	in.Workers[6].State = "lost"
+	var due int64
+	for s := range int64(seconds) {
+		due += tenMinutesRate(s)
+	}
+	in.Budget.Skipped, in.Budget.Issued = due-in.Budget.Issued, due
+	in.Events = tenMinutesEvents(in.StartedAt)
+	return Build(in)
+}
+
+// tenMinutesRate is what is asked for in a second.
+func tenMinutesRate(s int64) int64 {
+	switch {
+	case s < 180:
+		return 400
+	case s < 480:
+		return 800
+	}
+	return 560
+}
+
+// tenMinutesAsked is what was asked of the run.
+func tenMinutesAsked(t testing.TB) Input {
+	t.Helper()
 	in := Input{
-		Run: "checkout", StartedAt: started, Duration: seconds * time.Second, TargetRate: 560,
+		Run: "checkout", StartedAt: time.Date(2026, 11, 20, 14, 0, 0, 0, time.UTC), Duration: 10 * time.Minute, TargetRate: 560,
 		AskedBy: func(from, to int64) (n int64) {
 			for us := from; us < to; us += 1_000_000 {
-				n += rate(us/1_000_000) * min(1_000_000, to-us) / 1_000_000
+				n += tenMinutesRate(us/1_000_000) * min(1_000_000, to-us) / 1_000_000
 			}
 			return n
 		},
 		Described: Description{
 			Setting: Setting{Method: "POST", URL: "https://shop.example/checkout",
-				Flags:    []string{"--method", "POST", "--url", "https://shop.example/checkout", "--header", "Authorization: [redacted]", "--qps", "400", "--duration", "10m", "--threshold", "latency:p(99)<250ms", "--threshold", "errors:rate<1%", "--threshold", "latency:p(95)<120ms over 10s"},
+				Flags:    []string{"--method", "POST", "--url", "https://shop.example/checkout", "--header", "Authorization: [redacted]", "--qps", "400", "--duration", "10m"},
 				Withheld: []string{"--header Authorization"}},
 			CreatedBy: "loadctl 1.4.0", ReportedBy: "loadctl 1.4.0", Redis: "7.0.15",
 		},
@@ -52,90 +77,80 @@ func tenMinutes(t testing.TB) Report {
 			t.Fatal(err)
 		}
 		in.Thresholds = append(in.Thresholds, threshold)
+		in.Described.Flags = append(in.Described.Flags, "--threshold", text)
 	}
-	failures := make([]map[string]int64, seconds+1)
-	for w := range workers {
-		rec, series, total := NewRecorder(), new(Series), NewSnapshot(fmt.Sprintf("load-%d", w+1), "a1b2")
-		total.Host = fmt.Sprintf("node-%d", w/2)
-		from, to := int64(0), int64(seconds)
-		if w == 6 {
-			to = 300 // it is lost
+	return in
+}
+
+// A tenMinutesWorker takes part in the seconds [from, to).
+type tenMinutesWorker struct {
+	place    int
+	from, to int64
+}
+
+// input is what it did.
+func (w *tenMinutesWorker) input(dice *rand.Rand, started time.Time) WorkerInput {
+	series, total := new(Series), NewSnapshot(fmt.Sprintf("load-%d", w.place+1), "a1b2")
+	total.Host = fmt.Sprintf("node-%d", w.place/2)
+	for s := w.from; s < w.to; s++ {
+		if s >= 300 && s < 304 && w.place < 3 { // the share of the lost one is taken over a little later
+			continue
 		}
-		if w == 7 {
-			from = 312 // it joins
+		n := tenMinutesRate(s) / 7
+		if s >= 300 && s < 312 {
+			n = tenMinutesRate(s) / 6
 		}
-		for s := from; s < to; s++ {
-			if s >= 300 && s < 304 && w < 3 { // the share of the lost one is taken over a little later
-				continue
-			}
-			n := rate(s) / 7
-			if s >= 300 && s < 312 {
-				n = rate(s) / 6
-			}
-			busy := math.Pow(float64(rate(s))/800, 2)
-			if s >= 300 && s < 330 {
-				busy *= 1 + 3*math.Exp(-float64(s-300)/8)
-			}
-			for range n {
-				took := (8 + 10*busy) * math.Exp(0.35*dice.NormFloat64())
-				sample := Sample{Sent: int64(40_000 * dice.ExpFloat64()), Status: 200, BytesIn: 1400, BytesOut: 380}
-				switch p := dice.Float64(); {
-				case p < 0.02*busy:
-					took *= 5
-				case p < 0.022*busy:
-					took *= 14
-				case s >= 300 && s < 316 && p > 0.93, s >= 180 && s < 480 && p > 0.9985:
-					sample.Status, sample.Class = 503, "status"
-				case s >= 450 && s < 456 && p > 0.96:
-					sample.Status, sample.Class, took = 0, "timeout", 1000
-				}
-				sample.Done = sample.Sent + int64(took*ms)
-				rec.Sent()
-				rec.Done(sample)
-				if sample.Class != "" {
-					if failures[s] == nil {
-						failures[s] = map[string]int64{}
-					}
-					failures[s][sample.Class]++
-				}
-			}
-			part := NewSnapshot(total.Worker, total.Incarnation)
-			part.Record(rec)
-			rec.Reset()
-			series.Add(s*1_000_000+500_000, part)
-			total.Merge(part)
+		part, rec := NewSnapshot(total.Worker, total.Incarnation), NewRecorder()
+		for range n {
+			rec.Sent()
+			rec.Done(tenMinutesSample(dice, s))
 		}
-		total.Final = true
-		measured := beat()
-		measured.Self.Wall = (to - from) * second
-		measured.JudgeBeat()
-		total.Self = measured.Self
-		total.Counts.SeenLate = int64(w * 3)
-		points, _, _ := series.Changed(0)
-		state := "left"
-		in.Budget.Issued += total.Counts.Sent
-		in.Workers = append(in.Workers, WorkerInput{ID: total.Worker, Incarnation: "a1b2", State: state, Gone: true, LastSeen: started.Add(time.Duration(to) * time.Second),
-			Leased: total.Counts.Sent, Total: total, Series: points})
+		part.Record(rec)
+		series.Add(s*1_000_000+500_000, part)
+		total.Merge(part)
 	}
-	in.Workers[6].State = "lost"
-	var due int64
-	for s := range int64(seconds) {
-		due += rate(s)
+	total.Final = true
+	measured := beat()
+	measured.Self.Wall = (w.to - w.from) * second
+	measured.JudgeBeat()
+	total.Self = measured.Self
+	total.Counts.SeenLate = int64(w.place * 3)
+	points, _, _ := series.Changed(0)
+	return WorkerInput{ID: total.Worker, Incarnation: "a1b2", State: "left", Gone: true, LastSeen: started.Add(time.Duration(w.to) * time.Second),
+		Leased: total.Counts.Sent, Total: total, Series: points}
+}
+
+// tenMinutesSample is a request of a second: slower the higher the rate is, and while one worker's share is taken over.
+func tenMinutesSample(dice *rand.Rand, s int64) Sample {
+	busy := math.Pow(float64(tenMinutesRate(s))/800, 2)
+	if s >= 300 && s < 330 {
+		busy *= 1 + 3*math.Exp(-float64(s-300)/8)
 	}
-	in.Budget.Skipped = due - in.Budget.Issued
-	in.Budget.Issued = due
-	r := Build(in)
-	for i := range r.Series {
-		r.Series[i].Errors = failures[i]
+	took := (8 + 10*busy) * math.Exp(0.35*dice.NormFloat64()) // ms
+	sample := Sample{Sent: int64(40_000 * dice.ExpFloat64()), Status: 200, BytesIn: 1400, BytesOut: 380}
+	switch p := dice.Float64(); {
+	case p < 0.02*busy:
+		took *= 5
+	case p < 0.022*busy:
+		took *= 14
+	case s >= 300 && s < 316 && p > 0.93, s >= 180 && s < 480 && p > 0.9985:
+		sample.Status, sample.Class = 503, "status"
+	case s >= 450 && s < 456 && p > 0.96:
+		sample.Status, sample.Class, took = 0, "timeout", 1000
 	}
+	sample.Done = sample.Sent + int64(took*1_000_000)
+	return sample
+}
+
+// tenMinutesEvents are a fleet that joins, and five marks.
+func tenMinutesEvents(started time.Time) []Event {
 	at := func(s int) time.Time { return started.Add(time.Duration(s) * time.Second) }
-	r.Events = []Event{{at(-20), "create", "ann@desk", ""}}
+	all := []Event{{at(-20), "create", "ann@desk", ""}}
 	for w := range 7 {
-		r.Events = append(r.Events, Event{at(-18 + w), "join", fmt.Sprintf("load-%d", w+1), "weight 1"})
+		all = append(all, Event{at(-18 + w), "join", fmt.Sprintf("load-%d", w+1), "weight 1"})
 	}
-	r.Events = append(r.Events, Event{at(-1), "start", "load-7", "first slot in 1000 ms"}, Event{at(180), "set-rate", "ann@desk", "800 per second"}, Event{at(300), "lost", "load-7", "silent for 3 s"},
+	return append(all, Event{at(-1), "start", "load-7", "first slot in 1000 ms"}, Event{at(180), "set-rate", "ann@desk", "800 per second"}, Event{at(300), "lost", "load-7", "silent for 3 s"},
 		Event{at(312), "join", "load-8", "weight 1"}, Event{at(450), "failover", "-", "a new generation begins at 450.2 s"}, Event{at(480), "set-rate", "ann@desk", "560 per second"})
-	return r
 }
 
 // htmlOf writes a report as a page into a file, and returns its name and its text.

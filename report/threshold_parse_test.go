@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -121,13 +122,16 @@ func sameLimit(a *Threshold, b Threshold) bool {
 	return same && *a == b
 }
 
-// TestBadThresholds: each error names the column, and says what to write.
-func TestBadThresholds(t *testing.T) {
-	bad := []struct {
-		text   string
-		column int
-		says   string
-	}{
+// A badThreshold is refused at a column, with these words.
+type badThreshold struct {
+	text   string
+	column int
+	says   string
+}
+
+// badMetrics have no metric that there is, or no colon after it.
+func badMetrics() []badThreshold {
+	return []badThreshold{
 		{"", 1, "name what is measured, such as latency:p(99)<250ms"},
 		{" ", 2, "name what is measured"},
 		{"p(95)<200", 1, "name what is measured"},
@@ -140,6 +144,13 @@ func TestBadThresholds(t *testing.T) {
 		{"latency", 8, "a colon has to follow"},
 		{"latency p(99)<1", 9, "a colon has to follow"},
 		{"latency;p(99)<1", 8, "a colon has to follow"},
+		{"µlatency:p(99)<1", 1, "name what is measured"},
+	}
+}
+
+// badAggregates have no aggregate that the metric has, or no comparison after it.
+func badAggregates() []badThreshold {
+	return []badThreshold{
 		{"latency:", 9, "latency has avg, min, max, med, p(0) to p(100)"},
 		{"latency:value<1", 9, "latency has avg"},
 		{"latency:count<1", 9, "latency has avg"},
@@ -160,6 +171,14 @@ func TestBadThresholds(t *testing.T) {
 		{"latency:p(99)=1", 14, "compare with"},
 		{"latency:p(99)≤1", 14, "compare with"},
 		{"latency:p(99)is1", 14, "compare with"},
+		{"errors:avg<1", 8, "errors has rate, count"},
+		{"rate:p(5)>900", 6, "rate has rate, count, avg"},
+	}
+}
+
+// badLimits have no limit that the metric can have.
+func badLimits() []badThreshold {
+	return []badThreshold{
 		{"latency:p(99)<", 15, "give a limit"},
 		{"latency:p(99)<<1", 15, "give a limit"},
 		{"latency:p(99)<-1", 15, "a number that is not negative"},
@@ -175,15 +194,19 @@ func TestBadThresholds(t *testing.T) {
 		{"latency:p(99)<1m30s", 17, `"30s" does not belong there`},
 		{"latency:p(99)<1 ms", 17, `"ms" does not belong there`},
 		{"latency:p(99)<1 && x", 17, "does not belong there"},
-		{"µlatency:p(99)<1", 1, "name what is measured"},
 		{"errors:rate<5", 13, "a share is at most 1, or 100%; for 5 percent write 5%"},
 		{"errors:rate<150%", 13, "a share is at most 1, or 100%"},
 		{"errors:rate<101%", 13, "a share is at most 1"},
 		{"errors:rate<1ms", 14, "is not a unit"},
-		{"errors:avg<1", 8, "errors has rate, count"},
 		{"errors:count<1%", 15, "is not a unit"},
-		{"rate:p(5)>900", 6, "rate has rate, count, avg"},
 		{"rate:rate>900/d", 14, "is not a unit"},
+		{"latency:p(99)<" + strings.Repeat("9", 300), 1, "longer than 200 bytes"},
+	}
+}
+
+// badWindows have something after the limit that is no window and no abort.
+func badWindows() []badThreshold {
+	return []badThreshold{
 		{"errors:rate<1% over", 16, "does not belong there"},
 		{"errors:rate<1% over 10", 21, "whole seconds from 1s"},
 		{"errors:rate<1% over 0s", 21, "whole seconds"},
@@ -203,9 +226,33 @@ func TestBadThresholds(t *testing.T) {
 		{"errors:rate<1% over 5s abort after 301", 36, "the number of windows in a row"},
 		{"errors:rate<1% over 5s abort after 3s", 37, "does not belong there"},
 		{"errors:rate<1% over 6m abort after 3", 36, "at most 5m0s long"},
+	}
+}
+
+// badTags tell apart what is not told apart here.
+func badTags() []badThreshold {
+	return []badThreshold{
 		{"latency{step=pay}:p(99)<1", 9, "no run has the tag step"},
 		{"http_req_duration{type:API}:p(95)<500", 19, "no run has the tag type"},
-		// More of k6: sub-metrics, groups, scenarios, metrics that there are not here, and what k6's own parser refuses.
+		{"checks{myTag:hola}:rate>0.9", 8, "no run has the tag myTag"},
+		{"latency{code=500}:p(99)<1", 9, "no run has the tag code"},
+		{"status{code=500,step=a}:count<1", 17, "no run has the tag step"},
+		{"status{code=500,code=501}:count<1", 17, "there is one code already"},
+		{"status{code=50}:count<1", 13, "write 503 or 5xx"},
+		{"status{code=50x}:count<1", 13, "write 503 or 5xx"},
+		{"status{code=x0x}:count<1", 13, "write 503 or 5xx"},
+		{"status{code=}:count<1", 13, "tag code has no value"},
+		{"status{code}:count<1", 12, "write a tag as {NAME=VALUE}"},
+		{"status{}:count<1", 8, "write a tag as {NAME=VALUE}"},
+		{"status{code=500:count<1", 13, "write 503 or 5xx"},
+		{"status{code=500", 16, "the tags do not end"},
+		{"status{code=500}count<1", 17, "a colon has to follow"},
+	}
+}
+
+// badForHere are of k6's documentation: sub-metrics, groups, scenarios, metrics that there are not here, and what its own parser refuses.
+func badForHere() []badThreshold {
+	return []badThreshold{
 		{"http_req_duration{status:200}:p(95)<1000", 19, "no run has the tag status: only status{code=503} is told apart"},
 		{"http_req_duration{expected_response:true}:p(95)<500", 19, "no run has the tag expected_response"},
 		{"http_req_duration{scenario:default}:max>=0", 19, "no run has the tag scenario"},
@@ -231,21 +278,12 @@ func TestBadThresholds(t *testing.T) {
 		{"http_req_duration:p(NaN)<200", 21, "from 0 to 100"},
 		{"http_req_duration:p(+Inf)<200", 21, "from 0 to 100"},
 		{"http_req_duration:p95<200", 20, "write the percentile in parentheses"},
-		{"checks{myTag:hola}:rate>0.9", 8, "no run has the tag myTag"},
-		{"latency{code=500}:p(99)<1", 9, "no run has the tag code"},
-		{"status{code=500,step=a}:count<1", 17, "no run has the tag step"},
-		{"status{code=500,code=501}:count<1", 17, "there is one code already"},
-		{"status{code=50}:count<1", 13, "write 503 or 5xx"},
-		{"status{code=50x}:count<1", 13, "write 503 or 5xx"},
-		{"status{code=x0x}:count<1", 13, "write 503 or 5xx"},
-		{"status{code=}:count<1", 13, "tag code has no value"},
-		{"status{code}:count<1", 12, "write a tag as {NAME=VALUE}"},
-		{"status{}:count<1", 8, "write a tag as {NAME=VALUE}"},
-		{"status{code=500:count<1", 13, "write 503 or 5xx"},
-		{"status{code=500", 16, "the tags do not end"},
-		{"status{code=500}count<1", 17, "a colon has to follow"},
-		{"latency:p(99)<" + strings.Repeat("9", 300), 1, "longer than 200 bytes"},
 	}
+}
+
+// TestBadThresholds: each error names the column, and says what to write.
+func TestBadThresholds(t *testing.T) {
+	bad := slices.Concat(badMetrics(), badAggregates(), badLimits(), badWindows(), badTags(), badForHere())
 	if len(bad) < 40 {
 		t.Errorf("%d are too few", len(bad))
 	}

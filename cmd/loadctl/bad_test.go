@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -404,6 +403,75 @@ func TestServerThatHangs(t *testing.T) {
 	}
 }
 
+// A brokenRun is what is wrong with what Redis holds of a run, and who meets it.
+type brokenRun struct {
+	harm  []harm
+	lines [][]string
+	says  []string
+}
+
+// A harm is a Redis command.
+type harm []any
+
+// notWhole is how every command says that a run is broken.
+const notWhole, remove = "x: its state in Redis is not whole: ", "loadctl rm x removes what is there"
+
+// brokenLines are commands that read a run, those that change it, those that watch it, and all that meet its description.
+func brokenLines() (reads, changes, watch, all [][]string) {
+	reads = [][]string{{"status", "x"}, {"workers", "x"}, {"report", "x"}}
+	changes = [][]string{{"set-rate", "x", "5"}, {"pause", "x"}, {"stop", "x"}}
+	watch = [][]string{{"watch", "x"}}
+	return reads, changes, watch, slices.Concat(reads, changes, watch, [][]string{{"events", "x"}, {"start", "x"}}, describing(), describing("--new"))
+}
+
+// brokenKeys are keys that are gone or of another type.
+func brokenKeys() map[string]brokenRun {
+	keys := run.KeysOf("x")
+	reads, changes, watch, all := brokenLines()
+	set := func(key string) []harm { return []harm{{"set", key, secret}} }
+	says := []string{notWhole, remove}
+	return map[string]brokenRun{
+		"spec gone":     {[]harm{{"del", keys.Spec}}, all, says},
+		"budget gone":   {[]harm{{"del", keys.Budget}}, all, says},
+		"spec foreign":  {set(keys.Spec), all, []string{notWhole + "its spec was not written by loadctl; ", remove}},
+		"spec too new":  {[]harm{{"set", keys.Spec, `{"version":1000}`}}, all, []string{"x: its state in Redis is of a newer version", "use a newer loadctl"}},
+		"budget string": {set(keys.Budget), all, says},
+		"spec list":     {[]harm{{"del", keys.Spec}, {"lpush", keys.Spec, secret}}, all, says},
+
+		"workers string": {set(keys.Workers), slices.Concat(reads, changes, watch), says},
+		"laws string":    {set(keys.Laws), slices.Concat(reads, changes, watch), says},
+		"totals string":  {set(keys.Totals), append(changes, []string{"report", "x"}, []string{"watch", "x"}), says},
+		"series string":  {set(keys.Series), append(changes, []string{"report", "x"}), says},
+		"stream string":  {set(keys.Snapshots), slices.Concat(changes, watch), says},
+		"events string":  {set(keys.Events), append(changes, []string{"events", "x"}), says},
+	}
+}
+
+// brokenFields are fields that are gone or hold what they must not; the run's snapshot of worker w/i is given.
+func brokenFields(snapshot string) map[string]brokenRun {
+	keys := run.KeysOf("x")
+	reads, changes, watch, _ := brokenLines()
+	field := func(key, name, text string) []harm { return []harm{{"hset", key, name, text}} }
+	gone := func(name string) []harm { return []harm{{"hdel", keys.Budget, name}} }
+	starts := slices.Concat(reads, changes, watch, [][]string{{"start", "x"}})
+	shortened, reports, says := snapshot[:len(snapshot)/2], [][]string{{"report", "x"}}, []string{notWhole, remove}
+	return map[string]brokenRun{
+		"figures gone": {gone("figures"), starts, says},
+		"counts gone":  {gone("counts"), slices.Concat(reads, changes, watch), says},
+		"phase gone":   {gone("phase"), starts, says},
+		"no phase":     {field(keys.Budget, "phase", "dancing"), append(changes, []string{"start", "x"}), []string{notWhole + `its phase "dancing" is none that there is`, remove}},
+
+		"a worker that is none": {field(keys.Workers, "w", secret[:1]), slices.Concat(reads, watch), says},
+		"a law that is none":    {field(keys.Laws, "1", "1:2:3"), slices.Concat(reads, watch), says},
+		"a count that is none":  {field(keys.Budget, "counts", "many"), slices.Concat(reads, watch), []string{notWhole + "budget field counts", remove}},
+		"half a snapshot":       {field(keys.Totals, "w/i", shortened), reports, []string{"read snapshot of worker w: decode snapshot: unexpected end of JSON input", remove}},
+		"a foreign snapshot":    {field(keys.Totals, "w/i", "{}"), reports, []string{"read snapshot of worker w: decode snapshot: no valid version", remove}},
+		"a newer snapshot":      {field(keys.Totals, "w/i", `{"v":2}`), reports, []string{"version 2 is newer than version 1 known here; update this program"}},
+		"half, watched":         {field(keys.Totals, "w/i", shortened), watch, []string{notWhole + "read snapshot of worker w", remove}},
+		"a point that is none":  {field(keys.Series, "w/i/0", "point"), reports, []string{notWhole + "read series", remove}},
+	}
+}
+
 // TestBrokenRuns: whatever is wrong with what Redis holds of a run, who meets it says so, makes it no worse, and rm is the way out.
 func TestBrokenRuns(t *testing.T) {
 	l := newLab(t)
@@ -415,78 +483,43 @@ func TestBrokenRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := dump(t, client)
-	set := func(key string) func() error {
-		return func() error { return client.Set(t.Context(), key, secret, 0).Err() }
-	}
-	field := func(key, name, text string) func() error {
-		return func() error { return client.HSet(t.Context(), key, name, text).Err() }
-	}
-	shortened := client.HGet(t.Context(), keys.Totals, "w/i").Val()
-	shortened = shortened[:len(shortened)/2]
-	reads, changes, watch := [][]string{{"status", "x"}, {"workers", "x"}, {"report", "x"}}, [][]string{{"set-rate", "x", "5"}, {"pause", "x"}, {"stop", "x"}}, [][]string{{"watch", "x"}}
-	all := slices.Concat(reads, changes, watch, [][]string{{"events", "x"}, {"start", "x"}}, describing(), describing("--new"))
-	const broken, remove = "x: its state in Redis is not whole: ", "loadctl rm x removes what is there"
-	for name, c := range map[string]struct {
-		harm  func() error
-		lines [][]string
-		code  int
-		says  []string
-	}{
-		"spec gone":     {func() error { return client.Del(t.Context(), keys.Spec).Err() }, all, 0, []string{broken, remove}},
-		"budget gone":   {func() error { return client.Del(t.Context(), keys.Budget).Err() }, all, 0, []string{broken, remove}},
-		"spec foreign":  {set(keys.Spec), all, 0, []string{broken + "its spec was not written by loadctl; ", remove}},
-		"spec too new":  {func() error { return client.Set(t.Context(), keys.Spec, `{"version":1000}`, 0).Err() }, all, 0, []string{"x: its state in Redis is of a newer version", "use a newer loadctl"}},
-		"budget string": {set(keys.Budget), all, 0, []string{broken, remove}},
-		"spec list": {func() error {
-			return errors.Join(client.Del(t.Context(), keys.Spec).Err(), client.LPush(t.Context(), keys.Spec, secret).Err())
-		}, all, 0, []string{broken, remove}},
-
-		"workers string": {set(keys.Workers), slices.Concat(reads, changes, watch), 0, []string{broken, remove}},
-		"laws string":    {set(keys.Laws), slices.Concat(reads, changes, watch), 0, []string{broken, remove}},
-		"totals string":  {set(keys.Totals), append(changes, []string{"report", "x"}, []string{"watch", "x"}), 0, []string{broken, remove}},
-		"series string":  {set(keys.Series), append(changes, []string{"report", "x"}), 0, []string{broken, remove}},
-		"stream string":  {set(keys.Snapshots), slices.Concat(changes, watch), 0, []string{broken, remove}},
-		"events string":  {set(keys.Events), append(changes, []string{"events", "x"}), 0, []string{broken, remove}},
-
-		"figures gone": {func() error { return client.HDel(t.Context(), keys.Budget, "figures").Err() }, slices.Concat(reads, changes, watch, [][]string{{"start", "x"}}), 0, []string{broken, remove}},
-		"counts gone":  {func() error { return client.HDel(t.Context(), keys.Budget, "counts").Err() }, slices.Concat(reads, changes, watch), 0, []string{broken, remove}},
-		"phase gone":   {func() error { return client.HDel(t.Context(), keys.Budget, "phase").Err() }, slices.Concat(reads, changes, watch, [][]string{{"start", "x"}}), 0, []string{broken, remove}},
-		"no phase":     {field(keys.Budget, "phase", "dancing"), append(changes, []string{"start", "x"}), 0, []string{broken + `its phase "dancing" is none that there is`, remove}},
-
-		"a worker that is none": {field(keys.Workers, "w", secret[:1]), slices.Concat(reads, watch), 0, []string{broken, remove}},
-		"a law that is none":    {field(keys.Laws, "1", "1:2:3"), slices.Concat(reads, watch), 0, []string{broken, remove}},
-		"a count that is none":  {field(keys.Budget, "counts", "many"), slices.Concat(reads, watch), 0, []string{broken + "budget field counts", remove}},
-		"half a snapshot":       {field(keys.Totals, "w/i", shortened), [][]string{{"report", "x"}}, 0, []string{"read snapshot of worker w: decode snapshot: unexpected end of JSON input", remove}},
-		"a foreign snapshot":    {field(keys.Totals, "w/i", "{}"), [][]string{{"report", "x"}}, 0, []string{"read snapshot of worker w: decode snapshot: no valid version", remove}},
-		"a newer snapshot":      {field(keys.Totals, "w/i", `{"v":2}`), [][]string{{"report", "x"}}, 0, []string{"version 2 is newer than version 1 known here; update this program"}},
-		"half, watched":         {field(keys.Totals, "w/i", shortened), watch, 0, []string{broken + "read snapshot of worker w", remove}},
-		"a point that is none":  {field(keys.Series, "w/i/0", "point"), [][]string{{"report", "x"}}, 0, []string{broken + "read series", remove}},
-	} {
+	cases := brokenFields(client.HGet(t.Context(), keys.Totals, "w/i").Val())
+	maps.Copy(cases, brokenKeys())
+	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			restore(t, client, whole)
-			if err := c.harm(); err != nil {
-				t.Fatal(err)
+			for _, command := range c.harm {
+				if err := client.Do(t.Context(), command...).Err(); err != nil {
+					t.Fatal(err)
+				}
 			}
-			var refusals []clitest.Refusal
-			for _, line := range c.lines {
-				refusals = append(refusals, clitest.Refusal{Args: line, Code: c.code, Says: c.says})
-			}
-			clitest.RefusedAll(t, newRootCommand, client, refusals)
-			if stdout, stderr, code := execute("ls"); code != cli.CodeGood || !strings.Contains(stdout, "\nx ") {
-				t.Errorf("ls: exit code %d, %s%s", code, stdout, stderr)
-			}
-			if _, stderr, code := execute("rm", "x"); code != cli.CodeGood && (!strings.Contains(stderr, "--force") || strings.Contains(stderr, "loadctl stop") && slices.ContainsFunc(c.lines, func(line []string) bool { return line[0] == "stop" })) {
-				t.Errorf("rm: exit code %d, and not what helps: %s", code, stderr)
-			}
-			if _, stderr, code := execute("rm", "x", "--force"); code != cli.CodeGood && !strings.Contains(stderr, "there is no such run") {
-				t.Errorf("rm --force: exit code %d, %s", code, stderr)
-			}
-			left := redistest.Contents(t, client)
-			maps.DeleteFunc(left, func(key, _ string) bool { return strings.HasPrefix(key, keys.Removed) }) // tells workers that it was meant
-			if len(left) > 0 {
-				t.Errorf("rm leaves %v", left)
-			}
+			meetBroken(t, client, c)
 		})
+	}
+}
+
+// meetBroken lets each command meet a broken run: it is refused, ls still lists the run, and rm leaves nothing.
+func meetBroken(t *testing.T, client *redis.Client, c brokenRun) {
+	t.Helper()
+	var refusals []clitest.Refusal
+	for _, line := range c.lines {
+		refusals = append(refusals, clitest.Refusal{Args: line, Says: c.says})
+	}
+	clitest.RefusedAll(t, newRootCommand, client, refusals)
+	if stdout, stderr, code := execute("ls"); code != cli.CodeGood || !strings.Contains(stdout, "\nx ") {
+		t.Errorf("ls: exit code %d, %s%s", code, stdout, stderr)
+	}
+	stops := slices.ContainsFunc(c.lines, func(line []string) bool { return line[0] == "stop" })
+	if _, stderr, code := execute("rm", "x"); code != cli.CodeGood && (!strings.Contains(stderr, "--force") || strings.Contains(stderr, "loadctl stop") && stops) {
+		t.Errorf("rm: exit code %d, and not what helps: %s", code, stderr)
+	}
+	if _, stderr, code := execute("rm", "x", "--force"); code != cli.CodeGood && !strings.Contains(stderr, "there is no such run") {
+		t.Errorf("rm --force: exit code %d, %s", code, stderr)
+	}
+	left := redistest.Contents(t, client)
+	maps.DeleteFunc(left, func(key, _ string) bool { return strings.HasPrefix(key, run.KeysOf("x").Removed) }) // tells workers that it was meant
+	if len(left) > 0 {
+		t.Errorf("rm leaves %v", left)
 	}
 }
 
