@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/printable"
@@ -86,13 +87,10 @@ func markdownTimes(b *bytes.Buffer, r Report) {
 	if !r.timed() {
 		return
 	}
-	b.WriteString("| | min | mean | p50 | p90 | p95 | p99 | p99.9 | p99.99 | max |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
+	writeRow(b, "| %s|", " %s |", "", timesColumns())
+	b.WriteString("|---|" + strings.Repeat("---:|", len(timesColumns())) + "\n")
 	for _, row := range r.times() {
-		fmt.Fprintf(b, "| %s |", row.name)
-		for _, cell := range row.cells() {
-			fmt.Fprintf(b, " %s |", cell)
-		}
-		b.WriteByte('\n')
+		writeRow(b, "| %s |", " %s |", row.name, row.cells())
 	}
 	b.WriteByte('\n')
 }

@@ -109,17 +109,10 @@ func textTimes(b *bytes.Buffer, r Report) {
 		b.WriteByte('\n')
 		return
 	}
-	printable.Fprintf(b, "\n%-12s", "")
-	for _, name := range []string{"min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"} {
-		printable.Fprintf(b, "%9s", name)
-	}
 	b.WriteByte('\n')
+	writeRow(b, "%-12s", "%9s", "", timesColumns())
 	for _, row := range r.times() {
-		printable.Fprintf(b, "%-12s", row.name)
-		for _, cell := range row.cells() {
-			printable.Fprintf(b, "%9s", cell)
-		}
-		b.WriteByte('\n')
+		writeRow(b, "%-12s", "%9s", row.name, row.cells())
 	}
 	b.WriteByte('\n')
 }

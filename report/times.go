@@ -1,5 +1,11 @@
 package report
 
+import (
+	"bytes"
+
+	"github.com/loadctl/loadctl/internal/printable"
+)
+
 // A timesRow is a distribution as people read it.
 type timesRow struct {
 	name string
@@ -28,6 +34,11 @@ func (d Distribution) quantiles() []quantile {
 	return []quantile{{0.5, d.P50}, {0.9, d.P90}, {0.95, d.P95}, {0.99, d.P99}, {0.999, d.P999}, {0.9999, d.P9999}, {1, d.Max}}
 }
 
+// timesColumns are the names of what cells returns.
+func timesColumns() []string {
+	return []string{"min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"}
+}
+
 // cells are min, mean and the quantiles, with a ≥ where they are lower bounds.
 func (row timesRow) cells() []string {
 	cells := []string{duration(row.Min), duration(row.Mean)}
@@ -39,4 +50,13 @@ func (row timesRow) cells() []string {
 		cells = append(cells, text)
 	}
 	return cells
+}
+
+// writeRow writes a line of a table: its name in one format, and each cell in the other.
+func writeRow(b *bytes.Buffer, nameFormat, cellFormat, name string, cells []string) {
+	printable.Fprintf(b, nameFormat, name)
+	for _, cell := range cells {
+		printable.Fprintf(b, cellFormat, cell)
+	}
+	b.WriteByte('\n')
 }

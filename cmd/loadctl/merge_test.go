@@ -198,13 +198,7 @@ func TestReportMergeRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := func(name, content string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	file := writer(t, dir)
 	stdout, _, _ := execute("report", "x", "-o", "json")
 	cut, newer := file("cut", string(data[:len(data)-9])), file("newer", strings.Replace(string(data), `"version":1`, `"version":2`, 1))
 	uid := file("uid", strings.Replace(string(data), l.run.UID, "another", 1))

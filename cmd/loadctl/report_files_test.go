@@ -96,6 +96,18 @@ func TestReportCombines(t *testing.T) {
 	}
 }
 
+// writer returns a function that writes a file into dir, and returns its path.
+func writer(t *testing.T, dir string) func(name, text string) (path string) {
+	return func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+}
+
 // TestReportRefusesFiles that are no archives, and what cannot be combined.
 func TestReportRefusesFiles(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
@@ -104,13 +116,7 @@ func TestReportRefusesFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	write := writer(t, dir)
 	cut, newer, other := write("cut", string(text[:len(text)/2])), write("newer", "loadctl archive 2\n"), write("other", "PK\x03\x04 \x1b[2J")
 	json, _, _ := execute("report", a, "-o", "json")
 	bare := write("bare.json", json)

@@ -152,19 +152,25 @@ func (f farAway) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// judgedBy runs AbortIfFailing until the test ends, with a client of its own that has a hook.
-func (b *bed) judgedBy(r *Run, me string, log *slog.Logger, hook redis.Hook) {
+// hooked is the run by a client of its own that has a hook.
+func (b *bed) hooked(r *Run, hook redis.Hook) *Run {
 	own := redis.NewClient(b.client.Options())
+	b.Cleanup(func() { own.Close() })
 	own.AddHook(hook)
 	other := *r
 	other.client = own
+	return &other
+}
+
+// judgedBy runs AbortIfFailing until the test ends, with a client of its own that has a hook.
+func (b *bed) judgedBy(r *Run, me string, log *slog.Logger, hook redis.Hook) {
+	other := b.hooked(r, hook)
 	ctx, cancel := context.WithCancel(b.Context())
 	var judging sync.WaitGroup
 	judging.Go(func() { other.AbortIfFailing(ctx, me, log) })
 	b.Cleanup(func() {
 		cancel()
 		judging.Wait()
-		own.Close()
 	})
 }
 
@@ -250,11 +256,9 @@ func TestWhatWasReadIsKept(t *testing.T) {
 	s := b.state(r)
 	one.tells(s.StartedAt, 0, 599)
 	two.tells(s.StartedAt, 0, 599)
-	own := redis.NewClient(b.client.Options())
-	t.Cleanup(func() { own.Close() })
 	var calls int
 	away := true
-	own.AddHook(farAway{fails: func(cmd string) error {
+	j.run = b.hooked(r, farAway{fails: func(cmd string) error {
 		if cmd == "hmget" {
 			if calls++; away && calls == 2 {
 				return context.DeadlineExceeded
@@ -262,8 +266,6 @@ func TestWhatWasReadIsKept(t *testing.T) {
 		}
 		return nil
 	}})
-	other := *r
-	other.client, j.run = own, &other
 	if err := j.hear(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
@@ -283,10 +285,8 @@ func TestALookReadsWhatIsNew(t *testing.T) {
 	s := b.state(r)
 	one.tells(s.StartedAt, 0, 400)
 	two.tells(s.StartedAt, 0, 400)
-	own := redis.NewClient(b.client.Options())
-	t.Cleanup(func() { own.Close() })
 	asked := map[string]int{}
-	own.AddHook(seen(func(cmd redis.Cmder) {
+	j.run = b.hooked(r, seen(func(cmd redis.Cmder) {
 		switch cmd := cmd.(type) {
 		case *redis.SliceCmd:
 			asked["points"] += len(cmd.Val())
@@ -294,8 +294,7 @@ func TestALookReadsWhatIsNew(t *testing.T) {
 			asked["snapshots"] += len(cmd.Val())
 		}
 	}))
-	other := *r
-	other.client, j.run, j.width = own, &other, 1
+	j.width = 1
 	look := func(to int64) []report.Point {
 		t.Helper()
 		if err := j.hear(t.Context(), s); err != nil {
