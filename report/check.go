@@ -6,13 +6,6 @@ import (
 	"strings"
 )
 
-// What a check came to.
-const (
-	passed    = Passed
-	failed    = Failed
-	undecided = Undecided // it cannot be judged, which is not good either
-)
-
 // A check is something that a pipeline can rely on, or not.
 type check struct {
 	name, result string
@@ -30,8 +23,8 @@ func (r Report) thresholdChecks() []check {
 	var all []check
 	for _, t := range r.Thresholds {
 		result := t.Result
-		if result != passed && result != failed { // an archive may have any word
-			result = undecided
+		if result != Passed && result != Failed { // an archive may have any word
+			result = Undecided
 		}
 		all = append(all, check{name: t.Threshold, result: result, text: t.Text})
 	}
@@ -46,7 +39,7 @@ func (r Report) Outcome() string {
 		return ""
 	}
 	thresholds := worst(r.thresholdChecks())
-	if thresholds != failed && len(r.Invalid()) > 0 {
+	if thresholds != Failed && len(r.Invalid()) > 0 {
 		return Invalid
 	}
 	return thresholds
@@ -54,9 +47,9 @@ func (r Report) Outcome() string {
 
 // worst is the worst result of all.
 func worst(all []check) string {
-	result := passed
+	result := Passed
 	for _, c := range all {
-		if c.result == failed || c.result == undecided && result == passed {
+		if severity(c.result) > severity(result) {
 			result = c.result
 		}
 	}
@@ -68,17 +61,17 @@ func (r Report) checkAudit() check {
 	c := check{name: "audit"}
 	switch err := r.Audit.Check(); {
 	case err != nil:
-		c.result, c.text, c.doubt = failed, strings.ReplaceAll(err.Error(), "\n", "; "), "the audit does not add up"
+		c.result, c.text, c.doubt = Failed, strings.ReplaceAll(err.Error(), "\n", "; "), "the audit does not add up"
 	case r.Running:
-		c.result, c.text = undecided, "the run goes on"
+		c.result, c.text = Undecided, "the run goes on"
 	case !r.Complete:
-		c.result, c.text, c.doubt = undecided, "the report is incomplete: "+strings.Join(r.Notes, "; "), "the report is INCOMPLETE"
+		c.result, c.text, c.doubt = Undecided, "the report is incomplete: "+strings.Join(r.Notes, "; "), "the report is INCOMPLETE"
 	case r.StartedAt.IsZero():
-		c.result, c.text, c.doubt = undecided, "the run never began", "the run never began"
+		c.result, c.text, c.doubt = Undecided, "the run never began", "the run never began"
 	case r.ClosedLoop:
-		c.result, c.text = passed, equation("sent", r.Audit.Sent, r.Audit.sentTerms())
+		c.result, c.text = Passed, equation("sent", r.Audit.Sent, r.Audit.sentTerms())
 	default:
-		c.result, c.text = passed, equation("asked", r.Audit.Asked, r.Audit.reasonTerms())
+		c.result, c.text = Passed, equation("asked", r.Audit.Asked, r.Audit.reasonTerms())
 	}
 	return c
 }
@@ -93,20 +86,21 @@ func (r Report) checkGenerator() check {
 		}
 	}
 	blind := slices.IndexFunc(r.Workers, func(w WorkerReport) bool { return w.Sent > 0 && w.Self.MeasuredS == 0 })
+	short := r.shortOfWorkers()
 	switch {
 	case len(texts) > 0:
-		c.result, c.text, c.doubt = failed, strings.Join(texts, "; "), r.generatorLimit()
+		c.result, c.text, c.doubt = Failed, strings.Join(texts, "; "), r.generatorLimit()
 	case r.Audit.Sent == 0:
-		c.result, c.text, c.doubt = undecided, "nothing was sent", "nothing was sent"
-	case r.shortOfWorkers() != "" && !r.Running:
-		c.result, c.text, c.doubt = failed, r.shortOfWorkers(), r.shortOfWorkers()
+		c.result, c.text, c.doubt = Undecided, "nothing was sent", "nothing was sent"
+	case short != "" && !r.Running:
+		c.result, c.text, c.doubt = Failed, short, short
 	case blind >= 0:
-		c.result, c.text = undecided, fmt.Sprintf("worker %s measured nothing of itself", r.Workers[blind].ID)
+		c.result, c.text = Undecided, fmt.Sprintf("worker %s measured nothing of itself", r.Workers[blind].ID)
 		c.doubt = c.text + ", so it may have been the limit"
 	case r.Running:
-		c.result, c.text = undecided, "the run goes on"
+		c.result, c.text = Undecided, "the run goes on"
 	default:
-		c.result, c.text = passed, "the workers were no limit"
+		c.result, c.text = Passed, "the workers were no limit"
 	}
 	return c
 }

@@ -251,14 +251,14 @@ func withVerdicts(t *testing.T) map[string]struct {
 		audit, generator string
 	}
 	return map[string]want{
-		"good":          {good(func(*Input) {}), passed, passed},
-		"generator":     {Build(run(t)), passed, failed},
-		"running":       {good(func(in *Input) { in.Running = true }), undecided, undecided},
-		"incomplete":    {good(func(in *Input) { in.Workers[0].Total.Final = false }), undecided, passed},
-		"does not add":  {good(func(in *Input) { in.Budget.Issued++ }), failed, passed},
-		"not measured":  {good(func(in *Input) { in.Workers[0].Total.Self = Self{} }), passed, undecided},
-		"nothing known": {good(func(in *Input) { in.Workers[0].Total = nil; in.Workers[1].Total = nil }), undecided, undecided},
-		"never begun":   {Build(Input{Run: "x"}), undecided, undecided},
+		"good":          {good(func(*Input) {}), Passed, Passed},
+		"generator":     {Build(run(t)), Passed, Failed},
+		"running":       {good(func(in *Input) { in.Running = true }), Undecided, Undecided},
+		"incomplete":    {good(func(in *Input) { in.Workers[0].Total.Final = false }), Undecided, Passed},
+		"does not add":  {good(func(in *Input) { in.Budget.Issued++ }), Failed, Passed},
+		"not measured":  {good(func(in *Input) { in.Workers[0].Total.Self = Self{} }), Passed, Undecided},
+		"nothing known": {good(func(in *Input) { in.Workers[0].Total = nil; in.Workers[1].Total = nil }), Undecided, Undecided},
+		"never begun":   {Build(Input{Run: "x"}), Undecided, Undecided},
 	}
 }
 
@@ -272,11 +272,11 @@ func TestChecks(t *testing.T) {
 			for i, want := range []string{c.audit, c.generator} {
 				counts[want]++
 				one := suite.Suite.Cases[i]
-				result := passed
+				result := Passed
 				if one.Failure != nil {
-					result = failed
+					result = Failed
 				} else if one.Error != nil {
-					result = undecided
+					result = Undecided
 				}
 				if name := []string{"audit", "generator"}[i]; one.Name != name || one.Class != "loadctl."+c.r.Run || result != want {
 					t.Errorf("%+v, want %s %s", one, name, want)
@@ -285,8 +285,8 @@ func TestChecks(t *testing.T) {
 					t.Errorf("%s is not %s in %v, nor in\n%s", one.Name, want, samples, page)
 				}
 			}
-			if suite.Tests != 2 || suite.Failures != counts[failed] || suite.Errors != counts[undecided] || suite.Suite.Tests != 2 ||
-				suite.Suite.Failures != counts[failed] || suite.Suite.Errors != counts[undecided] {
+			if suite.Tests != 2 || suite.Failures != counts[Failed] || suite.Errors != counts[Undecided] || suite.Suite.Tests != 2 ||
+				suite.Suite.Failures != counts[Failed] || suite.Suite.Errors != counts[Undecided] {
 				t.Errorf("%+v, want %v", suite, counts)
 			}
 		})

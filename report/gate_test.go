@@ -39,13 +39,13 @@ func TestThresholdsAreChecks(t *testing.T) {
 		t.Errorf("%+v", suite.Suite.Cases)
 	}
 	for i, want := range []struct{ name, result, sign, labels string }{
-		{"service:p(95)<1s", passed, "✓", "unit=seconds"},
-		{"errors:rate<1%", failed, "✗", "unit=share"},
-		{"latency:max<1h", undecided, "?", "unit=seconds"},
-		{"latency:p(50)<1s over 20s", undecided, "?", "unit=seconds"},
+		{"service:p(95)<1s", Passed, "✓", "unit=seconds"},
+		{"errors:rate<1%", Failed, "✗", "unit=share"},
+		{"latency:max<1h", Undecided, "?", "unit=seconds"},
+		{"latency:p(50)<1s over 20s", Undecided, "?", "unit=seconds"},
 	} {
 		got, one := r.Thresholds[i], suite.Suite.Cases[2+i]
-		if got.Result != want.result || one.Name != want.name || (one.Failure != nil) != (want.result == failed) || (one.Error != nil) != (want.result == undecided) {
+		if got.Result != want.result || one.Name != want.name || (one.Failure != nil) != (want.result == Failed) || (one.Error != nil) != (want.result == Undecided) {
 			t.Errorf("%s is %s in %+v", want.name, got.Result, one)
 		}
 		if row := fmt.Sprintf("| %s | %s %s | %s |\n", prose(want.name), want.sign, want.result, prose(got.Text)); !strings.Contains(page, row) {
@@ -102,7 +102,7 @@ func TestChecksOfAnybody(t *testing.T) {
 func TestInvalidIsWhatChecksSay(t *testing.T) {
 	for name, c := range withVerdicts(t) {
 		why := strings.Join(c.r.Invalid(), "; ")
-		if (why == "") != (c.r.Running || c.audit == passed && c.generator == passed) {
+		if (why == "") != (c.r.Running || c.audit == Passed && c.generator == Passed) {
 			t.Errorf("%s: audit %s, generator %s, %q", name, c.audit, c.generator, why)
 		}
 	}

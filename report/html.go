@@ -115,22 +115,22 @@ func thresholdsSummary(n int64, counts map[string]int64) string {
 	switch {
 	case n == 0:
 		return "No thresholds were set."
-	case counts[failed] == 0 && counts[undecided] == 0 && n == 1:
+	case counts[Failed] == 0 && counts[Undecided] == 0 && n == 1:
 		return "The threshold holds."
-	case counts[failed] == 0 && counts[undecided] == 0:
+	case counts[Failed] == 0 && counts[Undecided] == 0:
 		return fmt.Sprintf("All %d thresholds hold.", n)
 	}
-	for _, result := range []string{failed, undecided} {
+	for _, result := range []string{Failed, Undecided} {
 		switch counts[result] {
 		case 0:
 		case 1:
-			said = append(said, map[string]string{failed: "1 failed", undecided: "1 is undecided"}[result])
+			said = append(said, map[string]string{Failed: "1 failed", Undecided: "1 is undecided"}[result])
 		default:
-			said = append(said, fmt.Sprintf(map[string]string{failed: "%d failed", undecided: "%d are undecided"}[result], counts[result]))
+			said = append(said, fmt.Sprintf(map[string]string{Failed: "%d failed", Undecided: "%d are undecided"}[result], counts[result]))
 		}
 	}
-	if counts[undecided] == 0 {
-		return fmt.Sprintf("%d of %s failed.", counts[failed], plural(n, "threshold", "thresholds"))
+	if counts[Undecided] == 0 {
+		return fmt.Sprintf("%d of %s failed.", counts[Failed], plural(n, "threshold", "thresholds"))
 	}
 	return fmt.Sprintf("Of %s %s.", plural(n, "threshold", "thresholds"), strings.Join(said, " and "))
 }

@@ -72,7 +72,7 @@ func (m *markup) audit(r Report) {
 	m.section("limit", "", "Whose limit it was")
 	if limits := r.htmlLimits(); len(limits) > 0 {
 		m.lines(limits)
-	} else if c := r.checkGenerator(); c.result == undecided {
+	} else if c := r.checkGenerator(); c.result == Undecided {
 		m.put(`<p class="lead">It is not known: %s.</p>`, htmlText(c.text))
 	} else {
 		m.raw(`<p class="lead">No limit was found in what the workers measured of themselves.</p>`)

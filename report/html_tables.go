@@ -88,9 +88,9 @@ func (r Report) htmlAudit() htmlAudit {
 	}
 	c := r.checkAudit()
 	switch out.Text = htmlText(c.text); {
-	case c.result == passed:
+	case c.result == Passed:
 		out.Text = "Every request is accounted for."
-	case c.result == undecided && r.state() == incomplete:
+	case c.result == Undecided && r.state() == incomplete:
 		out.Text = "The report is incomplete: see the notes."
 	}
 	for i, t := range right {

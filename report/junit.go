@@ -89,12 +89,12 @@ func (s *junitSuite) add(c check) {
 	text := printable.Line(c.text)
 	s.Tests++
 	switch c.result {
-	case failed:
+	case Failed:
 		s.Failures++
-		one.Failure = &junitProblem{Message: text, Type: failed, Text: text}
-	case undecided:
+		one.Failure = &junitProblem{Message: text, Type: Failed, Text: text}
+	case Undecided:
 		s.Errors++
-		one.Error = &junitProblem{Message: text, Type: undecided, Text: text}
+		one.Error = &junitProblem{Message: text, Type: Undecided, Text: text}
 	default:
 		one.Out = text
 	}

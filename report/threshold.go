@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// What became of a threshold.
+// What became of a threshold, or of a check.
 const (
 	Passed    = "passed"
 	Failed    = "failed"
-	Undecided = "undecided" // the run proves neither; it counts as a failure
+	Undecided = "undecided" // the run proves neither, or a check cannot be judged; it counts as a failure
 
 	Invalid = "invalid" // of a run as a whole: see Outcome
 )
@@ -105,15 +105,18 @@ func (r *Report) threshold(t Threshold, warmup time.Duration) ThresholdReport {
 		out.Result = Failed
 		return out
 	}
-	doubts := r.doubts()
-	switch {
-	case len(doubts) == 0 || out.Result == Undecided:
-	case out.Result == Passed:
+	var doubt string
+	switch out.Result {
+	case Passed:
+		doubt = r.doubt()
+	case Failed:
+		if !t.believed() && !r.Running {
+			doubt = r.generatorLimit()
+		}
+	}
+	if doubt != "" {
 		out.Result = Undecided
-		out.Text += ", but " + doubts[0]
-	case r.generatorLimit() != "" && !t.believed():
-		out.Result = Undecided
-		out.Text += ", but " + r.generatorLimit()
+		out.Text += ", but " + doubt
 	}
 	return out
 }
@@ -200,7 +203,7 @@ func (a *tally) add(t Threshold, at int64, result string, read reading) {
 	}
 }
 
-// severity orders results.
+// severity orders results, of thresholds and checks.
 func severity(result string) int { return slices.Index([]string{Passed, Undecided, Failed}, result) }
 
 // worse tells whether a is further from what the threshold asks for than b.

@@ -24,9 +24,9 @@ func textThresholds(b *bytes.Buffer, r Report) {
 // resultSign is a result in one character.
 func resultSign(result string) string {
 	switch result {
-	case passed:
+	case Passed:
 		return "✓"
-	case failed:
+	case Failed:
 		return "✗"
 	default:
 		return "?"

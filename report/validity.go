@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -13,30 +14,24 @@ func (r Report) Invalid() []string {
 	}
 	var why []string
 	for _, c := range []check{r.checkAudit(), r.checkGenerator()} {
-		if c.result != passed {
+		if c.result != Passed {
 			why = append(why, c.doubt)
 		}
 	}
 	return why
 }
 
-// doubts say, a sentence each, why no threshold of the run may pass; nothing of a run that goes on.
-func (r Report) doubts() []string {
-	if r.Running {
-		return nil
+// doubt says why no threshold of the run may pass; "" = nothing is against it, or the run goes on.
+func (r Report) doubt() string {
+	switch {
+	case r.Running:
+		return ""
+	case r.Audit.Check() != nil:
+		return "the audit does not add up"
+	case !r.Complete:
+		return "the report is INCOMPLETE"
 	}
-	var why []string
-	if err := r.Audit.Check(); err != nil {
-		why = append(why, "the audit does not add up")
-	} else if !r.Complete {
-		why = append(why, "the report is INCOMPLETE")
-	}
-	for _, limit := range []string{r.generatorLimit(), r.shortOfWorkers()} {
-		if limit != "" {
-			why = append(why, limit)
-		}
-	}
-	return why
+	return cmp.Or(r.generatorLimit(), r.shortOfWorkers())
 }
 
 // mostUntaken is the share of what was asked for that no worker may have taken in a run that proves something, as in a search.
