@@ -26,8 +26,6 @@ const (
 	leastStep = 2 * time.Second
 	// leastSettle is how long a rate settles at least where --settle is not given.
 	leastSettle = 500 * time.Millisecond
-	// searchRepeats is how often a probe without an answer is repeated: a second in which a machine has other things to do is not rare.
-	searchRepeats = 3
 	// mostDrain bounds the wait for what a probe has left in flight.
 	mostDrain = time.Minute
 )
@@ -107,7 +105,6 @@ func (f *searchFlags) parse(c *cobra.Command) (*probing, error) {
 	}
 	p := &probing{length: time.Duration(f.step), settle: time.Duration(f.settle)}
 	p.settle = cmp.Or(p.settle, max(leastSettle, p.length/10))
-	p.plan.Repeats = searchRepeats
 	for _, err := range []error{f.checkSteps(), f.readRates(p), f.readObjectives(p), f.takeOver(c)} {
 		if err != nil {
 			return nil, cli.Config(err)

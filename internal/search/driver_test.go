@@ -168,7 +168,7 @@ func (s *simulated) searchFor(t *testing.T, length time.Duration, plan Plan, slo
 }
 
 // usual is where a search looks by default.
-func usual() Plan { return Plan{From: 100, To: 50_000, Repeats: 3} }
+func usual() Plan { return Plan{From: 100, To: 50_000} }
 
 // TestDriverFindsCapacity: 8 servers with 10 ms each have 800/s. It takes less than 90 s with windows of 3 s, and it is not the length of the window
 // that decides.
@@ -332,7 +332,7 @@ func TestDriverWithoutWorkers(t *testing.T) {
 		s := newSimulated(8, 10*time.Millisecond)
 		s.sight = func(seen *Sight) { seen.Workers, seen.Beats = nil, nil }
 		r, err := s.search(t, 3*time.Second, Plan{From: 100, To: 100})
-		if p := r.Probes[0]; err != nil || r.End != Unknown || p.Why != "there are no workers" || len(r.Probes) != 2 {
+		if p := r.Probes[0]; err != nil || r.End != Unknown || p.Why != "there are no workers" || len(r.Probes) != 4 {
 			t.Errorf("%v, %+v", err, r)
 		}
 	})

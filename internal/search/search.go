@@ -18,7 +18,6 @@
 package search
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -51,9 +50,6 @@ func (o Outcome) String() string {
 // A Plan says where to search. Rates are requests per second.
 type Plan struct {
 	From, To float64 // the first rate, and the highest
-	Within   float64 // how near passed and failed come to each other, as a share; 0 = 0.03
-	Confirms int     // how often the highest that passed has to pass again; 0 = 1
-	Repeats  int     // how often a probe without an answer is repeated; 0 = 1
 }
 
 // A Probe is one that was played.
@@ -85,15 +81,14 @@ const (
 
 // A Search is one search. Make it with New. Not safe for concurrent use.
 type Search struct {
-	plan      Plan
-	phase     Phase
-	rate      float64 // of the next probe
-	passed    float64 // the highest that passed; 0 = none
-	failed    float64 // the lowest that failed; +Inf = none
-	confirmed int
-	repeated  int
-	probes    []Probe
-	end       End
+	plan     Plan
+	phase    Phase
+	rate     float64 // of the next probe
+	passed   float64 // the highest that passed; 0 = none
+	failed   float64 // the lowest that failed; +Inf = none
+	repeated int     // how often the next probe was, because it had no answer
+	probes   []Probe
+	end      End
 }
 
 // An End says why a search is over.
@@ -107,20 +102,17 @@ const (
 	Unknown   End = "no answer" // a probe had no answer, however often it was repeated
 )
 
-// mostHalvings bounds how often a search goes below its first rate.
-const mostHalvings = 4
+// How far a search goes.
+const (
+	mostHalvings = 4    // how often it goes below its first rate
+	within       = 0.03 // how near passed and failed come to each other, as a share
+	mostRepeats  = 3    // of a probe without an answer: a second in which a machine has other things to do is not rare
+)
 
 // New begins a search.
 func New(p Plan) (*Search, error) {
-	if p.Within == 0 {
-		p.Within = 0.03
-	}
-	p.Confirms, p.Repeats = max(p.Confirms, 1), max(p.Repeats, 1)
-	switch {
-	case !(p.From > 0) || math.IsInf(p.To, 0) || !(p.To >= p.From):
+	if !(p.From > 0) || math.IsInf(p.To, 0) || !(p.To >= p.From) {
 		return nil, fmt.Errorf("search from %v to %v: give two rates above 0, the lower one first", p.From, p.To)
-	case !(p.Within >= 0.001 && p.Within <= 0.5):
-		return nil, errors.New("search: come within 0.1 % to 50 %")
 	}
 	return &Search{plan: p, phase: Doubling, rate: p.From, failed: math.Inf(1)}, nil
 }
@@ -135,7 +127,7 @@ func (s *Search) Tell(m Measured) {
 	}
 	s.probes = append(s.probes, Probe{s.rate, s.phase, m})
 	if m.Outcome == NoAnswer {
-		if s.repeated++; s.repeated > s.plan.Repeats {
+		if s.repeated++; s.repeated > mostRepeats {
 			s.finish(Unknown)
 		}
 		return
@@ -164,7 +156,7 @@ func (s *Search) advance() {
 		s.probe(Confirming, s.passed)
 	case math.IsInf(s.failed, 1):
 		s.probe(Doubling, min(2*s.passed, s.plan.To))
-	case s.failed <= s.passed*(1+s.plan.Within):
+	case s.failed <= s.passed*(1+within):
 		s.probe(Confirming, s.passed)
 	default:
 		s.probe(Bisecting, round(math.Sqrt(s.passed*s.failed)))
@@ -175,9 +167,6 @@ func (s *Search) advance() {
 // again: a probe that passed once by luck is not an answer.
 func (s *Search) confirm(o Outcome) {
 	if o == Passed {
-		if s.confirmed++; s.confirmed < s.plan.Confirms {
-			return
-		}
 		if math.IsInf(s.failed, 1) {
 			s.finish(AboveTo)
 		} else {
@@ -197,7 +186,7 @@ func (s *Search) confirm(o Outcome) {
 // GiveUp ends the search without an answer: no more probes can be played.
 func (s *Search) GiveUp() { s.finish(Unknown) }
 
-// round keeps four digits, so that rates can be read. Neighbours are a thousandth apart at most, as near as Within may be.
+// round keeps four digits, so that rates can be read. Neighbours are a thousandth apart at most, far nearer than within.
 func round(rate float64) float64 {
 	unit := math.Pow(10, math.Floor(math.Log10(rate))-3)
 	if unit < 1 { // so that tenths stay tenths
@@ -206,7 +195,7 @@ func round(rate float64) float64 {
 	return math.Round(rate/unit) * unit
 }
 
-func (s *Search) probe(phase Phase, rate float64) { s.phase, s.rate, s.confirmed = phase, rate, 0 }
+func (s *Search) probe(phase Phase, rate float64) { s.phase, s.rate = phase, rate }
 func (s *Search) finish(e End)                    { s.phase, s.end = Over, e }
 
 // A Result is what a search knows.
