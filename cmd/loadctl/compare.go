@@ -32,8 +32,9 @@ has a row that seems to differ. The interval of one run comes from its seconds, 
 (moving-block bootstrap), because a slow second is followed by slow ones. One run a side tells how these two runs differ. To tell what a change
 did, give 3 or more runs a side, taken in turns (a b a b a b).
 
-With --fail-on, compare exits with 99 if a difference exceeds the bound and its interval excludes 0, or if there is no
-interval. Differences are relative; of errors:rate they are percentage points.
+With --fail-on, compare prints for each condition whether it is met. It exits with 99 if one is met: the difference exceeds
+the bound and its interval excludes 0; or if there is no interval. It exits with 98 if none is met but one cannot be told:
+a part of its interval exceeds the bound. Differences are relative; of errors:rate they are percentage points.
 
 Runs that were asked for different things, or whose generator was the limit, are refused; --force shows them all the same.
 
@@ -144,10 +145,13 @@ func writeComparison(c *cobra.Command, out *cli.Documents, result compare.Compar
 	})
 }
 
-// failedOn is the error of differences that --fail-on does not allow; nil if there are none.
+// failedOn is the error of a condition of --fail-on that is met, or may be; nil if there is none.
 func failedOn(result compare.Comparison) error {
-	if len(result.Failed) == 0 {
-		return nil
+	if len(result.Failed) > 0 {
+		return cli.Failed(errors.New(strings.Join(result.Failed, "; ")))
 	}
-	return cli.Failed(errors.New(strings.Join(result.Failed, "; ")))
+	if open := result.Open(); len(open) > 0 {
+		return cli.Unproved(fmt.Errorf("%s; compare longer runs, or more of them", strings.Join(open, "; ")))
+	}
+	return nil
 }

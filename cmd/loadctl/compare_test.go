@@ -24,10 +24,16 @@ func TestCompare(t *testing.T) {
 		{[]string{b, a}, cli.CodeGood, []string{"-60.0 %", ": lower"}},
 		{[]string{a, again, b}, cli.CodeGood, []string{"other       " + again, "other       " + b, "+150 %"}},
 		{[]string{a + "," + again, b}, cli.CodeGood, []string{", 2 runs\n", "one run a side"}},
-		{[]string{a, b, "--fail-on", "latency:p(99)>+10%"}, cli.CodeThreshold, []string{"error: " + b + ": latency:p(99)>+10%: the difference is +150 % ("}},
+		{[]string{a, b, "--fail-on", "latency:p(99)>+10%"}, cli.CodeThreshold, []string{"error: " + b + ": latency:p(99)>+10%: met, the difference is +150 % (", "\nfail-on     ✗ " + b}},
 		{[]string{a, b, "--fail-on", "latency:p(99)>+200%"}, cli.CodeGood, []string{"+150 %"}},
-		{[]string{a, again, "--fail-on", "latency:p(99)>+1%", "--fail-on", "rate<-1%"}, cli.CodeGood, []string{"no difference seen"}},
-		{[]string{a, again, "--fail-on", "latency:p(99.9)>+1%"}, cli.CodeThreshold, []string{"undecided: too few requests"}},
+		{[]string{a, again, "--fail-on", "latency:p(99)>+2%", "--fail-on", "rate<-1%"}, cli.CodeGood, []string{"no difference seen", "\nfail-on     ✓ " + again}},
+		{[]string{a, again, "--fail-on", "latency:p(99)>+1%"}, cli.CodeInvalid, []string{"no difference seen", "\nfail-on     ? " + again}},
+		{[]string{a, again, "--fail-on", "latency:p(99.9)>+1%"}, cli.CodeThreshold, []string{"cannot tell, there is no interval: too few requests", "\nfail-on     ? " + again}},
+		{[]string{a, b, "--fail-on", "latency:p(99)>+150%", "--fail-on", "rate<-50%"}, cli.CodeInvalid, []string{
+			"error: " + b + ": latency:p(99)>+150%: cannot tell, the difference is +150 % (", "; compare longer runs, or more of them",
+			"\nfail-on     ? " + b + ": latency:p(99)>+150%: cannot tell", "\nfail-on     ✓ " + b + ": rate<-50%: not met, the difference is +0.0 % (",
+		}},
+		{[]string{a, b, "--fail-on", "latency:p(99)>+150%", "--fail-on", "latency:p(50)>+10%"}, cli.CodeThreshold, []string{"p(50)>+10%: met", "p(99)>+150%: cannot tell"}},
 	} {
 		stdout, stderr, code := execute(append([]string{"compare"}, c.args...)...)
 		for _, says := range c.says {

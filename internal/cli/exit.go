@@ -31,7 +31,7 @@ const (
 	CodeGood  = 0
 	CodeOther = 1
 
-	CodeInvalid   = 98 // a run with thresholds that proves nothing: its generator was the limit, or its report is not complete
+	CodeInvalid   = 98 // what proves nothing: a run with thresholds whose generator was the limit, or whose report is not complete; a search, a comparison
 	CodeThreshold = 99 // a threshold was not met
 
 	CodeConfig = 104 // something in the command line, the environment or a file has to be changed

@@ -17,6 +17,7 @@ package compare
 import (
 	"encoding/json"
 	"math"
+	"slices"
 
 	"github.com/loadctl/loadctl/report"
 )
@@ -42,6 +43,8 @@ type Row struct {
 	Other      float64
 	Difference *Interval // nil = no interval can be told, and Why says why
 	Why        string
+
+	baseBounded, otherBounded bool // base and other are lower bounds
 }
 
 // A Unit is what a figure is measured in.
@@ -101,7 +104,9 @@ func Compare(base, other Side) Result {
 	a, b := estimates(base, all), estimates(other, all)
 	r := Result{Name: other.Name, Notes: []string{}}
 	for i, f := range all {
-		r.Rows = append(r.Rows, f.row(a[i], b[i], len(all)))
+		row := f.row(a[i], b[i], len(all))
+		row.baseBounded, row.otherBounded = slices.ContainsFunc(base.Runs, f.bounded), slices.ContainsFunc(other.Runs, f.bounded)
+		r.Rows = append(r.Rows, row)
 	}
 	r.Notes = append(r.Notes, notes(base, other)...)
 	return r

@@ -294,21 +294,39 @@ func TestRules(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	result := Result{Rows: []Row{
+	result := Result{Name: "x", Rows: []Row{
 		{Name: "latency:p(99)", Base: 10, Other: 12, Difference: &Interval{0.1, 0.3}},
 		{Name: "latency:p(50)", Base: 10, Other: 12, Difference: &Interval{-0.1, 0.5}},
 		{Name: "rate", Unit: PerSecond, Base: 100, Other: 90, Difference: &Interval{-0.11, -0.09}},
 		{Name: "errors:rate", Unit: Share, Base: 0, Other: 0.02, Difference: &Interval{0.01, 0.03}},
 		{Name: "latency:avg", Base: 10, Other: 10, Why: "too short"},
 	}}
-	for text, says := range map[string]string{
-		"latency:p(99)>+10%": "latency:p(99)>+10%: the difference is +20.0 % (+10.0 % to +30.0 %)", "latency:p(99)>+21%": "", "latency:p(99)<-1%": "",
-		"latency:p(50)>+10%": "", "rate<-5%": "rate<-5%: the difference is -10.0 %", "rate<-15%": "", "errors:rate>1%": "errors:rate>1%: the difference is +2.0 %",
-		"errors:rate>3%": "", "latency:avg>10%": "latency:avg>10%: undecided: too short",
+	for _, c := range []struct {
+		text, result string
+		fails        bool
+		says         string
+	}{
+		{"latency:p(99)>+10%", Met, true, "x: latency:p(99)>+10%: met, the difference is +20.0 % (+10.0 % to +30.0 %)"},
+		{"latency:p(99)>+21%", CannotTell, false, "x: latency:p(99)>+21%: cannot tell, the difference is +20.0 % (+10.0 % to +30.0 %)"},
+		{"latency:p(99)>+30%", NotMet, false, "x: latency:p(99)>+30%: not met, the difference is +20.0 % (+10.0 % to +30.0 %)"},
+		{"latency:p(99)<-1%", NotMet, false, ""},
+		{"latency:p(99)<+25%", Met, true, ""},
+		{"latency:p(50)>+10%", CannotTell, false, "cannot tell, the difference is +20.0 % (-10.0 % to +50.0 %)"}, // it may be chance
+		{"latency:p(50)<-5%", CannotTell, false, ""},
+		{"latency:p(50)<-10%", NotMet, false, ""},
+		{"latency:p(50)>-20%", Met, true, ""}, // the whole interval
+		{"latency:p(50)<+51%", Met, true, ""},
+		{"rate<-5%", Met, true, "the difference is -10.0 % (-11.0 % to -9.0 %)"},
+		{"rate<-10.5%", CannotTell, false, ""},
+		{"rate<-15%", NotMet, false, ""},
+		{"errors:rate>1%", Met, true, "the difference is +2.0 %"},
+		{"errors:rate>2.5%", CannotTell, false, ""},
+		{"errors:rate>3%", NotMet, false, ""},
+		{"latency:avg>10%", CannotTell, true, "x: latency:avg>10%: cannot tell, there is no interval: too short"},
 	} {
-		rule, err := ParseRule(text)
-		if why := rule.Judge(result); err != nil || (why == "") != (says == "") || !strings.HasPrefix(why, says) {
-			t.Errorf("%s: %v, %q, want %q", text, err, why, says)
+		rule, err := ParseRule(c.text)
+		if got := rule.Judge(result); err != nil || got.Result != c.result || got.Fails() != c.fails || !strings.Contains(got.String(), c.says) {
+			t.Errorf("%s: %v, %+v, want %+v: %s", c.text, err, got, c, got)
 		}
 	}
 }

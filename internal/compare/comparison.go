@@ -12,10 +12,11 @@ import (
 
 // A Comparison is all that the formats show: each number is the same in all of them. Its JSON is stable as that of a report.
 type Comparison struct {
-	Sides    []Summary `json:"sides"`   // the base first
-	Results  []Result  `json:"results"` // of each other side, compared with the base
-	Warnings []string  `json:"warnings"`
-	Failed   []string  `json:"failed"` // differences beyond --fail-on
+	Sides      []Summary   `json:"sides"`   // the base first
+	Results    []Result    `json:"results"` // of each other side, compared with the base
+	Warnings   []string    `json:"warnings"`
+	Conditions []Condition `json:"conditions"` // each --fail-on of each result, the worst first
+	Failed     []string    `json:"failed"`     // those that fail the comparison, for people
 
 	sides []Side // what the curves are drawn from
 }
@@ -57,7 +58,7 @@ type ErrorCount struct {
 
 // New compares each other side with the base.
 func New(base Side, others ...Side) Comparison {
-	c := Comparison{Sides: []Summary{base.summary()}, Warnings: []string{}, Failed: []string{}, sides: append([]Side{base}, others...)}
+	c := Comparison{Sides: []Summary{base.summary()}, Warnings: []string{}, Conditions: []Condition{}, Failed: []string{}, sides: append([]Side{base}, others...)}
 	for _, other := range others {
 		c.Sides = append(c.Sides, other.summary())
 		c.Results = append(c.Results, Compare(base, other))
@@ -66,17 +67,6 @@ func New(base Side, others ...Side) Comparison {
 	slices.Sort(c.Warnings)
 	c.Warnings = slices.Compact(c.Warnings)
 	return c
-}
-
-// Judge notes each difference that one of these rules fails.
-func (c *Comparison) Judge(rules []Rule) {
-	for _, r := range c.Results {
-		for _, rule := range rules {
-			if why := rule.Judge(r); why != "" {
-				c.Failed = append(c.Failed, r.Name+": "+why)
-			}
-		}
-	}
 }
 
 // A percentile is one row of Percentiles.
@@ -135,16 +125,12 @@ func (s Side) mean(of func(report.Distribution) int64) int64 {
 // timed tells whether anything ended.
 func (s Summary) timed() bool { return s.Latency.Max > 0 }
 
-// cell is a percentile as people read it: with a ≥ if it is a lower bound.
+// cell is a percentile as people read it.
 func (s Summary) cell(p percentile) string {
 	if !s.timed() {
 		return missing
 	}
-	text := Nanoseconds.text(float64(*p.put(&s.Latency)))
-	if s.LowerBoundsAbove != nil && p.quantile > *s.LowerBoundsAbove {
-		return "≥" + text
-	}
-	return text
+	return atLeast(Nanoseconds.text(float64(*p.put(&s.Latency))), s.LowerBoundsAbove != nil && p.quantile > *s.LowerBoundsAbove)
 }
 
 // classes are the names of all errors of these sides, the most frequent first.

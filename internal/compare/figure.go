@@ -76,7 +76,7 @@ func (f figure) why(r report.Report, blocks float64) string {
 		return "nothing ended"
 	case latency && r.Histograms == nil:
 		return "JSON has no histograms: give an archive"
-	case latency && r.LowerBoundsAbove != nil && (f.quantile == 0 || f.quantile > *r.LowerBoundsAbove): // of a mean all that was dropped is a part
+	case f.bounded(r):
 		return "a lower bound: requests were dropped late"
 	case f.quantile > 0 && ended*(1-f.quantile) < enough:
 		return "too few requests"
@@ -86,6 +86,11 @@ func (f figure) why(r report.Report, blocks float64) string {
 		return "it is 0"
 	}
 	return ""
+}
+
+// bounded tells whether the figure is a lower bound: what was dropped late would have been slower than all there is. Of a mean it is a part.
+func (f figure) bounded(r report.Report) bool {
+	return f.unit == Nanoseconds && r.LowerBoundsAbove != nil && (f.quantile == 0 || f.quantile > *r.LowerBoundsAbove)
 }
 
 // resolution is an error that samples do not show: buckets of the series are 1/128 of their value wide, and 512 ns at least; a rate is known

@@ -31,16 +31,7 @@ func written(t *testing.T, c Comparison, name string) string {
 
 // document is what programs read of a comparison in JSON.
 type document struct {
-	Sides []struct {
-		Name    string
-		Runs    []struct{ Run string }
-		Latency map[string]int64 `json:"latency_ns"`
-		Bound   *float64         `json:"percentiles_are_lower_bounds_above"`
-		Errors  map[string]struct {
-			Requests int64
-			Share    float64
-		}
-	}
+	Sides   []side
 	Results []struct {
 		Other   string
 		Figures []struct {
@@ -51,7 +42,28 @@ type document struct {
 		}
 		Notes []string
 	}
+	Conditions       []Condition
 	Warnings, Failed []string
+}
+
+type side struct {
+	Name    string
+	Runs    []struct{ Run string }
+	Latency map[string]int64 `json:"latency_ns"`
+	Bound   *float64         `json:"percentiles_are_lower_bounds_above"`
+	Errors  map[string]struct {
+		Requests int64
+		Share    float64
+	}
+}
+
+// bounded is a figure with a ≥ if requests were dropped late that would have made it larger.
+func bounded(s side, figure, text string) string {
+	var quantile float64
+	if n, err := fmt.Sscanf(figure, "latency:p(%g)", &quantile); s.Bound != nil && (figure == "latency:avg" || err == nil && n == 1 && quantile/100 > *s.Bound) {
+		return "≥" + text
+	}
+	return text
 }
 
 // parsed reads it.
@@ -127,7 +139,8 @@ func TestNumbersAreEqual(t *testing.T) {
 						change = *f.Difference
 					}
 					verdict := Row{Difference: f.Interval, Why: f.Why}.verdict()
-					cells := []string{f.Figure, unit.text(f.Base), unit.text(f.Other), percent(change), verdict}
+					base, other := doc.Sides[0], doc.Sides[slices.IndexFunc(doc.Sides, func(s side) bool { return s.Name == r.Other })]
+					cells := []string{f.Figure, bounded(base, f.Figure, unit.text(f.Base)), bounded(other, f.Figure, unit.text(f.Other)), percent(change), verdict}
 					shown(t, c, cells, cells)
 				}
 			}
@@ -163,6 +176,46 @@ func TestNumbersAreEqual(t *testing.T) {
 			}
 			asReported(t, c, doc)
 		})
+	}
+}
+
+// TestConditionsAreShown: each format has a line for each condition, and JSON all of it.
+func TestConditionsAreShown(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	v := virtual{seconds: 60, rate: 100, median: 10 * time.Millisecond, spread: 0.3, drift: 0.2}
+	slow := v
+	slow.median = 25 * time.Millisecond
+	c := New(v.side(rng, "base", 1, 0), v.side(rng, "same", 1, 1), slow.side(rng, "slow", 1, 2))
+	var rules []Rule
+	for _, text := range []string{"latency:p(50)>+5%", "latency:p(99.9)>+5%", "rate<-5%"} {
+		rule, err := ParseRule(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules = append(rules, rule)
+	}
+	c.Judge(rules)
+	want := []string{ // what fails is the first
+		"✗ slow: latency:p(50)>+5%: met, the difference is ", "? same: latency:p(99.9)>+5%: cannot tell, there is no interval: too few requests",
+		"? slow: latency:p(99.9)>+5%: cannot tell, there is no interval: too few requests", "? same: latency:p(50)>+5%: cannot tell, the difference is ",
+		"✓ same: rate<-5%: not met, the difference is ", "✓ slow: rate<-5%: not met, the difference is ",
+	}
+	all := parsed(t, c).Conditions
+	if len(all) != len(want) || len(c.Failed) != 3 || len(c.Open()) != 1 {
+		t.Fatalf("%+v, failed %q, open %q", all, c.Failed, c.Open())
+	}
+	for i, one := range all {
+		line := one.line()
+		if !slices.ContainsFunc(want, func(begin string) bool { return strings.HasPrefix(line, begin) }) || i > 0 && one.severity() > all[i-1].severity() {
+			t.Errorf("condition %d is %s", i, line)
+		}
+		for format, shown := range map[string]string{
+			"text": "\nfail-on     " + line + "\n", "markdown": "\n- " + printable.Markdown(line, maxMarkdownText) + "\n", "html": ">" + html.EscapeString(line) + "</p>",
+		} {
+			if text := written(t, c, format); strings.Count(html.UnescapeString(text), html.UnescapeString(shown)) != 1 {
+				t.Errorf("%s has no line %q:\n%s", format, shown, text)
+			}
+		}
 	}
 }
 
@@ -246,7 +299,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 	c := New(base, others...)
 	for i := range 100 {
-		c.Failed = append(c.Failed, fmt.Sprint(i, evil))
+		c.Conditions = append(c.Conditions, Condition{Other: fmt.Sprint(i, evil), FailOn: "rate<-1%", Result: CannotTell, Why: evil})
 	}
 	for _, name := range Formats() {
 		text := written(t, c, name)

@@ -28,7 +28,7 @@ type page struct {
 	Style        template.CSS
 	Policy       string
 	Title        string
-	Failed       []string
+	Conditions   []pageCondition
 	Warnings     []string
 	Wide, Narrow template.HTML // the same picture
 	Percentiles  table
@@ -36,6 +36,12 @@ type page struct {
 	Hidden       int    // classes of errors that are not shown
 	Results      []pageResult
 	Runs         table
+}
+
+// A pageCondition is what became of a --fail-on.
+type pageCondition struct {
+	Line  string
+	Fails bool
 }
 
 // A pageResult is one other side compared with the base.
@@ -69,10 +75,12 @@ func HTML(w io.Writer, c Comparison) error {
 		Style:       template.CSS(pageStyle),
 		Policy:      "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
 		Title:       c.title(),
-		Failed:      clipped(c.Failed),
 		Warnings:    clipped(c.Warnings),
 		Percentiles: c.percentileTable(),
 		Runs:        c.runTable(),
+	}
+	for _, one := range c.Conditions {
+		p.Conditions = append(p.Conditions, pageCondition{clip(one.line()), one.Fails()})
 	}
 	curves := c.curves()
 	const title = "Latency that a share of the requests did not exceed"

@@ -17,7 +17,7 @@ const (
 	maxMarkdownSides = 8 // side by side
 )
 
-// Markdown writes c for a comment on a pull request: first what failed, then the differences.
+// Markdown writes c for a comment on a pull request: first what became of --fail-on, then the differences.
 func Markdown(w io.Writer, c Comparison) error {
 	var b bytes.Buffer
 	base, others := c.Sides[0], c.Results
@@ -26,7 +26,7 @@ func Markdown(w io.Writer, c Comparison) error {
 		names = append(names, printable.MarkdownCode(r.Name, maxMarkdownName))
 	}
 	fmt.Fprintf(&b, "### %s compared with %s\n\n", strings.Join(names, ", "), printable.MarkdownCode(base.Name, maxMarkdownName))
-	markdownList(&b, "✗ ", c.Failed)
+	markdownList(&b, "", c.lines())
 	markdownList(&b, "warning: ", c.Warnings)
 	for i, r := range others[:min(len(others), maxMarkdownSides)] {
 		markdownFigures(&b, base, c.Sides[i+1], r)

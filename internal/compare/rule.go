@@ -41,21 +41,40 @@ func ParseRule(text string) (Rule, error) {
 	return Rule{Text: strings.TrimSpace(text), name: name, above: m[2] == ">", bound: percent / 100}, nil
 }
 
-// Judge says why a comparison fails by the rule; "" if it does not. It fails if the difference is beyond the bound and the interval leaves out
-// 0, so that chance alone fails nothing. It fails too if there is no interval: what cannot be judged is not good.
-func (r Rule) Judge(result Result) string {
+// Judge tells what became of the rule in a result. A rule without an interval fails the comparison too: a service that answers nothing has none.
+func (r Rule) Judge(result Result) Condition {
+	c := Condition{Other: result.Name, FailOn: r.Text, Result: CannotTell}
 	for _, row := range result.Rows {
 		if row.Name != r.name {
 			continue
 		}
 		change := row.Change()
 		if row.Difference == nil || math.IsNaN(change) {
-			return fmt.Sprintf("%s: undecided: %s", r.Text, row.Why)
+			c.Why = row.Why
+			break
 		}
-		beyond := r.above && change > r.bound || !r.above && change < r.bound
-		if beyond && row.Difference.Differs() {
-			return fmt.Sprintf("%s: the difference is %s (%s to %s)", r.Text, percent(change), percent(row.Difference.Low), percent(row.Difference.High))
-		}
+		c.Difference, c.Interval, c.Result = &change, row.Difference, r.judge(change, *row.Difference)
 	}
-	return ""
+	return c
+}
+
+// judge compares a difference and its interval with the bound:
+//
+//	met:         the difference is beyond the bound and the interval leaves out 0, so that chance alone fails nothing;
+//	             or the whole interval is beyond the bound
+//	not met:     no part of the interval is beyond the bound
+//	cannot tell: everything else
+func (r Rule) judge(change float64, i Interval) string {
+	bound, nearest, farthest := r.bound, i.Low, i.High
+	if !r.above {
+		bound, change, nearest, farthest = -bound, -change, -i.High, -i.Low
+	}
+	switch {
+	case change > bound && i.Differs(), nearest > bound:
+		return Met
+	case farthest <= bound:
+		return NotMet
+	default:
+		return CannotTell
+	}
 }

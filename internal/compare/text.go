@@ -38,8 +38,8 @@ func Text(w io.Writer, c Comparison) error {
 	for _, warning := range c.Warnings {
 		printable.Fprintf(&b, "warning     %s\n", warning)
 	}
-	for _, failed := range c.Failed {
-		printable.Fprintf(&b, "failed      %s\n", failed)
+	for _, line := range c.lines() {
+		printable.Fprintf(&b, "fail-on     %s\n", line)
 	}
 	_, err := w.Write(b.Bytes())
 	return err
@@ -149,7 +149,15 @@ func (s Summary) runs() string {
 
 // cells are base, other, difference, and the interval with what it means.
 func (r Row) cells() [4]string {
-	return [4]string{r.Unit.text(r.Base), r.Unit.text(r.Other), percent(r.Change()), r.verdict()}
+	return [4]string{atLeast(r.Unit.text(r.Base), r.baseBounded), atLeast(r.Unit.text(r.Other), r.otherBounded), percent(r.Change()), r.verdict()}
+}
+
+// atLeast is a figure as people read it: with a ≥ if it is a lower bound.
+func atLeast(text string, bounded bool) string {
+	if bounded {
+		return "≥" + text
+	}
+	return text
 }
 
 // verdict is the interval, and what it means.

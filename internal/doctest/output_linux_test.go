@@ -277,7 +277,7 @@ func compared(o *outputs) {
 	good, bad := fire("good", "http://127.0.0.1:8080/", "--max-lag 1h"), fire("bad", web.URL(), "--max-lag 50ms --max-connections 2")
 	o.print("loadctl compare --force " + good + " " + bad)
 	o.print("loadctl compare --force " + bad + " " + good)
-	o.result(o.begin(99, "loadctl compare --force "+good+" "+bad+" --fail-on 'errors:rate>1%'"))
+	o.result(o.begin(99, "loadctl compare --force "+good+" "+bad+" --fail-on 'errors:rate>1%' --fail-on 'errors:rate<-1%' --fail-on 'latency:p(99.9)>1%'"))
 }
 
 // judged is a run with thresholds: while it goes on they are met, or there is nothing yet.

@@ -1,0 +1,90 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// What became of a condition.
+const (
+	Met        = "met"         // the comparison fails
+	CannotTell = "cannot tell" // there is no interval, or it is too wide
+	NotMet     = "not met"
+)
+
+// A Condition is a rule in one of the results, and what became of it.
+type Condition struct {
+	Other      string    `json:"other"`                // the side that is compared with the base
+	FailOn     string    `json:"fail_on"`              // the rule, as it was given
+	Result     string    `json:"result"`               // Met, CannotTell or NotMet
+	Difference *float64  `json:"difference,omitempty"` // as in a Row; absent without an interval
+	Interval   *Interval `json:"interval,omitempty"`   // of the difference; absent if there is none
+	Why        string    `json:"why,omitempty"`        // why there is none; absent if there is one
+}
+
+// Fails tells whether the comparison fails by this condition: it is met, or there is no interval.
+func (c Condition) Fails() bool {
+	return c.Result == Met || c.Result == CannotTell && c.Interval == nil
+}
+
+// String is the condition for people, with what was found.
+func (c Condition) String() string {
+	found := "there is no interval: " + c.Why
+	if c.Interval != nil {
+		found = fmt.Sprintf("the difference is %s (%s to %s)", percent(*c.Difference), percent(c.Interval.Low), percent(c.Interval.High))
+	}
+	return fmt.Sprintf("%s: %s: %s, %s", c.Other, c.FailOn, c.Result, found)
+}
+
+// line is String after a sign for the result.
+func (c Condition) line() string {
+	sign := map[string]string{Met: "✗", CannotTell: "?", NotMet: "✓"}[c.Result]
+	return sign + " " + c.String()
+}
+
+// severity orders conditions: what fails the comparison is the first that people have to see.
+func (c Condition) severity() int {
+	switch {
+	case c.Fails():
+		return 2
+	case c.Result == CannotTell:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// Judge notes what becomes of each of these rules in each result, the worst first.
+func (c *Comparison) Judge(rules []Rule) {
+	for _, r := range c.Results {
+		for _, rule := range rules {
+			condition := rule.Judge(r)
+			c.Conditions = append(c.Conditions, condition)
+			if condition.Fails() {
+				c.Failed = append(c.Failed, condition.String())
+			}
+		}
+	}
+	slices.SortStableFunc(c.Conditions, func(a, b Condition) int { return cmp.Compare(b.severity(), a.severity()) })
+}
+
+// Open are the conditions that neither fail the comparison nor let it pass, for people.
+func (c Comparison) Open() []string {
+	var all []string
+	for _, one := range c.Conditions {
+		if one.Result == CannotTell && !one.Fails() {
+			all = append(all, one.String())
+		}
+	}
+	return all
+}
+
+// lines are all conditions for people, a line each.
+func (c Comparison) lines() []string {
+	var all []string
+	for _, one := range c.Conditions {
+		all = append(all, one.line())
+	}
+	return all
+}
