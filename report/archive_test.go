@@ -280,12 +280,12 @@ func neverSteers(t *testing.T, r Report) {
 	t.Helper()
 	for _, f := range formats() {
 		var b bytes.Buffer
-		if err := f.render(&b, r); err != nil && !errors.Is(err, errNoHistograms) {
-			t.Errorf("%s: %v", f.name, err)
+		if err := f.Render(&b, r); err != nil && !errors.Is(err, errNoHistograms) {
+			t.Errorf("%s: %v", f.Name, err)
 		}
 		text := strings.NewReplacer("\n", "", "\t", "").Replace(b.String())
 		if at := strings.IndexFunc(text, func(c rune) bool { return unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }); at >= 0 {
-			t.Errorf("%s has %q", f.name, text[max(0, at-20):min(len(text), at+20)])
+			t.Errorf("%s has %q", f.Name, text[max(0, at-20):min(len(text), at+20)])
 		}
 	}
 }

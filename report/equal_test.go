@@ -54,12 +54,12 @@ func TestNumbersAreEqual(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			doc := document(t, rendered(t, "json", r))
 			for _, f := range formats() {
-				check := numberChecks()[f.name]
+				check := numberChecks()[f.Name]
 				if check == nil {
-					t.Errorf("nothing compares the numbers of %s: add it to numberChecks", f.name)
+					t.Errorf("nothing compares the numbers of %s: add it to numberChecks", f.Name)
 					continue
 				}
-				t.Run(f.name, func(t *testing.T) { check(t, r, doc, rendered(t, f.name, r)) })
+				t.Run(f.Name, func(t *testing.T) { check(t, r, doc, rendered(t, f.Name, r)) })
 			}
 		})
 	}

@@ -63,7 +63,7 @@ For a pull request: -o markdown. For people: --out compare.html, a page with the
 			return cmp.Or(writeComparison(c, &out, result), failedOn(result))
 		},
 	}
-	out.AddFlags(c, "comparison", cli.Formats{Names: compare.Formats(), Endings: compare.Endings(), Of: compare.FormatOf})
+	out.AddFlags(c, "comparison", cli.Formats{Names: compare.Formats().Names(), Endings: compare.Formats().Endings(), Of: compare.Formats().Of})
 	c.Flags().BoolVar(&force, "force", false, "compare runs although their settings differ, or a generator was the limit")
 	c.Flags().StringArrayVar(&failOn, "fail-on", nil, "`DIFFERENCE` that fails, such as 'latency:p(99)>+10%'; may be repeated")
 	return c
@@ -139,8 +139,12 @@ func compareSides(c *cobra.Command, sides []compare.Side, rules []compare.Rule, 
 // writeComparison writes it as the flags say.
 func writeComparison(c *cobra.Command, out *cli.Documents, result compare.Comparison) error {
 	return out.Write(c.OutOrStdout(), func(format string) ([]byte, error) {
+		render, err := compare.Formats().Renderer(format)
+		if err != nil {
+			return nil, err
+		}
 		var text bytes.Buffer
-		err := compare.Write(&text, result, format)
+		err = render(&text, result)
 		return text.Bytes(), err
 	})
 }

@@ -22,8 +22,12 @@ import (
 // written is a comparison in a format.
 func written(t *testing.T, c Comparison, name string) string {
 	t.Helper()
+	render, err := Formats().Renderer(name)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var b bytes.Buffer
-	if err := Write(&b, c, name); err != nil {
+	if err := render(&b, c); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return b.String()
@@ -301,7 +305,7 @@ func TestHostileTexts(t *testing.T) {
 	for i := range 100 {
 		c.Conditions = append(c.Conditions, Condition{Other: fmt.Sprint(i, evil), FailOn: "rate<-1%", Result: CannotTell, Why: evil})
 	}
-	for _, name := range Formats() {
+	for _, name := range Formats().Names() {
 		text := written(t, c, name)
 		if printable.Line(strings.ReplaceAll(text, "\n", "")) != strings.ReplaceAll(text, "\n", "") {
 			t.Errorf("%s has characters that steer", name)
