@@ -36,7 +36,7 @@ func HTML(w io.Writer, r Report) error {
 	var m markup
 	m.head(printable.Clip(r.Run, 100), page.Policy(script, style), style)
 	m.title(r)
-	m.raw("<main>\n")
+	m.Raw("<main>\n")
 	m.verdict(r.htmlVerdict())
 	m.tiles(r.htmlTiles())
 	m.audit(r)
@@ -46,7 +46,7 @@ func HTML(w io.Writer, r Report) error {
 	m.workers(r.htmlWorkers())
 	m.spec(r.htmlSpec())
 	m.events(r.htmlEvents(marks))
-	m.raw("</main>\n")
+	m.Raw("</main>\n")
 	m.foot(r, data, script)
 	if _, err := w.Write(m.Bytes()); err != nil {
 		return fmt.Errorf("write HTML: %w", err)

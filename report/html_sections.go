@@ -1,45 +1,49 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/loadctl/loadctl/internal/page"
+)
 
 // verdict is what was judged, first of all.
 func (m *markup) verdict(v htmlVerdict) {
-	m.put(`<section id="judged" class="verdict %s" aria-labelledby="judged-title" tabindex="-1"><div class="banner"><span class="sign" aria-hidden="true">%s</span>`+
+	m.Put(`<section id="judged" class="verdict %s" aria-labelledby="judged-title" tabindex="-1"><div class="banner"><span class="sign" aria-hidden="true">%s</span>`+
 		`<div><h2 id="judged-title">%s</h2><p>%s</p></div></div>`+"\n", v.Result, resultSign(v.Result), v.Title, v.Summary)
-	m.table("judged", "Thresholds and checks", columns("result", "threshold or check", "measured")...)
+	m.Table("judged", "Thresholds and checks", page.Columns("result", "threshold or check", "measured")...)
 	for _, c := range v.Judged {
 		tag := "%s"
 		if c.Threshold {
 			tag = "<code>%s</code>"
 		}
-		m.put(`<tr class="%s"><td><span class="pill">%s %s</span></td><th scope="row">`+tag+"</th><td>%s</td></tr>\n", c.Result, resultSign(c.Result), c.Result, c.Name, c.Text)
+		m.Put(`<tr class="%s"><td><span class="pill">%s %s</span></td><th scope="row">`+tag+"</th><td>%s</td></tr>\n", c.Result, resultSign(c.Result), c.Result, c.Name, c.Text)
 	}
-	m.endTable()
-	m.raw("</section>\n")
+	m.EndTable()
+	m.Raw("</section>\n")
 }
 
 // tiles are the key figures.
 func (m *markup) tiles(all []htmlTile) {
-	m.raw(`<section aria-label="Key figures" class="tiles">` + "\n")
+	m.Raw(`<section aria-label="Key figures" class="tiles">` + "\n")
 	for _, t := range all {
-		m.put(`<div class="tile %s"><p class="label">%s</p><p class="main">`, t.Kind, t.Name)
+		m.Put(`<div class="tile %s"><p class="label">%s</p><p class="main">`, t.Kind, t.Name)
 		m.bounded(t)
-		m.raw(`</p><p class="more">`)
+		m.Raw(`</p><p class="more">`)
 		for i, n := range t.More {
 			if i > 0 {
-				m.raw(" · ")
+				m.Raw(" · ")
 			}
 			m.number(n)
 		}
-		m.raw("</p></div>\n")
+		m.Raw("</p></div>\n")
 	}
-	m.raw("</section>\n")
+	m.Raw("</section>\n")
 }
 
 // bounded is a number, with a sign if it is a lower bound.
 func (m *markup) bounded(t htmlTile) {
 	if t.Bound {
-		m.raw("≥&nbsp;")
+		m.Raw("≥&nbsp;")
 	}
 	m.number(t.Main)
 }
@@ -47,61 +51,61 @@ func (m *markup) bounded(t htmlTile) {
 // audit is where all requests went, beside whose limit it was and the notes.
 func (m *markup) audit(r Report) {
 	a := r.htmlAudit()
-	m.raw(`<div class="pair">` + "\n")
-	m.section("audit", "", "Audit")
-	m.put(`<p class="lead">%s</p>`+"\n"+`<p class="equation">`, a.Text)
+	m.Raw(`<div class="pair">` + "\n")
+	m.Section("audit", "", "Audit")
+	m.Put(`<p class="lead">%s</p>`+"\n"+`<p class="equation">`, a.Text)
 	m.term(a.Left)
-	m.put(` <span class="op">%s</span>`, a.Equal)
+	m.Put(` <span class="op">%s</span>`, a.Equal)
 	for _, t := range a.Right {
 		if t.Sign != "" {
-			m.put(` <span class="op">%s</span>`, t.Sign)
+			m.Put(` <span class="op">%s</span>`, t.Sign)
 		}
-		m.raw(" ")
+		m.Raw(" ")
 		m.term(t)
 	}
-	m.raw("</p>\n<details><summary>All terms</summary>")
-	m.table("narrow", "All terms of the audit")
+	m.Raw("</p>\n<details><summary>All terms</summary>")
+	m.Table("narrow", "All terms of the audit")
 	for _, t := range a.All {
-		m.put(`<tr><th scope="row">%s</th>`, t.Name)
+		m.Put(`<tr><th scope="row">%s</th>`, t.Name)
 		m.cell(t.Number)
-		m.raw("</tr>\n")
+		m.Raw("</tr>\n")
 	}
-	m.endTable()
-	m.raw("</details>\n</section>\n")
+	m.EndTable()
+	m.Raw("</details>\n</section>\n")
 
-	m.section("limit", "", "Whose limit it was")
+	m.Section("limit", "", "Whose limit it was")
 	if limits := r.htmlLimits(); len(limits) > 0 {
 		m.lines(limits)
 	} else if c := r.checkGenerator(); c.result == Undecided {
-		m.put(`<p class="lead">It is not known: %s.</p>`, htmlText(c.text))
+		m.Put(`<p class="lead">It is not known: %s.</p>`, htmlText(c.text))
 	} else {
-		m.raw(`<p class="lead">No limit was found in what the workers measured of themselves.</p>`)
+		m.Raw(`<p class="lead">No limit was found in what the workers measured of themselves.</p>`)
 	}
 	if len(r.Notes) > 0 {
-		m.raw("<h3>Notes</h3>\n")
+		m.Raw("<h3>Notes</h3>\n")
 		m.lines(r.Notes)
 	}
-	m.raw("</section>\n</div>\n")
+	m.Raw("</section>\n</div>\n")
 }
 
 // term is a number of the audit with its name.
 func (m *markup) term(t htmlTerm) {
-	m.raw(`<span class="term"><b>`)
+	m.Raw(`<span class="term"><b>`)
 	m.number(t.Number)
-	m.put("</b> %s</span>", t.Name)
+	m.Put("</b> %s</span>", t.Name)
 }
 
 // lines are texts, as far as they fit.
 func (m *markup) lines(texts []string) {
 	const shown = 50
-	m.raw(`<ul class="lines">`)
+	m.Raw(`<ul class="lines">`)
 	for _, text := range texts[:min(len(texts), shown)] {
-		m.put("<li>%s</li>\n", htmlText(text))
+		m.Put("<li>%s</li>\n", htmlText(text))
 	}
 	if hidden := len(texts) - shown; hidden > 0 {
 		fmt.Fprintf(m, "<li>and %d more, in the JSON report</li>", hidden)
 	}
-	m.raw("</ul>\n")
+	m.Raw("</ul>\n")
 }
 
 // times is the table of percentiles.
@@ -109,19 +113,19 @@ func (m *markup) times(rows []htmlTimes) {
 	if len(rows) == 0 {
 		return
 	}
-	m.section("times", "", "Times")
-	m.table("numbers", "Times, by percentile", columns("of", "#min", "#mean", "#p50", "#p90", "#p95", "#p99", "#p99.9", "#p99.99", "#max")...)
+	m.Section("times", "", "Times")
+	m.Table("numbers", "Times, by percentile", page.Columns("of", "#min", "#mean", "#p50", "#p90", "#p95", "#p99", "#p99.9", "#p99.99", "#max")...)
 	for _, row := range rows {
-		m.put(`<tr><th scope="row">%s</th>`, row.Name)
+		m.Put(`<tr><th scope="row">%s</th>`, row.Name)
 		for _, cell := range row.Cells {
-			m.raw("<td>")
+			m.Raw("<td>")
 			m.bounded(cell)
-			m.raw("</td>")
+			m.Raw("</td>")
 		}
-		m.raw("</tr>\n")
+		m.Raw("</tr>\n")
 	}
-	m.endTable()
-	m.raw("</section>\n")
+	m.EndTable()
+	m.Raw("</section>\n")
 }
 
 // answers are the classes of errors and the statuses, side by side.
@@ -129,63 +133,63 @@ func (m *markup) answers(tables []htmlCounts) {
 	if len(tables) == 0 {
 		return
 	}
-	m.raw(`<div class="pair">` + "\n")
+	m.Raw(`<div class="pair">` + "\n")
 	for _, t := range tables {
-		m.section(t.Name, "", t.Title)
-		m.table("counts", t.Title, columns(t.Name, "#requests", "##share of those that ended")...)
+		m.Section(t.Name, "", t.Title)
+		m.Table("counts", t.Title, page.Columns(t.Name, "#requests", "##share of those that ended")...)
 		for _, row := range t.Rows {
-			m.put(`<tr><th scope="row">%s</th>`, row.Name)
+			m.Put(`<tr><th scope="row">%s</th>`, row.Name)
 			m.cell(row.Number)
 			m.share(row.Share)
-			m.raw("</tr>\n")
+			m.Raw("</tr>\n")
 		}
 		m.more(t.Hidden, 4)
-		m.endTable()
-		m.raw("</section>\n")
+		m.EndTable()
+		m.Raw("</section>\n")
 	}
-	m.raw("</div>\n")
+	m.Raw("</div>\n")
 }
 
 // charts are the places of those that are drawn, and why the others are not.
 func (m *markup) charts(all []htmlChart) {
-	m.raw(`<div id="charts" tabindex="-1">` + "\n" + `<noscript><p class="empty">The charts and their tables need JavaScript. All other tables can be read without it.</p></noscript>` + "\n")
+	m.Raw(`<div id="charts" tabindex="-1">` + "\n" + `<noscript><p class="empty">The charts and their tables need JavaScript. All other tables can be read without it.</p></noscript>` + "\n")
 	var empty []htmlChart
 	for _, c := range all {
 		if c.Empty != "" {
 			empty = append(empty, c)
 			continue
 		}
-		m.section(c.Name, "chart", c.Title)
-		m.put(`<p class="hint">%s</p><figure data-chart="%s"><div class="plot"></div>`+"\n", c.Hint, c.Name)
+		m.Section(c.Name, "chart", c.Title)
+		m.Put(`<p class="hint">%s</p><figure data-chart="%s"><div class="plot"></div>`+"\n", c.Hint, c.Name)
 		if c.Marks {
-			m.raw(`<ol class="marks"></ol>`)
+			m.Raw(`<ol class="marks"></ol>`)
 		}
 		if c.Scale {
-			m.raw(`<p class="scale" aria-hidden="true">1 request in a cell <span class="ramp"></span> <span class="most"></span></p>`)
+			m.Raw(`<p class="scale" aria-hidden="true">1 request in a cell <span class="ramp"></span> <span class="most"></span></p>`)
 		}
-		m.put(`<details><summary>As a table</summary><div class="scroll" role="region" aria-label="%s, as a table" tabindex="0"></div></details></figure></section>`+"\n", c.Title)
+		m.Put(`<details><summary>As a table</summary><div class="scroll" role="region" aria-label="%s, as a table" tabindex="0"></div></details></figure></section>`+"\n", c.Title)
 	}
 	if len(empty) > 0 {
-		m.section("empty", "", "Not drawn")
-		m.raw(`<dl class="spec wide">`)
+		m.Section("empty", "", "Not drawn")
+		m.Raw(`<dl class="spec wide">`)
 		for _, c := range empty {
-			m.put("<div><dt>%s</dt><dd>%s</dd></div>\n", c.Title, c.Empty)
+			m.Put("<div><dt>%s</dt><dd>%s</dd></div>\n", c.Title, c.Empty)
 		}
-		m.raw("</dl></section>\n")
+		m.Raw("</dl></section>\n")
 	}
-	m.raw("</div>\n")
+	m.Raw("</div>\n")
 }
 
 // workers has a row for each process.
 func (m *markup) workers(rows []htmlWorker, hidden int) {
-	m.section("workers", "", "Workers")
+	m.Section("workers", "", "Workers")
 	if len(rows) == 0 {
-		m.raw(`<p class="empty">No worker took part.</p></section>` + "\n")
+		m.Raw(`<p class="empty">No worker took part.</p></section>` + "\n")
 		return
 	}
-	m.table("counts", "Workers", columns("worker", "state", "#sent", "##share", "#seen late", "#dropped late", "#busy", "CPU", "limits")...)
+	m.Table("counts", "Workers", page.Columns("worker", "state", "#sent", "##share", "#seen late", "#dropped late", "#busy", "CPU", "limits")...)
 	for _, w := range rows {
-		m.put(`<tr><th scope="row">%s</th><td>%s</td>`, w.ID, w.State)
+		m.Put(`<tr><th scope="row">%s</th><td>%s</td>`, w.ID, w.State)
 		m.cell(w.Sent)
 		m.share(w.Share)
 		m.cell(w.Late)
@@ -195,49 +199,49 @@ func (m *markup) workers(rows []htmlWorker, hidden int) {
 		if w.Bad {
 			class += " bad"
 		}
-		m.put(`<td>%s</td><td class="%s">%s</td></tr>`+"\n", w.CPU, class, w.Verdicts)
+		m.Put(`<td>%s</td><td class="%s">%s</td></tr>`+"\n", w.CPU, class, w.Verdicts)
 	}
 	m.more(hidden, 10)
-	m.endTable()
-	m.raw(`<p class="hint">Seen late: slots to which the worker came late by itself. Dropped late: slots that were not sent, because it was too late. ` +
+	m.EndTable()
+	m.Raw(`<p class="hint">Seen late: slots to which the worker came late by itself. Dropped late: slots that were not sent, because it was too late. ` +
 		`Busy: slots that found no connection free.</p></section>` + "\n")
 }
 
 // spec is what was fired at, and how.
 func (m *markup) spec(facts []htmlFact) {
-	m.section("spec", "", "Specification")
+	m.Section("spec", "", "Specification")
 	if len(facts) == 0 {
-		m.raw(`<p class="empty">It is not known what was fired at.</p></section>` + "\n")
+		m.Raw(`<p class="empty">It is not known what was fired at.</p></section>` + "\n")
 		return
 	}
-	m.raw(`<dl class="spec">`)
+	m.Raw(`<dl class="spec">`)
 	for _, f := range facts {
 		tag := "%s"
 		if f.Code {
 			tag = "<code>%s</code>"
 		}
-		m.put("<div><dt>%s</dt><dd>"+tag+"</dd></div>\n", f.Name, f.Text)
+		m.Put("<div><dt>%s</dt><dd>"+tag+"</dd></div>\n", f.Name, f.Text)
 	}
-	m.raw("</dl></section>\n")
+	m.Raw("</dl></section>\n")
 }
 
 // events is what happened, with the numbers of the marks in the charts.
 func (m *markup) events(rows []htmlEvent, hidden int) {
-	m.section("events", "", "Events")
+	m.Section("events", "", "Events")
 	if len(rows) == 0 {
-		m.raw(`<p class="empty">The report has no events.</p></section>` + "\n")
+		m.Raw(`<p class="empty">The report has no events.</p></section>` + "\n")
 		return
 	}
-	m.table("events", "Events", columns("#mark", "#after", "UTC", "event", "who", "what")...)
+	m.Table("events", "Events", page.Columns("#mark", "#after", "UTC", "event", "who", "what")...)
 	m.more(hidden, 6)
 	for _, e := range rows {
 		mark := ""
 		if e.Mark != "" {
 			mark = "flag "
 		}
-		m.put(`<tr><td class="n"><span class="%s%s">%s</span></td><td class="n">%s</td><td>%s</td><th scope="row">%s</th><td>%s</td><td>%s</td></tr>`+"\n",
+		m.Put(`<tr><td class="n"><span class="%s%s">%s</span></td><td class="n">%s</td><td>%s</td><th scope="row">%s</th><td>%s</td><td>%s</td></tr>`+"\n",
 			mark, e.Tone, e.Mark, e.When, e.At, e.Kind, e.Who, e.What)
 	}
-	m.endTable()
-	m.raw("</section>\n")
+	m.EndTable()
+	m.Raw("</section>\n")
 }

@@ -77,7 +77,7 @@ func TestCompareFormats(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
 	a, b, dir := archive(t, "a", 40, 10*time.Millisecond), archive(t, "b", 40, 25*time.Millisecond), t.TempDir()
 	for format, c := range map[string]struct{ ending, begins string }{
-		"text": {".txt", "base        "}, "json": {".json", "{\n"}, "markdown": {".md", "### `"}, "html": {".html", "<!doctype html>"},
+		"text": {".txt", "base        "}, "json": {".json", "{\n"}, "markdown": {".md", "### `"}, "html": {".html", "<!DOCTYPE html>"},
 	} {
 		shown, stderr, code := execute("compare", a, b, "-o", format)
 		if code != cli.CodeGood || !strings.HasPrefix(shown, c.begins) || stderr != "" {

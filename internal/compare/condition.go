@@ -46,6 +46,8 @@ func (c Condition) line() string {
 // severity orders conditions: what fails the comparison is the first that people have to see.
 func (c Condition) severity() int {
 	switch {
+	case c.Result == Met:
+		return 3
 	case c.Fails():
 		return 2
 	case c.Result == CannotTell:

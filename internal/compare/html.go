@@ -1,185 +1,182 @@
 package compare
 
 import (
-	"bytes"
-	"crypto/sha256"
-	_ "embed" // the page and its style
-	"encoding/base64"
+	_ "embed" // the style
 	"fmt"
-	"html/template"
 	"io"
 	"strings"
 
+	"github.com/loadctl/loadctl/internal/page"
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/svg"
 )
 
-//go:embed page.html
-var pageText string
-
+// pageStyle is what the page has beside the style of all pages.
+//
 //go:embed page.css
 var pageStyle string
 
-// maxPageText is how many characters of a text the page shows.
-const maxPageText = 600
-
-// A page is what the template of the HTML format sees: texts, as in the other formats.
-type page struct {
-	Style        template.CSS
-	Policy       string
-	Title        string
-	Conditions   []pageCondition
-	Warnings     []string
-	Wide, Narrow template.HTML // the same picture
-	Percentiles  table
-	Errors       *table // nil = none
-	Hidden       int    // classes of errors that are not shown
-	Results      []pageResult
-	Runs         table
-}
-
-// A pageCondition is what became of a --fail-on.
-type pageCondition struct {
-	Line  string
-	Fails bool
-}
-
-// A pageResult is one other side compared with the base.
-type pageResult struct {
-	Name  string
-	Table table
-	Notes []string
-}
-
-// A table has a name for each column and, first in it, for each row.
-type table struct {
-	Caption string
-	Head    []string
-	Rows    []tableRow
-	Left    bool // the last column is text
-}
-
-type tableRow struct {
-	Cells []string
-	Mark  bool // it differs
-}
+// What the page shows at most.
+const (
+	maxPageText = 600 // characters of a text
+	maxPageRuns = 100 // of a side
+)
 
 // HTML writes c as one page that needs nothing else: no script, nothing that is fetched.
 func HTML(w io.Writer, c Comparison) error {
-	t, err := template.New("page").Parse(pageText)
-	if err != nil {
-		return err
+	style := page.Style() + pageStyle
+	var m markup
+	m.Head(c.title(), page.Policy("", style), style)
+	m.Put("<header><h1>%s</h1></header>\n<main>\n", c.title())
+	m.conditions(c)
+	for i := range c.Results {
+		m.figures(c, i)
 	}
-	sum := sha256.Sum256([]byte(pageStyle))
-	p := page{
-		Style:       template.CSS(pageStyle),
-		Policy:      "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
-		Title:       c.title(),
-		Warnings:    clipped(c.Warnings),
-		Percentiles: c.percentileTable(),
-		Runs:        c.runTable(),
+	m.latency(c)
+	m.errors(c)
+	m.runs(c)
+	m.Raw("</main>\n</body>\n</html>\n")
+	if _, err := w.Write(m.Bytes()); err != nil {
+		return fmt.Errorf("write HTML: %w", err)
 	}
-	for _, one := range c.Conditions {
-		p.Conditions = append(p.Conditions, pageCondition{clip(one.line()), one.Fails()})
-	}
-	curves := c.curves()
-	const title = "Latency that a share of the requests did not exceed"
-	p.Wide, p.Narrow = template.HTML(svg.Percentiles(title, 960, curves)), template.HTML(svg.Percentiles(title, 380, curves))
-	if all := classes(c.Sides); len(all) > 0 {
-		p.Hidden = max(0, len(all)-maxClasses)
-		p.Errors = c.errorTable(all[:len(all)-p.Hidden])
-	}
-	for i, r := range c.Results {
-		p.Results = append(p.Results, pageResult{clip(r.Name), c.figureTable(i), clipped(r.Notes)})
-	}
-	var b bytes.Buffer
-	if err := t.Execute(&b, p); err != nil {
-		return err
-	}
-	_, err = w.Write(b.Bytes())
-	return err
+	return nil
 }
+
+// markup is the page of a comparison that is being written.
+type markup struct{ page.Markup }
 
 func clip(s string) string { return printable.Clip(s, maxPageText) }
 
-func clipped(all []string) []string {
-	var short []string
-	for _, s := range all {
-		short = append(short, clip(s))
-	}
-	return short
-}
-
 // title names the sides.
 func (c Comparison) title() string {
+	return "Comparison of " + clip(strings.Join(c.names(), " and "))
+}
+
+// names are those of the sides.
+func (c Comparison) names() []string {
 	var names []string
 	for _, s := range c.Sides {
 		names = append(names, clip(s.Name))
 	}
-	return "Comparison of " + clip(strings.Join(names, " and "))
+	return names
 }
 
-// head are the names of the sides, after that of the rows.
-func (c Comparison) head(rows string) []string {
-	head := []string{rows}
-	for _, s := range c.Sides {
-		head = append(head, clip(s.Name))
+// conditions are what became of --fail-on, and the warnings.
+func (m *markup) conditions(c Comparison) {
+	if len(c.Conditions)+len(c.Warnings) == 0 {
+		return
 	}
-	return head
+	m.Section("conditions", "", "Conditions")
+	m.Raw(`<ul class="lines">` + "\n")
+	for _, one := range c.Conditions {
+		if one.Fails() {
+			m.Put(`<li class="bad">%s</li>`+"\n", clip(one.line()))
+		} else {
+			m.Put("<li>%s</li>\n", clip(one.line()))
+		}
+	}
+	for _, warning := range c.Warnings {
+		m.Put(`<li class="bad">warning: %s</li>`+"\n", clip(warning))
+	}
+	m.Raw("</ul>\n</section>\n")
 }
 
-func (c Comparison) percentileTable() table {
-	t := table{Caption: "Percentiles of latency, from when a request was due", Head: c.head("percentile")}
+// row adds a row whose first cell is its name.
+func (m *markup) row(class string, cells ...string) {
+	if class != "" {
+		class = ` class="` + class + `"`
+	}
+	m.Put(`<tr`+class+`><th scope="row">%s</th>`, cells[0])
+	for _, cell := range cells[1:] {
+		m.Put("<td>%s</td>", cell)
+	}
+	m.Raw("</tr>\n")
+}
+
+// sides begins a table with a column for each side, after that of the rows' names.
+func (m *markup) sides(c Comparison, name, rows string) {
+	m.Table("numbers sides", name, page.Columns(append([]string{rows}, c.names()...)...)...)
+}
+
+// figures are those of one other side, beside those of the base.
+func (m *markup) figures(c Comparison, i int) {
+	r, names := c.Results[i], c.names()
+	m.Section(fmt.Sprintf("side-%d", i+1), "", names[i+1])
+	m.Raw(`<p class="lead">Differences, with intervals that hold together with 95 %</p>` + "\n")
+	m.Table("numbers figures", "Differences of "+names[i+1], page.Columns("figure", names[0], names[i+1], "difference", "interval")...)
+	for _, row := range r.Rows {
+		class, cells := "", row.cells()
+		if row.Difference.Differs() {
+			class = "differs"
+		}
+		m.row(class, append([]string{row.Name}, cells[:]...)...)
+	}
+	m.EndTable()
+	for _, note := range r.Notes {
+		m.Put(`<p class="hint">%s</p>`+"\n", clip(note))
+	}
+	m.Raw("</section>\n")
+}
+
+// latency is the picture of all curves, in two sizes, and the percentiles.
+func (m *markup) latency(c Comparison) {
+	m.Section("latency", "", "Latency")
+	m.Raw(`<p class="lead">From when a request was due</p>` + "\n")
+	const title = "Latency that a share of the requests did not exceed"
+	curves := c.curves()
+	m.Raw(`<figure><div class="large">` + svg.Percentiles(title, 960, curves) + `</div><div class="small">` + svg.Percentiles(title, 380, curves) + "</div></figure>\n")
+	m.sides(c, "Percentiles of latency", "percentile")
 	for _, p := range percentiles() {
-		row := tableRow{Cells: []string{p.name}}
+		cells := []string{p.name}
 		for _, s := range c.Sides {
-			row.Cells = append(row.Cells, s.cell(p))
+			cells = append(cells, s.cell(p))
 		}
-		t.Rows = append(t.Rows, row)
+		m.row("", cells...)
 	}
-	return t
+	m.EndTable()
+	m.Raw("</section>\n")
 }
 
-func (c Comparison) errorTable(names []string) *table {
-	t := table{Caption: "Failed requests by class, and their share of what ended", Head: c.head("class")}
-	for _, class := range names {
-		row := tableRow{Cells: []string{clip(class)}}
+// errors are the failed requests by class.
+func (m *markup) errors(c Comparison) {
+	all := classes(c.Sides)
+	if len(all) == 0 {
+		return
+	}
+	m.Section("errors", "", "Errors")
+	m.Raw(`<p class="lead">Failed requests by class, and their share of what ended</p>` + "\n")
+	m.sides(c, "Failed requests by class", "class")
+	for _, class := range all[:min(len(all), maxClasses)] {
+		cells := []string{clip(class)}
 		for _, s := range c.Sides {
-			row.Cells = append(row.Cells, s.Errors[class].text())
+			cells = append(cells, s.Errors[class].text())
 		}
-		t.Rows = append(t.Rows, row)
+		m.row("", cells...)
 	}
-	return &t
+	m.EndTable()
+	if hidden := len(all) - maxClasses; hidden > 0 {
+		m.Put(`<p class="hint">and %s more</p>`+"\n", fmt.Sprint(hidden))
+	}
+	m.Raw("</section>\n")
 }
 
-func (c Comparison) figureTable(i int) table {
-	t := table{
-		Caption: "Differences, with intervals that hold together with 95 %",
-		Head:    []string{"figure", clip(c.Sides[0].Name), clip(c.Sides[i+1].Name), "difference", "interval"},
-		Left:    true,
-	}
-	for _, row := range c.Results[i].Rows {
-		cells := row.cells()
-		t.Rows = append(t.Rows, tableRow{append([]string{row.Name}, cells[:]...), row.Difference.Differs()})
-	}
-	return t
-}
-
-func (c Comparison) runTable() table {
-	t := table{Caption: "What was compared", Head: []string{"side", "run", "started"}, Left: true}
-	const most = 100
-	for _, s := range c.Sides {
-		for i, r := range s.Runs {
-			if i == most {
-				t.Rows = append(t.Rows, tableRow{Cells: []string{clip(s.Name), fmt.Sprintf("and %d more", len(s.Runs)-most), ""}})
-				break
-			}
+// runs are what was compared.
+func (m *markup) runs(c Comparison) {
+	m.Section("runs", "", "Runs")
+	m.Table("runs", "What was compared", page.Columns("side", "run", "started")...)
+	for i, name := range c.names() {
+		runs := c.Sides[i].Runs
+		for _, r := range runs[:min(len(runs), maxPageRuns)] {
 			started := "not started"
 			if !r.StartedAt.IsZero() {
 				started = r.StartedAt.Format("2006-01-02 15:04:05 MST")
 			}
-			t.Rows = append(t.Rows, tableRow{Cells: []string{clip(s.Name), clip(r.Name), started}})
+			m.row("", name, clip(r.Name), started)
+		}
+		if hidden := len(runs) - maxPageRuns; hidden > 0 {
+			m.row("", name, fmt.Sprintf("and %d more", hidden), "")
 		}
 	}
-	return t
+	m.EndTable()
+	m.Raw("</section>\n")
 }

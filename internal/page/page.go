@@ -2,7 +2,8 @@
 //
 //	script, err := page.Script("report.js") // a module and all that it imports, as one script
 //	style := page.Style()
-//	policy := page.Policy(script, style)     // nothing else may run, and nothing may be fetched
+//	var m page.Markup
+//	m.Head("x", page.Policy(script, style), style) // nothing else may run, and nothing may be fetched
 //
 // The modules in web/ are plain: a server can serve them as they are, and [Script] puts them into one file. docs/adr/0011-one-file.md
 // says why there is no build step.
@@ -34,13 +35,17 @@ func mustRead(name string) string {
 	return string(text)
 }
 
-// Policy is the content security policy of a page that has one script, one style, and fetches nothing.
+// Policy is the content security policy of a page that has one script ("" = none), one style, and fetches nothing.
 func Policy(script, style string) string {
 	hash := func(text string) string {
 		sum := sha256.Sum256([]byte(text))
 		return base64.StdEncoding.EncodeToString(sum[:])
 	}
-	return fmt.Sprintf("default-src 'none'; script-src 'sha256-%s'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'", hash(script), hash(style))
+	scripts := ""
+	if script != "" {
+		scripts = fmt.Sprintf("script-src 'sha256-%s'; ", hash(script))
+	}
+	return fmt.Sprintf("default-src 'none'; %sstyle-src 'sha256-%s'; base-uri 'none'; form-action 'none'", scripts, hash(style))
 }
 
 // Script is uPlot, the module entry and all that it imports, as one module script: those that are imported come first. The modules share one
