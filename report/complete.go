@@ -15,13 +15,13 @@ func UnpublishedFile(run, worker, incarnation string) string {
 	return fmt.Sprintf("loadctl-%s-%s-%s.json", run, worker, incarnation)
 }
 
-// judge says how far the report can be relied upon:
+// setComplete says how far the report can be relied upon:
 //
 //	complete = the run is over, and the final snapshot of every incarnation is in, and no incarnation was forgotten,
 //	           and the audit adds up, and the series has all requests, and in.Missing is empty
 //
 // A final snapshot holds all that its process did. So a complete report holds all that the workers did.
-func (r *Report) judge(in Input) {
+func (r *Report) setComplete(in Input) {
 	unknown := in.unfinished()
 	missing := append(slices.Clone(in.Missing), in.forgotten()...)
 	r.Complete = !in.Running && len(missing) == 0 && len(unknown) == 0

@@ -17,8 +17,8 @@ type Event struct {
 // maxEvents bounds the events of a report.
 const maxEvents = 1000
 
-// known are the events that are known, with those that workers told of.
-func (in Input) known() []Event {
+// allEvents are the events that are known, with those that workers told of.
+func (in Input) allEvents() []Event {
 	seen := outages(in.Workers)
 	if len(seen) == 0 {
 		return in.Events // in their order, whatever the clock did

@@ -191,16 +191,16 @@ func (r Report) htmlCurve() *htmlCurve {
 		if n == most {
 			q = 1
 		}
-		c.Latency = append(c.Latency, known(r.Histograms.Latency, q, kept))
+		c.Latency = append(c.Latency, exactQuantile(r.Histograms.Latency, q, kept))
 		if !r.ClosedLoop {
-			c.Service = append(c.Service, known(r.Histograms.Service, q, 1))
+			c.Service = append(c.Service, exactQuantile(r.Histograms.Service, q, 1))
 		}
 	}
 	return c
 }
 
-// known is a quantile of which more than a lower bound is known.
-func known(h *Histogram, q, kept float64) *int64 {
+// exactQuantile is a quantile; nil if no more than a lower bound is known.
+func exactQuantile(h *Histogram, q, kept float64) *int64 {
 	if q > kept || h.Count() == 0 {
 		return nil
 	}

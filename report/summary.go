@@ -95,8 +95,8 @@ func Build(in Input) Report {
 		r.Lag = Distribution{} // nothing was due before it was sent
 		r.Notes = append(r.Notes, r.closedNotes(in.Workers)...)
 	}
-	r.judge(in)
-	r.takeEvents(in.known())
+	r.setComplete(in)
+	r.takeEvents(in.allEvents())
 	r.noteStop(in.Planned)
 	r.judgeThresholds(in)
 	return r

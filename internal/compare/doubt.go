@@ -47,7 +47,8 @@ func differences(a, b report.Report) []string {
 	return append(all, specified(a, b)...)
 }
 
-// limited says which worker of a run was a limit itself; "" if none was.
+// limited says which worker of a run was a limit itself, or its machine; "" if none was. A threshold that a run meets although the hypervisor took
+// time from it (machine) is met all the same: latency counts from when a request was due. Here it would make the other side look better.
 func limited(r report.Report) string {
 	for _, w := range r.Workers {
 		for _, v := range w.Verdicts {

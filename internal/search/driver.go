@@ -45,7 +45,7 @@ type Driver struct {
 const (
 	lookEvery = 200 * time.Millisecond // snapshots come once a second
 	latest    = 3 * time.Second        // after which a snapshot that is not there is missing
-	askAgain  = 10 * time.Second       // how long a fleet that cannot be asked is asked again
+	retryFor  = 10 * time.Second       // how long a fleet that cannot be asked is asked again
 	edge      = 300 * time.Millisecond // by which an interval may begin or end beside its second
 	inForce   = 500 * time.Millisecond // after which the fleet has to tell of a rate that was set
 )
@@ -198,7 +198,7 @@ func (e FinalError) Unwrap() error { return e.Err }
 
 // persist calls f until it succeeds, for a while.
 func persist(ctx context.Context, f func() error) error {
-	for deadline := time.Now().Add(askAgain); ; {
+	for deadline := time.Now().Add(retryFor); ; {
 		err := f()
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -31,15 +31,15 @@ type window struct {
 	begin, end time.Time
 	needed     map[string]bool             // the processes that have to tell of it
 	whole      map[string]bool             // of these, which were there when it began
-	told       map[string]*told            // by process
+	progress   map[string]*progress        // by process
 	seconds    map[int64]*piled            // by second of the run, of all processes
 	workers    map[string]*report.Snapshot // of each process, the intervals in the window
 	gap        string                      // what is missing, in words
 	skipped    [2]int64                    // of the run, when the window began, and now
 }
 
-// told is what is known of one process.
-type told struct {
+// progress is how far one process has told what it did.
+type progress struct {
 	until time.Time // the end of its last interval
 	seq   uint64    // number of that
 	final bool      // it was the last
@@ -55,7 +55,7 @@ type piled struct {
 func newWindow(s Sight, at, from time.Time, length time.Duration, rate float64) *window {
 	begin := s.Started.Add(max(0, (from.Sub(s.Started) + time.Second - 1).Truncate(time.Second)))
 	return &window{rate: rate, started: s.Started, begin: begin, end: begin.Add(length),
-		needed: map[string]bool{}, whole: map[string]bool{}, told: map[string]*told{}, seconds: map[int64]*piled{}, workers: map[string]*report.Snapshot{}}
+		needed: map[string]bool{}, whole: map[string]bool{}, progress: map[string]*progress{}, seconds: map[int64]*piled{}, workers: map[string]*report.Snapshot{}}
 }
 
 // process names the process that a snapshot is of.
@@ -73,10 +73,10 @@ func (w *window) add(s Sight) {
 	}
 	for _, b := range s.Beats {
 		who := process(b)
-		t := w.told[who]
+		t := w.progress[who]
 		if t == nil {
-			t = &told{seq: b.Seq - 1}
-			w.told[who] = t
+			t = &progress{seq: b.Seq - 1}
+			w.progress[who] = t
 			if w.whole[who] && time.UnixMicro(b.Start).After(w.begin.Add(edge)) {
 				t.seq-- // the one before it is missing
 			}
@@ -114,7 +114,7 @@ func crosses(b *report.Snapshot, t time.Time) bool {
 func (w *window) known() (until time.Time, missing []string) {
 	until = w.end
 	for who := range w.needed {
-		t := w.told[who]
+		t := w.progress[who]
 		switch {
 		case t == nil:
 			until, missing = w.begin, append(missing, who)
