@@ -56,3 +56,23 @@ func TestFewWorkersProveNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestStolenTime: what the hypervisor takes makes latencies longer, so a threshold that is met in spite of it is met.
+func TestStolenTime(t *testing.T) {
+	in := steady()
+	self := &in.Workers[0].Total.Self
+	self.Wall, self.Steal = 10e9, NewLoad(100_000_000, 1_000_000_000)
+	self.Steal.Over = 1e9
+	for text, want := range map[string]string{"latency:p(99)<1s": Passed, "errors:rate<1%": Passed, "latency:p(99)<1ms": Failed} {
+		threshold, err := ParseThreshold(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Thresholds = []Threshold{threshold}
+		r := Build(in)
+		stolen := slices.ContainsFunc(r.Workers[0].Verdicts, func(v Verdict) bool { return v.Limit == "machine" })
+		if !stolen || r.Thresholds[0].Result != want || len(r.Invalid()) > 0 {
+			t.Errorf("%s: %+v, verdicts %+v, invalid %q", text, r.Thresholds[0], r.Workers[0].Verdicts, r.Invalid())
+		}
+	}
+}

@@ -27,8 +27,8 @@ func newCompareCommand(redis *cli.Redis) *cobra.Command {
 Each argument is a side: the name of a run, an archive (--out NAME.loadctl), or a report as JSON (a name with a path separator).
 Several runs of the same side are separated by commas.
 
-Each difference has an interval. All intervals together hold with 95 %: without any difference, 1 comparison in 20 at most
-has a row that seems to differ. The interval of one run comes from its seconds, blocks of which are drawn again and again
+Each difference has an interval. All intervals of one OTHER hold together with 95 %: without any difference, 1 comparison in 20
+at most has a row that seems to differ. The interval of one run comes from its seconds, blocks of which are drawn again and again
 (moving-block bootstrap), because a slow second is followed by slow ones. One run a side tells how these two runs differ. To tell what a change
 did, give 3 or more runs a side, taken in turns (a b a b a b).
 
