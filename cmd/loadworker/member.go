@@ -145,17 +145,11 @@ func (f *memberFlags) fit(spec targets.Spec) error {
 //
 // describes: this worker was given the run's description, so it may also restore its state where Redis has lost it.
 func (f *memberFlags) work(
-	ctx context.Context, r *run.Run, target targets.Target, address *cli.Redis, describes bool, log *slog.Logger,
+	ctx context.Context, link *run.Link, r *run.Run, target targets.Target, describes bool, log *slog.Logger,
 ) (*report.Snapshot, error) {
 	if err := f.mayJoin(ctx, r); err != nil {
 		return nil, err
 	}
-	// Leasing has a connection of its own: no large snapshot may stand in its way.
-	leasing, err := address.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer cli.Close(leasing)
 	cores := runtime.GOMAXPROCS(0)
 	shards := min(cores, f.maxConnections, f.maxInFlight)
 	incarnation, clock := run.NewID(), pacer.NewClock()
@@ -163,19 +157,19 @@ func (f *memberFlags) work(
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	go awaitStart(watching, r, &started)
-	go r.AbortIfFailing(watching, f.id+"/"+incarnation, log)
+	go r.AbortIfFailing(watching, f.id+"/"+incarnation, func(ctx context.Context) (*run.Run, error) { return link.Aside(ctx, r) }, log)
 	f.journal = r.Journal(f.id, incarnation)
 	host, _ := os.Hostname()
 	w := worker.Worker{
 		ID: f.id, Incarnation: incarnation, Host: host, Weight: f.weight,
-		Limiter: r.Limiter(leasing), Clock: clock, Journal: f.journal, Started: started.Load, Length: r.Spec.Length(), MaxRate: f.maxRate,
+		Limiter: r.Limiter(link.Client), Clock: clock, Journal: f.journal, Started: started.Load, Length: r.Spec.Length(), MaxRate: f.maxRate,
 		Closed: r.Spec.Max, Alone: r.Spec.Alone(),
 		NewClient: f.connections.ahead(ctx, shards, target, log, func(shard int) (worker.Client, error) {
 			return f.client(clock, r.Spec.Target, target, (f.maxConnections+shard)/shards, shards)
 		}),
 		Shards: shards, Cores: cores, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp, Resolution: time.Duration(f.resolution),
 		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,
-		Halt:         func() { f.halted.Store(true) }, Wake: r.Wakeups(watching), Observe: announce(log, r.Spec.MinWorkers), Log: log,
+		Halt:         func() { f.halted.Store(true) }, Wake: link.Wakeups(watching, r), Observe: announce(log, r.Spec.MinWorkers), Log: log,
 	}
 	w.Surge = func() (func(float64) float64, error) {
 		limit, cancel := context.WithTimeout(watching, surgePatience)

@@ -103,14 +103,14 @@ func (f *runFlags) run(c *cobra.Command) error {
 // takePart is the worker's time in the run, from connecting to Redis to the report.
 func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.Target, reach error, log *slog.Logger) error {
 	ctx := c.Context()
-	client, err := f.redis.Connect(ctx)
+	link, err := f.connect(ctx, log)
 	if err != nil {
 		return err
 	}
-	defer cli.Close(client)
+	defer cli.Close(link)
 	// A call to a server that hangs does not end with ctx; up to here there is nothing that a signal has to wait for.
-	hangUp := context.AfterFunc(ctx, func() { cli.Close(client) })
-	r, err := f.enter(ctx, client, create, reach, log)
+	hangUp := context.AfterFunc(ctx, func() { cli.Close(link) })
+	r, err := f.enter(ctx, link.Client, create, reach, log)
 	if err == nil {
 		warnNarrow(ctx, r, log)
 	}
@@ -134,7 +134,7 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 		}
 	}
 	defer cli.Close(target)
-	total, err := f.send(ctx, r, target, create != nil, log)
+	total, err := f.send(ctx, link, r, target, create != nil, log)
 	if total == nil {
 		return err
 	}
@@ -149,13 +149,25 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 	}
 }
 
+// connect reaches Redis. The worker's name says who it is, to whoever asks Redis for its clients.
+func (f *runFlags) connect(ctx context.Context, log *slog.Logger) (*run.Link, error) {
+	ctx, done := f.start.Within(ctx, f.name)
+	defer done()
+	return f.redis.Link(ctx, "loadworker:"+f.name+":"+f.member.id, func(err error) {
+		log.Warn("Redis refuses this worker for now; trying again", "err", err)
+	})
+}
+
 // send takes part in the run until it ends, or ctx does, or the workers do not come that the run waits for. There is no snapshot of a worker that
 // could not begin.
-func (f *runFlags) send(ctx context.Context, r *run.Run, target targets.Target, describes bool, log *slog.Logger) (*report.Snapshot, error) {
+func (f *runFlags) send(
+	ctx context.Context, link *run.Link, r *run.Run, target targets.Target, describes bool, log *slog.Logger,
+) (*report.Snapshot, error) {
 	ctx, done := f.start.Limit(ctx, r)
 	defer done()
-	defer f.screen.Follow(context.WithoutCancel(ctx), r)() // also while the last requests end
-	total, err := f.member.work(ctx, r, target, f.redis, describes, log)
+	aside := func(ctx context.Context) (*run.Run, error) { return link.Aside(ctx, r) }
+	defer f.screen.Follow(context.WithoutCancel(ctx), aside)() // also while the last requests end
+	total, err := f.member.work(ctx, link, r, target, describes, log)
 	if err == nil {
 		err = context.Cause(ctx)
 	}

@@ -144,21 +144,16 @@ func (c crowd) spent(ctx context.Context, client redis.UniversalClient) (crowded
 
 // work is one worker of it.
 func (c crowd) work(ctx context.Context, r *run.Run, name string, started *atomic.Int64) (*report.Snapshot, error) {
-	leasing, err := run.Connect(ctx, c.redis)
+	link, err := run.ConnectLink(ctx, c.redis, "bench:"+r.Name+":"+name)
 	if err != nil {
 		return nil, err
 	}
-	defer leasing.Close() //nolint:errcheck // the run is over
-	publishing, err := run.Connect(ctx, c.redis)
-	if err != nil {
-		return nil, err
-	}
-	defer publishing.Close() //nolint:errcheck // the run is over
+	defer link.Close() //nolint:errcheck // the run is over
 	target, err := targets.New(r.Spec.Target, targets.Local{})
 	if err != nil {
 		return nil, err
 	}
-	mine, err := run.Open(ctx, publishing, r.Name)
+	mine, err := run.Open(ctx, link.Client, r.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -170,9 +165,9 @@ func (c crowd) work(ctx context.Context, r *run.Run, name string, started *atomi
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	w := worker.Worker{
-		ID: name, Incarnation: incarnation, Limiter: mine.Limiter(leasing), Clock: clock, Journal: journal, Started: started.Load, Length: c.lasting,
+		ID: name, Incarnation: incarnation, Limiter: mine.Limiter(link.Client), Clock: clock, Journal: journal, Started: started.Load, Length: c.lasting,
 		NewClient: func(int) (worker.Client, error) { return worker.NewAdapter(clock, target, 1), nil },
-		MaxLag:    time.Second, CatchUp: time.Second, Wake: mine.Wakeups(watching),
+		MaxLag:    time.Second, CatchUp: time.Second, Wake: link.Wakeups(watching, mine),
 	}
 	return w.Run(ctx)
 }

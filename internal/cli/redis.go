@@ -92,11 +92,31 @@ func (r *Redis) Connect(ctx context.Context) (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, Config(err)
 	}
+	r.unverified(client)
+	return client, nil
+}
+
+// Link reaches the server for a worker of this name, with one connection for all that the worker says and hears. While the server refuses it for a
+// reason that passes, it tries again until ctx ends; told is called with the first refusal.
+func (r *Redis) Link(ctx context.Context, name string, told func(error)) (*run.Link, error) {
+	address, err := r.Address()
+	if err != nil {
+		return nil, err
+	}
+	link, err := run.Patiently(ctx, told, func(ctx context.Context) (*run.Link, error) { return run.ConnectLink(ctx, address, name) })
+	if err != nil {
+		return nil, Config(err)
+	}
+	r.unverified(link.Client)
+	return link, nil
+}
+
+// unverified warns, once, of a connection that is not safe.
+func (r *Redis) unverified(client redis.UniversalClient) {
 	if why := run.Unverified(client); why != "" && r.warn != nil {
 		r.warn(why)
 		r.warn = nil
 	}
-	return client, nil
 }
 
 // Open reaches the server and opens a run. The caller closes the client.

@@ -78,11 +78,11 @@ func liveHeap() uint64 {
 
 // inProcess is loadworker run, with the engine it has for plain HTTP.
 func inProcess(ctx context.Context, r *run.Run, redisURL string) error {
-	leasing, err := run.Connect(ctx, redisURL)
+	link, err := run.ConnectLink(ctx, redisURL, "heap")
 	if err != nil {
 		return err
 	}
-	defer leasing.Close()
+	defer link.Close()
 	wire, _, err := targets.NewWire(r.Spec.Target, targets.Local{})
 	if err != nil {
 		return err
@@ -90,9 +90,9 @@ func inProcess(ctx context.Context, r *run.Run, redisURL string) error {
 	var started atomic.Int64
 	clock := pacer.NewClock()
 	w := worker.Worker{
-		ID: "here", Incarnation: run.NewID(), Limiter: r.Limiter(leasing), Clock: clock, Started: started.Load, Shards: 2,
+		ID: "here", Incarnation: run.NewID(), Limiter: r.Limiter(link.Client), Clock: clock, Started: started.Load, Shards: 2,
 		NewClient: func(int) (worker.Client, error) { return epoll.New(clock, wire, 50) },
-		Wake:      r.Wakeups(ctx), MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
+		Wake:      link.Wakeups(ctx, r), MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
 		Observe: func(reply pacer.Reply) {
 			if started.Load() == 0 && reply.Range.N > 0 {
 				started.Store(reply.Range.Law.T0)

@@ -37,6 +37,7 @@ type Server struct {
 	socket    net.Listener
 	url       string
 	calls     sync.Map // *server.Peer → nil: it has a command that guard does
+	listeners sync.Map // *server.Peer → *listener
 	stop      chan struct{}
 	ticking   sync.WaitGroup
 	accepting sync.WaitGroup

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -302,5 +304,64 @@ func deaf(t *testing.T, s *Server, channel string) {
 	}
 	if _, err := conn.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestSubscriberMayCall: a client that speaks RESP3 goes on with its calls on the connection on which messages come, also with what publishes to itself, and
+// no message comes within a reply.
+func TestSubscriberMayCall(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.URL(), "redis://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	const published = 2000 // by one call, more than any buffer has
+	requests := [][]string{
+		{"HELLO", "3"},
+		{"SUBSCRIBE", "wake"},
+		{"EVAL", fmt.Sprintf("for i = 1, %d do redis.call('PUBLISH', 'wake', i) end return {1, 2, 3}", published), "0"},
+		{"HELLO", "3"}, // a long reply, in parts
+		{"PING"},
+		{"UNSUBSCRIBE", "wake"},
+		{"PUBLISH", "wake", "not heard"},
+		{"ECHO", "the end"},
+	}
+	var all strings.Builder
+	for _, r := range requests {
+		fmt.Fprintf(&all, "*%d\r\n", len(r))
+		for _, word := range r {
+			fmt.Fprintf(&all, "$%d\r\n%s\r\n", len(word), word)
+		}
+	}
+	if _, err := io.WriteString(c, all.String()); err != nil {
+		t.Fatal(err)
+	}
+	var got []byte
+	for b := make([]byte, 64<<10); !bytes.HasSuffix(got, []byte("$7\r\nthe end\r\n")) || bytes.Count(got, []byte("\r\nmessage\r\n")) < published; {
+		n, err := c.Read(b)
+		if err != nil {
+			t.Fatalf("%v, after %d messages", err, bytes.Count(got, []byte("\r\nmessage\r\n")))
+		}
+		got = append(got, b[:n]...)
+	}
+	last := 0
+	for part := range strings.SplitSeq(string(got), ">3\r\n$7\r\nmessage\r\n$4\r\nwake\r\n$") {
+		var size, i int
+		if n, _ := fmt.Sscanf(part, "%d\r\n%d\r\n", &size, &i); n == 2 && size > 0 && i != last+1 {
+			t.Fatalf("message %d after %d", i, last)
+		} else if n == 2 {
+			last = i
+		}
+	}
+	text := regexp.MustCompile(`>3\r\n\$7\r\nmessage\r\n\$4\r\nwake\r\n\$\d+\r\n\d+\r\n`).ReplaceAllString(string(got), "")
+	for _, want := range []string{">3\r\n$9\r\nsubscribe\r\n$4\r\nwake\r\n:1\r\n*3\r\n:1\r\n:2\r\n:3\r\n%7", "+PONG\r\n>3\r\n$11\r\nunsubscribe\r\n$4\r\nwake\r\n:0\r\n:0\r\n$7\r\nthe end"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q\nwithout %q", text, want)
+		}
 	}
 }

@@ -18,6 +18,14 @@ func (s *Server) guard(c *server.Peer, name string, args ...string) (done bool) 
 		return false
 	}
 	defer s.calls.Delete(c)
+	if l := s.listener(c); l != nil {
+		l.busy.Lock()
+	}
+	defer func() { // also of one that this very command has begun
+		if l := s.listener(c); l != nil {
+			l.busy.Unlock()
+		}
+	}()
 	defer func() {
 		reason := recover()
 		if reason == nil {
@@ -34,7 +42,9 @@ func (s *Server) guard(c *server.Peer, name string, args ...string) (done bool) 
 		c.Close()
 		done = true
 	}()
-	s.server.Dispatch(c, append([]string{name}, args...))
+	if !s.subscribes(c, name, args) {
+		s.server.Dispatch(c, append([]string{name}, args...))
+	}
 	return true
 }
 

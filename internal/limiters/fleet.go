@@ -135,19 +135,19 @@ func (w *member) Lease(ctx context.Context, a pacer.Ask) (pacer.Reply, error) {
 
 // work takes part in the run until it ends.
 func (w *member) work(ctx context.Context, address string) error {
-	leasing, err := run.Connect(ctx, address)
+	link, err := run.ConnectLink(ctx, address, "limiters:"+w.run.Name+":"+w.name)
 	if err != nil {
 		return err
 	}
-	defer cli.Close(leasing)
+	defer cli.Close(link)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	w.clock, w.redis = pacer.NewClock(), w.run.Limiter(leasing)
+	w.clock, w.redis = pacer.NewClock(), w.run.Limiter(link.Client)
 	incarnation := run.NewID()
 	engine := worker.Worker{
 		ID: w.name, Incarnation: incarnation, Limiter: w, Clock: w.clock, Journal: journal{w.run.Journal(w.name, incarnation), ctx},
 		NewClient: func(int) (worker.Client, error) { return open(w.clock, w.run.Spec.Target) },
-		MaxLag:    w.run.Spec.MaxLag, CatchUp: w.run.Spec.CatchUp, DrainTimeout: goodbye, Wake: w.run.Wakeups(watching),
+		MaxLag:    w.run.Spec.MaxLag, CatchUp: w.run.Spec.CatchUp, DrainTimeout: goodbye, Wake: link.Wakeups(watching, w.run),
 	}
 	_, err = engine.Run(ctx)
 	return err

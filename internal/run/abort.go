@@ -29,14 +29,15 @@ const (
 )
 
 // AbortIfFailing stops the run when a threshold says so. Every worker of the run calls it; it returns when ctx ends, or the run is over. One of
-// them judges at a time, but nothing is wrong if two do: a run is stopped once.
-func (r *Run) AbortIfFailing(ctx context.Context, me string, log *slog.Logger) {
+// them judges at a time, but nothing is wrong if two do: a run is stopped once. Whoever judges reads what all workers have published, over the
+// connection that aside opens.
+func (r *Run) AbortIfFailing(ctx context.Context, me string, aside func(context.Context) (*Run, error), log *slog.Logger) {
 	all, err := r.Spec.thresholds()
 	all = slices.DeleteFunc(all, func(t report.Threshold) bool { return t.Abort == 0 })
 	if err != nil || len(all) == 0 {
 		return
 	}
-	j := judge{run: r, me: me, thresholds: all, log: log}
+	j := judge{own: r, aside: aside, me: me, thresholds: all, log: log}
 	for ctx.Err() == nil {
 		began := time.Now()
 		limit, cancel := context.WithTimeout(ctx, judgeLimit)
@@ -69,7 +70,9 @@ func (j *judge) trouble(err error) {
 
 // A judge looks at what the fleet has published.
 type judge struct {
-	run        *Run
+	own        *Run                                // over the connection that all workers have
+	aside      func(context.Context) (*Run, error) // opens another one
+	run        *Run                                // over that one
 	me         string
 	thresholds []report.Threshold
 	log        *slog.Logger
@@ -90,6 +93,9 @@ func (j *judge) look(ctx context.Context) (over bool, next time.Duration, err er
 	if err != nil || !mine {
 		j.judged, j.told, j.limits, j.heard, j.known = 0, nil, 0, "", nil
 		return false, judgeEvery, err
+	}
+	if j.run, err = j.aside(ctx); err != nil {
+		return false, 0, err
 	}
 	s, err := j.run.State(ctx)
 	switch {
@@ -121,7 +127,7 @@ func (j *judge) look(ctx context.Context) (over bool, next time.Duration, err er
 
 // locked takes the lock, or holds it.
 func (j *judge) locked(ctx context.Context) (bool, error) {
-	c, key := j.run.client, j.run.keys.Judge
+	c, key := j.own.client, j.own.keys.Judge
 	taken, err := c.SetNX(ctx, key, j.me, judgeLock+j.took).Result()
 	if err != nil || taken {
 		return taken, err

@@ -51,7 +51,7 @@ func (b *bed) judging(thresholds ...string) (r *Run, one, two *teller, j *judge)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return r, b.teller(r, "a", "inca"), b.teller(r, "b", "incb"), &judge{run: r, me: "a/inca", thresholds: all, log: slog.New(slog.DiscardHandler)}
+	return r, b.teller(r, "a", "inca"), b.teller(r, "b", "incb"), &judge{own: r, run: r, aside: func(context.Context) (*Run, error) { return r, nil }, me: "a/inca", thresholds: all, log: slog.New(slog.DiscardHandler)}
 }
 
 // judges is the threshold that stops the run at the end of a second, "" = none.
@@ -167,7 +167,7 @@ func (b *bed) judgedBy(r *Run, me string, log *slog.Logger, hook redis.Hook) {
 	other := b.hooked(r, hook)
 	ctx, cancel := context.WithCancel(b.Context())
 	var judging sync.WaitGroup
-	judging.Go(func() { other.AbortIfFailing(ctx, me, log) })
+	judging.Go(func() { other.AbortIfFailing(ctx, me, func(context.Context) (*Run, error) { return &other, nil }, log) })
 	b.Cleanup(func() {
 		cancel()
 		judging.Wait()

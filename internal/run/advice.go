@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/mux"
 )
 
 // advice is what to do about a refusal of Redis.
@@ -74,11 +76,15 @@ func Advise(err error) error {
 
 // adviceOn finds what is known about an error.
 func adviceOn(err error) (advice, bool) {
-	if answer, refused := errors.AsType[redis.Error](err); refused {
-		for _, a := range advices() {
-			if strings.Contains(answer.Error(), a.word) {
-				return a, true
-			}
+	var answer error
+	if said, refused := errors.AsType[redis.Error](err); refused {
+		answer = said
+	} else if errors.Is(err, mux.ErrRefused) {
+		answer = err
+	}
+	for _, a := range advices() {
+		if answer != nil && strings.Contains(answer.Error(), a.word) {
+			return a, true
 		}
 	}
 	return advice{}, false

@@ -23,6 +23,11 @@ import (
 // Calls to a single server are not repeated by the client: the lease protocol does that, with a sequence number. The client of a cluster does
 // repeat them, within the time that one call may take on a single server.
 func Connect(ctx context.Context, address string) (redis.UniversalClient, error) {
+	return connect(ctx, address, nil)
+}
+
+// connect is Connect. All connections of the client are those of the link; nil = they are its own.
+func connect(ctx context.Context, address string, link *Link) (redis.UniversalClient, error) {
 	if file, ok := strings.CutPrefix(address, "@"); ok {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -34,14 +39,14 @@ func Connect(ctx context.Context, address string) (redis.UniversalClient, error)
 	if err != nil {
 		return nil, err
 	}
-	client, err := open(u)
+	client, err := open(u, link)
 	if err != nil {
 		return nil, err
 	}
 	err = greet(ctx, client)
 	if errors.Is(err, errNode) {
 		_ = client.Close() // nothing was said yet
-		if client, err = openCluster(u); err != nil {
+		if client, err = openCluster(u, link); err != nil {
 			return nil, err
 		}
 		err = greet(ctx, client)
@@ -142,18 +147,20 @@ func host(u *url.URL) string {
 }
 
 // open makes the client that the URL asks for. It connects to nothing yet.
-func open(u *url.URL) (redis.UniversalClient, error) {
+func open(u *url.URL, link *Link) (redis.UniversalClient, error) {
 	if u.Query().Has("master_name") {
-		return openSentinel(u)
+		return openSentinel(u, link)
 	}
 	if u.Query().Has("addr") {
-		return openCluster(u)
+		return openCluster(u, link)
 	}
 	o, err := redis.ParseURL(u.String())
 	if err != nil {
 		return nil, misread(u, unquoted(err), "redis://[user:password@]host:port[/db]")
 	}
 	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
+	o.PipelinePoolSize = -1 // or pipelines would have connections of their own
+	link.share(o, redis.NewDialer(o))
 	client := redis.NewClient(o)
 	client.AddHook(replyLimit{})
 	return client, nil

@@ -30,11 +30,12 @@ func ask(ctx context.Context, client *redis.Client) error {
 }
 
 // openCluster is a client of the whole cluster of which the URL names some nodes.
-func openCluster(u *url.URL) (redis.UniversalClient, error) {
+func openCluster(u *url.URL, link *Link) (redis.UniversalClient, error) {
 	o, err := clusterOptions(u)
 	if err != nil {
 		return nil, misread(u, err, "redis://[user:password@]host:port?addr=host:port&addr=host:port")
 	}
+	link.shareNodes(o)
 	client := redis.NewClusterClient(o)
 	client.OnNewNode(func(node *redis.Client) { node.AddHook(replyLimit{}) })
 	if limit := client.Options().ReadTimeout; limit > 0 {
@@ -69,6 +70,7 @@ func clusterOptions(u *url.URL) (*redis.ClusterOptions, error) {
 		return nil, errors.New("replicas hear late what a run does, so leave out read_only, route_by_latency and route_randomly")
 	}
 	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
+	o.PipelinePoolSize = -1 // or pipelines would have connections of their own
 	o.ClusterStateReloadInterval = reloadEvery
 	// With the policies the first call also asks some node for all there is to know about commands, for up to 5 s, whatever its own deadline is.
 	o.DisableRoutingPolicies = true

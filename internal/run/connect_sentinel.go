@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/mux"
 )
 
 // Watched is a client of the master that Sentinels name. When they name another one, it goes there.
@@ -24,11 +26,43 @@ type Watched struct {
 	watch     *watch
 }
 
-// Sentinel is one of those that watch a master.
+// Sentinel is one of those that watch a master. Calls and messages share one connection to it.
 type Sentinel struct {
 	*redis.SentinelClient
-	Addr string // host:port
+	Addr  string // host:port
+	lines *mux.Dialer
 }
+
+// newSentinel is the one at an address. Its user and password are not those of the master.
+func newSentinel(addr, user, password string, master *redis.Options) Sentinel {
+	o := &redis.Options{
+		Addr: addr, Username: user, Password: password, TLSConfig: master.TLSConfig, Protocol: 3, DisableIdentity: true,
+		MaxRetries: -1, DialerRetries: 1, DialTimeout: askPatience, ContextTimeoutEnabled: true, PipelinePoolSize: -1,
+	}
+	lines := mux.New(checkReplies(redis.NewDialer(o)))
+	o.Dialer = lines.Dial
+	client := redis.NewSentinelClient(o)
+	client.AddHook(replyLimit{})
+	return Sentinel{Addr: addr, SentinelClient: client, lines: lines}
+}
+
+// subscribe has the Sentinel tell of each change. The one that leads a failover says +promoted-slave, and +switch-master when all is over; the others say
+// +switch-master at once.
+func (s Sentinel) subscribe(ctx context.Context) error {
+	err := s.Ping(ctx).Err()
+	if err == nil && !s.lines.RESP3() {
+		err = errors.New("Sentinel does not speak RESP3") //nolint:staticcheck // a name
+	}
+	for _, event := range []string{"+switch-master", "+promoted-slave"} {
+		if err == nil {
+			err = s.Process(ctx, redis.NewCmd(ctx, "subscribe", event))
+		}
+	}
+	return err
+}
+
+// Close ends the connection.
+func (s Sentinel) Close() error { return errors.Join(s.SentinelClient.Close(), s.lines.Close()) }
 
 // Master is the address of the master, as far as it is known.
 func (w *Watched) Master() string { return w.watch.leader() }
@@ -49,7 +83,7 @@ const sentinelForm = "redis://[user:password@]sentinel:26379[/db]?master_name=NA
 
 // openSentinel is a client of the master that the URL names, and whose Sentinels it lists. User, password and database are those of the master; where
 // Sentinel has a password too, it is another part of the URL.
-func openSentinel(u *url.URL) (redis.UniversalClient, error) {
+func openSentinel(u *url.URL, link *Link) (redis.UniversalClient, error) {
 	query := u.Query()
 	addrs, err := sentinelAddrs(u, query)
 	if err != nil {
@@ -67,16 +101,13 @@ func openSentinel(u *url.URL) (redis.UniversalClient, error) {
 		return nil, misread(u, unquoted(err), sentinelForm)
 	}
 	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
+	o.PipelinePoolSize = -1 // or pipelines would have connections of their own
 	for _, addr := range addrs {
-		client := redis.NewSentinelClient(&redis.Options{
-			Addr: addr, Username: user, Password: password, TLSConfig: o.TLSConfig, Protocol: o.Protocol,
-			MaxRetries: -1, DialerRetries: 1, DialTimeout: askPatience, ContextTimeoutEnabled: true, PoolSize: 2,
-		})
-		client.AddHook(replyLimit{})
-		w.Sentinels = append(w.Sentinels, Sentinel{Addr: addr, SentinelClient: client})
+		w.Sentinels = append(w.Sentinels, newSentinel(addr, user, password, o))
 	}
 	w.watch = newWatch(w.Name, w.Sentinels, redis.NewDialer(o))
 	o.Addr, o.Dialer = w.Name, w.watch.dial
+	link.share(o, w.watch.dial)
 	w.Client = redis.NewClient(o)
 	w.AddHook(replyLimit{})
 	return w, nil

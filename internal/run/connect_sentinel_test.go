@@ -241,7 +241,7 @@ func TestSentinelURL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := open(u)
+	client, err := open(u, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,7 +146,7 @@ func TestClusterURL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := open(u)
+	client, err := open(u, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

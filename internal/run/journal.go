@@ -115,28 +115,3 @@ func (j *Journal) Leave(ctx context.Context, state string) error {
 	}
 	return nil
 }
-
-// Wakeups signals, until ctx ends, that the run may have changed. It is a hint only: messages may be lost, and the truth is in every
-// reply to a lease.
-func (r *Run) Wakeups(ctx context.Context) <-chan struct{} {
-	wake := make(chan struct{}, 1)
-	sub := r.client.Subscribe(ctx, r.keys.Control)
-	go func() {
-		defer func() { _ = sub.Close() }()
-		for {
-			select {
-			case _, ok := <-sub.Channel():
-				if !ok {
-					return
-				}
-				select {
-				case wake <- struct{}{}:
-				default:
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return wake
-}

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -207,30 +206,6 @@ func TestReportWithoutTheStream(t *testing.T) {
 		if !rep.Complete || rep.Audit.Sent != m.leased || rep.Asked != 200 || rep.StatusCodes["200"] != m.leased || len(rep.Series) == 0 {
 			t.Errorf("%+v", rep)
 		}
-	})
-}
-
-// TestWakeups: a command is heard of at once.
-func TestWakeups(t *testing.T) {
-	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("x", constant(100), Options{})
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		wake := r.Wakeups(ctx)
-		b.until("the subscription", func() bool { return b.client.PubSubNumSub(t.Context(), r.keys.Control).Val()[r.keys.Control] == 1 })
-		b.must(r.SetRate(t.Context(), pacer.PerSecond(5), 0))
-		select {
-		case <-wake:
-		case <-time.After(10 * time.Second):
-			t.Fatal("no signal")
-		}
-		for range 100 { // nobody listens: that blocks nobody
-			b.must(r.SetRate(t.Context(), pacer.PerSecond(6), 0))
-		}
-		cancel()
-		b.until("the end of the subscription", func() bool {
-			return b.client.PubSubNumSub(t.Context(), r.keys.Control).Val()[r.keys.Control] == 0
-		})
 	})
 }
 

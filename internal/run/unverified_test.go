@@ -16,7 +16,7 @@ func TestUnverified(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client, err := open(u)
+		client, err := open(u, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,20 +38,18 @@ func newWatch(name string, sentinels []Sentinel, connect dialer) *watch {
 	ctx, end := context.WithCancel(context.Background())
 	w := &watch{name: name, sentinels: sentinels, connect: connect, end: end, heard: make(chan struct{}, 1), open: map[net.Conn]struct{}{}}
 	for _, s := range sentinels {
-		w.all.Go(func() { w.listen(ctx, s) })
+		w.all.Go(func() { w.hear(ctx, s) })
 	}
 	w.all.Go(func() { w.look(ctx) })
 	return w
 }
 
-// listen hears of each change that a Sentinel tells of. The Sentinel that leads a failover says +promoted-slave, and +switch-master when all is over; the
-// others say +switch-master at once.
-func (w *watch) listen(ctx context.Context, s Sentinel) {
-	events := s.Subscribe(ctx, "+switch-master", "+promoted-slave")
-	defer func() { _ = events.Close() }()
+// hear passes on what a Sentinel tells, also that it can be heard again.
+func (w *watch) hear(ctx context.Context, s Sentinel) {
+	w.all.Go(func() { listen(ctx, s.lines, s.subscribe) })
 	for {
 		select {
-		case <-events.Channel():
+		case <-s.lines.Wake():
 			select {
 			case w.heard <- struct{}{}:
 			default:

@@ -14,7 +14,7 @@ import (
 //
 //	live := watch.NewLive(os.Stderr)
 //	log := slog.New(slog.NewTextHandler(live, nil))
-//	defer live.Follow(ctx, r)()
+//	defer live.Follow(ctx, aside)()
 type Live struct{ line *line }
 
 // NewLive is a Live that writes to w.
@@ -24,8 +24,9 @@ func NewLive(w io.Writer) *Live { return &Live{line: newLine(w)} }
 func (l *Live) Write(p []byte) (int, error) { return l.line.above(p) }
 
 // Follow shows how the run goes, once a second, until the function that it returns is called: that takes the line away, since what is shown then is
-// the report. The run gets no sign of life: who sends does not supervise. Nothing that goes wrong ends it, as the worker says that itself.
-func (l *Live) Follow(ctx context.Context, r *run.Run) (end func()) {
+// the report. The run gets no sign of life: who sends does not supervise. Nothing that goes wrong ends it, as the worker says that itself. The run is
+// opened only where there is a terminal.
+func (l *Live) Follow(ctx context.Context, open func(context.Context) (*run.Run, error)) (end func()) {
 	if l.line.width() == 0 {
 		return func() {}
 	}
@@ -33,9 +34,11 @@ func (l *Live) Follow(ctx context.Context, r *run.Run) (end func()) {
 	var following sync.WaitGroup
 	following.Go(func() {
 		for ctx.Err() == nil {
-			o := onlooker{every: time.Second, line: l.line, closed: r.Spec.Max}
-			if o.follow(ctx, r) == nil {
-				return
+			if r, err := open(ctx); err == nil {
+				o := onlooker{every: time.Second, line: l.line, closed: r.Spec.Max}
+				if o.follow(ctx, r) == nil {
+					return
+				}
 			}
 			select {
 			case <-time.After(time.Second): // Redis had lost the run, which may be restored

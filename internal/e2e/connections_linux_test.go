@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/run"
+)
+
+// connections are the names of a server's clients, apart from the test's own and those of other servers.
+func connections(t *testing.T, s *redistest.Server) (names []string) {
+	t.Helper()
+	for _, kind := range []string{"normal", "pubsub"} {
+		list, err := s.Client().Do(t.Context(), "CLIENT", "LIST", "TYPE", kind).Text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(list) {
+			_, name, _ := strings.Cut(line, " name=")
+			name, _, _ = strings.Cut(name, " ")
+			if !strings.Contains(line, " cmd=client") && !strings.HasPrefix(name, "sentinel-") {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestWorkerHasOneConnection: a worker process has one connection to Redis while it sends, publishes and listens, which says who it is. The one that
+// judges the run has one more. In a cluster no node has more than one of a worker.
+func TestWorkerHasOneConnection(t *testing.T) {
+	t.Parallel()
+	args := func(b *bed, name, id string, more ...string) []string {
+		return append([]string{"run", "--run", name, "--id", id, "-o", "json", "--url", b.web.URL(), "--qps", "200", "--min-workers", "2"}, more...)
+	}
+	watched := redistest.StartWatched(t, redistest.WatchedOptions{})
+	cluster := redistest.StartCluster(t, 3)
+	for what, c := range map[string]struct {
+		bed  func(t *testing.T) (*bed, string)
+		url  func(*bed) string
+		args []string
+		more string // than one for each worker
+	}{
+		"standalone": {bed: func(t *testing.T) (*bed, string) { return newBed(t), "x" }, url: (*bed).url},
+		"judged": {
+			bed: func(t *testing.T) (*bed, string) { return newBed(t), "x" }, url: (*bed).url,
+			args: []string{"--threshold", "errors:rate<0.5 over 5s abort after 3"}, more: " ",
+		},
+		"cluster":  {bed: func(t *testing.T) (*bed, string) { return on(t, cluster) }, url: (*bed).url},
+		"Sentinel": {bed: func(t *testing.T) (*bed, string) { b := newBed(t); b.redis = watched.Servers[0]; return b, "x" }, url: func(*bed) string { return watched.URL() }},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			b, name := c.bed(t)
+			one := launch(t, c.url(b), "loadworker", args(b, name, "one", c.args...)...)
+			two := launch(t, c.url(b), "loadworker", args(b, name, "two", c.args...)...)
+			until(t, "load", func() bool { return b.web.Count() > 100 })
+			until(t, "a snapshot", func() bool { return b.redis.Client().HLen(t.Context(), run.KeysOf(name).Totals).Val() >= 2 })
+			want := fmt.Sprintf("[%sloadworker:%s:one loadworker:%s:two]", c.more, name, name)
+			for range 20 {
+				if got := fmt.Sprint(connections(t, b.redis)); got != want {
+					t.Errorf("%s, want %s", got, want)
+					break
+				}
+				time.Sleep(100 * time.Millisecond) // it may be another one at any time
+			}
+			if b.cluster != nil {
+				for _, s := range b.cluster.Masters {
+					if got := connections(t, s); len(slices.Compact(slices.Clone(got))) != len(got) {
+						t.Errorf("%s has %v", s.Addr(), got)
+					}
+				}
+			}
+			for _, p := range []*process{one, two} {
+				p.signal(syscall.SIGTERM)
+				p.wait(105)
+			}
+		})
+	}
+}

@@ -1,0 +1,329 @@
+package mux_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/loadctl/loadctl/internal/mux"
+	"github.com/loadctl/loadctl/internal/redistest"
+)
+
+// shared is a client at an address, all of whose connections are one socket, and its Dialer. Each socket that it opens is counted.
+func shared(t *testing.T, addr string) (client *redis.Client, lines *mux.Dialer, sockets *atomic.Int64) {
+	t.Helper()
+	sockets = new(atomic.Int64)
+	lines = mux.New(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		sockets.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	})
+	client = redis.NewClient(&redis.Options{
+		Addr: addr, Dialer: lines.Dial, Protocol: 3, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, PoolSize: 100,
+		DisableIdentity: true, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	t.Cleanup(func() {
+		client.Close()
+		lines.Close()
+	})
+	return client, lines, sockets
+}
+
+// subscribe returns when messages arrive.
+func subscribe(t *testing.T, client *redis.Client, lines *mux.Dialer, channel string) {
+	t.Helper()
+	must(t, client.Do(t.Context(), "subscribe", channel).Err())
+	select {
+	case <-lines.Wake():
+	case <-time.After(10 * time.Second):
+		t.Fatal("a subscription does not wake its reader")
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 20 s: %s", what)
+		}
+	}
+}
+
+// TestOneSocket: whatever a client does at the same time, calls of all sizes and pipelines, each gets its own reply, and the server has one connection.
+func TestOneSocket(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, direct *redis.Client) {
+		client, lines, sockets := shared(t, direct.Options().Addr)
+		subscribe(t, client, lines, "news")
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				for j := range 50 {
+					text := strings.Repeat(fmt.Sprint(i, "/", j, " "), 1+rand.IntN(1<<(j%14)))
+					key := fmt.Sprint("k", i)
+					if got, err := client.Echo(t.Context(), text).Result(); err != nil || got != text {
+						t.Errorf("another reply, %v: %.40q, want %.40q", err, got, text)
+					}
+					_, err := client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+						p.Set(t.Context(), key, text, 0)
+						p.Publish(t.Context(), "news", "x")
+						return nil
+					})
+					if got := client.Get(t.Context(), key).Val(); err != nil || got != text {
+						t.Errorf("%v: %.40q, want %.40q", err, got, text)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if n := sockets.Load(); n != 1 {
+			t.Errorf("%d sockets, want 1", n)
+		}
+		if n := len(lines.Messages()); n == 0 {
+			t.Error("no message came beside the calls")
+		}
+	})
+}
+
+// TestNoCallWaitsForAReply: where a round trip is long, calls that begin together end together.
+func TestNoCallWaitsForAReply(t *testing.T) {
+	t.Parallel()
+	const trip = 100 * time.Millisecond
+	client, _, _ := shared(t, far(t, redistest.Start(t).Addr(), trip))
+	var all sync.WaitGroup
+	for range 10 { // the streams are there from now on
+		all.Go(func() { must(t, client.Ping(t.Context()).Err()) })
+	}
+	all.Wait()
+	began := time.Now()
+	for range 10 {
+		all.Go(func() { must(t, client.Ping(t.Context()).Err()) })
+	}
+	all.Wait()
+	if took := time.Since(began); took > 3*trip {
+		t.Errorf("10 calls took %v, a round trip takes %v", took, trip)
+	}
+}
+
+// far is the address of a proxy that passes on what the server says after a delay.
+func far(t *testing.T, server string, delay time.Duration) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			away, err := net.Dial("tcp", server)
+			if err != nil {
+				near.Close()
+				return
+			}
+			go func() {
+				io.Copy(away, near) //nolint:errcheck // it ends with the test
+				away.Close()
+			}()
+			go func() {
+				defer near.Close()
+				for b := make([]byte, 64<<10); ; {
+					n, err := away.Read(b)
+					if err != nil {
+						return
+					}
+					said := bytes.Clone(b[:n])
+					time.AfterFunc(delay, func() { near.Write(said) })
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// TestMessages: what is published comes in its order, with calls beside it, and also a burst of 10,000.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, direct *redis.Client) {
+		client, lines, _ := shared(t, direct.Options().Addr)
+		subscribe(t, client, lines, "news")
+		const n = 10_000
+		read := make(chan int)
+		go func() { // it reads as quickly as it can, and still may miss some
+			last := -1
+			for last < n-1 {
+				var i int
+				if _, err := fmt.Sscanf(string(<-lines.Messages()), "message %d", &i); err != nil || i <= last {
+					t.Errorf("message %d after %d, %v", i, last, err)
+				}
+				last = i
+			}
+			read <- last
+		}()
+		for i := 0; i < n; i += 100 {
+			_, err := direct.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+				for j := i; j < i+100; j++ {
+					p.Publish(t.Context(), "news", fmt.Sprint("message ", j))
+				}
+				return nil
+			})
+			must(t, err)
+			must(t, client.Ping(t.Context()).Err())
+		}
+		select {
+		case <-read:
+		case <-time.After(20 * time.Second):
+			t.Fatal("the last message did not come")
+		}
+	})
+}
+
+// TestSlowReader: who does not read blocks nobody, and finds the newest messages, in their order. An empty message only wakes.
+func TestSlowReader(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, direct *redis.Client) {
+		client, lines, _ := shared(t, direct.Options().Addr)
+		subscribe(t, client, lines, "news")
+		must(t, direct.Publish(t.Context(), "news", "").Err())
+		<-lines.Wake()
+		if n := len(lines.Messages()); n != 0 {
+			t.Errorf("an empty message has a payload, %d", n)
+		}
+		const n = 2_000
+		for i := range n {
+			must(t, direct.Publish(t.Context(), "news", fmt.Sprint(i)).Err())
+		}
+		must(t, client.Ping(t.Context()).Err())
+		<-lines.Wake()
+		until(t, "the last message", func() bool { // a server may bring them after the answer
+			kept := len(lines.Messages())
+			first := string(<-lines.Messages())
+			for range kept - 1 {
+				if last := <-lines.Messages(); string(last) == fmt.Sprint(n-1) {
+					return first == fmt.Sprint(n-kept)
+				}
+			}
+			return false
+		})
+	})
+}
+
+// TestLostSocket: where the server ends the connection, whoever listens hears of it at once, and the next call succeeds, whatever streams there were.
+func TestLostSocket(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	client, lines, sockets := shared(t, server.Addr())
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() { must(t, client.Ping(t.Context()).Err()) })
+	}
+	all.Wait()
+	subscribe(t, client, lines, "news")
+	must(t, server.Client().ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err())
+	select {
+	case <-lines.Lost():
+	case <-time.After(time.Second):
+		t.Fatal("nobody noticed")
+	}
+	must(t, client.Ping(t.Context()).Err())
+	subscribe(t, client, lines, "news")
+	if n := sockets.Load(); n != 2 {
+		t.Errorf("%d sockets, want 2", n)
+	}
+}
+
+// TestSilence: a call that gives up takes no other with it, and a server that stood still for a moment keeps its connection. One that is silent for
+// longer loses it.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	client, lines, sockets := shared(t, server.Addr())
+	subscribe(t, client, lines, "news")
+	call := func(patience time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		return client.Ping(ctx).Err()
+	}
+	server.Pause()
+	patient := make(chan error, 1)
+	go func() { patient <- call(10 * time.Second) }()
+	if err := call(100 * time.Millisecond); err == nil {
+		t.Error("a server that stands still has answered")
+	}
+	server.Resume()
+	if err := <-patient; err != nil {
+		t.Errorf("a call was lost because another one gave up: %v", err)
+	}
+	must(t, call(10*time.Second))
+	if n := sockets.Load(); n != 1 {
+		t.Errorf("%d sockets after a moment, want 1", n)
+	}
+	server.Pause()
+	for range 4 {
+		if err := call(250 * time.Millisecond); err == nil {
+			t.Error("a server that stands still has answered")
+		}
+	}
+	select {
+	case <-lines.Lost():
+	default:
+		t.Error("a server has not answered for 1 s, and its connection is still there")
+	}
+	server.Resume()
+	must(t, call(10*time.Second))
+}
+
+// TestRefused: a server without room says so, in its own words, and is not asked again at once: 100 calls in a row make it refuse few.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	must(t, server.Client().ConfigSet(t.Context(), "maxclients", "1").Err())
+	client, _, sockets := shared(t, server.Addr())
+	for range 100 {
+		err := client.Ping(t.Context()).Err()
+		if !errors.Is(err, mux.ErrRefused) || !strings.Contains(err.Error(), "max number of clients") {
+			t.Fatalf("%v", err)
+		}
+	}
+	if n := sockets.Load(); n > 10 {
+		t.Errorf("%d connections were refused", n)
+	}
+	must(t, server.Client().ConfigSet(t.Context(), "maxclients", "100").Err())
+	until(t, "the server to take the client", func() bool { return client.Ping(t.Context()).Err() == nil })
+}
+
+// TestClose: nothing is open after it, and nothing opens any more.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	client, lines, _ := shared(t, server.Addr())
+	subscribe(t, client, lines, "news")
+	must(t, lines.Close())
+	select {
+	case <-lines.Lost():
+	case <-time.After(10 * time.Second):
+		t.Fatal("the socket is still there")
+	}
+	if err := client.Ping(t.Context()).Err(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,181 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/loadctl/loadctl/internal/mux"
+	"github.com/loadctl/loadctl/internal/outage"
+)
+
+// connectPatience is how long one attempt to connect may take.
+const connectPatience = 5 * time.Second
+
+// Link is a worker's way to Redis. All its calls, and the messages for it, are on one connection to each server. So a server with room for 10,000 clients
+// has room for as many workers. docs/adr/0015-one-connection.md tells how.
+type Link struct {
+	Client  redis.UniversalClient // as Connect's
+	address string
+	name    string
+	lines   *mux.Dialer
+
+	mu    sync.Mutex
+	aside redis.UniversalClient // nil = nobody needed it yet
+}
+
+// ConnectLink is Connect for a worker. Redis shows the name in CLIENT LIST; a client_name in the URL comes before it.
+func ConnectLink(ctx context.Context, address, name string) (*Link, error) {
+	l := &Link{address: address, name: name}
+	var err error
+	if l.Client, err = connect(ctx, address, l); err != nil {
+		l.hangUp()
+		return nil, err
+	}
+	if !l.lines.RESP3() {
+		_ = l.Close() // nothing was said yet
+		return nil, errors.New("reach Redis: the server refuses the protocol RESP3 (HELLO 3), which workers need; take Redis 6.2 or newer, and nothing between that refuses it")
+	}
+	return l, nil
+}
+
+// share makes the sockets that connect opens the only ones of a client; nil = it has its own.
+func (l *Link) share(o *redis.Options, connect dialer) {
+	if l == nil {
+		return
+	}
+	o.DialTimeout = cmp.Or(o.DialTimeout, connectPatience)
+	o.Dialer, o.Protocol = l.dial(connect), 3
+	o.DialerRetries = 1 // the lease is what tries again
+	// What a client says of itself at the beginning costs a round trip for each stream, and the server's time where thousands join.
+	o.DisableIdentity, o.MaintNotificationsConfig = true, &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	if o.ClientName == "" {
+		o.OnConnect = l.introduce
+	}
+}
+
+// shareNodes is share for all nodes of a cluster.
+func (l *Link) shareNodes(o *redis.ClusterOptions) {
+	if l == nil {
+		return
+	}
+	node := &redis.Options{ClientName: o.ClientName, TLSConfig: o.TLSConfig, DialTimeout: o.DialTimeout}
+	l.share(node, redis.NewDialer(node))
+	o.DialTimeout, o.Dialer, o.Protocol, o.DialerRetries = node.DialTimeout, node.Dialer, node.Protocol, node.DialerRetries
+	o.DisableIdentity, o.MaintNotificationsConfig, o.OnConnect = node.DisableIdentity, node.MaintNotificationsConfig, node.OnConnect
+}
+
+// dial takes the place of what dialed before: a server that turns out to be one node of a cluster.
+func (l *Link) dial(connect dialer) dialer {
+	l.hangUp()
+	l.lines = mux.New(checkReplies(connect))
+	return l.lines.Dial
+}
+
+// introduce tells the server the worker's name. Any user may say HELLO; CLIENT SETNAME is a permission of its own.
+func (l *Link) introduce(ctx context.Context, c *redis.Conn) error {
+	err := c.Do(ctx, "hello", 3, "setname", l.name).Err()
+	if _, refused := errors.AsType[redis.Error](err); refused {
+		return nil // it goes without
+	}
+	return err
+}
+
+// Wakeups signals, until the link is closed, that the run may have changed: something was published, or may have been while the link was not there.
+// It is a hint only: messages may be lost, and the truth is in every reply to a lease. Until ctx ends it subscribes anew whenever the
+// connection was lost.
+func (l *Link) Wakeups(ctx context.Context, r *Run) <-chan struct{} {
+	go listen(ctx, l.lines, func(ctx context.Context) error { return l.subscribe(ctx, r.keys.Control) })
+	return l.lines.Wake()
+}
+
+// Messages are what was published in the run, after Wakeups was called, in its order; empty ones are only wake-ups. Of more than 256 that nobody has read
+// the newest are kept.
+func (l *Link) Messages() <-chan []byte { return l.lines.Messages() }
+
+// subscribe does so at the node of a cluster that has the run: its messages are there first.
+func (l *Link) subscribe(ctx context.Context, channel string) error {
+	cluster, parts := l.Client.(*redis.ClusterClient)
+	if !parts {
+		return l.Client.Do(ctx, "subscribe", channel).Err()
+	}
+	node, err := cluster.MasterForKey(ctx, channel)
+	if err == nil {
+		err = node.Do(ctx, "subscribe", channel).Err()
+	}
+	if err != nil {
+		cluster.ReloadState(ctx) // another one may have it now
+	}
+	return err
+}
+
+// Aside is the run over another connection, which is opened when it is first asked for. It is for what reads the results of the whole fleet: on the
+// link a lease would wait behind them.
+func (l *Link) Aside(ctx context.Context, r *Run) (*Run, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.aside == nil {
+		client, err := Connect(ctx, l.address)
+		if err != nil {
+			return nil, err
+		}
+		l.aside = client
+	}
+	over := *r
+	over.client = l.aside
+	return &over, nil
+}
+
+// Close ends all connections.
+func (l *Link) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.Client.Close()
+	if l.aside != nil {
+		err = errors.Join(err, l.aside.Close())
+	}
+	l.hangUp()
+	return err
+}
+
+func (l *Link) hangUp() {
+	if l.lines != nil {
+		_ = l.lines.Close() // it is never an error
+	}
+}
+
+// Passing tells whether an error is a refusal of Redis that passes by itself: it has no room for another client, reads its data, or is held up by a
+// script.
+func Passing(err error) bool {
+	answer, refused := errors.AsType[redis.Error](err)
+	return errors.Is(err, mux.ErrRefused) || refused && (strings.Contains(answer.Error(), "max number of clients") ||
+		strings.HasPrefix(answer.Error(), "LOADING ") || strings.HasPrefix(answer.Error(), "BUSY "))
+}
+
+// Patiently calls connect until it succeeds, fails for good, or ctx ends. In between it waits, each time about twice as long as before and at random, up to
+// 4 s: thousands of workers that start together must not keep a server busy with refusing them. told is called with the first refusal.
+func Patiently[T any](ctx context.Context, told func(error), connect func(context.Context) (T, error)) (T, error) {
+	pause := outage.Backoff{First: 100 * time.Millisecond, Most: 4 * time.Second}
+	for {
+		made, err := connect(ctx)
+		if err == nil || !Passing(err) {
+			return made, err
+		}
+		if told != nil {
+			told(err)
+			told = nil
+		}
+		select {
+		case <-time.After(pause.Next()):
+		case <-ctx.Done():
+			return made, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+	}
+}

@@ -1,0 +1,395 @@
+package run
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/embedded"
+	"github.com/loadctl/loadctl/internal/mux"
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// linked is a link to a server, as a worker has it.
+func linked(t *testing.T, address string) *Link {
+	t.Helper()
+	l, err := ConnectLink(t.Context(), address, "loadworker:x:one")
+	if err != nil {
+		t.Fatalf("%s: %v", address, err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// work makes all kinds of calls of a worker at the same time, some of them large, while it listens.
+func work(t *testing.T, l *Link, name string) (r *Run, wake <-chan struct{}) {
+	t.Helper()
+	r, _, err := Create(t.Context(), l.Client, name, constant(1000), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wake = l.Wakeups(t.Context(), r)
+	woken(t, "the subscription", wake)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for range 20 {
+				_, err := r.State(t.Context())
+				_, second := r.StartedAt(t.Context())
+				_, third := leased(t.Context(), r, l.Client, 5*time.Second)
+				large := l.Client.HSet(t.Context(), r.keys.Series, fmt.Sprint("large/", i), strings.Repeat("x", 200_000)).Err()
+				if err := errors.Join(err, second, third, large); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return r, wake
+}
+
+func woken(t *testing.T, why string, wake <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-wake:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s wakes nobody", why)
+	}
+}
+
+// clients are the names of a server's clients, apart from the test's own.
+func clients(t *testing.T, s *redistest.Server) (names []string) {
+	t.Helper()
+	list, err := s.Client().Do(t.Context(), "CLIENT", "LIST", "TYPE", "normal").Text()
+	if err == nil {
+		var more string
+		more, err = s.Client().Do(t.Context(), "CLIENT", "LIST", "TYPE", "pubsub").Text()
+		list += more
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(list) {
+		_, name, _ := strings.Cut(line, " name=")
+		name, _, _ = strings.Cut(name, " ")
+		if own := strings.Contains(line, "cmd=client"); !own {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestLinkIsOneConnection: whatever a worker does, each server has one connection of it, with its name; and a second one only where it reads what the whole
+// fleet has published.
+func TestLinkIsOneConnection(t *testing.T) {
+	t.Parallel()
+	const want = "[loadworker:x:one]"
+	t.Run("standalone", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		l := linked(t, s.URL())
+		r, _ := work(t, l, "x")
+		if got := fmt.Sprint(clients(t, s)); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		far, err := l.Aside(t.Context(), r)
+		if err == nil {
+			_, err = far.State(t.Context())
+		}
+		if got := fmt.Sprint(clients(t, s)); got != "[ loadworker:x:one]" || err != nil {
+			t.Errorf("with one aside: %s, %v", got, err)
+		}
+	})
+	t.Run("with a password", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		mayOnly(t, s, "worker", "on", ">p", "~*", "&*", "+@all", "-client") // CLIENT SETNAME needs a permission of its own
+		l := linked(t, "redis://worker:p@"+s.Addr()+"/2")
+		work(t, l, "x")
+		if got := fmt.Sprint(clients(t, s)); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	})
+	t.Run("named in the URL", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		work(t, linked(t, s.URL()+"?client_name=mine&protocol=2"), "x")
+		if got := fmt.Sprint(clients(t, s)); got != "[mine]" {
+			t.Errorf("%s", got)
+		}
+	})
+	t.Run("cluster", func(t *testing.T) {
+		t.Parallel()
+		c := redistest.StartCluster(t, 3)
+		l := linked(t, c.URL())
+		r, _ := work(t, l, "x")
+		owner := c.Owner(t, r.keys.Budget)
+		for _, s := range c.Masters {
+			got := fmt.Sprint(clients(t, s))
+			if got != want && (s == owner || got != "[]") {
+				t.Errorf("%s has %s, want at most %s", s.Addr(), got, want)
+			}
+			if n := s.Client().PubSubNumSub(t.Context(), r.keys.Control).Val()[r.keys.Control]; (n == 1) != (s == owner) {
+				t.Errorf("%s has %d subscriptions", s.Addr(), n)
+			}
+		}
+	})
+	t.Run("Sentinel", func(t *testing.T) {
+		t.Parallel()
+		w := redistest.StartWatched(t, redistest.WatchedOptions{})
+		work(t, linked(t, w.URL()), "x")
+		got := slices.DeleteFunc(clients(t, w.Servers[0]), func(name string) bool { return strings.HasPrefix(name, "sentinel-") })
+		if fmt.Sprint(got) != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		for _, s := range w.Sentinels {
+			others := slices.DeleteFunc(clients(t, s), func(name string) bool { return strings.HasPrefix(name, "sentinel-") })
+			if len(others) != 1 {
+				t.Errorf("Sentinel at %s has %q, want one", s.Addr(), others)
+			}
+		}
+	})
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		s, err := embedded.Start("127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		work(t, linked(t, s.URL()), "x")
+		if n := s.Clients(); n != 1 {
+			t.Errorf("%d connections, want 1", n)
+		}
+	})
+}
+
+// TestWakeups: a command is heard of at once. What is published with it comes as it is, and nobody has to read that.
+func TestWakeups(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		l := linked(t, "redis://"+b.client.Options().Addr)
+		wake := l.Wakeups(t.Context(), r)
+		woken(t, "the subscription", wake)
+		b.must(r.SetRate(t.Context(), pacer.PerSecond(5), 0))
+		woken(t, "a command", wake)
+		for range 100 { // nobody listens: that blocks nobody
+			b.must(r.SetRate(t.Context(), pacer.PerSecond(6), 0))
+		}
+		payloads := []string{"a\r\n\x00\xff$5", "", "b"}
+		for _, payload := range payloads {
+			if err := b.client.Publish(t.Context(), r.keys.Control, payload).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for late := time.After(20 * time.Second); len(payloads) > 0; payloads = payloads[1:] {
+			for arrived := payloads[0] == ""; !arrived; { // the commands' own messages come first
+				select {
+				case got := <-l.Messages():
+					arrived = string(got) == payloads[0]
+				case <-late:
+					t.Fatalf("%q did not come", payloads[0])
+				}
+			}
+		}
+		_ = l.Close()
+		b.until("the end of the subscription", func() bool {
+			return b.client.PubSubNumSub(t.Context(), r.keys.Control).Val()[r.keys.Control] == 0
+		})
+	})
+}
+
+// TestLostLinkWakes: a worker that has lost its connection subscribes anew at once, and is woken then, as it may have missed something.
+func TestLostLinkWakes(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, "--appendonly", "yes")
+	l := linked(t, s.URL())
+	r, wake := work(t, l, "x")
+	for len(wake) > 0 {
+		<-wake
+	}
+	lost := time.Now()
+	if err := s.Client().ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err(); err != nil {
+		t.Fatal(err)
+	}
+	woken(t, "the new subscription", wake)
+	if took := time.Since(lost); took > time.Second {
+		t.Errorf("it took %v", took)
+	}
+	hears(t, l, r, s.Client())
+
+	s.Kill()
+	for len(wake) > 0 {
+		<-wake
+	}
+	s.Restart()
+	back := time.Now()
+	woken(t, "the server's return", wake)
+	if took := time.Since(back); took > 2*lastSubscription {
+		t.Errorf("it took %v", took)
+	}
+	hears(t, l, r, s.Client())
+}
+
+// hears checks that a message arrives, of several that are published: those before a subscription are lost.
+func hears(t *testing.T, l *Link, r *Run, server redis.UniversalClient) {
+	t.Helper()
+	for began := time.Now(); ; {
+		_ = server.Publish(t.Context(), r.keys.Control, "law") // it may not be there yet
+		select {
+		case <-l.Messages():
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+		if time.Since(began) > 20*time.Second {
+			t.Fatal("no message comes any more")
+		}
+	}
+}
+
+// TestLinkFollowsSentinel: messages come from the new master after a failover, and the worker is woken.
+func TestLinkFollowsSentinel(t *testing.T) {
+	t.Parallel()
+	w := redistest.StartWatched(t, redistest.WatchedOptions{Replicas: 1})
+	l := linked(t, w.URL())
+	r, wake := work(t, l, "x")
+	for len(wake) > 0 {
+		<-wake
+	}
+	w.Servers[0].Kill()
+	second := w.Master(t, w.Servers[0])
+	woken(t, "the failover", wake)
+	hears(t, l, r, second.Client())
+	goesOver(t, l.Client, second)
+}
+
+// TestLinkFollowsCluster: the same where a replica takes over from the master that has the run, by a command and after a crash.
+func TestLinkFollowsCluster(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, 3)
+	c.Replicate(t)
+	l := linked(t, c.URL())
+	r, wake := work(t, l, "x")
+	for len(wake) > 0 {
+		<-wake
+	}
+	owner := c.Owner(t, r.keys.Budget)
+	replica := c.Replicas[slices.Index(c.Masters, owner)]
+	owner.Kill()
+	woken(t, "the failover", wake)
+	hears(t, l, r, replica.Client())
+}
+
+// TestJoinsAreSpread: 3,000 workers that a server refuses ask it ever less often, and not at the same time. Once it has room all of them come within
+// some seconds.
+func TestJoinsAreSpread(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const workers, room = 3000, 60 * time.Second
+		began := time.Now()
+		perTenth := make([]int64, 10*90)
+		var last atomic.Int64
+		var all sync.WaitGroup
+		for range workers {
+			all.Go(func() {
+				_, err := Patiently(t.Context(), nil, func(context.Context) (int, error) {
+					at := time.Since(began)
+					atomic.AddInt64(&perTenth[at/(100*time.Millisecond)], 1)
+					if at < room {
+						return 0, fmt.Errorf("reach Redis: %w", mux.ErrRefused)
+					}
+					last.Store(max(last.Load(), int64(at)))
+					return 1, nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		asked := int64(0)
+		for i, n := range perTenth {
+			if asked += n; i >= 50 && n > workers/10 {
+				t.Errorf("%d attempts in the 0.1 s after %v", n, time.Duration(i)*100*time.Millisecond)
+			}
+		}
+		if asked > 30*workers {
+			t.Errorf("%d attempts of %d workers in a minute", asked, workers)
+		}
+		if late := time.Duration(last.Load()) - room; late > 5*time.Second {
+			t.Errorf("the last one came %v after there was room", late)
+		}
+	})
+}
+
+// TestRefusedWorkerIsPatient: a worker that a server refuses, or that reads its data, comes in when that is over, and has not knocked often. What does not
+// pass is an error at once.
+func TestRefusedWorkerIsPatient(t *testing.T) {
+	t.Parallel()
+	for _, says := range []string{"-ERR max number of clients reached\r\n", "-LOADING Redis is loading the dataset in memory\r\n"} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var knocks atomic.Int64
+		go func() { // a server that refuses
+			for {
+				c, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				knocks.Add(1)
+				go refuse(c, says)
+			}
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		var told error
+		_, err = Patiently(ctx, func(err error) { told = err }, func(ctx context.Context) (*Link, error) {
+			return ConnectLink(ctx, "redis://"+listener.Addr().String(), "x")
+		})
+		cancel()
+		listener.Close()
+		word, _, _ := strings.Cut(strings.TrimPrefix(says, "-"), "\r")
+		if err == nil || told == nil || !strings.Contains(told.Error(), word) || !strings.Contains(err.Error(), word) {
+			t.Errorf("%q: %v, told %v", says, err, told)
+		}
+		if n := knocks.Load(); n < 3 || n > 12 {
+			t.Errorf("%q: %d connections in 3 s", says, n)
+		}
+		if _, err := Patiently(t.Context(), nil, func(ctx context.Context) (*Link, error) {
+			return ConnectLink(ctx, "redis://"+listener.Addr().String(), "x")
+		}); err == nil || Passing(err) {
+			t.Errorf("no server: %v", err)
+		}
+	}
+}
+
+// refuse answers everything with the same words, and hangs up first where a server would.
+func refuse(c net.Conn, says string) {
+	defer c.Close()
+	if strings.HasPrefix(says, "-ERR max") {
+		_, _ = c.Write([]byte(says))
+		return
+	}
+	for r := bufio.NewReader(c); ; {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if strings.HasPrefix(line, "*") {
+			_, _ = c.Write([]byte(says))
+		}
+	}
+}
