@@ -26,7 +26,7 @@ type diagnosis struct {
 
 func newDoctorCommand(redis *cli.Redis) *cobra.Command {
 	var output cli.Output
-	var connections int
+	var connections, workers int
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find what is wrong with this machine and with Redis, and how to mend it",
@@ -42,7 +42,10 @@ The exit code is 0 if nothing is bad; warnings may be there all the same.`,
 			if connections < 1 || connections > 1_000_000 {
 				return cli.Config(errors.New("--max-connections: give a number from 1 to 1000000"))
 			}
-			findings := append(diagnoseRedis(c.Context(), redis), doctor.Machine(connections)...)
+			if workers < 0 || workers > 1_000_000 {
+				return cli.Config(errors.New("--expect-workers: give a number from 1 to 1000000, or 0 for none"))
+			}
+			findings := append(diagnoseRedis(c.Context(), redis, workers), doctor.Machine(connections, workers)...)
 			if c.Context().Err() != nil {
 				return context.Cause(c.Context())
 			}
@@ -56,11 +59,13 @@ The exit code is 0 if nothing is bad; warnings may be there all the same.`,
 	}
 	output.AddFlags(c, "text", "json")
 	c.Flags().IntVar(&connections, "max-connections", 1000, "how many connections a worker on this machine is to open")
+	c.Flags().IntVar(&workers, "expect-workers", 0,
+		"check that Redis takes `N` workers (maxclients), and that this machine allows a Redis as many descriptors; 0 = not checked")
 	return c
 }
 
-// diagnoseRedis looks at the server that was given. That there is none is a finding too.
-func diagnoseRedis(ctx context.Context, redis *cli.Redis) []doctor.Finding {
+// diagnoseRedis looks at the server that was given, to which so many workers are to connect. That there is none is a finding too.
+func diagnoseRedis(ctx context.Context, redis *cli.Redis, workers int) []doctor.Finding {
 	if _, err := redis.Address(); err != nil {
 		return []doctor.Finding{{
 			Check: "reachable", State: doctor.Warn,
@@ -75,7 +80,7 @@ func diagnoseRedis(ctx context.Context, redis *cli.Redis) []doctor.Finding {
 		return []doctor.Finding{doctor.Unreachable(err)}
 	}
 	defer cli.Close(client)
-	return doctor.Redis(ctx, client)
+	return doctor.Redis(ctx, client, workers)
 }
 
 func problemError(n int) error {

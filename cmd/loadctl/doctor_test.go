@@ -107,6 +107,26 @@ func TestDoctorFindsProblems(t *testing.T) {
 	}
 }
 
+// TestDoctorExpectsWorkers: a server that has no room for the fleet is bad, with what to do, as text and as JSON.
+func TestDoctorExpectsWorkers(t *testing.T) {
+	server := redistest.Start(t, "--maxclients", "64", "--appendonly", "yes")
+	t.Setenv("LOADCTL_REDIS", server.URL())
+	if f := examine(t, "--max-connections", "10", "--expect-workers", "10").finding(t, "connections"); f.State != doctor.OK {
+		t.Errorf("%+v", f)
+	}
+	d := examine(t, "--max-connections", "10", "--expect-workers", "3000")
+	f := d.finding(t, "connections")
+	if f.State != doctor.Bad || !strings.Contains(f.Found, "3000 workers are expected") || !strings.Contains(f.Mend, "redis-cli CONFIG SET maxclients 30") {
+		t.Errorf("%+v", f)
+	}
+	d.finding(t, "redis descriptors")
+	text, _, code := execute("doctor", "--max-connections", "10", "--expect-workers", "3000")
+	if code != cli.CodeConfig || !strings.Contains(text, "\nBAD  connections ") {
+		t.Errorf("exit code %d, %q", code, text)
+	}
+	clitest.Refused(t, newRootCommand(), []string{"doctor", "--expect-workers", "-1"}, "--expect-workers")
+}
+
 // TestDoctorWithoutAServer: the machine is looked at all the same.
 func TestDoctorWithoutAServer(t *testing.T) {
 	right := redistest.Start(t, "--requirepass", "right")

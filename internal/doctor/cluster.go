@@ -61,11 +61,11 @@ func (s *server) replacement(ctx context.Context) Finding {
 }
 
 // inspectCluster looks at all masters at the same time: a run may live on any of them.
-func inspectCluster(ctx context.Context, cluster *redis.ClusterClient) []Finding {
+func inspectCluster(ctx context.Context, cluster *redis.ClusterClient, expected int) []Finding {
 	var mu sync.Mutex
 	nodes := map[string][]Finding{}
 	err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
-		findings := inspect(ctx, &server{node: node, whole: cluster}, clusterChecks())
+		findings := inspect(ctx, &server{node: node, whole: cluster, expected: expected}, clusterChecks())
 		mu.Lock()
 		defer mu.Unlock()
 		nodes[node.Options().Addr] = findings

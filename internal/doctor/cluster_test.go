@@ -56,7 +56,7 @@ func TestClusterNodeTimeout(t *testing.T) {
 // clusterFinding is what there is to say about the cluster as a whole.
 func clusterFinding(t *testing.T, client redis.UniversalClient) Finding {
 	t.Helper()
-	for _, f := range Redis(t.Context(), client) {
+	for _, f := range Redis(t.Context(), client, 0) {
 		if f.Check == "cluster" {
 			return f
 		}
@@ -93,7 +93,7 @@ func TestClusterPermissions(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer client.Close()
-		for _, f := range Redis(t.Context(), client) {
+		for _, f := range Redis(t.Context(), client, 0) {
 			switch f.Check {
 			case "cluster":
 				wants(t, user, f, state)
@@ -114,7 +114,7 @@ func TestClusterIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	for _, f := range Redis(t.Context(), client) {
+	for _, f := range Redis(t.Context(), client, 0) {
 		state, mend := OK, ""
 		if f.Check == "persistence" {
 			state, mend = Warn, "on each of them: redis-cli CONFIG SET appendonly yes"
@@ -126,7 +126,7 @@ func TestClusterIsTold(t *testing.T) {
 	}
 	dead := c.Owner(t, "load:runs") // what each scratch run is listed in
 	dead.Kill()
-	for _, f := range Redis(t.Context(), client) {
+	for _, f := range Redis(t.Context(), client, 0) {
 		switch f.Check {
 		case "reachable":
 			wants(t, f.Check, f, Bad, dead.Addr()+": ", "start the server")

@@ -1,7 +1,7 @@
 // Package doctor tells what is wrong with a machine and with a Redis server for load tests, and how to mend it.
 //
-//	findings := doctor.Machine(1000)
-//	findings = append(findings, doctor.Redis(ctx, client)...)
+//	findings := doctor.Machine(1000, 0)
+//	findings = append(findings, doctor.Redis(ctx, client, 0)...)
 //	for _, f := range findings {
 //		fmt.Println(f.State, f.Check, f.Found, f.Mend)
 //	}

@@ -10,6 +10,7 @@ type machine struct {
 	files       fs.FS // the root of the file system
 	connections int   // that a worker is to open
 	addresses   int   // that it opens them from; 0 = one, which the system chooses
+	expected    int   // workers of a Redis here
 }
 
 // machineCheck looks at one thing about this machine.
@@ -28,11 +29,16 @@ func machineChecks() []machineCheck {
 	}
 }
 
-// Machine looks at this machine, as one for a worker with so many connections.
-func Machine(connections int) []Finding {
+// Machine looks at this machine, as one for a worker with so many connections, and for a Redis with so many workers; 0 = not told.
+func Machine(connections, expected int) []Finding {
 	m := thisMachine(connections)
+	m.expected = expected
 	var findings []Finding
-	for _, c := range machineChecks() {
+	checks := machineChecks()
+	if expected > 0 {
+		checks = append(checks, machineCheck{"redis descriptors", redisDescriptors})
+	}
+	for _, c := range checks {
 		findings = append(findings, c.look(m).of(c.name))
 	}
 	return findings

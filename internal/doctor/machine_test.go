@@ -91,8 +91,8 @@ func TestPreflight(t *testing.T) {
 	// The limit of this process is finite wherever it is known, and so is the number of ports.
 	const most = 1 << 40
 	for name, err := range map[string]error{"descriptors": Descriptors(most), "local ports": Ports(most, 1)} {
-		i := slices.IndexFunc(Machine(most), func(f Finding) bool { return f.Check == name })
-		if f := Machine(most)[i]; (err != nil) != (f.State == Bad) {
+		i := slices.IndexFunc(Machine(most, 0), func(f Finding) bool { return f.Check == name })
+		if f := Machine(most, 0)[i]; (err != nil) != (f.State == Bad) {
 			t.Errorf("%s: %v, but the check says %+v", name, err, f)
 		}
 	}
@@ -138,7 +138,7 @@ func TestCgroupLimit(t *testing.T) {
 
 // TestMachine: every check has a name and says something on whatever machine the test is run.
 func TestMachine(t *testing.T) {
-	findings := Machine(1)
+	findings := Machine(1, 0)
 	if len(findings) != len(machineChecks()) {
 		t.Errorf("%d findings", len(findings))
 	}

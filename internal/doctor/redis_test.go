@@ -24,7 +24,7 @@ func diagnosed(t *testing.T, client, admin *redis.Client) map[string]Finding {
 	t.Helper()
 	before := keys(t, admin)
 	findings := map[string]Finding{}
-	for _, f := range Redis(t.Context(), client) {
+	for _, f := range Redis(t.Context(), client, 0) {
 		findings[f.Check] = f
 		if strings.Contains(fmt.Sprintf("%+v", f), secret) {
 			t.Errorf("the password is shown: %+v", f)
@@ -182,7 +182,7 @@ func TestUsers(t *testing.T) {
 	server := redistest.Start(t, "--save", "3600 1")
 	const everything = "~* &* +@all "
 	untold := map[string]string{
-		"version": Warn, "role": Warn, "eviction": Warn, "memory": Warn, "persistence": Warn, "replication": Warn, "identity": Warn,
+		"version": Warn, "role": Warn, "eviction": Warn, "memory": Warn, "connections": Warn, "persistence": Warn, "replication": Warn, "identity": Warn,
 	}
 	for _, c := range []struct {
 		rules string
@@ -291,7 +291,7 @@ func TestHangingServer(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			began := time.Now()
-			findings := Redis(ctx, server.Client())
+			findings := Redis(ctx, server.Client(), 0)
 			if took := time.Since(began); took > 5*time.Second {
 				t.Errorf("took %v", took)
 			}
@@ -324,7 +324,7 @@ func TestInterrupted(t *testing.T) {
 			existed = len(keys(t, client))
 			cancel(errors.New("enough"))
 		})
-		findings := Redis(ctx, client)
+		findings := Redis(ctx, client, 0)
 		wants(t, "scripts", findings[len(findings)-1], Bad)
 		if left := keys(t, client); existed == 0 || len(left) != 0 {
 			t.Errorf("%d keys half-way, left are %q", existed, left)
@@ -360,7 +360,7 @@ func TestCluster(t *testing.T) {
 	}
 	defer client.Close()
 	findings := map[string]Finding{}
-	for _, f := range Redis(t.Context(), client) {
+	for _, f := range Redis(t.Context(), client, 0) {
 		findings[f.Check] = f
 	}
 	wants(t, "cluster", findings["cluster"], OK, "all 2 masters: all hash slots are served")
@@ -371,7 +371,7 @@ func TestCluster(t *testing.T) {
 	if err := evil.Client().Do(t.Context(), "ACL", "SETUSER", "default", "-evalsha", "-eval").Err(); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range Redis(t.Context(), client) {
+	for _, f := range Redis(t.Context(), client, 0) {
 		if f.Check == "scripts" {
 			wants(t, "scripts", f, Bad, evil.Addr()+": ", "evalsha")
 		}

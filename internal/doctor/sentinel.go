@@ -16,8 +16,8 @@ import (
 )
 
 // sentinelChecks are those of a server, and what only a master with Sentinels has.
-func sentinelChecks(w *run.Watched) []serverCheck {
-	return append(serverChecks(), serverCheck{"sentinel", func(ctx context.Context, _ *server) Finding {
+func sentinelChecks(w *run.Watched, expected int) []serverCheck {
+	return append(serverChecks(), sentinelConnections(w, expected), serverCheck{"sentinel", func(ctx context.Context, _ *server) Finding {
 		views := make([]view, len(w.Sentinels))
 		var all sync.WaitGroup
 		for i, s := range w.Sentinels {

@@ -23,7 +23,7 @@ func TestSentinel(t *testing.T) {
 		}
 		t.Cleanup(func() { client.Close() })
 		findings := map[string]Finding{}
-		for _, f := range Redis(t.Context(), client) {
+		for _, f := range Redis(t.Context(), client, 0) {
 			findings[f.Check] = f
 		}
 		return findings

@@ -26,6 +26,7 @@ func serverChecks() []serverCheck {
 		{"clock", clock},
 		{"eviction", eviction},
 		{"memory", memory},
+		{"connections", connections},
 		{"persistence", persistence},
 		{"replication", replication},
 		{"identity", identity},
@@ -36,15 +37,17 @@ func serverChecks() []serverCheck {
 
 // Redis looks at a server, with its Sentinels if it has any; of a cluster at each master, and the worst of each check is told. When the server stops answering,
 // the checks that are left are not made. It returns at most 2 s after ctx has ended, if the client obeys contexts, as run.Connect's do.
-func Redis(ctx context.Context, client redis.UniversalClient) []Finding {
+//
+// expected is how many workers are to connect to it; 0 = not told.
+func Redis(ctx context.Context, client redis.UniversalClient, expected int) []Finding {
 	findings, checks := certificate(client), serverChecks()
 	switch c := client.(type) {
 	case *redis.ClusterClient:
-		return append(findings, inspectCluster(ctx, c)...)
+		return append(findings, inspectCluster(ctx, c, expected)...)
 	case *run.Watched:
-		checks = sentinelChecks(c)
+		checks = sentinelChecks(c, expected)
 	}
-	return append(findings, inspect(ctx, &server{node: client, whole: client}, checks)...)
+	return append(findings, inspect(ctx, &server{node: client, whole: client, expected: expected}, checks)...)
 }
 
 func inspect(ctx context.Context, s *server, checks []serverCheck) []Finding {
@@ -63,6 +66,8 @@ type server struct {
 	node   redis.UniversalClient // one process
 	whole  redis.UniversalClient // where runs are: the same, or the cluster that it is a part of
 	silent bool                  // it does not answer any more
+
+	expected int // workers; 0 = not told
 
 	info map[string]string // the reply to INFO; nil = not asked yet
 }

@@ -84,3 +84,28 @@ func TestWorkerHasOneConnection(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusedWorkerComesIn: a worker for which Redis has no room says so, waits, and takes part as soon as there is room. After --start-timeout it gives up.
+func TestRefusedWorkerComesIn(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	limit := func(n string) {
+		if err := b.redis.Client().ConfigSet(t.Context(), "maxclients", n).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit("1")
+	args := []string{"--url", b.web.URL(), "--qps", "200", "--duration", "1s"}
+	gone := b.worker("x", append(args, "--start-timeout", "1s")...)
+	gone.wait(104)
+	if said := gone.stderr.String(); !strings.Contains(said, "max number of clients reached; raise its maxclients") {
+		t.Error(said)
+	}
+	p := b.worker("x", args...)
+	p.says("Redis refuses this worker for now; trying again")
+	limit("100")
+	p.wait(0)
+	if n := b.web.Count(); n != 200 {
+		t.Errorf("%d requests arrived, want 200", n)
+	}
+}

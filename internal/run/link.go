@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -175,7 +174,10 @@ func Patiently[T any](ctx context.Context, told func(error), connect func(contex
 		select {
 		case <-time.After(pause.Next()):
 		case <-ctx.Done():
-			return made, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return made, err // it tells more
+			}
+			return made, context.Cause(ctx)
 		}
 	}
 }
