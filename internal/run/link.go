@@ -15,8 +15,10 @@ import (
 	"github.com/loadctl/loadctl/internal/outage"
 )
 
-// connectPatience is how long one attempt to connect may take.
-const connectPatience = 5 * time.Second
+const (
+	connectPatience = 5 * time.Second // of one attempt to connect
+	mostStreams     = 1000
+)
 
 // Link is a worker's way to Redis. All its calls, and the messages for it, are on one connection to each server. So a server with room for 10,000 clients
 // has room for as many workers. docs/adr/0015-one-connection.md tells how.
@@ -52,7 +54,9 @@ func (l *Link) share(o *redis.Options, connect dialer) {
 	}
 	o.DialTimeout = cmp.Or(o.DialTimeout, connectPatience)
 	o.Dialer, o.Protocol = l.dial(connect), 3
-	o.DialerRetries = 1 // the lease is what tries again
+	// The lease is what tries again, so nothing else does. Streams cost next to nothing; and after as many failures as the pool is large the library
+	// connects once a second only, which would be late when the server is back.
+	o.DialerRetries, o.PoolSize = 1, mostStreams
 	// What a client says of itself at the beginning costs a round trip for each stream, and the server's time where thousands join.
 	o.DisableIdentity, o.MaintNotificationsConfig = true, &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	if o.ClientName == "" {
@@ -67,7 +71,7 @@ func (l *Link) shareNodes(o *redis.ClusterOptions) {
 	}
 	node := &redis.Options{ClientName: o.ClientName, TLSConfig: o.TLSConfig, DialTimeout: o.DialTimeout}
 	l.share(node, redis.NewDialer(node))
-	o.DialTimeout, o.Dialer, o.Protocol, o.DialerRetries = node.DialTimeout, node.Dialer, node.Protocol, node.DialerRetries
+	o.DialTimeout, o.Dialer, o.Protocol, o.DialerRetries, o.PoolSize = node.DialTimeout, node.Dialer, node.Protocol, node.DialerRetries, node.PoolSize
 	o.DisableIdentity, o.MaintNotificationsConfig, o.OnConnect = node.DisableIdentity, node.MaintNotificationsConfig, node.OnConnect
 }
 

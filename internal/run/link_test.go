@@ -234,8 +234,16 @@ func TestLostLinkWakes(t *testing.T) {
 	for len(wake) > 0 {
 		<-wake
 	}
+	for range 100 { // a client that was refused often must not become slow
+		if _, err := leased(t.Context(), r, l.Client, time.Second); err == nil {
+			t.Fatal("a server that is gone has answered")
+		}
+	}
 	s.Restart()
 	back := time.Now()
+	if _, err := leased(t.Context(), r, l.Client, time.Second); err != nil {
+		t.Errorf("the server is back, and the next call failed: %v", err)
+	}
 	woken(t, "the server's return", wake)
 	if took := time.Since(back); took > 2*lastSubscription {
 		t.Errorf("it took %v", took)
