@@ -41,7 +41,7 @@ func TestRoomForWorkers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer client.Close() //nolint:errcheck // it was only read from
+		defer client.Close()
 		for _, f := range Redis(t.Context(), client, expected) {
 			if f.Check == check {
 				return f

@@ -46,7 +46,7 @@ func (s *stream) Write(p []byte) (int, error) {
 // Read implements net.Conn.
 func (s *stream) Read(p []byte) (int, error) {
 	for {
-		n, err, deadline := s.taken(p)
+		n, deadline, err := s.taken(p)
 		if n > 0 || err != nil {
 			return n, err
 		}
@@ -63,7 +63,7 @@ func (s *stream) Read(p []byte) (int, error) {
 }
 
 // taken is what there is to read by now.
-func (s *stream) taken(p []byte) (n int, err error, deadline time.Time) { //nolint:revive,staticcheck // the deadline is not what is returned to callers
+func (s *stream) taken(p []byte) (n int, deadline time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n = copy(p, s.in)
@@ -73,7 +73,7 @@ func (s *stream) taken(p []byte) (n int, err error, deadline time.Time) { //noli
 	if n == 0 {
 		err = s.err
 	}
-	return n, err, s.read
+	return n, s.read, err
 }
 
 // feed adds a reply.

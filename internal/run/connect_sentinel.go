@@ -51,7 +51,7 @@ func newSentinel(addr, user, password string, master *redis.Options) Sentinel {
 func (s Sentinel) subscribe(ctx context.Context) error {
 	err := s.Ping(ctx).Err()
 	if err == nil && !s.lines.RESP3() {
-		err = errors.New("Sentinel does not speak RESP3") //nolint:staticcheck // a name
+		err = errors.New("Sentinel does not speak RESP3")
 	}
 	for _, event := range []string{"+switch-master", "+promoted-slave"} {
 		if err == nil {
