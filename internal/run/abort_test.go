@@ -167,7 +167,7 @@ func (b *bed) judgedBy(r *Run, me string, log *slog.Logger, hook redis.Hook) {
 	other := b.hooked(r, hook)
 	ctx, cancel := context.WithCancel(b.Context())
 	var judging sync.WaitGroup
-	judging.Go(func() { other.AbortIfFailing(ctx, me, func(context.Context) (*Run, error) { return &other, nil }, log) })
+	judging.Go(func() { other.AbortIfFailing(ctx, me, func(context.Context) (*Run, error) { return other, nil }, log) })
 	b.Cleanup(func() {
 		cancel()
 		judging.Wait()
