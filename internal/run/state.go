@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -53,6 +52,7 @@ type State struct {
 	generation     int64         // the newest
 	laws           []pacer.Law   // in the order of their ids
 	cuts           []int64       // how many slots of each are before its cut
+	times          timeline      // of both
 }
 
 // Worker is one incarnation of a member, as the budget knows it.
@@ -305,6 +305,7 @@ func (s *State) parseLaws(laws map[string]string) error {
 	for _, e := range all {
 		s.laws, s.cuts, s.generation = append(s.laws, e.law), append(s.cuts, e.cut), e.law.ID
 	}
+	s.times = newTimeline(s.laws, s.cuts)
 	return nil
 }
 
@@ -423,12 +424,11 @@ func (s *State) current() pacer.Law {
 
 // lawAt is the law in force at an instant, in µs; before the first there is none.
 func (s *State) lawAt(at int64) (in pacer.Law, ok bool) {
-	for _, l := range s.laws {
-		if l.T0 <= at {
-			in, ok = l, true
-		}
+	i := s.times.at(at)
+	if i < 0 {
+		return in, false
 	}
-	return in, ok
+	return s.laws[i], true
 }
 
 // rampEnd is the rate at which the ramp ends that is in force at an instant, in µs: a long one has many pieces. Without a ramp it is
@@ -449,8 +449,8 @@ func (s *State) rampEnd(at int64) float64 {
 		return 0
 	}
 	end, way = float64(in.R0)/float64(in.Den), cmp.Compare(in.R1, in.R0)
-	for _, l := range s.laws {
-		if l.ID >= in.ID && !follow(l.R0, l.R1, l.Den) {
+	for _, l := range s.laws[s.times.at(at):] {
+		if !follow(l.R0, l.R1, l.Den) {
 			return end
 		}
 	}
@@ -485,29 +485,12 @@ func peak(pieces []pacer.Piece) (most float64) {
 
 // AskedAt is how many slots are due before an instant, by all laws there were: the integral of the rate in force. A law is over when a
 // newer one has begun, also where the clock was set back between them.
-func (s *State) AskedAt(at time.Time) int64 {
-	us, n, over := at.UnixMicro(), s.past, false
-	for i, l := range slices.Backward(s.laws) {
-		if over {
-			n += s.cuts[i]
-		} else {
-			n += min(s.cuts[i], l.Before(us))
-		}
-		over = over || l.T0 <= us
-	}
-	return n
-}
+func (s *State) AskedAt(at time.Time) int64 { return s.past + s.times.before(at.UnixMicro()) }
 
 // askedBy is how many slots are due in [from, to), µs since the start.
 func (s *State) askedBy(from, to int64) int64 {
 	start := s.StartedAt.UnixMicro()
-	var n int64
-	for i, l := range s.laws {
-		if l.T0 < start+to {
-			n += min(s.cuts[i], l.Before(start+to)) - min(s.cuts[i], l.Before(start+from))
-		}
-	}
-	return n
+	return s.times.between(start+from, start+to)
 }
 
 // StartedAt is the run's first t0, µs of the Redis clock; 0 while it waits for its members.

@@ -1,0 +1,73 @@
+package run
+
+import (
+	"sort"
+
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// A timeline finds the laws of an instant by binary search: a day of a profile has a hundred thousand, and a report asks for each of
+// its points. Laws are in the order of their ids. That is the order of time but where the clock of Redis was set back, so
+// both ends are bounds over all laws on one side.
+type timeline struct {
+	laws   []pacer.Law
+	cuts   []int64 // how many slots of each are before its cut
+	sums   []int64 // of the cuts of all laws before
+	begins []int64 // the earliest T0 of this law and all after it, µs
+	ends   []int64 // from when on this law and all before it ask for nothing more, µs
+}
+
+func newTimeline(laws []pacer.Law, cuts []int64) timeline {
+	n := len(laws)
+	t := timeline{laws: laws, cuts: cuts, sums: make([]int64, n+1), begins: make([]int64, n), ends: make([]int64, n)}
+	for i, l := range laws {
+		t.sums[i+1] = t.sums[i] + cuts[i]
+		t.ends[i] = lawEnd(l, cuts[i])
+		if i > 0 {
+			t.ends[i] = max(t.ends[i], t.ends[i-1])
+		}
+	}
+	for i := n - 1; i >= 0; i-- {
+		t.begins[i] = laws[i].T0
+		if i < n-1 {
+			t.begins[i] = min(t.begins[i], t.begins[i+1])
+		}
+	}
+	return t
+}
+
+// lawEnd is when a law has no slot left before its cut: its end as planned, or a little after its last slot, µs.
+func lawEnd(l pacer.Law, cut int64) int64 {
+	if cut <= 0 {
+		return l.T0
+	}
+	end := l.Due(cut-1)/1000 + 1000 // Due and Before round differently
+	if l.Dur > 0 {
+		end = min(end, l.T0+l.Dur)
+	}
+	return end
+}
+
+// at is the index of the law in force at an instant, in µs: the newest that has begun. Before the first it is −1.
+func (t timeline) at(us int64) int {
+	return sort.Search(len(t.begins), func(i int) bool { return t.begins[i] > us }) - 1
+}
+
+// before is how many slots are due before an instant, in µs.
+func (t timeline) before(us int64) int64 {
+	i := t.at(us)
+	if i < 0 {
+		return 0
+	}
+	return t.sums[i] + min(t.cuts[i], t.laws[i].Before(us))
+}
+
+// between is how many slots are due in [from, to), µs. Where the clock was set back, two laws may ask for the same time.
+func (t timeline) between(from, to int64) (n int64) {
+	first := sort.Search(len(t.ends), func(i int) bool { return t.ends[i] > from })
+	for i := first; i < len(t.laws) && t.begins[i] < to; i++ {
+		l, cut := t.laws[i], t.cuts[i]
+		n += min(cut, l.Before(to)) - min(cut, l.Before(from))
+	}
+	return n
+}

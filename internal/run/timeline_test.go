@@ -1,0 +1,102 @@
+package run
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// walked is what a timeline says, by walking through all laws.
+func walked(laws []pacer.Law, cuts []int64, from, to int64) (at int, before, between int64) {
+	at = -1
+	over := false
+	for i := len(laws) - 1; i >= 0; i-- {
+		l, cut := laws[i], cuts[i]
+		if over {
+			before += cut
+		} else {
+			before += min(cut, l.Before(from))
+		}
+		if l.T0 <= from && at < 0 {
+			at = i
+		}
+		over = over || l.T0 <= from
+		if l.T0 < to {
+			between += min(cut, l.Before(to)) - min(cut, l.Before(from))
+		}
+	}
+	return at, before, between
+}
+
+// randomLaws follow one another, as those of a run: constant or ramps, some cut, some after a pause, some after the clock was set back.
+func randomLaws(rng *rand.Rand, n int) (laws []pacer.Law, cuts []int64) {
+	t := int64(1_700_000_000_000_000)
+	for i := range n {
+		l := pacer.Law{ID: int64(i + 1), T0: t, C: rng.Int64N(1_000_000), R0: rng.Int64N(5000), Den: 1 + rng.Int64N(3), F: 1}
+		l.R1 = l.R0
+		length := 1 + rng.Int64N(3_000_000)
+		if rng.IntN(3) > 0 {
+			l.Dur = length + rng.Int64N(1_000_000)
+			l.R1 = rng.Int64N(5000)
+		}
+		l.K = pacer.Endless
+		if l.Dur == 0 && l.R0 == 0 {
+			l.K = 0
+		}
+		cut := l.Before(t + length)
+		if i == n-1 && l.Dur == 0 {
+			cut = l.K
+		}
+		laws, cuts = append(laws, l), append(cuts, cut)
+		switch t += length; rng.IntN(8) {
+		case 0:
+			t += rng.Int64N(5_000_000)
+		case 1:
+			t -= rng.Int64N(5_000_000)
+		}
+	}
+	return laws, cuts
+}
+
+func TestTimelineIsWhatWalkingFinds(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		laws, cuts := randomLaws(rng, rng.IntN(30))
+		line := newTimeline(laws, cuts)
+		for range 50 {
+			from := int64(1_700_000_000_000_000) + rng.Int64N(60_000_000) - 5_000_000
+			if len(laws) > 0 && rng.IntN(3) == 0 {
+				from = laws[rng.IntN(len(laws))].T0 // the very edge
+			}
+			to := from + rng.Int64N(10_000_000)
+			at, before, between := walked(laws, cuts, from, to)
+			if a, b, c := line.at(from), line.before(from), line.between(from, to); a != at || b != before || c != between {
+				t.Fatalf("seed %d, [%d, %d): law %d, %d before, %d between; walking finds %d, %d, %d", seed, from, to, a, b, c, at, before, between)
+			}
+		}
+	}
+}
+
+// TestTimelineOfADay: what a report asks of a sine of 24 h took a minute.
+func TestTimelineOfADay(t *testing.T) {
+	const n, length = 92_000, 940_000
+	s := &State{StartedAt: instant(1_700_000_000_000_000)}
+	for i := range int64(n) {
+		l := pacer.Law{ID: i + 1, T0: s.StartedAt.UnixMicro() + i*length, R0: 1000 + i%100, R1: 1001 + i%100, Den: 1, Dur: length, K: pacer.Endless, F: 1}
+		s.laws, s.cuts = append(s.laws, l), append(s.cuts, l.Before(l.T0+length))
+	}
+	began := time.Now()
+	s.times = newTimeline(s.laws, s.cuts)
+	var sum int64
+	for at := int64(0); at < n*length; at += 85_000_000 {
+		sum += s.askedBy(at, at+85_000_000)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if all := s.AskedAt(instant(s.StartedAt.UnixMicro() + n*length)); sum != all || all == 0 {
+		t.Errorf("%d in all points, %d in all", sum, all)
+	}
+}
