@@ -1,7 +1,8 @@
 -- snapshot: one worker's snapshot of one second, in one atomic write, and the run's lifetime renewed.
 --
--- KEYS  1 budget  2 totals  3 snapshots  4 series  5 spec  6 workers  then every other key of the run
--- ARGV  1 run uid  2 worker/incarnation  3 cumulative snapshot  4 interval snapshot  5 about how many of the latter to keep
+-- KEYS  1 budget  2 totals  3 snapshots  4 series  5 spec  6 workers  7 seen  then every other key of the run
+-- ARGV  1 run uid  2 worker/incarnation  3 cumulative snapshot  4 interval snapshot  5 about how many of the latter to keep, at least: three for
+--         each member
 --       6 the interval's seq  7 1 if the points are all there are, so that older ones are forgotten, else 0
 --       8 series points: index, value, …
 -- Returns { status, processes }: OK, with how many processes of workers have taken part so far, as far as this server knows;
@@ -29,7 +30,8 @@ if seq > known + 1 then
   if known > 0 then redis.call('HINCRBY', KEYS[2], who .. ':gaps', seq - known - 1) end
 end
 redis.call('HSET', KEYS[2], who, ARGV[3], who .. ':seq', ARGV[6])
-redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[5], '*', 'w', who, 's', ARGV[4])
+local length = math.max(tonumber(ARGV[5]), 3 * redis.call('ZCARD', KEYS[7]))
+redis.call('XADD', KEYS[3], 'MAXLEN', '~', length, '*', 'w', who, 's', ARGV[4])
 if ARGV[7] == '1' then
   local old = {}
   for i = 0, 1023 do old[i + 1] = who .. '/' .. i end

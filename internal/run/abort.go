@@ -18,8 +18,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// How a run is judged while it goes on. A second is judged when the snapshots of all workers that run are in, or after judgeLatest. The lock
-// outlives two looks, however long they take, so that one member goes on judging; when it dies another one takes over.
+// How a run is judged while it goes on. A second is judged when the snapshots of all workers that run are in, or after judgeLatest, which is more where
+// they publish less often. The lock outlives two looks, however long they take, so that one member goes on judging; when it dies another one takes over.
 const (
 	judgeLatest = 3 // seconds
 	judgeAgain  = 5 // seconds that whoever takes over looks back
@@ -107,7 +107,7 @@ func (j *judge) look(ctx context.Context) (over bool, next time.Duration, err er
 		return false, judgeEvery, nil
 	}
 	since := s.now.Sub(s.StartedAt)
-	next = judgeEvery - (since-afterSecond+judgeEvery)%judgeEvery
+	next = judgeEvery - ((since-s.snapshotsIn())%judgeEvery+judgeEvery)%judgeEvery
 	end, missing, err := j.judgeable(ctx, s, int64(since/time.Second))
 	if err != nil {
 		return false, 0, err
@@ -152,15 +152,15 @@ func (j *judge) judgeable(ctx context.Context, s *State, now int64) (end int64, 
 		return 0, nil, err
 	}
 	silent := func(second int64) (all []string) {
-		until := s.StartedAt.UnixMicro() + second*1_000_000
+		until, late := s.StartedAt.UnixMicro()+second*1_000_000, time.Duration(s.judgeLatest())*time.Second
 		for _, w := range s.Workers {
-			if j.told[w.key()] < min(until, w.tells(s.now)) {
+			if j.told[w.key()] < min(until, w.tells(s.now, late)) {
 				all = append(all, w.ID)
 			}
 		}
 		return all
 	}
-	for end = now; end > now-judgeLatest; end-- {
+	for end = now; end > now-s.judgeLatest(); end-- {
 		if len(silent(end)) == 0 {
 			return end, nil, nil
 		}
@@ -168,13 +168,18 @@ func (j *judge) judgeable(ctx context.Context, s *State, now int64) (end int64, 
 	return end, silent(end), nil
 }
 
-// tells is up to when a worker has to publish before what it did is known, µs. Who has left brings its last snapshot at about that time.
-// Who is lost brings none.
-func (w Worker) tells(now time.Time) int64 {
+// judgeLatest is after how many seconds one is judged though snapshots are missing.
+func (s *State) judgeLatest() int64 {
+	return judgeLatest + int64((report.SnapshotPeriod(s.Members)-1)/time.Second)
+}
+
+// tells is up to when a worker has to publish before what it did is known, µs. Who has left brings its last snapshot at about that time,
+// by late. Who is lost brings none.
+func (w Worker) tells(now time.Time, late time.Duration) int64 {
 	switch {
 	case w.State == "active" || w.State == "suspect":
 		return math.MaxInt64
-	case (w.State == "left" || w.State == "stopped") && now.Sub(w.LastSeen) < judgeLatest*time.Second:
+	case (w.State == "left" || w.State == "stopped") && now.Sub(w.LastSeen) < late:
 		return w.LastSeen.Add(-500 * time.Millisecond).UnixMicro()
 	default:
 		return 0
@@ -191,26 +196,18 @@ func (s *State) lostSince(t time.Time) bool {
 // hear finds out up to when each worker has published, and was limited by itself, as far as a look needs it. It reads what is new since the last look.
 func (j *judge) hear(ctx context.Context, s *State) error {
 	if j.told == nil {
-		back := (judgeLatest + judgeAgain + j.span(report.WidthAt(int64(s.elapsed()/time.Second)))) * int64(time.Second)
+		back := (s.judgeLatest() + judgeAgain + j.span(report.WidthAt(int64(s.elapsed()/time.Second)))) * int64(time.Second)
 		j.told, j.heard = map[string]int64{}, strconv.FormatInt(max(0, s.now.Add(-time.Duration(back)).UnixMilli()), 10)
 	}
-	entries, err := j.run.client.XRangeN(ctx, j.run.keys.Snapshots, "("+j.heard, "+", 2*streamLength).Result()
-	if err != nil {
-		return fmt.Errorf("read snapshots of run %s: %w", j.run.Name, err)
-	}
-	for _, e := range entries {
-		who, _ := e.Values["w"].(string)
-		text, _ := e.Values["s"].(string)
-		var snapshot report.Snapshot
-		if snapshot.UnmarshalBinary([]byte(text)) == nil {
+	return j.run.snapshots(ctx, j.heard, func(id, who string, snapshot *report.Snapshot) {
+		j.heard = id
+		if snapshot != nil {
 			j.told[who] = max(j.told[who], snapshot.End)
 			if snapshot.GeneratorLimited(j.run.Spec.Max) {
 				j.limits = max(j.limits, snapshot.End)
 			}
 		}
-		j.heard = e.ID
-	}
-	return nil
+	})
 }
 
 // failing is a threshold for which the run is to be stopped at the end of a second; nil = none. In the seconds in which workers join their
@@ -233,7 +230,7 @@ func (j *judge) failing(ctx context.Context, s *State, second int64, missing boo
 	if stretch.Points, err = j.points(ctx, s, from/width, stretch.End/width); err != nil {
 		return nil, err
 	}
-	stretch.Missing = missing || s.lostSince(s.StartedAt.Add(time.Duration(from-judgeLatest)*time.Second))
+	stretch.Missing = missing || s.lostSince(s.StartedAt.Add(time.Duration(from-s.judgeLatest())*time.Second))
 	for _, t := range j.thresholds {
 		if t.Aborts(stretch) {
 			return &t, nil

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -88,11 +86,17 @@ func (r *Run) Follow(ctx context.Context) (*Follower, error) {
 	return f, nil
 }
 
-// afterSecond is when the snapshots of a second of the run are there, and settling how often to look for the last ones.
+// afterSecond is when the snapshots of a second of the run are there, but for the time over which a large fleet spreads them, and settling how
+// often to look for the last ones.
 const (
 	afterSecond = 300 * time.Millisecond
 	settling    = 100 * time.Millisecond
 )
+
+// snapshotsIn is when the snapshots of a second are there. Those of more than 2,000 workers come all the time.
+func (s *State) snapshotsIn() time.Duration {
+	return afterSecond + min(report.SnapshotSpread(s.Members), time.Second)
+}
 
 // lawsAtOnce is how many laws may be read each second. A run that has more, because its profile goes on and on, is looked at less
 // often: reading them holds Redis up, some 1 ms for each thousand, and nobody may be late because somebody looks on.
@@ -129,12 +133,12 @@ func (f *Follower) Progress(ctx context.Context) (Progress, error) {
 	case f.until > 0:
 		p.AskedAt = p.State.AskedAt(p.At)
 	}
-	f.meet(p.State)
 	p.Next += time.Duration(len(p.laws)/lawsAtOnce) * time.Second
 	if !over && !p.StartedAt.IsZero() {
-		since := p.now.Sub(p.StartedAt) - afterSecond
+		since := p.now.Sub(p.StartedAt) - p.snapshotsIn()
 		p.Next -= (since%time.Second + time.Second) % time.Second
 	}
+	f.meet(p.State)
 	return p, nil
 }
 
@@ -150,27 +154,16 @@ func (f *Follower) meet(s *State) {
 
 // stream reads the new entries.
 func (f *Follower) stream(ctx context.Context, latency *report.Histogram) error {
-	for more := true; more; {
-		entries, err := f.run.client.XRangeN(ctx, f.run.keys.Snapshots, "("+f.last, "+", streamLength).Result()
-		if err != nil {
-			return explain("follow run", f.run.Name, err)
-		}
-		for _, e := range entries {
-			f.read(e, latency)
-			f.last = e.ID
-		}
-		more = len(entries) == streamLength
-	}
-	return nil
+	return f.run.snapshots(ctx, f.last, func(id, who string, s *report.Snapshot) {
+		f.read(who, s, latency)
+		f.last = id
+	})
 }
 
-// read adds one entry of the stream, unless it is counted already. One that cannot be read is like one that is missing.
-func (f *Follower) read(e redis.XMessage, latency *report.Histogram) {
-	who, _ := e.Values["w"].(string)
-	text, _ := e.Values["s"].(string)
+// read adds one entry of the stream, unless it is counted already. One that cannot be read, nil, is like one that is missing.
+func (f *Follower) read(who string, s *report.Snapshot, latency *report.Histogram) {
 	t := f.known[who]
-	var s report.Snapshot
-	if err := s.UnmarshalBinary([]byte(text)); err != nil {
+	if s == nil {
 		t.behind = true
 		f.known[who] = t
 		return
@@ -179,7 +172,7 @@ func (f *Follower) read(e redis.XMessage, latency *report.Histogram) {
 	if s.Seq > t.seq {
 		f.known[who] = tally{seq: s.Seq, counts: t.counts.Plus(s.Counts), behind: t.behind || s.Seq > t.seq+1}
 		f.until = max(f.until, s.End)
-		f.beats = append(f.beats, &s)
+		f.beats = append(f.beats, s)
 	}
 }
 
@@ -219,7 +212,7 @@ func (f *Follower) recount(ctx context.Context, s *State, workers []Worker) (set
 	}
 	settled = true
 	for _, w := range workers {
-		in, final, err := w.input(totals, s.now)
+		in, final, err := w.input(totals, s)
 		if err != nil {
 			return false, fmt.Errorf("follow %w", broken(f.run.Name, fmt.Sprintf("read snapshot of worker %s: %v", w.ID, err)))
 		}

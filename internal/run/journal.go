@@ -10,9 +10,6 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// streamLength is about how many interval snapshots are kept for those who watch; reports do not need them.
-const streamLength = 1000
-
 // listEvery is how many snapshots lie between two looks at whether the run is listed.
 const listEvery = 10
 

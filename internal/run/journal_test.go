@@ -2,9 +2,12 @@ package run
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
@@ -222,6 +225,38 @@ func TestKeysShareOneTag(t *testing.T) {
 	for _, key := range lease.List() {
 		if !seen[key] {
 			t.Errorf("the lease uses key %s, which the creation does not know", key)
+		}
+	}
+}
+
+// TestStreamOfALargeFleet: three snapshots of each member are kept for those who watch, and 1,000 of a small fleet.
+func TestStreamOfALargeFleet(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		seq := uint64(0)
+		kept := func(members, want int64) {
+			t.Helper()
+			for i := range members {
+				b.client.ZAdd(t.Context(), r.keys.Seen, redis.Z{Score: 9e15, Member: fmt.Sprint("w", i)})
+			}
+			for range want + 200 {
+				seq++
+				b.publish(r, seq, nil)
+			}
+			if n := b.client.XLen(t.Context(), r.keys.Snapshots).Val(); n < want || n > want+150 {
+				t.Errorf("%d entries of %d members", n, members)
+			}
+		}
+		kept(1, 1000)
+		kept(500, 1500)
+	})
+}
+
+// TestJudgingALargeFleet: who publishes every 5 s is waited for.
+func TestJudgingALargeFleet(t *testing.T) {
+	for members, want := range map[int64]int64{1: 3, 2000: 3, 2001: 4, 10_000: 7} {
+		if got := (&State{Members: members}).judgeLatest(); got != want {
+			t.Errorf("of %d members a second is judged after %d s", members, got)
 		}
 	}
 }

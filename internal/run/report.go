@@ -92,7 +92,7 @@ func (r *Run) gather(ctx context.Context) (in report.Input, settled bool, err er
 	unclaimed := totalKeys(totals)
 	for _, w := range s.Workers {
 		delete(unclaimed, w.key())
-		wi, final, err := w.input(totals, s.now)
+		wi, final, err := w.input(totals, s)
 		if err != nil {
 			return in, false, broken(r.Name, fmt.Sprintf("read snapshot of worker %s: %v", w.ID, err))
 		}
@@ -153,12 +153,14 @@ func (s *State) elapsed() time.Duration {
 
 func (w Worker) key() string { return w.ID + "/" + w.Incarnation }
 
-// silence is how long nothing may have been heard of a worker that can still report.
-const silence = 3 * time.Second
+// silence is how long nothing may have been heard of a worker that can still report. Many publish less often, and spread their last snapshots.
+func (s *State) silence() time.Duration {
+	return 2*time.Second + report.SnapshotPeriod(int64(len(s.Workers)))
+}
 
 // input is what the report needs of one incarnation, and whether its last snapshot is there. What it holds counts as lost
 // once it cannot report any more.
-func (w Worker) input(totals map[string]string, now time.Time) (in report.WorkerInput, final bool, err error) {
+func (w Worker) input(totals map[string]string, s *State) (in report.WorkerInput, final bool, err error) {
 	in = report.WorkerInput{ID: w.ID, State: w.State, Incarnation: w.Incarnation, LastSeen: w.LastSeen, Leased: w.Leased, Beyond: w.beyond}
 	if text := totals[w.key()+":gaps"]; text != "" {
 		if in.Gaps, err = strconv.ParseInt(text, 10, 64); err != nil {
@@ -177,7 +179,7 @@ func (w Worker) input(totals map[string]string, now time.Time) (in report.Worker
 	if in.Total != nil && in.Total.End > heard.UnixMicro() {
 		heard = instant(in.Total.End)
 	}
-	silent := now.Sub(heard) > silence
+	silent := s.now.Sub(heard) > s.silence()
 	if silent && (w.State == "active" || w.State == "suspect") {
 		in.State = "lost"
 	}

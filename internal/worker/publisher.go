@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/outage"
@@ -15,13 +16,14 @@ import (
 const (
 	publishEvery   = time.Second
 	shortest       = publishEvery / 5       // what is less is no interval of its own, but at the end
-	attemptTimeout = 700 * time.Millisecond // of one attempt: the next second is collected in time, even if the Journal hangs
+	attemptTimeout = 700 * time.Millisecond // of one attempt: of fleets up to 600 the next second is collected in time, even if the Journal hangs
 	publishTimeout = time.Second            // of one attempt at the end, when nothing is waiting for it
 	finalTimeout   = 5 * time.Second        // of all calls for what must not get lost
-	finalPause     = 100 * time.Millisecond
+	finalPause     = 100 * time.Millisecond // after the first failure of those; it doubles
+	finalLongest   = time.Second
 )
 
-// publisher collects what the shards recorded and gives it to the Journal, once a second, on a goroutine of its own.
+// publisher collects what the shards recorded once a second, and gives it to the Journal when its rota says so, on a goroutine of its own.
 //
 // While the Journal fails it holds two intervals, whatever the time that takes: the one it tries to publish, which
 // must stay as it is because it may have been written, and the one that grows behind it. So what it holds does not grow,
@@ -37,6 +39,8 @@ type publisher struct {
 	log                 *slog.Logger
 	meter               *meter // nil = the process is not measured
 	gate                *gate  // of a closed loop; else nil
+	rota                rota
+	due                 time.Duration // when to publish what was collected, since the start or, before it, since began; 0 = nothing was collected
 
 	began    int64            // local time of the first interval's start, ns
 	pending  *report.Snapshot // nil, or an interval whose publication failed
@@ -59,36 +63,62 @@ func (p *publisher) snapshot() *report.Snapshot {
 
 func (p *publisher) begin() {
 	p.began = p.clock.Now()
+	p.rota.named(p.worker + "/" + p.incarnation)
 	p.interval, p.total, p.early = p.snapshot(), p.snapshot(), p.snapshot()
+}
+
+// since is the time of the run, or, before it has begun, that of this worker.
+func (p *publisher) since() time.Duration {
+	now := p.clock.Now()
+	if start := p.started(); start > 0 {
+		return time.Duration(p.clock.Redis(now) - start*1000)
+	}
+	return time.Duration(now - p.began)
 }
 
 // untilNext is the time to the next whole second of the run, so that all workers' intervals are those of the series and of
 // what was asked. A rest too short to be an interval belongs to the next one.
 func (p *publisher) untilNext() time.Duration {
-	start := p.started()
-	if start == 0 {
+	if p.started() == 0 {
 		return publishEvery
 	}
-	since := time.Duration(p.clock.Redis(p.clock.Now()) - start*1000)
-	rest := publishEvery - (since%publishEvery+publishEvery)%publishEvery
+	rest := publishEvery - (p.since()%publishEvery+publishEvery)%publishEvery
 	if rest < shortest {
 		rest += publishEvery
 	}
 	return rest
 }
 
-// run publishes every second until quit is closed.
+// run collects every second and publishes when it is this worker's turn, until quit is closed.
 func (p *publisher) run(quit <-chan struct{}) {
 	p.meter = newMeter(p.clock.Now, p.shards, p.cores)
+	collect := time.NewTimer(p.untilNext())
+	publish := time.NewTimer(0)
+	publish.Stop()
 	for {
 		select {
-		case <-time.After(p.untilNext()):
+		case <-collect.C:
 			p.collect()
-			p.trouble(p.publish(context.Background(), attemptTimeout))
+			collect.Reset(p.untilNext())
+			if p.due == 0 {
+				p.due = max(1, p.turn())
+				publish.Reset(p.due - p.since())
+			}
+		case <-publish.C:
+			p.due = 0
+			err := p.publish(context.Background(), attemptTimeout)
+			p.rota.tried(err)
+			p.trouble(err)
 		case <-quit:
 			return
 		}
 	}
+}
+
+// turn is when what was just collected, up to a whole second, is to be published.
+func (p *publisher) turn() time.Duration {
+	since := p.since()
+	return max(p.rota.after(since.Truncate(publishEvery)), since+p.rota.pause)
 }
 
 // collect adds what the shards recorded since the last call to the interval, the total and the series.
@@ -193,7 +223,9 @@ func (p *publisher) finish(ctx context.Context, gone bool) {
 	if gone {
 		err = attempt(context.WithoutCancel(ctx))
 	} else {
-		err = persist(ctx, attempt)
+		share := p.rota.share() // the whole fleet may end at once
+		time.Sleep(share)
+		err = persist(ctx, share, attempt)
 	}
 	if err == nil {
 		p.trouble(nil)
@@ -216,17 +248,17 @@ func (p *publisher) trouble(err error) {
 	}
 }
 
-// persist calls f until it succeeds, for some seconds, also after ctx has ended. It returns the last error.
-func persist(ctx context.Context, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalTimeout)
+// persist calls f until it succeeds, for some seconds and what is more, also after ctx has ended. It returns the last error.
+func persist(ctx context.Context, more time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalTimeout+more)
 	defer cancel()
-	for {
+	for pause := finalPause; ; pause = min(2*pause, finalLongest) {
 		err := f(ctx)
 		if err == nil {
 			return nil
 		}
 		select {
-		case <-time.After(finalPause):
+		case <-time.After(pause/2 + rand.N(pause/2)):
 		case <-ctx.Done():
 			return err
 		}

@@ -223,6 +223,7 @@ func (e *engine) observe(r pacer.Reply) {
 	if e.Closed {
 		e.gate.heard(r)
 	}
+	e.publisher.rota.members.Store(r.Members)
 	e.Horizon = max(e.Horizon, time.Duration(r.Horizon)*time.Microsecond) // what is leased may reach as far, also after H has shrunk
 	e.Observe(r)
 }
@@ -288,7 +289,7 @@ func (e *engine) awaitCut() {
 
 // leave tells the fleet. If that fails the fleet finds out by itself, a little later.
 func (e *engine) leave(ctx context.Context, state string) {
-	err := persist(ctx, func(ctx context.Context) error {
+	err := persist(ctx, 0, func(ctx context.Context) error {
 		limit, cancel := context.WithTimeout(ctx, publishTimeout)
 		defer cancel()
 		return e.Journal.Leave(limit, state)

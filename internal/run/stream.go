@@ -1,0 +1,33 @@
+package run
+
+import (
+	"context"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// streamLength is about how many interval snapshots are kept at least for those who watch, and how many are read at once. Three for each member are
+// kept where those are more. Reports do not need them.
+const streamLength = 1000
+
+// snapshots reads the stream behind an entry: each interval snapshot with its place and the worker/incarnation it is of, nil if it cannot be read.
+func (r *Run) snapshots(ctx context.Context, last string, read func(id, who string, s *report.Snapshot)) error {
+	for more := true; more; {
+		entries, err := r.client.XRangeN(ctx, r.keys.Snapshots, "("+last, "+", streamLength).Result()
+		if err != nil {
+			return explain("read snapshots of", r.Name, err)
+		}
+		for _, e := range entries {
+			who, _ := e.Values["w"].(string)
+			text, _ := e.Values["s"].(string)
+			s := new(report.Snapshot)
+			if s.UnmarshalBinary([]byte(text)) != nil {
+				s = nil
+			}
+			last = e.ID
+			read(e.ID, who, s)
+		}
+		more = len(entries) == streamLength
+	}
+	return nil
+}
