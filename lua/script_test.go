@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,8 +122,11 @@ func commandArgs(id, kind string) []any {
 func leaveArgs(worker string) []any { return []any{"uid", worker, "inc1", "left"} }
 
 func snapshotArgs(seq int) []any {
-	return []any{"uid", "w/inc1", "total", "interval", 1000, seq, 0, 0, "point 0", 1023, "point 1023"}
+	return []any{"uid", "w/inc1", "total", "interval", 1000, seq, "counts", 0, 0, "points", ":1:0", increment(0, 1), ":1:0:31", increment(7, 1)}
 }
+
+// increment adds n < 256 to a counter of a page.
+func increment(counter, n byte) string { return string([]byte{counter, n, 0, 0, 0, 0}) }
 
 // with is args with the one at a position, counted from 1 as in Lua, replaced.
 func with(args []any, position int, value any) []any {
@@ -161,7 +165,7 @@ func (b *bench) scenario() []string {
 		b.must("command", commandArgs(strconv.Itoa(i), kind)...)
 	}
 	b.must("lease", leaseArgs("w", 2)...)
-	b.must("snapshot", with(snapshotArgs(3), 7, 1)...)
+	b.must("snapshot", snapshotArgs(3)...)
 	b.must("leave", leaveArgs("v")...)
 	b.must("command", commandArgs("x", "stop")...)
 	b.must("lease", leaseArgs("w", 3)...)
@@ -476,16 +480,15 @@ func TestSnapshotRefuses(t *testing.T) {
 		b.must("create", createArgs()...)
 		b.must("snapshot", snapshotArgs(1)...)
 		right := snapshotArgs(2)
-		for position, name := range map[int]string{5: "length", 6: "seq", 7: "forget", 8: "series point", 10: "series point"} {
+		for position, name := range map[int]string{5: "length", 6: "seq", 8: "from", 9: "next", 11: "page"} {
 			for _, value := range append(notWhole(), -1) {
 				b.refuses("snapshot", name, with(right, position, value))
 			}
 		}
 		b.refuses("snapshot", "seq", with(right, 6, 0))
 		b.refuses("snapshot", "length", with(right, 5, 0))
-		b.refuses("snapshot", "forget", with(right, 7, 2))
-		b.refuses("snapshot", "series point", with(right, 10, 1024))
-		b.refuses("snapshot", "series point", right[:len(right)-1])
+		b.refuses("snapshot", "page", with(right, 12, "12345"))
+		b.refuses("snapshot", "page", right[:len(right)-1])
 		for _, value := range []any{"", "w", "w/", "/i", "w/i/j", "w:seq/i", "w/i:seq", "w/i:gaps", "w x/i", "w/i\n"} {
 			b.refuses("snapshot", "worker/incarnation", with(right, 2, value))
 		}
@@ -496,50 +499,99 @@ func TestSnapshotRefuses(t *testing.T) {
 	})
 }
 
-// TestSnapshotAfterALoss: what Redis has forgotten of a worker is noticed by the next snapshot, which is written only together with all
-// points. Gaps are what is missing between two snapshots that are there.
+// TestSnapshotAfterALoss: what Redis has forgotten of a worker's points is noticed by the next call, which is written only if it begins where the
+// series ends. So each point is added once. Gaps are what is missing between two snapshots that are there.
 func TestSnapshotAfterALoss(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
-		publish := func(seq, all int, points ...any) string {
-			return b.must("snapshot", append([]any{"uid", "w/inc1", "total" + strconv.Itoa(seq), "interval", 1000, seq, all}, points...)...)[0]
+		// publish brings seconds from … next, of which each adds 200 to one counter.
+		publish := func(seq, from, next int, interval string) string {
+			args := []any{"uid", "w/inc1", "total" + strconv.Itoa(seq), interval, 1000, seq, "counts" + strconv.Itoa(seq), from, next, "open" + strconv.Itoa(next)}
+			for range next - from {
+				args = append(args, ":1:7", increment(1, 200))
+				reply := b.must("snapshot", args...)
+				if args[7], args[8] = args[8], next; len(reply) != 3 || reply[0] != "OK" {
+					return strings.Join(reply, " ")
+				}
+				break
+			}
+			return strings.Join(b.must("snapshot", args[:10]...), " ")
 		}
 		for _, c := range []struct {
-			when          string
-			before        func()
-			seq, all      int
-			points        []any
-			reply         string
-			total, series string // what is there then
-			gaps          string
+			when            string
+			before          func()
+			seq, from, next int
+			interval        string
+			reply           string
+			total, record   string // what is there then
+			sum             int
+			gaps            string
 		}{
-			{when: "first", seq: 1, points: []any{0, "a"}, reply: "OK", total: "total1", series: "0:a"},
-			{when: "next", seq: 2, points: []any{1, "b"}, reply: "OK", total: "total2", series: "0:a 1:b"},
-			{when: "the same again", seq: 2, points: []any{1, "c"}, reply: "OK", total: "total2", series: "0:a 1:b"},
-			{when: "one is missing", seq: 4, points: []any{3, "d"}, reply: "REWRITE", total: "total2", series: "0:a 1:b"},
-			{when: "with all points", seq: 4, all: 1, points: []any{0, "a", 1, "c", 3, "d"}, reply: "OK", total: "total4", series: "0:a 1:c 3:d", gaps: "1"},
+			{when: "first", seq: 1, from: 0, next: 1, interval: "in", reply: "OK 1 1", total: "total1", record: "1 open1", sum: 200},
+			{when: "next", seq: 2, from: 1, next: 2, interval: "in", reply: "OK 1 2", total: "total2", record: "2 open2", sum: 400},
+			{when: "the same again", seq: 2, from: 1, next: 2, interval: "in", reply: "FROM 1 2", total: "total2", record: "2 open2", sum: 400},
+			{when: "the same, corrected", seq: 2, from: 2, next: 2, interval: "in", reply: "OK 1 2", total: "total2", record: "2 open2", sum: 400},
+			{when: "points alone", seq: 4, from: 2, next: 3, interval: "", reply: "OK 1 3", total: "total2", record: "3 open3", sum: 600},
+			{when: "one is missing", seq: 4, from: 3, next: 4, interval: "in", reply: "OK 1 4", total: "total4", record: "4 open4", sum: 800, gaps: "1"},
 			{when: "everything is forgotten", before: func() {
 				b.client.FlushDB(t.Context())
 				b.must("create", createArgs()...)
-			}, seq: 5, points: []any{4, "e"}, reply: "REWRITE"},
-			{when: "with all points, after that", seq: 5, all: 1, points: []any{0, "a", 4, "e"}, reply: "OK", total: "total5", series: "0:a 4:e"},
-			{when: "late, from before", seq: 2, points: []any{1, "b"}, reply: "OK", total: "total5", series: "0:a 4:e"},
-			{when: "on it goes", seq: 6, points: []any{5, "f"}, reply: "OK", total: "total6", series: "0:a 4:e 5:f"},
+			}, seq: 5, from: 4, next: 5, interval: "in", reply: "FROM 0 0"},
+			{when: "from the beginning", seq: 5, from: 0, next: 1, interval: "in", reply: "OK 0 1", total: "total5", record: "1 open1", sum: 200},
+			{when: "late, from before", seq: 2, from: 1, next: 2, interval: "in", reply: "OK 0 2", total: "total5", record: "2 open2", sum: 400},
+			{when: "the series alone is lost", before: func() { b.client.Del(t.Context(), b.keys["series"]) }, seq: 6, from: 2, next: 3, interval: "in", reply: "FROM 0 0", total: "total5"},
+			{when: "and comes again", seq: 6, from: 0, next: 1, interval: "in", reply: "OK 0 1", total: "total6", record: "1 open1", sum: 200},
 		} {
 			if c.seq == 1 {
 				b.must("create", createArgs()...)
+				b.must("lease", leaseArgs("w", 1)...)
 			}
 			if c.before != nil {
 				c.before()
 			}
-			reply := publish(c.seq, c.all, c.points...)
-			var series []string
-			for name, value := range b.client.HGetAll(t.Context(), b.keys["series"]).Val() {
-				series = append(series, strings.TrimPrefix(name, "w/inc1/")+":"+value)
-			}
-			slices.Sort(series)
+			reply := publish(c.seq, c.from, c.next, c.interval)
+			series := b.client.HGetAll(t.Context(), b.keys["series"]).Val()
 			totals := b.client.HGetAll(t.Context(), b.keys["totals"]).Val()
-			if got := strings.Join(series, " "); reply != c.reply || totals["w/inc1"] != c.total || totals["w/inc1:gaps"] != c.gaps || got != c.series {
-				t.Errorf("%s: %s, totals %v, series %q; want %+v", c.when, reply, totals, got, c)
+			sum := 0
+			for i, digit := range []byte(series[":1:7"]) {
+				sum += int(digit) << (8 * (i % 5))
+			}
+			if reply != c.reply || totals["w/inc1"] != c.total || totals["w/inc1:gaps"] != c.gaps || series["w/inc1"] != c.record || sum != c.sum {
+				t.Errorf("%s: %s, totals %v, series %q; want %+v", c.when, reply, totals, series, c)
+			}
+			if want := strings.Replace(c.total, "total", "counts", 1); totals["w/inc1:counts"] != want {
+				t.Errorf("%s: counts %q", c.when, totals["w/inc1:counts"])
+			}
+		}
+	})
+}
+
+// TestPagesAdd: increments are added to counters that are there, with their carries, and to those that are not.
+func TestPagesAdd(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		b.must("create", createArgs()...)
+		rng := rand.New(rand.NewPCG(1, 2))
+		want := map[int]int64{}
+		for seq := range 60 {
+			var add []byte
+			for counter := range 128 {
+				n := rng.Int64N(1 << (1 + rng.IntN(33)))
+				if rng.IntN(6) > 0 || counter < 100 == (seq%2 == 0) {
+					continue
+				}
+				number := binary.LittleEndian.AppendUint64(nil, uint64(n))
+				add = append(append(add, byte(counter)), number[:5]...)
+				want[counter] += n
+			}
+			b.must("snapshot", with(with(snapshotArgs(seq + 1)[:12], 11, ":4:9:3"), 12, string(add))...)
+		}
+		page := b.client.HGet(t.Context(), b.keys["series"], ":4:9:3").Val()
+		for counter, n := range want {
+			var got int64
+			for i, digit := range []byte(page[counter*5 : counter*5+5]) {
+				got += int64(digit) << (8 * i)
+			}
+			if got != n {
+				t.Errorf("counter %d is %d, want %d", counter, got, n)
 			}
 		}
 	})

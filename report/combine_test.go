@@ -26,7 +26,7 @@ func machine(t *testing.T, worker string, n, seconds int64, latency time.Duratio
 		total.Merge(beat)
 	}
 	total.Final = final
-	points, _, _ := series.Changed(0)
+	points := series.Points()
 	r := Build(Input{
 		Run: "checkout", StartedAt: time.Date(2026, 1, 2, 3, 4, int(n%60), 0, time.UTC), Duration: time.Duration(seconds) * time.Second, TargetRate: float64(n),
 		Budget:  Budget{Issued: n * seconds},

@@ -73,22 +73,24 @@ func ExampleSnapshot_Merge() {
 	// Output: 2 2 1s
 }
 
-// A worker publishes only the points that changed since its last write.
+// A worker publishes the points that are whole once, and those that may still change each time.
 func ExampleSeries() {
 	var series report.Series
 	s := report.NewSnapshot("host-1", "a1b2")
 	s.Counts.Sent = 100
-	var written uint64
-	for second := range int64(3) {
-		series.Add(second*1_000_000+500_000, s)
-		points, rewrite, revision := series.Changed(written)
-		fmt.Println(len(points), rewrite)
-		written = revision // after a successful write
+	var second int64
+	for beat := range int64(5) {
+		series.Add(beat*1_000_000+500_000, s)
+		whole, open, next := series.Since(second)
+		fmt.Println(len(whole), len(open))
+		second = next // after a successful write
 	}
 	// Output:
-	// 1 true
-	// 1 false
-	// 1 false
+	// 0 1
+	// 0 2
+	// 2 1
+	// 0 2
+	// 2 1
 }
 
 // The output is chosen by name.

@@ -2,7 +2,7 @@ package report
 
 import (
 	"bytes"
-	"compress/zlib"
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/zlib"
 )
 
 const (
@@ -109,52 +110,99 @@ func (h *Histogram) UnmarshalText(text []byte) error {
 	if len(text) > maxHistogramText {
 		return fmt.Errorf("decode histogram: %d bytes, more than %d", len(text), maxHistogramText)
 	}
-	if err := checkLayout(text, h.precision()); err != nil {
-		return fmt.Errorf("decode histogram: %w", err)
-	}
-	// With the layout known to be ours the library's own bound (9 bytes a
-	// bucket) limits what it inflates to 221 kB.
-	packed, err := hdrhistogram.DecodePacked(text)
+	payload, err := inflate(text, h.precision())
 	if err != nil {
 		return fmt.Errorf("decode histogram: %w", err)
 	}
-	if packed.TotalCount() > maxCount {
-		return fmt.Errorf("decode histogram: %d values, more than 2^53", packed.TotalCount())
+	decoded := Histogram{digits: h.digits}
+	if err := decoded.fill(payload); err != nil {
+		return fmt.Errorf("decode histogram: %w", err)
 	}
-	h.packed = packed
+	h.packed = decoded.packed
 	return nil
 }
 
-// checkLayout reads the header of an encoded histogram, and no more than that,
-// and compares it with the one layout. The library would believe the header
-// and allocate what it asks for, gigabytes if need be.
+// inflate returns what is behind the header of an encoded histogram. It believes nothing: the library would allocate what the header asks
+// for, gigabytes if need be.
 //
-// Format: int32 cookie, int32 length, then compressed: int32 cookie, int32
-// payload length, int32 offset, int32 digits, int64 lowest, int64 highest,
-// float64 ratio; all big endian.
-func checkLayout(text []byte, digits int) error {
-	source := base64.NewDecoder(base64.StdEncoding, bytes.NewReader(text))
-	if _, err := io.CopyN(io.Discard, source, 8); err != nil {
-		return fmt.Errorf("read envelope: %w", err)
-	}
-	inflated, err := zlib.NewReader(source)
+// Format: int32 cookie, int32 length, then compressed: int32 cookie, int32 payload length, int32 offset, int32 digits, int64 lowest, int64 highest,
+// float64 ratio, payload; all big endian.
+func inflate(text []byte, digits int) ([]byte, error) {
+	raw, err := base64.StdEncoding.AppendDecode(nil, text)
 	if err != nil {
-		return fmt.Errorf("read envelope: %w", err)
+		return nil, fmt.Errorf("read envelope: %w", err)
 	}
-	defer inflated.Close()
+	if len(raw) < 8 || int64(binary.BigEndian.Uint32(raw[4:])) > int64(len(raw)-8) {
+		return nil, fmt.Errorf("read envelope: %w", io.ErrUnexpectedEOF)
+	}
+	if cookie := int32(binary.BigEndian.Uint32(raw)) &^ 0xf0; cookie != hdrhistogram.V2CompressedEncodingCookieBase {
+		return nil, fmt.Errorf("read envelope: cookie %#x", cookie)
+	}
+	z, err := zlib.NewReader(bytes.NewReader(raw[8 : 8+binary.BigEndian.Uint32(raw[4:])]))
+	if err != nil {
+		return nil, fmt.Errorf("read envelope: %w", err)
+	}
+	defer func() { _ = z.Close() }() // it tells nothing that reading did not
 	var header [hdrhistogram.ENCODING_HEADER_SIZE]byte
-	if _, err := io.ReadFull(inflated, header[:]); err != nil {
-		return fmt.Errorf("read header: %w", err)
+	if _, err := io.ReadFull(z, header[:]); err != nil {
+		return nil, fmt.Errorf("read header: %w", err)
 	}
+	length, err := checkLayout(header, digits)
+	if err != nil {
+		return nil, err
+	}
+	payload := make([]byte, length+1)
+	n, err := io.ReadFull(z, payload) // one more, so that the end is seen, and with it the checksum
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) || n != length {
+		return nil, fmt.Errorf("read payload: %d bytes, want %d: %w", n, length, cmp.Or(err, errTooLong))
+	}
+	return payload[:n], nil
+}
+
+var errTooLong = errors.New("it goes on behind its end")
+
+// checkLayout compares the header of an encoded histogram with the one layout. It returns the length of the payload: at most 9 bytes for each
+// bucket.
+func checkLayout(header [hdrhistogram.ENCODING_HEADER_SIZE]byte, digits int) (length int, err error) {
 	gotDigits := int32(binary.BigEndian.Uint32(header[12:]))
 	lowest := int64(binary.BigEndian.Uint64(header[16:]))
 	highest := int64(binary.BigEndian.Uint64(header[24:]))
-	if int(gotDigits) != digits || lowest != lowestNS || highest != highestNS {
-		return fmt.Errorf("layout %d…%d ns with %d digits, want %d…%d ns with %d",
-			lowest, highest, gotDigits, int64(lowestNS), int64(highestNS), digits)
+	cookie := int32(binary.BigEndian.Uint32(header[:])) &^ 0xf0
+	length = int(binary.BigEndian.Uint32(header[4:]))
+	most := Histogram{digits: digits}
+	switch {
+	case int(gotDigits) != digits || lowest != lowestNS || highest != highestNS:
+		return 0, fmt.Errorf("layout %d…%d ns with %d digits, want %d…%d ns with %d", lowest, highest, gotDigits, int64(lowestNS), int64(highestNS), digits)
+	case math.Float64frombits(binary.BigEndian.Uint64(header[32:])) != 1:
+		return 0, errors.New("values are scaled by a ratio other than 1")
+	case cookie != hdrhistogram.V2EncodingCookieBase:
+		return 0, fmt.Errorf("encoding %#x is not V2", cookie)
+	case length > 9*(most.index(highestNS)+1):
+		return 0, fmt.Errorf("a payload of %d bytes", length)
 	}
-	if math.Float64frombits(binary.BigEndian.Uint64(header[32:])) != 1 {
-		return errors.New("values are scaled by a ratio other than 1")
+	return length, nil
+}
+
+// fill records a payload, as plain has written it.
+func (h *Histogram) fill(payload []byte) error {
+	index, last, total := int64(0), int64(h.index(highestNS)), int64(0)
+	for len(payload) > 0 {
+		n, size := binary.Varint(payload)
+		if size <= 0 || n > maxCount || n < -last-1 {
+			return errors.New("a payload with a number that cannot be")
+		}
+		payload = payload[size:]
+		switch {
+		case n < 0:
+			index -= n
+			continue
+		case n > 0:
+			if total += n; index > last || total > maxCount {
+				return fmt.Errorf("bucket %d of %d, or more than 2^53 values", index, last)
+			}
+			h.record(int(index), n)
+		}
+		index++
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func (w *tenMinutesWorker) input(dice *rand.Rand, started time.Time) WorkerInput
 	measured.JudgeBeat()
 	total.Self = measured.Self
 	total.Counts.SeenLate = int64(w.place * 3)
-	points, _, _ := series.Changed(0)
+	points := series.Points()
 	return WorkerInput{ID: total.Worker, Incarnation: "a1b2", State: "left", Gone: true, LastSeen: started.Add(time.Duration(w.to) * time.Second),
 		Leased: total.Counts.Sent, Total: total, Series: points}
 }

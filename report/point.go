@@ -36,6 +36,9 @@ func newPoint(index, width int64) *Point {
 	return &Point{Index: index, Width: width, Latency: &Histogram{digits: seriesDigits}}
 }
 
+// Start is where the point begins, in seconds since the run's first t0.
+func (p Point) Start() int64 { return p.Index * p.Width }
+
 // add adds counts and buckets of o, whatever its place.
 func (p *Point) add(o *Point) {
 	p.Sent += o.Sent

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 )
 
@@ -21,12 +20,6 @@ type Series struct {
 	points [maxPoints][]byte // as text, which takes a tenth of the memory; nil = none
 	newest *Point            // the one that is added to; its text is older. nil = none
 	room   []byte            // where texts are kept: all of it from the beginning, so that memory does not grow
-
-	// Each change gets the next revision, so that a publisher need only remember
-	// the last one it has written, and a write that was lost costs nothing.
-	revision uint64
-	changed  [maxPoints]uint64
-	widened  uint64 // revision of the last doubling
 }
 
 // Width returns the width of each point in seconds, a power of two.
@@ -34,7 +27,8 @@ func (s *Series) Width() int64 { return max(s.width, 1) }
 
 // Add adds an interval. startUS is the middle of the interval in µs since the
 // run's first t0 on the Redis clock; a negative one belongs to point 0.
-// Intervals need not have the width of a point, nor come in order.
+// Intervals need not have the width of a point. One that comes late belongs to
+// the newest point: those before it are whole, and may have been published.
 func (s *Series) Add(startUS int64, in *Snapshot) {
 	c := in.Counts
 	if c.Sent == 0 && c.Completed == 0 && c.Failed == 0 {
@@ -44,14 +38,11 @@ func (s *Series) Add(startUS int64, in *Snapshot) {
 	for second/s.Width() >= maxPoints {
 		s.double()
 	}
-	i := second / s.Width()
-	if s.newest == nil || s.newest.Index != i {
+	if i := second / s.Width(); s.newest == nil || s.newest.Index < i {
 		s.seal()
 		s.newest = s.point(i)
 	}
 	s.newest.add(&Point{Sent: c.Sent, Completed: c.Completed, Failed: c.Failed, Latency: in.Latency, Errors: in.classes()})
-	s.revision++
-	s.changed[i] = s.revision
 }
 
 // WidthAt is the width that points have when a run has taken so many seconds.
@@ -103,6 +94,7 @@ func (s *Series) point(i int64) *Point {
 
 // double merges neighbours: points 2i and 2i+1 become point i.
 func (s *Series) double() {
+	newest := s.newest
 	s.seal()
 	var merged [maxPoints / 2]*Point
 	for i := range int64(maxPoints) {
@@ -116,38 +108,44 @@ func (s *Series) double() {
 		merged[j].add(s.point(i))
 	}
 	s.width = 2 * s.Width()
-	s.revision++
-	s.widened = s.revision
 	s.points = [maxPoints][]byte{}
-	for j, p := range merged {
+	for _, p := range merged {
 		if p != nil {
 			s.keep(p)
-			s.changed[j] = s.revision
 		}
+	}
+	if newest != nil {
+		s.newest = s.point(newest.Index / 2)
 	}
 }
 
-// ErrRewrite is the answer of a store that has forgotten points written before:
-// nothing was written now, and all points are to be brought, as Changed(0)
-// returns them.
-var ErrRewrite = errors.New("points written before are missing")
-
-// Changed returns the points changed after a revision, in order, and the
-// revision reached. Begin with 0; after each successful write remember the
-// revision returned. With rewrite the points are the whole series and replace
-// all that was written before (the width has doubled, or since is 0), so the
-// Redis hash must be deleted first, in the same transaction.
+// Since returns the points that begin at or after a second of the run, in order.
+// Those that begin before next are whole: they do not change any more, also when
+// the width doubles. The others, two at most, may. Begin with 0; when the whole
+// ones are stored somewhere, go on from next.
 //
 // The points are copies: they may be encoded on another goroutine.
-func (s *Series) Changed(since uint64) (points []Point, rewrite bool, revision uint64) {
-	rewrite = since == 0 || since < s.widened
-	for i := range int64(maxPoints) {
-		there := s.points[i] != nil || s.newest != nil && s.newest.Index == i
-		if there && (rewrite || s.changed[i] > since) {
-			points = append(points, *s.point(i))
+func (s *Series) Since(second int64) (whole, open []Point, next int64) {
+	if s == nil || s.newest == nil {
+		return nil, nil, second
+	}
+	pair := 2 * s.Width() // what becomes one point with the next doubling
+	next = max(second, s.newest.Start()/pair*pair)
+	for i := (second + s.Width() - 1) / s.Width(); i <= s.newest.Index; i++ {
+		switch there := s.points[i] != nil || s.newest.Index == i; {
+		case there && i*s.Width() < next:
+			whole = append(whole, *s.point(i))
+		case there:
+			open = append(open, *s.point(i))
 		}
 	}
-	return points, rewrite, s.revision
+	return whole, open, next
+}
+
+// Points returns all points, in order.
+func (s *Series) Points() []Point {
+	whole, open, _ := s.Since(0)
+	return append(whole, open...)
 }
 
 // MergeSeries adds up the series of several workers, brought to the largest

@@ -21,8 +21,7 @@ func interval(n int64, latency int64) *Snapshot {
 
 // points returns the whole series.
 func points(s *Series) []Point {
-	all, _, _ := s.Changed(0)
-	return all
+	return s.Points()
 }
 
 // totals adds up a series.
@@ -51,7 +50,7 @@ func TestSeriesWidths(t *testing.T) {
 		{1_023 * second, 1_023, 1, 3},
 		{1_024 * second, 512, 2, 3},      // doubled: {0,1}, {1023}, {1024}
 		{4_096 * second, 512, 8, 3},      // {0…}, {1023 → 127, 1024 → 128} …
-		{3 * second, 0, 8, 4},            // late, into the first
+		{3 * second, 512, 8, 3},          // late, into the newest
 		{math.MaxInt64, 536, 1 << 34, 2}, // no time is too far
 	} {
 		s.Add(step.atUS, interval(10, 5_000_000))
@@ -83,50 +82,121 @@ func TestSeriesIgnoresEmptyIntervals(t *testing.T) {
 	}
 }
 
-// A publisher that writes only what Changed tells, losing some writes, ends up
-// with the same series in the hash.
-func TestSeriesChanged(t *testing.T) {
-	rng := rand.New(rand.NewPCG(6, 6))
-	var s Series
-	hash := make(map[int64]string)
-	var written uint64
-	publish := func() {
-		changed, rewrite, revision := s.Changed(written)
-		if rewrite {
-			clear(hash)
-		} else if len(changed) > 20 {
-			t.Errorf("%d points changed by some intervals", len(changed))
+// A store to which each whole point is added once, and that keeps those that are not whole, has the same series, also if it forgets what
+// came last, and while widths double.
+func TestSeriesSince(t *testing.T) {
+	for seed := range uint64(5) {
+		rng := rand.New(rand.NewPCG(6, seed))
+		var s Series
+		type store struct {
+			pages  map[string][]byte
+			open   []Point
+			second int64
 		}
-		for _, p := range changed {
-			text, err := p.MarshalText()
-			if err != nil {
+		at := store{pages: map[string][]byte{}}
+		var older store
+		for second := range int64(3_000) {
+			if rng.IntN(50) > 0 {
+				s.Add(second*1e6+500_000, interval(1+rng.Int64N(3), 1+rng.Int64N(1e9)))
+			}
+			switch rng.IntN(9) {
+			case 0: // nothing is published
+			case 1:
+				older = store{maps.Clone(at.pages), slices.Clone(at.open), at.second}
+			case 2:
+				if older.pages != nil && older.second > at.second-400 {
+					at = store{maps.Clone(older.pages), slices.Clone(older.open), older.second}
+				}
+			default:
+				whole, open, next := s.Since(at.second)
+				if len(open) > 2 {
+					t.Fatalf("%d points are open", len(open))
+				}
+				for _, p := range whole {
+					addTo(at.pages, p)
+				}
+				at.open, at.second = open, next
+			}
+		}
+		whole, open, _ := s.Since(at.second)
+		for _, p := range whole {
+			addTo(at.pages, p)
+		}
+		var c Columns
+		for name, page := range at.pages {
+			if err := c.Read(name, page); err != nil {
 				t.Fatal(err)
 			}
-			hash[p.Index] = string(text)
 		}
-		written = revision
-	}
-	for second := range int64(3_000) {
-		s.Add(second*1e6+500_000, interval(1+rng.Int64N(3), 1+rng.Int64N(1e9)))
-		if rng.IntN(5) > 0 {
-			publish()
+		got, want := MergeSeries(c.Points(), open), s.Points()
+		if len(got) != len(want) || len(got) > maxPoints {
+			t.Fatalf("seed %d: %d points stored, the series has %d", seed, len(got), len(want))
+		}
+		for i := range got {
+			equalPoints(t, got[i], want[i])
 		}
 	}
-	publish()
-	if changed, _, _ := s.Changed(written); len(changed) != 0 {
-		t.Errorf("%d points changed after all was written", len(changed))
-	}
-	all := points(&s)
-	if len(hash) != len(all) || len(all) > maxPoints {
-		t.Fatalf("%d points written, the series has %d", len(hash), len(all))
-	}
-	for _, p := range all {
-		var back Point
-		if err := back.UnmarshalText([]byte(hash[p.Index])); err != nil {
-			t.Fatal(err)
+}
+
+// addTo adds a point to pages as lua/snapshot.lua does.
+func addTo(pages map[string][]byte, p Point) {
+	for _, add := range p.Increments() {
+		page := pages[add.Page]
+		for i := 0; i < len(add.Add); i += entryBytes {
+			at := int(add.Add[i]) * counterBytes
+			page = append(page, make([]byte, max(0, at+counterBytes-len(page)))...)
+			var carry int
+			for j := range counterBytes {
+				carry += int(page[at+j]) + int(add.Add[i+1+j])
+				page[at+j], carry = byte(carry), carry>>8
+			}
 		}
-		equalPoints(t, back, p)
+		pages[add.Page] = page
 	}
+}
+
+// Every bucket has its page and counter, and comes back as it was.
+func TestBucketsOfPages(t *testing.T) {
+	for _, digits := range []int{seriesDigits, fullDigits} {
+		h := Histogram{digits: digits}
+		last := int64(-1)
+		for i := 0; h.value(i) <= highestNS; i++ {
+			v := h.value(i)
+			if v <= last || h.index(v) != i {
+				t.Fatalf("bucket %d begins at %d, after %d, and that is in bucket %d", i, v, last, h.index(v))
+			}
+			last = v
+			if digits == seriesDigits && i >= buckets {
+				t.Fatalf("there is a bucket %d", i)
+			}
+		}
+	}
+}
+
+func FuzzColumns(f *testing.F) {
+	f.Add(":1:0", []byte{1, 0, 0, 0, 0})
+	f.Add(":2:1023:12", make([]byte, 640))
+	f.Add(":1:7:32", []byte{255, 255, 255, 255, 255, 1, 0, 0, 0, 0})
+	f.Add(":1:7:e:time+out", []byte{7, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, name string, page []byte) {
+		var c Columns
+		if c.Read(name, page) != nil {
+			return
+		}
+		p := c.Points()
+		if len(p) != 1 || p[0].Index < 0 || p[0].Index >= maxPoints || p[0].Width < 1 || p[0].Latency.Count() < 0 || p[0].Failed < 0 {
+			t.Fatalf("%q: %+v", name, p)
+		}
+		pages := map[string][]byte{}
+		addTo(pages, p[0])
+		var again Columns
+		for name, page := range pages {
+			if err := again.Read(name, page); err != nil {
+				t.Fatal(err)
+			}
+		}
+		equalPoints(t, again.Points()[0], p[0])
+	})
 }
 
 func equalPoints(t *testing.T, a, b Point) {

@@ -87,6 +87,9 @@ type Snapshot struct {
 	// Outages are the last times in which this worker could not publish, in order. They are in cumulative snapshots only, and Merge leaves them.
 	Outages []Outage `json:"outages,omitempty"`
 
+	// Behind says, of an interval, that points of the worker's series before its end are still to come.
+	Behind bool `json:"behind,omitempty"`
+
 	Self Self `json:"self,omitzero"` // what the worker measured of itself; in a merge of several workers it means nothing
 }
 
@@ -157,6 +160,30 @@ func (s *Snapshot) Merge(o *Snapshot) {
 	}
 }
 
+// TakeTimes adds the histograms of o and empties them in o, which keeps its
+// counts: of thousands of workers the histograms need not be held at once. See
+// Times in [Input].
+func (s *Snapshot) TakeTimes(o *Snapshot) {
+	s.mergeTimes(o)
+	o.Latency, o.Service, o.Lag = NewHistogram(), NewHistogram(), NewHistogram()
+	for _, c := range o.Errors {
+		c.Latency = NewHistogram()
+	}
+}
+
+// mergeTimes adds the histograms of o, which may be nil, and nothing else.
+func (s *Snapshot) mergeTimes(o *Snapshot) {
+	if o == nil {
+		return
+	}
+	s.Latency.Merge(o.Latency)
+	s.Service.Merge(o.Service)
+	s.Lag.Merge(o.Lag)
+	for name, c := range o.Errors {
+		s.class(name).Latency.Merge(c.Latency)
+	}
+}
+
 // class returns the entry of an error class, pooling what is too much.
 func (s *Snapshot) class(name string) *ErrorClass {
 	if e, ok := s.Errors[name]; ok {
@@ -174,7 +201,7 @@ func (s *Snapshot) class(name string) *ErrorClass {
 // Reset empties the snapshot for the next interval: counts, histograms,
 // interval and Final. Worker, Incarnation and Seq stay.
 func (s *Snapshot) Reset() {
-	s.Start, s.End, s.Final = 0, 0, false
+	s.Start, s.End, s.Final, s.Behind = 0, 0, false, false
 	s.Counts, s.Self, s.MostInFlight, s.Processes, s.Outages = Counts{}, Self{}, 0, 0, nil
 	s.Latency.Reset()
 	s.Service.Reset()

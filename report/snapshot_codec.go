@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -43,14 +44,16 @@ func (s *Snapshot) UnmarshalBinary(data []byte) error {
 	}
 	// The version comes first and alone: a newer one may give other types to
 	// the other members, and the error should name the true cause.
-	var envelope struct {
-		V int `json:"v"`
-	}
-	if err := json.Unmarshal(data, &envelope); err != nil {
-		return fmt.Errorf("decode snapshot: %w", err)
-	}
-	if err := checkVersion("snapshot", envelope.V, snapshotVersion); err != nil {
-		return err
+	if !bytes.HasPrefix(data, []byte(fmt.Sprintf(`{"v":%d,`, snapshotVersion))) {
+		var envelope struct {
+			V int `json:"v"`
+		}
+		if err := json.Unmarshal(data, &envelope); err != nil {
+			return fmt.Errorf("decode snapshot: %w", err)
+		}
+		if err := checkVersion("snapshot", envelope.V, snapshotVersion); err != nil {
+			return err
+		}
 	}
 	decoded := NewSnapshot("", "")
 	if err := json.Unmarshal(data, (*snapshotFields)(decoded)); err != nil {
@@ -77,7 +80,7 @@ func checkVersion(what string, got, known int) error {
 // normalize makes decoded fields safe to use: nothing nil, and nothing outside
 // the bounds that a Recorder keeps.
 func (s *Snapshot) normalize() error {
-	if err := cmp.Or(s.Counts.check(), s.Self.check(), checkCount("most_in_flight", s.MostInFlight), checkCount("processes", s.Processes), s.checkOutages()); err != nil {
+	if err := cmp.Or(s.Counts.Check(), s.Self.check(), checkCount("most_in_flight", s.MostInFlight), checkCount("processes", s.Processes), s.checkOutages()); err != nil {
 		return err
 	}
 	for _, h := range []**Histogram{&s.Latency, &s.Service, &s.Lag} {
@@ -124,8 +127,8 @@ func (s *Snapshot) normalizeErrors() error {
 	return nil
 }
 
-// check reports a counter outside 0…2^53.
-func (c Counts) check() error {
+// Check reports a counter outside 0…2^53.
+func (c Counts) Check() error {
 	for _, f := range []struct {
 		name string
 		n    int64

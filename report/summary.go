@@ -27,6 +27,12 @@ type Input struct {
 	// Missing says, a sentence each, what is not known of the run. It makes the report incomplete.
 	Missing []string
 
+	// Series are points of the run over time that are in no worker's Series, in any order and of any width.
+	Series []Point
+
+	// Times are histograms of what workers did that are in no worker's Total; its counts do not count. Nil = none.
+	Times *Snapshot
+
 	// AskedBy returns how many slots are due in [fromUS, toUS), in µs since
 	// StartedAt. It fills the series; nil leaves asked at 0 there.
 	AskedBy func(fromUS, toUS int64) int64
@@ -47,7 +53,7 @@ type WorkerInput struct {
 
 // Build merges what the workers recorded, audits it and sums it up.
 func Build(in Input) Report {
-	merged, series := mergeWorkers(in.Workers)
+	merged, series := in.merge()
 	audit := newAudit(in.Budget, in.Workers)
 	kept := audit.kept()
 	r := Report{
@@ -106,16 +112,17 @@ func Build(in Input) Report {
 const closedLoop = "closed loop: each connection sent its next request when the last one was answered; latencies leave out what users would " +
 	"have waited (coordinated omission). For latencies at a rate use --qps NUMBER"
 
-// mergeWorkers adds up the snapshots and collects the series.
-func mergeWorkers(workers []WorkerInput) (*Snapshot, [][]Point) {
+// merge adds up the snapshots and collects the series.
+func (in Input) merge() (*Snapshot, [][]Point) {
 	merged := NewSnapshot("", "")
-	series := make([][]Point, 0, len(workers))
-	for _, w := range workers {
+	series := [][]Point{in.Series}
+	for _, w := range in.Workers {
 		if w.Total != nil {
 			merged.Merge(w.Total)
 		}
 		series = append(series, w.Series)
 	}
+	merged.mergeTimes(in.Times)
 	return merged, series
 }
 

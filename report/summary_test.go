@@ -69,7 +69,7 @@ func run(t testing.TB) Input {
 		measured.Self.Shard.Worst += second * 8 / 10 * int64(id) // of the second worker that is too much
 		measured.JudgeBeat()
 		total.Self = measured.Self
-		points, _, _ := series.Changed(0)
+		points := series.Points()
 		in.Workers = append(in.Workers, WorkerInput{
 			ID: total.Worker, Incarnation: total.Incarnation, State: []string{"left", "dead"}[id], Gone: true, Gaps: int64(id),
 			LastSeen: in.StartedAt.Add(10 * time.Second), Leased: sent + []int64{1, 5}[id], Beyond: 2,

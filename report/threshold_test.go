@@ -28,7 +28,7 @@ func judgedRun(seconds int64, ms func(second int64) int64, failed func(second, i
 		total.Merge(part)
 	}
 	total.Final = true
-	points, _, _ := series.Changed(0)
+	points := series.Points()
 	return Input{
 		Run: "x", StartedAt: time.Unix(1, 0), Duration: time.Duration(seconds) * time.Second, TargetRate: 100, Budget: Budget{Issued: 100 * seconds},
 		AskedBy: func(from, to int64) int64 { return (to - from) / 10_000 },

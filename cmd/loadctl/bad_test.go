@@ -467,8 +467,10 @@ func brokenFields(snapshot string) map[string]brokenRun {
 		"half a snapshot":       {field(keys.Totals, "w/i", shortened), reports, []string{"read snapshot of worker w: decode snapshot: unexpected end of JSON input", remove}},
 		"a foreign snapshot":    {field(keys.Totals, "w/i", "{}"), reports, []string{"read snapshot of worker w: decode snapshot: no valid version", remove}},
 		"a newer snapshot":      {field(keys.Totals, "w/i", `{"v":2}`), reports, []string{"version 2 is newer than version 1 known here; update this program"}},
-		"half, watched":         {field(keys.Totals, "w/i", shortened), watch, []string{notWhole + "read snapshot of worker w", remove}},
-		"a point that is none":  {field(keys.Series, "w/i/0", "point"), reports, []string{notWhole + "read series", remove}},
+		"half, watched":         {field(keys.Totals, "w/i:counts", `{"seq":`), watch, []string{notWhole + "read snapshot of worker w", remove}},
+		"a point that is none":  {field(keys.Series, "w/i", "point"), reports, []string{notWhole + "read series: worker \"w/i\"", remove}},
+		"a page of no point":    {field(keys.Series, ":3:0", "12345"), reports, []string{notWhole + "read series: page", remove}},
+		"half a page":           {field(keys.Series, ":1:0", "1234"), reports, []string{notWhole + "read series: page", remove}},
 	}
 }
 
@@ -479,7 +481,7 @@ func TestBrokenRuns(t *testing.T) {
 	client, keys := l.redis.Client(), run.KeysOf("x")
 	one := report.NewSnapshot("w", "i")
 	one.Seq = 1
-	if err := l.run.Journal("w", "i").Publish(t.Context(), one, one, nil, false); err != nil {
+	if err := l.run.Journal("w", "i").Publish(t.Context(), one, one, nil); err != nil {
 		t.Fatal(err)
 	}
 	whole := dump(t, client)

@@ -168,7 +168,7 @@ func (l *lab) publish(total *report.Snapshot, n int64) {
 	total.Merge(in)
 	total.Seq++
 	in.Seq, in.Final = total.Seq, total.Final
-	if err := l.run.Journal("w", "i").Publish(l.Context(), in, total, nil, false); err != nil {
+	if err := l.run.Journal("w", "i").Publish(l.Context(), in, total, nil); err != nil {
 		l.Fatal(err)
 	}
 }

@@ -28,7 +28,7 @@ func archive(t *testing.T, name string, seconds int64, latency time.Duration) st
 		total.Merge(beat)
 	}
 	total.Final = true
-	points, _, _ := series.Changed(0)
+	points := series.Points()
 	rep := report.Build(report.Input{
 		Run: "x", StartedAt: time.Unix(1_800_000_000, 0), Duration: time.Duration(seconds) * time.Second, TargetRate: 100, Budget: report.Budget{Issued: 100 * seconds},
 		Workers: []report.WorkerInput{{ID: name, Incarnation: "i", State: "left", Gone: true, Leased: 100 * seconds, Total: total, Series: points}},

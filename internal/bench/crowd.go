@@ -176,6 +176,6 @@ func (c crowd) work(ctx context.Context, r *run.Run, name string, started *atomi
 type mute struct{ worker.Journal }
 
 // Publish implements worker.Journal.
-func (mute) Publish(context.Context, *report.Snapshot, *report.Snapshot, []report.Point, bool) error {
+func (mute) Publish(context.Context, *report.Snapshot, *report.Snapshot, *report.Series) error {
 	return nil
 }

@@ -44,7 +44,7 @@ func (v virtual) report(rng *rand.Rand, worker string, start time.Time) report.R
 		total.Merge(beat)
 	}
 	total.Final = true
-	points, _, _ := series.Changed(0)
+	points := series.Points()
 	n := int64(v.seconds * v.rate)
 	return report.Build(report.Input{
 		Run: "r", StartedAt: start, Duration: time.Duration(v.seconds) * time.Second, TargetRate: float64(v.rate), Budget: report.Budget{Issued: n},

@@ -70,7 +70,7 @@ func live(ctx context.Context, client redis.UniversalClient, name string) error 
 	}
 	journal, snapshot := r.Journal(worker, incarnation), report.NewSnapshot(worker, incarnation)
 	snapshot.Seq = 1
-	if err := journal.Publish(ctx, snapshot, snapshot, nil, false); err != nil {
+	if err := journal.Publish(ctx, snapshot, snapshot, nil); err != nil {
 		return err
 	}
 	if _, err := r.Pause(ctx); err != nil {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -91,7 +92,8 @@ func (b *bed) spoil(name string) {
 			b.t.Fatal(err)
 		}
 		client.HSet(ctx, keys.Totals, "x"+steering+"/"+spoiled, data)
-		client.HSet(ctx, keys.Series, "x"+steering+"/"+spoiled+"/0", client.HGet(ctx, keys.Series, member+"/"+inc+"/0").Val())
+		client.HSet(ctx, keys.Series, "x"+steering+"/"+spoiled, client.HGet(ctx, keys.Series, member+"/"+inc).Val())
+		client.HSet(ctx, keys.Series, ":1:0:e:"+url.QueryEscape(strings.ToValidUTF8(steering, "")), "\x01\x00\x00\x00\x00")
 	}
 	now := strconv.FormatInt(time.Now().UnixMicro(), 10)
 	for _, event := range [][]string{{"t", now, "kind", steering, "who", steering, "what", steering}} {

@@ -160,8 +160,8 @@ type journal struct {
 }
 
 // Publish implements worker.Journal.
-func (j journal) Publish(ctx context.Context, interval, total *report.Snapshot, points []report.Point, rewrite bool) error {
-	return j.unless(j.Journal.Publish(ctx, interval, total, points, rewrite))
+func (j journal) Publish(ctx context.Context, interval, total *report.Snapshot, series *report.Series) error {
+	return j.unless(j.Journal.Publish(ctx, interval, total, series))
 }
 
 // Leave implements worker.Journal.

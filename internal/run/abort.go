@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -79,19 +78,19 @@ type judge struct {
 	failures   outage.Series
 	took       time.Duration // of the last look
 
-	judged int64             // seconds of the run
-	width  int64             // of the points in known
-	told   map[string]int64  // up to when each worker has published, µs of Redis' clock
-	limits int64             // up to when the generator of a worker was a limit, µs of Redis' clock
-	heard  string            // the last entry of the stream that told and limits know
-	known  map[int64]*column // by index: points that do not change any more
+	judged int64            // seconds of the run
+	width  int64            // of the points when a look begins
+	told   map[string]int64 // up to when each worker has published, µs of Redis' clock
+	limits int64            // up to when the generator of a worker was a limit, µs of Redis' clock
+	heard  string           // the last entry of the stream that told and limits know
+	known  read             // points that do not change any more
 }
 
 // look judges the seconds that can be. next is when to look again.
 func (j *judge) look(ctx context.Context) (over bool, next time.Duration, err error) {
 	mine, err := j.locked(ctx)
 	if err != nil || !mine {
-		j.judged, j.told, j.limits, j.heard, j.known = 0, nil, 0, "", nil
+		j.judged, j.told, j.limits, j.heard, j.known = 0, nil, 0, "", read{}
 		return false, judgeEvery, err
 	}
 	if j.run, err = j.aside(ctx); err != nil {
@@ -202,7 +201,9 @@ func (j *judge) hear(ctx context.Context, s *State) error {
 	return j.run.snapshots(ctx, j.heard, func(id, who string, snapshot *report.Snapshot) {
 		j.heard = id
 		if snapshot != nil {
-			j.told[who] = max(j.told[who], snapshot.End)
+			if !snapshot.Behind {
+				j.told[who] = max(j.told[who], snapshot.End)
+			}
 			if snapshot.GeneratorLimited(j.run.Spec.Max) {
 				j.limits = max(j.limits, snapshot.End)
 			}
@@ -218,7 +219,7 @@ func (j *judge) failing(ctx context.Context, s *State, second int64, missing boo
 		return nil, nil
 	}
 	if width != j.width {
-		j.width, j.known = width, nil
+		j.width, j.known = width, read{}
 	}
 	warmup := int64(j.run.Spec.Warmup / time.Second)
 	stretch := report.Stretch{Begin: (warmup + width - 1) / width * width, End: second / width * width, Width: width, Asked: s.askedBy, Paused: s.Phase == "paused"}
@@ -227,7 +228,7 @@ func (j *judge) failing(ctx context.Context, s *State, second int64, missing boo
 	}
 	var err error
 	from := max(stretch.Begin, stretch.End-j.span(width))
-	if stretch.Points, err = j.points(ctx, s, from/width, stretch.End/width); err != nil {
+	if stretch.Points, err = j.points(ctx, s, from/width*width, stretch.End); err != nil {
 		return nil, err
 	}
 	stretch.Missing = missing || s.lostSince(s.StartedAt.Add(time.Duration(from-s.judgeLatest())*time.Second))
@@ -247,86 +248,81 @@ func (j *judge) span(width int64) (longest int64) {
 	return longest
 }
 
-// A column is one point of the series, of all workers.
-type column struct {
-	of  map[string]bool // the workers whose points do not change any more
-	sum []report.Point  // these points; added up to one when a look has read all
+// read is what a judge knows of the series: which does not change any more as long as the workers' places in it only grow.
+type read struct {
+	places map[string]int64 // up to which second the merged points have those of a worker
+	upto   int64            // the first of these
+	points []report.Point   // the merged ones before it, and not too old
 }
 
-// points reads the points of all workers with indices in [from, to), and adds them up. A worker that was cut off brings its points later, so what is not
-// there, or was not all there, is asked for again. A point does not change any more when its worker has published after it: points come with
-// the snapshots. So each is read and added once.
+// points reads the points of all workers in the seconds [from, to), which begins and ends with a point of the run's present width: all that was not
+// whole at the last look, at one instant. Where Redis has forgotten some, or a worker is new, all is read again.
 func (j *judge) points(ctx context.Context, s *State, from, to int64) ([]report.Point, error) {
-	maps.DeleteFunc(j.known, func(i int64, _ *column) bool { return i < from })
-	if j.known == nil {
-		j.known = map[int64]*column{}
+	since := max(from, j.known.upto)
+	columns, open, places, err := j.read(ctx, s, since, to)
+	if err == nil && since > from && !j.known.before(places) {
+		j.known, since = read{}, from
+		columns, open, places, err = j.read(ctx, s, from, to)
 	}
-	var unread []place
-	for i := from; i < to; i++ {
-		if j.known[i] == nil {
-			j.known[i] = &column{of: map[string]bool{}}
-		}
-		for _, w := range s.Workers {
-			if !j.known[i].of[w.key()] {
-				unread = append(unread, place{w.key(), i})
-			}
-		}
-	}
-	var all []report.Point
-	for part := range slices.Chunk(unread, 1000) {
-		open, err := j.read(ctx, s.StartedAt, part)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, open...)
-	}
-	for i := from; i < to; i++ {
-		c := j.known[i]
-		if len(c.sum) > 1 {
-			c.sum = report.MergeSeries(c.sum)
-		}
-		all = append(all, c.sum...)
-	}
-	return report.MergeSeries(all), nil
-}
-
-// A place is that of one worker's point.
-type place struct {
-	worker string
-	index  int64
-}
-
-// read takes some points into their columns, and returns those that may still change. Of another width are those of a worker that was cut off
-// when points became wider.
-func (j *judge) read(ctx context.Context, start time.Time, places []place) (open []report.Point, err error) {
-	fields := make([]string, len(places))
-	for i, p := range places {
-		fields[i] = p.worker + "/" + strconv.FormatInt(p.index, 10)
-	}
-	values, err := j.run.client.HMGet(ctx, j.run.keys.Series, fields...).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read series of run %s: %w", j.run.Name, err)
 	}
-	for i, v := range values {
-		text, there := v.(string)
-		if !there {
-			continue
-		}
-		var point report.Point
-		if err := point.UnmarshalText([]byte(text)); err != nil {
-			return nil, fmt.Errorf("read series of run %s: %w", j.run.Name, err)
-		}
-		at := places[i]
-		switch end := start.UnixMicro() + (at.index+1)*j.width*1_000_000; {
-		case point.Width != j.width || point.Index != at.index:
-		case j.told[at.worker] > end:
-			c := j.known[at.index]
-			c.of[at.worker], c.sum = true, append(c.sum, point)
-		default:
-			open = append(open, point)
+	all := append(slices.Clone(j.known.points), columns...)
+	j.known = read{places: places, upto: math.MaxInt64}
+	for _, second := range places {
+		j.known.upto = min(j.known.upto, second/j.width*j.width)
+	}
+	j.known.upto = min(j.known.upto, to)
+	for _, p := range all {
+		if p.Start() >= from && p.Start()+p.Width <= j.known.upto {
+			j.known.points = append(j.known.points, p)
 		}
 	}
-	return open, nil
+	wide := report.Point{Index: from / j.width, Width: j.width} // all are brought to its width
+	all = slices.DeleteFunc(append(all, open...), func(p report.Point) bool { return p.Start() < from || p.Start() >= to || p.Width > j.width })
+	return report.MergeSeries(all, []report.Point{wide}), nil
+}
+
+// before tells whether the places of all workers have only grown.
+func (r read) before(places map[string]int64) bool {
+	for worker, second := range places {
+		if then, known := r.places[worker]; !known || second < then {
+			return false
+		}
+	}
+	return len(places) >= len(r.places)
+}
+
+// read reads the merged points in the seconds [from, to), those that are not among them yet, and the workers' places.
+func (j *judge) read(ctx context.Context, s *State, from, to int64) (merged, open []report.Point, places map[string]int64, err error) {
+	latency := slices.ContainsFunc(j.thresholds, func(t report.Threshold) bool { return t.Metric == "latency" })
+	fields := report.Pages(from, to, j.width, latency)
+	pages := len(fields)
+	for _, w := range s.Workers {
+		fields = append(fields, w.key())
+	}
+	values, err := j.run.client.HMGet(ctx, j.run.keys.Series, fields...).Result()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var columns report.Columns
+	places = map[string]int64{}
+	for i, v := range values {
+		text, there := v.(string)
+		switch {
+		case !there:
+		case i < pages:
+			err = columns.Read(fields[i], []byte(text))
+		default:
+			var points []report.Point
+			places[fields[i]], points, err = parseRecord(text)
+			open = append(open, points...)
+		}
+		if err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	return columns.Points(), open, places, nil
 }
 
 // abort stops the run. Who is asked twice does nothing the second time.

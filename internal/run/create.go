@@ -37,6 +37,8 @@ func broken(name, why string) error {
 func explain(what, name string, err error) error {
 	_, known := adviceOn(err)
 	switch {
+	case errors.Is(err, ErrBroken): // it says so itself
+		return err
 	case !known && strings.Contains(err.Error(), "user_script:"): // it ended in the middle
 		return broken(name, "a script cannot read it")
 	case strings.Contains(err.Error(), "WRONGTYPE"): // some servers put their own words in front

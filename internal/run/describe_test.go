@@ -20,7 +20,7 @@ func TestReportDescribesTheRun(t *testing.T) {
 		for id, host := range map[string]string{"a": "red", "b": "red", "c": "blue"} {
 			total := report.NewSnapshot(id, "inc"+id)
 			total.Host, total.Final, total.Seq = host, true, 1
-			if err := r.Journal(id, "inc"+id).Publish(t.Context(), total, total, nil, false); err != nil {
+			if err := r.Journal(id, "inc"+id).Publish(t.Context(), total, total, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

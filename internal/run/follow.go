@@ -1,7 +1,9 @@
 package run
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -45,9 +47,8 @@ func (s *State) Present() int64 {
 	return min(n, s.Members)
 }
 
-// Follower reads what workers publish, as it comes: an entry of the stream for each worker and second, which is much less than their
-// cumulative snapshots. Those are read at the beginning and at the end, and where an entry is missing because the stream
-// was trimmed. So the counts are at most what was trimmed behind, and that only until the worker publishes again. Not safe for
+// Follower reads what workers publish, as it comes: an entry of the stream for each worker and second. The counts of all that each did
+// are read at the beginning and at the end, and where an entry is missing because the stream was trimmed. So the counts are at most what was trimmed behind, and that only until the worker publishes again. Not safe for
 // concurrent use.
 type Follower struct {
 	run    *Run
@@ -191,35 +192,31 @@ func (f *Follower) behind(workers []Worker) []Worker {
 	return slices.DeleteFunc(slices.Clone(workers), func(w Worker) bool { return !f.known[w.key()].behind })
 }
 
-// recount takes the counts of these workers from their cumulative snapshots. settled: none of them will publish any more.
+// recount takes the counts of these workers from what they say that they did in all. settled: none of them will publish any more.
 func (f *Follower) recount(ctx context.Context, s *State, workers []Worker) (settled bool, err error) {
-	if len(workers) == 0 {
-		return true, nil
-	}
-	keys := make([]string, len(workers))
-	for i, w := range workers {
-		keys[i] = w.key()
-	}
-	texts, err := f.run.client.HMGet(ctx, f.run.keys.Totals, keys...).Result()
-	if err != nil {
-		return false, explain("follow run", f.run.Name, err)
-	}
-	totals := map[string]string{}
-	for i, text := range texts {
-		if text, ok := text.(string); ok {
-			totals[keys[i]] = text
-		}
-	}
 	settled = true
-	for _, w := range workers {
-		in, final, err := w.input(totals, s)
-		if err != nil {
-			return false, fmt.Errorf("follow %w", broken(f.run.Name, fmt.Sprintf("read snapshot of worker %s: %v", w.ID, err)))
+	for part := range slices.Chunk(workers, 1000) {
+		fields := make([]string, len(part))
+		for i, w := range part {
+			fields[i] = w.key() + ":counts"
 		}
-		settled = settled && (final || in.Gone)
-		if in.Total != nil {
-			f.known[w.key()] = tally{seq: in.Total.Seq, counts: in.Total.Counts}
-			f.until = max(f.until, in.Total.End)
+		texts, err := f.run.client.HMGet(ctx, f.run.keys.Totals, fields...).Result()
+		if err != nil {
+			return false, explain("follow run", f.run.Name, err)
+		}
+		for i, w := range part {
+			var t counted
+			text, published := texts[i].(string)
+			if published {
+				err := json.Unmarshal([]byte(text), &t)
+				if err := cmp.Or(err, t.Counts.Check()); err != nil {
+					return false, fmt.Errorf("follow %w", broken(f.run.Name, fmt.Sprintf("read snapshot of worker %s: %v", w.ID, err)))
+				}
+				f.known[w.key()] = tally{seq: t.Seq, counts: t.Counts}
+				f.until = max(f.until, t.End)
+			}
+			_, gone := w.standing(t.End, t.Final, s)
+			settled = settled && gone
 		}
 	}
 	return settled, nil

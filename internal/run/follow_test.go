@@ -18,6 +18,7 @@ type teller struct {
 	run     *Run
 	journal *Journal
 	total   *report.Snapshot
+	series  report.Series
 }
 
 func (b *bed) teller(r *Run, worker, incarnation string) *teller {
@@ -40,7 +41,7 @@ func (p *teller) interval(sent int64) *report.Snapshot {
 
 func (p *teller) tell(sent int64) {
 	p.Helper()
-	if err := p.journal.Publish(p.Context(), p.interval(sent), p.total, nil, false); err != nil {
+	if err := p.journal.Publish(p.Context(), p.interval(sent), p.total, nil); err != nil {
 		p.Error(err)
 	}
 }
@@ -155,7 +156,7 @@ func TestProgressBrings(t *testing.T) {
 		in := two.interval(7)
 		in.Counts.Completed -= 3
 		two.total.Counts.Completed -= 3
-		if err := two.journal.Publish(t.Context(), in, two.total, nil, false); err != nil {
+		if err := two.journal.Publish(t.Context(), in, two.total, nil); err != nil {
 			t.Fatal(err)
 		}
 		if p = b.progress(f); len(p.Beats) != 1 || p.InFlight != 3 {
@@ -289,7 +290,7 @@ func TestFollowerPassesOverWhatIsDamaged(t *testing.T) {
 		}
 		one.tell(4)
 		b.equalsReport("afterwards", b.progress(f), r)
-		b.client.HSet(t.Context(), r.keys.Totals, "a/inca", `{"version":1,"counts":{"sent":-1}}`)
+		b.client.HSet(t.Context(), r.keys.Totals, "a/inca:counts", `{"seq":9,"counts":{"sent":-1}}`)
 		_, err := r.Follow(t.Context())
 		b.wants(err, ErrBroken, "follow run x", "read snapshot of worker a")
 		b.stop(r, "a", "b")

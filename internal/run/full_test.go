@@ -129,7 +129,7 @@ func (m *member) write(done <-chan struct{}) {
 		in.Counts = report.Counts{Sent: reply.Range.N, Completed: reply.Range.N}
 		total.Merge(in)
 		total.Seq = in.Seq
-		if err := journal.Publish(m.Context(), in, total, nil, false); err != nil {
+		if err := journal.Publish(m.Context(), in, total, nil); err != nil {
 			m.Error(err)
 			return
 		}
@@ -163,7 +163,7 @@ func TestStopMakesRoom(t *testing.T) {
 			}
 			total := report.NewSnapshot("w", "incw")
 			total.Seq = 1
-			publish := func() error { return r.Journal("w", "incw").Publish(t.Context(), total, total, nil, false) }
+			publish := func() error { return r.Journal("w", "incw").Publish(t.Context(), total, total, nil) }
 			b.wants(publish(), nil, "OOM command not allowed")
 			if why := r.Full(t.Context()); !strings.Contains(why, "raise its maxmemory") {
 				t.Errorf("%q", why)

@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -55,14 +56,21 @@ func FuzzState(f *testing.F) {
 	})
 }
 
-func FuzzParseSeries(f *testing.F) {
-	f.Add("w/inc/0", "1,1,0,5,4,1,")
-	f.Add("w", "1,1,0,5,4,1,")
-	f.Add("w/inc/0", "2,1,0,5,4,1,timeout=1,")
-	f.Fuzz(func(t *testing.T, name, text string) {
-		points, err := parseSeries(map[string]string{name: text})
-		if err == nil && len(points) != 1 {
-			t.Fatalf("%q: %q gives %v", name, text, points)
+func FuzzParseRecord(f *testing.F) {
+	f.Add("0 ")
+	f.Add("12 1,1,12,5,4,1, 2,1,13,5,4,1,timeout=1,")
+	f.Add("-1 1,1,0,5,4,1,")
+	f.Fuzz(func(t *testing.T, text string) {
+		second, open, err := parseRecord(text)
+		if err != nil {
+			return
+		}
+		again, err := joinPoints(open)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, o, err := parseRecord(fmt.Sprint(second, " ", string(again))); err != nil || s != second || len(o) != len(open) {
+			t.Fatalf("%q: %d with %d points, then %d with %d, %v", text, second, len(open), s, len(o), err)
 		}
 	})
 }

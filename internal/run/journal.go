@@ -3,8 +3,8 @@ package run
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/report"
@@ -18,6 +18,7 @@ type Journal struct {
 	run                 *Run
 	worker, incarnation string
 
+	second    int64  // up to which the run's series has the worker's points, as Redis said last
 	left      string // the state to leave in, "" = none was told
 	own       *Unpublished
 	published bool // Redis has taken own
@@ -28,53 +29,31 @@ func (r *Run) Journal(worker, incarnation string) *Journal {
 	return &Journal{run: r, worker: worker, incarnation: incarnation}
 }
 
-// Publish stores an interval snapshot and the cumulative one, and the series points that changed, in one atomic write. With rewrite
-// the points replace all stored before. Where Redis has forgotten some of those, the error is report.ErrRewrite. What Redis tells of other
-// processes is noted in total.
-func (j *Journal) Publish(ctx context.Context, interval, total *report.Snapshot, points []report.Point, rewrite bool) error {
-	in, err := interval.MarshalBinary()
-	if err != nil {
-		return fmt.Errorf("encode snapshot: %w", err)
-	}
-	sum, err := total.MarshalBinary()
-	if err != nil {
-		return fmt.Errorf("encode snapshot: %w", err)
-	}
-	forget := 0
-	if rewrite {
-		forget = 1
-	}
-	args := []any{j.run.UID, j.worker + "/" + j.incarnation, sum, in, streamLength, interval.Seq, forget}
-	for _, p := range points {
-		text, err := p.MarshalText()
+// Publish stores an interval snapshot and the cumulative one, and adds the points to the run's series that it does not have yet, some at a
+// time. The last snapshot is stored when all are there. What Redis tells of other processes is noted in total.
+func (j *Journal) Publish(ctx context.Context, interval, total *report.Snapshot, series *report.Series) error {
+	for strays := 0; strays <= 3; { // one is usual after a failover
+		m, err := newMessage(interval, total, series, j.second)
 		if err != nil {
-			return fmt.Errorf("encode series: %w", err)
+			return err
 		}
-		args = append(args, p.Index, text)
-	}
-	k := j.run.keys
-	keys := []string{k.Budget, k.Totals, k.Snapshots, k.Series, k.Spec, k.Workers, k.Seen, k.Events, k.Laws}
-	reply, err := lua.Snapshot().Run(ctx, j.run.client, keys, args...).StringSlice()
-	if err != nil {
-		return fmt.Errorf("publish snapshot: %w", err)
-	}
-	if len(reply) != 2 {
-		return fmt.Errorf("publish snapshot: the answer has %d parts; this program and the run do not fit together", len(reply))
-	}
-	switch reply[0] {
-	case "OK":
-		if n, err := strconv.ParseInt(reply[1], 10, 64); err == nil {
-			total.Processes = max(total.Processes, n)
+		reply, err := j.send(ctx, m)
+		if err != nil {
+			return err
 		}
-		if interval.Seq%listEvery == 1 && !interval.Final {
-			_ = j.run.relist(ctx) // the run does not depend on it
+		j.second = reply.second
+		switch {
+		case !reply.added:
+			strays++
+		case m.interval != nil:
+			total.Processes = max(total.Processes, reply.processes)
+			if interval.Seq%listEvery == 1 && !interval.Final {
+				_ = j.run.relist(ctx) // the run does not depend on it
+			}
+			return nil
 		}
-		return nil
-	case "REWRITE":
-		return fmt.Errorf("publish snapshot: %w", report.ErrRewrite)
-	default:
-		return fmt.Errorf("publish snapshot: run %s: %w", j.run.Name, ErrNoRun)
 	}
+	return errors.New("publish snapshot: Redis forgets points while they are brought")
 }
 
 // Keep takes in all that the worker has to report: see Own and Unpublished.

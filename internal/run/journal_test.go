@@ -1,7 +1,6 @@
 package run
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -70,7 +69,7 @@ func TestEveryKeyExpires(t *testing.T) {
 		if n := b.client.Exists(t.Context(), r.keys.all()...).Val(); n != 8 { // there is no series yet
 			t.Errorf("%d keys exist", n)
 		}
-		b.publish(r, 2, []report.Point{{Width: 1}})
+		b.publish(r, 2, seriesOf(1))
 		for _, key := range r.keys.all() {
 			if !b.client.PExpire(t.Context(), key, time.Minute).Val() {
 				t.Errorf("there is no key %s", key)
@@ -88,15 +87,10 @@ func snapshot(seq uint64) *report.Snapshot {
 	return s
 }
 
-// publish brings the points that have changed, and all of them where that is asked for; here these are the same.
-func (b *bed) publish(r *Run, seq uint64, points []report.Point) {
+func (b *bed) publish(r *Run, seq uint64, series *report.Series) {
 	b.Helper()
 	j := r.Journal("b", "incb")
-	err := j.Publish(b.Context(), snapshot(seq), snapshot(seq), points, false)
-	if errors.Is(err, report.ErrRewrite) {
-		err = j.Publish(b.Context(), snapshot(seq), snapshot(seq), points, true)
-	}
-	if err != nil {
+	if err := j.Publish(b.Context(), snapshot(seq), snapshot(seq), series); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -128,7 +122,7 @@ func TestSnapshotOfARunThatWasRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := r.Journal("b", "incb")
-		b.wants(j.Publish(t.Context(), snapshot(1), snapshot(1), nil, false), ErrNoRun, "run x")
+		b.wants(j.Publish(t.Context(), snapshot(1), snapshot(1), nil), ErrNoRun, "run x")
 		if err := r.Forget(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -137,42 +131,68 @@ func TestSnapshotOfARunThatWasRemoved(t *testing.T) {
 		}
 		b.create("x", constant(200), Options{})
 		before := len(b.dump())
-		b.wants(j.Publish(t.Context(), snapshot(1), snapshot(1), nil, false), ErrNoRun, "run x")
+		b.wants(j.Publish(t.Context(), snapshot(1), snapshot(1), nil), ErrNoRun, "run x")
 		if after := len(b.dump()); after != before {
 			t.Error("a snapshot of the run that was replaced is in its successor")
 		}
 	})
 }
 
-func TestSeriesRewrite(t *testing.T) {
+// seriesOf is that of a worker that has sent one request in each of some seconds.
+func seriesOf(seconds int64) *report.Series {
+	series := new(report.Series)
+	for i := range seconds {
+		one := report.NewSnapshot("b", "incb")
+		one.Counts = report.Counts{Sent: 1, Completed: 1}
+		one.Latency.Record(1_000_000 * (i + 1))
+		series.Add(i*1_000_000, one)
+	}
+	return series
+}
+
+// TestSeriesIsWhole: whatever part of the series Redis loses, and however many points there are, the last snapshot comes with all of them, once.
+func TestSeriesIsWhole(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
-		stored := func() int64 { return b.client.HLen(t.Context(), r.keys.Series).Val() }
-		b.publish(r, 1, []report.Point{{Index: 0, Width: 1}, {Index: 1, Width: 1}, {Index: 1023, Width: 1}})
-		other := r.Journal("c", "incc")
-		if err := other.Publish(t.Context(), snapshot(1), snapshot(1), []report.Point{{Index: 5, Width: 1}}, false); err != nil {
-			t.Fatal(err)
+		for _, id := range []string{"b", "c"} {
+			b.member(r, id).lease()
 		}
-		if n := stored(); n != 4 {
-			t.Errorf("%d points", n)
+		seconds := []int64{3, 4, 150, 151, 1023, 1025, 1500, 2600}
+		var failover func()
+		journals := map[string]*Journal{"b/incb": r.Journal("b", "incb"), "c/incc": r.Journal("c", "incc")}
+		for i, n := range seconds {
+			for _, j := range journals {
+				s := report.NewSnapshot(j.worker, j.incarnation)
+				s.Seq, s.Start, s.End, s.Counts, s.Final = uint64(i+1), 1, 2, report.Counts{Sent: n, Completed: n}, i == len(seconds)-1
+				if err := j.Publish(t.Context(), s, s, seriesOf(n)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			switch n {
+			case 4:
+				failover = b.save(r)
+			case 151:
+				failover() // forgets the last seconds
+			case 1023:
+				b.client.Del(t.Context(), r.keys.Series)
+			case 1500:
+				b.client.Del(t.Context(), r.keys.Totals)
+			}
 		}
-		b.publish(r, 2, []report.Point{{Index: 1, Width: 1, Sent: 7}})
-		if n := stored(); n != 4 {
-			t.Errorf("%d points after one was renewed", n)
-		}
-		if err := r.Journal("b", "incb").Publish(t.Context(), snapshot(3), snapshot(3), []report.Point{{Index: 0, Width: 2, Sent: 9}}, true); err != nil {
-			t.Fatal(err)
-		}
-		fields, err := b.client.HGetAll(t.Context(), r.keys.Series).Result()
+		in, _, err := r.gather(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		points, err := parseSeries(fields)
-		if err != nil {
-			t.Fatal(err)
+		got, want := report.MergeSeries(in.Series), report.MergeSeries(seriesOf(2600).Points(), seriesOf(2600).Points())
+		if len(got) != len(want) {
+			t.Fatalf("%d points, want %d", len(got), len(want))
 		}
-		if mine := points["b/incb"]; len(mine) != 1 || mine[0].Sent != 9 || mine[0].Width != 2 || len(points["c/incc"]) != 1 {
-			t.Errorf("%+v", points)
+		for i := range got {
+			a, _ := got[i].MarshalText()
+			b, _ := want[i].MarshalText()
+			if string(a) != string(b) {
+				t.Fatalf("point %d is %s, want %s", i, a, b)
+			}
 		}
 	})
 }
@@ -193,7 +213,9 @@ func TestReportWithoutTheStream(t *testing.T) {
 		total := snapshot(1)
 		total.Record(sent)
 		total.Final = true
-		if err := r.Journal("b", "incb").Publish(t.Context(), total, total, []report.Point{{Width: 1, Sent: m.leased}}, false); err != nil {
+		series := new(report.Series)
+		series.Add(0, total)
+		if err := r.Journal("b", "incb").Publish(t.Context(), total, total, series); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.client.XTrimMaxLen(t.Context(), r.keys.Snapshots, 0).Err(); err != nil {

@@ -121,7 +121,7 @@ func relists(t *testing.T, client redis.UniversalClient, r *Run) {
 		incarnation := NewID() // each publishes for the first time
 		s := report.NewSnapshot("w", incarnation)
 		s.Seq = 1
-		return r.Journal("w", incarnation).Publish(t.Context(), s, s, nil, false)
+		return r.Journal("w", incarnation).Publish(t.Context(), s, s, nil)
 	}
 	does := map[string]func() error{
 		"joins by its description": func() error { _, _, err := Create(t.Context(), client, r.Name, r.Spec, Options{}); return err },

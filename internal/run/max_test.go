@@ -153,7 +153,7 @@ func TestMaxReport(t *testing.T) {
 		total := told("w", "incw", 1, report.Counts{Sent: 9, PermitSent: 9, Completed: 9})
 		total.Final = true
 		journal := r.Journal("w", "incw")
-		if err := journal.Publish(t.Context(), total, total, nil, false); err != nil {
+		if err := journal.Publish(t.Context(), total, total, nil); err != nil {
 			t.Fatal(err)
 		}
 		rep, err := r.Report(t.Context())

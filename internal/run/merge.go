@@ -263,11 +263,10 @@ func (r *Run) MergedReport(ctx context.Context, all []*Unpublished) (report.Repo
 	if err != nil {
 		return report.Report{}, err
 	}
-	in, _, err := r.gather(ctx)
+	in, used, err := r.gather(ctx, rest)
 	if err != nil {
 		return report.Report{}, err
 	}
-	used := merge(&in, rest)
 	return merged(r.build(ctx, in), used), nil
 }
 

@@ -379,7 +379,9 @@ func TestMergedReport(t *testing.T) {
 			return s
 		}
 		half, all := total(1, 100), total(2, m.leased)
-		if err := journal.Publish(t.Context(), half, half, []report.Point{{Width: 1, Sent: 100}}, false); err != nil {
+		series := new(report.Series)
+		series.Add(0, half)
+		if err := journal.Publish(t.Context(), half, half, series); err != nil {
 			t.Fatal(err)
 		}
 		if journal.Unpublished() != nil {

@@ -213,7 +213,11 @@ func TestLargeSeries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fields, err := scanHash(t.Context(), client, "series")
+	fields := map[string]string{}
+	err = scanHash(t.Context(), client, "series", func(name, text string) error {
+		fields[name] = text
+		return nil
+	})
 	if err != nil || len(fields) != workers*points || fields["w699/x/1023"] != "1023" {
 		t.Errorf("%d fields, %v", len(fields), err)
 	}

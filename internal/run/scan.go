@@ -7,23 +7,28 @@ import (
 )
 
 // scanCount is about how many fields one reply has.
-const scanCount = 10_000
+const scanCount = 1000
 
-// scanHash reads a hash that may be large: 10,000 workers have up to 10 million points in one. HGETALL would hold up the server, and all lease
-// calls, for seconds, and its reply would be larger than any that is taken (replyLimit). A field that changes meanwhile is there as it was or as
-// it is; none is missing that was there all the time.
-func scanHash(ctx context.Context, client redis.UniversalClient, key string) (map[string]string, error) {
-	fields := map[string]string{}
+// scanHash reads a hash that may be large, field by field: HGETALL would hold up the server, and all lease calls. A field that changes meanwhile
+// is read as it was or as it is; none is missing that was there all the time, and none is read twice.
+func scanHash(ctx context.Context, client redis.UniversalClient, key string, read func(name, text string) error) error {
+	known := map[string]bool{}
 	for cursor := uint64(0); ; {
 		page, next, err := client.HScan(ctx, key, cursor, "", scanCount).Result()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for i := 0; i+1 < len(page); i += 2 {
-			fields[page[i]] = page[i+1]
+			if known[page[i]] { // the hash has grown since
+				continue
+			}
+			known[page[i]] = true
+			if err := read(page[i], page[i+1]); err != nil {
+				return err
+			}
 		}
 		if cursor = next; cursor == 0 {
-			return fields, nil
+			return nil
 		}
 	}
 }

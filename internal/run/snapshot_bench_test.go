@@ -38,7 +38,6 @@ func snapshots(b *testing.B, client *redis.Client, rate int) (call func()) {
 		journal *run.Journal
 		total   *report.Snapshot
 		series  report.Series
-		known   uint64 // the series' revision that was published
 	}
 	var workers [100]worker
 	for i := range workers {
@@ -54,11 +53,9 @@ func snapshots(b *testing.B, client *redis.Client, rate int) (call func()) {
 		w.total.Merge(interval)
 		w.total.Seq = interval.Seq
 		w.series.Add(interval.Start, interval)
-		points, rewrite, revision := w.series.Changed(w.known)
-		if err := w.journal.Publish(context.Background(), interval, w.total, points, rewrite && len(points) > 0); err != nil {
+		if err := w.journal.Publish(context.Background(), interval, w.total, &w.series); err != nil {
 			b.Fatal(err)
 		}
-		w.known = revision
 	}
 }
 

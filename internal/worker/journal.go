@@ -9,14 +9,13 @@ import (
 // Journal keeps what the worker reports. Publish is called by one goroutine at a time. An implementation may fail;
 // the context ends a call that takes too long.
 type Journal interface {
-	// Publish writes, in one atomic step, the snapshot of an interval, the cumulative one, and the points of the
-	// worker's series that have changed; with rewrite they replace all points written before. interval and total
-	// have the same Seq: 1, 2, …. After an error it is not known what was written, so the next call brings the
-	// same interval again, with the same Seq; the cumulative snapshot is always the newest. A Seq that is there
-	// already is not written again, neither is what comes with it, and that is no error. report.ErrRewrite is the
-	// one that says that nothing was written, because points written before are missing: the next call brings
-	// all of them. The snapshots are the caller's again when Publish returns; it may have noted total.Processes.
-	Publish(ctx context.Context, interval, total *report.Snapshot, points []report.Point, rewrite bool) error
+	// Publish writes the snapshot of an interval, the cumulative one, and what is new in the worker's series; it knows how far
+	// that was written. interval and total have the same Seq: 1, 2, …. After an error it is not known what was
+	// written, so the next call brings the same interval again, with the same Seq; the cumulative snapshot and the series are always the
+	// newest. A Seq that is there already is not written again, a point never twice, and that is no error. When the
+	// final snapshot is there, so are all points. All are the caller's again when Publish returns; it may have noted
+	// total.Processes.
+	Publish(ctx context.Context, interval, total *report.Snapshot, series *report.Series) error
 
 	// Leave tells the fleet that this worker leases no more, so that its share goes to the others at once. The
 	// state is StateLeft or StateStopped. Calling it again changes nothing.

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -48,7 +47,6 @@ type publisher struct {
 	total    *report.Snapshot
 	early    *report.Snapshot // not yet in the series: the run's start is not known
 	series   report.Series
-	revision uint64 // of the series as published
 	seq      uint64
 	failures outage.Series
 	away     int64 // since when nothing could be published, µs of the Redis clock; 0 = the last attempt was successful
@@ -170,12 +168,11 @@ func (p *publisher) measured(last *report.Snapshot) report.Self {
 	return self
 }
 
-// publish makes one attempt. Where the Journal has forgotten points, it gets all of them.
+// publish makes one attempt.
 func (p *publisher) publish(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	again := p.pending != nil
-	if !again {
+	if p.pending == nil {
 		p.seq++
 		p.pending, p.interval = p.interval, p.snapshot()
 		p.pending.Seq = p.seq
@@ -185,23 +182,13 @@ func (p *publisher) publish(ctx context.Context, patience time.Duration) error {
 	if p.away > 0 {
 		p.total.Outage(p.away, now) // should this attempt be successful, the outage is known with it
 	}
-	points, rewrite, revision := p.series.Changed(p.revision)
-	// Before the first point there is nothing to replace.
-	err := p.journal.Publish(ctx, p.pending, p.total, points, rewrite && len(points) > 0)
-	if errors.Is(err, report.ErrRewrite) {
-		points, _, revision = p.series.Changed(0)
-		err = p.journal.Publish(ctx, p.pending, p.total, points, true)
-	}
-	if err != nil {
+	if err := p.journal.Publish(ctx, p.pending, p.total, &p.series); err != nil {
 		if p.away == 0 {
 			p.away = now
 		}
 		return fmt.Errorf("publish snapshot %d: %w", p.pending.Seq, err)
 	}
 	p.pending, p.away = nil, 0
-	if !again { // or an attempt before may be the one that was written, with fewer points: bring these once more
-		p.revision = revision
-	}
 	return nil
 }
 
@@ -233,8 +220,7 @@ func (p *publisher) finish(ctx context.Context, gone bool) {
 		p.log.Warn("the last snapshot could not be published", "err", err)
 	}
 	if keeper, ok := p.journal.(Keeper); ok {
-		points, _, _ := p.series.Changed(0)
-		keeper.Keep(p.started(), p.total, points, err == nil)
+		keeper.Keep(p.started(), p.total, p.series.Points(), err == nil)
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,7 +24,9 @@ type ledger struct {
 	gaps      uint64
 	intervals map[uint64]*report.Snapshot
 	total     *report.Snapshot
-	points    map[int64]report.Point
+	whole     []report.Point // up to second
+	open      []report.Point // behind it
+	second    int64
 	kept      []rest
 }
 
@@ -45,30 +47,33 @@ func ledgerOf(m *simMember, fault func(context.Context, *ledger) error) *ledger 
 }
 
 // forget is what a restart without persistence does. Who reads the stream has read it already.
-func (l *ledger) forget() { l.seq, l.gaps, l.total, l.points = 0, 0, nil, map[int64]report.Point{} }
+func (l *ledger) forget() {
+	l.seq, l.gaps, l.total, l.whole, l.open, l.second = 0, 0, nil, nil, nil, 0
+}
 
-func (l *ledger) Publish(ctx context.Context, interval, total *report.Snapshot, points []report.Point, rewrite bool) error {
+func (l *ledger) Publish(ctx context.Context, interval, total *report.Snapshot, series *report.Series) error {
 	l.attempts++
 	if l.fault != nil {
 		if err := l.fault(ctx, l); errors.Is(err, errDeaf) {
-			_ = l.write(interval, total, points, rewrite)
+			l.write(interval, total, series)
 			<-ctx.Done()
 			return ctx.Err()
 		} else if err != nil {
 			return err
 		}
 	}
-	return l.write(interval, total, points, rewrite)
+	l.write(interval, total, series)
+	return nil
 }
 
-func (l *ledger) write(interval, total *report.Snapshot, points []report.Point, rewrite bool) error {
+func (l *ledger) write(interval, total *report.Snapshot, series *report.Series) {
+	whole, open, next := series.Since(l.second)
+	l.whole, l.open, l.second = append(l.whole, whole...), open, next
 	switch seq := interval.Seq; {
 	case seq != total.Seq:
 		l.t.Errorf("interval %d, total %d", seq, total.Seq)
 	case seq <= l.seq:
-		return nil
-	case seq > l.seq+1 && !rewrite:
-		return report.ErrRewrite
+		return
 	case l.seq > 0:
 		l.gaps += seq - l.seq - 1
 	}
@@ -76,13 +81,15 @@ func (l *ledger) write(interval, total *report.Snapshot, points []report.Point, 
 		l.t.Errorf("interval %d comes twice", interval.Seq)
 	}
 	l.seq, l.total, l.intervals[interval.Seq] = interval.Seq, clone(total), clone(interval)
-	if rewrite {
-		clear(l.points)
+}
+
+// points is the series as it is stored.
+func (l *ledger) points() map[int64]report.Point {
+	points := map[int64]report.Point{}
+	for _, p := range report.MergeSeries(l.whole, l.open) {
+		points[p.Index] = p
 	}
-	for _, p := range points {
-		l.points[p.Index] = p
-	}
-	return nil
+	return points
 }
 
 func (l *ledger) Keep(started int64, total *report.Snapshot, points []report.Point, published bool) {
@@ -132,7 +139,7 @@ func (l *ledger) audit(rate int64) {
 	if l.gaps != 0 {
 		l.t.Errorf("%d gaps", l.gaps)
 	}
-	l.even(rate, l.points)
+	l.even(rate, l.points())
 }
 
 // even asserts that the points are those of a run at this rate, from its beginning to its end.
@@ -245,16 +252,16 @@ func TestJournalForgets(t *testing.T) {
 		simulate(t, func(t *testing.T) {
 			s := newSim(t, 100, model.Options{Span: 30 * second, Min: 1})
 			s.fleet(1)
-			var kept ledger
+			var kept *ledger
 			back := false
 			l := ledgerOf(s.members[0], func(_ context.Context, l *ledger) error {
 				switch at := l.since(); {
-				case at > 10*time.Second && kept.points == nil:
-					kept = *l
-					kept.points = maps.Clone(l.points)
+				case at > 10*time.Second && kept == nil:
+					state := *l
+					kept = &state
 				case at > 14*time.Second && !back:
 					back = true
-					l.seq, l.total, l.points = kept.seq, kept.total, kept.points
+					l.seq, l.total, l.whole, l.open, l.second = kept.seq, kept.total, slices.Clip(kept.whole), kept.open, kept.second
 				}
 				return nil
 			})
@@ -305,7 +312,7 @@ func TestKeep(t *testing.T) {
 func TestFinishOfARunThatIsGone(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		for _, back := range []bool{false, true} {
-			l := &ledger{simMember: &simMember{sim: &sim{t: t, began: time.Now()}}, intervals: map[uint64]*report.Snapshot{}, points: map[int64]report.Point{}}
+			l := &ledger{simMember: &simMember{sim: &sim{t: t, began: time.Now()}}, intervals: map[uint64]*report.Snapshot{}}
 			if !back {
 				l.fault = refuses
 			}

@@ -89,7 +89,7 @@ type busyJournal struct {
 	fails int
 }
 
-func (j *busyJournal) Publish(ctx context.Context, _, _ *report.Snapshot, _ []report.Point, _ bool) error {
+func (j *busyJournal) Publish(ctx context.Context, _, _ *report.Snapshot, _ *report.Series) error {
 	err := j.serve(ctx)
 	if err != nil {
 		j.fails++

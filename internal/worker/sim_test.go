@@ -177,7 +177,7 @@ func (m *simMember) travel() {
 }
 
 // Publish implements Journal.
-func (m *simMember) Publish(_ context.Context, interval, total *report.Snapshot, points []report.Point, rewrite bool) error {
+func (m *simMember) Publish(_ context.Context, interval, total *report.Snapshot, series *report.Series) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	dead := m.crashed > 0 && m.since() >= m.crashed
@@ -193,10 +193,8 @@ func (m *simMember) Publish(_ context.Context, interval, total *report.Snapshot,
 		j.intervals[interval.Seq] = clone(interval)
 	}
 	j.total = clone(total)
-	if rewrite {
-		clear(j.points)
-	}
-	for _, p := range points {
+	clear(j.points)
+	for _, p := range series.Points() {
 		j.points[p.Index] = p
 	}
 	if fails {

@@ -34,7 +34,7 @@ func (b *budget) started() int64 {
 
 type noJournal struct{}
 
-func (noJournal) Publish(context.Context, *report.Snapshot, *report.Snapshot, []report.Point, bool) error {
+func (noJournal) Publish(context.Context, *report.Snapshot, *report.Snapshot, *report.Series) error {
 	return nil
 }
 func (noJournal) Leave(context.Context, string) error { return nil }
