@@ -503,18 +503,13 @@ func TestSnapshotRefuses(t *testing.T) {
 // series ends. So each point is added once. Gaps are what is missing between two snapshots that are there.
 func TestSnapshotAfterALoss(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
-		// publish brings seconds from … next, of which each adds 200 to one counter.
+		// publish brings what is whole between from and next, which adds 200 to one counter.
 		publish := func(seq, from, next int, interval string) string {
 			args := []any{"uid", "w/inc1", "total" + strconv.Itoa(seq), interval, 1000, seq, "counts" + strconv.Itoa(seq), from, next, "open" + strconv.Itoa(next)}
-			for range next - from {
+			if next > from {
 				args = append(args, ":1:7", increment(1, 200))
-				reply := b.must("snapshot", args...)
-				if args[7], args[8] = args[8], next; len(reply) != 3 || reply[0] != "OK" {
-					return strings.Join(reply, " ")
-				}
-				break
 			}
-			return strings.Join(b.must("snapshot", args[:10]...), " ")
+			return strings.Join(b.must("snapshot", args...), " ")
 		}
 		for _, c := range []struct {
 			when            string

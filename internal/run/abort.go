@@ -261,7 +261,7 @@ func (j *judge) points(ctx context.Context, s *State, from, to int64) ([]report.
 	since := max(from, j.known.upto)
 	columns, open, places, err := j.read(ctx, s, since, to)
 	if err == nil && since > from && !j.known.before(places) {
-		j.known, since = read{}, from
+		j.known = read{}
 		columns, open, places, err = j.read(ctx, s, from, to)
 	}
 	if err != nil {

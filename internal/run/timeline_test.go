@@ -2,6 +2,7 @@ package run
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 func walked(laws []pacer.Law, cuts []int64, from, to int64) (at int, before, between int64) {
 	at = -1
 	over := false
-	for i := len(laws) - 1; i >= 0; i-- {
-		l, cut := laws[i], cuts[i]
+	for i, l := range slices.Backward(laws) {
+		cut := cuts[i]
 		if over {
 			before += cut
 		} else {
