@@ -236,7 +236,7 @@ func TestBrokenState(t *testing.T) {
 			"spec: foreign":    put(keys.Spec, `{"password":"hunter2"}`),
 			"spec: an array":   put(keys.Spec, `["hunter2"]`),
 			"spec: null":       put(keys.Spec, `null`),
-			"spec: wrong type": put(keys.Spec, `{"version":6,"qps":"hunter2"}`),
+			"spec: wrong type": put(keys.Spec, `{"version":7,"qps":"hunter2"}`),
 			"budget: a string": put(keys.Budget, "hunter2"),
 			"spec: a list": func() error {
 				b.client.Del(t.Context(), keys.Spec)
