@@ -1,0 +1,161 @@
+// Package circle spreads the slots of a schedule over its owners.
+//
+// The slots of a run are numbered through: slot k of a generation has the ordinal q = base + k. Each
+// ordinal has a place on a circle of Units places,
+//
+//	v(q) = q·G mod Units
+//
+// and who owns an arc of the circle owns the slots whose places lie in it:
+//
+//	arc := circle.Arc{Lo: 0, N: circle.Units / 3}
+//	for w := arc.Walk(q0); w.Ordinal() < q1; w.Next() {
+//		fmt.Println(w.Ordinal())
+//	}
+//	n := arc.Count(q0, q1) // the same number, without walking
+//
+// Guarantees: arcs that divide the circle divide the ordinals, each once. G is near Units divided by
+// the golden ratio, so the ordinals of one arc have at most three distances, wherever it lies, and
+// these are of the size of its share. All is exact in integers below 2^53, which the doubles of
+// Redis' Lua hold.
+package circle
+
+const (
+	// Units is the number of places on the circle.
+	Units = 1 << 24
+	// G is how far the next ordinal is. It is odd, so v is a bijection of any Units ordinals in a row.
+	G = 10_368_999
+)
+
+// At is the place of an ordinal, which is not negative:
+//
+//	v(q) = (q mod Units)·G mod Units
+func At(q int64) int64 { return q % Units * G % Units }
+
+// An Arc is the places Lo … Lo+N−1, with 0 ≤ Lo and Lo+N ≤ Units. It does not cross zero.
+type Arc struct{ Lo, N int64 }
+
+// Has tells whether an ordinal is of the arc.
+func (a Arc) Has(q int64) bool {
+	o := At(q) - a.Lo
+	return o >= 0 && o < a.N
+}
+
+// steps are the shortest step that moves up by less than the arc is long, and the shortest that moves down. Euclid's algorithm
+// finds them: with (n1, d1) up and (n2, d2) down, the next shorter movement of either kind is that of n1 + n2 ordinals,
+//
+//	d1 > d2: up by d1 − d2;  d1 < d2: down by d2 − d1
+//
+// In the end d1 + d2 ≥ N: before the last turn the longer of the two was.
+func (a Arc) steps() (n1, d1, n2, d2 int64) {
+	n1, d1, n2, d2 = 1, G, 1, Units-G
+	for max(d1, d2) >= a.N {
+		switch {
+		case d1 == d2: // both 1, and the arc is one place: it is met again after all others
+			return Units, 0, Units, 0
+		case d1 > d2:
+			n1, d1 = n1+n2, d1-d2
+		default:
+			n2, d2 = n1+n2, d2-d1
+		}
+	}
+	return n1, d1, n2, d2
+}
+
+// A Walk goes through the ordinals of an arc in order. It allocates nothing.
+type Walk struct {
+	q, o, n        int64 // ordinal, place in the arc, length of the arc
+	n1, d1, n2, d2 int64
+}
+
+// Walk begins at the first ordinal of the arc at or after q. The arc is not empty.
+func (a Arc) Walk(q int64) Walk {
+	w := Walk{q: a.First(q), n: a.N}
+	w.o = At(w.q) - a.Lo
+	w.n1, w.d1, w.n2, w.d2 = a.steps()
+	return w
+}
+
+// Ordinal is where the walk stands.
+func (w *Walk) Ordinal() int64 { return w.q }
+
+// Next goes to the next ordinal of the arc. With o the place in the arc, it is
+//
+//	o + d1 < N: n1 on;  o ≥ d2: n2 on;  else n1 + n2 on
+//
+// The first two exclude each other, as d1 + d2 ≥ N.
+func (w *Walk) Next() {
+	if w.o+w.d1 < w.n {
+		w.q += w.n1
+		w.o += w.d1
+		return
+	}
+	if w.o >= w.d2 {
+		w.q += w.n2
+		w.o -= w.d2
+		return
+	}
+	w.q += w.n1 + w.n2
+	w.o += w.d1 - w.d2
+}
+
+// First is the first ordinal of the arc at or after q: q + j with the least j for which
+//
+//	(Lo − v(q)) mod Units ≤ j·G mod Units ≤ (Lo − v(q)) mod Units + N − 1
+func (a Arc) First(q int64) int64 {
+	if a.Has(q) {
+		return q
+	}
+	lo := (a.Lo - At(q) + Units) % Units
+	return q + reach(G, Units, lo, lo+a.N-1)
+}
+
+// reach is the least j ≥ 0 with lo ≤ a·j mod m ≤ hi, where 0 < lo ≤ hi < m and there is one. If no multiple of a lies in [lo, hi], then
+// a·j = m·y + z with z in [lo, hi], and y is the least for which m·y mod a lies in [−hi mod a, −lo mod a].
+func reach(a, m, lo, hi int64) int64 {
+	if j := (lo + a - 1) / a; a*j <= hi {
+		return j
+	}
+	y := reach(m%a, a, a-1-(hi+a-1)%a, a-1-(lo+a-1)%a)
+	return (lo + m*y + a - 1) / a
+}
+
+// Count is how many ordinals of the arc are in [from, to).
+func (a Arc) Count(from, to int64) int64 {
+	if to <= from {
+		return 0
+	}
+	return a.below(to) - a.below(from)
+}
+
+// below is how many of the ordinals 0 … q−1 are of the arc. In each period of Units ordinals there are N. With x = i·G − Lo, ordinal i is of
+// the arc where ⌊x/Units⌋ − ⌊(x−N)/Units⌋ is 1, and not where it is 0; 2·Units are added, so that nothing is negative:
+//
+//	q div Units · N + Σ_{i < q mod Units} (⌊(x+2·Units)/Units⌋ − ⌊(x+2·Units−N)/Units⌋)
+func (a Arc) below(q int64) int64 {
+	rest := q % Units
+	return q/Units*a.N + floors(rest, 2*Units-a.Lo) - floors(rest, 2*Units-a.Lo-a.N)
+}
+
+// floors is Σ_{i<n} ⌊(i·G + b)/Units⌋ for n < Units. The sum is the number of points below a line; what is whole is taken out, then the two axes
+// change places, as in Euclid's algorithm. All numbers are below 2^50.
+func floors(n, b int64) (sum int64) {
+	a, m := int64(G), int64(Units)
+	for n > 0 {
+		sum += n * (n - 1) / 2 * (a / m)
+		sum += n * (b / m)
+		a, b = a%m, b%m
+		top := a*n + b
+		n, b = top/m, top%m
+		a, m = m, a
+	}
+	return sum
+}
+
+// shardG is the step of a second rotation, near Units·(√2 − 1), odd as well.
+const shardG = 6_949_351
+
+// Shard is which of a worker's shards sends an ordinal. It is a function of the ordinal alone: a shard that has not yet taken up a new list
+// of arcs never sends what another one sends, however the arcs were cut in between.
+//
+//	⌊(q·g mod Units) · shards / Units⌋
+func Shard(q, shards int64) int64 { return q % Units * shardG % Units * shards / Units }
