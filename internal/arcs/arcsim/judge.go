@@ -1,0 +1,179 @@
+package arcsim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arcs"
+	"github.com/loadctl/loadctl/internal/sim"
+)
+
+// Result is what came of a simulation.
+type Result struct {
+	Kind      string
+	Seed      uint64
+	Twice     int // slots sent twice
+	Contested int // slots on which two workers, or one twice, decided
+	Asked     int64
+	Idle      int64 // of them nobody's
+	Sent      int64
+	Late      int64   // dropped as late
+	Overrun   int64   // sent beyond the cut of their generation
+	Worst     float64 // sent of asked in the worst second
+	WorstAt   time.Duration
+	Floor     float64 // what is promised for it
+	Calls     int64
+	Errors    []string
+}
+
+// Check is an error that says which promises were broken, and nil if none was.
+func (r Result) Check() error {
+	var problems []error
+	if r.Twice > 0 {
+		problems = append(problems, fmt.Errorf("%d slots sent twice", r.Twice))
+	}
+	if r.Contested > 0 {
+		problems = append(problems, fmt.Errorf("%d slots decided twice", r.Contested))
+	}
+	for _, e := range r.Errors {
+		problems = append(problems, errors.New(e))
+	}
+	if r.Worst < r.Floor {
+		problems = append(problems, fmt.Errorf("%.1f %% sent in the second at %v, %.1f %% is promised", 100*r.Worst, r.WorstAt, 100*r.Floor))
+	}
+	return errors.Join(problems...)
+}
+
+// A mark is what became of a slot.
+type mark struct {
+	decided, sent uint8
+}
+
+func (w *world) judge() Result {
+	r := Result{Kind: w.Kind, Seed: w.Seed, Worst: 1, Floor: w.floor(), Calls: w.calls}
+	if w.server.bad != nil {
+		r.Errors = append(r.Errors, "the state: "+w.server.bad.Error())
+	}
+	marks := map[int64][]mark{}
+	for _, x := range w.sends {
+		for int64(len(marks[x.gen])) <= x.k {
+			marks[x.gen] = append(marks[x.gen], make([]mark, 1+len(marks[x.gen]))...)
+		}
+		m := &marks[x.gen][x.k]
+		if m.decided++; m.decided == 2 {
+			r.Contested++
+			w.trace(w.nodes[x.node].Name, "generation %d slot %d decided again, late %v", x.gen, x.k, x.late)
+		}
+		if !x.late {
+			if m.sent++; m.sent == 2 {
+				r.Twice++
+			}
+		}
+	}
+	if w.server.run == nil || len(w.server.run.Laws().All()) == 0 {
+		return r
+	}
+	w.count(&r)
+	return r
+}
+
+// count compares what was sent with what was asked for, and with the audit.
+func (w *world) count(r *Result) {
+	laws := w.server.run.Laws()
+	a := w.server.run.Audit(w.server.redis())
+	r.Asked, r.Idle = a.Asked, a.Idle
+	asked, sent := map[int64]float64{}, map[int64]float64{}
+	cuts := map[int64]int64{}
+	for i := range laws.All() {
+		l := &laws.All()[i]
+		cuts[l.ID] = laws.Cut(i)
+		for k := range laws.Cut(i) {
+			due := l.Due(k)
+			if due/1000 >= w.server.redis() {
+				break
+			}
+			asked[(due-zero-w.server.skews[l.ID])/int64(time.Second)]++
+		}
+	}
+	decided := map[string]int64{}
+	for _, x := range w.sends {
+		switch {
+		case x.k >= cuts[x.gen]:
+			r.Overrun++
+			continue
+		case x.late:
+			r.Late++
+		default:
+			r.Sent++
+			sent[(x.due-zero-w.server.skews[x.gen])/int64(time.Second)]++
+		}
+		m := w.nodes[x.node]
+		decided[m.Name+"/"+m.Incarnation]++
+	}
+	seconds := make([]int64, 0, len(asked))
+	for s := range asked {
+		seconds = append(seconds, s)
+	}
+	slices.Sort(seconds)
+	for i, s := range seconds {
+		if share := sent[s] / asked[s]; i > 0 && i < len(seconds)-1 && asked[s] >= 100 && share < r.Worst {
+			r.Worst, r.WorstAt = share, time.Duration(s)*time.Second
+		}
+	}
+	w.audit(r, a, decided)
+}
+
+// audit holds the server's sums against what was decided.
+func (w *world) audit(r *Result, a arcs.Audit, decided map[string]int64) {
+	sum := a.Idle
+	for _, n := range a.Owned {
+		sum += n
+	}
+	if sum != a.Asked {
+		r.Errors = append(r.Errors, fmt.Sprintf("asked %d, owned and idle %d", a.Asked, sum))
+	}
+	forgetful := len(w.Failover) > 0 || w.Lost > 0
+	for name, n := range decided {
+		if !forgetful && n > a.Owned[name] {
+			r.Errors = append(r.Errors, fmt.Sprintf("%s owned %d and decided on %d", name, a.Owned[name], n))
+		}
+	}
+	if w.Kind == "healthy" && r.Sent != a.Asked {
+		r.Errors = append(r.Errors, fmt.Sprintf("asked %d, sent %d, late %d, idle %d", a.Asked, r.Sent, r.Late, r.Idle))
+	}
+	if w.Requests > 0 && r.Sent > w.Requests {
+		r.Errors = append(r.Errors, fmt.Sprintf("%d requests sent, %d at most", r.Sent, w.Requests))
+	}
+}
+
+// floor is what is promised for each second: all but a hundredth, as long as nobody is out of reach for longer than its promise.
+func (w *world) floor() float64 {
+	var spans []sim.Span
+	switch w.Kind {
+	case "healthy":
+	case "outage", "failover":
+		spans = w.Down
+	case "freeze":
+		spans = w.Frozen
+	case "cut-replies", "cut-calls":
+		for _, m := range w.Members {
+			spans = append(spans, append(slices.Clone(m.CutCalls), m.CutBack...)...)
+		}
+	default:
+		return 0
+	}
+	slices.SortFunc(spans, func(a, b sim.Span) int { return int(a.From - b.From) })
+	var from, to time.Duration
+	for _, s := range spans {
+		if s.From > to+3*time.Second {
+			from = s.From
+		}
+		to = max(to, s.To)
+		if to-from > time.Duration(w.Options.PermitFor)*time.Microsecond-1500*time.Millisecond {
+			return 0
+		}
+	}
+	return 0.99
+}

@@ -1,0 +1,277 @@
+package arcsim
+
+import (
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arcs"
+	"github.com/loadctl/loadctl/internal/sim"
+)
+
+// node is one incarnation of a worker: its process, its clock and its way to the server.
+type node struct {
+	*world
+	sim.MemberPlan
+	index   int32
+	worker  *arcs.Worker
+	shards  []*arcs.Shard
+	begun   bool
+	over    bool // it does nothing any more
+	stopped bool
+	waiting []func() // for the process to go on
+	offset  int64    // of the Redis clock, as this process believes it, ns
+	wrong   int64    // by how much it may be off, ns
+	sampled int64    // when that was
+	try     int
+	timer   int64 // of the next call
+	view    int   // that was handed to the shards
+}
+
+func newNode(w *world, p sim.MemberPlan, index int) *node {
+	m := &node{world: w, MemberPlan: p, index: int32(index), worker: arcs.NewWorker(p.Name, p.Incarnation, p.Weight)}
+	m.worker.Without = w.without
+	m.worker.View.Without = w.without
+	n := max(1, p.Shards)
+	for i := range n {
+		s := &arcs.Shard{Index: int64(i), Shards: int64(n)}
+		s.Fire = func(l *arcs.Law, k, due, at int64) { m.fire(l.ID, k, due, at) }
+		m.shards = append(m.shards, s)
+	}
+	return m
+}
+
+func (m *node) alive() bool { return m.begun && !m.over }
+
+// redis is the Redis clock as this process believes it, µs.
+func (m *node) redis() int64 { return (zero + m.now + m.offset) / 1000 }
+
+func (m *node) fire(gen, k, due, at int64) {
+	x := send{gen: gen, k: k, due: due, at: due - zero - m.offset, node: m.index}
+	if at > 0 {
+		x.at = m.now
+		x.late = at*1000-due > int64(100*time.Millisecond)
+	}
+	m.sends = append(m.sends, x)
+}
+
+// when does something once the process runs.
+func (m *node) when(do func()) {
+	if m.stopped {
+		m.waiting = append(m.waiting, do)
+		return
+	}
+	if m.alive() {
+		do()
+	}
+}
+
+func (m *node) advance() {
+	if m.alive() && !m.stopped {
+		for _, s := range m.shards {
+			s.Advance(m.redis())
+		}
+	}
+}
+
+func (m *node) pause() {
+	m.advance()
+	m.stopped = true
+}
+
+func (m *node) wake(clock bool, length time.Duration) {
+	m.stopped = false
+	if clock {
+		m.offset -= int64(length)
+	}
+	if m.alive() {
+		for _, s := range m.shards {
+			s.Wake(m.redis())
+		}
+	}
+	todo := m.waiting
+	m.waiting = nil
+	for _, do := range todo {
+		m.when(do)
+	}
+}
+
+func (m *node) begin() {
+	for _, x := range m.nodes[:m.index] {
+		if x.Name == m.Name && !x.over { // its predecessor has not ended
+			m.after(250*time.Millisecond, m.begin)
+			return
+		}
+	}
+	m.begun = true
+	m.call()
+}
+
+func (m *node) leave() {
+	m.when(func() {
+		m.worker.Leave()
+		m.after(12*time.Second, func() { m.when(m.quit) })
+		m.call()
+	})
+}
+
+func (m *node) quit() { m.advance(); m.over = true }
+
+func (m *node) kill() {
+	m.advance()
+	m.over = true
+}
+
+func (m *node) finish() {
+	if m.stopped {
+		return
+	}
+	m.advance()
+	m.over = true
+}
+
+// way is how long a message takes.
+func (m *node) way() time.Duration {
+	d := m.Net.Lo + time.Duration(m.rng.Int64N(int64(m.Net.Hi-m.Net.Lo)))
+	if m.Net.Rare > 0 && m.rng.IntN(50) == 0 {
+		d += time.Duration(m.rng.Int64N(int64(m.Net.Rare)))
+	}
+	return d
+}
+
+// call makes the next call, or repeats the last.
+func (m *node) call() {
+	if !m.alive() || m.stopped {
+		return
+	}
+	c := m.worker.Call()
+	m.calls++
+	m.timer++
+	timer, sent := m.timer, m.now
+	m.trace(m.Name, "calls %d epoch %q releases %d claim %v leaving %v", c.Seq, c.Epoch, len(c.Releases), c.Claim != nil, c.Leaving)
+	arrive := func(answer bool) {
+		m.server.do(func() {
+			r := m.server.renew(c)
+			at, skew := m.now, m.server.skew
+			if !answer || m.rng.Float64() < m.Net.LoseBack || within(m.now, m.CutBack) {
+				return
+			}
+			m.after(m.way(), func() { m.when(func() { m.heard(r, sent, at, skew) }) })
+		})
+	}
+	if there := m.way(); m.rng.Float64() >= m.Net.LoseCall && !within(m.now, m.CutCalls) {
+		m.after(there, func() { arrive(true) })
+		if m.rng.Float64() < m.Net.Double {
+			m.after(there+time.Duration(m.rng.Int64N(int64(m.Net.Late))), func() { arrive(false) })
+		}
+	}
+	wait := min(time.Second, 250*time.Millisecond<<min(m.try, 4))
+	m.try++
+	m.after(wait, func() {
+		m.when(func() {
+			if m.timer == timer && m.worker.Waiting() {
+				m.call()
+			}
+		})
+	})
+}
+
+// sample takes a reading of the Redis clock: the middle of a call is taken for when the server read it. The best is believed, and one that
+// contradicts it.
+func (m *node) sample(offset, wrong int64) {
+	aged := m.wrong + (m.now-m.sampled)/10_000
+	if d := offset - m.offset; m.sampled > 0 && wrong > aged && max(d, -d) <= wrong+aged+int64(time.Millisecond) {
+		return
+	}
+	m.offset, m.wrong, m.sampled = offset, wrong, m.now
+	for _, s := range m.shards {
+		s.Wake(m.redis())
+	}
+}
+
+// heard takes a reply.
+func (m *node) heard(r arcs.Reply, sent, at, skew int64) {
+	if !m.worker.Waiting() {
+		return
+	}
+	m.advance()
+	m.sample(skew+at-(sent+m.now)/2, (m.now-sent)/2)
+	era := m.worker.View.Era
+	again := m.worker.Heard(m.redis(), r)
+	if m.worker.Waiting() { // it was another call's
+		return
+	}
+	m.trace(m.Name, "heard %d %s epoch %s P %d list %v give %v", r.Seq, r.Status, r.Epoch, r.P, r.List, r.Give)
+	if m.worker.View.Era != era {
+		m.trace(m.Name, "era %d", m.worker.View.Era)
+	}
+	m.try = 0
+	m.publish()
+	m.timer++
+	timer := m.timer
+	switch {
+	case m.worker.Done == arcs.Gone:
+		m.after(2*time.Second, func() { m.when(m.quit) })
+	case m.worker.Done == arcs.Replaced:
+		m.quit()
+	case again:
+		m.call()
+	default:
+		wait := time.Duration(m.worker.Wait) * time.Microsecond
+		m.after(wait, func() {
+			m.when(func() {
+				if m.timer == timer {
+					m.end()
+					m.call()
+				}
+			})
+		})
+	}
+}
+
+// end ends the process when the run is over.
+func (m *node) end() {
+	if phase, t0 := m.worker.View.Laws.Newest(); phase == arcs.Over && m.redis() > t0+1_000_000 {
+		m.quit()
+	}
+}
+
+// message is a published one, which may be lost.
+func (m *node) message(laws *arcs.Laws, wake bool) {
+	if m.rng.Float64() < m.Net.LoseBack || within(m.now, m.CutBack) {
+		return
+	}
+	m.after(m.way(), func() {
+		m.when(func() {
+			m.worker.Learn(laws)
+			m.publish()
+			if wake && !m.worker.Waiting() {
+				m.call()
+			}
+		})
+	})
+}
+
+// publish hands the View to the shards, each of which takes it up when it gets to it.
+func (m *node) publish() {
+	v := m.worker.View
+	if v.Version == m.view {
+		return
+	}
+	m.view = v.Version
+	left, reached := len(m.shards), int64(0)
+	for _, s := range m.shards {
+		d := time.Duration(m.rng.Int64N(int64(3 * time.Millisecond)))
+		if m.rng.IntN(50) == 0 {
+			d = time.Duration(m.rng.Int64N(int64(900 * time.Millisecond)))
+		}
+		m.after(d, func() {
+			m.when(func() {
+				s.Adopt(v, m.redis())
+				reached = max(reached, s.At())
+				if left--; left == 0 && m.worker.Agreed(v.Version, m.redis(), reached) && !m.worker.Waiting() {
+					m.call()
+				}
+				m.publish()
+			})
+		})
+	}
+}

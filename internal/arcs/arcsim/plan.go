@@ -1,0 +1,141 @@
+package arcsim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/sim"
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// Plan is all that will happen in one simulation.
+type Plan struct {
+	sim.Plan
+	Requests int64    // the run's number of requests; 0 = no limit
+	Removes  []Remove // `workers rm`, of processes that are dead
+	Stops    bool     // clocks of processes that are stopped stand still, one in two
+}
+
+// Remove takes a worker for gone.
+type Remove struct {
+	At   time.Duration
+	Name string
+}
+
+// clockStops tells whether the clock of a member stands still in its j-th pause.
+func (p *Plan) clockStops(i, j int) bool { return p.Stops && (int(p.Seed)+i+j)%2 == 0 }
+
+// Kinds are the names of the kinds of fault: those of internal/sim, and more.
+func Kinds() []string {
+	return append(sim.Kinds(), "suspend", "requests", "rm", "motion", "eras", "storm")
+}
+
+// draw is a Plan in the making.
+type draw struct {
+	*Plan
+	rng *rand.Rand
+}
+
+// Draw is the plan of a kind and a seed.
+func Draw(kind string, seed uint64, size sim.Size) Plan {
+	from := map[string]string{"suspend": "stall", "requests": "rates", "rm": "crash", "motion": "churn", "eras": "churn", "storm": "churn"}[kind]
+	if from == "" {
+		from = kind
+	}
+	p := Plan{Plan: sim.Draw(from, seed, size)}
+	p.Kind = kind
+	d := draw{&p, rand.New(rand.NewPCG(seed, 7))}
+	switch kind {
+	case "suspend":
+		p.Stops = true
+	case "requests":
+		p.Requests = p.Rate * int64(size.Length/time.Second) * (20 + d.rng.Int64N(100)) / 100
+	case "rm":
+		for _, m := range p.Members {
+			if m.Crash > 0 {
+				p.Removes = append(p.Removes, Remove{m.Crash + d.between(time.Millisecond, 3*time.Second), m.Name})
+			}
+		}
+	case "motion":
+		d.failovers(2)
+	case "eras":
+		d.steps()
+	case "storm":
+		d.storm()
+	}
+	return p
+}
+
+func (d draw) between(lo, hi time.Duration) time.Duration {
+	return lo + time.Duration(d.rng.Int64N(int64(max(1, hi-lo))))
+}
+
+func (d draw) chance(p float64) bool { return d.rng.Float64() < p }
+
+// some is a stretch of time.
+func (d draw) some(longest time.Duration) sim.Span {
+	at := d.between(2*time.Second, d.Length)
+	return sim.Span{From: at, To: at + d.between(10*time.Millisecond, longest)}
+}
+
+func (d draw) failovers(n int) {
+	at := 2 * time.Second
+	for range 1 + d.rng.IntN(n) {
+		at = d.between(at, at+d.Length/time.Duration(n+1))
+		s := sim.Span{From: at, To: at + d.between(1, 3*time.Second)}
+		d.Down = append(d.Down, s)
+		d.Failover = append(d.Failover, sim.Failover{At: s.To, Forgets: s.To - s.From + d.between(0, 2*time.Second), Skew: d.between(-5*time.Millisecond, 5*time.Millisecond)})
+		at = s.To + 10*time.Millisecond
+	}
+}
+
+func (d draw) steps() {
+	for range 1 + d.rng.IntN(4) {
+		d.Steps = append(d.Steps, sim.Step{At: d.between(2*time.Second, d.Length), By: d.between(-15*time.Second, 15*time.Second)})
+	}
+}
+
+// storm is everything at once.
+func (d draw) storm() {
+	if d.chance(0.5) {
+		d.Net.LoseCall, d.Net.LoseBack = 0.3*d.rng.Float64(), 0.3*d.rng.Float64()
+	}
+	d.Net.Double, d.Net.Late = 0.2*d.rng.Float64(), d.between(time.Second, 15*time.Second)
+	d.Stops = true
+	if d.chance(0.7) {
+		d.failovers(3)
+	}
+	if d.chance(0.2) {
+		d.Lost = d.between(2*time.Second, d.Length)
+	}
+	if d.chance(0.2) {
+		d.steps()
+	}
+	for range d.rng.IntN(3) {
+		d.Frozen = append(d.Frozen, d.some(4*time.Second))
+	}
+	for range d.rng.IntN(3) {
+		d.Down = append(d.Down, d.some(8*time.Second))
+	}
+	for i := range d.Members {
+		m := &d.Members[i]
+		if d.chance(0.4) {
+			m.Pauses = append(m.Pauses, d.some(2*time.Duration(d.Options.PermitFor)*time.Microsecond))
+		}
+		if d.chance(0.3) {
+			m.CutBack = append(m.CutBack, d.some(14*time.Second))
+		}
+		if d.chance(0.3) {
+			m.CutCalls = append(m.CutCalls, d.some(14*time.Second))
+		}
+	}
+	for n := range d.rng.IntN(5) {
+		ps, err := pacer.Constant(pacer.PerSecond(1+d.rng.Int64N(2*d.Rate)), 0).Pieces()
+		if err != nil {
+			panic(fmt.Sprint("pieces: ", err))
+		}
+		kind := []string{"set-rate", "set-rate", "pause", "resume"}[d.rng.IntN(4)]
+		d.Commands = append(d.Commands, sim.Command{At: d.between(2*time.Second, d.Length) + time.Duration(n), Kind: kind, Pieces: ps})
+	}
+}

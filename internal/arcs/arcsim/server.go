@@ -1,0 +1,128 @@
+package arcsim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arcs"
+	"github.com/loadctl/loadctl/internal/sim"
+)
+
+// server is the run's Redis, with all that can happen to it.
+type server struct {
+	*world
+	run      *arcs.Run
+	backup   *arcs.Run
+	skew     int64 // of its clock, ns
+	thaw     int64
+	restored int
+	word     bool            // it was stopped while it was lost
+	skews    map[int64]int64 // of the clock when a law was first seen, by its number
+	bad      error           // of the state
+}
+
+func newServer(w *world) *server {
+	o := arcs.Options{Pieces: w.Options.Pieces, Span: w.Options.Span, Requests: w.Requests, Min: int(w.Options.Min), Hold: w.Options.PermitFor, Without: w.without}
+	return &server{world: w, run: arcs.New(o, "first"), skew: int64(w.Skew), skews: map[int64]int64{}}
+}
+
+func (s *server) redis() int64 { return (zero + s.now + s.skew) / 1000 }
+
+// do carries out op when the server runs. One that is away does not.
+func (s *server) do(op func()) {
+	if within(s.now, s.Down) {
+		return
+	}
+	for _, d := range s.Frozen {
+		if s.now >= int64(d.From) && s.now < int64(d.To) {
+			s.thaw = max(s.thaw, int64(d.To)) + 2311
+			s.after(time.Duration(s.thaw-s.now), func() { s.do(op) })
+			return
+		}
+	}
+	op()
+	if s.run == nil {
+		return
+	}
+	if s.bad == nil {
+		if s.bad = s.run.Check(); s.bad != nil {
+			s.bad = fmt.Errorf("at %v: %w", time.Duration(s.now), s.bad)
+		}
+	}
+	for _, l := range s.run.Laws().All() {
+		if _, known := s.skews[l.ID]; !known {
+			s.skews[l.ID] = s.skew
+		}
+	}
+	for _, name := range s.run.Woken() {
+		for _, m := range s.nodes {
+			if m.Name == name && m.alive() {
+				m.message(s.run.Laws(), true)
+			}
+		}
+	}
+}
+
+// renew is a call that arrives.
+func (s *server) renew(c arcs.Call) arcs.Reply {
+	if s.run == nil {
+		if c.Claim == nil || c.Laws == nil {
+			return arcs.Reply{Status: arcs.NoState, Seq: c.Seq, Wait: 100_000}
+		}
+		s.restored++
+		o := arcs.Options{Pieces: s.Options.Pieces, Span: s.Options.Span, Requests: s.Requests, Min: 1, Hold: s.Options.PermitFor, Without: s.without}
+		s.run = arcs.Restore(o, fmt.Sprint("restored ", s.restored), s.redis(), c.Laws)
+		if s.word {
+			s.run.Command(s.redis(), "stop", nil)
+		}
+	}
+	return s.run.Renew(s.redis(), c)
+}
+
+func (s *server) fork() {
+	if s.run != nil {
+		s.backup = s.run.Clone()
+	}
+}
+
+func (s *server) promote(n int, skew time.Duration) {
+	if s.backup == nil {
+		return
+	}
+	s.run, s.backup = s.backup, nil
+	s.run.Identity = fmt.Sprint("replica ", n)
+	s.skew += int64(skew)
+	s.trace("server", "replica %d", n)
+}
+
+func (s *server) lose() { s.run = nil; s.trace("server", "state is lost") }
+
+// command gives a command. All are told, three times. A server that cannot be reached is tried again.
+func (s *server) command(n int, c sim.Command) {
+	if s.run == nil && c.Kind == "stop" {
+		s.word = true
+	}
+	if s.run == nil || within(s.now, s.Down) || within(s.now, s.Frozen) {
+		s.after(100*time.Millisecond+time.Duration(n)*1013, func() { s.command(n, c) })
+		return
+	}
+	s.do(func() {
+		t0, done := s.run.Command(s.redis(), c.Kind, c.Pieces)
+		s.trace("server", "%s: %d %v", c.Kind, t0, done)
+	})
+	laws := s.run.Laws()
+	for _, m := range s.nodes {
+		for _, d := range []time.Duration{0, 50 * time.Millisecond, 200 * time.Millisecond} {
+			s.after(d, func() { m.message(laws, false) })
+		}
+	}
+}
+
+// remove is `workers rm`.
+func (s *server) remove(n int, name string) {
+	if s.run == nil || within(s.now, s.Down) || within(s.now, s.Frozen) {
+		s.after(100*time.Millisecond+time.Duration(n)*1013, func() { s.remove(n, name) })
+		return
+	}
+	s.do(func() { s.run.Remove(name) })
+}

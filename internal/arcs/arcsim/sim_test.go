@@ -1,0 +1,70 @@
+package arcsim
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arcs"
+	"github.com/loadctl/loadctl/internal/sim"
+)
+
+// setting is one of LOADCTL_SEED (the first), LOADCTL_SEEDS (how many of each kind) and LOADCTL_WORKERS (0: 3 to 50, by the seed).
+func setting(t *testing.T, name string, def int) int {
+	t.Helper()
+	v := os.Getenv(name)
+	if v == "" {
+		return def
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// size is that of a seed's fleet.
+func size(seed uint64, workers int) sim.Size {
+	if workers == 0 {
+		workers = []int{3, 5, 6, 10, 20, 50}[seed%6]
+	}
+	return sim.Size{Workers: workers, Length: 20 * time.Second}
+}
+
+func kinds() []string {
+	if k := os.Getenv("LOADCTL_KIND"); k != "" {
+		return strings.Split(k, ",")
+	}
+	return Kinds()
+}
+
+// TestSeeds plays each kind of fault. LOADCTL_TRACE=1 tells what happens in the first seed.
+func TestSeeds(t *testing.T) {
+	first, n, workers := setting(t, "LOADCTL_SEED", 1), setting(t, "LOADCTL_SEEDS", 3), setting(t, "LOADCTL_WORKERS", 0)
+	t.Logf("%-12s %5s %6s %9s %7s %9s %9s %9s %9s %7s", "fault", "seeds", "twice", "contested", "failed", "asked", "unsent", "overrun", "idle", "worst s")
+	for _, kind := range kinds() {
+		var sum Result
+		failed, worst := 0, 1.0
+		for seed := uint64(first); seed < uint64(first+n); seed++ {
+			p := Draw(kind, seed, size(seed, workers))
+			if os.Getenv("LOADCTL_TRACE") != "" && seed == uint64(first) {
+				p.Trace = func(at time.Duration, who, what string) { fmt.Println(at, who, what) }
+				fmt.Printf("%+v\n", p)
+			}
+			r := Run(p, arcs.Without{})
+			if err := r.Check(); err != nil {
+				failed++
+				if failed < 6 {
+					t.Errorf("LOADCTL_SEED=%d LOADCTL_KIND=%s LOADCTL_SEEDS=1 LOADCTL_WORKERS=%d: %v", seed, kind, workers, err)
+				}
+			}
+			sum.Twice, sum.Contested = sum.Twice+r.Twice, sum.Contested+r.Contested
+			sum.Asked, sum.Sent, sum.Overrun, sum.Idle = sum.Asked+r.Asked, sum.Sent+r.Sent, sum.Overrun+r.Overrun, sum.Idle+r.Idle
+			worst = min(worst, r.Worst)
+		}
+		t.Logf("%-12s %5d %6d %9d %7d %9d %9d %9d %9d %6.1f%%", kind, n, sum.Twice, sum.Contested, failed, sum.Asked, sum.Asked-sum.Sent, sum.Overrun, sum.Idle, 100*worst)
+	}
+}

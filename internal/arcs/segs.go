@@ -1,0 +1,103 @@
+package arcs
+
+import (
+	"slices"
+
+	"github.com/loadctl/loadctl/pacer/circle"
+)
+
+// A Seg is the units [Lo, Hi) of the circle, from a slot on.
+type Seg struct {
+	Lo, Hi int64
+	From   Pos
+	To     string // of a piece that is given: to whom
+
+	since Pos // for the audit: since when it is where it is
+}
+
+// Segs are disjoint and in order.
+type Segs []Seg
+
+func arc(lo, hi int64) circle.Arc { return circle.Arc{Lo: lo, N: hi - lo} }
+
+func whole() Segs { return Segs{{Lo: 0, Hi: circle.Units}} }
+
+// Len is how many units there are.
+func (s Segs) Len() (n int64) {
+	for _, x := range s {
+		n += x.Hi - x.Lo
+	}
+	return n
+}
+
+// split is what of s is in cover and what is not. The parts keep what they are.
+func (s Segs) split(cover Segs) (in, out Segs) {
+	i := 0
+	for _, x := range s {
+		for i < len(cover) && cover[i].Hi <= x.Lo {
+			i++
+		}
+		at := x.Lo
+		for j := i; j < len(cover) && cover[j].Lo < x.Hi; j++ {
+			lo, hi := max(x.Lo, cover[j].Lo), min(x.Hi, cover[j].Hi)
+			if at < lo {
+				out = append(out, x.part(at, lo))
+			}
+			in = append(in, x.part(lo, hi))
+			at = hi
+		}
+		if at < x.Hi {
+			out = append(out, x.part(at, x.Hi))
+		}
+	}
+	return in, out
+}
+
+func (x Seg) part(lo, hi int64) Seg { x.Lo, x.Hi = lo, hi; return x }
+
+func (s Segs) and(cover Segs) Segs   { in, _ := s.split(cover); return in }
+func (s Segs) minus(cover Segs) Segs { _, out := s.split(cover); return out }
+
+// plus is both, which have no unit in common.
+func (s Segs) plus(more Segs) Segs {
+	if len(more) == 0 {
+		return s
+	}
+	out := append(slices.Clone(s), more...)
+	slices.SortFunc(out, func(a, b Seg) int { return int(a.Lo - b.Lo) })
+	return out
+}
+
+// each is s with each part changed.
+func (s Segs) each(change func(*Seg)) Segs {
+	out := slices.Clone(s)
+	for i := range out {
+		change(&out[i])
+	}
+	return out
+}
+
+// bare is s without anything but its units, neighbours joined: what targets are made of.
+func (s Segs) bare() (out Segs) {
+	for _, x := range s {
+		if n := len(out); n > 0 && out[n-1].Hi == x.Lo {
+			out[n-1].Hi = x.Hi
+		} else {
+			out = append(out, Seg{Lo: x.Lo, Hi: x.Hi})
+		}
+	}
+	return out
+}
+
+// union is the units of both, which may overlap.
+func union(a, b Segs) Segs { return a.bare().plus(b.bare().minus(a)).bare() }
+
+// overlap tells whether a unit is in s twice. It must not be.
+func (s Segs) overlap() bool {
+	for i := 1; i < len(s); i++ {
+		if s[i].Lo < s[i-1].Hi {
+			return true
+		}
+	}
+	return false
+}
