@@ -1,6 +1,7 @@
 package arcsim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arcs"
@@ -250,6 +251,11 @@ func (m *node) message(laws *arcs.Laws, wake bool) {
 	})
 }
 
+// slow tells whether a shard of a plan takes its time now and then.
+func (w *world) slow() bool {
+	return slices.Contains([]string{"stall", "suspend", "churn", "mix", "motion", "eras", "storm"}, w.Kind)
+}
+
 // publish hands the View to the shards, each of which takes it up when it gets to it.
 func (m *node) publish() {
 	v := m.worker.View
@@ -260,7 +266,7 @@ func (m *node) publish() {
 	left, reached := len(m.shards), int64(0)
 	for _, s := range m.shards {
 		d := time.Duration(m.rng.Int64N(int64(3 * time.Millisecond)))
-		if m.rng.IntN(50) == 0 {
+		if m.slow() && m.rng.IntN(50) == 0 {
 			d = time.Duration(m.rng.Int64N(int64(900 * time.Millisecond)))
 		}
 		m.after(d, func() {

@@ -44,10 +44,10 @@ func kinds() []string {
 // TestSeeds plays each kind of fault. LOADCTL_TRACE=1 tells what happens in the first seed.
 func TestSeeds(t *testing.T) {
 	first, n, workers := setting(t, "LOADCTL_SEED", 1), setting(t, "LOADCTL_SEEDS", 3), setting(t, "LOADCTL_WORKERS", 0)
-	t.Logf("%-12s %5s %6s %9s %7s %9s %9s %9s %9s %7s", "fault", "seeds", "twice", "contested", "failed", "asked", "unsent", "overrun", "idle", "worst s")
+	t.Logf("%-12s %5s %6s %9s %7s %9s %9s %9s %9s %7s %8s", "fault", "seeds", "twice", "contested", "failed", "asked", "unsent", "overrun", "idle", "worst s", "took")
 	for _, kind := range kinds() {
 		var sum Result
-		failed, worst := 0, 1.0
+		failed, worst, began := 0, 1.0, time.Now()
 		for seed := uint64(first); seed < uint64(first+n); seed++ {
 			p := Draw(kind, seed, size(seed, workers))
 			if os.Getenv("LOADCTL_TRACE") != "" && seed == uint64(first) {
@@ -65,6 +65,6 @@ func TestSeeds(t *testing.T) {
 			sum.Asked, sum.Sent, sum.Overrun, sum.Idle = sum.Asked+r.Asked, sum.Sent+r.Sent, sum.Overrun+r.Overrun, sum.Idle+r.Idle
 			worst = min(worst, r.Worst)
 		}
-		t.Logf("%-12s %5d %6d %9d %7d %9d %9d %9d %9d %6.1f%%", kind, n, sum.Twice, sum.Contested, failed, sum.Asked, sum.Asked-sum.Sent, sum.Overrun, sum.Idle, 100*worst)
+		t.Logf("%-12s %5d %6d %9d %7d %9d %9d %9d %9d %6.1f%% %8s", kind, n, sum.Twice, sum.Contested, failed, sum.Asked, sum.Asked-sum.Sent, sum.Overrun, sum.Idle, 100*worst, time.Since(began).Round(time.Millisecond))
 	}
 }
