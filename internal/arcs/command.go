@@ -147,8 +147,11 @@ func (l *Laws) base(i int, cut int64) int64 {
 // learn takes laws that this server has forgotten. If they change what was asked for before the newest, its ordinals are not those that they
 // should be, and it is made anew.
 func (r *Run) learn(laws *Laws) {
-	if laws == nil || r.laws == nil {
+	if laws == nil {
 		return
+	}
+	if r.laws == nil { // a server that knows of no start
+		r.laws, r.era, r.command = laws, laws.newest().Era, laws.newest().ID
 	}
 	var news []Law
 	newest := r.laws.newest().ID

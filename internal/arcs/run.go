@@ -169,6 +169,9 @@ func (r *Run) Renew(now int64, c Call) Reply {
 	if m == nil {
 		m = r.enter(c)
 	}
+	if r.laws == nil && r.quiet == 0 {
+		r.start()
+	}
 	if c.Claim != nil && c.Epoch != r.epoch && !again {
 		if r.claim(m, c); len(m.target) == 0 && r.quiet == 0 && !c.Leaving {
 			r.welcome(m)
@@ -241,11 +244,7 @@ func (r *Run) give(m *Member) (out Segs) {
 func (r *Run) enter(c Call) *Member {
 	m := &Member{Name: c.Worker, Incarnation: c.Incarnation, Weight: max(1, c.Weight), epoch: r.epoch, joined: r.now, heard: r.now, until: r.now + r.Hold}
 	r.members[c.Worker] = m
-	if r.laws == nil {
-		r.start()
-		return m
-	}
-	if !c.Leaving && (c.Claim == nil || c.Epoch == r.epoch) {
+	if r.laws != nil && !c.Leaving && (c.Claim == nil || c.Epoch == r.epoch) {
 		r.welcome(m)
 	}
 	return m

@@ -11,17 +11,16 @@ func (r *Run) settle(now int64) {
 		r.patience = r.now + max(2_000_000, 2*r.period())
 	}
 	r.last = r.now
-	if r.laws == nil {
-		r.epoch = epoch
-		return
-	}
 	if first {
 		r.inherit(epoch)
 	}
-	r.follow()
 	if r.quiet > 0 && r.now >= r.quiet {
 		r.endQuiet()
 	}
+	if r.laws == nil { // it has not begun
+		return
+	}
+	r.follow()
 	r.expire()
 	if r.now-r.leveled >= 1_000_000 {
 		r.leveled = r.now
@@ -42,6 +41,7 @@ func (r *Run) inherit(epoch string) {
 	}
 	r.tf, r.quiet = r.now, r.now+r.Hold+margin
 	at := r.laws.Pos(r.now, r.era)
+	old := r.unknown
 	r.unknown = nil
 	gather := func(owner string, s Segs) {
 		for _, x := range s {
@@ -56,8 +56,7 @@ func (r *Run) inherit(epoch string) {
 	}
 	gather("", r.free.minus(r.unknown))
 	r.free = nil
-	rest := whole().minus(r.unknown) // of the last server's unknown
-	gather("", rest)
+	gather("", old)
 	if r.Without.Quarantine {
 		r.endQuiet()
 	}
