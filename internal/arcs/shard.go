@@ -108,13 +108,14 @@ func (s *Shard) mine(v *View, x run, q int64) bool {
 
 // Adopt goes by another View from a time on. What that admits before, and the one until now did not, is decided at once.
 func (s *Shard) Adopt(v View, now int64) {
+	if s.view.Version >= v.Version { // never back to an older one: it would decide again
+		s.Advance(now)
+		return
+	}
 	if v.Era != s.view.Era { // another clock
 		s.view, s.at = View{Version: s.view.Version, Era: v.Era, Laws: v.Laws, Without: v.Without}, now
 	}
 	s.Advance(now)
-	if s.view.Version >= v.Version {
-		return
-	}
 	old := s.view.runs(0, s.at)
 	s.view = v
 	for _, x := range v.runs(s.at-10*catchUp, s.at) {
