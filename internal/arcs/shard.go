@@ -1,6 +1,8 @@
 package arcs
 
 import (
+	"slices"
+
 	"github.com/loadctl/loadctl/pacer/circle"
 )
 
@@ -12,6 +14,7 @@ type Shard struct {
 
 	view View
 	at   int64 // all due before is decided, µs of the era
+	done []run // what was decided and is not long past: not what the view admits, which may have become less in between and more again
 }
 
 // At is before when all is decided.
@@ -26,6 +29,7 @@ type run struct {
 	law    int
 	id     int64
 	a, b   int64
+	due    int64 // when its last slot is due, µs
 }
 
 // runs are all stretches that a View admits before a time.
@@ -54,7 +58,7 @@ func (v *View) runs(from, to int64) (out []run) {
 				b = min(b, g.Before(p))
 			}
 			if a < b {
-				out = append(out, run{s.Lo, s.Hi, i, g.ID, a, b})
+				out = append(out, run{lo: s.Lo, hi: s.Hi, law: i, id: g.ID, a: a, b: b})
 			}
 		}
 		for _, s := range v.Held {
@@ -85,11 +89,14 @@ func (s *Shard) advance(now, at int64) {
 		s.walk(&s.view, x, at)
 	}
 	s.at = now
+	s.done = slices.DeleteFunc(s.done, func(x run) bool { return x.due < now-20*catchUp })
 }
 
 // walk decides on the slots of a stretch.
 func (s *Shard) walk(v *View, x run, at int64) {
 	g := &v.Laws.all[x.law]
+	x.due = g.Due(x.b-1) / 1000
+	s.done = append(s.done, x)
 	for w := arc(x.lo, x.hi).Walk(g.Base + x.a); w.Ordinal() < g.Base+x.b; w.Next() {
 		if s.mine(v, x, w.Ordinal()) {
 			k := w.Ordinal() - g.Base
@@ -116,7 +123,10 @@ func (s *Shard) Adopt(v View, now int64) {
 		s.view, s.at = View{Version: s.view.Version, Era: v.Era, Laws: v.Laws, Without: v.Without}, now
 	}
 	s.Advance(now)
-	old := s.view.runs(0, s.at)
+	old := slices.Clone(s.done)
+	if v.Without.Back {
+		old = s.view.runs(0, s.at)
+	}
 	s.view = v
 	for _, x := range v.runs(s.at-10*catchUp, s.at) {
 		for _, rest := range undecided(x, old) {
@@ -139,7 +149,11 @@ func undecided(x run, decided []run) []run {
 				rest = append(rest, t)
 				continue
 			}
-			for _, p := range []run{{t.lo, lo, t.law, t.id, t.a, t.b}, {hi, t.hi, t.law, t.id, t.a, t.b}, {lo, hi, t.law, t.id, t.a, a}, {lo, hi, t.law, t.id, b, t.b}} {
+			left, right, before, after := t, t, t, t
+			left.hi, right.lo = lo, hi
+			before.lo, before.hi, before.b = lo, hi, a
+			after.lo, after.hi, after.a = lo, hi, b
+			for _, p := range []run{left, right, before, after} {
 				if p.lo < p.hi && p.a < p.b {
 					rest = append(rest, p)
 				}

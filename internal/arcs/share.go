@@ -69,7 +69,7 @@ func (r *Run) welcome(m *Member) {
 func (r *Run) move(from, to *Member, amount int64) (moved int64) {
 	var fixed Segs // on its way: a name that was said is kept to
 	for _, s := range r.free {
-		if s.To != "" {
+		if s.To != "" && !r.Without.Names {
 			fixed = fixed.plus(Segs{s})
 		}
 	}

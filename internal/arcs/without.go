@@ -16,6 +16,7 @@ type Without struct {
 	ListP      bool // worker: a new promise covers what was given up as well
 	Agree      bool // worker: it releases before its shards have taken that up
 	Due        bool // worker: it sends beyond the promise
+	Back       bool // worker: a shard takes what its last view admits for what it has decided
 	Fixed      bool // worker: which shard sends a slot depends on the piece it is in
 	Era        bool // worker: a promise covers all eras
 	NewEra     bool // a clock that goes back begins no new era

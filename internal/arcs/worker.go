@@ -72,6 +72,7 @@ func (w *Worker) Call() Call {
 	if w.claim {
 		c.Claim = &Claim{Held: w.View.Held, P: w.View.P, Era: w.View.Era, Gone: slices.Clone(w.gone), Since: w.since}
 	} else {
+		w.View.Ending = slices.Clone(w.View.Ending)
 		for i := range w.View.Ending {
 			e := &w.View.Ending[i]
 			if e.sent || e.view > w.agreed && !w.Without.Agree {
@@ -171,7 +172,7 @@ func (w *Worker) offer(now int64, give Segs) {
 		for _, s := range in {
 			s.To = g.To
 			end := later(w.View.Laws.Pos(at, w.View.Era), s.From)
-			w.View.Ending = append(w.View.Ending, Ending{Seg: s, End: end, P: w.View.P, at: at, view: w.View.Version + 1})
+			w.View.Ending = append(slices.Clip(w.View.Ending), Ending{Seg: s, End: end, P: w.View.P, at: at, view: w.View.Version + 1})
 		}
 	}
 }
@@ -180,6 +181,7 @@ func (w *Worker) offer(now int64, give Segs) {
 // can be released; where a shard may be beyond the first slot, or that is near, another one is chosen. It returns true if there is a release.
 func (w *Worker) Agreed(version int, now, reached int64) (release bool) {
 	w.agreed = max(w.agreed, version)
+	w.View.Ending = slices.Clone(w.View.Ending)
 	for i := range w.View.Ending {
 		e := &w.View.Ending[i]
 		switch {

@@ -64,7 +64,9 @@ func (w *world) judge() Result {
 		m := &marks[x.gen][x.k]
 		if m.decided++; m.decided == 2 {
 			r.Contested++
-			w.trace(w.nodes[x.node].Name, "generation %d slot %d decided again, late %v", x.gen, x.k, x.late)
+			if w.Trace != nil {
+				w.tell(x.gen, x.k)
+			}
 		}
 		if !x.late {
 			if m.sent++; m.sent == 2 {
@@ -82,7 +84,8 @@ func (w *world) judge() Result {
 // count compares what was sent with what was asked for, and with the audit.
 func (w *world) count(r *Result) {
 	laws := w.server.run.Laws()
-	a := w.server.run.Audit(w.server.redis())
+	now := max(w.server.redis(), w.server.run.Now()) // the clock may have gone back after the last call
+	a := w.server.run.Audit(now)
 	r.Asked, r.Idle = a.Asked, a.Idle
 	asked, sent := map[int64]float64{}, map[int64]float64{}
 	cuts := map[int64]int64{}
@@ -91,7 +94,7 @@ func (w *world) count(r *Result) {
 		cuts[l.ID] = laws.Cut(i)
 		for k := range laws.Cut(i) {
 			due := l.Due(k)
-			if due/1000 >= w.server.redis() {
+			if due/1000 >= now {
 				break
 			}
 			asked[(due-zero-w.server.skews[l.ID])/int64(time.Second)]++
@@ -176,4 +179,14 @@ func (w *world) floor() float64 {
 		}
 	}
 	return 0.99
+}
+
+// tell traces who decided on a slot.
+func (w *world) tell(gen, k int64) {
+	for _, x := range w.sends {
+		if x.gen == gen && x.k == k {
+			m := w.nodes[x.node]
+			w.trace("judge", "generation %d slot %d: %s/%s at %v, late %v", gen, k, m.Name, m.Incarnation, time.Duration(x.at), x.late)
+		}
+	}
 }

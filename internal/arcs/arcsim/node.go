@@ -24,7 +24,8 @@ type node struct {
 	sampled int64    // when that was
 	try     int
 	timer   int64 // of the next call
-	view    int   // that was handed to the shards
+	busy    []int64
+	view    int // that was handed to the shards
 }
 
 func newNode(w *world, p sim.MemberPlan, index int) *node {
@@ -35,7 +36,7 @@ func newNode(w *world, p sim.MemberPlan, index int) *node {
 	for i := range n {
 		s := &arcs.Shard{Index: int64(i), Shards: int64(n)}
 		s.Fire = func(l *arcs.Law, k, due, at int64) { m.fire(l.ID, k, due, at) }
-		m.shards = append(m.shards, s)
+		m.shards, m.busy = append(m.shards, s), append(m.busy, 0)
 	}
 	return m
 }
@@ -253,7 +254,7 @@ func (m *node) message(laws *arcs.Laws, wake bool) {
 
 // slow tells whether a shard of a plan takes its time now and then.
 func (w *world) slow() bool {
-	return slices.Contains([]string{"stall", "suspend", "churn", "mix", "motion", "eras", "storm"}, w.Kind)
+	return slices.Contains([]string{"stall", "suspend", "churn", "mix", "motion", "eras", "relapse", "copies", "short", "storm"}, w.Kind)
 }
 
 // publish hands the View to the shards, each of which takes it up when it gets to it.
@@ -264,12 +265,12 @@ func (m *node) publish() {
 	}
 	m.view = v.Version
 	left, reached := len(m.shards), int64(0)
-	for _, s := range m.shards {
-		d := time.Duration(m.rng.Int64N(int64(3 * time.Millisecond)))
-		if m.slow() && m.rng.IntN(50) == 0 {
-			d = time.Duration(m.rng.Int64N(int64(900 * time.Millisecond)))
+	for i, s := range m.shards {
+		d := m.rng.Int64N(int64(3 * time.Millisecond))
+		if m.slow() && m.rng.IntN(50) == 0 { // it does not look for what is new for a while
+			m.busy[i] = m.now + m.rng.Int64N(int64(1500*time.Millisecond))
 		}
-		m.after(d, func() {
+		m.after(time.Duration(max(d, m.busy[i]-m.now)), func() {
 			m.when(func() {
 				s.Adopt(v, m.redis())
 				reached = max(reached, s.At())

@@ -28,7 +28,7 @@ func (p *Plan) clockStops(i, j int) bool { return p.Stops && (int(p.Seed)+i+j)%2
 
 // Kinds are the names of the kinds of fault: those of internal/sim, and more.
 func Kinds() []string {
-	return append(sim.Kinds(), "suspend", "requests", "rm", "motion", "eras", "storm")
+	return append(sim.Kinds(), "suspend", "requests", "rm", "motion", "eras", "relapse", "copies", "short", "storm")
 }
 
 // draw is a Plan in the making.
@@ -39,7 +39,7 @@ type draw struct {
 
 // Draw is the plan of a kind and a seed.
 func Draw(kind string, seed uint64, size sim.Size) Plan {
-	from := map[string]string{"suspend": "stall", "requests": "rates", "rm": "crash", "motion": "churn", "eras": "churn", "storm": "churn"}[kind]
+	from := map[string]string{"suspend": "stall", "requests": "rates", "rm": "crash", "motion": "churn", "eras": "churn", "relapse": "churn", "copies": "churn", "short": "churn", "storm": "churn"}[kind]
 	if from == "" {
 		from = kind
 	}
@@ -61,6 +61,19 @@ func Draw(kind string, seed uint64, size sim.Size) Plan {
 		d.failovers(2)
 	case "eras":
 		d.steps()
+	case "relapse":
+		d.relapse()
+	case "copies":
+		d.Net.Double, d.Net.Late = 0.5, d.between(time.Second, 6*time.Second)
+		d.relapse()
+	case "short":
+		d.relapse()
+		d.Options.PermitFor, d.Stops = 550_000, true
+		for i := range d.Members {
+			if m := &d.Members[i]; d.chance(0.5) {
+				m.Pauses = append(m.Pauses, d.some(2*time.Second))
+			}
+		}
 	case "storm":
 		d.storm()
 	}
@@ -87,6 +100,44 @@ func (d draw) failovers(n int) {
 		d.Down = append(d.Down, s)
 		d.Failover = append(d.Failover, sim.Failover{At: s.To, Forgets: s.To - s.From + d.between(0, 2*time.Second), Skew: d.between(-5*time.Millisecond, 5*time.Millisecond)})
 		at = s.To + 10*time.Millisecond
+	}
+}
+
+// relapse is failovers that forget how somebody's promise ended, or what was passed on, while those who have it cannot be heard.
+func (d draw) relapse() {
+	d.Options.PermitFor = 2_000_000
+	hold := 2 * time.Second
+	at := 4 * time.Second
+	for range 1 + d.rng.IntN(3) {
+		at = d.between(at, at+5*time.Second)
+		forgets := d.between(0, 4*time.Second)
+		down := sim.Span{From: at - d.between(0, min(forgets+1, 300*time.Millisecond)), To: at}
+		d.Down = append(d.Down, down)
+		d.Failover = append(d.Failover, sim.Failover{At: at, Forgets: forgets, Skew: d.between(-5*time.Millisecond, 5*time.Millisecond)})
+		for i := range d.Members {
+			m := &d.Members[i]
+			var s sim.Span
+			switch d.rng.IntN(5) {
+			case 0: // out of reach until its promise is over, and there again just before or after
+				s = sim.Span{From: at - hold - d.between(0, forgets+1), To: at + d.between(-500*time.Millisecond, 100*time.Millisecond)}
+			case 1: // out of reach from then on
+				s = sim.Span{From: at - d.between(0, 50*time.Millisecond), To: at + d.between(500*time.Millisecond, 3*time.Second)}
+			case 2:
+				if m.Leave == 0 && m.Crash == 0 && d.chance(0.5) {
+					m.Leave = at - d.between(0, forgets+time.Second)
+				}
+				continue
+			case 3:
+				if m.Incarnation == "1" && m.Leave == 0 && m.Crash == 0 && d.chance(0.3) {
+					m.Join = at - d.between(0, forgets+time.Second)
+				}
+				continue
+			default:
+				continue
+			}
+			m.CutCalls, m.CutBack = append(m.CutCalls, s), append(m.CutBack, s)
+		}
+		at += 100 * time.Millisecond
 	}
 }
 
