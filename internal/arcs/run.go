@@ -163,7 +163,7 @@ func (r *Run) Renew(now int64, c Call) Reply {
 		return r.refuse(c, MustClaim)
 	}
 	again := m != nil && c.Seq == m.seq && m.epoch == r.epoch && !r.Without.Seq
-	if m != nil && (m.gone || m.epoch != r.epoch && c.Epoch == "" && !r.Without.Forget) {
+	if m != nil && (m.gone || m.epoch != r.epoch && c.Epoch == "") {
 		m = nil
 	}
 	if m == nil {
@@ -188,7 +188,7 @@ func (r *Run) Renew(now int64, c Call) Reply {
 		r.orphan(m.Name)
 		r.assign(lost)
 	}
-	if c.Epoch == r.epoch || r.Without.Fresh { // rule 5
+	if c.Epoch == r.epoch { // who has not heard this server holds nothing
 		changed = r.take(m) || changed
 	}
 	if !again && (changed || c.Claim != nil || c.Epoch == "") {
@@ -385,14 +385,15 @@ func (r *Run) Woken() (names []string) {
 
 // Check is an error if the state contradicts itself.
 func (r *Run) Check() error {
-	all := r.free.plus(r.unknown)
-	var targets Segs
+	all, targets := slices.Concat(r.free, r.unknown), Segs(nil)
 	for _, m := range r.members {
 		if m.epoch == r.epoch && !m.gone {
-			all = all.plus(m.held)
-			targets = targets.plus(m.target)
+			all, targets = append(all, m.held...), append(targets, m.target...)
 		}
 	}
+	byPlace := func(a, b Seg) int { return int(a.Lo - b.Lo) }
+	slices.SortFunc(all, byPlace)
+	slices.SortFunc(targets, byPlace)
 	switch {
 	case all.overlap() || all.Len() != circle.Units:
 		return fmt.Errorf("%d units have an owner: %v", all.Len(), all)

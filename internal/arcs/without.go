@@ -10,8 +10,6 @@ type Without struct {
 	Stored     bool // a new server believes what it has stored
 	Reclaim    bool // what a late copy of a claim said stays believed
 	Owned      bool // a claim takes units of which somebody else has spoken
-	Forget     bool // who joins again has what was stored for it
-	Fresh      bool // pieces are given to a call of who has not heard this server
 	Promise    bool // an expired piece is free before its promise ends
 	ListP      bool // worker: a new promise covers what was given up as well
 	Agree      bool // worker: it releases before its shards have taken that up

@@ -24,8 +24,6 @@ func TestRulesAreNeeded(t *testing.T) {
 		{"seq", "copies", arcs.Without{Seq: true}},
 		{"reclaim", "copies", arcs.Without{Reclaim: true}},
 		{"owned", "storm", arcs.Without{Owned: true}},
-		{"forget", "copies", arcs.Without{Forget: true}},
-		{"fresh", "copies", arcs.Without{Fresh: true}},
 		{"promise", "storm", arcs.Without{Promise: true}},
 		{"list-p", "short", arcs.Without{ListP: true}},
 		{"agree", "churn", arcs.Without{Agree: true}},

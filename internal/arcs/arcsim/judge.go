@@ -154,10 +154,14 @@ func (w *world) audit(r *Result, a arcs.Audit, decided map[string]int64) {
 // floor is what is promised for each second: all but a hundredth, as long as nobody is out of reach for longer than its promise.
 func (w *world) floor() float64 {
 	var spans []sim.Span
+	hold := time.Duration(w.Options.PermitFor) * time.Microsecond
 	switch w.Kind {
 	case "healthy":
-	case "outage", "failover":
+	case "outage":
 		spans = w.Down
+	case "failover": // the new server believes promises of one second and more
+		spans = w.Down
+		hold -= time.Second
 	case "freeze":
 		spans = w.Frozen
 	case "cut-replies", "cut-calls":
@@ -174,7 +178,7 @@ func (w *world) floor() float64 {
 			from = s.From
 		}
 		to = max(to, s.To)
-		if to-from > time.Duration(w.Options.PermitFor)*time.Microsecond-1500*time.Millisecond {
+		if to-from > hold-1500*time.Millisecond {
 			return 0
 		}
 	}

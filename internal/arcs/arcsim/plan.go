@@ -66,6 +66,9 @@ func Draw(kind string, seed uint64, size sim.Size) Plan {
 	case "copies":
 		d.Net.Double, d.Net.Late = 0.5, d.between(time.Second, 6*time.Second)
 		d.relapse()
+		if d.chance(0.7) {
+			d.Options.PermitFor = 10_000_000
+		}
 	case "short":
 		d.relapse()
 		d.Options.PermitFor, d.Stops = 550_000, true
