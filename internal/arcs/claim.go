@@ -1,5 +1,7 @@
 package arcs
 
+import "strings"
+
 // word is what a member says that it gave up to another under a former server.
 type word struct {
 	Release
@@ -77,16 +79,18 @@ func (r *Run) seize(units Segs) {
 	r.unknown = r.unknown.plus(in)
 }
 
-// heed frees what was given up to a member that has not got it: the former server gave a piece only to whom its giver had named, as long as
-// that one was there, and it was.
+// heed frees what was given up to a member that has not got it. The former server gave a piece only to the stay that its giver had named, as
+// long as that lasted; and it lasted, as the promise shows.
 func (r *Run) heed() {
 	for _, w := range r.words {
-		y := r.members[w.To]
-		if !r.Without.Word && (y == nil || y.gone || y.epoch != r.epoch || y.leaving || !y.denies(w, r.Without.Complete)) {
+		y := r.hearer(w)
+		if y == nil && !r.Without.Word {
 			continue
 		}
 		in, rest := r.unknown.split(Segs{{Lo: w.Lo, Hi: w.Hi}})
-		if y != nil && y.spoke != nil && !r.Without.Word {
+		to := ""
+		if y != nil {
+			to = y.ticket()
 			for _, g := range y.spoke.Gone { // it has had it, and given it up
 				if !g.From.Less(w.From) {
 					in, rest = drop(in, rest, Seg{Lo: g.Lo, Hi: g.Hi})
@@ -95,15 +99,11 @@ func (r *Run) heed() {
 		}
 		r.unknown = rest
 		for _, s := range in {
-			s.From = w.From
+			s.From, s.To = w.From, to
 			s.since = r.close("", s, later(s.since, s.From))
-			s.To = w.To
-			if y == nil || y.gone || y.epoch != r.epoch {
-				s.To = ""
-			}
 			r.free = r.free.plus(Segs{s})
 		}
-		if y != nil && y.epoch == r.epoch && !y.gone {
+		if y != nil {
 			for _, x := range r.present() {
 				in = in.minus(x.target)
 			}
@@ -113,9 +113,17 @@ func (r *Run) heed() {
 	}
 }
 
-// denies tells whether a member's claim says that it has not got what was given up to it. What it holds is not unknown any more.
-func (m *Member) denies(w word, forgetful bool) bool {
-	return m.spoke != nil && m.spokeOf == w.Epoch && (m.spoke.Since <= w.at || forgetful)
+// hearer is the member that a word names, if it has spoken. What it holds is not unknown any more.
+func (r *Run) hearer(w word) *Member {
+	for _, m := range r.present() {
+		if m.spoke == nil || m.leaving || m.spokeOf != w.Epoch {
+			continue
+		}
+		if m.spoke.Ticket == w.To || r.Without.Ticket && strings.HasPrefix(w.To, m.Name+"@") {
+			return m
+		}
+	}
+	return nil
 }
 
 // drop moves units from in to out.

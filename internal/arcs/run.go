@@ -100,17 +100,16 @@ type Release struct {
 	From   Pos
 	To     string
 	Epoch  string
-	at     int64 // when From is due, µs
 }
 
-// Claim is what a worker says to a server that may have forgotten: what it holds, and until when; and what it gave up since a time, so
+// Claim is what a worker says to a server that may have forgotten: what it holds, and until when; and what it gave up to a former one, so
 // that this has reached whom it was for or nobody.
 type Claim struct {
-	Held  Segs
-	P     int64
-	Era   int64
-	Gone  []Release
-	Since int64
+	Held   Segs
+	P      int64
+	Era    int64
+	Gone   []Release
+	Ticket string // of the last reply
 }
 
 // Status is how a call went.
@@ -134,10 +133,10 @@ type Reply struct {
 	Era     int64
 	Now, P  int64
 	Members int
-	Wait    int64 // until the next call, µs
-	Joined  int64 // since when the server knows it without a gap, µs
-	List    Segs  // all that the worker holds
-	Give    Segs  // what of it to give up, and to whom
+	Wait    int64  // until the next call, µs
+	Ticket  string // the worker's name, and since when this server knows it without a gap
+	List    Segs   // all that the worker holds
+	Give    Segs   // what of it to give up, and to whom
 	Laws    *Laws
 }
 
@@ -185,7 +184,7 @@ func (r *Run) Renew(now int64, c Call) Reply {
 		m.leaving, changed = true, true
 		lost := m.target
 		m.target = nil
-		r.orphan(m.Name)
+		r.orphan(m)
 		r.assign(lost)
 	}
 	if c.Epoch == r.epoch { // who has not heard this server holds nothing
@@ -203,6 +202,9 @@ func (r *Run) Renew(now int64, c Call) Reply {
 	return r.reply(m, c)
 }
 
+// ticket names a member's stay: who comes again, having been given up, has another one.
+func (m *Member) ticket() string { return fmt.Sprint(m.Name, "@", m.joined) }
+
 func (m *Member) owner() string { return m.Name + "/" + m.Incarnation }
 
 func (r *Run) refuse(c Call, s Status) Reply {
@@ -211,7 +213,7 @@ func (r *Run) refuse(c Call, s Status) Reply {
 
 func (r *Run) reply(m *Member, c Call) Reply {
 	out := r.refuse(c, OK)
-	out.Joined = m.joined
+	out.Ticket = m.ticket()
 	out.P, out.List, out.Give = r.now+r.Hold, slices.Clone(m.held), r.give(m)
 	if r.laws == nil || m.target.Len() != m.held.Len() && len(m.target.minus(m.held)) > 0 {
 		incomplete := int64(0)
@@ -234,7 +236,7 @@ func (r *Run) give(m *Member) (out Segs) {
 	for _, x := range r.present() {
 		if x != m && len(out) > 0 {
 			in, rest := out.split(x.target)
-			out = rest.plus(in.each(func(s *Seg) { s.To = x.Name }))
+			out = rest.plus(in.each(func(s *Seg) { s.To = x.ticket() }))
 		}
 	}
 	return out
@@ -259,7 +261,7 @@ func (r *Run) take(m *Member) bool {
 	now := r.laws.Pos(r.now, r.era)
 	var got Segs
 	for _, s := range in {
-		if s.To != "" && s.To != m.Name && !r.Without.Names { // promised to another
+		if s.To != "" && s.To != m.ticket() && !r.Without.Names { // promised to another
 			out = out.plus(Segs{s})
 			continue
 		}
@@ -292,15 +294,16 @@ func (r *Run) releases(m *Member, c Call) (any bool) {
 
 // aim makes the receiver of a release the one that the units are for: its name has been said, and after a failover it will be believed.
 func (r *Run) aim(units Segs, to string) string {
-	y := r.members[to]
-	if to == "" || y == nil || y.gone || y.leaving || y.epoch != r.epoch {
+	i := slices.IndexFunc(r.present(), func(m *Member) bool { return m.ticket() == to && !m.leaving })
+	if i < 0 {
 		return ""
 	}
+	y := r.present()[i]
 	for _, x := range r.members {
 		x.target = x.target.minus(units)
 	}
 	y.target = union(y.target, units)
-	r.woken[to] = true
+	r.woken[y.Name] = true
 	return to
 }
 

@@ -104,14 +104,14 @@ func (r *Run) drop(m *Member) {
 	r.letGo(m, units, r.laws.Pos(r.now, r.era), "")
 	lost := m.target
 	m.target = nil
-	r.orphan(m.Name)
+	r.orphan(m)
 	r.assign(lost)
 }
 
 // orphan makes what was promised to a member that goes anybody's.
-func (r *Run) orphan(name string) {
+func (r *Run) orphan(m *Member) {
 	r.free = r.free.each(func(s *Seg) {
-		if s.To == name {
+		if s.To == m.ticket() {
 			s.To = ""
 		}
 	})

@@ -18,5 +18,5 @@ type Without struct {
 	Fixed      bool // worker: which shard sends a slot depends on the piece it is in
 	Era        bool // worker: a promise covers all eras
 	NewEra     bool // a clock that goes back begins no new era
-	Complete   bool // a receiver's claim is believed to deny also what it has forgotten
+	Ticket     bool // a word about a former stay of its receiver is believed
 }

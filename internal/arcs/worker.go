@@ -41,7 +41,7 @@ type Worker struct {
 	call    *Call // not answered yet
 	claim   bool  // the next call is one
 	gone    []Release
-	since   int64 // since when gone is complete
+	ticket  string
 	leaving bool
 	agreed  int // all shards go by this View or a later one
 	Done    Status
@@ -70,7 +70,7 @@ func (w *Worker) Call() Call {
 	w.seq++
 	c := Call{Worker: w.Name, Incarnation: w.Incarnation, Seq: w.seq, Epoch: w.epoch, Weight: w.Weight, Laws: w.View.Laws, Leaving: w.leaving}
 	if w.claim {
-		c.Claim = &Claim{Held: w.View.Held, P: w.View.P, Era: w.View.Era, Gone: slices.Clone(w.gone), Since: w.since}
+		c.Claim = &Claim{Held: w.View.Held, P: w.View.P, Era: w.View.Era, Gone: slices.Clone(w.gone), Ticket: w.ticket}
 	} else {
 		w.View.Ending = slices.Clone(w.View.Ending)
 		for i := range w.View.Ending {
@@ -79,7 +79,7 @@ func (w *Worker) Call() Call {
 				continue
 			}
 			e.sent = true
-			x := Release{Lo: e.Lo, Hi: e.Hi, From: e.End, To: e.To, Epoch: w.epoch, at: e.at}
+			x := Release{Lo: e.Lo, Hi: e.Hi, From: e.End, To: e.To, Epoch: w.epoch}
 			c.Releases, w.gone = append(c.Releases, x), append(w.gone, x)
 		}
 	}
@@ -113,11 +113,13 @@ func (w *Worker) Heard(now int64, r Reply) (again bool) {
 	w.claim = false
 	if w.View.Era != r.Era {
 		w.View.Ending = nil // what is left of the era before is past
-		w.gone, w.since = nil, r.Now
+	}
+	if w.epoch != r.Epoch {
+		w.gone = nil // of the server before
 	}
 	w.epoch, w.View.Era, w.View.P = r.Epoch, r.Era, r.P
 	w.View.Laws = merge(w.View.Laws, r.Laws)
-	w.since = max(w.since, r.Joined)
+	w.ticket = r.Ticket
 	w.forget(now)
 	w.View.Held = r.List.minus(w.promised(call))
 	w.offer(now, r.Give)
@@ -202,13 +204,9 @@ func (w *Worker) Agreed(version int, now, reached int64) (release bool) {
 	return release
 }
 
-// forget drops what is past: pieces given up whose last slot is long over, and what is too old to be told to another server.
+// forget drops pieces given up whose last slot is long over.
 func (w *Worker) forget(now int64) {
 	w.View.Ending = slices.DeleteFunc(slices.Clone(w.View.Ending), func(e Ending) bool { return e.sent && max(e.at, 0)+1_000_000 < now })
-	for len(w.gone) > 0 && w.gone[0].at+10_000_000 < now {
-		w.since = max(w.since, w.gone[0].at+1)
-		w.gone = w.gone[1:]
-	}
 }
 
 // Free tells whether nothing of the worker's is left to send.
