@@ -5,7 +5,7 @@ import "strings"
 // word is what a member says that it gave up to another under a former server.
 type word struct {
 	Release
-	giver string
+	giver string // by name
 }
 
 // claim believes a worker what is true whatever was forgotten: what it holds under a promise that ran when this server was first called. Until
@@ -84,32 +84,29 @@ func (r *Run) seize(units Segs) {
 func (r *Run) heed() {
 	for _, w := range r.words {
 		y := r.hearer(w)
-		if y == nil && !r.Without.Word {
+		if r.Without.Word {
+			y = r.members[w.giver]
+		}
+		if y == nil {
 			continue
 		}
 		in, rest := r.unknown.split(Segs{{Lo: w.Lo, Hi: w.Hi}})
-		to := ""
-		if y != nil {
-			to = y.ticket()
-			for _, g := range y.spoke.Gone { // it has had it, and given it up
-				if !g.From.Less(w.From) {
-					in, rest = drop(in, rest, Seg{Lo: g.Lo, Hi: g.Hi})
-				}
+		for _, g := range y.spoke.Gone { // it has had it, and given it up
+			if !g.From.Less(w.From) && !r.Without.Word {
+				in, rest = drop(in, rest, Seg{Lo: g.Lo, Hi: g.Hi})
 			}
 		}
 		r.unknown = rest
 		for _, s := range in {
-			s.From, s.To = w.From, to
+			s.From, s.To = w.From, y.ticket()
 			s.since = r.close("", s, later(s.since, s.From))
 			r.free = r.free.plus(Segs{s})
 		}
-		if y != nil {
-			for _, x := range r.present() {
-				in = in.minus(x.target)
-			}
-			y.target = union(y.target, in)
-			r.woken[y.Name] = true
+		for _, x := range r.present() {
+			in = in.minus(x.target)
 		}
+		y.target = union(y.target, in)
+		r.woken[y.Name] = true
 	}
 }
 

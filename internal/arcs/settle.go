@@ -91,17 +91,17 @@ func (r *Run) expire() {
 		}
 		silent := len(m.held) == 0 && r.now > m.heard+3_000_000+2*r.period()
 		if r.now > wait || silent {
-			r.drop(m)
+			r.drop(m, r.now)
 		}
 	}
 }
 
-// drop is for a member that is gone: what it held is free from now on.
-func (r *Run) drop(m *Member) {
+// drop is for a member that is gone: what it held is free from a time on.
+func (r *Run) drop(m *Member, at int64) {
 	m.gone = true
 	units := m.held
 	m.held = nil
-	r.letGo(m, units, r.laws.Pos(r.now, r.era), "")
+	r.letGo(m, units, r.laws.Pos(at, r.era), "")
 	lost := m.target
 	m.target = nil
 	r.orphan(m)
@@ -117,10 +117,10 @@ func (r *Run) orphan(m *Member) {
 	})
 }
 
-// Remove takes a member for gone because somebody says so.
+// Remove takes a member for gone because somebody says so. Its clock may have been ahead of this one, by as much as begins no new era.
 func (r *Run) Remove(name string) {
 	if m := r.members[name]; m != nil && !m.gone && r.laws != nil && m.epoch == r.epoch {
-		r.drop(m)
+		r.drop(m, r.now+stepped)
 	}
 	delete(r.members, name)
 }

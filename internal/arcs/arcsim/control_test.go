@@ -20,7 +20,7 @@ func rules() []rule {
 		{"quarantine", "storm", 1, 5, arcs.Without{Quarantine: true}},
 		{"stored", "storm", 3, 5, arcs.Without{Stored: true}},
 		{"age", "relapse", 1, 5, arcs.Without{Age: true}},
-		{"word", "relapse", 22, 5, arcs.Without{Word: true}},
+		{"word", "relapse", 1, 5, arcs.Without{Word: true}},
 		{"names", "relapse", 459, 8, arcs.Without{Names: true}},
 		{"ticket", "relapse", 100, 10, arcs.Without{Ticket: true}},
 		{"seq", "copies", 10, 5, arcs.Without{Seq: true}},
