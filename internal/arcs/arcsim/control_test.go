@@ -33,7 +33,7 @@ func rules() []rule {
 		{"fixed", "churn", 1, 5, arcs.Without{Fixed: true}},
 		{"due", "storm", 10, 5, arcs.Without{Due: true}},
 		{"era", "eras", 3, 5, arcs.Without{Era: true}},
-		{"new-era", "eras", 26, 5, arcs.Without{NewEra: true}},
+		{"new-era", "eras", 32, 5, arcs.Without{NewEra: true}},
 	}
 }
 
