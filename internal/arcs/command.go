@@ -1,6 +1,8 @@
 package arcs
 
 import (
+	"hash/fnv"
+
 	"github.com/loadctl/loadctl/pacer"
 )
 
@@ -38,11 +40,14 @@ func (r *Run) start() {
 	r.follow()
 }
 
-// number gives a law its number, which is above all others.
+// number gives a law its number, which is above all others. Where the clock has gone back, two servers would take the same one for two laws: the
+// identity keeps them apart.
 func (r *Run) number(l *Law) {
 	l.ID = r.now
 	if n := r.laws.newest(); n != nil {
-		l.ID = max(l.ID, n.ID+1)
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(r.Identity)) // a hash does not fail
+		l.ID = max(l.ID, n.ID+1+int64(h.Sum32()%1_000_000)*16)
 	}
 	r.command = l.ID
 }
