@@ -1,12 +1,15 @@
 package arcs
 
 import (
-	"hash/fnv"
-
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-const endless = pacer.Endless
+const (
+	endless = pacer.Endless
+	begin   = 600_000 // µs from when all are there to the first slot
+	spread  = 4096    // numbers of laws: of so many in a row a server takes one
+)
 
 // ahead is how long before it is in force a change is made, µs.
 func (r *Run) ahead() int64 { return 20_000 + 3*int64(len(r.members)) }
@@ -14,221 +17,202 @@ func (r *Run) ahead() int64 { return 20_000 + 3*int64(len(r.members)) }
 // start begins when all are there: one arc each.
 func (r *Run) start() {
 	all := r.present()
-	if len(all) < max(1, r.Min) {
+	if r.Min == 0 || len(all) < r.Min {
 		return
 	}
 	at, sum := int64(0), int64(0)
-	for i, m := range all {
+	for _, m := range all {
 		sum += m.Weight
-		end := whole()[0].Hi * sum / weights(all)
-		all[i].target = Segs{{Lo: at, Hi: end}}
+		end := lease.Whole()[0].Hi * sum / weights(all)
+		r.aim(m, lease.Segs{{Lo: at, Hi: end}})
 		at = end
 		r.woken[m.Name] = true
 	}
-	l := Law{Rest: r.Pieces, End: endless}
-	l.T0 = r.now + lead
+	l := lease.Law{Plan: &lease.Plan{Pieces: r.Pieces, Loop: r.Loop}, End: endless}
+	l.T0 = r.now + begin
 	if r.Span > 0 {
 		l.End = l.T0 + r.Span
 	}
-	r.number(&l)
-	r.era = l.ID
+	l.ID = r.number()
 	l.Era = l.ID
-	l.next()
-	r.limit(&l)
-	r.add(l)
-	r.free = r.free.each(func(s *Seg) { s.From = Pos{l.ID, 0} })
+	r.next(&l)
+	r.laws = r.laws.With(l)
+	r.era, r.started = l.ID, l.T0
+	r.free = r.free.Each(func(s *lease.Seg) { s.From = lease.Pos{G: l.ID} })
 	r.follow()
 }
 
-// number gives a law its number, which is above all others. Where the clock has gone back, two servers would take the same one for two laws: the
-// identity keeps them apart.
-func (r *Run) number(l *Law) {
-	l.ID = r.now
-	if n := r.laws.newest(); n != nil {
-		h := fnv.New32a()
-		_, _ = h.Write([]byte(r.Identity)) // a hash does not fail
-		l.ID = max(l.ID, n.ID+1+int64(h.Sum32()%1_000_000)*16)
+// number is a law's, above all others. Where the clock has gone back, two servers would take the same for two laws: what is left when it is divided by
+// spread is a server's own.
+func (r *Run) number() int64 {
+	h := int64(0)
+	for _, b := range []byte(r.Identity) {
+		h = (h*31 + int64(b)) % spread
 	}
-	r.command = l.ID
+	id := r.now
+	if all := r.laws.All(); len(all) > 0 {
+		id = max(id, all[len(all)-1].ID+1)
+	}
+	r.command = id + (h-id%spread+spread)%spread
+	return r.command
 }
 
-// next takes the first piece of what is left of the plan, up to its end.
-func (l *Law) next() {
-	if len(l.Rest) == 0 || l.T0 >= l.End {
-		l.Phase, l.Rest = Over, nil
-		l.nothing()
+// next takes the next piece of the plan, up to its end, and as many slots as are wanted at most: none has an ordinal beyond.
+func (r *Run) next(l *lease.Law) {
+	p, ok := take(l)
+	if !ok || l.T0 >= l.End {
+		l.Phase = lease.Over
+		r.nothing(l)
 		return
 	}
-	p := l.Rest[0]
-	l.Rest = l.Rest[1:]
 	if l.End < endless && (p.Dur == 0 || l.T0+p.Dur > l.End) {
 		p = p.Part(0, l.End-l.T0)
 	}
-	l.R0, l.R1, l.Den, l.Dur, l.F, l.K = p.R0, p.R1, p.Den, p.Dur, p.F, endless
+	l.R0, l.R1, l.Den, l.Dur, l.F, l.K, l.Stop = p.R0, p.R1, p.Den, p.Dur, p.F, endless, 0
 	switch {
 	case p.Dur > 0:
-		l.K = l.Before(l.T0 + p.Dur)
+		g := law{*l}
+		l.K = g.before(l.T0 + p.Dur)
 	case p.R0 == 0:
 		l.K = 0
 	}
-}
-
-func (l *Law) nothing() { l.R0, l.R1, l.Den, l.Dur, l.F, l.K = 0, 0, 1, 0, 1, 0 }
-
-// limit ends the law with the run's last request: no slot has an ordinal beyond.
-func (r *Run) limit(l *Law) {
-	l.Stop = 0
-	if r.Requests > 0 && l.Phase == Running && l.Base+l.K >= r.Requests {
-		l.K, l.Stop = max(0, r.Requests-l.Base), l.T0
-		if l.K > 0 {
-			l.Stop = l.Due(l.K-1)/1000 + 1
+	if r.Requests > 0 && l.Base+l.K >= r.Requests {
+		l.K = max(0, r.Requests-l.Base)
+		g := law{*l}
+		l.Stop = g.when(l.K) // n requests at a rate take n / rate
+		if l.Dur > 0 {
+			l.Stop = min(l.Stop, l.T0+l.Dur)
 		}
 	}
 }
 
-// add makes a law known, and what was the newest end there.
-func (r *Run) add(l Law) { r.laws = r.laws.with(l) }
+// take removes the next piece from what comes behind a law.
+func take(l *lease.Law) (p pacer.Piece, ok bool) {
+	if l.Left.Den > 0 {
+		p, l.Left = l.Left, pacer.Piece{}
+		return p, true
+	}
+	if l.Piece >= len(l.Plan.Pieces) {
+		if !l.Plan.Loop {
+			return p, false
+		}
+		l.Piece = 0
+	}
+	l.Piece++
+	return l.Plan.Pieces[l.Piece-1], true
+}
+
+// nothing asks for nothing.
+func (r *Run) nothing(l *lease.Law) {
+	l.R0, l.R1, l.Den, l.Dur, l.F, l.K, l.Stop = 0, 0, 1, 0, 1, 0, 0
+}
 
 // follow makes the laws of the plan ahead of time, so that it goes on when this server is away. Their numbers follow from the law
 // before, so another server makes the same ones.
 func (r *Run) follow() {
 	for {
-		l := *r.laws.newest()
+		l := law{*r.laws.Newest()}
 		end := l.T0 + l.Dur
 		if l.Dur == 0 {
-			end = l.End
+			end = endless
 		}
 		if l.Stop > 0 {
 			end = l.Stop
 		}
-		if l.Phase != Running || end >= endless || end > r.now+r.Hold+r.period() {
+		if l.Phase != lease.Running || end >= endless || end > r.now+r.Hold+r.period() {
 			return
 		}
-		n := Law{Rest: l.Rest, End: l.End, Base: l.Base + l.K, Era: l.Era, EraBefore: l.EraBefore}
-		n.Was = l.Was + end - l.T0
-		n.T0, n.ID = end, l.ID+1
-		n.C = l.phase(l.K, end)
+		n := lease.Law{Prev: l.ID, Cut: l.K, Base: l.Base + l.K, Plan: l.Plan, Piece: l.Piece, End: l.End, Era: l.Era}
+		n.T0, n.ID, n.C = end, l.ID+1, l.phase(l.K, end)
 		if l.Stop > 0 {
-			n.Rest = nil
+			n.End = end
 		}
-		n.next()
-		r.limit(&n)
-		r.add(n)
+		r.next(&n)
+		r.laws = r.laws.With(n)
 	}
 }
 
-// continued is a law that goes on at t0 with what the i-th asks for, whose last moment is t.
-func (r *Run) continued(i int, t, t0 int64) Law {
-	old := &r.laws.all[i]
-	l := *old
-	cut := min(old.Before(t), r.laws.cuts[i])
-	l.Base, l.C = r.laws.base(i, cut), old.phase(cut, t)
-	r.number(&l)
-	l.T0, l.Stop = t0, 0
-	l.Was += t0 - old.T0
-	if old.Phase == Running {
-		if l.End < endless {
-			l.End += t0 - t
-		}
-		l.Rest = append([]pacer.Piece{old.remainder(t)}, old.Rest...)
-		if old.Dur > 0 && t >= old.T0+old.Dur {
-			l.Rest = l.Rest[1:]
-		}
-		l.next()
-		r.limit(&l)
-	}
-	return l
+// behind is a law that follows from t0 on the one in force at t, with nothing asked for yet.
+func (r *Run) behind(t, t0 int64) (n lease.Law, old law) {
+	i := r.laws.At(t)
+	old = law{r.laws.All()[i]}
+	cut := min(old.before(t), r.laws.Cut(i))
+	n = lease.Law{Prev: old.ID, Cut: cut, Base: old.Base + cut, Plan: old.Plan, Piece: old.Piece, Left: old.Left, End: old.End, Era: old.Era}
+	n.ID, n.T0, n.C = r.number(), t0, old.phase(cut, t)
+	return n, old
 }
 
-// base is the ordinal of the slot behind the first cut slots of the i-th law: what was asked for before it.
-func (l *Laws) base(i int, cut int64) int64 {
-	sum := cut
-	for j := range i {
-		sum += l.cuts[j]
-	}
-	return sum
-}
-
-// learn takes laws that this server has forgotten. If they change what was asked for before the newest, its ordinals are not those that they
-// should be, and it is made anew.
-func (r *Run) learn(laws *Laws) {
-	if laws == nil {
+// learn takes laws that this server has forgotten, or has not heard of: those of eras that it knows.
+func (r *Run) learn(laws []lease.Law) {
+	if len(laws) == 0 {
 		return
 	}
 	if r.laws == nil { // a server that knows of no start
-		r.laws, r.era, r.command = laws, laws.newest().Era, laws.newest().ID
-	}
-	var news []Law
-	newest := r.laws.newest().ID
-	for _, l := range laws.since(r.laws) {
-		if l.Era == r.era || r.laws.era(l.Era) {
-			news = append(news, l)
-		}
-	}
-	if len(news) == 0 {
+		r.laws = r.laws.With(laws...)
+		r.era, r.command, r.started = r.laws.Newest().Era, r.laws.Newest().ID, r.laws.All()[0].T0
+		r.laws = r.laws.In(r.era)
 		return
 	}
-	r.laws = r.laws.with(news...)
-	i := r.laws.at(r.now, r.era)
-	if news[0].ID < newest && r.laws.base(i, 0) != r.laws.all[i].Base {
-		t0 := r.now + r.ahead()
-		r.add(r.continued(i, t0, t0))
+	for _, l := range laws {
+		if l.Era == r.era || r.laws.Has(l.Era) {
+			r.laws = r.laws.With(l)
+		}
 	}
 	r.follow()
 }
 
-// era tells whether the laws of an era are known.
-func (l *Laws) era(id int64) bool {
-	for i := range l.all {
-		if l.all[i].Era == id {
-			return true
-		}
-	}
-	return false
-}
-
-// Command is set-rate (with pieces), pause, resume or stop. It returns when it is in force, and whether anything changed.
+// Command is start, set-rate (with pieces), pause, resume or stop. It returns when it is in force, and whether anything changed.
 func (r *Run) Command(now int64, kind string, pieces []pacer.Piece) (t0 int64, done bool) {
 	r.settle(now)
 	if r.laws == nil {
-		return 0, false
+		return 0, r.early(kind, pieces)
 	}
 	t0 = r.now + r.ahead()
-	for i := len(r.laws.all) - 1; i >= 0; i-- {
-		if x := &r.laws.all[i]; x.ID == r.command {
-			t0 = max(t0, x.T0+1)
-		}
+	if i, ok := r.laws.Index(r.command); ok && r.laws.All()[i].Era == r.era {
+		t0 = max(t0, r.laws.All()[i].T0+1)
 	}
-	i := r.laws.at(t0, r.era)
-	old := r.laws.all[i]
-	if old.Phase == Over || old.Phase == Running && kind == "resume" || old.Phase == Paused && kind == "pause" {
+	phase := r.laws.All()[r.laws.At(t0)].Phase
+	if phase == lease.Over || phase == lease.Running && kind == "resume" || phase == lease.Paused && kind == "pause" || kind == "start" {
 		return 0, false
 	}
-	l := r.continued(i, t0, t0)
+	n, old := r.behind(t0, t0)
 	switch {
 	case kind == "stop":
-		l.Phase = Over
-		l.nothing()
+		n.Phase = lease.Over
+		r.nothing(&n)
 	case kind == "pause":
-		l.Rest = append([]pacer.Piece{old.remainder(t0)}, old.Rest...)
-		l.Phase = Paused
-		l.nothing()
-		if l.End = old.End; l.End < endless {
-			l.End -= t0
+		n.Phase, n.Left = lease.Paused, old.rest(t0)
+		r.nothing(&n)
+		if n.End < endless {
+			n.End -= t0
 		}
 	case kind == "resume":
-		if l.Phase = Running; l.End < endless {
-			l.End += t0
+		if n.End < endless {
+			n.End += t0
 		}
-		l.next()
-	case old.Phase == Paused:
-		l.Rest = pieces
+		r.next(&n)
 	default:
-		l.Rest, l.End = pieces, old.End
-		l.next()
+		n.Plan, n.Piece, n.Left = &lease.Plan{ID: n.ID, Pieces: pieces}, 0, pacer.Piece{}
+		if n.Phase = phase; phase == lease.Paused {
+			r.nothing(&n)
+		} else {
+			r.next(&n)
+		}
 	}
-	r.limit(&l)
-	r.add(l)
+	r.laws = r.laws.With(n)
 	r.follow()
 	return t0, true
+}
+
+// early is a command before the start.
+func (r *Run) early(kind string, pieces []pacer.Piece) bool {
+	switch {
+	case kind == "set-rate":
+		r.Pieces, r.Loop = pieces, false
+		return true
+	case kind == "start" && r.Min != 1:
+		r.Min = 1
+		return true
+	}
+	return false
 }

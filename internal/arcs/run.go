@@ -3,9 +3,11 @@ package arcs
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/circle"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 const (
@@ -17,9 +19,10 @@ const (
 // Options are what a run is created with.
 type Options struct {
 	Pieces   []pacer.Piece
+	Loop     bool
 	Span     int64 // µs until the end; 0 = endless
 	Requests int64 // 0 = no limit
-	Min      int   // members to wait for
+	Min      int   // members to wait for; 0 = for the command start
 	Hold     int64 // for how long a reply promises the pieces in it, µs: Tfb
 	Without  Without
 }
@@ -30,20 +33,17 @@ type Member struct {
 	Weight            int64
 	seq               int64
 	epoch             string
-	held              Segs // what it owns
-	target            Segs // what it is to own, bare
+	held              lease.Segs // what it owns
+	target            lease.Segs // what it is to own, bare
 	until, heard      int64
 	leaving, gone     bool
-	joined            int64
-	spoke             *Claim // in this epoch, and the epoch that it had heard before
-	spokeOf           string
 }
 
 // An Entry of the log: the units [Lo, Hi) were an incarnation's, or nobody's, from one slot to another.
 type Entry struct {
 	Owner    string // name/incarnation; "" = idle
 	Lo, Hi   int64
-	From, To Pos
+	From, To lease.Pos
 }
 
 // Run is the state of one run, as one server has it.
@@ -51,8 +51,9 @@ type Run struct {
 	Options
 	Identity string // of the server; another one is a failover
 
-	laws      *Laws
+	laws      *lease.Laws
 	command   int64 // number of the last law that somebody asked for
+	started   int64 // first T0
 	era       int64
 	epoch     string
 	tf, quiet int64 // when this server was first called; until when nobody is given what nobody claims, 0 = over
@@ -60,9 +61,9 @@ type Run struct {
 	last      int64 // highest time seen in this era
 	now       int64
 	leveled   int64
-	free      Segs // given up, not yet taken
-	unknown   Segs // whose owner this server has not heard of
-	words     []word
+	free      lease.Segs // given up, not yet taken
+	unknown   lease.Segs // whose owner this server has not heard of
+	orphans   lease.Segs // that are to be nobody's
 	members   map[string]*Member
 	log       []Entry
 	woken     map[string]bool
@@ -70,96 +71,37 @@ type Run struct {
 
 // New is a run that waits for its members.
 func New(o Options, identity string) *Run {
-	return &Run{Options: o, Identity: identity, epoch: identity, free: whole(), members: map[string]*Member{}, woken: map[string]bool{}}
+	return &Run{Options: o, Identity: identity, epoch: identity, free: lease.Whole(), orphans: lease.Whole(), members: map[string]*Member{}, woken: map[string]bool{}}
 }
 
 // Restore makes a run anew from what a worker knows of it.
-func Restore(o Options, identity string, now int64, laws *Laws) *Run {
+func Restore(o Options, identity string, now int64, laws []lease.Law) *Run {
 	r := New(o, identity)
-	r.laws, r.era, r.last, r.now = laws, laws.newest().Era, now, now
-	r.command = laws.newest().ID
-	r.free, r.epoch = whole(), "" // settle sees another server than before
+	r.learn(laws)
+	r.last, r.now, r.epoch = now, now, "" // settle sees another server than before
 	return r
 }
 
-// Call is a renewal.
-type Call struct {
-	Worker, Incarnation string
-	Seq                 int64
-	Epoch               string // of the last reply; "" = none was heard
-	Weight              int64
-	Laws                *Laws // the newer ones of them are taken
-	Releases            []Release
-	Claim               *Claim
-	Leaving             bool
-}
-
-// Release gives units up from a slot on, to somebody.
-type Release struct {
-	Lo, Hi int64
-	From   Pos
-	To     string
-	Epoch  string
-}
-
-// Claim is what a worker says to a server that may have forgotten: what it holds, and until when; and what it gave up to a former one, so
-// that this has reached whom it was for or nobody.
-type Claim struct {
-	Held   Segs
-	P      int64
-	Era    int64
-	Gone   []Release
-	Ticket string // of the last reply
-}
-
-// Status is how a call went.
-type Status string
-
-// How a call goes.
-const (
-	OK        Status = "OK"
-	MustClaim Status = "CLAIM"
-	Stale     Status = "STALE"
-	Replaced  Status = "REPLACED"
-	Gone      Status = "GONE"
-	NoState   Status = "NOSTATE" // said by who has no Run
-)
-
-// Reply is the answer to a Call.
-type Reply struct {
-	Status  Status
-	Seq     int64
-	Epoch   string
-	Era     int64
-	Now, P  int64
-	Members int
-	Wait    int64  // until the next call, µs
-	Ticket  string // the worker's name, and since when this server knows it without a gap
-	List    Segs   // all that the worker holds
-	Give    Segs   // what of it to give up, and to whom
-	Laws    *Laws
-}
-
 // Renew is the one call of the protocol.
-func (r *Run) Renew(now int64, c Call) Reply {
+func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 	r.settle(now)
 	m := r.members[c.Worker]
 	if m != nil && m.Incarnation != c.Incarnation {
 		if m.Incarnation > c.Incarnation || c.Epoch != "" {
-			return r.refuse(c, Replaced)
+			return r.refuse(c, lease.Replaced)
 		}
 		r.Remove(m.Name) // the same id once more: the first process is trusted to be gone
 		m = nil
 	}
 	if m != nil && !r.Without.Seq && c.Seq < m.seq {
-		return r.refuse(c, Stale)
+		return r.refuse(c, lease.Stale)
 	}
 	if m != nil && m.gone && c.Seq == m.seq {
-		return r.refuse(c, MustClaim)
+		return r.refuse(c, lease.MustClaim)
 	}
 	r.learn(c.Laws)
 	if c.Epoch != "" && c.Epoch != r.epoch && c.Claim == nil { // rule 1
-		return r.refuse(c, MustClaim)
+		return r.refuse(c, lease.MustClaim)
 	}
 	again := m != nil && c.Seq == m.seq && m.epoch == r.epoch && !r.Without.Seq
 	if m != nil && (m.gone || m.epoch != r.epoch && c.Epoch == "") {
@@ -182,10 +124,7 @@ func (r *Run) Renew(now int64, c Call) Reply {
 	}
 	if c.Leaving && !m.leaving {
 		m.leaving, changed = true, true
-		lost := m.target
-		m.target = nil
-		r.orphan(m)
-		r.assign(lost)
+		r.abandon(m)
 	}
 	if c.Epoch == r.epoch { // who has not heard this server holds nothing
 		changed = r.take(m) || changed
@@ -197,32 +136,23 @@ func (r *Run) Renew(now int64, c Call) Reply {
 	m.until, m.heard = max(m.until, r.now+r.Hold), r.now
 	if m.leaving && len(m.held) == 0 && r.quiet == 0 {
 		m.gone, m.seq = true, c.Seq
-		return r.refuse(c, Gone)
+		return r.refuse(c, lease.Gone)
 	}
 	return r.reply(m, c)
 }
 
-// ticket names a member's stay: who comes again, having been given up, has another one.
-func (m *Member) ticket() string { return fmt.Sprint(m.Name, "@", m.joined) }
-
 func (m *Member) owner() string { return m.Name + "/" + m.Incarnation }
 
-func (r *Run) refuse(c Call, s Status) Reply {
-	return Reply{Status: s, Seq: c.Seq, Epoch: r.epoch, Era: r.era, Now: r.now, Members: len(r.present()), Wait: r.period(), Laws: r.laws}
+func (r *Run) refuse(c lease.Call, s lease.Status) lease.Reply {
+	return lease.Reply{Status: s, Seq: c.Seq, Epoch: r.epoch, Era: r.era, Now: r.now, Members: int64(len(r.present())), Wait: r.period()}
 }
 
-func (r *Run) reply(m *Member, c Call) Reply {
-	out := r.refuse(c, OK)
-	out.Ticket = m.ticket()
-	out.P, out.List, out.Give = r.now+r.Hold, slices.Clone(m.held), r.give(m)
-	if r.laws == nil || m.target.Len() != m.held.Len() && len(m.target.minus(m.held)) > 0 {
-		incomplete := int64(0)
-		for _, x := range r.present() {
-			if len(x.target.minus(x.held)) > 0 {
-				incomplete++
-			}
-		}
-		out.Wait = max(100_000, out.Wait/5, incomplete*500)
+func (r *Run) reply(m *Member, c lease.Call) lease.Reply {
+	out := r.refuse(c, lease.OK)
+	out.Laws = r.laws.Since(c.Known)
+	out.P, out.List, out.Give = r.now+r.Hold, slices.Clone(m.held), m.held.Minus(m.target).Bare()
+	if r.laws == nil || len(m.target.Minus(m.held)) > 0 { // it soon gets more
+		out.Wait = max(100_000, out.Wait/5)
 	}
 	return out
 }
@@ -230,21 +160,9 @@ func (r *Run) reply(m *Member, c Call) Reply {
 // period is how often a worker calls, µs.
 func (r *Run) period() int64 { return max(500_000, int64(len(r.members))*250) }
 
-// give is what of m's is to be somebody else's.
-func (r *Run) give(m *Member) (out Segs) {
-	out = m.held.minus(m.target).bare()
-	for _, x := range r.present() {
-		if x != m && len(out) > 0 {
-			in, rest := out.split(x.target)
-			out = rest.plus(in.each(func(s *Seg) { s.To = x.ticket() }))
-		}
-	}
-	return out
-}
-
 // enter is for who is not there: it gets a share, but nothing yet.
-func (r *Run) enter(c Call) *Member {
-	m := &Member{Name: c.Worker, Incarnation: c.Incarnation, Weight: max(1, c.Weight), epoch: r.epoch, joined: r.now, heard: r.now, until: r.now + r.Hold}
+func (r *Run) enter(c lease.Call) *Member {
+	m := &Member{Name: c.Worker, Incarnation: c.Incarnation, Weight: max(1, c.Weight), epoch: r.epoch, heard: r.now, until: r.now + r.Hold}
 	r.members[c.Worker] = m
 	if r.laws != nil && !c.Leaving && (c.Claim == nil || c.Epoch == r.epoch) {
 		r.welcome(m)
@@ -257,90 +175,58 @@ func (r *Run) take(m *Member) bool {
 	if m.leaving {
 		return false
 	}
-	in, out := r.free.split(m.target.minus(m.held))
-	now := r.laws.Pos(r.now, r.era)
-	var got Segs
-	for _, s := range in {
-		if s.To != "" && s.To != m.ticket() && !r.Without.Names { // promised to another
-			out = out.plus(Segs{s})
-			continue
-		}
-		s.From = later(s.From, now)
-		s.since = r.close("", s, s.From)
-		s.To = ""
-		got = append(got, s)
-	}
+	in, out := r.free.Split(m.target.Minus(m.held))
+	now := r.pos(r.now)
+	got := in.Each(func(s *lease.Seg) {
+		s.From = lease.Later(s.From, now)
+		s.Since = r.close("", *s, s.From)
+	})
 	r.free = out
-	m.held = m.held.plus(got)
+	m.held = m.held.Plus(got)
 	return len(got) > 0
 }
 
 // releases takes what m gives up.
-func (r *Run) releases(m *Member, c Call) (any bool) {
+func (r *Run) releases(m *Member, c lease.Call) (any bool) {
 	for _, x := range c.Releases {
 		if x.Epoch != r.epoch {
 			continue
 		}
-		in, out := m.held.split(Segs{{Lo: x.Lo, Hi: x.Hi}})
+		in, out := m.held.Split(lease.Segs{{Lo: x.Lo, Hi: x.Hi}})
 		if len(in) == 0 {
 			continue
 		}
 		any = true
 		m.held = out
-		r.letGo(m, in, x.From, r.aim(in.bare(), x.To))
+		r.letGo(m, in, x.From)
 	}
 	return any
 }
 
-// aim makes the receiver of a release the one that the units are for: its name has been said, and after a failover it will be believed.
-func (r *Run) aim(units Segs, to string) string {
-	i := slices.IndexFunc(r.present(), func(m *Member) bool { return m.ticket() == to && !m.leaving })
-	if i < 0 {
-		return ""
-	}
-	y := r.present()[i]
-	for _, x := range r.members {
-		x.target = x.target.minus(units)
-	}
-	y.target = union(y.target, units)
-	r.woken[y.Name] = true
-	return to
-}
-
 // letGo makes units free from a slot on.
-func (r *Run) letGo(m *Member, units Segs, from Pos, to string) {
+func (r *Run) letGo(m *Member, units lease.Segs, from lease.Pos) {
 	for _, s := range units {
-		s.From = later(s.From, from)
-		s.since = r.close(m.owner(), s, s.From)
-		s.To = to
-		r.free = r.free.plus(Segs{s})
-	}
-	r.wakeTargets(units)
-}
-
-func (r *Run) wakeTargets(units Segs) {
-	for _, x := range r.present() {
-		if len(x.target.and(units.bare())) > 0 {
-			r.woken[x.Name] = true
-		}
+		s.From = lease.Later(s.From, from)
+		s.Since = r.close(m.owner(), s, s.From)
+		r.free = r.free.Plus(lease.Segs{s})
 	}
 }
 
 // close ends an entry of the log, and returns where the next begins.
-func (r *Run) close(owner string, s Seg, to Pos) Pos {
-	if !s.since.Less(to) {
-		return s.since
+func (r *Run) close(owner string, s lease.Seg, to lease.Pos) lease.Pos {
+	if !s.Since.Less(to) {
+		return s.Since
 	}
-	r.log = append(r.log, Entry{Owner: owner, Lo: s.Lo, Hi: s.Hi, From: s.since, To: to})
+	r.log = append(r.log, Entry{Owner: owner, Lo: s.Lo, Hi: s.Hi, From: s.Since, To: to})
 	return to
 }
 
 // join joins neighbours where it no longer matters that they came at different times.
-func (r *Run) join(held Segs, owner string) (out Segs) {
+func (r *Run) join(held lease.Segs, owner string) (out lease.Segs) {
 	if len(held) < 2 {
 		return held
 	}
-	past := r.laws.Pos(r.now-margin, r.era)
+	past := r.pos(r.now - margin)
 	for _, s := range held {
 		n := len(out)
 		if n == 0 || out[n-1].Hi != s.Lo || past.Less(s.From) || past.Less(out[n-1].From) {
@@ -348,10 +234,10 @@ func (r *Run) join(held Segs, owner string) (out Segs) {
 			continue
 		}
 		x := &out[n-1]
-		since := later(x.since, s.since)
+		since := lease.Later(x.Since, s.Since)
 		r.close(owner, *x, since)
 		r.close(owner, s, since)
-		x.From, x.Hi, x.since = later(x.From, s.From), s.Hi, since
+		x.From, x.Hi, x.Since = lease.Later(x.From, s.From), s.Hi, since
 	}
 	return out
 }
@@ -363,15 +249,7 @@ func (r *Run) present() (out []*Member) {
 			out = append(out, m)
 		}
 	}
-	slices.SortFunc(out, func(a, b *Member) int {
-		if len(a.Name) != len(b.Name) {
-			return len(a.Name) - len(b.Name)
-		}
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(out, func(a, b *Member) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -388,25 +266,25 @@ func (r *Run) Woken() (names []string) {
 
 // Check is an error if the state contradicts itself.
 func (r *Run) Check() error {
-	all, targets := slices.Concat(r.free, r.unknown), Segs(nil)
+	all, targets := slices.Concat(r.free, r.unknown), slices.Clone(r.orphans)
 	for _, m := range r.members {
 		if m.epoch == r.epoch && !m.gone {
 			all, targets = append(all, m.held...), append(targets, m.target...)
 		}
 	}
-	byPlace := func(a, b Seg) int { return int(a.Lo - b.Lo) }
+	byPlace := func(a, b lease.Seg) int { return int(a.Lo - b.Lo) }
 	slices.SortFunc(all, byPlace)
 	slices.SortFunc(targets, byPlace)
 	switch {
-	case all.overlap() || all.Len() != circle.Units:
+	case all.Overlap() || all.Len() != circle.Units:
 		return fmt.Errorf("%d units have an owner: %v", all.Len(), all)
-	case targets.overlap():
-		return fmt.Errorf("a unit is to be two members': %v", targets)
+	case targets.Overlap() || targets.Len() != circle.Units:
+		return fmt.Errorf("%d units are somebody's target or nobody's: %v", targets.Len(), targets)
 	}
 	return nil
 }
 
-// Clone is a copy that shares nothing with r: what a replica knows at this moment. Segs and Laws are never changed in place.
+// Clone is a copy that shares nothing with r: what a replica knows at this moment. lease.Segs and Laws are never changed in place.
 func (r *Run) Clone() *Run {
 	c := *r
 	c.members = make(map[string]*Member, len(r.members))
@@ -415,6 +293,6 @@ func (r *Run) Clone() *Run {
 		c.members[name] = &x
 	}
 	c.woken = map[string]bool{}
-	c.log, c.words = slices.Clone(r.log), slices.Clone(r.words)
+	c.log = slices.Clone(r.log)
 	return &c
 }

@@ -1,6 +1,10 @@
 package arcs
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/loadctl/loadctl/pacer/lease"
+)
 
 // settle is what comes before each call: other servers, clocks that went back, promises that are over.
 func (r *Run) settle(now int64) {
@@ -25,36 +29,34 @@ func (r *Run) settle(now int64) {
 	if r.now-r.leveled >= 1_000_000 {
 		r.leveled = r.now
 		r.level()
-		r.dust()
 	}
 }
 
 // inherit is for the first call of a server that is another one than before: it may have forgotten who owns what.
 func (r *Run) inherit(epoch string) {
 	r.epoch = epoch
-	r.words = nil
 	if r.Without.Stored {
 		for _, m := range r.members {
 			m.epoch = epoch
 		}
 		return
 	}
-	r.tf, r.quiet = r.now, r.now+r.Hold+margin
-	at := r.laws.Pos(r.now, r.era)
+	r.tf, r.quiet, r.orphans = r.now, r.now+r.Hold+margin, lease.Whole()
+	at := r.pos(r.now)
 	old := r.unknown
 	r.unknown = nil
-	gather := func(owner string, s Segs) {
+	gather := func(owner string, s lease.Segs) {
 		for _, x := range s {
-			x.since = r.close(owner, x, at)
-			x.From, x.To = Pos{}, ""
-			r.unknown = r.unknown.plus(Segs{x})
+			x.Since = r.close(owner, x, at)
+			x.From = lease.Pos{}
+			r.unknown = r.unknown.Plus(lease.Segs{x})
 		}
 	}
 	for _, m := range r.members {
-		gather(m.owner(), m.held.minus(r.unknown))
-		m.held, m.target, m.spoke = nil, nil, nil
+		gather(m.owner(), m.held.Minus(r.unknown))
+		m.held, m.target = nil, nil
 	}
-	gather("", r.free.minus(r.unknown))
+	gather("", r.free.Minus(r.unknown))
 	r.free = nil
 	gather("", old)
 	if r.Without.Quarantine {
@@ -70,13 +72,13 @@ func (r *Run) endQuiet() {
 			m.gone = true
 		}
 	}
-	at := r.laws.Pos(r.now, r.era)
+	at := r.pos(r.now)
 	for _, s := range r.unknown {
-		s.From, s.To = at, ""
-		r.free = r.free.plus(Segs{s})
+		s.From = at
+		r.free = r.free.Plus(lease.Segs{s})
 	}
-	r.unknown, r.words = nil, nil
-	r.assign(r.orphans())
+	r.unknown = nil
+	r.adopt()
 }
 
 // expire passes on what was promised to members that are silent.
@@ -101,20 +103,8 @@ func (r *Run) drop(m *Member, at int64) {
 	m.gone = true
 	units := m.held
 	m.held = nil
-	r.letGo(m, units, r.laws.Pos(at, r.era), "")
-	lost := m.target
-	m.target = nil
-	r.orphan(m)
-	r.assign(lost)
-}
-
-// orphan makes what was promised to a member that goes anybody's.
-func (r *Run) orphan(m *Member) {
-	r.free = r.free.each(func(s *Seg) {
-		if s.To == m.ticket() {
-			s.To = ""
-		}
-	})
+	r.letGo(m, units, r.pos(at))
+	r.abandon(m)
 }
 
 // Remove takes a member for gone because somebody says so. Its clock may have been ahead of this one, by as much as begins no new era.
@@ -132,19 +122,30 @@ func (r *Run) checkClock(now int64) {
 		return
 	}
 	delta := now - r.last
-	active := r.laws.at(r.last, r.era)
+	t, t0 := r.last, now+r.ahead()
 	r.now = now
-	l := r.continued(active, r.last, now+r.ahead())
-	l.EraBefore, l.Was, l.Era = r.era, r.last, l.ID
-	r.era, r.last, r.patience = l.ID, now, now+max(2_000_000, 2*r.period())
-	r.add(l)
-	at := Pos{l.ID, 0}
+	l, old := r.behind(t, t0)
+	l.Phase, l.Era = old.Phase, l.ID
+	if old.Phase != lease.Running {
+		r.nothing(&l)
+	} else {
+		if l.End < endless {
+			l.End += t0 - t
+		}
+		if old.Dur == 0 || t < old.T0+old.Dur {
+			l.Left = old.rest(t)
+		}
+		r.next(&l)
+	}
+	r.era, r.last, r.patience, r.started = l.ID, now, now+max(2_000_000, 2*r.period()), r.started+delta
+	r.laws = r.laws.With(l).In(l.ID)
+	at := lease.Pos{G: l.ID}
 	for _, m := range r.members {
 		m.until, m.heard = m.until+delta, m.heard+delta
-		m.held = m.held.each(func(s *Seg) { s.From = at })
+		m.held = m.held.Each(func(s *lease.Seg) { s.From = at })
 	}
 	r.leveled = now
-	r.free = r.free.each(func(s *Seg) { s.From = at })
+	r.free = r.free.Each(func(s *lease.Seg) { s.From = at })
 	if r.quiet > 0 {
 		r.endQuiet()
 	}

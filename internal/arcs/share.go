@@ -3,8 +3,10 @@ package arcs
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/loadctl/loadctl/pacer/circle"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // A level is how many units a weight of 1 has.
@@ -27,13 +29,17 @@ func weights(ms []*Member) (w int64) {
 	return w
 }
 
-// orphans are the units that are nobody's target.
-func (r *Run) orphans() Segs {
-	var all Segs
-	for _, m := range r.present() {
-		all = all.plus(m.target)
-	}
-	return whole().minus(all)
+// aim makes orphans a member's target.
+func (r *Run) aim(m *Member, units lease.Segs) {
+	r.orphans = r.orphans.Minus(units)
+	m.target = m.target.Union(units)
+}
+
+// abandon makes a member's target others'.
+func (r *Run) abandon(m *Member) {
+	r.orphans = r.orphans.Union(m.target)
+	m.target = nil
+	r.adopt()
 }
 
 // few is how many members share an amount: as many as it has shares, and sixteen times that.
@@ -44,12 +50,14 @@ func few(amount int64, n int) int {
 // welcome gives a newcomer its share: the richest go down to one level.
 func (r *Run) welcome(m *Member) {
 	if r.quiet == 0 {
-		r.assign(r.orphans())
+		r.adopt()
 	}
 	all := r.staying()
 	need := circle.Units*m.Weight/weights(all) - m.target.Len()
 	donors := slices.DeleteFunc(all, func(x *Member) bool { return x == m })
-	slices.SortStableFunc(donors, func(a, b *Member) int { return cmp.Compare(b.level(), a.level()) })
+	slices.SortFunc(donors, func(a, b *Member) int {
+		return cmp.Or(cmp.Compare(b.level(), a.level()), strings.Compare(b.Name, a.Name))
+	})
 	donors = donors[:few(need, len(donors))]
 	level, n := 0.0, 0
 	for sum, w := int64(0), int64(0); n < len(donors); n++ {
@@ -67,41 +75,37 @@ func (r *Run) welcome(m *Member) {
 
 // move makes units of one member's target another's: whole small pieces first, then a part of the next one.
 func (r *Run) move(from, to *Member, amount int64) (moved int64) {
-	var fixed Segs // on its way: a name that was said is kept to
-	for _, s := range r.free {
-		if s.To != "" && !r.Without.Names {
-			fixed = fixed.plus(Segs{s})
-		}
-	}
-	loose := from.target.minus(fixed)
-	slices.SortFunc(loose, func(a, b Seg) int {
+	loose := slices.Clone(from.target)
+	slices.SortFunc(loose, func(a, b lease.Seg) int {
 		return cmp.Or(cmp.Compare(a.Hi-a.Lo, b.Hi-b.Lo), cmp.Compare(a.Lo, b.Lo))
 	})
-	var units Segs
+	var units lease.Segs
 	for _, s := range loose {
 		if moved >= amount {
 			break
 		}
 		s.Hi = min(s.Hi, s.Lo+amount-moved)
-		units = units.plus(Segs{s})
+		units = units.Plus(lease.Segs{s})
 		moved += s.Hi - s.Lo
 	}
-	from.target = from.target.minus(units)
-	to.target = union(to.target, units)
+	from.target = from.target.Minus(units)
+	to.target = to.target.Union(units)
 	if moved > 0 {
 		r.woken[from.Name], r.woken[to.Name] = true, true
 	}
 	return moved
 }
 
-// assign gives units that are nobody's target to the poorest, which come to one level; what lies beside their own first.
-func (r *Run) assign(units Segs) {
+// adopt gives the orphans to the poorest, which come to one level; what lies beside their own first.
+func (r *Run) adopt() {
 	all := r.staying()
-	total := units.Len()
+	total := r.orphans.Len()
 	if len(all) == 0 || total == 0 {
 		return
 	}
-	slices.SortStableFunc(all, func(a, b *Member) int { return cmp.Compare(a.level(), b.level()) })
+	slices.SortFunc(all, func(a, b *Member) int {
+		return cmp.Or(cmp.Compare(a.level(), b.level()), strings.Compare(a.Name, b.Name))
+	})
 	all = all[:few(total, len(all))]
 	level, n := 0.0, 0
 	for sum, w := total, int64(0); n < len(all); n++ {
@@ -113,33 +117,32 @@ func (r *Run) assign(units Segs) {
 	}
 	all = all[:n]
 	for _, m := range all {
-		units = r.raise(m, units, int64(level*float64(m.Weight))-m.target.Len(), true)
+		r.raise(m, int64(level*float64(m.Weight))-m.target.Len(), true)
 	}
 	for _, m := range all {
-		units = r.raise(m, units, int64(level*float64(m.Weight))-m.target.Len(), false)
+		r.raise(m, int64(level*float64(m.Weight))-m.target.Len(), false)
 	}
-	r.raise(all[0], units, units.Len(), false)
+	r.raise(all[0], r.orphans.Len(), false)
 }
 
-// raise gives a member an amount of units, and returns the rest.
-func (r *Run) raise(m *Member, units Segs, amount int64, beside bool) Segs {
-	var got Segs
-	for _, s := range units {
+// raise gives a member an amount of orphans.
+func (r *Run) raise(m *Member, amount int64, beside bool) {
+	var got lease.Segs
+	for _, s := range r.orphans {
 		if amount <= 0 {
 			break
 		}
-		if beside && !slices.ContainsFunc(m.target, func(x Seg) bool { return x.Hi == s.Lo }) {
+		if beside && !slices.ContainsFunc(m.target, func(x lease.Seg) bool { return x.Hi == s.Lo }) {
 			continue
 		}
 		s.Hi = min(s.Hi, s.Lo+amount)
-		got = got.plus(Segs{s})
+		got = append(got, s)
 		amount -= s.Hi - s.Lo
 	}
-	m.target = union(m.target, got)
 	if len(got) > 0 {
+		r.aim(m, got)
 		r.woken[m.Name] = true
 	}
-	return units.minus(got)
 }
 
 // level moves units from the richest to the poorest, where one is more than 8 % off.
@@ -147,14 +150,16 @@ func (r *Run) level() {
 	if r.quiet > 0 {
 		return
 	}
-	r.assign(r.orphans())
+	r.adopt()
 	for range 8 {
 		all := r.staying()
 		if len(all) < 2 {
 			return
 		}
 		mean := float64(circle.Units) / float64(weights(all))
-		byLevel := func(a, b *Member) int { return cmp.Compare(a.level(), b.level()) }
+		byLevel := func(a, b *Member) int {
+			return cmp.Or(cmp.Compare(a.level(), b.level()), strings.Compare(a.Name, b.Name))
+		}
 		poor, rich := slices.MinFunc(all, byLevel), slices.MaxFunc(all, byLevel)
 		if poor.level() > 0.92*mean && rich.level() < 1.08*mean {
 			return
@@ -162,22 +167,6 @@ func (r *Run) level() {
 		amount := min((rich.level()-mean)*float64(rich.Weight), (mean-poor.level())*float64(poor.Weight))
 		if rich == poor || r.move(rich, poor, max(1, int64(amount))) == 0 {
 			return
-		}
-	}
-}
-
-// dust gives the smallest pieces of members that have many to the neighbour.
-func (r *Run) dust() {
-	for _, m := range r.staying() {
-		if len(m.target) <= 24 {
-			continue
-		}
-		least := slices.MinFunc(m.target, func(a, b Seg) int { return cmp.Compare(a.Hi-a.Lo, b.Hi-b.Lo) })
-		for _, x := range r.staying() {
-			if x != m && slices.ContainsFunc(x.target, func(s Seg) bool { return s.Hi == least.Lo || s.Lo == least.Hi }) {
-				r.move(m, x, least.Hi-least.Lo)
-				break
-			}
 		}
 	}
 }

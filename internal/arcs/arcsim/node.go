@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/arcs"
 	"github.com/loadctl/loadctl/internal/sim"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // node is one incarnation of a worker: its process, its clock and its way to the server.
@@ -13,8 +13,8 @@ type node struct {
 	*world
 	sim.MemberPlan
 	index   int32
-	worker  *arcs.Worker
-	shards  []*arcs.Shard
+	worker  *lease.Holder
+	shards  []*shard
 	begun   bool
 	over    bool // it does nothing any more
 	stopped bool
@@ -29,14 +29,10 @@ type node struct {
 }
 
 func newNode(w *world, p sim.MemberPlan, index int) *node {
-	m := &node{world: w, MemberPlan: p, index: int32(index), worker: arcs.NewWorker(p.Name, p.Incarnation, p.Weight)}
-	m.worker.Without = w.without
-	m.worker.View.Without = w.without
+	m := &node{world: w, MemberPlan: p, index: int32(index), worker: lease.NewHolder(p.Name, p.Incarnation, p.Weight)}
 	n := max(1, p.Shards)
 	for i := range n {
-		s := &arcs.Shard{Index: int64(i), Shards: int64(n)}
-		s.Fire = func(l *arcs.Law, k, due, at int64) { m.fire(l.ID, k, due, at) }
-		m.shards, m.busy = append(m.shards, s), append(m.busy, 0)
+		m.shards, m.busy = append(m.shards, newShard(m, i, n)), append(m.busy, 0)
 	}
 	return m
 }
@@ -45,15 +41,6 @@ func (m *node) alive() bool { return m.begun && !m.over }
 
 // redis is the Redis clock as this process believes it, µs.
 func (m *node) redis() int64 { return (zero + m.now + m.offset) / 1000 }
-
-func (m *node) fire(gen, k, due, at int64) {
-	x := send{gen: gen, k: k, due: due, at: due - zero - m.offset, node: m.index}
-	if at > 0 {
-		x.at = m.now
-		x.late = at*1000-due > int64(100*time.Millisecond)
-	}
-	m.sends = append(m.sends, x)
-}
 
 // when does something once the process runs.
 func (m *node) when(do func()) {
@@ -69,7 +56,7 @@ func (m *node) when(do func()) {
 func (m *node) advance() {
 	if m.alive() && !m.stopped {
 		for _, s := range m.shards {
-			s.Advance(m.redis())
+			s.advance(m.redis(), false)
 		}
 	}
 }
@@ -86,7 +73,7 @@ func (m *node) wake(clock bool, length time.Duration) {
 	}
 	if m.alive() {
 		for _, s := range m.shards {
-			s.Wake(m.redis())
+			s.advance(m.redis(), true)
 		}
 	}
 	todo := m.waiting
@@ -185,39 +172,39 @@ func (m *node) sample(offset, wrong int64) {
 	}
 	m.offset, m.wrong, m.sampled = offset, wrong, m.now
 	for _, s := range m.shards {
-		s.Wake(m.redis())
+		s.advance(m.redis(), true)
 	}
 }
 
 // heard takes a reply.
-func (m *node) heard(r arcs.Reply, sent, at, skew int64) {
+func (m *node) heard(r lease.Reply, sent, at, skew int64) {
 	if !m.worker.Waiting() {
 		return
 	}
 	m.advance()
 	m.sample(skew+at-(sent+m.now)/2, (m.now-sent)/2)
-	era := m.worker.View.Era
+	era := m.worker.View().Era
 	again := m.worker.Heard(m.redis(), r)
 	if m.worker.Waiting() { // it was another call's
 		return
 	}
 	m.trace(m.Name, "heard %d %s epoch %s P %d list %v give %v", r.Seq, r.Status, r.Epoch, r.P, r.List, r.Give)
-	if m.worker.View.Era != era {
-		m.trace(m.Name, "era %d", m.worker.View.Era)
+	if now := m.worker.View().Era; now != era {
+		m.trace(m.Name, "era %d", now)
 	}
 	m.try = 0
 	m.publish()
 	m.timer++
 	timer := m.timer
 	switch {
-	case m.worker.Done == arcs.Gone:
+	case r.Status == lease.Gone:
 		m.after(2*time.Second, func() { m.when(m.quit) })
-	case m.worker.Done == arcs.Replaced:
+	case r.Status == lease.Replaced:
 		m.quit()
 	case again:
 		m.call()
 	default:
-		wait := time.Duration(m.worker.Wait) * time.Microsecond
+		wait := time.Duration(r.Wait) * time.Microsecond
 		m.after(wait, func() {
 			m.when(func() {
 				if m.timer == timer {
@@ -231,13 +218,13 @@ func (m *node) heard(r arcs.Reply, sent, at, skew int64) {
 
 // end ends the process when the run is over.
 func (m *node) end() {
-	if phase, t0 := m.worker.View.Laws.Newest(); phase == arcs.Over && m.redis() > t0+1_000_000 {
+	if n := m.worker.View().Laws.Newest(); n != nil && n.Phase == lease.Over && m.redis() > n.T0+1_000_000 {
 		m.quit()
 	}
 }
 
 // message is a published one, which may be lost.
-func (m *node) message(laws *arcs.Laws, wake bool) {
+func (m *node) message(laws []lease.Law, wake bool) {
 	if m.rng.Float64() < m.Net.LoseBack || within(m.now, m.CutBack) {
 		return
 	}
@@ -259,11 +246,14 @@ func (w *world) slow() bool {
 
 // publish hands the View to the shards, each of which takes it up when it gets to it.
 func (m *node) publish() {
-	v := m.worker.View
+	v := m.worker.View()
 	if v.Version == m.view {
 		return
 	}
 	m.view = v.Version
+	if m.broken.Agree {
+		m.worker.Agreed(v.Version, 0, 0)
+	}
 	left, reached := len(m.shards), int64(0)
 	for i, s := range m.shards {
 		d := m.rng.Int64N(int64(3 * time.Millisecond))
@@ -272,8 +262,8 @@ func (m *node) publish() {
 		}
 		m.after(time.Duration(max(d, m.busy[i]-m.now)), func() {
 			m.when(func() {
-				s.Adopt(v, m.redis())
-				reached = max(reached, s.At())
+				s.take(v, m.redis())
+				reached = max(reached, s.at)
 				if left--; left == 0 && m.worker.Agreed(v.Version, m.redis(), reached) && !m.worker.Waiting() {
 					m.call()
 				}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/arcs"
 	"github.com/loadctl/loadctl/internal/sim"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // server is the run's Redis, with all that can happen to it.
@@ -22,7 +23,7 @@ type server struct {
 }
 
 func newServer(w *world) *server {
-	o := arcs.Options{Pieces: w.Options.Pieces, Span: w.Options.Span, Requests: w.Requests, Min: int(w.Options.Min), Hold: w.Options.PermitFor, Without: w.without}
+	o := arcs.Options{Pieces: w.Options.Pieces, Span: w.Options.Span, Requests: w.Requests, Min: int(w.Options.Min), Hold: w.Options.PermitFor, Without: w.without, Loop: w.Options.Loop}
 	return &server{world: w, run: arcs.New(o, "first"), skew: int64(w.Skew), skews: map[int64]int64{}}
 }
 
@@ -57,20 +58,20 @@ func (s *server) do(op func()) {
 	for _, name := range s.run.Woken() {
 		for _, m := range s.nodes {
 			if m.Name == name && m.alive() {
-				m.message(s.run.Laws(), true)
+				m.message(nil, true)
 			}
 		}
 	}
 }
 
 // renew is a call that arrives.
-func (s *server) renew(c arcs.Call) arcs.Reply {
+func (s *server) renew(c lease.Call) lease.Reply {
 	if s.run == nil {
 		if c.Claim == nil || c.Laws == nil {
-			return arcs.Reply{Status: arcs.NoState, Seq: c.Seq, Wait: 100_000}
+			return lease.Reply{Status: lease.NoState, Seq: c.Seq, Wait: 100_000}
 		}
 		s.restored++
-		o := arcs.Options{Pieces: s.Options.Pieces, Span: s.Options.Span, Requests: s.Requests, Min: 1, Hold: s.Options.PermitFor, Without: s.without}
+		o := arcs.Options{Pieces: s.Options.Pieces, Span: s.Options.Span, Requests: s.Requests, Min: 1, Hold: s.Options.PermitFor, Without: s.without, Loop: s.Options.Loop}
 		s.run = arcs.Restore(o, fmt.Sprint("restored ", s.restored), s.redis(), c.Laws)
 		if s.word {
 			s.run.Command(s.redis(), "stop", nil)
@@ -110,7 +111,7 @@ func (s *server) command(n int, c sim.Command) {
 		t0, done := s.run.Command(s.redis(), c.Kind, c.Pieces)
 		s.trace("server", "%s: %d %v", c.Kind, t0, done)
 	})
-	laws := s.run.Laws()
+	laws := s.run.Laws().Trim(s.redis() - 1_000_000).All()
 	for _, m := range s.nodes {
 		for _, d := range []time.Duration{0, 50 * time.Millisecond, 200 * time.Millisecond} {
 			s.after(d, func() { m.message(laws, false) })

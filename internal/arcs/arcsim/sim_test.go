@@ -54,7 +54,7 @@ func TestSeeds(t *testing.T) {
 				p.Trace = func(at time.Duration, who, what string) { fmt.Println(at, who, what) }
 				fmt.Printf("%+v\n", p)
 			}
-			r := Run(p, arcs.Without{})
+			r := Run(p, arcs.Without{}, Broken{})
 			if err := r.Check(); err != nil {
 				failed++
 				if failed < 6 {

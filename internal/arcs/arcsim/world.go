@@ -39,6 +39,7 @@ type world struct {
 	Plan
 	rng     *rand.Rand
 	without arcs.Without
+	broken  Broken
 	now, n  int64
 	queue   events
 	server  *server
@@ -75,8 +76,8 @@ func within(at int64, spans []sim.Span) bool {
 }
 
 // Run carries out a plan and judges what was sent.
-func Run(p Plan, without arcs.Without) Result {
-	w := &world{Plan: p, without: without, rng: rand.New(rand.NewPCG(p.Seed, 99))}
+func Run(p Plan, without arcs.Without, broken Broken) Result {
+	w := &world{Plan: p, without: without, broken: broken, rng: rand.New(rand.NewPCG(p.Seed, 99))}
 	w.server = newServer(w)
 	for i, mp := range p.Members {
 		m := newNode(w, mp, i)

@@ -1,4 +1,4 @@
-package arcs
+package lease
 
 import (
 	"slices"
@@ -10,17 +10,16 @@ import (
 type Seg struct {
 	Lo, Hi int64
 	From   Pos
-	To     string // of a piece that is given: to whom
-
-	since Pos // for the audit: since when it is where it is
+	Since  Pos // for the server's audit: since when it is where it is
 }
 
-// Segs are disjoint and in order.
+// Segs are disjoint and in order. A value is never changed.
 type Segs []Seg
 
-func arc(lo, hi int64) circle.Arc { return circle.Arc{Lo: lo, N: hi - lo} }
+// Whole is the circle.
+func Whole() Segs { return Segs{{Lo: 0, Hi: circle.Units}} }
 
-func whole() Segs { return Segs{{Lo: 0, Hi: circle.Units}} }
+func arc(lo, hi int64) circle.Arc { return circle.Arc{Lo: lo, N: hi - lo} }
 
 // Len is how many units there are.
 func (s Segs) Len() (n int64) {
@@ -30,8 +29,8 @@ func (s Segs) Len() (n int64) {
 	return n
 }
 
-// split is what of s is in cover and what is not. The parts keep what they are.
-func (s Segs) split(cover Segs) (in, out Segs) {
+// Split is what of s is in cover and what is not. The parts keep what they are.
+func (s Segs) Split(cover Segs) (in, out Segs) {
 	i := 0
 	for _, x := range s {
 		for i < len(cover) && cover[i].Hi <= x.Lo {
@@ -55,11 +54,14 @@ func (s Segs) split(cover Segs) (in, out Segs) {
 
 func (x Seg) part(lo, hi int64) Seg { x.Lo, x.Hi = lo, hi; return x }
 
-func (s Segs) and(cover Segs) Segs   { in, _ := s.split(cover); return in }
-func (s Segs) minus(cover Segs) Segs { _, out := s.split(cover); return out }
+// And is what of s is in cover.
+func (s Segs) And(cover Segs) Segs { in, _ := s.Split(cover); return in }
 
-// plus is both, which have no unit in common.
-func (s Segs) plus(more Segs) Segs {
+// Minus is what of s is not in cover.
+func (s Segs) Minus(cover Segs) Segs { _, out := s.Split(cover); return out }
+
+// Plus is both, which have no unit in common.
+func (s Segs) Plus(more Segs) Segs {
 	if len(more) == 0 {
 		return s
 	}
@@ -68,8 +70,8 @@ func (s Segs) plus(more Segs) Segs {
 	return out
 }
 
-// each is s with each part changed.
-func (s Segs) each(change func(*Seg)) Segs {
+// Each is s with each part changed.
+func (s Segs) Each(change func(*Seg)) Segs {
 	out := slices.Clone(s)
 	for i := range out {
 		change(&out[i])
@@ -77,8 +79,8 @@ func (s Segs) each(change func(*Seg)) Segs {
 	return out
 }
 
-// bare is s without anything but its units, neighbours joined: what targets are made of.
-func (s Segs) bare() (out Segs) {
+// Bare is s without anything but its units, neighbours joined: what targets are made of.
+func (s Segs) Bare() (out Segs) {
 	for _, x := range s {
 		if n := len(out); n > 0 && out[n-1].Hi == x.Lo {
 			out[n-1].Hi = x.Hi
@@ -89,11 +91,11 @@ func (s Segs) bare() (out Segs) {
 	return out
 }
 
-// union is the units of both, which may overlap.
-func union(a, b Segs) Segs { return a.bare().plus(b.bare().minus(a)).bare() }
+// Union is the units of both, which may overlap.
+func (s Segs) Union(more Segs) Segs { return s.Bare().Plus(more.Bare().Minus(s)).Bare() }
 
-// overlap tells whether a unit is in s twice. It must not be.
-func (s Segs) overlap() bool {
+// Overlap tells whether a unit is in s twice. It must not be.
+func (s Segs) Overlap() bool {
 	for i := 1; i < len(s); i++ {
 		if s[i].Lo < s[i-1].Hi {
 			return true

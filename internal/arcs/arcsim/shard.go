@@ -1,0 +1,121 @@
+package arcsim
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer/lease"
+)
+
+// Broken is what workers do wrong, to show that each of their rules is needed.
+type Broken struct {
+	ListP bool // a new promise covers what was given up as well
+	Agree bool // a piece is released before the shards have taken that up
+	Due   bool // what is due beyond the promise is sent
+	Back  bool // a shard forgets what it has decided when it takes up another view
+	Fixed bool // which shard sends a slot depends on the piece it is in
+	Era   bool // a promise covers all eras
+}
+
+// shard decides on its slots when they are due, as far as its process runs.
+type shard struct {
+	*node
+	slots         *lease.Slots
+	index, shards int
+	era           int64
+	at            int64 // it has looked at all that is due before, µs of the Redis clock as the process believes it
+}
+
+func newShard(m *node, index, shards int) *shard {
+	s := &shard{node: m, index: index, shards: shards}
+	s.forget()
+	return s
+}
+
+func (s *shard) forget() {
+	s.slots = lease.NewSlots(s.index, s.shards)
+	if s.broken.Fixed {
+		s.slots = lease.NewSlots(0, 1)
+	}
+}
+
+// advance decides on all that is due before now: each at its time, but what comes late only now. Where the process was stopped everything does.
+func (s *shard) advance(now int64, woken bool) {
+	if now <= s.at {
+		return
+	}
+	s.decide(now, woken)
+	s.at = now
+}
+
+// take goes by another View. What that admits and is past is decided now.
+func (s *shard) take(v lease.View, now int64) {
+	if v.Version <= s.slots.Version() {
+		return
+	}
+	if v.Era == s.era {
+		s.advance(now, false)
+	}
+	s.damage(&v)
+	s.slots.Take(&v)
+	if s.era != v.Era {
+		s.era, s.at = v.Era, now
+	}
+	s.decide(s.at, true)
+}
+
+// damage is what a broken worker makes of a View.
+func (s *shard) damage(v *lease.View) {
+	b := s.broken
+	v.Ending = slices.Clone(v.Ending)
+	for i := range v.Ending {
+		if b.ListP {
+			v.Ending[i].P = v.P
+		}
+		if b.Due {
+			v.Ending[i].P = math.MaxInt64 / 2000
+		}
+		if b.Fixed {
+			v.Ending[i].Seg = s.part(v.Ending[i].Seg)
+		}
+	}
+	if b.Due {
+		v.P = math.MaxInt64 / 2000
+	}
+	if b.Back {
+		s.forget()
+	}
+	if b.Fixed {
+		v.Held = v.Held.Each(func(x *lease.Seg) { *x = s.part(*x) })
+		v.Held = slices.DeleteFunc(v.Held, func(x lease.Seg) bool { return x.Lo == x.Hi })
+		v.Ending = slices.DeleteFunc(v.Ending, func(x lease.Ending) bool { return x.Lo == x.Hi })
+	}
+	if b.Era {
+		all := slices.Clone(v.Laws.All())
+		for i := range all {
+			all[i].Era = v.Era
+		}
+		v.Laws = (*lease.Laws)(nil).With(all...)
+	}
+}
+
+// part is this shard's part of a piece, cut by length.
+func (s *shard) part(x lease.Seg) lease.Seg {
+	n := x.Hi - x.Lo
+	lo := x.Lo + n*int64(s.index)/int64(s.shards)
+	x.Lo, x.Hi = lo, x.Lo+n*int64(s.index+1)/int64(s.shards)
+	return x
+}
+
+func (s *shard) decide(before int64, now bool) {
+	var x lease.Slot
+	for ; s.slots.Next(&x) && x.Due < before*1000; s.slots.Pop() {
+		d := send{gen: x.Generation, k: x.Number, due: x.Due, at: x.Due - zero - s.offset, node: s.node.index}
+		if now || x.Due < s.at*1000 {
+			d.at = s.now
+			d.late = s.redis()*1000-x.Due > int64(100*time.Millisecond)
+		}
+		s.sends = append(s.sends, d)
+	}
+}

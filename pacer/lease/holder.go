@@ -1,0 +1,187 @@
+package lease
+
+import "slices"
+
+// The times of a release.
+const (
+	lead  = 600_000    // µs from the decision to give units up to the first slot that is not sent any more
+	kept  = 10_000_000 // µs a law is remembered after its end
+	tight = 200_000    // a release that would come later than this before its slot is decided anew
+)
+
+// Holder is one incarnation of a worker in the protocol, without its clock, its network and its shards. Used by one goroutine.
+type Holder struct {
+	worker, incarnation string
+	weight              int64
+	view                View
+	seq                 int64
+	epoch               string
+	known               int64 // newest law of all replies
+	call                *Call // not answered yet
+	claim               bool  // the next call is one
+	leaving             bool
+	agreed              int // all shards go by this View or a later one
+}
+
+// NewHolder is a worker that has heard nothing yet.
+func NewHolder(worker, incarnation string, weight int64) *Holder {
+	return &Holder{worker: worker, incarnation: incarnation, weight: weight}
+}
+
+// View is what the shards are to go by now.
+func (h *Holder) View() View { return h.view }
+
+// Leave makes the worker give up all it has.
+func (h *Holder) Leave() { h.leaving = true }
+
+// Waiting tells whether a call is not answered yet.
+func (h *Holder) Waiting() bool { return h.call != nil }
+
+// Call is the call to make now: the one before, unchanged, until it is answered.
+func (h *Holder) Call() Call {
+	if h.call != nil {
+		return *h.call
+	}
+	h.seq++
+	c := Call{Worker: h.worker, Incarnation: h.incarnation, Seq: h.seq, Epoch: h.epoch, Weight: h.weight,
+		Known: h.known, Laws: h.view.Laws.Since(h.known), Leaving: h.leaving}
+	if h.claim {
+		c.Known = 0
+		c.Claim, c.Laws = &Claim{Held: h.view.Held, P: h.view.P, Era: h.view.Era}, h.view.Laws.All()
+	} else {
+		h.view.Ending = slices.Clone(h.view.Ending)
+		for i := range h.view.Ending {
+			e := &h.view.Ending[i]
+			if e.sent || e.view > h.agreed {
+				continue
+			}
+			e.sent = true
+			c.Releases = append(c.Releases, Release{Lo: e.Lo, Hi: e.Hi, From: e.End, Epoch: h.epoch})
+		}
+	}
+	h.call = &c
+	return c
+}
+
+// Heard takes a reply. It returns true if the worker is to call again at once. The View may be another one then.
+func (h *Holder) Heard(now int64, r Reply) (again bool) {
+	if h.call == nil || r.Seq != h.call.Seq || r.Status == Stale {
+		return false
+	}
+	call := h.call
+	h.call = nil
+	switch r.Status {
+	case MustClaim, NoState:
+		h.claim = true
+		h.reconsider()
+		return r.Status == MustClaim
+	case Replaced, Gone:
+		h.view.Held = nil
+		h.view.Version++
+		return false
+	}
+	h.claim = false
+	if h.view.Era != r.Era {
+		h.view.Ending = nil // what is left of the era before is past
+	}
+	h.epoch, h.view.Era, h.view.P = r.Epoch, r.Era, r.P
+	h.view.Laws = h.view.Laws.With(r.Laws...).In(r.Era).Trim(r.Now - kept)
+	if h.known = call.Known; len(r.Laws) > 0 {
+		h.known = r.Laws[len(r.Laws)-1].ID
+	}
+	h.forget(now)
+	h.view.Held = r.List.Minus(h.promised(call))
+	h.offer(now, r.Give)
+	h.view.Version++
+	return false
+}
+
+// promised is what is given up, and the server that was called could not know of.
+func (h *Holder) promised(call *Call) (out Segs) {
+	for _, e := range h.view.Ending {
+		told := slices.ContainsFunc(call.Releases, func(x Release) bool { return x.Lo == e.Lo && x.Hi == e.Hi && x.From == e.End })
+		if !told && !e.sent {
+			out = out.Plus(Segs{e.Seg}.Minus(out))
+		}
+	}
+	return out
+}
+
+// Learn takes laws that came in a message. Where one between those and what is known did not come, it takes nothing, and the next call brings all.
+func (h *Holder) Learn(laws []Law) {
+	l := h.view.Laws.With(laws...)
+	linked := func(x Law) bool { return h.view.Laws.Live(x.ID) && l.Live(x.ID) }
+	if l != h.view.Laws && slices.ContainsFunc(h.view.Laws.All(), linked) {
+		h.view.Laws = l
+		h.view.Version++
+	}
+}
+
+// reconsider takes back what was to be given up and no server knows of.
+func (h *Holder) reconsider() {
+	var keep []Ending
+	for _, e := range h.view.Ending {
+		if e.sent {
+			keep = append(keep, e)
+		} else {
+			h.view.Held = h.view.Held.Plus(Segs{e.Seg})
+		}
+	}
+	if len(keep) != len(h.view.Ending) {
+		h.view.Ending = keep
+		h.view.Version++
+	}
+}
+
+// offer decides from which slot on units are given up.
+func (h *Holder) offer(now int64, give Segs) {
+	for _, g := range give {
+		in, out := h.view.Held.Split(Segs{g})
+		h.view.Held = out
+		at := now + lead
+		for _, s := range in {
+			end := Later(h.view.Laws.Pos(at), s.From)
+			h.view.Ending = append(slices.Clip(h.view.Ending), Ending{Seg: s, End: end, P: h.view.P, at: at, view: h.view.Version + 1})
+		}
+	}
+}
+
+// Agreed is told when all shards go by a View or a later one, none of them having passed the time reached before. Then what is given up in it
+// can be released; where a shard may be beyond the first slot, or that is near, another one is chosen. It returns true if there is a release.
+func (h *Holder) Agreed(version int, now, reached int64) (release bool) {
+	h.agreed = max(h.agreed, version)
+	h.view.Ending = slices.Clone(h.view.Ending)
+	for i := range h.view.Ending {
+		e := &h.view.Ending[i]
+		switch {
+		case e.sent || e.view > h.agreed:
+		case e.at-tight < max(now, reached):
+			e.at = now + lead
+			e.End = Later(e.End, h.view.Laws.Pos(e.at))
+			e.view = h.view.Version + 1
+		default:
+			release = true
+		}
+	}
+	for _, e := range h.view.Ending {
+		if e.view > h.view.Version {
+			h.view.Version = e.view
+		}
+	}
+	return release
+}
+
+// forget drops pieces given up whose last slot is long over.
+func (h *Holder) forget(now int64) {
+	h.view.Ending = slices.DeleteFunc(slices.Clone(h.view.Ending), func(e Ending) bool { return e.sent && max(e.at, 0)+1_000_000 < now })
+}
+
+// Free tells whether nothing of the worker's is left to send.
+func (h *Holder) Free(now int64) bool {
+	for _, e := range h.view.Ending {
+		if now <= e.at {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,55 @@
+package lease
+
+// Call is a renewal.
+type Call struct {
+	Worker, Incarnation string
+	Seq                 int64
+	Epoch               string // of the last reply; "" = none was heard
+	Weight              int64
+	Known               int64 // the newest law of all replies
+	Laws                []Law // what was learnt elsewhere since the last reply, or all with a Claim
+	Releases            []Release
+	Claim               *Claim
+	Leaving             bool
+}
+
+// Release gives units up from a slot on.
+type Release struct {
+	Lo, Hi int64
+	From   Pos
+	Epoch  string
+}
+
+// Claim is what a worker says to a server that may have forgotten: what it holds, and until when.
+type Claim struct {
+	Held Segs
+	P    int64
+	Era  int64
+}
+
+// Status is how a call went.
+type Status string
+
+// How a call goes.
+const (
+	OK        Status = "OK"
+	MustClaim Status = "CLAIM"    // this server is another one than before: call again with a claim
+	Stale     Status = "STALE"    // a late copy of an old call
+	Replaced  Status = "REPLACED" // another process has this worker's name
+	Gone      Status = "GONE"     // the worker has left
+	NoState   Status = "NOSTATE"  // the server has no such run
+)
+
+// Reply is the answer to a Call.
+type Reply struct {
+	Status  Status
+	Seq     int64
+	Epoch   string // the server's identity
+	Era     int64
+	Now, P  int64 // µs; until when all in List is promised
+	Members int64
+	Wait    int64 // until the next call, µs
+	List    Segs  // all that the worker holds
+	Give    Segs  // what of it to give up
+	Laws    []Law // newer than Known
+}
