@@ -19,7 +19,7 @@ func (r *Run) claim(m *Member, c lease.Call) {
 			for _, x := range claimed.And(lease.Segs{s}) {
 				x.From = s.From
 				x.Since = r.close("", x, lease.Later(x.Since, s.From))
-				m.held = m.held.Plus(lease.Segs{x})
+				r.own(m, m.held.Plus(lease.Segs{x}))
 			}
 		}
 	}
@@ -33,8 +33,9 @@ func (r *Run) claim(m *Member, c lease.Call) {
 func (r *Run) takeBack(m *Member) {
 	at := r.pos(r.now)
 	if r.quiet == 0 {
-		r.letGo(m, m.held, at)
-		m.held = nil
+		units := m.held
+		r.own(m, nil)
+		r.letGo(m, units, at)
 		return
 	}
 	for _, s := range m.held {
@@ -42,7 +43,7 @@ func (r *Run) takeBack(m *Member) {
 		s.From = lease.Pos{}
 		r.unknown = r.unknown.Plus(lease.Segs{s})
 	}
-	m.held = nil
+	r.own(m, nil)
 }
 
 // seize makes units unknown whoever has them: only without the rule that it must not be.

@@ -20,8 +20,10 @@ func (r *Run) start() {
 	if r.Min == 0 || len(all) < r.Min {
 		return
 	}
+	r.orphans = lease.Whole()
 	at, sum := int64(0), int64(0)
 	for _, m := range all {
+		m.target = nil
 		sum += m.Weight
 		end := lease.Whole()[0].Hi * sum / weights(all)
 		r.aim(m, lease.Segs{{Lo: at, Hi: end}})
@@ -164,9 +166,15 @@ func (r *Run) learn(laws []lease.Law) {
 // Command is start, set-rate (with pieces), pause, resume or stop. It returns when it is in force, and whether anything changed.
 func (r *Run) Command(now int64, kind string, pieces []pacer.Piece) (t0 int64, done bool) {
 	r.settle(now)
+	r.heard = r.now
 	if r.laws == nil {
 		return 0, r.early(kind, pieces)
 	}
+	return r.change(kind, pieces)
+}
+
+// change is a command after the start.
+func (r *Run) change(kind string, pieces []pacer.Piece) (t0 int64, done bool) {
 	t0 = r.now + r.ahead()
 	if i, ok := r.laws.Index(r.command); ok && r.laws.All()[i].Era == r.era {
 		t0 = max(t0, r.laws.All()[i].T0+1)

@@ -2,6 +2,7 @@ package arcs
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 const (
 	grace   = 50_000    // µs a piece is left alone after its promise
 	margin  = 1_000_000 // µs by which the clocks of two servers may differ, and more than any slot is sent late
+	settled = 5_000_000 // µs after which pieces that were given are in force everywhere
 	stepped = 500_000   // a clock that goes back by more begins a new era
 )
 
@@ -24,6 +26,7 @@ type Options struct {
 	Requests int64 // 0 = no limit
 	Min      int   // members to wait for; 0 = for the command start
 	Hold     int64 // for how long a reply promises the pieces in it, µs: Tfb
+	Deadman  int64 // µs without a controller after which the run is stopped; 0 = never
 	Without  Without
 }
 
@@ -35,7 +38,10 @@ type Member struct {
 	epoch             string
 	held              lease.Segs // what it owns
 	target            lease.Segs // what it is to own, bare
-	until, heard      int64
+	until             int64      // of the last promise, µs
+	drops             int64      // when it is taken for gone if it stays silent, µs
+	joins             int64      // when neighbours may be joined, µs; endless = there are none
+	version           int64      // of held
 	leaving, gone     bool
 }
 
@@ -64,14 +70,16 @@ type Run struct {
 	free      lease.Segs // given up, not yet taken
 	unknown   lease.Segs // whose owner this server has not heard of
 	orphans   lease.Segs // that are to be nobody's
+	heard     int64      // when a controller was heard of last, µs
 	members   map[string]*Member
+	replaced  map[string]bool // incarnations
 	log       []Entry
 	woken     map[string]bool
 }
 
 // New is a run that waits for its members.
 func New(o Options, identity string) *Run {
-	return &Run{Options: o, Identity: identity, epoch: identity, free: lease.Whole(), orphans: lease.Whole(), members: map[string]*Member{}, woken: map[string]bool{}}
+	return &Run{Options: o, Identity: identity, epoch: identity, free: lease.Whole(), orphans: lease.Whole(), members: map[string]*Member{}, replaced: map[string]bool{}, woken: map[string]bool{}}
 }
 
 // Restore makes a run anew from what a worker knows of it.
@@ -87,10 +95,10 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 	r.settle(now)
 	m := r.members[c.Worker]
 	if m != nil && m.Incarnation != c.Incarnation {
-		if m.Incarnation > c.Incarnation || c.Epoch != "" {
+		if c.Epoch != "" || r.replaced[c.Worker+"/"+c.Incarnation] {
 			return r.refuse(c, lease.Replaced)
 		}
-		r.Remove(m.Name) // the same id once more: the first process is trusted to be gone
+		r.replace(m) // the first process is trusted to be gone
 		m = nil
 	}
 	if m != nil && !r.Without.Seq && c.Seq < m.seq {
@@ -110,6 +118,7 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 	if m == nil {
 		m = r.enter(c)
 	}
+	r.weigh(m, c.Weight)
 	if r.laws == nil && r.quiet == 0 {
 		r.start()
 	}
@@ -132,8 +141,11 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 	if !again && (changed || c.Claim != nil || c.Epoch == "") {
 		m.seq = c.Seq
 	}
-	m.held = r.join(m.held, m.owner())
-	m.until, m.heard = max(m.until, r.now+r.Hold), r.now
+	r.join(m)
+	m.until = max(m.until, r.now+r.Hold)
+	if m.drops = m.until + grace; len(m.held) == 0 {
+		m.drops = min(m.drops, r.now+3_000_000+2*r.period())
+	}
 	if m.leaving && len(m.held) == 0 && r.quiet == 0 {
 		m.gone, m.seq = true, c.Seq
 		return r.refuse(c, lease.Gone)
@@ -150,7 +162,10 @@ func (r *Run) refuse(c lease.Call, s lease.Status) lease.Reply {
 func (r *Run) reply(m *Member, c lease.Call) lease.Reply {
 	out := r.refuse(c, lease.OK)
 	out.Laws = r.laws.Since(c.Known)
-	out.P, out.List, out.Give = r.now+r.Hold, slices.Clone(m.held), m.held.Minus(m.target).Bare()
+	if out.Version = m.version; out.Version != c.Version {
+		out.List = m.held
+	}
+	out.P, out.Give = r.now+r.Hold, m.held.Minus(m.target).Bare()
 	if r.laws == nil || len(m.target.Minus(m.held)) > 0 { // it soon gets more
 		out.Wait = max(100_000, out.Wait/5)
 	}
@@ -158,11 +173,15 @@ func (r *Run) reply(m *Member, c lease.Call) lease.Reply {
 }
 
 // period is how often a worker calls, µs.
-func (r *Run) period() int64 { return max(500_000, int64(len(r.members))*250) }
+func (r *Run) period() int64 { return max(500_000, int64(len(r.present()))*250) }
 
 // enter is for who is not there: it gets a share, but nothing yet.
 func (r *Run) enter(c lease.Call) *Member {
-	m := &Member{Name: c.Worker, Incarnation: c.Incarnation, Weight: max(1, c.Weight), epoch: r.epoch, heard: r.now, until: r.now + r.Hold}
+	m := &Member{Name: c.Worker, Incarnation: c.Incarnation, Weight: c.Weight, epoch: r.epoch, until: r.now + r.Hold, joins: endless, version: 1}
+	m.drops = m.until
+	if old := r.members[c.Worker]; old != nil {
+		m.version = old.version + 1
+	}
 	r.members[c.Worker] = m
 	if r.laws != nil && !c.Leaving && (c.Claim == nil || c.Epoch == r.epoch) {
 		r.welcome(m)
@@ -182,22 +201,24 @@ func (r *Run) take(m *Member) bool {
 		s.Since = r.close("", *s, s.From)
 	})
 	r.free = out
-	m.held = m.held.Plus(got)
+	if len(got) > 0 {
+		r.own(m, m.held.Plus(got))
+	}
 	return len(got) > 0
 }
 
 // releases takes what m gives up.
 func (r *Run) releases(m *Member, c lease.Call) (any bool) {
+	if c.Epoch != r.epoch {
+		return false
+	}
 	for _, x := range c.Releases {
-		if x.Epoch != r.epoch {
-			continue
-		}
 		in, out := m.held.Split(lease.Segs{{Lo: x.Lo, Hi: x.Hi}})
 		if len(in) == 0 {
 			continue
 		}
 		any = true
-		m.held = out
+		r.own(m, out)
 		r.letGo(m, in, x.From)
 	}
 	return any
@@ -221,13 +242,21 @@ func (r *Run) close(owner string, s lease.Seg, to lease.Pos) lease.Pos {
 	return to
 }
 
+// own makes units all that a member holds.
+func (r *Run) own(m *Member, held lease.Segs) {
+	m.held, m.joins = held, r.now+settled
+	m.version++
+}
+
 // join joins neighbours where it no longer matters that they came at different times.
-func (r *Run) join(held lease.Segs, owner string) (out lease.Segs) {
-	if len(held) < 2 {
-		return held
+func (r *Run) join(m *Member) {
+	if r.now < m.joins {
+		return
 	}
+	m.joins = endless
 	past := r.pos(r.now - margin)
-	for _, s := range held {
+	var out lease.Segs
+	for _, s := range m.held {
 		n := len(out)
 		if n == 0 || out[n-1].Hi != s.Lo || past.Less(s.From) || past.Less(out[n-1].From) {
 			out = append(out, s)
@@ -235,12 +264,18 @@ func (r *Run) join(held lease.Segs, owner string) (out lease.Segs) {
 		}
 		x := &out[n-1]
 		since := lease.Later(x.Since, s.Since)
-		r.close(owner, *x, since)
-		r.close(owner, s, since)
+		r.close(m.owner(), *x, since)
+		r.close(m.owner(), s, since)
 		x.From, x.Hi, x.Since = lease.Later(x.From, s.From), s.Hi, since
 	}
-	return out
+	if len(out) < len(m.held) {
+		m.held = out
+		m.version++
+	}
 }
+
+// weigh gives a member another weight. Shares follow by and by.
+func (r *Run) weigh(m *Member, weight int64) { m.Weight = max(1, weight) }
 
 // present are the members of this epoch, by name.
 func (r *Run) present() (out []*Member) {
@@ -293,6 +328,6 @@ func (r *Run) Clone() *Run {
 		c.members[name] = &x
 	}
 	c.woken = map[string]bool{}
-	c.log = slices.Clone(r.log)
+	c.replaced, c.log = maps.Clone(r.replaced), slices.Clone(r.log)
 	return &c
 }

@@ -11,8 +11,9 @@ func (r *Run) settle(now int64) {
 	epoch := r.Identity
 	first := r.epoch != epoch
 	r.checkClock(now)
-	if r.now = max(now, r.last); r.now-r.last > 1_000_000 {
+	if r.now = max(now, r.last); r.now-r.last > 1_000_000 { // nobody could be heard
 		r.patience = r.now + max(2_000_000, 2*r.period())
+		r.heard += r.now - r.last
 	}
 	r.last = r.now
 	if first {
@@ -25,6 +26,7 @@ func (r *Run) settle(now int64) {
 		return
 	}
 	r.follow()
+	r.unheard()
 	r.expire()
 	if r.now-r.leveled >= 1_000_000 {
 		r.leveled = r.now
@@ -54,7 +56,8 @@ func (r *Run) inherit(epoch string) {
 	}
 	for _, m := range r.members {
 		gather(m.owner(), m.held.Minus(r.unknown))
-		m.held, m.target = nil, nil
+		r.own(m, nil)
+		m.target = nil
 	}
 	gather("", r.free.Minus(r.unknown))
 	r.free = nil
@@ -87,12 +90,11 @@ func (r *Run) expire() {
 		return
 	}
 	for _, m := range r.present() {
-		wait := m.until + grace
+		drops := m.drops
 		if r.Without.Promise {
-			wait = m.heard + r.Hold/2
+			drops -= r.Hold / 2
 		}
-		silent := len(m.held) == 0 && r.now > m.heard+3_000_000+2*r.period()
-		if r.now > wait || silent {
+		if r.now > drops {
 			r.drop(m, r.now)
 		}
 	}
@@ -102,17 +104,33 @@ func (r *Run) expire() {
 func (r *Run) drop(m *Member, at int64) {
 	m.gone = true
 	units := m.held
-	m.held = nil
+	r.own(m, nil)
 	r.letGo(m, units, r.pos(at))
 	r.abandon(m)
 }
 
 // Remove takes a member for gone because somebody says so. Its clock may have been ahead of this one, by as much as begins no new era.
 func (r *Run) Remove(name string) {
-	if m := r.members[name]; m != nil && !m.gone && r.laws != nil && m.epoch == r.epoch {
+	if m := r.members[name]; m != nil && !m.gone && m.epoch == r.epoch {
 		r.drop(m, r.now+stepped)
 	}
-	delete(r.members, name)
+}
+
+// replace is for a member whose name another process has taken.
+func (r *Run) replace(m *Member) {
+	r.Remove(m.Name)
+	r.replaced[m.owner()] = true
+	delete(r.members, m.Name)
+}
+
+// unheard stops a run of which no controller was heard for too long.
+func (r *Run) unheard() {
+	if r.Deadman == 0 || r.now <= max(r.heard, r.started)+r.Deadman {
+		return
+	}
+	if n := r.laws.Newest(); n.Phase != lease.Over {
+		r.change("stop", nil)
+	}
 }
 
 // checkClock begins a new era where the clock went back. A promise covers the laws of its own era only, so in the new one everybody goes on with
@@ -138,11 +156,12 @@ func (r *Run) checkClock(now int64) {
 		r.next(&l)
 	}
 	r.era, r.last, r.patience, r.started = l.ID, now, now+max(2_000_000, 2*r.period()), r.started+delta
+	r.heard += delta
 	r.laws = r.laws.With(l).In(l.ID)
 	at := lease.Pos{G: l.ID}
 	for _, m := range r.members {
-		m.until, m.heard = m.until+delta, m.heard+delta
-		m.held = m.held.Each(func(s *lease.Seg) { s.From = at })
+		m.until, m.drops = m.until+delta, m.drops+delta
+		r.own(m, m.held.Each(func(s *lease.Seg) { s.From = at }))
 	}
 	r.leveled = now
 	r.free = r.free.Each(func(s *lease.Seg) { s.From = at })

@@ -17,6 +17,8 @@ type Holder struct {
 	seq                 int64
 	epoch               string
 	known               int64 // newest law of all replies
+	list                Segs  // of the last reply that had one
+	version             int64 // of it
 	call                *Call // not answered yet
 	claim               bool  // the next call is one
 	leaving             bool
@@ -44,9 +46,9 @@ func (h *Holder) Call() Call {
 	}
 	h.seq++
 	c := Call{Worker: h.worker, Incarnation: h.incarnation, Seq: h.seq, Epoch: h.epoch, Weight: h.weight,
-		Known: h.known, Laws: h.view.Laws.Since(h.known), Leaving: h.leaving}
+		Known: h.known, Laws: h.view.Laws.Since(h.known), Leaving: h.leaving, Version: h.version}
 	if h.claim {
-		c.Known = 0
+		c.Known, c.Version = 0, 0
 		c.Claim, c.Laws = &Claim{Held: h.view.Held, P: h.view.P, Era: h.view.Era}, h.view.Laws.All()
 	} else {
 		h.view.Ending = slices.Clone(h.view.Ending)
@@ -56,7 +58,7 @@ func (h *Holder) Call() Call {
 				continue
 			}
 			e.sent = true
-			c.Releases = append(c.Releases, Release{Lo: e.Lo, Hi: e.Hi, From: e.End, Epoch: h.epoch})
+			c.Releases = append(c.Releases, Seg{Lo: e.Lo, Hi: e.Hi, From: e.End})
 		}
 	}
 	h.call = &c
@@ -68,7 +70,7 @@ func (h *Holder) Heard(now int64, r Reply) (again bool) {
 	if h.call == nil || r.Seq != h.call.Seq || r.Status == Stale {
 		return false
 	}
-	call := h.call
+	call, list := h.call, h.list
 	h.call = nil
 	switch r.Status {
 	case MustClaim, NoState:
@@ -90,7 +92,10 @@ func (h *Holder) Heard(now int64, r Reply) (again bool) {
 		h.known = r.Laws[len(r.Laws)-1].ID
 	}
 	h.forget(now)
-	h.view.Held = r.List.Minus(h.promised(call))
+	if h.list, h.version = r.List, r.Version; r.Version == call.Version {
+		h.list = list
+	}
+	h.view.Held = h.list.Minus(h.promised(call))
 	h.offer(now, r.Give)
 	h.view.Version++
 	return false
@@ -99,7 +104,7 @@ func (h *Holder) Heard(now int64, r Reply) (again bool) {
 // promised is what is given up, and the server that was called could not know of.
 func (h *Holder) promised(call *Call) (out Segs) {
 	for _, e := range h.view.Ending {
-		told := slices.ContainsFunc(call.Releases, func(x Release) bool { return x.Lo == e.Lo && x.Hi == e.Hi && x.From == e.End })
+		told := slices.ContainsFunc(call.Releases, func(x Seg) bool { return x.Lo == e.Lo && x.Hi == e.Hi && x.From == e.End })
 		if !told && !e.sent {
 			out = out.Plus(Segs{e.Seg}.Minus(out))
 		}

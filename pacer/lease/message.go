@@ -8,16 +8,10 @@ type Call struct {
 	Weight              int64
 	Known               int64 // the newest law of all replies
 	Laws                []Law // what was learnt elsewhere since the last reply, or all with a Claim
-	Releases            []Release
+	Version             int64 // of the list in the last reply; 0 = it is to be sent
+	Releases            []Seg // what the worker has given up, each from a slot on
 	Claim               *Claim
 	Leaving             bool
-}
-
-// Release gives units up from a slot on.
-type Release struct {
-	Lo, Hi int64
-	From   Pos
-	Epoch  string
 }
 
 // Claim is what a worker says to a server that may have forgotten: what it holds, and until when.
@@ -49,7 +43,8 @@ type Reply struct {
 	Now, P  int64 // µs; until when all in List is promised
 	Members int64
 	Wait    int64 // until the next call, µs
-	List    Segs  // all that the worker holds
+	Version int64 // 1, 2, … of List: changes when that does
+	List    Segs  // all that the worker holds; left out where its Version is the call's
 	Give    Segs  // what of it to give up
 	Laws    []Law // newer than Known
 }

@@ -15,7 +15,6 @@ type Broken struct {
 	Due   bool // what is due beyond the promise is sent
 	Back  bool // a shard forgets what it has decided when it takes up another view
 	Fixed bool // which shard sends a slot depends on the piece it is in
-	Era   bool // a promise covers all eras
 }
 
 // shard decides on its slots when they are due, as far as its process runs.
@@ -90,13 +89,6 @@ func (s *shard) damage(v *lease.View) {
 		v.Held = v.Held.Each(func(x *lease.Seg) { *x = s.part(*x) })
 		v.Held = slices.DeleteFunc(v.Held, func(x lease.Seg) bool { return x.Lo == x.Hi })
 		v.Ending = slices.DeleteFunc(v.Ending, func(x lease.Ending) bool { return x.Lo == x.Hi })
-	}
-	if b.Era {
-		all := slices.Clone(v.Laws.All())
-		for i := range all {
-			all[i].Era = v.Era
-		}
-		v.Laws = (*lease.Laws)(nil).With(all...)
 	}
 }
 
