@@ -26,7 +26,9 @@ func (r *Run) claim(m *Member, c lease.Call) {
 	m.epoch = r.epoch
 	r.orphans = r.orphans.Union(m.target)
 	m.target = nil
-	r.aim(m, m.held.And(r.orphans))
+	if !m.leaving {
+		r.aim(m, m.held.And(r.orphans))
+	}
 }
 
 // takeBack makes what m was believed to hold unknown again.

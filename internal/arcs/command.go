@@ -63,7 +63,7 @@ func (r *Run) number() int64 {
 func (r *Run) next(l *lease.Law) {
 	p, ok := take(l)
 	if !ok || l.T0 >= l.End {
-		l.Phase = lease.Over
+		l.Phase = lease.Ended
 		r.nothing(l)
 		return
 	}
@@ -180,13 +180,13 @@ func (r *Run) change(kind string, pieces []pacer.Piece) (t0 int64, done bool) {
 		t0 = max(t0, r.laws.All()[i].T0+1)
 	}
 	phase := r.laws.All()[r.laws.At(t0)].Phase
-	if phase == lease.Over || phase == lease.Running && kind == "resume" || phase == lease.Paused && kind == "pause" || kind == "start" {
+	if phase >= lease.Stopped || phase == lease.Running && kind == "resume" || phase == lease.Paused && kind == "pause" || kind == "start" {
 		return 0, false
 	}
 	n, old := r.behind(t0, t0)
 	switch {
 	case kind == "stop":
-		n.Phase = lease.Over
+		n.Phase = lease.Stopped
 		r.nothing(&n)
 	case kind == "pause":
 		n.Phase, n.Left = lease.Paused, old.rest(t0)

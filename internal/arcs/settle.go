@@ -128,7 +128,7 @@ func (r *Run) unheard() {
 	if r.Deadman == 0 || r.now <= max(r.heard, r.started)+r.Deadman {
 		return
 	}
-	if n := r.laws.Newest(); n.Phase != lease.Over {
+	if n := r.laws.Newest(); n.Phase < lease.Stopped {
 		r.change("stop", nil)
 	}
 }

@@ -9,7 +9,8 @@ type Phase int64
 const (
 	Running Phase = iota
 	Paused
-	Over // stopped, or its planned end
+	Stopped
+	Ended // as planned
 )
 
 // Pos is a slot of a generation. Positions are ordered by generation, then by slot.

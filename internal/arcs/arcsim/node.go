@@ -218,7 +218,7 @@ func (m *node) heard(r lease.Reply, sent, at, skew int64) {
 
 // end ends the process when the run is over.
 func (m *node) end() {
-	if n := m.worker.View().Laws.Newest(); n != nil && n.Phase == lease.Over && m.redis() > n.T0+1_000_000 {
+	if n := m.worker.View().Laws.Newest(); n != nil && n.Phase >= lease.Stopped && m.redis() > n.T0+1_000_000 {
 		m.quit()
 	}
 }
