@@ -16,11 +16,11 @@ func (r *Run) ahead() int64 { return 20_000 + 3*int64(len(r.members)) }
 
 // start begins when all are there: one arc each.
 func (r *Run) start() {
-	all := r.present()
+	all := r.staying()
 	if r.Min == 0 || len(all) < r.Min {
 		return
 	}
-	r.orphans = lease.Whole()
+	r.orphans = lease.Whole() // a claim may have brought targets
 	at, sum := int64(0), int64(0)
 	for _, m := range all {
 		m.target = nil
