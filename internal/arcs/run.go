@@ -131,6 +131,11 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 	if !again {
 		changed = r.releases(m, c)
 	}
+	if c.Done {
+		m.seq = c.Seq
+		r.drop(m, r.now)
+		return r.refuse(c, lease.Gone)
+	}
 	if c.Leaving && !m.leaving {
 		m.leaving, changed = true, true
 		r.abandon(m)

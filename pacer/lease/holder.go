@@ -21,7 +21,7 @@ type Holder struct {
 	version             int64 // of it
 	call                *Call // not answered yet
 	claim               bool  // the next call is one
-	leaving             bool
+	leaving, done       bool
 	agreed              int // all shards go by this View or a later one
 }
 
@@ -36,6 +36,12 @@ func (h *Holder) View() View { return h.view }
 // Leave makes the worker give up all it has.
 func (h *Holder) Leave() { h.leaving = true }
 
+// Quit ends the worker's part in the run at once: its shards send nothing any more. The next call, which says so, is a new one.
+func (h *Holder) Quit() {
+	h.leaving, h.done, h.call = true, true, nil
+	h.reconsider()
+}
+
 // Waiting tells whether a call is not answered yet.
 func (h *Holder) Waiting() bool { return h.call != nil }
 
@@ -46,7 +52,7 @@ func (h *Holder) Call() Call {
 	}
 	h.seq++
 	c := Call{Worker: h.worker, Incarnation: h.incarnation, Seq: h.seq, Epoch: h.epoch, Weight: h.weight,
-		Known: h.known, Laws: h.view.Laws.Since(h.known), Leaving: h.leaving, Version: h.version}
+		Known: h.known, Laws: h.view.Laws.Since(h.known), Leaving: h.leaving, Done: h.done, Version: h.version}
 	if h.claim {
 		c.Known, c.Version = 0, 0
 		c.Claim, c.Laws = &Claim{Held: h.view.Held, P: h.view.P, Era: h.view.Era}, h.view.Laws.All()

@@ -16,6 +16,7 @@ type node struct {
 	worker  *lease.Holder
 	shards  []*shard
 	begun   bool
+	halted  bool // its shards send nothing any more
 	over    bool // it does nothing any more
 	stopped bool
 	waiting []func() // for the process to go on
@@ -98,8 +99,20 @@ func (m *node) leave() {
 	m.when(func() {
 		m.worker.Leave()
 		m.after(12*time.Second, func() { m.when(m.quit) })
+		if m.rng.IntN(4) == 0 { // it does not hand over
+			m.when(m.halt)
+			return
+		}
 		m.call()
 	})
+}
+
+// halt ends the sending, and tells the server.
+func (m *node) halt() {
+	m.advance()
+	m.halted = true
+	m.worker.Quit()
+	m.call()
 }
 
 func (m *node) quit() { m.advance(); m.over = true }

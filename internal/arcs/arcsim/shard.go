@@ -101,6 +101,9 @@ func (s *shard) part(x lease.Seg) lease.Seg {
 }
 
 func (s *shard) decide(before int64, now bool) {
+	if s.halted {
+		return
+	}
 	var x lease.Slot
 	for ; s.slots.Next(&x) && x.Due < before*1000; s.slots.Pop() {
 		d := send{gen: x.Generation, k: x.Number, due: x.Due, at: x.Due - zero - s.offset, node: s.node.index}
