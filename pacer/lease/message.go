@@ -11,8 +11,8 @@ type Call struct {
 	Version             int64 // of the list in the last reply; 0 = it is to be sent
 	Releases            []Seg // what the worker has given up, each from a slot on
 	Claim               *Claim
-	Leaving             bool  // it is about to leave: what it holds is to be handed over
-	Done                bool  // it has left: it sends nothing any more, whatever it holds
+	Leaving             bool // it is about to leave: what it holds is to be handed over
+	Done                bool // it has left: it sends nothing any more, whatever it holds
 }
 
 // Claim is what a worker says to a server that may have forgotten: what it holds, and until when.

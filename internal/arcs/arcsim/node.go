@@ -99,7 +99,7 @@ func (m *node) leave() {
 	m.when(func() {
 		m.worker.Leave()
 		m.after(12*time.Second, func() { m.when(m.quit) })
-		if m.rng.IntN(4) == 0 { // it does not hand over
+		if (m.Seed+uint64(m.index))%4 == 0 { // it does not hand over
 			m.when(m.halt)
 			return
 		}
