@@ -133,7 +133,7 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 	}
 	if c.Done {
 		m.seq = c.Seq
-		r.drop(m, r.now)
+		r.drop(m, lease.Later(c.From, r.pos(r.now)))
 		return r.refuse(c, lease.Gone)
 	}
 	if c.Leaving && !m.leaving {

@@ -95,24 +95,24 @@ func (r *Run) expire() {
 			drops -= r.Hold / 2
 		}
 		if r.now > drops {
-			r.drop(m, r.now)
+			r.drop(m, r.pos(r.now))
 		}
 	}
 }
 
-// drop is for a member that is gone: what it held is free from a time on.
-func (r *Run) drop(m *Member, at int64) {
+// drop is for a member that is gone: what it held is free from a slot on.
+func (r *Run) drop(m *Member, from lease.Pos) {
 	m.gone = true
 	units := m.held
 	r.own(m, nil)
-	r.letGo(m, units, r.pos(at))
+	r.letGo(m, units, from)
 	r.abandon(m)
 }
 
 // Remove takes a member for gone because somebody says so. Its clock may have been ahead of this one, by as much as begins no new era.
 func (r *Run) Remove(name string) {
 	if m := r.members[name]; m != nil && !m.gone && m.epoch == r.epoch {
-		r.drop(m, r.now+stepped)
+		r.drop(m, r.pos(r.now+stepped))
 	}
 }
 

@@ -22,6 +22,7 @@ type Holder struct {
 	call                *Call // not answered yet
 	claim               bool  // the next call is one
 	leaving, done       bool
+	from                Pos // of one that has left: from where on nothing is sent
 	agreed              int // all shards go by this View or a later one
 }
 
@@ -36,9 +37,10 @@ func (h *Holder) View() View { return h.view }
 // Leave makes the worker give up all it has.
 func (h *Holder) Leave() { h.leaving = true }
 
-// Quit ends the worker's part in the run at once: its shards send nothing any more. The next call, which says so, is a new one.
-func (h *Holder) Quit() {
-	h.leaving, h.done, h.call = true, true, nil
+// Quit ends the worker's part in the run at once: its shards have sent nothing that is due at the time reached or later, and send nothing any more. The
+// next call, which says so, is a new one.
+func (h *Holder) Quit(reached int64) {
+	h.leaving, h.done, h.call, h.from = true, true, nil, h.view.Laws.Pos(reached)
 	h.reconsider()
 }
 
@@ -52,7 +54,7 @@ func (h *Holder) Call() Call {
 	}
 	h.seq++
 	c := Call{Worker: h.worker, Incarnation: h.incarnation, Seq: h.seq, Epoch: h.epoch, Weight: h.weight,
-		Known: h.known, Laws: h.view.Laws.Since(h.known), Leaving: h.leaving, Done: h.done, Version: h.version}
+		Known: h.known, Laws: h.view.Laws.Since(h.known), Leaving: h.leaving, Done: h.done, From: h.from, Version: h.version}
 	if h.claim {
 		c.Known, c.Version = 0, 0
 		c.Claim, c.Laws = &Claim{Held: h.view.Held, P: h.view.P, Era: h.view.Era}, h.view.Laws.All()

@@ -12,7 +12,8 @@ type Call struct {
 	Releases            []Seg // what the worker has given up, each from a slot on
 	Claim               *Claim
 	Leaving             bool // it is about to leave: what it holds is to be handed over
-	Done                bool // it has left: it sends nothing any more, whatever it holds
+	Done                bool // it has left: whatever it holds, it sends nothing from the slot From on
+	From                Pos
 }
 
 // Claim is what a worker says to a server that may have forgotten: what it holds, and until when.

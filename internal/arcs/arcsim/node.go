@@ -111,7 +111,11 @@ func (m *node) leave() {
 func (m *node) halt() {
 	m.advance()
 	m.halted = true
-	m.worker.Quit()
+	reached := int64(0)
+	for _, s := range m.shards {
+		reached = max(reached, s.at)
+	}
+	m.worker.Quit(reached)
 	m.call()
 }
 
