@@ -22,7 +22,7 @@ func rules() []rule {
 		{"stored", "storm", 3, 5, arcs.Without{Stored: true}, Broken{}},
 		{"age", "relapse", 1, 5, arcs.Without{Age: true}, Broken{}},
 		{"seq", "copies", 113, 5, arcs.Without{Seq: true}, Broken{}},
-		{"reclaim", "copies", 982, 8, arcs.Without{Reclaim: true}, Broken{}},
+		{"reclaim", "copies", 1143, 8, arcs.Without{Reclaim: true}, Broken{}},
 		{"owned", "storm", 10, 5, arcs.Without{Owned: true}, Broken{}},
 		{"promise", "storm", 10, 5, arcs.Without{Promise: true}, Broken{}},
 		{"list-p", "short", 174, 5, arcs.Without{}, Broken{ListP: true}},
