@@ -138,6 +138,9 @@ func (r *Recorder) Recalled(n int64) { r.counts.Recalled += n }
 // Yielded counts n ≥ 0 slots given up in favour of a suspect's permit.
 func (r *Recorder) Yielded(n int64) { r.counts.Yielded += n }
 
+// Beyond counts n ≥ 0 slots that were decided on before it was known that their generation ends before them.
+func (r *Recorder) Beyond(n int64) { r.counts.Beyond += n }
+
 // SeenLate counts n ≥ 0 slots that the worker itself came to late: nothing else had held them up.
 func (r *Recorder) SeenLate(n int64) { r.counts.SeenLate += n }
 

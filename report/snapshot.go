@@ -11,11 +11,12 @@ type Counts struct {
 	Failed      int64 `json:"failed"`       // ended otherwise
 	BytesIn     int64 `json:"bytes_in"`
 	BytesOut    int64 `json:"bytes_out"`
-	OutOfRange  int64 `json:"out_of_range"` // latencies, service times and lags above 1 h, each counted; they are in no histogram
-	SeenLate    int64 `json:"seen_late"`    // slots that the worker itself came to late, sent or dropped: no connection was asked for before
-	Busy        int64 `json:"busy"`         // slots that found no connection free, and those dropped because others waited for one
-	Opening     int64 `json:"opening"`      // the same, where it was because as many connections as may be were being opened
-	NoRoom      int64 `json:"no_room"`      // slots dropped because as many as may be were in flight, and none waited for a connection
+	OutOfRange  int64 `json:"out_of_range"`     // latencies, service times and lags above 1 h, each counted; they are in no histogram
+	Beyond      int64 `json:"beyond,omitempty"` // slots decided on, in one of the ways above, before it was known that their generation ends before them
+	SeenLate    int64 `json:"seen_late"`        // slots that the worker itself came to late, sent or dropped: no connection was asked for before
+	Busy        int64 `json:"busy"`             // slots that found no connection free, and those dropped because others waited for one
+	Opening     int64 `json:"opening"`          // the same, where it was because as many connections as may be were being opened
+	NoRoom      int64 `json:"no_room"`          // slots dropped because as many as may be were in flight, and none waited for a connection
 }
 
 // add adds o field by field.
@@ -30,6 +31,7 @@ func (c *Counts) add(o Counts) {
 	c.BytesIn += o.BytesIn
 	c.BytesOut += o.BytesOut
 	c.OutOfRange += o.OutOfRange
+	c.Beyond += o.Beyond
 	c.SeenLate += o.SeenLate
 	c.Busy += o.Busy
 	c.Opening += o.Opening

@@ -131,7 +131,7 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 	if !again {
 		changed = r.releases(m, c)
 	}
-	if c.Done {
+	if c.Done != "" {
 		m.seq = c.Seq
 		r.drop(m, lease.Later(c.From, r.pos(r.now)))
 		return r.refuse(c, lease.Gone)

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -53,7 +54,8 @@ type shard struct {
 	mode     atomic.Int32
 	handover handover
 
-	slots    pacer.Slots
+	arcs     *holding      // of a worker that leases arcs; nil = it leases ranges
+	slots    pacer.Slots   // of ranges
 	heeded   *pacer.Notice // whose permits are in slots
 	last     pacer.Last    // of a permit's slots, released
 	pace     pace
@@ -136,8 +138,12 @@ func (s *shard) run() error {
 func (s *shard) turn(now int64) (until int64, over bool) {
 	s.recorder = s.handover.exchange(s.recorder)
 	m := mode(s.mode.Load()) // before the mail: what was leased before the mode was told is in it
-	s.receive()
-	s.heed(m)
+	if s.arcs != nil {
+		s.adopt(now)
+	} else {
+		s.receive()
+		s.heed(m)
+	}
 	if m == stopping {
 		s.halt()
 	}
@@ -155,7 +161,7 @@ func (s *shard) turn(now int64) (until int64, over bool) {
 	if s.waiting.n > 0 {
 		return min(until, s.waiting.first().local+s.limits.maxLag+1), false
 	}
-	if m == running || !s.slots.Empty() {
+	if m == running || !s.empty() {
 		return until, false
 	}
 	// Only what is on the wire is left.
@@ -191,7 +197,7 @@ func (s *shard) heed(m mode) {
 // release moves the slots that are due from held to waiting. It returns when the next one may leave.
 func (s *shard) release(now int64) int64 {
 	var x pacer.Slot
-	for ; s.slots.Next(&x); s.slots.Pop() {
+	for ; s.first(&x); s.pop() {
 		local := s.clock.Local(x.Due)
 		switch {
 		case s.recalled(&x): // also before it is due: after a step of the clock that may be far away
@@ -262,7 +268,13 @@ func (s *shard) send(now int64) {
 }
 
 // recalled tells whether the generation of a slot has ended before it, as far as is known at this moment.
-func (s *shard) recalled(x *pacer.Slot) bool { return s.notice.Load().Recalled(x) }
+func (s *shard) recalled(x *pacer.Slot) bool {
+	if s.arcs != nil {
+		v := s.arcs.newest.Load()
+		return v != nil && v.Laws.Recalled(lease.Pos{G: x.Generation, K: x.Number})
+	}
+	return s.notice.Load().Recalled(x)
+}
 
 // completed records the end of a request.
 func (s *shard) completed(r Result) {
@@ -278,6 +290,9 @@ func (s *shard) completed(r Result) {
 func (s *shard) halt() {
 	s.drop()
 	if !s.halted {
+		if s.arcs != nil {
+			s.arcs.reached.Store(max(s.arcs.reached.Load(), s.clock.Redis(s.client.Now())/1000+1))
+		}
 		s.halted = true
 		close(s.stopped)
 	}
@@ -288,6 +303,9 @@ func (s *shard) halt() {
 func (s *shard) drop() {
 	for ; s.waiting.n > 0; s.waiting.pop() {
 		s.discard(&s.waiting.first().Slot)
+	}
+	if s.arcs != nil {
+		return // what is not due yet goes back to the server
 	}
 	s.slots.Permit(nil, 0)
 	for x := new(pacer.Slot); s.slots.Next(x); s.slots.Pop() {

@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/arcs"
 	"github.com/loadctl/loadctl/internal/model"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -23,6 +25,7 @@ type sim struct {
 
 	mu      sync.Mutex
 	budget  *model.Budget
+	arcs    *arcs.Run // instead of the budget; nil = ranges are leased
 	sends   []simSend
 	members []*simMember
 }
@@ -41,8 +44,10 @@ type simMember struct {
 	cancel context.CancelFunc
 	wake   chan struct{}
 	exited chan struct{}
-	total  *report.Snapshot
-	err    error
+
+	messages chan lease.Message
+	total    *report.Snapshot
+	err      error
 
 	delay   func() time.Duration // of one way of a lease call; nil = none
 	loss    func() bool          // whether a reply is lost; nil = never
@@ -108,6 +113,10 @@ func (s *sim) add(id string) *simMember {
 			defer s.mu.Unlock()
 			return s.budget.Started
 		},
+	}
+	if s.arcs != nil {
+		m.messages = make(chan lease.Message, 16)
+		m.Limiter, m.Server, m.Messages, m.Started = nil, m, m.messages, s.firstSlot
 	}
 	s.members = append(s.members, m)
 	return m

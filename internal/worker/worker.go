@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -25,7 +26,7 @@ const (
 // Worker fires one member's part of a run. Fill it in and call Run, once.
 type Worker struct {
 	ID, Incarnation string        // the member, and one process's life of it
-	Limiter         pacer.Limiter // where slots are leased
+	Limiter         pacer.Limiter // where ranges of slots are leased; nil = arcs are, from Server
 	Clock           *pacer.Clock  // the clock of all Clients
 	Journal         Journal       // where snapshots go
 	Host            string        // name of this machine, for the report; "" = not known
@@ -71,6 +72,11 @@ type Worker struct {
 	Restore  func(context.Context, pacer.Known) error        // as in pacer.Leaser; may be nil
 	Reassert func(context.Context, pacer.Known, int64) error // as in pacer.Leaser; may be nil
 
+	Server      lease.Server                             // where arcs are leased; nil = ranges are, from Limiter
+	Messages    <-chan lease.Message                     // as in lease.Renewer
+	RestoreLaws func(context.Context, []lease.Law) error // lease.Renewer.Restore
+	Renewed     func(lease.Reply)                        // called with each reply of the Server; may be nil
+
 	Wake    <-chan struct{}   // a hint that the run has changed; may be nil
 	Observe func(pacer.Reply) // called with each reply of the Limiter; may be nil
 	Log     *slog.Logger      // nil = none
@@ -97,6 +103,8 @@ type engine struct {
 	Worker
 	shards    []*shard
 	notice    atomic.Pointer[pacer.Notice]
+	view      atomic.Pointer[lease.View] // of a worker that leases arcs
+	changed   chan struct{}              // a shard has taken up a View
 	guard     guard
 	gate      gate
 	publisher publisher
@@ -112,6 +120,10 @@ func (e *engine) defaults() {
 	if e.Halt == nil {
 		e.Halt = func() {}
 	}
+	if e.Renewed == nil {
+		e.Renewed = func(lease.Reply) {}
+	}
+	e.changed = make(chan struct{}, 1)
 	if e.Observe == nil {
 		e.Observe = func(pacer.Reply) {}
 	}
@@ -142,6 +154,9 @@ func (e *engine) open() error {
 		}))
 		if e.Closed {
 			e.shards[i].closeLoop(&e.gate)
+		}
+		if e.Server != nil {
+			e.shards[i].hold(&e.view, e.changed)
 		}
 	}
 	e.publisher.shards, e.publisher.cores = e.shards, e.Cores
@@ -196,6 +211,9 @@ func (e *engine) run(ctx context.Context) error {
 
 	patience := patience{clock: e.Clock, started: e.Started, length: e.Length}
 	go patience.watch(leasing, fail)
+	if e.Server != nil {
+		return e.renew(ctx, leasing, &patience, func(err error) error { return e.finish(ctx, quit, &publishing, err) })
+	}
 	leaser := pacer.Leaser{
 		Limiter: e.Limiter, Sink: e, Clock: e.Clock, Worker: e.ID, Incarnation: e.Incarnation, Weight: e.Weight,
 		Horizon: e.Horizon, Qmax: e.Qmax, Wake: e.Wake, Restore: e.Restore, Reassert: e.Reassert, Log: e.Log,
@@ -203,7 +221,15 @@ func (e *engine) run(ctx context.Context) error {
 	}
 	err := leaser.Run(leasing)
 	ended := errors.Is(err, pacer.ErrEnded)
-	err = e.end(ctx, err)
+	err = e.finish(ctx, quit, &publishing, e.end(ctx, err))
+	if ended {
+		e.leave(ctx, StateLeft) // last: who waits for the members of a run that has ended finds their last snapshots
+	}
+	return err
+}
+
+// finish waits for the shards and publishes what they did.
+func (e *engine) finish(ctx context.Context, quit chan<- struct{}, publishing *sync.WaitGroup, err error) error {
 	for _, s := range e.shards {
 		<-s.exited
 		err = cmp.Or(err, s.failure)
@@ -212,9 +238,6 @@ func (e *engine) run(ctx context.Context) error {
 	close(quit)
 	publishing.Wait()
 	e.publisher.finish(ctx, errors.Is(err, pacer.ErrNoState))
-	if ended {
-		e.leave(ctx, StateLeft) // last: who waits for the members of a run that has ended finds their last snapshots
-	}
 	return err
 }
 

@@ -21,9 +21,10 @@ type Holder struct {
 	version             int64 // of it
 	call                *Call // not answered yet
 	claim               bool  // the next call is one
-	leaving, done       bool
-	from                Pos // of one that has left: from where on nothing is sent
-	agreed              int // all shards go by this View or a later one
+	leaving             bool
+	done                string // the state in which it has left; "" = it is there
+	from                Pos    // of one that has left: from where on nothing is sent
+	agreed              int    // all shards go by this View or a later one
 }
 
 // NewHolder is a worker that has heard nothing yet.
@@ -39,8 +40,8 @@ func (h *Holder) Leave() { h.leaving = true }
 
 // Quit ends the worker's part in the run at once: its shards have sent nothing that is due at the time reached or later, and send nothing any more. The
 // next call, which says so, is a new one.
-func (h *Holder) Quit(reached int64) {
-	h.leaving, h.done, h.call, h.from = true, true, nil, h.view.Laws.Pos(reached)
+func (h *Holder) Quit(state string, reached int64) {
+	h.leaving, h.done, h.call, h.from = true, state, nil, h.view.Laws.Pos(reached)
 	h.reconsider()
 }
 

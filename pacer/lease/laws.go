@@ -124,8 +124,12 @@ func (l *Laws) Cut(i int) int64 { return l.cuts[i] }
 
 // Recalled tells whether a slot is known not to be asked for.
 func (l *Laws) Recalled(p Pos) bool {
-	i, ok := l.Index(p.G)
-	return ok && p.K >= l.cuts[i]
+	for i := len(l.All()) - 1; i >= 0; i-- { // there are a few, and it is one of the last
+		if l.all[i].ID == p.G {
+			return p.K >= l.cuts[i]
+		}
+	}
+	return false
 }
 
 // At is the place in All of the law in force at a time of the era, µs; before the first that of the first; −1 if there is none.

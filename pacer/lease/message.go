@@ -11,8 +11,8 @@ type Call struct {
 	Version             int64 // of the list in the last reply; 0 = it is to be sent
 	Releases            []Seg // what the worker has given up, each from a slot on
 	Claim               *Claim
-	Leaving             bool // it is about to leave: what it holds is to be handed over
-	Done                bool // it has left: whatever it holds, it sends nothing from the slot From on
+	Leaving             bool   // it is about to leave: what it holds is to be handed over
+	Done                string // the state in which it has left: whatever it holds, it sends nothing from the slot From on; "" = it is there
 	From                Pos
 }
 

@@ -33,12 +33,13 @@ type Message struct {
 
 // The times of calls.
 const (
-	callTimeout = 250 * time.Millisecond // of one call, at first
-	maxTimeout  = 4 * time.Second
-	maxPause    = time.Second            // between attempts
-	firstWait   = 100 * time.Millisecond // until a reply has told another
-	maxRTT      = int64(time.Second)     // of one round trip: what is longer was a freeze, and no distance
-	leaveWithin = 3 * time.Second        // for handing over what a worker holds that leaves
+	attemptTimeout = 4 * time.Second        // of one attempt; others begin before that
+	mostAttempts   = 4                      // at a time
+	firstPause     = 250 * time.Millisecond // from one attempt to the next
+	maxPause       = time.Second
+	firstWait      = 100 * time.Millisecond // until a reply has told another
+	maxRTT         = int64(time.Second)     // of one round trip: what is longer was a freeze, and no distance
+	leaveWithin    = 3 * time.Second        // for handing over what a worker holds that leaves
 )
 
 // Renewer keeps a Sink supplied with what its worker is to send. It is the only caller of its Server, so Redis is never on the send path: what is
@@ -62,6 +63,9 @@ type Renewer struct {
 
 	holder   *Holder
 	wait     time.Duration // until the next call
+	pause    time.Duration // from the last attempt to the next
+	trying   int           // attempts that have not come back
+	answers  chan answer
 	rtt      roundTrip
 	version  int  // of the View that the Sink has
 	urgent   bool // the next call is to be made at once
@@ -72,6 +76,7 @@ type Renewer struct {
 
 // answer is what came of an attempt of a call.
 type answer struct {
+	seq            int64
 	sent, received int64
 	reply          Reply
 	err            error
@@ -83,44 +88,79 @@ func (r *Renewer) Run(ctx context.Context) error {
 	r.defaults()
 	calls, quit := context.WithCancel(context.WithoutCancel(ctx))
 	defer quit()
-	answers := make(chan answer, 1)
 	leaving, done := ctx.Done(), (<-chan time.Time)(nil)
-	next, calling, patience, pause := time.After(0), false, callTimeout, callTimeout
+	next := time.After(0)
 	for {
 		select {
 		case <-next:
-			next, calling = nil, true
-			go r.attempt(calls, r.holder.Call(), max(patience, r.rtt.patience()), answers)
-		case a := <-answers:
-			calling = false
-			if a.err != nil {
+			next = r.try(calls)
+		case a := <-r.answers:
+			r.trying--
+			switch {
+			case a.err != nil:
 				r.trouble(a.err)
-				next = time.After(r.spread(pause))
-				patience, pause = min(2*patience, maxTimeout), min(2*pause, max(maxPause, r.wait))
-				break
+			case r.holder.Waiting() && a.seq == r.holder.Call().Seq:
+				if err := r.take(calls, a); err != nil {
+					return ending(ctx, err)
+				}
+				next = time.After(r.until())
 			}
-			patience, pause = callTimeout, callTimeout
-			if err := r.take(calls, a); err != nil {
-				return ending(ctx, err)
-			}
-			next = time.After(r.until())
 		case m := <-r.Messages:
 			r.holder.Learn(m.Laws)
 			r.publish()
-			if r.urgent = !m.Quiet; r.urgent && !calling && !r.holder.Waiting() {
+			if r.urgent = !m.Quiet; r.urgent && !r.holder.Waiting() {
 				next = time.After(0)
 			}
 		case <-r.Changed:
-			if r.agreed() && !calling && !r.holder.Waiting() {
+			if r.agreed() && !r.holder.Waiting() {
 				next = time.After(0)
 			}
 		case <-leaving:
 			leaving, done = nil, time.After(leaveWithin)
 			r.holder.Leave()
-			if !calling && !r.holder.Waiting() {
+			if !r.holder.Waiting() {
 				next = time.After(0)
 			}
 		case <-done:
+			return errors.Join(ErrHeld, context.Cause(ctx))
+		}
+	}
+}
+
+// try makes the call that is to be made, or makes it again, and returns when the next attempt is to follow if this is not answered: the same
+// call again, for the server knows it by its number. Those before may still be answered.
+func (r *Renewer) try(ctx context.Context) <-chan time.Time {
+	if !r.holder.Waiting() {
+		r.pause = firstPause
+	}
+	c := r.holder.Call()
+	if r.trying < mostAttempts {
+		r.trying++
+		go r.attempt(ctx, c)
+	}
+	wait := max(r.pause, r.rtt.patience())
+	r.pause = min(2*r.pause, max(maxPause, r.wait))
+	return time.After(r.spread(wait))
+}
+
+// Leave tells the server that this worker sends nothing any more that is due at the time reached or later, µs of the Redis clock, and has left in a state. Call it when
+// Run has returned. It tries until it is answered or ctx ends.
+func (r *Renewer) Leave(ctx context.Context, state string, reached int64) error {
+	r.holder.Quit(state, reached)
+	r.trying = 0
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+		r.attempt(ctx, r.holder.Call())
+		for a := range r.answers {
+			if a.err == nil && a.seq == r.holder.Call().Seq {
+				return nil
+			}
+			if len(r.answers) == 0 {
+				break
+			}
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
@@ -134,8 +174,11 @@ func ending(ctx context.Context, err error) error {
 	return err
 }
 
-// errGone: the server has seen the worker off.
-var errGone = errors.New("the worker has left")
+var (
+	// ErrHeld says that what the worker holds could not be handed over: it is to send nothing any more.
+	ErrHeld = errors.New("could not hand over what it holds")
+	errGone = errors.New("the worker has left") // the server has seen it off
+)
 
 func (r *Renewer) defaults() {
 	if r.Weight == 0 {
@@ -148,6 +191,7 @@ func (r *Renewer) defaults() {
 		r.Observe = func(Reply) {}
 	}
 	r.holder, r.wait = NewHolder(r.Worker, r.Incarnation, r.Weight), firstWait
+	r.answers = make(chan answer, mostAttempts+1)
 	r.rand = rand.New(rand.NewPCG(seed(r.Worker+"/"+r.Incarnation), 0))
 }
 
@@ -164,14 +208,14 @@ func (r *Renewer) spread(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.95 + r.rand.Float64()/10))
 }
 
-// attempt makes a call once. The same call may be made again: the server knows it by its number.
-func (r *Renewer) attempt(ctx context.Context, c Call, patience time.Duration, answers chan<- answer) {
-	limit, cancel := context.WithTimeout(ctx, patience)
+// attempt makes a call once.
+func (r *Renewer) attempt(ctx context.Context, c Call) {
+	limit, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	a := answer{sent: r.Clock.Now()}
+	a := answer{seq: c.Seq, sent: r.Clock.Now()}
 	a.reply, a.err = r.Server.Renew(limit, c)
 	a.received = r.Clock.Now()
-	answers <- a
+	r.answers <- a
 }
 
 // take acts upon a reply.

@@ -5,17 +5,12 @@ import (
 	"math"
 	"slices"
 
+	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/circle"
 )
 
 // never is a time that no slot is due at, ns.
 const never = math.MaxInt64
-
-// Slot is permission for one request.
-type Slot struct {
-	Generation, Number int64
-	Due                int64 // ns of the Redis clock
-}
 
 // Slots are those of one shard, in the order of due times, by the View that it has taken up last. Each is given out once, whatever the views
 // were in between: a cursor stands in each piece and never goes back. Used by one goroutine; NewSlots makes it.
@@ -188,7 +183,7 @@ func (s *Slots) stand(c *cursor) bool {
 }
 
 // Next makes x the slot least due; false if there is none that is promised, and x stays.
-func (s *Slots) Next(x *Slot) bool {
+func (s *Slots) Next(x *pacer.Slot) bool {
 	if s.next == nil {
 		s.look()
 	}

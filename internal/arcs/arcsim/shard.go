@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
@@ -104,7 +105,7 @@ func (s *shard) decide(before int64, now bool) {
 	if s.halted {
 		return
 	}
-	var x lease.Slot
+	var x pacer.Slot
 	for ; s.slots.Next(&x) && x.Due < before*1000; s.slots.Pop() {
 		d := send{gen: x.Generation, k: x.Number, due: x.Due, at: x.Due - zero - s.offset, node: s.node.index}
 		if now || x.Due < s.at*1000 {

@@ -1,0 +1,137 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync/atomic"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
+)
+
+// holding is what a shard knows of the arcs of its worker. The View comes through one pointer that all shards share; each takes it up at its
+// next turn, and says so: a piece is released when all shards have.
+type holding struct {
+	newest  *atomic.Pointer[lease.View] // shared by all shards; nil inside until there is one
+	changed chan<- struct{}             // has room for one
+	slots   *lease.Slots
+	version atomic.Int64 // of the View in force
+	reached atomic.Int64 // all that is due before was looked at, or nothing later was sent, µs of the Redis clock
+	beyond  int64        // of slots.Beyond, what the recorder knows
+}
+
+// hold makes the shard one of a worker that leases arcs. Call it before run.
+func (s *shard) hold(newest *atomic.Pointer[lease.View], changed chan<- struct{}) {
+	s.arcs = &holding{newest: newest, changed: changed, slots: lease.NewSlots(s.part, s.parts)}
+}
+
+// adopt takes up the newest View. What is due by the one before leaves first.
+func (s *shard) adopt(now int64) {
+	h := s.arcs
+	v := h.newest.Load()
+	if v == nil || v.Version == h.slots.Version() {
+		return
+	}
+	s.release(now)
+	h.slots.Take(v)
+	h.reached.Store(max(h.reached.Load(), s.clock.Redis(now)/1000+1))
+	h.version.Store(int64(v.Version))
+	s.recorder.Beyond(h.slots.Beyond() - h.beyond)
+	h.beyond, s.rested = h.slots.Beyond(), 0
+	select {
+	case h.changed <- struct{}{}:
+	default: // it is to be looked at already
+	}
+}
+
+// next makes x the slot that is due least of those that the shard has; false if there is none.
+func (s *shard) first(x *pacer.Slot) bool {
+	if s.arcs != nil {
+		return s.arcs.slots.Next(x)
+	}
+	return s.slots.Next(x)
+}
+
+// pop removes the slot that first found.
+func (s *shard) pop() {
+	if s.arcs != nil {
+		s.arcs.slots.Pop()
+		return
+	}
+	s.slots.Pop()
+}
+
+// empty tells whether nothing is left to be sent, as far as is known.
+func (s *shard) empty() bool {
+	var x pacer.Slot
+	return s.arcs != nil && !s.arcs.slots.Next(&x) || s.arcs == nil && s.slots.Empty()
+}
+
+// Take implements lease.Sink.
+func (e *engine) Take(v *lease.View) {
+	e.view.Store(v)
+	for _, s := range e.shards {
+		s.client.Wake()
+	}
+}
+
+// Taken implements lease.Sink.
+func (e *engine) Taken() (version int, reached int64) {
+	version = math.MaxInt
+	for _, s := range e.shards {
+		version = min(version, int(s.arcs.version.Load()))
+		reached = max(reached, s.arcs.reached.Load())
+	}
+	return version, reached
+}
+
+// renew is the life of an engine that leases arcs, until the run is over for it, and the end in its order.
+func (e *engine) renew(ctx, leasing context.Context, p *patience, finish func(error) error) error {
+	renewer := lease.Renewer{
+		Server: e.Server, Sink: e, Clock: e.Clock, Worker: e.ID, Incarnation: e.Incarnation, Weight: e.Weight, Messages: e.Messages, Changed: e.changed,
+		Restore: e.RestoreLaws, Log: e.Log, Observe: func(r lease.Reply) { p.renewed(); e.Renewed(r) },
+	}
+	err := renewer.Run(leasing)
+	switch {
+	case errors.Is(err, pacer.ErrEnded):
+		e.tell(draining)
+		e.haltAfter(e.MaxLag)
+		err = finish(nil) // first: who waits for the members of a run that has ended finds their last snapshots
+		e.left(ctx, &renewer, StateLeft)
+		return err
+	case errors.Is(err, pacer.ErrStopped):
+		e.stop()
+		e.left(ctx, &renewer, StateStopped) // now: whoever stopped the run waits to hear that nothing more is sent
+		return finish(nil)
+	case errors.Is(err, pacer.ErrReplaced), errors.Is(err, pacer.ErrNoState):
+		e.stop()
+		return finish(err)
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !errors.Is(err, lease.ErrHeld):
+		e.tell(draining) // what was handed over is sent up to the slot from which on it is another's
+		e.haltAfter(e.MaxLag + longestLead)
+		return finish(nil)
+	}
+	e.stop()
+	e.left(ctx, &renewer, StateLeft)
+	if ctx.Err() != nil {
+		err = nil
+	}
+	return finish(err)
+}
+
+// left tells the fleet, when no shard sends any more. If that fails the fleet finds out by itself, when the promise is over.
+func (e *engine) left(ctx context.Context, renewer *lease.Renewer, state string) {
+	for _, s := range e.shards {
+		<-s.stopped
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalTimeout)
+	defer cancel()
+	_, reached := e.Taken()
+	if err := renewer.Leave(limit, state, reached); err != nil {
+		e.Log.Warn("could not tell the fleet that this worker leaves", "err", err)
+	}
+}
+
+// renewed is told of each reply to a worker that leases arcs.
+func (p *patience) renewed() { p.last.Store(p.clock.Now()) }
