@@ -184,17 +184,17 @@ func (r *Run) change(kind string, pieces []pacer.Piece) (t0 int64, done bool) {
 		return 0, false
 	}
 	n, old := r.behind(t0, t0)
-	switch {
-	case kind == "stop":
+	switch kind {
+	case "stop":
 		n.Phase = lease.Stopped
 		r.nothing(&n)
-	case kind == "pause":
+	case "pause":
 		n.Phase, n.Left = lease.Paused, old.rest(t0)
 		r.nothing(&n)
 		if n.End < endless {
 			n.End -= t0
 		}
-	case kind == "resume":
+	case "resume":
 		if n.End < endless {
 			n.End += t0
 		}

@@ -52,7 +52,7 @@ func chain(all []Law, era int64) *Laws {
 	for i >= 0 && all[i].Era != era {
 		i--
 	}
-	for cut := int64(pacer.Endless); i >= 0; {
+	for cut := pacer.Endless; i >= 0; {
 		l.live[i], l.cuts[i] = true, min(cut, all[i].K)
 		cut = all[i].Cut
 		before, known := l.Index(all[i].Prev)
@@ -103,7 +103,7 @@ func (l *Laws) Has(id int64) bool { _, ok := l.Index(id); return ok }
 
 // Newest is the newest law of the era in force; nil if there is none.
 func (l *Laws) Newest() *Law {
-	for i := len(l.All()) - 1; i >= 0; i-- {
+	for i := range slices.Backward(l.All()) {
 		if l.live[i] {
 			return &l.all[i]
 		}
@@ -124,7 +124,7 @@ func (l *Laws) Cut(i int) int64 { return l.cuts[i] }
 
 // Recalled tells whether a slot is known not to be asked for.
 func (l *Laws) Recalled(p Pos) bool {
-	for i := len(l.All()) - 1; i >= 0; i-- { // there are a few, and it is one of the last
+	for i := range slices.Backward(l.All()) { // there are a few, and it is one of the last
 		if l.all[i].ID == p.G {
 			return p.K >= l.cuts[i]
 		}
@@ -135,7 +135,7 @@ func (l *Laws) Recalled(p Pos) bool {
 // At is the place in All of the law in force at a time of the era, µs; before the first that of the first; −1 if there is none.
 func (l *Laws) At(t int64) int {
 	first := -1
-	for i := len(l.All()) - 1; i >= 0; i-- {
+	for i := range slices.Backward(l.All()) {
 		if !l.live[i] || l.all[i].Era != l.era {
 			continue
 		}
