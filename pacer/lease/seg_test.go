@@ -1,0 +1,76 @@
+package lease
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// bits is a small circle as one bit a unit, which is what segments are held against.
+type bits uint64
+
+func (s Segs) bits() (b bits) {
+	for _, x := range s {
+		for i := x.Lo; i < x.Hi; i++ {
+			b |= 1 << i
+		}
+	}
+	return b
+}
+
+// drawSegs are random segments of units 0 … 63, each from another slot on.
+func drawSegs(rng *rand.Rand) (s Segs) {
+	for at := int64(0); at < 64; {
+		lo := at + rng.Int64N(12)
+		hi := lo + 1 + rng.Int64N(9)
+		if hi > 64 {
+			break
+		}
+		s = append(s, Seg{Lo: lo, Hi: hi, From: Pos{G: lo}})
+		at = hi
+	}
+	return s
+}
+
+// TestSegsAreSets: the operations are those of sets, and parts keep what they are.
+func TestSegsAreSets(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 2000 {
+		a, b := drawSegs(rng), drawSegs(rng)
+		in, out := a.Split(b)
+		rest := b.Minus(a)
+		for _, c := range []struct {
+			what string
+			got  Segs
+			want bits
+		}{
+			{"and", a.And(b), a.bits() & b.bits()}, {"minus", a.Minus(b), a.bits() &^ b.bits()}, {"in", in, a.bits() & b.bits()}, {"out", out, a.bits() &^ b.bits()},
+			{"plus", a.Plus(rest), a.bits() | b.bits()}, {"union", a.Union(b), a.bits() | b.bits()}, {"bare", a.Bare(), a.bits()},
+		} {
+			if c.got.bits() != c.want || c.got.Overlap() {
+				t.Fatalf("%s of %v and %v is %v", c.what, a, b, c.got)
+			}
+		}
+		for _, x := range in.Plus(out) {
+			if !(Segs{x}).within(a) {
+				t.Fatalf("%v is a part of none of %v", x, a)
+			}
+		}
+		if n := in.Len() + out.Len(); n != a.Len() {
+			t.Fatalf("%d units of %d", n, a.Len())
+		}
+	}
+}
+
+// within tells whether each segment is a part of one in a, and from the same slot on.
+func (s Segs) within(a Segs) bool {
+	for _, x := range s {
+		ok := false
+		for _, y := range a {
+			ok = ok || y.Lo <= x.Lo && x.Hi <= y.Hi && x.From == y.From
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}

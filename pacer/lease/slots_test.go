@@ -1,0 +1,179 @@
+package lease
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/circle"
+)
+
+// due is all that shards send before a time, µs.
+func due(shards []*Slots, before int64, got map[Pos]int) {
+	for _, s := range shards {
+		var x pacer.Slot
+		last := int64(0)
+		for ; s.Next(&x) && x.Due < before*1000; s.Pop() {
+			got[Pos{x.Generation, x.Number}]++
+			if x.Due < last {
+				panic(fmt.Sprint("not in the order of time: ", x))
+			}
+			last = x.Due
+		}
+	}
+}
+
+func shardsOf(n int) (out []*Slots) {
+	for i := range n {
+		out = append(out, NewSlots(i, n))
+	}
+	return out
+}
+
+// TestSlotsAreThoseOfThePieces: the shards of a worker send each slot of its pieces once, and no other.
+func TestSlotsAreThoseOfThePieces(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	for range 60 {
+		law := constant(1, 1_000_000, 0, 0, rng.Int64N(1<<40))
+		var held Segs
+		for at := int64(0); at < circle.Units; {
+			lo := at + rng.Int64N(circle.Units/4)
+			hi := min(circle.Units, lo+1+rng.Int64N(circle.Units/4))
+			if lo < circle.Units {
+				held = append(held, Seg{Lo: lo, Hi: hi, From: Pos{1, rng.Int64N(900)}})
+			}
+			at = hi
+		}
+		v := View{Version: 1, Era: 1, Laws: (*Laws)(nil).With(law), Held: held, P: 3_000_000}
+		shards, got := shardsOf(1+rng.IntN(4)), map[Pos]int{}
+		for _, s := range shards {
+			s.Take(&v)
+		}
+		due(shards, math.MaxInt64/2000, got)
+		for k := range int64(3000) {
+			want := 0
+			for _, x := range held {
+				if at := circle.At(law.Base + k); at >= x.Lo && at < x.Hi && k >= x.From.K && k < 2000 { // the rest is not promised
+					want = 1
+				}
+			}
+			if got[Pos{1, k}] != want {
+				t.Fatalf("slot %d is sent %d times, expected %d", k, got[Pos{1, k}], want)
+			}
+		}
+	}
+}
+
+// TestSlotsChangeHands: two workers pass a piece to and fro while their shards take the views at their own pace, as far as agreement lets them: each slot is
+// sent once.
+func TestSlotsChangeHands(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for range 40 {
+		laws := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, rng.Int64N(1000)))
+		a, b := shardsOf(2), shardsOf(3)
+		x := Seg{Lo: 0, Hi: circle.Units / 3, From: Pos{1, 0}}
+		rest := Segs{{Lo: circle.Units / 3, Hi: circle.Units, From: Pos{1, 0}}}
+		got := map[Pos]int{}
+		va, vb := View{Version: 1, Era: 1, Laws: laws, Held: append(Segs{x}, rest...), P: math.MaxInt64 / 2000}, View{Version: 1, Era: 1, Laws: laws, P: math.MaxInt64 / 2000}
+		take := func(shards []*Slots, v View) {
+			for _, s := range shards {
+				s.Take(&v)
+			}
+		}
+		take(a, va)
+		take(b, vb)
+		now, reached, owner := int64(1_000_000), int64(0), 0
+		for range 20 {
+			now = max(now+rng.Int64N(300_000), reached) // a piece is given up from a slot on that no shard has passed
+			due(a, now, got)
+			due(b, now, got)
+			end := Pos{1, laws.All()[0].Before(now + rng.Int64N(200_000))}
+			from, to, vf, vt := a, b, &va, &vb
+			if owner == 1 {
+				from, to, vf, vt = b, a, &vb, &va
+			}
+			vf.Version++
+			vf.Held = vf.Held.Minus(Segs{x})
+			vf.Ending = append([]Ending(nil), vf.Ending...)
+			vf.Ending = append(vf.Ending, Ending{Seg: x, End: end, P: vf.P})
+			take(from, *vf)
+			x.From = end
+			vt.Version++
+			vt.Held = vt.Held.Plus(Segs{x})
+			for _, s := range to { // some late
+				if rng.IntN(3) == 0 {
+					reached = now + rng.Int64N(50_000)
+					due(to, reached, got)
+				}
+				s.Take(vt)
+			}
+			owner = 1 - owner
+		}
+		due(a, now+1_000_000, got)
+		due(b, now+1_000_000, got)
+		for k := range laws.All()[0].Before(now + 1_000_000) {
+			if got[Pos{1, k}] != 1 {
+				t.Fatalf("slot %d is sent %d times", k, got[Pos{1, k}])
+			}
+		}
+	}
+}
+
+// TestSlotsBeyondACut: what was sent before a law was heard of that ends the one before is counted, and nothing of it is sent after.
+func TestSlotsBeyondACut(t *testing.T) {
+	old := constant(1, 1_000_000, 0, 0, 0)
+	v := View{Version: 1, Era: 1, Laws: (*Laws)(nil).With(old), Held: Segs{{Lo: 0, Hi: circle.Units / 2, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
+	shards, got := shardsOf(2), map[Pos]int{}
+	for _, s := range shards {
+		s.Take(&v)
+	}
+	due(shards, 2_000_000, got)
+	sent := len(got)
+	w := v
+	w.Version, w.Laws = 2, v.Laws.With(constant(2, 1_900_000, 1, 900, 900))
+	beyond := int64(0)
+	for _, s := range shards {
+		s.Take(&w)
+		beyond += s.Beyond()
+	}
+	due(shards, 2_000_000, got)
+	asked, of := 0, int64(0)
+	for p := range got {
+		if p.G == 1 && p.K >= 900 {
+			of++
+		} else {
+			asked++
+		}
+	}
+	if beyond != of || of == 0 || sent != int(circle.Arc{N: circle.Units / 2}.Count(0, 1000)) || asked != int(circle.Arc{N: circle.Units / 2}.Count(0, 1000)) {
+		t.Errorf("%d sent, %d beyond the cut, %d counted, %d asked for", sent, of, beyond, asked)
+	}
+}
+
+// BenchmarkSlots is what a slot costs a shard: worker share, pieces and shards as named.
+func BenchmarkSlots(b *testing.B) {
+	for _, c := range []struct {
+		share, pieces int64
+		shards        int
+	}{{1, 1, 1}, {3, 1, 1}, {3, 8, 1}, {3, 1, 2}, {1, 1, 16}, {100, 8, 2}} {
+		b.Run(fmt.Sprintf("share=1of%d/pieces=%d/shards=%d", c.share, c.pieces, c.shards), func(b *testing.B) {
+			v := View{Version: 1, Era: 1, Laws: (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), P: math.MaxInt64 / 2000}
+			for i := range c.pieces {
+				lo := circle.Units / c.pieces * i
+				v.Held = append(v.Held, Seg{Lo: lo, Hi: lo + circle.Units/c.share/c.pieces, From: Pos{1, 0}})
+			}
+			s := NewSlots(0, c.shards)
+			s.Take(&v)
+			b.ReportAllocs()
+			var x pacer.Slot
+			for b.Loop() {
+				if !s.Next(&x) {
+					b.Fatal("no slot")
+				}
+				s.Pop()
+			}
+		})
+	}
+}
