@@ -25,6 +25,7 @@ type Holder struct {
 	done                string // the state in which it has left; "" = it is there
 	from                Pos    // of one that has left: from where on nothing is sent
 	agreed              int    // all shards go by this View or a later one
+	given               int    // pieces given up
 }
 
 // NewHolder is a worker that has heard nothing yet.
@@ -155,7 +156,8 @@ func (h *Holder) offer(now int64, give Segs) {
 		at := now + lead
 		for _, s := range in {
 			end := Later(h.view.Laws.Pos(at), s.From)
-			h.view.Ending = append(slices.Clip(h.view.Ending), Ending{Seg: s, End: end, P: h.view.P, at: at, view: h.view.Version + 1})
+			h.given++
+			h.view.Ending = append(slices.Clip(h.view.Ending), Ending{Seg: s, id: h.given, End: end, P: h.view.P, at: at, view: h.view.Version + 1})
 		}
 	}
 }

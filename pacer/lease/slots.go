@@ -26,6 +26,8 @@ type Slots struct {
 // cursor walks the slots of one piece that are this shard's.
 type cursor struct {
 	lo, hi int64
+	id     int   // of an Ending; 0 = the piece is held
+	met    bool  // it goes on from where another one stood
 	end    Pos   // from here on the piece is somebody else's; endless = it is held
 	p      int64 // what is due then or later is not promised, ns
 	next   Pos   // all slots before are decided
@@ -66,49 +68,65 @@ func (s *Slots) Take(v *View) {
 	old := s.cursors
 	s.view, s.cursors, s.next = v, nil, nil
 	for _, x := range v.Held {
-		s.inherit(old, x, held(), v.P, changed)
+		s.inherit(old, cursor{lo: x.Lo, hi: x.Hi, next: x.From, end: held(), p: v.P * 1000}, changed)
 	}
 	for _, e := range v.Ending {
-		s.inherit(old, e.Seg, e.End, e.P, changed)
+		s.inherit(old, cursor{lo: e.Lo, hi: e.Hi, id: e.id, next: e.From, end: e.End, p: e.P * 1000}, changed)
 	}
 	s.unite()
 }
 
-// inherit puts cursors on a piece. Where there were some, maybe two, of what was given up and has come back, it goes on from where the farther
-// one stood, but not before the piece was given.
-func (s *Slots) inherit(old []cursor, x Seg, end Pos, p int64, changed bool) {
-	parts := []cursor{{lo: x.Lo, hi: x.Hi, next: x.From}}
+// inherit puts cursors on a piece. It goes on from where those stood that were on it, but not before it was given: what is held, behind all of them, for it may have
+// been given up and come back; what is given up, behind its own, and if that is new, behind those of what was held.
+func (s *Slots) inherit(old []cursor, piece cursor, changed bool) {
+	for _, c := range meet([]cursor{piece}, old, func(o *cursor) bool { return piece.id == 0 || o.id == piece.id }) {
+		if piece.id == 0 || c.met {
+			s.put(old, c, changed)
+			continue
+		}
+		for _, c := range meet([]cursor{c}, old, func(o *cursor) bool { return o.id == 0 }) {
+			s.put(old, c, changed)
+		}
+	}
+}
+
+// meet cuts cursors where old ones are that match, and takes each part behind them.
+func meet(parts, old []cursor, match func(*cursor) bool) []cursor {
 	for i := range old {
-		if old[i].hi <= x.Lo || old[i].lo >= x.Hi {
+		o := &old[i]
+		if !match(o) || !slices.ContainsFunc(parts, func(c cursor) bool { return o.lo < c.hi && c.lo < o.hi }) {
 			continue
 		}
 		var cut []cursor
 		for _, c := range parts {
-			cut = append(cut, c.beside(&old[i])...)
+			cut = append(cut, c.behind(o)...)
 		}
 		parts = cut
 	}
-	for _, c := range parts {
-		i := slices.IndexFunc(old, func(o cursor) bool { return o.lo == c.lo && o.hi == c.hi && o.next == c.next && o.end == end })
-		if c.end, c.p = end, p*1000; i >= 0 && !changed { // it stands already where it has to
-			c.law, c.stop, c.walk, c.due = old[i].law, old[i].stop, old[i].walk, old[i].due
-		} else {
-			s.seek(&c)
-		}
-		s.cursors = append(s.cursors, c)
-	}
+	return parts
 }
 
-// beside is c, and what of it o has been on goes on from where that stood.
-func (c cursor) beside(o *cursor) []cursor {
+// behind is c, cut where o is, and there behind it.
+func (c cursor) behind(o *cursor) []cursor {
 	lo, hi := max(c.lo, o.lo), min(c.hi, o.hi)
-	if lo >= hi || !c.next.Less(o.next) {
+	if lo >= hi {
 		return []cursor{c}
 	}
 	before, in, after := c, c, c
 	before.hi, after.lo = lo, hi
-	in.lo, in.hi, in.next = lo, hi, o.next
+	in.lo, in.hi, in.next, in.met = lo, hi, Later(c.next, o.next), true
 	return slices.DeleteFunc([]cursor{before, in, after}, func(c cursor) bool { return c.lo >= c.hi })
+}
+
+// put adds a cursor, which stands already where an old one of the same slots does.
+func (s *Slots) put(old []cursor, c cursor, changed bool) {
+	i := slices.IndexFunc(old, func(o cursor) bool { return o.lo == c.lo && o.hi == c.hi && o.next == c.next && o.end == c.end })
+	if c.met = false; i >= 0 && !changed {
+		c.law, c.stop, c.walk, c.due = old[i].law, old[i].stop, old[i].walk, old[i].due
+	} else {
+		s.seek(&c)
+	}
+	s.cursors = append(s.cursors, c)
 }
 
 // unite makes one cursor of neighbours that no slot is between: none is left of theirs before the first slot of all.
@@ -130,7 +148,7 @@ func (s *Slots) unite() {
 	slices.SortFunc(s.cursors, func(a, b cursor) int { return cmp.Compare(a.lo, b.lo) })
 	out := s.cursors[:1]
 	for _, c := range s.cursors[1:] {
-		if l := &out[len(out)-1]; l.hi == c.lo && l.end == c.end && l.p == c.p && l.next == c.next {
+		if l := &out[len(out)-1]; l.hi == c.lo && l.id == c.id && l.end == c.end && l.p == c.p && l.next == c.next {
 			l.hi = c.hi
 			s.seek(l)
 		} else {

@@ -70,7 +70,7 @@ func TestSlotsAreThoseOfThePieces(t *testing.T) {
 // sent once.
 func TestSlotsChangeHands(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
-	for range 40 {
+	for i := range 40 {
 		laws := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, rng.Int64N(1000)))
 		a, b := shardsOf(2), shardsOf(3)
 		x := Seg{Lo: 0, Hi: circle.Units / 3, From: Pos{1, 0}}
@@ -97,17 +97,18 @@ func TestSlotsChangeHands(t *testing.T) {
 			vf.Version++
 			vf.Held = vf.Held.Minus(Segs{x})
 			vf.Ending = append([]Ending(nil), vf.Ending...)
-			vf.Ending = append(vf.Ending, Ending{Seg: x, End: end, P: vf.P})
+			vf.Ending = append(vf.Ending, Ending{Seg: x, End: end, P: vf.P, id: len(vf.Ending) + 1})
 			take(from, *vf)
 			x.From = end
 			vt.Version++
 			vt.Held = vt.Held.Plus(Segs{x})
+			view := *vt
 			for _, s := range to { // some late
 				if rng.IntN(3) == 0 {
-					reached = now + rng.Int64N(50_000)
+					reached = max(reached, now+rng.Int64N(50_000))
 					due(to, reached, got)
 				}
-				s.Take(vt)
+				s.Take(&view)
 			}
 			owner = 1 - owner
 		}

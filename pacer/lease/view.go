@@ -5,6 +5,7 @@ type Ending struct {
 	Seg
 	End  Pos
 	P    int64 // µs
+	id   int   // 1, 2, …
 	at   int64 // when End is due, µs
 	sent bool  // a server may know of it
 	view int   // the first View that has it
