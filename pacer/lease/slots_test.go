@@ -70,7 +70,7 @@ func TestSlotsAreThoseOfThePieces(t *testing.T) {
 // sent once.
 func TestSlotsChangeHands(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
-	for i := range 40 {
+	for range 40 {
 		laws := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, rng.Int64N(1000)))
 		a, b := shardsOf(2), shardsOf(3)
 		x := Seg{Lo: 0, Hi: circle.Units / 3, From: Pos{1, 0}}
