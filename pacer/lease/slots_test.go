@@ -89,7 +89,7 @@ func TestSlotsChangeHands(t *testing.T) {
 			now = max(now+rng.Int64N(300_000), reached) // a piece is given up from a slot on that no shard has passed
 			due(a, now, got)
 			due(b, now, got)
-			end := Pos{1, laws.All()[0].Before(now + rng.Int64N(200_000))}
+			end := Later(x.From, Pos{1, laws.All()[0].Before(now + rng.Int64N(200_000))})
 			from, to, vf, vt := a, b, &va, &vb
 			if owner == 1 {
 				from, to, vf, vt = b, a, &vb, &va
