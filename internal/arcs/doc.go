@@ -9,5 +9,5 @@
 //	worker.Heard(now, reply)
 //
 // Guaranteed, whatever is lost, doubled, late or forgotten: no slot is sent by two workers, and none twice by one. internal/arcs/arcsim
-// breaks everything that can break, and shows that each rule in Without is needed. Only tests use this package so far: docs/adr/0011.
+// breaks everything that can break, and shows that each rule in Without is needed. Only tests use this package so far: docs/adr/0013-arcs.md.
 package arcs

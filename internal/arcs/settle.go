@@ -109,9 +109,13 @@ func (r *Run) drop(m *Member, from lease.Pos) {
 	r.abandon(m)
 }
 
-// Remove takes a member for gone because somebody says so. Its clock may have been ahead of this one, by as much as begins no new era.
+// Remove takes a member for gone because somebody says so. Its clock may have been ahead of this one, by as much as begins no new era. As long as
+// others may still claim what it is believed to hold, that is nobody's: a late copy of an old claim may have spoken for it.
 func (r *Run) Remove(name string) {
 	if m := r.members[name]; m != nil && !m.gone && m.epoch == r.epoch {
+		if r.quiet > 0 {
+			r.takeBack(m)
+		}
 		r.drop(m, r.pos(r.now+stepped))
 	}
 }
