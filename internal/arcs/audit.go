@@ -20,9 +20,10 @@ func (r *Run) Now() int64 { return r.last }
 // Audit adds up the log, with what it has open. Asked = Σ Owned + Idle, if each unit has always been in one place.
 func (r *Run) Audit(now int64) Audit {
 	end := r.laws.Ordinal(r.laws.Pos(now))
-	out := Audit{Asked: end, Owned: map[string]int64{}}
+	begin := r.laws.Ordinal(lease.Pos{}) // of a run that was lost, what came before is known to nobody
+	out := Audit{Asked: end - begin, Owned: map[string]int64{}}
 	add := func(owner string, lo, hi, from, to int64) {
-		n := circle.Arc{Lo: lo, N: hi - lo}.Count(from, to)
+		n := circle.Arc{Lo: lo, N: hi - lo}.Count(max(begin, from), to)
 		if owner == "" {
 			out.Idle += n
 		} else {
