@@ -65,12 +65,20 @@ var errFields = errors.New("fields out of range")
 // newLaw is the law of lawFields numbers, in the order of String.
 func newLaw(v []int64) (Law, error) {
 	l := Law{ID: v[0], T0: v[1], C: v[2], R0: v[3], R1: v[4], Den: v[5], Dur: v[6], K: v[7], F: v[8]}
+	if err := l.Check(); err != nil {
+		return Law{}, err
+	}
+	return l, nil
+}
+
+// Check is an error if the arithmetic of the law would not be defined.
+func (l Law) Check() error {
 	switch {
 	case !lawful(l.R0, l.R1, l.Den, l.Dur, l.F), l.T0 < 0 || l.T0 > Endless, l.C < 0 || l.C >= phaseUnit,
 		l.K < 0 || l.K > Endless, l.Dur == 0 && l.R0 == 0 && l.K > 0:
-		return Law{}, errFields
+		return errFields
 	}
-	return l, nil
+	return nil
 }
 
 // lawful tells whether the arithmetic is defined for the fields that a Law and a Piece have in common.

@@ -46,6 +46,14 @@ func ParsePiece(s string) (Piece, error) {
 	return Piece{R0: v[0], R1: v[1], Den: v[2], Dur: v[3], F: v[4]}, nil
 }
 
+// Check is an error if the arithmetic of the piece would not be defined.
+func (p Piece) Check() error {
+	if !lawful(p.R0, p.R1, p.Den, p.Dur, p.F) {
+		return errFields
+	}
+	return nil
+}
+
 // JoinPieces is a queue of pieces as the scripts read it.
 func JoinPieces(ps []Piece) string {
 	s := make([]string, len(ps))

@@ -9,7 +9,7 @@ type Call struct {
 	Known               int64 // the newest law of all replies
 	Laws                []Law // what was learnt elsewhere since the last reply, or all with a Claim
 	Version             int64 // of the list in the last reply; 0 = it is to be sent
-	Releases            []Seg // what the worker has given up, each from a slot on
+	Releases            Segs  // what the worker has given up, each from a slot on
 	Claim               *Claim
 	Leaving             bool   // it is about to leave: what it holds is to be handed over
 	Done                string // the state in which it has left: whatever it holds, it sends nothing from the slot From on; "" = it is there

@@ -1,0 +1,260 @@
+package lease
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/circle"
+)
+
+// How calls, replies and messages are written for the scripts: whole numbers of eight bytes, the least significant first, as lua/form.lua has
+// them. Everything that is read is checked, so that nothing in a View can make the arithmetic fail.
+
+const (
+	most      = 1 << 53 // numbers beyond are not exact in a script
+	lawBytes  = 23 * 8
+	headBytes = 7 * 8
+)
+
+// errForm is what is wrong with a text that no script of this version has written.
+var errForm = errors.New("not written by this version of the scripts")
+
+func pack(b []byte, numbers ...int64) []byte {
+	for _, x := range numbers {
+		b = binary.LittleEndian.AppendUint64(b, uint64(x))
+	}
+	return b
+}
+
+// unpack is the numbers of a text, `of` in each record.
+func unpack(s string, of int) ([]int64, error) {
+	if len(s)%(8*of) != 0 {
+		return nil, errForm
+	}
+	out := make([]int64, len(s)/8)
+	for i := range out {
+		out[i] = int64(binary.LittleEndian.Uint64([]byte(s[8*i : 8*i+8])))
+	}
+	return out, nil
+}
+
+// Args are the arguments of the renewal script behind the run's uid and the wake-up channel. A call that changes nothing has the first four.
+func (c Call) Args() []string {
+	leaving, claim := int64(0), Claim{P: -1}
+	if c.Leaving {
+		leaving = 1
+	}
+	if c.Claim != nil {
+		claim = *c.Claim
+	}
+	numbers := pack(nil, c.Seq, c.Weight, c.Known, c.Version, leaving, claim.P, claim.Era)
+	args := []string{c.Worker, c.Incarnation, c.Epoch, string(numbers)}
+	if c.Claim == nil && len(c.Releases) == 0 && len(c.Laws) == 0 {
+		return args
+	}
+	laws, plans := PackLaws(c.Laws)
+	return append(append(args, c.Releases.pack(), claim.Held.pack(), laws), plans...)
+}
+
+// ReadReply is what the renewal script has answered. Plans that the laws name are in the reply, or known.
+func ReadReply(texts []string, known *Laws) (r Reply, err error) {
+	if len(texts) != 1 && len(texts) < 4 || len(texts[0]) < headBytes {
+		return r, fmt.Errorf("read a reply: %w", errForm)
+	}
+	v, _ := unpack(texts[0][:headBytes], 1)
+	for _, x := range v {
+		if x < 0 || x > most {
+			return r, fmt.Errorf("read a reply: %w", errForm)
+		}
+	}
+	status, epoch, ok := strings.Cut(texts[0][headBytes:], "|")
+	r = Reply{Status: Status(status), Epoch: epoch, Seq: v[0], Era: v[1], Now: v[2], P: v[3], Members: v[4], Wait: v[5], Version: v[6]}
+	switch r.Status {
+	case OK, MustClaim, Stale, Replaced, Gone, NoState:
+	default:
+		ok = false
+	}
+	if !ok || len(epoch) > 64 {
+		return Reply{}, fmt.Errorf("read a reply: %w", errForm)
+	}
+	if len(texts) == 1 {
+		return r, nil
+	}
+	if r.List, err = readSegs(texts[1], 4); err != nil {
+		return Reply{}, fmt.Errorf("read a reply: list: %w", err)
+	}
+	if r.Give, err = readSegs(texts[2], 2); err != nil {
+		return Reply{}, fmt.Errorf("read a reply: give: %w", err)
+	}
+	if r.Laws, err = ReadLaws(texts[3], texts[4:], known); err != nil {
+		return Reply{}, fmt.Errorf("read a reply: %w", err)
+	}
+	return r, nil
+}
+
+// ReadMessage is the laws in a message on the wake-up channel. An empty one only says that a call is worth while.
+func ReadMessage(s string, known *Laws) ([]Law, error) {
+	if s == "" {
+		return nil, nil
+	}
+	if len(s) < 8 {
+		return nil, fmt.Errorf("read a message: %w", errForm)
+	}
+	n := binary.LittleEndian.Uint64([]byte(s[:8]))
+	if n > uint64(len(s)/lawBytes) {
+		return nil, fmt.Errorf("read a message: %w", errForm)
+	}
+	end := 8 + int(n)*lawBytes
+	if end > len(s) {
+		return nil, fmt.Errorf("read a message: %w", errForm)
+	}
+	var plans []string
+	if end < len(s) {
+		plans = strings.Split(s[end:], "\n")
+	}
+	laws, err := ReadLaws(s[8:end], plans, known)
+	if err != nil {
+		return nil, fmt.Errorf("read a message: %w", err)
+	}
+	return laws, nil
+}
+
+func (s Segs) pack() string {
+	b := make([]byte, 0, 32*len(s))
+	for _, x := range s {
+		b = pack(b, x.Lo, x.Hi, x.From.G, x.From.K)
+	}
+	return string(b)
+}
+
+// readSegs reads pieces of two numbers each, or four with the slot that they begin with.
+func readSegs(s string, of int) (Segs, error) {
+	v, err := unpack(s, of)
+	if err != nil {
+		return nil, err
+	}
+	var out Segs
+	for at := int64(0); len(v) > 0; v = v[of:] {
+		x := Seg{Lo: v[0], Hi: v[1]}
+		if of == 4 {
+			x.From = Pos{v[2], v[3]}
+		}
+		if x.Lo < at || x.Hi <= x.Lo || x.Hi > circle.Units || min(x.From.G, x.From.K) < 0 || max(x.From.G, x.From.K) > most {
+			return nil, fmt.Errorf("pieces that are not in order on the circle: %w", errForm)
+		}
+		at = x.Hi
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// PackLaws is laws as the scripts keep them, and the plans that they name. The plan of the run's description is not among those: everybody
+// has it.
+func PackLaws(laws []Law) (text string, plans []string) {
+	b := make([]byte, 0, lawBytes*len(laws))
+	named := map[int64]bool{0: true}
+	for _, l := range laws {
+		b = pack(b, l.ID, l.T0, l.C, l.R0, l.R1, l.Den, l.Dur, l.K, l.F,
+			l.Base, int64(l.Phase), l.Prev, l.Cut, l.Plan.ID, int64(l.Piece),
+			l.Left.R0, l.Left.R1, l.Left.Den, l.Left.Dur, l.Left.F, l.End, l.Stop, l.Era)
+		if !named[l.Plan.ID] {
+			named[l.Plan.ID] = true
+			plans = append(plans, l.Plan.String())
+		}
+	}
+	return string(b), plans
+}
+
+// ReadLaws is laws in the order of their numbers. A plan that they name is among plans, or one of known's, or that of the run's description.
+func ReadLaws(text string, plans []string, known *Laws) ([]Law, error) {
+	v, err := unpack(text, lawBytes/8)
+	if err != nil {
+		return nil, fmt.Errorf("laws: %w", err)
+	}
+	all := map[int64]*Plan{}
+	for _, l := range known.All() {
+		all[l.Plan.ID] = l.Plan
+	}
+	for _, text := range plans {
+		p, err := ParsePlan(text)
+		if err != nil {
+			return nil, err
+		}
+		all[p.ID] = p
+	}
+	var out []Law
+	for ; len(v) > 0; v = v[lawBytes/8:] {
+		l, err := newLaw(v, all)
+		if err != nil {
+			return nil, fmt.Errorf("law %d: %w", v[0], err)
+		}
+		if n := len(out); n > 0 && out[n-1].ID >= l.ID {
+			return nil, fmt.Errorf("law %d is out of order: %w", l.ID, errForm)
+		}
+		out = append(out, l)
+	}
+	return out, nil
+}
+
+func newLaw(v []int64, plans map[int64]*Plan) (Law, error) {
+	l := Law{Law: pacer.Law{ID: v[0], T0: v[1], C: v[2], R0: v[3], R1: v[4], Den: v[5], Dur: v[6], K: v[7], F: v[8]},
+		Base: v[9], Phase: Phase(v[10]), Prev: v[11], Cut: v[12], Plan: plans[v[13]], Piece: int(v[14]),
+		Left: pacer.Piece{R0: v[15], R1: v[16], Den: v[17], Dur: v[18], F: v[19]}, End: v[20], Stop: v[21], Era: v[22]}
+	if err := l.Check(); err != nil {
+		return Law{}, err
+	}
+	if l.Left != (pacer.Piece{}) {
+		if err := l.Left.Check(); err != nil {
+			return Law{}, fmt.Errorf("the rest of a piece: %w", err)
+		}
+	}
+	for _, x := range []int64{l.ID, l.Base, l.Prev, l.Cut, v[13], v[14], l.End, l.Stop, l.Era} {
+		if x < 0 || x > most {
+			return Law{}, errForm
+		}
+	}
+	switch {
+	case l.Phase < Running || l.Phase > Over:
+		return Law{}, errForm
+	case l.Plan == nil && v[13] == 0: // nobody has been told of it, and nobody needs it
+		l.Plan = &Plan{}
+	case l.Plan == nil:
+		return Law{}, fmt.Errorf("its plan %d did not come", v[13])
+	}
+	if l.Plan.ID > 0 && l.Piece > len(l.Plan.Pieces) {
+		return Law{}, errForm
+	}
+	return l, nil
+}
+
+// String is the plan as the scripts keep it: "number:1;pieces", with 1 for a loop, else 0.
+func (p *Plan) String() string {
+	loop := 0
+	if p.Loop {
+		loop = 1
+	}
+	return fmt.Sprintf("%d:%d;%s", p.ID, loop, pacer.JoinPieces(p.Pieces))
+}
+
+// ParsePlan reads what String writes. It refuses plans whose arithmetic would not be defined.
+func ParsePlan(s string) (*Plan, error) {
+	head, rest, _ := strings.Cut(s, ";")
+	number, loop, _ := strings.Cut(head, ":")
+	id, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || id < 0 || id > most || loop != "0" && loop != "1" {
+		return nil, fmt.Errorf("plan: %w", errForm)
+	}
+	p := &Plan{ID: id, Loop: loop == "1"}
+	for text := range strings.SplitSeq(rest, ";") {
+		piece, err := pacer.ParsePiece(text)
+		if err != nil {
+			return nil, fmt.Errorf("plan %d: %w", id, err)
+		}
+		p.Pieces = append(p.Pieces, piece)
+	}
+	return p, nil
+}
