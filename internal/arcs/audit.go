@@ -11,16 +11,16 @@ type Audit struct {
 	Owned       map[string]int64
 }
 
-// Laws are the laws as this server knows them.
-func (r *Run) Laws() *lease.Laws { return r.laws }
+// Laws are all laws that this server has ever known.
+func (r *Run) Laws() *lease.Laws { return r.ever }
 
 // Now is the highest time that this server has seen in this era, µs.
 func (r *Run) Now() int64 { return r.last }
 
 // Audit adds up the log, with what it has open. Asked = Σ Owned + Idle, if each unit has always been in one place.
 func (r *Run) Audit(now int64) Audit {
-	end := r.laws.Ordinal(r.laws.Pos(now))
-	begin := r.laws.Ordinal(lease.Pos{}) // of a run that was lost, what came before is known to nobody
+	end := r.ever.Ordinal(r.ever.Pos(now))
+	begin := r.ever.Ordinal(lease.Pos{}) // of a run that was lost, what came before is known to nobody
 	out := Audit{Asked: end - begin, Owned: map[string]int64{}}
 	add := func(owner string, lo, hi, from, to int64) {
 		n := circle.Arc{Lo: lo, N: hi - lo}.Count(max(begin, from), to)
@@ -31,11 +31,11 @@ func (r *Run) Audit(now int64) Audit {
 		}
 	}
 	for _, e := range r.log {
-		add(e.Owner, e.Lo, e.Hi, r.laws.Ordinal(e.From), min(end, r.laws.Ordinal(e.To)))
+		add(e.Owner, e.Lo, e.Hi, r.ever.Ordinal(e.From), min(end, r.ever.Ordinal(e.To)))
 	}
 	open := func(owner string, segs lease.Segs) {
 		for _, s := range segs {
-			add(owner, s.Lo, s.Hi, r.laws.Ordinal(s.Since), end)
+			add(owner, s.Lo, s.Hi, r.ever.Ordinal(s.Since), end)
 		}
 	}
 	for _, m := range r.members {

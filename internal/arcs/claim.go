@@ -8,19 +8,23 @@ func (r *Run) claim(m *Member, c lease.Call) {
 	if m.epoch == r.epoch && len(m.held) > 0 && !r.Without.Reclaim { // a late copy of an old claim had spoken for it
 		r.takeBack(m)
 	}
-	valid := r.quiet > 0 && c.Claim.Era == r.era && (c.Claim.P >= r.tf+margin || r.Without.Age)
+	valid := r.quiet > 0 && r.laws != nil && c.Claim.Era == r.era && (c.Claim.P >= r.tf+margin || r.Without.Age)
 	if valid || r.Without.Owned {
 		if r.Without.Owned {
 			r.seize(c.Claim.Held)
 		}
 		var claimed lease.Segs
 		claimed, r.unknown = r.unknown.Split(c.Claim.Held)
-		for _, s := range c.Claim.Held.And(claimed) {
+		held := m.held
+		for _, s := range c.Claim.Held {
 			for _, x := range claimed.And(lease.Segs{s}) {
 				x.From = s.From
 				x.Since = r.close("", x, lease.Later(x.Since, s.From))
-				r.own(m, m.held.Plus(lease.Segs{x}))
+				held = held.Plus(lease.Segs{x})
 			}
+		}
+		if len(held) > len(m.held) {
+			r.own(m, held)
 		}
 	}
 	m.epoch = r.epoch

@@ -12,7 +12,7 @@ const (
 )
 
 // ahead is how long before it is in force a change is made, µs.
-func (r *Run) ahead() int64 { return 20_000 + 3*int64(len(r.members)) }
+func (r *Run) ahead() int64 { return 20_000 + 3*int64(len(r.members)+len(r.replaced)) }
 
 // start begins when all are there: one arc each.
 func (r *Run) start() {
@@ -25,21 +25,17 @@ func (r *Run) start() {
 	for _, m := range all {
 		m.target = nil
 		sum += m.Weight
-		end := lease.Whole()[0].Hi * sum / weights(all)
+		end := share(sum, weights(all))
 		r.aim(m, lease.Segs{{Lo: at, Hi: end}})
 		at = end
 		r.woken[m.Name] = true
 	}
 	l := lease.Law{Plan: &lease.Plan{Pieces: r.Pieces, Loop: r.Loop}, End: endless}
-	l.T0 = r.now + begin
-	if r.Span > 0 {
+	if r.first(&l, r.now+begin); r.Span > 0 {
 		l.End = l.T0 + r.Span
 	}
-	l.ID = r.number()
-	l.Era = l.ID
 	r.next(&l)
-	r.laws = r.laws.With(l)
-	r.era, r.started = l.ID, l.T0
+	r.know(l)
 	r.free = r.free.Each(func(s *lease.Seg) { s.From = lease.Pos{G: l.ID} })
 	r.follow()
 }
@@ -130,8 +126,14 @@ func (r *Run) follow() {
 			n.End = end
 		}
 		r.next(&n)
-		r.laws = r.laws.With(n)
+		r.know(n)
 	}
+}
+
+// know is for more laws. What is over is of no use to anybody but the audit.
+func (r *Run) know(laws ...lease.Law) {
+	r.laws = r.laws.With(laws...).In(r.era).Trim(r.now - margin)
+	r.ever = r.ever.With(laws...).In(r.era)
 }
 
 // behind is a law that follows from t0 on the one in force at t, with nothing asked for yet.
@@ -144,29 +146,35 @@ func (r *Run) behind(t, t0 int64) (n lease.Law, old law) {
 	return n, old
 }
 
-// learn takes laws that this server has forgotten, or has not heard of: those of eras that it knows.
+// learn takes laws that this server has forgotten, or has not heard of: those of its era.
 func (r *Run) learn(laws []lease.Law) {
 	if len(laws) == 0 {
 		return
 	}
 	if r.laws == nil { // a server that knows of no start
-		r.laws = r.laws.With(laws...)
-		r.era, r.command, r.started = r.laws.Newest().Era, r.laws.Newest().ID, r.laws.All()[0].T0
-		r.laws = r.laws.In(r.era)
-		return
+		last := laws[len(laws)-1]
+		r.era, r.command, r.started = last.Era, last.ID, laws[0].T0
 	}
+	var own []lease.Law
 	for _, l := range laws {
-		if l.Era == r.era || r.laws.Has(l.Era) {
-			r.laws = r.laws.With(l)
+		if l.Era == r.era {
+			own = append(own, l)
 		}
 	}
-	r.follow()
+	if len(own) > 0 {
+		r.know(own...)
+		r.follow()
+	}
 }
 
-// Command is start, set-rate (with pieces), pause, resume or stop. It returns when it is in force, and whether anything changed.
-func (r *Run) Command(now int64, kind string, pieces []pacer.Piece) (t0 int64, done bool) {
+// Command is start, set-rate (with pieces), pause, resume or stop. It returns when it is in force, and a status of an Answer.
+func (r *Run) Command(now int64, kind string, pieces []pacer.Piece) (t0 int64, status string) {
 	r.settle(now)
 	r.heard = r.now
+	return r.act(kind, pieces)
+}
+
+func (r *Run) act(kind string, pieces []pacer.Piece) (t0 int64, status string) {
 	if r.laws == nil {
 		return 0, r.early(kind, pieces)
 	}
@@ -174,14 +182,17 @@ func (r *Run) Command(now int64, kind string, pieces []pacer.Piece) (t0 int64, d
 }
 
 // change is a command after the start.
-func (r *Run) change(kind string, pieces []pacer.Piece) (t0 int64, done bool) {
+func (r *Run) change(kind string, pieces []pacer.Piece) (t0 int64, status string) {
 	t0 = r.now + r.ahead()
 	if i, ok := r.laws.Index(r.command); ok && r.laws.All()[i].Era == r.era {
 		t0 = max(t0, r.laws.All()[i].T0+1)
 	}
 	phase := r.laws.All()[r.laws.At(t0)].Phase
-	if phase >= lease.Stopped || phase == lease.Running && kind == "resume" || phase == lease.Paused && kind == "pause" || kind == "start" {
-		return 0, false
+	switch {
+	case phase >= lease.Stopped && kind != "stop":
+		return 0, "ENDED"
+	case phase >= lease.Stopped, phase == lease.Running && kind == "resume", phase == lease.Paused && kind == "pause", kind == "start":
+		return 0, "SAME"
 	}
 	n, old := r.behind(t0, t0)
 	switch kind {
@@ -207,20 +218,36 @@ func (r *Run) change(kind string, pieces []pacer.Piece) (t0 int64, done bool) {
 			r.next(&n)
 		}
 	}
-	r.laws = r.laws.With(n)
+	r.know(n)
 	r.follow()
-	return t0, true
+	return t0, "OK"
 }
 
-// early is a command before the start.
-func (r *Run) early(kind string, pieces []pacer.Piece) bool {
+// early is a command before the start. After a stop there is none.
+func (r *Run) early(kind string, pieces []pacer.Piece) (status string) {
 	switch {
 	case kind == "set-rate":
-		r.Pieces, r.Loop = pieces, false
-		return true
+		r.Pieces, r.Loop, r.given = pieces, false, true
 	case kind == "start" && r.Min != 1:
 		r.Min = 1
-		return true
+	case kind == "start":
+		return "SAME"
+	case kind == "stop":
+		l := lease.Law{Plan: &lease.Plan{Pieces: r.Pieces, Loop: r.Loop}, Phase: lease.Stopped, End: endless}
+		r.first(&l, r.now+r.ahead())
+		r.nothing(&l)
+		r.know(l)
+	default:
+		return "WAITING"
 	}
-	return false
+	return "OK"
+}
+
+// first makes a law the first one.
+func (r *Run) first(l *lease.Law, t0 int64) {
+	l.ID, l.T0 = r.number(), t0
+	if l.Era = l.ID; r.given {
+		l.Plan.ID = l.ID
+	}
+	r.era, r.started = l.ID, t0
 }

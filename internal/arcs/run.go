@@ -15,6 +15,7 @@ const (
 	grace   = 50_000    // µs a piece is left alone after its promise
 	margin  = 1_000_000 // µs by which the clocks of two servers may differ, and more than any slot is sent late
 	settled = 5_000_000 // µs after which pieces that were given are in force everywhere
+	atOnce  = 16        // members or pieces that one call looks after at the most, or thereabouts
 	stepped = 500_000   // a clock that goes back by more begins a new era
 )
 
@@ -57,9 +58,11 @@ type Run struct {
 	Options
 	Identity string // of the server; another one is a failover
 
-	laws      *lease.Laws
-	command   int64 // number of the last law that somebody asked for
-	started   int64 // first T0
+	laws      *lease.Laws // what may still be needed: what is in force, and later
+	ever      *lease.Laws // all
+	given     bool        // a command before the start has given the plan
+	command   int64       // number of the last law that somebody asked for
+	started   int64       // first T0
 	era       int64
 	epoch     string
 	tf, quiet int64 // when this server was first called; until when nobody is given what nobody claims, 0 = over
@@ -75,6 +78,7 @@ type Run struct {
 	replaced  map[string]bool // incarnations
 	log       []Entry
 	woken     map[string]bool
+	answers   []Answer // the last ones
 }
 
 // New is a run that waits for its members.
@@ -85,8 +89,8 @@ func New(o Options, identity string) *Run {
 // Restore makes a run anew from what a worker knows of it.
 func Restore(o Options, identity string, now int64, laws []lease.Law) *Run {
 	r := New(o, identity)
+	r.last, r.now, r.heard, r.epoch = now, now, now, "" // settle sees another server than before
 	r.learn(laws)
-	r.last, r.now, r.epoch = now, now, "" // settle sees another server than before
 	return r
 }
 
@@ -123,7 +127,7 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 		r.start()
 	}
 	if c.Claim != nil && c.Epoch != r.epoch && !again {
-		if r.claim(m, c); len(m.target) == 0 && r.quiet == 0 && !c.Leaving {
+		if r.claim(m, c); len(m.target) == 0 && r.quiet == 0 && !c.Leaving && !m.leaving {
 			r.welcome(m)
 		}
 	}
@@ -333,6 +337,6 @@ func (r *Run) Clone() *Run {
 		c.members[name] = &x
 	}
 	c.woken = map[string]bool{}
-	c.replaced, c.log = maps.Clone(r.replaced), slices.Clone(r.log)
+	c.replaced, c.log, c.answers = maps.Clone(r.replaced), slices.Clone(r.log), slices.Clone(r.answers)
 	return &c
 }

@@ -1,8 +1,11 @@
 package arcs
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
+	"github.com/loadctl/loadctl/pacer/circle"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
@@ -28,6 +31,7 @@ func (r *Run) settle(now int64) {
 	r.follow()
 	r.unheard()
 	r.expire()
+	r.adopt()
 	if r.now-r.leveled >= 1_000_000 {
 		r.leveled = r.now
 		r.level()
@@ -45,23 +49,27 @@ func (r *Run) inherit(epoch string) {
 	}
 	r.tf, r.quiet, r.orphans = r.now, r.now+r.Hold+margin, lease.Whole()
 	at := r.pos(r.now)
-	old := r.unknown
-	r.unknown = nil
+	var all []Entry // what ends here
 	gather := func(owner string, s lease.Segs) {
 		for _, x := range s {
-			x.Since = r.close(owner, x, at)
-			x.From = lease.Pos{}
-			r.unknown = r.unknown.Plus(lease.Segs{x})
+			at = lease.Later(at, x.Since)
+			all = append(all, Entry{Owner: owner, Lo: x.Lo, Hi: x.Hi, From: x.Since})
 		}
 	}
 	for _, m := range r.members {
-		gather(m.owner(), m.held.Minus(r.unknown))
+		if m.gone {
+			continue
+		}
+		gather(m.owner(), m.held)
 		r.own(m, nil)
-		m.target = nil
+		m.target, m.epoch = nil, ""
 	}
-	gather("", r.free.Minus(r.unknown))
-	r.free = nil
-	gather("", old)
+	gather("", r.free)
+	gather("", r.unknown)
+	for _, e := range all {
+		r.close(e.Owner, lease.Seg{Lo: e.Lo, Hi: e.Hi, Since: e.From}, at)
+	}
+	r.free, r.unknown = nil, lease.Segs{{Hi: circle.Units, Since: at}}
 	if r.Without.Quarantine {
 		r.endQuiet()
 	}
@@ -89,14 +97,14 @@ func (r *Run) expire() {
 	if r.now < r.patience {
 		return
 	}
-	for _, m := range r.present() {
-		drops := m.drops
-		if r.Without.Promise {
-			drops -= r.Hold / 2
-		}
-		if r.now > drops {
-			r.drop(m, r.pos(r.now))
-		}
+	late := r.now
+	if r.Without.Promise {
+		late += r.Hold / 2
+	}
+	due := slices.DeleteFunc(r.present(), func(m *Member) bool { return m.drops >= late })
+	slices.SortStableFunc(due, func(a, b *Member) int { return cmp.Compare(a.drops, b.drops) })
+	for _, m := range due[:min(len(due), atOnce)] {
+		r.drop(m, r.pos(r.now))
 	}
 }
 
@@ -109,10 +117,18 @@ func (r *Run) drop(m *Member, from lease.Pos) {
 	r.abandon(m)
 }
 
-// Remove takes a member for gone because somebody says so. Its clock may have been ahead of this one, by as much as begins no new era. As long as
-// others may still claim what it is believed to hold, that is nobody's: a late copy of an old claim may have spoken for it.
-func (r *Run) Remove(name string) {
-	if m := r.members[name]; m != nil && !m.gone && m.epoch == r.epoch {
+// Remove takes a member for gone because somebody says so.
+func (r *Run) Remove(now int64, name string) {
+	r.settle(now)
+	if m := r.members[name]; m != nil {
+		r.remove(m)
+	}
+}
+
+// remove is for a member that somebody says is gone. Its clock may have been ahead of this one, by as much as begins no new era. As long as others
+// may still claim what it is believed to hold, that is nobody's: a late copy of an old claim may have spoken for it.
+func (r *Run) remove(m *Member) {
+	if !m.gone && m.epoch == r.epoch {
 		if r.quiet > 0 {
 			r.takeBack(m)
 		}
@@ -122,7 +138,7 @@ func (r *Run) Remove(name string) {
 
 // replace is for a member whose name another process has taken.
 func (r *Run) replace(m *Member) {
-	r.Remove(m.Name)
+	r.remove(m)
 	r.replaced[m.owner()] = true
 	delete(r.members, m.Name)
 }
@@ -159,11 +175,12 @@ func (r *Run) checkClock(now int64) {
 		}
 		r.next(&l)
 	}
-	r.era, r.last, r.patience, r.started = l.ID, now, now+max(2_000_000, 2*r.period()), r.started+delta
+	r.era = l.ID
+	r.know(l)
+	r.last, r.patience, r.started = now, now+max(2_000_000, 2*r.period()), r.started+delta
 	r.heard += delta
-	r.laws = r.laws.With(l).In(l.ID)
 	at := lease.Pos{G: l.ID}
-	for _, m := range r.members {
+	for _, m := range r.present() {
 		m.until, m.drops = m.until+delta, m.drops+delta
 		r.own(m, m.held.Each(func(s *lease.Seg) { s.From = at }))
 	}

@@ -2,6 +2,7 @@ package arcs
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -20,6 +21,11 @@ func (r *Run) staying() (out []*Member) {
 		}
 	}
 	return out
+}
+
+// share is that of a weight in a sum of weights, in units.
+func share(weight, sum int64) int64 {
+	return int64(math.Floor(float64(circle.Units*weight) / float64(sum)))
 }
 
 func weights(ms []*Member) (w int64) {
@@ -49,11 +55,9 @@ func few(amount int64, n int) int {
 
 // welcome gives a newcomer its share: the richest go down to one level.
 func (r *Run) welcome(m *Member) {
-	if r.quiet == 0 {
-		r.adopt()
-	}
+	r.adopt()
 	all := r.staying()
-	need := circle.Units*m.Weight/weights(all) - m.target.Len()
+	need := share(m.Weight, weights(all)) - m.target.Len()
 	donors := slices.DeleteFunc(all, func(x *Member) bool { return x == m })
 	slices.SortFunc(donors, func(a, b *Member) int {
 		return cmp.Or(cmp.Compare(b.level(), a.level()), strings.Compare(b.Name, a.Name))
@@ -96,13 +100,31 @@ func (r *Run) move(from, to *Member, amount int64) (moved int64) {
 	return moved
 }
 
-// adopt gives the orphans to the poorest, which come to one level; what lies beside their own first.
+// some are as many orphans as about atOnce members get: the others come with the next calls.
+func (r *Run) some(n int) (some lease.Segs) {
+	most := int64(circle.Units)
+	if n > atOnce {
+		most = circle.Units / int64(n) * atOnce / 16
+	}
+	for _, s := range r.orphans[:min(len(r.orphans), atOnce)] {
+		if most <= 0 {
+			break
+		}
+		s.Hi = min(s.Hi, s.Lo+most)
+		most -= s.Hi - s.Lo
+		some = append(some, s)
+	}
+	return some
+}
+
+// adopt gives orphans to the poorest, which come to one level; what lies beside their own first.
 func (r *Run) adopt() {
 	all := r.staying()
-	total := r.orphans.Len()
-	if len(all) == 0 || total == 0 {
+	if r.quiet > 0 || len(all) == 0 || len(r.orphans) == 0 {
 		return
 	}
+	some := r.some(len(all))
+	total := some.Len()
 	slices.SortFunc(all, func(a, b *Member) int {
 		return cmp.Or(cmp.Compare(a.level(), b.level()), strings.Compare(a.Name, b.Name))
 	})
@@ -117,18 +139,18 @@ func (r *Run) adopt() {
 	}
 	all = all[:n]
 	for _, m := range all {
-		r.raise(m, int64(level*float64(m.Weight))-m.target.Len(), true)
+		some = r.raise(m, some, int64(level*float64(m.Weight))-m.target.Len(), true)
 	}
 	for _, m := range all {
-		r.raise(m, int64(level*float64(m.Weight))-m.target.Len(), false)
+		some = r.raise(m, some, int64(level*float64(m.Weight))-m.target.Len(), false)
 	}
-	r.raise(all[0], r.orphans.Len(), false)
+	r.raise(all[0], some, some.Len(), false)
 }
 
-// raise gives a member an amount of orphans.
-func (r *Run) raise(m *Member, amount int64, beside bool) {
+// raise gives a member an amount of some orphans, and returns what is left of them.
+func (r *Run) raise(m *Member, some lease.Segs, amount int64, beside bool) lease.Segs {
 	var got lease.Segs
-	for _, s := range r.orphans {
+	for _, s := range some {
 		if amount <= 0 {
 			break
 		}
@@ -143,6 +165,7 @@ func (r *Run) raise(m *Member, amount int64, beside bool) {
 		r.aim(m, got)
 		r.woken[m.Name] = true
 	}
+	return some.Minus(got)
 }
 
 // level moves units from the richest to the poorest, where one is more than 8 % off.
@@ -150,7 +173,6 @@ func (r *Run) level() {
 	if r.quiet > 0 {
 		return
 	}
-	r.adopt()
 	for range 8 {
 		all := r.staying()
 		if len(all) < 2 {

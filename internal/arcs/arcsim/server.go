@@ -125,5 +125,5 @@ func (s *server) remove(n int, name string) {
 		s.after(100*time.Millisecond+time.Duration(n)*1013, func() { s.remove(n, name) })
 		return
 	}
-	s.do(func() { s.run.Remove(name) })
+	s.do(func() { s.run.Remove(s.redis(), name) })
 }

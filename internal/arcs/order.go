@@ -1,0 +1,53 @@
+package arcs
+
+import (
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
+)
+
+// remembered is how many answers to orders are.
+const remembered = 16
+
+// An Order is a command as a controller gives it: it is carried out once, whatever is repeated.
+type Order struct {
+	ID       string
+	Kind     string // those of Command; touch: a controller is there; guard: and the dead-man's switch is set
+	Pieces   []pacer.Piece
+	Silence  int64 // of guard, µs
+	Expected int64 // the law that was asked for last when it was worked out; 0 = any
+}
+
+// An Answer to an Order: OK, SAME (it was so already), WAITING (for the start), RETRY (another law was asked for since) or ENDED.
+type Answer struct {
+	ID, Status string
+	T0, Law    int64 // from when it is in force, 0 = it was already; the law that was asked for last
+}
+
+// Order carries out a command, once.
+func (r *Run) Order(now int64, o Order) Answer {
+	for _, a := range r.answers {
+		if a.ID == o.ID {
+			return a
+		}
+	}
+	r.settle(now)
+	r.heard = r.now
+	a := Answer{ID: o.ID, Status: "SAME"}
+	over := r.laws != nil && r.laws.Newest().Phase == lease.Over
+	if o.Kind == "guard" && !over {
+		r.Deadman = o.Silence
+	}
+	switch {
+	case o.Kind == "touch" || o.Kind == "guard":
+	case o.Expected > 0 && o.Expected != r.command:
+		a.Status = "RETRY"
+	default:
+		a.T0, a.Status = r.act(o.Kind, o.Pieces)
+	}
+	a.Law = r.command
+	if a.Status == "OK" || a.Status == "SAME" && o.Kind != "touch" && o.Kind != "guard" {
+		r.answers = append(r.answers, a)
+		r.answers = r.answers[max(0, len(r.answers)-remembered):]
+	}
+	return a
+}
