@@ -33,6 +33,13 @@ func Text(name string) string {
 		text = shared() + read("permit") + text
 	case "create":
 		text = shared() + text
+	case "renew":
+		calls := within("calls", read("check")+read("lawful")+read("calls"))
+		return read("struct") + read("state") + calls + fleet() + text
+	case "order", "remove":
+		text = read("struct") + read("state") + fleet() + read("load") + text
+	case "make":
+		text = read("struct") + read("state") + fleet() + read("load") + read("lawful") + text
 	case "fixed_window", "sliding_log", "sliding_list", "sliding_window", "leaky_bucket", "token_bucket", "gcra":
 		text = arithmetic(name) + text + read("take")
 	case "set_limit":
@@ -69,6 +76,11 @@ func shared() string {
 	return read("struct") + common + within("changes", common+read("changes")) + read("budget")
 }
 
+// fleet is what the scripts of a run by arcs have in common: a function that few renewals call.
+func fleet() string {
+	return within("fleet", read("schedule")+read("segs")+read("laws")+read("shares")+read("fleet"))
+}
+
 // within makes a text the body of a function, which takes the budget and the keys.
 func within(name, text string) string {
 	return "local function " + name + "(b, keys)\n" + text + "end\n"
@@ -96,6 +108,18 @@ func Command() *redis.Script { return redis.NewScript(Text("command")) }
 
 // Leave takes a member out of the weight sum.
 func Leave() *redis.Script { return redis.NewScript(Text("leave")) }
+
+// Make makes the state of a run by arcs, once.
+func Make() *redis.Script { return redis.NewScript(Text("make")) }
+
+// Renew renews what a worker holds of the circle.
+func Renew() *redis.Script { return redis.NewScript(Text("renew")) }
+
+// Order changes a run by arcs, as its kind says: order.lua lists them.
+func Order() *redis.Script { return redis.NewScript(Text("order")) }
+
+// Remove takes a member of a run by arcs for gone.
+func Remove() *redis.Script { return redis.NewScript(Text("remove")) }
 
 // Snapshot stores one worker's snapshot.
 func Snapshot() *redis.Script { return redis.NewScript(Text("snapshot")) }

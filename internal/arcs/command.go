@@ -26,7 +26,9 @@ func (r *Run) start() {
 		m.target = nil
 		sum += m.Weight
 		end := share(sum, weights(all))
-		r.aim(m, lease.Segs{{Lo: at, Hi: end}})
+		if end > at {
+			r.aim(m, lease.Segs{{Lo: at, Hi: end}})
+		}
 		at = end
 		r.woken[m.Name] = true
 	}
@@ -158,6 +160,9 @@ func (r *Run) learn(laws []lease.Law) {
 	var own []lease.Law
 	for _, l := range laws {
 		if l.Era == r.era {
+			if l.Plan.ID == 0 { // that of the run's description, which is not sent
+				l.Plan = &lease.Plan{Pieces: r.Pieces, Loop: r.Loop}
+			}
 			own = append(own, l)
 		}
 	}

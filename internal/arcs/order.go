@@ -33,7 +33,7 @@ func (r *Run) Order(now int64, o Order) Answer {
 	r.settle(now)
 	r.heard = r.now
 	a := Answer{ID: o.ID, Status: "SAME"}
-	over := r.laws != nil && r.laws.Newest().Phase == lease.Over
+	over := r.laws != nil && r.laws.Newest().Phase >= lease.Stopped
 	if o.Kind == "guard" && !over {
 		r.Deadman = o.Silence
 	}

@@ -127,7 +127,7 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 		r.start()
 	}
 	if c.Claim != nil && c.Epoch != r.epoch && !again {
-		if r.claim(m, c); len(m.target) == 0 && r.quiet == 0 && !c.Leaving && !m.leaving {
+		if r.claim(m, c); len(m.target) == 0 && r.laws != nil && r.quiet == 0 && c.Leaving == lease.Stays && !m.leaving {
 			r.welcome(m)
 		}
 	}
@@ -135,12 +135,7 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 	if !again {
 		changed = r.releases(m, c)
 	}
-	if c.Done != "" {
-		m.seq = c.Seq
-		r.drop(m, lease.Later(c.From, r.pos(r.now)))
-		return r.refuse(c, lease.Gone)
-	}
-	if c.Leaving && !m.leaving {
+	if c.Leaving != lease.Stays && !m.leaving {
 		m.leaving, changed = true, true
 		r.abandon(m)
 	}
@@ -192,7 +187,7 @@ func (r *Run) enter(c lease.Call) *Member {
 		m.version = old.version + 1
 	}
 	r.members[c.Worker] = m
-	if r.laws != nil && !c.Leaving && (c.Claim == nil || c.Epoch == r.epoch) {
+	if r.laws != nil && c.Leaving == lease.Stays && (c.Claim == nil || c.Epoch == r.epoch) {
 		r.welcome(m)
 	}
 	return m

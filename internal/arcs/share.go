@@ -120,7 +120,7 @@ func (r *Run) some(n int) (some lease.Segs) {
 // adopt gives orphans to the poorest, which come to one level; what lies beside their own first.
 func (r *Run) adopt() {
 	all := r.staying()
-	if r.quiet > 0 || len(all) == 0 || len(r.orphans) == 0 {
+	if r.laws == nil || r.quiet > 0 || len(all) == 0 || len(r.orphans) == 0 {
 		return
 	}
 	some := r.some(len(all))

@@ -98,11 +98,11 @@ func (e *engine) renew(ctx, leasing context.Context, p *patience, finish func(er
 		e.tell(draining)
 		e.haltAfter(e.MaxLag)
 		err = finish(nil) // first: who waits for the members of a run that has ended finds their last snapshots
-		e.left(ctx, &renewer, StateLeft)
+		e.halted(ctx, &renewer)
 		return err
 	case errors.Is(err, pacer.ErrStopped):
 		e.stop()
-		e.left(ctx, &renewer, StateStopped) // now: whoever stopped the run waits to hear that nothing more is sent
+		e.halted(ctx, &renewer) // now: whoever stopped the run waits to hear that nothing more is sent
 		return finish(nil)
 	case errors.Is(err, pacer.ErrReplaced), errors.Is(err, pacer.ErrNoState):
 		e.stop()
@@ -113,22 +113,22 @@ func (e *engine) renew(ctx, leasing context.Context, p *patience, finish func(er
 		return finish(nil)
 	}
 	e.stop()
-	e.left(ctx, &renewer, StateLeft)
+	e.halted(ctx, &renewer)
 	if ctx.Err() != nil {
 		err = nil
 	}
 	return finish(err)
 }
 
-// left tells the fleet, when no shard sends any more. If that fails the fleet finds out by itself, when the promise is over.
-func (e *engine) left(ctx context.Context, renewer *lease.Renewer, state string) {
+// halted tells the fleet, when no shard sends any more. If that fails the fleet finds out by itself, when the promise is over.
+func (e *engine) halted(ctx context.Context, renewer *lease.Renewer) {
 	for _, s := range e.shards {
 		<-s.stopped
 	}
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalTimeout)
 	defer cancel()
 	_, reached := e.Taken()
-	if err := renewer.Leave(limit, state, reached); err != nil {
+	if err := renewer.Leave(limit, reached); err != nil {
 		e.Log.Warn("could not tell the fleet that this worker leaves", "err", err)
 	}
 }

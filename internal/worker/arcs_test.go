@@ -69,11 +69,11 @@ func (s *sim) publish(msg lease.Message, to []string) {
 // order gives a command and tells everyone. It returns t0 as a time of the sim.
 func (s *sim) order(kind string, ps []pacer.Piece) time.Duration {
 	s.mu.Lock()
-	t0, done := s.arcs.Command(s.redis(), kind, ps)
+	t0, status := s.arcs.Command(s.redis(), kind, ps)
 	laws := s.arcs.Laws().All()
 	s.mu.Unlock()
-	if !done {
-		s.t.Errorf("%s changed nothing", kind)
+	if status != "OK" {
+		s.t.Errorf("%s: %s", kind, status)
 	}
 	s.publish(lease.Message{Laws: laws, Quiet: true}, nil)
 	return time.Duration(t0)*time.Microsecond - time.Duration(s.began.Add(s.skew).UnixNano())

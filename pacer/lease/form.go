@@ -44,20 +44,17 @@ func unpack(s string, of int) ([]int64, error) {
 
 // Args are the arguments of the renewal script behind the run's uid and the wake-up channel. A call that changes nothing has the first four.
 func (c Call) Args() []string {
-	leaving, claim := int64(0), Claim{P: -1}
-	if c.Leaving {
-		leaving = 1
-	}
+	claim := Claim{P: -1}
 	if c.Claim != nil {
 		claim = *c.Claim
 	}
-	numbers := pack(nil, c.Seq, c.Weight, c.Known, c.Version, leaving, claim.P, claim.Era)
+	numbers := pack(nil, c.Seq, c.Weight, c.Known, c.Version, int64(c.Leaving), claim.P, claim.Era)
 	args := []string{c.Worker, c.Incarnation, c.Epoch, string(numbers)}
 	if c.Claim == nil && len(c.Releases) == 0 && len(c.Laws) == 0 {
 		return args
 	}
 	laws, plans := PackLaws(c.Laws)
-	return append(append(args, c.Releases.pack(), claim.Held.pack(), laws), plans...)
+	return append(append(args, Segs(c.Releases).pack(), claim.Held.pack(), laws), plans...)
 }
 
 // ReadReply is what the renewal script has answered. Plans that the laws name are in the reply, or known.
@@ -218,7 +215,7 @@ func newLaw(v []int64, plans map[int64]*Plan) (Law, error) {
 		}
 	}
 	switch {
-	case l.Phase < Running || l.Phase > Over:
+	case l.Phase < Running || l.Phase > Ended, l.Prev >= l.ID:
 		return Law{}, errForm
 	case l.Plan == nil && v[13] == 0: // nobody has been told of it, and nobody needs it
 		l.Plan = &Plan{}

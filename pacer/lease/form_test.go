@@ -75,8 +75,9 @@ func TestWrongReplies(t *testing.T) {
 		"laws out of order":   laws(func(l *Law) { l.ID = 17 }),
 		"a law's frame":       laws(func(l *Law) { l.F = 3 }),
 		"a law's denominator": laws(func(l *Law) { l.Den = 0 }),
-		"a law's phase":       laws(func(l *Law) { l.Phase = 3 }),
+		"a law's phase":       laws(func(l *Law) { l.Phase = 4 }),
 		"a law's base":        laws(func(l *Law) { l.Base = -1 }),
+		"a law before itself": laws(func(l *Law) { l.Prev = 18 }),
 		"a law's piece":       laws(func(l *Law) { l.Piece = 3 }),
 		"a law's rest":        laws(func(l *Law) { l.Left.R1 = 9 }),
 	} {
@@ -145,7 +146,7 @@ func FuzzReply(f *testing.F) {
 		view := h.View()
 		slots := NewSlots(0, 2)
 		slots.Take(&view)
-		var x Slot
+		var x pacer.Slot
 		for range 8 {
 			if !slots.Next(&x) {
 				break

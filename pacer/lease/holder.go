@@ -1,6 +1,10 @@
 package lease
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/loadctl/loadctl/pacer/circle"
+)
 
 // The times of a release.
 const (
@@ -21,11 +25,10 @@ type Holder struct {
 	version             int64 // of it
 	call                *Call // not answered yet
 	claim               bool  // the next call is one
-	leaving             bool
-	done                string // the state in which it has left; "" = it is there
-	from                Pos    // of one that has left: from where on nothing is sent
-	agreed              int    // all shards go by this View or a later one
-	given               int    // pieces given up
+	leaving             Leaving
+	last                Pos // of one that has halted: from where on nothing is sent
+	agreed              int // all shards go by this View or a later one
+	given               int // pieces given up
 }
 
 // NewHolder is a worker that has heard nothing yet.
@@ -37,12 +40,12 @@ func NewHolder(worker, incarnation string, weight int64) *Holder {
 func (h *Holder) View() View { return h.view }
 
 // Leave makes the worker give up all it has.
-func (h *Holder) Leave() { h.leaving = true }
+func (h *Holder) Leave() { h.leaving = max(h.leaving, Leaves) }
 
-// Quit ends the worker's part in the run at once: its shards have sent nothing that is due at the time reached or later, and send nothing any more. The
-// next call, which says so, is a new one.
-func (h *Holder) Quit(state string, reached int64) {
-	h.leaving, h.done, h.call, h.from = true, state, nil, h.view.Laws.Pos(reached)
+// Halt ends the worker's part in the run at once: its shards have sent nothing that is due at the time reached or later, and send nothing any more. The
+// next call, which says so, is a new one. It gives up the whole circle.
+func (h *Holder) Halt(reached int64) {
+	h.leaving, h.call, h.last = Halted, nil, h.view.Laws.Pos(reached)
 	h.reconsider()
 }
 
@@ -56,15 +59,18 @@ func (h *Holder) Call() Call {
 	}
 	h.seq++
 	c := Call{Worker: h.worker, Incarnation: h.incarnation, Seq: h.seq, Epoch: h.epoch, Weight: h.weight,
-		Known: h.known, Laws: h.view.Laws.Since(h.known), Leaving: h.leaving, Done: h.done, From: h.from, Version: h.version}
+		Known: h.known, Laws: h.view.Laws.Since(h.known), Leaving: h.leaving, Version: h.version}
 	if h.claim {
 		c.Known, c.Version = 0, 0
 		c.Claim, c.Laws = &Claim{Held: h.view.Held, P: h.view.P, Era: h.view.Era}, h.view.Laws.All()
 	} else {
+		if h.leaving == Halted {
+			c.Releases = Segs{{Lo: 0, Hi: circle.Units, From: h.last}}
+		}
 		h.view.Ending = slices.Clone(h.view.Ending)
 		for i := range h.view.Ending {
 			e := &h.view.Ending[i]
-			if e.sent || e.view > h.agreed {
+			if h.leaving == Halted || e.sent || e.view > h.agreed {
 				continue
 			}
 			e.sent = true

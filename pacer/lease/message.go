@@ -11,10 +11,18 @@ type Call struct {
 	Version             int64 // of the list in the last reply; 0 = it is to be sent
 	Releases            Segs  // what the worker has given up, each from a slot on
 	Claim               *Claim
-	Leaving             bool   // it is about to leave: what it holds is to be handed over
-	Done                string // the state in which it has left: whatever it holds, it sends nothing from the slot From on; "" = it is there
-	From                Pos
+	Leaving             Leaving
 }
+
+// Leaving is how far a worker is with its leaving.
+type Leaving int64
+
+// What a call says of it.
+const (
+	Stays  Leaving = iota
+	Leaves         // what it holds is to be handed over, and it sends until then
+	Halted         // it sends nothing any more
+)
 
 // Claim is what a worker says to a server that may have forgotten: what it holds, and until when.
 type Claim struct {

@@ -143,20 +143,23 @@ func (r *Renewer) try(ctx context.Context) <-chan time.Time {
 	return time.After(r.spread(wait))
 }
 
-// Leave tells the server that this worker sends nothing any more that is due at the time reached or later, µs of the Redis clock, and has left in a state. Call it when
-// Run has returned. It tries until it is answered or ctx ends.
-func (r *Renewer) Leave(ctx context.Context, state string, reached int64) error {
-	r.holder.Quit(state, reached)
-	r.trying = 0
+// Leave tells the server that this worker sends nothing any more that is due at the time reached or later, µs of the Redis clock. Call it when Run has returned. It
+// tries until it is heard or ctx ends.
+func (r *Renewer) Leave(ctx context.Context, reached int64) error {
+	r.holder.Halt(reached)
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		r.attempt(ctx, r.holder.Call())
-		for a := range r.answers {
-			if a.err == nil && a.seq == r.holder.Call().Seq {
-				return nil
+		again := false
+		for n := len(r.answers); n > 0; n-- { // those of Run come first
+			if a := <-r.answers; a.err == nil && r.holder.Waiting() && a.seq == r.holder.Call().Seq {
+				r.holder.Heard(r.now(), a.reply)
+				if again = a.reply.Status == MustClaim || len(r.holder.View().Held) > 0; !again {
+					return nil
+				}
 			}
-			if len(r.answers) == 0 {
-				break
-			}
+		}
+		if again {
+			continue
 		}
 		select {
 		case <-time.After(pause):

@@ -115,7 +115,7 @@ func (m *node) halt() {
 	for _, s := range m.shards {
 		reached = max(reached, s.at)
 	}
-	m.worker.Quit("left", reached)
+	m.worker.Halt(reached)
 	m.call()
 }
 

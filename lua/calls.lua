@@ -1,0 +1,42 @@
+-- calls: reads the arguments of a renewal that says more than that its worker is there. Included in renew.lua, behind check.lua, as the body of a
+-- function that returns what the call says, or nil and an error that names the first argument that is wrong.
+
+local SEG = '<llll'
+
+-- segs: the pieces of a text; in order, and none twice, if that is asked for.
+local function segs(text, ordered)
+  local out, at, last = {}, 1, 0
+  if #text % 32 ~= 0 then return nil end
+  while at <= #text do
+    local lo, hi, g, k, behind = struct.unpack(SEG, text, at)
+    if lo < last or hi <= lo or hi > 16777216 or math.min(g, k) < 0 or math.max(g, k) > MOST then return nil end
+    if ordered then last = hi end
+    out[#out + 1], at = { lo = lo, hi = hi, fg = g, fk = k }, behind
+  end
+  return out
+end
+
+local c = { worker = b.worker, inc = b.inc, epoch = b.epoch, claim = nil, releases = {}, laws = '', plans = {} }
+if not plain(c.worker) or not plain(c.inc) then return nil, refuse('renew', 'worker or incarnation') end
+if c.epoch ~= '' and not plain(c.epoch) then return nil, refuse('renew', 'epoch') end
+if #b.numbers ~= 56 then return nil, refuse('renew', 'numbers') end
+local values = { struct.unpack('<lllllll', b.numbers) }
+for i, rule in ipairs({ { 'seq', 1 }, { 'weight', 1, 1000000 }, { 'known', 0 }, { 'version', 0 }, { 'leaving', 0, 2 }, { 'p', -1 }, { 'era', 0 } }) do
+  if values[i] < rule[2] or values[i] > (rule[3] or MOST) then return nil, refuse('renew', rule[1]) end
+end
+c.seq, c.weight, c.known, c.version, c.leaving, c.p, c.era = unpack(values, 1, 7)
+if c.p >= 0 then c.claim = {} end
+if not ARGV[7] then return c end
+local claim
+c.releases, claim, c.laws = segs(ARGV[7], false), segs(ARGV[8] or '', true), ARGV[9] or ''
+if not c.releases then return nil, refuse('renew', 'releases') end
+if not claim or (#claim > 0 and not c.claim) then return nil, refuse('renew', 'claim') end
+if c.claim then c.claim = claim end
+for i = 10, #ARGV do
+  local number, loop, pieces = string.match(ARGV[i], '^(%d+):([01]);(.*)$')
+  number = whole(number, 1, MOST)
+  if not number or not queue(pieces) then return nil, refuse('renew', 'plan') end
+  c.plans[number] = ARGV[i]
+end
+if not lawful(c.laws, c.plans) then return nil, refuse('renew', 'laws') end
+return c

@@ -1,0 +1,425 @@
+-- fleet: what all scripts of a run by arcs do before anything else, and what comes of a member. Included behind shares.lua.
+--
+-- This is the end of the body of a function fleet(b, keys): Lua makes functions anew at each call of a script, so these are made by the calls that need
+-- them, which a plain renewal does not. b: the clock, time, is in it, the texts of the budget and the channel. The functions do what those of these
+-- names do in internal/arcs/run.go, claim.go and settle.go.
+
+b.tf, b.quiet, b.patience, b.leveled, b.era, b.command, b.started, b.n, b.w, b.hold, b.min, b.span, b.requests, b.deadman, b.heard, b.newest, b.follow,
+  b.phase, b.begun, b.given, b.free, b.orphans = struct.unpack(CORE, b.core)
+
+local function event(kind, who, what)
+  redis.call('XADD', keys.events, 'MAXLEN', '~', '10000', '*', 't', int(b.now), 'kind', kind, 'who', who, 'what', what)
+end
+
+local EVENTS = { [LEFT] = 'left', [HALTED] = 'stopped', [LOST] = 'lost', [REMOVED] = 'removed', [REPLACED] = 'replaced' }
+
+-- store: writes all that has changed, and wakes.
+local function store()
+  keep()
+  wake(b.channel)
+  save()
+  local core = struct.pack(CORE, b.tf, b.quiet, b.patience, b.leveled, b.era, b.command, b.started, b.n, b.w, b.hold, b.min, b.span, b.requests,
+    b.deadman, b.heard, b.newest, b.follow, b.phase, b.begun, b.given, b.free, b.orphans)
+  redis.call('HSET', keys.budget, 'last', int(b.last), 'epoch', b.epoch, 'core', core)
+end
+
+-- live: gives keys that were made after the run's creation its lifetime. From then on snapshots renew that of all keys.
+local function live()
+  local ttl = redis.call('PTTL', keys.budget)
+  if ttl <= 0 then return end
+  for _, key in pairs(keys) do redis.call('PEXPIRE', key, ttl) end
+end
+
+-- letGo: makes units free from a slot on.
+local function letGo(m, units, g, k)
+  for _, s in ipairs(units) do
+    s.fg, s.fk = later(s.fg, s.fk, g, k)
+    s.sg, s.sk = close(owner(m), s, s.fg, s.fk)
+  end
+  put(FREE, units)
+end
+
+-- drop: m is gone: what it held is free from a slot on.
+local function drop(m, g, k, state, what)
+  m.state = state
+  b.n = b.n - 1
+  if not m.leaving then leaves(m) end
+  redis.call('ZREM', keys.due, m.name)
+  local units = held(m)
+  own(m, {})
+  letGo(m, units, g, k)
+  abandon(m)
+  event(EVENTS[state], m.name, what)
+end
+
+-- takeBack: makes what m was believed to hold unknown again.
+local function takeBack(m)
+  local g, k = slot(b.now)
+  local units = held(m)
+  own(m, {})
+  if b.quiet == 0 then return letGo(m, units, g, k) end
+  for _, s in ipairs(units) do
+    s.sg, s.sk = close(owner(m), s, later(s.sg, s.sk, g, k))
+    s.fg, s.fk = 0, 0
+  end
+  put(UNKNOWN, units)
+end
+
+-- remove: somebody says that m is gone. Its clock may have been ahead of this one, by as much as begins no new era. As long as others may still
+-- claim what it is believed to hold, that is nobody's: a late copy of an old claim may have spoken for it.
+local function remove(m, state, what)
+  if m.state ~= PRESENT then return false end
+  if b.quiet > 0 then takeBack(m) end
+  local g, k = slot(b.now + STEPPED)
+  drop(m, g, k, state, what)
+  return true
+end
+
+-- replace: another process has taken m's name, inc.
+local function replace(m, inc)
+  remove(m, REPLACED, 'by ' .. inc)
+  redis.call('HSET', keys.workers, owner(m), record(m))
+  redis.call('HDEL', keys.workers, m.name)
+  cache[m.name], touched[m.name], unplaced[m.name] = false, nil, nil
+end
+
+-- endQuiet: frees what nobody has claimed: every promise of a former server is over.
+local function endQuiet()
+  b.quiet = 0
+  local g, k = slot(b.now)
+  local units = every(UNKNOWN)
+  clear(UNKNOWN)
+  for _, s in ipairs(units) do s.fg, s.fk = g, k end
+  put(FREE, units)
+  adopt()
+end
+
+-- everybody: every member that was not gone by its record.
+local function everybody()
+  local flat, out = redis.call('HGETALL', keys.workers), {}
+  for i = 1, #flat, 2 do
+    local name = flat[i]
+    if not find(name, '/', 1, true) then
+      if cache[name] == nil then cache[name] = parse(name, flat[i + 1]) end
+      if cache[name] and cache[name].state < LEFT then out[#out + 1] = cache[name] end
+    end
+  end
+  return out
+end
+
+-- inherit: this server is another one than before: it may have forgotten who owns what.
+local function inherit()
+  b.epoch = b.identity
+  local g, k = slot(b.now)
+  local list = everybody()
+  local ends = {}
+  local function gather(name, segs)
+    for _, s in ipairs(segs) do
+      g, k = later(g, k, s.sg, s.sk)
+      ends[#ends + 1] = { name, s }
+    end
+  end
+  for _, m in ipairs(list) do
+    if gone(m) then
+      m.state = LOST
+      touch(m)
+    else
+      gather(owner(m), held(m))
+    end
+  end
+  gather('', every(FREE))
+  gather('', every(UNKNOWN))
+  for _, x in ipairs(ends) do close(x[1], x[2], g, k) end
+  for _, m in ipairs(list) do
+    if m.state < LEFT then
+      own(m, {})
+      m.target, m.units, m.state = {}, 0, OLD
+    end
+  end
+  redis.call('DEL', keys.due, keys.rich, keys.loose)
+  redis.call('ZADD', keys.due, int(ENDLESS), NOBODY)
+  unplaced, b.n, b.w, b.free, b.orphans = {}, 0, 0, 0, 0
+  put(UNKNOWN, { { lo = 0, hi = UNITS, fg = 0, fk = 0, sg = g, sk = k } })
+  put(ORPHAN, { { lo = 0, hi = UNITS } })
+  b.tf, b.quiet = b.now, b.now + b.hold + MARGIN
+  event('failover', '-', 'workers say what they have')
+end
+
+-- expire: passes on what was promised to members that are silent.
+local function expire()
+  if b.now < b.patience then return end
+  for _, name in ipairs(redis.call('ZRANGEBYSCORE', keys.due, '-inf', '(' .. int(b.now), 'LIMIT', '0', int(AT_ONCE))) do
+    local g, k = slot(b.now)
+    drop(member(name), g, k, LOST, 'its last promise is over')
+  end
+end
+
+-- newEra: the clock went back. Everybody goes on with what it has from the first slot of a new era.
+local function newEra()
+  local now, last = b.time, b.last
+  local delta, t0 = now - last, now + ahead()
+  b.now = now
+  local l, old = behind(last, t0)
+  l.phase, l.era = old.phase, l.id
+  if old.phase ~= RUNNING then
+    nothing(l)
+  else
+    if l.ends < ENDLESS then l.ends = l.ends + t0 - last end
+    if old.dur == 0 or last < old.t0 + old.dur then l.rest = rest(old, last) end
+    continue(l)
+  end
+  b.era = l.id
+  know({ l })
+  b.last, b.patience, b.started, b.heard = now, now + max(2 * U, 2 * period()), b.started + delta, b.heard + delta
+  b.leveled, b.follow = now, 0
+  local function begin(segs)
+    for _, s in ipairs(segs) do s.fg, s.fk = l.id, 0 end
+    return segs
+  end
+  local due = redis.call('ZRANGE', keys.due, '0', '-1', 'WITHSCORES')
+  for i = 1, #due, 2 do
+    local m = due[i] ~= NOBODY and member(due[i])
+    if m then
+      redis.call('ZADD', keys.due, int(tonumber(due[i + 1]) + delta), m.name)
+      own(m, begin(held(m)))
+    end
+  end
+  local units = every(FREE)
+  clear(FREE)
+  put(FREE, begin(units))
+  if b.quiet > 0 then endQuiet() end
+  everyone = true
+  event('clock', '-', 'it went back by ' .. int(floor(-delta / 1000 + 0.5)) .. ' ms')
+end
+
+-- unheard: stops a run of which no controller was heard for too long.
+local function unheard()
+  if b.deadman == 0 or b.now <= max(b.heard, b.started) + b.deadman or newest().phase >= STOPPED then return end
+  change('stop')
+  everyone = true
+  event('deadman', '-', 'no controller was heard of for ' .. int(floor(b.deadman / U + 0.5)) .. ' s')
+end
+
+-- settle: what comes before each call: other servers, clocks that went back, promises that are over.
+local function settle()
+  local other = b.epoch ~= b.identity
+  if b.begun == 1 and b.time < b.last - STEPPED then newEra() end
+  b.now = max(b.time, b.last)
+  if b.now - b.last > U then -- nobody could be heard
+    b.patience = b.now + max(2 * U, 2 * period())
+    b.heard = b.heard + b.now - b.last
+  end
+  b.last = b.now
+  if other then inherit() end
+  if b.quiet > 0 and b.now >= b.quiet then endQuiet() end
+  if b.begun == 0 then return end
+  if b.follow <= b.now + b.hold + period() then follow() end
+  unheard()
+  expire()
+  adopt()
+  if b.now - b.leveled >= U then
+    b.leveled = b.now
+    even()
+  end
+end
+
+-- start: begins when all are there: one arc each.
+local function start()
+  local n = staying()
+  if b.min == 0 or n < b.min then return end
+  clear(ORPHAN)
+  local at, sum, w = 0, 0, b.w
+  for _, m in ipairs(poorest(n)) do -- nobody has anything, so they are in the order of their names
+    sum = sum + m.weight
+    local hi = share(sum, w)
+    aim(m, hi > at and { { lo = at, hi = hi } } or {})
+    at = hi
+  end
+  local l = first(b.now + BEGIN)
+  if b.span > 0 then l.ends = l.t0 + b.span end
+  continue(l)
+  know({ l })
+  local units = every(FREE)
+  clear(FREE)
+  for _, s in ipairs(units) do s.fg, s.fk = l.id, 0 end
+  put(FREE, units)
+  follow()
+  everyone = true
+  event('start', '-', 'first slot in ' .. int(BEGIN / 1000) .. ' ms')
+end
+
+-- enter: a member that is not there: it gets a share, but nothing yet.
+local function enter(c)
+  local old = member(c.worker)
+  local m = { name = c.worker, inc = c.inc, seq = 0, weight = c.weight, version = old and old.version + 1 or 1, joins = ENDLESS, state = PRESENT,
+    leaving = false, giving = 0, missing = 0, units = 0, held = {}, target = {} }
+  cache[m.name] = m
+  touch(m)
+  b.n = b.n + 1
+  enters(m)
+  event('join', m.name, 'weight ' .. int(m.weight))
+  if b.begun == 1 and c.leaving == 0 and (not c.claim or c.epoch == b.epoch) then welcome(m) end
+  return m
+end
+
+-- weigh: gives a member another weight. Shares follow by and by.
+local function weigh(m, weight)
+  if weight == m.weight then return end
+  if stays(m) then b.w = b.w + weight - m.weight end
+  m.weight, unplaced[m.name] = weight, m
+  touch(m)
+end
+
+-- claim: believes a worker what is true whatever was forgotten: what it holds under a promise that ran when this server was first called.
+local function claim(m, c)
+  if m.state == PRESENT and #held(m) > 0 then takeBack(m) end -- a late copy of an old claim had spoken for it
+  if b.quiet > 0 and b.begun == 1 and c.era == b.era and c.p >= b.tf + MARGIN then
+    local got = {}
+    for _, s in ipairs(c.claim) do
+      for _, x in ipairs(pull(UNKNOWN, { s })) do
+        x.fg, x.fk = s.fg, s.fk
+        x.sg, x.sk = close('', x, later(x.sg, x.sk, s.fg, s.fk))
+        got[#got + 1] = x
+      end
+    end
+    if #got > 0 then own(m, plus(held(m), got)) end
+  end
+  if m.state ~= PRESENT then
+    m.state = PRESENT
+    b.n = b.n + 1
+    if not m.leaving then enters(m) end
+  end
+  put(ORPHAN, target(m))
+  aim(m, bare(pull(ORPHAN, bare(held(m)))))
+end
+
+-- releases: takes what m gives up.
+local function releases(m, c)
+  local any = false
+  for _, x in ipairs(c.releases) do
+    local inside, outside = split(held(m), { x })
+    if #inside > 0 then
+      any = true
+      own(m, outside)
+      letGo(m, inside, x.fg, x.fk)
+    end
+  end
+  return any
+end
+
+-- receive: gives m what is free and to be its own.
+local function receive(m)
+  if m.leaving or b.free == 0 then return false end
+  local got = pull(FREE, minus(target(m), held(m)))
+  if #got == 0 then return false end
+  local g, k = slot(b.now)
+  for _, s in ipairs(got) do
+    s.fg, s.fk = later(s.fg, s.fk, g, k)
+    s.sg, s.sk = close('', s, s.fg, s.fk)
+  end
+  own(m, plus(held(m), got))
+  return true
+end
+
+-- join: joins neighbours where it no longer matters that they came at different times.
+local function join(m)
+  if b.now < m.joins then return end
+  m.joins = ENDLESS
+  touch(m)
+  local g, k = slot(b.now - MARGIN)
+  local function past(s) return s.fg < g or (s.fg == g and s.fk <= k) end
+  local out = {}
+  for _, s in ipairs(held(m)) do
+    local x = out[#out]
+    if not x or x.hi ~= s.lo or not past(s) or not past(x) then
+      out[#out + 1] = s
+    else
+      local sg, sk = later(x.sg, x.sk, s.sg, s.sk)
+      close(owner(m), x, sg, sk)
+      close(owner(m), s, sg, sk)
+      x.fg, x.fk = later(x.fg, x.fk, s.fg, s.fk)
+      x.hi, x.sg, x.sk = s.hi, sg, sk
+    end
+  end
+  if #out < #held(m) then
+    m.held, m.moved, m.version = out, true, m.version + 1
+  end
+end
+
+-- reply: of this status, with no more than that.
+local function refuse(c, status)
+  return { struct.pack(HEAD, c.seq, b.era, b.now, 0, b.n, period(), 0) .. status .. '|' .. b.epoch }
+end
+
+-- reply: all that m is to know.
+local function reply(m, c)
+  tally(m)
+  local wait, list, give, laws, plans = period(), '', '', '', {}
+  if b.begun == 0 or m.missing > 0 then wait = max(100000, floor(wait / 5)) end
+  if m.version ~= c.version then
+    local texts = {}
+    for i, s in ipairs(held(m)) do texts[i] = struct.pack('<llll', s.lo, s.hi, s.fg, s.fk) end
+    list = table.concat(texts)
+  end
+  if m.giving > 0 then give = packed(bare(minus(held(m), target(m)))) end
+  if b.begun == 1 then laws, plans = since(c.known) end
+  local head = struct.pack(HEAD, c.seq, b.era, b.now, b.now + b.hold, b.n, wait, m.version) .. 'OK|' .. b.epoch
+  if m.version == c.version and give == '' and laws == '' then return { head } end
+  return { head, list, give, laws, unpack(plans) }
+end
+
+-- renew: the one call of the protocol.
+local function renew(c)
+  settle()
+  local m = member(c.worker)
+  if m and m.inc ~= c.inc then
+    if c.epoch ~= '' or redis.call('HEXISTS', keys.workers, c.worker .. '/' .. c.inc) == 1 then return refuse(c, 'REPLACED') end
+    replace(m, c.inc) -- the first process is trusted to be gone
+    m = nil
+  end
+  if m and c.seq < m.seq then return refuse(c, 'STALE') end
+  if m and gone(m) and c.seq == m.seq then return refuse(c, 'CLAIM') end
+  learn(c.laws, c.plans)
+  if c.epoch ~= '' and c.epoch ~= b.epoch and not c.claim then return refuse(c, 'CLAIM') end
+  local again = m and c.seq == m.seq and m.state == PRESENT
+  if m and (gone(m) or (m.state ~= PRESENT and c.epoch == '')) then m = nil end
+  m = m or enter(c)
+  weigh(m, c.weight)
+  if b.begun == 0 and b.quiet == 0 then start() end
+  if c.claim and c.epoch ~= b.epoch and not again then
+    claim(m, c)
+    if #target(m) == 0 and b.begun == 1 and b.quiet == 0 and c.leaving == 0 and not m.leaving then welcome(m) end
+  end
+  local changed = not again and c.epoch == b.epoch and releases(m, c)
+  if c.leaving > 0 and not m.leaving then
+    if m.state == PRESENT then leaves(m) end
+    m.leaving, changed = true, true
+    abandon(m)
+  end
+  if c.epoch == b.epoch then changed = receive(m) or changed end -- who has not heard this server holds nothing
+  if not again and (changed or c.claim or c.epoch == '') then
+    m.seq = c.seq
+    touch(m)
+  end
+  join(m)
+  if m.leaving and #held(m) == 0 and b.quiet == 0 then
+    m.state, m.seq = c.leaving == 2 and HALTED or LEFT, c.seq
+    touch(m)
+    b.n = b.n - 1
+    redis.call('ZREM', keys.due, m.name)
+    event(EVENTS[m.state], m.name, m.inc)
+    return refuse(c, 'GONE')
+  end
+  local drops = b.now + b.hold + GRACE
+  if #held(m) == 0 then drops = min(drops, b.now + 3 * U + 2 * period()) end
+  if m.state == PRESENT then redis.call('ZADD', keys.due, int(drops), m.name) end
+  return reply(m, c)
+end
+
+-- over: whether nothing is asked for any more at some time; ended: whether it has come.
+local function over() return b.begun == 1 and newest().phase >= STOPPED end
+
+local function ended() return over() and newest().t0 <= b.now end
+
+return { REMOVED = REMOVED, over = over, ended = ended, settle = settle, renew = renew, change = change, early = early, remove = remove, member = member, event = event, live = live, learn = learn,
+  store = store, everyone = function() everyone = true end }

@@ -1,0 +1,360 @@
+-- laws: generations with all that follows from them. Included behind schedule.lua and segs.lua.
+--
+-- A law is { id, t0, c, r0, r1, den, dur, k, f, base, phase, prev, cut, plan, piece, rest (a piece), ends, stop, era }, see pacer/lease/law.go;
+-- live tells whether it is in force in its time, and last how many of its slots are asked for. Of one era the newest is in force, and those that
+-- it follows from are. The functions do what those of these names do in internal/arcs/command.go and schedule.go.
+
+local LAW = '<lllllllllllllllllllllll'
+local RUNNING, PAUSED, STOPPED, ENDED = 0, 1, 2, 3
+local BEGIN = 600000   -- µs from when all are there to the first slot
+local SPREAD = 4096    -- numbers of laws: of so many in a row a server takes one
+local MARGIN = U       -- by which the clocks of two servers may differ, and more than any slot is sent late
+
+local laws, known, changed -- in order; by number; whether they are to be stored
+
+-- read: laws of their text.
+local function read(text)
+  local out, at = {}, 1
+  while at <= #text do
+    local id, t0, c, r0, r1, den, dur, k, f, base, phase, prev, cut, plan, piece, s0, s1, sden, sdur, sf, ends, stop, era, behind = struct.unpack(LAW, text, at)
+    out[#out + 1] = { id = id, t0 = t0, c = c, r0 = r0, r1 = r1, den = den, dur = dur, k = k, f = f, base = base, phase = phase, prev = prev, cut = cut,
+      plan = plan, piece = piece, rest = { r0 = s0, r1 = s1, den = sden, dur = sdur, f = sf }, ends = ends, stop = stop, era = era, text = sub(text, at, behind - 1) }
+    at = behind
+  end
+  return out
+end
+
+local function written(l)
+  local r = l.rest
+  return struct.pack(LAW, l.id, l.t0, l.c, l.r0, l.r1, l.den, l.dur, l.k, l.f, l.base, l.phase, l.prev, l.cut, l.plan, l.piece,
+    r.r0, r.r1, r.den, r.dur, r.f, l.ends, l.stop, l.era)
+end
+
+-- chain: finds out which laws are in force.
+local function chain()
+  known = {}
+  for i, l in ipairs(laws) do
+    l.live, l.last, known[l.id] = false, 0, i
+  end
+  local i, cut = #laws, ENDLESS
+  while laws[i] and laws[i].era ~= b.era do i = i - 1 end
+  while laws[i] do
+    local l = laws[i]
+    l.live, l.last = true, min(cut, l.k)
+    cut, i = l.cut, known[l.prev]
+  end
+end
+
+-- all: the laws, read when they are needed.
+local function all()
+  if not laws then
+    laws = read(redis.call('HGET', keys.budget, 'laws') or '')
+    chain()
+  end
+  return laws
+end
+
+-- newest: the newest law of the era.
+local function newest()
+  local list = all()
+  for i = #list, 1, -1 do
+    if list[i].live then return list[i] end
+  end
+end
+
+-- at: the law in force at a time of the era; before the first that one.
+local function at(t)
+  local list, first = all(), nil
+  for i = #list, 1, -1 do
+    local l = list[i]
+    if l.live and l.era == b.era then
+      first = l
+      if l.t0 <= t then return l end
+    end
+  end
+  return first
+end
+
+-- before: how many slots are due before t.
+local function before(l, t)
+  if t <= l.t0 then return 0 end
+  return max(0, min(l.k, ceil((area(l, t - l.t0) - l.c) / U)))
+end
+
+-- slot: the first one due at or after a time of the era.
+local function slot(t)
+  local l = b.begun == 1 and at(t)
+  if not l then return 0, 0 end
+  return l.id, min(before(l, t), l.last)
+end
+
+-- remaining: how much of the next slot's distance is left at t, when cut slots are past, in parts of a slot.
+local function remaining(l, cut, t) return max(0, min(U - 1, cut * U + l.c - area(l, max(0, t - l.t0)))) end
+
+-- portion: the piece p from its µs a to its µs b (0: to its end). It is part of pacer/part.go.
+local function portion(p, a, b)
+  if b == 0 then b = p.dur end
+  local dur = max(1, b - a) -- 0 would be endless
+  if p.r0 == p.r1 then return { r0 = p.r0, r1 = p.r1, den = p.den, dur = dur, f = p.f } end
+  local s = U -- the rate inside a ramp is rarely a whole number: go to millionths where they fit
+  if max(p.r0, p.r1) * U > ENDLESS or p.den >= U then s = 1 end
+  local function at(e) return floor(s * (p.r0 + (p.r1 - p.r0) * (e / p.dur)) + 0.5) end
+  local r0, r1 = at(a), at(b)
+  if r0 == r1 and p.den * s > U then -- a constant law keeps a small denominator
+    r0 = floor(r0 / s + 0.5)
+    return { r0 = r0, r1 = r0, den = p.den, dur = dur, f = p.f }
+  end
+  return { r0 = r0, r1 = r1, den = p.den * s, dur = dur, f = p.f }
+end
+
+local function none() return { r0 = 0, r1 = 0, den = 0, dur = 0, f = 0 } end
+
+-- rest: the piece that is left at t.
+local function rest(l, t)
+  if l.dur > 0 then return portion(l, max(0, min(l.dur, t - l.t0)), 0) end
+  return { r0 = l.r0, r1 = l.r1, den = l.den, dur = l.dur, f = l.f }
+end
+
+-- nothing: asks for nothing.
+local function nothing(l) l.r0, l.r1, l.den, l.dur, l.f, l.k, l.stop = 0, 0, 1, 0, 1, 0, 0 end
+
+-- plan: its text, "number:1;pieces", with 1 for a loop.
+local function plan(id) return redis.call('HGET', keys.budget, 'plan/' .. int(id)) end
+
+-- take: removes the next piece from what comes behind a law; nil if there is none.
+local function take(l)
+  if l.rest.den > 0 then
+    local p = l.rest
+    l.rest = none()
+    return p
+  end
+  local loop, queue = string.match(plan(l.plan), ':(%d);(.*)')
+  local n, first, found = 0, nil, nil
+  for text in string.gmatch(queue, '[^;]+') do
+    n = n + 1
+    if n == 1 then first = text end
+    if n == l.piece + 1 then
+      found = text
+      break
+    end
+  end
+  if not found then
+    if loop == '0' then return nil end
+    found, l.piece = first, 0
+  end
+  l.piece = l.piece + 1
+  local r0, r1, den, dur, f = string.match(found, '(%d+):(%d+):(%d+):(%d+):(%d+)')
+  return { r0 = tonumber(r0), r1 = tonumber(r1), den = tonumber(den), dur = tonumber(dur), f = tonumber(f) }
+end
+
+-- continue: takes the next piece of the plan, up to its end, and as many slots as are wanted at most: none has an ordinal beyond.
+local function continue(l)
+  local p = take(l)
+  if not p or l.t0 >= l.ends then
+    l.phase = ENDED
+    return nothing(l)
+  end
+  if l.ends < ENDLESS and (p.dur == 0 or l.t0 + p.dur > l.ends) then p = portion(p, 0, l.ends - l.t0) end
+  l.r0, l.r1, l.den, l.dur, l.f, l.k, l.stop = p.r0, p.r1, p.den, p.dur, p.f, ENDLESS, 0
+  if p.dur > 0 then l.k = before(l, l.t0 + p.dur)
+  elseif p.r0 == 0 then l.k = 0 end
+  if b.requests > 0 and l.base + l.k >= b.requests then
+    l.k = max(0, b.requests - l.base)
+    l.stop = when(l, l.k) -- n requests at a rate take n / rate
+    if l.dur > 0 then l.stop = min(l.stop, l.t0 + l.dur) end
+  end
+end
+
+-- forget: drops what is over, and plans that no law names any more.
+local function forget()
+  local first, last, named, gone = 1, 0, {}, {}
+  for i, l in ipairs(laws) do
+    if l.live then
+      last = i
+      if l.era == b.era and l.t0 <= b.now - MARGIN then first = i end
+    end
+  end
+  if first == 1 and last == #laws then return end
+  local kept = {}
+  for i, l in ipairs(laws) do
+    if i < first or i > last then
+      gone[l.plan] = true
+    else
+      kept[#kept + 1], named[l.plan] = l, true
+    end
+  end
+  for id in pairs(gone) do
+    if id > 0 and not named[id] then redis.call('HDEL', keys.budget, 'plan/' .. int(id)) end
+  end
+  laws, changed = kept, true
+  chain()
+end
+
+-- know: more laws. Of those that are there already nothing changes.
+local function know(more)
+  all()
+  for _, l in ipairs(more) do
+    if not known[l.id] then
+      known[l.id], changed = true, true
+      l.text = l.text or written(l)
+      laws[#laws + 1] = l
+      redis.call('HSETNX', keys.laws, int(l.id), l.text)
+    end
+  end
+  table.sort(laws, function(a, b) return a.id < b.id end)
+  b.begun = 1
+  chain()
+  forget()
+end
+
+-- number: a law's, above all others. What is left when it is divided by SPREAD is this server's own.
+local function number()
+  local h, list = 0, all()
+  for i = 1, #b.identity do h = (h * 31 + string.byte(b.identity, i)) % SPREAD end
+  local id = b.now
+  if #list > 0 then id = max(id, list[#list].id + 1) end
+  b.command = id + (h - id % SPREAD + SPREAD) % SPREAD
+  return b.command
+end
+
+local function period() return max(500000, b.n * 250) end
+
+-- follow: makes the laws of the plan ahead of time.
+local function follow()
+  while true do
+    local l = newest()
+    local t = l.t0 + l.dur
+    if l.dur == 0 then t = ENDLESS end
+    if l.stop > 0 then t = l.stop end
+    if l.phase ~= RUNNING or t >= ENDLESS then
+      b.follow = ENDLESS
+      return
+    end
+    b.follow = t
+    if t > b.now + b.hold + period() then return end
+    local n = { prev = l.id, cut = l.k, base = l.base + l.k, plan = l.plan, piece = l.piece, ends = l.ends, era = l.era, phase = RUNNING, rest = none(),
+      t0 = t, id = l.id + 1, c = remaining(l, l.k, t) }
+    if l.stop > 0 then n.ends = t end
+    continue(n)
+    know({ n })
+  end
+end
+
+-- behind: a law that follows from t0 on the one in force at t, with nothing asked for yet, and that one.
+local function behind(t, t0)
+  local old = at(t)
+  local cut = min(before(old, t), old.last)
+  return { prev = old.id, cut = cut, base = old.base + cut, plan = old.plan, piece = old.piece, rest = old.rest, ends = old.ends, era = old.era,
+    phase = RUNNING, id = number(), t0 = t0, c = remaining(old, cut, t) }, old
+end
+
+-- ahead: how long before it is in force a change is made.
+local function ahead() return 20000 + 3 * redis.call('HLEN', keys.workers) end
+
+-- give: makes text the pieces of a plan.
+local function give(id, pieces) redis.call('HSET', keys.budget, 'plan/' .. int(id), int(id) .. ':0;' .. pieces) end
+
+-- first: a law that is the first one, from t0 on.
+local function first(t0)
+  local l = { id = number(), t0 = t0, c = 0, base = 0, phase = RUNNING, prev = 0, cut = 0, plan = 0, piece = 0, rest = none(), ends = ENDLESS }
+  l.era, b.era, b.started = l.id, l.id, t0
+  if b.given == 1 then
+    l.plan = l.id
+    give(l.id, string.match(plan(0), ';(.*)'))
+  end
+  return l
+end
+
+-- change: start, set-rate (with pieces), pause, resume or stop after the start. Returns when it is in force, and the status.
+local function change(kind, pieces)
+  local list, t0 = all(), b.now + ahead()
+  local last = list[known[b.command]]
+  if last and last.era == b.era then t0 = max(t0, last.t0 + 1) end
+  local phase = at(t0).phase
+  if phase >= STOPPED and kind ~= 'stop' then return 0, 'ENDED' end
+  if phase >= STOPPED or (phase == RUNNING and kind == 'resume') or (phase == PAUSED and kind == 'pause') or kind == 'start' then return 0, 'SAME' end
+  local n, old = behind(t0, t0)
+  if kind == 'stop' then
+    n.phase = STOPPED
+    nothing(n)
+  elseif kind == 'pause' then
+    n.phase, n.rest = PAUSED, rest(old, t0)
+    nothing(n)
+    if n.ends < ENDLESS then n.ends = n.ends - t0 end
+  elseif kind == 'resume' then
+    if n.ends < ENDLESS then n.ends = n.ends + t0 end
+    continue(n)
+  else
+    give(n.id, pieces)
+    n.plan, n.piece, n.rest, n.phase = n.id, 0, none(), phase
+    if phase == PAUSED then nothing(n) else continue(n) end
+  end
+  know({ n })
+  follow()
+  return t0, 'OK'
+end
+
+-- early: a command before the start. After a stop there is none.
+local function early(kind, pieces)
+  if kind == 'set-rate' then
+    give(0, pieces)
+    b.given = 1
+  elseif kind == 'start' and b.min ~= 1 then b.min = 1
+  elseif kind == 'start' then return 0, 'SAME'
+  elseif kind == 'stop' then
+    local l = first(b.now + ahead())
+    l.phase = STOPPED
+    nothing(l)
+    know({ l })
+  else return 0, 'WAITING' end
+  return 0, 'OK'
+end
+
+-- learn: takes laws of this era that this server has forgotten, or has not heard of, with their plans by number.
+local function learn(text, plans)
+  if text == '' then return end
+  local more, own = read(text), {}
+  if b.begun == 0 then
+    local last = more[#more]
+    b.era, b.command, b.started = last.era, last.id, more[1].t0
+  end
+  for _, l in ipairs(more) do
+    if l.era == b.era then
+      own[#own + 1] = l
+      if l.plan > 0 then redis.call('HSETNX', keys.budget, 'plan/' .. int(l.plan), plans[l.plan]) end
+    end
+  end
+  if #own > 0 then
+    know(own)
+    follow()
+  end
+end
+
+-- since: the laws with higher numbers, as text, and the plans that they name and who knows that number does not have.
+local function since(number)
+  local texts, plans, named = {}, {}, {}
+  for _, l in ipairs(all()) do
+    if l.id > number then
+      texts[#texts + 1] = l.text
+      if l.plan > number and not named[l.plan] then
+        plans[#plans + 1], named[l.plan] = plan(l.plan), true
+      end
+    end
+  end
+  return table.concat(texts), plans
+end
+
+-- message: all laws, and their plans, for everybody.
+local function message()
+  local text, plans = since(0)
+  return struct.pack('<l', #all()) .. text .. table.concat(plans, '\n')
+end
+
+-- keep: stores the laws if they have changed.
+local function keep()
+  if not changed then return end
+  local texts = {}
+  for i, l in ipairs(laws) do texts[i] = l.text end
+  redis.call('HSET', keys.budget, 'laws', table.concat(texts))
+  b.newest, b.phase = laws[#laws].id, newest().phase
+end

@@ -1,0 +1,70 @@
+-- make: makes the state of a run by arcs, once.
+--
+-- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  9 spec  10 totals  11 snapshots  12 series
+--       13 word left by stop for who brings the run back that Redis has lost
+-- ARGV  1 spec (JSON)  2 uid  3 1 to replace a run that has ended, else 0  4 lifetime, ms  5 who  6 the plan, "0:1;pieces", with 1 for a loop, else 0
+--       7 hold: for how long a reply promises, µs  8 members to wait for, 0 = for the order start  9 µs until the end, 0 = endless
+--       10 number of requests, 0 = no limit  11 µs without a controller after which it is stopped, 0 = never
+--       12 laws that a worker knows of a run that Redis has lost, empty: it is a new one  13 … the plans that they name
+--       If such a run was stopped meanwhile, it is made as one that is stopped.
+-- Returns { CREATED or EXISTS, spec in force, uid in force }; BROKEN if only a part of the state is there; an error if an argument is wrong.
+-- Invariant: of many callers one creates; a run that has not ended is never replaced.
+
+local bad = wrong('make', { 3, 'replace', 0, 1, 4, 'lifetime', 1, MOST, 7, 'hold', 1, MOST, 8, 'min', 0, 1000000, 9, 'span', 0, MOST, 10, 'requests', 0, MOST,
+  11, 'deadman', 0, MOST })
+if bad then return bad end
+if not plain(ARGV[2]) then return refuse('make', 'uid') end
+local loop, pieces = string.match(ARGV[6] or '', '^0:([01]);(.*)$')
+if not loop or not queue(pieces) then return refuse('make', 'plan') end
+local laws = ARGV[12] or ''
+local plans = {}
+for i = 13, #ARGV do
+  local number, loop, pieces = string.match(ARGV[i], '^(%d+):([01]);(.*)$')
+  number = whole(number, 1, MOST)
+  if not number or not queue(pieces) then return refuse('make', 'plan') end
+  plans[number] = ARGV[i]
+end
+if not lawful(laws, plans) then return refuse('make', 'laws') end
+if string.format('%d', MOST) ~= '9007199254740992' or struct.unpack('<l', struct.pack('<l', MOST)) ~= MOST then
+  return redis.error_reply('ERR make: this server cannot write numbers of 53 bits; use Redis on a 64-bit system')
+end
+
+local clock = redis.call('TIME')
+local keys = { budget = KEYS[1], workers = KEYS[2], due = KEYS[3], rich = KEYS[4], loose = KEYS[5], laws = KEYS[6], log = KEYS[7], events = KEYS[8] }
+local spec, b = redis.call('GET', KEYS[9]), load(keys.budget, clock, '')
+local ended = false
+if spec and b.uid and ARGV[3] == '1' then
+  local all = fleet(b, keys)
+  all.settle() -- where no worker was left to see the end, it has come all the same
+  all.store()
+  ended = all.ended()
+end
+if spec and not ended then
+  if not b.uid then return { 'BROKEN', '', '' } end
+  return { 'EXISTS', spec, b.uid }
+end
+if not spec and b.uid then return { 'BROKEN', '', '' } end
+local stopped = redis.call('GET', KEYS[13])
+redis.call('DEL', unpack(KEYS))
+redis.call('SET', KEYS[9], ARGV[1], 'PX', ARGV[4])
+local units, restored = 16777216, laws ~= ''
+redis.call('HSET', keys.budget, 'uid', ARGV[2], 'keep', ARGV[4], 'plan/0', ARGV[6])
+redis.call('PEXPIRE', keys.budget, ARGV[4])
+redis.call('ZADD', keys.due, '4503599627370496', NOBODY)
+redis.call('ZADD', keys.loose, '0', struct.pack('<llllll', 0, units, 0, 0, 0, 0), '67108864', struct.pack('<ll', 0, units)) -- free, and orphans
+local heard = restored and b.time or 0
+b.epoch, b.last, b.now = restored and '' or b.identity, heard, b.time -- who is restored sees another server than before
+b.core = struct.pack(CORE, 0, 0, 0, 0, 0, 0, 0, 0, 0, tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11]),
+  heard, 0, 0, 0, 0, 0, 1, 1)
+local all = fleet(b, keys)
+all.learn(laws, plans)
+all.event('create', ARGV[5], ARGV[2])
+if restored and stopped then
+  all.settle()
+  b.heard = b.now
+  all.change('stop')
+  all.event('stop', stopped, 'while the state was lost')
+end
+all.store()
+all.live()
+return { 'CREATED', ARGV[1], ARGV[2] }

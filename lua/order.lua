@@ -1,0 +1,57 @@
+-- order: changes a run by arcs: start, set-rate, pause, resume, stop; or only says that a controller is there: touch, and guard, which also
+-- sets the run's dead-man's switch.
+--
+-- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  9 snapshots
+-- ARGV  1 run uid  2 wake-up channel  3 order id  4 kind: start, set-rate, pause, resume, stop, touch, guard  5 who  6 what, for the event stream
+--       7 pieces, for set-rate; µs of silence, for guard  8 the law that was asked for last when they were worked out, 0 = any
+-- Returns { status, t0, law }: t0: from when it is in force, 0 = it was already, or the schedule has not begun; law: the one asked for last.
+--       OK; SAME (it was so already). The same order id gets the same answer again; WAITING (nothing to pause or resume yet); RETRY (another
+--       law was asked for since); ENDED; NOSTATE. An error if an argument is wrong.
+-- Invariant: an order id acts once; a law that was asked for begins after all before; who is there is sent all laws; a full server refuses
+--       neither pause nor stop.
+
+local clock = redis.call('TIME')
+local keys = { budget = KEYS[1], workers = KEYS[2], due = KEYS[3], rich = KEYS[4], loose = KEYS[5], laws = KEYS[6], log = KEYS[7], events = KEYS[8] }
+local uid, channel, id, kind, who, what, plan, expected = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
+
+local bad = wrong('order', { 8, 'law', 0, MOST })
+if bad then return bad end
+if not plain(id) then return refuse('order', 'id') end
+local kinds = { start = true, pause = true, resume = true, stop = true, touch = true, guard = true, ['set-rate'] = true }
+if not kinds[kind] then return refuse('order', 'kind') end
+if kind == 'set-rate' and not queue(plan) then return refuse('order', 'pieces') end
+if kind == 'guard' and not whole(plan, 1, MOST) then return refuse('order', 'silence') end
+
+local b = load(keys.budget, clock, channel)
+if b.uid ~= uid then return { 'NOSTATE', '0', '0' } end
+local orders = redis.call('HGET', keys.budget, 'commands') or ''
+for done, t0, law, status in string.gmatch(orders, '([^,;]+),(%d+),(%d+),(%u+)') do
+  if done == id then return { status, t0, law } end
+end
+if kind == 'pause' or kind == 'stop' then
+  -- On a full server what only watchers read makes room, also for the workers' last reports.
+  if type(redis.pcall('HSET', keys.budget, 'uid', uid)) == 'table' then redis.call('XTRIM', KEYS[9], 'MAXLEN', '0') end
+end
+local all = fleet(b, keys)
+all.settle()
+b.heard = b.now
+local int, status, t0 = function(x) return string.format('%d', x) end, 'SAME', 0
+if kind == 'guard' and not all.over() then b.deadman = tonumber(plan) end
+if kind == 'touch' or kind == 'guard' then
+  all.store()
+  return { status, int(t0), int(b.command) }
+end
+if expected > 0 and expected ~= b.command then status = 'RETRY'
+elseif b.begun == 1 then t0, status = all.change(kind, plan)
+else t0, status = all.early(kind, plan) end
+if status == 'OK' then
+  all.event(kind, who, what)
+  if b.begun == 1 then all.everyone() end
+end
+if status == 'OK' or status == 'SAME' then
+  orders = orders .. id .. ',' .. int(t0) .. ',' .. int(b.command) .. ',' .. status .. ';'
+  if select(2, string.gsub(orders, ';', '')) > 16 then orders = string.sub(orders, string.find(orders, ';', 1, true) + 1) end
+  redis.call('HSET', keys.budget, 'commands', orders)
+end
+all.store()
+return { status, int(t0), int(b.command) }

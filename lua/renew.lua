@@ -1,0 +1,67 @@
+-- renew: renews what a worker holds of the circle, until a promised time; takes what it gives up, gives it what is to be its own, and tells it all it
+-- must know. The one call of a worker of a run by arcs.
+--
+-- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  (state.lua says what is in them)
+-- ARGV  1 run uid  2 wake-up channel  3 worker  4 incarnation  5 epoch of the last reply, empty: none was heard
+--       6 the numbers seq, weight, known, version, leaving, p, era (state.lua):
+--       seq 1, 2, …; until it is answered the same again · known: the newest law of all replies · version of the list in the last one, 0 = it is
+--       to be sent · leaving: 0 it stays, 1 it
+--       hands over what it holds, 2 it sends nothing any more · p, era: of a claim, until when and in which era all in it is promised, µs; p −1: it is none
+--       7 releases: pieces lo, hi, generation, slot that the worker has given up, each from that slot on
+--       8 claim: such pieces, all that it holds  9 laws learnt elsewhere; of a claim all  10 … the plans that they name
+--       A call that only renews ends behind 6.
+-- Returns an array, or an error if an argument is wrong:
+--       1 the numbers seq, era, now, p, members, wait, version, and behind them "status|epoch". All in the list is promised up to p; the next call is
+--         due in `wait` µs.
+--       2 the list, if its version is another one than the call's: pieces lo, hi, generation, slot  3 of it, what to give up: lo, hi
+--       4 laws newer than known  5 … the plans that they name
+--       status: OK; CLAIM (this server is another one: call again with a claim); STALE (seq); REPLACED (another process has this name); GONE (it has
+--       left); NOSTATE. With OK only come texts behind the first, and only if one of them is not empty.
+-- Invariant: every unit of the circle is held by one member, or free, or unknown; nobody is given a unit but from `free`. It gets there when its
+--       owner releases it, from that slot on, or when the owner's promise is over. Numbers of laws and versions only grow.
+
+local clock = redis.call('TIME')
+local keys = { budget = KEYS[1], workers = KEYS[2], due = KEYS[3], rich = KEYS[4], loose = KEYS[5], laws = KEYS[6], log = KEYS[7], events = KEYS[8] }
+local worker, inc, epoch, numbers = ARGV[3] or '', ARGV[4] or '', ARGV[5] or '', ARGV[6] or ''
+local budget = redis.call('HMGET', keys.budget, 'uid', 'core', 'last', 'epoch')
+local uid, core, last, was = budget[1], budget[2], tonumber(budget[3]), budget[4]
+local here, now, id = uid and uid == ARGV[1], clock[1] * 1000000 + clock[2], identity(was)
+
+-- calm: the reply, if nothing is to be done but to promise once more what the member holds already; else nil.
+local function calm()
+  if not here or id ~= was or epoch ~= was or #ARGV ~= 6 or #numbers ~= bytes(CALL) or now < last - STEPPED or now - last > 1000000 then return nil end
+  if now < last then now = last end
+  local _, quiet, patience, leveled, era, _, started, n, _, hold, _, _, _, deadman, heard, newest, follow, phase, begun, _, _, orphans = struct.unpack(CORE, core)
+  local wait = n > 2000 and n * 250 or 500000
+  if begun == 0 or follow <= now + hold + wait or now - leveled >= 1000000 then return nil end
+  if quiet > 0 then
+    if now >= quiet then return nil end
+  elseif orphans > 0 then return nil end
+  if deadman > 0 and phase < 2 then
+    if started > heard then heard = started end
+    if now > heard + deadman then return nil end
+  end
+  local record = redis.call('HGET', keys.workers, worker)
+  if not record then return nil end
+  local mine, weight, version, joins, state, left, giving, missing, _, held, target, at = struct.unpack(RECORD, record)
+  local seq, heavy, known, list, leaving, p = struct.unpack(CALL, numbers)
+  if state ~= PRESENT or seq < mine or heavy ~= weight or list ~= version or known < newest or known > 2 ^ 53 or seq > 2 ^ 53 then return nil end
+  if left + leaving + giving + missing ~= 0 or p ~= -1 or now >= joins or string.sub(record, at + 48 * held + 16 * target) ~= inc then return nil end
+  if now >= patience and tonumber(redis.call('ZRANGE', keys.due, '0', '0', 'WITHSCORES')[2]) < now then return nil end
+  local drops = now + hold + GRACE
+  if held == 0 and drops > now + 3000000 + 2 * wait then drops = now + 3000000 + 2 * wait end
+  redis.call('HSET', keys.budget, 'last', string.format('%d', now))
+  redis.call('ZADD', keys.due, string.format('%d', drops), worker)
+  return { struct.pack(HEAD, seq, era, now, now + hold, n, wait, version) .. 'OK|' .. was }
+end
+
+local reply = calm()
+if reply then return reply end
+local call, bad = calls({ worker = worker, inc = inc, epoch = epoch, numbers = numbers })
+if bad then return bad end
+if not here then return { struct.pack(HEAD, call.seq, 0, 0, 0, 0, 500000, 0) .. 'NOSTATE|' } end
+local all = fleet({ time = now, last = last, epoch = was, identity = id, core = core, channel = ARGV[2] }, keys)
+reply = all.renew(call)
+all.store()
+all.live()
+return reply

@@ -1,0 +1,177 @@
+-- segs: pieces of the circle: lists of { lo, hi, from (fg, fk), since (sg, sk) }, disjoint and in order. A target has lo and hi alone.
+-- from: the owner sends from this slot of this generation on. since: for the log. See pacer/lease/seg.go, of which this is the same.
+
+local UNITS = 16777216
+local PIECE, BARE = '<llllll', '<ll'
+local FREE, UNKNOWN, ORPHAN = 0, 1, 2 -- kinds of what is loose
+local KIND = 33554432                 -- the scores of one kind begin that far behind those of the one before
+
+-- later: the later one of two slots.
+local function later(g, k, h, l)
+  if g < h or (g == h and k < l) then return h, l end
+  return g, k
+end
+
+local function part(s, lo, hi) return { lo = lo, hi = hi, fg = s.fg, fk = s.fk, sg = s.sg, sk = s.sk } end
+
+local function length(segs)
+  local n = 0
+  for _, s in ipairs(segs) do n = n + s.hi - s.lo end
+  return n
+end
+
+-- split: what of segs is in cover, and what is not.
+local function split(segs, cover)
+  local inside, outside, i = {}, {}, 1
+  for _, s in ipairs(segs) do
+    while cover[i] and cover[i].hi <= s.lo do i = i + 1 end
+    local at, j = s.lo, i
+    while cover[j] and cover[j].lo < s.hi do
+      local lo, hi = math.max(s.lo, cover[j].lo), math.min(s.hi, cover[j].hi)
+      if at < lo then outside[#outside + 1] = part(s, at, lo) end
+      inside[#inside + 1] = part(s, lo, hi)
+      at, j = hi, j + 1
+    end
+    if at < s.hi then outside[#outside + 1] = part(s, at, s.hi) end
+  end
+  return inside, outside
+end
+
+local function minus(segs, cover)
+  local _, out = split(segs, cover)
+  return out
+end
+
+-- plus: both, which have no unit in common.
+local function plus(segs, more)
+  if #more == 0 then return segs end
+  local out = {}
+  for _, s in ipairs(segs) do out[#out + 1] = s end
+  for _, s in ipairs(more) do out[#out + 1] = s end
+  table.sort(out, function(a, b) return a.lo < b.lo end)
+  return out
+end
+
+-- bare: only units, neighbours joined.
+local function bare(segs)
+  local out = {}
+  for _, s in ipairs(segs) do
+    local last = out[#out]
+    if last and last.hi == s.lo then last.hi = s.hi else out[#out + 1] = { lo = s.lo, hi = s.hi } end
+  end
+  return out
+end
+
+local function union(segs, more) return bare(plus(bare(segs), minus(bare(more), segs))) end
+
+-- pieces: of a text, from its byte `at` on; n of them, or all.
+local function pieces(text, at, n)
+  local out, size = {}, bytes(PIECE)
+  for i = 1, n or (#text - at + 1) / size do
+    local lo, hi, fg, fk, sg, sk = struct.unpack(PIECE, text, at)
+    out[i], at = { lo = lo, hi = hi, fg = fg, fk = fk, sg = sg, sk = sk }, at + size
+  end
+  return out
+end
+
+local function bares(text, at, n)
+  local out, size = {}, bytes(BARE)
+  for i = 1, n do
+    local lo, hi = struct.unpack(BARE, text, at)
+    out[i], at = { lo = lo, hi = hi }, at + size
+  end
+  return out
+end
+
+local function pack(s)
+  if s.fg then return struct.pack(PIECE, s.lo, s.hi, s.fg, s.fk, s.sg, s.sk) end
+  return struct.pack(BARE, s.lo, s.hi)
+end
+
+local function packed(segs)
+  local out = {}
+  for i, s in ipairs(segs) do out[i] = pack(s) end
+  return table.concat(out)
+end
+
+-- count: how many pieces of a kind there are changes by n.
+local function count(kind, n)
+  if kind == FREE then b.free = b.free + n elseif kind == ORPHAN then b.orphans = b.orphans + n end
+end
+
+local function place(kind, at) return string.format('%d', kind * KIND + at) end
+
+-- loose: the pieces of a kind as their texts stand.
+local function loose(kind, texts)
+  local out = {}
+  for i, text in ipairs(texts) do
+    out[i] = kind == ORPHAN and bares(text, 1, 1)[1] or pieces(text, 1, 1)[1]
+    out[i].text = text
+  end
+  return out
+end
+
+-- every: all pieces of a kind; the first n of them where that is given.
+local function every(kind, n)
+  return loose(kind, redis.call('ZRANGEBYSCORE', keys.loose, place(kind, 0), '(' .. place(kind, UNITS), 'LIMIT', '0', n or '-1'))
+end
+
+-- before: the piece of a kind that begins before a place, as the last one.
+local function left(kind, at)
+  return loose(kind, redis.call('ZREVRANGEBYSCORE', keys.loose, '(' .. place(kind, at), place(kind, 0), 'LIMIT', '0', '1'))[1]
+end
+
+local function remove(kind, s)
+  redis.call('ZREM', keys.loose, s.text)
+  count(kind, -1)
+end
+
+-- put: more pieces of a kind. Orphans are joined to their neighbours.
+local function put(kind, segs)
+  for _, s in ipairs(segs) do
+    if kind == ORPHAN then
+      local a = left(kind, s.lo)
+      local z = loose(kind, redis.call('ZRANGEBYSCORE', keys.loose, place(kind, s.hi), place(kind, s.hi)))[1]
+      s = { lo = s.lo, hi = s.hi }
+      if a and a.hi == s.lo then
+        remove(kind, a)
+        s.lo = a.lo
+      end
+      if z then
+        remove(kind, z)
+        s.hi = z.hi
+      end
+    end
+    redis.call('ZADD', keys.loose, place(kind, s.lo), pack(s))
+    count(kind, 1)
+  end
+end
+
+-- pull: takes out what of a kind is in cover.
+local function pull(kind, cover)
+  local out = {}
+  for _, c in ipairs(cover) do
+    local found = loose(kind, redis.call('ZRANGEBYSCORE', keys.loose, place(kind, c.lo), '(' .. place(kind, c.hi)))
+    local first = left(kind, c.lo)
+    if first and first.hi > c.lo then table.insert(found, 1, first) end
+    for _, s in ipairs(found) do
+      remove(kind, s)
+      local lo, hi = math.max(s.lo, c.lo), math.min(s.hi, c.hi)
+      local function rest(lo, hi)
+        if lo < hi then
+          redis.call('ZADD', keys.loose, place(kind, lo), pack(part(s, lo, hi)))
+          count(kind, 1)
+        end
+      end
+      rest(s.lo, lo)
+      rest(hi, s.hi)
+      out[#out + 1] = part(s, lo, hi)
+    end
+  end
+  return out
+end
+
+-- clear: forgets all pieces of a kind.
+local function clear(kind)
+  count(kind, -redis.call('ZREMRANGEBYSCORE', keys.loose, place(kind, 0), '(' .. place(kind, UNITS)))
+end

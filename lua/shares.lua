@@ -1,0 +1,272 @@
+-- shares: the records of members, and who is to have how much of the circle. Included behind laws.lua.
+--
+-- A member is { name, inc, seq, weight, version, joins, state, leaving, giving, missing, units }, and what it holds and is to hold: held(m) and
+-- target(m), which are read when they are needed. giving, missing: units that it holds and is not to, and the other way round. units: of its target.
+-- joins: when neighbours may be joined, ENDLESS = there are none.
+-- The functions do what those of these names do in internal/arcs/share.go. A call looks after AT_ONCE members, or thereabouts, and the next one goes on.
+
+local AT_ONCE = 16
+local SETTLED = 5000000 -- µs after which pieces that were given are in force everywhere
+
+local cache, touched, unplaced, woken, everyone, entries = {}, {}, {}, {}, false, {}
+
+local function parse(name, text)
+  local seq, weight, version, joins, state, leaving, giving, missing, units, held, target, at = struct.unpack(RECORD, text)
+  local bare = at + held * bytes(PIECE)
+  return { name = name, inc = sub(text, bare + target * bytes(BARE)), seq = seq, weight = weight, version = version, joins = joins, state = state,
+    leaving = leaving == 1, giving = giving, missing = missing, units = units, text = text, at = at, holds = held, bare = bare, aims = target }
+end
+
+-- member: by its name, or nil. Within a call it is always the same table.
+local function member(name)
+  if cache[name] == nil then
+    local text = redis.call('HGET', keys.workers, name)
+    cache[name] = text and parse(name, text) or false
+  end
+  return cache[name] or nil
+end
+
+local function held(m)
+  if not m.held then m.held = pieces(m.text, m.at, m.holds) end
+  return m.held
+end
+
+local function target(m)
+  if not m.target then m.target = bares(m.text, m.bare, m.aims) end
+  return m.target
+end
+
+-- gone: also who was there before a failover, and has not claimed anything in time.
+local function gone(m) return m.state >= LEFT or (m.state == OLD and b.quiet == 0) end
+
+local function owner(m) return m.name .. '/' .. m.inc end
+
+-- touch: m is to be stored.
+local function touch(m) touched[m.name] = m end
+
+-- stays: whether m shares the circle.
+local function stays(m) return m.state == PRESENT and not m.leaving end
+
+-- own: all that m holds.
+local function own(m, segs)
+  m.held, m.moved, m.joins, m.version = segs, true, b.now + SETTLED, m.version + 1
+  touch(m)
+end
+
+-- aim: all that m is to hold.
+local function aim(m, segs)
+  m.target, m.moved, m.units = segs, true, length(segs)
+  unplaced[m.name] = m
+  touch(m)
+end
+
+-- rank: puts those in `rich` in their places whose target or weight is another one.
+local function rank()
+  for name, m in pairs(unplaced) do
+    if stays(m) then redis.call('ZADD', keys.rich, string.format('%.17g', m.units / m.weight), name) end
+  end
+  unplaced = {}
+end
+
+-- enters, leaves: m begins, or ceases, to share the circle.
+local function enters(m)
+  b.w = b.w + m.weight
+  unplaced[m.name] = m
+end
+
+local function leaves(m)
+  b.w = b.w - m.weight
+  unplaced[m.name] = nil
+  redis.call('ZREM', keys.rich, m.name)
+end
+
+-- close: ends an entry of the log, and returns where the next begins.
+local function close(name, s, g, k)
+  if not (s.sg < g or (s.sg == g and s.sk < k)) then return s.sg, s.sk end
+  entries[#entries + 1] = struct.pack(PIECE, s.lo, s.hi, s.sg, s.sk, g, k) .. name
+  return g, k
+end
+
+-- few: how many members share an amount: as many as it has shares, and sixteen times that.
+local function few(amount, n) return min(n, max(16, floor(16 * amount * n / UNITS))) end
+
+-- share: that of a weight in a sum of weights.
+local function share(weight, sum) return floor(UNITS * weight / sum) end
+
+local function members(names)
+  local out = {}
+  for i, name in ipairs(names) do out[i] = member(name) end
+  return out
+end
+
+local function poorest(n)
+  rank()
+  return members(redis.call('ZRANGE', keys.rich, '0', int(n - 1)))
+end
+
+local function richest(n)
+  rank()
+  return members(redis.call('ZREVRANGE', keys.rich, '0', int(n - 1)))
+end
+
+-- staying: how many members share the circle.
+local function staying()
+  rank()
+  return redis.call('ZCARD', keys.rich)
+end
+
+-- move: makes units of one member's target another's: whole small pieces first, then a part of the next one.
+local function move(from, to, amount)
+  local moved, units, small = 0, {}, {}
+  for i, s in ipairs(target(from)) do small[i] = s end
+  table.sort(small, function(x, y)
+    local a, z = x.hi - x.lo, y.hi - y.lo
+    return a < z or (a == z and x.lo < y.lo)
+  end)
+  for _, s in ipairs(small) do
+    if moved >= amount then break end
+    local s = { lo = s.lo, hi = min(s.hi, s.lo + amount - moved) }
+    units[#units + 1] = s
+    moved = moved + s.hi - s.lo
+  end
+  if moved > 0 then
+    units = plus({}, units)
+    aim(from, minus(target(from), units))
+    aim(to, union(target(to), units))
+    woken[from.name], woken[to.name] = true, true
+  end
+  return moved
+end
+
+-- raise: gives a member an amount of some orphans, and returns what is left of them.
+local function raise(m, some, amount, beside)
+  if amount <= 0 then return some end
+  local got, ends = {}, {}
+  if beside then
+    for _, x in ipairs(target(m)) do ends[x.hi] = true end
+  end
+  for _, s in ipairs(some) do
+    if amount <= 0 then break end
+    if not beside or ends[s.lo] then
+      local s = { lo = s.lo, hi = min(s.hi, s.lo + amount) }
+      got[#got + 1] = s
+      amount = amount - (s.hi - s.lo)
+    end
+  end
+  if #got == 0 then return some end
+  pull(ORPHAN, got)
+  aim(m, union(target(m), got))
+  woken[m.name] = true
+  return minus(some, got)
+end
+
+-- some: as many orphans as about AT_ONCE members get.
+local function some(n)
+  local most, out = UNITS, {}
+  if n > AT_ONCE then most = floor(floor(UNITS / n) * AT_ONCE / 16) end
+  for _, s in ipairs(every(ORPHAN, int(AT_ONCE))) do
+    if most <= 0 then break end
+    local s = { lo = s.lo, hi = min(s.hi, s.lo + most) }
+    most = most - (s.hi - s.lo)
+    out[#out + 1] = s
+  end
+  return out
+end
+
+-- adopt: gives orphans to the poorest, which come to one level; what lies beside their own first.
+local function adopt()
+  if b.begun == 0 or b.quiet > 0 or b.orphans == 0 then return end
+  local n = staying()
+  if n == 0 then return end
+  local some = some(n)
+  local sum, w, level, took = length(some), 0, 0, 0
+  local list = poorest(few(sum, n))
+  for i, m in ipairs(list) do
+    if i > 1 and level <= m.units / m.weight then break end
+    sum, w, took = sum + m.units, w + m.weight, i
+    level = sum / w
+  end
+  for i = 1, took do some = raise(list[i], some, floor(level * list[i].weight) - list[i].units, true) end
+  for i = 1, took do some = raise(list[i], some, floor(level * list[i].weight) - list[i].units, false) end
+  raise(list[1], some, length(some), false)
+end
+
+-- abandon: makes a member's target others'.
+local function abandon(m)
+  put(ORPHAN, target(m))
+  aim(m, {})
+  adopt()
+end
+
+-- welcome: gives a newcomer its share: the richest go down to one level.
+local function welcome(m)
+  adopt()
+  local n = staying() - 1
+  local need, donors = share(m.weight, b.w) - m.units, {}
+  local most = few(need, n)
+  for _, x in ipairs(richest(most + 1)) do
+    if x ~= m and #donors < most then donors[#donors + 1] = x end
+  end
+  local sum, w, level, give = 0, 0, 0, 0
+  for i, x in ipairs(donors) do
+    if i > 1 and level >= x.units / x.weight then break end
+    sum, w, give = sum + x.units, w + x.weight, i
+    level = max(0, (sum - need) / w)
+  end
+  for i = 1, give do
+    local x = donors[i]
+    need = need - move(x, m, min(need, x.units - floor(level * x.weight)))
+  end
+end
+
+-- even: moves units from the richest to the poorest, where one is more than 8 % off.
+local function even()
+  if b.quiet > 0 then return end
+  for _ = 1, 8 do
+    if staying() < 2 then return end
+    local mean, poor, rich = UNITS / b.w, poorest(1)[1], richest(1)[1]
+    local low, high = poor.units / poor.weight, rich.units / rich.weight
+    if low > 0.92 * mean and high < 1.08 * mean then return end
+    local amount = min((high - mean) * rich.weight, (mean - low) * poor.weight)
+    if rich == poor or move(rich, poor, max(1, amount < 0 and ceil(amount) or floor(amount))) == 0 then return end
+  end
+end
+
+-- wake: who should call now is told so. Where it is everybody, the laws are what is new.
+local function wake(channel)
+  if everyone then
+    redis.call('PUBLISH', channel, message())
+    return
+  end
+  for name in pairs(woken) do
+    local m = member(name)
+    if m and m.state == PRESENT then redis.call('PUBLISH', channel .. ':' .. name, '') end
+  end
+end
+
+-- tally: how far m has what it is to have.
+local function tally(m)
+  if not m.moved then return end
+  m.giving, m.missing, m.moved = length(minus(held(m), target(m))), length(minus(target(m), held(m))), false
+end
+
+local function record(m)
+  tally(m)
+  local held, target = m.held and packed(m.held), m.target and packed(m.target)
+  held = held or sub(m.text, m.at, m.bare - 1)
+  target = target or sub(m.text, m.bare, m.bare + m.aims * bytes(BARE) - 1)
+  return struct.pack(RECORD, m.seq, m.weight, m.version, m.joins, m.state, m.leaving and 1 or 0, m.giving, m.missing, m.units,
+    #held / bytes(PIECE), #target / bytes(BARE)) .. held .. target .. m.inc
+end
+
+-- save: stores the members and the log.
+local function save()
+  local values = {}
+  for name, m in pairs(touched) do
+    values[#values + 1] = name
+    values[#values + 1] = record(m)
+  end
+  for i = 1, #values, 1000 do redis.call('HSET', keys.workers, unpack(values, i, min(#values, i + 999))) end
+  for i = 1, #entries, 1000 do redis.call('RPUSH', keys.log, unpack(entries, i, min(#entries, i + 999))) end
+  rank()
+end

@@ -1,0 +1,47 @@
+-- state: how the state of a run by arcs is stored. Included in front of its scripts, and in front of segs.lua.
+--
+-- A renewal must be cheap, so it reads three fields of the budget and the record of its member, and where nothing is to be done it writes
+-- one field and one score. Numbers are eight bytes each, as in form.lua.
+--   budget   uid, keep, core (the numbers below), last (highest time seen in this era, µs), epoch (the server's identity), laws (those that may
+--            still be needed), plan/NUMBER, commands
+--   workers  name: the record of a member; name/incarnation: that of one whose name another process has taken
+--   due      members that are present, by when they are taken for gone if they stay silent
+--   rich     those of them that stay, by the units that a weight of 1 has
+--   loose    pieces of the circle that are nobody's: free, unknown, and as a target: orphans; by kind and place
+--   laws     every law there ever was, by number
+--   log      who held what from which slot to which: lo, hi, from, to, name/incarnation; no name: nobody
+
+-- tf, quiet: when this server was first called; until when nobody is given what nobody claims, 0 = over. patience: nobody expires before.
+-- leveled: when shares were last levelled. era, command: the number of its first law, that of the last one asked for. started: first t0.
+-- n: members present. w: weight of those that stay. hold: how long a promise is. min, span, requests, deadman: the run's settings. heard: when
+-- a controller was. newest: the highest number of a law. follow: when the next law of the plan begins, ENDLESS = never, or it is to be made by
+-- a command. phase: of the newest law. begun, given: 1 if there is a law; if a command has given the plan before. free, orphans: so many pieces.
+local CORE = '<llllllllllllllllllllll'
+-- seq, weight, version, joins, state, leaving, giving, missing, units, held, target: the last two are how many pieces follow, then its incarnation
+local RECORD = '<lllllllllll'
+local CALL = '<lllllll' -- seq, weight, known, version, leaving, p, era
+local HEAD = '<lllllll' -- seq, era, now, p, members, wait, version
+
+-- States of a member. OLD: of a former server, and not heard of by this one. From LEFT on it is gone: it handed over what it held, said that it sends
+-- nothing any more, was silent until its promise was over, is dead as somebody says, or another process has its name.
+local OLD, PRESENT, LEFT, HALTED, LOST, REMOVED, REPLACED = 0, 1, 2, 3, 4, 5, 6
+local GRACE = 50000                -- µs a piece is left alone after its promise
+local STEPPED = 500000             -- a clock that goes back by more begins a new era
+
+-- Nobody, who is never due. A name longer than any worker's makes Redis keep `due` as a skip list: in the list that it is else, up to 128 members,
+-- finding a member's new place takes some times as long.
+local NOBODY = '-----------------------------------------------------------------'
+
+-- bytes: how long a text of this form is.
+local function bytes(form) return 8 * (#form - 1) end
+
+-- identity: of the server, another one after a restart or a failover. Where it cannot be asked, it is what it was.
+local function identity(was)
+  local info, id = redis.pcall('INFO', 'replication'), ''
+  if type(info) == 'string' then
+    local _, last = string.find(info, 'master_replid:', 1, true)
+    id = last and string.match(info, '^%w*', last + 1) or ''
+  end
+  if id == '' then id = was and was ~= '' and was or 'unnamed' end
+  return id
+end
