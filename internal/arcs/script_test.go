@@ -704,7 +704,7 @@ func (w *world) command() {
 
 func (w *world) failover() {
 	w.servers++
-	identity := fmt.Sprint("server", w.rng.IntN(3))
+	identity := fmt.Sprint("server", w.servers)
 	if w.backup != nil {
 		w.r, w.backup = w.backup, nil
 		w.s.restore(w.dump)
