@@ -143,11 +143,11 @@ local function raise(m, some, amount, beside)
   if amount <= 0 then return some end
   local got, ends = {}, {}
   if beside then
-    for _, x in ipairs(target(m)) do ends[x.hi] = true end
+    for _, x in ipairs(target(m)) do ends[int(x.hi)] = true end -- as texts: the embedded server has room for all numbers below one
   end
   for _, s in ipairs(some) do
     if amount <= 0 then break end
-    if not beside or ends[s.lo] then
+    if not beside or ends[int(s.lo)] then
       local s = { lo = s.lo, hi = min(s.hi, s.lo + amount) }
       got[#got + 1] = s
       amount = amount - (s.hi - s.lo)

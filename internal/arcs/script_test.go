@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -426,6 +427,7 @@ type world struct {
 	n       int
 }
 
+// TestScriptEqualsModel makes the same calls of the scripts and of the model, and compares all that they say and know. LOADCTL_TRACE=1 tells the calls.
 func TestScriptEqualsModel(t *testing.T) {
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
@@ -437,7 +439,11 @@ func TestScriptEqualsModel(t *testing.T) {
 	})
 }
 
+// equal plays seeds, or LOADCTL_SEEDS.
 func equal(t *testing.T, client *redis.Client, seeds uint64) {
+	if n, err := strconv.ParseUint(os.Getenv("LOADCTL_SEEDS"), 10, 64); err == nil {
+		seeds = n
+	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
@@ -507,11 +513,7 @@ func (w *world) step() {
 	if w.chance(100) {
 		w.now -= w.rng.Int64N([]int64{400_000, 3_000_000, 20_000_000}[w.rng.IntN(3)]) // Redis' clock steps back
 	}
-	step := w.rng.IntN(60)
-	if os.Getenv("TRACE") != "" {
-		w.t.Logf("%d step %d", w.now, step)
-	}
-	switch step {
+	switch w.rng.IntN(60) {
 	case 0, 1:
 		w.command()
 	case 2:
@@ -571,7 +573,7 @@ func (w *world) compare() {
 func (w *world) both(c lease.Call, known *lease.Laws) lease.Reply {
 	w.t.Helper()
 	got, want := w.s.Renew(w.now, c, known), w.r.Renew(w.now, c)
-	if os.Getenv("TRACE") != "" {
+	if os.Getenv("LOADCTL_TRACE") != "" {
 		w.t.Logf("%d %s renew %s/%s seq %d epoch %q leaving %v claim %v releases %v: %s", w.now, w.s.identity, c.Worker, c.Incarnation, c.Seq, c.Epoch, c.Leaving, c.Claim, c.Releases, want.Status)
 	}
 	a, b := got, want
