@@ -290,7 +290,7 @@ local function claim(m, c)
     if not m.leaving then enters(m) end
   end
   put(ORPHAN, target(m))
-  aim(m, bare(pull(ORPHAN, bare(held(m)))))
+  aim(m, not m.leaving and bare(pull(ORPHAN, bare(held(m)))) or {})
 end
 
 -- releases: takes what m gives up.
