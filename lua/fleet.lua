@@ -13,6 +13,13 @@ end
 
 local EVENTS = { [LEFT] = 'left', [HALTED] = 'stopped', [LOST] = 'lost', [REMOVED] = 'removed', [REPLACED] = 'replaced' }
 
+-- live: gives keys that were made anew the run's lifetime. From then on snapshots renew that of all keys.
+local function live()
+  local ttl = redis.call('PTTL', keys.budget)
+  if ttl <= 0 then return end
+  for _, key in pairs(keys) do redis.call('PEXPIRE', key, ttl) end
+end
+
 -- store: writes all that has changed, and wakes.
 local function store()
   keep()
@@ -21,13 +28,7 @@ local function store()
   local core = struct.pack(CORE, b.tf, b.quiet, b.patience, b.leveled, b.era, b.command, b.started, b.n, b.w, b.hold, b.min, b.span, b.requests,
     b.deadman, b.heard, b.newest, b.follow, b.phase, b.begun, b.given, b.free, b.orphans)
   redis.call('HSET', keys.budget, 'last', int(b.last), 'epoch', b.epoch, 'core', core)
-end
-
--- live: gives keys that were made after the run's creation its lifetime. From then on snapshots renew that of all keys.
-local function live()
-  local ttl = redis.call('PTTL', keys.budget)
-  if ttl <= 0 then return end
-  for _, key in pairs(keys) do redis.call('PEXPIRE', key, ttl) end
+  live()
 end
 
 -- letGo: makes units free from a slot on.
@@ -421,5 +422,5 @@ local function over() return b.begun == 1 and newest().phase >= STOPPED end
 
 local function ended() return over() and newest().t0 <= b.now end
 
-return { REMOVED = REMOVED, over = over, ended = ended, settle = settle, renew = renew, change = change, early = early, remove = remove, member = member, event = event, live = live, learn = learn,
+return { REMOVED = REMOVED, over = over, ended = ended, settle = settle, renew = renew, change = change, early = early, remove = remove, member = member, event = event, learn = learn,
   store = store, everyone = function() everyone = true end }

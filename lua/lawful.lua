@@ -21,7 +21,8 @@ local function lawful(text, plans)
     local id, t0, c, k, dur, r0, phase, prev, cut, plan = v[1], v[2], v[3], v[8], v[7], v[4], v[11], v[12], v[13], v[14]
     if id <= last or prev >= id or t0 > MOST / 2 or c > 999999 or k > MOST / 2 or cut > MOST / 2 or phase > 3 then return false end
     if not piece(r0, v[5], v[6], dur, v[9]) or (dur == 0 and r0 == 0 and k > 0) then return false end
-    if v[18] > 0 and not piece(v[16], v[17], v[18], v[19], v[20]) or v[23] > id then return false end
+    local rest = math.max(v[16], v[17], v[18], v[19], v[20]) > 0
+    if v[23] > id or (rest and not piece(v[16], v[17], v[18], v[19], v[20])) then return false end
     if plan > 0 and not plans[plan] then return false end
     last, at = id, v[24]
   end

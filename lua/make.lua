@@ -3,8 +3,8 @@
 -- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  9 spec  10 totals  11 snapshots  12 series
 --       13 word left by stop for who brings the run back that Redis has lost
 -- ARGV  1 spec (JSON)  2 uid  3 1 to replace a run that has ended, else 0  4 lifetime, ms  5 who  6 the plan, "0:1;pieces", with 1 for a loop, else 0
---       7 hold: for how long a reply promises, µs  8 members to wait for, 0 = for the order start  9 µs until the end, 0 = endless
---       10 number of requests, 0 = no limit  11 µs without a controller after which it is stopped, 0 = never
+--       7 hold: for how long a reply promises, µs  8 members to wait for, 0 = for the order start  9 its length, µs, 0 = endless
+--       10 number of requests, 0 = no limit  11 for how long no controller may be heard of, µs, or it is stopped; 0 = for ever
 --       12 laws that a worker knows of a run that Redis has lost, empty: it is a new one  13 … the plans that they name
 --       If such a run was stopped meanwhile, it is made as one that is stopped.
 -- Returns { CREATED or EXISTS, spec in force, uid in force }; BROKEN if only a part of the state is there; an error if an argument is wrong.
@@ -66,5 +66,4 @@ if restored and stopped then
   all.event('stop', stopped, 'while the state was lost')
 end
 all.store()
-all.live()
 return { 'CREATED', ARGV[1], ARGV[2] }

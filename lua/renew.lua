@@ -26,6 +26,7 @@ local worker, inc, epoch, numbers = ARGV[3] or '', ARGV[4] or '', ARGV[5] or '',
 local budget = redis.call('HMGET', keys.budget, 'uid', 'core', 'last', 'epoch')
 local uid, core, last, was = budget[1], budget[2], tonumber(budget[3]), budget[4]
 local here, now, id = uid and uid == ARGV[1], clock[1] * 1000000 + clock[2], identity(was)
+if here then sound(core, last, was) end
 
 -- calm: the reply, if nothing is to be done but to promise once more what the member holds already; else nil.
 local function calm()
@@ -63,5 +64,4 @@ if not here then return { struct.pack(HEAD, call.seq, 0, 0, 0, 0, 500000, 0) .. 
 local all = fleet({ time = now, last = last, epoch = was, identity = id, core = core, channel = ARGV[2] }, keys)
 reply = all.renew(call)
 all.store()
-all.live()
 return reply

@@ -47,6 +47,12 @@ func (b *bench) names(script string) []string {
 	switch script {
 	case "create":
 		parts = "spec budget workers seen totals snapshots events laws series"
+	case "renew", "remove":
+		parts = "budget workers due rich loose laws log events"
+	case "order":
+		parts = "budget workers due rich loose laws log events snapshots"
+	case "make":
+		parts = "budget workers due rich loose laws log events spec totals snapshots series"
 	case "snapshot":
 		parts = "budget totals snapshots series spec workers seen events laws"
 	}
@@ -54,8 +60,11 @@ func (b *bench) names(script string) []string {
 	for part := range strings.FieldsSeq(parts) {
 		names = append(names, b.keys[part])
 	}
-	if script == "create" {
+	switch script {
+	case "create":
 		names = append(names, "{tag}limiter", "{tag}stopped") // which this run does not have
+	case "make":
+		names = append(names, "{tag}stopped")
 	}
 	return names
 }

@@ -35,6 +35,11 @@ local NOBODY = '----------------------------------------------------------------
 -- bytes: how long a text of this form is.
 local function bytes(form) return 8 * (#form - 1) end
 
+-- sound: ends the script where a part of the budget is missing, or is not what was written.
+local function sound(core, last, epoch)
+  if not (core and #core == bytes(CORE) and last and epoch) then error('the budget is not whole') end
+end
+
 -- identity: of the server, another one after a restart or a failover. Where it cannot be asked, it is what it was.
 local function identity(was)
   local info, id = redis.pcall('INFO', 'replication'), ''

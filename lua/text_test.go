@@ -14,7 +14,7 @@ import (
 
 // scripts are those that run; the other files are put in front of them.
 func scripts() []string {
-	return append([]string{"create", "lease", "command", "leave", "snapshot", "set_limit", "give_back"}, limiters()...)
+	return append([]string{"create", "lease", "command", "leave", "snapshot", "set_limit", "give_back", "make", "renew", "order", "remove"}, limiters()...)
 }
 
 // limiters are the scripts that take.lua is put behind.
@@ -59,7 +59,8 @@ func TestEveryFileIsKnown(t *testing.T) {
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(file, ".lua")
-		if !slices.Contains(append(scripts(), "struct", "form", "check", "schedule", "member", "changes", "budget", "permit", "gate", "limiter", "bucket", "take"), name) {
+		if !slices.Contains(append(scripts(), "struct", "form", "check", "schedule", "member", "changes", "budget", "permit", "gate", "limiter", "bucket", "take",
+			"state", "segs", "laws", "shares", "fleet", "load", "calls", "lawful"), name) {
 			t.Errorf("%s is neither a script nor an include: add it here", file)
 		}
 		if head, _ := header(source(t, name)); !strings.HasPrefix(head, "-- "+name+": ") {

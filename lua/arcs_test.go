@@ -1,0 +1,354 @@
+package lua_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
+)
+
+// eachArcs runs a test of the scripts of a run by arcs on a real and on an embedded server.
+func eachArcs(t *testing.T, test func(t *testing.T, b *bench)) {
+	t.Helper()
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, client *redis.Client) { test(t, newArcs(t, client)) })
+}
+
+func newArcs(t *testing.T, client *redis.Client) *bench {
+	b := &bench{T: t, client: client, keys: map[string]string{}}
+	for i, part := range []string{"budget", "workers", "due", "rich", "loose", "laws", "log", "events", "spec", "totals", "snapshots", "series"} {
+		b.keys[part] = fmt.Sprintf("{tag}%d", 100-i)
+	}
+	return b
+}
+
+// The arguments of calls that are right. The schedule is 1000/s.
+func makeArgs() []any {
+	return []any{"{}", "uid", 0, 3_600_000, "me", "0:0;1000:1000:1:0:16", 10_000_000, 1, 0, 0, 0, ""}
+}
+
+func arcLaws() []lease.Law {
+	plan := &lease.Plan{ID: 17, Pieces: []pacer.Piece{{R0: 10, R1: 20, Den: 1, Dur: 1_000_000, F: 1}}}
+	l := lease.Law{Law: pacer.Law{ID: 17, T0: time.Now().UnixMicro(), R0: 10, R1: 20, Den: 1, Dur: 1_000_000, K: 15, F: 1}, Plan: plan, Piece: 1, End: pacer.Endless, Era: 17}
+	return []lease.Law{l}
+}
+
+func renewArgs(worker string, seq int, epoch string) []any {
+	return arguments(lease.Call{Worker: worker, Incarnation: "inc1", Seq: int64(seq), Epoch: epoch, Weight: 1})
+}
+
+func claimArgs(worker string, seq int) []any {
+	return arguments(lease.Call{Worker: worker, Incarnation: "inc1", Seq: int64(seq), Epoch: "other", Weight: 1,
+		Releases: lease.Segs{{Lo: 1, Hi: 2}}, Claim: &lease.Claim{Held: lease.Segs{{Lo: 5, Hi: 9}}, P: 1, Era: 1}, Laws: arcLaws()})
+}
+
+func arguments(c lease.Call) []any {
+	args := []any{"uid", "channel"}
+	for _, a := range c.Args() {
+		args = append(args, a)
+	}
+	return args
+}
+
+func orderArgs(id, kind string) []any {
+	return []any{"uid", "channel", id, kind, "me", "what", "500:500:1:0:8", 0}
+}
+
+func removeArgs(worker string) []any { return []any{"uid", "channel", worker, "me"} }
+
+// number6 is the arguments of a renewal with the number at a position, counted from 1, replaced.
+func number6(args []any, position int, value int64) []any {
+	numbers := []byte(args[5].(string))
+	binary.LittleEndian.PutUint64(numbers[8*(position-1):], uint64(value))
+	return with(args, 6, string(numbers))
+}
+
+// renew makes a renewal.
+func (b *bench) renew(args ...any) lease.Reply {
+	b.Helper()
+	r, err := lease.ReadReply(b.must("renew", args...), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r
+}
+
+// arcsScenario is a run's life with every script; it returns which keys there are at the end.
+func (b *bench) arcsScenario() []string {
+	b.Helper()
+	b.must("make", makeArgs()...)
+	epoch := b.renew(renewArgs("w", 1, "")...).Epoch
+	if r := b.renew(renewArgs("w", 2, epoch)...); r.Status != lease.OK || r.List.Len() != 1<<24 || len(r.Laws) != 1 {
+		b.Errorf("%+v", r)
+	}
+	b.renew(renewArgs("v", 1, "")...)
+	for i, kind := range []string{"set-rate", "pause", "resume", "touch"} {
+		if reply := b.must("order", orderArgs(fmt.Sprint(i), kind)...); reply[0] != "OK" && kind != "touch" {
+			b.Errorf("%s: %q", kind, reply)
+		}
+	}
+	if reply := b.must("remove", removeArgs("w")...); reply[0] != "OK" {
+		b.Errorf("remove: %q", reply)
+	}
+	if reply := b.must("order", orderArgs("x", "stop")...); reply[0] != "OK" {
+		b.Errorf("stop: %q", reply)
+	}
+	return slices.Sorted(maps.Keys(b.dump()))
+}
+
+// TestArcsOnlyTheGivenKeys: whatever the keys are called, these are all that a run has, and all of them expire.
+func TestArcsOnlyTheGivenKeys(t *testing.T) {
+	eachArcs(t, func(t *testing.T, b *bench) {
+		there := b.arcsScenario()
+		want := maps.Clone(b.keys)
+		for _, name := range []string{"totals", "snapshots", "series"} { // snapshots make those
+			delete(want, name)
+		}
+		if want := slices.Sorted(maps.Values(want)); !slices.Equal(there, want) {
+			t.Errorf("keys %v, given were %v", there, want)
+		}
+		for _, key := range there {
+			if ttl := b.client.PTTL(t.Context(), key).Val(); ttl <= 0 || ttl > time.Hour {
+				t.Errorf("key %s lives for %v", key, ttl)
+			}
+		}
+		var kinds []string
+		for _, e := range b.client.XRange(t.Context(), b.keys["events"], "-", "+").Val() {
+			kinds = append(kinds, fmt.Sprint(e.Values["kind"]))
+		}
+		if want := strings.Fields("create join start join set-rate pause resume removed stop"); !slices.Equal(kinds, want) {
+			t.Errorf("events %v, want %v", kinds, want)
+		}
+	})
+}
+
+func TestArcsNoState(t *testing.T) {
+	eachArcs(t, func(t *testing.T, b *bench) {
+		none := func(script string, args []any) {
+			t.Helper()
+			reply := b.must(script, args...)
+			if script == "renew" {
+				r, err := lease.ReadReply(reply, nil)
+				if err != nil || r.Status != lease.NoState {
+					t.Errorf("%s: %+v, %v", script, r, err)
+				}
+			} else if reply[0] != "NOSTATE" {
+				t.Errorf("%s: %q", script, reply)
+			}
+		}
+		calls := map[string][]any{"renew": renewArgs("w", 1, ""), "order": orderArgs("c", "pause"), "remove": removeArgs("w")}
+		for script, args := range calls {
+			none(script, args)
+		}
+		if n := len(b.dump()); n != 0 {
+			t.Errorf("%d keys were written", n)
+		}
+		b.must("make", makeArgs()...)
+		before := b.dump()
+		for script, args := range calls {
+			none(script, with(args, 1, "another uid"))
+		}
+		if !maps.Equal(before, b.dump()) {
+			t.Error("the state has changed")
+		}
+	})
+}
+
+// TestArcsNotWhole: where a part of the budget or of a record is missing or is not what was written, a call is an error that changes nothing.
+func TestArcsNotWhole(t *testing.T) {
+	eachArcs(t, func(t *testing.T, b *bench) {
+		field := func(key, name string, value any) func() error {
+			return func() error { return b.client.HSet(t.Context(), b.keys[key], name, value).Err() }
+		}
+		none := func(name string) func() error {
+			return func() error { return b.client.HDel(t.Context(), b.keys["budget"], name).Err() }
+		}
+		long := strings.Repeat("x", 400)
+		for name, harm := range map[string]func() error{
+			"no core": none("core"), "no last": none("last"), "no epoch": none("epoch"), "last, a word": field("budget", "last", "x"),
+			"core, a word": field("budget", "core", "many"), "core, long": field("budget", "core", long),
+			"a record, a word": field("workers", "w", "x"), "a record, long": field("workers", "w", long),
+		} {
+			b.client.FlushAll(t.Context())
+			b.must("make", makeArgs()...)
+			epoch := b.renew(renewArgs("w", 1, "")...).Epoch
+			b.renew(renewArgs("w", 2, epoch)...)
+			if err := harm(); err != nil {
+				t.Fatal(err)
+			}
+			before := b.dump()
+			for script, args := range map[string][]any{"renew": renewArgs("w", 3, epoch), "remove": removeArgs("w")} {
+				if reply, err := b.call(script, args...); err == nil {
+					t.Errorf("%s: %s: %q", name, script, reply)
+				}
+			}
+			if !maps.Equal(before, b.dump()) {
+				t.Errorf("%s: the state has changed", name)
+			}
+		}
+	})
+}
+
+func TestRenewRefuses(t *testing.T) {
+	eachArcs(t, func(t *testing.T, b *bench) {
+		b.must("make", makeArgs()...)
+		epoch := b.renew(renewArgs("w", 1, "")...).Epoch
+		right, claim := renewArgs("w", 2, epoch), claimArgs("w", 2)
+		for position, name := range map[int]string{1: "seq", 2: "weight", 3: "known", 4: "version", 5: "leaving", 6: "p", 7: "era"} {
+			for _, value := range []int64{1<<53 + 2, -2, math.MaxInt64, math.MinInt64} {
+				b.refuses("renew", name, number6(right, position, value))
+				b.refuses("renew", name, number6(claim, position, value))
+			}
+		}
+		b.refuses("renew", "seq", number6(right, 1, 0))
+		b.refuses("renew", "weight", number6(right, 2, 0))
+		b.refuses("renew", "weight", number6(right, 2, 1_000_001))
+		b.refuses("renew", "leaving", number6(right, 5, 2))
+		for _, text := range []string{"", "[1,0,0,1,0,0,0,0]", right[5].(string)[1:], right[5].(string) + "0"} {
+			b.refuses("renew", "numbers", with(right, 6, text))
+		}
+		for _, value := range plainNot() {
+			b.refuses("renew", "worker or incarnation", with(right, 3, value))
+			b.refuses("renew", "worker or incarnation", with(right, 4, value))
+			if value != "" {
+				b.refuses("renew", "epoch", with(right, 5, value))
+			}
+		}
+		b.refuses("renew", "worker or incarnation", right[:2])
+		b.refuses("renew", "numbers", right[:5])
+		for position, name := range map[int]string{7: "releases", 8: "claim"} {
+			for _, segs := range [][]int64{{5, 5, 0, 0}, {-1, 5, 0, 0}, {5, 1<<24 + 1, 0, 0}, {9, 5, 0, 0}, {5, 9, -1, 0}, {5, 9, 0, -1}, {5, 9, 1<<53 + 2, 0}, {5, 9, 0, 1<<53 + 2}, {5, 9, 1}} {
+				b.refuses("renew", name, with(claim, position, packed(segs...)))
+			}
+		}
+		b.refuses("renew", "claim", with(claim, 8, packed(5, 9, 0, 0, 8, 10, 0, 0)))
+		b.refuses("renew", "claim", number6(claim, 6, -1)) // pieces, but no promise
+		for _, value := range []any{"", "17:0;", "17:2;1:1:1:0:1", "x:0;1:1:1:0:1", "0:0;1:1:1:0:1", "17;1:1:1:0:1"} {
+			b.refuses("renew", "plan", with(claim, 10, value))
+		}
+		for _, value := range wrongPieces() {
+			b.refuses("renew", "plan", with(claim, 10, fmt.Sprint("17:0;", value)))
+		}
+		b.refuses("renew", "laws", claim[:9]) // without the plan
+		b.refuses("renew", "laws", with(claim, 9, claim[8].(string)[8:]))
+		b.refuses("renew", "laws", with(claim, 9, claim[8].(string)+claim[8].(string)))
+		for i, values := range [][]int64{{0, -1}, {-1, 1 << 52 * 2}, {-1, 1_000_000}, {-1, 1 << 40}, {-1, 1 << 40}, {-1, 0, 1<<40 + 1}, {-1, 0}, {-1, 1<<53 - 1}, {-1, 0, 3, 8192},
+			{-1, 1<<53 + 2}, {-1, 3}, {-1, 17}, {-1, 1<<53 - 1}, {-1, 18}, {-1}, {-1}, {1}, {1}, {-1}, {-1}, {-1}, {-1}, {-1, 18}} {
+			for _, value := range values {
+				laws := []byte(claim[8].(string))
+				binary.LittleEndian.PutUint64(laws[8*i:], uint64(value))
+				b.refuses("renew", "laws", with(claim, 9, string(laws)))
+			}
+		}
+		if r := b.renew(claim...); r.Status != lease.OK {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// packed is numbers as a script reads them.
+func packed(numbers ...int64) string {
+	var b []byte
+	for _, x := range numbers {
+		b = binary.LittleEndian.AppendUint64(b, uint64(x))
+	}
+	return string(b)
+}
+
+func TestOrderRefuses(t *testing.T) {
+	eachArcs(t, func(t *testing.T, b *bench) {
+		b.must("make", makeArgs()...)
+		b.renew(renewArgs("w", 1, "")...)
+		right := orderArgs("c", "set-rate")
+		for _, value := range append(notWhole(), -1) {
+			b.refuses("order", "law", with(right, 8, value))
+		}
+		for _, value := range plainNot() {
+			b.refuses("order", "id", with(right, 3, value))
+		}
+		for _, value := range []any{"", "explode", "Stop", "set-rate ", "set-burst"} {
+			b.refuses("order", "kind", with(right, 4, value))
+		}
+		for _, value := range wrongPieces() {
+			b.refuses("order", "pieces", with(right, 7, value))
+		}
+		for _, value := range append(notWhole(), -1, 0) {
+			b.refuses("order", "silence", with(orderArgs("c", "guard"), 7, value))
+		}
+		b.must("order", right...)
+	})
+}
+
+func TestRemoveRefuses(t *testing.T) {
+	eachArcs(t, func(t *testing.T, b *bench) {
+		b.must("make", makeArgs()...)
+		b.renew(renewArgs("w", 1, "")...)
+		for _, value := range plainNot() {
+			b.refuses("remove", "worker", with(removeArgs("w"), 3, value))
+		}
+		if reply := b.must("remove", removeArgs("v")...); reply[0] != "NOSTATE" {
+			t.Errorf("%q", reply)
+		}
+	})
+}
+
+func TestMakeRefuses(t *testing.T) {
+	eachArcs(t, func(t *testing.T, b *bench) {
+		right := makeArgs()
+		for position, name := range map[int]string{3: "replace", 4: "lifetime", 7: "hold", 8: "min", 9: "span", 10: "requests", 11: "deadman"} {
+			for _, value := range append(notWhole(), -1) {
+				b.refuses("make", name, with(right, position, value))
+			}
+		}
+		b.refuses("make", "lifetime", with(right, 4, 0))
+		b.refuses("make", "hold", with(right, 7, 0))
+		b.refuses("make", "replace", with(right, 3, 2))
+		for _, value := range plainNot() {
+			b.refuses("make", "uid", with(right, 2, value))
+		}
+		for _, value := range []any{"1:0;1:1:1:0:1", "0:2;1:1:1:0:1", "1:1:1:0:1", ""} {
+			b.refuses("make", "plan", with(right, 6, value))
+		}
+		for _, value := range wrongPieces() {
+			b.refuses("make", "plan", with(right, 6, fmt.Sprint("0:0;", value)))
+		}
+		text, plans := lease.PackLaws(arcLaws())
+		b.refuses("make", "laws", with(right, 12, text))
+		b.refuses("make", "laws", append(with(right, 12, text[8:]), plans[0]))
+		b.refuses("make", "plan", append(with(right, 12, text), "17:0;x"))
+		for n := 6; n < 11; n++ {
+			b.refuses("make", map[int]string{6: "hold", 7: "min", 8: "span", 9: "requests", 10: "deadman"}[n], right[:n])
+		}
+		if n := len(b.dump()); n != 0 {
+			t.Errorf("%d keys were written", n)
+		}
+		if reply := b.must("make", append(with(right, 12, text), plans[0])...); reply[0] != "CREATED" {
+			t.Errorf("%q", reply)
+		}
+		if reply := b.must("make", right...); reply[0] != "EXISTS" || reply[2] != "uid" {
+			t.Errorf("%q", reply)
+		}
+		if reply := b.must("make", with(right, 3, 1)...); reply[0] != "EXISTS" {
+			t.Errorf("a run that has not ended is replaced: %q", reply)
+		}
+		b.must("order", orderArgs("s", "stop")...)
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a stop is some 20 ms ahead
+			if reply := b.must("make", with(with(right, 3, 1), 2, "uid2")...); reply[0] == "CREATED" {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("a run that was stopped is not replaced")
+			}
+		}
+	})
+}
