@@ -213,7 +213,7 @@ func TestRenewRefuses(t *testing.T) {
 		b.refuses("renew", "seq", number6(right, 1, 0))
 		b.refuses("renew", "weight", number6(right, 2, 0))
 		b.refuses("renew", "weight", number6(right, 2, 1_000_001))
-		b.refuses("renew", "leaving", number6(right, 5, 2))
+		b.refuses("renew", "leaving", number6(right, 5, 3))
 		for _, text := range []string{"", "[1,0,0,1,0,0,0,0]", right[5].(string)[1:], right[5].(string) + "0"} {
 			b.refuses("renew", "numbers", with(right, 6, text))
 		}
@@ -243,7 +243,7 @@ func TestRenewRefuses(t *testing.T) {
 		b.refuses("renew", "laws", with(claim, 9, claim[8].(string)[8:]))
 		b.refuses("renew", "laws", with(claim, 9, claim[8].(string)+claim[8].(string)))
 		for i, values := range [][]int64{{0, -1}, {-1, 1 << 52 * 2}, {-1, 1_000_000}, {-1, 1 << 40}, {-1, 1 << 40}, {-1, 0, 1<<40 + 1}, {-1, 0}, {-1, 1<<53 - 1}, {-1, 0, 3, 8192},
-			{-1, 1<<53 + 2}, {-1, 3}, {-1, 17}, {-1, 1<<53 - 1}, {-1, 18}, {-1}, {-1}, {1}, {1}, {-1}, {-1}, {-1}, {-1}, {-1, 18}} {
+			{-1, 1<<53 + 2}, {-1, 4}, {-1, 17}, {-1, 1<<53 - 1}, {-1, 18}, {-1}, {-1}, {1}, {1}, {-1}, {-1}, {-1}, {-1}, {-1, 18}} {
 			for _, value := range values {
 				laws := []byte(claim[8].(string))
 				binary.LittleEndian.PutUint64(laws[8*i:], uint64(value))

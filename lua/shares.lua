@@ -13,7 +13,7 @@ local cache, touched, unplaced, woken, everyone, entries = {}, {}, {}, {}, false
 local function parse(name, text)
   local seq, weight, version, joins, state, leaving, giving, missing, units, held, target, at = struct.unpack(RECORD, text)
   local bare = at + held * bytes(PIECE)
-  if min(held, target, state) < 0 or state > GONE or bare + target * bytes(BARE) > #text then error('the record is not whole') end
+  if min(held, target, state) < 0 or state > REPLACED or bare + target * bytes(BARE) > #text then error('the record is not whole') end
   return { name = name, inc = sub(text, bare + target * bytes(BARE)), seq = seq, weight = weight, version = version, joins = joins, state = state,
     leaving = leaving == 1, giving = giving, missing = missing, units = units, text = text, at = at, holds = held, bare = bare, aims = target }
 end
