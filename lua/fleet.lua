@@ -13,7 +13,7 @@ end
 
 local EVENTS = { [LEFT] = 'left', [HALTED] = 'stopped', [LOST] = 'lost', [REMOVED] = 'removed', [REPLACED] = 'replaced' }
 
--- live: gives keys that were made anew the run's lifetime. From then on snapshots renew that of all keys.
+-- live: gives keys that may have been made anew the run's lifetime. From then on snapshots renew that of all keys.
 local function live()
   local ttl = redis.call('PTTL', keys.budget)
   if ttl <= 0 then return end
@@ -28,7 +28,7 @@ local function store()
   local core = struct.pack(CORE, b.tf, b.quiet, b.patience, b.leveled, b.era, b.command, b.started, b.n, b.w, b.hold, b.min, b.span, b.requests,
     b.deadman, b.heard, b.newest, b.follow, b.phase, b.begun, b.given, b.free, b.orphans)
   redis.call('HSET', keys.budget, 'last', int(b.last), 'epoch', b.epoch, 'core', core)
-  live()
+  if b.made then live() end
 end
 
 -- letGo: makes units free from a slot on.
@@ -134,7 +134,7 @@ local function inherit()
   for _, m in ipairs(list) do
     if m.state < LEFT then
       own(m, {})
-      m.target, m.units, m.state = {}, 0, OLD
+      m.target, m.aimed, m.units, m.state = {}, true, 0, OLD
     end
   end
   redis.call('DEL', keys.due, keys.rich, keys.loose)
@@ -253,7 +253,7 @@ end
 local function enter(c)
   local old = member(c.worker)
   local m = { name = c.worker, inc = c.inc, seq = 0, weight = c.weight, version = old and old.version + 1 or 1, joins = ENDLESS, state = PRESENT,
-    leaving = false, giving = 0, missing = 0, units = 0, held = {}, target = {} }
+    leaving = false, giving = 0, missing = 0, units = 0, held = {}, owns = true, target = {}, aimed = true }
   cache[m.name] = m
   touch(m)
   b.n = b.n + 1
@@ -343,7 +343,7 @@ local function join(m)
     end
   end
   if #out < #held(m) then
-    m.held, m.moved, m.version = out, true, m.version + 1
+    m.held, m.owns, m.moved, m.version = out, true, true, m.version + 1
   end
 end
 

@@ -42,6 +42,19 @@ local function minus(segs, cover)
   return out
 end
 
+-- common: how many units are in both.
+local function common(segs, more)
+  local n, i, j = 0, 1, 1
+  while segs[i] and more[j] do
+    local x, y = segs[i], more[j]
+    local lo, hi = x.lo, x.hi
+    if y.lo > lo then lo = y.lo end
+    if y.hi < hi then hi, j = y.hi, j + 1 else i = i + 1 end
+    if lo < hi then n = n + hi - lo end
+  end
+  return n
+end
+
 -- plus: both, which have no unit in common.
 local function plus(segs, more)
   if #more == 0 then return segs end
@@ -144,6 +157,7 @@ local function put(kind, segs)
     end
     redis.call('ZADD', keys.loose, place(kind, s.lo), pack(s))
     count(kind, 1)
+    b.made = true
   end
 end
 

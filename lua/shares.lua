@@ -50,13 +50,13 @@ local function stays(m) return m.state == PRESENT and not m.leaving end
 
 -- own: all that m holds.
 local function own(m, segs)
-  m.held, m.moved, m.joins, m.version = segs, true, b.now + SETTLED, m.version + 1
+  m.held, m.owns, m.moved, m.joins, m.version = segs, true, true, b.now + SETTLED, m.version + 1
   touch(m)
 end
 
 -- aim: all that m is to hold.
 local function aim(m, segs)
-  m.target, m.moved, m.units = segs, true, length(segs)
+  m.target, m.aimed, m.moved, m.units = segs, true, true, length(segs)
   unplaced[m.name] = m
   touch(m)
 end
@@ -71,7 +71,7 @@ end
 
 -- enters, leaves: m begins, or ceases, to share the circle.
 local function enters(m)
-  b.w = b.w + m.weight
+  b.w, b.made = b.w + m.weight, true
   unplaced[m.name] = m
 end
 
@@ -248,14 +248,14 @@ end
 -- tally: how far m has what it is to have.
 local function tally(m)
   if not m.moved then return end
-  m.giving, m.missing, m.moved = length(minus(held(m), target(m))), length(minus(target(m), held(m))), false
+  local both = common(held(m), target(m))
+  m.giving, m.missing, m.moved = length(held(m)) - both, m.units - both, false
 end
 
 local function record(m)
   tally(m)
-  local held, target = m.held and packed(m.held), m.target and packed(m.target)
-  held = held or sub(m.text, m.at, m.bare - 1)
-  target = target or sub(m.text, m.bare, m.bare + m.aims * bytes(BARE) - 1)
+  local held = m.owns and packed(m.held) or sub(m.text, m.at, m.bare - 1)
+  local target = m.aimed and packed(m.target) or sub(m.text, m.bare, m.bare + m.aims * bytes(BARE) - 1)
   return struct.pack(RECORD, m.seq, m.weight, m.version, m.joins, m.state, m.leaving and 1 or 0, m.giving, m.missing, m.units,
     #held / bytes(PIECE), #target / bytes(BARE)) .. held .. target .. m.inc
 end
@@ -268,6 +268,7 @@ local function save()
     values[#values + 1] = record(m)
   end
   for i = 1, #values, 1000 do redis.call('HSET', keys.workers, unpack(values, i, min(#values, i + 999))) end
+  if #entries > 0 then b.made = true end
   for i = 1, #entries, 1000 do redis.call('RPUSH', keys.log, unpack(entries, i, min(#entries, i + 999))) end
   rank()
 end

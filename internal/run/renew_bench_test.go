@@ -86,3 +86,66 @@ func BenchmarkRenew(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkArcs is what the calls cost that change something, by the number of members that are present: all of the beginning, one join of some more, an
+// order, the first call after a failover, and a claim of each member after it. µs-most is the longest one.
+func BenchmarkArcs(b *testing.B) {
+	for _, n := range []int{100, 1_000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			server := redistest.Start(b, "--enable-debug-command", "yes", "--slowlog-log-slower-than", "0", "--slowlog-max-len", "100000")
+			ctx, client := context.Background(), server.Client()
+			cost := func(what string) {
+				var sum, most time.Duration
+				logs := client.SlowLogGet(ctx, -1).Val()
+				calls := 0
+				for _, l := range logs {
+					if l.Args[0] == "evalsha" || l.Args[0] == "eval" {
+						sum, most, calls = sum+l.Duration, max(most, l.Duration), calls+1
+					}
+				}
+				b.ReportMetric(float64(sum.Microseconds())/float64(calls), "µs-"+what)
+				b.ReportMetric(float64(most.Microseconds()), "µs-most-"+what)
+				client.Do(ctx, "SLOWLOG", "RESET")
+			}
+			for b.Loop() {
+				client.FlushAll(ctx)
+				f := newFleet(b, client, n)
+				cost("begin")
+				more := n / 10
+				for i := range more {
+					f.all = append(f.all, lease.NewHolder(fmt.Sprint("x", i), "0123456789abcdef", 1))
+					f.call(n + i)
+				}
+				cost("join")
+				if err := lua.Order().Run(ctx, client, f.keys[:9], "uid", "{load:bench}:wake", "1", "set-rate", "me", "what", "500:500:1:0:8", 0).Err(); err != nil {
+					b.Fatal(err)
+				}
+				cost("order")
+				for i := range f.all {
+					f.call(i)
+				}
+				cost("hears")
+				client.Do(ctx, "DEBUG", "CHANGE-REPL-ID")
+				f.call(0)
+				cost("failover")
+				for i := range f.all {
+					f.call(i)
+				}
+				cost("told")
+				for i := range f.all {
+					f.call(i)
+				}
+				cost("claim")
+				for i := range f.all {
+					f.call(i)
+				}
+				cost("after")
+				for i := range more {
+					f.all[i].Leave()
+					f.call(i)
+				}
+				cost("leave")
+			}
+		})
+	}
+}
