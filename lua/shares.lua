@@ -116,8 +116,8 @@ local function staying()
   return redis.call('ZCARD', keys.rich)
 end
 
--- move: makes units of one member's target another's: whole small pieces first, then a part of the next one.
-local function move(from, to, amount)
+-- cede: takes an amount from a member's target, and returns it: whole small pieces first, then a part of the next one.
+local function cede(from, amount)
   local moved, units, small = 0, {}, {}
   for i, s in ipairs(target(from)) do small[i] = s end
   table.sort(small, function(x, y)
@@ -133,10 +133,16 @@ local function move(from, to, amount)
   if moved > 0 then
     units = plus({}, units)
     aim(from, minus(target(from), units))
-    aim(to, union(target(to), units))
-    woken[from.name], woken[to.name] = true, true
+    woken[from.name] = true
   end
-  return moved
+  return units, moved
+end
+
+-- gain: adds units to a member's target.
+local function gain(to, units)
+  if #units == 0 then return end
+  aim(to, union(target(to), units))
+  woken[to.name] = true
 end
 
 -- raise: gives a member an amount of some orphans, and returns what is left of them.
@@ -214,10 +220,14 @@ local function welcome(m)
     sum, w, give = sum + x.units, w + x.weight, i
     level = max(0, (sum - need) / w)
   end
+  local got = {}
   for i = 1, give do
     local x = donors[i]
-    need = need - move(x, m, min(need, x.units - floor(level * x.weight)))
+    local units, moved = cede(x, min(need, x.units - floor(level * x.weight)))
+    for _, s in ipairs(units) do got[#got + 1] = s end
+    need = need - moved
   end
+  gain(m, plus({}, got))
 end
 
 -- even: moves units from the richest to the poorest, where one is more than 8 % off.
@@ -229,7 +239,10 @@ local function even()
     local low, high = poor.units / poor.weight, rich.units / rich.weight
     if low > 0.92 * mean and high < 1.08 * mean then return end
     local amount = min((high - mean) * rich.weight, (mean - low) * poor.weight)
-    if rich == poor or move(rich, poor, max(1, amount < 0 and ceil(amount) or floor(amount))) == 0 then return end
+    if rich == poor then return end
+    local units, moved = cede(rich, max(1, amount < 0 and ceil(amount) or floor(amount)))
+    if moved == 0 then return end
+    gain(poor, units)
   end
 end
 
