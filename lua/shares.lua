@@ -239,7 +239,6 @@ local function even()
     local low, high = poor.units / poor.weight, rich.units / rich.weight
     if low > 0.92 * mean and high < 1.08 * mean then return end
     local amount = min((high - mean) * rich.weight, (mean - low) * poor.weight)
-    if rich == poor then return end
     local units, moved = cede(rich, max(1, amount < 0 and ceil(amount) or floor(amount)))
     if moved == 0 then return end
     gain(poor, units)

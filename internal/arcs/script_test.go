@@ -451,7 +451,11 @@ func equal(t *testing.T, client *redis.Client, seeds uint64) {
 			w.s = newScripts(t, client, fmt.Sprint("r", seed))
 			w.s.make(w.now, w.options, "server0", nil)
 			w.r = New(w.options, "server0")
-			for i := range 1 + rng.IntN(12) {
+			members := 1 + rng.IntN(12)
+			if seed%5 == 4 { // more than one call looks after
+				members += 30
+			}
+			for i := range members {
 				w.join(fmt.Sprint("w", i))
 			}
 			for range 500 {
@@ -725,6 +729,13 @@ func (w *world) restore() {
 	w.backup = nil
 	w.servers++
 	identity := fmt.Sprint("restored", w.servers)
+	stopped := w.chance(4)
+	if stopped {
+		w.s.client.Set(context.Background(), w.s.keys()[12], "me", 0)
+	}
 	w.s.make(w.now, w.options, identity, laws)
 	w.r = Restore(w.options, identity, w.now, laws)
+	if stopped {
+		w.r.Command(w.now, "stop", nil)
+	}
 }

@@ -187,7 +187,7 @@ func (r *Run) level() {
 			return
 		}
 		amount := min((rich.level()-mean)*float64(rich.Weight), (mean-poor.level())*float64(poor.Weight))
-		if rich == poor || r.move(rich, poor, max(1, int64(amount))) == 0 {
+		if r.move(rich, poor, max(1, int64(amount))) == 0 {
 			return
 		}
 	}
