@@ -51,7 +51,7 @@ func newScripts(t *testing.T, client *redis.Client, run string) *scripts {
 		s.texts[name] = timed(name)
 	}
 	sub := client.PSubscribe(t.Context(), s.channel()+"*")
-	t.Cleanup(func() { sub.Close() }) //nolint:errcheck // the test is over
+	t.Cleanup(func() { sub.Close() })
 	if _, err := sub.Receive(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func (s *scripts) Order(now int64, o Order) Answer {
 		s.t.Fatalf("%+v: %v", o, err)
 	}
 	a := Answer{ID: o.ID, Status: f[0]}
-	fmt.Sscan(f[1]+" "+f[2], &a.T0, &a.Law) //nolint:errcheck // it is compared
+	fmt.Sscan(f[1]+" "+f[2], &a.T0, &a.Law)
 	return a
 }
 
@@ -423,7 +423,6 @@ type world struct {
 	orders  []Order
 	told    []lease.Law
 	servers int
-	lost    bool
 	n       int
 }
 

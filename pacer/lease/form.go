@@ -54,7 +54,7 @@ func (c Call) Args() []string {
 		return args
 	}
 	laws, plans := PackLaws(c.Laws)
-	return append(append(args, Segs(c.Releases).pack(), claim.Held.pack(), laws), plans...)
+	return append(append(args, c.Releases.pack(), claim.Held.pack(), laws), plans...)
 }
 
 // ReadReply is what the renewal script has answered. Plans that the laws name are in the reply, or known.
