@@ -71,3 +71,60 @@ func spread(fields map[string]string, names []string, text string) (string, erro
 	}
 	return text[8*len(names):], nil
 }
+
+// core and holding are the names of the numbers of a run by arcs and of a member of it, in their order: see state.lua.
+func core() []string {
+	return strings.Fields("tf quiet patience leveled era command started n w hold min span requests deadman heard newest follow phase begun given free orphans")
+}
+
+func holding() []string {
+	return strings.Fields("seq weight version joins state leaving giving missing units held target")
+}
+
+// piece and bare are the bytes of a piece that a member holds, and of one that it is to hold.
+const (
+	piece = 6 * 8
+	bare  = 2 * 8
+)
+
+// Core is the numbers of a run by arcs by their names.
+func Core(text string) (map[string]string, error) {
+	fields := map[string]string{}
+	rest, err := spread(fields, core(), text)
+	if err == nil && rest != "" {
+		err = errForm
+	}
+	return fields, err
+}
+
+// Piece is units of the circle that somebody holds, or held: [Lo, Hi) from slot FromK of generation FromG on, counted from slot SinceK of SinceG on.
+type Piece struct{ Lo, Hi, FromG, FromK, SinceG, SinceK int64 }
+
+// Pieces reads pieces as the scripts keep them.
+func Pieces(text string) (out []Piece, err error) {
+	if len(text)%piece != 0 {
+		return nil, errForm
+	}
+	for ; text != ""; text = text[piece:] {
+		v := func(i int) int64 { return int64(binary.LittleEndian.Uint64([]byte(text[8*i : 8*i+8]))) }
+		out = append(out, Piece{v(0), v(1), v(2), v(3), v(4), v(5)})
+	}
+	return out, nil
+}
+
+// Holding is a member of a run by arcs by the names of its fields, and what it holds.
+func Holding(record string) (map[string]string, []Piece, error) {
+	fields := map[string]string{}
+	rest, err := spread(fields, holding(), record)
+	if err != nil {
+		return nil, nil, err
+	}
+	n, _ := strconv.Atoi(fields["held"])
+	to, _ := strconv.Atoi(fields["target"])
+	if n < 0 || to < 0 || n > len(rest)/piece || to > (len(rest)-n*piece)/bare {
+		return nil, nil, errForm
+	}
+	fields["inc"] = rest[n*piece+to*bare:]
+	held, err := Pieces(rest[:n*piece])
+	return fields, held, err
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -175,6 +176,11 @@ func (f *memberFlags) work(
 		limit, cancel := context.WithTimeout(watching, surgePatience)
 		defer cancel()
 		return r.Surge(limit)
+	}
+	if r.Spec.Arcs {
+		w.Limiter, w.Server = nil, r.Arcs(link.Client)
+		w.Messages = run.Messages(watching, link.Messages(), w.Wake)
+		w.RestoreLaws = func(ctx context.Context, laws []lease.Law) error { return r.RestoreArcs(ctx, laws, describes) }
 	}
 	w.Reassert = r.Reassert
 	w.Restore = func(ctx context.Context, k pacer.Known) error { return r.Restore(ctx, started.Load(), k, describes) }

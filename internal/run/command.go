@@ -39,8 +39,12 @@ func (r *Run) send(ctx context.Context, id, kind, what, to string, expected int6
 	var reply []string
 	var err error
 	for range 3 {
-		reply, err = lua.Command().Run(ctx, r.client, append(r.keys.change(), r.keys.Snapshots),
-			r.UID, id, kind, Who(), what, r.keys.Control, to, expected).StringSlice()
+		if r.Spec.Arcs {
+			reply, err = r.order(ctx, id, kind, what, to, expected)
+		} else {
+			reply, err = lua.Command().Run(ctx, r.client, append(r.keys.change(), r.keys.Snapshots),
+				r.UID, id, kind, Who(), what, r.keys.Control, to, expected).StringSlice()
+		}
 		if err == nil || ctx.Err() != nil {
 			break
 		}

@@ -116,7 +116,14 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	}
 	keys := KeysOf(name)
 	args := append([]any{text, NewID(), replace, o.Keep.Milliseconds(), Who()}, schedule.fields(spec)...)
-	reply, err := lua.Create().Run(ctx, client, keys.create(), args...).StringSlice()
+	var reply []string
+	if spec.Arcs {
+		maker := &Run{Name: name, UID: NewID(), client: client, keys: keys}
+		reply, err = maker.makeArcs(ctx, client, spec, text, replace, o.Keep, nil)
+		reply = append(reply, "", "0")
+	} else {
+		reply, err = lua.Create().Run(ctx, client, keys.create(), args...).StringSlice()
+	}
 	if err != nil {
 		return nil, false, explain("create run", name, err)
 	}
@@ -194,6 +201,13 @@ func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run,
 		return nil, err
 	}
 	r.keep = lifetime(kept)
+	if r.Spec.Arcs {
+		s, err := r.State(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r.Phase, r.Ended = s.Phase, s.EndedAt
+	}
 	return r, nil
 }
 

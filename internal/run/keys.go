@@ -15,6 +15,7 @@ const index = "load:runs"
 // Keys are the names of a run's keys in Redis. They share one hash tag, so they live in one slot of a cluster.
 type Keys struct {
 	Spec, Budget, Workers, Seen, Totals, Snapshots, Events, Laws, Series string
+	Due, Rich, Loose, Log                                                string // of a run by arcs, see lua/state.lua
 	Limiter                                                              string // state of the run's limiter; it goes by itself
 	Control                                                              string // channel of wake-ups
 	Removed                                                              string // with :UID behind it: a run that was removed, for its workers to know
@@ -27,7 +28,7 @@ func KeysOf(name string) Keys {
 	key := func(part string) string { return "{load:" + name + "}:" + part }
 	return Keys{
 		Spec: key("spec"), Budget: key("budget"), Workers: key("workers"), Seen: key("seen"), Totals: key("totals"),
-		Snapshots: key("snapshots"), Events: key("events"), Laws: key("laws"), Series: key("series"), Limiter: key("limiter"), Control: key("control"), Removed: key("removed"), Stopped: key("stopped"), Judge: key("judge"),
+		Snapshots: key("snapshots"), Events: key("events"), Laws: key("laws"), Series: key("series"), Limiter: key("limiter"), Due: key("due"), Rich: key("rich"), Loose: key("loose"), Log: key("log"), Control: key("control"), Removed: key("removed"), Stopped: key("stopped"), Judge: key("judge"),
 	}
 }
 
@@ -43,14 +44,24 @@ func (k Keys) lease() pacer.LeaseKeys {
 func (k Keys) change() []string { return append(k.lease().List(), k.Limiter) }
 
 // create is the KEYS of the create script.
-func (k Keys) create() []string { return append(k.made(), k.Stopped) }
+func (k Keys) create() []string { return append(k.all(), k.Limiter, k.Stopped) }
 
 // made is every key that a run may have.
-func (k Keys) made() []string { return append(k.all(), k.Limiter) }
+func (k Keys) made() []string { return append(k.all(), k.Limiter, k.Due, k.Rich, k.Loose, k.Log) }
 
 // all is every key that lives as long as the run.
 func (k Keys) all() []string {
 	return []string{k.Spec, k.Budget, k.Workers, k.Seen, k.Totals, k.Snapshots, k.Events, k.Laws, k.Series}
+}
+
+// arcs is the KEYS of the scripts of a run by arcs.
+func (k Keys) arcs() []string {
+	return []string{k.Budget, k.Workers, k.Due, k.Rich, k.Loose, k.Laws, k.Log, k.Events}
+}
+
+// make is the KEYS of the script that makes a run by arcs.
+func (k Keys) make() []string {
+	return append(k.arcs(), k.Spec, k.Totals, k.Snapshots, k.Series, k.Stopped)
 }
 
 // ValidateName accepts what can be a run's name or a worker's id: 1 to 64 letters, digits, dots, dashes and underscores.

@@ -41,7 +41,12 @@ func (r *Run) Remove(ctx context.Context, worker string, force bool) (Worker, er
 	if err := s.silent(w); err != nil && !force {
 		return w, fmt.Errorf("remove worker %s of run %s: %w, or --force", worker, r.Name, err)
 	}
-	status, err := lua.Leave().Run(ctx, r.client, r.keys.change(), r.UID, w.ID, w.Incarnation, "removed", Who()).Text()
+	var status string
+	if r.Spec.Arcs {
+		status, err = r.removeArcs(ctx, w.ID)
+	} else {
+		status, err = lua.Leave().Run(ctx, r.client, r.keys.change(), r.UID, w.ID, w.Incarnation, "removed", Who()).Text()
+	}
 	if err != nil {
 		return w, explain("remove worker "+worker+" of run", r.Name, err)
 	}

@@ -141,6 +141,10 @@ func (w Worker) input(t totals, s *State) report.WorkerInput {
 	if in.Total != nil {
 		end, final = in.Total.End, in.Total.Final
 	}
+	if in.Total != nil && in.Total.Counts.Beyond > 0 { // arcs: what it decided on before it heard that nobody asks for it
+		in.Beyond += in.Total.Counts.Beyond
+		in.Leased += in.Total.Counts.Beyond
+	}
 	in.State, in.Gone = w.standing(end, final, s)
 	if w.State == "suspect" && s.EndedAt.IsZero() && !final {
 		in.State, in.Gone = w.State, false // it may be firing on its permit, and tell of it later

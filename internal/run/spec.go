@@ -69,6 +69,8 @@ type Spec struct {
 	Thresholds []string      `json:"thresholds,omitempty"`
 	Warmup     time.Duration `json:"warmup_ns,omitempty"`
 
+	Arcs bool `json:"arcs,omitempty"` // workers lease arcs of the slot circle, and not ranges
+
 	// A limiter that the grants have to pass, in front of the schedule.
 	Limiter  string        `json:"limiter,omitempty"`   // one of limit.Names; "" or SlotsLimiter without a Burst = none but the schedule
 	Burst    int64         `json:"burst,omitempty"`     // of one that has a burst; 0 = what the rate makes in half a second

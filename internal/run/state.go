@@ -79,6 +79,9 @@ func (w Worker) Process() string { return w.key() }
 
 // State reads the run's state.
 func (r *Run) State(ctx context.Context) (*State, error) {
+	if r.Spec.Arcs {
+		return r.stateOfArcs(ctx)
+	}
 	var now time.Time
 	budget, workers, laws, err := r.read(ctx)
 	if err == nil {
@@ -145,6 +148,13 @@ func (r *Run) read(ctx context.Context) (budget, workers, laws map[string]string
 
 // presence reads only who is in the run, and its phase, "" where Redis has lost it. Stop asks often, and the laws of a long run are many.
 func (r *Run) presence(ctx context.Context) (*State, error) {
+	if r.Spec.Arcs {
+		s, err := r.stateOfArcs(ctx)
+		if errors.Is(err, ErrNoRun) {
+			return &State{Run: r.Name}, nil
+		}
+		return s, err
+	}
 	var workers *redis.MapStringStringCmd
 	var loss *redis.SliceCmd
 	_, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -495,6 +505,9 @@ func (s *State) askedBy(from, to int64) int64 {
 
 // StartedAt is the run's first t0, µs of the Redis clock; 0 while it waits for its members.
 func (r *Run) StartedAt(ctx context.Context) (int64, error) {
+	if r.Spec.Arcs {
+		return r.startedByArcs(ctx)
+	}
 	text, err := r.client.HGet(ctx, r.keys.Budget, "figures").Result()
 	if errors.Is(err, redis.Nil) {
 		return 0, nil

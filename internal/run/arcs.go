@@ -1,0 +1,169 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/lua"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
+)
+
+// Arcs is where a worker leases arcs of the run. Its errors say what to do about them. It is safe for concurrent use.
+type Arcs struct {
+	run    *Run
+	client redis.UniversalClient
+
+	mu    sync.Mutex
+	known *lease.Laws // for the plans that replies leave out
+}
+
+// Arcs leases over a client, which should be one of its own.
+func (r *Run) Arcs(client redis.UniversalClient) *Arcs { return &Arcs{run: r, client: client} }
+
+// Renew implements lease.Server.
+func (a *Arcs) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
+	args := []any{a.run.UID, a.run.keys.Control}
+	for _, text := range c.Args() {
+		args = append(args, text)
+	}
+	texts, err := lua.Renew().Run(ctx, a.client, a.run.keys.arcs(), args...).StringSlice()
+	if err != nil {
+		return lease.Reply{}, Advise(err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	reply, err := lease.ReadReply(texts, a.known)
+	if err != nil {
+		return lease.Reply{}, err
+	}
+	if len(reply.Laws) > 0 {
+		a.known = a.known.With(reply.Laws...).In(reply.Era).Trim(reply.Now - rememberLaws.Microseconds())
+	}
+	return reply, nil
+}
+
+// rememberLaws is how long the plan of a law that is over may still be named.
+const rememberLaws = time.Minute
+
+// Messages are what was published for a worker of a run by arcs, of the payloads of its channels. What cannot be read is taken for a hint.
+func Messages(ctx context.Context, payloads <-chan []byte, wake <-chan struct{}) <-chan lease.Message {
+	out := make(chan lease.Message, 16)
+	pass := func(m lease.Message) {
+		select {
+		case out <- m:
+		case <-ctx.Done():
+		}
+	}
+	go func() {
+		for ctx.Err() == nil {
+			select {
+			case p := <-payloads:
+				if laws, err := lease.ReadMessage(string(p), nil); err == nil && len(laws) > 0 {
+					pass(lease.Message{Laws: laws, Quiet: true})
+				}
+			case <-wake:
+				pass(lease.Message{})
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return out
+}
+
+// makeArcs makes the state of a run by arcs, or finds the one there is. laws are what a worker knows of one that Redis has lost. The reply is as the
+// create script's.
+func (r *Run) makeArcs(ctx context.Context, client redis.UniversalClient, spec Spec, text string, replace int, keep time.Duration, laws []lease.Law) ([]string, error) {
+	p, err := spec.plan()
+	if err != nil {
+		return nil, err
+	}
+	known, plans := lease.PackLaws(laws)
+	args := []any{text, r.UID, replace, keep.Milliseconds(), Who(), (&lease.Plan{Pieces: p.pieces, Loop: p.loop}).String(),
+		spec.Permit().Microseconds(), p.min, p.span.Microseconds(), max(0, p.left), spec.Deadman.Microseconds(), known}
+	for _, plan := range plans {
+		args = append(args, plan)
+	}
+	return lua.Make().Run(ctx, client, r.keys.make(), args...).StringSlice()
+}
+
+// order is send for a run by arcs.
+func (r *Run) order(ctx context.Context, id, kind, what, to string, expected int64) ([]string, error) {
+	return lua.Order().Run(ctx, r.client, append(r.keys.arcs(), r.keys.Snapshots), r.UID, r.keys.Control, id, kind, Who(), what, to, expected).StringSlice()
+}
+
+// RestoreArcs makes the run's state anew where Redis has lost it, under the same uid, from the laws that a worker knows. The schedule goes on by them, and
+// who is there goes on with what it holds. Of many callers one makes it; where the state is there nothing happens.
+//
+// A worker that was not given the run's description must not make it. It only learns of a run that was removed, or that was stopped and that nobody has
+// brought back: pacer.ErrNoState.
+func (r *Run) RestoreArcs(ctx context.Context, laws []lease.Law, make bool) error {
+	gone, err := r.replaced(ctx)
+	switch {
+	case err != nil:
+		return explain("restore", r.Name, err)
+	case gone:
+		return pacer.ErrNoState
+	case !make:
+		return r.givenUp(ctx)
+	}
+	text, err := r.Spec.text()
+	if err != nil {
+		return err
+	}
+	keep := r.keep
+	if keep == 0 {
+		keep = DefaultKeep
+	}
+	reply, err := r.makeArcs(ctx, r.client, r.Spec, text, 0, keep, laws)
+	switch {
+	case err != nil:
+		return explain("restore", r.Name, err)
+	case len(reply) > 2 && reply[2] != "" && reply[2] != r.UID:
+		return pacer.ErrNoState
+	}
+	r.client.ZAddNX(ctx, index, redis.Z{Score: float64(laws[0].T0) / 1e6, Member: r.Name}) // the run does not depend on it
+	return nil
+}
+
+// removeArcs takes a worker of a run by arcs out of it.
+func (r *Run) removeArcs(ctx context.Context, worker string) (string, error) {
+	return lua.Remove().Run(ctx, r.client, r.keys.arcs(), r.UID, r.keys.Control, worker, Who()).Text()
+}
+
+// core is the numbers of a run by arcs by their names, see lua/state.lua.
+func core(text string) (map[string]int64, error) {
+	fields, err := lua.Core(text)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]int64{}
+	for name, value := range fields {
+		if out[name], err = strconv.ParseInt(value, 10, 64); err != nil {
+			return nil, fmt.Errorf("field %s: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
+// startedByArcs is StartedAt for a run by arcs.
+func (r *Run) startedByArcs(ctx context.Context) (int64, error) {
+	text, err := r.client.HGet(ctx, r.keys.Budget, "core").Result()
+	if errors.Is(err, redis.Nil) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read run %s: %w", r.Name, err)
+	}
+	c, err := core(text)
+	if err != nil {
+		return 0, broken(r.Name, err.Error())
+	}
+	return c["started"], nil
+}

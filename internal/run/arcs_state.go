@@ -1,0 +1,290 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/lua"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/circle"
+	"github.com/loadctl/loadctl/pacer/lease"
+)
+
+// arcsText is the state of a run by arcs as it is stored.
+type arcsText struct {
+	budget, workers, laws map[string]string
+	due, loose            []redis.Z
+	log                   []string
+	now                   time.Time
+}
+
+// readArcs reads a run by arcs as of one instant: if anybody but those who only renew has called meanwhile, all is read again.
+func (r *Run) readArcs(ctx context.Context) (t arcsText, err error) {
+	names := []string{"uid", "core", "commands"}
+	for range readTries {
+		var b, w, l *redis.MapStringStringCmd
+		var due, loose *redis.ZSliceCmd
+		var log *redis.StringSliceCmd
+		var again *redis.SliceCmd
+		var length *redis.IntCmd
+		_, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			b, w, l = p.HGetAll(ctx, r.keys.Budget), p.HGetAll(ctx, r.keys.Workers), p.HGetAll(ctx, r.keys.Laws)
+			due, loose = p.ZRangeWithScores(ctx, r.keys.Due, 0, -1), p.ZRangeWithScores(ctx, r.keys.Loose, 0, -1)
+			log = p.LRange(ctx, r.keys.Log, 0, -1)
+			again, length = p.HMGet(ctx, r.keys.Budget, names...), p.LLen(ctx, r.keys.Log)
+			return nil
+		})
+		if err != nil {
+			return t, err
+		}
+		same := length.Val() == int64(len(log.Val()))
+		for i, name := range names {
+			text, _ := again.Val()[i].(string)
+			same = same && text == b.Val()[name]
+		}
+		if same {
+			t = arcsText{budget: b.Val(), workers: w.Val(), laws: l.Val(), due: due.Val(), loose: loose.Val(), log: log.Val()}
+			t.now, err = r.time(ctx)
+			return t, err
+		}
+	}
+	return t, errRestless
+}
+
+// arcsState is a run by arcs while it is read.
+type arcsState struct {
+	*State
+	core   map[string]int64
+	laws   *lease.Laws
+	until  int64            // counts go up to here, in ordinals
+	owned  map[string]int64 // slots of each process
+	idle   int64            // slots of nobody
+	silent map[string]int64 // when each member is taken for gone, µs
+}
+
+// stateOfArcs is State for a run by arcs.
+func (r *Run) stateOfArcs(ctx context.Context) (*State, error) {
+	t, err := r.readArcs(ctx)
+	if err != nil {
+		return nil, explain("read run", r.Name, err)
+	}
+	if t.budget["uid"] != r.UID {
+		return nil, fmt.Errorf("run %s: %w", r.Name, ErrNoRun)
+	}
+	a := arcsState{State: &State{Run: r.Name, now: t.now, Workers: []Worker{}}, owned: map[string]int64{}, silent: map[string]int64{}}
+	if a.core, err = core(t.budget["core"]); err != nil {
+		return nil, broken(r.Name, err.Error())
+	}
+	if err := cmp.Or(a.parseLaws(t), a.parsePlan(t.budget), a.audit(t), a.parseMembers(t)); err != nil {
+		return nil, broken(r.Name, err.Error())
+	}
+	a.State.times = newTimeline(a.State.laws, a.State.cuts)
+	a.count()
+	return a.State, nil
+}
+
+// parseLaws reads every law that there ever was, and finds out which of them are in force.
+func (a *arcsState) parseLaws(t arcsText) error {
+	texts := make([]string, 0, len(t.laws))
+	for _, text := range t.laws {
+		texts = append(texts, text)
+	}
+	sort.Slice(texts, func(i, j int) bool { return lawNumber(texts[i]) < lawNumber(texts[j]) })
+	laws, err := lease.ReadLaws(strings.Join(texts, ""), t.plans(), nil)
+	if err != nil {
+		return err
+	}
+	a.laws = a.laws.With(laws...).In(a.core["era"])
+	for i, l := range a.laws.All() {
+		if a.laws.Live(l.ID) {
+			a.State.laws, a.cuts, a.generation = append(a.State.laws, l.Law), append(a.cuts, a.laws.Cut(i)), l.ID
+		}
+	}
+	a.parsePhase()
+	return nil
+}
+
+// lawNumber is the number of a law as it is stored; 0 if that is none.
+func lawNumber(text string) uint64 {
+	if len(text) < 8 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64([]byte(text))
+}
+
+// plans are those that the budget has.
+func (t arcsText) plans() (plans []string) {
+	for name, text := range t.budget {
+		if number, ok := strings.CutPrefix(name, "plan/"); ok && number != "0" {
+			plans = append(plans, text)
+		}
+	}
+	return plans
+}
+
+// parsePhase finds out what the run is doing: what the newest law says that has begun.
+func (a *arcsState) parsePhase() {
+	a.StartedAt, a.MinWorkers, a.Members = instant(a.core["started"]), a.core["min"], a.core["n"]
+	a.permit = time.Duration(a.core["hold"]) * time.Microsecond
+	n := a.laws.Newest()
+	if n == nil {
+		a.Phase = "waiting"
+		return
+	}
+	us := a.now.UnixMicro()
+	in := a.laws.All()[max(0, a.laws.At(us))]
+	if n.Phase == lease.Stopped || n.Phase == lease.Paused { // told, and in force in a moment
+		in = *n
+	}
+	a.Phase = map[lease.Phase]string{lease.Running: "running", lease.Paused: "paused", lease.Stopped: "stopped", lease.Ended: "ended"}[in.Phase]
+	switch {
+	case in.Phase >= lease.Stopped:
+		a.EndedAt = instant(in.T0)
+	case in.Phase == lease.Paused && in.End < pacer.Endless:
+		a.LeftNS = time.Duration(in.End) * time.Microsecond
+	case in.Phase == lease.Running && in.End < pacer.Endless:
+		a.EndsAt = instant(in.End)
+	}
+}
+
+// parsePlan reads what is still to come of the profile: behind the newest law.
+func (a *arcsState) parsePlan(b map[string]string) error {
+	id, piece := int64(0), 0
+	n := a.laws.Newest()
+	if n != nil {
+		id, piece = n.Plan.ID, n.Piece
+	}
+	plan, err := lease.ParsePlan(b[fmt.Sprint("plan/", id)])
+	if err != nil {
+		return err
+	}
+	a.ahead = plan.Pieces[min(piece, len(plan.Pieces)):]
+	a.queue = a.ahead
+	if plan.Loop {
+		a.queue = plan.Pieces
+	}
+	first := plan.Pieces[0]
+	if a.Phase == "paused" && n.Left.Den > 0 {
+		first = n.Left
+		a.queue = append([]pacer.Piece{first}, a.queue...)
+	} else if a.Phase == "paused" && len(a.ahead) > 0 {
+		first = a.ahead[0]
+	}
+	a.first = pacer.Rate{Num: first.R0, Den: first.Den}
+	return nil
+}
+
+// audit adds up who owned how many slots, and how many nobody did, up to now: floor sums over the log and over what is held (pacer/circle).
+func (a *arcsState) audit(t arcsText) error {
+	end := a.now.UnixMicro()
+	if !a.EndedAt.IsZero() {
+		end = min(end, a.EndedAt.UnixMicro())
+	}
+	a.until = a.laws.Ordinal(a.laws.Pos(end))
+	for _, entry := range t.log {
+		p, err := lua.Pieces(entry[:min(48, len(entry))])
+		if err != nil {
+			return fmt.Errorf("the log: %w", err)
+		}
+		x := p[0] // an entry has from and to where a piece has from and since
+		a.add(entry[48:], x.Lo, x.Hi, lease.Pos{G: x.FromG, K: x.FromK}, min(a.until, a.laws.Ordinal(lease.Pos{G: x.SinceG, K: x.SinceK})))
+	}
+	for _, z := range t.loose {
+		text, _ := z.Member.(string)
+		if z.Score >= orphans {
+			continue
+		}
+		p, err := lua.Pieces(text)
+		if err != nil {
+			return fmt.Errorf("loose pieces: %w", err)
+		}
+		for _, x := range p {
+			a.open("", x)
+		}
+	}
+	return nil
+}
+
+// orphans is the score from which on loose pieces are somebody's target to be, see lua/segs.lua.
+const orphans = 2 * 33554432
+
+// open counts a piece that is where it was since a slot.
+func (a *arcsState) open(owner string, x lua.Piece) {
+	a.add(owner, x.Lo, x.Hi, lease.Pos{G: x.SinceG, K: x.SinceK}, a.until)
+}
+
+func (a *arcsState) add(owner string, lo, hi int64, from lease.Pos, to int64) {
+	n := circle.Arc{Lo: lo, N: hi - lo}.Count(max(a.laws.Ordinal(lease.Pos{}), a.laws.Ordinal(from)), to)
+	if owner == "" {
+		a.idle += n
+	} else {
+		a.owned[owner] += n
+	}
+}
+
+// parseMembers reads the members, and what each owned.
+func (a *arcsState) parseMembers(t arcsText) error {
+	for _, z := range t.due {
+		name, _ := z.Member.(string)
+		a.silent[name] = int64(z.Score)
+	}
+	for name, text := range t.workers {
+		f, held, err := lua.Holding(text)
+		if err != nil {
+			return fmt.Errorf("worker %s: its record was %w", name, err)
+		}
+		id, _, _ := strings.Cut(name, "/")
+		w := Worker{ID: id, Incarnation: f["inc"]}
+		var state int64
+		if err := integers(f, map[string]*int64{"weight": &w.Weight, "state": &state}); err != nil {
+			return fmt.Errorf("worker %s: %w", name, err)
+		}
+		for _, x := range held {
+			a.open(w.key(), x)
+		}
+		a.member(&w, state, len(held) > 0)
+		a.Workers = append(a.Workers, w)
+	}
+	for i := range a.Workers {
+		a.Workers[i].Leased = a.owned[a.Workers[i].key()]
+	}
+	slices.SortFunc(a.Workers, func(x, y Worker) int { return cmp.Or(strings.Compare(x.ID, y.ID), x.LastSeen.Compare(y.LastSeen)) })
+	for _, w := range a.Workers {
+		a.issued += w.Leased
+	}
+	a.issued += a.idle
+	a.Skipped = a.idle
+	return nil
+}
+
+// member works out when a worker was heard of last, and what has become of it.
+func (a *arcsState) member(w *Worker, state int64, holds bool) {
+	w.State = [...]string{"lost", "active", "left", "stopped", "lost", "removed", "replaced"}[state]
+	due, present := a.silent[w.ID]
+	if state > 1 || !present {
+		return
+	}
+	hold := a.core["hold"]
+	heard := due - hold - 50_000
+	if !holds {
+		heard = max(heard, due-3_000_000-2*max(500_000, 250*a.Members))
+	}
+	w.LastSeen, w.holds = instant(heard), time.Duration(hold)*time.Microsecond
+	silent := a.now.Sub(w.LastSeen)
+	missed := 3 * time.Duration(max(500_000, 250*a.Members)) * time.Microsecond
+	switch {
+	case !a.EndedAt.IsZero() || silent <= missed+unnoticed:
+	case silent <= w.holds:
+		w.State = "suspect"
+	default:
+		w.State = "lost"
+	}
+}
