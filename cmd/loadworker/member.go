@@ -170,16 +170,18 @@ func (f *memberFlags) work(
 		}),
 		Shards: shards, Cores: cores, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp, Resolution: time.Duration(f.resolution),
 		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,
-		Halt:         func() { f.halted.Store(true) }, Wake: link.Wakeups(watching, r), Observe: announce(log, r.Spec.MinWorkers), Log: log,
+		Halt:         func() { f.halted.Store(true) }, Observe: announce(log, r.Spec.MinWorkers), Log: log,
 	}
 	w.Surge = func() (func(float64) float64, error) {
 		limit, cancel := context.WithTimeout(watching, surgePatience)
 		defer cancel()
 		return r.Surge(limit)
 	}
-	if r.Spec.Arcs {
+	if !r.Spec.Arcs {
+		w.Wake = link.Wakeups(watching, r)
+	} else {
 		w.Limiter, w.Server = nil, r.Arcs(link.Client)
-		w.Messages = run.Messages(watching, link.Messages(), w.Wake)
+		w.Messages = run.Messages(watching, link.Messages(), link.WakeupsOf(watching, r, f.id))
 		w.RestoreLaws = func(ctx context.Context, laws []lease.Law) error { return r.RestoreArcs(ctx, laws, describes) }
 	}
 	w.Reassert = r.Reassert

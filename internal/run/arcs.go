@@ -52,7 +52,8 @@ func (a *Arcs) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
 // rememberLaws is how long the plan of a law that is over may still be named.
 const rememberLaws = time.Minute
 
-// Messages are what was published for a worker of a run by arcs, of the payloads of its channels. What cannot be read is taken for a hint.
+// Messages are what was published for a worker of a run by arcs. A hint that comes with a payload is that payload's: whoever has the laws need not call. What cannot be
+// read is a hint.
 func Messages(ctx context.Context, payloads <-chan []byte, wake <-chan struct{}) <-chan lease.Message {
 	out := make(chan lease.Message, 16)
 	pass := func(m lease.Message) {
@@ -61,21 +62,35 @@ func Messages(ctx context.Context, payloads <-chan []byte, wake <-chan struct{})
 		case <-ctx.Done():
 		}
 	}
+	learn := func(payload []byte) {
+		laws, err := lease.ReadMessage(string(payload), nil)
+		pass(lease.Message{Laws: laws, Quiet: err == nil && len(laws) > 0})
+	}
 	go func() {
 		for ctx.Err() == nil {
 			select {
 			case p := <-payloads:
-				if laws, err := lease.ReadMessage(string(p), nil); err == nil && len(laws) > 0 {
-					pass(lease.Message{Laws: laws, Quiet: true})
+				learn(p)
+				select {
+				case <-wake:
+				case <-time.After(together):
 				}
 			case <-wake:
-				pass(lease.Message{})
+				select {
+				case p := <-payloads:
+					learn(p)
+				case <-time.After(together):
+					pass(lease.Message{})
+				}
 			case <-ctx.Done():
 			}
 		}
 	}()
 	return out
 }
+
+// together is how long after one another a payload and its hint come at most.
+const together = 5 * time.Millisecond
 
 // makeArcs makes the state of a run by arcs, or finds the one there is. laws are what a worker knows of one that Redis has lost. The reply is as the
 // create script's.

@@ -131,6 +131,9 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	if err != nil {
 		return nil, false, err
 	}
+	if err := r.standing(ctx); err != nil {
+		return nil, false, err
+	}
 	created = reply[0] == "CREATED"
 	if lines := r.Spec.Diff(spec); !created && len(lines) > 0 {
 		return nil, false, &DifferentError{Name: name, Lines: lines}
@@ -201,14 +204,19 @@ func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run,
 		return nil, err
 	}
 	r.keep = lifetime(kept)
-	if r.Spec.Arcs {
-		s, err := r.State(ctx)
-		if err != nil {
-			return nil, err
-		}
+	return r, r.standing(ctx)
+}
+
+// standing finds out the phase of a run by arcs, which is not stored.
+func (r *Run) standing(ctx context.Context) error {
+	if !r.Spec.Arcs {
+		return nil
+	}
+	s, err := r.State(ctx)
+	if err == nil {
 		r.Phase, r.Ended = s.Phase, s.EndedAt
 	}
-	return r, nil
+	return err
 }
 
 // lifetime is how long a state outlives the last contact, as its budget has it; 0 = that cannot be read.

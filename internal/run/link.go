@@ -95,7 +95,23 @@ func (l *Link) introduce(ctx context.Context, c *redis.Conn) error {
 // It is a hint only: messages may be lost, and the truth is in every reply to a lease. Until ctx ends it subscribes anew whenever the
 // connection was lost.
 func (l *Link) Wakeups(ctx context.Context, r *Run) <-chan struct{} {
-	go listen(ctx, l.lines, func(ctx context.Context) error { return l.subscribe(ctx, r.keys.Control) })
+	return l.wakeups(ctx, r.keys.Control)
+}
+
+// WakeupsOf is Wakeups for a worker of a run by arcs, which is also told alone.
+func (l *Link) WakeupsOf(ctx context.Context, r *Run, worker string) <-chan struct{} {
+	return l.wakeups(ctx, r.keys.Control, r.keys.Control+":"+worker)
+}
+
+func (l *Link) wakeups(ctx context.Context, channels ...string) <-chan struct{} {
+	go listen(ctx, l.lines, func(ctx context.Context) error {
+		for _, c := range channels {
+			if err := l.subscribe(ctx, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	return l.lines.Wake()
 }
 

@@ -89,6 +89,9 @@ func (r *Run) gather(ctx context.Context, rest map[string]*Unpublished) (in repo
 	}
 	for _, w := range s.Workers {
 		in.Workers = append(in.Workers, w.input(t, s))
+		if r.Spec.Arcs {
+			in.Budget.Issued += in.Workers[len(in.Workers)-1].Beyond
+		}
 		delete(t.of, w.key())
 	}
 	merge(&in, t.unrecorded())

@@ -217,11 +217,11 @@ func TestArcsObey(t *testing.T) {
 		}
 		time.Sleep(3 * time.Second)
 		faster := s.order("set-rate", pieces(t, 4000))
-		time.Sleep(2 * time.Second)
+		time.Sleep(12 * time.Second) // laws that are over are forgotten meanwhile
 		paused := s.order("pause", nil)
 		time.Sleep(2 * time.Second)
 		resumed := s.order("resume", nil)
-		time.Sleep(2 * time.Second)
+		time.Sleep(12 * time.Second)
 		stopped := s.order("stop", nil)
 		s.wait()
 		asked, idle := s.books()

@@ -200,7 +200,7 @@ func (s *shard) release(now int64) int64 {
 	for ; s.first(&x); s.pop() {
 		local := s.clock.Local(x.Due)
 		switch {
-		case s.recalled(&x): // also before it is due: after a step of the clock that may be far away
+		case s.arcs == nil && s.recalled(&x): // also before it is due: after a step of the clock that may be far away
 			s.recorder.Recalled(1)
 		case local > now:
 			return s.pace.at(local)

@@ -29,7 +29,7 @@ type cursor struct {
 	id     int   // of an Ending; 0 = the piece is held
 	met    bool  // it goes on from where another one stood
 	end    Pos   // from here on the piece is somebody else's; endless = it is held
-	p      int64 // what is due then or later is not promised, ns
+	p      int64 // what is due then or later is not promised, µs
 	next   Pos   // all slots before are decided
 
 	law  int // where it stands, in the view's laws; −1 = there is no slot
@@ -61,33 +61,38 @@ func (s *Slots) Take(v *View) {
 	if v.Version <= s.view.Version && s.view.Version > 0 {
 		return
 	}
-	changed := v.Laws != s.view.Laws || v.Era != s.view.Era
-	if changed {
+	if v.Laws != s.view.Laws {
 		s.overrun(v.Laws)
 	}
 	old := s.cursors
 	s.view, s.cursors, s.next = v, nil, nil
 	for _, x := range v.Held {
-		s.inherit(old, cursor{lo: x.Lo, hi: x.Hi, next: x.From, end: held(), p: v.P * 1000}, changed)
+		s.inherit(old, cursor{lo: x.Lo, hi: x.Hi, next: x.From, end: held(), p: v.P})
 	}
 	for _, e := range v.Ending {
-		s.inherit(old, cursor{lo: e.Lo, hi: e.Hi, id: e.id, next: e.From, end: e.End, p: e.P * 1000}, changed)
+		s.inherit(old, cursor{lo: e.Lo, hi: e.Hi, id: e.id, next: e.From, end: e.End, p: e.P})
 	}
 	s.unite()
 }
 
 // inherit puts cursors on a piece. It goes on from where those stood that were on it, but not before it was given: what is held, behind all of them, for it may have
 // been given up and come back; what is given up, behind its own, and if that is new, behind those of what was held.
-func (s *Slots) inherit(old []cursor, piece cursor, changed bool) {
+func (s *Slots) inherit(old []cursor, piece cursor) {
 	for _, c := range meet([]cursor{piece}, old, func(o *cursor) bool { return piece.id == 0 || o.id == piece.id }) {
 		if piece.id == 0 || c.met {
-			s.put(old, c, changed)
+			s.put(c)
 			continue
 		}
 		for _, c := range meet([]cursor{c}, old, func(o *cursor) bool { return o.id == 0 }) {
-			s.put(old, c, changed)
+			s.put(c)
 		}
 	}
+}
+
+func (s *Slots) put(c cursor) {
+	c.met = false
+	s.seek(&c)
+	s.cursors = append(s.cursors, c)
 }
 
 // meet cuts cursors where old ones are that match, and takes each part behind them.
@@ -116,17 +121,6 @@ func (c cursor) behind(o *cursor) []cursor {
 	before.hi, after.lo = lo, hi
 	in.lo, in.hi, in.next, in.met = lo, hi, Later(c.next, o.next), true
 	return slices.DeleteFunc([]cursor{before, in, after}, func(c cursor) bool { return c.lo >= c.hi })
-}
-
-// put adds a cursor, which stands already where an old one of the same slots does.
-func (s *Slots) put(old []cursor, c cursor, changed bool) {
-	i := slices.IndexFunc(old, func(o cursor) bool { return o.lo == c.lo && o.hi == c.hi && o.next == c.next && o.end == c.end })
-	if c.met = false; i >= 0 && !changed {
-		c.law, c.stop, c.walk, c.due = old[i].law, old[i].stop, old[i].walk, old[i].due
-	} else {
-		s.seek(&c)
-	}
-	s.cursors = append(s.cursors, c)
 }
 
 // unite makes one cursor of neighbours that no slot is between: none is left of theirs before the first slot of all.
@@ -158,7 +152,7 @@ func (s *Slots) unite() {
 	s.cursors = out
 }
 
-// seek goes to the first slot at or after next. Slots of the laws of one era are due in the order of positions.
+// seek goes to the first slot at or after next that is promised. Slots of the laws of one era are due in the order of positions.
 func (s *Slots) seek(c *cursor) {
 	c.law, c.due = -1, never
 	laws := s.view.Laws
@@ -178,7 +172,7 @@ func (s *Slots) seek(c *cursor) {
 		if g.ID == c.end.G {
 			stop = min(stop, c.end.K)
 		}
-		if from < stop {
+		if stop = min(stop, g.Before(c.p)); from < stop {
 			c.law, c.stop, c.walk = i, g.Base+stop, arc(c.lo, c.hi).Walk(g.Base+from)
 			if s.stand(c) {
 				return
@@ -220,7 +214,7 @@ func (s *Slots) look() {
 	for i := range s.cursors {
 		c := &s.cursors[i]
 		switch {
-		case c.law < 0 || c.due >= c.p:
+		case c.law < 0:
 		case s.next == nil:
 			s.next = c
 		case c.due < s.next.due:
@@ -240,7 +234,7 @@ func (s *Slots) Pop() {
 	if !s.stand(c) {
 		s.seek(c)
 	}
-	if c.law < 0 || c.due >= s.others || c.due >= c.p {
+	if c.law < 0 || c.due >= s.others {
 		s.next = nil
 	}
 }

@@ -178,3 +178,18 @@ func BenchmarkSlots(b *testing.B) {
 		})
 	}
 }
+
+// TestTinyPieces: a piece of one unit has all its slots in one shard; the others do not look for one without end.
+func TestTinyPieces(t *testing.T) {
+	for lo := range int64(4) {
+		v := View{Version: 1, Era: 1, Laws: (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), Held: Segs{{Lo: lo, Hi: lo + 1, From: Pos{1, 0}}}, P: 20_000_000}
+		for shard := range 2 {
+			s := NewSlots(shard, 2)
+			s.Take(&v)
+			var x pacer.Slot
+			for s.Next(&x) {
+				s.Pop()
+			}
+		}
+	}
+}
