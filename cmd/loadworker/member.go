@@ -101,6 +101,9 @@ func (f *memberFlags) mayJoin(ctx context.Context, r *run.Run) error {
 	if f.maxRate.Num == 0 {
 		return nil
 	}
+	if r.Spec.Arcs {
+		return cli.Config(errors.New("--max-qps: not with a run made by --arcs yet; leave it out"))
+	}
 	if r.Spec.Max {
 		return f.allows(r.Name, r.Spec.Peak(), 0)
 	}

@@ -86,7 +86,7 @@ func (r *Run) stateOfArcs(ctx context.Context) (*State, error) {
 	if err := cmp.Or(a.parseLaws(t), a.parsePlan(t.budget), a.audit(t), a.parseMembers(t)); err != nil {
 		return nil, broken(r.Name, err.Error())
 	}
-	a.State.times = newTimeline(a.State.laws, a.State.cuts)
+	a.times = newTimeline(a.State.laws, a.cuts)
 	a.count()
 	return a.State, nil
 }
