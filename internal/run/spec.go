@@ -262,6 +262,7 @@ func (s Spec) Diff(o Spec) []string {
 		}
 	}
 	line("qps", s.Asks(), o.Asks())
+	line("arcs", s.Arcs, o.Arcs)
 	line("duration", s.Duration, o.Duration)
 	line("requests", s.Requests, o.Requests)
 	// Written in another way, 60s:1k and 1m:1000, they are the same.
