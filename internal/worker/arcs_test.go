@@ -56,6 +56,8 @@ func (m *simMember) Renew(ctx context.Context, c lease.Call) (lease.Reply, error
 
 // publish sends a message to members by name; nil: to all.
 func (s *sim) publish(msg lease.Message, to []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, m := range s.members {
 		if to == nil && len(msg.Laws) > 0 || slices.Contains(to, m.ID) {
 			select {

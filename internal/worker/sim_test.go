@@ -118,7 +118,9 @@ func (s *sim) add(id string) *simMember {
 		m.messages = make(chan lease.Message, 16)
 		m.Limiter, m.Server, m.Messages, m.Started = nil, m, m.messages, s.firstSlot
 	}
-	s.members = append(s.members, m)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.members = append(s.members, m) // calls of those who run already look through them
 	return m
 }
 

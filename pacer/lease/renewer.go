@@ -33,8 +33,8 @@ type Message struct {
 
 // The times of calls.
 const (
-	attemptTimeout = 4 * time.Second        // of one attempt; others begin before that
-	mostAttempts   = 4                      // at a time
+	attemptTimeout = 3 * time.Second        // of one attempt; others begin before that
+	mostAttempts   = 5                      // at a time: none has to wait for the end of another
 	firstPause     = 250 * time.Millisecond // from one attempt to the next
 	maxPause       = time.Second
 	firstWait      = 100 * time.Millisecond // until a reply has told another
