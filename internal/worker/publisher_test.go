@@ -48,6 +48,8 @@ func ledgerOf(m *simMember, fault func(context.Context, *ledger) error) *ledger 
 
 // forget is what a restart without persistence does. Who reads the stream has read it already.
 func (l *ledger) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.seq, l.gaps, l.total, l.whole, l.open, l.second = 0, 0, nil, nil, nil, 0
 }
 
@@ -67,6 +69,8 @@ func (l *ledger) Publish(ctx context.Context, interval, total *report.Snapshot, 
 }
 
 func (l *ledger) write(interval, total *report.Snapshot, series *report.Series) {
+	l.mu.Lock() // some tests look at it while the worker goes on
+	defer l.mu.Unlock()
 	whole, open, next := series.Since(l.second)
 	l.whole, l.open, l.second = append(l.whole, whole...), open, next
 	switch seq := interval.Seq; {
@@ -238,9 +242,11 @@ func TestJournalForgets(t *testing.T) {
 			s.members[0].start()
 			time.Sleep(8 * time.Second)
 			synctest.Wait()
+			l.mu.Lock()
 			if l.seq < 7 {
 				t.Errorf("snapshot %d in second 8", l.seq)
 			}
+			l.mu.Unlock()
 			s.members[1].start()
 			s.wait()
 			if l.total == nil || !l.total.Final || l.total.Counts != l.simMember.total.Counts {
