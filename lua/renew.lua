@@ -51,7 +51,12 @@ local function calm()
   if now >= patience and tonumber(redis.call('ZRANGE', keys.due, '0', '0', 'WITHSCORES')[2]) < now then return nil end
   local drops = now + hold + GRACE
   if held == 0 and drops > now + 3000000 + 2 * wait then drops = now + 3000000 + 2 * wait end
-  redis.call('HSET', keys.budget, 'last', string.format('%d', now))
+  -- A full server must not cost anybody its promise: where it refuses the first write, one that needs no room comes before.
+  local seen = string.format('%d', now)
+  if type(redis.pcall('HSET', keys.budget, 'last', seen)) == 'table' then
+    redis.call('HDEL', keys.budget, 'room')
+    redis.call('HSET', keys.budget, 'last', seen)
+  end
   redis.call('ZADD', keys.due, string.format('%d', drops), worker)
   return { struct.pack(HEAD, seq, era, now, now + hold, n, wait, version) .. 'OK|' .. was }
 end
@@ -61,6 +66,7 @@ if reply then return reply end
 local call, bad = calls({ worker = worker, inc = inc, epoch = epoch, numbers = numbers })
 if bad then return bad end
 if not here then return { struct.pack(HEAD, call.seq, 0, 0, 0, 0, 500000, 0) .. 'NOSTATE|' } end
+redis.call('HDEL', keys.budget, 'room') -- as above
 local all = fleet({ time = now, last = last, epoch = was, identity = id, core = core, channel = ARGV[2] }, keys)
 reply = all.renew(call)
 all.store()

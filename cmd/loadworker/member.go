@@ -185,6 +185,7 @@ func (f *memberFlags) work(
 	} else {
 		w.Limiter, w.Server = nil, r.Arcs(link.Client)
 		w.Messages = run.Messages(watching, link.Messages(), link.WakeupsOf(watching, r, f.id))
+		w.Renewed = tell(log, r.Spec.MinWorkers)
 		w.RestoreLaws = func(ctx context.Context, laws []lease.Law) error { return r.RestoreArcs(ctx, laws, describes) }
 	}
 	w.Reassert = r.Reassert
@@ -216,6 +217,44 @@ func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targe
 		}
 	}
 	return worker.NewAdapter(clock, target, connections), nil
+}
+
+// tell says to whoever watches this worker what it waits for, and how the run goes.
+func tell(log *slog.Logger, needed int64) func(lease.Reply, *lease.View) {
+	last, members := "", int64(-1)
+	return func(r lease.Reply, v *lease.View) {
+		if r.Status != lease.OK {
+			return
+		}
+		now := standing(v.Laws.Newest())
+		switch {
+		case now == "waiting" && needed == 0 && last != now:
+			log.Info("waiting for loadctl start")
+		case now == "waiting" && needed > 0 && members != r.Members:
+			log.Info("waiting for workers", "here", r.Members, "needed", needed)
+		case last == "waiting" && now != last:
+			log.Info("the run begins", "workers", r.Members)
+		case last == "" && now == "running":
+			log.Info("taking part", "workers", r.Members)
+		case now == "paused" && last != now:
+			log.Info("paused")
+		case last == "paused" && now == "running":
+			log.Info("resumed")
+		}
+		last, members = now, r.Members
+	}
+}
+
+// standing is what a run does by its newest law.
+func standing(newest *lease.Law) string {
+	switch {
+	case newest == nil:
+		return "waiting"
+	case newest.Phase == lease.Paused:
+		return "paused"
+	default:
+		return "running"
+	}
 }
 
 // announce tells whoever watches this worker what it waits for.

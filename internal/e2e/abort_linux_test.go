@@ -40,9 +40,7 @@ func TestAbortNeedsNoLoadctl(t *testing.T) {
 			control.Process.Kill()
 			control.Wait()
 			until(t, "600 more", func() bool { return web.Count() >= 1500 }) // nothing is wrong yet
-			stopped := func() bool {
-				return b.redis.Client().HGet(t.Context(), run.KeysOf("x").Budget, "phase").Val() == "stopped"
-			}
+			stopped := func() bool { return b.phase("x") == "stopped" }
 			if stopped() {
 				t.Fatal(b.loadctl("events", "x"))
 			}
@@ -103,10 +101,9 @@ func TestAbortNeedsProof(t *testing.T) {
 	b.web = serve(t, arrivals.Options{ErrorShare: 0.2})
 	fleet := b.fleet(3, "x", append(thresholds("rate:rate>290 over 1s abort after 1", "errors:rate<10% over 1s abort after 1"),
 		"--qps", "300", "--duration", "1m", "--warmup", "8s", "--permit-for", "2s")...)
-	state := func() string { return b.redis.Client().HGet(t.Context(), run.KeysOf("x").Budget, "phase").Val() }
 	b.started(300)
 	fleet[0].cmd.Process.Signal(syscall.SIGKILL)
-	until(t, "the stop", func() bool { return state() == "stopped" })
+	until(t, "the stop", func() bool { return b.phase("x") == "stopped" })
 	for _, p := range fleet[1:] {
 		p.wait(99)
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
-	"github.com/loadctl/loadctl/internal/run"
 )
 
 // found is what loadctl search -o json prints, as far as these tests look at it.
@@ -34,7 +33,8 @@ func (p *process) outcome() (f found) {
 
 // phase is that of a run, as Redis has it.
 func (b *bed) phase(name string) string {
-	return b.redis.Client().HGet(b.t.Context(), run.KeysOf(name).Budget, "phase").Val()
+	b.t.Helper()
+	return b.status(name).Phase
 }
 
 // TestSearch: two workers find 800/s, each probe is in the run's report, and the run is over. On a machine with other things to do there may be no

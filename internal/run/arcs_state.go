@@ -98,7 +98,7 @@ func (a *arcsState) parseLaws(t arcsText) error {
 		texts = append(texts, text)
 	}
 	sort.Slice(texts, func(i, j int) bool { return lawNumber(texts[i]) < lawNumber(texts[j]) })
-	laws, err := lease.ReadLaws(strings.Join(texts, ""), t.plans(), nil)
+	laws, err := lease.ReadHistory(strings.Join(texts, ""))
 	if err != nil {
 		return err
 	}
@@ -118,16 +118,6 @@ func lawNumber(text string) uint64 {
 		return 0
 	}
 	return binary.LittleEndian.Uint64([]byte(text))
-}
-
-// plans are those that the budget has.
-func (t arcsText) plans() (plans []string) {
-	for name, text := range t.budget {
-		if number, ok := strings.CutPrefix(name, "plan/"); ok && number != "0" {
-			plans = append(plans, text)
-		}
-	}
-	return plans
 }
 
 // parsePhase finds out what the run is doing: what the newest law says that has begun.

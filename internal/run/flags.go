@@ -162,7 +162,6 @@ func (f *flagList) schedule(s Spec) {
 		f.time("--permit-for", s.Permit(), DefaultPermitFor)
 	}
 	f.time("--deadman", s.Deadman, 0)
-	f.set("--arcs", s.Arcs)
 }
 
 // limiter adds what the grants have to pass.

@@ -90,7 +90,11 @@ func (e *engine) Taken() (version int, reached int64) {
 func (e *engine) renew(ctx, leasing context.Context, p *patience, finish func(error) error) error {
 	renewer := lease.Renewer{
 		Server: e.Server, Sink: e, Clock: e.Clock, Worker: e.ID, Incarnation: e.Incarnation, Weight: e.Weight, Messages: e.Messages, Changed: e.changed,
-		Restore: e.RestoreLaws, Log: e.Log, Observe: func(r lease.Reply) { p.renewed(); e.Renewed(r) },
+		Restore: e.RestoreLaws, Log: e.Log, Observe: func(r lease.Reply, v *lease.View) {
+			p.renewed()
+			e.publisher.rota.members.Store(r.Members)
+			e.Renewed(r, v)
+		},
 	}
 	err := renewer.Run(leasing)
 	switch {

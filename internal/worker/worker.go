@@ -75,7 +75,7 @@ type Worker struct {
 	Server      lease.Server                             // where arcs are leased; nil = ranges are, from Limiter
 	Messages    <-chan lease.Message                     // as in lease.Renewer
 	RestoreLaws func(context.Context, []lease.Law) error // lease.Renewer.Restore
-	Renewed     func(lease.Reply)                        // called with each reply of the Server; may be nil
+	Renewed     func(lease.Reply, *lease.View)           // lease.Renewer.Observe
 
 	Wake    <-chan struct{}   // a hint that the run has changed; may be nil
 	Observe func(pacer.Reply) // called with each reply of the Limiter; may be nil
@@ -121,7 +121,7 @@ func (e *engine) defaults() {
 		e.Halt = func() {}
 	}
 	if e.Renewed == nil {
-		e.Renewed = func(lease.Reply) {}
+		e.Renewed = func(lease.Reply, *lease.View) {}
 	}
 	e.changed = make(chan struct{}, 1)
 	if e.Observe == nil {

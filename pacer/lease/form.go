@@ -168,10 +168,6 @@ func PackLaws(laws []Law) (text string, plans []string) {
 
 // ReadLaws is laws in the order of their numbers. A plan that they name is among plans, or one of known's, or that of the run's description.
 func ReadLaws(text string, plans []string, known *Laws) ([]Law, error) {
-	v, err := unpack(text, lawBytes/8)
-	if err != nil {
-		return nil, fmt.Errorf("laws: %w", err)
-	}
 	all := map[int64]*Plan{}
 	for _, l := range known.All() {
 		all[l.Plan.ID] = l.Plan
@@ -183,9 +179,22 @@ func ReadLaws(text string, plans []string, known *Laws) ([]Law, error) {
 		}
 		all[p.ID] = p
 	}
+	return readLaws(text, func(id int64) *Plan { return all[id] })
+}
+
+// ReadHistory is all laws of a run, in the order of their numbers, without their plans: those of laws that are over are not kept.
+func ReadHistory(text string) ([]Law, error) {
+	return readLaws(text, func(id int64) *Plan { return &Plan{ID: id} })
+}
+
+func readLaws(text string, plan func(id int64) *Plan) ([]Law, error) {
+	v, err := unpack(text, lawBytes/8)
+	if err != nil {
+		return nil, fmt.Errorf("laws: %w", err)
+	}
 	var out []Law
 	for ; len(v) > 0; v = v[lawBytes/8:] {
-		l, err := newLaw(v, all)
+		l, err := newLaw(v, plan(v[13]))
 		if err != nil {
 			return nil, fmt.Errorf("law %d: %w", v[0], err)
 		}
@@ -197,9 +206,9 @@ func ReadLaws(text string, plans []string, known *Laws) ([]Law, error) {
 	return out, nil
 }
 
-func newLaw(v []int64, plans map[int64]*Plan) (Law, error) {
+func newLaw(v []int64, plan *Plan) (Law, error) {
 	l := Law{Law: pacer.Law{ID: v[0], T0: v[1], C: v[2], R0: v[3], R1: v[4], Den: v[5], Dur: v[6], K: v[7], F: v[8]},
-		Base: v[9], Phase: Phase(v[10]), Prev: v[11], Cut: v[12], Plan: plans[v[13]], Piece: int(v[14]),
+		Base: v[9], Phase: Phase(v[10]), Prev: v[11], Cut: v[12], Plan: plan, Piece: int(v[14]),
 		Left: pacer.Piece{R0: v[15], R1: v[16], Den: v[17], Dur: v[18], F: v[19]}, End: v[20], Stop: v[21], Era: v[22]}
 	if err := l.Check(); err != nil {
 		return Law{}, err
@@ -222,7 +231,7 @@ func newLaw(v []int64, plans map[int64]*Plan) (Law, error) {
 	case l.Plan == nil:
 		return Law{}, fmt.Errorf("its plan %d did not come", v[13])
 	}
-	if l.Plan.ID > 0 && l.Piece > len(l.Plan.Pieces) {
+	if l.Plan.ID > 0 && len(l.Plan.Pieces) > 0 && l.Piece > len(l.Plan.Pieces) {
 		return Law{}, errForm
 	}
 	return l, nil

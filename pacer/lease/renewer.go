@@ -52,10 +52,10 @@ type Renewer struct {
 	Incarnation string // one process's life
 	Weight      int64  // its part of the rate is Weight / sum of weights; 0 means 1
 
-	Messages <-chan Message  // may be nil; a lost one costs time, not truth
-	Changed  <-chan struct{} // signals that Taken has changed
-	Observe  func(Reply)     // called with each reply; may be nil
-	Log      *slog.Logger    // nil = none
+	Messages <-chan Message     // may be nil; a lost one costs time, not truth
+	Changed  <-chan struct{}    // signals that Taken has changed
+	Observe  func(Reply, *View) // called with each reply and what holds by it; may be nil
+	Log      *slog.Logger       // nil = none
 
 	// Restore is called when the run's state is gone, with the laws known, and again until it is there; pacer.ErrNoState says that it was removed on purpose, or that
 	// another run has its name. nil: wait for another worker who restores it.
@@ -191,7 +191,7 @@ func (r *Renewer) defaults() {
 		r.Log = slog.New(slog.DiscardHandler)
 	}
 	if r.Observe == nil {
-		r.Observe = func(Reply) {}
+		r.Observe = func(Reply, *View) {}
 	}
 	r.holder, r.wait = NewHolder(r.Worker, r.Incarnation, r.Weight), firstWait
 	r.answers = make(chan answer, mostAttempts+1)
@@ -231,9 +231,10 @@ func (r *Renewer) take(ctx context.Context, a answer) error {
 	if a.reply.Status != NoState {
 		r.trouble(nil)
 	}
-	r.Observe(a.reply)
 	r.wait, r.urgent = max(time.Duration(a.reply.Wait)*time.Microsecond, firstWait), r.holder.Heard(r.now(), a.reply)
 	r.publish()
+	v := r.holder.View()
+	r.Observe(a.reply, &v)
 	switch a.reply.Status {
 	case OK:
 		if r.lost {
