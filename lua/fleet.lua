@@ -150,8 +150,9 @@ end
 local function expire()
   if b.now < b.patience then return end
   for _, name in ipairs(redis.call('ZRANGEBYSCORE', keys.due, '-inf', '(' .. int(b.now), 'LIMIT', '0', int(AT_ONCE))) do
+    local m = member(name)
     local g, k = slot(b.now)
-    drop(member(name), g, k, LOST, 'its last promise is over')
+    if m then drop(m, g, k, LOST, 'its last promise is over') else redis.call('ZREM', keys.due, name) end -- somebody else's
   end
 end
 

@@ -39,11 +39,8 @@ if spec and b.uid and ARGV[3] == '1' then
   all.store()
   ended = all.ended()
 end
-if spec and not ended then
-  if not b.uid then return { 'BROKEN', '', '' } end
-  return { 'EXISTS', spec, b.uid }
-end
-if not spec and b.uid then return { 'BROKEN', '', '' } end
+if not spec ~= not b.uid and laws == '' then return { 'BROKEN', '', '' } end -- a worker brings all of it back
+if spec and b.uid and not ended then return { 'EXISTS', spec, b.uid } end
 local stopped = redis.call('GET', KEYS[13])
 redis.call('DEL', unpack(KEYS))
 redis.call('SET', KEYS[9], ARGV[1], 'PX', ARGV[4])

@@ -48,7 +48,7 @@ local function calm()
   local seq, heavy, known, list, leaving, p = struct.unpack(CALL, numbers)
   if state ~= PRESENT or seq < mine or heavy ~= weight or list ~= version or known < newest or known > 2 ^ 53 or seq > 2 ^ 53 then return nil end
   if left + leaving + giving + missing ~= 0 or p ~= -1 or now >= joins or string.sub(record, at + 48 * held + 16 * target) ~= inc then return nil end
-  if now >= patience and tonumber(redis.call('ZRANGE', keys.due, '0', '0', 'WITHSCORES')[2]) < now then return nil end
+  if now >= patience and tonumber(redis.call('ZRANGE', keys.due, '0', '0', 'WITHSCORES')[2] or now) < now then return nil end
   local drops = now + hold + GRACE
   if held == 0 and drops > now + 3000000 + 2 * wait then drops = now + 3000000 + 2 * wait end
   -- A full server must not cost anybody its promise: where it refuses the first write, one that needs no room comes before.

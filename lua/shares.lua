@@ -94,9 +94,13 @@ local function few(amount, n) return min(n, max(16, floor(16 * amount * n / UNIT
 -- share: that of a weight in a sum of weights.
 local function share(weight, sum) return floor(UNITS * weight / sum) end
 
+-- members: those of these names. Who has no record any more is nobody's business.
 local function members(names)
   local out = {}
-  for i, name in ipairs(names) do out[i] = member(name) end
+  for _, name in ipairs(names) do
+    local m = member(name)
+    if m then out[#out + 1] = m else redis.call('ZREM', keys.rich, name) end
+  end
   return out
 end
 
@@ -236,6 +240,7 @@ local function even()
   for _ = 1, 8 do
     if staying() < 2 then return end
     local mean, poor, rich = UNITS / b.w, poorest(1)[1], richest(1)[1]
+    if not (poor and rich) then return end
     local low, high = poor.units / poor.weight, rich.units / rich.weight
     if low > 0.92 * mean and high < 1.08 * mean then return end
     local amount = min((high - mean) * rich.weight, (mean - low) * poor.weight)

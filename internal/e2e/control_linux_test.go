@@ -227,9 +227,9 @@ func (b *bed) fullAgain(rate int, from time.Time, length int) []int {
 	return seconds
 }
 
-// TestKillWithPermits: a worker that is killed may as well be cut off, so the others leave its part to it until its permit has run out.
-// Whoever says that it is dead ends that at once. All together never fire more than the rate.
-func TestKillWithPermits(t *testing.T) {
+// TestKilledShare: a worker that is killed may as well be cut off, so the others leave its share to it until its promise ends. Whoever says that
+// it is dead ends that at once. All together never fire more than the rate.
+func TestKilledShare(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		permit time.Duration
@@ -258,16 +258,13 @@ func TestKillWithPermits(t *testing.T) {
 				}
 			} else {
 				until(t, "its share to be left alone", func() bool { return b.dead(name).State == "suspect" })
-				if w := b.dead(name); w.Permit < rate/4-1 || w.Permit > rate/4 {
-					t.Errorf("%+v", w)
-				}
 			}
 			for _, p := range ps[1:] {
 				p.wait(0)
 			}
 			r := b.report(name)
 			n, a := b.web.Count(), r.Audit
-			if n < a.Sent || n > a.Sent+a.Lost || a.Asked != 11*rate || a.Lost == 0 || (a.Yielded > rate/4) == c.says {
+			if n < a.Sent || n > a.Sent+a.Lost || a.Asked != 11*rate || a.Lost == 0 || (a.Lost > rate/2) == c.says {
 				t.Errorf("%d arrived, %+v", n, a)
 			}
 			if state := b.dead(name).State; state != map[bool]string{true: "removed", false: "lost"}[c.says] {
@@ -277,7 +274,7 @@ func TestKillWithPermits(t *testing.T) {
 			if most := arrivals.MaxInWindow(b.web.Arrivals(), time.Second); acceptance() && most > rate+rate/100 {
 				t.Errorf("%d in a second", most)
 			}
-			t.Logf("%d arrived, sent %d, lost %d, yielded %d; seconds from %v after the kill: %v", n, a.Sent, a.Lost, a.Yielded, c.back, seconds)
+			t.Logf("%d arrived, sent %d, lost %d; seconds from %v after the kill: %v", n, a.Sent, a.Lost, c.back, seconds)
 		})
 	}
 }

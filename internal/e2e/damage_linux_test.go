@@ -59,26 +59,26 @@ func damages() map[string]func(ctx context.Context, c *redis.Client, key string)
 	}
 }
 
-// unreadable are the damages after which nobody can report. The others only cost what the key held.
+// unreadable are the damages after which nobody can report. The others only cost what the key held. A budget that is gone, a worker makes anew.
 func unreadable(part, how string) bool {
 	switch part {
-	case "spec", "budget":
+	case "spec":
 		return true
-	case "workers", "laws", "totals", "series":
+	case "budget", "workers", "loose", "laws", "log", "totals", "series":
 		return how != "deleted"
+	case "due":
+		return how == "of another type"
 	default:
 		return false
 	}
 }
 
-// unleasable are the damages after which no worker can lease: it goes on by its permit, and ends with an error.
-func unleasable(part, how string) bool {
+// unrenewable are the damages after which no worker can renew its promise: it goes on until that ends, and ends with an error.
+func unrenewable(part, how string) bool {
 	switch part {
-	case "budget":
-		return true
-	case "workers", "seen":
+	case "budget", "workers":
 		return how != "deleted"
-	case "events":
+	case "due", "rich", "laws":
 		return how == "of another type"
 	default:
 		return false
@@ -86,12 +86,14 @@ func unleasable(part, how string) bool {
 }
 
 // unpublishable are the damages after which no worker can publish its final counts: it leaves them in a file, and ends with an error.
-func unpublishable(part, how string) bool { return part == "totals" && how != "deleted" }
+func unpublishable(part, how string) bool {
+	return (part == "totals" || part == "series") && how != "deleted"
+}
 
 // TestDamagedKeys: whatever becomes of one key of a live run, the fleet never sends more than the rate, no process panics or hangs, and each command
 // answers, or says in one line what is wrong.
 func TestDamagedKeys(t *testing.T) {
-	for _, part := range []string{"spec", "budget", "workers", "seen", "laws", "totals", "series", "snapshots", "events", "limiter"} {
+	for _, part := range []string{"spec", "budget", "workers", "due", "rich", "loose", "laws", "log", "totals", "series", "snapshots", "events", "limiter"} {
 		t.Run(part, func(t *testing.T) {
 			t.Parallel()
 			for how, damage := range damages() {
@@ -121,7 +123,7 @@ func (b *bed) damaged(part, how string, damage func(ctx context.Context, c *redi
 		said[command] = b.clear(part+" "+how, strings.Fields(command)...)
 	}
 	for _, p := range fleet {
-		if code := p.ends(part + " " + how); (code != 0) != (unleasable(part, how) || unpublishable(part, how)) {
+		if code := p.ends(part + " " + how); (code != 0) != (unrenewable(part, how) || unpublishable(part, how)) {
 			b.t.Errorf("%s %s: a worker ended with %d\n%s", part, how, code, p.stderr.String())
 		}
 	}

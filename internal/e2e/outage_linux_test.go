@@ -3,28 +3,32 @@ package e2e
 import (
 	"regexp"
 	"testing"
+
+	"github.com/loadctl/loadctl/internal/run"
 )
 
-// TestChangedErrorIsLogged: in one outage Redis is full first, and gone then. A worker tells of both, once each, about leases and about snapshots.
+// TestChangedErrorIsLogged: in one outage a key of the run is damaged first, and Redis gone then. A worker tells of both, once each, about renewals and about
+// snapshots.
 func TestChangedErrorIsLogged(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	w := b.worker("x", "--url", b.web.URL(), "--qps", "100")
 	b.started(50)
 	lines := func(what, why string) int {
-		return len(regexp.MustCompile(`(?m)^.*"no `+what+`.*`+why+`.*$`).FindAllString(w.stderr.String(), -1))
+		return len(regexp.MustCompile(`(?m)^.*"`+what+`.*`+why+`.*$`).FindAllString(w.stderr.String(), -1))
 	}
+	const renewal, snapshot = "Redis does not answer; ", "no snapshot published"
 	both := func(why string) {
-		until(t, why, func() bool { return lines("lease", why) > 0 && lines("snapshot published", why) > 0 })
+		until(t, why, func() bool { return lines(renewal, why) > 0 && lines(snapshot, why) > 0 })
 	}
-	if err := b.redis.Client().ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+	if err := b.redis.Client().Set(t.Context(), run.KeysOf("x").Workers, "damaged", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	both("OOM")
+	both("WRONGTYPE")
 	b.redis.Kill()
 	both("connection refused")
-	for _, why := range []string{"OOM", "connection refused"} {
-		if n, m := lines("lease", why), lines("snapshot published", why); n != 1 || m != 1 {
+	for _, why := range []string{"WRONGTYPE", "connection refused"} {
+		if n, m := lines(renewal, why), lines(snapshot, why); n != 1 || m != 1 {
 			t.Errorf("%s: %d and %d lines\n%s", why, n, m, w.stderr.String())
 		}
 	}

@@ -91,7 +91,9 @@ func (e *engine) renew(ctx, leasing context.Context, p *patience, finish func(er
 	renewer := lease.Renewer{
 		Server: e.Server, Sink: e, Clock: e.Clock, Worker: e.ID, Incarnation: e.Incarnation, Weight: e.Weight, Messages: e.Messages, Changed: e.changed,
 		Restore: e.RestoreLaws, Log: e.Log, Observe: func(r lease.Reply, v *lease.View) {
-			p.renewed()
+			if r.Status == lease.OK {
+				p.renewed()
+			}
 			e.publisher.rota.members.Store(r.Members)
 			e.Renewed(r, v)
 		},
