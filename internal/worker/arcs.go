@@ -30,7 +30,7 @@ func (s *shard) hold(newest *atomic.Pointer[lease.View], changed chan<- struct{}
 func (s *shard) adopt(now int64) {
 	h := s.arcs
 	v := h.newest.Load()
-	if v == nil || v.Version == h.slots.Version() {
+	if v == nil || s.halted || v.Version == h.slots.Version() {
 		return
 	}
 	s.release(now)
@@ -70,6 +70,13 @@ func (s *shard) empty() bool {
 
 // Take implements lease.Sink.
 func (e *engine) Take(v *lease.View) {
+	now := e.Clock.Redis(e.Clock.Now()) / 1000
+	if !e.ceiling.admits(now, v) {
+		return
+	}
+	if e.Closed {
+		e.gate.take(now, v)
+	}
 	e.view.Store(v)
 	for _, s := range e.shards {
 		s.client.Wake()
@@ -97,8 +104,13 @@ func (e *engine) renew(ctx, leasing context.Context, p *patience, finish func(er
 			e.publisher.rota.members.Store(r.Members)
 			e.Renewed(r, v)
 		},
+		Broken: leasing.Done(),
 	}
-	err := renewer.Run(leasing)
+	staying := ctx
+	if e.Closed { // it has no slots that others could go on with
+		staying = context.WithoutCancel(ctx)
+	}
+	err := renewer.Run(staying)
 	switch {
 	case errors.Is(err, pacer.ErrEnded):
 		e.tell(draining)
@@ -117,11 +129,19 @@ func (e *engine) renew(ctx, leasing context.Context, p *patience, finish func(er
 		e.tell(draining) // what was handed over is sent up to the slot from which on it is another's
 		e.haltAfter(e.MaxLag + longestLead)
 		return finish(nil)
+	case ctx.Err() != nil && e.Closed:
+		e.tell(draining)
+		e.haltAfter(e.MaxLag)
+		e.halted(ctx, &renewer)
+		return finish(nil)
 	}
 	e.stop()
 	e.halted(ctx, &renewer)
-	if ctx.Err() != nil {
+	switch cause := context.Cause(leasing); {
+	case ctx.Err() != nil && errors.Is(cause, context.Cause(ctx)):
 		err = nil
+	case cause != nil:
+		err = cause
 	}
 	return finish(err)
 }

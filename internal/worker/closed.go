@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // gate works out from the replies when a closed loop sends. It has no slots to go by: the run's phase, the first t0, the planned end and
@@ -24,6 +25,8 @@ type gate struct {
 	told    int64        // up to when the silence is in silent, µs of the Redis clock
 	silent  atomic.Int64 // how long the loop stood still because nothing was heard, µs
 	paused  atomic.Int64 // how long because of pauses, µs
+
+	view *lease.View // of a worker that leases arcs: the newest, and told is when it came
 }
 
 // window is when a closed loop sends: from ≤ t < until, µs of the Redis clock.
@@ -85,10 +88,21 @@ func (s *shard) closeLoop(g *gate) {
 	s.done = s.answered
 }
 
+// open is when the shard of a closed loop sends, µs of the Redis clock.
+func (s *shard) open(now int64) window {
+	if s.arcs != nil {
+		return opens(s.clock.Redis(now)/1000, s.arcs.slots.View())
+	}
+	if w := s.gate.open.Load(); w != nil {
+		return *w
+	}
+	return window{}
+}
+
 // again sends on every connection that is free and does not rest. It returns when the next turn is due if no answer comes.
 func (s *shard) again(now int64) (until int64) {
-	w := s.gate.open.Load()
-	if w == nil {
+	w := s.open(now)
+	if w.until == 0 {
 		return forever
 	}
 	from, end := s.clock.Local(w.from*1000), s.clock.Local(w.until*1000)

@@ -2,36 +2,9 @@ package worker
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"math"
-	"strconv"
 
 	"github.com/loadctl/loadctl/pacer"
 )
-
-// ErrTooFast ends a worker of a fleet that is asked for more than its MaxRate.
-var ErrTooFast = errors.New("more than --max-qps")
-
-// TooFast is the error that a fleet may be asked for more in a second than a worker takes part in: an ErrTooFast. asked is in requests per second,
-// surge is how many the run's limiter may let pass in some second besides.
-func TooFast(asked, surge float64, most pacer.Rate) error {
-	and := ""
-	switch {
-	case math.IsInf(surge, 1):
-		and = " and its limiter may let any number pass at once (--debt), which is"
-	case surge > 0:
-		and = fmt.Sprintf(" and its limiter may let %s more pass in a second (burst or window), together", thousandths(surge))
-	}
-	return fmt.Errorf("the cluster is asked for %s/s,%s %w %s of this worker", thousandths(asked), and, ErrTooFast, most)
-}
-
-func thousandths(n float64) string { return strconv.FormatFloat(math.Round(n*1000)/1000, 'f', -1, 64) }
-
-// Exceeds tells whether a rate, and what may pass in some second besides, are more than a worker takes part in.
-func Exceeds(asked, surge float64, most pacer.Rate) bool {
-	return most.Num > 0 && asked+surge > most.Float()
-}
 
 // guard ends a worker before it takes part in more than it was told to: what is leased of a law that is too fast never reaches the
 // shards. It is used by the goroutine that leases, and after that has ended by the one that ran it.

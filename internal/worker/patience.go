@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // ErrSilence ends a worker that nobody will tell that the run is over.
@@ -23,6 +24,8 @@ type patience struct {
 	clock   *pacer.Clock
 	started func() int64  // as in Worker
 	length  time.Duration // as in Worker
+
+	view *atomic.Pointer[lease.View] // of a worker that leases arcs, instead of started, length and paused: its laws tell
 
 	last   atomic.Int64 // the last reply, by the clock
 	paused atomic.Int64 // ns of pauses so far, those before this worker was there too: they move the end
@@ -44,17 +47,25 @@ func (p *patience) heard(r pacer.Reply) {
 // watch ends the worker when its patience has run out. It returns when ctx ends.
 func (p *patience) watch(ctx context.Context, end context.CancelCauseFunc) {
 	p.last.CompareAndSwap(0, p.clock.Now()) // nothing was to be heard before
-	for p.length > 0 {
+	for p.length > 0 || p.view != nil {
 		select {
 		case <-time.After(silencePoll):
 		case <-ctx.Done():
 			return
 		}
-		now, start := p.clock.Now(), p.started()
-		over := p.clock.Redis(now) > start*1000+int64(p.length)+p.paused.Load()
-		if start > 0 && over && now-p.last.Load() > int64(silence) {
+		if now := p.clock.Now(); now-p.last.Load() > int64(silence) && p.over(now) {
 			end(ErrSilence)
 			return
 		}
 	}
+}
+
+// over tells whether the run is over by its plan.
+func (p *patience) over(now int64) bool {
+	if p.view != nil {
+		v := p.view.Load()
+		return v != nil && v.Laws.Over(p.clock.Redis(now)/1000)
+	}
+	start := p.started()
+	return start > 0 && p.clock.Redis(now) > start*1000+int64(p.length)+p.paused.Load()
 }

@@ -144,7 +144,7 @@ func (s *shard) turn(now int64) (until int64, over bool) {
 		s.receive()
 		s.heed(m)
 	}
-	if m == stopping {
+	if m == stopping || s.gate != nil && m == draining { // who leaves a closed loop has nothing left to send
 		s.halt()
 	}
 	if s.gate != nil && m == running {
@@ -305,7 +305,8 @@ func (s *shard) drop() {
 		s.discard(&s.waiting.first().Slot)
 	}
 	if s.arcs != nil {
-		return // what is not due yet goes back to the server
+		s.arcs.slots = lease.NewSlots(s.part, s.parts) // what is not due yet goes back to the server
+		return
 	}
 	s.slots.Permit(nil, 0)
 	for x := new(pacer.Slot); s.slots.Next(x); s.slots.Pop() {

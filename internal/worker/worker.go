@@ -106,6 +106,7 @@ type engine struct {
 	view      atomic.Pointer[lease.View] // of a worker that leases arcs
 	changed   chan struct{}              // a shard has taken up a View
 	guard     guard
+	ceiling   ceiling // of a worker that leases arcs
 	gate      gate
 	publisher publisher
 }
@@ -197,6 +198,7 @@ func (e *engine) run(ctx context.Context) error {
 	leasing, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	e.guard = guard{most: e.MaxRate, end: fail, look: e.Surge}
+	e.ceiling.most, e.ceiling.end, e.ceiling.look = e.MaxRate, fail, e.Surge
 	e.gate.started, e.gate.length, e.gate.alone = e.Started, e.Length, e.Alone
 	for _, s := range e.shards {
 		go func() {
@@ -210,6 +212,9 @@ func (e *engine) run(ctx context.Context) error {
 	publishing.Go(func() { e.publisher.run(quit) })
 
 	patience := patience{clock: e.Clock, started: e.Started, length: e.Length}
+	if e.Server != nil {
+		patience.view = &e.view
+	}
 	go patience.watch(leasing, fail)
 	if e.Server != nil {
 		return e.renew(ctx, leasing, &patience, func(err error) error { return e.finish(ctx, quit, &publishing, err) })

@@ -54,6 +54,7 @@ type Renewer struct {
 
 	Messages <-chan Message     // may be nil; a lost one costs time, not truth
 	Changed  <-chan struct{}    // signals that Taken has changed
+	Broken   <-chan struct{}    // closed when the Sink cannot go on: Run returns ErrHeld at once, but where ctx has ended too; may be nil
 	Observe  func(Reply, *View) // called with each reply and what holds by it; may be nil
 	Log      *slog.Logger       // nil = none
 
@@ -88,7 +89,7 @@ func (r *Renewer) Run(ctx context.Context) error {
 	r.defaults()
 	calls, quit := context.WithCancel(context.WithoutCancel(ctx))
 	defer quit()
-	leaving, done := ctx.Done(), (<-chan time.Time)(nil)
+	leaving, broken, done := ctx.Done(), r.Broken, (<-chan time.Time)(nil)
 	next := time.After(0)
 	for {
 		select {
@@ -120,6 +121,10 @@ func (r *Renewer) Run(ctx context.Context) error {
 			r.holder.Leave()
 			if !r.holder.Waiting() {
 				next = time.After(0)
+			}
+		case <-broken:
+			if broken = nil; ctx.Err() == nil {
+				return ErrHeld
 			}
 		case <-done:
 			return errors.Join(ErrHeld, context.Cause(ctx))
