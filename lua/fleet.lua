@@ -40,14 +40,22 @@ local function letGo(m, units, g, k)
   put(FREE, units)
 end
 
+-- heard: when m, which is present, was heard of last.
+local function heard(m)
+  local drops = tonumber(redis.call('ZSCORE', keys.due, m.name) or b.now)
+  return max(drops - b.hold - GRACE, #held(m) == 0 and drops - 3 * U - 2 * period() or 0)
+end
+
 -- drop: m is gone: what it held is free from a slot on.
 local function drop(m, g, k, state, what)
+  local seen = heard(m)
   m.state = state
   b.n = b.n - 1
   if not m.leaving then leaves(m) end
   redis.call('ZREM', keys.due, m.name)
   local units = held(m)
   own(m, {})
+  m.joins = seen
   letGo(m, units, g, k)
   abandon(m)
   event(EVENTS[state], m.name, what)
@@ -133,8 +141,9 @@ local function inherit()
   for _, x in ipairs(ends) do close(x[1], x[2], g, k) end
   for _, m in ipairs(list) do
     if m.state < LEFT then
+      local seen = m.state == OLD and m.joins or heard(m)
       own(m, {})
-      m.target, m.aimed, m.units, m.state = {}, true, 0, OLD
+      m.target, m.aimed, m.units, m.state, m.joins = {}, true, 0, OLD, seen
     end
   end
   redis.call('DEL', keys.due, keys.rich, keys.loose)
@@ -142,7 +151,7 @@ local function inherit()
   unplaced, b.n, b.w, b.free, b.orphans = {}, 0, 0, 0, 0
   put(UNKNOWN, { { lo = 0, hi = UNITS, fg = 0, fk = 0, sg = g, sk = k } })
   put(ORPHAN, { { lo = 0, hi = UNITS } })
-  b.tf, b.quiet = b.now, b.now + b.hold + MARGIN
+  b.tf, b.quiet = b.now, b.now + min(b.hold, LONGEST) + MARGIN
   event('failover', '-', 'workers say what they have')
 end
 
@@ -405,7 +414,7 @@ local function renew(c)
   end
   join(m)
   if m.leaving and #held(m) == 0 and b.quiet == 0 then
-    m.state, m.seq = c.leaving == 2 and HALTED or LEFT, c.seq
+    m.state, m.seq, m.joins = c.leaving == 2 and HALTED or LEFT, c.seq, b.now
     touch(m)
     b.n = b.n - 1
     redis.call('ZREM', keys.due, m.name)

@@ -8,6 +8,8 @@ local LAW = '<lllllllllllllllllllllll'
 local RUNNING, PAUSED, STOPPED, ENDED = 0, 1, 2, 3
 local BEGIN = 600000   -- µs from when all are there to the first slot
 local SPREAD = 4096    -- numbers of laws: of so many in a row a server takes one
+local MANY = 100       -- laws, from which on only those are made that begin soon
+local NEAR = 10000000  -- µs: that is soon
 local MARGIN = U       -- by which the clocks of two servers may differ, and more than any slot is sent late
 
 local laws, known, changed -- in order; by number; whether they are to be stored
@@ -217,7 +219,8 @@ local function number()
   return b.command
 end
 
-local function period() return max(500000, b.n * 250) end
+-- period: how often a worker calls, µs: four times in a promise at least.
+local function period() return max(500000, min(b.n * 250, floor(b.hold / 4))) end
 
 -- follow: makes the laws of the plan ahead of time.
 local function follow()
@@ -231,7 +234,8 @@ local function follow()
       return
     end
     b.follow = t
-    if t > b.now + b.hold + period() then return end
+    if #laws >= MANY then b.follow = t + max(0, b.hold - NEAR) end
+    if b.follow > b.now + b.hold + period() then return end
     local n = { prev = l.id, cut = l.k, base = l.base + l.k, plan = l.plan, piece = l.piece, ends = l.ends, era = l.era, phase = RUNNING, rest = none(),
       t0 = t, id = l.id + 1, c = remaining(l, l.k, t) }
     if l.stop > 0 then n.ends = t end

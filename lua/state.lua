@@ -14,8 +14,8 @@
 -- tf, quiet: when this server was first called; until when nobody is given what nobody claims, 0 = over. patience: nobody expires before.
 -- leveled: when shares were last levelled. era, command: the number of its first law, that of the last one asked for. started: first t0.
 -- n: members present. w: weight of those that stay. hold: how long a promise is. min, span, requests, deadman: the run's settings. heard: when
--- a controller was. newest: the highest number of a law. follow: when the next law of the plan begins, ENDLESS = never, or it is to be made by
--- a command. phase: of the newest law. begun, given: 1 if there is a law; if a command has given the plan before. free, orphans: so many pieces.
+-- a controller was. newest: the highest number of a law. follow: when the next law of the plan begins, or later if it is not to be made yet;
+-- ENDLESS = never, or it is made by a command. phase: of the newest law. begun, given: 1 if there is a law; if a command has given the plan before. free, orphans: so many pieces.
 local CORE = '<llllllllllllllllllllll'
 -- seq, weight, version, joins, state, leaving, giving, missing, units, held, target: the last two are how many pieces follow, then its incarnation
 local RECORD = '<lllllllllll'
@@ -27,6 +27,7 @@ local HEAD = '<lllllll' -- seq, era, now, p, members, wait, version
 local OLD, PRESENT, LEFT, HALTED, LOST, REMOVED, REPLACED = 0, 1, 2, 3, 4, 5, 6
 local GRACE = 50000                -- µs a piece is left alone after its promise
 local STEPPED = 500000             -- a clock that goes back by more begins a new era
+local LONGEST = 600000000          -- µs at most that a promise of a former server is waited for: one without end is not
 
 -- Nobody, who is never due. A name longer than any worker's makes Redis keep `due` as a skip list: in the list that it is else, up to 128 members,
 -- finding a member's new place takes some times as long.

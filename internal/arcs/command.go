@@ -7,8 +7,10 @@ import (
 
 const (
 	endless = pacer.Endless
-	begin   = 600_000 // µs from when all are there to the first slot
-	spread  = 4096    // numbers of laws: of so many in a row a server takes one
+	begin   = 600_000    // µs from when all are there to the first slot
+	spread  = 4096       // numbers of laws: of so many in a row a server takes one
+	many    = 100        // laws, from which on only those are made that begin soon
+	near    = 10_000_000 // µs: that is soon
 )
 
 // ahead is how long before it is in force a change is made, µs.
@@ -119,7 +121,11 @@ func (r *Run) follow() {
 		if l.Stop > 0 {
 			end = l.Stop
 		}
-		if l.Phase != lease.Running || end >= endless || end > r.now+r.Hold+r.period() {
+		soon := r.Hold
+		if len(r.laws.All()) >= many {
+			soon = min(soon, near)
+		}
+		if l.Phase != lease.Running || end >= endless || end > r.now+soon+r.period() {
 			return
 		}
 		n := lease.Law{Prev: l.ID, Cut: l.K, Base: l.Base + l.K, Plan: l.Plan, Piece: l.Piece, End: l.End, Era: l.Era}

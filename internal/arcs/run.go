@@ -12,11 +12,12 @@ import (
 )
 
 const (
-	grace   = 50_000    // µs a piece is left alone after its promise
-	margin  = 1_000_000 // µs by which the clocks of two servers may differ, and more than any slot is sent late
-	settled = 5_000_000 // µs after which pieces that were given are in force everywhere
-	atOnce  = 16        // members or pieces that one call looks after at the most, or thereabouts
-	stepped = 500_000   // a clock that goes back by more begins a new era
+	grace   = 50_000      // µs a piece is left alone after its promise
+	margin  = 1_000_000   // µs by which the clocks of two servers may differ, and more than any slot is sent late
+	settled = 5_000_000   // µs after which pieces that were given are in force everywhere
+	atOnce  = 16          // members or pieces that one call looks after at the most, or thereabouts
+	stepped = 500_000     // a clock that goes back by more begins a new era
+	longest = 600_000_000 // µs at most that a promise of a former server is waited for: one without end is not
 )
 
 // Options are what a run is created with.
@@ -41,7 +42,7 @@ type Member struct {
 	target            lease.Segs // what it is to own, bare
 	until             int64      // of the last promise, µs
 	drops             int64      // when it is taken for gone if it stays silent, µs
-	joins             int64      // when neighbours may be joined, µs; endless = there are none
+	joins             int64      // when neighbours may be joined, µs; endless = there are none; of who is not there: when it was heard of last
 	version           int64      // of held
 	leaving, gone     bool
 }
@@ -151,10 +152,19 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 		m.drops = min(m.drops, r.now+3_000_000+2*r.period())
 	}
 	if m.leaving && len(m.held) == 0 && r.quiet == 0 {
-		m.gone, m.seq = true, c.Seq
+		m.gone, m.seq, m.joins = true, c.Seq, r.now
 		return r.refuse(c, lease.Gone)
 	}
 	return r.reply(m, c)
+}
+
+// heardOf is when a member that is present was heard of last, µs.
+func (r *Run) heardOf(m *Member) int64 {
+	at := m.drops - r.Hold - grace
+	if len(m.held) == 0 {
+		at = max(at, m.drops-3_000_000-2*r.period())
+	}
+	return at
 }
 
 func (m *Member) owner() string { return m.Name + "/" + m.Incarnation }
@@ -176,8 +186,8 @@ func (r *Run) reply(m *Member, c lease.Call) lease.Reply {
 	return out
 }
 
-// period is how often a worker calls, µs.
-func (r *Run) period() int64 { return max(500_000, int64(len(r.present()))*250) }
+// period is how often a worker calls, µs: four times in a promise at least.
+func (r *Run) period() int64 { return max(500_000, min(int64(len(r.present()))*250, r.Hold/4)) }
 
 // enter is for who is not there: it gets a share, but nothing yet.
 func (r *Run) enter(c lease.Call) *Member {

@@ -485,7 +485,7 @@ func randomOptions(rng *rand.Rand) Options {
 	if err != nil {
 		panic(err)
 	}
-	o := Options{Pieces: pieces, Loop: p.Loop, Span: p.Length().Microseconds(), Min: rng.IntN(4), Hold: []int64{550_000, 2_000_000, 10_000_000}[rng.IntN(3)]}
+	o := Options{Pieces: pieces, Loop: p.Loop, Span: p.Length().Microseconds(), Min: rng.IntN(4), Hold: []int64{550_000, 2_000_000, 10_000_000, 600_000_000, 10 * 365 * 86_400_000_000}[rng.IntN(5)]}
 	if p.Loop && rng.IntN(2) == 0 {
 		o.Span = 30_000_000
 	}

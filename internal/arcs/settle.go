@@ -47,7 +47,7 @@ func (r *Run) inherit(epoch string) {
 		}
 		return
 	}
-	r.tf, r.quiet, r.orphans = r.now, r.now+r.Hold+margin, lease.Whole()
+	r.tf, r.quiet, r.orphans = r.now, r.now+min(r.Hold, longest)+margin, lease.Whole()
 	at := r.pos(r.now)
 	var all []Entry // what ends here
 	gather := func(owner string, s lease.Segs) {
@@ -61,8 +61,12 @@ func (r *Run) inherit(epoch string) {
 			continue
 		}
 		gather(m.owner(), m.held)
+		seen := m.joins
+		if m.epoch != "" {
+			seen = r.heardOf(m)
+		}
 		r.own(m, nil)
-		m.target, m.epoch = nil, ""
+		m.target, m.epoch, m.joins = nil, "", seen
 	}
 	gather("", r.free)
 	gather("", r.unknown)
@@ -110,9 +114,11 @@ func (r *Run) expire() {
 
 // drop is for a member that is gone: what it held is free from a slot on.
 func (r *Run) drop(m *Member, from lease.Pos) {
+	seen := r.heardOf(m)
 	m.gone = true
 	units := m.held
 	r.own(m, nil)
+	m.joins = seen
 	r.letGo(m, units, from)
 	r.abandon(m)
 }
