@@ -47,6 +47,7 @@ redis.call('SET', KEYS[9], ARGV[1], 'PX', ARGV[4])
 local units, restored = 16777216, laws ~= ''
 redis.call('HSET', keys.budget, 'uid', ARGV[2], 'keep', ARGV[4], 'plan/0', ARGV[6])
 redis.call('PEXPIRE', keys.budget, ARGV[4])
+if restored then redis.call('HSET', keys.budget, 'restored', string.format('%d', b.time)) end
 redis.call('ZADD', keys.due, '4503599627370496', NOBODY)
 redis.call('ZADD', keys.loose, '0', struct.pack('<llllll', 0, units, 0, 0, 0, 0), '67108864', struct.pack('<ll', 0, units)) -- free, and orphans
 local heard = restored and b.time or 0

@@ -3,7 +3,7 @@
 -- A renewal must be cheap, so it reads three fields of the budget and the record of its member, and where nothing is to be done it writes
 -- one field and one score. Numbers are eight bytes each, as in form.lua.
 --   budget   uid, keep, core (the numbers below), last (highest time seen in this era, µs), epoch (the server's identity), laws (those that may
---            still be needed), plan/NUMBER, commands
+--            still be needed), plan/NUMBER, commands; of a run that was lost: restored (when, µs), began (its first t0, µs)
 --   workers  name: the record of a member; name/incarnation: that of one whose name another process has taken
 --   due      members that are present, by when they are taken for gone if they stay silent
 --   rich     those of them that stay, by the units that a weight of 1 has

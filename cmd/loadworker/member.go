@@ -101,9 +101,6 @@ func (f *memberFlags) mayJoin(ctx context.Context, r *run.Run) error {
 	if f.maxRate.Num == 0 {
 		return nil
 	}
-	if r.Spec.Arcs {
-		return cli.Config(errors.New("--max-qps: not with a run made by --arcs yet; leave it out"))
-	}
 	if r.Spec.Max {
 		return f.allows(r.Name, r.Spec.Peak(), 0)
 	}
@@ -186,7 +183,7 @@ func (f *memberFlags) work(
 		w.Limiter, w.Server = nil, r.Arcs(link.Client)
 		w.Messages = run.Messages(watching, link.Messages(), link.WakeupsOf(watching, r, f.id))
 		w.Renewed = tell(log, r.Spec.MinWorkers)
-		w.RestoreLaws = func(ctx context.Context, laws []lease.Law) error { return r.RestoreArcs(ctx, laws, describes) }
+		w.RestoreLaws = func(ctx context.Context, laws []lease.Law) error { return r.RestoreArcs(ctx, started.Load(), laws, describes) }
 	}
 	w.Reassert = r.Reassert
 	w.Restore = func(ctx context.Context, k pacer.Known) error { return r.Restore(ctx, started.Load(), k, describes) }

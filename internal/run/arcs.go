@@ -1,8 +1,8 @@
 package run
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -101,7 +101,7 @@ func (r *Run) makeArcs(ctx context.Context, client redis.UniversalClient, spec S
 	}
 	known, plans := lease.PackLaws(laws)
 	args := []any{text, r.UID, replace, keep.Milliseconds(), Who(), (&lease.Plan{Pieces: p.pieces, Loop: p.loop}).String(),
-		spec.Permit().Microseconds(), p.min, p.span.Microseconds(), max(0, p.left), spec.Deadman.Microseconds(), known}
+		spec.hold().Microseconds(), p.min, p.span.Microseconds(), max(0, p.left), spec.Deadman.Microseconds(), known}
 	for _, plan := range plans {
 		args = append(args, plan)
 	}
@@ -118,7 +118,9 @@ func (r *Run) order(ctx context.Context, id, kind, what, to string, expected int
 //
 // A worker that was not given the run's description must not make it. It only learns of a run that was removed, or that was stopped and that nobody has
 // brought back: pacer.ErrNoState.
-func (r *Run) RestoreArcs(ctx context.Context, laws []lease.Law, make bool) error {
+//
+// started is the run's first t0, µs of the Redis clock, which laws may not tell any more.
+func (r *Run) RestoreArcs(ctx context.Context, started int64, laws []lease.Law, make bool) error {
 	gone, err := r.replaced(ctx)
 	switch {
 	case err != nil:
@@ -143,7 +145,9 @@ func (r *Run) RestoreArcs(ctx context.Context, laws []lease.Law, make bool) erro
 	case len(reply) > 2 && reply[2] != "" && reply[2] != r.UID:
 		return pacer.ErrNoState
 	}
-	r.client.ZAddNX(ctx, index, redis.Z{Score: float64(laws[0].T0) / 1e6, Member: r.Name}) // the run does not depend on it
+	// The run does not depend on these.
+	r.client.HSetNX(ctx, r.keys.Budget, "began", cmp.Or(started, laws[0].T0))
+	r.client.ZAddNX(ctx, index, redis.Z{Score: float64(laws[0].T0) / 1e6, Member: r.Name})
 	return nil
 }
 
@@ -169,16 +173,22 @@ func core(text string) (map[string]int64, error) {
 
 // startedByArcs is StartedAt for a run by arcs.
 func (r *Run) startedByArcs(ctx context.Context) (int64, error) {
-	text, err := r.client.HGet(ctx, r.keys.Budget, "core").Result()
-	if errors.Is(err, redis.Nil) {
-		return 0, nil
-	}
+	fields, err := r.client.HMGet(ctx, r.keys.Budget, "core", "began").Result()
 	if err != nil {
 		return 0, fmt.Errorf("read run %s: %w", r.Name, err)
+	}
+	text, there := fields[0].(string)
+	if !there {
+		return 0, nil
 	}
 	c, err := core(text)
 	if err != nil {
 		return 0, broken(r.Name, err.Error())
 	}
-	return c["started"], nil
+	began, started := "", c["started"]
+	began, _ = fields[1].(string)
+	if err := integers(map[string]string{"began": began}, map[string]*int64{"began": &started}); err != nil {
+		return 0, broken(r.Name, err.Error())
+	}
+	return started, nil
 }

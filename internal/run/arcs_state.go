@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -20,14 +21,24 @@ import (
 
 // arcsText is the state of a run by arcs as it is stored.
 type arcsText struct {
-	budget, workers, laws map[string]string
-	due, loose            []redis.Z
-	log                   []string
-	now                   time.Time
+	budget, workers map[string]string
+	laws            []string // in order
+	due, loose      []redis.Z
+	log             []string
+	now             time.Time
 }
 
+// A part is how much of a run by arcs is read.
+type part int
+
+const (
+	readPhase   part = iota // what it is doing now
+	readMembers             // and who is in it
+	readAll                 // and all there ever was
+)
+
 // readArcs reads a run by arcs as of one instant: if anybody but those who only renew has called meanwhile, all is read again.
-func (r *Run) readArcs(ctx context.Context) (t arcsText, err error) {
+func (r *Run) readArcs(ctx context.Context, much part) (t arcsText, err error) {
 	names := []string{"uid", "core", "commands"}
 	for range readTries {
 		var b, w, l *redis.MapStringStringCmd
@@ -36,25 +47,38 @@ func (r *Run) readArcs(ctx context.Context) (t arcsText, err error) {
 		var again *redis.SliceCmd
 		var length *redis.IntCmd
 		_, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			b, w, l = p.HGetAll(ctx, r.keys.Budget), p.HGetAll(ctx, r.keys.Workers), p.HGetAll(ctx, r.keys.Laws)
-			due, loose = p.ZRangeWithScores(ctx, r.keys.Due, 0, -1), p.ZRangeWithScores(ctx, r.keys.Loose, 0, -1)
-			log = p.LRange(ctx, r.keys.Log, 0, -1)
+			b = p.HGetAll(ctx, r.keys.Budget)
+			if much >= readMembers {
+				w, due = p.HGetAll(ctx, r.keys.Workers), p.ZRangeWithScores(ctx, r.keys.Due, 0, -1)
+				loose = p.ZRangeWithScores(ctx, r.keys.Loose, 0, -1)
+			}
+			if much == readAll {
+				l, log = p.HGetAll(ctx, r.keys.Laws), p.LRange(ctx, r.keys.Log, 0, -1)
+			}
 			again, length = p.HMGet(ctx, r.keys.Budget, names...), p.LLen(ctx, r.keys.Log)
 			return nil
 		})
 		if err != nil {
 			return t, err
 		}
-		same := length.Val() == int64(len(log.Val()))
+		same := much < readAll || length.Val() == int64(len(log.Val()))
 		for i, name := range names {
 			text, _ := again.Val()[i].(string)
 			same = same && text == b.Val()[name]
 		}
-		if same {
-			t = arcsText{budget: b.Val(), workers: w.Val(), laws: l.Val(), due: due.Val(), loose: loose.Val(), log: log.Val()}
-			t.now, err = r.time(ctx)
-			return t, err
+		if !same {
+			continue
 		}
+		t = arcsText{budget: b.Val(), laws: []string{b.Val()["laws"]}}
+		if much >= readMembers {
+			t.workers, t.due, t.loose = w.Val(), due.Val(), loose.Val()
+		}
+		if much == readAll {
+			t.laws, t.log = slices.Collect(maps.Values(l.Val())), log.Val()
+			sort.Slice(t.laws, func(i, j int) bool { return lawNumber(t.laws[i]) < lawNumber(t.laws[j]) })
+		}
+		t.now, err = r.time(ctx)
+		return t, err
 	}
 	return t, errRestless
 }
@@ -68,22 +92,28 @@ type arcsState struct {
 	owned  map[string]int64 // slots of each process
 	idle   int64            // slots of nobody
 	silent map[string]int64 // when each member is taken for gone, µs
+	much   part             // that was read
+	loop   bool             // a closed loop
 }
 
-// stateOfArcs is State for a run by arcs.
-func (r *Run) stateOfArcs(ctx context.Context) (*State, error) {
-	t, err := r.readArcs(ctx)
+// stateOfArcs is State for a run by arcs, or as much of it as is read.
+func (r *Run) stateOfArcs(ctx context.Context, much part) (*State, error) {
+	t, err := r.readArcs(ctx, much)
 	if err != nil {
 		return nil, explain("read run", r.Name, err)
 	}
 	if t.budget["uid"] != r.UID {
 		return nil, fmt.Errorf("run %s: %w", r.Name, ErrNoRun)
 	}
-	a := arcsState{State: &State{Run: r.Name, now: t.now, Workers: []Worker{}}, owned: map[string]int64{}, silent: map[string]int64{}}
+	a := arcsState{State: &State{Run: r.Name, now: t.now, Workers: []Worker{}, byArcs: true}, owned: map[string]int64{}, silent: map[string]int64{}, much: much, loop: r.Spec.Max}
 	if a.core, err = core(t.budget["core"]); err != nil {
 		return nil, broken(r.Name, err.Error())
 	}
-	if err := cmp.Or(a.parseLaws(t), a.parsePlan(t.budget), a.audit(t), a.parseMembers(t)); err != nil {
+	err = a.parseLaws(t)
+	if much == readAll {
+		err = cmp.Or(err, a.parsePlan(t.budget), a.audit(t))
+	}
+	if err := cmp.Or(err, a.parseRestored(t.budget), a.parseMembers(t)); err != nil {
 		return nil, broken(r.Name, err.Error())
 	}
 	a.times = newTimeline(a.State.laws, a.cuts)
@@ -91,20 +121,18 @@ func (r *Run) stateOfArcs(ctx context.Context) (*State, error) {
 	return a.State, nil
 }
 
-// parseLaws reads every law that there ever was, and finds out which of them are in force.
+// parseLaws reads the laws, and finds out which of them are in force.
 func (a *arcsState) parseLaws(t arcsText) error {
-	texts := make([]string, 0, len(t.laws))
-	for _, text := range t.laws {
-		texts = append(texts, text)
-	}
-	sort.Slice(texts, func(i, j int) bool { return lawNumber(texts[i]) < lawNumber(texts[j]) })
-	laws, err := lease.ReadHistory(strings.Join(texts, ""))
+	laws, err := lease.ReadHistory(strings.Join(t.laws, ""))
 	if err != nil {
 		return err
 	}
 	a.laws = a.laws.With(laws...).In(a.core["era"])
 	for i, l := range a.laws.All() {
 		if a.laws.Live(l.ID) {
+			if len(a.State.laws) == 0 {
+				a.past = l.Base // by laws that were not read, or that are lost
+			}
 			a.State.laws, a.cuts, a.generation = append(a.State.laws, l.Law), append(a.cuts, a.laws.Cut(i)), l.ID
 		}
 	}
@@ -124,6 +152,7 @@ func lawNumber(text string) uint64 {
 func (a *arcsState) parsePhase() {
 	a.StartedAt, a.MinWorkers, a.Members = instant(a.core["started"]), a.core["min"], a.core["n"]
 	a.permit = time.Duration(a.core["hold"]) * time.Microsecond
+	a.every = time.Duration(max(500_000, min(250*a.Members, a.core["hold"]/4))) * time.Microsecond // as in lua/laws.lua
 	n := a.laws.Newest()
 	if n == nil {
 		a.Phase = "waiting"
@@ -170,6 +199,16 @@ func (a *arcsState) parsePlan(b map[string]string) error {
 	}
 	a.first = pacer.Rate{Num: first.R0, Den: first.Den}
 	return nil
+}
+
+// parseRestored reads when the state was made anew that Redis had lost, and since when the run goes on.
+func (a *arcsState) parseRestored(b map[string]string) error {
+	var restored, began int64
+	err := integers(b, map[string]*int64{"restored": &restored, "began": &began})
+	if a.restored = instant(restored); began > 0 {
+		a.StartedAt = instant(began)
+	}
+	return err
 }
 
 // audit adds up who owned how many slots, and how many nobody did, up to now: floor sums over the log and over what is held (pacer/circle).
@@ -233,16 +272,22 @@ func (a *arcsState) parseMembers(t arcsText) error {
 		}
 		id, _, _ := strings.Cut(name, "/")
 		w := Worker{ID: id, Incarnation: f["inc"]}
-		var state int64
-		if err := integers(f, map[string]*int64{"weight": &w.Weight, "state": &state}); err != nil {
+		var m standing
+		if err := integers(f, map[string]*int64{"weight": &w.Weight, "state": &m.state, "leaving": &m.leaving, "joins": &m.seen}); err != nil {
 			return fmt.Errorf("worker %s: %w", name, err)
 		}
-		for _, x := range held {
-			a.open(w.key(), x)
+		if m.state < 0 || m.state > 6 {
+			return fmt.Errorf("worker %s: state %d", name, m.state)
 		}
-		a.member(&w, state, len(held) > 0)
+		for _, x := range held {
+			if m.holds = true; a.much == readAll {
+				a.open(w.key(), x)
+			}
+		}
+		a.member(&w, m)
 		a.Workers = append(a.Workers, w)
 	}
+	a.unheard(t.loose)
 	for i := range a.Workers {
 		a.Workers[i].Leased = a.owned[a.Workers[i].key()]
 	}
@@ -253,28 +298,4 @@ func (a *arcsState) parseMembers(t arcsText) error {
 	a.issued += a.idle
 	a.Skipped = a.idle
 	return nil
-}
-
-// member works out when a worker was heard of last, and what has become of it.
-func (a *arcsState) member(w *Worker, state int64, holds bool) {
-	w.State = [...]string{"lost", "active", "left", "stopped", "lost", "removed", "replaced"}[state]
-	due, present := a.silent[w.ID]
-	if state > 1 || !present {
-		return
-	}
-	hold := a.core["hold"]
-	heard := due - hold - 50_000
-	if !holds {
-		heard = max(heard, due-3_000_000-2*max(500_000, 250*a.Members))
-	}
-	w.LastSeen, w.holds = instant(heard), time.Duration(hold)*time.Microsecond
-	silent := a.now.Sub(w.LastSeen)
-	missed := 3 * time.Duration(max(500_000, 250*a.Members)) * time.Microsecond
-	switch {
-	case !a.EndedAt.IsZero() || silent <= missed+unnoticed:
-	case silent <= w.holds:
-		w.State = "suspect"
-	default:
-		w.State = "lost"
-	}
 }

@@ -311,6 +311,10 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 func (s *State) forgotten(spec Spec, lost time.Time) time.Duration {
 	sending := min(spec.Permit(), MaxPermitFor) + max(spec.MaxLag, spec.CatchUp)
 	switch {
+	case s.byArcs && s.unclaimed.IsZero():
+		return 0
+	case s.byArcs:
+		return s.unclaimed.Add(max(spec.MaxLag, spec.CatchUp)).Sub(s.now)
 	case lost.IsZero() && s.were > 0 && s.confirmed() >= s.were && s.now.Sub(s.restored) < spec.Permit():
 		return 0 // nothing is granted so long, so whoever was leased something is of before
 	case !lost.IsZero():
@@ -366,7 +370,9 @@ func (r *Run) unfinished(ctx context.Context, workers []Worker, s *State) ([]Pen
 			}
 		}
 		p := Pending{ID: w.ID, Silent: w.State != "left" && s.now.Sub(w.LastSeen) >= promptly}
-		if permit := s.byItself(w, r.Spec); p.Silent && permit < withoutEnd {
+		if permit := s.byItself(w, r.Spec); s.byArcs && p.Silent && r.Spec.Permit() < withoutEnd {
+			p.Permit = max(0, w.promised.Sub(s.now))
+		} else if p.Silent && permit < withoutEnd {
 			p.Permit = max(0, permit-s.now.Sub(w.LastSeen))
 		}
 		those = append(those, p)
@@ -393,6 +399,9 @@ func (s *State) byItself(w Worker, spec Spec) time.Duration {
 // mayStillSend are the members that have not confirmed the stop and could send: what they hold, leased up to where their permit begins, and
 // on that, in both cases with the permitted lateness. unsure are those for whom nobody can wait.
 func (s *State) mayStillSend(spec Spec) (those []Worker, unsure []string) {
+	if s.byArcs {
+		return s.waitsFor(spec)
+	}
 	lateness := max(spec.MaxLag, spec.CatchUp)
 	for _, w := range s.Workers {
 		held := w.holds + time.Duration(w.RTTMicros)*time.Microsecond + lateness

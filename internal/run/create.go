@@ -212,7 +212,7 @@ func (r *Run) standing(ctx context.Context) error {
 	if !r.Spec.Arcs {
 		return nil
 	}
-	s, err := r.State(ctx)
+	s, err := r.stateOfArcs(ctx, readPhase)
 	if err == nil {
 		r.Phase, r.Ended = s.Phase, s.EndedAt
 	}

@@ -38,6 +38,7 @@ const (
 const (
 	MinPermitFor = 2 * pacer.DefaultHorizon
 	MaxPermitFor = 10 * time.Minute
+	StopPromise  = 2 * time.Second // with LossStop, of a run by arcs: four calls
 	MinDeadman   = 3 * time.Second
 	MaxDeadman   = 24 * time.Hour
 )
@@ -87,6 +88,9 @@ func (s Spec) onRedisLoss() string { return cmp.Or(s.OnRedisLoss, LossPermit) }
 func (s Spec) Permit() time.Duration {
 	switch s.onRedisLoss() {
 	case LossStop:
+		if s.Arcs {
+			return StopPromise
+		}
 		return 0
 	case LossHold:
 		return withoutEnd
@@ -100,6 +104,14 @@ func (s Spec) Permit() time.Duration {
 func (s Spec) Alone() time.Duration {
 	if s.Deadman > 0 {
 		return min(s.Permit(), s.Deadman)
+	}
+	return s.Permit()
+}
+
+// hold is for how long a reply promises what a worker of a run by arcs has.
+func (s Spec) hold() time.Duration {
+	if s.Max {
+		return s.Alone()
 	}
 	return s.Permit()
 }
@@ -188,8 +200,8 @@ func (s Spec) Validate() error {
 	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
 		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
-	if s.Arcs && (s.gated() || s.Max || s.onRedisLoss() != LossPermit) {
-		return errors.New("--arcs: not with --limiter, --burst, --qps max or --on-redis-loss yet; leave --arcs out")
+	if s.Arcs && s.gated() {
+		return errors.New("--arcs: not with --limiter or --burst yet; leave --arcs out")
 	}
 	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateThresholds())
 }

@@ -50,6 +50,9 @@ type State struct {
 	ahead          []pacer.Piece // those that are not generations yet
 	queue          []pacer.Piece // all that may still become generations
 	generation     int64         // the newest
+	byArcs         bool          // workers lease arcs
+	every          time.Duration // they call about so often
+	unclaimed      time.Time     // until when workers may be sending of whom Redis does not know; zero = there is none
 	laws           []pacer.Law   // in the order of their ids
 	cuts           []int64       // how many slots of each are before its cut
 	times          timeline      // of both
@@ -66,9 +69,13 @@ type Worker struct {
 	RTTMicros   int64     `json:"rtt_hi_us"`
 	Permit      float64   `json:"permit"` // what it may send by itself without Redis, requests per second
 
+	PromisedUntil time.Time `json:"promised_until,omitzero"` // of a run by arcs: until when it may send by itself without Redis; absent = not at all
+
 	beyond  int64
 	holds   time.Duration // how long after its last contact slots may be due that it leased
 	dropped bool          // silent until it had to be over with its permit
+
+	promised time.Time // of a run by arcs: when it is sure to be over with all that it was promised, but for lateness; zero = it is
 }
 
 // Now is when the state was read, by Redis' clock.
@@ -80,7 +87,7 @@ func (w Worker) Process() string { return w.key() }
 // State reads the run's state.
 func (r *Run) State(ctx context.Context) (*State, error) {
 	if r.Spec.Arcs {
-		return r.stateOfArcs(ctx)
+		return r.stateOfArcs(ctx, readAll)
 	}
 	var now time.Time
 	budget, workers, laws, err := r.read(ctx)
@@ -149,7 +156,7 @@ func (r *Run) read(ctx context.Context) (budget, workers, laws map[string]string
 // presence reads only who is in the run, and its phase, "" where Redis has lost it. Stop asks often, and the laws of a long run are many.
 func (r *Run) presence(ctx context.Context) (*State, error) {
 	if r.Spec.Arcs {
-		s, err := r.stateOfArcs(ctx)
+		s, err := r.stateOfArcs(ctx, readMembers)
 		if errors.Is(err, ErrNoRun) {
 			return &State{Run: r.Name}, nil
 		}
@@ -344,6 +351,9 @@ const permitUnit = 1_000_000
 // missed is how long a member is silent before it is missed. Members call N/Qmax apart, so that of a large fleet that is three such times, as
 // for lease.lua.
 func (s *State) missed() time.Duration {
+	if s.byArcs {
+		return max(pacer.DefaultTTL, 2*s.every)
+	}
 	if s.qmax <= 0 {
 		return pacer.DefaultTTL
 	}
