@@ -34,7 +34,7 @@ func newArcs(t *testing.T, client *redis.Client) *bench {
 
 // The arguments of calls that are right. The schedule is 1000/s.
 func makeArgs() []any {
-	return []any{"{}", "uid", 0, 3_600_000, "me", "0:0;1000:1000:1:0:16", 10_000_000, 1, 0, 0, 0, ""}
+	return []any{"{}", "uid", 0, 3_600_000, "me", "0:0;1000:1000:1:0:16", 10_000_000, 1, 0, 0, 0, "", ""}
 }
 
 func arcLaws() []lease.Law {
@@ -276,7 +276,7 @@ func TestOrderRefuses(t *testing.T) {
 		for _, value := range plainNot() {
 			b.refuses("order", "id", with(right, 3, value))
 		}
-		for _, value := range []any{"", "explode", "Stop", "set-rate ", "set-burst"} {
+		for _, value := range []any{"", "explode", "Stop", "set-rate "} {
 			b.refuses("order", "kind", with(right, 4, value))
 		}
 		for _, value := range wrongPieces() {
@@ -284,6 +284,9 @@ func TestOrderRefuses(t *testing.T) {
 		}
 		for _, value := range append(notWhole(), -1, 0) {
 			b.refuses("order", "silence", with(orderArgs("c", "guard"), 7, value))
+		}
+		for _, value := range append(notWhole(), -1, 0, 1_000_000_001) {
+			b.refuses("order", "burst", with(orderArgs("c", "set-burst"), 7, value))
 		}
 		b.must("order", right...)
 	})
@@ -322,17 +325,20 @@ func TestMakeRefuses(t *testing.T) {
 		for _, value := range wrongPieces() {
 			b.refuses("make", "plan", with(right, 6, fmt.Sprint("0:0;", value)))
 		}
+		for _, value := range wrongLimits() {
+			b.refuses("make", "limit", with(right, 12, value))
+		}
 		text, plans := lease.PackLaws(arcLaws())
-		b.refuses("make", "laws", with(right, 12, text))
-		b.refuses("make", "laws", append(with(right, 12, text[8:]), plans[0]))
-		b.refuses("make", "plan", append(with(right, 12, text), "17:0;x"))
+		b.refuses("make", "laws", with(right, 13, text))
+		b.refuses("make", "laws", append(with(right, 13, text[8:]), plans[0]))
+		b.refuses("make", "plan", append(with(right, 13, text), "17:0;x"))
 		for n := 6; n < 11; n++ {
 			b.refuses("make", map[int]string{6: "hold", 7: "min", 8: "span", 9: "requests", 10: "deadman"}[n], right[:n])
 		}
 		if n := len(b.dump()); n != 0 {
 			t.Errorf("%d keys were written", n)
 		}
-		if reply := b.must("make", append(with(right, 12, text), plans[0])...); reply[0] != "CREATED" {
+		if reply := b.must("make", append(with(right, 13, text), plans[0])...); reply[0] != "CREATED" {
 			t.Errorf("%q", reply)
 		}
 		if reply := b.must("make", right...); reply[0] != "EXISTS" || reply[2] != "uid" {

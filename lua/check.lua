@@ -31,7 +31,7 @@ local function queue(text)
   return n > 0
 end
 
--- gauge: whether text is the settings of a limiter (gate.lua).
+-- gauge: whether text is the settings of a limiter (grant.lua).
 local function gauge(text)
   local burst, window, option = string.match(text or '', '^(%d+):(%d+):(%d+):[01]:[01]$')
   return whole(burst, 0, 1000000000) and whole(window, 0, 31622400000000) and whole(option, 0, 1000)

@@ -4,8 +4,8 @@
 //
 // Each script's header states its purpose, KEYS, ARGV, what it returns and the invariant it keeps. They
 // need Redis 6.2 or newer. struct.lua, form.lua, check.lua, schedule.lua, member.lua, changes.lua, budget.lua, permit.lua, limiter.lua,
-// bucket.lua, take.lua and gate.lua are not scripts but parts of them. Lua in Redis has no require, so a script's text is put together from
-// files: what it shares in front, some of it as the body of a function; take.lua behind a limiter; a limiter and gate.lua in front of the lease
+// bucket.lua, take.lua, gate.lua and grant.lua are not scripts but parts of them. Lua in Redis has no require, so a script's text is put together from
+// files: what it shares in front, some of it as the body of a function; take.lua or grant.lua behind a limiter; a limiter and gate.lua in front of the lease
 // script.
 package lua
 
@@ -20,10 +20,14 @@ import (
 var files embed.FS
 
 // Text is the full text of a script, with what it includes: "create", "lease", "command", "leave", "snapshot", a limiter,
-// "set_limit" or "give_back"; "lease/gcra" is the lease script of a run with that limiter. It panics on any other name.
+// "set_limit" or "give_back"; "lease/gcra" is the lease script of a run with that limiter, and "grant/gcra"
+// is the grant script. It panics on any other name.
 func Text(name string) string {
 	if limiter, ok := strings.CutPrefix(name, "lease/"); ok {
 		return leaseText(gate(limiter), read("lease"))
+	}
+	if limiter, ok := strings.CutPrefix(name, "grant/"); ok {
+		return read("check") + arithmetic(limiter) + read(limiter) + read("grant")
 	}
 	text := read(name)
 	switch name {
@@ -117,6 +121,9 @@ func Renew() *redis.Script { return redis.NewScript(Text("renew")) }
 
 // Order changes a run by arcs, as its kind says: order.lua lists them.
 func Order() *redis.Script { return redis.NewScript(Text("order")) }
+
+// Grant asks the limiter of a run by arcs, one of those that Limiter takes, for permission to send slots.
+func Grant(limiter string) *redis.Script { return redis.NewScript(Text("grant/" + limiter)) }
 
 // Remove takes a member of a run by arcs for gone.
 func Remove() *redis.Script { return redis.NewScript(Text("remove")) }

@@ -1,11 +1,12 @@
 -- make: makes the state of a run by arcs, once.
 --
 -- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  9 spec  10 totals  11 snapshots  12 series
---       13 word left by stop for who brings the run back that Redis has lost
+--       13 word left by stop for who brings the run back that Redis has lost  14 state of the run's limiter
 -- ARGV  1 spec (JSON)  2 uid  3 1 to replace a run that has ended, else 0  4 lifetime, ms  5 who  6 the plan, "0:1;pieces", with 1 for a loop, else 0
 --       7 hold: for how long a reply promises, µs  8 members to wait for, 0 = for the order start  9 its length, µs, 0 = endless
 --       10 number of requests, 0 = no limit  11 for how long no controller may be heard of, µs, or it is stopped; 0 = for ever
---       12 laws that a worker knows of a run that Redis has lost, empty: it is a new one  13 … the plans that they name
+--       12 settings of the run's limiter (grant.lua), empty: it has none
+--       13 laws that a worker knows of a run that Redis has lost, empty: it is a new one  14 … the plans that they name
 --       If such a run was stopped meanwhile, it is made as one that is stopped.
 -- Returns { CREATED or EXISTS, spec in force, uid in force }; BROKEN if only a part of the state is there; an error if an argument is wrong.
 -- Invariant: of many callers one creates; a run that has not ended is never replaced.
@@ -16,9 +17,10 @@ if bad then return bad end
 if not plain(ARGV[2]) then return refuse('make', 'uid') end
 local loop, pieces = string.match(ARGV[6] or '', '^0:([01]);(.*)$')
 if not loop or not queue(pieces) then return refuse('make', 'plan') end
-local laws = ARGV[12] or ''
+local limit, laws = ARGV[12] or '', ARGV[13] or ''
+if limit ~= '' and not gauge(limit) then return refuse('make', 'limit') end
 local plans = {}
-for i = 13, #ARGV do
+for i = 14, #ARGV do
   local number, loop, pieces = string.match(ARGV[i], '^(%d+):([01]);(.*)$')
   number = whole(number, 1, MOST)
   if not number or not queue(pieces) then return refuse('make', 'plan') end
@@ -46,6 +48,7 @@ redis.call('DEL', unpack(KEYS))
 redis.call('SET', KEYS[9], ARGV[1], 'PX', ARGV[4])
 local units, restored = 16777216, laws ~= ''
 redis.call('HSET', keys.budget, 'uid', ARGV[2], 'keep', ARGV[4], 'plan/0', ARGV[6])
+if limit ~= '' then redis.call('HSET', keys.budget, 'limit', limit) end
 redis.call('PEXPIRE', keys.budget, ARGV[4])
 if restored then redis.call('HSET', keys.budget, 'restored', string.format('%d', b.time)) end
 redis.call('ZADD', keys.due, '4503599627370496', NOBODY)

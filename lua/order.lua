@@ -1,12 +1,12 @@
--- order: changes a run by arcs: start, set-rate, pause, resume, stop; or only says that a controller is there: touch, and guard, which also
+-- order: changes a run by arcs: start, set-rate, set-burst, pause, resume, stop; or only says that a controller is there: touch, and guard, which also
 -- sets the run's dead-man's switch.
 --
 -- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  9 snapshots
--- ARGV  1 run uid  2 wake-up channel  3 order id  4 kind: start, set-rate, pause, resume, stop, touch, guard  5 who  6 what, for the event stream
---       7 pieces, for set-rate; µs of silence, for guard  8 the law that was asked for last when they were worked out, 0 = any
+-- ARGV  1 run uid  2 wake-up channel  3 order id  4 kind: start, set-rate, set-burst, pause, resume, stop, touch, guard  5 who  6 what, for the event stream
+--       7 pieces, for set-rate; the burst, for set-burst; µs of silence, for guard  8 the law that was asked for last when they were worked out, 0 = any
 -- Returns { status, t0, law }: t0: from when it is in force, 0 = it was already, or the schedule has not begun; law: the one asked for last.
 --       OK; SAME (it was so already). The same order id gets the same answer again; WAITING (nothing to pause or resume yet); RETRY (another
---       law was asked for since); ENDED; NOSTATE. An error if an argument is wrong.
+--       law was asked for since); ENDED; NONE (no limiter whose burst that would be); NOSTATE. An error if an argument is wrong.
 -- Invariant: an order id acts once; a law that was asked for begins after all before; who is there is sent all laws; a full server refuses
 --       neither pause nor stop.
 
@@ -17,9 +17,10 @@ local uid, channel, id, kind, who, what, plan, expected = ARGV[1], ARGV[2], ARGV
 local bad = wrong('order', { 8, 'law', 0, MOST })
 if bad then return bad end
 if not plain(id) then return refuse('order', 'id') end
-local kinds = { start = true, pause = true, resume = true, stop = true, touch = true, guard = true, ['set-rate'] = true }
+local kinds = { start = true, pause = true, resume = true, stop = true, touch = true, guard = true, ['set-rate'] = true, ['set-burst'] = true }
 if not kinds[kind] then return refuse('order', 'kind') end
 if kind == 'set-rate' and not queue(plan) then return refuse('order', 'pieces') end
+if kind == 'set-burst' and not whole(plan, 1, 1000000000) then return refuse('order', 'burst') end
 if kind == 'guard' and not whole(plan, 1, MOST) then return refuse('order', 'silence') end
 
 local b = load(keys.budget, clock, channel)
@@ -35,6 +36,18 @@ end
 local all = fleet(b, keys)
 all.settle()
 b.heard = b.now
+
+-- setBurst: what was granted already stays: the burst is that of the next grant. In a pause and before the start it is in force when the schedule goes on.
+local function setBurst()
+  local phase, limit = b.begun == 1 and all.phase() or nil, redis.call('HGET', keys.budget, 'limit')
+  if phase and phase >= 2 then return 0, 'ENDED' end
+  if not (limit and string.find(limit, '^%d+:0:')) then return 0, 'NONE' end
+  local changed = plan .. string.match(limit, ':.*')
+  if changed == limit then return 0, 'SAME' end
+  redis.call('HSET', keys.budget, 'limit', changed)
+  return phase == 0 and b.now or 0, 'OK'
+end
+
 local int, status, t0 = function(x) return string.format('%d', x) end, 'SAME', 0
 if kind == 'guard' and not all.over() then b.deadman = tonumber(plan) end
 if kind == 'touch' or kind == 'guard' then
@@ -42,11 +55,12 @@ if kind == 'touch' or kind == 'guard' then
   return { status, int(t0), int(b.command) }
 end
 if expected > 0 and expected ~= b.command then status = 'RETRY'
+elseif kind == 'set-burst' then t0, status = setBurst()
 elseif b.begun == 1 then t0, status = all.change(kind, plan)
 else t0, status = all.early(kind, plan) end
 if status == 'OK' then
   all.event(kind, who, what)
-  if b.begun == 1 then all.everyone() end
+  if b.begun == 1 and kind ~= 'set-burst' then all.everyone() end
 end
 if status == 'OK' or status == 'SAME' then
   orders = orders .. id .. ',' .. int(t0) .. ',' .. int(b.command) .. ',' .. status .. ';'

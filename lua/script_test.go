@@ -44,6 +44,7 @@ func newBench(t *testing.T, client *redis.Client) *bench {
 // names are the keys of a script in the order of its header.
 func (b *bench) names(script string) []string {
 	parts := "budget workers seen events laws"
+	script, _, _ = strings.Cut(script, "/")
 	switch script {
 	case "create":
 		parts = "spec budget workers seen totals snapshots events laws series"
@@ -53,6 +54,8 @@ func (b *bench) names(script string) []string {
 		parts = "budget workers due rich loose laws log events snapshots"
 	case "make":
 		parts = "budget workers due rich loose laws log events spec totals snapshots series"
+	case "grant":
+		return []string{b.keys["budget"], "{tag}limiter"}
 	case "snapshot":
 		parts = "budget totals snapshots series spec workers seen events laws"
 	}
@@ -64,7 +67,7 @@ func (b *bench) names(script string) []string {
 	case "create":
 		names = append(names, "{tag}limiter", "{tag}stopped") // which this run does not have
 	case "make":
-		names = append(names, "{tag}stopped")
+		names = append(names, "{tag}stopped", "{tag}limiter")
 	}
 	return names
 }
@@ -75,7 +78,12 @@ func (b *bench) call(script string, args ...any) ([]string, error) {
 	if text, err := cmd.Text(); err == nil {
 		return []string{text}, nil
 	}
-	return cmd.StringSlice()
+	all, err := cmd.Slice()
+	texts := make([]string, len(all))
+	for i, x := range all {
+		texts[i] = fmt.Sprint(x)
+	}
+	return texts, err
 }
 
 func (b *bench) must(script string, args ...any) []string {
@@ -399,6 +407,12 @@ func TestCommandRefuses(t *testing.T) {
 	})
 }
 
+// wrongLimits are no settings of a limiter.
+func wrongLimits() []any {
+	return []any{"1", "1:0:0:0", "x:0:0:0:0", "1:0:0:0:2", "1:0:0:2:0", "1000000001:0:0:0:0", "-1:0:0:0:0", "1:31622400000001:0:0:0", "1:0:1001:0:0",
+		"1:0:0:0:0 ", "1:0:0:0:0:0"}
+}
+
 func wrongPieces() []any {
 	return []any{
 		"", ";", "x", "1:1:1:0", "1:1:1:0:1:1", "-1:1:1:5:1", "1:-1:1:5:1", "1:1:0:0:1", "1:1:-1:0:1", "1:1:1:-5:1", "1:1:1:0:0", "1:1:1:0:3",
@@ -463,8 +477,7 @@ func TestCreateRefuses(t *testing.T) {
 		for _, value := range wrongPieces() {
 			b.refuses("create", "budget", with(right, 7, value))
 		}
-		for _, value := range []any{"", "1", "1:0:0:0", "x:0:0:0:0", "1:0:0:0:2", "1:0:0:2:0", "1000000001:0:0:0:0", "-1:0:0:0:0", "1:31622400000001:0:0:0", "1:0:1001:0:0",
-			"1:0:0:0:0 ", "1:0:0:0:0:0"} {
+		for _, value := range append(wrongLimits(), "") {
 			b.refuses("create", "budget", append(slices.Clone(right), "limit", value))
 		}
 		for i := 8; i < len(right); i += 2 {

@@ -14,7 +14,7 @@ import (
 
 // scripts are those that run; the other files are put in front of them.
 func scripts() []string {
-	return append([]string{"create", "lease", "command", "leave", "snapshot", "set_limit", "give_back", "make", "renew", "order", "remove"}, limiters()...)
+	return append([]string{"create", "lease", "command", "leave", "snapshot", "set_limit", "give_back", "make", "renew", "order", "remove", "grant"}, limiters()...)
 }
 
 // limiters are the scripts that take.lua is put behind.
@@ -22,11 +22,11 @@ func limiters() []string {
 	return []string{"fixed_window", "sliding_log", "sliding_list", "sliding_window", "leaky_bucket", "token_bucket", "gcra"}
 }
 
-// texts are the scripts as they run: that of a lease once more for each limiter.
+// texts are the scripts as they run: that of a lease once more for each limiter, and that of a grant behind each.
 func texts() []string {
-	all := scripts()
+	all := slices.DeleteFunc(scripts(), func(name string) bool { return name == "grant" })
 	for _, limiter := range limiters() {
-		all = append(all, "lease/"+limiter)
+		all = append(all, "lease/"+limiter, "grant/"+limiter)
 	}
 	return all
 }

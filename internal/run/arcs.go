@@ -99,9 +99,13 @@ func (r *Run) makeArcs(ctx context.Context, client redis.UniversalClient, spec S
 	if err != nil {
 		return nil, err
 	}
+	limit := ""
+	if spec.gated() {
+		limit = spec.gauge()
+	}
 	known, plans := lease.PackLaws(laws)
 	args := []any{text, r.UID, replace, keep.Milliseconds(), Who(), (&lease.Plan{Pieces: p.pieces, Loop: p.loop}).String(),
-		spec.hold().Microseconds(), p.min, p.span.Microseconds(), max(0, p.left), spec.Deadman.Microseconds(), known}
+		spec.hold().Microseconds(), p.min, p.span.Microseconds(), max(0, p.left), spec.Deadman.Microseconds(), limit, known}
 	for _, plan := range plans {
 		args = append(args, plan)
 	}

@@ -61,7 +61,7 @@ func (k Keys) arcs() []string {
 
 // make is the KEYS of the script that makes a run by arcs.
 func (k Keys) make() []string {
-	return append(k.arcs(), k.Spec, k.Totals, k.Snapshots, k.Series, k.Stopped)
+	return append(k.arcs(), k.Spec, k.Totals, k.Snapshots, k.Series, k.Stopped, k.Limiter)
 }
 
 // ValidateName accepts what can be a run's name or a worker's id: 1 to 64 letters, digits, dots, dashes and underscores.

@@ -28,7 +28,7 @@ type fleet struct {
 func newFleet(tb testing.TB, client *redis.Client, n int) *fleet {
 	tb.Helper()
 	f := &fleet{TB: tb, client: client, renew: lua.Renew()}
-	for name := range strings.FieldsSeq("budget workers due rich loose laws log events spec totals snapshots series stopped") {
+	for name := range strings.FieldsSeq("budget workers due rich loose laws log events spec totals snapshots series stopped limiter") {
 		f.keys = append(f.keys, "{load:bench}:"+name)
 	}
 	pieces, err := pacer.Constant(pacer.PerSecond(20_000), 0).Pieces()
@@ -36,7 +36,7 @@ func newFleet(tb testing.TB, client *redis.Client, n int) *fleet {
 		tb.Fatal(err)
 	}
 	plan := &lease.Plan{Pieces: pieces}
-	args := []any{"{}", "uid", 0, 3_600_000, "me", plan.String(), 60_000_000, n, 0, 0, 0, ""}
+	args := []any{"{}", "uid", 0, 3_600_000, "me", plan.String(), 60_000_000, n, 0, 0, 0, "", ""}
 	if err := lua.Make().Run(context.Background(), client, f.keys, args...).Err(); err != nil {
 		tb.Fatal(err)
 	}
