@@ -73,6 +73,8 @@ func (a *Audit) addIncarnation(w WorkerInput) {
 	a.PermitSent += told.PermitSent
 	a.LateDropped += told.LateDropped
 	a.Yielded += told.Yielded
+	a.Issued -= told.Ungranted // the worker owned them, and nobody was given them to send
+	a.Ungranted += told.Ungranted
 	a.Completed += told.Completed
 	a.Failed += told.Failed
 	a.Recalled += recalled

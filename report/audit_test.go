@@ -27,6 +27,7 @@ func TestAuditOfOneIncarnation(t *testing.T) {
 		{name: "running, holds 10", leased: 100, counts: told(Counts{Sent: 90, Completed: 90}), held: 10, asked: 100},
 		{name: "killed, held 10", leased: 100, gone: true, counts: told(Counts{Sent: 90, Completed: 90}), lost: 10, asked: 100},
 		{name: "killed, no snapshot", leased: 100, gone: true, lost: 100, asked: 100},
+		{name: "refused", leased: 100, counts: told(Counts{Sent: 90, Ungranted: 10, Completed: 90}), asked: 100},
 		{name: "recalled", leased: 100, beyond: 8, counts: told(Counts{Sent: 92, Recalled: 8, Completed: 92}), recalled: 8, asked: 92},
 		{name: "learned too late", leased: 100, beyond: 8, counts: told(Counts{Sent: 95, Recalled: 5, Completed: 95}), recalled: 5, overrun: 3, asked: 92},
 		{name: "not yet learned", leased: 100, beyond: 8, counts: told(Counts{Sent: 80, Completed: 80}), recalled: 8, held: 12, asked: 92},
@@ -35,6 +36,9 @@ func TestAuditOfOneIncarnation(t *testing.T) {
 	} {
 		w := WorkerInput{Leased: c.leased, Beyond: c.beyond, Gone: c.gone, Total: c.counts}
 		a := newAudit(Budget{Issued: c.leased}, []WorkerInput{w})
+		if told := w.Total; told != nil && (a.Ungranted != told.Counts.Ungranted || a.Issued != c.leased-a.Ungranted) {
+			t.Errorf("%s: %+v", c.name, a)
+		}
 		if a.Recalled != c.recalled || a.Lost != c.lost || a.Held != c.held || a.Overrun != c.overrun || a.Asked != c.asked {
 			t.Errorf("%s: %+v", c.name, a)
 		}
@@ -69,6 +73,8 @@ func fates(rng *rand.Rand, asked *int64) WorkerInput {
 		case 1:
 			c.Yielded++
 		case 2: // not accounted for
+		case 3:
+			c.Ungranted++
 		default:
 			c.Sent++
 		}

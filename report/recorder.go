@@ -129,6 +129,9 @@ func pooledClass[C any](name string, known map[string]C) string {
 	return name
 }
 
+// Ungranted counts n ≥ 0 slots dropped because the run's limiter did not grant them in time.
+func (r *Recorder) Ungranted(n int64) { r.counts.Ungranted += n }
+
 // LateDropped counts n ≥ 0 slots dropped because they were too late to send.
 func (r *Recorder) LateDropped(n int64) { r.counts.LateDropped += n }
 

@@ -2,13 +2,14 @@ package report
 
 // Counts are the counters of a snapshot. All are ≥ 0.
 type Counts struct {
-	Sent        int64 `json:"sent"`         // requests that began to be sent
-	PermitSent  int64 `json:"permit_sent"`  // of Sent, those on a permit: without a slot
-	LateDropped int64 `json:"late_dropped"` // slots too late to send
-	Recalled    int64 `json:"recalled"`     // slots whose generation had ended
-	Yielded     int64 `json:"yielded"`      // slots given up in favour of a suspect's permit
-	Completed   int64 `json:"completed"`    // answered as expected
-	Failed      int64 `json:"failed"`       // ended otherwise
+	Sent        int64 `json:"sent"`                // requests that began to be sent
+	PermitSent  int64 `json:"permit_sent"`         // of Sent, those on a permit: without a slot
+	LateDropped int64 `json:"late_dropped"`        // slots too late to send
+	Recalled    int64 `json:"recalled"`            // slots whose generation had ended
+	Yielded     int64 `json:"yielded"`             // slots given up in favour of a suspect's permit
+	Ungranted   int64 `json:"ungranted,omitempty"` // slots that the run's limiter did not grant in time
+	Completed   int64 `json:"completed"`           // answered as expected
+	Failed      int64 `json:"failed"`              // ended otherwise
 	BytesIn     int64 `json:"bytes_in"`
 	BytesOut    int64 `json:"bytes_out"`
 	OutOfRange  int64 `json:"out_of_range"`     // latencies, service times and lags above 1 h, each counted; they are in no histogram
@@ -26,6 +27,7 @@ func (c *Counts) add(o Counts) {
 	c.LateDropped += o.LateDropped
 	c.Recalled += o.Recalled
 	c.Yielded += o.Yielded
+	c.Ungranted += o.Ungranted
 	c.Completed += o.Completed
 	c.Failed += o.Failed
 	c.BytesIn += o.BytesIn
@@ -46,7 +48,7 @@ func (c Counts) Plus(o Counts) Counts {
 
 // Slots is how many leased slots the counts account for.
 func (c Counts) Slots() int64 {
-	return c.Sent - c.PermitSent + c.LateDropped + c.Recalled + c.Yielded
+	return c.Sent - c.PermitSent + c.LateDropped + c.Recalled + c.Yielded + c.Ungranted
 }
 
 // fired is how many slots were sent or too late to be: those that SeenLate, Busy, Opening and NoRoom are of.

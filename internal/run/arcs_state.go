@@ -111,13 +111,14 @@ func (r *Run) stateOfArcs(ctx context.Context, much part) (*State, error) {
 	}
 	err = a.parseLaws(t)
 	if much == readAll {
-		err = cmp.Or(err, a.parsePlan(t.budget), a.audit(t))
+		err = cmp.Or(err, a.parsePlan(t.budget), a.parseBurst(t.budget), a.audit(t))
 	}
 	if err := cmp.Or(err, a.parseRestored(t.budget), a.parseMembers(t)); err != nil {
 		return nil, broken(r.Name, err.Error())
 	}
 	a.times = newTimeline(a.State.laws, a.cuts)
 	a.count()
+	a.Limiter = r.Spec.limiterText(a.newest(), a.burst)
 	return a.State, nil
 }
 
@@ -134,6 +135,9 @@ func (a *arcsState) parseLaws(t arcsText) error {
 				a.past = l.Base // by laws that were not read, or that are lost
 			}
 			a.State.laws, a.cuts, a.generation = append(a.State.laws, l.Law), append(a.cuts, a.laws.Cut(i)), l.ID
+			if l.Phase == lease.Running {
+				a.last = pacer.Rate{Num: l.R0, Den: l.Den}
+			}
 		}
 	}
 	a.parsePhase()

@@ -201,6 +201,9 @@ func (s *State) newest() pacer.Rate {
 	if len(s.laws) == 0 || s.Phase == "paused" {
 		return s.first
 	}
+	if s.last.Den > 0 {
+		return s.last
+	}
 	last := s.laws[len(s.laws)-1]
 	return pacer.Rate{Num: last.R0, Den: last.Den}
 }

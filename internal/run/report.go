@@ -78,7 +78,7 @@ func (r *Run) gather(ctx context.Context, rest map[string]*Unpublished) (in repo
 		ClosedLoop: r.Spec.Max, Planned: r.Spec.Length(), Series: series, Times: t.times,
 		Budget: report.Budget{Issued: s.issued + s.untaken(), Skipped: s.Skipped + s.untaken()}, Limiter: s.Limiter,
 	}
-	if b := &in.Budget; s.Limiter != "" { // what passed without a grant was not granted, and never issued
+	if b := &in.Budget; s.Limiter != "" && !r.Spec.Arcs { // what passed without a grant was not granted, and never issued
 		*b = report.Budget{Issued: b.Issued - b.Skipped, Ungranted: b.Skipped}
 	}
 	if err := r.Spec.toMeet(&in); err != nil {

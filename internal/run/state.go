@@ -53,6 +53,7 @@ type State struct {
 	byArcs         bool          // workers lease arcs
 	every          time.Duration // they call about so often
 	unclaimed      time.Time     // until when workers may be sending of whom Redis does not know; zero = there is none
+	last           pacer.Rate    // of a run by arcs: where the newest law begins that asks for something
 	laws           []pacer.Law   // in the order of their ids
 	cuts           []int64       // how many slots of each are before its cut
 	times          timeline      // of both

@@ -21,9 +21,12 @@ type holding struct {
 	beyond  int64        // of slots.Beyond, what the recorder knows
 }
 
-// hold makes the shard one of a worker that leases arcs. Call it before run.
-func (s *shard) hold(newest *atomic.Pointer[lease.View], changed chan<- struct{}) {
+// hold makes the shard one of a worker that leases arcs; limited: it sends what it is given of them. Call it before run.
+func (s *shard) hold(newest *atomic.Pointer[lease.View], changed chan<- struct{}, limited bool) {
 	s.arcs = &holding{newest: newest, changed: changed, slots: lease.NewSlots(s.part, s.parts)}
+	if limited {
+		s.granted = &granted{}
+	}
 }
 
 // adopt takes up the newest View. What is due by the one before leaves first.
@@ -47,7 +50,13 @@ func (s *shard) adopt(now int64) {
 
 // next makes x the slot that is due least of those that the shard has; false if there is none.
 func (s *shard) first(x *pacer.Slot) bool {
-	if s.arcs != nil {
+	switch {
+	case s.granted != nil && s.granted.line.len() > 0:
+		*x = *s.granted.line.at(0)
+		return true
+	case s.granted != nil:
+		return false
+	case s.arcs != nil:
 		return s.arcs.slots.Next(x)
 	}
 	return s.slots.Next(x)
@@ -55,17 +64,20 @@ func (s *shard) first(x *pacer.Slot) bool {
 
 // pop removes the slot that first found.
 func (s *shard) pop() {
-	if s.arcs != nil {
+	switch {
+	case s.granted != nil:
+		s.granted.line.pop()
+	case s.arcs != nil:
 		s.arcs.slots.Pop()
-		return
+	default:
+		s.slots.Pop()
 	}
-	s.slots.Pop()
 }
 
 // empty tells whether nothing is left to be sent, as far as is known.
 func (s *shard) empty() bool {
 	var x pacer.Slot
-	return s.arcs != nil && !s.arcs.slots.Next(&x) || s.arcs == nil && s.slots.Empty()
+	return s.arcs != nil && !s.first(&x) || s.arcs == nil && s.slots.Empty()
 }
 
 // Take implements lease.Sink.
@@ -81,16 +93,31 @@ func (e *engine) Take(v *lease.View) {
 	for _, s := range e.shards {
 		s.client.Wake()
 	}
+	if e.granter != nil {
+		e.granter.wake()
+	}
 }
 
 // Taken implements lease.Sink.
 func (e *engine) Taken() (version int, reached int64) {
+	if e.granter != nil {
+		return e.granter.taken()
+	}
 	version = math.MaxInt
 	for _, s := range e.shards {
 		version = min(version, int(s.arcs.version.Load()))
 		reached = max(reached, s.arcs.reached.Load())
 	}
 	return version, reached
+}
+
+// limit begins to ask the run's limiter, if it has one.
+func (e *engine) limit() {
+	if e.Grants == nil {
+		return
+	}
+	e.granter = &granter{grants: e.Grants, terms: e.Terms, clock: e.Clock, newest: &e.view, shards: e.shards, changed: e.changed, log: e.Log}
+	e.granter.start()
 }
 
 // renew is the life of an engine that leases arcs, until the run is over for it, and the end in its order.
@@ -113,7 +140,7 @@ func (e *engine) renew(ctx, leasing context.Context, p *patience, finish func(er
 	err := renewer.Run(staying)
 	switch {
 	case errors.Is(err, pacer.ErrEnded):
-		e.tell(draining)
+		e.drain()
 		e.haltAfter(e.MaxLag)
 		err = finish(nil) // first: who waits for the members of a run that has ended finds their last snapshots
 		e.halted(ctx, &renewer)
@@ -126,7 +153,7 @@ func (e *engine) renew(ctx, leasing context.Context, p *patience, finish func(er
 		e.stop()
 		return finish(err)
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !errors.Is(err, lease.ErrHeld):
-		e.tell(draining) // what was handed over is sent up to the slot from which on it is another's
+		e.drain() // what was handed over is sent up to the slot from which on it is another's
 		e.haltAfter(e.MaxLag + longestLead)
 		return finish(nil)
 	case ctx.Err() != nil && e.Closed:
@@ -144,6 +171,14 @@ func (e *engine) renew(ctx, leasing context.Context, p *patience, finish func(er
 		err = cause
 	}
 	return finish(err)
+}
+
+// drain lets what is held be sent, as far as the run's limiter grants it.
+func (e *engine) drain() {
+	if e.granter != nil {
+		e.granter.drain()
+	}
+	e.tell(draining)
 }
 
 // halted tells the fleet, when no shard sends any more. If that fails the fleet finds out by itself, when the promise is over.

@@ -57,6 +57,9 @@ func (s *shard) collect(record func(*report.Recorder)) {
 	}
 	s.handover.offer.Store(nil)
 	s.receive()
+	if s.granted != nil {
+		s.accept()
+	}
 	s.drop()
 	record(s.recorder)
 	s.recorder.Reset()

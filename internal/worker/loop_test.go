@@ -313,7 +313,7 @@ func looped(client *stepClient, notice *atomic.Pointer[pacer.Notice]) *shard {
 	law := lease.Law{Law: pacer.Law{ID: 1, Den: 1, F: 1}, End: pacer.Endless, Era: 1}
 	newest.Store(&lease.View{Version: 1, Era: 1, Laws: (*lease.Laws)(nil).With(law), P: pacer.Endless})
 	s.closeLoop(&gate{})
-	s.hold(&newest, make(chan struct{}, 1))
+	s.hold(&newest, make(chan struct{}, 1), false)
 	return s
 }
 

@@ -55,6 +55,7 @@ type shard struct {
 	handover handover
 
 	arcs     *holding      // of a worker that leases arcs; nil = it leases ranges
+	granted  *granted      // of one whose run has a limiter; nil = it walks arcs itself
 	slots    pacer.Slots   // of ranges
 	heeded   *pacer.Notice // whose permits are in slots
 	last     pacer.Last    // of a permit's slots, released
@@ -138,9 +139,12 @@ func (s *shard) run() error {
 func (s *shard) turn(now int64) (until int64, over bool) {
 	s.recorder = s.handover.exchange(s.recorder)
 	m := mode(s.mode.Load()) // before the mail: what was leased before the mode was told is in it
-	if s.arcs != nil {
+	switch {
+	case s.granted != nil:
+		s.accept()
+	case s.arcs != nil:
 		s.adopt(now)
-	} else {
+	default:
 		s.receive()
 		s.heed(m)
 	}
@@ -200,8 +204,10 @@ func (s *shard) release(now int64) int64 {
 	for ; s.first(&x); s.pop() {
 		local := s.clock.Local(x.Due)
 		switch {
-		case s.arcs == nil && s.recalled(&x): // also before it is due: after a step of the clock that may be far away
+		case (s.arcs == nil || s.granted != nil) && s.recalled(&x): // also before it is due: after a step of the clock that may be far away
 			s.recorder.Recalled(1)
+		case s.granted != nil && local-now > grantedFar: // of a clock that was stepped
+			s.late(&x)
 		case local > now:
 			return s.pace.at(local)
 		case x.Yielded:
@@ -303,6 +309,12 @@ func (s *shard) halt() {
 func (s *shard) drop() {
 	for ; s.waiting.n > 0; s.waiting.pop() {
 		s.discard(&s.waiting.first().Slot)
+	}
+	if s.granted != nil {
+		for s.granted.line.len() > 0 {
+			x := s.granted.line.pop()
+			s.discard(&x)
+		}
 	}
 	if s.arcs != nil {
 		s.arcs.slots = lease.NewSlots(s.part, s.parts) // what is not due yet goes back to the server

@@ -25,7 +25,8 @@ type sim struct {
 
 	mu      sync.Mutex
 	budget  *model.Budget
-	arcs    *arcs.Run // instead of the budget; nil = ranges are leased
+	arcs    *arcs.Run   // instead of the budget; nil = ranges are leased
+	limiter *simLimiter // of a run by arcs; nil = it has none
 	sends   []simSend
 	members []*simMember
 }
@@ -117,6 +118,9 @@ func (s *sim) add(id string) *simMember {
 	if s.arcs != nil {
 		m.messages = make(chan lease.Message, 16)
 		m.Limiter, m.Server, m.Messages, m.Started = nil, m, m.messages, s.firstSlot
+	}
+	if s.limiter != nil {
+		m.Grants = m
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -76,6 +76,8 @@ type Worker struct {
 	Messages    <-chan lease.Message                     // as in lease.Renewer
 	RestoreLaws func(context.Context, []lease.Law) error // lease.Renewer.Restore
 	Renewed     func(lease.Reply, *lease.View)           // lease.Renewer.Observe
+	Grants      Grants                                   // asked before a slot of an arc is sent; nil = the run has no limiter
+	Terms       lease.Terms                              // of the limiter
 
 	Wake    <-chan struct{}   // a hint that the run has changed; may be nil
 	Observe func(pacer.Reply) // called with each reply of the Limiter; may be nil
@@ -105,6 +107,7 @@ type engine struct {
 	notice    atomic.Pointer[pacer.Notice]
 	view      atomic.Pointer[lease.View] // of a worker that leases arcs
 	changed   chan struct{}              // a shard has taken up a View
+	granter   *granter                   // of one whose run has a limiter
 	guard     guard
 	ceiling   ceiling // of a worker that leases arcs
 	gate      gate
@@ -157,7 +160,7 @@ func (e *engine) open() error {
 			e.shards[i].closeLoop(&e.gate)
 		}
 		if e.Server != nil {
-			e.shards[i].hold(&e.view, e.changed)
+			e.shards[i].hold(&e.view, e.changed, e.Grants != nil)
 		}
 	}
 	e.publisher.shards, e.publisher.cores = e.shards, e.Cores
@@ -217,6 +220,7 @@ func (e *engine) run(ctx context.Context) error {
 	}
 	go patience.watch(leasing, fail)
 	if e.Server != nil {
+		e.limit()
 		return e.renew(ctx, leasing, &patience, func(err error) error { return e.finish(ctx, quit, &publishing, err) })
 	}
 	leaser := pacer.Leaser{
@@ -296,6 +300,9 @@ func (e *engine) haltAfter(d time.Duration) { time.AfterFunc(d, e.Halt) }
 // stop makes the shards drop what is not sent, and the targets what is not written.
 func (e *engine) stop() {
 	e.Halt()
+	if e.granter != nil {
+		e.granter.quit()
+	}
 	e.tell(stopping)
 }
 

@@ -1,0 +1,57 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/lua"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
+)
+
+// Terms are how the run's limiter treats slots; false if the run has none but the schedule.
+func (s Spec) Terms() (lease.Terms, bool) {
+	if !s.gated() {
+		return lease.Terms{}, false
+	}
+	return lease.Terms{Even: s.kind().Queues, Together: s.Together, Strict: s.onRedisLoss() == LossStop}, true
+}
+
+// Grants is where a worker asks the limiter of a run by arcs. Its errors say what to do about them. It is safe for concurrent use.
+type Grants struct {
+	run    *Run
+	client redis.UniversalClient
+	script *redis.Script
+}
+
+// Grants asks over a client.
+func (r *Run) Grants(client redis.UniversalClient) *Grants {
+	return &Grants{run: r, client: client, script: lua.Grant(r.Spec.kind().Script)}
+}
+
+// Grant asks for permission to send n slots of a law with this rate; n = 0 only asks whether the run is there. A call that fails may have been
+// granted something all the same. That is lost.
+func (g *Grants) Grant(ctx context.Context, n int64, rate pacer.Rate) (lease.Grant, error) {
+	keys := []string{g.run.keys.Budget, g.run.keys.Limiter}
+	reply, err := g.script.Run(ctx, g.client, keys, g.run.UID, n, rate.Num, rate.Den).Result()
+	if err != nil {
+		return lease.Grant{}, Advise(err)
+	}
+	if reply == "NOSTATE" {
+		return lease.Grant{}, fmt.Errorf("ask the limiter of run %s: %w", g.run.Name, ErrNoRun)
+	}
+	numbers, _ := reply.([]any)
+	if len(numbers) != 4 {
+		return lease.Grant{}, fmt.Errorf("ask the limiter of run %s: the answer has %d parts; this program and the run do not fit together", g.run.Name, len(numbers))
+	}
+	var v [4]int64
+	for i, x := range numbers {
+		v[i], _ = x.(int64)
+	}
+	if v[0] <= 0 || v[1] < 0 || v[1] > n || v[2] < 0 || v[3] < 1 {
+		return lease.Grant{}, fmt.Errorf("ask the limiter of run %s: %v is no answer; this program and the run do not fit together", g.run.Name, v)
+	}
+	return lease.Grant{Now: v[0], N: v[1], Retry: v[2], Burst: v[3]}, nil
+}

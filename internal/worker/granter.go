@@ -1,0 +1,409 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
+)
+
+// Grants is where the limiter of a run is asked. A call that fails may have been granted something all the same: that is lost.
+type Grants interface {
+	// Grant asks for permission to send n slots of a law with this rate; with n = 0 it only asks whether there is an answer.
+	Grant(ctx context.Context, n int64, rate pacer.Rate) (lease.Grant, error)
+}
+
+// The times of a granter, µs of the Redis clock.
+const (
+	askAhead  = 250_000 // how long before it is due a slot is asked for. A release must find it less than lead − tight ahead (pacer/lease)
+	askOften  = 5_000   // between two calls, at least
+	askSeldom = 90_000  // between two calls, at most, while there are slots to ask for; both vary by a fifth
+	aloneLead = 20_000  // how long before it is due a slot is given to a shard without a grant
+	leftover  = 250_000 // after the last slot, what is left is dropped
+	unknown   = 500_000 // how much is made up for as long as the limiter has not told its burst
+)
+
+// Of the calls of a granter.
+const (
+	unheard    = int64(500 * time.Millisecond) // without an answer for so long Redis is away, ns
+	askTimeout = 3 * time.Second
+	mostAsking = 5       // calls at a time, while Redis is away: none has to wait for the end of another
+	mostAsked  = 1 << 16 // slots in a call
+	mostInLine = 1 << 20 // slots that wait for a grant
+	firstAgain = int64(250 * time.Millisecond)
+	lastAgain  = int64(time.Second)
+)
+
+// A granter asks the run's limiter for permission to send the slots that the worker owns, and gives those that were granted to the shards. It is
+// the only one that walks them, and so a lease.Sink for all shards. What is refused stays at the head of its line until it is granted, or is too
+// old to be made up for. While Redis is away it lets slots pass as they fall due: they are the worker's own share of the rate.
+//
+// Each slot that it has walked is at any moment in its line, or granted, ungranted or recalled. All methods but start, wake, drain, quit and taken are of
+// its own goroutine.
+type granter struct {
+	grants  Grants
+	terms   lease.Terms
+	clock   *pacer.Clock
+	newest  *atomic.Pointer[lease.View]
+	shards  []*shard
+	changed chan<- struct{} // has room for one: a View was taken up
+	log     *slog.Logger
+
+	slots  *lease.Slots
+	line   line
+	walked int64      // all slots due before are walked, and no others, µs
+	last   int64      // when the last of those is due, µs
+	out    []delivery // of each shard, not posted yet
+	turn   int        // the shard that the next slot is for
+	beyond int64      // of slots.Beyond, what the shards know
+
+	asking   int          // calls that have not come back
+	calls    int          // made so far
+	waits    bool         // the last of them has not come back, nor one before it with an answer
+	answers  chan askedOf // has room for all of them
+	next     int64        // when to ask again, ns of the local clock
+	again    int64        // until then, if nothing is answered, ns
+	silent   int64        // when the first call was made since the last answer, ns; 0 = all are answered
+	away     bool         // Redis is
+	since    int64        // what was due before is not made up for, µs
+	burst    int64        // of the limiter; 0 = it has not told yet
+	trip     int64        // mean time of a call, ns
+	draining bool
+
+	woken, drains, quits chan struct{}
+	exited               chan struct{}
+	version, reached     atomic.Int64
+}
+
+// askedOf is what came of a call.
+type askedOf struct {
+	call           int // 1, 2, …
+	n              int64
+	sent, received int64
+	grant          lease.Grant
+	err            error
+}
+
+// start makes the shards those of a limited run, and grants until drain or quit.
+func (g *granter) start() {
+	g.slots = lease.NewSlots(0, 1)
+	g.out = make([]delivery, len(g.shards))
+	g.answers = make(chan askedOf, mostAsking)
+	g.woken, g.drains, g.quits, g.exited = make(chan struct{}, 1), make(chan struct{}), make(chan struct{}), make(chan struct{})
+	g.again = firstAgain
+	go g.run()
+}
+
+// wake tells of a new View.
+func (g *granter) wake() {
+	select {
+	case g.woken <- struct{}{}:
+	default: // it is to be looked at already
+	}
+}
+
+// drain returns when nothing is left that could still be granted. No View comes any more that brings slots.
+func (g *granter) drain() {
+	close(g.drains)
+	<-g.exited
+}
+
+// quit ends the granting at once.
+func (g *granter) quit() {
+	close(g.quits)
+	<-g.exited
+}
+
+// taken is lease.Sink.Taken.
+func (g *granter) taken() (version int, reached int64) {
+	return int(g.version.Load()), g.reached.Load()
+}
+
+func (g *granter) run() {
+	defer close(g.exited)
+	calls, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	drains := g.drains
+	for {
+		local := g.clock.Now()
+		wait, over := g.step(calls, local, g.clock.Redis(local)/1000)
+		if over {
+			return
+		}
+		select {
+		case <-time.After(wait):
+		case <-g.woken:
+		case a := <-g.answers:
+			g.heard(a)
+		case <-drains:
+			drains, g.draining = nil, true
+		case <-g.quits:
+			g.abandon()
+			return
+		}
+	}
+}
+
+// step does all there is to do at now, and returns when to look again, and whether nothing is left to do at all.
+func (g *granter) step(calls context.Context, local, now int64) (wait time.Duration, over bool) {
+	g.adopt(now)
+	g.walk(now + g.ahead())
+	if !g.away && g.silent > 0 && local-g.silent >= unheard {
+		g.away, g.since = true, now
+		g.log.Warn("the run's limiter does not answer", "without it", map[bool]string{false: "the own share of the rate", true: "nothing is sent"}[g.terms.Strict])
+	}
+	g.drop(now)
+	if g.away && !g.terms.Strict {
+		for g.line.len() > 0 && g.line.at(0).Due/1000 <= now+aloneLead {
+			g.give(g.line.pop())
+		}
+	}
+	if local >= g.next && g.mayAsk() {
+		g.ask(calls, local)
+	}
+	g.flush()
+	var x pacer.Slot
+	more := g.slots.Next(&x)
+	if g.draining && !more && g.line.len() == 0 {
+		g.reached.Store(g.walked)
+		return 0, true
+	}
+	return g.until(local, now, more, x.Due/1000), false
+}
+
+// ahead is how long before they are due slots are asked for, µs.
+func (g *granter) ahead() int64 {
+	if g.terms.Together {
+		return 0
+	}
+	return askAhead
+}
+
+// until is how long to wait for the next step, if nothing happens. more: there is a slot that is not walked yet, and due.
+func (g *granter) until(local, now int64, more bool, due int64) time.Duration {
+	next := int64(math.MaxInt64) // ns from now on
+	at := func(us int64) { next = min(next, max(1, us-now)*1000) }
+	if g.line.len() > 0 {
+		if g.away && !g.terms.Strict {
+			at(g.line.at(0).Due/1000 - aloneLead)
+		}
+		if g.draining {
+			at(g.last + leftover + 1)
+		}
+	}
+	if more && g.line.len() == 0 {
+		at(due - g.ahead() + 1)
+	}
+	if g.silent > 0 && !g.away {
+		next = min(next, g.silent+unheard-local)
+	}
+	if g.mayAsk() {
+		next = min(next, g.next-local)
+	}
+	return time.Duration(max(0, min(next, int64(time.Second))))
+}
+
+// adopt takes up the newest View. What is due by the one before is walked first.
+func (g *granter) adopt(now int64) {
+	v, before := g.newest.Load(), g.slots.View()
+	if v == nil || v.Version == before.Version {
+		return
+	}
+	g.walk(now)
+	g.slots.Take(v)
+	if v.Era != before.Era { // times of the clock before say nothing
+		g.walked, g.since = now, 0
+		g.reached.Store(0)
+	}
+	recalled := g.line.filter(func(x *pacer.Slot) bool { return !v.Laws.Recalled(lease.Pos{G: x.Generation, K: x.Number}) })
+	g.out[0].recalled += recalled
+	g.reached.Store(max(g.reached.Load(), g.walked))
+	g.version.Store(int64(v.Version))
+	select {
+	case g.changed <- struct{}{}:
+	default: // it is to be looked at already
+	}
+}
+
+// walk puts the slots that are due before a time in the line.
+func (g *granter) walk(until int64) {
+	var x pacer.Slot
+	for g.slots.Next(&x) && x.Due/1000 < until {
+		g.slots.Pop()
+		g.line.push(x)
+		g.last = max(g.last, x.Due/1000)
+		if g.line.len() > mostInLine {
+			g.line.pop()
+			g.out[0].ungranted++
+		}
+	}
+	g.walked = max(g.walked, until)
+}
+
+// drop takes those from the head of the line that are not to be granted any more.
+func (g *granter) drop(now int64) {
+	for g.line.len() > 0 && g.stale(g.line.at(0), now) {
+		g.line.pop()
+		g.out[0].ungranted++
+	}
+}
+
+// stale tells whether a slot is past, and the limiter would not have let it pass at once with all that came after it. Nothing is made up for
+// across a change of the rate or a pause; but behind the planned end there is some time to ask once more.
+func (g *granter) stale(x *pacer.Slot, now int64) bool {
+	v := g.slots.View()
+	i, known := v.Laws.Index(x.Generation)
+	if !known || v.Laws.All()[i].Era != v.Era {
+		return true
+	}
+	due := x.Due / 1000
+	if due >= now {
+		return false
+	}
+	law, in := &v.Laws.All()[i], &v.Laws.All()[v.Laws.At(now)]
+	switch {
+	case g.terms.Even, due < g.since, g.away && g.terms.Strict, now-due > g.kept(law):
+		return true
+	case g.draining && now > g.last+leftover:
+		return true
+	default:
+		return in.ID != law.ID && due < in.T0 && in.Phase != lease.Ended
+	}
+}
+
+// kept is for how long the limiter saves up what it has not granted, µs: its burst at the rate of a law.
+func (g *granter) kept(l *lease.Law) int64 {
+	if g.burst == 0 || l.R0 == 0 {
+		return unknown
+	}
+	return int64(min(float64(g.burst)*float64(l.Den)/float64(l.R0)*1e6, math.MaxInt64/4))
+}
+
+// head is the law of the first slot in the line; nil if there is none.
+func (g *granter) head() *lease.Law {
+	if g.line.len() == 0 {
+		return nil
+	}
+	laws := g.slots.View().Laws
+	i, known := laws.Index(g.line.at(0).Generation)
+	if !known {
+		return nil
+	}
+	return &laws.All()[i]
+}
+
+// mayAsk tells whether a call is to be made when its time has come.
+func (g *granter) mayAsk() bool {
+	return g.asking < mostAsking && (g.away || !g.waits && g.line.len() > 0)
+}
+
+// ask makes a call: for the first slots in the line, of one law; while Redis is away for nothing, because what it grants to a call that nobody waits
+// for is lost.
+func (g *granter) ask(ctx context.Context, local int64) {
+	g.calls++
+	a, rate := askedOf{call: g.calls, sent: local}, pacer.PerSecond(1)
+	if l := g.head(); l != nil && !g.away {
+		rate = pacer.Rate{Num: l.R0, Den: l.Den}
+		for a.n < min(int64(g.line.len()), mostAsked) && g.line.at(int(a.n)).Generation == l.ID {
+			a.n++
+		}
+	}
+	if g.silent == 0 {
+		g.silent = local
+	}
+	g.asking, g.waits = g.asking+1, true
+	g.next = local + g.again // if this call is answered it is another time
+	if g.away {
+		g.again = min(2*g.again, lastAgain)
+	}
+	go func() {
+		limit, cancel := context.WithTimeout(ctx, askTimeout)
+		defer cancel()
+		a.grant, a.err = g.grants.Grant(limit, a.n, rate)
+		a.received = g.clock.Now()
+		g.answers <- a
+	}()
+}
+
+// heard acts upon the end of a call. What was granted is for the first slots in the line, whichever these are by now. One that was past then is due when
+// the answer usually comes, so that an answer which takes longer makes it late.
+func (g *granter) heard(a askedOf) {
+	g.asking--
+	if g.waits = g.waits && a.err != nil && a.call != g.calls; a.err != nil {
+		return // it is made again, and after a while Redis is away
+	}
+	now := g.clock.Redis(a.received) / 1000
+	if g.away {
+		g.away, g.since = false, now
+		g.log.Info("the run's limiter answers again")
+	}
+	g.silent, g.again = 0, firstAgain
+	if a.n > 0 {
+		g.burst = a.grant.Burst
+	}
+	if g.trip == 0 {
+		g.trip = a.received - a.sent
+	}
+	g.trip += (a.received - a.sent - g.trip) / 8
+	g.adopt(now)
+	g.drop(now)
+	usual := a.grant.Now*1000 + 2*g.trip
+	for n := a.grant.N; n > 0 && g.line.len() > 0; n-- {
+		x := g.line.pop()
+		if x.Due < a.grant.Now*1000 {
+			x.Due = usual
+		}
+		g.give(x)
+	}
+	g.next = a.received + g.pause(a.grant, now)*(800+rand.Int64N(400)) // who always comes second gets nothing of what is short
+}
+
+// pause is when to call again, µs: often enough that the limiter never has more than its burst to grant, and, where it has refused, when it lets one
+// more pass and one is due.
+func (g *granter) pause(r lease.Grant, now int64) int64 {
+	wait, l := int64(askSeldom), g.head()
+	if laws := g.slots.View().Laws; l == nil && g.terms.Together { // what falls due until then is asked for at once
+		l = &laws.All()[laws.At(now)]
+	}
+	if l != nil {
+		wait = min(wait, g.kept(l)/2)
+	}
+	if r.Retry > 0 && g.line.len() > 0 {
+		wait = max(r.Retry, min(wait, g.line.at(0).Due/1000-now))
+	}
+	return max(askOften, min(wait, askSeldom))
+}
+
+// give makes a slot that of a shard, in turns.
+func (g *granter) give(x pacer.Slot) {
+	g.out[g.turn].slots = append(g.out[g.turn].slots, x)
+	g.turn = (g.turn + 1) % len(g.shards)
+}
+
+// flush hands over what the shards are to know.
+func (g *granter) flush() {
+	g.out[0].beyond, g.beyond = g.slots.Beyond()-g.beyond, g.slots.Beyond()
+	for i, s := range g.shards {
+		if d := &g.out[i]; !d.empty() {
+			s.granted.post(*d)
+			s.client.Wake()
+			*d = delivery{slots: d.slots[:0]}
+		}
+	}
+}
+
+// abandon accounts for all that is past or walked. The rest goes back to the server.
+func (g *granter) abandon() {
+	g.walk(g.clock.Redis(g.clock.Now()) / 1000)
+	laws := g.slots.View().Laws
+	recalled := g.line.filter(func(x *pacer.Slot) bool { return !laws.Recalled(lease.Pos{G: x.Generation, K: x.Number}) })
+	g.out[0].recalled += recalled
+	g.out[0].ungranted += int64(g.line.len())
+	g.reached.Store(g.walked)
+	g.flush()
+}

@@ -1,0 +1,113 @@
+package worker
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// line is slots in the order in which they are due. Most come in that order. The zero value is empty.
+type line struct {
+	slots []pacer.Slot
+	head  int
+}
+
+func (l *line) len() int { return len(l.slots) - l.head }
+
+// at is the i-th slot.
+func (l *line) at(i int) *pacer.Slot { return &l.slots[l.head+i] }
+
+// push adds a slot behind those that are due no later.
+func (l *line) push(x pacer.Slot) {
+	if l.head > len(l.slots)/2 {
+		l.slots = slices.Delete(l.slots, 0, l.head)
+		l.head = 0
+	}
+	i := len(l.slots)
+	for i > l.head && l.slots[i-1].Due > x.Due {
+		i--
+	}
+	l.slots = slices.Insert(l.slots, i, x)
+}
+
+// pop removes the first slot.
+func (l *line) pop() pacer.Slot {
+	x := l.slots[l.head]
+	if l.head++; l.head == len(l.slots) {
+		l.slots, l.head = l.slots[:0], 0
+	}
+	return x
+}
+
+// filter removes the slots that are not to be kept, and returns how many that were.
+func (l *line) filter(keep func(*pacer.Slot) bool) int64 {
+	n := l.len()
+	l.slots = append(l.slots[:0], l.slots[l.head:]...)
+	l.head = 0
+	l.slots = slices.DeleteFunc(l.slots, func(x pacer.Slot) bool { return !keep(&x) })
+	return int64(n - len(l.slots))
+}
+
+// delivery is what a granter gives a shard: slots that it is to send, and how many slots of the worker have come to another end.
+type delivery struct {
+	slots                       []pacer.Slot
+	ungranted, recalled, beyond int64
+}
+
+func (d *delivery) empty() bool { return len(d.slots) == 0 && d.ungranted+d.recalled+d.beyond == 0 }
+
+func (d *delivery) add(o delivery) {
+	d.slots = append(d.slots, o.slots...)
+	d.ungranted, d.recalled, d.beyond = d.ungranted+o.ungranted, d.recalled+o.recalled, d.beyond+o.beyond
+}
+
+// granted is what a shard of a limited run has been given.
+type granted struct {
+	posted atomic.Bool
+	mu     sync.Mutex
+	mail   delivery
+	spare  []pacer.Slot // the shard's: the slice taken last, to be filled next
+
+	line line // the shard's
+}
+
+// post hands over a delivery. Any goroutine may call it.
+func (g *granted) post(d delivery) {
+	g.mu.Lock()
+	g.mail.add(d)
+	g.mu.Unlock()
+	g.posted.Store(true)
+}
+
+// take returns what was posted since the last call. Its slots are valid until the next one.
+func (g *granted) take() delivery {
+	if !g.posted.Swap(false) {
+		return delivery{}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	taken := g.mail
+	g.mail, g.spare = delivery{slots: g.spare[:0]}, taken.slots
+	return taken
+}
+
+// grantedFar is longer before it is due than any slot is granted, ns.
+const grantedFar = int64(2 * time.Second)
+
+// accept takes in what was granted.
+func (s *shard) accept() {
+	d := s.granted.take()
+	if d.empty() {
+		return
+	}
+	for _, x := range d.slots {
+		s.granted.line.push(x)
+	}
+	s.recorder.Ungranted(d.ungranted)
+	s.recorder.Recalled(d.recalled)
+	s.recorder.Beyond(d.beyond)
+	s.rested = 0 // what s.next says is of what was held before
+}
