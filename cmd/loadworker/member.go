@@ -182,6 +182,9 @@ func (f *memberFlags) work(
 	} else {
 		w.Limiter, w.Server = nil, r.Arcs(link.Client)
 		w.Messages = run.Messages(watching, link.Messages(), link.WakeupsOf(watching, r, f.id))
+		if terms, limited := r.Spec.Terms(); limited {
+			w.Grants, w.Terms = r.Grants(link.Client), terms
+		}
 		w.Renewed = tell(log, r.Spec.MinWorkers)
 		w.RestoreLaws = func(ctx context.Context, laws []lease.Law) error { return r.RestoreArcs(ctx, started.Load(), laws, describes) }
 	}

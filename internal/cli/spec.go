@@ -143,9 +143,7 @@ func (f *Spec) read(stdin io.Reader) (run.Spec, error) {
 		return s, err
 	}
 	typed(&s.Target)
-	if limited := s.Limiter != "" && (s.Limiter != run.SlotsLimiter || s.Burst > 0); !limited && !s.Max && (s.OnRedisLoss == "" || s.OnRedisLoss == run.LossPermit) {
-		s.Arcs = true
-	}
+	s.Arcs = true
 	return s, s.Validate()
 }
 

@@ -200,9 +200,6 @@ func (s Spec) Validate() error {
 	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
 		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
-	if s.Arcs && s.gated() {
-		return errors.New("--arcs: not with --limiter or --burst yet; leave --arcs out")
-	}
 	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateThresholds())
 }
 
