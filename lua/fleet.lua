@@ -432,8 +432,8 @@ local function over() return b.begun == 1 and newest().phase >= STOPPED end
 
 local function ended() return over() and newest().t0 <= b.now end
 
--- phase: of the law in force, of a run that has begun.
-local function phase() return at(b.now).phase end
+-- paused: whether the last command that was told, in force in a moment, is a pause.
+local function paused() return newest().phase == PAUSED end
 
-return { REMOVED = REMOVED, over = over, ended = ended, phase = phase, settle = settle, renew = renew, change = change, early = early, remove = remove, member = member, event = event, learn = learn,
+return { REMOVED = REMOVED, over = over, ended = ended, paused = paused, settle = settle, renew = renew, change = change, early = early, remove = remove, member = member, event = event, learn = learn,
   store = store, everyone = function() everyone = true end }

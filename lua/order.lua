@@ -39,13 +39,13 @@ b.heard = b.now
 
 -- setBurst: what was granted already stays: the burst is that of the next grant. In a pause and before the start it is in force when the schedule goes on.
 local function setBurst()
-  local phase, limit = b.begun == 1 and all.phase() or nil, redis.call('HGET', keys.budget, 'limit')
-  if phase and phase >= 2 then return 0, 'ENDED' end
+  local limit = redis.call('HGET', keys.budget, 'limit')
+  if all.ended() then return 0, 'ENDED' end
   if not (limit and string.find(limit, '^%d+:0:')) then return 0, 'NONE' end
   local changed = plan .. string.match(limit, ':.*')
   if changed == limit then return 0, 'SAME' end
   redis.call('HSET', keys.budget, 'limit', changed)
-  return phase == 0 and b.now or 0, 'OK'
+  return b.begun == 1 and not all.paused() and b.now or 0, 'OK'
 end
 
 local int, status, t0 = function(x) return string.format('%d', x) end, 'SAME', 0
