@@ -4,8 +4,8 @@ package doctor
 // docs/deploy.md has the same list.
 const WorkerPermissions = "~{load:* ~load:runs &{load:* " +
 	"+ping +select +info +time +cluster|slots +eval +evalsha +publish +subscribe " +
-	"+get +set +del +exists +type +pexpire +pttl +hget +hset +hdel +hmget +hgetall +hexists +hincrby +hscan +hlen +hsetnx " +
-	"+zadd +zrem +zcard +zscore +zcount +zrange +zrangebyscore +zrevrange +zrevrangebyscore +zremrangebyscore +xadd +xrange +xtrim +lindex +lrange +rpush +llen +lpush +lpushx +ltrim"
+	"+get +set +del +exists +type +pexpire +pttl +hget +hset +hsetnx +hdel +hmget +hgetall +hexists +hincrby +hscan +hlen " +
+	"+zadd +zrem +zscore +zcard +zcount +zrange +zrangebyscore +zrevrange +zrevrangebyscore +zremrangebyscore +xadd +xrange +xtrim +lindex +llen +lrange +lpush +lpushx +rpush +ltrim"
 
 // operatorsOwn are those that the user of loadctl needs besides.
 const operatorsOwn = "+xrevrange +cluster|info ~limit:{limiters-*"
