@@ -28,7 +28,6 @@ type Spec struct {
 	duration, maxLag, catchUp, timeout Duration
 	onRedisLoss                        string
 	permitFor, deadman                 Duration
-	arcs                               bool
 	limiter                            limiterFlags
 	stages, headers, thresholds        []string
 	warmup                             Duration
@@ -73,10 +72,6 @@ func (f *Spec) addLossFlags(s *pflag.FlagSet) {
 		"or its part WITHOUT END, which gives up the bound on lower rates and on stop: a worker that is cut off fires on until somebody ends it there")
 	s.Var(&f.permitFor, "permit-for", "with permit: how long after its last reply a worker may send by itself, 1s to 10m; "+
 		"as long the others leave its part to one that was killed, see loadctl workers rm")
-	s.BoolVar(&f.arcs, "arcs", false, "lease arcs of the slot circle, and not ranges")
-	if err := s.MarkHidden("arcs"); err != nil {
-		panic(err) // it was defined a line above
-	}
 	s.Var(&f.deadman, "deadman", "stop the run when no loadctl was heard of for so long, 3s to 24h; loadctl run, watch and status are, and the commands that change the run; 0 = never")
 }
 
@@ -113,7 +108,7 @@ func (f *Spec) read(stdin io.Reader) (run.Spec, error) {
 	s := run.Spec{
 		Target: f.target, Duration: time.Duration(f.duration), Requests: int64(f.requests), Stages: f.stages, Profile: f.profile,
 		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), MinWorkers: f.MinWorkers,
-		Arcs: f.arcs, OnRedisLoss: f.onRedisLoss, Deadman: time.Duration(f.deadman),
+		OnRedisLoss: f.onRedisLoss, Deadman: time.Duration(f.deadman),
 		Thresholds: f.thresholds, Warmup: time.Duration(f.warmup),
 	}
 	s.Target.URL, s.Target.Method, s.Target.Timeout = f.url.text, f.method, time.Duration(f.timeout)
@@ -143,7 +138,6 @@ func (f *Spec) read(stdin io.Reader) (run.Spec, error) {
 		return s, err
 	}
 	typed(&s.Target)
-	s.Arcs = true
 	return s, s.Validate()
 }
 

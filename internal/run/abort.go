@@ -176,7 +176,7 @@ func (s *State) judgeLatest() int64 {
 // by late. Who is lost brings none.
 func (w Worker) tells(now time.Time, late time.Duration) int64 {
 	switch {
-	case w.State == "active" || w.State == "suspect":
+	case w.State == "active" || w.State == "silent":
 		return math.MaxInt64
 	case (w.State == "left" || w.State == "stopped") && now.Sub(w.LastSeen) < late:
 		return w.LastSeen.Add(-500 * time.Millisecond).UnixMicro()

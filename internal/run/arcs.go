@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/lua"
-	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
@@ -33,7 +31,7 @@ func (a *Arcs) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
 	for _, text := range c.Args() {
 		args = append(args, text)
 	}
-	texts, err := lua.Renew().Run(ctx, a.client, a.run.keys.arcs(), args...).StringSlice()
+	texts, err := lua.Renew().Run(ctx, a.client, a.run.keys.change(), args...).StringSlice()
 	if err != nil {
 		return lease.Reply{}, Advise(err)
 	}
@@ -92,9 +90,9 @@ func Messages(ctx context.Context, payloads <-chan []byte, wake <-chan struct{})
 // together is how long after one another a payload and its hint come at most.
 const together = 5 * time.Millisecond
 
-// makeArcs makes the state of a run by arcs, or finds the one there is. laws are what a worker knows of one that Redis has lost. The reply is as the
+// makeState makes the state of a run by arcs, or finds the one there is. laws are what a worker knows of one that Redis has lost. The reply is as the
 // create script's.
-func (r *Run) makeArcs(ctx context.Context, client redis.UniversalClient, spec Spec, text string, replace int, keep time.Duration, laws []lease.Law) ([]string, error) {
+func (r *Run) makeState(ctx context.Context, client redis.UniversalClient, spec Spec, text string, replace int, keep time.Duration, laws []lease.Law) ([]string, error) {
 	p, err := spec.plan()
 	if err != nil {
 		return nil, err
@@ -112,54 +110,6 @@ func (r *Run) makeArcs(ctx context.Context, client redis.UniversalClient, spec S
 	return lua.Make().Run(ctx, client, r.keys.make(), args...).StringSlice()
 }
 
-// order is send for a run by arcs.
-func (r *Run) order(ctx context.Context, id, kind, what, to string, expected int64) ([]string, error) {
-	return lua.Order().Run(ctx, r.client, append(r.keys.arcs(), r.keys.Snapshots), r.UID, r.keys.Control, id, kind, Who(), what, to, expected).StringSlice()
-}
-
-// RestoreArcs makes the run's state anew where Redis has lost it, under the same uid, from the laws that a worker knows. The schedule goes on by them, and
-// who is there goes on with what it holds. Of many callers one makes it; where the state is there nothing happens.
-//
-// A worker that was not given the run's description must not make it. It only learns of a run that was removed, or that was stopped and that nobody has
-// brought back: pacer.ErrNoState.
-//
-// started is the run's first t0, µs of the Redis clock, which laws may not tell any more.
-func (r *Run) RestoreArcs(ctx context.Context, started int64, laws []lease.Law, make bool) error {
-	gone, err := r.replaced(ctx)
-	switch {
-	case err != nil:
-		return explain("restore", r.Name, err)
-	case gone:
-		return pacer.ErrNoState
-	case !make:
-		return r.givenUp(ctx)
-	}
-	text, err := r.Spec.text()
-	if err != nil {
-		return err
-	}
-	keep := r.keep
-	if keep == 0 {
-		keep = DefaultKeep
-	}
-	reply, err := r.makeArcs(ctx, r.client, r.Spec, text, 0, keep, laws)
-	switch {
-	case err != nil:
-		return explain("restore", r.Name, err)
-	case len(reply) > 2 && reply[2] != "" && reply[2] != r.UID:
-		return pacer.ErrNoState
-	}
-	// The run does not depend on these.
-	r.client.HSetNX(ctx, r.keys.Budget, "began", cmp.Or(started, laws[0].T0))
-	r.client.ZAddNX(ctx, index, redis.Z{Score: float64(laws[0].T0) / 1e6, Member: r.Name})
-	return nil
-}
-
-// removeArcs takes a worker of a run by arcs out of it.
-func (r *Run) removeArcs(ctx context.Context, worker string) (string, error) {
-	return lua.Remove().Run(ctx, r.client, r.keys.arcs(), r.UID, r.keys.Control, worker, Who()).Text()
-}
-
 // core is the numbers of a run by arcs by their names, see lua/state.lua.
 func core(text string) (map[string]int64, error) {
 	fields, err := lua.Core(text)
@@ -173,26 +123,4 @@ func core(text string) (map[string]int64, error) {
 		}
 	}
 	return out, nil
-}
-
-// startedByArcs is StartedAt for a run by arcs.
-func (r *Run) startedByArcs(ctx context.Context) (int64, error) {
-	fields, err := r.client.HMGet(ctx, r.keys.Budget, "core", "began").Result()
-	if err != nil {
-		return 0, fmt.Errorf("read run %s: %w", r.Name, err)
-	}
-	text, there := fields[0].(string)
-	if !there {
-		return 0, nil
-	}
-	c, err := core(text)
-	if err != nil {
-		return 0, broken(r.Name, err.Error())
-	}
-	began, started := "", c["started"]
-	began, _ = fields[1].(string)
-	if err := integers(map[string]string{"began": began}, map[string]*int64{"began": &started}); err != nil {
-		return 0, broken(r.Name, err.Error())
-	}
-	return started, nil
 }

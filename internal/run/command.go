@@ -39,12 +39,8 @@ func (r *Run) send(ctx context.Context, id, kind, what, to string, expected int6
 	var reply []string
 	var err error
 	for range 3 {
-		if r.Spec.Arcs {
-			reply, err = r.order(ctx, id, kind, what, to, expected)
-		} else {
-			reply, err = lua.Command().Run(ctx, r.client, append(r.keys.change(), r.keys.Snapshots),
-				r.UID, id, kind, Who(), what, r.keys.Control, to, expected).StringSlice()
-		}
+		reply, err = lua.Order().Run(ctx, r.client, append(r.keys.change(), r.keys.Snapshots),
+			r.UID, r.keys.Control, id, kind, Who(), what, to, expected).StringSlice()
 		if err == nil || ctx.Err() != nil {
 			break
 		}
@@ -257,17 +253,17 @@ const promptly = 500 * time.Millisecond
 
 // Pending is a member that may still send after a stop.
 type Pending struct {
-	ID     string
-	Silent bool          // it has not called since the stop
-	Permit time.Duration // how much longer it may send by itself if it is cut off; 0 = not at all
+	ID      string
+	Silent  bool          // it has not called since the stop
+	Promise time.Duration // how much longer it may send by itself if it is cut off; 0 = not at all
 }
 
 // ErrUnconfirmed says that a run was stopped, but that a member of it may send on without end.
 var ErrUnconfirmed = errors.New("cannot be confirmed")
 
-// Stop ends the run: workers drop everything not yet written. It returns when each member has confirmed that, or can neither hold a
-// slot that it would still send nor fire on its permit any more. A silent member whose permit has no end (LossHold) is waited for only
-// as long as it may hold slots, and is then an ErrUnconfirmed. waiting is called when those it waits for change; it may be nil.
+// Stop ends the run: workers drop everything not yet written. It returns when each member has confirmed that, or its promise is over. A silent member
+// whose promise has no end (LossHold) is waited for some seconds, and is then an ErrUnconfirmed. waiting is called when those it waits for change; it may
+// be nil.
 func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error) {
 	c, err := r.command(ctx, "stop", "", "", 0)
 	if err != nil && !errors.Is(err, ErrOver) { // a run that ended by itself may have requests left that wait for a connection
@@ -289,7 +285,7 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 		} else if lost.IsZero() {
 			lost = time.Now()
 		}
-		able, unsure := s.mayStillSend(r.Spec)
+		able, unsure := s.waitsFor(r.Spec)
 		those, err := r.unfinished(ctx, able, s)
 		switch {
 		case err != nil:
@@ -309,41 +305,24 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 	}
 }
 
-// forgotten is for how much longer members may be sending by themselves of whom Redis does not know any more: it has lost the run, at lost, zero
-// if it is there, or lost it before. With LossHold nobody can wait for them.
+// forgotten is for how much longer workers may be sending of whom Redis does not know: it has lost the run, at lost, zero if it is there; or it was
+// lost or failed over, and somebody may still claim pieces.
 func (s *State) forgotten(spec Spec, lost time.Time) time.Duration {
-	sending := min(spec.Permit(), MaxPermitFor) + max(spec.MaxLag, spec.CatchUp)
+	lateness := max(spec.MaxLag, spec.CatchUp)
 	switch {
-	case s.byArcs && s.unclaimed.IsZero():
-		return 0
-	case s.byArcs:
-		return s.unclaimed.Add(max(spec.MaxLag, spec.CatchUp)).Sub(s.now)
-	case lost.IsZero() && s.were > 0 && s.confirmed() >= s.were && s.now.Sub(s.restored) < spec.Permit():
-		return 0 // nothing is granted so long, so whoever was leased something is of before
+	case !s.unclaimed.IsZero():
+		return s.unclaimed.Add(lateness).Sub(s.now)
 	case !lost.IsZero():
-		return sending - time.Since(lost)
-	case !s.restored.IsZero():
-		return sending - s.now.Sub(s.restored)
+		return min(spec.hold(), MaxPermitFor) + lateness - time.Since(lost)
 	}
 	return 0
-}
-
-// confirmed is how many of the members of before a loss have come back since and are gone. Who came back and is silent now may be firing on a permit of
-// before, of which Redis knows nothing.
-func (s *State) confirmed() (n int64) {
-	for _, w := range s.Workers {
-		if w.Leased > 0 && slices.Contains([]string{"stopped", "left", "removed"}, w.State) {
-			n++
-		}
-	}
-	return n
 }
 
 // who is those without how long it will take.
 func who(those []Pending) []Pending {
 	those = slices.Clone(those)
 	for i := range those {
-		those[i].Permit = 0
+		those[i].Promise = 0
 	}
 	return those
 }
@@ -373,51 +352,10 @@ func (r *Run) unfinished(ctx context.Context, workers []Worker, s *State) ([]Pen
 			}
 		}
 		p := Pending{ID: w.ID, Silent: w.State != "left" && s.now.Sub(w.LastSeen) >= promptly}
-		if permit := s.byItself(w, r.Spec); s.byArcs && p.Silent && r.Spec.Permit() < withoutEnd {
-			p.Permit = max(0, w.promised.Sub(s.now))
-		} else if p.Silent && permit < withoutEnd {
-			p.Permit = max(0, permit-s.now.Sub(w.LastSeen))
+		if p.Silent && r.Spec.Permit() < withoutEnd {
+			p.Promise = max(0, w.promised.Sub(s.now))
 		}
 		those = append(those, p)
 	}
 	return those, nil
-}
-
-// permitted is how long after its last contact a member may fire by itself; 0 = not at all. Who goes in any way gives its permit up.
-func (s *State) permitted(w Worker) time.Duration {
-	if w.Permit > 0 || w.dropped {
-		return s.permit
-	}
-	return 0
-}
-
-// byItself is permitted, and in a closed loop, where a permit has no rate, what goes on in its place.
-func (s *State) byItself(w Worker, spec Spec) time.Duration {
-	if spec.Max && !w.Gone() && w.State != "replaced" {
-		return spec.Alone()
-	}
-	return s.permitted(w)
-}
-
-// mayStillSend are the members that have not confirmed the stop and could send: what they hold, leased up to where their permit begins, and
-// on that, in both cases with the permitted lateness. unsure are those for whom nobody can wait.
-func (s *State) mayStillSend(spec Spec) (those []Worker, unsure []string) {
-	if s.byArcs {
-		return s.waitsFor(spec)
-	}
-	lateness := max(spec.MaxLag, spec.CatchUp)
-	for _, w := range s.Workers {
-		held := w.holds + time.Duration(w.RTTMicros)*time.Microsecond + lateness
-		permitted, silent := s.byItself(w, spec), s.now.Sub(w.LastSeen)
-		switch {
-		case w.State == "stopped" || w.State == "removed":
-		case silent <= held:
-			those = append(those, w)
-		case permitted >= withoutEnd:
-			unsure = append(unsure, w.ID)
-		case silent <= permitted+lateness && permitted > 0:
-			those = append(those, w)
-		}
-	}
-	return those, unsure
 }

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/loadctl/loadctl/lua"
 )
 
 // What can be wrong with a run.
@@ -100,10 +98,6 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	if err != nil {
 		return nil, false, err
 	}
-	schedule, err := spec.plan()
-	if err != nil {
-		return nil, false, err
-	}
 	replace := 0
 	if o.New {
 		replace = 1
@@ -115,15 +109,8 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 		return nil, false, explain("create run", name, err)
 	}
 	keys := KeysOf(name)
-	args := append([]any{text, NewID(), replace, o.Keep.Milliseconds(), Who()}, schedule.fields(spec)...)
-	var reply []string
-	if spec.Arcs {
-		maker := &Run{Name: name, UID: NewID(), client: client, keys: keys}
-		reply, err = maker.makeArcs(ctx, client, spec, text, replace, o.Keep, nil)
-		reply = append(reply, "", "0")
-	} else {
-		reply, err = lua.Create().Run(ctx, client, keys.create(), args...).StringSlice()
-	}
+	maker := &Run{Name: name, UID: NewID(), client: client, keys: keys}
+	reply, err := maker.makeState(ctx, client, spec, text, replace, o.Keep, nil)
 	if err != nil {
 		return nil, false, explain("create run", name, err)
 	}
@@ -157,24 +144,16 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	return r, created, nil
 }
 
-// handle makes a Run of the create script's reply.
+// handle makes a Run of the make script's reply.
 func handle(client redis.UniversalClient, name string, reply []string) (*Run, error) {
-	if len(reply) != 5 || reply[0] == "BROKEN" {
+	if len(reply) != 3 || reply[0] == "BROKEN" {
 		return nil, broken(name, "a part of it is missing")
 	}
 	spec, err := parseSpec(name, reply[1])
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{Name: name, UID: reply[2], Spec: spec, Phase: reply[3], client: client, keys: KeysOf(name)}
-	if reply[3] == "ended" || reply[3] == "stopped" {
-		us, err := strconv.ParseInt(reply[4], 10, 64)
-		if err != nil {
-			return nil, broken(name, "its end is not a time")
-		}
-		r.Ended = time.UnixMicro(us).UTC()
-	}
-	return r, nil
+	return &Run{Name: name, UID: reply[2], Spec: spec, client: client, keys: KeysOf(name)}, nil
 }
 
 // Open is the run of this name, or ErrNoRun.
@@ -182,12 +161,12 @@ func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run,
 	if err := ValidateName("run", name); err != nil {
 		return nil, err
 	}
-	spec, fields, err := stored(ctx, client, KeysOf(name))
+	spec, fields, err := described(ctx, client, KeysOf(name))
 	if err != nil {
 		return nil, explain("open run", name, err)
 	}
-	reply, kept := []string{"EXISTS", spec.Val(), "", "", "0"}, ""
-	for i, to := range []*string{&reply[2], &reply[3], &reply[4], &kept} {
+	reply, kept := []string{"EXISTS", spec.Val(), ""}, ""
+	for i, to := range []*string{&reply[2], &kept} {
 		if s, ok := fields[i].(string); ok {
 			*to = s
 		}
@@ -207,12 +186,9 @@ func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run,
 	return r, r.standing(ctx)
 }
 
-// standing finds out the phase of a run by arcs, which is not stored.
+// standing finds out the phase, which is not stored.
 func (r *Run) standing(ctx context.Context) error {
-	if !r.Spec.Arcs {
-		return nil
-	}
-	s, err := r.stateOfArcs(ctx, readPhase)
+	s, err := r.read(ctx, readPhase)
 	if err == nil {
 		r.Phase, r.Ended = s.Phase, s.EndedAt
 	}
@@ -225,14 +201,14 @@ func lifetime(kept string) time.Duration {
 	return max(0, time.Duration(ms)*time.Millisecond)
 }
 
-// stored is the spec of a run and the fields uid, phase, ended and keep of its budget, nil where they are missing. It is read without
+// described is the spec of a run and the fields uid and keep of its budget, nil where they are missing. It is read without
 // a transaction, which a server that is full refuses; the uid is read again to see that it is all of one run.
-func stored(ctx context.Context, client redis.UniversalClient, keys Keys) (*redis.StringCmd, []any, error) {
+func described(ctx context.Context, client redis.UniversalClient, keys Keys) (*redis.StringCmd, []any, error) {
 	for {
 		var spec *redis.StringCmd
 		var budget, again *redis.SliceCmd
 		_, err := client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			budget = p.HMGet(ctx, keys.Budget, "uid", "phase", "ended", "keep")
+			budget = p.HMGet(ctx, keys.Budget, "uid", "keep")
 			spec = p.Get(ctx, keys.Spec)
 			again = p.HMGet(ctx, keys.Budget, "uid")
 			return nil

@@ -180,7 +180,7 @@ func (f *Follower) read(who string, s *report.Snapshot, latency *report.Histogra
 // inFlight is how many requests those workers have sent that have not ended. What a dead one had sent will not end.
 func (f *Follower) inFlight(workers []Worker) (n int64) {
 	for _, w := range workers {
-		if c := f.known[w.key()].counts; w.State == "active" || w.State == "suspect" {
+		if c := f.known[w.key()].counts; w.State == "active" || w.State == "silent" {
 			n += c.Sent - c.Completed - c.Failed
 		}
 	}

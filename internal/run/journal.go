@@ -1,25 +1,21 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
-	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/report"
 )
 
 // listEvery is how many snapshots lie between two looks at whether the run is listed.
 const listEvery = 10
 
-// Journal stores one worker's snapshots in the run, and says when it leaves. It is used by one goroutine at a time.
+// Journal stores one worker's snapshots in the run. It is used by one goroutine at a time.
 type Journal struct {
 	run                 *Run
 	worker, incarnation string
 
-	second    int64  // up to which the run's series has the worker's points, as Redis said last
-	left      string // the state to leave in, "" = none was told
+	second    int64 // up to which the run's series has the worker's points, as Redis said last
 	own       *Unpublished
 	published bool // Redis has taken own
 }
@@ -69,7 +65,7 @@ func (j *Journal) Keep(started int64, total *report.Snapshot, points []report.Po
 // Own is all that the worker did, published or not; nil if it could not begin. Call it when the worker has ended.
 func (j *Journal) Own() *Unpublished {
 	if j.own != nil {
-		j.own.State = cmp.Or(j.left, "left")
+		j.own.State = "left"
 	}
 	return j.own
 }
@@ -80,14 +76,4 @@ func (j *Journal) Unpublished() *Unpublished {
 		return nil
 	}
 	return j.Own()
-}
-
-// Leave takes the worker out of the run; state is "left" or "stopped".
-func (j *Journal) Leave(ctx context.Context, state string) error {
-	j.left = state
-	err := lua.Leave().Run(ctx, j.run.client, j.run.keys.change(), j.run.UID, j.worker, j.incarnation, state).Err()
-	if err != nil {
-		return fmt.Errorf("leave run %s: %w", j.run.Name, err)
-	}
-	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -14,55 +13,40 @@ const index = "load:runs"
 
 // Keys are the names of a run's keys in Redis. They share one hash tag, so they live in one slot of a cluster.
 type Keys struct {
-	Spec, Budget, Workers, Seen, Totals, Snapshots, Events, Laws, Series string
-	Due, Rich, Loose, Log                                                string // of a run by arcs, see lua/state.lua
-	Limiter                                                              string // state of the run's limiter; it goes by itself
-	Control                                                              string // channel of wake-ups
-	Removed                                                              string // with :UID behind it: a run that was removed, for its workers to know
-	Judge                                                                string // who judges the run while it goes on; it goes by itself
-	Stopped                                                              string // a run that was stopped while Redis had lost it, for its workers to know
+	Spec, Budget, Workers, Due, Rich, Loose, Laws, Log, Events, Totals, Snapshots, Series string // lua/state.lua
+	Limiter                                                                               string // state of the run's limiter; it goes by itself
+	Control                                                                               string // channel of wake-ups
+	Removed                                                                               string // with :UID behind it: a run that was removed, for its workers to know
+	Judge                                                                                 string // who judges the run while it goes on; it goes by itself
+	Stopped                                                                               string // a run that was stopped while Redis had lost it, for its workers to know
 }
 
 // KeysOf is the keys of the run with this name.
 func KeysOf(name string) Keys {
 	key := func(part string) string { return "{load:" + name + "}:" + part }
 	return Keys{
-		Spec: key("spec"), Budget: key("budget"), Workers: key("workers"), Seen: key("seen"), Totals: key("totals"),
-		Snapshots: key("snapshots"), Events: key("events"), Laws: key("laws"), Series: key("series"), Limiter: key("limiter"), Due: key("due"), Rich: key("rich"), Loose: key("loose"), Log: key("log"), Control: key("control"), Removed: key("removed"), Stopped: key("stopped"), Judge: key("judge"),
+		Spec: key("spec"), Budget: key("budget"), Workers: key("workers"), Due: key("due"), Rich: key("rich"), Loose: key("loose"), Laws: key("laws"),
+		Log: key("log"), Events: key("events"), Totals: key("totals"), Snapshots: key("snapshots"), Series: key("series"),
+		Limiter: key("limiter"), Control: key("control"), Removed: key("removed"), Stopped: key("stopped"), Judge: key("judge"),
 	}
 }
 
 // removed is what tells the workers of a run that it was removed and not lost.
 func (k Keys) removed(uid string) string { return k.Removed + ":" + uid }
 
-// lease is the keys of the scripts that work on the budget.
-func (k Keys) lease() pacer.LeaseKeys {
-	return pacer.LeaseKeys{Budget: k.Budget, Workers: k.Workers, Seen: k.Seen, Events: k.Events, Laws: k.Laws, Limiter: k.Limiter}
-}
-
-// change is the keys of the scripts that change a run.
-func (k Keys) change() []string { return append(k.lease().List(), k.Limiter) }
-
-// create is the KEYS of the create script.
-func (k Keys) create() []string { return append(k.all(), k.Limiter, k.Stopped) }
-
-// made is every key that a run may have.
-func (k Keys) made() []string { return append(k.all(), k.Limiter, k.Due, k.Rich, k.Loose, k.Log) }
-
-// all is every key that lives as long as the run.
-func (k Keys) all() []string {
-	return []string{k.Spec, k.Budget, k.Workers, k.Seen, k.Totals, k.Snapshots, k.Events, k.Laws, k.Series}
-}
-
-// arcs is the KEYS of the scripts of a run by arcs.
-func (k Keys) arcs() []string {
+// change is the KEYS of the scripts that work on the budget.
+func (k Keys) change() []string {
 	return []string{k.Budget, k.Workers, k.Due, k.Rich, k.Loose, k.Laws, k.Log, k.Events}
 }
 
-// make is the KEYS of the script that makes a run by arcs.
-func (k Keys) make() []string {
-	return append(k.arcs(), k.Spec, k.Totals, k.Snapshots, k.Series, k.Stopped, k.Limiter)
-}
+// all is every key that lives as long as the run.
+func (k Keys) all() []string { return append(k.change(), k.Spec, k.Totals, k.Snapshots, k.Series) }
+
+// make is the KEYS of the script that makes a run.
+func (k Keys) make() []string { return append(k.all(), k.Stopped, k.Limiter) }
+
+// made is every key that a run may have.
+func (k Keys) made() []string { return append(k.all(), k.Limiter) }
 
 // ValidateName accepts what can be a run's name or a worker's id: 1 to 64 letters, digits, dots, dashes and underscores.
 func ValidateName(what, name string) error {

@@ -218,7 +218,7 @@ func (u *Unpublished) join(w *report.WorkerInput, b *report.Budget, unowned *int
 	b.Issued += forgotten - skipped
 	w.Gone = true
 	switch w.State {
-	case "", "active", "suspect", "lost":
+	case "", "active", "silent", "lost":
 		w.State = u.State
 	}
 	if !newer(u.Total, w.Total) {

@@ -106,11 +106,7 @@ type snapshotReply struct {
 // send makes one call.
 func (j *Journal) send(ctx context.Context, m *message) (a snapshotReply, err error) {
 	k := j.run.keys
-	keys := []string{k.Budget, k.Totals, k.Snapshots, k.Series, k.Spec, k.Workers, k.Seen, k.Events, k.Laws}
-	if j.run.Spec.Arcs {
-		keys[6] = k.Due
-		keys = append(keys, k.Rich, k.Loose, k.Log)
-	}
+	keys := []string{k.Budget, k.Totals, k.Snapshots, k.Series, k.Spec, k.Workers, k.Due, k.Events, k.Laws, k.Rich, k.Loose, k.Log}
 	args := []any{j.run.UID, j.worker + "/" + j.incarnation, m.total, m.interval, streamLength, m.seq, m.counts, m.from, m.next, m.open}
 	reply, err := lua.Snapshot().Run(ctx, j.run.client, keys, append(args, m.pages...)...).StringSlice()
 	if err != nil {

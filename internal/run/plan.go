@@ -38,23 +38,6 @@ func (s Spec) plan() (plan, error) {
 	return b, nil
 }
 
-// fields are the plan and the settings of s as names and values of the budget, for the create script.
-func (b plan) fields(s Spec) []any {
-	loop := 0
-	if b.loop {
-		loop = 1
-	}
-	fields := []any{
-		"pieces", pacer.JoinPieces(b.pieces), "loop", loop, "span", b.span.Microseconds(), "left", b.left, "min", b.min,
-		"horizon", pacer.DefaultHorizon.Microseconds(), "ttl", pacer.DefaultTTL.Microseconds(), "qmax", pacer.DefaultQmax,
-		"permitfor", s.Permit().Microseconds(), "deadman", s.Deadman.Microseconds(),
-	}
-	if s.gated() {
-		fields = append(fields, "limit", s.gauge())
-	}
-	return fields
-}
-
 // text is the spec as it is stored.
 func (s Spec) text() (string, error) {
 	s.Version = specVersion

@@ -17,7 +17,7 @@ const (
 	replacedMember
 )
 
-// standing is what there is stored of a member of a run by arcs.
+// standing is what there is stored of a member.
 type standing struct {
 	state   int64
 	leaving int64 // 1 = it hands over what it holds
@@ -33,7 +33,7 @@ const (
 )
 
 // member works out when a worker was heard of last, what has become of it, and until when it may send by itself.
-func (a *arcsState) member(w *Worker, m standing) {
+func (a *reading) member(w *Worker, m standing) {
 	hold, period := time.Duration(a.core["hold"])*time.Microsecond, a.every
 	w.LastSeen = instant(m.seen)
 	due, present := a.silent[w.ID]
@@ -54,7 +54,7 @@ func (a *arcsState) member(w *Worker, m standing) {
 		case !a.EndedAt.IsZero() || silent <= 3*period+unnoticed:
 			w.State = "active"
 		case silent <= hold:
-			w.State = "suspect"
+			w.State = "silent"
 		default:
 			w.State = "lost"
 		}
@@ -67,7 +67,7 @@ func (a *arcsState) member(w *Worker, m standing) {
 			w.promised = tf
 		}
 		if w.State = "lost"; a.now.UnixMicro() < a.core["quiet"] {
-			w.State, w.PromisedUntil = "suspect", w.promised
+			w.State, w.PromisedUntil = "silent", w.promised
 		}
 	case leftMember:
 		w.State, w.promised = "left", w.LastSeen.Add(handOver)
@@ -88,7 +88,7 @@ func (a *arcsState) member(w *Worker, m standing) {
 const kind = 33554432
 
 // unheard finds out until when workers may be sending of whom this server does not know: while pieces are unknown, somebody may hold them.
-func (a *arcsState) unheard(loose []redis.Z) {
+func (a *reading) unheard(loose []redis.Z) {
 	if a.now.UnixMicro() >= a.core["quiet"] {
 		return
 	}
@@ -100,7 +100,7 @@ func (a *arcsState) unheard(loose []redis.Z) {
 	}
 }
 
-// waitsFor are the members of a run by arcs that have not confirmed the stop and may send by what they were promised, with the permitted lateness. unsure are
+// waitsFor are the members that have not confirmed the stop and may send by what they were promised, with the permitted lateness. unsure are
 // those for whom nobody can wait.
 func (s *State) waitsFor(spec Spec) (those []Worker, unsure []string) {
 	lateness := max(spec.MaxLag, spec.CatchUp)

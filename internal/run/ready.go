@@ -19,7 +19,7 @@ func (r *Run) Ready(ctx context.Context) error {
 		return explain("join run", r.Name, err)
 	}
 	// Nobody is known by this name, so the script changes nothing.
-	err := lua.Leave().Run(ctx, r.client, r.keys.change(), r.UID, "nobody", NewID(), "left").Err()
+	err := lua.Remove().Run(ctx, r.client, r.keys.change(), r.UID, r.keys.Control, "nobody."+NewID(), Who()).Err()
 	if err != nil {
 		return explain("join run", r.Name, err)
 	}
@@ -61,8 +61,8 @@ func (r *Run) whole(ctx context.Context) error {
 	}
 	k := r.keys
 	types := map[string]string{
-		k.Spec: "string", k.Budget: "hash", k.Workers: "hash", k.Seen: "zset", k.Totals: "hash", k.Snapshots: "stream", k.Events: "stream",
-		k.Laws: "hash", k.Series: "hash",
+		k.Spec: "string", k.Budget: "hash", k.Workers: "hash", k.Due: "zset", k.Rich: "zset", k.Loose: "zset", k.Laws: "hash", k.Log: "list",
+		k.Events: "stream", k.Totals: "hash", k.Snapshots: "stream", k.Series: "hash",
 	}
 	found := map[string]*redis.StatusCmd{}
 	_, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {

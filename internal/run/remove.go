@@ -90,10 +90,10 @@ func (r *Run) idle(ctx context.Context) error {
 // quiet tells whether no member takes part in the run. When it is over only those count who can still send: a worker that was killed never
 // says that it left.
 func (s *State) quiet(spec Spec) bool {
-	member := func(w Worker) bool { return w.State == "active" || w.State == "suspect" }
+	member := func(w Worker) bool { return w.State == "active" || w.State == "silent" }
 	if s.EndedAt.IsZero() {
 		return !slices.ContainsFunc(s.Workers, member)
 	}
-	able, unsure := s.mayStillSend(spec)
+	able, unsure := s.waitsFor(spec)
 	return len(unsure) == 0 && !slices.ContainsFunc(able, member)
 }

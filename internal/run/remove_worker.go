@@ -18,9 +18,9 @@ var (
 	ErrAlive    = errors.New("it may be alive")
 )
 
-// Remove takes a worker out of the run whose process is dead, as somebody knows and the run cannot: its share goes to the others at
-// once, and not only when its permit has run out. What it held is lost. A worker that is only cut off from Redis would go on firing on
-// its permit, on top of the rate; one that was heard of lately is an ErrAlive unless force is set, and joins again if it lives.
+// Remove takes a worker out of the run whose process is dead, as somebody knows and the run cannot: its share goes to the others half a second
+// later, and not only when its promise ends. A worker that is only cut off from Redis would go on sending until then what others send as well; one that
+// was heard of lately is an ErrAlive unless force is set, and joins again if it lives.
 //
 // It returns the worker as it was before; one that had gone already, by its State, is left as it is.
 func (r *Run) Remove(ctx context.Context, worker string, force bool) (Worker, error) {
@@ -41,12 +41,7 @@ func (r *Run) Remove(ctx context.Context, worker string, force bool) (Worker, er
 	if err := s.silent(w); err != nil && !force {
 		return w, fmt.Errorf("remove worker %s of run %s: %w, or --force", worker, r.Name, err)
 	}
-	var status string
-	if r.Spec.Arcs {
-		status, err = r.removeArcs(ctx, w.ID)
-	} else {
-		status, err = lua.Leave().Run(ctx, r.client, r.keys.change(), r.UID, w.ID, w.Incarnation, "removed", Who()).Text()
-	}
+	status, err := lua.Remove().Run(ctx, r.client, r.keys.change(), r.UID, r.keys.Control, w.ID, Who()).Text()
 	if err != nil {
 		return w, explain("remove worker "+worker+" of run", r.Name, err)
 	}

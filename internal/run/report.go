@@ -78,9 +78,6 @@ func (r *Run) gather(ctx context.Context, rest map[string]*Unpublished) (in repo
 		ClosedLoop: r.Spec.Max, Planned: r.Spec.Length(), Series: series, Times: t.times,
 		Budget: report.Budget{Issued: s.issued + s.untaken(), Skipped: s.Skipped + s.untaken()}, Limiter: s.Limiter,
 	}
-	if b := &in.Budget; s.Limiter != "" && !r.Spec.Arcs { // what passed without a grant was not granted, and never issued
-		*b = report.Budget{Issued: b.Issued - b.Skipped, Ungranted: b.Skipped}
-	}
 	if err := r.Spec.toMeet(&in); err != nil {
 		return in, 0, broken(r.Name, err.Error())
 	}
@@ -89,9 +86,7 @@ func (r *Run) gather(ctx context.Context, rest map[string]*Unpublished) (in repo
 	}
 	for _, w := range s.Workers {
 		in.Workers = append(in.Workers, w.input(t, s))
-		if r.Spec.Arcs {
-			in.Budget.Issued += in.Workers[len(in.Workers)-1].Beyond
-		}
+		in.Budget.Issued += in.Workers[len(in.Workers)-1].Beyond
 		delete(t.of, w.key())
 	}
 	merge(&in, t.unrecorded())
@@ -99,7 +94,7 @@ func (r *Run) gather(ctx context.Context, rest map[string]*Unpublished) (in repo
 }
 
 // untaken is how many slots are past though nobody has passed them over in the budget yet, because nobody has called since.
-func (s *State) untaken() int64 { return max(0, s.Asked-(s.issued-s.beyond)) }
+func (s *State) untaken() int64 { return max(0, s.Asked-s.issued) }
 
 // elapsed is the time from the first t0 to the end, or to now.
 func (s *State) elapsed() time.Duration {
@@ -130,7 +125,7 @@ func (w Worker) standing(end int64, final bool, s *State) (state string, gone bo
 	}
 	state = w.State
 	silent := s.now.Sub(heard) > s.silence()
-	if silent && (w.State == "active" || w.State == "suspect") {
+	if silent && (w.State == "active" || w.State == "silent") {
 		state = "lost"
 	}
 	return state, final || silent || w.State == "lost" || w.State == "replaced" || w.State == "removed"
@@ -138,7 +133,7 @@ func (w Worker) standing(end int64, final bool, s *State) (state string, gone bo
 
 // input is what the report needs of one incarnation.
 func (w Worker) input(t totals, s *State) report.WorkerInput {
-	in := report.WorkerInput{ID: w.ID, Incarnation: w.Incarnation, LastSeen: w.LastSeen, Leased: w.Leased, Beyond: w.beyond, Gaps: t.gaps[w.key()], Total: t.of[w.key()]}
+	in := report.WorkerInput{ID: w.ID, Incarnation: w.Incarnation, LastSeen: w.LastSeen, Leased: w.Owned, Gaps: t.gaps[w.key()], Total: t.of[w.key()]}
 	var end int64
 	final := false
 	if in.Total != nil {
@@ -149,7 +144,7 @@ func (w Worker) input(t totals, s *State) report.WorkerInput {
 		in.Leased += in.Total.Counts.Beyond
 	}
 	in.State, in.Gone = w.standing(end, final, s)
-	if w.State == "suspect" && s.EndedAt.IsZero() && !final {
+	if w.State == "silent" && s.EndedAt.IsZero() && !final {
 		in.State, in.Gone = w.State, false // it may be firing on its permit, and tell of it later
 	}
 	return in

@@ -17,7 +17,7 @@ import (
 )
 
 // specVersion is that of the spec's encoding, and of the state that belongs to it.
-const specVersion = 7
+const specVersion = 8
 
 // The defaults of a Spec.
 const (
@@ -27,23 +27,23 @@ const (
 	maxDuration      = 5 * 365 * 24 * time.Hour // beyond it µs would leave the exact range of the scripts
 )
 
-// What a worker does that hears nothing from Redis, once it has sent what it holds.
+// How long a worker goes on that hears nothing from Redis.
 const (
-	LossPermit = "permit" // it fires its permit, which is its part of the rate, for PermitFor; all together fire at most the rate
-	LossStop   = "stop"   // it sends nothing
-	LossHold   = "hold"   // as LossPermit, but without end: a lower rate, or a stop, may never reach it
+	LossPermit = "permit" // it sends what is its own for PermitFor; all together send at most the rate
+	LossStop   = "stop"   // for StopPromise
+	LossHold   = "hold"   // without end: a lower rate, or a stop, may never reach it
 )
 
-// The bounds of PermitFor and Deadman. A permit begins a horizon after the last reply, and is to last as long again.
+// The bounds of PermitFor and Deadman.
 const (
-	MinPermitFor = 2 * pacer.DefaultHorizon
+	MinPermitFor = time.Second
 	MaxPermitFor = 10 * time.Minute
-	StopPromise  = 2 * time.Second // with LossStop, of a run by arcs: four calls
+	StopPromise  = 2 * time.Second // four renewals
 	MinDeadman   = 3 * time.Second
 	MaxDeadman   = 24 * time.Hour
 )
 
-// withoutEnd is how long a permit lasts with LossHold.
+// withoutEnd is how long a promise lasts with LossHold.
 const withoutEnd = 10 * 365 * 24 * time.Hour
 
 // Spec is the immutable description of a run. Two workers with the same name and the same spec take part in one run.
@@ -70,8 +70,6 @@ type Spec struct {
 	Thresholds []string      `json:"thresholds,omitempty"`
 	Warmup     time.Duration `json:"warmup_ns,omitempty"`
 
-	Arcs bool `json:"arcs,omitempty"` // workers lease arcs of the slot circle, and not ranges
-
 	// A limiter that the grants have to pass, in front of the schedule.
 	Limiter  string        `json:"limiter,omitempty"`   // one of limit.Names; "" or SlotsLimiter without a Burst = none but the schedule
 	Burst    int64         `json:"burst,omitempty"`     // of one that has a burst; 0 = what the rate makes in half a second
@@ -84,14 +82,11 @@ type Spec struct {
 // onRedisLoss is what there is in place of an empty OnRedisLoss.
 func (s Spec) onRedisLoss() string { return cmp.Or(s.OnRedisLoss, LossPermit) }
 
-// Permit is how long after its last reply a worker may go on by itself: 0 = not at all.
+// Permit is how long after its last reply a worker may go on by itself.
 func (s Spec) Permit() time.Duration {
 	switch s.onRedisLoss() {
 	case LossStop:
-		if s.Arcs {
-			return StopPromise
-		}
-		return 0
+		return StopPromise
 	case LossHold:
 		return withoutEnd
 	default:
@@ -99,19 +94,10 @@ func (s Spec) Permit() time.Duration {
 	}
 }
 
-// Alone is how long after its last reply a worker of a closed loop goes on by itself: for the length of a permit, but not beyond what
-// a Deadman would allow. 0 = as long as it would hold slots. An open loop has permits, which end by themselves.
-func (s Spec) Alone() time.Duration {
-	if s.Deadman > 0 {
-		return min(s.Permit(), s.Deadman)
-	}
-	return s.Permit()
-}
-
-// hold is for how long a reply promises what a worker of a run by arcs has.
+// hold is for how long a reply promises a worker what it owns. Who sends in a closed loop stops before a Deadman would stop the run.
 func (s Spec) hold() time.Duration {
-	if s.Max {
-		return s.Alone()
+	if s.Max && s.Deadman > 0 {
+		return min(s.Permit(), s.Deadman)
 	}
 	return s.Permit()
 }
@@ -226,7 +212,7 @@ func (s Spec) validateLoss() error {
 	case loss != LossPermit && loss != LossStop && loss != LossHold:
 		return fmt.Errorf("--on-redis-loss %.40q: there are %s, %s, %s", loss, LossPermit, LossStop, LossHold)
 	case s.PermitFor != 0 && loss != LossPermit:
-		return fmt.Errorf("--permit-for and --on-redis-loss %s: only a permit has a length, leave --permit-for out", loss)
+		return fmt.Errorf("--permit-for and --on-redis-loss %s: only permit has a length, leave --permit-for out", loss)
 	case s.PermitFor != 0 && (s.PermitFor < MinPermitFor || s.PermitFor > MaxPermitFor):
 		return fmt.Errorf("--permit-for: give a time from %v to %v, such as %v", MinPermitFor, MaxPermitFor, DefaultPermitFor)
 	case s.Deadman != 0 && (s.Deadman < MinDeadman || s.Deadman > MaxDeadman):
@@ -271,7 +257,6 @@ func (s Spec) Diff(o Spec) []string {
 		}
 	}
 	line("qps", s.Asks(), o.Asks())
-	line("arcs", s.Arcs, o.Arcs)
 	line("duration", s.Duration, o.Duration)
 	line("requests", s.Requests, o.Requests)
 	// Written in another way, 60s:1k and 1m:1000, they are the same.

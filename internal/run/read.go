@@ -19,8 +19,8 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// arcsText is the state of a run by arcs as it is stored.
-type arcsText struct {
+// stateText is the state of a run as it is stored.
+type stateText struct {
 	budget, workers map[string]string
 	laws            []string // in order
 	due, loose      []redis.Z
@@ -28,7 +28,7 @@ type arcsText struct {
 	now             time.Time
 }
 
-// A part is how much of a run by arcs is read.
+// A part is how much of a run is read.
 type part int
 
 const (
@@ -37,8 +37,8 @@ const (
 	readAll                 // and all there ever was
 )
 
-// readArcs reads a run by arcs as of one instant: if anybody but those who only renew has called meanwhile, all is read again.
-func (r *Run) readArcs(ctx context.Context, much part) (t arcsText, err error) {
+// stored reads a run as of one instant: if anybody but those who only renew has called meanwhile, all is read again.
+func (r *Run) stored(ctx context.Context, much part) (t stateText, err error) {
 	names := []string{"uid", "core", "commands"}
 	for range readTries {
 		var b, w, l *redis.MapStringStringCmd
@@ -69,7 +69,7 @@ func (r *Run) readArcs(ctx context.Context, much part) (t arcsText, err error) {
 		if !same {
 			continue
 		}
-		t = arcsText{budget: b.Val(), laws: []string{b.Val()["laws"]}}
+		t = stateText{budget: b.Val(), laws: []string{b.Val()["laws"]}}
 		if much >= readMembers {
 			t.workers, t.due, t.loose = w.Val(), due.Val(), loose.Val()
 		}
@@ -83,8 +83,8 @@ func (r *Run) readArcs(ctx context.Context, much part) (t arcsText, err error) {
 	return t, errRestless
 }
 
-// arcsState is a run by arcs while it is read.
-type arcsState struct {
+// reading is a run while it is read.
+type reading struct {
 	*State
 	core   map[string]int64
 	laws   *lease.Laws
@@ -96,16 +96,16 @@ type arcsState struct {
 	loop   bool             // a closed loop
 }
 
-// stateOfArcs is State for a run by arcs, or as much of it as is read.
-func (r *Run) stateOfArcs(ctx context.Context, much part) (*State, error) {
-	t, err := r.readArcs(ctx, much)
+// read is State, or as much of it as is asked for.
+func (r *Run) read(ctx context.Context, much part) (*State, error) {
+	t, err := r.stored(ctx, much)
 	if err != nil {
 		return nil, explain("read run", r.Name, err)
 	}
 	if t.budget["uid"] != r.UID {
 		return nil, fmt.Errorf("run %s: %w", r.Name, ErrNoRun)
 	}
-	a := arcsState{State: &State{Run: r.Name, now: t.now, Workers: []Worker{}, byArcs: true}, owned: map[string]int64{}, silent: map[string]int64{}, much: much, loop: r.Spec.Max}
+	a := reading{State: &State{Run: r.Name, now: t.now, Workers: []Worker{}}, owned: map[string]int64{}, silent: map[string]int64{}, much: much, loop: r.Spec.Max}
 	if a.core, err = core(t.budget["core"]); err != nil {
 		return nil, broken(r.Name, err.Error())
 	}
@@ -123,7 +123,7 @@ func (r *Run) stateOfArcs(ctx context.Context, much part) (*State, error) {
 }
 
 // parseLaws reads the laws, and finds out which of them are in force.
-func (a *arcsState) parseLaws(t arcsText) error {
+func (a *reading) parseLaws(t stateText) error {
 	laws, err := lease.ReadHistory(strings.Join(t.laws, ""))
 	if err != nil {
 		return err
@@ -153,9 +153,8 @@ func lawNumber(text string) uint64 {
 }
 
 // parsePhase finds out what the run is doing: what the newest law says that has begun.
-func (a *arcsState) parsePhase() {
+func (a *reading) parsePhase() {
 	a.StartedAt, a.MinWorkers, a.Members = instant(a.core["started"]), a.core["min"], a.core["n"]
-	a.permit = time.Duration(a.core["hold"]) * time.Microsecond
 	a.every = time.Duration(max(500_000, min(250*a.Members, a.core["hold"]/4))) * time.Microsecond // as in lua/laws.lua
 	n := a.laws.Newest()
 	if n == nil {
@@ -179,7 +178,7 @@ func (a *arcsState) parsePhase() {
 }
 
 // parsePlan reads what is still to come of the profile: behind the newest law.
-func (a *arcsState) parsePlan(b map[string]string) error {
+func (a *reading) parsePlan(b map[string]string) error {
 	id, piece := int64(0), 0
 	n := a.laws.Newest()
 	if n != nil {
@@ -206,7 +205,7 @@ func (a *arcsState) parsePlan(b map[string]string) error {
 }
 
 // parseRestored reads when the state was made anew that Redis had lost, and since when the run goes on.
-func (a *arcsState) parseRestored(b map[string]string) error {
+func (a *reading) parseRestored(b map[string]string) error {
 	var restored, began int64
 	err := integers(b, map[string]*int64{"restored": &restored, "began": &began})
 	if a.restored = instant(restored); began > 0 {
@@ -216,7 +215,7 @@ func (a *arcsState) parseRestored(b map[string]string) error {
 }
 
 // audit adds up who owned how many slots, and how many nobody did, up to now: floor sums over the log and over what is held (pacer/circle).
-func (a *arcsState) audit(t arcsText) error {
+func (a *reading) audit(t stateText) error {
 	end := a.now.UnixMicro()
 	if !a.EndedAt.IsZero() {
 		end = min(end, a.EndedAt.UnixMicro())
@@ -250,11 +249,11 @@ func (a *arcsState) audit(t arcsText) error {
 const orphans = 2 * 33554432
 
 // open counts a piece that is where it was since a slot.
-func (a *arcsState) open(owner string, x lua.Piece) {
+func (a *reading) open(owner string, x lua.Piece) {
 	a.add(owner, x.Lo, x.Hi, lease.Pos{G: x.SinceG, K: x.SinceK}, a.until)
 }
 
-func (a *arcsState) add(owner string, lo, hi int64, from lease.Pos, to int64) {
+func (a *reading) add(owner string, lo, hi int64, from lease.Pos, to int64) {
 	n := circle.Arc{Lo: lo, N: hi - lo}.Count(max(a.laws.Ordinal(lease.Pos{}), a.laws.Ordinal(from)), to)
 	if owner == "" {
 		a.idle += n
@@ -264,7 +263,7 @@ func (a *arcsState) add(owner string, lo, hi int64, from lease.Pos, to int64) {
 }
 
 // parseMembers reads the members, and what each owned.
-func (a *arcsState) parseMembers(t arcsText) error {
+func (a *reading) parseMembers(t stateText) error {
 	for _, z := range t.due {
 		name, _ := z.Member.(string)
 		a.silent[name] = int64(z.Score)
@@ -293,11 +292,11 @@ func (a *arcsState) parseMembers(t arcsText) error {
 	}
 	a.unheard(t.loose)
 	for i := range a.Workers {
-		a.Workers[i].Leased = a.owned[a.Workers[i].key()]
+		a.Workers[i].Owned = a.owned[a.Workers[i].key()]
 	}
 	slices.SortFunc(a.Workers, func(x, y Worker) int { return cmp.Or(strings.Compare(x.ID, y.ID), x.LastSeen.Compare(y.LastSeen)) })
 	for _, w := range a.Workers {
-		a.issued += w.Leased
+		a.issued += w.Owned
 	}
 	a.issued += a.idle
 	a.Skipped = a.idle
