@@ -7,46 +7,25 @@ import (
 	"testing"
 )
 
-// TestFieldsAreThoseOfTheScripts: the names of what the scripts store are in the order in which they store it.
+// TestFieldsAreThoseOfTheScripts: the names of what the scripts store are in the order in which they store it, and a form has as many numbers.
 func TestFieldsAreThoseOfTheScripts(t *testing.T) {
-	text := read("changes") + read("member") + read("budget")
-	for form, names := range map[string][]string{"COUNTS": counts(), "FIGURES": figures(), "MEMBER": member()} {
-		args := strings.Fields(regexp.MustCompile(`(?s)struct\.pack\(` + form + `,([^)]*)\)`).FindStringSubmatch(text)[1])
+	for form, c := range map[string]struct {
+		text  string
+		names []string
+	}{"CORE": {read("fleet"), core()}, "RECORD": {read("shares"), holding()}} {
+		args := regexp.MustCompile(`(?s)struct\.pack\(` + form + `, (.*?)\)(\n| \.\.)`).FindStringSubmatch(c.text)[1]
 		var stored []string
-		for _, arg := range args {
-			arg = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(arg, ","), "b."), "m.")
-			switch arg {
-			case "g", "and", "or", "0":
-				continue
-			case "g.nx":
-				arg = "nx"
-			case "#m.ranges":
-				arg = "size"
-			}
-			stored = append(stored, arg)
+		for arg := range strings.SplitSeq(args, ",") {
+			arg = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(arg), "b."), "m.")
+			arg, _, _ = strings.Cut(arg, " ") // "leaving and 1 or 0"
+			stored = append(stored, strings.TrimPrefix(arg, "#"))
 		}
-		if !slices.Equal(stored, names) {
-			t.Errorf("%s: stored are %v, named %v", form, stored, names)
+		if !slices.Equal(stored, c.names) {
+			t.Errorf("%s: stored are %v, named %v", form, stored, c.names)
 		}
-	}
-}
-
-// TestFormsFit: a form has as many numbers as are packed and unpacked with it.
-func TestFormsFit(t *testing.T) {
-	forms := map[string]int{}
-	for _, m := range regexp.MustCompile(`local (\w+) = '<(l+)'`).FindAllStringSubmatch(read("form"), -1) {
-		forms[m[1]] = len(m[2])
-	}
-	for form, n := range map[string]int{
-		"COUNTS": len(counts()), "FIGURES": len(figures()), "MEMBER": len(member()), "GENERATION": generation / 8, "RANGE": span / 8,
-		"LAW": 9, "ASK": 8, "REPLY": 11 + 5, "CLOCKS": 2,
-	} {
-		if forms[form] != n {
-			t.Errorf("%s has %d numbers, want %d", form, forms[form], n)
+		letters := regexp.MustCompile(`local ` + form + ` = '<(l+)'`).FindStringSubmatch(read("state"))[1]
+		if len(letters) != len(c.names) {
+			t.Errorf("%s has %d numbers, want %d", form, len(letters), len(c.names))
 		}
-		delete(forms, form)
-	}
-	if len(forms) > 0 {
-		t.Errorf("forms that nobody looks at: %v", forms)
 	}
 }

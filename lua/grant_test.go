@@ -26,7 +26,7 @@ func (b *bench) limited(settings string) {
 }
 
 func TestGrantRefuses(t *testing.T) {
-	eachArcs(t, func(t *testing.T, b *bench) {
+	each(t, func(t *testing.T, b *bench) {
 		b.limited("100:0:0:0:0")
 		const script = "grant/gcra"
 		refuses := func(name string, args []any) {
@@ -76,7 +76,7 @@ func TestGrantRefuses(t *testing.T) {
 
 // TestSetBurst: an order changes the burst for the next grant, where there is one; and a run that takes the place of another has a fresh limiter.
 func TestSetBurst(t *testing.T) {
-	eachArcs(t, func(t *testing.T, b *bench) {
+	each(t, func(t *testing.T, b *bench) {
 		order := func(id, burst string) string {
 			t.Helper()
 			return strings.Join(b.must("order", with(orderArgs(id, "set-burst"), 7, burst)...)[:1], "")
@@ -204,7 +204,7 @@ const never = 1 << 60
 
 func newGranting(t *testing.T, client *redis.Client, kind grantKind, seed uint64) *granting {
 	client.FlushDB(t.Context())
-	g := &granting{bench: newArcs(t, client), kind: kind, seed: seed, rng: rand.New(rand.NewPCG(seed, uint64(len(kind.script)))), now: 1_700_000_000_000_000}
+	g := &granting{bench: newBench(t, client), kind: kind, seed: seed, rng: rand.New(rand.NewPCG(seed, uint64(len(kind.script)))), now: 1_700_000_000_000_000}
 	text := lua.Text("grant/" + kind.script)
 	if strings.Count(text, "redis.call('TIME')") != 1 {
 		t.Fatal("which clock?")

@@ -14,7 +14,7 @@ import (
 
 // scripts are those that run; the other files are put in front of them.
 func scripts() []string {
-	return append([]string{"create", "lease", "command", "leave", "snapshot", "set_limit", "give_back", "make", "renew", "order", "remove", "grant"}, limiters()...)
+	return append([]string{"make", "renew", "order", "remove", "grant", "snapshot", "set_limit", "give_back"}, limiters()...)
 }
 
 // limiters are the scripts that take.lua is put behind.
@@ -22,11 +22,11 @@ func limiters() []string {
 	return []string{"fixed_window", "sliding_log", "sliding_list", "sliding_window", "leaky_bucket", "token_bucket", "gcra"}
 }
 
-// texts are the scripts as they run: that of a lease once more for each limiter, and that of a grant behind each.
+// texts are the scripts as they run: that of a grant behind each limiter.
 func texts() []string {
 	all := slices.DeleteFunc(scripts(), func(name string) bool { return name == "grant" })
 	for _, limiter := range limiters() {
-		all = append(all, "lease/"+limiter, "grant/"+limiter)
+		all = append(all, "grant/"+limiter)
 	}
 	return all
 }
@@ -59,8 +59,7 @@ func TestEveryFileIsKnown(t *testing.T) {
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(file, ".lua")
-		if !slices.Contains(append(scripts(), "struct", "form", "check", "schedule", "member", "changes", "budget", "permit", "gate", "limiter", "bucket", "take",
-			"state", "segs", "laws", "shares", "fleet", "load", "calls", "lawful"), name) {
+		if !slices.Contains(append(scripts(), "struct", "check", "schedule", "limiter", "bucket", "take", "state", "segs", "laws", "shares", "fleet", "load", "calls", "lawful"), name) {
 			t.Errorf("%s is neither a script nor an include: add it here", file)
 		}
 		if head, _ := header(source(t, name)); !strings.HasPrefix(head, "-- "+name+": ") {

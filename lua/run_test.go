@@ -10,27 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
-
-// eachArcs runs a test of the scripts of a run by arcs on a real and on an embedded server.
-func eachArcs(t *testing.T, test func(t *testing.T, b *bench)) {
-	t.Helper()
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) { test(t, newArcs(t, client)) })
-}
-
-func newArcs(t *testing.T, client *redis.Client) *bench {
-	b := &bench{T: t, client: client, keys: map[string]string{}}
-	for i, part := range []string{"budget", "workers", "due", "rich", "loose", "laws", "log", "events", "spec", "totals", "snapshots", "series"} {
-		b.keys[part] = fmt.Sprintf("{tag}%d", 100-i)
-	}
-	return b
-}
 
 // The arguments of calls that are right. The schedule is 1000/s.
 func makeArgs() []any {
@@ -83,8 +65,8 @@ func (b *bench) renew(args ...any) lease.Reply {
 	return r
 }
 
-// arcsScenario is a run's life with every script; it returns which keys there are at the end.
-func (b *bench) arcsScenario() []string {
+// scenario is a run's life with every script; it returns which keys there are at the end.
+func (b *bench) scenario() []string {
 	b.Helper()
 	b.must("make", makeArgs()...)
 	epoch := b.renew(renewArgs("w", 1, "")...).Epoch
@@ -92,6 +74,7 @@ func (b *bench) arcsScenario() []string {
 		b.Errorf("%+v", r)
 	}
 	b.renew(renewArgs("v", 1, "")...)
+	b.must("snapshot", snapshotArgs(1)...)
 	for i, kind := range []string{"set-rate", "pause", "resume", "touch"} {
 		if reply := b.must("order", orderArgs(fmt.Sprint(i), kind)...); reply[0] != "OK" && kind != "touch" {
 			b.Errorf("%s: %q", kind, reply)
@@ -106,15 +89,11 @@ func (b *bench) arcsScenario() []string {
 	return slices.Sorted(maps.Keys(b.dump()))
 }
 
-// TestArcsOnlyTheGivenKeys: whatever the keys are called, these are all that a run has, and all of them expire.
-func TestArcsOnlyTheGivenKeys(t *testing.T) {
-	eachArcs(t, func(t *testing.T, b *bench) {
-		there := b.arcsScenario()
-		want := maps.Clone(b.keys)
-		for _, name := range []string{"totals", "snapshots", "series"} { // snapshots make those
-			delete(want, name)
-		}
-		if want := slices.Sorted(maps.Values(want)); !slices.Equal(there, want) {
+// TestOnlyTheGivenKeys: whatever the keys are called, these are all that a run has, and all of them expire.
+func TestOnlyTheGivenKeys(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		there := b.scenario()
+		if want := slices.Sorted(maps.Values(b.keys)); !slices.Equal(there, want) {
 			t.Errorf("keys %v, given were %v", there, want)
 		}
 		for _, key := range there {
@@ -132,8 +111,8 @@ func TestArcsOnlyTheGivenKeys(t *testing.T) {
 	})
 }
 
-func TestArcsNoState(t *testing.T) {
-	eachArcs(t, func(t *testing.T, b *bench) {
+func TestNoState(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
 		none := func(script string, args []any) {
 			t.Helper()
 			reply := b.must(script, args...)
@@ -164,9 +143,9 @@ func TestArcsNoState(t *testing.T) {
 	})
 }
 
-// TestArcsNotWhole: where a part of the budget or of a record is missing or is not what was written, a call is an error that changes nothing.
-func TestArcsNotWhole(t *testing.T) {
-	eachArcs(t, func(t *testing.T, b *bench) {
+// TestNotWhole: where a part of the budget or of a record is missing or is not what was written, a call is an error that changes nothing.
+func TestNotWhole(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
 		field := func(key, name string, value any) func() error {
 			return func() error { return b.client.HSet(t.Context(), b.keys[key], name, value).Err() }
 		}
@@ -200,7 +179,7 @@ func TestArcsNotWhole(t *testing.T) {
 }
 
 func TestRenewRefuses(t *testing.T) {
-	eachArcs(t, func(t *testing.T, b *bench) {
+	each(t, func(t *testing.T, b *bench) {
 		b.must("make", makeArgs()...)
 		epoch := b.renew(renewArgs("w", 1, "")...).Epoch
 		right, claim := renewArgs("w", 2, epoch), claimArgs("w", 2)
@@ -266,7 +245,7 @@ func packed(numbers ...int64) string {
 }
 
 func TestOrderRefuses(t *testing.T) {
-	eachArcs(t, func(t *testing.T, b *bench) {
+	each(t, func(t *testing.T, b *bench) {
 		b.must("make", makeArgs()...)
 		b.renew(renewArgs("w", 1, "")...)
 		right := orderArgs("c", "set-rate")
@@ -293,7 +272,7 @@ func TestOrderRefuses(t *testing.T) {
 }
 
 func TestRemoveRefuses(t *testing.T) {
-	eachArcs(t, func(t *testing.T, b *bench) {
+	each(t, func(t *testing.T, b *bench) {
 		b.must("make", makeArgs()...)
 		b.renew(renewArgs("w", 1, "")...)
 		for _, value := range plainNot() {
@@ -306,7 +285,7 @@ func TestRemoveRefuses(t *testing.T) {
 }
 
 func TestMakeRefuses(t *testing.T) {
-	eachArcs(t, func(t *testing.T, b *bench) {
+	each(t, func(t *testing.T, b *bench) {
 		right := makeArgs()
 		for position, name := range map[int]string{3: "replace", 4: "lifetime", 7: "hold", 8: "min", 9: "span", 10: "requests", 11: "deadman"} {
 			for _, value := range append(notWhole(), -1) {
