@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arcs"
-	"github.com/loadctl/loadctl/internal/sim"
+	"github.com/loadctl/loadctl/internal/arcs/arcsim/faults"
 )
 
 // Result is what came of a simulation.
@@ -153,7 +153,7 @@ func (w *world) audit(r *Result, a arcs.Audit, decided map[string]int64) {
 
 // floor is what is promised for each second: all but a hundredth, as long as nobody is out of reach for longer than its promise.
 func (w *world) floor() float64 {
-	var spans []sim.Span
+	var spans []faults.Span
 	hold := time.Duration(w.Options.PermitFor) * time.Microsecond
 	switch w.Kind {
 	case "healthy":
@@ -171,7 +171,7 @@ func (w *world) floor() float64 {
 	default:
 		return 0
 	}
-	slices.SortFunc(spans, func(a, b sim.Span) int { return int(a.From - b.From) })
+	slices.SortFunc(spans, func(a, b faults.Span) int { return int(a.From - b.From) })
 	var from, to time.Duration
 	for _, s := range spans {
 		if s.From > to+3*time.Second {

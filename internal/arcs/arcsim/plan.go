@@ -5,13 +5,13 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/sim"
+	"github.com/loadctl/loadctl/internal/arcs/arcsim/faults"
 	"github.com/loadctl/loadctl/pacer"
 )
 
 // Plan is all that will happen in one simulation.
 type Plan struct {
-	sim.Plan
+	faults.Plan
 	Requests int64    // the run's number of requests; 0 = no limit
 	Removes  []Remove // `workers rm`, of processes that are dead
 	Stops    bool     // clocks of processes that are stopped stand still, one in two
@@ -26,9 +26,9 @@ type Remove struct {
 // clockStops tells whether the clock of a member stands still in its j-th pause.
 func (p *Plan) clockStops(i, j int) bool { return p.Stops && (int(p.Seed)+i+j)%2 == 0 }
 
-// Kinds are the names of the kinds of fault: those of internal/sim, and more.
+// Kinds are the names of the kinds of fault: those of package faults, and more.
 func Kinds() []string {
-	return append(sim.Kinds(), "suspend", "requests", "rm", "motion", "eras", "relapse", "copies", "short", "storm")
+	return append(faults.Kinds(), "suspend", "requests", "rm", "motion", "eras", "relapse", "copies", "short", "storm")
 }
 
 // draw is a Plan in the making.
@@ -38,12 +38,12 @@ type draw struct {
 }
 
 // Draw is the plan of a kind and a seed.
-func Draw(kind string, seed uint64, size sim.Size) Plan {
+func Draw(kind string, seed uint64, size faults.Size) Plan {
 	from := map[string]string{"suspend": "stall", "requests": "rates", "rm": "crash", "motion": "churn", "eras": "churn", "relapse": "churn", "copies": "churn", "short": "churn", "storm": "churn"}[kind]
 	if from == "" {
 		from = kind
 	}
-	p := Plan{Plan: sim.Draw(from, seed, size)}
+	p := Plan{Plan: faults.Draw(from, seed, size)}
 	p.Kind = kind
 	d := draw{&p, rand.New(rand.NewPCG(seed, 7))}
 	switch kind {
@@ -90,18 +90,18 @@ func (d draw) between(lo, hi time.Duration) time.Duration {
 func (d draw) chance(p float64) bool { return d.rng.Float64() < p }
 
 // some is a stretch of time.
-func (d draw) some(longest time.Duration) sim.Span {
+func (d draw) some(longest time.Duration) faults.Span {
 	at := d.between(2*time.Second, d.Length)
-	return sim.Span{From: at, To: at + d.between(10*time.Millisecond, longest)}
+	return faults.Span{From: at, To: at + d.between(10*time.Millisecond, longest)}
 }
 
 func (d draw) failovers(n int) {
 	at := 2 * time.Second
 	for range 1 + d.rng.IntN(n) {
 		at = d.between(at, at+d.Length/time.Duration(n+1))
-		s := sim.Span{From: at, To: at + d.between(1, 3*time.Second)}
+		s := faults.Span{From: at, To: at + d.between(1, 3*time.Second)}
 		d.Down = append(d.Down, s)
-		d.Failover = append(d.Failover, sim.Failover{At: s.To, Forgets: s.To - s.From + d.between(0, 2*time.Second), Skew: d.between(-5*time.Millisecond, 5*time.Millisecond)})
+		d.Failover = append(d.Failover, faults.Failover{At: s.To, Forgets: s.To - s.From + d.between(0, 2*time.Second), Skew: d.between(-5*time.Millisecond, 5*time.Millisecond)})
 		at = s.To + 10*time.Millisecond
 	}
 }
@@ -114,17 +114,17 @@ func (d draw) relapse() {
 	for range 1 + d.rng.IntN(3) {
 		at = d.between(at, at+5*time.Second)
 		forgets := d.between(0, 4*time.Second)
-		down := sim.Span{From: at - d.between(0, min(forgets+1, 300*time.Millisecond)), To: at}
+		down := faults.Span{From: at - d.between(0, min(forgets+1, 300*time.Millisecond)), To: at}
 		d.Down = append(d.Down, down)
-		d.Failover = append(d.Failover, sim.Failover{At: at, Forgets: forgets, Skew: d.between(-5*time.Millisecond, 5*time.Millisecond)})
+		d.Failover = append(d.Failover, faults.Failover{At: at, Forgets: forgets, Skew: d.between(-5*time.Millisecond, 5*time.Millisecond)})
 		for i := range d.Members {
 			m := &d.Members[i]
-			var s sim.Span
+			var s faults.Span
 			switch d.rng.IntN(5) {
 			case 0: // out of reach until its promise is over, and there again just before or after
-				s = sim.Span{From: at - hold - d.between(0, forgets+1), To: at + d.between(-500*time.Millisecond, 100*time.Millisecond)}
+				s = faults.Span{From: at - hold - d.between(0, forgets+1), To: at + d.between(-500*time.Millisecond, 100*time.Millisecond)}
 			case 1: // out of reach from then on
-				s = sim.Span{From: at - d.between(0, 50*time.Millisecond), To: at + d.between(500*time.Millisecond, 3*time.Second)}
+				s = faults.Span{From: at - d.between(0, 50*time.Millisecond), To: at + d.between(500*time.Millisecond, 3*time.Second)}
 			case 2:
 				if m.Leave == 0 && m.Crash == 0 && d.chance(0.5) {
 					m.Leave = at - d.between(0, forgets+time.Second)
@@ -146,7 +146,7 @@ func (d draw) relapse() {
 
 func (d draw) steps() {
 	for range 1 + d.rng.IntN(4) {
-		d.Steps = append(d.Steps, sim.Step{At: d.between(2*time.Second, d.Length), By: d.between(-15*time.Second, 15*time.Second)})
+		d.Steps = append(d.Steps, faults.Step{At: d.between(2*time.Second, d.Length), By: d.between(-15*time.Second, 15*time.Second)})
 	}
 }
 
@@ -190,6 +190,6 @@ func (d draw) storm() {
 			panic(fmt.Sprint("pieces: ", err))
 		}
 		kind := []string{"set-rate", "set-rate", "pause", "resume"}[d.rng.IntN(4)]
-		d.Commands = append(d.Commands, sim.Command{At: d.between(2*time.Second, d.Length) + time.Duration(n), Kind: kind, Pieces: ps})
+		d.Commands = append(d.Commands, faults.Command{At: d.between(2*time.Second, d.Length) + time.Duration(n), Kind: kind, Pieces: ps})
 	}
 }

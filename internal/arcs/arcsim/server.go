@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arcs"
-	"github.com/loadctl/loadctl/internal/sim"
+	"github.com/loadctl/loadctl/internal/arcs/arcsim/faults"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
@@ -99,7 +99,7 @@ func (s *server) promote(n int, skew time.Duration) {
 func (s *server) lose() { s.run = nil; s.trace("server", "state is lost") }
 
 // command gives a command. All are told, three times. A server that cannot be reached is tried again.
-func (s *server) command(n int, c sim.Command) {
+func (s *server) command(n int, c faults.Command) {
 	if s.run == nil && c.Kind == "stop" {
 		s.word = true
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arcs"
-	"github.com/loadctl/loadctl/internal/sim"
+	"github.com/loadctl/loadctl/internal/arcs/arcsim/faults"
 )
 
 // setting is one of LOADCTL_SEED (the first), LOADCTL_SEEDS (how many of each kind) and LOADCTL_WORKERS (0: 3 to 50, by the seed).
@@ -27,11 +27,11 @@ func setting(t *testing.T, name string, def int) int {
 }
 
 // size is that of a seed's fleet.
-func size(seed uint64, workers int) sim.Size {
+func size(seed uint64, workers int) faults.Size {
 	if workers == 0 {
 		workers = []int{3, 5, 6, 10, 20, 50}[seed%6]
 	}
-	return sim.Size{Workers: workers, Length: 20 * time.Second}
+	return faults.Size{Workers: workers, Length: 20 * time.Second}
 }
 
 func kinds() []string {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arcs"
-	"github.com/loadctl/loadctl/internal/sim"
+	"github.com/loadctl/loadctl/internal/arcs/arcsim/faults"
 )
 
 // zero is the Redis time, ns, at which a simulation begins.
@@ -66,7 +66,7 @@ func (w *world) trace(who, format string, a ...any) {
 	}
 }
 
-func within(at int64, spans []sim.Span) bool {
+func within(at int64, spans []faults.Span) bool {
 	for _, s := range spans {
 		if at >= int64(s.From) && at < int64(s.To) {
 			return true

@@ -1,0 +1,157 @@
+// Package faults draws what goes wrong in a simulated fleet: the same for a kind, a seed and a size.
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// Span is a stretch of true time since the simulation began: [From, To).
+type Span struct{ From, To time.Duration }
+
+// Size is how large a simulation is.
+type Size struct {
+	Workers int
+	Length  time.Duration // of the run, as planned
+	Rate    int64         // requests per second, at first; 0 = by the seed
+}
+
+// Plan is all that will happen in one simulation.
+type Plan struct {
+	Kind     string
+	Of       []string // the kinds in a mix
+	Seed     uint64
+	Rate     int64 // requests per second, at first
+	Options  Options
+	Length   time.Duration
+	Skew     time.Duration // of the Redis clock at first
+	Net      Net
+	Members  []MemberPlan
+	Down     []Span // the server is away
+	Frozen   []Span // the server stands still
+	Failover []Failover
+	Steps    []Step
+	Lost     time.Duration // when the server forgets the run; 0 = never
+	Commands []Command
+	Trace    func(at time.Duration, who, what string) // told of what happens; nil = nobody
+}
+
+// Options are what the run is made with.
+type Options struct {
+	Pieces    []pacer.Piece
+	Loop      bool
+	Span      int64 // µs, 0 = without end
+	Min       int64
+	PermitFor int64 // how long a promise lasts, µs
+}
+
+// A Net is what a network does by itself to each message.
+type Net struct {
+	Lo, Hi   time.Duration // how long a message takes
+	Rare     time.Duration // one in fifty takes up to this longer; 0 = none
+	LoseCall float64       // probability
+	LoseBack float64
+	Double   float64       // a call arrives twice,
+	Late     time.Duration // the second time up to this later
+}
+
+// MemberPlan is what will happen to one incarnation of a worker.
+type MemberPlan struct {
+	Name, Incarnation string
+	Weight            int64
+	Join              time.Duration
+	Leave, Crash      time.Duration // 0 = never
+	DriftPPM          int64
+	Shards            int
+	Pauses            []Span // the process is stopped
+	CutCalls, CutBack []Span // what it sends to the server is lost; what the server sends
+}
+
+// Failover makes a replica the server, which knows what the server knew Forgets before.
+type Failover struct {
+	At, Forgets time.Duration
+	Skew        time.Duration // of its clock, beside the old one
+}
+
+// Step moves the Redis clock.
+type Step struct{ At, By time.Duration }
+
+// Command is given at a time.
+type Command struct {
+	At     time.Duration
+	Kind   string
+	Pieces []pacer.Piece
+}
+
+// draw is a Plan in the making.
+type draw struct {
+	*Plan
+	rng *rand.Rand
+}
+
+// Draw is the plan of a kind, one of Kinds, and a seed.
+func Draw(name string, seed uint64, size Size) Plan {
+	d := draw{Plan: &Plan{Kind: name, Seed: seed, Length: size.Length}, rng: rand.New(rand.NewPCG(seed, 0))}
+	d.base(size)
+	for _, k := range kinds() {
+		if k.name == name {
+			k.draw(d)
+			return *d.Plan
+		}
+	}
+	panic("no such kind: " + name)
+}
+
+// Kinds are the names of the kinds of fault.
+func Kinds() (names []string) {
+	for _, k := range kinds() {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// between is a time in [lo, hi), to the ns: no two events should fall together.
+func (d draw) between(lo, hi time.Duration) time.Duration {
+	return lo + time.Duration(d.rng.Int64N(int64(hi-lo)))
+}
+
+func (d draw) chance(p float64) bool { return d.rng.Float64() < p }
+
+// base is what all kinds have in common.
+func (d draw) base(size Size) {
+	d.Rate = 500 + d.rng.Int64N(1500)
+	if size.Rate > 0 {
+		d.Rate = size.Rate
+	}
+	ps, err := pacer.Constant(pacer.PerSecond(d.Rate), 0).Pieces()
+	if err != nil {
+		panic(err)
+	}
+	d.Options = Options{Pieces: ps, Span: size.Length.Microseconds(), Min: int64(size.Workers),
+		PermitFor: []int64{2_000_000, 5_000_000, 10_000_000}[d.rng.IntN(3)]}
+	d.Skew = d.between(-time.Hour, time.Hour)
+	d.Net = Net{Lo: 200 * time.Microsecond, Hi: d.between(300*time.Microsecond, 4*time.Millisecond), Late: time.Second, Double: 0.01}
+	switch d.rng.IntN(8) {
+	case 0:
+		d.Net.Hi = d.between(4*time.Millisecond, 100*time.Millisecond)
+	case 1:
+		d.Net.Rare = d.between(4*time.Millisecond, 200*time.Millisecond)
+	}
+	weighted, shards := d.chance(0.25), 1
+	if d.chance(0.25) {
+		shards = 2
+	}
+	for i := range size.Workers {
+		m := MemberPlan{Name: fmt.Sprint("w", i), Incarnation: "1", Weight: 1, Shards: shards, Join: d.between(0, 300*time.Millisecond), DriftPPM: d.rng.Int64N(201) - 100}
+		if weighted {
+			m.Weight = 1 + d.rng.Int64N(3)
+		}
+		d.Members = append(d.Members, m)
+	}
+}
+
+// some are k members' indices, in no order.
+func (d draw) some(k int) []int { return d.rng.Perm(len(d.Members))[:min(k, len(d.Members))] }

@@ -1,0 +1,58 @@
+package pacer
+
+import "math"
+
+// Part is the piece from its µs a to its µs b (0: to its end), 0 ≤ a ≤ b. It is the scripts' function of this name, digit by digit.
+func (p Piece) Part(a, b int64) Piece {
+	if b == 0 {
+		b = p.Dur
+	}
+	out := Piece{R0: p.R0, R1: p.R1, Den: p.Den, Dur: max(1, b-a), F: p.F} // 0 would be endless
+	if p.R0 == p.R1 {
+		return out
+	}
+	// The rate inside a ramp is rarely a whole number: go to millionths where they fit.
+	s := float64(phaseUnit)
+	if float64(max(p.R0, p.R1))*phaseUnit > float64(Endless) || p.Den >= phaseUnit {
+		s = 1
+	}
+	at := func(e int64) float64 {
+		return math.Floor(s*(float64(p.R0)+float64(p.R1-p.R0)*(float64(e)/float64(p.Dur))) + 0.5)
+	}
+	r0, r1 := at(a), at(b)
+	if r0 == r1 && float64(p.Den)*s > phaseUnit { // a constant law keeps a small denominator
+		out.R0 = int64(math.Floor(r0/s + 0.5))
+		out.R1 = out.R0
+		return out
+	}
+	out.R0, out.R1, out.Den = int64(r0), int64(r1), p.Den*int64(s)
+	return out
+}
+
+// Rest is what is left of a queue of pieces after its first e µs; nothing where it is over by then. A loop begins anew.
+func Rest(queue []Piece, loop bool, e int64) []Piece {
+	var all int64
+	for _, p := range queue {
+		all += p.Dur
+	}
+	if loop && all > 0 {
+		e %= all
+	}
+	for i, p := range queue {
+		if p.Dur == 0 || e < p.Dur {
+			rest := append([]Piece(nil), queue[i:]...)
+			if p.Dur > 0 {
+				rest[0] = p.Part(e, 0)
+			}
+			if loop {
+				rest = append(rest, queue[:i]...)
+				if e > 0 {
+					rest = append(rest, p.Part(0, e))
+				}
+			}
+			return rest
+		}
+		e -= p.Dur
+	}
+	return nil
+}
