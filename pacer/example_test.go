@@ -7,30 +7,23 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// The first ten of 100 numbers leased from a schedule of 1000 per second. They are spread over their frame of 16 slots.
+// The slots of a second at 4 per second.
 func Example() {
 	var now int64 // µs of the Redis clock
 
-	rate, _ := pacer.ParseRate("1000")
-	pieces, _ := pacer.Constant(rate, 10*time.Second).Pieces()
+	rate, _ := pacer.ParseRate("4")
+	pieces, _ := pacer.Constant(rate, time.Second).Pieces()
 	p := pieces[0]
 	law := pacer.Law{T0: now, R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: pacer.Endless, F: p.F}
 	law.K = law.Before(law.T0 + law.Dur)
-	lease := pacer.Range{Law: law, First: 0, N: 10}
-	for c := lease.Cursor(0, 1); c.Ok(); c.Next() {
-		fmt.Println(c.Slot(), time.Duration(c.Due()))
+	for k := range law.K {
+		fmt.Println(k, time.Duration(law.Due(k)))
 	}
 	// Output:
 	// 0 0s
-	// 1 1ms
-	// 2 2ms
-	// 4 4ms
-	// 6 6ms
-	// 8 8ms
-	// 9 9ms
-	// 10 10ms
-	// 12 12ms
-	// 14 14ms
+	// 1 250ms
+	// 2 500ms
+	// 3 750ms
 }
 
 func ExampleParseRate() {
@@ -50,7 +43,7 @@ func ExampleParseRate() {
 	// rate "1e3": not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m
 }
 
-// A ramp is divided where its rate doubles, so that one frame size suits each piece.
+// A ramp is divided where its rate doubles.
 func ExampleProfile_Pieces() {
 	ramp := pacer.Stages(pacer.PerSecond(0), pacer.Stage{Length: 10 * time.Second, To: pacer.PerSecond(1000)})
 	pieces, err := ramp.Pieces()
@@ -59,13 +52,13 @@ func ExampleProfile_Pieces() {
 		return
 	}
 	for _, p := range pieces {
-		fmt.Printf("%4d to %4d per second in %v, frames of %d\n", p.R0, p.R1, time.Duration(p.Dur)*time.Microsecond, p.F)
+		fmt.Printf("%4d to %4d per second in %v\n", p.R0, p.R1, time.Duration(p.Dur)*time.Microsecond)
 	}
 	fmt.Println(ramp.Integral(ramp.Length()), "requests")
 	// Output:
-	//    0 to  320 per second in 3.2s, frames of 1
-	//  320 to  640 per second in 3.2s, frames of 8
-	//  640 to 1000 per second in 3.6s, frames of 16
+	//    0 to  320 per second in 3.2s
+	//  320 to  640 per second in 3.2s
+	//  640 to 1000 per second in 3.6s
 	// 5000 requests
 }
 
@@ -80,24 +73,4 @@ func ExampleLaw_Due() {
 	// 2 666.666666ms
 	// 3 1s
 	// 3000000000 277777h46m40s
-}
-
-// Two shards of one worker divide a lease; together they have each slot once.
-func ExampleRange_Cursor() {
-	law := pacer.Law{R0: 400, R1: 400, Den: 1, K: pacer.Endless, F: 8}
-	lease := pacer.Range{Law: law, First: 8, N: 8}
-	for shard := range 2 {
-		for c := lease.Cursor(shard, 2); c.Ok(); c.Next() {
-			fmt.Printf("shard %d: slot %d after %v\n", shard, c.Slot(), time.Duration(c.Due()))
-		}
-	}
-	// Output:
-	// shard 0: slot 9 after 22.5ms
-	// shard 0: slot 11 after 27.5ms
-	// shard 0: slot 13 after 32.5ms
-	// shard 0: slot 15 after 37.5ms
-	// shard 1: slot 8 after 20ms
-	// shard 1: slot 10 after 25ms
-	// shard 1: slot 12 after 30ms
-	// shard 1: slot 14 after 35ms
 }

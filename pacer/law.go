@@ -35,41 +35,11 @@ type Law struct {
 	Den int64 // seconds, ≥ 1
 	Dur int64 // length, µs; 0 = no end
 	K   int64 // number of slots, or Endless
-	F   int64 // slots a frame, a power of two
-}
-
-// lawFields is how many numbers a Law has.
-const lawFields = 9
-
-// String is the law as the scripts keep it among all of a run: its nine integers with colons between.
-func (l Law) String() string {
-	return fmt.Sprintf("%d:%d:%d:%d:%d:%d:%d:%d:%d", l.ID, l.T0, l.C, l.R0, l.R1, l.Den, l.Dur, l.K, l.F)
-}
-
-// ParseLaw reads what String writes. It refuses laws whose arithmetic would not be defined.
-func ParseLaw(s string) (Law, error) {
-	v, err := parseInts(s, ":", lawFields)
-	if err != nil {
-		return Law{}, fmt.Errorf("law %q: %w", clip(s), err)
-	}
-	l, err := newLaw(v)
-	if err != nil {
-		return Law{}, fmt.Errorf("law %q: %w", clip(s), err)
-	}
-	return l, nil
+	F   int64 // a power of two, stored with the law (frameSize); no slot depends on it
 }
 
 // errFields is what is wrong with numbers whose arithmetic would not be defined.
 var errFields = errors.New("fields out of range")
-
-// newLaw is the law of lawFields numbers, in the order of String.
-func newLaw(v []int64) (Law, error) {
-	l := Law{ID: v[0], T0: v[1], C: v[2], R0: v[3], R1: v[4], Den: v[5], Dur: v[6], K: v[7], F: v[8]}
-	if err := l.Check(); err != nil {
-		return Law{}, err
-	}
-	return l, nil
-}
 
 // Check is an error if the arithmetic of the law would not be defined.
 func (l Law) Check() error {
@@ -110,12 +80,9 @@ func parseInts(s, sep string, n int) ([]int64, error) {
 
 // Due is when slot k departs, in ns of the Redis clock. Constant rates are computed in integers
 // (128-bit product), so slot 10¹² is as exact as slot 0. k must be in [0, K).
-func (l Law) Due(k int64) int64 { return l.due(k) }
+func (l Law) Due(k int64) int64 { return l.T0*1000 + l.after(k) }
 
-// due is Due. Cursors ask it for each slot, and a Law is 72 bytes to be copied.
-func (l *Law) due(k int64) int64 { return l.T0*1000 + l.after(k) }
-
-// after is due counted from T0.
+// after is Due counted from T0.
 func (l *Law) after(k int64) int64 {
 	if l.R0 == l.R1 {
 		// (k + c/10⁶)·Den·10⁹ / R

@@ -28,31 +28,3 @@ func (p Piece) Part(a, b int64) Piece {
 	out.R0, out.R1, out.Den = int64(r0), int64(r1), p.Den*int64(s)
 	return out
 }
-
-// Rest is what is left of a queue of pieces after its first e µs; nothing where it is over by then. A loop begins anew.
-func Rest(queue []Piece, loop bool, e int64) []Piece {
-	var all int64
-	for _, p := range queue {
-		all += p.Dur
-	}
-	if loop && all > 0 {
-		e %= all
-	}
-	for i, p := range queue {
-		if p.Dur == 0 || e < p.Dur {
-			rest := append([]Piece(nil), queue[i:]...)
-			if p.Dur > 0 {
-				rest[0] = p.Part(e, 0)
-			}
-			if loop {
-				rest = append(rest, queue[:i]...)
-				if e > 0 {
-					rest = append(rest, p.Part(0, e))
-				}
-			}
-			return rest
-		}
-		e -= p.Dur
-	}
-	return nil
-}

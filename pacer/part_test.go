@@ -3,21 +3,17 @@ package pacer_test
 import (
 	"math"
 	"testing"
-	"time"
 
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// slotsOf is how many slots pieces ask for.
-func slotsOf(ps []pacer.Piece) (n float64) {
-	for _, p := range ps {
-		n += float64(p.R0+p.R1) / 2 / float64(p.Den) * float64(p.Dur) / 1e6
-	}
-	return n
+// slotsOf is how many slots a piece asks for.
+func slotsOf(p pacer.Piece) float64 {
+	return float64(p.R0+p.R1) / 2 / float64(p.Den) * float64(p.Dur) / 1e6
 }
 
-// What is left of a profile after a while asks for what the whole asks for, without that while.
-func TestRest(t *testing.T) {
+// TestPart: the two parts of a piece ask for what the whole asks for, wherever it is cut.
+func TestPart(t *testing.T) {
 	for _, text := range []string{"sine:mean=500,amplitude=300,period=3s", "steps:from=100,to=400,by=100,every=1500ms"} {
 		p, err := pacer.ParseProfile(text)
 		if err != nil {
@@ -27,22 +23,23 @@ func TestRest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole := slotsOf(all)
-		for e := time.Duration(0); e < 5*time.Second; e += 37 * time.Millisecond {
-			want := whole - p.Integral(e)
-			if p.Loop {
-				want = whole // once around, beginning there
-			}
-			if got := slotsOf(pacer.Rest(all, p.Loop, e.Microseconds())); math.Abs(got-want) > 0.01 {
-				t.Fatalf("%s after %v: %.3f slots are left, want %.3f", text, e, got, want)
+		for _, whole := range all {
+			for cut := int64(1); cut < whole.Dur; cut += 37_000 {
+				first, rest := whole.Part(0, cut), whole.Part(cut, 0)
+				if first.Check() != nil || rest.Check() != nil || first.Dur+rest.Dur != whole.Dur {
+					t.Fatalf("%v, cut at %d: %v and %v", whole, cut, first, rest)
+				}
+				if got, want := slotsOf(first)+slotsOf(rest), slotsOf(whole); math.Abs(got-want) > 0.01 {
+					t.Fatalf("%v, cut at %d: %.3f slots, want %.3f", whole, cut, got, want)
+				}
 			}
 		}
 	}
-	constant, err := pacer.Constant(pacer.PerSecond(5), time.Second).Pieces()
-	if err != nil {
-		t.Fatal(err)
+	ramp := pacer.Piece{R0: 100, R1: 200, Den: 1, Dur: 1_000_000, F: 1}
+	if rest := ramp.Part(ramp.Dur, 0); rest.Dur != 1 || rest.Check() != nil {
+		t.Errorf("at its end %v is left, and no length would be endless", rest)
 	}
-	if rest := pacer.Rest(constant, false, second); len(rest) != 0 {
-		t.Errorf("after its end a profile has %v left", rest)
+	if silent := (pacer.Piece{Den: 1, Dur: 10, F: 1}).Part(5, 0); silent != (pacer.Piece{Den: 1, Dur: 5, F: 1}) {
+		t.Errorf("of silence %v is left", silent)
 	}
 }

@@ -21,12 +21,11 @@ type Profile struct {
 }
 
 // Piece is the rate law of a stretch that has no starting time yet: a line of the queue in Redis.
-// Over a piece the rate at most doubles, so that one frame size suits it.
 type Piece struct {
 	R0, R1 int64 // rate at its beginning and end, requests per Den seconds
 	Den    int64 // seconds
 	Dur    int64 // µs; 0 = no end
-	F      int64 // slots a frame
+	F      int64 // as in Law
 }
 
 // String is the piece as the scripts read it: its five integers with colons between.

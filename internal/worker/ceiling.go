@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -34,11 +35,11 @@ func Exceeds(asked, surge float64, most pacer.Rate) bool {
 	return most.Num > 0 && asked+surge > most.Float()
 }
 
-// ceiling ends a worker that leases arcs before it takes part in more than it was told to: what is too fast never reaches the shards, and they drop all
+// ceiling ends a worker before it takes part in more than it was told to: what is too fast never reaches the shards, and they drop all
 // that they have.
 type ceiling struct {
 	most  pacer.Rate // of the whole cluster; zero = there is no limit
-	end   func(error)
+	end   context.CancelCauseFunc
 	look  func() (func(rate float64) float64, error) // Worker.Surge; nil = nothing passes but the rate
 	asked atomic.Uint64                              // the highest rate from now on, as far as is known: the bits of a float64
 	surge atomic.Pointer[func(rate float64) float64] // as it was last found; nil = not yet

@@ -3,17 +3,17 @@
 //	target, _ := targets.New(targets.Spec{URL: "http://127.0.0.1:8080/"}, targets.Local{})
 //	clock := pacer.NewClock()
 //	w := worker.Worker{
-//		ID: "w1", Incarnation: "4711", Limiter: limiter, Clock: clock, Journal: journal,
+//		ID: "w1", Incarnation: "4711", Server: server, Clock: clock, Journal: journal,
 //		NewClient: func(int) (worker.Client, error) { return worker.NewAdapter(clock, target, 64), nil },
 //	}
 //	total, err := w.Run(ctx)
 //
-// Data flows one way. The pacer's Leaser hands ranges of slots to the shards; each shard is one goroutine that
+// Data flows one way. The Renewer (pacer/lease) hands a View of what the worker holds to the shards; each shard is one goroutine that
 // owns its slots, its Client and its recorder, and fires what is due; once a second the publisher collects the
 // recorders into a snapshot and gives it to the Journal. Nothing flows back: neither a slow endpoint nor a slow
 // Redis delays the next send (open loop).
 //
-// Guarantees: every slot of every range leased is accounted exactly once, as sent, late_dropped,
-// recalled or yielded. No request is sent before it is due. A stall of the process never becomes a burst: what it missed leaves at no
+// Guarantees: every slot that the worker owns is accounted exactly once, as sent, late_dropped, recalled or, in a run with a
+// limiter, ungranted. No request is sent before it is due. A stall of the process never becomes a burst: what it missed leaves at no
 // more than twice the shard's own pace, or is dropped and counted. Latency counts from the due time.
 package worker

@@ -46,13 +46,12 @@ const (
 // Each slot that it has walked is at any moment in its line, or granted, ungranted or recalled. All methods but start, wake, drain, quit and taken are of
 // its own goroutine.
 type granter struct {
-	grants  Grants
-	terms   lease.Terms
-	clock   *pacer.Clock
-	newest  *atomic.Pointer[lease.View]
-	shards  []*shard
-	changed chan<- struct{} // has room for one: a View was taken up
-	log     *slog.Logger
+	grants Grants
+	terms  lease.Terms
+	clock  *pacer.Clock
+	feed   *feed
+	shards []*shard
+	log    *slog.Logger
 
 	slots  *lease.Slots
 	line   line
@@ -210,7 +209,7 @@ func (g *granter) until(local, now int64, more bool, due int64) time.Duration {
 
 // adopt takes up the newest View. What is due by the one before is walked first.
 func (g *granter) adopt(now int64) {
-	v, before := g.newest.Load(), g.slots.View()
+	v, before := g.feed.newest.Load(), g.slots.View()
 	if v == nil || v.Version == before.Version {
 		return
 	}
@@ -224,10 +223,7 @@ func (g *granter) adopt(now int64) {
 	g.out[0].recalled += recalled
 	g.reached.Store(max(g.reached.Load(), g.walked))
 	g.version.Store(int64(v.Version))
-	select {
-	case g.changed <- struct{}{}:
-	default: // it is to be looked at already
-	}
+	g.feed.taken()
 }
 
 // walk puts the slots that are due before a time in the line.

@@ -16,10 +16,6 @@ type Journal interface {
 	// final snapshot is there, so are all points. All are the caller's again when Publish returns; it may have noted
 	// total.Processes.
 	Publish(ctx context.Context, interval, total *report.Snapshot, series *report.Series) error
-
-	// Leave tells the fleet that this worker leases no more, so that its share goes to the others at once. The
-	// state is StateLeft or StateStopped. Calling it again changes nothing.
-	Leave(ctx context.Context, state string) error
 }
 
 // A Keeper is a Journal that takes in all that the worker has to report in the end.
@@ -29,9 +25,3 @@ type Keeper interface {
 	// Worker. published tells whether Publish has taken them. They are the Keeper's from then on, to be read.
 	Keep(started int64, total *report.Snapshot, points []report.Point, published bool)
 }
-
-// The states a worker leaves in.
-const (
-	StateLeft    = "left"    // it fires what it holds, for at most the horizon
-	StateStopped = "stopped" // it dropped what it held and sends nothing more
-)

@@ -20,7 +20,7 @@ type pace struct {
 
 // at is when the next slot, due at due, may leave.
 func (p *pace) at(due int64) int64 {
-	// A range that comes late may have slots before the last one: they have no distance of their own.
+	// A piece that comes late may have slots before the last one: they have no distance of their own.
 	gap := max(0, due-p.due)
 	return max(due, p.plan+gap/2)
 }

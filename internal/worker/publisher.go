@@ -36,8 +36,8 @@ type publisher struct {
 	shards              []*shard
 	cores               int // that the process may use
 	log                 *slog.Logger
-	meter               *meter // nil = the process is not measured
-	gate                *gate  // of a closed loop; else nil
+	meter               *meter      // nil = the process is not measured
+	standstill          *standstill // of a closed loop; else nil
 	rota                rota
 	due                 time.Duration // when to publish what was collected, since the start or, before it, since began; 0 = nothing was collected
 
@@ -161,9 +161,9 @@ func (p *publisher) measured(last *report.Snapshot) report.Self {
 			self.Wall = min(self.Wall, max(0, (last.End-start)*1000))
 		}
 	}
-	if p.gate != nil {
-		self.Silent = p.gate.silent.Load()*1000 - p.total.Self.Silent
-		self.Paused = p.gate.paused.Load()*1000 - p.total.Self.Paused
+	if p.standstill != nil {
+		self.Silent = p.standstill.silent.Load()*1000 - p.total.Self.Silent
+		self.Paused = p.standstill.paused.Load()*1000 - p.total.Self.Paused
 	}
 	return self
 }

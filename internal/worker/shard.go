@@ -15,7 +15,7 @@ type mode int32
 
 const (
 	running  mode = iota
-	draining      // no more ranges come: fire what is held, wait for what is on the wire, end
+	draining      // nothing more comes: fire what is held, wait for what is on the wire, end
 	stopping      // drop what is not sent, wait for what is on the wire, end
 )
 
@@ -35,30 +35,26 @@ type limits struct {
 // little has its own answers. A shorter rest costs more than it saves, because its end is one more wake-up.
 const worthResting = int64(250_000) // ns
 
-// A shard fires its part of each leased range on time, with a client, a queue and a recorder of its own, so that
-// its turn takes no lock but where a range has come, allocates nothing and shares nothing with the other shards. All its slots are at any moment
+// A shard fires its part of what its worker holds on time, with a client, a queue and a recorder of its own, so that
+// its turn takes no lock but where a grant has come, allocates nothing and shares nothing with the other shards. Each slot that it comes to is at any moment
+// in one of these, and moves to the right exactly once:
 //
-//	received = held + waiting + sent − permit_sent + late_dropped + recalled + yielded
+//	waiting + sent + late_dropped + recalled
 //
-// and each moves to the right exactly once. It is used by the goroutine of run, except where a method says so.
+// It is used by the goroutine of run, except where a method says so.
 type shard struct {
 	part, parts int
 	clock       *pacer.Clock
 	client      Client
-	notice      *atomic.Pointer[pacer.Notice] // shared by all shards; nil inside until there is one
 	limits      limits
-	gate        *gate   // of a closed loop; nil = the shard fires slots
+	closed      bool    // it is one of a closed loop: it fires no slots
 	rest        resting // of a closed loop, after connections that could not be opened
 
-	mail     mailbox
 	mode     atomic.Int32
 	handover handover
 
-	arcs     *holding      // of a worker that leases arcs; nil = it leases ranges
-	granted  *granted      // of one whose run has a limiter; nil = it walks arcs itself
-	slots    pacer.Slots   // of ranges
-	heeded   *pacer.Notice // whose permits are in slots
-	last     pacer.Last    // of a permit's slots, released
+	arcs     holding
+	granted  *granted // where the run has a limiter; nil = it walks arcs itself
 	pace     pace
 	waiting  waiting
 	recorder *report.Recorder
@@ -81,10 +77,10 @@ type shard struct {
 	opens    bool        // the client refused what waits because connections are being opened
 }
 
-func newShard(part, parts int, clock *pacer.Clock, client Client, notice *atomic.Pointer[pacer.Notice], l limits) *shard {
+func newShard(part, parts int, clock *pacer.Clock, client Client, f *feed, l limits) *shard {
 	s := &shard{
-		part: part, parts: parts, clock: clock, client: client, notice: notice, limits: l,
-		slots:    pacer.NewSlots(part, parts),
+		part: part, parts: parts, clock: clock, client: client, limits: l,
+		arcs:     holding{feed: f, slots: lease.NewSlots(part, parts)},
 		handover: newHandover(),
 		waiting:  newWaiting(l.maxInFlight),
 		recorder: report.NewRecorder(),
@@ -102,13 +98,7 @@ func newShard(part, parts int, clock *pacer.Clock, client Client, notice *atomic
 	return s
 }
 
-// lease gives the shard its part of a range. Any goroutine may call it.
-func (s *shard) lease(r pacer.Range) {
-	s.mail.post(r)
-	s.client.Wake()
-}
-
-// tell changes the mode. Ranges leased before are seen before it. Any goroutine may call it.
+// tell changes the mode. What was granted before is seen before it. Any goroutine may call it.
 func (s *shard) tell(m mode) {
 	s.mode.Store(int32(m))
 	s.client.Wake()
@@ -138,20 +128,16 @@ func (s *shard) run() error {
 // turn does all there is to do at now. It returns when the next turn is due, and whether there is none.
 func (s *shard) turn(now int64) (until int64, over bool) {
 	s.recorder = s.handover.exchange(s.recorder)
-	m := mode(s.mode.Load()) // before the mail: what was leased before the mode was told is in it
-	switch {
-	case s.granted != nil:
+	m := mode(s.mode.Load()) // before the mail: what was granted before the mode was told is in it
+	if s.granted != nil {
 		s.accept()
-	case s.arcs != nil:
+	} else {
 		s.adopt(now)
-	default:
-		s.receive()
-		s.heed(m)
 	}
-	if m == stopping || s.gate != nil && m == draining { // who leaves a closed loop has nothing left to send
+	if m == stopping || s.closed && m == draining { // who leaves a closed loop has nothing left to send
 		s.halt()
 	}
-	if s.gate != nil && m == running {
+	if s.closed && m == running {
 		return s.again(now), false
 	}
 	if now >= s.rested {
@@ -175,60 +161,30 @@ func (s *shard) turn(now int64) (until int64, over bool) {
 	return s.giveUp, s.inFlight == 0 || now >= s.giveUp
 }
 
-// receive takes in the ranges that were leased.
-func (s *shard) receive() {
-	for _, r := range s.mail.take() {
-		s.slots.Lease(r)
-		s.rested = 0 // what s.next says is of what was held before
-	}
-}
-
-// heed takes the newest notice's permits. Who leaves has none.
-func (s *shard) heed(m mode) {
-	n := s.notice.Load()
-	if m == running && n == s.heeded {
-		return
-	}
-	s.rested = 0 // what is recalled now was not yet
-	if m != running {
-		s.slots.Permit(nil, 0)
-	} else {
-		s.heeded = n
-		s.slots.Permit(n.Permits, s.last.Due(s.clock.Redis))
-	}
-}
-
 // release moves the slots that are due from held to waiting. It returns when the next one may leave.
 func (s *shard) release(now int64) int64 {
 	var x pacer.Slot
 	for ; s.first(&x); s.pop() {
 		local := s.clock.Local(x.Due)
 		switch {
-		case (s.arcs == nil || s.granted != nil) && s.recalled(&x): // also before it is due: after a step of the clock that may be far away
+		case s.granted != nil && s.arcs.recalled(&x): // also before it is due: after a step of the clock that may be far away
 			s.recorder.Recalled(1)
 		case s.granted != nil && local-now > grantedFar: // of a clock that was stepped
-			s.late(&x)
+			s.recorder.LateDropped(1)
 		case local > now:
 			return s.pace.at(local)
-		case x.Yielded:
-			s.recorder.Yielded(1)
-		case s.last.Replaces(&x, s.clock.Redis):
-			s.late(&x)
 		case now-local > s.limits.catchUp:
-			s.late(&x)
+			s.recorder.LateDropped(1)
 			s.seen(now, local)
 		case s.pace.at(local) > now:
 			return s.pace.at(local)
 		case s.waiting.n+s.inFlight >= s.limits.maxInFlight:
-			s.late(&x)
+			s.recorder.LateDropped(1)
 			s.noRoom()
 		default:
 			s.seen(now, local)
 			s.pace.leave(now, local)
 			s.waiting.push(slot{x, local})
-			if x.Permit {
-				s.last.Sent(x.Due, local)
-			}
 		}
 	}
 	return forever
@@ -241,28 +197,18 @@ func (s *shard) seen(now, local int64) {
 	}
 }
 
-// late counts a slot that is dropped as late. The budget knows nothing of a permit's slots, so these are not missed.
-func (s *shard) late(x *pacer.Slot) {
-	if !x.Permit {
-		s.recorder.LateDropped(1)
-	}
-}
-
 // send fires what waits, first in first out, as far as there are connections. Who waited for a connection is not
 // paced: the endpoint made it late, and its latency tells so.
 func (s *shard) send(now int64) {
 	for s.waiting.n > 0 {
 		first := s.waiting.first()
 		switch {
-		case s.recalled(&first.Slot):
+		case s.arcs.recalled(&first.Slot):
 			s.recorder.Recalled(1)
 		case now-first.local > s.limits.maxLag:
-			s.late(&first.Slot)
+			s.recorder.LateDropped(1)
 		case s.client.Send(now, first.local, s.request):
 			s.recorder.Sent()
-			if first.Permit {
-				s.recorder.PermitSent(1)
-			}
 			s.request += uint64(s.parts)
 			s.inFlight++
 		default:
@@ -271,15 +217,6 @@ func (s *shard) send(now int64) {
 		}
 		s.waiting.pop()
 	}
-}
-
-// recalled tells whether the generation of a slot has ended before it, as far as is known at this moment.
-func (s *shard) recalled(x *pacer.Slot) bool {
-	if s.arcs != nil {
-		v := s.arcs.newest.Load()
-		return v != nil && v.Laws.Recalled(lease.Pos{G: x.Generation, K: x.Number})
-	}
-	return s.notice.Load().Recalled(x)
 }
 
 // completed records the end of a request.
@@ -296,16 +233,14 @@ func (s *shard) completed(r Result) {
 func (s *shard) halt() {
 	s.drop()
 	if !s.halted {
-		if s.arcs != nil {
-			s.arcs.reached.Store(max(s.arcs.reached.Load(), s.clock.Redis(s.client.Now())/1000+1))
-		}
+		s.arcs.reach(s.clock.Redis(s.client.Now()))
 		s.halted = true
 		close(s.stopped)
 	}
 }
 
-// drop accounts for everything held and waiting: as recalled where it is, which after a stop is all of it, else
-// as dropped late.
+// drop accounts for everything that waits: as recalled where it is, which after a stop is all of it, else as dropped late. What is not due yet goes
+// back to the server.
 func (s *shard) drop() {
 	for ; s.waiting.n > 0; s.waiting.pop() {
 		s.discard(&s.waiting.first().Slot)
@@ -316,23 +251,13 @@ func (s *shard) drop() {
 			s.discard(&x)
 		}
 	}
-	if s.arcs != nil {
-		s.arcs.slots = lease.NewSlots(s.part, s.parts) // what is not due yet goes back to the server
-		return
-	}
-	s.slots.Permit(nil, 0)
-	for x := new(pacer.Slot); s.slots.Next(x); s.slots.Pop() {
-		s.discard(x)
-	}
+	s.arcs.slots = lease.NewSlots(s.part, s.parts)
 }
 
 func (s *shard) discard(x *pacer.Slot) {
-	switch {
-	case s.recalled(x):
+	if s.arcs.recalled(x) {
 		s.recorder.Recalled(1)
-	case x.Yielded:
-		s.recorder.Yielded(1)
-	default:
-		s.late(x)
+		return
 	}
+	s.recorder.LateDropped(1)
 }

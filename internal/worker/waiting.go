@@ -4,7 +4,7 @@ import "github.com/loadctl/loadctl/pacer"
 
 // slot is one that is due and waits for a connection.
 type slot struct {
-	pacer.Slot       // Due in ns of the Redis clock: what recalls speak of
+	pacer.Slot       // Due in ns of the Redis clock
 	local      int64 // the same, ns of the local clock
 }
 

@@ -1,0 +1,140 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
+)
+
+// handedOver is longer than it takes until all is past that this worker sends of what it has handed over, once the fleet knows.
+const handedOver = 2 * time.Second
+
+// Take implements lease.Sink.
+func (e *engine) Take(v *lease.View) {
+	now := e.Clock.Redis(e.Clock.Now()) / 1000
+	if !e.ceiling.admits(now, v) {
+		return
+	}
+	if e.Closed {
+		e.standstill.take(now, v)
+	}
+	e.feed.newest.Store(v)
+	for _, s := range e.shards {
+		s.client.Wake()
+	}
+	if e.granter != nil {
+		e.granter.wake()
+	}
+}
+
+// Taken implements lease.Sink.
+func (e *engine) Taken() (version int, reached int64) {
+	if e.granter != nil {
+		return e.granter.taken()
+	}
+	version = math.MaxInt
+	for _, s := range e.shards {
+		version = min(version, int(s.arcs.version.Load()))
+		reached = max(reached, s.arcs.reached.Load())
+	}
+	return version, reached
+}
+
+// limit begins to ask the run's limiter, if it has one.
+func (e *engine) limit() {
+	if e.Grants == nil {
+		return
+	}
+	e.granter = &granter{grants: e.Grants, terms: e.Terms, clock: e.Clock, feed: &e.feed, shards: e.shards, log: e.Log}
+	e.granter.start()
+}
+
+// renewer keeps the engine supplied. It gives up when broken is closed.
+func (e *engine) renewer(p *patience, broken <-chan struct{}) *lease.Renewer {
+	return &lease.Renewer{
+		Server: e.Server, Sink: e, Clock: e.Clock, Worker: e.ID, Incarnation: e.Incarnation, Weight: e.Weight, Messages: e.Messages,
+		Changed: e.feed.changed, Broken: broken, Restore: e.Restore, Log: e.Log,
+		Observe: func(r lease.Reply, v *lease.View) {
+			if r.Status == lease.OK {
+				p.heard()
+			}
+			e.publisher.rota.members.Store(r.Members)
+			e.Observe(r, v)
+		},
+	}
+}
+
+// end tells the shards and the fleet what it means that the renewing ended with err, waits for the shards and publishes what they did. It returns nil for
+// an end that was meant. Where the engine could not go on leasing says why.
+func (e *engine) end(ctx, leasing context.Context, r *lease.Renewer, err error) error {
+	switch {
+	case errors.Is(err, pacer.ErrEnded):
+		e.drain()
+		e.haltAfter(e.MaxLag)
+		err = e.finish(ctx, nil) // first: who waits for the members of a run that has ended finds their last snapshots
+		e.leave(ctx, r)
+		return err
+	case errors.Is(err, pacer.ErrStopped):
+		e.stop()
+		e.leave(ctx, r) // now: whoever stopped the run waits to hear that nothing more is sent
+		return e.finish(ctx, nil)
+	case errors.Is(err, pacer.ErrReplaced), errors.Is(err, pacer.ErrNoState):
+		e.stop()
+		return e.finish(ctx, err)
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !errors.Is(err, lease.ErrHeld):
+		e.drain() // what was handed over is sent up to the slot from which on it is another's
+		e.haltAfter(e.MaxLag + handedOver)
+		return e.finish(ctx, nil)
+	case ctx.Err() != nil && e.Closed:
+		e.tell(draining)
+		e.haltAfter(e.MaxLag)
+		e.leave(ctx, r)
+		return e.finish(ctx, nil)
+	}
+	e.stop()
+	e.leave(ctx, r)
+	cause := context.Cause(leasing)
+	if ctx.Err() != nil && errors.Is(cause, context.Cause(ctx)) {
+		return e.finish(ctx, nil)
+	}
+	return e.finish(ctx, cmp.Or(cause, err))
+}
+
+// drain lets what is held be sent, as far as the run's limiter grants it.
+func (e *engine) drain() {
+	if e.granter != nil {
+		e.granter.drain()
+	}
+	e.tell(draining)
+}
+
+// stop makes the shards drop what is not sent, and the targets what is not written.
+func (e *engine) stop() {
+	e.Halt()
+	if e.granter != nil {
+		e.granter.quit()
+	}
+	e.tell(stopping)
+}
+
+// haltAfter bounds how late a request may be written that is still connecting when this worker leaves: it will not hear
+// of a stop any more.
+func (e *engine) haltAfter(d time.Duration) { time.AfterFunc(d, e.Halt) }
+
+// leave tells the fleet, when no shard sends any more. If that fails the fleet finds out by itself, when the promise is over.
+func (e *engine) leave(ctx context.Context, r *lease.Renewer) {
+	for _, s := range e.shards {
+		<-s.stopped
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalTimeout)
+	defer cancel()
+	_, reached := e.Taken()
+	if err := r.Leave(limit, reached); err != nil {
+		e.Log.Warn("could not tell the fleet that this worker leaves", "err", err)
+	}
+}
