@@ -17,6 +17,7 @@
 --       4 laws newer than known  5 … the plans that they name
 --       status: OK; CLAIM (this server is another one: call again with a claim); STALE (seq); REPLACED (another process has this name); GONE (it has
 --       left); NOSTATE. With OK only come texts behind the first, and only if one of them is not empty.
+--       A full server refuses none.
 -- Invariant: every unit of the circle is held by one member, or free, or unknown; nobody is given a unit but from `free`. It gets there when its
 --       owner releases it, from that slot on, or when the owner's promise is over. Numbers of laws and versions only grow.
 
@@ -56,7 +57,7 @@ local function calm()
   -- A full server must not cost anybody its promise: where it refuses the first write, one that needs no room comes before.
   local seen = string.format('%d', now)
   if type(redis.pcall('HSET', keys.budget, 'last', seen)) == 'table' then
-    redis.call('HDEL', keys.budget, 'room')
+    room(keys)
     redis.call('HSET', keys.budget, 'last', seen)
   end
   redis.call('ZADD', keys.due, string.format('%d', drops), worker)
@@ -68,7 +69,7 @@ if reply then return reply end
 local call, bad = calls({ worker = worker, inc = inc, epoch = epoch, numbers = numbers })
 if bad then return bad end
 if not here then return { struct.pack(HEAD, call.seq, 0, 0, 0, 0, 500000, 0) .. 'NOSTATE|' } end
-redis.call('HDEL', keys.budget, 'room') -- as above
+room(keys)
 local all = fleet({ time = now, last = last, epoch = was, identity = id, core = core, channel = ARGV[2] }, keys)
 reply = all.renew(call)
 all.store()

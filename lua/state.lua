@@ -41,13 +41,19 @@ local function sound(core, last, epoch)
   if not (core and #core == bytes(CORE) and last and epoch) then error('the budget is not whole') end
 end
 
--- identity: of the server, another one after a restart or a failover. Where it cannot be asked, it is what it was.
+-- room: lets a call write that must pass also where the server is full. Redis looks at its memory at a script's first write only, and never
+-- refuses one that needs none, as this one.
+local function room(keys) redis.call('HDEL', keys.budget, '') end
+
+-- identity: of the server, another one after a restart or a failover; where it cannot be asked, it is what it was. Behind a dot it has when the state was
+-- made anew that this server had lost: for the workers that is another server than before, though it is the same.
 local function identity(was)
   local info, id = redis.pcall('INFO', 'replication'), ''
   if type(info) == 'string' then
     local _, last = string.find(info, 'master_replid:', 1, true)
     id = last and string.match(info, '^%w*', last + 1) or ''
   end
-  if id == '' then id = was and was ~= '' and was or 'unnamed' end
-  return id
+  local name, salt = string.match(was or '', '^(%w*)(.*)$')
+  if id == '' then id = name ~= '' and name or 'unnamed' end
+  return id .. salt
 end

@@ -63,7 +63,7 @@ func TestEndlessPromises(t *testing.T) {
 			t.Fatalf("%d laws are known, the last is over in %d µs", n, last.T0+last.Dur-now)
 		}
 	}
-	r.Identity = "two"
+	r.Become("two")
 	now += 1_000_000
 	renew()
 	if wait := r.quiet - now; wait <= 0 || wait > longest+margin || h.View().Held.Len() != 1<<24 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/loadctl/loadctl/pacer"
@@ -57,7 +58,7 @@ type Entry struct {
 // Run is the state of one run, as one server has it.
 type Run struct {
 	Options
-	Identity string // of the server; another one is a failover
+	Identity string // of the server; another one is a failover, see Become
 
 	laws      *lease.Laws // what may still be needed: what is in force, and later
 	ever      *lease.Laws // all
@@ -87,12 +88,21 @@ func New(o Options, identity string) *Run {
 	return &Run{Options: o, Identity: identity, epoch: identity, free: lease.Whole(), orphans: lease.Whole(), members: map[string]*Member{}, replaced: map[string]bool{}, woken: map[string]bool{}}
 }
 
-// Restore makes a run anew from what a worker knows of it.
+// Restore makes a run anew from what a worker knows of it, on a server that may have had it before: for the workers it is another one.
 func Restore(o Options, identity string, now int64, laws []lease.Law) *Run {
-	r := New(o, identity)
-	r.last, r.now, r.heard, r.epoch = now, now, now, "" // settle sees another server than before
+	salt := "." + strconv.FormatInt(now, 10)
+	r := New(o, identity+salt)
+	r.last, r.now, r.heard, r.epoch = now, now, now, salt // settle sees another server than before
 	r.learn(laws)
 	return r
+}
+
+// Become makes another server that of the run.
+func (r *Run) Become(server string) {
+	_, salt, restored := strings.Cut(r.Identity, ".")
+	if r.Identity = server; restored {
+		r.Identity += "." + salt
+	}
 }
 
 // Renew is the one call of the protocol.

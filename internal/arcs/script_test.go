@@ -714,7 +714,8 @@ func (w *world) failover() {
 		w.r, w.backup = w.backup, nil
 		w.s.restore(w.dump)
 	}
-	w.r.Identity, w.s.identity = identity, identity
+	w.r.Become(identity)
+	w.s.identity = identity
 }
 
 // restore loses all, and a worker brings it back.
@@ -726,8 +727,11 @@ func (w *world) restore() {
 	}
 	w.s.lose()
 	w.backup = nil
-	w.servers++
-	identity := fmt.Sprint("restored", w.servers)
+	identity := w.s.identity
+	if w.chance(2) { // on another server
+		w.servers++
+		identity = fmt.Sprint("server", w.servers)
+	}
 	stopped := w.chance(4)
 	if stopped {
 		w.s.client.Set(context.Background(), w.s.keys()[12], "me", 0)

@@ -16,7 +16,6 @@ type server struct {
 	backup   *arcs.Run
 	skew     int64 // of its clock, ns
 	thaw     int64
-	restored int
 	word     bool            // it was stopped while it was lost
 	skews    map[int64]int64 // of the clock when a law was first seen, by its number
 	bad      error           // of the state
@@ -70,9 +69,8 @@ func (s *server) renew(c lease.Call) lease.Reply {
 		if c.Claim == nil || c.Laws == nil {
 			return lease.Reply{Status: lease.NoState, Seq: c.Seq, Wait: 100_000}
 		}
-		s.restored++
 		o := arcs.Options{Pieces: s.Options.Pieces, Span: s.Options.Span, Requests: s.Requests, Min: 1, Hold: s.Options.PermitFor, Without: s.without, Loop: s.Options.Loop}
-		s.run = arcs.Restore(o, fmt.Sprint("restored ", s.restored), s.redis(), c.Laws)
+		s.run = arcs.Restore(o, "server", s.redis(), c.Laws)
 		if s.word {
 			s.run.Command(s.redis(), "stop", nil)
 		}
@@ -91,7 +89,7 @@ func (s *server) promote(n int, skew time.Duration) {
 		return
 	}
 	s.run, s.backup = s.backup, nil
-	s.run.Identity = fmt.Sprint("replica ", n)
+	s.run.Become(fmt.Sprint("replica ", n))
 	s.skew += int64(skew)
 	s.trace("server", "replica %d", n)
 }
