@@ -12,13 +12,13 @@ import (
 // server is the run's Redis, with all that can happen to it.
 type server struct {
 	*world
-	run      *arcs.Run
-	backup   *arcs.Run
-	skew     int64 // of its clock, ns
-	thaw     int64
-	word     bool            // it was stopped while it was lost
-	skews    map[int64]int64 // of the clock when a law was first seen, by its number
-	bad      error           // of the state
+	run    *arcs.Run
+	backup *arcs.Run
+	skew   int64 // of its clock, ns
+	thaw   int64
+	word   bool            // it was stopped while it was lost
+	skews  map[int64]int64 // of the clock when a law was first seen, by its number
+	bad    error           // of the state
 }
 
 func newServer(w *world) *server {
