@@ -8,16 +8,15 @@ import (
 
 // A Budget is what the server counted over the whole run.
 type Budget struct {
-	Issued    int64 // slot numbers handed out or passed over
-	Skipped   int64 // of these, passed over because nobody leased them in time
-	Yielded   int64 // of these, passed over because suspects' permits took their place
+	Issued    int64 // slots that were due, whosever they were
+	Skipped   int64 // of these, those that were nobody's
 	Ungranted int64 // never issued though the rate asked for them: only runs with a limiter have these
 }
 
 // An Audit accounts for every slot of a run. All terms count slots or requests,
 // are ≥ 0, and obey, exactly and at any moment of a run:
 //
-//	issued = (sent − permit_sent) + late_dropped + skipped + yielded + recalled + lost + held
+//	issued = sent + late_dropped + skipped + recalled + lost + held
 //	asked  = issued − recalled − overrun + ungranted
 //	sent   = completed + failed + in_flight
 //
@@ -25,18 +24,19 @@ type Budget struct {
 // generation was never asked for, so it is either recalled or, if it was fired
 // all the same, overrun.
 //
+// A closed loop has no slots. Of it only the last equation holds: see ofLoop and
+// Report.CheckAudit.
+//
 // A leased slot that its incarnation has not accounted for belongs to recalled
 // as far as the incarnation has such slots at or after the end of their
 // generation, else to held while the process runs, and to lost when it is gone.
 // While it runs this may still change to what really happens; asked does not.
 type Audit struct {
-	Issued      int64 `json:"issued"`       // slot numbers handed out or passed over by the server
+	Issued      int64 `json:"issued"`       // slots that were due, whosever they were
 	Asked       int64 `json:"asked"`        // requests the rate in force asked for
 	Sent        int64 `json:"sent"`         // requests that began to be sent
-	PermitSent  int64 `json:"permit_sent"`  // of Sent, those on a permit: without a slot
 	LateDropped int64 `json:"late_dropped"` // too late to send
-	Skipped     int64 `json:"skipped"`      // leased by nobody in time
-	Yielded     int64 `json:"yielded"`      // given up in favour of suspects' permits
+	Skipped     int64 `json:"skipped"`      // nobody's
 	Recalled    int64 `json:"recalled"`     // dropped because their generation had ended
 	Lost        int64 `json:"lost"`         // leased to an incarnation that is gone, fate unknown
 	Held        int64 `json:"held"`         // leased to an incarnation that runs, fate still open
@@ -49,12 +49,17 @@ type Audit struct {
 
 // newAudit sums the server's counts and those of every incarnation.
 func newAudit(b Budget, workers []WorkerInput) Audit {
-	a := Audit{Issued: b.Issued, Skipped: b.Skipped, Yielded: b.Yielded, Ungranted: b.Ungranted}
+	a := Audit{Issued: b.Issued, Skipped: b.Skipped, Ungranted: b.Ungranted}
 	for _, w := range workers {
 		a.addIncarnation(w)
 	}
 	a.Asked = a.Issued - a.Recalled - a.Overrun + a.Ungranted
 	return a
+}
+
+// ofLoop is the audit of a closed loop: what became of its requests, and no slots.
+func (a Audit) ofLoop() Audit {
+	return Audit{Sent: a.Sent, Completed: a.Completed, Failed: a.Failed, InFlight: a.InFlight}
 }
 
 // addIncarnation adds one incarnation: what it told, and what must have become
@@ -70,9 +75,7 @@ func (a *Audit) addIncarnation(w WorkerInput) {
 	rest := open - (recalled - told.Recalled)
 
 	a.Sent += told.Sent
-	a.PermitSent += told.PermitSent
 	a.LateDropped += told.LateDropped
-	a.Yielded += told.Yielded
 	a.Issued -= told.Ungranted // the worker owned them, and nobody was given them to send
 	a.Ungranted += told.Ungranted
 	a.Completed += told.Completed
@@ -141,10 +144,9 @@ func (a Audit) kept() float64 {
 // issuedTerms is the right side of the first equation of Audit.
 func (a Audit) issuedTerms() []term {
 	return []term{
-		{name: "sent", n: a.Sent}, {name: "permit_sent", n: a.PermitSent, minus: true},
+		{name: "sent", n: a.Sent},
 		{name: "late_dropped", n: a.LateDropped}, {name: "skipped", n: a.Skipped},
-		{name: "yielded", n: a.Yielded}, {name: "recalled", n: a.Recalled},
-		{name: "lost", n: a.Lost}, {name: "held", n: a.Held},
+		{name: "recalled", n: a.Recalled}, {name: "lost", n: a.Lost}, {name: "held", n: a.Held},
 	}
 }
 
@@ -168,27 +170,39 @@ func (a Audit) sentTerms() []term {
 // for not sending. It follows from the first two equations.
 func (a Audit) reasonTerms() []term {
 	return []term{
-		{name: "sent", n: a.Sent}, {name: "permit_sent", n: a.PermitSent, minus: true},
-		{name: "overrun", n: a.Overrun, minus: true},
+		{name: "sent", n: a.Sent}, {name: "overrun", n: a.Overrun, minus: true},
 		{name: "late_dropped", n: a.LateDropped}, {name: "skipped", n: a.Skipped},
-		{name: "yielded", n: a.Yielded}, {name: "lost", n: a.Lost},
-		{name: "held", n: a.Held}, {name: "ungranted", n: a.Ungranted},
+		{name: "lost", n: a.Lost}, {name: "held", n: a.Held}, {name: "ungranted", n: a.Ungranted},
 	}
 }
 
+// An identity is an equation of Audit: a term and what it must be the sum of.
+type identity struct {
+	name  string
+	n     int64
+	terms []term
+}
+
 // Check returns an error that names, with the numbers, each equation of Audit
-// that does not hold and each term that is negative; nil if all is well.
+// that does not hold and each term that is negative; nil if all is well. Of a
+// closed loop ask Report.CheckAudit.
 func (a Audit) Check() error {
+	return checkAll(identity{"issued", a.Issued, a.issuedTerms()}, identity{"asked", a.Asked, a.askedTerms()}, identity{"sent", a.Sent, a.sentTerms()})
+}
+
+// CheckAudit is Audit.Check for a run of either kind: a closed loop has only the
+// last equation.
+func (r Report) CheckAudit() error {
+	if r.ClosedLoop {
+		return checkAll(identity{"sent", r.Audit.Sent, r.Audit.sentTerms()})
+	}
+	return r.Audit.Check()
+}
+
+// checkAll is Check for some equations.
+func checkAll(all ...identity) error {
 	var problems []error
-	for _, e := range []struct {
-		name  string
-		n     int64
-		terms []term
-	}{
-		{"issued", a.Issued, a.issuedTerms()},
-		{"asked", a.Asked, a.askedTerms()},
-		{"sent", a.Sent, a.sentTerms()},
-	} {
+	for _, e := range all {
 		if total := sum(e.terms); total != e.n {
 			problems = append(problems, fmt.Errorf("audit: %s, which is %d", equation(e.name, e.n, e.terms), total))
 		}

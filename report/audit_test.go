@@ -23,7 +23,6 @@ func TestAuditOfOneIncarnation(t *testing.T) {
 		recalled, lost, held, overrun, asked int64
 	}{
 		{name: "all sent", leased: 100, counts: told(Counts{Sent: 100, Completed: 100}), asked: 100},
-		{name: "permits need no slot", leased: 100, counts: told(Counts{Sent: 105, PermitSent: 5, Completed: 105}), asked: 100},
 		{name: "running, holds 10", leased: 100, counts: told(Counts{Sent: 90, Completed: 90}), held: 10, asked: 100},
 		{name: "killed, held 10", leased: 100, gone: true, counts: told(Counts{Sent: 90, Completed: 90}), lost: 10, asked: 100},
 		{name: "killed, no snapshot", leased: 100, gone: true, lost: 100, asked: 100},
@@ -70,18 +69,13 @@ func fates(rng *rand.Rand, asked *int64) WorkerInput {
 		switch rng.IntN(10) {
 		case 0:
 			c.LateDropped++
-		case 1:
-			c.Yielded++
-		case 2: // not accounted for
-		case 3:
+		case 1: // not accounted for
+		case 2:
 			c.Ungranted++
 		default:
 			c.Sent++
 		}
 	}
-	permits := rng.Int64N(20)
-	c.Sent += permits
-	c.PermitSent = permits
 	c.Completed = rng.Int64N(c.Sent + 1)
 	c.Failed = rng.Int64N(c.Sent - c.Completed + 1)
 	w.Total = told(c)
@@ -97,9 +91,9 @@ func TestAuditAddsUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	for range 3_000 {
 		var asked int64
-		b := Budget{Skipped: rng.Int64N(50), Yielded: rng.Int64N(50), Ungranted: rng.Int64N(50)}
-		b.Issued = b.Skipped + b.Yielded
-		asked += b.Skipped + b.Yielded + b.Ungranted
+		b := Budget{Skipped: rng.Int64N(50), Ungranted: rng.Int64N(50)}
+		b.Issued = b.Skipped
+		asked += b.Skipped + b.Ungranted
 		var workers []WorkerInput
 		for range 1 + rng.IntN(6) {
 			w := fates(rng, &asked)
@@ -130,7 +124,7 @@ func TestAuditAddsUp(t *testing.T) {
 // A single wrong number is found, whichever it is.
 func TestAuditCheckFindsEachError(t *testing.T) {
 	good := newAudit(Budget{Issued: 100}, []WorkerInput{{Leased: 100, Beyond: 4,
-		Total: told(Counts{Sent: 97, PermitSent: 1, Recalled: 3, LateDropped: 1, Completed: 90, Failed: 5})}})
+		Total: told(Counts{Sent: 96, Recalled: 3, LateDropped: 1, Completed: 90, Failed: 5})}})
 	if err := good.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +140,7 @@ func TestAuditCheckFindsEachError(t *testing.T) {
 	}
 	bad := good
 	bad.LateDropped += 5
-	want := "issued 100 ≠ sent 97 − permit_sent 1 + late_dropped 6 + recalled 3, which is 105"
+	want := "issued 100 ≠ sent 96 + late_dropped 6 + recalled 3, which is 105"
 	if err := bad.Check(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}

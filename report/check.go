@@ -59,7 +59,7 @@ func worst(all []check) string {
 // checkAudit says whether the audit adds up and holds all that the workers did.
 func (r Report) checkAudit() check {
 	c := check{name: "audit"}
-	switch err := r.Audit.Check(); {
+	switch err := r.CheckAudit(); {
 	case err != nil:
 		c.result, c.text, c.doubt = Failed, strings.ReplaceAll(err.Error(), "\n", "; "), "the audit does not add up"
 	case r.Running:

@@ -12,7 +12,6 @@ func loop(final bool) Input {
 		r := NewRecorder()
 		for i := range n {
 			r.Sent()
-			r.PermitSent(1)
 			r.Done(Sample{Due: 1000, Sent: 1000, Done: 1_000_000 * int64(i+2), Status: 200})
 		}
 		s := NewSnapshot(id, "1")
@@ -107,7 +106,7 @@ func TestClosedLoopStoodStill(t *testing.T) {
 	}
 	again := NewSnapshot("b", "2") // takes its place, with fewer
 	again.MostInFlight, again.Self.Paused, again.Final = 8, 2*second+7, true
-	again.Counts = Counts{Sent: 2, PermitSent: 2, Completed: 1, Failed: 1}
+	again.Counts = Counts{Sent: 2, Completed: 1, Failed: 1}
 	in.Workers = append(in.Workers, WorkerInput{ID: "b", State: "left", Gone: true, Total: again})
 	r := Build(in)
 	want := []string{

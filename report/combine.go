@@ -167,10 +167,8 @@ func (a *Audit) add(o Audit) {
 	a.Issued += o.Issued
 	a.Asked += o.Asked
 	a.Sent += o.Sent
-	a.PermitSent += o.PermitSent
 	a.LateDropped += o.LateDropped
 	a.Skipped += o.Skipped
-	a.Yielded += o.Yielded
 	a.Recalled += o.Recalled
 	a.Lost += o.Lost
 	a.Held += o.Held

@@ -31,7 +31,7 @@ func (r *Report) setComplete(in Input) {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d requests are missing from the series, because Redis has lost points; all other figures have them", n))
 	}
 	r.Notes = append(r.Notes, missingFinals(in.Run, unknown)...)
-	if err := r.Audit.Check(); err != nil {
+	if err := r.CheckAudit(); err != nil {
 		r.Complete = false
 		r.Notes = append(r.Notes, err.Error())
 	}
@@ -42,7 +42,6 @@ func (r *Report) setComplete(in Input) {
 		r.LowerBoundsAbove = &kept
 	}
 	r.unanswered()
-	r.permitNote()
 	if r.Complete { // else what looks unsent may have been sent
 		r.shortfall()
 	}
@@ -117,17 +116,4 @@ func missingFinals(run string, workers []WorkerInput) []string {
 		notes = append(notes, fmt.Sprintf("%d more workers: the final snapshot is missing; -o json lists them (\"final\": false)", hidden))
 	}
 	return notes
-}
-
-// permitNote says what was sent without a slot.
-func (r *Report) permitNote() {
-	if r.Audit.PermitSent == 0 || r.ClosedLoop {
-		return
-	}
-	passed := "skipped"
-	if r.Limiter != "" {
-		passed = "not granted"
-	}
-	r.Notes = append(r.Notes, fmt.Sprintf(
-		"%d requests were sent by workers that could not reach Redis, on their permits: they take the place of what was %s and yielded", r.Audit.PermitSent, passed))
 }

@@ -17,14 +17,14 @@ type life struct {
 
 func (l life) truth() Counts { return l.beats[len(l.beats)-1].Counts }
 
-// live plays the life of a process that leased slots and sent some requests on its permit.
+// live plays the life of a process that owned slots and sent most of them.
 func live(rng *rand.Rand, worker, incarnation string) life {
 	l := life{worker: worker, incarnation: incarnation}
 	var n Counts
 	for beats := 1 + rng.IntN(4); len(l.beats) < beats; {
-		sent, permits, late := rng.Int64N(50), rng.Int64N(3), rng.Int64N(3)
-		n.Sent, n.PermitSent, n.LateDropped = n.Sent+sent+permits, n.PermitSent+permits, n.LateDropped+late
-		n.Completed += sent + permits
+		sent, late := rng.Int64N(50), rng.Int64N(3)
+		n.Sent, n.LateDropped = n.Sent+sent, n.LateDropped+late
+		n.Completed += sent
 		s := NewSnapshot(worker, incarnation)
 		s.Seq, s.End, s.Counts, s.Final = uint64(len(l.beats)+1), int64(len(l.beats)+1)*1_000_000, n, len(l.beats)+1 == beats
 		l.beats = append(l.beats, s)
@@ -81,7 +81,7 @@ func TestMissingFinalIsNamed(t *testing.T) {
 	r := Build(in)
 	want := "worker host-2: its final snapshot is missing, so what it sent after 2026-09-21T14:13:20Z is not counted. " +
 		"If it left loadctl-checkout-host-2-a1b2.json, add that: loadctl report checkout --merge loadctl-checkout-host-2-a1b2.json"
-	if got := notes(r); r.Complete || len(got) != 1 || got[0] != want {
+	if got := r.Notes; r.Complete || len(got) != 1 || got[0] != want {
 		t.Errorf("complete %v, %q", r.Complete, r.Notes) // and lateness is not blamed for what that worker may have sent
 	}
 	var text strings.Builder
@@ -110,7 +110,7 @@ func TestMissingFinalsAreBounded(t *testing.T) {
 func TestHostileNamesAreNoCommand(t *testing.T) {
 	in := run(t)
 	in.Workers[0].ID, in.Workers[0].Total.Final = "$(reboot)", false
-	if r := Build(in); r.Complete || strings.Contains(notes(r)[0], "loadctl") || !strings.Contains(notes(r)[0], "worker $(reboot): its final") {
+	if r := Build(in); r.Complete || strings.Contains(r.Notes[0], "loadctl") || !strings.Contains(r.Notes[0], "worker $(reboot): its final") {
 		t.Errorf("%q", r.Notes)
 	}
 }
@@ -121,7 +121,7 @@ func TestSeriesWithHoles(t *testing.T) {
 	lost := in.Workers[0].Series[0].Sent
 	in.Workers[0].Series = in.Workers[0].Series[1:]
 	want := fmt.Sprintf("%d requests are missing from the series", lost)
-	if r := Build(in); r.Complete || len(notes(r)) != 1 || !strings.HasPrefix(notes(r)[0], want) {
+	if r := Build(in); r.Complete || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], want) {
 		t.Errorf("complete %v, %q, want %q", r.Complete, r.Notes, want)
 	}
 }
@@ -141,11 +141,11 @@ func TestRunningIsNotComplete(t *testing.T) {
 	for i := range in.Workers {
 		in.Workers[i].Gone, in.Workers[i].Total.Final = false, false
 	}
-	if r := Build(in); r.Complete || len(notes(r)) != 0 {
+	if r := Build(in); r.Complete || len(r.Notes) != 0 {
 		t.Errorf("complete %v, %q", r.Complete, r.Notes)
 	}
 	in.Workers[0].Gone = true
-	if r := Build(in); r.Complete || len(notes(r)) != 1 || !strings.Contains(notes(r)[0], "worker host-1: its final snapshot is missing") {
+	if r := Build(in); r.Complete || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "worker host-1: its final snapshot is missing") {
 		t.Errorf("complete %v, %q", r.Complete, r.Notes)
 	}
 }
@@ -159,7 +159,7 @@ func TestForgottenProcesses(t *testing.T) {
 	}
 	in.Workers[1].Total.Processes = 4
 	const want = "Redis has forgotten 2 of the 4 processes that took part"
-	if r := Build(in); r.Complete || len(notes(r)) != 1 || !strings.HasPrefix(notes(r)[0], want) {
+	if r := Build(in); r.Complete || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], want) {
 		t.Errorf("complete %v, %q", r.Complete, r.Notes)
 	}
 }

@@ -93,7 +93,7 @@ func (r Report) happened() []Event {
 // tone is what kind of event it is: a command, a fault, or what members of the fleet do.
 func (e Event) tone() string {
 	switch e.Kind {
-	case "join", "left", "start", "end", "create", "stopped", "replaced":
+	case "join", "left", "start", "create", "stopped", "replaced":
 		return "member"
 	case "set-rate", "set-burst", "pause", "resume", "stop", "removed", "workers rm":
 		return "command"

@@ -102,8 +102,8 @@ func (r Report) htmlAudit() htmlAudit {
 			out.Right = append(out.Right, term)
 		}
 	}
-	for _, t := range []term{{name: "issued", n: a.Issued}, {name: "asked", n: a.Asked}, {name: "sent", n: a.Sent}, {name: "permit_sent", n: a.PermitSent},
-		{name: "late_dropped", n: a.LateDropped}, {name: "skipped", n: a.Skipped}, {name: "yielded", n: a.Yielded}, {name: "recalled", n: a.Recalled},
+	for _, t := range []term{{name: "issued", n: a.Issued}, {name: "asked", n: a.Asked}, {name: "sent", n: a.Sent},
+		{name: "late_dropped", n: a.LateDropped}, {name: "skipped", n: a.Skipped}, {name: "recalled", n: a.Recalled},
 		{name: "lost", n: a.Lost}, {name: "held", n: a.Held}, {name: "overrun", n: a.Overrun}, {name: "ungranted", n: a.Ungranted},
 		{name: "completed", n: a.Completed}, {name: "failed", n: a.Failed}, {name: "in_flight", n: a.InFlight}} {
 		out.All = append(out.All, htmlTermOf(t))

@@ -56,7 +56,7 @@ func NewRecorder() *Recorder {
 	}
 }
 
-// Sent counts a request that began to be sent, on a slot or on a permit.
+// Sent counts a request that began to be sent.
 func (r *Recorder) Sent() { r.counts.Sent++ }
 
 // InFlight notes that n requests of a closed loop's shard are on the wire.
@@ -138,9 +138,6 @@ func (r *Recorder) LateDropped(n int64) { r.counts.LateDropped += n }
 // Recalled counts n ≥ 0 slots dropped because their generation had ended.
 func (r *Recorder) Recalled(n int64) { r.counts.Recalled += n }
 
-// Yielded counts n ≥ 0 slots given up in favour of a suspect's permit.
-func (r *Recorder) Yielded(n int64) { r.counts.Yielded += n }
-
 // Beyond counts n ≥ 0 slots that were decided on before it was known that their generation ends before them.
 func (r *Recorder) Beyond(n int64) { r.counts.Beyond += n }
 
@@ -155,10 +152,6 @@ func (r *Recorder) Opening(n int64) { r.counts.Opening += n }
 
 // NoRoom counts n ≥ 0 slots that found as many requests in flight as may be, whatever the connections.
 func (r *Recorder) NoRoom(n int64) { r.counts.NoRoom += n }
-
-// PermitSent counts n ≥ 0 of the requests counted by Sent as sent on a permit,
-// that is without a slot.
-func (r *Recorder) PermitSent(n int64) { r.counts.PermitSent += n }
 
 // Reset forgets everything recorded and keeps the memory.
 func (r *Recorder) Reset() {

@@ -12,17 +12,15 @@ func TestRecorderMeasures(t *testing.T) {
 	rec.Sent()
 	rec.Sent()
 	rec.Sent()
-	rec.PermitSent(1)
 	rec.LateDropped(2)
 	rec.Recalled(3)
-	rec.Yielded(4)
 	rec.Ungranted(6)
 	rec.Done(Sample{Due: 0, Sent: 2 * ms, Done: 10 * ms, Status: 200, BytesIn: 100, BytesOut: 10})
 	rec.Done(Sample{Due: 0, Sent: 1 * ms, Done: 50 * ms, Status: 503, Class: "status", BytesIn: 5, BytesOut: 10})
 
 	s := NewSnapshot("w", "i")
 	s.Record(rec)
-	want := Counts{Sent: 3, PermitSent: 1, LateDropped: 2, Recalled: 3, Yielded: 4, Ungranted: 6,
+	want := Counts{Sent: 3, LateDropped: 2, Recalled: 3, Ungranted: 6,
 		Completed: 1, Failed: 1, BytesIn: 105, BytesOut: 20}
 	if s.Counts != want {
 		t.Errorf("counts %+v, want %+v", s.Counts, want)
@@ -112,7 +110,6 @@ func TestRecorderDoesNotAllocate(t *testing.T) {
 	turn := func() {
 		i++
 		rec.Sent()
-		rec.PermitSent(1)
 		rec.LateDropped(1)
 		rec.Done(Sample{Due: i, Sent: i + 1_000, Done: i * 1_000_003, Status: 200, Class: classes[i%3]})
 		rec.Done(Sample{Due: 0, Sent: 0, Done: 2 * highestNS, Status: 9_999}) // out of range

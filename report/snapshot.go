@@ -3,10 +3,8 @@ package report
 // Counts are the counters of a snapshot. All are ≥ 0.
 type Counts struct {
 	Sent        int64 `json:"sent"`                // requests that began to be sent
-	PermitSent  int64 `json:"permit_sent"`         // of Sent, those on a permit: without a slot
 	LateDropped int64 `json:"late_dropped"`        // slots too late to send
 	Recalled    int64 `json:"recalled"`            // slots whose generation had ended
-	Yielded     int64 `json:"yielded"`             // slots given up in favour of a suspect's permit
 	Ungranted   int64 `json:"ungranted,omitempty"` // slots that the run's limiter did not grant in time
 	Completed   int64 `json:"completed"`           // answered as expected
 	Failed      int64 `json:"failed"`              // ended otherwise
@@ -23,10 +21,8 @@ type Counts struct {
 // add adds o field by field.
 func (c *Counts) add(o Counts) {
 	c.Sent += o.Sent
-	c.PermitSent += o.PermitSent
 	c.LateDropped += o.LateDropped
 	c.Recalled += o.Recalled
-	c.Yielded += o.Yielded
 	c.Ungranted += o.Ungranted
 	c.Completed += o.Completed
 	c.Failed += o.Failed
@@ -46,9 +42,9 @@ func (c Counts) Plus(o Counts) Counts {
 	return c
 }
 
-// Slots is how many leased slots the counts account for.
+// Slots is how many slots the counts account for. A closed loop has none: there it is what was sent.
 func (c Counts) Slots() int64 {
-	return c.Sent - c.PermitSent + c.LateDropped + c.Recalled + c.Yielded + c.Ungranted
+	return c.Sent + c.LateDropped + c.Recalled + c.Ungranted
 }
 
 // fired is how many slots were sent or too late to be: those that SeenLate, Busy, Opening and NoRoom are of.

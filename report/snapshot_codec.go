@@ -133,8 +133,8 @@ func (c Counts) Check() error {
 		name string
 		n    int64
 	}{
-		{"sent", c.Sent}, {"permit_sent", c.PermitSent}, {"late_dropped", c.LateDropped},
-		{"recalled", c.Recalled}, {"yielded", c.Yielded}, {"ungranted", c.Ungranted}, {"beyond", c.Beyond}, {"seen_late", c.SeenLate}, {"busy", c.Busy}, {"opening", c.Opening},
+		{"sent", c.Sent}, {"late_dropped", c.LateDropped},
+		{"recalled", c.Recalled}, {"ungranted", c.Ungranted}, {"beyond", c.Beyond}, {"seen_late", c.SeenLate}, {"busy", c.Busy}, {"opening", c.Opening},
 		{"no_room", c.NoRoom}, {"completed", c.Completed},
 		{"failed", c.Failed}, {"bytes_in", c.BytesIn}, {"bytes_out", c.BytesOut},
 		{"out_of_range", c.OutOfRange},

@@ -126,9 +126,7 @@ func example(t testing.TB) *Snapshot {
 	feed(rec, Sample{Done: 2 * highestNS, Status: 4_000})
 	rec.LateDropped(1)
 	rec.Recalled(2)
-	rec.Yielded(3)
 	rec.Ungranted(4)
-	rec.PermitSent(4)
 	s := NewSnapshot("host-1", "a1b2")
 	s.Seq, s.Start, s.End, s.Final = 7, 1_700_000_000_000_000, 1_700_000_001_000_000, true
 	s.Record(rec)

@@ -55,6 +55,9 @@ type WorkerInput struct {
 func Build(in Input) Report {
 	merged, series := in.merge()
 	audit := newAudit(in.Budget, in.Workers)
+	if in.ClosedLoop {
+		audit = audit.ofLoop()
+	}
 	kept := audit.kept()
 	r := Report{
 		Run:         in.Run,
@@ -214,20 +217,14 @@ func (r *Report) fillSeries() {
 	}
 }
 
-// shortfall notes what was not sent, and why. What was passed over while permits were in force was sent on those.
+// shortfall notes what was not sent, and why.
 func (r *Report) shortfall() {
 	a := r.Audit
-	if a.PermitSent > 0 && r.worth(a.Yielded) && r.worth(a.Skipped) && a.Ungranted == 0 { // which of the two permits took the place of is not known
-		r.unsent(a.Yielded+a.LateDropped+a.Skipped-a.PermitSent, "because it was left to workers of which nothing was heard, which did not send it either, "+
-			"or would have been late")
-		return
-	}
-	r.unsent(a.Yielded-a.PermitSent, "because it was left to workers of which nothing was heard, and they did not send it either")
-	instead := max(0, a.PermitSent-a.Yielded)
-	r.unsent(a.Ungranted-instead, "because no worker was granted it in time: Redis was away or had lost "+
+	r.unsent(a.Ungranted, "because no worker was granted it in time: Redis was away or had lost "+
 		"its state, workers were gone, or the burst or window is too small for calls 5 ms apart: then give a larger --burst or --window")
-	r.unsent(a.Skipped-max(0, instead-a.Ungranted), "because no worker took it in time: there was none, or the workers or Redis did not keep up")
-	r.unsent(a.LateDropped, "because it would have been late: the workers or their connections did not keep up")
+	r.unsent(a.Skipped, "because it was no worker's: there was none, or after a failover nobody could say whose it was")
+	r.unsent(a.LateDropped, "because it would have been late: the workers or their connections did not keep up, "+
+		"or Redis did not answer for longer than promises last")
 }
 
 // unsent notes that n of what was asked for were not sent, and why, where that is much.

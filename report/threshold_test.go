@@ -48,7 +48,7 @@ func verdict(t *testing.T, in Input, text string) ThresholdReport {
 	}
 	in.Thresholds = []Threshold{threshold}
 	r := Build(in)
-	if err := r.Audit.Check(); err != nil {
+	if err := r.CheckAudit(); err != nil {
 		t.Fatal(err)
 	}
 	return r.Thresholds[0]

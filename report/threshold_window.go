@@ -44,8 +44,8 @@ func (r *Report) held() int64 {
 	return 0
 }
 
-// unknown is how many requests may have been sent, or have ended, without being counted. Permits take the place of what was skipped,
-// yielded or not granted, so a worker that did not tell sent no more than these on them.
+// unknown is how many requests may have been sent, or have ended, without being counted. A worker of which Redis has forgotten all, and which
+// did not tell, sent no more than what was skipped or not granted: its slots are counted there.
 func (r *Report) unknown() int64 {
 	a := r.Audit
 	switch {
@@ -56,7 +56,7 @@ func (r *Report) unknown() int64 {
 	case slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return w.State == "alone" }): // nor does anybody know who else took part
 		return noBound
 	}
-	return a.Lost + a.Held + max(0, a.InFlight) + max(0, a.Skipped+a.Yielded+a.Ungranted-a.PermitSent)
+	return a.Lost + a.Held + max(0, a.InFlight) + a.Skipped + a.Ungranted
 }
 
 // noBound is a number of requests above all others, and exact as a float64.

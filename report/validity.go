@@ -26,7 +26,7 @@ func (r Report) doubt() string {
 	switch {
 	case r.Running:
 		return ""
-	case r.Audit.Check() != nil:
+	case r.CheckAudit() != nil:
 		return "the audit does not add up"
 	case !r.Complete:
 		return "the report is INCOMPLETE"
@@ -34,18 +34,18 @@ func (r Report) doubt() string {
 	return cmp.Or(r.generatorLimit(), r.shortOfWorkers())
 }
 
-// mostUntaken is the share of what was asked for that no worker may have taken in a run that proves something, as in a search.
+// mostUntaken is the share of what was asked for that may have been no worker's in a run that proves something, as in a search.
 const mostUntaken = 0.02
 
-// shortOfWorkers says that the endpoint was not asked what it should have been: no worker took the slots, or the dead-man's switch ended the
-// run; "" = it was. What permits made up for was sent. What the limiter did not let pass is as it should be.
+// shortOfWorkers says that the endpoint was not asked what it should have been: slots were no worker's, or the dead-man's switch ended the
+// run; "" = it was. What the limiter did not let pass is as it should be.
 func (r Report) shortOfWorkers() string {
 	a := r.Audit
-	switch n := a.Skipped + a.Yielded - a.PermitSent; {
+	switch n := a.Skipped; {
 	case slices.ContainsFunc(r.Events, func(e Event) bool { return e.Kind == "deadman" }):
 		return "the dead-man's switch stopped the run"
 	case float64(n) > mostUntaken*float64(a.Asked):
-		return fmt.Sprintf("%s %% of what was asked for was taken by no worker: workers were gone, or Redis did not answer", percent(ratio(float64(n), float64(a.Asked))))
+		return fmt.Sprintf("%s %% of what was asked for was no worker's: there was none, or after a failover nobody could say whose it was", percent(ratio(float64(n), float64(a.Asked))))
 	}
 	return ""
 }
