@@ -206,7 +206,7 @@ func TestStopSaysWhomItWaitsFor(t *testing.T) {
 	l := newLab(t)
 	l.start()
 	stdout, stderr, code := execute("stop", "x", "-o", "json")
-	const says = "waiting for w: silent, its permit ends in "
+	const says = "waiting for w: silent, its promise ends in "
 	if code != cli.CodeGood || !strings.HasPrefix(stderr, says) || strings.Count(stderr, "\n") != 1 || !json.Valid([]byte(stdout)) {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}

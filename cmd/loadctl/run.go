@@ -15,7 +15,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// How long the end of a run may take: until its workers have stopped, besides the permits of those that are silent, and until their last
+// How long the end of a run may take: until its workers have stopped, besides the promises to those that are silent, and until their last
 // snapshots are there.
 const (
 	stopPatience   = 10 * time.Second

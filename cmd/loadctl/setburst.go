@@ -21,7 +21,7 @@ func newSetBurstCommand(redis *cli.Redis) *cobra.Command {
 		return nil
 	}
 	c.Long = `Change the burst of a run with --limiter token-bucket, leaky-bucket or gcra, for all workers at once, from
-the next grant on; the rate stays. What is leased already is sent. N is a number of requests: 20, 2.5k.
+the next grant on; the rate stays. What is granted already is sent. N is a number of requests: 20, 2.5k.
 Workers ask every 5 ms at most, so less than the rate makes in 10 ms may lose some of it.`
 	c.Example = "  loadctl set-burst checkout 20"
 	return c

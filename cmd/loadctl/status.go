@@ -86,14 +86,11 @@ func shownRate(r float64, closed bool) string {
 // pending is what will become of the rate without any further command.
 func pending(s *run.State) string {
 	then := formatRate(s.RateThen)
-	_, restoring := s.Restoring()
 	switch {
 	case s.Phase == "waiting":
 		return ", " + then + " when it begins"
 	case s.Phase == "paused":
 		return ", " + then + " when it is resumed"
-	case s.Phase == "running" && restoring && s.Rate != s.RateThen:
-		return ", " + then + " then"
 	case s.Phase == "running" && s.Rate != s.RateThen:
 		return ", on the way to " + then
 	default:
@@ -101,23 +98,10 @@ func pending(s *run.State) string {
 	}
 }
 
-// restoring is why nothing is granted although the run goes on, if that is so because Redis had lost it.
-func restoring(s *run.State) string {
-	on, yes := s.Restoring()
-	switch {
-	case !yes:
-		return ""
-	case on.IsZero():
-		return "; Redis had lost its state, which was restored"
-	default:
-		return "; Redis had lost its state, which was restored: nothing is granted before " + on.Format(time.RFC3339)
-	}
-}
-
 func printStatus(w io.Writer, s status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	printable.Fprintf(t, "run\t%s\n", s.Run)
-	printable.Fprintf(t, "phase\t%s%s\n", s.Phase, restoring(s.State))
+	printable.Fprintf(t, "phase\t%s\n", s.Phase)
 	if s.ClosedLoop {
 		fmt.Fprintln(t, "rate\tmax: as fast as it goes (closed loop)")
 	} else {

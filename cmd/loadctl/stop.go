@@ -20,8 +20,8 @@ func newStopCommand(redis *cli.Redis) *cobra.Command {
 		Use:   "stop RUN",
 		Short: "End a run; when this returns, nothing more is sent",
 		Long: `End a run, or with --all each that has not ended. Workers drop what they have not sent. It returns when each of them
-has confirmed that, or can send nothing any more: a silent one may be cut off from Redis, and then it sends by itself as long
-as its permit lasts, --permit-for after its last contact. Whom it waits for is shown. If that one is dead, loadctl workers rm
+has confirmed that, or can send nothing any more. A silent one may be cut off from Redis; then it sends until its promise
+ends, --permit-for after its last call. Whom it waits for is shown. If that one is dead, loadctl workers rm
 says so and ends the waiting.
 
 If the memory of Redis is full, it works all the same, and says what to free.
@@ -85,7 +85,7 @@ func waitsFor(w io.Writer, name, prefix string) func([]run.Pending) {
 		var talking []string
 		for _, p := range those {
 			if p.Permit > 0 {
-				printable.Fprintf(w, "%swaiting for %s: silent, its permit ends in %.0f s (loadctl workers rm %s %s if it is dead)\n",
+				printable.Fprintf(w, "%swaiting for %s: silent, its promise ends in %.0f s (loadctl workers rm %s %s if it is dead)\n",
 					prefix, p.ID, math.Ceil(p.Permit.Seconds()), name, p.ID)
 			} else {
 				talking = append(talking, p.ID)

@@ -71,12 +71,12 @@ func TestStopAll(t *testing.T) {
 	if code != cli.CodeGood || len(lines) != 3 || !strings.HasPrefix(lines[0], "waits: stop in force from ") || !strings.HasPrefix(lines[1], "silent: stop in force from ") {
 		t.Errorf("exit code %d, %q", code, stdout)
 	}
-	if !strings.HasPrefix(stderr, "silent: waiting for w: silent, its permit ends in ") || !strings.HasSuffix(stderr, " s (loadctl workers rm silent w if it is dead)\n") ||
+	if !strings.HasPrefix(stderr, "silent: waiting for w: silent, its promise ends in ") || !strings.HasSuffix(stderr, " s (loadctl workers rm silent w if it is dead)\n") ||
 		strings.Count(stderr, "\n") != 1 {
 		t.Errorf("stderr %q", stderr)
 	}
 	if took := time.Since(began); took < 2*time.Second {
-		t.Errorf("it took %v, the permit lasts 3 s", took)
+		t.Errorf("it took %v, the promise lasts 3 s", took)
 	}
 	if phases := s.phases(); phases != "stopped stopped stopped" {
 		t.Error(phases)

@@ -20,9 +20,9 @@ func newWorkersCommand(redis *cli.Redis) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "workers RUN",
 		Short: "List a run's workers, those that have gone too",
-		Long: `List a run's workers, those that have gone too. Their states: active; suspect, which has not been heard of for a moment and
-may be sending on its permit; left, stopped, lost and removed, which take no part any more; replaced by another process of that
-id. PERMIT is what a worker may send by itself, per second, when it hears nothing from Redis.
+		Long: `List a run's workers, those that have gone too. Their states: active; silent, which has not been heard of for three
+renewals and may send until its promise ends; left, stopped, lost and removed, which take no part any more; replaced by
+another process of that id. UNTIL is when its promise ends: so long it sends by itself if it hears nothing from Redis.
 
 A run that is called rm is listed with: loadctl workers -- rm`,
 		Args: oneRun,
@@ -53,12 +53,23 @@ func oneRun(c *cobra.Command, args []string) error {
 
 func printWorkers(w io.Writer, workers []run.Worker) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "WORKER\tSTATE\tWEIGHT\tLEASED\tPERMIT\tLAST SEEN\tRTT AT MOST")
+	fmt.Fprintln(t, "WORKER\tSTATE\tWEIGHT\tOWNED\tUNTIL\tLAST SEEN")
 	for _, x := range workers {
-		printable.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%v\n", x.ID, x.State, x.Weight, x.Leased, formatRate(x.Permit), x.LastSeen.Format(time.RFC3339),
-			time.Duration(x.RTTMicros)*time.Microsecond)
+		printable.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\n", x.ID, x.State, x.Weight, x.Leased, until(x), x.LastSeen.Format(time.RFC3339))
 	}
 	return t.Flush()
+}
+
+// until is when the promise of a worker ends; of who is promised nothing it is a dash.
+func until(w run.Worker) string {
+	switch {
+	case w.PromisedUntil.IsZero():
+		return "-"
+	case w.PromisedUntil.Sub(w.LastSeen) > 365*24*time.Hour: // --on-redis-loss hold
+		return "without end"
+	default:
+		return w.PromisedUntil.Format(time.RFC3339)
+	}
 }
 
 func newRemoveWorkersCommand(redis *cli.Redis) *cobra.Command {
@@ -66,12 +77,13 @@ func newRemoveWorkersCommand(redis *cli.Redis) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use:   "rm RUN WORKER [WORKER...]",
-		Short: "Say that workers are dead: their share goes to the others at once",
-		Long: `Say that the processes of workers are dead. Their share of the rate goes to the others at once; without this the others
-leave it alone for --permit-for, because a worker that is killed and one that is cut off from Redis look alike.
+		Short: "Say that workers are dead: their share goes to the others half a second later",
+		Long: `Say that the processes of workers are dead. Their share goes to the others half a second later. Without this the others
+leave it alone until the promise ends, --permit-for after the last call: a worker that is killed and one that is cut off from
+Redis look alike.
 
-Say it only of processes that are dead: one that is cut off sends by itself until its permit ends, and the fleet would then send
-more than the rate. A worker that was heard of less than a second ago is refused, in a fleet of thousands, where each calls less
+Say it only of processes that are dead. One that is cut off sends until its promise ends, and slots would be sent twice.
+A worker that was heard of less than a second ago is refused, in a fleet of thousands, where each calls less
 often, some seconds; with --force it is removed, and if it lives it joins again.`,
 		Example: "  loadctl workers rm checkout vm-14b72efb",
 		Args: func(c *cobra.Command, args []string) error {

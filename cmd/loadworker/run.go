@@ -57,7 +57,7 @@ With only --run the worker joins a run that others described, and fires only at 
 With --threshold the exit code is 0 if the run met all, 99 if one failed or is undecided, and 98 if the run is
 not valid: its generator was the limit, or counts are missing.
 
-Ctrl-C sends what is already leased (at most half a second), leaves, and reports; a second one ends at once.`,
+Ctrl-C hands over to the others (0.6 s, at most 3 s), leaves, and reports; a second one ends at once.`,
 		Example: `  loadworker run --url http://127.0.0.1:8080/ --qps 500 --duration 10s
   loadworker run --redis redis://10.0.0.5:6379 --run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m
   loadworker run --redis redis://10.0.0.5:6379 --run checkout --wait --allow-hosts 10.0.0.9`,

@@ -67,11 +67,11 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 // addLossFlags adds what becomes of a run that Redis, or whoever controls it, is lost to.
 func (f *Spec) addLossFlags(s *pflag.FlagSet) {
 	f.permitFor = Duration(run.DefaultPermitFor)
-	s.StringVar(&f.onRedisLoss, "on-redis-loss", run.LossPermit, "what a worker sends that hears nothing from Redis, `permit|stop|hold`: "+
-		"its part of the rate for --permit-for, so that all together stay at the rate; nothing more than it holds; "+
-		"or its part WITHOUT END, which gives up the bound on lower rates and on stop: a worker that is cut off fires on until somebody ends it there")
-	s.Var(&f.permitFor, "permit-for", "with permit: how long after its last reply a worker may send by itself, 1s to 10m; "+
-		"as long the others leave its part to one that was killed, see loadctl workers rm")
+	s.StringVar(&f.onRedisLoss, "on-redis-loss", run.LossPermit, "how long a worker goes on that hears nothing from Redis, `permit|stop|hold`: "+
+		"for --permit-for; for 2 s; or WITHOUT END, which gives up the bound on lower rates and on stop: "+
+		"a worker that is cut off sends on until somebody ends it there")
+	s.Var(&f.permitFor, "permit-for", "with permit: how long a promise lasts, 1s to 10m: so long a worker sends by itself after its last reply, "+
+		"and so long the others leave its share to one that was killed, see loadctl workers rm")
 	s.Var(&f.deadman, "deadman", "stop the run when no loadctl was heard of for so long, 3s to 24h; loadctl run, watch and status are, and the commands that change the run; 0 = never")
 }
 
@@ -150,7 +150,7 @@ func (f *Spec) undescribed() error {
 	return errors.New(missing)
 }
 
-// permit is the value of --permit-for, or 0 where there is none: the default is one of permits only.
+// permit is the value of --permit-for, or 0 where there is none: the default is one of promises of that length only.
 func (f *Spec) permit() (time.Duration, error) {
 	given := f.set.Changed("permit-for")
 	switch {

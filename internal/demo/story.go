@@ -67,7 +67,7 @@ func story(qps int64) []step {
 		},
 		{
 			at: 12*time.Second - ahead, do: setRate(less), mark: "set-rate " + show(less),
-			says: fmt.Sprintf("set-rate %s: what was leased beyond that is recalled", show(less)),
+			says: fmt.Sprintf("set-rate %s: the whole fleet obeys it as fast", show(less)),
 		},
 		{
 			at: length - ahead - early, do: stop, mark: "stop",
@@ -89,7 +89,7 @@ func setRate(to pacer.Rate) func(context.Context, *stage) (time.Time, error) {
 	}
 }
 
-// kill also says that the worker is dead: the others would leave its part of the rate alone until its permit has run out, because it might
+// kill also says that the worker is dead: the others would leave its share alone until its promise has ended, because it might
 // only be cut off.
 func kill(id string) func(context.Context, *stage) (time.Time, error) {
 	return func(ctx context.Context, s *stage) (time.Time, error) {

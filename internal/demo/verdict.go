@@ -17,9 +17,6 @@ func verdict(total report.Report, seconds []second) []string {
 	if dropped := a.LateDropped + a.Skipped; dropped > 0 {
 		counts += fmt.Sprintf("; too late to send %d", dropped)
 	}
-	if a.Yielded > 0 {
-		counts += fmt.Sprintf("; left to workers that fell silent %d", a.Yielded)
-	}
 	identity := fmt.Sprintf("%d <= %d <= %d", a.Sent, arrived, a.Sent+a.Lost)
 	if check(total, seconds) == nil {
 		identity = fmt.Sprintf("sent <= arrived <= sent + lost holds, %s: of the lost, the dead worker had sent %d after its last report, and %d never came.",

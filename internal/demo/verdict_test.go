@@ -20,7 +20,7 @@ func total() report.Report {
 // balance makes the audit add up.
 func balance(a *report.Audit) {
 	a.Completed = a.Sent
-	a.Issued = a.Sent + a.LateDropped + a.Skipped + a.Yielded + a.Lost
+	a.Issued = a.Sent + a.LateDropped + a.Skipped + a.Lost
 	a.Overrun, a.Ungranted = max(0, a.Issued-a.Asked), max(0, a.Asked-a.Issued)
 }
 
@@ -80,11 +80,6 @@ func TestVerdictOnCounts(t *testing.T) {
 				"The steady seconds (1 3 9) are within 1 % of what was asked; the worst is second 3, +0.07 %. " +
 					"After the kill in second 4 the rate was back in second 6.",
 			},
-		},
-		{
-			name:   "one fell silent for a moment",
-			change: func(r *report.Report, _ []second) { r.Audit.Yielded = 7 },
-			says:   []string{"lost with the killed worker 1000; too late to send 4; left to workers that fell silent 7."},
 		},
 		{
 			name: "nothing late, one request at a low rate",

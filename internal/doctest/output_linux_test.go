@@ -151,7 +151,7 @@ func phases(o *outputs) {
 	killed.kill(syscall.SIGKILL)
 	dead.kill(syscall.SIGKILL)
 	leaves.kill(syscall.SIGTERM)
-	o.await(workers, one(is("id", "w2"), is("state", "suspect")))
+	o.await(workers, one(is("id", "w2"), is("state", "silent")))
 	o.print("loadctl report phases")
 	o.print("loadctl workers rm phases w5 --force")
 	newer := worker("w3", 0)

@@ -53,8 +53,8 @@ func (s *server) replacement(ctx context.Context) Finding {
 		return ok(served + "; cluster-node-timeout was not checked: an administrator sees it with redis-cli CONFIG GET cluster-node-timeout")
 	}
 	ms, _ := strconv.Atoi(text)
-	if dead := time.Duration(ms) * time.Millisecond; dead+election > run.DefaultPermitFor {
-		return warn(fmt.Sprintf("a dead master is replaced after %v, and workers go on for %v without one", dead+election, run.DefaultPermitFor),
+	if dead := time.Duration(ms) * time.Millisecond; dead+election > bridged {
+		return warn(fmt.Sprintf("a dead master is replaced after %v, and workers go on for %v without one", dead+election, bridged),
 			"redis-cli CONFIG SET cluster-node-timeout 5000, or give runs a longer --permit-for")
 	}
 	return ok(served)

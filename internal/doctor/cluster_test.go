@@ -33,7 +33,7 @@ func TestClusterCoverage(t *testing.T) {
 	wants(t, "most are missing", found(), Bad, c.Masters[2].Addr()+": down, ", "redis-cli cluster nodes")
 }
 
-// TestClusterNodeTimeout: a cluster whose replicas take over only when permits have ended. Who may not see the setting hears that it was not checked.
+// TestClusterNodeTimeout: a cluster whose replicas take over only when promises have ended. Who may not see the setting hears that it was not checked.
 func TestClusterNodeTimeout(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -44,7 +44,7 @@ func TestClusterNodeTimeout(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wants(t, "late", clusterFinding(t, c.Client()), Warn, "a dead master is replaced after 17s, and workers go on for 10s", "on each of them: redis-cli CONFIG SET cluster-node-timeout 5000")
+	wants(t, "late", clusterFinding(t, c.Client()), Warn, "a dead master is replaced after 17s, and workers go on for 7.5s", "on each of them: redis-cli CONFIG SET cluster-node-timeout 5000")
 	for _, s := range c.Masters {
 		if err := s.Client().Do(t.Context(), "ACL", "SETUSER", "default", "-config").Err(); err != nil {
 			t.Fatal(err)

@@ -69,7 +69,7 @@ func TestRoundTrips(t *testing.T) {
 		{[]time.Duration{51 * ms, 51 * ms, ms}, Warn, "nearer to the workers"},
 		{[]time.Duration{ms, ms, 251 * ms}, Warn, "stood still"},
 		{[]time.Duration{250 * ms, 250 * ms}, Warn, "late"},
-		{[]time.Duration{251 * ms, ms, 251 * ms}, Warn, "repeats its first lease call"},
+		{[]time.Duration{251 * ms, ms, 251 * ms}, Warn, "repeats its first call"},
 		{[]time.Duration{349 * ms}, Warn, "take effect late"},
 		{[]time.Duration{350 * ms}, Bad, "cannot report"},
 		{[]time.Duration{1234567 * time.Microsecond}, Bad, "median 1.23s"},

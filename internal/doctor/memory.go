@@ -42,7 +42,7 @@ func memory(ctx context.Context, s *server) Finding {
 	}
 	found := fmt.Sprintf("%s of %s used", megabytes(used), megabytes(limit))
 	if used > fullMemory*limit {
-		return warn(found+": a full server refuses leases and reports", "redis-cli CONFIG SET maxmemory BYTES, or loadctl rm runs that are not needed any more")
+		return warn(found+": a full server refuses reports and new runs", "redis-cli CONFIG SET maxmemory BYTES, or loadctl rm runs that are not needed any more")
 	}
 	return ok(found)
 }

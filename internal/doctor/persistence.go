@@ -41,7 +41,7 @@ func (s *server) unsaved(info, config error) Finding {
 	}
 }
 
-// replication: a replica that takes over may lack the last moments, and slots leased in them would be leased again. INFO has the number of
+// replication: a replica that takes over may lack the last moments of a run. INFO has the number of
 // good replicas only where some are demanded.
 func replication(ctx context.Context, s *server) Finding {
 	replicas, err := s.field(ctx, "connected_slaves")

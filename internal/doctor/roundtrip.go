@@ -13,7 +13,7 @@ const (
 	fewPings   = 3
 	pingingFor = time.Second / 2 // of a slow server fewer are enough
 	slow       = 50 * time.Millisecond
-	slower     = 250 * time.Millisecond // how long a worker waits before it repeats its first lease call
+	slower     = 250 * time.Millisecond // how long a worker waits before it repeats its first call
 	tooSlow    = 350 * time.Millisecond // a snapshot has 700 ms, and its script is sent only when the server says that it does not know it
 )
 
@@ -39,7 +39,7 @@ func judgeRoundTrips(took []time.Duration) Finding {
 	case median >= tooSlow:
 		return bad(found+": workers cannot report, because a snapshot takes longer than it may", "run Redis nearer to the workers")
 	case median > slower:
-		return warn(found+": each worker repeats its first lease call, and slots are skipped meanwhile; changes of the rate and stops take effect late",
+		return warn(found+": each worker repeats its first call; changes of the rate and stops take effect late",
 			"run Redis nearer to the workers")
 	case median > slow:
 		return warn(found+": changes of the rate and stops take effect late", "run Redis nearer to the workers")

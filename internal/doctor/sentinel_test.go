@@ -76,7 +76,7 @@ func TestSentinelViews(t *testing.T) {
 		{[]view{good, good, good}, OK, "3 Sentinels watch 10.0.0.5:6379, quorum 2; replicas: 2; a dead master is replaced after 7s"},
 		{[]view{good, good, but("num-slaves", "0")}, Warn, "no replica could take over from 10.0.0.5:6379"},
 		{[]view{but("num-other-sentinels", "1"), good}, Warn, "2 of them watch"},
-		{[]view{good, good, but("down-after-milliseconds", "30000")}, Warn, "a dead master is replaced after 32s, and workers go on for 10s"},
+		{[]view{good, good, but("down-after-milliseconds", "30000")}, Warn, "a dead master is replaced after 32s, and workers go on for 7.5s"},
 		{[]view{good, silent, good}, Warn, "b:2 does not answer"},
 		{[]view{silent, silent}, Bad, "none of the Sentinels"},
 		{[]view{good, {addr: "c:3", err: refusal}, good}, Warn, "c:3 (" + refusal.Error() + ") does not tell the master"},

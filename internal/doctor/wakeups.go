@@ -14,7 +14,7 @@ import (
 const wakeTime = 2 * time.Second
 
 // wakeUps: a command tells the workers at once that the run has changed. Nothing else shows where that is forbidden, because they
-// would learn it from their next lease.
+// would learn it from their next renewal.
 func wakeUps(ctx context.Context, s *server) Finding {
 	channel := run.KeysOf(s.scratch(ctx)).Control // on this node: another one's absence is told of that one
 	listening := s.whole.Subscribe(ctx, channel)

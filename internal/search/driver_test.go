@@ -300,7 +300,7 @@ func TestDriverWithoutAnswer(t *testing.T) {
 			lost := in.Counts.Sent / 10
 			in.Counts.Sent, in.Counts.Completed, s.skipped = in.Counts.Sent-lost, in.Counts.Completed-lost, s.skipped+lost
 			return true
-		}, "due requests were leased by no worker"},
+		}, "due requests were no worker's"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSimulated(8, 10*time.Millisecond)

@@ -47,7 +47,7 @@ func (w *workers) Look(ctx context.Context) (Sight, error) {
 	}
 	s := Sight{Now: p.Now(), Started: p.StartedAt, Rate: p.Rate, Beats: p.Beats, InFlight: p.InFlight, Skipped: p.Skipped}
 	for _, m := range p.Workers {
-		if m.State == "active" || m.State == "suspect" {
+		if m.State == "active" || m.State == "silent" {
 			s.Workers = append(s.Workers, m.Process())
 		}
 	}

@@ -100,7 +100,7 @@ func (d *Driver) slow(s report.Section) bool {
 	return false
 }
 
-// passedOver says that no worker leased some of what was due.
+// passedOver says that some of what was due was no worker's.
 func (w *window) passedOver(s report.Section) string {
 	if len(s.Workers) == 0 || s.Asked == 0 {
 		return "nothing was due"
@@ -109,7 +109,7 @@ func (w *window) passedOver(s report.Section) string {
 	if float64(n) <= mostSkipped*float64(s.Asked) {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d due requests were leased by no worker: a worker is missing, or Redis was slow", n, s.Asked)
+	return fmt.Sprintf("%d of %d due requests were no worker's: a worker is missing, or Redis was slow", n, s.Asked)
 }
 
 // unsent says that some of what was due was dropped for want of a connection, or still waits for one.
