@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/loadctl/loadctl/internal/run"
 )
 
 // clusterChecks are those of a server, and what only a part of a cluster has.

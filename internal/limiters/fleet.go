@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,6 +14,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -24,6 +26,8 @@ const (
 	redisPatience  = 3 * time.Second  // for Redis to answer a worker
 	reportPatience = 5 * time.Second  // for the last snapshots
 	tidyPatience   = 2 * time.Second  // for removing the run
+
+	ahead = 250 * time.Millisecond // how long before it is due a worker asks for a slot
 )
 
 // errSlow ends a run that does not end by itself.
@@ -33,7 +37,7 @@ var errSlow = errors.New("the run does not end; see whether Redis still answers,
 func (m Measurement) spec(l Limiter, use Use, url string) run.Spec {
 	s := run.Spec{
 		Target: targets.Spec{URL: url}, QPS: pacer.PerSecond(m.QPS), Duration: m.Duration, MinWorkers: members,
-		MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp,
+		MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp, Arcs: true,
 	}
 	switch {
 	case !l.library: // the schedule alone
@@ -84,14 +88,13 @@ func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) 
 	s.Late = time.Duration(total.Latency.Max)
 	late := s.Late + s.Late/500 // it is told in three digits
 	passed := late
-	var calls, ahead int64
+	var calls int64
 	for _, w := range crew {
-		calls += w.calls
-		ahead = max(ahead, w.horizon)
+		calls += w.calls.Load()
 		passed = max(passed, late+2*w.clock.Err()) // when a slot is due its worker knows by its own clock
 	}
-	if l.library && !l.queues && s.Use == Run { // what was granted at once is spread over the horizon
-		passed += time.Duration(ahead) * time.Microsecond
+	if l.library && !l.queues && s.Use == Run { // what was granted at once leaves when it is due
+		passed += ahead
 	}
 	s.Calls = float64(calls) / m.Duration.Seconds()
 	m.allow(s, l, passed)
@@ -106,31 +109,42 @@ func tidy(ctx context.Context, client redis.UniversalClient, r *run.Run) {
 	_ = r.Forget(ctx)                         // as above
 }
 
-// member is one worker, and what it tells of its lease calls.
+// member is one worker, and what it tells of its calls: renewals, and those that ask the run's limiter.
 type member struct {
 	name string
 	run  *run.Run
 	fail context.CancelCauseFunc // ends the measurement
 
-	clock   *pacer.Clock
-	redis   pacer.Limiter
-	calls   int64
-	horizon int64 // the largest H, µs
-	heard   time.Time
+	clock  *pacer.Clock
+	server *run.Arcs
+	grants *run.Grants
+	calls  atomic.Int64
+	heard  atomic.Int64 // when Redis answered last, ns since 1970; 0 = no call has ended
 }
 
-// Lease implements pacer.Limiter: it counts the calls, which work makes one after the other. Nobody waits for the end of a run that goes on
-// without Redis.
-func (w *member) Lease(ctx context.Context, a pacer.Ask) (pacer.Reply, error) {
-	w.calls++
-	reply, err := w.redis.Lease(ctx, a)
-	if now := time.Now(); err == nil || w.heard.IsZero() {
-		w.heard = now
-	} else if now.Sub(w.heard) > redisPatience {
+// Renew implements lease.Server.
+func (w *member) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
+	reply, err := w.server.Renew(ctx, c)
+	w.called(err)
+	return reply, err
+}
+
+// Grant implements worker.Grants.
+func (w *member) Grant(ctx context.Context, n int64, rate pacer.Rate) (lease.Grant, error) {
+	g, err := w.grants.Grant(ctx, n, rate)
+	w.called(err)
+	return g, err
+}
+
+// called counts a call that has ended. Nobody waits for the end of a run that goes on without Redis.
+func (w *member) called(err error) {
+	w.calls.Add(1)
+	now := time.Now().UnixNano()
+	if err == nil || w.heard.CompareAndSwap(0, now) {
+		w.heard.Store(now)
+	} else if now-w.heard.Load() > int64(redisPatience) {
 		w.fail(errSlow)
 	}
-	w.horizon = max(w.horizon, reply.Horizon)
-	return reply, err
 }
 
 // work takes part in the run until it ends.
@@ -142,12 +156,17 @@ func (w *member) work(ctx context.Context, address string) error {
 	defer cli.Close(link)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	w.clock, w.redis = pacer.NewClock(), w.run.Limiter(link.Client)
+	w.clock, w.server = pacer.NewClock(), w.run.Arcs(link.Client)
 	incarnation := run.NewID()
 	engine := worker.Worker{
-		ID: w.name, Incarnation: incarnation, Limiter: w, Clock: w.clock, Journal: journal{w.run.Journal(w.name, incarnation), ctx},
+		ID: w.name, Incarnation: incarnation, Server: w, Clock: w.clock, Journal: journal{w.run.Journal(w.name, incarnation), ctx},
 		NewClient: func(int) (worker.Client, error) { return open(w.clock, w.run.Spec.Target) },
-		MaxLag:    w.run.Spec.MaxLag, CatchUp: w.run.Spec.CatchUp, DrainTimeout: goodbye, Wake: link.Wakeups(watching, w.run),
+		MaxLag:    w.run.Spec.MaxLag, CatchUp: w.run.Spec.CatchUp, DrainTimeout: goodbye,
+		Messages: run.Messages(watching, link.Messages(), link.WakeupsOf(watching, w.run, w.name)),
+	}
+	if terms, limited := w.run.Spec.Terms(); limited {
+		w.grants = w.run.Grants(link.Client)
+		engine.Grants, engine.Terms = w, terms
 	}
 	_, err = engine.Run(ctx)
 	return err

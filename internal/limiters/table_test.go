@@ -1,7 +1,6 @@
 package limiters
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/pacer/limit"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -110,7 +110,7 @@ func checkCall(t *testing.T, client *redis.Client, l Limiter, call func() error)
 	}
 }
 
-// TestCalls: what a call costs, on a real Redis: of the limiters where the window has 900 permits of 1,000, of the lease where the run goes on.
+// TestCalls: what a call costs, on a real Redis: of the limiters where the window has 900 permits of 1,000, of a renewal where the run goes on.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client()
@@ -133,38 +133,38 @@ func TestCalls(t *testing.T) {
 			return err
 		})
 	}
-	checkCall(t, client, Table()[0], leases(t, client))
+	checkCall(t, client, Table()[0], renewals(t, client))
 }
 
-// leases are the lease calls of one member of a run that goes on. Each is granted some slots, as in life: their frames are no longer than 25 ms.
-func leases(t *testing.T, client *redis.Client) func() error {
+// renewals are the calls of one member of a run that goes on.
+func renewals(t *testing.T, client *redis.Client) func() error {
 	t.Helper()
 	r, _, err := run.Create(t.Context(), client, "checkout", run.Spec{
-		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(500), MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp, MinWorkers: 1,
+		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(500), MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp, MinWorkers: 1, Arcs: true,
 	}, run.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	limiter := r.Limiter(client)
-	ask := pacer.Ask{Worker: "worker-1", Incarnation: run.NewID(), Weight: 1, RTTHi: 1000}
+	server, member := r.Arcs(client), lease.NewHolder("worker-1", run.NewID(), 1)
 	call := func() error {
-		time.Sleep(30 * time.Millisecond)
-		ask.Seq++
-		ask.Until = time.Now().Add(pacer.DefaultHorizon).UnixMicro() // the server has this machine's clock
-		reply, err := limiter.Lease(t.Context(), ask)
-		if err == nil && reply.Status != pacer.StatusOK {
+		reply, err := server.Renew(t.Context(), member.Call())
+		if err == nil && reply.Status != lease.OK {
 			err = fmt.Errorf("%+v", reply)
 		}
-		if err == nil && ask.Seq > 3 && reply.Range.N == 0 {
-			err = errors.New("nothing was granted")
+		if err != nil {
+			return err
 		}
-		ask.Ack, ask.PhiHeld, ask.Leased = reply.LeasedAt, reply.Permit.Phi(), ask.Leased+reply.Range.N
-		return err
+		member.Heard(time.Now().UnixMicro(), reply) // the server has this machine's clock
+		member.Agreed(member.View().Version, reply.Now, reply.Now)
+		return nil
 	}
-	for range 3 { // joins, and begins the run
+	for range 4 { // joins, begins the run, and is promised all of it
 		if err := call(); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if len(member.View().Held) == 0 {
+		t.Fatal("it holds nothing")
 	}
 	return call
 }
@@ -243,7 +243,7 @@ func TestWriteTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `LIMITER       BOUND    AT ONCE  AT A BORDER  COMMANDS  BYTES    MEMORY         WHEN TO TAKE IT
-gcra          R·W + 1  1        1            7         340+210  the run's own  runs: even, and without a call for each request
+gcra          R·W + 1  1        1            5         495+110  the run's own  runs: even, and without a call for each request
 gcra --burst  R·W + b  b        b            5         222+30   152            as the token bucket; with a burst of 1 evenly spaced
 sliding-log   R·W + c  c        c            9         235+30   130 a permit   small counts that must be exact in every window
 

@@ -11,7 +11,7 @@ const legend = `
 BOUND: the most permits in any time of length W. R: rate, c: permits in a window, b: burst, m: into how many parts a window is cut, %d.
 AT ONCE: the most that an instant grants; AT A BORDER: that come together where two windows meet. COMMANDS of Redis within
 a call that grants one permit, where 900 of 1,000 are in the window; BYTES sent and received by a call. MEMORY: bytes of a key with %d
-permits in its window. gcra without --burst makes no call for each request: these are the lease's, some 11 a second from each worker.
+permits in its window. gcra without --burst makes no call for each request: these are a renewal's, 2 a second from each worker.
 loadctl limiters --measure shows what they do.
 `
 
