@@ -163,33 +163,26 @@ func (f *memberFlags) work(
 	host, _ := os.Hostname()
 	w := worker.Worker{
 		ID: f.id, Incarnation: incarnation, Host: host, Weight: f.weight,
-		Limiter: r.Limiter(link.Client), Clock: clock, Journal: f.journal, Started: started.Load, Length: r.Spec.Length(), MaxRate: f.maxRate,
-		Closed: r.Spec.Max, Alone: r.Spec.Alone(),
+		Server: r.Arcs(link.Client), Messages: run.Messages(watching, link.Messages(), link.WakeupsOf(watching, r, f.id)),
+		Clock: clock, Journal: f.journal, Started: started.Load, MaxRate: f.maxRate, Closed: r.Spec.Max,
 		NewClient: f.connections.ahead(ctx, shards, target, log, func(shard int) (worker.Client, error) {
 			return f.client(clock, r.Spec.Target, target, (f.maxConnections+shard)/shards, shards)
 		}),
 		Shards: shards, Cores: cores, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp, Resolution: time.Duration(f.resolution),
 		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,
 		Halt:         func() { f.halted.Store(true) }, Observe: announce(log, r.Spec.MinWorkers), Log: log,
+		Restore: func(ctx context.Context, laws []lease.Law) error {
+			return r.Restore(ctx, started.Load(), laws, describes)
+		},
 	}
 	w.Surge = func() (func(float64) float64, error) {
 		limit, cancel := context.WithTimeout(watching, surgePatience)
 		defer cancel()
 		return r.Surge(limit)
 	}
-	if !r.Spec.Arcs {
-		w.Wake = link.Wakeups(watching, r)
-	} else {
-		w.Limiter, w.Server = nil, r.Arcs(link.Client)
-		w.Messages = run.Messages(watching, link.Messages(), link.WakeupsOf(watching, r, f.id))
-		if terms, limited := r.Spec.Terms(); limited {
-			w.Grants, w.Terms = r.Grants(link.Client), terms
-		}
-		w.Renewed = tell(log, r.Spec.MinWorkers)
-		w.RestoreLaws = func(ctx context.Context, laws []lease.Law) error { return r.RestoreArcs(ctx, started.Load(), laws, describes) }
+	if terms, limited := r.Spec.Terms(); limited {
+		w.Grants, w.Terms = r.Grants(link.Client), terms
 	}
-	w.Reassert = r.Reassert
-	w.Restore = func(ctx context.Context, k pacer.Known) error { return r.Restore(ctx, started.Load(), k, describes) }
 	total, err := w.Run(ctx)
 	switch {
 	case errors.Is(err, pacer.ErrReplaced):
@@ -219,8 +212,8 @@ func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targe
 	return worker.NewAdapter(clock, target, connections), nil
 }
 
-// tell says to whoever watches this worker what it waits for, and how the run goes.
-func tell(log *slog.Logger, needed int64) func(lease.Reply, *lease.View) {
+// announce tells whoever watches this worker what it waits for, and how the run goes.
+func announce(log *slog.Logger, needed int64) func(lease.Reply, *lease.View) {
 	last, members := "", int64(-1)
 	return func(r lease.Reply, v *lease.View) {
 		if r.Status != lease.OK {
@@ -254,30 +247,6 @@ func standing(newest *lease.Law) string {
 		return "paused"
 	default:
 		return "running"
-	}
-}
-
-// announce tells whoever watches this worker what it waits for.
-func announce(log *slog.Logger, needed int64) func(pacer.Reply) {
-	var last pacer.Status
-	var members int64
-	return func(r pacer.Reply) {
-		waits := r.Status == pacer.StatusWait
-		switch {
-		case waits && needed == 0 && last != r.Status:
-			log.Info("waiting for loadctl start")
-		case waits && needed > 0 && (last != r.Status || members != r.Members):
-			log.Info("waiting for workers", "here", r.Members, "needed", needed)
-		case last == pacer.StatusWait && (r.Status == pacer.StatusOK || r.Status == pacer.StatusPaused):
-			log.Info("the run begins", "workers", r.Members)
-		case last == "" && r.Status == pacer.StatusOK:
-			log.Info("taking part", "workers", r.Members)
-		case r.Status == pacer.StatusPaused && last != r.Status:
-			log.Info("paused")
-		case last == pacer.StatusPaused && r.Status == pacer.StatusOK:
-			log.Info("resumed")
-		}
-		last, members = r.Status, r.Members
 	}
 }
 

@@ -110,9 +110,6 @@ func drawn(t *testing.T, r *rand.Rand) run.Spec {
 	}
 	limited(&s, r)
 	conditioned(&s, r)
-	if s.Arcs = yes(); s.Validate() != nil {
-		s.Arcs = false
-	}
 	return s
 }
 

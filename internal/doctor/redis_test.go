@@ -273,8 +273,8 @@ func before(client *redis.Client, is func(redis.Cmder) bool, do func()) {
 
 func message(cmd redis.Cmder) bool { return cmd.Name() == "publish" }
 
-// lease: the scratch run exists, and is about to be leased from. Of our scripts those that work on the budget have 5 keys.
-func lease(cmd redis.Cmder) bool { return cmd.Name() == "evalsha" && fmt.Sprint(cmd.Args()[2]) == "5" }
+// renewal: the scratch run exists, and is about to be joined. Of our scripts that of renewals has 8 keys.
+func renewal(cmd redis.Cmder) bool { return cmd.Name() == "evalsha" && fmt.Sprint(cmd.Args()[2]) == "8" }
 
 // TestHangingServer: it may hang before the first check, or in the middle of the scratch run.
 func TestHangingServer(t *testing.T) {
@@ -282,7 +282,7 @@ func TestHangingServer(t *testing.T) {
 	for name, at := range map[string]func(*redis.Client, *redistest.Server){
 		"from the start": func(_ *redis.Client, s *redistest.Server) { s.Pause() },
 		"no wake-up":     func(c *redis.Client, s *redistest.Server) { before(c, message, s.Pause) },
-		"half-way":       func(c *redis.Client, s *redistest.Server) { before(c, lease, s.Pause) },
+		"half-way":       func(c *redis.Client, s *redistest.Server) { before(c, renewal, s.Pause) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -320,7 +320,7 @@ func TestInterrupted(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
 		existed := 0
-		before(client, lease, func() {
+		before(client, renewal, func() {
 			existed = len(keys(t, client))
 			cancel(errors.New("enough"))
 		})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -28,7 +29,7 @@ func scripts(ctx context.Context, s *server) Finding {
 		wrong, _ := run.Remedy(err)
 		return bad(wrong, remedy(err, "see that it is Redis 6.2 or newer that answers there, and what its log says"))
 	}
-	return ok("a run was created, leased from, reported to, paused, left and removed")
+	return ok("a run was created, joined, reported to, paused, left and removed")
 }
 
 // scratch is a name for a run that lives on this node. In a cluster the name decides where that is; of N masters about each Nth name is
@@ -60,13 +61,20 @@ func live(ctx context.Context, client redis.UniversalClient, name string) error 
 	}
 	const worker = "doctor"
 	incarnation := run.NewID()
-	ask := pacer.Ask{Worker: worker, Incarnation: incarnation, Seq: 1, Until: time.Now().Add(pacer.DefaultHorizon).UnixMicro(), Weight: 1}
-	reply, err := r.Limiter(client).Lease(ctx, ask)
-	if err != nil {
-		return err
+	leasing, holder := r.Arcs(client), lease.NewHolder(worker, incarnation, 1)
+	renew := func(want lease.Status) error {
+		reply, err := leasing.Renew(ctx, holder.Call())
+		if err != nil {
+			return err
+		}
+		if reply.Status != want {
+			return fmt.Errorf("renew a promise: status %s of a run that was just begun", reply.Status)
+		}
+		holder.Heard(reply.Now, reply)
+		return nil
 	}
-	if reply.Status != pacer.StatusOK {
-		return fmt.Errorf("lease slots: status %s of a run that was just begun", reply.Status)
+	if err := renew(lease.OK); err != nil {
+		return err
 	}
 	journal, snapshot := r.Journal(worker, incarnation), report.NewSnapshot(worker, incarnation)
 	snapshot.Seq = 1
@@ -76,7 +84,8 @@ func live(ctx context.Context, client redis.UniversalClient, name string) error 
 	if _, err := r.Pause(ctx); err != nil {
 		return err
 	}
-	return journal.Leave(ctx, "left")
+	holder.Halt(0)
+	return renew(lease.Gone)
 }
 
 // away tells whether an error is that a node of a cluster is not there.

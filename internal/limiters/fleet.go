@@ -37,7 +37,7 @@ var errSlow = errors.New("the run does not end; see whether Redis still answers,
 func (m Measurement) spec(l Limiter, use Use, url string) run.Spec {
 	s := run.Spec{
 		Target: targets.Spec{URL: url}, QPS: pacer.PerSecond(m.QPS), Duration: m.Duration, MinWorkers: members,
-		MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp, Arcs: true,
+		MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp,
 	}
 	switch {
 	case !l.library: // the schedule alone
@@ -181,11 +181,6 @@ type journal struct {
 // Publish implements worker.Journal.
 func (j journal) Publish(ctx context.Context, interval, total *report.Snapshot, series *report.Series) error {
 	return j.unless(j.Journal.Publish(ctx, interval, total, series))
-}
-
-// Leave implements worker.Journal.
-func (j journal) Leave(ctx context.Context, state string) error {
-	return j.unless(j.Journal.Leave(ctx, state))
 }
 
 // unless is err, or nil where the measurement is over.

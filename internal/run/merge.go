@@ -131,7 +131,7 @@ func (f *unpublishedFile) consistent(total *report.Snapshot) bool {
 		f.Worker == total.Worker && f.Incarnation == total.Incarnation &&
 		cmp.Or(ValidateName("run", f.Run), ValidateName("worker", f.Worker), ValidateName("incarnation", f.Incarnation)) == nil &&
 		(f.State == "left" || f.State == "stopped") &&
-		n.PermitSent <= n.Sent && total.InFlight() >= 0 && 0 <= total.Start && total.Start <= total.End && total.End <= most &&
+		total.InFlight() >= 0 && 0 <= total.Start && total.Start <= total.End && total.End <= most &&
 		f.Leased >= n.Slots() && f.Leased <= most &&
 		f.Started >= 0 && f.Started <= most && f.Length >= 0 && f.Length <= maxDuration
 }
