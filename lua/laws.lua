@@ -269,14 +269,16 @@ local function first(t0)
   return l
 end
 
--- change: start, set-rate (with pieces), pause, resume or stop after the start. Returns when it is in force, and the status.
+-- change: start, set-rate (with pieces), pause, resume or stop after the start. Returns since when it is in force, or when the run ended, and the status.
 local function change(kind, pieces)
   local list, t0 = all(), b.now + ahead()
   local last = list[known[b.command]]
   if last and last.era == b.era then t0 = max(t0, last.t0 + 1) end
-  local phase = at(t0).phase
-  if phase >= STOPPED and kind ~= 'stop' then return 0, 'ENDED' end
-  if phase >= STOPPED or (phase == RUNNING and kind == 'resume') or (phase == PAUSED and kind == 'pause') or kind == 'start' then return 0, 'SAME' end
+  local was = at(t0)
+  local phase = was.phase
+  if phase >= STOPPED and kind ~= 'stop' then return was.t0, 'ENDED' end
+  if kind == 'start' then return b.started, 'SAME' end
+  if phase >= STOPPED or (phase == RUNNING and kind == 'resume') or (phase == PAUSED and kind == 'pause') then return was.t0, 'SAME' end
   local n, old = behind(t0, t0)
   if kind == 'stop' then
     n.phase = STOPPED
@@ -298,7 +300,7 @@ local function change(kind, pieces)
   return t0, 'OK'
 end
 
--- early: a command before the start. After a stop there is none.
+-- early: a command before the start, as change; 0: when the run begins. After a stop there is no start.
 local function early(kind, pieces)
   if kind == 'set-rate' then
     give(0, pieces)
@@ -306,10 +308,11 @@ local function early(kind, pieces)
   elseif kind == 'start' and b.min ~= 1 then b.min = 1
   elseif kind == 'start' then return 0, 'SAME'
   elseif kind == 'stop' then
-    local l = first(b.now + ahead())
+    local l = first(b.now) -- nobody sends anything
     l.phase = STOPPED
     nothing(l)
     know({ l })
+    return l.t0, 'OK'
   else return 0, 'WAITING' end
   return 0, 'OK'
 end

@@ -54,7 +54,7 @@ if restored then redis.call('HSET', keys.budget, 'restored', string.format('%d',
 redis.call('ZADD', keys.due, '4503599627370496', NOBODY)
 redis.call('ZADD', keys.loose, '0', struct.pack('<llllll', 0, units, 0, 0, 0, 0), '67108864', struct.pack('<ll', 0, units)) -- free, and orphans
 local heard = restored and b.time or 0
-b.epoch, b.last, b.now = b.identity, heard, b.time
+b.epoch, b.last, b.now, b.made = b.identity, heard, b.time, true
 if restored then -- its workers see another server than before
   b.epoch = '.' .. string.format('%d', b.time)
   b.identity = identity(b.epoch)

@@ -4,7 +4,7 @@
 -- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  9 snapshots
 -- ARGV  1 run uid  2 wake-up channel  3 order id  4 kind: start, set-rate, set-burst, pause, resume, stop, touch, guard  5 who  6 what, for the event stream
 --       7 pieces, for set-rate; the burst, for set-burst; µs of silence, for guard  8 the law that was asked for last when they were worked out, 0 = any
--- Returns { status, t0, law }: t0: from when it is in force, 0 = it was already, or the schedule has not begun; law: the one asked for last.
+-- Returns { status, t0, law }: t0: since when it is in force, or when the run ended; 0 = when it begins; law: the one asked for last.
 --       OK; SAME (it was so already). The same order id gets the same answer again; WAITING (nothing to pause or resume yet); RETRY (another
 --       law was asked for since); ENDED; NONE (no limiter whose burst that would be); NOSTATE. An error if an argument is wrong.
 -- Invariant: an order id acts once; a law that was asked for begins after all before; who is there is sent all laws; a full server refuses

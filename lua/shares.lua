@@ -250,15 +250,15 @@ local function even()
   end
 end
 
--- wake: who should call now is told so. Where it is everybody, the laws are what is new.
+-- wake: who should call now is told so. Where it is everybody, the laws are what is new. Where it may not be told, it learns it at its next call.
 local function wake(channel)
   if everyone then
-    redis.call('PUBLISH', channel, message())
+    redis.pcall('PUBLISH', channel, message())
     return
   end
   for name in pairs(woken) do
     local m = member(name)
-    if m and m.state == PRESENT then redis.call('PUBLISH', channel .. ':' .. name, '') end
+    if m and m.state == PRESENT then redis.pcall('PUBLISH', channel .. ':' .. name, '') end
   end
 end
 

@@ -43,7 +43,7 @@ end
 
 -- room: lets a call write that must pass also where the server is full. Redis looks at its memory at a script's first write only, and never
 -- refuses one that needs none, as this one.
-local function room(keys) redis.call('HDEL', keys.budget, '') end
+local function room(keys) redis.call('ZREM', keys.due, '') end
 
 -- identity: of the server, another one after a restart or a failover; where it cannot be asked, it is what it was. Behind a dot it has when the state was
 -- made anew that this server had lost: for the workers that is another server than before, though it is the same.

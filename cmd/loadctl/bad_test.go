@@ -440,6 +440,9 @@ func brokenKeys() map[string]brokenRun {
 
 		"workers string": {set(keys.Workers), slices.Concat(reads, changes, watch), says},
 		"laws string":    {set(keys.Laws), slices.Concat(reads, changes, watch), says},
+		"due string":     {set(keys.Due), slices.Concat(reads, changes, watch), says},
+		"loose string":   {set(keys.Loose), slices.Concat(reads, changes, watch), says},
+		"log string":     {set(keys.Log), slices.Concat(reads, changes, watch), says},
 		"totals string":  {set(keys.Totals), append(changes, []string{"report", "x"}, []string{"watch", "x"}), says},
 		"series string":  {set(keys.Series), append(changes, []string{"report", "x"}), says},
 		"stream string":  {set(keys.Snapshots), slices.Concat(changes, watch), says},
@@ -456,14 +459,14 @@ func brokenFields(snapshot string) map[string]brokenRun {
 	starts := slices.Concat(reads, changes, watch, [][]string{{"start", "x"}})
 	shortened, reports, says := snapshot[:len(snapshot)/2], [][]string{{"report", "x"}}, []string{notWhole, remove}
 	return map[string]brokenRun{
-		"figures gone": {gone("figures"), starts, says},
-		"counts gone":  {gone("counts"), slices.Concat(reads, changes, watch), says},
-		"phase gone":   {gone("phase"), starts, says},
-		"no phase":     {field(keys.Budget, "phase", "dancing"), append(changes, []string{"start", "x"}), []string{notWhole + `its phase "dancing" is none that there is`, remove}},
+		"core gone":        {gone("core"), starts, says},
+		"core, a word":     {field(keys.Budget, "core", "many"), starts, says},
+		"laws, a word":     {field(keys.Budget, "laws", "1:2:3"), starts, says},
+		"the plan is gone": {gone("plan/0"), slices.Concat(reads, watch), says},
+		"the plan, a word": {field(keys.Budget, "plan/0", "dancing"), slices.Concat(reads, watch), says},
 
 		"a worker that is none": {field(keys.Workers, "w", secret[:1]), slices.Concat(reads, watch), says},
 		"a law that is none":    {field(keys.Laws, "1", "1:2:3"), slices.Concat(reads, watch), says},
-		"a count that is none":  {field(keys.Budget, "counts", "many"), slices.Concat(reads, watch), []string{notWhole + "budget field counts", remove}},
 		"half a snapshot":       {field(keys.Totals, "w/i", shortened), reports, []string{"read snapshot of worker w: decode snapshot: unexpected end of JSON input", remove}},
 		"a foreign snapshot":    {field(keys.Totals, "w/i", "{}"), reports, []string{"read snapshot of worker w: decode snapshot: no valid version", remove}},
 		"a newer snapshot":      {field(keys.Totals, "w/i", `{"v":2}`), reports, []string{"version 2 is newer than version 1 known here; update this program"}},

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -68,9 +68,9 @@ func TestHelp(t *testing.T) {
 // lab is a private Redis with a run in it.
 type lab struct {
 	*testing.T
-	run   *run.Run
-	ask   pacer.Ask
-	redis *redistest.Server
+	run    *run.Run
+	holder *lease.Holder // of a worker that renews and sends nothing
+	redis  *redistest.Server
 }
 
 func newLab(t *testing.T) *lab {
@@ -85,20 +85,14 @@ func newLab(t *testing.T) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &lab{T: t, run: r, ask: pacer.Ask{Worker: "w", Incarnation: "i", Weight: 1}, redis: server}
+	return &lab{T: t, run: r, holder: lease.NewHolder("w", "i", 1), redis: server}
 }
 
-// start leases, as a worker does, until the schedule has begun.
+// start renews, as a worker does, until the schedule has begun.
 func (l *lab) start() {
 	l.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		l.ask.Seq++
-		l.ask.Until = time.Now().Add(time.Second).UnixMicro()
-		reply, err := l.run.Limiter(l.redis.Client()).Lease(l.Context(), l.ask)
-		if err != nil {
-			l.Fatal(err)
-		}
-		l.ask.Ack = reply.LeasedAt
+		reply := l.renew()
 		started, err := l.run.StartedAt(l.Context())
 		if err != nil || time.Now().After(deadline) {
 			l.Fatalf("no start: %v", err)
@@ -107,6 +101,17 @@ func (l *lab) start() {
 			return
 		}
 	}
+}
+
+// renew is a sign of life.
+func (l *lab) renew() lease.Reply {
+	l.Helper()
+	reply, err := l.run.Arcs(l.redis.Client()).Renew(l.Context(), l.holder.Call())
+	if err != nil {
+		l.Fatal(err)
+	}
+	l.holder.Heard(reply.Now, reply)
+	return reply
 }
 
 // does runs a command that succeeds, as text and as JSON, which is decoded into v.
@@ -180,9 +185,8 @@ func TestARunsLife(t *testing.T) {
 	l.reads("paused")
 	l.does(&c, "resume", "x")
 	refused(t, []string{"rm", "x"}, "remove run x: workers may be taking part in it; loadctl stop x first, or use --force")
-	if err := l.run.Journal("w", "i").Leave(t.Context(), "stopped"); err != nil {
-		t.Fatal(err)
-	}
+	l.holder.Halt(time.Now().UnixMicro())
+	l.renew()
 	l.does(&c, "stop", "x")
 	l.reads("stopped")
 	for _, args := range [][]string{{"set-rate", "x", "5"}, {"set-rate", "x", "5", "--over", "1s"}, {"pause", "x"}, {"resume", "x"}} {
@@ -209,37 +213,6 @@ func TestStopSaysWhomItWaitsFor(t *testing.T) {
 	const says = "waiting for w: silent, its promise ends in "
 	if code != cli.CodeGood || !strings.HasPrefix(stderr, says) || strings.Count(stderr, "\n") != 1 || !json.Valid([]byte(stdout)) {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
-	}
-}
-
-// TestStatusOfARestoredRun: that nothing is granted until the permits given before have run out has its reason beside it.
-func TestStatusOfARestoredRun(t *testing.T) {
-	l := newLab(t)
-	l.start()
-	started, err := l.run.StartedAt(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text, _, _ := execute("status", "x"); strings.Contains(text, "restored") {
-		t.Errorf("before the loss: %s", text)
-	}
-	if err := l.redis.Client().FlushAll(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
-	known := pacer.Known{Law: pacer.Law{ID: 1, T0: started, R0: 100, R1: 100, Den: 1, F: 1, K: pacer.Endless}, At: started}
-	if err := l.run.Restore(t.Context(), started, known, true); err != nil {
-		t.Fatal(err)
-	}
-	var s run.State
-	text := l.does(&s, "status", "x")
-	goesOn := regexp.MustCompile(`(?m)^phase    running; Redis had lost its state, which was restored: nothing is granted before 20[-0-9T:]+Z\n` +
-		`rate     0 per second, of the whole cluster, 100 then$`)
-	if !goesOn.MatchString(text) || s.Rate != 0 || s.RateThen != 100 {
-		t.Errorf("until it goes on: %s", text)
-	}
-	l.run.SetRate(t.Context(), pacer.PerSecond(500), 0)
-	if text = l.does(&s, "status", "x"); !strings.Contains(text, " 500 then\n") || s.RateThen != 500 {
-		t.Errorf("after a change until then: %s", text)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
-	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -107,7 +107,7 @@ func TestStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.run, l.ask = r, pacer.Ask{Worker: "w", Incarnation: "j", Weight: 1}
+	l.run, l.holder = r, lease.NewHolder("w", "j", 1)
 	l.start() // one is enough
 }
 
@@ -185,12 +185,11 @@ func (l *lab) watched(p *terminal, args ...string) (stdout string) {
 	l.publish(total, 7)
 	l.until("the first second", func() bool { return strings.Contains(p.screen.String(), "sent 7 ") })
 	l.publish(total, 5)
-	l.until("the next second", func() bool { l.lease(); return strings.Contains(p.screen.String(), "sent 12 ") })
+	l.until("the next second", func() bool { l.renew(); return strings.Contains(p.screen.String(), "sent 12 ") })
 	total.Final = true
 	l.publish(total, 1)
-	if err := l.run.Journal("w", "i").Leave(l.Context(), "stopped"); err != nil {
-		l.Fatal(err)
-	}
+	l.holder.Halt(time.Now().UnixMicro())
+	l.renew()
 	if _, stderr, code := execute("stop", "x"); code != cli.CodeGood {
 		l.Fatal(stderr)
 	}
@@ -198,18 +197,6 @@ func (l *lab) watched(p *terminal, args ...string) (stdout string) {
 		l.Errorf("exit code %d", c)
 	}
 	return out.String()
-}
-
-// lease is a sign of life.
-func (l *lab) lease() {
-	l.Helper()
-	l.ask.Seq++
-	l.ask.Until = time.Now().Add(time.Second).UnixMicro()
-	reply, err := l.run.Limiter(l.redis.Client()).Lease(l.Context(), l.ask)
-	if err != nil {
-		l.Fatal(err)
-	}
-	l.ask.Ack = reply.LeasedAt
 }
 
 // TestWatchOnATerminal: the progress is one line, and the report is whole.

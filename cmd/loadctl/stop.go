@@ -84,9 +84,9 @@ func waitsFor(w io.Writer, name, prefix string) func([]run.Pending) {
 	return func(those []run.Pending) {
 		var talking []string
 		for _, p := range those {
-			if p.Permit > 0 {
+			if p.Promise > 0 {
 				printable.Fprintf(w, "%swaiting for %s: silent, its promise ends in %.0f s (loadctl workers rm %s %s if it is dead)\n",
-					prefix, p.ID, math.Ceil(p.Permit.Seconds()), name, p.ID)
+					prefix, p.ID, math.Ceil(p.Promise.Seconds()), name, p.ID)
 			} else {
 				talking = append(talking, p.ID)
 			}

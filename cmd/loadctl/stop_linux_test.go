@@ -15,6 +15,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/watch/watchtest"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -39,7 +40,7 @@ func newSeveral(t *testing.T, loss string) *several {
 			t.Fatal(err)
 		}
 		if name == "silent" {
-			(&lab{T: t, run: r, ask: pacer.Ask{Worker: "w", Incarnation: "i", Weight: 1}, redis: s.redis}).start()
+			(&lab{T: t, run: r, holder: lease.NewHolder("w", "i", 1), redis: s.redis}).start()
 		}
 	}
 	if _, stderr, code := execute("stop", "over"); code != cli.CodeGood {

@@ -55,7 +55,7 @@ func printWorkers(w io.Writer, workers []run.Worker) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "WORKER\tSTATE\tWEIGHT\tOWNED\tUNTIL\tLAST SEEN")
 	for _, x := range workers {
-		printable.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\n", x.ID, x.State, x.Weight, x.Leased, until(x), x.LastSeen.Format(time.RFC3339))
+		printable.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\n", x.ID, x.State, x.Weight, x.Owned, until(x), x.LastSeen.Format(time.RFC3339))
 	}
 	return t.Flush()
 }

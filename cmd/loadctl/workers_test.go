@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/lua"
-	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 func zed(name string) redis.Z { return redis.Z{Score: 1, Member: name} }
@@ -21,10 +21,7 @@ func TestRemoveWorkers(t *testing.T) {
 	l := newLab(t)
 	l.start()
 	for _, id := range []string{"a", "b"} {
-		ask := pacer.Ask{Worker: id, Incarnation: "i" + id, Weight: 1, Seq: 1}
-		if _, err := l.run.Limiter(l.redis.Client()).Lease(t.Context(), ask); err != nil {
-			t.Fatal(err)
-		}
+		(&lab{T: t, run: l.run, holder: lease.NewHolder(id, "i"+id, 1), redis: l.redis}).renew()
 	}
 	refused(t, []string{"workers", "rm", "x", "c"}, "remove worker c of run x: there is no such worker; there are a, b, w")
 	refused(t, []string{"workers", "rm", "x", "a"}, "remove worker a of run x: it may be alive: heard of 0.", " s ago; if it is dead, try again in a second, or --force")
@@ -66,7 +63,7 @@ func TestRunCalledRemove(t *testing.T) {
 func TestStatusIsHeard(t *testing.T) {
 	l := newLab(t)
 	heard := func(name string) string {
-		b, err := lua.Budget(l.redis.Client().HGetAll(t.Context(), run.KeysOf(name).Budget).Val())
+		b, err := lua.Core(l.redis.Client().HGet(t.Context(), run.KeysOf(name).Budget, "core").Val())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +76,7 @@ func TestStatusIsHeard(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.start()
-	(&lab{T: t, run: y, ask: pacer.Ask{Worker: "w", Incarnation: "i", Weight: 1}, redis: l.redis}).start()
+	(&lab{T: t, run: y, holder: lease.NewHolder("w", "i", 1), redis: l.redis}).start()
 	for name, hears := range map[string]bool{"x": false, "y": true} {
 		before := heard(name)
 		if _, stderr, code := execute("status", name); code != cli.CodeGood || stderr != "" {

@@ -187,7 +187,7 @@ func (r *Run) Command(now int64, kind string, pieces []pacer.Piece) (t0 int64, s
 
 func (r *Run) act(kind string, pieces []pacer.Piece) (t0 int64, status string) {
 	if r.laws == nil {
-		return 0, r.early(kind, pieces)
+		return r.early(kind, pieces)
 	}
 	return r.change(kind, pieces)
 }
@@ -198,12 +198,15 @@ func (r *Run) change(kind string, pieces []pacer.Piece) (t0 int64, status string
 	if i, ok := r.laws.Index(r.command); ok && r.laws.All()[i].Era == r.era {
 		t0 = max(t0, r.laws.All()[i].T0+1)
 	}
-	phase := r.laws.All()[r.laws.At(t0)].Phase
+	was := r.laws.All()[r.laws.At(t0)]
+	phase := was.Phase
 	switch {
 	case phase >= lease.Stopped && kind != "stop":
-		return 0, "ENDED"
-	case phase >= lease.Stopped, phase == lease.Running && kind == "resume", phase == lease.Paused && kind == "pause", kind == "start":
-		return 0, "SAME"
+		return was.T0, "ENDED"
+	case kind == "start":
+		return r.started, "SAME"
+	case phase >= lease.Stopped, phase == lease.Running && kind == "resume", phase == lease.Paused && kind == "pause":
+		return was.T0, "SAME"
 	}
 	n, old := r.behind(t0, t0)
 	switch kind {
@@ -234,24 +237,25 @@ func (r *Run) change(kind string, pieces []pacer.Piece) (t0 int64, status string
 	return t0, "OK"
 }
 
-// early is a command before the start. After a stop there is none.
-func (r *Run) early(kind string, pieces []pacer.Piece) (status string) {
+// early is a command before the start, as change; 0: when the run begins. After a stop there is no start.
+func (r *Run) early(kind string, pieces []pacer.Piece) (t0 int64, status string) {
 	switch {
 	case kind == "set-rate":
 		r.Pieces, r.Loop, r.given = pieces, false, true
 	case kind == "start" && r.Min != 1:
 		r.Min = 1
 	case kind == "start":
-		return "SAME"
+		return 0, "SAME"
 	case kind == "stop":
 		l := lease.Law{Plan: &lease.Plan{Pieces: r.Pieces, Loop: r.Loop}, Phase: lease.Stopped, End: endless}
-		r.first(&l, r.now+r.ahead())
+		r.first(&l, r.now) // nobody sends anything
 		r.nothing(&l)
 		r.know(l)
+		return l.T0, "OK"
 	default:
-		return "WAITING"
+		return 0, "WAITING"
 	}
-	return "OK"
+	return 0, "OK"
 }
 
 // first makes a law the first one.

@@ -54,4 +54,4 @@ func (f Finding) of(check string) Finding {
 	return f
 }
 
-func shown(s string) string { return printable.Line(fmt.Sprintf("%.500s", s)) }
+func shown(s string) string { return printable.Line(fmt.Sprintf("%.700s", s)) }

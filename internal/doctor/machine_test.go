@@ -154,7 +154,7 @@ func TestMachine(t *testing.T) {
 
 func TestTextsCannotSteerATerminal(t *testing.T) {
 	f := bad("a\x1b[2Jb\nc", strings.Repeat("é\t", 1000)).of("x")
-	if f.Check != "x" || f.Found != "a [2Jb c" || f.Mend != strings.Repeat("é ", 250) {
+	if f.Check != "x" || f.Found != "a [2Jb c" || f.Mend != strings.Repeat("é ", 350) {
 		t.Errorf("%+v", f)
 	}
 }

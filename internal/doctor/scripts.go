@@ -97,16 +97,12 @@ func away(err error) bool {
 func remove(ctx context.Context, client redis.UniversalClient, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 	defer cancel()
-	r, err := run.Open(ctx, client, name)
+	err := run.Discard(ctx, client, name)
+	if _, parts := client.(*redis.ClusterClient); parts && errors.Is(err, run.ErrListed) && away(err) {
+		return nil // it was not put on the list either, and that node's absence is told of that node
+	}
 	if errors.Is(err, run.ErrNoRun) {
 		return nil
 	}
-	removed := run.Remove(ctx, client, name, true)
-	if _, parts := client.(*redis.ClusterClient); parts && errors.Is(removed, run.ErrListed) && away(removed) {
-		removed = nil // it was not put on the list either, and that node's absence is told of that node
-	}
-	if err == nil {
-		err = r.Forget(ctx) // its worker is not there any more
-	}
-	return cmp.Or(removed, err)
+	return err
 }

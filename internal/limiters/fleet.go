@@ -105,8 +105,7 @@ func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) 
 func tidy(ctx context.Context, client redis.UniversalClient, r *run.Run) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyPatience)
 	defer cancel()
-	_ = run.Remove(ctx, client, r.Name, true) // or it ends by itself
-	_ = r.Forget(ctx)                         // as above
+	_ = run.Discard(ctx, client, r.Name) // or it ends by itself
 }
 
 // member is one worker, and what it tells of its calls: renewals, and those that ask the run's limiter.

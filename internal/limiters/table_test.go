@@ -140,7 +140,7 @@ func TestCalls(t *testing.T) {
 func renewals(t *testing.T, client *redis.Client) func() error {
 	t.Helper()
 	r, _, err := run.Create(t.Context(), client, "checkout", run.Spec{
-		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(500), MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp, MinWorkers: 1, Arcs: true,
+		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(500), MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp, MinWorkers: 1,
 	}, run.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -290,7 +290,7 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 		switch {
 		case err != nil:
 			return c, err
-		case len(those) == 0 && s.forgotten(r.Spec, lost) <= 0:
+		case len(those) == 0 && s.forgotten(r.Spec, lost) <= 0 && !s.now.Before(c.At):
 			return c, r.unconfirmed(unsure)
 		}
 		if text := fmt.Sprint(who(those)); waiting != nil && text != said && time.Since(began) > promptly {

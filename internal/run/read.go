@@ -161,6 +161,9 @@ func (a *reading) parsePhase() {
 		a.Phase = "waiting"
 		return
 	}
+	if n.Prev == 0 && n.Phase >= lease.Stopped { // it never began
+		a.StartedAt = time.Time{}
+	}
 	us := a.now.UnixMicro()
 	in := a.laws.All()[max(0, a.laws.At(us))]
 	if n.Phase == lease.Stopped || n.Phase == lease.Paused { // told, and in force in a moment

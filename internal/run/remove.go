@@ -16,6 +16,16 @@ var ErrListed = errors.New("the run is removed, and only the list of runs still 
 // Remove deletes a run's state. A run with members in it is refused unless force is set: they would end with an error. So is one
 // of which it cannot be told. With ErrListed only the list is left: Remove again, or List, takes it off.
 func Remove(ctx context.Context, client redis.UniversalClient, name string, force bool) error {
+	return remove(ctx, client, name, force, true)
+}
+
+// Discard is Remove with force for a run that no worker will come back to: nothing at all is left of it.
+func Discard(ctx context.Context, client redis.UniversalClient, name string) error {
+	return remove(ctx, client, name, true, false)
+}
+
+// remove is Remove; told: its workers are to know that it was removed and not lost.
+func remove(ctx context.Context, client redis.UniversalClient, name string, force, told bool) error {
 	if err := ValidateName("run", name); err != nil {
 		return err
 	}
@@ -39,7 +49,7 @@ func Remove(ctx context.Context, client redis.UniversalClient, name string, forc
 		}
 	}
 	tell := func() error { return nil }
-	if uid := client.HGet(ctx, KeysOf(name).Budget, "uid").Val(); uid != "" { // or a worker that comes back would take it for lost, and restore it
+	if uid := client.HGet(ctx, KeysOf(name).Budget, "uid").Val(); uid != "" && told { // or a worker that comes back would take it for lost, and restore it
 		tell = func() error { return client.Set(ctx, KeysOf(name).removed(uid), "1", removedFor).Err() }
 	}
 	full := tell() // a full server must be told after it has room again
@@ -56,11 +66,6 @@ func Remove(ctx context.Context, client redis.UniversalClient, name string, forc
 			name, ErrListed, unwritten(err), name)
 	}
 	return nil
-}
-
-// Forget takes back what Remove has left for the workers of a run, where there are none.
-func (r *Run) Forget(ctx context.Context) error {
-	return r.client.Del(ctx, r.keys.removed(r.UID)).Err()
 }
 
 // removedFor is how long it is known that a run was removed: longer than a worker can be cut off and come back to it.
