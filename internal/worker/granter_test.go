@@ -33,7 +33,7 @@ type simGrant struct {
 // granting is a fleet of a run with a limiter.
 func granting(t *testing.T, rate int64, l *simLimiter, o arcs.Options) *sim {
 	t.Helper()
-	s := newArcs(t, rate, o)
+	s := newSim(t, rate, o)
 	s.limiter = l
 	l.tokens = float64(l.burst)
 	return s

@@ -39,12 +39,30 @@ func (s *shard) adopt(now int64) {
 		return
 	}
 	s.release(now)
-	h.slots.Take(v)
+	s.take(v)
 	h.reach(s.clock.Redis(now))
 	h.version.Store(int64(v.Version))
-	s.recorder.Beyond(h.slots.Beyond() - h.beyond)
-	h.beyond, s.rested = h.slots.Beyond(), 0
+	s.rested = 0 // what s.next says is of what was held before
 	h.taken()
+}
+
+func (s *shard) take(v *lease.View) {
+	h := &s.arcs
+	h.slots.Take(v)
+	s.recorder.Beyond(h.slots.Beyond() - h.beyond)
+	h.beyond = h.slots.Beyond()
+}
+
+// settle accounts for what was due before a time, µs of the Redis clock, and that the shard had not come to when it ended: other shards had, and so the
+// worker has not handed it over. Call it when run has returned.
+func (s *shard) settle(reached int64) {
+	if v := s.arcs.newest.Load(); v != nil && s.granted == nil {
+		s.take(v)
+	}
+	var x pacer.Slot
+	for ; s.arcs.slots.Next(&x) && x.Due/1000 < reached; s.arcs.slots.Pop() {
+		s.discard(&x)
+	}
 }
 
 // reach notes that what comes is due after now, ns of the Redis clock.
@@ -59,6 +77,8 @@ func (f *feed) recalled(x *pacer.Slot) bool {
 // first makes x the slot that is due least of those that the shard has; false if there is none.
 func (s *shard) first(x *pacer.Slot) bool {
 	switch {
+	case s.halted:
+		return false
 	case s.granted == nil:
 		return s.arcs.slots.Next(x)
 	case s.granted.line.len() == 0:

@@ -2,7 +2,7 @@ package worker
 
 import (
 	"errors"
-	"sync/atomic"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +15,7 @@ import (
 // newLoops is newArcs of a closed loop of so many connections with answers after 10 ms: 100 requests a second on each.
 func newLoops(t *testing.T, fleet, connections int, o arcs.Options) *sim {
 	o.Pieces = []pacer.Piece{{Den: 1, Dur: o.Span, F: 1}}
-	s := newArcs(t, 0, o)
+	s := newSim(t, 0, o)
 	for _, id := range []string{"a", "b", "c"}[:fleet] {
 		m := s.add(id)
 		m.client = simEndpoint{latency: 10 * time.Millisecond, connections: connections}
@@ -77,7 +77,7 @@ func TestLoops(t *testing.T) {
 		}
 		for _, m := range s.members {
 			n := m.total.Counts
-			if n.Sent != n.Completed || n.Slots() != 0 || n.Sent == 0 {
+			if n.Sent != n.Completed || n.Sent == 0 {
 				t.Errorf("%s: %+v", m.ID, n)
 			}
 		}
@@ -191,7 +191,6 @@ func TestArcsPatience(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newLoops(t, 1, 1, arcs.Options{Min: 1, Span: 60 * second})
 				m := s.members[0]
-				m.Length = time.Minute
 				began := time.Now()
 				m.start()
 				time.Sleep(2 * time.Second)
@@ -215,10 +214,19 @@ func TestArcsPatience(t *testing.T) {
 	}
 }
 
+// tooFast checks that a member ended because of its MaxRate, which is no failure of the sim.
+func (m *simMember) tooFast(says string) {
+	m.t.Helper()
+	if !errors.Is(m.err, ErrTooFast) || !strings.HasPrefix(m.err.Error(), says) {
+		m.t.Errorf("%s ended with %v", m.ID, m.err)
+	}
+	m.err = nil
+}
+
 // TestArcsTooFast: a change of the rate to more than a worker takes part in: it sends nothing of it, and others have its share soon.
 func TestArcsTooFast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newArcs(t, 1000, arcs.Options{Span: 12 * second, Min: 3})
+		s := newSim(t, 1000, arcs.Options{Span: 12 * second, Min: 3})
 		for _, id := range []string{"a", "b", "c"} {
 			s.add(id).Shards = 2
 		}
@@ -258,7 +266,7 @@ func TestArcsTooFastAhead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newArcs(t, 0, arcs.Options{Pieces: ramp, Span: 30 * second, Min: 1})
+		s := newSim(t, 0, arcs.Options{Pieces: ramp, Span: 30 * second, Min: 1})
 		m := s.add("a")
 		m.MaxRate = pacer.PerSecond(299)
 		s.run()
@@ -281,7 +289,7 @@ func TestArcsTooFastAhead(t *testing.T) {
 // TestArcsTooFastByItsLimiter: what the limiter may let pass besides counts, from when it is found out on.
 func TestArcsTooFastByItsLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newArcs(t, 100, arcs.Options{Min: 1})
+		s := newSim(t, 100, arcs.Options{Min: 1})
 		m := s.add("a")
 		more := 50.0
 		m.MaxRate, m.Surge = pacer.PerSecond(150), func() (func(float64) float64, error) {
@@ -306,46 +314,10 @@ func TestArcsTooFastByItsLimiter(t *testing.T) {
 	})
 }
 
-// looped is a shard of a closed loop that leases arcs and may send for ever.
-func looped(client *stepClient, notice *atomic.Pointer[pacer.Notice]) *shard {
-	s := stepShard(client, 0, 1, notice, testLimits())
-	var newest atomic.Pointer[lease.View]
-	law := lease.Law{Law: pacer.Law{ID: 1, Den: 1, F: 1}, End: pacer.Endless, Era: 1}
-	newest.Store(&lease.View{Version: 1, Era: 1, Laws: (*lease.Laws)(nil).With(law), P: pacer.Endless})
-	s.closeLoop(&gate{})
-	s.hold(&newest, make(chan struct{}, 1), false)
+// looped is a shard of a closed loop that may send for ever.
+func looped(client Client, part, parts int, l limits) *shard {
+	s := stepShard(client, part, parts, l)
+	s.closeLoop()
+	s.given(lease.Law{Law: pacer.Law{ID: 1, Den: 1, F: 1}, End: pacer.Endless, Era: 1})
 	return s
-}
-
-// A closed loop that leases arcs takes no memory either, however many requests there are.
-func TestLoopAllocatesNothing(t *testing.T) {
-	client := &stepClient{now: 1000 * ms}
-	var notice atomic.Pointer[pacer.Notice]
-	s := looped(client, &notice)
-	turns := func() {
-		for range 100 {
-			client.now += 10_000
-			until, _ := s.turn(client.now)
-			if err := client.Poll(until, s.done); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if n := testing.AllocsPerRun(20, turns); n != 0 || s.request == 0 {
-		t.Errorf("%v allocations in 100 turns, %d sent", n, s.request)
-	}
-}
-
-func BenchmarkLoopTurn(b *testing.B) {
-	client := &stepClient{now: 1000 * ms}
-	var notice atomic.Pointer[pacer.Notice]
-	s := looped(client, &notice)
-	s.limits.maxInFlight = 1
-	for b.Loop() {
-		client.now += 10_000
-		until, _ := s.turn(client.now)
-		if err := client.Poll(until, s.done); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

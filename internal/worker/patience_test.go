@@ -4,64 +4,65 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// TestPatience: a worker ends by itself when Redis has been silent for a while and the run is over by its plan, and not before.
+// TestPatience: a worker ends by itself when Redis has been silent for a while and the run is over by its laws, and not before.
 func TestPatience(t *testing.T) {
+	type law struct {
+		at    time.Duration
+		phase lease.Phase
+		end   time.Duration // 0 = none is planned
+	}
 	for _, c := range []struct {
 		name        string
-		length      time.Duration
-		started     bool
-		paused      time.Duration // from the start on
-		stood       time.Duration // what replies say of pauses before, longer than those that were seen
-		joins       time.Duration // since the start
-		silentAfter time.Duration // since the start
-		ends        time.Duration // since the start, ±1 s; 0 = not within an hour
+		laws        []law // all known from the beginning
+		silentAfter time.Duration
+		ends        time.Duration // ±1 s; 0 = not within an hour
 	}{
-		{"silent long before the end", time.Minute, true, 0, 0, 0, 5 * time.Second, time.Minute},
-		{"silent just before the end", time.Minute, true, 0, 0, 0, 55 * time.Second, 55*time.Second + silence},
-		{"silent after the end: it was moved", time.Minute, true, 0, 0, 0, 3 * time.Minute, 3*time.Minute + silence},
-		{"a pause moves the end", time.Minute, true, 2 * time.Minute, 0, 0, 125 * time.Second, 3 * time.Minute},
-		{"a pause before it joined moves the end", time.Minute, true, 0, 2 * time.Minute, 150 * time.Second, 155 * time.Second, 3 * time.Minute},
-		{"it joins in a pause", time.Minute, true, 2 * time.Minute, 2 * time.Minute, 119 * time.Second, 125 * time.Second, 3 * time.Minute},
-		{"the plan was left", time.Minute, true, 2 * time.Minute, pacer.LeftPlan * time.Microsecond, 0, 125 * time.Second, 3 * time.Minute},
-		{"no planned end", 0, true, 0, 0, 0, time.Second, 0},
-		{"not begun", time.Minute, false, 0, 0, 0, time.Second, 0},
+		{"silent long before the end", []law{{0, lease.Running, time.Minute}}, 5 * time.Second, time.Minute},
+		{"silent just before the end", []law{{0, lease.Running, time.Minute}}, 55 * time.Second, 55*time.Second + silence},
+		{"silent after the end", []law{{0, lease.Running, time.Minute}}, 3 * time.Minute, 3*time.Minute + silence},
+		{"a pause moves the end", []law{{0, lease.Running, time.Minute}, {30 * time.Second, lease.Paused, 0}, {150 * time.Second, lease.Running, 3 * time.Minute}}, time.Second, 3 * time.Minute},
+		{"a pause that lasts", []law{{0, lease.Running, time.Minute}, {30 * time.Second, lease.Paused, 0}}, 31 * time.Second, 0},
+		{"a stop", []law{{0, lease.Running, time.Hour}, {30 * time.Second, lease.Stopped, 0}}, 31 * time.Second, 31*time.Second + silence},
+		{"no planned end", []law{{0, lease.Running, 0}}, time.Second, 0},
+		{"not begun", nil, time.Second, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				clock, start := pacer.NewClock(), time.Now()
-				us := time.Now().UnixMicro()
-				clock.Sample(clock.Now(), clock.Now(), us)
-				p := &patience{clock: clock, length: c.length, started: func() int64 {
-					if c.started {
-						return us
+				var laws []lease.Law
+				for i, l := range c.laws {
+					end := pacer.Endless
+					if l.end > 0 {
+						end = start.Add(l.end).UnixMicro()
 					}
-					return 0
-				}}
+					laws = append(laws, lease.Law{Law: pacer.Law{ID: int64(i + 1), T0: start.Add(l.at).UnixMicro(), Den: 1, F: 1}, Phase: l.phase, Prev: int64(i), End: end, Era: 1})
+				}
+				var newest atomic.Pointer[lease.View]
+				if c.laws != nil {
+					newest.Store(&lease.View{Version: 1, Era: 1, Laws: (*lease.Laws)(nil).With(laws...)})
+				}
+				p := &patience{clock: clock, view: &newest}
 				ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 				defer stop()
 				var calling sync.WaitGroup
 				calling.Go(func() {
-					time.Sleep(c.joins + min(c.joins, time.Second)) // who joins a fleet may have to wait for the first reply
 					for time.Since(start) < c.silentAfter {
-						reply := pacer.Reply{Status: pacer.StatusOK, Stood: c.stood.Microseconds()}
-						if time.Since(start) < c.paused {
-							reply.Status = pacer.StatusPaused
-						}
-						p.heard(reply)
+						p.heard()
 						time.Sleep(100 * time.Millisecond)
 					}
 				})
 				defer calling.Wait()
 				ended, end := context.WithCancelCause(ctx)
 				defer end(nil)
-				time.Sleep(c.joins)
 				p.watch(ctx, end)
 				switch took := time.Since(start); {
 				case c.ends == 0 && ended.Err() != nil && errors.Is(context.Cause(ended), ErrSilence):

@@ -1,10 +1,8 @@
 package worker
 
 import (
-	"sync/atomic"
 	"testing"
 
-	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -56,9 +54,7 @@ func TestClosedLoopRests(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			client := &refusing{connections: connections, refused: c.refused, class: c.class, written: c.written}
 			client.now = 1000 * ms
-			var notice atomic.Pointer[pacer.Notice]
-			s := stepShard(client, 0, 1, &notice, testLimits())
-			loop(s)
+			s := looped(client, 0, 1, testLimits())
 			turn := func() {
 				if until, _ := s.turn(client.now); until <= client.now {
 					t.Fatalf("the next turn would be %d ns ago: the shard would spin", client.now-until)

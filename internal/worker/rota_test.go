@@ -99,8 +99,6 @@ func (j *busyJournal) Publish(ctx context.Context, _, _ *report.Snapshot, _ *rep
 	return nil
 }
 
-func (j *busyJournal) Leave(context.Context, string) error { return nil }
-
 // TestManyPublishersAndAFrozenRedis: 3,000 workers whose Redis stood still for 1 s publish again. All of them at once would need 0.9 s of it each time,
 // longer than any of them waits, and it would never catch up.
 func TestManyPublishersAndAFrozenRedis(t *testing.T) {

@@ -1,10 +1,8 @@
 package worker
 
 import (
-	"sync/atomic"
 	"testing"
 
-	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -25,11 +23,10 @@ func TestWhoMadeItLate(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client := &stepClient{keep: true}
-			var notice atomic.Pointer[pacer.Notice]
 			l := testLimits()
 			l.maxInFlight = c.maxInFlight
-			s := stepShard(client, 0, 1, &notice, l)
-			s.lease(pacer.Range{Law: law(1, 0, 1000, 1), First: 0, N: 600})
+			s := stepShard(client, 0, 1, l)
+			s.given(law(1, 0, 1000, 600))
 			for ; client.now < 1000*ms; client.now += ms {
 				if client.now == 50*ms {
 					client.now += c.still * ms
@@ -86,11 +83,10 @@ func TestWhatWasMissing(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client := &openingClient{stepClient: stepClient{busy: c.busy}, opening: c.opening}
-			var notice atomic.Pointer[pacer.Notice]
 			l := testLimits()
 			l.maxInFlight = c.maxInFlight
-			s := stepShard(client, 0, 1, &notice, l)
-			s.lease(pacer.Range{Law: law(1, 0, 1000, 1), First: 0, N: 100})
+			s := stepShard(client, 0, 1, l)
+			s.given(law(1, 0, 1000, 100))
 			for ; client.now < 100*ms; client.now += ms { // without Poll: no answer comes
 				s.turn(client.now)
 			}

@@ -239,8 +239,7 @@ func (s *shard) halt() {
 	}
 }
 
-// drop accounts for everything that waits: as recalled where it is, which after a stop is all of it, else as dropped late. What is not due yet goes
-// back to the server.
+// drop accounts for everything that waits: as recalled where it is, which after a stop is all of it, else as dropped late.
 func (s *shard) drop() {
 	for ; s.waiting.n > 0; s.waiting.pop() {
 		s.discard(&s.waiting.first().Slot)
@@ -251,7 +250,6 @@ func (s *shard) drop() {
 			s.discard(&x)
 		}
 	}
-	s.arcs.slots = lease.NewSlots(s.part, s.parts)
 }
 
 func (s *shard) discard(x *pacer.Slot) {

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -10,13 +11,12 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arcs"
-	"github.com/loadctl/loadctl/internal/model"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
 )
 
-// sim is a whole fleet in virtual time: real Workers over the model of the budget and clients without sockets.
+// sim is a whole fleet in virtual time: real Workers over the model of the scripts and clients without sockets.
 // Make it inside a synctest bubble.
 type sim struct {
 	t     *testing.T
@@ -24,9 +24,8 @@ type sim struct {
 	skew  time.Duration // Redis' clock is ahead of the workers' by this
 
 	mu      sync.Mutex
-	budget  *model.Budget
-	arcs    *arcs.Run   // instead of the budget; nil = ranges are leased
-	limiter *simLimiter // of a run by arcs; nil = it has none
+	arcs    *arcs.Run
+	limiter *simLimiter // nil = the run has none
 	sends   []simSend
 	members []*simMember
 }
@@ -43,14 +42,14 @@ type simMember struct {
 	Worker
 	ctx    context.Context
 	cancel context.CancelFunc
-	wake   chan struct{}
 	exited chan struct{}
 
 	messages chan lease.Message
+	left     map[lease.Leaving]time.Duration // when the server heard of it first
 	total    *report.Snapshot
 	err      error
 
-	delay   func() time.Duration // of one way of a lease call; nil = none
+	delay   func() time.Duration // of one way of a call; nil = none
 	loss    func() bool          // whether a reply is lost; nil = never
 	away    [2]time.Duration     // Redis cannot be reached, from … to
 	crashed time.Duration        // when the process dies, 0 = never
@@ -74,14 +73,17 @@ type simJournal struct {
 	intervals map[uint64]*report.Snapshot
 	total     *report.Snapshot
 	points    map[int64]report.Point
-	left      map[string]time.Duration
 }
 
-func newSim(t *testing.T, rate int64, o model.Options) *sim {
+func newSim(t *testing.T, rate int64, o arcs.Options) *sim {
+	t.Helper()
 	if o.Pieces == nil {
 		o.Pieces = pieces(t, rate)
 	}
-	return &sim{t: t, began: time.Now(), budget: model.New(o), skew: 1234567 * time.Microsecond}
+	if o.Hold == 0 {
+		o.Hold = 10_000_000
+	}
+	return &sim{t: t, began: time.Now(), skew: 1234567 * time.Microsecond, arcs: arcs.New(o, "server")}
 }
 
 func pieces(t *testing.T, rate int64) []pacer.Piece {
@@ -90,6 +92,16 @@ func pieces(t *testing.T, rate int64) []pacer.Piece {
 		t.Fatal(err)
 	}
 	return ps
+}
+
+// firstSlot is Worker.Started.
+func (s *sim) firstSlot() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if all := s.arcs.Laws().All(); len(all) > 0 {
+		return all[0].T0
+	}
+	return 0
 }
 
 // since is the time of the sim.
@@ -102,22 +114,13 @@ func within(d time.Duration, span [2]time.Duration) bool { return d >= span[0] &
 
 // add makes a member; it runs after start.
 func (s *sim) add(id string) *simMember {
-	m := &simMember{sim: s, wake: make(chan struct{}, 1), exited: make(chan struct{})}
+	m := &simMember{sim: s, messages: make(chan lease.Message, 16), exited: make(chan struct{}), left: map[lease.Leaving]time.Duration{}}
 	m.ctx, m.cancel = context.WithCancel(s.t.Context())
 	m.client = simEndpoint{latency: 2 * time.Millisecond, connections: 1000}
-	m.journal = simJournal{intervals: map[uint64]*report.Snapshot{}, points: map[int64]report.Point{}, left: map[string]time.Duration{}}
+	m.journal = simJournal{intervals: map[uint64]*report.Snapshot{}, points: map[int64]report.Point{}}
 	m.Worker = Worker{
-		ID: id, Incarnation: "1", Limiter: m, Clock: pacer.NewClock(), Journal: m, Wake: m.wake,
-		NewClient: func(shard int) (Client, error) { return m.open(shard), nil },
-		Started: func() int64 {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return s.budget.Started
-		},
-	}
-	if s.arcs != nil {
-		m.messages = make(chan lease.Message, 16)
-		m.Limiter, m.Server, m.Messages, m.Started = nil, m, m.messages, s.firstSlot
+		ID: id, Incarnation: "1", Server: m, Messages: m.messages, Clock: pacer.NewClock(), Journal: m,
+		NewClient: func(shard int) (Client, error) { return m.open(shard), nil }, Started: s.firstSlot,
 	}
 	if s.limiter != nil {
 		m.Grants = m
@@ -149,40 +152,55 @@ func (s *sim) wait() {
 	}
 }
 
-// command gives a command and wakes everyone. It returns t0 as a time of the sim.
-func (s *sim) command(kind string, ps []pacer.Piece) time.Duration {
+// order gives a command and tells everyone. It returns t0 as a time of the sim.
+func (s *sim) order(kind string, ps []pacer.Piece) time.Duration {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	status, t0 := s.budget.Command(s.redis(), kind+time.Now().String(), kind, ps)
+	t0, status := s.arcs.Command(s.redis(), kind, ps)
+	laws := s.arcs.Laws().All()
+	s.mu.Unlock()
 	if status != "OK" {
 		s.t.Errorf("%s: %s", kind, status)
 	}
-	for _, m := range s.members {
-		select {
-		case m.wake <- struct{}{}:
-		default:
-		}
-	}
+	s.publish(lease.Message{Laws: laws, Quiet: true}, nil)
 	return time.Duration(t0)*time.Microsecond - time.Duration(s.began.Add(s.skew).UnixNano())
 }
 
 var errAway = errors.New("redis is away")
 
-// Lease implements pacer.Limiter.
-func (m *simMember) Lease(ctx context.Context, ask pacer.Ask) (pacer.Reply, error) {
+// Renew implements lease.Server.
+func (m *simMember) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
 	if m.crashed > 0 && m.since() >= m.crashed || within(m.since(), m.away) {
 		<-ctx.Done()
-		return pacer.Reply{}, errAway
+		return lease.Reply{}, errAway
 	}
 	m.travel()
 	m.mu.Lock()
-	r := m.budget.Lease(m.redis(), ask)
+	if _, said := m.left[c.Leaving]; !said {
+		m.left[c.Leaving] = m.since()
+	}
+	r := m.arcs.Renew(m.redis(), c)
+	woken := m.arcs.Woken()
 	m.mu.Unlock()
+	m.publish(lease.Message{}, woken)
 	m.travel()
 	if m.loss != nil && m.loss() {
 		<-ctx.Done()
 	}
 	return r, ctx.Err()
+}
+
+// publish sends a message to members by name; nil: to all.
+func (s *sim) publish(msg lease.Message, to []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.members {
+		if to == nil && len(msg.Laws) > 0 || slices.Contains(to, m.ID) {
+			select {
+			case m.messages <- msg:
+			default:
+			}
+		}
+	}
 }
 
 func (m *simMember) travel() {
@@ -223,18 +241,6 @@ func clone(s *report.Snapshot) *report.Snapshot {
 	c.Merge(s)
 	c.Seq, c.Final, c.Outages = s.Seq, s.Final, slices.Clone(s.Outages)
 	return c
-}
-
-// Leave implements Journal.
-func (m *simMember) Leave(_ context.Context, state string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.crashed > 0 && m.since() >= m.crashed || within(m.since(), m.journal.fails) {
-		return errAway
-	}
-	m.budget.Leave(m.redis(), m.ID, m.Incarnation, state)
-	m.journal.left[state] = m.since()
-	return nil
 }
 
 // simClient is one shard's client.
@@ -320,36 +326,54 @@ func (c *simClient) Close() error {
 	return nil
 }
 
+// books holds what each worker says of itself against what the server counted, and returns all that was asked for, and what nobody owned.
+func (s *sim) books() (asked, idle int64) {
+	s.t.Helper()
+	a := s.arcs.Audit(s.redis())
+	sum := a.Idle
+	for _, m := range s.members {
+		owned := a.Owned[m.ID+"/"+m.Incarnation]
+		sum += owned
+		n := m.total.Counts
+		if m.crashed > 0 {
+			continue
+		}
+		if m.err != nil && m.breaks == 0 {
+			s.t.Errorf("%s: %v", m.ID, m.err)
+		}
+		if told := n.Slots() - n.Beyond; told != owned && !m.Closed { // a closed loop has no slots
+			s.t.Errorf("%s owned %d slots, and accounts for %d: %+v", m.ID, owned, told, n)
+		}
+	}
+	if sum != a.Asked {
+		s.t.Errorf("asked %d, owned and idle %d", a.Asked, sum)
+	}
+	seen := map[int64]bool{}
+	for _, x := range s.sends {
+		if seen[x.due] && !s.members[0].Closed && s.limiter == nil { // what a limiter grants late is due when it does
+			s.t.Errorf("two requests are due at %v", time.Duration(x.due))
+		}
+		seen[x.due] = true
+	}
+	return a.Asked, a.Idle
+}
+
 // audit asserts what must hold at the end of every run, whatever happened in it, and returns the fleet's counts.
 func (s *sim) audit() report.Counts {
 	s.t.Helper()
-	all := report.NewSnapshot("", "")
-	var lost int64
+	s.books()
+	all, crashed := report.NewSnapshot("", ""), false
 	for _, m := range s.members {
-		if m.crashed == 0 && m.breaks == 0 && m.err != nil {
-			s.t.Errorf("%s: %v", m.ID, m.err)
-		}
 		total := m.total
 		if m.crashed > 0 {
-			total = m.journal.total
-		}
-		n := total.Counts
-		leased := s.budget.Members[m.ID].Leased
-		if rest := leased - n.Slots(); rest != 0 {
-			lost += rest
-			if m.crashed == 0 {
-				s.t.Errorf("%s: leased %d slots, but %+v", m.ID, leased, n)
-			}
+			total, crashed = m.journal.total, true
 		}
 		m.auditJournal(total)
 		all.Merge(total)
 	}
 	n := all.Counts
-	if sum := n.Slots() + s.budget.Skipped + lost; sum != s.budget.Issued {
-		s.t.Errorf("issued %d, but skipped %d + lost %d + %+v = %d", s.budget.Issued, s.budget.Skipped, lost, n, sum)
-	}
 	slices.SortFunc(s.sends, func(a, b simSend) int { return int(a.at - b.at) })
-	if lost == 0 && int64(len(s.sends)) != n.Sent {
+	if !crashed && int64(len(s.sends)) != n.Sent {
 		s.t.Errorf("%d requests were sent, the snapshots say %d", len(s.sends), n.Sent)
 	}
 	for _, x := range s.sends {
@@ -451,4 +475,31 @@ func (m *simMember) network(seed uint64, loss float64) {
 		return time.Millisecond + time.Duration(r.Int64N(int64(maxDelay-time.Millisecond)))
 	}
 	m.loss = func() bool { return r.Float64() < loss }
+}
+
+// sent is how many requests a worker sent from one time to another; "" means all workers.
+func (s *sim) sent(id string, from, to time.Duration) (n int64) {
+	for _, x := range s.sends {
+		if (id == "" || x.worker == id) && x.at >= int64(from) && x.at < int64(to) {
+			n++
+		}
+	}
+	return n
+}
+
+// variation is that of the gaps between a worker's requests: standard deviation by mean.
+func (s *sim) variation(id string) float64 {
+	var last, sum, squares, n float64
+	for _, x := range s.sends {
+		if x.worker != id {
+			continue
+		}
+		if last > 0 {
+			gap := float64(x.at) - last
+			sum, squares, n = sum+gap, squares+gap*gap, n+1
+		}
+		last = float64(x.at)
+	}
+	mean := sum / n
+	return math.Sqrt(max(0, squares/n-mean*mean)) / mean
 }

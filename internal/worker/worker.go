@@ -193,6 +193,10 @@ func (e *engine) finish(ctx context.Context, err error) error {
 	}
 	close(e.quit)
 	e.publishing.Wait()
+	_, reached := e.Taken()
+	for _, s := range e.shards {
+		s.settle(reached)
+	}
 	e.publisher.finish(ctx, errors.Is(err, pacer.ErrNoState))
 	return err
 }

@@ -109,8 +109,10 @@ func (r *Renewer) Run(ctx context.Context) error {
 		case m := <-r.Messages:
 			r.holder.Learn(m.Laws)
 			r.publish()
-			if r.urgent = !m.Quiet; r.urgent && !r.holder.Waiting() {
-				next = time.After(0)
+			switch r.urgent = !m.Quiet; {
+			case r.holder.Waiting():
+			case r.urgent, r.ends():
+				next = time.After(r.until())
 			}
 		case <-r.Changed:
 			if r.agreed() && !r.holder.Waiting() {
@@ -305,10 +307,16 @@ func (r *Renewer) until() time.Duration {
 		return 0
 	}
 	wait := r.spread(r.wait)
-	if n := r.holder.view.Laws.Newest(); n != nil && n.Phase >= Stopped { // it is to be heard of when it is
-		wait = min(wait, max(0, time.Duration(n.T0-r.now())*time.Microsecond)+time.Millisecond)
+	if r.ends() { // it is to be heard of when it does
+		wait = min(wait, max(0, time.Duration(r.holder.view.Laws.Newest().T0-r.now())*time.Microsecond)+time.Millisecond)
 	}
 	return wait
+}
+
+// ends tells whether it is known when the run is over.
+func (r *Renewer) ends() bool {
+	n := r.holder.view.Laws.Newest()
+	return n != nil && n.Phase >= Stopped
 }
 
 // publish hands the View to the Sink, if it is a new one.

@@ -1,60 +1,46 @@
 package worker
 
 import (
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 )
 
-// TestGateStood: how long a closed loop was shut after its start, by silence and by pauses, up to the last reply and no longer than the run.
-func TestGateStood(t *testing.T) {
-	type reply struct {
-		status         pacer.Status
-		at, stood      int64 // ms
+// TestStandstill: how long a closed loop was shut after its start, by silence and by pauses, up to the last View and no longer than the run.
+func TestStandstill(t *testing.T) {
+	law := func(id, at int64, phase lease.Phase, end int64) lease.Law {
+		return lease.Law{Law: pacer.Law{ID: id, T0: at * 1000, Den: 1, F: 1}, Prev: id - 1, Phase: phase, End: end, Era: 1}
+	}
+	const endless = pacer.Endless
+	first := law(1, 1000, lease.Running, endless)
+	type step struct {
+		at, p          int64 // ms: when the View comes, and its promise
+		laws           []lease.Law
 		silent, paused int64 // ms, after it
 	}
-	for _, c := range []struct {
-		name    string
-		length  time.Duration
-		replies []reply
-	}{
-		{"heard in time", 0, []reply{{pacer.StatusOK, 900, 0, 0, 0}, {pacer.StatusOK, 1900, 0, 0, 0}, {pacer.StatusOK, 2899, 0, 0, 0}}},
-		{"silence", 0, []reply{
-			{pacer.StatusOK, 2000, 0, 0, 0}, {pacer.StatusSuspect, 5900, 0, 0, 0}, {pacer.StatusOK, 6000, 0, 3000, 0},
-			{pacer.StatusOK, 6100, 0, 3000, 0}, {pacer.StatusOK, 7600, 0, 3500, 0},
-		}},
-		{"silence until the end", 5 * time.Second, []reply{{pacer.StatusOK, 2000, 0, 0, 0}, {pacer.StatusEnded, 9000, 0, 3000, 0}}},
-		{"the end comes to be known a little later", 5 * time.Second, []reply{{pacer.StatusOK, 5500, 0, 0, 0}, {pacer.StatusEnded, 9000, 0, 0, 0}}},
-		{"silence, then a stop", 0, []reply{{pacer.StatusOK, 2000, 0, 0, 0}, {pacer.StatusStopped, 4000, 0, 1000, 0}}},
-		{"pauses", 0, []reply{
-			{pacer.StatusOK, 2000, 0, 0, 0}, {pacer.StatusPaused, 2600, 500, 0, 500}, {pacer.StatusPaused, 4000, 1900, 0, 1900},
-			{pacer.StatusOK, 4200, 2000, 0, 2000}, {pacer.StatusOK, 4500, pacer.LeftUnseen, 0, 2000},
-		}},
+	for name, steps := range map[string][]step{
+		"heard in time":         {{900, 1900, []lease.Law{first}, 0, 0}, {1900, 2900, nil, 0, 0}, {2899, 3899, nil, 0, 0}},
+		"silence":               {{2000, 3000, []lease.Law{first}, 0, 0}, {6000, 7000, nil, 3000, 0}, {6100, 7100, nil, 3000, 0}, {7600, 8600, nil, 3500, 0}},
+		"silence before it":     {{200, 300, []lease.Law{first}, 0, 0}, {1100, 2000, nil, 100, 0}},
+		"silence until the end": {{2000, 3000, []lease.Law{law(1, 1000, lease.Running, 6_000_000)}, 0, 0}, {9000, 10_000, []lease.Law{law(2, 6000, lease.Ended, endless)}, 3000, 0}},
+		"silence, then a stop":  {{2000, 3000, []lease.Law{first}, 0, 0}, {4000, 5000, []lease.Law{law(2, 3500, lease.Stopped, endless)}, 500, 0}},
+		"pauses": {
+			{2000, 3000, []lease.Law{first}, 0, 0}, {2600, 3600, []lease.Law{law(2, 2100, lease.Paused, endless)}, 0, 500}, {3500, 4500, nil, 0, 1400},
+			{4200, 5200, []lease.Law{law(3, 4100, lease.Running, endless)}, 0, 2000}, {4500, 5500, nil, 0, 2000},
+		},
+		"a late promise is not told twice": {{2000, 3000, []lease.Law{first}, 0, 0}, {6000, 3000, nil, 3000, 0}, {6050, 3000, nil, 3050, 0}, {6100, 7100, nil, 3100, 0}, {6200, 7200, nil, 3100, 0}},
 	} {
-		g := gate{started: func() int64 { return 1_000_000 }, length: c.length, alone: time.Second}
-		for i, r := range c.replies {
-			if r.stood > 0 {
-				r.stood *= 1000 // the others are no times
+		var still standstill
+		var laws *lease.Laws
+		for i, x := range steps {
+			laws = laws.With(x.laws...)
+			still.take(x.at*1000, &lease.View{Version: i + 1, Era: 1, Laws: laws, P: x.p * 1000})
+			if silent, paused := still.silent.Load()/1000, still.paused.Load()/1000; silent != x.silent || paused != x.paused {
+				t.Errorf("%s, View %d: silent %d, paused %d ms, want %d and %d", name, i, silent, paused, x.silent, x.paused)
 			}
-			g.heard(pacer.Reply{Status: r.status, LeasedAt: r.at * 1000, Now: r.at * 1000, Stood: r.stood, Horizon: 500_000})
-			if silent, paused := g.silent.Load()/1000, g.paused.Load()/1000; silent != r.silent || paused != r.paused {
-				t.Errorf("%s, reply %d: silent %d, paused %d ms, want %d and %d", c.name, i, silent, paused, r.silent, r.paused)
-			}
-		}
-	}
-}
-
-// TestGateStoodRepeated: after a silence the first reply may be one that was made before it. It tells of the silence, and the next one not again.
-func TestGateStoodRepeated(t *testing.T) {
-	g := gate{started: func() int64 { return 1_000_000 }, alone: time.Second}
-	for i, r := range []struct{ at, now, silent int64 }{{2000, 2000, 0}, {2000, 6000, 3000}, {2000, 6050, 3050}, {6100, 6100, 3100}, {6200, 6200, 3100}} {
-		g.heard(pacer.Reply{Status: pacer.StatusOK, LeasedAt: r.at * 1000, Now: r.now * 1000, Horizon: 500_000})
-		if silent := g.silent.Load() / 1000; silent != r.silent {
-			t.Errorf("reply %d: silent %d ms, want %d", i, silent, r.silent)
 		}
 	}
 }
@@ -74,11 +60,10 @@ func TestNoConnectionsToLack(t *testing.T) {
 		{"connects", &stepClient{busy: true}, true},
 		{"does not", &disconnected{stepClient{busy: true}}, false},
 	} {
-		var notice atomic.Pointer[pacer.Notice]
 		l := testLimits()
 		l.maxInFlight = 10
-		s := stepShard(c.client, 0, 1, &notice, l)
-		s.lease(pacer.Range{Law: law(1, 0, 1000, 1), First: 0, N: 50})
+		s := stepShard(c.client, 0, 1, l)
+		s.given(law(1, 0, 1000, 50))
 		for now := int64(0); now < 100*ms; now += ms {
 			s.turn(now)
 		}
@@ -110,8 +95,7 @@ func TestWhoConnects(t *testing.T) {
 		{"http", open("http://127.0.0.1:1"), true}, {"noop", open("noop://"), false}, {"a new one", plain{open("noop://")}, true},
 	} {
 		a := NewAdapter(pacer.NewClock(), c.target, 1)
-		var notice atomic.Pointer[pacer.Notice]
-		if s := stepShard(a, 0, 1, &notice, testLimits()); s.connects != c.want {
+		if s := stepShard(a, 0, 1, testLimits()); s.connects != c.want {
 			t.Errorf("%s: connects %v", c.name, s.connects)
 		}
 		a.Close()
@@ -124,11 +108,9 @@ func TestMostInFlight(t *testing.T) {
 		client Client
 		want   int64
 	}{{&stepClient{now: 1000 * ms}, 7}, {&disconnected{stepClient{now: 1000 * ms}}, 0}} {
-		var notice atomic.Pointer[pacer.Notice]
 		l := testLimits()
 		l.maxInFlight = 7
-		s := stepShard(c.client, 0, 1, &notice, l)
-		loop(s)
+		s := looped(c.client, 0, 1, l)
 		s.turn(1000 * ms)
 		sum := report.NewSnapshot("w", "1")
 		if counts(s, sum); sum.MostInFlight != c.want {
@@ -155,14 +137,14 @@ func TestPlace(t *testing.T) {
 func TestMeasuredOfTheRun(t *testing.T) {
 	const started = 10_000_000
 	now := int64(0)
-	p := publisher{started: func() int64 { return started }, total: report.NewSnapshot("w", "1"), gate: &gate{}}
+	p := publisher{started: func() int64 { return started }, total: report.NewSnapshot("w", "1"), standstill: &standstill{}}
 	p.meter = newMeter(func() int64 { return now }, []*shard{{client: new(Adapter)}}, 1)
 	defer p.meter.close()
 	for i, c := range []struct{ sent, ends, wall int64 }{{0, started - 200_000, 0}, {3, started + 600_000, 600_000_000}, {0, started + 1_600_000, 1_000_000_000}} {
 		now += 1_000_000_000
 		last := report.NewSnapshot("w", "1")
 		last.Counts.Sent, last.End = c.sent, c.ends
-		p.gate.silent.Store(int64(i) * 1_000_000)
+		p.standstill.silent.Store(int64(i) * 1_000_000)
 		if last.Self = p.measured(last); last.Self.Wall != c.wall || last.Self.Silent != 1_000_000_000 && c.wall > 0 {
 			t.Errorf("%d: %+v, want %d ns", i, last.Self, c.wall)
 		}
