@@ -20,7 +20,8 @@ type Grants interface {
 
 // The times of a granter, µs of the Redis clock.
 const (
-	askAhead  = 250_000 // how long before it is due a slot is asked for. A release must find it less than lead − tight ahead (pacer/lease)
+	askAhead  = 250_000 // how long before it is due a slot is asked for, and
+	askMore   = 100_000 // up to so much more for the time that a call takes. Together it is less than lead − tight of a release (pacer/lease)
 	askOften  = 5_000   // between two calls, at least
 	askSeldom = 90_000  // between two calls, at most, while there are slots to ask for; both vary by a fifth
 	aloneLead = 20_000  // how long before it is due a slot is given to a shard without a grant
@@ -69,6 +70,7 @@ type granter struct {
 	again    int64        // until then, if nothing is answered, ns
 	silent   int64        // when the first call was made since the last answer, ns; 0 = all are answered
 	away     bool         // Redis is
+	failure  error        // of the last call that has ended
 	since    int64        // what was due before is not made up for, µs
 	burst    int64        // of the limiter; 0 = it has not told yet
 	trip     int64        // mean time of a call, ns
@@ -153,8 +155,7 @@ func (g *granter) step(calls context.Context, local, now int64) (wait time.Durat
 	g.adopt(now)
 	g.walk(now + g.ahead())
 	if !g.away && g.silent > 0 && local-g.silent >= unheard {
-		g.away, g.since = true, now
-		g.log.Warn("the run's limiter does not answer", "without it", map[bool]string{false: "the own share of the rate", true: "nothing is sent"}[g.terms.Strict])
+		g.lose(now)
 	}
 	g.drop(now)
 	if g.away && !g.terms.Strict {
@@ -175,12 +176,25 @@ func (g *granter) step(calls context.Context, local, now int64) (wait time.Durat
 	return g.until(local, now, more, x.Due/1000), false
 }
 
+// lose is told that Redis is away.
+func (g *granter) lose(now int64) {
+	g.away, g.since = true, now
+	then := "sending this worker's share of the rate"
+	if g.terms.Strict {
+		then = "sending nothing"
+	}
+	g.log.Warn("the run's limiter does not answer; "+then+", and trying again", "err", g.failure)
+}
+
 // ahead is how long before they are due slots are asked for, µs.
 func (g *granter) ahead() int64 {
 	if g.terms.Together {
 		return 0
 	}
-	return askAhead
+	if g.trip == 0 { // it is not known yet
+		return askAhead + askMore
+	}
+	return askAhead + min(g.trip/1000, askMore)
 }
 
 // until is how long to wait for the next step, if nothing happens. more: there is a slot that is not walked yet, and due.
@@ -216,7 +230,7 @@ func (g *granter) adopt(now int64) {
 	g.walk(now)
 	g.slots.Take(v)
 	if v.Era != before.Era { // times of the clock before say nothing
-		g.walked, g.since = now, 0
+		g.walked, g.since, g.last = now, 0, 0
 		g.reached.Store(0)
 	}
 	recalled := g.line.filter(func(x *pacer.Slot) bool { return !v.Laws.Recalled(lease.Pos{G: x.Generation, K: x.Number}) })
@@ -330,7 +344,8 @@ func (g *granter) ask(ctx context.Context, local int64) {
 // the answer usually comes, so that an answer which takes longer makes it late.
 func (g *granter) heard(a askedOf) {
 	g.asking--
-	if g.waits = g.waits && a.err != nil && a.call != g.calls; a.err != nil {
+	g.waits, g.failure = g.waits && a.err != nil && a.call != g.calls, a.err
+	if a.err != nil {
 		return // it is made again, and after a while Redis is away
 	}
 	now := g.clock.Redis(a.received) / 1000

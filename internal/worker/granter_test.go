@@ -148,6 +148,29 @@ func TestGrantsAreExact(t *testing.T) {
 	}
 }
 
+// TestGrantsFromAfar: a Redis that is far away makes nothing late, and nothing is lost when a worker joins.
+func TestGrantsFromAfar(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &simLimiter{burst: 1500}
+		s := granting(t, 1000, l, arcs.Options{Min: 2, Span: 10_000_000})
+		for _, id := range []string{"a", "b", "c"} {
+			m := s.add(id)
+			m.Shards, m.delay = 2, func() time.Duration { return 50 * time.Millisecond }
+			m.start()
+			time.Sleep(2 * time.Second)
+		}
+		s.wait()
+		if asked, ungranted := s.settled(); asked != 10_000 || ungranted != 0 || len(s.sends) != 10_000 {
+			t.Errorf("asked %d, ungranted %d, sent %d", asked, ungranted, len(s.sends))
+		}
+		for _, x := range s.sends {
+			if late := x.at - x.due; late > int64(2*time.Millisecond) {
+				t.Fatalf("a request due at %v was sent at %v", time.Duration(x.due), time.Duration(x.at))
+			}
+		}
+	})
+}
+
 // TestGrantsAreObeyed: what the limiter does not let pass is not sent; the rest is, and all adds up.
 func TestGrantsAreObeyed(t *testing.T) {
 	for _, terms := range []lease.Terms{{}, {Even: true}, {Together: true}} {
@@ -252,6 +275,29 @@ func TestGrantsOutage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGrantsEndWithThePromise: who hears nothing for longer than it was promised sends nothing any more, and goes on when it does.
+func TestGrantsEndWithThePromise(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := granting(t, 1000, &simLimiter{burst: 500}, arcs.Options{Min: 2, Span: 20_000_000, Hold: 3_000_000})
+		for _, id := range []string{"a", "b"} {
+			s.add(id).away = [2]time.Duration{5 * time.Second, 13 * time.Second}
+			s.members[len(s.members)-1].start()
+		}
+		s.wait()
+		if asked, _ := s.books(); asked != 20_000 {
+			t.Errorf("asked %d", asked)
+		}
+		for _, x := range []struct {
+			from, to    time.Duration
+			least, most int64
+		}{{6, 7, 995, 1005}, {9, 13, 0, 0}, {15, 19, 3990, 4010}} {
+			if n := s.sent("", x.from*time.Second, x.to*time.Second); n < x.least || n > x.most {
+				t.Errorf("%d sent from %d to %d s", n, x.from, x.to)
+			}
+		}
+	})
 }
 
 // TestGrantsAfterChanges: commands are in force when they say, and nothing of before is made up for.
