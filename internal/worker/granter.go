@@ -45,7 +45,7 @@ const (
 // old to be made up for. While Redis is away it lets slots pass as they fall due: they are the worker's own share of the rate.
 //
 // Each slot that it has walked is at any moment in its line, or granted, ungranted or recalled. All methods but start, wake, drain, quit and taken are of
-// its own goroutine.
+// the goroutine of run.
 type granter struct {
 	grants Grants
 	terms  lease.Terms
@@ -90,14 +90,18 @@ type askedOf struct {
 	err            error
 }
 
-// start makes the shards those of a limited run, and grants until drain or quit.
+// start grants until drain or quit.
 func (g *granter) start() {
+	g.prepare()
+	go g.run()
+}
+
+func (g *granter) prepare() {
 	g.slots = lease.NewSlots(0, 1)
 	g.out = make([]delivery, len(g.shards))
 	g.answers = make(chan askedOf, mostAsking)
 	g.woken, g.drains, g.quits, g.exited = make(chan struct{}, 1), make(chan struct{}), make(chan struct{}), make(chan struct{})
 	g.again = firstAgain
-	go g.run()
 }
 
 // wake tells of a new View.
@@ -277,7 +281,7 @@ func (g *granter) stale(x *pacer.Slot, now int64) bool {
 	}
 	law, in := &v.Laws.All()[i], &v.Laws.All()[v.Laws.At(now)]
 	switch {
-	case g.terms.Even, due < g.since, g.away && g.terms.Strict, now-due > g.kept(law):
+	case g.terms.Even, due < g.since, now-due > g.kept(law):
 		return true
 	case g.draining && now > g.last+leftover:
 		return true
@@ -357,10 +361,12 @@ func (g *granter) heard(a askedOf) {
 	if a.n > 0 {
 		g.burst = a.grant.Burst
 	}
-	if g.trip == 0 {
-		g.trip = a.received - a.sent
+	if trip := a.received - a.sent; trip < unheard { // what is longer was an outage, and no distance
+		if g.trip == 0 {
+			g.trip = trip
+		}
+		g.trip += (trip - g.trip) / 8
 	}
-	g.trip += (a.received - a.sent - g.trip) / 8
 	g.adopt(now)
 	g.drop(now)
 	usual := a.grant.Now*1000 + 2*g.trip
