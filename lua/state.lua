@@ -1,9 +1,10 @@
 -- state: how the state of a run by arcs is stored. Included in front of its scripts, and in front of segs.lua.
 --
 -- A renewal must be cheap, so it reads three fields of the budget and the record of its member, and where nothing is to be done it writes
--- one field and one score. Numbers are eight bytes each, as in form.lua.
+-- one field and one score. Numbers are eight bytes each, as struct.lua has them.
 --   budget   uid, keep, core (the numbers below), last (highest time seen in this era, µs), epoch (the server's identity), laws (those that may
---            still be needed), plan/NUMBER, commands; of a run that was lost: restored (when, µs), began (its first t0, µs)
+--            still be needed), plan/NUMBER, commands; of a run that was lost: restored (when, µs), began (its first t0, µs); of a run with a limiter: limit (its
+--            settings, grant.lua) and granted (when it was asked, µs)
 --   workers  name: the record of a member; name/incarnation: that of one whose name another process has taken
 --   due      members that are present, by when they are taken for gone if they stay silent
 --   rich     those of them that stay, by the units that a weight of 1 has

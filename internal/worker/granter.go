@@ -23,19 +23,23 @@ const (
 	askAhead  = 250_000 // how long before it is due a slot is asked for, and
 	askMore   = 100_000 // up to so much more for the time that a call takes. Together it is less than lead − tight of a release (pacer/lease)
 	askOften  = 5_000   // between two calls, at least
-	askSeldom = 90_000  // between two calls, at most, while there are slots to ask for; both vary by a fifth
+	askSeldom = 90_000  // between two calls, at most, while there are slots to ask for
 	aloneLead = 20_000  // how long before it is due a slot is given to a shard without a grant
 	leftover  = 250_000 // after the last slot, what is left is dropped
 	unknown   = 500_000 // how much is made up for as long as the limiter has not told its burst
 )
 
+// GrantAhead is how long before it is due a slot may be granted.
+const GrantAhead = (askAhead + askMore) * time.Microsecond
+
 // Of the calls of a granter.
 const (
 	unheard    = int64(500 * time.Millisecond) // without an answer for so long Redis is away, ns
 	askTimeout = 3 * time.Second
-	mostAsking = 5       // calls at a time, while Redis is away: none has to wait for the end of another
-	mostAsked  = 1 << 16 // slots in a call
-	mostInLine = 1 << 20 // slots that wait for a grant
+	mostAsking = 5                             // calls at a time, while Redis is away: none has to wait for the end of another
+	mostAsked  = 1 << 16                       // slots in a call
+	mostInLine = 1 << 20                       // slots that wait for a grant
+	turns      = int64(200 * time.Microsecond) // by so much the times of calls vary, ns
 	firstAgain = int64(250 * time.Millisecond)
 	lastAgain  = int64(time.Second)
 )
@@ -377,7 +381,8 @@ func (g *granter) heard(a askedOf) {
 		}
 		g.give(x)
 	}
-	g.next = a.received + g.pause(a.grant, now)*(800+rand.Int64N(400)) // who always comes second gets nothing of what is short
+	at := g.clock.Local((a.grant.Now + g.pause(a.grant, now)) * 1000)
+	g.next = max(at, a.sent+askOften*1000) + rand.Int64N(turns) // who always comes second gets nothing of what is short
 }
 
 // pause is when to call again, µs: often enough that the limiter never has more than its burst to grant, and, where it has refused, when it lets one
@@ -393,7 +398,7 @@ func (g *granter) pause(r lease.Grant, now int64) int64 {
 	if r.Retry > 0 && g.line.len() > 0 {
 		wait = max(r.Retry, min(wait, g.line.at(0).Due/1000-now))
 	}
-	return max(askOften, min(wait, askSeldom))
+	return min(wait, askSeldom)
 }
 
 // give makes a slot that of a shard, in turns.
