@@ -37,7 +37,7 @@ var errSlow = errors.New("the run does not end; see whether Redis still answers,
 func (m Measurement) spec(l Limiter, use Use, url string) run.Spec {
 	s := run.Spec{
 		Target: targets.Spec{URL: url}, QPS: pacer.PerSecond(m.QPS), Duration: m.Duration, MinWorkers: members,
-		MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp, Arcs: true,
+		MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp,
 	}
 	switch {
 	case !l.library: // the schedule alone
