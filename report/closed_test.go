@@ -49,6 +49,24 @@ func TestClosedLoop(t *testing.T) {
 	}
 }
 
+// TestClosedLoopHasNoSlots: whatever is said of slots, as in the file of a worker, a closed loop has none. What became of its requests has to add up.
+func TestClosedLoopHasNoSlots(t *testing.T) {
+	in := loop(true)
+	in.Workers[0].Leased, in.Budget = in.Workers[0].Total.Counts.Slots(), Budget{Issued: 7, Skipped: 2}
+	r := Build(in)
+	if want := (Audit{Sent: 8, Completed: 8}); r.Audit != want || r.Asked != 0 || r.CheckAudit() != nil || !r.Complete {
+		t.Errorf("%+v, complete %v %q", r.Audit, r.Complete, r.Notes)
+	}
+	r.Audit.Completed--
+	if err := r.CheckAudit(); err == nil || !strings.Contains(err.Error(), "sent 8 ≠ completed 7") {
+		t.Errorf("one that is missing: %v", err)
+	}
+	in.ClosedLoop = false
+	if r := Build(in); r.CheckAudit() == nil || r.Complete {
+		t.Errorf("sent without slots in a run that has slots: %+v", r.Audit)
+	}
+}
+
 // TestClosedLoopCutShort: no slot tells of what a killed worker sent last, so the report is not complete.
 func TestClosedLoopCutShort(t *testing.T) {
 	r := Build(loop(false))
