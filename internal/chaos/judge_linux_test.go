@@ -65,7 +65,7 @@ func (s *stage) judge() {
 	s.t.Log("\n" + table(s.row))
 }
 
-// bound checks the promise of every window W: at most ∫R + 1 + R·(lateness + 2e), a request for each permit stream, and what this
+// bound checks the promise of every window W: at most ∫R + 1 + R·(lateness + 2e), and what this
 // scenario is allowed by name.
 //
 // The lateness is measured, not assumed. A request arrives between its due time and its answer, so it is late by its latency at most: the
@@ -74,10 +74,6 @@ func (s *stage) judge() {
 func (s *stage) bound(times []int64, r report.Report) {
 	s.t.Helper()
 	intervals, fine := s.published(r)
-	streams := 0.0
-	if r.Audit.PermitSent > 0 {
-		streams = float64(s.workers)
-	}
 	s.row.whence = map[bool]string{true: "second", false: "run"}[fine]
 	most := s.law.most()
 	allowed := func(from, to int64) float64 {
@@ -86,7 +82,7 @@ func (s *stage) bound(times []int64, r report.Report) {
 			late = latest(intervals, from, to)
 		}
 		s.row.lateness = max(s.row.lateness, late)
-		return most*float64(late+2*s.clockError())/1e9 + streams + s.more
+		return most*float64(late+2*s.clockError())/1e9 + s.more
 	}
 	for i, w := range windows() {
 		x := exceed(times, w, s.asked, allowed)
@@ -96,8 +92,8 @@ func (s *stage) bound(times []int64, r report.Report) {
 		}
 		if x.over > 0 {
 			may := allowed(x.at, x.at+int64(w))
-			s.t.Errorf("in the %v from %.3f s after the fault on, %.0f more arrived than asked for, and %.0f may (of which %.0f because up to %s ms late and off, by each %s; %.0f permits; %.0f %s)", w,
-				seconds(x.at-s.fault), x.over+may, may, may-streams-s.more, milliseconds(int64((may-streams-s.more)/most*1e9)), s.row.whence, streams, s.more, s.why)
+			s.t.Errorf("in the %v from %.3f s after the fault on, %.0f more arrived than asked for, and %.0f may (of which %.0f because up to %s ms late and off, by each %s; %.0f %s)", w,
+				seconds(x.at-s.fault), x.over+may, may, may-s.more, milliseconds(int64((may-s.more)/most*1e9)), s.row.whence, s.more, s.why)
 		}
 	}
 }
@@ -110,7 +106,7 @@ func (s *stage) clockError() int64 {
 }
 
 // account checks that every request is accounted for. Of workers that were killed nobody knows what they sent after their last snapshot:
-// at most what they held, and a second on a permit.
+// at most what was theirs in a second.
 func (s *stage) account(a report.Audit) {
 	s.t.Helper()
 	if err := a.Check(); err != nil {
@@ -145,13 +141,13 @@ func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 func table(rows ...row) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "asked\tsent\tarrived\tpermit\tyielded\tskipped\tlate\tlost\tunexpl.\tlate ms\t10ms\t100ms\t1s\t10s\tbeyond\tpoorest s\tback\tbusy\tsteal\t  scenario")
+	fmt.Fprintln(w, "asked\tsent\tarrived\tskipped\tlate\tlost\tunexpl.\tlate ms\t10ms\t100ms\t1s\t10s\tbeyond\tpoorest s\tback\tbusy\tsteal\t  scenario")
 	for _, r := range rows {
 		a, verdict := r.audit, ""
 		if r.broken {
 			verdict = "BROKEN "
 		}
-		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%.1f%%\t%.2f\t%.0f%%\t%.0f%%\t  %s%s\n", a.Asked, a.Sent, r.arrived, a.PermitSent, a.Yielded, a.Skipped, a.LateDropped,
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%.1f%%\t%.2f\t%.0f%%\t%.0f%%\t  %s%s\n", a.Asked, a.Sent, r.arrived, a.Skipped, a.LateDropped,
 			a.Lost, r.unexplained, milliseconds(r.lateness), round(r.n[0]), round(r.n[1]), round(r.n[2]), round(r.n[3]), round(r.over), 100*r.poorest.share, r.back.Seconds(), r.busy, r.stolen, verdict, r.name)
 	}
 	w.Flush()

@@ -274,7 +274,9 @@ func before(client *redis.Client, is func(redis.Cmder) bool, do func()) {
 func message(cmd redis.Cmder) bool { return cmd.Name() == "publish" }
 
 // renewal: the scratch run exists, and is about to be joined. Of our scripts that of renewals has 8 keys.
-func renewal(cmd redis.Cmder) bool { return cmd.Name() == "evalsha" && fmt.Sprint(cmd.Args()[2]) == "8" }
+func renewal(cmd redis.Cmder) bool {
+	return cmd.Name() == "evalsha" && fmt.Sprint(cmd.Args()[2]) == "8"
+}
 
 // TestHangingServer: it may hang before the first check, or in the middle of the scratch run.
 func TestHangingServer(t *testing.T) {

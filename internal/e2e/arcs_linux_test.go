@@ -38,7 +38,7 @@ func TestArcsAreExact(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := &bed{t: t, redis: b.redis, web: b.web}
 			b.web.Reset()
-			for _, p := range b.fleet(c.workers, name, append(append(patient(), "--arcs"), c.args...)...) {
+			for _, p := range b.fleet(c.workers, name, append(patient(), c.args...)...) {
 				p.wait(0)
 			}
 			b.sound(name, c.want)
@@ -49,7 +49,7 @@ func TestArcsAreExact(t *testing.T) {
 // TestArcsOutlastAnOutage: what is promised is sent while Redis stands still, and nothing of it twice.
 func TestArcsOutlastAnOutage(t *testing.T) {
 	b := newBed(t)
-	ps := b.fleet(3, "outage", append(patient(), "--arcs", "--qps", "600", "--duration", "14s")...)
+	ps := b.fleet(3, "outage", append(patient(), "--qps", "600", "--duration", "14s")...)
 	b.started(600)
 	b.redis.Pause()
 	b.started(4200) // 6 s later
@@ -68,7 +68,7 @@ func TestArcsOutlastAnOutage(t *testing.T) {
 // TestArcsMove: the fleet changes, and the rate with it. Nothing is lost, and nothing sent that was not asked for.
 func TestArcsMove(t *testing.T) {
 	b := newBed(t)
-	args := append(patient(), "--arcs", "--url", b.web.URL(), "--qps", "300")
+	args := append(patient(), "--url", b.web.URL(), "--qps", "300")
 	one, two := b.worker("move", args...), b.worker("move", args...)
 	b.started(300)
 	three := b.worker("move", args...)

@@ -17,6 +17,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -90,12 +91,12 @@ func inProcess(ctx context.Context, r *run.Run, redisURL string) error {
 	var started atomic.Int64
 	clock := pacer.NewClock()
 	w := worker.Worker{
-		ID: "here", Incarnation: run.NewID(), Limiter: r.Limiter(link.Client), Clock: clock, Started: started.Load, Shards: 2,
+		ID: "here", Incarnation: run.NewID(), Server: r.Arcs(link.Client), Clock: clock, Started: started.Load, Shards: 2,
 		NewClient: func(int) (worker.Client, error) { return epoll.New(clock, wire, 50) },
-		Wake:      link.Wakeups(ctx, r), MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
-		Observe: func(reply pacer.Reply) {
-			if started.Load() == 0 && reply.Range.N > 0 {
-				started.Store(reply.Range.Law.T0)
+		Messages:  run.Messages(ctx, link.Messages(), link.WakeupsOf(ctx, r, "here")), MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
+		Observe: func(_ lease.Reply, v *lease.View) {
+			if all := v.Laws.All(); started.Load() == 0 && len(all) > 0 {
+				started.Store(all[0].T0)
 			}
 		},
 	}
