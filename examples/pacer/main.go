@@ -1,5 +1,5 @@
-// Command pacer prints when each request of a ramp is due: 0 to 10 per second over 2 seconds. No Redis, no waiting:
-// the schedule is arithmetic.
+// Command pacer prints when each request of a ramp is due, and which of two workers sends it: 0 to 10 per second over 2 seconds. No Redis, no
+// waiting: the schedule is arithmetic.
 package main
 
 import (
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/circle"
 )
 
 func main() {
@@ -22,14 +23,11 @@ func main() {
 	law := pacer.Law{R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, F: p.F, K: pacer.Endless}
 	law.K = law.Before(law.T0 + law.Dur) // how many slots are due before the end
 
-	// Two workers that lease one half each cover the whole, every slot once.
-	for _, lease := range []pacer.Range{
-		{Law: law, First: 0, N: law.K / 2},
-		{Law: law, First: law.K / 2, N: law.K - law.K/2},
-	} {
-		fmt.Printf("a lease of the numbers %d to %d:\n", lease.First, lease.First+lease.N-1)
-		for c := lease.Cursor(0, 1); c.Ok(); c.Next() {
-			fmt.Printf("  slot %d is due after %v\n", c.Slot(), time.Duration(c.Due()).Round(time.Microsecond))
+	// Two workers that hold one half of the circle each have the whole, every slot once.
+	for i, arc := range []circle.Arc{{Lo: 0, N: circle.Units / 2}, {Lo: circle.Units / 2, N: circle.Units / 2}} {
+		fmt.Printf("worker %d sends %d of %d requests:\n", i+1, arc.Count(0, law.K), law.K)
+		for w := arc.Walk(0); w.Ordinal() < law.K; w.Next() {
+			fmt.Printf("  slot %d is due after %v\n", w.Ordinal(), time.Duration(law.Due(w.Ordinal())).Round(time.Microsecond))
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// A crowd is a process that is many workers: each with an engine, a Leaser, a publisher and connections of its own, as in a process of its
+// A crowd is a process that is many workers: each with an engine, a Renewer, a publisher and connections of its own, as in a process of its
 // own; only what they fire at is nothing. A hundred processes would be more than one core can carry on time.
 type crowd struct {
 	redis         string
@@ -127,19 +127,19 @@ func (c crowd) look(ctx context.Context, client redis.UniversalClient, from time
 	after, err := c.spent(ctx, client)
 	return crowded{
 		Workers: c.workers, Seconds: time.Since(began).Seconds(), CPU: after.CPU - before.CPU,
-		Leases: after.Leases - before.Leases, Snapshots: after.Snapshots - before.Snapshots, Inside: after.Inside - before.Inside,
+		Renewals: after.Renewals - before.Renewals, Snapshots: after.Snapshots - before.Snapshots, Inside: after.Inside - before.Inside,
 	}, err
 }
 
-// spent is what Redis did so far. A lease asks for the time once, a snapshot never does.
+// spent is what Redis did so far. A renewal asks for the time once, a snapshot never does.
 func (c crowd) spent(ctx context.Context, client redis.UniversalClient) (crowded, error) {
 	used, err := cpu(c.server)
 	if err != nil {
 		return crowded{}, err
 	}
 	all, err := commandStats(ctx, client)
-	scripts, leases := all.of("eval", "fcall"), all.of("time").calls
-	return crowded{CPU: used.Seconds(), Leases: leases, Snapshots: scripts.calls - leases, Inside: scripts.took.Seconds()}, err
+	scripts, renewals := all.of("eval", "fcall"), all.of("time").calls
+	return crowded{CPU: used.Seconds(), Renewals: renewals, Snapshots: scripts.calls - renewals, Inside: scripts.took.Seconds()}, err
 }
 
 // work is one worker of it.
@@ -165,9 +165,10 @@ func (c crowd) work(ctx context.Context, r *run.Run, name string, started *atomi
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	w := worker.Worker{
-		ID: name, Incarnation: incarnation, Limiter: mine.Limiter(link.Client), Clock: clock, Journal: journal, Started: started.Load, Length: c.lasting,
+		ID: name, Incarnation: incarnation, Server: mine.Arcs(link.Client), Clock: clock, Journal: journal, Started: started.Load,
+		Messages:  run.Messages(watching, link.Messages(), link.WakeupsOf(watching, mine, name)),
 		NewClient: func(int) (worker.Client, error) { return worker.NewAdapter(clock, target, 1), nil },
-		MaxLag:    time.Second, CatchUp: time.Second, Wake: link.Wakeups(watching, mine),
+		MaxLag:    time.Second, CatchUp: time.Second,
 	}
 	return w.Run(ctx)
 }

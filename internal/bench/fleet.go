@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/loadctl/loadctl/pacer"
 )
 
 // fleetRate is what a fleet sends together: little, so that all it costs is what holds it together.
@@ -42,11 +40,11 @@ func oneProcess(ctx context.Context, b *bench, s *section) error {
 		figure := func(format string, f func(crowded) float64) string { return spanned(of(r.turns, f), format) }
 		idle := of(got.take("nobody"), crowded.share).median()
 		rows = append(rows, []string{
-			r.name, figure("%.0f", crowded.leases), figure("%.0f", crowded.snapshots), figure("%.2f", crowded.share),
+			r.name, figure("%.0f", crowded.renewals), figure("%.0f", crowded.snapshots), figure("%.2f", crowded.share),
 			figure("%.0f", func(c crowded) float64 { return c.each(idle) }), figure("%.0f", crowded.inside),
 		})
 	}
-	s.table([]string{"", "leases/s", "snapshots/s", "Redis CPU, %", "µs a call, less what nobody costs", "of it inside the script (by the clock)"}, rows)
+	s.table([]string{"", "renewals/s", "snapshots/s", "Redis CPU, %", "µs a call, less what nobody costs", "of it inside the script (by the clock)"}, rows)
 	s.atMost("Redis CPU for 100 workers, % of a core", of(got.take(many), crowded.share).median(), 4, "%.2f")
 	return nil
 }
@@ -99,7 +97,7 @@ func (b *bench) crowd(ctx context.Context, flags []string) (crowded, error) {
 	if c.Workers == 0 || b.quick {
 		return c, nil
 	}
-	return c, onTime(c.leases(), c.Workers, leasing(c.Workers))
+	return c, onTime(c.renewals(), c.Workers, renewing(c.Workers))
 }
 
 // A crowded is what the process with many workers says of the window that it looked at.
@@ -107,15 +105,15 @@ type crowded struct {
 	Workers   int     `json:"workers"`
 	Seconds   float64 `json:"seconds"`
 	CPU       float64 `json:"cpu"` // of Redis, s
-	Leases    int64   `json:"leases"`
+	Renewals  int64   `json:"renewals"`
 	Snapshots int64   `json:"snapshots"`
 	Inside    float64 `json:"inside"` // of scripts, s by the clock
 }
 
-func (c crowded) leases() float64    { return float64(c.Leases) / c.Seconds }
+func (c crowded) renewals() float64  { return float64(c.Renewals) / c.Seconds }
 func (c crowded) snapshots() float64 { return float64(c.Snapshots) / c.Seconds }
 func (c crowded) share() float64     { return 100 * c.CPU / c.Seconds }
-func (c crowded) calls() float64     { return float64(max(1, c.Leases+c.Snapshots)) }
+func (c crowded) calls() float64     { return float64(max(1, c.Renewals+c.Snapshots)) }
 func (c crowded) inside() float64    { return 1e6 * c.Inside / c.calls() }
 
 // each is the CPU of a call in µs, where nobody costs idle % of a core.
@@ -126,13 +124,11 @@ func (c crowded) each(idle float64) float64 {
 	return 1e6 * (c.CPU - idle/100*c.Seconds) / c.calls()
 }
 
-// leasing is how many lease calls workers make a second: each 0.19·H apart, where H is 0.5 s.
-func leasing(workers int) float64 {
-	return float64(workers) / 0.19 / pacer.DefaultHorizon.Seconds()
-}
+// renewing is how many renewals workers make a second: of up to 2,000 each calls twice.
+func renewing(workers int) float64 { return 2 * float64(workers) }
 
 // scripts is how many calls they make, one snapshot a second each among them.
-func scripts(workers int) float64 { return leasing(workers) + float64(workers) }
+func scripts(workers int) float64 { return renewing(workers) + float64(workers) }
 
 // onTime is an error if calls were made at another pace than they should: round trips were long, or the machine had too much to do.
 func onTime(perSecond float64, workers int, should float64) error {

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -18,10 +19,11 @@ import (
 	"github.com/loadctl/loadctl/internal/embedded"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/targets"
 )
 
-// called is what a process that makes calls prints: it is the same for our lease calls and for the other limiter's.
+// called is what a process that makes calls prints: it is the same for our renewals and for the other limiter's.
 type called struct {
 	Calls   int64   `json:"calls"`
 	Seconds float64 `json:"seconds"`
@@ -37,8 +39,8 @@ func (c costly) perSecond() float64 { return float64(c.Calls) / c.Seconds }
 func (c costly) micros() float64    { return c.cpu.Seconds() * 1e6 / float64(c.Calls) }
 func (c costly) perCore() float64   { return float64(c.Calls) / c.cpu.Seconds() }
 
-// leases compares what a lease call costs Redis with what a call of a limiter does that asks for each request.
-func leases(ctx context.Context, b *bench, s *section) error {
+// renewals compares what a renewal costs Redis with what a call of a limiter does that asks for each request.
+func renewals(ctx context.Context, b *bench, s *section) error {
 	path, err := self()
 	if err != nil {
 		return err
@@ -51,13 +53,13 @@ func leases(ctx context.Context, b *bench, s *section) error {
 		return []string{"-redis", redis, "-clients", strconv.Itoa(64), "-for", lasts.String()}
 	}
 	all := []contender[costly]{
-		{"lease, 100 members", func(ctx context.Context) (costly, error) {
+		{"renewal, 100 members", func(ctx context.Context) (costly, error) {
 			return b.calls(ctx, append([]string{path, "lease", "-run", b.next()}, flags(b.redis.url())...), b.redis.process, lasts)
 		}},
 		{"redis_rate AllowN", func(ctx context.Context) (costly, error) {
 			return b.calls(ctx, append([]string{b.built("allow")}, flags(b.redis.url())...), b.redis.process, lasts)
 		}},
-		{"lease, 100 members, embedded", func(ctx context.Context) (costly, error) {
+		{"renewal, 100 members, embedded", func(ctx context.Context) (costly, error) {
 			return b.calls(ctx, append([]string{path, "lease", "-run", b.next()}, flags("embedded")...), nil, lasts)
 		}},
 	}
@@ -109,7 +111,7 @@ func (b *bench) calls(ctx context.Context, argv []string, server *process, lasts
 	return c, err
 }
 
-// leasePart is a process that makes lease calls, as fast as it goes.
+// leasePart is a process that makes renewals, as fast as it goes.
 func leasePart(args []string) error {
 	flags := flag.NewFlagSet("lease", flag.ContinueOnError)
 	url := flags.String("redis", "embedded", "")
@@ -140,15 +142,15 @@ func leasePart(args []string) error {
 	if err != nil {
 		return err
 	}
-	c, err := callAll(r.Limiter(client), *clients, *lasts)
+	c, err := callAll(r.Arcs(client), *clients, *lasts)
 	if err != nil {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(c)
 }
 
-// callAll lets clients lease for 100 members; each has some of them.
-func callAll(limiter pacer.Limiter, clients int, lasts time.Duration) (called, error) {
+// callAll lets clients renew for 100 members; each has some of them.
+func callAll(server lease.Server, clients int, lasts time.Duration) (called, error) {
 	const members = 100
 	var calls atomic.Int64
 	var all sync.WaitGroup
@@ -156,28 +158,16 @@ func callAll(limiter pacer.Limiter, clients int, lasts time.Duration) (called, e
 	began := time.Now()
 	for c := range clients {
 		all.Go(func() {
-			var asks []pacer.Ask
+			var holders []*lease.Holder
 			for m := c; m < max(members, clients); m += clients {
-				asks = append(asks, pacer.Ask{Worker: fmt.Sprint("w", m), Incarnation: "0123456789abcdef", Weight: 1, RTTHi: 1000})
+				holders = append(holders, lease.NewHolder(fmt.Sprint("w", m), "0123456789abcdef", 1))
 			}
 			for i := 0; time.Since(began) < lasts; i++ {
-				ask := &asks[i%len(asks)]
-				ask.Seq++
-				ask.Until = time.Now().UnixMicro() + 1e9
-				reply, err := limiter.Lease(context.Background(), *ask)
-				switch {
-				case err != nil:
+				if err := renewOnce(server, holders[i%len(holders)]); err != nil {
 					failed <- err
 					return
-				case reply.Status == pacer.StatusSuspect: // it was not asked for too long, so this call brings nothing, and does not count
-					ask.Ack = reply.LeasedAt
-				case reply.Status != pacer.StatusOK:
-					failed <- fmt.Errorf("lease slots: status %s", reply.Status)
-					return
-				default:
-					ask.Ack, ask.PhiHeld, ask.Leased = reply.LeasedAt, reply.Permit.Phi(), ask.Leased+reply.Range.N
-					calls.Add(1)
 				}
+				calls.Add(1)
 			}
 		})
 	}
@@ -188,4 +178,22 @@ func callAll(limiter pacer.Limiter, clients int, lasts time.Duration) (called, e
 	default:
 		return called{calls.Load(), time.Since(began).Seconds()}, nil
 	}
+}
+
+// renewOnce makes a renewal. What the member is to give up it gives up at once: it has no shards.
+func renewOnce(server lease.Server, h *lease.Holder) error {
+	reply, err := server.Renew(context.Background(), h.Call())
+	if err != nil {
+		return err
+	}
+	h.Heard(reply.Now, reply)
+	v := h.View()
+	switch {
+	case reply.Status != lease.OK:
+		return fmt.Errorf("renew: status %s", reply.Status)
+	case v.Laws.Newest() == nil:
+		return errors.New("renew: the run has not begun")
+	}
+	h.Agreed(v.Version, reply.Now, reply.Now)
+	return nil
 }

@@ -9,29 +9,30 @@ import (
 
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/targets"
 )
 
-// Only calls that are answered with a lease count.
+// Only calls to a run that goes on count.
 func TestCallAll(t *testing.T) {
-	server, err := startRedis(t.Context(), t.TempDir())
+	redis, err := startRedis(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.stop()
-	limiter := func(name string, least int64) pacer.Limiter {
-		r, _, err := run.Create(t.Context(), server.client, name, run.Spec{
+	defer redis.stop()
+	server := func(name string, least int64) lease.Server {
+		r, _, err := run.Create(t.Context(), redis.client, name, run.Spec{
 			Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(20_000), MaxLag: time.Second, CatchUp: time.Second, MinWorkers: least,
 		}, run.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return r.Limiter(server.client)
+		return r.Arcs(redis.client)
 	}
-	if got, err := callAll(limiter("begun", 1), 4, 200*time.Millisecond); err != nil || got.Calls == 0 {
+	if got, err := callAll(server("begun", 1), 4, 200*time.Millisecond); err != nil || got.Calls == 0 {
 		t.Errorf("%d calls, %v", got.Calls, err)
 	}
-	if got, err := callAll(limiter("waiting", 1_000), 4, 200*time.Millisecond); err == nil || !strings.Contains(err.Error(), "WAIT") {
+	if got, err := callAll(server("waiting", 1_000), 4, 200*time.Millisecond); err == nil || !strings.Contains(err.Error(), "not begun") {
 		t.Errorf("of a run that waits for more members: %d calls, %v", got.Calls, err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A product is this project's own worker, as a user starts it: it leases, records, publishes, reports.
+// A product is this project's own worker, as a user starts it: it renews, records, publishes, reports.
 type product struct {
 	variant  string // after its name in the tables
 	embedded bool   // with a Redis of its own in the process, else with that of the benchmark

@@ -64,7 +64,7 @@ func experiments() []experiment {
 		{"omission", "what is reported of an endpoint that stalls", omission},
 		{"sharing", "what it costs to share one rate among processes", sharing},
 		{"fleet", "what 100 workers cost Redis", fleet},
-		{"lease", "lease calls, beside another limiter", leases},
+		{"lease", "renewals, beside another limiter", renewals},
 		{"record", "recording a request, merging snapshots", records},
 	}
 }
