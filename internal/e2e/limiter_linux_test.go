@@ -56,9 +56,10 @@ func (b *bed) bounded(extra int64) {
 func TestLimiters(t *testing.T) {
 	const asked = 5 * limitedRate
 	for name, c := range limiterCases() {
-		byBoth(t, name, func(t *testing.T, by []string) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBed(t)
-			for _, p := range b.fleet(2, name, slices.Concat(patient(), by, []string{"--qps", fmt.Sprint(limitedRate), "--duration", "5s"}, c.args)...) {
+			for _, p := range b.fleet(2, name, slices.Concat(patient(), []string{"--qps", fmt.Sprint(limitedRate), "--duration", "5s"}, c.args)...) {
 				p.wait(0)
 			}
 			r, arrived := b.report(name), b.web.Count()
@@ -82,22 +83,11 @@ func TestLimiters(t *testing.T) {
 	}
 }
 
-// byBoth runs a test for each way in which slots get to workers: with the flags that choose it.
-func byBoth(t *testing.T, name string, test func(t *testing.T, by []string)) {
-	for way, by := range map[string][]string{"ranges": nil, "arcs": {"--arcs"}} {
-		t.Run(name+"/"+way, func(t *testing.T) {
-			t.Parallel()
-			test(t, by)
-		})
-	}
-}
-
 // TestLimiterLive: burst, rate and pauses are changed while the run goes on.
-func TestLimiterLive(t *testing.T) { byBoth(t, "live", changeLimited) }
-
-func changeLimited(t *testing.T, by []string) {
+func TestLimiterLive(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
-	ps := b.fleet(2, "live", append(append(patient(), by...), "--qps", fmt.Sprint(limitedRate), "--limiter", "token-bucket", "--burst", "100")...)
+	ps := b.fleet(2, "live", append(patient(), "--qps", fmt.Sprint(limitedRate), "--limiter", "token-bucket", "--burst", "100")...)
 	b.started(200)
 	b.change("pause", "live")
 	b.change("resume", "live")
@@ -131,7 +121,7 @@ func changeLimited(t *testing.T, by []string) {
 }
 
 // TestLimiterOutage: while Redis stands still, and when it has lost everything, what arrives stays within the limiter's bound: members go on
-// by their permits, or by arcs with their own slots, together at most at the rate, and what was sent on those is not made up for.
+// with their own slots, together at most at the rate, and what was sent so is not made up for.
 func TestLimiterOutage(t *testing.T) {
 	pause := func(b *bed) {
 		b.redis.Pause()
@@ -155,14 +145,12 @@ func TestLimiterOutage(t *testing.T) {
 		"token-bucket-flush": {flush, 50, 50, []string{"--limiter", "token-bucket", "--burst", "50"}},
 		"together-pause":     {pause, limitedRate, 2, []string{"--limiter", "sliding-log", "--spread=false"}},
 	} {
-		byBoth(t, name, func(t *testing.T, by []string) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBed(t)
-			permit := "3s"
-			if by != nil { // a promise runs from the last renewal, and it takes half a second until Redis is taken for away
-				permit = "4s"
-			}
-			args := []string{"--qps", fmt.Sprint(limitedRate), "--duration", "7s", "--permit-for", permit}
-			ps := b.fleet(2, name, slices.Concat(patient(), by, args, c.args)...)
+			// A promise runs from the last renewal, and it takes half a second until Redis is taken for away.
+			args := []string{"--qps", fmt.Sprint(limitedRate), "--duration", "7s", "--permit-for", "4s"}
+			ps := b.fleet(2, name, slices.Concat(patient(), args, c.args)...)
 			b.started(limitedRate)
 			c.harm(b)
 			for _, p := range ps {
