@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"math"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -388,17 +387,17 @@ func TestGrantsTellHowFar(t *testing.T) {
 		time.Sleep(time.Second)
 		v := h.View()
 		m := s.add("a")
-		var newest atomic.Pointer[lease.View]
-		newest.Store(&v)
-		sh := newShard(0, 1, m.Clock, m.open(0), nil, limits{maxInFlight: 1})
+		f := &feed{changed: make(chan struct{}, 1)}
+		f.newest.Store(&v)
+		sh := newShard(0, 1, m.Clock, m.open(0), f, limits{maxInFlight: 1})
 		sh.granted = &granted{}
-		g := granter{grants: m, clock: m.Clock, newest: &newest, shards: []*shard{sh}, changed: make(chan struct{}, 1), log: slog.New(slog.DiscardHandler)}
+		g := granter{grants: m, clock: m.Clock, feed: f, shards: []*shard{sh}, log: slog.New(slog.DiscardHandler)}
 		g.prepare()
 		now := s.redis()
 		g.step(t.Context(), m.Clock.Now(), now)
 		later := v
 		later.Version++
-		newest.Store(&later)
+		f.newest.Store(&later)
 		g.adopt(now)
 		last := g.line.at(g.line.len()-1).Due / 1000
 		if version, reached := g.taken(); version != later.Version || reached <= last || last < now+200_000 {
