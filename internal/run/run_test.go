@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/redistest"
-	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -69,14 +69,14 @@ func (b *bed) state(r *Run) *State {
 	return s
 }
 
-// budget is the run's budget by the names of its fields.
-func (b *bed) budget(r *Run) map[string]string {
+// core is the numbers of the run's budget by their names.
+func (b *bed) core(r *Run) map[string]int64 {
 	b.Helper()
-	fields, err := lua.Budget(b.client.HGetAll(b.Context(), r.keys.Budget).Val())
+	c, err := core(b.client.HGet(b.Context(), r.keys.Budget, "core").Val())
 	if err != nil {
 		b.Fatal(err)
 	}
-	return fields
+	return c
 }
 
 // must is for the methods of a Run that change it.
@@ -98,56 +98,67 @@ func (b *bed) until(what string, ok func() bool) {
 	}
 }
 
-// member is a worker that leases and sends nothing.
+// member is a worker that renews and sends nothing.
 type member struct {
 	*bed
 	run    *Run
-	ask    pacer.Ask
-	leased int64
+	id     string
+	holder *lease.Holder
 }
 
 func (b *bed) member(r *Run, id string) *member {
-	return &member{bed: b, run: r, ask: pacer.Ask{Worker: id, Incarnation: "inc" + id, Weight: 1, RTTHi: 1000}}
+	return &member{bed: b, run: r, id: id, holder: lease.NewHolder(id, "inc"+id, 1)}
 }
 
-// lease makes one call, and another one at once where the budget did not trust the first, because there was none for too long.
-func (m *member) lease() pacer.Reply {
+// renew makes a call, and another one at once where the server asks for that. What it is to give up it gives up.
+func (m *member) renew() lease.Reply {
 	m.Helper()
-	reply := m.call()
-	if reply.Status == pacer.StatusSuspect {
-		reply = m.call()
+	for {
+		reply, err := m.run.Arcs(m.client).Renew(m.Context(), m.holder.Call())
+		if err != nil {
+			m.Fatal(err)
+		}
+		again := m.holder.Heard(reply.Now, reply)
+		m.holder.Agreed(m.holder.View().Version, reply.Now, 0)
+		if !again {
+			return reply
+		}
 	}
-	return reply
 }
 
-func (m *member) call() pacer.Reply {
-	m.Helper()
-	m.ask.Seq++
-	m.ask.Until = time.Now().Add(500 * time.Millisecond).UnixMicro()
-	reply, err := m.run.Limiter(m.client).Lease(m.Context(), m.ask)
-	if err != nil {
-		m.Fatal(err)
-	}
-	m.ask.Ack = reply.LeasedAt
-	m.leased += reply.Range.N
-	return reply
-}
-
-// start leases until the schedule has begun.
+// start renews until the schedule has begun.
 func (m *member) start() *member {
 	m.Helper()
 	m.until("the first t0", func() bool {
-		m.lease()
+		m.renew()
 		s := m.state(m.run)
 		return !s.StartedAt.IsZero() && s.now.After(s.StartedAt)
 	})
 	return m
 }
 
-// finish leases until the run has ended.
-func (m *member) finish() {
+// over renews until the run has ended, and leaves.
+func (m *member) over() {
 	m.Helper()
-	m.until("the end of the run", func() bool { return m.lease().Status == pacer.StatusEnded })
+	m.until("the end of the run", func() bool { m.renew(); return !m.state(m.run).EndedAt.IsZero() })
+	m.halt()
+}
+
+// halt says that the worker sends nothing any more.
+func (m *member) halt() {
+	m.Helper()
+	m.holder.Halt(m.state(m.run).now.UnixMicro())
+	m.until("its leave", func() bool { return m.renew().Status == lease.Gone })
+}
+
+// owned is how many slots were the worker's so far.
+func (m *member) owned() int64 {
+	m.Helper()
+	w, err := m.state(m.run).worker(m.id)
+	if err != nil {
+		m.Fatal(err)
+	}
+	return w.Owned
 }
 
 // dump is everything in Redis, by key.
