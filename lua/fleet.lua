@@ -427,13 +427,16 @@ local function renew(c)
   return reply(m, c)
 end
 
--- over: whether nothing is asked for any more at some time; ended: whether it has come.
-local function over() return b.begun == 1 and newest().phase >= STOPPED end
-
-local function ended() return over() and newest().t0 <= b.now end
+-- ended: whether nothing is asked for any more by now, also where nobody has called since who would have noticed.
+local function ended()
+  if b.begun == 0 then return false end
+  local n = newest()
+  if n.phase ~= RUNNING then return n.phase >= STOPPED and n.t0 <= b.time end
+  return n.ends <= b.time or (n.stop > 0 and n.stop <= b.time)
+end
 
 -- paused: whether the last command that was told, in force in a moment, is a pause.
 local function paused() return newest().phase == PAUSED end
 
-return { REMOVED = REMOVED, over = over, ended = ended, paused = paused, settle = settle, renew = renew, change = change, early = early, remove = remove, member = member, event = event, learn = learn,
+return { REMOVED = REMOVED, ended = ended, paused = paused, settle = settle, renew = renew, change = change, early = early, remove = remove, member = member, event = event, learn = learn,
   store = store, everyone = function() everyone = true end }

@@ -34,13 +34,7 @@ end
 local clock = redis.call('TIME')
 local keys = { budget = KEYS[1], workers = KEYS[2], due = KEYS[3], rich = KEYS[4], loose = KEYS[5], laws = KEYS[6], log = KEYS[7], events = KEYS[8] }
 local spec, b = redis.call('GET', KEYS[9]), load(keys.budget, clock, '')
-local ended = false
-if spec and b.uid and ARGV[3] == '1' then
-  local all = fleet(b, keys)
-  all.settle() -- where no worker was left to see the end, it has come all the same
-  all.store()
-  ended = all.ended()
-end
+local ended = spec and b.uid and ARGV[3] == '1' and fleet(b, keys).ended()
 if not spec ~= not b.uid and laws == '' then return { 'BROKEN', '', '' } end -- a worker brings all of it back
 if spec and b.uid and not ended then return { 'EXISTS', spec, b.uid } end
 local stopped = redis.call('GET', KEYS[13])

@@ -49,7 +49,7 @@ local function setBurst()
 end
 
 local int, status, t0 = function(x) return string.format('%d', x) end, 'SAME', 0
-if kind == 'guard' and not all.over() then b.deadman = tonumber(plan) end
+if kind == 'guard' and not all.ended() then b.deadman = tonumber(plan) end
 if kind == 'touch' or kind == 'guard' then
   all.store()
   return { status, int(t0), int(b.command) }

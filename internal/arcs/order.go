@@ -33,8 +33,7 @@ func (r *Run) Order(now int64, o Order) Answer {
 	r.settle(now)
 	r.heard = r.now
 	a := Answer{ID: o.ID, Status: "SAME"}
-	over := r.laws != nil && r.laws.Newest().Phase >= lease.Stopped
-	if o.Kind == "guard" && !over {
+	if o.Kind == "guard" && !r.ended(now) {
 		r.Deadman = o.Silence
 	}
 	switch {
@@ -50,4 +49,16 @@ func (r *Run) Order(now int64, o Order) Answer {
 		r.answers = r.answers[max(0, len(r.answers)-remembered):]
 	}
 	return a
+}
+
+// ended tells whether nothing is asked for any more at a time, also where nobody has called since who would have noticed.
+func (r *Run) ended(now int64) bool {
+	if r.laws == nil {
+		return false
+	}
+	n := r.laws.Newest()
+	if n.Phase != lease.Running {
+		return n.Phase >= lease.Stopped && n.T0 <= now
+	}
+	return n.End <= now || n.Stop > 0 && n.Stop <= now
 }

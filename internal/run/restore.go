@@ -17,7 +17,7 @@ import (
 // Restore makes the run's state anew where Redis has lost it, under the same uid, from the laws that a worker knows. The schedule goes on by them, and
 // who is there goes on with what it holds. Of many callers one makes it; where the state is there nothing happens.
 //
-// A worker that was not given the run's description must not make it. It only learns of a run that was removed, or that was stopped and that nobody has
+// A worker that was not given the run's description must not make it, and one without laws cannot. It only learns of a run that was removed, or that was stopped and that nobody has
 // brought back: pacer.ErrNoState.
 //
 // started is the run's first t0, µs of the Redis clock, which laws may not tell any more.
@@ -28,7 +28,7 @@ func (r *Run) Restore(ctx context.Context, started int64, laws []lease.Law, make
 		return explain("restore", r.Name, err)
 	case gone:
 		return pacer.ErrNoState
-	case !make:
+	case !make || len(laws) == 0:
 		return r.givenUp(ctx)
 	}
 	text, err := r.Spec.text()

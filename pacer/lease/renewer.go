@@ -40,6 +40,8 @@ const (
 	firstWait      = 100 * time.Millisecond // until a reply has told another
 	maxRTT         = int64(time.Second)     // of one round trip: what is longer was a freeze, and no distance
 	leaveWithin    = 3 * time.Second        // for handing over what a worker holds that leaves
+	lostLimit      = 10 * time.Second       // for restoring a run that Redis has lost, at most
+	lostPatience   = 3 * time.Second        // after that, for another worker that restores it
 )
 
 // Renewer keeps a Sink supplied with what its worker is to send. It is the only caller of its Server, so Redis is never on the send path: what is
@@ -58,8 +60,8 @@ type Renewer struct {
 	Observe  func(Reply, *View) // called with each reply and what holds by it; may be nil
 	Log      *slog.Logger       // nil = none
 
-	// Restore is called when the run's state is gone, with the laws known, and again until it is there; pacer.ErrNoState says that it was removed on purpose, or that
-	// another run has its name. nil: wait for another worker who restores it.
+	// Restore is called when the run's state is gone, with the laws known, and again until it is there. Without laws it is only to find out what became of
+	// the run. pacer.ErrNoState says that it was removed on purpose, or that another run has its name. nil: wait for another worker who restores it.
 	Restore func(context.Context, []Law) error
 
 	holder   *Holder
@@ -68,9 +70,9 @@ type Renewer struct {
 	trying   int           // attempts that have not come back
 	answers  chan answer
 	rtt      roundTrip
-	version  int  // of the View that the Sink has
-	urgent   bool // the next call is to be made at once
-	lost     bool // the last reply said that there is no state
+	version  int   // of the View that the Sink has
+	urgent   bool  // the next call is to be made at once
+	lost     int64 // since when replies say that there is no state, ns; 0 = they do not
 	failures outage.Series
 	rand     *rand.Rand
 }
@@ -244,8 +246,8 @@ func (r *Renewer) take(ctx context.Context, a answer) error {
 	r.Observe(a.reply, &v)
 	switch a.reply.Status {
 	case OK:
-		if r.lost {
-			r.lost = false
+		if r.lost != 0 {
+			r.lost = 0
 			r.Log.Info("the run's state is there again")
 		}
 		return r.over()
@@ -277,21 +279,29 @@ func (r *Renewer) over() error {
 	return nil
 }
 
-// restore makes the run anew, where this worker may.
+// restore makes the run anew, where this worker may, or waits for another one that does. When its promise is over it is too late for that: the run may have
+// been stopped since, and removed. A little later the worker gives the run up.
 func (r *Renewer) restore(ctx context.Context) error {
-	if !r.lost {
-		r.lost = true
-		r.Log.Warn("Redis has lost the run's state; sending what is held, and waiting for it")
+	now := r.Clock.Now()
+	if r.lost == 0 {
+		r.lost = now
+		r.Log.Warn("Redis has lost the run's state; sending what is promised, and waiting for a worker that restores it")
 	}
+	over := max(r.lost, min(r.Clock.Local(r.holder.view.P*1000), r.lost+int64(lostLimit)))
 	laws := r.holder.view.Laws.All()
-	if r.Restore == nil || len(laws) == 0 {
-		return nil
+	if now >= over {
+		laws = nil
 	}
-	err := r.Restore(ctx, laws)
-	if errors.Is(err, pacer.ErrNoState) {
-		return err
+	var err error
+	if r.Restore != nil {
+		limit, cancel := context.WithTimeout(ctx, attemptTimeout)
+		err = r.Restore(limit, laws)
+		cancel()
 	}
-	if r.urgent = err == nil; err != nil {
+	if errors.Is(err, pacer.ErrNoState) || now > over+int64(lostPatience) {
+		return pacer.ErrNoState
+	}
+	if r.wait = firstWait; err != nil {
 		r.trouble(err)
 	}
 	return nil
