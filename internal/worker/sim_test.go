@@ -471,10 +471,17 @@ const maxDelay = 15 * time.Millisecond
 // network gives a member round trips of 2 … 2·maxDelay and loses replies.
 func (m *simMember) network(seed uint64, loss float64) {
 	r := rand.New(rand.NewPCG(seed, 3))
+	var mu sync.Mutex // attempts of a call may be under way at the same time
 	m.delay = func() time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
 		return time.Millisecond + time.Duration(r.Int64N(int64(maxDelay-time.Millisecond)))
 	}
-	m.loss = func() bool { return r.Float64() < loss }
+	m.loss = func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return r.Float64() < loss
+	}
 }
 
 // sent is how many requests a worker sent from one time to another; "" means all workers.

@@ -384,5 +384,5 @@ func testClose(t *testing.T, r *rig) {
 	if took := time.Since(began); took > soon {
 		t.Errorf("close took %v", took)
 	}
-	r.client.Wake() // the Leaser may be about to do so
+	r.client.Wake() // the Renewer may be about to do so
 }
