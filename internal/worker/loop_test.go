@@ -191,6 +191,7 @@ func TestArcsPatience(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newLoops(t, 1, 1, arcs.Options{Min: 1, Span: 60 * second})
 				m := s.members[0]
+				m.away = [2]time.Duration{4*time.Second + pause, time.Hour}
 				began := time.Now()
 				m.start()
 				time.Sleep(2 * time.Second)
@@ -199,8 +200,6 @@ func TestArcsPatience(t *testing.T) {
 					time.Sleep(pause)
 					s.order("resume", nil)
 				}
-				time.Sleep(2 * time.Second)
-				m.away = [2]time.Duration{s.since(), time.Hour}
 				s.wait()
 				if !errors.Is(m.err, ErrSilence) {
 					t.Errorf("it ended with %v", m.err)
