@@ -36,6 +36,9 @@ const (
 	bare  = 2 * 8
 )
 
+// circle is how many units it has: see segs.lua.
+const circle = 1 << 24
+
 // Core is the numbers of a run by their names.
 func Core(text string) (map[string]string, error) {
 	fields := map[string]string{}
@@ -56,7 +59,11 @@ func Pieces(text string) (out []Piece, err error) {
 	}
 	for ; text != ""; text = text[piece:] {
 		v := func(i int) int64 { return int64(binary.LittleEndian.Uint64([]byte(text[8*i : 8*i+8]))) }
-		out = append(out, Piece{v(0), v(1), v(2), v(3), v(4), v(5)})
+		x := Piece{v(0), v(1), v(2), v(3), v(4), v(5)}
+		if x.Lo < 0 || x.Hi <= x.Lo || x.Hi > circle || min(x.FromG, x.FromK, x.SinceG, x.SinceK) < 0 {
+			return nil, errForm
+		}
+		out = append(out, x)
 	}
 	return out, nil
 }

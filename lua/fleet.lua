@@ -31,11 +31,11 @@ local function store()
   if b.made then live() end
 end
 
--- letGo: makes units free from a slot on.
-local function letGo(m, units, g, k)
+-- letGo: makes units free from a slot on, whose they were.
+local function letGo(whose, units, g, k)
   for _, s in ipairs(units) do
     s.fg, s.fk = later(s.fg, s.fk, g, k)
-    s.sg, s.sk = close(owner(m), s, s.fg, s.fk)
+    s.sg, s.sk = close(whose, s, s.fg, s.fk)
   end
   put(FREE, units)
 end
@@ -46,9 +46,18 @@ local function heard(m)
   return max(drops - b.hold - GRACE, #held(m) == 0 and drops - 3 * U - 2 * period() or 0)
 end
 
--- drop: m is gone: what it held is free from a slot on.
-local function drop(m, g, k, state, what)
-  local seen = heard(m)
+-- lapse: whose it is at a time what m holds: nobody's from the end of its promise on, if that is before.
+local function lapse(m, t)
+  local ends = tonumber(redis.call('ZSCORE', keys.due, m.name) or t + GRACE) - GRACE
+  if ends >= t then return owner(m) end
+  local g, k = slot(ends)
+  for _, s in ipairs(held(m)) do s.sg, s.sk = close(owner(m), s, g, k) end
+  return ''
+end
+
+-- drop: m is gone: what it held is free from a time on.
+local function drop(m, t, state, what)
+  local seen, whose, g, k = heard(m), lapse(m, t), slot(t)
   m.state = state
   b.n = b.n - 1
   if not m.leaving then leaves(m) end
@@ -56,7 +65,7 @@ local function drop(m, g, k, state, what)
   local units = held(m)
   own(m, {})
   m.joins = seen
-  letGo(m, units, g, k)
+  letGo(whose, units, g, k)
   abandon(m)
   event(EVENTS[state], m.name, what)
 end
@@ -66,7 +75,7 @@ local function takeBack(m)
   local g, k = slot(b.now)
   local units = held(m)
   own(m, {})
-  if b.quiet == 0 then return letGo(m, units, g, k) end
+  if b.quiet == 0 then return letGo(owner(m), units, g, k) end
   for _, s in ipairs(units) do
     s.sg, s.sk = close(owner(m), s, later(s.sg, s.sk, g, k))
     s.fg, s.fk = 0, 0
@@ -79,8 +88,7 @@ end
 local function remove(m, state, what)
   if m.state ~= PRESENT then return false end
   if b.quiet > 0 then takeBack(m) end
-  local g, k = slot(b.now + STEPPED)
-  drop(m, g, k, state, what)
+  drop(m, b.now + STEPPED, state, what)
   return true
 end
 
@@ -133,7 +141,7 @@ local function inherit()
       m.state = LOST
       touch(m)
     else
-      gather(owner(m), held(m))
+      gather(lapse(m, b.now), held(m))
     end
   end
   gather('', every(FREE))
@@ -160,8 +168,7 @@ local function expire()
   if b.now < b.patience then return end
   for _, name in ipairs(redis.call('ZRANGEBYSCORE', keys.due, '-inf', '(' .. int(b.now), 'LIMIT', '0', int(AT_ONCE))) do
     local m = member(name)
-    local g, k = slot(b.now)
-    if m then drop(m, g, k, LOST, 'its last promise is over') else redis.call('ZREM', keys.due, name) end -- somebody else's
+    if m then drop(m, b.now, LOST, 'its last promise is over') else redis.call('ZREM', keys.due, name) end -- somebody else's
   end
 end
 
@@ -312,7 +319,7 @@ local function releases(m, c)
     if #inside > 0 then
       any = true
       own(m, outside)
-      letGo(m, inside, x.fg, x.fk)
+      letGo(owner(m), inside, x.fg, x.fk)
     end
   end
   return any

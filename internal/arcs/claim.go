@@ -41,7 +41,7 @@ func (r *Run) takeBack(m *Member) {
 	if r.quiet == 0 {
 		units := m.held
 		r.own(m, nil)
-		r.letGo(m, units, at)
+		r.letGo(m.owner(), units, at)
 		return
 	}
 	for _, s := range m.held {

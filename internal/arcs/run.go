@@ -243,16 +243,16 @@ func (r *Run) releases(m *Member, c lease.Call) (any bool) {
 		}
 		any = true
 		r.own(m, out)
-		r.letGo(m, in, x.From)
+		r.letGo(m.owner(), in, x.From)
 	}
 	return any
 }
 
-// letGo makes units free from a slot on.
-func (r *Run) letGo(m *Member, units lease.Segs, from lease.Pos) {
+// letGo makes units free from a slot on, whose they were.
+func (r *Run) letGo(whose string, units lease.Segs, from lease.Pos) {
 	for _, s := range units {
 		s.From = lease.Later(s.From, from)
-		s.Since = r.close(m.owner(), s, s.From)
+		s.Since = r.close(whose, s, s.From)
 		r.free = r.free.Plus(lease.Segs{s})
 	}
 }

@@ -60,7 +60,8 @@ func (r *Run) inherit(epoch string) {
 		if m.gone {
 			continue
 		}
-		gather(m.owner(), m.held)
+		whose := r.lapse(m, r.now)
+		gather(whose, m.held)
 		seen := m.joins
 		if m.epoch != "" {
 			seen = r.heardOf(m)
@@ -108,18 +109,29 @@ func (r *Run) expire() {
 	due := slices.DeleteFunc(r.present(), func(m *Member) bool { return m.drops >= late })
 	slices.SortStableFunc(due, func(a, b *Member) int { return cmp.Compare(a.drops, b.drops) })
 	for _, m := range due[:min(len(due), atOnce)] {
-		r.drop(m, r.pos(r.now))
+		r.drop(m, r.now)
 	}
 }
 
-// drop is for a member that is gone: what it held is free from a slot on.
-func (r *Run) drop(m *Member, from lease.Pos) {
-	seen := r.heardOf(m)
+// lapse is whose it is at a time what m holds: nobody's from the end of its promise on, if that is before.
+func (r *Run) lapse(m *Member, t int64) string {
+	ends := m.drops - grace
+	if ends >= t {
+		return m.owner()
+	}
+	at := r.pos(ends)
+	m.held = m.held.Each(func(s *lease.Seg) { s.Since = r.close(m.owner(), *s, at) })
+	return ""
+}
+
+// drop is for a member that is gone: what it held is free from a time on.
+func (r *Run) drop(m *Member, t int64) {
+	seen, whose := r.heardOf(m), r.lapse(m, t)
 	m.gone = true
 	units := m.held
 	r.own(m, nil)
 	m.joins = seen
-	r.letGo(m, units, from)
+	r.letGo(whose, units, r.pos(t))
 	r.abandon(m)
 }
 
@@ -138,7 +150,7 @@ func (r *Run) remove(m *Member) {
 		if r.quiet > 0 {
 			r.takeBack(m)
 		}
-		r.drop(m, r.pos(r.now+stepped))
+		r.drop(m, r.now+stepped)
 	}
 }
 

@@ -80,7 +80,7 @@ func (r *Run) absent(ctx context.Context, kind string) error {
 	return fmt.Errorf("%s %s: %w", kind, r.Name, ErrNoRun)
 }
 
-// errRetry: another generation came into force between reading the rate and changing it.
+// errRetry: somebody changed the run between reading the rate and changing it.
 var errRetry = errors.New("the run changed at the same time; try again")
 
 // ErrNoRate is about changing the rate of a closed loop.
@@ -129,7 +129,7 @@ func (r *Run) setRate(ctx context.Context, to pacer.Rate, over time.Duration, wh
 		if err != nil {
 			return Change{}, err
 		}
-		expected := s.generation
+		expected := s.commanded
 		if try == rampTries {
 			expected = 0
 		}
@@ -140,7 +140,7 @@ func (r *Run) setRate(ctx context.Context, to pacer.Rate, over time.Duration, wh
 	}
 }
 
-// SetBurst changes the burst of the run's limiter, from the next grant on. What is leased already stays.
+// SetBurst changes the burst of the run's limiter, from the next grant on. What is granted already stays.
 func (r *Run) SetBurst(ctx context.Context, to int64) (Change, error) {
 	switch {
 	case to < 1 || to > maxBurst:

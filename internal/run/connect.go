@@ -20,7 +20,7 @@ import (
 // TLS, unix://path. A node of a Redis Cluster stands for all of it; with ?addr=host:port&addr=… further ones are named, of which any may be
 // asked for the others. With ?master_name=NAME the servers named are Sentinels, and the master that they watch is reached. "@FILE" reads the URL from a file, so that a password is in no process list. No error shows the password.
 //
-// Calls to a single server are not repeated by the client: the lease protocol does that, with a sequence number. The client of a cluster does
+// Calls to a single server are not repeated by the client: the protocol of renewals does that, with a sequence number. The client of a cluster does
 // repeat them, within the time that one call may take on a single server.
 func Connect(ctx context.Context, address string) (redis.UniversalClient, error) {
 	return connect(ctx, address, nil)

@@ -19,7 +19,7 @@ func (s Spec) Terms() (lease.Terms, bool) {
 	return lease.Terms{Even: s.kind().Queues, Together: s.Together, Strict: s.onRedisLoss() == LossStop}, true
 }
 
-// Grants is where a worker asks the limiter of a run by arcs. Its errors say what to do about them. It is safe for concurrent use.
+// Grants is where a worker asks the limiter of a run. Its errors say what to do about them. It is safe for concurrent use.
 type Grants struct {
 	run    *Run
 	client redis.UniversalClient

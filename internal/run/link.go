@@ -54,7 +54,7 @@ func (l *Link) share(o *redis.Options, connect dialer) {
 	}
 	o.DialTimeout = cmp.Or(o.DialTimeout, connectPatience)
 	o.Dialer, o.Protocol = l.dial(connect), 3
-	// The lease is what tries again, so nothing else does. Streams cost next to nothing; and after as many failures as the pool is large the library
+	// Renewals are what is tried again, so nothing else is. Streams cost next to nothing; and after as many failures as the pool is large the library
 	// connects once a second only, which would be late when the server is back.
 	o.DialerRetries, o.PoolSize = 1, mostStreams
 	// What a client says of itself at the beginning costs a round trip for each stream, and the server's time where thousands join.
@@ -98,7 +98,7 @@ func (l *Link) Wakeups(ctx context.Context, r *Run) <-chan struct{} {
 	return l.wakeups(ctx, r.keys.Control)
 }
 
-// WakeupsOf is Wakeups for a worker of a run by arcs, which is also told alone.
+// WakeupsOf is Wakeups for a worker, which is also told alone.
 func (l *Link) WakeupsOf(ctx context.Context, r *Run, worker string) <-chan struct{} {
 	return l.wakeups(ctx, r.keys.Control, r.keys.Control+":"+worker)
 }
@@ -136,7 +136,7 @@ func (l *Link) subscribe(ctx context.Context, channel string) error {
 }
 
 // Aside is the run over another connection, which is opened when it is first asked for. It is for what reads the results of the whole fleet: on the
-// link a lease would wait behind them.
+// link a renewal would wait behind them.
 func (l *Link) Aside(ctx context.Context, r *Run) (*Run, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,7 +21,7 @@ type Unpublished struct {
 	File     string // where it was read from; not part of the encoding
 	Run, UID string
 	State    string // how the worker ended: left or stopped
-	Leased   int64  // slots it was leased, by its own account
+	Leased   int64  // slots that it has decided on
 
 	StartedAt time.Time        // the run's first t0; zero = the worker did not learn of it
 	Length    time.Duration    // how long the run takes as planned; 0 = without end
@@ -199,23 +199,24 @@ func pick(name, uid string, all []*Unpublished) (map[string]*Unpublished, error)
 	return picked, nil
 }
 
+// regain makes w own as many slots as its worker has decided on. Of those beyond what it owned the server has forgotten whose they were, and counts
+// them as nobody's.
+func regain(w *report.WorkerInput, decided int64, b *report.Budget) {
+	forgotten := max(0, decided-w.Leased)
+	w.Leased += forgotten
+	skipped := min(forgotten, b.Skipped)
+	b.Skipped -= skipped
+	b.Issued += forgotten - skipped
+}
+
 // join adds u to what the server knows of the same incarnation, in w, and corrects the budget. Of its last snapshot and the one that was
 // published the newer counts, never both. It returns whether that was u's.
-//
-// The server may have forgotten slots that it had leased. Those that were due before their generation's cut it has come to
-// count as skipped; those behind it nowhere. unowned is how many slots were issued to nobody that the server knows of.
-func (u *Unpublished) join(w *report.WorkerInput, b *report.Budget, unowned *int64) (used bool) {
-	forgotten := max(0, u.Leased-w.Leased)
-	w.Leased += forgotten
-	issued := min(forgotten, *unowned) // the server has forgotten the worker only
-	*unowned -= issued
-	forgotten -= issued
-	cut := min(forgotten, max(0, u.Total.Counts.Recalled-w.Beyond))
-	skipped := min(forgotten-cut, b.Skipped)
-	ungranted := min(forgotten-cut, b.Ungranted) // in the place of skipped: they were not issued
-	b.Skipped -= skipped
-	b.Ungranted -= ungranted
-	b.Issued += forgotten - skipped
+func (u *Unpublished) join(w *report.WorkerInput, b *report.Budget) (used bool) {
+	beyond := max(0, max(u.Total.Counts.Beyond, u.Total.Counts.Recalled)-w.Beyond) // the server does not know of them, as they were not asked for
+	w.Beyond += beyond
+	w.Leased += beyond
+	b.Issued += beyond
+	regain(w, u.Leased, b)
 	w.Gone = true
 	switch w.State {
 	case "", "active", "silent", "lost":
@@ -231,13 +232,8 @@ func (u *Unpublished) join(w *report.WorkerInput, b *report.Budget, unowned *int
 // merge adds what could not be published to what a report is built from. It returns of how many incarnations that is the newest.
 func merge(in *report.Input, rest map[string]*Unpublished) (used int) {
 	rest = maps.Clone(rest)
-	unowned := in.Budget.Issued - in.Budget.Skipped
-	for _, w := range in.Workers {
-		unowned -= w.Leased
-	}
-	unowned = max(0, unowned)
 	add := func(u *Unpublished, w *report.WorkerInput) {
-		if u.join(w, &in.Budget, &unowned) {
+		if u.join(w, &in.Budget) {
 			used++
 		}
 	}
@@ -279,7 +275,7 @@ func merged(rep report.Report, used int) report.Report {
 }
 
 // ReportOf is the report of a run by nothing but what its workers could not publish, for where the run itself cannot be asked; why says so.
-// It is never complete: it does not know who else took part, and what nobody leased.
+// It is never complete: it does not know who else took part, and what was nobody's.
 func ReportOf(name, why string, all []*Unpublished) (report.Report, error) {
 	rest, err := pick(name, "", all)
 	if err != nil {

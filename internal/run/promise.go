@@ -100,7 +100,7 @@ func (a *reading) unheard(loose []redis.Z) {
 	}
 }
 
-// waitsFor are the members that have not confirmed the stop and may send by what they were promised, with the permitted lateness. unsure are
+// waitsFor are the members that have not confirmed the stop and may send by what they were promised, with the lateness that the spec allows. unsure are
 // those for whom nobody can wait.
 func (s *State) waitsFor(spec Spec) (those []Worker, unsure []string) {
 	lateness := max(spec.MaxLag, spec.CatchUp)

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -102,24 +104,55 @@ func (r *Run) read(ctx context.Context, much part) (*State, error) {
 	if err != nil {
 		return nil, explain("read run", r.Name, err)
 	}
-	if t.budget["uid"] != r.UID {
+	switch uid, there := t.budget["uid"]; {
+	case !there && len(t.budget) > 0:
+		return nil, broken(r.Name, "a part of it is missing")
+	case uid != r.UID:
 		return nil, fmt.Errorf("run %s: %w", r.Name, ErrNoRun)
 	}
 	a := reading{State: &State{Run: r.Name, now: t.now, Workers: []Worker{}}, owned: map[string]int64{}, silent: map[string]int64{}, much: much, loop: r.Spec.Max}
 	if a.core, err = core(t.budget["core"]); err != nil {
 		return nil, broken(r.Name, err.Error())
 	}
-	err = a.parseLaws(t)
-	if much == readAll {
-		err = cmp.Or(err, a.parsePlan(t.budget), a.parseBurst(t.budget), a.audit(t))
+	err = cmp.Or(a.check(t.budget, r.Spec.gated()), a.parseLaws(t))
+	if err == nil && much == readAll {
+		err = cmp.Or(a.parsePlan(t.budget), a.parseBurst(t.budget), a.audit(t))
 	}
-	if err := cmp.Or(err, a.parseRestored(t.budget), a.parseMembers(t)); err != nil {
+	if err == nil {
+		err = cmp.Or(a.parseRestored(t.budget), a.parseMembers(t))
+	}
+	if err != nil {
 		return nil, broken(r.Name, err.Error())
 	}
 	a.times = newTimeline(a.State.laws, a.cuts)
 	a.count()
 	a.Limiter = r.Spec.limiterText(a.newest(), a.burst)
 	return a.State, nil
+}
+
+// check refuses a budget of which a part is missing that the scripts need, or is nothing that they write: they would end in the middle.
+func (a *reading) check(b map[string]string, gated bool) error {
+	for _, name := range []string{"last", "keep"} {
+		if v, err := strconv.ParseInt(b[name], 10, 64); err != nil || v < 0 {
+			return fmt.Errorf("field %s: %.40q is no number", name, b[name])
+		}
+	}
+	if _, there := b["epoch"]; !there {
+		return errors.New("field epoch is missing")
+	}
+	laws, err := lease.ReadHistory(b["laws"])
+	if err != nil || (len(laws) > 0) != (a.core["begun"] == 1) {
+		return cmp.Or(err, errors.New("field laws does not fit the others"))
+	}
+	for _, l := range append(laws, lease.Law{Plan: &lease.Plan{}}) {
+		if number := fmt.Sprint(l.Plan.ID); !strings.HasPrefix(b["plan/"+number], number+":") { // some are long
+			return fmt.Errorf("field plan/%s is missing, or no plan", number)
+		}
+	}
+	if gated && strings.Count(b["limit"], ":") != 4 {
+		return errors.New("field limit is missing, or no limiter's")
+	}
+	return nil
 }
 
 // parseLaws reads the laws, and finds out which of them are in force.
@@ -134,12 +167,13 @@ func (a *reading) parseLaws(t stateText) error {
 			if len(a.State.laws) == 0 {
 				a.past = l.Base // by laws that were not read, or that are lost
 			}
-			a.State.laws, a.cuts, a.generation = append(a.State.laws, l.Law), append(a.cuts, a.laws.Cut(i)), l.ID
+			a.State.laws, a.cuts = append(a.State.laws, l.Law), append(a.cuts, a.laws.Cut(i))
 			if l.Phase == lease.Running {
 				a.last = pacer.Rate{Num: l.R0, Den: l.Den}
 			}
 		}
 	}
+	a.commanded, a.forgetful = a.core["command"], a.core["tf"] > 0
 	a.parsePhase()
 	return nil
 }
@@ -211,7 +245,10 @@ func (a *reading) parsePlan(b map[string]string) error {
 func (a *reading) parseRestored(b map[string]string) error {
 	var restored, began int64
 	err := integers(b, map[string]*int64{"restored": &restored, "began": &began})
-	if a.restored = instant(restored); began > 0 {
+	if a.restored = instant(restored); restored > 0 {
+		a.forgetful = true
+	}
+	if began > 0 {
 		a.StartedAt = instant(began)
 	}
 	return err
@@ -225,12 +262,13 @@ func (a *reading) audit(t stateText) error {
 	}
 	a.until = a.laws.Ordinal(a.laws.Pos(end))
 	for _, entry := range t.log {
-		p, err := lua.Pieces(entry[:min(48, len(entry))])
-		if err != nil {
-			return fmt.Errorf("the log: %w", err)
+		const size = 48 // of a piece
+		p, err := lua.Pieces(entry[:min(size, len(entry))])
+		if err != nil || len(p) == 0 {
+			return fmt.Errorf("the log: %w", cmp.Or(err, errEntry))
 		}
 		x := p[0] // an entry has from and to where a piece has from and since
-		a.add(entry[48:], x.Lo, x.Hi, lease.Pos{G: x.FromG, K: x.FromK}, min(a.until, a.laws.Ordinal(lease.Pos{G: x.SinceG, K: x.SinceK})))
+		a.add(entry[size:], x.Lo, x.Hi, a.laws.Ordinal(lease.Pos{G: x.FromG, K: x.FromK}), min(a.until, a.laws.Ordinal(lease.Pos{G: x.SinceG, K: x.SinceK})))
 	}
 	for _, z := range t.loose {
 		text, _ := z.Member.(string)
@@ -242,27 +280,43 @@ func (a *reading) audit(t stateText) error {
 			return fmt.Errorf("loose pieces: %w", err)
 		}
 		for _, x := range p {
-			a.open("", x)
+			a.open("", x, a.until)
 		}
 	}
 	return nil
 }
 
+// errEntry is about an entry of the log that no script has written.
+var errEntry = errors.New("an entry is empty")
+
 // orphans is the score from which on loose pieces are somebody's target to be, see lua/segs.lua.
 const orphans = 2 * 33554432
 
-// open counts a piece that is where it was since a slot.
-func (a *reading) open(owner string, x lua.Piece) {
-	a.add(owner, x.Lo, x.Hi, lease.Pos{G: x.SinceG, K: x.SinceK}, a.until)
+// open counts a piece that is where it was since a slot: up to an ordinal it is its owner's, and nobody's from there on.
+func (a *reading) open(owner string, x lua.Piece, to int64) {
+	since := a.laws.Ordinal(lease.Pos{G: x.SinceG, K: x.SinceK})
+	a.add(owner, x.Lo, x.Hi, since, to)
+	a.add("", x.Lo, x.Hi, max(since, to), a.until)
 }
 
-func (a *reading) add(owner string, lo, hi int64, from lease.Pos, to int64) {
-	n := circle.Arc{Lo: lo, N: hi - lo}.Count(max(a.laws.Ordinal(lease.Pos{}), a.laws.Ordinal(from)), to)
+// add counts the slots of an owner, "" = nobody, from one ordinal to another. Those before the first law that is known are lost.
+func (a *reading) add(owner string, lo, hi, from, to int64) {
+	n := circle.Arc{Lo: lo, N: hi - lo}.Count(max(a.laws.Ordinal(lease.Pos{}), from), to)
 	if owner == "" {
 		a.idle += n
 	} else {
 		a.owned[owner] += n
 	}
+}
+
+// ends is the ordinal from which on nothing is a member's, as far as is counted: its promise ends there.
+func (a *reading) ends(name string) int64 {
+	if due, present := a.silent[name]; present {
+		if end := due - promiseGrace.Microseconds(); end < a.now.UnixMicro() {
+			return min(a.until, a.laws.Ordinal(a.laws.Pos(end)))
+		}
+	}
+	return a.until
 }
 
 // parseMembers reads the members, and what each owned.
@@ -285,9 +339,11 @@ func (a *reading) parseMembers(t stateText) error {
 		if m.state < 0 || m.state > 6 {
 			return fmt.Errorf("worker %s: state %d", name, m.state)
 		}
-		for _, x := range held {
-			if m.holds = true; a.much == readAll {
-				a.open(w.key(), x)
+		m.holds = len(held) > 0
+		if m.holds && a.much == readAll {
+			to := a.ends(w.ID)
+			for _, x := range held {
+				a.open(w.key(), x, to)
 			}
 		}
 		a.member(&w, m)

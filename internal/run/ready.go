@@ -42,23 +42,8 @@ func (r *Run) Full(ctx context.Context) string {
 	return ""
 }
 
-// checkPhase refuses a phase that no script writes: each would take it for one in which there is nothing to do.
-func checkPhase(name, phase string) error {
-	switch phase {
-	case "waiting", "running", "paused", "stopped", "ended":
-		return nil
-	case "":
-		return broken(name, "a part of it is missing")
-	default:
-		return broken(name, fmt.Sprintf("its phase %.80q is none that there is", phase))
-	}
-}
-
 // whole refuses a run with a key that holds something else than it should: a script that meets it ends in the middle of its writes.
 func (r *Run) whole(ctx context.Context) error {
-	if err := checkPhase(r.Name, r.Phase); err != nil {
-		return err
-	}
 	k := r.keys
 	types := map[string]string{
 		k.Spec: "string", k.Budget: "hash", k.Workers: "hash", k.Due: "zset", k.Rich: "zset", k.Loose: "zset", k.Laws: "hash", k.Log: "list",

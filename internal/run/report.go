@@ -7,7 +7,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// Report merges what the workers have published so far with the budget's own count. It needs no worker and no stream: the
+// Report merges what the workers have published so far with whose slots were by the state. It needs no worker and no stream: the
 // cumulative snapshots carry everything.
 func (r *Run) Report(ctx context.Context) (report.Report, error) {
 	in, _, err := r.gather(ctx, nil)
@@ -69,7 +69,7 @@ func (r *Run) gather(ctx context.Context, rest map[string]*Unpublished) (in repo
 	if err != nil {
 		return in, 0, err
 	}
-	s, err := r.State(ctx) // last: the snapshots cannot then account for more than was leased
+	s, err := r.State(ctx) // last: the snapshots cannot then account for more than their workers owned
 	if err != nil {
 		return in, 0, err
 	}
@@ -85,15 +85,19 @@ func (r *Run) gather(ctx context.Context, rest map[string]*Unpublished) (in repo
 		in.Missing = append(in.Missing, restoredNote(s.restored))
 	}
 	for _, w := range s.Workers {
-		in.Workers = append(in.Workers, w.input(t, s))
-		in.Budget.Issued += in.Workers[len(in.Workers)-1].Beyond
+		x := w.input(t, s)
+		in.Budget.Issued += x.Beyond
+		if s.forgetful && x.Total != nil {
+			regain(&x, x.Total.Counts.Slots(), &in.Budget)
+		}
+		in.Workers = append(in.Workers, x)
 		delete(t.of, w.key())
 	}
 	merge(&in, t.unrecorded())
 	return in, merge(&in, rest), nil
 }
 
-// untaken is how many slots are past though nobody has passed them over in the budget yet, because nobody has called since.
+// untaken is how many slots are past of which the state does not say whose they were: it was lost, or has forgotten a member.
 func (s *State) untaken() int64 { return max(0, s.Asked-s.issued) }
 
 // elapsed is the time from the first t0 to the end, or to now.
@@ -118,7 +122,7 @@ func (s *State) silence() time.Duration {
 // standing is the state of one incarnation whose last snapshot goes up to end, µs, and whether it is gone: what it holds counts as lost
 // once it cannot report any more.
 func (w Worker) standing(end int64, final bool, s *State) (state string, gone bool) {
-	// Snapshots come also from a worker that has leased its last slot and waits for answers.
+	// Snapshots come also from a worker that owns nothing any more and waits for answers.
 	heard := w.LastSeen
 	if end > heard.UnixMicro() {
 		heard = instant(end)
@@ -139,13 +143,13 @@ func (w Worker) input(t totals, s *State) report.WorkerInput {
 	if in.Total != nil {
 		end, final = in.Total.End, in.Total.Final
 	}
-	if in.Total != nil && in.Total.Counts.Beyond > 0 { // arcs: what it decided on before it heard that nobody asks for it
-		in.Beyond += in.Total.Counts.Beyond
-		in.Leased += in.Total.Counts.Beyond
+	if in.Total != nil { // what it decided on before it heard that nobody asks for it was not its own
+		in.Beyond = in.Total.Counts.Beyond
+		in.Leased += in.Beyond
 	}
 	in.State, in.Gone = w.standing(end, final, s)
 	if w.State == "silent" && s.EndedAt.IsZero() && !final {
-		in.State, in.Gone = w.State, false // it may be firing on its permit, and tell of it later
+		in.State, in.Gone = w.State, false // it may be sending by its promise, and tell of it later
 	}
 	return in
 }

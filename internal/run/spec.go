@@ -29,7 +29,7 @@ const (
 
 // How long a worker goes on that hears nothing from Redis.
 const (
-	LossPermit = "permit" // it sends what is its own for PermitFor; all together send at most the rate
+	LossPermit = "permit" // it sends what is its own for PermitFor
 	LossStop   = "stop"   // for StopPromise
 	LossHold   = "hold"   // without end: a lower rate, or a stop, may never reach it
 )
@@ -82,7 +82,7 @@ type Spec struct {
 // onRedisLoss is what there is in place of an empty OnRedisLoss.
 func (s Spec) onRedisLoss() string { return cmp.Or(s.OnRedisLoss, LossPermit) }
 
-// Permit is how long after its last reply a worker may go on by itself.
+// Permit is how long a promise lasts: so long after its last reply a worker goes on by itself.
 func (s Spec) Permit() time.Duration {
 	switch s.onRedisLoss() {
 	case LossStop:

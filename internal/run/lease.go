@@ -13,7 +13,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// Arcs is where a worker leases arcs of the run. Its errors say what to do about them. It is safe for concurrent use.
+// Arcs is where a worker renews what it holds of the run. Its errors say what to do about them. It is safe for concurrent use.
 type Arcs struct {
 	run    *Run
 	client redis.UniversalClient
@@ -22,7 +22,7 @@ type Arcs struct {
 	known *lease.Laws // for the plans that replies leave out
 }
 
-// Arcs leases over a client, which should be one of its own.
+// Arcs calls over a client, which should be one of its own.
 func (r *Run) Arcs(client redis.UniversalClient) *Arcs { return &Arcs{run: r, client: client} }
 
 // Renew implements lease.Server.
@@ -50,8 +50,8 @@ func (a *Arcs) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
 // rememberLaws is how long the plan of a law that is over may still be named.
 const rememberLaws = time.Minute
 
-// Messages are what was published for a worker of a run by arcs. A hint that comes with a payload is that payload's: whoever has the laws need not call. What cannot be
-// read is a hint.
+// Messages are what was published for a worker. A hint that comes with a payload is that payload's: whoever has the laws need not call. What cannot
+// be read is a hint.
 func Messages(ctx context.Context, payloads <-chan []byte, wake <-chan struct{}) <-chan lease.Message {
 	out := make(chan lease.Message, 16)
 	pass := func(m lease.Message) {
@@ -90,7 +90,7 @@ func Messages(ctx context.Context, payloads <-chan []byte, wake <-chan struct{})
 // together is how long after one another a payload and its hint come at most.
 const together = 5 * time.Millisecond
 
-// makeState makes the state of a run by arcs, or finds the one there is. laws are what a worker knows of one that Redis has lost. The reply is as the
+// makeState makes the state of a run, or finds the one there is. laws are what a worker knows of one that Redis has lost. The reply is as the
 // create script's.
 func (r *Run) makeState(ctx context.Context, client redis.UniversalClient, spec Spec, text string, replace int, keep time.Duration, laws []lease.Law) ([]string, error) {
 	p, err := spec.plan()
@@ -110,7 +110,7 @@ func (r *Run) makeState(ctx context.Context, client redis.UniversalClient, spec 
 	return lua.Make().Run(ctx, client, r.keys.make(), args...).StringSlice()
 }
 
-// core is the numbers of a run by arcs by their names, see lua/state.lua.
+// core is the numbers of a run by their names, see lua/state.lua.
 func core(text string) (map[string]int64, error) {
 	fields, err := lua.Core(text)
 	if err != nil {
