@@ -34,6 +34,7 @@ if kind == 'pause' or kind == 'stop' then
   if type(redis.pcall('HSET', keys.budget, 'uid', uid)) == 'table' then redis.call('XTRIM', KEYS[9], 'MAXLEN', '0') end
 end
 local all = fleet(b, keys)
+if b.begun == 0 and (kind == 'pause' or kind == 'resume') then return { 'WAITING', '0', '0' } end
 all.settle()
 b.heard = b.now
 

@@ -9,7 +9,7 @@ local clock = redis.call('TIME')
 local keys = { budget = KEYS[1], workers = KEYS[2], due = KEYS[3], rich = KEYS[4], loose = KEYS[5], laws = KEYS[6], log = KEYS[7], events = KEYS[8] }
 if not plain(ARGV[3]) then return refuse('remove', 'worker') end
 local b = load(keys.budget, clock, ARGV[2])
-if b.uid ~= ARGV[1] then return 'NOSTATE' end
+if b.uid ~= ARGV[1] or redis.call('HEXISTS', keys.workers, ARGV[3]) == 0 then return 'NOSTATE' end
 room(keys)
 local all = fleet(b, keys)
 all.settle()

@@ -167,7 +167,7 @@ func badDurations() []mistake {
 	}
 	for _, loss := range []string{"stop", "hold"} {
 		for _, line := range describing("--on-redis-loss", loss, "--permit-for", "10s") {
-			all = append(all, mistake{line, "--permit-for and --on-redis-loss " + loss + ": only a permit has a length, leave --permit-for out"})
+			all = append(all, mistake{line, "--permit-for and --on-redis-loss " + loss + ": only permit has a length, leave --permit-for out"})
 		}
 	}
 	for flag, says := range map[string]string{

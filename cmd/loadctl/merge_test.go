@@ -138,7 +138,7 @@ func TestReportOfFilesWhereRedisRefuses(t *testing.T) {
 	}{
 		{"Redis refused (NOPERM ", "this user may not do that", []any{"PING"}, "redis://blind:right@" + l.redis.Addr()},
 		{"Redis refused (WRONGPASS ", "put the right one into the URL", []any{"PING"}, "redis://blind:wrong@" + l.redis.Addr()},
-		{"what Redis has of the run cannot be read", "loadctl rm x removes what is there", []any{"HDEL", run.KeysOf("x").Budget, "figures"}, ""},
+		{"what Redis has of the run cannot be read", "loadctl rm x removes what is there", []any{"HDEL", run.KeysOf("x").Budget, "core"}, ""},
 		{"what Redis has of the run cannot be read", "loadctl rm x removes what is there", []any{"SET", run.KeysOf("x").Totals, "1"}, ""},
 		{"Redis refused (NOAUTH ", "its password is missing", []any{"CONFIG", "SET", "requirepass", "right"}, ""},
 		{"Redis refused (MASTERDOWN ", "give the address of the master", []any{"REPLICAOF", "127.0.0.1", redistest.FreePort(t)}, "redis://:right@" + l.redis.Addr()},

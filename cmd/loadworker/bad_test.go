@@ -192,7 +192,7 @@ func badDurations() []mistake {
 		{[]string{"--permit-for", "999ms"}, "--permit-for: give a time from 1s to 10m0s, such as 10s"},
 		{[]string{"--permit-for", "601s"}, "--permit-for: give a time from 1s to 10m0s"},
 		{[]string{"--permit-for", "long"}, form},
-		{[]string{"--permit-for", "10s", "--on-redis-loss", "stop"}, "--permit-for and --on-redis-loss stop: only a permit has a length, leave --permit-for out"},
+		{[]string{"--permit-for", "10s", "--on-redis-loss", "stop"}, "--permit-for and --on-redis-loss stop: only permit has a length, leave --permit-for out"},
 		{[]string{"--permit-for", "10s", "--on-redis-loss", "hold"}, "--permit-for and --on-redis-loss hold"},
 		{[]string{"--on-redis-loss", "fire"}, `--on-redis-loss "fire": there are permit, stop, hold`},
 		{[]string{"--on-redis-loss", ""}, `--on-redis-loss "": there are permit, stop, hold`},

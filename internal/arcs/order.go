@@ -30,6 +30,9 @@ func (r *Run) Order(now int64, o Order) Answer {
 			return a
 		}
 	}
+	if r.laws == nil && (o.Kind == "pause" || o.Kind == "resume") {
+		return Answer{ID: o.ID, Status: "WAITING"}
+	}
 	r.settle(now)
 	r.heard = r.now
 	a := Answer{ID: o.ID, Status: "SAME"}

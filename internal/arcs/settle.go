@@ -137,6 +137,9 @@ func (r *Run) drop(m *Member, t int64) {
 
 // Remove takes a member for gone because somebody says so.
 func (r *Run) Remove(now int64, name string) {
+	if r.members[name] == nil {
+		return
+	}
 	r.settle(now)
 	if m := r.members[name]; m != nil {
 		r.remove(m)

@@ -32,7 +32,7 @@ func TestLoss(t *testing.T) {
 		{LossStop, 0, 0, "", "permitfor 0 deadman 0"},
 		{LossHold, 0, 30 * time.Second, "", "permitfor 315360000000000 deadman 30000000"},
 		{"fire", 0, 0, `--on-redis-loss "fire": there are permit, stop, hold`, ""},
-		{LossStop, time.Second, 0, "--permit-for and --on-redis-loss stop: only a permit has a length, leave --permit-for out", ""},
+		{LossStop, time.Second, 0, "--permit-for and --on-redis-loss stop: only permit has a length, leave --permit-for out", ""},
 		{LossHold, time.Second, 0, "--permit-for and --on-redis-loss hold", ""},
 		{LossPermit, time.Second - 1, 0, "--permit-for: give a time from 1s to 10m0s, such as 10s", ""},
 		{"", 10*time.Minute + 1, 0, "--permit-for: give a time from", ""},
