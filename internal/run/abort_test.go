@@ -46,7 +46,7 @@ func (b *bed) judging(thresholds ...string) (r *Run, one, two *teller, j *judge)
 	spec.Thresholds = thresholds
 	r, _ = b.create("x", spec, Options{})
 	b.member(r, "a").start()
-	b.member(r, "b").lease()
+	b.member(r, "b").renew()
 	all, err := spec.thresholds()
 	if err != nil {
 		b.Fatal(err)
@@ -187,7 +187,7 @@ func TestAbortFarAway(t *testing.T) {
 	for _, me := range []string{"a/inca", "b/incb"} {
 		b.judgedBy(r, me, slog.New(slog.DiscardHandler), hook)
 	}
-	b.until("the stop", func() bool { return b.budget(r)["phase"] == "stopped" })
+	b.until("the stop", func() bool { return b.state(r).Phase == "stopped" })
 	if events := b.events(r); strings.Count(events, "stop") != 1 {
 		t.Error(events)
 	}
@@ -213,7 +213,7 @@ func TestTroubleOfAJudgeIsTold(t *testing.T) {
 		t.Errorf("told: %s", got)
 	}
 	away.Store(false)
-	b.until("the stop", func() bool { return b.budget(r)["phase"] == "stopped" })
+	b.until("the stop", func() bool { return b.state(r).Phase == "stopped" })
 	b.until("the end of the trouble", func() bool { return strings.Contains(told.String(), "judging the run again") })
 }
 
@@ -233,7 +233,7 @@ func TestAJudgeOutlivesALostRun(t *testing.T) {
 	b.judgedBy(r, "a/inca", slog.New(slog.NewTextHandler(&told, nil)), farAway{fails: func(string) error { return nil }})
 	b.until("a look that finds no run", func() bool { return strings.Contains(told.String(), "the run cannot be judged") })
 	move(lost, r.keys.Budget)
-	b.until("the stop", func() bool { return b.budget(r)["phase"] == "stopped" })
+	b.until("the stop", func() bool { return b.state(r).Phase == "stopped" })
 }
 
 // lockedText is what was logged.

@@ -37,7 +37,7 @@ func explain(what, name string, err error) error {
 	switch {
 	case errors.Is(err, ErrBroken): // it says so itself
 		return err
-	case !known && strings.Contains(err.Error(), "user_script:"): // it ended in the middle
+	case !known && (strings.Contains(err.Error(), "user_script:") || strings.Contains(err.Error(), "Error compiling script")): // it ended in the middle; the embedded server says the latter
 		return broken(name, "a script cannot read it")
 	case strings.Contains(err.Error(), "WRONGTYPE"): // some servers put their own words in front
 		return broken(name, "a key of its holds something else")
@@ -112,6 +112,9 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	maker := &Run{Name: name, UID: NewID(), client: client, keys: keys}
 	reply, err := maker.makeState(ctx, client, spec, text, replace, o.Keep, nil)
 	if err != nil {
+		if _, other := Open(ctx, client, name); errors.Is(other, ErrOlder) || errors.Is(other, ErrNewer) {
+			return nil, false, other // the script knows the state of this version only
+		}
 		return nil, false, explain("create run", name, err)
 	}
 	r, err = handle(client, name, reply)

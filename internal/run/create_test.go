@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -173,7 +174,7 @@ func TestEndedRun(t *testing.T) {
 		spec := constant(1000)
 		spec.Requests = 10
 		r, _ := b.create("e", spec, Options{})
-		b.member(r, "w").finish()
+		b.member(r, "w").over()
 		before := b.dump()
 		again, created := b.create("e", spec, Options{})
 		if created || again.Ended.IsZero() || !again.Ended.Equal(b.state(r).EndedAt) || again.UID != r.UID {
@@ -186,7 +187,7 @@ func TestEndedRun(t *testing.T) {
 		if !created || !anew.Ended.IsZero() || anew.UID == r.UID || b.events(anew) != "[create]" {
 			t.Errorf("created %v, ended at %v, events %s", created, anew.Ended, b.events(anew))
 		}
-		if reply := b.member(r, "w").lease(); reply.Status != pacer.StatusNoState {
+		if reply := b.member(r, "w").renew(); reply.Status != lease.NoState {
 			t.Errorf("a worker of the run that was replaced is told %s", reply.Status)
 		}
 		if _, err := r.Pause(t.Context()); !errors.Is(err, ErrNoRun) {
@@ -214,8 +215,8 @@ func TestLiveRunIsNotReplaced(t *testing.T) {
 		joined("running")
 		b.must(r.Pause(t.Context()))
 		joined("paused")
-		m.lease()
-		b.must(r.Stop(t.Context(), func([]Pending) { _ = r.Journal("w", "incw").Leave(t.Context(), "stopped") }))
+		m.renew()
+		b.must(r.Stop(t.Context(), func([]Pending) { m.halt() }))
 		if _, created := b.create("live", constant(10), Options{New: true}); !created {
 			t.Error("a stopped run is not replaced")
 		}
@@ -238,6 +239,12 @@ func TestBrokenState(t *testing.T) {
 			"spec: null":       put(keys.Spec, `null`),
 			"spec: wrong type": put(keys.Spec, `{"version":7,"qps":"hunter2"}`),
 			"budget: a string": put(keys.Budget, "hunter2"),
+			"core gone":        func() error { return b.client.HDel(t.Context(), keys.Budget, "core").Err() },
+			"core: a word":     func() error { return b.client.HSet(t.Context(), keys.Budget, "core", "many").Err() },
+			"core: a byte": func() error {
+				return b.client.HSet(t.Context(), keys.Budget, "core", b.client.HGet(t.Context(), keys.Budget, "core").Val()+"x").Err()
+			},
+			"laws: foreign": func() error { return b.client.HSet(t.Context(), keys.Budget, "laws", "1:2:3").Err() },
 			"spec: a list": func() error {
 				b.client.Del(t.Context(), keys.Spec)
 				return b.client.LPush(t.Context(), keys.Spec, "hunter2").Err()
@@ -280,16 +287,13 @@ func TestBrokenParts(t *testing.T) {
 			"workers: long": func() error {
 				return b.client.HSet(t.Context(), keys.Workers, "w", "a b "+strings.Repeat("x", 400)).Err()
 			},
-			"laws: foreign":  func() error { return b.client.HSet(t.Context(), keys.Laws, "1", "1:2:3").Err() },
-			"budget: a word": func() error { return b.client.HSet(t.Context(), keys.Budget, "counts", "many").Err() },
-			"budget: long":   func() error { return b.client.HSet(t.Context(), keys.Budget, "counts", strings.Repeat("x", 80)).Err() },
-			"budget: a byte": func() error {
-				return b.client.HSet(t.Context(), keys.Budget, "figures", b.client.HGet(t.Context(), keys.Budget, "figures").Val()+"x").Err()
-			},
-			"budget: no counts":  func() error { return b.client.HDel(t.Context(), keys.Budget, "counts").Err() },
-			"budget: no figures": func() error { return b.client.HDel(t.Context(), keys.Budget, "figures").Err() },
-			"budget: no phase":   func() error { return b.client.HDel(t.Context(), keys.Budget, "phase").Err() },
-			"budget: no pieces":  func() error { return b.client.HDel(t.Context(), keys.Budget, "pieces").Err() },
+			"laws: foreign":     func() error { return b.client.HSet(t.Context(), keys.Laws, "1", "1:2:3").Err() },
+			"log: foreign":      func() error { return b.client.RPush(t.Context(), keys.Log, "x").Err() },
+			"loose: foreign":    func() error { return b.client.ZAdd(t.Context(), keys.Loose, redis.Z{Score: 1, Member: "x"}).Err() },
+			"due: a string":     func() error { return b.client.Set(t.Context(), keys.Due, "x", 0).Err() },
+			"budget: the plan":  func() error { return b.client.HSet(t.Context(), keys.Budget, "plan/0", "0:0;1:2:3").Err() },
+			"budget: the limit": func() error { return b.client.HSet(t.Context(), keys.Budget, "limit", "many").Err() },
+			"budget: no plan":   func() error { return b.client.HDel(t.Context(), keys.Budget, "plan/0").Err() },
 		} {
 			t.Run(name, func(t *testing.T) {
 				b := &bed{T: t, client: b.client}
@@ -413,7 +417,7 @@ func TestRemove(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		b.wants(Remove(t.Context(), b.client, "x", false), ErrNoRun)
 		r, _ := b.create("x", constant(10), Options{})
-		b.member(r, "w").lease()
+		b.member(r, "w").renew()
 		b.wants(Remove(t.Context(), b.client, "x", false), nil, "loadctl stop x", "--force")
 		if s := b.state(r); s.Members != 1 {
 			t.Errorf("%d members after rm was refused", s.Members)
@@ -427,10 +431,9 @@ func TestRemove(t *testing.T) {
 		}
 		b.wants(Remove(t.Context(), b.client, "x", true), ErrNoRun)
 		r, _ = b.create("x", constant(10), Options{})
-		b.member(r, "w").lease()
-		if err := r.Journal("w", "incw").Leave(t.Context(), "left"); err != nil {
-			t.Fatal(err)
-		}
+		m := b.member(r, "w")
+		m.renew()
+		m.halt()
 		if err := Remove(t.Context(), b.client, "x", false); err != nil {
 			t.Errorf("a run whose only member has left: %v", err)
 		}

@@ -16,7 +16,7 @@ func TestReportDescribesTheRun(t *testing.T) {
 		r, _ := b.create("x", secretSpec(), Options{By: "loadctl 9.8.7"})
 		first, second := b.member(r, "a"), b.member(r, "b")
 		first.start()
-		second.lease()
+		second.renew()
 		for id, host := range map[string]string{"a": "red", "b": "red", "c": "blue"} {
 			total := report.NewSnapshot(id, "inc"+id)
 			total.Host, total.Final, total.Seq = host, true, 1

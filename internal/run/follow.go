@@ -40,7 +40,7 @@ func (p Progress) Left() time.Duration {
 func (s *State) Present() int64 {
 	var n int64
 	for _, w := range s.Workers {
-		if w.State == "active" {
+		if w.State == "active" && (s.EndedAt.IsZero() || s.now.Sub(w.LastSeen) <= s.silence()) {
 			n++
 		}
 	}

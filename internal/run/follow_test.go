@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -16,6 +17,7 @@ import (
 type teller struct {
 	*bed
 	run     *Run
+	worker  *member // of pair
 	journal *Journal
 	total   *report.Snapshot
 	series  report.Series
@@ -95,9 +97,10 @@ func (b *bed) equalsReport(when string, p Progress, r *Run) {
 func (b *bed) pair() (r *Run, one, two *teller) {
 	b.Helper()
 	r, _ = b.create("x", constant(100), Options{})
-	b.member(r, "a").start()
-	b.member(r, "b").lease()
-	return r, b.teller(r, "a", "inca"), b.teller(r, "b", "incb")
+	one, two = b.teller(r, "a", "inca"), b.teller(r, "b", "incb")
+	one.worker, two.worker = b.member(r, "a").start(), b.member(r, "b")
+	two.worker.renew()
+	return r, one, two
 }
 
 // TestFollowerCountsEachIntervalOnce: whenever it began.
@@ -253,7 +256,7 @@ func TestFollowerOfATrimmedStream(t *testing.T) {
 		one.last(20)
 		two.last(30)
 		b.trim(r)
-		b.stop(r, "a", "b")
+		b.stop(r, one.worker, two.worker)
 		p = b.progress(f)
 		b.equalsReport("over", p, r)
 		if !p.Settled || p.Counts.Sent != 179 {
@@ -263,15 +266,14 @@ func TestFollowerOfATrimmedStream(t *testing.T) {
 }
 
 // stop stops the run, whose workers confirm it.
-func (b *bed) stop(r *Run, workers ...string) {
+func (b *bed) stop(r *Run, workers ...*member) {
 	b.Helper()
 	if _, err := r.command(b.Context(), "stop", "", "", 0); err != nil {
 		b.Fatal(err)
 	}
+	b.until("the stop", func() bool { s := b.state(r); return !s.EndedAt.IsZero() && s.now.After(s.EndedAt) })
 	for _, w := range workers {
-		if err := r.Journal(w, "inc"+w).Leave(b.Context(), "stopped"); err != nil {
-			b.Fatal(err)
-		}
+		w.halt()
 	}
 }
 
@@ -279,7 +281,7 @@ func (b *bed) stop(r *Run, workers ...string) {
 // report either.
 func TestFollowerPassesOverWhatIsDamaged(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, one, _ := b.pair()
+		r, one, two := b.pair()
 		f := b.follow(r)
 		one.tell(3)
 		for _, values := range [][]any{{"w", "a/inca", "s", "nonsense"}, {"w", "a/inca"}, {"s", "nonsense"}, {"other", "field"}} {
@@ -293,7 +295,7 @@ func TestFollowerPassesOverWhatIsDamaged(t *testing.T) {
 		b.client.HSet(t.Context(), r.keys.Totals, "a/inca:counts", `{"seq":9,"counts":{"sent":-1}}`)
 		_, err := r.Follow(t.Context())
 		b.wants(err, ErrBroken, "follow run x", "read snapshot of worker a")
-		b.stop(r, "a", "b")
+		b.stop(r, one.worker, two.worker)
 		_, err = f.Progress(t.Context())
 		b.wants(err, ErrBroken, "read snapshot of worker a")
 	})
@@ -306,8 +308,8 @@ func TestFollowerOfAReplacedWorker(t *testing.T) {
 		f := b.follow(r)
 		one.tell(3)
 		next := b.member(r, "a")
-		next.ask.Incarnation = "inc2"
-		next.lease()
+		next.holder = lease.NewHolder("a", "inc2", 1)
+		next.renew()
 		again := b.teller(r, "a", "inc2")
 		again.tell(4)
 		one.last(5) // it tells what it has done, although it was replaced
@@ -331,7 +333,7 @@ func TestProgressSettles(t *testing.T) {
 		if p := b.progress(f); p.Settled || p.Next <= 0 || p.Next > time.Second {
 			t.Errorf("a run that goes on: settled %v, next %v", p.Settled, p.Next)
 		}
-		b.stop(r, "a") // and b is never heard of again
+		b.stop(r, one.worker) // and b is never heard of again
 		if p := b.progress(f); p.Settled || p.EndedAt.IsZero() || p.Next > settling {
 			t.Errorf("stopped: %+v", p)
 		}
@@ -401,11 +403,11 @@ func TestProgressTellsTheTime(t *testing.T) {
 			t.Errorf("%s, left %v", p.Phase, p.Left())
 		}
 		b.must(r.Resume(t.Context()))
-		m.lease()
+		m.renew()
 		if p := b.progress(f); p.Left() < 59*time.Minute {
 			t.Errorf("left %v", p.Left())
 		}
-		b.stop(r, "a")
+		b.stop(r, m)
 		if p := b.progress(f); p.Left() != 0 {
 			t.Errorf("left %v", p.Left())
 		}
@@ -426,7 +428,7 @@ func TestMembersWhoDied(t *testing.T) {
 		if p := b.progress(f); p.Members != 1 {
 			t.Errorf("%d members at the first look", p.Members)
 		}
-		m.lease()
+		m.renew()
 		if p := b.progress(f); p.Members != 1 {
 			t.Errorf("%d members, and it is back", p.Members)
 		}

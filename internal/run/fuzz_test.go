@@ -6,6 +6,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 func FuzzParseSpec(f *testing.F) {
@@ -36,19 +41,37 @@ func FuzzParseSpec(f *testing.F) {
 
 // FuzzState: whatever is in Redis, reading it is an error or a state, and no panic.
 func FuzzState(f *testing.F) {
-	const record = `["inc","active",7,1,0,0,0,0,0,1700000000000000,1000,0,50,1700000000500000,1] - OK||||0`
-	f.Add("1700000000500000", "100:100:1:0:1", "5:1700000000000000:0:100:100:1:0:4503599627370496:1:4503599627370496", "w", record)
-	f.Add("", "1:2:3", "1:2:3", "w/x", "a b c d e")
-	f.Add("-1", "1:1:0:0:1", ":", "", `["inc","active",1,2,3] x y`)
-	f.Fuzz(func(t *testing.T, started, pieces, law, worker, record string) {
-		s := &State{Phase: "running", now: time.UnixMicro(1_700_000_001_000_000)}
-		b := map[string]string{"started": started, "pieces": pieces, "n": "1", "issued": "5", "permitfor": "10000000"}
-		if s.parseBudget(b) != nil || s.parseLaws(map[string]string{"5": law}) != nil || s.parseWorkers(map[string]string{worker: record}) != nil {
+	for _, qps := range []int64{0, 100} { // as a run is that has begun
+		spec := constant(qps)
+		spec.Duration = time.Second
+		plan, err := spec.plan()
+		if err != nil {
+			f.Fatal(err)
+		}
+		first := lease.Law{Law: pacer.Law{ID: 1, T0: 1_700_000_000_000_000, R0: qps, R1: qps, Den: 1, Dur: 1_000_000, K: qps, F: 1},
+			Plan: &lease.Plan{Pieces: plan.pieces}, Piece: 1, End: 1_700_000_001_000_000, Era: 1}
+		laws, _ := lease.PackLaws([]lease.Law{first})
+		piece := numbers(0, 1<<24, 1, 0, 1, 0)
+		f.Add(numbers(make([]int64, 22)...), laws, first.Plan.String(), "w", record(presentMember, "inc", piece), piece+"w/inc", piece, 1.0, "1700000000500000")
+	}
+	f.Add("", "1:2:3", "0:0;1:2:3", "w/x", "a b c d e", "x", "y", 1e300, "-1")
+	f.Add(strings.Repeat("x", 22*8), strings.Repeat("x", 23*8), "0:1;1:1:1:1:1", "", strings.Repeat("x", 11*8), strings.Repeat("x", 48), strings.Repeat("\xff", 48), -1.0, "1")
+	f.Fuzz(func(t *testing.T, core, laws, plan, worker, record, log, loose string, score float64, began string) {
+		text := stateText{
+			budget: map[string]string{"uid": "u", "core": core, "plan/0": plan, "began": began}, workers: map[string]string{worker: record},
+			laws: []string{laws}, due: []redis.Z{{Score: score, Member: worker}}, loose: []redis.Z{{Score: score, Member: loose}}, log: []string{log},
+			now: time.UnixMicro(1_700_000_001_000_000),
+		}
+		spec := constant(100)
+		s, err := (&Run{Name: "x", UID: "u", Spec: spec}).parse(text, readAll)
+		if err != nil {
+			if !errors.Is(err, ErrBroken) || strings.Contains(err.Error(), "\n") {
+				t.Fatal(err)
+			}
 			return
 		}
-		s.count()
 		s.askedBy(0, 1_000_000)
-		s.mayStillSend(Spec{})
+		s.waitsFor(spec)
 		s.Peak()
 		if s.elapsed() < 0 || s.rateNow().Den == 0 {
 			t.Fatalf("%+v", s)

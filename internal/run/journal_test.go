@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -47,26 +48,23 @@ func TestEveryKeyExpires(t *testing.T) {
 		b.must(r.SetRate(t.Context(), pacer.PerSecond(50), 0))
 		live("changed before anybody came")
 		a := b.member(r, "a")
-		a.lease()
+		a.renew()
 		live("joined")
 		m := b.member(r, "b").start()
 		live("started")
 		b.must(r.SetRate(t.Context(), pacer.PerSecond(70), 0))
 		b.must(r.Pause(t.Context()))
 		b.must(r.Resume(t.Context()))
-		m.lease()
+		m.renew()
 		live("changed")
-		for _, id := range []string{"a", "b"} {
-			if err := r.Journal(id, "inc"+id).Leave(t.Context(), "left"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		live("left by all") // seen is empty, so it is not there
-		a.lease()
+		a.halt()
+		m.halt()
+		live("left by all") // rich is empty, so it is not there
+		b.member(r, "c").renew()
 		live("joined again")
 		b.publish(r, 1, nil)
 		live("reported to")
-		if n := b.client.Exists(t.Context(), r.keys.all()...).Val(); n != 8 { // there is no series yet
+		if n := b.client.Exists(t.Context(), r.keys.all()...).Val(); n != 11 { // there is no series yet
 			t.Errorf("%d keys exist", n)
 		}
 		b.publish(r, 2, seriesOf(1))
@@ -98,7 +96,7 @@ func (b *bed) publish(r *Run, seq uint64, series *report.Series) {
 func TestSnapshotIsStoredOnce(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
-		b.member(r, "b").lease()
+		b.member(r, "b").renew()
 		for _, c := range []struct {
 			seq           uint64
 			entries, gaps int64
@@ -123,9 +121,7 @@ func TestSnapshotOfARunThatWasRemoved(t *testing.T) {
 		}
 		j := r.Journal("b", "incb")
 		b.wants(j.Publish(t.Context(), snapshot(1), snapshot(1), nil), ErrNoRun, "run x")
-		if err := r.Forget(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		b.client.Del(t.Context(), r.keys.removed(r.UID)) // for its workers, where it had any
 		if n := b.client.DBSize(t.Context()).Val(); n != 0 {
 			t.Errorf("%d keys were written", n)
 		}
@@ -155,10 +151,10 @@ func TestSeriesIsWhole(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
 		for _, id := range []string{"b", "c"} {
-			b.member(r, id).lease()
+			b.member(r, id).renew()
 		}
 		seconds := []int64{3, 4, 150, 151, 1023, 1025, 1500, 2600}
-		var failover func()
+		var before map[string]string
 		journals := map[string]*Journal{"b/incb": r.Journal("b", "incb"), "c/incc": r.Journal("c", "incc")}
 		for i, n := range seconds {
 			for _, j := range journals {
@@ -170,9 +166,12 @@ func TestSeriesIsWhole(t *testing.T) {
 			}
 			switch n {
 			case 4:
-				failover = b.save(r)
+				before = b.client.HGetAll(t.Context(), r.keys.Series).Val()
 			case 151:
-				failover() // forgets the last seconds
+				b.client.Del(t.Context(), r.keys.Series) // a failover forgets the last seconds
+				if err := b.client.HSet(t.Context(), r.keys.Series, before).Err(); err != nil {
+					t.Fatal(err)
+				}
 			case 1023:
 				b.client.Del(t.Context(), r.keys.Series)
 			case 1500:
@@ -204,9 +203,9 @@ func TestReportWithoutTheStream(t *testing.T) {
 		spec.Requests = 200
 		r, _ := b.create("x", spec, Options{})
 		m := b.member(r, "b")
-		m.finish()
+		m.over()
 		sent := report.NewRecorder()
-		for range m.leased {
+		for range m.owned() {
 			sent.Sent()
 			sent.Done(report.Sample{Due: 0, Sent: 1000, Done: 2_000_000, Status: 200})
 		}
@@ -228,7 +227,7 @@ func TestReportWithoutTheStream(t *testing.T) {
 		if err := rep.Audit.Check(); err != nil {
 			t.Error(err)
 		}
-		if !rep.Complete || rep.Audit.Sent != m.leased || rep.Asked != 200 || rep.StatusCodes["200"] != m.leased || len(rep.Series) == 0 {
+		if !rep.Complete || rep.Audit.Sent != m.owned() || rep.Asked != 200 || rep.StatusCodes["200"] != m.owned() || len(rep.Series) == 0 {
 			t.Errorf("%+v", rep)
 		}
 	})
@@ -237,17 +236,14 @@ func TestReportWithoutTheStream(t *testing.T) {
 func TestKeysShareOneTag(t *testing.T) {
 	keys := KeysOf("a.b-c")
 	seen := map[string]bool{}
-	for _, key := range append(keys.all(), keys.Control) {
+	for _, key := range append(keys.make(), keys.Control, keys.Removed, keys.Judge) {
 		if !strings.HasPrefix(key, "{load:a.b-c}:") || strings.Count(key, "{") != 1 || seen[key] {
 			t.Errorf("key %s", key)
 		}
 		seen[key] = true
 	}
-	lease := keys.lease()
-	for _, key := range lease.List() {
-		if !seen[key] {
-			t.Errorf("the lease uses key %s, which the creation does not know", key)
-		}
+	if all := reflect.TypeFor[Keys]().NumField(); len(seen) != all {
+		t.Errorf("%d keys of %d are looked at", len(seen), all)
 	}
 }
 
@@ -259,7 +255,7 @@ func TestStreamOfALargeFleet(t *testing.T) {
 		kept := func(members, want int64) {
 			t.Helper()
 			for i := range members {
-				b.client.ZAdd(t.Context(), r.keys.Seen, redis.Z{Score: 9e15, Member: fmt.Sprint("w", i)})
+				b.client.ZAdd(t.Context(), r.keys.Due, redis.Z{Score: 9e15, Member: fmt.Sprint("w", i)})
 			}
 			for range want + 200 {
 				seq++

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -54,8 +55,8 @@ func TestMaxSpec(t *testing.T) {
 	}
 }
 
-// TestAlone: how long a worker of a closed loop goes on by itself.
-func TestAlone(t *testing.T) {
+// TestHoldOfAClosedLoop: how long a worker of one goes on by itself.
+func TestHoldOfAClosedLoop(t *testing.T) {
 	for _, c := range []struct {
 		loss            string
 		permit, deadman time.Duration
@@ -64,12 +65,13 @@ func TestAlone(t *testing.T) {
 		{"", 0, 0, DefaultPermitFor},
 		{LossPermit, 3 * time.Second, 0, 3 * time.Second},
 		{LossPermit, 20 * time.Second, 5 * time.Second, 5 * time.Second},
-		{LossStop, 0, 5 * time.Second, 0},
+		{LossStop, 0, 5 * time.Second, StopPromise},
 		{LossHold, 0, 0, withoutEnd},
 		{LossHold, 0, 5 * time.Second, 5 * time.Second},
 	} {
-		if got := losing(c.loss, c.permit, c.deadman).Alone(); got != c.want {
-			t.Errorf("%q %v %v: %v", c.loss, c.permit, c.deadman, got)
+		s := losing(c.loss, c.permit, c.deadman)
+		if s.Max = true; s.hold() != c.want {
+			t.Errorf("%q %v %v: %v", c.loss, c.permit, c.deadman, s.hold())
 		}
 	}
 }
@@ -81,43 +83,52 @@ func TestMaxPhases(t *testing.T) {
 		s.MinWorkers = 2
 		r, _ := b.create("x", s, Options{})
 		one := b.member(r, "a")
-		if reply := one.lease(); reply.Status != pacer.StatusWait {
-			t.Errorf("%+v", reply)
+		newest := func() *lease.Law { // that it knows
+			one.renew()
+			return one.holder.View().Laws.Newest()
+		}
+		if l := newest(); l != nil || b.state(r).Phase != "waiting" {
+			t.Errorf("it waits, and there is law %+v", l)
 		}
 		if _, err := r.Pause(t.Context()); err == nil {
 			t.Error("paused before it has begun")
 		}
-		b.member(r, "b").lease()
-		reply := one.lease()
-		state := b.state(r)
-		if reply.Status != pacer.StatusOK || reply.Range.N != 0 || reply.Permit != (pacer.Permit{}) || state.StartedAt.IsZero() {
-			t.Errorf("%+v, %+v", reply, state)
+		b.member(r, "b").renew()
+		one.start()
+		state, first := b.state(r), one.holder.View().Laws.All()
+		if len(first) == 0 || first[0].Phase != lease.Running || first[0].R0 != 0 || first[0].R1 != 0 || state.StartedAt.IsZero() {
+			t.Errorf("%+v, %+v", first, state)
 		}
 		if d := state.EndsAt.Sub(state.StartedAt); d != time.Second || state.Asked != 0 || state.Rate != 0 {
 			t.Errorf("it takes %v: %+v", d, state)
 		}
 		paused := b.must(r.Pause(t.Context()))
-		if reply = one.lease(); reply.Status != pacer.StatusPaused {
-			t.Errorf("%+v", reply)
+		inForce := func(c Change) { b.until(c.Command, func() bool { return b.state(r).now.After(c.At) }) }
+		if l := newest(); l.Phase != lease.Paused {
+			t.Errorf("%+v", l)
+		}
+		inForce(paused)
+		if s := b.state(r); s.Phase != "paused" || !s.EndsAt.IsZero() {
+			t.Errorf("%+v", s)
 		}
 		_, err := r.SetRate(t.Context(), pacer.PerSecond(5), 0)
 		b.wants(err, ErrNoRate, "set-rate x: the run goes as fast as it can (--qps max): it has no rate to change; pause or stop it")
 		resumed := b.must(r.Resume(t.Context()))
-		reply = one.lease()
-		if want := resumed.At.Sub(paused.At); reply.Status != pacer.StatusOK || time.Duration(reply.Stood)*time.Microsecond != want {
-			t.Errorf("stood still for %v: %+v", want, reply)
+		inForce(resumed)
+		if l, s := newest(), b.state(r); l.Phase != lease.Ended || !instant(l.T0).Equal(s.EndsAt) || s.Phase != "running" {
+			t.Errorf("%+v, %+v", l, s)
 		}
 		if moved := b.state(r).EndsAt.Sub(state.EndsAt); moved != resumed.At.Sub(paused.At) {
 			t.Errorf("the end has moved by %v", moved)
 		}
-		b.until("the planned end", func() bool { return one.lease().Status == pacer.StatusEnded })
+		b.until("the planned end", func() bool { return b.state(r).Phase == "ended" })
 		if s := b.state(r); s.Phase != "ended" || !s.EndedAt.Equal(s.EndsAt) || s.Skipped != 0 {
 			t.Errorf("%+v", s)
 		}
 	})
 }
 
-// TestStopWaitsForClosedLoops: a silent member of one has no permit, and may be sending for as long as one would last.
+// TestStopWaitsForClosedLoops: a silent member of one may be sending until its promise is over.
 func TestStopWaitsForClosedLoops(t *testing.T) {
 	const permit = 3 * time.Second
 	each(t, func(t *testing.T, b *bed) {
@@ -125,20 +136,18 @@ func TestStopWaitsForClosedLoops(t *testing.T) {
 		s.PermitFor = permit
 		r, _ := b.create("x", s, Options{})
 		m := b.member(r, "a")
-		m.lease()
-		m.lease()
+		m.renew()
+		m.renew()
 		leaves := b.member(r, "b")
-		leaves.lease()
-		if err := r.Journal("b", "incb").Leave(t.Context(), "stopped"); err != nil {
-			t.Fatal(err)
-		}
+		leaves.renew()
+		leaves.halt()
 		var heard []Pending
 		b.must(r.Stop(t.Context(), func(those []Pending) { heard = append(heard, those...) }))
 		w := b.state(r).Workers[0]
 		if waited := b.state(r).now.Sub(w.LastSeen); waited < permit+DefaultMaxLag || waited > permit+DefaultMaxLag+2*time.Second {
 			t.Errorf("waited until %v after the last contact", waited)
 		}
-		if len(heard) != 1 || heard[0].ID != "a" || !heard[0].Silent || heard[0].Permit == 0 || heard[0].Permit > permit {
+		if len(heard) != 1 || heard[0].ID != "a" || !heard[0].Silent || heard[0].Promise == 0 || heard[0].Promise > permit {
 			t.Errorf("waited for %v", heard)
 		}
 	})
@@ -148,9 +157,10 @@ func TestStopWaitsForClosedLoops(t *testing.T) {
 func TestMaxReport(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", closed(0), Options{})
-		b.member(r, "w").lease()
-		b.must(r.Stop(t.Context(), nil))
-		total := told("w", "incw", 1, report.Counts{Sent: 9, PermitSent: 9, Completed: 9})
+		m := b.member(r, "w")
+		m.renew()
+		b.stop(r, m)
+		total := told("w", "incw", 1, report.Counts{Sent: 9, Completed: 9})
 		total.Final = true
 		journal := r.Journal("w", "incw")
 		if err := journal.Publish(t.Context(), total, total, nil); err != nil {
@@ -167,7 +177,7 @@ func TestMaxReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		rep, err = ReportOf("x", "Redis does not answer", []*Unpublished{u})
-		if err != nil || !rep.ClosedLoop || rep.Audit.Sent != 9 || rep.Audit.Check() != nil {
+		if err != nil || !rep.ClosedLoop || rep.Audit.Sent != 9 || rep.CheckAudit() != nil {
 			t.Errorf("%+v, %v", rep, err)
 		}
 		entries, err := List(t.Context(), b.client)

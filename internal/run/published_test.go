@@ -45,7 +45,7 @@ func TestReportIsThatOfItsWorkers(t *testing.T) {
 		var all []*active
 		for i := range 4 {
 			id := fmt.Sprint("w", i)
-			b.member(r, id).lease()
+			b.member(r, id).renew()
 			all = append(all, &active{journal: r.Journal(id, "inc"+id), total: report.NewSnapshot(id, "inc"+id)})
 		}
 		const seconds = 2100

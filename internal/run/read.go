@@ -110,6 +110,11 @@ func (r *Run) read(ctx context.Context, much part) (*State, error) {
 	case uid != r.UID:
 		return nil, fmt.Errorf("run %s: %w", r.Name, ErrNoRun)
 	}
+	return r.parse(t, much)
+}
+
+// parse reads what is stored.
+func (r *Run) parse(t stateText, much part) (s *State, err error) {
 	a := reading{State: &State{Run: r.Name, now: t.now, Workers: []Worker{}}, owned: map[string]int64{}, silent: map[string]int64{}, much: much, loop: r.Spec.Max}
 	if a.core, err = core(t.budget["core"]); err != nil {
 		return nil, broken(r.Name, err.Error())
@@ -206,7 +211,9 @@ func (a *reading) parsePhase() {
 	a.Phase = map[lease.Phase]string{lease.Running: "running", lease.Paused: "paused", lease.Stopped: "stopped", lease.Ended: "ended"}[in.Phase]
 	switch {
 	case in.Phase >= lease.Stopped:
-		a.EndedAt = instant(in.T0)
+		if a.EndedAt = instant(in.T0); in.Phase == lease.Ended && in.End < pacer.Endless {
+			a.EndsAt = instant(in.End)
+		}
 	case in.Phase == lease.Paused && in.End < pacer.Endless:
 		a.LeftNS = time.Duration(in.End) * time.Microsecond
 	case in.Phase == lease.Running && in.End < pacer.Endless:

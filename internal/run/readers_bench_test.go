@@ -18,6 +18,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -96,15 +97,14 @@ func crowd(b *testing.B, client *redis.Client, workers, rate int, seconds int64)
 	for i := range kinds {
 		kinds[i] = messages(b, rand.New(rand.NewPCG(1, uint64(i))), rate, seconds)
 	}
-	limiter := r.Limiter(client)
+	arcs := r.Arcs(client)
 	all := make(chan int)
 	var publishing sync.WaitGroup
 	for range 8 {
 		publishing.Go(func() {
 			for i := range all {
 				id := fmt.Sprint("w", i)
-				ask := pacer.Ask{Worker: id, Incarnation: "0123456789abcdef", Seq: 1, Until: time.Now().UnixMicro() + 1e5, Weight: 1, RTTHi: 1000}
-				if _, err := limiter.Lease(ctx, ask); err != nil {
+				if _, err := arcs.Renew(ctx, lease.NewHolder(id, "0123456789abcdef", 1).Call()); err != nil {
 					b.Error(err)
 				}
 				j := r.Journal(id, "0123456789abcdef")

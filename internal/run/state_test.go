@@ -6,172 +6,243 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// record is what the scripts keep of a worker that was heard of at some time, with a permit of phi slots per 10⁶ s.
-func record(state string, at time.Time, phi int64) string {
-	text := []byte("inc " + state + " ")
-	for _, x := range []int64{7, 3, 0, 0, 0, 50, 4, at.UnixMicro(), 2000, 0, phi, at.UnixMicro() + 500_000, 1, 0} {
+// numbers is how the scripts keep some.
+func numbers(all ...int64) string {
+	var text []byte
+	for _, x := range all {
 		text = binary.LittleEndian.AppendUint64(text, uint64(x))
 	}
 	return string(text)
 }
 
-func TestParseWorkers(t *testing.T) {
-	now := time.Unix(1_700_000_000, 0).UTC()
-	const none, some = 0, 2_500_000
-	for _, c := range []struct {
-		state  string
-		silent time.Duration
-		phi    int64
-		permit time.Duration // of the run
-		want   string
-	}{
-		{"active", 0, some, 10 * time.Second, "active"},
-		{"active", 1300 * time.Millisecond, some, 10 * time.Second, "active"},
-		{"suspect", 400 * time.Millisecond, some, 10 * time.Second, "suspect"},
-		{"active", 1301 * time.Millisecond, some, 10 * time.Second, "suspect"}, // nobody has noticed
-		{"suspect", 10 * time.Second, some, 10 * time.Second, "suspect"},
-		{"suspect", 10*time.Second + time.Microsecond, some, 10 * time.Second, "lost"},
-		{"active", 2 * time.Second, none, 10 * time.Second, "lost"}, // nothing is left for it
-		{"active", 2 * time.Second, none, 0, "lost"},
-		{"suspect", 24 * time.Hour, some, withoutEnd, "suspect"},
-		{"left", time.Hour, none, 10 * time.Second, "left"},
-		{"removed", 0, none, 10 * time.Second, "removed"},
-		{"lost", time.Hour, none, 10 * time.Second, "lost"},
-	} {
-		s := &State{now: now, permit: c.permit}
-		if err := s.parseWorkers(map[string]string{"w": record(c.state, now.Add(-c.silent), c.phi)}); err != nil {
-			t.Fatal(err)
+// record is what the scripts keep of a worker of weight 3 that holds pieces.
+func record(state int64, inc, pieces string) string {
+	return numbers(7, 3, 1, 0, state, 0, 0, 0, 0, int64(len(pieces)/48), 0) + pieces + inc
+}
+
+// silence is a worker of which nothing was heard for some time.
+type silence struct {
+	state    int64
+	leaving  bool
+	bare     bool // it holds nothing
+	loop     bool // the run is a closed loop
+	over     bool // it has ended
+	stranger bool // the worker is one of a former server
+	silent   time.Duration
+	hold     time.Duration // of the run
+}
+
+const silentNow = 1_700_000_000_000_000 // µs
+
+// worker is what is said of it.
+func (c silence) read() (*State, Worker) {
+	a := reading{State: &State{now: instant(silentNow), every: 500 * time.Millisecond}, core: map[string]int64{"hold": c.hold.Microseconds()}, silent: map[string]int64{}, loop: c.loop}
+	if c.over {
+		a.EndedAt = a.now
+	}
+	seen := silentNow - c.silent.Microseconds()
+	m := standing{state: c.state, holds: !c.bare, seen: seen}
+	if c.leaving {
+		m.leaving = 1
+	}
+	if c.stranger {
+		a.core["quiet"] = seen + (c.hold + promiseMargin).Microseconds()
+	}
+	if c.state == presentMember { // as renew.lua notes it
+		m.seen = 0
+		due := seen + (c.hold + promiseGrace).Microseconds()
+		if c.bare {
+			due = min(due, seen+(3*time.Second+2*a.every).Microseconds())
 		}
-		want := Worker{ID: "w", Incarnation: "inc", State: c.want, Weight: 3, Leased: 50, LastSeen: now.Add(-c.silent), RTTMicros: 2000, Permit: float64(c.phi) / 1e6, beyond: 4, holds: 500 * time.Millisecond, dropped: c.state == "lost"}
-		if s.Workers[0] != want {
-			t.Errorf("%s, silent for %v: %+v, want %+v", c.state, c.silent, s.Workers[0], want)
+		a.silent["w"] = due
+	}
+	w := Worker{ID: "w", Incarnation: "inc"}
+	a.member(&w, m)
+	a.Workers = append(a.Workers, w)
+	return a.State, w
+}
+
+func TestStateOfAWorker(t *testing.T) {
+	const hold, us = 10 * time.Second, time.Microsecond
+	for _, c := range []struct {
+		silence
+		want     string
+		promised bool // it may still send by itself
+	}{
+		{silence{state: presentMember, hold: hold}, "active", true},
+		{silence{state: presentMember, silent: 1800 * time.Millisecond, hold: hold}, "active", true},
+		{silence{state: presentMember, silent: 1800*time.Millisecond + us, hold: hold}, "silent", true},
+		{silence{state: presentMember, silent: hold, hold: hold}, "silent", true},
+		{silence{state: presentMember, silent: hold + us, hold: hold}, "lost", true}, // nobody has noticed; its promise is over, and told all the same
+		{silence{state: presentMember, silent: hold, hold: hold, over: true}, "active", true},
+		{silence{state: presentMember, silent: StopPromise + us, hold: StopPromise}, "lost", true},
+		{silence{state: presentMember, silent: 24 * time.Hour, hold: withoutEnd}, "silent", true},
+		{silence{state: presentMember, bare: true, hold: hold}, "active", false},
+		{silence{state: presentMember, bare: true, silent: 2 * time.Second, hold: hold}, "silent", false},
+		{silence{state: presentMember, bare: true, loop: true, hold: hold}, "active", true},
+		{silence{state: presentMember, leaving: true, hold: hold}, "active", true},
+		{silence{state: presentMember, leaving: true, bare: true, hold: hold}, "left", false},
+		{silence{state: oldMember, silent: time.Second, hold: hold}, "lost", false},
+		{silence{state: oldMember, stranger: true, silent: hold, hold: hold}, "silent", true},
+		{silence{state: leftMember, silent: time.Hour, hold: hold}, "left", false},
+		{silence{state: haltedMember, hold: hold}, "left", false},
+		{silence{state: lostMember, silent: time.Hour, hold: hold}, "lost", false},
+		{silence{state: removedMember, hold: hold}, "removed", false},
+		{silence{state: replacedMember, hold: hold}, "replaced", false},
+	} {
+		s, w := c.read()
+		if w.State != c.want || !w.LastSeen.Equal(s.now.Add(-c.silent)) || w.PromisedUntil.IsZero() == c.promised ||
+			c.promised && !w.PromisedUntil.Equal(w.LastSeen.Add(c.hold)) {
+			t.Errorf("%+v: %+v, want %s", c.silence, w, c.want)
 		}
 	}
 }
 
-// TestLargeFleets: members call N/Qmax apart, so it takes the longer until one is missed.
+// TestLargeFleets: members call N/4,000 s apart, but four times in a promise, so it takes the longer until one is missed.
 func TestLargeFleets(t *testing.T) {
 	for _, c := range []struct {
-		members, qmax string
-		missed        time.Duration
+		members int64
+		hold    time.Duration
+		missed  time.Duration
 	}{
-		{"0", "", time.Second}, // as where Redis has lost the run
-		{"1", "10000", time.Second},
-		{"3333", "10000", time.Second},
-		{"5000", "10000", 1500 * time.Millisecond},
-		{"13000", "10000", 3900 * time.Millisecond},
-		{"100000", "10000", 30 * time.Second},
-		{"100000", "20000", 15 * time.Second},
+		{0, 0, 1500 * time.Millisecond}, // as where Redis has lost the run
+		{1, time.Minute, 1500 * time.Millisecond},
+		{2000, time.Minute, 1500 * time.Millisecond},
+		{5000, time.Minute, 3750 * time.Millisecond},
+		{13_000, time.Minute, 9750 * time.Millisecond},
+		{13_000, 10 * time.Second, 7500 * time.Millisecond},
+		{100_000, 10 * time.Minute, 75 * time.Second},
+		{100_000, time.Second, 1500 * time.Millisecond},
 	} {
-		now := time.Unix(1_700_000_000, 0).UTC()
-		for _, silent := range []time.Duration{c.missed + 300*time.Millisecond, c.missed + 301*time.Millisecond} {
-			s := &State{now: now}
-			if err := s.parseLoss(map[string]string{"n": c.members, "qmax": c.qmax, "permitfor": "60000000"}); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.parseWorkers(map[string]string{"w": record("active", now.Add(-silent), 1)}); err != nil {
-				t.Fatal(err)
-			}
+		for _, silent := range []time.Duration{c.missed + unnoticed, c.missed + unnoticed + time.Microsecond} {
+			a := reading{State: &State{now: instant(silentNow)}, core: map[string]int64{"n": c.members, "hold": c.hold.Microseconds()}, silent: map[string]int64{}}
+			a.parsePhase()
+			a.silent["w"] = silentNow + (c.hold + promiseGrace - silent).Microseconds()
+			w := Worker{ID: "w"}
+			a.member(&w, standing{state: presentMember, holds: true})
 			want := "active"
-			if silent > c.missed+300*time.Millisecond {
-				want = "suspect"
+			switch {
+			case silent <= c.missed+unnoticed:
+			case silent <= c.hold:
+				want = "silent"
+			default:
+				want = "lost"
 			}
-			if s.missed() != c.missed || s.Workers[0].State != want {
-				t.Errorf("%s members: missed after %v, want %v; silent for %v one is %s", c.members, s.missed(), c.missed, silent, s.Workers[0].State)
+			if a.missed() != c.missed || w.State != want {
+				t.Errorf("%d members: missed after %v, want %v; silent for %v one is %s", c.members, a.missed(), c.missed, silent, w.State)
 			}
 		}
 	}
 }
 
-// TestMayStillSend: who is waited for after a stop, and for how long.
-func TestMayStillSend(t *testing.T) {
-	now := time.Unix(1_700_000_000, 0).UTC()
+// TestWaitsFor: who is waited for after a stop, and for how long.
+func TestWaitsFor(t *testing.T) {
 	spec := Spec{MaxLag: time.Second, CatchUp: 100 * time.Millisecond}
-	const none, some = 0, 1_000_000
-	const held = 500*time.Millisecond + 2*time.Millisecond + time.Second // H, the round trip, the lateness
+	const hold = 5 * time.Second
 	for _, c := range []struct {
-		state  string
-		phi    int64
-		permit time.Duration // of the run
-		until  time.Duration // of its silence
+		silence
+		until  time.Duration // of its silence; -1 = not at all
 		unsure bool          // after it
 	}{
-		{"active", some, 10 * time.Second, 11 * time.Second, false},
-		{"suspect", some, 5 * time.Second, 6 * time.Second, false},
-		{"replaced", none, 5 * time.Second, held, false},
-		{"active", none, 5 * time.Second, held, false},          // as in a run that waits
-		{"lost", none, 5 * time.Second, 6 * time.Second, false}, // had one
-		{"suspect", none, 5 * time.Second, held, false},
-		{"active", none, 0, held, false},
-		{"lost", none, 0, held, false},
-		{"left", none, 10 * time.Second, held, false},
-		{"suspect", some, withoutEnd, held, true},
-		{"stopped", some, 10 * time.Second, -1, false},
-		{"removed", none, 10 * time.Second, -1, false},
+		{silence{state: presentMember, hold: 10 * time.Second}, 11 * time.Second, false},
+		{silence{state: presentMember, hold: hold}, 6 * time.Second, false},
+		{silence{state: presentMember, bare: true, hold: hold}, 6 * time.Second, false}, // it may have been given something since
+		{silence{state: presentMember, hold: StopPromise}, 3 * time.Second, false},
+		{silence{state: presentMember, hold: withoutEnd}, promiseSilence + time.Second, true},
+		{silence{state: presentMember, leaving: true, hold: hold}, 6 * time.Second, false},
+		{silence{state: presentMember, leaving: true, bare: true, hold: hold}, handOver + time.Second, false},
+		{silence{state: oldMember, hold: hold}, 6 * time.Second, false},
+		{silence{state: oldMember, stranger: true, hold: hold}, 6 * time.Second, false},
+		{silence{state: lostMember, hold: hold}, 6 * time.Second, false},
+		{silence{state: leftMember, hold: 10 * time.Second}, handOver + time.Second, false},
+		{silence{state: leftMember, hold: withoutEnd}, handOver + time.Second, false},
+		{silence{state: haltedMember, hold: hold}, -1, false},
+		{silence{state: removedMember, hold: hold}, -1, false},
+		{silence{state: replacedMember, hold: hold}, -1, false},
 	} {
 		for _, silent := range []time.Duration{0, c.until, c.until + time.Microsecond} {
 			if silent < 0 {
 				continue
 			}
-			s := &State{now: now, permit: c.permit}
-			if err := s.parseWorkers(map[string]string{"w": record(c.state, now.Add(-silent), c.phi)}); err != nil {
-				t.Fatal(err)
+			spec.OnRedisLoss, spec.PermitFor = LossPermit, c.hold
+			switch c.hold {
+			case StopPromise:
+				spec.OnRedisLoss, spec.PermitFor = LossStop, 0
+			case withoutEnd:
+				spec.OnRedisLoss, spec.PermitFor = LossHold, 0
 			}
-			those, unsure := s.mayStillSend(spec)
+			c.silent = silent
+			s, _ := c.read()
+			those, unsure := s.waitsFor(spec)
 			if pending, want := len(those) > 0, silent <= c.until; pending != want {
-				t.Errorf("%s, a permit of %d for %v, silent for %v: waited for is %v", c.state, c.phi, c.permit, silent, pending)
+				t.Errorf("%+v: waited for is %v", c.silence, pending)
 			}
 			if got, want := len(unsure) > 0, c.unsure && silent > c.until; got != want {
-				t.Errorf("%s, a permit of %d for %v, silent for %v: unsure is %v", c.state, c.phi, c.permit, silent, got)
+				t.Errorf("%+v: unsure is %v", c.silence, got)
 			}
 		}
 	}
 }
 
+// planned is laws of pieces that follow one another without a gap, from a time on, µs.
+func planned(plan *lease.Plan, t0 int64, pieces ...pacer.Piece) (laws []lease.Law) {
+	l := lease.Law{Plan: plan, End: pacer.Endless, Era: 1}
+	for i, p := range pieces {
+		l.Law = pacer.Law{ID: int64(i + 1), T0: t0, R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: pacer.Endless, F: 1}
+		if p.Dur > 0 {
+			l.K = (p.R0 + p.R1) * p.Dur / 2_000_000
+		}
+		l.Piece, t0 = i+1, t0+p.Dur
+		laws = append(laws, l)
+		l.Prev, l.Cut, l.Base = l.ID, l.K, l.Base+l.K
+	}
+	return laws
+}
+
 // TestPeak: what counts is what is still to come.
 func TestPeak(t *testing.T) {
-	now := time.Unix(1_700_000_000, 0).UTC()
-	at := now.UnixMicro()
-	const second = 1_000_000
-	law := func(t0, r0, r1, dur int64) pacer.Law {
-		l := pacer.Law{ID: t0, T0: t0, R0: r0, R1: r1, Den: 1, Dur: dur, K: pacer.Endless, F: 1}
-		if dur > 0 {
-			l.K = (r0 + r1) * dur / 2 / second
-		}
-		return l
+	const at, second = silentNow, 1_000_000
+	piece := func(r0, r1, dur int64) pacer.Piece { return pacer.Piece{R0: r0, R1: r1, Den: 1, Dur: dur, F: 1} }
+	cut := func(l []lease.Law, t0 int64, last lease.Law) []lease.Law { // by a law from t0 on
+		before := l[len(l)-1]
+		last.ID, last.T0, last.Prev, last.Cut, last.Era = before.ID+1, t0, before.ID, before.Before(t0), before.Era
+		last.Base = before.Base + last.Cut
+		return append(l, last)
 	}
+	up, down, long := piece(1000, 2000, 2*second), piece(2000, 1000, 2*second), piece(900, 900, 0)
+	plan := func(pieces ...pacer.Piece) *lease.Plan { return &lease.Plan{Pieces: pieces} }
+	constant := planned(plan(), 0, piece(100, 100, 0))[0]
+	pause := lease.Law{Law: pacer.Law{Den: 1, F: 1}, Phase: lease.Paused, Plan: plan(long), Piece: 1, Left: long, End: pacer.Endless}
+	loop := plan(piece(500, 500, second), piece(100, 100, 2*second))
+	loop.Loop = true
 	for name, c := range map[string]struct {
-		laws   []pacer.Law
-		cuts   []int64 // 0 = none
-		budget map[string]string
-		want   float64
+		laws []lease.Law
+		plan *lease.Plan
+		want float64
 	}{
-		"waiting":             {budget: map[string]string{"pieces": "100:200:1:1000000:1;200:200:1:1000000:1;50:50:1:0:1"}, want: 200},
-		"begun":               {laws: []pacer.Law{law(at-second, 100, 100, 0)}, budget: map[string]string{"pieces": "100:100:1:0:1", "piece": "1"}, want: 100},
-		"a ramp in its midst": {laws: []pacer.Law{law(at-second, 1000, 2000, 2*second)}, cuts: []int64{3000}, budget: map[string]string{"pieces": "1000:2000:1:2000000:1", "piece": "1"}, want: 2000},
-		"a ramp down":         {laws: []pacer.Law{law(at-second, 2000, 1000, 2*second)}, cuts: []int64{3000}, budget: map[string]string{"pieces": "2000:1000:1:2000000:1", "piece": "1"}, want: 1500},
-		"past":                {laws: []pacer.Law{law(at-3*second, 900, 900, second), law(at-2*second, 100, 100, 0)}, cuts: []int64{900, 0}, budget: map[string]string{"pieces": "900:900:1:1000000:1;100:100:1:0:1", "piece": "2"}, want: 100},
-		"cut":                 {laws: []pacer.Law{law(at-2*second, 900, 900, 0), law(at-second, 100, 100, 0)}, cuts: []int64{900, 0}, budget: map[string]string{"pieces": "100:100:1:0:1", "piece": "1"}, want: 100},
-		"it begins anew":      {laws: []pacer.Law{law(at-second, 100, 100, 2*second)}, cuts: []int64{200}, budget: map[string]string{"pieces": "500:500:1:1000000:1;100:100:1:2000000:1", "piece": "2", "loop": "1"}, want: 500},
-		"paused":              {laws: []pacer.Law{law(at-2*second, 900, 900, 0)}, cuts: []int64{900}, budget: map[string]string{"pieces": "900:900:1:0:1", "piece": "1", "rest": "900:900:1:0:1"}, want: 900},
+		"waiting":             {plan: plan(piece(100, 200, second), piece(200, 200, second), piece(50, 50, 0)), want: 200},
+		"begun":               {laws: []lease.Law{constant}, plan: plan(piece(100, 100, 0)), want: 100},
+		"a ramp in its midst": {laws: planned(plan(up), at-second, up), plan: plan(up), want: 2000},
+		"a ramp down":         {laws: planned(plan(down), at-second, down), plan: plan(down), want: 1500},
+		"past": {laws: planned(plan(piece(900, 900, second), piece(100, 100, 0)), at-3*second, piece(900, 900, second), piece(100, 100, 0)),
+			plan: plan(piece(900, 900, second), piece(100, 100, 0)), want: 100},
+		"cut":            {laws: cut(planned(plan(long), at-2*second, long), at-second, constant), plan: plan(long), want: 100},
+		"it begins anew": {laws: planned(loop, at-1500_000, loop.Pieces...), plan: loop, want: 500},
+		"paused":         {laws: cut(planned(plan(long), at-2*second, long), at-second, pause), plan: plan(long), want: 900},
 	} {
-		s := &State{Phase: "running", now: now, laws: c.laws}
-		if name == "paused" {
-			s.Phase = name
+		text, _ := lease.PackLaws(c.laws)
+		a := reading{State: &State{now: instant(at)}, core: map[string]int64{"era": 1}}
+		err := a.parseLaws(stateText{laws: []string{text}})
+		if err == nil {
+			err = a.parsePlan(map[string]string{"plan/0": c.plan.String()})
 		}
-		for i, l := range c.laws {
-			cut := l.K
-			if i < len(c.cuts) && c.cuts[i] > 0 {
-				cut = c.cuts[i]
-			}
-			s.cuts = append(s.cuts, cut)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
 		}
-		if err := s.parseBudget(c.budget); err != nil {
-			t.Fatal(err)
-		}
-		if got := s.Peak(); got < c.want-2 || got > c.want+0.001 { // the last slot of a ramp is due just before its end
+		if got := a.Peak(); got < c.want-2 || got > c.want+0.001 { // the last slot of a ramp is due just before its end
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
