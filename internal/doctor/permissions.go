@@ -5,10 +5,10 @@ package doctor
 const WorkerPermissions = "~{load:* ~load:runs &{load:* " +
 	"+ping +select +info +time +cluster|slots +eval +evalsha +publish +subscribe " +
 	"+get +set +del +exists +type +pexpire +pttl +hget +hset +hsetnx +hdel +hmget +hgetall +hexists +hincrby +hscan +hlen " +
-	"+zadd +zrem +zscore +zcard +zcount +zrange +zrangebyscore +zrevrange +zrevrangebyscore +zremrangebyscore +xadd +xrange +xtrim +lindex +llen +lrange +lpush +lpushx +rpush +ltrim"
+	"+zadd +zrem +zscore +zcard +zcount +zrange +zrangebyscore +zrevrange +zrevrangebyscore +zremrangebyscore +xadd +xrange +lindex +llen +lrange +lpush +lpushx +rpush +ltrim"
 
 // operatorsOwn are those that the user of loadctl needs besides.
-const operatorsOwn = "+xrevrange +cluster|info ~limit:{limiters-*"
+const operatorsOwn = "+xrevrange +xtrim +cluster|info ~limit:{limiters-*"
 
 // OperatorPermissions are the least that the user of loadctl needs, for all commands together.
 const OperatorPermissions = WorkerPermissions + " " + operatorsOwn

@@ -257,7 +257,7 @@ func TestKilledShare(t *testing.T) {
 					t.Error(out)
 				}
 			} else {
-				until(t, "its share to be left alone", func() bool { return b.dead(name).State == "suspect" })
+				until(t, "its share to be left alone", func() bool { return b.dead(name).State == "silent" })
 			}
 			for _, p := range ps[1:] {
 				p.wait(0)

@@ -161,7 +161,7 @@ func (b *bed) trusted(part, how string) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		b.t.Fatal(err)
 	}
-	if err := r.Audit.Check(); r.Complete && (err != nil || r.Audit.Sent != b.web.Count()) {
+	if err := r.CheckAudit(); r.Complete && (err != nil || r.Audit.Sent != b.web.Count()) {
 		b.t.Errorf("%s %s: the report says that it is complete, and has %d of %d: %v", part, how, r.Audit.Sent, b.web.Count(), err)
 	}
 }

@@ -169,7 +169,7 @@ func (b *bed) report(run string) report.Report {
 	if err := json.Unmarshal([]byte(b.loadctl("report", run, "-o", "json")), &r); err != nil {
 		b.t.Fatal(err)
 	}
-	if err := r.Audit.Check(); err != nil {
+	if err := r.CheckAudit(); err != nil {
 		b.t.Errorf("audit: %v", err)
 	}
 	return r

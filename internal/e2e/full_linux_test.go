@@ -65,7 +65,7 @@ func TestReadsOnAFullServer(t *testing.T) {
 		t.Errorf("%+v", r.Audit)
 	}
 	out, stderr, code := b.try("doctor")
-	if code != 104 || !strings.Contains(out, "a full server refuses leases and reports") || !strings.Contains(out, "raise its maxmemory") {
+	if code != 104 || !strings.Contains(out, "a full server refuses reports and new runs") || !strings.Contains(out, "raise its maxmemory") {
 		t.Errorf("doctor: exit code %d, %s, %s", code, out, stderr)
 	}
 	b.loadctl("rm", "over")

@@ -18,11 +18,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/report"
 )
 
-// steering is what somebody may have put into Redis: titles, CSI in two forms, line breaks, NUL, DEL, overrides, what is no UTF-8. A worker's
-// state ends at a space, so there is none.
+// steering is what somebody may have put into Redis: titles, CSI in two forms, line breaks, NUL, DEL, overrides, what is no UTF-8.
 const steering = "w\x1b]0;owned\a\x1b[2J\u009b31m\r\nFAKE\tline\b\x00\x7f\u202e\u200b\x9b\xff"
 
 // unsteered checks all that a command left on stdout or stderr: no control character but \n and \t, and no line that is not ours.
@@ -46,7 +46,7 @@ func unsteered(t *testing.T, what, text string) {
 func TestNobodySteers(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	for _, name := range []string{"members", "phase", "limit", "spec"} {
+	for _, name := range []string{"members", "plan", "limit", "spec"} {
 		b.worker(name, "--url", b.web.URL(), "--qps", "50", "--duration", "1s").wait(0)
 	}
 	b.loadctl("create", "going", "--url", b.web.URL(), "--qps", "50", "--min-workers", "1")
@@ -58,7 +58,7 @@ func TestNobodySteers(t *testing.T) {
 		b.spoil(name)
 	}
 	client, ctx := b.redis.Client(), t.Context()
-	client.HSet(ctx, run.KeysOf("phase").Budget, "phase", steering)
+	client.HSet(ctx, run.KeysOf("plan").Budget, "plan/0", steering)
 	client.HSet(ctx, run.KeysOf("limit").Budget, "limit", steering)
 	spec := client.Get(ctx, run.KeysOf("spec").Spec).Val()
 	quoted, err := json.Marshal(steering)
@@ -74,10 +74,13 @@ func (b *bed) spoil(name string) {
 	b.t.Helper()
 	client, ctx, keys := b.redis.Client(), b.t.Context(), run.KeysOf(name)
 	for member, record := range client.HGetAll(ctx, keys.Workers).Val() {
-		inc, rest, _ := strings.Cut(record, " ")
-		_, numbers, _ := strings.Cut(rest, " ")
+		fields, _, err := lua.Holding(record)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		inc := fields["inc"]
 		spoiled := steering + inc
-		client.HSet(ctx, keys.Workers, "x"+steering, spoiled+" "+steering+" "+numbers)
+		client.HSet(ctx, keys.Workers, "x"+steering, strings.TrimSuffix(record, inc)+spoiled)
 		text, err := client.HGet(ctx, keys.Totals, member+"/"+inc).Result()
 		if err != nil {
 			continue // it was killed before its first one
@@ -116,7 +119,7 @@ func (b *bed) rehearse(t *testing.T) {
 	}
 	given := strings.ReplaceAll(steering, "\x00", "") // no argument has one
 	add("text json", "ls")
-	for _, name := range []string{"members", "phase", "limit", "spec", "going"} {
+	for _, name := range []string{"members", "plan", "limit", "spec", "going"} {
 		for _, words := range []string{"status", "workers", "events"} {
 			add("text json", words, name)
 		}
@@ -148,7 +151,7 @@ func (b *bed) rehearse(t *testing.T) {
 	if failed > len(commands)/2 {
 		t.Errorf("%d of %d commands showed nothing", failed, len(commands))
 	}
-	for _, name := range []string{"members", "limit", "spec"} { // of an unknown phase a worker waits for the end
+	for _, name := range []string{"members", "plan", "limit", "spec"} {
 		join := exec.Command(filepath.Join(binaries, "loadworker"), "run", "--run", name, "--allow-any", "--redis", b.url())
 		text, _ := join.CombinedOutput() // some of these runs cannot be joined
 		unsteered(t, "loadworker run --run "+name, string(text))

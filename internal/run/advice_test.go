@@ -90,7 +90,7 @@ func TestReady(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(10), Options{})
 		m := b.member(r, "w")
-		for _, look := range []func(){func() {}, func() { m.lease() }} {
+		for _, look := range []func(){func() {}, func() { m.renew() }} {
 			look()
 			before := b.dump()
 			if err := r.Ready(t.Context()); err != nil {
@@ -100,7 +100,7 @@ func TestReady(t *testing.T) {
 				t.Error("it has changed something")
 			}
 		}
-		for _, key := range []string{r.keys.Workers, r.keys.Seen, r.keys.Totals, r.keys.Snapshots, r.keys.Events, r.keys.Laws, r.keys.Series} {
+		for _, key := range []string{r.keys.Workers, r.keys.Due, r.keys.Rich, r.keys.Loose, r.keys.Log, r.keys.Totals, r.keys.Snapshots, r.keys.Events, r.keys.Laws, r.keys.Series} {
 			b.client.Del(t.Context(), key)
 			if err := b.client.Set(t.Context(), key, "hunter2", 0).Err(); err != nil {
 				t.Fatal(err)

@@ -50,12 +50,12 @@ func TestClusterFailoverIsFollowed(t *testing.T) {
 			}
 		}
 		for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-			reply, err := leased(t.Context(), r, client, 250*time.Millisecond)
+			reply, err := renewed(t.Context(), r, client, 250*time.Millisecond)
 			if err == nil && reply.Status != "" {
 				break
 			}
 			if time.Since(began) > soon {
-				t.Fatalf("master %d: no lease %v after all nodes know the new one: %v", i, time.Since(began), err)
+				t.Fatalf("master %d: no renewal %v after all nodes know the new one: %v", i, time.Since(began), err)
 			}
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // TestCommandActsOnce: a lost reply is answered by sending the same command again.
@@ -24,8 +25,8 @@ func TestCommandActsOnce(t *testing.T) {
 		r, _ := b.create("x", constant(100), Options{})
 		b.member(r, "w").start()
 		send := func() string {
-			reply, err := lua.Command().Run(t.Context(), b.client, r.keys.lease().List(),
-				r.UID, "id1", "set-rate", "me", "what", r.keys.Control, "7:7:1:0:1", 0).StringSlice()
+			reply, err := lua.Order().Run(t.Context(), b.client, append(r.keys.change(), r.keys.Snapshots),
+				r.UID, r.keys.Control, "id1", "set-rate", "me", "what", "7:7:1:0:1", 0).StringSlice()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,12 +71,8 @@ func TestCommandsAreIdempotent(t *testing.T) {
 		twice("resume while running", r.Resume, false)
 		twice("pause", r.Pause, true)
 		twice("resume", r.Resume, true)
-		if m.lease(); b.state(r).Phase != "running" {
-			t.Errorf("phase %s", b.state(r).Phase)
-		}
-		if err := r.Journal("w", "incw").Leave(t.Context(), "stopped"); err != nil {
-			t.Fatal(err)
-		}
+		b.until("the resumption", func() bool { return b.state(r).Phase == "running" })
+		m.leave()
 		twice("stop", stop, true)
 		if events, want := b.events(r), "[create join start pause resume stopped stop]"; events != want {
 			t.Errorf("events %s, want %s", events, want)
@@ -113,17 +110,17 @@ func TestSetRateWhilePaused(t *testing.T) {
 		m := b.member(r, "w").start()
 		b.must(r.Pause(t.Context()))
 		b.must(r.SetRate(t.Context(), pacer.PerSecond(700), 0))
-		m.lease()
-		if s := b.state(r); s.Phase != "paused" || s.Rate != 0 || len(s.laws) != 1 {
+		m.renew()
+		if s := b.state(r); s.Phase != "paused" || s.Rate != 0 || s.RateThen != 700 {
 			t.Errorf("paused: %+v", s)
 		}
 		c := b.must(r.Resume(t.Context()))
 		b.until("the new rate", func() bool {
-			m.lease()
+			m.renew()
 			return b.state(r).Rate == 700
 		})
 		s := b.state(r)
-		if law := s.laws[1]; law.T0 != c.At.UnixMicro() || law.R0 != 700 || len(s.laws) != 2 {
+		if law := s.laws[len(s.laws)-1]; law.T0 != c.At.UnixMicro() || law.R0 != 700 {
 			t.Errorf("laws %v, resumed at %d", s.laws, c.At.UnixMicro())
 		}
 	})
@@ -134,7 +131,7 @@ func TestSetRateWhileWaiting(t *testing.T) {
 		spec := constant(100)
 		spec.MinWorkers, spec.Duration = 2, time.Hour
 		r, _ := b.create("x", spec, Options{})
-		b.member(r, "a").lease()
+		b.member(r, "a").renew()
 		b.must(r.SetRate(t.Context(), pacer.PerSecond(300), 0))
 		b.must(r.SetRate(t.Context(), pacer.PerSecond(600), time.Second))
 		b.member(r, "b").start()
@@ -193,7 +190,7 @@ func TestRampAfterAPause(t *testing.T) {
 		b.until("the ramp to be over", func() bool { return b.state(r).now.After(c.At.Add(2 * time.Second)) })
 		var want float64
 		for _, law := range b.state(r).laws {
-			if law.T0 <= c.At.UnixMicro() {
+			if law.T0 < c.At.UnixMicro() {
 				want = law.Rate(c.At.UnixMicro())
 			}
 		}
@@ -207,15 +204,15 @@ func TestRampAfterAPause(t *testing.T) {
 // queue is the profile ahead: its first rate, its last, and how long it takes to get there.
 func (b *bed) queue(r *Run) (first, last float64, span time.Duration) {
 	b.Helper()
-	text, err := b.client.HGet(b.Context(), r.keys.Budget, "pieces").Result()
+	text, err := b.client.HGet(b.Context(), r.keys.Budget, fmt.Sprint("plan/", b.core(r)["command"])).Result()
 	if err != nil {
 		b.Fatal(err)
 	}
-	for i, part := range strings.Split(text, ";") {
-		p, err := pacer.ParsePiece(part)
-		if err != nil {
-			b.Fatal(err)
-		}
+	plan, err := lease.ParsePlan(text)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i, p := range plan.Pieces {
 		if i == 0 {
 			first = float64(p.R0) / float64(p.Den)
 		}
@@ -327,8 +324,9 @@ func TestPlannedEnd(t *testing.T) {
 		if s := b.state(r); !s.EndsAt.IsZero() || s.LeftNS != planned.Sub(paused.At) {
 			t.Errorf("while the pause goes on it ends at %v with %v left, want %v left", s.EndsAt, s.LeftNS, planned.Sub(paused.At))
 		}
-		b.until("some time", func() bool { return m.lease().Now > paused.At.Add(100*time.Millisecond).UnixMicro() })
+		b.until("some time", func() bool { return m.renew().Now > paused.At.Add(100*time.Millisecond).UnixMicro() })
 		resumed := b.must(r.Resume(t.Context()))
+		b.until("the resumption", func() bool { return b.state(r).Phase == "running" })
 		if end, want := b.state(r).EndsAt, planned.Add(resumed.At.Sub(paused.At)); !end.Equal(want) {
 			t.Errorf("end %v after a pause, want %v", end, want)
 		}
@@ -354,16 +352,16 @@ func TestRequestsAreCounted(t *testing.T) {
 		}
 		limit()
 		b.must(r.SetRate(t.Context(), pacer.PerSecond(50), 0))
-		m.lease()
+		m.renew()
 		limit()
 		b.must(r.Pause(t.Context()))
 		b.must(r.SetRate(t.Context(), pacer.PerSecond(700), 0))
 		b.must(r.Resume(t.Context()))
-		m.lease()
+		m.renew()
 		limit()
 		m.finish()
-		if s := b.state(r); s.issued-s.beyond != spec.Requests || s.Asked != spec.Requests || m.leased-s.Workers[0].beyond+s.Skipped != spec.Requests {
-			t.Errorf("issued %d, beyond %d, asked %d, skipped %d", s.issued, s.beyond, s.Asked, s.Skipped)
+		if s := b.state(r); s.issued != spec.Requests || s.Asked != spec.Requests || s.Workers[0].Owned+s.Skipped != spec.Requests {
+			t.Errorf("issued %d, asked %d, owned %d, skipped %d", s.issued, s.Asked, s.Workers[0].Owned, s.Skipped)
 		}
 	})
 }
@@ -371,11 +369,10 @@ func TestRequestsAreCounted(t *testing.T) {
 func TestStopWaits(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(LossStop, 0, 0), Options{})
-		b.member(r, "a").lease()
+		leaves := b.member(r, "a")
+		leaves.renew()
 		b.member(r, "b").start()
-		if err := r.Journal("a", "inca").Leave(t.Context(), "stopped"); err != nil {
-			t.Fatal(err)
-		}
+		leaves.leave()
 		var heard [][]Pending
 		ctx, cancel := context.WithCancelCause(t.Context())
 		enough := errors.New("enough")
@@ -384,37 +381,37 @@ func TestStopWaits(t *testing.T) {
 			cancel(enough)
 		})
 		b.wants(err, enough, "stop x")
-		if len(heard) != 1 || fmt.Sprint(heard[0]) != "[{b true 0s}]" {
+		if len(heard) != 1 || fmt.Sprint(who(heard[0])) != "[{b true 0s}]" {
 			t.Errorf("waited for %v", heard)
 		}
-		// b is silent, so the wait ends when it can hold nothing any more.
+		// b is silent, so the wait ends when its promise is over.
 		last := b.state(r).Workers[1].LastSeen
 		c := b.must(r.Stop(t.Context(), nil))
 		waited := b.state(r).now.Sub(last)
-		if waited < pacer.DefaultHorizon+DefaultMaxLag || waited > pacer.DefaultHorizon+DefaultMaxLag+2*time.Second || c.Changed {
+		if waited < StopPromise+DefaultMaxLag || waited > StopPromise+DefaultMaxLag+2*time.Second || c.Changed {
 			t.Errorf("waited until %v after the last contact, %+v", waited, c)
 		}
 	})
 }
 
-// TestStopWaitsForPermits: a silent member may be cut off, and fires until its permit ends; not one of which it was said that it is dead.
-func TestStopWaitsForPermits(t *testing.T) {
+// TestStopWaitsForPromises: a silent member may be cut off, and sends until its promise ends; not one of which it was said that it is dead.
+func TestStopWaitsForPromises(t *testing.T) {
 	const permit = 4 * time.Second
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(LossPermit, permit, 0), Options{})
-		b.member(r, "a").lease()
+		b.member(r, "a").renew()
 		dead := b.member(r, "b").start()
 		if _, err := r.Remove(t.Context(), "a", true); err != nil {
 			t.Fatal(err)
 		}
-		dead.lease()
+		dead.renew()
 		var heard []Pending
 		b.must(r.Stop(t.Context(), func(those []Pending) { heard = append(heard, those...) }))
 		w := b.state(r).Workers[1]
 		if waited := b.state(r).now.Sub(w.LastSeen); waited < permit+DefaultMaxLag || waited > permit+DefaultMaxLag+2*time.Second {
 			t.Errorf("waited until %v after the last contact", waited)
 		}
-		if len(heard) != 1 || heard[0].ID != "b" || !heard[0].Silent || heard[0].Permit < permit-2*time.Second || heard[0].Permit > permit {
+		if len(heard) != 1 || heard[0].ID != "b" || !heard[0].Silent || heard[0].Promise < permit-2*time.Second || heard[0].Promise > permit {
 			t.Errorf("waited for %v", heard)
 		}
 	})
@@ -426,7 +423,7 @@ func TestStopEndsWhenTheDeadAreRemoved(t *testing.T) {
 		r, _ := b.create("x", losing(LossPermit, MaxPermitFor, 0), Options{})
 		b.member(r, "w").start()
 		b.must(r.Stop(t.Context(), func(those []Pending) {
-			if len(those) != 1 || those[0].Permit < MaxPermitFor/2 {
+			if len(those) != 1 || those[0].Promise < MaxPermitFor/2 {
 				t.Errorf("waits for %v", those)
 			}
 			if _, err := r.Remove(t.Context(), "w", true); err != nil {
@@ -436,7 +433,7 @@ func TestStopEndsWhenTheDeadAreRemoved(t *testing.T) {
 	})
 }
 
-// TestStopCannotConfirm: nobody can wait for a permit without end.
+// TestStopCannotConfirm: nobody can wait for a promise without end.
 func TestStopCannotConfirm(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(LossHold, 0, 0), Options{})
@@ -457,19 +454,17 @@ func TestStopCannotConfirm(t *testing.T) {
 func TestTouch(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(LossPermit, 0, 3*time.Second), Options{})
-		b.member(r, "w").start()
-		heard := func() string { return b.budget(r)["heard"] }
-		before, events, version := heard(), b.events(r), b.budget(r)["version"]
-		time.Sleep(time.Millisecond)
+		m := b.member(r, "w").start()
+		heard := func() int64 { return b.core(r)["heard"] }
+		before, events, laws := heard(), b.events(r), b.core(r)["newest"]
+		b.until("some time", func() bool { return b.state(r).now.UnixMicro() > before })
 		if err := r.Touch(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if heard() == before || b.events(r) != events || b.budget(r)["version"] != version {
-			t.Errorf("heard %s, before %s; events %s", heard(), before, b.events(r))
+		if heard() <= before || b.events(r) != events || b.core(r)["newest"] != laws {
+			t.Errorf("heard %d, before %d; events %s", heard(), before, b.events(r))
 		}
-		if err := r.Journal("w", "incw").Leave(t.Context(), "stopped"); err != nil {
-			t.Fatal(err)
-		}
+		m.leave()
 		b.must(r.Stop(t.Context(), nil))
 		if err := r.Touch(t.Context()); err != nil {
 			t.Errorf("a run that is over: %v", err)
@@ -489,14 +484,14 @@ func TestDeadman(t *testing.T) {
 			if err := r.Touch(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if status := m.lease().Status; status != pacer.StatusOK {
-				t.Fatalf("%s after %v", status, time.Since(began))
+			if m.renew(); m.phase() != lease.Running {
+				t.Fatalf("phase %d after %v", m.phase(), time.Since(began))
 			}
 			time.Sleep(50 * time.Millisecond)
 			return time.Since(began) > 4*time.Second
 		})
 		last := b.must(r.Pause(t.Context()))
-		b.until("the stop", func() bool { time.Sleep(10 * time.Millisecond); return m.lease().Status == pacer.StatusStopped })
+		b.until("the stop", func() bool { time.Sleep(10 * time.Millisecond); m.renew(); return m.phase() == lease.Stopped })
 		if s := b.state(r); s.Phase != "stopped" || s.EndedAt.Sub(last.At) < 2900*time.Millisecond || s.EndedAt.Sub(last.At) > 4*time.Second {
 			t.Errorf("%s at %v, the last command was at %v", s.Phase, s.EndedAt, last.At)
 		}
@@ -522,13 +517,13 @@ func TestGuard(t *testing.T) {
 			guard()
 			time.Sleep(50 * time.Millisecond)
 			s := b.state(r)
-			if status := m.lease().Status; status != pacer.StatusOK {
-				t.Fatalf("%s at %v", status, s.now)
+			if m.renew(); m.phase() != lease.Running {
+				t.Fatalf("phase %d at %v", m.phase(), s.now)
 			}
 			return s.now.Sub(s.StartedAt) > 4*time.Second
 		})
 		last := b.state(r).now
-		b.until("the stop", func() bool { time.Sleep(10 * time.Millisecond); return m.lease().Status == pacer.StatusStopped })
+		b.until("the stop", func() bool { time.Sleep(10 * time.Millisecond); m.renew(); return m.phase() == lease.Stopped })
 		if s := b.state(r); s.Phase != "stopped" || s.EndedAt.Sub(last) < 2900*time.Millisecond || s.EndedAt.Sub(last) > 4*time.Second {
 			t.Errorf("%s at %v, the last sign of life was at %v", s.Phase, s.EndedAt, last)
 		}
@@ -587,10 +582,10 @@ func TestWhereARampGoes(t *testing.T) {
 	each(t, func(_ *testing.T, b *bed) {
 		r, _ := b.create("x", constant(250), Options{})
 		m := b.member(r, "w")
-		m.lease()
+		m.renew()
 		b.until("the start", func() bool { s := b.state(r); return s.Rate == 250 && s.RateThen == 250 })
 		b.must(r.SetRate(b.Context(), pacer.PerSecond(3000), time.Minute))
-		b.until("the ramp up", func() bool { m.lease(); return b.state(r).Rate > 250 })
+		b.until("the ramp up", func() bool { m.renew(); return b.state(r).Rate > 250 })
 		if s := b.state(r); s.RateThen != 3000 {
 			b.Errorf("on the way from %v to %v, and not to 3000", s.Rate, s.RateThen)
 		}

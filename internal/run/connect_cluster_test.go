@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/redistest"
-	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // connected is a client that ends with the test.
@@ -184,12 +184,12 @@ func TestClusterHangs(t *testing.T) {
 			if s == hangs {
 				continue
 			}
-			if reply, err := leased(t.Context(), r, client, 5*time.Second); err != nil || reply.Status == "" {
+			if reply, err := renewed(t.Context(), r, client, 5*time.Second); err != nil || reply.Status == "" {
 				t.Errorf("%+v, error %v", reply, err)
 			}
 		}
-		if _, err := leased(t.Context(), runs[hangs], client, 250*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) && !Unanswered(err) {
-			t.Errorf("leased from the one that hangs: error %v", err)
+		if _, err := renewed(t.Context(), runs[hangs], client, 250*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) && !Unanswered(err) {
+			t.Errorf("renewed at the one that hangs: error %v", err)
 		}
 	}
 	for _, s := range c.Masters {
@@ -202,9 +202,9 @@ func TestClusterHangs(t *testing.T) {
 	}
 }
 
-// leased is a lease of a new worker.
-func leased(ctx context.Context, r *Run, client redis.UniversalClient, patience time.Duration) (pacer.Reply, error) {
+// renewed is the first call of a new worker.
+func renewed(ctx context.Context, r *Run, client redis.UniversalClient, patience time.Duration) (lease.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return r.Limiter(client).Lease(ctx, pacer.Ask{Worker: NewID(), Incarnation: NewID(), Seq: 1, Until: 1, Weight: 1})
+	return r.Arcs(client).Renew(ctx, lease.NewHolder(NewID(), NewID(), 1).Call())
 }

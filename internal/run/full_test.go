@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -34,7 +35,7 @@ func (a split) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipel
 	}
 }
 
-// TestReportsWhileWorkersWrite: whenever a report is read, its audit adds up, and the workers were leased what was issued and not skipped. So it is where the
+// TestReportsWhileWorkersWrite: whenever a report is read, its audit adds up, and the workers owned what was issued and not skipped. So it is where the
 // reads are not one after the other in Redis, too.
 func TestReportsWhileWorkersWrite(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
@@ -52,12 +53,12 @@ func TestReportsWhileWorkersWrite(t *testing.T) {
 			sent, reports := int64(0), 0
 			b.until("20 reports, "+name, func() bool {
 				s := b.state(reader)
-				var leased int64
+				var owned int64
 				for _, w := range s.Workers {
-					leased += w.Leased
+					owned += w.Owned
 				}
-				if leased+s.Skipped != s.issued {
-					t.Fatalf("%s: the workers were leased %d slots, %d were skipped, and %d were issued", name, leased, s.Skipped, s.issued)
+				if owned+s.Skipped != s.issued || s.issued != s.Asked {
+					t.Fatalf("%s: the workers owned %d slots, %d were skipped, %d were issued, and %d asked for", name, owned, s.Skipped, s.issued, s.Asked)
 				}
 				rep, err := reader.Report(t.Context())
 				if errors.Is(err, errRestless) {
@@ -78,7 +79,7 @@ func TestReportsWhileWorkersWrite(t *testing.T) {
 	})
 }
 
-// writers are four members that lease and publish, and somebody who changes the rate, until stop.
+// writers are four members that renew and publish, and somebody who changes the rate, until stop.
 func (b *bed) writers(r *Run) (stop func()) {
 	b.Helper()
 	first := b.member(r, "w0").start()
@@ -106,27 +107,29 @@ func (b *bed) writers(r *Run) (stop func()) {
 	}
 }
 
-// write leases, and publishes what it sent of it, until done.
+// write renews, and publishes what it has sent: all that is its own and due by its last call, until done.
 func (m *member) write(done <-chan struct{}) {
-	total := report.NewSnapshot(m.ask.Worker, m.ask.Incarnation)
-	journal := m.run.Journal(m.ask.Worker, m.ask.Incarnation)
+	total := report.NewSnapshot(m.id, m.incarnation)
+	journal, slots := m.run.Journal(m.id, m.incarnation), lease.NewSlots(0, 1)
 	for {
 		select {
 		case <-done:
 			return
 		case <-time.After(5 * time.Millisecond):
 		}
-		m.ask.Seq++
-		m.ask.Until = time.Now().Add(500 * time.Millisecond).UnixMicro()
-		reply, err := m.run.Limiter(m.client).Lease(m.Context(), m.ask)
-		if err != nil {
+		in := report.NewSnapshot(m.id, m.incarnation)
+		in.Seq, in.Start, in.End = total.Seq+1, 1, time.Now().UnixMicro()
+		for x := (pacer.Slot{}); slots.Next(&x) && x.Due/1000 < m.now; slots.Pop() {
+			in.Counts.Sent++
+			in.Counts.Completed++
+		}
+		if _, err := m.try(); err != nil {
 			m.Error(err)
 			return
 		}
-		m.ask.Ack = reply.LeasedAt
-		in := report.NewSnapshot(m.ask.Worker, m.ask.Incarnation)
-		in.Seq, in.Start, in.End = total.Seq+1, 1, time.Now().UnixMicro()
-		in.Counts = report.Counts{Sent: reply.Range.N, Completed: reply.Range.N}
+		v := m.holder.View()
+		slots.Take(&v)
+		in.Counts.Beyond = slots.Beyond() - total.Counts.Beyond
 		total.Merge(in)
 		total.Seq = in.Seq
 		if err := journal.Publish(m.Context(), in, total, nil); err != nil {

@@ -9,24 +9,10 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// arcsMember joins a run by arcs that waits for one worker, which begins it. It returns the laws.
-func (b *bed) arcsMember(r *Run) []lease.Law {
-	b.Helper()
-	h, a := lease.NewHolder("w", "i", 1), r.Arcs(b.client)
-	for range 2 {
-		reply, err := a.Renew(b.Context(), h.Call())
-		if err != nil {
-			b.Fatal(err)
-		}
-		h.Heard(reply.Now, reply)
-	}
-	return h.View().Laws.All()
-}
-
-// TestGrants: workers of a run by arcs are granted what its limiter lets pass, by the burst in force, and its state goes with the run.
+// TestGrants: workers of a run are granted what its limiter lets pass, by the burst in force, and its state goes with the run.
 func TestGrants(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		spec := limited("100", "token-bucket", func(s *Spec) { s.Burst, s.Arcs = 5, true })
+		spec := limited("100", "token-bucket", func(s *Spec) { s.Burst = 5 })
 		r, _ := b.create("x", spec, Options{})
 		grant := func(n, want int64) {
 			t.Helper()
@@ -37,7 +23,11 @@ func TestGrants(t *testing.T) {
 		}
 		grant(0, 0)
 		grant(3, 3)
-		laws := b.arcsMember(r)
+		m := b.member(r, "w")
+		for range 2 {
+			m.renew()
+		}
+		laws := m.laws()
 		if s := b.state(r); s.Limiter != "token-bucket, burst 5" {
 			t.Errorf("limiter %q", s.Limiter)
 		}
@@ -64,7 +54,7 @@ func TestGrants(t *testing.T) {
 		if g, err := r.Grants(b.client).Grant(t.Context(), 1, spec.QPS); !errors.Is(err, ErrNoRun) {
 			t.Errorf("of a run that is lost: %+v, %v", g, err)
 		}
-		if err := r.RestoreArcs(t.Context(), laws, true); err != nil {
+		if err := r.Restore(t.Context(), 0, laws, true); err != nil {
 			t.Fatal(err)
 		}
 		grant(1000, 5) // as it was created

@@ -57,8 +57,8 @@ func TestEveryKeyExpires(t *testing.T) {
 		b.must(r.Resume(t.Context()))
 		m.renew()
 		live("changed")
-		a.halt()
-		m.halt()
+		a.leave()
+		m.leave()
 		live("left by all") // rich is empty, so it is not there
 		b.member(r, "c").renew()
 		live("joined again")

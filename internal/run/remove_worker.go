@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/loadctl/loadctl/lua"
 )
@@ -53,14 +52,11 @@ func (r *Run) Remove(ctx context.Context, worker string, force bool) (Worker, er
 
 // silent is an ErrAlive about a worker that is not missed yet: it calls several times as often.
 func (s *State) silent(w Worker) error {
-	ago, missed, again := s.now.Sub(w.LastSeen), s.missed(), "a second"
+	ago, missed := s.now.Sub(w.LastSeen), s.missed()
 	if ago >= missed {
 		return nil
 	}
-	if missed > time.Second {
-		again = fmt.Sprintf("%.0f s", math.Ceil(missed.Seconds()))
-	}
-	return fmt.Errorf("%w: heard of %.1f s ago; if it is dead, try again in %s", ErrAlive, max(0, ago.Seconds()), again)
+	return fmt.Errorf("%w: heard of %.1f s ago; if it is dead, try again in %.0f s", ErrAlive, max(0, ago.Seconds()), math.Ceil(missed.Seconds()))
 }
 
 // Gone tells whether the worker takes no part any more, by what it said itself or by what was said of it.

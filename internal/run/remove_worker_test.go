@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/circle"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // TestRemoveWorker: the share of one that is said to be dead goes to the others at once.
@@ -14,26 +15,30 @@ func TestRemoveWorker(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(LossPermit, time.Minute, 0), Options{})
 		other, dead := b.member(r, "a"), b.member(r, "b")
-		dead.lease()
+		dead.renew()
 		other.start()
-		dead.lease() // with the second reply comes a permit, as soon as the other has given up a part of its own
-		b.until("the permits", func() bool { other.lease(); dead.lease(); return b.state(r).Workers[1].Permit > 0 })
+		b.until("its share", func() bool { other.renew(); dead.renew(); return len(dead.holder.View().Held) > 0 })
 		b.until("its silence", func() bool {
 			time.Sleep(10 * time.Millisecond)
-			other.lease()
+			other.renew()
 			s := b.state(r)
 			return s.now.Sub(s.Workers[1].LastSeen) > s.missed()
 		})
-		if s := b.state(r); s.Workers[1].State != "suspect" || s.Workers[1].Permit == 0 || s.Members != 2 {
+		if s := b.state(r); s.Workers[1].State != "silent" || s.Workers[1].PromisedUntil.IsZero() || s.Members != 2 {
 			t.Errorf("%+v", s)
 		}
 		before, err := r.Remove(t.Context(), "b", false)
-		if err != nil || before.State != "suspect" || before.Gone() {
+		if err != nil || before.State != "silent" || before.Gone() {
 			t.Errorf("%+v, %v", before, err)
 		}
-		reply := other.lease()
-		if s := b.state(r); reply.Members != 1 || s.Members != 1 || s.Workers[1].State != "removed" || s.Workers[1].Permit != 0 {
+		reply := other.renew()
+		if s := b.state(r); reply.Members != 1 || s.Members != 1 || s.Workers[1].State != "removed" || !s.Workers[1].PromisedUntil.IsZero() {
 			t.Errorf("%+v, %+v", reply, s)
+		}
+		began := time.Now()
+		b.until("its share to be the other's", func() bool { other.renew(); return other.holder.View().Held.Len() == circle.Units })
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("its share was passed on after %v", took)
 		}
 		events, err := r.Events(t.Context(), 1)
 		if err != nil || len(events) != 1 || events[0].Kind != "removed" || events[0].Who != "b" || events[0].What != "by "+Who() {
@@ -53,9 +58,9 @@ func TestRemoveWorkerThatLives(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
 		m := b.member(r, "w").start()
-		m.lease()
+		m.renew()
 		_, err := r.Remove(t.Context(), "w", false)
-		b.wants(err, ErrAlive, "remove worker w of run x: it may be alive: heard of 0.", " s ago; if it is dead, try again in a second, or --force")
+		b.wants(err, ErrAlive, "remove worker w of run x: it may be alive: heard of 0.", " s ago; if it is dead, try again in 2 s, or --force")
 		if s := b.state(r); s.Members != 1 {
 			t.Errorf("%+v", s)
 		}
@@ -65,7 +70,7 @@ func TestRemoveWorkerThatLives(t *testing.T) {
 		if s := b.state(r); s.Members != 0 || s.Workers[0].State != "removed" {
 			t.Errorf("%+v", s)
 		}
-		b.until("its return", func() bool { return m.lease().Status == pacer.StatusOK && b.state(r).Members == 1 })
+		b.until("its return", func() bool { return m.renew().Status == lease.OK && b.state(r).Members == 1 })
 	})
 }
 
@@ -74,25 +79,22 @@ func TestSilent(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0).UTC()
 	b := &bed{T: t}
 	for _, c := range []struct {
-		members int64
-		ago     time.Duration
-		says    string // "" = it may be removed
+		every time.Duration // they call
+		ago   time.Duration
+		says  string // "" = it may be removed
 	}{
-		{1, 999 * time.Millisecond, "it may be alive: heard of 1.0 s ago; if it is dead, try again in a second"},
-		{1, time.Second, ""},
-		{3000, time.Second, ""},
-		{10_001, time.Second, "it may be alive: heard of 1.0 s ago; if it is dead, try again in 4 s"},
-		{10_001, 3 * time.Second, "heard of 3.0 s ago"},
-		{10_001, 3001 * time.Millisecond, ""},
-		{100_000, 29 * time.Second, "try again in 30 s"},
-		{100_000, 30 * time.Second, ""},
+		{500 * time.Millisecond, 1499 * time.Millisecond, "it may be alive: heard of 1.5 s ago; if it is dead, try again in 2 s"},
+		{500 * time.Millisecond, 1500 * time.Millisecond, ""},
+		{2500 * time.Millisecond, 2 * time.Second, "it may be alive: heard of 2.0 s ago; if it is dead, try again in 8 s"},
+		{2500 * time.Millisecond, 7499 * time.Millisecond, "heard of 7.5 s ago"},
+		{2500 * time.Millisecond, 7500 * time.Millisecond, ""},
 	} {
-		s := &State{Members: c.members, qmax: pacer.DefaultQmax, now: now}
+		s := &State{every: c.every, now: now}
 		err := s.silent(Worker{LastSeen: now.Add(-c.ago)})
 		if c.says != "" {
 			b.wants(err, ErrAlive, c.says)
 		} else if err != nil {
-			t.Errorf("one of %d, heard of %v ago: %v", c.members, c.ago, err)
+			t.Errorf("calls every %v, heard of %v ago: %v", c.every, c.ago, err)
 		}
 	}
 }
@@ -105,18 +107,18 @@ func TestRemoveWorkersThereAreNot(t *testing.T) {
 		var ids []string
 		for i := range namesAtOnce {
 			ids = append(ids, fmt.Sprint("w", i))
-			b.member(r, ids[i]).lease()
+			b.member(r, ids[i]).renew()
 		}
 		_, err = r.Remove(t.Context(), "w", true)
 		b.wants(err, ErrNoWorker, "; there are "+strings.Join(ids, ", "))
-		b.member(r, "y").lease()
-		b.member(r, "z").lease()
+		b.member(r, "y").renew()
+		b.member(r, "z").renew()
 		_, err = r.Remove(t.Context(), "w", true)
 		b.wants(err, ErrNoWorker, "there are "+strings.Join(ids, ", ")+" and 2 more")
-		if err := r.Journal("w3", "incw3").Leave(t.Context(), "left"); err != nil {
-			t.Fatal(err)
-		}
-		if before, err := r.Remove(t.Context(), "w3", false); err != nil || before.State != "left" {
+		leaves := b.member(r, "leaves")
+		leaves.renew()
+		leaves.leave()
+		if before, err := r.Remove(t.Context(), "leaves", false); err != nil || before.State != "left" {
 			t.Errorf("%+v, %v", before, err)
 		}
 		b.client.FlushDB(t.Context())
@@ -129,10 +131,8 @@ func TestRemoveWorkersThereAreNot(t *testing.T) {
 func TestRemoveIsOfTheNewestProcess(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
-		b.member(r, "w").lease()
-		newer := b.member(r, "w")
-		newer.ask.Incarnation = "newer"
-		newer.lease()
+		b.member(r, "w").renew()
+		b.process(r, "w", "newer").renew()
 		if before, err := r.Remove(t.Context(), "w", true); err != nil || before.Incarnation != "newer" {
 			t.Errorf("%+v, %v", before, err)
 		}

@@ -6,69 +6,50 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
+	"github.com/loadctl/loadctl/report"
 )
 
-// lostRun is a run of two members that was lost, and what they know of it.
-func (b *bed) lostRun(permit time.Duration) (r *Run, members []*member, started int64, k pacer.Known) {
+// lostRun is a run of two members that was lost.
+func (b *bed) lostRun(permit time.Duration) (r *Run, members []*member) {
 	b.Helper()
 	spec := constant(1000)
 	spec.PermitFor, spec.Duration, spec.MinWorkers = permit, time.Minute, 2
 	r, _ = b.create("r", spec, Options{})
 	members = []*member{b.member(r, "v"), b.member(r, "w")}
-	members[0].lease()
+	members[0].renew()
 	members[1].start()
-	b.until("some slots of both", func() bool {
-		for _, m := range members {
-			m.lease()
-		}
-		return members[0].leased > 100 && members[1].leased > 100
-	})
-	started, k = b.known(r, members[1])
-	k.Members = 2
-	for _, m := range members {
-		m.ask.Leased, m.ask.PhiHeld = m.leased, 500_000_000
-	}
+	members[0].renew()
 	b.lose()
-	return r, members, started, k
+	return r, members
 }
 
-// A command to a run that is being restored is in force at once. What asks for less ends the permits of before, also of who comes back later;
-// what asks for more leaves them.
+// A command to a run that was restored is in force at once, and the plan is what it was until then.
 func TestCommandsToARestoredRun(t *testing.T) {
-	for name, c := range map[string]struct {
-		command func(b *bed, r *Run) Change
-		ends    bool // the permits
-	}{
-		"pause":     {func(b *bed, r *Run) Change { return b.must(r.Pause(b.Context())) }, true},
-		"rate down": {func(b *bed, r *Run) Change { return b.must(r.SetRate(b.Context(), pacer.PerSecond(999), 0)) }, true},
-		"rate up":   {func(b *bed, r *Run) Change { return b.must(r.SetRate(b.Context(), pacer.PerSecond(1001), 0)) }, false},
+	for name, command := range map[string]func(b *bed, r *Run) Change{
+		"pause":     func(b *bed, r *Run) Change { return b.must(r.Pause(b.Context())) },
+		"rate down": func(b *bed, r *Run) Change { return b.must(r.SetRate(b.Context(), pacer.PerSecond(999), 0)) },
+		"rate up":   func(b *bed, r *Run) Change { return b.must(r.SetRate(b.Context(), pacer.PerSecond(1001), 0)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, b *bed) {
-				r, members, started, k := b.lostRun(10 * time.Second)
-				if err := r.Restore(t.Context(), started, k, true); err != nil {
+				r, members := b.lostRun(10 * time.Second)
+				started := members[0].laws()[0].T0
+				if err := b.restore(r, members[0], true); err != nil {
 					t.Fatal(err)
 				}
-				grants, _ := b.state(r).Restoring()
-				moved := b.state(r).EndsAt.UnixMicro() - started - time.Minute.Microseconds() // the plan, by as long as it took to restore it
-				if first := members[0].lease(); first.Hand != grants.UnixMicro() || len(first.Recalls) > 0 {
-					t.Fatalf("before the command: %+v, it grants at %v", first, grants)
-				}
+				members[0].renew()
 				given := time.Now()
-				at := c.command(b, r).At
+				at := command(b, r).At
 				if at.Sub(given) > 600*time.Millisecond {
 					t.Errorf("in force after %v", at.Sub(given))
 				}
-				members[0].ask.PhiHeld = 0
-				told, late := members[0].lease(), members[1].lease()
-				if recalled := len(told.Recalls) == 1 && told.Recalls[0].T0 == at.UnixMicro(); recalled != c.ends {
-					t.Errorf("who is there is told %+v", told.Recalls)
+				for _, m := range members { // the second one claims only now
+					if m.renew(); m.laws()[len(m.laws())-1].T0 != at.UnixMicro() {
+						t.Errorf("%s knows %+v", m.id, m.laws())
+					}
 				}
-				if ends := late.Hand == late.LeasedAt; ends != c.ends || !ends && late.Hand != grants.UnixMicro() {
-					t.Errorf("the permit of who comes back later ends at %d, it is %d, and it grants at %v", late.Hand, late.LeasedAt, grants)
-				}
-				s := b.state(r)
-				if d := s.AskedAt(at) - (at.UnixMicro()-started-moved)/1000; d < -1 || d > 1 {
+				if d := b.state(r).AskedAt(at) - (at.UnixMicro()-started)/1000; d < -1 || d > 1 {
 					t.Errorf("%d too many were asked for when it came into force", d)
 				}
 			})
@@ -79,17 +60,17 @@ func TestCommandsToARestoredRun(t *testing.T) {
 // A run that was stopped while it was lost comes back as one that is stopped. Who was in it confirms that and is in its report, and nobody is waited for.
 func TestStopLost(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, members, started, k := b.lostRun(10 * time.Second)
+		r, members := b.lostRun(10 * time.Second)
 		done := make(chan error, 1)
 		go func() {
 			_, err := StopLost(t.Context(), b.client, "r")
 			done <- err
 		}()
 		b.until("word is left", func() bool { return b.client.Exists(t.Context(), r.keys.Stopped).Val() > 0 })
-		if err := r.Restore(t.Context(), started, k, false); err != nil {
+		if err := b.restore(r, members[0], false); err != nil {
 			t.Errorf("who cannot restore it ends before others can: %v", err)
 		}
-		if err := r.Restore(t.Context(), started, k, true); err != nil {
+		if err := b.restore(r, members[0], true); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-done; err != nil {
@@ -104,62 +85,57 @@ func TestStopLost(t *testing.T) {
 			done <- err
 		}()
 		for _, m := range members {
-			if reply := m.lease(); reply.Status != pacer.StatusStopped || len(reply.Recalls) != 1 {
-				t.Errorf("%+v", reply)
-			}
-			if err := r.Journal(m.ask.Worker, m.ask.Incarnation).Leave(t.Context(), "stopped"); err != nil {
+			b.until("the stop is heard of", func() bool { m.renew(); return m.phase() == lease.Stopped })
+			m.leave()
+			total := told(m.id, m.incarnation, 1, report.Counts{})
+			if err := r.Journal(m.id, m.incarnation).Publish(t.Context(), total, total, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if err := <-done; err != nil || time.Since(began) > 5*time.Second {
 			t.Errorf("stop returned %v after %v", err, time.Since(began))
 		}
-		if s := b.state(r); len(s.Workers) != 2 || s.Workers[0].Leased != members[0].leased {
+		if s := b.state(r); len(s.Workers) != 2 {
 			t.Errorf("%+v", s.Workers)
 		}
 	})
 }
 
-// Who has come back and is cut off again fires on its permit of before, of which Redis knows nothing: stop waits for its end.
-func TestStopWaitsForPermitsOfBefore(t *testing.T) {
-	b := newBed(t)
-	r, members, started, k := b.lostRun(8 * time.Second)
-	if err := r.Restore(t.Context(), started, k, true); err != nil {
-		t.Fatal(err)
-	}
-	grants, _ := b.state(r).Restoring()
-	for _, m := range members {
-		m.lease()
-		m.ask.PhiHeld = 0 // that one gives way to what will be granted
-		m.lease()
-	}
-	done := make(chan error, 1)
-	go func() {
-		_, err := r.Stop(t.Context(), nil)
-		done <- err
-	}()
-	b.until("the stop is heard", func() bool { return members[0].lease().Status == pacer.StatusStopped })
-	if err := r.Journal("v", members[0].ask.Incarnation).Leave(t.Context(), "stopped"); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; err != nil || time.Now().Before(grants) {
-		t.Errorf("stop returned %v, %v before the permits are over", err, time.Until(grants))
-	}
+// Who was there before the run was lost, and has not come back, may be sending by its promise of then: stop waits for its end.
+func TestStopWaitsForPromisesOfBefore(t *testing.T) {
+	const permit = 4 * time.Second
+	each(t, func(t *testing.T, b *bed) {
+		r, members := b.lostRun(permit)
+		promised := time.UnixMicro(members[1].holder.View().P)
+		if err := b.restore(r, members[0], true); err != nil {
+			t.Fatal(err)
+		}
+		members[0].renew()
+		done := make(chan error, 1)
+		go func() {
+			_, err := r.Stop(t.Context(), nil)
+			done <- err
+		}()
+		b.until("the stop is heard of", func() bool { members[0].renew(); return members[0].phase() == lease.Stopped })
+		members[0].leave()
+		if err := <-done; err != nil || time.Now().Before(promised) {
+			t.Errorf("stop returned %v, %v before the promises are over", err, time.Until(promised))
+		}
+	})
 }
 
 // Where nobody who can restore it is there, its workers end by themselves. A new run of that name is none of their business.
 func TestStopLostForGood(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, _, started, k := b.lostRun(10 * time.Second)
+		r, members := b.lostRun(10 * time.Second)
 		if _, err := StopLost(t.Context(), b.client, "r"); !errors.Is(err, ErrNoRun) {
 			t.Errorf("a run that nobody brings back: %v", err)
 		}
-		b.until("who has it ends", func() bool { return errors.Is(r.Restore(t.Context(), started, k, false), pacer.ErrNoState) })
+		b.until("who has it ends", func() bool { return errors.Is(b.restore(r, members[0], false), pacer.ErrNoState) })
 		anew, _ := b.create("r", permitted(1000), Options{})
 		m := b.member(anew, "x").start()
-		started, k = b.known(anew, m)
 		b.lose()
-		if err := anew.Restore(t.Context(), started, k, true); err != nil {
+		if err := b.restore(anew, m, true); err != nil {
 			t.Fatal(err)
 		}
 		if phase := b.state(anew).Phase; phase != "running" {
@@ -171,7 +147,7 @@ func TestStopLostForGood(t *testing.T) {
 // Somebody who creates a run of that name meanwhile keeps it.
 func TestStopLostLeavesANewRunAlone(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, _, _, _ := b.lostRun(10 * time.Second)
+		r, _ := b.lostRun(10 * time.Second)
 		done := make(chan error, 1)
 		go func() {
 			_, err := StopLost(t.Context(), b.client, "r")

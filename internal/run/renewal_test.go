@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // refusing is a server that answers everything with one error, until it closes.
@@ -64,14 +65,19 @@ func (l *lines) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// nothing is a Sink that must get nothing.
+// nothing is a Sink that must get nothing to send.
 type nothing struct{ t *testing.T }
 
-func (n nothing) Lease(r pacer.Range)   { n.t.Errorf("leased %+v", r) }
-func (n nothing) Notice(p pacer.Notice) { n.t.Errorf("noticed %+v", p) }
+func (n nothing) Take(v *lease.View) {
+	if len(v.Held) > 0 {
+		n.t.Errorf("it holds %v", v.Held)
+	}
+}
 
-// Whatever Redis answers instead of a lease: there is no lease, and one line says why and what to do, however often it is asked.
-func TestNoLease(t *testing.T) {
+func (n nothing) Taken() (version int, reached int64) { return 0, 0 }
+
+// Whatever Redis answers instead of a reply: nothing is held, and one line says why and what to do, however often it is asked.
+func TestNoRenewal(t *testing.T) {
 	for answer, mend := range map[string]string{
 		"OOM command not allowed when used memory > 'maxmemory'.":             "maxmemory",
 		"READONLY You can't write against a read only replica.":               "master",
@@ -88,7 +94,7 @@ func TestNoLease(t *testing.T) {
 			r := &Run{Name: "r", UID: "u", client: client, keys: KeysOf("r")}
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 			defer cancel()
-			l := pacer.Leaser{Limiter: r.Limiter(client), Sink: nothing{t}, Clock: pacer.NewClock(), Worker: "w", Incarnation: "i", Log: slog.New(log)}
+			l := lease.Renewer{Server: r.Arcs(client), Sink: nothing{t}, Clock: pacer.NewClock(), Worker: "w", Incarnation: "i", Log: slog.New(log)}
 			if err := l.Run(ctx); err == nil {
 				t.Error("no error")
 			}
