@@ -402,8 +402,8 @@ func TestProgressTellsTheTime(t *testing.T) {
 		if p := b.progress(f); p.Phase != "paused" || p.Left() != 0 {
 			t.Errorf("%s, left %v", p.Phase, p.Left())
 		}
-		b.must(r.Resume(t.Context()))
-		m.renew()
+		resumed := b.must(r.Resume(t.Context()))
+		b.until("the resumption", func() bool { return b.state(r).now.After(resumed.At) })
 		if p := b.progress(f); p.Left() < 59*time.Minute {
 			t.Errorf("left %v", p.Left())
 		}
