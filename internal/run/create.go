@@ -112,10 +112,13 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	maker := &Run{Name: name, UID: NewID(), client: client, keys: keys}
 	reply, err := maker.makeState(ctx, client, spec, text, replace, o.Keep, nil)
 	if err != nil {
-		if _, other := Open(ctx, client, name); errors.Is(other, ErrOlder) || errors.Is(other, ErrNewer) {
-			return nil, false, other // the script knows the state of this version only
+		err = explain("create run", name, err)
+		if errors.Is(err, ErrBroken) { // the script knows the state of this version only
+			if _, other := Open(ctx, client, name); errors.Is(other, ErrOlder) || errors.Is(other, ErrNewer) {
+				err = other
+			}
 		}
-		return nil, false, explain("create run", name, err)
+		return nil, false, err
 	}
 	r, err = handle(client, name, reply)
 	if err != nil {
