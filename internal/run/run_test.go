@@ -69,14 +69,14 @@ func (b *bed) state(r *Run) *State {
 	return s
 }
 
-// core is the numbers of the run by their names.
+// core is the numbers of the run's budget by their names.
 func (b *bed) core(r *Run) map[string]int64 {
 	b.Helper()
-	numbers, err := core(b.client.HGet(b.Context(), r.keys.Budget, "core").Val())
+	c, err := core(b.client.HGet(b.Context(), r.keys.Budget, "core").Val())
 	if err != nil {
 		b.Fatal(err)
 	}
-	return numbers
+	return c
 }
 
 // must is for the methods of a Run that change it.
@@ -101,59 +101,33 @@ func (b *bed) until(what string, ok func() bool) {
 // member is a worker that renews and sends nothing.
 type member struct {
 	*bed
-	run             *Run
-	id, incarnation string
-	holder          *lease.Holder
-	server          *Arcs
-	now             int64 // of the last reply, µs
+	run    *Run
+	id     string
+	server *Arcs
+	holder *lease.Holder
 }
 
-func (b *bed) member(r *Run, id string) *member { return b.process(r, id, "inc"+id) }
-
-// process is a member with an incarnation.
-func (b *bed) process(r *Run, id, incarnation string) *member {
-	return &member{bed: b, run: r, id: id, incarnation: incarnation, holder: lease.NewHolder(id, incarnation, 1), server: r.Arcs(b.client)}
+func (b *bed) member(r *Run, id string) *member {
+	return &member{bed: b, run: r, id: id, server: r.Arcs(b.client), holder: lease.NewHolder(id, "inc"+id, 1)}
 }
 
-// renew makes one call, and another one at once where the server wants a claim. What it is to give up it releases with the next one.
+// renew makes a call, and another one at once where the server asks for that. What it is to give up it gives up.
 func (m *member) renew() lease.Reply {
 	m.Helper()
-	reply, err := m.try()
-	if err != nil {
-		m.Fatal(err)
-	}
-	return reply
-}
-
-// try is renew for goroutines.
-func (m *member) try() (lease.Reply, error) {
 	for {
 		reply, err := m.server.Renew(m.Context(), m.holder.Call())
 		if err != nil {
-			return reply, err
+			m.Fatal(err)
 		}
-		m.now = max(m.now, reply.Now)
-		if m.holder.Heard(reply.Now, reply) {
-			continue
+		again := m.holder.Heard(reply.Now, reply)
+		m.holder.Agreed(m.holder.View().Version, reply.Now, 0)
+		if !again {
+			return reply
 		}
-		m.holder.Agreed(m.holder.View().Version, reply.Now, reply.Now)
-		return reply, nil
 	}
 }
 
-// laws are those that it knows.
-func (m *member) laws() []lease.Law { return m.holder.View().Laws.All() }
-
-// phase is that of the law in force at the last reply, −1 before there is any.
-func (m *member) phase() lease.Phase {
-	laws := m.holder.View().Laws
-	if laws.Newest() == nil {
-		return -1
-	}
-	return laws.All()[laws.At(m.now)].Phase
-}
-
-// start renews until the schedule has begun, and it holds something.
+// start renews until the schedule has begun.
 func (m *member) start() *member {
 	m.Helper()
 	m.until("the first t0", func() bool {
@@ -164,35 +138,28 @@ func (m *member) start() *member {
 	return m
 }
 
-// finish renews until the run has ended.
-func (m *member) finish() {
-	m.Helper()
-	m.until("the end of the run", func() bool { m.renew(); return m.phase() == lease.Ended })
-}
-
-// leave says that it sends nothing any more that is due after its last call.
-func (m *member) leave() {
-	m.Helper()
-	m.holder.Halt(m.now)
-	m.until("that it has nothing", func() bool { m.renew(); return len(m.holder.View().Held) == 0 })
-}
-
 // over renews until the run has ended, and leaves.
 func (m *member) over() {
 	m.Helper()
-	m.finish()
-	m.leave()
+	m.until("the end of the run", func() bool { m.renew(); return !m.state(m.run).EndedAt.IsZero() })
+	m.halt()
 }
 
-// owned is how many slots were its own up to now.
+// halt says that the worker sends nothing any more.
+func (m *member) halt() {
+	m.Helper()
+	m.holder.Halt(m.state(m.run).now.UnixMicro())
+	m.until("its leave", func() bool { return m.renew().Status == lease.Gone })
+}
+
+// owned is how many slots were the worker's so far.
 func (m *member) owned() int64 {
 	m.Helper()
-	for _, w := range m.state(m.run).Workers {
-		if w.ID == m.id && w.Incarnation == m.incarnation {
-			return w.Owned
-		}
+	w, err := m.state(m.run).worker(m.id)
+	if err != nil {
+		m.Fatal(err)
 	}
-	return 0
+	return w.Owned
 }
 
 // dump is everything in Redis, by key.
