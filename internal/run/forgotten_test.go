@@ -1,8 +1,10 @@
 package run
 
 import (
+	"context"
 	"errors"
-	"fmt"
+	"math"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,43 +22,99 @@ func (b *bed) save(r *Run) (failover func()) {
 		}
 	}
 	return func() {
-		b.client.Del(b.Context(), r.keys.all()...)
 		for key, v := range saved {
 			b.client.RestoreReplace(b.Context(), key, 0, v)
 		}
-		b.client.HSet(b.Context(), r.keys.Budget, "epoch", "another")
+		b.failover(r)
 	}
 }
 
-// A command that a failover forgot comes back with a worker that has heard of it. One that the new server was given is newer, and holds.
-func TestForgottenCommand(t *testing.T) {
+// failover makes the server another one than before, for the run and its workers.
+func (b *bed) failover(r *Run) {
+	b.Helper()
+	if err := b.client.HSet(b.Context(), r.keys.Budget, "epoch", "another.1").Err(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// flaky is a server that can be cut off.
+type flaky struct {
+	lease.Server
+	cut *atomic.Bool
+}
+
+func (f flaky) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
+	if f.cut.Load() {
+		return lease.Reply{}, errors.New("cut off")
+	}
+	return f.Server.Renew(ctx, c)
+}
+
+// nowhere is shards that send nothing.
+type nowhere struct{}
+
+func (nowhere) Take(*lease.View)    {}
+func (nowhere) Taken() (int, int64) { return math.MaxInt, 0 }
+
+// loner is a worker that claims and restores as a real one, and can be cut off. It sends nothing.
+type loner struct {
+	cut    atomic.Bool
+	rate   atomic.Int64 // that it goes by
+	claims atomic.Int64
+	calls  atomic.Int64
+}
+
+func (b *bed) loner(r *Run) *loner {
+	b.Helper()
+	w := &loner{}
+	l := lease.Renewer{
+		Server: flaky{r.Arcs(b.client), &w.cut}, Sink: nowhere{}, Clock: pacer.NewClock(), Worker: "w", Incarnation: "i",
+		Observe: func(x lease.Reply, v *lease.View) {
+			w.calls.Add(1)
+			if x.Status == lease.MustClaim {
+				w.claims.Add(1)
+			}
+			if i := v.Laws.At(x.Now); x.Status == lease.OK && i >= 0 && len(v.Held) > 0 {
+				w.rate.Store(int64(v.Laws.All()[i].Rate(x.Now)))
+			}
+		},
+		Restore: func(ctx context.Context, laws []lease.Law) error { return r.Restore(ctx, 1, laws, true) },
+	}
+	ctx, end := context.WithCancel(b.Context())
+	b.Cleanup(end)
+	go func() { _ = l.Run(ctx) }()
+	b.until("its first slots", func() bool { return w.rate.Load() > 0 })
+	return w
+}
+
+// What a failover forgot a worker tells, but that gives way to what the new server was told itself.
+func TestForgottenGivesWay(t *testing.T) {
 	for name, told := range map[string]int64{"forgotten": 0, "told": 10} {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(t *testing.T, b *bed) {
-				r, _ := b.create("r", permitted(1000), Options{})
-				m := b.member(r, "w").start()
-				failover := b.save(r)
-				b.must(r.SetRate(t.Context(), pacer.PerSecond(500), 0))
-				m.renew()
-				b.until("that rate", func() bool { return b.state(r).Rate == 500 })
-				failover()
-				want := float64(500)
-				if told > 0 {
-					want = float64(told)
-					b.must(r.SetRate(t.Context(), pacer.PerSecond(told), 0))
+			b := newBed(t)
+			r, _ := b.create("r", constant(1000), Options{})
+			w := b.loner(r)
+			failover := b.save(r)
+			b.must(r.SetRate(t.Context(), pacer.PerSecond(500), 0))
+			b.until("that rate", func() bool { return w.rate.Load() == 500 })
+			w.cut.Store(true)
+			failover()
+			want := int64(500)
+			if told > 0 {
+				want = told
+				b.must(r.SetRate(t.Context(), pacer.PerSecond(told), 0))
+			}
+			w.rate.Store(0)
+			w.cut.Store(false)
+			b.until("it to claim what it has", func() bool { return w.claims.Load() == 1 && w.rate.Load() == want })
+			for last := w.calls.Load() + 5; w.calls.Load() < last; time.Sleep(10 * time.Millisecond) {
+				if rate := w.rate.Load(); rate != want {
+					t.Fatalf("it goes on at %d", rate)
 				}
-				m.renew()
-				b.until("what it knows to be in force", func() bool { return b.state(r).Rate == want })
-				for range 5 {
-					m.renew()
-					if rate := b.state(r).Rate; rate != want {
-						t.Fatalf("it goes on at %v", rate)
-					}
-				}
-				if m.holder.View().Held.Len() == 0 {
-					t.Error("what it held is not its own any more")
-				}
-			})
+			}
+			if s := b.state(r); s.Rate != float64(want) || s.Members != 1 || w.claims.Load() != 1 {
+				t.Errorf("%+v, %d claims", s, w.claims.Load())
+			}
 		})
 	}
 }
@@ -64,91 +122,96 @@ func TestForgottenCommand(t *testing.T) {
 // A run that was made anew under the same name is not that of those who were in the old one.
 func TestRestoreOfAnother(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("r", constant(100), Options{})
+		r, _ := b.create("r", losing(LossStop, 0, 0), Options{})
 		m := b.member(r, "w").start()
-		m.leave()
+		started, laws := b.known(r, m)
+		m.halt()
 		b.must(r.Stop(t.Context(), nil))
-		b.create("r", constant(100), Options{New: true})
+		b.create("r", losing(LossStop, 0, 0), Options{New: true})
 		for _, describes := range []bool{true, false} {
-			if err := b.restore(r, m, describes); !errors.Is(err, pacer.ErrNoState) {
+			if err := r.Restore(t.Context(), started, laws, describes); !errors.Is(err, pacer.ErrNoState) {
 				t.Errorf("described %v: %v", describes, err)
 			}
+		}
+		if status := m.renew().Status; status != lease.NoState {
+			t.Errorf("its call is answered %s", status)
 		}
 	})
 }
 
 // A pause, a resume and a failover do not leave the plan: what is restored goes on as planned.
 func TestRestoreByThePlan(t *testing.T) {
-	planned := permitted(0)
-	planned.QPS, planned.Stages = pacer.PerSecond(1000), []string{"10s:1000", "0s:10", "600s:10"}
-	requests := permitted(1000)
+	planned := func() Spec {
+		s := constant(1000)
+		s.Stages = []string{"10s:1000", "0s:10", "600s:10"}
+		return s
+	}
+	requests := constant(1000)
 	requests.Requests = 100_000
-	fails := func(b *bed, r *Run) { b.client.HSet(b.Context(), r.keys.Budget, "epoch", "another") }
 	for name, c := range map[string]struct {
 		spec Spec
 		leap func(b *bed, r *Run)
 	}{
-		"pause":    {planned, func(b *bed, r *Run) { b.must(r.Pause(b.Context())); b.must(r.Resume(b.Context())) }},
-		"failover": {planned, fails},
-		"requests": {requests, fails},
+		"pause":    {planned(), func(b *bed, r *Run) { b.must(r.Pause(b.Context())); b.must(r.Resume(b.Context())) }},
+		"failover": {planned(), func(b *bed, r *Run) { b.failover(r) }},
+		"requests": {requests, func(b *bed, r *Run) { b.failover(r) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(t *testing.T, b *bed) {
-				r, _ := b.create("r", c.spec, Options{})
-				m := b.member(r, "w").start()
-				c.leap(b, r)
-				b.until("that it goes on", func() bool { m.renew(); return b.state(r).Phase == "running" })
-				before := b.state(r)
-				b.lose()
-				if err := b.restore(r, m, true); err != nil {
-					t.Fatal(err)
-				}
-				m.renew()
-				s := b.state(r)
-				if !s.EndsAt.Equal(before.EndsAt) || s.Phase != "running" || fmt.Sprint(s.ahead) != fmt.Sprint(before.ahead) || s.Peak() != before.Peak() {
-					t.Errorf("it was %+v, it is %+v", before, s)
-				}
-				if last := len(s.laws) - 1; c.spec.Requests > 0 && s.AskedAt(s.now.Add(time.Hour)) != c.spec.Requests {
-					t.Errorf("%d are planned, %d of the last law", s.AskedAt(s.now.Add(time.Hour)), s.cuts[last])
-				}
-				if runs, err := List(t.Context(), b.client); err != nil || len(runs) != 1 {
-					t.Errorf("loadctl ls shows %+v, %v", runs, err)
-				}
-			})
+			b := newBed(t)
+			r, _ := b.create("r", c.spec, Options{})
+			m := b.member(r, "w").start()
+			b.until("some", func() bool { m.renew(); return m.owned() > 300 })
+			c.leap(b, r)
+			b.until("some more", func() bool { m.renew(); return m.owned() > 600 })
+			started, laws := b.known(r, m)
+			before := b.state(r)
+			b.lose()
+			m.renew()
+			b.restore(r, started, laws)
+			s := b.state(r)
+			if c.spec.Requests == 0 && (!s.EndsAt.Equal(before.EndsAt) || s.AskedAt(s.now.Add(8*time.Second)) != before.AskedAt(s.now.Add(8*time.Second)) || s.Peak() != 1000) {
+				t.Errorf("the plan is %+v, and was %+v", s, before)
+			}
+			if c.spec.Requests > 0 && s.AskedAt(s.StartedAt.Add(time.Hour)) != 100_000 {
+				t.Errorf("%d are planned", s.AskedAt(s.StartedAt.Add(time.Hour)))
+			}
+			if runs, err := List(t.Context(), b.client); err != nil || len(runs) != 1 {
+				t.Errorf("loadctl ls shows %+v, %v", runs, err)
+			}
 		})
 	}
 }
 
-// A rate that was set during a pause that lasts is known to all workers.
+// A rate that was set during a pause that lasts is not forgotten either.
 func TestRestoreAfterAChangeInAPause(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("r", permitted(1000), Options{})
+		r, _ := b.create("r", constant(1000), Options{})
 		m := b.member(r, "w").start()
 		b.must(r.Pause(t.Context()))
 		b.must(r.SetRate(t.Context(), pacer.PerSecond(10), 0))
-		m.renew()
+		started, laws := b.known(r, m)
 		b.lose()
-		if err := b.restore(r, m, true); err != nil {
-			t.Fatal(err)
-		}
-		if s := b.state(r); s.Phase != "paused" || s.RateThen != 10 {
-			t.Errorf("%s, to go on at %v", s.Phase, s.RateThen)
+		m.renew()
+		b.restore(r, started, laws)
+		if s := b.state(r); s.Phase != "paused" || s.Rate != 0 || s.RateThen != 10 {
+			t.Errorf("it is %s at %v, to go on with %v", s.Phase, s.Rate, s.RateThen)
 		}
 		b.must(r.Resume(t.Context()))
-		b.until("that rate", func() bool { m.renew(); return m.phase() == lease.Running && b.state(r).Rate == 10 })
+		b.until("that rate", func() bool { m.renew(); return b.state(r).Rate == 10 })
 	})
 }
 
 // A run that is broken, with workers in it, is gone when it was removed.
 func TestRemoveBroken(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("r", permitted(1000), Options{})
+		r, _ := b.create("r", constant(1000), Options{})
 		m := b.member(r, "w").start()
+		started, laws := b.known(r, m)
 		b.client.Del(t.Context(), r.keys.Spec)
 		if err := Remove(t.Context(), b.client, "r", false); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.restore(r, m, true); !errors.Is(err, pacer.ErrNoState) {
+		if err := r.Restore(t.Context(), started, laws, true); !errors.Is(err, pacer.ErrNoState) {
 			t.Error(err)
 		}
 	})

@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,13 +10,17 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/circle"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
 )
 
-// restore makes the run anew from what a member knows, as its process would.
-func (b *bed) restore(r *Run, m *member, describes bool) error {
+// known is what a member knows of r: when it started, and its laws.
+func (b *bed) known(r *Run, m *member) (started int64, laws []lease.Law) {
 	b.Helper()
-	return r.Restore(b.Context(), m.laws()[0].T0, m.laws(), describes)
+	started, err := r.StartedAt(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	m.renew()
+	return started, m.holder.View().Laws.All()
 }
 
 func (b *bed) lose() {
@@ -25,130 +30,126 @@ func (b *bed) lose() {
 	}
 }
 
-// permitted is constant with promises of a second, so that a failover is soon over.
+func (b *bed) restore(r *Run, started int64, laws []lease.Law) {
+	b.Helper()
+	if err := r.Restore(b.Context(), started, laws, true); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// permitted is constant with promises of a second.
 func permitted(qps int64) Spec {
 	s := constant(qps)
 	s.PermitFor = time.Second
 	return s
 }
 
-// A run whose state was lost goes on in its laws, under the same uid, and who held something holds it.
+// A run whose state was lost goes on by the laws that its workers know, under the same uid. What they hold they go on with.
 func TestRestore(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		spec := permitted(1000)
+		spec := constant(1000)
 		spec.Duration = time.Minute
 		r, _ := b.create("r", spec, Options{})
 		m := b.member(r, "w").start()
-		before := b.state(r)
+		b.until("some slots", func() bool { m.renew(); return m.owned() > 300 })
+		started, laws := b.known(r, m)
+		before, view := b.state(r), m.holder.View()
 		b.lose()
 		if status := m.renew().Status; status != lease.NoState {
 			t.Fatalf("after the loss: %s", status)
 		}
 		for range 2 { // of many callers one creates
-			if err := b.restore(r, m, true); err != nil {
-				t.Fatal(err)
-			}
+			b.restore(r, started, laws)
+		}
+		if s := b.state(r); s.Phase != "running" || s.Members != 0 || s.restored.IsZero() {
+			t.Errorf("before anybody has called: %s of %d, restored at %v", s.Phase, s.Members, s.restored)
+		}
+		if reply := m.renew(); reply.Status != lease.OK || !slices.Equal(m.holder.View().Held, view.Held) || m.holder.View().P <= view.P {
+			t.Errorf("the first reply: %+v; it holds %v, before %v", reply, m.holder.View().Held, view.Held)
 		}
 		s := b.state(r)
-		if s.Phase != "running" || s.Rate != 1000 || !s.EndsAt.Equal(before.EndsAt) || !s.StartedAt.Equal(before.StartedAt) || s.restored.IsZero() {
-			t.Errorf("it was %+v, it is %+v", before, s)
+		if !s.EndsAt.Equal(before.EndsAt) || !s.StartedAt.Equal(before.StartedAt) || s.Rate != 1000 || s.Members != 1 || !slices.Equal(s.laws, before.laws) {
+			t.Errorf("it is %+v, and was %+v", s, before)
 		}
-		if reply := m.renew(); reply.Status != lease.OK || m.holder.View().Held.Len() != circle.Units {
-			t.Errorf("%+v, it holds %v", reply, m.holder.View().Held)
+		b.until("more slots", func() bool { m.renew(); return b.state(r).now.Sub(s.now) > 100*time.Millisecond })
+		s = b.state(r)
+		if asked := (s.now.UnixMicro() - started) / 1000; s.Asked < asked-1 || s.Asked > asked+1 || s.issued != s.Asked || s.Workers[0].Owned+s.Skipped != s.issued {
+			t.Errorf("asked %d, want %d; issued %d, owned %d, skipped %d", s.Asked, asked, s.issued, s.Workers[0].Owned, s.Skipped)
 		}
-		if s = b.state(r); s.Workers[0].State != "active" || s.laws[0].ID != before.laws[0].ID || s.AskedAt(before.now) != before.Asked {
-			t.Errorf("it was %+v, it is %+v", before, s)
-		}
-	})
-}
-
-// What a worker sent before the run was lost is in the report, and each slot is accounted for. Nobody knows what others did that were not there afterwards.
-func TestReportOfARestoredRun(t *testing.T) {
-	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("r", permitted(1000), Options{})
-		m, other := b.member(r, "w"), b.member(r, "gone")
-		m.start()
-		b.until("some slots of both", func() bool { other.renew(); m.renew(); return other.owned() > 100 })
-		s := b.state(r)
-		sent := m.owned()
-		b.lose()
-		if err := b.restore(r, m, true); err != nil {
-			t.Fatal(err)
-		}
-		m.renew()
-		total := told("w", "incw", 1, report.Counts{Sent: sent, Completed: sent})
-		total.Final = false
-		if err := r.Journal("w", "incw").Publish(t.Context(), total, total, nil); err != nil {
-			t.Fatal(err)
+		if s.Workers[0].Owned < 100 {
+			t.Errorf("owned %d since", s.Workers[0].Owned)
 		}
 		rep, err := r.Report(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := rep.Audit.Check(); err != nil || rep.Audit.Sent != sent || rep.Audit.Asked < s.Asked || rep.Audit.Skipped < s.Asked-sent {
-			t.Errorf("%v; %d were sent of %d: %+v", err, sent, s.Asked, rep.Audit)
-		}
-		if rep.Complete || !strings.Contains(strings.Join(rep.Notes, "\n"), "restored") {
-			t.Errorf("the report: complete %v, %q", rep.Complete, rep.Notes)
+		if err != nil || rep.Complete || !strings.Contains(strings.Join(rep.Notes, "\n"), "restored") {
+			t.Errorf("the report: complete %v, %q, %v", rep.Complete, rep.Notes, err)
 		}
 	})
 }
 
-// A failover may forget that pieces were somebody's: what their owner tells was its own.
-func TestReportAfterAFailover(t *testing.T) {
+// What nobody can claim any more is sent by nobody until all promises of before are over.
+func TestRestoreAfterThePromises(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", permitted(1000), Options{})
-		failover := b.save(r)
 		m := b.member(r, "w").start()
-		sent := m.owned()
-		failover()
-		m.renew()
-		total := told("w", "incw", 1, report.Counts{Sent: sent, Completed: sent})
-		if err := r.Journal("w", "incw").Publish(t.Context(), total, total, nil); err != nil {
-			t.Fatal(err)
+		started, laws := b.known(r, m)
+		b.until("its promise is short", func() bool { return time.Now().UnixMicro() > m.holder.View().P-500_000 })
+		b.lose()
+		b.restore(r, started, laws)
+		var reply lease.Reply
+		b.until("its share", func() bool { reply = m.renew(); return len(m.holder.View().Held) > 0 })
+		restored := b.state(r).restored
+		if early := restored.Add(time.Second).Sub(time.UnixMicro(reply.Now)); early > 0 {
+			t.Errorf("it was given something %v too early", early)
 		}
-		rep, err := r.Report(t.Context())
-		if err != nil || rep.Audit.Check() != nil || rep.Audit.Sent != sent {
-			t.Errorf("%v; %d were sent: %v, %+v", err, sent, rep.Audit.Check(), rep.Audit)
+		if v := m.holder.View(); v.Held.Len() != circle.Units || v.Held[0].From.Less(v.Laws.Pos(restored.Add(time.Second).UnixMicro())) {
+			t.Errorf("it holds %v", v.Held)
 		}
 	})
 }
 
-// The rate that was set last holds, not that of the plan, also where it was made anew by who has not heard of it.
+// The rate that was set last holds, not that of the plan. Where who restores the run has not heard of it, it comes back with who has.
 func TestRestoreAfterAChange(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("r", permitted(1000), Options{})
+		r, _ := b.create("r", constant(1000), Options{})
 		m := b.member(r, "w").start()
-		before := m.laws()
+		_, before := b.known(r, m)
 		b.must(r.SetRate(t.Context(), pacer.PerSecond(50), 0))
-		m.renew()
-		for _, laws := range [][]lease.Law{m.laws(), before} {
+		started, laws := b.known(r, m)
+		b.until("the change", func() bool { return b.state(r).Rate == 50 })
+		for _, by := range [][]lease.Law{laws, before} {
 			b.lose()
 			m.renew()
-			if err := r.Restore(t.Context(), 0, laws, true); err != nil {
-				t.Fatal(err)
-			}
+			b.restore(r, started, by)
 			m.renew()
-			b.until("the rate that was set", func() bool { return b.state(r).Rate == 50 })
+			if s := b.state(r); s.Rate != 50 || len(s.laws) != len(laws) {
+				t.Errorf("by %d laws: it goes on with %v, %+v", len(by), s.Rate, s.laws)
+			}
 		}
 	})
 }
 
-// In the middle of a ramp between rates that are no whole numbers of requests per second it is the same ramp.
+// In the middle of a ramp between rates that are no whole numbers of requests per second the rest of it is as it was.
 func TestRestoreInARamp(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		spec := permitted(0)
-		spec.QPS, spec.Stages = pacer.Rate{Num: 60_000, Den: 60}, []string{"1m:90001/1m"}
+		spec := constant(0)
+		spec.QPS, spec.Stages = pacer.Rate{Num: 60_000, Den: 60}, []string{"5s:90001/1m", "10s:6/1m", "1m:100"}
 		r, _ := b.create("r", spec, Options{})
 		m := b.member(r, "w").start()
+		b.until("some slots", func() bool { m.renew(); return m.owned() > 300 })
+		started, laws := b.known(r, m)
 		before := b.state(r)
 		b.lose()
-		if err := b.restore(r, m, true); err != nil {
-			t.Fatal(err)
-		}
 		m.renew()
-		if s := b.state(r); s.laws[0] != before.laws[0] || s.Rate < before.Rate || s.Rate > 1100 || s.RateThen != before.RateThen {
-			t.Errorf("it was %+v, it is %+v", before, s)
+		b.restore(r, started, laws)
+		m.renew()
+		s := b.state(r)
+		if s.Rate < 1000 || s.Rate > 1100 || s.RateThen != before.RateThen || s.Peak() > before.Peak() || !slices.Equal(s.ahead, before.ahead) {
+			t.Errorf("it goes on with %v to %v, then %+v; it was on its way to %v, then %+v", s.Rate, s.RateThen, s.ahead, before.RateThen, before.ahead)
+		}
+		for at := s.now; at.Before(s.now.Add(15 * time.Second)); at = at.Add(time.Second / 3) {
+			if is, was := s.AskedAt(at), before.AskedAt(at); is != was && at.Before(before.now.Add(10*time.Second)) {
+				t.Errorf("%d are asked for before %v, and it was %d", is, at, was)
+			}
 		}
 	})
 }
@@ -156,54 +157,58 @@ func TestRestoreInARamp(t *testing.T) {
 // A run that was paused stays so until it is resumed.
 func TestRestorePaused(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("r", permitted(1000), Options{})
+		r, _ := b.create("r", constant(1000), Options{})
 		m := b.member(r, "w").start()
 		b.must(r.Pause(t.Context()))
-		m.renew()
+		started, laws := b.known(r, m)
 		b.lose()
-		if err := b.restore(r, m, true); err != nil {
-			t.Fatal(err)
-		}
-		if m.renew(); b.state(r).Phase != "paused" || m.phase() != lease.Paused {
+		m.renew()
+		b.restore(r, started, laws)
+		if m.renew(); b.state(r).Phase != "paused" {
 			t.Errorf("it is %s", b.state(r).Phase)
 		}
-		b.must(r.Resume(t.Context()))
-		b.until("the resumption", func() bool { m.renew(); return m.phase() == lease.Running && b.state(r).Rate == 1000 })
+		owned := m.owned()
+		at := b.must(r.Resume(t.Context())).At
+		b.until("some slots", func() bool { m.renew(); return m.owned() > owned+100 })
+		if s := b.state(r); s.Rate != 1000 || s.Asked > s.AskedAt(at)+s.now.Sub(at).Milliseconds()+1 {
+			t.Errorf("%+v", s)
+		}
 	})
 }
 
-// A run that ended while it was lost is one that has ended, as planned.
-func TestRestoreOfARunThatIsOver(t *testing.T) {
+// A run that is over by its plan is made as one that is over.
+func TestRestoreNothing(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		spec := permitted(1000)
-		spec.Duration = 500 * time.Millisecond
+		spec := constant(1000)
+		spec.Duration = time.Second
 		r, _ := b.create("r", spec, Options{})
 		m := b.member(r, "w").start()
+		started, laws := b.known(r, m)
 		ends := b.state(r).EndsAt
-		b.until("the end", func() bool { return time.Now().After(ends) })
+		b.until("its end", func() bool { return time.Now().After(ends) })
 		b.lose()
-		if err := b.restore(r, m, true); err != nil {
-			t.Fatal(err)
+		b.restore(r, started, laws)
+		if s := b.state(r); s.Phase != "ended" || !s.EndedAt.Equal(ends) || s.Asked != 1000 {
+			t.Errorf("%s at %v, it was to end at %v; %d were asked for", s.Phase, s.EndedAt, ends, s.Asked)
 		}
-		if m.renew(); m.phase() != lease.Ended || !b.state(r).EndedAt.Equal(ends) {
-			t.Errorf("it is %s, ended at %v, planned for %v", b.state(r).Phase, b.state(r).EndedAt, ends)
-		}
+		m.over()
 	})
 }
 
 // A run that was removed is not restored; neither is one by a worker that was not given its description.
 func TestRemovedIsNotRestored(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("r", permitted(1000), Options{})
+		r, _ := b.create("r", constant(1000), Options{})
 		m := b.member(r, "w").start()
+		started, laws := b.known(r, m)
 		if err := Remove(t.Context(), b.client, "r", true); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.restore(r, m, true); !errors.Is(err, pacer.ErrNoState) {
+		if err := r.Restore(t.Context(), started, laws, true); !errors.Is(err, pacer.ErrNoState) {
 			t.Errorf("restoring what was removed: %v", err)
 		}
 		b.lose()
-		if err := b.restore(r, m, false); err != nil || len(b.dump()) > 0 {
+		if err := r.Restore(t.Context(), started, laws, false); err != nil || len(b.dump()) > 0 {
 			t.Errorf("%v, %d keys", err, len(b.dump()))
 		}
 	})
@@ -213,19 +218,18 @@ func TestRemovedIsNotRestored(t *testing.T) {
 func TestRestoreKeepsTheLifetime(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		const keep = 30 * 24 * time.Hour
-		r, _ := b.create("r", permitted(1000), Options{Keep: keep})
+		r, _ := b.create("r", constant(1000), Options{Keep: keep})
 		m := b.member(r, "w").start()
-		joiner, created := b.create("r", permitted(1000), Options{})
-		hasty, _ := b.create("r", permitted(1000), Options{Keep: time.Hour})
+		joiner, created := b.create("r", constant(1000), Options{})
+		hasty, _ := b.create("r", constant(1000), Options{Keep: time.Hour})
 		opened, err := Open(t.Context(), b.client, "r")
 		if err != nil || created {
 			t.Fatalf("created %v, %v", created, err)
 		}
+		started, laws := b.known(r, m)
 		for who, one := range map[string]*Run{"its creator": r, "a joiner": joiner, "one that wished for less": hasty, "one that opened it": opened} {
 			b.lose()
-			if err := b.restore(one, m, true); err != nil {
-				t.Fatal(err)
-			}
+			b.restore(one, started, laws)
 			kept := b.client.HGet(t.Context(), r.keys.Budget, "keep").Val()
 			for _, key := range []string{r.keys.Budget, r.keys.Spec} {
 				if ttl := b.client.PTTL(t.Context(), key).Val(); ttl <= keep-time.Minute || ttl > keep || kept != "2592000000" {
