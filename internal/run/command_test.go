@@ -14,7 +14,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
@@ -24,17 +23,13 @@ func TestCommandActsOnce(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
 		b.member(r, "w").start()
-		send := func() string {
-			reply, err := lua.Order().Run(t.Context(), b.client, append(r.keys.change(), r.keys.Snapshots),
-				r.UID, r.keys.Control, "id1", "set-rate", "me", "what", "7:7:1:0:1", 0).StringSlice()
-			if err != nil {
-				t.Fatal(err)
-			}
-			return strings.Join(reply, " ")
+		send := func() Change {
+			c, err := r.send(t.Context(), "id1", "set-rate", "what", "7:7:1:0:1", 0)
+			return b.must(c, err)
 		}
 		first, second := send(), send()
-		if first != second || !strings.HasPrefix(first, "OK ") {
-			t.Errorf("first %q, then %q", first, second)
+		if first != second || !first.Changed || first.At.IsZero() {
+			t.Errorf("first %+v, then %+v", first, second)
 		}
 		if events := b.events(r); strings.Count(events, "set-rate") != 1 {
 			t.Error(events)
@@ -71,8 +66,8 @@ func TestCommandsAreIdempotent(t *testing.T) {
 		twice("resume while running", r.Resume, false)
 		twice("pause", r.Pause, true)
 		twice("resume", r.Resume, true)
-		b.until("the resumption", func() bool { return b.state(r).Phase == "running" })
-		m.leave()
+		b.until("the resumption", func() bool { m.renew(); return b.state(r).Phase == "running" })
+		m.halt()
 		twice("stop", stop, true)
 		if events, want := b.events(r), "[create join start pause resume stopped stop]"; events != want {
 			t.Errorf("events %s, want %s", events, want)
@@ -85,7 +80,7 @@ func TestCommandsAfterTheEnd(t *testing.T) {
 		spec := constant(1000)
 		spec.Requests = 5
 		r, _ := b.create("x", spec, Options{})
-		b.member(r, "w").finish()
+		b.member(r, "w").over()
 		before := b.events(r)
 		_, err := r.SetRate(t.Context(), pacer.PerSecond(5), 0)
 		b.wants(err, ErrOver, "set-rate x")
@@ -108,10 +103,10 @@ func TestSetRateWhilePaused(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
 		m := b.member(r, "w").start()
-		b.must(r.Pause(t.Context()))
+		paused := b.must(r.Pause(t.Context())).At
 		b.must(r.SetRate(t.Context(), pacer.PerSecond(700), 0))
 		m.renew()
-		if s := b.state(r); s.Phase != "paused" || s.Rate != 0 || s.RateThen != 700 {
+		if s := b.state(r); s.Phase != "paused" || s.Rate != 0 || s.RateThen != 700 || s.AskedAt(paused.Add(time.Hour)) != s.AskedAt(paused) {
 			t.Errorf("paused: %+v", s)
 		}
 		c := b.must(r.Resume(t.Context()))
@@ -120,7 +115,7 @@ func TestSetRateWhilePaused(t *testing.T) {
 			return b.state(r).Rate == 700
 		})
 		s := b.state(r)
-		if law := s.laws[len(s.laws)-1]; law.T0 != c.At.UnixMicro() || law.R0 != 700 {
+		if law := s.laws[len(s.laws)-1]; law.T0 != c.At.UnixMicro() || law.R0 != 700 || s.AskedAt(c.At.Add(time.Second))-s.AskedAt(c.At) != 700 {
 			t.Errorf("laws %v, resumed at %d", s.laws, c.At.UnixMicro())
 		}
 	})
@@ -201,13 +196,10 @@ func TestRampAfterAPause(t *testing.T) {
 	})
 }
 
-// queue is the profile ahead: its first rate, its last, and how long it takes to get there.
+// queue is the profile that was set last: its first rate, its last, and how long it takes to get there.
 func (b *bed) queue(r *Run) (first, last float64, span time.Duration) {
 	b.Helper()
-	text, err := b.client.HGet(b.Context(), r.keys.Budget, fmt.Sprint("plan/", b.core(r)["command"])).Result()
-	if err != nil {
-		b.Fatal(err)
-	}
+	text := b.client.HGet(b.Context(), r.keys.Budget, fmt.Sprint("plan/", b.core(r)["command"])).Val()
 	plan, err := lease.ParsePlan(text)
 	if err != nil {
 		b.Fatal(err)
@@ -285,6 +277,29 @@ func TestRampIsComputedAnew(t *testing.T) {
 	}
 }
 
+// TestRampIsSetAtOnce: laws that are made ahead of time by the plan are nobody's command, and no reason to begin anew.
+func TestRampIsSetAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		spec := constant(100)
+		spec.Stages = []string{"5s:200", "1h:200"}
+		r, _ := b.create("x", spec, Options{})
+		b.member(r, "w").start()
+		own := redis.NewClient(b.client.Options())
+		defer own.Close()
+		other, err := Open(t.Context(), own, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var reads int
+		hook := &between{do: func() { reads++ }}
+		hook.times.Store(1000)
+		own.AddHook(hook)
+		if c := b.must(other.SetRate(t.Context(), pacer.PerSecond(900), 2*time.Second)); !c.Changed || reads != 1 {
+			t.Errorf("%+v, worked out %d times", c, reads)
+		}
+	})
+}
+
 // TestManyRampsAtOnce: all succeed, and each is in the event stream.
 func TestManyRampsAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
@@ -326,7 +341,7 @@ func TestPlannedEnd(t *testing.T) {
 		}
 		b.until("some time", func() bool { return m.renew().Now > paused.At.Add(100*time.Millisecond).UnixMicro() })
 		resumed := b.must(r.Resume(t.Context()))
-		b.until("the resumption", func() bool { return b.state(r).Phase == "running" })
+		b.until("the resumption", func() bool { m.renew(); return b.state(r).Phase == "running" })
 		if end, want := b.state(r).EndsAt, planned.Add(resumed.At.Sub(paused.At)); !end.Equal(want) {
 			t.Errorf("end %v after a pause, want %v", end, want)
 		}
@@ -359,9 +374,9 @@ func TestRequestsAreCounted(t *testing.T) {
 		b.must(r.Resume(t.Context()))
 		m.renew()
 		limit()
-		m.finish()
-		if s := b.state(r); s.issued != spec.Requests || s.Asked != spec.Requests || s.Workers[0].Owned+s.Skipped != spec.Requests {
-			t.Errorf("issued %d, asked %d, owned %d, skipped %d", s.issued, s.Asked, s.Workers[0].Owned, s.Skipped)
+		m.over()
+		if s := b.state(r); s.issued != spec.Requests || s.Asked != spec.Requests || m.owned()+s.Skipped != spec.Requests {
+			t.Errorf("issued %d, asked %d, owned %d, skipped %d", s.issued, s.Asked, m.owned(), s.Skipped)
 		}
 	})
 }
@@ -369,10 +384,10 @@ func TestRequestsAreCounted(t *testing.T) {
 func TestStopWaits(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(LossStop, 0, 0), Options{})
-		leaves := b.member(r, "a")
-		leaves.renew()
+		a := b.member(r, "a")
+		a.renew()
 		b.member(r, "b").start()
-		leaves.leave()
+		a.halt()
 		var heard [][]Pending
 		ctx, cancel := context.WithCancelCause(t.Context())
 		enough := errors.New("enough")
@@ -381,7 +396,7 @@ func TestStopWaits(t *testing.T) {
 			cancel(enough)
 		})
 		b.wants(err, enough, "stop x")
-		if len(heard) != 1 || fmt.Sprint(who(heard[0])) != "[{b true 0s}]" {
+		if len(heard) != 1 || fmt.Sprint(who(heard[0])) != "[{b true 0s}]" || heard[0][0].Promise <= 0 || heard[0][0].Promise > StopPromise {
 			t.Errorf("waited for %v", heard)
 		}
 		// b is silent, so the wait ends when its promise is over.
@@ -394,8 +409,8 @@ func TestStopWaits(t *testing.T) {
 	})
 }
 
-// TestStopWaitsForPromises: a silent member may be cut off, and sends until its promise ends; not one of which it was said that it is dead.
-func TestStopWaitsForPromises(t *testing.T) {
+// TestStopWaitsForPermits: a silent member may be cut off, and sends until its promise ends; not one of which it was said that it is dead.
+func TestStopWaitsForPermits(t *testing.T) {
 	const permit = 4 * time.Second
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(LossPermit, permit, 0), Options{})
@@ -456,15 +471,15 @@ func TestTouch(t *testing.T) {
 		r, _ := b.create("x", losing(LossPermit, 0, 3*time.Second), Options{})
 		m := b.member(r, "w").start()
 		heard := func() int64 { return b.core(r)["heard"] }
-		before, events, laws := heard(), b.events(r), b.core(r)["newest"]
-		b.until("some time", func() bool { return b.state(r).now.UnixMicro() > before })
+		before, events, command := heard(), b.events(r), b.core(r)["command"]
+		time.Sleep(time.Millisecond)
 		if err := r.Touch(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if heard() <= before || b.events(r) != events || b.core(r)["newest"] != laws {
+		if heard() == before || b.events(r) != events || b.core(r)["command"] != command {
 			t.Errorf("heard %d, before %d; events %s", heard(), before, b.events(r))
 		}
-		m.leave()
+		m.halt()
 		b.must(r.Stop(t.Context(), nil))
 		if err := r.Touch(t.Context()); err != nil {
 			t.Errorf("a run that is over: %v", err)
@@ -484,14 +499,15 @@ func TestDeadman(t *testing.T) {
 			if err := r.Touch(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if m.renew(); m.phase() != lease.Running {
-				t.Fatalf("phase %d after %v", m.phase(), time.Since(began))
+			m.renew()
+			if phase := b.state(r).Phase; phase != "running" {
+				t.Fatalf("%s after %v", phase, time.Since(began))
 			}
 			time.Sleep(50 * time.Millisecond)
 			return time.Since(began) > 4*time.Second
 		})
 		last := b.must(r.Pause(t.Context()))
-		b.until("the stop", func() bool { time.Sleep(10 * time.Millisecond); m.renew(); return m.phase() == lease.Stopped })
+		b.until("the stop", func() bool { time.Sleep(10 * time.Millisecond); m.renew(); return b.state(r).Phase == "stopped" })
 		if s := b.state(r); s.Phase != "stopped" || s.EndedAt.Sub(last.At) < 2900*time.Millisecond || s.EndedAt.Sub(last.At) > 4*time.Second {
 			t.Errorf("%s at %v, the last command was at %v", s.Phase, s.EndedAt, last.At)
 		}
@@ -516,14 +532,15 @@ func TestGuard(t *testing.T) {
 		b.until("a second more than the time of the switch", func() bool {
 			guard()
 			time.Sleep(50 * time.Millisecond)
+			m.renew()
 			s := b.state(r)
-			if m.renew(); m.phase() != lease.Running {
-				t.Fatalf("phase %d at %v", m.phase(), s.now)
+			if s.Phase != "running" {
+				t.Fatalf("%s at %v", s.Phase, s.now)
 			}
 			return s.now.Sub(s.StartedAt) > 4*time.Second
 		})
 		last := b.state(r).now
-		b.until("the stop", func() bool { time.Sleep(10 * time.Millisecond); m.renew(); return m.phase() == lease.Stopped })
+		b.until("the stop", func() bool { time.Sleep(10 * time.Millisecond); m.renew(); return b.state(r).Phase == "stopped" })
 		if s := b.state(r); s.Phase != "stopped" || s.EndedAt.Sub(last) < 2900*time.Millisecond || s.EndedAt.Sub(last) > 4*time.Second {
 			t.Errorf("%s at %v, the last sign of life was at %v", s.Phase, s.EndedAt, last)
 		}
