@@ -100,7 +100,7 @@ func TestReady(t *testing.T) {
 				t.Error("it has changed something")
 			}
 		}
-		for _, key := range []string{r.keys.Workers, r.keys.Due, r.keys.Rich, r.keys.Loose, r.keys.Log, r.keys.Totals, r.keys.Snapshots, r.keys.Events, r.keys.Laws, r.keys.Series} {
+		for _, key := range []string{r.keys.Workers, r.keys.Due, r.keys.Rich, r.keys.Loose, r.keys.Laws, r.keys.Log, r.keys.Totals, r.keys.Snapshots, r.keys.Events, r.keys.Series} {
 			b.client.Del(t.Context(), key)
 			if err := b.client.Set(t.Context(), key, "hunter2", 0).Err(); err != nil {
 				t.Fatal(err)

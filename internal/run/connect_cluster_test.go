@@ -184,12 +184,12 @@ func TestClusterHangs(t *testing.T) {
 			if s == hangs {
 				continue
 			}
-			if reply, err := renewed(t.Context(), r, client, 5*time.Second); err != nil || reply.Status == "" {
+			if reply, err := leased(t.Context(), r, client, 5*time.Second); err != nil || reply.Status == "" {
 				t.Errorf("%+v, error %v", reply, err)
 			}
 		}
-		if _, err := renewed(t.Context(), runs[hangs], client, 250*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) && !Unanswered(err) {
-			t.Errorf("renewed at the one that hangs: error %v", err)
+		if _, err := leased(t.Context(), runs[hangs], client, 250*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) && !Unanswered(err) {
+			t.Errorf("leased from the one that hangs: error %v", err)
 		}
 	}
 	for _, s := range c.Masters {
@@ -202,8 +202,8 @@ func TestClusterHangs(t *testing.T) {
 	}
 }
 
-// renewed is the first call of a new worker.
-func renewed(ctx context.Context, r *Run, client redis.UniversalClient, patience time.Duration) (lease.Reply, error) {
+// leased is the first call of a new worker.
+func leased(ctx context.Context, r *Run, client redis.UniversalClient, patience time.Duration) (lease.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return r.Arcs(client).Renew(ctx, lease.NewHolder(NewID(), NewID(), 1).Call())

@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// TestGrants: workers of a run are granted what its limiter lets pass, by the burst in force, and its state goes with the run.
+// TestGrants: workers are granted what its limiter lets pass, by the burst in force, and its state goes with the run.
 func TestGrants(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := limited("100", "token-bucket", func(s *Spec) { s.Burst = 5 })
@@ -23,11 +23,7 @@ func TestGrants(t *testing.T) {
 		}
 		grant(0, 0)
 		grant(3, 3)
-		m := b.member(r, "w")
-		for range 2 {
-			m.renew()
-		}
-		laws := m.laws()
+		m := b.member(r, "w").start()
 		if s := b.state(r); s.Limiter != "token-bucket, burst 5" {
 			t.Errorf("limiter %q", s.Limiter)
 		}
@@ -50,13 +46,12 @@ func TestGrants(t *testing.T) {
 			t.Errorf("in a pause: %+v", c)
 		}
 
-		b.client.FlushAll(t.Context())
+		started, laws := b.known(r, m)
+		b.lose()
 		if g, err := r.Grants(b.client).Grant(t.Context(), 1, spec.QPS); !errors.Is(err, ErrNoRun) {
 			t.Errorf("of a run that is lost: %+v, %v", g, err)
 		}
-		if err := r.Restore(t.Context(), 0, laws, true); err != nil {
-			t.Fatal(err)
-		}
+		b.restore(r, started, laws)
 		grant(1000, 5) // as it was created
 		if n := b.client.Exists(t.Context(), r.keys.Limiter).Val(); n != 1 {
 			t.Error("the limiter has no state")

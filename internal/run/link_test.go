@@ -180,6 +180,7 @@ func TestLinkIsOneConnection(t *testing.T) {
 func TestWakeups(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
+		b.member(r, "w").start()
 		l := linked(t, "redis://"+b.client.Options().Addr)
 		wake := l.Wakeups(t.Context(), r)
 		woken(t, "the subscription", wake)

@@ -56,8 +56,9 @@ func (r *Run) stored(ctx context.Context, much part) (t stateText, err error) {
 			}
 			if much == readAll {
 				l, log = p.HGetAll(ctx, r.keys.Laws), p.LRange(ctx, r.keys.Log, 0, -1)
+				length = p.LLen(ctx, r.keys.Log)
 			}
-			again, length = p.HMGet(ctx, r.keys.Budget, names...), p.LLen(ctx, r.keys.Log)
+			again = p.HMGet(ctx, r.keys.Budget, names...)
 			return nil
 		})
 		if err != nil {

@@ -18,8 +18,8 @@ func (r *Run) Ready(ctx context.Context) error {
 	if err := writable(ctx, r.client, r.Name); err != nil {
 		return explain("join run", r.Name, err)
 	}
-	// Nobody is known by this name, so the script changes nothing.
-	err := lua.Remove().Run(ctx, r.client, r.keys.change(), r.UID, r.keys.Control, "nobody."+NewID(), Who()).Err()
+	// No run has this uid, so the script reads the state and changes nothing.
+	err := lua.Remove().Run(ctx, r.client, r.keys.change(), "nothing."+NewID(), r.keys.Control, "nobody", Who()).Err()
 	if err != nil {
 		return explain("join run", r.Name, err)
 	}
