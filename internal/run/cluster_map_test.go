@@ -50,7 +50,7 @@ func TestClusterFailoverIsFollowed(t *testing.T) {
 			}
 		}
 		for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-			reply, err := renewed(t.Context(), r, client, 250*time.Millisecond)
+			reply, err := leased(t.Context(), r, client, 250*time.Millisecond)
 			if err == nil && reply.Status != "" {
 				break
 			}

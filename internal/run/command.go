@@ -80,11 +80,7 @@ func (r *Run) absent(ctx context.Context, kind string) error {
 	return fmt.Errorf("%s %s: %w", kind, r.Name, ErrNoRun)
 }
 
-<<<<<<< HEAD
 // errRetry: somebody changed the run between reading the rate and changing it.
-=======
-// errRetry: another law was asked for between reading the rate and changing it.
->>>>>>> 33bbde8 (run: a ramp is worked out anew only where another law was asked for)
 var errRetry = errors.New("the run changed at the same time; try again")
 
 // ErrNoRate is about changing the rate of a closed loop.

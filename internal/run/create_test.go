@@ -220,7 +220,7 @@ func TestLiveRunIsNotReplaced(t *testing.T) {
 		b.must(r.Pause(t.Context()))
 		joined("paused")
 		m.renew()
-		b.must(r.Stop(t.Context(), func([]Pending) { m.leave() }))
+		b.must(r.Stop(t.Context(), func([]Pending) { m.halt() }))
 		if _, created := b.create("live", constant(10), Options{New: true}); !created {
 			t.Error("a stopped run is not replaced")
 		}
@@ -437,7 +437,7 @@ func TestRemove(t *testing.T) {
 		r, _ = b.create("x", constant(10), Options{})
 		m := b.member(r, "w")
 		m.renew()
-		m.leave()
+		m.halt()
 		if err := Remove(t.Context(), b.client, "x", false); err != nil {
 			t.Errorf("a run whose only member has left: %v", err)
 		}

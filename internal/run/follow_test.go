@@ -273,7 +273,7 @@ func (b *bed) stop(r *Run, workers ...*member) {
 	}
 	b.until("the stop", func() bool { s := b.state(r); return !s.EndedAt.IsZero() && s.now.After(s.EndedAt) })
 	for _, w := range workers {
-		w.leave()
+		w.halt()
 	}
 }
 

@@ -57,8 +57,8 @@ func TestEveryKeyExpires(t *testing.T) {
 		b.must(r.Resume(t.Context()))
 		m.renew()
 		live("changed")
-		a.leave()
-		m.leave()
+		a.halt()
+		m.halt()
 		live("left by all") // rich is empty, so it is not there
 		b.member(r, "c").renew()
 		live("joined again")

@@ -48,7 +48,7 @@ func work(t *testing.T, l *Link, name string) (r *Run, wake <-chan struct{}) {
 			for range 20 {
 				_, err := r.State(t.Context())
 				_, second := r.StartedAt(t.Context())
-				_, third := renewed(t.Context(), r, l.Client, 5*time.Second)
+				_, third := leased(t.Context(), r, l.Client, 5*time.Second)
 				large := l.Client.HSet(t.Context(), r.keys.Series, fmt.Sprint("large/", i), strings.Repeat("x", 200_000)).Err()
 				if err := errors.Join(err, second, third, large); err != nil {
 					t.Error(err)
@@ -236,13 +236,13 @@ func TestLostLinkWakes(t *testing.T) {
 		<-wake
 	}
 	for range 100 { // a client that was refused often must not become slow
-		if _, err := renewed(t.Context(), r, l.Client, time.Second); err == nil {
+		if _, err := leased(t.Context(), r, l.Client, time.Second); err == nil {
 			t.Fatal("a server that is gone has answered")
 		}
 	}
 	s.Restart()
 	back := time.Now()
-	if _, err := renewed(t.Context(), r, l.Client, time.Second); err != nil {
+	if _, err := leased(t.Context(), r, l.Client, time.Second); err != nil {
 		t.Errorf("the server is back, and the next call failed: %v", err)
 	}
 	woken(t, "the server's return", wake)

@@ -140,7 +140,7 @@ func TestStopWaitsForClosedLoops(t *testing.T) {
 		m.renew()
 		leaves := b.member(r, "b")
 		leaves.renew()
-		leaves.leave()
+		leaves.halt()
 		var heard []Pending
 		b.must(r.Stop(t.Context(), func(those []Pending) { heard = append(heard, those...) }))
 		w := b.state(r).Workers[0]

@@ -34,7 +34,6 @@ type State struct {
 	Workers []Worker `json:"workers"`
 	Limiter string   `json:"limiter,omitempty"` // in words, with the burst in force; absent = the schedule alone
 
-<<<<<<< HEAD
 	burst     int64 // of the limiter, in force; 0 = what the rate makes in half a second
 	now       time.Time
 	target    float64    // the rate last in force
@@ -52,24 +51,6 @@ type State struct {
 	laws      []pacer.Law   // in the order of their ids
 	cuts      []int64       // how many slots of each are before its cut
 	times     timeline      // of both
-=======
-	burst      int64 // of the limiter, in force; 0 = what the rate makes in half a second
-	now        time.Time
-	target     float64    // the rate last in force
-	first      pacer.Rate // where the schedule begins, or goes on after a pause
-	issued     int64
-	past       int64         // asked for before the state was lost and restored
-	restored   time.Time     // when the state was made anew that Redis had lost; zero = never
-	ahead      []pacer.Piece // those that are not generations yet
-	queue      []pacer.Piece // all that may still become generations
-	generation int64         // the law that somebody asked for last
-	every      time.Duration // they call about so often
-	unclaimed  time.Time     // until when workers may be sending of whom Redis does not know; zero = there is none
-	last       pacer.Rate    // where the newest law begins that asks for something
-	laws       []pacer.Law   // in the order of their ids
-	cuts       []int64       // how many slots of each are before its cut
-	times      timeline      // of both
->>>>>>> 33bbde8 (run: a ramp is worked out anew only where another law was asked for)
 }
 
 // Worker is one incarnation of a member, as the budget knows it.

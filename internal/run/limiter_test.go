@@ -1,0 +1,103 @@
+package run
+
+import (
+	"bufio"
+	"context"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
+)
+
+// refusing is a server that answers everything with one error, until it closes.
+func refusing(t *testing.T, answer string) *redis.Client {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for lines := bufio.NewScanner(conn); lines.Scan(); {
+					if strings.HasPrefix(lines.Text(), "*") { // a command begins
+						if _, err := conn.Write([]byte("-" + answer + "\r\n")); err != nil {
+							return
+						}
+					}
+				}
+			}()
+		}
+	}()
+	client := redis.NewClient(&redis.Options{Addr: listener.Addr().String(), MaxRetries: -1, Protocol: 2, DisableIdentity: true})
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// lines is a log handler that keeps what it is told.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) Enabled(context.Context, slog.Level) bool { return true }
+func (l *lines) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l *lines) WithGroup(string) slog.Handler            { return l }
+func (l *lines) Handle(_ context.Context, r slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := r.Level.String() + " " + r.Message
+	r.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
+	l.all = append(l.all, text)
+	return nil
+}
+
+// nothing is a Sink that must get nothing.
+type nothing struct{ t *testing.T }
+
+func (n nothing) Take(v *lease.View)  { n.t.Errorf("it was given %+v", v) }
+func (n nothing) Taken() (int, int64) { return 0, 0 }
+
+// Whatever Redis answers instead of a promise: there is none, and one line says why and what to do, however often it is asked.
+func TestNoPromise(t *testing.T) {
+	for answer, mend := range map[string]string{
+		"OOM command not allowed when used memory > 'maxmemory'.":             "maxmemory",
+		"READONLY You can't write against a read only replica.":               "master",
+		"LOADING Redis is loading the dataset in memory":                      "wait",
+		"CLUSTERDOWN The cluster is down":                                     "cluster info",
+		"MISCONF Redis is configured to save RDB snapshots":                   "disk",
+		"NOPERM this user has no permissions to run the 'evalsha' command":    "doctor",
+		"BUSY Redis is busy running a script. You can only call SCRIPT KILL.": "script kill",
+		"TRYAGAIN Multiple keys request during rehashing of slot":             "wait",
+	} {
+		t.Run(answer[:4], func(t *testing.T) {
+			t.Parallel()
+			log, client := &lines{}, refusing(t, answer)
+			r := &Run{Name: "r", UID: "u", client: client, keys: KeysOf("r")}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			l := lease.Renewer{Server: r.Arcs(client), Sink: nothing{t}, Clock: pacer.NewClock(), Worker: "w", Incarnation: "i", Log: slog.New(log)}
+			if err := l.Run(ctx); err == nil {
+				t.Error("no error")
+			}
+			log.mu.Lock()
+			defer log.mu.Unlock()
+			if len(log.all) != 1 || !strings.Contains(log.all[0], answer[:4]) || !strings.Contains(log.all[0], mend) || strings.Contains(log.all[0], "\n") {
+				t.Errorf("logged %q", log.all)
+			}
+		})
+	}
+}
