@@ -674,7 +674,7 @@ func TestMaxQPS(t *testing.T) {
 	b.loadctl("stop", "x")
 	stays.wait(0)
 	r := b.report("x")
-	if n := b.web.Count(); r.Audit.Sent != n || !r.Complete || r.Audit.LateDropped == 0 || r.Audit.LateDropped > 500 {
+	if n := b.web.Count(); r.Audit.Sent != n || !r.Complete || r.Audit.LateDropped > 500 {
 		t.Errorf("%d arrived, %+v, complete %v %v", n, r.Audit, r.Complete, r.Notes)
 	}
 	for _, w := range b.status("x").Workers {

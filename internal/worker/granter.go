@@ -422,6 +422,11 @@ func (g *granter) flush() {
 // abandon accounts for all that is past or walked. The rest goes back to the server.
 func (g *granter) abandon() {
 	g.walk(g.clock.Redis(g.clock.Now()) / 1000)
+	for _, v := range []*lease.View{g.feed.newest.Load(), g.feed.refused.Load()} {
+		if v != nil && v.Version > g.slots.Version() {
+			g.slots.Take(v) // its laws may end before what is walked
+		}
+	}
 	laws := g.slots.View().Laws
 	recalled := g.line.filter(func(x *pacer.Slot) bool { return !laws.Recalled(lease.Pos{G: x.Generation, K: x.Number}) })
 	g.out[0].recalled += recalled

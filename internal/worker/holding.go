@@ -10,6 +10,7 @@ import (
 // feed is how a worker's shards get their slots: the View comes through one pointer that all of them share.
 type feed struct {
 	newest  atomic.Pointer[lease.View] // nil inside until there is one
+	refused atomic.Pointer[lease.View] // the worker ends because of it; nil inside = there is none
 	changed chan struct{}              // a View was taken up; has room for one
 }
 

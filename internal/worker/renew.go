@@ -18,6 +18,7 @@ const handedOver = 2 * time.Second
 func (e *engine) Take(v *lease.View) {
 	now := e.Clock.Redis(e.Clock.Now()) / 1000
 	if !e.ceiling.admits(now, v) {
+		e.feed.refused.Store(v)
 		return
 	}
 	if e.Closed {
