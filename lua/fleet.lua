@@ -442,8 +442,10 @@ local function ended()
   return n.ends <= b.time or (n.stop > 0 and n.stop <= b.time)
 end
 
--- paused: whether the last command that was told, in force in a moment, is a pause.
+-- paused, stopped: whether the last command that was told, in force in a moment, is a pause, or a stop.
 local function paused() return newest().phase == PAUSED end
 
-return { REMOVED = REMOVED, ended = ended, paused = paused, settle = settle, renew = renew, change = change, early = early, remove = remove, member = member, event = event, learn = learn,
+local function stopped() return b.begun == 1 and newest().phase == STOPPED end
+
+return { REMOVED = REMOVED, ended = ended, paused = paused, stopped = stopped, settle = settle, renew = renew, change = change, early = early, remove = remove, member = member, event = event, learn = learn,
   store = store, everyone = function() everyone = true end }

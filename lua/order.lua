@@ -41,7 +41,7 @@ b.heard = b.now
 -- setBurst: what was granted already stays: the burst is that of the next grant. In a pause and before the start it is in force when the schedule goes on.
 local function setBurst()
   local limit = redis.call('HGET', keys.budget, 'limit')
-  if all.ended() then return 0, 'ENDED' end
+  if all.ended() or all.stopped() then return 0, 'ENDED' end
   if not (limit and string.find(limit, '^%d+:0:')) then return 0, 'NONE' end
   local changed = plan .. string.match(limit, ':.*')
   if changed == limit then return 0, 'SAME' end

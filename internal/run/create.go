@@ -164,6 +164,15 @@ func handle(client redis.UniversalClient, name string, reply []string) (*Run, er
 
 // Open is the run of this name, or ErrNoRun.
 func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run, error) {
+	r, err := named(ctx, client, name)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.standing(ctx)
+}
+
+// named is Open without the phase, for a run whose state may not be whole.
+func named(ctx context.Context, client redis.UniversalClient, name string) (*Run, error) {
 	if err := ValidateName("run", name); err != nil {
 		return nil, err
 	}
@@ -189,7 +198,7 @@ func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run,
 		return nil, err
 	}
 	r.keep = lifetime(kept)
-	return r, r.standing(ctx)
+	return r, nil
 }
 
 // standing finds out the phase, which is not stored.

@@ -210,7 +210,13 @@ func (a *reading) parsePhase() {
 		in = *n
 	}
 	a.Phase = map[lease.Phase]string{lease.Running: "running", lease.Paused: "paused", lease.Stopped: "stopped", lease.Ended: "ended"}[in.Phase]
+	end := in.End
+	if in.Stop > 0 {
+		end = min(end, in.Stop)
+	}
 	switch {
+	case in.Phase == lease.Running && end <= us: // no worker was left whose call would have made the law of the end
+		a.Phase, a.EndedAt, a.EndsAt = "ended", instant(end), instant(end)
 	case in.Phase >= lease.Stopped:
 		if a.EndedAt = instant(in.T0); in.Phase == lease.Ended && in.End < pacer.Endless {
 			a.EndsAt = instant(in.End)

@@ -29,7 +29,7 @@ func remove(ctx context.Context, client redis.UniversalClient, name string, forc
 	if err := ValidateName("run", name); err != nil {
 		return err
 	}
-	r, err := Open(ctx, client, name)
+	r, err := named(ctx, client, name)
 	switch {
 	case errors.Is(err, ErrNoRun):
 		if client.ZRem(ctx, index, name).Val() > 0 { // a removal before this one could not
