@@ -1,0 +1,164 @@
+package run
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
+	"github.com/loadctl/loadctl/report"
+)
+
+// mortal is a run of 1,000 requests a second for some seconds, with promises of one.
+func mortal(d time.Duration) Spec {
+	s := constant(1000)
+	s.PermitFor, s.Duration = time.Second, d
+	return s
+}
+
+// promised is how many slots are due before the end of the member's promise.
+func (m *member) promised() int64 {
+	v := m.holder.View()
+	return v.Laws.Ordinal(v.Laws.Pos(v.P))
+}
+
+// TestNobodysAfterAPromise: what is due after the promise of a worker that died is nobody's, whoever calls afterwards. So a report with its file is complete.
+func TestNobodysAfterAPromise(t *testing.T) {
+	for name, then := range map[string]func(b *bed, r *Run){
+		"nobody calls": func(*bed, *Run) {},
+		"a command":    func(b *bed, r *Run) { b.must(r.command(b.Context(), "stop", "", "", 0)) },
+		"its name is taken": func(b *bed, r *Run) {
+			(&member{bed: b, run: r, id: "w", server: r.Arcs(b.client), holder: lease.NewHolder("w", "next", 1)}).renew()
+		},
+		"it is removed": func(b *bed, r *Run) {
+			if _, err := r.Remove(b.Context(), "w", true); err != nil {
+				b.Fatal(err)
+			}
+		},
+		"a failover": func(b *bed, r *Run) {
+			b.failover(r)
+			b.member(r, "other").renew()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, b *bed) {
+				r, _ := b.create("x", mortal(3*time.Second), Options{})
+				m := b.member(r, "w").start()
+				want := m.promised()
+				b.until("the end", func() bool { time.Sleep(10 * time.Millisecond); return b.state(r).Phase == "ended" })
+				then(b, r)
+				s := b.state(r)
+				if got := s.Workers[slices.IndexFunc(s.Workers, func(w Worker) bool { return w.Incarnation == "incw" })].Owned; got != want || s.Skipped != 3000-want || s.issued != 3000 || s.Asked != 3000 {
+					t.Errorf("it owned %d, want %d; %d skipped, %d issued, %d asked", got, want, s.Skipped, s.issued, s.Asked)
+				}
+				u := unpublished(report.Counts{Sent: want, Completed: want})
+				u.UID, u.Total.Worker, u.Total.Incarnation = r.UID, "w", "incw"
+				rep, err := r.MergedReport(t.Context(), []*Unpublished{u})
+				if err != nil || rep.Audit.Check() != nil || rep.Audit.Sent != want || rep.Audit.Lost+rep.Audit.Held != 0 {
+					t.Errorf("%v, %+v, %v", err, rep.Audit, rep.Notes)
+				}
+				if name == "nobody calls" && !rep.Complete {
+					t.Errorf("it is not complete: %q", rep.Notes)
+				}
+			})
+		})
+	}
+}
+
+// TestPassedOn: of a worker that died while others go on, each slot is its own, another's or nobody's.
+func TestPassedOn(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", mortal(0), Options{})
+		m, other := b.member(r, "w"), b.member(r, "other")
+		m.start()
+		b.until("two shares", func() bool { other.renew(); m.renew(); return other.owned() > 100 })
+		from, until := m.owned(), m.holder.View().P
+		share := float64(m.holder.View().Held.Len()) / (1 << 24)
+		last := b.state(r)
+		b.until("that the other has all", func() bool { other.renew(); return other.holder.View().Held.Len() == 1<<24 })
+		s := b.state(r)
+		own := m.owned() - from
+		if want := share * float64(until-last.now.UnixMicro()) / 1000; float64(own) < want-20 || float64(own) > want+20 {
+			t.Errorf("it owned %d slots until its promise was over, want %.0f", own, want)
+		}
+		if m.owned()+other.owned()+s.Skipped < s.issued || s.issued != s.Asked || s.Skipped == 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// What a worker sent before the run was lost is in the report, and each slot is accounted for. Nobody knows what others did that were not there afterwards.
+func TestReportOfARestoredRun(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("r", permitted(1000), Options{})
+		m, other := b.member(r, "w"), b.member(r, "gone")
+		m.start()
+		b.until("some slots of both", func() bool { other.renew(); m.renew(); return other.owned() > 100 })
+		s := b.state(r)
+		sent := m.owned()
+		started, laws := b.known(r, m)
+		b.lose()
+		b.restore(r, started, laws)
+		m.renew()
+		total := told("w", "incw", 1, report.Counts{Sent: sent, Completed: sent})
+		total.Final = false
+		if err := r.Journal("w", "incw").Publish(t.Context(), total, total, nil); err != nil {
+			t.Fatal(err)
+		}
+		rep, err := r.Report(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := rep.Audit.Check(); err != nil || rep.Audit.Sent != sent || rep.Audit.Asked < s.Asked || rep.Audit.Skipped < s.Asked-sent {
+			t.Errorf("%v; %d were sent of %d: %+v", err, sent, s.Asked, rep.Audit)
+		}
+		if rep.Complete || !strings.Contains(strings.Join(rep.Notes, "\n"), "restored") {
+			t.Errorf("the report: complete %v, %q", rep.Complete, rep.Notes)
+		}
+	})
+}
+
+// What a worker sends by a promise that a new server does not believe is its own, though the server counts it as nobody's.
+func TestReportAfterAFailover(t *testing.T) {
+	b := newBed(t) // the identity of an embedded server is not known
+	r, _ := b.create("r", mortal(0), Options{})
+	m := b.member(r, "w").start()
+	sent, until := m.promised(), m.holder.View().P
+	b.failover(r)
+	b.member(r, "other").renew()
+	b.until("the end of the promise", func() bool { return b.state(r).now.UnixMicro() > until })
+	if owned := m.owned(); owned > sent-500 {
+		t.Errorf("it owned %d, and sent %d", owned, sent)
+	}
+	total := told("w", "incw", 1, report.Counts{Sent: sent, Completed: sent})
+	if err := r.Journal("w", "incw").Publish(t.Context(), total, total, nil); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := r.Report(t.Context())
+	if err != nil || rep.Audit.Check() != nil || rep.Audit.Sent != sent || rep.Audit.Asked > b.state(r).Asked {
+		t.Errorf("%v; %d were sent: %v, %+v", err, sent, rep.Audit.Check(), rep.Audit)
+	}
+}
+
+// TestRampInAProfile: that the plan goes on between reading the rate and setting another is no reason to begin again.
+func TestRampInAProfile(t *testing.T) {
+	b := newBed(t)
+	spec := constant(100)
+	spec.Stages = []string{"5s:1000", "5s:100", "1h:1000"}
+	r, _ := b.create("x", spec, Options{})
+	b.member(r, "w").start()
+	tries := 0
+	counted := b.hooked(r, seen(func(cmd redis.Cmder) {
+		if cmd.Name() == "evalsha" {
+			tries++
+		}
+	}))
+	b.must(counted.SetRate(t.Context(), pacer.PerSecond(50), time.Second))
+	if tries != 1 {
+		t.Errorf("it took %d tries", tries)
+	}
+}
