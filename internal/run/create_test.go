@@ -268,8 +268,11 @@ func TestBrokenState(t *testing.T) {
 				if err != nil || len(list) != 1 || list[0].Phase != "broken" {
 					t.Errorf("list: %+v, %v", list, err)
 				}
-				if err := Remove(t.Context(), b.client, "x", false); err != nil {
-					t.Error(err)
+				if err := Remove(t.Context(), b.client, "x", false); err != nil { // its workers may be alive
+					b.wants(err, ErrBroken, "loadctl rm --force x removes what is there")
+					if err := Remove(t.Context(), b.client, "x", true); err != nil {
+						t.Error(err)
+					}
 				}
 				for key := range b.dump() {
 					if !strings.HasPrefix(key, keys.removed("")) { // for its workers, where it had any

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loadctl/loadctl/lua"
 )
@@ -56,7 +57,11 @@ func (s *State) silent(w Worker) error {
 	if ago >= missed {
 		return nil
 	}
-	return fmt.Errorf("%w: heard of %.1f s ago; if it is dead, try again in %.0f s", ErrAlive, max(0, ago.Seconds()), math.Ceil(missed.Seconds()))
+	again := "a second"
+	if missed > time.Second {
+		again = fmt.Sprintf("%.0f s", math.Ceil(missed.Seconds()))
+	}
+	return fmt.Errorf("%w: heard of %.1f s ago; if it is dead, try again in %s", ErrAlive, max(0, ago.Seconds()), again)
 }
 
 // Gone tells whether the worker takes no part any more, by what it said itself or by what was said of it.
