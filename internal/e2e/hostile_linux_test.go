@@ -58,7 +58,7 @@ func TestNobodySteers(t *testing.T) {
 		b.spoil(name)
 	}
 	client, ctx := b.redis.Client(), t.Context()
-	client.HSet(ctx, run.KeysOf("plan").Budget, "plan/0", steering)
+	client.HSet(ctx, run.KeysOf("plan").Budget, "commands", steering)
 	client.HSet(ctx, run.KeysOf("limit").Budget, "limit", steering)
 	spec := client.Get(ctx, run.KeysOf("spec").Spec).Val()
 	quoted, err := json.Marshal(steering)
