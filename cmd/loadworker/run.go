@@ -151,9 +151,7 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 
 // connect reaches Redis. The worker's name says who it is, to whoever asks Redis for its clients.
 func (f *runFlags) connect(ctx context.Context, log *slog.Logger) (*run.Link, error) {
-	ctx, done := f.start.Patience(ctx)
-	defer done()
-	return f.redis.Link(ctx, "loadworker:"+f.name+":"+f.member.id, func(err error) {
+	return f.redis.Link(ctx, "loadworker:"+f.name+":"+f.member.id, f.start.Patience(), func(err error) {
 		log.Warn("Redis refuses this worker for now; trying again", "err", err)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
@@ -97,13 +98,13 @@ func (r *Redis) Connect(ctx context.Context) (redis.UniversalClient, error) {
 }
 
 // Link reaches the server for a worker of this name, with one connection for all that the worker says and hears. While the server refuses it for a
-// reason that passes, it tries again until ctx ends; told is called with the first refusal.
-func (r *Redis) Link(ctx context.Context, name string, told func(error)) (*run.Link, error) {
+// reason that passes, it tries again for as long as the patience, 0 = without end; told is called with the first refusal.
+func (r *Redis) Link(ctx context.Context, name string, patience time.Duration, told func(error)) (*run.Link, error) {
 	address, err := r.Address()
 	if err != nil {
 		return nil, err
 	}
-	link, err := run.Patiently(ctx, told, func(ctx context.Context) (*run.Link, error) { return run.ConnectLink(ctx, address, name) })
+	link, err := run.Patiently(ctx, patience, told, func(ctx context.Context) (*run.Link, error) { return run.ConnectLink(ctx, address, name) })
 	if err != nil {
 		return nil, Config(err)
 	}

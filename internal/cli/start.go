@@ -40,13 +40,8 @@ func (s *StartTimeout) Limit(ctx context.Context, r *run.Run) (context.Context, 
 	return ctx, func() { cancel(nil) }
 }
 
-// Patience is ctx until --start-timeout is over, for a worker that Redis has no room for.
-func (s *StartTimeout) Patience(ctx context.Context) (context.Context, context.CancelFunc) {
-	if s.after == 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, time.Duration(s.after))
-}
+// Patience is how long a worker tries again that Redis has no room for; 0 = without end.
+func (s *StartTimeout) Patience() time.Duration { return time.Duration(s.after) }
 
 // Within is ctx until --start-timeout is over, for who waits for workers of a run in any phase: then it ends, with an ErrFewWorkers as its cause.
 func (s *StartTimeout) Within(ctx context.Context, name string) (context.Context, context.CancelFunc) {

@@ -86,7 +86,9 @@ func unleasable(part, how string) bool {
 }
 
 // unpublishable are the damages after which no worker can publish its final counts: it leaves them in a file, and ends with an error.
-func unpublishable(part, how string) bool { return part == "totals" && how != "deleted" }
+func unpublishable(part, how string) bool {
+	return (part == "totals" || part == "series") && how != "deleted" // the final counts come with the worker's points
+}
 
 // TestDamagedKeys: whatever becomes of one key of a live run, the fleet never sends more than the rate, no process panics or hangs, and each command
 // answers, or says in one line what is wrong.

@@ -178,10 +178,11 @@ func Passing(err error) bool {
 		strings.HasPrefix(answer.Error(), "LOADING ") || strings.HasPrefix(answer.Error(), "BUSY "))
 }
 
-// Patiently calls connect until it succeeds, fails for good, or ctx ends. In between it waits, each time about twice as long as before and at random, up to
-// 4 s: thousands of workers that start together must not keep a server busy with refusing them. told is called with the first refusal.
-func Patiently[T any](ctx context.Context, told func(error), connect func(context.Context) (T, error)) (T, error) {
-	pause := outage.Backoff{First: 100 * time.Millisecond, Most: 4 * time.Second}
+// Patiently calls connect until it succeeds, fails for good, or ctx ends, or begins to take longer than the patience; 0 = without end. In between it waits,
+// each time about twice as long as before and at random, up to 4 s: thousands of workers that start together must not keep a server busy with refusing
+// them. told is called with the first refusal.
+func Patiently[T any](ctx context.Context, patience time.Duration, told func(error), connect func(context.Context) (T, error)) (T, error) {
+	pause, began := outage.Backoff{First: 100 * time.Millisecond, Most: 4 * time.Second}, time.Now()
 	for {
 		made, err := connect(ctx)
 		if err == nil || !Passing(err) {
@@ -191,12 +192,13 @@ func Patiently[T any](ctx context.Context, told func(error), connect func(contex
 			told(err)
 			told = nil
 		}
+		wait := pause.Next()
+		if patience > 0 && time.Since(began)+wait > patience {
+			return made, err
+		}
 		select {
-		case <-time.After(pause.Next()):
+		case <-time.After(wait):
 		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return made, err // it tells more
-			}
 			return made, context.Cause(ctx)
 		}
 	}

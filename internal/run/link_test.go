@@ -312,7 +312,7 @@ func TestJoinsAreSpread(t *testing.T) {
 		var all sync.WaitGroup
 		for range workers {
 			all.Go(func() {
-				_, err := Patiently(t.Context(), nil, func(context.Context) (int, error) {
+				_, err := Patiently(t.Context(), 0, nil, func(context.Context) (int, error) {
 					at := time.Since(began)
 					atomic.AddInt64(&perTenth[at/(100*time.Millisecond)], 1)
 					if at < room {
@@ -362,12 +362,10 @@ func TestRefusedWorkerIsPatient(t *testing.T) {
 				go refuse(c, says)
 			}
 		}()
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		var told error
-		_, err = Patiently(ctx, func(err error) { told = err }, func(ctx context.Context) (*Link, error) {
+		_, err = Patiently(t.Context(), 3*time.Second, func(err error) { told = err }, func(ctx context.Context) (*Link, error) {
 			return ConnectLink(ctx, "redis://"+listener.Addr().String(), "x")
 		})
-		cancel()
 		listener.Close()
 		word, _, _ := strings.Cut(strings.TrimPrefix(says, "-"), "\r")
 		if err == nil || told == nil || !strings.Contains(told.Error(), word) || !strings.Contains(err.Error(), word) {
@@ -376,7 +374,7 @@ func TestRefusedWorkerIsPatient(t *testing.T) {
 		if n := knocks.Load(); n < 3 || n > 12 {
 			t.Errorf("%q: %d connections in 3 s", says, n)
 		}
-		if _, err := Patiently(t.Context(), nil, func(ctx context.Context) (*Link, error) {
+		if _, err := Patiently(t.Context(), 0, nil, func(ctx context.Context) (*Link, error) {
 			return ConnectLink(ctx, "redis://"+listener.Addr().String(), "x")
 		}); err == nil || Passing(err) {
 			t.Errorf("no server: %v", err)
