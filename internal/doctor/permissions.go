@@ -4,7 +4,7 @@ package doctor
 // docs/deploy.md has the same list.
 const WorkerPermissions = "~{load:* ~load:runs &{load:* " +
 	"+ping +select +info +time +cluster|slots +eval +evalsha +publish +subscribe " +
-	"+get +set +del +exists +type +pexpire +pttl +hget +hset +hdel +hmget +hgetall +hexists +hincrby +hscan +hlen " +
+	"+get +set +del +exists +type +pexpire +pttl +hget +hset +hmget +hgetall +hexists +hincrby +hscan +hlen " +
 	"+zadd +zrem +zscore +zcount +zrange +zrangebyscore +zrevrange +zremrangebyscore +xadd +xrange +xtrim +lindex +llen +lpush +lpushx +ltrim"
 
 // operatorsOwn are those that the user of loadctl needs besides.
