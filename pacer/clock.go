@@ -102,26 +102,3 @@ func (c *Clock) Redis(local int64) int64 { return local + c.offset.Load() }
 
 // Err is e, how far the mapping was off at most when the last Sample was taken.
 func (c *Clock) Err() time.Duration { return time.Duration(c.err.Load()) }
-
-// roundTrip estimates how long a call takes, as RFC 6298 does for TCP: hi = srtt + 4·rttvar.
-type roundTrip struct {
-	srtt, rttvar int64 // ns
-}
-
-func (r *roundTrip) add(rtt int64) {
-	if r.srtt == 0 {
-		r.srtt, r.rttvar = rtt, rtt/2
-		return
-	}
-	d := r.srtt - rtt
-	r.rttvar += (max(d, -d) - r.rttvar) / 4
-	r.srtt += (rtt - r.srtt) / 8
-}
-
-// hi is a bound that few round trips exceed, ns; 10 ms before the first is known.
-func (r *roundTrip) hi() int64 {
-	if r.srtt == 0 {
-		return int64(10 * time.Millisecond)
-	}
-	return r.srtt + 4*r.rttvar
-}

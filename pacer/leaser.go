@@ -74,7 +74,7 @@ type Leaser struct {
 	standby   Permit // the newest
 	ending    Permit // one in force that gives way to leased slots at its end
 	members   int64
-	rtt       roundTrip
+	rtt       RoundTrip
 	before    *Known // what was known when the server was found to have forgotten something; nil = it has not
 	suspect   bool   // the last reply said so
 	forgotten int64  // since when the run has no state, ns of the local clock; 0 = it has
@@ -137,7 +137,7 @@ func (l *Leaser) call(ctx context.Context) (Reply, error) {
 	h := l.Horizon
 	step := max(3*h/10, 3*(time.Duration(l.rtt.srtt)+l.refresh(h))/2)
 	until := min(now+h.Microseconds(), max(l.covered, now)+step.Microseconds())
-	ask := Ask{Worker: l.Worker, Incarnation: l.Incarnation, Seq: l.seq, Ack: l.ack, Until: until, Weight: l.Weight, RTTHi: l.rtt.hi() / 1000,
+	ask := Ask{Worker: l.Worker, Incarnation: l.Incarnation, Seq: l.seq, Ack: l.ack, Until: until, Weight: l.Weight, RTTHi: l.rtt.Hi() / 1000,
 		PhiHeld: l.standby.Phi(), Leased: l.known.Leased, Known: l.known.highest()}
 	trying, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
@@ -167,7 +167,7 @@ func (l *Leaser) call(ctx context.Context) (Reply, error) {
 }
 
 // patience is how long to wait for the answer to a call.
-func (l *Leaser) patience() time.Duration { return max(callTimeout, time.Duration(4*l.rtt.hi())) }
+func (l *Leaser) patience() time.Duration { return max(callTimeout, time.Duration(4*l.rtt.Hi())) }
 
 // received learns from a reply how far away Redis is, and what time it is there.
 func (l *Leaser) received(sent int64, reply *Reply) {
@@ -175,9 +175,9 @@ func (l *Leaser) received(sent int64, reply *Reply) {
 	trip := min(now-sent, maxRTT)
 	usual := trip
 	if l.rtt.srtt > 0 { // by those before: this one may be late itself
-		usual = l.rtt.hi()
+		usual = l.rtt.Hi()
 	}
-	l.rtt.add(trip)
+	l.rtt.Add(trip)
 	if reply.Time > 0 && l.Clock.Sample(sent, now, reply.Time) {
 		l.Log.Warn("clock stepped", "offset", time.Duration(l.Clock.Redis(0)))
 	}

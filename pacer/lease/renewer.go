@@ -66,7 +66,7 @@ type Renewer struct {
 	pause    time.Duration // from the last attempt to the next
 	trying   int           // attempts that have not come back
 	answers  chan answer
-	rtt      roundTrip
+	rtt      pacer.RoundTrip
 	version  int  // of the View that the Sink has
 	urgent   bool // the next call is to be made at once
 	lost     bool // the last reply said that there is no state
@@ -138,7 +138,7 @@ func (r *Renewer) try(ctx context.Context) <-chan time.Time {
 		r.trying++
 		go r.attempt(ctx, c)
 	}
-	wait := max(r.pause, r.rtt.patience())
+	wait := max(r.pause, time.Duration(4*r.rtt.Hi()))
 	r.pause = min(2*r.pause, max(maxPause, r.wait))
 	return time.After(r.spread(wait))
 }
@@ -224,7 +224,7 @@ func (r *Renewer) attempt(ctx context.Context, c Call) {
 // take acts upon a reply.
 func (r *Renewer) take(ctx context.Context, a answer) error {
 	trip := min(a.received-a.sent, maxRTT)
-	r.rtt.add(trip)
+	r.rtt.Add(trip)
 	if a.reply.Now > 0 && r.Clock.Sample(a.sent, a.received, a.reply.Now) {
 		r.Log.Warn("clock stepped", "offset", time.Duration(r.Clock.Redis(0)))
 	}
