@@ -171,10 +171,10 @@ local function raise(m, some, amount, beside)
   return minus(some, got)
 end
 
--- some: as many orphans as about AT_ONCE members get.
+-- some: as many orphans as a member has on average, where members are many.
 local function some(n)
   local most, out = UNITS, {}
-  if n > AT_ONCE then most = floor(floor(UNITS / n) * AT_ONCE / 16) end
+  if n > AT_ONCE then most = floor(UNITS / n) end
   for _, s in ipairs(every(ORPHAN, int(AT_ONCE))) do
     if most <= 0 then break end
     local s = { lo = s.lo, hi = min(s.hi, s.lo + most) }

@@ -167,10 +167,7 @@ func (c *Columns) Points() []Point {
 
 // value is the lower edge of bucket i, in ns: the inverse of index.
 func (h *Histogram) value(i int) int64 {
-	logarithm := 11
-	if h.precision() == seriesDigits {
-		logarithm = 8
-	}
+	logarithm := h.logarithm()
 	b := max(0, i>>(logarithm-1)-1)
 	return int64(i-b<<(logarithm-1)) << (b + bits.Len64(lowestNS) - 1)
 }

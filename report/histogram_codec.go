@@ -80,13 +80,17 @@ func (h *Histogram) plain() []byte {
 //
 //	b = max(0, ⌈log2(value/u + 1)⌉ − log2(2n)),  index = b·n + value/(u·2^b)
 func (h *Histogram) index(value int64) int {
-	units := uint64(value) >> (bits.Len64(lowestNS) - 1)
-	logarithm := 11 // 2,048 from 2,000 on
-	if h.precision() == seriesDigits {
-		logarithm = 8 // 256 from 200 on
-	}
+	units, logarithm := uint64(value)>>(bits.Len64(lowestNS)-1), h.logarithm()
 	b := max(0, bits.Len64(units)-logarithm)
 	return b<<(logarithm-1) + int(units>>b)
+}
+
+// logarithm is log2(2n) of the formula at index.
+func (h *Histogram) logarithm() int {
+	if h.precision() == seriesDigits {
+		return 8 // 256 from 200 on
+	}
+	return 11 // 2,048 from 2,000 on
 }
 
 // deflate writes data in zlib's format (RFC 1950). A compressor of the standard library could be used again only by who keeps it, which here is

@@ -100,11 +100,11 @@ func (r *Run) move(from, to *Member, amount int64) (moved int64) {
 	return moved
 }
 
-// some are as many orphans as about atOnce members get: the others come with the next calls.
+// some are as many orphans as a member has on average, where members are many: the others come with the next calls.
 func (r *Run) some(n int) (some lease.Segs) {
 	most := int64(circle.Units)
 	if n > atOnce {
-		most = circle.Units / int64(n) * atOnce / 16
+		most = circle.Units / int64(n)
 	}
 	for _, s := range r.orphans[:min(len(r.orphans), atOnce)] {
 		if most <= 0 {

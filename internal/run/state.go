@@ -78,7 +78,7 @@ func (r *Run) State(ctx context.Context) (*State, error) { return r.read(ctx, re
 
 // readTries is how often a run is read that changes meanwhile. That is rare: Redis takes the commands of a pipeline one after the other, the
 // embedded server within less than a call.
-const readTries = 100
+const readTries = 1000
 
 // errRestless: readTries were not enough.
 var errRestless = errors.New("it changes faster than it can be read; try again")
