@@ -128,7 +128,7 @@ func (g *granter) quit() {
 	<-g.exited
 }
 
-// taken is lease.Sink.Taken.
+// taken is lease.Sink.Taken. After quit the shards tell how far the worker came.
 func (g *granter) taken() (version int, reached int64) {
 	return int(g.version.Load()), g.reached.Load()
 }
@@ -152,7 +152,7 @@ func (g *granter) run() {
 		case <-drains:
 			drains, g.draining = nil, true
 		case <-g.quits:
-			g.abandon()
+			g.reached.Store(0) // what the shards have not sent they do not send any more
 			return
 		}
 	}
@@ -241,7 +241,7 @@ func (g *granter) adopt(now int64) {
 		g.walked, g.since, g.last = now, 0, 0
 		g.reached.Store(0)
 	}
-	recalled := g.line.filter(func(x *pacer.Slot) bool { return !v.Laws.Recalled(lease.Pos{G: x.Generation, K: x.Number}) })
+	recalled := g.line.filter(func(x *pacer.Slot) bool { return !v.Laws.Recalled(position(x)) })
 	g.out[0].recalled += recalled
 	g.reached.Store(max(g.reached.Load(), g.walked))
 	g.version.Store(int64(v.Version))
@@ -419,18 +419,32 @@ func (g *granter) flush() {
 	}
 }
 
-// abandon accounts for all that is past or walked. The rest goes back to the server.
-func (g *granter) abandon() {
-	g.walk(g.clock.Redis(g.clock.Now()) / 1000)
+// settle accounts for all that is due before a time, µs of the Redis clock, and was not sent. What is due later goes back to the server, granted or not. Call it
+// when neither run nor a shard goes on.
+func (g *granter) settle(reached int64) {
 	for _, v := range []*lease.View{g.feed.newest.Load(), g.feed.refused.Load()} {
 		if v != nil && v.Version > g.slots.Version() {
 			g.slots.Take(v) // its laws may end before what is walked
 		}
 	}
+	g.walk(reached)
 	laws := g.slots.View().Laws
-	recalled := g.line.filter(func(x *pacer.Slot) bool { return !laws.Recalled(lease.Pos{G: x.Generation, K: x.Number}) })
-	g.out[0].recalled += recalled
-	g.out[0].ungranted += int64(g.line.len())
-	g.reached.Store(g.walked)
-	g.flush()
+	end := laws.Pos(reached)
+	first := g.shards[0].recorder
+	first.Beyond(g.slots.Beyond() - g.beyond)
+	g.beyond = g.slots.Beyond()
+	settle := func(l *line, dropped func(n int64)) {
+		first.Recalled(l.filter(func(x *pacer.Slot) bool { return !laws.Recalled(position(x)) }))
+		l.filter(func(x *pacer.Slot) bool { return position(x).Less(end) })
+		dropped(int64(l.len()))
+		*l = line{}
+	}
+	settle(&g.line, func(n int64) { first.Ungranted(n + g.out[0].ungranted) })
+	for _, s := range g.shards {
+		s.accept()
+		settle(&s.granted.line, s.recorder.LateDropped)
+	}
 }
+
+// position is that of a slot.
+func position(x *pacer.Slot) lease.Pos { return lease.Pos{G: x.Generation, K: x.Number} }

@@ -11,6 +11,7 @@ import (
 	"github.com/loadctl/loadctl/internal/arcs"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
+	"github.com/loadctl/loadctl/report"
 )
 
 // simLimiter is a token bucket on the Redis clock.
@@ -429,4 +430,46 @@ func TestGrantsMove(t *testing.T) {
 			t.Errorf("who left sent %d requests a second later", n)
 		}
 	})
+}
+
+// TestGrantsAtAHalt: of the slots of a worker that stops, granted or not, those that were due are counted, once; those that are due later go back to the server,
+// but for those that are known not to be asked for.
+func TestGrantsAtAHalt(t *testing.T) {
+	first := law(1, 0, 1000, 1000)
+	for _, c := range []struct {
+		reached int64
+		refused bool // the worker ends because of a law from 250 ms on
+		want    report.Counts
+	}{
+		{100_000, false, report.Counts{LateDropped: 100}},
+		{240_000, false, report.Counts{LateDropped: 200, Ungranted: 40}},
+		{350_000, false, report.Counts{LateDropped: 200, Ungranted: 150}},
+		{100_000, true, report.Counts{LateDropped: 100, Recalled: 50, Beyond: 50}},
+		{350_000, true, report.Counts{LateDropped: 200, Ungranted: 50, Recalled: 50, Beyond: 50}},
+	} {
+		s := stepShard(&stepClient{}, 0, 1, testLimits())
+		s.granted = &granted{}
+		s.given(first)
+		g := granter{clock: s.clock, feed: s.arcs.feed, shards: []*shard{s}}
+		g.prepare()
+		g.slots.Take(s.arcs.newest.Load())
+		g.walk(300_000)
+		s.halt()
+		for range 200 {
+			g.give(g.line.pop())
+		}
+		g.flush()
+		if c.refused {
+			v := *s.arcs.newest.Load()
+			v.Version++
+			v.Laws = v.Laws.With(s.after(first, law(2, 250_000, 5000, 1000), 250))
+			v.Held = nil
+			g.feed.refused.Store(&v)
+		}
+		g.settle(c.reached)
+		g.settle(c.reached)
+		if n := counts(s, report.NewSnapshot("w", "1")); n != c.want {
+			t.Errorf("reached %d, refused %v: %+v, expected %+v", c.reached, c.refused, n, c.want)
+		}
+	}
 }

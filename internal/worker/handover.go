@@ -30,8 +30,7 @@ func (h *handover) exchange(current *report.Recorder) *report.Recorder {
 }
 
 // collect is the publisher's side: it calls record with what the shard recorded since the last call, and
-// empties it. It waits for the shard's next turn. After the shard's end it also accounts for what was granted
-// too late for it.
+// empties it. It waits for the shard's next turn.
 func (s *shard) collect(record func(*report.Recorder)) {
 	take := func(full *report.Recorder) {
 		record(full)
@@ -56,9 +55,6 @@ func (s *shard) collect(record func(*report.Recorder)) {
 	default:
 	}
 	s.handover.offer.Store(nil)
-	if s.granted != nil {
-		s.accept()
-	}
 	s.drop()
 	record(s.recorder)
 	s.recorder.Reset()

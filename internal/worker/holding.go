@@ -57,7 +57,7 @@ func (s *shard) take(v *lease.View) {
 // settle accounts for what was due before a time, µs of the Redis clock, and that the shard had not come to when it ended: other shards had, and so the
 // worker has not handed it over. Call it when run has returned.
 func (s *shard) settle(reached int64) {
-	if v := s.arcs.newest.Load(); v != nil && s.granted == nil {
+	if v := s.arcs.newest.Load(); v != nil {
 		s.take(v)
 	}
 	var x pacer.Slot
@@ -72,7 +72,7 @@ func (h *holding) reach(now int64) { h.reached.Store(max(h.reached.Load(), now/1
 // recalled tells whether the generation of a slot has ended before it, as far as is known at this moment.
 func (f *feed) recalled(x *pacer.Slot) bool {
 	v := f.newest.Load()
-	return v != nil && v.Laws.Recalled(lease.Pos{G: x.Generation, K: x.Number})
+	return v != nil && v.Laws.Recalled(position(x))
 }
 
 // first makes x the slot that is due least of those that the shard has; false if there is none.

@@ -35,12 +35,14 @@ func (e *engine) Take(v *lease.View) {
 
 // Taken implements lease.Sink.
 func (e *engine) Taken() (version int, reached int64) {
-	if e.granter != nil {
-		return e.granter.taken()
-	}
 	version = math.MaxInt
+	if e.granter != nil {
+		version, reached = e.granter.taken()
+	}
 	for _, s := range e.shards {
-		version = min(version, int(s.arcs.version.Load()))
+		if e.granter == nil {
+			version = min(version, int(s.arcs.version.Load()))
+		}
 		reached = max(reached, s.arcs.reached.Load())
 	}
 	return version, reached

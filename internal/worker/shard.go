@@ -244,12 +244,6 @@ func (s *shard) drop() {
 	for ; s.waiting.n > 0; s.waiting.pop() {
 		s.discard(&s.waiting.first().Slot)
 	}
-	if s.granted != nil {
-		for s.granted.line.len() > 0 {
-			x := s.granted.line.pop()
-			s.discard(&x)
-		}
-	}
 }
 
 func (s *shard) discard(x *pacer.Slot) {

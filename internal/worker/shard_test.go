@@ -523,18 +523,3 @@ func TestHandover(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
-
-// What is granted to a shard that has ended is counted, once.
-func TestHandoverOfLateGrants(t *testing.T) {
-	s := stepShard(&stepClient{}, 0, 1, testLimits())
-	s.granted = &granted{}
-	s.halt()
-	close(s.exited)
-	s.granted.post(delivery{slots: make([]pacer.Slot, 10), ungranted: 3})
-	total := report.NewSnapshot("w", "1")
-	s.collect(total.Record)
-	s.collect(total.Record)
-	if c := total.Counts; c != (report.Counts{LateDropped: 10, Ungranted: 3}) {
-		t.Errorf("%+v", c)
-	}
-}

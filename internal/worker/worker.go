@@ -193,10 +193,19 @@ func (e *engine) finish(ctx context.Context, err error) error {
 	}
 	close(e.quit)
 	e.publishing.Wait()
+	e.settle()
+	e.publisher.finish(ctx, errors.Is(err, pacer.ErrNoState))
+	return err
+}
+
+// settle accounts for what was due while this worker owned it, and that no shard came to.
+func (e *engine) settle() {
 	_, reached := e.Taken()
+	if e.granter != nil {
+		e.granter.settle(reached)
+		return
+	}
 	for _, s := range e.shards {
 		s.settle(reached)
 	}
-	e.publisher.finish(ctx, errors.Is(err, pacer.ErrNoState))
-	return err
 }
