@@ -41,8 +41,7 @@ acceptance: deps ## Measure the promises at full size, on a quiet machine (an ho
 chaos: deps ## Break everything that can break under a fleet, as root on a quiet machine (12 minutes)
 	LOADCTL_CHAOS=full go test -count=1 -timeout 30m -v ./internal/chaos
 
-sim: ## Simulate 1,000 fleets of 50 workers while all that can break breaks, those of ranges and those of arcs (12 minutes)
-	LOADCTL_SIM=full go test -count=1 -timeout 30m -v -run TestSeeds ./internal/sim
+sim: ## Simulate 1,000 fleets of 50 workers while all that can break breaks (12 minutes)
 	LOADCTL_WORKERS=50 LOADCTL_SEEDS=44 go test -count=1 -timeout 30m -v -run TestSeeds ./internal/arcs/arcsim
 
 lint: ## Check formatting and run the linters of .golangci.yml

@@ -341,8 +341,8 @@ func TestMemoryOfArchives(t *testing.T) {
 		fmt.Fprintf(&members, `"x%d":1,`, i)
 	}
 	for what, body := range map[string]string{
-		"texts":      swap(`"notes":[`, `"notes":[`+strings.Repeat(`"`+strings.Repeat("x", 500_000)+`",`, 62)),
-		"values":     swap(`"notes":[`, `"notes":[`+strings.Repeat(`"",`, archiveValues-10_000)),
+		"texts":      swap(`"notes":[]`, `"notes":[`+strings.Repeat(`"`+strings.Repeat("x", 500_000)+`",`, 62)+`""]`),
+		"values":     swap(`"notes":[]`, `"notes":[`+strings.Repeat(`"",`, archiveValues-10_000)+`""]`),
 		"workers":    swap(`"workers":[`, `"workers":[`+strings.Repeat(`{},`, archiveContainers-200)),
 		"verdicts":   swap(`"verdicts":[`, `"verdicts":[`+strings.Repeat(`{},`, archiveContainers-200)+`{}],"x":[`),
 		"members":    swap(`"status_codes":{`, `"status_codes":{`+members.String()),

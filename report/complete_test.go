@@ -60,6 +60,9 @@ func TestCompleteIsTheTruth(t *testing.T) {
 		}
 		r := Build(in)
 		outcomes[r.Complete]++
+		if in.ClosedLoop {
+			truth.LateDropped = 0 // it has no slots
+		}
 		if r.Complete && (r.Audit.Sent != truth.Sent || r.Audit.Completed != truth.Completed || r.Audit.LateDropped != truth.LateDropped) {
 			t.Fatalf("seed %d: complete with %+v of %+v", seed, r.Audit, truth)
 		}

@@ -101,7 +101,7 @@ func (b *bench) built(name string) string { return filepath.Join(b.bin, name) }
 func (b *bench) build(ctx context.Context) error {
 	b.say("building; the first time takes minutes")
 	to := b.bin + "/"
-	if err := b.goBuild(ctx, b.root, to, "./cmd/loadworker"); err != nil {
+	if err := b.goBuild(ctx, b.root, to, "./cmd/loadworker", "./cmd/loadctl"); err != nil {
 		return err
 	}
 	return b.goBuild(ctx, filepath.Join(b.root, ".ci", "bench"), to, "fortio.org/fortio", "go.k6.io/k6", "./allow")

@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"math"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -81,5 +83,37 @@ func TestPaceOfAFleet(t *testing.T) {
 		if err := onTime(perSecond, 100, renewing(100)); (err == nil) != sound {
 			t.Errorf("%.0f calls/s of 100 workers: %v", perSecond, err)
 		}
+	}
+}
+
+// A small throng is commanded, read and halted, and each figure is there.
+func TestThrong(t *testing.T) {
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "../../cmd/loadctl")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	server, err := startRedis(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.stop()
+	c := newThrong()
+	c.crowd = crowd{redis: server.url(), server: server.pid(), name: "throng", workers: 5, lasting: 2 * time.Second, warm: 500 * time.Millisecond}
+	c.rate, c.changes, c.loadctl = 100, 1, filepath.Join(dir, "loadctl")
+	got, err := c.run(t.Context(), server.client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, seconds := range map[string]float64{
+		"begins": got.Begins, "set-rate": got.SetRate, "pause": got.Pause, "status": got.Status, "watch": got.Watch, "report": got.Report,
+		"frozen": got.Frozen, "stop": got.Stop,
+	} {
+		if seconds <= 0 || seconds > 20 {
+			t.Errorf("%s took %v s", what, seconds)
+		}
+	}
+	if got.Workers != 5 || got.Memory <= 0 || got.CPU <= 0 || got.Steady.Asked == 0 || got.Sum.Asked <= got.Steady.Asked {
+		t.Errorf("%+v", got)
 	}
 }

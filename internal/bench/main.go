@@ -45,6 +45,7 @@ func parts() map[string]func(args []string) error {
 		"lease":    leasePart,
 		"record":   recordPart,
 		"spin":     spinPart,
+		"throng":   throngPart,
 	}
 }
 
@@ -64,6 +65,7 @@ func experiments() []experiment {
 		{"omission", "what is reported of an endpoint that stalls", omission},
 		{"sharing", "what it costs to share one rate among processes", sharing},
 		{"fleet", "what 100 workers cost Redis", fleet},
+		{"scale", "what 1,000 to 10,000 workers cost Redis, and how soon they hear of a command", scale},
 		{"lease", "renewals, beside another limiter", renewals},
 		{"record", "recording a request, merging snapshots", records},
 	}

@@ -32,7 +32,7 @@ func startRedis(ctx context.Context, dir string) (*server, error) {
 	port := l.Addr().(*net.TCPAddr).Port
 	l.Close()
 	s := &server{port: port}
-	argv := []string{"redis-server", "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", dir, "--save", "", "--appendonly", "no"}
+	argv := []string{"redis-server", "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", dir, "--save", "", "--appendonly", "no", "--maxclients", "15000"}
 	if s.process, err = spawn(serverCore, argv, nil); err != nil {
 		return nil, err
 	}
