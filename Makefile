@@ -22,11 +22,14 @@ build: ## Build bin/loadctl and bin/loadworker
 demo: build ## See in fifteen seconds what it does; needs only Go
 	bin/loadctl demo
 
+# Readers of whole runs: their goroutines share nothing but a server.
+READERS := ^(TestReportIsThatOfItsWorkers|TestReportsWhileWorkersWrite)$$
+
 test: deps ## Run all tests, with the race detector where goroutines share something
-	go test -race -timeout 10m -skip '^TestReportIsThatOfItsWorkers$$' $$(go list ./... | grep -v -e /internal/e2e -e /internal/doctest -e /internal/chaos -e loadctl/report$$ -e /internal/compare -e /internal/arcs)
+	go test -race -parallel 8 -timeout 10m -skip '$(READERS)' $$(go list ./... | grep -v -e /internal/e2e -e /internal/doctest -e /internal/chaos -e loadctl/report$$ -e /internal/compare -e /internal/arcs)
 	@# Arithmetic in one goroutine: the detector could find nothing, and would take minutes.
 	go test -timeout 10m ./report ./internal/compare ./internal/arcs/...
-	go test -timeout 10m -run '^TestReportIsThatOfItsWorkers$$' ./internal/run
+	go test -timeout 10m -run '$(READERS)' ./internal/run
 	@# Fleets of processes, one package after the other: the detector would only slow the servers they fire at.
 	@# Those that run in parallel mostly wait.
 	go test -p 1 -parallel 4 -timeout 15m ./internal/e2e ./internal/doctest ./internal/chaos

@@ -20,6 +20,7 @@ import (
 	"github.com/loadctl/loadctl/internal/mux"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // linked is a link to a server, as a worker has it.
@@ -45,10 +46,12 @@ func work(t *testing.T, l *Link, name string) (r *Run, wake <-chan struct{}) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
+			member := lease.NewHolder(fmt.Sprint("w", i), NewID(), 1)
 			for range 20 {
 				_, err := r.State(t.Context())
 				_, second := r.StartedAt(t.Context())
-				_, third := leased(t.Context(), r, l.Client, 5*time.Second)
+				reply, third := r.Arcs(l.Client).Renew(t.Context(), member.Call())
+				member.Heard(reply.Now, reply)
 				large := l.Client.HSet(t.Context(), r.keys.Series, fmt.Sprint("large/", i), strings.Repeat("x", 200_000)).Err()
 				if err := errors.Join(err, second, third, large); err != nil {
 					t.Error(err)
