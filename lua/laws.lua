@@ -2,7 +2,7 @@
 --
 -- A law is { id, t0, c, r0, r1, den, dur, k, f, base, phase, prev, cut, plan, piece, rest (a piece), ends, stop, era }, see pacer/lease/law.go;
 -- live tells whether it is in force in its time, and last how many of its slots are asked for. Of one era the newest is in force, and those that
--- it follows from are. The functions do what those of these names do in internal/arcs/command.go and schedule.go.
+-- it follows from are. The functions do what those of these names do in internal/model/command.go and schedule.go.
 
 local LAW = '<lllllllllllllllllllllll'
 local RUNNING, PAUSED, STOPPED, ENDED = 0, 1, 2, 3
