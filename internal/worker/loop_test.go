@@ -14,7 +14,7 @@ import (
 
 // newLoops is newArcs of a closed loop of so many connections with answers after 10 ms: 100 requests a second on each.
 func newLoops(t *testing.T, fleet, connections int, o model.Options) *sim {
-	o.Pieces = []pacer.Piece{{Den: 1, Dur: o.Span, F: 1}}
+	o.Pieces = []pacer.Piece{{Den: 1, Dur: o.Span}}
 	s := newSim(t, 0, o)
 	for _, id := range []string{"a", "b", "c"}[:fleet] {
 		m := s.add(id)
@@ -317,6 +317,6 @@ func TestArcsTooFastByItsLimiter(t *testing.T) {
 func looped(client Client, part, parts int, l limits) *shard {
 	s := stepShard(client, part, parts, l)
 	s.closeLoop()
-	s.given(lease.Law{Law: pacer.Law{ID: 1, Den: 1, F: 1}, End: pacer.Endless, Era: 1})
+	s.given(lease.Law{Law: pacer.Law{ID: 1, Den: 1}, End: pacer.Endless, Era: 1})
 	return s
 }
