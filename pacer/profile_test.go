@@ -13,7 +13,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// checkPieces compiles p, holds each piece against the rules of DESIGN, and the areas of all against Integral.
+// checkPieces compiles p, reads each piece back, and holds the areas of all against Integral.
 func checkPieces(t *testing.T, p pacer.Profile) []pacer.Piece {
 	t.Helper()
 	ps, err := p.Pieces()

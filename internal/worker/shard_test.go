@@ -307,7 +307,7 @@ func TestResolution(t *testing.T) {
 	}
 }
 
-// Answers wake a shard up, but what is due leaves at its own pace: each ms here, all that has become due. A lease and a recall are seen at once.
+// Answers wake a shard up, but what is due leaves at its own pace: each ms here, all that has become due. New pieces and a recall are seen at once.
 func TestResolutionWhileAnswersCome(t *testing.T) {
 	const rate, slots, often = 50_000, 5000, ms / 50
 	client := &stepClient{keep: true}

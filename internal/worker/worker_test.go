@@ -520,7 +520,7 @@ func TestReplaced(t *testing.T) {
 	})
 }
 
-// A client that cannot be opened is an error before anything is leased, and the others are closed.
+// A client that cannot be opened is an error before the worker joins, and the others are closed.
 func TestOpenFails(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Min: 1})

@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/circle"
 )
 
-// How calls, replies and messages are written for the scripts: whole numbers of eight bytes, the least significant first, as lua/form.lua has
+// How calls, replies and messages are written for the scripts: whole numbers of eight bytes, the least significant first, as lua/state.lua has
 // them. Everything that is read is checked, so that nothing in a View can make the arithmetic fail.
 
 const (
