@@ -26,9 +26,9 @@ demo: build ## See in fifteen seconds what it does; needs only Go
 READERS := ^(TestReportIsThatOfItsWorkers|TestReportsWhileWorkersWrite)$$
 
 test: deps ## Run all tests, with the race detector where goroutines share something
-	go test -race -parallel 8 -timeout 10m -skip '$(READERS)' $$(go list ./... | grep -v -e /internal/e2e -e /internal/doctest -e /internal/chaos -e loadctl/report$$ -e /internal/compare -e /internal/arcs)
+	go test -race -parallel 8 -timeout 10m -skip '$(READERS)' $$(go list ./... | grep -v -e /internal/e2e -e /internal/doctest -e /internal/chaos -e loadctl/report$$ -e /internal/compare -e /internal/model -e /internal/sim)
 	@# Arithmetic in one goroutine: the detector could find nothing, and would take minutes.
-	go test -timeout 10m ./report ./internal/compare ./internal/arcs/...
+	go test -timeout 10m ./report ./internal/compare ./internal/model ./internal/sim
 	go test -timeout 10m -run '$(READERS)' ./internal/run
 	@# Fleets of processes, one package after the other: the detector would only slow the servers they fire at.
 	@# Those that run in parallel mostly wait.
@@ -45,7 +45,7 @@ chaos: deps ## Break everything that can break under a fleet, as root on a quiet
 	LOADCTL_CHAOS=full go test -count=1 -timeout 30m -v ./internal/chaos
 
 sim: ## Simulate 1,000 fleets of 50 workers while all that can break breaks (12 minutes)
-	LOADCTL_WORKERS=50 LOADCTL_SEEDS=44 go test -count=1 -timeout 30m -v -run TestSeeds ./internal/arcs/arcsim
+	LOADCTL_WORKERS=50 LOADCTL_SEEDS=44 go test -count=1 -timeout 30m -v -run TestSeeds ./internal/sim
 
 lint: ## Check formatting and run the linters of .golangci.yml
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt needed, run 'make fmt':"; echo "$$unformatted"; exit 1; }

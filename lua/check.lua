@@ -14,18 +14,16 @@ local function plain(text)
   return string.find(text or '', '^%w[%w._-]*$') and #text <= 64
 end
 
--- queue: whether text is pieces "r0:r1:den:dur:f;…" whose arithmetic is defined (see pacer/profile.go).
+-- queue: whether text is pieces "r0:r1:den:dur;…" whose arithmetic is defined (see pacer/profile.go).
 local function queue(text)
   local n = 0
   for piece in string.gmatch(text or '', '[^;]+') do
-    local a, b, d, e, f = string.match(piece, '^(%d+):(%d+):(%d+):(%d+):(%d+)$')
+    local a, b, d, e = string.match(piece, '^(%d+):(%d+):(%d+):(%d+)$')
     -- What is left of a ramp has a denominator in millionths of that of the whole (pacer/part.go).
-    local den, dur, frame = whole(d, 1, a == b and 1000000 or 1000000000000), whole(e, 0, MOST), whole(f, 1, 4096)
-    if not (den and dur and frame) then return false end
+    local den, dur = whole(d, 1, a == b and 1000000 or 1000000000000), whole(e, 0, MOST)
+    if not (den and dur) then return false end
     local most = math.min(MOST, 100000000 * den) -- the highest rate (pacer/rate.go)
     if not (whole(a, 0, most) and whole(b, 0, most)) or (dur == 0 and a ~= b) then return false end
-    while frame > 1 do frame = frame / 2 end
-    if frame < 1 then return false end
     n = n + 1
   end
   return n > 0

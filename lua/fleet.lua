@@ -2,7 +2,7 @@
 --
 -- This is the end of the body of a function fleet(b, keys): Lua makes functions anew at each call of a script, so these are made by the calls that need
 -- them, which a plain renewal does not. b: the clock, time, is in it, the texts of the budget and the channel. The functions do what those of these
--- names do in internal/arcs/run.go, claim.go and settle.go.
+-- names do in internal/model/run.go, claim.go and settle.go.
 
 b.tf, b.quiet, b.patience, b.leveled, b.era, b.command, b.started, b.n, b.w, b.hold, b.min, b.span, b.requests, b.deadman, b.heard, b.newest, b.follow,
   b.phase, b.begun, b.given, b.free, b.orphans = struct.unpack(CORE, b.core)

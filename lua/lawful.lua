@@ -1,30 +1,28 @@
 -- lawful: whether a text is laws, as laws.lua keeps them. Included behind check.lua.
 
 -- piece: whether these numbers are a piece whose arithmetic is defined (pacer/law.go).
-local function piece(r0, r1, den, dur, f)
+local function piece(r0, r1, den, dur)
   local most = math.min(MOST, 100000000 * den) -- the highest rate (pacer/rate.go)
   if r0 < 0 or r1 < 0 or r0 > most or r1 > most or den < 1 or den > (r0 == r1 and 1000000 or 1000000000000) or dur < 0 or dur > MOST / 2 then return false end
-  if (r0 ~= r1 and dur == 0) or f < 1 or f > 4096 then return false end
-  while f > 1 do f = f / 2 end
-  return f == 1
+  return r0 == r1 or dur > 0
 end
 
 -- lawful: whether a text is laws in the order of their numbers, whose arithmetic is defined and whose plans came.
 local function lawful(text, plans)
   local at, last = 1, 0
-  if #text % 184 ~= 0 then return false end
+  if #text % 168 ~= 0 then return false end
   while at <= #text do
-    local v = { struct.unpack('<lllllllllllllllllllllll', text, at) }
-    for i = 1, 23 do
+    local v = { struct.unpack('<lllllllllllllllllllll', text, at) }
+    for i = 1, 21 do
       if v[i] < 0 or v[i] > MOST then return false end
     end
-    local id, t0, c, k, dur, r0, phase, prev, cut, plan = v[1], v[2], v[3], v[8], v[7], v[4], v[11], v[12], v[13], v[14]
+    local id, t0, c, k, dur, r0, phase, prev, cut, plan = v[1], v[2], v[3], v[8], v[7], v[4], v[10], v[11], v[12], v[13]
     if id <= last or prev >= id or t0 > MOST / 2 or c > 999999 or k > MOST / 2 or cut > MOST / 2 or phase > 3 then return false end
-    if not piece(r0, v[5], v[6], dur, v[9]) or (dur == 0 and r0 == 0 and k > 0) then return false end
-    local rest = math.max(v[16], v[17], v[18], v[19], v[20]) > 0
-    if v[23] > id or (rest and not piece(v[16], v[17], v[18], v[19], v[20])) then return false end
+    if not piece(r0, v[5], v[6], dur) or (dur == 0 and r0 == 0 and k > 0) then return false end
+    local rest = math.max(v[15], v[16], v[17], v[18]) > 0
+    if v[21] > id or (rest and not piece(v[15], v[16], v[17], v[18])) then return false end
     if plan > 0 and not plans[plan] then return false end
-    last, at = id, v[24]
+    last, at = id, v[22]
   end
   return true
 end

@@ -1,10 +1,10 @@
 -- laws: generations with all that follows from them. Included behind schedule.lua and segs.lua.
 --
--- A law is { id, t0, c, r0, r1, den, dur, k, f, base, phase, prev, cut, plan, piece, rest (a piece), ends, stop, era }, see pacer/lease/law.go;
+-- A law is { id, t0, c, r0, r1, den, dur, k, base, phase, prev, cut, plan, piece, rest (a piece), ends, stop, era }, see pacer/lease/law.go;
 -- live tells whether it is in force in its time, and last how many of its slots are asked for. Of one era the newest is in force, and those that
--- it follows from are. The functions do what those of these names do in internal/arcs/command.go and schedule.go.
+-- it follows from are. The functions do what those of these names do in internal/model/command.go and schedule.go.
 
-local LAW = '<lllllllllllllllllllllll'
+local LAW = '<lllllllllllllllllllll'
 local RUNNING, PAUSED, STOPPED, ENDED = 0, 1, 2, 3
 local BEGIN = 600000   -- µs from when all are there to the first slot
 local SPREAD = 4096    -- numbers of laws: of so many in a row a server takes one
@@ -18,9 +18,9 @@ local laws, known, changed -- in order; by number; whether they are to be stored
 local function read(text)
   local out, at = {}, 1
   while at <= #text do
-    local id, t0, c, r0, r1, den, dur, k, f, base, phase, prev, cut, plan, piece, s0, s1, sden, sdur, sf, ends, stop, era, behind = struct.unpack(LAW, text, at)
-    out[#out + 1] = { id = id, t0 = t0, c = c, r0 = r0, r1 = r1, den = den, dur = dur, k = k, f = f, base = base, phase = phase, prev = prev, cut = cut,
-      plan = plan, piece = piece, rest = { r0 = s0, r1 = s1, den = sden, dur = sdur, f = sf }, ends = ends, stop = stop, era = era, text = sub(text, at, behind - 1) }
+    local id, t0, c, r0, r1, den, dur, k, base, phase, prev, cut, plan, piece, s0, s1, sden, sdur, ends, stop, era, behind = struct.unpack(LAW, text, at)
+    out[#out + 1] = { id = id, t0 = t0, c = c, r0 = r0, r1 = r1, den = den, dur = dur, k = k, base = base, phase = phase, prev = prev, cut = cut,
+      plan = plan, piece = piece, rest = { r0 = s0, r1 = s1, den = sden, dur = sdur }, ends = ends, stop = stop, era = era, text = sub(text, at, behind - 1) }
     at = behind
   end
   return out
@@ -28,8 +28,8 @@ end
 
 local function written(l)
   local r = l.rest
-  return struct.pack(LAW, l.id, l.t0, l.c, l.r0, l.r1, l.den, l.dur, l.k, l.f, l.base, l.phase, l.prev, l.cut, l.plan, l.piece,
-    r.r0, r.r1, r.den, r.dur, r.f, l.ends, l.stop, l.era)
+  return struct.pack(LAW, l.id, l.t0, l.c, l.r0, l.r1, l.den, l.dur, l.k, l.base, l.phase, l.prev, l.cut, l.plan, l.piece,
+    r.r0, r.r1, r.den, r.dur, l.ends, l.stop, l.era)
 end
 
 -- chain: finds out which laws are in force.
@@ -97,28 +97,28 @@ local function remaining(l, cut, t) return max(0, min(U - 1, cut * U + l.c - are
 local function portion(p, a, b)
   if b == 0 then b = p.dur end
   local dur = max(1, b - a) -- 0 would be endless
-  if p.r0 == p.r1 then return { r0 = p.r0, r1 = p.r1, den = p.den, dur = dur, f = p.f } end
+  if p.r0 == p.r1 then return { r0 = p.r0, r1 = p.r1, den = p.den, dur = dur } end
   local s = U -- the rate inside a ramp is rarely a whole number: go to millionths where they fit
   if max(p.r0, p.r1) * U > ENDLESS or p.den >= U then s = 1 end
   local function at(e) return floor(s * (p.r0 + (p.r1 - p.r0) * (e / p.dur)) + 0.5) end
   local r0, r1 = at(a), at(b)
   if r0 == r1 and p.den * s > U then -- a constant law keeps a small denominator
     r0 = floor(r0 / s + 0.5)
-    return { r0 = r0, r1 = r0, den = p.den, dur = dur, f = p.f }
+    return { r0 = r0, r1 = r0, den = p.den, dur = dur }
   end
-  return { r0 = r0, r1 = r1, den = p.den * s, dur = dur, f = p.f }
+  return { r0 = r0, r1 = r1, den = p.den * s, dur = dur }
 end
 
-local function none() return { r0 = 0, r1 = 0, den = 0, dur = 0, f = 0 } end
+local function none() return { r0 = 0, r1 = 0, den = 0, dur = 0 } end
 
 -- rest: the piece that is left at t.
 local function rest(l, t)
   if l.dur > 0 then return portion(l, max(0, min(l.dur, t - l.t0)), 0) end
-  return { r0 = l.r0, r1 = l.r1, den = l.den, dur = l.dur, f = l.f }
+  return { r0 = l.r0, r1 = l.r1, den = l.den, dur = l.dur }
 end
 
 -- nothing: asks for nothing.
-local function nothing(l) l.r0, l.r1, l.den, l.dur, l.f, l.k, l.stop = 0, 0, 1, 0, 1, 0, 0 end
+local function nothing(l) l.r0, l.r1, l.den, l.dur, l.k, l.stop = 0, 0, 1, 0, 0, 0 end
 
 -- plan: its text, "number:1;pieces", with 1 for a loop.
 local function plan(id) return redis.call('HGET', keys.budget, 'plan/' .. int(id)) end
@@ -145,8 +145,8 @@ local function take(l)
     found, l.piece = first, 0
   end
   l.piece = l.piece + 1
-  local r0, r1, den, dur, f = string.match(found, '(%d+):(%d+):(%d+):(%d+):(%d+)')
-  return { r0 = tonumber(r0), r1 = tonumber(r1), den = tonumber(den), dur = tonumber(dur), f = tonumber(f) }
+  local r0, r1, den, dur = string.match(found, '(%d+):(%d+):(%d+):(%d+)')
+  return { r0 = tonumber(r0), r1 = tonumber(r1), den = tonumber(den), dur = tonumber(dur) }
 end
 
 -- continue: takes the next piece of the plan, up to its end, and as many slots as are wanted at most: none has an ordinal beyond.
@@ -157,7 +157,7 @@ local function continue(l)
     return nothing(l)
   end
   if l.ends < ENDLESS and (p.dur == 0 or l.t0 + p.dur > l.ends) then p = portion(p, 0, l.ends - l.t0) end
-  l.r0, l.r1, l.den, l.dur, l.f, l.k, l.stop = p.r0, p.r1, p.den, p.dur, p.f, ENDLESS, 0
+  l.r0, l.r1, l.den, l.dur, l.k, l.stop = p.r0, p.r1, p.den, p.dur, ENDLESS, 0
   if p.dur > 0 then l.k = before(l, l.t0 + p.dur)
   elseif p.r0 == 0 then l.k = 0 end
   if b.requests > 0 and l.base + l.k >= b.requests then

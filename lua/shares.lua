@@ -3,7 +3,7 @@
 -- A member is { name, inc, seq, weight, version, joins, state, leaving, giving, missing, units }, and what it holds and is to hold: held(m) and
 -- target(m), which are read when they are needed. giving, missing: units that it holds and is not to, and the other way round. units: of its target.
 -- joins: when neighbours may be joined, ENDLESS = there are none; of who is not there: when it was heard of last.
--- The functions do what those of these names do in internal/arcs/share.go. A call looks after AT_ONCE members, or thereabouts, and the next one goes on.
+-- The functions do what those of these names do in internal/model/share.go. A call looks after AT_ONCE members, or thereabouts, and the next one goes on.
 
 local AT_ONCE = 16
 local SETTLED = 5000000 -- µs after which pieces that were given are in force everywhere

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Bounds of the clock mapping, see DESIGN: samples count for ten seconds, and the offset moves at most 500 ppm.
+// Bounds of the clock mapping, see docs/ARCHITECTURE.md: samples count for ten seconds, and the offset moves at most 500 ppm.
 const (
 	clockWindow = int64(10 * time.Second)
 	slewPPM     = 500

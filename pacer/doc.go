@@ -6,7 +6,7 @@
 //	rate, _ := pacer.ParseRate("1000")
 //	pieces, _ := pacer.Constant(rate, 10*time.Second).Pieces()
 //	p := pieces[0]
-//	law := pacer.Law{T0: now, R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: pacer.Endless, F: p.F}
+//	law := pacer.Law{T0: now, R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: pacer.Endless}
 //	law.K = law.Before(law.T0 + law.Dur)
 //	for k := range law.K {
 //		fmt.Println(k, law.Due(k))

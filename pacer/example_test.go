@@ -14,7 +14,7 @@ func Example() {
 	rate, _ := pacer.ParseRate("4")
 	pieces, _ := pacer.Constant(rate, time.Second).Pieces()
 	p := pieces[0]
-	law := pacer.Law{T0: now, R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: pacer.Endless, F: p.F}
+	law := pacer.Law{T0: now, R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: pacer.Endless}
 	law.K = law.Before(law.T0 + law.Dur)
 	for k := range law.K {
 		fmt.Println(k, time.Duration(law.Due(k)))
@@ -43,9 +43,9 @@ func ExampleParseRate() {
 	// rate "1e3": not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m
 }
 
-// A ramp is divided where its rate doubles.
+// Each stage that takes time is a piece, and a jump is none.
 func ExampleProfile_Pieces() {
-	ramp := pacer.Stages(pacer.PerSecond(0), pacer.Stage{Length: 10 * time.Second, To: pacer.PerSecond(1000)})
+	ramp := pacer.Stages(pacer.PerSecond(0), pacer.Stage{Length: 10 * time.Second, To: pacer.PerSecond(1000)}, pacer.Stage{To: pacer.PerSecond(500)}, pacer.Stage{Length: time.Minute, To: pacer.PerSecond(500)})
 	pieces, err := ramp.Pieces()
 	if err != nil {
 		fmt.Println(err)
@@ -56,14 +56,13 @@ func ExampleProfile_Pieces() {
 	}
 	fmt.Println(ramp.Integral(ramp.Length()), "requests")
 	// Output:
-	//    0 to  320 per second in 3.2s
-	//  320 to  640 per second in 3.2s
-	//  640 to 1000 per second in 3.6s
-	// 5000 requests
+	//    0 to 1000 per second in 10s
+	//  500 to  500 per second in 1m0s
+	// 35000 requests
 }
 
 func ExampleLaw_Due() {
-	law := pacer.Law{R0: 3, R1: 3, Den: 1, K: pacer.Endless, F: 1} // three per second from time 0
+	law := pacer.Law{R0: 3, R1: 3, Den: 1, K: pacer.Endless} // three per second from time 0
 	for _, slot := range []int64{0, 1, 2, 3, 3_000_000_000} {
 		fmt.Println(slot, time.Duration(law.Due(slot)))
 	}

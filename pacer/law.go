@@ -35,7 +35,6 @@ type Law struct {
 	Den int64 // seconds, ≥ 1
 	Dur int64 // length, µs; 0 = no end
 	K   int64 // number of slots, or Endless
-	F   int64 // a power of two, stored with the law (frameSize); no slot depends on it
 }
 
 // errFields is what is wrong with numbers whose arithmetic would not be defined.
@@ -44,7 +43,7 @@ var errFields = errors.New("fields out of range")
 // Check is an error if the arithmetic of the law would not be defined.
 func (l Law) Check() error {
 	switch {
-	case !lawful(l.R0, l.R1, l.Den, l.Dur, l.F), l.T0 < 0 || l.T0 > Endless, l.C < 0 || l.C >= phaseUnit,
+	case !lawful(l.R0, l.R1, l.Den, l.Dur), l.T0 < 0 || l.T0 > Endless, l.C < 0 || l.C >= phaseUnit,
 		l.K < 0 || l.K > Endless, l.Dur == 0 && l.R0 == 0 && l.K > 0:
 		return errFields
 	}
@@ -52,9 +51,9 @@ func (l Law) Check() error {
 }
 
 // lawful tells whether the arithmetic is defined for the fields that a Law and a Piece have in common.
-func lawful(r0, r1, den, dur, f int64) bool {
+func lawful(r0, r1, den, dur int64) bool {
 	switch {
-	case r0 < 0, r1 < 0, den < 1 || den > maxDen*phaseUnit, dur < 0 || dur > Endless, f < 1 || f > maxFrame || f&(f-1) != 0,
+	case r0 < 0, r1 < 0, den < 1 || den > maxDen*phaseUnit, dur < 0 || dur > Endless,
 		r0 != r1 && dur == 0, r0 == r1 && den > maxDen:
 		return false
 	}

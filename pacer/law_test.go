@@ -42,7 +42,7 @@ func TestDueOfConstantLaw(t *testing.T) {
 		{100_000_000, 1, 0, 1_000_000_000_001, 10_000_000_000_010},
 		{1, 1_000_000, 999_999, 1000, 1_000_999_999_000_000_000},
 	} {
-		l := pacer.Law{T0: t0, C: c.c, R0: c.r0, R1: c.r0, Den: c.den, K: pacer.Endless, F: 1}
+		l := pacer.Law{T0: t0, C: c.c, R0: c.r0, R1: c.r0, Den: c.den, K: pacer.Endless}
 		if got := l.Due(c.k) - t0*1000; got != c.after {
 			t.Errorf("%v: Due(%d) = T0 + %d ns, want %d", l, c.k, got, c.after)
 		}
@@ -69,7 +69,6 @@ func randomLaw(rng *rand.Rand, linear bool) pacer.Law {
 	l := pacer.Law{
 		ID: 1 + rng.Int64N(1000), T0: rng.Int64N(2_000_000_000_000_000), C: rng.Int64N(1_000_000),
 		Den: []int64{1, 1, 2, 3, 60, 1000, 7919, 1_000_000}[rng.IntN(8)], Dur: 1 + logInt(rng, 86_400_000_000),
-		F: 1 << rng.IntN(11),
 	}
 	rate := func() int64 { return logInt(rng, 1_000_000*l.Den) }
 	l.R0 = 1 + rate()
@@ -205,12 +204,12 @@ func TestDueOfLinearLaw(t *testing.T) {
 		}
 	}
 	for _, l := range []pacer.Law{
-		{R0: 0, R1: 5000, Den: 1, Dur: 10_000_000, F: 1},                                     // from 0
-		{R0: 5000, R1: 0, Den: 1, Dur: 10_000_000, F: 1},                                     // to 0
-		{R0: 1_000_000, R1: 0, Den: 1, Dur: 86_400_000_000, F: 1, C: 999_999},                // a day to 0
-		{R0: 100_000_000, R1: 99_999_999, Den: 1, Dur: 3_600_000_000, F: 1},                  // nearly constant
-		{R0: 1_000_000_000_000_000, R1: 1, Den: 1_000_000_000_000, Dur: 3_600_000_000, F: 1}, // as a script divides a ramp
-		{R0: 1, R1: 2, Den: 1_000_000, Dur: 1_000_000_000_000_000, F: 1, C: 1},               // slow and long
+		{R0: 0, R1: 5000, Den: 1, Dur: 10_000_000},                                     // from 0
+		{R0: 5000, R1: 0, Den: 1, Dur: 10_000_000},                                     // to 0
+		{R0: 1_000_000, R1: 0, Den: 1, Dur: 86_400_000_000, C: 999_999},                // a day to 0
+		{R0: 100_000_000, R1: 99_999_999, Den: 1, Dur: 3_600_000_000},                  // nearly constant
+		{R0: 1_000_000_000_000_000, R1: 1, Den: 1_000_000_000_000, Dur: 3_600_000_000}, // as a script divides a ramp
+		{R0: 1, R1: 2, Den: 1_000_000, Dur: 1_000_000_000_000_000, C: 1},               // slow and long
 	} {
 		l.K = pacer.Endless
 		l.K = l.Before(l.T0 + l.Dur)
@@ -256,12 +255,11 @@ func TestCheckOfALaw(t *testing.T) {
 	}
 	const far = pacer.Endless // of times and slots
 	for name, l := range map[string]pacer.Law{
-		"constant":              {ID: 1, R0: 5, R1: 5, Den: 1, K: far, F: 1},
-		"no rate, no slots":     {ID: 1, Den: 1, F: 1},
-		"a silent stage":        {ID: 1, Den: 1, Dur: 1_000_000, F: 1},
-		"the largest frame":     {ID: 1, R0: 5000, R1: 5000, Den: 1, K: 8, F: 4096},
-		"the finest ramp":       {ID: 1, R0: 1, R1: 2, Den: 1_000_000_000_000, Dur: 1, K: 1, F: 1},
-		"all as far as it goes": {ID: 1, T0: far, C: 999_999, R0: 5, R1: 5, Den: 1_000_000, Dur: far, K: 1, F: 1},
+		"constant":              {ID: 1, R0: 5, R1: 5, Den: 1, K: far},
+		"no rate, no slots":     {ID: 1, Den: 1},
+		"a silent stage":        {ID: 1, Den: 1, Dur: 1_000_000},
+		"the finest ramp":       {ID: 1, R0: 1, R1: 2, Den: 1_000_000_000_000, Dur: 1, K: 1},
+		"all as far as it goes": {ID: 1, T0: far, C: 999_999, R0: 5, R1: 5, Den: 1_000_000, Dur: far, K: 1},
 	} {
 		if err := l.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -284,13 +282,8 @@ func TestCheckOfALaw(t *testing.T) {
 		"slots without rate or end": func(l *pacer.Law) { l.R0, l.R1 = 0, 0 },
 		"T0 negative":               func(l *pacer.Law) { l.T0 = -1 },
 		"T0 beyond any clock":       func(l *pacer.Law) { l.T0 = far + 1 },
-		"no frame":                  func(l *pacer.Law) { l.F = 0 },
-		"frame negative":            func(l *pacer.Law) { l.F = -8 },
-		"frame no power of two":     func(l *pacer.Law) { l.F = 6 },
-		"frame too large":           func(l *pacer.Law) { l.F = 8192 },
-		"frame is the smallest int": func(l *pacer.Law) { l.F = math.MinInt64 },
 	} {
-		l := pacer.Law{ID: 1, R0: 5, R1: 5, Den: 1, K: 8, F: 1}
+		l := pacer.Law{ID: 1, R0: 5, R1: 5, Den: 1, K: 8}
 		if change(&l); l.Check() == nil {
 			t.Errorf("%s: %v was taken", name, l)
 		}
@@ -299,14 +292,14 @@ func TestCheckOfALaw(t *testing.T) {
 
 func FuzzLaw(f *testing.F) {
 	const far = pacer.Endless
-	for _, v := range [][8]int64{
-		{0, 0, 5, 5, 1, 0, far, 1}, {1_700_000_000_000_000, 5, 0, 5000, 1, 10_000_000, 25_000, 8}, {0, 0, 5000, 0, 1, 10_000_000, 25_000, 8},
-		{0, 0, 1, 1, 1_000_000, 0, far, 1}, {far, 999_999, math.MaxInt64, 0, 1, far, far, 4096}, {0, 0, 0, 1, 1_000_000_000_000, far, far, 1}, {0, 0, 0, 0, 1, 5, 5, 1},
+	for _, v := range [][7]int64{
+		{0, 0, 5, 5, 1, 0, far}, {1_700_000_000_000_000, 5, 0, 5000, 1, 10_000_000, 25_000}, {0, 0, 5000, 0, 1, 10_000_000, 25_000},
+		{0, 0, 1, 1, 1_000_000, 0, far}, {far, 999_999, math.MaxInt64, 0, 1, far, far}, {0, 0, 0, 1, 1_000_000_000_000, far, far}, {0, 0, 0, 0, 1, 5, 5},
 	} {
-		f.Add(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7])
+		f.Add(v[0], v[1], v[2], v[3], v[4], v[5], v[6])
 	}
-	f.Fuzz(func(t *testing.T, t0, c, r0, r1, den, dur, k, frame int64) {
-		l := pacer.Law{ID: 1, T0: t0, C: c, R0: r0, R1: r1, Den: den, Dur: dur, K: k, F: frame}
+	f.Fuzz(func(t *testing.T, t0, c, r0, r1, den, dur, k int64) {
+		l := pacer.Law{ID: 1, T0: t0, C: c, R0: r0, R1: r1, Den: den, Dur: dur, K: k}
 		if l.Check() != nil {
 			return
 		}

@@ -7,7 +7,7 @@ func (p Piece) Part(a, b int64) Piece {
 	if b == 0 {
 		b = p.Dur
 	}
-	out := Piece{R0: p.R0, R1: p.R1, Den: p.Den, Dur: max(1, b-a), F: p.F} // 0 would be endless
+	out := Piece{R0: p.R0, R1: p.R1, Den: p.Den, Dur: max(1, b-a)} // 0 would be endless
 	if p.R0 == p.R1 {
 		return out
 	}

@@ -35,11 +35,11 @@ func TestPart(t *testing.T) {
 			}
 		}
 	}
-	ramp := pacer.Piece{R0: 100, R1: 200, Den: 1, Dur: 1_000_000, F: 1}
+	ramp := pacer.Piece{R0: 100, R1: 200, Den: 1, Dur: 1_000_000}
 	if rest := ramp.Part(ramp.Dur, 0); rest.Dur != 1 || rest.Check() != nil {
 		t.Errorf("at its end %v is left, and no length would be endless", rest)
 	}
-	if silent := (pacer.Piece{Den: 1, Dur: 10, F: 1}).Part(5, 0); silent != (pacer.Piece{Den: 1, Dur: 5, F: 1}) {
+	if silent := (pacer.Piece{Den: 1, Dur: 10}).Part(5, 0); silent != (pacer.Piece{Den: 1, Dur: 5}) {
 		t.Errorf("of silence %v is left", silent)
 	}
 }

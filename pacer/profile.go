@@ -2,7 +2,6 @@ package pacer
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -25,29 +24,28 @@ type Piece struct {
 	R0, R1 int64 // rate at its beginning and end, requests per Den seconds
 	Den    int64 // seconds
 	Dur    int64 // µs; 0 = no end
-	F      int64 // as in Law
 }
 
-// String is the piece as the scripts read it: its five integers with colons between.
+// String is the piece as the scripts read it: its four integers with colons between.
 func (p Piece) String() string {
-	return fmt.Sprintf("%d:%d:%d:%d:%d", p.R0, p.R1, p.Den, p.Dur, p.F)
+	return fmt.Sprintf("%d:%d:%d:%d", p.R0, p.R1, p.Den, p.Dur)
 }
 
 // ParsePiece reads what String writes. It refuses pieces whose arithmetic would not be defined.
 func ParsePiece(s string) (Piece, error) {
-	v, err := parseInts(s, ":", 5)
+	v, err := parseInts(s, ":", 4)
 	if err != nil {
 		return Piece{}, fmt.Errorf("piece %q: %w", clip(s), err)
 	}
-	if !lawful(v[0], v[1], v[2], v[3], v[4]) {
+	if !lawful(v[0], v[1], v[2], v[3]) {
 		return Piece{}, fmt.Errorf("piece %q: fields out of range", clip(s))
 	}
-	return Piece{R0: v[0], R1: v[1], Den: v[2], Dur: v[3], F: v[4]}, nil
+	return Piece{R0: v[0], R1: v[1], Den: v[2], Dur: v[3]}, nil
 }
 
 // Check is an error if the arithmetic of the piece would not be defined.
 func (p Piece) Check() error {
-	if !lawful(p.R0, p.R1, p.Den, p.Dur, p.F) {
+	if !lawful(p.R0, p.R1, p.Den, p.Dur) {
 		return errFields
 	}
 	return nil
@@ -139,23 +137,17 @@ func (p Profile) Pieces() ([]Piece, error) {
 			return nil, err
 		}
 		if s.Length < 0 {
-			out = append(out, Piece{R0: from, R1: from, Den: den, F: frameSize(from, den)})
+			out = append(out, Piece{R0: from, R1: from, Den: den})
 			break
 		}
 		if int64(s.Length) > int64(maxLength)-ns {
 			return nil, fmt.Errorf("profile: longer than %d years; 0 means until stopped", maxLength/year)
 		}
-		for _, cut := range doublings(from, to, den) {
-			end := ns + int64(s.Length)
-			if cut.to != to {
-				end = ns + int64(float64(s.Length)*float64(cut.to-from)/float64(to-from)+0.5)
-			}
-			if length := end/1000 - us; length > 0 {
-				out = append(out, Piece{R0: cut.from, R1: cut.to, Den: den, Dur: length, F: frameSize(min(cut.from, cut.to), den)})
-				us = end / 1000
-			}
-		}
 		ns += int64(s.Length)
+		if length := ns/1000 - us; length > 0 {
+			out = append(out, Piece{R0: from, R1: to, Den: den, Dur: length})
+			us += length
+		}
 	}
 	switch {
 	case len(out) == 0:
@@ -183,29 +175,4 @@ func common(a, b Rate) (from, to, den int64, err error) {
 		return 0, 0, 0, fmt.Errorf("profile: a ramp from %v to %v is too fine; use rates with fewer decimals", a, b)
 	}
 	return a.Num * (den / a.Den), b.Num * (den / b.Den), den, nil
-}
-
-type span struct{ from, to int64 }
-
-// doublings divides a ramp where the rate has doubled. Below the rate at which frames begin there is nothing to divide.
-func doublings(from, to, den int64) []span {
-	if from > to {
-		up := doublings(to, from, den)
-		slices.Reverse(up)
-		for i, s := range up {
-			up[i] = span{from: s.to, to: s.from}
-		}
-		return up
-	}
-	frames := minFrame * 1_000_000 / int64(frameTime) * den // the rate from which F > 1
-	var out []span
-	for at := from; at < to; {
-		next := min(to, max(2*at, frames))
-		out = append(out, span{from: at, to: next})
-		at = next
-	}
-	if len(out) == 0 {
-		out = append(out, span{from: from, to: to})
-	}
-	return out
 }

@@ -73,7 +73,7 @@ func textHead(b *bytes.Buffer, r Report) {
 
 // askedRate is the mean rate that was asked for and, where it changed, the last; of a run that goes on, the last.
 func askedRate(r Report) string {
-	if r.Running { // some of what was asked for is leased ahead, so that a mean would be too high
+	if r.Running {
 		return fmt.Sprintf("%s/s now (cluster total)", rate(r.TargetRate))
 	}
 	mean, last := rate(ratio(float64(r.Asked), r.DurationS)), rate(r.TargetRate)

@@ -93,7 +93,7 @@ func (f *memberFlags) allows(name string, peak, surge float64) error {
 	return cli.Config(fmt.Errorf("run %s: %w; nothing was sent", name, worker.TooFast(peak, surge, f.maxRate)))
 }
 
-// surgePatience is how long a look at the run's limiter may hold up leasing, when the run has changed.
+// surgePatience is how long a look at the run's limiter may hold up renewals, when the run has changed.
 const surgePatience = 250 * time.Millisecond
 
 // mayJoin looks at what the run is asked for from now on, which may be something else than it was described with.

@@ -18,9 +18,9 @@ func main() {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
-	p := pieces[0] // a ramp this gentle is one piece; a steeper one is divided where its rate doubles
+	p := pieces[0] // the ramp
 
-	law := pacer.Law{R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, F: p.F, K: pacer.Endless}
+	law := pacer.Law{R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: pacer.Endless}
 	law.K = law.Before(law.T0 + law.Dur) // how many slots are due before the end
 
 	// Two workers that hold one half of the circle each have the whole, every slot once.

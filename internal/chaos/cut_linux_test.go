@@ -32,7 +32,7 @@ const repliesOnly = 100 * time.Millisecond
 // its first answer only says that it must ask again.
 const heard = 600 * time.Millisecond
 
-// phi is the rate of those that can be cut off: what their permits add up to.
+// phi is the rate of those that can be cut off: what their promises are for.
 func (s *stage) phi() float64 { return float64(s.qps) * float64(s.cut) / float64(s.workers) }
 
 // heal ends the cut.
@@ -41,7 +41,7 @@ func (s *stage) heal() {
 	s.network.lose(s.port(), "", "")
 }
 
-// share is how much of the rate each second has while 3 of 8 are cut off, before and after: the others fire on, and those cut off on their permits.
+// share is how much of the rate each second has while 3 of 8 are cut off, before and after: the others fire on, and those cut off up to their promises.
 const share = 0.9
 
 // cutScenarios: some workers cannot reach Redis, and the others can.
@@ -60,7 +60,7 @@ func cutScenarios() []scenario {
 	}
 	for _, w := range ways() {
 		list = append(list, scenario{
-			name: "1 of 8 cut off for 7 s, beyond its permit: " + w.name, cut: 1, lasts: 12 * time.Second,
+			name: "1 of 8 cut off for 7 s, beyond its promise: " + w.name, cut: 1, lasts: 12 * time.Second,
 			play: func(s *stage) {
 				s.cutOff(w)
 				s.last(7 * time.Second)
@@ -68,13 +68,13 @@ func cutScenarios() []scenario {
 			},
 		})
 	}
-	return append(list, duringCut("rate up", share, setRate(3000)), duringCut("rate down", share, setRate(1000)), duringCut("rate down below their permits, and half up", share, func(s *stage) {
+	return append(list, duringCut("rate up", share, setRate(3000)), duringCut("rate down", share, setRate(1000)), duringCut("rate down below their share, and half up", share, func(s *stage) {
 		// As long as they do not hear of it, they fire on: the rate is not lower than that.
 		s.rate(s.change("set-rate", name, "500"), s.phi())
 		s.last(150 * time.Millisecond)
 		setRate(1000)(s)
 	}), duringCut("pause and resume", 0, func(s *stage) {
-		// Those cut off do not hear of the pause: they fire on, until they do or their permits end.
+		// Those cut off do not hear of the pause: they fire on, until they do or their promises end.
 		s.rate(s.change("pause", name), s.phi())
 		s.last(1500 * time.Millisecond)
 		s.heal()
@@ -87,7 +87,7 @@ func cutScenarios() []scenario {
 			s.cutOff(ways()[2])
 			s.last(time.Second)
 			s.stopped = true
-			s.rate(s.change("stop", name), s.phi()) // it returns when the permit has run out: the one that is cut off hears nothing
+			s.rate(s.change("stop", name), s.phi()) // it returns when the promise has run out: the one that is cut off hears nothing
 			s.silent(s.web.Now())
 			s.heal()
 		},

@@ -17,7 +17,7 @@ const inTime = time.Second
 // promptStop is how long a stop takes at most that every worker can hear.
 const promptStop = 2500 * time.Millisecond
 
-// lostScenarios: Redis has lost the run, and somebody commands before the permits given before have run out.
+// lostScenarios: Redis has lost the run, and somebody commands before the promises given before have run out.
 func lostScenarios() []scenario {
 	lost := func(what string, short bool, lasts time.Duration, command func(s *stage)) scenario {
 		return scenario{name: "FLUSHALL, then " + what, short: short, lasts: lasts, play: func(s *stage) {

@@ -28,10 +28,10 @@ func workerScenarios() []scenario {
 			s.kill(s.fleet[2])
 			s.last(1200 * time.Millisecond) // up to a second after its last call it counts as alive
 			s.loadctl("workers", "rm", name, "w3")
-			s.promise(s.web.Now()+int64(600*time.Millisecond), s.ends(), enough) // what was leased with it in mind is for half a second
+			s.promise(s.web.Now()+int64(600*time.Millisecond), s.ends(), enough) // its pieces are free half a second later
 		}},
 		{name: "worker frozen for 3 s", lasts: 9 * time.Second, play: frozen(3 * time.Second)},
-		{name: "worker frozen for 7 s, beyond its permit", lasts: 12 * time.Second, play: frozen(7 * time.Second)},
+		{name: "worker frozen for 7 s, beyond its promise", lasts: 12 * time.Second, play: frozen(7 * time.Second)},
 		{name: "worker leaves", lasts: 7 * time.Second, play: func(s *stage) {
 			s.breaks()
 			s.fleet[2].signal(os.Interrupt)

@@ -13,7 +13,7 @@ import (
 
 const (
 	length = 15 * time.Second
-	// ahead is how long after a command what it changes is in force: LEAD in lua/budget.lua. Commands are given so much
+	// ahead is how long after a command what it changes is in force: ahead in lua/laws.lua. Commands are given so much
 	// earlier, so that changes fall on whole seconds, or just after them.
 	ahead = 20 * time.Millisecond
 	// early makes the stop come into force before the last second is over, or the plot would have a row for what little is left.

@@ -182,7 +182,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestJoinAndKill: workers come and are killed. Without permits the others have the rate back after a second.
+// TestJoinAndKill: workers come and are killed. The others have the rate back when the promises of those, of 2 s, are over.
 func TestJoinAndKill(t *testing.T) {
 	b := newBed(t)
 	args := append(patient(), "--qps", "2000", "--duration", "14s", "--on-redis-loss", "stop")

@@ -197,7 +197,7 @@ func (p *process) ends(what string) (code int) {
 // within checks that in no second more arrived than the rate makes, and what was late.
 func (b *bed) within(what string, rate int) {
 	b.t.Helper()
-	const slack = 0.25 // of a second: a process that had no core sends what is due, at most --catch-up late, and permits begin
+	const slack = 0.25 // of a second: a process that had no core sends what is due, at most --catch-up late
 	at := b.web.Arrivals()
 	for i, j := 0, 0; j < len(at); j++ {
 		for at[j]-at[i] > int64(time.Second) {

@@ -169,8 +169,7 @@ func (b *bed) described(duration string, more ...string) []string {
 	return append(args, more...)
 }
 
-// counted is described for tests that count all that was asked for. Unless the machine is quiet it is without permits: then nothing is left
-// to a worker that others keep from its core for longer than H, and counts are exact all the same.
+// counted is described for tests that count all that was asked for. Unless the machine is quiet, promises last 2 s.
 func (b *bed) counted(duration string, more ...string) []string {
 	args := b.described(duration, more...)
 	if !acceptance() {

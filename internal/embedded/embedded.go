@@ -8,7 +8,7 @@
 //	client, err := run.Connect(ctx, server.URL())
 //
 // Our scripts, and what reads their keys, behave on it as on a real server: their tests run on both (redistest.Each). Otherwise it is
-// less. Its data ends with the process. A lease takes most of a millisecond of one core, some eight times what a real server needs: enough for some
+// less. Its data ends with the process. A renewal takes half a millisecond of one core, some eight times what a real server needs: enough for some
 // ten workers, not for hundreds. There is no password, no TLS, no cluster, and little of INFO, CONFIG and CLIENT. A subscriber
 // that does not read stops all others once its connection is full, after some MB. Whatever bytes a client sends, they end its own
 // connection at most.

@@ -1,11 +1,11 @@
 // Package outage decides which failures of a call that is made again and again are worth a line in the log.
 //
 //	if seen.Failed(err) {
-//		log.Warn("no lease; trying again", "err", err)
+//		log.Warn("nothing published; trying again", "err", err)
 //	}
 //	…
 //	if seen.Over() {
-//		log.Info("leasing again")
+//		log.Info("publishing again")
 //	}
 //
 // Of a series of failures the first is told, and each that is of another kind than those before: a server that was away and is full now, or wants a

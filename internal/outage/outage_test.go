@@ -26,7 +26,7 @@ func TestSeries(t *testing.T) {
 	}{
 		{nil, false},
 		{refused, true},
-		{fmt.Errorf("lease slots: %w", refused), false},
+		{fmt.Errorf("publish: %w", refused), false},
 		{context.DeadlineExceeded, true},
 		{&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, false},
 		{refused, false},

@@ -1,6 +1,6 @@
 // Package redistest gives every test a Redis server of its own.
 //
-//	func TestLease(t *testing.T) {
+//	func TestRenew(t *testing.T) {
 //		server := redistest.Start(t)
 //		client := server.Client()
 //		…

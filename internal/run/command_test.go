@@ -24,7 +24,7 @@ func TestCommandActsOnce(t *testing.T) {
 		r, _ := b.create("x", constant(100), Options{})
 		b.member(r, "w").start()
 		send := func() Change {
-			c, err := r.send(t.Context(), "id1", "set-rate", "what", "7:7:1:0:1", 0)
+			c, err := r.send(t.Context(), "id1", "set-rate", "what", "7:7:1:0", 0)
 			return b.must(c, err)
 		}
 		first, second := send(), send()
@@ -594,13 +594,21 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// TestWhereARampGoes: a ramp over which the rate more than doubles is several pieces, and its end is that of the last.
+// TestWhereARampGoes: stages that go on in one direction are one ramp, and its end is that of the last.
 func TestWhereARampGoes(t *testing.T) {
 	each(t, func(_ *testing.T, b *bed) {
-		r, _ := b.create("x", constant(250), Options{})
+		spec := constant(250)
+		spec.Stages = []string{"1s:250", "1m:1000", "1m:3000", "1m:40"}
+		r, _ := b.create("x", spec, Options{})
 		m := b.member(r, "w")
 		m.renew()
 		b.until("the start", func() bool { s := b.state(r); return s.Rate == 250 && s.RateThen == 250 })
+		b.until("the first stage up", func() bool { m.renew(); return b.state(r).Rate > 250 })
+		if s := b.state(r); s.RateThen != 3000 {
+			b.Errorf("on the way from %v to %v, and not to 3000", s.Rate, s.RateThen)
+		}
+		b.must(r.SetRate(b.Context(), pacer.PerSecond(250), 0))
+		b.until("the change", func() bool { m.renew(); s := b.state(r); return s.Rate == 250 && s.RateThen == 250 })
 		b.must(r.SetRate(b.Context(), pacer.PerSecond(3000), time.Minute))
 		b.until("the ramp up", func() bool { m.renew(); return b.state(r).Rate > 250 })
 		if s := b.state(r); s.RateThen != 3000 {

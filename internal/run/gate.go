@@ -157,7 +157,7 @@ func (s Spec) narrow(rate pacer.Rate, burst int64) string {
 	return fmt.Sprintf(why, decimal(rate), "window", s.window(), "window", time.Duration(enough)*time.Microsecond)
 }
 
-// gauge is the limiter's settings as lua/gate.lua reads them.
+// gauge is the limiter's settings as lua/grant.lua reads them.
 func (s Spec) gauge() string {
 	known := s.kind()
 	even, together, window := 0, 0, s.window().Microseconds()

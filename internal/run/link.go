@@ -92,7 +92,7 @@ func (l *Link) introduce(ctx context.Context, c *redis.Conn) error {
 }
 
 // Wakeups signals, until the link is closed, that the run may have changed: something was published, or may have been while the link was not there.
-// It is a hint only: messages may be lost, and the truth is in every reply to a lease. Until ctx ends it subscribes anew whenever the
+// It is a hint only: messages may be lost, and the truth is in every reply to a renewal. Until ctx ends it subscribes anew whenever the
 // connection was lost.
 func (l *Link) Wakeups(ctx context.Context, r *Run) <-chan struct{} {
 	return l.wakeups(ctx, r.keys.Control)

@@ -167,7 +167,7 @@ func BenchmarkArcs(b *testing.B) {
 				}
 				lua.Order().Load(ctx, client)
 				cost("join")
-				if err := lua.Order().Run(ctx, client, f.keys[:9], "uid", "{load:bench}:wake", "1", "set-rate", "me", "what", "500:500:1:0:8", 0).Err(); err != nil {
+				if err := lua.Order().Run(ctx, client, f.keys[:9], "uid", "{load:bench}:wake", "1", "set-rate", "me", "what", "500:500:1:0", 0).Err(); err != nil {
 					b.Fatal(err)
 				}
 				cost("order")

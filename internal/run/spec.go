@@ -17,7 +17,7 @@ import (
 )
 
 // specVersion is that of the spec's encoding, and of the state that belongs to it.
-const specVersion = 7
+const specVersion = 8
 
 // The defaults of a Spec.
 const (

@@ -177,7 +177,7 @@ func (s *State) lawAt(at int64) (in pacer.Law, ok bool) {
 	return s.laws[i], true
 }
 
-// rampEnd is the rate at which the ramp ends that is in force at an instant, in µs: a long one has many pieces. Without a ramp it is
+// rampEnd is the rate at which the ramp ends that is in force at an instant, in µs: stages of one direction are one. Without a ramp it is
 // the rate in force.
 func (s *State) rampEnd(at int64) float64 {
 	var end float64

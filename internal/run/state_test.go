@@ -191,7 +191,7 @@ func TestWaitsFor(t *testing.T) {
 func planned(plan *lease.Plan, t0 int64, pieces ...pacer.Piece) (laws []lease.Law) {
 	l := lease.Law{Plan: plan, End: pacer.Endless, Era: 1}
 	for i, p := range pieces {
-		l.Law = pacer.Law{ID: int64(i + 1), T0: t0, R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: pacer.Endless, F: 1}
+		l.Law = pacer.Law{ID: int64(i + 1), T0: t0, R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: pacer.Endless}
 		if p.Dur > 0 {
 			l.K = (p.R0 + p.R1) * p.Dur / 2_000_000
 		}
@@ -205,7 +205,7 @@ func planned(plan *lease.Plan, t0 int64, pieces ...pacer.Piece) (laws []lease.La
 // TestPeak: what counts is what is still to come.
 func TestPeak(t *testing.T) {
 	const at, second = silentNow, 1_000_000
-	piece := func(r0, r1, dur int64) pacer.Piece { return pacer.Piece{R0: r0, R1: r1, Den: 1, Dur: dur, F: 1} }
+	piece := func(r0, r1, dur int64) pacer.Piece { return pacer.Piece{R0: r0, R1: r1, Den: 1, Dur: dur} }
 	cut := func(l []lease.Law, t0 int64, last lease.Law) []lease.Law { // by a law from t0 on
 		before := l[len(l)-1]
 		last.ID, last.T0, last.Prev, last.Cut, last.Era = before.ID+1, t0, before.ID, before.Before(t0), before.Era
@@ -215,7 +215,7 @@ func TestPeak(t *testing.T) {
 	up, down, long := piece(1000, 2000, 2*second), piece(2000, 1000, 2*second), piece(900, 900, 0)
 	plan := func(pieces ...pacer.Piece) *lease.Plan { return &lease.Plan{Pieces: pieces} }
 	constant := planned(plan(), 0, piece(100, 100, 0))[0]
-	pause := lease.Law{Law: pacer.Law{Den: 1, F: 1}, Phase: lease.Paused, Plan: plan(long), Piece: 1, Left: long, End: pacer.Endless}
+	pause := lease.Law{Law: pacer.Law{Den: 1}, Phase: lease.Paused, Plan: plan(long), Piece: 1, Left: long, End: pacer.Endless}
 	loop := plan(piece(500, 500, second), piece(100, 100, 2*second))
 	loop.Loop = true
 	for name, c := range map[string]struct {

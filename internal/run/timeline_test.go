@@ -35,7 +35,7 @@ func walked(laws []pacer.Law, cuts []int64, from, to int64) (at int, before, bet
 func randomLaws(rng *rand.Rand, n int) (laws []pacer.Law, cuts []int64) {
 	t := int64(1_700_000_000_000_000)
 	for i := range n {
-		l := pacer.Law{ID: int64(i + 1), T0: t, C: rng.Int64N(1_000_000), R0: rng.Int64N(5000), Den: 1 + rng.Int64N(3), F: 1}
+		l := pacer.Law{ID: int64(i + 1), T0: t, C: rng.Int64N(1_000_000), R0: rng.Int64N(5000), Den: 1 + rng.Int64N(3)}
 		l.R1 = l.R0
 		length := 1 + rng.Int64N(3_000_000)
 		if rng.IntN(3) > 0 {
@@ -85,7 +85,7 @@ func TestTimelineOfADay(t *testing.T) {
 	const n, length = 92_000, 940_000
 	s := &State{StartedAt: instant(1_700_000_000_000_000)}
 	for i := range int64(n) {
-		l := pacer.Law{ID: i + 1, T0: s.StartedAt.UnixMicro() + i*length, R0: 1000 + i%100, R1: 1001 + i%100, Den: 1, Dur: length, K: pacer.Endless, F: 1}
+		l := pacer.Law{ID: i + 1, T0: s.StartedAt.UnixMicro() + i*length, R0: 1000 + i%100, R1: 1001 + i%100, Den: 1, Dur: length, K: pacer.Endless}
 		s.laws, s.cuts = append(s.laws, l), append(s.cuts, l.Before(l.T0+length))
 	}
 	began := time.Now()

@@ -5,14 +5,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/arcs"
+	"github.com/loadctl/loadctl/internal/model"
 )
 
 // TestArcsAreExact: each slot is sent once, on time, and every worker's part of them is even.
 func TestArcsAreExact(t *testing.T) {
 	for _, shards := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSim(t, 3000, arcs.Options{Min: 3, Span: 10_000_000})
+			s := newSim(t, 3000, model.Options{Min: 3, Span: 10_000_000})
 			for _, id := range []string{"a", "b", "c"} {
 				m := s.add(id)
 				m.Shards = shards
@@ -39,7 +39,7 @@ func TestArcsAreExact(t *testing.T) {
 // TestArcsMove: who joins has its share soon, who leaves hands its own over, and nothing is lost on the way.
 func TestArcsMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSim(t, 3000, arcs.Options{Min: 2, Span: 20_000_000})
+		s := newSim(t, 3000, model.Options{Min: 2, Span: 20_000_000})
 		for _, id := range []string{"a", "b"} {
 			s.add(id).Shards = 2
 		}
@@ -66,7 +66,7 @@ func TestArcsMove(t *testing.T) {
 // TestArcsOutlastOutages: what is promised is sent while Redis is away.
 func TestArcsOutlastOutages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSim(t, 3000, arcs.Options{Min: 3, Span: 20_000_000})
+		s := newSim(t, 3000, model.Options{Min: 3, Span: 20_000_000})
 		for _, id := range []string{"a", "b", "c"} {
 			s.add(id).away = [2]time.Duration{5 * time.Second, 13 * time.Second}
 		}
@@ -80,7 +80,7 @@ func TestArcsOutlastOutages(t *testing.T) {
 // TestArcsObey: commands are in force when they say, and a stopped run has stopped.
 func TestArcsObey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSim(t, 1000, arcs.Options{Min: 3})
+		s := newSim(t, 1000, model.Options{Min: 3})
 		for _, id := range []string{"a", "b", "c"} {
 			s.add(id).Shards = 2
 			s.members[len(s.members)-1].start()
@@ -117,7 +117,7 @@ func TestArcsObey(t *testing.T) {
 // TestArcsOfAKilledWorker: its share is not sent until its promise is over, and then by others.
 func TestArcsOfAKilledWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSim(t, 3000, arcs.Options{Min: 3, Span: 30_000_000, Hold: 5_000_000})
+		s := newSim(t, 3000, model.Options{Min: 3, Span: 30_000_000, Hold: 5_000_000})
 		for _, id := range []string{"a", "b", "c"} {
 			s.add(id)
 		}

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/arcs"
+	"github.com/loadctl/loadctl/internal/model"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
@@ -33,7 +33,7 @@ type simGrant struct {
 }
 
 // granting is a fleet of a run with a limiter.
-func granting(t *testing.T, rate int64, l *simLimiter, o arcs.Options) *sim {
+func granting(t *testing.T, rate int64, l *simLimiter, o model.Options) *sim {
 	t.Helper()
 	s := newSim(t, rate, o)
 	s.limiter = l
@@ -128,7 +128,7 @@ func TestGrantsAreExact(t *testing.T) {
 		for _, shards := range []int{1, 3} {
 			synctest.Test(t, func(t *testing.T) {
 				l := &simLimiter{burst: 1500}
-				s := granting(t, 3000, l, arcs.Options{Min: 3, Span: 10_000_000})
+				s := granting(t, 3000, l, model.Options{Min: 3, Span: 10_000_000})
 				for _, id := range []string{"a", "b", "c"} {
 					s.add(id).Terms = terms
 				}
@@ -162,7 +162,7 @@ func TestGrantsAreExact(t *testing.T) {
 func TestGrantsFromAfar(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &simLimiter{burst: 1500}
-		s := granting(t, 1000, l, arcs.Options{Min: 2, Span: 10_000_000})
+		s := granting(t, 1000, l, model.Options{Min: 2, Span: 10_000_000})
 		for _, id := range []string{"a", "b", "c"} {
 			m := s.add(id)
 			m.Shards, m.delay = 2, func() time.Duration { return 50 * time.Millisecond }
@@ -187,7 +187,7 @@ func TestGrantsAreObeyed(t *testing.T) {
 		for _, burst := range []int64{20, 500} {
 			synctest.Test(t, func(t *testing.T) {
 				l := &simLimiter{burst: burst, slow: 0.5}
-				s := granting(t, 1000, l, arcs.Options{Min: 2, Span: 10_000_000})
+				s := granting(t, 1000, l, model.Options{Min: 2, Span: 10_000_000})
 				for _, id := range []string{"a", "b"} {
 					m := s.add(id)
 					m.Terms, m.Shards, m.delay = terms, 2, func() time.Duration { return time.Millisecond }
@@ -224,7 +224,7 @@ func TestGrantsMakeUp(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := &simLimiter{burst: c.burst, closed: [2]time.Duration{5 * time.Second, 6 * time.Second}}
-			s := granting(t, 1000, l, arcs.Options{Min: 2, Span: 10_000_000})
+			s := granting(t, 1000, l, model.Options{Min: 2, Span: 10_000_000})
 			for _, id := range []string{"a", "b"} {
 				m := s.add(id)
 				m.Terms, m.Shards, m.delay = c.terms, 2, func() time.Duration { return time.Millisecond }
@@ -255,7 +255,7 @@ func TestGrantsOutage(t *testing.T) {
 	for _, terms := range []lease.Terms{{}, {Even: true}, {Together: true}, {Strict: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			l := &simLimiter{burst: 1000}
-			s := granting(t, 3000, l, arcs.Options{Min: 3, Span: 20_000_000})
+			s := granting(t, 3000, l, model.Options{Min: 3, Span: 20_000_000})
 			for _, id := range []string{"a", "b", "c"} {
 				m := s.add(id)
 				m.Terms, m.Shards, m.away = terms, 2, [2]time.Duration{from, to}
@@ -290,7 +290,7 @@ func TestGrantsOutage(t *testing.T) {
 // TestGrantsEndWithThePromise: who hears nothing for longer than it was promised sends nothing any more, and goes on when it does.
 func TestGrantsEndWithThePromise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := granting(t, 1000, &simLimiter{burst: 500}, arcs.Options{Min: 2, Span: 20_000_000, Hold: 3_000_000})
+		s := granting(t, 1000, &simLimiter{burst: 500}, model.Options{Min: 2, Span: 20_000_000, Hold: 3_000_000})
 		for _, id := range []string{"a", "b"} {
 			s.add(id).away = [2]time.Duration{5 * time.Second, 13 * time.Second}
 			s.members[len(s.members)-1].start()
@@ -314,7 +314,7 @@ func TestGrantsEndWithThePromise(t *testing.T) {
 func TestGrantsAfterChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &simLimiter{burst: 10_000}
-		s := granting(t, 1000, l, arcs.Options{Min: 2})
+		s := granting(t, 1000, l, model.Options{Min: 2})
 		s.limited(2, "a", "b")
 		time.Sleep(3 * time.Second)
 		s.mu.Lock()
@@ -358,7 +358,7 @@ func TestGrantsAtTheEnd(t *testing.T) {
 	for opens, lost := range map[time.Duration]int64{100 * time.Millisecond: 0, time.Minute: 500} {
 		synctest.Test(t, func(t *testing.T) {
 			l := &simLimiter{burst: 10_000}
-			s := granting(t, 1000, l, arcs.Options{Min: 2, Span: 5_000_000})
+			s := granting(t, 1000, l, model.Options{Min: 2, Span: 5_000_000})
 			s.limited(2, "a", "b")
 			time.Sleep(2 * time.Second)
 			end := time.Duration(s.firstSlot()*1000-s.began.Add(s.skew).UnixNano()) + 5*time.Second
@@ -380,7 +380,7 @@ func TestGrantsAtTheEnd(t *testing.T) {
 // TestGrantsTellHowFar: a piece is not released before the first slot that may have been granted, also where the granter is late to hear of it.
 func TestGrantsTellHowFar(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := granting(t, 1000, &simLimiter{burst: 500}, arcs.Options{Min: 1})
+		s := granting(t, 1000, &simLimiter{burst: 500}, model.Options{Min: 1})
 		h := lease.NewHolder("a", "1", 1)
 		for range 2 {
 			h.Heard(s.redis(), s.arcs.Renew(s.redis(), h.Call()))
@@ -411,7 +411,7 @@ func TestGrantsTellHowFar(t *testing.T) {
 func TestGrantsMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &simLimiter{burst: 1500}
-		s := granting(t, 3000, l, arcs.Options{Min: 2, Span: 20_000_000})
+		s := granting(t, 3000, l, model.Options{Min: 2, Span: 20_000_000})
 		s.limited(2, "a", "b")
 		time.Sleep(5 * time.Second)
 		c := s.add("c")

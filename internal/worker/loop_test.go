@@ -7,14 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/arcs"
+	"github.com/loadctl/loadctl/internal/model"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // newLoops is newArcs of a closed loop of so many connections with answers after 10 ms: 100 requests a second on each.
-func newLoops(t *testing.T, fleet, connections int, o arcs.Options) *sim {
-	o.Pieces = []pacer.Piece{{Den: 1, Dur: o.Span, F: 1}}
+func newLoops(t *testing.T, fleet, connections int, o model.Options) *sim {
+	o.Pieces = []pacer.Piece{{Den: 1, Dur: o.Span}}
 	s := newSim(t, 0, o)
 	for _, id := range []string{"a", "b", "c"}[:fleet] {
 		m := s.add(id)
@@ -44,7 +44,7 @@ func (m *simMember) stood(silent, paused, within time.Duration) {
 // TestLoops: a fleet sends what its connections carry, from t0 to the planned end; a pause stands in between, and who joins brings its own.
 func TestLoops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newLoops(t, 3, 5, arcs.Options{Span: 10 * second, Min: 2})
+		s := newLoops(t, 3, 5, model.Options{Span: 10 * second, Min: 2})
 		s.members[0].Shards = 2 // of 5 connections each
 		s.members[0].start()
 		s.members[1].start()
@@ -89,7 +89,7 @@ func TestLoops(t *testing.T) {
 // TestLoopsStop: nothing is sent after a stop, which each confirms; and who is interrupted sends nothing more at once, and is seen off.
 func TestLoopsStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newLoops(t, 3, 5, arcs.Options{Min: 3})
+		s := newLoops(t, 3, 5, model.Options{Min: 3})
 		for _, m := range s.members {
 			m.start()
 		}
@@ -123,7 +123,7 @@ func TestLoopsAlone(t *testing.T) {
 	for name, hold := range map[string]time.Duration{"permit": 3 * time.Second, "stop": 2 * time.Second, "hold": 10 * 365 * 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newLoops(t, 1, 5, arcs.Options{Min: 1, Hold: hold.Microseconds()})
+				s := newLoops(t, 1, 5, model.Options{Min: 1, Hold: hold.Microseconds()})
 				m := s.members[0]
 				const away, back = 4 * time.Second, 12 * time.Second
 				m.away = [2]time.Duration{away, back}
@@ -168,7 +168,7 @@ func TestLoopsAlone(t *testing.T) {
 // TestLoopsPauseAndResumeAtOnce: a pause of a moment is a moment, also where a worker hears of both before the first is in force.
 func TestLoopsPauseAndResumeAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newLoops(t, 1, 5, arcs.Options{Min: 1})
+		s := newLoops(t, 1, 5, model.Options{Min: 1})
 		s.members[0].start()
 		time.Sleep(3 * time.Second)
 		paused, resumed := s.order("pause", nil), s.order("resume", nil)
@@ -189,7 +189,7 @@ func TestArcsPatience(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"no pause": 0, "a pause": 2 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newLoops(t, 1, 1, arcs.Options{Min: 1, Span: 60 * second})
+				s := newLoops(t, 1, 1, model.Options{Min: 1, Span: 60 * second})
 				m := s.members[0]
 				m.away = [2]time.Duration{4*time.Second + pause, time.Hour}
 				began := time.Now()
@@ -225,7 +225,7 @@ func (m *simMember) tooFast(says string) {
 // TestArcsTooFast: a change of the rate to more than a worker takes part in: it sends nothing of it, and others have its share soon.
 func TestArcsTooFast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSim(t, 1000, arcs.Options{Span: 12 * second, Min: 3})
+		s := newSim(t, 1000, model.Options{Span: 12 * second, Min: 3})
 		for _, id := range []string{"a", "b", "c"} {
 			s.add(id).Shards = 2
 		}
@@ -265,7 +265,7 @@ func TestArcsTooFastAhead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newSim(t, 0, arcs.Options{Pieces: ramp, Span: 30 * second, Min: 1})
+		s := newSim(t, 0, model.Options{Pieces: ramp, Span: 30 * second, Min: 1})
 		m := s.add("a")
 		m.MaxRate = pacer.PerSecond(299)
 		s.run()
@@ -288,7 +288,7 @@ func TestArcsTooFastAhead(t *testing.T) {
 // TestArcsTooFastByItsLimiter: what the limiter may let pass besides counts, from when it is found out on.
 func TestArcsTooFastByItsLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSim(t, 100, arcs.Options{Min: 1})
+		s := newSim(t, 100, model.Options{Min: 1})
 		m := s.add("a")
 		more := 50.0
 		m.MaxRate, m.Surge = pacer.PerSecond(150), func() (func(float64) float64, error) {
@@ -317,6 +317,6 @@ func TestArcsTooFastByItsLimiter(t *testing.T) {
 func looped(client Client, part, parts int, l limits) *shard {
 	s := stepShard(client, part, parts, l)
 	s.closeLoop()
-	s.given(lease.Law{Law: pacer.Law{ID: 1, Den: 1, F: 1}, End: pacer.Endless, Era: 1})
+	s.given(lease.Law{Law: pacer.Law{ID: 1, Den: 1}, End: pacer.Endless, Era: 1})
 	return s
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/arcs"
+	"github.com/loadctl/loadctl/internal/model"
 )
 
 // TestPublisherTellsOfOutages: the last snapshot says when nothing could be published, unless that was short.
@@ -13,7 +13,7 @@ func TestPublisherTellsOfOutages(t *testing.T) {
 	for name, fault := range map[string]func(context.Context, *ledger) error{"refuses": refuses, "hangs": hangs} {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(t *testing.T) {
-				s := newSim(t, 100, arcs.Options{Span: 40 * second, Min: 1})
+				s := newSim(t, 100, model.Options{Span: 40 * second, Min: 1})
 				s.fleet(1)
 				times := [][2]time.Duration{{5 * time.Second, 12 * time.Second}, {15 * time.Second, 15*time.Second + 900*time.Millisecond}, {20 * time.Second, 50 * time.Second}}
 				l := ledgerOf(s.members[0], func(ctx context.Context, l *ledger) error {

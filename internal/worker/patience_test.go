@@ -44,7 +44,7 @@ func TestPatience(t *testing.T) {
 					if l.end > 0 {
 						end = start.Add(l.end).UnixMicro()
 					}
-					laws = append(laws, lease.Law{Law: pacer.Law{ID: int64(i + 1), T0: start.Add(l.at).UnixMicro(), Den: 1, F: 1}, Phase: l.phase, Prev: int64(i), End: end, Era: 1})
+					laws = append(laws, lease.Law{Law: pacer.Law{ID: int64(i + 1), T0: start.Add(l.at).UnixMicro(), Den: 1}, Phase: l.phase, Prev: int64(i), End: end, Era: 1})
 				}
 				var newest atomic.Pointer[lease.View]
 				if c.laws != nil {

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/arcs"
+	"github.com/loadctl/loadctl/internal/model"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
 )
@@ -180,7 +180,7 @@ func TestPublisherKeepsWhatItCannotPublish(t *testing.T) {
 			simulate(t, func(t *testing.T) {
 				const rate, after = 10, 20 * time.Second
 				beside := c.before + after
-				s := newSim(t, rate, arcs.Options{Span: (beside + c.length).Microseconds(), Min: 1})
+				s := newSim(t, rate, model.Options{Span: (beside + c.length).Microseconds(), Min: 1})
 				s.fleet(1)
 				l := ledgerOf(s.members[0], during(c.before, c.before+c.length, c.fault))
 				s.run()
@@ -200,7 +200,7 @@ func TestPublisherKeepsWhatItCannotPublish(t *testing.T) {
 func TestAnswerOfTheJournalIsLost(t *testing.T) {
 	for _, fault := range []time.Duration{1500, 2500, 5500} { // once each, and for some seconds
 		simulate(t, func(t *testing.T) {
-			s := newSim(t, 100, arcs.Options{Span: 20 * second, Min: 1})
+			s := newSim(t, 100, model.Options{Span: 20 * second, Min: 1})
 			s.fleet(1)
 			l := ledgerOf(s.members[0], during(5*time.Second, 5*time.Second+fault*time.Millisecond, deaf))
 			s.run()
@@ -213,7 +213,7 @@ func TestAnswerOfTheJournalIsLost(t *testing.T) {
 func TestJournalForgets(t *testing.T) {
 	t.Run("everything", func(t *testing.T) {
 		simulate(t, func(t *testing.T) {
-			s := newSim(t, 100, arcs.Options{Span: 30 * second, Min: 1})
+			s := newSim(t, 100, model.Options{Span: 30 * second, Min: 1})
 			s.fleet(1)
 			forgot := false
 			l := ledgerOf(s.members[0], during(12*time.Second, time.Hour, func(_ context.Context, l *ledger) error {
@@ -229,7 +229,7 @@ func TestJournalForgets(t *testing.T) {
 	})
 	t.Run("before the first point", func(t *testing.T) {
 		simulate(t, func(t *testing.T) {
-			s := newSim(t, 100, arcs.Options{Span: 10 * second, Min: 2})
+			s := newSim(t, 100, model.Options{Span: 10 * second, Min: 2})
 			s.fleet(2)
 			forgot := false
 			l := ledgerOf(s.members[0], during(4*time.Second, time.Hour, func(_ context.Context, l *ledger) error {
@@ -256,7 +256,7 @@ func TestJournalForgets(t *testing.T) {
 	})
 	t.Run("the last seconds", func(t *testing.T) {
 		simulate(t, func(t *testing.T) {
-			s := newSim(t, 100, arcs.Options{Span: 30 * second, Min: 1})
+			s := newSim(t, 100, model.Options{Span: 30 * second, Min: 1})
 			s.fleet(1)
 			var kept *ledger
 			back := false
@@ -284,7 +284,7 @@ func TestJournalForgets(t *testing.T) {
 // What the worker did is handed over in the end, whole, with whether it was published.
 func TestKeep(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 100, arcs.Options{Span: 20 * second, Min: 1})
+		s := newSim(t, 100, model.Options{Span: 20 * second, Min: 1})
 		s.fleet(1)
 		l := ledgerOf(s.members[0], during(10*time.Second, time.Hour, hangs))
 		s.run()
@@ -303,7 +303,7 @@ func TestKeep(t *testing.T) {
 		l.even(100, points)
 	})
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 100, arcs.Options{Span: 20 * second, Min: 1})
+		s := newSim(t, 100, model.Options{Span: 20 * second, Min: 1})
 		s.fleet(1)
 		l := ledgerOf(s.members[0], during(10*time.Second, 22*time.Second, refuses)) // is back just in time
 		s.run()

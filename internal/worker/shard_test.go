@@ -83,7 +83,7 @@ func testLimits() limits {
 
 // law is so many slots of a constant rate from t0, µs.
 func law(id, t0, rate, k int64) lease.Law {
-	return lease.Law{Law: pacer.Law{ID: id, T0: t0, R0: rate, R1: rate, Den: 1, K: k, F: 1}, End: pacer.Endless, Era: 1}
+	return lease.Law{Law: pacer.Law{ID: id, T0: t0, R0: rate, R1: rate, Den: 1, K: k}, End: pacer.Endless, Era: 1}
 }
 
 // after is a law that ends another one after so many slots of it.
@@ -307,7 +307,7 @@ func TestResolution(t *testing.T) {
 	}
 }
 
-// Answers wake a shard up, but what is due leaves at its own pace: each ms here, all that has become due. A lease and a recall are seen at once.
+// Answers wake a shard up, but what is due leaves at its own pace: each ms here, all that has become due. New pieces and a recall are seen at once.
 func TestResolutionWhileAnswersCome(t *testing.T) {
 	const rate, slots, often = 50_000, 5000, ms / 50
 	client := &stepClient{keep: true}

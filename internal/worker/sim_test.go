@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/arcs"
+	"github.com/loadctl/loadctl/internal/model"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
@@ -24,7 +24,7 @@ type sim struct {
 	skew  time.Duration // Redis' clock is ahead of the workers' by this
 
 	mu      sync.Mutex
-	arcs    *arcs.Run
+	arcs    *model.Run
 	limiter *simLimiter // nil = the run has none
 	sends   []simSend
 	members []*simMember
@@ -75,7 +75,7 @@ type simJournal struct {
 	points    map[int64]report.Point
 }
 
-func newSim(t *testing.T, rate int64, o arcs.Options) *sim {
+func newSim(t *testing.T, rate int64, o model.Options) *sim {
 	t.Helper()
 	if o.Pieces == nil {
 		o.Pieces = pieces(t, rate)
@@ -83,7 +83,7 @@ func newSim(t *testing.T, rate int64, o arcs.Options) *sim {
 	if o.Hold == 0 {
 		o.Hold = 10_000_000
 	}
-	return &sim{t: t, began: time.Now(), skew: 1234567 * time.Microsecond, arcs: arcs.New(o, "server")}
+	return &sim{t: t, began: time.Now(), skew: 1234567 * time.Microsecond, arcs: model.New(o, "server")}
 }
 
 func pieces(t *testing.T, rate int64) []pacer.Piece {

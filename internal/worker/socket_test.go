@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/arcs"
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/model"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
@@ -18,7 +18,7 @@ import (
 // server is the model of the scripts in real time.
 type server struct {
 	mu sync.Mutex
-	*arcs.Run
+	*model.Run
 }
 
 func (s *server) Renew(_ context.Context, c lease.Call) (lease.Reply, error) {
@@ -59,7 +59,7 @@ func TestOverSockets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &server{Run: arcs.New(arcs.Options{Pieces: pieces, Span: 2_000_000, Min: 1, Hold: 10_000_000}, "server")}
+	b := &server{Run: model.New(model.Options{Pieces: pieces, Span: 2_000_000, Min: 1, Hold: 10_000_000}, "server")}
 	clock := pacer.NewClock()
 	w := worker.Worker{
 		ID: "w1", Incarnation: "1", Server: b, Clock: clock, Journal: noJournal{}, Started: b.started, Shards: 2,

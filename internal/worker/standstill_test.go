@@ -12,7 +12,7 @@ import (
 // TestStandstill: how long a closed loop was shut after its start, by silence and by pauses, up to the last View and no longer than the run.
 func TestStandstill(t *testing.T) {
 	law := func(id, at int64, phase lease.Phase, end int64) lease.Law {
-		return lease.Law{Law: pacer.Law{ID: id, T0: at * 1000, Den: 1, F: 1}, Prev: id - 1, Phase: phase, End: end, Era: 1}
+		return lease.Law{Law: pacer.Law{ID: id, T0: at * 1000, Den: 1}, Prev: id - 1, Phase: phase, End: end, Era: 1}
 	}
 	const endless = pacer.Endless
 	first := law(1, 1000, lease.Running, endless)

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/arcs"
+	"github.com/loadctl/loadctl/internal/model"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
@@ -45,7 +45,7 @@ func TestTotalIsExact(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%dx%d,%d per s", c.workers, c.shards, c.rate), func(t *testing.T) {
 			simulate(t, func(t *testing.T) {
-				s := newSim(t, c.rate, arcs.Options{Span: c.seconds * second, Min: int(c.workers)})
+				s := newSim(t, c.rate, model.Options{Span: c.seconds * second, Min: int(c.workers)})
 				s.fleet(int(c.workers))
 				for _, m := range s.members {
 					m.Shards = int(c.shards)
@@ -61,7 +61,7 @@ func TestTotalIsExact(t *testing.T) {
 // Round trips of up to 30 ms and lost replies change nothing.
 func TestSlowNetwork(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 2000, arcs.Options{Span: 20 * second, Min: 10})
+		s := newSim(t, 2000, model.Options{Span: 20 * second, Min: 10})
 		s.fleet(10)
 		for i, m := range s.members {
 			m.network(uint64(i), 0.02)
@@ -73,7 +73,7 @@ func TestSlowNetwork(t *testing.T) {
 
 func TestRateChange(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 1000, arcs.Options{Span: 20 * second, Min: 4})
+		s := newSim(t, 1000, model.Options{Span: 20 * second, Min: 4})
 		s.fleet(4)
 		for _, m := range s.members {
 			m.start()
@@ -102,7 +102,7 @@ func TestRateChange(t *testing.T) {
 
 func TestPauseAndResume(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 1000, arcs.Options{Span: 10 * second, Min: 2})
+		s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 2})
 		s.fleet(2)
 		for _, m := range s.members {
 			m.start()
@@ -125,7 +125,7 @@ func TestPauseAndResume(t *testing.T) {
 // After a stop nothing is sent, and everyone says so before the last response is there.
 func TestStop(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 1000, arcs.Options{Min: 3})
+		s := newSim(t, 1000, model.Options{Min: 3})
 		s.fleet(3)
 		for _, m := range s.members {
 			m.client = simEndpoint{latency: 3 * time.Second, connections: 2000}
@@ -159,7 +159,7 @@ func TestStop(t *testing.T) {
 // The stop is confirmed when the last shard has seen it, not before.
 func TestStopWaitsForEveryShard(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 1000, arcs.Options{Min: 1})
+		s := newSim(t, 1000, model.Options{Min: 1})
 		s.fleet(1)
 		m := s.members[0]
 		m.Shards = 2
@@ -177,7 +177,7 @@ func TestStopWaitsForEveryShard(t *testing.T) {
 
 func TestJoin(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 2000, arcs.Options{Span: 15 * second, Min: 1})
+		s := newSim(t, 2000, model.Options{Span: 15 * second, Min: 1})
 		s.fleet(3)
 		s.members[2].Weight = 2
 		s.members[0].start()
@@ -205,7 +205,7 @@ func TestJoin(t *testing.T) {
 // Who is asked to go says so, sends what it holds until the others have it, and leaves.
 func TestLeave(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 2000, arcs.Options{Span: 10 * second, Min: 2})
+		s := newSim(t, 2000, model.Options{Span: 10 * second, Min: 2})
 		s.fleet(2)
 		for _, m := range s.members {
 			m.start()
@@ -228,7 +228,7 @@ func TestLeave(t *testing.T) {
 
 func TestCrash(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 1000, arcs.Options{Span: 15 * second, Min: 4, Hold: 3 * second})
+		s := newSim(t, 1000, model.Options{Span: 15 * second, Min: 4, Hold: 3 * second})
 		s.fleet(4)
 		s.members[0].crashed = 5 * time.Second
 		s.run()
@@ -249,7 +249,7 @@ func TestCrash(t *testing.T) {
 func TestClientFails(t *testing.T) {
 	for _, resolution := range []time.Duration{0, 5 * time.Millisecond} {
 		simulate(t, func(t *testing.T) {
-			s := newSim(t, 1000, arcs.Options{Span: 10 * second, Min: 2})
+			s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 2})
 			s.fleet(2)
 			m := s.members[0]
 			m.Shards, m.Resolution = 3, resolution
@@ -273,7 +273,7 @@ func TestClientFails(t *testing.T) {
 // The end of ctx ends a worker that still waits for the others, and one that Redis does not answer.
 func TestCancel(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 1000, arcs.Options{Min: 2})
+		s := newSim(t, 1000, model.Options{Min: 2})
 		s.fleet(1)
 		m := s.members[0]
 		m.start()
@@ -286,7 +286,7 @@ func TestCancel(t *testing.T) {
 		}
 	})
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 1000, arcs.Options{Min: 1})
+		s := newSim(t, 1000, model.Options{Min: 1})
 		s.fleet(1)
 		m := s.members[0]
 		m.away = [2]time.Duration{4 * time.Second, time.Hour}
@@ -311,7 +311,7 @@ func TestCancel(t *testing.T) {
 // Who leaves may still write what it holds, and nothing some seconds later: it does not hear of a stop any more.
 func TestHaltAfterLeaving(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 1000, arcs.Options{Min: 2})
+		s := newSim(t, 1000, model.Options{Min: 2})
 		s.fleet(2)
 		m := s.members[0]
 		m.MaxLag = 100 * time.Millisecond
@@ -343,7 +343,7 @@ func TestHaltAfterLeaving(t *testing.T) {
 // A fleet that cannot reach Redis for longer than it was promised sends until then; afterwards it goes on, and never catches up in a burst.
 func TestRedisAway(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 1000, arcs.Options{Span: 20 * second, Min: 2, Hold: 3 * second})
+		s := newSim(t, 1000, model.Options{Span: 20 * second, Min: 2, Hold: 3 * second})
 		s.fleet(2)
 		for _, m := range s.members {
 			m.away = [2]time.Duration{5 * time.Second, 13 * time.Second}
@@ -381,7 +381,7 @@ func TestFrozen(t *testing.T) {
 	}{{8 * time.Millisecond, 0}, {60 * time.Millisecond, 0}, {300 * time.Millisecond, 199}, {2 * time.Second, 1899}} {
 		t.Run(c.freeze.String(), func(t *testing.T) {
 			simulate(t, func(t *testing.T) {
-				s := newSim(t, 1000, arcs.Options{Span: 10 * second, Min: 1})
+				s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 1})
 				s.fleet(1)
 				s.members[0].freeze = [2]time.Duration{4 * time.Second, c.freeze}
 				s.run()
@@ -398,7 +398,7 @@ func TestFrozen(t *testing.T) {
 // An endpoint that stands still for 2 of 10 s: everything is sent, and the latency is what a user would have felt.
 func TestStalledEndpoint(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 1000, arcs.Options{Span: 10 * second, Min: 1})
+		s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 1})
 		s.fleet(1)
 		m := s.members[0]
 		m.MaxLag = 5 * time.Second
@@ -427,7 +427,7 @@ func TestStalledEndpoint(t *testing.T) {
 // With the default L the same stall drops what waited longer than a second.
 func TestStalledEndpointDropsLate(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 1000, arcs.Options{Span: 10 * second, Min: 1})
+		s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 1})
 		s.fleet(1)
 		s.members[0].client = simEndpoint{latency: time.Millisecond, connections: 100, stall: [2]time.Duration{4 * time.Second, 6 * time.Second}}
 		s.run()
@@ -441,7 +441,7 @@ func TestStalledEndpointDropsLate(t *testing.T) {
 func TestJournalFails(t *testing.T) {
 	for _, ambiguous := range []bool{false, true} {
 		simulate(t, func(t *testing.T) {
-			s := newSim(t, 1000, arcs.Options{Span: 10 * second, Min: 1})
+			s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 1})
 			s.fleet(1)
 			s.members[0].journal.fails = [2]time.Duration{3 * time.Second, 8 * time.Second}
 			s.members[0].journal.ambiguous = ambiguous
@@ -454,7 +454,7 @@ func TestJournalFails(t *testing.T) {
 // The series is that of the run: points of a second since its first t0.
 func TestSeries(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 1000, arcs.Options{Span: 10 * second, Min: 2})
+		s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 2})
 		s.fleet(2)
 		s.members[0].start()
 		time.Sleep(7*time.Second + 300*time.Millisecond) // the first waits for the second
@@ -474,7 +474,7 @@ func TestSeries(t *testing.T) {
 // Requests that do not end are abandoned after DrainTimeout and are in flight in the report.
 func TestDrainTimeout(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 100, arcs.Options{Span: 2 * second, Min: 1})
+		s := newSim(t, 100, model.Options{Span: 2 * second, Min: 1})
 		s.fleet(1)
 		m := s.members[0]
 		m.client.latency = time.Hour
@@ -493,7 +493,7 @@ func TestDrainTimeout(t *testing.T) {
 // Two processes with one id: the first ends with an error and sends no more.
 func TestReplaced(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 1000, arcs.Options{Span: 5 * second, Min: 1})
+		s := newSim(t, 1000, model.Options{Span: 5 * second, Min: 1})
 		s.fleet(1)
 		first := s.members[0]
 		first.start()
@@ -520,10 +520,10 @@ func TestReplaced(t *testing.T) {
 	})
 }
 
-// A client that cannot be opened is an error before anything is leased, and the others are closed.
+// A client that cannot be opened is an error before the worker joins, and the others are closed.
 func TestOpenFails(t *testing.T) {
 	simulate(t, func(t *testing.T) {
-		s := newSim(t, 1000, arcs.Options{Min: 1})
+		s := newSim(t, 1000, model.Options{Min: 1})
 		m := s.add("w0")
 		var opened []*simClient
 		m.Shards = 3

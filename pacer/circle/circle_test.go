@@ -157,7 +157,7 @@ func evenness(a Arc, window int64, own func(q int64) bool) (variation, most floa
 	return variation, float64(peak) / max(1, float64(window)/(sum/n))
 }
 
-// How even one worker's slots are: at most three gaps, and the figures of docs/adr/0011.
+// How even one worker's slots are: at most three gaps, and the figures of docs/adr/0013-arcs.md.
 func TestEvenness(t *testing.T) {
 	all := func(int64) bool { return true }
 	for _, c := range []struct {

@@ -13,6 +13,6 @@
 //
 // All of it is pure: time is an argument, µs of the Redis clock.
 //
-// Guarantees, whatever is lost, doubled, late or forgotten: no slot is given out by two workers, and none twice by one. internal/arcs/arcsim
+// Guarantees, whatever is lost, doubled, late or forgotten: no slot is given out by two workers, and none twice by one. internal/sim
 // breaks everything that can break, and shows that each rule is needed.
 package lease

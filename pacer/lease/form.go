@@ -11,12 +11,12 @@ import (
 	"github.com/loadctl/loadctl/pacer/circle"
 )
 
-// How calls, replies and messages are written for the scripts: whole numbers of eight bytes, the least significant first, as lua/form.lua has
+// How calls, replies and messages are written for the scripts: whole numbers of eight bytes, the least significant first, as lua/state.lua has
 // them. Everything that is read is checked, so that nothing in a View can make the arithmetic fail.
 
 const (
 	most      = 1 << 53 // numbers beyond are not exact in a script
-	lawBytes  = 23 * 8
+	lawBytes  = 21 * 8
 	headBytes = 7 * 8
 )
 
@@ -155,9 +155,9 @@ func PackLaws(laws []Law) (text string, plans []string) {
 	b := make([]byte, 0, lawBytes*len(laws))
 	named := map[int64]bool{0: true}
 	for _, l := range laws {
-		b = pack(b, l.ID, l.T0, l.C, l.R0, l.R1, l.Den, l.Dur, l.K, l.F,
+		b = pack(b, l.ID, l.T0, l.C, l.R0, l.R1, l.Den, l.Dur, l.K,
 			l.Base, int64(l.Phase), l.Prev, l.Cut, l.Plan.ID, int64(l.Piece),
-			l.Left.R0, l.Left.R1, l.Left.Den, l.Left.Dur, l.Left.F, l.End, l.Stop, l.Era)
+			l.Left.R0, l.Left.R1, l.Left.Den, l.Left.Dur, l.End, l.Stop, l.Era)
 		if !named[l.Plan.ID] {
 			named[l.Plan.ID] = true
 			plans = append(plans, l.Plan.String())
@@ -194,7 +194,7 @@ func readLaws(text string, plan func(id int64) *Plan) ([]Law, error) {
 	}
 	var out []Law
 	for ; len(v) > 0; v = v[lawBytes/8:] {
-		l, err := newLaw(v, plan(v[13]))
+		l, err := newLaw(v, plan(v[12]))
 		if err != nil {
 			return nil, fmt.Errorf("law %d: %w", v[0], err)
 		}
@@ -207,9 +207,9 @@ func readLaws(text string, plan func(id int64) *Plan) ([]Law, error) {
 }
 
 func newLaw(v []int64, plan *Plan) (Law, error) {
-	l := Law{Law: pacer.Law{ID: v[0], T0: v[1], C: v[2], R0: v[3], R1: v[4], Den: v[5], Dur: v[6], K: v[7], F: v[8]},
-		Base: v[9], Phase: Phase(v[10]), Prev: v[11], Cut: v[12], Plan: plan, Piece: int(v[14]),
-		Left: pacer.Piece{R0: v[15], R1: v[16], Den: v[17], Dur: v[18], F: v[19]}, End: v[20], Stop: v[21], Era: v[22]}
+	l := Law{Law: pacer.Law{ID: v[0], T0: v[1], C: v[2], R0: v[3], R1: v[4], Den: v[5], Dur: v[6], K: v[7]},
+		Base: v[8], Phase: Phase(v[9]), Prev: v[10], Cut: v[11], Plan: plan, Piece: int(v[13]),
+		Left: pacer.Piece{R0: v[14], R1: v[15], Den: v[16], Dur: v[17]}, End: v[18], Stop: v[19], Era: v[20]}
 	if err := l.Check(); err != nil {
 		return Law{}, err
 	}
@@ -218,7 +218,7 @@ func newLaw(v []int64, plan *Plan) (Law, error) {
 			return Law{}, fmt.Errorf("the rest of a piece: %w", err)
 		}
 	}
-	for _, x := range []int64{l.ID, l.Base, l.Prev, l.Cut, v[13], v[14], l.End, l.Stop, l.Era} {
+	for _, x := range []int64{l.ID, l.Base, l.Prev, l.Cut, v[12], v[13], l.End, l.Stop, l.Era} {
 		if x < 0 || x > most {
 			return Law{}, errForm
 		}
@@ -226,10 +226,10 @@ func newLaw(v []int64, plan *Plan) (Law, error) {
 	switch {
 	case l.Phase < Running || l.Phase > Ended, l.Prev >= l.ID:
 		return Law{}, errForm
-	case l.Plan == nil && v[13] == 0: // nobody has been told of it, and nobody needs it
+	case l.Plan == nil && v[12] == 0: // nobody has been told of it, and nobody needs it
 		l.Plan = &Plan{}
 	case l.Plan == nil:
-		return Law{}, fmt.Errorf("its plan %d did not come", v[13])
+		return Law{}, fmt.Errorf("its plan %d did not come", v[12])
 	}
 	if l.Plan.ID > 0 && len(l.Plan.Pieces) > 0 && l.Piece > len(l.Plan.Pieces) {
 		return Law{}, errForm

@@ -11,10 +11,10 @@ import (
 )
 
 func sampleLaws() []Law {
-	plan := &Plan{ID: 17, Pieces: []pacer.Piece{{R0: 10, R1: 20, Den: 1, Dur: 1_000_000, F: 1}, {R0: 5, R1: 5, Den: 2, F: 1}}}
-	a := Law{Law: pacer.Law{ID: 17, T0: 1_700_000_000_000_000, R0: 10, R1: 20, Den: 1, Dur: 1_000_000, K: 15, F: 1}, Plan: plan, Piece: 1, End: pacer.Endless, Era: 17}
-	b := Law{Law: pacer.Law{ID: 18, T0: 1_700_000_001_000_000, C: 7, Den: 1, F: 1}, Base: 15, Phase: Paused, Prev: 17, Cut: 15, Plan: plan, Piece: 2,
-		Left: pacer.Piece{R0: 5, R1: 5, Den: 2, F: 1}, End: pacer.Endless, Stop: 3, Era: 17}
+	plan := &Plan{ID: 17, Pieces: []pacer.Piece{{R0: 10, R1: 20, Den: 1, Dur: 1_000_000}, {R0: 5, R1: 5, Den: 2}}}
+	a := Law{Law: pacer.Law{ID: 17, T0: 1_700_000_000_000_000, R0: 10, R1: 20, Den: 1, Dur: 1_000_000, K: 15}, Plan: plan, Piece: 1, End: pacer.Endless, Era: 17}
+	b := Law{Law: pacer.Law{ID: 18, T0: 1_700_000_001_000_000, C: 7, Den: 1}, Base: 15, Phase: Paused, Prev: 17, Cut: 15, Plan: plan, Piece: 2,
+		Left: pacer.Piece{R0: 5, R1: 5, Den: 2}, End: pacer.Endless, Stop: 3, Era: 17}
 	return []Law{a, b}
 }
 
@@ -70,10 +70,9 @@ func TestWrongReplies(t *testing.T) {
 		"half a law":          with(3, sampleReply()[3][:200]),
 		"no plan":             sampleReply()[:4],
 		"a plan of nothing":   with(4, "17:0;"),
-		"a plan without end":  with(4, "17;1:1:1:0:1"),
-		"a plan's number":     with(4, "x:0;1:1:1:0:1"),
+		"a plan without end":  with(4, "17;1:1:1:0"),
+		"a plan's number":     with(4, "x:0;1:1:1:0"),
 		"laws out of order":   laws(func(l *Law) { l.ID = 17 }),
-		"a law's frame":       laws(func(l *Law) { l.F = 3 }),
 		"a law's denominator": laws(func(l *Law) { l.Den = 0 }),
 		"a law's phase":       laws(func(l *Law) { l.Phase = 4 }),
 		"a law's base":        laws(func(l *Law) { l.Base = -1 }),
@@ -103,14 +102,14 @@ func TestMessage(t *testing.T) {
 	}
 	whole := message(sampleLaws())
 	for i := 1; i < len(whole)-1; i++ {
-		if got, err := ReadMessage(whole[:i], nil); err == nil && len(got) == 2 && len(got[0].Plan.Pieces) == 2 && got[0].Plan.Pieces[1].F == 1 && i < len(whole)-20 {
+		if got, err := ReadMessage(whole[:i], nil); err == nil && len(got) == 2 && len(got[0].Plan.Pieces) == 2 {
 			t.Errorf("of %d bytes: %+v", i, got)
 		}
 	}
 }
 
 func TestPlan(t *testing.T) {
-	for _, p := range []*Plan{sampleLaws()[0].Plan, {ID: 5, Loop: true, Pieces: []pacer.Piece{{R0: 1, R1: 1, Den: 1, Dur: 5, F: 1}}}} {
+	for _, p := range []*Plan{sampleLaws()[0].Plan, {ID: 5, Loop: true, Pieces: []pacer.Piece{{R0: 1, R1: 1, Den: 1, Dur: 5}}}} {
 		if got, err := ParsePlan(p.String()); err != nil || !reflect.DeepEqual(got, p) {
 			t.Errorf("%v: %v, %v", p, got, err)
 		}

@@ -8,7 +8,7 @@ import (
 
 // constant is a law of 1,000 slots a second from a time on, µs, that follows another.
 func constant(id, t0, prev, cut, base int64) Law {
-	return Law{Law: pacer.Law{ID: id, T0: t0, R0: 1000, R1: 1000, Den: 1, K: pacer.Endless, F: 1}, Prev: prev, Cut: cut, Base: base, Era: 1}
+	return Law{Law: pacer.Law{ID: id, T0: t0, R0: 1000, R1: 1000, Den: 1, K: pacer.Endless}, Prev: prev, Cut: cut, Base: base, Era: 1}
 }
 
 // TestLawsFormAChain: the newest law is in force, and what it follows from; all others are void, whoever brings them and when.

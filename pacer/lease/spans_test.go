@@ -9,7 +9,7 @@ import (
 // operated is the laws of a run that begins at 1 s, is paused at 3 s and resumed at 5 s, and ends by its plan at 9 s. known says how many of them are.
 func operated(known int) *Laws {
 	law := func(id, t0 int64, phase Phase, end int64) Law {
-		return Law{Law: pacer.Law{ID: id, T0: t0, Den: 1, F: 1}, Phase: phase, Prev: id - 1, End: end, Era: 1}
+		return Law{Law: pacer.Law{ID: id, T0: t0, Den: 1}, Phase: phase, Prev: id - 1, End: end, Era: 1}
 	}
 	return (*Laws)(nil).With([]Law{law(1, 1_000_000, Running, 7_000_000), law(2, 3_000_000, Paused, 4_000_000), law(3, 5_000_000, Running, 9_000_000),
 		law(4, 9_000_000, Ended, 9_000_000)}[:known]...)
@@ -76,7 +76,7 @@ func TestRunningThroughLaws(t *testing.T) {
 
 // TestPeak: the highest rate from a time on.
 func TestPeak(t *testing.T) {
-	ramp := Law{Law: pacer.Law{ID: 1, T0: 1_000_000, R0: 2000, R1: 1000, Den: 1, Dur: 2_000_000, K: 3000, F: 1}, End: pacer.Endless, Era: 1}
+	ramp := Law{Law: pacer.Law{ID: 1, T0: 1_000_000, R0: 2000, R1: 1000, Den: 1, Dur: 2_000_000, K: 3000}, End: pacer.Endless, Era: 1}
 	flat := constant(2, 3_000_000, 1, 3000, 3000)
 	flat.End = pacer.Endless
 	l := (*Laws)(nil).With(ramp, flat)

@@ -1,5 +1,5 @@
 // Command allow calls AllowN of redis_rate, a limiter that asks Redis for each request, as fast as it goes. It is what
-// lease calls are measured beside; see internal/bench.
+// renewals are measured beside; see internal/bench.
 //
 //	allow -redis redis://127.0.0.1:6379 -clients 64 -for 3s
 package main

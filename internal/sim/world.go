@@ -1,4 +1,4 @@
-package arcsim
+package sim
 
 import (
 	"container/heap"
@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/arcs"
-	"github.com/loadctl/loadctl/internal/arcs/arcsim/faults"
+	"github.com/loadctl/loadctl/internal/model"
+	"github.com/loadctl/loadctl/internal/sim/faults"
 )
 
 // zero is the Redis time, ns, at which a simulation begins.
@@ -38,7 +38,7 @@ func (e *events) Pop() any {
 type world struct {
 	Plan
 	rng     *rand.Rand
-	without arcs.Without
+	without model.Without
 	broken  Broken
 	now, n  int64
 	queue   events
@@ -76,7 +76,7 @@ func within(at int64, spans []faults.Span) bool {
 }
 
 // Run carries out a plan and judges what was sent.
-func Run(p Plan, without arcs.Without, broken Broken) Result {
+func Run(p Plan, without model.Without, broken Broken) Result {
 	w := &world{Plan: p, without: without, broken: broken, rng: rand.New(rand.NewPCG(p.Seed, 99))}
 	w.server = newServer(w)
 	for i, mp := range p.Members {

@@ -1,4 +1,4 @@
-package arcs
+package model
 
 // Without switches rules of the server off, to show that each is needed.
 type Without struct {

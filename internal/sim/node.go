@@ -1,10 +1,10 @@
-package arcsim
+package sim
 
 import (
 	"slices"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/arcs/arcsim/faults"
+	"github.com/loadctl/loadctl/internal/sim/faults"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 

@@ -1,4 +1,4 @@
-package arcs
+package model
 
 import (
 	"github.com/loadctl/loadctl/pacer"
@@ -70,7 +70,7 @@ func (r *Run) next(l *lease.Law) {
 	if l.End < endless && (p.Dur == 0 || l.T0+p.Dur > l.End) {
 		p = p.Part(0, l.End-l.T0)
 	}
-	l.R0, l.R1, l.Den, l.Dur, l.F, l.K, l.Stop = p.R0, p.R1, p.Den, p.Dur, p.F, endless, 0
+	l.R0, l.R1, l.Den, l.Dur, l.K, l.Stop = p.R0, p.R1, p.Den, p.Dur, endless, 0
 	switch {
 	case p.Dur > 0:
 		g := law{*l}
@@ -106,7 +106,7 @@ func take(l *lease.Law) (p pacer.Piece, ok bool) {
 
 // nothing asks for nothing.
 func (r *Run) nothing(l *lease.Law) {
-	l.R0, l.R1, l.Den, l.Dur, l.F, l.K, l.Stop = 0, 0, 1, 0, 1, 0, 0
+	l.R0, l.R1, l.Den, l.Dur, l.K, l.Stop = 0, 0, 1, 0, 0, 0
 }
 
 // follow makes the laws of the plan ahead of time, so that it goes on when this server is away. Their numbers follow from the law

@@ -1,4 +1,4 @@
-package arcs
+package model
 
 import (
 	"math"
@@ -53,7 +53,7 @@ func (l *law) phase(cut, t int64) int64 {
 
 // rest is the piece that is left at t.
 func (l *law) rest(t int64) pacer.Piece {
-	p := pacer.Piece{R0: l.R0, R1: l.R1, Den: l.Den, Dur: l.Dur, F: l.F}
+	p := pacer.Piece{R0: l.R0, R1: l.R1, Den: l.Den, Dur: l.Dur}
 	if l.Dur > 0 {
 		p = p.Part(max(0, min(l.Dur, t-l.T0)), 0)
 	}

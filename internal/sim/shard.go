@@ -1,4 +1,4 @@
-package arcsim
+package sim
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package arcs
+package model
 
 import (
 	"github.com/loadctl/loadctl/pacer/circle"

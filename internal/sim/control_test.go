@@ -1,10 +1,10 @@
-package arcsim
+package sim
 
 import (
 	"os"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/arcs"
+	"github.com/loadctl/loadctl/internal/model"
 )
 
 // A rule, and a seed that shows what it prevents.
@@ -12,25 +12,25 @@ type rule struct {
 	name, kind string
 	seed       uint64
 	workers    int
-	without    arcs.Without
+	without    model.Without
 	broken     Broken
 }
 
 func rules() []rule {
 	return []rule{
-		{"quarantine", "storm", 1, 5, arcs.Without{Quarantine: true}, Broken{}},
-		{"stored", "storm", 3, 5, arcs.Without{Stored: true}, Broken{}},
-		{"age", "relapse", 1, 5, arcs.Without{Age: true}, Broken{}},
-		{"seq", "copies", 114, 5, arcs.Without{Seq: true}, Broken{}},
-		{"reclaim", "copies", 601, 8, arcs.Without{Reclaim: true}, Broken{}},
-		{"owned", "storm", 10, 5, arcs.Without{Owned: true}, Broken{}},
-		{"promise", "storm", 10, 5, arcs.Without{Promise: true}, Broken{}},
-		{"list-p", "short", 136, 5, arcs.Without{}, Broken{ListP: true}},
-		{"agree", "churn", 8, 5, arcs.Without{}, Broken{Agree: true}},
-		{"back", "churn", 7, 5, arcs.Without{}, Broken{Back: true}},
-		{"fixed", "churn", 1, 5, arcs.Without{}, Broken{Fixed: true}},
-		{"due", "storm", 10, 5, arcs.Without{}, Broken{Due: true}},
-		{"new-era", "eras", 78, 5, arcs.Without{NewEra: true}, Broken{}},
+		{"quarantine", "storm", 1, 5, model.Without{Quarantine: true}, Broken{}},
+		{"stored", "storm", 3, 5, model.Without{Stored: true}, Broken{}},
+		{"age", "relapse", 1, 5, model.Without{Age: true}, Broken{}},
+		{"seq", "copies", 114, 5, model.Without{Seq: true}, Broken{}},
+		{"reclaim", "copies", 601, 8, model.Without{Reclaim: true}, Broken{}},
+		{"owned", "storm", 10, 5, model.Without{Owned: true}, Broken{}},
+		{"promise", "storm", 10, 5, model.Without{Promise: true}, Broken{}},
+		{"list-p", "short", 136, 5, model.Without{}, Broken{ListP: true}},
+		{"agree", "churn", 8, 5, model.Without{}, Broken{Agree: true}},
+		{"back", "churn", 7, 5, model.Without{}, Broken{Back: true}},
+		{"fixed", "churn", 1, 5, model.Without{}, Broken{Fixed: true}},
+		{"due", "storm", 10, 5, model.Without{}, Broken{Due: true}},
+		{"new-era", "eras", 78, 5, model.Without{NewEra: true}, Broken{}},
 	}
 }
 
@@ -61,7 +61,7 @@ func TestRulesAreNeeded(t *testing.T) {
 			if bad == 0 {
 				t.Errorf("without the rule nothing is sent twice")
 			}
-			if err := Run(Draw(c.kind, c.seed, size(c.seed, c.workers)), arcs.Without{}, Broken{}).Check(); err != nil {
+			if err := Run(Draw(c.kind, c.seed, size(c.seed, c.workers)), model.Without{}, Broken{}).Check(); err != nil {
 				t.Errorf("with the rule: %v", err)
 			}
 		})

@@ -1,4 +1,4 @@
-package arcsim
+package sim
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/arcs"
-	"github.com/loadctl/loadctl/internal/arcs/arcsim/faults"
+	"github.com/loadctl/loadctl/internal/model"
+	"github.com/loadctl/loadctl/internal/sim/faults"
 )
 
 // Result is what came of a simulation.
@@ -129,7 +129,7 @@ func (w *world) count(r *Result) {
 }
 
 // audit holds the server's sums against what was decided.
-func (w *world) audit(r *Result, a arcs.Audit, decided map[string]int64) {
+func (w *world) audit(r *Result, a model.Audit, decided map[string]int64) {
 	sum := a.Idle
 	for _, n := range a.Owned {
 		sum += n

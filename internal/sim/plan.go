@@ -1,11 +1,11 @@
-package arcsim
+package sim
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/arcs/arcsim/faults"
+	"github.com/loadctl/loadctl/internal/sim/faults"
 	"github.com/loadctl/loadctl/pacer"
 )
 

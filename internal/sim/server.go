@@ -1,19 +1,19 @@
-package arcsim
+package sim
 
 import (
 	"fmt"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/arcs"
-	"github.com/loadctl/loadctl/internal/arcs/arcsim/faults"
+	"github.com/loadctl/loadctl/internal/model"
+	"github.com/loadctl/loadctl/internal/sim/faults"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // server is the run's Redis, with all that can happen to it.
 type server struct {
 	*world
-	run    *arcs.Run
-	backup *arcs.Run
+	run    *model.Run
+	backup *model.Run
 	skew   int64 // of its clock, ns
 	thaw   int64
 	word   bool            // it was stopped while it was lost
@@ -22,8 +22,8 @@ type server struct {
 }
 
 func newServer(w *world) *server {
-	o := arcs.Options{Pieces: w.Options.Pieces, Span: w.Options.Span, Requests: w.Requests, Min: int(w.Options.Min), Hold: w.Options.PermitFor, Without: w.without, Loop: w.Options.Loop}
-	return &server{world: w, run: arcs.New(o, "first"), skew: int64(w.Skew), skews: map[int64]int64{}}
+	o := model.Options{Pieces: w.Options.Pieces, Span: w.Options.Span, Requests: w.Requests, Min: int(w.Options.Min), Hold: w.Options.PermitFor, Without: w.without, Loop: w.Options.Loop}
+	return &server{world: w, run: model.New(o, "first"), skew: int64(w.Skew), skews: map[int64]int64{}}
 }
 
 func (s *server) redis() int64 { return (zero + s.now + s.skew) / 1000 }
@@ -69,8 +69,8 @@ func (s *server) renew(c lease.Call) lease.Reply {
 		if c.Claim == nil || c.Laws == nil {
 			return lease.Reply{Status: lease.NoState, Seq: c.Seq, Wait: 100_000}
 		}
-		o := arcs.Options{Pieces: s.Options.Pieces, Span: s.Options.Span, Requests: s.Requests, Min: 1, Hold: s.Options.PermitFor, Without: s.without, Loop: s.Options.Loop}
-		s.run = arcs.Restore(o, "server", s.redis(), c.Laws)
+		o := model.Options{Pieces: s.Options.Pieces, Span: s.Options.Span, Requests: s.Requests, Min: 1, Hold: s.Options.PermitFor, Without: s.without, Loop: s.Options.Loop}
+		s.run = model.Restore(o, "server", s.redis(), c.Laws)
 		if s.word {
 			s.run.Command(s.redis(), "stop", nil)
 		}

@@ -1,4 +1,4 @@
-package arcsim
+package sim
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/arcs"
-	"github.com/loadctl/loadctl/internal/arcs/arcsim/faults"
+	"github.com/loadctl/loadctl/internal/model"
+	"github.com/loadctl/loadctl/internal/sim/faults"
 )
 
 // setting is one of LOADCTL_SEED (the first), LOADCTL_SEEDS (how many of each kind) and LOADCTL_WORKERS (0: 3 to 50, by the seed).
@@ -54,7 +54,7 @@ func TestSeeds(t *testing.T) {
 				p.Trace = func(at time.Duration, who, what string) { fmt.Println(at, who, what) }
 				fmt.Printf("%+v\n", p)
 			}
-			r := Run(p, arcs.Without{}, Broken{})
+			r := Run(p, model.Without{}, Broken{})
 			if err := r.Check(); err != nil {
 				failed++
 				if failed < 6 {
