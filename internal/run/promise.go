@@ -72,7 +72,7 @@ func (a *reading) member(w *Worker, m standing) {
 	case leftMember:
 		w.State, w.promised = "left", w.LastSeen.Add(handOver)
 	case haltedMember:
-		if w.State = "left"; !a.EndedAt.IsZero() && !w.LastSeen.Before(a.EndedAt) {
+		if w.State = "left"; a.Phase == "stopped" && !w.LastSeen.Before(a.EndedAt) {
 			w.State = "stopped"
 		}
 	case lostMember:
