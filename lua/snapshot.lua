@@ -66,7 +66,7 @@ if seq <= known or ARGV[4] == '' then return done end
 -- Of whom nothing is known, everything was forgotten: the stream and the gaps in it too.
 if known > 0 and seq > known + 1 then redis.call('HINCRBY', KEYS[2], who .. ':gaps', seq - known - 1) end
 redis.call('HSET', KEYS[2], who, ARGV[3], who .. ':seq', ARGV[6], who .. ':counts', ARGV[7])
-local length = math.max(tonumber(ARGV[5]), 3 * redis.call('ZCOUNT', KEYS[7], '-inf', '+inf'))
+local length = math.max(tonumber(ARGV[5]), 3 * redis.call('ZCARD', KEYS[7]))
 redis.call('XADD', KEYS[3], 'MAXLEN', '~', length, '*', 'w', who, 's', ARGV[4])
 -- Once a second is enough for all workers together. The series is looked at because it is made last; as long as it is not there, and for who is
 -- new, all lifetimes are renewed.

@@ -74,12 +74,12 @@ func TestTeamTable(t *testing.T) {
 }
 
 func TestPaceOfAFleet(t *testing.T) {
-	for workers, want := range map[int]float64{1: 2, 50: 100, 100: 200} {
+	for workers, want := range map[int]float64{1: 2, 50: 100, 80: 100, 100: 100, 1000: 1000} {
 		if got := renewing(workers); math.Abs(got-want) > 1 {
 			t.Errorf("%d workers renew %.1f times a second, want %.1f", workers, got, want)
 		}
 	}
-	for perSecond, sound := range map[float64]bool{150: false, 190: true, 200: true, 212: true, 270: false} {
+	for perSecond, sound := range map[float64]bool{75: false, 95: true, 100: true, 106: true, 135: false} {
 		if err := onTime(perSecond, 100, renewing(100)); (err == nil) != sound {
 			t.Errorf("%.0f calls/s of 100 workers: %v", perSecond, err)
 		}

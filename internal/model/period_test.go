@@ -12,10 +12,13 @@ import (
 
 // TestFourCallsInAPromise: a worker of a large fleet calls four times in a promise, however short that is. A reply without a promise tells when as well.
 func TestFourCallsInAPromise(t *testing.T) {
-	const fleet = 4100
 	s := newScripts(t, redistest.Start(t).Client(), "x")
 	pieces, _ := pacer.Constant(pacer.PerSecond(1), 0).Pieces()
-	for hold, want := range map[int64]int64{2_000_000: 500_000, 3_000_000: 750_000, 10_000_000: fleet * 250} {
+	for _, c := range []struct{ fleet, hold, want int64 }{
+		{4100, 2_000_000, 500_000}, {4100, 3_000_000, 750_000}, {4100, 10_000_000, 4100 * 250},
+		{20, 10_000_000, 500_000}, {80, 10_000_000, 800_000}, {100, 10_000_000, 1_000_000}, {1000, 10_000_000, 1_000_000},
+	} {
+		fleet, hold, want := c.fleet, c.hold, c.want
 		o := Options{Pieces: pieces, Hold: hold}
 		s.lose()
 		s.make(1_700_000_000_000_000, o, "server", nil)

@@ -39,7 +39,8 @@ type publisher struct {
 	meter               *meter      // nil = the process is not measured
 	standstill          *standstill // of a closed loop; else nil
 	rota                rota
-	due                 time.Duration // when to publish what was collected, since the start or, before it, since began; 0 = nothing was collected
+	beat                chan<- struct{} // told when it publishes; nil = nobody is
+	due                 time.Duration   // when to publish what was collected, since the start or, before it, since began; 0 = nothing was collected
 
 	began    int64            // local time of the first interval's start, ns
 	pending  *report.Snapshot // nil, or an interval whose publication failed
@@ -104,6 +105,10 @@ func (p *publisher) run(quit <-chan struct{}) {
 			}
 		case <-publish.C:
 			p.due = 0
+			select {
+			case p.beat <- struct{}{}:
+			default: // the last one was not heard yet
+			}
 			err := p.publish(context.Background(), attemptTimeout)
 			p.rota.tried(err)
 			p.trouble(err)

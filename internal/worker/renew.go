@@ -61,7 +61,7 @@ func (e *engine) limit() {
 func (e *engine) renewer(p *patience, broken <-chan struct{}) *lease.Renewer {
 	return &lease.Renewer{
 		Server: e.Server, Sink: e, Clock: e.Clock, Worker: e.ID, Incarnation: e.Incarnation, Weight: e.Weight, Messages: e.Messages,
-		Changed: e.feed.changed, Broken: broken, Restore: e.Restore, Log: e.Log,
+		Beat: e.beat, Changed: e.feed.changed, Broken: broken, Restore: e.Restore, Log: e.Log,
 		Observe: func(r lease.Reply, v *lease.View) {
 			if r.Status == lease.OK {
 				p.heard()

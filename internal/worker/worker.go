@@ -76,7 +76,7 @@ type Worker struct {
 func (w *Worker) Run(ctx context.Context) (*report.Snapshot, error) {
 	e := engine{Worker: *w}
 	e.defaults()
-	e.publisher = publisher{worker: w.ID, incarnation: w.Incarnation, journal: w.Journal, clock: w.Clock, started: e.Started, log: e.Log, host: w.Host}
+	e.publisher = publisher{worker: w.ID, incarnation: w.Incarnation, journal: w.Journal, clock: w.Clock, started: e.Started, beat: e.beat, log: e.Log, host: w.Host}
 	e.publisher.begin()
 	if err := e.open(); err != nil {
 		return e.publisher.total, err
@@ -95,6 +95,7 @@ type engine struct {
 	standstill standstill
 	publisher  publisher
 	publishing sync.WaitGroup
+	beat       chan struct{} // a snapshot is published; has room for one
 	quit       chan struct{} // closed when the publisher is to end
 }
 
@@ -111,7 +112,7 @@ func (e *engine) defaults() {
 	if e.Observe == nil {
 		e.Observe = func(lease.Reply, *lease.View) {}
 	}
-	e.feed.changed, e.quit = make(chan struct{}, 1), make(chan struct{})
+	e.feed.changed, e.beat, e.quit = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
 	if e.Started == nil {
 		e.Started = func() int64 { return 0 }
 	}

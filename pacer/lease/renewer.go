@@ -35,6 +35,7 @@ type Message struct {
 const (
 	attemptTimeout = 3 * time.Second        // of one attempt; others begin before that
 	mostAttempts   = 5                      // at a time: none has to wait for the end of another
+	beats          = time.Second            // from this period on calls wait for a Beat: together they cost a server half as much
 	firstPause     = 250 * time.Millisecond // from one attempt to the next
 	maxPause       = time.Second
 	firstWait      = 100 * time.Millisecond // until a reply has told another
@@ -55,6 +56,7 @@ type Renewer struct {
 	Weight      int64  // its part of the rate is Weight / sum of weights; 0 means 1
 
 	Messages <-chan Message     // may be nil; a lost one costs time, not truth
+	Beat     <-chan struct{}    // the worker publishes: a call that is due about now goes with it; may be nil
 	Changed  <-chan struct{}    // signals that Taken has changed
 	Broken   <-chan struct{}    // closed when the Sink cannot go on: Run returns ErrHeld at once, but where ctx has ended too; may be nil
 	Observe  func(Reply, *View) // called with each reply and what holds by it; may be nil
@@ -67,6 +69,7 @@ type Renewer struct {
 	holder   *Holder
 	wait     time.Duration // until the next call
 	pause    time.Duration // from the last attempt to the next
+	called   int64         // when the last call was made for the first time, ns
 	trying   int           // attempts that have not come back
 	answers  chan answer
 	rtt      roundTrip
@@ -116,6 +119,10 @@ func (r *Renewer) Run(ctx context.Context) error {
 			case r.urgent, r.ends():
 				next = time.After(r.until())
 			}
+		case <-r.Beat:
+			if r.wait >= beats && !r.holder.Waiting() && r.Clock.Now()-r.called >= int64(r.wait)*3/4 {
+				next = time.After(0)
+			}
 		case <-r.Changed:
 			if r.agreed() && !r.holder.Waiting() {
 				next = time.After(0)
@@ -140,7 +147,7 @@ func (r *Renewer) Run(ctx context.Context) error {
 // call again, for the server knows it by its number. Those before may still be answered.
 func (r *Renewer) try(ctx context.Context) <-chan time.Time {
 	if !r.holder.Waiting() {
-		r.pause = firstPause
+		r.pause, r.called = firstPause, r.Clock.Now()
 	}
 	c := r.holder.Call()
 	if r.trying < mostAttempts {
@@ -317,6 +324,9 @@ func (r *Renewer) until() time.Duration {
 		return 0
 	}
 	wait := r.spread(r.wait)
+	if r.Beat != nil && r.wait >= beats {
+		wait += r.wait / 4 // the beat comes first
+	}
 	if r.ends() { // it is to be heard of when it does
 		wait = min(wait, max(0, time.Duration(r.holder.view.Laws.Newest().T0-r.now())*time.Microsecond)+time.Millisecond)
 	}
