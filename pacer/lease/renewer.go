@@ -120,7 +120,7 @@ func (r *Renewer) Run(ctx context.Context) error {
 				next = time.After(r.until())
 			}
 		case <-r.Beat:
-			if r.wait >= beats && !r.holder.Waiting() && r.Clock.Now()-r.called >= int64(r.wait)*3/4 {
+			if r.wait >= beats && !r.holder.Waiting() && r.Clock.Now()-r.called >= int64(r.wait)/2 {
 				next = time.After(0)
 			}
 		case <-r.Changed:
