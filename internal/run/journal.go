@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -14,6 +17,7 @@ const listEvery = 10
 type Journal struct {
 	run                 *Run
 	worker, incarnation string
+	script              *redis.Script
 
 	second    int64 // up to which the run's series has the worker's points, as Redis said last
 	own       *Unpublished
@@ -22,7 +26,7 @@ type Journal struct {
 
 // Journal is where the worker with this id and incarnation reports to.
 func (r *Run) Journal(worker, incarnation string) *Journal {
-	return &Journal{run: r, worker: worker, incarnation: incarnation}
+	return &Journal{run: r, worker: worker, incarnation: incarnation, script: lua.Snapshot()}
 }
 
 // Publish stores an interval snapshot and the cumulative one, and adds the points to the run's series that it does not have yet, some at a

@@ -17,13 +17,14 @@ import (
 type Arcs struct {
 	run    *Run
 	client redis.UniversalClient
+	script *redis.Script
 
 	mu    sync.Mutex
 	known *lease.Laws // for the plans that replies leave out
 }
 
 // Arcs calls over a client, which should be one of its own.
-func (r *Run) Arcs(client redis.UniversalClient) *Arcs { return &Arcs{run: r, client: client} }
+func (r *Run) Arcs(client redis.UniversalClient) *Arcs { return &Arcs{run: r, client: client, script: lua.Renew()} }
 
 // Renew implements lease.Server.
 func (a *Arcs) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
@@ -31,7 +32,7 @@ func (a *Arcs) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
 	for _, text := range c.Args() {
 		args = append(args, text)
 	}
-	texts, err := lua.Renew().Run(ctx, a.client, a.run.keys.change(), args...).StringSlice()
+	texts, err := a.script.Run(ctx, a.client, a.run.keys.change(), args...).StringSlice()
 	if err != nil {
 		return lease.Reply{}, Advise(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -108,7 +107,7 @@ func (j *Journal) send(ctx context.Context, m *message) (a snapshotReply, err er
 	k := j.run.keys
 	keys := []string{k.Budget, k.Totals, k.Snapshots, k.Series, k.Spec, k.Workers, k.Due, k.Events, k.Laws, k.Rich, k.Loose, k.Log}
 	args := []any{j.run.UID, j.worker + "/" + j.incarnation, m.total, m.interval, streamLength, m.seq, m.counts, m.from, m.next, m.open}
-	reply, err := lua.Snapshot().Run(ctx, j.run.client, keys, append(args, m.pages...)...).StringSlice()
+	reply, err := j.script.Run(ctx, j.run.client, keys, append(args, m.pages...)...).StringSlice()
 	if err != nil {
 		return a, fmt.Errorf("publish snapshot: %w", err)
 	}
