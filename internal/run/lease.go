@@ -24,7 +24,9 @@ type Arcs struct {
 }
 
 // Arcs calls over a client, which should be one of its own.
-func (r *Run) Arcs(client redis.UniversalClient) *Arcs { return &Arcs{run: r, client: client, script: lua.Renew()} }
+func (r *Run) Arcs(client redis.UniversalClient) *Arcs {
+	return &Arcs{run: r, client: client, script: lua.Renew()}
+}
 
 // Renew implements lease.Server.
 func (a *Arcs) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
