@@ -18,7 +18,6 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -79,7 +78,7 @@ func (c crowd) run(ctx context.Context, client redis.UniversalClient) (crowded, 
 	failed := make(chan error, c.workers)
 	for i := range c.workers {
 		all.Go(func() {
-			total, err := c.work(ctx, r, fmt.Sprint("w", i), &started, nil, nil)
+			total, err := c.work(ctx, r, fmt.Sprint("w", i), &started)
 			if err != nil {
 				failed <- err
 				return
@@ -143,8 +142,8 @@ func (c crowd) spent(ctx context.Context, client redis.UniversalClient) (crowded
 	return crowded{CPU: used.Seconds(), Renewals: renewals, Snapshots: scripts.calls - renewals, Inside: scripts.took.Seconds()}, err
 }
 
-// work is one worker of it. told and answered, where they are not nil, are called with each message and each reply.
-func (c crowd) work(ctx context.Context, r *run.Run, name string, started *atomic.Int64, told func(lease.Message), answered func(lease.Reply)) (*report.Snapshot, error) {
+// work is one worker of it.
+func (c crowd) work(ctx context.Context, r *run.Run, name string, started *atomic.Int64) (*report.Snapshot, error) {
 	link, err := run.ConnectLink(ctx, c.redis, "bench:"+r.Name+":"+name)
 	if err != nil {
 		return nil, err
@@ -167,38 +166,11 @@ func (c crowd) work(ctx context.Context, r *run.Run, name string, started *atomi
 	defer stop()
 	w := worker.Worker{
 		ID: name, Incarnation: incarnation, Server: mine.Arcs(link.Client), Clock: clock, Journal: journal, Started: started.Load,
-		Messages:  tapped(watching, run.Messages(watching, link.Messages(), link.WakeupsOf(watching, mine, name)), told),
+		Messages:  run.Messages(watching, link.Messages(), link.WakeupsOf(watching, mine, name)),
 		NewClient: func(int) (worker.Client, error) { return worker.NewAdapter(clock, target, 1), nil },
 		MaxLag:    time.Second, CatchUp: time.Second,
 	}
-	if answered != nil {
-		w.Observe = func(r lease.Reply, _ *lease.View) { answered(r) }
-	}
 	return w.Run(ctx)
-}
-
-// tapped are the same messages, after each was told.
-func tapped(ctx context.Context, in <-chan lease.Message, told func(lease.Message)) <-chan lease.Message {
-	if told == nil {
-		return in
-	}
-	out := make(chan lease.Message)
-	go func() {
-		for {
-			select {
-			case m := <-in:
-				told(m)
-				select {
-				case out <- m:
-				case <-ctx.Done():
-					return
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return out
 }
 
 // mute is a Journal that writes nothing down.

@@ -39,7 +39,7 @@ func scale(ctx context.Context, b *bench, s *section) error {
 		{"loadctl status, s", func(t thronged) float64 { return t.Status }, [2]float64{0.2, 1}, "%.2f"},
 		{"loadctl watch begins, s", func(t thronged) float64 { return t.Watch }, [2]float64{0.2, 1}, "%.2f"},
 		{"Redis memory, MB", func(t thronged) float64 { return t.Memory }, [2]float64{60, 1000}, "%.0f"},
-		{"slots skipped or late", thronged.missed, [2]float64{0, 0}, "%.0f"},
+		{"slots skipped", thronged.skipped, [2]float64{0, 0}, "%.0f"},
 	} {
 		for i, name := range []string{"1,000 workers", "10,000 workers"} {
 			s.atMost(name+": "+g.what, of(got.take(name), g.of).median(), g.limits[i], g.format)
@@ -48,8 +48,8 @@ func scale(ctx context.Context, b *bench, s *section) error {
 	return nil
 }
 
-// missed is how many slots were not sent on time while nothing happened to the fleet.
-func (t thronged) missed() float64 { return float64(t.Steady.Skipped + t.Steady.LateDropped) }
+// skipped is how many slots were nobody's while nothing happened to the fleet.
+func (t thronged) skipped() float64 { return float64(t.Steady.Skipped) }
 
 func scaleTables(s *section, got contest[thronged]) {
 	var calls, times [][]string
@@ -59,7 +59,7 @@ func scaleTables(s *section, got contest[thronged]) {
 			r.name, figure("%.0f", func(t thronged) float64 { return t.renewals() }), figure("%.0f", func(t thronged) float64 { return t.snapshots() }),
 			figure("%.1f", func(t thronged) float64 { return t.share() }), figure("%.0f", func(t thronged) float64 { return 1e6 * t.CPU / t.calls() }),
 			figure("%.0f", func(t thronged) float64 { return t.Memory }),
-			figure("%.1f", func(t thronged) float64 { return float64(t.Lag) / 1e6 }), figure("%.0f", thronged.missed),
+			figure("%.0f", thronged.skipped),
 		})
 		times = append(times, []string{
 			r.name, figure("%.1f", func(t thronged) float64 { return t.Begins }),
@@ -69,7 +69,7 @@ func scaleTables(s *section, got contest[thronged]) {
 			figure("%.2f", func(t thronged) float64 { return t.Report }),
 		})
 	}
-	s.table([]string{"", "renewals/s", "snapshots/s", "Redis CPU, %", "µs a call", "Redis memory, MB", "late, p99, ms", "slots skipped or late"}, calls)
+	s.table([]string{"", "renewals/s", "snapshots/s", "Redis CPU, %", "µs a call", "Redis memory, MB", "slots skipped"}, calls)
 	s.note("Times in seconds. After `set-rate` and `pause` the last worker has heard of it; after `stop` each has confirmed it. The outage is one of a second; " +
 		"it is over when each worker was answered again.")
 	s.table([]string{"", "all have joined", "set-rate", "pause", "stop", "outage", "`status`", "`watch`", "`report`"}, times)
