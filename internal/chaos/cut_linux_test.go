@@ -20,13 +20,7 @@ func (s *stage) cutOff(w way) {
 	s.t.Helper()
 	s.breaks()
 	s.network.lose(s.port(), w.calls, w.replies)
-	if w.calls == "" {
-		s.allow(s.phi()*float64(repliesOnly)/1e9, "replies only: a third of Ts at the rate of those cut off")
-	}
 }
-
-// repliesOnly is for how long the server goes on granting to a member whose replies are lost: Ts/3, with Ts = 0.6·H.
-const repliesOnly = 100 * time.Millisecond
 
 // heard is how long after a cut a worker may need until a call gets through: it gives up an attempt after 250 ms, waits for as long, and
 // its first answer only says that it must ask again.
@@ -68,21 +62,19 @@ func cutScenarios() []scenario {
 			},
 		})
 	}
-	return append(list, duringCut("rate up", share, setRate(3000)), duringCut("rate down", share, setRate(1000)), duringCut("rate down below their share, and half up", share, func(s *stage) {
-		// As long as they do not hear of it, they fire on: the rate is not lower than that.
-		s.rate(s.change("set-rate", name, "500"), s.phi())
-		s.last(150 * time.Millisecond)
-		setRate(1000)(s)
-	}), duringCut("pause and resume", 0, func(s *stage) {
-		// Those cut off do not hear of the pause: they fire on, until they do or their promises end.
-		s.rate(s.change("pause", name), s.phi())
-		s.last(1500 * time.Millisecond)
-		s.heal()
-		s.last(heard)
-		s.rate(s.web.Now(), 0)
-		s.last(time.Second)
-		s.rate(s.change("resume", name), float64(s.qps))
-	}), scenario{
+	return append(list, duringCut("rate up", 3000), duringCut("rate down", 1000), duringCut("rate down below their share, and half up", 500, 1000), scenario{
+		name: "pause and resume while 3 of 8 are cut off", cut: 3, lasts: 11 * time.Second, play: func(s *stage) {
+			s.cutOff(ways()[2])
+			s.last(1500 * time.Millisecond)
+			s.rate(s.change("pause", name), s.unheard(0))
+			s.last(1500 * time.Millisecond)
+			s.heal()
+			s.last(heard)
+			s.rate(s.web.Now(), 0)
+			s.last(time.Second)
+			s.rate(s.change("resume", name), float64(s.qps))
+		},
+	}, scenario{
 		name: "stop while 1 of 8 is cut off", cut: 1, lasts: 20 * time.Second, play: func(s *stage) {
 			s.cutOff(ways()[2])
 			s.last(time.Second)
@@ -94,18 +86,32 @@ func cutScenarios() []scenario {
 	})
 }
 
-func setRate(perSecond int64) func(s *stage) {
-	return func(s *stage) { s.rate(s.change("set-rate", name, fmt.Sprint(perSecond)), float64(perSecond)) }
+// unheard is the rate while those that are cut off do not hear of a change: each sends its part of the rate before.
+func (s *stage) unheard(rate float64) float64 {
+	cut := float64(s.cut) / float64(s.workers)
+	return (1-cut)*rate + cut*float64(s.qps)
 }
 
-// duringCut is a command in the middle of a cut of 3 of 8, and the share of the rate that no second falls below.
-func duringCut(what string, share float64, command func(s *stage)) scenario {
+// duringCut is changes of the rate in the middle of a cut of 3 of 8, 150 ms apart. No second falls below a share of what is asked for, by those who have heard of it,
+// and by the others.
+func duringCut(what string, rates ...int64) scenario {
 	return scenario{name: what + " while 3 of 8 are cut off", cut: 3, lasts: 11 * time.Second, play: func(s *stage) {
 		s.cutOff(ways()[2])
-		s.promise(s.fault-int64(time.Second), s.ends(), share)
 		s.last(1500 * time.Millisecond)
-		command(s)
+		last := 0.0
+		for i, rate := range rates {
+			if i > 0 {
+				s.last(150 * time.Millisecond)
+			}
+			last = float64(rate)
+			s.rate(s.change("set-rate", name, fmt.Sprint(rate)), s.unheard(last))
+		}
 		s.last(1500 * time.Millisecond)
+		s.promise(s.fault-int64(time.Second), s.web.Now(), share)
+		s.rate(s.web.Now(), max(last, s.unheard(last)))
 		s.heal()
+		s.last(heard)
+		s.rate(s.web.Now(), last)
+		s.promise(s.web.Now(), s.ends(), share)
 	}}
 }
