@@ -182,7 +182,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestJoinAndKill: workers come and are killed. The others have the rate back when the promises of those, of 2 s, are over.
+// TestJoinAndKill: workers come and are killed. When the promises of those, of 2 s, are over, the others take their share within a quarter of a second.
 func TestJoinAndKill(t *testing.T) {
 	b := newBed(t)
 	args := append(patient(), "--qps", "2000", "--duration", "14s", "--on-redis-loss", "stop")
@@ -205,10 +205,11 @@ func TestJoinAndKill(t *testing.T) {
 	}
 	r := b.report("elastic")
 	n := b.web.Count()
-	if a := r.Audit; n < a.Sent || n > a.Sent+a.Lost || a.Asked != 28_000 || acceptance() && a.Skipped+a.LateDropped > 0 {
+	const taken = 2000 * 2 / 8 / 4 // slots of theirs in a quarter of a second
+	if a := r.Audit; n < a.Sent || n > a.Sent+a.Lost || a.Asked != 28_000 || acceptance() && (a.Skipped > taken || a.LateDropped > 0) {
 		t.Errorf("%d arrived, %+v", n, a)
 	}
-	seconds := b.fullAgain(2000, killed.Add(2*time.Second), 4)
+	seconds := b.fullAgain(2000, killed.Add(3*time.Second), 4)
 	t.Logf("%d arrived, sent %d, lost %d; seconds from the second after the kill: %v", n, r.Audit.Sent, r.Audit.Lost, seconds)
 }
 
