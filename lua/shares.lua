@@ -184,9 +184,12 @@ local function some(n)
   return out
 end
 
--- adopt: gives orphans to the poorest, which come to one level; what lies beside their own first.
+-- adopt: gives orphans to the poorest, which come to one level; what lies beside their own first. When the run is over nobody needs them, and
+-- thousands may leave.
 local function adopt()
   if b.begun == 0 or b.quiet > 0 or b.orphans == 0 then return end
+  local last = newest()
+  if last.phase >= STOPPED and last.t0 <= b.now then return end
   local n = staying()
   if n == 0 then return end
   local some = some(n)
