@@ -104,6 +104,8 @@ func begun(ctx context.Context, r *run.Run, started *atomic.Int64, failed <-chan
 		select {
 		case err := <-failed:
 			return err
+		case <-ctx.Done():
+			return ctx.Err()
 		case <-time.After(10 * time.Millisecond):
 		}
 		at, err := r.StartedAt(ctx)

@@ -58,6 +58,7 @@ type thronged struct {
 // The bounds of a throng.
 const (
 	joining      = 64               // workers connect at a time
+	joinPatience = 90 * time.Second // until all are there
 	hearPatience = 30 * time.Second // of a command, or of the end of an outage
 )
 
@@ -132,6 +133,7 @@ func throngPart(args []string) error {
 	flags.IntVar(&t.server, "server", 0, "")
 	flags.StringVar(&t.name, "run", "bench", "")
 	flags.IntVar(&t.workers, "workers", 1000, "")
+	flags.BoolVar(&t.silent, "silent", false, "")
 	flags.Int64Var(&t.rate, "rate", 10_000, "")
 	flags.DurationVar(&t.lasting, "for", 10*time.Second, "")
 	flags.DurationVar(&t.warm, "warm", 5*time.Second, "")
@@ -164,8 +166,10 @@ func (t *throng) run(ctx context.Context, client redis.UniversalClient) (said th
 	began := time.Now()
 	var started atomic.Int64
 	t.start(ctx, r, &started)
-	if err := begun(ctx, r, &started, t.failed); err != nil {
-		return said, err
+	limit, cancel := context.WithTimeoutCause(ctx, joinPatience, fmt.Errorf("not all of %d workers were there after %v: this machine cannot carry them", t.workers, joinPatience))
+	defer cancel()
+	if err := begun(limit, r, &started, t.failed); err != nil {
+		return said, errors.Join(context.Cause(limit), err)
 	}
 	said.Begins = time.Since(began).Seconds()
 	if err := t.measure(ctx, client, r, &started, &said); err != nil {
@@ -224,7 +228,11 @@ func (t *throng) member(ctx context.Context, r *run.Run, i int, started *atomic.
 		}
 	}
 	idle := &idler{clock: pacer.NewClock(), changed: make(chan struct{}, 1)}
-	beat := make(chan struct{}, 1)
+	var beat chan struct{} // there is none for who publishes nothing
+	if !t.silent {
+		beat = make(chan struct{}, 1)
+		go t.publish(watching, mine.Journal(name, incarnation), report.NewSnapshot(name, incarnation), i, started, beat)
+	}
 	renewer := lease.Renewer{
 		Server: mine.Arcs(link.Client), Sink: idle, Clock: idle.clock, Worker: name, Incarnation: incarnation, Changed: idle.changed, Beat: beat,
 		Messages: tapped(watching, run.Messages(watching, link.Messages(), link.WakeupsOf(watching, mine, name)), func(m lease.Message) { learn(m.Laws) }),
@@ -234,7 +242,6 @@ func (t *throng) member(ctx context.Context, r *run.Run, i int, started *atomic.
 			learn(reply.Laws)
 		},
 	}
-	go t.publish(watching, mine.Journal(name, incarnation), report.NewSnapshot(name, incarnation), i, started, beat)
 	if err := renewer.Run(ctx); !errors.Is(err, pacer.ErrStopped) {
 		return fmt.Errorf("worker %s: %w", name, err)
 	}
