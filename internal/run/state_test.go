@@ -110,7 +110,8 @@ func TestLargeFleets(t *testing.T) {
 	}{
 		{0, 0, 1500 * time.Millisecond}, // as where Redis has lost the run
 		{1, time.Minute, 1500 * time.Millisecond},
-		{2000, time.Minute, 1500 * time.Millisecond},
+		{70, time.Minute, 2100 * time.Millisecond},
+		{2000, time.Minute, 3 * time.Second},
 		{5000, time.Minute, 3750 * time.Millisecond},
 		{13_000, time.Minute, 9750 * time.Millisecond},
 		{13_000, 10 * time.Second, 7500 * time.Millisecond},
