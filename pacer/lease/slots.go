@@ -76,14 +76,15 @@ func (s *Slots) Take(v *View) {
 }
 
 // inherit puts cursors on a piece. It goes on from where those stood that were on it, but not before it was given: what is held, behind all of them, for it may have
-// been given up and come back; what is given up, behind its own, and if that is new, behind those of what was held.
+// been given up and come back; what is given up, behind its own, and if that is new, behind all of them too: between two views that this shard takes up it may have been given up, come back, and
+// been given up again.
 func (s *Slots) inherit(old []cursor, piece cursor) {
 	for _, c := range meet([]cursor{piece}, old, func(o *cursor) bool { return piece.id == 0 || o.id == piece.id }) {
 		if piece.id == 0 || c.met {
 			s.put(c)
 			continue
 		}
-		for _, c := range meet([]cursor{c}, old, func(o *cursor) bool { return o.id == 0 }) {
+		for _, c := range meet([]cursor{c}, old, func(*cursor) bool { return true }) {
 			s.put(c)
 		}
 	}

@@ -193,3 +193,21 @@ func TestTinyPieces(t *testing.T) {
 		}
 	}
 }
+
+// TestSlotsGivenUpAgain: a shard that skips the View in which a piece came back does not begin anew when it is given up again.
+func TestSlotsGivenUpAgain(t *testing.T) {
+	laws, piece := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), Seg{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}
+	s, got := NewSlots(0, 1), map[Pos]int{}
+	ending := func(id int, end int64) []Ending {
+		return []Ending{{Seg: piece, id: id, End: Pos{1, end}, P: 10_000_000}}
+	}
+	s.Take(&View{Version: 1, Era: 1, Laws: laws, Ending: ending(1, 2000), P: 10_000_000})
+	due([]*Slots{s}, 1_500_000, got)
+	s.Take(&View{Version: 3, Era: 1, Laws: laws, Ending: ending(2, 2500), P: 10_000_000}) // version 2 held it
+	due([]*Slots{s}, math.MaxInt64/2000, got)
+	for k := range int64(2500) {
+		if n := got[Pos{1, k}]; n != 1 {
+			t.Fatalf("slot %d was given out %d times", k, n)
+		}
+	}
+}
