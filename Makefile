@@ -32,7 +32,7 @@ test: deps ## Run all tests, with the race detector where goroutines share somet
 	go test -timeout 10m -run '$(READERS)' ./internal/run
 	@# Fleets of processes, one package after the other: the detector would only slow the servers they fire at.
 	@# Those that run in parallel mostly wait.
-	go test -p 1 -parallel 4 -timeout 15m ./internal/e2e ./internal/doctest ./internal/chaos
+	go test -p 1 -parallel 6 -timeout 15m ./internal/e2e ./internal/doctest ./internal/chaos
 	@# The files for container engines and systemd: a module of its own. Go does not see that files outside of it change.
 	go -C .ci/manifests test -count=1 ./...
 
