@@ -219,8 +219,8 @@ local function number()
   return b.command
 end
 
--- period: how often a worker calls, µs (period in internal/model/run.go).
-local function period() return max(500000, min(10000 * b.n, max(U, 250 * b.n), floor(b.hold / 4))) end
+-- period: how often a worker calls, µs.
+local function period() return rhythm(b.n, b.hold) end
 
 -- follow: makes the laws of the plan ahead of time.
 local function follow()

@@ -34,7 +34,7 @@ local function calm()
   if not here or id ~= was or epoch ~= was or #ARGV ~= 6 or #numbers ~= bytes(CALL) or now < last - STEPPED or now - last > 1000000 then return nil end
   if now < last then now = last end
   local _, quiet, patience, leveled, era, _, started, n, _, hold, _, _, _, deadman, heard, newest, follow, phase, begun, _, _, orphans = struct.unpack(CORE, core)
-  local wait = math.max(500000, math.min(10000 * n, math.max(1000000, 250 * n), math.floor(hold / 4)))
+  local wait = rhythm(n, hold)
   if begun == 0 or follow <= now + hold + wait or now - leveled >= 1000000 then return nil end
   if quiet > 0 then
     if now >= quiet then return nil end

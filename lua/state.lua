@@ -34,6 +34,9 @@ local LONGEST = 600000000          -- µs at most that a promise of a former ser
 -- finding a member's new place takes some times as long.
 local NOBODY = '-----------------------------------------------------------------'
 
+-- rhythm: how often a worker of n calls, µs, where promises last for hold (Period in pacer/lease).
+local function rhythm(n, hold) return math.max(500000, math.min(10000 * n, math.max(1000000, 250 * n), math.floor(hold / 4))) end
+
 -- bytes: how long a text of this form is.
 local function bytes(form) return 8 * (#form - 1) end
 

@@ -33,27 +33,37 @@ type crowd struct {
 	lasting, warm time.Duration
 }
 
-// crowdPart is the process. It says what Redis did for it from warm after the run's first slot to a moment before its end.
-func crowdPart(args []string) error {
-	var c crowd
-	flags := flag.NewFlagSet("crowd", flag.ContinueOnError)
+// flags are those of the process, where a run lasts for so long, and is looked at after it is warm.
+func (c *crowd) flags(name string, lasting, warm time.Duration) *flag.FlagSet {
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.StringVar(&c.redis, "redis", "", "")
 	flags.IntVar(&c.server, "server", 0, "")
 	flags.StringVar(&c.name, "run", "bench", "")
 	flags.IntVar(&c.workers, "workers", 100, "")
 	flags.BoolVar(&c.silent, "silent", false, "")
-	flags.DurationVar(&c.lasting, "for", 10*time.Second, "")
-	flags.DurationVar(&c.warm, "warm", 3*time.Second, "")
-	if err := flags.Parse(args); err != nil {
+	flags.DurationVar(&c.lasting, "for", lasting, "")
+	flags.DurationVar(&c.warm, "warm", warm, "")
+	return flags
+}
+
+// crowdPart is the process. It says what Redis did for it from warm after the run's first slot to a moment before its end.
+func crowdPart(args []string) error {
+	var c crowd
+	if err := c.flags("crowd", 10*time.Second, 3*time.Second).Parse(args); err != nil {
 		return err
 	}
+	return tell(c.redis, c.run)
+}
+
+// tell prints what a part that needs Redis has found out.
+func tell[T any](url string, part func(context.Context, redis.UniversalClient) (T, error)) error {
 	ctx := context.Background()
-	client, err := run.Connect(ctx, c.redis)
+	client, err := run.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer client.Close() //nolint:errcheck // the process ends
-	said, err := c.run(ctx, client)
+	said, err := part(ctx, client)
 	if err != nil {
 		return err
 	}
@@ -105,7 +115,7 @@ func begun(ctx context.Context, r *run.Run, started *atomic.Int64, failed <-chan
 		case err := <-failed:
 			return err
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		case <-time.After(10 * time.Millisecond):
 		}
 		at, err := r.StartedAt(ctx)
@@ -144,18 +154,27 @@ func (c crowd) spent(ctx context.Context, client redis.UniversalClient) (crowded
 	return crowded{CPU: used.Seconds(), Renewals: renewals, Snapshots: scripts.calls - renewals, Inside: scripts.took.Seconds()}, err
 }
 
+// open connects a worker to its run.
+func (c crowd) open(ctx context.Context, name, worker string) (*run.Link, *run.Run, error) {
+	link, err := run.ConnectLink(ctx, c.redis, "bench:"+name+":"+worker)
+	if err != nil {
+		return nil, nil, err
+	}
+	mine, err := run.Open(ctx, link.Client, name)
+	if err != nil {
+		return nil, nil, errors.Join(err, link.Close())
+	}
+	return link, mine, nil
+}
+
 // work is one worker of it.
 func (c crowd) work(ctx context.Context, r *run.Run, name string, started *atomic.Int64) (*report.Snapshot, error) {
-	link, err := run.ConnectLink(ctx, c.redis, "bench:"+r.Name+":"+name)
+	link, mine, err := c.open(ctx, r.Name, name)
 	if err != nil {
 		return nil, err
 	}
 	defer link.Close() //nolint:errcheck // the run is over
 	target, err := targets.New(r.Spec.Target, targets.Local{})
-	if err != nil {
-		return nil, err
-	}
-	mine, err := run.Open(ctx, link.Client, r.Name)
 	if err != nil {
 		return nil, err
 	}

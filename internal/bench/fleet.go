@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // fleetRate is what a fleet sends together: little, so that all it costs is what holds it together.
@@ -124,10 +127,9 @@ func (c crowded) each(idle float64) float64 {
 	return 1e6 * (c.CPU - idle/100*c.Seconds) / c.calls()
 }
 
-// renewing is how many renewals up to 4,000 workers make a second: each calls twice, and from 50 on every N · 10 ms, up to 1 s.
+// renewing is how many renewals workers make a second, with promises as long as they are by default.
 func renewing(workers int) float64 {
-	n := float64(workers)
-	return min(2*n, max(100, n))
+	return float64(workers) * 1e6 / float64(lease.Period(int64(workers), run.DefaultPermitFor.Microseconds()))
 }
 
 // scripts is how many calls they make, one snapshot a second each among them.

@@ -42,7 +42,7 @@ func parts() map[string]func(args []string) error {
 	return map[string]func([]string) error{
 		"crowd":    crowdPart,
 		"endpoint": endpointPart,
-		"lease":    leasePart,
+		"renewal":  renewalPart,
 		"record":   recordPart,
 		"spin":     spinPart,
 		"throng":   throngPart,
@@ -66,7 +66,7 @@ func experiments() []experiment {
 		{"sharing", "what it costs to share one rate among processes", sharing},
 		{"fleet", "what 100 workers cost Redis", fleet},
 		{"scale", "what 1,000 to 10,000 workers cost Redis, and how soon they hear of a command", scale},
-		{"lease", "renewals, beside another limiter", renewals},
+		{"renewal", "renewals, beside another limiter", renewals},
 		{"record", "recording a request, merging snapshots", records},
 	}
 }

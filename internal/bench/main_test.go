@@ -26,9 +26,9 @@ func TestChoose(t *testing.T) {
 	if all, err := choose(""); err != nil || len(all) != len(experiments()) {
 		t.Errorf("no name chooses %d experiments, %v", len(all), err)
 	}
-	some, err := choose("rate,lease")
-	if err != nil || len(some) != 2 || some[0].name != "rate" || some[1].name != "lease" {
-		t.Errorf("rate,lease chooses %v, %v", some, err)
+	some, err := choose("rate,renewal")
+	if err != nil || len(some) != 2 || some[0].name != "rate" || some[1].name != "renewal" {
+		t.Errorf("rate,renewal chooses %v, %v", some, err)
 	}
 	if _, err := choose("rate,speed"); err == nil {
 		t.Error("an experiment that there is not was chosen")

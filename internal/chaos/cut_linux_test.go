@@ -92,8 +92,8 @@ func (s *stage) unheard(rate float64) float64 {
 	return (1-cut)*rate + cut*float64(s.qps)
 }
 
-// duringCut is changes of the rate in the middle of a cut of 3 of 8, 150 ms apart. No second falls below a share of what is asked for, by those who have heard of it,
-// and by the others.
+// duringCut is changes of the rate in the middle of a cut of 3 of 8, 150 ms apart. No second falls below a share of what the laws ask for that
+// each worker knows.
 func duringCut(what string, rates ...int64) scenario {
 	return scenario{name: what + " while 3 of 8 are cut off", cut: 3, lasts: 11 * time.Second, play: func(s *stage) {
 		s.cutOff(ways()[2])

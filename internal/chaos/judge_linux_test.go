@@ -37,6 +37,9 @@ func (s *stage) judge() {
 		s.obey()
 		s.allow(float64(r.Audit.Overrun), "fired before the change could be learned")
 	}
+	if s.overrun > 0 {
+		s.allow(min(float64(r.Audit.Overrun), float64(s.qps)*s.overrun.Seconds()), "fired before they had heard of the change")
+	}
 	s.bound(times, r)
 	s.account(r.Audit)
 	if s.counted {

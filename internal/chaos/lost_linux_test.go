@@ -46,7 +46,7 @@ func lostScenarios() []scenario {
 		{name: "FLUSHALL and stop at once", lasts: 20 * time.Second, play: func(s *stage) {
 			s.asleep(func() {
 				time.AfterFunc(300*time.Millisecond, s.wake)
-				s.allow(float64(s.qps)*inTime.Seconds(), "until they have heard that it was stopped")
+				s.overrun = inTime
 				s.stops()
 			})
 		}},

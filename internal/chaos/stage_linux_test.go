@@ -49,13 +49,14 @@ type stage struct {
 	began int64 // first arrival, ns since 1970
 	fault int64 // when something broke
 
-	dead        []*process // those that were killed
-	interrupted *process   // the one that was sent Ctrl-C
-	frozen      *process   // the one that was
-	stopped     bool       // the run ends by stop
-	asLawsSay   bool       // the rate that was asked for is known by the laws in Redis only
-	counted     bool       // what was asked for is known to a fifth of a second
-	adrift      bool       // the clock of Redis is not that of the arrivals
+	dead        []*process    // those that were killed
+	interrupted *process      // the one that was sent Ctrl-C
+	frozen      *process      // the one that was
+	stopped     bool          // the run ends by stop
+	asLawsSay   bool          // the rate that was asked for is known by the laws in Redis only
+	overrun     time.Duration // for so long workers may send what the audit counts as overrun: they slept when the rate changed
+	counted     bool          // what was asked for is known to a fifth of a second
+	adrift      bool          // the clock of Redis is not that of the arrivals
 	promises    []promise
 
 	law   schedule                     // the rate that was asked for

@@ -58,7 +58,7 @@ func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) 
 		return err
 	}
 	defer cli.Close(client)
-	r, _, err := run.Create(ctx, client, "limiters-"+run.NewID(), m.spec(l, s.Use, url), run.Options{Keep: time.Hour})
+	r, err := m.create(ctx, client, m.spec(l, s.Use, url))
 	if err != nil {
 		return err
 	}
@@ -99,6 +99,14 @@ func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) 
 	s.Calls = float64(calls) / m.Duration.Seconds()
 	m.allow(s, l, passed)
 	return nil
+}
+
+// create makes a run of its own, even if the measurement is interrupted meanwhile: else nobody would know of it, and tidy it.
+func (m Measurement) create(ctx context.Context, client redis.UniversalClient, spec run.Spec) (*run.Run, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyPatience)
+	defer cancel()
+	r, _, err := run.Create(ctx, client, "limiters-"+run.NewID(), spec, run.Options{Keep: time.Hour})
+	return r, err
 }
 
 // tidy removes a run of which nobody takes part any more.

@@ -196,13 +196,8 @@ func (r *Run) reply(m *Member, c lease.Call) lease.Reply {
 	return out
 }
 
-// period is how often a worker of N calls, µs, but four times in a promise at least:
-//
-//	p = 10 ms · N, at least 0.5 s, at most max(1 s, N / 4,000 s)
-func (r *Run) period() int64 {
-	n := int64(len(r.present()))
-	return max(500_000, min(10_000*n, max(1_000_000, 250*n), r.Hold/4))
-}
+// period is how often a worker calls, µs.
+func (r *Run) period() int64 { return lease.Period(int64(len(r.present())), r.Hold) }
 
 // enter is for who is not there: it gets a share, but nothing yet.
 func (r *Run) enter(c lease.Call) *Member {

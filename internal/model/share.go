@@ -117,7 +117,8 @@ func (r *Run) some(n int) (some lease.Segs) {
 	return some
 }
 
-// adopt gives orphans to the poorest, which come to one level; what lies beside their own first. When the run is over nobody needs them, and thousands may leave.
+// adopt gives orphans to the poorest, which come to one level; what lies beside their own first. When the run is over nobody needs them, and
+// thousands may leave.
 func (r *Run) adopt() {
 	all := r.staying()
 	if r.laws == nil || r.quiet > 0 || len(all) == 0 || len(r.orphans) == 0 {

@@ -35,11 +35,11 @@ const (
 // member works out when a worker was heard of last, what has become of it, and until when it may send by itself.
 func (a *reading) member(w *Worker, m standing) {
 	hold, period := time.Duration(a.core["hold"])*time.Microsecond, a.every
-	if m.seen <= a.now.UnixMicro() { // a member that is there, and not among those that are due, is damage: nobody was promised anything for ever
-		w.LastSeen = instant(m.seen)
-	}
 	due, present := a.silent[w.ID]
-	if m.state == presentMember && present {
+	switch {
+	case m.state != presentMember:
+		w.LastSeen = instant(m.seen)
+	case present: // else the state is damaged, and nothing was promised
 		heard := instant(due).Add(-hold - promiseGrace)
 		if early := instant(due).Add(-3*time.Second - 2*period); !m.holds && early.After(heard) {
 			heard = early

@@ -195,7 +195,7 @@ func lawNumber(text string) uint64 {
 // parsePhase finds out what the run is doing: what the newest law says that has begun.
 func (a *reading) parsePhase() {
 	a.StartedAt, a.MinWorkers, a.Members = instant(a.core["started"]), a.core["min"], a.core["n"]
-	a.every = time.Duration(max(500_000, min(10_000*a.Members, max(1_000_000, 250*a.Members), a.core["hold"]/4))) * time.Microsecond // as in lua/laws.lua
+	a.every = time.Duration(lease.Period(a.Members, a.core["hold"])) * time.Microsecond
 	n := a.laws.Newest()
 	if n == nil {
 		a.Phase = "waiting"

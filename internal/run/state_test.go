@@ -101,6 +101,17 @@ func TestStateOfAWorker(t *testing.T) {
 	}
 }
 
+// TestUndue: a worker that is said to be present, and that is not among those that are due, is damage. Nothing was promised to it, or a stop would
+// wait for it for ever.
+func TestUndue(t *testing.T) {
+	a := reading{State: &State{now: instant(silentNow), every: 500 * time.Millisecond}, core: map[string]int64{"hold": withoutEnd.Microseconds()}}
+	w := Worker{ID: "w", Incarnation: "inc"}
+	a.member(&w, standing{state: presentMember, holds: true, seen: 9_000_000_000_000_000})
+	if !w.LastSeen.IsZero() || w.PromisedUntil.After(a.now) || w.State == "active" {
+		t.Errorf("%+v", w)
+	}
+}
+
 // TestLargeFleets: members call N/4,000 s apart, but four times in a promise, so it takes the longer until one is missed.
 func TestLargeFleets(t *testing.T) {
 	for _, c := range []struct {

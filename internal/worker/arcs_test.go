@@ -2,7 +2,6 @@ package worker
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/model"
@@ -11,7 +10,7 @@ import (
 // TestArcsAreExact: each slot is sent once, on time, and every worker's part of them is even.
 func TestArcsAreExact(t *testing.T) {
 	for _, shards := range []int{1, 3} {
-		synctest.Test(t, func(t *testing.T) {
+		simulate(t, func(t *testing.T) {
 			s := newSim(t, 3000, model.Options{Min: 3, Span: 10_000_000})
 			for _, id := range []string{"a", "b", "c"} {
 				m := s.add(id)
@@ -38,7 +37,7 @@ func TestArcsAreExact(t *testing.T) {
 
 // TestArcsMove: who joins has its share soon, who leaves hands its own over, and nothing is lost on the way.
 func TestArcsMove(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	simulate(t, func(t *testing.T) {
 		s := newSim(t, 3000, model.Options{Min: 2, Span: 20_000_000})
 		for _, id := range []string{"a", "b"} {
 			s.add(id).Shards = 2
@@ -65,7 +64,7 @@ func TestArcsMove(t *testing.T) {
 
 // TestArcsOutlastOutages: what is promised is sent while Redis is away.
 func TestArcsOutlastOutages(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	simulate(t, func(t *testing.T) {
 		s := newSim(t, 3000, model.Options{Min: 3, Span: 20_000_000})
 		for _, id := range []string{"a", "b", "c"} {
 			s.add(id).away = [2]time.Duration{5 * time.Second, 13 * time.Second}
@@ -79,7 +78,7 @@ func TestArcsOutlastOutages(t *testing.T) {
 
 // TestArcsObey: commands are in force when they say, and a stopped run has stopped.
 func TestArcsObey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Min: 3})
 		for _, id := range []string{"a", "b", "c"} {
 			s.add(id).Shards = 2
@@ -116,7 +115,7 @@ func TestArcsObey(t *testing.T) {
 
 // TestArcsOfAKilledWorker: its share is not sent until its promise is over, and then by others.
 func TestArcsOfAKilledWorker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	simulate(t, func(t *testing.T) {
 		s := newSim(t, 3000, model.Options{Min: 3, Span: 30_000_000, Hold: 5_000_000})
 		for _, id := range []string{"a", "b", "c"} {
 			s.add(id)

@@ -419,8 +419,8 @@ func (g *granter) flush() {
 	}
 }
 
-// settle accounts for all that is due before a time, µs of the Redis clock, and was not sent. What is due later goes back to the server, granted or not. Call it
-// when neither run nor a shard goes on.
+// settle accounts for all that is due before a time, µs of the Redis clock, and was not sent. What is due later goes back to the server, granted
+// or not. Call it when neither run nor a shard goes on.
 func (g *granter) settle(reached int64) {
 	for _, v := range []*lease.View{g.feed.newest.Load(), g.feed.refused.Load()} {
 		if v != nil && v.Version > g.slots.Version() {
@@ -433,16 +433,17 @@ func (g *granter) settle(reached int64) {
 	first := g.shards[0].recorder
 	first.Beyond(g.slots.Beyond() - g.beyond)
 	g.beyond = g.slots.Beyond()
-	settle := func(l *line, dropped func(n int64)) {
+	empty := func(l *line) (due int64) {
 		first.Recalled(l.filter(func(x *pacer.Slot) bool { return !laws.Recalled(position(x)) }))
 		l.filter(func(x *pacer.Slot) bool { return position(x).Less(end) })
-		dropped(int64(l.len()))
+		due = int64(l.len())
 		*l = line{}
+		return due
 	}
-	settle(&g.line, func(n int64) { first.Ungranted(n + g.out[0].ungranted) })
+	first.Ungranted(g.out[0].ungranted + empty(&g.line)) // the line may have been too long
 	for _, s := range g.shards {
 		s.accept()
-		settle(&s.granted.line, s.recorder.LateDropped)
+		s.recorder.LateDropped(empty(&s.granted.line))
 	}
 }
 

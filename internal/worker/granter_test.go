@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"math"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/model"
@@ -126,7 +125,7 @@ func (s *sim) limited(shards int, ids ...string) {
 func TestGrantsAreExact(t *testing.T) {
 	for _, terms := range []lease.Terms{{}, {Even: true}, {Strict: true}} {
 		for _, shards := range []int{1, 3} {
-			synctest.Test(t, func(t *testing.T) {
+			simulate(t, func(t *testing.T) {
 				l := &simLimiter{burst: 1500}
 				s := granting(t, 3000, l, model.Options{Min: 3, Span: 10_000_000})
 				for _, id := range []string{"a", "b", "c"} {
@@ -160,7 +159,7 @@ func TestGrantsAreExact(t *testing.T) {
 
 // TestGrantsFromAfar: a Redis that is far away makes nothing late, and nothing is lost when a worker joins.
 func TestGrantsFromAfar(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	simulate(t, func(t *testing.T) {
 		l := &simLimiter{burst: 1500}
 		s := granting(t, 1000, l, model.Options{Min: 2, Span: 10_000_000})
 		for _, id := range []string{"a", "b", "c"} {
@@ -185,7 +184,7 @@ func TestGrantsFromAfar(t *testing.T) {
 func TestGrantsAreObeyed(t *testing.T) {
 	for _, terms := range []lease.Terms{{}, {Even: true}, {Together: true}} {
 		for _, burst := range []int64{20, 500} {
-			synctest.Test(t, func(t *testing.T) {
+			simulate(t, func(t *testing.T) {
 				l := &simLimiter{burst: burst, slow: 0.5}
 				s := granting(t, 1000, l, model.Options{Min: 2, Span: 10_000_000})
 				for _, id := range []string{"a", "b"} {
@@ -222,7 +221,7 @@ func TestGrantsMakeUp(t *testing.T) {
 	}{
 		{2000, lease.Terms{}, 0}, {300, lease.Terms{}, 700}, {300, lease.Terms{Together: true}, 850}, {2000, lease.Terms{Even: true}, 1000},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		simulate(t, func(t *testing.T) {
 			l := &simLimiter{burst: c.burst, closed: [2]time.Duration{5 * time.Second, 6 * time.Second}}
 			s := granting(t, 1000, l, model.Options{Min: 2, Span: 10_000_000})
 			for _, id := range []string{"a", "b"} {
@@ -253,7 +252,7 @@ func TestGrantsMakeUp(t *testing.T) {
 func TestGrantsOutage(t *testing.T) {
 	const from, to = 5 * time.Second, 13 * time.Second
 	for _, terms := range []lease.Terms{{}, {Even: true}, {Together: true}, {Strict: true}} {
-		synctest.Test(t, func(t *testing.T) {
+		simulate(t, func(t *testing.T) {
 			l := &simLimiter{burst: 1000}
 			s := granting(t, 3000, l, model.Options{Min: 3, Span: 20_000_000})
 			for _, id := range []string{"a", "b", "c"} {
@@ -289,7 +288,7 @@ func TestGrantsOutage(t *testing.T) {
 
 // TestGrantsEndWithThePromise: who hears nothing for longer than it was promised sends nothing any more, and goes on when it does.
 func TestGrantsEndWithThePromise(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	simulate(t, func(t *testing.T) {
 		s := granting(t, 1000, &simLimiter{burst: 500}, model.Options{Min: 2, Span: 20_000_000, Hold: 3_000_000})
 		for _, id := range []string{"a", "b"} {
 			s.add(id).away = [2]time.Duration{5 * time.Second, 13 * time.Second}
@@ -312,7 +311,7 @@ func TestGrantsEndWithThePromise(t *testing.T) {
 
 // TestGrantsAfterChanges: commands are in force when they say, and nothing of before is made up for.
 func TestGrantsAfterChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	simulate(t, func(t *testing.T) {
 		l := &simLimiter{burst: 10_000}
 		s := granting(t, 1000, l, model.Options{Min: 2})
 		s.limited(2, "a", "b")
@@ -356,7 +355,7 @@ func TestGrantsAfterChanges(t *testing.T) {
 // TestGrantsAtTheEnd: a quarter of a second after the last slot what is not granted is dropped, and the run ends; before that it still may be.
 func TestGrantsAtTheEnd(t *testing.T) {
 	for opens, lost := range map[time.Duration]int64{100 * time.Millisecond: 0, time.Minute: 500} {
-		synctest.Test(t, func(t *testing.T) {
+		simulate(t, func(t *testing.T) {
 			l := &simLimiter{burst: 10_000}
 			s := granting(t, 1000, l, model.Options{Min: 2, Span: 5_000_000})
 			s.limited(2, "a", "b")
@@ -379,7 +378,7 @@ func TestGrantsAtTheEnd(t *testing.T) {
 
 // TestGrantsTellHowFar: a piece is not released before the first slot that may have been granted, also where the granter is late to hear of it.
 func TestGrantsTellHowFar(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	simulate(t, func(t *testing.T) {
 		s := granting(t, 1000, &simLimiter{burst: 500}, model.Options{Min: 1})
 		h := lease.NewHolder("a", "1", 1)
 		for range 2 {
@@ -409,7 +408,7 @@ func TestGrantsTellHowFar(t *testing.T) {
 
 // TestGrantsMove: who joins has its share soon, who leaves hands its own over, and nothing is lost on the way.
 func TestGrantsMove(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	simulate(t, func(t *testing.T) {
 		l := &simLimiter{burst: 1500}
 		s := granting(t, 3000, l, model.Options{Min: 2, Span: 20_000_000})
 		s.limited(2, "a", "b")

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/model"
@@ -43,7 +42,7 @@ func (m *simMember) stood(silent, paused, within time.Duration) {
 
 // TestLoops: a fleet sends what its connections carry, from t0 to the planned end; a pause stands in between, and who joins brings its own.
 func TestLoops(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	simulate(t, func(t *testing.T) {
 		s := newLoops(t, 3, 5, model.Options{Span: 10 * second, Min: 2})
 		s.members[0].Shards = 2 // of 5 connections each
 		s.members[0].start()
@@ -88,7 +87,7 @@ func TestLoops(t *testing.T) {
 
 // TestLoopsStop: nothing is sent after a stop, which each confirms; and who is interrupted sends nothing more at once, and is seen off.
 func TestLoopsStop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	simulate(t, func(t *testing.T) {
 		s := newLoops(t, 3, 5, model.Options{Min: 3})
 		for _, m := range s.members {
 			m.start()
@@ -122,7 +121,7 @@ func TestLoopsStop(t *testing.T) {
 func TestLoopsAlone(t *testing.T) {
 	for name, hold := range map[string]time.Duration{"permit": 3 * time.Second, "stop": 2 * time.Second, "hold": 10 * 365 * 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			simulate(t, func(t *testing.T) {
 				s := newLoops(t, 1, 5, model.Options{Min: 1, Hold: hold.Microseconds()})
 				m := s.members[0]
 				const away, back = 4 * time.Second, 12 * time.Second
@@ -167,7 +166,7 @@ func TestLoopsAlone(t *testing.T) {
 
 // TestLoopsPauseAndResumeAtOnce: a pause of a moment is a moment, also where a worker hears of both before the first is in force.
 func TestLoopsPauseAndResumeAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	simulate(t, func(t *testing.T) {
 		s := newLoops(t, 1, 5, model.Options{Min: 1})
 		s.members[0].start()
 		time.Sleep(3 * time.Second)
@@ -188,7 +187,7 @@ func TestLoopsPauseAndResumeAtOnce(t *testing.T) {
 func TestArcsPatience(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"no pause": 0, "a pause": 2 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			simulate(t, func(t *testing.T) {
 				s := newLoops(t, 1, 1, model.Options{Min: 1, Span: 60 * second})
 				m := s.members[0]
 				m.away = [2]time.Duration{4*time.Second + pause, time.Hour}
@@ -224,7 +223,7 @@ func (m *simMember) tooFast(says string) {
 
 // TestArcsTooFast: a change of the rate to more than a worker takes part in: it sends nothing of it, and others have its share soon.
 func TestArcsTooFast(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Span: 12 * second, Min: 3})
 		for _, id := range []string{"a", "b", "c"} {
 			s.add(id).Shards = 2
@@ -259,7 +258,7 @@ func TestArcsTooFast(t *testing.T) {
 
 // TestArcsTooFastAhead: a worker leaves when it hears of laws that are too fast, before they are in force; one that joins a run that is too fast sends nothing.
 func TestArcsTooFastAhead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	simulate(t, func(t *testing.T) {
 		ramp, err := pacer.Stages(pacer.PerSecond(100), pacer.Stage{Length: 20 * time.Second, To: pacer.PerSecond(100)}, pacer.Stage{To: pacer.PerSecond(300)},
 			pacer.Stage{Length: 10 * time.Second, To: pacer.PerSecond(300)}).Pieces()
 		if err != nil {
@@ -287,7 +286,7 @@ func TestArcsTooFastAhead(t *testing.T) {
 
 // TestArcsTooFastByItsLimiter: what the limiter may let pass besides counts, from when it is found out on.
 func TestArcsTooFastByItsLimiter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	simulate(t, func(t *testing.T) {
 		s := newSim(t, 100, model.Options{Min: 1})
 		m := s.add("a")
 		more := 50.0

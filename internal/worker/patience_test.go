@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/loadctl/loadctl/pacer"
@@ -36,7 +35,7 @@ func TestPatience(t *testing.T) {
 		{"not begun", nil, time.Second, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			simulate(t, func(t *testing.T) {
 				clock, start := pacer.NewClock(), time.Now()
 				var laws []lease.Law
 				for i, l := range c.laws {

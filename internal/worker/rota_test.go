@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/loadctl/loadctl/pacer"
@@ -102,7 +101,7 @@ func (j *busyJournal) Publish(ctx context.Context, _, _ *report.Snapshot, _ *rep
 // TestManyPublishersAndAFrozenRedis: 3,000 workers whose Redis stood still for 1 s publish again. All of them at once would need 0.9 s of it each time,
 // longer than any of them waits, and it would never catch up.
 func TestManyPublishersAndAFrozenRedis(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	simulate(t, func(t *testing.T) {
 		const n, end = 3000, 30 * time.Second
 		redis := &busy{began: time.Now(), frozen: [2]time.Duration{10 * time.Second, 11 * time.Second}}
 		all := make([]*busyJournal, n)

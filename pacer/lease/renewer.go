@@ -35,7 +35,7 @@ type Message struct {
 const (
 	attemptTimeout = 3 * time.Second        // of one attempt; others begin before that
 	mostAttempts   = 5                      // at a time: none has to wait for the end of another
-	beats          = time.Second            // from this period on calls wait for a Beat: together they cost a server half as much
+	beating        = time.Second            // the period at which calls go with a Beat: together they cost a server half as much
 	firstPause     = 250 * time.Millisecond // from one attempt to the next
 	maxPause       = time.Second
 	firstWait      = 100 * time.Millisecond // until a reply has told another
@@ -56,7 +56,7 @@ type Renewer struct {
 	Weight      int64  // its part of the rate is Weight / sum of weights; 0 means 1
 
 	Messages <-chan Message     // may be nil; a lost one costs time, not truth
-	Beat     <-chan struct{}    // the worker publishes: a call that is due about now goes with it; may be nil
+	Beat     <-chan struct{}    // the worker publishes, once a second: calls a second apart go with it; may be nil
 	Changed  <-chan struct{}    // signals that Taken has changed
 	Broken   <-chan struct{}    // closed when the Sink cannot go on: Run returns ErrHeld at once, but where ctx has ended too; may be nil
 	Observe  func(Reply, *View) // called with each reply and what holds by it; may be nil
@@ -120,7 +120,7 @@ func (r *Renewer) Run(ctx context.Context) error {
 				next = time.After(r.until())
 			}
 		case <-r.Beat:
-			if r.wait >= beats && !r.holder.Waiting() && r.Clock.Now()-r.called >= int64(r.wait)/2 {
+			if r.wait == beating && !r.holder.Waiting() && r.Clock.Now()-r.called >= int64(r.wait)/2 {
 				next = time.After(0)
 			}
 		case <-r.Changed:
@@ -324,8 +324,8 @@ func (r *Renewer) until() time.Duration {
 		return 0
 	}
 	wait := r.spread(r.wait)
-	if r.Beat != nil && r.wait >= beats {
-		wait += r.wait / 4 // the beat comes first
+	if r.Beat != nil && r.wait == beating { // the beat comes first. Where calls are less frequent, it comes more seldom than they
+		wait += r.wait / 4
 	}
 	if r.ends() { // it is to be heard of when it does
 		wait = min(wait, max(0, time.Duration(r.holder.view.Laws.Newest().T0-r.now())*time.Microsecond)+time.Millisecond)

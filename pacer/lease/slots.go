@@ -75,9 +75,9 @@ func (s *Slots) Take(v *View) {
 	s.unite()
 }
 
-// inherit puts cursors on a piece. It goes on from where those stood that were on it, but not before it was given: what is held, behind all of them, for it may have
-// been given up and come back; what is given up, behind its own, and if that is new, behind all of them too: between two views that this shard takes up it may have been given up, come back, and
-// been given up again.
+// inherit puts cursors on a piece. It goes on from where those stood that were on it, but not before it was given. What is given up goes on behind its
+// own cursor. What is held, or newly given up, goes on behind all of them: between two views that this shard takes up it may have been given up and have
+// come back.
 func (s *Slots) inherit(old []cursor, piece cursor) {
 	for _, c := range meet([]cursor{piece}, old, func(o *cursor) bool { return piece.id == 0 || o.id == piece.id }) {
 		if piece.id == 0 || c.met {

@@ -54,13 +54,13 @@ func renewals(ctx context.Context, b *bench, s *section) error {
 	}
 	all := []contender[costly]{
 		{"renewal, 100 members", func(ctx context.Context) (costly, error) {
-			return b.calls(ctx, append([]string{path, "lease", "-run", b.next()}, flags(b.redis.url())...), b.redis.process, lasts)
+			return b.calls(ctx, append([]string{path, "renewal", "-run", b.next()}, flags(b.redis.url())...), b.redis.process, lasts)
 		}},
 		{"redis_rate AllowN", func(ctx context.Context) (costly, error) {
 			return b.calls(ctx, append([]string{b.built("allow")}, flags(b.redis.url())...), b.redis.process, lasts)
 		}},
 		{"renewal, 100 members, embedded", func(ctx context.Context) (costly, error) {
-			return b.calls(ctx, append([]string{path, "lease", "-run", b.next()}, flags("embedded")...), nil, lasts)
+			return b.calls(ctx, append([]string{path, "renewal", "-run", b.next()}, flags("embedded")...), nil, lasts)
 		}},
 	}
 	rounds, err := contend(ctx, b, s, b.rounds, all)
@@ -111,9 +111,9 @@ func (b *bench) calls(ctx context.Context, argv []string, server *process, lasts
 	return c, err
 }
 
-// leasePart is a process that makes renewals, as fast as it goes.
-func leasePart(args []string) error {
-	flags := flag.NewFlagSet("lease", flag.ContinueOnError)
+// renewalPart is a process that makes renewals, as fast as it goes.
+func renewalPart(args []string) error {
+	flags := flag.NewFlagSet("renewal", flag.ContinueOnError)
 	url := flags.String("redis", "embedded", "")
 	name := flags.String("run", "bench", "")
 	clients := flags.Int("clients", 64, "")

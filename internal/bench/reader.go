@@ -1,0 +1,65 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// reads is how long a command of loadctl takes.
+func (t *throng) reads(command string) (float64, error) {
+	began := time.Now()
+	_, err := t.says(command)
+	return time.Since(began).Seconds(), err
+}
+
+// says is what a command of loadctl prints.
+func (t *throng) says(command string) ([]byte, error) {
+	out, err := exec.Command(t.loadctl, command, t.name, "-o", "json", "--redis", t.redis).Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = fmt.Errorf("loadctl %s: %w: %s", command, err, exit.Stderr)
+	}
+	return out, err
+}
+
+// report is the run's, as far as it is known.
+func (t *throng) report() (r report.Report, err error) {
+	out, err := t.says("report")
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(out, &r)
+}
+
+// watches is how long loadctl watch takes until it shows how the run stands.
+func (t *throng) watches() (float64, error) {
+	cmd := exec.Command(t.loadctl, "watch", t.name, "--redis", t.redis)
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	lines := bufio.NewScanner(out)
+	shown := false
+	for !shown && lines.Scan() {
+		shown = strings.Contains(lines.Text(), "sent")
+	}
+	took := time.Since(began).Seconds()
+	_ = cmd.Process.Kill() // it would go on
+	_ = cmd.Wait()
+	if !shown && lines.Err() == nil {
+		return 0, errors.New("loadctl watch ended and showed nothing")
+	}
+	return took, lines.Err()
+}
