@@ -253,7 +253,8 @@ local function start()
     aim(m, hi > at and { { lo = at, hi = hi } } or {})
     at = hi
   end
-  local l = first(b.now + BEGIN)
+  local lead = max(BEGIN, 400 * n)
+  local l = first(b.now + lead)
   if b.span > 0 then l.ends = l.t0 + b.span end
   continue(l)
   know({ l })
@@ -263,7 +264,7 @@ local function start()
   put(FREE, units)
   follow()
   everyone = true
-  event('start', '-', 'first slot in ' .. int(BEGIN / 1000) .. ' ms')
+  event('start', '-', 'first slot in ' .. int(lead / 1000) .. ' ms')
 end
 
 -- enter: a member that is not there: it gets a share, but nothing yet.
@@ -373,7 +374,7 @@ end
 local function reply(m, c)
   tally(m)
   local wait, list, give, laws, plans = period(), '', '', '', {}
-  if b.begun == 0 or m.missing > 0 then wait = max(100000, floor(wait / 5)) end
+  if b.begun == 0 or m.missing > 0 then wait = soon(b.n, b.hold) end
   if m.version ~= c.version then
     local texts = {}
     for i, s in ipairs(held(m)) do texts[i] = struct.pack('<llll', s.lo, s.hi, s.fg, s.fk) end

@@ -37,6 +37,12 @@ local NOBODY = '----------------------------------------------------------------
 -- rhythm: how often a worker of n calls, µs, where promises last for hold (Period in pacer/lease).
 local function rhythm(n, hold) return math.max(500000, math.min(10000 * n, math.max(1000000, 250 * n), math.floor(hold / 4))) end
 
+-- soon: the same of a worker that waits for more pieces (Soon in pacer/lease).
+local function soon(n, hold)
+  local p = rhythm(n, hold)
+  return math.min(p, math.max(100000, math.floor(p / 5), 500 * n))
+end
+
 -- bytes: how long a text of this form is.
 local function bytes(form) return 8 * (#form - 1) end
 

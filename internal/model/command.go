@@ -7,7 +7,7 @@ import (
 
 const (
 	endless = pacer.Endless
-	begin   = 600_000    // µs from when all are there to the first slot
+	begin   = 600_000    // µs from when all are there to the first slot; in a large fleet 400 µs for each, for each calls once more
 	spread  = 4096       // numbers of laws: of so many in a row a server takes one
 	many    = 100        // laws, from which on only those are made that begin soon
 	near    = 10_000_000 // µs: that is soon
@@ -35,7 +35,7 @@ func (r *Run) start() {
 		r.woken[m.Name] = true
 	}
 	l := lease.Law{Plan: &lease.Plan{Pieces: r.Pieces, Loop: r.Loop}, End: endless}
-	if r.first(&l, r.now+begin); r.Span > 0 {
+	if r.first(&l, r.now+max(begin, 400*int64(len(all)))); r.Span > 0 {
 		l.End = l.T0 + r.Span
 	}
 	r.next(&l)

@@ -191,7 +191,7 @@ func (r *Run) reply(m *Member, c lease.Call) lease.Reply {
 	}
 	out.P, out.Give = r.now+r.Hold, m.held.Minus(m.target).Bare()
 	if r.laws == nil || len(m.target.Minus(m.held)) > 0 { // it soon gets more
-		out.Wait = max(100_000, out.Wait/5)
+		out.Wait = lease.Soon(out.Members, r.Hold)
 	}
 	return out
 }

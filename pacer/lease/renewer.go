@@ -112,9 +112,10 @@ func (r *Renewer) Run(ctx context.Context) error {
 				next = time.After(r.until())
 			}
 		case m := <-r.Messages:
+			starts := r.holder.view.Laws.Newest() == nil // then it is to get its share
 			r.holder.Learn(m.Laws)
 			r.publish()
-			switch r.urgent = !m.Quiet; {
+			switch r.urgent = starts || !m.Quiet; {
 			case r.holder.Waiting():
 			case r.urgent, r.ends():
 				next = time.After(r.until())
