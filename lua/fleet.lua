@@ -381,7 +381,10 @@ local function reply(m, c)
     list = table.concat(texts)
   end
   if m.giving > 0 then give = packed(bare(minus(held(m), target(m)))) end
-  if b.begun == 1 then laws, plans = since(c.known) end
+  if b.begun == 1 then
+    laws, plans = since(c.known)
+    laws = missed(c) .. laws
+  end
   local head = struct.pack(HEAD, c.seq, b.era, b.now, b.now + b.hold, b.n, wait, m.version) .. 'OK|' .. b.epoch
   if m.version == c.version and give == '' and laws == '' then return { head } end
   return { head, list, give, laws, unpack(plans) }

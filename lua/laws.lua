@@ -10,6 +10,7 @@ local BEGIN = 600000   -- µs from when all are there to the first slot; in a la
 local SPREAD = 4096    -- numbers of laws: of so many in a row a server takes one
 local MANY = 100       -- laws, from which on only those are made that begin soon
 local NEAR = 10000000  -- µs: that is soon
+local HISTORY = 1000   -- laws that are over and that a worker is told of, at most
 local MARGIN = U       -- by which the clocks of two servers may differ, and more than any slot is sent late
 
 local laws, known, changed -- in order; by number; whether they are to be stored
@@ -349,6 +350,30 @@ local function since(number)
     end
   end
   return table.concat(texts), plans
+end
+
+-- missed: laws that are over and that c's worker does not know, as text. It was away for long, and is to learn which slots of its own law nobody asks
+-- for. What came behind them does not matter any more, so they name the plan of the first law that is not over.
+local function missed(c)
+  local heard, first, texts = {}, nil, {}
+  for _, l in ipairs(c.laws ~= '' and read(c.laws) or {}) do heard[l.id] = true end
+  local function knows(id) return id <= c.known or heard[id] end
+  if c.known == 0 and c.laws == '' then return '' end
+  for _, l in ipairs(all()) do
+    if l.live then
+      if knows(l.id) then return '' end
+      first = first or l
+    end
+  end
+  local prev = first and first.prev or 0
+  while prev > 0 and not knows(prev) and #texts < HISTORY do
+    local text = redis.call('HGET', keys.laws, int(prev))
+    if not text then break end
+    local l = read(text)[1]
+    l.plan, l.piece, l.rest, prev = first.plan, 0, none(), l.prev
+    table.insert(texts, 1, written(l))
+  end
+  return table.concat(texts)
 end
 
 -- message: all laws, and their plans, for everybody.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -223,8 +224,11 @@ func (r *Report) shortfall() {
 	r.unsent(a.Ungranted, "because no worker was granted it in time: Redis was away or had lost "+
 		"its state, workers were gone, or the burst or window is too small for calls 5 ms apart: then give a larger --burst or --window")
 	r.unsent(a.Skipped, "because it was no worker's: there was none, or after a failover nobody could say whose it was")
-	r.unsent(a.LateDropped, "because it would have been late: the workers or their connections did not keep up, "+
+	r.unsent(max(0, a.LateDropped-a.Overrun), "because it would have been late: the workers or their connections did not keep up, "+
 		"or Redis did not answer for longer than promises last")
+	if !slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return !w.Final }) { // else those whose counts are missing are named
+		r.unsent(a.Lost, "because the promises of its workers had ended: Redis did not answer for longer than they last")
+	}
 }
 
 // unsent notes that n of what was asked for were not sent, and why, where that is much.

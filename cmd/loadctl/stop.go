@@ -84,7 +84,9 @@ func waitsFor(w io.Writer, name, prefix string) func([]run.Pending) {
 	return func(those []run.Pending) {
 		var talking []string
 		for _, p := range those {
-			if p.Promise > 0 {
+			if p.ID == "" {
+				printable.Fprintf(w, "%swaiting for workers that Redis has forgotten: their promises end in %.0f s\n", prefix, math.Ceil(p.Promise.Seconds()))
+			} else if p.Promise > 0 {
 				printable.Fprintf(w, "%swaiting for %s: silent, its promise ends in %.0f s (loadctl workers rm %s %s if it is dead)\n",
 					prefix, p.ID, math.Ceil(p.Promise.Seconds()), name, p.ID)
 			} else {

@@ -83,8 +83,8 @@ leave it alone until the promise ends, --permit-for after the last call: a worke
 Redis look alike.
 
 Say it only of processes that are dead. One that is cut off sends until its promise ends, and slots would be sent twice.
-A worker that was heard of less than a second ago is refused, in a fleet of thousands, where each calls less
-often, some seconds; with --force it is removed, and if it lives it joins again.`,
+A worker that was heard of in the last 1.5 s is refused: three times as long as it takes it to call again, so 3 s in
+a fleet of 100 or more. With --force it is removed; if it lives it joins again.`,
 		Example: "  loadctl workers rm checkout vm-14b72efb",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) < 2 {

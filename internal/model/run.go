@@ -17,6 +17,7 @@ const (
 	margin  = 1_000_000   // µs by which the clocks of two servers may differ, and more than any slot is sent late
 	settled = 5_000_000   // µs after which pieces that were given are in force everywhere
 	atOnce  = 16          // members or pieces that one call looks after at the most, or thereabouts
+	history = 1000        // laws that are over and that a worker is told of, at most
 	stepped = 500_000     // a clock that goes back by more begins a new era
 	longest = 600_000_000 // µs at most that a promise of a former server is waited for: one without end is not
 )
@@ -185,7 +186,7 @@ func (r *Run) refuse(c lease.Call, s lease.Status) lease.Reply {
 
 func (r *Run) reply(m *Member, c lease.Call) lease.Reply {
 	out := r.refuse(c, lease.OK)
-	out.Laws = r.laws.Since(c.Known)
+	out.Laws = append(r.missed(c), r.laws.Since(c.Known)...)
 	if out.Version = m.version; out.Version != c.Version {
 		out.List = m.held
 	}
@@ -193,6 +194,30 @@ func (r *Run) reply(m *Member, c lease.Call) lease.Reply {
 	if r.laws == nil || len(m.target.Minus(m.held)) > 0 { // it soon gets more
 		out.Wait = lease.Soon(out.Members, r.Hold)
 	}
+	return out
+}
+
+// missed are laws that are over and that the caller does not know. It was away for long, and is to learn which slots of its own law nobody asks for. What
+// came behind them does not matter any more, so they name the plan of the first law that is not over.
+func (r *Run) missed(c lease.Call) (out []lease.Law) {
+	knows := func(id int64) bool {
+		return id <= c.Known || slices.ContainsFunc(c.Laws, func(l lease.Law) bool { return l.ID == id })
+	}
+	live := slices.DeleteFunc(slices.Clone(r.laws.All()), func(l lease.Law) bool { return !r.laws.Live(l.ID) })
+	known := slices.ContainsFunc(live, func(l lease.Law) bool { return knows(l.ID) })
+	if known || len(live) == 0 || c.Known == 0 && len(c.Laws) == 0 {
+		return nil
+	}
+	for prev := live[0].Prev; prev > 0 && !knows(prev) && len(out) < history; {
+		i, ok := r.ever.Index(prev)
+		if !ok {
+			break
+		}
+		l := r.ever.All()[i]
+		l.Plan, l.Piece, l.Left, prev = live[0].Plan, 0, pacer.Piece{}, l.Prev
+		out = append(out, l)
+	}
+	slices.Reverse(out)
 	return out
 }
 

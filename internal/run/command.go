@@ -253,7 +253,7 @@ const promptly = 500 * time.Millisecond
 
 // Pending is a member that may still send after a stop.
 type Pending struct {
-	ID      string
+	ID      string        // empty: members that Redis has forgotten
 	Silent  bool          // it has not called since the stop
 	Promise time.Duration // how much longer it may send by itself if it is cut off; 0 = not at all
 }
@@ -287,11 +287,14 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 		}
 		able, unsure := s.waitsFor(r.Spec)
 		those, err := r.unfinished(ctx, able, s)
+		forgotten := s.forgotten(r.Spec, lost)
 		switch {
 		case err != nil:
 			return c, err
-		case len(those) == 0 && s.forgotten(r.Spec, lost) <= 0 && !s.now.Before(c.At):
+		case len(those) == 0 && forgotten <= 0 && !s.now.Before(c.At):
 			return c, r.unconfirmed(unsure)
+		case forgotten > 0:
+			those = append(those, Pending{Silent: true, Promise: forgotten})
 		}
 		if text := fmt.Sprint(who(those)); waiting != nil && text != said && time.Since(began) > promptly {
 			waiting(those)

@@ -92,8 +92,8 @@ type reading struct {
 	core   map[string]int64
 	laws   *lease.Laws
 	until  int64            // counts go up to here, in ordinals
+	known  int64            // from here on it is known which slots were nobody's
 	owned  map[string]int64 // slots of each process
-	idle   int64            // slots of nobody
 	silent map[string]int64 // when each member is taken for gone, µs
 	much   part             // that was read
 	loop   bool             // a closed loop
@@ -274,7 +274,10 @@ func (a *reading) audit(t stateText) error {
 	if !a.EndedAt.IsZero() {
 		end = min(end, a.EndedAt.UnixMicro())
 	}
-	a.until = a.laws.Ordinal(a.laws.Pos(end))
+	a.until, a.known = a.laws.Ordinal(a.laws.Pos(end)), a.laws.Ordinal(lease.Pos{})
+	if !a.restored.IsZero() { // before that workers may have sent what nobody has told yet
+		a.known = a.laws.Ordinal(a.laws.Pos(a.restored.UnixMicro()))
+	}
 	for _, entry := range t.log {
 		const size = 48 // of a piece
 		p, err := lua.Pieces(entry[:min(size, len(entry))])
@@ -318,6 +321,7 @@ func (a *reading) add(owner string, lo, hi, from, to int64) {
 	n := circle.Arc{Lo: lo, N: hi - lo}.Count(max(a.laws.Ordinal(lease.Pos{}), from), to)
 	if owner == "" {
 		a.idle += n
+		a.Skipped += circle.Arc{Lo: lo, N: hi - lo}.Count(max(a.known, from), to)
 	} else {
 		a.owned[owner] += n
 	}
@@ -372,6 +376,5 @@ func (a *reading) parseMembers(t stateText) error {
 		a.issued += w.Owned
 	}
 	a.issued += a.idle
-	a.Skipped = a.idle
 	return nil
 }

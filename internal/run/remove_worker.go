@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/loadctl/loadctl/lua"
 )
@@ -57,11 +56,8 @@ func (s *State) silent(w Worker) error {
 	if ago >= missed {
 		return nil
 	}
-	again := "a second"
-	if missed > time.Second {
-		again = fmt.Sprintf("%.0f s", math.Ceil(missed.Seconds()))
-	}
-	return fmt.Errorf("%w: heard of %.1f s ago; if it is dead, try again in %s", ErrAlive, max(0, ago.Seconds()), again)
+	ago = max(0, ago)
+	return fmt.Errorf("%w: heard of %.1f s ago; if it is dead, try again in %.0f s", ErrAlive, ago.Seconds(), math.Ceil((missed - ago).Seconds()))
 }
 
 // Gone tells whether the worker takes no part any more, by what it said itself or by what was said of it.

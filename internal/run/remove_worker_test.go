@@ -83,12 +83,12 @@ func TestSilent(t *testing.T) {
 		ago   time.Duration
 		says  string // "" = it may be removed
 	}{
-		{500 * time.Millisecond, 1499 * time.Millisecond, "it may be alive: heard of 1.5 s ago; if it is dead, try again in 2 s"},
+		{500 * time.Millisecond, 1499 * time.Millisecond, "it may be alive: heard of 1.5 s ago; if it is dead, try again in 1 s"},
 		{500 * time.Millisecond, 1500 * time.Millisecond, ""},
-		{2500 * time.Millisecond, time.Second, "it may be alive: heard of 1.0 s ago; if it is dead, try again in 8 s"},
+		{2500 * time.Millisecond, time.Second, "it may be alive: heard of 1.0 s ago; if it is dead, try again in 7 s"},
 		{2500 * time.Millisecond, 7499 * time.Millisecond, "heard of 7.5 s ago"},
 		{2500 * time.Millisecond, 7500 * time.Millisecond, ""},
-		{250 * time.Millisecond, 749 * time.Millisecond, "try again in a second"},
+		{250 * time.Millisecond, 749 * time.Millisecond, "try again in 1 s"},
 	} {
 		s := &State{every: c.every, now: now}
 		err := s.silent(Worker{LastSeen: now.Add(-c.ago)})

@@ -76,7 +76,7 @@ func (r *Run) gather(ctx context.Context, rest map[string]*Unpublished) (in repo
 	in = report.Input{
 		Run: r.Name, StartedAt: s.StartedAt, Duration: s.elapsed(), Running: s.EndedAt.IsZero(), TargetRate: s.target, AskedBy: s.askedBy,
 		ClosedLoop: r.Spec.Max, Planned: r.Spec.Length(), Series: series, Times: t.times,
-		Budget: report.Budget{Issued: s.issued + s.untaken(), Skipped: s.Skipped + s.untaken()}, Limiter: s.Limiter,
+		Budget: report.Budget{Issued: s.issued + s.untaken(), Skipped: s.idle + s.untaken()}, Limiter: s.Limiter,
 	}
 	if err := r.Spec.toMeet(&in); err != nil {
 		return in, 0, broken(r.Name, err.Error())

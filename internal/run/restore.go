@@ -48,7 +48,7 @@ func (r *Run) Restore(ctx context.Context, started int64, laws []lease.Law, make
 	}
 	// The run does not depend on these.
 	r.client.HSetNX(ctx, r.keys.Budget, "began", cmp.Or(started, laws[0].T0))
-	r.client.ZAddNX(ctx, index, redis.Z{Score: float64(laws[0].T0) / 1e6, Member: r.Name})
+	r.client.ZAddNX(ctx, index, redis.Z{Score: float64(cmp.Or(started, laws[0].T0)) / 1e6, Member: r.Name})
 	return nil
 }
 

@@ -30,7 +30,7 @@ type State struct {
 
 	LeftNS time.Duration `json:"left_ns,omitempty"` // of a paused run with a planned end: how long it goes on once it is resumed
 
-	Skipped int64    `json:"skipped"`
+	Skipped int64    `json:"skipped"` // slots that were nobody's, since the state was last restored
 	Workers []Worker `json:"workers"`
 	Limiter string   `json:"limiter,omitempty"` // in words, with the burst in force; absent = the schedule alone
 
@@ -39,6 +39,7 @@ type State struct {
 	target    float64    // the rate last in force
 	first     pacer.Rate // where the schedule begins, or goes on after a pause
 	issued    int64
+	idle      int64         // of these, those that were nobody's
 	past      int64         // asked for before the state was lost and restored
 	restored  time.Time     // when the state was made anew that Redis had lost; zero = never
 	forgetful bool          // a failover, or a loss, has forgotten whose slots were
@@ -146,8 +147,12 @@ func (s *State) count() {
 		at = min(at, s.EndedAt.UnixMicro())
 	}
 	s.Asked = s.AskedAt(instant(at))
-	if l, ok := s.lawAt(at); ok {
-		s.target = l.Rate(at)
+	last := at
+	if !s.EndedAt.IsZero() {
+		last-- // the law that begins then asks for nothing
+	}
+	if l, ok := s.lawAt(last); ok {
+		s.target = l.Rate(last)
 	}
 	switch s.Phase {
 	case "running":

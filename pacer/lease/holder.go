@@ -103,7 +103,7 @@ func (h *Holder) Heard(now int64, r Reply) (again bool) {
 		h.view.Ending = nil // what is left of the era before is past
 	}
 	h.epoch, h.view.Era, h.view.P = r.Epoch, r.Era, r.P
-	h.view.Laws = h.view.Laws.With(r.Laws...).In(r.Era).Trim(r.Now - kept)
+	h.view.Laws = h.view.Laws.Trim(r.Now - kept).With(r.Laws...).In(r.Era) // those that end by the new ones stay until the next reply: shards have sent some of them
 	if h.known = call.Known; len(r.Laws) > 0 {
 		h.known = r.Laws[len(r.Laws)-1].ID
 	}
