@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/model"
-	"github.com/loadctl/loadctl/internal/sim/faults"
 )
 
 // Result is what came of a simulation.
@@ -153,7 +152,7 @@ func (w *world) audit(r *Result, a model.Audit, decided map[string]int64) {
 
 // floor is what is promised for each second: all but a hundredth, as long as nobody is out of reach for longer than its promise.
 func (w *world) floor() float64 {
-	var spans []faults.Span
+	var spans []Span
 	hold := time.Duration(w.Options.PermitFor) * time.Microsecond
 	switch w.Kind {
 	case "healthy":
@@ -171,7 +170,7 @@ func (w *world) floor() float64 {
 	default:
 		return 0
 	}
-	slices.SortFunc(spans, func(a, b faults.Span) int { return int(a.From - b.From) })
+	slices.SortFunc(spans, func(a, b Span) int { return int(a.From - b.From) })
 	var from, to time.Duration
 	for _, s := range spans {
 		if s.From > to+3*time.Second {

@@ -4,14 +4,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/sim/faults"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // node is one incarnation of a worker: its process, its clock and its way to the server.
 type node struct {
 	*world
-	faults.MemberPlan
+	MemberPlan
 	index   int32
 	worker  *lease.Holder
 	shards  []*shard
@@ -29,7 +28,7 @@ type node struct {
 	view    int // that was handed to the shards
 }
 
-func newNode(w *world, p faults.MemberPlan, index int) *node {
+func newNode(w *world, p MemberPlan, index int) *node {
 	m := &node{world: w, MemberPlan: p, index: int32(index), worker: lease.NewHolder(p.Name, p.Incarnation, p.Weight)}
 	n := max(1, p.Shards)
 	for i := range n {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/model"
-	"github.com/loadctl/loadctl/internal/sim/faults"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
@@ -97,7 +96,7 @@ func (s *server) promote(n int, skew time.Duration) {
 func (s *server) lose() { s.run = nil; s.trace("server", "state is lost") }
 
 // command gives a command. All are told, three times. A server that cannot be reached is tried again.
-func (s *server) command(n int, c faults.Command) {
+func (s *server) command(n int, c Command) {
 	if s.run == nil && c.Kind == "stop" {
 		s.word = true
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/model"
-	"github.com/loadctl/loadctl/internal/sim/faults"
 )
 
 // zero is the Redis time, ns, at which a simulation begins.
@@ -66,7 +65,7 @@ func (w *world) trace(who, format string, a ...any) {
 	}
 }
 
-func within(at int64, spans []faults.Span) bool {
+func within(at int64, spans []Span) bool {
 	for _, s := range spans {
 		if at >= int64(s.From) && at < int64(s.To) {
 			return true
