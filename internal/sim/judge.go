@@ -11,8 +11,6 @@ import (
 
 // Result is what came of a simulation.
 type Result struct {
-	Kind      string
-	Seed      uint64
 	Twice     int // slots sent twice
 	Contested int // slots on which two workers, or one twice, decided
 	Asked     int64
@@ -23,7 +21,6 @@ type Result struct {
 	Worst     float64 // sent of asked in the worst second
 	WorstAt   time.Duration
 	Floor     float64 // what is promised for it
-	Calls     int64
 	Errors    []string
 }
 
@@ -51,7 +48,7 @@ type mark struct {
 }
 
 func (w *world) judge() Result {
-	r := Result{Kind: w.Kind, Seed: w.Seed, Worst: 1, Floor: w.floor(), Calls: w.calls}
+	r := Result{Worst: 1, Floor: w.floor()}
 	if w.server.bad != nil {
 		r.Errors = append(r.Errors, "the state: "+w.server.bad.Error())
 	}

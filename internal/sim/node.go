@@ -118,17 +118,8 @@ func (m *node) halt() {
 	m.call()
 }
 
-func (m *node) quit() { m.advance(); m.over = true }
-
-func (m *node) kill() {
-	m.advance()
-	m.over = true
-}
-
-func (m *node) finish() {
-	if m.stopped {
-		return
-	}
+// quit ends the process.
+func (m *node) quit() {
 	m.advance()
 	m.over = true
 }
@@ -148,7 +139,6 @@ func (m *node) call() {
 		return
 	}
 	c := m.worker.Call()
-	m.calls++
 	m.timer++
 	timer, sent := m.timer, m.now
 	m.trace(m.Name, "calls %d epoch %q releases %d claim %v leaving %v", c.Seq, c.Epoch, len(c.Releases), c.Claim != nil, c.Leaving)

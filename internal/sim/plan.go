@@ -16,7 +16,6 @@ type Span struct{ From, To time.Duration }
 type Size struct {
 	Workers int
 	Length  time.Duration // of the run, as planned
-	Rate    int64         // requests per second, at first; 0 = by the seed
 }
 
 // Plan is all that will happen in one simulation: the same for a kind, a seed and a size.
@@ -45,7 +44,6 @@ type Plan struct {
 // Options are what the run is made with.
 type Options struct {
 	Pieces    []pacer.Piece
-	Loop      bool
 	Span      int64 // µs, 0 = without end
 	Min       int64
 	PermitFor int64 // how long a promise lasts, µs
@@ -67,7 +65,6 @@ type MemberPlan struct {
 	Weight            int64
 	Join              time.Duration
 	Leave, Crash      time.Duration // 0 = never
-	DriftPPM          int64
 	Shards            int
 	Pauses            []Span // the process is stopped
 	CutCalls, CutBack []Span // what it sends to the server is lost; what the server sends
@@ -144,9 +141,6 @@ func (d draw) chance(p float64) bool { return d.rng.Float64() < p }
 // base is what all kinds have in common.
 func (d draw) base(size Size) {
 	d.Rate = 500 + d.rng.Int64N(1500)
-	if size.Rate > 0 {
-		d.Rate = size.Rate
-	}
 	ps, err := pacer.Constant(pacer.PerSecond(d.Rate), 0).Pieces()
 	if err != nil {
 		panic(err)
@@ -166,7 +160,8 @@ func (d draw) base(size Size) {
 		shards = 2
 	}
 	for i := range size.Workers {
-		m := MemberPlan{Name: fmt.Sprint("w", i), Incarnation: "1", Weight: 1, Shards: shards, Join: d.between(0, 300*time.Millisecond), DriftPPM: d.rng.Int64N(201) - 100}
+		m := MemberPlan{Name: fmt.Sprint("w", i), Incarnation: "1", Weight: 1, Shards: shards, Join: d.between(0, 300*time.Millisecond)}
+		d.rng.Int64N(201) // as it was: seeds stay what they are
 		if weighted {
 			m.Weight = 1 + d.rng.Int64N(3)
 		}

@@ -44,7 +44,6 @@ type world struct {
 	server  *server
 	nodes   []*node
 	sends   []send
-	calls   int64
 }
 
 // A send is one slot that was sent, or dropped as late.
@@ -86,7 +85,7 @@ func Run(p Plan, without model.Without, broken Broken) Result {
 			w.after(mp.Leave, m.leave)
 		}
 		if mp.Crash > mp.Join {
-			w.after(mp.Crash, m.kill)
+			w.after(mp.Crash, m.quit)
 		}
 		for j, s := range mp.Pauses {
 			stop := p.clockStops(i, j)
@@ -117,7 +116,9 @@ func Run(p Plan, without model.Without, broken Broken) Result {
 		e.do()
 	}
 	for _, m := range w.nodes {
-		m.finish()
+		if !m.stopped {
+			m.quit()
+		}
 	}
 	return w.judge()
 }
