@@ -29,9 +29,6 @@ const (
 	unknown   = 500_000 // how much is made up for as long as the limiter has not told its burst
 )
 
-// GrantAhead is how long before it is due a slot may be granted.
-const GrantAhead = (askAhead + askMore) * time.Microsecond
-
 // Of the calls of a granter.
 const (
 	unheard    = int64(500 * time.Millisecond) // without an answer for so long Redis is away, ns
