@@ -1,7 +1,7 @@
-// Package sim runs whole fleets on the protocol of internal/model in virtual time, and breaks what can break. The plans are those of
-// package faults, and some of its own. Each slot is marked when it is sent.
+// Package sim runs whole fleets on the protocol of internal/model in virtual time, and breaks what can break. Each slot
+// is marked when it is sent.
 //
-//	result := sim.Run(sim.Draw("failover", seed, faults.Size{Workers: 50, Length: 20 * time.Second}), model.Without{})
+//	result := sim.Run(sim.Draw("failover", seed, sim.Size{Workers: 50, Length: 20 * time.Second}), model.Without{}, sim.Broken{})
 //
 // It is a list of events in order of time, without goroutines: the same seed gives the same sends.
 package sim

@@ -7,13 +7,10 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/model"
-	"github.com/loadctl/loadctl/internal/sim/faults"
 )
 
 // Result is what came of a simulation.
 type Result struct {
-	Kind      string
-	Seed      uint64
 	Twice     int // slots sent twice
 	Contested int // slots on which two workers, or one twice, decided
 	Asked     int64
@@ -24,7 +21,6 @@ type Result struct {
 	Worst     float64 // sent of asked in the worst second
 	WorstAt   time.Duration
 	Floor     float64 // what is promised for it
-	Calls     int64
 	Errors    []string
 }
 
@@ -52,7 +48,7 @@ type mark struct {
 }
 
 func (w *world) judge() Result {
-	r := Result{Kind: w.Kind, Seed: w.Seed, Worst: 1, Floor: w.floor(), Calls: w.calls}
+	r := Result{Worst: 1, Floor: w.floor()}
 	if w.server.bad != nil {
 		r.Errors = append(r.Errors, "the state: "+w.server.bad.Error())
 	}
@@ -153,7 +149,7 @@ func (w *world) audit(r *Result, a model.Audit, decided map[string]int64) {
 
 // floor is what is promised for each second: all but a hundredth, as long as nobody is out of reach for longer than its promise.
 func (w *world) floor() float64 {
-	var spans []faults.Span
+	var spans []Span
 	hold := time.Duration(w.Options.PermitFor) * time.Microsecond
 	switch w.Kind {
 	case "healthy":
@@ -171,7 +167,7 @@ func (w *world) floor() float64 {
 	default:
 		return 0
 	}
-	slices.SortFunc(spans, func(a, b faults.Span) int { return int(a.From - b.From) })
+	slices.SortFunc(spans, func(a, b Span) int { return int(a.From - b.From) })
 	var from, to time.Duration
 	for _, s := range spans {
 		if s.From > to+3*time.Second {

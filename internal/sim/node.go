@@ -4,14 +4,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/sim/faults"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // node is one incarnation of a worker: its process, its clock and its way to the server.
 type node struct {
 	*world
-	faults.MemberPlan
+	MemberPlan
 	index   int32
 	worker  *lease.Holder
 	shards  []*shard
@@ -29,7 +28,7 @@ type node struct {
 	view    int // that was handed to the shards
 }
 
-func newNode(w *world, p faults.MemberPlan, index int) *node {
+func newNode(w *world, p MemberPlan, index int) *node {
 	m := &node{world: w, MemberPlan: p, index: int32(index), worker: lease.NewHolder(p.Name, p.Incarnation, p.Weight)}
 	n := max(1, p.Shards)
 	for i := range n {
@@ -119,17 +118,8 @@ func (m *node) halt() {
 	m.call()
 }
 
-func (m *node) quit() { m.advance(); m.over = true }
-
-func (m *node) kill() {
-	m.advance()
-	m.over = true
-}
-
-func (m *node) finish() {
-	if m.stopped {
-		return
-	}
+// quit ends the process.
+func (m *node) quit() {
 	m.advance()
 	m.over = true
 }
@@ -149,7 +139,6 @@ func (m *node) call() {
 		return
 	}
 	c := m.worker.Call()
-	m.calls++
 	m.timer++
 	timer, sent := m.timer, m.now
 	m.trace(m.Name, "calls %d epoch %q releases %d claim %v leaving %v", c.Seq, c.Epoch, len(c.Releases), c.Claim != nil, c.Leaving)

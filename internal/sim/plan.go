@@ -3,18 +3,87 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/sim/faults"
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// Plan is all that will happen in one simulation.
+// Span is a stretch of true time since the simulation began: [From, To).
+type Span struct{ From, To time.Duration }
+
+// Size is how large a simulation is.
+type Size struct {
+	Workers int
+	Length  time.Duration // of the run, as planned
+}
+
+// Plan is all that will happen in one simulation: the same for a kind, a seed and a size.
 type Plan struct {
-	faults.Plan
-	Requests int64    // the run's number of requests; 0 = no limit
-	Removes  []Remove // `workers rm`, of processes that are dead
-	Stops    bool     // clocks of processes that are stopped stand still, one in two
+	Kind     string
+	Of       []string // the kinds in a mix
+	Seed     uint64
+	Rate     int64 // requests per second, at first
+	Options  Options
+	Length   time.Duration
+	Skew     time.Duration // of the Redis clock at first
+	Net      Net
+	Members  []MemberPlan
+	Down     []Span // the server is away
+	Frozen   []Span // the server stands still
+	Failover []Failover
+	Steps    []Step
+	Lost     time.Duration // when the server forgets the run; 0 = never
+	Commands []Command
+	Requests int64                                    // the run's number of requests; 0 = no limit
+	Removes  []Remove                                 // `workers rm`, of processes that are dead
+	Stops    bool                                     // clocks of processes that are stopped stand still, one in two
+	Trace    func(at time.Duration, who, what string) // told of what happens; nil = nobody
+}
+
+// Options are what the run is made with.
+type Options struct {
+	Pieces    []pacer.Piece
+	Span      int64 // µs, 0 = without end
+	Min       int64
+	PermitFor int64 // how long a promise lasts, µs
+}
+
+// A Net is what a network does by itself to each message.
+type Net struct {
+	Lo, Hi   time.Duration // how long a message takes
+	Rare     time.Duration // one in fifty takes up to this longer; 0 = none
+	LoseCall float64       // probability
+	LoseBack float64
+	Double   float64       // a call arrives twice,
+	Late     time.Duration // the second time up to this later
+}
+
+// MemberPlan is what will happen to one incarnation of a worker.
+type MemberPlan struct {
+	Name, Incarnation string
+	Weight            int64
+	Join              time.Duration
+	Leave, Crash      time.Duration // 0 = never
+	Shards            int
+	Pauses            []Span // the process is stopped
+	CutCalls, CutBack []Span // what it sends to the server is lost; what the server sends
+}
+
+// Failover makes a replica the server, which knows what the server knew Forgets before.
+type Failover struct {
+	At, Forgets time.Duration
+	Skew        time.Duration // of its clock, beside the old one
+}
+
+// Step moves the Redis clock.
+type Step struct{ At, By time.Duration }
+
+// Command is given at a time.
+type Command struct {
+	At     time.Duration
+	Kind   string
+	Pieces []pacer.Piece
 }
 
 // Remove takes a worker for gone.
@@ -26,170 +95,79 @@ type Remove struct {
 // clockStops tells whether the clock of a member stands still in its j-th pause.
 func (p *Plan) clockStops(i, j int) bool { return p.Stops && (int(p.Seed)+i+j)%2 == 0 }
 
-// Kinds are the names of the kinds of fault: those of package faults, and more.
-func Kinds() []string {
-	return append(faults.Kinds(), "suspend", "requests", "rm", "motion", "eras", "relapse", "copies", "short", "storm")
-}
-
 // draw is a Plan in the making.
 type draw struct {
 	*Plan
 	rng *rand.Rand
 }
 
-// Draw is the plan of a kind and a seed.
-func Draw(kind string, seed uint64, size faults.Size) Plan {
-	from := map[string]string{"suspend": "stall", "requests": "rates", "rm": "crash", "motion": "churn", "eras": "churn", "relapse": "churn", "copies": "churn", "short": "churn", "storm": "churn"}[kind]
-	if from == "" {
-		from = kind
+// Draw is the plan of a kind, one of Kinds, and a seed.
+func Draw(name string, seed uint64, size Size) Plan {
+	d := draw{Plan: &Plan{Kind: name, Seed: seed, Length: size.Length}, rng: rand.New(rand.NewPCG(seed, 0))}
+	d.base(size)
+	k := find(name)
+	if k.on != "" {
+		find(k.on).draw(d)
+		d.rng = rand.New(rand.NewPCG(seed, 7))
 	}
-	p := Plan{Plan: faults.Draw(from, seed, size)}
-	p.Kind = kind
-	d := draw{&p, rand.New(rand.NewPCG(seed, 7))}
-	switch kind {
-	case "suspend":
-		p.Stops = true
-	case "requests":
-		p.Requests = p.Rate * int64(size.Length/time.Second) * (20 + d.rng.Int64N(100)) / 100
-	case "rm":
-		for _, m := range p.Members {
-			if m.Crash > 0 {
-				p.Removes = append(p.Removes, Remove{m.Crash + d.between(time.Millisecond, 3*time.Second), m.Name})
-			}
-		}
-	case "motion":
-		d.failovers(2)
-	case "eras":
-		d.steps()
-	case "relapse":
-		d.relapse()
-	case "copies":
-		d.Net.Double, d.Net.Late = 0.5, d.between(time.Second, 6*time.Second)
-		d.relapse()
-		if d.chance(0.7) {
-			d.Options.PermitFor = 10_000_000
-		}
-	case "short":
-		d.relapse()
-		d.Options.PermitFor, d.Stops = 550_000, true
-		for i := range d.Members {
-			if m := &d.Members[i]; d.chance(0.5) {
-				m.Pauses = append(m.Pauses, d.some(2*time.Second))
-			}
-		}
-	case "storm":
-		d.storm()
-	}
-	return p
+	k.draw(d)
+	return *d.Plan
 }
 
+func find(name string) kind {
+	all := kinds()
+	i := slices.IndexFunc(all, func(k kind) bool { return k.name == name })
+	if i < 0 {
+		panic("no such kind: " + name)
+	}
+	return all[i]
+}
+
+// Kinds are the names of the kinds of fault.
+func Kinds() (names []string) {
+	for _, k := range kinds() {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// between is a time in [lo, hi), to the ns: no two events should fall together.
 func (d draw) between(lo, hi time.Duration) time.Duration {
 	return lo + time.Duration(d.rng.Int64N(int64(max(1, hi-lo))))
 }
 
 func (d draw) chance(p float64) bool { return d.rng.Float64() < p }
 
-// some is a stretch of time.
-func (d draw) some(longest time.Duration) faults.Span {
-	at := d.between(2*time.Second, d.Length)
-	return faults.Span{From: at, To: at + d.between(10*time.Millisecond, longest)}
-}
-
-func (d draw) failovers(n int) {
-	at := 2 * time.Second
-	for range 1 + d.rng.IntN(n) {
-		at = d.between(at, at+d.Length/time.Duration(n+1))
-		s := faults.Span{From: at, To: at + d.between(1, 3*time.Second)}
-		d.Down = append(d.Down, s)
-		d.Failover = append(d.Failover, faults.Failover{At: s.To, Forgets: s.To - s.From + d.between(0, 2*time.Second), Skew: d.between(-5*time.Millisecond, 5*time.Millisecond)})
-		at = s.To + 10*time.Millisecond
+// base is what all kinds have in common.
+func (d draw) base(size Size) {
+	d.Rate = 500 + d.rng.Int64N(1500)
+	ps, err := pacer.Constant(pacer.PerSecond(d.Rate), 0).Pieces()
+	if err != nil {
+		panic(err)
 	}
-}
-
-// relapse is failovers that forget how somebody's promise ended, or what was passed on, while those who have it cannot be heard.
-func (d draw) relapse() {
-	d.Options.PermitFor = 2_000_000
-	hold := 2 * time.Second
-	at := 4 * time.Second
-	for range 1 + d.rng.IntN(3) {
-		at = d.between(at, at+5*time.Second)
-		forgets := d.between(0, 4*time.Second)
-		down := faults.Span{From: at - d.between(0, min(forgets+1, 300*time.Millisecond)), To: at}
-		d.Down = append(d.Down, down)
-		d.Failover = append(d.Failover, faults.Failover{At: at, Forgets: forgets, Skew: d.between(-5*time.Millisecond, 5*time.Millisecond)})
-		for i := range d.Members {
-			m := &d.Members[i]
-			var s faults.Span
-			switch d.rng.IntN(5) {
-			case 0: // out of reach until its promise is over, and there again just before or after
-				s = faults.Span{From: at - hold - d.between(0, forgets+1), To: at + d.between(-500*time.Millisecond, 100*time.Millisecond)}
-			case 1: // out of reach from then on
-				s = faults.Span{From: at - d.between(0, 50*time.Millisecond), To: at + d.between(500*time.Millisecond, 3*time.Second)}
-			case 2:
-				if m.Leave == 0 && m.Crash == 0 && d.chance(0.5) {
-					m.Leave = at - d.between(0, forgets+time.Second)
-				}
-				continue
-			case 3:
-				if m.Incarnation == "1" && m.Leave == 0 && m.Crash == 0 && d.chance(0.3) {
-					m.Join = at - d.between(0, forgets+time.Second)
-				}
-				continue
-			default:
-				continue
-			}
-			m.CutCalls, m.CutBack = append(m.CutCalls, s), append(m.CutBack, s)
+	d.Options = Options{Pieces: ps, Span: size.Length.Microseconds(), Min: int64(size.Workers),
+		PermitFor: []int64{2_000_000, 5_000_000, 10_000_000}[d.rng.IntN(3)]}
+	d.Skew = d.between(-time.Hour, time.Hour)
+	d.Net = Net{Lo: 200 * time.Microsecond, Hi: d.between(300*time.Microsecond, 4*time.Millisecond), Late: time.Second, Double: 0.01}
+	switch d.rng.IntN(8) {
+	case 0:
+		d.Net.Hi = d.between(4*time.Millisecond, 100*time.Millisecond)
+	case 1:
+		d.Net.Rare = d.between(4*time.Millisecond, 200*time.Millisecond)
+	}
+	weighted, shards := d.chance(0.25), 1
+	if d.chance(0.25) {
+		shards = 2
+	}
+	for i := range size.Workers {
+		m := MemberPlan{Name: fmt.Sprint("w", i), Incarnation: "1", Weight: 1, Shards: shards, Join: d.between(0, 300*time.Millisecond)}
+		d.rng.Int64N(201) // as it was: seeds stay what they are
+		if weighted {
+			m.Weight = 1 + d.rng.Int64N(3)
 		}
-		at += 100 * time.Millisecond
+		d.Members = append(d.Members, m)
 	}
 }
 
-func (d draw) steps() {
-	for range 1 + d.rng.IntN(4) {
-		d.Steps = append(d.Steps, faults.Step{At: d.between(2*time.Second, d.Length), By: d.between(-15*time.Second, 15*time.Second)})
-	}
-}
-
-// storm is everything at once.
-func (d draw) storm() {
-	if d.chance(0.5) {
-		d.Net.LoseCall, d.Net.LoseBack = 0.3*d.rng.Float64(), 0.3*d.rng.Float64()
-	}
-	d.Net.Double, d.Net.Late = 0.2*d.rng.Float64(), d.between(time.Second, 15*time.Second)
-	d.Stops = true
-	if d.chance(0.7) {
-		d.failovers(3)
-	}
-	if d.chance(0.2) {
-		d.Lost = d.between(2*time.Second, d.Length)
-	}
-	if d.chance(0.2) {
-		d.steps()
-	}
-	for range d.rng.IntN(3) {
-		d.Frozen = append(d.Frozen, d.some(4*time.Second))
-	}
-	for range d.rng.IntN(3) {
-		d.Down = append(d.Down, d.some(8*time.Second))
-	}
-	for i := range d.Members {
-		m := &d.Members[i]
-		if d.chance(0.4) {
-			m.Pauses = append(m.Pauses, d.some(2*time.Duration(d.Options.PermitFor)*time.Microsecond))
-		}
-		if d.chance(0.3) {
-			m.CutBack = append(m.CutBack, d.some(14*time.Second))
-		}
-		if d.chance(0.3) {
-			m.CutCalls = append(m.CutCalls, d.some(14*time.Second))
-		}
-	}
-	for n := range d.rng.IntN(5) {
-		ps, err := pacer.Constant(pacer.PerSecond(1+d.rng.Int64N(2*d.Rate)), 0).Pieces()
-		if err != nil {
-			panic(fmt.Sprint("pieces: ", err))
-		}
-		kind := []string{"set-rate", "set-rate", "pause", "resume"}[d.rng.IntN(4)]
-		d.Commands = append(d.Commands, faults.Command{At: d.between(2*time.Second, d.Length) + time.Duration(n), Kind: kind, Pieces: ps})
-	}
-}
+// some are k members' indices, in no order.
+func (d draw) some(k int) []int { return d.rng.Perm(len(d.Members))[:min(k, len(d.Members))] }

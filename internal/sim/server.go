@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/model"
-	"github.com/loadctl/loadctl/internal/sim/faults"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
@@ -22,8 +21,12 @@ type server struct {
 }
 
 func newServer(w *world) *server {
-	o := model.Options{Pieces: w.Options.Pieces, Span: w.Options.Span, Requests: w.Requests, Min: int(w.Options.Min), Hold: w.Options.PermitFor, Without: w.without, Loop: w.Options.Loop}
-	return &server{world: w, run: model.New(o, "first"), skew: int64(w.Skew), skews: map[int64]int64{}}
+	return &server{world: w, run: model.New(w.options(int(w.Options.Min)), "first"), skew: int64(w.Skew), skews: map[int64]int64{}}
+}
+
+// options are what the run is made with, when it waits for so many members.
+func (w *world) options(members int) model.Options {
+	return model.Options{Pieces: w.Options.Pieces, Span: w.Options.Span, Requests: w.Requests, Min: members, Hold: w.Options.PermitFor, Without: w.without}
 }
 
 func (s *server) redis() int64 { return (zero + s.now + s.skew) / 1000 }
@@ -69,8 +72,7 @@ func (s *server) renew(c lease.Call) lease.Reply {
 		if c.Claim == nil || c.Laws == nil {
 			return lease.Reply{Status: lease.NoState, Seq: c.Seq, Wait: 100_000}
 		}
-		o := model.Options{Pieces: s.Options.Pieces, Span: s.Options.Span, Requests: s.Requests, Min: 1, Hold: s.Options.PermitFor, Without: s.without, Loop: s.Options.Loop}
-		s.run = model.Restore(o, "server", s.redis(), c.Laws)
+		s.run = model.Restore(s.options(1), "server", s.redis(), c.Laws)
 		if s.word {
 			s.run.Command(s.redis(), "stop", nil)
 		}
@@ -97,7 +99,7 @@ func (s *server) promote(n int, skew time.Duration) {
 func (s *server) lose() { s.run = nil; s.trace("server", "state is lost") }
 
 // command gives a command. All are told, three times. A server that cannot be reached is tried again.
-func (s *server) command(n int, c faults.Command) {
+func (s *server) command(n int, c Command) {
 	if s.run == nil && c.Kind == "stop" {
 		s.word = true
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/model"
-	"github.com/loadctl/loadctl/internal/sim/faults"
 )
 
 // setting is one of LOADCTL_SEED (the first), LOADCTL_SEEDS (how many of each kind) and LOADCTL_WORKERS (0: 3 to 50, by the seed).
@@ -27,14 +26,15 @@ func setting(t *testing.T, name string, def int) int {
 }
 
 // size is that of a seed's fleet.
-func size(seed uint64, workers int) faults.Size {
+func size(seed uint64, workers int) Size {
 	if workers == 0 {
 		workers = []int{3, 5, 6, 10, 20, 50}[seed%6]
 	}
-	return faults.Size{Workers: workers, Length: 20 * time.Second}
+	return Size{Workers: workers, Length: 20 * time.Second}
 }
 
-func kinds() []string {
+// chosen are the kinds to play: those of LOADCTL_KIND, or all.
+func chosen() []string {
 	if k := os.Getenv("LOADCTL_KIND"); k != "" {
 		return strings.Split(k, ",")
 	}
@@ -45,7 +45,7 @@ func kinds() []string {
 func TestSeeds(t *testing.T) {
 	first, n, workers := setting(t, "LOADCTL_SEED", 1), setting(t, "LOADCTL_SEEDS", 3), setting(t, "LOADCTL_WORKERS", 0)
 	t.Logf("%-12s %5s %6s %9s %7s %9s %9s %9s %9s %7s %8s", "fault", "seeds", "twice", "contested", "failed", "asked", "unsent", "overrun", "idle", "worst s", "took")
-	for _, kind := range kinds() {
+	for _, kind := range chosen() {
 		var sum Result
 		failed, worst, began := 0, 1.0, time.Now()
 		for seed := uint64(first); seed < uint64(first+n); seed++ {

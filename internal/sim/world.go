@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/model"
-	"github.com/loadctl/loadctl/internal/sim/faults"
 )
 
 // zero is the Redis time, ns, at which a simulation begins.
@@ -45,7 +44,6 @@ type world struct {
 	server  *server
 	nodes   []*node
 	sends   []send
-	calls   int64
 }
 
 // A send is one slot that was sent, or dropped as late.
@@ -66,7 +64,7 @@ func (w *world) trace(who, format string, a ...any) {
 	}
 }
 
-func within(at int64, spans []faults.Span) bool {
+func within(at int64, spans []Span) bool {
 	for _, s := range spans {
 		if at >= int64(s.From) && at < int64(s.To) {
 			return true
@@ -87,7 +85,7 @@ func Run(p Plan, without model.Without, broken Broken) Result {
 			w.after(mp.Leave, m.leave)
 		}
 		if mp.Crash > mp.Join {
-			w.after(mp.Crash, m.kill)
+			w.after(mp.Crash, m.quit)
 		}
 		for j, s := range mp.Pauses {
 			stop := p.clockStops(i, j)
@@ -118,7 +116,9 @@ func Run(p Plan, without model.Without, broken Broken) Result {
 		e.do()
 	}
 	for _, m := range w.nodes {
-		m.finish()
+		if !m.stopped {
+			m.quit()
+		}
 	}
 	return w.judge()
 }

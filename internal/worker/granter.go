@@ -29,9 +29,6 @@ const (
 	unknown   = 500_000 // how much is made up for as long as the limiter has not told its burst
 )
 
-// GrantAhead is how long before it is due a slot may be granted.
-const GrantAhead = (askAhead + askMore) * time.Microsecond
-
 // Of the calls of a granter.
 const (
 	unheard    = int64(500 * time.Millisecond) // without an answer for so long Redis is away, ns
@@ -274,17 +271,15 @@ func (g *granter) drop(now int64) {
 // stale tells whether a slot is past, and the limiter would not have let it pass at once with all that came after it. Nothing is made up for
 // across a change of the rate or a pause; but behind the planned end there is some time to ask once more.
 func (g *granter) stale(x *pacer.Slot, now int64) bool {
-	v := g.slots.View()
-	i, known := v.Laws.Index(x.Generation)
-	if !known || v.Laws.All()[i].Era != v.Era {
+	v, law := g.slots.View(), g.law(x)
+	if law == nil || law.Era != v.Era {
 		return true
 	}
 	due := x.Due / 1000
 	if due >= now {
 		return false
 	}
-	law, in := &v.Laws.All()[i], &v.Laws.All()[v.Laws.At(now)]
-	switch {
+	switch in := &v.Laws.All()[v.Laws.At(now)]; {
 	case g.terms.Even, due < g.since, now-due > g.kept(law):
 		return true
 	case g.draining && now > g.last+leftover:
@@ -307,12 +302,16 @@ func (g *granter) head() *lease.Law {
 	if g.line.len() == 0 {
 		return nil
 	}
+	return g.law(g.line.at(0))
+}
+
+// law is that of a slot; nil if it is not known any more.
+func (g *granter) law(x *pacer.Slot) *lease.Law {
 	laws := g.slots.View().Laws
-	i, known := laws.Index(g.line.at(0).Generation)
-	if !known {
-		return nil
+	if i, known := laws.Index(x.Generation); known {
+		return &laws.All()[i]
 	}
-	return &laws.All()[i]
+	return nil
 }
 
 // mayAsk tells whether a call is to be made when its time has come.

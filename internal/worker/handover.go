@@ -55,7 +55,6 @@ func (s *shard) collect(record func(*report.Recorder)) {
 	default:
 	}
 	s.handover.offer.Store(nil)
-	s.drop()
 	record(s.recorder)
 	s.recorder.Reset()
 }

@@ -59,11 +59,6 @@ type delivery struct {
 
 func (d *delivery) empty() bool { return len(d.slots) == 0 && d.ungranted+d.recalled+d.beyond == 0 }
 
-func (d *delivery) add(o delivery) {
-	d.slots = append(d.slots, o.slots...)
-	d.ungranted, d.recalled, d.beyond = d.ungranted+o.ungranted, d.recalled+o.recalled, d.beyond+o.beyond
-}
-
 // granted is what a shard of a limited run has been given.
 type granted struct {
 	posted atomic.Bool
@@ -77,7 +72,9 @@ type granted struct {
 // post hands over a delivery. Any goroutine may call it.
 func (g *granted) post(d delivery) {
 	g.mu.Lock()
-	g.mail.add(d)
+	m := &g.mail
+	m.slots = append(m.slots, d.slots...)
+	m.ungranted, m.recalled, m.beyond = m.ungranted+d.ungranted, m.recalled+d.recalled, m.beyond+d.beyond
 	g.mu.Unlock()
 	g.posted.Store(true)
 }

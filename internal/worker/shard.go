@@ -229,20 +229,15 @@ func (s *shard) completed(r Result) {
 	})
 }
 
-// halt drops all that is not sent, and says that nothing more will be.
+// halt accounts for all that waits, as recalled where it is, which after a stop is all of it, else as dropped late. It says that nothing more will be sent.
 func (s *shard) halt() {
-	s.drop()
+	for ; s.waiting.n > 0; s.waiting.pop() {
+		s.discard(&s.waiting.first().Slot)
+	}
 	if !s.halted {
 		s.arcs.reach(s.clock.Redis(s.client.Now()))
 		s.halted = true
 		close(s.stopped)
-	}
-}
-
-// drop accounts for everything that waits: as recalled where it is, which after a stop is all of it, else as dropped late.
-func (s *shard) drop() {
-	for ; s.waiting.n > 0; s.waiting.pop() {
-		s.discard(&s.waiting.first().Slot)
 	}
 }
 

@@ -230,7 +230,6 @@ func (f *shardFuzz) run() report.Counts {
 	}
 	f.shard.tell(stopping)
 	f.turn(f.client.now)
-	f.drop()
 	reached := f.arcs.reached.Load() + f.Int64N(5000) // another shard may have ended a little later
 	f.settle(reached)
 	n := bounded(f.T, f.shard, sum)

@@ -173,6 +173,7 @@ func (h *Holder) offer(now int64, give Segs) {
 func (h *Holder) Agreed(version int, now, reached int64) (release bool) {
 	h.agreed = max(h.agreed, version)
 	h.view.Ending = slices.Clone(h.view.Ending)
+	moved := false
 	for i := range h.view.Ending {
 		e := &h.view.Ending[i]
 		switch {
@@ -180,30 +181,18 @@ func (h *Holder) Agreed(version int, now, reached int64) (release bool) {
 		case e.at-tight < max(now, reached):
 			e.at = now + lead
 			e.End = Later(e.End, h.view.Laws.Pos(e.at))
-			e.view = h.view.Version + 1
+			e.view, moved = h.view.Version+1, true
 		default:
 			release = true
 		}
 	}
-	for _, e := range h.view.Ending {
-		if e.view > h.view.Version {
-			h.view.Version = e.view
-		}
+	if moved {
+		h.view.Version++
 	}
 	return release
 }
 
 // forget drops pieces given up whose last slot is long over.
 func (h *Holder) forget(now int64) {
-	h.view.Ending = slices.DeleteFunc(slices.Clone(h.view.Ending), func(e Ending) bool { return e.sent && max(e.at, 0)+1_000_000 < now })
-}
-
-// Free tells whether nothing of the worker's is left to send.
-func (h *Holder) Free(now int64) bool {
-	for _, e := range h.view.Ending {
-		if now <= e.at {
-			return false
-		}
-	}
-	return true
+	h.view.Ending = slices.DeleteFunc(slices.Clone(h.view.Ending), func(e Ending) bool { return e.sent && e.at+1_000_000 < now })
 }

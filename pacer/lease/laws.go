@@ -18,18 +18,14 @@ type Laws struct {
 	live []bool
 }
 
-// With is l and more laws. What l has already is left as it is.
+// With is l and more laws. What l has already is left as it is, and so is the first of two with one number.
 func (l *Laws) With(more ...Law) *Laws {
-	all := slices.Clone(l.All())
-	for _, x := range more {
-		if !l.Has(x.ID) && !slices.ContainsFunc(all, func(y Law) bool { return x.ID == y.ID }) {
-			all = append(all, x)
-		}
-	}
+	all := slices.Concat(l.All(), more)
+	slices.SortStableFunc(all, func(a, b Law) int { return cmp.Compare(a.ID, b.ID) })
+	all = slices.CompactFunc(all, func(a, b Law) bool { return a.ID == b.ID })
 	if len(all) == len(l.All()) {
 		return l
 	}
-	slices.SortFunc(all, func(a, b Law) int { return cmp.Compare(a.ID, b.ID) })
 	era := all[len(all)-1].Era
 	if l != nil {
 		era = l.era

@@ -1,4 +1,4 @@
-package faults
+package sim
 
 import (
 	"fmt"
@@ -11,28 +11,39 @@ import (
 // settle is how long after a fault the next one begins.
 const settle = 1500 * time.Millisecond
 
+// A kind is one kind of fault. Some begin with another one.
 type kind struct {
 	name string
 	draw func(draw)
+	on   string
 }
 
 // kinds are the kinds of fault.
 func kinds() []kind {
 	return []kind{
-		{"healthy", func(draw) {}},
-		{"loss", draw.loss},
-		{"cut-replies", draw.cutReplies},
-		{"cut-calls", draw.cutCalls},
-		{"outage", draw.outage},
-		{"failover", draw.failover},
-		{"freeze", draw.freeze},
-		{"crash", draw.crash},
-		{"stall", draw.stall},
-		{"churn", draw.churn},
-		{"rates", draw.rates},
-		{"clock", draw.clock},
-		{"lost", draw.lost},
-		{"mix", draw.mix},
+		{"healthy", func(draw) {}, ""},
+		{"loss", draw.loss, ""},
+		{"cut-replies", draw.cutReplies, ""},
+		{"cut-calls", draw.cutCalls, ""},
+		{"outage", draw.outage, ""},
+		{"failover", draw.failover, ""},
+		{"freeze", draw.freeze, ""},
+		{"crash", draw.crash, ""},
+		{"stall", draw.stall, ""},
+		{"churn", draw.churn, ""},
+		{"rates", draw.rates, ""},
+		{"clock", draw.clock, ""},
+		{"lost", draw.lost, ""},
+		{"mix", draw.mix, ""},
+		{"suspend", draw.suspend, "stall"},
+		{"requests", draw.requests, "rates"},
+		{"rm", draw.rm, "crash"},
+		{"motion", draw.motion, "churn"},
+		{"eras", draw.steps, "churn"},
+		{"relapse", draw.relapse, "churn"},
+		{"copies", draw.copies, "churn"},
+		{"short", draw.short, "churn"},
+		{"storm", draw.storm, "churn"},
 	}
 }
 
@@ -273,7 +284,7 @@ func (d draw) lost() {
 // mix puts two or three of the others together.
 func (d draw) mix() {
 	all := slices.DeleteFunc(kinds(), func(k kind) bool {
-		return k.name == "healthy" || k.name == "failover" || k.name == "clock" || k.name == "lost" || k.name == "mix"
+		return k.name == "healthy" || k.name == "failover" || k.name == "clock" || k.name == "lost" || k.name == "mix" || k.on != ""
 	})
 	var those []kind
 	for _, i := range d.rng.Perm(len(all))[:2+d.rng.IntN(2)] {
