@@ -1,6 +1,7 @@
 package pacer_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -8,22 +9,26 @@ import (
 )
 
 // The slots of a second at 4 per second.
-func Example() {
-	var now int64 // µs of the Redis clock
-
-	rate, _ := pacer.ParseRate("4")
-	pieces, _ := pacer.Constant(rate, time.Second).Pieces()
-	p := pieces[0]
-	law := pacer.Law{T0: now, R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: pacer.Endless}
-	law.K = law.Before(law.T0 + law.Dur)
-	for k := range law.K {
-		fmt.Println(k, time.Duration(law.Due(k)))
+func ExampleProfile_Slots() {
+	for k, due := range pacer.Constant(pacer.PerSecond(4), time.Second).Slots() {
+		fmt.Println(k, due)
 	}
 	// Output:
 	// 0 0s
 	// 1 250ms
 	// 2 500ms
 	// 3 750ms
+}
+
+// A profile that is paced: each slot comes when it is due.
+func ExampleProfile_Pace() {
+	for k, due := range pacer.Constant(pacer.PerSecond(100), 30*time.Millisecond).Pace(context.Background()) {
+		fmt.Println(k, time.Since(due) < time.Second)
+	}
+	// Output:
+	// 0 true
+	// 1 true
+	// 2 true
 }
 
 func ExampleParseRate() {

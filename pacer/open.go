@@ -1,0 +1,82 @@
+package pacer
+
+import (
+	"context"
+	"iter"
+	"math/big"
+	"time"
+)
+
+// Slots returns the slots of the profile in order: the number of each, from 0 on, and when it is due, counted from the profile's start. A profile without
+// an end has slots without end. It is pure arithmetic, the same as in a run of a fleet: slot k is due where the integral of the rate reaches k.
+//
+// Slots panics if the profile has no Pieces.
+func (p Profile) Slots() iter.Seq2[int64, time.Duration] {
+	pieces, err := p.Pieces()
+	if err != nil {
+		panic(err)
+	}
+	return func(yield func(int64, time.Duration) bool) {
+		law, number := Law{}, int64(0)
+		for i := 0; i < len(pieces); {
+			law = law.follow(pieces[i])
+			for k := range law.K {
+				if !yield(number, time.Duration(law.Due(k))) {
+					return
+				}
+				number++
+			}
+			if i++; i == len(pieces) && p.Loop {
+				i = 0
+			}
+		}
+	}
+}
+
+// Pace yields each slot of the profile when it is due, counted from the call of the iterator: its number and its due time. It skips none. A loop body
+// that takes longer than the distance of two slots makes the next ones late, so start requests in goroutines. Pace returns at the end of the profile, or
+// when ctx ends.
+//
+// The timers of the system decide how exactly a slot is met: on Linux some 0.1 ms. Pace panics if the profile has no Pieces.
+func (p Profile) Pace(ctx context.Context) iter.Seq2[int64, time.Time] {
+	slots := p.Slots()
+	return func(yield func(int64, time.Time) bool) {
+		start, timer := time.Now(), time.NewTimer(0)
+		defer timer.Stop()
+		comes := func(after time.Duration) bool {
+			timer.Reset(time.Until(start.Add(after)))
+			select {
+			case <-ctx.Done():
+			case <-timer.C:
+			}
+			return ctx.Err() == nil
+		}
+		for number, due := range slots {
+			if !comes(due) || !yield(number, start.Add(due)) {
+				return
+			}
+		}
+		comes(p.Length())
+	}
+}
+
+// follow is the law of the next piece: it begins where l ends, as far into a slot as l ends in one.
+//
+//	C' = 10⁶·K + C − ∫ l, in millionths of a slot
+func (l Law) follow(p Piece) Law {
+	next := Law{T0: l.T0 + l.Dur, R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: Endless}
+	if l.Dur > 0 {
+		area := new(big.Int).Mul(big.NewInt(l.R0+l.R1), big.NewInt(l.Dur))
+		area.Div(area, big.NewInt(2*l.Den))
+		left := new(big.Int).Mul(big.NewInt(l.K), big.NewInt(phaseUnit))
+		left.Add(left, big.NewInt(l.C)).Sub(left, area)
+		next.C = min(max(left.Int64(), 0), phaseUnit-1)
+	}
+	switch {
+	case p.Dur > 0:
+		next.K = next.Before(next.T0 + p.Dur)
+	case p.R0 == 0:
+		next.K = 0
+	}
+	return next
+}
