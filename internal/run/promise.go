@@ -51,6 +51,7 @@ func (a *reading) member(w *Worker, m standing) {
 	case presentMember:
 		switch {
 		case m.leaving > 0 && !m.holds: // it is only believed to be there as long as others may say what it held
+			a.Members = max(0, a.Members-1)
 			w.State, w.promised = "left", w.LastSeen.Add(handOver)
 			return
 		case !a.EndedAt.IsZero() || silent <= 3*period+unnoticed:

@@ -76,6 +76,7 @@ type Renewer struct {
 	version  int   // of the View that the Sink has
 	urgent   bool  // the next call is to be made at once
 	lost     int64 // since when replies say that there is no state, ns; 0 = they do not
+	idle     bool  // its promise has ended while Redis does not answer, and it was said
 	failures outage.Series
 	rand     *rand.Rand
 }
@@ -360,9 +361,14 @@ func (r *Renewer) agreed() (release bool) {
 func (r *Renewer) trouble(err error) {
 	switch {
 	case err == nil:
+		r.idle = false
 		if r.failures.Over() {
 			r.Log.Info("Redis answers again")
 		}
+	case r.now() >= r.holder.view.P && len(r.holder.view.Held) > 0 && !r.idle:
+		r.idle = true
+		_ = r.failures.Failed(err)
+		r.Log.Warn("the promise has ended and Redis does not answer: nothing is sent until it does", "err", err)
 	case r.failures.Failed(err):
 		left := max(0, time.Duration(r.holder.view.P-r.now())*time.Microsecond).Round(100 * time.Millisecond)
 		r.Log.Warn("Redis does not answer; sending what is held, and trying again", "err", err, "for at most", left)

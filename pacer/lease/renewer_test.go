@@ -1,8 +1,11 @@
 package lease
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -73,4 +76,59 @@ func TestBeats(t *testing.T) {
 			}
 		})
 	}
+}
+
+// cutOff is a Server that promises the whole circle for two seconds, once, and then does not answer.
+type cutOff struct{ answered bool }
+
+func (s *cutOff) Renew(_ context.Context, c Call) (Reply, error) {
+	if s.answered {
+		return Reply{}, errors.New("i/o timeout")
+	}
+	s.answered = true
+	now := time.Now().UnixMicro()
+	law := Law{Law: pacer.Law{ID: 1, T0: now, R0: 1, R1: 1, Den: 1, K: pacer.Endless}, Plan: &Plan{}, End: pacer.Endless}
+	return Reply{Status: OK, Seq: c.Seq, Epoch: "server", Now: now, P: now + 2_000_000, Version: 1, List: Whole(), Laws: []Law{law}, Wait: 500_000}, nil
+}
+
+// logged is what was logged.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// TestTellsThatItIsIdle: a worker whose promise ends while Redis does not answer says once that it sends nothing any more.
+func TestTellsThatItIsIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var log logged
+		r := &Renewer{Server: &cutOff{}, Sink: noSink{}, Clock: pacer.NewClock(), Worker: "w", Incarnation: "1", Broken: ctx.Done(), Log: slog.New(slog.NewTextHandler(&log, nil))}
+		done := make(chan error)
+		go func() { done <- r.Run(context.WithoutCancel(ctx)) }()
+		const idle = "the promise has ended and Redis does not answer: nothing is sent until it does"
+		time.Sleep(1900 * time.Millisecond)
+		synctest.Wait()
+		if text := log.String(); strings.Contains(text, idle) || !strings.Contains(text, "sending what is held") {
+			t.Errorf("while its promise lasts it says %s", text)
+		}
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if n := strings.Count(log.String(), idle); n != 1 {
+			t.Errorf("it says %d times that it is idle:\n%s", n, log.String())
+		}
+		cancel()
+		<-done
+	})
 }
