@@ -7,7 +7,7 @@
 --       10 number of requests, 0 = no limit  11 for how long no controller may be heard of, µs, or it is stopped; 0 = for ever
 --       12 settings of the run's limiter (grant.lua), empty: it has none
 --       13 laws that a worker knows of a run that Redis has lost, empty: it is a new one  14 … the plans that they name
---       If such a run was stopped meanwhile, it is made as one that is stopped.
+--       If such a run was stopped meanwhile, it is made as one that is stopped, and its workers are sent the laws.
 -- Returns { CREATED or EXISTS, spec in force, uid in force }; BROKEN if only a part of the state is there; an error if an argument is wrong.
 -- Invariant: of many callers one creates; a run that has not ended is never replaced.
 
@@ -33,7 +33,7 @@ end
 
 local clock = redis.call('TIME')
 local keys = { budget = KEYS[1], workers = KEYS[2], due = KEYS[3], rich = KEYS[4], loose = KEYS[5], laws = KEYS[6], log = KEYS[7], events = KEYS[8] }
-local spec, b = redis.call('GET', KEYS[9]), load(keys.budget, clock, '')
+local spec, b = redis.call('GET', KEYS[9]), load(keys.budget, clock, (string.gsub(KEYS[1], 'budget$', 'control')))
 local ended = spec and b.uid and ARGV[3] == '1' and fleet(b, keys).ended()
 if not spec ~= not b.uid and laws == '' then return { 'BROKEN', '', '' } end -- a worker brings all of it back
 if spec and b.uid and not ended then return { 'EXISTS', spec, b.uid } end
@@ -62,6 +62,7 @@ if restored and stopped then
   all.settle()
   b.heard = b.now
   all.change('stop')
+  all.everyone()
   all.event('stop', stopped, 'while the state was lost')
 end
 all.store()
