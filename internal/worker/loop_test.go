@@ -200,7 +200,7 @@ func TestArcsPatience(t *testing.T) {
 					s.order("resume", nil)
 				}
 				s.wait()
-				if !errors.Is(m.err, ErrSilence) {
+				if !errors.Is(m.err, lease.ErrSilence) {
 					t.Errorf("it ended with %v", m.err)
 				}
 				over := s.begun(0) + time.Minute + pause

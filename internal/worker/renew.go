@@ -58,14 +58,11 @@ func (e *engine) limit() {
 }
 
 // renewer keeps the engine supplied. It gives up when broken is closed.
-func (e *engine) renewer(p *patience, broken <-chan struct{}) *lease.Renewer {
+func (e *engine) renewer(broken <-chan struct{}) *lease.Renewer {
 	return &lease.Renewer{
 		Server: e.Server, Sink: e, Clock: e.Clock, Worker: e.ID, Incarnation: e.Incarnation, Weight: e.Weight, Messages: e.Messages,
 		Beat: e.beat, Changed: e.feed.changed, Broken: broken, Restore: e.Restore, Log: e.Log,
 		Observe: func(r lease.Reply, v *lease.View) {
-			if r.Status == lease.OK {
-				p.heard()
-			}
 			e.publisher.rota.members.Store(r.Members)
 			e.Observe(r, v)
 		},
@@ -88,6 +85,10 @@ func (e *engine) end(ctx, leasing context.Context, r *lease.Renewer, err error) 
 		return e.finish(ctx, nil)
 	case errors.Is(err, pacer.ErrReplaced), errors.Is(err, pacer.ErrNoState):
 		e.stop()
+		return e.finish(ctx, err)
+	case errors.Is(err, lease.ErrSilence):
+		e.stop()
+		e.leave(ctx, r)
 		return e.finish(ctx, err)
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !errors.Is(err, lease.ErrHeld):
 		e.drain() // what was handed over is sent up to the slot from which on it is another's

@@ -171,8 +171,6 @@ func (e *engine) run(ctx context.Context) error {
 		}()
 	}
 	e.publishing.Go(func() { e.publisher.run(e.quit) })
-	p := patience{clock: e.Clock, view: &e.feed.newest}
-	go p.watch(leasing, fail)
 	e.limit()
 
 	defer context.AfterFunc(ctx, func() {
@@ -182,7 +180,7 @@ func (e *engine) run(ctx context.Context) error {
 	if e.Closed { // it has no slots that others could go on with
 		staying = context.WithoutCancel(ctx)
 	}
-	r := e.renewer(&p, leasing.Done())
+	r := e.renewer(leasing.Done())
 	return e.end(ctx, leasing, r, r.Run(staying))
 }
 

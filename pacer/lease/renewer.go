@@ -43,6 +43,7 @@ const (
 	leaveWithin    = 3 * time.Second        // for handing over what a worker holds that leaves
 	lostLimit      = 10 * time.Second       // for restoring a run that Redis has lost, at most
 	lostPatience   = 3 * time.Second        // after that, for another worker that restores it
+	silence        = 10 * time.Second       // that is not waited out once the run is over by its laws
 )
 
 // Renewer keeps a Sink supplied with what its worker is to send. It is the only caller of its Server, so Redis is never on the send path: what is
@@ -70,6 +71,7 @@ type Renewer struct {
 	wait     time.Duration // until the next call
 	pause    time.Duration // from the last attempt to the next
 	called   int64         // when the last call was made for the first time, ns
+	heard    int64         // when the last reply came that the run goes on, or Run began, ns
 	trying   int           // attempts that have not come back
 	answers  chan answer
 	rtt      roundTrip
@@ -89,8 +91,9 @@ type answer struct {
 	err            error
 }
 
-// Run renews until the run is over (pacer.ErrEnded, pacer.ErrStopped), the worker has lost its part in it (pacer.ErrNoState, pacer.ErrReplaced), or ctx ends: then it
-// hands over what it holds, for at most leaveWithin, and returns ctx's cause. The Sink may have slots that are due soon when it returns.
+// Run renews until the run is over (pacer.ErrEnded, pacer.ErrStopped) or is so by its plan and nobody says it (ErrSilence), the worker has lost its part in it
+// (pacer.ErrNoState, pacer.ErrReplaced), or ctx ends: then it hands over what it holds, for at most leaveWithin, and returns ctx's cause. The Sink may have
+// slots that are due soon when it returns.
 func (r *Renewer) Run(ctx context.Context) error {
 	r.defaults()
 	calls, quit := context.WithCancel(context.WithoutCancel(ctx))
@@ -100,6 +103,9 @@ func (r *Renewer) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-next:
+			if ctx.Err() == nil && r.silent() {
+				return ErrSilence
+			}
 			next = r.try(calls)
 		case a := <-r.answers:
 			r.trying--
@@ -198,6 +204,9 @@ func ending(ctx context.Context, err error) error {
 var (
 	// ErrHeld says that what the worker holds could not be handed over: it is to send nothing any more.
 	ErrHeld = errors.New("could not hand over what it holds")
+	// ErrSilence says that the run is over by its laws, and that Redis has not answered for so long that nobody will tell.
+	ErrSilence = errors.New("Redis has not answered for a long time, and the run's planned end is past") //nolint:staticcheck // a name
+
 	errGone = errors.New("the worker has left") // the server has seen it off
 )
 
@@ -212,7 +221,7 @@ func (r *Renewer) defaults() {
 		r.Observe = func(Reply, *View) {}
 	}
 	r.holder, r.wait = NewHolder(r.Worker, r.Incarnation, r.Weight), firstWait
-	r.answers = make(chan answer, mostAttempts+1)
+	r.heard, r.answers = r.Clock.Now(), make(chan answer, mostAttempts+1)
 	r.rand = rand.New(rand.NewPCG(seed(r.Worker+"/"+r.Incarnation), 0))
 }
 
@@ -255,6 +264,7 @@ func (r *Renewer) take(ctx context.Context, a answer) error {
 	r.Observe(a.reply, &v)
 	switch a.reply.Status {
 	case OK:
+		r.heard = a.received
 		if r.lost != 0 {
 			r.lost = 0
 			r.Log.Info("the run's state is there again")
@@ -271,6 +281,11 @@ func (r *Renewer) take(ctx context.Context, a answer) error {
 		return fmt.Errorf("lease reply: status %q: this worker and the run's script do not fit together", a.reply.Status)
 	}
 	return nil
+}
+
+// silent tells whether nobody will say any more that the run is over. Without a planned end it goes on for ever.
+func (r *Renewer) silent() bool {
+	return r.Clock.Now()-r.heard > int64(silence) && r.holder.view.Laws.Over(r.now())
 }
 
 // over is how the run ended, if it has.

@@ -132,3 +132,76 @@ func TestTellsThatItIsIdle(t *testing.T) {
 		<-done
 	})
 }
+
+// mute is a Server that tells all laws at once, and after a time does not answer any more.
+type mute struct {
+	laws  []Law
+	until time.Time
+
+	mu   sync.Mutex
+	last time.Time // when it answered last
+}
+
+func (s *mute) Renew(ctx context.Context, c Call) (Reply, error) {
+	if !time.Now().Before(s.until) {
+		<-ctx.Done()
+		return Reply{}, context.Cause(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = time.Now()
+	return Reply{Status: OK, Seq: c.Seq, Epoch: "server", Era: 1, Laws: s.laws, Now: time.Now().UnixMicro(), Wait: 500_000}, nil
+}
+
+// TestPatience: a worker ends by itself when Redis has been silent for a while and the run is over by its laws, and not before.
+func TestPatience(t *testing.T) {
+	type law struct {
+		at    time.Duration
+		phase Phase
+		end   time.Duration // 0 = none is planned
+	}
+	for _, c := range []struct {
+		name        string
+		laws        []law // all known from the beginning
+		silentAfter time.Duration
+		over        time.Duration // by the laws; 0 = not within an hour
+	}{
+		{"silent long before the end", []law{{0, Running, time.Minute}}, 5 * time.Second, time.Minute},
+		{"silent just before the end", []law{{0, Running, time.Minute}}, 55 * time.Second, time.Minute},
+		{"silent after the end", []law{{0, Running, time.Minute}}, 3 * time.Minute, time.Minute},
+		{"a pause moves the end", []law{{0, Running, time.Minute}, {30 * time.Second, Paused, 0}, {150 * time.Second, Running, 3 * time.Minute}}, time.Second, 3 * time.Minute},
+		{"a pause that lasts", []law{{0, Running, time.Minute}, {30 * time.Second, Paused, 0}}, 31 * time.Second, 0},
+		{"a stop", []law{{0, Running, time.Hour}, {30 * time.Second, Stopped, 0}}, 29 * time.Second, 30 * time.Second},
+		{"no planned end", []law{{0, Running, 0}}, time.Second, 0},
+		{"not begun", nil, time.Second, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				server := &mute{until: start.Add(c.silentAfter)}
+				for i, l := range c.laws {
+					end := pacer.Endless
+					if l.end > 0 {
+						end = start.Add(l.end).UnixMicro()
+					}
+					server.laws = append(server.laws, Law{Law: pacer.Law{ID: int64(i + 1), T0: start.Add(l.at).UnixMicro(), Den: 1}, Phase: l.phase, Prev: int64(i), End: end, Era: 1})
+				}
+				ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+				defer stop()
+				r := &Renewer{Server: server, Sink: noSink{}, Clock: pacer.NewClock(), Worker: "w", Incarnation: "1"}
+				err, took := r.Run(ctx), time.Since(start)
+				server.mu.Lock()
+				defer server.mu.Unlock()
+				ends := max(c.over, server.last.Sub(start)+silence)
+				switch {
+				case c.over == 0 && errors.Is(err, ErrSilence):
+					t.Errorf("ended after %v", took)
+				case c.over > 0 && !errors.Is(err, ErrSilence):
+					t.Errorf("not ended: %v", err)
+				case c.over > 0 && (took < ends || took > ends+1100*time.Millisecond): // at the next attempt
+					t.Errorf("ended after %v, want %v", took, ends)
+				}
+			})
+		})
+	}
+}
