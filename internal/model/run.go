@@ -42,7 +42,6 @@ type Member struct {
 	epoch             string
 	held              lease.Segs // what it owns
 	target            lease.Segs // what it is to own, bare
-	until             int64      // of the last promise, µs
 	drops             int64      // when it is taken for gone if it stays silent, µs
 	joins             int64      // when neighbours may be joined, µs; endless = there are none; of who is not there: when it was heard of last
 	version           int64      // of held
@@ -134,7 +133,7 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 	if m == nil {
 		m = r.enter(c)
 	}
-	r.weigh(m, c.Weight)
+	m.Weight = max(1, c.Weight) // shares follow by and by
 	if r.laws == nil && r.quiet == 0 {
 		r.start()
 	}
@@ -158,8 +157,7 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 		m.seq = c.Seq
 	}
 	r.join(m)
-	m.until = max(m.until, r.now+r.Hold)
-	if m.drops = m.until + grace; len(m.held) == 0 {
+	if m.drops = r.now + r.Hold + grace; len(m.held) == 0 {
 		m.drops = min(m.drops, r.now+3_000_000+2*r.period())
 	}
 	if m.leaving && len(m.held) == 0 && r.quiet == 0 {
@@ -226,8 +224,7 @@ func (r *Run) period() int64 { return lease.Period(int64(len(r.present())), r.Ho
 
 // enter is for who is not there: it gets a share, but nothing yet.
 func (r *Run) enter(c lease.Call) *Member {
-	m := &Member{Name: c.Worker, Incarnation: c.Incarnation, Weight: c.Weight, epoch: r.epoch, until: r.now + r.Hold, joins: endless, version: 1}
-	m.drops = m.until
+	m := &Member{Name: c.Worker, Incarnation: c.Incarnation, Weight: c.Weight, epoch: r.epoch, drops: r.now + r.Hold, joins: endless, version: 1}
 	if old := r.members[c.Worker]; old != nil {
 		m.version = old.version + 1
 	}
@@ -322,9 +319,6 @@ func (r *Run) join(m *Member) {
 		m.version++
 	}
 }
-
-// weigh gives a member another weight. Shares follow by and by.
-func (r *Run) weigh(m *Member, weight int64) { m.Weight = max(1, weight) }
 
 // present are the members of this epoch, by name.
 func (r *Run) present() (out []*Member) {

@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/loadctl/loadctl/pacer/circle"
@@ -202,7 +201,7 @@ func (r *Run) checkClock(now int64) {
 	r.heard += delta
 	at := lease.Pos{G: l.ID}
 	for _, m := range r.present() {
-		m.until, m.drops = m.until+delta, m.drops+delta
+		m.drops += delta
 		r.own(m, m.held.Each(func(s *lease.Seg) { s.From = at }))
 	}
 	r.leveled = now
@@ -213,8 +212,4 @@ func (r *Run) checkClock(now int64) {
 	for _, m := range r.present() {
 		r.woken[m.Name] = true
 	}
-}
-
-func (r *Run) String() string {
-	return fmt.Sprintf("epoch %s era %d quiet %d free %v unknown %v", r.epoch, r.era, r.quiet, r.free, r.unknown)
 }
