@@ -32,11 +32,7 @@ c.releases, claim, c.laws = segs(ARGV[7], false), segs(ARGV[8] or '', true), ARG
 if not c.releases then return nil, refuse('renew', 'releases') end
 if not claim or (#claim > 0 and not c.claim) then return nil, refuse('renew', 'claim') end
 if c.claim then c.claim = claim end
-for i = 10, #ARGV do
-  local number, loop, pieces = string.match(ARGV[i], '^(%d+):([01]);(.*)$')
-  number = whole(number, 1, MOST)
-  if not number or not queue(pieces) then return nil, refuse('renew', 'plan') end
-  c.plans[number] = ARGV[i]
-end
+c.plans = brought(10)
+if not c.plans then return nil, refuse('renew', 'plan') end
 if not lawful(c.laws, c.plans) then return nil, refuse('renew', 'laws') end
 return c

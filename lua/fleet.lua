@@ -1,6 +1,6 @@
--- fleet: what all scripts of a run by arcs do before anything else, and what comes of a member. Included behind shares.lua.
+-- fleet: what all scripts of a run do before anything else, and what comes of a member. Included behind shares.lua.
 --
--- This is the end of the body of a function fleet(b, keys): Lua makes functions anew at each call of a script, so these are made by the calls that need
+-- This is the end of the body of a function fleet(b): Lua makes functions anew at each call of a script, so these are made by the calls that need
 -- them, which a plain renewal does not. b: the clock, time, is in it, the texts of the budget and the channel. The functions do what those of these
 -- names do in internal/model/run.go, claim.go and settle.go.
 
@@ -100,14 +100,18 @@ local function replace(m, inc)
   cache[m.name], touched[m.name], unplaced[m.name] = false, nil, nil
 end
 
+-- free: makes all pieces of a kind free from a slot on.
+local function free(kind, g, k)
+  local units = every(kind)
+  clear(kind)
+  for _, s in ipairs(units) do s.fg, s.fk = g, k end
+  put(FREE, units)
+end
+
 -- endQuiet: frees what nobody has claimed: every promise of a former server is over.
 local function endQuiet()
   b.quiet = 0
-  local g, k = slot(b.now)
-  local units = every(UNKNOWN)
-  clear(UNKNOWN)
-  for _, s in ipairs(units) do s.fg, s.fk = g, k end
-  put(FREE, units)
+  free(UNKNOWN, slot(b.now))
   adopt()
 end
 
@@ -190,21 +194,17 @@ local function newEra()
   know({ l })
   b.last, b.patience, b.started, b.heard = now, now + max(2 * U, 2 * period()), b.started + delta, b.heard + delta
   b.leveled, b.follow = now, 0
-  local function begin(segs)
-    for _, s in ipairs(segs) do s.fg, s.fk = l.id, 0 end
-    return segs
-  end
   local due = redis.call('ZRANGE', keys.due, '0', '-1', 'WITHSCORES')
   for i = 1, #due, 2 do
     local m = due[i] ~= NOBODY and member(due[i])
     if m then
       redis.call('ZADD', keys.due, int(tonumber(due[i + 1]) + delta), m.name)
-      own(m, begin(held(m)))
+      local units = held(m)
+      for _, s in ipairs(units) do s.fg, s.fk = l.id, 0 end
+      own(m, units)
     end
   end
-  local units = every(FREE)
-  clear(FREE)
-  put(FREE, begin(units))
+  free(FREE, l.id, 0)
   if b.quiet > 0 then endQuiet() end
   everyone = true
   event('clock', '-', 'it went back by ' .. int(floor(-delta / 1000 + 0.5)) .. ' ms')
@@ -258,10 +258,7 @@ local function start()
   if b.span > 0 then l.ends = l.t0 + b.span end
   continue(l)
   know({ l })
-  local units = every(FREE)
-  clear(FREE)
-  for _, s in ipairs(units) do s.fg, s.fk = l.id, 0 end
-  put(FREE, units)
+  free(FREE, l.id, 0)
   follow()
   everyone = true
   event('start', '-', 'first slot in ' .. int(lead / 1000) .. ' ms')
@@ -446,10 +443,5 @@ local function ended()
   return n.ends <= b.time or (n.stop > 0 and n.stop <= b.time)
 end
 
--- paused, stopped: whether the last command that was told, in force in a moment, is a pause, or a stop.
-local function paused() return newest().phase == PAUSED end
-
-local function stopped() return b.begun == 1 and newest().phase == STOPPED end
-
-return { REMOVED = REMOVED, ended = ended, paused = paused, stopped = stopped, settle = settle, renew = renew, change = change, early = early, remove = remove, member = member, event = event, learn = learn,
-  store = store, everyone = function() everyone = true end }
+return { REMOVED = REMOVED, PAUSED = PAUSED, STOPPED = STOPPED, ended = ended, newest = newest, settle = settle, renew = renew, change = change,
+  early = early, remove = remove, member = member, event = event, learn = learn, store = store, everyone = function() everyone = true end }

@@ -1,10 +1,22 @@
--- lawful: whether a text is laws, as laws.lua keeps them. Included behind check.lua.
+-- lawful: whether texts are laws, as laws.lua keeps them, and their plans. Included behind check.lua.
 
 -- piece: whether these numbers are a piece whose arithmetic is defined (pacer/law.go).
 local function piece(r0, r1, den, dur)
   local most = math.min(MOST, 100000000 * den) -- the highest rate (pacer/rate.go)
   if r0 < 0 or r1 < 0 or r0 > most or r1 > most or den < 1 or den > (r0 == r1 and 1000000 or 1000000000000) or dur < 0 or dur > MOST / 2 then return false end
   return r0 == r1 or dur > 0
+end
+
+-- brought: the plans that come with laws, by their numbers: the arguments from one on. nil if one of these is no plan.
+local function brought(from)
+  local plans = {}
+  for i = from, #ARGV do
+    local number, pieces = string.match(ARGV[i], '^(%d+):[01];(.*)$')
+    number = whole(number, 1, MOST)
+    if not number or not queue(pieces) then return nil end
+    plans[number] = ARGV[i]
+  end
+  return plans
 end
 
 -- lawful: whether a text is laws in the order of their numbers, whose arithmetic is defined and whose plans came.

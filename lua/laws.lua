@@ -301,20 +301,19 @@ local function change(kind, pieces)
   return t0, 'OK'
 end
 
--- early: a command before the start, as change; 0: when the run begins. After a stop there is no start.
+-- early: start, set-rate or stop before the start, as change; 0: when the run begins. After a stop there is no start.
 local function early(kind, pieces)
   if kind == 'set-rate' then
     give(0, pieces)
     b.given = 1
-  elseif kind == 'start' and b.min ~= 1 then b.min = 1
-  elseif kind == 'start' then return 0, 'SAME'
   elseif kind == 'stop' then
     local l = first(b.now) -- nobody sends anything
     l.phase = STOPPED
     nothing(l)
     know({ l })
     return l.t0, 'OK'
-  else return 0, 'WAITING' end
+  elseif b.min == 1 then return 0, 'SAME'
+  else b.min = 1 end
   return 0, 'OK'
 end
 

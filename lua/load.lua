@@ -1,8 +1,9 @@
--- load: reads the budget of a run by arcs. Included in front of the scripts that few calls run; renew.lua does without.
+-- load: reads the budget of a run. Included in front of the scripts that few calls run; renew.lua does without.
 
--- load: what fleet.lua needs; uid is false where there is no such run.
-local function load(key, clock, channel)
-  local texts = redis.call('HMGET', key, 'uid', 'core', 'last', 'epoch')
+-- load: what fleet.lua needs, the time among it; uid is false where there is no such run.
+local function load(channel)
+  local clock = redis.call('TIME')
+  local texts = redis.call('HMGET', keys.budget, 'uid', 'core', 'last', 'epoch')
   if texts[1] then sound(texts[2], tonumber(texts[3]), texts[4]) end
   return { uid = texts[1], core = texts[2], last = tonumber(texts[3] or 0), epoch = texts[4], identity = identity(texts[4]),
     time = clock[1] * 1000000 + clock[2], channel = channel }

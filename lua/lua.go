@@ -63,9 +63,9 @@ func fleet() string {
 	return within("fleet", read("schedule")+read("segs")+read("laws")+read("shares")+read("fleet"))
 }
 
-// within makes a text the body of a function, which takes the budget and the keys.
+// within makes a text the body of a function, which takes the budget, or what there is instead.
 func within(name, text string) string {
-	return "local function " + name + "(b, keys)\n" + text + "end\n"
+	return "local function " + name + "(b)\n" + text + "end\n"
 }
 
 func read(name string) string {
@@ -85,7 +85,7 @@ func Renew() *redis.Script { return redis.NewScript(Text("renew")) }
 // Order changes a run, as its kind says: order.lua lists them.
 func Order() *redis.Script { return redis.NewScript(Text("order")) }
 
-// Grant asks the limiter of a run by arcs, one of those that Limiter takes, for permission to send slots.
+// Grant asks the limiter of a run, one of those that Limiter takes, for permission to send slots.
 func Grant(limiter string) *redis.Script { return redis.NewScript(Text("grant/" + limiter)) }
 
 // Remove takes a member of a run for gone.

@@ -1,4 +1,4 @@
--- make: makes the state of a run by arcs, once.
+-- make: makes the state of a run, once.
 --
 -- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  9 spec  10 totals  11 snapshots  12 series
 --       13 word left by stop for who brings the run back that Redis has lost  14 state of the run's limiter
@@ -6,7 +6,7 @@
 --       7 hold: for how long a reply promises, µs  8 members to wait for, 0 = for the order start  9 its length, µs, 0 = endless
 --       10 number of requests, 0 = no limit  11 for how long no controller may be heard of, µs, or it is stopped; 0 = for ever
 --       12 settings of the run's limiter (grant.lua), empty: it has none
---       13 laws that a worker knows of a run that Redis has lost, empty: it is a new one  14 … the plans that they name
+--       13 wake-up channel  14 laws that a worker knows of a run that Redis has lost, empty: it is a new one  15 … the plans that they name
 --       If such a run was stopped meanwhile, it is made as one that is stopped, and its workers are sent the laws.
 -- Returns { CREATED or EXISTS, spec in force, uid in force }; BROKEN if only a part of the state is there; an error if an argument is wrong.
 -- Invariant: of many callers one creates; a run that has not ended is never replaced.
@@ -17,24 +17,17 @@ if bad then return bad end
 if not plain(ARGV[2]) then return refuse('make', 'uid') end
 local loop, pieces = string.match(ARGV[6] or '', '^0:([01]);(.*)$')
 if not loop or not queue(pieces) then return refuse('make', 'plan') end
-local limit, laws = ARGV[12] or '', ARGV[13] or ''
+local limit, laws = ARGV[12] or '', ARGV[14] or ''
 if limit ~= '' and not gauge(limit) then return refuse('make', 'limit') end
-local plans = {}
-for i = 14, #ARGV do
-  local number, loop, pieces = string.match(ARGV[i], '^(%d+):([01]);(.*)$')
-  number = whole(number, 1, MOST)
-  if not number or not queue(pieces) then return refuse('make', 'plan') end
-  plans[number] = ARGV[i]
-end
+local plans = brought(15)
+if not plans then return refuse('make', 'plan') end
 if not lawful(laws, plans) then return refuse('make', 'laws') end
 if string.format('%d', MOST) ~= '9007199254740992' or struct.unpack('<l', struct.pack('<l', MOST)) ~= MOST then
   return redis.error_reply('ERR make: this server cannot write numbers of 53 bits; use Redis on a 64-bit system')
 end
 
-local clock = redis.call('TIME')
-local keys = { budget = KEYS[1], workers = KEYS[2], due = KEYS[3], rich = KEYS[4], loose = KEYS[5], laws = KEYS[6], log = KEYS[7], events = KEYS[8] }
-local spec, b = redis.call('GET', KEYS[9]), load(keys.budget, clock, (string.gsub(KEYS[1], 'budget$', 'control')))
-local ended = spec and b.uid and ARGV[3] == '1' and fleet(b, keys).ended()
+local spec, b = redis.call('GET', KEYS[9]), load(ARGV[13] or '')
+local ended = spec and b.uid and ARGV[3] == '1' and fleet(b).ended()
 if not spec ~= not b.uid and laws == '' then return { 'BROKEN', '', '' } end -- a worker brings all of it back
 if spec and b.uid and not ended then return { 'EXISTS', spec, b.uid } end
 local stopped = redis.call('GET', KEYS[13])
@@ -55,7 +48,7 @@ if restored then -- its workers see another server than before
 end
 b.core = struct.pack(CORE, 0, 0, 0, 0, 0, 0, 0, 0, 0, tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11]),
   heard, 0, 0, 0, 0, 0, 1, 1)
-local all = fleet(b, keys)
+local all = fleet(b)
 all.learn(laws, plans)
 all.event('create', ARGV[5], ARGV[2])
 if restored and stopped then

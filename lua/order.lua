@@ -1,4 +1,4 @@
--- order: changes a run by arcs: start, set-rate, set-burst, pause, resume, stop; or only says that a controller is there: touch, and guard, which also
+-- order: changes a run: start, set-rate, set-burst, pause, resume, stop; or only says that a controller is there: touch, and guard, which also
 -- sets the run's dead-man's switch.
 --
 -- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  9 snapshots
@@ -10,8 +10,6 @@
 -- Invariant: an order id acts once; a law that was asked for begins after all before; who is there is sent all laws; a full server refuses
 --       neither pause nor stop.
 
-local clock = redis.call('TIME')
-local keys = { budget = KEYS[1], workers = KEYS[2], due = KEYS[3], rich = KEYS[4], loose = KEYS[5], laws = KEYS[6], log = KEYS[7], events = KEYS[8] }
 local uid, channel, id, kind, who, what, plan, expected = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
 
 local bad = wrong('order', { 8, 'law', 0, MOST })
@@ -23,7 +21,7 @@ if kind == 'set-rate' and not queue(plan) then return refuse('order', 'pieces') 
 if kind == 'set-burst' and not whole(plan, 1, 1000000000) then return refuse('order', 'burst') end
 if kind == 'guard' and not whole(plan, 1, MOST) then return refuse('order', 'silence') end
 
-local b = load(keys.budget, clock, channel)
+local b = load(channel)
 if b.uid ~= uid then return { 'NOSTATE', '0', '0' } end
 local orders = redis.call('HGET', keys.budget, 'commands') or ''
 for done, t0, law, status in string.gmatch(orders, '([^,;]+),(%d+),(%d+),(%u+)') do
@@ -33,20 +31,20 @@ if kind == 'pause' or kind == 'stop' then
   -- On a full server what only watchers read makes room, also for the workers' last reports.
   if type(redis.pcall('HSET', keys.budget, 'uid', uid)) == 'table' then redis.call('XTRIM', KEYS[9], 'MAXLEN', '0') end
 end
-local all = fleet(b, keys)
+local all = fleet(b)
 if b.begun == 0 and (kind == 'pause' or kind == 'resume') then return { 'WAITING', '0', '0' } end
 all.settle()
 b.heard = b.now
 
 -- setBurst: what was granted already stays: the burst is that of the next grant. In a pause and before the start it is in force when the schedule goes on.
 local function setBurst()
-  local limit = redis.call('HGET', keys.budget, 'limit')
-  if all.ended() or all.stopped() then return 0, 'ENDED' end
+  local limit, last = redis.call('HGET', keys.budget, 'limit'), b.begun == 1 and all.newest() -- in force in a moment
+  if all.ended() or (last and last.phase == all.STOPPED) then return 0, 'ENDED' end
   if not (limit and string.find(limit, '^%d+:0:')) then return 0, 'NONE' end
   local changed = plan .. string.match(limit, ':.*')
   if changed == limit then return 0, 'SAME' end
   redis.call('HSET', keys.budget, 'limit', changed)
-  return b.begun == 1 and not all.paused() and b.now or 0, 'OK'
+  return last and last.phase ~= all.PAUSED and b.now or 0, 'OK'
 end
 
 local int, status, t0 = function(x) return string.format('%d', x) end, 'SAME', 0

@@ -1,5 +1,5 @@
 -- renew: renews what a worker holds of the circle, until a promised time; takes what it gives up, gives it what is to be its own, and tells it all it
--- must know. The one call of a worker of a run by arcs.
+-- must know. The one call of a worker of a run.
 --
 -- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  (state.lua says what is in them)
 -- ARGV  1 run uid  2 wake-up channel  3 worker  4 incarnation  5 epoch of the last reply, empty: none was heard
@@ -22,7 +22,6 @@
 --       owner releases it, from that slot on, or when the owner's promise is over. Numbers of laws and versions only grow.
 
 local clock = redis.call('TIME')
-local keys = { budget = KEYS[1], workers = KEYS[2], due = KEYS[3], rich = KEYS[4], loose = KEYS[5], laws = KEYS[6], log = KEYS[7], events = KEYS[8] }
 local worker, inc, epoch, numbers = ARGV[3] or '', ARGV[4] or '', ARGV[5] or '', ARGV[6] or ''
 local budget = redis.call('HMGET', keys.budget, 'uid', 'core', 'last', 'epoch')
 local uid, core, last, was = budget[1], budget[2], tonumber(budget[3]), budget[4]
@@ -55,7 +54,7 @@ local function calm()
   -- A full server must not cost anybody its promise: where it refuses the first write, one that needs no room comes before.
   local seen = string.format('%d', now)
   if type(redis.pcall('HSET', keys.budget, 'last', seen)) == 'table' then
-    room(keys)
+    room()
     redis.call('HSET', keys.budget, 'last', seen)
   end
   redis.call('ZADD', keys.due, string.format('%d', drops), worker)
@@ -67,8 +66,8 @@ if reply then return reply end
 local call, bad = calls({ worker = worker, inc = inc, epoch = epoch, numbers = numbers })
 if bad then return bad end
 if not here then return { struct.pack(HEAD, call.seq, 0, 0, 0, 0, 500000, 0) .. 'NOSTATE|' } end
-room(keys)
-local all = fleet({ time = now, last = last, epoch = was, identity = id, core = core, channel = ARGV[2] }, keys)
+room()
+local all = fleet({ time = now, last = last, epoch = was, identity = id, core = core, channel = ARGV[2] })
 reply = all.renew(call)
 all.store()
 return reply

@@ -16,7 +16,7 @@ import (
 
 // The arguments of calls that are right. The schedule is 1000/s.
 func makeArgs() []any {
-	return []any{"{}", "uid", 0, 3_600_000, "me", "0:0;1000:1000:1:0", 10_000_000, 1, 0, 0, 0, "", ""}
+	return []any{"{}", "uid", 0, 3_600_000, "me", "0:0;1000:1000:1:0", 10_000_000, 1, 0, 0, 0, "", "", ""}
 }
 
 func arcLaws() []lease.Law {
@@ -308,16 +308,16 @@ func TestMakeRefuses(t *testing.T) {
 			b.refuses("make", "limit", with(right, 12, value))
 		}
 		text, plans := lease.PackLaws(arcLaws())
-		b.refuses("make", "laws", with(right, 13, text))
-		b.refuses("make", "laws", append(with(right, 13, text[8:]), plans[0]))
-		b.refuses("make", "plan", append(with(right, 13, text), "17:0;x"))
+		b.refuses("make", "laws", with(right, 14, text))
+		b.refuses("make", "laws", append(with(right, 14, text[8:]), plans[0]))
+		b.refuses("make", "plan", append(with(right, 14, text), "17:0;x"))
 		for n := 6; n < 11; n++ {
 			b.refuses("make", map[int]string{6: "hold", 7: "min", 8: "span", 9: "requests", 10: "deadman"}[n], right[:n])
 		}
 		if n := len(b.dump()); n != 0 {
 			t.Errorf("%d keys were written", n)
 		}
-		if reply := b.must("make", append(with(right, 13, text), plans[0])...); reply[0] != "CREATED" {
+		if reply := b.must("make", append(with(right, 14, text), plans[0])...); reply[0] != "CREATED" {
 			t.Errorf("%q", reply)
 		}
 		if reply := b.must("make", right...); reply[0] != "EXISTS" || reply[2] != "uid" {

@@ -1,6 +1,6 @@
 -- snapshot: one worker's snapshot and its part of the run's series, in one atomic write, and the run's lifetime renewed.
 --
--- KEYS  1 budget  2 totals  3 snapshots  4 series  5 spec  6 workers  7 seen  then every other key of the run
+-- KEYS  1 budget  2 totals  3 snapshots  4 series  5 spec  6 workers  7 due  then every other key of the run
 -- ARGV  1 run uid  2 worker/incarnation  3 cumulative snapshot  4 interval snapshot, '' if only points are brought  5 about how many of the
 --         latter to keep, at least: three for each member  6 the interval's seq  7 what of the cumulative one those read who only watch
 --       8 a second of the run  9 another one: points of this worker that begin between them are whole, and follow  10 its points behind those

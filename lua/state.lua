@@ -1,4 +1,4 @@
--- state: how the state of a run by arcs is stored. Included in front of its scripts, and in front of segs.lua.
+-- state: how the state of a run is stored. Included in front of its scripts, and in front of segs.lua.
 --
 -- A renewal must be cheap, so it reads three fields of the budget and the record of its member, and where nothing is to be done it writes
 -- one field and one score. Numbers are eight bytes each, as struct.lua has them.
@@ -11,6 +11,8 @@
 --   loose    pieces of the circle that are nobody's: free, unknown, and as a target: orphans; by kind and place
 --   laws     every law there ever was, by number
 --   log      who held what from which slot to which: lo, hi, from, to, name/incarnation; no name: nobody
+
+local keys = { budget = KEYS[1], workers = KEYS[2], due = KEYS[3], rich = KEYS[4], loose = KEYS[5], laws = KEYS[6], log = KEYS[7], events = KEYS[8] }
 
 -- tf, quiet: when this server was first called; until when nobody is given what nobody claims, 0 = over. patience: nobody expires before.
 -- leveled: when shares were last levelled. era, command: the number of its first law, that of the last one asked for. started: first t0.
@@ -53,7 +55,7 @@ end
 
 -- room: lets a call write that must pass also where the server is full. Redis looks at its memory at a script's first write only, and never
 -- refuses one that needs none, as this one.
-local function room(keys) redis.call('ZREM', keys.due, '') end
+local function room() redis.call('ZREM', keys.due, '') end
 
 -- identity: of the server, another one after a restart or a failover; where it cannot be asked, it is what it was. Behind a dot it has when the state was
 -- made anew that this server had lost: for the workers that is another server than before, though it is the same.

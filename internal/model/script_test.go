@@ -84,7 +84,7 @@ func (s *scripts) make(now int64, o Options, identity string, laws []lease.Law) 
 	s.t.Helper()
 	s.identity, s.logged = identity, 0
 	text, plans := lease.PackLaws(laws)
-	args := []any{"{}", "uid", 0, 1_000_000, "me", (&lease.Plan{Pieces: o.Pieces, Loop: o.Loop}).String(), o.Hold, o.Min, o.Span, o.Requests, o.Deadman, "", text}
+	args := []any{"{}", "uid", 0, 1_000_000, "me", (&lease.Plan{Pieces: o.Pieces, Loop: o.Loop}).String(), o.Hold, o.Min, o.Span, o.Requests, o.Deadman, "", s.channel(), text}
 	for _, p := range plans {
 		args = append(args, p)
 	}

@@ -106,7 +106,7 @@ func (r *Run) makeState(ctx context.Context, client redis.UniversalClient, spec 
 	}
 	known, plans := lease.PackLaws(laws)
 	args := []any{text, r.UID, replace, keep.Milliseconds(), Who(), (&lease.Plan{Pieces: p.pieces, Loop: p.loop}).String(),
-		spec.hold().Microseconds(), p.min, p.span.Microseconds(), max(0, p.left), spec.Deadman.Microseconds(), limit, known}
+		spec.hold().Microseconds(), p.min, p.span.Microseconds(), max(0, p.left), spec.Deadman.Microseconds(), limit, r.keys.Control, known}
 	for _, plan := range plans {
 		args = append(args, plan)
 	}
