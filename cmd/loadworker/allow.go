@@ -20,8 +20,8 @@ type allowFlags struct {
 }
 
 func (f *allowFlags) AddFlags(c *cobra.Command) {
-	c.Flags().StringSliceVar(&f.hosts, "allow-hosts", nil, "`HOST[:PORT],…` that this worker may fire at, and be redirected to: needed to join a run without --url; unix:/path for a socket")
-	c.Flags().BoolVar(&f.any, "allow-any", false, "join whatever the run fires at")
+	c.Flags().StringSliceVar(&f.hosts, "allow-hosts", nil, "`HOST[:PORT],…` that this worker may send to. Needed to join a run without --url; unix:/path for a socket")
+	c.Flags().BoolVar(&f.any, "allow-any", false, "send to any host")
 }
 
 // beside is what the flags say beside a target of the worker's own: with --allow-hosts, where it may be redirected to. Without, that is its own host.

@@ -26,9 +26,9 @@ type connectionFlags struct {
 
 func (f *connectionFlags) AddFlags(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.locals, "laddr", nil,
-		"connect from this `IP` address of this machine; may be repeated: they take turns, and each has ports of its own")
+		"connect from this `IP` address of this machine; may be repeated, to take turns")
 	c.Flags().IntVar(&f.preconnect, "preconnect", 0,
-		"how many connections to open before this worker joins, evenly within a second; the others are opened as requests need them")
+		"how many connections to open before this worker joins, evenly within a second")
 }
 
 // check finds what is wrong with the flags by themselves. most is how many connections there can be.

@@ -43,21 +43,19 @@ type memberFlags struct {
 
 func (f *memberFlags) AddFlags(c *cobra.Command) {
 	c.Flags().StringVar(&f.id, "id", "", "`NAME` of this worker (default: host name and a random part)")
-	c.Flags().Int64Var(&f.weight, "weight", 1, "this worker's share of the rate is weight / sum of all weights")
+	c.Flags().Int64Var(&f.weight, "weight", 1, "share of this worker: its weight / the sum of all weights")
 	c.Flags().TextVar(&f.maxRate, "max-qps", pacer.Rate{},
-		"take part only while the WHOLE CLUSTER is asked for at most this `RATE`, whoever asks, with what the run's limiter may let pass in a "+
-			"second besides, such as a burst; else leave, with exit code 1 (default: any)")
-	c.Flags().IntVarP(&f.maxInFlight, "max-in-flight", "c", worker.DefaultMaxInFlight, "how many requests may wait or be on the wire, of this worker")
-	c.Flags().IntVar(&f.maxConnections, "max-connections", 1000, "how many connections this worker opens at most")
+		"leave, with exit code 1, if the WHOLE CLUSTER is asked for more than this `RATE`, bursts of a limiter included (default: any)")
+	c.Flags().IntVarP(&f.maxInFlight, "max-in-flight", "c", worker.DefaultMaxInFlight, "max in-flight requests of this worker: queued and sent")
+	c.Flags().IntVar(&f.maxConnections, "max-connections", 1000, "max open connections of this worker")
 	f.connections.AddFlags(c)
-	c.Flags().StringVar(&f.cert, "cert", "", "client certificate (PEM), a `FILE` that stays on this machine")
-	c.Flags().StringVar(&f.key, "key", "", "its key (PEM), a `FILE` that stays on this machine")
+	c.Flags().StringVar(&f.cert, "cert", "", "`FILE` with the client certificate (PEM); it never leaves this machine")
+	c.Flags().StringVar(&f.key, "key", "", "`FILE` with the private key for --cert (PEM); it never leaves this machine")
 	c.Flags().TextVar(&f.resolution, "pace-resolution", auto,
-		"how often to wake up for due requests at most: `auto|precise|economical` or a time up to 5ms. Precise is for each; "+
-			"each request may be late by this much, and CPU is saved")
+		"how exactly to send, `auto|precise|economical` or a time up to 5ms: larger values save CPU, and requests may leave up to this late")
 	_ = c.RegisterFlagCompletionFunc("pace-resolution", cobra.FixedCompletions( // fails only where there is no such flag
 		[]cobra.Completion{"auto", "precise", "economical"}, cobra.ShellCompDirectiveNoFileComp))
-	c.Flags().BoolVar(&f.noCheck, "no-check", false, "do not check first that the target can be reached")
+	c.Flags().BoolVar(&f.noCheck, "no-check", false, "do not connect to the target before the run")
 }
 
 func (f *memberFlags) check() error {

@@ -64,15 +64,18 @@ Ctrl-C hands over to the others (0.6 s, at most 3 s), leaves, and reports; a sec
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
-	c.Flags().StringVar(&f.name, "run", "", "`NAME` of the run (default with --url, where no Redis is named: a new one)")
-	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the run to be created")
+	c.Flags().StringVar(&f.name, "run", "", "`NAME` of the run (default: a new one, if there is --url and no --redis)")
+	c.Flags().BoolVar(&f.wait, "wait", false, "wait until the run is created")
 	f.how.AddFlags(c)
 	f.start.AddFlags(c)
+	cli.Group(c.Flags(), "Run")
 	f.spec.AddFlags(c)
 	f.member.AddFlags(c)
 	f.allow.AddFlags(c)
+	cli.Group(c.Flags(), "This worker")
 	f.out.AddFlags(c)
 	f.save.AddFlags(c)
+	cli.Group(c.Flags(), "Output")
 	return cli.Patient(c)
 }
 

@@ -20,7 +20,7 @@ type saveFlags struct {
 }
 
 func (f *saveFlags) AddFlags(c *cobra.Command) {
-	c.Flags().StringVar(&f.dir, "save-dir", ".", "`DIRECTORY` for a file with this worker's counts, written only if Redis does not take them in the end; loadctl report --merge adds it")
+	c.Flags().StringVar(&f.dir, "save-dir", ".", "`DIRECTORY` for this worker's counts, if Redis does not take them in the end; loadctl report --merge adds them")
 }
 
 // check refuses a directory that was named and cannot be written to: better now than after an hour of load.

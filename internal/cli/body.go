@@ -11,8 +11,7 @@ import (
 )
 
 // typedHelp is what --help says of the Content-Type of a body.
-const typedHelp = "without a header Content-Type it gets a fitting one: application/json for a JSON object or array, " +
-	"application/x-www-form-urlencoded for k=v&…, else application/octet-stream"
+const typedHelp = "Without a Content-Type it gets one: JSON, form (k=v&…), else application/octet-stream"
 
 // typed adds to a body without a Content-Type one that fits: many servers refuse a body whose type they are not told.
 func typed(t *targets.Spec) {

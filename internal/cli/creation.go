@@ -23,8 +23,9 @@ type Creation struct {
 // AddFlags adds --new and --keep.
 func (f *Creation) AddFlags(c *cobra.Command) {
 	f.command, f.keep = c, Duration(run.DefaultKeep)
-	c.Flags().BoolVar(&f.New, "new", false, "replace a run of this name that has ended")
-	c.Flags().Var(&f.keep, "keep", "how long the run's state is kept in Redis after the last contact")
+	c.Flags().BoolVar(&f.New, "new", false, "replace a run of this name if it has ended")
+	defer Group(c.Flags(), "Run")
+	c.Flags().Var(&f.keep, "keep", "how long Redis keeps the run after the last contact")
 }
 
 // Check refuses a lifetime that is too short.

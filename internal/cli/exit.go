@@ -94,6 +94,7 @@ func Main(root *cobra.Command, args []string, stdout, stderr io.Writer) (exit in
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelpCommand(root))
+	root.SetUsageFunc(usage)
 	defer func() {
 		if bug := recover(); bug != nil {
 			printable.Fprintf(stderr, "error: this is a bug in %s, please report it: %v\n", root.Name(), bug)

@@ -23,16 +23,16 @@ type limiterFlags struct {
 }
 
 func (f *limiterFlags) addFlags(s *pflag.FlagSet) {
-	s.StringVar(&f.name, "limiter", run.SlotsLimiter, "what turns the rate into permissions, `NAME`: "+strings.Join(limit.Names(), ", ")+
-		"; without a --burst, gcra is the schedule of slots alone, which is even")
-	s.Var(&f.burst, "burst", "how many requests a bucket, or gcra, lets pass at once; less than the rate makes in 10ms may lose some of it; "+
-		"loadctl set-burst changes it (default what the rate makes in half a second)")
+	s.StringVar(&f.name, "limiter", run.SlotsLimiter, "`NAME` of the limiter that requests have to pass: "+strings.Join(limit.Names(), ", ")+
+		". gcra without --burst is the even schedule alone. See docs/limiters.md#in-a-run")
+	s.Var(&f.burst, "burst", "requests that a bucket, or gcra, lets pass at once (default: half a second of the rate). "+
+		"Less than 10ms of the rate may lose some of it")
 	f.window = Duration(run.DefaultWindow)
-	s.Var(&f.window, "window", "of a limiter that counts in windows: as many requests as the rate makes in it; less than 20ms may lose some of the rate")
-	s.BoolVar(&f.spread, "spread", true, "grant ahead of time, and send evenly what is granted; false: grant what is due by now, and send it together, "+
-		"not for leaky-bucket, nor gcra without a --burst")
-	s.StringVar(&f.expire, "expire", "", "`nx`: fixed-window sets its key's lifetime by each grant, with the option NX of Redis 7.0")
-	s.BoolVar(&f.debt, "debt", false, "token-bucket lets pass any number at once while there is one token, and later ones when that is paid back")
+	s.Var(&f.window, "window", "window of a limiter that counts in windows; less than 20ms may lose some of the rate")
+	s.BoolVar(&f.spread, "spread", true, "send evenly what the limiter grants; false: send it together. "+
+		"Not for leaky-bucket, nor gcra without --burst")
+	s.StringVar(&f.expire, "expire", "", "`nx`: fixed-window sets the lifetime of its key with each grant (EXPIRE NX, Redis 7.0)")
+	s.BoolVar(&f.debt, "debt", false, "token-bucket lets pass any number at once while it has one token, and then none until that is paid back")
 }
 
 // set puts them into the spec. given are the flags of the command line.

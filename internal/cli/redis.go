@@ -30,7 +30,8 @@ const embeddedPort = "6380"
 // may hold a password. without says what is used when there is neither.
 func (r *Redis) AddFlags(c *cobra.Command, without string) {
 	r.warn = func(why string) { fmt.Fprintln(c.ErrOrStderr(), "warning: "+why) }
-	c.PersistentFlags().StringVar(&r.address, "redis", "", "Redis `URL`: redis://host:port, of a cluster any node's, with ?master_name=NAME Sentinel's, rediss://…, unix:///path, or @FILE that holds it (default: environment LOADCTL_REDIS"+without+")")
+	c.PersistentFlags().StringVar(&r.address, "redis", "", "`URL` of Redis: redis://host:port, rediss://… with TLS, unix:///path, or @FILE that holds the URL. Cluster: any node. Sentinel: ?master_name=NAME "+
+		"(default: environment LOADCTL_REDIS"+without+")")
 }
 
 // given is what was asked for, or "".

@@ -42,22 +42,25 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	f.set = pflag.NewFlagSet("spec", pflag.ContinueOnError)
 	f.maxLag, f.catchUp, f.timeout = Duration(run.DefaultMaxLag), Duration(run.DefaultCatchUp), Duration(targets.DefaultTimeout)
 	s := f.set
-	s.Var(&f.url, "url", "what to request; schemes: "+strings.Join(targets.Schemes(), ", "))
-	s.StringVar(&f.qps, "qps", "", "requests per second of the WHOLE CLUSTER: 500, 2.5k, 1M, 0.2, 500/s, 30/m; with --stage the `RATE` it starts from; "+
-		"max: as fast as it goes, a closed loop in which each of the workers' --max-connections sends when its last request was answered")
-	s.StringVar(&f.rate, "rate", "", "the same as --qps")
-	s.Var(&f.duration, "duration", "how long the run takes; 0 = until stopped")
-	s.VarP(&f.requests, "requests", "n", "end after this many requests of the whole cluster, such as 1.5k; 0 = no limit")
-	s.StringArrayVar(&f.stages, "stage", nil, "`DURATION:RATE`, a linear ramp to RATE of the whole cluster, as in k6; may be repeated")
-	s.StringVar(&f.profile, "profile", "", "how the rate goes, a named `PROFILE`: steps:from=100,to=500,by=100,every=30s or sine:mean=1k,amplitude=400,period=1m")
-	s.Int64Var(&f.MinWorkers, "min-workers", f.MinWorkers, "start when this many workers are there, together; 0 = wait for loadctl start")
-	s.Var(&f.maxLag, "max-lag", "how long after its due time a request may wait for a connection; then it is dropped and counted")
-	s.Var(&f.catchUp, "catch-up", "how late a worker that was held up may still send a request")
-	s.StringArrayVar(&f.thresholds, "threshold", nil, "a condition that the run has to meet, `'METRIC:AGGREGATE OP LIMIT [over DURATION [abort after N]]'`, such as 'latency:p(99)<250ms' "+
-		"or 'errors:rate<1% over 30s'; may be repeated. abort after N stops the run after N windows in a row that fail. If one is not met the exit code is 99, see docs/report.md")
-	s.Var(&f.warmup, "warmup", "thresholds leave out what happened in the first `DURATION` of the run, whole seconds")
+	s.Var(&f.url, "url", "`URL` to request: "+strings.Join(targets.Schemes(), ", "))
+	s.StringVar(&f.qps, "qps", "", "requests per second of the WHOLE CLUSTER: 500, 2.5k, 1M, 0.2, 30/m. With --stage the `RATE` to start from. "+
+		"max: a closed loop, as fast as it goes (docs/max.md)")
+	s.StringVar(&f.rate, "rate", "", "same as --qps")
+	s.Var(&f.duration, "duration", "length of the run, such as 30s, 1h30m or 2d; 0 = until stopped")
+	s.VarP(&f.requests, "requests", "n", "end after this many requests of the whole cluster; 0 = no limit")
+	s.StringArrayVar(&f.stages, "stage", nil, "`DURATION:RATE`: linear ramp to RATE, such as 30s:200; may be repeated")
+	s.StringVar(&f.profile, "profile", "", "rate over time, instead of --qps: steps:from=100,to=500,by=100,every=30s or sine:mean=1k,amplitude=400,period=1m")
+	s.Int64Var(&f.MinWorkers, "min-workers", f.MinWorkers, "start when this many workers have joined; 0 = wait for loadctl start")
+	s.Var(&f.maxLag, "max-lag", "how long a due request may wait for a connection; then it is dropped and counted")
+	s.Var(&f.catchUp, "catch-up", "how late a request may be when the worker was held up; then it is dropped and counted")
+	s.StringArrayVar(&f.thresholds, "threshold", nil, "`CONDITION` that the run has to meet, else exit code 99: 'latency:p(99)<250ms', 'errors:rate<1% over 30s abort after 3'; "+
+		"may be repeated. See docs/report.md#thresholds")
+	s.Var(&f.warmup, "warmup", "thresholds leave out the first `DURATION` of the run, in whole seconds")
+	Group(s, "Run")
 	f.limiter.addFlags(s)
+	Group(s, "Limiter")
 	f.addLossFlags(s)
+	Group(s, "Outages")
 	f.addTargetFlags(s)
 	c.Flags().AddFlagSet(s)
 	_ = c.RegisterFlagCompletionFunc("limiter", f.limiter.complete) // fails only where there is no such flag
@@ -67,28 +70,29 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 // addLossFlags adds what becomes of a run that Redis, or whoever controls it, is lost to.
 func (f *Spec) addLossFlags(s *pflag.FlagSet) {
 	f.permitFor = Duration(run.DefaultPermitFor)
-	s.StringVar(&f.onRedisLoss, "on-redis-loss", run.LossPermit, "how long a worker goes on that hears nothing from Redis, `permit|stop|hold`: "+
-		"for --permit-for; for 2 s; or WITHOUT END, which gives up the bound on lower rates and on stop: "+
-		"a worker that is cut off sends on until somebody ends it there")
-	s.Var(&f.permitFor, "permit-for", "with permit: how long a promise lasts, 1s to 10m: so long a worker sends by itself after its last reply, "+
-		"and so long the others leave its share to one that was killed, see loadctl workers rm")
-	s.Var(&f.deadman, "deadman", "stop the run when no loadctl was heard of for so long, 3s to 24h; loadctl run, watch and status are, and the commands that change the run; 0 = never")
+	s.StringVar(&f.onRedisLoss, "on-redis-loss", run.LossPermit, "what a worker does while Redis is unreachable, `permit|stop|hold`: "+
+		"go on for --permit-for, for 2 s, or WITHOUT END. With hold a worker that is cut off hears no stop")
+	s.Var(&f.permitFor, "permit-for", "how long a worker may send after its last reply from Redis, 1s to 10m. "+
+		"The share of a killed worker is not sent for that long, see loadctl workers rm")
+	s.Var(&f.deadman, "deadman", "stop the run if no loadctl was heard of for so long, 3s to 24h: run, watch, status, or one that changes it; 0 = never")
 }
 
 func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
-	s.StringVarP(&f.method, "method", "m", "", "method (default GET, or POST with a body)")
-	s.StringArrayVarP(&f.headers, "header", "H", nil, "`\"NAME: VALUE\"`, or @FILE with one a line; may be repeated")
-	s.StringVarP(&f.body, "body", "d", "", "body: text, or @FILE, or @- for standard input; "+typedHelp)
-	s.StringVarP(&f.bodyFile, "body-file", "D", "", "take the body from `FILE`")
-	s.Var(&f.timeout, "timeout", "how long a request may take")
-	s.BoolVar(&f.target.NoKeepAlive, "no-keep-alive", false, "open a connection for each request")
-	s.StringArrayVar(&f.target.ConnectTo, "connect-to", nil, "`HOST1:PORT1:HOST2:PORT2`: connect to HOST2:PORT2 where HOST1:PORT1 is meant, as in curl")
-	s.StringVar(&f.target.UnixSocket, "unix-socket", "", "connect to the socket at this `PATH`")
-	s.BoolVarP(&f.target.Insecure, "insecure", "k", false, "accept any certificate of the server")
-	s.StringVar(&f.caFile, "cacert", "", "trust the certificates (PEM) in `FILE` instead of the system's")
+	s.StringVarP(&f.method, "method", "m", "", "HTTP `METHOD` (default GET, or POST with a body)")
+	s.StringArrayVarP(&f.headers, "header", "H", nil, "`\"NAME: VALUE\"`, or @FILE with one header a line; may be repeated")
+	s.StringVarP(&f.body, "body", "d", "", "body: text, @FILE, or @- for standard input. "+typedHelp)
+	s.StringVarP(&f.bodyFile, "body-file", "D", "", "`FILE` with the body")
+	s.Var(&f.timeout, "timeout", "how long a request may take, until its answer was read")
 	s.IntVar(&f.target.Redirects, "redirects", 0, "how many redirects to follow; each is a request on top of the rate")
-	s.Int64Var(&f.target.BodyLimit, "body-limit", 0, "how many bytes of an answer's body are read (default 16 MiB)")
-	s.StringVar(&f.target.Expect, "expect", "", "the statuses that are expected (default 200-399)")
+	s.Int64Var(&f.target.BodyLimit, "body-limit", 0, "how many bytes of an answer's body to read (default 16 MiB)")
+	s.StringVar(&f.target.Expect, "expect", "", "`STATUSES` that count as success (default 200-399)")
+	Group(s, "Request")
+	s.BoolVar(&f.target.NoKeepAlive, "no-keep-alive", false, "open a new connection for each request")
+	s.StringArrayVar(&f.target.ConnectTo, "connect-to", nil, "`HOST1:PORT1:HOST2:PORT2`: connect to HOST2:PORT2 instead of HOST1:PORT1, as in curl")
+	s.StringVar(&f.target.UnixSocket, "unix-socket", "", "`PATH` of a Unix socket to connect to")
+	s.BoolVarP(&f.target.Insecure, "insecure", "k", false, "accept any server certificate")
+	s.StringVar(&f.caFile, "cacert", "", "`FILE` of trusted certificates (PEM), instead of the system's")
+	Group(s, "Connections")
 }
 
 // Given tells whether any of the flags was used.

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// helpWidth is how many columns help takes at most.
+const helpWidth = 100
+
+// group is the annotation of a flag with the title under which help shows it.
+const group = "group"
+
+// titles are those of the groups of flags, in the order of help.
+func titles() []string {
+	return []string{"Run", "Request", "Connections", "Limiter", "Outages", "This worker", "Output", "Flags", "Global flags"}
+}
+
+// Group puts the flags of a set that are in no group yet into the group with this title, one of titles.
+func Group(s *pflag.FlagSet, title string) {
+	s.VisitAll(func(f *pflag.Flag) {
+		if f.Annotations[group] == nil {
+			_ = s.SetAnnotation(f.Name, group, []string{title}) // fails only where there is no such flag
+		}
+	})
+}
+
+// usage prints how a command is called, after what it does: its flags are in groups, and no line is wider than helpWidth.
+func usage(c *cobra.Command) error {
+	var b strings.Builder
+	if c.Runnable() {
+		fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
+	} else {
+		fmt.Fprintf(&b, "Usage:\n  %s [command]\n", c.CommandPath())
+	}
+	if c.HasExample() {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", c.Example)
+	}
+	if c.HasAvailableSubCommands() {
+		b.WriteString("\nAvailable Commands:\n")
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() || sub.Name() == "help" {
+				fmt.Fprintf(&b, "  %-*s %s\n", sub.NamePadding(), sub.Name(), sub.Short)
+			}
+		}
+	}
+	b.WriteString(flagUsages(c))
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\nUse \"%s [command] --help\" for more information about a command.\n", c.CommandPath())
+	}
+	_, err := fmt.Fprint(c.OutOrStderr(), b.String())
+	return err
+}
+
+// flagUsages are the flags of a command, a paragraph for each group that has any.
+func flagUsages(c *cobra.Command) string {
+	Group(c.LocalNonPersistentFlags(), "Flags")
+	sets := map[string]*pflag.FlagSet{}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		title := "Global flags"
+		if f.Annotations[group] != nil {
+			title = f.Annotations[group][0]
+		}
+		if sets[title] == nil {
+			sets[title] = pflag.NewFlagSet(title, pflag.ContinueOnError)
+		}
+		sets[title].AddFlag(f)
+	})
+	var b strings.Builder
+	for _, title := range slices.DeleteFunc(titles(), func(t string) bool { return sets[t] == nil || !sets[t].HasAvailableFlags() }) {
+		fmt.Fprintf(&b, "\n%s:\n%s", title, sets[title].FlagUsagesWrapped(helpWidth))
+	}
+	return b.String()
+}
