@@ -64,8 +64,8 @@ For a pull request: -o markdown. For people: --out compare.html, a page with the
 		},
 	}
 	out.AddFlags(c, "comparison", cli.Formats{Names: compare.Formats().Names(), Endings: compare.Formats().Endings(), Of: compare.Formats().Of})
-	c.Flags().BoolVar(&force, "force", false, "compare runs although their settings differ, or a generator was the limit")
-	c.Flags().StringArrayVar(&failOn, "fail-on", nil, "`DIFFERENCE` that fails, such as 'latency:p(99)>+10%'; may be repeated")
+	c.Flags().BoolVar(&force, "force", false, "compare even if settings differ, or if a generator was the limit")
+	c.Flags().StringArrayVar(&failOn, "fail-on", nil, "exit with 99 at this `DIFFERENCE`, such as 'latency:p(99)>+10%'; may be repeated")
 	return c
 }
 

@@ -35,7 +35,7 @@ inside this process, on free ports of 127.0.0.1; nothing is left behind.`,
 			return demo.Run(c.Context(), demo.Options{QPS: rate, Worker: worker, Out: c.OutOrStdout(), Err: c.ErrOrStderr()})
 		},
 	}
-	c.Flags().StringVar(&qps, "qps", "1k", "`RATE` the fleet begins with, 10 to 20k per second of the WHOLE CLUSTER; later three times and half of it")
+	c.Flags().StringVar(&qps, "qps", "1k", "first `RATE` of the WHOLE CLUSTER, 10 to 20k per second; later 3 times and half of it")
 	return c
 }
 

@@ -58,7 +58,7 @@ The exit code is 0 if nothing is bad; warnings may be there all the same.`,
 		},
 	}
 	output.AddFlags(c, "text", "json")
-	c.Flags().IntVar(&connections, "max-connections", 1000, "how many connections a worker on this machine is to open")
+	c.Flags().IntVar(&connections, "max-connections", 1000, "how many connections a worker on this machine will open")
 	c.Flags().IntVar(&workers, "expect-workers", 0,
 		"check that Redis takes `N` workers (maxclients), and that this machine allows a Redis as many descriptors; 0 = not checked")
 	return c

@@ -50,12 +50,12 @@ type measureFlags struct {
 
 func (f *measureFlags) AddFlags(c *cobra.Command) {
 	f.duration, f.window = cli.Duration(3*time.Second), cli.Duration(time.Second)
-	c.Flags().BoolVar(&f.on, "measure", false, "use each limiter, and show what a server saw")
+	c.Flags().BoolVar(&f.on, "measure", false, "run each limiter against a test server, and show what arrived")
 	c.Flags().StringVar(&f.qps, "qps", "500", "`RATE` of all workers or callers together, 10 to 20k per second")
-	c.Flags().Var(&f.duration, "duration", "how long each use of a limiter takes, 2s to 1m")
-	c.Flags().Var(&f.burst, "burst", "of limiters that have one: how many requests at once, 1 to 20k (default what the rate makes in half a second)")
-	c.Flags().Var(&f.window, "window", "of limiters that count in windows: how long one is, 20ms to half of --duration")
-	c.Flags().StringVar((*string)(&f.plot), "plot", "", "draw the arrivals of each 10 ms into `FILE`, as SVG")
+	c.Flags().Var(&f.duration, "duration", "how long to measure each limiter, 2s to 1m")
+	c.Flags().Var(&f.burst, "burst", "burst of limiters that have one, 1 to 20k requests (default: half a second of the rate)")
+	c.Flags().Var(&f.window, "window", "window of limiters that count in windows, 20ms to half of --duration")
+	c.Flags().StringVar((*string)(&f.plot), "plot", "", "write a chart of arrivals per 10 ms to `FILE`, as SVG")
 }
 
 // check finds what is wrong with the flags.

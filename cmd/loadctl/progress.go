@@ -17,7 +17,7 @@ type progress struct{ every cli.Duration }
 
 func (p *progress) AddFlags(c *cobra.Command) {
 	p.every = cli.Duration(time.Second)
-	c.Flags().Var(&p.every, "progress", "how often to show the progress, at least 1s; 0 = not at all")
+	c.Flags().Var(&p.every, "progress", "how often to show the progress, at least 1s; 0 = never")
 }
 
 func (p *progress) check() error {

@@ -65,7 +65,7 @@ is not valid: its generator was the limit, or counts are missing.`,
 			return cmp.Or(out.Write(c.OutOrStdout(), rep), cli.Judged(rep))
 		},
 	}
-	c.Flags().StringArrayVar(&files, "merge", nil, "add the counts in a `FILE` that a worker has left")
+	c.Flags().StringArrayVar(&files, "merge", nil, "add the counts from a `FILE` that a worker saved because Redis was away; may be repeated")
 	out.AddFlags(c)
 	return c
 }

@@ -28,6 +28,6 @@ func newRemoveCommand(redis *cli.Redis) *cobra.Command {
 			return cli.Config(err)
 		},
 	}
-	c.Flags().BoolVar(&force, "force", false, "also while workers take part; they end with an error")
+	c.Flags().BoolVar(&force, "force", false, "remove it even if workers take part; they exit with an error")
 	return c
 }

@@ -80,11 +80,12 @@ type searchFlags struct {
 
 func (f *searchFlags) AddFlags(c *cobra.Command) {
 	s := c.Flags()
-	s.StringArrayVar(&f.slos, "slo", nil, "an objective, `'METRIC:AGGREGATE OP LIMIT'`, such as 'latency:p(99)<50ms' or 'errors:rate<0.1%', in the grammar of --threshold; may be repeated")
-	s.StringVar(&f.from, "from", f.from, "the first `RATE` of the whole cluster")
-	s.StringVar(&f.to, "to", f.to, "the highest `RATE` of the whole cluster")
-	s.Var(&f.step, "step-for", "how long each probe is measured, whole seconds")
-	s.Var(&f.settle, "settle", "how long a rate settles before it is measured; 0 = a tenth of --step-for, at least 500ms")
+	s.StringArrayVar(&f.slos, "slo", nil, "objective `'METRIC:AGGREGATE OP LIMIT'` that the rate has to keep, such as 'latency:p(99)<50ms'; "+
+		"same grammar as --threshold; may be repeated")
+	s.StringVar(&f.from, "from", f.from, "lowest `RATE` to try, of the whole cluster")
+	s.StringVar(&f.to, "to", f.to, "highest `RATE` to try, of the whole cluster")
+	s.Var(&f.step, "step-for", "how long to measure each rate, in whole seconds")
+	s.Var(&f.settle, "settle", "how long to wait at a new rate before measuring; 0 = a tenth of --step-for, at least 500ms")
 	f.start.AddFlags(c)
 	f.output.AddFlags(c, "text", "json")
 	f.creation.AddFlags(c)

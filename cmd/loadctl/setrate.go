@@ -39,6 +39,6 @@ func newSetRateCommand(redis *cli.Redis) *cobra.Command {
 Setting 100 and then 200 means 200. Stages that were still to come are cancelled; the planned end stays.
 The new rate is in force on every worker some 20 ms after the command.`
 	c.Example = "  loadctl set-rate checkout 500\n  loadctl set-rate checkout 2k --over 30s"
-	c.Flags().Var(&over, "over", "go there as a linear ramp over this time")
+	c.Flags().Var(&over, "over", "reach the new rate by a linear ramp over this time")
 	return c
 }

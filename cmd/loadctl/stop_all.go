@@ -23,8 +23,8 @@ import (
 type stopAll struct{ all, yes bool }
 
 func (f *stopAll) AddFlags(c *cobra.Command) {
-	c.Flags().BoolVar(&f.all, "all", false, "every run that has not ended, after a question")
-	c.Flags().BoolVar(&f.yes, "yes", false, "with --all: do not ask; needed where there is no terminal to ask on")
+	c.Flags().BoolVar(&f.all, "all", false, "stop every run that has not ended; asks first")
+	c.Flags().BoolVar(&f.yes, "yes", false, "with --all: do not ask; required without a terminal")
 }
 
 // check finds what is wrong with the command line.

@@ -106,7 +106,7 @@ a fleet of 100 or more. With --force it is removed; if it lives it joins again.`
 		},
 	}
 	output.AddFlags(c, "text", "json")
-	c.Flags().BoolVar(&force, "force", false, "also those that seem to be alive")
+	c.Flags().BoolVar(&force, "force", false, "remove workers that seem to be alive, too")
 	return c
 }
 

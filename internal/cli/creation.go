@@ -24,8 +24,8 @@ type Creation struct {
 func (f *Creation) AddFlags(c *cobra.Command) {
 	f.command, f.keep = c, Duration(run.DefaultKeep)
 	c.Flags().BoolVar(&f.New, "new", false, "replace a run of this name if it has ended")
-	defer Group(c.Flags(), "Run")
 	c.Flags().Var(&f.keep, "keep", "how long Redis keeps the run after the last contact")
+	Group(c.Flags(), "Run")
 }
 
 // Check refuses a lifetime that is too short.

@@ -35,7 +35,7 @@ type Documents struct {
 func (d *Documents) AddFlags(c *cobra.Command, called string, formats Formats) {
 	d.command, d.formats, d.called = c, formats, called
 	d.output.AddFlags(c, formats.Names...)
-	c.Flags().StringArrayVar(&d.files, "out", nil, "`FILE` for the "+called+", instead of standard output; may be repeated. Its ending is the format: "+
+	c.Flags().StringArrayVar(&d.files, "out", nil, "write the "+called+" to `FILE`; may be repeated. Its ending is the format: "+
 		strings.Join(formats.Endings, " ")+", any other is that of -o; see docs/report.md#formats")
 }
 

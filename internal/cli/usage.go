@@ -15,18 +15,29 @@ const helpWidth = 100
 // group is the annotation of a flag with the title under which help shows it.
 const group = "group"
 
-// titles are those of the groups of flags, in the order of help.
-func titles() []string {
+// Groups are the titles of the groups of flags, in the order of help.
+func Groups() []string {
 	return []string{"Run", "Request", "Connections", "Limiter", "Outages", "This worker", "Output", "Flags", "Global flags"}
 }
 
-// Group puts the flags of a set that are in no group yet into the group with this title, one of titles.
+// Group puts the flags of a set that are in no group yet into the group with this title, one of Groups.
 func Group(s *pflag.FlagSet, title string) {
 	s.VisitAll(func(f *pflag.Flag) {
 		if f.Annotations[group] == nil {
 			_ = s.SetAnnotation(f.Name, group, []string{title}) // fails only where there is no such flag
 		}
 	})
+}
+
+// Ungrouped puts a command's own flags that are in no group into the group Flags.
+func Ungrouped(c *cobra.Command) { Group(c.LocalNonPersistentFlags(), "Flags") }
+
+// GroupOf is the title of a flag's group. Flags that all commands have are global.
+func GroupOf(f *pflag.Flag) string {
+	if g := f.Annotations[group]; g != nil {
+		return g[0]
+	}
+	return "Global flags"
 }
 
 // usage prints how a command is called, after what it does: its flags are in groups, and no line is wider than helpWidth.
@@ -58,20 +69,17 @@ func usage(c *cobra.Command) error {
 
 // flagUsages are the flags of a command, a paragraph for each group that has any.
 func flagUsages(c *cobra.Command) string {
-	Group(c.LocalNonPersistentFlags(), "Flags")
+	Ungrouped(c)
 	sets := map[string]*pflag.FlagSet{}
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		title := "Global flags"
-		if f.Annotations[group] != nil {
-			title = f.Annotations[group][0]
-		}
+		title := GroupOf(f)
 		if sets[title] == nil {
 			sets[title] = pflag.NewFlagSet(title, pflag.ContinueOnError)
 		}
 		sets[title].AddFlag(f)
 	})
 	var b strings.Builder
-	for _, title := range slices.DeleteFunc(titles(), func(t string) bool { return sets[t] == nil || !sets[t].HasAvailableFlags() }) {
+	for _, title := range slices.DeleteFunc(Groups(), func(t string) bool { return sets[t] == nil || !sets[t].HasAvailableFlags() }) {
 		fmt.Fprintf(&b, "\n%s:\n%s", title, sets[title].FlagUsagesWrapped(helpWidth))
 	}
 	return b.String()

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	build := exec.Command("go", "build", "-o", dir+"/", "./cmd/loadctl", "./cmd/loadworker", "./examples/pacer", "./examples/report")
+	build := exec.Command("go", "build", "-o", dir+"/", "./cmd/loadctl", "./cmd/loadworker", "./examples/pacer", "./examples/report", "./examples/openloop")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
@@ -124,22 +125,21 @@ func TestFleetScript(t *testing.T) {
 	}
 }
 
-// TestProgram runs the program that README shows.
+// TestProgram runs the program of which README shows a part.
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	_, rest, ok := strings.Cut(read(t, "README.md"), "```go\n")
-	program, _, end := strings.Cut(rest, "\n```")
+	part, _, end := strings.Cut(rest, "\n```")
 	if !ok || !end {
 		t.Fatal("README.md has no Go program")
 	}
-	file := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(file, []byte(program+"\n"), 0o600); err != nil {
-		t.Fatal(err)
+	program := read(t, "examples/openloop/main.go")
+	for line := range strings.Lines(part) {
+		if !strings.Contains(program, "\n\t"+strings.TrimSuffix(line, "\n")+"\n") {
+			t.Errorf("examples/openloop has no line %q", line)
+		}
 	}
-	if out := output(t, 30*time.Second, "gofmt", "-l", file); out != "" {
-		t.Error("the program is not formatted")
-	}
-	if out := output(t, 30*time.Second, "go", "run", file); !strings.Contains(out, "asked 200 = sent 200") {
+	if out := command(t, "openloop"); !strings.Contains(out, "asked 200 = sent 200") {
 		t.Errorf("the program prints\n%s", out)
 	}
 }
@@ -224,7 +224,7 @@ func helps(t *testing.T) map[string]string {
 
 // TestCommandsAndFlags compares what the documents name with --help, and README with all commands.
 func TestCommandsAndFlags(t *testing.T) {
-	flag := regexp.MustCompile(`(?m)^ +(?:(-\w), )?(--[a-z][a-z-]*)`)
+	flag := regexp.MustCompile(`(?m)^ {2,6}(?:(-\w), )?(--[a-z][a-z-]*)`)
 	flags := map[string][]string{} // by command
 	var all []string
 	readme := read(t, "README.md")
@@ -271,42 +271,41 @@ func TestCommandsAndFlags(t *testing.T) {
 	}
 }
 
-// TestFlagsOfWorkers: README's flags of loadworker run above --weight describe the run, and loadctl run and create have them too; those from it
-// on are the worker's own.
+// TestFlagsOfWorkers: the flags of loadworker run that describe a run are those of loadctl run and create too; those of one worker are not.
 func TestFlagsOfWorkers(t *testing.T) {
-	_, table, _ := strings.Cut(read(t, "README.md"), "The flags of `loadworker run` that matter most.")
-	table, _, _ = strings.Cut(table, "\nData goes to stdout")
-	shared, own, ok := strings.Cut(table, "\n| `--weight` |")
-	if !ok {
-		t.Fatal("README.md has no table of flags with --weight in it")
+	flag := regexp.MustCompile(`(?m)^ {2,6}(?:-\w, )?(--[a-z][a-z-]*)`)
+	groups := func(command string) map[string][]string {
+		of := map[string][]string{}
+		for _, paragraph := range strings.Split(helps(t)[command], "\n\n") {
+			title, list, _ := strings.Cut(paragraph, ":\n")
+			for _, f := range flag.FindAllStringSubmatch(list, -1) {
+				of[title] = append(of[title], f[1])
+			}
+		}
+		return of
 	}
-	row := regexp.MustCompile("(?m)^\\| (`-[^|]*) \\|")
-	flag := regexp.MustCompile("`(-[a-zA-Z]|--[a-z-]+)\\b")
-	everywhere := []string{"-o", "--out"} // they are about the report
-	helps := helps(t)
-	has := func(command, name string) bool {
-		return regexp.MustCompile(`(?m)^ +(?:-\w, )?` + name + `\b[ ,]`).MatchString(helps[command])
-	}
-	check := func(rows string, described bool) {
-		for _, r := range row.FindAllStringSubmatch(rows, -1) {
-			for _, m := range flag.FindAllStringSubmatch(r[1], -1) {
-				name := m[1]
-				if name == "--run" || slices.Contains(everywhere, name) {
-					continue
-				}
-				if !has("loadworker run", name) {
-					t.Errorf("loadworker run has no %s", name)
-				}
-				for _, command := range []string{"loadctl run", "loadctl create"} {
-					if has(command, name) != described {
-						t.Errorf("%s has the flag %s: %v, and by README %v", command, name, !described, described)
-					}
-				}
+	worker := groups("loadworker run")
+	for _, name := range []string{"loadctl run", "loadctl create"} {
+		of := groups(name)
+		for _, group := range []string{"Request", "Connections", "Limiter", "Outages"} {
+			if len(worker[group]) == 0 || !slices.Equal(worker[group], of[group]) {
+				t.Errorf("%s: loadworker run has %v, %s has %v", group, worker[group], name, of[group])
+			}
+		}
+		for _, f := range append([]string{"--run", "--wait"}, worker["This worker"]...) {
+			if slices.Contains(slices.Concat(slices.Collect(maps.Values(of))...), f) {
+				t.Errorf("%s has %s, which is a worker's own", name, f)
+			}
+		}
+		for _, f := range worker["Run"] {
+			if f != "--run" && f != "--wait" && !slices.Contains(of["Run"], f) {
+				t.Errorf("%s has no %s", name, f)
 			}
 		}
 	}
-	check(shared, true)
-	check("\n| `--weight` |"+own, false)
+	if len(worker["This worker"]) == 0 {
+		t.Error("loadworker run has no group This worker")
+	}
 }
 
 // TestFolders: what the table of folders says is imported is what is.

@@ -1,0 +1,15 @@
+package main
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/loadctl/loadctl/internal/cli/clitest"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/flags.md")
+
+// TestFlagsPage: docs/flags.md has all flags, as --help has them.
+func TestFlagsPage(t *testing.T) {
+	clitest.FlagsPage(t, newRootCommand(), "../../docs", *update)
+}
