@@ -16,7 +16,7 @@ func commandScenarios() []scenario {
 		for range 20 {
 			p := start(s.t, nil, s.url, "loadctl", "set-rate", name, fmt.Sprint(500+500*rng.IntN(4)))
 			s.last(time.Duration(rng.Int64N(int64(40 * time.Millisecond))))
-			p.kill()
+			p.Kill()
 			s.last(200 * time.Millisecond)
 		}
 		s.change("set-rate", name, fmt.Sprint(s.qps)) // and any other loadctl goes on

@@ -54,7 +54,7 @@ func lostScenarios() []scenario {
 			s.asleep(func() {
 				s.stopped = true
 				if p := start(s.t, nil, s.url, "loadctl", "stop", name); p.ends(promptStop) != 104 {
-					s.t.Errorf("stop of a run that no worker can bring back: %s", p.stderr.String())
+					s.t.Errorf("stop of a run that no worker can bring back: %s", p.Stderr.String())
 				}
 				s.last(500 * time.Millisecond)
 				s.rate(s.web.Now(), 0) // nothing is asked for any more; they are asleep

@@ -167,7 +167,7 @@ func (s *stage) breaks() { s.fault = s.web.Now() }
 
 // kill kills a worker.
 func (s *stage) kill(p *process) {
-	p.kill()
+	p.Kill()
 	s.dead = append(s.dead, p)
 }
 
@@ -182,9 +182,9 @@ func (s *stage) loadctl(args ...string) string {
 	s.t.Helper()
 	p := start(s.t, nil, s.url, "loadctl", args...)
 	if code := p.ends(30 * time.Second); code != 0 {
-		s.t.Errorf("loadctl %s: exit code %d\n%s", strings.Join(args, " "), code, p.stderr.String())
+		s.t.Errorf("loadctl %s: exit code %d\n%s", strings.Join(args, " "), code, p.Stderr.String())
 	}
-	return p.stdout.String()
+	return p.Stdout.String()
 }
 
 // change runs a command that changes the run, and returns from when on it is in force.
@@ -247,7 +247,7 @@ func (s *stage) complaints() string {
 	var b strings.Builder
 	for _, p := range s.fleet {
 		fmt.Fprintf(&b, "%s\n", p.id)
-		for line := range strings.Lines(p.stderr.String()) {
+		for line := range strings.Lines(p.Stderr.String()) {
 			if !strings.Contains(line, "level=INFO") {
 				fmt.Fprintf(&b, "  %s", line)
 			}

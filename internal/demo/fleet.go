@@ -8,11 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/printable"
 )
 
@@ -46,54 +46,36 @@ type fleet struct {
 // worker is one process.
 type worker struct {
 	id        string
-	process   *os.Process
+	process   *child.Process
 	dismissed atomic.Bool // it may end
 	killed    bool        // by us
-	ended     chan struct{}
-
-	// Complete when ended is closed.
-	state  *os.ProcessState
-	stderr tail
+	stderr    tail        // complete when the process has exited
 }
 
 // start starts a worker, which joins the run by itself.
 func (f *fleet) start(id string) error {
-	w := &worker{id: id, ended: make(chan struct{})}
+	w := &worker{id: id}
 	cmd := exec.Command(f.binary, "run", "--redis", f.redis, "--run", name, "--allow-hosts", "127.0.0.1", "--id", id)
-	cmd.Stderr = &w.stderr
+	cmd.Stdout, cmd.Stderr = io.Discard, &w.stderr
 	cmd.WaitDelay = time.Second // a child of its own that outlives it would keep stderr open
-	cmd.SysProcAttr = dieWithUs()
-	started := make(chan error)
-	go w.own(cmd, started, f.fail)
-	if err := <-started; err != nil {
+	p, err := child.Start(cmd, nil)
+	if err != nil {
 		return fmt.Errorf("start worker %s: %w", id, err)
 	}
+	w.process = p
+	go func() {
+		<-p.Exited
+		if !w.dismissed.Load() {
+			f.fail(w.failure())
+		}
+	}()
 	f.workers = append(f.workers, w)
 	return nil
 }
 
-// own starts the process and stays with it until it is dead. It keeps its thread to itself, because Linux kills a process that is to
-// die with its parent when the parent's thread ends, and the Go runtime ends threads as it likes.
-func (w *worker) own(cmd *exec.Cmd, started chan<- error, fail func(error)) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	err := cmd.Start()
-	w.process = cmd.Process
-	started <- err
-	if err != nil {
-		return
-	}
-	_ = cmd.Wait() // how it ended is in the state
-	w.state = cmd.ProcessState
-	close(w.ended)
-	if !w.dismissed.Load() {
-		fail(w.failure())
-	}
-}
-
 // failure is that the worker has ended as it should not.
 func (w *worker) failure() *workerError {
-	return &workerError{id: w.id, how: w.state.String(), words: w.stderr.lines()}
+	return &workerError{id: w.id, how: w.process.Cmd.ProcessState.String(), words: w.stderr.lines()}
 }
 
 // kill ends a worker as a crash would, and waits until it is dead.
@@ -110,8 +92,7 @@ func (f *fleet) kill(id string) error {
 func (w *worker) kill() {
 	w.dismissed.Store(true)
 	w.killed = true
-	_ = w.process.Kill() // the only error is: dead already
-	<-w.ended
+	w.process.Kill()
 }
 
 // dismiss lets the workers end: the run will.
@@ -126,13 +107,13 @@ func (f *fleet) wait(ctx context.Context, patience time.Duration) error {
 	over := time.After(patience)
 	for _, w := range f.workers {
 		select {
-		case <-w.ended:
+		case <-w.process.Exited:
 		case <-over:
 			return fmt.Errorf("end worker %s: it still runs %v after the stop", w.id, patience)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if !w.killed && !w.state.Success() {
+		if !w.killed && !w.process.Cmd.ProcessState.Success() {
 			return w.failure()
 		}
 	}

@@ -8,10 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/child"
 )
 
 // errExited says that the server ended before it was ready: its port was
@@ -20,9 +21,8 @@ var errExited = errors.New("redis-server ended at once")
 
 // process is one life of a redis-server.
 type process struct {
-	*os.Process
-	log  string        // the file it writes its log to
-	done chan struct{} // closed once it is dead and waited for
+	*child.Process
+	log string // the file it writes its log to
 }
 
 // startProcess starts binary in dir and returns without waiting for it to be
@@ -37,32 +37,8 @@ func startProcess(binary string, args []string, dir string) (*process, error) {
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = dieWithParent()
-
-	p := &process{log: log.Name(), done: make(chan struct{})}
-	started := make(chan error)
-	go p.own(cmd, started)
-	return p, <-started
-}
-
-// own starts the process and stays with it until it is dead.
-//
-// "Die with the parent" means, to Linux, with the parent's *thread*: a server
-// started from a thread that the Go runtime later retires would be killed in
-// the middle of a test. So one goroutine keeps the thread to itself from the
-// start of the server to its end, and nothing but the end of the test process
-// can take the thread away.
-func (p *process) own(cmd *exec.Cmd, started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	err := cmd.Start()
-	p.Process = cmd.Process
-	started <- err
-	if err != nil {
-		return
-	}
-	_ = cmd.Wait() // however it ended, it is dead
-	close(p.done)
+	p, err := child.Start(cmd, nil)
+	return &process{Process: p, log: log.Name()}, err
 }
 
 // awaitReady returns nil once this very process, and not another one at the
@@ -70,7 +46,7 @@ func (p *process) own(cmd *exec.Cmd, started chan<- error) {
 func (p *process) awaitReady(addr string, patience time.Duration) error {
 	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
 		select {
-		case <-p.done:
+		case <-p.Exited:
 			return fmt.Errorf("%w; its log:\n%s", errExited, p.logText())
 		default:
 		}
@@ -80,7 +56,7 @@ func (p *process) awaitReady(addr string, patience time.Duration) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			p.kill()
+			p.Kill()
 			return fmt.Errorf("no answer to PING at %s within %v; the log:\n%s", addr, patience, p.logText())
 		}
 	}
@@ -111,35 +87,22 @@ func (p *process) logText() string {
 	return string(text)
 }
 
-// kill returns when the process is dead, which may have been before.
-func (p *process) kill() {
-	_ = p.Kill() // the only error is: dead already
-	<-p.done
-}
-
 // terminate asks the process to end, even if it is paused, and waits for it;
 // one that does not end is killed and reported.
 func (p *process) terminate(patience time.Duration) error {
 	if err := p.signal(syscall.SIGTERM, syscall.SIGCONT); errors.Is(err, os.ErrProcessDone) {
-		<-p.done
+		<-p.Exited
 		return nil
 	} else if err != nil {
 		return err
 	}
 	select {
-	case <-p.done:
+	case <-p.Exited:
 		return nil
 	case <-time.After(patience):
-		p.kill()
+		p.Kill()
 		return fmt.Errorf("still alive %v after SIGTERM, so it was killed; its log:\n%s", patience, p.logText())
 	}
-}
-
-func (p *process) pause() error {
-	if err := p.signal(syscall.SIGSTOP); err != nil {
-		return err
-	}
-	return awaitStopped(p.Pid)
 }
 
 func (p *process) resume() error {
@@ -150,8 +113,8 @@ func (p *process) resume() error {
 // given the id of a dead process.
 func (p *process) signal(signals ...os.Signal) error {
 	for _, sig := range signals {
-		if err := p.Signal(sig); err != nil {
-			return fmt.Errorf("send %v to pid %d: %w", sig, p.Pid, err)
+		if err := p.Cmd.Process.Signal(sig); err != nil {
+			return fmt.Errorf("send %v to pid %d: %w", sig, p.Cmd.Process.Pid, err)
 		}
 	}
 	return nil

@@ -165,7 +165,7 @@ func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process != nil {
-		s.process.kill()
+		s.process.Kill()
 	}
 }
 
@@ -194,7 +194,7 @@ func (s *Server) Pause() {
 	s.tb.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.process.pause(); err != nil {
+	if err := s.process.Freeze(); err != nil {
 		s.tb.Fatalf("pause redis-server: %v", err)
 	}
 }
