@@ -94,6 +94,7 @@ deps:
 # missing prints the Debian packages to install, one a line; .ci/run installs them.
 missing:
 	@command -v redis-server >/dev/null || echo redis-server
+	@command -v curl >/dev/null || echo curl # docs/recipes.md logs in with it
 	@test -e $(HDR_JAR) || echo libhdrhistogram-java
 	@command -v java >/dev/null || echo default-jre-headless
 	@command -v systemd-analyze >/dev/null || echo systemd
