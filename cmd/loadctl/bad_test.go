@@ -80,14 +80,14 @@ func badRates() []mistake {
 	const form = "not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m"
 	says := map[string]string{
 		"10/0": "after the slash comes a time above zero, such as 30/1m", "10/-1s": "after the slash comes a time above zero", "10/": "after the slash comes a time above zero",
-		"101M": "at most 100000000 requests per second", "0.0000001": "too fine; use at most six decimals",
+		"101M": "at most 100000000 requests per second", "-1": "a rate is not negative; write 500", "0.0000001": "too fine; use at most six decimals",
 	}
-	for _, rate := range []string{"-1", "NaN", "Inf", "1e30", "100G", "0x10", "5 k", "1.2.3", "+5", "k", "١", strings.Repeat("9", 1<<20)} {
+	for _, rate := range []string{"NaN", "Inf", "1e30", "100G", "0x10", "5 k", "1.2.3", "+5", "k", "١", strings.Repeat("9", 1<<20)} {
 		says[rate] = form
 	}
 	all := []mistake{
 		{[]string{"set-rate", "there", "-1"}, "-1: nothing here is negative; a rate, a time or a number is at least 0; see loadctl set-rate --help"},
-		{[]string{"set-rate", "there", "max"}, "set-rate: a run with a rate cannot become one without; end it, and create one with --qps max"},
+		{[]string{"set-rate", "there", "max"}, "set-rate: a run with a rate cannot become a closed loop; stop it, and create one with --qps max"},
 		{[]string{"set-rate", "there", ""}, `rate "": ` + form},
 	}
 	for rate, say := range says {
@@ -134,8 +134,8 @@ func badNames() []mistake {
 
 func badNumbers() []mistake {
 	all := []mistake{
-		{[]string{"events", "there", "--last", "0"}, "--last: give a number of at least 1"},
-		{[]string{"events", "there", "--last", "-1"}, "--last: give a number of at least 1"},
+		{[]string{"events", "there", "--last", "0"}, "--last: give a number of 1 or more"},
+		{[]string{"events", "there", "--last", "-1"}, "--last: give a number of 1 or more"},
 		{[]string{"events", "there", "--last", "many"}, `--last "many": not a value of type int64; see loadctl events --help`},
 		{[]string{"events", "there", "--last", "99999999999999999999"}, "--last"},
 		{[]string{"rm", "there", "--force=perhaps"}, `--force "perhaps": not a value of type bool; see loadctl rm --help`},
@@ -161,8 +161,8 @@ func badDurations() []mistake {
 		{[]string{"set-rate", "there", "5", "--over", "-1s"}, form},
 		{[]string{"set-rate", "there", "5", "--over", "1us"}, "--over: give a time from 1ms to"},
 		{[]string{"set-rate", "there", "5", "--over", "9999d"}, "--over: give a time from 1ms to"},
-		{[]string{"watch", "there", "--progress", "10ms"}, "--progress: at least 1s, or 0 for none"},
-		{[]string{"run", "x", "--url", "noop://", "--qps", "1", "--progress", "10ms"}, "--progress: at least 1s, or 0 for none"},
+		{[]string{"watch", "there", "--progress", "10ms"}, "--progress: give 1s or more, or 0 for none"},
+		{[]string{"run", "x", "--url", "noop://", "--qps", "1", "--progress", "10ms"}, "--progress: give 1s or more, or 0 for none"},
 		{[]string{"watch", "there", "--progress", "often"}, form},
 	}
 	for _, loss := range []string{"stop", "hold"} {
@@ -229,13 +229,13 @@ func badArguments() []mistake {
 		{[]string{"set-burst", "there", "0.5"}, `set-burst: "0.5" is no number of requests`},
 		{[]string{"set-burst", "there", "0"}, `set-burst: "0" is no number of requests`},
 		{[]string{"create", "x", "--url", "noop://", "--spread", "false"}, `create: give the name of one run, "false" is one too many; a flag has it with =, as in --spread=false; usage`},
-		{[]string{"stop", "there", "--all"}, "stop: give the name of one run or --all, and not both"},
-		{[]string{"stop", "--all", "--yes", "there"}, "stop: give the name of one run or --all, and not both"},
+		{[]string{"stop", "there", "--all"}, "stop: give the name of one run, or --all"},
+		{[]string{"stop", "--all", "--yes", "there"}, "stop: give the name of one run, or --all"},
 		{[]string{"stop", "--all"}, "stop --all: there is no terminal to ask on; give --yes if all runs are to be stopped"},
-		{[]string{"stop", "there", "--yes"}, "--yes: it is the answer to the question of --all, leave it out"},
+		{[]string{"stop", "there", "--yes"}, "--yes: it confirms --all; give --all too, or leave --yes out"},
 		{[]string{"stop", "--yes"}, "--yes: it is the answer to the question of --all"},
 		{[]string{"stop", "--all", "--yes", "-o", "xml"}, `--output "xml": there are text, json`},
-		{[]string{"workers", "rm"}, "workers rm: give the name of one run and the workers that are dead; loadctl workers RUN lists them; usage: loadctl workers rm RUN WORKER"},
+		{[]string{"workers", "rm"}, "workers rm: give the name of one run and its dead workers; loadctl workers RUN lists them; usage: loadctl workers rm RUN WORKER"},
 		{[]string{"workers", "rm", "there"}, "workers rm: give the name of one run and the workers that are dead"},
 		{[]string{"workers", "rm", "there", "w"}, "remove worker w of run there: there is no such worker; none has joined yet"},
 		{[]string{"workers", "rm", "there", "w", "--force"}, "there is no such worker"},
@@ -285,6 +285,9 @@ func badServers(t *testing.T) []mistake {
 		for _, line := range append(named(), []string{"ls"}) {
 			all = append(all, mistake{append(line, "--redis", url), says})
 		}
+	}
+	for _, line := range [][]string{{"pause", "x"}, {"stop", "x"}, {"stop", "--all", "--yes"}} {
+		all = append(all, mistake{append(line, "--redis", "redis://"+closed), "; nothing was changed"})
 	}
 	return all
 }

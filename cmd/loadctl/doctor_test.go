@@ -98,7 +98,7 @@ func TestDoctorFindsProblems(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	text, stderr, code := execute("doctor", "--max-connections", "10")
-	if code != cli.CodeConfig || stderr != "error: doctor found 1 problem; mend what is bad and run it again\n" || !strings.Contains(text, "\nBAD   eviction ") {
+	if code != cli.CodeConfig || stderr != "error: doctor found 1 problem; fix it and run doctor again\n" || !strings.Contains(text, "\nBAD   eviction ") {
 		t.Errorf("exit code %d, %q, %q", code, text, stderr)
 	}
 	d := examine(t, "--max-connections", "1000000")

@@ -58,8 +58,8 @@ func TestListAndStopWithoutAPart(t *testing.T) {
 		}
 	}
 	text, stderr, code = execute("stop", "--all", "--yes")
-	if code != cli.CodeOther || !strings.HasPrefix(stderr, "error: stop --all: 1 of 3 runs may send on: open run "+names[dead]+": ") ||
-		strings.Count(text, ": stop in force from ") != 2 || !strings.Contains(text, names[dead]+": stop: it is not known whether it sends on\n") {
+	if code != cli.CodeOther || !strings.HasPrefix(stderr, "error: stop --all: 1 of 3 runs may still be sending: open run "+names[dead]+": ") ||
+		strings.Count(text, ": stop in force from ") != 2 || !strings.Contains(text, names[dead]+": stop: not confirmed, it may still be sending\n") {
 		t.Errorf("exit code %d, %s, %s", code, text, stderr)
 	}
 }
@@ -82,7 +82,7 @@ func TestCommandsWithoutTheList(t *testing.T) {
 			t.Errorf("rm: exit code %d, %s", code, stderr)
 		}
 		if _, stderr, code := execute("create", name, "--url", "noop://", "--qps", "5"); code != cli.CodeGood || strings.Count(stderr, "\n") != 1 ||
-			!strings.HasPrefix(stderr, "warning: the list of runs cannot be written, so loadctl ls and stop --all miss run "+name+"; it is listed once a worker joins: ") {
+			!strings.HasPrefix(stderr, "warning: the list of runs could not be written, so loadctl ls and stop --all do not know run "+name+" until a worker joins: ") {
 			t.Errorf("create: exit code %d, %s", code, stderr)
 		}
 		if _, stderr, code := execute("stop", name); code != cli.CodeGood || stderr != "" {

@@ -92,7 +92,7 @@ func TestReportOfFilesAlone(t *testing.T) {
 			t.Errorf("%s: %+v", why, rep)
 		}
 		if notes := fmt.Sprint(rep.Notes); !strings.Contains(notes, why+": this is what 2 workers counted") || strings.Count(stderr, "\n") != 1 ||
-			!strings.Contains(stderr, "; this is the report of the files alone") {
+			!strings.Contains(stderr, "; this report covers the files alone") {
 			t.Errorf("%s: %q, %q", why, notes, stderr)
 		}
 		text, _, code := execute(args...)
@@ -105,8 +105,8 @@ func TestReportOfFilesAlone(t *testing.T) {
 	}
 	alone("the run is not in Redis")
 	l.redis.Kill()
-	alone("Redis could not be asked")
-	alone("Redis could not be asked", "--redis", fmt.Sprintf("redis://127.0.0.1:%d", redistest.FreePort(t)))
+	alone("Redis could not be reached")
+	alone("Redis could not be reached", "--redis", fmt.Sprintf("redis://127.0.0.1:%d", redistest.FreePort(t)))
 	t.Setenv("LOADCTL_REDIS", "")
 	alone("no Redis was named")
 }
@@ -138,8 +138,8 @@ func TestReportOfFilesWhereRedisRefuses(t *testing.T) {
 	}{
 		{"Redis refused (NOPERM ", "this user may not do that", []any{"PING"}, "redis://blind:right@" + l.redis.Addr()},
 		{"Redis refused (WRONGPASS ", "put the right one into the URL", []any{"PING"}, "redis://blind:wrong@" + l.redis.Addr()},
-		{"what Redis has of the run cannot be read", "loadctl rm x removes what is there", []any{"HDEL", run.KeysOf("x").Budget, "core"}, ""},
-		{"what Redis has of the run cannot be read", "loadctl rm x removes what is there", []any{"SET", run.KeysOf("x").Totals, "1"}, ""},
+		{"the run's data in Redis cannot be read", "loadctl rm x removes what is there", []any{"HDEL", run.KeysOf("x").Budget, "core"}, ""},
+		{"the run's data in Redis cannot be read", "loadctl rm x removes what is there", []any{"SET", run.KeysOf("x").Totals, "1"}, ""},
 		{"Redis refused (NOAUTH ", "its password is missing", []any{"CONFIG", "SET", "requirepass", "right"}, ""},
 		{"Redis refused (MASTERDOWN ", "give the address of the master", []any{"REPLICAOF", "127.0.0.1", redistest.FreePort(t)}, "redis://:right@" + l.redis.Addr()},
 	} {
@@ -152,7 +152,7 @@ func TestReportOfFilesWhereRedisRefuses(t *testing.T) {
 		if notes := fmt.Sprint(rep.Notes); rep.Audit.Sent != 120 || rep.Complete || !strings.Contains(notes, c.why) || !strings.Contains(notes, ": this is what 2 workers counted") {
 			t.Errorf("%s: %+v, %q", c.why, rep.Audit, rep.Notes)
 		}
-		if strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.mend) || !strings.Contains(stderr, "; this is the report of the files alone") {
+		if strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.mend) || !strings.Contains(stderr, "; this report covers the files alone") {
 			t.Errorf("%s: %q", c.why, stderr)
 		}
 	}
@@ -168,7 +168,7 @@ func TestReportOfFilesJudges(t *testing.T) {
 		code       int
 		says       string
 	}{
-		"none":  {nil, cli.CodeGood, "; this is the report of the files alone\n"},
+		"none":  {nil, cli.CodeGood, "; this report covers the files alone\n"},
 		"some":  {[]string{"errors:rate<1%"}, cli.CodeInvalid, "run some proves nothing about the endpoint: "},
 		"wrong": {[]string{"rate:count<50", "rate:rate>1k"}, cli.CodeThreshold, "run wrong: 1 of 2 thresholds failed: rate:count<50: 100\n"},
 	} {
@@ -224,7 +224,7 @@ func TestReportMergeRefused(t *testing.T) {
 	} {
 		refused(t, append([]string{"report", "x", "--merge"}, c.args...), c.says...)
 	}
-	refused(t, []string{"report", "x", good}, "report: give the name of one run", "one too many")
+	refused(t, []string{"report", "x", good}, "report: give the name of one run", "one too many", "use --merge")
 	refused(t, []string{"report", "--merge", good}, "report: give the name of one run")
 	refused(t, []string{"report", "x", "--merge"}, "needs an argument")
 	refused(t, []string{"report", "x y", "--merge", good}, "use 1 to 64 letters")

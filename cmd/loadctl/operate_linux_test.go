@@ -38,7 +38,7 @@ func TestBadDescriptions(t *testing.T) {
 	}
 	nowhere := filepath.Join(t.TempDir(), "no", "such")
 	for _, args := range [][]string{described("run"), {"watch", "x"}} {
-		refused(t, append(args, "--progress", "999ms"), "--progress: at least 1s, or 0 for none")
+		refused(t, append(args, "--progress", "999ms"), "--progress: give 1s or more, or 0 for none")
 		refused(t, append(args, "--progress", "-1s"), "--progress")
 		refused(t, append(args, "--out", nowhere), "--out", nowhere)
 		refused(t, append(args, "--out", t.TempDir()), "is no regular file")
@@ -63,7 +63,7 @@ func TestCreate(t *testing.T) {
 	}
 	const join = "\njoin    loadworker run --run x --allow-hosts 127.0.0.1:1\nbegins  "
 	succeeds(described("create"), "x: created"+join+"loadctl start x\n")
-	succeeds(described("create"), "x: was there already, as described"+join+"loadctl start x\n")
+	succeeds(described("create"), "x: exists already, with the same description"+join+"loadctl start x\n")
 	refused(t, described("create", "--min-workers", "2"), "run x exists with another spec", "2 here")
 	refused(t, described("create", "--duration", "1m"), "run x exists with another spec", "duration")
 	refused(t, described("create", "--new", "--duration", "1m"), "run x exists with another spec")
@@ -100,7 +100,7 @@ func TestStart(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	stdout, _, _ := execute("start", "x")
-	if want := "x: start: begins with the first worker that is ready\n"; stdout != want {
+	if want := "x: start: the run begins when the first worker is ready\n"; stdout != want {
 		t.Errorf("%q, want %q", stdout, want)
 	}
 	r, err := run.Open(t.Context(), l.redis.Client(), "x")
@@ -276,7 +276,7 @@ func TestRunWithoutRedis(t *testing.T) {
 	if err := os.WriteFile("file", []byte("X: y\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const says = "error: which Redis? Give --redis redis://host:port, or set LOADCTL_REDIS; or without a Redis, from this machine alone: loadworker run "
+	const says = "error: which Redis? Give --redis redis://host:port, or set LOADCTL_REDIS; or send from this machine alone, without Redis: loadworker run "
 	for want, args := range map[string][]string{
 		"--url http://127.0.0.1:8080/ --qps 500/s --duration 10s":    {"--duration", "10s", "--qps", "500/s", "--url", "http://127.0.0.1:8080/"},
 		"--url 'http://127.0.0.1:8080/?a=b&c=d' --rate 30/m -n 1500": {"--rate", "30/m", "--url", "http://127.0.0.1:8080/?a=b&c=d", "-n", "1.5k"},

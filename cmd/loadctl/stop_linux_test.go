@@ -82,7 +82,7 @@ func TestStopAll(t *testing.T) {
 	if phases := s.phases(); phases != "stopped stopped stopped" {
 		t.Error(phases)
 	}
-	for format, want := range map[string]string{"text": "no run has to be stopped\n", "json": "[]\n"} {
+	for format, want := range map[string]string{"text": "no run to stop\n", "json": "[]\n"} {
 		if stdout, stderr, code := execute("stop", "--all", "--yes", "-o", format); code != cli.CodeGood || stdout != want || stderr != "" {
 			t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 		}
@@ -97,7 +97,7 @@ func TestStopAllIsNotSure(t *testing.T) {
 	}
 	s.redis.Client().ZAdd(t.Context(), "load:runs", zed("foreign"))
 	stdout, stderr, code := execute("stop", "--all", "--yes", "-o", "json")
-	if code != cli.CodeOther || strings.Count(stderr, "error: ") != 1 || !strings.Contains(stderr, "error: stop --all: 2 of 3 runs may send on: ") ||
+	if code != cli.CodeOther || strings.Count(stderr, "error: ") != 1 || !strings.Contains(stderr, "error: stop --all: 2 of 3 runs may still be sending: ") ||
 		!strings.Contains(stderr, "stop silent: cannot be confirmed for w: ") || !strings.Contains(stderr, "run foreign: its state in Redis is not whole") {
 		t.Errorf("exit code %d, stderr %q", code, stderr)
 	}
@@ -176,7 +176,7 @@ func TestStopAllAsks(t *testing.T) {
 		})
 		p.Type(c.types)
 		code := <-ended
-		if shown := p.Shown(); code != c.code || s.phases() != c.phases || code != cli.CodeGood && !strings.Contains(shown, "error: stop --all: the answer was not yes, so no run was stopped\n") {
+		if shown := p.Shown(); code != c.code || s.phases() != c.phases || code != cli.CodeGood && !strings.Contains(shown, "error: stop --all: not confirmed, so no run was stopped\n") {
 			t.Errorf("%q: exit code %d, %s, %q, %q", c.types, code, s.phases(), out.String(), shown)
 		}
 	}

@@ -443,7 +443,7 @@ func TestTargetRefused(t *testing.T) {
 		{[]string{"--capacity", "-1"}, "--capacity -1: give a number up to 1000000, or 0 to serve all at once"},
 		{[]string{"--capacity", "1000001"}, "--capacity 1000001: give a number up to"},
 		{[]string{"--capacity", "8", "--service-time", "2h"}, "--service-time 2h0m0s: give at most 1h"},
-		{[]string{"--service-time", "10ms"}, "--service-time: give the number of requests served at the same time too, --capacity N"},
+		{[]string{"--service-time", "10ms"}, "--service-time: give --capacity N too, the number of requests served at the same time"},
 	} {
 		clitest.Refused(t, targetRoot(), append([]string{"target"}, c.args...), c.says)
 	}

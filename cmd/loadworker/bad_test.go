@@ -103,7 +103,7 @@ func badNumbers() []mistake {
 		{[]string{"--max-qps", "10", "--stage", "10s:10.1"}, "the cluster is asked for 10.1/s, more than --max-qps 10 of this worker"},
 		{[]string{"--max-qps", "0"}, "--max-qps: give a rate above 0, such as 2k, or leave it out"},
 		{[]string{"--max-qps", ""}, `--max-qps: rate "": not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m; see loadworker run --help`},
-		{[]string{"--max-qps", "-1"}, "--max-qps: rate \"-1\": not a number of requests per second"},
+		{[]string{"--max-qps", "-1"}, "--max-qps: rate \"-1\": a rate is not negative"},
 		{[]string{"--max-qps", "many"}, "--max-qps: rate \"many\": not a number of requests per second"},
 		{[]string{"--max-qps", "101M"}, "--max-qps: rate \"101M\": at most 100000000 requests per second"},
 		{[]string{"--max-qps", long()}, "not a number of requests per second"},
@@ -142,6 +142,7 @@ func badRates() []mistake {
 		{[]string{"--qps", "max", "--max-qps", "2k"}, "run x: it goes as fast as it can (--qps max), and this worker takes part in up to 2000/s; " +
 			"leave --max-qps out if that is meant; nothing was sent"},
 		{[]string{"--qps", "MAX"}, form + ", or max, as fast as it goes"},
+		{[]string{"--qps", "-1"}, `--qps: rate "-1": a rate is not negative; write 500, 2.5k, 1M, 0.2 or 30/1m`},
 		{[]string{"--qps", "101M"}, `--qps: rate "101M": at most 100000000 requests per second`},
 		{[]string{"--qps", "1/1ns"}, "at most 100000000 requests per second"},
 		{[]string{"--qps", "0.0000001"}, `--qps: rate "0.0000001": too fine; use at most six decimals`},
@@ -152,7 +153,7 @@ func badRates() []mistake {
 		{[]string{"--qps", "max", "--rate", "max"}, "--qps and --rate: both are the rate of the whole cluster, give one of them"},
 		{[]string{"--qps", "", "--rate", "max", "-n", "5"}, "--qps max and --requests: "},
 	}
-	for _, rate := range []string{"-1", "NaN", "Inf", "+Inf", "1e30", "1e3", "100G", "0x10", "5 k", " 5", "5k5", "1.2.3", ".", "k", "+5", "١", "1,000", "5\n", "/1s", long()} {
+	for _, rate := range []string{"NaN", "Inf", "+Inf", "1e30", "1e3", "100G", "0x10", "5 k", " 5", "5k5", "1.2.3", ".", "k", "+5", "١", "1,000", "5\n", "/1s", long()} {
 		all = append(all, mistake{[]string{"--qps", rate}, form})
 	}
 	return all

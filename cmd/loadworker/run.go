@@ -333,7 +333,7 @@ func (f *runFlags) conclude(c *cobra.Command, r *run.Run) (report.Report, error)
 		return rep, err
 	case err != nil:
 		printable.Fprintf(c.ErrOrStderr(), "the run's report cannot be read (%v); this is the report of this worker alone\n", err)
-		if rep, err = run.ReportOf(r.Name, "Redis could not be asked", []*run.Unpublished{own}); err != nil {
+		if rep, err = run.ReportOf(r.Name, "Redis could not be reached", []*run.Unpublished{own}); err != nil {
 			return rep, errors.Join(unsaved, err)
 		}
 	case missing && unpublished == nil: // Redis took it, and lost it in a failover

@@ -313,7 +313,7 @@ func TestInterruptedRunStops(t *testing.T) {
 	if !r.Complete || r.Running || r.Audit.Sent != count || r.Asked+r.Audit.Overrun != count {
 		t.Errorf("%d arrived, %+v, complete %v %v", count, r.Audit, r.Complete, r.Notes)
 	}
-	if s := p.stderr.String(); !strings.HasSuffix(s, "stopping run x; once more ends at once\n") {
+	if s := p.stderr.String(); !strings.HasSuffix(s, "stopping run x; a second Ctrl-C ends at once\n") {
 		t.Error(s)
 	}
 	for _, w := range ps {
@@ -372,7 +372,7 @@ func TestSecondInterruptOfRun(t *testing.T) {
 	b.redis.Pause()
 	defer b.redis.Resume()
 	p.signal(os.Interrupt)
-	p.says("stopping run x; once more ends at once\n")
+	p.says("stopping run x; a second Ctrl-C ends at once\n")
 	p.signal(os.Interrupt)
 	p.wait(105)
 	if s := p.stdout.String(); s != "" {
@@ -420,7 +420,7 @@ func TestRunIsTakenUp(t *testing.T) {
 	w := b.guest("x")
 	b.started(100)
 	again := b.operator(args...)
-	again.says("run x was there already, as described; Ctrl-C stops it\n")
+	again.says("run x exists already, with the same description; Ctrl-C stops it\n")
 	for _, p := range []*process{w, p, again} {
 		p.wait(0)
 	}
@@ -598,7 +598,7 @@ func TestDeadmanIsAnError(t *testing.T) {
 			if r := p.printed(); r.Running || r.Audit.Sent != b.web.Count() || len(r.Thresholds) != len(more)/2 {
 				t.Errorf("%d arrived, %+v, %+v", b.web.Count(), r.Audit, r.Thresholds)
 			}
-			if s := lastLine(p.stderr.String()); !strings.HasPrefix(s, "error: run x: its dead-man's switch stopped it: Redis heard of no loadctl for 3s; ") {
+			if s := lastLine(p.stderr.String()); !strings.HasPrefix(s, "error: run x: its dead-man's switch stopped it: Redis heard from no loadctl for 3s; ") {
 				t.Error(s)
 			}
 		})

@@ -108,7 +108,7 @@ func TestSearchInterrupted(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	worker.wait(0)
-	if !strings.Contains(search.stderr.String(), "stopping run x; once more ends at once") || b.phase("x") != "stopped" {
+	if !strings.Contains(search.stderr.String(), "stopping run x; a second Ctrl-C ends at once") || b.phase("x") != "stopped" {
 		t.Errorf("%s: %s", b.phase("x"), search.stderr.String())
 	}
 }
