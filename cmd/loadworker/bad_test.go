@@ -139,8 +139,8 @@ func badRates() []mistake {
 		{[]string{"--qps", "max", "--stage", "10s:5"}, "--qps max and --stage: a ramp needs a rate to begin with, such as --qps 100; or leave --stage out"},
 		{[]string{"--qps", "max", "--profile", "sine:mean=5,amplitude=1,period=1s"}, "--qps max and --profile: the profile is the rate, leave --qps out"},
 		{[]string{"--qps", "max", "-n", "5"}, "--qps max and --requests: without a rate nobody counts requests before they are sent; give --duration instead, or a rate"},
-		{[]string{"--qps", "max", "--max-qps", "2k"}, "run x: it goes as fast as it can (--qps max), and this worker takes part in up to 2000/s; " +
-			"leave --max-qps out if that is meant; nothing was sent"},
+		{[]string{"--qps", "max", "--max-qps", "2k"}, "run x: it is a closed loop (--qps max), but this worker accepts at most 2000/s (--max-qps); " +
+			"to join anyway, leave --max-qps out; nothing was sent"},
 		{[]string{"--qps", "MAX"}, form + ", or max, as fast as it goes"},
 		{[]string{"--qps", "-1"}, `--qps: rate "-1": a rate is not negative; write 500, 2.5k, 1M, 0.2 or 30/1m`},
 		{[]string{"--qps", "101M"}, `--qps: rate "101M": at most 100000000 requests per second`},
@@ -366,7 +366,7 @@ func badFiles(t *testing.T) []mistake {
 func badRuns() []mistake {
 	return []mistake{
 		{[]string{"--allow-hosts", "http://127.0.0.1/"}, "--allow-hosts"},
-		{[]string{"--allow-hosts", "127.0.0.2,127.0.0.1:8"}, "the run fires at 127.0.0.1:9, which --allow-hosts does not name; nothing was sent. Name it there if that is meant"},
+		{[]string{"--allow-hosts", "127.0.0.2,127.0.0.1:8"}, "the run sends to 127.0.0.1:9, which --allow-hosts does not allow; nothing was sent. To allow it, add it to --allow-hosts"},
 		{[]string{"--allow-hosts", "*.example.com"}, "write HOST, HOST:PORT or unix:/path, not a URL or a pattern"},
 		{[]string{"--url", "http://127.0.0.1:9/", "--url", "http://127.0.0.1:8/"}, "--url: is given twice, and a run has one; leave one out, or make a run of each"},
 		{[]string{"--nonsense"}, "unknown flag: --nonsense; see loadworker run --help"},

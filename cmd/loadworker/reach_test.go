@@ -53,7 +53,7 @@ func TestUnreachableTargets(t *testing.T) {
 	closed.Close()
 	address := func(s *httptest.Server) string { return s.Listener.Addr().String() }
 
-	const nothing, anyway = "; nothing was sent. ", ", or fire anyway with --no-check"
+	const nothing, anyway = "; nothing was sent. ", ", or send anyway with --no-check"
 	create := func(more ...string) []string { return append([]string{"run", "--run", "x", "--qps", "10"}, more...) }
 	clitest.RefusedAll(t, newRootCommand, server.Client(), []clitest.Refusal{
 		{Args: create("--url", "http://u:"+secret+"@"+address(closed)), Says: []string{"reach the target: ", "connection refused" + nothing + "Check --url" + anyway}},
@@ -61,8 +61,8 @@ func TestUnreachableTargets(t *testing.T) {
 		{Args: create("--url", "http://h", "--unix-socket", file(t, "")+"x"), Says: []string{"no such file or directory" + nothing + "Check --url"}},
 		{Args: create("--url", "http://127.0.0.1", "--connect-to", "::"+address(closed)), Says: []string{"connection refused" + nothing}},
 		{Args: create("--url", "http://no-such-host.invalid"), Says: []string{"reach the target: ", nothing + "Check --url" + anyway}},
-		{Args: create("--url", "https://"+address(plain)), Says: []string{"does not look like a TLS handshake" + nothing + "That server speaks no TLS, so write http:// in --url" + anyway}},
-		{Args: create("--url", secure.URL), Says: []string{"unknown authority" + nothing + "Trust its authority with --cacert FILE, or any with -k" + anyway}},
+		{Args: create("--url", "https://"+address(plain)), Says: []string{"does not look like a TLS handshake" + nothing + "The server does not speak TLS: write http:// in --url" + anyway}},
+		{Args: create("--url", secure.URL), Says: []string{"unknown authority" + nothing + "Trust its authority with --cacert FILE, or accept any certificate with -k" + anyway}},
 		{Args: create("--url", "https://other.invalid", "--connect-to", "::"+address(secure), "--cacert", authority), Says: []string{"not other.invalid" + nothing + "Write the name of its certificate in --url and where it is in --connect-to"}},
 	})
 

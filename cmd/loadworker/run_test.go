@@ -133,7 +133,7 @@ func TestAllowedHosts(t *testing.T) {
 			t.Errorf("%s with --allow-any: %v", c.spec.URL, err)
 		}
 	}
-	// Whatever the run fires at: who joins says first what it may be.
+	// A worker that joins by name must be told which hosts it may send to, whatever the target is.
 	for ok, f := range map[bool][]allowFlags{false: {{}}, true: {{any: true}, {hosts: []string{"example.com"}}}} {
 		for _, f := range f {
 			if err := f.checkJoining(); (err == nil) != ok {
@@ -220,7 +220,7 @@ func TestJoining(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, []string{"run", "--run", "x"}, "--allow-hosts HOST,… or --allow-any")
-	refused(t, []string{"run", "--run", "x", "--allow-hosts", "example.com"}, "the run fires at 127.0.0.1:", "nothing was sent")
+	refused(t, []string{"run", "--run", "x", "--allow-hosts", "example.com"}, "the run sends to 127.0.0.1:", "nothing was sent")
 	refused(t, []string{"run", "--run", "x", "--allow-any", "--cert", "missing"}, "certificate and the key")
 	described := []string{"run", "--run", "x", "--url", f.second.URL, "-n", "5", "-H", "Authorization: " + secret + "x", "--min-workers", "2"}
 	refused(t, append(described, "--qps", "300"), "run x exists with another spec", "qps: 200 there, 300 here", "header Authorization differs", "--new")

@@ -253,7 +253,7 @@ func TestSaveDirRefused(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
 	for _, dir := range []string{"", "/dev/null", "/proc", t.TempDir() + "/none", strings.Repeat("x", 1<<12)} {
-		refused(t, append(described(), "--save-dir", dir), "--save-dir", "; give a directory that is there and can be written to, or leave it out")
+		refused(t, append(described(), "--save-dir", dir), "--save-dir", "; give an existing, writable directory, or leave it out")
 	}
 	if n := server.Client().DBSize(t.Context()).Val(); n != 0 {
 		t.Errorf("%d keys were written", n)

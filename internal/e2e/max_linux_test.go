@@ -214,8 +214,8 @@ func TestMaxRefused(t *testing.T) {
 	b.loadctl("create", "x", "--url", b.web.URL(), "--qps", "max")
 	p := b.worker("x", "--allow-any", "--max-qps", "2k")
 	p.wait(104)
-	if s := p.stderr.String(); s != "error: run x: it goes as fast as it can (--qps max), and this worker takes part in up to 2000/s; "+
-		"leave --max-qps out if that is meant; nothing was sent\n" {
+	if s := p.stderr.String(); s != "error: run x: it is a closed loop (--qps max), but this worker accepts at most 2000/s (--max-qps); "+
+		"to join anyway, leave --max-qps out; nothing was sent\n" {
 		t.Error(s)
 	}
 	if _, says, code := b.try("create", "x", "--url", b.web.URL(), "--qps", "500"); code != 104 || !strings.Contains(says, "qps: max there, 500 here") {
