@@ -123,7 +123,7 @@ func TestReadJSON(t *testing.T) {
 		t.Errorf("archive of it: %v", err)
 	}
 	for _, text := range []string{"{}", `{"run":"x"}`, "{", `{"series_width_s":1,"series":[{"t":5}]}`, `{"series_width_s":3}`, `{"run":"x","run":"y","series_width_s":1}`} {
-		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "it is no report of loadctl") {
+		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "it is not a report of loadctl") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -193,12 +193,12 @@ func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
 		"many histograms":  {swap(`"series":["`, `"series":["`+strings.Repeat(`1,1,1,1,1,1,`+wide+`","`, 20_000)), "a series of 20010 points, more than 1024"},
 		"many classes":     {swap(`"errors":{"status":"`, `"errors":{`+classes.String()+`"status":"`), "5002 classes of errors, more than 65"},
 		"many members":     {swap(`"status_codes":{`, `"status_codes":{`+members.String()), "an object with more than 10000 members"},
-		"empty":            {"", "it is no archive of loadctl"},
-		"a picture":        {"\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 100), "it is no archive of loadctl"},
-		"no version":       {"loadctl archive \n" + good[line:], "it is no archive of loadctl"},
-		"version 0":        {"loadctl archive 0\n" + good[line:], "it is no archive of loadctl"},
-		"version 2":        {"loadctl archive 2\n" + good[line:], "version 2, newer than 1"},
-		"version 1e99":     {"loadctl archive " + strings.Repeat("9", 99) + "\n", "it is no archive of loadctl"},
+		"empty":            {"", "it is not an archive of loadctl"},
+		"a picture":        {"\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 100), "it is not an archive of loadctl"},
+		"no version":       {"loadctl archive \n" + good[line:], "it is not an archive of loadctl"},
+		"version 0":        {"loadctl archive 0\n" + good[line:], "it is not an archive of loadctl"},
+		"version 2":        {"loadctl archive 2\n" + good[line:], "version 2, but this program knows versions up to 1"},
+		"version 1e99":     {"loadctl archive " + strings.Repeat("9", 99) + "\n", "it is not an archive of loadctl"},
 		"title only":       {good[:line], "cut off or damaged"},
 		"cut in the title": {good[:line-1], "cut off or damaged"},
 		"cut in half":      {good[:len(good)/2], "cut off or damaged"},
@@ -215,9 +215,9 @@ func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
 		"many objects":     {packed(t, `{"report":{"workers":[`+strings.Repeat("{},", 1_000_000)+`{}]}}`), "more than 200000 objects"},
 		"many values":      {packed(t, `{"report":{"notes":[`+strings.Repeat(`"",`, 3_000_000)+`""]}}`), "more than 2000000 values"},
 		"a long text":      {packed(t, `{"report":{"run":"`+strings.Repeat("x", 1<<20)+`"}}`), "a text of 1048576 bytes"},
-		"member twice":     {swap(`"asked":`, `"asked":1,"asked":`), `the member "asked" is there twice`},
-		"twice in capital": {swap(`"asked":`, `"ASKED":1,"asked":`), `the member "asked" is there twice`},
-		"twice in Unicode": {swap(`"status_codes":`, `"ſtatus_codes":{},"status_codes":`), "is there twice"},
+		"member twice":     {swap(`"asked":`, `"asked":1,"asked":`), `the member "asked" occurs twice`},
+		"twice in capital": {swap(`"asked":`, `"ASKED":1,"asked":`), `the member "asked" occurs twice`},
+		"twice in Unicode": {swap(`"status_codes":`, `"ſtatus_codes":{},"status_codes":`), "occurs twice"},
 		"negative":         {swap(`"asked":`, `"bytes_in":-1,"x":`), "the number -1 is negative"},
 		"huge":             {swap(`"asked":`, `"asked":9007199254740994,"x":`), "is larger than 2^53"},
 		"endless":          {swap(`"duration_s":10`, `"duration_s":1e999`), "is larger than 2^53"},

@@ -35,7 +35,7 @@ func TestClosedLoop(t *testing.T) {
 	for _, want := range []string{
 		"\nasked       max          as fast as it goes (closed loop)\n", "\nsent        8 ", "\naudit       sent 8 = completed 8\n", "\nlatency ",
 		"\nnote        closed loop: each connection sent its next request when the last one was answered; " +
-			"latencies leave out what users would have waited (coordinated omission). For latencies at a rate use --qps NUMBER\n",
+			"latencies do not include the time that users would have waited (coordinated omission). For latencies at a rate use --qps NUMBER\n",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing:\n%s", want, text.String())
@@ -129,8 +129,8 @@ func TestClosedLoopStoodStill(t *testing.T) {
 	r := Build(in)
 	want := []string{
 		closedLoop, "10.00 % of the requests failed, and the rate of sent contains them: the endpoint may not have done their work",
-		"a worker sent nothing for about 3s: Redis did not answer it; the rates are over all the time, this too",
-		"paused for 2s; the rates are over all the time, this too",
+		"a worker sent nothing for about 3s because Redis did not answer; the rates include that time",
+		"paused for 2s; the rates include that time",
 	}
 	if strings.Join(r.Notes, "\n") != strings.Join(want, "\n") || !r.Complete || r.Workers[1].MostInFlight != 16 {
 		t.Errorf("%q, %+v", r.Notes, r.Workers)

@@ -124,9 +124,9 @@ func TestCombineRefuses(t *testing.T) {
 	closed, bare := b, b
 	closed.ClosedLoop, bare.Histograms = true, nil
 	for says, parts := range map[string][]Part{
-		"combine a and b: both count the same process of worker \"berlin\"; leave one of them out": {{"a", a}, {"b", a}},
-		"combine a and b: only one is a closed loop":                                               {{"a", a}, {"b", closed}},
-		"combine b: it has no histograms; give an archive":                                         {{"a", a}, {"b", bare}},
+		"combine a and b: both contain the same process of worker \"berlin\"; leave one of them out": {{"a", a}, {"b", a}},
+		"combine a and b: only one is a closed loop":                                                 {{"a", a}, {"b", closed}},
+		"combine b: it has no histograms; give an archive":                                           {{"a", a}, {"b", bare}},
 		"combine 0 reports":    {},
 		"combine 1001 reports": make([]Part, 1001),
 	} {

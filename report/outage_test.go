@@ -63,7 +63,7 @@ func TestReportTellsOfOutages(t *testing.T) {
 	for _, e := range r.Events {
 		got = append(got, fmt.Sprintf("%g %s %s %s", e.At.Sub(start).Seconds(), e.Kind, e.Who, e.What))
 	}
-	const want = "0 start a ;2 outage - 3 workers could publish nothing for 8.0 s;12 outage c it could publish nothing for 2.0 s;20 end a ;30 outage a it could publish nothing for 3.0 s"
+	const want = "0 start a ;2 outage - 3 workers could not publish for 8.0 s;12 outage c it could not publish for 2.0 s;20 end a ;30 outage a it could not publish for 3.0 s"
 	if all := strings.Join(got, ";"); all != want {
 		t.Errorf("%s\nwant\n%s", all, want)
 	}

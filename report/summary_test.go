@@ -265,7 +265,7 @@ func TestUnsentIsSaid(t *testing.T) {
 		in.Budget.Issued += skipped - in.Budget.Skipped
 		in.Budget.Skipped = skipped
 		r := Build(in)
-		if got := strings.Contains(strings.Join(r.Notes, "\n"), "was not sent, because it was no worker's"); got != said || !r.Complete {
+		if got := strings.Contains(strings.Join(r.Notes, "\n"), "was not sent, because no worker owned it"); got != said || !r.Complete {
 			t.Errorf("%d skipped of %d: complete %v, %q", skipped, r.Asked, r.Complete, r.Notes)
 		}
 		in.Running = true
@@ -311,8 +311,8 @@ func TestShortfall(t *testing.T) {
 		audit Audit
 		want  []string
 	}{
-		"late":        {Audit{LateDropped: 50, Skipped: 60}, []string{"6.00 % of what was asked for was not sent, because it was no worker's: there was none, or after a failover nobody could say whose it was", "5.00 % of what was asked for was not sent, because it would have been late: the workers or their connections did not keep up, or Redis did not answer for longer than promises last"}},
-		"not granted": {Audit{Ungranted: 100}, []string{"10.00 % of what was asked for was not sent, because no worker was granted it in time"}},
+		"late":        {Audit{LateDropped: 50, Skipped: 60}, []string{"6.00 % of what was asked for was not sent, because no worker owned it: there was none, or after a failover the owner was unknown", "5.00 % of what was asked for was not sent, because it would have been late: the workers or their connections did not keep up, or Redis did not answer for longer than promises last"}},
+		"not granted": {Audit{Ungranted: 100}, []string{"10.00 % of what was asked for was not sent, because the limiter did not grant it in time"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Report{Asked: 1000, Audit: c.audit}

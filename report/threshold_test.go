@@ -194,7 +194,7 @@ func TestPauseIsNoLowRate(t *testing.T) {
 		{"rate:rate>90 over 1s", Passed, "100/s"},
 		{"rate:rate>110 over 5s", Failed, "100/s in seconds 0 to 5, 14 of 14 windows failed"},
 		{"rate:rate<90 over 5s", Failed, "100/s"},
-		{"rate:rate>90 over 25s", Undecided, "nothing was asked for, or a pause"},
+		{"rate:rate>90 over 25s", Undecided, "in each window nothing was asked for, or the run was paused"},
 		{"rate:rate>90", Failed, "76/s"}, // all the time of the run
 	})
 	for end := int64(1); end <= 30; end++ {
@@ -271,7 +271,7 @@ func TestIncompleteProvesFailureOnly(t *testing.T) {
 
 	for _, row := range []judgedAs{
 		{"errors:rate<30%", Undecided, "20.00 %, but the report is INCOMPLETE"},
-		{"errors:rate<19%", Undecided, "20.00 %, but what is not known may change it"}, // 200 of 1100
+		{"errors:rate<19%", Undecided, "20.00 %, but missing data may change it"}, // 200 of 1100
 		{"errors:rate<18%", Failed, "20.00 %"},
 		{"errors:rate<25%", Undecided, "20.00 %"},
 		{"errors:count<200", Failed, "200"},

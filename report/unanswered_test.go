@@ -13,7 +13,7 @@ func TestUnanswered(t *testing.T) {
 		errors map[string]int64
 		want   string // in the note; "" = there is none
 	}{
-		{nil, map[string]int64{"eof": 5}, "no request got an answer of HTTP/1.1 (eof: 5): write https:// in --url if the port speaks TLS, and http:// if it does not; HTTP/2 without TLS (h2c)"},
+		{nil, map[string]int64{"eof": 5}, "no request got an HTTP/1.1 answer (eof: 5): write https:// in --url if the port speaks TLS, else http://; HTTP/2 without TLS (h2c)"},
 		{nil, map[string]int64{"protocol": 3, "eof": 2, "timeout": 1}, "(protocol: 3, eof: 2)"},
 		{nil, map[string]int64{"reset": 1}, "(reset: 1)"},
 		{nil, map[string]int64{"tls": 1}, "(tls: 1)"},

@@ -26,7 +26,7 @@ func TestFewWorkersProveNothing(t *testing.T) {
 		result, doubt, note string
 	}{
 		"few":     {skipping(10), Passed, "", ""},
-		"many":    {skipping(200), Undecided, "16.66 % of what was asked for was no worker's", "because it was no worker's"},
+		"many":    {skipping(200), Undecided, "no worker owned 16.66 % of what was asked for", "because no worker owned it"},
 		"deadman": {stopped("deadman"), Undecided, "the dead-man's switch stopped the run", "the run ended after 10s of 1m0s: its dead-man's switch stopped it"},
 		"stop":    {stopped("stop"), Passed, "", "the run ended after 10s of 1m0s: stop by me@here"},
 		"pause":   {stopped("pause"), Passed, "", ""},

@@ -170,9 +170,9 @@ func TestVerdictText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"limit       w1, generator: CPU 97 % of its core in the worst second, 33 % on average, too much for 2 of 10 s; add workers or cores, or --pace-resolution economical\n",
-		"limit       w1, generator: it waited for a core 180 ms in the worst second, 24 ms/s on average, too much for 2 of 10 s; ",
-		"limit       w1, endpoint: all connections were busy, too much for 1 of 10 s, while the worker had time to spare; 5.00 % of its slots ",
+		"limit       w1, generator: CPU 97 % of its core in the worst second, 33 % on average, above the limit in 2 of 10 s; add workers or cores, or --pace-resolution economical\n",
+		"limit       w1, generator: it waited for a core 180 ms in the worst second, 24 ms/s on average, above the limit in 2 of 10 s; ",
+		"limit       w1, endpoint: in 1 of 10 s, at least 1 % of requests found all connections busy, while the worker had time to spare (5.00 % in all): ",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
@@ -189,18 +189,18 @@ func TestVerdictTextTellsWhat(t *testing.T) {
 		name, want, not string
 		change          func(*Snapshot)
 	}{
-		{"its own threads may have had the cores", "it waited for a core 200 ms in the worst second", "others", func(s *Snapshot) {
+		{"its own threads may have had the cores", "it waited for a core 200 ms in the worst second", "other processes", func(s *Snapshot) {
 			s.Self.CPU, s.Self.ShardWait = NewLoad(second*3/2, 2*second), NewLoad(second/5, second)
 		}},
-		{"its CPU is not known", "it waited for a core 200 ms in the worst second", "others", func(s *Snapshot) {
+		{"its CPU is not known", "it waited for a core 200 ms in the worst second", "other processes", func(s *Snapshot) {
 			s.Self.CPU, s.Self.ShardWait = Load{}, NewLoad(second/5, second)
 		}},
-		{"others had the cores", "half of its cores or less: others had them, or a CPU limit", "", func(s *Snapshot) {
+		{"others had the cores", "half of its cores or less: other processes used them, or a CPU limit", "", func(s *Snapshot) {
 			s.Self.ShardWait = NewLoad(second/5, second)
 		}},
-		{"how late", "5.00 % of its slots were seen late, by more than 15 ms, before any connection was asked for, too much for 1 of 1 s: ", "10 ms",
+		{"how late", "in 1 of 1 s, at least 1 % of requests were > 15 ms late before they asked for a connection (5.00 % in all): ", "10 ms",
 			func(s *Snapshot) { s.Counts.SeenLate, s.Self.Tardy = 50, 15_000_000 }},
-		{"how late is not known", "of its slots were seen late, before any", "ms", func(s *Snapshot) { s.Counts.SeenLate = 50 }},
+		{"how late is not known", "at least 1 % of requests were late before they asked", "ms", func(s *Snapshot) { s.Counts.SeenLate = 50 }},
 		{"connections", "raise --max-connections", "-c ", func(s *Snapshot) { s.Counts.Busy = 50 }},
 		{"opening", "backlog, or open them ahead with --preconnect", "busy", func(s *Snapshot) { s.Counts.Opening = 50 }},
 		{"in flight", "raise -c (--max-in-flight)", "connections", func(s *Snapshot) { s.Counts.NoRoom = 50 }},
@@ -227,7 +227,7 @@ func TestVerdictOfAStall(t *testing.T) {
 		s.Merge(b)
 	}
 	all := verdicts(s, false)
-	if len(all) != 1 || all[0].Cause != "late" || !strings.Contains(all[0].Text, "0.30 % of") || !strings.Contains(all[0].Text, "too much for 2 of 600 s") {
+	if len(all) != 1 || all[0].Cause != "late" || !strings.Contains(all[0].Text, "(0.30 % in all)") || !strings.Contains(all[0].Text, "in 2 of 600 s, at least 1 %") {
 		t.Errorf("%q", all)
 	}
 }
@@ -252,7 +252,7 @@ func TestManyVerdicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"\nlimit       5 workers, generator; the worst, w4: 14.00 % of its slots were seen late",
+		"\nlimit       5 workers, generator; the worst, w4: in 1 of 1 s, at least 1 % of requests were late before they asked for a connection (14.00 % in all)",
 		"\nlimit       23 workers, generator; the worst, w0: 7 requests found no local port free",
 	} {
 		if !strings.Contains(text.String(), want) {
@@ -278,7 +278,7 @@ func TestLimitWithinTheRun(t *testing.T) {
 		t.Errorf("%+v", r.Workers[0].Verdicts)
 	}
 	for _, v := range r.Workers[0].Verdicts {
-		if !strings.Contains(v.Text, "too much for 10 of 10 s") {
+		if !strings.Contains(v.Text, "in 10 of 10 s") {
 			t.Errorf("%s: %s", v.Cause, v.Text)
 		}
 	}

@@ -124,12 +124,12 @@ func TestReportRefusesFiles(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{cut}, "read " + cut + ": the archive is cut off or damaged; take another copy"},
-		{[]string{newer}, "read " + newer + ": the archive is of version 2, newer than 1, which this program knows; use a newer loadctl"},
-		{[]string{other}, "it is no archive of loadctl; write one with -o archive"},
+		{[]string{cut}, "read " + cut + ": the archive is cut off or damaged; use another copy"},
+		{[]string{newer}, "read " + newer + ": the archive is of version 2, but this program knows versions up to 1; use a newer loadctl"},
+		{[]string{other}, "it is not an archive of loadctl; write one with -o archive"},
 		{[]string{dir}, "it is no regular file"},
 		{[]string{"nowhere.loadctl"}, "nowhere.loadctl: no such file or directory; give the path of an archive"},
-		{[]string{a, a}, "both count the same process of worker \"a\"; leave one of them out"},
+		{[]string{a, a}, "both contain the same process of worker \"a\"; leave one of them out"},
 		{[]string{a, bare}, "it has no histograms; give an archive"},
 		{[]string{a, "x"}, `report "x": runs and files cannot be combined; write the run into an archive: loadctl report x --out FILE.loadctl`},
 		{[]string{a, "--merge", a}, "--merge adds to a run in Redis and not to files"},

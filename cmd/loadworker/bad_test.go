@@ -163,9 +163,9 @@ func badRates() []mistake {
 func badThresholds() []mistake {
 	const latency = "latency:p(99)<1s"
 	return []mistake{
-		{[]string{"--threshold", ""}, `--threshold: threshold "", column 1: name what is measured`},
+		{[]string{"--threshold", ""}, `--threshold: threshold "", column 1: name a metric`},
 		{[]string{"--threshold", "latency:p(99)"}, `column 14: compare with <, <=, >, >=, == or !=`},
-		{[]string{"--threshold", latency, "--threshold", "latency{step=pay}:p(99)<1"}, "column 9: no run has the tag step"},
+		{[]string{"--threshold", latency, "--threshold", "latency{step=pay}:p(99)<1"}, "column 9: there is no tag step"},
 		{[]string{"--threshold", long()}, "column 1: it is longer than 200 bytes"},
 		{[]string{"--threshold", latency + " over 11s", "--duration", "10s"}, "the run takes 10s, 0s of them warm-up; give a window that fits"},
 		{[]string{"--threshold", latency + " over 6s", "--duration", "10s", "--warmup", "5s"}, "the run takes 10s, 5s of them warm-up; give a window that fits"},

@@ -129,16 +129,16 @@ func TestHostileFiles(t *testing.T) {
 	for path, says := range map[string]string{
 		"/dev/zero": "it is no regular file", pipe: "it is no regular file", dir: "it is no regular file", filepath.Join(dir, "none.loadctl"): "no such file",
 		sparse: "", sparseJSON: "", "/proc/self/mem": "",
-		file("empty.loadctl", ""): "it is no archive", file("bomb", repeat(" ", strings.Repeat(" ", 1<<16), 1<<12, " ")): "unpacks to more than 32 MiB",
+		file("empty.loadctl", ""): "it is not an archive", file("bomb", repeat(" ", strings.Repeat(" ", 1<<16), 1<<12, " ")): "unpacks to more than 32 MiB",
 		file("deep", repeat("", "[", 10_000_000, "")): "nested deeper than 32", file("deep.json", strings.Repeat(`{"a":`, 1_000_000)): "nested deeper than 32",
-		file("members", repeat(`{"report":{"status_codes":{"x":1`, `,"y":1`, 1_000_000, "}}}")): "is there twice",
+		file("members", repeat(`{"report":{"status_codes":{"x":1`, `,"y":1`, 1_000_000, "}}}")): "occurs twice",
 		file("points", repeat(`{"series":["1,1,0,0,0,0,"`, `,"1,1,0,0,0,0,"`, 1_000_000, "]}")): "a series of 1000001 points, more than 1024",
 		file("workers", repeat(`{"report":{"workers":[{}`, `,{}`, 190_000, "]}}")):              "a histogram is missing",
 		file("huge", repeat(`{"report":{"asked":1`, "0", 1_000_000, "}}")):                      "is larger than 2^53",
 		file("e400", repeat(`{"report":{"rate":1e400`, "", 0, "}}")):                            "is larger than 2^53",
 		file("minus", repeat(`{"report":{"sent":-1`, "", 0, "}}")):                              "is negative",
 		file("nan", repeat(`{"report":{"rate":NaN`, "", 0, "}}")):                               "invalid character",
-		file("\x1b[2J\n\u202e", "loadctl archive 2\n"):                                          "version 2, newer than 1",
+		file("\x1b[2J\n\u202e", "loadctl archive 2\n"):                                          "version 2, but this program knows versions up to 1",
 	} {
 		for _, args := range [][]string{{"report", path}, {"compare", path, path}} {
 			begun := time.Now()
