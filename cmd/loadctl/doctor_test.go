@@ -82,7 +82,7 @@ func TestDoctorOfAGoodServer(t *testing.T) {
 	// Mark, check and finding are columns, and what to do is below the finding.
 	for _, want := range []string{
 		"ok    reachable    " + server.Addr() + "\n",
-		"warn  persistence  none: a restart of the server forgets all runs and reports\n" +
+		"warn  persistence  none: a restart of the server loses all runs and reports\n" +
 			"                     redis-cli CONFIG SET appendonly yes\n",
 	} {
 		if !strings.Contains(text, want) {

@@ -380,7 +380,7 @@ func TestDoubtsAboutSpecs(t *testing.T) {
 	base, other := v.side(rng, "a", 1, 0), v.side(rng, "b", 1, 1)
 	base.Runs[0].Described, other.Runs[0].Described = described("http://a/", "--duration", "8s"), described("http://a/", "--requests", "100")
 	notes := strings.Join(Compare(base, other).Notes, "; ")
-	if got := Doubts(base, other); len(got) != 0 || !strings.Contains(notes, "a and b are not as long (--duration 8s, --requests 100): ") {
+	if got := Doubts(base, other); len(got) != 0 || !strings.Contains(notes, "a and b differ in length (--duration 8s, --requests 100): ") {
 		t.Errorf("%q, %q", got, notes)
 	}
 }

@@ -4,6 +4,6 @@ package demo
 
 import "syscall"
 
-// dieWithUs has nothing to offer here. The workers of a demo that is killed (SIGKILL) find Redis gone half a second later, say so on a
-// stderr that nobody reads any more, and that ends them: SIGPIPE. Every other end of the demo is theirs too.
+// dieWithUs does nothing on this system. If the demo is killed (SIGKILL), its workers lose Redis within half a second.
+// They write that to a closed stderr, and SIGPIPE ends them. In all other cases the demo ends them.
 func dieWithUs() *syscall.SysProcAttr { return nil }

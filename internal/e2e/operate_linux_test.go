@@ -492,7 +492,7 @@ func TestDeadServerWhileWatching(t *testing.T) {
 	p := b.operator("watch", "x")
 	p.says("x: waits for loadctl start, workers 0\n")
 	b.redis.Kill()
-	p.says("x: Redis cannot be asked (")
+	p.says("x: Redis cannot be reached (")
 	b.redis.Restart() // empty
 	p.wait(1)
 	if s := p.stderr.String(); !strings.HasSuffix(s, "error: run x: there is no such run\n") || strings.Count(s, "\n") != 3 {

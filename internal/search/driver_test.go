@@ -202,7 +202,7 @@ func TestDriverEndsAFailingProbe(t *testing.T) {
 		s := newSimulated(8, 10*time.Millisecond)
 		r, err := s.search(t, 20*time.Second, Plan{From: 1200, To: 1200})
 		p := r.Probes[0]
-		if err != nil || p.Outcome != Failed || p.Length != 2*time.Second || !strings.Contains(p.Why, "400 requests more were under way after each second") {
+		if err != nil || p.Outcome != Failed || p.Length != 2*time.Second || !strings.Contains(p.Why, "each second 400 more requests were in flight") {
 			t.Errorf("%v, %+v", err, p)
 		}
 		if took := r.Probes[1].At.Sub(p.At); took > 7*time.Second { // of which 2 for the queue
@@ -289,7 +289,7 @@ func TestDriverWithoutAnswer(t *testing.T) {
 	}{
 		"limit": {func(_ *simulated, in *report.Snapshot) bool { limited(in); return true }, "the generator was the limit: worker w1 (cpu) and 1 more"},
 		"gap":   {func(_ *simulated, in *report.Snapshot) bool { return in.Worker != "w2" || in.Seq%2 == 0 }, "a snapshot of worker w2 is missing"},
-		"dead":  {func(_ *simulated, in *report.Snapshot) bool { return in.Worker != "w2" }, "nothing was heard of w2/b"},
+		"dead":  {func(_ *simulated, in *report.Snapshot) bool { return in.Worker != "w2" }, "no snapshot came from w2/b"},
 		"stretched": {func(_ *simulated, in *report.Snapshot) bool {
 			if in.Worker == "w2" {
 				in.Start -= 2_000_000
@@ -300,7 +300,7 @@ func TestDriverWithoutAnswer(t *testing.T) {
 			lost := in.Counts.Sent / 10
 			in.Counts.Sent, in.Counts.Completed, s.skipped = in.Counts.Sent-lost, in.Counts.Completed-lost, s.skipped+lost
 			return true
-		}, "due requests were no worker's"},
+		}, "due requests: a worker is missing"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSimulated(8, 10*time.Millisecond)
