@@ -25,7 +25,7 @@ type pool struct {
 
 	// Number of complete answers in a row after which the connection could not be kept. From dials of them on there is
 	// no limit on dialling, because opening connections is the normal work of such a load.
-	once atomic.Int64
+	closedInARow atomic.Int64
 
 	mu       sync.Mutex
 	closed   bool
@@ -154,7 +154,7 @@ func (p *pool) place() bool {
 
 // dialsMost reports whether the maximum is being dialled. The lock is held.
 func (p *pool) dialsMost() bool {
-	return p.dials > 0 && p.dialling >= p.dials && p.once.Load() < int64(p.dials)
+	return p.dials > 0 && p.dialling >= p.dials && p.closedInARow.Load() < int64(p.dials)
 }
 
 // opening reports whether waiting requests wait for dialling: the maximum is being dialled, or all places are.
@@ -169,9 +169,9 @@ func (p *pool) opening() bool {
 func (p *pool) answered(keep bool) {
 	switch {
 	case !keep:
-		p.once.Add(1)
-	case p.once.Load() > 0: // seldom: an atomic load is cheap, a store by many goroutines is not
-		p.once.Store(0)
+		p.closedInARow.Add(1)
+	case p.closedInARow.Load() > 0: // seldom: an atomic load is cheap, a store by many goroutines is not
+		p.closedInARow.Store(0)
 	}
 }
 

@@ -244,7 +244,7 @@ func TestNoLimitWhereServerCloses(t *testing.T) {
 	r := newRig(t, targets.Spec{URL: serve(t, answer(closing)), Timeout: time.Minute}, targets.Local{}, 3*openingAtOnce)
 	for i := range openingAtOnce {
 		r.do()
-		if got := r.c.once; got != int64(i+1) {
+		if got := r.c.closedInARow; got != int64(i+1) {
 			t.Fatalf("%d answers, %d closed in a row", i+1, got)
 		}
 		if may := r.c.opening < r.c.most; !may || !r.c.mayOpen() {
@@ -261,9 +261,9 @@ func TestNoLimitWhereServerCloses(t *testing.T) {
 	}
 
 	kept := newRig(t, targets.Spec{URL: startTiny(t, -1).url}, targets.Local{}, 2)
-	kept.c.once = 5
-	if expect(t, kept.do(), 200, ""); kept.c.once != 0 {
-		t.Errorf("after a connection was kept %d were closed in a row", kept.c.once)
+	kept.c.closedInARow = 5
+	if expect(t, kept.do(), 200, ""); kept.c.closedInARow != 0 {
+		t.Errorf("after a connection was kept %d were closed in a row", kept.c.closedInARow)
 	}
 	if kept.mustSend(); kept.c.Opening() {
 		t.Error("connections are being opened: none is")
