@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// legend tells what the columns of the table are.
+// legend explains the columns of the table.
 const legend = `
 BOUND: the most permits in any time of length W. R: rate, c: permits in a window, b: burst, m: into how many parts a window is cut, %d.
 AT ONCE: the most that an instant grants; AT A BORDER: that come together where two windows meet. COMMANDS of Redis within
@@ -15,7 +15,7 @@ permits in its window. gcra without --burst makes no call for each request: thes
 loadctl limiters --measure shows what they do.
 `
 
-// WriteTable writes limiters of the table for people.
+// WriteTable writes the limiters of the table for people.
 func WriteTable(w io.Writer, all []Limiter) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "LIMITER\tBOUND\tAT ONCE\tAT A BORDER\tCOMMANDS\tBYTES\tMEMORY\tWHEN TO TAKE IT")
@@ -27,7 +27,7 @@ func WriteTable(w io.Writer, all []Limiter) error {
 	return t.Flush()
 }
 
-// memory is Memory in words.
+// memory formats Memory.
 func (l Limiter) memory() string {
 	switch {
 	case l.Memory == 0:

@@ -14,25 +14,23 @@ import (
 	"time"
 )
 
-// errExited says that the server ended before it was ready: its port was
-// taken, or an argument is wrong.
+// errExited says that the server ended before it was ready: its port was taken, or an argument is wrong.
 var errExited = errors.New("redis-server ended at once")
 
 // process is one life of a redis-server.
 type process struct {
 	*os.Process
-	log  string        // the file it writes its log to
-	done chan struct{} // closed once it is dead and waited for
+	log  string        // its log file
+	done chan struct{} // closed when it is dead and waited for
 }
 
-// startProcess starts binary in dir and returns without waiting for it to be
-// ready.
+// startProcess starts binary in dir. It does not wait until it is ready.
 func startProcess(binary string, args []string, dir string) (*process, error) {
 	log, err := os.Create(filepath.Join(dir, "redis.log"))
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close() //nolint:errcheck // the child has its own descriptor, nothing is written through ours
+	defer log.Close() //nolint:errcheck // the child has its own descriptor; ours writes nothing
 
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = dir
@@ -45,13 +43,11 @@ func startProcess(binary string, args []string, dir string) (*process, error) {
 	return p, <-started
 }
 
-// own starts the process and stays with it until it is dead.
+// own starts the process and waits until it is dead.
 //
-// "Die with the parent" means, to Linux, with the parent's *thread*: a server
-// started from a thread that the Go runtime later retires would be killed in
-// the middle of a test. So one goroutine keeps the thread to itself from the
-// start of the server to its end, and nothing but the end of the test process
-// can take the thread away.
+// For Linux "die with the parent" means with the parent's *thread*: if the Go runtime retired the thread that started a
+// server, the server would be killed in the middle of a test. So one goroutine keeps its thread from the start of the
+// server to its end. Only the end of the test process takes the thread away.
 func (p *process) own(cmd *exec.Cmd, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -61,12 +57,11 @@ func (p *process) own(cmd *exec.Cmd, started chan<- error) {
 	if err != nil {
 		return
 	}
-	_ = cmd.Wait() // however it ended, it is dead
+	_ = cmd.Wait() // it is dead, however it ended
 	close(p.done)
 }
 
-// awaitReady returns nil once this very process, and not another one at the
-// same address, answers PING.
+// awaitReady returns nil when this very process answers PING, and not another one at the same address.
 func (p *process) awaitReady(addr string, patience time.Duration) error {
 	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
 		select {
@@ -74,7 +69,7 @@ func (p *process) awaitReady(addr string, patience time.Duration) error {
 			return fmt.Errorf("%w; its log:\n%s", errExited, p.logText())
 		default:
 		}
-		// The log line means that the port is ours; a Sentinel says it in other words.
+		// The log line proves that the port is ours; a Sentinel uses another one.
 		log := p.logText()
 		if (strings.Contains(log, "Ready to accept connections") || strings.Contains(log, "Sentinel ID is ")) && answersPing(addr) {
 			return nil
@@ -86,15 +81,15 @@ func (p *process) awaitReady(addr string, patience time.Duration) error {
 	}
 }
 
-// answersPing asks without a client library: whatever the answer (a server
-// with a password says NOAUTH), the server is there.
+// answersPing asks without a client library. Any answer will do (a server with a password says NOAUTH): the server is
+// there.
 func answersPing(addr string) bool {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
 		return false
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(time.Second)) // without one the read below ends with the server
+	_ = conn.SetDeadline(time.Now().Add(time.Second)) // else the read below would last as long as the server
 	if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
 		return false
 	}
@@ -102,7 +97,7 @@ func answersPing(addr string) bool {
 	return err == nil
 }
 
-// logText returns what the server has logged, as far as it can be read.
+// logText returns the server's log, as far as it can be read.
 func (p *process) logText() string {
 	text, err := os.ReadFile(p.log)
 	if err != nil {
@@ -111,14 +106,14 @@ func (p *process) logText() string {
 	return string(text)
 }
 
-// kill returns when the process is dead, which may have been before.
+// kill kills the process, if it is alive, and returns when it is dead.
 func (p *process) kill() {
-	_ = p.Kill() // the only error is: dead already
+	_ = p.Kill() // the only error is that it is dead already
 	<-p.done
 }
 
-// terminate asks the process to end, even if it is paused, and waits for it;
-// one that does not end is killed and reported.
+// terminate asks the process to end, even if it is paused, and waits for it. A process that does not end is killed, and
+// reported.
 func (p *process) terminate(patience time.Duration) error {
 	if err := p.signal(syscall.SIGTERM, syscall.SIGCONT); errors.Is(err, os.ErrProcessDone) {
 		<-p.done
@@ -146,8 +141,7 @@ func (p *process) resume() error {
 	return p.signal(syscall.SIGCONT)
 }
 
-// signal sends signals in turn. os.Process never signals a stranger that was
-// given the id of a dead process.
+// signal sends signals in order. os.Process never signals another process that got the id of a dead one.
 func (p *process) signal(signals ...os.Signal) error {
 	for _, sig := range signals {
 		if err := p.Signal(sig); err != nil {

@@ -8,15 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dieWithParent lets the kernel kill the process when the thread that started
-// it ends, see process.own.
+// dieWithParent makes the kernel kill the process when the thread that started it ends, see process.own.
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitStopped returns when every thread of a process that was sent SIGSTOP
-// stands still. It leaves the state in place (WNOWAIT), so that it may be
-// asked again.
+// awaitStopped returns when every thread of a process that was sent SIGSTOP has stopped. It leaves the state in place
+// (WNOWAIT), so that it can be read again.
 func awaitStopped(pid int) error {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WNOWAIT, nil)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// dieWithParent has nothing to offer here: a server outlives a test process
-// that is killed. Cleanup still ends it in every other case.
+// dieWithParent does nothing on this system: if a test process is killed, its servers stay. In all other cases cleanup
+// ends them.
 func dieWithParent() *syscall.SysProcAttr {
 	return nil
 }
