@@ -12,10 +12,10 @@ import (
 
 // key explains the columns of WriteSeen.
 const key = `
-MOST IN 10ms, 100ms: arrivals in any; AT A BORDER: in any 10ms around the end of a window. GAPS: standard deviation / mean of the times
-between arrivals, 0 for a grid. CALLS/s: to Redis, for permits. X: the most that arrived beyond R·W in any time W; AT MOST: what
-the limiter promises, and R times what passes from a grant to an arrival.
-rush: callers of the library that rest until a window is nearly over, and then take all they are granted.
+MOST IN 10ms, 100ms: most arrivals in any such time; AT A BORDER: most in any 10ms around the end of a window.
+GAPS: standard deviation / mean of the times between arrivals, 0 for a grid. CALLS/s: calls to Redis for permits.
+X: most arrivals beyond R·W in any time W; AT MOST: its bound, the limiter's promise plus R times the time from grant to arrival.
+rush: callers of the library rest until a window is nearly over, then take all permits they can get.
 `
 
 // WriteSeen writes the results for people.

@@ -242,7 +242,7 @@ func TestWriteTable(t *testing.T) {
 	if err := WriteTable(&text, chosen); err != nil {
 		t.Fatal(err)
 	}
-	const want = `LIMITER       BOUND    AT ONCE  AT A BORDER  COMMANDS  BYTES    MEMORY         WHEN TO TAKE IT
+	const want = `LIMITER       BOUND    AT ONCE  AT A BORDER  COMMANDS  BYTES    MEMORY         WHEN TO USE IT
 gcra          R·W + 1  1        1            5         495+110  the run's own  runs: even, and without a call for each request
 gcra --burst  R·W + b  b        b            5         222+30   152            as the token bucket; with a burst of 1 evenly spaced
 sliding-log   R·W + c  c        c            9         235+30   130 a permit   small counts that must be exact in every window
