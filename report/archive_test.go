@@ -274,8 +274,8 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// neverSteers renders a report that may come from anybody in each format: the only error is that of histograms that are not there, and nothing steers
-// a terminal, also where a file is shown by something else.
+// neverSteers renders a report that may come from anybody in each format: the only error is that of histograms that are
+// not there, and nothing steers a terminal, also where a file is shown by something else.
 func neverSteers(t *testing.T, r Report) {
 	t.Helper()
 	for _, f := range formats() {
@@ -298,8 +298,8 @@ func TestArchivesNeverSteer(t *testing.T) {
 	neverSteers(t, reread(t, r))
 }
 
-// TestDamagedArchives: an archive that is cut anywhere is refused, and one with any bit changed is refused or says the same: of the gzip header and
-// of line ends some do not matter.
+// TestDamagedArchives: an archive that is cut anywhere is refused, and one with any bit changed is refused or says the
+// same: of the gzip header and of line ends some do not matter.
 func TestDamagedArchives(t *testing.T) {
 	in := run(t)
 	in.Workers = in.Workers[:1]
@@ -388,7 +388,8 @@ func mostHeap(f func()) (most int64) {
 	return <-measured
 }
 
-// FuzzArchive: whatever the JSON in an archive says, it is refused, or the report can be rendered, archived again, and combined.
+// FuzzArchive: whatever the JSON in an archive says, it is refused, or the report can be rendered, archived again, and
+// combined.
 func FuzzArchive(f *testing.F) {
 	f.Add([]byte(bodyOf(f)))
 	for what, c := range hostileArchives(f) {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// loop is the input of a closed loop: a worker that is gone sent 5 requests, and another one, which may have been killed, 3.
+// loop is the input of a closed loop: a worker that is gone sent 5 requests, and another one, which may have been
+// killed, 3.
 func loop(final bool) Input {
 	worker := func(id string, n int, final bool) WorkerInput {
 		r := NewRecorder()
@@ -49,7 +50,8 @@ func TestClosedLoop(t *testing.T) {
 	}
 }
 
-// TestClosedLoopHasNoSlots: whatever is said of slots, as in the file of a worker, a closed loop has none. What became of its requests has to add up.
+// TestClosedLoopHasNoSlots: whatever is said of slots, as in the file of a worker, a closed loop has none. What became
+// of its requests has to add up.
 func TestClosedLoopHasNoSlots(t *testing.T) {
 	in := loop(true)
 	in.Workers[0].Leased, in.Budget = in.Workers[0].Total.Counts.Slots(), Budget{Issued: 7, Skipped: 2}
@@ -76,7 +78,8 @@ func TestClosedLoopCutShort(t *testing.T) {
 	}
 }
 
-// TestClosedLoopVerdicts: whose limit a closed loop was is told where the worker had time to spare, with the number of connections.
+// TestClosedLoopVerdicts: whose limit a closed loop was is told where the worker had time to spare, with the number of
+// connections.
 func TestClosedLoopVerdicts(t *testing.T) {
 	for _, c := range []struct {
 		name, want, says, not string
@@ -115,7 +118,8 @@ func TestClosedLoopVerdicts(t *testing.T) {
 	}
 }
 
-// TestClosedLoopStoodStill: what made the rate less than the most that goes is told, and over how many connections it was reached.
+// TestClosedLoopStoodStill: what made the rate less than the most that goes is told, and over how many connections it
+// was reached.
 func TestClosedLoopStoodStill(t *testing.T) {
 	in := loop(true)
 	for i, most := range []int64{48, 16} {

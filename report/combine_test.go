@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// machine is the report of a machine with a Redis of its own: n requests per second for so many seconds, each answered after latency.
+// machine is the report of a machine with a Redis of its own: n requests per second for so many seconds, each answered
+// after latency.
 func machine(t *testing.T, worker string, n, seconds int64, latency time.Duration, final bool) Report {
 	t.Helper()
 	series, total := new(Series), NewSnapshot(worker, "i")

@@ -65,7 +65,8 @@ func TestCombineJudgesAnew(t *testing.T) {
 	}
 }
 
-// TestCombineLeavesWhatIsNotExact: what only one part has, or what cannot be judged as exactly as in the parts, stands as it was.
+// TestCombineLeavesWhatIsNotExact: what only one part has, or what cannot be judged as exactly as in the parts, stands
+// as it was.
 func TestCombineLeavesWhatIsNotExact(t *testing.T) {
 	const rate, over = "rate:rate<150", "rate:rate<150 over 8s"
 	parts := func(of ...string) []string {

@@ -33,7 +33,8 @@ func live(rng *rand.Rand, worker, incarnation string) life {
 	return l
 }
 
-// TestCompleteIsTheTruth: whatever snapshots have arrived of whatever processes, a complete report holds all that was done.
+// TestCompleteIsTheTruth: whatever snapshots have arrived of whatever processes, a complete report holds all that was
+// done.
 func TestCompleteIsTheTruth(t *testing.T) {
 	outcomes := map[bool]int{}
 	for seed := range uint64(20_000) {

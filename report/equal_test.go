@@ -102,7 +102,8 @@ func elementsAt(doc map[string]any, name string) (all []map[string]any) {
 	return all
 }
 
-// isRounded checks a number as it stands in a text: with so many digits at least, and not further from the right one than its last digit allows.
+// isRounded checks a number as it stands in a text: with so many digits at least, and not further from the right one
+// than its last digit allows.
 func isRounded(t *testing.T, what, text string, unit, want float64, digits int) {
 	t.Helper()
 	_, decimals, _ := strings.Cut(text, ".")
@@ -506,8 +507,9 @@ func archiveHas(t *testing.T, r Report, _ map[string]any, text string) {
 	}
 }
 
-// hgrmHas checks the distribution of the latency: the number of values, mean and maximum, and that each percentile of JSON is between its
-// neighbours. It is of what was sent, so those of JSON are found at their share of it; their rank is the nearest, half a request away at most.
+// hgrmHas checks the distribution of the latency: the number of values, mean and maximum, and that each percentile of
+// JSON is between its neighbours. It is of what was sent, so those of JSON are found at their share of it; their rank
+// is the nearest, half a request away at most.
 func hgrmHas(t *testing.T, _ Report, doc map[string]any, text string) {
 	type line struct{ ms, quantile float64 }
 	var all []line

@@ -262,7 +262,8 @@ func withVerdicts(t *testing.T) map[string]struct {
 	}
 }
 
-// TestChecks: what is good, bad, or cannot be judged is a case without, with a failure, or with an error, and the same word everywhere.
+// TestChecks: what is good, bad, or cannot be judged is a case without, with a failure, or with an error, and the same
+// word everywhere.
 func TestChecks(t *testing.T) {
 	for name, c := range withVerdicts(t) {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,8 @@ func someOfEach() []string {
 		"dropped:count==0", "latency:max<1h over 20s"}
 }
 
-// TestThresholdsAreChecks: a threshold is a case, a row and a sample, with the result that the JSON has. What cannot be judged is an error.
+// TestThresholdsAreChecks: a threshold is a case, a row and a sample, with the result that the JSON has. What cannot be
+// judged is an error.
 func TestThresholdsAreChecks(t *testing.T) {
 	r := gated(t, "service:p(95)<1s", "errors:rate<1%", "latency:max<1h", "latency:p(50)<1s over 20s")
 	suite := junitOf(t, r)
@@ -77,8 +78,8 @@ func TestThresholdsAreChecks(t *testing.T) {
 	}
 }
 
-// TestChecksOfAnybody: an archive may have the same name twice, a word that is no result, or more thresholds than a comment holds. Of these
-// the comment shows the worst.
+// TestChecksOfAnybody: an archive may have the same name twice, a word that is no result, or more thresholds than a
+// comment holds. Of these the comment shows the worst.
 func TestChecksOfAnybody(t *testing.T) {
 	r := gated(t, "service:p(95)<1s", "service:p(95)<1s", "errors:rate<1%")
 	r.Thresholds[0].Result = "splendid"

@@ -235,7 +235,8 @@ func TestHistogramTextIsLean(t *testing.T) {
 			}
 		}
 	})
-	// 6 kB, and the compressor's buffers, of some 300 kB, when the collector took them, or the race detector. Without them it would be 800 kB.
+	// 6 kB, and the compressor's buffers, of some 300 kB, when the collector took them, or the race detector. Without
+	// them it would be 800 kB.
 	if bytes > times*200<<10 {
 		t.Errorf("%d kB each", bytes>>10/times)
 	}

@@ -26,8 +26,8 @@ const whenDrawn = `new Promise(done => {
   look();
 })`
 
-// chartInk is what can be seen of a chart: how many pixels of its canvas have a colour that is no grey, and for each of its series how many
-// have about the colour of its line. Grid and labels are grey.
+// chartInk is what can be seen of a chart: how many pixels of its canvas have a colour that is no grey, and for each of
+// its series how many have about the colour of its line. Grid and labels are grey.
 type chartInk struct {
 	Name     string
 	Coloured int
@@ -86,7 +86,8 @@ func isQuiet(t *testing.T, tab *browsertest.Tab) {
 	}
 }
 
-// TestHTMLOfAllKinds: each kind of report is shown on a phone, with ink in the charts that it has and a sentence for the others.
+// TestHTMLOfAllKinds: each kind of report is shown on a phone, with ink in the charts that it has and a sentence for
+// the others.
 func TestHTMLOfAllKinds(t *testing.T) {
 	browser := browsertest.Start(t)
 	for name, r := range htmlKinds(t) {
@@ -118,8 +119,8 @@ func TestHTMLOfAllKinds(t *testing.T) {
 	}
 }
 
-// TestHTMLLooks: the report of ten minutes is drawn soon, is legible and has ink light and dark, on a phone and on a wall, and a look that
-// changes later is taken over. With -update the pictures of the documentation are made.
+// TestHTMLLooks: the report of ten minutes is drawn soon, is legible and has ink light and dark, on a phone and on a
+// wall, and a look that changes later is taken over. With -update the pictures of the documentation are made.
 func TestHTMLLooks(t *testing.T) {
 	browser := browsertest.Start(t)
 	file, _ := htmlOf(t, tenMinutes(t))
@@ -272,7 +273,8 @@ func TestHTMLShowsTheJSON(t *testing.T) {
 	isQuiet(t, tab)
 }
 
-// TestHTMLLastPoint: a last point that covers next to nothing is not drawn as a fall of the rate, unless something failed in it.
+// TestHTMLLastPoint: a last point that covers next to nothing is not drawn as a fall of the rate, unless something
+// failed in it.
 func TestHTMLLastPoint(t *testing.T) {
 	browser := browsertest.Start(t)
 	for failed, want := range map[int64]string{0: "0:09 to 0:10: asked 200/s, sent 293/s, ok 291/s, failed 2/s", 1: "0:10 to 0:11: asked 10/s, sent 10/s, ok 9/s, failed 1/s"} {
@@ -367,7 +369,8 @@ func TestHTMLIsNamed(t *testing.T) {
 	}
 }
 
-// TestHTMLWithoutScript: the verdict, the numbers and the tables are there without JavaScript, and no room is kept for charts.
+// TestHTMLWithoutScript: the verdict, the numbers and the tables are there without JavaScript, and no room is kept for
+// charts.
 func TestHTMLWithoutScript(t *testing.T) {
 	file, _ := htmlOf(t, tenMinutes(t))
 	tab := browsertest.Start(t).Open(t, file, browsertest.Look{Plain: true})

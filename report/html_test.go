@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// tenMinutes is a run of ten minutes with eight workers and five marks: the rate changes twice, a worker is lost and another one joins, and
-// Redis is away for a while.
+// tenMinutes is a run of ten minutes with eight workers and five marks: the rate changes twice, a worker is lost and
+// another one joins, and Redis is away for a while.
 func tenMinutes(t testing.TB) Report {
 	t.Helper()
 	const seconds = 600
@@ -235,7 +235,8 @@ func otherProcesses(in Input) Input {
 	return in
 }
 
-// TestHTMLHasTheJSON: the data in the page is the JSON report, and each number that is shown is the one at its path there.
+// TestHTMLHasTheJSON: the data in the page is the JSON report, and each number that is shown is the one at its path
+// there.
 func TestHTMLHasTheJSON(t *testing.T) {
 	for name, r := range htmlKinds(t) {
 		t.Run(name, func(t *testing.T) {
@@ -271,7 +272,8 @@ func htmlHas(t *testing.T, r Report, _ map[string]any, text string) {
 	}
 }
 
-// htmlNumbers checks that each number that the page shows is the one at its path in the JSON report, and tells their paths.
+// htmlNumbers checks that each number that the page shows is the one at its path in the JSON report, and tells their
+// paths.
 func htmlNumbers(t *testing.T, r Report, text string) map[string]bool {
 	t.Helper()
 	numbers := flat(document(t, rendered(t, "json", r)))
@@ -348,7 +350,8 @@ func TestHTMLHeat(t *testing.T) {
 	}
 }
 
-// TestHTMLCurve: the curve goes through the percentiles of the report, never falls, and shows no lower bound as if it were known.
+// TestHTMLCurve: the curve goes through the percentiles of the report, never falls, and shows no lower bound as if it
+// were known.
 func TestHTMLCurve(t *testing.T) {
 	for name, r := range htmlKinds(t) {
 		c := r.htmlCurve()

@@ -20,8 +20,8 @@ const (
 // A metricFamily is what the comments in front of its samples say.
 type metricFamily struct{ kind, unit, help string }
 
-// parseOpenMetrics reads OpenMetrics strictly, and returns the samples by name and labels, in order of the labels and without the one
-// named run, that all must have.
+// parseOpenMetrics reads OpenMetrics strictly, and returns the samples by name and labels, in order of the labels and
+// without the one named run, that all must have.
 func parseOpenMetrics(t *testing.T, text string) map[string]float64 {
 	t.Helper()
 	comment := regexp.MustCompile(`^# (HELP|TYPE|UNIT) (` + metricName + `) (.+)$`)
@@ -79,7 +79,8 @@ func parseOpenMetrics(t *testing.T, text string) map[string]float64 {
 	return samples
 }
 
-// TestOpenMetricsParser: what the format does not allow is refused, or the other tests would tell nothing. It is tried on what is written.
+// TestOpenMetricsParser: what the format does not allow is refused, or the other tests would tell nothing. It is tried
+// on what is written.
 func TestOpenMetricsParser(t *testing.T) {
 	samples := parseOpenMetrics(t, rendered(t, "openmetrics", Build(run(t))))
 	if samples["loadctl_audit term=sent"] != 2010 || samples["loadctl_latency_seconds_count"] != samples["loadctl_audit term=completed"]+samples["loadctl_audit term=failed"] {

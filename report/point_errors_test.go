@@ -78,7 +78,8 @@ func seriesErrors(t *testing.T, what string, r Report) map[string]int64 {
 	return all
 }
 
-// TestSeriesErrors: in random runs the errors of the series, by class, are those of the report, whatever was merged, widened, archived and combined.
+// TestSeriesErrors: in random runs the errors of the series, by class, are those of the report, whatever was merged,
+// widened, archived and combined.
 func TestSeriesErrors(t *testing.T) {
 	classes := []string{"timeout", "status", "connect", "other", "a,b;c=d %", ""} // "" = it did not fail
 	for seed := range uint64(10) {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestSectionIsJudgedAsARun: of a section that is all of a run, each threshold says what the report says, whichever windows the metric has.
+// TestSectionIsJudgedAsARun: of a section that is all of a run, each threshold says what the report says, whichever
+// windows the metric has.
 func TestSectionIsJudgedAsARun(t *testing.T) {
 	in := judgedRun(10, func(second int64) int64 { return 20 + second }, func(_, i int64) bool { return i == 7 })
 	in.Workers[0].Leased += 20

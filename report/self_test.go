@@ -53,7 +53,8 @@ func TestNewLoadOfNonsense(t *testing.T) {
 	}
 }
 
-// TestSelfCodec: what was measured comes back; a snapshot of before there was such a thing is read as one that measured nothing.
+// TestSelfCodec: what was measured comes back; a snapshot of before there was such a thing is read as one that measured
+// nothing.
 func TestSelfCodec(t *testing.T) {
 	s := example(t)
 	s.Self = beat().Self

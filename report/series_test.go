@@ -82,8 +82,8 @@ func TestSeriesIgnoresEmptyIntervals(t *testing.T) {
 	}
 }
 
-// A store to which each whole point is added once, and that keeps those that are not whole, has the same series, also if it forgets what
-// came last, and while widths double.
+// A store to which each whole point is added once, and that keeps those that are not whole, has the same series, also
+// if it forgets what came last, and while widths double.
 func TestSeriesSince(t *testing.T) {
 	for seed := range uint64(5) {
 		rng := rand.New(rand.NewPCG(6, seed))

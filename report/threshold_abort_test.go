@@ -109,8 +109,8 @@ func TestWidthAt(t *testing.T) {
 	}
 }
 
-// TestWhatStoppedARunHasFailed: also where the report cannot show it any more, because of what was lost, or where a generator was the limit in
-// another second.
+// TestWhatStoppedARunHasFailed: also where the report cannot show it any more, because of what was lost, or where a
+// generator was the limit in another second.
 func TestWhatStoppedARunHasFailed(t *testing.T) {
 	in := missing(judgedRun(10, func(int64) int64 { return 20 }, func(_, i int64) bool { return i%5 == 0 }), 100)
 	rows := []judgedAs{

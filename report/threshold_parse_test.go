@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// k6Thresholds are conditions of k6's documentation (its pages on thresholds, metrics, tags, scenarios and automated tests, versions 0.57 to
-// 2.2), at its names for metrics, and what they mean here. What is documented for custom metrics is here with a metric of the same type.
+// k6Thresholds are conditions of k6's documentation (its pages on thresholds, metrics, tags, scenarios and automated
+// tests, versions 0.57 to 2.2), at its names for metrics, and what they mean here. What is documented for custom
+// metrics is here with a metric of the same type.
 func k6Thresholds() map[string]Threshold {
 	service := func(aggregate string, q float64, op string, ms float64) Threshold {
 		return Threshold{Metric: "service", Aggregate: aggregate, Quantile: q, Op: op, Limit: ms * 1e6}
@@ -250,7 +251,8 @@ func badTags() []badThreshold {
 	}
 }
 
-// badForHere are of k6's documentation: sub-metrics, groups, scenarios, metrics that there are not here, and what its own parser refuses.
+// badForHere are of k6's documentation: sub-metrics, groups, scenarios, metrics that there are not here, and what its
+// own parser refuses.
 func badForHere() []badThreshold {
 	return []badThreshold{
 		{"http_req_duration{status:200}:p(95)<1000", 19, "there is no tag status: only status has one, as in status{code=503}"},

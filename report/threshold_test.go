@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// judgedRun is the input of a run of some seconds with 100 requests in each, of which every one takes ms(second) and some fail.
+// judgedRun is the input of a run of some seconds with 100 requests in each, of which every one takes ms(second) and
+// some fail.
 func judgedRun(seconds int64, ms func(second int64) int64, failed func(second, i int64) bool) Input {
 	total, series := NewSnapshot("w1", "a"), new(Series)
 	for second := range seconds {
@@ -310,7 +311,8 @@ func TestIncompleteProvesFailureOnly(t *testing.T) {
 	}
 }
 
-// TestLostPointsProveNothing: Redis has lost some points of the series, or all. All figures of the run as a whole are known, and no window is.
+// TestLostPointsProveNothing: Redis has lost some points of the series, or all. All figures of the run as a whole are
+// known, and no window is.
 func TestLostPointsProveNothing(t *testing.T) {
 	in := judgedRun(20, func(int64) int64 { return 20 }, func(second, _ int64) bool { return second < 2 })
 	points := in.Workers[0].Series
@@ -333,7 +335,8 @@ func TestLostPointsProveNothing(t *testing.T) {
 	})
 }
 
-// TestAloneProvesWhatItSaw: a report of one worker does not know what others sent. That may raise the rate, and lower the share of errors.
+// TestAloneProvesWhatItSaw: a report of one worker does not know what others sent. That may raise the rate, and lower
+// the share of errors.
 func TestAloneProvesWhatItSaw(t *testing.T) {
 	in := judgedRun(10, func(int64) int64 { return 20 }, func(_, i int64) bool { return i%20 == 0 })
 	in.Missing, in.Workers[0].State = []string{"nobody could be asked"}, "alone"

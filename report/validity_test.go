@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestFewWorkersProveNothing: a run of which a good part was no worker's passes no threshold, and neither does one that its dead-man's
-// switch has stopped.
+// TestFewWorkersProveNothing: a run of which a good part was no worker's passes no threshold, and neither does one that
+// its dead-man's switch has stopped.
 func TestFewWorkersProveNothing(t *testing.T) {
 	skipping := func(skipped int64) Input {
 		in := steady()

@@ -26,14 +26,16 @@ type judged struct {
 	closed bool // of a closed loop
 }
 
-// A verdictRule looks for one limit in all that a worker reported. It returns the text of the verdict, "" if there was no limit. The limits
-// of loads are those of Self.loads. A single beat above one is enough; the text says how long it was.
+// A verdictRule looks for one limit in all that a worker reported. It returns the text of the verdict, "" if there was
+// no limit. The limits of loads are those of Self.loads. A single beat above one is enough; the text says how long it
+// was.
 type verdictRule struct {
 	limit, cause string
 	tell         func(judged) string
 }
 
-// verdictRules lists everything that can be a limit, the worst first: a limit of the worker makes all its figures doubtful.
+// verdictRules lists everything that can be a limit, the worst first: a limit of the worker makes all its figures
+// doubtful.
 func verdictRules() []verdictRule {
 	return []verdictRule{
 		{"generator", "cpu", tellCPU},
@@ -52,8 +54,8 @@ func verdictRules() []verdictRule {
 	}
 }
 
-// verdicts returns the verdicts on one worker; none without a snapshot. If no request got a connection, nothing was measured, and more
-// workers would not help. Then the only verdict is the cause of that.
+// verdicts returns the verdicts on one worker; none without a snapshot. If no request got a connection, nothing was
+// measured, and more workers would not help. Then the only verdict is the cause of that.
 func verdicts(s *Snapshot, closed bool) []Verdict {
 	all := []Verdict{}
 	if s == nil {
@@ -170,8 +172,8 @@ func tellNoRoom(s judged) string {
 		during(s.Self.NoRoom, s.Self.Wall), s.partOfSlots(s.Counts.NoRoom))
 }
 
-// tellAnswers says of a closed loop that the worker was not its limit. Seconds in which nothing was sent prove nothing, nor do seconds in which
-// the worker waited too long for its cores.
+// tellAnswers says of a closed loop that the worker was not its limit. Seconds in which nothing was sent prove nothing,
+// nor do seconds in which the worker waited too long for its cores.
 func tellAnswers(s judged) string {
 	self := &s.Self
 	if !s.closed || s.MostInFlight == 0 || !self.Demand.Known() || self.Demand.share() >= spareLimit {

@@ -232,7 +232,8 @@ func TestVerdictOfAStall(t *testing.T) {
 	}
 }
 
-// TestManyVerdicts: text has a line for each cause, with the number of workers, and the figures of the one for which it was worst.
+// TestManyVerdicts: text has a line for each cause, with the number of workers, and the figures of the one for which it
+// was worst.
 func TestManyVerdicts(t *testing.T) {
 	var in Input
 	for i := range maxTextWorkers + 3 {
@@ -264,7 +265,8 @@ func TestManyVerdicts(t *testing.T) {
 	}
 }
 
-// TestLimitWithinTheRun: a worker goes on measuring while it waits for answers, but a limit has no more seconds than the run.
+// TestLimitWithinTheRun: a worker goes on measuring while it waits for answers, but a limit has no more seconds than
+// the run.
 func TestLimitWithinTheRun(t *testing.T) {
 	s := NewSnapshot("w", "1")
 	for range 14 {

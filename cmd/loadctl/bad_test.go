@@ -26,7 +26,8 @@ type mistake struct {
 	says string
 }
 
-// describing are command lines of create and run without mistakes, with more behind them; of two values the last counts.
+// describing are command lines of create and run without mistakes, with more behind them; of two values the last
+// counts.
 func describing(more ...string) [][]string {
 	var lines [][]string
 	for _, command := range []string{"create", "run"} {
@@ -52,7 +53,8 @@ func waiting(t *testing.T, client *redis.Client) *run.Run {
 	return r
 }
 
-// TestBadInput: whatever is wrong in a command line, it is found before anything is written, and the message says what to do.
+// TestBadInput: whatever is wrong in a command line, it is found before anything is written, and the message says what
+// to do.
 func TestBadInput(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
@@ -419,7 +421,8 @@ type harm []any
 // notWhole is how every command says that a run is broken.
 const notWhole, remove = "x: its state in Redis is not whole: ", "loadctl rm x removes what is there"
 
-// brokenLines are commands that read a run, those that change it, those that watch it, and all that meet its description.
+// brokenLines are commands that read a run, those that change it, those that watch it, and all that meet its
+// description.
 func brokenLines() (reads, changes, watch, all [][]string) {
 	reads = [][]string{{"status", "x"}, {"workers", "x"}, {"report", "x"}}
 	changes = [][]string{{"set-rate", "x", "5"}, {"pause", "x"}, {"stop", "x"}}
@@ -480,7 +483,8 @@ func brokenFields(snapshot string) map[string]brokenRun {
 	}
 }
 
-// TestBrokenRuns: whatever is wrong with what Redis holds of a run, who meets it says so, makes it no worse, and rm is the way out.
+// TestBrokenRuns: whatever is wrong with what Redis holds of a run, who meets it says so, makes it no worse, and rm is
+// the way out.
 func TestBrokenRuns(t *testing.T) {
 	l := newLab(t)
 	l.start()

@@ -53,7 +53,8 @@ func newChangeCommand(
 	return c
 }
 
-// unchanged adds to the error that Redis did not answer that the command has changed nothing. err comes from opening the run.
+// unchanged adds to the error that Redis did not answer that the command has changed nothing. err comes from opening
+// the run.
 func unchanged(err error) error {
 	if run.Unanswered(err) {
 		return fmt.Errorf("%w; nothing was changed", err)

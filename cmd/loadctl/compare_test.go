@@ -72,7 +72,8 @@ func TestCompareRefused(t *testing.T) {
 	}
 }
 
-// TestCompareFormats: each format on standard output and, by the ending of its name, in a file; also where --fail-on fails.
+// TestCompareFormats: each format on standard output and, by the ending of its name, in a file; also where --fail-on
+// fails.
 func TestCompareFormats(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
 	a, b, dir := archive(t, "a", 40, 10*time.Millisecond), archive(t, "b", 40, 25*time.Millisecond), t.TempDir()

@@ -221,8 +221,8 @@ func testDemoCounts(t *testing.T, printed string, rows []demoRow) {
 	}
 }
 
-// testDemoIsSteady: in the seconds in which nothing happens what arrives is within 1 % of what was asked, and two seconds after the
-// kill it is so again.
+// testDemoIsSteady: in the seconds in which nothing happens what arrives is within 1 % of what was asked, and two
+// seconds after the kill it is so again.
 func testDemoIsSteady(t *testing.T, rows []demoRow) {
 	for _, i := range []int{1, 2, 4, 5, 8, 10, 11, 13} {
 		off := 100 * float64(rows[i].arrived-rows[i].asked) / float64(rows[i].asked)
@@ -233,7 +233,8 @@ func testDemoIsSteady(t *testing.T, rows []demoRow) {
 	}
 }
 
-// testDemoInterrupted: Ctrl-C, which a terminal sends to the whole group, ends everything and leaves no half of a line or of a result.
+// testDemoInterrupted: Ctrl-C, which a terminal sends to the whole group, ends everything and leaves no half of a line
+// or of a result.
 func testDemoInterrupted(t *testing.T, d *demoProcess) {
 	d.until("a second", func() bool { return strings.Contains(d.printed(), "   1 s   asked") })
 	if n := d.workers(); n != 3 {

@@ -20,7 +20,8 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// TestLimiters compares the table with the files in testdata, which `loadctl limiters` and `loadctl limiters -o json` have written.
+// TestLimiters compares the table with the files in testdata, which `loadctl limiters` and `loadctl limiters -o json`
+// have written.
 func TestLimiters(t *testing.T) {
 	for file, args := range map[string][]string{
 		"limiters.txt":  {"limiters"},
@@ -186,7 +187,8 @@ func TestLimitersRefused(t *testing.T) {
 	}
 }
 
-// TestNarrow: a burst so small that some of the rate may be lost is warned of, on stderr, where it is given and where it becomes so.
+// TestNarrow: a burst so small that some of the rate may be lost is warned of, on stderr, where it is given and where
+// it becomes so.
 func TestNarrow(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", redistest.Start(t).URL())
 	for _, c := range []struct {

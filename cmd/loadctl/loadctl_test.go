@@ -216,7 +216,8 @@ func TestStopSaysWhomItWaitsFor(t *testing.T) {
 	}
 }
 
-// TestStopOfNoRun: there is none, but a worker may bring one back that Redis has lost. Word is left for it, until a new run has the name.
+// TestStopOfNoRun: there is none, but a worker may bring one back that Redis has lost. Word is left for it, until a new
+// run has the name.
 func TestStopOfNoRun(t *testing.T) {
 	l := newLab(t)
 	word := func() int64 { return l.redis.Client().Exists(t.Context(), "{load:y}:stopped").Val() }

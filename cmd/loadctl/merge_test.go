@@ -80,7 +80,8 @@ func TestReportMerge(t *testing.T) {
 	}
 }
 
-// TestReportOfFilesAlone: where the run, or Redis, is gone, what the workers have left is still a report, which says that it is not whole.
+// TestReportOfFilesAlone: where the run, or Redis, is gone, what the workers have left is still a report, which says
+// that it is not whole.
 func TestReportOfFilesAlone(t *testing.T) {
 	l, dir := newLab(t), t.TempDir()
 	first, second := l.leaves(dir, "a", 100), l.leaves(dir, "b", 20)
@@ -111,8 +112,8 @@ func TestReportOfFilesAlone(t *testing.T) {
 	alone("no Redis was named")
 }
 
-// TestReportOfFilesWhereRedisRefuses: a server that does not tell about the run is like one that is away, and the report says why. One that is
-// only full tells.
+// TestReportOfFilesWhereRedisRefuses: a server that does not tell about the run is like one that is away, and the
+// report says why. One that is only full tells.
 func TestReportOfFilesWhereRedisRefuses(t *testing.T) {
 	l, dir := newLab(t), t.TempDir()
 	l.start()
@@ -158,7 +159,8 @@ func TestReportOfFilesWhereRedisRefuses(t *testing.T) {
 	}
 }
 
-// TestReportOfFilesJudges: without Redis the thresholds of the run are judged too. The files know what they are, and prove nothing.
+// TestReportOfFilesJudges: without Redis the thresholds of the run are judged too. The files know what they are, and
+// prove nothing.
 func TestReportOfFilesJudges(t *testing.T) {
 	server, dir := redistest.Start(t), t.TempDir()
 	t.Setenv("LOADCTL_REDIS", "")

@@ -269,7 +269,8 @@ func TestWatchOfARunThatVanishes(t *testing.T) {
 	}
 }
 
-// TestRunWithoutRedis: it names the command that sends the same from one machine, with the flags that were given and without secrets.
+// TestRunWithoutRedis: it names the command that sends the same from one machine, with the flags that were given and
+// without secrets.
 func TestRunWithoutRedis(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
 	t.Chdir(t.TempDir())

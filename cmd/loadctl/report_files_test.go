@@ -13,7 +13,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// archive writes an archive of a run of so many seconds with 100 requests each, all answered after latency, and returns its path.
+// archive writes an archive of a run of so many seconds with 100 requests each, all answered after latency, and returns
+// its path.
 func archive(t *testing.T, name string, seconds int64, latency time.Duration) string {
 	t.Helper()
 	series, total := new(report.Series), report.NewSnapshot(name, "i")
@@ -44,7 +45,8 @@ func archive(t *testing.T, name string, seconds int64, latency time.Duration) st
 	return path
 }
 
-// TestReportOfArchive: what a command prints of a run it prints of the archive of this run as well, byte for byte and without Redis.
+// TestReportOfArchive: what a command prints of a run it prints of the archive of this run as well, byte for byte and
+// without Redis.
 func TestReportOfArchive(t *testing.T) {
 	l, dir := newLab(t), t.TempDir()
 	l.start()

@@ -19,8 +19,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// several is a private Redis with runs: "waits", which nobody has joined; "silent", whose only worker says nothing after its first calls;
-// "over", which was stopped.
+// several is a private Redis with runs: "waits", which nobody has joined; "silent", whose only worker says nothing
+// after its first calls; "over", which was stopped.
 type several struct {
 	*testing.T
 	redis *redistest.Server

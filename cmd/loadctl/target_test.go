@@ -159,8 +159,8 @@ func decodeSummary(t *testing.T, text string) arrivals.Summary {
 	return s
 }
 
-// targetSchema is the published schema. It lets programs pass over members that are added later; here one that it does not name
-// is an error.
+// targetSchema is the published schema. It lets programs pass over members that are added later; here one that it does
+// not name is an error.
 func targetSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	file, err := os.Open("../../docs/schema/target.schema.json")

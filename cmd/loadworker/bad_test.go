@@ -48,7 +48,8 @@ func right() []string {
 	return []string{"run", "--run", "x", "--url", "http://127.0.0.1:9/", "--qps", "10"}
 }
 
-// TestBadInput: whatever is wrong in a command line, it is found before anything is written, and the message says what to do.
+// TestBadInput: whatever is wrong in a command line, it is found before anything is written, and the message says what
+// to do.
 func TestBadInput(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())

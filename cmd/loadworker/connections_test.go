@@ -47,8 +47,8 @@ func dial(t *testing.T, start func(*httptest.Server)) *dialled {
 	return d
 }
 
-// TestConnections: connections are opened before the first request, from the addresses in turn, and are no requests; over the event loop
-// and over TLS alike.
+// TestConnections: connections are opened before the first request, from the addresses in turn, and are no requests;
+// over the event loop and over TLS alike.
 func TestConnections(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", redistest.Start(t).URL())
 	for name, start := range map[string]func(*httptest.Server){"plain": (*httptest.Server).Start, "tls": (*httptest.Server).StartTLS} {

@@ -257,7 +257,8 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// atOnce is soon enough for who has pressed Ctrl-C, on a busy machine too. The time limits of what a worker waits for are longer.
+// atOnce is soon enough for who has pressed Ctrl-C, on a busy machine too. The time limits of what a worker waits for
+// are longer.
 const atOnce = 2500 * time.Millisecond
 
 // TestInterruptEndsWaiting: where there is nothing to bring to an end, a worker does not take its time.

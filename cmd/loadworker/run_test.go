@@ -177,8 +177,8 @@ func (f *fleet) works(args ...string) report.Report {
 	return r
 }
 
-// TestRedirects: who joined follows a redirect only to where it was allowed to fire; who described the run only at its own host, and where --allow-hosts
-// names it.
+// TestRedirects: who joined follows a redirect only to where it was allowed to fire; who described the run only at its
+// own host, and where --allow-hosts names it.
 func TestRedirects(t *testing.T) {
 	f := newFleet(t)
 	second := "localhost:" + strings.TrimPrefix(f.second.URL, "http://127.0.0.1:")
@@ -236,8 +236,9 @@ func TestJoining(t *testing.T) {
 // patient makes a worker send late rather than not at all, so that counts are exact on a busy machine too.
 func patient() []string { return []string{"--catch-up", "20s", "--max-lag", "20s"} }
 
-// TestTheSameNameAgain: a worker that describes a run that has ended is told so, with the ways out, and never shows that run's report as its own. A
-// worker that joins it by name prints the report and succeeds, as a machine that restarts does. Either sends nothing.
+// TestTheSameNameAgain: a worker that describes a run that has ended is told so, with the ways out, and never shows
+// that run's report as its own. A worker that joins it by name prints the report and succeeds, as a machine that
+// restarts does. Either sends nothing.
 func TestTheSameNameAgain(t *testing.T) {
 	f := newFleet(t)
 	args := append(patient(), "--run", "x", "--url", f.second.URL, "--qps", "1k", "--duration", "50ms")

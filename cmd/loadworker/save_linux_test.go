@@ -55,9 +55,9 @@ func read(t *testing.T, paths ...string) []*run.Unpublished {
 	return all
 }
 
-// TestCountsOutliveRedis: Redis is killed in mid-run and does not come back while there are workers. One waits until its patience has run out,
-// one is interrupted, one has crashed before. Afterwards everything that arrived is in the report, once: where Redis has the run again,
-// as well as from the files alone.
+// TestCountsOutliveRedis: Redis is killed in mid-run and does not come back while there are workers. One waits until
+// its patience has run out, one is interrupted, one has crashed before. Afterwards everything that arrived is in the
+// report, once: where Redis has the run again, as well as from the files alone.
 func TestCountsOutliveRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--appendonly", "yes")
@@ -136,7 +136,8 @@ func TestCountsOutliveRedis(t *testing.T) {
 	}
 }
 
-// TestStateIsLost: Redis forgets the run and answers on. A worker that joined by name cannot restore it, and leaves its counts.
+// TestStateIsLost: Redis forgets the run and answers on. A worker that joined by name cannot restore it, and leaves its
+// counts.
 func TestStateIsLost(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -177,8 +178,8 @@ func TestStateIsLost(t *testing.T) {
 	}
 }
 
-// TestStateIsRestored: Redis forgets the run, and a worker that was given its description restores it. What was published before is
-// published again, so the report has all that arrived, in the second in which it did.
+// TestStateIsRestored: Redis forgets the run, and a worker that was given its description restores it. What was
+// published before is published again, so the report has all that arrived, in the second in which it did.
 func TestStateIsRestored(t *testing.T) {
 	t.Parallel()
 	server, dir := redistest.Start(t), t.TempDir()

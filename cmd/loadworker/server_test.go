@@ -19,7 +19,8 @@ func waiting(t *testing.T, client *redis.Client) {
 	}
 }
 
-// described is the command line of a worker that creates the run "there", or finds it as it is; joining that of one who knows its name.
+// described is the command line of a worker that creates the run "there", or finds it as it is; joining that of one who
+// knows its name.
 func described() []string {
 	return []string{"run", "--run", "there", "--url", "noop://", "--qps", "10", "--min-workers", "2"}
 }
@@ -43,7 +44,8 @@ func TestServersThatRefuse(t *testing.T) {
 	}
 }
 
-// TestBrokenRuns: whatever is wrong with what Redis holds of a run, a worker does not take part, and does not make it worse.
+// TestBrokenRuns: whatever is wrong with what Redis holds of a run, a worker does not take part, and does not make it
+// worse.
 func TestBrokenRuns(t *testing.T) {
 	server := redistest.Start(t)
 	client := server.Client()

@@ -54,8 +54,8 @@ func start(t *testing.T, n *network, redis, name string, args ...string) *proces
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {
-		// The child is born into the thread's network and dies with the thread, so the thread is this goroutine's alone, until the
-		// child has ended; then, still locked, it ends too.
+		// The child is born into the thread's network and dies with the thread, so the thread is this goroutine's
+		// alone, until the child has ended; then, still locked, it ends too.
 		runtime.LockOSThread()
 		err := n.enter()
 		if err == nil {

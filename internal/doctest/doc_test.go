@@ -271,8 +271,8 @@ func TestCommandsAndFlags(t *testing.T) {
 	}
 }
 
-// TestFlagsOfWorkers: README's flags of loadworker run above --weight describe the run, and loadctl run and create have them too; those from it
-// on are the worker's own.
+// TestFlagsOfWorkers: README's flags of loadworker run above --weight describe the run, and loadctl run and create have
+// them too; those from it on are the worker's own.
 func TestFlagsOfWorkers(t *testing.T) {
 	_, table, _ := strings.Cut(read(t, "README.md"), "The flags of `loadworker run` that matter most.")
 	table, _, _ = strings.Cut(table, "\nData goes to stdout")

@@ -18,8 +18,9 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// TestArchiveIsTheRun: what there is to tell of a run, every format has of its archive, without Redis, byte for byte and with the same exit code:
-// of a run with thresholds, warm-up, limiter, commands, errors and limits. A new format is in this test by itself.
+// TestArchiveIsTheRun: what there is to tell of a run, every format has of its archive, without Redis, byte for byte
+// and with the same exit code: of a run with thresholds, warm-up, limiter, commands, errors and limits. A new format is
+// in this test by itself.
 func TestArchiveIsTheRun(t *testing.T) {
 	b, web, dir := newBed(t), serve(t, arrivals.Options{ErrorShare: 0.2, Latency: 30 * time.Millisecond}), t.TempDir()
 	files, args := map[string]string{}, []string{"--url", web.URL() + "/?a=b", "--qps", "200", "--duration", "4s", "--id", "w1", "--limiter", "token-bucket", "--burst", "50",
@@ -96,7 +97,8 @@ func archiveOf(t *testing.T, write func(w *gzip.Writer)) string {
 	return "loadctl archive 1\n" + base64.StdEncoding.EncodeToString(packed.Bytes()) + "\n"
 }
 
-// TestHostileFiles: what is no archive, or a bad one, is refused by all commands that read files, with one line, exit code 104, and bounded memory.
+// TestHostileFiles: what is no archive, or a bad one, is refused by all commands that read files, with one line, exit
+// code 104, and bounded memory.
 func TestHostileFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestMismatch: a URL that names the wrong protocol for its port is told apart from an endpoint that fails: the report says what to try.
+// TestMismatch: a URL that names the wrong protocol for its port is told apart from an endpoint that fails: the report
+// says what to try.
 func TestMismatch(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

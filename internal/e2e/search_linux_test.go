@@ -37,8 +37,8 @@ func (b *bed) phase(name string) string {
 	return b.status(name).Phase
 }
 
-// TestSearch: two workers find 800/s, each probe is in the run's report, and the run is over. On a machine with other things to do there may be no
-// answer, because of the generator.
+// TestSearch: two workers find 800/s, each probe is in the run's report, and the run is over. On a machine with other
+// things to do there may be no answer, because of the generator.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	b, web := newBed(t), serve(t, arrivals.Options{Capacity: 8, ServiceTime: 10 * time.Millisecond})
@@ -73,7 +73,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestSearchDies: a run that was created without a dead-man's switch is stopped when the search that drives it has been killed.
+// TestSearchDies: a run that was created without a dead-man's switch is stopped when the search that drives it has been
+// killed.
 func TestSearchDies(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -113,7 +114,8 @@ func TestSearchInterrupted(t *testing.T) {
 	}
 }
 
-// TestSearchOfAGenerator: where it can have two requests in flight, nothing is known of the service, and nothing has failed.
+// TestSearchOfAGenerator: where it can have two requests in flight, nothing is known of the service, and nothing has
+// failed.
 func TestSearchOfAGenerator(t *testing.T) {
 	t.Parallel()
 	b, web := newBed(t), serve(t, arrivals.Options{Latency: 20 * time.Millisecond})

@@ -105,7 +105,8 @@ func (r *rig) aimAt(address netip.AddrPort) {
 	r.c.names.known.Load().peers[0].address.(*unix.SockaddrInet4).Port = int(address.Port())
 }
 
-// However many requests are due at once, so many connections are opened at the same time and no more. Poll tells when another may be.
+// However many requests are due at once, so many connections are opened at the same time and no more. Poll tells when
+// another may be.
 func TestNoStampede(t *testing.T) {
 	r := newRig(t, targets.Spec{URL: "http://" + deaf(t).String(), Timeout: 200 * time.Millisecond}, targets.Local{}, 1000)
 	for r.send() {
@@ -136,8 +137,8 @@ func TestNoStampede(t *testing.T) {
 	each.pollFor(2 * openingAtOnce)
 }
 
-// Idle connections that were reset while the loop had other things to do are replaced in turn, too: what finds no other one is refused,
-// and is not begun.
+// Idle connections that were reset while the loop had other things to do are replaced in turn, too: what finds no other
+// one is refused, and is not begun.
 func TestNoStampedeAfterResets(t *testing.T) {
 	const connections = 3 * openingAtOnce
 	var opened, reset sync.WaitGroup
@@ -238,7 +239,8 @@ func TestResetWhileFull(t *testing.T) {
 	}
 }
 
-// A server that closes each connection after an answer makes connecting the load: then nothing is held back either, until it keeps one.
+// A server that closes each connection after an answer makes connecting the load: then nothing is held back either,
+// until it keeps one.
 func TestNoLimitWhereServerCloses(t *testing.T) {
 	const closing = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 	r := newRig(t, targets.Spec{URL: serve(t, answer(closing)), Timeout: time.Minute}, targets.Local{}, 3*openingAtOnce)

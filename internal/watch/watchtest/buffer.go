@@ -1,4 +1,5 @@
-// Package watchtest is where a test sees what is shown: a buffer that can be read while it is written, and on Linux a terminal.
+// Package watchtest is where a test sees what is shown: a buffer that can be read while it is written, and on Linux a
+// terminal.
 //
 //	p := watchtest.NewTerminal(t, 80)
 //	show(p.Slave)

@@ -230,7 +230,8 @@ func longHeaders() (cases []Case) {
 			}
 		}
 	}
-	// The CR is the last byte that is kept, and what follows is as long as what is dropped at once: without the byte behind it, it would end the line.
+	// The CR is the last byte that is kept, and what follows is as long as what is dropped at once: without the byte
+	// behind it, it would end the line.
 	cases = append(cases, refused("a header with CR at 8191 before a bare LF", ok+"A: "+long[:8<<10-4]+"\r"+long[:4<<10]+"\n", end, 0))
 	return append(cases, answered("a location of 8000 bytes", "HTTP/1.1 302 Found\r\nLocation: /"+long[:8000]+"\r\n"+end, "", 302, 0, true))
 }
