@@ -47,7 +47,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestCompareRefused: what does not fit together, unless it is wanted.
+// TestCompareRefused: sides that do not fit together are refused, unless --force is given.
 func TestCompareRefused(t *testing.T) {
 	l, dir := newLab(t), t.TempDir()
 	l.start()
@@ -72,8 +72,7 @@ func TestCompareRefused(t *testing.T) {
 	}
 }
 
-// TestCompareFormats: each format on standard output and, by the ending of its name, in a file; also where --fail-on
-// fails.
+// TestCompareFormats: each format on standard output and, by its ending, in a file; also if --fail-on fails.
 func TestCompareFormats(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
 	a, b, dir := archive(t, "a", 40, 10*time.Millisecond), archive(t, "b", 40, 25*time.Millisecond), t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// onEach is a cluster that LOADCTL_REDIS names, with a run on each of its masters.
+// onEach starts a cluster, named by LOADCTL_REDIS, with a run on each of its masters.
 func onEach(t *testing.T) (c *redistest.Cluster, names map[*redistest.Server]string) {
 	t.Helper()
 	c, names = redistest.StartCluster(t, 3), map[*redistest.Server]string{}
@@ -28,7 +28,7 @@ func onEach(t *testing.T) (c *redistest.Cluster, names map[*redistest.Server]str
 	return c, names
 }
 
-// TestListAndStopWithoutAPart: one master is dead, and not the one that has the list.
+// TestListAndStopWithoutAPart: one master is dead, but not the one that has the list of runs.
 func TestListAndStopWithoutAPart(t *testing.T) {
 	c, names := onEach(t)
 	dead := c.Masters[(slices.Index(c.Masters, c.Owner(t, "load:runs"))+1)%3]
@@ -64,7 +64,7 @@ func TestListAndStopWithoutAPart(t *testing.T) {
 	}
 }
 
-// TestCommandsWithoutTheList: what names a run works, and says what became of the list.
+// TestCommandsWithoutTheList: commands that name a run work, and report problems with the list.
 func TestCommandsWithoutTheList(t *testing.T) {
 	c, names := onEach(t)
 	list := c.Owner(t, "load:runs")

@@ -17,7 +17,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// leaves writes what a worker with this id could not publish: n requests. It returns the file's path.
+// leaves writes the file of a worker that could not publish n requests. It returns the file's path.
 func (l *lab) leaves(dir, id string, n int64) string {
 	l.Helper()
 	journal, total := l.run.Journal(id, "i"), report.NewSnapshot(id, "i")
@@ -35,7 +35,7 @@ func (l *lab) leaves(dir, id string, n int64) string {
 	return path
 }
 
-// merged is the report that a command prints as JSON.
+// merged returns the report that a command prints as JSON.
 func merged(t *testing.T, args ...string) (rep report.Report, stderr string) {
 	t.Helper()
 	stdout, stderr, code := execute(append(args, "-o", "json")...)
@@ -48,7 +48,7 @@ func merged(t *testing.T, args ...string) (rep report.Report, stderr string) {
 	return rep, stderr
 }
 
-// TestReportMerge: files in any number and order, as a shell writes a pattern out too; each worker counts once.
+// TestReportMerge: files in any number and order, also as a shell expands a pattern; each worker counts once.
 func TestReportMerge(t *testing.T) {
 	l, dir := newLab(t), t.TempDir()
 	l.start()
@@ -80,8 +80,8 @@ func TestReportMerge(t *testing.T) {
 	}
 }
 
-// TestReportOfFilesAlone: where the run, or Redis, is gone, what the workers have left is still a report, which says
-// that it is not whole.
+// TestReportOfFilesAlone: if the run or Redis is gone, the saved files still make a report, which says that it is
+// incomplete.
 func TestReportOfFilesAlone(t *testing.T) {
 	l, dir := newLab(t), t.TempDir()
 	first, second := l.leaves(dir, "a", 100), l.leaves(dir, "b", 20)
@@ -112,8 +112,8 @@ func TestReportOfFilesAlone(t *testing.T) {
 	alone("no Redis was named")
 }
 
-// TestReportOfFilesWhereRedisRefuses: a server that does not tell about the run is like one that is away, and the
-// report says why. One that is only full tells.
+// TestReportOfFilesWhereRedisRefuses: a server that refuses to answer is treated like one that is away, and the report
+// says why. A server that is only full does answer.
 func TestReportOfFilesWhereRedisRefuses(t *testing.T) {
 	l, dir := newLab(t), t.TempDir()
 	l.start()
@@ -159,8 +159,7 @@ func TestReportOfFilesWhereRedisRefuses(t *testing.T) {
 	}
 }
 
-// TestReportOfFilesJudges: without Redis the thresholds of the run are judged too. The files know what they are, and
-// prove nothing.
+// TestReportOfFilesJudges: thresholds are judged without Redis too. The files contain them, but prove nothing.
 func TestReportOfFilesJudges(t *testing.T) {
 	server, dir := redistest.Start(t), t.TempDir()
 	t.Setenv("LOADCTL_REDIS", "")
@@ -192,7 +191,7 @@ func TestReportOfFilesJudges(t *testing.T) {
 	}
 }
 
-// TestReportMergeRefused: whatever is wrong with a file, it is named, and there is no report without it.
+// TestReportMergeRefused: the error names a bad file, and there is no report without it.
 func TestReportMergeRefused(t *testing.T) {
 	l, dir := newLab(t), t.TempDir()
 	good := l.leaves(dir, "a", 100)

@@ -16,7 +16,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// described is a command line with what a run needs.
+// described returns a command line with all flags that a run needs.
 func described(command string, more ...string) []string {
 	return append([]string{command, "x", "--url", "http://user:" + secret + "@127.0.0.1:1/", "--qps", "100"}, more...)
 }
@@ -111,10 +111,10 @@ func TestStart(t *testing.T) {
 	l.start() // one is enough
 }
 
-// TestStatusShowsWhatIsPending: a change while the schedule does not run is not lost, and is seen.
+// TestStatusShowsWhatIsPending: a change while the schedule stands still is not lost, and is shown.
 func TestStatusShowsWhatIsPending(t *testing.T) {
 	l := newLab(t)
-	shows := func(want ...string) { // a command is in force some 20 ms later
+	shows := func(want ...string) { // a command is in force about 20 ms later
 		t.Helper()
 		for _, w := range want {
 			line := regexp.MustCompile("(?m)^" + w + "$")
@@ -159,7 +159,7 @@ func (l *lab) until(what string, ok func() bool) {
 	}
 }
 
-// publish tells of one more second, in which n requests were sent.
+// publish publishes one more second, in which n requests were sent.
 func (l *lab) publish(total *report.Snapshot, n int64) {
 	l.Helper()
 	in := report.NewSnapshot("w", "i")
@@ -199,7 +199,7 @@ func (l *lab) watched(p *terminal, args ...string) (stdout string) {
 	return out.String()
 }
 
-// TestWatchOnATerminal: the progress is one line, and the report is whole.
+// TestWatchOnATerminal: the progress is one line, and the report is complete.
 func TestWatchOnATerminal(t *testing.T) {
 	l := newLab(t)
 	l.start()
@@ -224,7 +224,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	}
 }
 
-// TestOutIsReplacedInOneStep: whoever reads the file has the old or the new report, and there is nothing on stdout.
+// TestOutIsReplacedInOneStep: a reader of the file sees the old or the new report, and stdout is empty.
 func TestOutIsReplacedInOneStep(t *testing.T) {
 	l := newLab(t)
 	l.start()
@@ -246,7 +246,7 @@ func TestOutIsReplacedInOneStep(t *testing.T) {
 	if err := json.Unmarshal(text, &r); err != nil || r.Audit.Sent != 13 {
 		t.Errorf("%v, %.100q", err, text)
 	}
-	was := make([]byte, 10) // another file, so nobody who had it open saw it change
+	was := make([]byte, 10) // another file, so readers of the old one saw no change
 	if n, _ := old.Read(was); err != nil || string(was[:n]) != "old" {
 		t.Errorf("%v, the old file holds %q", err, was)
 	}
@@ -255,7 +255,7 @@ func TestOutIsReplacedInOneStep(t *testing.T) {
 	}
 }
 
-// TestWatchOfARunThatVanishes: there is nothing left to wait for.
+// TestWatchOfARunThatVanishes: the watch ends with an error.
 func TestWatchOfARunThatVanishes(t *testing.T) {
 	l := newLab(t)
 	l.start()
@@ -269,7 +269,7 @@ func TestWatchOfARunThatVanishes(t *testing.T) {
 	}
 }
 
-// TestRunWithoutRedis: it names the command that sends the same from one machine, with the flags that were given and
+// TestRunWithoutRedis: the error names the command that sends the same load from one machine, with the given flags and
 // without secrets.
 func TestRunWithoutRedis(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")

@@ -45,8 +45,7 @@ func archive(t *testing.T, name string, seconds int64, latency time.Duration) st
 	return path
 }
 
-// TestReportOfArchive: what a command prints of a run it prints of the archive of this run as well, byte for byte and
-// without Redis.
+// TestReportOfArchive: the output for an archive equals the output for its run, byte for byte, and needs no Redis.
 func TestReportOfArchive(t *testing.T) {
 	l, dir := newLab(t), t.TempDir()
 	l.start()
@@ -67,7 +66,7 @@ func TestReportOfArchive(t *testing.T) {
 			t.Fatalf("%q: exit code %d, %q, %s", args, code, stdout, stderr)
 		}
 	}
-	piped := filepath.Join(dir, "piped.loadctl") // what stdout filters stays an archive
+	piped := filepath.Join(dir, "piped.loadctl") // an archive stays valid through the filter of stdout
 	if err := os.WriteFile(piped, []byte(live["archive"]), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +109,7 @@ func writer(t *testing.T, dir string) func(name, text string) (path string) {
 	}
 }
 
-// TestReportRefusesFiles that are no archives, and what cannot be combined.
+// TestReportRefusesFiles: files that are no archives are refused, and reports that cannot be combined.
 func TestReportRefusesFiles(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
 	a, dir := archive(t, "a", 2, time.Millisecond), t.TempDir()
@@ -147,7 +146,7 @@ func TestReportRefusesFiles(t *testing.T) {
 	}
 }
 
-// TestReportOfFilesToAFullDisk: the report is still in its files, and not in Redis.
+// TestReportOfFilesToAFullDisk: the counts are still in the files, and not in Redis.
 func TestReportOfFilesToAFullDisk(t *testing.T) {
 	var stderr bytes.Buffer
 	code := cli.Main(newRootCommand(), []string{"report", archive(t, "a", 2, time.Millisecond)}, failingWriter{}, &stderr)

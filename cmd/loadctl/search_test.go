@@ -17,7 +17,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// TestSearchRefused: whatever is wrong is found before anything is written.
+// TestSearchRefused: errors are found before anything is written.
 func TestSearchRefused(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
@@ -91,7 +91,7 @@ func TestSearchRefused(t *testing.T) {
 	refused(t, append([]string{"search", "there"}, slo...), "which Redis? Give --redis redis://host:port, or set LOADCTL_REDIS")
 }
 
-// TestSearchWithoutWorkers: they do not come, and the run is stopped.
+// TestSearchWithoutWorkers: no workers join, and the run is stopped.
 func TestSearchWithoutWorkers(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())

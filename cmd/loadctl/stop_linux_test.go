@@ -19,8 +19,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// several is a private Redis with runs: "waits", which nobody has joined; "silent", whose only worker says nothing
-// after its first calls; "over", which was stopped.
+// several is a private Redis with three runs: "waits", which no worker has joined; "silent", whose only worker is
+// silent after its first calls; "over", which was stopped.
 type several struct {
 	*testing.T
 	redis *redistest.Server
@@ -63,7 +63,7 @@ func (s *several) phases() string {
 	return strings.Join(all, " ")
 }
 
-// TestStopAll: none waits for another, each has its line, and those that had ended are left alone.
+// TestStopAll: no run waits for another, each has its line, and runs that had ended stay unchanged.
 func TestStopAll(t *testing.T) {
 	s := newSeveral(t, run.LossPermit)
 	began := time.Now()
@@ -89,7 +89,7 @@ func TestStopAll(t *testing.T) {
 	}
 }
 
-// TestStopAllIsNotSure: one that cannot be confirmed is named, and the others are stopped all the same.
+// TestStopAllIsNotSure: runs that cannot be confirmed are named, and the others are stopped anyway.
 func TestStopAllIsNotSure(t *testing.T) {
 	s := newSeveral(t, run.LossHold)
 	if err := s.redis.Client().Set(t.Context(), run.KeysOf("foreign").Spec, "x", 0).Err(); err != nil {
@@ -121,7 +121,7 @@ func TestStopAllIsNotSure(t *testing.T) {
 	}
 }
 
-// schemaOfAll compares what stop --all prints with its schema, in which nothing else may be.
+// schemaOfAll checks the output of stop --all against its schema, which allows no other members.
 func schemaOfAll(t *testing.T, text string) {
 	t.Helper()
 	path, err := filepath.Abs("../../docs/schema/change.schema.json")
@@ -162,7 +162,7 @@ func TestStopAllAsks(t *testing.T) {
 	}{
 		{"\n", cli.CodeOther, "stopped running waiting"},
 		{"no\n", cli.CodeOther, "stopped running waiting"},
-		{"\x04", cli.CodeOther, "stopped running waiting"}, // the end of what is typed
+		{"\x04", cli.CodeOther, "stopped running waiting"}, // end of input
 		{"Y\n", cli.CodeGood, "stopped stopped stopped"},
 	} {
 		p := watchtest.NewTerminal(t, 80)

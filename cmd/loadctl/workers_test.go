@@ -16,7 +16,7 @@ import (
 
 func zed(name string) redis.Z { return redis.Z{Score: 1, Member: name} }
 
-// TestRemoveWorkers: each is named, and what cannot be removed does not keep the others.
+// TestRemoveWorkers: each worker is reported, and one that cannot be removed does not keep the others.
 func TestRemoveWorkers(t *testing.T) {
 	l := newLab(t)
 	l.start()
@@ -45,7 +45,7 @@ func TestRemoveWorkers(t *testing.T) {
 	}
 }
 
-// TestRunCalledRemove: a run may have the name of the command that is below workers.
+// TestRunCalledRemove: a run may be named like the subcommand of workers.
 func TestRunCalledRemove(t *testing.T) {
 	l := newLab(t)
 	if _, _, err := run.Create(t.Context(), l.redis.Client(), "rm", l.run.Spec, run.Options{}); err != nil {
@@ -59,7 +59,7 @@ func TestRunCalledRemove(t *testing.T) {
 	refused(t, []string{"workers", "rm", "rm", "w"}, "remove worker w of run rm: there is no such worker; none has joined yet")
 }
 
-// TestStatusIsHeard: who asks looks after the run.
+// TestStatusIsHeard: status counts as a sign of life.
 func TestStatusIsHeard(t *testing.T) {
 	l := newLab(t)
 	heard := func(name string) string {

@@ -37,9 +37,9 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-// mistake is what is wrong in a command line.
+// mistake is a command line with an error, and the expected message.
 type mistake struct {
-	args []string // after the ones that are right, where there are some; of two values the last counts, but for --url
+	args []string // appended to a valid command line, if there is one; of two values the last counts, except for --url
 	says string
 }
 
@@ -48,8 +48,7 @@ func right() []string {
 	return []string{"run", "--run", "x", "--url", "http://127.0.0.1:9/", "--qps", "10"}
 }
 
-// TestBadInput: whatever is wrong in a command line, it is found before anything is written, and the message says what
-// to do.
+// TestBadInput: an error in a command line is found before anything is written, and the message says what to do.
 func TestBadInput(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
@@ -65,7 +64,7 @@ func TestBadInput(t *testing.T) {
 			var all []clitest.Refusal
 			for _, m := range mistakes {
 				line := right()
-				if slices.Contains(m.args, "--url") { // which is given once
+				if slices.Contains(m.args, "--url") { // it may be given only once
 					line = slices.DeleteFunc(line, func(s string) bool { return s == "--url" || strings.HasPrefix(s, "http://") })
 				}
 				all = append(all, clitest.Refusal{Args: append(line, m.args...), Says: []string{m.says}})
@@ -160,7 +159,7 @@ func badRates() []mistake {
 	return all
 }
 
-// badThresholds are conditions that cannot be read, and those that no run of this description could ever decide.
+// badThresholds are conditions that cannot be read, and conditions that no run of this description could decide.
 func badThresholds() []mistake {
 	const latency = "latency:p(99)<1s"
 	return []mistake{
@@ -363,7 +362,7 @@ func badFiles(t *testing.T) []mistake {
 	}
 }
 
-// badRuns are wrong as a whole.
+// badRuns are valid flags that do not fit together.
 func badRuns() []mistake {
 	return []mistake{
 		{[]string{"--allow-hosts", "http://127.0.0.1/"}, "--allow-hosts"},
@@ -383,7 +382,7 @@ func badRuns() []mistake {
 	}
 }
 
-// TestBadCommands: these have nothing right in them.
+// TestBadCommands: nothing in these command lines is valid.
 func TestBadCommands(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())

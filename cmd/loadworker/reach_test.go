@@ -15,7 +15,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// silent is a server that accepts connections and says nothing.
+// silent is a server that accepts connections and stays silent.
 func silent(t *testing.T) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -35,7 +35,7 @@ func silent(t *testing.T) (addr string) {
 	return l.Addr().String()
 }
 
-// TestUnreachableTargets: a run whose target cannot be reached is not begun, and the message knows why it cannot.
+// TestUnreachableTargets: a run whose target cannot be reached does not begin, and the message says why.
 func TestUnreachableTargets(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
@@ -73,7 +73,7 @@ func TestUnreachableTargets(t *testing.T) {
 	}
 }
 
-// TestNoCheck: what was refused is done where the user wants it, and each request says how it failed.
+// TestNoCheck: with --no-check the run begins, and each request reports how it failed.
 func TestNoCheck(t *testing.T) {
 	f := newFleet(t)
 	f.first.Close()
