@@ -8,7 +8,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// TestMeter: an open loop of 100 a second, whose endpoint stalls for half a second, in virtual time: nothing is left
+// TestMeter: an open loop of 100 a second, whose endpoint stalls for half a second, in virtual time. No request is left
 // out, and latency counts from when a request was due.
 func TestMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 )
 
 // k6Thresholds are conditions of k6's documentation (its pages on thresholds, metrics, tags, scenarios and automated
-// tests, versions 0.57 to 2.2), at its names for metrics, and what they mean here. What is documented for custom
-// metrics is here with a metric of the same type.
+// tests, versions 0.57 to 2.2) with its names for metrics, and their meaning here. Documented custom metrics are
+// replaced by a metric of the same type.
 func k6Thresholds() map[string]Threshold {
 	service := func(aggregate string, q float64, op string, ms float64) Threshold {
 		return Threshold{Metric: "service", Aggregate: aggregate, Quantile: q, Op: op, Limit: ms * 1e6}
@@ -74,7 +74,7 @@ func k6Thresholds() map[string]Threshold {
 	}
 }
 
-// ownThresholds are what there is besides.
+// ownThresholds are conditions that k6 does not have.
 func ownThresholds() map[string]Threshold {
 	return map[string]Threshold{
 		"latency:p(99)<250ms":                    {Metric: "latency", Aggregate: "p", Quantile: 0.99, Op: "<", Limit: 250e6},
@@ -102,7 +102,7 @@ func ownThresholds() map[string]Threshold {
 	}
 }
 
-// TestParseThreshold: k6's conditions as they are, and ours.
+// TestParseThreshold: k6's conditions unchanged, and our own.
 func TestParseThreshold(t *testing.T) {
 	for _, table := range []map[string]Threshold{k6Thresholds(), ownThresholds()} {
 		for text, want := range table {
@@ -115,7 +115,7 @@ func TestParseThreshold(t *testing.T) {
 	}
 }
 
-// sameLimit tells whether both are the same but for the last digit of numbers.
+// sameLimit tells whether both are equal up to the last digit of numbers.
 func sameLimit(a *Threshold, b Threshold) bool {
 	close := func(x, y float64) bool { return x == y || x/y > 1-1e-12 && x/y < 1+1e-12 }
 	same := close(a.Limit, b.Limit) && close(a.Quantile, b.Quantile)
@@ -123,14 +123,14 @@ func sameLimit(a *Threshold, b Threshold) bool {
 	return same && *a == b
 }
 
-// A badThreshold is refused at a column, with these words.
+// A badThreshold is refused at a column, with this text.
 type badThreshold struct {
 	text   string
 	column int
 	says   string
 }
 
-// badMetrics have no metric that there is, or no colon after it.
+// badMetrics have an unknown metric, or no colon after it.
 func badMetrics() []badThreshold {
 	return []badThreshold{
 		{"", 1, "name a metric, as in latency:p(99)<250ms"},
@@ -149,7 +149,7 @@ func badMetrics() []badThreshold {
 	}
 }
 
-// badAggregates have no aggregate that the metric has, or no comparison after it.
+// badAggregates have an aggregate that the metric lacks, or no comparison after it.
 func badAggregates() []badThreshold {
 	return []badThreshold{
 		{"latency:", 9, "latency has avg, min, max, med, p(0) to p(100)"},
@@ -177,7 +177,7 @@ func badAggregates() []badThreshold {
 	}
 }
 
-// badLimits have no limit that the metric can have.
+// badLimits have a limit that the metric cannot have.
 func badLimits() []badThreshold {
 	return []badThreshold{
 		{"latency:p(99)<", 15, "give a limit"},
@@ -205,7 +205,7 @@ func badLimits() []badThreshold {
 	}
 }
 
-// badWindows have something after the limit that is no window and no abort.
+// badWindows have text after the limit that is neither a window nor an abort.
 func badWindows() []badThreshold {
 	return []badThreshold{
 		{"errors:rate<1% over", 16, "does not belong there"},
@@ -230,7 +230,7 @@ func badWindows() []badThreshold {
 	}
 }
 
-// badTags tell apart what is not told apart here.
+// badTags use tags that do not exist here.
 func badTags() []badThreshold {
 	return []badThreshold{
 		{"latency{step=pay}:p(99)<1", 9, "there is no tag step"},
@@ -251,8 +251,8 @@ func badTags() []badThreshold {
 	}
 }
 
-// badForHere are of k6's documentation: sub-metrics, groups, scenarios, metrics that there are not here, and what its
-// own parser refuses.
+// badForHere are conditions of k6's documentation that are not supported: sub-metrics, groups, scenarios, other
+// metrics; and those that k6's own parser refuses.
 func badForHere() []badThreshold {
 	return []badThreshold{
 		{"http_req_duration{status:200}:p(95)<1000", 19, "there is no tag status: only status has one, as in status{code=503}"},
@@ -298,7 +298,7 @@ func TestBadThresholds(t *testing.T) {
 	}
 }
 
-// FuzzParseThreshold: whatever it is given, it returns a condition that can be judged, or an error with a column.
+// FuzzParseThreshold: for any input it returns a condition that can be judged, or an error with a column.
 func FuzzParseThreshold(f *testing.F) {
 	for _, table := range []map[string]Threshold{k6Thresholds(), ownThresholds()} {
 		for text := range table {

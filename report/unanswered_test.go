@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestUnanswered: where no answer was one of HTTP/1.1, the report says what to try; where one was, the URL is right.
+// TestUnanswered: if no answer was HTTP/1.1, the report says what to try; if one was, the URL is right.
 func TestUnanswered(t *testing.T) {
 	for _, c := range []struct {
 		status map[int]int64

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestFewWorkersProveNothing: a run of which a good part was no worker's passes no threshold, and neither does one that
-// its dead-man's switch has stopped.
+// TestFewWorkersProveNothing: a run passes no threshold if no worker owned a good part of it, or if its dead-man's
+// switch stopped it.
 func TestFewWorkersProveNothing(t *testing.T) {
 	skipping := func(skipped int64) Input {
 		in := steady()
@@ -55,7 +55,8 @@ func TestFewWorkersProveNothing(t *testing.T) {
 	}
 }
 
-// TestStolenTime: what the hypervisor takes makes latencies longer, so a threshold that is met in spite of it is met.
+// TestStolenTime: time taken by the hypervisor makes latencies longer, so a threshold that is met in spite of that is
+// met.
 func TestStolenTime(t *testing.T) {
 	in := steady()
 	self := &in.Workers[0].Total.Self

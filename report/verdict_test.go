@@ -11,7 +11,8 @@ import (
 
 const second = int64(1_000_000_000)
 
-// beat is a snapshot of one quiet second of a worker with two cores and two shards, in which 1000 requests were sent.
+// beat returns a snapshot of one quiet second of a worker with two cores and two shards, in which 1000 requests were
+// sent.
 func beat() *Snapshot {
 	s := NewSnapshot("w", "1")
 	s.Counts = Counts{Sent: 1000, Completed: 1000}
@@ -22,16 +23,16 @@ func beat() *Snapshot {
 	return s
 }
 
-// adapter makes it a worker whose shards have no threads.
+// adapter changes it to a worker whose shards have no threads.
 func adapter(s *Snapshot) { s.Self.Shard, s.Self.ShardWait = Load{}, Load{} }
 
-// verdictCase is a change of a quiet second, and "limit/cause" of all verdicts then.
+// verdictCase is a change of a quiet second, and the resulting verdicts as "limit/cause".
 type verdictCase struct {
 	name, want string
 	change     func(*Snapshot)
 }
 
-// TestVerdicts: each limit from where it is one, and not below; by itself, and with what a system does not tell.
+// TestVerdicts: each limit just at and just below its bound; alone, and with values that a system does not report.
 func TestVerdicts(t *testing.T) {
 	for _, c := range slices.Concat(ownVerdicts(), sharedVerdicts()) {
 		one := beat()
@@ -41,7 +42,7 @@ func TestVerdicts(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
-		// Of a short while in a long run all is told but what is a share of all requests.
+		// For a short time in a long run all verdicts stay, except those about a share of all requests.
 		long := NewSnapshot("w", "1")
 		for range 999 {
 			quiet := beat()
@@ -60,10 +61,10 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// part is the load of a share f of a time.
+// part returns the load of a share f of a time.
 func part(f float64, of int64) Load { return NewLoad(int64(f*float64(of)), of) }
 
-// ownVerdicts are what a worker and its machine lack.
+// ownVerdicts are limits of the worker and its machine.
 func ownVerdicts() []verdictCase {
 	return []verdictCase{
 		{"quiet", "", func(*Snapshot) {}},
@@ -91,7 +92,7 @@ func ownVerdicts() []verdictCase {
 	}
 }
 
-// sharedVerdicts are what slots found when they came to connections.
+// sharedVerdicts are limits of connections.
 func sharedVerdicts() []verdictCase {
 	return []verdictCase{
 		{"busy", "endpoint/busy", func(s *Snapshot) { s.Counts.Busy = 15 }}, // 5 came while the shard waited,
@@ -141,7 +142,7 @@ func sharedVerdicts() []verdictCase {
 	}
 }
 
-// causes are a snapshot's verdicts in short.
+// causes returns a snapshot's verdicts in short.
 func causes(s *Snapshot) string {
 	var all []string
 	for _, v := range verdicts(s, false) {
@@ -150,7 +151,7 @@ func causes(s *Snapshot) string {
 	return strings.Join(all, " ")
 }
 
-// TestVerdictText: what is said has the figures in it.
+// TestVerdictText: the texts contain the figures.
 func TestVerdictText(t *testing.T) {
 	s := NewSnapshot("w", "1")
 	for i := range 10 {
@@ -183,7 +184,7 @@ func TestVerdictText(t *testing.T) {
 	}
 }
 
-// TestVerdictTextTellsWhat: what is not known is not said, and each limit has its own advice.
+// TestVerdictTextTellsWhat: unknown values are left out, and each limit has its own advice.
 func TestVerdictTextTellsWhat(t *testing.T) {
 	for _, c := range []struct {
 		name, want, not string
@@ -215,7 +216,7 @@ func TestVerdictTextTellsWhat(t *testing.T) {
 	}
 }
 
-// TestVerdictOfAStall: two seconds of ten minutes are told of.
+// TestVerdictOfAStall: a stall of two seconds in ten minutes has a verdict.
 func TestVerdictOfAStall(t *testing.T) {
 	s := NewSnapshot("w", "1")
 	for i := range 600 {
@@ -232,8 +233,7 @@ func TestVerdictOfAStall(t *testing.T) {
 	}
 }
 
-// TestManyVerdicts: text has a line for each cause, with the number of workers, and the figures of the one for which it
-// was worst.
+// TestManyVerdicts: the text has a line for each cause, with the number of workers and the figures of the worst.
 func TestManyVerdicts(t *testing.T) {
 	var in Input
 	for i := range maxTextWorkers + 3 {
@@ -265,8 +265,7 @@ func TestManyVerdicts(t *testing.T) {
 	}
 }
 
-// TestLimitWithinTheRun: a worker goes on measuring while it waits for answers, but a limit has no more seconds than
-// the run.
+// TestLimitWithinTheRun: a worker measures on while it waits for answers, but a limit never lasts longer than the run.
 func TestLimitWithinTheRun(t *testing.T) {
 	s := NewSnapshot("w", "1")
 	for range 14 {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Terminal is a pseudo-terminal: what is written to its slave shows on its screen.
+// Terminal is a pseudo-terminal: text written to its slave appears on its screen.
 type Terminal struct {
-	Slave  *os.File // what a program takes for its terminal
+	Slave  *os.File // the terminal for the program
 	Screen Buffer   // what the terminal was sent so far; it ends lines with \r\n
 
 	t      *testing.T
@@ -22,7 +22,7 @@ type Terminal struct {
 }
 
 // NewTerminal opens a terminal, for a test that runs alone because it sets TERM. It is closed with the test. With 0
-// columns it does not know its size.
+// columns its size is unknown.
 func NewTerminal(t *testing.T, columns uint16) *Terminal {
 	t.Helper()
 	t.Setenv("TERM", "xterm")
