@@ -95,6 +95,9 @@ func parseCount(s string) (*big.Rat, error) {
 	case strings.HasSuffix(s, "M"):
 		digits, scale = s[:len(s)-1], 1_000_000
 	}
+	if strings.HasPrefix(digits, "-") {
+		return nil, fmt.Errorf("a rate is not negative; write 500, 2.5k, 1M, 0.2 or 30/1m")
+	}
 	if digits == "" || len(digits) > 24 || strings.Trim(digits, "0123456789.") != "" || strings.Count(digits, ".") > 1 || digits == "." {
 		return nil, fmt.Errorf("not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m")
 	}

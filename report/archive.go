@@ -13,28 +13,26 @@ import (
 	"strings"
 )
 
-// ArchiveExtension is how the names of archives end.
+// ArchiveExtension is the ending of the names of archives.
 const ArchiveExtension = ".loadctl"
 
-// An archive is a first line that names the format and its version, and then
-// gzip of one JSON object in base64, in lines:
+// An archive is text: a first line with the format and its version, then gzip of one JSON object in base64, in lines:
 //
 //	loadctl archive 1
 //	H4sIAAAAAAAA/6pWKkotyC8qUbJSKs5ILMpLVKoFBAAA//8…
 //
-// It is text, so that it passes through terminals, mails and standard output
-// unchanged. The gzip checksum covers all of it.
+// So it passes through terminals, mails and standard output unchanged. The gzip checksum covers all of it.
 const (
 	archiveTitle   = "loadctl archive "
 	archiveVersion = 1
 	archiveColumns = 76
 
-	// archiveBytes bounds the JSON, archiveText the file. A run of 1,024 points and 1,000 workers has some 4 MB.
+	// archiveBytes bounds the JSON, archiveText the file. A run of 1,024 points and 1,000 workers has about 4 MB.
 	archiveBytes = 32 << 20
 	archiveText  = 2 * archiveBytes
 )
 
-// archived is the JSON object: the report as JSON has it, and what that lacks.
+// archived is the JSON object: the JSON report and the data that it lacks.
 type archived struct {
 	Report  Report         `json:"report"`
 	Latency *Histogram     `json:"latency"`
@@ -44,8 +42,7 @@ type archived struct {
 	Series  archivedSeries `json:"series"`
 }
 
-// Archive writes all that a report is made of, so that every format can be
-// rendered from it later. ReadArchive reads it.
+// Archive writes all data of a report, so that every format can be rendered from it later. [ReadArchive] reads it.
 func Archive(w io.Writer, r Report) error {
 	text, err := r.archive()
 	if err != nil {
@@ -57,7 +54,7 @@ func Archive(w io.Writer, r Report) error {
 	return nil
 }
 
-// archive encodes r. It refuses what could not be read back.
+// archive encodes r. It refuses a report that could not be read back.
 func (r Report) archive() ([]byte, error) {
 	if r.Histograms == nil {
 		return nil, errNoHistograms
@@ -73,7 +70,7 @@ func (r Report) archive() ([]byte, error) {
 	return packArchive(body)
 }
 
-// packArchive compresses the JSON and puts the first line before it.
+// packArchive compresses the JSON and prepends the first line.
 func packArchive(body []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -93,17 +90,17 @@ func packArchive(body []byte) ([]byte, error) {
 	return text, nil
 }
 
-// What can be wrong with an archive as a whole.
+// Errors of an archive as a whole.
 var (
-	errNoArchive  = errors.New("it is no archive of loadctl; write one with -o archive")
-	errCutArchive = errors.New("the archive is cut off or damaged; take another copy")
+	errNoArchive  = errors.New("it is not an archive of loadctl; write one with -o archive")
+	errCutArchive = errors.New("the archive is cut off or damaged; use another copy")
 )
 
 // IsArchive tells whether a file that begins like this is an archive, of any version.
 func IsArchive(begin []byte) bool { return bytes.HasPrefix(begin, []byte(archiveTitle)) }
 
-// ReadArchive reads what Archive wrote. The data may come from anybody: it takes
-// bounded memory, and what contradicts itself is an error of one line.
+// ReadArchive reads what [Archive] wrote. The data may come from an untrusted source: ReadArchive takes bounded memory,
+// and refuses contradictions with an error of one line.
 func ReadArchive(r io.Reader) (Report, error) {
 	text := bufio.NewReader(io.LimitReader(r, archiveText))
 	if err := readTitle(text); err != nil {
@@ -123,7 +120,7 @@ func ReadArchive(r io.Reader) (Report, error) {
 		return Report{}, errCutArchive
 	}
 	if _, err := packed.ReadByte(); !errors.Is(err, io.EOF) {
-		return Report{}, errCutArchive // something follows
+		return Report{}, errCutArchive // more data follows
 	}
 	return decodeArchive(body)
 }
@@ -134,7 +131,7 @@ func readTitle(text *bufio.Reader) error {
 	if err != nil || !IsArchive(begin) {
 		return errNoArchive
 	}
-	const longest = len(archiveTitle) + 20 // digits of a version
+	const longest = len(archiveTitle) + 20 // the digits of a version
 	var line strings.Builder
 	for line.Len() < longest {
 		b, err := text.ReadByte()
@@ -152,7 +149,7 @@ func readTitle(text *bufio.Reader) error {
 		return errNoArchive
 	}
 	if version > archiveVersion {
-		return fmt.Errorf("the archive is of version %d, newer than %d, which this program knows; use a newer loadctl", version, archiveVersion)
+		return fmt.Errorf("the archive is of version %d, but this program knows versions up to %d; use a newer loadctl", version, archiveVersion)
 	}
 	return nil
 }
@@ -160,7 +157,7 @@ func readTitle(text *bufio.Reader) error {
 // decodeArchive reads the JSON of an archive.
 func decodeArchive(body []byte) (Report, error) {
 	if len(body) > archiveBytes {
-		return Report{}, fmt.Errorf("the report has more than %d MiB, which no archive holds", archiveBytes>>20)
+		return Report{}, fmt.Errorf("the report has more than %d MiB, the limit of an archive", archiveBytes>>20)
 	}
 	if err := checkJSON(body); err != nil {
 		return Report{}, fmt.Errorf("archive: %w", err)
@@ -177,35 +174,35 @@ func decodeArchive(body []byte) (Report, error) {
 	return a.Report, nil
 }
 
-// ReadJSON reads what JSON wrote, as carefully as ReadArchive. Such a report has no histograms.
+// ReadJSON reads what [JSON] wrote, as carefully as [ReadArchive]. The report has no histograms.
 func ReadJSON(r io.Reader) (Report, error) {
 	body, err := io.ReadAll(io.LimitReader(r, archiveBytes+1))
 	if err != nil {
 		return Report{}, err
 	}
 	if len(body) > archiveBytes {
-		return Report{}, fmt.Errorf("it has more than %d MiB; it is no report of loadctl", archiveBytes>>20)
+		return Report{}, fmt.Errorf("it has more than %d MiB; it is not a report of loadctl", archiveBytes>>20)
 	}
 	if err := checkJSON(body); err != nil {
-		return Report{}, fmt.Errorf("it is no report of loadctl: %w", err)
+		return Report{}, fmt.Errorf("it is not a report of loadctl: %w", err)
 	}
 	var rep Report
 	if err := json.Unmarshal(body, &rep); err != nil {
-		return Report{}, fmt.Errorf("it is no report of loadctl: %w", err)
+		return Report{}, fmt.Errorf("it is not a report of loadctl: %w", err)
 	}
 	if rep.SeriesWidthS == 0 {
-		return Report{}, errors.New("it is no report of loadctl; write one with -o archive or -o json")
+		return Report{}, errors.New("it is not a report of loadctl; write one with -o archive or -o json")
 	}
 	if err := cmp.Or(rep.checkSeries(), rep.checkEvents()); err != nil {
-		return Report{}, fmt.Errorf("it is no report of loadctl: %w", err)
+		return Report{}, fmt.Errorf("it is not a report of loadctl: %w", err)
 	}
 	return rep, nil
 }
 
-// Read reads a report from an archive or from JSON.
+// Read reads a report, from an archive or from JSON.
 func Read(r io.Reader) (Report, error) {
 	text := bufio.NewReader(r)
-	if begin, _ := text.Peek(len(archiveTitle)); len(begin) > 0 && begin[0] == '{' { // what is shorter is an error in either case
+	if begin, _ := text.Peek(len(archiveTitle)); len(begin) > 0 && begin[0] == '{' { // a shorter text is an error in both formats
 		return ReadJSON(text)
 	}
 	return ReadArchive(text)

@@ -11,18 +11,19 @@ import (
 	"strings"
 )
 
-// Bounds of the JSON of an archive. A worker has some 15 objects and arrays and 100 values, so there is room for 10,000 workers. An
-// element without content takes 3 bytes of JSON and up to 500 of memory: that is what these bound.
+// Bounds of the JSON of an archive. A worker has about 15 objects and arrays and 100 values, so there is room for
+// 10,000 workers. An empty element takes 3 bytes of JSON but up to 500 bytes of memory; these bounds limit that.
 const (
 	archiveDepth      = 32
 	archiveContainers = 200_000
 	archiveValues     = 2_000_000
-	archiveMembers    = 10_000        // of an object: there are 1,001 status codes
-	archiveSeconds    = 9_000_000_000 // 285 years: what is longer is no time.Duration
+	archiveMembers    = 10_000        // of one object; there are 1,001 status codes
+	archiveSeconds    = 9_000_000_000 // 285 years; a longer time does not fit into time.Duration
 )
 
-// checkJSON refuses JSON that no report has: deep, with a member twice, with negative or huge numbers, or with so many elements that decoding
-// would need much more memory than the text. The decoder itself takes the last of two members, and compares names without regard to case.
+// checkJSON refuses JSON that no report has: too deep, a member twice, negative or huge numbers, or so many elements
+// that decoding would need much more memory than the text. The decoder itself would take the last of two equal members,
+// and ignores case in names.
 func checkJSON(body []byte) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -43,7 +44,7 @@ func checkJSON(body []byte) error {
 	}
 }
 
-// jsonShape is what checkJSON has seen so far.
+// jsonShape holds what checkJSON has seen so far.
 type jsonShape struct {
 	open               []jsonContainer
 	containers, values int
@@ -52,10 +53,10 @@ type jsonShape struct {
 // jsonContainer is an object or, without names, an array.
 type jsonContainer struct {
 	names map[string]struct{}
-	value bool // of an object: the next token is a value
+	value bool // in an object: the next token is a value
 }
 
-// add takes the next token.
+// add checks the next token.
 func (s *jsonShape) add(token json.Token) error {
 	if token == json.Delim('}') || token == json.Delim(']') {
 		s.open = s.open[:len(s.open)-1]
@@ -99,7 +100,7 @@ func (s *jsonShape) add(token json.Token) error {
 func (c *jsonContainer) name(name string) error {
 	folded := strings.ToLower(strings.ToUpper(name)) // as the decoder does: ſ is s
 	if _, twice := c.names[folded]; twice {
-		return fmt.Errorf("the member %.40q is there twice", name)
+		return fmt.Errorf("the member %.40q occurs twice", name)
 	}
 	c.names[folded] = struct{}{}
 	if len(c.names) > archiveMembers {
@@ -108,16 +109,17 @@ func (c *jsonContainer) name(name string) error {
 	return nil
 }
 
-// archivedErrors and archivedSeries bound how many histograms there are, before the first is unpacked: 100 bytes of text may be one of 50 kB.
+// archivedErrors and archivedSeries count histograms before the first one is unpacked: 100 bytes of text may unpack to
+// 50 kB.
 type (
 	archivedErrors map[string]*Histogram
 	archivedSeries []Point
 )
 
-// skipped is JSON that is counted and not kept.
+// skipped is JSON that is counted but not kept.
 type skipped struct{}
 
-// UnmarshalJSON takes anything.
+// UnmarshalJSON accepts anything.
 func (*skipped) UnmarshalJSON([]byte) error { return nil }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -144,7 +146,7 @@ func (s *archivedSeries) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*[]Point)(s))
 }
 
-// checkNumber refuses what no count, time or rate is.
+// checkNumber refuses numbers that are not a count, a time or a rate.
 func checkNumber(n json.Number) error {
 	f, err := n.Float64()
 	switch {
@@ -156,7 +158,7 @@ func checkNumber(n json.Number) error {
 	return nil
 }
 
-// checkArchived refuses a report whose parts do not fit together.
+// checkArchived refuses a report whose parts contradict each other.
 func (r *Report) checkArchived() error {
 	h := r.Histograms
 	if h.Latency == nil || h.Service == nil || h.Lag == nil {
@@ -183,7 +185,7 @@ func (r *Report) checkArchived() error {
 	return nil
 }
 
-// checkSeries refuses a series with holes, or too long.
+// checkSeries refuses a series that is too long or has holes.
 func (r *Report) checkSeries() error {
 	w := r.SeriesWidthS
 	if r.DurationS > archiveSeconds {

@@ -17,7 +17,7 @@ import (
 	"unicode"
 )
 
-// everyFormat is a report in each format.
+// everyFormat returns a report in each format.
 func everyFormat(t testing.TB, r Report) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -35,7 +35,7 @@ func everyFormat(t testing.TB, r Report) map[string]string {
 	return all
 }
 
-// reread is r after it was in an archive.
+// reread returns r after a round trip through an archive.
 func reread(t testing.TB, r Report) Report {
 	t.Helper()
 	var text bytes.Buffer
@@ -83,7 +83,8 @@ func TestArchiveRoundTrip(t *testing.T) {
 	}
 }
 
-// TestOldArchive: what this version wrote stays readable. `go test -update` writes it anew, which nobody should need.
+// TestOldArchive: archives written by this version stay readable. `go test -update` rewrites the file, which nobody
+// should need.
 func TestOldArchive(t *testing.T) {
 	const path = "testdata/report.loadctl"
 	r := Build(run(t))
@@ -112,7 +113,7 @@ func TestOldArchive(t *testing.T) {
 	}
 }
 
-// TestReadJSON: a report as JSON is read too, without histograms, and then no archive can be made of it.
+// TestReadJSON: a report as JSON can be read too, without histograms; no archive can be made of it.
 func TestReadJSON(t *testing.T) {
 	r := Build(run(t))
 	back, err := Read(strings.NewReader(everyFormat(t, r)["json"]))
@@ -123,19 +124,19 @@ func TestReadJSON(t *testing.T) {
 		t.Errorf("archive of it: %v", err)
 	}
 	for _, text := range []string{"{}", `{"run":"x"}`, "{", `{"series_width_s":1,"series":[{"t":5}]}`, `{"series_width_s":3}`, `{"run":"x","run":"y","series_width_s":1}`} {
-		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "it is no report of loadctl") {
+		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "it is not a report of loadctl") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
 
-// bodyOf is the JSON in an archive of the report that the tests share.
+// bodyOf returns the JSON in an archive of the report that the tests share.
 func bodyOf(t testing.TB) string {
 	t.Helper()
 	return string(archivedJSON(t, Build(run(t))))
 }
 
-// archivedJSON is the JSON in an archive of r.
+// archivedJSON returns the JSON in an archive of r.
 func archivedJSON(t testing.TB, r Report) []byte {
 	t.Helper()
 	h := r.Histograms
@@ -146,7 +147,7 @@ func archivedJSON(t testing.TB, r Report) []byte {
 	return body
 }
 
-// packed is an archive with this JSON.
+// packed returns an archive with this JSON.
 func packed(t testing.TB, body string) string {
 	t.Helper()
 	text, err := packArchive([]byte(body))
@@ -156,7 +157,8 @@ func packed(t testing.TB, body string) string {
 	return string(text)
 }
 
-// fullHistogram is one with all buckets in use, as text: some hundred bytes for up to 300 kB of memory.
+// fullHistogram returns the text of a histogram with all buckets in use: a few hundred bytes for up to 300 kB of
+// memory.
 func fullHistogram(t testing.TB, digits int) string {
 	t.Helper()
 	h := Histogram{digits: digits}
@@ -170,7 +172,7 @@ func fullHistogram(t testing.TB, digits int) string {
 	return string(text)
 }
 
-// hostileArchives are files that are no archives, and what is said of each.
+// hostileArchives are files that are no archives, and the error for each.
 func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
 	body := bodyOf(t)
 	good := packed(t, body)
@@ -193,12 +195,12 @@ func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
 		"many histograms":  {swap(`"series":["`, `"series":["`+strings.Repeat(`1,1,1,1,1,1,`+wide+`","`, 20_000)), "a series of 20010 points, more than 1024"},
 		"many classes":     {swap(`"errors":{"status":"`, `"errors":{`+classes.String()+`"status":"`), "5002 classes of errors, more than 65"},
 		"many members":     {swap(`"status_codes":{`, `"status_codes":{`+members.String()), "an object with more than 10000 members"},
-		"empty":            {"", "it is no archive of loadctl"},
-		"a picture":        {"\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 100), "it is no archive of loadctl"},
-		"no version":       {"loadctl archive \n" + good[line:], "it is no archive of loadctl"},
-		"version 0":        {"loadctl archive 0\n" + good[line:], "it is no archive of loadctl"},
-		"version 2":        {"loadctl archive 2\n" + good[line:], "version 2, newer than 1"},
-		"version 1e99":     {"loadctl archive " + strings.Repeat("9", 99) + "\n", "it is no archive of loadctl"},
+		"empty":            {"", "it is not an archive of loadctl"},
+		"a picture":        {"\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 100), "it is not an archive of loadctl"},
+		"no version":       {"loadctl archive \n" + good[line:], "it is not an archive of loadctl"},
+		"version 0":        {"loadctl archive 0\n" + good[line:], "it is not an archive of loadctl"},
+		"version 2":        {"loadctl archive 2\n" + good[line:], "version 2, but this program knows versions up to 1"},
+		"version 1e99":     {"loadctl archive " + strings.Repeat("9", 99) + "\n", "it is not an archive of loadctl"},
 		"title only":       {good[:line], "cut off or damaged"},
 		"cut in the title": {good[:line-1], "cut off or damaged"},
 		"cut in half":      {good[:len(good)/2], "cut off or damaged"},
@@ -215,9 +217,9 @@ func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
 		"many objects":     {packed(t, `{"report":{"workers":[`+strings.Repeat("{},", 1_000_000)+`{}]}}`), "more than 200000 objects"},
 		"many values":      {packed(t, `{"report":{"notes":[`+strings.Repeat(`"",`, 3_000_000)+`""]}}`), "more than 2000000 values"},
 		"a long text":      {packed(t, `{"report":{"run":"`+strings.Repeat("x", 1<<20)+`"}}`), "a text of 1048576 bytes"},
-		"member twice":     {swap(`"asked":`, `"asked":1,"asked":`), `the member "asked" is there twice`},
-		"twice in capital": {swap(`"asked":`, `"ASKED":1,"asked":`), `the member "asked" is there twice`},
-		"twice in Unicode": {swap(`"status_codes":`, `"ſtatus_codes":{},"status_codes":`), "is there twice"},
+		"member twice":     {swap(`"asked":`, `"asked":1,"asked":`), `the member "asked" occurs twice`},
+		"twice in capital": {swap(`"asked":`, `"ASKED":1,"asked":`), `the member "asked" occurs twice`},
+		"twice in Unicode": {swap(`"status_codes":`, `"ſtatus_codes":{},"status_codes":`), "occurs twice"},
 		"negative":         {swap(`"asked":`, `"bytes_in":-1,"x":`), "the number -1 is negative"},
 		"huge":             {swap(`"asked":`, `"asked":9007199254740994,"x":`), "is larger than 2^53"},
 		"endless":          {swap(`"duration_s":10`, `"duration_s":1e999`), "is larger than 2^53"},
@@ -257,14 +259,14 @@ func TestHostileArchives(t *testing.T) {
 	if _, err := Read(strings.NewReader(packed(t, bodyOf(t)))); err != nil {
 		t.Errorf("the archive that these were made of: %v", err)
 	}
-	// A file without end is not read to its end.
+	// An endless file is not read to its end.
 	endless := io.MultiReader(strings.NewReader("loadctl archive 1\n"), base64.NewDecoder(base64.StdEncoding, zeros{}))
 	if _, err := Read(endless); err == nil {
 		t.Error("zeros without end are an archive")
 	}
 }
 
-// zeros is a file of A without end.
+// zeros is an endless file of the letter A.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -274,8 +276,8 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// neverSteers renders a report that may come from anybody in each format: the only error is that of histograms that are not there, and nothing steers
-// a terminal, also where a file is shown by something else.
+// neverSteers renders an untrusted report in each format. The only error is that of missing histograms, and nothing in
+// the output controls a terminal, even if another program shows the file.
 func neverSteers(t *testing.T, r Report) {
 	t.Helper()
 	for _, f := range formats() {
@@ -290,7 +292,7 @@ func neverSteers(t *testing.T, r Report) {
 	}
 }
 
-// TestArchivesNeverSteer: texts in an archive are those of others.
+// TestArchivesNeverSteer: texts in an archive are untrusted.
 func TestArchivesNeverSteer(t *testing.T) {
 	r := scribbled(t)
 	r.Described.Flags = append(r.Described.Flags, "-H", "\x1b]0;title\x07\u2028\u202e")
@@ -298,8 +300,8 @@ func TestArchivesNeverSteer(t *testing.T) {
 	neverSteers(t, reread(t, r))
 }
 
-// TestDamagedArchives: an archive that is cut anywhere is refused, and one with any bit changed is refused or says the same: of the gzip header and
-// of line ends some do not matter.
+// TestDamagedArchives: an archive that is cut anywhere is refused. One with any bit changed is refused or has the same
+// content: some bits of the gzip header and of line ends do not matter.
 func TestDamagedArchives(t *testing.T) {
 	in := run(t)
 	in.Workers = in.Workers[:1]
@@ -332,7 +334,7 @@ func TestDamagedArchives(t *testing.T) {
 	t.Logf("%d bytes, %d cuts refused, %d bits that do not matter", len(good), len(good)-1, harmless)
 }
 
-// TestMemoryOfArchives: the largest that is accepted takes bounded memory, while it is read and after.
+// TestMemoryOfArchives: the largest accepted archive takes bounded memory, while it is read and afterwards.
 func TestMemoryOfArchives(t *testing.T) {
 	body := bodyOf(t)
 	swap := func(from, to string) string { return strings.Replace(body, from, to, 1) }
@@ -362,7 +364,7 @@ func TestMemoryOfArchives(t *testing.T) {
 	}
 }
 
-// mostHeap is by how much the heap in use grows at most while f runs.
+// mostHeap returns by how much the heap in use grows at most while f runs.
 func mostHeap(f func()) (most int64) {
 	use := func() int64 {
 		var m runtime.MemStats
@@ -388,7 +390,8 @@ func mostHeap(f func()) (most int64) {
 	return <-measured
 }
 
-// FuzzArchive: whatever the JSON in an archive says, it is refused, or the report can be rendered, archived again, and combined.
+// FuzzArchive: whatever the JSON in an archive, it is refused, or the report can be rendered, archived again, and
+// combined.
 func FuzzArchive(f *testing.F) {
 	f.Add([]byte(bodyOf(f)))
 	for what, c := range hostileArchives(f) {

@@ -6,48 +6,45 @@ import (
 	"strings"
 )
 
-// A Budget is what the server counted over the whole run.
+// A Budget holds the server's counts of the whole run.
 type Budget struct {
-	Issued    int64 // slots that were due, whosever they were
-	Skipped   int64 // of these, those that were nobody's
-	Ungranted int64 // never issued though the rate asked for them: only runs with a limiter have these
+	Issued    int64 // slots that were due, owned or not
+	Skipped   int64 // of these, slots that no worker owned
+	Ungranted int64 // asked for but never issued: only in runs with a limiter
 }
 
-// An Audit accounts for every slot of a run. All terms count slots or requests,
-// are ≥ 0, and obey, exactly and at any moment of a run:
+// An Audit accounts for every slot of a run. All terms count slots or requests, and are ≥ 0. At every moment of a run
+// these equations hold exactly:
 //
 //	issued = sent + late_dropped + skipped + recalled + lost + held
 //	asked  = issued − recalled − overrun + ungranted
 //	sent   = completed + failed + in_flight
 //
-// asked is the integral of the rate in force: a slot at or after the end of its
-// generation was never asked for, so it is either recalled or, if it was fired
-// all the same, overrun.
+// asked is the integral of the rate in force. A slot at or after the end of its generation was never asked for: it is
+// recalled, or overrun if it was sent anyway.
 //
-// A closed loop has no slots. Of it only the last equation holds: see ofLoop and
-// Report.CheckAudit.
+// A closed loop has no slots; only the last equation holds: see ofLoop and Report.CheckAudit.
 //
-// A leased slot that its incarnation has not accounted for belongs to recalled
-// as far as the incarnation has such slots at or after the end of their
-// generation, else to held while the process runs, and to lost when it is gone.
-// While it runs this may still change to what really happens; asked does not.
+// An incarnation may not have accounted for some of its slots. Such a slot counts as recalled if it may lie at or after
+// the end of its generation. Else it counts as held while the process runs, and as lost when the process is gone. While
+// the process runs this may still change; asked does not.
 type Audit struct {
-	Issued      int64 `json:"issued"`       // slots that were due, whosever they were
-	Asked       int64 `json:"asked"`        // requests the rate in force asked for
-	Sent        int64 `json:"sent"`         // requests that began to be sent
+	Issued      int64 `json:"issued"`       // slots that were due, owned or not
+	Asked       int64 `json:"asked"`        // requests that the rate in force asked for
+	Sent        int64 `json:"sent"`         // requests whose sending began
 	LateDropped int64 `json:"late_dropped"` // too late to send
-	Skipped     int64 `json:"skipped"`      // nobody's
+	Skipped     int64 `json:"skipped"`      // owned by no worker
 	Recalled    int64 `json:"recalled"`     // dropped because their generation had ended
-	Lost        int64 `json:"lost"`         // leased to an incarnation that is gone, fate unknown
-	Held        int64 `json:"held"`         // leased to an incarnation that runs, fate still open
-	Overrun     int64 `json:"overrun"`      // not recalled though their generation had ended, learned too late: fired, or dropped as late
-	Ungranted   int64 `json:"ungranted"`    // asked for, never issued: what passed without a grant, in a run with a limiter
-	Completed   int64 `json:"completed"`    // answered as expected
+	Lost        int64 `json:"lost"`         // owned by an incarnation that is gone; fate unknown
+	Held        int64 `json:"held"`         // owned by an incarnation that runs; not decided yet
+	Overrun     int64 `json:"overrun"`      // beyond the end of their generation, but sent or dropped as late before the worker knew of the end
+	Ungranted   int64 `json:"ungranted"`    // asked for but never issued: the limiter granted less than passed, in a run with a limiter
+	Completed   int64 `json:"completed"`    // answered with an expected status
 	Failed      int64 `json:"failed"`       // ended otherwise
-	InFlight    int64 `json:"in_flight"`    // sent and not ended, as far as is known
+	InFlight    int64 `json:"in_flight"`    // sent and not ended, as far as known
 }
 
-// newAudit sums the server's counts and those of every incarnation.
+// newAudit adds up the counts of the server and of all incarnations.
 func newAudit(b Budget, workers []WorkerInput) Audit {
 	a := Audit{Issued: b.Issued, Skipped: b.Skipped, Ungranted: b.Ungranted}
 	for _, w := range workers {
@@ -57,13 +54,12 @@ func newAudit(b Budget, workers []WorkerInput) Audit {
 	return a
 }
 
-// ofLoop is the audit of a closed loop: what became of its requests, and no slots.
+// ofLoop returns the audit of a closed loop: only what became of its requests.
 func (a Audit) ofLoop() Audit {
 	return Audit{Sent: a.Sent, Completed: a.Completed, Failed: a.Failed, InFlight: a.InFlight}
 }
 
-// addIncarnation adds one incarnation: what it told, and what must have become
-// of the slots it did not account for (see Audit).
+// addIncarnation adds the counts of one incarnation, and accounts for the slots that it did not report (see Audit).
 func (a *Audit) addIncarnation(w WorkerInput) {
 	var told Counts
 	if w.Total != nil {
@@ -76,7 +72,7 @@ func (a *Audit) addIncarnation(w WorkerInput) {
 
 	a.Sent += told.Sent
 	a.LateDropped += told.LateDropped
-	a.Issued -= told.Ungranted // the worker owned them, and nobody was given them to send
+	a.Issued -= told.Ungranted // the worker owned them, but the limiter did not grant them
 	a.Ungranted += told.Ungranted
 	a.Completed += told.Completed
 	a.Failed += told.Failed
@@ -89,7 +85,7 @@ func (a *Audit) addIncarnation(w WorkerInput) {
 	}
 }
 
-// A term is one named number of an equation, added or subtracted.
+// A term is a named number of an equation.
 type term struct {
 	name  string
 	n     int64
@@ -109,8 +105,8 @@ func sum(terms []term) int64 {
 	return total
 }
 
-// equation writes "name n = first … + second … − third …", leaving out what is
-// zero after the first term, with ≠ where the sides differ.
+// equation formats "name n = first … + second … − third …". It leaves out later terms that are zero, and writes ≠ if
+// the sides differ.
 func equation(name string, n int64, terms []term) string {
 	var b strings.Builder
 	sign := "="
@@ -133,7 +129,7 @@ func equation(name string, n int64, terms []term) string {
 	return b.String()
 }
 
-// kept is the share of what was asked for that was not dropped late, 1 − late_dropped/asked: 0 to 1.
+// kept returns 1 − late_dropped/asked, 0 to 1: the share of what was asked for that was not dropped late.
 func (a Audit) kept() float64 {
 	if a.LateDropped == 0 || a.Asked <= 0 {
 		return 1
@@ -166,7 +162,7 @@ func (a Audit) sentTerms() []term {
 	}
 }
 
-// reasonTerms is the promise: asked is what was sent for it, and each reason
+// reasonTerms is the right side of the equation that the report shows: asked is what was sent for it, plus each reason
 // for not sending. It follows from the first two equations.
 func (a Audit) reasonTerms() []term {
 	return []term{
@@ -176,22 +172,20 @@ func (a Audit) reasonTerms() []term {
 	}
 }
 
-// An identity is an equation of Audit: a term and what it must be the sum of.
+// An identity is an equation of Audit: a term and the terms that add up to it.
 type identity struct {
 	name  string
 	n     int64
 	terms []term
 }
 
-// Check returns an error that names, with the numbers, each equation of Audit
-// that does not hold and each term that is negative; nil if all is well. Of a
-// closed loop ask Report.CheckAudit.
+// Check returns an error for each equation of Audit that does not hold and each negative term, with the numbers; nil if
+// all is well. For a closed loop use [Report.CheckAudit].
 func (a Audit) Check() error {
 	return checkAll(identity{"issued", a.Issued, a.issuedTerms()}, identity{"asked", a.Asked, a.askedTerms()}, identity{"sent", a.Sent, a.sentTerms()})
 }
 
-// CheckAudit is Audit.Check for a run of either kind: a closed loop has only the
-// last equation.
+// CheckAudit is [Audit.Check] for runs of both kinds: for a closed loop it checks the last equation only.
 func (r Report) CheckAudit() error {
 	if r.ClosedLoop {
 		return checkAll(identity{"sent", r.Audit.Sent, r.Audit.sentTerms()})
@@ -199,7 +193,7 @@ func (r Report) CheckAudit() error {
 	return r.Audit.Check()
 }
 
-// checkAll is Check for some equations.
+// checkAll checks some equations.
 func checkAll(all ...identity) error {
 	var problems []error
 	for _, e := range all {

@@ -47,8 +47,7 @@ func TestAuditOfOneIncarnation(t *testing.T) {
 	}
 }
 
-// fates draws what becomes of the slots of one incarnation, and returns what
-// the server and the incarnation would count.
+// fates draws the fate of the slots of one incarnation, and returns the counts of the server and of the incarnation.
 func fates(rng *rand.Rand, asked *int64) WorkerInput {
 	var c Counts
 	w := WorkerInput{ID: "w", Gone: rng.IntN(2) == 0}
@@ -85,8 +84,7 @@ func fates(rng *rand.Rand, asked *int64) WorkerInput {
 	return w
 }
 
-// The equations hold whatever happened, at every moment, and asked is what the
-// schedule contained before the cuts (I6).
+// The equations hold at every moment, and asked is what the schedule contained before the cuts (I6).
 func TestAuditAddsUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	for range 3_000 {
@@ -121,7 +119,7 @@ func TestAuditAddsUp(t *testing.T) {
 	}
 }
 
-// A single wrong number is found, whichever it is.
+// Any single wrong number is found.
 func TestAuditCheckFindsEachError(t *testing.T) {
 	good := newAudit(Budget{Issued: 100}, []WorkerInput{{Leased: 100, Beyond: 4,
 		Total: told(Counts{Sent: 96, Recalled: 3, LateDropped: 1, Completed: 90, Failed: 5})}})

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// A check is something that a pipeline can rely on, or not.
+// A check is a judgement about a run, for pipelines.
 type check struct {
 	name, result string
-	text         string // what was found, for people
-	doubt        string // of audit and generator: why the run proves nothing; "" = it is no reason
+	text         string // for people: what was found
+	doubt        string // for the checks audit and generator: why the run proves nothing; "" = it does not make the run invalid
 }
 
-// checks are all that is judged about a run. Formats for pipelines have them all.
+// checks returns all judgements about the run: the thresholds, audit and generator.
 func (r Report) checks() []check {
 	return append([]check{r.checkAudit(), r.checkGenerator()}, r.thresholdChecks()...)
 }
 
-// thresholdChecks has a check for each threshold.
+// thresholdChecks returns a check for each threshold.
 func (r Report) thresholdChecks() []check {
 	var all []check
 	for _, t := range r.Thresholds {
 		result := t.Result
-		if result != Passed && result != Failed { // an archive may have any word
+		if result != Passed && result != Failed { // an archive may contain any word
 			result = Undecided
 		}
 		all = append(all, check{name: t.Threshold, result: result, text: t.Text})
@@ -31,9 +31,9 @@ func (r Report) thresholdChecks() []check {
 	return all
 }
 
-// Outcome is what a pipeline makes of a run: Failed if a threshold failed, because what a run proves is true, however little that is. Else
-// Invalid if the check of the audit or of the generator has not passed, else Undecided if a threshold is. Passed is what is left: all checks
-// have passed. It is "" of a run that goes on or has no thresholds: nothing is asked of that.
+// Outcome is the result of the run for a pipeline. It is Failed if a threshold failed: even a run that is not valid
+// proves that. Else it is Invalid if the check of the audit or of the generator has not passed. Else it is Undecided if
+// a threshold is undecided, and Passed if not. It is "" while the run goes on, and for a run without thresholds.
 func (r Report) Outcome() string {
 	if r.Running || len(r.Thresholds) == 0 {
 		return ""
@@ -45,7 +45,7 @@ func (r Report) Outcome() string {
 	return thresholds
 }
 
-// worst is the worst result of all.
+// worst returns the worst result of all checks.
 func worst(all []check) string {
 	result := Passed
 	for _, c := range all {
@@ -56,7 +56,7 @@ func worst(all []check) string {
 	return result
 }
 
-// checkAudit says whether the audit adds up and holds all that the workers did.
+// checkAudit checks that the audit adds up and contains all that the workers did.
 func (r Report) checkAudit() check {
 	c := check{name: "audit"}
 	switch err := r.CheckAudit(); {
@@ -76,7 +76,7 @@ func (r Report) checkAudit() check {
 	return c
 }
 
-// checkGenerator says whether the times are those of the endpoint, and not of workers that were at their limit.
+// checkGenerator checks that the measured times are those of the endpoint, and not of workers at their limit.
 func (r Report) checkGenerator() check {
 	c := check{name: "generator"}
 	var texts []string
@@ -95,12 +95,12 @@ func (r Report) checkGenerator() check {
 	case short != "" && !r.Running:
 		c.result, c.text, c.doubt = Failed, short, short
 	case blind >= 0:
-		c.result, c.text = Undecided, fmt.Sprintf("worker %s measured nothing of itself", r.Workers[blind].ID)
+		c.result, c.text = Undecided, fmt.Sprintf("worker %s has no measurements of itself", r.Workers[blind].ID)
 		c.doubt = c.text + ", so it may have been the limit"
 	case r.Running:
 		c.result, c.text = Undecided, "the run goes on"
 	default:
-		c.result, c.text = Passed, "the workers were no limit"
+		c.result, c.text = Passed, "the workers were not the limit"
 	}
 	return c
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// overConnections says how many connections a closed loop used, of all workers; nothing where that is not known. Of the processes that a
-// worker had one after the other the one with most counts.
+// overConnections says how many connections all workers of a closed loop used; "" if that is not known. Of the
+// processes that a worker had one after the other it counts the one with most.
 func (r *Report) overConnections() string {
 	most := map[string]int64{}
 	for _, w := range r.Workers {
@@ -25,14 +25,16 @@ func (r *Report) overConnections() string {
 	return fmt.Sprintf(" over %d connections", all)
 }
 
-// worthSaying is how long a closed loop must have stood still for a note, ns: less is lost in the mean of a second.
-const worthSaying = 100_000_000
+// leastStandstill is how long a closed loop must have stood still for a note, in ns. A shorter pause hardly changes the
+// mean.
+const leastStandstill = 100_000_000
 
-// closedNotes is what to know about the figures of a closed loop: its rate is what came of it, so all that made it less is told.
+// closedNotes returns notes on the figures of a closed loop. Its rate is a result, so the notes list all that lowered
+// it.
 func (r *Report) closedNotes(workers []WorkerInput) []string {
 	notes := []string{closedLoop}
 	if ended := r.Audit.Completed + r.Audit.Failed; r.Audit.Failed > 0 && float64(r.Audit.Failed) >= errorLimit*float64(ended) {
-		notes = append(notes, fmt.Sprintf("%s %% of the requests failed, and the rate of sent contains them: the endpoint may not have done their work",
+		notes = append(notes, fmt.Sprintf("%s %% of the requests failed, and the rate of sent includes them: the endpoint may not have done their work",
 			percent(ratio(float64(r.Audit.Failed), float64(ended)))))
 	}
 	var silent, paused int64
@@ -45,11 +47,11 @@ func (r *Report) closedNotes(workers []WorkerInput) []string {
 		ns   int64
 		text string
 	}{
-		{silent, "a worker sent nothing for about %s: Redis did not answer it; the rates are over all the time, this too"},
-		{paused, "paused for %s; the rates are over all the time, this too"},
+		{silent, "a worker sent nothing for about %s because Redis did not answer; the rates include that time"},
+		{paused, "paused for %s; the rates include that time"},
 	} {
-		if still.ns >= worthSaying {
-			notes = append(notes, fmt.Sprintf(still.text, time.Duration(still.ns).Round(worthSaying)))
+		if still.ns >= leastStandstill {
+			notes = append(notes, fmt.Sprintf(still.text, time.Duration(still.ns).Round(leastStandstill)))
 		}
 	}
 	return notes

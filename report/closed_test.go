@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// loop is the input of a closed loop: a worker that is gone sent 5 requests, and another one, which may have been killed, 3.
+// loop returns the input of a closed loop: a worker that is gone sent 5 requests, and another one, which may have been
+// killed, sent 3.
 func loop(final bool) Input {
 	worker := func(id string, n int, final bool) WorkerInput {
 		r := NewRecorder()
@@ -22,7 +23,7 @@ func loop(final bool) Input {
 	return Input{Run: "x", ClosedLoop: true, Workers: []WorkerInput{worker("a", 5, true), worker("b", 3, final)}}
 }
 
-// TestClosedLoop: nothing was asked for, all adds up, and the report says what its latencies are.
+// TestClosedLoop: nothing was asked for, all adds up, and the report explains its latencies.
 func TestClosedLoop(t *testing.T) {
 	r := Build(loop(true))
 	if !r.Complete || r.Asked != 0 || r.Audit.Sent != 8 || r.Lag != (Distribution{}) || r.Latency != r.ServiceTime || len(r.Notes) != 1 {
@@ -35,7 +36,7 @@ func TestClosedLoop(t *testing.T) {
 	for _, want := range []string{
 		"\nasked       max          as fast as it goes (closed loop)\n", "\nsent        8 ", "\naudit       sent 8 = completed 8\n", "\nlatency ",
 		"\nnote        closed loop: each connection sent its next request when the last one was answered; " +
-			"latencies leave out what users would have waited (coordinated omission). For latencies at a rate use --qps NUMBER\n",
+			"latencies do not include the time that users would have waited (coordinated omission). For latencies at a rate use --qps NUMBER\n",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing:\n%s", want, text.String())
@@ -49,7 +50,7 @@ func TestClosedLoop(t *testing.T) {
 	}
 }
 
-// TestClosedLoopHasNoSlots: whatever is said of slots, as in the file of a worker, a closed loop has none. What became of its requests has to add up.
+// TestClosedLoopHasNoSlots: counts of slots, as in a worker's file, are ignored. The counts of requests must add up.
 func TestClosedLoopHasNoSlots(t *testing.T) {
 	in := loop(true)
 	in.Workers[0].Leased, in.Budget = in.Workers[0].Total.Counts.Slots(), Budget{Issued: 7, Skipped: 2}
@@ -67,7 +68,7 @@ func TestClosedLoopHasNoSlots(t *testing.T) {
 	}
 }
 
-// TestClosedLoopCutShort: no slot tells of what a killed worker sent last, so the report is not complete.
+// TestClosedLoopCutShort: no slots account for what a killed worker sent last, so the report is not complete.
 func TestClosedLoopCutShort(t *testing.T) {
 	r := Build(loop(false))
 	notes := strings.Join(r.Notes, "\n")
@@ -76,7 +77,8 @@ func TestClosedLoopCutShort(t *testing.T) {
 	}
 }
 
-// TestClosedLoopVerdicts: whose limit a closed loop was is told where the worker had time to spare, with the number of connections.
+// TestClosedLoopVerdicts: if the worker had time to spare, the report says what limited the closed loop, with the
+// number of connections.
 func TestClosedLoopVerdicts(t *testing.T) {
 	for _, c := range []struct {
 		name, want, says, not string
@@ -115,7 +117,7 @@ func TestClosedLoopVerdicts(t *testing.T) {
 	}
 }
 
-// TestClosedLoopStoodStill: what made the rate less than the most that goes is told, and over how many connections it was reached.
+// TestClosedLoopStoodStill: notes list what lowered the rate, and the report has the number of connections.
 func TestClosedLoopStoodStill(t *testing.T) {
 	in := loop(true)
 	for i, most := range []int64{48, 16} {
@@ -129,8 +131,8 @@ func TestClosedLoopStoodStill(t *testing.T) {
 	r := Build(in)
 	want := []string{
 		closedLoop, "10.00 % of the requests failed, and the rate of sent contains them: the endpoint may not have done their work",
-		"a worker sent nothing for about 3s: Redis did not answer it; the rates are over all the time, this too",
-		"paused for 2s; the rates are over all the time, this too",
+		"a worker sent nothing for about 3s because Redis did not answer; the rates include that time",
+		"paused for 2s; the rates include that time",
 	}
 	if strings.Join(r.Notes, "\n") != strings.Join(want, "\n") || !r.Complete || r.Workers[1].MostInFlight != 16 {
 		t.Errorf("%q, %+v", r.Notes, r.Workers)
@@ -141,7 +143,7 @@ func TestClosedLoopStoodStill(t *testing.T) {
 	}
 }
 
-// TestMostInFlight: of shards side by side the sum, of beats the most; it comes back from what is published.
+// TestMostInFlight: the sum over shards, and the maximum over beats; it survives publishing.
 func TestMostInFlight(t *testing.T) {
 	total, a, b := NewSnapshot("w", "1"), NewRecorder(), NewRecorder()
 	for _, n := range [][2]int64{{3, 4}, {5, 6}, {1, 9}} {

@@ -13,42 +13,40 @@ import (
 	"unique"
 )
 
-// The merged series of a run is kept as pages of counters, to which each worker's
-// points are added. Point 7 of width 2 has these:
+// The merged series of a run is stored as pages of counters; each worker's points are added to them. Point 7 of width 2
+// has these:
 //
 //	:2:7            sent, completed, failed
-//	:2:7:12         how many latencies are in the buckets 12·128 … 12·128+127
-//	:2:7:e:timeout  how many failed in this way
+//	:2:7:12         number of latencies in the buckets 12·128 … 12·128+127
+//	:2:7:e:timeout  number of requests that failed in this way
 //
-// A page has five bytes for each counter, the least significant first, up to the
-// last one that is not 0.
+// A counter takes five bytes, the least significant first. A page ends with the last counter that is not 0.
 const (
 	pageCounters = 128
 	counterBytes = 5
 	entryBytes   = 1 + counterBytes
-	buckets      = 4224 // of the layout with 2 digits: from 1 µs to 1 h
+	buckets      = 4224 // of the layout with 2 digits: 1 µs to 1 h
 )
 
-// An Increment is what has to be added to one page: for each counter, in order,
-// its number in one byte and what is added in five.
+// An Increment is added to one page: for each counter, in order, its number in one byte and the summand in five.
 type Increment struct {
 	Page string
 	Add  []byte
 }
 
-// page is the name of a point's page.
+// page returns the name of a page of the point.
 func (p *Point) page(rest string) string {
 	return fmt.Sprintf(":%d:%d%s", p.Width, p.Index, rest)
 }
 
-// entry is an entry of an Increment.
+// entry appends one entry of an Increment.
 func entry(add []byte, counter int, n int64) []byte {
 	var number [8]byte
 	binary.LittleEndian.PutUint64(number[:], uint64(n))
 	return append(append(add, byte(counter)), number[:counterBytes]...)
 }
 
-// Increments is what has to be added to the pages of a merged series so that p is in it.
+// Increments returns what to add to the pages of a merged series to include p.
 func (p *Point) Increments() []Increment {
 	var counts []byte
 	for i, n := range []int64{p.Sent, p.Completed, p.Failed} {
@@ -108,7 +106,7 @@ func (c *Columns) Read(name string, page []byte) error {
 	return nil
 }
 
-// read adds a page; rest is what its name has behind the point's.
+// read adds a page to the point; rest is the name of the page after the point's.
 func (p *Point) read(rest []string, page []byte) error {
 	counters := func(yield func(int, int64) bool) {
 		for i := range len(page) / counterBytes {
@@ -165,22 +163,22 @@ func (c *Columns) Points() []Point {
 	return all
 }
 
-// value is the lower edge of bucket i, in ns: the inverse of index.
+// value returns the lower edge of bucket i, in ns: the inverse of index.
 func (h *Histogram) value(i int) int64 {
 	logarithm := h.logarithm()
 	b := max(0, i>>(logarithm-1)-1)
 	return int64(i-b<<(logarithm-1)) << (b + bits.Len64(lowestNS) - 1)
 }
 
-// record adds n values to bucket i. It reports false where there is none.
+// record adds n values to bucket i. It reports false if there is no such bucket.
 func (h *Histogram) record(i int, n int64) bool {
 	value := h.value(i)
 	return value <= highestNS && h.storage().RecordValues(value, n) == nil
 }
 
-// Pages are the names of all pages that the points of a merged series may have in the seconds [from, to), when the run has points of
-// this width: those of narrower points too, which were whole before the width doubled. They are without errors by class, and without
-// latencies where those are not asked for.
+// Pages returns the names of all pages that a merged series may have for the seconds [from, to), while the run has
+// points of this width. That includes narrower points, which were complete before the width doubled. It leaves out
+// errors by class and, unless latency is set, latencies.
 func Pages(from, to, width int64, latency bool) (names []string) {
 	for w := int64(1); w <= width; w *= 2 {
 		for i := from / w; i < min((to+w-1)/w, maxPoints); i++ {

@@ -7,20 +7,19 @@ import (
 	"time"
 )
 
-// A Part is a report that is combined with others, and the name by which they tell of it.
+// A Part is one of the reports to combine. Name stands for it in notes and errors.
 type Part struct {
 	Name   string
 	Report Report
 }
 
-// maxParts bounds the sums of counts, each of which is at most 2^53.
+// maxParts bounds the sums of counts, each at most 2^53.
 const maxParts = 1000
 
-// Combine makes one report of those of several runs that went on side by side
-// and had no Redis in common, such as the same test on several machines. Counts,
-// audits, rates asked for and histograms are added up, workers stand side by
-// side, series and events are aligned by the time since each start. Rates are over the longest duration.
-// It is complete if all parts are; notes say of which part they are.
+// Combine makes one report of the reports of several runs that were side by side and shared no Redis, such as the same
+// test on several machines. It adds up counts, audits, rates asked for and histograms, and lists all workers. Series
+// and events are aligned by the time since each start. Rates are over the longest duration. The result is complete if
+// all parts are; its notes name the part that they concern.
 func Combine(parts []Part) (Report, error) {
 	if err := checkParts(parts); err != nil {
 		return Report{}, err
@@ -57,7 +56,7 @@ func Combine(parts []Part) (Report, error) {
 	return r, nil
 }
 
-// checkParts refuses what cannot be added up.
+// checkParts refuses parts that cannot be added up.
 func checkParts(parts []Part) error {
 	if len(parts) == 0 || len(parts) > maxParts {
 		return fmt.Errorf("combine %d reports: give 1 to %d", len(parts), maxParts)
@@ -68,15 +67,15 @@ func checkParts(parts []Part) error {
 	processes := map[string]string{}
 	for _, p := range parts {
 		if p.Report.Histograms == nil {
-			return fmt.Errorf("combine %s: it has no histograms; give an archive, which -o archive writes", p.Name)
+			return fmt.Errorf("combine %s: it has no histograms; give an archive, as -o archive writes it", p.Name)
 		}
 		if p.Report.ClosedLoop != parts[0].Report.ClosedLoop {
-			return fmt.Errorf("combine %s and %s: only one is a closed loop, and their latencies do not mean the same; give them one by one", parts[0].Name, p.Name)
+			return fmt.Errorf("combine %s and %s: only one is a closed loop, so their latencies are not comparable; report them one by one", parts[0].Name, p.Name)
 		}
 		for _, w := range p.Report.Workers {
 			process := w.ID + "/" + w.Incarnation
 			if other, twice := processes[process]; twice {
-				return fmt.Errorf("combine %s and %s: both count the same process of worker %.40q; leave one of them out", other, p.Name, w.ID)
+				return fmt.Errorf("combine %s and %s: both contain the same process of worker %.40q; leave one of them out", other, p.Name, w.ID)
 			}
 			processes[process] = p.Name
 		}
@@ -84,7 +83,7 @@ func checkParts(parts []Part) error {
 	return nil
 }
 
-// emptySum is what addPart adds to.
+// emptySum returns the report that addPart adds to.
 func emptySum() Report {
 	return Report{
 		Complete:    true,
@@ -96,7 +95,7 @@ func emptySum() Report {
 	}
 }
 
-// addPart adds one report.
+// addPart adds one report to the sum.
 func (r *Report) addPart(p Part) {
 	o := p.Report
 	r.Running, r.Complete = r.Running || o.Running, r.Complete && o.Complete
@@ -124,14 +123,14 @@ func (r *Report) addPart(p Part) {
 	r.Described.Hosts += o.Described.Hosts
 	r.Described.Commands = append(r.Described.Commands, o.Described.Commands...)
 	if o.Described.Target() != r.Described.Target() || o.Described.Line() != r.Described.Line() {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s is not described as the first one: %s %s", p.Name, o.Described.Target(), o.Described.Line()))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s differs from the first one: %s %s", p.Name, o.Described.Target(), o.Described.Line()))
 	}
 	for _, note := range o.Notes {
 		r.Notes = append(r.Notes, p.Name+": "+note)
 	}
 }
 
-// sumUp computes what follows from the sums.
+// sumUp computes the figures that follow from the sums.
 func (r *Report) sumUp() {
 	a, kept := r.Audit, r.Audit.kept()
 	r.Sent = a.Sent
@@ -162,7 +161,7 @@ func (h *Histograms) add(o *Histograms) {
 	}
 }
 
-// add adds each term; the equations stay true.
+// add adds each term; the equations still hold.
 func (a *Audit) add(o Audit) {
 	a.Issued += o.Issued
 	a.Asked += o.Asked
@@ -179,7 +178,7 @@ func (a *Audit) add(o Audit) {
 	a.InFlight += o.InFlight
 }
 
-// distinct lists the different names, as far as they fit; "" is none.
+// distinct lists the different names, shortened if they are many; "" if there are none.
 func distinct(names []string) string {
 	const shown = 8
 	var all []string

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// machine is the report of a machine with a Redis of its own: n requests per second for so many seconds, each answered after latency.
+// machine returns the report of a machine with its own Redis: n requests per second for this many seconds, each
+// answered after latency.
 func machine(t *testing.T, worker string, n, seconds int64, latency time.Duration, final bool) Report {
 	t.Helper()
 	series, total := new(Series), NewSnapshot(worker, "i")
@@ -36,7 +37,7 @@ func machine(t *testing.T, worker string, n, seconds int64, latency time.Duratio
 	return reread(t, r)
 }
 
-// TestCombine: sums, percentiles of all requests, and the second of each from its own start.
+// TestCombine: sums, percentiles of all requests, and seconds counted from each start.
 func TestCombine(t *testing.T) {
 	a, b := machine(t, "berlin", 100, 10, 10*time.Millisecond, true), machine(t, "paris", 300, 4, 30*time.Millisecond, true)
 	r, err := Combine([]Part{{"a.loadctl", a}, {"b.loadctl", b}})
@@ -67,14 +68,14 @@ func TestCombine(t *testing.T) {
 		t.Errorf("notes %q", notes)
 	}
 	sameFormats(t, "in an archive", reread(t, r), r)
-	// What was combined is as it was.
+	// Combine does not change its input.
 	sameFormats(t, "a", a, machine(t, "berlin", 100, 10, 10*time.Millisecond, true))
 	if one, err := Combine([]Part{{"a", a}}); err != nil || one.Run != a.Run || len(one.Notes) != len(a.Notes) {
 		t.Errorf("one: %v, %+v", err, one)
 	}
 }
 
-// TestCombineKeepsAll: what a report says, the sum of two says too. A member that Combine does not know yet shows here.
+// TestCombineKeepsAll: the sum has every member that a report has. A member that Combine does not know yet fails here.
 func TestCombineKeepsAll(t *testing.T) {
 	whole := Build(run(t))
 	whole.Complete, whole.Limiter, whole.OutOfRange = true, "token-bucket", 3
@@ -107,7 +108,7 @@ func TestCombineLong(t *testing.T) {
 	}
 }
 
-// TestCombineIncomplete: one that is not complete makes all incomplete, and is named.
+// TestCombineIncomplete: one incomplete part makes the sum incomplete, and is named.
 func TestCombineIncomplete(t *testing.T) {
 	a, b := machine(t, "berlin", 10, 2, time.Millisecond, true), machine(t, "paris", 10, 2, time.Millisecond, false)
 	r, err := Combine([]Part{{"a.loadctl", a}, {"b.loadctl", b}})
@@ -118,15 +119,15 @@ func TestCombineIncomplete(t *testing.T) {
 	}
 }
 
-// TestCombineRefuses what would count something twice, or mix what does not mean the same.
+// TestCombineRefuses: parts that would count something twice, or have figures of different meaning.
 func TestCombineRefuses(t *testing.T) {
 	a, b := machine(t, "berlin", 10, 2, time.Millisecond, true), machine(t, "paris", 10, 2, time.Millisecond, true)
 	closed, bare := b, b
 	closed.ClosedLoop, bare.Histograms = true, nil
 	for says, parts := range map[string][]Part{
-		"combine a and b: both count the same process of worker \"berlin\"; leave one of them out": {{"a", a}, {"b", a}},
-		"combine a and b: only one is a closed loop":                                               {{"a", a}, {"b", closed}},
-		"combine b: it has no histograms; give an archive":                                         {{"a", a}, {"b", bare}},
+		"combine a and b: both contain the same process of worker \"berlin\"; leave one of them out": {{"a", a}, {"b", a}},
+		"combine a and b: only one is a closed loop":                                                 {{"a", a}, {"b", closed}},
+		"combine b: it has no histograms; give an archive":                                           {{"a", a}, {"b", bare}},
 		"combine 0 reports":    {},
 		"combine 1001 reports": make([]Part, 1001),
 	} {

@@ -2,12 +2,13 @@ package report
 
 import "time"
 
-// combineThresholds adds what became of the thresholds. One that all parts have is judged anew over all data, if that is exact: no part lacks
-// anything or goes on, all have the same warm-up and, for what is judged window by window, points as wide as those of the sum. Any other
-// one stands as its part has judged it, under the name of the part.
+// combineThresholds adds the results of the thresholds. A threshold that all parts have is judged again over all data,
+// if that is exact: all parts are complete, have ended and have the same warm-up. To be judged window by window, their
+// points must also be as wide as those of the sum. Any other threshold keeps the result of its part, under the name of
+// the part.
 func (r *Report) combineThresholds(parts []Part) {
 	exact, aligned := true, true
-	owners := map[Threshold]int{} // how many parts have it, however it is written
+	owners := map[Threshold]int{} // how many parts have the threshold, in any spelling
 	for _, p := range parts {
 		exact = exact && p.Report.Complete && p.Report.WarmupS == parts[0].Report.WarmupS
 		aligned = aligned && p.Report.SeriesWidthS == r.SeriesWidthS
@@ -33,7 +34,7 @@ func (r *Report) combineThresholds(parts []Part) {
 	}
 }
 
-// asked are the thresholds of a report, each once.
+// asked returns the thresholds of a report, each once.
 func (r Report) asked() map[Threshold]bool {
 	all := map[Threshold]bool{}
 	for _, t := range r.Thresholds {

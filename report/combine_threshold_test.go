@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// place is the archive of a run with these thresholds at one place: 100 requests per second for ten seconds.
+// place returns the archive of a run with these thresholds at one place: 100 requests per second for ten seconds.
 func place(t *testing.T, worker string, change func(*Input), ms int64, thresholds ...string) Report {
 	t.Helper()
 	in := judgedRun(10, func(int64) int64 { return ms }, func(_, i int64) bool { return i == 0 }) // 1 % fails
@@ -28,7 +28,7 @@ func place(t *testing.T, worker string, change func(*Input), ms int64, threshold
 	return reread(t, Build(in))
 }
 
-// combinedOf are the thresholds of the sum of two, each with its result and text.
+// combinedOf returns the thresholds of the sum of two, each with its result and text.
 func combinedOf(t *testing.T, a, b Report) (all []string) {
 	t.Helper()
 	r, err := Combine([]Part{{"a.loadctl", a}, {"b.loadctl", b}})
@@ -41,7 +41,7 @@ func combinedOf(t *testing.T, a, b Report) (all []string) {
 	return all
 }
 
-// TestCombineJudgesAnew: both pass and the sum fails, or the other way round. The value is that of all requests.
+// TestCombineJudgesAnew: both parts pass and the sum fails, or the reverse. The value is that of all requests.
 func TestCombineJudgesAnew(t *testing.T) {
 	for _, row := range []struct{ threshold, ofA, ofB, sum, text string }{
 		{"rate:rate<150", Passed, Passed, Failed, "200/s"},
@@ -65,7 +65,8 @@ func TestCombineJudgesAnew(t *testing.T) {
 	}
 }
 
-// TestCombineLeavesWhatIsNotExact: what only one part has, or what cannot be judged as exactly as in the parts, stands as it was.
+// TestCombineLeavesWhatIsNotExact: a threshold that only one part has, or that cannot be judged as exactly as in the
+// parts, keeps its result.
 func TestCombineLeavesWhatIsNotExact(t *testing.T) {
 	const rate, over = "rate:rate<150", "rate:rate<150 over 8s"
 	parts := func(of ...string) []string {
@@ -93,7 +94,7 @@ func TestCombineLeavesWhatIsNotExact(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	// What is combined once more is not judged by a name that it has got.
+	// A combined report that is combined again is not judged under its new names.
 	both, err := Combine([]Part{{"a", place(t, "berlin", nil, 10, rate)}, {"b", place(t, "paris", nil, 10, "errors:count<15")}})
 	if err != nil {
 		t.Fatal(err)

@@ -7,20 +7,21 @@ import (
 	"time"
 )
 
-// namePattern is what names of runs and workers are made of, so that they can stand in a command.
+// namePattern matches names of runs and workers that can stand in a command.
 const namePattern = `^[A-Za-z0-9][A-Za-z0-9._-]*$`
 
-// UnpublishedFile is the name of the file in which one process of a worker leaves its counts when Redis does not take them.
+// UnpublishedFile returns the name of the file in which one process of a worker saves its counts if Redis does not take
+// them.
 func UnpublishedFile(run, worker, incarnation string) string {
 	return fmt.Sprintf("loadctl-%s-%s-%s.json", run, worker, incarnation)
 }
 
-// setComplete says how far the report can be relied upon:
+// setComplete tells whether the report is complete:
 //
 //	complete = the run is over, and the final snapshot of every incarnation is in, and no incarnation was forgotten,
 //	           and the audit adds up, and the series has all requests, and in.Missing is empty
 //
-// A final snapshot holds all that its process did. So a complete report holds all that the workers did.
+// A final snapshot contains all that its process did. So a complete report contains all that the workers did.
 func (r *Report) setComplete(in Input) {
 	unknown := in.unfinished()
 	missing := append(slices.Clone(in.Missing), in.forgotten()...)
@@ -28,7 +29,7 @@ func (r *Report) setComplete(in Input) {
 	r.Notes = append(r.Notes, missing...)
 	if n := r.seriesLacks(); r.Complete && n > 0 {
 		r.Complete = false
-		r.Notes = append(r.Notes, fmt.Sprintf("%d requests are missing from the series, because Redis has lost points; all other figures have them", n))
+		r.Notes = append(r.Notes, fmt.Sprintf("%d requests are missing from the series, because Redis has lost points; all other figures include them", n))
 	}
 	r.Notes = append(r.Notes, missingFinals(in.Run, unknown)...)
 	if err := r.CheckAudit(); err != nil {
@@ -42,7 +43,7 @@ func (r *Report) setComplete(in Input) {
 		r.LowerBoundsAbove = &kept
 	}
 	r.unanswered()
-	if r.Complete { // else what looks unsent may have been sent
+	if r.Complete { // else slots that look unsent may have been sent
 		r.shortfall()
 	}
 }
@@ -50,7 +51,8 @@ func (r *Report) setComplete(in Input) {
 // final tells whether all that the process did is known.
 func (w WorkerInput) final() bool { return w.Total != nil && w.Total.Final }
 
-// forgotten says that processes took part of which nothing is known: others have heard of more than there are.
+// forgotten returns a note if processes took part of which nothing is known: workers have heard of more processes than
+// there are.
 func (in Input) forgotten() []string {
 	var heard int64
 	for _, w := range in.Workers {
@@ -62,10 +64,10 @@ func (in Input) forgotten() []string {
 	if n <= 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("Redis has forgotten %d of the %d processes that took part, in a restart or failover: what they sent is not counted", n, heard)}
+	return []string{fmt.Sprintf("Redis has forgotten %d of the %d processes that took part, in a restart or failover: the requests that they sent are not counted", n, heard)}
 }
 
-// seriesLacks is how many requests that were sent are in no point of a series that has points.
+// seriesLacks returns how many sent requests are in no point of the series; 0 for a series without points.
 func (r *Report) seriesLacks() int64 {
 	if len(r.Histograms.Series) == 0 {
 		return 0
@@ -77,8 +79,8 @@ func (r *Report) seriesLacks() int64 {
 	return lacks
 }
 
-// unfinished are the incarnations whose final snapshot is missing. While the run goes on, only one that is gone can miss it. In a run that
-// never began nobody has sent anything.
+// unfinished returns the incarnations whose final snapshot is missing. While the run goes on, only an incarnation that
+// is gone can lack it. In a run that never began nobody has sent anything.
 func (in Input) unfinished() []WorkerInput {
 	if in.neverBegun() {
 		return nil
@@ -98,7 +100,8 @@ func (in Input) neverBegun() bool {
 	return !in.Running && in.StartedAt.IsZero() && in.Budget == (Budget{}) && !slices.ContainsFunc(in.Workers, sent)
 }
 
-// missingFinals says what is not counted of each worker and how to add it, as far as the lines fit.
+// missingFinals returns a note for each worker whose final snapshot is missing: what is not counted, and how to add it.
+// The number of notes is bounded.
 func missingFinals(run string, workers []WorkerInput) []string {
 	var notes []string
 	for _, w := range workers[:min(len(workers), maxTextWorkers)] {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// life is one process of a worker: the cumulative snapshot of each second, the last of which is final and so the truth.
+// life is one process of a worker: the cumulative snapshot of each second; the last one is final, and so the truth.
 type life struct {
 	worker, incarnation string
 	beats               []*Snapshot
@@ -33,7 +33,8 @@ func live(rng *rand.Rand, worker, incarnation string) life {
 	return l
 }
 
-// TestCompleteIsTheTruth: whatever snapshots have arrived of whatever processes, a complete report holds all that was done.
+// TestCompleteIsTheTruth: whichever snapshots of whichever processes have arrived, a complete report holds all that was
+// done.
 func TestCompleteIsTheTruth(t *testing.T) {
 	outcomes := map[bool]int{}
 	for seed := range uint64(20_000) {
@@ -75,7 +76,7 @@ func TestCompleteIsTheTruth(t *testing.T) {
 	}
 }
 
-// TestMissingFinalIsNamed: the note names the worker, the time, the file and the command.
+// TestMissingFinalIsNamed: the note has the worker, the time, the file and the command.
 func TestMissingFinalIsNamed(t *testing.T) {
 	in := run(t)
 	in.Budget.Issued, in.Budget.Skipped = in.Budget.Issued+500, in.Budget.Skipped+500
@@ -109,7 +110,7 @@ func TestMissingFinalsAreBounded(t *testing.T) {
 	}
 }
 
-// TestHostileNamesAreNoCommand: what others wrote into Redis does not become a command to paste.
+// TestHostileNamesAreNoCommand: untrusted names in Redis do not become a command to paste.
 func TestHostileNamesAreNoCommand(t *testing.T) {
 	in := run(t)
 	in.Workers[0].ID, in.Workers[0].Total.Final = "$(reboot)", false
@@ -118,7 +119,7 @@ func TestHostileNamesAreNoCommand(t *testing.T) {
 	}
 }
 
-// TestSeriesWithHoles: points that Redis has lost are missing from the picture, so the report says so.
+// TestSeriesWithHoles: if Redis has lost points, the report says so.
 func TestSeriesWithHoles(t *testing.T) {
 	in := run(t)
 	lost := in.Workers[0].Series[0].Sent
@@ -129,7 +130,7 @@ func TestSeriesWithHoles(t *testing.T) {
 	}
 }
 
-// TestNeverBegun: of a run that never began nothing is missing.
+// TestNeverBegun: a run that never began lacks nothing.
 func TestNeverBegun(t *testing.T) {
 	in := Input{Run: "x", Workers: []WorkerInput{{ID: "w", Incarnation: "i", Gone: true}}}
 	if r := Build(in); !r.Complete || len(r.Notes) != 0 {
@@ -137,7 +138,7 @@ func TestNeverBegun(t *testing.T) {
 	}
 }
 
-// TestRunningIsNotComplete: while a run goes on, living workers miss nothing and a dead one is named.
+// TestRunningIsNotComplete: while a run goes on, running workers lack nothing, and a dead one is named.
 func TestRunningIsNotComplete(t *testing.T) {
 	in := run(t)
 	in.Running = true

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// CSV writes the series with a header line: for each point its begin in
-// seconds, the counts, and latency in nanoseconds (see [SeriesReport]).
+// CSV writes the series with a header line: for each point its start in seconds, the counts, and latency in nanoseconds
+// (see [SeriesReport]).
 func CSV(w io.Writer, r Report) error {
 	c := csv.NewWriter(w)
 	rows := [][]string{{"t", "asked", "sent", "ok", "failed", "p50_ns", "p99_ns", "p90_ns", "p999_ns"}}

@@ -6,45 +6,45 @@ import (
 	"time"
 )
 
-// A Setting is what a run fires at, and the flags that describe it.
+// A Setting is the target of a run, and the flags that describe the run.
 type Setting struct {
-	Method string `json:"method"` // of each request; "" = the target has none, or it is not known
-	URL    string `json:"url"`    // without user and password; "" = not known
+	Method string `json:"method"` // of each request; "" = the target has none, or it is unknown
+	URL    string `json:"url"`    // without user and password; "" = unknown
 
-	// Flags are the arguments of loadctl run or loadworker run that describe the run, in their order: only what differs from the
-	// defaults. Those that Withheld names have something else in place of their value: a secret is replaced, and a body or
-	// certificates that are long are told by their size and SHA-256.
+	// Flags are the arguments of loadctl run or loadworker run that describe the run, in order: only those that differ
+	// from the defaults. The values of those in Withheld are replaced: secrets by a placeholder, long bodies and
+	// certificates by their size and SHA-256.
 	Flags    []string `json:"flags"`
 	Withheld []string `json:"withheld"`
 }
 
-// A Description is what there is to know about a run beside its figures, so that it can be understood and repeated years later.
+// A Description holds what there is to know about a run beside its figures, to understand and repeat it years later.
 type Description struct {
 	Setting
-	CreatedBy  string    `json:"created_by"`  // program and version; "" = not known
+	CreatedBy  string    `json:"created_by"`  // program and version; "" = unknown
 	ReportedBy string    `json:"reported_by"` // likewise
-	Redis      string    `json:"redis"`       // version of the server at the time of the report; "" = it does not tell, as the embedded one
-	Hosts      int       `json:"hosts"`       // machines with workers, by their host names
-	Commands   []Command `json:"commands"`    // the last ones that were given to the run, oldest first
+	Redis      string    `json:"redis"`       // version of the server at the time of the report; "" = unknown, as of the embedded one
+	Hosts      int       `json:"hosts"`       // number of machines with workers, by host name
+	Commands   []Command `json:"commands"`    // the last commands given to the run, oldest first
 }
 
-// A Command is one that changed a run.
+// A Command is a command that changed a run.
 type Command struct {
 	At      time.Time `json:"at"`      // Redis clock
-	Command string    `json:"command"` // as loadctl calls it; deadman = the dead-man's switch has stopped the run
+	Command string    `json:"command"` // as loadctl calls it; deadman = the dead-man's switch stopped the run
 	Who     string    `json:"who"`     // user@host
-	What    string    `json:"what"`    // what came of it, such as a rate; may be empty
+	What    string    `json:"what"`    // the result, such as a rate; may be empty
 }
 
-// Target is the method and the URL, for people.
+// Target returns the method and the URL, for people.
 func (s Setting) Target() string { return strings.TrimSpace(s.Method + " " + s.URL) }
 
-// Line is the flags but those that Target tells, as a shell takes them.
+// Line returns the flags as shell words, without those that Target contains.
 func (s Setting) Line() string {
 	var words []string
 	for i := 0; i < len(s.Flags); i++ {
 		if s.Flags[i] == "--url" || s.Flags[i] == "--method" {
-			i++ // its value
+			i++ // the flag's value
 			continue
 		}
 		words = append(words, Quoted(s.Flags[i]))
@@ -52,10 +52,10 @@ func (s Setting) Line() string {
 	return strings.Join(words, " ")
 }
 
-// plainWord is a word that a shell leaves as it is.
+// plainWord matches words that a shell leaves unchanged.
 var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// Quoted is a word for a shell.
+// Quoted quotes a word for a shell.
 func Quoted(word string) string {
 	if plainWord.MatchString(word) {
 		return word
@@ -63,8 +63,8 @@ func Quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// described is d with the hosts of these workers, and arrays without elements where it has none. A worker that does not name its host
-// counts as one of its own.
+// described returns d with the number of hosts of these workers, and with empty arrays instead of nil. A worker without
+// a host name counts as a host of its own.
 func (d Description) described(workers []WorkerInput) Description {
 	hosts := map[string]bool{}
 	for _, w := range workers {

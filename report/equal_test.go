@@ -16,7 +16,7 @@ import (
 // A numberCheck compares every number of a format with the JSON report.
 type numberCheck func(t *testing.T, r Report, doc map[string]any, text string)
 
-// numberChecks has one for each format. A new format needs a line here.
+// numberChecks returns a check for each format. A new format needs a line here.
 func numberChecks() map[string]numberCheck {
 	return map[string]numberCheck{
 		"text":        textHas,
@@ -32,7 +32,7 @@ func numberChecks() map[string]numberCheck {
 	}
 }
 
-// TestNumbersAreEqual: each number of a run is the same in all formats that have it, as far as the format rounds it.
+// TestNumbersAreEqual: each number of a run is the same in all formats that have it, up to the rounding of the format.
 func TestNumbersAreEqual(t *testing.T) {
 	demanding := func(in Input) Input {
 		for _, text := range someOfEach() {
@@ -65,7 +65,7 @@ func TestNumbersAreEqual(t *testing.T) {
 	}
 }
 
-// document is JSON with numbers as they stand in it.
+// document is JSON that keeps the text of its numbers.
 func document(t *testing.T, text string) map[string]any {
 	t.Helper()
 	var doc map[string]any
@@ -77,7 +77,7 @@ func document(t *testing.T, text string) map[string]any {
 	return doc
 }
 
-// numberAt is a number of the JSON report by its path.
+// numberAt returns the number of the JSON report at a path.
 func numberAt(t *testing.T, doc map[string]any, path ...string) float64 {
 	t.Helper()
 	var v any = doc
@@ -93,7 +93,7 @@ func numberAt(t *testing.T, doc map[string]any, path ...string) float64 {
 	return f
 }
 
-// elementsAt are the objects of an array of the JSON report.
+// elementsAt returns the objects of an array of the JSON report.
 func elementsAt(doc map[string]any, name string) (all []map[string]any) {
 	array, _ := doc[name].([]any)
 	for _, v := range array {
@@ -102,7 +102,8 @@ func elementsAt(doc map[string]any, name string) (all []map[string]any) {
 	return all
 }
 
-// isRounded checks a number as it stands in a text: with so many digits at least, and not further from the right one than its last digit allows.
+// isRounded checks a number in a text: it has at least this many digits, and differs from the exact one by less than
+// its last digit.
 func isRounded(t *testing.T, what, text string, unit, want float64, digits int) {
 	t.Helper()
 	_, decimals, _ := strings.Cut(text, ".")
@@ -165,7 +166,7 @@ func isBytes(t *testing.T, what, text string, want float64) {
 	isRounded(t, what, number, size, want, 3)
 }
 
-// thresholdHas checks a threshold as people read it: what it came to, and the value at the beginning of its text.
+// thresholdHas checks a threshold as formatted for people: its result, and the value at the beginning of its text.
 func thresholdHas(t *testing.T, doc map[string]any, name, result, text string) {
 	t.Helper()
 	for _, one := range elementsAt(doc, "thresholds") {
@@ -200,7 +201,7 @@ func thresholdHas(t *testing.T, doc map[string]any, name, result, text string) {
 	t.Errorf("JSON has no threshold %s", name)
 }
 
-// timesHave checks a row of a table of times. A ≥ stands where JSON says that it is a lower bound.
+// timesHave checks a row of a table of times: it has ≥ where JSON has a lower bound.
 func timesHave(t *testing.T, doc map[string]any, row string, cells []string) {
 	t.Helper()
 	names := []string{"min", "mean", "p50", "p90", "p95", "p99", "p999", "p9999", "max"}
@@ -249,7 +250,7 @@ type textLine struct {
 // textLines are all kinds of lines.
 func textLines() []textLine { return slices.Concat(runLines(), countLines(), detailLines()) }
 
-// runLines say what the run is.
+// runLines describe the run.
 func runLines() []textLine {
 	return []textLine{
 		{`run +(\S+), (?:not started|started (\S+)), (\S+), [\w, ]+`, func(t *testing.T, r Report, doc map[string]any, m []string) {
@@ -279,7 +280,7 @@ func runLines() []textLine {
 	}
 }
 
-// countLines say how many requests there were, and what became of them.
+// countLines have the numbers of requests and their fates.
 func countLines() []textLine {
 	count := func(path ...string) func(*testing.T, Report, map[string]any, []string) {
 		return func(t *testing.T, _ Report, doc map[string]any, m []string) {
@@ -317,7 +318,7 @@ func countLines() []textLine {
 	}
 }
 
-// detailLines have times, answers, workers, and what was judged.
+// detailLines have times, answers, workers, and judgements.
 func detailLines() []textLine {
 	return []textLine{
 		{` +min +mean +p50 +p90 +p95 +p99 +p99\.9 +p99\.99 +max`, func(*testing.T, Report, map[string]any, []string) {}},
@@ -346,7 +347,7 @@ func detailLines() []textLine {
 	}
 }
 
-// splitThreshold cuts a threshold with its text where the threshold ends, which has colons itself.
+// splitThreshold splits a threshold from its text. The threshold contains colons itself.
 func splitThreshold(doc map[string]any, line string) (name, text string) {
 	for _, one := range elementsAt(doc, "thresholds") {
 		if text, is := strings.CutPrefix(line, one["threshold"].(string)+": "); is {
@@ -387,7 +388,8 @@ func workerHas(t *testing.T, _ Report, doc map[string]any, m []string) {
 	t.Errorf("JSON has no worker %s", m[1])
 }
 
-// textHas checks the text, line by line. A line of no known kind may have a number that nobody compares.
+// textHas checks the text, line by line. It refuses lines of unknown kind, because they may have numbers that nobody
+// compares.
 func textHas(t *testing.T, r Report, doc map[string]any, text string) {
 	lines := textLines()
 next:
@@ -439,7 +441,7 @@ func markdownRow(t *testing.T, doc map[string]any, table string, cells []string)
 	}
 }
 
-// markdownHas checks the tables row by row, and what stands between them.
+// markdownHas checks the tables row by row, and the lines between them.
 func markdownHas(t *testing.T, r Report, doc map[string]any, page string) {
 	table, rows := "", 0
 	plain := html.UnescapeString(regexp.MustCompile(`\\(.)`).ReplaceAllString(page, "$1"))
@@ -484,7 +486,7 @@ func markdownHas(t *testing.T, r Report, doc map[string]any, page string) {
 	}
 }
 
-// jsonHas: what the others are compared with comes back as it was.
+// jsonHas checks that the JSON, with which the others are compared, survives a round trip.
 func jsonHas(t *testing.T, _ Report, _ map[string]any, text string) {
 	back, err := ReadJSON(strings.NewReader(text))
 	if err != nil {
@@ -506,8 +508,9 @@ func archiveHas(t *testing.T, r Report, _ map[string]any, text string) {
 	}
 }
 
-// hgrmHas checks the distribution of the latency: the number of values, mean and maximum, and that each percentile of JSON is between its
-// neighbours. It is of what was sent, so those of JSON are found at their share of it; their rank is the nearest, half a request away at most.
+// hgrmHas checks the distribution of the latency: the number of values, mean and maximum, and that each percentile of
+// JSON lies between its neighbours. The distribution contains only sent requests, so the percentiles of JSON are found
+// at their share of it. Their rank is the nearest one, at most half a request away.
 func hgrmHas(t *testing.T, _ Report, doc map[string]any, text string) {
 	type line struct{ ms, quantile float64 }
 	var all []line
@@ -547,7 +550,7 @@ func hgrmHas(t *testing.T, _ Report, doc map[string]any, text string) {
 	}
 }
 
-// hlogHas checks the latencies of each point: how many there are, and each percentile that JSON has of it.
+// hlogHas checks the latencies of each point: their number, and each percentile that JSON has.
 func hlogHas(t *testing.T, r Report, doc map[string]any, text string) {
 	series, width := elementsAt(doc, "series"), numberAt(t, doc, "series_width_s")
 	ended := 0.

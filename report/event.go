@@ -17,25 +17,25 @@ type Event struct {
 // maxEvents bounds the events of a report.
 const maxEvents = 1000
 
-// allEvents are the events that are known, with those that workers told of.
+// allEvents returns the known events, with the outages that workers reported.
 func (in Input) allEvents() []Event {
 	seen := outages(in.Workers)
 	if len(seen) == 0 {
-		return in.Events // in their order, whatever the clock did
+		return in.Events // in their order, even if the clock was set back
 	}
 	return slices.SortedStableFunc(slices.Values(slices.Concat(in.Events, seen)), func(a, b Event) int { return a.At.Compare(b.At) })
 }
 
-// takeEvents takes the newest of all events, which are in order, and says what it leaves out.
+// takeEvents takes the newest of all events, which are in order, and notes how many it leaves out.
 func (r *Report) takeEvents(all []Event) {
 	older := max(0, len(all)-maxEvents)
 	r.Events = append([]Event{}, all[older:]...)
 	if older > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("the report has the last %d events; %d older ones are left out", maxEvents, older))
+		r.Notes = append(r.Notes, fmt.Sprintf("the report lists the last %d events; %d older ones are left out", maxEvents, older))
 	}
 }
 
-// noteStop says who ended the run long before the end that was planned.
+// noteStop notes who ended the run, if it ended long before its planned end.
 func (r *Report) noteStop(planned time.Duration) {
 	if r.Running || r.length() > planned-time.Second {
 		return
@@ -54,8 +54,8 @@ func (r *Report) noteStop(planned time.Duration) {
 	}
 }
 
-// eventsOf are the events of all parts in order. Like the series, they are aligned by the time since each start: that of the sum is began.
-// Parts that did not start, or say that they did in another age, stay at their own times.
+// eventsOf returns the events of all parts in order. Like the series, they are aligned by the time since each start;
+// the start of the sum is began. Parts without a start time, or with one outside the valid range, keep their own times.
 func eventsOf(parts []Part, began time.Time) []Event {
 	var all []Event
 	for _, p := range parts {
@@ -73,10 +73,10 @@ func eventsOf(parts []Part, began time.Time) []Event {
 	return all
 }
 
-// inEra tells whether a clock of Redis may show t: from 1970 to 2255, in µs.
+// inEra tells whether Redis' clock can show t: from 1970 to 2255, in µs.
 func inEra(t time.Time) bool { return t.Unix() >= 0 && t.Unix() <= maxCount/1_000_000 }
 
-// checkEvents refuses events that no report has. Older programs wrote none at all.
+// checkEvents refuses events that no report has. Older programs wrote no events.
 func (r *Report) checkEvents() error {
 	if r.Events == nil {
 		r.Events = []Event{}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// eventful is a report of events at these seconds since its start.
+// eventful returns a report with events at these seconds since its start.
 func eventful(start time.Time, seconds ...float64) Report {
 	in := Input{Run: "x", StartedAt: start}
 	for _, s := range seconds {
@@ -17,7 +17,7 @@ func eventful(start time.Time, seconds ...float64) Report {
 	return Build(in)
 }
 
-// listed is each event: its seconds since the start of the report, and who.
+// listed returns for each event its seconds since the start of the report, and who.
 func listed(r Report) string {
 	var all []string
 	for _, e := range r.Events {
@@ -26,7 +26,7 @@ func listed(r Report) string {
 	return strings.Join(all, ", ")
 }
 
-// TestEventsAreBounded: a report has the last thousand, and says so.
+// TestEventsAreBounded: a report lists the last thousand, and says so.
 func TestEventsAreBounded(t *testing.T) {
 	seconds := make([]float64, maxEvents)
 	for i := range seconds {
@@ -37,7 +37,7 @@ func TestEventsAreBounded(t *testing.T) {
 		t.Errorf("%d events, %q", len(r.Events), r.Notes)
 	}
 	r := eventful(start, append(seconds, 1_000, 1_001)...)
-	if notes := strings.Join(r.Notes, "; "); len(r.Events) != maxEvents || r.Events[0].Who != "w2" || notes != "the report has the last 1000 events; 2 older ones are left out" {
+	if notes := strings.Join(r.Notes, "; "); len(r.Events) != maxEvents || r.Events[0].Who != "w2" || notes != "the report lists the last 1000 events; 2 older ones are left out" {
 		t.Errorf("%d events from %v on, %q", len(r.Events), r.Events[0], notes)
 	}
 	if back := reread(t, r); !reflect.DeepEqual(back.Events, r.Events) {
@@ -48,7 +48,7 @@ func TestEventsAreBounded(t *testing.T) {
 	}
 }
 
-// TestCombineEvents: those of all archives, in order of the time since each start, with the name of the archive.
+// TestCombineEvents: the events of all archives, in order of the time since each start, with the name of the archive.
 func TestCombineEvents(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	a, b := reread(t, eventful(start, -1, 2, 7.5)), reread(t, eventful(start.Add(40*time.Minute), -0.5, 2.25, 7, 8))
@@ -65,13 +65,13 @@ func TestCombineEvents(t *testing.T) {
 	if listed(a) != "-1 w-1, 2 w2, 7.5 w7.5" {
 		t.Errorf("what was combined is changed: %s", listed(a))
 	}
-	// Together they are more than a report has.
+	// Together they exceed the limit of a report.
 	seconds := make([]float64, 600)
 	r, err = Combine([]Part{{"a", eventful(start, seconds...)}, {"b", eventful(start, seconds...)}})
 	if err != nil || len(r.Events) != maxEvents || !strings.Contains(strings.Join(r.Notes, "; "), "200 older ones are left out") {
 		t.Errorf("%v, %d events, %q", err, len(r.Events), r.Notes)
 	}
-	// A start in another age moves nothing out of what JSON can tell.
+	// A start outside the valid range moves no event out of the range of JSON.
 	far := eventful(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC))
 	far.Events = a.Events
 	if r, err = Combine([]Part{{"far", far}, {"a", a}}); err != nil || !r.Events[0].At.Equal(a.Events[0].At) {
@@ -80,7 +80,7 @@ func TestCombineEvents(t *testing.T) {
 	reread(t, r)
 }
 
-// TestOldReportsHaveNoEvents: they have an empty list of them.
+// TestOldReportsHaveNoEvents: their list of events is empty.
 func TestOldReportsHaveNoEvents(t *testing.T) {
 	r := Build(run(t))
 	for what, text := range map[string]string{

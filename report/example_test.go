@@ -35,7 +35,7 @@ func Example() {
 	// p99 2ms
 }
 
-// The latency of a user is felt from the intended time on.
+// Users feel the latency from the intended time on.
 func ExampleRecorder() {
 	const ms = int64(time.Millisecond)
 	rec := report.NewRecorder()
@@ -73,7 +73,7 @@ func ExampleSnapshot_Merge() {
 	// Output: 2 2 1s
 }
 
-// A worker publishes the points that are whole once, and those that may still change each time.
+// A worker publishes closed points once, and open points each time.
 func ExampleSeries() {
 	var series report.Series
 	s := report.NewSnapshot("host-1", "a1b2")

@@ -6,11 +6,11 @@ import (
 	"github.com/loadctl/loadctl/internal/format"
 )
 
-// A Renderer writes a report in one format. It must not change the report, and
-// its error is that of the writer, or says what the report lacks.
+// A Renderer writes a report in one format. It must not change the report. Its error is that of the writer, or says
+// what the report lacks.
 type Renderer func(w io.Writer, r Report) error
 
-// formats lists every output. A new output is one file and one line here.
+// formats lists every output. To add one, write one file and add one line here.
 func formats() format.Table[Report] {
 	return format.Table[Report]{
 		{Name: "text", Ending: ".txt", Render: Text},
@@ -29,11 +29,11 @@ func formats() format.Table[Report] {
 // Formats returns the names of all formats, the default first.
 func Formats() []string { return formats().Names() }
 
-// Format returns the renderer of a name, or an error that lists the names.
+// Format returns the renderer with this name, or an error that lists the names.
 func Format(name string) (Renderer, error) { return formats().Renderer(name) }
 
-// FormatOf returns the name of the format that the ending of a file stands for, or "" if it stands for none.
+// FormatOf returns the format that the ending of a file name stands for, or "".
 func FormatOf(path string) string { return formats().Of(path) }
 
-// Endings returns the endings that FormatOf knows.
+// Endings returns the file endings that FormatOf knows.
 func Endings() []string { return formats().Endings() }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// rendered is a report in a format.
+// rendered returns a report in a format.
 func rendered(t *testing.T, name string, r Report) string {
 	t.Helper()
 	render, err := Format(name)
@@ -28,7 +28,7 @@ func rendered(t *testing.T, name string, r Report) string {
 	return b.String()
 }
 
-// junitOf reads what JUnit has written, as a CI server does.
+// junitOf reads JUnit output, as a CI server does.
 func junitOf(t *testing.T, r Report) junitSuites {
 	t.Helper()
 	var s junitSuites
@@ -40,7 +40,7 @@ func junitOf(t *testing.T, r Report) junitSuites {
 	return s
 }
 
-// flat is all numbers of JSON by their path, but for the elements of arrays.
+// flat returns all numbers of JSON by their path, without elements of arrays.
 func flat(doc map[string]any) map[string]string {
 	all := map[string]string{}
 	var walk func(path string, v any)
@@ -91,7 +91,7 @@ func junitHas(t *testing.T, r Report, doc map[string]any, _ string) {
 	}
 }
 
-// metricsHave checks the samples of OpenMetrics: there are those that JSON has, and no others.
+// metricsHave checks the samples of OpenMetrics: exactly those that JSON has.
 func metricsHave(t *testing.T, r Report, doc map[string]any, text string) {
 	t.Helper()
 	numbers, want := flat(doc), map[string]string{}
@@ -213,7 +213,7 @@ func csvHas(t *testing.T, _ Report, doc map[string]any, text string) {
 	}
 }
 
-// TestNoTimesWhereNothingEnded: where nothing ended there are no times, and nothing can be judged.
+// TestNoTimesWhereNothingEnded: if no request ended there are no times, and nothing can be judged.
 func TestNoTimesWhereNothingEnded(t *testing.T) {
 	r := Build(Input{Run: "x", TargetRate: 100})
 	for _, name := range []string{"text", "markdown", "openmetrics"} {
@@ -235,7 +235,7 @@ func TestNoTimesWhereNothingEnded(t *testing.T) {
 	}
 }
 
-// withVerdicts are reports with what is judged of them: audit and generator.
+// withVerdicts are reports with their results for audit and generator.
 func withVerdicts(t *testing.T) map[string]struct {
 	r                Report
 	audit, generator string
@@ -262,7 +262,8 @@ func withVerdicts(t *testing.T) map[string]struct {
 	}
 }
 
-// TestChecks: what is good, bad, or cannot be judged is a case without, with a failure, or with an error, and the same word everywhere.
+// TestChecks: a check that passed, failed or cannot be judged is a case without, with a failure, or with an error; all
+// formats use the same word.
 func TestChecks(t *testing.T) {
 	for name, c := range withVerdicts(t) {
 		t.Run(name, func(t *testing.T) {
@@ -293,7 +294,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// scribbled is a report full of what means something to a format.
+// scribbled is a report full of characters with a meaning in some format.
 func scribbled(t *testing.T) Report {
 	evil := strings.Repeat("<!-- `|\"' ]]> & \x1b[2J\u202e\\ \xff @all [x](http://y) **b** \n# EOF\n", 30)
 	in := run(t)
@@ -310,7 +311,7 @@ func scribbled(t *testing.T) Report {
 	return r
 }
 
-// TestHostileTexts: what others wrote stays a value in every format, and a comment stays short.
+// TestHostileTexts: untrusted texts stay values in every format, and a comment stays short.
 func TestHostileTexts(t *testing.T) {
 	r := scribbled(t)
 	junitOf(t, r)
@@ -330,7 +331,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// TestJUnitTimestamp: it is the start of the run, in the form that JUnit has.
+// TestJUnitTimestamp: the start of the run, in JUnit's form.
 func TestJUnitTimestamp(t *testing.T) {
 	s := junitOf(t, Build(run(t))).Suite
 	if at, err := time.Parse("2006-01-02T15:04:05", s.Timestamp); err != nil || at.Second() != 5 || s.Time != "10.000" {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// gated is a run with these thresholds, whose audit and generator are as they should be.
+// gated returns a run with these thresholds, whose audit and generator pass.
 func gated(t testing.TB, thresholds ...string) Report {
 	t.Helper()
 	in := run(t)
@@ -30,7 +30,8 @@ func someOfEach() []string {
 		"dropped:count==0", "latency:max<1h over 20s"}
 }
 
-// TestThresholdsAreChecks: a threshold is a case, a row and a sample, with the result that the JSON has. What cannot be judged is an error.
+// TestThresholdsAreChecks: a threshold is a case, a row and a sample, with the same result as in JSON. One that cannot
+// be judged is an error.
 func TestThresholdsAreChecks(t *testing.T) {
 	r := gated(t, "service:p(95)<1s", "errors:rate<1%", "latency:max<1h", "latency:p(50)<1s over 20s")
 	suite := junitOf(t, r)
@@ -77,8 +78,8 @@ func TestThresholdsAreChecks(t *testing.T) {
 	}
 }
 
-// TestChecksOfAnybody: an archive may have the same name twice, a word that is no result, or more thresholds than a comment holds. Of these
-// the comment shows the worst.
+// TestChecksOfAnybody: an archive may have the same name twice, a word that is no result, or more thresholds than fit
+// into a comment. Then the comment shows the worst.
 func TestChecksOfAnybody(t *testing.T) {
 	r := gated(t, "service:p(95)<1s", "service:p(95)<1s", "errors:rate<1%")
 	r.Thresholds[0].Result = "splendid"
@@ -108,7 +109,7 @@ func TestInvalidIsWhatChecksSay(t *testing.T) {
 	}
 }
 
-// TestThresholdsRoundTrip: what JSON and an archive have of a threshold comes back as it was.
+// TestThresholdsRoundTrip: thresholds survive JSON and archives unchanged.
 func TestThresholdsRoundTrip(t *testing.T) {
 	r := gated(t, someOfEach()...)
 	back := reread(t, r)

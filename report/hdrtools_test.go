@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// processLog has HdrHistogram's own tool read a log, and returns the percentile
-// distribution it writes of all intervals together.
+// processLog makes HdrHistogram's own tool read a log, and returns the percentile distribution of all intervals
+// together.
 func processLog(t *testing.T, log []byte) []byte {
 	t.Helper()
 	const install = "apt-get install libhdrhistogram-java default-jre-headless"
@@ -54,8 +54,8 @@ func processLog(t *testing.T, log []byte) []byte {
 	return result
 }
 
-// What HdrHistogram reads from our log is what our own .hgrm says of the merged
-// series: every percentile, mean, maximum and total count.
+// HdrHistogram reads from our log the same as our own .hgrm of the merged series: every percentile, mean, maximum and
+// total count.
 func TestHLogReadByHdrHistogram(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	var s Series
@@ -120,9 +120,8 @@ func sameLines(t *testing.T, got, want []byte) {
 	}
 }
 
-// sameWord says that two words are equal or, with decimals, differ by no more than
-// one in the last decimal of theirs: Java rounds halves up, and prints values with
-// as many decimals as the histogram has significant digits.
+// sameWord says that two words are equal or, with decimals, differ by at most one in the last decimal of theirs: Java
+// rounds halves up, and prints as many decimals as the histogram has significant digits.
 func sameWord(ours, theirs string) bool {
 	_, decimals, ok := strings.Cut(theirs, ".")
 	if !ok || ours == theirs {

@@ -13,14 +13,12 @@ const (
 	// milliseconds by convention.
 	msScale = 1e6
 
-	// ticksPerHalf is how many lines there are each time the distance to 100 %
-	// halves; HdrHistogram's own tools take 5.
+	// ticksPerHalf is the number of lines for each halving of the distance to 100 %; HdrHistogram's own tools use 5.
 	ticksPerHalf = 5
 )
 
-// errNoHistograms is what renderers of histograms answer to a report that was
-// read from JSON.
-var errNoHistograms = errors.New("the report carries no histograms; they are not part of its JSON")
+// errNoHistograms is the error of renderers that need histograms, for a report that was read from JSON.
+var errNoHistograms = errors.New("the report has no histograms, because it was read from JSON")
 
 // HGRM writes the latency histogram as HdrHistogram's percentile distribution,
 // the input of its plotter. Values are in milliseconds.
@@ -34,9 +32,8 @@ func HGRM(w io.Writer, r Report) error {
 	return nil
 }
 
-// percentileDistribution formats h exactly as HdrHistogram's Java tools do. The
-// Go library's own printer has fewer digits: at its six, quantiles from
-// 0.9999995 on are all printed as 1.
+// percentileDistribution formats h exactly as HdrHistogram's Java tools do. The Go library's own printer has only six
+// digits: it prints all quantiles from 0.9999995 on as 1.
 func percentileDistribution(h *Histogram) []byte {
 	var b bytes.Buffer
 	dense := h.dense()
@@ -56,9 +53,8 @@ func percentileDistribution(h *Histogram) []byte {
 	return b.Bytes()
 }
 
-// geometry derives the footer's numbers from the layout, as HdrHistogram does:
-// enough linear sub-buckets for the digits, and a bucket for each doubling of
-// the range they cover up to the highest value.
+// geometry derives the footer's numbers from the layout, as HdrHistogram does: linear sub-buckets for the digits, and a
+// bucket for each doubling of their range up to the highest value.
 func geometry(digits int) (buckets, subBuckets int) {
 	units := 2
 	for range digits {

@@ -6,10 +6,10 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// The one layout. Everything that is merged must share it, or bucket counts
-// could not be added; changing any of these is a new version of the encodings.
+// The one layout. All merged histograms must share it, or bucket counts could not be added. To change any of these is a
+// new version of the encodings.
 const (
-	lowestNS     = 1_000             // values are told apart from 1 µs upwards
+	lowestNS     = 1_000             // values from 1 µs on are distinguished
 	highestNS    = 3_600_000_000_000 // 1 h
 	fullDigits   = 3                 // significant digits of snapshots
 	seriesDigits = 2                 // of series points; their buckets are unions of those of fullDigits
@@ -29,14 +29,14 @@ type Histogram struct {
 // NewHistogram returns an empty histogram with 3 significant digits.
 func NewHistogram() *Histogram { return &Histogram{} }
 
-// newDense returns the layout as a plain array of counts (200 kB): recording is
-// one addition and never allocates, which is what a hot path needs.
+// newDense returns the layout as a plain array of counts (200 kB). Recording is one addition and never allocates, as a
+// hot path needs.
 func newDense() *hdrhistogram.Histogram {
 	return hdrhistogram.New(lowestNS, highestNS, fullDigits)
 }
 
-// inRange brings a duration into the layout: a negative one, which the
-// granularity of a clock can produce, is 0. It reports false above 1 h.
+// inRange maps a duration into the layout. A negative one, which clock granularity can produce, becomes 0. It reports
+// false above 1 h.
 func inRange(ns int64) (int64, bool) {
 	return max(ns, 0), ns <= highestNS
 }
@@ -98,14 +98,14 @@ func (h *Histogram) dense() *hdrhistogram.Histogram {
 	return d
 }
 
-// Reset forgets what was recorded and keeps the memory.
+// Reset empties the histogram and keeps the memory.
 func (h *Histogram) Reset() {
 	if h.packed != nil {
 		h.packed.Reset()
 	}
 }
 
-// Count returns how many values were recorded; none in a nil histogram.
+// Count returns the number of recorded values; 0 for a nil histogram.
 func (h *Histogram) Count() int64 {
 	if h == nil || h.packed == nil {
 		return 0
@@ -139,8 +139,7 @@ func (h *Histogram) Max() int64 {
 	return h.packed.Max()
 }
 
-// Mean returns the arithmetic mean in ns, each value taken at the middle of its
-// bucket; 0 when empty.
+// Mean returns the arithmetic mean in ns, taking each value at the middle of its bucket; 0 when empty.
 func (h *Histogram) Mean() float64 {
 	if h.packed == nil {
 		return 0
@@ -148,8 +147,8 @@ func (h *Histogram) Mean() float64 {
 	return h.packed.Mean()
 }
 
-// Buckets yields the lower edge in ns and the count of each bucket in use, in
-// ascending order. The histogram must not change meanwhile.
+// Buckets yields the lower edge in ns and the count of each bucket in use, in ascending order. The histogram must not
+// change during the iteration.
 func (h *Histogram) Buckets() iter.Seq2[int64, int64] {
 	return func(yield func(int64, int64) bool) {
 		if h.packed != nil {

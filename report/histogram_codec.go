@@ -18,23 +18,24 @@ import (
 )
 
 const (
-	// maxHistogramText bounds the text of one histogram. The largest real one
-	// is about 300 kB: every bucket in use, with counts that do not compress.
+	// maxHistogramText bounds the text of one histogram. The largest real one has about 300 kB: every bucket in use,
+	// with counts that do not compress.
 	maxHistogramText = 512 << 10
 
 	// maxCount bounds every decoded count, so that sums over a thousand workers
 	// stay far from overflow and JSON numbers stay exact.
 	maxCount = 1 << 53
 
-	// varintCounts is the part of the format's cookies that says that counts are LEB128.
+	// varintCounts is the part of the format's cookies that marks LEB128 counts.
 	varintCounts = 0x10
 )
 
-// MarshalText encodes h as HdrHistogram's V2 compressed format in base64, which
-// the HdrHistogram tools of other languages read. An empty histogram is "".
+// MarshalText encodes h in HdrHistogram's V2 compressed format in base64, which the HdrHistogram tools of other
+// languages read. An empty histogram is "".
 //
-// The library's encoder writes the same before compression, but makes a compressor for each, of 800 kB: with some ten histograms a second that
-// was nearly all of a worker's garbage. The library's texts are shorter: of 1,000 values by a third, of 20,000 by a seventh.
+// The library's encoder writes the same data before compression, but allocates a compressor of 800 kB each time. With
+// about ten histograms a second that was nearly all of a worker's garbage. The library's texts are shorter: by a third
+// for 1,000 values, by a seventh for 20,000.
 func (h *Histogram) MarshalText() ([]byte, error) {
 	if h.Count() == 0 {
 		return []byte{}, nil
@@ -50,8 +51,9 @@ func (h *Histogram) MarshalText() ([]byte, error) {
 	return base64.StdEncoding.AppendEncode(nil, out), nil
 }
 
-// plain is what is compressed: a header and the counts from index 0 to the last that is not 0. A count c ≥ 0 is written as a number, and
-// n ≥ 2 counts of 0 in a row as the number −n; numbers are zig-zag LEB128, as package binary writes them; from 2^62 on the format would be another.
+// plain returns the data before compression: a header and the counts from index 0 to the last that is not 0. A count c
+// ≥ 0 is written as a number, and n ≥ 2 zeros in a row as the number −n. Numbers are zig-zag LEB128, as package binary
+// writes them; from 2^62 on the formats would differ.
 func (h *Histogram) plain() []byte {
 	out := make([]byte, hdrhistogram.ENCODING_HEADER_SIZE, hdrhistogram.ENCODING_HEADER_SIZE+4*h.packed.Populated())
 	index := 0
@@ -75,8 +77,9 @@ func (h *Histogram) plain() []byte {
 	return out
 }
 
-// index is the place of the bucket that begins at value, in ns. Of units u, the greatest power of 2 up to lowestNS, the first 2n buckets have
-// one each, and each n buckets after that have twice as many as those before, with 2n the first power of 2 from 2·10^digits on:
+// index returns the index of the bucket that begins at value, in ns. The unit u is the greatest power of 2 up to
+// lowestNS, and 2n is the first power of 2 from 2·10^digits on. The first 2n buckets are one unit wide. Of the
+// following buckets, each n are twice as wide as those before:
 //
 //	b = max(0, ⌈log2(value/u + 1)⌉ − log2(2n)),  index = b·n + value/(u·2^b)
 func (h *Histogram) index(value int64) int {
@@ -85,16 +88,16 @@ func (h *Histogram) index(value int64) int {
 	return b<<(logarithm-1) + int(units>>b)
 }
 
-// logarithm is log2(2n) of the formula at index.
+// logarithm returns log2(2n) of the formula at index.
 func (h *Histogram) logarithm() int {
 	if h.precision() == seriesDigits {
-		return 8 // 256 from 200 on
+		return 8 // 256 for 200
 	}
-	return 11 // 2,048 from 2,000 on
+	return 11 // 2,048 for 2,000
 }
 
-// deflate writes data in zlib's format (RFC 1950). A compressor of the standard library could be used again only by who keeps it, which here is
-// nobody: encoding/json asks each histogram by itself. This one's buffers, of some 300 kB, are shared by all calls.
+// deflate writes data in zlib's format (RFC 1950). encoding/json calls each histogram by itself, so no compressor of
+// the standard library could be kept for the next call. This one's buffers, about 300 kB, are shared by all calls.
 func deflate(w *bytes.Buffer, data []byte) error {
 	w.Write([]byte{0x78, 0x01}) // deflate, 32 kB, fastest; the two as one number are divisible by 31
 	if err := flate.StatelessDeflate(w, data, true, nil); err != nil {
@@ -104,8 +107,8 @@ func deflate(w *bytes.Buffer, data []byte) error {
 	return nil
 }
 
-// UnmarshalText replaces h by what MarshalText wrote. Any other layout than
-// that of h is an error; the text may come from an untrusted source.
+// UnmarshalText replaces h by what MarshalText wrote. A layout other than that of h is an error. The text may come from
+// an untrusted source.
 func (h *Histogram) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		h.packed = nil
@@ -126,11 +129,11 @@ func (h *Histogram) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// inflate returns what is behind the header of an encoded histogram. It believes nothing: the library would allocate what the header asks
-// for, gigabytes if need be.
+// inflate returns the data after the header of an encoded histogram. It checks everything: the library would allocate
+// as much as the header asks for, even gigabytes.
 //
-// Format: int32 cookie, int32 length, then compressed: int32 cookie, int32 payload length, int32 offset, int32 digits, int64 lowest, int64 highest,
-// float64 ratio, payload; all big endian.
+// Format: int32 cookie, int32 length, then compressed: int32 cookie, int32 payload length, int32 offset, int32 digits,
+// int64 lowest, int64 highest, float64 ratio, payload; all big endian.
 func inflate(text []byte, digits int) ([]byte, error) {
 	raw, err := base64.StdEncoding.AppendDecode(nil, text)
 	if err != nil {
@@ -146,7 +149,7 @@ func inflate(text []byte, digits int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read envelope: %w", err)
 	}
-	defer func() { _ = z.Close() }() // it tells nothing that reading did not
+	defer func() { _ = z.Close() }() // reading has returned every error already
 	var header [hdrhistogram.ENCODING_HEADER_SIZE]byte
 	if _, err := io.ReadFull(z, header[:]); err != nil {
 		return nil, fmt.Errorf("read header: %w", err)
@@ -156,17 +159,17 @@ func inflate(text []byte, digits int) ([]byte, error) {
 		return nil, err
 	}
 	payload := make([]byte, length+1)
-	n, err := io.ReadFull(z, payload) // one more, so that the end is seen, and with it the checksum
+	n, err := io.ReadFull(z, payload) // one byte more, to reach the end and check the checksum
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) || n != length {
 		return nil, fmt.Errorf("read payload: %d bytes, want %d: %w", n, length, cmp.Or(err, errTooLong))
 	}
 	return payload[:n], nil
 }
 
-var errTooLong = errors.New("it goes on behind its end")
+var errTooLong = errors.New("data after its end")
 
-// checkLayout compares the header of an encoded histogram with the one layout. It returns the length of the payload: at most 9 bytes for each
-// bucket.
+// checkLayout compares the header of an encoded histogram with the one layout. It returns the length of the payload, at
+// most 9 bytes for each bucket.
 func checkLayout(header [hdrhistogram.ENCODING_HEADER_SIZE]byte, digits int) (length int, err error) {
 	gotDigits := int32(binary.BigEndian.Uint32(header[12:]))
 	lowest := int64(binary.BigEndian.Uint64(header[16:]))
@@ -187,13 +190,13 @@ func checkLayout(header [hdrhistogram.ENCODING_HEADER_SIZE]byte, digits int) (le
 	return length, nil
 }
 
-// fill records a payload, as plain has written it.
+// fill records a payload written by plain.
 func (h *Histogram) fill(payload []byte) error {
 	index, last, total := int64(0), int64(h.index(highestNS)), int64(0)
 	for len(payload) > 0 {
 		n, size := binary.Varint(payload)
 		if size <= 0 || n > maxCount || n < -last-1 {
-			return errors.New("a payload with a number that cannot be")
+			return errors.New("a payload with an invalid number")
 		}
 		payload = payload[size:]
 		switch {

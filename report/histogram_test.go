@@ -15,8 +15,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// equal fails the test unless a and b hold the same counts in the same buckets
-// and answer every quantile alike.
+// equal fails the test unless a and b hold the same counts in the same buckets, and agree on every quantile.
 func equal(t *testing.T, what string, a, b *Histogram) {
 	t.Helper()
 	type bucket struct{ value, count int64 }
@@ -43,8 +42,8 @@ func equal(t *testing.T, what string, a, b *Histogram) {
 	}
 }
 
-// durations returns n random values from below 1 µs to above 1 h, negative ones
-// among them: log-uniform, as a hostile endpoint would have it.
+// durations returns n random values from below 1 µs to above 1 h, some of them negative: log-uniform, as from a hostile
+// endpoint.
 func durations(rng *rand.Rand, n int) []int64 {
 	values := make([]int64, n)
 	for i := range values {
@@ -92,8 +91,7 @@ func TestHistogramPrecision(t *testing.T) {
 	}
 }
 
-// The buckets of a series are unions of the full ones, so going through a
-// snapshot loses nothing that the series would have kept.
+// The buckets of a series are unions of the full ones, so a snapshot loses nothing that the series would have kept.
 func TestSeriesLayoutNests(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	full, direct := NewHistogram(), &Histogram{digits: seriesDigits}
@@ -129,7 +127,7 @@ func TestDistributionIsMonotone(t *testing.T) {
 	}
 }
 
-// TestDistributionOfWhatIsKept: quantiles are those of all values, also where the largest are missing.
+// TestDistributionOfWhatIsKept: quantiles are those of all values, even if the largest are missing.
 func TestDistributionOfWhatIsKept(t *testing.T) {
 	all, some := NewHistogram(), NewHistogram()
 	for n := int64(1); n <= 10_000; n++ {
@@ -173,7 +171,7 @@ func TestHistogramText(t *testing.T) {
 	}
 }
 
-// What our encoder writes is, before compression, what that of the library writes, byte by byte.
+// Before compression our encoder writes the same bytes as the library.
 func TestHistogramTextEqualsLibrary(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for n := range 400 {
@@ -199,7 +197,7 @@ func TestHistogramTextEqualsLibrary(t *testing.T) {
 	}
 }
 
-// inflated is what is compressed in an encoded histogram, the checksum of which has to be right.
+// inflated returns the data in an encoded histogram, whose checksum must be right.
 func inflated(t *testing.T, text []byte) []byte {
 	t.Helper()
 	raw, err := base64.StdEncoding.DecodeString(string(text))
@@ -220,7 +218,7 @@ func inflated(t *testing.T, text []byte) []byte {
 	return plain
 }
 
-// A worker writes some ten histograms a second. What they leave behind decides how often it collects garbage.
+// A worker encodes about ten histograms a second. Their garbage decides how often it collects.
 func TestHistogramTextIsLean(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	h := NewHistogram()
@@ -235,7 +233,8 @@ func TestHistogramTextIsLean(t *testing.T) {
 			}
 		}
 	})
-	// 6 kB, and the compressor's buffers, of some 300 kB, when the collector took them, or the race detector. Without them it would be 800 kB.
+	// 6 kB, and the compressor's buffers, about 300 kB, if the collector or the race detector took them. Without the
+	// shared buffers it would be 800 kB.
 	if bytes > times*200<<10 {
 		t.Errorf("%d kB each", bytes>>10/times)
 	}

@@ -28,9 +28,8 @@ func HLog(w io.Writer, r Report) error {
 	return nil
 }
 
-// writeLogHeader writes what stands before the intervals. The Go library's
-// writer would cut the start to whole seconds. With a base time, readers take
-// the intervals' times as relative to it.
+// writeLogHeader writes the lines before the intervals. The Go library's writer would round the start down to whole
+// seconds. With a base time, readers take the times of intervals as relative to it.
 func writeLogHeader(b *bytes.Buffer, start time.Time) {
 	seconds := float64(start.UnixMilli()) / 1000
 	fmt.Fprintf(b, "#[Histogram log format version 1.3]\n")
@@ -41,7 +40,7 @@ func writeLogHeader(b *bytes.Buffer, start time.Time) {
 
 // writeLogInterval writes one line: start and length in seconds, and h.
 func writeLogInterval(b *bytes.Buffer, start, length int64, h *Histogram) error {
-	// Readers want a histogram on each line, so an empty one is encoded too.
+	// Readers expect a histogram on each line, so an empty one is encoded too.
 	encoded, err := h.storage().EncodeV2()
 	if err != nil {
 		return err

@@ -12,16 +12,15 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 )
 
-// What tables of the page have at most. The JSON in the page has everything.
+// Upper bounds of the page's tables. The JSON in the page is complete.
 const (
 	maxHTMLRows = 200
 	maxHTMLText = 1000 // characters of a text
 )
 
-// HTML writes the report as one page that needs nothing else: no network, no
-// other file. Its tables can be read without JavaScript; the charts are drawn
-// from the JSON report, which is in the page. No text of the report is ever read
-// as HTML, and the page runs and fetches nothing but what is in it.
+// HTML writes the report as one self-contained page: it needs no network and no other file. Its tables can be read
+// without JavaScript. Scripts draw the charts from the JSON report in the page. No text of the report is interpreted as
+// HTML.
 func HTML(w io.Writer, r Report) error {
 	marks := r.marks()
 	data, err := r.htmlJSON(marks)
@@ -54,8 +53,8 @@ func HTML(w io.Writer, r Report) error {
 	return nil
 }
 
-// htmlJSON is the data of the page: the JSON report, and what only the charts need. It cannot end or hide the script element that it is
-// in, because <, > and & are escaped in it.
+// htmlJSON returns the data of the page: the JSON report, and what only the charts need. It escapes <, > and &, so no
+// text can end or hide the script element.
 func (r Report) htmlJSON(marks []htmlMark) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(printable.NewJSONWriter(&b))
@@ -68,22 +67,22 @@ func (r Report) htmlJSON(marks []htmlMark) (string, error) {
 	return strings.TrimSpace(b.String()), err
 }
 
-// htmlText is a text as a part of a line.
+// htmlText shortens a text for use in a line.
 func htmlText(s string) string { return printable.Clip(s, maxHTMLText) }
 
-// An htmlVerdict is what was judged, and what came of it all.
+// htmlVerdict holds the judgement of a run and its parts.
 type htmlVerdict struct {
 	Result, Title, Summary string
 	Judged                 []htmlCheck
 }
 
-// An htmlCheck is a threshold or a check.
+// htmlCheck is a threshold or a check.
 type htmlCheck struct {
 	Name, Result, Text string
 	Threshold          bool
 }
 
-// htmlVerdict is what a pipeline makes of the run, thresholds first.
+// htmlVerdict returns the result of the run for a pipeline, thresholds first.
 func (r Report) htmlVerdict() htmlVerdict {
 	v := htmlVerdict{Result: cmp.Or(r.Outcome(), worst(r.checks()))}
 	add := func(all []check, threshold bool) {
@@ -109,7 +108,7 @@ func (r Report) htmlVerdict() htmlVerdict {
 	return v
 }
 
-// thresholdsSummary is a sentence about all thresholds.
+// thresholdsSummary returns a sentence about all thresholds.
 func thresholdsSummary(n int64, counts map[string]int64) string {
 	var said []string
 	switch {
@@ -135,7 +134,7 @@ func thresholdsSummary(n int64, counts map[string]int64) string {
 	return fmt.Sprintf("Of %s %s.", plural(n, "threshold", "thresholds"), strings.Join(said, " and "))
 }
 
-// plural is a number of things.
+// plural formats a number of things.
 func plural(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one

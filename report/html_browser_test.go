@@ -17,7 +17,7 @@ import (
 	"github.com/loadctl/loadctl/internal/browsertest"
 )
 
-// whenDrawn is an expression for when all charts were drawn, ms after the page was asked for.
+// whenDrawn is an expression: when all charts were drawn, in ms after the page was requested.
 const whenDrawn = `new Promise(done => {
   const look = () => {
     const all = performance.getEntriesByName("drawn");
@@ -26,8 +26,8 @@ const whenDrawn = `new Promise(done => {
   look();
 })`
 
-// chartInk is what can be seen of a chart: how many pixels of its canvas have a colour that is no grey, and for each of its series how many
-// have about the colour of its line. Grid and labels are grey.
+// chartInk is what is visible of a chart: how many pixels of its canvas are not grey, and for each series how many have
+// about the colour of its line. Grid and labels are grey.
 type chartInk struct {
 	Name     string
 	Coloured int
@@ -51,7 +51,7 @@ const inkOfCharts = `[...document.querySelectorAll("figure[data-chart]")].map(fi
   return {Name: figure.dataset.chart, Coloured: coloured, Series: Object.fromEntries(series.map(s => [s.name, s.n]))};
 })`
 
-// hasInk checks that each chart shows something, and which lines are on top of the others.
+// hasInk checks that each chart shows something, and which lines are on top.
 func hasInk(t *testing.T, tab *browsertest.Tab, charts int) {
 	t.Helper()
 	onTop := map[string][]string{"requests": {"ok", "failed"}, "latency": {"p50", "p99.9"}, "percentiles": {"service time"}}
@@ -75,7 +75,7 @@ func hasInk(t *testing.T, tab *browsertest.Tab, charts int) {
 	}
 }
 
-// isQuiet checks that the page wrote nothing to the console, asked for nothing, and is not wider than the screen.
+// isQuiet checks that the page wrote nothing to the console, requested nothing, and is not wider than the screen.
 func isQuiet(t *testing.T, tab *browsertest.Tab) {
 	t.Helper()
 	if heard := tab.Heard(); len(heard) > 0 {
@@ -86,7 +86,7 @@ func isQuiet(t *testing.T, tab *browsertest.Tab) {
 	}
 }
 
-// TestHTMLOfAllKinds: each kind of report is shown on a phone, with ink in the charts that it has and a sentence for the others.
+// TestHTMLOfAllKinds: each kind of report on a phone, with ink in its charts, and a sentence in place of the others.
 func TestHTMLOfAllKinds(t *testing.T) {
 	browser := browsertest.Start(t)
 	for name, r := range htmlKinds(t) {
@@ -118,8 +118,8 @@ func TestHTMLOfAllKinds(t *testing.T) {
 	}
 }
 
-// TestHTMLLooks: the report of ten minutes is drawn soon, is legible and has ink light and dark, on a phone and on a wall, and a look that
-// changes later is taken over. With -update the pictures of the documentation are made.
+// TestHTMLLooks: the report of ten minutes is drawn quickly, and is legible with ink in light and dark, on a phone and
+// on a wall; it follows later changes of the look. With -update this makes the pictures of the documentation.
 func TestHTMLLooks(t *testing.T) {
 	browser := browsertest.Start(t)
 	file, _ := htmlOf(t, tenMinutes(t))
@@ -163,7 +163,7 @@ func TestHTMLLooks(t *testing.T) {
 	}
 }
 
-// picture makes a picture of the documentation with -update, and else checks that it is there.
+// picture makes a picture of the documentation with -update, and otherwise checks that it exists.
 func picture(t *testing.T, tab *browsertest.Tab, from string, height int64, name string) {
 	t.Helper()
 	width := browsertest.Value[int](tab, "innerWidth")
@@ -182,7 +182,7 @@ func picture(t *testing.T, tab *browsertest.Tab, from string, height int64, name
 	}
 }
 
-// TestHTMLChangesItsLook: charts are drawn anew when the page becomes light or narrow, and on paper they are light.
+// TestHTMLChangesItsLook: charts are redrawn when the page becomes light or narrow; on paper they are light.
 func TestHTMLChangesItsLook(t *testing.T) {
 	browser := browsertest.Start(t)
 	file, _ := htmlOf(t, tenMinutes(t))
@@ -219,7 +219,7 @@ func TestHTMLChangesItsLook(t *testing.T) {
 	isQuiet(t, dark)
 }
 
-// TestHTMLShowsTheJSON: what the tables behind the charts show is what the JSON report has.
+// TestHTMLShowsTheJSON: the tables behind the charts equal the JSON report.
 func TestHTMLShowsTheJSON(t *testing.T) {
 	r := tenMinutes(t)
 	file, _ := htmlOf(t, r)
@@ -272,7 +272,8 @@ func TestHTMLShowsTheJSON(t *testing.T) {
 	isQuiet(t, tab)
 }
 
-// TestHTMLLastPoint: a last point that covers next to nothing is not drawn as a fall of the rate, unless something failed in it.
+// TestHTMLLastPoint: a last point that covers almost no time is not drawn as a drop of the rate, unless it has
+// failures.
 func TestHTMLLastPoint(t *testing.T) {
 	browser := browsertest.Start(t)
 	for failed, want := range map[int64]string{0: "0:09 to 0:10: asked 200/s, sent 293/s, ok 291/s, failed 2/s", 1: "0:10 to 0:11: asked 10/s, sent 10/s, ok 9/s, failed 1/s"} {
@@ -289,10 +290,10 @@ func TestHTMLLastPoint(t *testing.T) {
 	}
 }
 
-// focused describes what has the focus: what it is, and what it says of itself.
+// focused describes the focused element.
 const focused = `(e => [e.tagName, e.className, e.getAttribute("aria-label") ?? e.textContent, e.getAttribute("aria-valuetext") ?? "", e.getAttribute("aria-pressed") ?? ""])(document.activeElement)`
 
-// TestHTMLByKeyboard: all that can be done with a mouse can be done with keys alone.
+// TestHTMLByKeyboard: the keyboard alone can do all that a mouse can do.
 func TestHTMLByKeyboard(t *testing.T) {
 	file, _ := htmlOf(t, tenMinutes(t))
 	tab := browsertest.Start(t).Open(t, file, browsertest.Look{})
@@ -349,7 +350,7 @@ func TestHTMLByKeyboard(t *testing.T) {
 	isQuiet(t, tab)
 }
 
-// TestHTMLIsNamed: those who do not see the page are told what each part is.
+// TestHTMLIsNamed: each part has a name for screen readers.
 func TestHTMLIsNamed(t *testing.T) {
 	file, _ := htmlOf(t, tenMinutes(t))
 	tab := browsertest.Start(t).Open(t, file, browsertest.Look{})
@@ -367,7 +368,7 @@ func TestHTMLIsNamed(t *testing.T) {
 	}
 }
 
-// TestHTMLWithoutScript: the verdict, the numbers and the tables are there without JavaScript, and no room is kept for charts.
+// TestHTMLWithoutScript: the verdict, the numbers and the tables work without JavaScript, and the charts take no room.
 func TestHTMLWithoutScript(t *testing.T) {
 	file, _ := htmlOf(t, tenMinutes(t))
 	tab := browsertest.Start(t).Open(t, file, browsertest.Look{Plain: true})

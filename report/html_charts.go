@@ -10,15 +10,15 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 )
 
-// An htmlChart is a chart, or the sentence that stands in its place.
+// An htmlChart is a chart, or the sentence in its place.
 type htmlChart struct {
 	Name, Title, Hint string
-	Empty             string // why there is nothing to draw; "" = it is drawn
-	Marks             bool   // a list of marks below it
-	Scale             bool   // a scale of colours below it
+	Empty             string // why there is nothing to draw; "" = the chart is drawn
+	Marks             bool   // with a list of marks below it
+	Scale             bool   // with a colour scale below it
 }
 
-// htmlCharts are the charts of the page, in their order.
+// htmlCharts returns the charts of the page, in order.
 func (r Report) htmlCharts() []htmlChart {
 	charts := []htmlChart{
 		{Name: "requests", Title: "Requests over time", Hint: "Asked for, sent, answered as expected, and failed, per second. Marks are numbered as below.", Marks: true},
@@ -38,7 +38,7 @@ func (r Report) htmlCharts() []htmlChart {
 	return charts
 }
 
-// nothingToDraw says why a chart would be empty; "" if it would not.
+// nothingToDraw says why a chart would be empty; "" if it is not.
 func (r Report) nothingToDraw(chart string) string {
 	classes := slices.ContainsFunc(r.Series, func(s SeriesReport) bool { return len(s.Errors) > 0 })
 	switch {
@@ -55,20 +55,20 @@ func (r Report) nothingToDraw(chart string) string {
 	case len(r.Series) == 0:
 		return "The report has no series."
 	case chart == "heat" && r.htmlHeat() == nil:
-		return "The report has no histograms over time: it was not made from a run or an archive."
+		return "The report has no histograms over time: they come from a run or an archive."
 	case chart == "errors" && !classes:
-		return "The series does not tell the classes of the failed requests."
+		return "The series has no error classes."
 	}
 	return ""
 }
 
-// An htmlMark is an event on the axis of time.
+// An htmlMark is an event on the time axis.
 type htmlMark struct {
 	N    int     `json:"n"` // its number
 	T    float64 `json:"t"` // seconds since the start
 	Tone string  `json:"tone"`
 	Text string  `json:"text"`
-	i    int     // which event it is
+	i    int     // index of the event
 }
 
 // An htmlEvent is a row of the table of events.
@@ -76,10 +76,10 @@ type htmlEvent struct {
 	Mark, When, At, Kind, Tone, Who, What string
 }
 
-// maxHTMLEvents is how many events the page has.
+// maxHTMLEvents bounds the events of the page.
 const maxHTMLEvents = 1000
 
-// happened are the events. Reports of older versions have only the commands.
+// happened returns the events. Reports of older versions have only the commands.
 func (r Report) happened() []Event {
 	events := r.Events
 	if len(events) == 0 {
@@ -90,19 +90,19 @@ func (r Report) happened() []Event {
 	return events[max(0, len(events)-maxHTMLEvents):]
 }
 
-// tone is what kind of event it is: a command, a fault, or what members of the fleet do.
+// tone returns the kind of an event: a command, a fault, or an action of a worker.
 func (e Event) tone() string {
 	switch e.Kind {
 	case "join", "left", "start", "create", "stopped", "replaced":
 		return "member"
 	case "set-rate", "set-burst", "pause", "resume", "stop", "removed", "workers rm":
 		return "command"
-	default: // lost, deadman, failover, outage, clock, and whatever is new
+	default: // lost, deadman, failover, outage, clock, and new kinds
 		return "fault"
 	}
 }
 
-// marks are the events during the run, numbered.
+// marks returns the events during the run, numbered.
 func (r Report) marks() []htmlMark {
 	marks := []htmlMark{}
 	if r.StartedAt.IsZero() {
@@ -119,7 +119,7 @@ func (r Report) marks() []htmlMark {
 	return marks
 }
 
-// htmlEvents are the rows of the table of events, and how many are left out.
+// htmlEvents returns the rows of the table of events, and how many are left out.
 func (r Report) htmlEvents(marks []htmlMark) (rows []htmlEvent, hidden int) {
 	all := r.happened()
 	hidden = max(0, len(all)-maxHTMLRows)
@@ -140,7 +140,7 @@ func (r Report) htmlEvents(marks []htmlMark) (rows []htmlEvent, hidden int) {
 	return rows, hidden
 }
 
-// clock writes a time since the start as the axes of charts do: 1:05, or 1:00:05.
+// clock formats a time since the start as the axes of charts do: 1:05, or 1:00:05.
 func clock(d time.Duration) string {
 	sign := ""
 	if d < 0 {
@@ -157,11 +157,11 @@ func clock(d time.Duration) string {
 type htmlCurve struct {
 	OneIn   []float64 `json:"one_in"`
 	Latency []*int64  `json:"latency"`
-	Service []*int64  `json:"service"` // nil in a closed loop, where it is the latency
+	Service []*int64  `json:"service"` // nil in a closed loop, where it equals the latency
 }
 
-// htmlCurve is a point for each quantile that the report names, and 24 for each factor of ten between them, up to the one request that
-// was the slowest. What is only known as a lower bound is left out.
+// htmlCurve returns a point for each quantile that the report names, and 24 for each factor of ten between them, up to
+// the slowest request. It leaves out values that are only lower bounds.
 func (r Report) htmlCurve() *htmlCurve {
 	if !r.timed() {
 		return nil
@@ -199,7 +199,7 @@ func (r Report) htmlCurve() *htmlCurve {
 	return c
 }
 
-// exactQuantile is a quantile; nil if no more than a lower bound is known.
+// exactQuantile returns a quantile; nil if only a lower bound is known.
 func exactQuantile(h *Histogram, q, kept float64) *int64 {
 	if q > kept || h.Count() == 0 {
 		return nil
@@ -208,7 +208,7 @@ func exactQuantile(h *Histogram, q, kept float64) *int64 {
 	return &ns
 }
 
-// coarseCurve is the curve of a report that was read from JSON.
+// coarseCurve returns the curve of a report that was read from JSON.
 func (r Report) coarseCurve(named []float64, kept float64) *htmlCurve {
 	c := &htmlCurve{OneIn: named}
 	for _, d := range []struct {
@@ -230,20 +230,21 @@ func (r Report) coarseCurve(named []float64, kept float64) *htmlCurve {
 	return c
 }
 
-// An htmlHeat is how many requests ended in each span of time with a latency in each row. Row i begins at 1 µs·10^(i/PerDecade).
+// An htmlHeat counts requests by the span of time in which they ended and by latency. Row i begins at 1
+// µs·10^(i/PerDecade).
 type htmlHeat struct {
 	WidthS    int64     `json:"width_s"`
 	PerDecade int       `json:"per_decade"`
 	Columns   [][]int64 `json:"columns"` // the lowest row in use, and the counts from there up; empty = nothing ended
 }
 
-// What a heat map has at most, so that a page stays small.
+// Upper bounds of a heat map, to keep the page small.
 const (
 	heatColumns = 320
 	heatRows    = 44
 )
 
-// htmlHeat is nil where there is nothing to show.
+// htmlHeat returns nil if there is nothing to show.
 func (r Report) htmlHeat() *htmlHeat {
 	if r.Histograms == nil || len(r.Series) == 0 {
 		return nil
@@ -278,7 +279,7 @@ func (r Report) htmlHeat() *htmlHeat {
 	return h
 }
 
-// row is the row of a latency. What is below 1 µs is in the first.
+// row returns the row of a latency. Latencies below 1 µs are in the first row.
 func (h *htmlHeat) row(ns int64) int {
 	return int(float64(h.PerDecade) * math.Log10(float64(max(ns, lowestNS))/lowestNS))
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 )
 
-// markup is the page of a report that is being written.
+// markup writes the page of a report.
 type markup struct{ page.Markup }
 
-// number adds a number with the place that it has in the JSON report.
+// number adds a number and its path in the JSON report.
 func (m *markup) number(n htmlNumber) {
 	if n.Path == "" {
 		m.Put("%s", n.Text)
@@ -33,7 +33,7 @@ func (m *markup) share(b htmlBar) {
 		`<rect class="all" width="100" height="8"/><rect class="part" width="%s" height="8"/></svg></td>`, b.Text, b.Width)
 }
 
-// more says that a table has more rows than are shown.
+// more says how many rows of a table are not shown.
 func (m *markup) more(hidden, columns int) {
 	if hidden > 0 {
 		fmt.Fprintf(m, `<tr><td colspan="%d">and %s more, in the JSON report</td></tr>`+"\n", columns, groups(fmt.Sprint(hidden)))
@@ -46,7 +46,7 @@ func (m *markup) head(title, policy, style string) {
 		`<a href="#spec">Specification</a><a href="#events">Events</a></nav>` + "\n")
 }
 
-// title is what run it is.
+// title writes the name and the facts of the run.
 func (m *markup) title(r Report) {
 	m.Put("<header>\n"+`<div class="name"><p class="eyebrow">Load test report</p><h1>%s</h1>`, printable.Clip(r.Run, 100))
 	if target := r.Described.Target(); target != "" {
@@ -67,7 +67,7 @@ func (m *markup) title(r Report) {
 	m.Raw("</dl>\n</header>\n")
 }
 
-// foot ends the page. The scripts are the last: all that they need is there then.
+// foot ends the page. The scripts come last: then everything they need exists.
 func (m *markup) foot(r Report, data, script string) {
 	m.Raw("<footer><p>")
 	if r.Described.ReportedBy != "" {

@@ -7,40 +7,40 @@ import (
 	"unicode"
 )
 
-// An htmlNumber is a number of the page: where it is in the JSON report, what it is there, and how people read it.
+// An htmlNumber is a number of the page: its path and value in the JSON report, and its text for people.
 type htmlNumber struct{ Path, Value, Text string }
 
-// htmlCount is a number of requests.
+// htmlCount formats a number of requests.
 func htmlCount(path string, n int64) htmlNumber {
 	value := strconv.FormatInt(n, 10)
 	return htmlNumber{path, value, groups(value)}
 }
 
-// htmlTime is a number of nanoseconds.
+// htmlTime formats a number of nanoseconds.
 func htmlTime(path string, ns int64) htmlNumber {
 	return htmlNumber{path, strconv.FormatInt(ns, 10), spaced(duration(ns))}
 }
 
-// htmlRate is a number of requests per second.
+// htmlRate formats a number of requests per second.
 func htmlRate(path string, v float64) htmlNumber {
 	return htmlNumber{path, jsonNumber(v), groups(rate(v)) + "/s"}
 }
 
-// htmlShare is a part of 1.
+// htmlShare formats a fraction of 1.
 func htmlShare(path string, v float64) htmlNumber {
 	return htmlNumber{path, jsonNumber(v), percent(v) + "\u00a0%"}
 }
 
-// jsonNumber is a number as JSON has it.
+// jsonNumber formats a number as in JSON.
 func jsonNumber(v float64) string {
 	text, err := json.Marshal(v)
-	if err != nil { // not a number, which no report has
+	if err != nil { // not a number; no report has that
 		return ""
 	}
 	return string(text)
 }
 
-// groups puts commas between groups of three digits of the whole part.
+// groups puts commas between groups of three digits of the integer part.
 func groups(number string) string {
 	whole, rest, has := strings.Cut(number, ".")
 	sign := ""
@@ -59,7 +59,7 @@ func groups(number string) string {
 	return sign + whole + rest
 }
 
-// spaced puts a space between a number and its unit, at which a line does not break.
+// spaced puts a no-break space between a number and its unit.
 func spaced(s string) string {
 	if i := strings.IndexFunc(s, unicode.IsLetter); i > 0 {
 		return s[:i] + "\u00a0" + s[i:]

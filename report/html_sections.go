@@ -6,7 +6,7 @@ import (
 	"github.com/loadctl/loadctl/internal/page"
 )
 
-// verdict is what was judged, first of all.
+// verdict writes the judgement; it comes first.
 func (m *markup) verdict(v htmlVerdict) {
 	m.Put(`<section id="judged" class="verdict %s" aria-labelledby="judged-title" tabindex="-1"><div class="banner"><span class="sign" aria-hidden="true">%s</span>`+
 		`<div><h2 id="judged-title">%s</h2><p>%s</p></div></div>`+"\n", v.Result, resultSign(v.Result), v.Title, v.Summary)
@@ -22,7 +22,7 @@ func (m *markup) verdict(v htmlVerdict) {
 	m.Raw("</section>\n")
 }
 
-// tiles are the key figures.
+// tiles writes the key figures.
 func (m *markup) tiles(all []htmlTile) {
 	m.Raw(`<section aria-label="Key figures" class="tiles">` + "\n")
 	for _, t := range all {
@@ -40,7 +40,7 @@ func (m *markup) tiles(all []htmlTile) {
 	m.Raw("</section>\n")
 }
 
-// bounded is a number, with a sign if it is a lower bound.
+// bounded writes a number, with a sign if it is a lower bound.
 func (m *markup) bounded(t htmlTile) {
 	if t.Bound {
 		m.Raw("≥&nbsp;")
@@ -48,7 +48,7 @@ func (m *markup) bounded(t htmlTile) {
 	m.number(t.Main)
 }
 
-// audit is where all requests went, beside whose limit it was and the notes.
+// audit writes where all requests went, beside the limits and the notes.
 func (m *markup) audit(r Report) {
 	a := r.htmlAudit()
 	m.Raw(`<div class="pair">` + "\n")
@@ -88,14 +88,14 @@ func (m *markup) audit(r Report) {
 	m.Raw("</section>\n</div>\n")
 }
 
-// term is a number of the audit with its name.
+// term writes a number of the audit with its name.
 func (m *markup) term(t htmlTerm) {
 	m.Raw(`<span class="term"><b>`)
 	m.number(t.Number)
 	m.Put("</b> %s</span>", t.Name)
 }
 
-// lines are texts, as far as they fit.
+// lines writes texts; their number is bounded.
 func (m *markup) lines(texts []string) {
 	const shown = 50
 	m.Raw(`<ul class="lines">`)
@@ -108,7 +108,7 @@ func (m *markup) lines(texts []string) {
 	m.Raw("</ul>\n")
 }
 
-// times is the table of percentiles.
+// times writes the table of percentiles.
 func (m *markup) times(rows []htmlTimes) {
 	if len(rows) == 0 {
 		return
@@ -128,7 +128,7 @@ func (m *markup) times(rows []htmlTimes) {
 	m.Raw("</section>\n")
 }
 
-// answers are the classes of errors and the statuses, side by side.
+// answers writes the classes of errors and the statuses, side by side.
 func (m *markup) answers(tables []htmlCounts) {
 	if len(tables) == 0 {
 		return
@@ -150,7 +150,7 @@ func (m *markup) answers(tables []htmlCounts) {
 	m.Raw("</div>\n")
 }
 
-// charts are the places of those that are drawn, and why the others are not.
+// charts writes the places of the charts that are drawn, and why others are not.
 func (m *markup) charts(all []htmlChart) {
 	m.Raw(`<div id="charts" tabindex="-1">` + "\n" + `<noscript><p class="empty">The charts and their tables need JavaScript. All other tables can be read without it.</p></noscript>` + "\n")
 	var empty []htmlChart
@@ -180,7 +180,7 @@ func (m *markup) charts(all []htmlChart) {
 	m.Raw("</div>\n")
 }
 
-// workers has a row for each process.
+// workers writes a row for each process.
 func (m *markup) workers(rows []htmlWorker, hidden int) {
 	m.Section("workers", "", "Workers")
 	if len(rows) == 0 {
@@ -207,11 +207,11 @@ func (m *markup) workers(rows []htmlWorker, hidden int) {
 		`Busy: slots that found no connection free.</p></section>` + "\n")
 }
 
-// spec is what was fired at, and how.
+// spec writes the target and the flags.
 func (m *markup) spec(facts []htmlFact) {
 	m.Section("spec", "", "Specification")
 	if len(facts) == 0 {
-		m.Raw(`<p class="empty">It is not known what was fired at.</p></section>` + "\n")
+		m.Raw(`<p class="empty">The target is not known.</p></section>` + "\n")
 		return
 	}
 	m.Raw(`<dl class="spec">`)
@@ -225,7 +225,7 @@ func (m *markup) spec(facts []htmlFact) {
 	m.Raw("</dl></section>\n")
 }
 
-// events is what happened, with the numbers of the marks in the charts.
+// events writes the events, with the numbers of the marks in the charts.
 func (m *markup) events(rows []htmlEvent, hidden int) {
 	m.Section("events", "", "Events")
 	if len(rows) == 0 {

@@ -12,15 +12,15 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 )
 
-// An htmlTile is one of the numbers that are read first.
+// An htmlTile is a key figure.
 type htmlTile struct {
-	Name, Kind string // Kind is a class of the style
+	Name, Kind string // Kind is a class of the style sheet
 	Main       htmlNumber
 	More       []htmlNumber
-	Bound      bool // at least this
+	Bound      bool // a lower bound
 }
 
-// htmlTiles are what was asked for, what came of it, and how long that took.
+// htmlTiles returns the key figures: what was asked for, what became of it, and how long it took.
 func (r Report) htmlTiles() []htmlTile {
 	a := r.Audit
 	asked := htmlTile{Name: "asked", Kind: "asked", Main: htmlNumber{Text: "max"}, More: []htmlNumber{{Text: "as fast as it goes"}}}
@@ -56,14 +56,14 @@ func (r Report) byFrequency(x, y string) int {
 	return cmp.Or(cmp.Compare(r.Errors[y], r.Errors[x]), cmp.Compare(x, y))
 }
 
-// oneIn says what a quantile means.
+// oneIn explains a quantile.
 func oneIn(q float64) string {
 	return "1 in " + groups(fmt.Sprintf("%.0f", 1/(1-q))) + " is slower"
 }
 
-// An htmlAudit is the audit, with a sentence about it: the promise as an equation, and each of its terms.
+// An htmlAudit is the audit: a sentence about it, its equation, and each term.
 type htmlAudit struct {
-	Text  string // what to say of it
+	Text  string // a sentence about it
 	Left  htmlTerm
 	Equal string // = or ≠
 	Right []htmlTerm
@@ -72,7 +72,7 @@ type htmlAudit struct {
 
 // An htmlTerm is a number of the audit.
 type htmlTerm struct {
-	Name, Sign string // Sign is +, − or nothing
+	Name, Sign string // +, − or ""
 	Number     htmlNumber
 }
 
@@ -119,7 +119,7 @@ func htmlTermOf(t term) htmlTerm {
 	return htmlTerm{strings.ReplaceAll(t.name, "_", " "), sign, htmlCount("audit."+t.name, t.n)}
 }
 
-// htmlLimits says whose limit it was, a line for each cause.
+// htmlLimits returns a line for each cause of a limit.
 func (r Report) htmlLimits() []string {
 	var all []string
 	for _, l := range r.limits() {
@@ -131,7 +131,7 @@ func (r Report) htmlLimits() []string {
 // An htmlTimes is a row of the table of times.
 type htmlTimes struct {
 	Name  string
-	Cells []htmlTile // Main and Bound
+	Cells []htmlTile // Main and Bound are set
 }
 
 func (r Report) htmlTimes() []htmlTimes {
@@ -151,7 +151,7 @@ func (r Report) htmlTimes() []htmlTimes {
 	return rows
 }
 
-// htmlCounts is a table of names with their counts, the most frequent first.
+// An htmlCounts is a table of names with their counts, the most frequent first.
 type htmlCounts struct {
 	Title, Name string
 	Rows        []htmlCountRow
@@ -166,7 +166,7 @@ type htmlCountRow struct {
 
 // An htmlBar is a share as a bar and as a text.
 type htmlBar struct {
-	Width string // of 100
+	Width string // out of 100
 	Text  string
 }
 
@@ -206,7 +206,7 @@ type htmlWorker struct {
 	ID, State, CPU, Verdicts  string
 	Sent, Late, Dropped, Busy htmlNumber
 	Share                     htmlBar
-	Bad                       bool // something was a limit
+	Bad                       bool // a limit was met
 }
 
 func (r Report) htmlWorkers() (rows []htmlWorker, hidden int) {
@@ -237,7 +237,7 @@ func (r Report) htmlWorkers() (rows []htmlWorker, hidden int) {
 	return rows, len(r.Workers) - len(shown)
 }
 
-// An htmlFact is something that describes the run.
+// An htmlFact is a fact that describes the run.
 type htmlFact struct {
 	Name, Text string
 	Code       bool

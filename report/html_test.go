@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// tenMinutes is a run of ten minutes with eight workers and five marks: the rate changes twice, a worker is lost and another one joins, and
-// Redis is away for a while.
+// tenMinutes is a run of ten minutes with eight workers and five marks: the rate changes twice, a worker is lost and
+// another one joins, and Redis is away for a while.
 func tenMinutes(t testing.TB) Report {
 	t.Helper()
 	const seconds = 600
@@ -42,7 +42,7 @@ func tenMinutes(t testing.TB) Report {
 	return Build(in)
 }
 
-// tenMinutesRate is what is asked for in a second.
+// tenMinutesRate returns the rate asked for in a second.
 func tenMinutesRate(s int64) int64 {
 	switch {
 	case s < 180:
@@ -53,7 +53,7 @@ func tenMinutesRate(s int64) int64 {
 	return 560
 }
 
-// tenMinutesAsked is what was asked of the run.
+// tenMinutesAsked returns what was asked for.
 func tenMinutesAsked(t testing.TB) Input {
 	t.Helper()
 	in := Input{
@@ -88,7 +88,7 @@ type tenMinutesWorker struct {
 	from, to int64
 }
 
-// input is what it did.
+// input returns what the worker did.
 func (w *tenMinutesWorker) input(dice *rand.Rand, started time.Time) WorkerInput {
 	series, total := new(Series), NewSnapshot(fmt.Sprintf("load-%d", w.place+1), "a1b2")
 	total.Host = fmt.Sprintf("node-%d", w.place/2)
@@ -120,7 +120,8 @@ func (w *tenMinutesWorker) input(dice *rand.Rand, started time.Time) WorkerInput
 		Leased: total.Counts.Sent, Total: total, Series: points}
 }
 
-// tenMinutesSample is a request of a second: slower the higher the rate is, and while one worker's share is taken over.
+// tenMinutesSample returns a request of a second. It is slower the higher the rate is, and while others take over a
+// worker's share.
 func tenMinutesSample(dice *rand.Rand, s int64) Sample {
 	busy := math.Pow(float64(tenMinutesRate(s))/800, 2)
 	if s >= 300 && s < 330 {
@@ -153,7 +154,7 @@ func tenMinutesEvents(started time.Time) []Event {
 		Event{at(312), "join", "load-8", "weight 1"}, Event{at(450), "failover", "-", "a new generation begins at 450.2 s"}, Event{at(480), "set-rate", "ann@desk", "560 per second"})
 }
 
-// htmlOf writes a report as a page into a file, and returns its name and its text.
+// htmlOf writes a report as a page into a file, and returns its name and text.
 func htmlOf(t *testing.T, r Report) (file, text string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "report.html")
@@ -164,7 +165,7 @@ func htmlOf(t *testing.T, r Report) (file, text string) {
 	return file, text
 }
 
-// htmlData is the JSON in a page.
+// htmlData returns the JSON in a page.
 func htmlData(t testing.TB, text string) (data struct{ Report, Curve, Heat, Marks any }) {
 	t.Helper()
 	found := regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`).FindStringSubmatch(text)
@@ -177,7 +178,7 @@ func htmlData(t testing.TB, text string) (data struct{ Report, Curve, Heat, Mark
 	return data
 }
 
-// htmlKinds are reports of every kind that a page has to show.
+// htmlKinds are reports of every kind that a page can show.
 func htmlKinds(t *testing.T) map[string]Report {
 	t.Helper()
 	incomplete := run(t)
@@ -207,7 +208,7 @@ func htmlKinds(t *testing.T) map[string]Report {
 	}
 }
 
-// evil is a report whose every text tries to be HTML that runs.
+// evil is a report in which every text tries to be active HTML.
 func evil(t *testing.T) Report {
 	t.Helper()
 	const text = "<img src=x onerror=alert(1)>\"'></script><script>alert(1)</script><!--<script>"
@@ -227,7 +228,7 @@ func evil(t *testing.T) Report {
 	return r
 }
 
-// otherProcesses is the same run by other processes.
+// otherProcesses returns the same run by other processes.
 func otherProcesses(in Input) Input {
 	for i := range in.Workers {
 		in.Workers[i].Incarnation = "c3d4"
@@ -235,7 +236,7 @@ func otherProcesses(in Input) Input {
 	return in
 }
 
-// TestHTMLHasTheJSON: the data in the page is the JSON report, and each number that is shown is the one at its path there.
+// TestHTMLHasTheJSON: the data in the page is the JSON report, and each number shown equals the one at its path there.
 func TestHTMLHasTheJSON(t *testing.T) {
 	for name, r := range htmlKinds(t) {
 		t.Run(name, func(t *testing.T) {
@@ -271,7 +272,7 @@ func htmlHas(t *testing.T, r Report, _ map[string]any, text string) {
 	}
 }
 
-// htmlNumbers checks that each number that the page shows is the one at its path in the JSON report, and tells their paths.
+// htmlNumbers checks that each number of the page equals the one at its path in the JSON report, and returns the paths.
 func htmlNumbers(t *testing.T, r Report, text string) map[string]bool {
 	t.Helper()
 	numbers := flat(document(t, rendered(t, "json", r)))
@@ -290,7 +291,7 @@ func htmlNumbers(t *testing.T, r Report, text string) map[string]bool {
 	return seen
 }
 
-// TestHTMLIsClosed: what others wrote opens no element, and ends none.
+// TestHTMLIsClosed: untrusted text opens no element and ends none.
 func TestHTMLIsClosed(t *testing.T) {
 	_, text := htmlOf(t, evil(t))
 	if n := strings.Count(strings.ToLower(text), "<script"); n != 2 {
@@ -313,7 +314,7 @@ func TestHTMLSize(t *testing.T) {
 	}
 }
 
-// TestHTMLHeat: no request is lost in the heat map, and each is in its row, however long the run and wide the range.
+// TestHTMLHeat: no request is lost in the heat map, and each is in its row, for long runs and wide ranges.
 func TestHTMLHeat(t *testing.T) {
 	for name, r := range map[string]Report{"run": Build(run(t)), "ten minutes": tenMinutes(t)} {
 		heat := r.htmlHeat()
@@ -348,7 +349,7 @@ func TestHTMLHeat(t *testing.T) {
 	}
 }
 
-// TestHTMLCurve: the curve goes through the percentiles of the report, never falls, and shows no lower bound as if it were known.
+// TestHTMLCurve: the curve goes through the percentiles of the report, never falls, and leaves out lower bounds.
 func TestHTMLCurve(t *testing.T) {
 	for name, r := range htmlKinds(t) {
 		c := r.htmlCurve()
@@ -382,7 +383,7 @@ func TestHTMLCurve(t *testing.T) {
 	}
 }
 
-// TestHTMLMarks: each event during the run is a mark with a number of its own, and the table of events names it.
+// TestHTMLMarks: each event during the run is a numbered mark, and the table of events has the number.
 func TestHTMLMarks(t *testing.T) {
 	r := tenMinutes(t)
 	marks := r.marks()

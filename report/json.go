@@ -11,7 +11,7 @@ import (
 // JSON writes r as one indented JSON object; see [Report] for its members.
 func JSON(w io.Writer, r Report) error {
 	e := json.NewEncoder(printable.NewJSONWriter(w))
-	e.SetEscapeHTML(false) // for a terminal or a program, not for a page
+	e.SetEscapeHTML(false) // < and & stay readable in a terminal; the output is not part of a page
 	e.SetIndent("", "  ")
 	if err := e.Encode(r); err != nil {
 		return fmt.Errorf("write JSON: %w", err)

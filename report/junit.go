@@ -53,8 +53,8 @@ type (
 	}
 )
 
-// JUnit writes a test suite with a case for each check: failed is a failure, undecided an error. Its properties are the numbers of the
-// JSON report, and its output is the text report.
+// JUnit writes a test suite with a case for each check: failed is a failure, undecided an error. Its properties are the
+// numbers of the JSON report; its output is the text report.
 func JUnit(w io.Writer, r Report) error {
 	var text bytes.Buffer
 	if err := Text(&text, r); err != nil {
@@ -101,7 +101,7 @@ func (s *junitSuite) add(c check) {
 	s.Cases = append(s.Cases, one)
 }
 
-// figures are the members of the JSON report that are one value, in their order: audit.sent is that of the object audit.
+// figures returns the single values of the JSON report, in order: audit.sent is the member sent of the object audit.
 func (r Report) figures() ([]junitProperty, error) {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -115,7 +115,7 @@ func (r Report) figures() ([]junitProperty, error) {
 	return members(d, "", nil)
 }
 
-// members reads the members of an object whose beginning is read. It passes over arrays.
+// members reads the members of an object after its opening brace. It skips arrays.
 func members(d *json.Decoder, prefix string, all []junitProperty) ([]junitProperty, error) {
 	for d.More() {
 		name, err := d.Token()

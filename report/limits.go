@@ -9,12 +9,12 @@ import (
 
 // A limitLine is one cause of a limit, for all workers that met it.
 type limitLine struct {
-	Verdict        // that on the worker for which it was worst
+	Verdict        // the verdict on the worker that it limited most
 	worst   string // the id of that worker
-	workers int    // how many met it
+	workers int    // number of workers that met it
 }
 
-// String is the line for people.
+// String formats the line for people.
 func (l limitLine) String() string {
 	if l.workers == 1 {
 		return fmt.Sprintf("%s, %s: %s", l.worst, l.Limit, l.Text)
@@ -50,7 +50,7 @@ func (r Report) limits() []limitLine {
 	return all
 }
 
-// rank is where the rule of a verdict stands among all rules. A cause that is not known is the last.
+// rank returns the position of a verdict's rule among all rules. An unknown cause comes last.
 func (v Verdict) rank() int {
 	rules := verdictRules()
 	i := slices.IndexFunc(rules, func(r verdictRule) bool { return r.cause == v.Cause })
@@ -60,7 +60,7 @@ func (v Verdict) rank() int {
 	return i
 }
 
-// extent says how much of a limit a cause was for a worker, to compare workers.
+// extent measures how much a cause limited a worker, to compare workers.
 func (w WorkerReport) extent(cause string) float64 {
 	switch cause {
 	case "late":
@@ -77,8 +77,8 @@ func (w WorkerReport) extent(cause string) float64 {
 	return w.Self.Load[cause].OverS
 }
 
-// within is what a worker measured, with no time longer than the run: it goes on measuring while it waits for the last answers. The
-// snapshot stays as it is; nil stays nil. A length of 0 is not known.
+// within returns what a worker measured, with no time longer than the run: a worker measures on while it waits for the
+// last answers. It does not change the snapshot. nil stays nil; a length of 0 means unknown.
 func within(s *Snapshot, length time.Duration) *Snapshot {
 	if s == nil || length <= 0 {
 		return s

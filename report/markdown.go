@@ -13,14 +13,14 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 )
 
-// What a comment may hold: GitHub takes 65,536 characters, and people read less.
+// Upper bounds of a comment: GitHub accepts 65,536 characters, and people read less.
 const (
 	maxMarkdownRows = 20   // of a table or list
 	maxMarkdownText = 400  // characters of an entry
-	maxMarkdownCode = 1000 // characters of what is shown as code
+	maxMarkdownCode = 1000 // characters of text shown as code
 )
 
-// Markdown writes a summary for a comment on a pull request: what was judged first, then the numbers of the text report.
+// Markdown writes a summary for a comment on a pull request: the judgement first, then the numbers of the text report.
 func Markdown(w io.Writer, r Report) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "### Load test %s: %s\n\n", code(r.Run), r.headline())
@@ -38,8 +38,8 @@ func Markdown(w io.Writer, r Report) error {
 	return nil
 }
 
-// headline is what a pipeline makes of the run, or of one without thresholds the worst of its checks. Unless it is complete, it says how the
-// run stands.
+// headline is the result of the run for a pipeline. For a run without thresholds it is the worst check. If the report
+// is not complete, it adds the state of the run.
 func (r Report) headline() string {
 	result := cmp.Or(r.Outcome(), worst(r.checks()))
 	if state := r.state(); state != "complete" {
@@ -48,7 +48,7 @@ func (r Report) headline() string {
 	return result
 }
 
-// markdownChecks has all checks or, of too many, the worst.
+// markdownChecks writes all checks or, if there are too many, the worst.
 func markdownChecks(b *bytes.Buffer, r Report) {
 	b.WriteString("| check | | |\n|---|---|---|\n")
 	all := r.checks()
@@ -95,7 +95,7 @@ func markdownTimes(b *bytes.Buffer, r Report) {
 	b.WriteByte('\n')
 }
 
-// markdownAnswers has the most frequent errors and statuses first.
+// markdownAnswers writes errors and statuses, the most frequent first.
 func markdownAnswers(b *bytes.Buffer, r Report) {
 	for _, answers := range []struct {
 		name   string
@@ -118,7 +118,7 @@ func markdownAnswers(b *bytes.Buffer, r Report) {
 	}
 }
 
-// markdownNotes has what was a limit, and what else there is to know.
+// markdownNotes writes the limits and the notes.
 func markdownNotes(b *bytes.Buffer, r Report) {
 	var all []string
 	for _, l := range r.limits() {
@@ -135,8 +135,8 @@ func markdownNotes(b *bytes.Buffer, r Report) {
 	}
 }
 
-// prose is text as it stands.
+// prose escapes text for Markdown.
 func prose(s string) string { return printable.Markdown(s, maxMarkdownText) }
 
-// code is text in a fixed font. It is not for tables.
+// code formats text in a fixed font. It is not for tables.
 func code(s string) string { return printable.MarkdownCode(s, maxMarkdownCode) }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// I12: what a worker keeps does not grow with requests or time.
+// I12: the memory of a worker does not grow with requests or time.
 func TestMemoryIsConstant(t *testing.T) {
 	const perInterval = 100
 	intervals := int64(10_000) // 1e6 samples
@@ -39,8 +39,8 @@ func TestMemoryIsConstant(t *testing.T) {
 		}
 	}
 	late := heap()
-	// The points of the series still fill up; 1,024 points of at most 3,456
-	// buckets are the bound, of which this mix uses a part.
+	// The points of the series still fill up. The bound is 1,024 points of at most 3,456 buckets; this mix uses a part
+	// of it.
 	if late-early > 8<<20 {
 		t.Errorf("heap grew from %d to %d kB", early>>10, late>>10)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// A Meter measures an open loop in one process, and makes the report of it:
+// A Meter measures an open loop in one process and makes its report:
 //
 //	meter := report.NewMeter(profile)
 //	for _, due := range profile.Pace(ctx) {
@@ -16,27 +16,28 @@ import (
 //	}
 //	err := report.Text(os.Stdout, meter.Report())
 //
-// Each request runs in a goroutine of its own, so none waits for an answer to another one. Latency counts from when a request was due. Safe for
-// concurrent use. It takes some 2 MB.
+// Each request runs in its own goroutine, so none waits for another one's answer. Latency counts from when a request
+// was due. A Meter is safe for concurrent use. It takes about 2 MB.
 type Meter struct {
 	profile pacer.Profile
 	running sync.WaitGroup
 
 	mu       sync.Mutex
-	start    time.Time // due time of the first request; zero = there was none
-	second   int64     // the interval is that of this second since start
+	start    time.Time // due time of the first request; zero = none yet
+	second   int64     // the interval is this second since start
 	recorder *Recorder // of the interval
-	total    *Snapshot // of those before
+	total    *Snapshot // of the intervals before
 	series   Series
 }
 
-// NewMeter returns a Meter of requests that are sent by a profile.
+// NewMeter returns a Meter for requests that are sent by a profile.
 func NewMeter(p pacer.Profile) *Meter {
 	return &Meter{profile: p, recorder: NewRecorder(), total: NewSnapshot("local", "1")}
 }
 
-// Go makes a request in a new goroutine and records it. Due is when it was to be sent, the first call's being the start of the run. What the request
-// returns tells Status, Class and bytes; the times in it are the Meter's.
+// Go makes a request in a new goroutine and records it. due is when it was to be sent; the first call's due is the
+// start of the run. Of the Sample that request returns, the Meter takes Status, Class and bytes, and sets the times
+// itself.
 func (m *Meter) Go(due time.Time, request func() Sample) {
 	m.mu.Lock()
 	if m.start.IsZero() {
@@ -55,7 +56,7 @@ func (m *Meter) Go(due time.Time, request func() Sample) {
 	})
 }
 
-// Report waits until every request has ended, and returns the report of all of them.
+// Report waits until every request has ended, and returns the report.
 func (m *Meter) Report() Report {
 	m.running.Wait()
 	m.mu.Lock()
@@ -70,7 +71,7 @@ func (m *Meter) Report() Report {
 	if length := m.profile.Length(); length > 0 {
 		took = min(took, length)
 	}
-	due := func(us int64) int64 { // slots due before this time; 10⁻⁶ of a slot is the error of the sum
+	due := func(us int64) int64 { // slots due before this time; the error of the sum is 10⁻⁶ of a slot
 		asked := m.profile.Integral(time.Duration(us) * time.Microsecond)
 		return min(sent, int64(math.Ceil(asked-1e-6)))
 	}
@@ -82,7 +83,7 @@ func (m *Meter) Report() Report {
 	})
 }
 
-// rate is what was asked for in the last second, requests per second.
+// rate returns the rate asked for in the last second, in requests per second.
 func (m *Meter) rate(took time.Duration) float64 {
 	last := min(took, time.Second)
 	if last <= 0 {
@@ -91,7 +92,7 @@ func (m *Meter) rate(took time.Duration) float64 {
 	return (m.profile.Integral(took) - m.profile.Integral(took-last)) / last.Seconds()
 }
 
-// at is the recorder for what happens now.
+// at returns the recorder of the current interval.
 func (m *Meter) at(now time.Time) *Recorder {
 	if second := int64(now.Sub(m.start) / time.Second); second > m.second {
 		m.flush()

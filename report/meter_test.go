@@ -8,8 +8,8 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// TestMeter: an open loop of 100 a second, whose endpoint stalls for half a second, in virtual time: nothing is left out, and latency counts from
-// when a request was due.
+// TestMeter: an open loop of 100 a second, whose endpoint stalls for half a second, in virtual time. No request is left
+// out, and latency counts from when a request was due.
 func TestMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		profile := pacer.Constant(pacer.PerSecond(100), 3*time.Second)

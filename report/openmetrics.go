@@ -13,8 +13,9 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 )
 
-// OpenMetrics writes the numbers in the text format of OpenMetrics 1.0, for Prometheus, the textfile collector of its node exporter, and
-// whatever else reads it. Only gauges and summaries occur, so that readers of Prometheus' older text format take it too.
+// OpenMetrics writes the numbers in the text format of OpenMetrics 1.0, for Prometheus, the textfile collector of its
+// node exporter, and other readers. It uses only gauges and summaries, so readers of Prometheus' older text format
+// accept it too.
 func OpenMetrics(w io.Writer, r Report) error {
 	m := metrics{run: r.Run}
 	m.about(r)
@@ -28,13 +29,13 @@ func OpenMetrics(w io.Writer, r Report) error {
 	return nil
 }
 
-// metrics is the text as it grows.
+// metrics collects the text.
 type metrics struct {
 	bytes.Buffer
 	run string // a label of every sample
 }
 
-// family begins a metric. The unit is the end of its name; "" = none.
+// family begins a metric. The unit ends its name; "" = none.
 func (m *metrics) family(name, kind, unit, help string) {
 	fmt.Fprintf(m, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
 	if unit != "" {
@@ -42,7 +43,7 @@ func (m *metrics) family(name, kind, unit, help string) {
 	}
 }
 
-// sample writes one value. labels are names and values in turn.
+// sample writes one value. labels alternates names and values.
 func (m *metrics) sample(name string, value float64, labels ...string) {
 	fmt.Fprintf(m, "%s{run=%s", name, label(m.run))
 	for i := 0; i+1 < len(labels); i += 2 {
@@ -51,18 +52,18 @@ func (m *metrics) sample(name string, value float64, labels ...string) {
 	fmt.Fprintf(m, "} %s\n", strconv.FormatFloat(value, 'g', -1, 64))
 }
 
-// gauge writes a metric that has one value.
+// gauge writes a metric with one value.
 func (m *metrics) gauge(name, unit, help string, value float64) {
 	m.family(name, "gauge", unit, help)
 	m.sample(name, value)
 }
 
-// label is the value of a label.
+// label escapes the value of a label.
 func label(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(printable.Line(strings.ToValidUTF8(s, "\uFFFD"))) + `"`
 }
 
-// truth is 1 or 0.
+// truth returns 1 or 0.
 func truth(b bool) float64 {
 	if b {
 		return 1
@@ -70,7 +71,7 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// about writes what the run is, and what was judged.
+// about writes what the run is, and the judgement.
 func (m *metrics) about(r Report) {
 	m.family("loadctl_run", "gauge", "", "What the labels say of the run; always 1.")
 	m.sample("loadctl_run", 1, "state", r.state(), "method", r.Described.Method, "url", r.Described.URL,
@@ -85,8 +86,8 @@ func (m *metrics) about(r Report) {
 	m.gauge("loadctl_complete", "", "Whether the report holds all that the workers did.", truth(r.Complete))
 }
 
-// judged writes what was judged, and what thresholds have measured. Of those with the same name, as anybody's archive may have, it writes the
-// first: no two samples have the same labels.
+// judged writes the checks, and what thresholds have measured. Of thresholds with the same name, which an archive may
+// contain, it writes the first: no two samples may have the same labels.
 func (m *metrics) judged(r Report) {
 	m.family("loadctl_check", "gauge", "", "What was judged, with its result: passed, failed or undecided; always 1.")
 	written := map[string]bool{}
@@ -110,7 +111,7 @@ func (m *metrics) judged(r Report) {
 	}
 }
 
-// measured is the value, its unit and what it is worth, as OpenMetrics has them: times in seconds.
+// measured returns the value, its unit and its bound as OpenMetrics has them: times are in seconds.
 func (t ThresholdReport) measured() (value float64, unit, bound string) {
 	value, unit, bound = math.NaN(), string(t.Unit), "exact"
 	if t.Value != nil {
@@ -154,7 +155,7 @@ func (m *metrics) counts(r Report) {
 	m.gauge("loadctl_out_of_range", "", "Times above 1 h, which are in no distribution.", float64(r.OutOfRange))
 }
 
-// times writes the distributions: a summary each, and what a summary does not have. Where nothing ended there are no times.
+// times writes the distributions: a summary for each, and the minimum and mean. If no request ended there are none.
 func (m *metrics) times(r Report) {
 	if !r.timed() {
 		return
@@ -180,7 +181,7 @@ func (m *metrics) times(r Report) {
 	}
 }
 
-// workers writes what there is of each process.
+// workers writes the figures of each process.
 func (m *metrics) workers(r Report) {
 	for _, f := range []struct {
 		name, help string

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// The grammar of OpenMetrics 1.0, as far as gauges and summaries go.
+// The grammar of OpenMetrics 1.0, for gauges and summaries.
 const (
 	metricName  = `[a-zA-Z_:][a-zA-Z0-9_:]*`
 	labelName   = `[a-zA-Z_][a-zA-Z0-9_]*`
@@ -17,11 +17,11 @@ const (
 	metricValue = `NaN|[+-]?[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?`
 )
 
-// A metricFamily is what the comments in front of its samples say.
+// A metricFamily holds the comments before its samples.
 type metricFamily struct{ kind, unit, help string }
 
-// parseOpenMetrics reads OpenMetrics strictly, and returns the samples by name and labels, in order of the labels and without the one
-// named run, that all must have.
+// parseOpenMetrics reads OpenMetrics strictly. It returns the samples by name and sorted labels, without the label run,
+// which all must have.
 func parseOpenMetrics(t *testing.T, text string) map[string]float64 {
 	t.Helper()
 	comment := regexp.MustCompile(`^# (HELP|TYPE|UNIT) (` + metricName + `) (.+)$`)
@@ -79,7 +79,8 @@ func parseOpenMetrics(t *testing.T, text string) map[string]float64 {
 	return samples
 }
 
-// TestOpenMetricsParser: what the format does not allow is refused, or the other tests would tell nothing. It is tried on what is written.
+// TestOpenMetricsParser: the parser refuses what the format does not allow; else the other tests would prove nothing.
+// It is tested on damaged output.
 func TestOpenMetricsParser(t *testing.T) {
 	samples := parseOpenMetrics(t, rendered(t, "openmetrics", Build(run(t))))
 	if samples["loadctl_audit term=sent"] != 2010 || samples["loadctl_latency_seconds_count"] != samples["loadctl_audit term=completed"]+samples["loadctl_audit term=failed"] {

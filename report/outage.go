@@ -9,24 +9,25 @@ import (
 )
 
 const (
-	// maxOutages bounds those of a snapshot; the last ones are kept.
+	// maxOutages bounds the outages of a snapshot; it keeps the last ones.
 	maxOutages = 16
 
-	// shortestOutage is what is worth telling, in µs. A worker publishes once a second, so one attempt that fails is less.
+	// shortestOutage is the shortest outage that is noted, in µs. A worker publishes once a second, so one failed
+	// attempt is shorter.
 	shortestOutage = 1_500_000
 
 	// outageGap is how far apart two workers may see the same outage, in µs.
 	outageGap = 1_000_000
 )
 
-// An Outage is a time in which a worker could not publish what it did: Redis was away, or the worker was cut off from it.
+// An Outage is a time in which a worker could not publish: Redis was away, or the worker was cut off from it.
 type Outage struct {
 	From int64 `json:"from"` // µs of the Redis clock, as the worker knows it
 	To   int64 `json:"to"`
 }
 
-// Outage notes that nothing could be published between two times, in µs of the Redis clock. An outage that goes on is noted again, with the
-// same beginning and a later end. What is short is left out.
+// Outage notes that nothing could be published between two times, in µs of the Redis clock. To extend an outage, note
+// it again with the same start and a later end. Short outages are ignored.
 func (s *Snapshot) Outage(from, to int64) {
 	n := len(s.Outages)
 	switch {
@@ -54,7 +55,7 @@ func (s *Snapshot) checkOutages() error {
 	return nil
 }
 
-// outages are those that workers saw, as events. What several of them saw at a time is one.
+// outages returns the outages of all workers as events. Overlapping outages of several workers are one event.
 func outages(workers []WorkerInput) []Event {
 	type seen struct {
 		Outage
@@ -82,7 +83,7 @@ func outages(workers []WorkerInput) []Event {
 	return events
 }
 
-// event is the outage that some workers saw.
+// event returns the event of an outage that some workers saw.
 func (o Outage) event(by map[string]bool) Event {
 	e := Event{At: time.UnixMicro(o.From).UTC(), Kind: "outage", Who: "-"}
 	who := fmt.Sprintf("%d workers", len(by))
@@ -91,6 +92,6 @@ func (o Outage) event(by map[string]bool) Event {
 			who = "it"
 		}
 	}
-	e.What = fmt.Sprintf("%s could publish nothing for %.1f s", who, float64(o.To-o.From)/1e6)
+	e.What = fmt.Sprintf("%s could not publish for %.1f s", who, float64(o.To-o.From)/1e6)
 	return e
 }

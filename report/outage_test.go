@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestSnapshotOutages: one that goes on grows, a short one is not told, and the last ones are kept.
+// TestSnapshotOutages: an ongoing outage grows, a short one is ignored, and the last ones are kept.
 func TestSnapshotOutages(t *testing.T) {
 	s := NewSnapshot("w", "i")
 	s.Outage(10e6, 11e6)
@@ -42,7 +42,7 @@ func TestSnapshotOutages(t *testing.T) {
 	}
 }
 
-// TestReportTellsOfOutages: what several workers saw at a time is one event, and stands between the others in order.
+// TestReportTellsOfOutages: an outage seen by several workers at the same time is one event, in order among the others.
 func TestReportTellsOfOutages(t *testing.T) {
 	start := time.Unix(1_800_000_000, 0).UTC()
 	in := Input{StartedAt: start, Events: []Event{{At: start, Kind: "start", Who: "a"}, {At: start.Add(20 * time.Second), Kind: "end", Who: "a"}}}
@@ -63,7 +63,7 @@ func TestReportTellsOfOutages(t *testing.T) {
 	for _, e := range r.Events {
 		got = append(got, fmt.Sprintf("%g %s %s %s", e.At.Sub(start).Seconds(), e.Kind, e.Who, e.What))
 	}
-	const want = "0 start a ;2 outage - 3 workers could publish nothing for 8.0 s;12 outage c it could publish nothing for 2.0 s;20 end a ;30 outage a it could publish nothing for 3.0 s"
+	const want = "0 start a ;2 outage - 3 workers could not publish for 8.0 s;12 outage c it could not publish for 2.0 s;20 end a ;30 outage a it could not publish for 3.0 s"
 	if all := strings.Join(got, ";"); all != want {
 		t.Errorf("%s\nwant\n%s", all, want)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// pointVersion 1 had no errors by class; it is still read.
+	// Version 1 had no errors by class; it can still be read.
 	pointVersion = 2
 	pointFields  = 8
 
@@ -16,18 +16,18 @@ const (
 	maxWidth = 1 << 40
 )
 
-// A Point is one element of a series: what was sent, and what ended, in the
-// seconds [Index·Width, (Index+1)·Width) since the run's first t0.
+// A Point is one element of a series: the requests sent, and those that ended, in the seconds [Index·Width,
+// (Index+1)·Width) since the run's first t0.
 type Point struct {
 	Index     int64      // 0…1023
 	Width     int64      // seconds, a power of two
-	Sent      int64      // requests that began to be sent
-	Completed int64      // answered as expected
+	Sent      int64      // requests whose sending began
+	Completed int64      // answered with an expected status
 	Failed    int64      // ended otherwise
-	Latency   *Histogram // of those that ended, 2 significant digits
+	Latency   *Histogram // of the requests that ended, 2 significant digits
 
-	// Errors is Failed by class, at most 65 of them; nil if there are none. Where the
-	// counts are less than Failed, the classes of the others are not known.
+	// Errors is Failed by class, at most 65 of them; nil if there are none. If the counts add up to less than Failed,
+	// the other classes are unknown.
 	Errors map[string]int64
 }
 
@@ -36,10 +36,10 @@ func newPoint(index, width int64) *Point {
 	return &Point{Index: index, Width: width, Latency: &Histogram{digits: seriesDigits}}
 }
 
-// Start is where the point begins, in seconds since the run's first t0.
+// Start returns the start of the point, in seconds since the run's first t0.
 func (p Point) Start() int64 { return p.Index * p.Width }
 
-// add adds counts and buckets of o, whatever its place.
+// add adds counts and buckets of o, wherever o is in its series.
 func (p *Point) add(o *Point) {
 	p.Sent += o.Sent
 	p.Completed += o.Completed
@@ -64,8 +64,7 @@ func (p *Point) clone() Point {
 //
 //	version,width,index,sent,completed,failed,errors,histogram
 //
-// with the errors as in status=5;timeout=3 and the histogram in HdrHistogram's
-// V2 compressed format in base64.
+// Errors are written as status=5;timeout=3, the histogram in HdrHistogram's V2 compressed format in base64.
 func (p Point) MarshalText() ([]byte, error) {
 	text := fmt.Appendf(nil, "%d,%d,%d,%d,%d,%d,%s,",
 		pointVersion, p.Width, p.Index, p.Sent, p.Completed, p.Failed, classesText(p.Errors))
@@ -79,8 +78,8 @@ func (p Point) MarshalText() ([]byte, error) {
 	return append(text, latency...), nil
 }
 
-// UnmarshalText replaces p by what MarshalText wrote, also that of version 1. The
-// text may come from an untrusted source: at an error p is unchanged.
+// UnmarshalText replaces p by what MarshalText wrote, also in version 1. The text may come from an untrusted source.
+// After an error p is unchanged.
 func (p *Point) UnmarshalText(text []byte) error {
 	want := pointFields
 	if bytes.HasPrefix(text, []byte("1,")) {
@@ -97,7 +96,7 @@ func (p *Point) UnmarshalText(text []byte) error {
 			return fmt.Errorf("decode point: %w", err)
 		}
 		numbers[i] = n
-		if i == 0 { // a newer version may have other fields, so look at once
+		if i == 0 { // a newer version may have other fields, so check the version first
 			if err := checkVersion("point", int(n), pointVersion); err != nil && n != 1 {
 				return err
 			}

@@ -10,7 +10,7 @@ import (
 	"unique"
 )
 
-// fail adds n failed requests of a class, pooling what is too much.
+// fail adds n failed requests of a class. Classes beyond the limit are pooled in OtherClass.
 func (p *Point) fail(class string, n int64) {
 	if p.Errors == nil {
 		p.Errors = make(map[string]int64)
@@ -21,7 +21,8 @@ func (p *Point) fail(class string, n int64) {
 	p.Errors[class] += n
 }
 
-// errors is Failed by class, nil if there are none. What an older program counted has no classes and is OtherClass.
+// errors returns Failed by class, nil if there are none. Failures counted by an older program have no class and are
+// OtherClass.
 func (p *Point) errors() map[string]int64 {
 	rest := p.Failed
 	for _, n := range p.Errors {
@@ -35,7 +36,7 @@ func (p *Point) errors() map[string]int64 {
 	return c.Errors
 }
 
-// classes is the failed requests of s by class; nil if there are none, or more of them than failed.
+// classes returns the failed requests of s by class; nil if there are none, or if they add up to more than Failed.
 func (s *Snapshot) classes() map[string]int64 {
 	all := make(map[string]int64, len(s.Errors))
 	rest := s.Counts.Failed
@@ -51,7 +52,7 @@ func (s *Snapshot) classes() map[string]int64 {
 	return all
 }
 
-// classesText is what a point has of its errors, in the order of the classes: status=5;timeout=3. Names are escaped as in a URL's query.
+// classesText formats errors in the order of the classes: status=5;timeout=3. Names are escaped as in a URL's query.
 func classesText(errors map[string]int64) string {
 	var all []string
 	for _, class := range slices.Sorted(maps.Keys(errors)) {
@@ -81,7 +82,7 @@ func parseClasses(text string, failed int64) (map[string]int64, error) {
 			return nil, fmt.Errorf("%.40q errors of class %.100q, of %d that failed", count, class, failed)
 		}
 		rest -= n
-		all[unique.Make(class).Value()] = n // thousands of points have the same few names
+		all[unique.Make(class).Value()] = n // thousands of points share the same few names
 	}
 	return all, nil
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// failingRun is a run of some workers, of which requests fail in some of the seconds, each with one of these classes.
+// failingRun is a run of some workers, in which requests fail in some seconds, each with one of these classes.
 func failingRun(t *testing.T, rng *rand.Rand, name string, seconds int64, classes []string) Report {
 	t.Helper()
 	in := Input{Run: "x", StartedAt: time.Unix(1_800_000_000, 0), Duration: time.Duration(seconds) * time.Second}
@@ -40,7 +40,7 @@ func failingRun(t *testing.T, rng *rand.Rand, name string, seconds int64, classe
 	return Build(in)
 }
 
-// rewritten is a series after it was in Redis.
+// rewritten returns a series after a round trip through Redis.
 func rewritten(t *testing.T, all []Point) []Point {
 	t.Helper()
 	var read []Point
@@ -61,7 +61,7 @@ func rewritten(t *testing.T, all []Point) []Point {
 	return read
 }
 
-// seriesErrors checks that each point has as many errors as failed, and returns their sum by class.
+// seriesErrors checks that the errors of each point add up to its failures, and returns their sum by class.
 func seriesErrors(t *testing.T, what string, r Report) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
@@ -78,7 +78,8 @@ func seriesErrors(t *testing.T, what string, r Report) map[string]int64 {
 	return all
 }
 
-// TestSeriesErrors: in random runs the errors of the series, by class, are those of the report, whatever was merged, widened, archived and combined.
+// TestSeriesErrors: in random runs the errors of the series, by class, equal those of the report, after any merging,
+// widening, archiving and combining.
 func TestSeriesErrors(t *testing.T) {
 	classes := []string{"timeout", "status", "connect", "other", "a,b;c=d %", ""} // "" = it did not fail
 	for seed := range uint64(10) {
@@ -116,7 +117,7 @@ func TestManyClasses(t *testing.T) {
 	}
 }
 
-// TestOldPoints: points of version 1 are read, and their errors have the class of those of which it is not known.
+// TestOldPoints: points of version 1 can be read, and their errors have the class of unknown errors.
 func TestOldPoints(t *testing.T) {
 	var old, now Point
 	if err := old.UnmarshalText([]byte("1,1,7,5,3,2,")); err != nil {
@@ -132,7 +133,7 @@ func TestOldPoints(t *testing.T) {
 	seriesErrors(t, "old and new", reread(t, r))
 }
 
-// TestSnapshotContradicts: a snapshot that has more errors than failed does not spoil the series.
+// TestSnapshotContradicts: a snapshot with more errors than failures does not spoil the series.
 func TestSnapshotContradicts(t *testing.T) {
 	var s Series
 	in := interval(5, 1e6)

@@ -3,12 +3,12 @@ package report
 import "github.com/HdrHistogram/hdrhistogram-go"
 
 const (
-	// OtherStatus is the key under which Snapshot.Status pools the codes
-	// outside 0…999, so that a hostile endpoint cannot fill our memory.
+	// OtherStatus is the key under which Snapshot.Status pools codes outside 0…999, so that a hostile endpoint cannot
+	// fill our memory.
 	OtherStatus = -1
 
-	// OtherClass is the error class that pools what comes after the first 64
-	// classes, and classes with names longer than 64 bytes.
+	// OtherClass is the error class that pools the classes after the first 64, and classes with names longer than 64
+	// bytes.
 	OtherClass = "other"
 
 	statusCodes   = 1000
@@ -16,20 +16,19 @@ const (
 	maxClassBytes = 64
 )
 
-// A Sample is one finished request. Times are nanoseconds on one local monotonic
-// clock; only their differences are used.
+// A Sample is one finished request. Times are nanoseconds on one local monotonic clock; only their differences are
+// used.
 type Sample struct {
 	Due, Sent, Done int64 // intended time, actual send time, end of response
 
 	Status int    // protocol status (the HTTP code), 0 = none
-	Class  string // error class ("timeout", "connect", "status", …); "" = completed as expected. From a small fixed set
+	Class  string // error class ("timeout", "connect", "status", …); "" = completed as expected. Use a small fixed set
 
-	BytesIn, BytesOut int64 // received and sent, on whatever level the target counts them
+	BytesIn, BytesOut int64 // received and sent, on the level that the target counts
 }
 
-// A Recorder holds what one shard saw since the last hand-over. It belongs to
-// one goroutine. After the first sample of a class it allocates nothing. It
-// takes 600 kB, and 200 kB more for each error class seen (at most 65).
+// A Recorder holds what one shard recorded since the last hand-over. It belongs to one goroutine. After the first
+// sample of a class it does not allocate. It takes 600 kB, and 200 kB more for each error class seen (at most 65).
 type Recorder struct {
 	counts                Counts
 	mostInFlight          int64
@@ -39,8 +38,8 @@ type Recorder struct {
 	classes               map[string]*recordedClass
 }
 
-// recordedClass is one error class in a Recorder. It stays when the recorder
-// is reset, so that classes that come back do not allocate.
+// recordedClass is one error class in a Recorder. It survives Reset, so that a class that occurs again does not
+// allocate.
 type recordedClass struct {
 	count   int64
 	latency *hdrhistogram.Histogram
@@ -56,14 +55,14 @@ func NewRecorder() *Recorder {
 	}
 }
 
-// Sent counts a request that began to be sent.
+// Sent counts a request whose sending began.
 func (r *Recorder) Sent() { r.counts.Sent++ }
 
-// InFlight notes that n requests of a closed loop's shard are on the wire.
+// InFlight notes that n requests of a closed loop's shard are in flight.
 func (r *Recorder) InFlight(n int64) { r.mostInFlight = max(r.mostInFlight, n) }
 
-// Done records the end of a request counted by Sent: completed if s.Class is
-// empty, else failed. Failed requests are in the latency histogram too.
+// Done records the end of a request counted by Sent: completed if s.Class is empty, else failed. Failed requests count
+// in the latency histogram too.
 func (r *Recorder) Done(s Sample) {
 	latency := s.Done - s.Due
 	r.record(r.latency, latency)
@@ -72,7 +71,7 @@ func (r *Recorder) Done(s Sample) {
 	r.counts.BytesIn += s.BytesIn
 	r.counts.BytesOut += s.BytesOut
 	switch {
-	case s.Status == 0: // the protocol has none, or the request got no answer
+	case s.Status == 0: // the protocol has no status, or there was no response
 	case s.Status > 0 && s.Status < statusCodes:
 		r.status[s.Status]++
 	default:
@@ -90,8 +89,8 @@ func (r *Recorder) Done(s Sample) {
 	}
 }
 
-// record adds one value to h. The library's own error would allocate, and it
-// accepts values somewhat beyond the range, so the range is checked here.
+// record adds one value to h. It checks the range first: the library's own error would allocate, and the library
+// accepts values somewhat beyond the range.
 func (r *Recorder) record(h *hdrhistogram.Histogram, ns int64) {
 	ns, ok := inRange(ns)
 	if !ok {
@@ -101,7 +100,7 @@ func (r *Recorder) record(h *hdrhistogram.Histogram, ns int64) {
 	_ = h.RecordValue(ns)
 }
 
-// class returns the record of an error class, pooling what is too much.
+// class returns the record of an error class; beyond the limit that of OtherClass.
 func (r *Recorder) class(name string) *recordedClass {
 	if c, ok := r.classes[name]; ok {
 		return c
@@ -115,9 +114,8 @@ func (r *Recorder) class(name string) *recordedClass {
 	return c
 }
 
-// pooledClass returns the name under which a class is kept that is not yet among
-// the known ones. OtherClass itself has a place beyond the limit; or which classes
-// get one would depend on the order of merging.
+// pooledClass returns the name under which to keep a class that is not known yet. OtherClass has a place beyond the
+// limit. Else the order of merging would decide which classes get a place.
 func pooledClass[C any](name string, known map[string]C) string {
 	n := len(known)
 	if _, ok := known[OtherClass]; ok {
@@ -138,22 +136,22 @@ func (r *Recorder) LateDropped(n int64) { r.counts.LateDropped += n }
 // Recalled counts n ≥ 0 slots dropped because their generation had ended.
 func (r *Recorder) Recalled(n int64) { r.counts.Recalled += n }
 
-// Beyond counts n ≥ 0 slots that were decided on before it was known that their generation ends before them.
+// Beyond counts n ≥ 0 slots that were decided on before the worker knew that their generation ends before them.
 func (r *Recorder) Beyond(n int64) { r.counts.Beyond += n }
 
-// SeenLate counts n ≥ 0 slots that the worker itself came to late: nothing else had held them up.
+// SeenLate counts n ≥ 0 slots that the worker itself saw late; nothing else had delayed them.
 func (r *Recorder) SeenLate(n int64) { r.counts.SeenLate += n }
 
-// Busy counts n ≥ 0 slots that found no connection free, or no room among others that wait for one.
+// Busy counts n ≥ 0 slots that found no free connection, or no room among those waiting for one.
 func (r *Recorder) Busy(n int64) { r.counts.Busy += n }
 
-// Opening counts n ≥ 0 slots like Busy, while as many connections as may be were being opened.
+// Opening counts n ≥ 0 slots like Busy, while the maximum number of connections was being opened.
 func (r *Recorder) Opening(n int64) { r.counts.Opening += n }
 
-// NoRoom counts n ≥ 0 slots that found as many requests in flight as may be, whatever the connections.
+// NoRoom counts n ≥ 0 slots that found the maximum number of requests in flight.
 func (r *Recorder) NoRoom(n int64) { r.counts.NoRoom += n }
 
-// Reset forgets everything recorded and keeps the memory.
+// Reset forgets all records and keeps the memory.
 func (r *Recorder) Reset() {
 	r.counts, r.mostInFlight = Counts{}, 0
 	r.latency.Reset()

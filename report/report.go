@@ -2,24 +2,23 @@ package report
 
 import "time"
 
-// A Report is the result of a run, or of a run so far. Its JSON is stable:
-// members keep name, unit and meaning; new ones may be added. Rates are per
-// second, names that end in _ns hold nanoseconds, those in _s seconds.
+// A Report is the result of a run, or of a run so far. Its JSON is stable: members keep name, unit and meaning; new
+// ones may be added. Rates are per second; names that end in _ns are nanoseconds, those in _s seconds.
 type Report struct {
 	Run        string    `json:"run"`
 	StartedAt  time.Time `json:"started_at"` // RFC 3339 with nanoseconds, UTC; year 1 = not started
-	Running    bool      `json:"running"`    // the run goes on: what is held or in flight will still become something else
+	Running    bool      `json:"running"`    // the run goes on: held and in-flight requests are not decided yet
 	DurationS  float64   `json:"duration_s"`
-	Asked      int64     `json:"asked"`       // requests the rate in force asked for
-	Sent       int64     `json:"sent"`        // requests that began to be sent, as in Audit
+	Asked      int64     `json:"asked"`       // requests that the rate in force asked for
+	Sent       int64     `json:"sent"`        // requests whose sending began, as in Audit
 	TargetRate float64   `json:"target_rate"` // of the whole cluster
 	Rate       float64   `json:"rate"`        // sent per second
 	Throughput float64   `json:"throughput"`  // completed per second
 	Success    float64   `json:"success"`     // completed/(completed+failed), 0…1; 0 when nothing ended
 
-	Described Description `json:"described"` // what was fired at, and how
+	Described Description `json:"described"` // the target and the flags
 
-	Latency     Distribution `json:"latency_ns"`      // done − due, of all that ended, failed ones too
+	Latency     Distribution `json:"latency_ns"`      // done − due, of all that ended, including failed ones
 	ServiceTime Distribution `json:"service_time_ns"` // done − sent
 	Lag         Distribution `json:"lag_ns"`          // sent − due
 
@@ -35,39 +34,35 @@ type Report struct {
 	Series       []SeriesReport `json:"series"`
 	SeriesWidthS int64          `json:"series_width_s"`
 
-	// Complete says that the run is over, the final snapshot of every incarnation
-	// is in, and the audit adds up: the report holds all that the workers did.
-	// Else Notes say what is missing, unless the run just goes on. A complete
+	// Complete says that the run is over, the final snapshot of every incarnation is in, and the audit adds up: the
+	// report contains all that the workers did. Else Notes say what is missing, unless the run just goes on. A complete
 	// report may have notes as well.
 	Complete bool     `json:"complete"`
 	Notes    []string `json:"notes"`
 
-	// ClosedLoop says that the run went as fast as it could: each connection sent
-	// its next request when the last one was answered. Asked and TargetRate are
-	// then 0, no request had a slot, and latency counts from sending.
+	// ClosedLoop says that the run had no rate: each connection sent its next request when the last one was answered.
+	// Then Asked and TargetRate are 0, no request had a slot, and latency counts from sending.
 	ClosedLoop bool `json:"closed_loop,omitempty"`
 
-	// Limiter is what the grants had to pass beside the schedule, in words, with the
-	// burst last in force. Absent when that was nothing.
+	// Limiter describes the run's limiter and the burst last in force. Absent without a limiter.
 	Limiter string `json:"limiter,omitempty"`
 
-	// LowerBoundsAbove is the quantile 1 − late_dropped/asked where requests were
-	// dropped late. They count as slower than all that were sent: quantiles of
-	// latency and lag are of all that was asked for, and those above this one
-	// are lower bounds. Absent when nothing was dropped late.
+	// LowerBoundsAbove is the quantile 1 − late_dropped/asked if requests were dropped late. Those count as slower than
+	// all that were sent: quantiles of latency and lag cover all that was asked for, and quantiles above this one are
+	// lower bounds. Absent if nothing was dropped late.
 	LowerBoundsAbove *float64 `json:"percentiles_are_lower_bounds_above,omitempty"`
 
 	OutOfRange int64 `json:"out_of_range"` // values above 1 h, in no histogram
 
-	// Events are what happened to the run, oldest first: the last 1,000 that are known.
+	// Events are what happened to the run, oldest first: the last 1,000 known.
 	Events []Event `json:"events"`
 
-	// Thresholds are the conditions that the run has to meet, and what became of them. They leave out the first WarmupS seconds.
+	// Thresholds are the conditions that the run has to meet, and their results. They leave out the first WarmupS
+	// seconds.
 	Thresholds []ThresholdReport `json:"thresholds,omitempty"`
 	WarmupS    float64           `json:"warmup_s,omitempty"`
 
-	// Histograms is what the numbers were taken from. Nil in a Report that was
-	// read from JSON.
+	// Histograms are the source of the numbers. Nil in a Report that was read from JSON.
 	Histograms *Histograms `json:"-"`
 }
 
@@ -78,8 +73,8 @@ type Histograms struct {
 	Series                []Point
 }
 
-// A Distribution summarizes a histogram, in nanoseconds rounded to 3 significant
-// digits. All are 0 when nothing was recorded; min ≤ p50 ≤ … ≤ p9999 ≤ max.
+// A Distribution summarizes a histogram, in nanoseconds rounded to 3 significant digits. All are 0 if nothing was
+// recorded; min ≤ p50 ≤ … ≤ p9999 ≤ max.
 type Distribution struct {
 	Min   int64 `json:"min"`
 	Mean  int64 `json:"mean"`
@@ -103,36 +98,36 @@ type WorkerReport struct {
 	Gaps        int64     `json:"gaps"`
 
 	LateDropped int64 `json:"late_dropped"`
-	SeenLate    int64 `json:"seen_late"` // slots that it came to late by itself
-	Busy        int64 `json:"busy"`      // slots that found no connection free
-	Opening     int64 `json:"opening"`   // slots that found none because as many as may be were being opened
-	NoRoom      int64 `json:"no_room"`   // slots that found as many requests in flight as may be
+	SeenLate    int64 `json:"seen_late"` // slots that the worker itself saw late
+	Busy        int64 `json:"busy"`      // slots that found no free connection
+	Opening     int64 `json:"opening"`   // of these, slots for which the maximum number of connections was being opened
+	NoRoom      int64 `json:"no_room"`   // slots that found the maximum number of requests in flight
 
-	MostInFlight int64 `json:"most_in_flight,omitempty"` // in a closed loop: the most requests on the wire at once, that is the connections used
+	MostInFlight int64 `json:"most_in_flight,omitempty"` // in a closed loop: the most requests in flight at once, which is the number of connections used
 
 	Self     SelfReport `json:"self"`
-	Verdicts []Verdict  `json:"verdicts"` // empty = nothing but the rate was a limit, as far as Self knows
+	Verdicts []Verdict  `json:"verdicts"` // empty = only the rate was a limit, as far as Self knows
 }
 
-// SelfReport is what a worker measured of itself. MeasuredS is 0 where it did not.
+// SelfReport is what a worker measured of itself. MeasuredS is 0 if it did not.
 type SelfReport struct {
 	MeasuredS float64               `json:"measured_s"`
-	Cores     int64                 `json:"cores"`     // that it may use, at most
+	Cores     int64                 `json:"cores"`     // cores that it may use, at most
 	GCCycles  int64                 `json:"gc_cycles"` // garbage collections
-	Load      map[string]LoadReport `json:"load"`      // by name; what a system does not tell is not in it
+	Load      map[string]LoadReport `json:"load"`      // by name; loads that a system does not report are absent
 }
 
-// LoadReport is a share of time, 1 = all of it: its mean, that of the worst second, and the time it was a limit.
+// LoadReport is a share of time, 1 = all of it: its mean, that of the worst second, and how long it was a limit.
 type LoadReport struct {
 	Mean  float64 `json:"mean"`
 	Worst float64 `json:"worst"`
 	OverS float64 `json:"over_s"`
 }
 
-// SeriesReport is one point of the series. Sent counts by the time of sending, ok
-// and failed by the time of the end.
+// SeriesReport is one point of the series. Sent counts by the time of sending; ok and failed count by the time of the
+// end.
 type SeriesReport struct {
-	T      int64 `json:"t"` // its begin, in seconds since StartedAt
+	T      int64 `json:"t"` // its start, in seconds since StartedAt
 	Asked  int64 `json:"asked"`
 	Sent   int64 `json:"sent"`
 	OK     int64 `json:"ok"`
@@ -142,6 +137,6 @@ type SeriesReport struct {
 	P99NS  int64 `json:"p99_ns"`
 	P999NS int64 `json:"p999_ns"`
 
-	// Errors is Failed by class, nil if there are none. What an older program counted is in OtherClass.
+	// Errors is Failed by class, nil if there are none. Failures counted by an older program are in OtherClass.
 	Errors map[string]int64 `json:"errors,omitempty"`
 }

@@ -2,18 +2,18 @@ package report
 
 import "time"
 
-// snapshotRate is how many snapshots a second the workers of a run publish at
-// most, all together. Redis takes one in some 0.1 ms.
+// snapshotRate is the most snapshots a second that all workers of a run publish together. Redis takes about 0.1 ms for
+// one.
 const snapshotRate = 2000
 
-// SnapshotSpread is the time over which so many workers spread their snapshots
-// of a second, so that they come at 2,000 a second and not all at once.
+// SnapshotSpread returns the time over which this many workers spread their snapshots, so that at most 2,000 a second
+// arrive.
 func SnapshotSpread(workers int64) time.Duration {
 	return time.Duration(max(0, workers)) * (time.Second / snapshotRate)
 }
 
-// SnapshotPeriod is how often each of so many workers publishes: once a second,
-// or every N/2,000 s where that is longer.
+// SnapshotPeriod returns how often each of this many workers publishes: once a second, or every N/2,000 s if that is
+// longer.
 func SnapshotPeriod(workers int64) time.Duration {
 	return max(time.Second, SnapshotSpread(workers))
 }

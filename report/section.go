@@ -2,21 +2,21 @@ package report
 
 import "time"
 
-// A Section is a part of a run, as its workers have published it: of each of them the intervals in it, merged.
+// A Section is a part of a run as its workers published it: for each worker, its intervals in that part, merged.
 //
 //	s := report.Section{Asked: 300, Length: 3 * time.Second, Workers: intervals}
 //	if limit, _ := s.Generator(); limit == "" {
 //		fmt.Println(s.Judge(threshold).Result)
 //	}
 //
-// Unlike the series it has all that a snapshot has, so that every threshold can be judged.
+// Unlike the series it has all data of a snapshot, so every threshold can be judged.
 type Section struct {
-	Asked   int64 // requests that were due in it
+	Asked   int64 // slots that were due in it
 	Length  time.Duration
 	Workers []*Snapshot
 }
 
-// Total is what all workers did together.
+// Total returns the sum over all workers.
 func (s Section) Total() *Snapshot {
 	all := NewSnapshot("", "")
 	for _, w := range s.Workers {
@@ -25,7 +25,8 @@ func (s Section) Total() *Snapshot {
 	return all
 }
 
-// Judge tells what became of a threshold here, whatever windows it has. What was dropped late counts as slower than all that ended.
+// Judge judges a threshold over the section and ignores its windows. Requests that were dropped late count as slower
+// than all that ended.
 func (s Section) Judge(t Threshold) ThresholdReport {
 	out := ThresholdReport{Threshold: t.Text, Unit: t.kind()}
 	read := s.window().read(t)
@@ -34,7 +35,7 @@ func (s Section) Judge(t Threshold) ThresholdReport {
 	return out
 }
 
-// window is the section as thresholds are judged by it.
+// window returns the section as a window, by which thresholds are judged.
 func (s Section) window() window {
 	all := s.Total()
 	c := all.Counts
@@ -50,8 +51,8 @@ func (s Section) window() window {
 	return w
 }
 
-// Generator says whose generator was the limit; "" = nobody's. full tells that it was nothing but the number of requests that may be in flight
-// (-c): then the worker had time to spare, and the service times are right.
+// Generator says whose generator was the limit; "" = none. full tells that only the number of requests in flight (-c)
+// was the limit: then the worker had time to spare, and the service times are right.
 func (s Section) Generator() (limit string, full bool) {
 	var r Report
 	full = true

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestSectionIsJudgedAsARun: of a section that is all of a run, each threshold says what the report says, whichever windows the metric has.
+// TestSectionIsJudgedAsARun: for a section that is the whole run, each threshold has the same result as in the report,
+// whatever windows the metric has.
 func TestSectionIsJudgedAsARun(t *testing.T) {
 	in := judgedRun(10, func(second int64) int64 { return 20 + second }, func(_, i int64) bool { return i == 7 })
 	in.Workers[0].Leased += 20
@@ -28,7 +29,7 @@ func TestSectionIsJudgedAsARun(t *testing.T) {
 	}
 }
 
-// TestSectionOfSeveralWorkers: a worker that is slow counts as much as it did.
+// TestSectionOfSeveralWorkers: a slow worker counts by the requests that it sent.
 func TestSectionOfSeveralWorkers(t *testing.T) {
 	fast, slow := steady().Workers[0].Total, judgedRun(1, func(int64) int64 { return 900 }, nil).Workers[0].Total
 	s := Section{Asked: 1100, Length: 10 * time.Second, Workers: []*Snapshot{fast, slow}}
@@ -41,7 +42,7 @@ func TestSectionOfSeveralWorkers(t *testing.T) {
 	}
 }
 
-// TestSectionGenerator: whose limit it was, and whether that was nothing but the number of requests in flight.
+// TestSectionGenerator: whose limit it was, and whether only the number of requests in flight was the limit.
 func TestSectionGenerator(t *testing.T) {
 	free, busy, full := beat(), beat(), beat()
 	busy.Worker, full.Worker = "busy", "full"

@@ -2,63 +2,63 @@ package report
 
 import "fmt"
 
-// Self is what a worker measured of itself, in one beat, about a second, or summed up over many. The zero value says that
-// nothing was measured. Times are ns.
+// Self is what a worker measured of itself, in one beat of about a second, or summed up over many. The zero value means
+// that nothing was measured. Times are ns.
 type Self struct {
-	Wall        int64 `json:"wall_ns"`   // time in which it measured
-	Cores       int64 `json:"cores"`     // cores it may use, at most
+	Wall        int64 `json:"wall_ns"`   // time covered by the measurement
+	Cores       int64 `json:"cores"`     // cores that it may use, at most
 	Collections int64 `json:"gc_cycles"` // garbage collections
 
-	CPU       Load `json:"cpu"`        // CPU time of the process, of that of its cores
-	Wait      Load `json:"wait"`       // time its threads were ready to run and waited for a core, together, of that of its cores
+	CPU       Load `json:"cpu"`        // CPU time of the process, of the time of its cores
+	Wait      Load `json:"wait"`       // time that all its threads waited for a core though ready to run, of the time of its cores
 	Shard     Load `json:"shard_cpu"`  // CPU time of the threads that belong to shards; the worst is that of one thread
-	ShardWait Load `json:"shard_wait"` // time they waited for a core, likewise
-	Pause     Load `json:"gc_pause"`   // time in which garbage collection let nothing run
-	Steal     Load `json:"steal"`      // time the hypervisor took, of that of all cores of the machine
+	ShardWait Load `json:"shard_wait"` // time that they waited for a core, likewise
+	Pause     Load `json:"gc_pause"`   // time in which garbage collection stopped the program
+	Steal     Load `json:"steal"`      // time that the hypervisor took, of the time of all cores of the machine
 
-	// Demand is the time in which there was something to do for the busiest shard, run or not, of the beats in which requests were sent.
+	// Demand is the time in which the busiest shard had work, running or not, in the beats in which requests were sent.
 	Demand Load `json:"demand"`
 
 	// Times of the beats in which something else was a limit: see JudgeBeat.
 	Late    int64 `json:"late_ns"`    // slots were seen late
 	Full    int64 `json:"full_ns"`    // no connection was free
-	Opening int64 `json:"opening_ns"` // as many connections as may be were being opened
-	NoRoom  int64 `json:"no_room_ns"` // as many requests as may be were in flight
+	Opening int64 `json:"opening_ns"` // the maximum number of connections was being opened
+	NoRoom  int64 `json:"no_room_ns"` // the maximum number of requests was in flight
 
 	// Times in which a closed loop stood still after its start.
-	Silent int64 `json:"silent_ns"` // nothing had been heard for as long as it goes on by itself
+	Silent int64 `json:"silent_ns"` // no reply came for longer than the worker sends without one
 	Paused int64 `json:"paused_ns"` // the run was paused, up to the last reply
 
-	Tardy int64 `json:"tardy_ns"` // how late a slot has to be seen to be one of Counts.SeenLate; 0 = not known
+	Tardy int64 `json:"tardy_ns"` // slots later than this count in Counts.SeenLate; 0 = unknown
 }
 
 // A Load is a share of time.
 type Load struct {
 	Sum   int64 `json:"sum_ns"`
-	Of    int64 `json:"of_ns"`          // what it is a share of; 0 = it is not known, which is not none
+	Of    int64 `json:"of_ns"`          // the time that it is a share of; 0 = unknown, which is not the same as none
 	Worst int64 `json:"worst_ns_per_s"` // the share in the worst beat; 0 if no beat was long enough
-	Over  int64 `json:"over_ns"`        // time of the beats in which it was so much that it was a limit
+	Over  int64 `json:"over_ns"`        // time of the beats in which the load was a limit
 }
 
-// NewLoad is the load of one beat: sum ≥ 0 of a time of > 0, both in ns.
+// NewLoad returns the load of one beat: sum ≥ 0 out of a time of > 0, both in ns.
 func NewLoad(sum, of int64) Load {
 	if sum < 0 || of <= 0 {
-		return Load{} // a counter that went back tells nothing
+		return Load{} // a counter that went back says nothing
 	}
 	return Load{Sum: sum, Of: of, Worst: perSecond(sum, of)}
 }
 
-// perSecond is the share sum/of in ns per second.
+// perSecond returns the share sum/of in ns per second.
 func perSecond(sum, of int64) int64 { return int64(float64(sum) / float64(of) * 1e9) }
 
-// Known tells whether it was measured.
+// Known tells whether the load was measured.
 func (l Load) Known() bool { return l.Of > 0 }
 
-// share is the mean, and worst that of the worst beat, as fractions of 1.
+// share returns the mean, and worst the share of the worst beat, as fractions of 1.
 func (l Load) share() float64 { return ratio(float64(l.Sum), float64(l.Of)) }
 func (l Load) worst() float64 { return max(float64(l.Worst)/1e9, l.share()) }
 
-// add adds o: sums, and the worse worst.
+// add adds o: it adds the sums, and keeps the higher worst share.
 func (l *Load) add(o Load) {
 	l.Sum += o.Sum
 	l.Of += o.Of
@@ -81,50 +81,51 @@ func (s *Self) add(o Self) {
 	}
 }
 
-// A namedTime is one of a Self with its name in JSON.
+// A namedTime is a time of a Self with its name in JSON.
 type namedTime struct {
 	name string
 	ns   *int64
 }
 
-// limited lists the times in which something that is no load was a limit.
+// limited lists the times in which something other than a load was a limit.
 func (s *Self) limited() []namedTime {
 	return []namedTime{{"late_ns", &s.Late}, {"full_ns", &s.Full}, {"opening_ns", &s.Opening}, {"no_room_ns", &s.NoRoom},
 		{"silent_ns", &s.Silent}, {"paused_ns", &s.Paused}}
 }
 
-// A namedLoad is one of a Self with its name in JSON, and the share at which it is a limit.
+// A namedLoad is a load of a Self with its name in JSON, and the share at which it is a limit.
 type namedLoad struct {
 	*Load
 	name  string
 	limit float64
 }
 
-// loads lists all loads, each with the share that makes it a limit of what is measured, and why that much.
+// loads lists all loads, each with the share at which it becomes a limit, and why.
 func (s *Self) loads() []namedLoad {
 	return []namedLoad{
-		// What queues for a server that is busy nine tenths of the time waits ten times as long as it is served.
+		// At 90 % use, requests in a queue wait about ten times as long as their service takes.
 		{&s.CPU, "cpu", 0.9},
 		{&s.Shard, "shard_cpu", 0.9},
-		// Of requests that are due at any time, each tenth then finds its thread waiting: the p90 is the machine's.
+		// One in ten requests that are due at any time then finds its thread waiting: the p90 is the machine's.
 		{&s.Wait, "wait", 0.1},
 		{&s.ShardWait, "shard_wait", 0.1},
-		// Each hundredth request then meets a pause: the p99 is the collector's.
+		// One in a hundred requests then meets a pause: the p99 is the collector's.
 		{&s.Pause, "gc_pause", 0.01},
-		// Cores that have nothing to do are not taken, so those that work lose more than this mean of all cores.
+		// The hypervisor takes no idle cores, so the busy cores lose more than this mean over all cores.
 		{&s.Steal, "steal", 0.05},
-		// As for cpu: what is late then may be so by the worker's own fault.
+		// As for cpu: above it, late slots may be the worker's own fault.
 		{&s.Demand, "demand", spareLimit},
 	}
 }
 
-// spareLimit is the demand from which on a worker has no time to spare.
+// spareLimit is the demand above which a worker has no time to spare.
 const spareLimit = 0.9
 
-// shortestBeat is what a beat must last to be judged: a tenth of a second may well be all work.
+// shortestBeat is the shortest beat that is judged: a tenth of a second may well be full of work.
 const shortestBeat = 500_000_000
 
-// JudgeBeat marks what was a limit in a snapshot of one beat. Call it once, after Record and before the snapshot is merged.
+// JudgeBeat marks the limits met in a snapshot of one beat. Call it once, after Record and before the snapshot is
+// merged.
 func (s *Snapshot) JudgeBeat() {
 	long := s.Self.Wall >= shortestBeat
 	if s.Counts.Sent > 0 && (s.Self.Shard.Known() || s.Self.CPU.Known()) {
@@ -138,11 +139,13 @@ func (s *Snapshot) JudgeBeat() {
 			l.Over = s.Self.Wall
 		}
 	}
-	// A collection takes longer where its threads wait for a core: that is the machine's time, and said by another verdict.
+	// A collection takes longer if its threads wait for a core. That is the machine's time, and another verdict reports
+	// it.
 	if s.Self.Wait.Over+s.Self.ShardWait.Over+s.Self.Steal.Over > 0 {
 		s.Self.Pause.Over = 0
 	}
-	// However short the beat: what a stall made late is in the one after it, which may be short just because of the stall.
+	// However short the beat: slots that a stall made late are counted in the beat after it, which the stall may have
+	// shortened.
 	if s.much(s.Counts.SeenLate, lateLimit) {
 		s.Self.Late = s.Self.Wall
 	}
@@ -164,19 +167,20 @@ func (s *Snapshot) much(n int64, share float64) bool {
 	return n > 0 && float64(n) >= share*float64(s.Counts.fired())
 }
 
-// delayed is how many slots the worker itself may have delayed in a beat, by standing still or waiting for a core: these come all at once,
-// and find little free.
+// delayed returns how many slots of a beat the worker itself may have delayed, by standing still or waiting for a core.
+// These come all at once and find few free connections.
 func (s *Snapshot) delayed() int64 {
 	return max(s.Counts.SeenLate, int64(s.Self.waited().worst()*float64(s.Counts.fired())))
 }
 
-// spare tells whether the worker is known to have had time to spare in a beat: one that has no time to look for answers finds its
-// connections busy too, and that is its own fault. So it is where it was kept from its cores for longer than may be.
+// spare tells whether the worker is known to have had time to spare in a beat. A worker without time to look for
+// answers finds its connections busy too, which is its own fault. So does one that waited too long for its cores.
 func (s *Self) spare() bool {
 	return (s.Shard.Known() || s.CPU.Known()) && s.demand() < spareLimit && s.waited().Over+s.Steal.Over == 0
 }
 
-// waited is the wait for a core of the threads of shards, where they have their own: what else a process does may wait.
+// waited returns the wait for a core: that of the shards' threads if they have their own, because other threads may
+// wait.
 func (s *Self) waited() Load {
 	if s.Shard.Known() {
 		return s.ShardWait
@@ -184,8 +188,8 @@ func (s *Self) waited() Load {
 	return s.Wait
 }
 
-// demand is how much of the time there was something to do, 0 to 1 and more: what ran, and what would have run on a core that was
-// free and not taken away. Of shards with threads of their own it is that of the one with most to do.
+// demand returns the share of time with work to do, 0 to 1 and more: time that ran, and time that would have run on a
+// free core. If shards have their own threads, it is the share of the busiest shard.
 func (s *Self) demand() float64 {
 	ran := s.CPU
 	if s.Shard.Known() {
@@ -194,7 +198,7 @@ func (s *Self) demand() float64 {
 	return ran.worst() + s.waited().worst() + s.Steal.worst()
 }
 
-// check reports figures outside 0…2^53.
+// check refuses figures outside 0…2^53.
 func (s *Self) check() error {
 	for _, f := range []struct {
 		name string
@@ -219,7 +223,7 @@ func (s *Self) check() error {
 	return nil
 }
 
-// loadsKnown sums up the loads that are known.
+// loadsKnown returns the loads that are known.
 func (s *Self) loadsKnown() map[string]LoadReport {
 	known := make(map[string]LoadReport)
 	for _, l := range s.loads() {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestSelfMerges: sums add up, maxima are those of the worst beat, and what is not known stays so.
+// TestSelfMerges: sums add up, maxima are those of the worst beat, and unknown values stay unknown.
 func TestSelfMerges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 14))
 	total, parts := NewSnapshot("w", "1"), [2]*Snapshot{NewSnapshot("w", "1"), NewSnapshot("w", "1")}
@@ -53,7 +53,8 @@ func TestNewLoadOfNonsense(t *testing.T) {
 	}
 }
 
-// TestSelfCodec: what was measured comes back; a snapshot of before there was such a thing is read as one that measured nothing.
+// TestSelfCodec: the measurements survive a round trip; an old snapshot without them is read as one that measured
+// nothing.
 func TestSelfCodec(t *testing.T) {
 	s := example(t)
 	s.Self = beat().Self

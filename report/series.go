@@ -5,30 +5,28 @@ import (
 	"slices"
 )
 
-// maxPoints is the largest number of points of a series. With doubling widths
-// it bounds memory, while a run shorter than 17 minutes keeps its seconds.
+// maxPoints bounds the points of a series. Doubling the width bounds memory, while a run shorter than 17 minutes keeps
+// its seconds.
 const maxPoints = 1024
 
-// A Series tells how a run went over time at one worker: at most 1,024 points of one width.
-// It begins with points of 1 s; when a time falls behind the last point,
-// neighbours are merged and the width doubles. Seconds without any request have
-// no point.
+// A Series is what one worker did over time: at most 1,024 points of one width. It begins with points of 1 s. When a
+// time falls behind the last point, neighbours are merged and the width doubles. Seconds without any request have no
+// point.
 //
 // The zero value is an empty series ready to use. Not safe for concurrent use.
 type Series struct {
 	width  int64             // seconds; 0 means 1
 	points [maxPoints][]byte // as text, which takes a tenth of the memory; nil = none
-	newest *Point            // the one that is added to; its text is older. nil = none
-	room   []byte            // where texts are kept: all of it from the beginning, so that memory does not grow
+	newest *Point            // the point that is added to; its text is older. nil = none
+	room   []byte            // memory for the texts, allocated at once, so that memory does not grow
 }
 
 // Width returns the width of each point in seconds, a power of two.
 func (s *Series) Width() int64 { return max(s.width, 1) }
 
-// Add adds an interval. startUS is the middle of the interval in µs since the
-// run's first t0 on the Redis clock; a negative one belongs to point 0.
-// Intervals need not have the width of a point. One that comes late belongs to
-// the newest point: those before it are whole, and may have been published.
+// Add adds an interval. startUS is the middle of the interval in µs since the run's first t0 on the Redis clock; a
+// negative one belongs to point 0. Intervals need not have the width of a point. A late interval is added to the newest
+// point: earlier points are closed, and may have been published.
 func (s *Series) Add(startUS int64, in *Snapshot) {
 	c := in.Counts
 	if c.Sent == 0 && c.Completed == 0 && c.Failed == 0 {
@@ -45,7 +43,7 @@ func (s *Series) Add(startUS int64, in *Snapshot) {
 	s.newest.add(&Point{Sent: c.Sent, Completed: c.Completed, Failed: c.Failed, Latency: in.Latency, Errors: in.classes()})
 }
 
-// WidthAt is the width that points have when a run has taken so many seconds.
+// WidthAt returns the width of points after this many seconds of a run.
 func WidthAt(second int64) int64 {
 	width := int64(1)
 	for second/width >= maxPoints {
@@ -54,10 +52,10 @@ func WidthAt(second int64) int64 {
 	return width
 }
 
-// textBytes is what most texts have at most. Longer ones are kept elsewhere.
+// textBytes is the usual bound of a text. Longer texts have memory of their own.
 const textBytes = 1024
 
-// seal writes the newest point back.
+// seal encodes the newest point into its text.
 func (s *Series) seal() {
 	if s.newest != nil {
 		s.keep(s.newest)
@@ -68,7 +66,7 @@ func (s *Series) seal() {
 func (s *Series) keep(p *Point) {
 	text, err := p.MarshalText()
 	if err != nil {
-		panic(err) // what was recorded here can be written
+		panic(err) // a recorded point can always be encoded
 	}
 	if s.room == nil {
 		s.room = make([]byte, maxPoints*textBytes)
@@ -77,7 +75,7 @@ func (s *Series) keep(p *Point) {
 	s.points[p.Index] = append(own[:0:textBytes], text...)
 }
 
-// point is a copy of point i, empty if there is none yet.
+// point returns a copy of point i, empty if there is none yet.
 func (s *Series) point(i int64) *Point {
 	if s.newest != nil && s.newest.Index == i {
 		p := s.newest.clone()
@@ -86,7 +84,7 @@ func (s *Series) point(i int64) *Point {
 	p := newPoint(i, s.Width())
 	if s.points[i] != nil {
 		if err := p.UnmarshalText(s.points[i]); err != nil {
-			panic(err) // it was written here
+			panic(err) // the text was written here
 		}
 	}
 	return p
@@ -119,17 +117,16 @@ func (s *Series) double() {
 	}
 }
 
-// Since returns the points that begin at or after a second of the run, in order.
-// Those that begin before next are whole: they do not change any more, also when
-// the width doubles. The others, two at most, may. Begin with 0; when the whole
-// ones are stored somewhere, go on from next.
+// Since returns the points that begin at or after a second of the run, in order. Points that begin before next are
+// closed: they no longer change, even when the width doubles. The others, two at most, may change. Begin with 0; when
+// the closed points are stored, go on from next.
 //
 // The points are copies: they may be encoded on another goroutine.
 func (s *Series) Since(second int64) (whole, open []Point, next int64) {
 	if s == nil || s.newest == nil {
 		return nil, nil, second
 	}
-	pair := 2 * s.Width() // what becomes one point with the next doubling
+	pair := 2 * s.Width() // two neighbours, which become one point when the width doubles
 	next = max(second, s.newest.Start()/pair*pair)
 	for i := (second + s.Width() - 1) / s.Width(); i <= s.newest.Index; i++ {
 		switch there := s.points[i] != nil || s.newest.Index == i; {
@@ -148,9 +145,8 @@ func (s *Series) Points() []Point {
 	return append(whole, open...)
 }
 
-// MergeSeries adds up the series of several workers, brought to the largest
-// width among them. The result is in order of time, and independent of the
-// points given. Seconds without any request have no point.
+// MergeSeries adds up the series of several workers, at the largest width among them. The result is in order of time,
+// and does not share memory with the given points. Seconds without any request have no point.
 func MergeSeries(all ...[]Point) []Point { return mergeSeries(1, all) }
 
 // mergeSeries is MergeSeries with a smallest width.
@@ -163,8 +159,8 @@ func mergeSeries(width int64, all [][]Point) []Point {
 	merged := make(map[int64]*Point)
 	for _, points := range all {
 		for _, p := range points {
-			// Widths are powers of two, so a narrow point is never split. The
-			// quotient is taken first: a product could overflow.
+			// Widths are powers of two, so a narrow point is never split. The division comes first: a product could
+			// overflow.
 			index := max(p.Index, 0) / (width / max(p.Width, 1))
 			if merged[index] == nil {
 				merged[index] = newPoint(index, width)

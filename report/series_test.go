@@ -82,8 +82,8 @@ func TestSeriesIgnoresEmptyIntervals(t *testing.T) {
 	}
 }
 
-// A store to which each whole point is added once, and that keeps those that are not whole, has the same series, also if it forgets what
-// came last, and while widths double.
+// A store that adds each closed point once, and keeps the open ones, has the same series, even if it forgets the last
+// update, and while widths double.
 func TestSeriesSince(t *testing.T) {
 	for seed := range uint64(5) {
 		rng := rand.New(rand.NewPCG(6, seed))
@@ -155,7 +155,7 @@ func addTo(pages map[string][]byte, p Point) {
 	}
 }
 
-// Every bucket has its page and counter, and comes back as it was.
+// Every bucket has its page and counter, and survives a round trip.
 func TestBucketsOfPages(t *testing.T) {
 	for _, digits := range []int{seriesDigits, fullDigits} {
 		h := Histogram{digits: digits}
@@ -209,7 +209,7 @@ func equalPoints(t *testing.T, a, b Point) {
 	}
 }
 
-// Merging the series of workers equals the series of one worker that saw it all.
+// Merging the series of workers equals the series of one worker that saw everything.
 func TestMergeSeries(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	var one Series

@@ -10,13 +10,12 @@ import (
 const (
 	snapshotVersion = 1
 
-	// maxSnapshotBytes bounds an encoded snapshot. A usual one has some kB; one
-	// with every bucket of 68 histograms in use has less than 16 MiB.
+	// maxSnapshotBytes bounds an encoded snapshot. A usual one has some kB; one with every bucket of 68 histograms in
+	// use has less than 16 MiB.
 	maxSnapshotBytes = 16 << 20
 )
 
-// snapshotFields is a Snapshot without its methods, so that encoding/json uses
-// the fields.
+// snapshotFields is a Snapshot without its methods, so that encoding/json uses the fields.
 type snapshotFields Snapshot
 
 // versioned is the envelope of an encoded snapshot: its fields beside "v".
@@ -25,8 +24,8 @@ type versioned struct {
 	*snapshotFields
 }
 
-// MarshalBinary encodes s as a JSON object whose member "v" is the version;
-// histograms are in HdrHistogram's V2 compressed format in base64.
+// MarshalBinary encodes s as a JSON object whose member "v" is the version; histograms are in HdrHistogram's V2
+// compressed format in base64.
 func (s *Snapshot) MarshalBinary() ([]byte, error) {
 	data, err := json.Marshal(versioned{V: snapshotVersion, snapshotFields: (*snapshotFields)(s)})
 	if err != nil {
@@ -35,15 +34,14 @@ func (s *Snapshot) MarshalBinary() ([]byte, error) {
 	return data, nil
 }
 
-// UnmarshalBinary replaces s by what MarshalBinary wrote. The data may come
-// from an untrusted source: at an error s is unchanged. A version that this
-// program does not know is an error that says so.
+// UnmarshalBinary replaces s by what MarshalBinary wrote. The data may come from an untrusted source. After an error s
+// is unchanged. An unknown version is an error that says so.
 func (s *Snapshot) UnmarshalBinary(data []byte) error {
 	if len(data) > maxSnapshotBytes {
 		return fmt.Errorf("decode snapshot: %d bytes, more than %d", len(data), maxSnapshotBytes)
 	}
-	// The version comes first and alone: a newer one may give other types to
-	// the other members, and the error should name the true cause.
+	// The version is checked first and alone: a newer one may give other members other types, and the error should name
+	// the true cause.
 	if !bytes.HasPrefix(data, []byte(fmt.Sprintf(`{"v":%d,`, snapshotVersion))) {
 		var envelope struct {
 			V int `json:"v"`
@@ -77,8 +75,7 @@ func checkVersion(what string, got, known int) error {
 	return nil
 }
 
-// normalize makes decoded fields safe to use: nothing nil, and nothing outside
-// the bounds that a Recorder keeps.
+// normalize makes decoded fields safe to use: nothing is nil, and nothing exceeds the bounds that a Recorder keeps.
 func (s *Snapshot) normalize() error {
 	if err := cmp.Or(s.Counts.Check(), s.Self.check(), checkCount("most_in_flight", s.MostInFlight), checkCount("processes", s.Processes), s.checkOutages()); err != nil {
 		return err
@@ -102,7 +99,7 @@ func (s *Snapshot) normalize() error {
 	return s.normalizeErrors()
 }
 
-// normalizeErrors is normalize for the error classes.
+// normalizeErrors does the same for the error classes.
 func (s *Snapshot) normalizeErrors() error {
 	if s.Errors == nil {
 		s.Errors = make(map[string]*ErrorClass)
@@ -127,7 +124,7 @@ func (s *Snapshot) normalizeErrors() error {
 	return nil
 }
 
-// Check reports a counter outside 0…2^53.
+// Check refuses a counter outside 0…2^53.
 func (c Counts) Check() error {
 	for _, f := range []struct {
 		name string
@@ -146,7 +143,7 @@ func (c Counts) Check() error {
 	return nil
 }
 
-// checkCount reports a decoded count outside 0…2^53.
+// checkCount refuses a decoded count outside 0…2^53.
 func checkCount(name string, n int64) error {
 	if n < 0 || n > maxCount {
 		return fmt.Errorf("count %s = %d is out of range", name, n)

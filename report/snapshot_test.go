@@ -55,8 +55,8 @@ func equalSnapshots(t *testing.T, a, b *Snapshot) {
 	}
 }
 
-// I11: whatever way samples are spread over shards, intervals and workers, and
-// through the encoding, the merge equals one histogram of all samples.
+// I11: however samples are spread over shards, intervals and workers, and through the encoding, the merge equals one
+// histogram of all samples.
 func TestMergeEqualsOneHistogram(t *testing.T) {
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 11))

@@ -2,10 +2,10 @@ package report
 
 import "time"
 
-// incomplete is the state of a report in which something is missing.
+// incomplete is the state of a report that lacks something.
 const incomplete = "INCOMPLETE"
 
-// state is how the run stands, in a word or two.
+// state describes the state of the run in a word or two.
 func (r Report) state() string {
 	switch {
 	case r.Running && r.StartedAt.IsZero():
@@ -20,10 +20,10 @@ func (r Report) state() string {
 	return "complete"
 }
 
-// length is DurationS as a time.
+// length returns DurationS as a time.
 func (r Report) length() time.Duration {
 	return time.Duration(r.DurationS * float64(time.Second))
 }
 
-// timed tells whether a request has ended, so that there are times to tell of.
+// timed tells whether a request has ended, so that there are times to report.
 func (r Report) timed() bool { return r.Audit.Completed+r.Audit.Failed > 0 }

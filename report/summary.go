@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Input is what a Report is built from. Nothing in it is changed or kept.
+// Input is what a Report is built from. Build neither changes nor keeps it.
 type Input struct {
 	Run        string
 	StartedAt  time.Time     // the run's first t0
 	Duration   time.Duration // from StartedAt to the end, or to now
-	Planned    time.Duration // how long it was to be; 0 = not known, or without an end
+	Planned    time.Duration // planned length; 0 = unknown, or without an end
 	Running    bool          // the run goes on
 	TargetRate float64       // requests per second last asked for, of the whole cluster
 	ClosedLoop bool          // there is no rate: see Report
@@ -22,20 +22,20 @@ type Input struct {
 	Events     []Event       // all that Redis knows, oldest first; Build adds the outages that workers saw
 	Budget     Budget
 	Workers    []WorkerInput // one for each incarnation
-	Thresholds []Threshold   // what the run has to meet
-	Warmup     time.Duration // what happened in it is left out by the thresholds
+	Thresholds []Threshold   // conditions that the run has to meet
+	Warmup     time.Duration // thresholds leave out this time at the start
 
-	// Missing says, a sentence each, what is not known of the run. It makes the report incomplete.
+	// Missing says in sentences what is unknown about the run. It makes the report incomplete.
 	Missing []string
 
-	// Series are points of the run over time that are in no worker's Series, in any order and of any width.
+	// Series are points of the run that are in no worker's Series, in any order and of any width.
 	Series []Point
 
-	// Times are histograms of what workers did that are in no worker's Total; its counts do not count. Nil = none.
+	// Times are histograms of workers that are in no worker's Total; its counts are ignored. Nil = none.
 	Times *Snapshot
 
-	// AskedBy returns how many slots are due in [fromUS, toUS), in µs since
-	// StartedAt. It fills the series; nil leaves asked at 0 there.
+	// AskedBy returns how many slots are due in [fromUS, toUS), in µs since StartedAt. It fills the series; if it is
+	// nil, asked is 0 there.
 	AskedBy func(fromUS, toUS int64) int64
 }
 
@@ -44,15 +44,15 @@ type WorkerInput struct {
 	ID, State   string    // State is any word; it passes through
 	Incarnation string    // one process of the worker
 	LastSeen    time.Time // last contact with the server; zero = never
-	Leased      int64     // slots leased to this incarnation, by the server's count
-	Beyond      int64     // of these, at or after the end of their generation
-	Gone        bool      // no longer running: what it did not account for is lost
-	Gaps        int64     // snapshots missing between those that were received
-	Total       *Snapshot // its last cumulative snapshot; nil = none was received
+	Leased      int64     // slots owned by this incarnation, by the server's count
+	Beyond      int64     // of these, slots at or after the end of their generation
+	Gone        bool      // no longer running: slots that it did not account for are lost
+	Gaps        int64     // snapshots missing between those received
+	Total       *Snapshot // its last cumulative snapshot; nil = none received
 	Series      []Point   // its points over time
 }
 
-// Build merges what the workers recorded, audits it and sums it up.
+// Build merges what the workers recorded, audits it and summarizes it.
 func Build(in Input) Report {
 	merged, series := in.merge()
 	audit := newAudit(in.Budget, in.Workers)
@@ -102,7 +102,7 @@ func Build(in Input) Report {
 	}
 	r.addSeries(in, series)
 	if in.ClosedLoop {
-		r.Lag = Distribution{} // nothing was due before it was sent
+		r.Lag = Distribution{} // a closed loop has no due times
 		r.Notes = append(r.Notes, r.closedNotes(in.Workers)...)
 	}
 	r.setComplete(in)
@@ -112,8 +112,8 @@ func Build(in Input) Report {
 	return r
 }
 
-// closedLoop is what to know about the latencies of a closed loop; closedNotes, in closed.go, has the rest.
-const closedLoop = "closed loop: each connection sent its next request when the last one was answered; latencies leave out what users would " +
+// closedLoop is a note on the latencies of a closed loop; closedNotes, in closed.go, adds the others.
+const closedLoop = "closed loop: each connection sent its next request when the last one was answered; latencies do not include the time that users would " +
 	"have waited (coordinated omission). For latencies at a rate use --qps NUMBER"
 
 // merge adds up the snapshots and collects the series.
@@ -130,7 +130,7 @@ func (in Input) merge() (*Snapshot, [][]Point) {
 	return merged, series
 }
 
-// ratio is a/b, and 0 where there is nothing to divide by.
+// ratio returns a/b, and 0 if b is 0.
 func ratio(a, b float64) float64 {
 	if b <= 0 {
 		return 0
@@ -138,7 +138,7 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// statusName is the key of a status code in a Report.
+// statusName returns the key of a status code in a Report.
 func statusName(code int) string {
 	if code == OtherStatus {
 		return "other"
@@ -146,8 +146,9 @@ func statusName(code int) string {
 	return strconv.Itoa(code)
 }
 
-// distribution sums up h, which has the share kept of all values; the others were larger, but nobody knows how large. A quantile q ≤ kept of
-// all is the quantile q/kept of those in h; one above kept is at least their maximum, which it is given as.
+// distribution summarizes h, which holds the share kept of all values; the others were larger by an unknown amount. A
+// quantile q ≤ kept of all values is the quantile q/kept of h. A quantile above kept is reported as the maximum of h, a
+// lower bound.
 func (h *Histogram) distribution(kept float64) Distribution {
 	quantile := func(q float64) int64 { return h.Quantile(min(1, q/kept)) }
 	return Distribution{
@@ -177,9 +178,8 @@ func (r *Report) addWorker(w WorkerInput) {
 	r.Workers = append(r.Workers, line)
 }
 
-// addSeries adds the points over time. The workers' points exist only where
-// something happened, but seconds in which nothing was sent matter most, so holes
-// are filled, and the width is chosen so that the whole duration fits.
+// addSeries adds the points over time. Workers have points only for seconds with requests, but seconds in which nothing
+// was sent matter most. So it fills the holes, and chooses the width so that the whole duration fits.
 func (r *Report) addSeries(in Input, series [][]Point) {
 	width := int64(1)
 	seconds := int64(math.Ceil(max(0, in.Duration.Seconds())))
@@ -207,7 +207,7 @@ func (r *Report) addSeries(in Input, series [][]Point) {
 	r.fillSeries()
 }
 
-// fillSeries is what the series tells of the points: all but what was asked for.
+// fillSeries fills in what follows from the points themselves: all but what was asked for.
 func (r *Report) fillSeries() {
 	for _, p := range r.Histograms.Series {
 		old, h := r.Series[p.Index], p.Latency
@@ -218,28 +218,29 @@ func (r *Report) fillSeries() {
 	}
 }
 
-// shortfall notes what was not sent, and why.
+// shortfall notes how much was not sent, and why.
 func (r *Report) shortfall() {
 	a := r.Audit
-	r.unsent(a.Ungranted, "because no worker was granted it in time: Redis was away or had lost "+
-		"its state, workers were gone, or the burst or window is too small for calls 5 ms apart: then give a larger --burst or --window")
-	r.unsent(a.Skipped, "because it was no worker's: there was none, or after a failover nobody could say whose it was")
+	r.unsent(a.Ungranted, "because the limiter did not grant it in time: Redis was away or had lost "+
+		"its state, workers were gone, or --burst or --window is too small for calls 5 ms apart")
+	r.unsent(a.Skipped, "because no worker owned it: there was none, or after a failover the owner was unknown")
 	r.unsent(max(0, a.LateDropped-a.Overrun), "because it would have been late: the workers or their connections did not keep up, "+
 		"or Redis did not answer for longer than promises last")
-	if !slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return !w.Final }) { // else those whose counts are missing are named
+	if !slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return !w.Final }) { // else notes name the workers whose counts are missing
 		r.unsent(a.Lost, "because the promises of its workers had ended: Redis did not answer for longer than they last")
 	}
 }
 
-// unsent notes that n of what was asked for were not sent, and why, where that is much.
+// unsent notes that n of what was asked for were not sent, and why, if n is above noteThreshold.
 func (r *Report) unsent(n int64, why string) {
 	if r.worth(n) && !r.Running {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s %% of what was asked for was not sent, %s", percent(ratio(float64(n), float64(r.Asked))), why))
 	}
 }
 
-// worth tells whether n slots are so many that it is said what became of them.
-func (r *Report) worth(n int64) bool { return float64(n) > worthANote*float64(r.Asked) }
+// worth tells whether n slots are enough for a note.
+func (r *Report) worth(n int64) bool { return float64(n) > noteThreshold*float64(r.Asked) }
 
-// worthANote is the share of slots that may be dropped or skipped before the report says so in words: who sees "complete" reads no further.
-const worthANote = 0.01
+// noteThreshold is the share of slots dropped or skipped above which the report gets a note: readers who see "complete"
+// stop there.
+const noteThreshold = 0.01

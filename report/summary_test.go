@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// run returns the input of a small run: two workers, one of them killed, with
-// an answer of each kind and each reason for not sending.
+// run returns the input of a small run: two workers, one of them killed, with an answer of each kind and each reason
+// for not sending.
 func run(t testing.TB) Input {
 	t.Helper()
 	const ms = 1_000_000
@@ -201,8 +201,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// A report read back from its own JSON is the same, but for the histograms, and
-// still prints as text.
+// A report read from its own JSON is the same except for the histograms, and still prints as text.
 func TestReportFromJSON(t *testing.T) {
 	r := Build(run(t))
 	var data, text bytes.Buffer
@@ -258,14 +257,14 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestUnsentIsSaid: a report of a run that did not reach its rate says so in words, though it is complete.
+// TestUnsentIsSaid: if a run did not reach its rate, the report says so in words, even if it is complete.
 func TestUnsentIsSaid(t *testing.T) {
 	for skipped, said := range map[int64]bool{5: false, 50: true} {
 		in := run(t)
 		in.Budget.Issued += skipped - in.Budget.Skipped
 		in.Budget.Skipped = skipped
 		r := Build(in)
-		if got := strings.Contains(strings.Join(r.Notes, "\n"), "was not sent, because it was no worker's"); got != said || !r.Complete {
+		if got := strings.Contains(strings.Join(r.Notes, "\n"), "was not sent, because no worker owned it"); got != said || !r.Complete {
 			t.Errorf("%d skipped of %d: complete %v, %q", skipped, r.Asked, r.Complete, r.Notes)
 		}
 		in.Running = true
@@ -275,7 +274,7 @@ func TestUnsentIsSaid(t *testing.T) {
 	}
 }
 
-// TestAloneIsSaid: what single workers did is not what the cluster was asked for.
+// TestAloneIsSaid: what single workers did is not taken for what was asked of the cluster.
 func TestAloneIsSaid(t *testing.T) {
 	for _, c := range []struct {
 		states []string
@@ -293,7 +292,7 @@ func TestAloneIsSaid(t *testing.T) {
 	}
 }
 
-// TestUngrantedIsSaid: the note names what it may have been, and what to do, in a line.
+// TestUngrantedIsSaid: the note names possible causes and what to do, in one line.
 func TestUngrantedIsSaid(t *testing.T) {
 	in := run(t)
 	in.Budget.Ungranted = 10 * in.Budget.Issued
@@ -305,14 +304,14 @@ func TestUngrantedIsSaid(t *testing.T) {
 	}
 }
 
-// What was not sent is said with the reason.
+// The note says what was not sent and why.
 func TestShortfall(t *testing.T) {
 	for name, c := range map[string]struct {
 		audit Audit
 		want  []string
 	}{
-		"late":        {Audit{LateDropped: 50, Skipped: 60}, []string{"6.00 % of what was asked for was not sent, because it was no worker's: there was none, or after a failover nobody could say whose it was", "5.00 % of what was asked for was not sent, because it would have been late: the workers or their connections did not keep up, or Redis did not answer for longer than promises last"}},
-		"not granted": {Audit{Ungranted: 100}, []string{"10.00 % of what was asked for was not sent, because no worker was granted it in time"}},
+		"late":        {Audit{LateDropped: 50, Skipped: 60}, []string{"6.00 % of what was asked for was not sent, because no worker owned it: there was none, or after a failover the owner was unknown", "5.00 % of what was asked for was not sent, because it would have been late: the workers or their connections did not keep up, or Redis did not answer for longer than promises last"}},
+		"not granted": {Audit{Ungranted: 100}, []string{"10.00 % of what was asked for was not sent, because the limiter did not grant it in time"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Report{Asked: 1000, Audit: c.audit}

@@ -12,11 +12,11 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 )
 
-// maxTextWorkers is how many workers Text lists; JSON has them all.
+// maxTextWorkers bounds the workers that Text lists; JSON has them all.
 const maxTextWorkers = 20
 
-// Text writes a summary for people. The audit's lines name only the reasons
-// that occurred; a percentile printed with ≥ is a lower bound.
+// Text writes a summary for people. The audit's lines name only the reasons that occurred; a percentile printed with ≥
+// is a lower bound.
 func Text(w io.Writer, r Report) error {
 	var b bytes.Buffer
 	textHead(&b, r)
@@ -35,7 +35,7 @@ func Text(w io.Writer, r Report) error {
 	return nil
 }
 
-// textHead writes what was asked for and what came of it.
+// textHead writes what was asked for and the result.
 func textHead(b *bytes.Buffer, r Report) {
 	a := r.Audit
 	state := r.state()
@@ -71,7 +71,8 @@ func textHead(b *bytes.Buffer, r Report) {
 	printable.Fprintf(b, "bytes       in %s, out %s\n", bytesize(r.BytesIn), bytesize(r.BytesOut))
 }
 
-// askedRate is the mean rate that was asked for and, where it changed, the last; of a run that goes on, the last.
+// askedRate returns the mean rate that was asked for and, if it changed, the last one; while the run goes on, the
+// current one.
 func askedRate(r Report) string {
 	if r.Running {
 		return fmt.Sprintf("%s/s now (cluster total)", rate(r.TargetRate))
@@ -89,8 +90,7 @@ func askedRate(r Report) string {
 	return fmt.Sprintf("%s/s, at last %s/s (cluster total)", mean, last)
 }
 
-// textAudit writes the promise as an equation, and where asked and issued
-// differ, why.
+// textAudit writes the audit as an equation and, if asked and issued differ, the reason.
 func textAudit(b *bytes.Buffer, r Report) {
 	a := r.Audit
 	if r.ClosedLoop {
@@ -103,7 +103,7 @@ func textAudit(b *bytes.Buffer, r Report) {
 	}
 }
 
-// textTimes writes the table of latency, service time and lag. Where nothing ended there are no times.
+// textTimes writes the table of latency, service time and lag, if any request ended.
 func textTimes(b *bytes.Buffer, r Report) {
 	if !r.timed() {
 		b.WriteByte('\n')
@@ -146,7 +146,7 @@ func textAnswers(b *bytes.Buffer, r Report) {
 	}
 }
 
-// textWorkers writes a line for each worker, as far as they fit.
+// textWorkers writes a line for each worker; their number is bounded.
 func textWorkers(b *bytes.Buffer, r Report) {
 	width := 0
 	shown := r.Workers[:min(len(r.Workers), maxTextWorkers)]
@@ -175,7 +175,7 @@ func textWorkers(b *bytes.Buffer, r Report) {
 	}
 }
 
-// textVerdicts writes what was a limit, a line for each cause. There is nothing to read where there was none.
+// textVerdicts writes a line for each cause of a limit.
 func textVerdicts(b *bytes.Buffer, r Report) {
 	for _, l := range r.limits() {
 		printable.Fprintf(b, "limit       %s\n", l)

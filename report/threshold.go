@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What became of a threshold, or of a check.
+// Results of a threshold or a check.
 const (
 	Passed    = "passed"
 	Failed    = "failed"
@@ -17,30 +17,31 @@ const (
 	Invalid = "invalid" // of a run as a whole: see Outcome
 )
 
-// A ThresholdReport is a threshold and what became of it.
+// A ThresholdReport is a threshold and its result.
 type ThresholdReport struct {
-	Threshold string   `json:"threshold"`             // as it was given
+	Threshold string   `json:"threshold"`             // as given
 	Result    string   `json:"result"`                // passed, failed or undecided
-	Value     *float64 `json:"value,omitempty"`       // what was measured, with windows in the worst of them; absent = nothing
-	Bound     bool     `json:"lower_bound,omitempty"` // the value is at least this
+	Value     *float64 `json:"value,omitempty"`       // the measured value, with windows that of the worst one; absent = nothing was measured
+	Bound     bool     `json:"lower_bound,omitempty"` // the value is a lower bound
 	Unit      kind     `json:"unit"`                  // of the value: ns, share, requests or requests/s
 	WindowS   int64    `json:"window_s,omitempty"`    // length of the windows; absent = the run as a whole
-	AtS       *int64   `json:"at_s,omitempty"`        // where the worst window begins, since the start of the run
+	AtS       *int64   `json:"at_s,omitempty"`        // start of the worst window, in seconds since the start of the run
 	Text      string   `json:"text"`                  // the value and the reason, for people
 }
 
-// A reading is what is known of a value: it lies in [low, high]. Requests that were dropped late are slower than all others by nobody knows
-// how much, and what is missing in an incomplete report may have gone any way; so the bounds are what the worst and the best case make it.
+// A reading is what is known of a value: it lies in [low, high]. Requests that were dropped late are slower than all
+// others by an unknown amount, and requests missing in an incomplete report may have gone either way. The bounds are
+// the value in the worst and the best case.
 type reading struct {
 	none      bool // nothing was measured
 	shown     float64
 	low, high float64
 }
 
-// exactly is a value that is known.
+// exactly returns the reading of a known value.
 func exactly(v float64) reading { return reading{shown: v, low: v, high: v} }
 
-// judge is the result for all values that the reading leaves open.
+// judge returns the result that holds for all values in the reading.
 func (t Threshold) judge(r reading) string {
 	switch {
 	case r.none:
@@ -75,12 +76,13 @@ func (t Threshold) holds(v float64) bool {
 	}
 }
 
-// Of a run whose generator was the limit only these are believed, and only where they fail: what an endpoint answered it has answered.
+// believed tells whether the threshold is trusted even if the generator was the limit, and then only if it fails: an
+// error answer is the endpoint's in any case.
 func (t Threshold) believed() bool {
 	return t.Metric == "errors" || t.Metric == "checks" || t.Metric == "status"
 }
 
-// judgeThresholds adds what became of each threshold. The rest of the report has to be there.
+// judgeThresholds adds the result of each threshold. It needs the rest of the report.
 func (r *Report) judgeThresholds(in Input) {
 	r.WarmupS = in.Warmup.Seconds()
 	for _, t := range in.Thresholds {
@@ -88,7 +90,7 @@ func (r *Report) judgeThresholds(in Input) {
 	}
 }
 
-// threshold judges one.
+// threshold judges one threshold.
 func (r *Report) threshold(t Threshold, warmup time.Duration) ThresholdReport {
 	out := ThresholdReport{Threshold: t.Text, Unit: t.kind()}
 	if t.Over > 0 || warmup > 0 {
@@ -98,7 +100,7 @@ func (r *Report) threshold(t Threshold, warmup time.Duration) ThresholdReport {
 		out.Result = t.judge(read)
 		out.show(t, read)
 	}
-	if r.stoppedBy(t) { // that needed proof
+	if r.stoppedBy(t) { // to stop the run, it was proved to fail
 		if out.Result != Failed {
 			out.Text += "; it stopped the run"
 		}
@@ -134,11 +136,11 @@ func (out *ThresholdReport) show(t Threshold, read reading) {
 		out.Text = "≥ " + out.Text
 	}
 	if out.Result == Undecided && !out.Bound {
-		out.Text += ", but what is not known may change it"
+		out.Text += ", but missing data may change it"
 	}
 }
 
-// format writes a value for people.
+// format formats a value for people.
 func (k kind) format(v float64) string {
 	switch k {
 	case timeKind:
@@ -152,11 +154,11 @@ func (k kind) format(v float64) string {
 	}
 }
 
-// judgeWindows judges every window; without over there is one, from the end of the warm-up to the end.
+// judgeWindows judges every window. Without over there is one window, from the end of the warm-up to the end.
 func (r *Report) judgeWindows(t Threshold, warmup time.Duration, out *ThresholdReport) {
 	width := max(1, r.SeriesWidthS)
 	points := r.windowsFrom(width, int64(math.Ceil(warmup.Seconds())))
-	if t.Metric == "rate" { // a part of a second at the end has a part of the requests
+	if t.Metric == "rate" { // a partial last second has only a part of the requests
 		points = slices.DeleteFunc(points, func(w window) bool { return float64(w.at+width) > r.DurationS })
 	}
 	size := len(points)
@@ -182,7 +184,7 @@ func (r *Report) judgeWindows(t Threshold, warmup time.Duration, out *ThresholdR
 	all.tell(t, out)
 }
 
-// A tally is the worst of all windows: a failed one before one that is undecided, and of equal ones that whose value is the worst.
+// A tally keeps the worst of all windows: failed before undecided, and among equals the one with the worst value.
 type tally struct {
 	result         string
 	judged, failed int
@@ -203,10 +205,10 @@ func (a *tally) add(t Threshold, at int64, result string, read reading) {
 	}
 }
 
-// severity orders results, of thresholds and checks.
+// severity orders results of thresholds and checks.
 func severity(result string) int { return slices.Index([]string{Passed, Undecided, Failed}, result) }
 
-// worse tells whether a is further from what the threshold asks for than b.
+// worse tells whether a is further from the threshold's condition than b.
 func (t Threshold) worse(a, b reading) bool {
 	switch {
 	case a.none || b.none:
@@ -225,7 +227,7 @@ func (t Threshold) worse(a, b reading) bool {
 // tell writes the worst window into the report.
 func (a *tally) tell(t Threshold, out *ThresholdReport) {
 	if a.judged == 0 {
-		out.Result, out.Text = Undecided, "nothing was asked for, or a pause lies in each window"
+		out.Result, out.Text = Undecided, "in each window nothing was asked for, or the run was paused"
 		return
 	}
 	out.Result = a.result

@@ -9,44 +9,46 @@ import (
 
 // A Stretch is a part of a run that goes on, as all its workers have published it.
 type Stretch struct {
-	Begin, End, Width int64                      // in seconds since the start, all of them multiples of Width
+	Begin, End, Width int64                      // in seconds since the start, all multiples of Width
 	Points            []Point                    // of all workers, as MergeSeries adds them up
 	Asked             func(from, to int64) int64 // slots due in [from, to), in µs since the start
 	Paused            bool                       // the run is paused
-	Limited           int64                      // up to when the generator of a worker was a limit, in seconds; 0 = never
-	Missing           bool                       // a worker that runs has not told all: what was asked for and is not seen as sent may have been
+	Limited           int64                      // the last second in which the generator of a worker was a limit; 0 = none
+	Missing           bool                       // a running worker has not told everything, so requests that look unsent may have been sent
 }
 
-// Span is how much of a run has to be looked at to see whether it is to be aborted, in seconds, where points have a width.
+// Span returns how many of the last seconds of a run decide whether it is aborted, where points have this width.
 func (t Threshold) Span(width int64) int64 {
 	return (t.points(width) + t.Abort - 1) * width
 }
 
-// Stops is why a run was stopped whose windows up to a second failed, as the command stop tells it.
+// Stops returns the reason given when a run is stopped because its windows up to a second failed, as the command stop
+// records it.
 func (t Threshold) Stops(second int64) string { return fmt.Sprintf("%s%d", t.stops(), second) }
 
 func (t Threshold) stops() string { return "threshold " + t.Text + " failed at second " }
 
-// stoppedBy tells whether the threshold has stopped the run. What the fleet knew then was enough, even if some of it was lost later.
+// stoppedBy tells whether the threshold has stopped the run. What the fleet knew then was enough, even if some of it
+// was lost later.
 func (r *Report) stoppedBy(t Threshold) bool {
 	return t.Abort > 0 && slices.ContainsFunc(r.Described.Commands, func(c Command) bool {
 		return c.Command == "stop" && strings.HasPrefix(c.What, t.stops())
 	})
 }
 
-// points is how many points a window has.
+// points returns the number of points in a window.
 func (t Threshold) points(width int64) int64 {
 	return (int64(t.Over/time.Second) + width - 1) / width
 }
 
-// Aborts tells whether the last windows of the stretch fail, as many in a row as the threshold allows no run to have. A window that is
-// undecided has not failed, nor has one in which nothing was asked for.
+// Aborts tells whether the last windows of the stretch fail, as many in a row as stop the run. An undecided window has
+// not failed; nor has one in which nothing was asked for.
 func (t Threshold) Aborts(s Stretch) bool {
 	begin := s.End - t.Span(s.Width)
 	if t.Abort == 0 || begin < s.Begin || s.Paused && !t.judgesPart() {
 		return false
 	}
-	if s.Limited > begin && !t.believed() { // times and rates may be its own doing
+	if s.Limited > begin && !t.believed() { // the generator may have caused the times and rates
 		return false
 	}
 	failed := int64(0)
@@ -69,7 +71,7 @@ func (t Threshold) Aborts(s Stretch) bool {
 	return failed == t.Abort
 }
 
-// windows is the stretch from a second on, a window for each point.
+// windows returns the stretch from a second on, a window for each point.
 func (s Stretch) windows(begin int64) []window {
 	all := make([]window, (s.End-begin)/s.Width)
 	for i := range all {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAborts: as many windows in a row as the threshold says, at the end of the stretch, and all of them proved.
+// TestAborts: as many failed windows in a row as the threshold says, at the end of the stretch, and all of them proved.
 func TestAborts(t *testing.T) {
 	in := judgedRun(20, func(int64) int64 { return 20 }, func(second, _ int64) bool { return second >= 10 && second != 15 }) // nothing but errors, but for second 15
 	stretch := Stretch{Width: 1, End: 20, Points: in.Workers[0].Series, Asked: in.AskedBy}
@@ -77,7 +77,7 @@ func TestAborts(t *testing.T) {
 	}
 }
 
-// TestNoAbortWhereTheGeneratorWasTheLimit: in the windows that failed. Errors are believed all the same.
+// TestNoAbortWhereTheGeneratorWasTheLimit: in the windows that failed. Errors are trusted anyway.
 func TestNoAbortWhereTheGeneratorWasTheLimit(t *testing.T) {
 	in := judgedRun(20, func(int64) int64 { return 20 }, func(int64, int64) bool { return true })
 	for text, believed := range map[string]bool{
@@ -96,7 +96,7 @@ func TestNoAbortWhereTheGeneratorWasTheLimit(t *testing.T) {
 	}
 }
 
-// TestWidthAt is what a series does.
+// TestWidthAt: WidthAt agrees with a series.
 func TestWidthAt(t *testing.T) {
 	part := NewSnapshot("w", "a")
 	part.Counts.Sent = 1
@@ -109,8 +109,8 @@ func TestWidthAt(t *testing.T) {
 	}
 }
 
-// TestWhatStoppedARunHasFailed: also where the report cannot show it any more, because of what was lost, or where a generator was the limit in
-// another second.
+// TestWhatStoppedARunHasFailed: also if the report cannot show it any more because data was lost, or if a generator was
+// the limit in another second.
 func TestWhatStoppedARunHasFailed(t *testing.T) {
 	in := missing(judgedRun(10, func(int64) int64 { return 20 }, func(_, i int64) bool { return i%5 == 0 }), 100)
 	rows := []judgedAs{

@@ -11,21 +11,21 @@ import (
 
 // A Threshold is a condition that a run has to meet, as [ParseThreshold] reads it.
 type Threshold struct {
-	Text      string        // as it was given
+	Text      string        // as given
 	Metric    string        // latency, service, lag, errors, checks, rate, dropped or status
-	Code      string        // of status: the code it is about, such as 503 or 5xx; "" = any
+	Code      string        // of status: a code such as 503 or 5xx; "" = any
 	Aggregate string        // count, rate, avg, min, max or p; med is p of 0.5
 	Quantile  float64       // of p, 0…1
 	Op        string        // <, <=, >, >=, == or !=
 	Limit     float64       // of a time in ns, of a share 0…1, else a number or a number per second
-	Over      time.Duration // every window of this length has to meet it; 0 = the run as a whole
-	Abort     int64         // the run is stopped after so many windows in a row that fail; 0 = never
+	Over      time.Duration // every window of this length has to meet the condition; 0 = the run as a whole
+	Abort     int64         // the run is stopped after this many failed windows in a row; 0 = never
 }
 
-// A kind is what a threshold measures. It decides which units the limit may have.
+// A kind is the kind of value that a threshold measures. It decides which units the limit may have.
 type kind string
 
-// The kinds of values, as they stand in the JSON report.
+// The kinds of values, as the JSON report names them.
 const (
 	timeKind  kind = "ns"
 	shareKind kind = "share"
@@ -33,10 +33,10 @@ const (
 	rateKind  kind = "requests/s"
 )
 
-// A thresholdMetric is what a threshold may be about.
+// A thresholdMetric is a metric that thresholds can use.
 type thresholdMetric struct {
 	name       string
-	k6         string // what k6 calls it
+	k6         string // its name in k6
 	overTime   bool   // the series has it, so that it can be judged window by window
 	aggregates []string
 }
@@ -56,13 +56,13 @@ func thresholdMetrics() []thresholdMetric {
 	}
 }
 
-// metric finds what the threshold is about.
+// metric returns the metric of the threshold.
 func (t Threshold) metric() thresholdMetric {
 	all := thresholdMetrics()
 	return all[slices.IndexFunc(all, func(m thresholdMetric) bool { return m.name == t.Metric })]
 }
 
-// kind is that of the value and of the limit.
+// kind returns the kind of the value and of the limit.
 func (t Threshold) kind() kind {
 	switch {
 	case t.Aggregate == "count":
@@ -76,16 +76,16 @@ func (t Threshold) kind() kind {
 	}
 }
 
-// OverTime tells whether the series has what the threshold is about: only then parts of a run can be judged.
+// OverTime tells whether the series has the metric of the threshold. Only then can parts of a run be judged.
 func (t Threshold) OverTime() bool { return t.metric().overTime }
 
 // IsTime tells whether the limit is a time, in ns.
 func (t Threshold) IsTime() bool { return t.kind() == timeKind }
 
-// Same tells whether both ask for the same, however they are written.
+// Same tells whether both thresholds are the same condition, in any spelling.
 func (t Threshold) Same(o Threshold) bool { return t.key() == o.key() }
 
-// key is the same for all that ask for the same.
+// key is equal for thresholds that are the same condition.
 func (t Threshold) key() Threshold {
 	t.Text = ""
 	return t
@@ -98,8 +98,9 @@ const maxThreshold = 200
 //
 //	METRIC[{TAG=VALUE}]:AGGREGATE OP LIMIT [over DURATION [abort after N]]
 //
-// such as latency:p(99)<250ms, errors:rate<1% over 10s or status{code=5xx}:count==0. What follows the colon may be any threshold of k6:
-// a time without a unit is in ms, a share may be a number. An error names the column, counted in characters from 1.
+// such as latency:p(99)<250ms, errors:rate<1% over 10s or status{code=5xx}:count==0. After the colon any threshold of
+// k6 is valid: a time without a unit is in ms, a share may be a number. An error names the column, counted in
+// characters from 1.
 func ParseThreshold(text string) (Threshold, error) {
 	t := Threshold{Text: text}
 	s := &thresholdScanner{text: text}
@@ -121,12 +122,12 @@ func ParseThreshold(text string) (Threshold, error) {
 // A thresholdScanner reads a threshold from left to right.
 type thresholdScanner struct {
 	text string
-	at   int // what is before was read
+	at   int // bytes read so far
 }
 
 func (s *thresholdScanner) rest() string { return s.text[s.at:] }
 
-// fail is an error about what begins at a byte.
+// fail returns an error about the text at a byte.
 func (s *thresholdScanner) fail(at int, format string, args ...any) error {
 	column := 1 + utf8.RuneCountInString(s.text[:at])
 	return fmt.Errorf("threshold %.80q, column %d: %s", s.text, column, fmt.Sprintf(format, args...))
@@ -134,7 +135,7 @@ func (s *thresholdScanner) fail(at int, format string, args ...any) error {
 
 func (s *thresholdScanner) space() { s.take(func(c rune) bool { return c == ' ' || c == '\t' }) }
 
-// take reads as long as the characters are fit.
+// take reads characters while fit accepts them.
 func (s *thresholdScanner) take(fit func(rune) bool) string {
 	rest := s.rest()
 	n := strings.IndexFunc(rest, func(c rune) bool { return !fit(c) })
@@ -145,7 +146,7 @@ func (s *thresholdScanner) take(fit func(rune) bool) string {
 	return rest[:n]
 }
 
-// accept reads one of these, the first that fits; "" = none.
+// accept reads the first of these texts that matches; "" = none.
 func (s *thresholdScanner) accept(any ...string) string {
 	for _, a := range any {
 		if strings.HasPrefix(s.rest(), a) {
@@ -159,7 +160,7 @@ func (s *thresholdScanner) accept(any ...string) string {
 func isLetter(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' }
 func isDigit(c rune) bool  { return c >= '0' && c <= '9' }
 
-// metric reads the name of what is measured.
+// metric reads the name of the metric.
 func (s *thresholdScanner) metric(t *Threshold) error {
 	at := s.at
 	name := s.take(isLetter)
@@ -171,10 +172,10 @@ func (s *thresholdScanner) metric(t *Threshold) error {
 		}
 		names = append(names, m.name)
 	}
-	return s.fail(at, "name what is measured, such as latency:p(99)<250ms; there are %s", strings.Join(names, ", "))
+	return s.fail(at, "name a metric, as in latency:p(99)<250ms; there are %s", strings.Join(names, ", "))
 }
 
-// tags reads what the metric is narrowed to. Only answers can be told apart so far, by their status.
+// tags reads the tags of the metric. Only status has one: its code.
 func (s *thresholdScanner) tags(t *Threshold) error {
 	if s.accept("{") == "" {
 		return s.colon()
@@ -194,22 +195,22 @@ func (s *thresholdScanner) tags(t *Threshold) error {
 		case value == "":
 			return s.fail(valueAt, "tag %s has no value; write {%s=VALUE}", name, name)
 		case t.Metric != "status" || name != "code":
-			return s.fail(at, "no run has the tag %s: only status{code=503} is told apart; leave {%s=…} out", name, name)
+			return s.fail(at, "there is no tag %s: only status has one, as in status{code=503}; leave {%s=…} out", name, name)
 		case t.Code != "":
-			return s.fail(at, "there is one code already; give a threshold for each")
+			return s.fail(at, "only one code is allowed; give a threshold for each")
 		case !isCode(value):
 			return s.fail(valueAt, "%.20q is not a status; write 503 or 5xx", value)
 		}
 		t.Code = value
 	}
 	if s.accept("}") == "" {
-		return s.fail(s.at, "the tags do not end; write {NAME=VALUE}")
+		return s.fail(s.at, "the closing brace is missing; write {NAME=VALUE}")
 	}
 	s.space()
 	return s.colon()
 }
 
-// isCode tells whether s is a status, or a hundred of them.
+// isCode tells whether s is a status such as 503, or a class of them such as 5xx.
 func isCode(s string) bool {
 	return len(s) == 3 && isDigit(rune(s[0])) && (s[1:] == "xx" || isDigit(rune(s[1])) && isDigit(rune(s[2])))
 }
@@ -221,7 +222,7 @@ func (s *thresholdScanner) colon() error {
 	return nil
 }
 
-// aggregate reads how many requests become one value.
+// aggregate reads how requests are condensed into one value.
 func (s *thresholdScanner) aggregate(t *Threshold) error {
 	at := s.at
 	name := s.take(isLetter)
@@ -246,21 +247,21 @@ func (s *thresholdScanner) aggregate(t *Threshold) error {
 		}
 		s.space()
 		if s.accept(")") == "" {
-			return s.fail(s.at, "the parenthesis of the percentile does not end; write p(99.9)")
+			return s.fail(s.at, "the closing parenthesis is missing; write p(99.9)")
 		}
 		t.Quantile = percent / 100
 	}
 	return nil
 }
 
-// number reads digits, with a point between them.
+// number reads digits with an optional decimal point.
 func (s *thresholdScanner) number() (float64, bool) {
 	text := s.take(func(c rune) bool { return isDigit(c) || c == '.' })
 	v, err := strconv.ParseFloat(text, 64)
 	return v, err == nil && !strings.HasPrefix(text, ".") && !strings.HasSuffix(text, ".")
 }
 
-// operator reads how the value is compared with the limit.
+// operator reads the comparison.
 func (s *thresholdScanner) operator(t *Threshold) error {
 	t.Op = s.accept("<=", ">=", "===", "==", "!=", "<", ">")
 	switch t.Op {
@@ -272,7 +273,7 @@ func (s *thresholdScanner) operator(t *Threshold) error {
 	return nil
 }
 
-// limit reads what the value is compared with.
+// limit reads the limit.
 func (s *thresholdScanner) limit(t *Threshold) error {
 	at := s.at
 	v, ok := s.number()
@@ -283,7 +284,7 @@ func (s *thresholdScanner) limit(t *Threshold) error {
 	unit := s.unit()
 	factor, known := t.kind().units()[unit]
 	if !known {
-		return s.fail(unitAt, "%.20q is not a unit of this; write the limit as in %s", unit, t.kind().example())
+		return s.fail(unitAt, "%.20q is not a valid unit here; write the limit as in %s", unit, t.kind().example())
 	}
 	t.Limit = v * factor
 	switch {
@@ -297,7 +298,7 @@ func (s *thresholdScanner) limit(t *Threshold) error {
 	return nil
 }
 
-// percentHint is for who has left out the sign.
+// percentHint helps users who left out the percent sign.
 func percentHint(unit string, v float64) string {
 	if unit == "%" || v > 100 {
 		return ""
@@ -305,12 +306,12 @@ func percentHint(unit string, v float64) string {
 	return fmt.Sprintf("; for %v percent write %v%%", v, v)
 }
 
-// unit reads what follows a number without a space.
+// unit reads the letters after a number without a space.
 func (s *thresholdScanner) unit() string {
 	return s.take(func(c rune) bool { return isLetter(c) || c == 'µ' || c == 'μ' || c == '%' || c == '/' })
 }
 
-// units are those of a limit, and what they are worth.
+// units returns the units of a limit and their factors.
 func (k kind) units() map[string]float64 {
 	const ms, s = 1e6, 1e9
 	switch k {
@@ -325,7 +326,7 @@ func (k kind) units() map[string]float64 {
 	}
 }
 
-// example is a limit as it may be written.
+// example returns examples of limits.
 func (k kind) example() string {
 	switch k {
 	case timeKind:
@@ -339,7 +340,7 @@ func (k kind) example() string {
 	}
 }
 
-// over reads the length of the windows, if there are any.
+// over reads the length of the windows, if given.
 func (s *thresholdScanner) over(t *Threshold) error {
 	at := s.at
 	if s.accept("over ") == "" {
@@ -353,7 +354,7 @@ func (s *thresholdScanner) over(t *Threshold) error {
 				kept = append(kept, m.name)
 			}
 		}
-		return s.fail(at, "%s is known of the whole run only; leave over out, or take one of %s", t.Metric, strings.Join(kept, ", "))
+		return s.fail(at, "%s is known for the whole run only; leave out 'over', or use one of %s", t.Metric, strings.Join(kept, ", "))
 	}
 	at = s.at
 	length, err := time.ParseDuration(s.take(func(c rune) bool { return isDigit(c) || isLetter(c) || c == '.' }))
@@ -367,7 +368,7 @@ func (s *thresholdScanner) over(t *Threshold) error {
 // maxOver bounds the length of windows.
 const maxOver = 24 * time.Hour
 
-// abort reads after how many windows the run is stopped.
+// abort reads after how many failed windows the run is stopped.
 func (s *thresholdScanner) abort(t *Threshold) error {
 	at := s.at
 	if s.accept("abort") == "" {
@@ -392,7 +393,7 @@ func (s *thresholdScanner) abort(t *Threshold) error {
 	return nil
 }
 
-// The bounds of what is looked at each second of a run that may be aborted.
+// Bounds of the data that is checked each second while a run may be aborted.
 const (
 	maxAbort     = 300
 	maxAbortOver = 5 * time.Minute

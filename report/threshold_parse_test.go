@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// k6Thresholds are conditions of k6's documentation (its pages on thresholds, metrics, tags, scenarios and automated tests, versions 0.57 to
-// 2.2), at its names for metrics, and what they mean here. What is documented for custom metrics is here with a metric of the same type.
+// k6Thresholds are conditions of k6's documentation (its pages on thresholds, metrics, tags, scenarios and automated
+// tests, versions 0.57 to 2.2) with its names for metrics, and their meaning here. Documented custom metrics are
+// replaced by a metric of the same type.
 func k6Thresholds() map[string]Threshold {
 	service := func(aggregate string, q float64, op string, ms float64) Threshold {
 		return Threshold{Metric: "service", Aggregate: aggregate, Quantile: q, Op: op, Limit: ms * 1e6}
@@ -73,7 +74,7 @@ func k6Thresholds() map[string]Threshold {
 	}
 }
 
-// ownThresholds are what there is besides.
+// ownThresholds are conditions that k6 does not have.
 func ownThresholds() map[string]Threshold {
 	return map[string]Threshold{
 		"latency:p(99)<250ms":                    {Metric: "latency", Aggregate: "p", Quantile: 0.99, Op: "<", Limit: 250e6},
@@ -101,7 +102,7 @@ func ownThresholds() map[string]Threshold {
 	}
 }
 
-// TestParseThreshold: k6's conditions as they are, and ours.
+// TestParseThreshold: k6's conditions unchanged, and our own.
 func TestParseThreshold(t *testing.T) {
 	for _, table := range []map[string]Threshold{k6Thresholds(), ownThresholds()} {
 		for text, want := range table {
@@ -114,7 +115,7 @@ func TestParseThreshold(t *testing.T) {
 	}
 }
 
-// sameLimit tells whether both are the same but for the last digit of numbers.
+// sameLimit tells whether both are equal up to the last digit of numbers.
 func sameLimit(a *Threshold, b Threshold) bool {
 	close := func(x, y float64) bool { return x == y || x/y > 1-1e-12 && x/y < 1+1e-12 }
 	same := close(a.Limit, b.Limit) && close(a.Quantile, b.Quantile)
@@ -122,33 +123,33 @@ func sameLimit(a *Threshold, b Threshold) bool {
 	return same && *a == b
 }
 
-// A badThreshold is refused at a column, with these words.
+// A badThreshold is refused at a column, with this text.
 type badThreshold struct {
 	text   string
 	column int
 	says   string
 }
 
-// badMetrics have no metric that there is, or no colon after it.
+// badMetrics have an unknown metric, or no colon after it.
 func badMetrics() []badThreshold {
 	return []badThreshold{
-		{"", 1, "name what is measured, such as latency:p(99)<250ms"},
-		{" ", 2, "name what is measured"},
-		{"p(95)<200", 1, "name what is measured"},
+		{"", 1, "name a metric, as in latency:p(99)<250ms"},
+		{" ", 2, "name a metric"},
+		{"p(95)<200", 1, "name a metric"},
 		{"rate<0.01", 5, "a colon has to follow the metric"},
 		{"latencies:p(99)<1", 1, "there are latency, service, lag, errors, checks, rate, dropped, status"},
-		{"Latency:p(99)<1", 1, "name what is measured"},
-		{"iteration_duration:p(99)<1", 1, "name what is measured"},
-		{"dropped_iterations:count<1", 1, "name what is measured"},
-		{":p(99)<1", 1, "name what is measured"},
+		{"Latency:p(99)<1", 1, "name a metric"},
+		{"iteration_duration:p(99)<1", 1, "name a metric"},
+		{"dropped_iterations:count<1", 1, "name a metric"},
+		{":p(99)<1", 1, "name a metric"},
 		{"latency", 8, "a colon has to follow"},
 		{"latency p(99)<1", 9, "a colon has to follow"},
 		{"latency;p(99)<1", 8, "a colon has to follow"},
-		{"µlatency:p(99)<1", 1, "name what is measured"},
+		{"µlatency:p(99)<1", 1, "name a metric"},
 	}
 }
 
-// badAggregates have no aggregate that the metric has, or no comparison after it.
+// badAggregates have an aggregate that the metric lacks, or no comparison after it.
 func badAggregates() []badThreshold {
 	return []badThreshold{
 		{"latency:", 9, "latency has avg, min, max, med, p(0) to p(100)"},
@@ -165,8 +166,8 @@ func badAggregates() []badThreshold {
 		{"latency:p(1.2.3)<1", 11, "from 0 to 100"},
 		{"latency:p(.5)<1", 11, "from 0 to 100"},
 		{"latency:p(ninety)<1", 11, "from 0 to 100"},
-		{"latency:p(99<1", 13, "does not end"},
-		{"latency:p(99", 13, "does not end"},
+		{"latency:p(99<1", 13, "the closing parenthesis is missing"},
+		{"latency:p(99", 13, "the closing parenthesis is missing"},
 		{"latency:p(99)", 14, "compare with <, <=, >, >=, == or !="},
 		{"latency:p(99)=1", 14, "compare with"},
 		{"latency:p(99)≤1", 14, "compare with"},
@@ -176,7 +177,7 @@ func badAggregates() []badThreshold {
 	}
 }
 
-// badLimits have no limit that the metric can have.
+// badLimits have a limit that the metric cannot have.
 func badLimits() []badThreshold {
 	return []badThreshold{
 		{"latency:p(99)<", 15, "give a limit"},
@@ -185,7 +186,7 @@ func badLimits() []badThreshold {
 		{"latency:p(99)<many", 15, "give a limit"},
 		{"latency:p(99)<.5", 15, "give a limit"},
 		{"latency:p(99)<5.", 15, "give a limit"},
-		{"latency:p(99)<1e3", 16, `"e" is not a unit of this`},
+		{"latency:p(99)<1e3", 16, `"e" is not a valid unit here`},
 		{"latency:p(99)<1sec", 16, `"sec" is not a unit`},
 		{"latency:p(99)<1%", 16, `"%" is not a unit`},
 		{"latency:p(99)<5µµ", 16, `"µµ" is not a unit`},
@@ -204,7 +205,7 @@ func badLimits() []badThreshold {
 	}
 }
 
-// badWindows have something after the limit that is no window and no abort.
+// badWindows have text after the limit that is neither a window nor an abort.
 func badWindows() []badThreshold {
 	return []badThreshold{
 		{"errors:rate<1% over", 16, "does not belong there"},
@@ -216,7 +217,7 @@ func badWindows() []badThreshold {
 		{"errors:rate<1% over ten", 21, "whole seconds"},
 		{"errors:rate<1% over 5s over 5s", 24, "does not belong there"},
 		{"errors:rate<1% for 5s", 16, "does not belong there"},
-		{"service:p(9)<1 over 5s", 16, "service is known of the whole run only; leave over out, or take one of latency, errors, checks, rate"},
+		{"service:p(9)<1 over 5s", 16, "service is known for the whole run only; leave out 'over', or use one of latency, errors, checks, rate"},
 		{"status:count<1 over 5s", 16, "status is known of the whole run only"},
 		{"errors:rate<1% abort after 3", 16, "abort counts windows; say how long they are"},
 		{"errors:rate<1% over 5s abort", 29, "write abort after 3"},
@@ -229,15 +230,15 @@ func badWindows() []badThreshold {
 	}
 }
 
-// badTags tell apart what is not told apart here.
+// badTags use tags that do not exist here.
 func badTags() []badThreshold {
 	return []badThreshold{
-		{"latency{step=pay}:p(99)<1", 9, "no run has the tag step"},
-		{"http_req_duration{type:API}:p(95)<500", 19, "no run has the tag type"},
-		{"checks{myTag:hola}:rate>0.9", 8, "no run has the tag myTag"},
-		{"latency{code=500}:p(99)<1", 9, "no run has the tag code"},
-		{"status{code=500,step=a}:count<1", 17, "no run has the tag step"},
-		{"status{code=500,code=501}:count<1", 17, "there is one code already"},
+		{"latency{step=pay}:p(99)<1", 9, "there is no tag step"},
+		{"http_req_duration{type:API}:p(95)<500", 19, "there is no tag type"},
+		{"checks{myTag:hola}:rate>0.9", 8, "there is no tag myTag"},
+		{"latency{code=500}:p(99)<1", 9, "there is no tag code"},
+		{"status{code=500,step=a}:count<1", 17, "there is no tag step"},
+		{"status{code=500,code=501}:count<1", 17, "only one code is allowed"},
 		{"status{code=50}:count<1", 13, "write 503 or 5xx"},
 		{"status{code=50x}:count<1", 13, "write 503 or 5xx"},
 		{"status{code=x0x}:count<1", 13, "write 503 or 5xx"},
@@ -245,28 +246,29 @@ func badTags() []badThreshold {
 		{"status{code}:count<1", 12, "write a tag as {NAME=VALUE}"},
 		{"status{}:count<1", 8, "write a tag as {NAME=VALUE}"},
 		{"status{code=500:count<1", 13, "write 503 or 5xx"},
-		{"status{code=500", 16, "the tags do not end"},
+		{"status{code=500", 16, "the closing brace is missing"},
 		{"status{code=500}count<1", 17, "a colon has to follow"},
 	}
 }
 
-// badForHere are of k6's documentation: sub-metrics, groups, scenarios, metrics that there are not here, and what its own parser refuses.
+// badForHere are conditions of k6's documentation that are not supported: sub-metrics, groups, scenarios, other
+// metrics; and those that k6's own parser refuses.
 func badForHere() []badThreshold {
 	return []badThreshold{
-		{"http_req_duration{status:200}:p(95)<1000", 19, "no run has the tag status: only status{code=503} is told apart"},
-		{"http_req_duration{expected_response:true}:p(95)<500", 19, "no run has the tag expected_response"},
-		{"http_req_duration{scenario:default}:max>=0", 19, "no run has the tag scenario"},
-		{"http_req_duration{name:https://a.b/c}:p(95)<500", 19, "no run has the tag name"},
-		{"http_req_failed{method:POST}:rate<0.01", 17, "no run has the tag method"},
-		{"http_reqs{container_group:main}:count==3", 11, "no run has the tag container_group"},
-		{"http_reqs{status:503}:count==0", 11, "no run has the tag status"},
-		{"group_duration{group:::individualRequests}:avg < 400", 1, "name what is measured"},
-		{"http_req_waiting:p(95)<200", 1, "name what is measured"},
-		{"http_req_connecting:max<100", 1, "name what is measured"},
-		{"grpc_req_duration:p(95)<200", 1, "name what is measured"},
-		{"browser_web_vital_lcp:p(90)<1000", 1, "name what is measured"},
-		{"data_received:count<1000", 1, "name what is measured"},
-		{"vus:value>1", 1, "name what is measured"},
+		{"http_req_duration{status:200}:p(95)<1000", 19, "there is no tag status: only status has one, as in status{code=503}"},
+		{"http_req_duration{expected_response:true}:p(95)<500", 19, "there is no tag expected_response"},
+		{"http_req_duration{scenario:default}:max>=0", 19, "there is no tag scenario"},
+		{"http_req_duration{name:https://a.b/c}:p(95)<500", 19, "there is no tag name"},
+		{"http_req_failed{method:POST}:rate<0.01", 17, "there is no tag method"},
+		{"http_reqs{container_group:main}:count==3", 11, "there is no tag container_group"},
+		{"http_reqs{status:503}:count==0", 11, "there is no tag status"},
+		{"group_duration{group:::individualRequests}:avg < 400", 1, "name a metric"},
+		{"http_req_waiting:p(95)<200", 1, "name a metric"},
+		{"http_req_connecting:max<100", 1, "name a metric"},
+		{"grpc_req_duration:p(95)<200", 1, "name a metric"},
+		{"browser_web_vital_lcp:p(90)<1000", 1, "name a metric"},
+		{"data_received:count<1000", 1, "name a metric"},
+		{"vus:value>1", 1, "name a metric"},
 		{"http_reqs:count!20", 16, "compare with"},
 		{"http_reqs:foo>20", 11, "rate has rate, count, avg"},
 		{"http_reqs:value < 200", 11, "rate has rate, count, avg"},
@@ -274,7 +276,7 @@ func badForHere() []badThreshold {
 		{"http_reqs:p(95)<200", 11, "rate has rate, count, avg"},
 		{"http_req_failed:avg<0.1", 17, "errors has rate, count"},
 		{"http_req_duration:rate<0.1", 19, "service has avg"},
-		{"http_req_duration:p(99", 23, "does not end"},
+		{"http_req_duration:p(99", 23, "the closing parenthesis is missing"},
 		{"http_req_duration:p(NaN)<200", 21, "from 0 to 100"},
 		{"http_req_duration:p(+Inf)<200", 21, "from 0 to 100"},
 		{"http_req_duration:p95<200", 20, "write the percentile in parentheses"},
@@ -296,7 +298,7 @@ func TestBadThresholds(t *testing.T) {
 	}
 }
 
-// FuzzParseThreshold: whatever it is given, it returns a condition that can be judged, or an error with a column.
+// FuzzParseThreshold: for any input it returns a condition that can be judged, or an error with a column.
 func FuzzParseThreshold(f *testing.F) {
 	for _, table := range []map[string]Threshold{k6Thresholds(), ownThresholds()} {
 		for text := range table {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// judgedRun is the input of a run of some seconds with 100 requests in each, of which every one takes ms(second) and some fail.
+// judgedRun returns the input of a run of some seconds with 100 requests in each. Each request takes ms(second), and
+// some fail.
 func judgedRun(seconds int64, ms func(second int64) int64, failed func(second, i int64) bool) Input {
 	total, series := NewSnapshot("w1", "a"), new(Series)
 	for second := range seconds {
@@ -36,7 +37,7 @@ func judgedRun(seconds int64, ms func(second int64) int64, failed func(second, i
 	}
 }
 
-// steady is ten seconds of 20 ms each.
+// steady is ten seconds of requests of 20 ms each.
 func steady() Input { return judgedRun(10, func(int64) int64 { return 20 }, nil) }
 
 // verdict judges a run by one threshold.
@@ -54,7 +55,7 @@ func verdict(t *testing.T, in Input, text string) ThresholdReport {
 	return r.Thresholds[0]
 }
 
-// judgedAs is what becomes of thresholds.
+// judgedAs returns the results of thresholds.
 type judgedAs struct{ threshold, result, text string }
 
 func checkVerdicts(t *testing.T, in Input, rows []judgedAs) {
@@ -129,7 +130,7 @@ func TestThresholdsOver(t *testing.T) {
 	}
 }
 
-// TestWarmupIsLeftOut: what is slow or fails in it does not count, and what comes after it does.
+// TestWarmupIsLeftOut: slow or failed requests in the warm-up do not count; later ones do.
 func TestWarmupIsLeftOut(t *testing.T) {
 	in := judgedRun(20, func(second int64) int64 { return 100 - 90*min(second/5, 1) }, func(second, _ int64) bool { return second < 5 })
 	checkVerdicts(t, in, []judgedAs{{"latency:max<50ms", Failed, "100ms"}, {"errors:count==0", Failed, "500"}})
@@ -144,7 +145,7 @@ func TestWarmupIsLeftOut(t *testing.T) {
 	checkVerdicts(t, in, []judgedAs{{"errors:count==0", Undecided, "nothing was measured after the warm-up"}})
 }
 
-// TestNothingIsUndecided: no data proves nothing. What nobody asked for, as in a pause, is no window.
+// TestNothingIsUndecided: no data proves nothing. A time in which nothing was asked for, as in a pause, is no window.
 func TestNothingIsUndecided(t *testing.T) {
 	checkVerdicts(t, Input{}, []judgedAs{
 		{"errors:rate<1%", Undecided, "nothing was measured"}, {"latency:p(99)<1s", Undecided, "nothing was measured"},
@@ -170,7 +171,7 @@ func TestNothingIsUndecided(t *testing.T) {
 	checkVerdicts(t, in, []judgedAs{{"errors:rate<1% over 1s", Undecided, "nothing was measured in seconds 3 to 4"}})
 }
 
-// paused asks for nothing from one instant to another, in µs, and sends so many less.
+// paused asks for nothing from one instant to another, in µs, and sends that many fewer.
 func paused(in Input, begin, end int64) Input {
 	in.AskedBy = func(from, to int64) int64 {
 		return (to - from - max(0, min(to, end)-max(from, begin))) / 10_000
@@ -183,7 +184,7 @@ func paused(in Input, begin, end int64) Input {
 	return in
 }
 
-// TestPauseIsNoLowRate: a window with a part of a pause has a part of the requests.
+// TestPauseIsNoLowRate: a window that contains a part of a pause has only a part of the requests.
 func TestPauseIsNoLowRate(t *testing.T) {
 	in := paused(judgedRun(30, func(int64) int64 { return 20 }, nil), 10_400_000, 17_600_000)
 	in.Running = true // the audit has them all
@@ -194,7 +195,7 @@ func TestPauseIsNoLowRate(t *testing.T) {
 		{"rate:rate>90 over 1s", Passed, "100/s"},
 		{"rate:rate>110 over 5s", Failed, "100/s in seconds 0 to 5, 14 of 14 windows failed"},
 		{"rate:rate<90 over 5s", Failed, "100/s"},
-		{"rate:rate>90 over 25s", Undecided, "nothing was asked for, or a pause"},
+		{"rate:rate>90 over 25s", Undecided, "in each window nothing was asked for, or the run was paused"},
 		{"rate:rate>90", Failed, "76/s"}, // all the time of the run
 	})
 	for end := int64(1); end <= 30; end++ {
@@ -228,7 +229,7 @@ func late(in Input, n int64) Input {
 	return in
 }
 
-// TestLowerBoundsProveFailureOnly: what was dropped late is slower than all others by nobody knows how much.
+// TestLowerBoundsProveFailureOnly: dropped requests are slower than all others by an unknown amount.
 func TestLowerBoundsProveFailureOnly(t *testing.T) {
 	in := late(steady(), 20) // 2 %
 	checkVerdicts(t, in, []judgedAs{
@@ -257,7 +258,7 @@ func TestLowerBoundsProveFailureOnly(t *testing.T) {
 	}
 }
 
-// missing takes the final snapshot away from a run: the fate of n more requests is not known.
+// missing removes the final snapshot from a run: the fate of n more requests is unknown.
 func missing(in Input, n int64) Input {
 	in.Workers[0].Total.Final = false
 	in.Workers[0].Leased += n
@@ -265,13 +266,13 @@ func missing(in Input, n int64) Input {
 	return in
 }
 
-// TestIncompleteProvesFailureOnly: and that only where what is missing could not mend it.
+// TestIncompleteProvesFailureOnly: and only if the missing requests could not change the result.
 func TestIncompleteProvesFailureOnly(t *testing.T) {
 	in := missing(judgedRun(10, func(int64) int64 { return 20 }, func(_, i int64) bool { return i%5 == 0 }), 100) // 200 of 1000 failed
 
 	for _, row := range []judgedAs{
 		{"errors:rate<30%", Undecided, "20.00 %, but the report is INCOMPLETE"},
-		{"errors:rate<19%", Undecided, "20.00 %, but what is not known may change it"}, // 200 of 1100
+		{"errors:rate<19%", Undecided, "20.00 %, but missing data may change it"}, // 200 of 1100
 		{"errors:rate<18%", Failed, "20.00 %"},
 		{"errors:rate<25%", Undecided, "20.00 %"},
 		{"errors:count<200", Failed, "200"},
@@ -310,7 +311,8 @@ func TestIncompleteProvesFailureOnly(t *testing.T) {
 	}
 }
 
-// TestLostPointsProveNothing: Redis has lost some points of the series, or all. All figures of the run as a whole are known, and no window is.
+// TestLostPointsProveNothing: Redis has lost some or all points of the series. Figures of the whole run are known, but
+// no window is.
 func TestLostPointsProveNothing(t *testing.T) {
 	in := judgedRun(20, func(int64) int64 { return 20 }, func(second, _ int64) bool { return second < 2 })
 	points := in.Workers[0].Series
@@ -333,7 +335,8 @@ func TestLostPointsProveNothing(t *testing.T) {
 	})
 }
 
-// TestAloneProvesWhatItSaw: a report of one worker does not know what others sent. That may raise the rate, and lower the share of errors.
+// TestAloneProvesWhatItSaw: a report of one worker does not know what others sent. That may raise the rate and lower
+// the share of errors.
 func TestAloneProvesWhatItSaw(t *testing.T) {
 	in := judgedRun(10, func(int64) int64 { return 20 }, func(_, i int64) bool { return i%20 == 0 })
 	in.Missing, in.Workers[0].State = []string{"nobody could be asked"}, "alone"
@@ -352,7 +355,7 @@ func TestAloneProvesWhatItSaw(t *testing.T) {
 	})
 }
 
-// TestGeneratorLimit: of a run whose generator was the limit only errors are believed.
+// TestGeneratorLimit: if the generator was the limit, only errors are trusted.
 func TestGeneratorLimit(t *testing.T) {
 	in := judgedRun(10, func(int64) int64 { return 20 }, func(_, i int64) bool { return i%5 == 0 })
 	measured := beat()

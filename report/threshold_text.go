@@ -21,7 +21,7 @@ func textThresholds(b *bytes.Buffer, r Report) {
 	}
 }
 
-// resultSign is a result in one character.
+// resultSign returns a result as one character.
 func resultSign(result string) string {
 	switch result {
 	case Passed:

@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// A window is what thresholds are judged by: a part of a run, or all of it.
+// A window is a part of a run by which thresholds are judged, or all of it.
 type window struct {
-	at      int64   // where it begins, in seconds since the start of the run
+	at      int64   // its start, in seconds since the start of the run
 	seconds float64 // its length, as far as requests were sent in it
 
 	asked, sent, ok, failed int64
-	latency, service, lag   *Histogram       // nil = not known of this part
-	status                  map[string]int64 // the same
+	latency, service, lag   *Histogram       // nil = unknown for this part
+	status                  map[string]int64 // likewise
 	notSent                 int64            // asked for and not sent
 
-	kept    float64 // share of what belongs here that was not dropped late; what was is slower than all others. 0 = 1
-	slower  int64   // requests that are slower than all others, of which some may belong here
+	kept    float64 // share of the requests of this window that was not dropped late; dropped ones are slower than all others. 0 = 1
+	slower  int64   // requests slower than all others, of which some may belong here
 	unknown int64   // requests of which nothing is known; all of them may belong here
 	paused  bool    // the run was paused in a part of it
 }
 
-// whole is the run as a whole.
+// whole returns the run as one window.
 func (r *Report) whole() window {
 	w := window{
 		seconds: r.DurationS, asked: r.Asked, sent: r.Audit.Sent, ok: r.Audit.Completed, failed: r.Audit.Failed, status: r.StatusCodes,
@@ -36,7 +36,7 @@ func (r *Report) whole() window {
 	return w
 }
 
-// held is how many slots of a run that goes on will still become something else.
+// held returns how many slots of a run that goes on are not decided yet.
 func (r *Report) held() int64 {
 	if r.Running {
 		return r.Audit.Held
@@ -44,16 +44,16 @@ func (r *Report) held() int64 {
 	return 0
 }
 
-// unknown is how many requests may have been sent, or have ended, without being counted. A worker of which Redis has forgotten all, and which
-// did not tell, sent no more than what was skipped or not granted: its slots are counted there.
+// unknown returns how many requests may have been sent, or have ended, without being counted. A worker that Redis has
+// forgotten and that did not report sent no more than what was skipped or not granted: its slots are counted there.
 func (r *Report) unknown() int64 {
 	a := r.Audit
 	switch {
 	case r.Complete || r.Running:
 		return 0
-	case r.ClosedLoop: // nobody counted before it was sent
+	case r.ClosedLoop: // nobody counted requests before they were sent
 		return noBound
-	case slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return w.State == "alone" }): // nor does anybody know who else took part
+	case slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return w.State == "alone" }): // it is unknown who else took part
 		return noBound
 	}
 	return a.Lost + a.Held + max(0, a.InFlight) + a.Skipped + a.Ungranted
@@ -62,7 +62,7 @@ func (r *Report) unknown() int64 {
 // noBound is a number of requests above all others, and exact as a float64.
 const noBound = 1 << 53
 
-// windowsFrom is the series from a second on, a window for each point.
+// windowsFrom returns the series from a second on, a window for each point.
 func (r *Report) windowsFrom(width, from int64) []window {
 	var all []window
 	latency := make(map[int64]*Histogram)
@@ -89,8 +89,9 @@ func (r *Report) windowsFrom(width, from int64) []window {
 	return all
 }
 
-// markPauses finds the points in which the run was paused. Nothing was asked for in them, but two requests or more in a point near them: at a lower
-// rate most points may be so. The pause began in the point before, and ended in the one after.
+// markPauses marks the points in which the run was paused: nothing was asked for in them, but two or more requests in a
+// neighbouring point. (At a lower rate most points would look like pauses.) The pause began in the point before, and
+// ended in the point after.
 func markPauses(points []window) {
 	near := func(i int) bool { return i >= 0 && i < len(points) && points[i].asked >= 2 }
 	for begin := 0; begin < len(points); begin++ {
@@ -110,13 +111,14 @@ func markPauses(points []window) {
 	}
 }
 
-// judgesPart tells whether a window in a part of which the run was paused says anything of the threshold. It has too few requests.
+// judgesPart tells whether a window that contains a pause can be judged by the threshold. It has too few requests for
+// some.
 func (t Threshold) judgesPart() bool {
 	return t.Metric != "rate" || t.Over == 0 || t.Op == "<" || t.Op == "<="
 }
 
-// pointsLack is how many requests were counted that are in no point of the series, because Redis has lost some of the points, or all: those that were
-// sent or those that ended, whichever are more.
+// pointsLack returns how many counted requests are in no point of the series, because Redis has lost points: those sent
+// or those ended, whichever are more.
 func (r *Report) pointsLack() int64 {
 	sent, ended := r.Audit.Sent, r.Audit.Completed+r.Audit.Failed
 	for _, p := range r.Series {
@@ -126,7 +128,7 @@ func (r *Report) pointsLack() int64 {
 	return max(0, sent, ended)
 }
 
-// add makes w longer by a neighbour. Both tell the same of slower and unknown: any of them may belong to either.
+// add extends w by a neighbour. slower and unknown are the same in both: any of those requests may belong to either.
 func (w *window) add(o window) {
 	w.at = min(w.at, o.at)
 	w.seconds += o.seconds
@@ -143,8 +145,8 @@ func (w window) clone() window {
 	return w
 }
 
-// slide calls judge for every run of size neighbours, in order. Each is a suffix of one block of this size and a prefix of the next one, so
-// that none is added up from the beginning. size is at most their number.
+// slide calls judge for every run of size neighbours, in order. Each run is a suffix of one block of this size and a
+// prefix of the next, so none is added up from scratch. size is at most the number of points.
 func slide(points []window, size int, judge func(window)) {
 	for begin := 0; begin+size <= len(points); begin += size {
 		suffix := make([]window, size)
@@ -169,13 +171,13 @@ func slide(points []window, size int, judge func(window)) {
 	}
 }
 
-// read is what is known of the value in this window.
+// read returns what is known of the value in this window.
 func (w window) read(t Threshold) reading {
 	ended := w.ok + w.failed
 	switch t.Metric {
 	case "latency":
 		return w.times(t, w.latency, w.share())
-	case "service": // nothing that was dropped would have one
+	case "service": // dropped requests have no service time
 		return w.times(t, w.service, 1)
 	case "lag":
 		return w.times(t, w.lag, w.share())
@@ -208,7 +210,7 @@ func (w window) share() float64 {
 	return w.kept
 }
 
-// answers is the number of answers with a status.
+// answers returns the number of answers with a status.
 func (w window) answers(code string) int64 {
 	var n int64
 	for status, count := range w.status {
@@ -220,7 +222,7 @@ func (w window) answers(code string) int64 {
 	return n
 }
 
-// part is n of all, as a number or a share, where of the unknown ones none to all may belong to it.
+// part returns n of all, as a number or a share. Of the unknown requests, none to all may belong to it.
 func (w window) part(t Threshold, n, all int64) reading {
 	v, u := float64(n), float64(w.unknown)
 	if t.Aggregate == "count" {
@@ -230,10 +232,11 @@ func (w window) part(t Threshold, n, all int64) reading {
 	return reading{none: all == 0, shown: ratio(v, total), low: ratio(v, total+u), high: ratio(v+u, total+u)}
 }
 
-// times is what is known of an aggregate of a histogram that has the share kept of what belongs to it. A quantile q of n values is, of all:
+// times returns what is known of an aggregate of a histogram that holds the share kept of its requests. A quantile q of
+// n values is, of all:
 //
-//	low:  q/kept − (1−q)·unknown/n   the unknown ones are faster than all others
-//	high: q/kept + q·(slower+unknown)/n   all that may belong here does, and is slower than all others; above 1 nobody knows
+//	low:  q/kept − (1−q)·unknown/n        if the unknown ones are faster than all others
+//	high: q/kept + q·(slower+unknown)/n   if all that may belong here does, and is slower; above 1 there is no bound
 func (w window) times(t Threshold, h *Histogram, kept float64) reading {
 	n := float64(h.Count())
 	if n == 0 {
@@ -261,7 +264,7 @@ func (w window) times(t Threshold, h *Histogram, kept float64) reading {
 	}
 }
 
-// quantile is described at times; slower and unknown are shares of what was measured.
+// quantile returns the quantile described at times; slower and unknown are shares of what was measured.
 func (w window) quantile(h *Histogram, q, kept, slower, unknown float64) reading {
 	r := exactly(float64(h.Quantile(min(1, q/kept))))
 	if low := q/kept - (1-q)*unknown; unknown > 0 && low <= 0 {

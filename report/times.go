@@ -6,15 +6,16 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 )
 
-// A timesRow is a distribution as people read it.
+// A timesRow is a distribution with its name.
 type timesRow struct {
 	name string
 	Distribution
 	bound *float64 // quantiles above it are lower bounds; nil = none is
 }
 
-// times are the distributions worth reading. A request that was dropped would have had a latency and a lag, so these are cut off; the
-// service time of what was sent is complete. In a closed loop latency is the service time, and there is no lag.
+// times returns the distributions worth reading. Dropped requests would have had a latency and a lag, so these are cut
+// off; the service time of sent requests is complete. In a closed loop latency equals the service time, and there is no
+// lag.
 func (r Report) times() []timesRow {
 	rows := []timesRow{{"latency", r.Latency, r.LowerBoundsAbove}}
 	if !r.ClosedLoop {
@@ -23,23 +24,23 @@ func (r Report) times() []timesRow {
 	return rows
 }
 
-// A quantile is one of a distribution.
+// A quantile is a named quantile of a distribution.
 type quantile struct {
 	q  float64
 	ns int64
 }
 
-// quantiles are those of a distribution, with its maximum.
+// quantiles returns the quantiles of a distribution, and its maximum.
 func (d Distribution) quantiles() []quantile {
 	return []quantile{{0.5, d.P50}, {0.9, d.P90}, {0.95, d.P95}, {0.99, d.P99}, {0.999, d.P999}, {0.9999, d.P9999}, {1, d.Max}}
 }
 
-// timesColumns are the names of what cells returns.
+// timesColumns returns the names of what cells returns.
 func timesColumns() []string {
 	return []string{"min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"}
 }
 
-// cells are min, mean and the quantiles, with a ≥ where they are lower bounds.
+// cells returns min, mean and the quantiles, with ≥ if they are lower bounds.
 func (row timesRow) cells() []string {
 	cells := []string{duration(row.Min), duration(row.Mean)}
 	for _, p := range row.quantiles() {
@@ -52,7 +53,7 @@ func (row timesRow) cells() []string {
 	return cells
 }
 
-// writeRow writes a line of a table: its name in one format, and each cell in the other.
+// writeRow writes a line of a table: its name in one format, each cell in the other.
 func writeRow(b *bytes.Buffer, nameFormat, cellFormat, name string, cells []string) {
 	printable.Fprintf(b, nameFormat, name)
 	for _, cell := range cells {

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// unspoken are the classes of errors that a server leaves behind which speaks another protocol: it hangs up, or answers with something else.
+// unspoken returns the error classes caused by a server that speaks another protocol: it closes the connection, or
+// answers something else.
 func unspoken() []string { return []string{"protocol", "eof", "reset", "tls"} }
 
-// unanswered is a note for a run none of whose requests got an answer of HTTP/1.1, where that looks like a wrong scheme in the URL.
+// unanswered adds a note if no request got an answer of HTTP/1.1, and the URL's scheme looks wrong.
 func (r *Report) unanswered() {
 	var seen []string
 	for _, class := range unspoken() {
@@ -19,6 +20,6 @@ func (r *Report) unanswered() {
 	if len(r.StatusCodes) > 0 || len(seen) == 0 {
 		return
 	}
-	r.Notes = append(r.Notes, fmt.Sprintf("no request got an answer of HTTP/1.1 (%s): write https:// in --url if the port speaks TLS, and http:// if it does not; "+
+	r.Notes = append(r.Notes, fmt.Sprintf("no request got an HTTP/1.1 answer (%s): write https:// in --url if the port speaks TLS, else http://; "+
 		"HTTP/2 without TLS (h2c), as for gRPC, is not supported", strings.Join(seen, ", ")))
 }

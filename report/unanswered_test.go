@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// TestUnanswered: where no answer was one of HTTP/1.1, the report says what to try; where one was, the URL is right.
+// TestUnanswered: if no answer was HTTP/1.1, the report says what to try; if one was, the URL is right.
 func TestUnanswered(t *testing.T) {
 	for _, c := range []struct {
 		status map[int]int64
 		errors map[string]int64
 		want   string // in the note; "" = there is none
 	}{
-		{nil, map[string]int64{"eof": 5}, "no request got an answer of HTTP/1.1 (eof: 5): write https:// in --url if the port speaks TLS, and http:// if it does not; HTTP/2 without TLS (h2c)"},
+		{nil, map[string]int64{"eof": 5}, "no request got an HTTP/1.1 answer (eof: 5): write https:// in --url if the port speaks TLS, else http://; HTTP/2 without TLS (h2c)"},
 		{nil, map[string]int64{"protocol": 3, "eof": 2, "timeout": 1}, "(protocol: 3, eof: 2)"},
 		{nil, map[string]int64{"reset": 1}, "(reset: 1)"},
 		{nil, map[string]int64{"tls": 1}, "(tls: 1)"},

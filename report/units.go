@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// duration formats nanoseconds with three significant digits, from µs to s. A
-// unit begins where the one below would be rounded to 1000.
+// duration formats nanoseconds with three significant digits, from µs to s. It changes to the next unit where the value
+// would be rounded to 1000.
 func duration(ns int64) string {
 	v, unit := float64(ns)/1e3, "µs"
 	switch {
@@ -44,7 +44,7 @@ func threeDigits(v float64) string {
 	return strconv.FormatFloat(v, 'f', 0, 64)
 }
 
-// rate formats requests per second: tenths, and below 1 three digits.
+// rate formats requests per second: one decimal, and three digits below 1.
 func rate(v float64) string {
 	if v < 1 {
 		return strconv.FormatFloat(v, 'g', 3, 64)
@@ -52,8 +52,8 @@ func rate(v float64) string {
 	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
 }
 
-// percent formats a share with two decimals, rounded down: 100 means all. The
-// small addend keeps 0.57, which is not a binary fraction, from becoming 56.99.
+// percent formats a share with two decimals, rounded down: 100 means all. The small addend keeps 0.57, which is not a
+// binary fraction, from becoming 56.99.
 func percent(share float64) string {
 	return strconv.FormatFloat(math.Floor(share*10_000+1e-6)/100, 'f', 2, 64)
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Invalid says, a sentence each, why the run proves nothing; nothing of a run that is valid, or goes on. A run that is over is valid exactly
-// if its checks of the audit and of the generator have passed.
+// Invalid says in sentences why the run proves nothing; it is empty for a valid run, and while the run goes on. A
+// finished run is valid exactly if its checks of the audit and of the generator have passed.
 func (r Report) Invalid() []string {
 	if r.Running {
 		return nil
@@ -21,7 +21,7 @@ func (r Report) Invalid() []string {
 	return why
 }
 
-// doubt says why no threshold of the run may pass; "" = nothing is against it, or the run goes on.
+// doubt says why no threshold of the run may pass; "" = none, or the run goes on.
 func (r Report) doubt() string {
 	switch {
 	case r.Running:
@@ -34,23 +34,24 @@ func (r Report) doubt() string {
 	return cmp.Or(r.generatorLimit(), r.shortOfWorkers())
 }
 
-// mostUntaken is the share of what was asked for that may have been no worker's in a run that proves something, as in a search.
+// mostUntaken is the largest share of what was asked for that no worker owned, in a run that still proves something. A
+// search uses the same limit.
 const mostUntaken = 0.02
 
-// shortOfWorkers says that the endpoint was not asked what it should have been: slots were no worker's, or the dead-man's switch ended the
-// run; "" = it was. What the limiter did not let pass is as it should be.
+// shortOfWorkers says that the endpoint did not get the load asked for: no worker owned some slots, or the dead-man's
+// switch ended the run; "" = it did. What the limiter held back is intended.
 func (r Report) shortOfWorkers() string {
 	a := r.Audit
 	switch n := a.Skipped; {
 	case slices.ContainsFunc(r.Events, func(e Event) bool { return e.Kind == "deadman" }):
 		return "the dead-man's switch stopped the run"
 	case float64(n) > mostUntaken*float64(a.Asked):
-		return fmt.Sprintf("%s %% of what was asked for was no worker's: there was none, or after a failover nobody could say whose it was", percent(ratio(float64(n), float64(a.Asked))))
+		return fmt.Sprintf("no worker owned %s %% of what was asked for: there was none, or after a failover the owner was unknown", percent(ratio(float64(n), float64(a.Asked))))
 	}
 	return ""
 }
 
-// generatorLimit says whose generator was the limit; "" = nobody's.
+// generatorLimit says whose generator was the limit; "" = none.
 func (r Report) generatorLimit() string {
 	first, more := "", 0
 	for _, w := range r.Workers {
@@ -72,7 +73,7 @@ func (r Report) generatorLimit() string {
 	return first
 }
 
-// GeneratorLimited tells whether the worker itself was a limit in what the snapshot holds. closed: in a closed loop.
+// GeneratorLimited tells whether the worker itself was a limit in the time of the snapshot. closed: in a closed loop.
 func (s *Snapshot) GeneratorLimited(closed bool) bool {
 	return slices.ContainsFunc(verdicts(s, closed), func(v Verdict) bool { return v.Limit == "generator" })
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestFewWorkersProveNothing: a run of which a good part was no worker's passes no threshold, and neither does one that its dead-man's
-// switch has stopped.
+// TestFewWorkersProveNothing: a run passes no threshold if no worker owned a good part of it, or if its dead-man's
+// switch stopped it.
 func TestFewWorkersProveNothing(t *testing.T) {
 	skipping := func(skipped int64) Input {
 		in := steady()
@@ -26,7 +26,7 @@ func TestFewWorkersProveNothing(t *testing.T) {
 		result, doubt, note string
 	}{
 		"few":     {skipping(10), Passed, "", ""},
-		"many":    {skipping(200), Undecided, "16.66 % of what was asked for was no worker's", "because it was no worker's"},
+		"many":    {skipping(200), Undecided, "no worker owned 16.66 % of what was asked for", "because no worker owned it"},
 		"deadman": {stopped("deadman"), Undecided, "the dead-man's switch stopped the run", "the run ended after 10s of 1m0s: its dead-man's switch stopped it"},
 		"stop":    {stopped("stop"), Passed, "", "the run ended after 10s of 1m0s: stop by me@here"},
 		"pause":   {stopped("pause"), Passed, "", ""},
@@ -55,7 +55,8 @@ func TestFewWorkersProveNothing(t *testing.T) {
 	}
 }
 
-// TestStolenTime: what the hypervisor takes makes latencies longer, so a threshold that is met in spite of it is met.
+// TestStolenTime: time taken by the hypervisor makes latencies longer, so a threshold that is met in spite of that is
+// met.
 func TestStolenTime(t *testing.T) {
 	in := steady()
 	self := &in.Workers[0].Total.Self

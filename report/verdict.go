@@ -6,34 +6,36 @@ import (
 	"time"
 )
 
-// A Verdict says that something was a limit, so that the times measured tell of it and not of the endpoint alone.
+// A Verdict says that something was a limit. Then the measured times reflect that limit, and not the endpoint alone.
 type Verdict struct {
-	Limit string `json:"limit"` // whose limit: generator, machine or endpoint
-	Cause string `json:"cause"` // what it was: one of verdictRules
-	Text  string `json:"text"`  // with figures, and what to do about it; for people
+	Limit string `json:"limit"` // where the limit was: generator, machine or endpoint
+	Cause string `json:"cause"` // one of verdictRules
+	Text  string `json:"text"`  // for people: the figures, and what to do
 }
 
-// Shares of all that was to be sent from which on something is a limit: then the p99 is not what it seems.
+// From these shares of the slots to be sent on, something is a limit: it distorts the p99.
 const (
 	lateLimit  = 0.01
 	busyLimit  = 0.01
 	errorLimit = 0.01
 )
 
-// judged is all that a worker reported.
+// judged holds all that a worker reported.
 type judged struct {
 	*Snapshot
 	closed bool // of a closed loop
 }
 
-// A verdictRule looks for one limit in all that a worker reported. It returns what to say of it, "" if it was none. Limits of time are
-// those of Self.loads; a single beat above one is told of, with how long it was.
+// A verdictRule looks for one limit in all that a worker reported. It returns the text of the verdict, "" if there was
+// no limit. The limits of loads are those of Self.loads. A single beat above one is enough; the text says how long it
+// was.
 type verdictRule struct {
 	limit, cause string
 	tell         func(judged) string
 }
 
-// verdictRules lists everything that can be a limit, the worst first: what the worker lacks makes all its figures doubtful.
+// verdictRules lists everything that can be a limit, the worst first: a limit of the worker makes all its figures
+// doubtful.
 func verdictRules() []verdictRule {
 	return []verdictRule{
 		{"generator", "cpu", tellCPU},
@@ -52,8 +54,8 @@ func verdictRules() []verdictRule {
 	}
 }
 
-// verdicts are those on one worker; none of a worker that left no snapshot. Where no request got a connection nothing was measured, and
-// more workers would get none either: only why is told.
+// verdicts returns the verdicts on one worker; none without a snapshot. If no request got a connection, nothing was
+// measured, and more workers would not help. Then the only verdict is the cause of that.
 func verdicts(s *Snapshot, closed bool) []Verdict {
 	all := []Verdict{}
 	if s == nil {
@@ -71,7 +73,7 @@ func verdicts(s *Snapshot, closed bool) []Verdict {
 	return all
 }
 
-// allRefused tells whether requests ended, and none of them got a connection.
+// allRefused tells whether requests ended and none of them got a connection.
 func (s *Snapshot) allRefused() bool {
 	e := s.Errors["connect"]
 	return e != nil && e.Count > 0 && e.Count == s.Counts.Failed && s.Counts.Completed == 0
@@ -82,19 +84,19 @@ func tellCPU(s judged) string {
 		return ""
 	}
 	more := "add workers or cores"
-	if !s.closed { // there nothing is paced
+	if !s.closed { // a closed loop is not paced
 		more += ", or --pace-resolution economical"
 	}
-	return fmt.Sprintf("CPU %s of its %s in the worst second, %.0f %% on average, %s; %s",
+	return fmt.Sprintf("CPU %s of its %s in the worst second, %.0f %% on average, above the limit %s; %s",
 		worstShare(s.Self.CPU), cores(s.Self.Cores), 100*s.Self.CPU.share(), during(s.Self.CPU.Over, s.Self.Wall), more)
 }
 
-// tellShard says nothing where all cores were busy: that says it already.
+// tellShard returns "" if all cores were busy: tellCPU says so.
 func tellShard(s judged) string {
 	if s.Self.Shard.Over == 0 || s.Self.Shard.Over <= s.Self.CPU.Over {
 		return ""
 	}
-	return fmt.Sprintf("a shard used %s of the core it can use in the worst second, shards %.0f %% on average, %s; add workers, or cores of them (a shard has one)",
+	return fmt.Sprintf("a shard used %s of its core in the worst second, shards %.0f %% on average, above the limit %s; add workers, or give them more cores (a shard uses one)",
 		worstShare(s.Self.Shard), 100*s.Self.Shard.share(), during(s.Self.Shard.Over, s.Self.Wall))
 }
 
@@ -103,23 +105,23 @@ func tellWait(s judged) string {
 	if l.Over == 0 {
 		return ""
 	}
-	return fmt.Sprintf("it waited for a core %s, %s%s; give the worker cores of its own, or a higher CPU limit",
+	return fmt.Sprintf("it waited for a core %s, above the limit %s%s; give the worker cores of its own, or a higher CPU limit",
 		worstTime(l), during(l.Over, s.Self.Wall), elsewhere(s.Self.CPU))
 }
 
-// elsewhere says where the cores were, if it is clear that the process did not keep its own threads waiting.
+// elsewhere says who used the cores, if it is clear that the process did not keep its own threads waiting.
 func elsewhere(cpu Load) string {
 	if !cpu.Known() || cpu.worst() > 0.5 {
 		return ""
 	}
-	return ", while it used half of its cores or less: others had them, or a CPU limit kept it off"
+	return ", while it used half of its cores or less: other processes used them, or a CPU limit slowed it down"
 }
 
 func tellPause(s judged) string {
 	if s.Self.Pause.Over == 0 {
 		return ""
 	}
-	return fmt.Sprintf("garbage collection held it up %s, %s; raise GOGC, or add workers",
+	return fmt.Sprintf("garbage collection stopped it for %s, above the limit %s; raise GOGC, or add workers",
 		worstTime(s.Self.Pause), during(s.Self.Pause.Over, s.Self.Wall))
 }
 
@@ -129,18 +131,18 @@ func tellLate(s judged) string {
 	}
 	by := ""
 	if s.Self.Tardy > 0 {
-		by = fmt.Sprintf(", by more than %g ms", float64(s.Self.Tardy)/1e6)
+		by = fmt.Sprintf("> %g ms ", float64(s.Self.Tardy)/1e6)
 	}
-	return fmt.Sprintf("%s %% of its slots were seen late%s, before any connection was asked for, %s: the worker stood still, or Redis "+
-		"answered late; give it cores of its own, add workers, or see loadctl doctor",
-		s.partOfSlots(s.Counts.SeenLate), by, during(s.Self.Late, s.Self.Wall))
+	return fmt.Sprintf("%s, at least 1 %% of requests were %slate before they asked for a connection (%s %% in all): the worker was held up, "+
+		"or Redis answered late; give it cores of its own, add workers, or run loadctl doctor",
+		during(s.Self.Late, s.Self.Wall), by, s.partOfSlots(s.Counts.SeenLate))
 }
 
 func tellSteal(s judged) string {
 	if s.Self.Steal.Over == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s of the time was taken by the hypervisor in the worst second, %.0f %% on average, %s; use a machine with cores of its own",
+	return fmt.Sprintf("the hypervisor took %s of the time in the worst second, %.0f %% on average, above the limit %s; use a machine with cores of its own",
 		worstShare(s.Self.Steal), 100*s.Self.Steal.share(), during(s.Self.Steal.Over, s.Self.Wall))
 }
 
@@ -148,16 +150,16 @@ func tellBusy(s judged) string {
 	if s.Self.Full == 0 {
 		return ""
 	}
-	return fmt.Sprintf("all connections were busy, %s, while the worker had time to spare; %s %% of its slots found none free: "+
-		"raise --max-connections, if the endpoint should have more at once", during(s.Self.Full, s.Self.Wall), s.partOfSlots(s.Counts.Busy))
+	return fmt.Sprintf("%s, at least 1 %% of requests found all connections busy, while the worker had time to spare (%s %% in all): "+
+		"raise --max-connections, if the endpoint should get more at once", during(s.Self.Full, s.Self.Wall), s.partOfSlots(s.Counts.Busy))
 }
 
 func tellOpening(s judged) string {
 	if s.Self.Opening == 0 {
 		return ""
 	}
-	return fmt.Sprintf("connections open too slowly, %s, while the worker had time to spare; %s %% of its slots found as many being opened as may be: "+
-		"look at the endpoint's backlog, or open them ahead with --preconnect",
+	return fmt.Sprintf("%s, at least 1 %% of requests waited for connections that were being opened, while the worker had time to spare (%s %% in all): "+
+		"check the endpoint's backlog, or open them ahead with --preconnect",
 		during(s.Self.Opening, s.Self.Wall), s.partOfSlots(s.Counts.Opening))
 }
 
@@ -165,13 +167,13 @@ func tellNoRoom(s judged) string {
 	if s.Self.NoRoom == 0 {
 		return ""
 	}
-	return fmt.Sprintf("as many requests as -c allows were in flight, %s, while the worker had time to spare; %s %% of its slots were dropped for it: "+
-		"raise -c (--max-in-flight), if the endpoint should have more at once",
+	return fmt.Sprintf("%s, at least 1 %% of requests were dropped: as many as -c allows were in flight, while the worker had time to spare (%s %% in all): "+
+		"raise -c (--max-in-flight), if the endpoint should get more at once",
 		during(s.Self.NoRoom, s.Self.Wall), s.partOfSlots(s.Counts.NoRoom))
 }
 
-// tellAnswers says of a closed loop that it was not the worker that kept it from going faster. Seconds in which nothing was sent, and
-// those in which it was kept from its cores for too long, are no proof.
+// tellAnswers says of a closed loop that the worker was not its limit. Seconds in which nothing was sent prove nothing,
+// nor do seconds in which the worker waited too long for its cores.
 func tellAnswers(s judged) string {
 	self := &s.Self
 	if !s.closed || s.MostInFlight == 0 || !self.Demand.Known() || self.Demand.share() >= spareLimit {
@@ -184,12 +186,12 @@ func tellAnswers(s judged) string {
 		"try more with --max-connections, and -c if that is less", 100*(1-self.Demand.share()), s.MostInFlight)
 }
 
-// partOfSlots is n as a percentage of all slots that were to be sent, over the whole run.
+// partOfSlots formats n as a percentage of all slots that were to be sent in the whole run.
 func (s *Snapshot) partOfSlots(n int64) string {
 	return percent(min(1, ratio(float64(n), float64(s.Counts.fired()))))
 }
 
-// tellClass tells of failed requests of a class, if they are more than a share of all that ended.
+// tellClass reports failed requests of a class, if they are at least the share limit of all that ended.
 func tellClass(class string, limit float64, what string) func(judged) string {
 	return func(s judged) string {
 		e := s.Errors[class]
@@ -200,17 +202,17 @@ func tellClass(class string, limit float64, what string) func(judged) string {
 	}
 }
 
-// worstShare is the worst beat of a load.
+// worstShare formats the worst beat of a load as a percentage.
 func worstShare(l Load) string { return fmt.Sprintf("%.0f %%", 100*l.worst()) }
 
-// worstTime writes the worst beat of a load, and its mean.
+// worstTime formats the worst beat of a load, and its mean, as times.
 func worstTime(l Load) string {
 	return fmt.Sprintf("%.0f ms in the worst second, %.0f ms/s on average", 1000*l.worst(), 1000*l.share())
 }
 
-// during is for how long of the time something was a limit: a tenth of a second at least, which is as exactly as it is told.
+// during says for how long something was a limit, to a tenth of a second, and at least that.
 func during(part, of int64) string {
-	return fmt.Sprintf("too much for %s of %s s", seconds(max(part, int64(100*time.Millisecond))), seconds(of))
+	return fmt.Sprintf("in %s of %s s", seconds(max(part, int64(100*time.Millisecond))), seconds(of))
 }
 
 func seconds(ns int64) string {

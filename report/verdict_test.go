@@ -11,7 +11,8 @@ import (
 
 const second = int64(1_000_000_000)
 
-// beat is a snapshot of one quiet second of a worker with two cores and two shards, in which 1000 requests were sent.
+// beat returns a snapshot of one quiet second of a worker with two cores and two shards, in which 1000 requests were
+// sent.
 func beat() *Snapshot {
 	s := NewSnapshot("w", "1")
 	s.Counts = Counts{Sent: 1000, Completed: 1000}
@@ -22,16 +23,16 @@ func beat() *Snapshot {
 	return s
 }
 
-// adapter makes it a worker whose shards have no threads.
+// adapter changes it to a worker whose shards have no threads.
 func adapter(s *Snapshot) { s.Self.Shard, s.Self.ShardWait = Load{}, Load{} }
 
-// verdictCase is a change of a quiet second, and "limit/cause" of all verdicts then.
+// verdictCase is a change of a quiet second, and the resulting verdicts as "limit/cause".
 type verdictCase struct {
 	name, want string
 	change     func(*Snapshot)
 }
 
-// TestVerdicts: each limit from where it is one, and not below; by itself, and with what a system does not tell.
+// TestVerdicts: each limit just at and just below its bound; alone, and with values that a system does not report.
 func TestVerdicts(t *testing.T) {
 	for _, c := range slices.Concat(ownVerdicts(), sharedVerdicts()) {
 		one := beat()
@@ -41,7 +42,7 @@ func TestVerdicts(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
-		// Of a short while in a long run all is told but what is a share of all requests.
+		// For a short time in a long run all verdicts stay, except those about a share of all requests.
 		long := NewSnapshot("w", "1")
 		for range 999 {
 			quiet := beat()
@@ -60,10 +61,10 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// part is the load of a share f of a time.
+// part returns the load of a share f of a time.
 func part(f float64, of int64) Load { return NewLoad(int64(f*float64(of)), of) }
 
-// ownVerdicts are what a worker and its machine lack.
+// ownVerdicts are limits of the worker and its machine.
 func ownVerdicts() []verdictCase {
 	return []verdictCase{
 		{"quiet", "", func(*Snapshot) {}},
@@ -91,7 +92,7 @@ func ownVerdicts() []verdictCase {
 	}
 }
 
-// sharedVerdicts are what slots found when they came to connections.
+// sharedVerdicts are limits of connections.
 func sharedVerdicts() []verdictCase {
 	return []verdictCase{
 		{"busy", "endpoint/busy", func(s *Snapshot) { s.Counts.Busy = 15 }}, // 5 came while the shard waited,
@@ -141,7 +142,7 @@ func sharedVerdicts() []verdictCase {
 	}
 }
 
-// causes are a snapshot's verdicts in short.
+// causes returns a snapshot's verdicts in short.
 func causes(s *Snapshot) string {
 	var all []string
 	for _, v := range verdicts(s, false) {
@@ -150,7 +151,7 @@ func causes(s *Snapshot) string {
 	return strings.Join(all, " ")
 }
 
-// TestVerdictText: what is said has the figures in it.
+// TestVerdictText: the texts contain the figures.
 func TestVerdictText(t *testing.T) {
 	s := NewSnapshot("w", "1")
 	for i := range 10 {
@@ -170,9 +171,9 @@ func TestVerdictText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"limit       w1, generator: CPU 97 % of its core in the worst second, 33 % on average, too much for 2 of 10 s; add workers or cores, or --pace-resolution economical\n",
-		"limit       w1, generator: it waited for a core 180 ms in the worst second, 24 ms/s on average, too much for 2 of 10 s; ",
-		"limit       w1, endpoint: all connections were busy, too much for 1 of 10 s, while the worker had time to spare; 5.00 % of its slots ",
+		"limit       w1, generator: CPU 97 % of its core in the worst second, 33 % on average, above the limit in 2 of 10 s; add workers or cores, or --pace-resolution economical\n",
+		"limit       w1, generator: it waited for a core 180 ms in the worst second, 24 ms/s on average, above the limit in 2 of 10 s; ",
+		"limit       w1, endpoint: in 1 of 10 s, at least 1 % of requests found all connections busy, while the worker had time to spare (5.00 % in all): ",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
@@ -183,24 +184,24 @@ func TestVerdictText(t *testing.T) {
 	}
 }
 
-// TestVerdictTextTellsWhat: what is not known is not said, and each limit has its own advice.
+// TestVerdictTextTellsWhat: unknown values are left out, and each limit has its own advice.
 func TestVerdictTextTellsWhat(t *testing.T) {
 	for _, c := range []struct {
 		name, want, not string
 		change          func(*Snapshot)
 	}{
-		{"its own threads may have had the cores", "it waited for a core 200 ms in the worst second", "others", func(s *Snapshot) {
+		{"its own threads may have had the cores", "it waited for a core 200 ms in the worst second", "other processes", func(s *Snapshot) {
 			s.Self.CPU, s.Self.ShardWait = NewLoad(second*3/2, 2*second), NewLoad(second/5, second)
 		}},
-		{"its CPU is not known", "it waited for a core 200 ms in the worst second", "others", func(s *Snapshot) {
+		{"its CPU is not known", "it waited for a core 200 ms in the worst second", "other processes", func(s *Snapshot) {
 			s.Self.CPU, s.Self.ShardWait = Load{}, NewLoad(second/5, second)
 		}},
-		{"others had the cores", "half of its cores or less: others had them, or a CPU limit", "", func(s *Snapshot) {
+		{"others had the cores", "half of its cores or less: other processes used them, or a CPU limit", "", func(s *Snapshot) {
 			s.Self.ShardWait = NewLoad(second/5, second)
 		}},
-		{"how late", "5.00 % of its slots were seen late, by more than 15 ms, before any connection was asked for, too much for 1 of 1 s: ", "10 ms",
+		{"how late", "in 1 of 1 s, at least 1 % of requests were > 15 ms late before they asked for a connection (5.00 % in all): ", "10 ms",
 			func(s *Snapshot) { s.Counts.SeenLate, s.Self.Tardy = 50, 15_000_000 }},
-		{"how late is not known", "of its slots were seen late, before any", "ms", func(s *Snapshot) { s.Counts.SeenLate = 50 }},
+		{"how late is not known", "at least 1 % of requests were late before they asked", "ms", func(s *Snapshot) { s.Counts.SeenLate = 50 }},
 		{"connections", "raise --max-connections", "-c ", func(s *Snapshot) { s.Counts.Busy = 50 }},
 		{"opening", "backlog, or open them ahead with --preconnect", "busy", func(s *Snapshot) { s.Counts.Opening = 50 }},
 		{"in flight", "raise -c (--max-in-flight)", "connections", func(s *Snapshot) { s.Counts.NoRoom = 50 }},
@@ -215,7 +216,7 @@ func TestVerdictTextTellsWhat(t *testing.T) {
 	}
 }
 
-// TestVerdictOfAStall: two seconds of ten minutes are told of.
+// TestVerdictOfAStall: a stall of two seconds in ten minutes has a verdict.
 func TestVerdictOfAStall(t *testing.T) {
 	s := NewSnapshot("w", "1")
 	for i := range 600 {
@@ -227,12 +228,12 @@ func TestVerdictOfAStall(t *testing.T) {
 		s.Merge(b)
 	}
 	all := verdicts(s, false)
-	if len(all) != 1 || all[0].Cause != "late" || !strings.Contains(all[0].Text, "0.30 % of") || !strings.Contains(all[0].Text, "too much for 2 of 600 s") {
+	if len(all) != 1 || all[0].Cause != "late" || !strings.Contains(all[0].Text, "(0.30 % in all)") || !strings.Contains(all[0].Text, "in 2 of 600 s, at least 1 %") {
 		t.Errorf("%q", all)
 	}
 }
 
-// TestManyVerdicts: text has a line for each cause, with the number of workers, and the figures of the one for which it was worst.
+// TestManyVerdicts: the text has a line for each cause, with the number of workers and the figures of the worst.
 func TestManyVerdicts(t *testing.T) {
 	var in Input
 	for i := range maxTextWorkers + 3 {
@@ -252,7 +253,7 @@ func TestManyVerdicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"\nlimit       5 workers, generator; the worst, w4: 14.00 % of its slots were seen late",
+		"\nlimit       5 workers, generator; the worst, w4: in 1 of 1 s, at least 1 % of requests were late before they asked for a connection (14.00 % in all)",
 		"\nlimit       23 workers, generator; the worst, w0: 7 requests found no local port free",
 	} {
 		if !strings.Contains(text.String(), want) {
@@ -264,7 +265,7 @@ func TestManyVerdicts(t *testing.T) {
 	}
 }
 
-// TestLimitWithinTheRun: a worker goes on measuring while it waits for answers, but a limit has no more seconds than the run.
+// TestLimitWithinTheRun: a worker measures on while it waits for answers, but a limit never lasts longer than the run.
 func TestLimitWithinTheRun(t *testing.T) {
 	s := NewSnapshot("w", "1")
 	for range 14 {
@@ -278,7 +279,7 @@ func TestLimitWithinTheRun(t *testing.T) {
 		t.Errorf("%+v", r.Workers[0].Verdicts)
 	}
 	for _, v := range r.Workers[0].Verdicts {
-		if !strings.Contains(v.Text, "too much for 10 of 10 s") {
+		if !strings.Contains(v.Text, "in 10 of 10 s") {
 			t.Errorf("%s: %s", v.Cause, v.Text)
 		}
 	}

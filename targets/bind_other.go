@@ -4,5 +4,5 @@ package targets
 
 import "syscall"
 
-// bindLate does nothing: choosing the local port late is a thing of Linux.
+// bindLate does nothing: only Linux can choose the local port late.
 func bindLate(_, _ string, _ syscall.RawConn) error { return nil }

@@ -12,23 +12,22 @@ import (
 	"github.com/loadctl/loadctl/targets/http1"
 )
 
-// The classes of failed requests. The set is fixed, so that reports of
-// different workers and versions can be merged; what does not fit is
-// ClassOther. Where several fit, the one further up is given.
+// The classes of failed requests. The set is fixed, so that reports of different workers and versions can be merged;
+// ClassOther takes the rest. If several classes fit, the first in this list is used.
 const (
 	ClassCanceled    = "canceled"    // the run ended, or the target was closed
-	ClassTimeout     = "timeout"     // not ended in time, whatever it was waiting for
+	ClassTimeout     = "timeout"     // did not end in time, in any phase
 	ClassDNS         = "dns"         // the host name does not resolve
 	ClassDescriptors = "descriptors" // this process or machine has no file descriptor left (EMFILE): see ulimit -n
-	ClassPorts       = "ports"       // this machine has no local port left for the address (EADDRNOTAVAIL)
-	ClassConnect     = "connect"     // no connection: refused, unreachable
+	ClassPorts       = "ports"       // this machine has no free local port for the address (EADDRNOTAVAIL)
+	ClassConnect     = "connect"     // no connection: refused or unreachable
 	ClassReset       = "reset"       // the connection was cut while in use (RST)
-	ClassTLS         = "tls"         // certificate not accepted, by us or by them; no common version
+	ClassTLS         = "tls"         // a certificate was rejected by either side, or there is no common version
 	ClassBodyLimit   = "body-limit"  // the body of the answer is longer than the spec allows
-	ClassHeadLimit   = "head-limit"  // status line, headers and trailers of the answer are longer than 64 KiB together
+	ClassHeadLimit   = "head-limit"  // status line, headers and trailers of the answer together exceed 64 KiB
 	ClassEOF         = "eof"         // the server closed the connection before the answer was complete
-	ClassProtocol    = "protocol"    // the answer is not of the protocol
-	ClassRedirect    = "redirect"    // more redirects than allowed, or to a host that is not
+	ClassProtocol    = "protocol"    // the answer does not follow the protocol
+	ClassRedirect    = "redirect"    // more redirects than allowed, or to a host that is not allowed
 	ClassStatus      = "status"      // a complete answer with an unexpected status
 	ClassOther       = "other"       // none of these
 )
@@ -41,14 +40,14 @@ func Classes() []string {
 	}
 }
 
-// Errors of our own that have a class.
+// Our own errors that have a class.
 var (
 	errClosed    = errors.New("the target is closed")
 	errBodyLimit = errors.New("the body is longer than the limit")
 )
 
-// classify returns the class of err, or rest if err does not tell: the caller
-// knows in which phase it came.
+// classify returns the class of err, or rest if err does not determine it. The caller knows the phase in which err
+// occurred.
 func classify(err error, rest string) string {
 	switch {
 	case err == nil:
@@ -56,10 +55,10 @@ func classify(err error, rest string) string {
 	case errors.Is(err, context.Canceled), errors.Is(err, errClosed):
 		return ClassCanceled
 	case errors.Is(err, context.DeadlineExceeded):
-		return ClassTimeout // before DNS: our own deadline may end a lookup
+		return ClassTimeout // before DNS, because our own deadline may end a lookup
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return ClassDNS // before timeouts: a name server may have one of its own
+		return ClassDNS // before timeouts, because a name server may have its own timeout
 	}
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
 		return ClassTimeout
@@ -80,8 +79,7 @@ func classify(err error, rest string) string {
 	return rest
 }
 
-// classifyErrno classes what the operating system said; "" if it said nothing
-// known.
+// classifyErrno returns the class of an error of the operating system; "" if it is unknown or no such error.
 func classifyErrno(err error) string {
 	op, isOp := errors.AsType[*net.OpError](err)
 	switch {
@@ -97,11 +95,11 @@ func classifyErrno(err error) string {
 	return ""
 }
 
-// isTLS reports whether err is of TLS itself and not of what it runs over.
-// Alerts have no exported type, only an operation of their own.
+// isTLS reports whether err is an error of TLS itself rather than of the connection below. Alerts have no exported
+// type; they are known by their operation.
 func isTLS(err error) bool {
 	if _, ok := errors.AsType[handshakeError](err); ok {
-		// A handshake that was only cut off says nothing about TLS.
+		// A handshake that was only cut off is no TLS error.
 		return !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "remote error" || op.Op == "local error") {

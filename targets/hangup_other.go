@@ -4,8 +4,8 @@ package targets
 
 import "net"
 
-// A socket would tell whether its peer hung up. Here there is no cheap way to
-// know, so a request on such a connection fails.
+// A socket would tell whether its peer hung up. On this system there is no cheap way to know, so a request on such a
+// connection fails.
 type socket struct{ net.Conn }
 
 func newSocket(c net.Conn) *socket { return &socket{c} }

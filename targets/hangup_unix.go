@@ -7,26 +7,24 @@ import (
 	"syscall"
 )
 
-// A socket is a connection that can tell whether its peer hung up, and with
-// that look save another: who writes and then reads tries to read too early
-// first, nearly always. Such a try is a system call, and what it finds out is
-// what the look does. So a look, the write and the wait for an answer are one:
+// A socket is a connection that can tell whether its peer hung up. The check also saves a system call: after a write,
+// an ordinary read nearly always tries too early first. Here the check, the write and the wait for the answer are one:
 //
-//	without   look, write, try, wait, read
-//	with      look, write, wait, read
+//	without   check, write, try, wait, read
+//	with      check, write, wait, read
 //
-// It is for one goroutine at a time, but for deadlines and Close.
+// A socket is for one goroutine at a time, except for deadlines and Close.
 type socket struct {
 	net.Conn
-	raw     syscall.RawConn // nil = there are no looks
+	raw     syscall.RawConn // nil = no checks
 	request bool            // the next Write is a whole request, and an answer follows
-	tickets bool            // what came need not be a hang-up, see greeted
+	tickets bool            // received data need not be a hang-up, see greeted
 
-	// Of a Write of a request.
+	// State of a Write of a request.
 	out    []byte
-	n      int  // bytes that were written
-	looked bool // the look is over
-	quiet  bool // it found nothing
+	n      int  // bytes written so far
+	looked bool // the check is done
+	quiet  bool // the check found nothing
 	spare  [1]byte
 
 	lookOnly, exchange func(fd uintptr) bool // made once: method values allocate
@@ -42,23 +40,21 @@ func newSocket(c net.Conn) *socket {
 	return s
 }
 
-// hungUp reports whether the peer of an idle connection closed it, or sent
-// something, which on an idle connection is never good. It is one system call
-// that does not block and allocates nothing. It needs a deadline to come.
+// hungUp reports whether the peer of an idle connection closed it or sent something, which on an idle connection is
+// always wrong. It is one system call that neither blocks nor allocates. The connection's deadline must lie in the
+// future.
 func (s *socket) hungUp() bool {
 	return s.raw != nil && (s.raw.Read(s.lookOnly) != nil || !s.quiet)
 }
 
-// greeted says that the TLS of this connection is established: a server of
-// TLS 1.3 then sends tickets, which nobody reads before the first answer.
-// Until that has come, which answered says, only the end is a hang-up.
+// greeted says that TLS is established on this connection. A TLS 1.3 server then sends tickets, which nobody reads
+// before the first answer. Until that answer (see answered) only the end of the stream is a hang-up.
 func (s *socket) greeted() { s.tickets = true }
 
 func (s *socket) answered() { s.tickets = false }
 
-// expect says that the next Write is a whole request on a connection that was
-// idle. That Write fails, with nothing written, if the peer hung up, and it
-// returns when an answer begins to come, or at the deadline.
+// expect says that the next Write is a whole request on a connection that was idle. If the peer hung up, that Write
+// fails and writes nothing. Else it returns when an answer begins to arrive, or at the deadline.
 func (s *socket) expect() { s.request = s.raw != nil }
 
 // Write writes like any other, except after expect.
@@ -73,16 +69,16 @@ func (s *socket) Write(b []byte) (int, error) {
 	case s.looked && !s.quiet:
 		return 0, errHungUp
 	case s.n == len(b):
-		return s.n, nil // whatever ended the wait, reading tells
+		return s.n, nil // reading returns what ended the wait
 	case !s.looked:
-		return 0, err // the deadline was over before
+		return 0, err // the deadline had passed before
 	}
 	n, err := s.Conn.Write(b[s.n:])
 	return s.n + n, err
 }
 
-// send looks and writes, and is called again when there is something to read.
-// What comes after the look is noticed: to look also begins to wait.
+// send checks and writes. It is called again when there is something to read. Data that arrives after the check is
+// noticed, because the check also starts the wait.
 func (s *socket) send(fd uintptr) (done bool) {
 	if s.looked {
 		return true
@@ -95,10 +91,10 @@ func (s *socket) send(fd uintptr) (done bool) {
 	if err == nil {
 		s.n = n
 	}
-	return s.n < len(s.out) // the rest may have to wait, and what is wrong is found once more
+	return s.n < len(s.out) // the rest may have to wait; an error will occur again
 }
 
-// look sets quiet: nothing came, not even the end.
+// look sets quiet if nothing arrived, not even the end of the stream.
 func (s *socket) look(fd uintptr) (done bool) {
 	var n int
 	var err error
@@ -108,5 +104,5 @@ func (s *socket) look(fd uintptr) (done bool) {
 		_, err = syscall.Read(int(fd), s.spare[:]) // a byte read is lost, but so is the connection
 	}
 	s.quiet = err == syscall.EAGAIN || err == syscall.EINTR || n > 0
-	return true // do not wait until there is something to read
+	return true // do not wait for data
 }

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// ParseHeader parses "Name: value", as -H takes it. Space around name and
-// value is not part of them, and the value may be empty. The error does not
-// quote the value, which may be a secret. A colon in the value is part of it;
-// a line break is an error, as it would begin another header.
+// ParseHeader parses "Name: value", as -H takes it. It trims space around name and value; the value may be empty and
+// contain colons. A line break is an error, because it would begin another header. The error does not quote the value,
+// which may be a secret.
 func ParseHeader(s string) (Header, error) {
 	name, value, ok := strings.Cut(s, ":")
 	if !ok {
@@ -27,10 +26,9 @@ func ParseHeader(s string) (Header, error) {
 	return h, nil
 }
 
-// ReadBody returns the body an argument stands for: the text itself, the
-// content of a file for "@file", all of stdin for "@-". Nothing is changed, no
-// line end removed, so that a signed or binary body stays what it is. A text
-// that begins with "@" has to come from a file.
+// ReadBody returns the body that an argument stands for: the text itself, the content of a file for "@file", or all of
+// stdin for "@-". It changes nothing, not even a line end, so a signed or binary body stays intact. A text that begins
+// with "@" has to come from a file.
 func ReadBody(arg string, stdin io.Reader) ([]byte, error) {
 	path, isFile := strings.CutPrefix(arg, "@")
 	if !isFile {

@@ -14,22 +14,17 @@ import (
 
 // httpTarget requests one URL over HTTP/1.1, plain or with TLS.
 //
-// It parses answers with package http1 and owns its connections itself, where
-// http.Transport would do more than a load generator may: the Transport sends
-// an idempotent request again if a reused connection breaks after it was
-// written, so the server gets two for one slot. It cannot say which bytes
-// belong to which request. And it passes each request through two goroutines
-// per connection, and makes a map of each head, to be thrown away (see the
-// benchmarks). Here the goroutine that calls Do writes the bytes, built once,
-// and reads the answer.
+// It parses answers with package http1 and owns its connections. http.Transport does more than a load generator may: if
+// a reused connection breaks after the write, it sends an idempotent request again, so the server gets two requests for
+// one slot. It cannot tell which bytes belong to which request. It passes each request through two goroutines per
+// connection, and builds a map of each head that is then thrown away (see the benchmarks). Here the goroutine that
+// calls Do writes the prebuilt bytes and reads the answer.
 //
-// A request is tried again on another connection in one case only: a reused
-// connection took not one byte of it.
+// A request is tried again on another connection in one case only: a reused connection took none of its bytes.
 //
-// HTTP/2, compression, cookies and proxies from the environment are not used.
-// TLS sessions are not resumed. Bytes are those of the HTTP messages, exact:
-// heads, bodies and chunk sizes, without what TLS and TCP add. Over several
-// redirects they add up.
+// HTTP/2, compression, cookies and proxies from the environment are not used. TLS sessions are not resumed. Bytes are
+// those of the HTTP messages: heads, bodies and chunk sizes, without the overhead of TLS and TCP. They add up over
+// redirects.
 type httpTarget struct {
 	spec    Spec
 	url     *url.URL
@@ -37,10 +32,10 @@ type httpTarget struct {
 	expect  statuses
 	allow   func(hostport string) bool
 	halted  func() bool
-	first   *message // what every Do begins with
+	first   *message // the first request of every Do
 	began   time.Time
 	pool    *pool
-	buffers sync.Pool // *[]byte that long answers are read into
+	buffers sync.Pool // *[]byte, buffers for long answers
 }
 
 // newHTTP is the constructor in the registry. The spec is valid.
@@ -70,7 +65,7 @@ func newHTTP(s Spec, local Local) (Target, error) {
 	t.first = newMessage(s, u, t.endpoint(u))
 	t.pool = &pool{max: local.MaxConnections, dials: dialsAtOnce, dial: d.dial}
 	if t.first.close {
-		t.pool.dials = 0 // to connect is what such a load consists of
+		t.pool.dials = 0 // opening connections is the normal work of such a load
 	}
 	return t, nil
 }
@@ -80,17 +75,16 @@ func (s Spec) timeout() time.Duration { return cmp.Or(s.Timeout, DefaultTimeout)
 func (s Spec) bodyLimit() int64       { return cmp.Or(s.BodyLimit, DefaultBodyLimit) }
 func (s Spec) expect() string         { return cmp.Or(s.Expect, DefaultExpect) }
 
-// Do performs one request and follows redirects as far as the spec allows.
-// The number of the request does not change it.
+// Do performs one request and follows redirects as far as the spec allows. It ignores the number of the request.
 func (t *httpTarget) Do(ctx context.Context, _ uint64) Outcome {
 	if err := ctx.Err(); err != nil {
 		return Outcome{Class: classify(err, ClassCanceled)}
 	}
-	deadline := t.began.Add(time.Since(t.began) + t.spec.timeout()) // counts from time.Now, but reads one clock and not two
+	deadline := t.began.Add(time.Since(t.began) + t.spec.timeout()) // like time.Now, but reads one clock instead of two
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}
-	// One deadline for all hops: redirects do not buy more time.
+	// One deadline for all hops: redirects do not extend it.
 	var out Outcome
 	m := t.first
 	for hop := 0; ; hop++ {
@@ -113,9 +107,8 @@ func (t *httpTarget) Do(ctx context.Context, _ uint64) Outcome {
 	return out
 }
 
-// exchange sends m and reads the answer, and adds to out what came of it:
-// bytes add up over redirects, status and class are those of the last answer.
-// It returns where a redirect leads; "" if the answer is none.
+// exchange sends m, reads the answer, and adds the result to out: bytes add up over redirects; status and class are
+// those of the last answer. It returns the location of a redirect; "" if the answer is none.
 func (t *httpTarget) exchange(ctx context.Context, deadline time.Time, m *message, out *Outcome) string {
 	for {
 		c, reused, err := t.pool.take(ctx, deadline, m.to)
@@ -136,10 +129,9 @@ func (t *httpTarget) exchange(ctx context.Context, deadline time.Time, m *messag
 		out.Status, out.Class = r.status, classify(blame(ctx, r.err), r.phase)
 		out.BytesIn += r.in
 		out.BytesOut += r.out
-		// The server had hung up before the first byte was written, so no
-		// request reached anyone. Of a connection that was just opened this is
-		// an answer: the server does not want us. It ends, because each turn
-		// uses up a connection that was idle.
+		// The server had hung up before the first byte was written, so no request reached it. On a new connection that
+		// is an answer: the server refuses us. On a reused connection, try another one. The loop ends, because each
+		// turn uses up an idle connection.
 		if reused && r.err != nil && r.out == 0 && ctx.Err() == nil && time.Now().Before(deadline) {
 			continue
 		}
@@ -147,8 +139,8 @@ func (t *httpTarget) exchange(ctx context.Context, deadline time.Time, m *messag
 	}
 }
 
-// blame tells apart the two reasons why a connection runs into its deadline:
-// the request took too long, or ctx ended and made it so.
+// blame distinguishes two reasons why a connection reaches its deadline: the request took too long, or ctx ended and
+// caused it.
 func blame(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
@@ -159,7 +151,7 @@ func blame(ctx context.Context, err error) error {
 	return err
 }
 
-// endpoint is where requests for u are connected to.
+// endpoint returns where to connect for requests to u.
 func (t *httpTarget) endpoint(u *url.URL) endpoint {
 	to := endpoint{network: "tcp", address: t.routes.apply(u.Hostname(), port(u))}
 	if t.spec.UnixSocket != "" {
@@ -171,14 +163,13 @@ func (t *httpTarget) endpoint(u *url.URL) endpoint {
 	return to
 }
 
-// port is the port of u, also if it is the one of the scheme.
+// port returns the port of u, or the default port of its scheme.
 func port(u *url.URL) string {
 	k, _ := lookup(u.Scheme)
 	return cmp.Or(u.Port(), k.port)
 }
 
-// follow returns the request a redirect asks for after m was answered with
-// status.
+// follow returns the request that a redirect asks for, after m was answered with status.
 func (t *httpTarget) follow(m *message, status int, location string) (*message, error) {
 	u, err := m.url.Parse(location)
 	if err != nil {
@@ -193,8 +184,8 @@ func (t *httpTarget) follow(m *message, status int, location string) (*message, 
 	return newMessage(m.spec.redirected(m.url, u, status), u, t.endpoint(u)), nil
 }
 
-// allowed reports whether a redirect may lead to u. Nobody is fired at who was
-// not named: without a rule only the host of the spec is.
+// allowed reports whether a redirect may lead to u. Without a rule only the spec's own host is allowed: no other host
+// gets requests.
 func (t *httpTarget) allowed(u *url.URL) bool {
 	want := net.JoinHostPort(u.Hostname(), port(u))
 	if strings.EqualFold(want, net.JoinHostPort(t.url.Hostname(), port(t.url))) {
@@ -207,21 +198,19 @@ func (t *httpTarget) allowed(u *url.URL) bool {
 	return t.allow(want) && (to.network == "unix" || to.address == want || t.allow(to.address))
 }
 
-// redirected returns the spec of the request that follows a redirect from one
-// URL to another. Methods change as browsers do it (RFC 9110, 15.4), and
-// another host gets no secrets.
+// redirected returns the spec of the request after a redirect from one URL to another. The method changes as in
+// browsers (RFC 9110, 15.4). Another host gets no secrets.
 func (s Spec) redirected(from, to *url.URL, status int) Spec {
 	method := s.method()
 	seeOther := status == http.StatusSeeOther && method != http.MethodHead
 	moved := (status == http.StatusMovedPermanently || status == http.StatusFound) && method == http.MethodPost
-	// 307 and 308 were made to change nothing; for 301 and 302 it is only POST
-	// that everybody turns into GET.
+	// 307 and 308 never change the method; for 301 and 302 all clients turn only POST into GET.
 	if seeOther || moved {
 		s.Method, s.Body = http.MethodGet, nil
 	} else {
 		s.Method = method // it may have followed from the body
 	}
-	// From https to http is another host too: what was encrypted stays so.
+	// A redirect from https to http counts as another host: secrets stay encrypted.
 	sameHost := strings.EqualFold(from.Host, to.Host) && (from.Scheme == to.Scheme || to.Scheme == "https")
 	var kept []Header
 	for _, h := range s.Headers {
@@ -240,7 +229,7 @@ func (s Spec) redirected(from, to *url.URL, status int) Spec {
 	return s
 }
 
-// Close closes idle connections now and the others when their request ends.
+// Close closes idle connections now, and the others when their requests end.
 func (t *httpTarget) Close() error {
 	t.pool.close()
 	return nil

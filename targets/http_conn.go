@@ -12,47 +12,44 @@ import (
 	"github.com/loadctl/loadctl/targets/http1"
 )
 
-// What a connection takes. Heads have the default limits of package http1.
+// Limits of a connection. Heads have the default limits of package http1.
 const (
-	readBuffer = 4 << 10          // bytes, of each connection
-	longBuffer = 32 << 10         // bytes, for answers that are longer, from a pool
-	idleLimit  = 90 * time.Second // beyond it firewalls have forgotten a connection
+	readBuffer = 4 << 10          // bytes, for each connection
+	longBuffer = 32 << 10         // bytes, for longer answers, from a pool
+	idleLimit  = 90 * time.Second // firewalls forget connections that are idle for longer
 )
 
-// lookAfter is how long a connection may have been idle and be taken without a
-// look. The look that each request on it begins with does for the others: what
-// it costs is hidden, but who finds a hang-up so late has to ask for another
-// connection.
+// lookAfter is how long a connection may have been idle and still be taken without a check. For a shorter idle time the
+// check at the start of each request is enough. That check costs nothing extra; but if it finds a hang-up, another
+// connection is needed that late.
 const lookAfter = 10 * time.Millisecond
 
-// oneRecord is up to how many bytes a request is one write, whatever it goes
-// over: TLS begins with records that fill a packet of 1208 bytes.
+// oneRecord is the largest size in bytes up to which a request is one write on any connection: TLS begins with records
+// that fill a packet of 1208 bytes.
 const oneRecord = 1000
 
-// errHungUp says that nothing was written to an idle connection, because the
-// server closed it or sent what nobody asked for.
+// errHungUp says that nothing was written to an idle connection, because the server closed it or sent unexpected data.
 var errHungUp = fmt.Errorf("the server hung up: %w", io.EOF)
 
-// A conn is a connection that carries one request at a time. It belongs to
-// one goroutine at a time and needs no lock.
+// A conn is a connection that carries one request at a time. It belongs to one goroutine at a time and needs no lock.
 type conn struct {
 	to        endpoint
 	raw       *socket  // TCP or unix
-	wire      net.Conn // what HTTP goes over: raw, or TLS on it
+	wire      net.Conn // carries HTTP: raw, or TLS on it
 	watch     watch
 	buf       []byte
 	answer    http1.Response
 	memo      http1.Memo
-	hungUp    func() bool // whether the peer closed it or sent what nobody asked for
+	hungUp    func() bool // whether the peer closed it or sent unexpected data
 	idleSince time.Time
 }
 
-// A reply is what came of one request on one connection.
+// A reply is the result of one request on one connection.
 type reply struct {
 	status   int
 	location string // of a redirect
 	err      error
-	phase    string // the class of an err that does not tell
+	phase    string // the class if err does not determine it
 	in, out  int64
 	keep     bool // the connection can carry another request
 }
@@ -60,16 +57,15 @@ type reply struct {
 // newConn wraps a connection that was just opened.
 func newConn(to endpoint, raw *socket, wire net.Conn) *conn {
 	c := &conn{to: to, raw: raw, wire: wire, buf: make([]byte, readBuffer), hungUp: raw.hungUp, idleSince: time.Now()}
-	// A deadline in the past wakes whoever reads or writes, and unlike
-	// closing it cannot hit another connection that got the descriptor.
+	// A deadline in the past wakes readers and writers. Unlike closing, it cannot hit another connection that got the
+	// same descriptor.
 	c.watch.interrupt = func() { _ = raw.SetDeadline(time.Unix(1, 0)) }
 	c.answer.Remember(&c.memo)
 	return c
 }
 
-// roundTrip writes m and reads the answer to its end; the body up to limit,
-// where it is long with a buffer from long. The deadline of the connection is
-// set. The end of ctx ends it. reused says that the connection was idle.
+// roundTrip writes m and reads the whole answer, with a body up to limit; a long body uses a buffer from long. The
+// connection's deadline must be set. The end of ctx ends the exchange. reused says that the connection was idle.
 func (c *conn) roundTrip(ctx context.Context, m *message, reused bool, limit int64, long *sync.Pool) reply {
 	c.watch.begin(ctx)
 	n, writeErr := c.write(m, reused)
@@ -77,8 +73,7 @@ func (c *conn) roundTrip(ctx context.Context, m *message, reused bool, limit int
 	if writeErr != nil && (n == 0 || isTimeout(writeErr)) {
 		r.err, r.phase = writeErr, ClassOther
 	} else {
-		// A server may answer and hang up before it read all of a body. Its
-		// answer tells more than our broken pipe.
+		// A server may answer and hang up before it has read the whole body. Its answer says more than our broken pipe.
 		c.receive(m, limit, long, &r)
 		if r.err != nil && writeErr != nil {
 			r.err = writeErr
@@ -88,7 +83,7 @@ func (c *conn) roundTrip(ctx context.Context, m *message, reused bool, limit int
 	return r
 }
 
-// write writes m. A reused connection gets a look before.
+// write writes m. It checks a reused connection first.
 func (c *conn) write(m *message, reused bool) (int, error) {
 	switch {
 	case !reused:
@@ -112,8 +107,8 @@ func (c *conn) receive(m *message, limit int64, long *sync.Pool, r *reply) {
 	c.answer.Release()
 }
 
-// readAnswer reads to the end of the answer. Of what it read beyond that
-// nothing counts, but then keep is false: the connection is not used again.
+// readAnswer reads to the end of the answer. Bytes beyond it are ignored, but then keep is false: the connection is not
+// reused.
 func (c *conn) readAnswer(long *sync.Pool) (in int64, keep bool, err error) {
 	buf := c.buf
 	for {
@@ -124,14 +119,14 @@ func (c *conn) readAnswer(long *sync.Pool) (in int64, keep bool, err error) {
 		case err != nil:
 			return in, false, err
 		case errors.Is(readErr, io.EOF):
-			return in, false, c.answer.EOF() // nil if it was done, too
+			return in, false, c.answer.EOF() // nil if the answer was complete
 		case done:
 			c.raw.answered()
 			return in, readErr == nil && c.answer.KeepAlive(), nil
 		case readErr != nil:
 			return in, false, readErr
 		}
-		if n == readBuffer && len(buf) == readBuffer && c.answer.Status() != 0 { // a head takes no more
+		if n == readBuffer && len(buf) == readBuffer && c.answer.Status() != 0 { // a head takes no larger buffer
 			larger := long.Get().(*[]byte)
 			defer long.Put(larger)
 			buf = *larger
@@ -139,10 +134,9 @@ func (c *conn) readAnswer(long *sync.Pool) (in int64, keep bool, err error) {
 	}
 }
 
-// usable reports whether an idle connection can carry a request to another
-// endpoint by deadline, which it gets. Servers close idle connections as they
-// like; to find out only after writing would count as a failed request what
-// is none. Of one that was idle for a moment only, write finds out.
+// usable reports whether an idle connection can carry a request to another endpoint by deadline, and sets that
+// deadline. Servers close idle connections at any time. To notice only after writing would count a failed request that
+// is none. If the connection was idle for a moment only, write notices.
 func (c *conn) usable(to endpoint, deadline time.Time) bool {
 	idle := time.Since(c.idleSince)
 	if c.to != to || idle > idleLimit {
@@ -151,14 +145,14 @@ func (c *conn) usable(to endpoint, deadline time.Time) bool {
 	return c.raw.SetDeadline(deadline) == nil && (idle < lookAfter || !c.hungUp())
 }
 
-// rest notes since when the connection is idle.
+// rest notes when the connection became idle.
 func (c *conn) rest() {
-	// This is time.Now, but reads one clock and not two.
+	// Like time.Now, but reads one clock instead of two.
 	c.idleSince = c.idleSince.Add(time.Since(c.idleSince))
 }
 
-// close closes the connection. A clean one says farewell as TLS wants it; of
-// others the peer may not read, and the farewell could wait for seconds.
+// close closes the connection. A clean connection gets TLS' closing message. On others the peer may not read, and that
+// message could block for seconds.
 func (c *conn) close(clean bool) {
 	c.watch.close()
 	if clean {

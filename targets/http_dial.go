@@ -9,24 +9,22 @@ import (
 	"time"
 )
 
-// A dialer opens the connections of an HTTP target. It is safe for concurrent
-// use. Names are looked up for every connection, by Go's resolver.
+// A dialer opens the connections of an HTTP target. It is safe for concurrent use. Go's resolver looks up the name for
+// every connection.
 type dialer struct {
 	template net.Dialer
 	secure   *tls.Config
-	families []*family // of local addresses; none means the system chooses
+	families []*family // of local addresses; none means that the system chooses
 }
 
-// newDialer reads the certificates. Both arguments are valid.
+// newDialer reads the certificates. Both arguments must be valid.
 func newDialer(s Spec, local Local) (*dialer, error) {
 	d := &dialer{secure: &tls.Config{
-		// Only HTTP/1.1: one request at a time on a connection is what makes
-		// connections and their limit mean something.
+		// Only HTTP/1.1: connections and their limit are meaningful only with one request at a time on each.
 		NextProtos:         []string{"http/1.1"},
 		InsecureSkipVerify: s.Insecure,
 	}}
-	// Probes of idle connections would be traffic nobody asked for, and cost
-	// four system calls for each connection.
+	// Probes of idle connections would be unrequested traffic, and cost four system calls for each connection.
 	d.template.KeepAlive = -1
 	if s.CA != "" {
 		d.secure.RootCAs = x509.NewCertPool()
@@ -54,9 +52,8 @@ func (l Local) certificates() ([]tls.Certificate, error) {
 	return []tls.Certificate{pair}, nil
 }
 
-// dial opens a connection and, if the endpoint wants it, TLS on it, both by
-// deadline, which stays set. Handshakes are full ones: with resumption the
-// load on a server would depend on how often we connected before.
+// dial opens a connection and, if the endpoint needs it, TLS on it. Both must be done by deadline, which stays set.
+// Handshakes are full: with resumption the load on a server would depend on how often we connected before.
 func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*conn, error) {
 	// A deadline in the dialer saves a context and its timer.
 	nd := d.template
@@ -73,8 +70,8 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 	if to.name == "" {
 		return newConn(to, s, s), nil
 	}
-	// The name is that of the URL, not of the address after ConnectTo and not
-	// the Host header: it is whom the user means to talk to.
+	// The name is that of the URL, not of the address after ConnectTo or the Host header: it is the server that the
+	// user means.
 	config := d.secure.Clone()
 	config.ServerName = to.name
 	wire := tls.Client(s, config)

@@ -7,20 +7,17 @@ import (
 	"sync/atomic"
 )
 
-// ErrNoLocal says that the addresses of a host are all of another kind (IPv4 or
-// IPv6) than those of Local.
+// ErrNoLocal says that all addresses of a host are of another kind (IPv4 or IPv6) than those of Local.
 var ErrNoLocal = errors.New("no address of the host fits the local addresses")
 
-// A family holds the local addresses of one kind, used in turn. It is safe for
-// concurrent use.
+// A family holds the local addresses of one kind and uses them in turn. It is safe for concurrent use.
 type family struct {
-	network   string // "tcp4" or "tcp6": endpoints of the other kind are not reached
+	network   string // "tcp4" or "tcp6"; endpoints of the other kind cannot be reached
 	addresses []*net.TCPAddr
 	turn      atomic.Uint64
 }
 
-// newFamilies sorts valid IP addresses into families; there are none without
-// addresses.
+// newFamilies sorts valid IP addresses into families. Without addresses there are none.
 func newFamilies(ips []string) []*family {
 	v4, v6 := &family{network: "tcp4"}, &family{network: "tcp6"}
 	for _, text := range ips {
@@ -39,8 +36,8 @@ func newFamilies(ips []string) []*family {
 	return all
 }
 
-// connect opens a connection to an endpoint as template says, where local
-// addresses were given from the next one of a family that the endpoint has too.
+// connect opens a connection to an endpoint, from template. If local addresses were given, it uses the next one of a
+// family that the endpoint has too.
 func (d *dialer) connect(ctx context.Context, template net.Dialer, to endpoint) (net.Conn, error) {
 	if to.network != "tcp" || len(d.families) == 0 {
 		return template.DialContext(ctx, to.network, to.address)
@@ -52,7 +49,7 @@ func (d *dialer) connect(ctx context.Context, template net.Dialer, to endpoint) 
 		if failed == nil {
 			return c, nil
 		}
-		// This is how package net says that the endpoint is not of the family.
+		// Package net says in this way that the endpoint is not of the family.
 		if _, other := errors.AsType[*net.AddrError](failed); !other {
 			err = failed
 		}

@@ -8,38 +8,35 @@ import (
 	"time"
 )
 
-// An endpoint is where a connection leads and how. Connections to equal
-// endpoints are interchangeable.
+// An endpoint says where and how to connect. Connections to equal endpoints are interchangeable.
 type endpoint struct {
 	network, address string // "tcp" and host:port, or "unix" and a path
 	name             string // of the server in TLS; "" without TLS
 }
 
-// A pool keeps the connections of one target. A connection has a place from
-// before it is dialled until it is closed; there are max places, and only so
-// many are dialled at the same time: who waits for a turn takes a connection
-// that becomes idle meanwhile. Idle connections are taken last in, first out, so
-// that those not needed get old. It is safe for concurrent use.
+// A pool keeps the connections of one target. A connection has a place from before it is dialled until it is closed.
+// There are max places. At most dials connections are dialled at the same time; a request that waits to dial may get a
+// connection that becomes idle first. Idle connections are taken last in, first out, so that unneeded ones grow old. A
+// pool is safe for concurrent use.
 type pool struct {
 	max   int // places; 0 = no limit
 	dials int // at the same time; 0 = no limit
 	dial  func(ctx context.Context, deadline time.Time, to endpoint) (*conn, error)
 
-	// Complete answers in a row after which the connection could not be kept:
-	// with dials of them there is no limit, because to connect is what such a
-	// load consists of.
-	once atomic.Int64
+	// Number of complete answers in a row after which the connection could not be kept. From dials of them on there is
+	// no limit on dialling, because opening connections is the normal work of such a load.
+	closedInARow atomic.Int64
 
 	mu       sync.Mutex
 	closed   bool
 	places   int          // in use
-	dialling int          // of these
+	dialling int          // of these, being dialled
 	idle     []*conn      // the longest idle first
-	waiting  []chan *conn // the longest waiting first; nil sent = a place to dial; closed = the pool is
+	waiting  []chan *conn // the longest waiting first; nil sent = a place to dial; closed = the pool is closed
 }
 
-// take returns a connection to an endpoint with its deadline set, reused or
-// new. With all places in use it waits for one until deadline.
+// take returns a connection to an endpoint with its deadline set, reused or new. If all places are in use, it waits for
+// one until deadline.
 func (p *pool) take(ctx context.Context, deadline time.Time, to endpoint) (c *conn, reused bool, err error) {
 	for {
 		c, err = p.acquire(ctx, deadline, to)
@@ -52,7 +49,7 @@ func (p *pool) take(ctx context.Context, deadline time.Time, to endpoint) (c *co
 			}
 			c.close(false)
 			if !p.redial() {
-				continue // it ends, because each turn uses up a connection that was idle
+				continue // the loop ends, because each turn uses up an idle connection
 			}
 		}
 		c, err = p.open(ctx, deadline, to)
@@ -60,21 +57,20 @@ func (p *pool) take(ctx context.Context, deadline time.Time, to endpoint) (c *co
 	}
 }
 
-// redial makes the place of a connection that was closed one to dial in: who
-// waited for it need not wait again. It reports false, and gives the place back,
-// if as many are dialled as may be.
+// redial turns the place of a closed connection into one to dial in: the request that waited for it need not wait
+// again. It reports false, and gives the place back, if the maximum is being dialled.
 func (p *pool) redial() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.dialsMost() {
-		p.places-- // for whoever gets a turn: nobody can now
+		p.places-- // for the next waiter that may dial; none may now
 		return false
 	}
 	p.dialling++
 	return true
 }
 
-// open dials in a place that was got for it.
+// open dials in a place that the caller holds.
 func (p *pool) open(ctx context.Context, deadline time.Time, to endpoint) (*conn, error) {
 	c, err := p.dial(ctx, deadline, to)
 	p.mu.Lock()
@@ -88,8 +84,7 @@ func (p *pool) open(ctx context.Context, deadline time.Time, to endpoint) (*conn
 	return c, err
 }
 
-// fill puts a new connection to an endpoint among the idle ones. It reports
-// false if there is no place for it, or it cannot be dialled.
+// fill adds a new connection to an endpoint to the idle ones. It reports false if there is no place, or dialling fails.
 func (p *pool) fill(ctx context.Context, deadline time.Time, to endpoint) bool {
 	p.mu.Lock()
 	got := p.place()
@@ -104,8 +99,8 @@ func (p *pool) fill(ctx context.Context, deadline time.Time, to endpoint) bool {
 	return err == nil
 }
 
-// give takes back a connection, to be kept or closed. Every connection that
-// take returned has to come back here, exactly once.
+// give takes back a connection, to keep or close it. Every connection that take returned must come back here exactly
+// once.
 func (p *pool) give(c *conn, keep bool) {
 	if !keep {
 		c.close(false)
@@ -120,14 +115,13 @@ func (p *pool) give(c *conn, keep bool) {
 		c.close(true)
 		return
 	}
-	// Who waits goes before who comes next: else, under load, the first to
-	// wait might be the last to be served.
+	// Waiting requests come before new ones. Else, under load, the first to wait might be served last.
 	if p.hand(c) {
 		p.mu.Unlock()
 		return
 	}
 	p.idle = append(p.idle, c)
-	// Whoever puts one in takes an old one out: no goroutine has to watch.
+	// Each give removes one old connection, so no goroutine is needed for that.
 	var old *conn
 	if c.idleSince.Sub(p.idle[0].idleSince) > idleLimit {
 		old = p.idle[0]
@@ -148,7 +142,7 @@ func (p *pool) release() {
 	p.admit()
 }
 
-// place gets a place to dial, if there is one. The lock is held.
+// place takes a place to dial, if there is one. The lock is held.
 func (p *pool) place() bool {
 	if p.closed || p.max > 0 && p.places >= p.max || p.dialsMost() {
 		return false
@@ -158,57 +152,55 @@ func (p *pool) place() bool {
 	return true
 }
 
-// dialsMost reports whether as many are dialled as may be. The lock is held.
+// dialsMost reports whether the maximum is being dialled. The lock is held.
 func (p *pool) dialsMost() bool {
-	return p.dials > 0 && p.dialling >= p.dials && p.once.Load() < int64(p.dials)
+	return p.dials > 0 && p.dialling >= p.dials && p.closedInARow.Load() < int64(p.dials)
 }
 
-// opening reports whether who waits does so because of that, or because all
-// places are being dialled in.
+// opening reports whether waiting requests wait for dialling: the maximum is being dialled, or all places are.
 func (p *pool) opening() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.dialsMost() || p.max > 0 && p.dialling >= p.max
 }
 
-// answered is told of each complete answer, before its connection comes back:
-// whether that can be kept.
+// answered is called for each complete answer, before its connection comes back. keep says whether the connection can
+// be kept.
 func (p *pool) answered(keep bool) {
 	switch {
 	case !keep:
-		p.once.Add(1)
-	case p.once.Load() > 0: // seldom: a load is cheap, a store by many is not
-		p.once.Store(0)
+		p.closedInARow.Add(1)
+	case p.closedInARow.Load() > 0: // seldom: an atomic load is cheap, a store by many goroutines is not
+		p.closedInARow.Store(0)
 	}
 }
 
-// admit gives places to those who wait, as far as there are any. The lock is
-// held.
+// admit gives free places to waiting requests. The lock is held.
 func (p *pool) admit() {
 	for len(p.waiting) > 0 && p.place() {
 		p.hand(nil)
 	}
 }
 
-// hand passes a connection or a place (nil) to the longest waiting; false if
-// nobody waits. The lock is held.
+// hand passes a connection or a place (nil) to the longest waiting request; it reports false if none waits. The lock is
+// held.
 func (p *pool) hand(c *conn) bool {
 	if len(p.waiting) == 0 {
 		return false
 	}
-	p.waiting[0] <- c // has room for one
+	p.waiting[0] <- c // the channel has room for one
 	p.waiting = slices.Delete(p.waiting, 0, 1)
 	return true
 }
 
-// acquire returns an idle connection, or nil when a place to dial was got.
+// acquire returns an idle connection, or nil if it took a place to dial.
 func (p *pool) acquire(ctx context.Context, deadline time.Time, to endpoint) (*conn, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
 		return nil, errClosed
 	}
-	// Nearly always the last one fits: only redirects bring other endpoints.
+	// Nearly always the last one fits: only redirects lead to other endpoints.
 	for i, c := range slices.Backward(p.idle) {
 		if c.to == to {
 			p.idle = slices.Delete(p.idle, i, i+1)
@@ -221,7 +213,7 @@ func (p *pool) acquire(ctx context.Context, deadline time.Time, to endpoint) (*c
 		return nil, nil
 	}
 	if len(p.idle) > 0 && p.places == p.max {
-		// All idle ones lead elsewhere, after a redirect: one has to go.
+		// All idle connections lead elsewhere, after a redirect: one has to go.
 		c := p.idle[0]
 		p.idle = slices.Delete(p.idle, 0, 1)
 		p.mu.Unlock()
@@ -233,9 +225,8 @@ func (p *pool) acquire(ctx context.Context, deadline time.Time, to endpoint) (*c
 	return p.wait(ctx, deadline, turn)
 }
 
-// wait waits for what turn brings: a connection, a place (nil), or the end of
-// the pool. A turn that comes as the wait ends is passed on, so no place is
-// ever lost.
+// wait waits for the turn: a connection, a place (nil), or the end of the pool. A turn that comes as the wait ends is
+// passed on, so no place is lost.
 func (p *pool) wait(ctx context.Context, deadline time.Time, turn chan *conn) (*conn, error) {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
@@ -258,7 +249,7 @@ func (p *pool) wait(ctx context.Context, deadline time.Time, turn chan *conn) (*
 	}
 	p.mu.Unlock()
 	if i < 0 {
-		// Its turn came at the same time: the next shall have it.
+		// The turn came at the same time: pass it on.
 		if c, ok := <-turn; c != nil {
 			p.give(c, true)
 		} else if ok {
@@ -272,8 +263,7 @@ func (p *pool) wait(ctx context.Context, deadline time.Time, turn chan *conn) (*
 	return nil, err
 }
 
-// close closes the idle connections and sends those who wait away. The rest
-// is closed when it is given back.
+// close closes the idle connections and ends all waits. Connections in use are closed when they are given back.
 func (p *pool) close() {
 	p.mu.Lock()
 	idle := p.idle

@@ -7,20 +7,17 @@ import (
 	"time"
 )
 
-// dialsAtOnce is how many connections are opened at the same time at most. A
-// server that stands still for a moment has room for some hundred that it has
-// not accepted; who comes beyond them is not heard, and asks again a second
-// later.
+// dialsAtOnce bounds the connections opened at the same time. A server that pauses for a moment has room for a few
+// hundred connections that it has not accepted. Further ones are ignored, and try again a second later.
 const dialsAtOnce = 128
 
-// Opening reports whether requests wait because as many connections are being
-// opened as may be at once, and not because all are busy.
+// Opening reports whether requests wait because the maximum number of connections is being opened, rather than because
+// all are busy.
 func (t *httpTarget) Opening() bool { return t.pool.opening() }
 
-// Preconnect opens n more connections to the endpoint, with TLS if it wants it,
-// one each time that every has passed, as far as MaxConnections allows. It
-// returns how many were opened, once all are or have failed, or ctx has ended.
-// Each is tried once. No request is sent: later ones find them idle.
+// Preconnect opens n more connections to the endpoint, with TLS if needed: one in each interval every, as far as
+// MaxConnections allows. It tries each once, and sends no request. It returns how many are open when all have opened or
+// failed, or ctx has ended. Later requests use them.
 func (t *httpTarget) Preconnect(ctx context.Context, n int, every time.Duration) int {
 	deadline := time.Now().Add(t.spec.timeout())
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
@@ -50,7 +47,7 @@ func (t *httpTarget) Preconnect(ctx context.Context, n int, every time.Duration)
 	return int(opened.Load())
 }
 
-// pause waits until a time, and reports false if ctx ended first.
+// pause waits until a time. It reports false if ctx ended first.
 func pause(ctx context.Context, until time.Time) bool {
 	if wait := time.Until(until); wait > 0 {
 		select {

@@ -285,7 +285,7 @@ func TestClosedByServer(t *testing.T) {
 		for range 3 {
 			target.Do(t.Context(), 0)
 		}
-		if n := target.pool.once.Load(); n != c.want {
+		if n := target.pool.closedInARow.Load(); n != c.want {
 			t.Errorf("%d closed in a row after %q, want %d", n, c.answer, c.want)
 		}
 	}

@@ -5,18 +5,17 @@ import (
 	"sync"
 )
 
-// A watch interrupts the request on a connection when its context ends. It
-// stays registered with that context from one request to the next, because
-// most come with the same: to register costs more than all else about it.
-// begin and finish are for one goroutine at a time.
+// A watch interrupts the request on a connection when its context ends. It stays registered with that context from one
+// request to the next, because most requests use the same one, and registering is expensive. begin and finish are for
+// one goroutine at a time.
 type watch struct {
-	interrupt func() // ends reads and writes; the context's own goroutine calls it
+	interrupt func() // ends reads and writes; called by the context's own goroutine
 
 	mu   sync.Mutex
-	done <-chan struct{} // of the context; contexts with the same one end together
-	stop func() bool     // ends the registration; nil = there is none
-	busy bool            // a request goes on
-	hit  bool            // it was interrupted
+	done <-chan struct{} // of the context; contexts with the same channel end together
+	stop func() bool     // ends the registration; nil = none
+	busy bool            // a request is in progress
+	hit  bool            // the request was interrupted
 }
 
 // begin is called before a request.
@@ -33,12 +32,11 @@ func (w *watch) begin(ctx context.Context) {
 	}
 	w.mu.Unlock()
 	if ctx.Err() != nil {
-		w.over(done) // perhaps it ended before the request began
+		w.over(done) // the context may have ended before the request began
 	}
 }
 
-// over interrupts the request that goes on, if it is one of the context that
-// ended.
+// over interrupts the current request, if it belongs to the context that ended.
 func (w *watch) over(done <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,8 +46,7 @@ func (w *watch) over(done <-chan struct{}) {
 	}
 }
 
-// finish is called after a request, and reports whether it was interrupted.
-// Nothing is from then on.
+// finish is called after a request. It reports whether the request was interrupted. After it nothing is interrupted.
 func (w *watch) finish() (hit bool) {
 	w.mu.Lock()
 	hit = w.hit

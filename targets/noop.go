@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// noop answers without sending anything, for measuring the generator itself:
-// noop:// at once, noop://?latency=1ms after that time. Its outcomes have no
-// status and no bytes. The rest of a spec does not apply.
+// noop answers without sending anything, to measure the generator itself: noop:// at once, noop://?latency=1ms after
+// that time. Its outcomes have no status and no bytes. It ignores the rest of a spec.
 type noop struct {
 	latency time.Duration
 	closed  atomic.Bool
@@ -35,13 +34,13 @@ func newNoop(s Spec, _ Local) (Target, error) {
 	return &noop{latency: latency}, nil
 }
 
-// noopLatency reads the latency from the query; 0 if there is none. Other
-// parameters are refused, or a mistyped one would measure something else.
+// noopLatency reads the latency from the query; 0 if there is none. It refuses other parameters, because a typing error
+// would measure something else.
 func noopLatency(u *url.URL) (time.Duration, error) {
 	query := u.Query()
 	for name := range query {
 		if name != "latency" {
-			return 0, errors.New("url: noop only knows latency; write noop://?latency=1ms")
+			return 0, errors.New("url: noop takes only latency; write noop://?latency=1ms")
 		}
 	}
 	text := query.Get("latency")
@@ -60,8 +59,7 @@ func (t *noop) Do(ctx context.Context, _ uint64) Outcome {
 	if t.closed.Load() {
 		return Outcome{Class: ClassCanceled}
 	}
-	// Without latency there is no timer: what is measured is the generator,
-	// and not the timers of this target.
+	// Without latency there is no timer: the measurement is of the generator, and not of this target's timers.
 	if t.latency > 0 {
 		timer := time.NewTimer(t.latency)
 		defer timer.Stop()
@@ -74,8 +72,8 @@ func (t *noop) Do(ctx context.Context, _ uint64) Outcome {
 	return Outcome{Class: classify(ctx.Err(), ClassOther)}
 }
 
-// Connects reports whether requests go over connections: who waits for this
-// target does not wait for one. Targets that do not say so are taken to connect.
+// Connects reports whether requests use connections. A wait for this target is not a wait for a connection. Targets
+// without this method are taken to connect.
 func (t *noop) Connects() bool { return false }
 
 // Close ends the target.

@@ -5,17 +5,16 @@ import (
 	"slices"
 )
 
-// A kind is one entry of the registry: what there is to know about a scheme.
+// A kind is an entry of the registry: what a scheme needs.
 type kind struct {
 	scheme string
-	port   string // where it connects to if the URL names no port; "" if it connects nowhere
+	port   string // where it connects if the URL names no port; "" if it does not connect
 	check  func(Spec, *url.URL) error
 	open   func(Spec, Local) (Target, error)
 }
 
-// registry is the one place where targets are registered: a new target is one
-// file, and one line here. It is a function because a table in a variable
-// could be changed.
+// registry is the one place where targets are registered. To add a target, write one file and add one line here. It is
+// a function, because a variable could be changed.
 func registry() []kind {
 	return []kind{
 		{scheme: "http", port: "80", check: checkHTTP, open: newHTTP},
@@ -24,7 +23,7 @@ func registry() []kind {
 	}
 }
 
-// Schemes returns the URL schemes there are targets for, sorted.
+// Schemes returns the URL schemes that have a target, sorted.
 func Schemes() []string {
 	var names []string
 	for _, k := range registry() {
@@ -34,8 +33,7 @@ func Schemes() []string {
 	return names
 }
 
-// lookup returns the kind of a scheme, in lower case as url.Parse gives it;
-// false if there is none.
+// lookup returns the kind of a scheme, in lower case as url.Parse gives it; false if there is none.
 func lookup(scheme string) (kind, bool) {
 	all := registry()
 	i := slices.IndexFunc(all, func(k kind) bool { return k.scheme == scheme })

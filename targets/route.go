@@ -7,12 +7,10 @@ import (
 	"strings"
 )
 
-// A route sends connections meant for one address to another. Empty parts fit
-// anything, or change nothing.
+// A route sends connections meant for one address to another. Empty parts match anything, or change nothing.
 type route struct{ host, port, toHost, toPort string }
 
-// routes are tried in order; the first that fits is taken, as curl does, so
-// exceptions go before the rule.
+// routes are tried in order; the first match is used, as in curl. So exceptions come before the rule.
 type routes []route
 
 // apply returns the host:port to connect to for a host and port.
@@ -26,7 +24,7 @@ func (rs routes) apply(host, port string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// parseRoutes parses what Spec.ConnectTo describes.
+// parseRoutes parses Spec.ConnectTo.
 func parseRoutes(list []string) (routes, error) {
 	var rs routes
 	for _, s := range list {
@@ -39,8 +37,7 @@ func parseRoutes(list []string) (routes, error) {
 	return rs, nil
 }
 
-// parseRoute parses HOST1:PORT1:HOST2:PORT2. The first pair is what the URL
-// says, the second where to go.
+// parseRoute parses HOST1:PORT1:HOST2:PORT2. The first pair is the address in the URL, the second where to connect.
 func parseRoute(s string) (route, error) {
 	bad := func(why string) (route, error) {
 		if strings.Contains(s, "@") {
@@ -48,7 +45,7 @@ func parseRoute(s string) (route, error) {
 		}
 		return route{}, fmt.Errorf("connect-to %q: %s; write HOST1:PORT1:HOST2:PORT2, IPv6 in brackets", s, why)
 	}
-	// Cut from the left: a split at colons would break IPv6 addresses.
+	// Cut from the left: splitting at colons would break IPv6 addresses.
 	var parts [4]string
 	rest := s
 	for i := range parts {
@@ -66,13 +63,12 @@ func parseRoute(s string) (route, error) {
 	return route{host: parts[0], port: parts[1], toHost: parts[2], toPort: parts[3]}, nil
 }
 
-// cutPart cuts the first part off s, at a colon if more parts follow and at
-// the end if not. Brackets around a part keep its colons, and are removed.
+// cutPart cuts the first part off s, at a colon if more parts follow, else at the end. Brackets around a part protect
+// its colons, and are removed.
 func cutPart(s string, more bool) (part, rest string, ok bool) {
 	inner, bracketed := strings.CutPrefix(s, "[")
 	if bracketed {
-		// Only addresses are in brackets; a name there is a typing error that
-		// would else fit nothing, in silence.
+		// Only addresses are in brackets. A name there is a typing error that would silently match nothing.
 		part, rest, ok = strings.Cut(inner, "]")
 		if !ok || net.ParseIP(part) == nil {
 			return "", "", false

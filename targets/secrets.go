@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// redacted stands for a secret. In a URL it is the word alone, because
-// brackets would be escaped there.
+// redacted stands for a secret. In a URL it is the word alone, because brackets would be escaped there.
 const redacted = "[redacted]"
 
-// harmless reports whether the value of a header may be seen by anyone. All
-// other headers count as secrets: a list of secret ones is never complete.
+// harmless reports whether anyone may see the value of a header. All other headers count as secrets, because a list of
+// secret ones is never complete.
 func harmless(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Cache-Control", "Connection",
@@ -24,9 +23,8 @@ func harmless(name string) bool {
 	return false
 }
 
-// Redacted returns a copy without secrets: the values of all headers but some
-// known to be harmless, the body, and user and password of the URL are
-// replaced. The query of the URL is shown: a secret belongs in a header.
+// Redacted returns a copy without secrets. It replaces the body, user and password of the URL, and the values of all
+// headers but some that are known to be harmless. It shows the query of the URL: a secret belongs in a header.
 func (s Spec) Redacted() Spec {
 	s.URL = redactURL(s.URL)
 	s.Headers = slices.Clone(s.Headers)
@@ -42,8 +40,8 @@ func (s Spec) Redacted() Spec {
 	return s
 }
 
-// Request is what each request asks for, as anybody may see it: the method in
-// effect, "" where the target does not connect, and the URL as in Redacted.
+// Request returns what may be shown of each request: the method in effect, "" if the target does not connect, and the
+// URL as in Redacted.
 func (s Spec) Request() (method, shown string) {
 	if k, _, err := s.kind(); err == nil && k.port != "" {
 		method = s.method()
@@ -51,8 +49,8 @@ func (s Spec) Request() (method, shown string) {
 	return method, redactURL(s.URL)
 }
 
-// redactURL replaces user and password. Of what is not a URL, or has no // after
-// its scheme, nothing can be told apart, so nothing of it is shown.
+// redactURL replaces user and password. It shows nothing of a text that is not a URL, or has no // after its scheme:
+// parts of it cannot be identified.
 func redactURL(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Opaque != "" {
@@ -65,8 +63,8 @@ func redactURL(raw string) string {
 	return u.String()
 }
 
-// redactRoutes replaces what is no route and may hold a password. Only targets
-// that do not connect let it through.
+// redactRoutes replaces texts that are no routes and may contain a password. Only targets that do not connect let them
+// through.
 func redactRoutes(list []string) []string {
 	list = slices.Clone(list)
 	for i, s := range list {
@@ -77,9 +75,8 @@ func redactRoutes(list []string) []string {
 	return list
 }
 
-// Diff describes how o, which is here, differs from s, which is there, a line
-// for each difference, in the order of the fields; nothing if they are equal:
-// "timeout: 30s there, 1s here". Secrets are compared and not shown: "header
+// Diff describes how o (here) differs from s (there): a line for each difference, in the order of the fields; nothing
+// if they are equal, such as "timeout: 30s there, 1s here". It compares secrets but does not show them: "header
 // Authorization differs".
 func (s Spec) Diff(o Spec) []string {
 	var lines []string

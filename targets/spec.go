@@ -31,31 +31,28 @@ type Spec struct {
 	Headers []Header `json:"headers,omitempty"`
 	// Body is sent with every request. Any bytes: in JSON it is base64.
 	Body []byte `json:"body,omitempty"`
-	// Timeout bounds a request as a whole, from the call of Do to the last
-	// byte of the answer, in ns; 0 means DefaultTimeout.
+	// Timeout bounds a whole request, from the call of Do to the last byte of the answer, in ns; 0 means
+	// DefaultTimeout.
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
-	// NoKeepAlive opens a connection for each request, and closes it.
+	// NoKeepAlive opens a connection for each request, and closes it afterwards.
 	NoKeepAlive bool `json:"no_keep_alive,omitempty"`
-	// ConnectTo connects to another address than the URL's, while the Host
-	// header and the name in TLS remain: "HOST1:PORT1:HOST2:PORT2" as in curl.
-	// An empty HOST1 or PORT1 fits any, an empty HOST2 or PORT2 changes
-	// nothing, IPv6 addresses are in brackets. The first that fits is taken.
+	// ConnectTo connects to another address than the URL's, and leaves the Host header and the TLS name unchanged:
+	// "HOST1:PORT1:HOST2:PORT2" as in curl. An empty HOST1 or PORT1 matches any; an empty HOST2 or PORT2 changes
+	// nothing. IPv6 addresses are in brackets. The first match is used.
 	ConnectTo []string `json:"connect_to,omitempty"`
-	// UnixSocket is the path of a socket to connect to, whatever the URL says.
+	// UnixSocket is the path of a socket to connect to, instead of the URL's host.
 	UnixSocket string `json:"unix_socket,omitempty"`
-	// Insecure accepts any certificate of the server.
+	// Insecure accepts any server certificate.
 	Insecure bool `json:"insecure,omitempty"`
 	// CA are PEM certificates to trust instead of the system's.
 	CA string `json:"ca,omitempty"`
-	// Redirects is how many redirects a request follows, 0 to 20. With 0 a
-	// redirect is an answer like any other. Each one followed is another
-	// request to the server, on top of the rate of the run.
+	// Redirects is how many redirects a request follows, 0 to 20. With 0 a redirect is an answer like any other. Each
+	// redirect followed is another request to the server, on top of the run's rate.
 	Redirects int `json:"redirects,omitempty"`
-	// BodyLimit is how many bytes of an answer's body are read; a longer one
-	// is ClassBodyLimit. 0 means DefaultBodyLimit.
+	// BodyLimit is how many bytes of an answer's body are read; a longer body is ClassBodyLimit. 0 means
+	// DefaultBodyLimit.
 	BodyLimit int64 `json:"body_limit,omitempty"`
-	// Expect lists the statuses that are expected, numbers and ranges:
-	// "200,204,300-399". "" means DefaultExpect.
+	// Expect lists the expected statuses as numbers and ranges: "200,204,300-399". "" means DefaultExpect.
 	Expect string `json:"expect,omitempty"`
 }
 
@@ -65,25 +62,21 @@ type Header struct {
 	Value string `json:"value"`
 }
 
-// Local is what belongs to this machine: it is never stored or shared. The
-// zero value is useful.
+// Local holds settings of this machine, which are never stored or shared. The zero value is useful.
 type Local struct {
 	// Cert and Key are the paths of a client certificate and its key, in PEM.
 	Cert, Key string
-	// MaxConnections bounds the sockets open at the same time, in use or idle;
-	// 0 means no limit. With all of them busy Do waits for one.
+	// MaxConnections bounds the open sockets, in use or idle; 0 means no limit. If all are busy, Do waits for one.
 	MaxConnections int
-	// Addresses are local IP addresses to connect from, in turn; none means
-	// the system chooses. Each has about 28,000 ports for one server.
+	// Addresses are local IP addresses to connect from, in turn; none means that the system chooses. Each has about
+	// 28,000 ports for one server.
 	Addresses []string
-	// AllowHost decides whether a redirect may lead to a host other than the
-	// URL's. It is asked for the host:port of the URL, and for where the
-	// connection really goes if that differs. nil allows none. It must be safe
-	// for concurrent use.
+	// AllowHost decides whether a redirect may lead to a host other than the URL's. It is called with the host:port of
+	// the URL, and with the address that the connection really goes to if that differs. nil allows none. It must be
+	// safe for concurrent use.
 	AllowHost func(hostport string) bool
-	// Halted is asked just before the first byte of a request is written, when
-	// connecting may have taken long. If it reports true the request is not
-	// sent and comes to ClassCanceled. nil never does. It must be safe for
+	// Halted is called just before the first byte of a request is written, because connecting may have taken long. If
+	// it returns true, the request is not sent and ends as ClassCanceled. nil means never. It must be safe for
 	// concurrent use.
 	Halted func() bool
 }
@@ -104,11 +97,9 @@ func (l Local) validate() error {
 	return nil
 }
 
-// Hosts returns where connections go: host:port with the port filled in, or
-// "unix:/path"; nothing for a target that does not connect, or if the URL is
-// not valid. What ConnectTo changed is the address after the change, so a
-// check of allowed hosts has to look at the URL's host too. Redirects are
-// bounded by Local.AllowHost.
+// Hosts returns where connections go: host:port with the port filled in, or "unix:/path". It returns nothing for a
+// target that does not connect, or an invalid URL. With ConnectTo it is the address after the change, so a check of
+// allowed hosts must look at the URL's host too. Redirects are bounded by Local.AllowHost.
 func (s Spec) Hosts() []string {
 	k, u, err := s.kind()
 	if err != nil || k.port == "" {
@@ -124,8 +115,7 @@ func (s Spec) Hosts() []string {
 	return []string{routes.apply(u.Hostname(), cmp.Or(u.Port(), k.port))}
 }
 
-// kind parses the URL and looks up its scheme. Its errors do not quote the
-// URL, which may hold a password.
+// kind parses the URL and looks up its scheme. Its errors do not quote the URL, which may contain a password.
 func (s Spec) kind() (kind, *url.URL, error) {
 	if s.URL == "" {
 		return kind{}, nil, errors.New("url: is missing; write http://host[:port]/path")

@@ -10,7 +10,7 @@ import (
 // A statusRange holds the statuses from first to last, both included.
 type statusRange struct{ first, last int }
 
-// statuses is a set of statuses, as the expected ones are given.
+// statuses is a set of statuses, as the user lists it.
 type statuses []statusRange
 
 // contain reports whether status is in the set.
@@ -42,8 +42,8 @@ func parseStatuses(list string) (statuses, error) {
 	return set, nil
 }
 
-// parseStatus parses one status, 100 to 999. Signs and further digits, which
-// strconv would take, are typing errors here.
+// parseStatus parses one status, 100 to 999. It refuses signs and extra digits, which strconv would accept, as typing
+// errors.
 func parseStatus(s string) (int, bool) {
 	n, err := strconv.Atoi(s)
 	return n, err == nil && len(s) == 3 && n >= 100

@@ -1,5 +1,4 @@
-// Package targets performs requests: it is the part of a load generator that
-// knows what is fired at.
+// Package targets performs requests: it is the part of a load generator that knows the target.
 //
 //	target, err := targets.New(targets.Spec{URL: "http://127.0.0.1:8080/"}, targets.Local{})
 //	if err != nil { … }
@@ -7,14 +6,11 @@
 //	outcome := target.Do(ctx, 0)
 //	fmt.Println(outcome.Status, outcome.Class)
 //
-// Guarantees: one call of Do is at most one request at the server (plus the
-// redirects it was asked to follow): nothing is ever sent a second time behind
-// the caller's back. A request that went wrong is data, with one of a small
-// fixed set of classes, and never a Go error. No output of this package shows
-// a secret: header values, bodies, URL credentials.
+// Guarantees: one call of Do is at most one request at the server, plus the redirects it was asked to follow. Nothing
+// is sent a second time without the caller's knowledge. A failed request is data, with one of a small fixed set of
+// classes, and never a Go error. No output of this package shows a secret: header values, bodies, URL credentials.
 //
-// Not here: when a request is sent (package pacer) and what is made of the
-// outcome (package report).
+// Not here: when to send a request (package pacer), and how to record its outcome (package report).
 package targets
 
 import (
@@ -22,40 +18,34 @@ import (
 	"fmt"
 )
 
-// Outcome is what one request came to.
+// Outcome is the result of one request.
 type Outcome struct {
-	// Status is the protocol's status, for HTTP 200 to 999; 0 if no answer
-	// came or the protocol has none. It is also set where the answer began
-	// well and ended in an error.
+	// Status is the protocol's status, for HTTP 200 to 999; 0 if no answer came or the protocol has none. It is also
+	// set if the answer began well and ended in an error.
 	Status int
-	// Class is "" if the answer was the expected one, else one of the Class
-	// constants.
+	// Class is "" if the answer was as expected, else one of the Class constants.
 	Class string
-	// BytesIn and BytesOut are what was received and sent, in bytes, as far as
-	// it got; each target says what it counts.
+	// BytesIn and BytesOut are the bytes received and sent, also of a request that failed. Each target says what it
+	// counts.
 	BytesIn, BytesOut int64
 }
 
 // Target performs requests.
 //
-// An implementation MUST be safe for concurrent use, MUST perform at most one
-// request per call of Do, MUST return from Do soon after its context ended and
-// MUST NOT panic.
+// An implementation MUST be safe for concurrent use, MUST perform at most one request per call of Do, MUST return from
+// Do soon after its context ended and MUST NOT panic.
 type Target interface {
-	// Do performs request number n, its index in the run, and blocks until it
-	// ended. It returns no Go error: a failed request is data. The end of ctx
-	// ends the request, with ClassCanceled, or with ClassTimeout if it was
-	// its deadline.
+	// Do performs request number n, its index in the run, and blocks until it has ended. It returns no Go error: a
+	// failed request is data. The end of ctx ends the request with ClassCanceled, or with ClassTimeout if its deadline
+	// passed.
 	Do(ctx context.Context, n uint64) Outcome
-	// Close frees what the target holds. Requests in flight end in their own
-	// time; Do after Close comes to ClassCanceled and sends nothing. A second
-	// call does nothing.
+	// Close frees what the target holds. Requests in flight go on to their end. Do after Close returns ClassCanceled
+	// and sends nothing. A second call does nothing.
 	Close() error
 }
 
-// New returns the target that spec describes. It fails if spec is not valid,
-// if there is no target for the scheme of its URL, or if something of local
-// cannot be used, such as a missing key file. It opens no connection.
+// New returns the target that spec describes. It fails if spec is not valid, if the URL's scheme has no target, or if
+// something in local cannot be used, such as a missing key file. It opens no connection.
 func New(spec Spec, local Local) (Target, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("new target: %w", err)

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// maxRedirects is how many redirects may be asked for: more is a loop.
+// maxRedirects bounds the redirects that may be asked for: more would be a loop.
 const maxRedirects = 20
 
-// Validate checks all that can be checked without network and files. The error
-// is the first problem found, one line that says what to do, without secrets.
+// Validate checks all that can be checked without network and files. Its error is the first problem found: one line
+// that says what to do, without secrets.
 func (s Spec) Validate() error {
 	k, u, err := s.kind()
 	if err != nil {
@@ -23,9 +23,8 @@ func (s Spec) Validate() error {
 	return k.check(s, u)
 }
 
-// checkHTTP checks the spec of an http or https target. It runs where a run is
-// created as well as on each worker, so a mistake is found before anything is
-// stored, and a spec from elsewhere is not trusted either.
+// checkHTTP checks the spec of an http or https target. It runs where a run is created and on each worker. So a mistake
+// is found before anything is stored, and a spec from elsewhere is not trusted.
 func checkHTTP(s Spec, u *url.URL) error {
 	if err := checkHost(u); err != nil {
 		return err
@@ -48,7 +47,7 @@ func checkHTTP(s Spec, u *url.URL) error {
 	if _, err := parseStatuses(s.Expect); err != nil {
 		return err
 	}
-	// Whoever gives both believes to be protected by the first, and is not.
+	// A user who sets both believes to be protected by the first, and is not.
 	if s.CA != "" && s.Insecure {
 		return errors.New("ca: contradicts insecure; leave one of them out")
 	}
@@ -58,15 +57,14 @@ func checkHTTP(s Spec, u *url.URL) error {
 	return nil
 }
 
-// checkHost checks the part of a URL that is connected to. Redirects come
-// through here too.
+// checkHost checks the host and port of a URL. It checks redirects too.
 func checkHost(u *url.URL) error {
 	host := u.Hostname()
 	if u.Opaque != "" || host == "" {
 		return errors.New("url: names no host; write http://host[:port]/path")
 	}
-	// The translation of international names is not in the standard library,
-	// and a half-right one would connect to somebody else.
+	// The standard library cannot translate international names, and a half-right translation would connect to another
+	// host.
 	for _, r := range host {
 		if r <= ' ' || r > '~' {
 			return errors.New("url: the host is not ASCII; write an international name in its xn-- form")
@@ -78,21 +76,21 @@ func checkHost(u *url.URL) error {
 	return nil
 }
 
-// checkHeaders checks names and values. It quotes valid names only. What passes can
-// be written as it stands: nothing in it ends a line.
+// checkHeaders checks names and values. It quotes only valid names. Headers that pass can be written as they are:
+// nothing in them ends a line.
 func checkHeaders(headers []Header) error {
 	hosts := 0
 	for i, h := range headers {
 		if !isToken(h.Name) {
-			// Not quoted: a missing colon makes a secret part of the name.
+			// Not quoted: if the colon is missing, a secret is part of the name.
 			return fmt.Errorf("header %d: the name may only hold letters, digits and -._~!#$%%&'*+^`|", i+1)
 		}
 		if strings.ContainsFunc(h.Value, isControl) {
 			return fmt.Errorf("header %s: the value holds a line break or control character; remove it", h.Name)
 		}
 		switch http.CanonicalHeaderKey(h.Name) {
-		// A wrong length makes the server wait, or take the rest of the body
-		// for another request: both would look like its failure.
+		// A wrong length makes the server wait, or take the rest of the body for another request. Both would look like
+		// the server's failure.
 		case "Content-Length", "Transfer-Encoding":
 			return fmt.Errorf("header %s: follows from the body; leave it out", h.Name)
 		case "Host":
@@ -105,8 +103,8 @@ func checkHeaders(headers []Header) error {
 	return nil
 }
 
-// checkRouting checks where connections are sent instead. A socket takes all
-// connections, so no route could ever apply beside it.
+// checkRouting checks where connections are redirected. A socket takes all connections, so a route beside it would have
+// no effect.
 func checkRouting(s Spec) error {
 	if _, err := parseRoutes(s.ConnectTo); err != nil {
 		return err
@@ -130,14 +128,13 @@ func checkLimits(s Spec) error {
 	return nil
 }
 
-// isPort reports whether s is a port number one can connect to: 1 to 65535.
+// isPort reports whether s is a port number to connect to: 1 to 65535.
 func isPort(s string) bool {
 	n, err := strconv.ParseUint(s, 10, 16)
 	return err == nil && n > 0
 }
 
-// isToken reports whether s is a token in the sense of RFC 9110: what methods
-// and header names consist of.
+// isToken reports whether s is a token in the sense of RFC 9110, of which methods and header names consist.
 func isToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
@@ -145,8 +142,7 @@ func isToken(s string) bool {
 	})
 }
 
-// isControl reports whether r must not be in a header value: it could end the
-// line and begin another.
+// isControl reports whether r is not allowed in a header value: it could end the line and begin another.
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 // listed joins names for people: "a, b or c".

@@ -9,27 +9,27 @@ import (
 	"github.com/loadctl/loadctl/targets/http1"
 )
 
-// A Wire is a plain HTTP target as bytes, for an engine that owns its sockets: what to connect to, what to write, and
-// what is made of the answer. It follows the same rules as the Target that New returns for the same Spec, and comes to
-// the same outcomes. It is never changed, so any number of connections share one.
+// A Wire is a plain HTTP target as bytes, for an engine that owns its sockets: where to connect, what to write, and how
+// to classify the answer. It follows the same rules as the Target that New returns for the same Spec, with the same
+// outcomes. It never changes, so any number of connections can share it.
 type Wire struct {
 	Address   string        // host:port to connect to, after ConnectTo; the port is a number
-	Request   []byte        // head and body, to be written as they are
+	Request   []byte        // head and body, to be written unchanged
 	Head      bool          // the method is HEAD: no answer has a body
-	Close     bool          // a connection carries one request
-	Timeout   time.Duration // of a request with all that belongs to it; never 0
+	Close     bool          // a connection carries one request only
+	Timeout   time.Duration // of a whole request; never 0
 	BodyLimit int64         // longest body of an answer, in bytes; never 0
-	IdleLimit time.Duration // how long a connection may have been idle and be used again
-	LookAfter time.Duration // from then on one is looked at before: the end of it may have come
-	Opening   int           // how many connections may be opened at the same time, where they are kept; never 0
-	Local     []net.IP      // addresses to connect from, in turn; none means the system chooses
-	Halted    func() bool   // Local.Halted, never nil: asked before the first byte of a request is written
+	IdleLimit time.Duration // how long a connection may be idle and still be reused
+	LookAfter time.Duration // check a connection that was idle for longer before reusing it: the peer may have closed it
+	Opening   int           // how many connections may be opened at the same time, if they are kept; never 0
+	Local     []net.IP      // addresses to connect from, in turn; none means that the system chooses
+	Halted    func() bool   // Local.Halted, never nil: called before the first byte of a request is written
 
 	expect statuses
 }
 
-// NewWire returns the Wire of spec; ok is false where bytes over TCP are not all there is to it (TLS, a unix socket,
-// redirects to follow, another scheme), and New is the way. It fails where New would, and opens no connection.
+// NewWire returns the Wire of spec. ok is false if the target needs more than bytes over TCP (TLS, a unix socket,
+// redirects to follow, another scheme); then use New. It fails where New would, and opens no connection.
 func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	if err := spec.Validate(); err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
@@ -52,7 +52,7 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
 	}
-	// Nobody asks for it, but who gave one that cannot be read believes to be known by it.
+	// The client certificate is not used here. But a user who gave an unreadable one must be told.
 	if _, err := local.certificates(); err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
 	}
@@ -71,8 +71,9 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	return w, true, nil
 }
 
-// Outcome is what a request came to that got so far as status, 0 for no answer, and ended with err; rest is the class
-// of an err that does not tell, for the caller knows the phase. The bytes are the caller's to fill in.
+// Outcome returns the outcome of a request. status is the status received, 0 for no answer; err is the error that ended
+// the request; rest is the class if err does not determine it, because the caller knows the phase. The caller fills in
+// the bytes.
 //
 // Errors of connecting MUST be a *net.OpError with Op "dial", as those of package net are; those of the system a
 // syscall.Errno; an expired deadline os.ErrDeadlineExceeded; a request that was not written because of Halted

@@ -91,7 +91,8 @@ func TestCommandLines(t *testing.T) {
 	}
 }
 
-// checkFleet checks that a run and the workers that are to join it fit: the same name, hosts that are allowed, enough workers.
+// checkFleet checks that a run and the workers that are to join it fit: the same name, hosts that are allowed, enough
+// workers.
 func checkFleet(control, worker commandLine, workers int) error {
 	if control.runs() == "" || control.runs() != worker.runs() {
 		return fmt.Errorf("the run is %q, and the workers join %q", control.runs(), worker.runs())

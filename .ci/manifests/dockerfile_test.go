@@ -114,8 +114,8 @@ type built struct {
 // program is the path of one of the binaries.
 func (b built) program(name string) string { return filepath.Join(b.programs, name) }
 
-// build does what the Dockerfile's build stage says, in dir instead of a container: it copies what .dockerignore lets through,
-// and runs each RUN line.
+// build does what the Dockerfile's build stage says, in dir instead of a container: it copies what .dockerignore lets
+// through, and runs each RUN line.
 func build(dir string) (built, error) {
 	text, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
 	if err != nil {

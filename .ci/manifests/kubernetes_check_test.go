@@ -185,8 +185,8 @@ func (c *cluster) line(p pod) (commandLine, error) {
 	return line, errors.Join(wrong...)
 }
 
-// checkImage checks that there are no images but ours, which kustomization.yaml replaces, and a certain Redis; and what a
-// container may use.
+// checkImage checks that there are no images but ours, which kustomization.yaml replaces, and a certain Redis; and what
+// a container may use.
 func (c *cluster) checkImage(p pod) error {
 	var wrong []error
 	used := p.container().Image
@@ -201,7 +201,8 @@ func (c *cluster) checkImage(p pod) error {
 	return errors.Join(wrong...)
 }
 
-// checkPrivileges asks for no less than the Pod Security Standard "restricted", and for a root filesystem that is read-only.
+// checkPrivileges asks for no less than the Pod Security Standard "restricted", and for a root filesystem that is
+// read-only.
 func checkPrivileges(p pod) error {
 	var wrong []error
 	is := func(b *bool, want bool) bool { return b != nil && *b == want }

@@ -43,8 +43,8 @@ type kustomization struct {
 	} `json:"images"`
 }
 
-// newCluster decodes all that kustomization.yaml names, as strictly as the API server with fieldValidation=Strict: unknown and
-// repeated fields are errors, and upper and lower case differ.
+// newCluster decodes all that kustomization.yaml names, as strictly as the API server with fieldValidation=Strict:
+// unknown and repeated fields are errors, and upper and lower case differ.
 func newCluster(f files) (*cluster, error) {
 	c := &cluster{
 		namespaces: map[string]*corev1.Namespace{}, secrets: map[string]*corev1.Secret{}, services: map[string]*corev1.Service{},

@@ -20,18 +20,18 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// mistake is what is wrong in a command line.
+// mistake is a command line with an error, and the expected message.
 type mistake struct {
 	args []string
 	says string
 }
 
-// describing are command lines of create and run without mistakes, with more behind them; of two values the last counts.
+// describing returns command lines of create and run without mistakes, followed by more. Of two values the last counts.
 func describing(more ...string) [][]string {
 	var lines [][]string
 	for _, command := range []string{"create", "run"} {
 		line := []string{command, "x", "--qps", "10"}
-		if !slices.ContainsFunc(more, func(s string) bool { return strings.HasPrefix(s, "--url") }) { // which is given once
+		if !slices.ContainsFunc(more, func(s string) bool { return strings.HasPrefix(s, "--url") }) { // it may be given only once
 			line = append(line, "--url", "http://127.0.0.1:9/")
 		}
 		lines = append(lines, append(line, more...))
@@ -39,7 +39,7 @@ func describing(more ...string) [][]string {
 	return lines
 }
 
-// waiting makes the run "there", which waits for two workers.
+// waiting creates the run "there", which waits for two workers.
 func waiting(t *testing.T, client *redis.Client) *run.Run {
 	t.Helper()
 	spec := run.Spec{
@@ -52,7 +52,7 @@ func waiting(t *testing.T, client *redis.Client) *run.Run {
 	return r
 }
 
-// TestBadInput: whatever is wrong in a command line, it is found before anything is written, and the message says what to do.
+// TestBadInput: an error in a command line is found before anything is written, and the message says what to do.
 func TestBadInput(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
@@ -80,14 +80,14 @@ func badRates() []mistake {
 	const form = "not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m"
 	says := map[string]string{
 		"10/0": "after the slash comes a time above zero, such as 30/1m", "10/-1s": "after the slash comes a time above zero", "10/": "after the slash comes a time above zero",
-		"101M": "at most 100000000 requests per second", "0.0000001": "too fine; use at most six decimals",
+		"101M": "at most 100000000 requests per second", "-1": "a rate is not negative; write 500", "0.0000001": "too fine; use at most six decimals",
 	}
-	for _, rate := range []string{"-1", "NaN", "Inf", "1e30", "100G", "0x10", "5 k", "1.2.3", "+5", "k", "١", strings.Repeat("9", 1<<20)} {
+	for _, rate := range []string{"NaN", "Inf", "1e30", "100G", "0x10", "5 k", "1.2.3", "+5", "k", "١", strings.Repeat("9", 1<<20)} {
 		says[rate] = form
 	}
 	all := []mistake{
 		{[]string{"set-rate", "there", "-1"}, "-1: nothing here is negative; a rate, a time or a number is at least 0; see loadctl set-rate --help"},
-		{[]string{"set-rate", "there", "max"}, "set-rate: a run with a rate cannot become one without; end it, and create one with --qps max"},
+		{[]string{"set-rate", "there", "max"}, "set-rate: a run with a rate cannot become a closed loop; stop it, and create one with --qps max"},
 		{[]string{"set-rate", "there", ""}, `rate "": ` + form},
 	}
 	for rate, say := range says {
@@ -110,7 +110,7 @@ func badRates() []mistake {
 	return all
 }
 
-// named are the commands that take a run, with what else they need. What creates one comes last.
+// named returns the commands that take a run, with their other arguments. Those that create a run come last.
 func named() [][]string {
 	lines := append(onARun(), []string{"start", "x"}, []string{"watch", "x"}, []string{"rm", "x", "--force"})
 	return append(lines, describing()...)
@@ -134,8 +134,8 @@ func badNames() []mistake {
 
 func badNumbers() []mistake {
 	all := []mistake{
-		{[]string{"events", "there", "--last", "0"}, "--last: give a number of at least 1"},
-		{[]string{"events", "there", "--last", "-1"}, "--last: give a number of at least 1"},
+		{[]string{"events", "there", "--last", "0"}, "--last: give a number of 1 or more"},
+		{[]string{"events", "there", "--last", "-1"}, "--last: give a number of 1 or more"},
 		{[]string{"events", "there", "--last", "many"}, `--last "many": not a value of type int64; see loadctl events --help`},
 		{[]string{"events", "there", "--last", "99999999999999999999"}, "--last"},
 		{[]string{"rm", "there", "--force=perhaps"}, `--force "perhaps": not a value of type bool; see loadctl rm --help`},
@@ -161,8 +161,8 @@ func badDurations() []mistake {
 		{[]string{"set-rate", "there", "5", "--over", "-1s"}, form},
 		{[]string{"set-rate", "there", "5", "--over", "1us"}, "--over: give a time from 1ms to"},
 		{[]string{"set-rate", "there", "5", "--over", "9999d"}, "--over: give a time from 1ms to"},
-		{[]string{"watch", "there", "--progress", "10ms"}, "--progress: at least 1s, or 0 for none"},
-		{[]string{"run", "x", "--url", "noop://", "--qps", "1", "--progress", "10ms"}, "--progress: at least 1s, or 0 for none"},
+		{[]string{"watch", "there", "--progress", "10ms"}, "--progress: give 1s or more, or 0 for none"},
+		{[]string{"run", "x", "--url", "noop://", "--qps", "1", "--progress", "10ms"}, "--progress: give 1s or more, or 0 for none"},
 		{[]string{"watch", "there", "--progress", "often"}, form},
 	}
 	for _, loss := range []string{"stop", "hold"} {
@@ -190,7 +190,7 @@ func badDurations() []mistake {
 func badURLs() []mistake {
 	const form = "write http://host[:port]/path"
 	var all []mistake
-	for _, more := range [][]string{{"--limiter", "gcra"}, {"--burst", "4"}} { // that which was given is named
+	for _, more := range [][]string{{"--limiter", "gcra"}, {"--burst", "4"}} { // the given flag is named
 		for _, line := range describing(append(more, "--qps", "max")...) {
 			all = append(all, mistake{line, more[0]}, mistake{line, " and --qps max: without a rate there is nothing to limit; give a rate, or leave " + more[0] + " out"})
 		}
@@ -229,13 +229,13 @@ func badArguments() []mistake {
 		{[]string{"set-burst", "there", "0.5"}, `set-burst: "0.5" is no number of requests`},
 		{[]string{"set-burst", "there", "0"}, `set-burst: "0" is no number of requests`},
 		{[]string{"create", "x", "--url", "noop://", "--spread", "false"}, `create: give the name of one run, "false" is one too many; a flag has it with =, as in --spread=false; usage`},
-		{[]string{"stop", "there", "--all"}, "stop: give the name of one run or --all, and not both"},
-		{[]string{"stop", "--all", "--yes", "there"}, "stop: give the name of one run or --all, and not both"},
+		{[]string{"stop", "there", "--all"}, "stop: give the name of one run, or --all"},
+		{[]string{"stop", "--all", "--yes", "there"}, "stop: give the name of one run, or --all"},
 		{[]string{"stop", "--all"}, "stop --all: there is no terminal to ask on; give --yes if all runs are to be stopped"},
-		{[]string{"stop", "there", "--yes"}, "--yes: it is the answer to the question of --all, leave it out"},
+		{[]string{"stop", "there", "--yes"}, "--yes: it confirms --all; give --all too, or leave --yes out"},
 		{[]string{"stop", "--yes"}, "--yes: it is the answer to the question of --all"},
 		{[]string{"stop", "--all", "--yes", "-o", "xml"}, `--output "xml": there are text, json`},
-		{[]string{"workers", "rm"}, "workers rm: give the name of one run and the workers that are dead; loadctl workers RUN lists them; usage: loadctl workers rm RUN WORKER"},
+		{[]string{"workers", "rm"}, "workers rm: give the name of one run and its dead workers; loadctl workers RUN lists them; usage: loadctl workers rm RUN WORKER"},
 		{[]string{"workers", "rm", "there"}, "workers rm: give the name of one run and the workers that are dead"},
 		{[]string{"workers", "rm", "there", "w"}, "remove worker w of run there: there is no such worker; none has joined yet"},
 		{[]string{"workers", "rm", "there", "w", "--force"}, "there is no such worker"},
@@ -286,6 +286,9 @@ func badServers(t *testing.T) []mistake {
 			all = append(all, mistake{append(line, "--redis", url), says})
 		}
 	}
+	for _, line := range [][]string{{"pause", "x"}, {"stop", "x"}, {"stop", "--all", "--yes"}} {
+		all = append(all, mistake{append(line, "--redis", "redis://"+closed), "; nothing was changed"})
+	}
 	return all
 }
 
@@ -304,11 +307,11 @@ func badFiles(t *testing.T) []mistake {
 	return all
 }
 
-// badRuns are right but for what is there, or is not.
+// badRuns are valid command lines that do not fit the existing runs.
 func badRuns() []mistake {
 	var all []mistake
 	for _, line := range onARun() {
-		if line[0] != "stop" { // it leaves word: TestStopOfNoRun
+		if line[0] != "stop" { // stop leaves a mark for workers: TestStopOfNoRun
 			all = append(all, mistake{line, "run x: there is no such run; loadctl ls shows those there are"})
 		}
 	}
@@ -323,7 +326,7 @@ func badRuns() []mistake {
 		mistake{[]string{"pause", "there"}, "it waits for its workers; loadctl start begins it"}, mistake{[]string{"resume", "there"}, "it waits for its workers"})
 }
 
-// TestServersThatRefuse: what a server refuses is said in its words and in ours, and it holds what it held.
+// TestServersThatRefuse: the message has the server's words and ours, and the data in Redis stays unchanged.
 func TestServersThatRefuse(t *testing.T) {
 	for _, s := range clitest.Servers(t, func(client *redis.Client) { waiting(t, client) }) {
 		t.Run(s.Name, func(t *testing.T) {
@@ -345,7 +348,7 @@ func TestServersThatRefuse(t *testing.T) {
 			}
 			if !s.Reads && !s.Other {
 				for _, line := range append(reads, []string{"watch", "there"}, []string{"rm", "there"}) {
-					if line[0] != "ls" { // it opens no run, so its errors are not those of the start
+					if line[0] != "ls" { // it opens no run, so its errors differ
 						refuses(cli.CodeConfig, line)
 					}
 				}
@@ -356,7 +359,7 @@ func TestServersThatRefuse(t *testing.T) {
 					t.Errorf("%q only reads: exit code %d, %s", line, code, stderr)
 				}
 			}
-			if s.Name == "full" { // to stop works, and so does what its message advises
+			if s.Name == "full" { // stop works, and so does the advised command
 				for _, line := range [][]string{{"stop", "there"}, {"rm", "there"}} {
 					if _, stderr, code := execute(line...); code != cli.CodeGood {
 						t.Errorf("%q: exit code %d, %s", line, code, stderr)
@@ -367,7 +370,7 @@ func TestServersThatRefuse(t *testing.T) {
 	}
 }
 
-// TestBusyServer: a script of somebody else holds it up.
+// TestBusyServer: a script of another client blocks the server.
 func TestBusyServer(t *testing.T) {
 	server := redistest.Start(t, "--lua-time-limit", "1")
 	client := server.Client()
@@ -391,7 +394,7 @@ func TestBusyServer(t *testing.T) {
 	}
 }
 
-// TestServerThatHangs: nothing waits for ever.
+// TestServerThatHangs: no command waits for ever.
 func TestServerThatHangs(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
@@ -403,7 +406,7 @@ func TestServerThatHangs(t *testing.T) {
 	}
 }
 
-// A brokenRun is what is wrong with what Redis holds of a run, and who meets it.
+// A brokenRun is damage to the data of a run, and the commands that meet it.
 type brokenRun struct {
 	harm  []harm
 	lines [][]string
@@ -413,10 +416,10 @@ type brokenRun struct {
 // A harm is a Redis command.
 type harm []any
 
-// notWhole is how every command says that a run is broken.
+// notWhole begins the message of every command about a broken run.
 const notWhole, remove = "x: its state in Redis is not whole: ", "loadctl rm x removes what is there"
 
-// brokenLines are commands that read a run, those that change it, those that watch it, and all that meet its description.
+// brokenLines returns commands that read a run, that change it, that watch it, and all that read its description.
 func brokenLines() (reads, changes, watch, all [][]string) {
 	reads = [][]string{{"status", "x"}, {"workers", "x"}, {"report", "x"}}
 	changes = [][]string{{"set-rate", "x", "5"}, {"pause", "x"}, {"stop", "x"}}
@@ -424,7 +427,7 @@ func brokenLines() (reads, changes, watch, all [][]string) {
 	return reads, changes, watch, slices.Concat(reads, changes, watch, [][]string{{"events", "x"}, {"start", "x"}}, describing(), describing("--new"))
 }
 
-// brokenKeys are keys that are gone or of another type.
+// brokenKeys are keys that are missing or of another type.
 func brokenKeys() map[string]brokenRun {
 	keys := run.KeysOf("x")
 	reads, changes, watch, all := brokenLines()
@@ -450,7 +453,7 @@ func brokenKeys() map[string]brokenRun {
 	}
 }
 
-// brokenFields are fields that are gone or hold what they must not; the run's snapshot of worker w/i is given.
+// brokenFields are fields that are missing or invalid. The run has a snapshot of worker w/i.
 func brokenFields(snapshot string) map[string]brokenRun {
 	keys := run.KeysOf("x")
 	reads, changes, watch, _ := brokenLines()
@@ -477,7 +480,8 @@ func brokenFields(snapshot string) map[string]brokenRun {
 	}
 }
 
-// TestBrokenRuns: whatever is wrong with what Redis holds of a run, who meets it says so, makes it no worse, and rm is the way out.
+// TestBrokenRuns: every command that meets damaged data of a run says so and does no further damage, and rm removes the
+// run.
 func TestBrokenRuns(t *testing.T) {
 	l := newLab(t)
 	l.start()
@@ -503,7 +507,7 @@ func TestBrokenRuns(t *testing.T) {
 	}
 }
 
-// meetBroken lets each command meet a broken run: it is refused, ls still lists the run, and rm leaves nothing.
+// meetBroken runs each command on a broken run: it is refused, ls still lists the run, and rm leaves nothing behind.
 func meetBroken(t *testing.T, client *redis.Client, c brokenRun) {
 	t.Helper()
 	var refusals []clitest.Refusal
@@ -522,13 +526,13 @@ func meetBroken(t *testing.T, client *redis.Client, c brokenRun) {
 		t.Errorf("rm --force: exit code %d, %s", code, stderr)
 	}
 	left := redistest.Contents(t, client)
-	maps.DeleteFunc(left, func(key, _ string) bool { return strings.HasPrefix(key, run.KeysOf("x").Removed) }) // tells workers that it was meant
+	maps.DeleteFunc(left, func(key, _ string) bool { return strings.HasPrefix(key, run.KeysOf("x").Removed) }) // tells workers that the removal was meant
 	if len(left) > 0 {
 		t.Errorf("rm leaves %v", left)
 	}
 }
 
-// dump is all that a server holds, in its own form, and restore brings it back.
+// dump returns all data of a server, in its own form, and restore brings it back.
 func dump(t *testing.T, client *redis.Client) map[string]string {
 	t.Helper()
 	all := map[string]string{}

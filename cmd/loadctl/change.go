@@ -14,7 +14,8 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// newChangeCommand is a command that changes a run and says what came of it. args is the number of arguments, the first being the run.
+// newChangeCommand returns a command that changes a run and prints the result. args is the number of arguments; the
+// first is the run.
 func newChangeCommand(
 	redis *cli.Redis, use, short string, args int, change func(ctx context.Context, r *run.Run, args []string) (run.Change, error),
 ) *cobra.Command {
@@ -29,7 +30,7 @@ func newChangeCommand(
 			}
 			client, r, err := redis.Open(c.Context(), args[0])
 			if err != nil {
-				return err
+				return unchanged(err)
 			}
 			defer cli.Close(client)
 			done, err := change(c.Context(), r, args[1:])
@@ -52,17 +53,26 @@ func newChangeCommand(
 	return c
 }
 
-// warnNarrow says that the run's limiter may not let the whole rate pass, where that is so.
+// unchanged adds to the error that Redis did not answer that the command has changed nothing. err comes from opening
+// the run.
+func unchanged(err error) error {
+	if run.Unanswered(err) {
+		return fmt.Errorf("%w; nothing was changed", err)
+	}
+	return err
+}
+
+// warnNarrow warns if the run's limiter may not let the whole rate pass.
 func warnNarrow(c *cobra.Command, r *run.Run) {
 	if why := r.Narrow(c.Context()); why != "" {
 		printable.Fprintf(c.ErrOrStderr(), "warning: run %s: %s\n", r.Name, why)
 	}
 }
 
-// warnFull says what to free where Redis is full, as run.Full tells it. The command, a pause or a stop, works all the same.
+// warnFull says what to free if the memory of Redis is full, as run.Full tells it. A pause or a stop works anyway.
 func warnFull(w io.Writer, command, full string) {
 	if full != "" {
-		fmt.Fprintf(w, "warning: %s; %s works all the same, but workers cannot report until there is room\n", full, command)
+		fmt.Fprintf(w, "warning: %s; %s works anyway, but workers cannot report until there is room\n", full, command)
 	}
 }
 
@@ -70,7 +80,7 @@ func printChange(w io.Writer, c run.Change) error {
 	text := fmt.Sprintf("%s: %s in force from %s", c.Run, c.Command, c.At.Format(time.RFC3339Nano))
 	switch {
 	case c.Command == "start" && c.At.IsZero():
-		text = fmt.Sprintf("%s: start: begins with the first worker that is ready", c.Run)
+		text = fmt.Sprintf("%s: start: the run begins when the first worker is ready", c.Run)
 	case c.Command == "start":
 		text = fmt.Sprintf("%s: started, the first request is due at %s", c.Run, c.At.Format(time.RFC3339Nano))
 	case c.At.IsZero():

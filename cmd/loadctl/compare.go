@@ -21,24 +21,28 @@ func newCompareCommand(redis *cli.Redis) *cobra.Command {
 	var out cli.Documents
 	c := &cobra.Command{
 		Use:   "compare BASE OTHER...",
-		Short: "Tell how runs differ, and how sure that is",
-		Long: `Tell how runs differ from the first one, and how sure that is.
+		Short: "Show how runs differ, with confidence intervals",
+		Long: `Show how runs differ from the first one, with confidence intervals.
 
-Each argument is a side: the name of a run, an archive (--out NAME.loadctl), or a report as JSON (a name with a path separator).
-Several runs of the same side are separated by commas.
+Each argument is a side: the name of a run, an archive (--out NAME.loadctl), or a report as JSON (a
+name with a path separator). Separate several runs of one side by commas.
 
-Each difference has an interval. All intervals of one OTHER hold together with 95 %: without any difference, 1 comparison in 20
-at most has a row that seems to differ. The interval of one run comes from its seconds, blocks of which are drawn again and again
-(moving-block bootstrap), because a slow second is followed by slow ones. One run a side tells how these two runs differ. To tell what a change
-did, give 3 or more runs a side, taken in turns (a b a b a b).
+Each difference has an interval. The intervals of one OTHER hold together with 95 %: if nothing
+differs, at most 1 comparison in 20 has a row that seems to differ. The interval of a single run
+comes from its seconds: blocks of them are drawn again and again (moving-block bootstrap), because a
+slow second is followed by slow ones. One run a side tells how these two runs differ. To tell what a
+change did, give 3 or more runs a side, taken in turns (a b a b a b).
 
-With --fail-on, compare prints for each condition whether it is met. It exits with 99 if one is met: the difference exceeds
-the bound and its interval excludes 0; or if there is no interval. It exits with 98 if none is met but one cannot be told:
-a part of its interval exceeds the bound. Differences are relative; of errors:rate they are percentage points.
+With --fail-on, compare prints whether each condition is met. The exit code is 99 if a condition is
+met: the difference exceeds the bound and its interval excludes 0. It is also 99 if a condition has
+no interval. It is 98 if no condition is met but one is undecided: a part of its interval exceeds
+the bound. Differences are relative; those of errors:rate are percentage points.
 
-Runs that were asked for different things, or whose generator was the limit, are refused; --force shows them all the same.
+Runs with different settings are refused, and so are runs whose generator was the limit. --force
+compares them anyway.
 
-For a pull request: -o markdown. For people: --out compare.html, a page with the percentile curves over one another that needs nothing else.`,
+For a pull request use -o markdown. For people use --out compare.html, a self-contained page that
+lays the percentile curves over one another.`,
 		Example: `  loadctl compare before.loadctl after.loadctl
   loadctl compare a1.loadctl,a2.loadctl,a3.loadctl b1.loadctl,b2.loadctl,b3.loadctl
   loadctl compare before.loadctl after.loadctl --fail-on 'latency:p(99)>+10%' -o markdown
@@ -69,7 +73,7 @@ For a pull request: -o markdown. For people: --out compare.html, a page with the
 	return c
 }
 
-// parseRules reads --fail-on.
+// parseRules parses the values of --fail-on.
 func parseRules(texts []string) ([]compare.Rule, error) {
 	var rules []compare.Rule
 	for _, text := range texts {
@@ -82,7 +86,7 @@ func parseRules(texts []string) ([]compare.Rule, error) {
 	return rules, nil
 }
 
-// readSides reads what the arguments name.
+// readSides reads the runs that the arguments name.
 func readSides(c *cobra.Command, redis *cli.Redis, args []string) ([]compare.Side, error) {
 	var sides []compare.Side
 	for _, arg := range args {
@@ -102,8 +106,8 @@ func readSides(c *cobra.Command, redis *cli.Redis, args []string) ([]compare.Sid
 	return sides, nil
 }
 
-// countOnce refuses a run of which a side has a part already: a run that is given three times seems to be sure. counted has the run of each
-// process that was seen.
+// countOnce refuses a run that its side has already: the same run counted three times would look three times as
+// certain. counted maps each process seen to its run.
 func countOnce(counted map[string]string, name string, rep report.Report) error {
 	for _, w := range rep.Workers {
 		process := w.ID + "/" + w.Incarnation
@@ -123,11 +127,11 @@ func readRun(c *cobra.Command, redis *cli.Redis, name string) (report.Report, er
 	return fromRedis(c.Context(), redis, name, nil)
 }
 
-// compareSides compares each side with the first, if they fit together.
+// compareSides compares each side with the first. It refuses sides that do not fit together, unless force is set.
 func compareSides(c *cobra.Command, sides []compare.Side, rules []compare.Rule, force bool) (compare.Comparison, error) {
 	result := compare.New(sides[0], sides[1:]...)
 	if len(result.Warnings) > 0 && !force {
-		return result, cli.Config(fmt.Errorf("%s; --force compares all the same", strings.Join(result.Warnings, "; ")))
+		return result, cli.Config(fmt.Errorf("%s; --force compares them anyway", strings.Join(result.Warnings, "; ")))
 	}
 	for _, doubt := range result.Warnings {
 		printable.Fprintf(c.ErrOrStderr(), "warning: %s\n", doubt)
@@ -136,7 +140,7 @@ func compareSides(c *cobra.Command, sides []compare.Side, rules []compare.Rule, 
 	return result, nil
 }
 
-// writeComparison writes it as the flags say.
+// writeComparison writes the result in the formats that the flags ask for.
 func writeComparison(c *cobra.Command, out *cli.Documents, result compare.Comparison) error {
 	return out.Write(c.OutOrStdout(), func(format string) ([]byte, error) {
 		render, err := compare.Formats().Renderer(format)
@@ -149,7 +153,7 @@ func writeComparison(c *cobra.Command, out *cli.Documents, result compare.Compar
 	})
 }
 
-// failedOn is the error of a condition of --fail-on that is met, or may be; nil if there is none.
+// failedOn returns an error if a condition of --fail-on is met or undecided; else nil.
 func failedOn(result compare.Comparison) error {
 	if len(result.Failed) > 0 {
 		return cli.Failed(errors.New(strings.Join(result.Failed, "; ")))

@@ -47,7 +47,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestCompareRefused: what does not fit together, unless it is wanted.
+// TestCompareRefused: sides that do not fit together are refused, unless --force is given.
 func TestCompareRefused(t *testing.T) {
 	l, dir := newLab(t), t.TempDir()
 	l.start()
@@ -65,14 +65,14 @@ func TestCompareRefused(t *testing.T) {
 	}
 	refused(t, []string{"compare", b, a + "," + a}, "compare: "+a+" and "+a+" are the same run; give each run of a side once")
 	refused(t, []string{"compare", a + "," + b + "," + copied, b, "--force"}, "compare: "+a+" and "+copied+" are the same run; give each run of a side once")
-	refused(t, []string{"compare", a, "x"}, "x goes on; wait for its end", "--force compares all the same")
+	refused(t, []string{"compare", a, "x"}, "x is still running; wait for its end", "--force compares all the same")
 	stdout, stderr, code := execute("compare", a, "x", "--force")
 	if code != cli.CodeGood || !strings.Contains(stderr, "warning: x goes on") || !strings.Contains(stdout, "none: nothing ended") {
 		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 	}
 }
 
-// TestCompareFormats: each format on standard output and, by the ending of its name, in a file; also where --fail-on fails.
+// TestCompareFormats: each format on standard output and, by its ending, in a file; also if --fail-on fails.
 func TestCompareFormats(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
 	a, b, dir := archive(t, "a", 40, 10*time.Millisecond), archive(t, "b", 40, 25*time.Millisecond), t.TempDir()

@@ -7,7 +7,7 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 )
 
-// TestCompletion: a shell knows the runs, and for workers rm those of its workers that may be meant.
+// TestCompletion: a shell completes runs, and for workers rm the workers of the run.
 func TestCompletion(t *testing.T) {
 	l := newLab(t)
 	l.start()

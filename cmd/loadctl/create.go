@@ -15,7 +15,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// creation is the flags of the commands that create a run.
+// creation holds the flags of the commands that create a run.
 type creation struct {
 	spec cli.Spec
 	how  cli.Creation
@@ -26,7 +26,7 @@ func (f *creation) AddFlags(c *cobra.Command) {
 	f.how.AddFlags(c)
 }
 
-// check reads the spec. Nothing is written if any part of the command line is wrong.
+// check validates the name and the flags and returns the spec. It writes nothing.
 func (f *creation) check(c *cobra.Command, name string) (run.Spec, error) {
 	if err := run.ValidateNewName(name); err != nil {
 		return run.Spec{}, cli.Config(err)
@@ -37,7 +37,7 @@ func (f *creation) check(c *cobra.Command, name string) (run.Spec, error) {
 	return f.spec.Spec(c.InOrStdin())
 }
 
-// open reads the spec, reaches the server and creates the run. The caller closes the client.
+// open checks the flags, connects to the server and creates the run. The caller closes the client.
 func (f *creation) open(c *cobra.Command, server *cli.Redis, name string) (client redis.UniversalClient, r *run.Run, created bool, err error) {
 	spec, err := f.check(c, name)
 	if err != nil {
@@ -55,23 +55,24 @@ func (f *creation) open(c *cobra.Command, server *cli.Redis, name string) (clien
 	return client, r, created, nil
 }
 
-// create makes the run, or finds it as it is described. One that has ended is an error: nothing would happen.
+// create makes the run, or opens the existing one if its spec is the same. A run that has ended is an error: nothing
+// would be sent.
 func (f *creation) create(ctx context.Context, client redis.UniversalClient, name string, spec run.Spec) (*run.Run, bool, error) {
 	r, created, err := run.Create(ctx, client, name, spec, f.how.Options())
 	if err == nil && !r.Ended.IsZero() {
-		err = fmt.Errorf("run %s ended at %s; loadctl report %s shows it; take another name, or --new to replace it", name, r.Ended.Format(time.RFC3339), name)
+		err = fmt.Errorf("run %s ended at %s; loadctl report %s shows it; choose another name, or replace it with --new", name, r.Ended.Format(time.RFC3339), name)
 	}
 	return r, created, cli.Config(err)
 }
 
-// Created is what the command create says.
+// Created is the output of the command create.
 type Created struct {
 	Run     string `json:"run"`
-	Created bool   `json:"created"` // false: it was there already, with the same spec
-	Worker  string `json:"worker"`  // the command that joins it
+	Created bool   `json:"created"` // false: the run exists already, with the same spec
+	Worker  string `json:"worker"`  // the command that joins the run
 }
 
-// joining is the command line of a worker that takes part in a run.
+// joining returns the command line of a worker that joins a run.
 func joining(name string, spec run.Spec) string {
 	allow := "--allow-any"
 	if hosts := spec.Target.Hosts(); len(hosts) > 0 {
@@ -86,8 +87,8 @@ func newCreateCommand(redis *cli.Redis) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create RUN --url URL --qps RATE",
 		Short: "Create a run that workers can join",
-		Long: `Create a run. Workers join it by its name. It begins with loadctl start, or by itself as soon as
---min-workers of them are there. --qps is the total of the WHOLE CLUSTER.`,
+		Long: `Create a run. Workers join it by its name. It begins with loadctl start, or as soon as --min-workers
+have joined. --qps is the total of the WHOLE CLUSTER.`,
 		Example: `  loadctl create checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m
   loadworker run --run checkout --wait --allow-hosts 10.0.0.9   # on each machine
   loadctl start checkout`,
@@ -113,7 +114,7 @@ func newCreateCommand(redis *cli.Redis) *cobra.Command {
 func printCreated(w io.Writer, c Created, spec run.Spec) error {
 	verb, begins := "created", "loadctl start "+c.Run
 	if !c.Created {
-		verb = "was there already, as described"
+		verb = "exists already, with the same description"
 	}
 	if spec.MinWorkers > 0 {
 		s := "s"

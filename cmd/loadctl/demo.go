@@ -15,12 +15,13 @@ func newDemoCommand() *cobra.Command {
 	var qps string
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Show in fifteen seconds what it does, on this machine and without Redis",
-		Long: `Show in fifteen seconds what loadctl does, on this machine and without Redis.
+		Short: "Show in 15 seconds what loadctl does",
+		Long: `Show in 15 seconds what loadctl does, on this machine and without Redis.
 
-Three loadworker processes share a rate. It is changed while they run, a worker is killed and removed, another joins.
-At the end the requests that a target counted in each second stand beside those that were asked for. Redis and the target are
-inside this process, on free ports of 127.0.0.1; nothing is left behind.`,
+Three loadworker processes share a rate. The rate changes while they run, one worker is killed and
+removed, and another joins. The result shows for each second how many requests were asked for and
+how many arrived. Redis and the target run inside this process, on free ports of 127.0.0.1. Nothing
+is left behind.`,
 		Example: "  loadctl demo\n  loadctl demo --qps 5k",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -39,10 +40,10 @@ inside this process, on free ports of 127.0.0.1; nothing is left behind.`,
 	return c
 }
 
-// demoRate is the rate to begin with, in requests per second.
+// demoRate returns the rate to begin with, in requests per second.
 func demoRate(c *cobra.Command, qps string) (int64, error) {
 	if redis := c.Flag("redis"); redis != nil && redis.Changed {
-		return 0, errors.New("--redis: the demo has a Redis of its own, leave it out")
+		return 0, errors.New("--redis: the demo starts its own Redis; leave the flag out")
 	}
 	rate, err := pacer.ParseRate(qps)
 	if err != nil {

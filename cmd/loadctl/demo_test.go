@@ -18,7 +18,7 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 )
 
-// demoProcess is a loadctl demo as its users run it, in a process group of its own, as a shell would have it.
+// demoProcess is a loadctl demo as users run it, in its own process group, as in a shell.
 type demoProcess struct {
 	t              *testing.T
 	bin            string
@@ -41,7 +41,7 @@ func (d *demoProcess) printed() string {
 	return d.stdout.String()
 }
 
-// buildDemo builds both commands into a directory of their own, so that their processes can be told from all others.
+// buildDemo builds both commands into a new directory, so that their processes can be identified.
 func buildDemo(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
@@ -95,7 +95,7 @@ func (d *demoProcess) wait() int {
 	return d.cmd.ProcessState.ExitCode()
 }
 
-// workers counts the processes of the demo's loadworker, whoever their parent is.
+// workers counts the processes of the demo's loadworker, whatever their parent.
 func (d *demoProcess) workers() int {
 	d.t.Helper()
 	links, err := filepath.Glob("/proc/[0-9]*/exe")
@@ -221,8 +221,8 @@ func testDemoCounts(t *testing.T, printed string, rows []demoRow) {
 	}
 }
 
-// testDemoIsSteady: in the seconds in which nothing happens what arrives is within 1 % of what was asked, and two seconds after the
-// kill it is so again.
+// testDemoIsSteady: in the seconds in which nothing happens, the arrivals are within 1 % of the rate asked for; also
+// two seconds after the kill.
 func testDemoIsSteady(t *testing.T, rows []demoRow) {
 	for _, i := range []int{1, 2, 4, 5, 8, 10, 11, 13} {
 		off := 100 * float64(rows[i].arrived-rows[i].asked) / float64(rows[i].asked)
@@ -233,7 +233,8 @@ func testDemoIsSteady(t *testing.T, rows []demoRow) {
 	}
 }
 
-// testDemoInterrupted: Ctrl-C, which a terminal sends to the whole group, ends everything and leaves no half of a line or of a result.
+// testDemoInterrupted: Ctrl-C, which a terminal sends to the whole group, ends everything, and leaves no half line and
+// no half result.
 func testDemoInterrupted(t *testing.T, d *demoProcess) {
 	d.until("a second", func() bool { return strings.Contains(d.printed(), "   1 s   asked") })
 	if n := d.workers(); n != 3 {
@@ -253,7 +254,7 @@ func testDemoInterrupted(t *testing.T, d *demoProcess) {
 	}
 }
 
-// testDemoKilled: the workers of a demo that could do nothing for them end all the same.
+// testDemoKilled: the workers end even if the demo is killed and can do nothing for them.
 func testDemoKilled(t *testing.T, d *demoProcess) {
 	d.until("a second", func() bool { return strings.Contains(d.printed(), "   1 s   asked") })
 	if n := d.workers(); n != 3 {
@@ -264,7 +265,7 @@ func testDemoKilled(t *testing.T, d *demoProcess) {
 	d.until("the end of the workers", func() bool { return d.workers() == 0 })
 }
 
-// testDemoKilledSilent: workers that never write would not notice that nobody reads; the kernel ends them (Linux).
+// testDemoKilledSilent: workers that never write do not notice that nobody reads; the kernel ends them (Linux).
 func testDemoKilledSilent(t *testing.T, bin string) {
 	dir := t.TempDir()
 	pids := filepath.Join(dir, "pids")
@@ -285,7 +286,7 @@ func testDemoKilledSilent(t *testing.T, bin string) {
 	d.wait()
 	d.until("the end of the workers", func() bool {
 		for _, pid := range workers {
-			if _, err := os.Readlink("/proc/" + pid + "/exe"); err == nil { // one that nobody has waited for yet has none
+			if _, err := os.Readlink("/proc/" + pid + "/exe"); err == nil { // a zombie has no such link
 				return false
 			}
 		}
@@ -303,7 +304,7 @@ func TestDemoRefused(t *testing.T) {
 	refused(t, []string{"demo"}, "find loadworker", "go install github.com/loadctl/loadctl/cmd/loadworker@latest", "make build")
 }
 
-// TestDemoWithoutScreen: where nothing can be written there is nothing to play for.
+// TestDemoWithoutScreen: if nothing can be written, the demo does not start.
 func TestDemoWithoutScreen(t *testing.T) {
 	worker := filepath.Join(t.TempDir(), "loadworker")
 	if err := os.WriteFile(worker, []byte("#!/bin/sh\nexec sleep 60\n"), 0o755); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// TestTargetIsShown: status, ls and the report say what is fired at and with which flags, without secrets.
+// TestTargetIsShown: status, ls and the report show the target and the flags, without secrets.
 func TestTargetIsShown(t *testing.T) {
 	l := newLab(t)
 	const target, flags = "POST http://redacted@127.0.0.1/", "--header 'A: [redacted]' --body-file '[7 bytes, SHA-256 f52fbd32b2b3b86ff88ef6c490628285f482af15ddcb29541f94bcf526a3f6c7]' --qps 100"

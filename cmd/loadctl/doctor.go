@@ -15,12 +15,12 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 )
 
-// doctorTime is how long the checks take at most, besides 2 s for what they leave on a server that hangs.
+// doctorTime bounds all checks together. Cleaning up on a server that hangs may take 2 s more.
 const doctorTime = 8 * time.Second
 
-// diagnosis is what doctor prints.
+// diagnosis is the output of doctor.
 type diagnosis struct {
-	OK       bool             `json:"ok"` // nothing is bad
+	OK       bool             `json:"ok"` // no finding is bad
 	Findings []doctor.Finding `json:"findings"`
 }
 
@@ -29,11 +29,12 @@ func newDoctorCommand(redis *cli.Redis) *cobra.Command {
 	var connections, workers int
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Find what is wrong with this machine and with Redis, and how to mend it",
-		Long: `Look at this machine and at the Redis server the way a worker will use them: limits, version, clock, memory,
-permissions. A run is made for it in Redis, and removed at once. Without --redis only the machine is looked at.
+		Short: "Check this machine and Redis, and say how to fix problems",
+		Long: `Check this machine and the Redis server the way a worker will use them: limits, version, clock,
+memory, permissions. To check Redis, doctor creates a run and removes it at once. Without --redis,
+doctor checks only this machine.
 
-The exit code is 0 if nothing is bad; warnings may be there all the same.`,
+The exit code is 0 if no finding is bad. There may still be warnings.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := output.Check(); err != nil {
@@ -64,7 +65,7 @@ The exit code is 0 if nothing is bad; warnings may be there all the same.`,
 	return c
 }
 
-// diagnoseRedis looks at the server that was given, to which so many workers are to connect. That there is none is a finding too.
+// diagnoseRedis checks the given server, for this many workers. A missing --redis is a finding too.
 func diagnoseRedis(ctx context.Context, redis *cli.Redis, workers int) []doctor.Finding {
 	if _, err := redis.Address(); err != nil {
 		return []doctor.Finding{{
@@ -74,7 +75,7 @@ func diagnoseRedis(ctx context.Context, redis *cli.Redis, workers int) []doctor.
 	}
 	ctx, cancel := context.WithTimeout(ctx, doctorTime)
 	defer cancel()
-	redis.Warn(nil) // it is a finding
+	redis.Warn(nil) // the finding says it
 	client, err := redis.Connect(ctx)
 	if err != nil {
 		return []doctor.Finding{doctor.Unreachable(err)}
@@ -88,13 +89,13 @@ func problemError(n int) error {
 	case 0:
 		return nil
 	case 1:
-		return cli.Config(errors.New("doctor found 1 problem; mend what is bad and run it again"))
+		return cli.Config(errors.New("doctor found 1 problem; fix it and run doctor again"))
 	default:
-		return cli.Config(fmt.Errorf("doctor found %d problems; mend what is bad and run it again", n))
+		return cli.Config(fmt.Errorf("doctor found %d problems; fix them and run doctor again", n))
 	}
 }
 
-// printFindings writes a line for each finding, and below it what to do.
+// printFindings prints a line for each finding, and below it what to do.
 func printFindings(w io.Writer, findings []doctor.Finding) error {
 	mark := map[string]string{doctor.OK: "ok", doctor.Warn: "warn", doctor.Bad: "BAD"}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -16,7 +16,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// examine runs doctor as JSON. What it prints fits the published schema, its exit code and its words on stderr.
+// examine runs doctor as JSON, and checks its output against the published schema, its exit code and its stderr.
 func examine(t *testing.T, args ...string) diagnosis {
 	t.Helper()
 	stdout, stderr, code := execute(append([]string{"doctor", "-o", "json"}, args...)...)
@@ -58,7 +58,7 @@ func fits(t *testing.T, text string) error {
 	return schema.Validate(document)
 }
 
-// finding is the one that a check made.
+// finding returns the finding of a check.
 func (d diagnosis) finding(t *testing.T, check string) doctor.Finding {
 	t.Helper()
 	i := slices.IndexFunc(d.Findings, func(f doctor.Finding) bool { return f.Check == check })
@@ -79,10 +79,10 @@ func TestDoctorOfAGoodServer(t *testing.T) {
 	if code != cli.CodeGood || stderr != "" || strings.Contains(text, secret) {
 		t.Errorf("exit code %d, %q, %q", code, text, stderr)
 	}
-	// Mark, check and finding are columns, and what to do is below the finding.
+	// Mark, check and finding are columns; the advice is below the finding.
 	for _, want := range []string{
 		"ok    reachable    " + server.Addr() + "\n",
-		"warn  persistence  none: a restart of the server forgets all runs and reports\n" +
+		"warn  persistence  none: a restart of the server loses all runs and reports\n" +
 			"                     redis-cli CONFIG SET appendonly yes\n",
 	} {
 		if !strings.Contains(text, want) {
@@ -98,7 +98,7 @@ func TestDoctorFindsProblems(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	text, stderr, code := execute("doctor", "--max-connections", "10")
-	if code != cli.CodeConfig || stderr != "error: doctor found 1 problem; mend what is bad and run it again\n" || !strings.Contains(text, "\nBAD   eviction ") {
+	if code != cli.CodeConfig || stderr != "error: doctor found 1 problem; fix it and run doctor again\n" || !strings.Contains(text, "\nBAD   eviction ") {
 		t.Errorf("exit code %d, %q, %q", code, text, stderr)
 	}
 	d := examine(t, "--max-connections", "1000000")
@@ -107,7 +107,7 @@ func TestDoctorFindsProblems(t *testing.T) {
 	}
 }
 
-// TestDoctorExpectsWorkers: a server that has no room for the fleet is bad, with what to do, as text and as JSON.
+// TestDoctorExpectsWorkers: a server without room for the fleet is bad, with advice, as text and as JSON.
 func TestDoctorExpectsWorkers(t *testing.T) {
 	server := redistest.Start(t, "--maxclients", "64", "--appendonly", "yes")
 	t.Setenv("LOADCTL_REDIS", server.URL())
@@ -127,7 +127,7 @@ func TestDoctorExpectsWorkers(t *testing.T) {
 	clitest.Refused(t, newRootCommand(), []string{"doctor", "--expect-workers", "-1"}, "--expect-workers")
 }
 
-// TestDoctorWithoutAServer: the machine is looked at all the same.
+// TestDoctorWithoutAServer: the machine is checked even without a server.
 func TestDoctorWithoutAServer(t *testing.T) {
 	right := redistest.Start(t, "--requirepass", "right")
 	closed := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
@@ -175,7 +175,7 @@ func TestDoctorRefuses(t *testing.T) {
 	}
 }
 
-// TestDoctorSchema refuses what the command never prints.
+// TestDoctorSchema: the schema refuses output that the command never prints.
 func TestDoctorSchema(t *testing.T) {
 	const good = `{"check": "x", "state": "ok", "found": "f"}`
 	const evil = `{"check": "x", "state": "bad", "found": "f", "mend": "m"}`

@@ -17,14 +17,14 @@ func newEventsCommand(redis *cli.Redis) *cobra.Command {
 	var n int64
 	c := &cobra.Command{
 		Use:   "events RUN",
-		Short: "Show who did what to a run, and when: commands, joins, leaves",
+		Short: "Show the history of a run: commands, joins, leaves",
 		Args:  cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := output.Check(); err != nil {
 				return err
 			}
 			if n < 1 {
-				return cli.Config(errors.New("--last: give a number of at least 1"))
+				return cli.Config(errors.New("--last: give a number of 1 or more"))
 			}
 			client, r, err := redis.Open(c.Context(), args[0])
 			if err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// TestStopAllOnAFullServer: each run is stopped, what to free is said once, and a worker that is dead can be removed meanwhile.
+// TestStopAllOnAFullServer: each run is stopped, the advice on memory appears once, and a dead worker can be removed in
+// the meantime.
 func TestStopAllOnAFullServer(t *testing.T) {
 	s := newSeveral(t, run.LossHold)
 	if err := s.redis.Client().ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {

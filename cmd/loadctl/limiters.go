@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/internal/limiters"
 )
 
-// explained is what limiters prints.
+// explained is the output of limiters.
 type explained struct {
 	Limiters []limiters.Limiter `json:"limiters"`
 	Measured *measured          `json:"measured,omitempty"` // with --measure
@@ -22,13 +22,14 @@ func newLimitersCommand(redis *cli.Redis) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "limiters [NAME…]",
 		Short: "Compare the limiters, or measure what they do",
-		Long: `Compare the limiters that a run can have (--limiter) and the library pacer/limit has: what each promises, what it costs, when
-to take it. With names, only those.
+		Long: `Compare the limiters of runs (--limiter) and of the library pacer/limit: what each promises, what it
+costs, and when to use it. Names select some of them.
 
-With --measure each is used for some seconds, one after the other, and what a server saw is held against what it promises:
-runs of two workers, with and without --spread, and a rush of callers that take all they get. Workers, server and, unless --redis or
-LOADCTL_REDIS names one, Redis are inside this process, on free ports of 127.0.0.1. Nothing is left behind but, in a Redis that was
-named, some keys for some seconds. A limiter that lets more pass than it promises is an error, exit code 1.`,
+With --measure, loadctl uses each limiter for some seconds, one after the other. It compares what a
+server saw with what the limiter promises: in runs of two workers, with and without --spread, and in
+a rush of callers that take all they can get. Workers and server are inside this process, on free
+ports of 127.0.0.1. So is Redis, unless --redis or LOADCTL_REDIS names one; there some keys remain
+for some seconds. If a limiter lets more pass than it promises, the exit code is 1.`,
 		Example: "  loadctl limiters\n  loadctl limiters --measure token-bucket --qps 1k --plot token-bucket.svg",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, names []string) error {
@@ -53,8 +54,8 @@ named, some keys for some seconds. A limiter that lets more pass than it promise
 	}
 	output.AddFlags(c, "text", "json")
 	measuring.AddFlags(c)
-	return cli.Patient(c) // workers end what they have begun
+	return cli.Patient(c) // workers finish what they have begun
 }
 
-// errBeyond says that a limiter does not keep what it promises.
+// errBeyond says that a limiter broke its promise.
 var errBeyond = errors.New("more arrived than the limiter promises; please report this as a bug")

@@ -18,15 +18,15 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// The bounds of a measurement: it is to show something, and to load nobody's machine.
+// The bounds of a measurement: enough to show an effect, too little to overload a machine.
 const (
 	leastMeasured, mostMeasured = 2 * time.Second, time.Minute
 	leastQPS, mostQPS           = 10, 20_000
 	mostBurst                   = 20_000
-	leastWindow                 = 20 * time.Millisecond // workers ask every 5 ms at most
+	leastWindow                 = 20 * time.Millisecond // workers ask at most once every 5 ms
 )
 
-// measured is what was seen.
+// measured is the result of a measurement.
 type measured struct {
 	QPS      int64           `json:"qps"` // of all workers or callers together
 	Duration time.Duration   `json:"duration_ns"`
@@ -36,7 +36,7 @@ type measured struct {
 	Seen     []limiters.Seen `json:"seen"`
 }
 
-// measureFlags say what to measure.
+// measureFlags are the settings of a measurement.
 type measureFlags struct {
 	on       bool
 	qps      string
@@ -58,12 +58,12 @@ func (f *measureFlags) AddFlags(c *cobra.Command) {
 	c.Flags().StringVar((*string)(&f.plot), "plot", "", "write a chart of arrivals per 10 ms to `FILE`, as SVG")
 }
 
-// check finds what is wrong with the flags.
+// check validates the flags.
 func (f *measureFlags) check(c *cobra.Command) error {
 	if !f.on {
 		for _, name := range []string{"qps", "duration", "burst", "window", "plot"} {
 			if c.Flags().Changed(name) {
-				return fmt.Errorf("--%s: there is nothing to measure; give --measure too", name)
+				return fmt.Errorf("--%s: has an effect only with --measure; give that too", name)
 			}
 		}
 		return nil
@@ -82,22 +82,23 @@ func (f *measureFlags) check(c *cobra.Command) error {
 	return cmp.Or(f.checkLimits(), f.plot.Check("plot"))
 }
 
-// checkLimits refuses a burst that is more than a look at it needs, and a window that does not show or that the rate makes no whole number in.
+// checkLimits refuses a burst above mostBurst. It also refuses a window that is too short, too long, or holds no whole
+// number of requests.
 func (f *measureFlags) checkLimits() error {
 	window, longest := time.Duration(f.window), time.Duration(f.duration)/2
-	whole := time.Duration(big.NewRat(f.rate, time.Second.Microseconds()).Denom().Int64()) * time.Microsecond // the shortest that holds a whole number
+	whole := time.Duration(big.NewRat(f.rate, time.Second.Microseconds()).Denom().Int64()) * time.Microsecond // the shortest window that holds a whole number
 	switch {
 	case f.burst > mostBurst:
 		return fmt.Errorf("--burst: give a number of requests from 1 to %d", mostBurst)
 	case window < leastWindow || window > longest:
 		return fmt.Errorf("--window: give a time from %v to %v, half of --duration, such as 1s", leastWindow, longest)
 	case window%whole != 0:
-		return fmt.Errorf("--window %v: %d requests per second are no whole number in it; give a multiple of %v, such as 1s", window, f.rate, whole)
+		return fmt.Errorf("--window %v: at %d requests per second it holds no whole number of requests; give a multiple of %v, such as 1s", window, f.rate, whole)
 	}
 	return nil
 }
 
-// run measures, and prints.
+// run measures the chosen limiters and prints the result.
 func (f *measureFlags) run(c *cobra.Command, redis *cli.Redis, output *cli.Output, chosen []limiters.Limiter) error {
 	m := limiters.Measurement{QPS: f.rate, Duration: time.Duration(f.duration), Window: time.Duration(f.window)}
 	m.Burst = cmp.Or(int64(f.burst), limiters.DefaultBurst(f.rate))
@@ -134,7 +135,7 @@ func (f *measureFlags) run(c *cobra.Command, redis *cli.Redis, output *cli.Outpu
 	return beyond(done.Seen)
 }
 
-// reachable is the address of the server that was named, if it answers.
+// reachable returns the address of the named server after it has answered.
 func (f *measureFlags) reachable(ctx context.Context, redis *cli.Redis) (string, error) {
 	client, err := redis.Connect(ctx)
 	if err != nil {
@@ -144,18 +145,18 @@ func (f *measureFlags) reachable(ctx context.Context, redis *cli.Redis) (string,
 	return redis.Address()
 }
 
-// draw writes the plot.
+// draw writes the plot to the file of --plot.
 func (f *measureFlags) draw(seen []limiters.Seen) error {
 	if f.plot == "" {
 		return nil
 	}
 	if err := f.plot.Write([]byte(limiters.Plot(seen, time.Duration(f.window)))); err != nil {
-		return fmt.Errorf("--plot: %w; give a file in a directory that can be written to", err)
+		return fmt.Errorf("--plot: %w; give a file in a writable directory", err)
 	}
 	return nil
 }
 
-// beyond is an error if a limiter let more pass than it promises.
+// beyond returns an error if a limiter let more pass than it promises.
 func beyond(seen []limiters.Seen) error {
 	var who []string
 	for _, s := range seen {

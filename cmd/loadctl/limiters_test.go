@@ -20,7 +20,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// TestLimiters compares the table with the files in testdata, which `loadctl limiters` and `loadctl limiters -o json` have written.
+// TestLimiters compares the table with the output of `loadctl limiters` and `loadctl limiters -o json` in testdata.
 func TestLimiters(t *testing.T) {
 	for file, args := range map[string][]string{
 		"limiters.txt":  {"limiters"},
@@ -44,7 +44,7 @@ func TestLimiters(t *testing.T) {
 	}
 }
 
-// TestLimitersMeasure: what is seen, said and drawn of a limiter, with a Redis of its own and with one that was named.
+// TestLimitersMeasure: results, text and plot of a limiter, with the embedded Redis and with a given one.
 func TestLimitersMeasure(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
 	for redis, where := range map[string][]string{"embedded": nil, "given": {"--redis", redistest.Start(t).URL()}} {
@@ -73,7 +73,7 @@ func TestLimitersMeasure(t *testing.T) {
 	}
 }
 
-// checkPicture: a file is SVG, with these texts in it.
+// checkPicture checks that a file is SVG with these texts in it.
 func checkPicture(t *testing.T, file string, says ...string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -93,7 +93,7 @@ func checkPicture(t *testing.T, file string, says ...string) {
 	}
 }
 
-// TestPlotIsWhole: a picture is replaced in one step by one that is whole, or stays what it was.
+// TestPlotIsWhole: a picture is replaced in one step by a complete one, or stays unchanged.
 func TestPlotIsWhole(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "plot.svg"), filepath.Join(t.TempDir(), "of yesterday")
@@ -119,7 +119,7 @@ func TestPlotIsWhole(t *testing.T) {
 	}
 }
 
-// TestLimitersInterrupted: the first Ctrl-C ends a measurement cleanly, with nothing that could be taken for a result.
+// TestLimitersInterrupted: the first Ctrl-C ends a measurement cleanly, without any output that looks like a result.
 func TestLimitersInterrupted(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
 	server := redistest.Start(t)
@@ -163,9 +163,9 @@ func TestLimitersRefused(t *testing.T) {
 		{[]string{"--measure", "--burst", "20001"}, "--burst: give a number of requests from 1 to 20000"},
 		{[]string{"--measure", "--window", "19ms"}, "--window: give a time from 20ms to 1.5s, half of --duration, such as 1s"},
 		{[]string{"--measure", "--window", "2s"}, "--window: give a time from 20ms to 1.5s"},
-		{[]string{"--measure", "--window", "33ms"}, "--window 33ms: 500 requests per second are no whole number in it; give a multiple of 2ms, such as 1s"},
+		{[]string{"--measure", "--window", "33ms"}, "--window 33ms: at 500 requests per second it holds no whole number of requests; give a multiple of 2ms, such as 1s"},
 		{[]string{"-o", "csv"}, `--output "csv": there are text, json`},
-		{[]string{"--qps", "5"}, "--qps: there is nothing to measure; give --measure too"},
+		{[]string{"--qps", "5"}, "--qps: has an effect only with --measure; give that too"},
 		{[]string{"--duration", "5s"}, "--duration: there is nothing to measure"},
 		{[]string{"--plot", "x.svg"}, "--plot: there is nothing to measure"},
 		{[]string{"--measure", "--qps", "9"}, "give a whole number of requests per second from 10 to 20000"},
@@ -186,7 +186,8 @@ func TestLimitersRefused(t *testing.T) {
 	}
 }
 
-// TestNarrow: a burst so small that some of the rate may be lost is warned of, on stderr, where it is given and where it becomes so.
+// TestNarrow: a burst so small that a part of the rate may be lost causes a warning on stderr, wherever it is set or
+// comes into being.
 func TestNarrow(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", redistest.Start(t).URL())
 	for _, c := range []struct {
@@ -210,7 +211,7 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// TestLimitersBeyond: a limiter that lets more pass than it promises is named, with exit code 1.
+// TestLimitersBeyond: a limiter that breaks its promise is named, and the exit code is 1.
 func TestLimitersBeyond(t *testing.T) {
 	within, out := limiters.Seen{Limiter: "sliding-log", Within: true}, limiters.Seen{Limiter: "gcra", Flags: "--burst"}
 	if err := beyond([]limiters.Seen{within, within}); err != nil {
@@ -226,7 +227,7 @@ func TestLimitersBeyond(t *testing.T) {
 	}
 }
 
-// TestLimitersUnheard: a table that cannot be written is an error.
+// TestLimitersUnheard: if the table cannot be written, that is an error.
 func TestLimitersUnheard(t *testing.T) {
 	full := writerFunc(func([]byte) (int, error) { return 0, errors.New("no space left") })
 	if code := cli.Main(newRootCommand(), []string{"limiters"}, full, io.Discard); code != cli.CodeOther {

@@ -20,8 +20,8 @@ func newListCommand(redis *cli.Redis) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ls",
 		Short: "List all runs",
-		Long: `List all runs. Those that the part of a Redis Cluster has which cannot be reached are shown as unreachable, and then the
-exit code is 1.`,
+		Long: `List all runs. If a part of a Redis Cluster cannot be reached, its runs are shown as unreachable,
+and the exit code is 1.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := output.Check(); err != nil {
@@ -46,15 +46,15 @@ exit code is 1.`,
 	return c
 }
 
-// warnUnlisted says that a run was created, or found, that ls does not show.
+// warnUnlisted warns if a run exists but loadctl ls does not show it.
 func warnUnlisted(c *cobra.Command, r *run.Run) {
 	if r.Unlisted != nil {
-		printable.Fprintf(c.ErrOrStderr(), "warning: the list of runs cannot be written, so loadctl ls and stop --all miss run %s; it is listed once a worker joins: %v\n",
+		printable.Fprintf(c.ErrOrStderr(), "warning: the list of runs could not be written, so loadctl ls and stop --all do not know run %s until a worker joins: %v\n",
 			r.Name, r.Unlisted)
 	}
 }
 
-// unreached is the error that some of the runs cannot be reached, with why the first one cannot.
+// unreached returns an error if some runs cannot be reached, with the cause of the first.
 func unreached(runs []run.Entry) error {
 	var why error
 	n := 0
@@ -87,10 +87,10 @@ func printRuns(w io.Writer, runs []run.Entry) error {
 	return t.Flush()
 }
 
-// cellWidth is how many characters of a target, or of flags, a list shows: loadctl status has all.
+// cellWidth is the number of characters that a list shows of a target or of flags. loadctl status shows them all.
 const cellWidth = 80
 
-// shortened is a text as it fits into a table.
+// shortened cuts a text to cellWidth characters.
 func shortened(s string) string {
 	if all := []rune(s); len(all) > cellWidth {
 		return string(all[:cellWidth-1]) + "…"

@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// onEach is a cluster that LOADCTL_REDIS names, with a run on each of its masters.
+// onEach starts a cluster, named by LOADCTL_REDIS, with a run on each of its masters.
 func onEach(t *testing.T) (c *redistest.Cluster, names map[*redistest.Server]string) {
 	t.Helper()
 	c, names = redistest.StartCluster(t, 3), map[*redistest.Server]string{}
@@ -28,7 +28,7 @@ func onEach(t *testing.T) (c *redistest.Cluster, names map[*redistest.Server]str
 	return c, names
 }
 
-// TestListAndStopWithoutAPart: one master is dead, and not the one that has the list.
+// TestListAndStopWithoutAPart: one master is dead, but not the one that has the list of runs.
 func TestListAndStopWithoutAPart(t *testing.T) {
 	c, names := onEach(t)
 	dead := c.Masters[(slices.Index(c.Masters, c.Owner(t, "load:runs"))+1)%3]
@@ -58,13 +58,13 @@ func TestListAndStopWithoutAPart(t *testing.T) {
 		}
 	}
 	text, stderr, code = execute("stop", "--all", "--yes")
-	if code != cli.CodeOther || !strings.HasPrefix(stderr, "error: stop --all: 1 of 3 runs may send on: open run "+names[dead]+": ") ||
-		strings.Count(text, ": stop in force from ") != 2 || !strings.Contains(text, names[dead]+": stop: it is not known whether it sends on\n") {
+	if code != cli.CodeOther || !strings.HasPrefix(stderr, "error: stop --all: 1 of 3 runs may still be sending: open run "+names[dead]+": ") ||
+		strings.Count(text, ": stop in force from ") != 2 || !strings.Contains(text, names[dead]+": stop: not confirmed, it may still be sending\n") {
 		t.Errorf("exit code %d, %s, %s", code, text, stderr)
 	}
 }
 
-// TestCommandsWithoutTheList: what names a run works, and says what became of the list.
+// TestCommandsWithoutTheList: commands that name a run work, and report problems with the list.
 func TestCommandsWithoutTheList(t *testing.T) {
 	c, names := onEach(t)
 	list := c.Owner(t, "load:runs")
@@ -82,7 +82,7 @@ func TestCommandsWithoutTheList(t *testing.T) {
 			t.Errorf("rm: exit code %d, %s", code, stderr)
 		}
 		if _, stderr, code := execute("create", name, "--url", "noop://", "--qps", "5"); code != cli.CodeGood || strings.Count(stderr, "\n") != 1 ||
-			!strings.HasPrefix(stderr, "warning: the list of runs cannot be written, so loadctl ls and stop --all miss run "+name+"; it is listed once a worker joins: ") {
+			!strings.HasPrefix(stderr, "warning: the list of runs could not be written, so loadctl ls and stop --all do not know run "+name+" until a worker joins: ") {
 			t.Errorf("create: exit code %d, %s", code, stderr)
 		}
 		if _, stderr, code := execute("stop", name); code != cli.CodeGood || stderr != "" {

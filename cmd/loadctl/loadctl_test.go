@@ -29,7 +29,7 @@ func refused(t *testing.T, args []string, says ...string) {
 	clitest.Refused(t, newRootCommand(), args, says...)
 }
 
-// onARun are the commands that take a run, with what else they take.
+// onARun returns the commands that take a run, with their other arguments.
 func onARun() [][]string {
 	return [][]string{
 		{"status", "x"}, {"workers", "x"}, {"report", "x"}, {"events", "x"}, {"set-rate", "x", "5"}, {"pause", "x"}, {"resume", "x"}, {"stop", "x"}, {"rm", "x"},
@@ -69,7 +69,7 @@ func TestHelp(t *testing.T) {
 type lab struct {
 	*testing.T
 	run    *run.Run
-	holder *lease.Holder // of a worker that renews and sends nothing
+	holder *lease.Holder // of a worker that renews but sends nothing
 	redis  *redistest.Server
 }
 
@@ -88,7 +88,7 @@ func newLab(t *testing.T) *lab {
 	return &lab{T: t, run: r, holder: lease.NewHolder("w", "i", 1), redis: server}
 }
 
-// start renews, as a worker does, until the schedule has begun.
+// start renews as a worker does, until the schedule has begun.
 func (l *lab) start() {
 	l.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
@@ -103,7 +103,7 @@ func (l *lab) start() {
 	}
 }
 
-// renew is a sign of life.
+// renew renews once.
 func (l *lab) renew() lease.Reply {
 	l.Helper()
 	reply, err := l.run.Arcs(l.redis.Client()).Renew(l.Context(), l.holder.Call())
@@ -114,7 +114,7 @@ func (l *lab) renew() lease.Reply {
 	return reply
 }
 
-// does runs a command that succeeds, as text and as JSON, which is decoded into v.
+// does runs a command that succeeds, as text and as JSON, and decodes the JSON into v.
 func (l *lab) does(v any, args ...string) (text string) {
 	l.Helper()
 	text, stderr, code := execute(args...)
@@ -135,7 +135,7 @@ func (l *lab) does(v any, args ...string) (text string) {
 	return text
 }
 
-// reads runs every command that reads; all of them work in every phase.
+// reads runs every command that reads; each works in every phase.
 func (l *lab) reads(phase string) {
 	l.Helper()
 	var state run.State
@@ -196,7 +196,7 @@ func TestARunsLife(t *testing.T) {
 	if _, stderr, code := execute("rm", "x"); code != cli.CodeGood {
 		t.Errorf("rm: exit code %d, %s", code, stderr)
 	}
-	// What is left tells a worker that comes back that it was meant.
+	// The remaining key tells a worker that comes back that the removal was meant.
 	if left := l.redis.Client().Keys(t.Context(), "*").Val(); len(left) != 1 || !strings.HasPrefix(left[0], run.KeysOf("x").Removed) {
 		t.Errorf("%q are left", left)
 	}
@@ -205,7 +205,7 @@ func TestARunsLife(t *testing.T) {
 	}
 }
 
-// TestStopSaysWhomItWaitsFor: on stderr, because stdout is data.
+// TestStopSaysWhomItWaitsFor: on stderr, because stdout is for data.
 func TestStopSaysWhomItWaitsFor(t *testing.T) {
 	l := newLab(t)
 	l.start()
@@ -216,7 +216,8 @@ func TestStopSaysWhomItWaitsFor(t *testing.T) {
 	}
 }
 
-// TestStopOfNoRun: there is none, but a worker may bring one back that Redis has lost. Word is left for it, until a new run has the name.
+// TestStopOfNoRun: the run does not exist, but a worker may restore a run that Redis has lost. A mark for that worker
+// stays until a new run has the name.
 func TestStopOfNoRun(t *testing.T) {
 	l := newLab(t)
 	word := func() int64 { return l.redis.Client().Exists(t.Context(), "{load:y}:stopped").Val() }

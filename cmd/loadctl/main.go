@@ -1,4 +1,4 @@
-// Command loadctl creates, watches and changes runs: rate, pause, stop, report.
+// Command loadctl creates, watches and changes runs.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:     "loadctl",
-		Short:   "Create, watch and change load tests whose workers share one rate",
+		Short:   "Create, watch and change distributed load tests",
 		Version: version,
 		Args:    cli.Args(cobra.NoArgs),
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },

@@ -17,7 +17,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// leaves writes what a worker with this id could not publish: n requests. It returns the file's path.
+// leaves writes the file of a worker that could not publish n requests. It returns the file's path.
 func (l *lab) leaves(dir, id string, n int64) string {
 	l.Helper()
 	journal, total := l.run.Journal(id, "i"), report.NewSnapshot(id, "i")
@@ -35,7 +35,7 @@ func (l *lab) leaves(dir, id string, n int64) string {
 	return path
 }
 
-// merged is the report that a command prints as JSON.
+// merged returns the report that a command prints as JSON.
 func merged(t *testing.T, args ...string) (rep report.Report, stderr string) {
 	t.Helper()
 	stdout, stderr, code := execute(append(args, "-o", "json")...)
@@ -48,7 +48,7 @@ func merged(t *testing.T, args ...string) (rep report.Report, stderr string) {
 	return rep, stderr
 }
 
-// TestReportMerge: files in any number and order, as a shell writes a pattern out too; each worker counts once.
+// TestReportMerge: files in any number and order, also as a shell expands a pattern; each worker counts once.
 func TestReportMerge(t *testing.T) {
 	l, dir := newLab(t), t.TempDir()
 	l.start()
@@ -80,7 +80,8 @@ func TestReportMerge(t *testing.T) {
 	}
 }
 
-// TestReportOfFilesAlone: where the run, or Redis, is gone, what the workers have left is still a report, which says that it is not whole.
+// TestReportOfFilesAlone: if the run or Redis is gone, the saved files still make a report, which says that it is
+// incomplete.
 func TestReportOfFilesAlone(t *testing.T) {
 	l, dir := newLab(t), t.TempDir()
 	first, second := l.leaves(dir, "a", 100), l.leaves(dir, "b", 20)
@@ -92,7 +93,7 @@ func TestReportOfFilesAlone(t *testing.T) {
 			t.Errorf("%s: %+v", why, rep)
 		}
 		if notes := fmt.Sprint(rep.Notes); !strings.Contains(notes, why+": this is what 2 workers counted") || strings.Count(stderr, "\n") != 1 ||
-			!strings.Contains(stderr, "; this is the report of the files alone") {
+			!strings.Contains(stderr, "; this report covers the files alone") {
 			t.Errorf("%s: %q, %q", why, notes, stderr)
 		}
 		text, _, code := execute(args...)
@@ -105,14 +106,14 @@ func TestReportOfFilesAlone(t *testing.T) {
 	}
 	alone("the run is not in Redis")
 	l.redis.Kill()
-	alone("Redis could not be asked")
-	alone("Redis could not be asked", "--redis", fmt.Sprintf("redis://127.0.0.1:%d", redistest.FreePort(t)))
+	alone("Redis could not be reached")
+	alone("Redis could not be reached", "--redis", fmt.Sprintf("redis://127.0.0.1:%d", redistest.FreePort(t)))
 	t.Setenv("LOADCTL_REDIS", "")
 	alone("no Redis was named")
 }
 
-// TestReportOfFilesWhereRedisRefuses: a server that does not tell about the run is like one that is away, and the report says why. One that is
-// only full tells.
+// TestReportOfFilesWhereRedisRefuses: a server that refuses to answer is treated like one that is away, and the report
+// says why. A server that is only full does answer.
 func TestReportOfFilesWhereRedisRefuses(t *testing.T) {
 	l, dir := newLab(t), t.TempDir()
 	l.start()
@@ -138,8 +139,8 @@ func TestReportOfFilesWhereRedisRefuses(t *testing.T) {
 	}{
 		{"Redis refused (NOPERM ", "this user may not do that", []any{"PING"}, "redis://blind:right@" + l.redis.Addr()},
 		{"Redis refused (WRONGPASS ", "put the right one into the URL", []any{"PING"}, "redis://blind:wrong@" + l.redis.Addr()},
-		{"what Redis has of the run cannot be read", "loadctl rm x removes what is there", []any{"HDEL", run.KeysOf("x").Budget, "core"}, ""},
-		{"what Redis has of the run cannot be read", "loadctl rm x removes what is there", []any{"SET", run.KeysOf("x").Totals, "1"}, ""},
+		{"the run's data in Redis cannot be read", "loadctl rm x removes what is there", []any{"HDEL", run.KeysOf("x").Budget, "core"}, ""},
+		{"the run's data in Redis cannot be read", "loadctl rm x removes what is there", []any{"SET", run.KeysOf("x").Totals, "1"}, ""},
 		{"Redis refused (NOAUTH ", "its password is missing", []any{"CONFIG", "SET", "requirepass", "right"}, ""},
 		{"Redis refused (MASTERDOWN ", "give the address of the master", []any{"REPLICAOF", "127.0.0.1", redistest.FreePort(t)}, "redis://:right@" + l.redis.Addr()},
 	} {
@@ -152,13 +153,13 @@ func TestReportOfFilesWhereRedisRefuses(t *testing.T) {
 		if notes := fmt.Sprint(rep.Notes); rep.Audit.Sent != 120 || rep.Complete || !strings.Contains(notes, c.why) || !strings.Contains(notes, ": this is what 2 workers counted") {
 			t.Errorf("%s: %+v, %q", c.why, rep.Audit, rep.Notes)
 		}
-		if strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.mend) || !strings.Contains(stderr, "; this is the report of the files alone") {
+		if strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.mend) || !strings.Contains(stderr, "; this report covers the files alone") {
 			t.Errorf("%s: %q", c.why, stderr)
 		}
 	}
 }
 
-// TestReportOfFilesJudges: without Redis the thresholds of the run are judged too. The files know what they are, and prove nothing.
+// TestReportOfFilesJudges: thresholds are judged without Redis too. The files contain them, but prove nothing.
 func TestReportOfFilesJudges(t *testing.T) {
 	server, dir := redistest.Start(t), t.TempDir()
 	t.Setenv("LOADCTL_REDIS", "")
@@ -168,7 +169,7 @@ func TestReportOfFilesJudges(t *testing.T) {
 		code       int
 		says       string
 	}{
-		"none":  {nil, cli.CodeGood, "; this is the report of the files alone\n"},
+		"none":  {nil, cli.CodeGood, "; this report covers the files alone\n"},
 		"some":  {[]string{"errors:rate<1%"}, cli.CodeInvalid, "run some proves nothing about the endpoint: "},
 		"wrong": {[]string{"rate:count<50", "rate:rate>1k"}, cli.CodeThreshold, "run wrong: 1 of 2 thresholds failed: rate:count<50: 100\n"},
 	} {
@@ -190,7 +191,7 @@ func TestReportOfFilesJudges(t *testing.T) {
 	}
 }
 
-// TestReportMergeRefused: whatever is wrong with a file, it is named, and there is no report without it.
+// TestReportMergeRefused: the error names a bad file, and there is no report without it.
 func TestReportMergeRefused(t *testing.T) {
 	l, dir := newLab(t), t.TempDir()
 	good := l.leaves(dir, "a", 100)
@@ -224,7 +225,7 @@ func TestReportMergeRefused(t *testing.T) {
 	} {
 		refused(t, append([]string{"report", "x", "--merge"}, c.args...), c.says...)
 	}
-	refused(t, []string{"report", "x", good}, "report: give the name of one run", "one too many")
+	refused(t, []string{"report", "x", good}, "report: give the name of one run", "one too many", "use --merge")
 	refused(t, []string{"report", "--merge", good}, "report: give the name of one run")
 	refused(t, []string{"report", "x", "--merge"}, "needs an argument")
 	refused(t, []string{"report", "x y", "--merge", good}, "use 1 to 64 letters")

@@ -16,7 +16,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// described is a command line with what a run needs.
+// described returns a command line with all flags that a run needs.
 func described(command string, more ...string) []string {
 	return append([]string{command, "x", "--url", "http://user:" + secret + "@127.0.0.1:1/", "--qps", "100"}, more...)
 }
@@ -38,7 +38,7 @@ func TestBadDescriptions(t *testing.T) {
 	}
 	nowhere := filepath.Join(t.TempDir(), "no", "such")
 	for _, args := range [][]string{described("run"), {"watch", "x"}} {
-		refused(t, append(args, "--progress", "999ms"), "--progress: at least 1s, or 0 for none")
+		refused(t, append(args, "--progress", "999ms"), "--progress: give 1s or more, or 0 for none")
 		refused(t, append(args, "--progress", "-1s"), "--progress")
 		refused(t, append(args, "--out", nowhere), "--out", nowhere)
 		refused(t, append(args, "--out", t.TempDir()), "is no regular file")
@@ -63,7 +63,7 @@ func TestCreate(t *testing.T) {
 	}
 	const join = "\njoin    loadworker run --run x --allow-hosts 127.0.0.1:1\nbegins  "
 	succeeds(described("create"), "x: created"+join+"loadctl start x\n")
-	succeeds(described("create"), "x: was there already, as described"+join+"loadctl start x\n")
+	succeeds(described("create"), "x: exists already, with the same description"+join+"loadctl start x\n")
 	refused(t, described("create", "--min-workers", "2"), "run x exists with another spec", "2 here")
 	refused(t, described("create", "--duration", "1m"), "run x exists with another spec", "duration")
 	refused(t, described("create", "--new", "--duration", "1m"), "run x exists with another spec")
@@ -100,7 +100,7 @@ func TestStart(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	stdout, _, _ := execute("start", "x")
-	if want := "x: start: begins with the first worker that is ready\n"; stdout != want {
+	if want := "x: start: the run begins when the first worker is ready\n"; stdout != want {
 		t.Errorf("%q, want %q", stdout, want)
 	}
 	r, err := run.Open(t.Context(), l.redis.Client(), "x")
@@ -111,10 +111,10 @@ func TestStart(t *testing.T) {
 	l.start() // one is enough
 }
 
-// TestStatusShowsWhatIsPending: a change while the schedule does not run is not lost, and is seen.
+// TestStatusShowsWhatIsPending: a change while the schedule stands still is not lost, and is shown.
 func TestStatusShowsWhatIsPending(t *testing.T) {
 	l := newLab(t)
-	shows := func(want ...string) { // a command is in force some 20 ms later
+	shows := func(want ...string) { // a command is in force about 20 ms later
 		t.Helper()
 		for _, w := range want {
 			line := regexp.MustCompile("(?m)^" + w + "$")
@@ -159,7 +159,7 @@ func (l *lab) until(what string, ok func() bool) {
 	}
 }
 
-// publish tells of one more second, in which n requests were sent.
+// publish publishes one more second, in which n requests were sent.
 func (l *lab) publish(total *report.Snapshot, n int64) {
 	l.Helper()
 	in := report.NewSnapshot("w", "i")
@@ -199,7 +199,7 @@ func (l *lab) watched(p *terminal, args ...string) (stdout string) {
 	return out.String()
 }
 
-// TestWatchOnATerminal: the progress is one line, and the report is whole.
+// TestWatchOnATerminal: the progress is one line, and the report is complete.
 func TestWatchOnATerminal(t *testing.T) {
 	l := newLab(t)
 	l.start()
@@ -224,7 +224,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	}
 }
 
-// TestOutIsReplacedInOneStep: whoever reads the file has the old or the new report, and there is nothing on stdout.
+// TestOutIsReplacedInOneStep: a reader of the file sees the old or the new report, and stdout is empty.
 func TestOutIsReplacedInOneStep(t *testing.T) {
 	l := newLab(t)
 	l.start()
@@ -246,7 +246,7 @@ func TestOutIsReplacedInOneStep(t *testing.T) {
 	if err := json.Unmarshal(text, &r); err != nil || r.Audit.Sent != 13 {
 		t.Errorf("%v, %.100q", err, text)
 	}
-	was := make([]byte, 10) // another file, so nobody who had it open saw it change
+	was := make([]byte, 10) // another file, so readers of the old one saw no change
 	if n, _ := old.Read(was); err != nil || string(was[:n]) != "old" {
 		t.Errorf("%v, the old file holds %q", err, was)
 	}
@@ -255,7 +255,7 @@ func TestOutIsReplacedInOneStep(t *testing.T) {
 	}
 }
 
-// TestWatchOfARunThatVanishes: there is nothing left to wait for.
+// TestWatchOfARunThatVanishes: the watch ends with an error.
 func TestWatchOfARunThatVanishes(t *testing.T) {
 	l := newLab(t)
 	l.start()
@@ -269,14 +269,15 @@ func TestWatchOfARunThatVanishes(t *testing.T) {
 	}
 }
 
-// TestRunWithoutRedis: it names the command that sends the same from one machine, with the flags that were given and without secrets.
+// TestRunWithoutRedis: the error names the command that sends the same load from one machine, with the given flags and
+// without secrets.
 func TestRunWithoutRedis(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("file", []byte("X: y\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const says = "error: which Redis? Give --redis redis://host:port, or set LOADCTL_REDIS; or without a Redis, from this machine alone: loadworker run "
+	const says = "error: which Redis? Give --redis redis://host:port, or set LOADCTL_REDIS; or send from this machine alone, without Redis: loadworker run "
 	for want, args := range map[string][]string{
 		"--url http://127.0.0.1:8080/ --qps 500/s --duration 10s":    {"--duration", "10s", "--qps", "500/s", "--url", "http://127.0.0.1:8080/"},
 		"--url 'http://127.0.0.1:8080/?a=b&c=d' --rate 30/m -n 1500": {"--rate", "30/m", "--url", "http://127.0.0.1:8080/?a=b&c=d", "-n", "1.5k"},

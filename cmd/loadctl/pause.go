@@ -10,11 +10,11 @@ import (
 )
 
 func newPauseCommand(redis *cli.Redis) *cobra.Command {
-	return newChangeCommand(redis, "pause RUN", "Stop the schedule's clock; workers and statistics stay", 1,
+	return newChangeCommand(redis, "pause RUN", "Pause a run; workers and statistics stay", 1,
 		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) { return r.Pause(ctx) })
 }
 
 func newResumeCommand(redis *cli.Redis) *cobra.Command {
-	return newChangeCommand(redis, "resume RUN", "Go on after a pause, without a burst", 1,
+	return newChangeCommand(redis, "resume RUN", "Resume a paused run, without a burst", 1,
 		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) { return r.Resume(ctx) })
 }

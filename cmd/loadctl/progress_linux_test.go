@@ -7,10 +7,10 @@ import (
 	"github.com/loadctl/loadctl/internal/watch/watchtest"
 )
 
-// safeBuffer is written and read by different goroutines.
+// safeBuffer may be written and read by different goroutines.
 type safeBuffer = watchtest.Buffer
 
-// terminal is one that a command shows its progress on.
+// terminal is a terminal on which a command shows its progress.
 type terminal struct {
 	slave  *os.File
 	screen *watchtest.Buffer

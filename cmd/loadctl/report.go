@@ -20,19 +20,21 @@ func newReportCommand(redis *cli.Redis) *cobra.Command {
 	var files []string
 	c := &cobra.Command{
 		Use:   "report RUN|FILE...",
-		Short: "Print the merged report of all workers, at any time",
+		Short: "Print the report of a run, at any time",
 		Long: `Print the merged report of all workers, at any time.
 
-A worker whose last counts Redis did not take leaves them in a file, and says so. --merge adds such files; it
-may be repeated, and more files may follow: --merge loadctl-RUN-*.json. What Redis knows of the same worker
-by then is not counted twice. If Redis, or the run in it, cannot be read, the report is of the files alone, and says why.
+A worker that cannot publish its last counts to Redis saves them in a file and says so. --merge adds
+such files. It may be repeated, and more files may follow: --merge loadctl-RUN-*.json. Counts that
+Redis has of the same worker are not counted twice. If Redis or the run cannot be read, the report
+covers the files alone, and says why.
 
-An archive holds all that a report is made of: --out checkout.loadctl writes one. A name that ends in .loadctl, or has a path
-separator, is such a FILE; it is read without Redis, and every format can be made from it. Archives of several runs that went on side
-by side and had no Redis in common are combined: counts and histograms are added up, the series are aligned by the time since each start.
+An archive holds all data of a report: --out checkout.loadctl writes one. A name that ends in
+.loadctl, or has a path separator, is an archive. It is read without Redis, and every format can be
+made from it. Archives of several runs are combined if the runs were side by side and shared no
+Redis. Counts and histograms are added up; the series are aligned by the time since each start.
 
-For a finished run with thresholds the exit code is 0 if it met all, 99 if one failed or is undecided, and 98 if the run
-is not valid: its generator was the limit, or counts are missing.`,
+For a finished run with thresholds the exit code is 0 if all passed, and 99 if one failed or is
+undecided. It is 98 if the run is not valid: its generator was the limit, or counts are missing.`,
 		Example: `  loadctl report checkout -o json
   loadctl report checkout --out checkout.loadctl
   loadctl report berlin.loadctl paris.loadctl
@@ -44,7 +46,7 @@ is not valid: its generator was the limit, or counts are missing.`,
 			if len(files) > 0 {
 				return cli.Args(cobra.MinimumNArgs(1))(c, args)
 			}
-			return cli.Args(cobra.ExactArgs(1))(c, args)
+			return oneReport(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := out.Check(); err != nil {
@@ -70,7 +72,16 @@ is not valid: its generator was the limit, or counts are missing.`,
 	return c
 }
 
-// reportOf is the report of a run with what is in these files. Only with files can it do without Redis.
+// oneReport refuses more than the name of a run, and says what more files need.
+func oneReport(c *cobra.Command, args []string) error {
+	err := cli.Args(cobra.ExactArgs(1))(c, args)
+	if len(args) > 1 {
+		err = fmt.Errorf("%w; to add files that workers have saved, use --merge; write archives as ./NAME or NAME.loadctl", err)
+	}
+	return err
+}
+
+// reportOf returns the report of a run, with the counts in these files. Without files it needs Redis.
 func reportOf(c *cobra.Command, redis *cli.Redis, name string, files []string) (report.Report, error) {
 	var all []*run.Unpublished
 	for _, file := range files {
@@ -84,7 +95,7 @@ func reportOf(c *cobra.Command, redis *cli.Redis, name string, files []string) (
 	if why := absent(redis, err); why != "" && len(all) > 0 {
 		asked := err
 		if rep, err = run.ReportOf(name, why, all); err == nil {
-			printable.Fprintf(c.ErrOrStderr(), "%v; this is the report of the files alone\n", asked)
+			printable.Fprintf(c.ErrOrStderr(), "%v; this report covers the files alone\n", asked)
 		}
 	}
 	if errors.Is(err, run.ErrOtherRun) {
@@ -102,7 +113,7 @@ func fromRedis(ctx context.Context, redis *cli.Redis, name string, all []*run.Un
 	return r.MergedReport(ctx, all)
 }
 
-// absent is why Redis has told nothing about the run; "" if that is not what the error says.
+// absent says why Redis told nothing about the run; "" if the error has another cause.
 func absent(redis *cli.Redis, err error) string {
 	_, unnamed := redis.Address()
 	switch {
@@ -113,9 +124,9 @@ func absent(redis *cli.Redis, err error) string {
 	case errors.Is(err, run.ErrNoRun):
 		return "the run is not in Redis"
 	case run.Unanswered(err):
-		return "Redis could not be asked"
+		return "Redis could not be reached"
 	case errors.Is(err, run.ErrBroken) || errors.Is(err, run.ErrNewer) || errors.Is(err, run.ErrOlder):
-		return "what Redis has of the run cannot be read"
+		return "the run's data in Redis cannot be read"
 	}
 	if answer, refused := errors.AsType[server.Error](err); refused {
 		return fmt.Sprintf("Redis refused (%v)", answer)

@@ -10,15 +10,15 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// isFile tells whether an argument is the name of a file and not of a run. No run has a path separator in its name.
+// isFile tells whether an argument names a file rather than a run. The name of a run has no path separator.
 func isFile(arg string) bool {
 	return strings.HasSuffix(arg, report.ArchiveExtension) || strings.ContainsAny(arg, `/\`)
 }
 
-// checkFiles refuses what cannot be given beside files.
+// checkFiles refuses arguments that do not go together with files.
 func checkFiles(args, merged []string) error {
 	if len(merged) > 0 {
-		return cli.Config(errors.New("report: --merge adds to a run in Redis and not to files; give the name of a run"))
+		return cli.Config(errors.New("report: --merge adds files to a run in Redis, not to archives; give the name of the run"))
 	}
 	for _, arg := range args {
 		if !isFile(arg) {
@@ -28,7 +28,7 @@ func checkFiles(args, merged []string) error {
 	return nil
 }
 
-// combined is one report of all that these files hold.
+// combined returns one report of all these files.
 func combined(files []string) (report.Report, error) {
 	var parts []report.Part
 	for _, file := range files {
@@ -42,9 +42,9 @@ func combined(files []string) (report.Report, error) {
 	return rep, cli.Config(err)
 }
 
-// readReport reads an archive, or a report as JSON. The error names it.
+// readReport reads an archive, or a report as JSON. Errors name the file.
 func readReport(path string) (report.Report, error) {
-	// Opening a pipe would wait for who writes to it.
+	// Opening a pipe would block until somebody writes to it.
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:

@@ -13,7 +13,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// archive writes an archive of a run of so many seconds with 100 requests each, all answered after latency, and returns its path.
+// archive writes an archive of a run of so many seconds with 100 requests each, all answered after latency, and returns
+// its path.
 func archive(t *testing.T, name string, seconds int64, latency time.Duration) string {
 	t.Helper()
 	series, total := new(report.Series), report.NewSnapshot(name, "i")
@@ -44,7 +45,7 @@ func archive(t *testing.T, name string, seconds int64, latency time.Duration) st
 	return path
 }
 
-// TestReportOfArchive: what a command prints of a run it prints of the archive of this run as well, byte for byte and without Redis.
+// TestReportOfArchive: the output for an archive equals the output for its run, byte for byte, and needs no Redis.
 func TestReportOfArchive(t *testing.T) {
 	l, dir := newLab(t), t.TempDir()
 	l.start()
@@ -65,7 +66,7 @@ func TestReportOfArchive(t *testing.T) {
 			t.Fatalf("%q: exit code %d, %q, %s", args, code, stdout, stderr)
 		}
 	}
-	piped := filepath.Join(dir, "piped.loadctl") // what stdout filters stays an archive
+	piped := filepath.Join(dir, "piped.loadctl") // an archive stays valid through the filter of stdout
 	if err := os.WriteFile(piped, []byte(live["archive"]), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func writer(t *testing.T, dir string) func(name, text string) (path string) {
 	}
 }
 
-// TestReportRefusesFiles that are no archives, and what cannot be combined.
+// TestReportRefusesFiles: files that are no archives are refused, and reports that cannot be combined.
 func TestReportRefusesFiles(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
 	a, dir := archive(t, "a", 2, time.Millisecond), t.TempDir()
@@ -124,12 +125,12 @@ func TestReportRefusesFiles(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{cut}, "read " + cut + ": the archive is cut off or damaged; take another copy"},
-		{[]string{newer}, "read " + newer + ": the archive is of version 2, newer than 1, which this program knows; use a newer loadctl"},
-		{[]string{other}, "it is no archive of loadctl; write one with -o archive"},
+		{[]string{cut}, "read " + cut + ": the archive is cut off or damaged; use another copy"},
+		{[]string{newer}, "read " + newer + ": the archive is of version 2, but this program knows versions up to 1; use a newer loadctl"},
+		{[]string{other}, "it is not an archive of loadctl; write one with -o archive"},
 		{[]string{dir}, "it is no regular file"},
 		{[]string{"nowhere.loadctl"}, "nowhere.loadctl: no such file or directory; give the path of an archive"},
-		{[]string{a, a}, "both count the same process of worker \"a\"; leave one of them out"},
+		{[]string{a, a}, "both contain the same process of worker \"a\"; leave one of them out"},
 		{[]string{a, bare}, "it has no histograms; give an archive"},
 		{[]string{a, "x"}, `report "x": runs and files cannot be combined; write the run into an archive: loadctl report x --out FILE.loadctl`},
 		{[]string{a, "--merge", a}, "--merge adds to a run in Redis and not to files"},
@@ -145,7 +146,7 @@ func TestReportRefusesFiles(t *testing.T) {
 	}
 }
 
-// TestReportOfFilesToAFullDisk: the report is still in its files, and not in Redis.
+// TestReportOfFilesToAFullDisk: the counts are still in the files, and not in Redis.
 func TestReportOfFilesToAFullDisk(t *testing.T) {
 	var stderr bytes.Buffer
 	code := cli.Main(newRootCommand(), []string{"report", archive(t, "a", 2, time.Millisecond)}, failingWriter{}, &stderr)

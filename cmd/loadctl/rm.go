@@ -22,7 +22,7 @@ func newRemoveCommand(redis *cli.Redis) *cobra.Command {
 			}
 			defer cli.Close(client)
 			err = run.Remove(c.Context(), client, args[0], force)
-			if errors.Is(err, run.ErrListed) || run.Unanswered(err) { // nothing that was given is wrong
+			if errors.Is(err, run.ErrListed) || run.Unanswered(err) { // no argument is wrong
 				return err
 			}
 			return cli.Config(err)

@@ -15,8 +15,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// How long the end of a run may take: until its workers have stopped, besides the promises to those that are silent, and until their last
-// snapshots are there.
+// How long the end of a run may take: until its workers have stopped, besides the promises of silent ones; and until
+// their last snapshots have arrived.
 const (
 	stopPatience   = 10 * time.Second
 	reportPatience = 10 * time.Second
@@ -29,17 +29,18 @@ func newRunCommand(redis *cli.Redis) *cobra.Command {
 	var out cli.Report
 	c := &cobra.Command{
 		Use:   "run RUN --url URL --qps RATE",
-		Short: "Create a run, wait for workers, show its progress, and report",
-		Long: `Create a run and stay with it: it begins when --min-workers have joined, its progress is shown, and at
-the end the report of all workers is printed. --qps is the total of the WHOLE CLUSTER.
+		Short: "Create a run, wait for its workers, show progress, report",
+		Long: `Create a run and stay with it. The run begins when --min-workers have joined. The command shows its
+progress, and prints the report of all workers at the end. --qps is the total of the WHOLE CLUSTER.
 
-The workers send without this command: if it is killed the run goes on, and loadctl watch takes it up
-again. Ctrl-C stops the run and reports; a second one ends at once. With --deadman the run is stopped when
-neither this command nor another loadctl was heard of for so long; then the exit code is 1. If the workers
-do not come within --start-timeout, the run is stopped, and the exit code is 104.
+The workers do not need this command: if it is killed, the run goes on, and loadctl watch shows it
+again. Ctrl-C stops the run and prints the report; a second Ctrl-C ends the command at once. With
+--deadman, the run stops if neither this command nor another loadctl was heard of for that long;
+then the exit code is 1. If too few workers join within --start-timeout, the run is stopped, and the
+exit code is 104.
 
-With --threshold the exit code is 0 if the run met all, 99 if one failed or is undecided, and 98 if the run is
-not valid: its generator was the limit, or counts are missing.`,
+With --threshold the exit code is 0 if all passed, and 99 if one failed or is undecided. It is 98 if
+the run is not valid: its generator was the limit, or counts are missing.`,
 		Example: `  loadctl run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m --min-workers 3`,
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -48,7 +49,7 @@ not valid: its generator was the limit, or counts are missing.`,
 			}
 			client, r, created, err := f.open(c, redis, args[0])
 			if errors.Is(err, cli.ErrNoRedis) {
-				return cli.Config(fmt.Errorf("%w; or without a Redis, from this machine alone: %s", cli.ErrNoRedis, f.spec.OneOff(c)))
+				return cli.Config(fmt.Errorf("%w; or send from this machine alone, without Redis: %s", cli.ErrNoRedis, f.spec.OneOff(c)))
 			}
 			if err != nil {
 				return err
@@ -57,7 +58,7 @@ not valid: its generator was the limit, or counts are missing.`,
 			if created {
 				printable.Fprintf(c.ErrOrStderr(), "created run %s; workers join with: %s\n", r.Name, joining(r.Name, r.Spec))
 			} else {
-				printable.Fprintf(c.ErrOrStderr(), "run %s was there already, as described; Ctrl-C stops it\n", r.Name)
+				printable.Fprintf(c.ErrOrStderr(), "run %s exists already, with the same description; Ctrl-C stops it\n", r.Name)
 			}
 			return attend(c, r, &start, &show, &out)
 		},
@@ -69,20 +70,20 @@ not valid: its generator was the limit, or counts are missing.`,
 	return cli.Patient(c)
 }
 
-// attend stays with a run until it is over, and reports. It stops the run at a signal, and where the workers do not come that the run waits for: else
-// it would begin with nobody there.
+// attend stays with a run until it is over, and prints the report. It stops the run at a signal. It also stops the run
+// if too few workers join in time: else the run could begin later with nobody watching.
 func attend(c *cobra.Command, r *run.Run, start *cli.StartTimeout, show *progress, out *cli.Report) error {
 	ctx, done := start.Limit(c.Context(), r)
 	err := show.follow(ctx, c, r)
 	done()
 	switch {
 	case errors.Is(err, cli.ErrFewWorkers):
-		return errors.Join(fmt.Errorf("%w; the run is stopped: see to its workers, and repeat this with --new; --start-timeout says how long to wait", err), stopAnyway(c, r))
+		return errors.Join(fmt.Errorf("%w; the run is stopped: check its workers, and repeat this with --new; --start-timeout sets how long to wait", err), stopAnyway(c, r))
 	case errors.Is(err, cli.ErrSignal):
-		printable.Fprintf(c.ErrOrStderr(), "stopping run %s; once more ends at once\n", r.Name)
+		printable.Fprintf(c.ErrOrStderr(), "stopping run %s; a second Ctrl-C ends at once\n", r.Name)
 		failed := stopAnyway(c, r)
 		if failed != nil && !errors.Is(failed, run.ErrUnconfirmed) {
-			return errors.Join(err, failed) // nor would there be a report
+			return errors.Join(err, failed) // there is no report either
 		}
 		if failed != nil {
 			err = errors.Join(err, failed)
@@ -92,16 +93,16 @@ func attend(c *cobra.Command, r *run.Run, start *cli.StartTimeout, show *progres
 	if err != nil {
 		return err
 	}
-	// A run that was cut short is judged by its report all the same; that it was is what the user has to learn.
+	// The report of a run that was cut short is judged as usual. The error tells the user that the run was cut short.
 	stopped, err := r.Unattended(c.Context())
 	if stopped {
-		return fmt.Errorf("run %s: its dead-man's switch stopped it: Redis heard of no loadctl for %v; see what held this command up, or give a longer --deadman",
+		return fmt.Errorf("run %s: its dead-man's switch stopped it: Redis heard from no loadctl for %v; find out what delayed this command, or set a longer --deadman",
 			r.Name, r.Spec.Deadman)
 	}
 	return cmp.Or(cli.Judged(rep), err)
 }
 
-// stopAnyway stops the run although the command's own context may have ended.
+// stopAnyway stops the run, even if the command's own context has ended.
 func stopAnyway(c *cobra.Command, r *run.Run) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), stopPatience+r.Spec.Permit())
 	defer cancel()
@@ -110,7 +111,8 @@ func stopAnyway(c *cobra.Command, r *run.Run) error {
 	return err
 }
 
-// finish prints the report of a run that is over, or was left by a signal. The error is what ended the command, or why there is no report.
+// finish prints the report of a run that is over or was left by a signal. The error is the cause of the end, or says
+// why there is no report.
 func finish(c *cobra.Command, r *run.Run, out *cli.Report, ended error) (report.Report, error) {
 	if ended != nil && !errors.Is(ended, cli.ErrSignal) {
 		return report.Report{}, ended
@@ -124,5 +126,5 @@ func finish(c *cobra.Command, r *run.Run, out *cli.Report, ended error) (report.
 	if err != nil {
 		return rep, errors.Join(ended, err)
 	}
-	return rep, ended // a signal that nothing is added to needs no message
+	return rep, ended // a signal alone needs no message
 }

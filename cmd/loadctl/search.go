@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// searchDeadman is the dead-man's switch of a run that has none: longer than an outage of Redis that a search survives.
+	// searchDeadman is the default of --deadman for a search: longer than an outage of Redis that a search survives.
 	searchDeadman = 20 * time.Second
-	// leastStep is the shortest window: one second decides nothing.
+	// leastStep is the shortest window: one second is too short for a decision.
 	leastStep = 2 * time.Second
-	// leastSettle is how long a rate settles at least where --settle is not given.
+	// leastSettle is the shortest time that a rate settles if --settle is not given.
 	leastSettle = 500 * time.Millisecond
-	// mostDrain bounds the wait for what a probe has left in flight.
+	// mostDrain bounds the wait for requests that a probe left in flight.
 	mostDrain = time.Minute
 )
 
@@ -34,20 +34,25 @@ func newSearchCommand(redis *cli.Redis) *cobra.Command {
 	f := searchFlags{creation: creation{spec: cli.Spec{MinWorkers: 1}}, from: "100", to: "50k", step: cli.Duration(20 * time.Second)}
 	c := &cobra.Command{
 		Use:   "search RUN --slo OBJECTIVE",
-		Short: "Find the highest rate at which a service keeps its objectives",
-		Long: `Find the highest rate at which a service keeps its objectives, in one run whose rate it sets.
+		Short: "Find the highest rate at which a service meets its objectives",
+		Long: `Find the highest rate at which a service meets its objectives. The search uses one run, and sets its
+rate.
 
-RUN is a run that is waiting, paused or running. With --url, search creates it; workers join by its name. The search doubles
-the rate until an objective is missed. Then it halves the gap until that is at most 3 %, and repeats the highest rate that passed.
-At the end it stops the run, whose report has each change of the rate.
+RUN is a run that is waiting, paused or running. With --url, search creates it; workers join by its
+name. The search doubles the rate until an objective is missed. Then it halves the gap until that is
+at most 3 %, and repeats the highest rate that passed. At the end it stops the run. The report of
+the run lists each change of the rate.
 
-Each probe sets the rate, lets it settle, measures --step-for, and then waits at rate 0 until nothing is in flight. It fails as
-soon as an objective is missed while requests pile up. A probe that the generator limited, or of which a snapshot is missing, has no answer:
-it is repeated, and never counts as a failure.
+Each probe sets the rate, lets it settle, measures for --step-for, and waits at rate 0 until nothing
+is in flight. It fails early if an objective is missed while requests pile up. A probe has no answer
+if the generator was the limit or a snapshot is missing. Such a probe is repeated, and never counts
+as a failure.
 
-If this command dies, the run is stopped by its dead-man's switch (--deadman, 20s if there is none). Ctrl-C stops the run.
+If this command dies, the dead-man's switch stops the run (--deadman, 20s by default). Ctrl-C stops
+the run.
 
-The exit code is 0 if a rate was found, or --to still passed; 99 if even a 16th of --from failed; 98 if there is no answer.`,
+The exit code is 0 if a rate was found, or if --to still passed. It is 99 if even a 16th of --from
+failed, and 98 if there is no answer.`,
 		Example: `  loadctl search checkout --url http://10.0.0.9:8080/ --slo 'latency:p(99)<50ms' --slo 'errors:rate<0.1%'
   loadctl search checkout --slo 'latency:p(99)<50ms' --from 1k --to 20k --step-for 5s`,
 		Args: cli.Args(cobra.ExactArgs(1)),
@@ -91,7 +96,7 @@ func (f *searchFlags) AddFlags(c *cobra.Command) {
 	f.creation.AddFlags(c)
 }
 
-// A probing is a search as its flags ask for it.
+// probing holds the parsed flags of a search.
 type probing struct {
 	plan       search.Plan
 	objectives []report.Threshold
@@ -99,7 +104,7 @@ type probing struct {
 	settle     time.Duration
 }
 
-// parse reads the flags. Nothing is asked of Redis, and nothing written, if one is wrong.
+// parse reads the flags. It neither asks Redis nor writes anything.
 func (f *searchFlags) parse(c *cobra.Command) (*probing, error) {
 	if err := f.output.Check(); err != nil {
 		return nil, err
@@ -139,7 +144,7 @@ func (f *searchFlags) readRates(p *probing) error {
 		*r.to = rate.Float()
 	}
 	if n := p.plan.From * p.length.Seconds(); n > 0 && n < search.LeastRequests {
-		return fmt.Errorf("--from %s: in --step-for %v that is %.3g requests, of which nothing can be said; give more of either, at least %d requests",
+		return fmt.Errorf("--from %s: in --step-for %v that is %.3g requests, too few for a result; raise either, to at least %d requests",
 			f.from, p.length, n, search.LeastRequests)
 	}
 	return nil
@@ -147,7 +152,7 @@ func (f *searchFlags) readRates(p *probing) error {
 
 func (f *searchFlags) readObjectives(p *probing) error {
 	if len(f.slos) == 0 {
-		return errors.New("--slo: give what the service has to keep, such as --slo 'latency:p(99)<50ms'")
+		return errors.New("--slo: give an objective, such as --slo 'latency:p(99)<50ms'")
 	}
 	for _, text := range f.slos {
 		t, err := report.ParseThreshold(text)
@@ -162,7 +167,7 @@ func (f *searchFlags) readObjectives(p *probing) error {
 	return nil
 }
 
-// takeOver refuses the flags of a run that a search sets itself, and sets them.
+// takeOver refuses the flags that a search sets itself, and sets them.
 func (f *searchFlags) takeOver(c *cobra.Command) error {
 	if !f.spec.Given(c) {
 		return nil
@@ -174,7 +179,7 @@ func (f *searchFlags) takeOver(c *cobra.Command) error {
 	}
 	given, _ := c.Flags().GetStringArray("threshold")
 	if text := aborting(given); text != "" {
-		return fmt.Errorf("--threshold %q would stop the run at the first probe that fails; leave abort after out", text)
+		return fmt.Errorf("--threshold %q would stop the run at the first probe that fails; leave out 'abort after'", text)
 	}
 	set := []error{c.Flags().Set("qps", f.from)}
 	if !c.Flags().Changed("deadman") {
@@ -183,7 +188,7 @@ func (f *searchFlags) takeOver(c *cobra.Command) error {
 	return errors.Join(set...)
 }
 
-// open creates the run that the flags describe, or opens the one that is there. The caller closes the client.
+// open creates the run that the flags describe, or opens an existing one. The caller closes the client.
 func (f *searchFlags) open(c *cobra.Command, server *cli.Redis, name string) (client redis.UniversalClient, r *run.Run, err error) {
 	if f.spec.Given(c) {
 		client, r, _, err = f.creation.open(c, server, name)
@@ -200,10 +205,10 @@ func (f *searchFlags) open(c *cobra.Command, server *cli.Redis, name string) (cl
 	return client, r, nil
 }
 
-// searchable tells whether a search can be made with a run.
+// searchable returns an error if a search cannot use this run.
 func searchable(r *run.Run) error {
 	if !r.Ended.IsZero() {
-		return fmt.Errorf("search %s: %w, since %s; take another name, or --new with --url to replace it", r.Name, run.ErrOver, r.Ended.Format(time.RFC3339))
+		return fmt.Errorf("search %s: %w, since %s; choose another name, or replace it with --new and --url", r.Name, run.ErrOver, r.Ended.Format(time.RFC3339))
 	}
 	if r.Spec.Max {
 		return fmt.Errorf("search %s: %w; create one with a rate", r.Name, run.ErrNoRate)
@@ -214,7 +219,8 @@ func searchable(r *run.Run) error {
 	return nil
 }
 
-// aborting is the first threshold that stops a run; "" = there is none. What is no threshold is refused elsewhere.
+// aborting returns the first threshold that stops a run; "" = none. It skips texts that are no thresholds; those are
+// refused elsewhere.
 func aborting(thresholds []string) string {
 	for _, text := range thresholds {
 		if t, err := report.ParseThreshold(text); err == nil && t.Abort > 0 {
@@ -224,7 +230,7 @@ func aborting(thresholds []string) string {
 	return ""
 }
 
-// play makes the search with a run, and stops the run whatever comes.
+// play runs the search, and always stops the run at its end.
 func (p *probing) play(c *cobra.Command, r *run.Run, f *searchFlags) error {
 	s, err := search.New(p.plan)
 	if err != nil {
@@ -233,7 +239,7 @@ func (p *probing) play(c *cobra.Command, r *run.Run, f *searchFlags) error {
 	began := time.Now()
 	err = p.attended(c, r, &f.start, s)
 	if errors.Is(err, cli.ErrSignal) {
-		printable.Fprintf(c.ErrOrStderr(), "stopping run %s; once more ends at once\n", r.Name)
+		printable.Fprintf(c.ErrOrStderr(), "stopping run %s; a second Ctrl-C ends at once\n", r.Name)
 	}
 	if failed := stopAnyway(c, r); !errors.Is(failed, run.ErrNoRun) && failed != nil {
 		err = errors.Join(err, failed)
@@ -248,7 +254,7 @@ func (p *probing) play(c *cobra.Command, r *run.Run, f *searchFlags) error {
 	return answer.verdict()
 }
 
-// attended begins the run with rate 0, gives it signs of life, and plays the probes.
+// attended starts the run at rate 0, sends it signs of life, and plays the probes.
 func (p *probing) attended(c *cobra.Command, r *run.Run, start *cli.StartTimeout, s *search.Search) error {
 	deadman := cmp.Or(r.Spec.Deadman, searchDeadman)
 	guard := func(ctx context.Context) error { return r.Guard(ctx, deadman) }
@@ -275,7 +281,8 @@ func (p *probing) attended(c *cobra.Command, r *run.Run, start *cli.StartTimeout
 	return d.Run(ctx, s)
 }
 
-// begin waits until the run goes on, with workers: it starts one that nobody else starts, and resumes one that is paused.
+// begin waits until the run is running and has workers. It starts a waiting run that nobody else starts, and resumes a
+// paused one.
 func begin(ctx context.Context, c *cobra.Command, r *run.Run) error {
 	told := false
 	for {
@@ -294,7 +301,7 @@ func begin(ctx context.Context, c *cobra.Command, r *run.Run) error {
 		case s.Phase == "running" && there && !s.StartedAt.IsZero() && !s.Now().Before(s.StartedAt):
 			return nil
 		case !there && !told:
-			printable.Fprintf(c.ErrOrStderr(), "run %s waits for workers; they join with: %s\n", r.Name, joining(r.Name, r.Spec))
+			printable.Fprintf(c.ErrOrStderr(), "run %s waits for workers; start them with: %s\n", r.Name, joining(r.Name, r.Spec))
 			told = true
 		}
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/loadctl/loadctl/internal/search"
 )
 
-// Answer is what the command search prints as JSON.
+// Answer is the JSON output of the command search.
 type Answer struct {
 	Run    string  `json:"run"`
 	End    string  `json:"end"`    // found, above (--to still passed), below (nothing passed), no answer, or interrupted
@@ -34,12 +34,12 @@ type AnswerProbe struct {
 	Phase     string        `json:"phase"`   // double, bisect or confirm
 	Outcome   string        `json:"outcome"` // passed, failed or no answer
 	Why       string        `json:"why"`     // "" = it passed
-	At        time.Time     `json:"at"`      // from when on the rate was in force
+	At        time.Time     `json:"at"`      // since when the rate has been in force
 	MeasuredS float64       `json:"measured_s"`
 	Values    []AnswerValue `json:"values"`
 }
 
-// AnswerValue is what was measured of one objective.
+// AnswerValue is the measured value of one objective.
 type AnswerValue struct {
 	Objective string  `json:"objective"`
 	Result    string  `json:"result"` // passed, failed or undecided
@@ -48,7 +48,7 @@ type AnswerValue struct {
 	Text      string  `json:"text"`   // for people
 }
 
-// newAnswer is the answer of a search, or what there is of it.
+// newAnswer returns the answer of a search, as far as it got.
 func newAnswer(name string, p *probing, r search.Result, took time.Duration) Answer {
 	a := Answer{Run: name, End: string(r.End), Rate: r.Rate, From: p.plan.From, To: p.plan.To, StepS: p.length.Seconds(), TookS: took.Seconds(),
 		Objectives: []string{}, Probes: []AnswerProbe{}}
@@ -76,7 +76,7 @@ func newAnswer(name string, p *probing, r search.Result, took time.Duration) Ans
 	return a
 }
 
-// verdict is the error that the answer ends the command with; nil for a good one.
+// verdict is the error that the command ends with; nil for a good answer.
 func (a Answer) verdict() error {
 	switch search.End(a.End) {
 	case search.BelowFrom:
@@ -99,18 +99,18 @@ func (a Answer) last() AnswerProbe {
 func (a Answer) headline() string {
 	switch search.End(a.End) {
 	case search.Found:
-		return fmt.Sprintf("keeps its objectives up to %s/s", search.Rate(a.Rate))
+		return fmt.Sprintf("meets its objectives up to %s/s", search.Rate(a.Rate))
 	case search.AboveTo:
-		return fmt.Sprintf("keeps its objectives at %s/s, the highest rate asked for; look further with --to", search.Rate(a.Rate))
+		return fmt.Sprintf("meets its objectives at %s/s, the highest rate tried; raise --to to search higher", search.Rate(a.Rate))
 	case search.BelowFrom:
-		return fmt.Sprintf("keeps its objectives at no rate down to %s/s; look further with --from", search.Rate(a.Failed))
+		return fmt.Sprintf("misses its objectives even at %s/s; lower --from to search lower", search.Rate(a.Failed))
 	case search.Unknown:
-		return fmt.Sprintf("no answer: what it does at %s/s is not known", search.Rate(a.last().Rate))
+		return fmt.Sprintf("no answer: the result at %s/s is unknown", search.Rate(a.last().Rate))
 	}
-	return "interrupted, this is what is known"
+	return "interrupted; this is what is known so far"
 }
 
-// knee is between which rates the service gives way.
+// knee says between which rates the service stops meeting its objectives.
 func (a Answer) knee() string {
 	passed, failed := "nothing passed", "nothing failed"
 	if a.Rate > 0 {
@@ -122,7 +122,7 @@ func (a Answer) knee() string {
 	return passed + ", " + failed
 }
 
-// writeText writes the answer for people.
+// writeText writes the answer as text.
 func (a Answer) writeText(w io.Writer) error {
 	printable.Fprintf(w, "%s: %s\n", a.Run, a.headline())
 	printable.Fprintf(w, "knee    %s\n", a.knee())
@@ -150,7 +150,7 @@ func row(w io.Writer, cells []string) {
 	}
 }
 
-// metrics are the objectives without their limits: the heads of columns.
+// metrics returns the column headers: the objectives without their limits.
 func (a Answer) metrics() []string {
 	heads := make([]string, len(a.Objectives))
 	for i, o := range a.Objectives {

@@ -17,7 +17,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// TestSearchRefused: whatever is wrong is found before anything is written.
+// TestSearchRefused: errors are found before anything is written.
 func TestSearchRefused(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
@@ -43,20 +43,20 @@ func TestSearchRefused(t *testing.T) {
 	for _, m := range []mistake{
 		{[]string{"search"}, "search: give the name of one run"},
 		{[]string{"search", "there", "x"}, `"x" is one too many`},
-		{[]string{"search", "there"}, "--slo: give what the service has to keep, such as --slo 'latency:p(99)<50ms'"},
-		{[]string{"search", "there", "--slo", ""}, `--slo: threshold "", column 1: name what is measured`},
-		{[]string{"search", "there", "--slo", "p99<50ms"}, "--slo: threshold \"p99<50ms\", column 1: name what is measured"},
-		{[]string{"search", "there", "--slo", "latency:p(99)<50ms over 10s"}, "--slo: \"latency:p(99)<50ms over 10s\": each probe is one window, of --step-for; leave over out"},
+		{[]string{"search", "there"}, "--slo: give an objective, such as --slo 'latency:p(99)<50ms'"},
+		{[]string{"search", "there", "--slo", ""}, `--slo: threshold "", column 1: name a metric`},
+		{[]string{"search", "there", "--slo", "p99<50ms"}, "--slo: threshold \"p99<50ms\", column 1: name a metric"},
+		{[]string{"search", "there", "--slo", "latency:p(99)<50ms over 10s"}, "--slo: \"latency:p(99)<50ms over 10s\": each probe is one window, of --step-for; leave out 'over'"},
 		{[]string{"search", "there", "--slo", "latency:p(99)<50ms over 1s abort after 3"}, "leave over out"},
 		{[]string{"search", "there", "--slo", "rate:rate>100"}, "the search sets the rate; give an objective of the service"},
-		{[]string{"search", "there", "--slo", "latency:p(99)<20s"}, "within --step-for 20s no request can miss it; give a longer one"},
+		{[]string{"search", "there", "--slo", "latency:p(99)<20s"}, "within --step-for 20s no request can miss it; give a longer --step-for"},
 		{[]string{"search", "there", "--slo", "\x1b[2J"}, "--slo: threshold"},
 		{append([]string{"search", "there", "--from", "200", "--to", "100"}, slo...), "--from 200 --to 100: give two rates above 0, the lower one first"},
 		{append([]string{"search", "there", "--from", "0"}, slo...), "--from 0 --to 50k: give two rates above 0"},
-		{append([]string{"search", "there", "--from", "-1"}, slo...), `--from: rate "-1": not a number of requests per second`},
+		{append([]string{"search", "there", "--from", "-1"}, slo...), `--from: rate "-1": a rate is not negative`},
 		{append([]string{"search", "there", "--to", "max"}, slo...), `--to: rate "max": not a number of requests per second`},
 		{append([]string{"search", "there", "--to", "NaN"}, slo...), "--to: rate \"NaN\""},
-		{append([]string{"search", "there", "--from", "30/m"}, slo...), "--from 30/m: in --step-for 20s that is 10 requests, of which nothing can be said; give more of either, at least 20 requests"},
+		{append([]string{"search", "there", "--from", "30/m"}, slo...), "--from 30/m: in --step-for 20s that is 10 requests, too few for a result; raise either, to at least 20 requests"},
 		{append([]string{"search", "there", "--step-for", "1s"}, slo...), "--step-for 1s: give whole seconds from 2s to 1h, such as 20s"},
 		{append([]string{"search", "there", "--step-for", "2500ms"}, slo...), "--step-for 2.5s: give whole seconds"},
 		{append([]string{"search", "there", "--step-for", "0"}, slo...), "--step-for 0s: give whole seconds"},
@@ -77,7 +77,7 @@ func TestSearchRefused(t *testing.T) {
 		{append([]string{"search", "x", "--profile", "sine:"}, described...), "--profile: the search sets the rate"},
 		{append([]string{"search", "x", "--duration", "10s"}, described...), "--duration: the search sets the rate, and ends the run"},
 		{append([]string{"search", "x", "-n", "100"}, described...), "--requests: the search sets the rate"},
-		{append([]string{"search", "x", "--threshold", "errors:rate<1% over 1s abort after 2"}, described...), "--threshold \"errors:rate<1% over 1s abort after 2\" would stop the run at the first probe that fails; leave abort after out"},
+		{append([]string{"search", "x", "--threshold", "errors:rate<1% over 1s abort after 2"}, described...), "--threshold \"errors:rate<1% over 1s abort after 2\" would stop the run at the first probe that fails; leave out 'abort after'"},
 		{append([]string{"search", "over", "--new", "--threshold", "errors:rate<1% over 1s abort after 2"}, described...), "leave abort after out"},
 		{append([]string{"search", "x", "-H", "a:b"}, slo...), "--url: give what to request"},
 		{append([]string{"search", "x", "--url", "ftp://h/"}, slo...), "there is no target for scheme ftp"},
@@ -91,12 +91,12 @@ func TestSearchRefused(t *testing.T) {
 	refused(t, append([]string{"search", "there"}, slo...), "which Redis? Give --redis redis://host:port, or set LOADCTL_REDIS")
 }
 
-// TestSearchWithoutWorkers: they do not come, and the run is stopped.
+// TestSearchWithoutWorkers: no workers join, and the run is stopped.
 func TestSearchWithoutWorkers(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
 	stdout, stderr, code := execute("search", "x", "--url", "http://127.0.0.1:9/", "--slo", "errors:rate<1%", "--start-timeout", "300ms")
-	if code != cli.CodeConfig || stdout != "" || !strings.Contains(stderr, "run x waits for workers; they join with: loadworker run --run x --allow-hosts 127.0.0.1:9\n") ||
+	if code != cli.CodeConfig || stdout != "" || !strings.Contains(stderr, "run x waits for workers; start them with: loadworker run --run x --allow-hosts 127.0.0.1:9\n") ||
 		!strings.Contains(stderr, "error: run x: it did not begin: its workers were not there within 300ms\n") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
@@ -127,11 +127,11 @@ func TestSearchAnswers(t *testing.T) {
 		code         string
 		says         []string
 	}{
-		{search.Found, 783, 800.5, "", []string{"x: keeps its objectives up to 783/s\n", "knee    783/s passed, 800.5/s failed\n", "probes  3 in 1m10s, each of 3s\n"}},
-		{search.AboveTo, 1000, math.Inf(1), "", []string{"keeps its objectives at 1000/s, the highest rate asked for; look further with --to\n", "1000/s passed, nothing failed"}},
-		{search.BelowFrom, 0, 6.25, "run x: even 6.25/s failed: nobody knows", []string{"at no rate down to 6.25/s; look further with --from", "nothing passed, 6.25/s failed"}},
-		{search.Unknown, 783, math.Inf(1), "run x: no answer at 900/s: nobody knows", []string{"no answer: what it does at 900/s is not known", "783/s passed, nothing failed"}},
-		{"", 0, math.Inf(1), "", []string{"interrupted, this is what is known", "nothing passed, nothing failed"}},
+		{search.Found, 783, 800.5, "", []string{"x: meets its objectives up to 783/s\n", "knee    783/s passed, 800.5/s failed\n", "probes  3 in 1m10s, each of 3s\n"}},
+		{search.AboveTo, 1000, math.Inf(1), "", []string{"meets its objectives at 1000/s, the highest rate tried; raise --to to search higher\n", "1000/s passed, nothing failed"}},
+		{search.BelowFrom, 0, 6.25, "run x: even 6.25/s failed: nobody knows", []string{"misses its objectives even at 6.25/s; lower --from to search lower", "nothing passed, 6.25/s failed"}},
+		{search.Unknown, 783, math.Inf(1), "run x: no answer at 900/s: nobody knows", []string{"no answer: the result at 900/s is unknown", "783/s passed, nothing failed"}},
+		{"", 0, math.Inf(1), "", []string{"interrupted; this is what is known so far", "nothing passed, nothing failed"}},
 	} {
 		a := newAnswer("x", p, search.Result{End: c.end, Rate: c.rate, Failed: c.failed, Probes: probes}, 70*time.Second)
 		var out bytes.Buffer

@@ -12,9 +12,9 @@ import (
 
 func newSetBurstCommand(redis *cli.Redis) *cobra.Command {
 	var burst int64
-	c := newChangeCommand(redis, "set-burst RUN N", "Change how many requests the run's limiter lets pass at once", 2,
+	c := newChangeCommand(redis, "set-burst RUN N", "Change the burst of the run's limiter", 2,
 		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) { return r.SetBurst(ctx, burst) })
-	c.PreRunE = func(_ *cobra.Command, args []string) (err error) { // what is wrong with the arguments comes before what Redis says
+	c.PreRunE = func(_ *cobra.Command, args []string) (err error) { // check the arguments before asking Redis
 		if burst, err = cli.ParseCount(args[1]); err != nil {
 			return cli.Config(fmt.Errorf("set-burst: %w", err))
 		}

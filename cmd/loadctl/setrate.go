@@ -21,9 +21,9 @@ func newSetRateCommand(redis *cli.Redis) *cobra.Command {
 		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) {
 			return r.SetRate(ctx, rate, time.Duration(over))
 		})
-	c.PreRunE = func(_ *cobra.Command, args []string) (err error) { // what is wrong with the arguments comes before what Redis says
+	c.PreRunE = func(_ *cobra.Command, args []string) (err error) { // check the arguments before asking Redis
 		if strings.EqualFold(args[1], "max") {
-			return cli.Config(errors.New("set-rate: a run with a rate cannot become one without; end it, and create one with --qps max"))
+			return cli.Config(errors.New("set-rate: a run with a rate cannot become a closed loop; stop it, and create one with --qps max"))
 		}
 		if rate, err = pacer.ParseRate(args[1]); err != nil {
 			return cli.Config(err)
@@ -36,7 +36,7 @@ func newSetRateCommand(redis *cli.Redis) *cobra.Command {
 	c.Long = `Change the rate of the whole cluster. RATE is the total of all workers, in requests per second:
 500, 2.5k, 1M, 0.2, or a count per time such as 500/s, 30/m or 1/1d12h. 0 sends nothing.
 
-Setting 100 and then 200 means 200. Stages that were still to come are cancelled; the planned end stays.
+Setting 100 and then 200 means 200. Stages still to come are cancelled; the planned end stays.
 The new rate is in force on every worker some 20 ms after the command.`
 	c.Example = "  loadctl set-rate checkout 500\n  loadctl set-rate checkout 2k --over 30s"
 	c.Flags().Var(&over, "over", "reach the new rate by a linear ramp over this time")

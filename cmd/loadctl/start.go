@@ -10,6 +10,6 @@ import (
 )
 
 func newStartCommand(redis *cli.Redis) *cobra.Command {
-	return newChangeCommand(redis, "start RUN", "Begin a run that waits, with the workers that are there", 1,
+	return newChangeCommand(redis, "start RUN", "Start a waiting run with the workers that have joined", 1,
 		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) { return r.Start(ctx) })
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// status is what the command status says.
+// status is the output of the command status.
 type status struct {
 	*run.State
 	report.Setting
-	ClosedLoop bool `json:"closed_loop,omitempty"` // as in report.Report: a closed loop: it has no rate, and nothing is asked for
+	ClosedLoop bool `json:"closed_loop,omitempty"` // as in report.Report: a closed loop has no rate, and no requests are asked for
 }
 
 func newStatusCommand(redis *cli.Redis) *cobra.Command {
@@ -46,17 +46,18 @@ func newStatusCommand(redis *cli.Redis) *cobra.Command {
 	return c
 }
 
-// touch tells a run with a deadman's switch that somebody looks after it. Who only looks is not stopped by what is wrong with that.
+// touch tells a run with a dead-man's switch that somebody watches it. If that fails, it prints a warning only: reading
+// goes on.
 func touch(c *cobra.Command, r *run.Run) {
 	if r.Spec.Deadman == 0 {
 		return
 	}
 	if err := r.Touch(c.Context()); err != nil {
-		printable.Fprintf(c.ErrOrStderr(), "the run was not told that somebody is there, so --deadman may stop it: %v\n", err)
+		printable.Fprintf(c.ErrOrStderr(), "warning: the run did not get this sign of life, so --deadman may stop it: %v\n", err)
 	}
 }
 
-// readState is a run's state, for the commands that show a part of it. before is done first; it may be nil.
+// readState reads a run's state. before is called first; it may be nil.
 func readState(c *cobra.Command, redis *cli.Redis, output *cli.Output, name string, before func(*cobra.Command, *run.Run)) (*run.State, error) {
 	if err := output.Check(); err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func readState(c *cobra.Command, redis *cli.Redis, output *cli.Output, name stri
 	return r.State(c.Context())
 }
 
-// formatRate is a rate to a thousandth, without needless zeros.
+// formatRate formats a rate to a thousandth, without trailing zeros.
 func formatRate(r float64) string { return strconv.FormatFloat(math.Round(r*1000)/1000, 'f', -1, 64) }
 
 // shownRate is formatRate, or max for a closed loop.
@@ -83,7 +84,7 @@ func shownRate(r float64, closed bool) string {
 	return formatRate(r)
 }
 
-// pending is what will become of the rate without any further command.
+// pending says how the rate will change without any further command.
 func pending(s *run.State) string {
 	then := formatRate(s.RateThen)
 	switch {

@@ -19,17 +19,20 @@ func newStopCommand(redis *cli.Redis) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stop RUN",
 		Short: "End a run; when this returns, nothing more is sent",
-		Long: `End a run, or with --all each that has not ended. Workers drop what they have not sent. It returns when each of them
-has confirmed that, or can send nothing any more. A silent one may be cut off from Redis; then it sends until its promise
-ends, --permit-for after its last call. Whom it waits for is shown. If that one is dead, loadctl workers rm
-says so and ends the waiting.
+		Long: `End a run. With --all, end every run that has not ended. Workers drop unsent requests. The command
+returns when each worker has confirmed that, or can send nothing any more. A silent worker may be
+cut off from Redis. Then it sends until its promise ends, --permit-for after its last call. The
+command shows which workers it waits for. If a silent worker is dead, loadctl workers rm ends the
+wait.
 
-If the memory of Redis is full, it works all the same, and says what to free.
+If the memory of Redis is full, stop works anyway, and says what to free.
 
-A run that Redis has lost is stopped all the same: a worker that has it brings it back as stopped. Where none does, the exit
-code is 104, and a worker that cannot reach Redis now ends when it can, for an hour, unless a run of this name is created.
+A run that Redis has lost can be stopped too: a worker that still has it restores it as stopped. If
+no worker does, the exit code is 104. For one hour, a worker that reaches Redis again then ends,
+unless a run of this name is created.
 
-With --on-redis-loss hold such a worker sends without end; then nothing can be confirmed, and the exit code is 1.`,
+With --on-redis-loss hold, a worker that is cut off sends without end. Then the stop cannot be
+confirmed, and the exit code is 1.`,
 		Example: "  loadctl stop checkout\n  loadctl stop --all --yes",
 		Args: func(c *cobra.Command, args []string) error {
 			if err := every.check(c, args); every.all || err != nil {
@@ -56,14 +59,15 @@ With --on-redis-loss hold such a worker sends without end; then nothing can be c
 	return c
 }
 
-// stopRun stops one run, also where Redis has lost it.
+// stopRun stops one run, even if Redis has lost it.
 func stopRun(c *cobra.Command, redis *cli.Redis, name string) (run.Change, error) {
 	client, err := redis.Connect(c.Context())
 	if err != nil {
-		return run.Change{}, err
+		return run.Change{}, unchanged(err)
 	}
 	defer cli.Close(client)
 	r, err := run.Open(c.Context(), client, name)
+	err = unchanged(err)
 	lost := errors.Is(err, run.ErrNoRun)
 	if lost {
 		r, err = run.StopLost(c.Context(), client, name)
@@ -73,13 +77,13 @@ func stopRun(c *cobra.Command, redis *cli.Redis, name string) (run.Change, error
 	}
 	warnFull(c.ErrOrStderr(), "stop", r.Full(c.Context()))
 	done, err := r.Stop(c.Context(), waitsFor(c.ErrOrStderr(), r.Name, ""))
-	if lost && !r.Ended.IsZero() { // not before it was lost, but by this command
+	if lost && !r.Ended.IsZero() { // this command ended it, not an earlier one
 		done.Changed, done.At = true, r.Ended
 	}
 	return done, err
 }
 
-// waitsFor says on w whom the stop of a run waits for, with something in front.
+// waitsFor returns a function that prints which workers the stop of a run waits for. Each line starts with prefix.
 func waitsFor(w io.Writer, name, prefix string) func([]run.Pending) {
 	return func(those []run.Pending) {
 		var talking []string

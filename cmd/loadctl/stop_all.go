@@ -19,7 +19,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// stopAll is the flags of stop that are about every run.
+// stopAll holds the flags of stop that concern all runs.
 type stopAll struct{ all, yes bool }
 
 func (f *stopAll) AddFlags(c *cobra.Command) {
@@ -27,46 +27,46 @@ func (f *stopAll) AddFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&f.yes, "yes", false, "with --all: do not ask; required without a terminal")
 }
 
-// check finds what is wrong with the command line.
+// check validates the command line.
 func (f *stopAll) check(c *cobra.Command, args []string) error {
 	switch {
 	case f.all && len(args) > 0:
-		return cli.Config(errors.New("stop: give the name of one run or --all, and not both"))
+		return cli.Config(errors.New("stop: give the name of one run, or --all"))
 	case f.yes && !f.all:
-		return cli.Config(errors.New("--yes: it is the answer to the question of --all, leave it out"))
+		return cli.Config(errors.New("--yes: it confirms --all; give --all too, or leave --yes out"))
 	case f.all && !f.yes && !asksAt(c.InOrStdin()):
 		return cli.Config(errors.New("stop --all: there is no terminal to ask on; give --yes if all runs are to be stopped"))
 	}
 	return nil
 }
 
-// asksAt tells whether somebody can answer.
+// asksAt tells whether somebody can answer a question: in is a terminal.
 func asksAt(in io.Reader) bool {
 	file, ok := in.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// Stopped is what the command stop --all says of one run.
+// Stopped is the output of stop --all for one run.
 type Stopped struct {
 	run.Change
 	Confirmed bool   `json:"confirmed"`       // nothing more is sent
-	Error     string `json:"error,omitempty"` // why that is not known
+	Error     string `json:"error,omitempty"` // why it is not confirmed
 }
 
-// stop stops them all at once: none has to wait for another.
+// stop stops all runs at the same time, so that none waits for another.
 func (f *stopAll) stop(c *cobra.Command, server *cli.Redis, output *cli.Output) error {
 	client, err := server.Connect(c.Context())
 	if err != nil {
-		return err
+		return unchanged(err)
 	}
 	defer cli.Close(client)
 	names, err := going(c.Context(), client)
 	if err != nil {
-		return err
+		return unchanged(err)
 	}
 	if len(names) == 0 {
 		return output.Print(c.OutOrStdout(), []Stopped{}, func(w io.Writer) error {
-			_, err := fmt.Fprintln(w, "no run has to be stopped")
+			_, err := fmt.Fprintln(w, "no run to stop")
 			return err
 		})
 	}
@@ -82,7 +82,7 @@ func (f *stopAll) stop(c *cobra.Command, server *cli.Redis, output *cli.Output) 
 	return unconfirmed(c.Context(), done)
 }
 
-// unconfirmed is the error that some of them may send on, with why; its exit code is 1, whatever that is.
+// unconfirmed returns an error with exit code 1 if some runs may still be sending.
 func unconfirmed(ctx context.Context, done []Stopped) error {
 	var why []string
 	for _, s := range done {
@@ -93,14 +93,14 @@ func unconfirmed(ctx context.Context, done []Stopped) error {
 	if len(why) == 0 {
 		return nil
 	}
-	err := fmt.Errorf("stop --all: %d of %d runs may send on: %s", len(why), len(done), strings.Join(why, "; "))
+	err := fmt.Errorf("stop --all: %d of %d runs may still be sending: %s", len(why), len(done), strings.Join(why, "; "))
 	if ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), err)
 	}
 	return err
 }
 
-// going are the names of the runs that have not ended, or may not have: those that cannot be reached.
+// going returns the names of the runs that have not ended, and of those that cannot be reached.
 func going(ctx context.Context, client redis.UniversalClient) ([]string, error) {
 	entries, err := run.List(ctx, client)
 	if err != nil {
@@ -115,7 +115,7 @@ func going(ctx context.Context, client redis.UniversalClient) ([]string, error) 
 	return names, nil
 }
 
-// ask returns nil if the runs may be stopped.
+// ask returns nil if the user agrees to stop the runs.
 func (f *stopAll) ask(c *cobra.Command, names []string) error {
 	if f.yes {
 		return nil
@@ -127,7 +127,7 @@ func (f *stopAll) ask(c *cobra.Command, names []string) error {
 	printable.Fprintf(c.ErrOrStderr(), "stop %d run%s: %s? [y/N] ", len(names), s, strings.Join(names, ", "))
 	answered := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(c.InOrStdin()).ReadString('\n') // none is no
+		line, _ := bufio.NewReader(c.InOrStdin()).ReadString('\n') // an empty answer means no
 		answered <- strings.ToLower(strings.TrimSpace(line))
 	}()
 	select {
@@ -135,14 +135,14 @@ func (f *stopAll) ask(c *cobra.Command, names []string) error {
 		if answer == "y" || answer == "yes" {
 			return nil
 		}
-		return errors.New("stop --all: the answer was not yes, so no run was stopped")
+		return errors.New("stop --all: not confirmed, so no run was stopped")
 	case <-c.Context().Done():
 		fmt.Fprintln(c.ErrOrStderr())
 		return context.Cause(c.Context())
 	}
 }
 
-// stopEach returns what became of each, in the order of names. With show it prints a line for each as it stops.
+// stopEach returns the result for each run, in the order of names. With show it prints a line as each run stops.
 func stopEach(c *cobra.Command, client redis.UniversalClient, show bool, names []string) []Stopped {
 	done := make([]Stopped, len(names))
 	var printing sync.Mutex
@@ -170,7 +170,7 @@ func stopEach(c *cobra.Command, client redis.UniversalClient, show bool, names [
 			printing.Lock()
 			defer printing.Unlock()
 			if !done[i].Confirmed {
-				printable.Fprintf(c.OutOrStdout(), "%s: stop: it is not known whether it sends on\n", name)
+				printable.Fprintf(c.OutOrStdout(), "%s: stop: not confirmed, it may still be sending\n", name)
 			} else if err := printChange(c.OutOrStdout(), done[i].Change); err != nil {
 				done[i].Confirmed, done[i].Error = false, fmt.Sprintf("stop %s: %v", name, err)
 			}
@@ -180,7 +180,7 @@ func stopEach(c *cobra.Command, client redis.UniversalClient, show bool, names [
 	return done
 }
 
-// stopOne stops a run. Before it does, it calls before.
+// stopOne stops a run. It calls before first.
 func stopOne(ctx context.Context, client redis.UniversalClient, name string, before func(*run.Run), waiting func([]run.Pending)) Stopped {
 	s := Stopped{Change: run.Change{Run: name, Command: "stop"}}
 	r, err := run.Open(ctx, client, name)
@@ -191,7 +191,7 @@ func stopOne(ctx context.Context, client redis.UniversalClient, name string, bef
 			s.Change = change
 		}
 	}
-	s.Confirmed = err == nil || errors.Is(err, run.ErrNoRun) // removed meanwhile, or it has expired
+	s.Confirmed = err == nil || errors.Is(err, run.ErrNoRun) // removed in the meantime, or expired
 	if !s.Confirmed {
 		s.Error = err.Error()
 	}

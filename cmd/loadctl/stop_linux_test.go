@@ -19,8 +19,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// several is a private Redis with runs: "waits", which nobody has joined; "silent", whose only worker says nothing after its first calls;
-// "over", which was stopped.
+// several is a private Redis with three runs: "waits", which no worker has joined; "silent", whose only worker is
+// silent after its first calls; "over", which was stopped.
 type several struct {
 	*testing.T
 	redis *redistest.Server
@@ -63,7 +63,7 @@ func (s *several) phases() string {
 	return strings.Join(all, " ")
 }
 
-// TestStopAll: none waits for another, each has its line, and those that had ended are left alone.
+// TestStopAll: no run waits for another, each has its line, and runs that had ended stay unchanged.
 func TestStopAll(t *testing.T) {
 	s := newSeveral(t, run.LossPermit)
 	began := time.Now()
@@ -82,14 +82,14 @@ func TestStopAll(t *testing.T) {
 	if phases := s.phases(); phases != "stopped stopped stopped" {
 		t.Error(phases)
 	}
-	for format, want := range map[string]string{"text": "no run has to be stopped\n", "json": "[]\n"} {
+	for format, want := range map[string]string{"text": "no run to stop\n", "json": "[]\n"} {
 		if stdout, stderr, code := execute("stop", "--all", "--yes", "-o", format); code != cli.CodeGood || stdout != want || stderr != "" {
 			t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 		}
 	}
 }
 
-// TestStopAllIsNotSure: one that cannot be confirmed is named, and the others are stopped all the same.
+// TestStopAllIsNotSure: runs that cannot be confirmed are named, and the others are stopped anyway.
 func TestStopAllIsNotSure(t *testing.T) {
 	s := newSeveral(t, run.LossHold)
 	if err := s.redis.Client().Set(t.Context(), run.KeysOf("foreign").Spec, "x", 0).Err(); err != nil {
@@ -97,7 +97,7 @@ func TestStopAllIsNotSure(t *testing.T) {
 	}
 	s.redis.Client().ZAdd(t.Context(), "load:runs", zed("foreign"))
 	stdout, stderr, code := execute("stop", "--all", "--yes", "-o", "json")
-	if code != cli.CodeOther || strings.Count(stderr, "error: ") != 1 || !strings.Contains(stderr, "error: stop --all: 2 of 3 runs may send on: ") ||
+	if code != cli.CodeOther || strings.Count(stderr, "error: ") != 1 || !strings.Contains(stderr, "error: stop --all: 2 of 3 runs may still be sending: ") ||
 		!strings.Contains(stderr, "stop silent: cannot be confirmed for w: ") || !strings.Contains(stderr, "run foreign: its state in Redis is not whole") {
 		t.Errorf("exit code %d, stderr %q", code, stderr)
 	}
@@ -121,7 +121,7 @@ func TestStopAllIsNotSure(t *testing.T) {
 	}
 }
 
-// schemaOfAll compares what stop --all prints with its schema, in which nothing else may be.
+// schemaOfAll checks the output of stop --all against its schema, which allows no other members.
 func schemaOfAll(t *testing.T, text string) {
 	t.Helper()
 	path, err := filepath.Abs("../../docs/schema/change.schema.json")
@@ -162,7 +162,7 @@ func TestStopAllAsks(t *testing.T) {
 	}{
 		{"\n", cli.CodeOther, "stopped running waiting"},
 		{"no\n", cli.CodeOther, "stopped running waiting"},
-		{"\x04", cli.CodeOther, "stopped running waiting"}, // the end of what is typed
+		{"\x04", cli.CodeOther, "stopped running waiting"}, // end of input
 		{"Y\n", cli.CodeGood, "stopped stopped stopped"},
 	} {
 		p := watchtest.NewTerminal(t, 80)
@@ -176,7 +176,7 @@ func TestStopAllAsks(t *testing.T) {
 		})
 		p.Type(c.types)
 		code := <-ended
-		if shown := p.Shown(); code != c.code || s.phases() != c.phases || code != cli.CodeGood && !strings.Contains(shown, "error: stop --all: the answer was not yes, so no run was stopped\n") {
+		if shown := p.Shown(); code != c.code || s.phases() != c.phases || code != cli.CodeGood && !strings.Contains(shown, "error: stop --all: not confirmed, so no run was stopped\n") {
 			t.Errorf("%q: exit code %d, %s, %q, %q", c.types, code, s.phases(), out.String(), shown)
 		}
 	}

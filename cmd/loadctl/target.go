@@ -32,25 +32,27 @@ func newTargetCommand() *cobra.Command {
 			return flags.serve(c, server)
 		},
 	}
-	c.Long = fmt.Sprintf(`Answer every request, and count when it arrived: so what a test says it sent can be checked at the other end.
-No Redis is needed. It may serve for days: of the arrivals it remembers the last 10s.
+	c.Long = fmt.Sprintf(`Answer every request and count when it arrived, to check what a test says it sent. No Redis is
+needed. It may serve for days: it remembers the arrivals of the last 10s.
 
-As text it prints a line for each second in which requests arrived, seconds being counted from the first arrival; at
-the end how many arrived, their mean rate between the first and the last, and the most in any 1ms, 10ms, 100ms, 1s and 10s.
-A rate of R has at most R·W + 1 in any window W, or R·(W + L) + 1 if requests come up to L late. In JSON a long run
-has the counts of its last %d seconds.
+As text it prints a line for each second in which requests arrived; seconds count from the first
+arrival. At the end it prints how many arrived, their mean rate between the first and the last, and
+the most in any 1ms, 10ms, 100ms, 1s and 10s. A rate of R has at most R·W + 1 arrivals in any window
+W, or R·(W + L) + 1 if requests come up to L late. In JSON a long run has the counts of its last %d
+seconds.
 
-With --capacity N it is a server with a known capacity, for trying out search and overload: N requests are served at the same time, each for --service-time, and
-the others wait in one queue, first come, first served. So it answers at most N/--service-time requests per second (8 and 10ms: 800/s). A request that
-finds %d others waiting is answered 503 at once. --latency and --jitter come on top.
+With --capacity N it is a server of known capacity, to try out search and overload. It serves N
+requests at the same time, each for --service-time; the others wait in one queue, first come, first
+served. So it answers at most N/--service-time requests per second (8 and 10ms: 800/s). If %d others
+are waiting, a request is answered 503 at once. --latency and --jitter come on top.
 
 It ends after --for, or by Ctrl-C or SIGTERM, with exit code 0.
 
-Other machines cannot reach 127.0.0.1. Any other address lets all who can reach this machine send requests; so does :8080, which
-is every address it has.`, arrivals.KeptSeconds, arrivals.QueueLimit)
+Other machines cannot reach 127.0.0.1. With any other address, all who can reach this machine can
+send requests. :8080 means all addresses of this machine.`, arrivals.KeptSeconds, arrivals.QueueLimit)
 	c.Example = "  loadctl target --for 1m\n  loadctl target --latency 5ms --jitter 2ms --error-share 0.01 --stall 10s:2s -o json\n  loadctl target --capacity 8 --service-time 10ms"
 	flags.AddFlags(c)
-	return cli.Patient(c) // the summary is what it is for: however slowly it is read, it is printed whole
+	return cli.Patient(c) // print the whole summary, however slowly it is read
 }
 
 // targetFlags say how the server listens and answers, and for how long.
@@ -80,10 +82,10 @@ func (f *targetFlags) AddFlags(c *cobra.Command) {
 	s.StringVar(&f.keyFile, "tls-key", "", "private key of --tls-cert (PEM) in `FILE`")
 }
 
-// usualService is the service time where only a capacity is given.
+// usualService is the service time if only a capacity is given.
 const usualService = 10 * time.Millisecond
 
-// longestWait bounds what is added to the time, so that the sum is one.
+// longestWait bounds added delays, so that sums do not overflow.
 const longestWait = 365 * 24 * time.Hour
 
 // start checks the flags and listens.
@@ -126,7 +128,7 @@ func (f *targetFlags) checkAnswers() error {
 	return f.checkCapacity()
 }
 
-// checkCapacity refuses what no queue can have.
+// checkCapacity refuses settings that no queue can have.
 func (f *targetFlags) checkCapacity() error {
 	if f.options.Capacity < 0 || f.options.Capacity > arrivals.MaxCapacity {
 		return fmt.Errorf("--capacity %d: give a number up to %d, or 0 to serve all at once", f.options.Capacity, arrivals.MaxCapacity)
@@ -135,20 +137,20 @@ func (f *targetFlags) checkCapacity() error {
 		return fmt.Errorf("--service-time %v: give at most 1h", service)
 	}
 	if f.service > 0 && f.options.Capacity == 0 {
-		return errors.New("--service-time: give the number of requests served at the same time too, --capacity N")
+		return errors.New("--service-time: give --capacity N too, the number of requests served at the same time")
 	}
 	return nil
 }
 
-// readCertificate is the TLS configuration; nil without one.
+// readCertificate returns the TLS configuration; nil if there is none.
 func (f *targetFlags) readCertificate() (*tls.Config, error) {
 	switch {
 	case f.certificateFile == "" && f.keyFile == "":
 		return nil, nil
 	case f.keyFile == "":
-		return nil, errors.New("--tls-cert: give the key of the certificate too, --tls-key FILE")
+		return nil, errors.New("--tls-cert: give its key too, --tls-key FILE")
 	case f.certificateFile == "":
-		return nil, errors.New("--tls-key: give the certificate of the key too, --tls-cert FILE")
+		return nil, errors.New("--tls-key: give its certificate too, --tls-cert FILE")
 	}
 	pair, err := tls.LoadX509KeyPair(f.certificateFile, f.keyFile)
 	if err != nil {
@@ -157,7 +159,7 @@ func (f *targetFlags) readCertificate() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}}, nil
 }
 
-// checkAddress refuses what could be taken for an address that it is not.
+// checkAddress refuses texts that are no address to listen on.
 func checkAddress(address string) error {
 	path, unix := strings.CutPrefix(address, "unix:")
 	_, port, err := net.SplitHostPort(address)
@@ -167,7 +169,7 @@ func checkAddress(address string) error {
 	return fmt.Errorf("--listen %.100q: write HOST:PORT, such as 127.0.0.1:8080, or unix:/path", address)
 }
 
-// listenError says what to do when nobody can listen on an address.
+// listenError adds to an error of listening what to do about it.
 func listenError(address string, err error) error {
 	if err == nil {
 		return nil
@@ -180,12 +182,12 @@ func listenError(address string, err error) error {
 		advice = "give another port, or 0 for a free one"
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
-		err = op.Err // without the address once more
+		err = op.Err // without the address, which is named already
 	}
 	return fmt.Errorf("--listen %.100s: %w; %s", address, err, advice)
 }
 
-// serve counts until the command's context or --for ends, and prints. That is its normal end, not an error.
+// serve counts until the command's context or --for ends, and prints the summary. That is its normal end, not an error.
 func (f *targetFlags) serve(c *cobra.Command, server *arrivals.Server) error {
 	defer cli.Close(server)
 	ctx, cancel := context.WithCancel(c.Context())

@@ -23,7 +23,7 @@ func (s *stalls) String() string {
 // Type implements pflag.Value.
 func (s *stalls) Type() string { return "stall" }
 
-// Set implements pflag.Value: it adds one.
+// Set implements pflag.Value. It adds a stall.
 func (s *stalls) Set(text string) error {
 	from, long, ok := strings.Cut(text, ":")
 	at, err := cli.ParseDuration(from)

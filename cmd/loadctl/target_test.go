@@ -30,14 +30,14 @@ import (
 	"github.com/loadctl/loadctl/internal/cli/clitest"
 )
 
-// targetRoot is loadctl with nothing but target.
+// targetRoot is loadctl with only the command target.
 func targetRoot() *cobra.Command {
 	root := &cobra.Command{Use: "loadctl"}
 	root.AddCommand(newTargetCommand())
 	return root
 }
 
-// printed is what a command that runs has printed so far.
+// printed holds the output so far of a running command.
 type printed struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -55,7 +55,7 @@ func (p *printed) String() string {
 	return p.text.String()
 }
 
-// counter is a `loadctl target` that runs.
+// counter is a running `loadctl target`.
 type counter struct {
 	*testing.T
 	url            string
@@ -63,7 +63,7 @@ type counter struct {
 	code           chan int
 }
 
-// counting starts a target and waits until it says where it listens, which is on stderr with JSON.
+// counting starts a target and waits until it prints where it listens; with JSON it does so on stderr.
 func counting(t *testing.T, args ...string) *counter {
 	t.Helper()
 	c := &counter{T: t, code: make(chan int, 1)}
@@ -103,7 +103,7 @@ func (c *counter) get(client *http.Client, n int) map[int]int {
 		if err != nil {
 			c.Fatal(err)
 		}
-		_, err = io.Copy(io.Discard, resp.Body) // to its end, so that the connection is used again
+		_, err = io.Copy(io.Discard, resp.Body) // to its end, so that the connection is reused
 		resp.Body.Close()
 		if err != nil {
 			c.Fatal(err)
@@ -113,7 +113,7 @@ func (c *counter) get(client *http.Client, n int) map[int]int {
 	return statuses
 }
 
-// end sends the signal of Ctrl-C's kind and returns all that was printed on stdout.
+// end interrupts the target as Ctrl-C does, and returns its stdout.
 func (c *counter) end() string {
 	c.Helper()
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
@@ -132,7 +132,7 @@ func client(t *testing.T) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// decodeSummary decodes what target prints as JSON, and checks it against the published schema and itself.
+// decodeSummary decodes target's JSON, and checks it against the published schema and for consistency.
 func decodeSummary(t *testing.T, text string) arrivals.Summary {
 	t.Helper()
 	instance, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
@@ -159,8 +159,7 @@ func decodeSummary(t *testing.T, text string) arrivals.Summary {
 	return s
 }
 
-// targetSchema is the published schema. It lets programs pass over members that are added later; here one that it does not name
-// is an error.
+// targetSchema returns the published schema. It allows new members; here an unknown member is an error.
 func targetSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	file, err := os.Open("../../docs/schema/target.schema.json")
@@ -251,7 +250,7 @@ func TestTargetJSON(t *testing.T) {
 	if s.URL != c.url || s.Total != 100 || s.Connections != 1 || s.ErrorsAnswered != 29 || s.Windows[4].Most != 100 {
 		t.Errorf("%+v", s)
 	}
-	// One at a time, each answer after at least 1 ms.
+	// One at a time, each answered after at least 1 ms.
 	if want := 99 / s.Last.Sub(s.First).Seconds(); s.MeanRate < want*0.999 || s.MeanRate > want*1.001 || s.MeanRate > 1000 {
 		t.Errorf("mean rate %v, want %v", s.MeanRate, want)
 	}
@@ -260,7 +259,7 @@ func TestTargetJSON(t *testing.T) {
 	}
 }
 
-// TestTargetFor: --for is an end like any other, also when nothing came.
+// TestTargetFor: --for ends the command normally, even if nothing arrived.
 func TestTargetFor(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		stdout, stderr, code := clitest.Execute(targetRoot(), "target", "--listen", "127.0.0.1:0", "--for", "20ms", "-o", format)
@@ -297,7 +296,7 @@ func TestTargetUnixSocket(t *testing.T) {
 	}
 }
 
-// writePair writes the certificate that package httptest has, and its key.
+// writePair writes the certificate of package httptest and its key.
 func writePair(t *testing.T) (certificate, key string, trusted *x509.CertPool) {
 	t.Helper()
 	server := httptest.NewTLSServer(nil)
@@ -336,7 +335,7 @@ func TestTargetTLS(t *testing.T) {
 	}
 }
 
-// TestTargetStall: whoever asks again and again meets each stall once.
+// TestTargetStall: a client that asks repeatedly meets each stall once.
 func TestTargetStall(t *testing.T) {
 	const length = time.Second
 	c := counting(t, "--stall", "1500ms:1s", "--stall", "50ms:1s")
@@ -357,7 +356,7 @@ func TestTargetStall(t *testing.T) {
 	c.end()
 }
 
-// TestTargetCapacity: six at once find two servers, so that the rate is 2/service-time.
+// TestTargetCapacity: six clients and two servers, so the rate is 2/service-time.
 func TestTargetCapacity(t *testing.T) {
 	c := counting(t, "-o", "json", "--capacity", "2", "--service-time", "30ms")
 	var all sync.WaitGroup
@@ -375,7 +374,7 @@ func TestTargetCapacity(t *testing.T) {
 	}
 }
 
-// TestTargetEndsDuringAStall: the end does not wait for what is held back, and counts it.
+// TestTargetEndsDuringAStall: the end does not wait for requests that are held back, and counts them.
 func TestTargetEndsDuringAStall(t *testing.T) {
 	c := counting(t, "--stall", "0s:1h")
 	asking, sent := client(t), 0
@@ -443,13 +442,13 @@ func TestTargetRefused(t *testing.T) {
 		{[]string{"--capacity", "-1"}, "--capacity -1: give a number up to 1000000, or 0 to serve all at once"},
 		{[]string{"--capacity", "1000001"}, "--capacity 1000001: give a number up to"},
 		{[]string{"--capacity", "8", "--service-time", "2h"}, "--service-time 2h0m0s: give at most 1h"},
-		{[]string{"--service-time", "10ms"}, "--service-time: give the number of requests served at the same time too, --capacity N"},
+		{[]string{"--service-time", "10ms"}, "--service-time: give --capacity N too, the number of requests served at the same time"},
 	} {
 		clitest.Refused(t, targetRoot(), append([]string{"target"}, c.args...), c.says)
 	}
 }
 
-// TestTargetHelp: what one has to know before others can send requests, and to check a rate.
+// TestTargetHelp: the help says how to let others send requests, and how to check a rate.
 func TestTargetHelp(t *testing.T) {
 	help, _, code := clitest.Execute(targetRoot(), "target", "--help")
 	for _, want := range []string{"R·W + 1 in any window W", "lets all who can reach this machine send requests", "--stall AT:LENGTH", "--listen HOST:PORT", "86400 seconds", "--capacity N", "65536 others"} {
@@ -464,7 +463,7 @@ type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("write: no space") }
 
-// TestTargetSaysThatTheSummaryIsLost: whoever waits for it must not take the end for a good one.
+// TestTargetSaysThatTheSummaryIsLost: the exit code must not look like success.
 func TestTargetSaysThatTheSummaryIsLost(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		var stderr bytes.Buffer

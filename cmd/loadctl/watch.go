@@ -13,9 +13,9 @@ func newWatchCommand(redis *cli.Redis) *cobra.Command {
 	var out cli.Report
 	c := &cobra.Command{
 		Use:   "watch RUN",
-		Short: "Show a run's progress until it is over, and then its report",
-		Long: `Show a run's progress until it is over, and then the report of all workers. Ctrl-C ends the watching and
-prints the report so far; the run goes on.`,
+		Short: "Show a run's progress, and its report at the end",
+		Long: `Show a run's progress until it is over, and then the report of all workers. Ctrl-C ends the watching
+and prints the report so far; the run goes on.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := cmp.Or(out.Check(), show.check()); err != nil {

@@ -19,12 +19,14 @@ func newWorkersCommand(redis *cli.Redis) *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{
 		Use:   "workers RUN",
-		Short: "List a run's workers, those that have gone too",
-		Long: `List a run's workers, those that have gone too. Their states: active; silent, which has not been heard of for three
-renewals and may send until its promise ends; left, stopped, lost and removed, which take no part any more; replaced by
-another process of that id. UNTIL is when its promise ends: so long it sends by itself if it hears nothing from Redis.
+		Short: "List all workers, including departed ones",
+		Long: `List all workers of a run, including departed ones.
 
-A run that is called rm is listed with: loadctl workers -- rm`,
+Their states: active; silent (not heard of for three renewals, may send until its promise ends);
+left, stopped, lost, removed (take part no more); replaced (by another process of the same id).
+UNTIL is when the promise of a worker ends: until then it may send without a reply from Redis.
+
+To list the workers of a run named rm: loadctl workers -- rm`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			state, err := readState(c, redis, &output, args[0], nil)
@@ -39,7 +41,7 @@ A run that is called rm is listed with: loadctl workers -- rm`,
 	return c
 }
 
-// oneRun is cli.Args for a command with another one below it: what is wrong with the arguments has nothing to do with that.
+// oneRun is cli.Args for a command that has a subcommand. Its error speaks only of the arguments.
 func oneRun(c *cobra.Command, args []string) error {
 	take := "give the name of one run"
 	switch {
@@ -60,7 +62,7 @@ func printWorkers(w io.Writer, workers []run.Worker) error {
 	return t.Flush()
 }
 
-// until is when the promise of a worker ends; of who is promised nothing it is a dash.
+// until returns when the promise of a worker ends; a dash if there is none.
 func until(w run.Worker) string {
 	switch {
 	case w.PromisedUntil.IsZero():
@@ -77,18 +79,19 @@ func newRemoveWorkersCommand(redis *cli.Redis) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use:   "rm RUN WORKER [WORKER...]",
-		Short: "Say that workers are dead: their share goes to the others half a second later",
-		Long: `Say that the processes of workers are dead. Their share goes to the others half a second later. Without this the others
-leave it alone until the promise ends, --permit-for after the last call: a worker that is killed and one that is cut off from
-Redis look alike.
+		Short: "Declare workers dead; their share goes to the others",
+		Long: `Declare that the processes of workers are dead. Their share goes to the others half a second later.
+Without this command, the others wait until the promise of a dead worker ends, --permit-for after
+its last call. The reason: Redis cannot tell a killed worker from one that is cut off.
 
-Say it only of processes that are dead. One that is cut off sends until its promise ends, and slots would be sent twice.
-A worker that was heard of in the last 1.5 s is refused: three times as long as it takes it to call again, so 3 s in
-a fleet of 100 or more. With --force it is removed; if it lives it joins again.`,
+Declare only processes that are dead. A worker that is cut off sends until its promise ends, and
+slots would be sent twice. A worker that was heard of in the last 1.5 s is refused: three of its
+call intervals, so 3 s in a fleet of 100 or more. With --force it is removed anyway; if it is alive,
+it joins again.`,
 		Example: "  loadctl workers rm checkout vm-14b72efb",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return cli.Config(errors.New("workers rm: give the name of one run and the workers that are dead; loadctl workers RUN lists them; usage: " + c.UseLine()))
+				return cli.Config(errors.New("workers rm: give the name of one run and its dead workers; loadctl workers RUN lists them; usage: " + c.UseLine()))
 			}
 			return nil
 		},
@@ -110,7 +113,7 @@ a fleet of 100 or more. With --force it is removed; if it lives it joins again.`
 	return c
 }
 
-// removeWorkers goes on after one that cannot be removed; the errors come together.
+// removeWorkers goes on after a worker that cannot be removed, and joins the errors.
 func removeWorkers(c *cobra.Command, r *run.Run, output *cli.Output, ids []string, force bool) error {
 	var failures []error
 	removed := map[string]bool{} // by incarnation
@@ -139,11 +142,11 @@ func removeWorkers(c *cobra.Command, r *run.Run, output *cli.Output, ids []strin
 	return errors.Join(append(failures, output.Print(c.OutOrStdout(), those, nil))...)
 }
 
-// printRemoved says what became of a worker, which is as it was before.
+// printRemoved prints the result for one worker, from its state before.
 func printRemoved(w io.Writer, name string, before run.Worker) {
 	if before.Gone() {
-		printable.Fprintf(w, "%s: %s had gone already, as %s\n", name, before.ID, before.State)
+		printable.Fprintf(w, "%s: %s had already gone, as %s\n", name, before.ID, before.State)
 		return
 	}
-	printable.Fprintf(w, "%s: %s removed, it was last heard of at %s\n", name, before.ID, before.LastSeen.Format(time.RFC3339))
+	printable.Fprintf(w, "%s: %s removed; it was last heard of at %s\n", name, before.ID, before.LastSeen.Format(time.RFC3339))
 }

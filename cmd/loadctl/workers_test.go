@@ -16,7 +16,7 @@ import (
 
 func zed(name string) redis.Z { return redis.Z{Score: 1, Member: name} }
 
-// TestRemoveWorkers: each is named, and what cannot be removed does not keep the others.
+// TestRemoveWorkers: each worker is reported, and one that cannot be removed does not keep the others.
 func TestRemoveWorkers(t *testing.T) {
 	l := newLab(t)
 	l.start()
@@ -27,11 +27,11 @@ func TestRemoveWorkers(t *testing.T) {
 	refused(t, []string{"workers", "rm", "x", "a"}, "remove worker a of run x: it may be alive: heard of 0.", " s ago; if it is dead, try again in 2 s, or --force")
 	refused(t, []string{"workers", "rm", "x", "a", "-o", "json"}, "it may be alive")
 	stdout, stderr, code := execute("workers", "rm", "x", "a", "c", "b", "--force")
-	if code != cli.CodeConfig || !strings.HasPrefix(stdout, "x: a removed, it was last heard of at ") || !strings.Contains(stdout, "\nx: b removed, ") ||
+	if code != cli.CodeConfig || !strings.HasPrefix(stdout, "x: a removed; it was last heard of at ") || !strings.Contains(stdout, "\nx: b removed, ") ||
 		!strings.HasPrefix(stderr, "error: remove worker c of run x: there is no such worker") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
-	if stdout, stderr, code = execute("workers", "rm", "x", "a"); code != cli.CodeGood || stdout != "x: a had gone already, as removed\n" || stderr != "" {
+	if stdout, stderr, code = execute("workers", "rm", "x", "a"); code != cli.CodeGood || stdout != "x: a had already gone, as removed\n" || stderr != "" {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
 	stdout, stderr, code = execute("workers", "rm", "x", "b", "w", "--force", "-o", "json")
@@ -45,7 +45,7 @@ func TestRemoveWorkers(t *testing.T) {
 	}
 }
 
-// TestRunCalledRemove: a run may have the name of the command that is below workers.
+// TestRunCalledRemove: a run may be named like the subcommand of workers.
 func TestRunCalledRemove(t *testing.T) {
 	l := newLab(t)
 	if _, _, err := run.Create(t.Context(), l.redis.Client(), "rm", l.run.Spec, run.Options{}); err != nil {
@@ -59,7 +59,7 @@ func TestRunCalledRemove(t *testing.T) {
 	refused(t, []string{"workers", "rm", "rm", "w"}, "remove worker w of run rm: there is no such worker; none has joined yet")
 }
 
-// TestStatusIsHeard: who asks looks after the run.
+// TestStatusIsHeard: status counts as a sign of life.
 func TestStatusIsHeard(t *testing.T) {
 	l := newLab(t)
 	heard := func(name string) string {

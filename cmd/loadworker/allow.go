@@ -12,7 +12,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// allowFlags say what a worker that joins may fire at. The target of a run it did not describe itself comes from Redis: whoever
+// allowFlags say which hosts a worker may send to. The target of a run that others described comes from Redis: whoever
 // can write there must not be able to turn the fleet on somebody else.
 type allowFlags struct {
 	hosts []string
@@ -24,31 +24,32 @@ func (f *allowFlags) AddFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&f.any, "allow-any", false, "send to any host")
 }
 
-// beside is what the flags say beside a target of the worker's own: with --allow-hosts, where it may be redirected to. Without, that is its own host.
+// beside returns which hosts a target of the worker's own may redirect to: those of --allow-hosts. nil means only the
+// URL's own host.
 func (f *allowFlags) beside(spec targets.Spec) (allow func(host string) bool, err error) {
 	if len(f.hosts) == 0 {
 		return nil, nil
 	}
-	strict := allowFlags{hosts: f.hosts} // --allow-any is about what others describe
+	strict := allowFlags{hosts: f.hosts} // --allow-any concerns targets that others describe
 	return strict.allowed, strict.check(spec)
 }
 
-// check refuses a target with a host that was not allowed: the URL's, and where connections really go.
+// check refuses a target whose hosts are not all allowed: the host in the URL, and the one that connections go to.
 func (f *allowFlags) check(spec targets.Spec) error {
 	if f.any {
 		return nil
 	}
-	named := spec // as the URL has it, whatever it is connected to
+	named := spec // the host in the URL, without --connect-to and --unix-socket
 	named.ConnectTo, named.UnixSocket = nil, ""
 	for _, host := range append(spec.Hosts(), named.Hosts()...) {
 		if !f.allowed(host) {
-			return fmt.Errorf("the run fires at %s, which --allow-hosts does not name; nothing was sent. Name it there if that is meant", host)
+			return fmt.Errorf("the run sends to %s, which --allow-hosts does not allow; nothing was sent. To allow it, add it to --allow-hosts", host)
 		}
 	}
 	return nil
 }
 
-// checkEntries refuses entries that could never fit.
+// checkEntries refuses entries that can match no host.
 func (f *allowFlags) checkEntries() error {
 	for _, entry := range f.hosts {
 		if entry == "" || strings.ContainsAny(entry, "/@ *") && !strings.HasPrefix(entry, socket) {
@@ -58,15 +59,15 @@ func (f *allowFlags) checkEntries() error {
 	return nil
 }
 
-// checkJoining refuses to join a run described by others with nothing that it may fire at.
+// checkJoining refuses to join a run described by others if no host is allowed.
 func (f *allowFlags) checkJoining() error {
 	if f.any || len(f.hosts) > 0 {
 		return nil
 	}
-	return errors.New("joining a run described by others: say what it may fire at with --allow-hosts HOST,… or --allow-any; or describe a run with --url and --qps")
+	return errors.New("joining a run that others described: give the hosts it may send to with --allow-hosts HOST,… or --allow-any; or describe a run with --url and --qps")
 }
 
-// socket begins the name of a unix socket.
+// socket is the prefix of a Unix socket's name.
 const socket = "unix:"
 
 // allowed tells whether a host:port or unix:/path is on the list; an entry without a port allows all ports.

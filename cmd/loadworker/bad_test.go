@@ -37,9 +37,9 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-// mistake is what is wrong in a command line.
+// mistake is a command line with an error, and the expected message.
 type mistake struct {
-	args []string // after the ones that are right, where there are some; of two values the last counts, but for --url
+	args []string // appended to a valid command line, if there is one; of two values the last counts, except for --url
 	says string
 }
 
@@ -48,7 +48,7 @@ func right() []string {
 	return []string{"run", "--run", "x", "--url", "http://127.0.0.1:9/", "--qps", "10"}
 }
 
-// TestBadInput: whatever is wrong in a command line, it is found before anything is written, and the message says what to do.
+// TestBadInput: an error in a command line is found before anything is written, and the message says what to do.
 func TestBadInput(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
@@ -64,7 +64,7 @@ func TestBadInput(t *testing.T) {
 			var all []clitest.Refusal
 			for _, m := range mistakes {
 				line := right()
-				if slices.Contains(m.args, "--url") { // which is given once
+				if slices.Contains(m.args, "--url") { // it may be given only once
 					line = slices.DeleteFunc(line, func(s string) bool { return s == "--url" || strings.HasPrefix(s, "http://") })
 				}
 				all = append(all, clitest.Refusal{Args: append(line, m.args...), Says: []string{m.says}})
@@ -103,7 +103,7 @@ func badNumbers() []mistake {
 		{[]string{"--max-qps", "10", "--stage", "10s:10.1"}, "the cluster is asked for 10.1/s, more than --max-qps 10 of this worker"},
 		{[]string{"--max-qps", "0"}, "--max-qps: give a rate above 0, such as 2k, or leave it out"},
 		{[]string{"--max-qps", ""}, `--max-qps: rate "": not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m; see loadworker run --help`},
-		{[]string{"--max-qps", "-1"}, "--max-qps: rate \"-1\": not a number of requests per second"},
+		{[]string{"--max-qps", "-1"}, "--max-qps: rate \"-1\": a rate is not negative"},
 		{[]string{"--max-qps", "many"}, "--max-qps: rate \"many\": not a number of requests per second"},
 		{[]string{"--max-qps", "101M"}, "--max-qps: rate \"101M\": at most 100000000 requests per second"},
 		{[]string{"--max-qps", long()}, "not a number of requests per second"},
@@ -139,9 +139,10 @@ func badRates() []mistake {
 		{[]string{"--qps", "max", "--stage", "10s:5"}, "--qps max and --stage: a ramp needs a rate to begin with, such as --qps 100; or leave --stage out"},
 		{[]string{"--qps", "max", "--profile", "sine:mean=5,amplitude=1,period=1s"}, "--qps max and --profile: the profile is the rate, leave --qps out"},
 		{[]string{"--qps", "max", "-n", "5"}, "--qps max and --requests: without a rate nobody counts requests before they are sent; give --duration instead, or a rate"},
-		{[]string{"--qps", "max", "--max-qps", "2k"}, "run x: it goes as fast as it can (--qps max), and this worker takes part in up to 2000/s; " +
-			"leave --max-qps out if that is meant; nothing was sent"},
+		{[]string{"--qps", "max", "--max-qps", "2k"}, "run x: it is a closed loop (--qps max), but this worker accepts at most 2000/s (--max-qps); " +
+			"to join anyway, leave --max-qps out; nothing was sent"},
 		{[]string{"--qps", "MAX"}, form + ", or max, as fast as it goes"},
+		{[]string{"--qps", "-1"}, `--qps: rate "-1": a rate is not negative; write 500, 2.5k, 1M, 0.2 or 30/1m`},
 		{[]string{"--qps", "101M"}, `--qps: rate "101M": at most 100000000 requests per second`},
 		{[]string{"--qps", "1/1ns"}, "at most 100000000 requests per second"},
 		{[]string{"--qps", "0.0000001"}, `--qps: rate "0.0000001": too fine; use at most six decimals`},
@@ -152,19 +153,19 @@ func badRates() []mistake {
 		{[]string{"--qps", "max", "--rate", "max"}, "--qps and --rate: both are the rate of the whole cluster, give one of them"},
 		{[]string{"--qps", "", "--rate", "max", "-n", "5"}, "--qps max and --requests: "},
 	}
-	for _, rate := range []string{"-1", "NaN", "Inf", "+Inf", "1e30", "1e3", "100G", "0x10", "5 k", " 5", "5k5", "1.2.3", ".", "k", "+5", "١", "1,000", "5\n", "/1s", long()} {
+	for _, rate := range []string{"NaN", "Inf", "+Inf", "1e30", "1e3", "100G", "0x10", "5 k", " 5", "5k5", "1.2.3", ".", "k", "+5", "١", "1,000", "5\n", "/1s", long()} {
 		all = append(all, mistake{[]string{"--qps", rate}, form})
 	}
 	return all
 }
 
-// badThresholds are conditions that cannot be read, and those that no run of this description could ever decide.
+// badThresholds are conditions that cannot be read, and conditions that no run of this description could decide.
 func badThresholds() []mistake {
 	const latency = "latency:p(99)<1s"
 	return []mistake{
-		{[]string{"--threshold", ""}, `--threshold: threshold "", column 1: name what is measured`},
+		{[]string{"--threshold", ""}, `--threshold: threshold "", column 1: name a metric`},
 		{[]string{"--threshold", "latency:p(99)"}, `column 14: compare with <, <=, >, >=, == or !=`},
-		{[]string{"--threshold", latency, "--threshold", "latency{step=pay}:p(99)<1"}, "column 9: no run has the tag step"},
+		{[]string{"--threshold", latency, "--threshold", "latency{step=pay}:p(99)<1"}, "column 9: there is no tag step"},
 		{[]string{"--threshold", long()}, "column 1: it is longer than 200 bytes"},
 		{[]string{"--threshold", latency + " over 11s", "--duration", "10s"}, "the run takes 10s, 0s of them warm-up; give a window that fits"},
 		{[]string{"--threshold", latency + " over 6s", "--duration", "10s", "--warmup", "5s"}, "the run takes 10s, 5s of them warm-up; give a window that fits"},
@@ -361,11 +362,11 @@ func badFiles(t *testing.T) []mistake {
 	}
 }
 
-// badRuns are wrong as a whole.
+// badRuns are valid flags that do not fit together.
 func badRuns() []mistake {
 	return []mistake{
 		{[]string{"--allow-hosts", "http://127.0.0.1/"}, "--allow-hosts"},
-		{[]string{"--allow-hosts", "127.0.0.2,127.0.0.1:8"}, "the run fires at 127.0.0.1:9, which --allow-hosts does not name; nothing was sent. Name it there if that is meant"},
+		{[]string{"--allow-hosts", "127.0.0.2,127.0.0.1:8"}, "the run sends to 127.0.0.1:9, which --allow-hosts does not allow; nothing was sent. To allow it, add it to --allow-hosts"},
 		{[]string{"--allow-hosts", "*.example.com"}, "write HOST, HOST:PORT or unix:/path, not a URL or a pattern"},
 		{[]string{"--url", "http://127.0.0.1:9/", "--url", "http://127.0.0.1:8/"}, "--url: is given twice, and a run has one; leave one out, or make a run of each"},
 		{[]string{"--nonsense"}, "unknown flag: --nonsense; see loadworker run --help"},
@@ -381,7 +382,7 @@ func badRuns() []mistake {
 	}
 }
 
-// TestBadCommands: these have nothing right in them.
+// TestBadCommands: nothing in these command lines is valid.
 func TestBadCommands(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())

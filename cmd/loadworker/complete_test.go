@@ -7,7 +7,7 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 )
 
-// TestCompletion: a shell knows the words that --pace-resolution takes.
+// TestCompletion: a shell completes the words of --pace-resolution.
 func TestCompletion(t *testing.T) {
 	stdout, _, code := execute("__complete", "run", "--pace-resolution", "")
 	if code != cli.CodeGood || !strings.HasPrefix(stdout, "auto\nprecise\neconomical\n") {

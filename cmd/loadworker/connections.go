@@ -18,7 +18,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// connectionFlags are from where, and when, this worker's connections are opened.
+// connectionFlags say from which addresses, and when, this worker opens connections.
 type connectionFlags struct {
 	locals     []string // IP addresses; none: the system chooses
 	preconnect int
@@ -31,7 +31,7 @@ func (f *connectionFlags) AddFlags(c *cobra.Command) {
 		"how many connections to open before this worker joins, evenly within a second")
 }
 
-// check finds what is wrong with the flags by themselves. most is how many connections there can be.
+// check validates the flags. most is the largest possible number of connections.
 func (f *connectionFlags) check(most int) error {
 	for i, text := range f.locals {
 		ip := net.ParseIP(text)
@@ -51,11 +51,11 @@ func (f *connectionFlags) check(most int) error {
 	return nil
 }
 
-// broadcast says whether an address is that of all in a network. The system lets one bind to it, but not connect from it.
+// broadcast tells whether an address is a broadcast address. The system lets one bind to it, but not connect from it.
 func broadcast(ip net.IP) bool {
 	networks, err := net.InterfaceAddrs()
 	if err != nil {
-		networks = nil // then connecting will tell
+		networks = nil // connecting will fail then, with a better error
 	}
 	return ip.Equal(net.IPv4bcast) || slices.ContainsFunc(networks, func(a net.Addr) bool {
 		network, ok := a.(*net.IPNet)
@@ -67,11 +67,11 @@ func broadcast(ip net.IP) bool {
 		for i := range last {
 			last[i] |= ^network.Mask[i]
 		}
-		return all-own > 1 && last.Equal(ip) // a network of one or two addresses has none for all
+		return all-own > 1 && last.Equal(ip) // a network of one or two addresses has no broadcast address
 	})
 }
 
-// suit refuses flags that are without effect on this target.
+// suit refuses flags that have no effect on this target.
 func (f *connectionFlags) suit(spec targets.Spec) error {
 	connects := len(spec.Hosts()) > 0
 	switch {
@@ -85,7 +85,8 @@ func (f *connectionFlags) suit(spec targets.Spec) error {
 	return nil
 }
 
-// fit refuses what this machine does not allow: addresses that are not its own, or n connections to host with too few ports.
+// fit refuses what this machine cannot do: connect from addresses that it does not have, or open n connections to host
+// with too few ports.
 func (f *connectionFlags) fit(host string, n int) error {
 	if strings.HasPrefix(host, socket) {
 		if len(f.locals) > 0 {
@@ -103,10 +104,10 @@ func (f *connectionFlags) fit(host string, n int) error {
 	return doctor.Ports(n, fitting)
 }
 
-// lookupPatience is how long looking up the host may take. Where it fails, connecting to it will tell more.
+// lookupPatience bounds the lookup of the host. If it fails, connecting gives a better error.
 const lookupPatience = 5 * time.Second
 
-// fitting is how many of the addresses can reach host:port: those of a family of its own. That none is is an error.
+// fitting counts the local addresses that can reach host:port: those of the same address family. None is an error.
 func (f *connectionFlags) fitting(hostport string) (int, error) {
 	if len(f.locals) == 0 {
 		return 0, nil
@@ -117,7 +118,7 @@ func (f *connectionFlags) fitting(hostport string) (int, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookupPatience)
 	defer cancel()
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host) // an address is itself
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host) // an IP address resolves to itself
 	if err != nil {
 		return len(f.locals), nil
 	}
@@ -137,21 +138,22 @@ func (f *connectionFlags) fitting(hostport string) (int, error) {
 	return 0, fmt.Errorf("--laddr: %s has only IPv6 addresses; give an IPv6 address of this machine too", host)
 }
 
-// preconnector opens connections ahead of requests: an event loop does so itself, other clients use those of their target.
+// preconnector opens connections before the first request. An event loop does so itself; other clients use their
+// target's.
 type preconnector interface {
 	Preconnect(ctx context.Context, n int, every time.Duration) int
 }
 
-// How connections are opened ahead: one each millisecond, or more where it would take longer than a second. What is not open by then, as
-// a server may not answer, is not waited for.
+// Connections are opened at one each millisecond, or faster to be done within a second. After preconnectPatience the
+// worker joins, even if some are not open: a server may not answer.
 const (
 	preconnectEvery    = time.Millisecond
 	preconnectWithin   = time.Second
 	preconnectPatience = 5 * time.Second
 )
 
-// ahead returns open, which opens the client of a shard, made to open the connections before it returns. The shards are opened one
-// after the other, from 0.
+// ahead wraps open, which opens the client of a shard. The result also opens that shard's share of the connections
+// before it returns. Shards must be opened one after the other, from 0.
 func (f *connectionFlags) ahead(ctx context.Context, shards int, target targets.Target, log *slog.Logger,
 	open func(shard int) (worker.Client, error),
 ) func(shard int) (worker.Client, error) {
@@ -174,7 +176,7 @@ func (f *connectionFlags) ahead(ctx context.Context, shards int, target targets.
 			p, able = target.(preconnector)
 		}
 		if !able {
-			return client, nil // it does not connect
+			return client, nil // the target does not connect
 		}
 		limit, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
@@ -182,7 +184,7 @@ func (f *connectionFlags) ahead(ctx context.Context, shards int, target targets.
 		switch {
 		case shard < shards-1 || ctx.Err() != nil:
 		case opened < f.preconnect:
-			log.Warn("not all connections could be opened ahead; the others are tried again as requests need them", "open", opened, "preconnect", f.preconnect)
+			log.Warn("could not open all connections before the start; the others are opened when requests need them", "open", opened, "preconnect", f.preconnect)
 		default:
 			log.Info("connections are open", "open", opened)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// dialled is a server that knows who connects, and what of that was before the first request.
+// dialled is a server that records who connects, and how many connections came before the first request.
 type dialled struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -22,7 +22,7 @@ type dialled struct {
 	requests int
 }
 
-// dial starts a server; plain, or with TLS.
+// dial starts a server, plain or with TLS.
 func dial(t *testing.T, start func(*httptest.Server)) *dialled {
 	t.Helper()
 	d := &dialled{from: map[string]int{}}
@@ -47,8 +47,8 @@ func dial(t *testing.T, start func(*httptest.Server)) *dialled {
 	return d
 }
 
-// TestConnections: connections are opened before the first request, from the addresses in turn, and are no requests; over the event loop
-// and over TLS alike.
+// TestConnections: connections are opened before the first request, from the addresses in turn, and are no requests;
+// with the event loop and with TLS.
 func TestConnections(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", redistest.Start(t).URL())
 	for name, start := range map[string]func(*httptest.Server){"plain": (*httptest.Server).Start, "tls": (*httptest.Server).StartTLS} {
@@ -64,14 +64,14 @@ func TestConnections(t *testing.T) {
 			if d.requests != 20 || d.ahead != 40 || d.from["127.0.0.2"]+d.from["127.0.0.3"] != 40 {
 				t.Errorf("%d requests, %d connections before them, from %v", d.requests, d.ahead, d.from)
 			}
-			if n := d.from["127.0.0.2"]; n < 19 || n > 21 { // each core takes its own turns
+			if n := d.from["127.0.0.2"]; n < 19 || n > 21 { // each core takes turns on its own
 				t.Errorf("%d of 40 connections from one of two addresses", n)
 			}
 		})
 	}
 }
 
-// TestPreconnectInVain: a server that refuses them is no reason not to begin.
+// TestPreconnectInVain: the worker starts even if the server refuses these connections.
 func TestPreconnectInVain(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", redistest.Start(t).URL())
 	args := []string{"run", "--run", "x", "--url", "http://127.0.0.1:9/", "--qps", "100", "-n", "5", "--no-check", "--preconnect", "10"}
@@ -81,7 +81,7 @@ func TestPreconnectInVain(t *testing.T) {
 	}
 }
 
-// TestFittingAddresses: only those of a family of the endpoint count.
+// TestFittingAddresses: only addresses of the endpoint's family count.
 func TestFittingAddresses(t *testing.T) {
 	for _, c := range []struct {
 		host   string
@@ -94,7 +94,7 @@ func TestFittingAddresses(t *testing.T) {
 		{"[2001:db8::1]:80", []string{"10.0.0.2", "::1", "10.0.0.3"}, 1, ""},
 		{"[::ffff:10.0.0.1]:80", []string{"10.0.0.2", "::1"}, 1, ""},
 		{"localhost:80", []string{"127.0.0.1"}, 1, ""},
-		{"nobody.invalid:80", []string{"127.0.0.1", "::1"}, 2, ""}, // connecting will tell
+		{"nobody.invalid:80", []string{"127.0.0.1", "::1"}, 2, ""}, // connecting will fail later
 		{"10.0.0.1:80", []string{"::1"}, 0, "--laddr: 10.0.0.1 has only IPv4 addresses; give an IPv4 address of this machine too"},
 		{"[::2]:80", []string{"10.0.0.1"}, 0, "--laddr: ::2 has only IPv6 addresses; give an IPv6 address of this machine too"},
 	} {

@@ -15,8 +15,9 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// host starts a Redis in this process if none was named, for other workers and loadctl on this machine too. It returns nil if
-// there is nothing to host: a server was named, or a worker that was started before hosts the run, and then f.neighbour is set.
+// host starts a Redis in this process if none was named; other workers and loadctl on this machine may use it. It
+// returns nil if a server was named. It also returns nil, and sets f.neighbour, if another worker of this machine hosts
+// the run already.
 func (f *runFlags) host(ctx context.Context, create *run.Spec, reach error, log *slog.Logger) (*embedded.Server, error) {
 	addresses, ok := f.redis.Embedded()
 	if !ok || create == nil {
@@ -26,7 +27,7 @@ func (f *runFlags) host(ctx context.Context, create *run.Spec, reach error, log 
 	if there := "redis://" + addresses[0]; err != nil && !f.once && f.hasRun(ctx, there) {
 		f.redis.Use(there)
 		f.neighbour, f.out.Lost = true, true
-		log.Info("joining the run that is in the Redis of another process here", "LOADCTL_REDIS", there)
+		log.Info("joining the run in the embedded Redis of another process on this machine", "LOADCTL_REDIS", there)
 		return nil, nil
 	}
 	for _, address := range addresses[1:] {
@@ -34,28 +35,29 @@ func (f *runFlags) host(ctx context.Context, create *run.Spec, reach error, log 
 			server, err = embedded.Start(address)
 		}
 	}
-	if err == nil && reach != nil { // nobody can have created the run before
+	if err == nil && reach != nil { // the run cannot exist yet
 		cli.Close(server)
 		return nil, reach
 	}
 	if err != nil {
 		if e, ok := errors.AsType[*net.OpError](err); ok {
-			err = e.Err // without the rest, which is about addresses
+			err = e.Err // without the address, which is named already
 		}
-		return nil, cli.Config(fmt.Errorf("--redis embedded: serve at %s: %w; give another port, embedded:0 takes a free one, or join who serves there with --redis redis://%s",
+		return nil, cli.Config(fmt.Errorf("--redis embedded: serve at %s: %w; give another port (embedded:0 takes a free one), or use the server there with --redis redis://%s",
 			addresses[0], err, addresses[0]))
 	}
 	f.redis.Use(server.URL())
 	f.out.Lost = true
-	log.Info("an embedded Redis runs in this process, for this machine only; a fleet of several needs a real one", "LOADCTL_REDIS", server.URL())
+	log.Info("started an embedded Redis, for this machine only; a fleet on several machines needs a Redis server", "LOADCTL_REDIS", server.URL())
 	return server, nil
 }
 
-// settling is how long a neighbour has to create the run: two workers that are started together shall not bring a server each.
+// settling is how long a neighbour may take to create the run. So two workers that start together do not start two
+// servers.
 const settling = time.Second
 
-// hasRun tells whether a server, if it is one, has a run of this name that has not ended. Two servers would be two budgets: the same
-// command line in two terminals would send twice the rate.
+// hasRun tells whether a server has a run of this name that has not ended. With two servers, the same command line in
+// two terminals would send twice the rate.
 func (f *runFlags) hasRun(ctx context.Context, address string) bool {
 	ctx, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()
@@ -77,8 +79,8 @@ func (f *runFlags) hasRun(ctx context.Context, address string) bool {
 	return false
 }
 
-// same joins the run in a server that nobody named, if it is the one that is described here. The description stays here: whoever
-// listens at that port shall not be told of its headers and body.
+// same joins the run in a server that nobody named, if its description is the same as ours. It sends nothing of our
+// description there: another user's process may listen at that port, and headers and body are private.
 func (f *runFlags) same(ctx context.Context, client redis.UniversalClient, spec run.Spec) (*run.Run, error) {
 	r, err := run.Open(ctx, client, f.name)
 	if err != nil {
@@ -93,15 +95,16 @@ func (f *runFlags) same(ctx context.Context, client redis.UniversalClient, spec 
 	return r, cli.Config(r.Ready(ctx))
 }
 
-// How long an embedded server outlives its worker where others use it: until they have read their report; or, where the worker was
-// told to go, as long as others take part in the run, and a moment for those who only look on.
+// How long an embedded server outlives its worker while others use it. After the end of the run: until they have read
+// their report. If the worker was told to leave: while others take part in the run, and a moment longer for those who
+// only watch.
 const (
 	lingerEnded = 40 * time.Second
 	lingerLeft  = 5 * time.Second
 	lingerPoll  = 20 * time.Millisecond
 )
 
-// linger waits until nobody uses the server any more. A Ctrl-C that comes only now is about the waiting.
+// linger waits until nobody uses the server any more. A Ctrl-C in this time ends the wait.
 func (f *runFlags) linger(ctx context.Context, server *embedded.Server, log *slog.Logger) {
 	left, patience := errors.Is(context.Cause(ctx), cli.ErrSignal), lingerEnded
 	if left {
@@ -117,14 +120,14 @@ func (f *runFlags) linger(ctx context.Context, server *embedded.Server, log *slo
 			deadline = now.Add(patience)
 		}
 		if now.After(told) {
-			log.Info("others still use the Redis of this process; once they are gone, or with Ctrl-C, it ends", "LOADCTL_REDIS", server.URL(), "connections", server.Clients())
+			log.Info("others still use the embedded Redis of this process; the process ends when they are gone, or with Ctrl-C", "LOADCTL_REDIS", server.URL(), "connections", server.Clients())
 			told = told.Add(time.Hour)
 		}
 		time.Sleep(lingerPoll)
 	}
 }
 
-// goesOn tells whether others take part in the run.
+// goesOn tells whether other workers take part in the run.
 func (f *runFlags) goesOn(ctx context.Context) bool {
 	client, r, err := f.redis.Open(ctx, f.name)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Command loadworker is one member of a fleet that sends requests at one shared rate.
+// Command loadworker is one worker of a fleet that sends requests at one shared rate.
 package main
 
 import (

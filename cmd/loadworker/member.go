@@ -25,7 +25,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// memberFlags are this worker's own; they may differ from worker to worker.
+// memberFlags are the settings of this worker alone; they may differ between workers.
 type memberFlags struct {
 	id             string
 	weight         int64
@@ -79,22 +79,23 @@ func (f *memberFlags) check() error {
 	return nil
 }
 
-// allows refuses a rate of the whole cluster that is more than this worker takes part in, with what the run's limiter may let pass besides.
+// allows refuses a run whose rate of the whole cluster is above --max-qps. surge is what the run's limiter may let pass
+// on top.
 func (f *memberFlags) allows(name string, peak, surge float64) error {
 	switch {
 	case !worker.Exceeds(peak, surge, f.maxRate):
 		return nil
 	case math.IsInf(peak, 1):
-		return cli.Config(fmt.Errorf("run %s: it goes as fast as it can (--qps max), and this worker takes part in up to %s/s; "+
-			"leave --max-qps out if that is meant; nothing was sent", name, f.maxRate))
+		return cli.Config(fmt.Errorf("run %s: it is a closed loop (--qps max), but this worker accepts at most %s/s (--max-qps); "+
+			"to join anyway, leave --max-qps out; nothing was sent", name, f.maxRate))
 	}
 	return cli.Config(fmt.Errorf("run %s: %w; nothing was sent", name, worker.TooFast(peak, surge, f.maxRate)))
 }
 
-// surgePatience is how long a look at the run's limiter may hold up renewals, when the run has changed.
+// surgePatience bounds how long reading the limiter's state may delay renewals after a change of the run.
 const surgePatience = 250 * time.Millisecond
 
-// mayJoin looks at what the run is asked for from now on, which may be something else than it was described with.
+// mayJoin checks the rate that the run asks for from now on. It may differ from the run's description.
 func (f *memberFlags) mayJoin(ctx context.Context, r *run.Run) error {
 	if f.maxRate.Num == 0 {
 		return nil
@@ -113,7 +114,7 @@ func (f *memberFlags) mayJoin(ctx context.Context, r *run.Run) error {
 	return f.allows(r.Name, s.Peak(), surge(s.Peak()))
 }
 
-// open makes the target. allow decides where a redirect may lead; nil: only to the URL's own host.
+// open makes the target. allow tells where a redirect may lead; nil: only to the URL's own host.
 func (f *memberFlags) open(spec targets.Spec, allow func(host string) bool) (targets.Target, error) {
 	if err := f.fit(spec); err != nil {
 		return nil, cli.Config(err)
@@ -142,7 +143,7 @@ func (f *memberFlags) fit(spec targets.Spec) error {
 
 // work takes part in the run until it ends. The snapshot is nil only if the worker could not begin.
 //
-// describes: this worker was given the run's description, so it may also restore its state where Redis has lost it.
+// describes: this worker was given the run's description, so it may also restore the run if Redis has lost it.
 func (f *memberFlags) work(
 	ctx context.Context, link *run.Link, r *run.Run, target targets.Target, describes bool, log *slog.Logger,
 ) (*report.Snapshot, error) {
@@ -191,8 +192,8 @@ func (f *memberFlags) work(
 	return total, err
 }
 
-// client fires at the target over some connections: with an event loop of its own, where plain HTTP is all there is to it and the system
-// has one, else with a goroutine for each connection.
+// client returns a client for the target with some connections. For plain HTTP, where the system supports it, that is
+// an event loop; else it has a goroutine for each connection.
 func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targets.Target, connections, shards int) (worker.Client, error) {
 	wire, plain, err := targets.NewWire(spec, targets.Local{Addresses: f.connections.locals, Halted: f.halted.Load})
 	if err != nil {
@@ -201,8 +202,8 @@ func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targe
 	if plain {
 		loop, err := epoll.New(clock, wire, connections)
 		if !errors.Is(err, errors.ErrUnsupported) {
-			// A loop keeps its processor, in the sense of Go, while it waits. With none to spare the runtime takes it away after each 20 µs,
-			// in case another goroutine has something to do: a third of all CPU at 20,000 requests a second.
+			// An event loop keeps its Go processor (P) while it waits. Without a spare P the runtime takes it away
+			// every 20 µs to run other goroutines. At 20,000 requests a second that costs a third of all CPU.
 			runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), shards+1))
 			return loop, err
 		}
@@ -210,7 +211,7 @@ func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targe
 	return worker.NewAdapter(clock, target, connections), nil
 }
 
-// announce tells whoever watches this worker what it waits for, and how the run goes.
+// announce logs what the worker waits for, and how the run proceeds.
 func announce(log *slog.Logger, needed int64) func(lease.Reply, *lease.View) {
 	last, members := "", int64(-1)
 	return func(r lease.Reply, v *lease.View) {
@@ -236,7 +237,7 @@ func announce(log *slog.Logger, needed int64) func(lease.Reply, *lease.View) {
 	}
 }
 
-// standing is what a run does by its newest law.
+// standing returns the state of a run by its newest law.
 func standing(newest *lease.Law) string {
 	switch {
 	case newest == nil:
@@ -248,7 +249,7 @@ func standing(newest *lease.Law) string {
 	}
 }
 
-// awaitStart learns when the run's schedule began.
+// awaitStart waits until the run's schedule has begun, and notes when that was.
 func awaitStart(ctx context.Context, r *run.Run, started *atomic.Int64) {
 	for ctx.Err() == nil {
 		if us, err := r.StartedAt(ctx); err == nil && us > 0 {

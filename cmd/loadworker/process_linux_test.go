@@ -22,7 +22,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// asWorker makes the test binary loadworker itself.
+// asWorker makes the test binary act as loadworker.
 const asWorker = "LOADWORKER_TEST_IS_LOADWORKER"
 
 func TestMain(m *testing.M) {
@@ -32,13 +32,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process is a loadworker of its own, run by a shell so that limits and redirections can be set for it.
+// process is a loadworker process, started by a shell so that limits and redirections can be set for it.
 type process struct {
 	*testing.T
 	cmd    *exec.Cmd
 	stdout bytes.Buffer
 	lines  chan string // of stderr
-	stderr string      // what was read of them
+	stderr string      // lines read so far
 }
 
 // shell starts `line`, in which "$@" is loadworker with these arguments.
@@ -66,13 +66,13 @@ func shell(t *testing.T, line string, args ...string) *process {
 	return p
 }
 
-// begin starts a loadworker as it is.
+// begin starts a loadworker without further settings.
 func begin(t *testing.T, args ...string) *process {
 	t.Helper()
 	return shell(t, `exec "$@"`, args...)
 }
 
-// says waits until stderr has said this.
+// says waits until stderr contains this text.
 func (p *process) says(text string) {
 	p.Helper()
 	late := time.After(30 * time.Second)
@@ -112,7 +112,7 @@ func (p *process) interrupt() {
 	}
 }
 
-// TestTooFewDescriptors: said before the worker joins, not by failed requests in the middle of the run.
+// TestTooFewDescriptors: the error comes before the worker joins, not as failed requests during the run.
 func TestTooFewDescriptors(t *testing.T) {
 	f := newFleet(t)
 	spec := specOf(t, "--url", f.second.URL, "--qps", "10", "--min-workers", "2")
@@ -138,7 +138,7 @@ func TestTooFewDescriptors(t *testing.T) {
 	if after := redistest.Contents(t, f.redis.Client()); !maps.Equal(before, after) {
 		t.Errorf("Redis holds %v and held %v", after, before)
 	}
-	// The advice helps, and what does not connect needs none.
+	// The advice helps, and a target that does not connect needs none.
 	for name, args := range map[string][]string{"few": {"--url", f.second.URL, "--max-connections", "200"}, "none": {"--url", "noop://"}} {
 		p := shell(t, `ulimit -n 300; exec "$@"`, append([]string{"run", "--run", name, "--qps", "100", "-n", "5"}, args...)...)
 		if code := p.ends(); code != cli.CodeGood {
@@ -147,7 +147,8 @@ func TestTooFewDescriptors(t *testing.T) {
 	}
 }
 
-// TestReportThatCannotBeWritten: that the report is lost, or where it is, is said; the run itself is as it should be.
+// TestReportThatCannotBeWritten: the error says that the report is lost, or where it is; the run itself is not
+// affected.
 func TestReportThatCannotBeWritten(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
@@ -172,7 +173,7 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 	if code := p.ends(); code != cli.CodeOther || !strings.Contains(p.stderr, full+"lost with the embedded Redis") {
 		t.Errorf("exit code %d, %s", code, p.stderr)
 	}
-	// Go puts /dev/null in the place of a closed stdout, so nobody can tell; but the run must not suffer.
+	// Go replaces a closed stdout by /dev/null, so nobody can notice; but the run must not suffer.
 	p = shell(t, `exec "$@" >&-`, brief("closed")...)
 	if code := p.ends(); code != cli.CodeGood {
 		t.Errorf("stdout closed: exit code %d, %s", code, p.stderr)
@@ -182,7 +183,7 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestTheReportsFileGoesAway: found only when the report is there.
+// TestTheReportsFileGoesAway: this is noticed only when the report is ready.
 func TestTheReportsFileGoesAway(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
@@ -201,7 +202,8 @@ func TestTheReportsFileGoesAway(t *testing.T) {
 	}
 }
 
-// TestWarnsOfSmallBurst: who creates a run and who joins it hear that some of its rate may be lost, and what suffices.
+// TestWarnsOfSmallBurst: workers that create or join the run warn that a part of its rate may be lost, and say which
+// burst suffices.
 func TestWarnsOfSmallBurst(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", redistest.Start(t).URL())
 	for _, more := range [][]string{{"--url", "noop://", "--qps", "500", "--limiter", "token-bucket", "--burst", "4"}, {"--allow-any"}} {
@@ -257,10 +259,10 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// atOnce is soon enough for who has pressed Ctrl-C, on a busy machine too. The time limits of what a worker waits for are longer.
+// atOnce is fast enough after Ctrl-C, even on a busy machine. The timeouts of a worker's waits are longer.
 const atOnce = 2500 * time.Millisecond
 
-// TestInterruptEndsWaiting: where there is nothing to bring to an end, a worker does not take its time.
+// TestInterruptEndsWaiting: if there is nothing to finish, a worker ends at once.
 func TestInterruptEndsWaiting(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
@@ -296,7 +298,7 @@ func TestInterruptEndsWaiting(t *testing.T) {
 	server.Resume()
 }
 
-// unread tells whether something was sent to a server, 127.0.0.1:port, that it has not read.
+// unread tells whether a server at 127.0.0.1:port has received data that it has not read.
 func unread(t *testing.T, addr string) bool {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(addr)
@@ -317,7 +319,7 @@ func unread(t *testing.T, addr string) bool {
 	return false
 }
 
-// TestInterruptWhileConnecting: to a Redis, and to a target, that accepts and then says nothing.
+// TestInterruptWhileConnecting: to a Redis, and to a target, that accepts and then stays silent.
 func TestInterruptWhileConnecting(t *testing.T) {
 	server := redistest.Start(t)
 	for name, c := range map[string]struct{ redis, url string }{

@@ -15,7 +15,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// silent is a server that accepts connections and says nothing.
+// silent is a server that accepts connections and stays silent.
 func silent(t *testing.T) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -35,7 +35,7 @@ func silent(t *testing.T) (addr string) {
 	return l.Addr().String()
 }
 
-// TestUnreachableTargets: a run whose target cannot be reached is not begun, and the message knows why it cannot.
+// TestUnreachableTargets: a run whose target cannot be reached does not begin, and the message says why.
 func TestUnreachableTargets(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
@@ -53,7 +53,7 @@ func TestUnreachableTargets(t *testing.T) {
 	closed.Close()
 	address := func(s *httptest.Server) string { return s.Listener.Addr().String() }
 
-	const nothing, anyway = "; nothing was sent. ", ", or fire anyway with --no-check"
+	const nothing, anyway = "; nothing was sent. ", ", or send anyway with --no-check"
 	create := func(more ...string) []string { return append([]string{"run", "--run", "x", "--qps", "10"}, more...) }
 	clitest.RefusedAll(t, newRootCommand, server.Client(), []clitest.Refusal{
 		{Args: create("--url", "http://u:"+secret+"@"+address(closed)), Says: []string{"reach the target: ", "connection refused" + nothing + "Check --url" + anyway}},
@@ -61,8 +61,8 @@ func TestUnreachableTargets(t *testing.T) {
 		{Args: create("--url", "http://h", "--unix-socket", file(t, "")+"x"), Says: []string{"no such file or directory" + nothing + "Check --url"}},
 		{Args: create("--url", "http://127.0.0.1", "--connect-to", "::"+address(closed)), Says: []string{"connection refused" + nothing}},
 		{Args: create("--url", "http://no-such-host.invalid"), Says: []string{"reach the target: ", nothing + "Check --url" + anyway}},
-		{Args: create("--url", "https://"+address(plain)), Says: []string{"does not look like a TLS handshake" + nothing + "That server speaks no TLS, so write http:// in --url" + anyway}},
-		{Args: create("--url", secure.URL), Says: []string{"unknown authority" + nothing + "Trust its authority with --cacert FILE, or any with -k" + anyway}},
+		{Args: create("--url", "https://"+address(plain)), Says: []string{"does not look like a TLS handshake" + nothing + "The server does not speak TLS: write http:// in --url" + anyway}},
+		{Args: create("--url", secure.URL), Says: []string{"unknown authority" + nothing + "Trust its authority with --cacert FILE, or accept any certificate with -k" + anyway}},
 		{Args: create("--url", "https://other.invalid", "--connect-to", "::"+address(secure), "--cacert", authority), Says: []string{"not other.invalid" + nothing + "Write the name of its certificate in --url and where it is in --connect-to"}},
 	})
 
@@ -73,7 +73,7 @@ func TestUnreachableTargets(t *testing.T) {
 	}
 }
 
-// TestNoCheck: what was refused is done where the user wants it, and each request says how it failed.
+// TestNoCheck: with --no-check the run begins, and each request reports how it failed.
 func TestNoCheck(t *testing.T) {
 	f := newFleet(t)
 	f.first.Close()

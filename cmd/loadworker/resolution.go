@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// resolution is how often a shard wakes up for due slots at most: a trade of CPU for precision. As a flag it is one of the words below or a
-// time.
+// resolution is the shortest time between two wake-ups of a shard for due slots: it trades precision for CPU. As a flag
+// it is one of the words below, or a time.
 type resolution time.Duration
 
-// The words. Auto is one value for all machines: each slot has a wake-up of its own up to
-// 10,000 a second and shard; above that they are at most 100 µs late.
+// The words. Auto is one value for all machines: up to 10,000 slots a second and shard, each slot has its own wake-up.
+// Above that, slots are at most 100 µs late.
 const (
 	auto       = resolution(100 * time.Microsecond)
 	precise    = resolution(0)
 	economical = resolution(time.Millisecond)
 )
 
-// longestResolution is short of what a shard takes for a stall.
+// longestResolution is below what a shard takes for a stall.
 const longestResolution = 5 * time.Millisecond
 
-// MarshalText is the default's text in the help.
+// MarshalText returns the text of the default in the help.
 func (r resolution) MarshalText() ([]byte, error) {
 	switch r {
 	case auto:

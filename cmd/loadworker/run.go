@@ -31,7 +31,7 @@ type runFlags struct {
 	save   saveFlags
 
 	name      string
-	once      bool // nobody gave the name, so nobody else can have it
+	once      bool // nobody gave the name, so no other worker can have it
 	how       cli.Creation
 	start     cli.StartTimeout
 	wait      bool
@@ -45,19 +45,23 @@ func newRunCommand(redis *cli.Redis) *cobra.Command {
 		Use:   "run",
 		Short: "Take part in a run: create it, or join it",
 		Long: `Take part in a run. The same command on many machines makes one fleet: the first creates the run,
-the others join it, and together they send the rate given by --qps, the total of the WHOLE CLUSTER.
+and the others join it. Together they send the rate given by --qps, the total of the WHOLE CLUSTER.
 
-On one machine neither a Redis nor a name is needed: --url, --qps and --duration are enough. On a
-terminal a line shows how the run goes.
+On one machine, --url, --qps and --duration are enough: no Redis and no name are needed. On a
+terminal, a line shows the progress of the run.
 
-With only --run the worker joins a run that others described, and fires only at hosts named by
---allow-hosts. A name is one run, once. After its end a worker that describes it sends nothing and exits
-104; a worker that joins by name prints its report and exits 0, so a machine that restarts does no harm.
+With only --run, the worker joins a run that others described. It sends only to hosts named by
+--allow-hosts.
 
-With --threshold the exit code is 0 if the run met all, 99 if one failed or is undecided, and 98 if the run is
-not valid: its generator was the limit, or counts are missing.
+A name stands for one run. After the end of the run, a worker that describes it sends nothing and
+exits with 104. A worker that joins by name prints the report and exits with 0, so a machine that
+restarts does no harm.
 
-Ctrl-C hands over to the others (0.6 s, at most 3 s), leaves, and reports; a second one ends at once.`,
+With --threshold the exit code is 0 if all passed, and 99 if one failed or is undecided. It is 98 if
+the run is not valid: its generator was the limit, or counts are missing.
+
+After Ctrl-C the worker hands over to the others (0.6 s, at most 3 s), leaves, and prints the
+report. A second Ctrl-C ends it at once.`,
 		Example: `  loadworker run --url http://127.0.0.1:8080/ --qps 500 --duration 10s
   loadworker run --redis redis://10.0.0.5:6379 --run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m
   loadworker run --redis redis://10.0.0.5:6379 --run checkout --wait --allow-hosts 10.0.0.9`,
@@ -103,7 +107,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	return err
 }
 
-// takePart is the worker's time in the run, from connecting to Redis to the report.
+// takePart connects to Redis, takes part in the run, and prints the report.
 func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.Target, reach error, log *slog.Logger) error {
 	ctx := c.Context()
 	link, err := f.connect(ctx, log)
@@ -111,7 +115,8 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 		return err
 	}
 	defer cli.Close(link)
-	// A call to a server that hangs does not end with ctx; up to here there is nothing that a signal has to wait for.
+	// A call to a server that hangs does not end with ctx, so a signal closes the connection. Until here nothing has to
+	// be finished first.
 	hangUp := context.AfterFunc(ctx, func() { cli.Close(link) })
 	r, err := f.enter(ctx, link.Client, create, reach, log)
 	if err == nil {
@@ -124,7 +129,7 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 		return err
 	}
 	if !r.Ended.IsZero() { // joined by name
-		fmt.Fprintf(c.ErrOrStderr(), "run %s ended at %s; nothing was sent now, this is its report\n", r.Name, r.Ended.Format(time.RFC3339))
+		fmt.Fprintf(c.ErrOrStderr(), "run %s ended at %s; this worker sent nothing, this is the run's report\n", r.Name, r.Ended.Format(time.RFC3339))
 		_, err := f.conclude(c, r)
 		return err
 	}
@@ -152,15 +157,15 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 	}
 }
 
-// connect reaches Redis. The worker's name says who it is, to whoever asks Redis for its clients.
+// connect reaches Redis. The connection carries the worker's name, which Redis shows in its list of clients.
 func (f *runFlags) connect(ctx context.Context, log *slog.Logger) (*run.Link, error) {
 	return f.redis.Link(ctx, "loadworker:"+f.name+":"+f.member.id, f.start.Patience(), func(err error) {
 		log.Warn("Redis refuses this worker for now; trying again", "err", err)
 	})
 }
 
-// send takes part in the run until it ends, or ctx does, or the workers do not come that the run waits for. There is no snapshot of a worker that
-// could not begin.
+// send takes part in the run until it ends, ctx ends, or too few workers join in time. The snapshot is nil if the
+// worker could not begin.
 func (f *runFlags) send(
 	ctx context.Context, link *run.Link, r *run.Run, target targets.Target, describes bool, log *slog.Logger,
 ) (*report.Snapshot, error) {
@@ -173,22 +178,22 @@ func (f *runFlags) send(
 		err = context.Cause(ctx)
 	}
 	if errors.Is(err, cli.ErrFewWorkers) {
-		err = fmt.Errorf("%w; this worker left: start all workers within --start-timeout, or give a longer one", err)
-		if total != nil && total.Counts.Sent == 0 { // else the run began in that moment
+		err = fmt.Errorf("%w; this worker left: start all workers within --start-timeout, or set a longer one", err)
+		if total != nil && total.Counts.Sent == 0 { // else the run began at that moment
 			total = nil
 		}
 	}
 	return total, err
 }
 
-// warnNarrow says that the run's limiter may not let the whole rate pass, where that is so.
+// warnNarrow warns if the run's limiter may not let the whole rate pass.
 func warnNarrow(ctx context.Context, r *run.Run, log *slog.Logger) {
 	if why := r.Narrow(ctx); why != "" {
 		log.Warn(why, "run", r.Name)
 	}
 }
 
-// check finds what is wrong with the command line by itself.
+// check validates the command line.
 func (f *runFlags) check(c *cobra.Command) error {
 	if err := cmp.Or(f.redis.Check(), f.out.Check(), f.save.check(c)); err != nil {
 		return err
@@ -197,7 +202,7 @@ func (f *runFlags) check(c *cobra.Command) error {
 		f.name, f.once = "run-"+run.NewID()[:8], true
 	}
 	if f.name == "" {
-		return cli.Config(errors.New("--run: give the name of the run, the same on all workers; on one machine, without a Redis, --url and --qps are enough"))
+		return cli.Config(errors.New("--run: give the name of the run, the same on all workers; on one machine without Redis, --url and --qps are enough"))
 	}
 	if err := f.how.Check(); err != nil {
 		return err
@@ -212,17 +217,17 @@ func (f *runFlags) check(c *cobra.Command) error {
 		return cli.Config(run.ValidateNewName(f.name))
 	}
 	if _, alone := f.redis.Embedded(); alone {
-		return cli.Config(errors.New("--redis: give the Redis that holds the run, to join it; or describe a run of this machine with --url and --qps"))
+		return cli.Config(errors.New("--redis: to join a run, give the Redis that holds it; to run on this machine alone, give --url and --qps"))
 	}
 	return cli.Config(f.allow.checkJoining())
 }
 
-// described is the run that the flags describe, and its target, which is made before anything is written: a missing key file
-// should not leave a run behind. Both are nil for a worker that joins a run that others described.
+// described returns the run that the flags describe, and its target. The target is made before anything is written, so
+// that a missing key file leaves no run behind. Both are nil for a worker that joins a run that others described.
 func (f *runFlags) described(c *cobra.Command) (*run.Spec, targets.Target, error) {
 	if !f.spec.Given(c) {
 		if f.how.New {
-			return nil, nil, cli.Config(errors.New("--new: describe the run that replaces the one that has ended, with --url and --qps"))
+			return nil, nil, cli.Config(errors.New("--new: describe the new run with --url and --qps"))
 		}
 		return nil, nil, nil
 	}
@@ -244,12 +249,13 @@ func (f *runFlags) described(c *cobra.Command) (*run.Spec, targets.Target, error
 	return &spec, target, nil
 }
 
-// enter creates the run or joins it; without a spec it only joins. reach is why the target cannot be reached, or nil.
+// enter creates the run or joins it; without a spec it only joins. reach says why the target cannot be reached, or is
+// nil.
 func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec *run.Spec, reach error, log *slog.Logger) (*run.Run, error) {
 	if spec == nil {
 		return f.join(ctx, client, log)
 	}
-	if reach != nil { // no reason to keep away from a run that goes on: the endpoint may be down because of it
+	if reach != nil { // a run that has begun is joined anyway: its load may be why the target is down
 		r, err := run.Open(ctx, client, f.name)
 		if err != nil || f.how.New || r.Phase == "waiting" {
 			return nil, reach
@@ -266,23 +272,23 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec
 		return nil, overAlready(r)
 	}
 	if reach != nil {
-		log.Warn("joining all the same, the run has begun", "err", reach)
+		log.Warn("joining although the target cannot be reached, because the run has begun", "err", reach)
 	}
 	if f.how.New && !created {
-		log.Info("the run has not ended, so --new does not replace it", "run", f.name)
+		log.Info("--new has no effect, because the run has not ended", "run", f.name)
 	}
 	log.Info(map[bool]string{true: "created run", false: "joined run"}[created], "run", f.name, "qps of the whole cluster", spec.Asks())
 	return r, nil
 }
 
-// overAlready is the error of a worker that describes a run whose name has ended. Its user expects load: the report of an earlier run and exit
-// code 0 would be taken for a test that passed. Only joining by name succeeds, because machines that restart do that.
+// overAlready is the error of a worker that describes a run that has ended. Its user expects load: an old report with
+// exit code 0 would look like a passed test. Only joining by name succeeds, because machines that restart do that.
 func overAlready(r *run.Run) error {
-	return cli.Config(fmt.Errorf("run %s ended at %s, and nothing was sent; give another name with --run, replace it with --new, "+
-		"or join it by name, without --url and --qps, for its report", r.Name, r.Ended.Format(time.RFC3339)))
+	return cli.Config(fmt.Errorf("run %s ended at %s, and nothing was sent; choose another name with --run, replace the run with --new, "+
+		"or join by name, without --url and --qps, to get its report", r.Name, r.Ended.Format(time.RFC3339)))
 }
 
-// join finds a run that others described.
+// join opens a run that others described.
 func (f *runFlags) join(ctx context.Context, client redis.UniversalClient, log *slog.Logger) (*run.Run, error) {
 	r, err := run.Open(ctx, client, f.name)
 	if f.wait && errors.Is(err, run.ErrNoRun) {
@@ -311,20 +317,20 @@ func (f *runFlags) join(ctx context.Context, client redis.UniversalClient, log *
 	return r, cli.Config(r.Ready(ctx))
 }
 
-// How long the last snapshots of other workers are waited for, and how long the report may take in all.
+// How long to wait for the last snapshots of other workers, and how long the report may take in all.
 const (
 	reportPatience = 5 * time.Second
 	reportTimeout  = 6 * time.Second
 )
 
-// conclude leaves what Redis did not take in a file and prints the report of the whole run, also after a signal. The error says if Redis
-// lacks what this worker did.
+// conclude saves what Redis did not take in a file, and prints the report of the whole run, also after a signal. The
+// error says if Redis lacks counts of this worker.
 func (f *runFlags) conclude(c *cobra.Command, r *run.Run) (report.Report, error) {
-	var own, unpublished *run.Unpublished // nil for a worker that took no part
+	var own, unpublished *run.Unpublished // nil if the worker took no part
 	if journal := f.member.journal; journal != nil {
 		own, unpublished = journal.Own(), journal.Unpublished()
 	}
-	unsaved := f.save.save(unpublished, c.ErrOrStderr()) // before the report, which may wait for Redis
+	unsaved := f.save.save(unpublished, c.ErrOrStderr()) // first, because the report may wait for Redis
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), reportTimeout)
 	defer cancel()
 	rep, missing, err := r.OwnReport(ctx, reportPatience, own)
@@ -332,20 +338,20 @@ func (f *runFlags) conclude(c *cobra.Command, r *run.Run) (report.Report, error)
 	case err != nil && own == nil:
 		return rep, err
 	case err != nil:
-		printable.Fprintf(c.ErrOrStderr(), "the run's report cannot be read (%v); this is the report of this worker alone\n", err)
-		if rep, err = run.ReportOf(r.Name, "Redis could not be asked", []*run.Unpublished{own}); err != nil {
+		printable.Fprintf(c.ErrOrStderr(), "the run's report cannot be read (%v); this report covers this worker alone\n", err)
+		if rep, err = run.ReportOf(r.Name, "Redis could not be reached", []*run.Unpublished{own}); err != nil {
 			return rep, errors.Join(unsaved, err)
 		}
 	case missing && unpublished == nil: // Redis took it, and lost it in a failover
 		unsaved = f.save.save(own, c.ErrOrStderr())
 	case !missing && unsaved != nil:
-		fmt.Fprintln(c.ErrOrStderr(), "Redis has this worker's final counts after all, so the file is not needed")
+		fmt.Fprintln(c.ErrOrStderr(), "Redis has this worker's final counts after all; the file is not needed")
 		unsaved = nil
 	}
 	return rep, errors.Join(unsaved, f.out.Write(c.OutOrStdout(), rep))
 }
 
-// defaultID is a name for this process that no other has: the host's, as far as it can be one, and a random part.
+// defaultID returns a unique name for this process: the host's name, if valid, and a random part.
 func defaultID() string {
 	host, _ := os.Hostname()
 	host, _, _ = strings.Cut(host, ".")

@@ -19,7 +19,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// specOf is the spec that flags describe.
+// specOf returns the spec that flags describe.
 func specOf(t *testing.T, args ...string) run.Spec {
 	t.Helper()
 	f := cli.Spec{MinWorkers: 1}
@@ -38,7 +38,7 @@ func specOf(t *testing.T, args ...string) run.Spec {
 	return s
 }
 
-// TestTheSameSpec: command lines that mean the same are one run.
+// TestTheSameSpec: command lines with the same meaning are one run.
 func TestTheSameSpec(t *testing.T) {
 	headers := file(t, "A: b\r\n\nC: d\n")
 	for _, c := range []struct {
@@ -111,7 +111,7 @@ func TestAllowedHosts(t *testing.T) {
 		{target("http://[::1]:8081/"), []string{"[::1]:8080"}, false},
 		{target("http://[::1]/"), []string{"[::1]:80"}, true},
 		{target("http://[::2]/"), []string{"::1"}, false},
-		// Where connections really go counts, and what the URL says too.
+		// The address that connections go to counts, and the host in the URL too.
 		{target("http://example.com/", "example.com:80:victim.com:80"), []string{"example.com"}, false},
 		{target("http://example.com/", "example.com:80:victim.com:80"), []string{"victim.com"}, false},
 		{target("http://example.com/", "example.com:80:victim.com:80"), []string{"example.com", "victim.com"}, true},
@@ -133,7 +133,7 @@ func TestAllowedHosts(t *testing.T) {
 			t.Errorf("%s with --allow-any: %v", c.spec.URL, err)
 		}
 	}
-	// Whatever the run fires at: who joins says first what it may be.
+	// A worker that joins by name must be told which hosts it may send to, whatever the target is.
 	for ok, f := range map[bool][]allowFlags{false: {{}}, true: {{any: true}, {hosts: []string{"example.com"}}}} {
 		for _, f := range f {
 			if err := f.checkJoining(); (err == nil) != ok {
@@ -143,7 +143,7 @@ func TestAllowedHosts(t *testing.T) {
 	}
 }
 
-// fleet is a private Redis, and a pair of web servers of which the first redirects to the second.
+// fleet is a private Redis and two web servers; the first redirects to the second.
 type fleet struct {
 	*testing.T
 	redis         *redistest.Server
@@ -156,7 +156,7 @@ func newFleet(t *testing.T) *fleet {
 	f := &fleet{T: t, redis: redistest.Start(t)}
 	t.Setenv("LOADCTL_REDIS", f.redis.URL())
 	f.second = httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { f.hits.Add(1) }))
-	elsewhere := strings.Replace(f.second.URL, "127.0.0.1", "localhost", 1) // another host, as far as names go
+	elsewhere := strings.Replace(f.second.URL, "127.0.0.1", "localhost", 1) // a different host by name
 	f.first = httptest.NewServer(http.RedirectHandler(elsewhere, http.StatusFound))
 	t.Cleanup(f.first.Close)
 	t.Cleanup(f.second.Close)
@@ -177,8 +177,8 @@ func (f *fleet) works(args ...string) report.Report {
 	return r
 }
 
-// TestRedirects: who joined follows a redirect only to where it was allowed to fire; who described the run only at its own host, and where --allow-hosts
-// names it.
+// TestRedirects: a worker that joined follows a redirect only to allowed hosts. A worker that described the run follows
+// it only to its own host and those of --allow-hosts.
 func TestRedirects(t *testing.T) {
 	f := newFleet(t)
 	second := "localhost:" + strings.TrimPrefix(f.second.URL, "http://127.0.0.1:")
@@ -188,7 +188,7 @@ func TestRedirects(t *testing.T) {
 		hits int64
 	}{
 		"described":         {described, 0},
-		"described-allowed": {append([]string{"--allow-any"}, described...), 0}, // that is about joining
+		"described-allowed": {append([]string{"--allow-any"}, described...), 0}, // that flag concerns joining
 		"described-host":    {append([]string{"--allow-hosts", "127.0.0.1"}, described...), 0},
 		"described-hosts":   {append([]string{"--allow-hosts", "127.0.0.1,localhost"}, described...), 5},
 		"joined":            {[]string{"--allow-hosts", "127.0.0.1"}, 0},
@@ -211,7 +211,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestJoining: what others described is fired at only where that was allowed.
+// TestJoining: a worker sends to a target that others described only if that is allowed.
 func TestJoining(t *testing.T) {
 	f := newFleet(t)
 	spec := specOf(t, "--url", f.second.URL, "--qps", "200", "-n", "5", "-H", "Authorization: "+secret, "--min-workers", "2")
@@ -220,7 +220,7 @@ func TestJoining(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, []string{"run", "--run", "x"}, "--allow-hosts HOST,… or --allow-any")
-	refused(t, []string{"run", "--run", "x", "--allow-hosts", "example.com"}, "the run fires at 127.0.0.1:", "nothing was sent")
+	refused(t, []string{"run", "--run", "x", "--allow-hosts", "example.com"}, "the run sends to 127.0.0.1:", "nothing was sent")
 	refused(t, []string{"run", "--run", "x", "--allow-any", "--cert", "missing"}, "certificate and the key")
 	described := []string{"run", "--run", "x", "--url", f.second.URL, "-n", "5", "-H", "Authorization: " + secret + "x", "--min-workers", "2"}
 	refused(t, append(described, "--qps", "300"), "run x exists with another spec", "qps: 200 there, 300 here", "header Authorization differs", "--new")
@@ -233,11 +233,12 @@ func TestJoining(t *testing.T) {
 	}
 }
 
-// patient makes a worker send late rather than not at all, so that counts are exact on a busy machine too.
+// patient makes a worker send late instead of dropping, so that counts are exact on a busy machine too.
 func patient() []string { return []string{"--catch-up", "20s", "--max-lag", "20s"} }
 
-// TestTheSameNameAgain: a worker that describes a run that has ended is told so, with the ways out, and never shows that run's report as its own. A
-// worker that joins it by name prints the report and succeeds, as a machine that restarts does. Either sends nothing.
+// TestTheSameNameAgain: a worker that describes a run that has ended gets an error with advice, and never shows that
+// run's report as its own. A worker that joins it by name prints the report and succeeds, as after a restart of its
+// machine. Neither sends anything.
 func TestTheSameNameAgain(t *testing.T) {
 	f := newFleet(t)
 	args := append(patient(), "--run", "x", "--url", f.second.URL, "--qps", "1k", "--duration", "50ms")

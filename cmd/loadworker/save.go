@@ -14,7 +14,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// saveFlags say where a worker leaves what Redis could not take in the end.
+// saveFlags say where a worker saves counts that Redis did not take.
 type saveFlags struct {
 	dir string
 }
@@ -23,7 +23,7 @@ func (f *saveFlags) AddFlags(c *cobra.Command) {
 	c.Flags().StringVar(&f.dir, "save-dir", ".", "`DIRECTORY` for this worker's counts, if Redis does not take them in the end; loadctl report --merge adds them")
 }
 
-// check refuses a directory that was named and cannot be written to: better now than after an hour of load.
+// check refuses a directory that cannot be written to: better now than after an hour of load.
 func (f *saveFlags) check(c *cobra.Command) error {
 	if !c.Flags().Changed("save-dir") {
 		return nil
@@ -33,13 +33,14 @@ func (f *saveFlags) check(c *cobra.Command) error {
 		err = cli.File(filepath.Join(f.dir, "loadctl")).Try()
 	}
 	if err != nil {
-		return cli.Config(fmt.Errorf("--save-dir %.200q: %w; give a directory that is there and can be written to, or leave it out", f.dir, err))
+		return cli.Config(fmt.Errorf("--save-dir %.200q: %w; give an existing, writable directory, or leave it out", f.dir, err))
 	}
 	return nil
 }
 
-// save writes what Redis does not have into a file, tells what to do with it, and returns an error that says so; nil is nothing. What
-// the directory does not take goes to the one for temporary files.
+// save writes counts that Redis does not have into a file, and prints what to do with it. It returns an error that says
+// that Redis lacks them; nil if u is nil or empty. If the directory cannot be written, the file goes to the directory
+// for temporary files.
 func (f *saveFlags) save(u *run.Unpublished, stderr io.Writer) error {
 	if u == nil || u.Total.Counts == (report.Counts{}) && u.StartedAt.IsZero() {
 		return nil
@@ -57,6 +58,6 @@ func (f *saveFlags) save(u *run.Unpublished, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%w, and are lost: %w", missing, err)
 	}
-	fmt.Fprintf(stderr, "Redis did not take this worker's final counts. They are in %s. To add them to the report: loadctl report %s --merge %s\n", path, u.Run, report.Quoted(path))
+	fmt.Fprintf(stderr, "Redis did not take this worker's final counts. They are saved in %s. To add them to the report: loadctl report %s --merge %s\n", path, u.Run, report.Quoted(path))
 	return missing
 }

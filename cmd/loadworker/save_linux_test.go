@@ -17,7 +17,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// left are the files in a directory, whole or not.
+// left returns the files in a directory, complete or not.
 func left(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -31,7 +31,7 @@ func left(t *testing.T, dir string) []string {
 	return paths
 }
 
-// command is the one that a worker prints, with the path in it.
+// command returns the command that a worker prints, with the path in it.
 func command(t *testing.T, name, stderr string) (path string) {
 	t.Helper()
 	m := regexp.MustCompile(`To add them to the report: loadctl report ` + name + ` --merge '?([^'\n]+)'?\n`).FindStringSubmatch(stderr)
@@ -41,7 +41,7 @@ func command(t *testing.T, name, stderr string) (path string) {
 	return m[1]
 }
 
-// read reads what workers have left.
+// read reads the files that workers have saved.
 func read(t *testing.T, paths ...string) []*run.Unpublished {
 	t.Helper()
 	var all []*run.Unpublished
@@ -55,9 +55,9 @@ func read(t *testing.T, paths ...string) []*run.Unpublished {
 	return all
 }
 
-// TestCountsOutliveRedis: Redis is killed in mid-run and does not come back while there are workers. One waits until its patience has run out,
-// one is interrupted, one has crashed before. Afterwards everything that arrived is in the report, once: where Redis has the run again,
-// as well as from the files alone.
+// TestCountsOutliveRedis: Redis is killed during the run and does not come back while there are workers. One worker
+// waits until its patience ends, one is interrupted, and one has crashed before. Afterwards everything that arrived is
+// in the report exactly once: with the run restored in Redis, and from the files alone.
 func TestCountsOutliveRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--appendonly", "yes")
@@ -136,7 +136,8 @@ func TestCountsOutliveRedis(t *testing.T) {
 	}
 }
 
-// TestStateIsLost: Redis forgets the run and answers on. A worker that joined by name cannot restore it, and leaves its counts.
+// TestStateIsLost: Redis loses the run but still answers. A worker that joined by name cannot restore it, and saves its
+// counts.
 func TestStateIsLost(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -155,7 +156,7 @@ func TestStateIsLost(t *testing.T) {
 		rep, err := r.Report(context.WithoutCancel(t.Context()))
 		return err == nil && rep.Audit.Sent >= 200
 	})
-	if err := os.Remove(dir); err != nil { // so it is written to the directory for temporary files
+	if err := os.Remove(dir); err != nil { // so the file goes to the directory for temporary files
 		t.Fatal(err)
 	}
 	server.Client().FlushAll(t.Context())
@@ -177,8 +178,8 @@ func TestStateIsLost(t *testing.T) {
 	}
 }
 
-// TestStateIsRestored: Redis forgets the run, and a worker that was given its description restores it. What was published before is
-// published again, so the report has all that arrived, in the second in which it did.
+// TestStateIsRestored: Redis loses the run, and a worker that has its description restores it. Workers publish again
+// what was published before, so the report has all arrivals, each in its second.
 func TestStateIsRestored(t *testing.T) {
 	t.Parallel()
 	server, dir := redistest.Start(t), t.TempDir()
@@ -225,7 +226,7 @@ func TestStateIsRestored(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft: no file where Redis has everything, and none of a worker that has done nothing.
+// TestNothingIsLeft: no file if Redis has everything, and none of a worker that has done nothing.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	server, dir := redistest.Start(t), t.TempDir()
@@ -248,12 +249,12 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestSaveDirRefused: a directory that was named and is none is found before the run begins.
+// TestSaveDirRefused: a bad --save-dir is found before the run begins.
 func TestSaveDirRefused(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
 	for _, dir := range []string{"", "/dev/null", "/proc", t.TempDir() + "/none", strings.Repeat("x", 1<<12)} {
-		refused(t, append(described(), "--save-dir", dir), "--save-dir", "; give a directory that is there and can be written to, or leave it out")
+		refused(t, append(described(), "--save-dir", dir), "--save-dir", "; give an existing, writable directory, or leave it out")
 	}
 	if n := server.Client().DBSize(t.Context()).Val(); n != 0 {
 		t.Errorf("%d keys were written", n)

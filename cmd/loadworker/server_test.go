@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// waiting makes the run "there", which waits for two workers.
+// waiting creates the run "there", which waits for two workers.
 func waiting(t *testing.T, client *redis.Client) {
 	t.Helper()
 	if _, _, err := run.Create(t.Context(), client, "there", specOf(t, described()[3:]...), run.Options{}); err != nil {
@@ -19,13 +19,14 @@ func waiting(t *testing.T, client *redis.Client) {
 	}
 }
 
-// described is the command line of a worker that creates the run "there", or finds it as it is; joining that of one who knows its name.
+// described is the command line of a worker that creates or finds the run "there"; joining is that of a worker that
+// knows only its name.
 func described() []string {
 	return []string{"run", "--run", "there", "--url", "noop://", "--qps", "10", "--min-workers", "2"}
 }
 func joining() []string { return []string{"run", "--run", "there", "--allow-any"} }
 
-// TestServersThatRefuse: a worker that could never take part says so, and does not wait for it.
+// TestServersThatRefuse: a worker that could never take part says so and does not wait.
 func TestServersThatRefuse(t *testing.T) {
 	for _, s := range clitest.Servers(t, func(client *redis.Client) { waiting(t, client) }) {
 		t.Run(s.Name, func(t *testing.T) {
@@ -43,7 +44,7 @@ func TestServersThatRefuse(t *testing.T) {
 	}
 }
 
-// TestBrokenRuns: whatever is wrong with what Redis holds of a run, a worker does not take part, and does not make it worse.
+// TestBrokenRuns: a worker does not join a run with damaged data, and does no further damage.
 func TestBrokenRuns(t *testing.T) {
 	server := redistest.Start(t)
 	client := server.Client()

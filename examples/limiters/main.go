@@ -1,5 +1,5 @@
-// Command limiters asks each limiter for 12 permits at once and then for one every 10 ms, of a limit of 10 in 200 ms with a burst of 5, and
-// shows what is granted.
+// Command limiters asks each limiter for 12 permits at once and then for one every 10 ms, of a limit of 10 in 200 ms
+// with a burst of 5, and shows what is granted.
 //
 //	go run ./examples/limiters redis://10.0.0.5:6379
 //

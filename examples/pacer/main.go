@@ -1,5 +1,5 @@
-// Command pacer prints when each request of a ramp is due, and which of two workers sends it: 0 to 10 per second over 2 seconds. No Redis, no
-// waiting: the schedule is arithmetic.
+// Command pacer prints when each request of a ramp is due, and which of two workers sends it: 0 to 10 per second over 2
+// seconds. No Redis, no waiting: the schedule is arithmetic.
 package main
 
 import (

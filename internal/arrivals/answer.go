@@ -8,14 +8,13 @@ import (
 	"sync/atomic"
 )
 
-// An answer is what is written for one status, built once.
+// An answer holds the bytes written for one status, built once.
 type answer struct {
 	withBody []byte
 	bare     []byte // the same without a body, for HEAD
 }
 
-// newAnswer builds the answer of a status, with the body "ok". Statuses that
-// have no body by definition get the same for both.
+// newAnswer builds the answer of a status, with the body "ok". Statuses that have no body by definition get none.
 func newAnswer(status int) answer {
 	head := fmt.Sprintf("HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
 	if status == http.StatusNoContent || status == http.StatusNotModified {
@@ -26,7 +25,7 @@ func newAnswer(status int) answer {
 	return answer{[]byte(head + "ok"), []byte(head)}
 }
 
-// answer picks what the next request gets.
+// answer returns the answer for the next request.
 func (s *Server) answer() *answer {
 	if s.errors.next() {
 		return &s.failing
@@ -34,7 +33,7 @@ func (s *Server) answer() *answer {
 	return &s.usual
 }
 
-// bytes is what is written; HEAD gets no body.
+// bytes returns the bytes to write; HEAD gets no body.
 func (a *answer) bytes(head bool) []byte {
 	if head {
 		return a.bare
@@ -42,7 +41,7 @@ func (a *answer) bytes(head bool) []byte {
 	return a.withBody
 }
 
-// delay is how long the next answer waits, in ns: Latency and a part of Jitter.
+// delay returns how long the next answer waits, in ns: Latency and a random part of Jitter.
 func (o *Options) delay() int64 {
 	d := int64(o.Latency)
 	if o.Jitter > 0 {
@@ -51,34 +50,34 @@ func (o *Options) delay() int64 {
 	return d
 }
 
-// shareUnit is how finely a share is kept. Counting in whole numbers makes it
-// exact: 0.29·100 as floats is a little less than 29.
+// shareUnit is the resolution of a share. Whole numbers make the count exact: 0.29·100 as floats is a little less than
+// 29.
 const shareUnit = 1_000_000_000
 
-// A share picks its part of a row, evenly: element n, from 0, if
+// A share picks its part of a sequence, evenly: element n, from 0, if
 //
 //	floor((n+1)·part/shareUnit) > floor(n·part/shareUnit)
 //
-// so that of the first n it has picked floor(n·part/shareUnit), whoever asks
-// when. It is safe for concurrent use; a share of nothing costs nothing.
+// So of the first n elements it has picked floor(n·part/shareUnit), in any order of calls. It is safe for concurrent
+// use. A share of 0 costs nothing.
 type share struct {
 	part int64 // of shareUnit
 	row  atomic.Int64
 }
 
-// shareOf is the part that f is, 0 to 1.
+// shareOf converts f, 0 to 1.
 func shareOf(f float64) int64 { return int64(math.Round(f * shareUnit)) }
 
-// next tells whether the next of the row is picked.
+// next tells whether the next element is picked.
 func (s *share) next() bool {
 	if s.part == 0 {
 		return false
 	}
-	n := (s.row.Add(1) - 1) % shareUnit // after so many it begins anew
+	n := (s.row.Add(1) - 1) % shareUnit // after shareUnit elements the pattern repeats
 	return (n+1)*s.part/shareUnit > n*s.part/shareUnit
 }
 
-// picked is how many were picked so far.
+// picked returns how many elements were picked so far.
 func (s *share) picked() int64 {
 	n := s.row.Load()
 	return n/shareUnit*s.part + n%shareUnit*s.part/shareUnit

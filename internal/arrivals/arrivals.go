@@ -1,7 +1,5 @@
-// Package arrivals is an HTTP/1.1 server that records when each request
-// arrived. Tests of exactness fire at it and then ask how many requests came,
-// and when: what the generator says it sent is checked against what a server
-// saw.
+// Package arrivals is an HTTP/1.1 server that records when each request arrived. Tests of exactness send to it and then
+// read how many requests came, and when: so what the generator reports is checked against what a server saw.
 //
 //	srv, err := arrivals.Start(arrivals.Options{})
 //	if err != nil { … }
@@ -9,20 +7,15 @@
 //	fire(srv.URL())
 //	worst := arrivals.MaxInWindow(srv.Arrivals(), 100*time.Millisecond)
 //
-// Guarantees: every request that was received whole is counted exactly once,
-// and before it is answered; so whoever has the answer finds the request in
-// Count, Arrivals and Paths. A request whose connection ended in the middle is
-// not counted. Arrival times come from the monotonic clock, so a step of the
-// wall clock during a test does not show.
+// Guarantees: every request that was received whole is counted exactly once, before it is answered. So a client that
+// has the answer finds the request in Count, Arrivals and Paths. A request whose connection ended in the middle is not
+// counted. Arrival times come from the monotonic clock, so a step of the wall clock during a test has no effect.
 //
-// It keeps the time of every arrival. A server that runs for long has them
-// taken now and then, see Take, and added up by a Tally; Collect does both until
-// it is told to end.
+// It keeps the time of every arrival. For a server that runs long, call Take now and then, and add the result to a
+// Tally; Collect does both.
 //
-// It is fast because it does little: no routing, no header map, one write for
-// an answer that was built once. It is a test instrument and no web server:
-// bodies need a Content-Length, and lines of more than 8 KiB end the
-// connection.
+// It is fast because it does little: no routing, no header map, one write for a prebuilt answer. It is a test
+// instrument, not a web server: bodies need a Content-Length, and lines of more than 8 KiB end the connection.
 package arrivals
 
 import (
@@ -39,36 +32,32 @@ import (
 	"time"
 )
 
-// Options says how a Server listens and answers. The zero value is a plain
-// server on a free port of 127.0.0.1 that answers 200 at once.
+// Options says how a Server listens and answers. The zero value is a plain server on a free port of 127.0.0.1 that
+// answers 200 at once.
 type Options struct {
 	// Addr is "host:port" or "unix:/path"; "" means "127.0.0.1:0".
 	Addr string
 	// TLS, when not nil, makes it an https server with this configuration.
 	TLS *tls.Config
-	// Latency is how long each request waits for its answer, beyond what the
-	// server itself needs. Go's timers add up to about 1 ms.
+	// Latency is how long each request waits for its answer, in addition to the server's own time. Go's timers add up
+	// to about 1 ms.
 	Latency time.Duration
-	// Jitter is added to Latency: for each answer a time of its own, uniform in
-	// [0, Jitter).
+	// Jitter is added to Latency: a random time for each answer, uniform in [0, Jitter).
 	Jitter time.Duration
-	// Capacity, when above 0, is how many requests are served at the same time,
-	// each for ServiceTime; the others wait their turn. The rate is at most
-	// Capacity/ServiceTime. A request that finds 65,536 others waiting is answered 503 at
-	// once. Latency and Jitter come on top of the time in this queue.
+	// Capacity, if above 0, is how many requests are served at the same time, each for ServiceTime; the others wait
+	// their turn. So the rate is at most Capacity/ServiceTime. A request that finds 65,536 others waiting is answered
+	// 503 at once. Latency and Jitter are added to the time in this queue.
 	Capacity int
 	// ServiceTime is how long each request keeps one of Capacity busy.
 	ServiceTime time.Duration
 	// Status is the status of the answers; 0 means 200.
 	Status int
-	// ErrorShare, 0 to 1 in steps of 1e-9, is the share of the answers that
-	// have ErrorStatus instead. It is no coin: of the first n answers exactly
-	// floor(n·ErrorShare) have it, evenly spread.
+	// ErrorShare, 0 to 1 in steps of 1e-9, is the share of the answers that have ErrorStatus instead. It is not random:
+	// of the first n answers exactly floor(n·ErrorShare) have it, evenly spread.
 	ErrorShare float64
 	// ErrorStatus is the status of those answers; 0 means 500.
 	ErrorStatus int
-	// NoPaths leaves Paths empty. What the server remembers grows with the
-	// number of different paths otherwise.
+	// NoPaths leaves Paths empty. Else the server's memory grows with the number of different paths.
 	NoPaths bool
 }
 
@@ -77,33 +66,33 @@ type Options struct {
 type Server struct {
 	opts     Options
 	listener net.Listener
-	began    time.Time // what all times are measured from, on the monotonic clock
+	began    time.Time // zero of all times, on the monotonic clock
 	usual    answer
-	failing  answer // what errors picks
+	failing  answer // the answer of ErrorShare
 	errors   share
 	queue    *queue // nil without a Capacity
-	refusal  answer // what a full queue gives
+	refusal  answer // the answer if the queue is full
 
 	count       atomic.Int64
 	connections atomic.Int64
-	stalledTo   atomic.Int64  // no answer before this, in ns since began
+	stalledTo   atomic.Int64  // no answer before this time, in ns since began
 	first       chan struct{} // closed at the first arrival
 	firstOnce   sync.Once
 	closing     chan struct{} // closed by Close: ends every wait
 	serving     sync.WaitGroup
 
-	taking  sync.Mutex // held by Take; guards what follows
-	takenTo int64      // up to where arrivals were taken, in ns since began
+	taking  sync.Mutex // held by Take; guards the next field
+	takenTo int64      // up to when arrivals were taken, in ns since began
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	closed bool
 	open   map[net.Conn]struct{}
-	lanes  []*lane // all, in use or not: what they recorded stays
+	lanes  []*lane // all lanes, in use or not: their records stay
 	free   []*lane // those without a connection
 }
 
-// Start listens and serves until Close. It returns an error if the address
-// cannot be listened on or an option makes no sense.
+// Start listens and serves until Close. It returns an error if it cannot listen on the address, or an option is
+// invalid.
 func Start(opts Options) (*Server, error) {
 	opts.Addr = cmp.Or(opts.Addr, "127.0.0.1:0")
 	opts.Status = cmp.Or(opts.Status, http.StatusOK)
@@ -136,7 +125,7 @@ func Start(opts Options) (*Server, error) {
 	return s, nil
 }
 
-// check returns what is wrong with the options, defaults filled in.
+// check returns an error if the options, with defaults filled in, are invalid.
 func (o *Options) check() error {
 	for _, status := range []int{o.Status, o.ErrorStatus} {
 		if status < 200 || status > 999 {
@@ -146,14 +135,14 @@ func (o *Options) check() error {
 	if o.Latency < 0 || o.Jitter < 0 {
 		return fmt.Errorf("latency %v or jitter %v is negative", o.Latency, o.Jitter)
 	}
-	if !(o.ErrorShare >= 0 && o.ErrorShare <= 1) { // which NaN is not
+	if !(o.ErrorShare >= 0 && o.ErrorShare <= 1) { // also refuses NaN
 		return fmt.Errorf("share of errors %v is not between 0 and 1", o.ErrorShare)
 	}
 	return o.checkQueue()
 }
 
-// URL is where the server is reached: "http://127.0.0.1:4711" or https. For a
-// unix socket the host is "localhost", and Addr names the socket.
+// URL returns the address of the server: "http://127.0.0.1:4711" or https. For a unix socket the host is "localhost",
+// and Addr names the socket.
 func (s *Server) URL() string {
 	scheme, host := "http", s.listener.Addr().String()
 	if s.opts.TLS != nil {
@@ -165,8 +154,7 @@ func (s *Server) URL() string {
 	return scheme + "://" + host
 }
 
-// Addr is the address listened on, with the port chosen: "127.0.0.1:4711" or
-// "unix:/path".
+// Addr returns the address listened on, with the chosen port: "127.0.0.1:4711" or "unix:/path".
 func (s *Server) Addr() string {
 	if addr := s.listener.Addr(); addr.Network() == "unix" {
 		return "unix:" + addr.String()
@@ -174,34 +162,30 @@ func (s *Server) Addr() string {
 	return s.listener.Addr().String()
 }
 
-// Count is how many requests were received whole since the start or the last
-// Reset. It is one atomic load.
+// Count returns how many requests were received whole since the start or the last Reset. It is one atomic load.
 func (s *Server) Count() int64 { return s.count.Load() }
 
-// Connections is how many connections were accepted since the start; Reset
-// does not change it.
+// Connections returns how many connections were accepted since the start. Reset does not change it.
 func (s *Server) Connections() int64 { return s.connections.Load() }
 
-// ErrorsAnswered is how many answers had ErrorStatus because of ErrorShare,
-// since the start; Reset does not change it. Whoever has such an answer finds
-// it counted.
+// ErrorsAnswered returns how many answers had ErrorStatus because of ErrorShare, since the start. Reset does not change
+// it. An answer is counted before a client receives it.
 func (s *Server) ErrorsAnswered() int64 { return s.errors.picked() }
 
 // FirstArrival returns a channel that is closed when the first request since
 // the start has been counted.
 func (s *Server) FirstArrival() <-chan struct{} { return s.first }
 
-// Began is when the server started to listen. No arrival is before it.
+// Began returns when the server started to listen. No arrival is before it.
 func (s *Server) Began() time.Time { return s.began }
 
-// Now is the time on the server's clock, in ns since 1970: that of the wall
-// when the server started, and monotonic from there.
+// Now returns the time on the server's clock, in ns since 1970: the wall clock's time when the server started, and
+// monotonic from there.
 func (s *Server) Now() int64 { return s.began.UnixNano() + int64(time.Since(s.began)) }
 
-// Arrivals returns when each request had been received whole, in ns since
-// 1970, sorted; without those that were taken. It is a copy. The order of
-// requests within one connection is that of the wire; between connections it
-// is as good as the scheduler, some 10 µs on an idle machine.
+// Arrivals returns when each request had been received whole, in ns since 1970, sorted, except those that were taken.
+// It is a copy. Within one connection the order is that of the wire. Between connections it is as exact as the
+// scheduler, about 10 µs on an idle machine.
 func (s *Server) Arrivals() []int64 {
 	wall := s.began.UnixNano()
 	all := make([]int64, 0, s.Count())
@@ -212,15 +196,13 @@ func (s *Server) Arrivals() []int64 {
 	return all
 }
 
-// Take returns the arrivals up to a time, in ns since 1970, sorted, and forgets
-// them, so that a server may run for long; Count stays. A time in the future
-// means now.
+// Take returns the arrivals up to a time, in ns since 1970, sorted, and forgets them, so that a server may run long;
+// Count stays. A time in the future means now.
 //
-// What one call returns is never before what the calls before it returned up
-// to. The time of an arrival is read a moment before it is recorded, though:
-// so take only what is older than some 100 ms, or what a closed server has. An
-// arrival that was held up for longer is not lost; the next call returns it as
-// if it had come just after what had been taken by then.
+// No call returns an arrival earlier than the time up to which a call before it has taken. But the time of an arrival
+// is read a moment before it is recorded, so take only arrivals older than about 100 ms, or those of a closed server.
+// An arrival that was delayed for longer is not lost: the next call returns it as if it had come just after the last
+// time taken.
 func (s *Server) Take(until int64) []int64 {
 	s.taking.Lock()
 	defer s.taking.Unlock()
@@ -238,9 +220,8 @@ func (s *Server) Take(until int64) []int64 {
 	return taken
 }
 
-// Paths returns how many requests came for each path (the request target as
-// sent, with its query), so that a test can tell two runs apart. It is empty with
-// NoPaths.
+// Paths returns how many requests came for each path (the request target as sent, with its query), so that a test can
+// distinguish two runs. It is empty with NoPaths.
 func (s *Server) Paths() map[string]int64 {
 	sum := make(map[string]int64)
 	for _, l := range s.allLanes() {
@@ -249,19 +230,16 @@ func (s *Server) Paths() map[string]int64 {
 	return sum
 }
 
-// Reset forgets everything recorded so far. A request that arrives during the
-// call is either forgotten whole or kept whole.
+// Reset forgets all records. A request that arrives during the call is either forgotten or kept as a whole.
 func (s *Server) Reset() {
 	for _, l := range s.allLanes() {
 		l.reset(&s.count)
 	}
 }
 
-// Stall holds back every answer for d from now. Requests are still received,
-// counted and timed meanwhile; they are answered when it ends, at once. So a
-// stall shows in the latency of the generator and not in the arrivals, which
-// remain those of the generator. A connection whose answer is held back reads
-// no further request. Of two calls the later end holds.
+// Stall holds back every answer for d from now. Requests are still received, counted and timed; their answers leave
+// when the stall ends. So a stall affects the latencies that the generator measures, but not its arrivals. A connection
+// whose answer is held back reads no further request. If stalls overlap, the later end counts.
 func (s *Server) Stall(d time.Duration) {
 	until := int64(time.Since(s.began) + d)
 	for {
@@ -272,8 +250,8 @@ func (s *Server) Stall(d time.Duration) {
 	}
 }
 
-// Close stops listening, ends all connections and waits until each is gone.
-// What was recorded stays readable. A second call does nothing.
+// Close stops listening, ends all connections and waits for them. The records stay readable. A second call does
+// nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -294,8 +272,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// hangUp closes conn without the farewell of TLS, which waits up to 5 s for a
-// peer that does not read.
+// hangUp closes conn without TLS' closing message, which waits up to 5 s for a peer that does not read.
 func hangUp(conn net.Conn) error {
 	if t, ok := conn.(*tls.Conn); ok {
 		conn = t.NetConn()
@@ -306,7 +283,7 @@ func hangUp(conn net.Conn) error {
 	return nil
 }
 
-// allLanes returns the lanes there are now. A lane is never removed.
+// allLanes returns the present lanes. A lane is never removed.
 func (s *Server) allLanes() []*lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()

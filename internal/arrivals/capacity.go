@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Bounds of Options.Capacity and Options.ServiceTime, and how many requests may wait. With them no time overflows, and the memory of a queue is
-// at most 8 MB.
+// Bounds of Options.Capacity and Options.ServiceTime, and of the number of waiting requests. Within them no time
+// overflows, and a queue takes at most 8 MB.
 const (
 	MaxCapacity    = 1_000_000
 	MaxServiceTime = time.Hour
@@ -21,13 +21,11 @@ const (
 //	s(k) = max(a(k), d(k−c))
 //	d(k) = s(k) + D
 //
-// So the last c values of d are all that it remembers, no timer is in the
-// arithmetic, and its capacity is exactly c/D. With Poisson arrivals it is the
-// M/D/c queue.
+// So it remembers only the last c values of d, uses no timer, and has a capacity of exactly c/D. With Poisson arrivals
+// it is the M/D/c queue.
 //
-// A request that finds QueueLimit others waiting is refused: the wait of w
-// means that c·w/D others are ahead. A client that gives up leaves its request
-// in the queue, as with a server that does not notice.
+// A request that finds QueueLimit others waiting is refused: a wait of w means that c·w/D others are ahead. A client
+// that gives up leaves its request in the queue, as with a server that does not notice.
 //
 // It is safe for concurrent use; nil serves at once.
 type queue struct {
@@ -36,10 +34,10 @@ type queue struct {
 
 	mu   sync.Mutex
 	done []int64 // d of the last c requests, in ns since the server began, a ring
-	next int     // place of d(k−c), which d(k) replaces
+	next int     // index of d(k−c), which d(k) replaces
 }
 
-// newQueue is nil where the capacity is not limited.
+// newQueue returns nil if the capacity is not limited.
 func newQueue(capacity int, service time.Duration) *queue {
 	if capacity == 0 {
 		return nil
@@ -51,8 +49,8 @@ func newQueue(capacity int, service time.Duration) *queue {
 	}
 }
 
-// enter adds a request that arrived at, in ns since the server began, and
-// returns when it is done; false if the queue is full.
+// enter adds a request that arrived at, in ns since the server began, and returns when it will be done; false if the
+// queue is full.
 func (q *queue) enter(at int64) (done int64, ok bool) {
 	if q == nil {
 		return at, true
@@ -69,7 +67,7 @@ func (q *queue) enter(at int64) (done int64, ok bool) {
 	return done, true
 }
 
-// checkQueue returns what is wrong with the options of a queue.
+// checkQueue returns an error if the options of a queue are invalid.
 func (o *Options) checkQueue() error {
 	switch {
 	case o.Capacity < 0 || o.Capacity > MaxCapacity:

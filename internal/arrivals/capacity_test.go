@@ -40,7 +40,8 @@ func TestQueueEqualsServers(t *testing.T) {
 	}
 }
 
-// TestQueueLoad: at half the capacity a request takes about the service time; above the capacity the answers come at c/D.
+// TestQueueLoad: at half the capacity a request takes about the service time; above the capacity the answers come at
+// c/D.
 func TestQueueLoad(t *testing.T) {
 	const service, n = 10 * time.Millisecond, 20_000
 	for _, c := range []struct {
@@ -91,7 +92,8 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// TestCapacity: with real connections. One at a time each answer takes the service time; more at once than there are servers get c/D.
+// TestCapacity: with real connections. One at a time each answer takes the service time; more at once than there are
+// servers get c/D.
 func TestCapacity(t *testing.T) {
 	const service = 20 * time.Millisecond
 	s := start(t, Options{Capacity: 4, ServiceTime: service})

@@ -9,13 +9,12 @@ import (
 
 const (
 	takeEvery = 100 * time.Millisecond // how often arrivals are taken
-	settled   = 100 * time.Millisecond // how old they are by then: see Take
+	settled   = 100 * time.Millisecond // the age of arrivals when they are taken: see Take
 )
 
-// Collect adds up the arrivals until ctx ends, then closes the server, adds
-// the rest and returns the summary of all. Meanwhile it prints a line to
-// progress for each second in which requests arrived, once it is over. It
-// takes the arrivals, so nobody else may.
+// Collect adds up the arrivals until ctx ends, then closes the server, adds the rest and returns the summary. For each
+// second in which requests arrived it prints a line to progress when the second is over. It takes the arrivals, so
+// nobody else may call Take.
 func (s *Server) Collect(ctx context.Context, progress io.Writer) *Summary {
 	tally := NewTally(time.Millisecond, 10*time.Millisecond, 100*time.Millisecond, time.Second, 10*time.Second)
 	seconds := secondPrinter{w: progress}
@@ -28,10 +27,10 @@ func (s *Server) Collect(ctx context.Context, progress io.Writer) *Summary {
 			tally.Add(s.Take(until))
 			seconds.print(tally, until)
 		case <-ctx.Done():
-			_ = s.Close() // so that the summary is of all there are, and has not to wait for the last to settle
+			_ = s.Close() // then all arrivals are final at once
 			until := s.Now()
 			tally.Add(s.Take(until))
-			seconds.print(tally, until+int64(time.Second)) // the last one also, though it was cut short
+			seconds.print(tally, until+int64(time.Second)) // including the last, partial one
 			return s.summary(tally)
 		}
 	}
@@ -40,12 +39,11 @@ func (s *Server) Collect(ctx context.Context, progress io.Writer) *Summary {
 // A secondPrinter prints the seconds of a tally, each once.
 type secondPrinter struct {
 	w       io.Writer
-	next    int64 // when the first second not printed yet begins, in ns since 1970
-	printed int64 // arrivals in those printed
+	next    int64 // start of the first second not printed yet, in ns since 1970
+	printed int64 // arrivals in the seconds printed so far
 }
 
-// print prints the seconds with arrivals that are over at a time, in ns since
-// 1970.
+// print prints the seconds with arrivals that are over at a time, in ns since 1970.
 func (p *secondPrinter) print(tally *Tally, now int64) {
 	from, counts := tally.PerSecond()
 	skip := max(0, p.next-from) / int64(time.Second)

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestSecondsArePrintedOnce: when they are over, whatever the pieces, also when the tally has dropped seconds meanwhile.
+// TestSecondsArePrintedOnce: when they are over, whatever the pieces, also when the tally has dropped seconds
+// meanwhile.
 func TestSecondsArePrintedOnce(t *testing.T) {
 	const s = int64(time.Second)
 	tally := NewTally()

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Spread says how unevenly arrivals fall into windows of length w, one after the other from the first arrival on: the
-// standard deviation of their counts, divided by the mean count. A perfect grid has 0 or little, Poisson arrivals
-// 1/√(rate·w). Arrivals are in ns and sorted; the last window, which is not whole, is left out. It is NaN if there is no
+// Spread measures how unevenly arrivals fall into consecutive windows of length w, beginning with the first arrival:
+// the standard deviation of their counts divided by the mean count. It is near 0 for a perfect grid, and 1/√(rate·w)
+// for Poisson arrivals. Arrivals are in ns and sorted. The last, partial window is left out. It is NaN if there is no
 // whole window.
 func Spread(arrivals []int64, w time.Duration) float64 {
 	if len(arrivals) == 0 {
@@ -24,7 +24,7 @@ func Spread(arrivals []int64, w time.Duration) float64 {
 	return variation(counts)
 }
 
-// Gaps are the times between an arrival and the next one, in ns, sorted by length.
+// Gaps returns the times between consecutive arrivals, in ns, sorted by length.
 func Gaps(arrivals []int64) []int64 {
 	gaps := make([]int64, max(0, len(arrivals)-1))
 	for i := range gaps {
@@ -34,7 +34,7 @@ func Gaps(arrivals []int64) []int64 {
 	return gaps
 }
 
-// GapVariation is the standard deviation of the gaps, divided by the mean gap: 0 for a perfect grid, 1 for Poisson
+// GapVariation returns the standard deviation of the gaps divided by the mean gap: 0 for a perfect grid, 1 for Poisson
 // arrivals, more for bursts. It is NaN if there are no gaps.
 func GapVariation(arrivals []int64) float64 {
 	gaps := Gaps(arrivals)
@@ -45,12 +45,12 @@ func GapVariation(arrivals []int64) float64 {
 	return variation(lengths)
 }
 
-// Lateness says how late each arrival is against the ideal schedule of a rate, in ns, sorted. Whoever looks at arrivals
-// only does not know when that schedule began, so the most punctual arrival is taken to be on time:
+// Lateness returns how late each arrival is against the ideal schedule of a rate, in ns, sorted. Arrivals alone do not
+// show when that schedule began, so the most punctual arrival counts as on time:
 //
 //	late(i) = a(i) − i/rate − min over j of (a(j) − j/rate)
 //
-// A generator that is too slow gets later and later by this.
+// A generator that is too slow gets later and later.
 func Lateness(arrivals []int64, rate float64) []int64 {
 	late := make([]int64, len(arrivals))
 	for i, at := range arrivals {
@@ -63,7 +63,7 @@ func Lateness(arrivals []int64, rate float64) []int64 {
 	return late
 }
 
-// variation is the standard deviation divided by the mean.
+// variation returns the standard deviation divided by the mean.
 func variation(of []float64) float64 {
 	var sum, squares float64
 	for _, x := range of {

@@ -6,28 +6,25 @@ import (
 	"sync/atomic"
 )
 
-// Sizes of the chunks arrival times are kept in. The first is small because a
-// test may open thousands of connections; the largest bounds what is allocated
-// but not used.
+// Sizes of the chunks that hold arrival times. The first is small, because a test may open thousands of connections;
+// the largest bounds unused memory.
 const (
 	firstChunk = 64
 	lastChunk  = 16 << 10
 )
 
-// A lane is what one connection recorded. Each connection has its own, so that
-// recording takes a lock nobody else wants; when a connection ends, the next
-// one goes on with its lane. So there are as many lanes as there ever were
+// A lane holds the records of one connection. Each connection has its own, so nobody else wants the lock when it
+// records. When a connection ends, the next one continues its lane. So there are as many lanes as there were
 // connections at the same time, however many came and went.
 type lane struct {
 	mu     sync.Mutex
-	chunks [][]int64 // ns since the server began, rising; all but the last are full
-	taken  int64     // how many were recorded and are no longer in chunks
+	chunks [][]int64 // ns since the server began, ascending; all but the last are full
+	taken  int64     // number of records no longer in chunks
 	paths  map[string]*int64
 }
 
-// record notes one arrival and counts it in total, which it returns. Both
-// happen under the lock, so total is always the sum over the lanes, also while
-// Reset runs. A nil path is not counted by path.
+// record notes one arrival, counts it in total, and returns total. Both happen under the lock, so total is always the
+// sum over the lanes, even during Reset. A nil path is not counted by path.
 func (l *lane) record(at int64, path []byte, total *atomic.Int64) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,8 +34,7 @@ func (l *lane) record(at int64, path []byte, total *atomic.Int64) int64 {
 		if last >= 0 {
 			size = min(4*cap(l.chunks[last]), lastChunk)
 		}
-		// Chunks instead of one growing slice: nothing is ever copied, so no
-		// request waits for the copy of a million others.
+		// Chunks instead of one growing slice: nothing is copied, so no request waits for the copy of a million others.
 		l.chunks = append(l.chunks, make([]int64, 0, size))
 		last++
 	}
@@ -62,8 +58,8 @@ func (l *lane) addPath(path []byte) {
 	*n++
 }
 
-// appendTimes appends every arrival, moved by offset ns. The order is that of
-// arrival, also across the connections that used the lane.
+// appendTimes appends every arrival, moved by offset ns. They are in order of arrival, even if several connections used
+// the lane.
 func (l *lane) appendTimes(to []int64, offset int64) []int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,13 +71,12 @@ func (l *lane) appendTimes(to []int64, offset int64) []int64 {
 	return to
 }
 
-// take appends the arrivals up to a time, in ns since the server began, and
-// forgets them. The last chunk stays for what comes next, so that a lane that
-// is emptied often enough never allocates.
+// take appends the arrivals up to a time, in ns since the server began, and forgets them. It keeps the last chunk for
+// further arrivals, so a lane that is emptied often enough never allocates.
 func (l *lane) take(to []int64, until int64) []int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	whole := 0 // chunks that are taken whole and not needed any more
+	whole := 0 // chunks taken completely
 	for i, chunk := range l.chunks {
 		n, _ := slices.BinarySearch(chunk, until+1)
 		to = append(to, chunk[:n]...)
@@ -105,8 +100,8 @@ func (l *lane) addPaths(sum map[string]int64) {
 	}
 }
 
-// reset forgets everything, and takes it off total. The chunks go to the
-// collector: a test that resets has measured, and is not in a hurry.
+// reset forgets everything and subtracts it from total. The chunks go to the garbage collector: a test that resets has
+// finished measuring.
 func (l *lane) reset(total *atomic.Int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// A Stall is a planned one: it holds back all answers for Length, from At after
-// the first arrival.
+// A Stall is a planned stall: it holds back all answers for Length, from At after the first arrival.
 type Stall struct{ At, Length time.Duration }
 
-// Schedule stalls the server as planned, see Server.Stall, in any order, and
-// returns after the last stall has begun, or when ctx ends.
+// Schedule stalls the server as planned, see Server.Stall. The stalls may be in any order. It returns after the last
+// stall has begun, or when ctx ends.
 func (s *Server) Schedule(ctx context.Context, stalls []Stall) {
 	select {
 	case <-s.FirstArrival():

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// lineLimit is the longest request or header line, in bytes: the size of each
-// connection's buffer, so that a line is read in place.
+// lineLimit is the longest request or header line, in bytes. Each connection's buffer has this size, so that a line is
+// read in place.
 const lineLimit = 8 << 10
 
-// A request is what of it matters here.
+// A request holds what matters of a request here.
 type request struct {
 	head   bool // HEAD: the answer has no body
-	last   bool // the client asked to close the connection afterwards
+	last   bool // close the connection after the answer
 	length int  // of the body, in bytes
 }
 
@@ -29,8 +29,7 @@ func (s *Server) accept() {
 			return
 		}
 		if err != nil {
-			// Out of descriptors or a peer that gave up: the listener is
-			// well, and spinning on it would starve the test.
+			// Out of descriptors, or a peer that gave up: the listener still works, and spinning would starve the test.
 			if !s.wait(5 * time.Millisecond) {
 				return
 			}
@@ -51,8 +50,8 @@ func (s *Server) accept() {
 	}
 }
 
-// enter registers a connection and gives it a lane; false if the server is
-// closing, when nobody would close the connection any more.
+// enter registers a connection and gives it a lane; false if the server is closing, because nobody would close the
+// connection then.
 func (s *Server) enter(conn net.Conn) (*lane, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,28 +70,27 @@ func (s *Server) enter(conn net.Conn) (*lane, bool) {
 	return l, true
 }
 
-// leave closes a connection and frees its lane for the next.
+// leave closes a connection and frees its lane.
 func (s *Server) leave(conn net.Conn, l *lane) {
-	_ = hangUp(conn) // the peer is gone, or about to be
+	_ = hangUp(conn) // the peer is gone or leaving
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, conn)
 	s.free = append(s.free, l)
 }
 
-// serve answers the requests of one connection, one after the other, until it
-// ends. The order is: receive whole, record, wait, answer.
+// serve answers the requests of one connection in order, until it ends. Each request is received whole, recorded,
+// delayed, and answered.
 func (s *Server) serve(conn net.Conn, l *lane) {
 	br := bufio.NewReaderSize(conn, lineLimit)
 	path := make([]byte, 0, 256) // grows once to the longest path and stays
 	for {
 		req, target, err := readRequest(br, path[:0])
 		if err != nil {
-			return // no request: the peer is gone or speaks something else
+			return // no request: the peer is gone or speaks another protocol
 		}
 		path = target
-		// The clock is read when the request is complete, and before the lock:
-		// the time is that of the arrival, not of our book-keeping.
+		// Read the clock when the request is complete, and before the lock: the time must be that of the arrival.
 		at := int64(time.Since(s.began))
 		s.arrived(l, at, path)
 		served, ok := s.queue.enter(at)
@@ -103,7 +101,7 @@ func (s *Server) serve(conn net.Conn, l *lane) {
 		if ok && !s.holdBack(at, served) {
 			return
 		}
-		// Straight to the connection: an answer is one write of a constant.
+		// Write to the connection without a buffer: an answer is one write of constant bytes.
 		if _, err := conn.Write(a.bytes(req.head)); err != nil || req.last {
 			return
 		}
@@ -116,21 +114,20 @@ func (s *Server) arrived(l *lane, at int64, path []byte) {
 		path = nil
 	}
 	if l.record(at, path, &s.count) == 1 {
-		s.firstOnce.Do(func() { close(s.first) }) // after a Reset there is a first once more
+		s.firstOnce.Do(func() { close(s.first) }) // after a Reset another arrival is the first
 	}
 }
 
-// holdBack waits for the latency of a request that arrived at, in ns since the
-// server began and was served by the queue at served, and for the end of a
-// stall; false when the server closes. It waits from the arrival, so that the
-// latency does not depend on how long recording took.
+// holdBack waits for the latency of a request, and for the end of a stall; false if the server closes. The request
+// arrived at, and the queue served it at served, both in ns since the server began. The wait counts from the arrival,
+// so recording does not lengthen the latency.
 func (s *Server) holdBack(at, served int64) bool {
 	until := served + s.opts.delay()
 	for {
-		// A stall may be called, or made longer, while this waits.
+		// A stall may begin, or be extended, during the wait.
 		until = max(until, s.stalledTo.Load())
 		if until <= at {
-			return true // the usual case needs no clock
+			return true // the usual case reads no clock
 		}
 		left := until - int64(time.Since(s.began))
 		if left <= 0 {
@@ -142,8 +139,7 @@ func (s *Server) holdBack(at, served int64) bool {
 	}
 }
 
-// wait sleeps for d; false if the server closes before, so that Close never
-// waits for a latency or a stall.
+// wait sleeps for d; false if the server closes first, so that Close never waits for a latency or a stall.
 func (s *Server) wait(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -155,8 +151,8 @@ func (s *Server) wait(d time.Duration) bool {
 	}
 }
 
-// readRequest reads one request including its body and appends its target
-// (path and query) to path. It allocates nothing.
+// readRequest reads one request including its body, and appends its target (path and query) to path. It does not
+// allocate.
 func readRequest(br *bufio.Reader, path []byte) (request, []byte, error) {
 	line, err := readLine(br)
 	if err != nil {
@@ -168,7 +164,7 @@ func readRequest(br *bufio.Reader, path []byte) (request, []byte, error) {
 		return request{}, path, errors.New("read request: not a request line of HTTP/1")
 	}
 	req := request{head: string(method) == "HEAD", last: string(version) == "HTTP/1.0"}
-	// HTTP/1.0 closes after the answer unless asked not to, which we ignore.
+	// HTTP/1.0 closes after the answer unless asked not to; that request is ignored.
 	path = append(path, target...) // line is only valid until the next read
 	for {
 		line, err := readLine(br)
@@ -188,8 +184,8 @@ func readRequest(br *bufio.Reader, path []byte) (request, []byte, error) {
 	return req, path, nil
 }
 
-// header takes from one header line what matters. What would make the end of
-// the request uncertain is an error: a count that guesses is not exact.
+// header reads what matters from one header line. A header that makes the end of the request uncertain is an error: a
+// guess would not be exact.
 func (r *request) header(line []byte) error {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimSpace(value)
@@ -208,8 +204,7 @@ func (r *request) header(line []byte) error {
 	return nil
 }
 
-// readLine returns the next line without its end. It is valid until the next
-// read.
+// readLine returns the next line without its end. It is valid until the next read.
 func readLine(br *bufio.Reader) ([]byte, error) {
 	line, err := br.ReadSlice('\n')
 	if err != nil {

@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// A Summary is what arrived, with the members that
-// docs/schema/target.schema.json describes.
+// A Summary describes what arrived. docs/schema/target.schema.json describes its members.
 type Summary struct {
 	URL            string    `json:"url"`
 	Began          time.Time `json:"began"`          // when the server began to listen
-	First          time.Time `json:"first,omitzero"` // the first arrival; zero if nothing came
+	First          time.Time `json:"first,omitzero"` // the first arrival; zero = none
 	Last           time.Time `json:"last,omitzero"`  // the last one
 	Total          int64     `json:"total"`
 	Connections    int64     `json:"connections"`
@@ -24,14 +23,13 @@ type Summary struct {
 	ErrorsAnswered int64     `json:"errors_answered"`
 }
 
-// A Second is how many requests arrived in the second that begins at At.
+// A Second is the number of requests that arrived in the second that begins at At.
 type Second struct {
 	At       time.Time `json:"at"`
 	Requests int64     `json:"requests"`
 }
 
-// summary says of a tally, and of the server whose arrivals it has, what is
-// known by now.
+// summary returns what is known so far of a tally and of the server of its arrivals.
 func (s *Server) summary(tally *Tally) *Summary {
 	sum := &Summary{
 		URL: s.URL(), Began: s.began.UTC(),
@@ -49,8 +47,7 @@ func (s *Server) summary(tally *Tally) *Summary {
 	return sum
 }
 
-// WriteText writes the summary for people, without the seconds: those were
-// printed while they passed.
+// WriteText writes the summary for people, without the seconds, which were printed as they passed.
 func (s *Summary) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "total\t%d requests\n", s.Total)
@@ -67,7 +64,7 @@ func (s *Summary) WriteText(w io.Writer) error {
 	return t.Flush()
 }
 
-// thousandths is a rate to a thousandth, without needless zeros.
+// thousandths formats a rate to a thousandth, without trailing zeros.
 func thousandths(rate float64) string {
 	return strconv.FormatFloat(math.Round(rate*1000)/1000, 'f', -1, 64)
 }

@@ -2,12 +2,12 @@ package arrivals
 
 import "time"
 
-// KeptSeconds is for how many seconds a Tally keeps the counts: a day's.
+// KeptSeconds is for how many seconds a Tally keeps the counts: one day.
 const KeptSeconds = 86_400
 
-// A Tally sums up arrivals without keeping them: it remembers those of its
-// longest window and the counts of the last KeptSeconds, however long it is
-// used. It says what MaxInWindow and PerSecond say of all arrivals together.
+// A Tally summarizes arrivals without keeping them. However long it is used, it remembers only the arrivals of its
+// longest window and the counts of the last KeptSeconds. Its results are those of MaxInWindow and PerSecond over all
+// arrivals.
 //
 //	tally := arrivals.NewTally(time.Millisecond, time.Second)
 //	tally.Add(srv.Take(srv.Now() - int64(100*time.Millisecond)))
@@ -19,11 +19,11 @@ type Tally struct {
 	first, last int64 // ns since 1970
 
 	windows []Window
-	begins  []int   // for each window: where in recent its latest position begins
-	recent  []int64 // the arrivals that a window may still hold, and some before
+	begins  []int   // for each window: index in recent where its latest position begins
+	recent  []int64 // the arrivals that a window may still contain, and some before
 
 	seconds []int64 // counts, a second each
-	dropped int64   // how many seconds there were before them
+	dropped int64   // number of seconds dropped before these
 }
 
 // A Window says how many arrivals came close together.
@@ -32,7 +32,7 @@ type Window struct {
 	Most   int           `json:"most"` // in any window of Length, as MaxInWindow counts
 }
 
-// NewTally returns an empty tally that watches windows of these lengths.
+// NewTally returns an empty tally for windows of these lengths.
 func NewTally(lengths ...time.Duration) *Tally {
 	t := &Tally{begins: make([]int, len(lengths))}
 	for _, length := range lengths {
@@ -41,8 +41,8 @@ func NewTally(lengths ...time.Duration) *Tally {
 	return t
 }
 
-// Add adds arrivals, in ns since 1970. They must be sorted, and none before
-// those already added, which is how Server.Take returns them.
+// Add adds arrivals, in ns since 1970. They must be sorted and not before those already added, as Server.Take returns
+// them.
 func (t *Tally) Add(arrivals []int64) {
 	if t.total == 0 && len(arrivals) > 0 {
 		t.first = arrivals[0]
@@ -66,7 +66,7 @@ func (t *Tally) Add(arrivals []int64) {
 // count counts an arrival in its second, which is the last or a later one.
 func (t *Tally) count(second int64) {
 	missing := second + 1 - t.dropped - int64(len(t.seconds))
-	if missing >= KeptSeconds { // nothing counted so far is kept: begin anew
+	if missing >= KeptSeconds { // none of the counts so far is kept
 		t.seconds, t.dropped = t.seconds[:0], second+1-KeptSeconds
 		missing = KeptSeconds
 	}
@@ -74,14 +74,13 @@ func (t *Tally) count(second int64) {
 		t.seconds = append(t.seconds, 0)
 	}
 	t.seconds[second-t.dropped]++
-	if drop := len(t.seconds) - KeptSeconds; drop > KeptSeconds { // seldom, as it copies
+	if drop := len(t.seconds) - KeptSeconds; drop > KeptSeconds { // seldom, because it copies
 		t.seconds = append(t.seconds[:0], t.seconds[drop:]...)
 		t.dropped += int64(drop)
 	}
 }
 
-// forget drops the arrivals that no window needs, if that is most of them: so
-// each is copied about once.
+// forget drops the arrivals that no window needs, if they are the majority: so each arrival is copied about once.
 func (t *Tally) forget() {
 	unused := len(t.recent)
 	for _, begin := range t.begins {
@@ -96,21 +95,20 @@ func (t *Tally) forget() {
 	}
 }
 
-// Total is how many arrivals were added.
+// Total returns how many arrivals were added.
 func (t *Tally) Total() int64 { return t.total }
 
-// First is the first arrival, in ns since 1970; 0 before there is one.
+// First returns the first arrival, in ns since 1970; 0 = none yet.
 func (t *Tally) First() int64 { return t.first }
 
-// Last is the last arrival, in ns since 1970; 0 before there is one.
+// Last returns the last arrival, in ns since 1970; 0 = none yet.
 func (t *Tally) Last() int64 { return t.last }
 
-// MeanRate is how many arrivals came per second between the first and the last
-// one:
+// MeanRate returns the arrivals per second between the first and the last one:
 //
 //	(total - 1) / (last - first)
 //
-// so that a perfect grid of rate R has R. Without such a time it is 0.
+// So a perfect grid of rate R has R. It is 0 if no time has passed between them.
 func (t *Tally) MeanRate() float64 {
 	if t.last == t.first {
 		return 0
@@ -118,14 +116,12 @@ func (t *Tally) MeanRate() float64 {
 	return float64(t.total-1) / time.Duration(t.last-t.first).Seconds()
 }
 
-// Windows returns the most arrivals in any window of each length, in the order
-// of NewTally. It is a copy.
+// Windows returns the most arrivals in any window of each length, in the order of NewTally. It is a copy.
 func (t *Tally) Windows() []Window { return append([]Window(nil), t.windows...) }
 
-// PerSecond counts the arrivals of each second from the first arrival on, of
-// the last KeptSeconds of them. It returns when the first second of counts
-// begins, in ns since 1970. The last one is that of the last arrival. The
-// slice is valid until the next Add.
+// PerSecond returns the counts of each second from the first arrival on, limited to the last KeptSeconds. from is the
+// start of the first of these seconds, in ns since 1970. The last one contains the last arrival. The slice is valid
+// until the next Add.
 func (t *Tally) PerSecond() (from int64, counts []int64) {
 	skip := max(0, len(t.seconds)-KeptSeconds)
 	return t.first + (t.dropped+int64(skip))*int64(time.Second), t.seconds[skip:]

@@ -1,10 +1,10 @@
-// Package browsertest opens pages in Debian's chromium-headless-shell, and watches what they do:
+// Package browsertest opens pages in Debian's chromium-headless-shell, and observes what they do:
 //
 //	tab := browsertest.Start(t).Open(t, "report.html", browsertest.Look{Dark: true})
 //	title := browsertest.Value[string](tab, "document.title")
-//	said := tab.Heard() // what it wrote to the console, or asked for
+//	said := tab.Heard() // console output and requests of the page
 //
-// The browser reaches no other machine: names have no addresses in it.
+// The browser reaches no other machine: it resolves no names.
 package browsertest
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long a test may use a page.
+// patience bounds how long a test may use a page.
 const patience = time.Minute
 
 // A Browser is a process.
@@ -53,7 +53,7 @@ func Start(t testing.TB) *Browser {
 	return &Browser{ctx}
 }
 
-// A Look is how a page is looked at. The zero value is 1280×800, light, with JavaScript.
+// A Look is how a page is displayed. The zero value is 1280×800, light, with JavaScript.
 type Look struct {
 	Width, Height int64
 	Dark          bool
@@ -66,7 +66,7 @@ type Tab struct {
 	ctx context.Context
 
 	mu    sync.Mutex
-	heard []string // what the page wrote to the console, or asked for
+	heard []string // console output and requests of the page
 }
 
 // Open opens a file, and returns when the page and its script are loaded.
@@ -88,7 +88,7 @@ func (b *Browser) Open(t testing.TB, file string, look Look) *Tab {
 	return tab
 }
 
-// Look makes the page be looked at in another way.
+// Look displays the page in another way.
 func (tab *Tab) Look(look Look) {
 	tab.t.Helper()
 	scheme := "light"
@@ -110,7 +110,7 @@ func (tab *Tab) Look(look Look) {
 	}))
 }
 
-// hear notes what no page may do.
+// hear records what no page may do.
 func (tab *Tab) hear(address string, event any) {
 	said := ""
 	switch e := event.(type) {
@@ -138,7 +138,7 @@ func (tab *Tab) hear(address string, event any) {
 	}
 }
 
-// Heard is what the page wrote to the console, or asked for.
+// Heard returns the console output and the requests of the page.
 func (tab *Tab) Heard() []string {
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
@@ -155,7 +155,7 @@ func (tab *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Value is that of an expression of JavaScript, or what its promise comes to.
+// Value evaluates a JavaScript expression, and waits for its promise if it is one.
 func Value[T any](tab *Tab, expression string) T {
 	tab.t.Helper()
 	ctx, cancel := context.WithTimeout(tab.ctx, patience)
@@ -167,7 +167,7 @@ func Value[T any](tab *Tab, expression string) T {
 	return v
 }
 
-// Shot is a picture of a part of the page, PNG: as wide as the page, from so many pixels below its top on.
+// Shot returns a PNG picture of a part of the page, as wide as the page, beginning this many pixels below its top.
 func (tab *Tab) Shot(from, height int64) []byte {
 	tab.t.Helper()
 	width := Value[int64](tab, "innerWidth")

@@ -64,7 +64,8 @@ func TestWallClock(t *testing.T) {
 	}
 }
 
-// called is how long it takes until each worker has made another call and been answered: twice the time between its calls, 0.2·H.
+// called is how long it takes until each worker has made another call and been answered: twice the time between its
+// calls, 0.2·H.
 const called = 200 * time.Millisecond
 
 // clockScenarios: somebody sets the clock of the machine that Redis runs on.

@@ -22,8 +22,8 @@ func (s *stage) cutOff(w way) {
 	s.network.lose(s.port(), w.calls, w.replies)
 }
 
-// heard is how long after a cut a worker may need until a call gets through: it gives up an attempt after 250 ms, waits for as long, and
-// its first answer only says that it must ask again.
+// heard is how long after a cut a worker may need until a call gets through: it gives up an attempt after 250 ms, waits
+// for as long, and its first answer only says that it must ask again.
 const heard = 600 * time.Millisecond
 
 // phi is the rate of those that can be cut off: what their promises are for.
@@ -35,7 +35,8 @@ func (s *stage) heal() {
 	s.network.lose(s.port(), "", "")
 }
 
-// share is how much of the rate each second has while 3 of 8 are cut off, before and after: the others fire on, and those cut off up to their promises.
+// share is how much of the rate each second has while 3 of 8 are cut off, before and after: the others fire on, and
+// those cut off up to their promises.
 const share = 0.9
 
 // cutScenarios: some workers cannot reach Redis, and the others can.
@@ -92,8 +93,8 @@ func (s *stage) unheard(rate float64) float64 {
 	return (1-cut)*rate + cut*float64(s.qps)
 }
 
-// duringCut is changes of the rate in the middle of a cut of 3 of 8, 150 ms apart. No second falls below a share of what the laws ask for that
-// each worker knows.
+// duringCut is changes of the rate in the middle of a cut of 3 of 8, 150 ms apart. No second falls below a share of
+// what the laws ask for that each worker knows.
 func duringCut(what string, rates ...int64) scenario {
 	return scenario{name: what + " while 3 of 8 are cut off", cut: 3, lasts: 11 * time.Second, play: func(s *stage) {
 		s.cutOff(ways()[2])

@@ -12,8 +12,8 @@ import (
 	"github.com/loadctl/loadctl/internal/arrivals"
 )
 
-// fallbackScenario is the negative control: what is usually done when Redis is away, the full rate by a limiter on each machine, sends N
-// times the rate. Ours, in the same outage, keeps the bound.
+// fallbackScenario is the negative control: what is usually done when Redis is away, the full rate by a limiter on each
+// machine, sends N times the rate. Ours, in the same outage, keeps the bound.
 func fallbackScenario() scenario {
 	const perSecond, outage = 500, 2 * time.Second
 	return scenario{name: "Redis frozen for 2 s, 500/s, beside 8 local limiters", qps: perSecond, lasts: 7 * time.Second, play: func(s *stage) {

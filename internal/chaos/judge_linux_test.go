@@ -71,9 +71,10 @@ func (s *stage) judge() {
 // bound checks the promise of every window W: at most ∫R + 1 + R·(lateness + 2e), and what this
 // scenario is allowed by name.
 //
-// The lateness is measured, not assumed. A request arrives between its due time and its answer, so it is late by its latency at most: the
-// largest that the workers report of the seconds in question, or of the whole run where those reports were lost with Redis' memory. A
-// worker that was frozen saw its answers late; of that one it is the largest lag.
+// The lateness is measured, not assumed. A request arrives between its due time and its answer, so it is late by its
+// latency at most: the largest that the workers report of the seconds in question, or of the whole run where those
+// reports were lost with Redis' memory. A worker that was frozen saw its answers late; of that one it is the largest
+// lag.
 func (s *stage) bound(times []int64, r report.Report) {
 	s.t.Helper()
 	intervals, fine := s.published(r)
@@ -101,15 +102,15 @@ func (s *stage) bound(times []int64, r report.Report) {
 	}
 }
 
-// clockError is what the workers' clocks are taken to be off by, ns: half of the shortest round trip on the slow line, and more than that of any on
-// one machine. It is not measured.
+// clockError is what the workers' clocks are taken to be off by, ns: half of the shortest round trip on the slow line,
+// and more than that of any on one machine. It is not measured.
 func (s *stage) clockError() int64 {
 	const onThisMachine = 500 * time.Microsecond
 	return int64(cmp.Or(s.line, onThisMachine))
 }
 
-// account checks that every request is accounted for. Of workers that were killed nobody knows what they sent after their last snapshot:
-// at most what was theirs in a second.
+// account checks that every request is accounted for. Of workers that were killed nobody knows what they sent after
+// their last snapshot: at most what was theirs in a second.
 func (s *stage) account(a report.Audit) {
 	s.t.Helper()
 	if err := a.Check(); err != nil {

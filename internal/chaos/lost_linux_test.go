@@ -65,7 +65,8 @@ func lostScenarios() []scenario {
 	}
 }
 
-// changes runs a command that must be in force in time, and makes this rate the one that is asked for from then on, which it returns.
+// changes runs a command that must be in force in time, and makes this rate the one that is asked for from then on,
+// which it returns.
 func (s *stage) changes(rate float64, command ...string) int64 {
 	s.t.Helper()
 	given := s.web.Now()
@@ -111,7 +112,8 @@ func (s *stage) wake() {
 	}
 }
 
-// count compares what the run says was asked for with what was: they differ by how much the plan has moved while it was restored.
+// count compares what the run says was asked for with what was: they differ by how much the plan has moved while it was
+// restored.
 func (s *stage) count(asked int64) {
 	s.t.Helper()
 	want := s.asked(s.began, s.began+int64(s.lasts))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A machine is what its processors have done so far, in ticks: a scenario on one that is busy with other things, or that gives its time to
-// others, measures that.
+// A machine is what its processors have done so far, in ticks: a scenario on one that is busy with other things, or
+// that gives its time to others, measures that.
 type machine struct{ all, idle, stolen int64 }
 
 // looked reads /proc/stat.
@@ -31,7 +31,8 @@ func looked(t testing.TB) machine {
 	return m
 }
 
-// since is the share of the time in which it was busy, and that in which somebody else had it, since an earlier look, in percent.
+// since is the share of the time in which it was busy, and that in which somebody else had it, since an earlier look,
+// in percent.
 func (m machine) since(before machine) (busy, stolen float64) {
 	all := float64(max(1, m.all-before.all))
 	stolen = float64(m.stolen-before.stolen) / all

@@ -1,6 +1,7 @@
-// Package chaos breaks everything that can break under a real fleet: eight loadworker processes, a private Redis, a server that
-// counts what arrives, and then a signal, a cut cable, a clock that jumps or a server that forgets. Each scenario prints a row of
-// what was asked, sent and counted, and of the most that arrived in any window; it fails where a promise was broken.
+// Package chaos breaks everything that can break under a real fleet: eight loadworker processes, a private Redis, a
+// server that counts what arrives, and then a signal, a cut cable, a clock that jumps or a server that forgets. Each
+// scenario prints a row of what was asked, sent and counted, and of the most that arrived in any window; it fails where
+// a promise was broken.
 //
 // make chaos runs all of them. A short choice belongs to make test.
 package chaos
@@ -24,9 +25,9 @@ const (
 // full tells whether this is make chaos, and not the short choice of make test.
 func full() bool { return os.Getenv("LOADCTL_CHAOS") == "full" }
 
-// TestMain builds the commands and runs the tests in another process. As root that one is in a network of its own, with nothing in it
-// but a loopback device: what a scenario listens at is out of reach, what it cuts is cut for nobody else, and all of it is gone
-// with the process, however that ends.
+// TestMain builds the commands and runs the tests in another process. As root that one is in a network of its own, with
+// nothing in it but a loopback device: what a scenario listens at is out of reach, what it cuts is cut for nobody else,
+// and all of it is gone with the process, however that ends.
 func TestMain(m *testing.M) {
 	if os.Getenv(builtIn) != "" {
 		os.Exit(m.Run())

@@ -57,7 +57,8 @@ type excess struct {
 	at   int64   // when the window of over begins
 }
 
-// exceed looks at the windows that begin or end with an arrival. late is what the measured lateness allows in a window, in requests.
+// exceed looks at the windows that begin or end with an arrival. late is what the measured lateness allows in a window,
+// in requests.
 func exceed(times []int64, w time.Duration, integral func(from, to int64) float64, allowed func(from, to int64) float64) excess {
 	worst := excess{n: math.Inf(-1), over: math.Inf(-1)}
 	look := func(count int, from, to int64) {

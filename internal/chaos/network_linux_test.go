@@ -14,8 +14,9 @@ import (
 // hub is the address at which a network reaches the test's; what listens there is seen from both.
 const hub = "10.99.0.1"
 
-// A network is what some workers run in when they are to be cut off: a namespace without a name, joined to the test's by a pair of
-// virtual devices. Packets are lost on their way in, so that the sender knows nothing. It is gone when nobody is in it any more.
+// A network is what some workers run in when they are to be cut off: a namespace without a name, joined to the test's
+// by a pair of virtual devices. Packets are lost on their way in, so that the sender knows nothing. It is gone when
+// nobody is in it any more.
 type network struct {
 	t  *testing.T
 	ns *os.File

@@ -24,6 +24,6 @@ func scenarios() []scenario {
 	)
 }
 
-// enough is how much of the rate a second must have that nothing touches: the machine these promises are checked on is a part of a
-// larger one, which takes a fifth of it away at times.
+// enough is how much of the rate a second must have that nothing touches: the machine these promises are checked on is
+// a part of a larger one, which takes a fifth of it away at times.
 const enough = 0.97

@@ -107,7 +107,8 @@ func (s *stage) behind(replicas []*redistest.Server) {
 	}
 }
 
-// dropAll loses what fits, on its way in: outside and, where some workers can be cut off, in their network. It returns what ends it.
+// dropAll loses what fits, on its way in: outside and, where some workers can be cut off, in their network. It returns
+// what ends it.
 func (s *stage) dropAll(outside, inside string) (heal func()) {
 	s.t.Helper()
 	n := s.network
@@ -127,7 +128,8 @@ func (s *stage) dropAll(outside, inside string) (heal func()) {
 	}
 }
 
-// partition leaves those that can be cut off alone with the master, which is at an address that others may have too, and the target.
+// partition leaves those that can be cut off alone with the master, which is at an address that others may have too,
+// and the target.
 func (s *stage) partition(address string) (heal func()) {
 	s.t.Helper()
 	target, err := url.Parse(s.web.URL())

@@ -212,7 +212,8 @@ func (s *stage) promise(from, to int64, share float64) {
 // ends is just before the last request is due: the first one was late too.
 func (s *stage) ends() int64 { return s.began + int64(s.lasts) - int64(20*time.Millisecond) }
 
-// silent checks that nothing arrives from an instant on, as far as half a second tells; what was under way arrives in a moment.
+// silent checks that nothing arrives from an instant on, as far as half a second tells; what was under way arrives in a
+// moment.
 func (s *stage) silent(from int64) {
 	s.t.Helper()
 	s.last(500 * time.Millisecond)
@@ -267,8 +268,8 @@ func (s *stage) report() (r report.Report, ok bool) {
 	return r, true
 }
 
-// published are the intervals that the workers reported, as far as they are still there; false if some are not, or are of another
-// clock than the arrivals.
+// published are the intervals that the workers reported, as far as they are still there; false if some are not, or are
+// of another clock than the arrivals.
 func (s *stage) published(r report.Report) ([]interval, bool) {
 	s.t.Helper()
 	var gaps int64

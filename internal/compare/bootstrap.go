@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	samples     = 200 // an error is known to 5 %
+	samples     = 200 // the error itself is then known to 5 %
 	leastBlocks = 4
 )
 
 // A second is one point of a series.
 type second struct {
-	length           float64 // how much of it is in the run, in s: the last answers come after its end
+	length           float64 // how much of it is in the run, in s: the last answers come after the end of the run
 	sent, ok, failed float64
 	buckets          []bucket
 }
 
 type bucket struct {
-	place int // in the list of values
+	place int // index in the list of values
 	count float64
 }
 
@@ -29,7 +29,7 @@ type bucket struct {
 type sample struct {
 	length           float64
 	sent, ok, failed float64
-	counts           []float64 // by place
+	counts           []float64 // by index
 	values           []float64 // lower edges of buckets in ns, ascending
 }
 
@@ -49,7 +49,7 @@ func (s *sample) add(t second) {
 	}
 }
 
-// mean is that of the latencies.
+// mean returns the mean latency.
 func (s sample) mean() float64 {
 	sum, n := 0.0, 0.0
 	for i, c := range s.counts {
@@ -58,7 +58,7 @@ func (s sample) mean() float64 {
 	return sum / max(1, n)
 }
 
-// quantile is the bucket that the share q of all latencies does not exceed.
+// quantile returns the bucket that the share q of all latencies does not exceed.
 func (s sample) quantile(q float64) float64 {
 	n := 0.0
 	for _, c := range s.counts {
@@ -73,7 +73,7 @@ func (s sample) quantile(q float64) float64 {
 	return 0
 }
 
-// secondsOf are the seconds of a run, and the values of their buckets.
+// secondsOf returns the seconds of a run, and the values of their buckets.
 func secondsOf(r report.Report) ([]second, []float64) {
 	all := make([]second, len(r.Series))
 	for i, p := range r.Series {
@@ -114,7 +114,7 @@ type estimate struct {
 	plain   float64 // the figure itself; of several runs their geometric mean, of shares the mean
 	err     float64 // its standard error
 	freedom float64 // degrees of freedom of the error
-	why     string  // why there is no error; "" if there is one
+	why     string  // why there is no error; "" = there is one
 }
 
 // ofRun estimates each figure from one run.
@@ -124,7 +124,7 @@ func ofRun(r report.Report, all []figure) []estimate {
 	n := float64(len(seconds))
 	errs := spread(seconds, values, length, all)
 	result := make([]estimate, len(all))
-	correlations := map[Unit]float64{} // what slows requests down slows all of them: the percentile that shows it best tells for all
+	correlations := map[Unit]float64{} // what slows requests down slows all of them, so the percentile that shows it best stands for all
 	for _, f := range all {
 		correlations[f.unit] = max(correlations[f.unit], correlation(f.bySecond(seconds, values)))
 	}
@@ -141,17 +141,16 @@ func ofRun(r report.Report, all []figure) []estimate {
 	return result
 }
 
-// spread is the standard deviation of each figure by the moving-block bootstrap:
-// a run is put together again and again from blocks of so many seconds, taken from
-// anywhere in it, so that what follows each other stays together. How much the figure varies
-// among these is its error, as far as blocks show it: see beyondBlocks.
+// spread returns the standard deviation of each figure by the moving-block bootstrap. It builds the run again and again
+// from blocks of this many seconds, taken from anywhere in it, so consecutive seconds stay together. The spread of the
+// figure over these builds is its error, as far as blocks show it: see beyondBlocks.
 func spread(seconds []second, values []float64, length int, all []figure) []float64 {
 	errs := make([]float64, len(all))
 	n := len(seconds)
 	if float64(n) < leastBlocks*float64(length) {
 		return errs
 	}
-	rng := rand.New(rand.NewPCG(uint64(n), 1)) // the same reports have the same result
+	rng := rand.New(rand.NewPCG(uint64(n), 1)) // so that the same reports give the same result
 	s := sample{counts: make([]float64, len(values)), values: values}
 	sums, squares, counted := make([]float64, len(all)), make([]float64, len(all)), make([]float64, len(all))
 	for range samples {
@@ -175,7 +174,7 @@ func spread(seconds []second, values []float64, length int, all []figure) []floa
 	return errs
 }
 
-// bySecond is the figure of each second by itself, as far as there is one.
+// bySecond returns the figure of each single second that has one.
 func (f figure) bySecond(seconds []second, values []float64) []float64 {
 	s := sample{counts: make([]float64, len(values)), values: values}
 	var x []float64
@@ -189,12 +188,12 @@ func (f figure) bySecond(seconds []second, values []float64) []float64 {
 	return x
 }
 
-// beyondBlocks is by how much the error is larger than blocks show it, and the memory τ of the row. The variance of a mean of m seconds is
-// σ²·τ(m)/m, and where a second is like the one before with correlation ρ, and so on,
+// beyondBlocks returns how much larger the error is than blocks show, and the memory τ of the series. The variance of a
+// mean of m seconds is σ²·τ(m)/m. If a second resembles the one before with correlation ρ, and so on,
 //
 //	τ(m) = 1 + 2·Σ (1 − k/m)·ρ^k,  k = 1 … m−1
 //
-// Blocks of L of n seconds, around the mean of all, show (τ(L) − L/n·τ(n))/n of the τ(n)/n that there is.
+// The true value is τ(n)/n. Blocks of length L of n seconds, around the mean of all, show (τ(L) − L/n·τ(n))/n of it.
 func beyondBlocks(rho float64, n, length int) (factor, tau float64) {
 	if n <= length {
 		return 1, 1
@@ -203,7 +202,8 @@ func beyondBlocks(rho float64, n, length int) (factor, tau float64) {
 	return math.Sqrt(whole / max(0.01, ar1(rho, length)-float64(length)/float64(n)*whole)), (1 + rho) / (1 - rho)
 }
 
-// correlation is that of each number of a row with the one before, 0 to 0.95. In a row of n it seems to be (1 + 4ρ)/n less than it is (Kendall).
+// correlation returns the correlation of each number of a series with the one before, 0 to 0.95. In a series of n the
+// naive estimate is too low by (1 + 4ρ)/n (Kendall); correlation corrects that.
 func correlation(x []float64) float64 {
 	n, mean := float64(len(x)), 0.0
 	for _, v := range x {
@@ -223,7 +223,7 @@ func correlation(x []float64) float64 {
 	return min(0.95, rho+math.Sqrt((1-rho*rho)/n))
 }
 
-// ar1 is τ(m) for a correlation ρ < 1.
+// ar1 returns τ(m) for a correlation ρ < 1.
 func ar1(rho float64, m int) float64 {
 	sum, power := 1.0, 1.0
 	for k := 1; k < m && power > 1e-9; k++ {
@@ -233,11 +233,11 @@ func ar1(rho float64, m int) float64 {
 	return sum
 }
 
-// blockLength is how many seconds are kept together: some times as many as the mean latency remembers its past,
+// blockLength returns how many seconds are kept together: several times the memory of the mean latency,
 //
-//	τ = 1 + 2·Σ ρ(k), as long as ρ(k) is more than chance makes it,
+//	τ = 1 + 2·Σ ρ(k), while ρ(k) is larger than chance explains,
 //
-// and ∛n and n/6 at least: a memory that is weak beside the noise of single seconds shows in long blocks only.
+// and at least ∛n and n/6: a memory that is weak beside the noise of single seconds shows only in long blocks.
 func blockLength(seconds []second, values []float64) int {
 	n := len(seconds)
 	x := make([]float64, 0, n)
@@ -255,7 +255,7 @@ func blockLength(seconds []second, values []float64) int {
 	return max(1, min(int(math.Ceil(length)), n/leastBlocks))
 }
 
-// memory is τ of a row of numbers.
+// memory returns τ of a series of numbers.
 func memory(x []float64) float64 {
 	n := len(x)
 	mean := 0.0
@@ -280,7 +280,8 @@ func memory(x []float64) float64 {
 	return tau
 }
 
-// pool is the estimate of a side. Several runs tell by themselves how they differ; that is not less than what each of them varies by.
+// pool returns the estimate of a side. Several runs show themselves how they differ; the error is at least that within
+// each run.
 func pool(runs []estimate) estimate {
 	k := float64(len(runs))
 	p := estimate{}
@@ -307,8 +308,8 @@ func pool(runs []estimate) estimate {
 	return p
 }
 
-// student is the quantile p > 0.5 of Student's t with so many degrees of freedom: exact for 1 and 2, and then the expansion of Cornish and
-// Fisher in 1/freedom.
+// student returns the quantile p > 0.5 of Student's t with this many degrees of freedom. It is exact for 1 and 2; above
+// that it uses the expansion of Cornish and Fisher in 1/freedom.
 func student(p, freedom float64) float64 {
 	switch {
 	case freedom < 1.5:

@@ -1,17 +1,15 @@
-// Package compare tells how runs differ, and how sure that is.
+// Package compare tells how runs differ, and how certain the differences are.
 //
 //	r := compare.Compare(base, other)
 //	for _, row := range r.Rows { fmt.Println(row.Name, row.Difference.Low, row.Difference.High) }
 //
-// It is arithmetic on reports: it reads no clock, and the same reports have the
-// same result. The seconds of a run are not independent of each other: a slow
-// one is followed by slow ones. So the error of a figure of one run comes from
-// resampling whole blocks of seconds (see spread). Differences between two runs
-// that their seconds do not show, such as another placement of processes, need
-// several runs a side.
+// It is arithmetic on reports: it reads no clock, and the same reports give the same result. The seconds of a run are
+// not independent: a slow one is followed by slow ones. So the error of a figure of one run comes from resampling whole
+// blocks of seconds (see spread). Some differences between runs do not show in their seconds, such as another placement
+// of processes. To see those, compare several runs a side.
 //
-// The intervals of all rows together hold with 95 %: of 100 comparisons of the
-// same with the same, at most 5 have a row whose interval leaves out 0.
+// The intervals of all rows together hold with 95 %: in 100 comparisons of equal sides, at most 5 have a row whose
+// interval excludes 0.
 package compare
 
 import (
@@ -22,7 +20,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// A Side is what is compared: one run, or several of the same.
+// A Side is what is compared: one run, or several runs of the same test.
 type Side struct {
 	Name string
 	Runs []report.Report
@@ -30,24 +28,24 @@ type Side struct {
 
 // A Result is the comparison of two sides.
 type Result struct {
-	Name  string   `json:"other"` // of the side that is compared with the base
+	Name  string   `json:"other"` // the side that is compared with the base
 	Rows  []Row    `json:"figures"`
-	Notes []string `json:"notes"` // what to know before it is believed, a sentence each
+	Notes []string `json:"notes"` // what to know before trusting it, a sentence each
 }
 
 // A Row is one figure of both sides.
 type Row struct {
 	Name       string // as in --fail-on: "latency:p(99)"
 	Unit       Unit
-	Base       float64 // in ns, per second, or a share; the geometric mean of several runs, of shares the mean
+	Base       float64 // in ns, per second, or a share; of several runs the geometric mean, of shares the mean
 	Other      float64
-	Difference *Interval // nil = no interval can be told, and Why says why
+	Difference *Interval // nil = there is no interval, and Why says why
 	Why        string
 
 	baseBounded, otherBounded bool // base and other are lower bounds
 }
 
-// A Unit is what a figure is measured in.
+// A Unit is the unit of a figure.
 type Unit int
 
 // The units.
@@ -57,7 +55,7 @@ const (
 	Share // 0 to 1; differences are absolute
 )
 
-// MarshalJSON leaves out what there is not.
+// MarshalJSON leaves out absent values.
 func (r Row) MarshalJSON() ([]byte, error) {
 	row := struct {
 		Figure     string    `json:"figure"`
@@ -81,13 +79,13 @@ type Interval struct {
 	High float64 `json:"high"`
 }
 
-// mostChange bounds an interval: from 1 µs to 1 h is a factor of 3.6e9, and no float64 ends there.
+// mostChange bounds an interval: 1 µs to 1 h is a factor of 3.6e9, and float64 goes further.
 const mostChange = 1e12
 
-// Differs tells whether the interval leaves out 0.
+// Differs tells whether the interval excludes 0.
 func (i *Interval) Differs() bool { return i != nil && (i.Low > 0 || i.High < 0) }
 
-// Change is the difference itself, relative to the base; of shares absolute. It is NaN where the base is 0.
+// Change returns the difference relative to the base; for shares the absolute difference. It is NaN if the base is 0.
 func (r Row) Change() float64 {
 	if r.Unit == Share {
 		return r.Other - r.Base
@@ -112,7 +110,7 @@ func Compare(base, other Side) Result {
 	return r
 }
 
-// estimates are those of each figure of a side.
+// estimates returns the estimate of each figure of a side.
 func estimates(s Side, all []figure) []estimate {
 	byFigure := make([][]estimate, len(all))
 	for _, run := range s.Runs {
@@ -131,10 +129,10 @@ func estimates(s Side, all []figure) []estimate {
 	return pooled
 }
 
-// row compares the estimates of a figure, one of so many.
+// row compares the estimates of a figure, one of this many rows.
 func (f figure) row(a, b estimate, rows int) Row {
 	r := Row{Name: f.name, Unit: f.unit, Base: a.plain, Other: b.plain}
-	if f.unit == Nanoseconds { // as reports have them, also the means of several runs
+	if f.unit == Nanoseconds { // as in reports, also the means of several runs
 		r.Base, r.Other = math.Round(r.Base), math.Round(r.Other)
 	}
 	if r.Why = a.why; r.Why == "" {
@@ -151,14 +149,14 @@ func (f figure) row(a, b estimate, rows int) Row {
 	return r
 }
 
-// confidence is that of all rows together.
+// confidence is the confidence of all rows together.
 const confidence = 0.95
 
-// halfWidth is half of the interval of b − a, by Welch: the errors of both sides, and Student's t with the degrees of freedom
+// halfWidth returns half of the interval of b − a, by Welch: it uses the errors of both sides, and Student's t with
 //
 //	(sa² + sb²)² / (sa⁴/da + sb⁴/db)
 //
-// By Bonferroni each of so many rows gets its part of what all may err.
+// degrees of freedom. By Bonferroni each row gets its part of the error probability of all rows.
 func halfWidth(a, b estimate, rows int) float64 {
 	va, vb := a.err*a.err, b.err*b.err
 	if va+vb == 0 {

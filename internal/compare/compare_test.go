@@ -98,7 +98,8 @@ func TestCompareKnownDifference(t *testing.T) {
 	}
 }
 
-// TestCompareTheSame: 40 pairs of the same test, in which seconds are much like the one before. At most 5 % seem to differ in any row.
+// TestCompareTheSame: 40 pairs of the same test, in which seconds are much like the one before. At most 5 % seem to
+// differ in any row.
 func TestCompareTheSame(t *testing.T) {
 	for name, v := range map[string]virtual{
 		"independent": {seconds: 120, rate: 100, median: 10 * time.Millisecond, spread: 0.5, errors: 0.01},
@@ -124,8 +125,8 @@ func TestCompareTheSame(t *testing.T) {
 	}
 }
 
-// TestCompareTheSameOften: short runs, in which most of what varies lasts for a quarter of a run, and single requests take many times as long
-// as others. That is where the error of one run is hardest to see.
+// TestCompareTheSameOften: short runs, in which most of what varies lasts for a quarter of a run, and single requests
+// take many times as long as others. That is where the error of one run is hardest to see.
 func TestCompareTheSameOften(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -167,8 +168,8 @@ func TestCompareShortRuns(t *testing.T) {
 	}
 }
 
-// TestCompareRuns: three runs a side, each with a level of its own, tell more than their seconds do: what differs by luck is not called a difference,
-// and what differs by much is.
+// TestCompareRuns: three runs a side, each with a level of its own, tell more than their seconds do: what differs by
+// luck is not called a difference, and what differs by much is.
 func TestCompareRuns(t *testing.T) {
 	levels := func(rng *rand.Rand, name string, first int, median time.Duration) Side {
 		s := Side{Name: name}
@@ -343,8 +344,8 @@ func TestStudent(t *testing.T) {
 	}
 }
 
-// TestDoubtsAboutSpecs: another target or other flags are another test, but for flags that do not change what is sent. A run of which nothing is
-// known may be the same.
+// TestDoubtsAboutSpecs: another target or other flags are another test, but for flags that do not change what is sent.
+// A run of which nothing is known may be the same.
 func TestDoubtsAboutSpecs(t *testing.T) {
 	v, rng := virtual{seconds: 8, rate: 10, median: time.Millisecond}, rand.New(rand.NewPCG(1, 1))
 	described := func(url string, flags ...string) report.Description {
@@ -380,7 +381,7 @@ func TestDoubtsAboutSpecs(t *testing.T) {
 	base, other := v.side(rng, "a", 1, 0), v.side(rng, "b", 1, 1)
 	base.Runs[0].Described, other.Runs[0].Described = described("http://a/", "--duration", "8s"), described("http://a/", "--requests", "100")
 	notes := strings.Join(Compare(base, other).Notes, "; ")
-	if got := Doubts(base, other); len(got) != 0 || !strings.Contains(notes, "a and b are not as long (--duration 8s, --requests 100): ") {
+	if got := Doubts(base, other); len(got) != 0 || !strings.Contains(notes, "a and b differ in length (--duration 8s, --requests 100): ") {
 		t.Errorf("%q, %q", got, notes)
 	}
 }

@@ -10,15 +10,16 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// A Comparison is all that the formats show: each number is the same in all of them. Its JSON is stable as that of a report.
+// A Comparison holds all that the formats show: each number is the same in all of them. Its JSON is as stable as that
+// of a report.
 type Comparison struct {
 	Sides      []Summary   `json:"sides"`   // the base first
 	Results    []Result    `json:"results"` // of each other side, compared with the base
 	Warnings   []string    `json:"warnings"`
-	Conditions []Condition `json:"conditions"` // each --fail-on of each result, the worst first
-	Failed     []string    `json:"failed"`     // those that fail the comparison, for people
+	Conditions []Condition `json:"conditions"` // each --fail-on for each result, the worst first
+	Failed     []string    `json:"failed"`     // conditions that fail the comparison, for people
 
-	sides []Side // what the curves are drawn from
+	sides []Side // source of the curves
 }
 
 // A Summary is one side by itself.
@@ -27,19 +28,20 @@ type Summary struct {
 	Runs    []Run       `json:"runs"`
 	Latency Percentiles `json:"latency_ns"`
 
-	// LowerBoundsAbove is the lowest of the runs' quantiles above which percentiles are lower bounds. Absent when none are.
+	// LowerBoundsAbove is the lowest of the runs' quantiles above which percentiles are lower bounds. Absent if there
+	// are none.
 	LowerBoundsAbove *float64 `json:"percentiles_are_lower_bounds_above,omitempty"`
 
 	Errors map[string]ErrorCount `json:"errors"` // by class
 }
 
-// A Run is one of a side.
+// A Run is a run of a side.
 type Run struct {
 	Name      string    `json:"run"`
 	StartedAt time.Time `json:"started_at"`
 }
 
-// Percentiles are latencies in ns; of several runs the geometric means. All are 0 when nothing ended.
+// Percentiles are latencies in ns; of several runs the geometric means. All are 0 if nothing ended.
 type Percentiles struct {
 	P50   int64 `json:"p50"`
 	P90   int64 `json:"p90"`
@@ -50,7 +52,8 @@ type Percentiles struct {
 	Max   int64 `json:"max"`
 }
 
-// An ErrorCount is how many requests of all runs failed in one way, and the mean of the runs' shares of these in what ended.
+// An ErrorCount is the number of requests of all runs that failed in one way, and the mean over the runs of their share
+// of the requests that ended.
 type ErrorCount struct {
 	Requests int64   `json:"requests"`
 	Share    float64 `json:"share"`
@@ -90,7 +93,7 @@ func percentiles() []percentile {
 	}
 }
 
-// summary sums a side up.
+// summary summarizes a side.
 func (s Side) summary() Summary {
 	sum := Summary{Name: s.Name, Runs: []Run{}, Errors: map[string]ErrorCount{}}
 	for _, r := range s.Runs {
@@ -110,7 +113,7 @@ func (s Side) summary() Summary {
 	return sum
 }
 
-// mean is the geometric mean of a percentile; of one run it is the percentile itself.
+// mean returns the geometric mean of a percentile; for one run the percentile itself.
 func (s Side) mean(of func(report.Distribution) int64) int64 {
 	if len(s.Runs) == 1 {
 		return of(s.Runs[0].Latency)
@@ -122,10 +125,10 @@ func (s Side) mean(of func(report.Distribution) int64) int64 {
 	return int64(math.Round(math.Exp(sum / float64(len(s.Runs)))))
 }
 
-// timed tells whether anything ended.
+// timed tells whether any request ended.
 func (s Summary) timed() bool { return s.Latency.Max > 0 }
 
-// cell is a percentile as people read it.
+// cell formats a percentile for people.
 func (s Summary) cell(p percentile) string {
 	if !s.timed() {
 		return missing
@@ -133,7 +136,7 @@ func (s Summary) cell(p percentile) string {
 	return atLeast(Nanoseconds.text(float64(*p.put(&s.Latency))), s.LowerBoundsAbove != nil && p.quantile > *s.LowerBoundsAbove)
 }
 
-// classes are the names of all errors of these sides, the most frequent first.
+// classes returns the names of all errors of these sides, the most frequent first.
 func classes(sides []Summary) []string {
 	most := map[string]int64{}
 	for _, s := range sides {

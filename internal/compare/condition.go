@@ -6,29 +6,29 @@ import (
 	"slices"
 )
 
-// What became of a condition.
+// Results of a condition.
 const (
 	Met        = "met"         // the comparison fails
 	CannotTell = "cannot tell" // there is no interval, or it is too wide
 	NotMet     = "not met"
 )
 
-// A Condition is a rule in one of the results, and what became of it.
+// A Condition is a rule applied to one result.
 type Condition struct {
 	Other      string    `json:"other"`                // the side that is compared with the base
-	FailOn     string    `json:"fail_on"`              // the rule, as it was given
+	FailOn     string    `json:"fail_on"`              // the rule, as given
 	Result     string    `json:"result"`               // Met, CannotTell or NotMet
 	Difference *float64  `json:"difference,omitempty"` // as in a Row; absent without an interval
 	Interval   *Interval `json:"interval,omitempty"`   // of the difference; absent if there is none
-	Why        string    `json:"why,omitempty"`        // why there is none; absent if there is one
+	Why        string    `json:"why,omitempty"`        // why there is no interval; absent if there is one
 }
 
-// Fails tells whether the comparison fails by this condition: it is met, or there is no interval.
+// Fails tells whether the condition fails the comparison: it is met, or there is no interval.
 func (c Condition) Fails() bool {
 	return c.Result == Met || c.Result == CannotTell && c.Interval == nil
 }
 
-// String is the condition for people, with what was found.
+// String formats the condition and its result for people.
 func (c Condition) String() string {
 	found := "there is no interval: " + c.Why
 	if c.Interval != nil {
@@ -43,7 +43,7 @@ func (c Condition) line() string {
 	return sign + " " + c.String()
 }
 
-// severity orders conditions: what fails the comparison is the first that people have to see.
+// severity orders conditions: those that fail the comparison come first.
 func (c Condition) severity() int {
 	switch {
 	case c.Result == Met:
@@ -57,7 +57,7 @@ func (c Condition) severity() int {
 	}
 }
 
-// Judge notes what becomes of each of these rules in each result, the worst first.
+// Judge applies these rules to each result, the worst first.
 func (c *Comparison) Judge(rules []Rule) {
 	for _, r := range c.Results {
 		for _, rule := range rules {
@@ -71,7 +71,7 @@ func (c *Comparison) Judge(rules []Rule) {
 	slices.SortStableFunc(c.Conditions, func(a, b Condition) int { return cmp.Compare(b.severity(), a.severity()) })
 }
 
-// Open are the conditions that neither fail the comparison nor let it pass, for people.
+// Open returns the undecided conditions, for people.
 func (c Comparison) Open() []string {
 	var all []string
 	for _, one := range c.Conditions {
@@ -82,7 +82,7 @@ func (c Comparison) Open() []string {
 	return all
 }
 
-// lines are all conditions for people, a line each.
+// lines returns all conditions for people, a line each.
 func (c Comparison) lines() []string {
 	var all []string
 	for _, one := range c.Conditions {

@@ -11,10 +11,10 @@ const (
 	maxCurves     = 20 // of a side
 	perDecade     = 16 // points of a curve: from 0 to 0.9, from there to 0.99, and so on
 	decades       = 6
-	leastOfDecade = 1 // requests above a point; beyond it the curve is the maximum
+	leastOfDecade = 1 // requests above a point; beyond that the curve is the maximum
 )
 
-// curves are those of all runs; the runs of a side are drawn alike.
+// curves returns the curves of all runs; those of one side look alike.
 func (c Comparison) curves() []svg.PercentileCurve {
 	var all []svg.PercentileCurve
 	for i, side := range c.sides {
@@ -28,8 +28,8 @@ func (c Comparison) curves() []svg.PercentileCurve {
 	return all
 }
 
-// curve is the latency by the share of what was asked for that did not exceed it, as far as that is known: what was dropped late would have been
-// slower than all there is. JSON has some percentiles only.
+// curve returns the latency that each share of the requests asked for did not exceed, as far as that is known: dropped
+// requests would have been slower than all others. JSON reports have some percentiles only.
 func curve(r report.Report) []svg.PercentilePoint {
 	bound := 1.0
 	if r.LowerBoundsAbove != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// Doubts are the reasons not to compare these sides: what was asked for is not the same, or a run tells of its generator more than of what it
-// was fired at. A sentence each; none if all is well.
+// Doubts returns the reasons not to compare these sides: they asked for different things, or a run reflects its
+// generator rather than its target. Each is a sentence; there are none if all is well.
 func Doubts(base, other Side) []string {
 	var all []string
 	first := base.Runs[0]
@@ -21,7 +21,7 @@ func Doubts(base, other Side) []string {
 				all = append(all, fmt.Sprintf("%s: %s", side.Name, limit))
 			}
 			if r.Running {
-				all = append(all, side.Name+" goes on; wait for its end")
+				all = append(all, side.Name+" is still running; wait for its end")
 			}
 		}
 	}
@@ -29,7 +29,7 @@ func Doubts(base, other Side) []string {
 	return slices.Compact(all)
 }
 
-// differences are those between what two runs were asked for.
+// differences returns how the requests of two runs differ.
 func differences(a, b report.Report) []string {
 	var all []string
 	for _, d := range []struct {
@@ -47,26 +47,27 @@ func differences(a, b report.Report) []string {
 	return append(all, specified(a, b)...)
 }
 
-// limited says which worker of a run was a limit itself, or its machine; "" if none was. A threshold that a run meets although the hypervisor took
-// time from it (machine) is met all the same: latency counts from when a request was due. Here it would make the other side look better.
+// limited says which worker of a run, or its machine, was a limit; "" if none was. A threshold that a run meets
+// although the hypervisor took time from it (machine) is still met, because latency counts from when a request was due.
+// In a comparison it would make the other side look better.
 func limited(r report.Report) string {
 	for _, w := range r.Workers {
 		for _, v := range w.Verdicts {
 			if v.Limit == "generator" || v.Limit == "machine" {
-				return fmt.Sprintf("worker %s was the limit (%s, %s), so the times tell of it", w.ID, v.Limit, v.Cause)
+				return fmt.Sprintf("worker %s was the limit (%s, %s), so the times reflect it", w.ID, v.Limit, v.Cause)
 			}
 		}
 	}
 	return ""
 }
 
-// notes say what the runs can and cannot tell.
+// notes says what the runs can and cannot show.
 func notes(base, other Side) []string {
 	var all []string
 	for _, side := range []Side{base, other} {
 		for _, r := range side.Runs {
 			if !r.Complete && !r.Running {
-				all = append(all, side.Name+" is not complete: what is missing may differ")
+				all = append(all, side.Name+" is not complete: the missing data may differ")
 			}
 		}
 	}
@@ -74,30 +75,30 @@ func notes(base, other Side) []string {
 	const enoughRuns = 3
 	switch runs := min(len(base.Runs), len(other.Runs)); {
 	case runs == 1:
-		all = append(all, "one run a side tells how these runs differ. Runs of the same test differ too, by placement, caches and neighbours. "+
-			"To tell what a change did, compare 3 runs a side or more, taken in turns: loadctl compare a1,a2,a3 b1,b2,b3")
+		all = append(all, "one run a side shows how these runs differ. Runs of the same test differ too, by placement, caches and neighbours. "+
+			"To see the effect of a change, compare 3 or more runs a side, taken in turns: loadctl compare a1,a2,a3 b1,b2,b3")
 	case runs < enoughRuns:
-		all = append(all, fmt.Sprintf("%d runs a side say little about how runs of the same test differ; take 3 or more, in turns", runs))
+		all = append(all, fmt.Sprintf("%d runs a side say little about how runs of the same test differ; use 3 or more, taken in turns", runs))
 	case !inTurns(base, other):
-		all = append(all, "the runs of the two sides were not taken in turns: what changed with time looks like a difference")
+		all = append(all, "the runs of the two sides were not taken in turns: changes over time look like a difference")
 	}
 	return slices.Compact(all)
 }
 
-// unequal says which runs were to be longer or shorter than the first one.
+// unequal says which runs were planned longer or shorter than the first one.
 func unequal(base, other Side) []string {
 	var all []string
 	for _, side := range []Side{base, other} {
 		for _, r := range side.Runs {
 			if d := lengths(base.Runs[0], r); d != "" {
-				all = append(all, fmt.Sprintf("%s and %s are not as long (%s): what changes with time looks like a difference", base.Name, side.Name, d))
+				all = append(all, fmt.Sprintf("%s and %s differ in length (%s): changes over time look like a difference", base.Name, side.Name, d))
 			}
 		}
 	}
 	return all
 }
 
-// inTurns tells whether no three runs in a row, by their start, are of the same side: a b a b, or a b b a a b.
+// inTurns tells whether no three consecutive runs, by their start, are of the same side: a b a b, or a b b a a b.
 func inTurns(base, other Side) bool {
 	type start struct {
 		at    int64

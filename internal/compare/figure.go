@@ -7,13 +7,13 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// A figure is a row of a comparison. Of all but shares the logarithm is compared: a difference of logarithms is a ratio.
+// A figure is a row of a comparison. Except for shares, logarithms are compared: a difference of logarithms is a ratio.
 type figure struct {
 	name     string
 	unit     Unit
 	whole    func(report.Report) float64 // of the whole run
-	part     func(sample) float64        // of a sample of its seconds, which only tells how it varies
-	quantile float64                     // of latency; 0 = it is none
+	part     func(sample) float64        // of a sample of its seconds; it only shows the variation
+	quantile float64                     // of latency; 0 = not a quantile
 }
 
 // figures are the rows.
@@ -44,12 +44,12 @@ func figures() []figure {
 	return all
 }
 
-// errorShare is the share of what ended that failed.
+// errorShare returns the share of ended requests that failed.
 func errorShare(r report.Report) float64 {
 	return float64(r.Audit.Failed) / max(1, float64(r.Audit.Completed+r.Audit.Failed))
 }
 
-// scale is what is compared, and value the way back.
+// scale maps a value to the scale of comparison, and value maps it back.
 func (f figure) scale(v float64) float64 {
 	if f.unit == Share {
 		return v
@@ -64,7 +64,7 @@ func (f figure) value(scaled float64) float64 {
 	return math.Exp(scaled)
 }
 
-// enough is how many requests have to be above a quantile before its error can be told from samples.
+// enough is how many requests must lie above a quantile before samples can show its error.
 const enough = 10
 
 // why says why there is no interval; "" if there is one.
@@ -88,13 +88,14 @@ func (f figure) why(r report.Report, blocks float64) string {
 	return ""
 }
 
-// bounded tells whether the figure is a lower bound: what was dropped late would have been slower than all there is. Of a mean it is a part.
+// bounded tells whether the figure is a lower bound: dropped requests would have been slower than all others. They
+// affect a mean too.
 func (f figure) bounded(r report.Report) bool {
 	return f.unit == Nanoseconds && r.LowerBoundsAbove != nil && (f.quantile == 0 || f.quantile > *r.LowerBoundsAbove)
 }
 
-// resolution is an error that samples do not show: buckets of the series are 1/128 of their value wide, and 512 ns at least; a rate is known
-// to a request and some ms; of shares a single request counts.
+// resolution returns an error that samples do not show. Buckets of the series are 1/128 of their value wide, and at
+// least 512 ns. A rate is known to one request and some ms; of shares a single request counts.
 func (f figure) resolution(r report.Report) float64 {
 	switch f.unit {
 	case PerSecond:

@@ -263,7 +263,8 @@ func asReported(t *testing.T, c Comparison, doc document) {
 	}
 }
 
-// TestPageNeedsNothing: the page has the style of all pages and its own, whose hash it names, and nothing else that a browser would run, fetch or refuse.
+// TestPageNeedsNothing: the page has the style of all pages and its own, whose hash it names, and nothing else that a
+// browser would run, fetch or refuse.
 func TestPageNeedsNothing(t *testing.T) {
 	for name, c := range comparisons() {
 		page := written(t, c, "html")

@@ -16,13 +16,13 @@ import (
 //go:embed page.css
 var pageStyle string
 
-// What the page shows at most.
+// Upper bounds of what the page shows.
 const (
 	maxPageText = 600 // characters of a text
 	maxPageRuns = 100 // of a side
 )
 
-// HTML writes c as one page that needs nothing else: no script, nothing that is fetched.
+// HTML writes c as one self-contained page, without scripts.
 func HTML(w io.Writer, c Comparison) error {
 	style := page.Style() + pageStyle
 	var m markup
@@ -42,7 +42,7 @@ func HTML(w io.Writer, c Comparison) error {
 	return nil
 }
 
-// markup is the page of a comparison that is being written.
+// markup writes the page of a comparison.
 type markup struct{ page.Markup }
 
 func clip(s string) string { return printable.Clip(s, maxPageText) }
@@ -52,7 +52,7 @@ func (c Comparison) title() string {
 	return "Comparison of " + clip(strings.Join(c.names(), " and "))
 }
 
-// names are those of the sides.
+// names returns the names of the sides.
 func (c Comparison) names() []string {
 	var names []string
 	for _, s := range c.Sides {
@@ -61,7 +61,7 @@ func (c Comparison) names() []string {
 	return names
 }
 
-// conditions are what became of --fail-on, and the warnings.
+// conditions writes the results of --fail-on, and the warnings.
 func (m *markup) conditions(c Comparison) {
 	if len(c.Conditions)+len(c.Warnings) == 0 {
 		return
@@ -81,7 +81,7 @@ func (m *markup) conditions(c Comparison) {
 	m.Raw("</ul>\n</section>\n")
 }
 
-// row adds a row whose first cell is its name.
+// row adds a row; its first cell is the row's name.
 func (m *markup) row(class string, cells ...string) {
 	if class != "" {
 		class = ` class="` + class + `"`
@@ -93,12 +93,12 @@ func (m *markup) row(class string, cells ...string) {
 	m.Raw("</tr>\n")
 }
 
-// sides begins a table with a column for each side, after that of the rows' names.
+// sides begins a table with a column for the rows' names and one for each side.
 func (m *markup) sides(c Comparison, name, rows string) {
 	m.Table("numbers sides", name, page.Columns(append([]string{rows}, c.names()...)...)...)
 }
 
-// figures are those of one other side, beside those of the base.
+// figures writes the figures of one other side beside those of the base.
 func (m *markup) figures(c Comparison, i int) {
 	r, names := c.Results[i], c.names()
 	m.Section(fmt.Sprintf("side-%d", i+1), "", names[i+1])
@@ -118,7 +118,7 @@ func (m *markup) figures(c Comparison, i int) {
 	m.Raw("</section>\n")
 }
 
-// latency is the picture of all curves, in two sizes, and the percentiles.
+// latency writes the picture of all curves, in two sizes, and the percentiles.
 func (m *markup) latency(c Comparison) {
 	m.Section("latency", "", "Latency")
 	m.Raw(`<p class="lead">From when a request was due</p>` + "\n")
@@ -137,7 +137,7 @@ func (m *markup) latency(c Comparison) {
 	m.Raw("</section>\n")
 }
 
-// errors are the failed requests by class.
+// errors writes the failed requests by class.
 func (m *markup) errors(c Comparison) {
 	all := classes(c.Sides)
 	if len(all) == 0 {
@@ -160,7 +160,7 @@ func (m *markup) errors(c Comparison) {
 	m.Raw("</section>\n")
 }
 
-// runs are what was compared.
+// runs writes the list of runs.
 func (m *markup) runs(c Comparison) {
 	m.Section("runs", "", "Runs")
 	m.Table("runs", "What was compared", page.Columns("side", "run", "started")...)

@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 )
 
-// What a comment on a pull request may hold: GitHub takes 65,536 characters.
+// Upper bounds of a comment on a pull request: GitHub accepts 65,536 characters.
 const (
 	maxMarkdownName  = 80  // characters
 	maxMarkdownText  = 300 // of a sentence
@@ -17,7 +17,7 @@ const (
 	maxMarkdownSides = 8 // side by side
 )
 
-// Markdown writes c for a comment on a pull request: first what became of --fail-on, then the differences.
+// Markdown writes c for a comment on a pull request: first the results of --fail-on, then the differences.
 func Markdown(w io.Writer, c Comparison) error {
 	var b bytes.Buffer
 	base, others := c.Sides[0], c.Results
@@ -106,10 +106,10 @@ func markdownHead(b *bytes.Buffer, name string, sides []Summary) {
 	b.WriteString("\n|---|" + strings.Repeat("---:|", len(sides)) + "\n")
 }
 
-// column is the name of a side and how many runs it has.
+// column returns the name of a side and its number of runs.
 func column(s Summary) string {
 	return printable.Markdown(s.Name, maxMarkdownName) + ", " + s.runs()
 }
 
-// text is the count with the share.
+// text formats the count with the share.
 func (e ErrorCount) text() string { return fmt.Sprintf("%d (%s)", e.Requests, Share.text(e.Share)) }

@@ -16,7 +16,7 @@ type Rule struct {
 	bound float64 // 0.1 = 10 %
 }
 
-// ParseRule reads a rule: a figure, > or <, and a difference in percent; of shares in percentage points.
+// ParseRule reads a rule: a figure, > or <, and a difference in percent; for shares in percentage points.
 func ParseRule(text string) (Rule, error) {
 	m := regexp.MustCompile(`^\s*([a-z]+(?::[a-z]+(?:\([0-9.]+\))?)?)\s*([<>])\s*([+-]?[0-9]{1,6}(?:\.[0-9]{1,6})?)\s*%\s*$`).FindStringSubmatch(text)
 	if m == nil {
@@ -41,7 +41,8 @@ func ParseRule(text string) (Rule, error) {
 	return Rule{Text: strings.TrimSpace(text), name: name, above: m[2] == ">", bound: percent / 100}, nil
 }
 
-// Judge tells what became of the rule in a result. A rule without an interval fails the comparison too: a service that answers nothing has none.
+// Judge applies the rule to a result. A rule without an interval fails the comparison too: a service that answers
+// nothing has none.
 func (r Rule) Judge(result Result) Condition {
 	c := Condition{Other: result.Name, FailOn: r.Text, Result: CannotTell}
 	for _, row := range result.Rows {
@@ -60,7 +61,7 @@ func (r Rule) Judge(result Result) Condition {
 
 // judge compares a difference and its interval with the bound:
 //
-//	met:         the difference is beyond the bound and the interval leaves out 0, so that chance alone fails nothing;
+//	met:         the difference is beyond the bound and the interval excludes 0, so that chance alone fails nothing;
 //	             or the whole interval is beyond the bound
 //	not met:     no part of the interval is beyond the bound
 //	cannot tell: everything else

@@ -9,17 +9,17 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// sameLoad are the flags that do not change what is sent: what the run has to meet, who has to be there, and who watches over it. The target is
-// told apart by itself.
+// sameLoad returns the flags that do not change what is sent: conditions to meet, workers to wait for, and supervision.
+// The target is compared separately.
 func sameLoad() []string {
 	return []string{"--threshold", "--warmup", "--deadman", "--min-workers", "--url", "--method"}
 }
 
-// longer are the flags that say how long a run is. Seconds of a longer run are compared with those of a shorter one all the same.
+// longer returns the flags that set the length of a run. Runs of different lengths are compared all the same.
 func longer() []string { return []string{"--duration", "--requests"} }
 
-// specified tells the differences between what two runs were told to send, "what first, second" each. What is not known of a run, as of one of an
-// older version, is no difference.
+// specified returns the differences between what two runs were told to send, as "what first, second". Unknown settings,
+// as of a run of an older version, are no difference.
 func specified(a, b report.Report) []string {
 	var all []string
 	if x, y := a.Described.Target(), b.Described.Target(); x != y && x != "" && y != "" {
@@ -31,7 +31,7 @@ func specified(a, b report.Report) []string {
 	return all
 }
 
-// lengths is the difference between how long two runs were to be; "" if there is none.
+// lengths returns the difference between the planned lengths of two runs; "" if there is none.
 func lengths(a, b report.Report) string {
 	if x, y := differing(a, b, func(flag string) bool { return slices.Contains(longer(), flag) }); x != y {
 		return x + ", " + y
@@ -39,10 +39,10 @@ func lengths(a, b report.Report) string {
 	return ""
 }
 
-// differing are those of some flags in which two runs differ, as each of them has them.
+// differing returns the flags among some in which two runs differ, as each run has them.
 func differing(a, b report.Report, some func(flag string) bool) (ofA, ofB string) {
 	x, y := flags(a), flags(b)
-	if len(x) == 0 || len(y) == 0 { // not known: every run has a rate
+	if len(x) == 0 || len(y) == 0 { // unknown, because every run has a rate
 		return "", ""
 	}
 	var left, right []string
@@ -54,7 +54,7 @@ func differing(a, b report.Report, some func(flag string) bool) (ofA, ofB string
 	return listed(left), listed(right)
 }
 
-// flags are those of a run with their values, as they stand in a command line, by their names and in their order.
+// flags returns the flags of a run with their values, by name and in order, as on a command line.
 func flags(r report.Report) map[string][]string {
 	all, name := map[string][]string{}, ""
 	for _, word := range r.Described.Flags {
@@ -68,14 +68,14 @@ func flags(r report.Report) map[string][]string {
 	return all
 }
 
-// join has the names of both.
+// join returns a map with the names of both.
 func join(x, y map[string][]string) map[string][]string {
 	all := maps.Clone(x)
 	maps.Copy(all, y)
 	return all
 }
 
-// listed is a list of flags for people.
+// listed lists flags for people.
 func listed(flags []string) string {
 	if len(flags) == 0 {
 		return "(none)"

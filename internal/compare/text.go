@@ -13,11 +13,12 @@ import (
 )
 
 const (
-	missing    = "–" // in place of a figure that there is not
+	missing    = "–" // in place of an absent figure
 	maxClasses = 20  // of errors, for people; JSON has them all
 )
 
-// Text writes c for people: of each other side the figures beside those of the base, the errors, and the percentiles on a scale.
+// Text writes c for people: for each other side the figures beside those of the base, the errors, and the percentiles
+// on a scale.
 func Text(w io.Writer, c Comparison) error {
 	var b bytes.Buffer
 	base := c.Sides[0]
@@ -53,7 +54,7 @@ func textFigures(b *bytes.Buffer, r Result) {
 	}
 }
 
-// textErrors writes how many requests failed in each way, and their share of what ended.
+// textErrors writes how many requests failed in each way, and their share of the requests that ended.
 func textErrors(b *bytes.Buffer, base, other Summary) {
 	all := classes([]Summary{base, other})
 	if len(all) == 0 {
@@ -104,7 +105,8 @@ func textPercentiles(b *bytes.Buffer, base, other Summary) {
 	}
 }
 
-// span is from where to where the percentiles of these sides reach, in ns: on the logarithmic scale to the next 1, 2 or 5.
+// span returns the range of the percentiles of these sides, in ns, widened on the logarithmic scale to the next 1, 2 or
+// 5.
 func span(sides ...Summary) (low, high float64) {
 	low, high = math.Inf(1), 0
 	for _, s := range sides {
@@ -126,7 +128,7 @@ func span(sides ...Summary) (low, high float64) {
 	return from, max(to, 2*from)
 }
 
-// ladder are 1, 2, 5, 10, … from at most low to at least high, and one more.
+// ladder returns 1, 2, 5, 10, … from at most low to at least high, and one more.
 func ladder(low, high float64) []float64 {
 	var all []float64
 	for decade := math.Pow10(int(math.Floor(math.Log10(max(1, low))))); ; decade *= 10 {
@@ -139,7 +141,7 @@ func ladder(low, high float64) []float64 {
 	}
 }
 
-// runs is how many there are.
+// runs says how many runs there are.
 func (s Summary) runs() string {
 	if len(s.Runs) == 1 {
 		return "1 run"
@@ -147,12 +149,12 @@ func (s Summary) runs() string {
 	return fmt.Sprintf("%d runs", len(s.Runs))
 }
 
-// cells are base, other, difference, and the interval with what it means.
+// cells returns base, other, difference, and the interval with its meaning.
 func (r Row) cells() [4]string {
 	return [4]string{atLeast(r.Unit.text(r.Base), r.baseBounded), atLeast(r.Unit.text(r.Other), r.otherBounded), percent(r.Change()), r.verdict()}
 }
 
-// atLeast is a figure as people read it: with a ≥ if it is a lower bound.
+// atLeast marks a figure with ≥ if it is a lower bound.
 func atLeast(text string, bounded bool) string {
 	if bounded {
 		return "≥" + text
@@ -160,7 +162,7 @@ func atLeast(text string, bounded bool) string {
 	return text
 }
 
-// verdict is the interval, and what it means.
+// verdict returns the interval and its meaning.
 func (r Row) verdict() string {
 	if r.Difference == nil {
 		return "none: " + r.Why
@@ -176,7 +178,7 @@ func (r Row) verdict() string {
 	}
 }
 
-// text is a figure with three digits.
+// text formats a figure with three digits.
 func (u Unit) text(v float64) string {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -193,7 +195,7 @@ func (u Unit) text(v float64) string {
 	return d.Round(digit).String()
 }
 
-// percent is a difference with its sign.
+// percent formats a difference with its sign.
 func percent(share float64) string {
 	if math.IsNaN(share) {
 		return missing

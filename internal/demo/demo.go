@@ -1,5 +1,6 @@
-// Package demo shows in fifteen seconds what the project promises: a fleet of worker processes on this machine shares one rate. The
-// rate is changed while they run, a worker is killed, another joins; at the end what a target counted stands beside what was asked.
+// Package demo shows in 15 seconds what the project promises: a fleet of worker processes on this machine shares one
+// rate. The rate changes while they run, a worker is killed, and another joins. At the end the counts of a target stand
+// beside what was asked for.
 //
 //	worker, err := demo.FindWorker()
 //	if err != nil {
@@ -7,8 +8,8 @@
 //	}
 //	err = demo.Run(ctx, demo.Options{QPS: 1000, Worker: worker, Out: os.Stdout, Err: os.Stderr})
 //
-// Redis and the target are inside this process, on free ports of 127.0.0.1. When Run returns nothing is left of any of it; on Linux
-// the workers die with this process even if it is killed.
+// Redis and the target are inside this process, on free ports of 127.0.0.1. When Run returns, nothing is left behind.
+// On Linux the workers die with this process even if it is killed.
 package demo
 
 import (
@@ -22,8 +23,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// The rates a demo can begin with, requests per second of the whole cluster: below MinQPS a deviation in percent says nothing, above
-// MaxQPS one machine has no room for all of it.
+// The range of rates that a demo can begin with, in requests per second of the whole cluster. Below MinQPS a deviation
+// in percent means nothing; above MaxQPS one machine is too small for everything.
 const (
 	MinQPS = 10
 	MaxQPS = 20_000
@@ -31,25 +32,25 @@ const (
 
 // Options are what a demo needs. All are required.
 type Options struct {
-	QPS    int64     // what the fleet begins with, MinQPS to MaxQPS; later it is three times and half of that
-	Worker string    // the path of loadworker, see FindWorker
-	Out    io.Writer // gets the story and its results, in whole lines
-	Err    io.Writer // gets the last lines of a worker that failed
+	QPS    int64     // the initial rate, MinQPS to MaxQPS; later three times and half of it
+	Worker string    // path of loadworker, see FindWorker
+	Out    io.Writer // receives the story and its results, in whole lines
+	Err    io.Writer // receives the last lines of a worker that failed
 }
 
-// patience is how long a demo takes at most, the end of it included. It is a net: whoever waits in it waits for something of ours.
+// patience bounds a demo, including its end. It is a safety net: all waits are for parts of the demo.
 const patience = time.Minute
 
-// Run plays the demo. It returns nil when it ran to its end and the counts add up, however busy the machine was; a cause of ctx when
-// that ended it. Run may be called once at a time for each Out.
+// Run plays the demo. It returns nil if the demo ran to its end and the counts add up, however busy the machine was. If
+// ctx ended it, Run returns the cause. Run may be called once at a time for each Out.
 func Run(ctx context.Context, o Options) error {
-	limited, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the demo takes more than %v; let this machine do less besides, or give a smaller --qps", patience))
+	limited, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the demo takes more than %v; stop other work on this machine, or give a smaller --qps", patience))
 	defer cancel()
 	playing, fail := context.WithCancelCause(limited)
 	defer fail(nil)
 	err := perform(playing, fail, o)
 	if err != nil && playing.Err() != nil {
-		err = context.Cause(playing) // not what it interrupted
+		err = context.Cause(playing) // the cause, not the call that it interrupted
 	}
 	if failed, ok := errors.AsType[*workerError](err); ok {
 		failed.tell(o.Err)
@@ -57,7 +58,7 @@ func Run(ctx context.Context, o Options) error {
 	return err
 }
 
-// perform plays the story on a stage of its own, and shows what came of it.
+// perform plays the story on a new stage, and shows the result.
 func perform(ctx context.Context, fail func(error), o Options) error {
 	screen := newScreen(o.Out)
 	s, err := open(ctx, fail, o, screen)
@@ -92,7 +93,7 @@ func perform(ctx context.Context, fail func(error), o Options) error {
 	return check(total, seconds)
 }
 
-// results is all that is shown after the end: the report, the plot, the verdict, and what to do next.
+// results returns all that is shown after the end: the report, the plot, the verdict, and what to do next.
 func results(total report.Report, seconds []second, l look) (string, error) {
 	var b strings.Builder
 	b.WriteByte('\n')
@@ -109,7 +110,7 @@ func results(total report.Report, seconds []second, l look) (string, error) {
 	return b.String(), nil
 }
 
-// next is how to go on without the demo.
+// next says how to go on without the demo.
 const next = `
 The same by hand, with a real Redis, one line a terminal; more in README.md:
   redis-server --save '' &   loadctl target &

@@ -16,7 +16,7 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 )
 
-// FindWorker is the path of the command loadworker: the one beside this program, or else the one in the PATH.
+// FindWorker returns the path of the command loadworker: beside this program, or else in the PATH.
 func FindWorker() (string, error) {
 	beside := ""
 	if self, err := os.Executable(); err == nil {
@@ -36,10 +36,10 @@ func findWorker(beside string) (string, error) {
 		"go install github.com/loadctl/loadctl/cmd/loadworker@latest, or in a checkout with make build and then bin/loadctl demo")
 }
 
-// fleet is worker processes on this machine. It belongs to one goroutine.
+// fleet holds worker processes on this machine. It belongs to one goroutine.
 type fleet struct {
 	binary, redis string
-	fail          func(error) // told a *workerError when a worker ends that nobody has dismissed
+	fail          func(error) // called with a *workerError when a worker ends that was not dismissed
 	workers       []*worker
 }
 
@@ -73,7 +73,7 @@ func (f *fleet) start(id string) error {
 	return nil
 }
 
-// failure is that the worker has ended as it should not.
+// failure is an error that tells how the worker has ended.
 func (w *worker) failure() *workerError {
 	return &workerError{id: w.id, how: w.process.Cmd.ProcessState.String(), words: w.stderr.lines()}
 }
@@ -95,14 +95,14 @@ func (w *worker) kill() {
 	w.process.Kill()
 }
 
-// dismiss lets the workers end: the run will.
+// dismiss allows the workers to end, because the run will end.
 func (f *fleet) dismiss() {
 	for _, w := range f.workers {
 		w.dismissed.Store(true)
 	}
 }
 
-// wait returns when all workers have ended, with an error if one did so badly or takes longer than patience.
+// wait returns when all workers have ended, with an error if one failed or takes longer than patience.
 func (f *fleet) wait(ctx context.Context, patience time.Duration) error {
 	over := time.After(patience)
 	for _, w := range f.workers {
@@ -120,7 +120,7 @@ func (f *fleet) wait(ctx context.Context, patience time.Duration) error {
 	return nil
 }
 
-// close kills all that still run and waits until they are dead.
+// close kills all running workers and waits until they are dead.
 func (f *fleet) close() {
 	f.dismiss()
 	for _, w := range f.workers {
@@ -128,7 +128,7 @@ func (f *fleet) close() {
 	}
 }
 
-// workerError is a worker that ended as it should not, with the last lines of its stderr.
+// workerError is a worker that ended unexpectedly, with the last lines of its stderr.
 type workerError struct {
 	id, how string
 	words   []string
@@ -136,25 +136,25 @@ type workerError struct {
 
 func (e *workerError) Error() string {
 	if len(e.words) == 0 {
-		return fmt.Sprintf("run worker %s: it ended with %s and said nothing", e.id, e.how)
+		return fmt.Sprintf("run worker %s: it ended with %s and printed nothing", e.id, e.how)
 	}
-	return fmt.Sprintf("run worker %s: it ended with %s; what it said last is above", e.id, e.how)
+	return fmt.Sprintf("run worker %s: it ended with %s; its last lines are above", e.id, e.how)
 }
 
-// tell writes what the worker said last.
+// tell writes the worker's last lines.
 func (e *workerError) tell(w io.Writer) {
 	for _, line := range e.words {
 		fmt.Fprintf(w, "%s: %s\n", e.id, line)
 	}
 }
 
-// The end of what a worker says that is kept.
+// How much of a worker's stderr is kept.
 const (
 	keptBytes = 4 << 10
 	keptLines = 8
 )
 
-// tail is a writer that keeps the end of what it is given.
+// tail is a writer that keeps the end of its input.
 type tail struct{ text []byte }
 
 // Write implements io.Writer.
@@ -166,7 +166,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lines are the last ones, without what could steer a terminal.
+// lines returns the last lines, without control characters.
 func (t *tail) lines() []string {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(t.text), ""))
 	if text == "" {

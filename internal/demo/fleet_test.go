@@ -107,7 +107,7 @@ func TestWorkersThatEnd(t *testing.T) {
 	f.mustStart(t, "y")
 	f.dismiss()
 	write(t, code, "3")
-	if err := f.wait(t.Context(), time.Minute); err == nil || err.Error() != "run worker y: it ended with exit status 3 and said nothing" {
+	if err := f.wait(t.Context(), time.Minute); err == nil || err.Error() != "run worker y: it ended with exit status 3 and printed nothing" {
 		t.Error(err)
 	}
 	if len(failed) > 0 {
@@ -137,7 +137,7 @@ func TestRunShowsWhyWorkersFail(t *testing.T) {
 	if errs.String() != want.String() {
 		t.Errorf("stderr %q, want %q", errs.String(), want.String())
 	}
-	if err == nil || err.Error() != "run worker "+id+": it ended with exit status 104; what it said last is above" {
+	if err == nil || err.Error() != "run worker "+id+": it ended with exit status 104; its last lines are above" {
 		t.Error(err)
 	}
 	if strings.Contains(out.String(), "asked") {

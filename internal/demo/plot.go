@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// The least columns for a bar: a narrower terminal breaks lines.
+// The least width of a bar in columns; a narrower terminal breaks lines.
 const leastBar = 10
 
-// plot has a row for each second: what was asked in it, what arrived, by how much they differ, a bar of what arrived with a mark where it
-// should end, and what happened. No row is wider than the look, as long as there is room for a bar.
+// plot returns a row for each second: requests asked for, requests arrived, their difference, a bar of what arrived
+// with a mark where it should end, and events. No row is wider than the look, as long as there is room for a bar.
 func plot(seconds []second, l look) string {
 	full, mark := "#", "|"
 	if l.blocks {
@@ -31,7 +31,7 @@ func plot(seconds []second, l look) string {
 			colour = yellow
 		}
 		deviation := ""
-		if s.asked > 0 && (s.whole || s.asked >= 100) { // a fraction of a second may hold too few to speak of percent
+		if s.asked > 0 && (s.whole || s.asked >= 100) { // a part of a second may hold too few requests for percents
 			deviation = fmt.Sprintf("%+.*f %%", digits(s.deviation()), s.deviation())
 		}
 		fmt.Fprintf(&b, "%6d %8d %8d %10s  ", i, s.asked, s.arrived, deviation)
@@ -40,7 +40,7 @@ func plot(seconds []second, l look) string {
 	return b.String()
 }
 
-// digits is how many a deviation has after the point: beyond a thousand percent the column has room for none.
+// digits returns the decimals of a deviation: above a thousand percent the column has no room for any.
 func digits(deviation float64) int {
 	if deviation >= 1000 {
 		return 0
@@ -48,11 +48,11 @@ func digits(deviation float64) int {
 	return 2
 }
 
-// note is what happened in the second.
+// note returns the events in the second.
 func (s second) note() string { return strings.Join(s.marks, ", ") }
 
-// bar has width columns, the last one for a mark at the end of the scale. The mark stands after as many columns as the bar of what was
-// asked would have: where both are equal, right behind the bar.
+// bar has width columns, the last one for a mark at the end of the scale. The mark stands where the bar of what was
+// asked for would end: if both are equal, right after the bar.
 func (s second) bar(most int64, width int, full, mark string, l look, colour string) string {
 	columns := func(n int64) int { return int((2*n*int64(width-1) + most) / (2 * most)) } // rounded
 	filled, at := columns(s.arrived), columns(s.asked)

@@ -54,7 +54,8 @@ func TestPlotGolden(t *testing.T) {
 	}
 }
 
-// TestBar: the bar has the length of what arrived and the mark stands where that of what was asked ends, within the width.
+// TestBar: the bar has the length of what arrived and the mark stands where that of what was asked ends, within the
+// width.
 func TestBar(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {

@@ -12,10 +12,10 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 )
 
-// look is how things are shown.
+// look says how to show things.
 type look struct {
 	width  int  // columns
-	blocks bool // bars of block characters, otherwise of ASCII
+	blocks bool // bars of block characters, else of ASCII
 	colour bool
 }
 
@@ -31,14 +31,14 @@ type screen struct {
 	err  error
 }
 
-// newScreen finds out what may be shown on out.
+// newScreen finds out what can be shown on out.
 func newScreen(out io.Writer) *screen {
 	s := &screen{out: out, look: look{width: defaultWidth, blocks: speaksUTF8(os.Getenv)}}
 	file, ok := printable.File(out)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return s
 	}
-	s.out = file // which colours steer
+	s.out = file // needed for colours
 	s.look.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
 		s.look.width = min(width, mostWidth)
@@ -46,7 +46,7 @@ func newScreen(out io.Writer) *screen {
 	return s
 }
 
-// speaksUTF8 tells whether the locale of an environment is one of UTF-8.
+// speaksUTF8 tells whether the locale in an environment uses UTF-8.
 func speaksUTF8(getenv func(string) string) bool {
 	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
 	return strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
@@ -60,24 +60,24 @@ func (s *screen) heading(format string, args ...any) {
 	s.text(s.look.paint(bold, fmt.Sprintf(format, args...)) + "\n")
 }
 
-// text writes lines, all at once: an interrupted demo shows no half of them.
+// text writes lines in one call, so that an interrupted demo shows no half lines.
 func (s *screen) text(lines string) {
 	if s.err == nil {
 		_, s.err = io.WriteString(s.out, lines)
 	}
 }
 
-// failure is that something could not be written.
+// failure returns the error of writing.
 func (s *screen) failure() error { return fmt.Errorf("write the demo: %w", s.err) }
 
-// What paint can do, as SGR parameters.
+// Styles of paint, as SGR parameters.
 const (
 	bold   = "1"
 	green  = "32"
 	yellow = "33"
 )
 
-// paint colours a text, if there are colours.
+// paint colours a text, if colours are on.
 func (l look) paint(sgr, text string) string {
 	if !l.colour || text == "" {
 		return text
@@ -85,7 +85,7 @@ func (l look) paint(sgr, text string) string {
 	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
 }
 
-// wrap is a paragraph in lines of at most width columns, as far as its words permit.
+// wrap breaks a paragraph into lines of at most width columns, as far as its words permit.
 func wrap(text string, width int) string {
 	var b strings.Builder
 	column := 0

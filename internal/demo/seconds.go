@@ -8,22 +8,22 @@ import (
 	"github.com/loadctl/loadctl/internal/arrivals"
 )
 
-// second is one second of the run, from its start on.
+// second is one second of the run, counted from its start.
 type second struct {
 	asked   int64 // the integral of the rate in force
-	arrived int64 // by the target's count
+	arrived int64 // as the target counted
 	marks   []string
 	whole   bool // the run did not end in it
-	moved   bool // a step of the story was taken in it
+	moved   bool // a step of the story happened in it
 	shaken  bool // a worker died in it, or just before
 }
 
-// count divides the run into seconds. asked is the integral of the rate up to an instant, times are the arrivals in ns since 1970,
-// sorted. There is a second for everything that was asked for or arrived: the columns add up to the totals.
+// count divides the run into seconds. asked is the integral of the rate up to an instant; times are the arrivals in ns
+// since 1970, sorted. Every request asked for or arrived is in a second: the columns add up to the totals.
 func count(asked func(time.Time) int64, start time.Time, length time.Duration, times []int64, moments []moment) []second {
 	arrived := arrivals.PerSecond(times, start.UnixNano())
 	seconds := make([]second, max(len(arrived), int((length+time.Second-1)/time.Second)))
-	early, _ := slices.BinarySearch(times, start.UnixNano()) // the workers' clocks are some µs off
+	early, _ := slices.BinarySearch(times, start.UnixNano()) // the workers' clocks are off by some µs
 	seconds[0].arrived = int64(early)
 	for i, n := range arrived {
 		seconds[i].arrived += int64(n)
@@ -51,10 +51,10 @@ func count(asked func(time.Time) int64, start time.Time, length time.Duration, t
 	return seconds
 }
 
-// steady tells whether the story has nothing happen in the second that could show in its count.
+// steady tells whether nothing in the story could affect the count of the second.
 func (s second) steady() bool { return s.whole && !s.moved && !s.shaken }
 
-// deviation is by how much what arrived differs from what was asked, in percent of that; 0 where nothing was asked.
+// deviation returns the difference between arrived and asked, in percent of asked; 0 if nothing was asked for.
 func (s second) deviation() float64 {
 	if s.asked == 0 {
 		return 0
@@ -73,8 +73,8 @@ func (s second) worse(than second) bool {
 	return math.Abs(s.deviation()) > math.Abs(than.deviation())
 }
 
-// near tells whether what arrived is within the tolerance. One request never counts as off: it was due at the very end of a second, and
-// arrived in the next one.
+// near tells whether the count of arrivals is within the tolerance. One request is always tolerated: it may be due at
+// the very end of a second and arrive in the next one.
 func (s second) near() bool {
 	off := max(s.arrived-s.asked, s.asked-s.arrived)
 	return off <= 1 || 100*off <= tolerance*s.asked

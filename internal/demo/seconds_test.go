@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestCount is a run of 100 per second and, from 2 s on, 300, that ends after 3.5 s. Each request arrives 1 ms after it was due.
+// TestCount is a run of 100 per second and, from 2 s on, 300, that ends after 3.5 s. Each request arrives 1 ms after it
+// was due.
 func TestCount(t *testing.T) {
 	start := time.UnixMicro(1_700_000_000_000_000)
 	at := func(d time.Duration) time.Time { return start.Add(d) }

@@ -16,10 +16,10 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// name is that of the run.
+// name is the name of the run.
 const name = "demo"
 
-// stage is what the story plays on.
+// stage holds what the story plays on.
 type stage struct {
 	screen *screen
 	redis  *embedded.Server
@@ -30,7 +30,7 @@ type stage struct {
 	start  time.Time // the run's first t0, by Redis' clock, which is this machine's
 }
 
-// open starts everything but the workers. fail is called when one of them ends that should not.
+// open starts everything but the workers. fail is called when one of them ends unexpectedly.
 func open(ctx context.Context, fail func(error), o Options, screen *screen) (s *stage, err error) {
 	s = &stage{screen: screen}
 	defer func() {
@@ -50,13 +50,13 @@ func open(ctx context.Context, fail func(error), o Options, screen *screen) (s *
 	s.fleet = &fleet{binary: o.Worker, redis: s.redis.URL(), fail: fail}
 	s.run, _, err = run.Create(ctx, s.client, name, run.Spec{
 		Target: targets.Spec{URL: s.target.URL() + "/"}, QPS: pacer.PerSecond(o.QPS), MinWorkers: int64(len(first())),
-		Duration: length + 5*time.Second, // the workers end by themselves, should nobody be left to stop them
+		Duration: length + 5*time.Second, // the workers end by themselves if nobody is left to stop them
 		MaxLag:   run.DefaultMaxLag, CatchUp: run.DefaultCatchUp,
 	}, run.Options{})
 	return s, err
 }
 
-// close ends what there is, the workers first: without their Redis they would only complain.
+// close ends everything, the workers first: without Redis they would log errors.
 func (s *stage) close() {
 	if s.fleet != nil {
 		s.fleet.close()
@@ -65,14 +65,14 @@ func (s *stage) close() {
 		_ = s.client.Close() // nothing is written any more
 	}
 	if s.redis != nil {
-		_ = s.redis.Close() // what it held is of no use to anybody
+		_ = s.redis.Close() // its data is no longer needed
 	}
 	if s.target != nil {
 		_ = s.target.Close() // it has counted
 	}
 }
 
-// begin starts the first workers and waits until the run has its beginning, which is then some moments ahead.
+// begin starts the first workers and waits until the start of the run is known; it is then some moments ahead.
 func (s *stage) begin(ctx context.Context) error {
 	for _, id := range first() {
 		if err := s.fleet.start(id); err != nil {
@@ -93,7 +93,7 @@ func (s *stage) begin(ctx context.Context) error {
 	return nil
 }
 
-// sleep waits until an instant, or for the end of ctx, whose cause it returns.
+// sleep waits until an instant, or until ctx ends; then it returns the cause.
 func sleep(ctx context.Context, until time.Time) error {
 	select {
 	case <-time.After(time.Until(until)):
@@ -103,7 +103,7 @@ func sleep(ctx context.Context, until time.Time) error {
 	}
 }
 
-// tick shows how far the run is: arrived is counted first, so that nothing asked later is missing in it.
+// tick shows the progress of the run. It reads arrived first, so arrived never includes requests beyond asked.
 func (s *stage) tick(ctx context.Context, at time.Duration) error {
 	arrived, now := s.target.Count(), time.Now()
 	state, err := s.run.State(ctx)
@@ -123,7 +123,7 @@ func (s *stage) tick(ctx context.Context, at time.Duration) error {
 // goodbye is how long workers may take to end after the stop: they wait for each other's last snapshot, up to 5 s.
 const goodbye = 10 * time.Second
 
-// settle waits for the end of the workers and collects what came of the run: its report, and its seconds.
+// settle waits for the end of the workers, and returns the run's report and seconds.
 func (s *stage) settle(ctx context.Context, moments []moment) (report.Report, []second, error) {
 	if err := s.fleet.wait(ctx, goodbye); err != nil {
 		return report.Report{}, nil, err

@@ -13,23 +13,24 @@ import (
 
 const (
 	length = 15 * time.Second
-	// ahead is how long after a command what it changes is in force: ahead in lua/laws.lua. Commands are given so much
-	// earlier, so that changes fall on whole seconds, or just after them.
+	// ahead is the time from a command until its change is in force: ahead in lua/laws.lua. Commands are given that
+	// much earlier, so that changes fall on whole seconds, or just after.
 	ahead = 20 * time.Millisecond
-	// early makes the stop come into force before the last second is over, or the plot would have a row for what little is left.
+	// early makes the stop take effect just before the last second is over. Else the plot would have a row for a tiny
+	// rest.
 	early = 10 * time.Millisecond
-	// aftermath is how many seconds, that of the kill included, may show a worker's death.
+	// aftermath is how many seconds may show a worker's death, including that of the kill.
 	aftermath = 5
 )
 
-// first are the workers that begin together.
+// first returns the workers that begin together.
 func first() []string { return []string{"w1", "w2", "w3"} }
 
 // step is something that happens to the run.
 type step struct {
 	at     time.Duration // when it is done, since the run's start
-	says   string        // told as it happens
-	mark   string        // stands beside its second in the plot; "" where Redis knows better when it happened
+	says   string        // printed as it happens
+	mark   string        // printed beside its second in the plot; "" if Redis knows the time better
 	shakes bool          // the seconds after it are not steady
 	do     func(ctx context.Context, s *stage) (time.Time, error)
 }
@@ -38,11 +39,11 @@ type step struct {
 type moment struct {
 	at     time.Time
 	mark   string
-	step   bool // of the story, and not what this machine did by itself
+	step   bool // part of the story, rather than caused by this machine
 	shakes bool
 }
 
-// story is all that happens to a run that begins with qps requests per second.
+// story returns all that happens to a run that begins with qps requests per second.
 func story(qps int64) []step {
 	more, less := pacer.PerSecond(3*qps), pacer.PerSecond(qps/2)
 	if qps%2 != 0 {
@@ -51,7 +52,7 @@ func story(qps int64) []step {
 	return []step{
 		{
 			at: -ahead, do: begins, mark: "w1 w2 w3 begin",
-			says: fmt.Sprintf("w1, w2 and w3 begin at %s/s: that is all of them together, not each", show(pacer.PerSecond(qps))),
+			says: fmt.Sprintf("w1, w2 and w3 begin at %s/s: all of them together, not each", show(pacer.PerSecond(qps))),
 		},
 		{
 			at: 3*time.Second - ahead, do: setRate(more), mark: "set-rate " + show(more),
@@ -76,10 +77,10 @@ func story(qps int64) []step {
 	}
 }
 
-// show is a rate as people write it.
+// show formats a rate for people.
 func show(r pacer.Rate) string { return strconv.FormatFloat(r.Float(), 'f', -1, 64) }
 
-// begins is nothing to be done: it is what the workers waited for.
+// begins does nothing: the workers were waiting for this moment.
 func begins(_ context.Context, s *stage) (time.Time, error) { return s.start, nil }
 
 func setRate(to pacer.Rate) func(context.Context, *stage) (time.Time, error) {
@@ -89,8 +90,8 @@ func setRate(to pacer.Rate) func(context.Context, *stage) (time.Time, error) {
 	}
 }
 
-// kill also says that the worker is dead: the others would leave its share alone until its promise has ended, because it might
-// only be cut off.
+// kill also declares the worker dead. Else the others would leave its share alone until its promise ends, because it
+// might only be cut off.
 func kill(id string) func(context.Context, *stage) (time.Time, error) {
 	return func(ctx context.Context, s *stage) (time.Time, error) {
 		at := time.Now()
@@ -115,7 +116,7 @@ func stop(ctx context.Context, s *stage) (time.Time, error) {
 	return change.At, err
 }
 
-// play takes the steps when it is their time, shows how far the run is each second, and returns what happened when.
+// play does the steps in time, shows the progress each second, and returns what happened when.
 func (s *stage) play(ctx context.Context, steps []step) ([]moment, error) {
 	type cue struct {
 		at time.Duration

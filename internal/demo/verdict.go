@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// verdict says in a few sentences what the run has shown, and what it has not.
+// verdict says in a few sentences what the run has shown.
 func verdict(total report.Report, seconds []second) []string {
 	a, arrived := total.Audit, sumArrived(seconds)
 	counts := fmt.Sprintf("Asked %d; sent %d, as the workers report; arrived %d, as the target counted; lost with the killed worker %d",
@@ -27,7 +27,7 @@ func verdict(total report.Report, seconds []second) []string {
 	return []string{counts + ".", identity, steadiness(total, seconds) + " " + recovery(seconds)}
 }
 
-// sumArrived is the target's count.
+// sumArrived returns the target's count.
 func sumArrived(seconds []second) int64 {
 	var n int64
 	for _, s := range seconds {
@@ -36,7 +36,7 @@ func sumArrived(seconds []second) int64 {
 	return n
 }
 
-// check is an error if the counts contradict each other, which no machine is too busy for.
+// check returns an error if the counts contradict each other, which is never due to a busy machine.
 func check(total report.Report, seconds []second) error {
 	a, arrived := total.Audit, sumArrived(seconds)
 	switch {
@@ -49,7 +49,7 @@ func check(total report.Report, seconds []second) error {
 	return nil
 }
 
-// whole tells whether nothing is missing from the report but what the killed worker sent last, which nobody can know.
+// whole tells whether the report lacks only what the killed worker sent last, which nobody can know.
 func whole(total report.Report) bool {
 	for _, w := range total.Workers {
 		if !w.Final && w.State != "removed" {
@@ -59,7 +59,7 @@ func whole(total report.Report) bool {
 	return !total.Running && total.Audit.Check() == nil
 }
 
-// steadiness is how the seconds were in which nothing happened.
+// steadiness describes the seconds in which nothing happened.
 func steadiness(total report.Report, seconds []second) string {
 	var steady []string
 	off, worst := 0, -1
@@ -92,7 +92,7 @@ func steadiness(total report.Report, seconds []second) string {
 	}
 }
 
-// recovery is when the rate was back after the kill, and whether it stayed.
+// recovery says when the rate was back after the kill, and whether it stayed.
 func recovery(seconds []second) string {
 	killed, back := -1, -1
 	var again []string

@@ -15,8 +15,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// schemas are the files in docs/schema, by the part of their names before the first dot. The published ones let programs pass over
-// members that are added later; the strict copies refuse a member that they do not describe.
+// schemas are the files in docs/schema, by the part of their names before the first dot. The published ones let
+// programs pass over members that are added later; the strict copies refuse a member that they do not describe.
 type schemas struct {
 	published, strict map[string]*jsonschema.Schema
 	of                map[string]string // name of the schema by command, as docs/json.md has it
@@ -26,8 +26,8 @@ type schemas struct {
 	docs map[string][]any // real output, by command
 }
 
-// sight is that some document had a part of a strict schema; or that it had there this value of an enumeration; or that it had not
-// this member.
+// sight is that some document had a part of a strict schema; or that it had there this value of an enumeration; or that
+// it had not this member.
 type sight struct {
 	part  *jsonschema.Schema
 	value any
@@ -178,8 +178,8 @@ func parts(s *jsonschema.Schema) []*jsonschema.Schema {
 	return all
 }
 
-// complete checks that real output had all parts of a schema and all values of its enumerations, and that it has gone without each
-// member that is not required.
+// complete checks that real output had all parts of a schema and all values of its enumerations, and that it has gone
+// without each member that is not required.
 func (s *schemas) complete(t *testing.T, at *jsonschema.Schema) {
 	t.Helper()
 	if !s.seen[sight{part: at}] {
@@ -203,8 +203,8 @@ func (s *schemas) complete(t *testing.T, at *jsonschema.Schema) {
 	}
 }
 
-// refuses checks that a schema refuses its documents as soon as one thing about one is wrong, and that only the strict one refuses a
-// new member. Everything that can be wrong is tried once.
+// refuses checks that a schema refuses its documents as soon as one thing about one is wrong, and that only the strict
+// one refuses a new member. Everything that can be wrong is tried once.
 func (s *schemas) refuses(t *testing.T, name string) {
 	t.Helper()
 	published, strict := s.published[name], s.strict[name]
@@ -246,7 +246,8 @@ func (s *schemas) refuses(t *testing.T, name string) {
 	}
 }
 
-// flaw is something that can be wrong with an object: a value that one of its members must not have, or that it has not this member.
+// flaw is something that can be wrong with an object: a value that one of its members must not have, or that it has not
+// this member.
 type flaw struct {
 	part    *jsonschema.Schema // the one that is violated
 	member  string

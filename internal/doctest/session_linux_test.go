@@ -37,8 +37,8 @@ type step struct {
 	shown      []string
 }
 
-// sessions finds the ```console blocks of a document. "<!-- exit 104 -->" in the line before one is the exit code of its
-// last command; all others are 0.
+// sessions finds the ```console blocks of a document. "<!-- exit 104 -->" in the line before one is the exit code of
+// its last command; all others are 0.
 func sessions(text string) [][]step {
 	var all [][]step
 	var steps []step
@@ -250,7 +250,8 @@ func (s *session) start(st step) *process {
 	return p
 }
 
-// printed is all that it printed. The two streams come through two pipes, so which line of one came before which of the other is not known.
+// printed is all that it printed. The two streams come through two pipes, so which line of one came before which of the
+// other is not known.
 func (p *process) printed() string { return p.stdout.String() + p.stderr.String() }
 
 // kill signals the whole group: go run, for one, has a child.

@@ -6,7 +6,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// certificate tells of a connection on which the server's certificate is not checked; of others there is nothing to tell.
+// certificate warns about a connection that does not check the server's certificate. Other connections get no finding.
 func certificate(client redis.UniversalClient) []Finding {
 	if run.Unverified(client) == "" {
 		return nil

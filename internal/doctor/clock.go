@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// How the clock is read, and how far the two clocks may be apart before it is worth a word.
+// How to read the clock, and how far the two clocks may differ without a warning.
 const (
 	clockReadings = 3
-	clockPause    = 2 * time.Millisecond // some servers' clocks go on once a millisecond
+	clockPause    = 2 * time.Millisecond // the clocks of some servers advance only once a millisecond
 	clockApart    = time.Second
 )
 
@@ -18,10 +18,10 @@ const (
 type reading struct {
 	redis time.Time
 	here  time.Time     // the middle of the call
-	took  time.Duration // the call
+	took  time.Duration // length of the call
 }
 
-// clock: TIME in a script is what the schedule goes by.
+// clock checks TIME in a script, which the schedule goes by.
 func clock(ctx context.Context, s *server) Finding {
 	var readings []reading
 	for range clockReadings {
@@ -55,9 +55,10 @@ func parseTime(text []string) (time.Time, error) {
 	return time.Unix(s, us*1000), nil
 }
 
-// judgeClock: a clock that is wrong is harmless, because it is the only one; one that does not go on is not.
+// judgeClock judges the readings. A wrong clock is harmless, because it is the only one; a clock that stands still or
+// goes back is not.
 func judgeClock(readings []reading) Finding {
-	const mend = "mend the clock of the Redis server; behind a proxy, give the address of one server"
+	const mend = "fix the clock of the Redis server; behind a proxy, give the address of one server"
 	best := readings[0]
 	for i, r := range readings[1:] {
 		if r.redis.Before(readings[i].redis) {
@@ -73,10 +74,10 @@ func judgeClock(readings []reading) Finding {
 	ahead := best.here.Sub(best.redis)
 	switch {
 	case ahead > clockApart:
-		return warn("this machine is "+short(ahead)+" ahead of Redis", "harmless: runs go by Redis' clock; for logs that agree, set both by NTP")
+		return warn("this machine is "+short(ahead)+" ahead of Redis", "harmless: runs use Redis' clock; for logs that agree, set both by NTP")
 	case ahead < -clockApart:
-		return warn("this machine is "+short(-ahead)+" behind Redis", "harmless: runs go by Redis' clock; for logs that agree, set both by NTP")
+		return warn("this machine is "+short(-ahead)+" behind Redis", "harmless: runs use Redis' clock; for logs that agree, set both by NTP")
 	default:
-		return ok("goes on, this machine is " + short(ahead.Abs()) + " off")
+		return ok("runs, this machine is " + short(ahead.Abs()) + " off")
 	}
 }

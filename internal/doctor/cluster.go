@@ -13,15 +13,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// clusterChecks are those of a server, and what only a part of a cluster has.
+// clusterChecks returns the checks of a server, and one that only a part of a cluster needs.
 func clusterChecks() []serverCheck { return append(serverChecks(), serverCheck{"cluster", coverage}) }
 
-// hashSlots is into how many parts Redis Cluster divides the keys.
+// hashSlots is the number of hash slots of a Redis Cluster.
 const hashSlots = 16384
 
-// coverage: the name of a run decides which hash slot it is in, and one that nobody serves cannot be used. Each master has a view of its own.
+// coverage checks that each hash slot is served: the name of a run decides in which one it is. Each master has its own
+// view.
 func coverage(ctx context.Context, s *server) Finding {
-	const mend = "bring back the masters that are missing: redis-cli cluster nodes shows them"
+	const mend = "start the missing masters again: redis-cli cluster nodes shows them"
 	text, err := s.node.ClusterInfo(ctx).Result()
 	if err != nil {
 		return s.unclear(err)
@@ -35,12 +36,12 @@ func coverage(ctx context.Context, s *server) Finding {
 	case info["cluster_state"] != "ok":
 		return bad("down, "+served, mend)
 	case n < hashSlots:
-		return bad(served+": a run in one of the others cannot be reached", mend)
+		return bad(served+": a run in another one cannot be reached", mend)
 	}
 	return s.replacement(ctx)
 }
 
-// replacement is about how soon a dead master is replaced. Without a replica nobody takes over, whenever that is.
+// replacement checks how soon a dead master is replaced. Without a replica it is never replaced.
 func (s *server) replacement(ctx context.Context) Finding {
 	const served = "all hash slots are served"
 	if replicas, _ := s.field(ctx, "connected_slaves"); replicas == "" || replicas == "0" {
@@ -48,7 +49,7 @@ func (s *server) replacement(ctx context.Context) Finding {
 	}
 	text, err := s.setting(ctx, "cluster-node-timeout")
 	if err != nil {
-		return ok(served + "; cluster-node-timeout was not checked: an administrator sees it with redis-cli CONFIG GET cluster-node-timeout")
+		return ok(served + "; cluster-node-timeout was not checked: an administrator can read it with redis-cli CONFIG GET cluster-node-timeout")
 	}
 	ms, _ := strconv.Atoi(text)
 	if dead := time.Duration(ms) * time.Millisecond; dead+election > bridged {
@@ -58,7 +59,7 @@ func (s *server) replacement(ctx context.Context) Finding {
 	return ok(served)
 }
 
-// inspectCluster looks at all masters at the same time: a run may live on any of them.
+// inspectCluster checks all masters at the same time: a run may be on any of them.
 func inspectCluster(ctx context.Context, cluster *redis.ClusterClient, expected int) []Finding {
 	var mu sync.Mutex
 	nodes := map[string][]Finding{}
@@ -75,13 +76,13 @@ func inspectCluster(ctx context.Context, cluster *redis.ClusterClient, expected 
 	return worst(nodes)
 }
 
-// worst is of each check the worst finding of all nodes, and where it was made.
+// worst returns for each check the worst finding of all nodes, and where it was found.
 func worst(nodes map[string][]Finding) []Finding {
 	var out []Finding
 	for _, check := range clusterChecks() {
 		var of Finding
-		var at []string // the nodes that are as bad
-		alike := true   // they all say the same
+		var at []string // the nodes with the same state
+		alike := true   // all of these have the same text
 		for _, addr := range slices.Sorted(maps.Keys(nodes)) {
 			for _, f := range nodes[addr] {
 				switch {
@@ -100,13 +101,14 @@ func worst(nodes map[string][]Finding) []Finding {
 	return out
 }
 
-// together is the finding of some of n masters as one: the first one's words, with whose else they are.
+// together combines the findings of some of n masters: it takes the text of the first one and says which masters have
+// it.
 func together(of Finding, at []string, alike bool, n int) Finding {
 	where := strings.Join(at, ", ")
 	switch {
 	case len(at) == n && n > 1:
 		where = fmt.Sprintf("all %d masters", n)
-	case of.State == OK && n > 1: // the others are silent, which is told of them
+	case of.State == OK && n > 1: // the others are silent; their own findings say so
 		where = fmt.Sprintf("%d of %d masters", len(at), n)
 	}
 	if !alike {
@@ -119,5 +121,5 @@ func together(of Finding, at []string, alike bool, n int) Finding {
 	return of.of(of.Check)
 }
 
-// severity orders findings; none at all comes first.
+// severity orders findings; an absent one comes first.
 func severity(f Finding) int { return slices.Index([]string{OK, Warn, Bad}, f.State) }

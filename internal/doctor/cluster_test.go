@@ -33,7 +33,8 @@ func TestClusterCoverage(t *testing.T) {
 	wants(t, "most are missing", found(), Bad, c.Masters[2].Addr()+": down, ", "redis-cli cluster nodes")
 }
 
-// TestClusterNodeTimeout: a cluster whose replicas take over only when promises have ended. Who may not see the setting hears that it was not checked.
+// TestClusterNodeTimeout: a cluster whose replicas take over only when promises have ended. Who may not see the setting
+// hears that it was not checked.
 func TestClusterNodeTimeout(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -65,7 +66,8 @@ func clusterFinding(t *testing.T, client redis.UniversalClient) Finding {
 	return Finding{}
 }
 
-// TestClusterPermissions: a user who may do what doctor advises may use a cluster, and one who may not ask for its nodes is told so.
+// TestClusterPermissions: a user who may do what doctor advises may use a cluster, and one who may not ask for its
+// nodes is told so.
 func TestClusterPermissions(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)

@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	// spareClients is how many connections a fleet needs besides one for each worker: commands, the worker that judges, whoever looks on.
+	// spareClients is how many connections a fleet needs besides one for each worker: for commands, the worker that
+	// judges thresholds, and watchers.
 	spareClients = 20
 	// redisOwn is how many descriptors a Redis keeps for itself, besides one for each client.
 	redisOwn = 32
 )
 
-// connections: each worker has one. A Redis that has no room for another client refuses it.
+// connections checks for free client connections: each worker has one. A Redis without room refuses further clients.
 func connections(ctx context.Context, s *server) Finding {
 	text, err := s.either(ctx, "maxclients")
 	if err != nil {
@@ -33,7 +34,8 @@ func connections(ctx context.Context, s *server) Finding {
 	return judgeConnections(s.expected, most, connected)
 }
 
-// judgeConnections: how many workers are expected, 0 = not told, how many clients the server takes, and how many it has.
+// judgeConnections judges the number of expected workers (0 = not given), the most clients the server accepts, and
+// those connected.
 func judgeConnections(expected, most, connected int) Finding {
 	room := max(0, most-connected-spareClients)
 	has := fmt.Sprintf("maxclients is %d, %d are connected", most, connected)
@@ -41,19 +43,20 @@ func judgeConnections(expected, most, connected int) Finding {
 		return ok(fmt.Sprintf("%s: room for %d more workers", has, room))
 	}
 	need := expected + connected + spareClients
-	return bad(fmt.Sprintf("%d workers are expected, and there is room for %d: %s", expected, room, has),
+	return bad(fmt.Sprintf("%d workers are expected, but there is room for %d: %s", expected, room, has),
 		fmt.Sprintf("redis-cli CONFIG SET maxclients %d, and the same in its configuration file; Redis needs %d file descriptors for it (ulimit -n, or LimitNOFILE= in systemd)",
 			need, need+redisOwn))
 }
 
-// sentinelConnections: each worker has a connection to each Sentinel, too. One that does not tell is passed over, as the check of Sentinels names it.
+// sentinelConnections checks the Sentinels: each worker also has a connection to each of them. It skips Sentinels that
+// do not answer, because the check of Sentinels names them.
 func sentinelConnections(w *run.Watched, expected int) serverCheck {
 	return serverCheck{"sentinel connections", func(ctx context.Context, _ *server) Finding {
 		var all []Finding
 		for _, s := range w.Sentinels {
 			limit, cancel := context.WithTimeout(ctx, viewTime)
 			info := redis.NewStringCmd(limit, "info", "clients")
-			_ = s.Process(limit, info) // it is the command's error
+			_ = s.Process(limit, info) // the error is in the command
 			cancel()
 			told := parseInfo(info.Val())
 			most, err := strconv.Atoi(told["maxclients"])
@@ -69,13 +72,14 @@ func sentinelConnections(w *run.Watched, expected int) serverCheck {
 			all = append(all, f)
 		}
 		if len(all) == 0 {
-			return ok("unknown, the Sentinels do not tell")
+			return ok("unknown, the Sentinels do not say")
 		}
 		return slices.MaxFunc(all, func(a, b Finding) int { return severity(a) - severity(b) })
 	}}
 }
 
-// redisDescriptors: a Redis on this machine, such as the embedded one, needs a descriptor for each worker. Another machine has limits of its own.
+// redisDescriptors checks the descriptors for a Redis on this machine, such as the embedded one: it needs one for each
+// worker. Other machines have their own limits.
 func redisDescriptors(m machine) Finding {
 	_, hard, known := descriptorLimit()
 	if !known {

@@ -17,7 +17,7 @@ func TestConnections(t *testing.T) {
 		{0, 10, 3, OK, []string{"room for 0 more workers"}},
 		{9977, 10_000, 3, OK, nil},
 		{9978, 10_000, 3, Bad, []string{
-			"9978 workers are expected, and there is room for 9977: maxclients is 10000, 3 are connected", "CONFIG SET maxclients 10001,", "10033 file descriptors",
+			"9978 workers are expected, but there is room for 9977: maxclients is 10000, 3 are connected", "CONFIG SET maxclients 10001,", "10033 file descriptors",
 		}},
 		{1, 4, 4, Bad, []string{"room for 0", "CONFIG SET maxclients 25,"}},
 	} {

@@ -9,17 +9,18 @@ import (
 	"strings"
 )
 
-// cores: a worker has a loop on each, and needs some time beside them.
+// cores checks the number of cores: a worker has a loop on each, and needs some time for other work.
 func cores(machine) Finding { return judgeCores(runtime.GOMAXPROCS(0)) }
 
 func judgeCores(n int) Finding {
 	if n < 2 {
-		return warn("1: what else the machine does makes requests leave late", "take a machine with 2 cores or more")
+		return warn("1: other work on this machine makes requests late", "use a machine with 2 or more cores")
 	}
 	return ok(strconv.Itoa(n))
 }
 
-// cpuLimit: a container that has used up its share is stopped until the next period begins, 100 ms as a rule.
+// cpuLimit checks the CPU limit: a container that has used its share stands still until the next period begins, usually
+// 100 ms.
 func cpuLimit(m machine) Finding {
 	limit, limited := cgroupLimit(m.files)
 	if !limited {
@@ -31,13 +32,13 @@ func cpuLimit(m machine) Finding {
 func judgeCPULimit(limit float64, threads int) Finding {
 	cpus := strconv.FormatFloat(limit, 'f', -1, 64) + " CPUs"
 	if limit < float64(threads) {
-		return warn(fmt.Sprintf("%s for %d threads: when they are used up nothing is sent for a while", cpus, threads),
+		return warn(fmt.Sprintf("%s for %d threads: when the limit is used up, nothing is sent for a while", cpus, threads),
 			fmt.Sprintf("raise the limit of the container to %d CPUs or more", threads))
 	}
 	return ok(cpus)
 }
 
-// cgroupLimit is the lowest of the limits of this process' control group and those above it (version 2).
+// cgroupLimit returns the lowest limit of this process' control group and those above it (version 2).
 func cgroupLimit(files fs.FS) (cpus float64, limited bool) {
 	text, err := fs.ReadFile(files, "proc/self/cgroup")
 	if err != nil {
@@ -59,7 +60,7 @@ func cgroupLimit(files fs.FS) (cpus float64, limited bool) {
 	}
 }
 
-// cpuMax reads cpu.max: the quota and the period, µs, or "max" for no quota.
+// cpuMax reads cpu.max: the quota and the period in µs, or "max" for no quota.
 func cpuMax(files fs.FS, group string) (cpus float64, limited bool) {
 	text, err := fs.ReadFile(files, path.Join("sys/fs/cgroup", group, "cpu.max"))
 	if err != nil {

@@ -5,15 +5,16 @@ import (
 	"fmt"
 )
 
-// spare is how many descriptors a worker needs besides its connections: Redis, files, the event loop.
+// spare is how many descriptors a worker needs besides its connections: for Redis, files, the event loop.
 const spare = 100
 
-// Descriptors is nil if this process may open so many connections. Otherwise the error is one line that says what to do.
+// Descriptors returns nil if this process may open this many connections. Else the error is one line that says what to
+// do.
 func Descriptors(connections int) error {
 	return preflight(connections, descriptors(thisMachine(connections)))
 }
 
-// preflight is what is wrong as an error.
+// preflight returns a bad finding as an error.
 func preflight(connections int, f Finding) error {
 	if f.State != Bad {
 		return nil
@@ -21,7 +22,7 @@ func preflight(connections int, f Finding) error {
 	return fmt.Errorf("open %d connections: %w", connections, errors.New(f.Found+"; "+f.Mend))
 }
 
-// descriptors: each connection takes one.
+// descriptors checks the file descriptors: each connection takes one.
 func descriptors(m machine) Finding {
 	soft, hard, known := descriptorLimit()
 	if !known {
@@ -30,7 +31,7 @@ func descriptors(m machine) Finding {
 	return judgeDescriptors(m.connections, soft, hard)
 }
 
-// judgeDescriptors goes by the soft limit, which Go has raised to the hard one where it could.
+// judgeDescriptors uses the soft limit, which Go has raised to the hard one if possible.
 func judgeDescriptors(connections int, soft, hard uint64) Finding {
 	need := uint64(connections) + spare
 	if soft >= need {

@@ -2,5 +2,5 @@
 
 package doctor
 
-// descriptorLimit is not known here.
+// descriptorLimit is unknown on this system.
 func descriptorLimit() (soft, hard uint64, known bool) { return 0, 0, false }

@@ -1,4 +1,4 @@
-// Package doctor tells what is wrong with a machine and with a Redis server for load tests, and how to mend it.
+// Package doctor finds out what keeps a machine or a Redis server from running load tests, and how to fix it.
 //
 //	findings := doctor.Machine(1000, 0)
 //	findings = append(findings, doctor.Redis(ctx, client, 0)...)
@@ -6,8 +6,8 @@
 //		fmt.Println(f.State, f.Check, f.Found, f.Mend)
 //	}
 //
-// Nothing is changed on the machine. On the server a run is made and removed again; should that be cut short, it ends by itself
-// within half a minute. What cannot be told is a finding, never an error.
+// It changes nothing on the machine. On the server it creates a run and removes it again; if that is interrupted, the
+// run ends by itself within half a minute. If a check cannot get an answer, that is a finding, never an error.
 //
 // A check is a function that returns a Finding. It is listed in serverChecks or machineChecks.
 package doctor
@@ -21,19 +21,19 @@ import (
 // The states of a finding.
 const (
 	OK   = "ok"
-	Warn = "warn" // load tests work, with a risk that should be known
-	Bad  = "bad"  // they do not work, or cannot be relied upon
+	Warn = "warn" // load tests work, with a risk that you should know
+	Bad  = "bad"  // load tests do not work, or cannot be relied on
 )
 
-// Finding is what one check found. Its texts are one line each, and hold no password.
+// Finding is the result of one check. Its texts are one line each, without passwords.
 type Finding struct {
-	Check string `json:"check"`          // what was looked at
+	Check string `json:"check"`          // what was checked
 	State string `json:"state"`          // OK, Warn or Bad
-	Found string `json:"found"`          // what there is
-	Mend  string `json:"mend,omitempty"` // what to do about it; empty if nothing
+	Found string `json:"found"`          // what was found
+	Mend  string `json:"mend,omitempty"` // what to do; empty if nothing
 }
 
-// Problems is how many of the findings are Bad.
+// Problems returns the number of Bad findings.
 func Problems(findings []Finding) int {
 	n := 0
 	for _, f := range findings {
@@ -48,7 +48,7 @@ func ok(found string) Finding         { return Finding{State: OK, Found: found} 
 func warn(found, mend string) Finding { return Finding{State: Warn, Found: found, Mend: mend} }
 func bad(found, mend string) Finding  { return Finding{State: Bad, Found: found, Mend: mend} }
 
-// of names the check that made the finding, and makes its texts fit to be shown: they quote what a server says.
+// of sets the name of the check, and makes the texts safe to show: they quote what a server says.
 func (f Finding) of(check string) Finding {
 	f.Check, f.Found, f.Mend = check, shown(f.Found), shown(f.Mend)
 	return f

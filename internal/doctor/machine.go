@@ -5,21 +5,21 @@ import (
 	"os"
 )
 
-// machine is what the checks look at.
+// machine is the input of the machine checks.
 type machine struct {
 	files       fs.FS // the root of the file system
-	connections int   // that a worker is to open
-	addresses   int   // that it opens them from; 0 = one, which the system chooses
-	expected    int   // workers of a Redis here
+	connections int   // connections that a worker is to open
+	addresses   int   // addresses that it opens them from; 0 = one, which the system chooses
+	expected    int   // workers of a Redis on this machine
 }
 
-// machineCheck looks at one thing about this machine.
+// machineCheck is one check of this machine.
 type machineCheck struct {
 	name string
 	look func(machine) Finding
 }
 
-// machineChecks are all there are, in the order in which they are shown.
+// machineChecks returns all checks, in the order in which they are shown.
 func machineChecks() []machineCheck {
 	return []machineCheck{
 		{"descriptors", descriptors},
@@ -29,7 +29,8 @@ func machineChecks() []machineCheck {
 	}
 }
 
-// Machine looks at this machine, as one for a worker with so many connections, and for a Redis with so many workers; 0 = not told.
+// Machine checks this machine for a worker with this many connections, and for a Redis with this many workers; 0 = not
+// given.
 func Machine(connections, expected int) []Finding {
 	m := thisMachine(connections)
 	m.expected = expected

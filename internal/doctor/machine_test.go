@@ -52,12 +52,12 @@ func TestPorts(t *testing.T) {
 		says                          string
 	}{
 		{28232, 28232, 1, OK, "28232, enough for 28232 connections"},
-		{28233, 28232, 1, Bad, "28233 local ports are needed, there are 28232; sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"; " +
-			"or more local addresses with --laddr, or --max-connections 28232"},
+		{28233, 28232, 1, Bad, "28233 local ports are needed, but there are 28232; sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"; " +
+			"or use more local addresses with --laddr, or --max-connections 28232"},
 		{64512, 28232, 1, Bad, "sysctl"},
-		{64513, 64512, 1, Bad, "more local addresses with --laddr, or --max-connections 64512"},
+		{64513, 64512, 1, Bad, "use more local addresses with --laddr, or --max-connections 64512"},
 		{56464, 28232, 2, OK, "56464, enough for 56464 connections"},
-		{56465, 28232, 2, Bad, "56465 local ports are needed, there are 56464; sysctl"},
+		{56465, 28232, 2, Bad, "56465 local ports are needed, but there are 56464; sysctl"},
 		{129025, 64512, 2, Bad, "or --max-connections 129024"},
 	} {
 		f := judgePorts(c.connections, c.ports, c.addresses)

@@ -8,7 +8,8 @@ import (
 
 const fullMemory = 0.9 // of maxmemory
 
-// eviction: the state of a run has a lifetime, so a server may evict it under every policy but one.
+// eviction checks the eviction policy: the data of a run has a lifetime, so a server may evict it under every policy
+// but one.
 func eviction(ctx context.Context, s *server) Finding {
 	limit, err := s.bytes(ctx, "maxmemory")
 	if err != nil {
@@ -22,12 +23,12 @@ func eviction(ctx context.Context, s *server) Finding {
 		return s.unclear(err)
 	}
 	if policy != "noeviction" {
-		return bad(fmt.Sprintf("%s at %s: a run that is going on may be evicted", policy, megabytes(limit)), "redis-cli CONFIG SET maxmemory-policy noeviction")
+		return bad(fmt.Sprintf("%s at %s: Redis may evict the data of a run", policy, megabytes(limit)), "redis-cli CONFIG SET maxmemory-policy noeviction")
 	}
 	return ok(policy)
 }
 
-// memory: a server that is full refuses what workers write.
+// memory checks the memory: a full server refuses what workers write.
 func memory(ctx context.Context, s *server) Finding {
 	used, err := s.bytes(ctx, "used_memory")
 	if err != nil {
@@ -42,12 +43,12 @@ func memory(ctx context.Context, s *server) Finding {
 	}
 	found := fmt.Sprintf("%s of %s used", megabytes(used), megabytes(limit))
 	if used > fullMemory*limit {
-		return warn(found+": a full server refuses reports and new runs", "redis-cli CONFIG SET maxmemory BYTES, or loadctl rm runs that are not needed any more")
+		return warn(found+": a full server refuses reports and new runs", "redis-cli CONFIG SET maxmemory BYTES, or remove old runs with loadctl rm")
 	}
 	return ok(found)
 }
 
-// bytes is a number of bytes, from INFO or CONFIG.
+// bytes returns a number of bytes from INFO or CONFIG.
 func (s *server) bytes(ctx context.Context, name string) (float64, error) {
 	text, err := s.either(ctx, name)
 	if err != nil {

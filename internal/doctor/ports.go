@@ -5,19 +5,19 @@ import (
 	"io/fs"
 )
 
-// allPorts is how many local ports there can be: below 1024 they are not for everybody.
+// allPorts is the largest number of local ports: those below 1024 are reserved.
 const allPorts = 65535 - 1024 + 1
 
-// Ports is nil if there are local ports for so many connections to one address from so many local addresses, each of which has ports of its
-// own (0 is as 1: the system chooses one), or if it cannot be told. Otherwise the error is one line that says what to do. Connections
-// through a Unix socket need none.
+// Ports returns nil if there are enough local ports for this many connections to one address, or if that cannot be
+// found out. Each local address has its own ports; 0 addresses count as 1, which the system chooses. Else the error is
+// one line that says what to do. Connections through a Unix socket need no ports.
 func Ports(connections, addresses int) error {
 	m := thisMachine(connections)
 	m.addresses = addresses
 	return preflight(connections, localPorts(m))
 }
 
-// localPorts: each connection from and to the same addresses needs one of its own.
+// localPorts checks the local ports: each connection between the same addresses needs its own.
 func localPorts(m machine) Finding {
 	ports, known := portRange(m.files)
 	if !known {
@@ -26,7 +26,7 @@ func localPorts(m machine) Finding {
 	return judgePorts(m.connections, ports, max(1, m.addresses))
 }
 
-// portRange is how many ports the kernel serves outgoing connections from. Only Linux tells by a file.
+// portRange returns how many ports the kernel uses for outgoing connections. Only Linux has a file that says so.
 func portRange(files fs.FS) (ports int, known bool) {
 	text, err := fs.ReadFile(files, "proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {
@@ -44,9 +44,9 @@ func judgePorts(connections, each, addresses int) Finding {
 	if ports >= connections {
 		return ok(fmt.Sprintf("%d, enough for %d connections", ports, connections))
 	}
-	mend := fmt.Sprintf("more local addresses with --laddr, or --max-connections %d", ports)
+	mend := fmt.Sprintf("use more local addresses with --laddr, or --max-connections %d", ports)
 	if connections <= allPorts*addresses {
 		mend = `sysctl -w net.ipv4.ip_local_port_range="1024 65535"; or ` + mend
 	}
-	return bad(fmt.Sprintf("%d local ports are needed, there are %d", connections, ports), mend)
+	return bad(fmt.Sprintf("%d local ports are needed, but there are %d", connections, ports), mend)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// reachable: the server answers.
+// reachable checks that the server answers.
 func reachable(ctx context.Context, s *server) Finding {
 	if err := s.node.Ping(ctx).Err(); err != nil {
 		s.silent = true
@@ -23,10 +23,10 @@ func reachable(ctx context.Context, s *server) Finding {
 			return ok(one.Options().Addr)
 		}
 	}
-	return ok("answers") // of a cluster it is told elsewhere who
+	return ok("answers") // the cluster check says who
 }
 
-// Unreachable is the finding about a server that there is no connection to. err is what run.Connect, or the server, said.
+// Unreachable returns the finding about a server without a connection. err comes from run.Connect or from the server.
 func Unreachable(err error) Finding {
 	wrong, _ := run.Remedy(err)
 	return bad(strings.TrimSuffix(wrong, "; "+run.Hint), remedy(err, "start the server, or "+run.Hint)).of("reachable")

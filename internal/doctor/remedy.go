@@ -7,7 +7,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// remedy is what to do about an error of a server; otherwise if that is not known.
+// remedy says what to do about an error of a server; otherwise is used for unknown errors.
 func remedy(err error, otherwise string) string {
 	for _, word := range []string{"NOPERM", "user executing the script can't"} { // the second in Redis 6.2 and 7.0, from inside a script
 		if strings.Contains(err.Error(), word) {

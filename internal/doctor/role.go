@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// role: runs are written, so they need a master. What is written to a replica that allows it, the master's next copy undoes.
+// role checks for a master: runs are written. A replica may allow writes, but the master's next copy undoes them.
 func role(ctx context.Context, s *server) Finding {
 	text, err := s.field(ctx, "role")
 	if mode, _ := s.field(ctx, "redis_mode"); mode == "sentinel" {

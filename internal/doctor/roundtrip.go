@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// How often a round trip is measured, and what is thought of it.
+// How often to measure a round trip, and the limits.
 const (
 	pings      = 50
 	fewPings   = 3
-	pingingFor = time.Second / 2 // of a slow server fewer are enough
+	pingingFor = time.Second / 2 // for a slow server fewer are enough
 	slow       = 50 * time.Millisecond
 	slower     = 250 * time.Millisecond // how long a worker waits before it repeats its first call
-	tooSlow    = 350 * time.Millisecond // a snapshot has 700 ms, and its script is sent only when the server says that it does not know it
+	tooSlow    = 350 * time.Millisecond // a snapshot has 700 ms, and its script is sent only after the server says that it does not know it
 )
 
-// roundTrip: how long a call takes, from here.
+// roundTrip measures how long a call takes from here.
 func roundTrip(ctx context.Context, s *server) Finding {
 	var took []time.Duration
 	for began := time.Now(); len(took) < pings && (len(took) < fewPings || time.Since(began) < pingingFor); {
@@ -30,7 +30,7 @@ func roundTrip(ctx context.Context, s *server) Finding {
 	return judgeRoundTrips(took)
 }
 
-// judgeRoundTrips goes by the median. A single slow one costs a repeated call, and is a sign.
+// judgeRoundTrips judges the median. A single slow round trip costs a repeated call, and is a warning sign.
 func judgeRoundTrips(took []time.Duration) Finding {
 	slices.Sort(took)
 	median, worst := took[len(took)/2], took[len(took)-1]
@@ -44,13 +44,13 @@ func judgeRoundTrips(took []time.Duration) Finding {
 	case median > slow:
 		return warn(found+": changes of the rate and stops take effect late", "run Redis nearer to the workers")
 	case worst > slower:
-		return warn(found+": the server or the network stood still for a moment", "look for what holds it up: redis-cli --latency-history, SLOWLOG GET")
+		return warn(found+": the server or the network stood still for a moment", "find the cause with redis-cli --latency-history and SLOWLOG GET")
 	default:
 		return ok(found)
 	}
 }
 
-// short is a duration with the digits that matter.
+// short formats a duration with the digits that matter.
 func short(d time.Duration) string {
 	switch {
 	case d >= time.Second:

@@ -22,18 +22,18 @@ const (
 	removeTime  = 2 * time.Second
 )
 
-// scripts: each script does its work, seen on a run of its own. What the server, its configuration or an ACL forbids shows here.
+// scripts runs each script on a run of its own. This shows what the server, its configuration or an ACL forbids.
 func scripts(ctx context.Context, s *server) Finding {
 	name := s.scratch(ctx)
 	if err := cmp.Or(live(ctx, s.whole, name), remove(ctx, s.whole, name)); err != nil {
 		wrong, _ := run.Remedy(err)
-		return bad(wrong, remedy(err, "see that it is Redis 6.2 or newer that answers there, and what its log says"))
+		return bad(wrong, remedy(err, "check that the server is Redis 6.2 or newer, and read its log"))
 	}
 	return ok("a run was created, joined, reported to, paused, left and removed")
 }
 
-// scratch is a name for a run that lives on this node. In a cluster the name decides where that is; of N masters about each Nth name is
-// right.
+// scratch returns a name for a run that lives on this node. In a cluster the name decides on which node; with N masters
+// about every Nth name fits.
 func (s *server) scratch(ctx context.Context) (name string) {
 	const tries = 10_000
 	for range tries {
@@ -50,7 +50,7 @@ func (s *server) scratch(ctx context.Context) (name string) {
 	return name
 }
 
-// live is the life of a run, as far as it gets.
+// live plays the life of a run, as far as it gets.
 func live(ctx context.Context, client redis.UniversalClient, name string) error {
 	spec := run.Spec{
 		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(1), MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp, MinWorkers: 1,
@@ -88,18 +88,19 @@ func live(ctx context.Context, client redis.UniversalClient, name string) error 
 	return renew(lease.Gone)
 }
 
-// away tells whether an error is that a node of a cluster is not there.
+// away tells whether an error says that a node of a cluster is missing.
 func away(err error) bool {
 	return run.Unanswered(err) || strings.Contains(err.Error(), "CLUSTERDOWN")
 }
 
-// remove leaves nothing of a run behind, also where it is not whole, or ctx has ended: a script that fails half-way is not undone.
+// remove removes all data of a run, also if the data is not whole or ctx has ended: a script that fails half-way is not
+// undone.
 func remove(ctx context.Context, client redis.UniversalClient, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 	defer cancel()
 	err := run.Discard(ctx, client, name)
 	if _, parts := client.(*redis.ClusterClient); parts && errors.Is(err, run.ErrListed) && away(err) {
-		return nil // it was not put on the list either, and that node's absence is told of that node
+		return nil // it was not put on the list either, and that node's own finding says that it is missing
 	}
 	if errors.Is(err, run.ErrNoRun) {
 		return nil

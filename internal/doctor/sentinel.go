@@ -15,7 +15,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// sentinelChecks are those of a server, and what only a master with Sentinels has.
+// sentinelChecks returns the checks of a server, and those that only a master with Sentinels needs.
 func sentinelChecks(w *run.Watched, expected int) []serverCheck {
 	return append(serverChecks(), sentinelConnections(w, expected), serverCheck{"sentinel", func(ctx context.Context, _ *server) Finding {
 		views := make([]view, len(w.Sentinels))
@@ -28,15 +28,15 @@ func sentinelChecks(w *run.Watched, expected int) []serverCheck {
 	}})
 }
 
-// A view is what one Sentinel tells about the master.
+// A view is what one Sentinel says about the master.
 type view struct {
 	addr   string
-	err    error             // it tells nothing
+	err    error             // it did not answer
 	master map[string]string // SENTINEL MASTER
-	quorum error             // why no failover would be possible, or why that cannot be told
+	quorum error             // why no failover would be possible, or why that is unknown
 }
 
-// viewTime is how long one Sentinel may take.
+// viewTime bounds the call to one Sentinel.
 const viewTime = 2 * time.Second
 
 func viewOf(ctx context.Context, s run.Sentinel, name string) view {
@@ -50,7 +50,7 @@ func viewOf(ctx context.Context, s run.Sentinel, name string) view {
 	return v
 }
 
-// watching is about whether the Sentinels could replace the master, and soon enough. The first thing that is wrong is told.
+// watching checks whether the Sentinels could replace the master, and soon enough. It reports the first problem.
 func watching(name string, views []view) Finding {
 	var told []view
 	var silent, useless []string
@@ -71,13 +71,13 @@ func watching(name string, views []view) Finding {
 		if refused == nil {
 			return bad("none of the Sentinels in the URL answers", "start them, or check their addresses")
 		}
-		return warn("cannot be told: "+refused.Error(), "allow the user of sentinel_username +sentinel|master +sentinel|ckquorum")
+		return warn("unknown: "+refused.Error(), "allow the user of sentinel_username +sentinel|master +sentinel|ckquorum")
 	}
 	if len(silent) > 0 {
-		return warn(strings.Join(silent, ", ")+" does not answer", "start it, or take it out of the URL: a fleet hears of a failover from the Sentinels that are named there")
+		return warn(strings.Join(silent, ", ")+" does not answer", "start it, or remove it from the URL: a fleet hears of a failover from the Sentinels in the URL")
 	}
 	if len(useless) > 0 {
-		return warn(strings.Join(useless, ", ")+" does not tell the master", "check its password and its master "+name+", or take it out of the URL")
+		return warn(strings.Join(useless, ", ")+" does not know the master", "check its password and its master "+name+", or remove it from the URL")
 	}
 	for _, v := range told[1:] {
 		if one, other := told[0].at(), v.at(); one != other {
@@ -94,10 +94,10 @@ func watching(name string, views []view) Finding {
 	return all
 }
 
-// at is the address of the master that a Sentinel tells.
+// at returns the address of the master as a Sentinel reports it.
 func (v view) at() string { return net.JoinHostPort(v.master["ip"], v.master["port"]) }
 
-// judged is the finding about what one Sentinel tells. The URL names some of them.
+// judged returns the finding about what one Sentinel says. named is the number of Sentinels in the URL.
 func (v view) judged(name string, named int) Finding {
 	number := func(field string) int {
 		n, _ := strconv.Atoi(v.master[field])
@@ -109,7 +109,7 @@ func (v view) judged(name string, named int) Finding {
 	refused := v.quorum != nil && strings.Contains(v.quorum.Error(), "NOQUORUM")
 	switch {
 	case refused:
-		return bad("no failover is possible: "+v.quorum.Error(), "start the Sentinels that are missing: SENTINEL SENTINELS "+name+" shows them")
+		return bad("no failover is possible: "+v.quorum.Error(), "start the missing Sentinels: SENTINEL SENTINELS "+name+" shows them")
 	case replicas == 0:
 		return warn("no replica could take over from "+at, "give the master a replica, two with min-replicas-to-write 1")
 	case sentinels < 3:
@@ -123,9 +123,10 @@ func (v view) judged(name string, named int) Finding {
 	return ok(fmt.Sprintf("%d Sentinels watch %s, quorum %s; replicas: %d; a dead master is replaced after %v", sentinels, at, v.master["quorum"], replicas, dead+election))
 }
 
-// election is about how long a failover takes once enough Sentinels, or masters of a cluster, have noticed that a master is dead.
+// election is about how long a failover takes after enough Sentinels, or masters of a cluster, have noticed that a
+// master is dead.
 const election = 2 * time.Second
 
-// bridged is for how long workers surely go on without a master, with promises of the usual length: in a fleet of 10,000 the last renewal of one
-// may be 2.5 s old when the master dies.
+// bridged is how long workers certainly send without a master, with promises of the usual length. In a fleet of 10,000
+// the last renewal of a worker may be 2.5 s old when the master dies.
 const bridged = run.DefaultPermitFor - 2500*time.Millisecond

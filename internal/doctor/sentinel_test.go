@@ -43,7 +43,7 @@ func TestSentinel(t *testing.T) {
 		}
 	}
 	poor := w.URL() + "&sentinel_username=poor&sentinel_password=" + secret
-	wants(t, "a poor user", found(poor)["sentinel"], Warn, "cannot be told: NOPERM", "+sentinel|ckquorum")
+	wants(t, "a poor user", found(poor)["sentinel"], Warn, "unknown: NOPERM", "+sentinel|ckquorum")
 	w.Sentinels[1].Kill()
 	wants(t, "one is gone", found(w.URL())["sentinel"], Warn, w.Addrs()[1]+" does not answer", "start it")
 	w.Sentinels[2].Kill()
@@ -79,9 +79,9 @@ func TestSentinelViews(t *testing.T) {
 		{[]view{good, good, but("down-after-milliseconds", "30000")}, Warn, "a dead master is replaced after 32s, and workers go on for 7.5s"},
 		{[]view{good, silent, good}, Warn, "b:2 does not answer"},
 		{[]view{silent, silent}, Bad, "none of the Sentinels"},
-		{[]view{good, {addr: "c:3", err: refusal}, good}, Warn, "c:3 (" + refusal.Error() + ") does not tell the master"},
+		{[]view{good, {addr: "c:3", err: refusal}, good}, Warn, "c:3 (" + refusal.Error() + ") does not know the master"},
 		{[]view{good, but("ip", "10.0.0.6"), good}, Warn, "they disagree: a:1 says that 10.0.0.5:6379 is the master, and a:1 says 10.0.0.6:6379"},
-		{[]view{silent, {addr: "c:3", err: refusal}}, Warn, "cannot be told"},
+		{[]view{silent, {addr: "c:3", err: refusal}}, Warn, "unknown: "},
 		{[]view{{addr: "a:1", master: master, quorum: errors.New("NOPERM this user")}, good, good}, OK, "3 Sentinels"},
 	} {
 		wants(t, c.says, watching("m", c.views), c.state, c.says)

@@ -10,13 +10,13 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// serverCheck looks at one thing about a server.
+// serverCheck is one check of a server.
 type serverCheck struct {
 	name string
 	look func(context.Context, *server) Finding
 }
 
-// serverChecks are all there are, in the order in which they are made and shown.
+// serverChecks returns all checks, in the order in which they are made and shown.
 func serverChecks() []serverCheck {
 	return []serverCheck{
 		{"reachable", reachable},
@@ -35,10 +35,11 @@ func serverChecks() []serverCheck {
 	}
 }
 
-// Redis looks at a server, with its Sentinels if it has any; of a cluster at each master, and the worst of each check is told. When the server stops answering,
-// the checks that are left are not made. It returns at most 2 s after ctx has ended, if the client obeys contexts, as run.Connect's do.
+// Redis checks a server, with its Sentinels if it has any. Of a cluster it checks each master, and reports the worst
+// finding of each check. If the server stops answering, Redis skips the remaining checks. It returns at most 2 s after
+// ctx has ended, if the client obeys contexts, as run.Connect's do.
 //
-// expected is how many workers are to connect to it; 0 = not told.
+// expected is how many workers are to connect; 0 = not given.
 func Redis(ctx context.Context, client redis.UniversalClient, expected int) []Finding {
 	findings, checks := certificate(client), serverChecks()
 	switch c := client.(type) {
@@ -61,21 +62,21 @@ func inspect(ctx context.Context, s *server, checks []serverCheck) []Finding {
 	return findings
 }
 
-// server is what the checks look at. It is for one goroutine.
+// server is the input of the server checks. It is for one goroutine.
 type server struct {
 	node   redis.UniversalClient // one process
-	whole  redis.UniversalClient // where runs are: the same, or the cluster that it is a part of
-	silent bool                  // it does not answer any more
+	whole  redis.UniversalClient // where runs are: the same, or the cluster of the node
+	silent bool                  // it has stopped answering
 
-	expected int // workers; 0 = not told
+	expected int // workers; 0 = not given
 
 	info map[string]string // the reply to INFO; nil = not asked yet
 }
 
-// errUntold: INFO is allowed, and says nothing about it. Some servers are only like Redis.
-var errUntold = errors.New("the server does not tell")
+// errUntold: INFO is allowed but lacks the value. Some servers only resemble Redis.
+var errUntold = errors.New("the server does not say")
 
-// field is a value of INFO.
+// field returns a value of INFO.
 func (s *server) field(ctx context.Context, name string) (string, error) {
 	if s.info == nil {
 		text, err := s.node.Info(ctx).Result()
@@ -100,7 +101,7 @@ func parseInfo(text string) map[string]string {
 	return info
 }
 
-// setting is a value of CONFIG.
+// setting returns a value of CONFIG.
 func (s *server) setting(ctx context.Context, name string) (string, error) {
 	values, err := s.node.ConfigGet(ctx, name).Result()
 	if err != nil {
@@ -112,7 +113,7 @@ func (s *server) setting(ctx context.Context, name string) (string, error) {
 	return "", errUntold
 }
 
-// either is a setting that INFO has too, from the one of the two that is allowed.
+// either returns a setting that INFO has too, from whichever is allowed.
 func (s *server) either(ctx context.Context, name string) (string, error) {
 	value, err := s.field(ctx, strings.ReplaceAll(name, "-", "_"))
 	if err == nil {
@@ -124,14 +125,14 @@ func (s *server) either(ctx context.Context, name string) (string, error) {
 	return "", err
 }
 
-// unclear is the finding of a check that did not get the answer it needs.
+// unclear returns the finding of a check that did not get the answer it needs.
 func (s *server) unclear(err error) Finding {
 	if errors.Is(err, errUntold) {
-		return ok("unknown, the server does not tell")
+		return ok("unknown, the server does not say")
 	}
 	if _, refused := errors.AsType[redis.Error](err); refused {
-		return warn("cannot be told: "+err.Error(), remedy(err, "look it up in the server's configuration"))
+		return warn("unknown: "+err.Error(), remedy(err, "look it up in the server's configuration"))
 	}
 	s.silent = true
-	return bad("no answer: "+err.Error(), "look what the server is doing; the checks that follow were not made")
+	return bad("no answer: "+err.Error(), "find out what blocks the server; the remaining checks were skipped")
 }

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// version: the scripts need 6.2. Valkey, KeyDB and Dragonfly tell the version of Redis that they are like.
+// version checks the version: the scripts need 6.2. Valkey, KeyDB and Dragonfly report the version of Redis that they
+// are compatible with.
 func version(ctx context.Context, s *server) Finding {
 	text, err := s.field(ctx, "redis_version")
 	if err != nil {

@@ -10,19 +10,19 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// wakeTime is how long a message may take.
+// wakeTime bounds how long a message may take.
 const wakeTime = 2 * time.Second
 
-// wakeUps: a command tells the workers at once that the run has changed. Nothing else shows where that is forbidden, because they
-// would learn it from their next renewal.
+// wakeUps checks that messages arrive: a command uses them to tell the workers at once that the run has changed.
+// Nothing else would show that they are forbidden, because workers hear of a change at their next renewal anyway.
 func wakeUps(ctx context.Context, s *server) Finding {
-	channel := run.KeysOf(s.scratch(ctx)).Control // on this node: another one's absence is told of that one
+	channel := run.KeysOf(s.scratch(ctx)).Control // on this node; another node's own finding says that it is missing
 	listening := s.whole.Subscribe(ctx, channel)
 	defer func() { _ = listening.Close() }()                         // it was only read from
-	defer context.AfterFunc(ctx, func() { _ = listening.Close() })() // waiting goes by a time of its own
+	defer context.AfterFunc(ctx, func() { _ = listening.Close() })() // the wait has its own deadline
 	err := heard[*redis.Subscription](ctx, listening)
 	if err == nil {
-		err = s.node.Publish(ctx, channel, "").Err() // as a script does; the client of a cluster would take any node
+		err = s.node.Publish(ctx, channel, "").Err() // as a script does; the client of a cluster would use any node
 	}
 	if err == nil {
 		err = heard[*redis.Message](ctx, listening)
@@ -33,7 +33,7 @@ func wakeUps(ctx context.Context, s *server) Finding {
 	return ok("arrive")
 }
 
-// heard waits for one reply, of the kind that is due.
+// heard waits for one reply of the expected kind.
 func heard[kind any](ctx context.Context, from *redis.PubSub) error {
 	reply, err := from.ReceiveTimeout(ctx, wakeTime)
 	if err != nil {

@@ -17,8 +17,9 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// TestAbortNeedsNoLoadctl: three workers stop a run whose requests begin to fail, within five seconds of the second failing window in a row: with every
-// loadctl killed; and where the worker is killed that judges, when the first request fails.
+// TestAbortNeedsNoLoadctl: three workers stop a run whose requests begin to fail, within five seconds of the second
+// failing window in a row: with every loadctl killed; and where the worker is killed that judges, when the first
+// request fails.
 func TestAbortNeedsNoLoadctl(t *testing.T) {
 	for name, kill := range map[string]bool{"loadctl killed": false, "judge killed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -93,8 +94,8 @@ func (b *bed) stoppedAt(name string) time.Time {
 	return events[i].At
 }
 
-// TestAbortNeedsProof: what a worker that was killed had sent is not known, so the rate may have been what it should. Nor is anything aborted in
-// the warm-up.
+// TestAbortNeedsProof: what a worker that was killed had sent is not known, so the rate may have been what it should.
+// Nor is anything aborted in the warm-up.
 func TestAbortNeedsProof(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

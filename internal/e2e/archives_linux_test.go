@@ -18,8 +18,9 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// TestArchiveIsTheRun: what there is to tell of a run, every format has of its archive, without Redis, byte for byte and with the same exit code:
-// of a run with thresholds, warm-up, limiter, commands, errors and limits. A new format is in this test by itself.
+// TestArchiveIsTheRun: what there is to tell of a run, every format has of its archive, without Redis, byte for byte
+// and with the same exit code: of a run with thresholds, warm-up, limiter, commands, errors and limits. A new format is
+// in this test by itself.
 func TestArchiveIsTheRun(t *testing.T) {
 	b, web, dir := newBed(t), serve(t, arrivals.Options{ErrorShare: 0.2, Latency: 30 * time.Millisecond}), t.TempDir()
 	files, args := map[string]string{}, []string{"--url", web.URL() + "/?a=b", "--qps", "200", "--duration", "4s", "--id", "w1", "--limiter", "token-bucket", "--burst", "50",
@@ -96,7 +97,8 @@ func archiveOf(t *testing.T, write func(w *gzip.Writer)) string {
 	return "loadctl archive 1\n" + base64.StdEncoding.EncodeToString(packed.Bytes()) + "\n"
 }
 
-// TestHostileFiles: what is no archive, or a bad one, is refused by all commands that read files, with one line, exit code 104, and bounded memory.
+// TestHostileFiles: what is no archive, or a bad one, is refused by all commands that read files, with one line, exit
+// code 104, and bounded memory.
 func TestHostileFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -129,16 +131,16 @@ func TestHostileFiles(t *testing.T) {
 	for path, says := range map[string]string{
 		"/dev/zero": "it is no regular file", pipe: "it is no regular file", dir: "it is no regular file", filepath.Join(dir, "none.loadctl"): "no such file",
 		sparse: "", sparseJSON: "", "/proc/self/mem": "",
-		file("empty.loadctl", ""): "it is no archive", file("bomb", repeat(" ", strings.Repeat(" ", 1<<16), 1<<12, " ")): "unpacks to more than 32 MiB",
+		file("empty.loadctl", ""): "it is not an archive", file("bomb", repeat(" ", strings.Repeat(" ", 1<<16), 1<<12, " ")): "unpacks to more than 32 MiB",
 		file("deep", repeat("", "[", 10_000_000, "")): "nested deeper than 32", file("deep.json", strings.Repeat(`{"a":`, 1_000_000)): "nested deeper than 32",
-		file("members", repeat(`{"report":{"status_codes":{"x":1`, `,"y":1`, 1_000_000, "}}}")): "is there twice",
+		file("members", repeat(`{"report":{"status_codes":{"x":1`, `,"y":1`, 1_000_000, "}}}")): "occurs twice",
 		file("points", repeat(`{"series":["1,1,0,0,0,0,"`, `,"1,1,0,0,0,0,"`, 1_000_000, "]}")): "a series of 1000001 points, more than 1024",
 		file("workers", repeat(`{"report":{"workers":[{}`, `,{}`, 190_000, "]}}")):              "a histogram is missing",
 		file("huge", repeat(`{"report":{"asked":1`, "0", 1_000_000, "}}")):                      "is larger than 2^53",
 		file("e400", repeat(`{"report":{"rate":1e400`, "", 0, "}}")):                            "is larger than 2^53",
 		file("minus", repeat(`{"report":{"sent":-1`, "", 0, "}}")):                              "is negative",
 		file("nan", repeat(`{"report":{"rate":NaN`, "", 0, "}}")):                               "invalid character",
-		file("\x1b[2J\n\u202e", "loadctl archive 2\n"):                                          "version 2, newer than 1",
+		file("\x1b[2J\n\u202e", "loadctl archive 2\n"):                                          "version 2, but this program knows versions up to 1",
 	} {
 		for _, args := range [][]string{{"report", path}, {"compare", path, path}} {
 			begun := time.Now()

@@ -16,8 +16,8 @@ import (
 // clusterRate is what two workers send on a cluster.
 const clusterRate = 500
 
-// on is a bed of its own on a cluster, and the name of a run that lives on one of its masters: the bed's redis. The list of runs
-// is on another one.
+// on is a bed of its own on a cluster, and the name of a run that lives on one of its masters: the bed's redis. The
+// list of runs is on another one.
 func on(t *testing.T, c *redistest.Cluster) (b *bed, name string) {
 	t.Helper()
 	web, err := arrivals.Start(arrivals.Options{})
@@ -200,8 +200,8 @@ func operated(t *testing.T, c *redistest.Cluster) {
 	}
 }
 
-// TestClusterWithoutTheOthers: a master that does not have the run is killed, the one that has the list of runs. Nobody notices, and who
-// names the dead one first among others joins.
+// TestClusterWithoutTheOthers: a master that does not have the run is killed, the one that has the list of runs. Nobody
+// notices, and who names the dead one first among others joins.
 func TestClusterWithoutTheOthers(t *testing.T) {
 	t.Parallel()
 	b, name := on(t, redistest.StartCluster(t, 3))
@@ -228,8 +228,8 @@ func TestClusterWithoutTheOthers(t *testing.T) {
 	}
 }
 
-// TestClusterWithoutTheOwner: the master that has the run hangs, or crashes and comes back with what it has written down. The workers go
-// on by their promises, and hear it again. Nothing is lost.
+// TestClusterWithoutTheOwner: the master that has the run hangs, or crashes and comes back with what it has written
+// down. The workers go on by their promises, and hear it again. Nothing is lost.
 func TestClusterWithoutTheOwner(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -39,8 +39,8 @@ func single(t *testing.T) *bed {
 	return b
 }
 
-// TestCompleteIsTrue: however final snapshots get lost, a report is complete only if it has all that arrived. One that is not names the
-// workers and their files, and with all files it has everything.
+// TestCompleteIsTrue: however final snapshots get lost, a report is complete only if it has all that arrived. One that
+// is not names the workers and their files, and with all files it has everything.
 func TestCompleteIsTrue(t *testing.T) {
 	t.Parallel()
 	var endings []*ending
@@ -143,7 +143,8 @@ func sharded(t *testing.T) *bed {
 	return &bed{t: t, cluster: redistest.StartCluster(t, 3, "--appendonly", "yes", "--cluster-require-full-coverage", "no"), web: web}
 }
 
-// onThisMaster is the name of a run that lives on another master than the list of runs does; that one is the bed's redis.
+// onThisMaster is the name of a run that lives on another master than the list of runs does; that one is the bed's
+// redis.
 func (e *ending) onThisMaster() string {
 	for {
 		if name := run.NewID(); e.owner(name) != e.index() {
@@ -221,7 +222,8 @@ func (e *ending) merged(files []string) report.Report {
 	return rep
 }
 
-// printed checks that each worker whose counts did not reach Redis leaves a file, exits with 1, and prints its own count in its report.
+// printed checks that each worker whose counts did not reach Redis leaves a file, exits with 1, and prints its own
+// count in its report.
 func (e *ending) printed(files []string) {
 	e.t.Helper()
 	left := 0

@@ -32,8 +32,8 @@ func connections(t *testing.T, s *redistest.Server) (names []string) {
 	return names
 }
 
-// TestWorkerHasOneConnection: a worker process has one connection to Redis while it sends, publishes and listens, which says who it is. The one that
-// judges the run has one more. In a cluster no node has more than one of a worker.
+// TestWorkerHasOneConnection: a worker process has one connection to Redis while it sends, publishes and listens, which
+// says who it is. The one that judges the run has one more. In a cluster no node has more than one of a worker.
 func TestWorkerHasOneConnection(t *testing.T) {
 	t.Parallel()
 	args := func(b *bed, name, id string, more ...string) []string {
@@ -85,7 +85,8 @@ func TestWorkerHasOneConnection(t *testing.T) {
 	}
 }
 
-// TestRefusedWorkerComesIn: a worker for which Redis has no room says so, waits, and takes part as soon as there is room. After --start-timeout it gives up.
+// TestRefusedWorkerComesIn: a worker for which Redis has no room says so, waits, and takes part as soon as there is
+// room. After --start-timeout it gives up.
 func TestRefusedWorkerComesIn(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -182,7 +182,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestJoinAndKill: workers come and are killed. When the promises of those, of 2 s, are over, the others take their share within a period, of half a second.
+// TestJoinAndKill: workers come and are killed. When the promises of those, of 2 s, are over, the others take their
+// share within a period, of half a second.
 func TestJoinAndKill(t *testing.T) {
 	b := newBed(t)
 	args := append(patient(), "--qps", "2000", "--duration", "14s", "--on-redis-loss", "stop")
@@ -228,8 +229,8 @@ func (b *bed) fullAgain(rate int, from time.Time, length int) []int {
 	return seconds
 }
 
-// TestKilledShare: a worker that is killed may as well be cut off, so the others leave its share to it until its promise ends. Whoever says that
-// it is dead ends that at once. All together never fire more than the rate.
+// TestKilledShare: a worker that is killed may as well be cut off, so the others leave its share to it until its
+// promise ends. Whoever says that it is dead ends that at once. All together never fire more than the rate.
 func TestKilledShare(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -59,7 +59,8 @@ func damages() map[string]func(ctx context.Context, c *redis.Client, key string)
 	}
 }
 
-// unreadable are the damages after which nobody can report. The others only cost what the key held. A budget that is gone, a worker makes anew.
+// unreadable are the damages after which nobody can report. The others only cost what the key held. A budget that is
+// gone, a worker makes anew.
 func unreadable(part, how string) bool {
 	switch part {
 	case "spec":
@@ -73,7 +74,8 @@ func unreadable(part, how string) bool {
 	}
 }
 
-// unrenewable are the damages after which no worker can renew its promise: it goes on until that ends, and ends with an error.
+// unrenewable are the damages after which no worker can renew its promise: it goes on until that ends, and ends with an
+// error.
 func unrenewable(part, how string) bool {
 	switch part {
 	case "budget", "workers":
@@ -85,13 +87,14 @@ func unrenewable(part, how string) bool {
 	}
 }
 
-// unpublishable are the damages after which no worker can publish its final counts: it leaves them in a file, and ends with an error.
+// unpublishable are the damages after which no worker can publish its final counts: it leaves them in a file, and ends
+// with an error.
 func unpublishable(part, how string) bool {
 	return (part == "totals" || part == "series") && how != "deleted"
 }
 
-// TestDamagedKeys: whatever becomes of one key of a live run, the fleet never sends more than the rate, no process panics or hangs, and each command
-// answers, or says in one line what is wrong.
+// TestDamagedKeys: whatever becomes of one key of a live run, the fleet never sends more than the rate, no process
+// panics or hangs, and each command answers, or says in one line what is wrong.
 func TestDamagedKeys(t *testing.T) {
 	for _, part := range []string{"spec", "budget", "workers", "due", "rich", "loose", "laws", "log", "totals", "series", "snapshots", "events", "limiter"} {
 		t.Run(part, func(t *testing.T) {

@@ -18,7 +18,8 @@ import (
 // mostMemory is what a worker with 1,000 connections to a hostile endpoint may take.
 const mostMemory = 150 << 20
 
-// TestEndlessHeads: 1,000 connections on which a head never ends cost the worker little memory, and are failed requests of a class of their own.
+// TestEndlessHeads: 1,000 connections on which a head never ends cost the worker little memory, and are failed requests
+// of a class of their own.
 func TestEndlessHeads(t *testing.T) {
 	b := newBed(t)
 	const ok = "HTTP/1.1 200 OK\r\n"

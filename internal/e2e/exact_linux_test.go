@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// acceptance tells whether this is the acceptance run (make acceptance): full size, on a quiet machine, with bounds on time.
-// Every day the same tests are small and check what holds on a busy machine too: counts, sums, states.
+// acceptance tells whether this is the acceptance run (make acceptance): full size, on a quiet machine, with bounds on
+// time. Every day the same tests are small and check what holds on a busy machine too: counts, sums, states.
 func acceptance() bool { return os.Getenv("LOADCTL_E2E") == "full" }
 
 // scale chooses between a size for every day and the size of the acceptance run.

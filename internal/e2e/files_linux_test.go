@@ -11,7 +11,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// short starts a command that cannot write long files: like a full disk, the kernel takes a part of the report and refuses the rest.
+// short starts a command that cannot write long files: like a full disk, the kernel takes a part of the report and
+// refuses the rest.
 func (b *bed) short(name string, args ...string) *process {
 	b.t.Helper()
 	command := append([]string{"-c", `ulimit -f 1; exec "$0" "$@"`, filepath.Join(binaries, name)}, args...)
@@ -38,7 +39,8 @@ func TestMergeTakesFilesOnly(t *testing.T) {
 	}
 }
 
-// TestReportOutlivesFullDisk: a report that its file does not take is on standard output, and the exit code says that something is wrong.
+// TestReportOutlivesFullDisk: a report that its file does not take is on standard output, and the exit code says that
+// something is wrong.
 func TestReportOutlivesFullDisk(t *testing.T) {
 	b := newBed(t)
 	out := filepath.Join(t.TempDir(), "report.json")

@@ -1,5 +1,5 @@
-// Package e2e tests the two commands as their users run them: separate processes, a real Redis, real sockets, and a server
-// that counts what arrives.
+// Package e2e tests the two commands as their users run them: separate processes, a real Redis, real sockets, and a
+// server that counts what arrives.
 package e2e
 
 import (

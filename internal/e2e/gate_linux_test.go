@@ -36,8 +36,8 @@ func thresholds(conditions ...string) (args []string) {
 	return args
 }
 
-// valid plays a run until its generator was not the limit: on a machine with other things to do it may be, and then the exit code has to
-// be 98. It tells whether there was a run without.
+// valid plays a run until its generator was not the limit: on a machine with other things to do it may be, and then the
+// exit code has to be 98. It tells whether there was a run without.
 func (b *bed) valid(play func(name string)) (r report.Report, code int, says string, valid bool) {
 	b.t.Helper()
 	for try := range 5 {
@@ -177,8 +177,8 @@ func serve(t *testing.T, o arrivals.Options) *arrivals.Server {
 	return web
 }
 
-// TestGateOfWhatProvesNothing: a run whose generator was the limit, and one of three workers of which one was killed, prove nothing good. What
-// fails all the same has failed.
+// TestGateOfWhatProvesNothing: a run whose generator was the limit, and one of three workers of which one was killed,
+// prove nothing good. What fails all the same has failed.
 func TestGateOfWhatProvesNothing(t *testing.T) {
 	t.Run("generator", func(t *testing.T) {
 		b := newBed(t)

@@ -22,7 +22,8 @@ func gateOut(dir string) []string {
 // gateFiles are the cases of a JUnit file, with what became of each.
 type gateFiles map[string]string
 
-// readGate reads what a pipeline gets beside an exit code. The two files agree with each other and with it: all cases pass exactly if it is 0.
+// readGate reads what a pipeline gets beside an exit code. The two files agree with each other and with it: all cases
+// pass exactly if it is 0.
 func readGate(t *testing.T, dir string, code int) gateFiles {
 	t.Helper()
 	file, err := os.ReadFile(filepath.Join(dir, "gate.xml"))

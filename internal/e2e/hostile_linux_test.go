@@ -22,10 +22,12 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// steering is what somebody may have put into Redis: titles, CSI in two forms, line breaks, NUL, DEL, overrides, what is no UTF-8.
+// steering is what somebody may have put into Redis: titles, CSI in two forms, line breaks, NUL, DEL, overrides, what
+// is no UTF-8.
 const steering = "w\x1b]0;owned\a\x1b[2J\u009b31m\r\nFAKE\tline\b\x00\x7f\u202e\u200b\x9b\xff"
 
-// unsteered checks all that a command left on stdout or stderr: no control character but \n and \t, and no line that is not ours.
+// unsteered checks all that a command left on stdout or stderr: no control character but \n and \t, and no line that is
+// not ours.
 func unsteered(t *testing.T, what, text string) {
 	t.Helper()
 	if !utf8.ValidString(text) {

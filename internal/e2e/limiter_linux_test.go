@@ -36,8 +36,8 @@ func limiterCases() map[string]limiterCase {
 	}
 }
 
-// horizon is how long before it is due a slot may be granted, and as long again a worker that has to wait for a core may be late here: what
-// is granted in a time W arrives in W and this.
+// horizon is how long before it is due a slot may be granted, and as long again a worker that has to wait for a core
+// may be late here: what is granted in a time W arrives in W and this.
 const horizon = time.Second
 
 // bounded checks that in no window more has arrived than the limiter lets pass.
@@ -101,7 +101,8 @@ func TestLimiterLive(t *testing.T) {
 		t.Errorf("status says %q", s.Limiter)
 	}
 	before := b.report("live").Audit.Ungranted
-	// Two workers cannot fetch 500 permits a second one by one: each call gets one, and they come some 400 times a second at most.
+	// Two workers cannot fetch 500 permits a second one by one: each call gets one, and they come some 400 times a
+	// second at most.
 	until(t, "slots that are not granted", func() bool { return b.report("live").Audit.Ungranted > before+100 })
 	b.change("set-rate", "live", "50")
 	sent := b.web.Count()
@@ -120,8 +121,8 @@ func TestLimiterLive(t *testing.T) {
 	b.bounded(100)
 }
 
-// TestLimiterOutage: while Redis stands still, and when it has lost everything, what arrives stays within the limiter's bound: members go on
-// with their own slots, together at most at the rate, and what was sent so is not made up for.
+// TestLimiterOutage: while Redis stands still, and when it has lost everything, what arrives stays within the limiter's
+// bound: members go on with their own slots, together at most at the rate, and what was sent so is not made up for.
 func TestLimiterOutage(t *testing.T) {
 	pause := func(b *bed) {
 		b.redis.Pause()

@@ -12,7 +12,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// answerTime is how long the server of these tests takes: the rate that is reached is bounded by that and the connections, not by the machine.
+// answerTime is how long the server of these tests takes: the rate that is reached is bounded by that and the
+// connections, not by the machine.
 const answerTime = 5 * time.Millisecond
 
 // newSlowBed is newBed with a server that takes its time.
@@ -31,7 +32,8 @@ func (b *bed) circling(more ...string) []string {
 	return append([]string{"--url", b.web.URL(), "--qps", "max", "--max-connections", "8", "--no-check"}, more...)
 }
 
-// circled checks the report of a closed loop in which all was answered. stood is what its notes say of when it stood still; "" if it did not.
+// circled checks the report of a closed loop in which all was answered. stood is what its notes say of when it stood
+// still; "" if it did not.
 func (b *bed) circled(r report.Report, stood string) {
 	b.t.Helper()
 	n, a := b.web.Count(), r.Audit
@@ -65,7 +67,8 @@ func (b *bed) circled(r report.Report, stood string) {
 	}
 }
 
-// TestMax: two workers send as fast as their connections go, from t0 to the planned end; all that arrived is in the report, and nothing but.
+// TestMax: two workers send as fast as their connections go, from t0 to the planned end; all that arrived is in the
+// report, and nothing but.
 func TestMax(t *testing.T) {
 	b := newSlowBed(t)
 	args := b.circling("--duration", "2s", "--min-workers", "2")
@@ -97,7 +100,8 @@ func TestMax(t *testing.T) {
 	}
 }
 
-// TestMaxIsOperated: an operator creates the run, guests join, and it is paused, resumed and stopped, not set to a rate.
+// TestMaxIsOperated: an operator creates the run, guests join, and it is paused, resumed and stopped, not set to a
+// rate.
 func TestMaxIsOperated(t *testing.T) {
 	b := newSlowBed(t)
 	op := b.operator("run", "x", "--url", b.web.URL(), "--qps", "max", "--min-workers", "2", "-o", "json")
@@ -156,7 +160,8 @@ func TestMaxAlone(t *testing.T) {
 	b.circled(r, "")
 }
 
-// TestMaxKilled: a worker that is killed takes with it what it had not reported yet, and the report says so; the other one goes on.
+// TestMaxKilled: a worker that is killed takes with it what it had not reported yet, and the report says so; the other
+// one goes on.
 func TestMaxKilled(t *testing.T) {
 	b := newSlowBed(t)
 	args := b.circling("--duration", "6s", "--min-workers", "2", "--permit-for", "1s")
@@ -214,8 +219,8 @@ func TestMaxRefused(t *testing.T) {
 	b.loadctl("create", "x", "--url", b.web.URL(), "--qps", "max")
 	p := b.worker("x", "--allow-any", "--max-qps", "2k")
 	p.wait(104)
-	if s := p.stderr.String(); s != "error: run x: it goes as fast as it can (--qps max), and this worker takes part in up to 2000/s; "+
-		"leave --max-qps out if that is meant; nothing was sent\n" {
+	if s := p.stderr.String(); s != "error: run x: it is a closed loop (--qps max), but this worker accepts at most 2000/s (--max-qps); "+
+		"to join anyway, leave --max-qps out; nothing was sent\n" {
 		t.Error(s)
 	}
 	if _, says, code := b.try("create", "x", "--url", b.web.URL(), "--qps", "500"); code != 104 || !strings.Contains(says, "qps: max there, 500 here") {

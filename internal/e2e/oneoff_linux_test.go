@@ -10,7 +10,8 @@ import (
 	"github.com/loadctl/loadctl/internal/watch/watchtest"
 )
 
-// TestOneOff: on one machine a URL, a rate and a time are enough. Two such commands at the same time have each their own run, and their own Redis.
+// TestOneOff: on one machine a URL, a rate and a time are enough. Two such commands at the same time have each their
+// own run, and their own Redis.
 func TestOneOff(t *testing.T) {
 	b := newBed(t) // its Redis stays empty
 	once := func(path string) *process {

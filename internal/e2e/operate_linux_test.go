@@ -214,7 +214,8 @@ func TestCreateAndStart(t *testing.T) {
 		p.wait(0)
 		b.exact(p.printed(), 600)
 	}
-	// No send is before its slot is due, but for the error of the workers' clock and of the target's, which is not that of Redis.
+	// No send is before its slot is due, but for the error of the workers' clock and of the target's, which is not that
+	// of Redis.
 	const clocks = time.Millisecond
 	if first := time.Unix(0, b.web.Arrivals()[0]); first.Before(c.At.Add(-clocks)) {
 		t.Errorf("the first arrived %v before the start", c.At.Sub(first))
@@ -313,7 +314,7 @@ func TestInterruptedRunStops(t *testing.T) {
 	if !r.Complete || r.Running || r.Audit.Sent != count || r.Asked+r.Audit.Overrun != count {
 		t.Errorf("%d arrived, %+v, complete %v %v", count, r.Audit, r.Complete, r.Notes)
 	}
-	if s := p.stderr.String(); !strings.HasSuffix(s, "stopping run x; once more ends at once\n") {
+	if s := p.stderr.String(); !strings.HasSuffix(s, "stopping run x; a second Ctrl-C ends at once\n") {
 		t.Error(s)
 	}
 	for _, w := range ps {
@@ -324,7 +325,8 @@ func TestInterruptedRunStops(t *testing.T) {
 	}
 }
 
-// TestInterruptedRunCannotConfirm: a silent worker may fire on without end; that is said, and the report is printed all the same.
+// TestInterruptedRunCannotConfirm: a silent worker may fire on without end; that is said, and the report is printed all
+// the same.
 func TestInterruptedRunCannotConfirm(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -372,7 +374,7 @@ func TestSecondInterruptOfRun(t *testing.T) {
 	b.redis.Pause()
 	defer b.redis.Resume()
 	p.signal(os.Interrupt)
-	p.says("stopping run x; once more ends at once\n")
+	p.says("stopping run x; a second Ctrl-C ends at once\n")
 	p.signal(os.Interrupt)
 	p.wait(105)
 	if s := p.stdout.String(); s != "" {
@@ -420,7 +422,7 @@ func TestRunIsTakenUp(t *testing.T) {
 	w := b.guest("x")
 	b.started(100)
 	again := b.operator(args...)
-	again.says("run x was there already, as described; Ctrl-C stops it\n")
+	again.says("run x exists already, with the same description; Ctrl-C stops it\n")
 	for _, p := range []*process{w, p, again} {
 		p.wait(0)
 	}
@@ -442,8 +444,8 @@ func TestRunIsTakenUp(t *testing.T) {
 	b.exact(anew.printed(), 1200)
 }
 
-// TestOutageWhileWatching: whoever follows a run says that Redis does not answer, and goes on when it does. Meanwhile workers send what they are
-// promised, which after a promise of 2 s that was not renewed in time is nothing.
+// TestOutageWhileWatching: whoever follows a run says that Redis does not answer, and goes on when it does. Meanwhile
+// workers send what they are promised, which after a promise of 2 s that was not renewed in time is nothing.
 func TestOutageWhileWatching(t *testing.T) {
 	t.Parallel()
 	for _, loss := range []string{"permit", "stop"} {
@@ -492,7 +494,7 @@ func TestDeadServerWhileWatching(t *testing.T) {
 	p := b.operator("watch", "x")
 	p.says("x: waits for loadctl start, workers 0\n")
 	b.redis.Kill()
-	p.says("x: Redis cannot be asked (")
+	p.says("x: Redis cannot be reached (")
 	b.redis.Restart() // empty
 	p.wait(1)
 	if s := p.stderr.String(); !strings.HasSuffix(s, "error: run x: there is no such run\n") || strings.Count(s, "\n") != 3 {
@@ -528,8 +530,8 @@ func TestRunWithoutWorkers(t *testing.T) {
 	}
 }
 
-// TestDeadman: a run that nobody looks after any more is stopped; whoever watches looks after it, also where Redis does not answer for a
-// moment.
+// TestDeadman: a run that nobody looks after any more is stopped; whoever watches looks after it, also where Redis does
+// not answer for a moment.
 func TestDeadman(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -573,8 +575,8 @@ func TestDeadman(t *testing.T) {
 	}
 }
 
-// TestDeadmanIsAnError: loadctl run that was held up until the dead-man's switch stopped its run reports what there is, and says so, whatever
-// became of the thresholds.
+// TestDeadmanIsAnError: loadctl run that was held up until the dead-man's switch stopped its run reports what there is,
+// and says so, whatever became of the thresholds.
 func TestDeadmanIsAnError(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string][]string{
@@ -598,14 +600,15 @@ func TestDeadmanIsAnError(t *testing.T) {
 			if r := p.printed(); r.Running || r.Audit.Sent != b.web.Count() || len(r.Thresholds) != len(more)/2 {
 				t.Errorf("%d arrived, %+v, %+v", b.web.Count(), r.Audit, r.Thresholds)
 			}
-			if s := lastLine(p.stderr.String()); !strings.HasPrefix(s, "error: run x: its dead-man's switch stopped it: Redis heard of no loadctl for 3s; ") {
+			if s := lastLine(p.stderr.String()); !strings.HasPrefix(s, "error: run x: its dead-man's switch stopped it: Redis heard from no loadctl for 3s; ") {
 				t.Error(s)
 			}
 		})
 	}
 }
 
-// TestMaxQPSAndBursts: what a limiter lets pass at once counts too, when a worker describes a run, joins it, and while it takes part.
+// TestMaxQPSAndBursts: what a limiter lets pass at once counts too, when a worker describes a run, joins it, and while
+// it takes part.
 func TestMaxQPSAndBursts(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -779,8 +782,8 @@ func TestEmbeddedAlone(t *testing.T) {
 	e.untouched()
 }
 
-// TestEmbeddedTwice: the same command line in two terminals is one fleet with one Redis, not two that send twice the rate. They are
-// started together.
+// TestEmbeddedTwice: the same command line in two terminals is one fleet with one Redis, not two that send twice the
+// rate. They are started together.
 func TestEmbeddedTwice(t *testing.T) {
 	e := newEmbedded(t)
 	args := append([]string{"run", "--run", "x", "-o", "json"}, e.counted("3s", "--min-workers", "2", private(t))...)
@@ -869,7 +872,8 @@ func TestEmbeddedHostGoesAtOnce(t *testing.T) {
 	host.wait(105)
 }
 
-// TestEmbeddedHostWaitsForStrangers: some seconds after the end, or until Ctrl-C, which is then about the waiting alone.
+// TestEmbeddedHostWaitsForStrangers: some seconds after the end, or until Ctrl-C, which is then about the waiting
+// alone.
 func TestEmbeddedHostWaitsForStrangers(t *testing.T) {
 	e := newEmbedded(t)
 	host := e.host(e.counted("1s", private(t))...)

@@ -65,12 +65,12 @@ func (b *bed) needless(permissions string) []string {
 	return all
 }
 
-// rare are commands that no run on a single server needs in which nothing is forgotten: for another database, for a cluster, for a number of a
-// snapshot that was passed over, and for a change of the rate that a failover has forgotten.
+// rare are commands that no run on a single server needs in which nothing is forgotten: for another database, for a
+// cluster, for a number of a snapshot that was passed over, and for a change of the rate that a failover has forgotten.
 func rare() []string { return []string{"select", "cluster|slots", "hincrby", "publish"} }
 
-// TestWorkerPermissions: a user with the list for workers can have whole runs, with each limiter, replaced and restored. Redis refuses it nothing,
-// and it uses all that the list has.
+// TestWorkerPermissions: a user with the list for workers can have whole runs, with each limiter, replaced and
+// restored. Redis refuses it nothing, and it uses all that the list has.
 func TestWorkerPermissions(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

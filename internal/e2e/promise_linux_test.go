@@ -9,8 +9,8 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// TestRunsOutliveTheirState: the state is lost under load. Workers go on with what they were promised, one restores the run, and each slot is sent once.
-// The report tells of the loss.
+// TestRunsOutliveTheirState: the state is lost under load. Workers go on with what they were promised, one restores the
+// run, and each slot is sent once. The report tells of the loss.
 func TestRunsOutliveTheirState(t *testing.T) {
 	t.Parallel()
 	for name, profile := range map[string][]string{
@@ -63,7 +63,8 @@ func TestStopOfALostRun(t *testing.T) {
 	t.Logf("stop returned after %v", took)
 }
 
-// TestStopWaitsForAPromise: a silent worker is waited for until its promise is over, and no longer. Nothing is sent after that, whatever wakes up.
+// TestStopWaitsForAPromise: a silent worker is waited for until its promise is over, and no longer. Nothing is sent
+// after that, whatever wakes up.
 func TestStopWaitsForAPromise(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -86,7 +87,8 @@ func TestStopWaitsForAPromise(t *testing.T) {
 	}
 }
 
-// TestOnRedisLoss: without Redis a worker goes on as --on-redis-loss says: for two seconds, or without end. What it did not send is told.
+// TestOnRedisLoss: without Redis a worker goes on as --on-redis-loss says: for two seconds, or without end. What it did
+// not send is told.
 func TestOnRedisLoss(t *testing.T) {
 	t.Parallel()
 	for loss, missing := range map[string]time.Duration{"stop": 10 * time.Second, "hold": 0} {

@@ -37,8 +37,8 @@ func (b *bed) phase(name string) string {
 	return b.status(name).Phase
 }
 
-// TestSearch: two workers find 800/s, each probe is in the run's report, and the run is over. On a machine with other things to do there may be no
-// answer, because of the generator.
+// TestSearch: two workers find 800/s, each probe is in the run's report, and the run is over. On a machine with other
+// things to do there may be no answer, because of the generator.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	b, web := newBed(t), serve(t, arrivals.Options{Capacity: 8, ServiceTime: 10 * time.Millisecond})
@@ -73,7 +73,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestSearchDies: a run that was created without a dead-man's switch is stopped when the search that drives it has been killed.
+// TestSearchDies: a run that was created without a dead-man's switch is stopped when the search that drives it has been
+// killed.
 func TestSearchDies(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -108,12 +109,13 @@ func TestSearchInterrupted(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	worker.wait(0)
-	if !strings.Contains(search.stderr.String(), "stopping run x; once more ends at once") || b.phase("x") != "stopped" {
+	if !strings.Contains(search.stderr.String(), "stopping run x; a second Ctrl-C ends at once") || b.phase("x") != "stopped" {
 		t.Errorf("%s: %s", b.phase("x"), search.stderr.String())
 	}
 }
 
-// TestSearchOfAGenerator: where it can have two requests in flight, nothing is known of the service, and nothing has failed.
+// TestSearchOfAGenerator: where it can have two requests in flight, nothing is known of the service, and nothing has
+// failed.
 func TestSearchOfAGenerator(t *testing.T) {
 	t.Parallel()
 	b, web := newBed(t), serve(t, arrivals.Options{Latency: 20 * time.Millisecond})

@@ -62,7 +62,8 @@ func TestCredentialsOfTargetsAreNotShown(t *testing.T) {
 	}
 }
 
-// encrypted is a server in front of another that speaks TLS, with a certificate that nobody trusts. It returns its address.
+// encrypted is a server in front of another that speaks TLS, with a certificate that nobody trusts. It returns its
+// address.
 func encrypted(t *testing.T, to string) string {
 	t.Helper()
 	s := httptest.NewUnstartedServer(nil)
@@ -97,7 +98,8 @@ func encrypted(t *testing.T, to string) string {
 	return l.Addr().String()
 }
 
-// TestSkipVerifyWarns: that the certificate of Redis is not checked is said in one line by each command, and by doctor as a finding.
+// TestSkipVerifyWarns: that the certificate of Redis is not checked is said in one line by each command, and by doctor
+// as a finding.
 func TestSkipVerifyWarns(t *testing.T) {
 	b := newBed(t)
 	address := "rediss://" + encrypted(t, b.redis.Addr())

@@ -17,8 +17,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// TestWhoseLimit: one rate is too much for a worker that has a part of a core, and for an endpoint that is slow over few connections. The
-// reports tell whose limit it was.
+// TestWhoseLimit: one rate is too much for a worker that has a part of a core, and for an endpoint that is slow over
+// few connections. The reports tell whose limit it was.
 func TestWhoseLimit(t *testing.T) {
 	load := []string{"--qps", "60k", "--duration", "4s", "--id", "w1"}
 	t.Run("generator", func(t *testing.T) {
@@ -73,8 +73,8 @@ func (b *bed) limits(run string) report.WorkerReport {
 	return workers[0]
 }
 
-// TestWhoseLimitAClosedLoopWas: an endpoint that takes its time over few connections is told as the limit; of a target that does not connect no
-// endpoint is.
+// TestWhoseLimitAClosedLoopWas: an endpoint that takes its time over few connections is told as the limit; of a target
+// that does not connect no endpoint is.
 func TestWhoseLimitAClosedLoopWas(t *testing.T) {
 	b := newSlowBed(t)
 	b.worker("few", b.circling("--duration", "3s")...).wait(0)
@@ -102,8 +102,8 @@ func onFirstCore(t *testing.T, cmd *exec.Cmd) *process {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {
-		// The child has the cores of the thread that starts it, and dies with it. So the thread stays until the child has ended, and
-		// is not used for anything else: it ends with a goroutine that does not unlock it.
+		// The child has the cores of the thread that starts it, and dies with it. So the thread stays until the child
+		// has ended, and is not used for anything else: it ends with a goroutine that does not unlock it.
 		runtime.LockOSThread()
 		err := keepFirstCore()
 		if err == nil {

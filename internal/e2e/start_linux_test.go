@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestStartTimeout: a run whose workers do not come is not waited for without end. Nothing is sent, the exit code is 104, and one line says who is missing.
+// TestStartTimeout: a run whose workers do not come is not waited for without end. Nothing is sent, the exit code is
+// 104, and one line says who is missing.
 func TestStartTimeout(t *testing.T) {
 	t.Run("loadworker", func(t *testing.T) {
 		t.Parallel()

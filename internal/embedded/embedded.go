@@ -1,4 +1,5 @@
-// Package embedded is a Redis server inside this process: a fleet on one machine, or a first try, needs nothing installed.
+// Package embedded is a Redis server inside this process: a fleet on one machine, or a first try, needs no
+// installation.
 //
 //	server, err := embedded.Start("127.0.0.1:0")
 //	if err != nil {
@@ -7,11 +8,16 @@
 //	defer server.Close()
 //	client, err := run.Connect(ctx, server.URL())
 //
-// Our scripts, and what reads their keys, behave on it as on a real server: their tests run on both (redistest.Each). Otherwise it is
-// less. Its data ends with the process. A renewal takes half a millisecond of one core, some eight times what a real server needs: enough for some
-// ten workers, not for hundreds. There is no password, no TLS, no cluster, and little of INFO, CONFIG and CLIENT. A subscriber
-// that does not read stops all others once its connection is full, after some MB. Whatever bytes a client sends, they end its own
-// connection at most.
+// Our scripts, and the code that reads their keys, behave on it as on a real server: their tests run on both
+// (redistest.Each). It has limits:
+//
+//   - Its data ends with the process.
+//   - A renewal takes half a millisecond of one core, about eight times as long as on a real server. That is enough
+//     for about ten workers, not for hundreds.
+//   - There is no password, no TLS, no cluster, and little of INFO, CONFIG and CLIENT.
+//   - A subscriber that does not read stops all others once its connection is full, after some MB.
+//
+// Whatever bytes a client sends, at most its own connection ends.
 package embedded
 
 import (
@@ -26,8 +32,8 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// tick is how often lifetimes are shortened by the time that has passed. A key may end a tick too early, because a whole tick
-// is taken from one that was set in the middle of it, or a tick too late.
+// tick is how often lifetimes are reduced by the time that has passed. A key may end a tick too early, because a whole
+// tick is subtracted from a lifetime that was set in the middle of it. It may also end a tick too late.
 const tick = 50 * time.Millisecond
 
 // Server is a running server. Its methods are safe for concurrent use.
@@ -36,7 +42,7 @@ type Server struct {
 	server    *server.Server
 	socket    net.Listener
 	url       string
-	calls     sync.Map // *server.Peer → nil: it has a command that guard does
+	calls     sync.Map // *server.Peer → nil: guard is executing one of its commands
 	listeners sync.Map // *server.Peer → *listener
 	stop      chan struct{}
 	ticking   sync.WaitGroup
@@ -44,8 +50,8 @@ type Server struct {
 	closing   sync.Once
 }
 
-// Start serves on addr, "host:port"; port 0 is a free one. Whoever reaches the address may do everything, so it should be one of
-// this machine. The server runs until Close.
+// Start serves on addr, "host:port"; port 0 is a free one. All who reach the address may do everything, so it should be
+// one of this machine. The server runs until Close.
 func Start(addr string) (*Server, error) {
 	socket, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -66,7 +72,7 @@ func Start(addr string) (*Server, error) {
 	return s, nil
 }
 
-// accept takes connections until the server is closed. Where there is no descriptor left it tries again after a tick.
+// accept accepts connections until the server is closed. If no descriptor is free, it tries again after a tick.
 func (s *Server) accept() {
 	for {
 		c, err := s.socket.Accept()
@@ -81,7 +87,8 @@ func (s *Server) accept() {
 	}
 }
 
-// age lets lifetimes pass: miniredis shortens them only when it is told to. It goes by the monotonic clock, while TIME is the wall clock.
+// age reduces lifetimes, because miniredis does so only when told. It uses the monotonic clock, while TIME is the wall
+// clock.
 func (s *Server) age() {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -98,22 +105,23 @@ func (s *Server) age() {
 	}
 }
 
-// URL is the address in the form that --redis takes: redis://127.0.0.1:4711.
+// URL returns the address in the form that --redis takes: redis://127.0.0.1:4711.
 func (s *Server) URL() string { return s.url }
 
-// Clients is how many connections are open now.
+// Clients returns the number of open connections.
 func (s *Server) Clients() int { return s.server.ClientsLen() }
 
-// Close ends all connections and the server, and returns when nothing of it runs any more. Closing again does nothing. The error is
-// always nil: it makes a Server an io.Closer.
+// Close ends all connections and the server, and returns when none of its goroutines runs any more. Closing again does
+// nothing. The error is always nil: it makes a Server an io.Closer.
 func (s *Server) Close() error {
 	s.closing.Do(func() {
 		close(s.stop)
 		_ = s.socket.Close()
-		s.accepting.Wait() // a connection that is accepted later would stay open
-		// A call that waits for data is ended by the context, under the lock or it might miss that. Who has the lock may itself be
-		// waiting, for a subscriber that does not read, until connections are closed. So neither can be done before the other.
-		// miniredis' own Close waits for the lock first, and takes the server away from calls that are under way.
+		s.accepting.Wait() // a connection accepted later would stay open
+		// The context ends a call that waits for data; it must be cancelled under the lock, or the call might miss
+		// that. But the holder of the lock may itself wait for a subscriber that does not read, until connections are
+		// closed. So neither can be done first. miniredis' own Close waits for the lock first, and takes the server
+		// away from calls in progress.
 		var waking sync.WaitGroup
 		waking.Go(func() {
 			s.redis.Lock()

@@ -234,7 +234,8 @@ func TestMessagesArrive(t *testing.T) {
 	}
 }
 
-// TestClose: it ends everything, whatever the clients are doing. It is not parallel, as it looks for goroutines of any server.
+// TestClose: it ends everything, whatever the clients are doing. It is not parallel, as it looks for goroutines of any
+// server.
 func TestClose(t *testing.T) {
 	script := redis.NewScript("for i = 1, 1000 do redis.call('HSET', KEYS[1], i, ARGV[1]) end return 'OK'")
 	for name, calls := range map[string][]func(*redis.Client) error{
@@ -244,7 +245,8 @@ func TestClose(t *testing.T) {
 			func(c *redis.Client) error { return c.Do(t.Context(), "INFO").Err() },
 		},
 		"waiting": {func(c *redis.Client) error { return c.BLPop(t.Context(), 0, "list").Err() }},
-		// More than a connection holds that nobody reads: a second call waits for the subscriber, and would let all others wait.
+		// More than a connection holds that nobody reads: a second call waits for the subscriber, and would let all
+		// others wait.
 		"stuck": {func(c *redis.Client) error { return c.Publish(t.Context(), "loud", make([]byte, 32<<20)).Err() }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -307,8 +309,8 @@ func deaf(t *testing.T, s *Server, channel string) {
 	}
 }
 
-// TestSubscriberMayCall: a client that speaks RESP3 goes on with its calls on the connection on which messages come, also with what publishes to itself, and
-// no message comes within a reply.
+// TestSubscriberMayCall: a client that speaks RESP3 goes on with its calls on the connection on which messages come,
+// also with what publishes to itself, and no message comes within a reply.
 func TestSubscriberMayCall(t *testing.T) {
 	t.Parallel()
 	s := start(t)

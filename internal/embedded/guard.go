@@ -8,11 +8,11 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// guard is what the library calls before each command, and does the command itself: one that the library cannot bring to its end, of which there
-// are some, ends the connection and not the process.
+// guard is called by the library before each command, and executes the command itself. Some commands make the library
+// panic; then only the connection ends, not the process.
 //
-// The command is given to the library a second time, and with it to guard, which then stands aside. One within a script is the script's affair:
-// the library ends the script.
+// guard gives the command to the library a second time, which calls guard again; that call returns at once. For a
+// command within a script guard does nothing: the library ends the script.
 func (s *Server) guard(c *server.Peer, name string, args ...string) (done bool) {
 	if _, inside := s.calls.LoadOrStore(c, nil); inside {
 		return false
@@ -21,7 +21,7 @@ func (s *Server) guard(c *server.Peer, name string, args ...string) (done bool) 
 	if l := s.listener(c); l != nil {
 		l.busy.Lock()
 	}
-	defer func() { // also of one that this very command has begun
+	defer func() { // also for a listener that this very command has started
 		if l := s.listener(c); l != nil {
 			l.busy.Unlock()
 		}
@@ -48,8 +48,8 @@ func (s *Server) guard(c *server.Peer, name string, args ...string) (done bool) 
 	return true
 }
 
-// callers tells how many commands the caller is within, which are more than one in a script, and whether the library has its lock and does not give
-// it up by itself: that is so in withTx only, and there always but in a script.
+// callers returns how many commands the caller is within (more than one in a script), and whether the library holds its
+// lock and does not release it by itself. That is so only in withTx, and there always except in a script.
 func callers() (guards int, locked bool) {
 	var stack [512]uintptr
 	frames := runtime.CallersFrames(stack[:runtime.Callers(0, stack[:])])

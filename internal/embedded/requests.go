@@ -8,27 +8,28 @@ import (
 	"strconv"
 )
 
-// What a command may consist of. A real server has the same limit of arguments; of bytes it allows 512 MB for each.
+// Limits of a command. A real server has the same limit of arguments; it allows 512 MB for each.
 const (
 	maxArguments = 1 << 20
 	maxBytes     = 64 << 20 // of all arguments together
-	maxLine      = 4 << 10  // the line before an argument is far shorter
+	maxLine      = 4 << 10  // the line before an argument is much shorter
 )
 
-// errRequest ends a connection: what follows cannot be understood.
+// errRequest ends a connection, because what follows cannot be parsed.
 var errRequest = errors.New("the request is not of the Redis protocol, or too long")
 
-// requests is a connection to a client on which the server sees nothing but whole commands in the form that every client sends: arrays of
-// strings, with an argument at least. The library takes for granted that there is one, and makes room for what is announced, whatever that is.
+// requests is a connection to a client on which the server sees only whole commands in the form that every client
+// sends: arrays of one or more strings. The library assumes one string at least, and allocates whatever size is
+// announced.
 //
 //	*2 CR LF $3 CR LF GET CR LF $1 CR LF x CR LF
 type requests struct {
 	net.Conn
 	r         *bufio.Reader
 	line      []byte // checked, to be read
-	body      int    // bytes to come of an argument, with its CR LF
-	arguments int    // to come of the command
-	room      int    // bytes that they may have together
+	body      int    // bytes of an argument still to come, with its CR LF
+	arguments int    // arguments of the command still to come
+	room      int    // bytes that these may have together
 }
 
 func newRequests(c net.Conn) *requests {
@@ -52,7 +53,7 @@ func (c *requests) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// next reads a line that announces something. A command without arguments asks for nothing, and is left out, as a real server does it.
+// next reads a line with a count. It skips a command without arguments, as a real server does.
 func (c *requests) next() error {
 	line, err := c.r.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {

@@ -30,7 +30,8 @@ func hostile() map[string]string {
 	}
 }
 
-// attack sends bytes, says that nothing follows, and reads until the server hangs up. Whether it likes them is its own affair.
+// attack sends bytes, says that nothing follows, and reads until the server hangs up. Whether it likes them is its own
+// affair.
 func attack(t *testing.T, s *Server, text []byte) {
 	t.Helper()
 	c, err := net.Dial("tcp", s.socket.Addr().String())

@@ -8,11 +8,13 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// mostUnread is how many bytes of messages may wait for a client that does not read: then further ones are lost. A real server would end its connection.
+// mostUnread bounds the bytes of messages that wait for a client that does not read; further messages are lost. A real
+// server would end its connection.
 const mostUnread = 32 << 20
 
-// subscribes does SUBSCRIBE and UNSUBSCRIBE for a client that speaks RESP3, and tells whether it has. Such a client may go on with other commands on the
-// same connection, as on a real server. The library refuses these after its own SUBSCRIBE, whatever the client speaks.
+// subscribes executes SUBSCRIBE and UNSUBSCRIBE for a client that uses RESP3, and tells whether it did. Such a client
+// may send other commands on the same connection, as on a real server. The library refuses these after its own
+// SUBSCRIBE, in both protocols.
 func (s *Server) subscribes(c *server.Peer, name string, channels []string) bool {
 	name = strings.ToLower(name)
 	if !c.Resp3 || len(channels) == 0 || name != "subscribe" && name != "unsubscribe" {
@@ -27,7 +29,7 @@ func (s *Server) subscribes(c *server.Peer, name string, channels []string) bool
 		if name == "unsubscribe" {
 			change = l.Unsubscribe
 		}
-		s.redis.Lock() // or it would change while the library counts who hears
+		s.redis.Lock() // or it would change while the library counts the subscribers
 		left := change(channel)
 		s.redis.Unlock()
 		c.Block(func(w *server.Writer) {
@@ -40,11 +42,12 @@ func (s *Server) subscribes(c *server.Peer, name string, channels []string) bool
 	return true
 }
 
-// listener hears for one client. A message leaves between two commands of the client: the library writes replies in parts.
+// listener listens for one client. It sends a message between two commands of the client, because the library writes
+// replies in parts.
 type listener struct {
 	*miniredis.Subscriber
 	peer *server.Peer
-	busy sync.Mutex // whoever has it writes to the client: a command, or a message
+	busy sync.Mutex // held while writing to the client: by a command or a message
 
 	mu     sync.Mutex
 	unread []miniredis.PubsubMessage
@@ -53,17 +56,17 @@ type listener struct {
 	gone   chan struct{} // closed when the client is gone
 }
 
-// listener is that of a client, or nil.
+// listener returns the listener of a client, or nil.
 func (s *Server) listener(c *server.Peer) *listener {
 	known, _ := s.listeners.Load(c)
 	l, _ := known.(*listener)
 	return l
 }
 
-// listen begins to hear for a client. It ends with the client's connection.
+// listen starts a listener for a client. It ends with the client's connection.
 func (s *Server) listen(c *server.Peer) *listener {
 	l := &listener{Subscriber: s.redis.NewSubscriber(), peer: c, more: make(chan struct{}, 1), gone: make(chan struct{})}
-	l.busy.Lock() // the command that begins it has no lock yet
+	l.busy.Lock() // the command that starts it does not hold the lock yet
 	s.listeners.Store(c, l)
 	go l.take()
 	go l.tell()
@@ -74,12 +77,12 @@ func (s *Server) listen(c *server.Peer) *listener {
 			l.Unsubscribe(channel)
 		}
 		s.redis.Unlock()
-		close(l.gone) // now that nothing is published to it any more
+		close(l.gone) // nothing is published to it any more
 	})
 	return l
 }
 
-// take takes what is published. It waits for nobody: the client's own command may be publishing.
+// take collects published messages. It never blocks: the client's own command may be publishing.
 func (l *listener) take() {
 	for {
 		select {
@@ -99,7 +102,7 @@ func (l *listener) take() {
 	}
 }
 
-// tell brings it to the client.
+// tell sends the messages to the client.
 func (l *listener) tell() {
 	for {
 		select {

@@ -17,8 +17,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// BenchmarkSaturation fires as fast as it can from core 0 at a server on core 1. Where wrk is installed it does the same
-// right after, for comparison:
+// BenchmarkSaturation fires as fast as it can from core 0 at a server on core 1. Where wrk is installed it does the
+// same right after, for comparison:
 //
 //	go test ./internal/epoll -run '^$' -bench Saturation -benchtime 3s
 func BenchmarkSaturation(b *testing.B) {
@@ -63,7 +63,8 @@ func BenchmarkSaturation(b *testing.B) {
 	}
 }
 
-// threadTime is the processor time that the calling thread has used. Unlike the rate it is nearly the same on a busy machine.
+// threadTime is the processor time that the calling thread has used. Unlike the rate it is nearly the same on a busy
+// machine.
 func threadTime(b *testing.B) time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_THREAD, &u); err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/loadctl/loadctl/targets/http1"
 )
 
-// readBuffer is what one read takes at most, in bytes. Answers are not kept, so all connections share one buffer.
+// readBuffer is the most that one read takes, in bytes. Answers are not kept, so all connections share one buffer.
 const readBuffer = 64 << 10
 
-// A Client is a worker.Client. Each connection has a place, which is in one list: free, idle, in flight, or ended and not yet
-// reported; or in none while it is being opened ahead of requests.
+// A Client is a worker.Client. Each connection has a place, which is in one list: free, idle, in flight, or ended and
+// not yet reported. While a connection is opened ahead of requests, its place is in none.
 type Client struct {
 	clock *pacer.Clock
 	wire  *targets.Wire
@@ -28,33 +28,33 @@ type Client struct {
 	names  *names
 	locals locals
 
-	places   []*place // all there are so far; an event says which by its index
-	free     list     // without a connection
-	idle     list     // the one idle last is at the end, and is used first
-	inFlight list     // in the order of their deadlines: all have the same timeout
-	ended    list     // to be reported by Poll, the first first
-	unread   []*place // read for long enough: there is more, but others wait
-	turn     []*place // what unread was; the two change places
-	latest   int64    // when the last request ended
-	opening  int      // places that are connecting
-	most     int      // that may be, unless the server closes each: see mayOpen
-	once     int64    // complete answers in a row after which the connection could not be kept
-	held     bool     // Send was refused because as many are
-	peer     int      // index of the address that was connected to last
+	places       []*place // all there are so far; an event names one by its index
+	free         list     // without a connection
+	idle         list     // the last one became idle last, and is used first
+	inFlight     list     // in the order of their deadlines: all have the same timeout
+	ended        list     // to be reported by Poll, oldest first
+	unread       []*place // more data is there, but other connections get their turn
+	turn         []*place // the previous unread; the two alternate
+	latest       int64    // when the last request ended
+	opening      int      // places that are connecting
+	most         int      // the most that may connect at once, unless the server closes each connection: see mayOpen
+	closedInARow int64    // number of complete answers in a row after which the connection could not be kept
+	held         bool     // Send was refused because the maximum is connecting
+	peer         int      // index of the address that was connected to last
 
 	buf    []byte
-	memo   http1.Memo // most answers begin as the last one did, on whichever connection
+	memo   http1.Memo // most answers begin like the last one, on whichever connection
 	closed bool
 }
 
-// New opens a client of wire with at most the given number of connections, at least 1. A name is looked up now, and
-// again in the background now and then, within a second where no address can be connected to; where it does not
-// resolve, that is the outcome of the requests.
+// New opens a client of wire with at most this many connections, at least 1. It looks up the host's name now, and again
+// in the background from time to time; if no address accepts connections, within a second. If the name does not
+// resolve, requests fail with that outcome.
 func New(clock *pacer.Clock, wire *targets.Wire, connections int) (*Client, error) {
 	c := &Client{clock: clock, wire: wire, max: max(1, connections), locals: newLocals(wire.Local), buf: make([]byte, readBuffer)}
 	c.most = min(c.max, wire.Opening)
 	if wire.Close {
-		c.most = c.max // to connect is what such a load consists of
+		c.most = c.max // opening connections is the normal work of such a load
 	}
 	if err := c.poller.open(); err != nil {
 		return nil, fmt.Errorf("open event loop: %w", err)
@@ -75,10 +75,11 @@ func New(clock *pacer.Clock, wire *targets.Wire, connections int) (*Client, erro
 // Now implements worker.Client.
 func (c *Client) Now() int64 { return c.clock.Now() }
 
-// Send implements worker.Client. The request is written before it returns, if a connection was idle. Where the server had hung up that one,
-// the request was not begun: it takes the next, and opens one only if that may be.
+// Send implements worker.Client. If a connection was idle, the request is written before Send returns. If the server
+// had closed that connection, the request was not begun. Then Send takes the next one, and opens a new one only if that
+// is allowed.
 func (c *Client) Send(_, due int64, request uint64) bool {
-	now := c.clock.Now() // that of the turn is older the more was sent in it
+	now := c.clock.Now() // the turn's own time grows old while requests are sent
 	for p := c.take(now); p != nil; p = c.take(now) {
 		p.begin(worker.Result{Request: request, Due: due, Sent: now}, now+int64(c.wire.Timeout), c.peer)
 		p.answer.Begin(c.limits(), c.wire.Head)
@@ -96,15 +97,15 @@ func (c *Client) Send(_, due int64, request uint64) bool {
 	return false
 }
 
-// Poll implements worker.Client. The first look is one that does not block; under load it is the only one.
+// Poll implements worker.Client. The first look does not block; under load it is the only one.
 func (c *Client) Poll(until int64, done func(worker.Result)) error {
 	c.thread.claim()
 	for wait := int64(0); ; {
-		c.resume() // before the look: what it reads must not be told again
+		c.resume() // before the look, so that nothing is reported twice
 		if err := c.serve(wait); err != nil {
 			return err
 		}
-		now := c.latest // fresh, if anything ended
+		now := c.latest // recent, if anything ended
 		if c.ended.first == nil {
 			now = c.clock.Now()
 		}
@@ -113,12 +114,12 @@ func (c *Client) Poll(until int64, done func(worker.Result)) error {
 			return nil
 		}
 		if wait = c.until(now, until) - now; c.thread.yield(now, wait) {
-			wait = 0 // what has come meanwhile is looked for first
+			wait = 0 // first look for what has arrived in the meantime
 		}
 	}
 }
 
-// serve waits for events, for some ns, and does what they ask for.
+// serve waits for events, for ns at most, and handles them.
 func (c *Client) serve(wait int64) error {
 	n, err := c.wait(wait)
 	if err != nil {
@@ -132,7 +133,7 @@ func (c *Client) serve(wait int64) error {
 	return nil
 }
 
-// admits tells whether a Send that was refused would open a connection now.
+// admits tells whether a Send that was refused would now open a connection.
 func (c *Client) admits() bool {
 	if !c.held || !c.mayOpen() {
 		return false
@@ -141,10 +142,10 @@ func (c *Client) admits() bool {
 	return true
 }
 
-// Opening tells whether the last Send was refused because as many connections are being opened as may be at once.
+// Opening tells whether the last Send was refused because the maximum number of connections is being opened.
 func (c *Client) Opening() bool { return c.held }
 
-// wait waits for events, for some ns.
+// wait waits for events, for ns at most.
 func (c *Client) wait(ns int64) (int, error) {
 	if ns <= 0 {
 		return c.poller.look()
@@ -156,7 +157,7 @@ func (c *Client) wait(ns int64) (int, error) {
 	return c.poller.wait(ns)
 }
 
-// until is when there is something to do even if nothing happens.
+// until returns when there is something to do even if nothing happens.
 func (c *Client) until(now, until int64) int64 {
 	if len(c.unread) > 0 {
 		return now
@@ -168,7 +169,7 @@ func (c *Client) until(now, until int64) int64 {
 	return until
 }
 
-// expire ends the requests whose deadline has come.
+// expire ends the requests whose deadline has passed.
 func (c *Client) expire(now int64) {
 	for p := c.inFlight.first; p != nil && p.deadline <= now; p = c.inFlight.first {
 		if p.state == connecting {
@@ -180,7 +181,7 @@ func (c *Client) expire(now int64) {
 	}
 }
 
-// report hands on what has ended, and tells whether anything has.
+// report reports the requests that have ended, and tells whether there were any.
 func (c *Client) report(done func(worker.Result)) bool {
 	some := c.ended.first != nil
 	for p := c.ended.first; p != nil; p = c.ended.first {
@@ -194,7 +195,7 @@ func (c *Client) report(done func(worker.Result)) bool {
 // Wake implements worker.Client.
 func (c *Client) Wake() { c.bell.ring() }
 
-// Close implements worker.Client. The goroutine that called Poll has to call it.
+// Close implements worker.Client. The goroutine that called Poll must call it.
 func (c *Client) Close() error {
 	if c.closed {
 		return nil

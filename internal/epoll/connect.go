@@ -12,11 +12,12 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// connectEvents are what a connection is registered for, once. As edges they cost nothing but where something happens.
+// connectEvents are the events of a connection, registered once. Edge-triggered, they cost nothing unless something
+// happens.
 const connectEvents = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | edge
 
-// connect opens a connection for the request of a place, if there is one, to the first address not tried yet that does not refuse at
-// once. The request is written when it is open.
+// connect opens a connection for a place, and for its request if it has one. It tries the first address not tried yet
+// that does not refuse at once. The request is written when the connection is open.
 func (c *Client) connect(p *place) {
 	known := c.names.known.Load()
 	for p.tried < len(known.peers) {
@@ -47,7 +48,7 @@ func (c *Client) connect(p *place) {
 	c.end(p, &net.OpError{Op: "dial", Net: "tcp", Err: err}, targets.ClassConnect, false)
 }
 
-// connected is told that an attempt to connect came to something.
+// connected handles the result of an attempt to connect.
 func (c *Client) connected(p *place) {
 	c.opening--
 	code, err := unix.GetsockoptInt(p.fd, unix.SOL_SOCKET, unix.SO_ERROR)
@@ -62,7 +63,7 @@ func (c *Client) connected(p *place) {
 	c.opened(p)
 }
 
-// opened writes the request, or keeps the connection for one. The next connections go to the same address.
+// opened writes the request, or keeps the connection for one. The next connections use the same address.
 func (c *Client) opened(p *place) {
 	c.peer = p.first + p.tried - 1
 	if !p.ahead {
@@ -78,7 +79,7 @@ func (c *Client) opened(p *place) {
 	c.idle.push(p)
 }
 
-// refused notes that an address could not be connected to.
+// refused notes that an address refused the connection.
 func (p *place) refused(err error) {
 	p.hangUp()
 	if p.connectErr == nil {
@@ -86,8 +87,8 @@ func (p *place) refused(err error) {
 	}
 }
 
-// open begins to connect; EINPROGRESS is the usual answer. A socket is registered after it was told to connect: before,
-// it counts as hung up.
+// open starts to connect; EINPROGRESS is the usual result. The socket is registered only afterwards, because an
+// unconnected socket reports a hang-up.
 func (c *Client) open(p *place, to peer) error {
 	fd, err := unix.Socket(to.family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
 	if err != nil {

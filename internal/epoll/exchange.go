@@ -12,19 +12,19 @@ import (
 	"github.com/loadctl/loadctl/targets/http1"
 )
 
-// Events that say that there is something to read, be it an error; and that there will be no more after it.
+// Events that say that there is something to read, even an error; and that nothing follows it.
 const (
 	readEvents   = unix.EPOLLIN | hangUpEvents
 	hangUpEvents = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 )
 
-// readsInARow is how many buffers of one answer are read before others have their turn.
+// readsInARow is how many buffers of one answer are read before other connections get their turn.
 const readsInARow = 8
 
-// limits bound an answer.
+// limits returns the bounds of an answer.
 func (c *Client) limits() http1.Limits { return http1.Limits{Body: c.wire.BodyLimit} }
 
-// handle does what an event asks for. Events are edges: what is not used up now has to be remembered.
+// handle handles an event. Events are edges: what is not used now must be remembered.
 func (c *Client) handle(p *place, events uint32) {
 	p.readable = p.readable || events&readEvents != 0
 	p.hungUp = p.hungUp || events&hangUpEvents != 0
@@ -46,7 +46,7 @@ func (c *Client) handle(p *place, events uint32) {
 			p.hangUp()
 		}
 	case idle:
-		// The peer closed it, or sends what nobody asked for.
+		// The peer closed it, or sent unexpected data.
 		if p.readable {
 			c.idle.remove(p)
 			c.drop(p)
@@ -54,8 +54,8 @@ func (c *Client) handle(p *place, events uint32) {
 	}
 }
 
-// write writes what is left of the request. The answer is read after it only, as the Target does. It returns false, and has done nothing
-// but to note the error, if the server had hung up a reused connection before the first byte: no request reached anyone.
+// write writes the rest of the request. The answer is read only afterwards, as in the Target. If the server had closed
+// a reused connection before the first byte, write returns false and only notes the error: the request reached nobody.
 func (c *Client) write(p *place) bool {
 	if p.out == 0 && c.wire.Halted() {
 		c.end(p, context.Canceled, targets.ClassOther, !p.readable)
@@ -71,7 +71,7 @@ func (c *Client) write(p *place) bool {
 		case errno == unix.EINTR:
 			continue
 		case errno == unix.EAGAIN:
-			return true // the event that says that there is room again comes
+			return true // another event will say that there is room again
 		case p.out == 0 && p.reused:
 			p.writeErr = errno
 			return false
@@ -79,7 +79,7 @@ func (c *Client) write(p *place) bool {
 			c.end(p, errno, targets.ClassOther, false)
 			return true
 		}
-		// A server may answer and hang up before it read all of a body. Its answer tells more than our broken pipe.
+		// A server may answer and hang up before it has read the whole body. Its answer says more than our broken pipe.
 		p.writeErr, p.readable = errno, true
 		break
 	}
@@ -90,8 +90,8 @@ func (c *Client) write(p *place) bool {
 	return true
 }
 
-// reopen opens another connection for a request that had to wait for room, until the server hung up: the one before it was answered
-// without having been read. It was begun, so it cannot be refused any more: where no other connection may be opened, that was its end.
+// reopen opens another connection for a request that had to wait for room until the server hung up, without having read
+// it. The request was begun, so Send cannot refuse it any more: if no other connection may be opened, it fails.
 func (c *Client) reopen(p *place) {
 	if !c.mayOpen() {
 		c.end(p, p.writeErr, targets.ClassOther, false)
@@ -102,8 +102,8 @@ func (c *Client) reopen(p *place) {
 	c.connect(p)
 }
 
-// read reads the answer as far as it is there. A read that does not fill the buffer has emptied the socket, and what
-// comes later is another event; but after a farewell there is none.
+// read reads the answer as far as it has arrived. A read that does not fill the buffer has emptied the socket, and
+// later data is another event; after a hang-up there is none.
 func (c *Client) read(p *place) {
 	for range readsInARow {
 		n, errno := receive(p.fd, c.buf)
@@ -136,18 +136,19 @@ func (c *Client) read(p *place) {
 	c.unread = append(c.unread, p)
 }
 
-// reusable tells whether all of the exchange allows for another. The answer knows of what followed it.
+// reusable tells whether the connection can carry another request. The answer knows about data after it.
 func (c *Client) reusable(p *place) bool {
 	return !p.hungUp && p.writeErr == nil && !c.wire.Close && p.answer.KeepAlive()
 }
 
-// drained tells whether there is nothing to read, not even a farewell. A byte that it reads is lost, and so is the connection.
+// drained tells whether there is nothing to read, not even a hang-up. A byte that it reads is lost, and so is the
+// connection.
 func (c *Client) drained(p *place) bool {
 	_, errno := receive(p.fd, c.buf[:1])
 	return errno == unix.EAGAIN
 }
 
-// resume goes on reading where others were given a turn.
+// resume goes on with the reads that gave way to other connections.
 func (c *Client) resume() {
 	c.turn, c.unread = c.unread, c.turn[:0]
 	for _, p := range c.turn {
@@ -158,8 +159,8 @@ func (c *Client) resume() {
 	}
 }
 
-// end ends the request of a place, and keeps the connection or closes it. rest is the class of an error that does not
-// tell. The clock is read for each: a batch takes longer than a Done may be wrong.
+// end ends the request of a place, and keeps the connection or closes it. rest is the class if err does not determine
+// it. It reads the clock each time: a batch takes longer than the allowed error of Done.
 func (c *Client) end(p *place, err error, rest string, keep bool) {
 	now := c.clock.Now()
 	if err == nil && now > p.deadline {
@@ -174,11 +175,11 @@ func (c *Client) end(p *place, err error, rest string, keep bool) {
 	r.Outcome.BytesIn, r.Outcome.BytesOut = int64(p.in), int64(p.out)
 	p.answer.Release()
 	if keep {
-		c.once = 0
+		c.closedInARow = 0
 	} else {
 		p.hangUp()
 		if err == nil {
-			c.once++
+			c.closedInARow++
 		}
 	}
 	p.readable = false

@@ -2,8 +2,8 @@
 
 package epoll
 
-// A list holds places, linked through them: nothing is allocated, and each can be taken out of the middle. A place is
-// in one list at a time.
+// A list links places through their own fields: it does not allocate, and any place can be removed. A place is in one
+// list at a time.
 type list struct{ first, last *place }
 
 // push adds a place at the end.
@@ -17,7 +17,7 @@ func (l *list) push(p *place) {
 	l.last = p
 }
 
-// remove takes a place out, which is in this list.
+// remove removes a place that is in this list.
 func (l *list) remove(p *place) {
 	if p.prev == nil {
 		l.first = p.next

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// locals are the addresses to connect from, in turn. Without any the system chooses.
+// locals are the addresses to connect from, in turn. Without any, the system chooses.
 type locals struct {
 	v4, v6 []unix.Sockaddr
 	turn   int
@@ -26,7 +26,7 @@ func newLocals(ips []net.IP) locals {
 	return l
 }
 
-// of returns those of a family.
+// of returns the addresses of a family.
 func (l *locals) of(family int) []unix.Sockaddr {
 	if family == unix.AF_INET {
 		return l.v4
@@ -34,13 +34,13 @@ func (l *locals) of(family int) []unix.Sockaddr {
 	return l.v6
 }
 
-// fits tells whether peers of a family can be connected to.
+// fits tells whether peers of a family can be reached.
 func (l *locals) fits(family int) bool {
 	return len(l.v4)+len(l.v6) == 0 || len(l.of(family)) > 0
 }
 
-// bind gives a socket the next address. The port is chosen when the peer is known, so that it can serve several
-// peers; old kernels choose it now, so that error does not matter.
+// bind gives a socket the next address. The system chooses the port when it knows the peer, so one port can serve
+// several peers. Old kernels choose it now; that error is ignored.
 func (l *locals) bind(fd, family int) error {
 	all := l.of(family)
 	if len(all) == 0 {

@@ -16,7 +16,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// How often a name is looked up: again, and at most, where that failed or no address could be connected to; and how long one attempt may take.
+// How often a name is looked up: normally, and at most, if that failed or no address accepts connections; and the
+// timeout of one lookup.
 const (
 	lookupEvery   = 30 * time.Second
 	lookupRetry   = time.Second
@@ -29,24 +30,24 @@ type peer struct {
 	address unix.Sockaddr
 }
 
-// known is what is known of a name: addresses, the best first, or why there are none.
+// known is the result of lookups: addresses, the best first, or why there are none.
 type known struct {
 	peers []peer
 	err   error
 }
 
-// names knows the addresses of the one host that is fired at. The loop reads known and never waits for it.
+// names knows the addresses of the target's host. The loop reads known and never waits for it.
 type names struct {
 	known  atomic.Pointer[known]
-	wrong  chan struct{} // has room for one: no address could be connected to
+	wrong  chan struct{} // room for one: no address accepted a connection
 	cancel context.CancelFunc
 	host   string
 	port   int
 	fits   func(family int) bool
 }
 
-// newNames looks up the host of address, host:port with a number, which may take up to timeout. It goes on doing so
-// until closed, if the host is a name. fits tells which families can be connected to.
+// newNames looks up the host of address, host:port with a number, within timeout. If the host is a name, it repeats the
+// lookup until closed. fits tells which families can be reached.
 func newNames(address string, timeout time.Duration, fits func(family int) bool) (*names, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -68,7 +69,7 @@ func newNames(address string, timeout time.Duration, fits func(family int) bool)
 	return n, nil
 }
 
-// refresh looks the name up now and then, and soon when its addresses are wrong.
+// refresh looks the name up from time to time, and soon if its addresses are wrong.
 func (n *names) refresh(ctx context.Context) {
 	for {
 		if !pause(ctx, lookupRetry, nil) {
@@ -81,7 +82,7 @@ func (n *names) refresh(ctx context.Context) {
 	}
 }
 
-// pause waits for some time, or until something comes by early. It returns false if ctx ended.
+// pause waits for some time, or until early. It returns false if ctx ended.
 func pause(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
 	select {
 	case <-time.After(d):
@@ -91,11 +92,11 @@ func pause(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
 	return ctx.Err() == nil
 }
 
-// doubt asks for another lookup: no address could be connected to. It never blocks.
+// doubt asks for another lookup, because no address accepted a connection. It never blocks.
 func (n *names) doubt() {
 	select {
 	case n.wrong <- struct{}{}:
-	default: // it has been asked for
+	default: // it has been asked for already
 	}
 }
 
@@ -105,7 +106,7 @@ func (n *names) lookUp(ctx context.Context, timeout time.Duration) {
 	n.learn(net.DefaultResolver.LookupNetIP(ctx, "ip", n.host))
 }
 
-// learn takes in the result of a lookup. One that fails takes away nothing that was known.
+// learn takes the result of a lookup. A failed one keeps what was known.
 func (n *names) learn(ips []netip.Addr, err error) {
 	var peers []peer
 	for _, ip := range ips {
@@ -132,7 +133,7 @@ func newPeer(ip netip.Addr, port int) peer {
 	return peer{unix.AF_INET6, &unix.SockaddrInet6{Port: port, Addr: ip.As16(), ZoneId: zone(ip.Zone())}}
 }
 
-// zone is the index of a network interface, given by name or number; 0 for none.
+// zone returns the index of a network interface, given by name or number; 0 = none.
 func zone(name string) uint32 {
 	if i, err := net.InterfaceByName(name); err == nil {
 		return uint32(i.Index)
@@ -141,5 +142,5 @@ func zone(name string) uint32 {
 	return uint32(i)
 }
 
-// close ends the looking up.
+// close ends the lookups.
 func (n *names) close() { n.cancel() }

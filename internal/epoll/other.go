@@ -11,10 +11,10 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// Client is the one that there is on Linux; here there is none.
+// Client exists on Linux only.
 type Client struct{ worker.Client }
 
 // New always fails here, with an error that is errors.ErrUnsupported.
 func New(*pacer.Clock, *targets.Wire, int) (*Client, error) {
-	return nil, fmt.Errorf("open event loop: %w: epoll is of Linux only", errors.ErrUnsupported)
+	return nil, fmt.Errorf("open event loop: %w: epoll exists on Linux only", errors.ErrUnsupported)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/targets/http1"
 )
 
-// state is what a place waits for.
+// state says what a place waits for.
 type state uint8
 
 const (
@@ -21,26 +21,26 @@ const (
 	idle                    // the next request
 )
 
-// A place is a connection, or room for one, and the request on it.
+// A place is a connection, or room for one, and its request.
 type place struct {
 	fd    int // -1 without a connection
 	index int32
 	state state
-	// What the events have told, which tell each thing once: there may be something to read until a read finds
-	// nothing; and what the peer said last was its farewell.
+	// What events have reported; each fact is reported once. readable: there may be data until a read finds none.
+	// hungUp: the peer has closed its side.
 	readable, hungUp bool
-	queued           bool // to be read on by resume
-	ahead            bool // no request waits for the connection to be opened
+	queued           bool // resume will read on
+	ahead            bool // no request waits for the connection
 
 	result    worker.Result
 	answer    http1.Response
 	deadline  int64
 	in, out   int   // bytes of the request and its answer so far
-	writeErr  error // of the peer not taking all of the request, whose answer may be there all the same
+	writeErr  error // the peer did not take the whole request; its answer may be there anyway
 	reused    bool  // the connection carried a request before
 	idleSince int64
 
-	first, tried int   // the index of the address tried first, and how many were
+	first, tried int   // index of the address tried first, and how many were tried
 	connectErr   error // of the first that failed
 
 	prev, next *place // in a list
@@ -53,7 +53,7 @@ func (p *place) begin(r worker.Result, deadline int64, peer int) {
 	p.first, p.tried, p.connectErr = peer, 0, nil
 }
 
-// hangUp closes the connection, if there is one. The kernel forgets its events with it.
+// hangUp closes the connection, if there is one. The kernel then forgets its events.
 func (p *place) hangUp() {
 	if p.fd >= 0 {
 		_ = unix.Close(p.fd)
@@ -62,8 +62,8 @@ func (p *place) hangUp() {
 	p.readable, p.hungUp = false, false
 }
 
-// take takes a place for a request: the connection that was idle last, else a free place; nil if there is none, or too many
-// connections are being opened.
+// take takes a place for a request: the connection that became idle last, else a free place. It returns nil if there is
+// none, or if the maximum number of connections is being opened.
 func (c *Client) take(now int64) *place {
 	for p := c.idle.last; p != nil; p = c.idle.last {
 		c.idle.remove(p)
@@ -78,16 +78,17 @@ func (c *Client) take(now int64) *place {
 	return c.vacant()
 }
 
-// mayOpen tells whether one more connection may be opened now. Where the server has closed one after each of the last answers, to
-// connect is what the load consists of, as without keep-alive. One answer is not enough: a server that closes each hundredth connection
-// would be flooded if that was the last one before it stood still.
+// mayOpen tells whether one more connection may be opened now. If the server has closed a connection after each of the
+// last answers, opening connections is the normal work of the load, as without keep-alive. One such answer is not
+// enough: a server that closes every hundredth connection would be flooded if that was the last one before a pause.
 func (c *Client) mayOpen() bool {
-	return c.opening < c.most || c.once >= int64(c.wire.Opening) && c.opening < c.max
+	return c.opening < c.most || c.closedInARow >= int64(c.wire.Opening) && c.opening < c.max
 }
 
-// usable tells whether a connection that was idle for some ns can carry another request. Servers close idle connections as they like,
-// and what is written to such a one is a failed request, which is none of the endpoint's. Where connections are busy there is no look: it
-// costs a system call, and what it finds is the end of one that is among the events that the loop has not come to.
+// usable tells whether a connection that was idle for some ns can carry another request. Servers close idle connections
+// at any time. To write to a closed one would count a failed request that is not the endpoint's fault. A connection
+// that was idle only briefly is not checked: the check costs a system call, and a hang-up is usually among the events
+// that the loop has not handled yet.
 func (c *Client) usable(p *place, idle int64) bool {
 	return idle <= int64(c.wire.IdleLimit) && (idle < int64(c.wire.LookAfter) || c.drained(p))
 }
@@ -107,7 +108,7 @@ func (c *Client) vacant() *place {
 	return p
 }
 
-// park puts a place whose request was reported where the next can have it.
+// park makes a place available again after its request was reported.
 func (c *Client) park(p *place) {
 	if p.fd < 0 {
 		c.drop(p)
@@ -115,7 +116,7 @@ func (c *Client) park(p *place) {
 	}
 	p.state, p.idleSince = idle, c.latest
 	c.idle.push(p)
-	// Whoever puts one in takes an old one out: no timer has to.
+	// Each park removes one old connection, so no timer is needed for that.
 	if old := c.idle.first; c.latest-old.idleSince > int64(c.wire.IdleLimit) {
 		c.idle.remove(old)
 		c.drop(old)

@@ -9,12 +9,11 @@ import (
 	"github.com/loadctl/loadctl/internal/worker"
 )
 
-// Preconnect opens n connections before there is a request, one each time that every has passed. It returns how many are
-// open, once all are or have failed, or ctx has ended. Each is tried once: what is not open by then is opened for a
-// request.
+// Preconnect opens n connections before the first request, one in each interval every. It returns how many are open,
+// when all have opened or failed, or ctx has ended. Each is tried once; the others are opened when requests need them.
 //
-// It blocks, at the longest until ctx ends, and MUST be called before the first Send and Poll. A connection that the server closes
-// meanwhile is not opened again.
+// It blocks until ctx ends at the latest, and MUST be called before the first Send and Poll. If the server closes a
+// connection in the meantime, it is not opened again.
 func (c *Client) Preconnect(ctx context.Context, n int, every time.Duration) int {
 	defer context.AfterFunc(ctx, c.Wake)()
 	n = min(n, c.max-len(c.places))
@@ -24,20 +23,20 @@ func (c *Client) Preconnect(ctx context.Context, n int, every time.Duration) int
 			c.openAhead()
 			next += int64(every)
 		}
-		wait := int64(time.Second) // for what is being opened
+		wait := int64(time.Second) // for connections being opened
 		if n > 0 && c.opening < c.wire.Opening {
 			wait = next - now
 		}
 		if err := c.serve(wait); err != nil {
-			break // Poll will say so
+			break // Poll will report it
 		}
 		c.bell.heard()
 	}
-	c.Wake() // instead of the wakes that were heard
+	c.Wake() // replaces the wake-ups consumed here
 	return c.settle()
 }
 
-// openAhead begins to open a connection that no request waits for.
+// openAhead starts to open a connection without a request.
 func (c *Client) openAhead() {
 	p := c.vacant()
 	p.begin(worker.Result{}, 0, c.peer)
@@ -45,7 +44,7 @@ func (c *Client) openAhead() {
 	c.connect(p)
 }
 
-// settle gives up what is still being opened ahead, and returns how many connections are open.
+// settle gives up connections that are still being opened ahead, and returns how many are open.
 func (c *Client) settle() int {
 	open := 0
 	for _, p := range c.places {

@@ -105,7 +105,8 @@ func (r *rig) aimAt(address netip.AddrPort) {
 	r.c.names.known.Load().peers[0].address.(*unix.SockaddrInet4).Port = int(address.Port())
 }
 
-// However many requests are due at once, so many connections are opened at the same time and no more. Poll tells when another may be.
+// However many requests are due at once, so many connections are opened at the same time and no more. Poll tells when
+// another may be.
 func TestNoStampede(t *testing.T) {
 	r := newRig(t, targets.Spec{URL: "http://" + deaf(t).String(), Timeout: 200 * time.Millisecond}, targets.Local{}, 1000)
 	for r.send() {
@@ -136,8 +137,8 @@ func TestNoStampede(t *testing.T) {
 	each.pollFor(2 * openingAtOnce)
 }
 
-// Idle connections that were reset while the loop had other things to do are replaced in turn, too: what finds no other one is refused,
-// and is not begun.
+// Idle connections that were reset while the loop had other things to do are replaced in turn, too: what finds no other
+// one is refused, and is not begun.
 func TestNoStampedeAfterResets(t *testing.T) {
 	const connections = 3 * openingAtOnce
 	var opened, reset sync.WaitGroup
@@ -238,13 +239,14 @@ func TestResetWhileFull(t *testing.T) {
 	}
 }
 
-// A server that closes each connection after an answer makes connecting the load: then nothing is held back either, until it keeps one.
+// A server that closes each connection after an answer makes connecting the load: then nothing is held back either,
+// until it keeps one.
 func TestNoLimitWhereServerCloses(t *testing.T) {
 	const closing = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 	r := newRig(t, targets.Spec{URL: serve(t, answer(closing)), Timeout: time.Minute}, targets.Local{}, 3*openingAtOnce)
 	for i := range openingAtOnce {
 		r.do()
-		if got := r.c.once; got != int64(i+1) {
+		if got := r.c.closedInARow; got != int64(i+1) {
 			t.Fatalf("%d answers, %d closed in a row", i+1, got)
 		}
 		if may := r.c.opening < r.c.most; !may || !r.c.mayOpen() {
@@ -261,9 +263,9 @@ func TestNoLimitWhereServerCloses(t *testing.T) {
 	}
 
 	kept := newRig(t, targets.Spec{URL: startTiny(t, -1).url}, targets.Local{}, 2)
-	kept.c.once = 5
-	if expect(t, kept.do(), 200, ""); kept.c.once != 0 {
-		t.Errorf("after a connection was kept %d were closed in a row", kept.c.once)
+	kept.c.closedInARow = 5
+	if expect(t, kept.do(), 200, ""); kept.c.closedInARow != 0 {
+		t.Errorf("after a connection was kept %d were closed in a row", kept.c.closedInARow)
 	}
 	if kept.mustSend(); kept.c.Opening() {
 		t.Error("connections are being opened: none is")

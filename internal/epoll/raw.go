@@ -8,30 +8,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Package unix tells Go's scheduler about each call, in case it blocks. These do not block, so they go to the kernel
-// directly; it saves a tenth of a request. Where memory is handed over, its address is taken in the argument list of the
-// call, where the compiler keeps it alive; none of the slices is empty.
+// Package unix tells Go's scheduler about each call, in case it blocks. These calls do not block, so they go directly
+// to the kernel, which saves a tenth of a request's cost. The address of a buffer is taken in the argument list of the
+// call, where the compiler keeps it alive. None of the slices is empty.
 
 // edge is EPOLLET, which is negative in package unix.
 const edge = 1 << 31
 
-// timespec is struct __kernel_timespec, which is the same on all machines; that of package unix is not.
+// timespec is struct __kernel_timespec, which is the same on all machines; package unix has another one.
 type timespec struct{ sec, nsec int64 }
 
-// send writes what the peer takes of b. The peer's absence is an error and not a signal.
+// send writes as much of b as the peer takes. A missing peer is an error, not a signal.
 func send(fd int, b []byte) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO,
 		uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, 0, 0)
 	return int(n), errno
 }
 
-// receive reads into b what there is.
+// receive reads available data into b.
 func receive(fd int, b []byte) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
 	return int(n), errno
 }
 
-// epollNow returns the events there are.
+// epollNow returns the pending events.
 func epollNow(fd int, events []unix.EpollEvent) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(fd), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
 	return int(n), errno
@@ -44,7 +44,7 @@ func epollWait(fd int, events []unix.EpollEvent, t *timespec) (int, unix.Errno) 
 	return int(n), errno
 }
 
-// epollForever waits for events, one of which has to be a timer. The time -1 has no end.
+// epollForever waits for events without a timeout; one of them must be a timer.
 func epollForever(fd int, events []unix.EpollEvent) (int, unix.Errno) {
 	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(fd), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), ^uintptr(0), 0, 0)
 	return int(n), errno

@@ -9,19 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// batch is how many events one wait brings at most.
+// batch bounds the events of one wait.
 const batch = 512
 
-// Events of these are told apart from those of connections, which have an index.
+// Ids of events that belong to no connection; connections use their index.
 const (
 	ofBell  = -1
 	ofTimer = -2
 )
 
-// A poller waits for events and for time, to the nanosecond.
+// A poller waits for events or a time, exact to the nanosecond.
 type poller struct {
 	fd     int
-	timer  int // a timerfd, where the kernel has no epoll_pwait2 (before 5.11); else -1
+	timer  int // a timerfd, if the kernel has no epoll_pwait2 (before 5.11); else -1
 	events []unix.EpollEvent
 	left   timespec
 }
@@ -41,20 +41,20 @@ func (p *poller) add(fd int, id int32, events uint32) error {
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &e))
 }
 
-// look returns how many events there are now.
+// look returns how many events are pending.
 func (p *poller) look() (int, error) {
 	n, errno := epollNow(p.fd, p.events)
 	return counted("epoll_pwait", n, errno)
 }
 
-// wait waits for events for ns at most, more than 0; it may return without any before.
+// wait waits for events for at most ns, more than 0; it may return early without any.
 func (p *poller) wait(ns int64) (int, error) {
 	if p.timer >= 0 {
 		return p.waitTimer(ns)
 	}
 	p.left = timespec{ns / 1e9, ns % 1e9}
 	n, errno := epollWait(p.fd, p.events, &p.left)
-	// Of a call that they do not know, filters of containers say EPERM.
+	// System call filters of containers return EPERM for calls that they do not know.
 	if errno != unix.ENOSYS && errno != unix.EPERM {
 		return counted("epoll_pwait2", n, errno)
 	}
@@ -64,7 +64,7 @@ func (p *poller) wait(ns int64) (int, error) {
 	return p.waitTimer(ns)
 }
 
-// openTimer makes a timer be one of the events.
+// openTimer registers a timer as one of the events.
 func (p *poller) openTimer() error {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
 	if err != nil {
@@ -74,7 +74,7 @@ func (p *poller) openTimer() error {
 	return p.add(fd, ofTimer, edge|unix.EPOLLIN)
 }
 
-// waitTimer is wait by the timer. As it is an edge it need not be read; setting it again makes it new.
+// waitTimer is wait with the timer. The timer is edge-triggered, so it need not be read; setting it again re-arms it.
 func (p *poller) waitTimer(ns int64) (int, error) {
 	when := unix.ItimerSpec{Value: unix.NsecToTimespec(ns)}
 	if err := unix.TimerfdSettime(p.timer, 0, &when, nil); err != nil {
@@ -84,7 +84,7 @@ func (p *poller) waitTimer(ns int64) (int, error) {
 	return counted("epoll_pwait", n, errno)
 }
 
-// counted is n, or the error of a wait. A signal, with which Go interrupts long turns, is none.
+// counted returns n, or the error of a wait. A signal, with which Go interrupts long turns, is no error.
 func counted(call string, n int, errno unix.Errno) (int, error) {
 	switch {
 	case errno == 0:

@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A bell wakes a loop from other goroutines. While the loop is busy that is two words of memory: only who finds it asleep makes
-// the system call. No ring is lost, because each side writes first and then reads what the other wrote:
+// A bell wakes a loop from other goroutines. While the loop is busy a ring only touches two words of memory; only a
+// ring that finds the loop asleep makes the system call. No ring is lost, because each side writes first and then reads
+// what the other wrote:
 //
 //	loop: asleep = true, then does not sleep if rung
 //	ring: rung = true, then makes the call if asleep
@@ -20,7 +21,7 @@ type bell struct {
 	rung   atomic.Bool
 	asleep atomic.Bool
 
-	mu sync.Mutex // held while fd is written: after close its number may be another file's
+	mu sync.Mutex // held while fd is written: after close its number may belong to another file
 	fd int        // an eventfd; -1 when closed
 }
 
@@ -30,7 +31,7 @@ func (b *bell) open(p *poller) error {
 		return os.NewSyscallError("eventfd", err)
 	}
 	b.fd = fd
-	// As an edge it is an event each time it is written, and never has to be read.
+	// Edge-triggered, it is an event at each write, and never has to be read.
 	if err := p.add(fd, ofBell, edge|unix.EPOLLIN); err != nil {
 		b.close()
 		return err
@@ -38,7 +39,7 @@ func (b *bell) open(p *poller) error {
 	return nil
 }
 
-// ring wakes the loop, or keeps it from falling asleep. Any goroutine may call it, at any time.
+// ring wakes the loop, or keeps it from sleeping. Any goroutine may call it, at any time.
 func (b *bell) ring() {
 	b.rung.Store(true)
 	if !b.asleep.CompareAndSwap(true, false) {
@@ -53,7 +54,7 @@ func (b *bell) ring() {
 	}
 }
 
-// sleep is called before the loop waits: false if it must not. rise is called after it.
+// sleep is called before the loop waits; false if it must not wait. rise is called after the wait.
 func (b *bell) sleep() bool {
 	b.asleep.Store(true)
 	if b.rung.Load() {
@@ -65,7 +66,7 @@ func (b *bell) sleep() bool {
 
 func (b *bell) rise() { b.asleep.Store(false) }
 
-// heard tells whether it was rung since the last time.
+// heard tells whether it was rung since the last call.
 func (b *bell) heard() bool { return b.rung.Load() && b.rung.Swap(false) }
 
 func (b *bell) close() {

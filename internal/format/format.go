@@ -1,4 +1,4 @@
-// Package format has the table of formats that a kind of document can be written in.
+// Package format holds the table of formats in which a kind of document can be written.
 //
 //	formats := format.Table[Report]{{"text", ".txt", Text}, {"json", ".json", JSON}}
 //	render, err := formats.Renderer("json")
@@ -15,7 +15,7 @@ import (
 // A Table lists the formats, the default first.
 type Table[T any] []Format[T]
 
-// A Format is a way to write a document, under the name by which users choose it, and the ending of files in it.
+// A Format is a way to write a document: its name for users, and its file ending.
 type Format[T any] struct {
 	Name, Ending string
 	Render       func(w io.Writer, document T) error
@@ -39,7 +39,7 @@ func (t Table[T]) Endings() []string {
 	return endings
 }
 
-// Of returns the name of the format that the ending of a file stands for, or "" if it stands for none.
+// Of returns the format that the ending of a file name stands for, or "".
 func (t Table[T]) Of(path string) string {
 	ending := strings.ToLower(filepath.Ext(path))
 	for _, f := range t {
@@ -50,7 +50,7 @@ func (t Table[T]) Of(path string) string {
 	return ""
 }
 
-// Renderer returns what writes the format of a name, or an error that lists the names.
+// Renderer returns the renderer of a format, or an error that lists the names.
 func (t Table[T]) Renderer(name string) (func(w io.Writer, document T) error, error) {
 	for _, f := range t {
 		if f.Name == name {

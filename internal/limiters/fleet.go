@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	members = 2 // of a fleet, and callers of a rush
+	members = 2 // workers of a fleet, and callers of a rush
 
-	netPatience    = 15 * time.Second // for a run to end, after its end
+	netPatience    = 15 * time.Second // for a run to finish after its end
 	redisPatience  = 3 * time.Second  // for Redis to answer a worker
 	reportPatience = 5 * time.Second  // for the last snapshots
 	tidyPatience   = 2 * time.Second  // for removing the run
 
-	ahead = 250 * time.Millisecond // how long before it is due a worker asks for a slot
+	ahead = 250 * time.Millisecond // how long before its due time a worker asks for a slot
 )
 
-// errSlow ends a run that does not end by itself.
-var errSlow = errors.New("the run does not end; see whether Redis still answers, and let this machine do less besides")
+// errSlow ends a measurement whose run does not end by itself.
+var errSlow = errors.New("the run does not end; check that Redis still answers, and stop other work on this machine")
 
-// spec is the run in which a limiter is measured.
+// spec returns the run in which a limiter is measured.
 func (m Measurement) spec(l Limiter, use Use, url string) run.Spec {
 	s := run.Spec{
 		Target: targets.Spec{URL: url}, QPS: pacer.PerSecond(m.QPS), Duration: m.Duration, MinWorkers: members,
@@ -73,7 +73,7 @@ func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) 
 		crew[i] = &member{name: fmt.Sprint("w", i+1), run: r, fail: fail}
 		all.Go(func() {
 			if err := crew[i].work(playing, m.Redis); err != nil {
-				fail(err) // the other one would only wait for it
+				fail(err) // else the other worker would wait for it
 			}
 		})
 	}
@@ -86,14 +86,14 @@ func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) 
 		return err
 	}
 	s.Late = time.Duration(total.Latency.Max)
-	late := s.Late + s.Late/500 // it is told in three digits
+	late := s.Late + s.Late/500 // it is reported with three digits
 	passed := late
 	var calls int64
 	for _, w := range crew {
 		calls += w.calls.Load()
-		passed = max(passed, late+2*w.clock.Err()) // when a slot is due its worker knows by its own clock
+		passed = max(passed, late+2*w.clock.Err()) // a worker decides by its own clock when a slot is due
 	}
-	if l.library && !l.queues && s.Use == Run { // what was granted at once leaves when it is due
+	if l.library && !l.queues && s.Use == Run { // granted permits leave at once when they are due
 		passed += ahead
 	}
 	s.Calls = float64(calls) / m.Duration.Seconds()
@@ -101,7 +101,8 @@ func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) 
 	return nil
 }
 
-// create makes a run of its own, even if the measurement is interrupted meanwhile: else nobody would know of it, and tidy it.
+// create makes a new run, even if the measurement is interrupted in the meantime: else nobody would know of the run and
+// remove it.
 func (m Measurement) create(ctx context.Context, client redis.UniversalClient, spec run.Spec) (*run.Run, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyPatience)
 	defer cancel()
@@ -109,14 +110,14 @@ func (m Measurement) create(ctx context.Context, client redis.UniversalClient, s
 	return r, err
 }
 
-// tidy removes a run of which nobody takes part any more.
+// tidy removes a run that has no workers any more.
 func tidy(ctx context.Context, client redis.UniversalClient, r *run.Run) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyPatience)
 	defer cancel()
-	_ = run.Discard(ctx, client, r.Name) // or it ends by itself
+	_ = run.Discard(ctx, client, r.Name) // or it expires by itself
 }
 
-// member is one worker, and what it tells of its calls: renewals, and those that ask the run's limiter.
+// member is one worker and its counts of calls: renewals, and calls to the run's limiter.
 type member struct {
 	name string
 	run  *run.Run
@@ -126,7 +127,7 @@ type member struct {
 	server *run.Arcs
 	grants *run.Grants
 	calls  atomic.Int64
-	heard  atomic.Int64 // when Redis answered last, ns since 1970; 0 = no call has ended
+	heard  atomic.Int64 // time of the last reply of Redis, ns since 1970; 0 = no call has ended
 }
 
 // Renew implements lease.Server.
@@ -143,7 +144,7 @@ func (w *member) Grant(ctx context.Context, n int64, rate pacer.Rate) (lease.Gra
 	return g, err
 }
 
-// called counts a call that has ended. Nobody waits for the end of a run that goes on without Redis.
+// called counts a call that has ended. It gives up if Redis is silent for too long: the run would go on without Redis.
 func (w *member) called(err error) {
 	w.calls.Add(1)
 	now := time.Now().UnixNano()
@@ -179,7 +180,8 @@ func (w *member) work(ctx context.Context, address string) error {
 	return err
 }
 
-// journal is that of a member. Of a measurement that was given up nobody reads it, so nobody tries again to have it written.
+// journal is the journal of a member. When the measurement is over it ignores errors: nobody reads the data, so no
+// retry is needed.
 type journal struct {
 	worker.Journal
 	measuring context.Context
@@ -190,7 +192,7 @@ func (j journal) Publish(ctx context.Context, interval, total *report.Snapshot, 
 	return j.unless(j.Journal.Publish(ctx, interval, total, series))
 }
 
-// unless is err, or nil where the measurement is over.
+// unless returns err, or nil if the measurement is over.
 func (j journal) unless(err error) error {
 	if j.measuring.Err() != nil {
 		return nil

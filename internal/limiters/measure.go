@@ -12,21 +12,21 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// A Measurement fires through limiters, one after the other, at a server inside this process on 127.0.0.1.
+// A Measurement sends through limiters, one after the other, to a server inside this process on 127.0.0.1.
 type Measurement struct {
 	Redis    string        // its URL, as run.Connect takes it
 	QPS      int64         // R, of all workers or callers together, more than 0
-	Duration time.Duration // of each use of each limiter, more than 0
+	Duration time.Duration // for each use of each limiter, more than 0
 	Window   time.Duration // w, of the limiters that have one, less than Duration; R·w is a whole number
 	Burst    int64         // b, of the limiters that have one, more than 0
 }
 
-// connections is how many each worker or caller opens at most.
+// connections bounds the connections of each worker or caller.
 const connections = 64
 
-// Run measures the limiters in each of their uses and returns what was seen, also of those before an error. told is called after each
-// use, by the caller's goroutine; it may be nil. When ctx ends so does the measurement, with the cause. Nothing is left in Redis but
-// keys that end within some seconds.
+// Run measures the limiters in each of their uses and returns the results, after an error those before it. told is
+// called after each use, on the caller's goroutine; it may be nil. If ctx ends, so does the measurement, with the
+// cause. In Redis only keys remain that expire within some seconds.
 func (m Measurement) Run(ctx context.Context, chosen []Limiter, told func(Seen)) ([]Seen, error) {
 	seen := []Seen{}
 	for _, l := range chosen {
@@ -47,7 +47,8 @@ func (m Measurement) Run(ctx context.Context, chosen []Limiter, told func(Seen))
 	return seen, nil
 }
 
-// uses are those in which a limiter is measured: slots are always spread, and no caller can ask for them; a queue lets out one after the other.
+// uses returns the uses in which a limiter is measured. Slots are always spread and no caller can ask for them; a queue
+// lets out one request after the other.
 func (l Limiter) uses() []Use {
 	switch {
 	case !l.library:
@@ -81,19 +82,20 @@ func (m Measurement) measure(ctx context.Context, l Limiter, use Use) (Seen, err
 	return s, nil
 }
 
-// allow sets what may arrive beyond R·W: the limiter's x, and what can come together because it passed between its grant and its arrival.
+// allow sets what may arrive beyond R·W: the limiter's x, and the requests that can come together because of the time
+// from grant to arrival.
 func (m Measurement) allow(s *Seen, l Limiter, passed time.Duration) {
 	s.Allowed = l.most(m.count(), m.Burst) + float64(m.QPS)*passed.Seconds()
 }
 
-// count is c: how many permits there are in a window.
+// count returns c: the number of permits in a window.
 func (m Measurement) count() int64 { return m.QPS * int64(m.Window) / int64(time.Second) }
 
-// DefaultBurst is b as runs have it if nobody says anything else: what comes in half a second.
+// DefaultBurst returns b as runs have it by default: the requests of half a second.
 func DefaultBurst(qps int64) int64 { return max(1, qps/2) }
 
-// shooter is a client with a target of its own. It is no event loop: that keeps a processor while it waits, and here workers, server and
-// Redis share those of one process. It is up to 1 ms late for that.
+// shooter is a client with its own target. It is not an event loop, because that keeps a processor while it waits, and
+// here workers, server and Redis share those of one process. So it is up to 1 ms late.
 type shooter struct {
 	*worker.Adapter
 	target targets.Target

@@ -18,7 +18,8 @@ func brief(client *redis.Client) Measurement {
 		Window: 200 * time.Millisecond, Burst: 250}
 }
 
-// TestMeasure: all limiters in all their uses keep what they promise, on a real and on an embedded Redis; and leave nothing but what ends soon.
+// TestMeasure: all limiters in all their uses keep what they promise, on a real and on an embedded Redis; and leave
+// nothing but what ends soon.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -47,8 +48,8 @@ func TestMeasure(t *testing.T) {
 	})
 }
 
-// checkRush: what a rush shows of a limiter is what its row in the table says. A caller takes all there is in one call, so this is no
-// question of how fast the machine is; only that they arrive within some time is.
+// checkRush: what a rush shows of a limiter is what its row in the table says. A caller takes all there is in one call,
+// so this is no question of how fast the machine is; only that they arrive within some time is.
 func checkRush(t *testing.T, m Measurement, s Seen) {
 	t.Helper()
 	if s.Use != Rush {
@@ -91,7 +92,8 @@ func TestBeyond(t *testing.T) {
 	}
 }
 
-// TestEnds: when its context ends so does a measurement, in each use, with the cause and without what was not measured to its end.
+// TestEnds: when its context ends so does a measurement, in each use, with the cause and without what was not measured
+// to its end.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	client := redistest.Embedded(t)

@@ -14,30 +14,30 @@ import (
 )
 
 const (
-	eve     = 20               // the part of a window that is left when the rest is over
-	breath  = time.Millisecond // between two calls of a caller at least
-	goodbye = 5 * time.Second  // how long the last answers may take
+	windowTail = 20               // callers rest until the last 1/20 of a window
+	breath     = time.Millisecond // least time between two calls of a caller
+	goodbye    = 5 * time.Second  // how long the last answers may take
 )
 
-// caller takes permits of the library and uses them. It belongs to one goroutine.
+// caller takes permits from the library and uses them. It belongs to one goroutine.
 type caller struct {
 	limiter *limit.Redis
 	client  worker.Client
 	rate    float64
 	queues  bool
-	want    int64 // permits at once
+	want    int64 // permits for each call
 
-	permits []int64 // when each may be used, sorted, ns of the client's clock
-	asked   []int64 // when it could have been, had the answer to the call taken no time
-	sent    int     // the permits that were used, the first ones
+	permits []int64 // when each may be used, sorted, in ns of the client's clock
+	asked   []int64 // when it could have been used if the call had taken no time
+	sent    int     // number of permits used, from the first on
 	ended   int     // requests answered
 	calls   int64
-	late    int64 // the longest from asked to an answer, ns
+	late    int64 // the longest time from asked to an answer, ns
 }
 
 // rush measures callers of the library.
 func (m Measurement) rush(ctx context.Context, l Limiter, url string, s *Seen) error {
-	key := "limiters-" + run.NewID() // of no use to anybody else; it ends by itself
+	key := "limiters-" + run.NewID() // used by nobody else; it expires by itself
 	callers := make([]*caller, members)
 	for i := range callers {
 		c, done, err := m.caller(ctx, l, key, url)
@@ -56,7 +56,7 @@ func (m Measurement) rush(ctx context.Context, l Limiter, url string, s *Seen) e
 	for i, c := range callers {
 		all.Go(func() {
 			now := c.client.Now() - int64(time.Since(begin))
-			failed[i] = c.run(ctx, now+int64(m.Window-m.Window/eve), now+int64(m.Duration))
+			failed[i] = c.run(ctx, now+int64(m.Window-m.Window/windowTail), now+int64(m.Duration))
 		})
 	}
 	all.Wait()
@@ -73,7 +73,7 @@ func (m Measurement) rush(ctx context.Context, l Limiter, url string, s *Seen) e
 	return nil
 }
 
-// caller makes one, and what ends it.
+// caller returns a new caller, and a function that ends it.
 func (m Measurement) caller(ctx context.Context, l Limiter, key, url string) (*caller, func(), error) {
 	client, err := run.Connect(ctx, m.Redis)
 	if err != nil {
@@ -85,7 +85,7 @@ func (m Measurement) caller(ctx context.Context, l Limiter, key, url string) (*c
 	}
 	limiter, err := limit.New(l.Name, client, key, limit.PerWindow(m.count(), m.Window), burst...)
 	if err != nil {
-		_ = client.Close() // nothing was said yet
+		_ = client.Close() // nothing was sent yet
 		return nil, nil, err
 	}
 	fires, err := open(pacer.NewClock(), targets.Spec{URL: url})
@@ -97,7 +97,7 @@ func (m Measurement) caller(ctx context.Context, l Limiter, key, url string) (*c
 	return c, func() { cli.Close(fires); cli.Close(client) }, nil
 }
 
-// ask takes up to n permits, and returns when to ask again at the earliest.
+// ask takes up to n permits, and returns the earliest time to ask again.
 func (c *caller) ask(ctx context.Context, n int64) (again int64, err error) {
 	asked := c.client.Now()
 	a, err := c.limiter.TakeUpTo(ctx, n)
@@ -108,12 +108,12 @@ func (c *caller) ask(ctx context.Context, n int64) (again int64, err error) {
 	now := c.client.Now()
 	for i := range a.Granted {
 		wait := int64(0)
-		if c.queues { // the last one is told; the others go 1/R apart before it
+		if c.queues { // the reply has the time of the last one; the others are 1/R apart before it
 			wait = max(0, int64(a.RetryAfter)-int64(float64(a.Granted-1-i)/c.rate*1e9))
 		}
 		c.permits, c.asked = append(c.permits, now+wait), append(c.asked, asked+wait)
 	}
-	if c.queues && a.Granted > 0 { // when half of them have gone there are places again
+	if c.queues && a.Granted > 0 { // when half of them have left, there is room again
 		a.RetryAfter /= 2
 	}
 	return now + max(int64(breath), int64(a.RetryAfter)), nil
@@ -136,7 +136,7 @@ func (c *caller) run(ctx context.Context, from, until int64) error {
 			if again, err = c.ask(ctx, c.want); err != nil {
 				return err
 			}
-			continue // some of it may be used by now
+			continue // some of the new permits may be usable by now
 		}
 		if err := c.client.Poll(c.next(now, again, until), c.done); err != nil {
 			return err
@@ -145,10 +145,10 @@ func (c *caller) run(ctx context.Context, from, until int64) error {
 	return context.Cause(ctx)
 }
 
-// due tells whether a permit that may be used at an instant was not used yet.
+// due tells whether there is an unused permit that may be used at an instant.
 func (c *caller) due(at int64) bool { return c.sent < len(c.permits) && c.permits[c.sent] <= at }
 
-// next is when there is something to do besides answers, and permits for which every connection is busy.
+// next returns when there is something to do, apart from answers, and from permits that wait for a busy connection.
 func (c *caller) next(now, again, until int64) int64 {
 	if now >= until {
 		return until + int64(goodbye)
@@ -160,7 +160,7 @@ func (c *caller) next(now, again, until int64) int64 {
 	return at
 }
 
-// done takes note of an answer.
+// done records an answer.
 func (c *caller) done(r worker.Result) {
 	c.ended++
 	c.late = max(c.late, r.Done-r.Due)

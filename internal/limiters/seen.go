@@ -13,12 +13,13 @@ type Use string
 
 // The uses, in the order in which they are measured.
 const (
-	// Run is a run of two workers, as everybody makes one.
+	// Run is a run of two workers, as users make it.
 	Run Use = "run"
-	// AtOnce is the same with --spread=false: what is granted leaves at once.
+	// AtOnce is the same with --spread=false: granted requests leave at once.
 	AtOnce Use = "run --spread=false"
-	// Rush is two callers of the library. After the first permit they rest until a window is nearly over; from then on they take all
-	// that they are granted, and use it at once or when they are told to. It is the worst that a limiter can be asked for.
+	// Rush is two callers of the library. After the first permit they rest until a window is nearly over. From then on
+	// they take all permits that they can get, and use each at once or at the time they are told. It is the worst case
+	// for a limiter.
 	Rush Use = "rush"
 )
 
@@ -29,17 +30,17 @@ type Seen struct {
 	Use     Use    `json:"use"`
 
 	Arrived      int64   `json:"arrived"`
-	Missed       int64   `json:"missed"`           // requests that a run asked for and did not send, because they were too late or not granted
+	Missed       int64   `json:"missed"`           // requests that a run asked for but did not send, because they were too late or not granted
 	Rate         float64 `json:"rate"`             // Arrived per second of the measurement
-	Most100ms    int     `json:"most_in_100ms"`    // in any
-	Most10ms     int     `json:"most_in_10ms"`     // in any
-	AtBorder     int     `json:"most_at_border"`   // in any 10 ms no further than 100 ms from a border: windows are counted from the first arrival
-	GapVariation float64 `json:"gap_variation"`    // standard deviation of the gaps, divided by their mean: 0 for a grid
-	Calls        float64 `json:"calls_per_second"` // that asked Redis for permits
+	Most100ms    int     `json:"most_in_100ms"`    // in any 100 ms
+	Most10ms     int     `json:"most_in_10ms"`     // in any 10 ms
+	AtBorder     int     `json:"most_at_border"`   // in any 10 ms within 100 ms of a border; windows count from the first arrival
+	GapVariation float64 `json:"gap_variation"`    // standard deviation of the gaps divided by their mean: 0 for a grid
+	Calls        float64 `json:"calls_per_second"` // calls to Redis for permits
 
 	Excess  float64       `json:"excess"`         // the largest of arrived − R·W, over all times W
-	Allowed float64       `json:"excess_at_most"` // what it may be: the limiter's x, and R times what passes from a grant to an arrival
-	Late    time.Duration `json:"late_ns"`        // the longest from when a permit could be used to the answer
+	Allowed float64       `json:"excess_at_most"` // its bound: the limiter's x, and R times the time from grant to arrival
+	Late    time.Duration `json:"late_ns"`        // the longest time from when a permit could be used to the answer
 	Within  bool          `json:"within_bound"`
 
 	times []int64 // of arrivals, ns, sorted
@@ -68,7 +69,7 @@ func (s *Seen) look(times []int64, m Measurement) {
 	s.Within = s.Excess <= s.Allowed
 }
 
-// atBorder is the most arrivals in any 10 ms that are no further than 100 ms from where a window ends and the next one begins.
+// atBorder returns the most arrivals in any 10 ms within 100 ms of a border between two windows.
 func atBorder(times []int64, window time.Duration) (most int) {
 	if len(times) == 0 {
 		return 0
@@ -81,12 +82,12 @@ func atBorder(times []int64, window time.Duration) (most int) {
 	return most
 }
 
-// excess is the largest of n − rate·W over all spans of time, n being how many arrive in a span of length W, both its ends included. A span
-// that begins and ends with an arrival has the most:
+// excess returns the largest of n − rate·W over all spans of time, where n is the number of arrivals in a span of
+// length W, both ends included. The largest is in a span that begins and ends with an arrival:
 //
 //	max over i ≤ j of (j − i + 1) − rate·(t(j) − t(i))
 //
-// It is 1 for a perfect grid, 0 for none.
+// It is 1 for a perfect grid, and 0 for no arrivals.
 func excess(times []int64, rate float64) (most float64) {
 	lowest := math.Inf(1) // of i − rate·t(i)
 	for j, at := range times {

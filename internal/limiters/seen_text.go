@@ -10,15 +10,15 @@ import (
 	"github.com/loadctl/loadctl/internal/svg"
 )
 
-// key tells what the columns of WriteSeen are.
+// key explains the columns of WriteSeen.
 const key = `
-MOST IN 10ms, 100ms: arrivals in any; AT A BORDER: in any 10ms around the end of a window. GAPS: standard deviation / mean of the times
-between arrivals, 0 for a grid. CALLS/s: to Redis, for permits. X: the most that arrived beyond R·W in any time W; AT MOST: what
-the limiter promises, and R times what passes from a grant to an arrival.
-rush: callers of the library that rest until a window is nearly over, and then take all they are granted.
+MOST IN 10ms, 100ms: most arrivals in any such time; AT A BORDER: most in any 10ms around the end of a window.
+GAPS: standard deviation / mean of the times between arrivals, 0 for a grid. CALLS/s: calls to Redis for permits.
+X: most arrivals beyond R·W in any time W; AT MOST: its bound, the limiter's promise plus R times the time from grant to arrival.
+rush: callers of the library rest until a window is nearly over, then take all permits they can get.
 `
 
-// WriteSeen writes what was seen for people.
+// WriteSeen writes the results for people.
 func WriteSeen(w io.Writer, all []Seen) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "LIMITER\tUSE\tRATE\tMOST IN 10ms\t100ms\tAT A BORDER\tGAPS\tCALLS/s\tX\tAT MOST\t")
@@ -30,9 +30,9 @@ func WriteSeen(w io.Writer, all []Seen) error {
 	return t.Flush()
 }
 
-// verdict is what has to be said beside the figures.
+// verdict returns the remark beside the figures.
 func (s *Seen) verdict() string {
-	const few = 100 // a hundredth needs no words
+	const few = 100 // a hundredth needs no remark
 	switch {
 	case !s.Within:
 		return "BEYOND ITS BOUND"
@@ -43,15 +43,15 @@ func (s *Seen) verdict() string {
 	}
 }
 
-// Line says in one line what was seen.
+// Line returns the result in one line.
 func (s *Seen) Line() string {
 	return fmt.Sprintf("%-16s %-18s %8.1f/s, at most %d in any 10ms, %d in any 100ms", s.Title(), s.Use, s.Rate, s.Most10ms, s.Most100ms)
 }
 
-// Title is the limiter with what makes it this one.
+// Title returns the limiter's name and flags.
 func (s *Seen) Title() string { return Limiter{Name: s.Limiter, Flags: s.Flags}.Title() }
 
-// Plot draws the arrivals of each 10 ms as SVG, a strip for each row, with lines where windows meet.
+// Plot draws the arrivals of each 10 ms as SVG: a strip for each row, with lines at the borders of windows.
 func Plot(all []Seen, window time.Duration) string {
 	var strips []svg.Strip
 	for _, s := range all {

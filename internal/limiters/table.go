@@ -8,24 +8,24 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 )
 
-// A Limiter is what there is to know about one before it is used. R is the rate, c how many permits there are in a window, b the burst, m
-// into how many parts a window is cut.
+// A Limiter holds the facts about a limiter. R is the rate, c the number of permits in a window, b the burst, m the
+// number of parts of a window.
 type Limiter struct {
 	Name  string `json:"name"`            // as --limiter takes it
-	Flags string `json:"flags,omitempty"` // what makes it this one, where a name stands for two
+	Flags string `json:"flags,omitempty"` // distinguishes limiters of the same name
 
 	Extra    string `json:"extra"`     // the x of the promise: at most R·W + x permits in any time of length W
 	AtOnce   string `json:"at_once"`   // the most that one instant can grant
-	AtBorder string `json:"at_border"` // the most that come together where two windows meet
+	AtBorder string `json:"at_border"` // the most that come together at the border of two windows
 
-	Commands int `json:"commands"`       // of Redis, within a call that grants one permit; what calls it is not counted
-	Sent     int `json:"sent_bytes"`     // by a call
-	Received int `json:"received_bytes"` // by it
+	Commands int `json:"commands"`       // Redis commands within a call that grants one permit, without the call itself
+	Sent     int `json:"sent_bytes"`     // in a call
+	Received int `json:"received_bytes"` // in its reply
 
 	Memory    int  `json:"memory_bytes"` // of a key with Crowd permits in its window
-	PerPermit bool `json:"per_permit"`   // it grows with them, or else does not depend on them
+	PerPermit bool `json:"per_permit"`   // the memory grows with the permits; else it does not depend on them
 
-	When string `json:"when"` // to take it
+	When string `json:"when"` // when to use it
 
 	library bool       // pacer/limit has it
 	bursts  bool       // it has a burst
@@ -33,13 +33,13 @@ type Limiter struct {
 	terms   [3]float64 // Extra as multiples of c, b and 1
 }
 
-// Crowd is how many permits are in the window where Memory is measured.
+// Crowd is the number of permits in the window for which Memory is measured.
 const Crowd = 10_000
 
-// Parts is m: into how many parts a sliding window is cut if nobody says anything else.
+// Parts is m, the default number of parts of a sliding window.
 const Parts = 10
 
-// Table lists all limiters, the one that runs have if nobody chooses first.
+// Table lists all limiters, the default limiter of runs first.
 func Table() []Limiter {
 	return []Limiter{
 		{
@@ -85,7 +85,7 @@ func Table() []Limiter {
 	}
 }
 
-// Names are those that Named knows.
+// Names returns the names that Named knows.
 func Names() []string {
 	var names []string
 	for _, l := range Table() {
@@ -94,7 +94,7 @@ func Names() []string {
 	return slices.Compact(names)
 }
 
-// Named is those limiters of the table that have one of the names, alone or with their flags as the table shows them; all without a name.
+// Named returns the limiters with these names, alone or with flags as in the table; without names, all of them.
 func Named(names ...string) ([]Limiter, error) {
 	all := Table()
 	if len(names) == 0 {
@@ -112,10 +112,10 @@ func Named(names ...string) ([]Limiter, error) {
 	}), nil
 }
 
-// Title is the name with what makes it this one.
+// Title returns the name and flags of a limiter.
 func (l Limiter) Title() string { return strings.TrimSpace(l.Name + " " + l.Flags) }
 
-// most is Extra as a number.
+// most returns Extra as a number.
 func (l Limiter) most(count, burst int64) float64 {
 	return l.terms[0]*float64(count) + l.terms[1]*float64(burst) + l.terms[2]
 }

@@ -80,10 +80,12 @@ func costs(t *testing.T, client *redis.Client) (c cost) {
 	return c
 }
 
-// near tells whether a figure is within some percent of what the table says: bytes depend a little on how long numbers and names are.
+// near tells whether a figure is within some percent of what the table says: bytes depend a little on how long numbers
+// and names are.
 func near(got, table float64, percent float64) bool { return math.Abs(got-table) <= percent/100*table }
 
-// checkCall makes one call, and then so many that looking at the statistics does not count beside them, and compares them with the table.
+// checkCall makes one call, and then so many that looking at the statistics does not count beside them, and compares
+// them with the table.
 func checkCall(t *testing.T, client *redis.Client, l Limiter, call func() error) {
 	t.Helper()
 	const many = 50
@@ -110,7 +112,8 @@ func checkCall(t *testing.T, client *redis.Client, l Limiter, call func() error)
 	}
 }
 
-// TestCalls: what a call costs, on a real Redis: of the limiters where the window has 900 permits of 1,000, of a renewal where the run goes on.
+// TestCalls: what a call costs, on a real Redis: of the limiters where the window has 900 permits of 1,000, of a
+// renewal where the run goes on.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client()
@@ -242,7 +245,7 @@ func TestWriteTable(t *testing.T) {
 	if err := WriteTable(&text, chosen); err != nil {
 		t.Fatal(err)
 	}
-	const want = `LIMITER       BOUND    AT ONCE  AT A BORDER  COMMANDS  BYTES    MEMORY         WHEN TO TAKE IT
+	const want = `LIMITER       BOUND    AT ONCE  AT A BORDER  COMMANDS  BYTES    MEMORY         WHEN TO USE IT
 gcra          R·W + 1  1        1            5         495+110  the run's own  runs: even, and without a call for each request
 gcra --burst  R·W + b  b        b            5         222+30   152            as the token bucket; with a burst of 1 evenly spaced
 sliding-log   R·W + c  c        c            9         235+30   130 a permit   small counts that must be exact in every window

@@ -6,19 +6,20 @@ import (
 	"text/tabwriter"
 )
 
-// legend tells what the columns of the table are.
+// legend explains the columns of the table.
 const legend = `
-BOUND: the most permits in any time of length W. R: rate, c: permits in a window, b: burst, m: into how many parts a window is cut, %d.
-AT ONCE: the most that an instant grants; AT A BORDER: that come together where two windows meet. COMMANDS of Redis within
-a call that grants one permit, where 900 of 1,000 are in the window; BYTES sent and received by a call. MEMORY: bytes of a key with %d
-permits in its window. gcra without --burst makes no call for each request: these are a renewal's, 2 a second from each worker.
-loadctl limiters --measure shows what they do.
+BOUND: most permits in any time of length W. R: rate, c: permits in a window, b: burst, m: number of parts of a window, %d.
+AT ONCE: most permits granted at one instant; AT A BORDER: most that come together where two windows meet.
+COMMANDS: Redis commands in a call that grants one permit while 900 of 1,000 are in the window; BYTES: sent and received by that call.
+MEMORY: bytes of a key with %d permits in its window.
+gcra without --burst makes no call for each request: its figures are those of a renewal, 2 a second from each worker.
+To see what the limiters do: loadctl limiters --measure
 `
 
-// WriteTable writes limiters of the table for people.
+// WriteTable writes the limiters of the table for people.
 func WriteTable(w io.Writer, all []Limiter) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "LIMITER\tBOUND\tAT ONCE\tAT A BORDER\tCOMMANDS\tBYTES\tMEMORY\tWHEN TO TAKE IT")
+	fmt.Fprintln(t, "LIMITER\tBOUND\tAT ONCE\tAT A BORDER\tCOMMANDS\tBYTES\tMEMORY\tWHEN TO USE IT")
 	for _, l := range all {
 		fmt.Fprintf(t, "%s\tR·W + %s\t%s\t%s\t%d\t%d+%d\t%s\t%s\n",
 			l.Title(), l.Extra, l.AtOnce, l.AtBorder, l.Commands, l.Sent, l.Received, l.memory(), l.When)
@@ -27,7 +28,7 @@ func WriteTable(w io.Writer, all []Limiter) error {
 	return t.Flush()
 }
 
-// memory is Memory in words.
+// memory formats Memory.
 func (l Limiter) memory() string {
 	switch {
 	case l.Memory == 0:

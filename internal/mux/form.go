@@ -9,10 +9,11 @@ import (
 	"strconv"
 )
 
-// errForm is what is not of the Redis protocol.
+// errForm says that data is not of the Redis protocol.
 var errForm = errors.New("the reply is not of the Redis protocol")
 
-// readReply reads one whole reply or message, as it came. Nothing is made ready for what is only announced.
+// readReply reads one whole reply or message, unchanged. It allocates only for data that has arrived, not for an
+// announced size.
 func readReply(r *bufio.Reader) ([]byte, error) {
 	var reply bytes.Buffer
 	for left := 1; left > 0; left-- {
@@ -52,7 +53,7 @@ func readLine(r *bufio.Reader, to *bytes.Buffer) ([]byte, error) {
 	return line[:len(line)-2], nil
 }
 
-// announced is what follows a line: so many elements, or so many bytes.
+// announced returns what a line announces: a number of elements, or a number of bytes.
 func announced(head []byte) (elements int, body int64, err error) {
 	switch head[0] {
 	case '$', '=', '!', '*', '~', '>', '%', '|':
@@ -71,14 +72,14 @@ func announced(head []byte) (elements int, body int64, err error) {
 		return 0, n + 2, nil
 	case '%':
 		return int(2 * n), 0, nil
-	case '|': // comes before an element, and is none
+	case '|': // an attribute precedes an element and is none
 		return int(2*n) + 1, 0, nil
 	default:
 		return int(n), 0, nil
 	}
 }
 
-// parsePush takes the elements of a push apart; what is no string is empty.
+// parsePush splits a push into its elements; elements that are no strings become empty.
 func parsePush(frame []byte) ([][]byte, error) {
 	var parts [][]byte
 	_, rest, _ := bytes.Cut(frame, []byte("\r\n"))
@@ -121,7 +122,7 @@ func countRequests(b []byte) (n int, whole bool, err error) {
 	return n, n > 0, nil
 }
 
-// requestLine is the number in a line that begins with kind.
+// requestLine parses the number in a line that begins with kind.
 func requestLine(b []byte, kind byte) (n int, rest []byte, whole bool, err error) {
 	line, rest, whole := bytes.Cut(b, []byte("\r\n"))
 	if !whole {

@@ -1,4 +1,5 @@
-// Package mux lets all connections of a Redis client to one server share one socket, and the messages that the server publishes come on it too.
+// Package mux lets all connections of a Redis client to one server share one socket, which also carries the messages
+// that the server publishes.
 //
 //	lines := mux.New(net.Dialer{}.DialContext)
 //	defer lines.Close()
@@ -7,15 +8,19 @@
 //	<-lines.Wake()                // something was published, or may have been
 //	payload := <-lines.Messages()
 //
-// The client needs no change: what it takes for a connection is a stream, of which a socket carries many. Requests leave in the order in which they
-// are written, whole, and replies come in this order. So a call waits for no answer to another call, only for the bytes before its own.
+// The client needs no change: each of its connections is a stream, and one socket carries many streams. Whole requests
+// leave in the order in which they are written, and replies come in the same order. So a call does not wait for the
+// answer to another call, only for the bytes before its own.
 //
-// Guaranteed:
-//   - One socket for each address. A stream that is closed, because its caller gave up, takes no other stream with it, and its replies are dropped.
-//   - A socket that a server has closed ends all its streams at once. One on which a reply has been due for longer than silence ends when a caller gives up.
-//   - Messages come in their order. None blocks the socket: a slow reader loses the oldest.
+// Guarantees:
 //
-// Not for calls that change what the connection is (RESET, MONITOR, WATCH), nor for those that block in the server (BLPOP).
+//   - One socket for each address. If a caller gives up and closes its stream, no other stream ends with it, and its
+//     replies are dropped.
+//   - A socket that the server has closed ends all its streams at once. A socket on which a reply is overdue by more
+//     than silence ends when a caller gives up.
+//   - Messages come in order. None blocks the socket: a slow reader loses the oldest.
+//
+// Not for calls that change the connection (RESET, MONITOR, WATCH), nor for calls that block in the server (BLPOP).
 package mux
 
 import (
@@ -30,23 +35,23 @@ import (
 )
 
 const (
-	// silence is how long a reply may be due. A server that is only slow keeps its sockets up to then, and answers those who ask once more on
-	// the same one: thousands of clients do not connect anew because it stood still for a moment.
+	// silence is how long a reply may take. A server that is only slow keeps its sockets for that long, and later calls
+	// use the same socket: so thousands of clients do not reconnect after a short pause of the server.
 	silence = 500 * time.Millisecond
-	// keptMessages is how many messages wait for their reader at most.
+	// keptMessages bounds the messages that wait for their reader.
 	keptMessages = 256
 	// How long to wait before connecting again to a server that has refused a connection.
 	firstPause = 50 * time.Millisecond
 	mostPause  = 4 * time.Second
 )
 
-// ErrRefused is a server that takes no more connections.
+// ErrRefused says that a server accepts no more connections.
 var ErrRefused = errors.New("the server refuses connections")
 
 // connector opens a socket.
 type connector = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// Dialer opens streams. Its Dial is what a client takes as its dialer.
+// Dialer opens streams. Use its Dial as the dialer of a client.
 type Dialer struct {
 	connect  connector
 	messages chan []byte
@@ -57,25 +62,25 @@ type Dialer struct {
 	trunks map[*trunk]struct{}
 	closed bool
 	heard  *trunk // the last one on which a subscription was confirmed
-	resp3  bool   // a server has answered as only RESP3 does
+	resp3  bool   // a server has answered in a way that only RESP3 has
 }
 
-// New is a Dialer that opens sockets with connect.
+// New returns a Dialer that opens sockets with connect.
 func New(connect connector) *Dialer {
 	return &Dialer{connect: connect, places: map[string]*place{}, trunks: map[*trunk]struct{}{}, messages: make(chan []byte, keptMessages), wake: make(chan struct{}, 1)}
 }
 
-// place is one address, and its socket.
+// place is one address and its socket.
 type place struct {
-	turn chan struct{} // whoever has put something in may connect
+	turn chan struct{} // the holder of its single element may connect
 
 	trunk   *trunk         // nil = none yet
-	refused error          // why the last one was
-	again   time.Time      // no sooner, after a refusal
+	refused error          // the last refusal
+	again   time.Time      // do not connect before this time, after a refusal
 	pause   outage.Backoff // between refusals
 }
 
-// Dial opens a stream to an address, over the socket to it that there is, or over a new one.
+// Dial opens a stream to an address, over its existing socket or a new one.
 func (d *Dialer) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	p, err := d.place(addr)
 	if err != nil {
@@ -95,7 +100,7 @@ func (d *Dialer) Dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return p.trunk.stream(), nil
 }
 
-// place is where an address is kept.
+// place returns the place of an address.
 func (d *Dialer) place(addr string) (*place, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,7 +113,7 @@ func (d *Dialer) place(addr string) (*place, error) {
 	return d.places[addr], nil
 }
 
-// open makes a new socket. A server that has just refused one is left alone for a while.
+// open opens a new socket. After a refusal it waits for a while.
 func (p *place) open(ctx context.Context, d *Dialer, network, addr string) error {
 	if p.trunk != nil {
 		if err := p.trunk.over(); errors.Is(err, ErrRefused) {
@@ -133,7 +138,7 @@ func (p *place) open(ctx context.Context, d *Dialer, network, addr string) error
 	return nil
 }
 
-// runs begins to read from a socket, unless the Dialer was closed meanwhile.
+// runs starts reading from a socket, unless the Dialer was closed.
 func (d *Dialer) runs(t *trunk) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -151,21 +156,21 @@ func (d *Dialer) runs(t *trunk) bool {
 	return true
 }
 
-// Messages are the payloads of what is published in the channels that were subscribed to, apart from those without any. Of more than 256 that nobody has
-// read the newest are kept.
+// Messages returns the channel of the payloads published in the subscribed channels, without empty ones. If more than
+// 256 are unread, the oldest are dropped.
 func (d *Dialer) Messages() <-chan []byte { return d.messages }
 
-// Wake tells that something was published, or may have been: a subscription has just come into force, and what was published before was missed.
+// Wake signals that something was published, or may have been: after a new subscription, earlier messages were missed.
 func (d *Dialer) Wake() <-chan struct{} { return d.wake }
 
-// RESP3 tells whether messages can come on the sockets of calls: a server has agreed to the protocol that has them.
+// RESP3 tells whether the sockets can carry messages: a server has agreed to that protocol.
 func (d *Dialer) RESP3() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.resp3
 }
 
-// Lost is closed when the socket ends on which a subscription was confirmed last. Before the first one it is nil.
+// Lost is closed when the socket of the last confirmed subscription ends. Before the first one it is nil.
 func (d *Dialer) Lost() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -175,7 +180,7 @@ func (d *Dialer) Lost() <-chan struct{} {
 	return d.heard.done
 }
 
-// Close ends all sockets. What was dialed fails from now on.
+// Close ends all sockets. From now on dialed streams fail.
 func (d *Dialer) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -186,7 +191,7 @@ func (d *Dialer) Close() error {
 	return nil
 }
 
-// deliver hands a message on. Where its reader is slow the oldest one goes.
+// deliver passes a message on. If its reader is slow, the oldest message is dropped.
 func (d *Dialer) deliver(payload []byte) {
 	d.mu.Lock() // sockets of several nodes may have messages
 	defer d.mu.Unlock()
@@ -226,7 +231,7 @@ func (d *Dialer) understood() {
 	d.resp3 = true
 }
 
-// refusal is the error of a server that has no room for another client; nil = it says something else.
+// refusal returns the error of a server without room for another client; nil = the reply is another one.
 func refusal(reply []byte) error {
 	text, failed := strings.CutPrefix(string(reply[:min(len(reply), 200)]), "-")
 	if !failed || !strings.Contains(text, "max number of clients") {
@@ -235,7 +240,7 @@ func refusal(reply []byte) error {
 	return refused(strings.TrimSpace(text))
 }
 
-// refused is what a server says that takes no more connections.
+// refused is the error text of a server that accepts no more connections.
 type refused string
 
 // Error implements error.

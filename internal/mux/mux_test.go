@@ -21,7 +21,8 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// shared is a client at an address, all of whose connections are one socket, and its Dialer. Each socket that it opens is counted.
+// shared is a client at an address, all of whose connections are one socket, and its Dialer. Each socket that it opens
+// is counted.
 func shared(t *testing.T, addr string) (client *redis.Client, lines *mux.Dialer, sockets *atomic.Int64) {
 	t.Helper()
 	sockets = new(atomic.Int64)
@@ -67,7 +68,8 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// TestOneSocket: whatever a client does at the same time, calls of all sizes and pipelines, each gets its own reply, and the server has one connection.
+// TestOneSocket: whatever a client does at the same time, calls of all sizes and pipelines, each gets its own reply,
+// and the server has one connection.
 func TestOneSocket(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, direct *redis.Client) {
@@ -197,7 +199,8 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// TestSlowReader: who does not read blocks nobody, and finds the newest messages, in their order. An empty message only wakes.
+// TestSlowReader: who does not read blocks nobody, and finds the newest messages, in their order. An empty message only
+// wakes.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, direct *redis.Client) {
@@ -227,7 +230,8 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// TestLostSocket: where the server ends the connection, whoever listens hears of it at once, and the next call succeeds, whatever streams there were.
+// TestLostSocket: where the server ends the connection, whoever listens hears of it at once, and the next call
+// succeeds, whatever streams there were.
 func TestLostSocket(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -251,8 +255,8 @@ func TestLostSocket(t *testing.T) {
 	}
 }
 
-// TestSilence: a call that gives up takes no other with it, and a server that stood still for a moment keeps its connection. One that is silent for
-// longer loses it.
+// TestSilence: a call that gives up takes no other with it, and a server that stood still for a moment keeps its
+// connection. One that is silent for longer loses it.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -292,7 +296,8 @@ func TestSilence(t *testing.T) {
 	must(t, call(10*time.Second))
 }
 
-// TestRefused: a server without room says so, in its own words, and is not asked again at once: 100 calls in a row make it refuse few.
+// TestRefused: a server without room says so, in its own words, and is not asked again at once: 100 calls in a row make
+// it refuse few.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -9,20 +9,21 @@ import (
 	"time"
 )
 
-// stream is what a client takes for a connection. Like one it is read by one goroutine at a time, and written by one.
+// stream is a connection for a client. Like one it has one reader goroutine at a time, and one writer.
 type stream struct {
 	trunk *trunk
-	out   []byte        // requests that are not whole yet
+	out   []byte        // requests that are not complete yet
 	ready chan struct{} // something has changed for the reader
 
 	mu    sync.Mutex
-	in    []byte // replies that were not read yet
+	in    []byte // replies not read yet
 	err   error
 	read  time.Time // deadlines; zero = none
 	write time.Time
 }
 
-// Write implements net.Conn. Requests leave as soon as the last one is whole, all together: none of another stream comes between.
+// Write implements net.Conn. Requests leave as soon as the last one is complete, all together: no request of another
+// stream comes between.
 func (s *stream) Write(p []byte) (int, error) {
 	s.out = append(s.out, p...)
 	n, whole, err := countRequests(s.out)
@@ -62,7 +63,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	}
 }
 
-// taken is what there is to read by now.
+// taken returns what can be read now.
 func (s *stream) taken(p []byte) (n int, deadline time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +87,7 @@ func (s *stream) feed(reply []byte) {
 	}
 }
 
-// fail ends it.
+// fail ends the stream.
 func (s *stream) fail(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +104,7 @@ func (s *stream) wake() {
 	}
 }
 
-// Close implements net.Conn. The socket stays.
+// Close implements net.Conn. The socket stays open.
 func (s *stream) Close() error {
 	s.fail(net.ErrClosed)
 	s.trunk.leave(s)
@@ -115,7 +116,7 @@ func (s *stream) SetDeadline(t time.Time) error {
 	return errors.Join(s.SetReadDeadline(t), s.SetWriteDeadline(t))
 }
 
-// SetReadDeadline implements net.Conn. It holds for the next Read.
+// SetReadDeadline implements net.Conn. It applies from the next Read on.
 func (s *stream) SetReadDeadline(t time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,14 +138,14 @@ func (s *stream) LocalAddr() net.Addr { return s.trunk.socket.LocalAddr() }
 // RemoteAddr implements net.Conn.
 func (s *stream) RemoteAddr() net.Addr { return s.trunk.socket.RemoteAddr() }
 
-// SyscallConn implements syscall.Conn: by it a client asks, before it uses a connection again, whether that was hung up.
+// SyscallConn implements syscall.Conn. A client uses it to check whether a connection was closed before it reuses it.
 func (s *stream) SyscallConn() (syscall.RawConn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return alive{}, s.err
 }
 
-// alive is the answer that nothing is wrong, and nothing to be read.
+// alive reports that the connection is good, and has nothing to read.
 type alive struct{}
 
 // Control implements syscall.RawConn.

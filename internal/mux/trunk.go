@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// errSilent is a server that has not answered for too long.
+// errSilent says that a server has not answered for too long.
 var errSilent = fmt.Errorf("no answer for %v, so the connection was closed", silence)
 
 // trunk is one socket.
@@ -19,10 +19,10 @@ type trunk struct {
 	socket net.Conn
 	done   chan struct{} // closed when it has ended
 
-	writing sync.Mutex // whoever has it writes; requests are due in the order of their writing
+	writing sync.Mutex // held while writing; requests are due in the order of their writing
 
 	mu      sync.Mutex
-	due     []request // whose replies are to come, in order
+	due     []request // requests whose replies are still to come, in order
 	streams map[*stream]struct{}
 	err     error // why it has ended; nil = it has not
 }
@@ -37,14 +37,14 @@ func newTrunk(d *Dialer, socket net.Conn) *trunk {
 	return &trunk{dialer: d, socket: socket, done: make(chan struct{}), streams: map[*stream]struct{}{}}
 }
 
-// over is why it has ended, or nil.
+// over returns why the trunk has ended, or nil.
 func (t *trunk) over() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.err
 }
 
-// stream opens one more.
+// stream opens another stream.
 func (t *trunk) stream() *stream {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -53,7 +53,7 @@ func (t *trunk) stream() *stream {
 	return s
 }
 
-// send writes n whole requests of a stream at once.
+// send writes n complete requests of a stream together.
 func (t *trunk) send(from *stream, requests []byte, n int, deadline time.Time) error {
 	t.writing.Lock()
 	defer t.writing.Unlock()
@@ -75,7 +75,7 @@ func (t *trunk) send(from *stream, requests []byte, n int, deadline time.Time) e
 	return nil
 }
 
-// read takes in replies and messages until the socket ends.
+// read reads replies and messages until the socket ends.
 func (t *trunk) read() {
 	from := bufio.NewReader(t.socket)
 	for {
@@ -90,7 +90,7 @@ func (t *trunk) read() {
 	}
 }
 
-// take hands one reply or message to whom it is for.
+// take passes one reply or message to its receiver.
 func (t *trunk) take(reply []byte) error {
 	switch reply[0] {
 	case '>':
@@ -105,7 +105,8 @@ func (t *trunk) take(reply []byte) error {
 	return t.answer(reply)
 }
 
-// push is what is no reply by its form. The confirmation of a subscription answers a command all the same, and its stream is given it as an answer.
+// push handles data that is no reply by its form. The confirmation of a subscription does answer a command, so its
+// stream gets it as a reply.
 func (t *trunk) push(frame []byte) error {
 	parts, err := parsePush(frame)
 	if err != nil {
@@ -124,22 +125,22 @@ func (t *trunk) push(frame []byte) error {
 		frame[0] = '*'
 		return t.answer(frame)
 	}
-	return nil // nobody asked for others
+	return nil // nobody asked for other kinds
 }
 
-// answer is for the stream whose request has waited longest.
+// answer passes a reply to the stream whose request is oldest.
 func (t *trunk) answer(reply []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.due) == 0 {
-		return errors.New("the server answers what nobody asked")
+		return errors.New("the server sent a reply without a request")
 	}
 	t.due[0].from.feed(reply)
 	t.due = slices.Delete(t.due, 0, 1)
 	return nil
 }
 
-// leave is told when a stream is closed. A reply that is long due says that nobody is there any more.
+// leave is called when a stream is closed. If a reply is long overdue, it ends the trunk: the server is gone.
 func (t *trunk) leave(s *stream) {
 	t.mu.Lock()
 	delete(t.streams, s)
@@ -158,7 +159,7 @@ func (t *trunk) end(why error) {
 		return
 	}
 	t.err = why
-	_ = t.socket.Close() // nothing can be done about it
+	_ = t.socket.Close() // the error has no consequence
 	for s := range t.streams {
 		s.fail(why)
 	}

@@ -1,4 +1,4 @@
-// Package outage decides which failures of a call that is made again and again are worth a line in the log.
+// Package outage decides which failures of a repeated call are worth a line in the log.
 //
 //	if seen.Failed(err) {
 //		log.Warn("nothing published; trying again", "err", err)
@@ -8,8 +8,8 @@
 //		log.Info("publishing again")
 //	}
 //
-// Of a series of failures the first is told, and each that is of another kind than those before: a server that was away and is full now, or wants a
-// password. Two kinds that alternate are told once each, so no series floods a log.
+// Of a series of failures it reports the first, and each of a kind not seen before: a server that was away and is now
+// full, or wants a password. Of two kinds that alternate each is reported once, so no series floods a log.
 package outage
 
 import (
@@ -24,13 +24,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// mostKinds bounds what is remembered of a series, and so what is told of it.
+// mostKinds bounds the kinds remembered of a series, and so the number of lines about it.
 const mostKinds = 16
 
-// Series is what was told of a series of failures. The zero value is none. It is for one goroutine.
+// Series remembers which failures of a series were reported. The zero value is ready. It is for one goroutine.
 type Series struct{ kinds map[string]bool }
 
-// Failed takes in a failure, and reports whether to tell of it.
+// Failed records a failure, and tells whether to report it.
 func (s *Series) Failed(err error) (tell bool) {
 	k := kind(err)
 	if s.kinds[k] || len(s.kinds) >= mostKinds {
@@ -43,15 +43,15 @@ func (s *Series) Failed(err error) (tell bool) {
 	return true
 }
 
-// Over takes in a success, and reports whether it ends a series of failures.
+// Over records a success, and tells whether it ends a series of failures.
 func (s *Series) Over() (ends bool) {
 	ends = len(s.kinds) > 0
 	s.kinds = nil
 	return ends
 }
 
-// kind is what failures have in common that the same thing has caused: the first word of what Redis answers, such as OOM, or what the system says of
-// the connection.
+// kind returns what failures with the same cause have in common: the first word of a Redis error, such as OOM, or the
+// operating system's error about the connection.
 func kind(err error) string {
 	if answer, refused := errors.AsType[redis.Error](err); refused {
 		word, _, _ := strings.Cut(answer.Error(), " ")

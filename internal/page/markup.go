@@ -9,15 +9,15 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 )
 
-// Markup is HTML that is being written. html/template would do it too, but calls methods by name: then the linker keeps every method of
-// every type, and loadworker is 9 MB larger.
+// Markup builds HTML. html/template could do this too, but it calls methods by name: then the linker keeps every method
+// of every type, and loadworker grows by 9 MB.
 type Markup struct{ bytes.Buffer }
 
-// Raw adds HTML of ours.
+// Raw adds trusted HTML.
 func (m *Markup) Raw(text string) { m.WriteString(text) }
 
-// Put adds HTML of ours with texts of anybody in it, each as a part of a line that is never read as HTML. They may stand between tags, and
-// in attributes with double quotes.
+// Put adds trusted HTML with untrusted texts in it. Each text becomes part of a line and is never interpreted as HTML.
+// Texts may stand between tags, and in attributes with double quotes.
 func (m *Markup) Put(format string, texts ...string) {
 	safe := make([]any, len(texts))
 	for i, text := range texts {
@@ -26,7 +26,7 @@ func (m *Markup) Put(format string, texts ...string) {
 	fmt.Fprintf(m, format, safe...)
 }
 
-// Head begins a page with this title, up to its body; policy is that of [Policy].
+// Head begins a page with this title, up to its body; policy is from [Policy].
 func (m *Markup) Head(title, policy, style string) {
 	m.Put(`<!DOCTYPE html>
 <html lang="en">
@@ -50,10 +50,10 @@ func (m *Markup) Section(id, class, title string) {
 type Column struct {
 	name   string
 	number bool
-	wide   bool // of two columns
+	wide   bool // it spans two columns
 }
 
-// Columns are heads of columns; a name that begins with # is one of numbers, with ## one of a share.
+// Columns returns column heads. A name that begins with # is a column of numbers, with ## one of shares.
 func Columns(names ...string) []Column {
 	var all []Column
 	for _, name := range names {
@@ -62,7 +62,8 @@ func Columns(names ...string) []Column {
 	return all
 }
 
-// Table begins a table that may be wider than the page, so that it can be moved with keys too; columns are its head. End it with EndTable.
+// Table begins a table that may be wider than the page, so the keyboard can scroll it; columns are its head. End it
+// with EndTable.
 func (m *Markup) Table(class, name string, columns ...Column) {
 	m.Put(`<div class="scroll" role="region" aria-label="%s" tabindex="0"><table class="%s"><caption class="unseen">%s</caption>`+"\n", name, class, name)
 	if len(columns) > 0 {

@@ -1,12 +1,12 @@
-// Package page is what the project's pages are made of: ES modules, a style, and the charts library uPlot.
+// Package page holds the parts of the project's pages: ES modules, a style, and the charts library uPlot.
 //
-//	script, err := page.Script("report.js") // a module and all that it imports, as one script
+//	script, err := page.Script("report.js") // a module and all its imports, as one script
 //	style := page.Style()
 //	var m page.Markup
 //	m.Head("x", page.Policy(script, style), style) // nothing else may run, and nothing may be fetched
 //
-// The modules in web/ are plain: a server can serve them as they are, and [Script] puts them into one file. docs/adr/0011-one-file.md
-// says why there is no build step.
+// The modules in web/ are plain: a server can serve them unchanged, and [Script] joins them into one file.
+// docs/adr/0011-one-file.md explains why there is no build step.
 package page
 
 import (
@@ -23,10 +23,10 @@ import (
 //go:embed web uplot
 var files embed.FS
 
-// Style is the style of all pages.
+// Style returns the style of all pages.
 func Style() string { return mustRead("uplot/uPlot.min.css") + "\n" + mustRead("web/page.css") }
 
-// mustRead reads a file that is embedded by name.
+// mustRead reads an embedded file.
 func mustRead(name string) string {
 	text, err := files.ReadFile(name)
 	if err != nil {
@@ -35,7 +35,7 @@ func mustRead(name string) string {
 	return string(text)
 }
 
-// Policy is the content security policy of a page that has one script ("" = none), one style, and fetches nothing.
+// Policy returns the content security policy of a page that has one script ("" = none), one style, and fetches nothing.
 func Policy(script, style string) string {
 	hash := func(text string) string {
 		sum := sha256.Sum256([]byte(text))
@@ -48,8 +48,8 @@ func Policy(script, style string) string {
 	return fmt.Sprintf("default-src 'none'; %sstyle-src 'sha256-%s'; base-uri 'none'; form-action 'none'", scripts, hash(style))
 }
 
-// Script is uPlot, the module entry and all that it imports, as one module script: those that are imported come first. The modules share one
-// scope then, so no two of them may declare the same name.
+// Script returns uPlot, the module entry and all its imports as one module script, imports first. The modules then
+// share one scope, so no two of them may declare the same name.
 func Script(entry string) (string, error) {
 	web, err := fs.Sub(files, "web")
 	if err != nil {
@@ -59,10 +59,10 @@ func Script(entry string) (string, error) {
 	if err := l.add(entry); err != nil {
 		return "", err
 	}
-	// The licence asks for its text wherever the library goes.
+	// The licence requires its text wherever the library goes.
 	script := "/*\n" + mustRead("uplot/LICENSE") + "*/\n" + strings.TrimSpace(mustRead("uplot/uPlot.iife.min.js")) + "\n" + l.out.String()
 	if strings.Contains(script, "</script") || strings.Contains(script, "<!--") {
-		return "", fmt.Errorf("link %s: a module has what ends or hides a script element", entry)
+		return "", fmt.Errorf("link %s: a module contains text that ends or hides a script element", entry)
 	}
 	return script, nil
 }
@@ -74,13 +74,13 @@ type linker struct {
 	open, done []string
 }
 
-// The two statements that modules have, each on a line of its own, and what begins like them.
+// The two statements of modules, each on its own line, and lines that begin like them.
 var (
 	importLine = regexp.MustCompile(`^import \{ \w+(?:, \w+)* \} from "\./([\w-]+\.js)";$`)
 	exportLine = regexp.MustCompile(`^export ((?:async )?function|const|class) `)
 )
 
-// add writes the module, after those that it imports and that are not there yet.
+// add writes the module, after its imports that are not written yet.
 func (l *linker) add(name string) error {
 	if slices.Contains(l.done, name) {
 		return nil

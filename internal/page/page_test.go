@@ -29,7 +29,8 @@ func TestVendoredFiles(t *testing.T) {
 	}
 }
 
-// TestScript: each module can be the first one, each that it imports is there once and before it, and nothing is left to be fetched.
+// TestScript: each module can be the first one, each that it imports is there once and before it, and nothing is left
+// to be fetched.
 func TestScript(t *testing.T) {
 	modules, err := fs.Glob(files, "web/*.js")
 	if err != nil || len(modules) == 0 {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Clip is s as a part of one line, of at most n characters and a mark that something was left out.
+// Clip makes s part of one line: at most n characters, and a mark if something was left out.
 func Clip(s string, n int) string {
 	runes := []rune(Line(strings.ToValidUTF8(s, "\uFFFD")))
 	if len(runes) > n {
@@ -14,7 +14,7 @@ func Clip(s string, n int) string {
 	return string(runes)
 }
 
-// Markdown is at most n characters of s as they stand, with nothing in it that Markdown or HTML would read.
+// Markdown returns at most n characters of s, escaped so that Markdown and HTML show them unchanged.
 func Markdown(s string, n int) string {
 	var b strings.Builder
 	for _, r := range Clip(s, n) {
@@ -31,7 +31,8 @@ func Markdown(s string, n int) string {
 	return b.String()
 }
 
-// MarkdownCode is at most n characters of s in a fixed font, which a back quote would end. It is not for tables, where a bar would end it.
+// MarkdownCode returns at most n characters of s as code. A back quote, which would end the code, is replaced. It is
+// not for tables, where a bar would end the cell.
 func MarkdownCode(s string, n int) string {
 	return "`" + strings.ReplaceAll(Clip(s, n), "`", "'") + "`"
 }

@@ -1,12 +1,13 @@
-// Package printable keeps what others wrote from steering a terminal, or from looking like lines of ours.
+// Package printable keeps untrusted text from controlling a terminal, or from looking like our own lines.
 //
 //	printable.Line("a\x1b[2J\nb")                  // "a [2J b": a single line
-//	printable.Fprintf(w, "%s\t%s\n", id, state)    // the format ends lines, its arguments do not
-//	out := printable.NewWriter(os.Stdout)          // whatever is written: only \n and \t steer
+//	printable.Fprintf(w, "%s\t%s\n", id, state)    // only the format ends lines, not its arguments
+//	out := printable.NewWriter(os.Stdout)          // only \n and \t keep their effect
 //	json.NewEncoder(printable.NewJSONWriter(out))  // escapes instead of spaces: nothing is lost
 //
-// What steers is each control character (C0, DEL and C1), and each that hides or turns text: format characters such as zero-width spaces
-// and bidirectional overrides, line and paragraph separators. Bytes that are no UTF-8 become U+FFFD, so that none of them is left.
+// It replaces each control character (C0, DEL and C1), and each character that hides or turns text: format characters
+// such as zero-width spaces and bidirectional overrides, line and paragraph separators. Bytes that are not UTF-8 become
+// U+FFFD.
 package printable
 
 import (
@@ -19,10 +20,10 @@ import (
 	"unicode/utf16"
 )
 
-// steers tells whether a character does something else than to be seen.
+// steers tells whether a character is a control character in this sense.
 func steers(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
 
-// Line is s as a part of one line: a space stands for whatever steers.
+// Line makes s part of one line: it replaces control characters by spaces.
 func Line(s string) string {
 	return strings.Map(func(r rune) rune {
 		if steers(r) {
@@ -32,8 +33,8 @@ func Line(s string) string {
 	}, s)
 }
 
-// Fprintf is fmt.Fprintf with each text, error, and struct that tells its text among its arguments as a Line. Line breaks and tabs come from
-// the format alone.
+// Fprintf is fmt.Fprintf that makes each argument a Line: texts, errors, and structs with a text. Only the format adds
+// line breaks and tabs.
 func Fprintf(w io.Writer, format string, args ...any) (int, error) {
 	lines := make([]any, len(args))
 	for i, arg := range args {
@@ -49,13 +50,13 @@ func Fprintf(w io.Writer, format string, args ...any) (int, error) {
 	return fmt.Fprintf(w, format, lines...)
 }
 
-// writer replaces what steers in all that is written through it.
+// writer replaces control characters in everything written through it.
 type writer struct {
 	to      io.Writer
 	replace func(r rune) string // "" = r stays
 }
 
-// NewWriter returns a writer that lets through what may be shown, \n and \t. A space stands for whatever else steers.
+// NewWriter returns a writer that replaces control characters by spaces, except \n and \t.
 func NewWriter(to io.Writer) io.Writer {
 	return &writer{to, func(r rune) string {
 		if steers(r) && r != '\n' && r != '\t' {
@@ -65,11 +66,12 @@ func NewWriter(to io.Writer) io.Writer {
 	}}
 }
 
-// NewJSONWriter returns a writer for JSON. The encoder leaves some of what steers as it is; here it is escaped, so that it is read back unchanged.
+// NewJSONWriter returns a writer for JSON. The encoder leaves some control characters unchanged; this writer escapes
+// them, so that they are read back unchanged.
 func NewJSONWriter(to io.Writer) io.Writer {
 	return &writer{to, func(r rune) string {
 		switch high, low := utf16.EncodeRune(r); {
-		case !steers(r) || r == '\n' || r == '\t': // between its values; in them the encoder has escaped these
+		case !steers(r) || r == '\n' || r == '\t': // between values; inside them the encoder has escaped these
 			return ""
 		case r > 0xffff:
 			return fmt.Sprintf(`\u%04x\u%04x`, high, low)
@@ -95,7 +97,8 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// File is the file that w writes to in the end, for whoever has to know whether that is a terminal, and for who steers it on purpose.
+// File returns the file that w finally writes to, for callers that need to know whether it is a terminal, or control it
+// on purpose.
 func File(w io.Writer) (f *os.File, ok bool) {
 	if filter, is := w.(*writer); is {
 		w = filter.to

@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// hostile is what must not leave: titles, CSI in two forms, line breaks, backspace, NUL, DEL, overrides, what is not seen, and no UTF-8.
+// hostile is what must not leave: titles, CSI in two forms, line breaks, backspace, NUL, DEL, overrides, what is not
+// seen, and no UTF-8.
 const hostile = "a\x1b]0;title\ab\x1b[2J\u009b31m\r\n\t\b\x00\x7f\u202e\u2066\u200b\ufeff\u2028\u2029\U000e0041\x9b\xff\xc2z"
 
 // clean is whether a text is free of them, but for those that are allowed.

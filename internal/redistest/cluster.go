@@ -10,11 +10,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// hashSlots is into how many parts Redis Cluster divides the keys.
+// hashSlots is the number of hash slots of a Redis Cluster.
 const hashSlots = 16384
 
-// Cluster is a Redis Cluster of masters, in order of their hash slots: of n masters, master i owns an n-th of them. It has replicas
-// only after Replicate.
+// Cluster is a Redis Cluster of masters, in order of their hash slots: of n masters, master i owns one n-th. It has
+// replicas only after Replicate.
 type Cluster struct {
 	Masters  []*Server
 	Replicas []*Server // replica i is of master i
@@ -22,11 +22,11 @@ type Cluster struct {
 	client   *redis.ClusterClient
 }
 
-// StartCluster starts n masters, 3 or more, each with the args as Start has them, and returns once each of them takes commands. The
-// cluster ends with the test.
+// StartCluster starts n masters, 3 or more, each with the args as in Start. It returns when each of them accepts
+// commands. The cluster ends with the test.
 func StartCluster(t testing.TB, n int, args ...string) *Cluster {
 	t.Helper()
-	// Without a replica a master that is gone should not stop the others' slots: tests say so themselves.
+	// A missing master without a replica must not stop the others' slots; tests that want that say so.
 	own := []string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no"}
 	c := &Cluster{args: append(own, args...)}
 	for range n {
@@ -48,11 +48,11 @@ func StartCluster(t testing.TB, n int, args ...string) *Cluster {
 	}
 	options := &redis.ClusterOptions{Addrs: c.Addrs(), ContextTimeoutEnabled: true}
 	c.client = redis.NewClusterClient(options)
-	t.Cleanup(func() { c.client.Close() }) //nolint:errcheck // nothing is left to lose
+	t.Cleanup(func() { c.client.Close() }) //nolint:errcheck // there is nothing left to lose
 	return c
 }
 
-// Replicate gives each master a replica, and returns once each of them has its copy and all nodes know all.
+// Replicate gives each master a replica. It returns when each replica has its copy and all nodes know all others.
 func (c *Cluster) Replicate(t testing.TB) {
 	t.Helper()
 	for range c.Masters {
@@ -93,7 +93,7 @@ func (c *Cluster) URL() string {
 	return "redis://" + addrs[0] + "?addr=" + strings.Join(addrs[1:], "&addr=")
 }
 
-// Owner is the master that has a key.
+// Owner returns the master that owns a key.
 func (c *Cluster) Owner(t testing.TB, key string) *Server {
 	t.Helper()
 	slot, err := c.Masters[0].Client().ClusterKeySlot(t.Context(), key).Result()

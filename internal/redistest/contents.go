@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Contents returns all data of the client's database, by key, as a text that is equal where the data is. It is not DUMP, which
-// an embedded server has for strings only. Lifetimes are not part of it.
+// Contents returns all data of the client's database, by key, as texts that are equal if the data is equal. It does not
+// use DUMP, which the embedded server has for strings only. Lifetimes are not included.
 func Contents(t testing.TB, client *redis.Client) map[string]string {
 	t.Helper()
 	keys, err := client.Keys(t.Context(), "*").Result()
@@ -43,7 +43,7 @@ func content(ctx context.Context, client *redis.Client, key string) (string, err
 	case "stream":
 		data, err = client.XRange(ctx, key, "-", "+").Result()
 	default:
-		err = fmt.Errorf("it is a %s, of which this package cannot tell the content", kind)
+		err = fmt.Errorf("it is a %s, whose content this package cannot read", kind)
 	}
 	return fmt.Sprintf("%s %#v", kind, data), err
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/loadctl/loadctl/internal/embedded"
 )
 
-// Each runs a test twice, as the subtests "redis" on a redis-server and "embedded" on an embedded one, each private to it. The two
-// run in parallel. What only a process can do (Pause, Kill, CONFIG, …) is tested with Start.
+// Each runs a test twice in parallel: as subtest "redis" on a private redis-server, and as subtest "embedded" on a
+// private embedded server. What only a process can do (Pause, Kill, CONFIG, …) is tested with Start.
 func Each(t *testing.T, test func(t *testing.T, client *redis.Client)) {
 	t.Helper()
 	t.Run("redis", func(t *testing.T) {
@@ -29,6 +29,6 @@ func Embedded(t testing.TB) *redis.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() }) // it is never an error
+	t.Cleanup(func() { _ = s.Close() }) // it never returns an error
 	return newClient(t, s.URL())
 }

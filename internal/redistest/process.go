@@ -15,8 +15,7 @@ import (
 	"github.com/loadctl/loadctl/internal/child"
 )
 
-// errExited says that the server ended before it was ready: its port was
-// taken, or an argument is wrong.
+// errExited says that the server ended before it was ready: its port was taken, or an argument is wrong.
 var errExited = errors.New("redis-server ended at once")
 
 // process is one life of a redis-server.
@@ -25,14 +24,13 @@ type process struct {
 	log string // the file it writes its log to
 }
 
-// startProcess starts binary in dir and returns without waiting for it to be
-// ready.
+// startProcess starts binary in dir. It does not wait until it is ready.
 func startProcess(binary string, args []string, dir string) (*process, error) {
 	log, err := os.Create(filepath.Join(dir, "redis.log"))
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close() //nolint:errcheck // the child has its own descriptor, nothing is written through ours
+	defer log.Close() //nolint:errcheck // the child has its own descriptor; ours writes nothing
 
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = dir
@@ -41,8 +39,7 @@ func startProcess(binary string, args []string, dir string) (*process, error) {
 	return &process{Process: p, log: log.Name()}, err
 }
 
-// awaitReady returns nil once this very process, and not another one at the
-// same address, answers PING.
+// awaitReady returns nil when this very process answers PING, and not another one at the same address.
 func (p *process) awaitReady(addr string, patience time.Duration) error {
 	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
 		select {
@@ -50,7 +47,7 @@ func (p *process) awaitReady(addr string, patience time.Duration) error {
 			return fmt.Errorf("%w; its log:\n%s", errExited, p.logText())
 		default:
 		}
-		// The log line means that the port is ours; a Sentinel says it in other words.
+		// The log line proves that the port is ours; a Sentinel uses another one.
 		log := p.logText()
 		if (strings.Contains(log, "Ready to accept connections") || strings.Contains(log, "Sentinel ID is ")) && answersPing(addr) {
 			return nil
@@ -62,15 +59,15 @@ func (p *process) awaitReady(addr string, patience time.Duration) error {
 	}
 }
 
-// answersPing asks without a client library: whatever the answer (a server
-// with a password says NOAUTH), the server is there.
+// answersPing asks without a client library. Any answer will do (a server with a password says NOAUTH): the server is
+// there.
 func answersPing(addr string) bool {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
 		return false
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(time.Second)) // without one the read below ends with the server
+	_ = conn.SetDeadline(time.Now().Add(time.Second)) // else the read below would last as long as the server
 	if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
 		return false
 	}
@@ -78,7 +75,7 @@ func answersPing(addr string) bool {
 	return err == nil
 }
 
-// logText returns what the server has logged, as far as it can be read.
+// logText returns the server's log, as far as it can be read.
 func (p *process) logText() string {
 	text, err := os.ReadFile(p.log)
 	if err != nil {
@@ -109,8 +106,7 @@ func (p *process) resume() error {
 	return p.signal(syscall.SIGCONT)
 }
 
-// signal sends signals in turn. os.Process never signals a stranger that was
-// given the id of a dead process.
+// signal sends signals in order. os.Process never signals another process that got the id of a dead one.
 func (p *process) signal(signals ...os.Signal) error {
 	for _, sig := range signals {
 		if err := p.Cmd.Process.Signal(sig); err != nil {

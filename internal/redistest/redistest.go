@@ -1,4 +1,4 @@
-// Package redistest gives every test a Redis server of its own.
+// Package redistest gives every test its own Redis server.
 //
 //	func TestRenew(t *testing.T) {
 //		server := redistest.Start(t)
@@ -9,11 +9,9 @@
 //
 // Each runs a test on such a server and on an embedded one.
 //
-// A server listens on 127.0.0.1 only, keeps nothing on disk unless asked to,
-// and ends with the test; it also ends when the test process is killed, so
-// nothing is left behind. Tests may run in parallel. Where redis-server is not
-// installed the test fails and says what to install: it is never skipped, as a
-// skipped test proves nothing.
+// A server listens on 127.0.0.1 only, keeps nothing on disk unless asked to, and ends with the test. It also ends when
+// the test process is killed, so nothing is left behind. Tests may run in parallel. If redis-server is not installed,
+// the test fails and says what to install. It is never skipped, because a skipped test proves nothing.
 package redistest
 
 import (
@@ -36,9 +34,8 @@ const (
 	stopPatience  = 5 * time.Second
 )
 
-// Server is a private redis-server at one address, which it keeps through
-// Kill, Stop and Restart. Its methods fail the test when they cannot do what
-// they say, and may be called from any goroutine.
+// Server is a private redis-server. It keeps its address through Kill, Stop and Restart. Its methods fail the test if
+// they do not succeed, and may be called from any goroutine.
 type Server struct {
 	tb     testing.TB
 	binary string
@@ -49,19 +46,18 @@ type Server struct {
 	client *redis.Client
 
 	mu      sync.Mutex
-	process *process // the last one started, perhaps dead by now
+	process *process // the last one started; it may be dead
 }
 
-// Start starts a server and returns once it answers PING. The args follow our
-// own on the command line of redis-server and win over them: "--appendonly",
-// "yes" keeps data across Restart. They must leave --port, --daemonize and
-// logging alone. The server inherits the environment of the test.
+// Start starts a server and returns when it answers PING. The args follow our own on the command line of redis-server
+// and override them: "--appendonly", "yes" keeps data across Restart. They must not set --port, --daemonize or logging.
+// The server inherits the environment of the test.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	return (&Server{tb: t, dir: t.TempDir(), args: args}).start(t)
 }
 
-// start begins the first life of the server, at a port that is free.
+// start begins the first life of the server, at a free port.
 func (s *Server) start(t testing.TB) *Server {
 	t.Helper()
 	binary, err := exec.LookPath("redis-server")
@@ -76,7 +72,7 @@ func (s *Server) start(t testing.TB) *Server {
 		if err == nil {
 			break
 		}
-		// Someone else may have taken the port since we looked.
+		// Another process may have taken the port since we looked.
 		if !errors.Is(err, errExited) || try == startTries {
 			t.Fatalf("start redis-server (try %d of %d): %v", try, startTries, err)
 		}
@@ -99,7 +95,7 @@ func (s *Server) launch() error {
 	return p.awaitReady(s.Addr(), startPatience)
 }
 
-// arguments are our own.
+// arguments returns our own arguments.
 func (s *Server) arguments() []string {
 	return []string{
 		"--bind", "127.0.0.1",
@@ -110,7 +106,7 @@ func (s *Server) arguments() []string {
 	}
 }
 
-// newClient is a client until the test ends.
+// newClient returns a client that is closed when the test ends.
 func newClient(t testing.TB, url string) *redis.Client {
 	t.Helper()
 	options, err := redis.ParseURL(url)
@@ -118,7 +114,7 @@ func newClient(t testing.TB, url string) *redis.Client {
 		t.Fatal(err)
 	}
 	options.ContextTimeoutEnabled = true
-	options.DialerRetries = 1 // a dead server is part of many tests: say so at once
+	options.DialerRetries = 1 // a dead server is part of many tests: fail at once
 	client := redis.NewClient(options)
 	t.Cleanup(func() { client.Close() })
 	return client
@@ -134,9 +130,8 @@ func (s *Server) URL() string {
 	return "redis://" + s.Addr() + "/0"
 }
 
-// Client returns the server's own client, the same at each call, closed when
-// the test ends. It is meant for setting up and looking at state; it obeys
-// context deadlines and otherwise retries as go-redis does.
+// Client returns the server's own client, the same at each call, closed when the test ends. Use it to set up and read
+// state. It obeys context deadlines, and retries as go-redis does.
 func (s *Server) Client() *redis.Client {
 	return s.client
 }
@@ -148,8 +143,7 @@ func (s *Server) Pid() int {
 	return s.process.Pid
 }
 
-// Stop ends the server as an operator would (SIGTERM) and waits for it. A
-// stopped server stays stopped until Restart.
+// Stop ends the server as an operator would (SIGTERM) and waits for it. A stopped server stays stopped until Restart.
 func (s *Server) Stop() {
 	s.tb.Helper()
 	s.mu.Lock()
@@ -169,8 +163,8 @@ func (s *Server) Kill() {
 	}
 }
 
-// Restart starts the server again at the same address, after a Stop if it is
-// still alive. It comes back empty unless it was started with persistence.
+// Restart starts the server again at the same address, after a Stop if it is still alive. It comes back empty unless it
+// was started with persistence.
 func (s *Server) Restart() {
 	s.tb.Helper()
 	s.Stop()
@@ -188,8 +182,8 @@ func (s *Server) Restart() {
 	}
 }
 
-// Pause freezes the server (SIGSTOP): the kernel still accepts connections and
-// data, nothing answers. Once Pause returns no further command is executed.
+// Pause freezes the server (SIGSTOP): the kernel still accepts connections and data, but nothing answers. After Pause
+// returns no further command is executed.
 func (s *Server) Pause() {
 	s.tb.Helper()
 	s.mu.Lock()
@@ -199,8 +193,8 @@ func (s *Server) Pause() {
 	}
 }
 
-// Resume lets a paused server go on (SIGCONT). It executes what has arrived in
-// the meantime, even from clients that gave up waiting.
+// Resume lets a paused server go on (SIGCONT). It executes what has arrived in the meantime, even from clients that
+// gave up waiting.
 func (s *Server) Resume() {
 	s.tb.Helper()
 	s.mu.Lock()
@@ -210,13 +204,12 @@ func (s *Server) Resume() {
 	}
 }
 
-// FreePort returns a TCP port on 127.0.0.1 that nobody listened at a moment
-// ago. Whoever uses it must be ready to lose a race for it.
+// FreePort returns a TCP port on 127.0.0.1 at which nobody listened a moment ago. Callers must be ready to lose a race
+// for it.
 //
-// It is drawn from 10000…22767, below the range from which the kernel serves
-// outgoing connections (32768 and up), and so is the port + 10000 that Redis
-// Cluster uses: a test with thousands of connections cannot take it by chance
-// while the server is down.
+// It is drawn from 10000…22767, below the range from which the kernel takes ports of outgoing connections (32768 and
+// up). So is the port + 10000, which Redis Cluster uses. So a test with thousands of connections cannot take it by
+// chance while the server is down.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	var err error

@@ -13,14 +13,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// MasterName is what the Sentinels of StartWatched call their master.
+// MasterName is the name of the master for the Sentinels of StartWatched.
 const MasterName = "mymaster"
 
 // WatchedOptions describes what StartWatched starts.
 type WatchedOptions struct {
 	Host     string   // the address at which all find each other; "" = 127.0.0.1
 	Replicas int      // of the master
-	Server   []string // arguments of each redis-server, as Start has them
+	Server   []string // arguments of each redis-server, as in Start
 	Sentinel []string // lines for the configuration of each Sentinel
 }
 
@@ -31,7 +31,8 @@ type Watched struct {
 	host      string
 }
 
-// StartWatched starts all of it, and returns once each Sentinel knows the others and each replica has its copy. All of it ends with the test.
+// StartWatched starts all of these. It returns when each Sentinel knows the others and each replica has its copy. All
+// end with the test.
 func StartWatched(t testing.TB, o WatchedOptions) *Watched {
 	t.Helper()
 	w := &Watched{host: o.Host}
@@ -69,7 +70,7 @@ func startSentinel(t testing.TB, host string, lines []string) *Server {
 	s := &Server{tb: t, dir: t.TempDir()}
 	s.own = func() []string {
 		file := filepath.Join(s.dir, "sentinel.conf")
-		if _, err := os.Stat(file); err != nil { // what it wrote in a life before stays
+		if _, err := os.Stat(file); err != nil { // what it wrote in an earlier life stays
 			bind := "bind 127.0.0.1"
 			if host != "127.0.0.1" {
 				bind += " " + host
@@ -122,7 +123,7 @@ func (w *Watched) Master(t testing.TB, old *Server) (master *Server) {
 	return master
 }
 
-// known is what a Sentinel tells of the master.
+// known returns what a Sentinel knows about the master.
 func (w *Watched) known(ctx context.Context, s *Server) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -131,7 +132,7 @@ func (w *Watched) known(ctx context.Context, s *Server) (map[string]string, erro
 	return cmd.Val(), err
 }
 
-// replication is that section of a server's INFO.
+// replication returns that section of a server's INFO.
 func (s *Server) replication(t testing.TB) string {
 	return s.client.Info(t.Context(), "replication").Val()
 }

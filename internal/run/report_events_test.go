@@ -33,7 +33,7 @@ func TestReportTellsEvents(t *testing.T) {
 		}
 		rep, err = r.Report(t.Context())
 		if err != nil || len(rep.Events) != 1000 || rep.Events[0].Who != "w" || len(rep.Described.Commands) != 3 ||
-			!strings.Contains(strings.Join(rep.Notes, "; "), "the report has the last 1000 events") {
+			!strings.Contains(strings.Join(rep.Notes, "; "), "the report lists the last 1000 events") {
 			t.Errorf("%v, %d events, %+v, %q", err, len(rep.Events), rep.Described.Commands, rep.Notes)
 		}
 		// A time that no clock shows would be no JSON.

@@ -86,7 +86,7 @@ func TestDefaultsAreLeftOut(t *testing.T) {
 // TestNewerThresholds: a condition that this program cannot read is one of a newer program; no report may pass over it.
 func TestNewerThresholds(t *testing.T) {
 	_, err := parseSpec("x", `{"version":8,"target":{"url":"noop://"},"qps":"100","thresholds":["latency:p(99)<1s","jitter:max<1s"]}`)
-	const says = `its state in Redis is of a newer version, with a threshold "jitter:max<1s", column 1: name what is measured`
+	const says = `its state in Redis is of a newer version, with a threshold "jitter:max<1s", column 1: name a metric`
 	if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), says) {
 		t.Error(err)
 	}

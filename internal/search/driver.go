@@ -11,49 +11,49 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// A Fleet sends at the rate that is set.
+// A Fleet sends at a rate that can be set.
 type Fleet interface {
-	// SetRate changes the rate, requests per second, and returns from when on it is in force. why is for the record.
+	// SetRate changes the rate, in requests per second, and returns since when it is in force. why is recorded.
 	SetRate(ctx context.Context, rate float64, why string) (time.Time, error)
 	// Look returns what the fleet has published since the last look.
 	Look(ctx context.Context) (Sight, error)
 }
 
-// A Sight is what a look shows. All times are of one clock.
+// A Sight is the result of a look. All times are of one clock.
 type Sight struct {
 	Now      time.Time
 	Started  time.Time          // of the run; its seconds are those of the intervals
 	Rate     float64            // asked for now
-	Workers  []string           // the processes that are there, as worker/incarnation
+	Workers  []string           // the processes present, as worker/incarnation
 	Beats    []*report.Snapshot // the intervals published since the last look, of each process in order
-	InFlight int64              // requests that were sent and have not ended, as far as is published
-	Skipped  int64              // requests that were due since the start, and no worker came to send
+	InFlight int64              // requests that were sent and have not ended, as far as published
+	Skipped  int64              // requests due since the start that no worker owned
 }
 
-// A Driver plays the probes of a search with a fleet, one after the other: it sets the rate, lets it settle, measures whole seconds of the run,
-// and then sets the rate to 0 until nothing is in flight any more.
+// A Driver plays the probes of a search with a fleet, one after the other. It sets the rate, lets it settle, measures
+// whole seconds of the run, and then sets the rate to 0 until nothing is in flight.
 type Driver struct {
 	Fleet      Fleet
 	Objectives []report.Threshold
-	Length     time.Duration // of what is judged, whole seconds
-	Settle     time.Duration // from the change of the rate on, at least; the first whole second after it is the first that is judged
-	Drain      time.Duration // how long what is in flight may take
-	Show       func(Probe)   // is told of each probe that was played; nil = nobody
+	Length     time.Duration // of the judged window, whole seconds
+	Settle     time.Duration // least time after the change of the rate; the first whole second after it is the first to be judged
+	Drain      time.Duration // how long requests in flight may take
+	Show       func(Probe)   // called with each probe that was played; nil = not called
 }
 
-// How a fleet is looked at.
+// How to look at a fleet.
 const (
 	lookEvery = 200 * time.Millisecond // snapshots come once a second
-	latest    = 3 * time.Second        // after which a snapshot that is not there is missing
-	retryFor  = 10 * time.Second       // how long a fleet that cannot be asked is asked again
-	edge      = 300 * time.Millisecond // by which an interval may begin or end beside its second
-	inForce   = 500 * time.Millisecond // after which the fleet has to tell of a rate that was set
+	latest    = 3 * time.Second        // after which an absent snapshot counts as missing
+	retryFor  = 10 * time.Second       // how long to retry a call to the fleet
+	edge      = 300 * time.Millisecond // how far an interval may begin or end from its second
+	inForce   = 500 * time.Millisecond // after which the fleet must report a rate that was set
 )
 
-// ErrTaken says that the rate of the run is another one.
-var ErrTaken = errors.New("the rate is not the one that was set: somebody else has changed it, or Redis has lost it in a failover; a search needs the run for itself")
+// ErrTaken says that the rate of the run is not the one that was set.
+var ErrTaken = errors.New("the rate is not the one that was set: another command changed it, or Redis lost the change in a failover; leave the run to the search and start again")
 
-// Run plays the search until its end, or an error. What was played is then in the search.
+// Run plays the search until its end or an error. The search keeps the probes that were played.
 func (d *Driver) Run(ctx context.Context, s *Search) error {
 	for rate, ok := s.Next(); ok; rate, ok = s.Next() {
 		n := len(s.probes) + 1
@@ -80,7 +80,7 @@ func (d *Driver) Run(ctx context.Context, s *Search) error {
 	return err
 }
 
-// String is the outcome, and why.
+// String returns the outcome and the reason.
 func (m Measured) String() string {
 	if m.Why == "" {
 		return m.Outcome.String()
@@ -95,12 +95,12 @@ func joined(a, b string) string {
 	return a + "; " + b
 }
 
-// Rate is a rate in words, with the six decimals that a run may have.
+// Rate formats a rate, with up to the six decimals that a run may have.
 func Rate(perSecond float64) string {
 	return strconv.FormatFloat(math.Round(perSecond*1e6)/1e6, 'f', -1, 64)
 }
 
-// measure plays one probe, but for the wait after it.
+// measure plays one probe, without the wait after it.
 func (d *Driver) measure(ctx context.Context, rate float64, why string) (Measured, error) {
 	at, err := d.setRate(ctx, rate, why)
 	if err != nil {
@@ -132,8 +132,8 @@ func (d *Driver) measure(ctx context.Context, rate float64, why string) (Measure
 // near tells whether a rate is the one that was set: laws have whole numbers.
 func near(a, b float64) bool { return a >= b*0.999 && a <= b*1.001 }
 
-// drain sets the rate to 0, and waits until nothing is in flight. Where the rate is another one after all it is set again: who does not
-// measure does not fire.
+// drain sets the rate to 0, and waits until nothing is in flight. If the rate turns out to be another one, drain sets
+// it again: between probes nothing may be sent.
 func (d *Driver) drain(ctx context.Context, why string) (drained bool, err error) {
 	at, err := d.setRate(ctx, 0, why)
 	if err != nil {
@@ -170,7 +170,7 @@ func (d *Driver) drain(ctx context.Context, why string) (drained bool, err error
 	}
 }
 
-// setRate sets the rate; a fleet that cannot be asked is asked again.
+// setRate sets the rate and retries failed calls.
 func (d *Driver) setRate(ctx context.Context, rate float64, why string) (at time.Time, err error) {
 	err = persist(ctx, func() (err error) {
 		at, err = d.Fleet.SetRate(ctx, rate, why)
@@ -179,7 +179,7 @@ func (d *Driver) setRate(ctx context.Context, rate float64, why string) (at time
 	return at, err
 }
 
-// look looks; a fleet that cannot be asked is asked again.
+// look looks and retries failed calls.
 func (d *Driver) look(ctx context.Context) (sight Sight, err error) {
 	err = persist(ctx, func() (err error) {
 		sight, err = d.Fleet.Look(ctx)
@@ -188,7 +188,7 @@ func (d *Driver) look(ctx context.Context) (sight Sight, err error) {
 	return sight, err
 }
 
-// A FinalError is one that asking again does not mend.
+// A FinalError is an error for which a retry is useless.
 type FinalError struct{ Err error }
 
 func (e FinalError) Error() string { return e.Err.Error() }
@@ -196,7 +196,7 @@ func (e FinalError) Error() string { return e.Err.Error() }
 // Unwrap returns the error.
 func (e FinalError) Unwrap() error { return e.Err }
 
-// persist calls f until it succeeds, for a while.
+// persist calls f until it succeeds, for a limited time.
 func persist(ctx context.Context, f func() error) error {
 	for deadline := time.Now().Add(retryFor); ; {
 		err := f()
@@ -212,7 +212,7 @@ func persist(ctx context.Context, f func() error) error {
 	}
 }
 
-// pause waits; at the end of ctx it returns why.
+// pause waits; if ctx ends, it returns the cause.
 func pause(ctx context.Context, long time.Duration) error {
 	select {
 	case <-time.After(long):

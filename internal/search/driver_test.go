@@ -13,7 +13,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// simulated is two workers that fire evenly, in virtual time, at a service of c servers with one queue, each busy for d per request.
+// simulated is two workers that fire evenly, in virtual time, at a service of c servers with one queue, each busy for d
+// per request.
 type simulated struct {
 	c  int
 	d  time.Duration
@@ -170,8 +171,8 @@ func (s *simulated) searchFor(t *testing.T, length time.Duration, plan Plan, slo
 // usual is where a search looks by default.
 func usual() Plan { return Plan{From: 100, To: 50_000} }
 
-// TestDriverFindsCapacity: 8 servers with 10 ms each have 800/s. It takes less than 90 s with windows of 3 s, and it is not the length of the window
-// that decides.
+// TestDriverFindsCapacity: 8 servers with 10 ms each have 800/s. It takes less than 90 s with windows of 3 s, and it is
+// not the length of the window that decides.
 func TestDriverFindsCapacity(t *testing.T) {
 	for _, length := range []time.Duration{2 * time.Second, 3 * time.Second, 20 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -195,14 +196,14 @@ func TestDriverFindsCapacity(t *testing.T) {
 	}
 }
 
-// TestDriverEndsAFailingProbe: at one and a half times the capacity two seconds tell, of windows of 20 s; what is slow and does not pile up is
-// measured to the end.
+// TestDriverEndsAFailingProbe: at one and a half times the capacity two seconds tell, of windows of 20 s; what is slow
+// and does not pile up is measured to the end.
 func TestDriverEndsAFailingProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulated(8, 10*time.Millisecond)
 		r, err := s.search(t, 20*time.Second, Plan{From: 1200, To: 1200})
 		p := r.Probes[0]
-		if err != nil || p.Outcome != Failed || p.Length != 2*time.Second || !strings.Contains(p.Why, "400 requests more were under way after each second") {
+		if err != nil || p.Outcome != Failed || p.Length != 2*time.Second || !strings.Contains(p.Why, "each second 400 more requests were in flight") {
 			t.Errorf("%v, %+v", err, p)
 		}
 		if took := r.Probes[1].At.Sub(p.At); took > 7*time.Second { // of which 2 for the queue
@@ -218,7 +219,8 @@ func TestDriverEndsAFailingProbe(t *testing.T) {
 	})
 }
 
-// TestDriverWaitsForAnEmptyQueue: no probe begins before everything has been answered. What does not drain in time is the end.
+// TestDriverWaitsForAnEmptyQueue: no probe begins before everything has been answered. What does not drain in time is
+// the end.
 func TestDriverWaitsForAnEmptyQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulated(8, 10*time.Millisecond)
@@ -246,7 +248,8 @@ func TestDriverWaitsForAnEmptyQueue(t *testing.T) {
 	})
 }
 
-// TestDriverSetsALostRateAgain: Redis forgets that the rate was set to 0, and the fleet would fire on into a service that has just failed.
+// TestDriverSetsALostRateAgain: Redis forgets that the rate was set to 0, and the fleet would fire on into a service
+// that has just failed.
 func TestDriverSetsALostRateAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, lost := newSimulated(8, 10*time.Millisecond), false
@@ -280,8 +283,8 @@ func TestDriverSetsALostRateAgain(t *testing.T) {
 	})
 }
 
-// TestDriverWithoutAnswer: where the generator was the limit, a snapshot or a worker is missing or not all was sent, there is no answer. The probe is
-// repeated; in the end there is no answer at all, and never a failure.
+// TestDriverWithoutAnswer: where the generator was the limit, a snapshot or a worker is missing or not all was sent,
+// there is no answer. The probe is repeated; in the end there is no answer at all, and never a failure.
 func TestDriverWithoutAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(s *simulated, in *report.Snapshot) bool
@@ -289,7 +292,7 @@ func TestDriverWithoutAnswer(t *testing.T) {
 	}{
 		"limit": {func(_ *simulated, in *report.Snapshot) bool { limited(in); return true }, "the generator was the limit: worker w1 (cpu) and 1 more"},
 		"gap":   {func(_ *simulated, in *report.Snapshot) bool { return in.Worker != "w2" || in.Seq%2 == 0 }, "a snapshot of worker w2 is missing"},
-		"dead":  {func(_ *simulated, in *report.Snapshot) bool { return in.Worker != "w2" }, "nothing was heard of w2/b"},
+		"dead":  {func(_ *simulated, in *report.Snapshot) bool { return in.Worker != "w2" }, "no snapshot came from w2/b"},
 		"stretched": {func(_ *simulated, in *report.Snapshot) bool {
 			if in.Worker == "w2" {
 				in.Start -= 2_000_000
@@ -300,7 +303,7 @@ func TestDriverWithoutAnswer(t *testing.T) {
 			lost := in.Counts.Sent / 10
 			in.Counts.Sent, in.Counts.Completed, s.skipped = in.Counts.Sent-lost, in.Counts.Completed-lost, s.skipped+lost
 			return true
-		}, "due requests were no worker's"},
+		}, "due requests: a worker is missing"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSimulated(8, 10*time.Millisecond)
@@ -338,7 +341,8 @@ func TestDriverWithoutWorkers(t *testing.T) {
 	})
 }
 
-// TestDriverPassesWhatTheGeneratorDelays: what a generator delays counts as latency, so where all was sent and every objective is met they are kept.
+// TestDriverPassesWhatTheGeneratorDelays: what a generator delays counts as latency, so where all was sent and every
+// objective is met they are kept.
 func TestDriverPassesWhatTheGeneratorDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulated(8, 10*time.Millisecond)
@@ -350,7 +354,8 @@ func TestDriverPassesWhatTheGeneratorDelays(t *testing.T) {
 	})
 }
 
-// TestDriverDoesNotPassWhatHidesDelays: service times and errors are no worse where the generator sends late, so they prove nothing then.
+// TestDriverDoesNotPassWhatHidesDelays: service times and errors are no worse where the generator sends late, so they
+// prove nothing then.
 func TestDriverDoesNotPassWhatHidesDelays(t *testing.T) {
 	for slo, passes := range map[string]bool{"service:p(99)<50ms": false, "errors:rate<1%": false, "latency:p(99)<50ms": true} {
 		for _, late := range []bool{false, true} {
@@ -371,7 +376,8 @@ func TestDriverDoesNotPassWhatHidesDelays(t *testing.T) {
 	}
 }
 
-// TestDriverTellsWhoseQueueItIs: as many requests as may be are in flight. If the service is slow, it is its limit; if not, the generator's.
+// TestDriverTellsWhoseQueueItIs: as many requests as may be are in flight. If the service is slow, it is its limit; if
+// not, the generator's.
 func TestDriverTellsWhoseQueueItIs(t *testing.T) {
 	for d, outcome := range map[time.Duration]Outcome{10 * time.Millisecond: NoAnswer, 100 * time.Millisecond: Failed} {
 		synctest.Test(t, func(t *testing.T) {
@@ -392,7 +398,8 @@ func TestDriverTellsWhoseQueueItIs(t *testing.T) {
 	}
 }
 
-// TestDriverOfAServiceThatIsNotThere: nothing ends, or all is dropped for want of a connection. It fails, at every rate.
+// TestDriverOfAServiceThatIsNotThere: nothing ends, or all is dropped for want of a connection. It fails, at every
+// rate.
 func TestDriverOfAServiceThatIsNotThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulated(1000, 5*time.Second)
@@ -420,7 +427,8 @@ func TestDriverOfAServiceThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestDriverNeedsTheRunForItself: a rate that somebody else has set ends the search; a fleet that cannot be asked is asked again for a while.
+// TestDriverNeedsTheRunForItself: a rate that somebody else has set ends the search; a fleet that cannot be asked is
+// asked again for a while.
 func TestDriverNeedsTheRunForItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulated(8, 10*time.Millisecond)

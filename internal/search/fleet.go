@@ -13,10 +13,10 @@ import (
 // workers is the fleet of a run.
 type workers struct {
 	run      *run.Run
-	follower *run.Follower // nil = it has to begin anew
+	follower *run.Follower // nil = it has to be created again
 }
 
-// FleetOf is the fleet of a run that goes on.
+// FleetOf returns the fleet of a run that goes on.
 func FleetOf(r *run.Run) Fleet { return &workers{run: r} }
 
 // SetRate implements Fleet.
@@ -54,10 +54,10 @@ func (w *workers) Look(ctx context.Context) (Sight, error) {
 	return s, nil
 }
 
-// ErrEnded says that a run does not go on.
-var ErrEnded = errors.New("it did not go on until the end of the search")
+// ErrEnded says that the run ended during the search.
+var ErrEnded = errors.New("it ended during the search")
 
-// final marks what asking again does not mend.
+// final marks errors for which a retry is useless.
 func final(err error) error {
 	for _, is := range []error{run.ErrNoRun, run.ErrOver, run.ErrBroken, run.ErrNewer, run.ErrOlder, run.ErrNoRate, run.ErrLimiter} {
 		if errors.Is(err, is) {

@@ -9,15 +9,16 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// judge tells what came of a probe, as soon as that is known:
+// judge decides the outcome of a probe, as soon as it is known:
 //
-//  1. A snapshot is missing, or a worker: no answer.
-//  2. An objective is missed, or not all was sent, and the generator was the limit: no answer. Where all was sent and all objectives are met, it
-//     passed, whatever the generator was, if one of them is of latency: what the generator delays counts there, and makes a probe no easier to
-//     pass. Service times and errors know nothing of it, so where only these are asked for there is no answer.
-//  3. Nobody came to send some of what was due: no answer.
+//  1. A snapshot or a worker is missing: no answer.
+//  2. An objective is missed, or not all was sent, and the generator was the limit: no answer. If all was sent and all
+//     objectives are met, the probe passed whatever the generator was, provided that one objective is about latency:
+//     latency contains what the generator delays, so that makes a probe no easier to pass. Service times and errors do
+//     not contain it, so with such objectives alone there is no answer.
+//  3. No worker owned some of what was due: no answer.
 //  4. An objective is missed while requests pile up: failed, before the end of the window.
-//  5. Some of what was due was not sent, for want of a connection, or an objective is missed: failed. Else passed.
+//  5. Some of what was due was not sent, for lack of a connection, or an objective is missed: failed. Else passed.
 func (d *Driver) judge(w *window, now time.Time) (m Measured, over bool) {
 	until, missing := w.known()
 	section := w.section(until)
@@ -30,7 +31,7 @@ func (d *Driver) judge(w *window, now time.Time) (m Measured, over bool) {
 	case w.gap != "":
 		return noAnswer(w.gap)
 	case len(missing) > 0 && now.After(w.end.Add(latest)):
-		return noAnswer("nothing was heard of " + strings.Join(missing, ", "))
+		return noAnswer("no snapshot came from " + strings.Join(missing, ", "))
 	case len(section.Workers) == 0 && now.After(w.end.Add(latest)):
 		return noAnswer("there are no workers")
 	case section.Length < time.Second || len(section.Workers) == 0:
@@ -56,7 +57,7 @@ func (d *Driver) judge(w *window, now time.Time) (m Measured, over bool) {
 		return noAnswer(lacks)
 	case !over:
 		m.Outcome = Failed
-		m.Why = fmt.Sprintf("%s, and %.0f requests more were under way after each second; ended early", strings.Join(failed, "; "), growth)
+		m.Why = fmt.Sprintf("%s, and each second %.0f more requests were in flight; ended early", strings.Join(failed, "; "), growth)
 	case len(failed) > 0:
 		m.Outcome, m.Why = Failed, strings.Join(failed, "; ")
 	default:
@@ -65,8 +66,8 @@ func (d *Driver) judge(w *window, now time.Time) (m Measured, over bool) {
 	return m, true
 }
 
-// values are what became of each objective. At the end of a window one that is undecided is not met: what was dropped late has taken nobody knows
-// how long, and where nothing ended nothing was answered.
+// values returns the result of each objective. At the end of a window an undecided objective is not met: it is unknown
+// how long dropped requests would have taken, and if nothing ended, nothing was answered.
 func (d *Driver) values(s report.Section) (values []report.ThresholdReport, failed, undecided []string) {
 	for _, t := range d.Objectives {
 		v := s.Judge(t)
@@ -81,13 +82,13 @@ func (d *Driver) values(s report.Section) (values []report.ThresholdReport, fail
 	return values, failed, undecided
 }
 
-// countsDelays tells whether what the generator delays makes an objective harder to keep.
+// countsDelays tells whether delays of the generator make an objective harder to meet.
 func (d *Driver) countsDelays() bool {
 	return slices.ContainsFunc(d.Objectives, func(t report.Threshold) bool { return t.Metric == "latency" || t.Metric == "lag" })
 }
 
-// slow tells whether an objective about times is missed by the service times alone. They are of what was sent, so the number of requests that may
-// be in flight does not make them longer: it was reached because the service is slow.
+// slow tells whether the service times alone miss an objective about times. The limit of requests in flight does not
+// lengthen service times, so the service is slow, and that is why the limit was reached.
 func (d *Driver) slow(s report.Section) bool {
 	for _, t := range d.Objectives {
 		if t.Metric == "latency" {
@@ -100,7 +101,7 @@ func (d *Driver) slow(s report.Section) bool {
 	return false
 }
 
-// passedOver says that some of what was due was no worker's.
+// passedOver says that no worker owned some of what was due; "" if that is within bounds.
 func (w *window) passedOver(s report.Section) string {
 	if len(s.Workers) == 0 || s.Asked == 0 {
 		return "nothing was due"
@@ -109,10 +110,10 @@ func (w *window) passedOver(s report.Section) string {
 	if float64(n) <= mostSkipped*float64(s.Asked) {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d due requests were no worker's: a worker is missing, or Redis was slow", n, s.Asked)
+	return fmt.Sprintf("no worker owned %d of %d due requests: a worker is missing, or Redis was slow", n, s.Asked)
 }
 
-// unsent says that some of what was due was dropped for want of a connection, or still waits for one.
+// unsent says that some of what was due was dropped for lack of a connection, or still waits for one.
 func unsent(s report.Section) string {
 	c := s.Total().Counts
 	n := s.Asked - c.Sent

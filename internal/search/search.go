@@ -1,20 +1,18 @@
-// Package search finds the highest rate at which a service keeps its objectives.
-// A [Search] is a pure state machine: it reads no clock and sends nothing. The caller
-// plays one probe after the other and tells what came of it.
+// Package search finds the highest rate at which a service meets its objectives. A [Search] is a pure state machine: it
+// reads no clock and sends nothing. The caller plays one probe after the other and reports the outcome.
 //
 //	s, err := search.New(search.Plan{From: 100, To: 50_000})
 //	for rate, ok := s.Next(); ok; rate, ok = s.Next() {
-//		s.Tell(probe(rate)) // how it went, and why
+//		s.Tell(probe(rate)) // the outcome and the reason
 //	}
 //	fmt.Println(s.Result())
 //
 // A [Driver] plays the probes with a run: it sets the rate, measures, and waits until all is answered.
 //
-// It doubles the rate until a probe fails, halves the gap between the highest rate
-// that passed and the lowest that failed until that is narrow, and confirms the
-// highest that passed. A probe without an answer, because the generator was the limit
-// or the audit does not add up, says nothing about the service: it is repeated, and
-// if it still has none the search ends without one. It never counts as a failure.
+// The search doubles the rate until a probe fails. Then it halves the gap between the highest rate that passed and the
+// lowest that failed, until the gap is narrow, and confirms the highest rate that passed. A probe has no answer if the
+// generator was the limit or the audit does not add up: it says nothing about the service. Such a probe is repeated,
+// and never counts as a failure. If it still has no answer, the search ends without one.
 package search
 
 import (
@@ -25,7 +23,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// An Outcome is what came of a probe.
+// An Outcome is the outcome of a probe.
 type Outcome int
 
 // The outcomes.
@@ -35,7 +33,7 @@ const (
 	NoAnswer // the generator was the limit, or the audit has a gap
 )
 
-// String is the outcome in words.
+// String returns the outcome in words.
 func (o Outcome) String() string {
 	switch o {
 	case Passed:
@@ -52,23 +50,23 @@ type Plan struct {
 	From, To float64 // the first rate, and the highest
 }
 
-// A Probe is one that was played.
+// A Probe is a probe that was played.
 type Probe struct {
 	Rate  float64
 	Phase Phase
 	Measured
 }
 
-// Measured is what came of a probe, and why.
+// Measured is the outcome of a probe and the reason.
 type Measured struct {
 	Outcome Outcome
-	Why     string                   // in words, for people; "" where it passed
-	At      time.Time                // from when on the rate was in force
-	Length  time.Duration            // that was judged
-	Values  []report.ThresholdReport // what was measured of each objective
+	Why     string                   // for people; "" if it passed
+	At      time.Time                // since when the rate was in force
+	Length  time.Duration            // of the judged window
+	Values  []report.ThresholdReport // the measured value of each objective
 }
 
-// A Phase is what a probe is for.
+// A Phase is the purpose of a probe.
 type Phase string
 
 // The phases.
@@ -86,27 +84,27 @@ type Search struct {
 	rate     float64 // of the next probe
 	passed   float64 // the highest that passed; 0 = none
 	failed   float64 // the lowest that failed; +Inf = none
-	repeated int     // how often the next probe was, because it had no answer
+	repeated int     // how often the next probe was repeated, because it had no answer
 	probes   []Probe
 	end      End
 }
 
-// An End says why a search is over.
+// An End is the reason why a search is over.
 type End string
 
 // The ends.
 const (
 	Found     End = "found"     // Result.Rate is the answer
-	AboveTo   End = "above"     // the highest rate asked for still passed
+	AboveTo   End = "above"     // the highest rate tried still passed
 	BelowFrom End = "below"     // no rate from From on passed
-	Unknown   End = "no answer" // a probe had no answer, however often it was repeated
+	Unknown   End = "no answer" // a probe had no answer, even when repeated
 )
 
-// How far a search goes.
+// Bounds of a search.
 const (
 	mostHalvings = 4    // how often it goes below its first rate
-	within       = 0.03 // how near passed and failed come to each other, as a share
-	mostRepeats  = 3    // of a probe without an answer: a second in which a machine has other things to do is not rare
+	within       = 0.03 // how close passed and failed get, as a share
+	mostRepeats  = 3    // of a probe without an answer; a second in which the machine is busy with other work is not rare
 )
 
 // New begins a search.
@@ -117,10 +115,10 @@ func New(p Plan) (*Search, error) {
 	return &Search{plan: p, phase: Doubling, rate: p.From, failed: math.Inf(1)}, nil
 }
 
-// Next is the rate of the next probe; false when the search is over.
+// Next returns the rate of the next probe; false if the search is over.
 func (s *Search) Next() (rate float64, ok bool) { return s.rate, s.phase != Over }
 
-// Tell takes what came of the probe at the rate of Next.
+// Tell records the outcome of the probe at the rate of Next.
 func (s *Search) Tell(m Measured) {
 	if s.phase == Over {
 		return
@@ -163,8 +161,8 @@ func (s *Search) advance() {
 	}
 }
 
-// confirm takes a probe at the highest rate that passed. If it fails, that rate is the lowest that failed, and what passed below it is searched
-// again: a probe that passed once by luck is not an answer.
+// confirm handles a probe at the highest rate that passed. If it fails, that rate becomes the lowest that failed, and
+// the search goes on below it: a probe that passed once by luck is not an answer.
 func (s *Search) confirm(o Outcome) {
 	if o == Passed {
 		if math.IsInf(s.failed, 1) {
@@ -183,10 +181,11 @@ func (s *Search) confirm(o Outcome) {
 	s.advance()
 }
 
-// GiveUp ends the search without an answer: no more probes can be played.
+// GiveUp ends the search without an answer, because no more probes can be played.
 func (s *Search) GiveUp() { s.finish(Unknown) }
 
-// round keeps four digits, so that rates can be read. Neighbours are a thousandth apart at most, far nearer than within.
+// round keeps four digits, for readability. Neighbouring rates are then at most a thousandth apart, much less than
+// within.
 func round(rate float64) float64 {
 	unit := math.Pow(10, math.Floor(math.Log10(rate))-3)
 	if unit < 1 { // so that tenths stay tenths
@@ -198,15 +197,15 @@ func round(rate float64) float64 {
 func (s *Search) probe(phase Phase, rate float64) { s.phase, s.rate = phase, rate }
 func (s *Search) finish(e End)                    { s.phase, s.end = Over, e }
 
-// A Result is what a search knows.
+// A Result is what a search knows so far.
 type Result struct {
-	End    End     // "" while it goes on
+	End    End     // "" while the search goes on
 	Rate   float64 // the highest that passed, confirmed if Found or AboveTo; 0 = none
-	Failed float64 // the lowest that failed: the knee is between both; +Inf = none
+	Failed float64 // the lowest that failed; the knee is between both; +Inf = none
 	Probes []Probe
 }
 
-// String is the knee in words.
+// String describes the knee in words.
 func (r Result) String() string {
 	passed, failed := "none", "none"
 	if r.Rate > 0 {
@@ -218,5 +217,5 @@ func (r Result) String() string {
 	return fmt.Sprintf("end of a search: the highest that passed is %s, the lowest that failed %s", passed, failed)
 }
 
-// Result is what the search knows so far.
+// Result returns what the search knows so far.
 func (s *Search) Result() Result { return Result{s.end, s.passed, s.failed, s.probes} }

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// service is c servers that share one queue, each busy for d per request, and a generator that fires evenly or, with poisson, at random.
+// service is c servers that share one queue, each busy for d per request, and a generator that fires evenly or, with
+// poisson, at random.
 type service struct {
 	c       int
 	d       time.Duration
@@ -17,7 +18,8 @@ type service struct {
 	rng     *rand.Rand
 }
 
-// probe plays so many seconds at a rate and returns the 99th percentile of the latency. Request k is done at max(arrival, done(k−c)) + d.
+// probe plays so many seconds at a rate and returns the 99th percentile of the latency. Request k is done at
+// max(arrival, done(k−c)) + d.
 func (s service) probe(rate float64, seconds int) time.Duration {
 	done, at := make([]float64, s.c), 0.0
 	var took []float64
@@ -145,7 +147,8 @@ func TestSearchConfirms(t *testing.T) {
 	}
 }
 
-// TestSearchWithoutAnswer: a probe whose generator was the limit is repeated three times, and never taken for a failure.
+// TestSearchWithoutAnswer: a probe whose generator was the limit is repeated three times, and never taken for a
+// failure.
 func TestSearchWithoutAnswer(t *testing.T) {
 	r := play(t, Plan{From: 100, To: 50_000}, func(rate float64) Outcome {
 		if rate > 500 {

@@ -10,14 +10,14 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// When a probe does not measure what it was meant to, as shares of what was due.
+// Shares of what was due above which a probe does not measure what it should.
 const (
-	mostSkipped = 0.02 // no worker came to send it
-	mostUnsent  = 0.02 // it was not sent, for want of a connection: the edges of intervals are not exact
-	mostDropped = 0.01 // of that, dropped because it was too late
+	mostSkipped = 0.02 // no worker owned it
+	mostUnsent  = 0.02 // not sent for lack of a connection; the edges of intervals are not exact
+	mostDropped = 0.01 // of that, dropped as too late
 )
 
-// When requests pile up: in each of the last seconds so many more, as a share of those that were due, and as a number.
+// Requests pile up if each of the last seconds adds this many, as a share of those due, and as a number.
 const (
 	pilesShare   = 0.02
 	pilesLeast   = 3
@@ -29,39 +29,40 @@ type window struct {
 	rate       float64
 	started    time.Time // of the run
 	begin, end time.Time
-	needed     map[string]bool             // the processes that have to tell of it
-	whole      map[string]bool             // of these, which were there when it began
+	needed     map[string]bool             // processes whose snapshots are needed
+	whole      map[string]bool             // of these, the ones present when the window began
 	progress   map[string]*progress        // by process
 	seconds    map[int64]*piled            // by second of the run, of all processes
 	workers    map[string]*report.Snapshot // of each process, the intervals in the window
 	gap        string                      // what is missing, in words
-	skipped    [2]int64                    // of the run, when the window began, and now
+	skipped    [2]int64                    // of the run, at the start of the window, and now
 }
 
-// progress is how far one process has told what it did.
+// progress is how far one process has reported.
 type progress struct {
 	until time.Time // the end of its last interval
-	seq   uint64    // number of that
-	final bool      // it was the last
+	seq   uint64    // its number
+	final bool      // it was the final one
 }
 
-// piled is what one second has added to what is under way.
+// piled is what one second added to the requests in flight.
 type piled struct {
 	growth  float64 // requests that were sent and did not end
-	waiting float64 // those that were due and not sent yet, on average: the sum of what each waited
+	waiting float64 // requests that were due and not yet sent, on average: the sum of their waits
 }
 
-// newWindow is the window of a probe whose rate is in force from at on: from the first whole second that is not before from.
+// newWindow returns the window of a probe whose rate is in force since at: it begins with the first whole second at or
+// after from.
 func newWindow(s Sight, at, from time.Time, length time.Duration, rate float64) *window {
 	begin := s.Started.Add(max(0, (from.Sub(s.Started) + time.Second - 1).Truncate(time.Second)))
 	return &window{rate: rate, started: s.Started, begin: begin, end: begin.Add(length),
 		needed: map[string]bool{}, whole: map[string]bool{}, progress: map[string]*progress{}, seconds: map[int64]*piled{}, workers: map[string]*report.Snapshot{}}
 }
 
-// process names the process that a snapshot is of.
+// process names the process of a snapshot.
 func process(b *report.Snapshot) string { return b.Worker + "/" + b.Incarnation }
 
-// add takes what a look shows.
+// add adds the result of a look.
 func (w *window) add(s Sight) {
 	early := s.Now.Before(w.begin) || len(w.needed) == 0
 	if w.skipped[1] = s.Skipped; early {
@@ -105,12 +106,12 @@ func (w *window) add(s Sight) {
 	}
 }
 
-// crosses tells whether an interval is on both sides of a time, and not just by a little: what is in it belongs to neither.
+// crosses tells whether an interval lies on both sides of a time, by more than edge: its counts belong to neither side.
 func crosses(b *report.Snapshot, t time.Time) bool {
 	return time.UnixMicro(b.Start).Before(t.Add(-edge)) && time.UnixMicro(b.End).After(t.Add(edge))
 }
 
-// known is up to when all processes have told what they did. Who is missing did not.
+// known returns up to when all processes have reported. missing names those that have not.
 func (w *window) known() (until time.Time, missing []string) {
 	until = w.end
 	for who := range w.needed {
@@ -129,7 +130,7 @@ func (w *window) known() (until time.Time, missing []string) {
 	return until, missing
 }
 
-// section is what was measured so far, up to a time.
+// section returns what was measured up to a time.
 func (w *window) section(until time.Time) report.Section {
 	s := report.Section{Length: max(0, until.Sub(w.begin)).Round(time.Second)}
 	s.Asked = int64(math.Round(w.rate * w.covered()))
@@ -139,7 +140,8 @@ func (w *window) section(until time.Time) report.Section {
 	return s
 }
 
-// covered is how many seconds the intervals cover, which begin and end a little beside the window: on average, by how much each process did.
+// covered returns how many seconds the intervals cover, as a mean over the processes. Intervals begin and end a little
+// beside the window.
 func (w *window) covered() float64 {
 	var sum, all float64
 	for _, b := range w.workers {
@@ -152,8 +154,8 @@ func (w *window) covered() float64 {
 	return sum / all
 }
 
-// piling is by how much what is under way has grown in each of the last seconds before a time, the least of them; 0 = it has not, or the
-// window has fewer seconds.
+// piling returns how much the requests in flight have grown in each of the last seconds before a time: the smallest
+// growth of these seconds. It is 0 if they did not grow, or the window has fewer seconds.
 func (w *window) piling(until time.Time) float64 {
 	last := int64((until.Sub(w.started)+edge)/time.Second) - 1
 	first := int64(w.begin.Sub(w.started) / time.Second)

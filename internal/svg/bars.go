@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Bar is one line of a bar chart, with the span of what was measured. Label stands beside it.
+// A Bar is one line of a bar chart, with the span of the measurements. Label stands beside it.
 type Bar struct {
 	Name, Label      string
 	Value, Low, High float64 // 0 ≤ Low ≤ Value ≤ High
@@ -16,7 +16,7 @@ type Bar struct {
 // Bars draws values side by side, from zero.
 func Bars(title string, all []Bar) string {
 	const left, right, top, step = 230, 90, 40, 30
-	most := math.SmallestNonzeroFloat64 // where all are 0 all bars are empty
+	most := math.SmallestNonzeroFloat64 // if all are 0, all bars are empty
 	for _, b := range all {
 		most = max(most, b.High)
 	}

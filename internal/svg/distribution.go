@@ -13,8 +13,8 @@ type Curve struct {
 	Values []float64 // at least one, sorted, more than zero, µs
 }
 
-// Distribution draws, for each curve, which share of the values is at most x. Times differ by factors, so x is
-// logarithmic, from 1 µs to 1 s; what is outside is at the edge.
+// Distribution draws, for each curve, the share of the values that are at most x. Times differ by factors, so x is
+// logarithmic, from 1 µs to 1 s; values outside are drawn at the edge.
 func Distribution(title string, curves []Curve) string {
 	const left, right, top, height = 50, 190, 40, 300
 	const decades = 6

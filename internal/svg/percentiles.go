@@ -9,17 +9,18 @@ import (
 	"time"
 )
 
-// A PercentileCurve is one line: the latency that a share of the requests did not exceed. Curves of a kind look alike and have one name.
+// A PercentileCurve is one line: the latency that each share of the requests did not exceed. Curves of one kind look
+// alike and have one name.
 type PercentileCurve struct {
 	Name   string
 	Kind   int
-	Points []PercentilePoint // by their share
+	Points []PercentilePoint // sorted by share
 }
 
-// A PercentilePoint is one of a curve: 0 ≤ Share < 1, NS > 0.
+// A PercentilePoint is a point of a curve: 0 ≤ Share < 1, NS > 0.
 type PercentilePoint struct{ Share, NS float64 }
 
-// percentileFrame is where what lies in the picture: x by the decades of 1/(1 − share), y by the logarithm of ns.
+// percentileFrame maps values into the picture: x by the decades of 1/(1 − share), y by the logarithm of ns.
 type percentileFrame struct {
 	left, right, top, bottom float64
 	decades                  float64
@@ -34,9 +35,10 @@ func (f percentileFrame) y(ns float64) float64 {
 	return f.bottom - (math.Log(ns)-f.low)/(f.high-f.low)*(f.bottom-f.top)
 }
 
-// Percentiles draws curves over one another, so many units wide. The slowest requests are what matters, so the axis of the shares has the same
-// room from 0 to 90 % as from there to 99 %, and so on. Latencies differ by factors, so their axis is logarithmic. The text has the colour of what
-// surrounds the picture. There are no styles in it, so a page may forbid them.
+// Percentiles draws curves over one another, in this width. The slowest requests matter most, so the axis of shares has
+// the same room from 0 to 90 % as from there to 99 %, and so on. Latencies differ by factors, so their axis is
+// logarithmic. Text takes its colour from the surrounding page. The picture contains no styles, so a page may forbid
+// them.
 func Percentiles(title string, wide int, curves []PercentileCurve) string {
 	var names []string
 	for _, c := range curves {
@@ -71,7 +73,7 @@ func Percentiles(title string, wide int, curves []PercentileCurve) string {
 	return out.String() + "</svg>\n"
 }
 
-// frameOf is the frame that holds all points.
+// frameOf returns the frame that holds all points.
 func frameOf(curves []PercentileCurve) percentileFrame {
 	f := percentileFrame{decades: 2, low: math.Inf(1), high: math.Inf(-1)}
 	for _, c := range curves {
@@ -80,7 +82,7 @@ func frameOf(curves []PercentileCurve) percentileFrame {
 			f.low, f.high = min(f.low, math.Log(p.NS)), max(f.high, math.Log(p.NS))
 		}
 	}
-	if f.low > f.high { // there is no point
+	if f.low > f.high { // there are no points
 		f.low, f.high = math.Log(1e6), math.Log(1e9)
 	}
 	room := max(0.2, (f.high-f.low)/20)
@@ -88,7 +90,7 @@ func frameOf(curves []PercentileCurve) percentileFrame {
 	return f
 }
 
-// grid draws lines at round values, with what they are.
+// grid draws labelled lines at round values.
 func (f percentileFrame) grid(out *strings.Builder) {
 	for _, share := range []float64{0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999} {
 		if -math.Log10(1-share) > f.decades+1e-9 {
@@ -105,7 +107,7 @@ func (f percentileFrame) grid(out *strings.Builder) {
 	}
 }
 
-// ticks are 1, 2, 5, 10, … ns within the frame; where that is many, only powers of 10.
+// ticks returns 1, 2, 5, 10, … ns within the frame; if they are many, only powers of 10.
 func (f percentileFrame) ticks() []float64 {
 	const many = 10
 	for _, steps := range [][]float64{{1, 1.5, 2, 3, 4, 5, 6, 8}, {1, 2, 5}, {1}} {
@@ -124,13 +126,13 @@ func (f percentileFrame) ticks() []float64 {
 	return nil
 }
 
-// stroke is how curves of a kind are drawn: told apart also without colours.
+// stroke returns the line style of curves of a kind, which is distinct even without colours.
 func stroke(kind int) string {
 	dashes := []string{"", ` stroke-dasharray="7 3"`, ` stroke-dasharray="2 3"`, ` stroke-dasharray="9 3 2 3"`}[kind%4]
 	return fmt.Sprintf(`stroke="%s" stroke-width="2"%s`, palette(kind), dashes)
 }
 
-// shortened is the end of a name, which says more than the folders at its begin.
+// shortened returns the end of a name, which says more than the folders at its beginning.
 func shortened(name string, most int) string {
 	if runes := []rune(name); len(runes) > most {
 		return "…" + string(runes[len(runes)-most+1:])

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// A Strip is one of several small plots, one below the other: how much there was in each span of time.
+// A Strip is one of several small plots, one below the other: a count for each span of time.
 type Strip struct {
 	Name   string
-	Kind   int   // strips of a kind have the same colour
-	Counts []int // of the spans, one after the other
+	Kind   int   // strips of one kind have the same colour
+	Counts []int // of consecutive spans
 }
 
-// Strips draws the counts of spans of a length over the same time, each strip to its own scale, which its right end tells. Lines cut the
-// time at multiples of mark. Both lengths are more than 0.
+// Strips draws the counts of spans of a length over the same time, each strip to its own scale, which is written at its
+// right end. Lines divide the time at multiples of mark. Both lengths are more than 0.
 func Strips(title string, span, mark time.Duration, all []Strip) string {
 	const left, right, top, step, high = 10, 110, 36, 84, 50
 	bottom, longest := top+step*len(all), 1

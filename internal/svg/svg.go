@@ -1,9 +1,9 @@
-// Package svg draws plots for documents and for people: plain SVG, without anything that has to be fetched.
+// Package svg draws plots for documents and for people: plain SVG that fetches nothing.
 //
 //	picture := svg.Bars("Requests a second", []svg.Bar{{Name: "one", Label: "1,000", Value: 1000, Low: 900, High: 1100}})
 //
-// Each function returns a whole picture as text. It is legible on light and on dark ground: the text is grey on both, the colours are of
-// middle brightness, and the ground is left as it is. Names may hold any text.
+// Each function returns a whole picture as text. It is legible on light and dark backgrounds: the text is grey, the
+// colours have medium brightness, and there is no background of its own. Names may contain any text.
 package svg
 
 import (
@@ -17,7 +17,7 @@ const (
 	style = `<style>text{font:13px sans-serif;fill:#808890}line{stroke:#80889060}polyline{fill:none;stroke-width:2}</style>`
 )
 
-// palette are the colours of the series, told apart also by those who see few.
+// palette returns the colours of the series, which differ in brightness too.
 func palette(i int) string {
 	return []string{"#2f81f7", "#e8590c", "#2da44e", "#bf6fd8", "#c9a227", "#1fa3a3", "#d6336c", "#8a6d4b", "#7a86a8"}[i%9]
 }

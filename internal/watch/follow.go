@@ -1,11 +1,13 @@
-// Package watch shows how a run goes, until it is over: one line that is written anew on a terminal, plain lines elsewhere.
+// Package watch shows the progress of a run until it is over: on a terminal in one line that is rewritten, elsewhere in
+// plain lines.
 //
 //	err := watch.Run(ctx, os.Stderr, r, time.Second)
 //	if err != nil { … }
 //	rep, err := r.FinalReport(ctx, patience)
 //
-// It only looks on: the run goes on without it, unless it has a deadman's switch, which is told that somebody is there. Where Redis does not answer it says so once and asks again, and gives up only when the
-// run's planned end is past too. Whatever an error quotes, no control character reaches the terminal.
+// It only watches: the run goes on without it. The exception is a run with a dead-man's switch, to which it sends signs
+// of life. If Redis does not answer, it says so once and retries. It gives up only after the planned end of the run. No
+// control character of an error reaches the terminal.
 package watch
 
 import (
@@ -18,9 +20,10 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// Run shows the run's progress on w until it is over and everything has been published (nil), or ctx has ended (its cause). It shows
-// a line every so often, to about a second, and besides when Redis cannot be asked and when the run is over; with every = 0 nothing.
-// It is an error if the run is gone or cannot be read, or if Redis has said nothing until well after the planned end.
+// Run shows the run's progress on w until it is over and everything has been published (nil), or ctx has ended (its
+// cause). It shows a line in each interval every, accurate to about a second; also if Redis cannot be reached, and when
+// the run is over. With every = 0 it shows nothing. It returns an error if the run is gone or cannot be read, or if
+// Redis is silent until well after the planned end.
 func Run(ctx context.Context, w io.Writer, r *run.Run, every time.Duration) error {
 	o := onlooker{every: every, line: newLine(w), closed: r.Spec.Max}
 	defer o.line.end()
@@ -32,11 +35,11 @@ func Run(ctx context.Context, w io.Writer, r *run.Run, every time.Duration) erro
 	return o.follow(ctx, r)
 }
 
-// mostBetween is how long may pass between two signs of life, whatever the switch.
+// mostBetween bounds the time between two signs of life, for every --deadman.
 const mostBetween = 5 * time.Second
 
-// StayInTouch gives a sign of life often enough for a deadman's switch, until ctx ends. Where one fails the next one may not: that Redis
-// does not answer is told by who reads the progress.
+// StayInTouch sends signs of life often enough for a dead-man's switch, until ctx ends. It ignores failures: the next
+// sign may arrive, and reading the progress reports that Redis does not answer.
 func StayInTouch(ctx context.Context, deadman time.Duration, touch func(context.Context) error) {
 	every := min(deadman/3, mostBetween)
 	for ctx.Err() == nil {
@@ -50,17 +53,16 @@ func StayInTouch(ctx context.Context, deadman time.Duration, touch func(context.
 	}
 }
 
-// An onlooker shows what there is to show, when it is time to.
+// An onlooker shows progress when it is time to.
 type onlooker struct {
 	every    time.Duration
 	line     *line
 	closed   bool      // the run is a closed loop
 	shown    time.Time // when the last line was written
-	troubled bool      // the last line says that Redis cannot be asked
+	troubled bool      // the last line says that Redis cannot be reached
 }
 
-// follow asks until there is nothing left to ask for. The run does not need us: where Redis does not answer, the question is asked
-// again.
+// follow asks Redis until the run is over. The run does not need us, so if Redis does not answer, follow asks again.
 func (o *onlooker) follow(ctx context.Context, r *run.Run) error {
 	var f *run.Follower
 	look := func() (now run.Progress, err error) {
@@ -72,8 +74,8 @@ func (o *onlooker) follow(ctx context.Context, r *run.Run) error {
 		}
 		return now, err
 	}
-	var heard time.Time    // when there was an answer
-	var left time.Duration // of the run at that time; 0 = not known
+	var heard time.Time    // when the last answer came
+	var left time.Duration // of the run at that time; 0 = unknown
 	for {
 		now, err := o.ask(ctx, r.Name, look)
 		wait := time.Second
@@ -83,10 +85,10 @@ func (o *onlooker) follow(ctx context.Context, r *run.Run) error {
 		case errors.Is(err, run.ErrNoRun) || errors.Is(err, run.ErrBroken) || errors.Is(err, run.ErrNewer) || errors.Is(err, run.ErrOlder):
 			return err
 		case err != nil && left > 0 && time.Since(heard) > left+silence:
-			return fmt.Errorf("run %s: Redis has not answered since %s, and the planned end is past: %w; when it is back, loadctl report %s tells what became of it",
+			return fmt.Errorf("run %s: Redis has not answered since %s, and the planned end is past: %w; when Redis is back, loadctl report %s shows the result",
 				r.Name, heard.UTC().Format(time.RFC3339), err, r.Name)
 		case err != nil:
-			o.trouble(fmt.Sprintf("%s: Redis cannot be asked (%v); trying again", r.Name, err))
+			o.trouble(fmt.Sprintf("%s: Redis cannot be reached (%v); trying again", r.Name, err))
 		default:
 			heard, left = time.Now(), now.Left()
 			o.show(now)
@@ -102,14 +104,14 @@ func (o *onlooker) follow(ctx context.Context, r *run.Run) error {
 	}
 }
 
-// silence is how long after the planned end Redis may say nothing before nobody waits for it any more.
+// silence is how long Redis may be silent after the planned end before the watch gives up.
 const silence = 10 * time.Second
 
-// prompt is how soon Redis answers where nothing is wrong.
+// prompt is how soon Redis answers if nothing is wrong.
 const prompt = 500 * time.Millisecond
 
-// ask waits for the answer as long as it takes, and says so where that is long. A server that hangs holds a call for seconds, which
-// the end of ctx does not shorten, so the call is then left alone.
+// ask waits for the answer, and says so if the wait is long. A server that hangs blocks a call for seconds, and the end
+// of ctx does not shorten that, so the call is then abandoned.
 func (o *onlooker) ask(ctx context.Context, name string, look func() (run.Progress, error)) (now run.Progress, err error) {
 	answered := make(chan struct{})
 	var answer run.Progress
@@ -131,7 +133,7 @@ func (o *onlooker) ask(ctx context.Context, name string, look func() (run.Progre
 	}
 }
 
-// trouble shows why there is no progress to show, once until there is.
+// trouble shows why there is no progress, once until there is progress again.
 func (o *onlooker) trouble(why string) {
 	if o.every > 0 && !o.troubled {
 		o.line.show(why)
@@ -139,9 +141,9 @@ func (o *onlooker) trouble(why string) {
 	o.troubled = true
 }
 
-// show shows the progress if it is time to, or if what was shown last is not true any more.
+// show shows the progress if it is time to, or if the last line is no longer true.
 func (o *onlooker) show(now run.Progress) {
-	const early = 500 * time.Millisecond // looking is not exact to the second
+	const early = 500 * time.Millisecond // the ticks are not exact
 	due := time.Since(o.shown) >= o.every-early
 	if o.every > 0 && (due || o.troubled || now.Settled) {
 		o.line.show(describe(now, o.closed))

@@ -16,10 +16,10 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// line is where progress is shown.
+// line shows the progress.
 type line struct {
 	w        io.Writer
-	terminal *os.File // nil = it is none
+	terminal *os.File // nil = not a terminal
 
 	mu   sync.Mutex
 	last string
@@ -33,7 +33,7 @@ func newLine(w io.Writer) *line {
 	return l
 }
 
-// width is how much fits on the terminal now; 0 = nothing is known of one.
+// width returns the width of the terminal; 0 = unknown, or no terminal.
 func (l *line) width() int {
 	if l.terminal == nil {
 		return 0
@@ -45,11 +45,11 @@ func (l *line) width() int {
 	return width
 }
 
-// show writes the line: over the one before on a terminal; elsewhere only if it says something new.
+// show writes the line: on a terminal over the one before, elsewhere only if it is new.
 func (l *line) show(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	text = printable.Line(text) // errors may quote what a server said
+	text = printable.Line(text) // errors may quote a server
 	if width := l.width(); width > 0 {
 		fmt.Fprintf(l.terminal, "\r\x1b[K%s", cut(text, width))
 	} else if text != l.last {
@@ -58,7 +58,8 @@ func (l *line) show(text string) {
 	l.last = text
 }
 
-// cut is as much of a text as fits on a line of a terminal: its last column stays free, or else some would begin another line.
+// cut returns as much of a text as fits on a line of a terminal. The last column stays free, or else some terminals
+// would begin a new line.
 func cut(text string, width int) string {
 	if r := []rune(text); len(r) >= width {
 		return string(r[:width-1])
@@ -75,8 +76,8 @@ func (l *line) end() {
 	}
 }
 
-// describe is one line about a run: time, rate, counts up to the last whole second, latency of the last second, workers. A closed loop has
-// no rate, and nothing is asked for.
+// describe returns one line about a run: time, rate, counts up to the last whole second, latency of the last second,
+// workers. A closed loop has no rate, and nothing is asked for.
 func describe(p run.Progress, closed bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: ", p.Run)
@@ -121,7 +122,7 @@ func describe(p run.Progress, closed bool) string {
 	return b.String()
 }
 
-// short is a time in ns with three digits.
+// short formats a time in ns with three digits.
 func short(ns int64) string {
 	d, unit := time.Duration(ns), time.Duration(1)
 	for d/unit >= 1000 {
@@ -130,7 +131,7 @@ func short(ns int64) string {
 	return d.Round(unit).String()
 }
 
-// thousandths is a rate to a thousandth, without needless zeros.
+// thousandths formats a rate to a thousandth, without trailing zeros.
 func thousandths(rate float64) string {
 	return strconv.FormatFloat(math.Round(rate*1000)/1000, 'f', -1, 64)
 }

@@ -10,22 +10,23 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// Live is what a worker says. On a terminal a line below it tells how the run goes; elsewhere there is no such line.
+// Live writes the messages of a worker. On a terminal a line below them shows the progress of the run; elsewhere there
+// is no such line.
 //
 //	live := watch.NewLive(os.Stderr)
 //	log := slog.New(slog.NewTextHandler(live, nil))
 //	defer live.Follow(ctx, aside)()
 type Live struct{ line *line }
 
-// NewLive is a Live that writes to w.
+// NewLive returns a Live that writes to w.
 func NewLive(w io.Writer) *Live { return &Live{line: newLine(w)} }
 
-// Write implements io.Writer: whole lines come above the one that tells how the run goes.
+// Write implements io.Writer: whole lines appear above the progress line.
 func (l *Live) Write(p []byte) (int, error) { return l.line.above(p) }
 
-// Follow shows how the run goes, once a second, until the function that it returns is called: that takes the line away, since what is shown then is
-// the report. The run gets no sign of life: who sends does not supervise. Nothing that goes wrong ends it, as the worker says that itself. The run is
-// opened only where there is a terminal.
+// Follow shows the progress of the run once a second, until the returned function is called, which removes the line. It
+// sends no signs of life: a worker does not supervise. Errors do not end it, because the worker reports them itself. It
+// opens the run only if there is a terminal.
 func (l *Live) Follow(ctx context.Context, open func(context.Context) (*run.Run, error)) (end func()) {
 	if l.line.width() == 0 {
 		return func() {}
@@ -41,7 +42,7 @@ func (l *Live) Follow(ctx context.Context, open func(context.Context) (*run.Run,
 				}
 			}
 			select {
-			case <-time.After(time.Second): // Redis had lost the run, which may be restored
+			case <-time.After(time.Second): // Redis has lost the run, which may be restored
 			case <-ctx.Done():
 			}
 		}
@@ -53,7 +54,7 @@ func (l *Live) Follow(ctx context.Context, open func(context.Context) (*run.Run,
 	}
 }
 
-// above writes lines above this one.
+// above writes lines above the progress line.
 func (l *line) above(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +68,7 @@ func (l *line) above(p []byte) (int, error) {
 	return n, err
 }
 
-// clear takes the line away.
+// clear removes the progress line.
 func (l *line) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

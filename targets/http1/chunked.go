@@ -6,27 +6,27 @@ import (
 	"math"
 )
 
-// What is wrong with a body in the chunked coding.
+// Errors of a body in the chunked coding.
 var (
 	errChunkSize = errors.New("the size of a chunk is not a hexadecimal number of bytes")
 	errChunkLine = errors.New("the line before a chunk is malformed or too long")
 	errChunkEnd  = errors.New("a chunk is longer than its size")
-	errPadding   = errors.New("the chunks are smaller than what is around them")
+	errPadding   = errors.New("the chunked coding takes more bytes than the data")
 )
 
-// Limits of the chunked coding: what is not data has to end too.
+// Limits of the chunked coding: bytes that are not data must be bounded too.
 const (
 	maxChunkLine = 4 << 10  // bytes of a line before a chunk, with its extensions
 	maxSizeLen   = 16       // digits of a size
 	maxPadding   = 16 << 10 // bytes; see addPadding
 )
 
-// readChunked takes what is around the chunks:
+// readChunked reads the parts around the data of chunks:
 //
 //	size[;extensions] CR LF data CR LF … 0 CR LF [trailers] CR LF
 //
-// Lines end in CR LF: of two readers of which one takes LF alone each may see
-// other chunks (RFC 9112, erratum 7633).
+// Lines must end in CR LF. If one of two readers accepted LF alone, they might see different chunks (RFC 9112, erratum
+// 7633).
 func (r *Response) readChunked(b []byte) (n int, err error) {
 	switch r.state {
 	case chunkCR:
@@ -49,7 +49,7 @@ func (r *Response) readChunked(b []byte) (n int, err error) {
 	return n, r.parseChunkLine(line)
 }
 
-// parseChunkLine parses the line before a chunk. Extensions mean nothing here.
+// parseChunkLine parses the line before a chunk. It ignores extensions.
 func (r *Response) parseChunkLine(line []byte) error {
 	text, ok := bytes.CutSuffix(line, []byte("\r\n"))
 	if !ok || !printable(text) {
@@ -67,9 +67,8 @@ func (r *Response) parseChunkLine(line []byte) error {
 	return r.addPadding(len(line)+len("\r\n"), size)
 }
 
-// addPadding adds up what is around the chunks. Up to 16 bytes and twice the
-// data are usual, which lets a server send single bytes; one that sends little
-// else than extensions would get past the limit of the body.
+// addPadding counts the bytes around the chunks. It allows 16 bytes and twice the data, so a server may send single
+// bytes. A server that sends mostly extensions would otherwise bypass the limit of the body.
 func (r *Response) addPadding(around int, size int64) error {
 	r.padding = max(0, r.padding+int64(around)-16-2*min(size, maxPadding))
 	if r.padding > maxPadding {
@@ -78,7 +77,7 @@ func (r *Response) addPadding(around int, size int64) error {
 	return nil
 }
 
-// parseHex parses hexadecimal digits, one at least, up to the largest int64.
+// parseHex parses one or more hexadecimal digits, up to the largest int64.
 func parseHex(b []byte) (n int64, ok bool) {
 	if len(b) == 0 || len(b) > maxSizeLen {
 		return 0, false
@@ -101,8 +100,8 @@ func parseHex(b []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// readTrailer takes a line after the last chunk. What trailers say changes
-// nothing: the response has ended. They count as part of its heads.
+// readTrailer reads a line after the last chunk. Trailers have no effect: the response has ended. They count as part of
+// its heads.
 func (r *Response) readTrailer(b []byte) (n int, err error) {
 	line, n, err := r.readLine(b, r.limits.Head-r.taken, ErrHead)
 	r.taken += n

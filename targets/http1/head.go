@@ -11,18 +11,18 @@ var (
 	errProtocol   = errors.New("the answer is not of HTTP/1")
 	errStatusLine = errors.New("the answer's status line is malformed")
 	errField      = errors.New("a header of the answer is malformed")
-	errFold       = errors.New("a header of the answer goes on in the next line")
+	errFold       = errors.New("a header of the answer continues on the next line")
 	errLength     = errors.New("the answer's Content-Length is not a number of bytes")
 	errLengths    = errors.New("the answer has two different lengths")
 	errEncoding   = errors.New("the answer's Transfer-Encoding is not chunked")
 )
 
 const (
-	protocol = "HTTP/1." // what every answer begins with
-	unknown  = -1        // a length that no header gave
+	protocol = "HTTP/1." // the beginning of every answer
+	unknown  = -1        // no header gave a length
 )
 
-// A head is what the status line and the headers read so far say.
+// A head holds what the status line and the headers read so far say.
 type head struct {
 	code      int
 	old       bool  // HTTP/1.0
@@ -32,10 +32,10 @@ type head struct {
 	keepAlive bool
 }
 
-// readHead takes a line of a head, or what has come of it.
+// readHead reads a line of a head, or a part of one.
 func (r *Response) readHead(b []byte) (n int, err error) {
 	if r.state == statusLine {
-		// Something else than HTTP may never send the end of a line.
+		// A peer that does not speak HTTP may never send the end of a line.
 		if i := r.foreign(b); i >= 0 && i < r.limits.Head-r.taken {
 			return i + 1, errProtocol
 		}
@@ -55,8 +55,8 @@ func (r *Response) readHead(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// foreign returns the index of the first byte that no answer has in this
-// place; -1 if there is none as far as protocol goes.
+// foreign returns the index of the first byte that cannot be in an answer at this place; -1 if there is none, as far as
+// protocol reaches.
 func (r *Response) foreign(b []byte) int {
 	if len(r.line) >= len(protocol) {
 		return -1
@@ -74,11 +74,10 @@ func (r *Response) foreign(b []byte) int {
 //
 //	HTTP/1.x SSS[ reason]
 //
-// whose beginning, protocol, has been checked. A minor version we do not know
-// is read as 1.1 (RFC 9110, 2.5). The reason may be missing with the space
-// before it, as some servers leave it out.
+// The beginning, protocol, has been checked. An unknown minor version is read as 1.1 (RFC 9110, 2.5). The reason and
+// the space before it may be missing, as some servers leave them out.
 func (r *Response) parseStatusLine(line []byte) error {
-	const code = len("HTTP/1.1 ") // where it is
+	const code = len("HTTP/1.1 ") // where the code is
 	if len(line) < code+3 || line[code-1] != ' ' || len(line) > code+3 && line[code+3] != ' ' {
 		return errStatusLine
 	}
@@ -99,7 +98,7 @@ func (r *Response) parseStatusLine(line []byte) error {
 // interim reports whether another head follows.
 func (h *head) interim() bool { return h.code < 200 && h.code != 101 }
 
-// redirect reports whether the status is one that a location belongs to.
+// redirect reports whether a location belongs to the status.
 func (h *head) redirect() bool {
 	switch h.code {
 	case 301, 302, 303, 307, 308:
@@ -108,7 +107,7 @@ func (h *head) redirect() bool {
 	return false
 }
 
-// parseField parses "name:value" and notes what concerns us.
+// parseField parses "name:value" and notes the fields that matter here.
 func (r *Response) parseField(line []byte) error {
 	name, value, err := cutField(line)
 	if err != nil {
@@ -120,7 +119,7 @@ func (r *Response) parseField(line []byte) error {
 	}
 	switch len(name) {
 	case len("location"):
-		// The first one counts, as for everybody else.
+		// The first one counts, as in other clients.
 		if h.redirect() && len(r.goal) == 0 && equalFold(name, "location") {
 			r.goal = append(r.goal, trim(value)...)
 		}
@@ -146,8 +145,7 @@ func concerns(name []byte) bool {
 		equalFold(name, "content-length") || equalFold(name, "transfer-encoding")
 }
 
-// cutField checks a header and cuts it at its colon. The value has its white
-// space still.
+// cutField checks a header and cuts it at its colon. It leaves the white space of the value.
 func cutField(line []byte) (name, value []byte, err error) {
 	if line[0] == ' ' || line[0] == '\t' {
 		return nil, nil, errFold
@@ -159,7 +157,7 @@ func cutField(line []byte) (name, value []byte, err error) {
 	return line[:i], line[i+1:], nil
 }
 
-// addOptions notes the options of a header Connection.
+// addOptions notes the options of a Connection header.
 func (h *head) addOptions(value []byte) {
 	for len(value) > 0 {
 		var option []byte
@@ -170,9 +168,8 @@ func (h *head) addOptions(value []byte) {
 	}
 }
 
-// addLengths notes a header Content-Length. It may be there several times, or
-// be a list, if all say the same: some gateways make that of two (RFC 9110,
-// 8.6).
+// addLengths notes a Content-Length header. It may occur several times, or be a list, if all values are equal: some
+// gateways merge headers in this way (RFC 9110, 8.6).
 func (h *head) addLengths(value []byte) error {
 	for more := true; more; {
 		var one []byte
@@ -189,7 +186,7 @@ func (h *head) addLengths(value []byte) error {
 	return nil
 }
 
-// parseDecimal parses digits, one at least, up to the largest int64.
+// parseDecimal parses one or more digits, up to the largest int64.
 func parseDecimal(b []byte) (n int64, ok bool) {
 	for _, c := range b {
 		d := int64(c) - '0'
@@ -201,8 +198,7 @@ func parseDecimal(b []byte) (n int64, ok bool) {
 	return n, len(b) > 0
 }
 
-// addEncoding notes a header Transfer-Encoding. HTTP/1.0 has no such thing, so
-// there it says nothing about the body.
+// addEncoding notes a Transfer-Encoding header. HTTP/1.0 does not know it, so there it says nothing about the body.
 func (h *head) addEncoding(value []byte) error {
 	if !h.old && (h.encoded || !equalFold(value, "chunked")) {
 		return errEncoding
@@ -211,12 +207,11 @@ func (h *head) addEncoding(value []byte) error {
 	return nil
 }
 
-// endHead decides, at the empty line, what follows (RFC 9112, 6.3 and 9.3).
+// endHead decides at the empty line what follows (RFC 9112, 6.3 and 9.3).
 //
-// With both a length and the chunked coding the coding counts: it shows its
-// end itself, so the answer is read right, and to call it an error would count
-// as failed what every browser takes. But such a server is not to be trusted
-// with the next answer on that connection.
+// If there is both a length and the chunked coding, the coding counts. It marks its own end, so the answer is read
+// correctly; an error would count as failed what every browser accepts. But the next answer on that connection cannot
+// be trusted.
 func (r *Response) endHead() {
 	h := &r.head
 	if h.interim() {
@@ -226,7 +221,7 @@ func (r *Response) endHead() {
 	r.status = h.code
 	r.keep = !h.close && (!h.old || h.keepAlive) && !h.doubtful()
 	switch {
-	case h.code == 101: // what follows is of another protocol
+	case h.code == 101: // another protocol follows
 		r.state, r.keep = over, false
 	case r.toHead, h.code == 204, h.code == 304, !h.chunked() && h.length == 0:
 		r.state = over
@@ -242,6 +237,5 @@ func (r *Response) endHead() {
 // chunked reports whether a body is in the chunked coding.
 func (h *head) chunked() bool { return h.encoded && !h.old }
 
-// doubtful reports whether the head says in two ways where a body ends, or in
-// one that its version does not have.
+// doubtful reports whether the head gives the end of the body in two ways, or in a way that its version does not have.
 func (h *head) doubtful() bool { return h.encoded && (h.old || h.length != unknown) }

@@ -1,4 +1,4 @@
-// Package http1 reads responses of HTTP/1.1, strictly, from bytes as they come.
+// Package http1 reads responses of HTTP/1.1, strictly, from bytes as they arrive.
 //
 //	var r http1.Response
 //	r.Begin(http1.Limits{Body: 1 << 20}, false)
@@ -9,18 +9,13 @@
 //	}
 //	fmt.Println(r.Status(), r.KeepAlive())
 //
-// Guarantees: it reads nothing itself and never blocks, so it serves a
-// goroutine that waits as well as an event loop. How the bytes are cut into
-// calls of Feed changes no result. It takes each byte once, copies only lines
-// that were cut and bodies never. A response that comes in one piece costs no
-// allocation.
+// Guarantees: it performs no I/O and never blocks, so it serves a waiting goroutine as well as an event loop. The way
+// the bytes are split over calls of Feed changes no result. It reads each byte once, and copies only lines that were
+// split, never bodies. A response that arrives in one piece costs no allocation.
 //
-// It follows RFC 9112, and is as strict as it can be without refusing what
-// servers in use send: a generator that takes what a browser would not, counts
-// as good what is broken. The lines of a head may end in LF alone, as the RFC
-// allows; those of the chunked coding may not. What net/http takes and this
-// package refuses, or the other way round, is told in package http1test, case
-// by case.
+// It follows RFC 9112, as strictly as possible without refusing what servers in use send. A generator that accepts what
+// a browser would not counts broken answers as good. The lines of a head may end in LF alone, as the RFC allows; those
+// of the chunked coding may not. Package http1test lists, case by case, where this package and net/http differ.
 package http1
 
 import (
@@ -30,9 +25,8 @@ import (
 	"math"
 )
 
-// Errors of a response that took more than its Limits. All others are of the
-// protocol, but io.ErrUnexpectedEOF. Errors are built once: none says where it
-// was found.
+// Errors of a response that exceeds its Limits. All others are protocol errors, except io.ErrUnexpectedEOF. Errors are
+// built once, so none says where it occurred.
 var (
 	ErrHead    = errors.New("the head of the answer is too long")
 	ErrInterim = errors.New("too many interim answers")
@@ -46,11 +40,11 @@ const (
 	keptBuffer     = 4 << 10 // bytes; a longer line leaves no larger buffer behind
 )
 
-// Limits is what a response may take. Zero, and less, stands for the default.
+// Limits bounds a response. Zero or less stands for the default.
 type Limits struct {
-	Head    int   // bytes of its heads, interim ones included, and trailers: 64 KiB
-	Interim int   // answers 1xx before the real one: 8
-	Body    int64 // bytes of its body, without what the chunked coding adds: no limit
+	Head    int   // bytes of its heads, including interim ones, and trailers: 64 KiB
+	Interim int   // 1xx answers before the final one: 8
+	Body    int64 // bytes of its body, without the chunked coding: no limit
 }
 
 // A state is what the next byte belongs to:
@@ -65,7 +59,7 @@ type Limits struct {
 //	                                        ▼      │
 //	                              chunkData ──► chunkCR ──► chunkLF
 //
-// and from each to failed. The order tells: from over on nothing is taken.
+// and from each state to failed. The order matters: from over on no bytes are read.
 type state uint8
 
 const (
@@ -75,35 +69,34 @@ const (
 	unbounded               // the body, until the peer closes
 	chunkSize               // the line before a chunk
 	chunkData               // a chunk, left bytes more
-	chunkCR                 // what follows a chunk
+	chunkCR                 // the CR after a chunk
 	chunkLF
 	trailer // fields after the last chunk
 	over    // the response is complete
 	failed  // err says why
 )
 
-// A Response reads one response after the other. The zero value is not ready:
-// call Begin. It is for one goroutine at a time.
+// A Response reads one response after the other. The zero value is not ready: call Begin. It is for one goroutine at a
+// time.
 type Response struct {
 	limits  Limits
 	toHead  bool // the request's method is HEAD
 	state   state
-	err     error  // of failed
-	line    []byte // the beginning of a line whose end has not come
+	err     error  // in the state failed
+	line    []byte // the beginning of a line that has not ended
 	taken   int    // bytes of heads and trailers so far
 	interim int    // answers 1xx so far
-	head    head   // the one being read, and later that of the response
+	head    head   // the head being read, and later that of the response
 	status  int
-	left    int64 // bytes to come of the body or of its chunk
+	left    int64 // bytes of the body or chunk still to come
 	body    int64 // bytes of the body so far
-	padding int64 // bytes of the chunked coding beyond what is usual
+	padding int64 // bytes of the chunked coding beyond the usual
 	keep    bool  // the connection can carry another request
 	goal    []byte
 	memo    *Memo // nil = heads are not remembered
 }
 
-// Begin makes r ready for the response to the next request; head says that
-// its method is HEAD, so that no body follows.
+// Begin prepares r for the response to the next request. head says that its method is HEAD, so that no body follows.
 func (r *Response) Begin(l Limits, head bool) {
 	l.Head = cmp.Or(max(0, l.Head), defaultHead)
 	l.Interim = cmp.Or(max(0, l.Interim), defaultInterim)
@@ -113,14 +106,13 @@ func (r *Response) Begin(l Limits, head bool) {
 	r.head.length = unknown
 }
 
-// Release gives up the memory that a long line has taken. Call it when the
-// response has been read, or is not waited for any more: the next Begin does
-// the same, but may be far away. Location is then empty.
+// Release frees the memory that a long line has taken. Call it when the response has been read or is no longer wanted:
+// the next Begin does the same, but may be far away. Location is then empty.
 func (r *Response) Release() {
 	r.line, r.goal = kept(r.line), kept(r.goal)
 }
 
-// kept is a buffer, emptied, or nil where it has grown too large.
+// kept returns a buffer, emptied; nil if it has grown too large.
 func kept(buf []byte) []byte {
 	if cap(buf) > keptBuffer {
 		return nil
@@ -128,12 +120,10 @@ func kept(buf []byte) []byte {
 	return buf[:0]
 }
 
-// Feed takes the next bytes of the response. It reports how many of them are
-// of it: n is less than len(b) only when the response is done, and what
-// follows is of something else, or together with an error, and then the last
-// of the n bytes is the one that was wrong. Whoever adds up all n knows how
-// long the response was. After the end it takes nothing and says the same
-// again. b is not kept.
+// Feed reads the next bytes of the response and reports how many of them belong to it. n is less than len(b) in two
+// cases: the response is done, and other data follows; or err is set, and the last of the n bytes is the wrong one. So
+// the sum of all n is the length of the response. After the end Feed reads nothing and returns the same result again.
+// It does not keep b.
 func (r *Response) Feed(b []byte) (n int, done bool, err error) {
 	for n < len(b) && r.state < over {
 		k, err := r.step(b[n:])
@@ -144,12 +134,12 @@ func (r *Response) Feed(b []byte) (n int, done bool, err error) {
 		}
 	}
 	if n < len(b) {
-		r.keep = false // what nobody asked for must not answer the next request
+		r.keep = false // unrequested data must not answer the next request
 	}
 	return n, r.state == over, r.err
 }
 
-// step takes at least one byte of b, which has one, in the present state.
+// step reads at least one byte of b in the present state. b must not be empty.
 func (r *Response) step(b []byte) (n int, err error) {
 	switch r.state {
 	case statusLine, fields:
@@ -168,7 +158,7 @@ func (r *Response) step(b []byte) (n int, err error) {
 	}
 }
 
-// readSized takes bytes of a body, or of a chunk, whose size is known.
+// readSized reads bytes of a body or chunk of known size.
 func (r *Response) readSized(b []byte) (n int, err error) {
 	n, err = r.take(int(min(int64(len(b)), r.left)))
 	r.left -= int64(n)
@@ -183,7 +173,7 @@ func (r *Response) readSized(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// take takes n bytes of the body, or up to the first that is past the limit.
+// take counts n bytes of the body, or those up to the first that exceeds the limit.
 func (r *Response) take(n int) (int, error) {
 	if room := r.limits.Body - r.body; int64(n) > room {
 		r.body += room + 1
@@ -193,9 +183,9 @@ func (r *Response) take(n int) (int, error) {
 	return n, nil
 }
 
-// EOF tells r that the peer closed the connection, or its half of it. The
-// answer is nil if that ends the response, or if it had ended before;
-// io.ErrUnexpectedEOF if something is missing; after an error of Feed that one.
+// EOF tells r that the peer closed the connection, or its half of it. It returns nil if that ends the response, or if
+// the response had ended before. It returns io.ErrUnexpectedEOF if something is missing. After an error of Feed it
+// returns that error.
 func (r *Response) EOF() error {
 	r.keep = false
 	switch r.state {
@@ -208,17 +198,16 @@ func (r *Response) EOF() error {
 	return r.err
 }
 
-// Status is the status code, 100 to 999; 0 until the head has been read to its
-// end. It stays when the body fails. Interim answers have none.
+// Status is the status code, 100 to 999; 0 until the whole head has been read. It stays if the body fails. Interim
+// answers do not set it.
 func (r *Response) Status() int { return r.status }
 
-// KeepAlive reports whether the connection can carry another request, as far
-// as this response tells: it is done, the peer did not say that it will close,
-// and no byte came that is not of it.
+// KeepAlive reports whether the connection can carry another request, as far as this response tells: it is done, the
+// peer did not announce to close, and no other byte arrived.
 func (r *Response) KeepAlive() bool { return r.state == over && r.keep }
 
-// Location is where a response 301, 302, 303, 307 or 308 leads, as the server
-// wrote it; "" for others. It is known when Status is. Each call allocates.
+// Location is the target of a response 301, 302, 303, 307 or 308, as the server wrote it; "" for others. It is known
+// when Status is. Each call allocates.
 func (r *Response) Location() string {
 	if r.status == 0 {
 		return ""

@@ -5,10 +5,9 @@ import (
 	"encoding/binary"
 )
 
-// readLine takes bytes up to and with the next LF, at most room of them; the
-// first that is too many is an error. It returns the line, or nil while its end
-// has not come. Only a line that was cut is copied, and of a long one only what
-// matters: see shorten.
+// readLine reads bytes up to and including the next LF, at most room of them; the first byte beyond that is an error.
+// It returns the line, or nil while its end has not arrived. It copies only a line that was split, and of a long one
+// only what matters: see shorten.
 func (r *Response) readLine(b []byte, room int, tooLong error) (line []byte, n int, err error) {
 	end := bytes.IndexByte(b, '\n')
 	n = end + 1
@@ -30,15 +29,14 @@ func (r *Response) readLine(b []byte, room int, tooLong error) (line []byte, n i
 	return line, n, nil
 }
 
-// How much is held of a line whose end has not come, in bytes. A line of the
-// chunked coding is shorter (maxChunkLine).
+// How much of an unfinished line is held, in bytes. A line of the chunked coding is shorter (maxChunkLine).
 const (
-	maxHeld = 12 << 10 // then it is shortened
-	maxRead = 8 << 10  // to this; a header that concerns us has to be shorter
-	maxName = 1 << 10  // and its name to this
+	maxHeld = 12 << 10 // beyond it the line is shortened
+	maxRead = 8 << 10  // to this length; headers that matter here must be shorter
+	maxName = 1 << 10  // and its name to this length
 )
 
-// hold adds b to the line whose end has not come.
+// hold adds b to the unfinished line.
 func (r *Response) hold(b []byte) {
 	for len(b) > 0 {
 		n := min(len(b), maxHeld-len(r.line))
@@ -49,10 +47,9 @@ func (r *Response) hold(b []byte) {
 	}
 }
 
-// shorten removes from a line of a head, in place, what changes nothing: all
-// the bytes of a name beyond maxName, and of a value or reason beyond maxRead. A control
-// character stays, and the byte after it: that tells whether it is the CR
-// before the end.
+// shorten removes from a line of a head, in place, bytes that change nothing: those of a name beyond maxName, and those
+// of a value or reason beyond maxRead. It keeps a control character and the byte after it, which tells whether it is
+// the CR before the end.
 func shorten(line []byte) []byte {
 	if name := tokenLen(line); name > maxName {
 		line = append(line[:maxName], line[name:]...)
@@ -76,7 +73,7 @@ func trimEnd(line []byte) []byte {
 	return line
 }
 
-// trim removes white space, as HTTP has it, at both ends.
+// trim removes white space, as HTTP defines it, at both ends.
 func trim(b []byte) []byte {
 	for len(b) > 0 && isSpace(b[0]) {
 		b = b[1:]
@@ -94,8 +91,8 @@ func trimRight(b []byte) []byte {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' }
 
-// equalFold reports whether b is lower, which is of small letters and hyphens,
-// in small or capital letters. b has no control characters.
+// equalFold reports whether b equals lower, ignoring case. lower consists of small letters and hyphens. b has no
+// control characters.
 func equalFold(b []byte, lower string) bool {
 	if len(b) != len(lower) {
 		return false
@@ -108,8 +105,7 @@ func equalFold(b []byte, lower string) bool {
 	return true
 }
 
-// tokenLen returns how many bytes b begins with that may be in the name of a
-// header (RFC 9110, 5.6.2).
+// tokenLen returns how many bytes at the beginning of b may be in the name of a header (RFC 9110, 5.6.2).
 func tokenLen(b []byte) int {
 	for i, c := range b {
 		// Nearly all are letters and hyphens.
@@ -132,12 +128,10 @@ func isToken(c byte) bool {
 	return uint64(low)>>c&1|uint64(high)>>(c-64)&1 != 0
 }
 
-// printable reports whether b has no control characters but tabs, so neither
-// NUL nor CR (RFC 9110, 5.5).
+// printable reports whether b has no control characters except tabs, so neither NUL nor CR (RFC 9110, 5.5).
 func printable(b []byte) bool {
-	// Eight bytes at a time: in the first pass a bit is set for a byte below
-	// space, in the second for DEL. A tab is among them, so what is found is
-	// looked at once more.
+	// Eight bytes at a time: the first term sets a bit for each byte below space, the second for DEL. Tabs are among
+	// them, so hits are checked again.
 	const each, top = 0x0101010101010101, 0x8080808080808080
 	for len(b) >= 8 {
 		x := binary.LittleEndian.Uint64(b)

@@ -5,19 +5,19 @@ import "bytes"
 // keptHead is the longest head that a Memo keeps, in bytes.
 const keptHead = 2 << 10
 
-// A Memo remembers the head that was read last, so that the same one, byte for byte, need not be read again. Servers send the same
-// until the second of their Date has passed; and to read a head costs more than all else that Feed does for a small answer. It serves
-// the Responses of one goroutine, all of them together. The zero value is ready.
+// A Memo remembers the last head, so that an identical one need not be parsed again. Servers send the same head until
+// the second of their Date ends, and parsing a head costs more than everything else that Feed does for a small answer.
+// One Memo serves all Responses of one goroutine. The zero value is ready.
 type Memo struct {
 	text []byte
-	head head // as it was when it had been read to its end
+	head head // as it was after it had been read completely
 }
 
 // Remember lets r use m from now on, also after Begin.
 func (r *Response) Remember(m *Memo) { r.memo = m }
 
-// readKnown takes a head from its first byte on, as far as it has come. What the head means for this request is decided anew: only what
-// it says is remembered.
+// readKnown reads a head from its first byte, as far as it has arrived. Only the text of the head is remembered: its
+// meaning for this request is decided again.
 func (r *Response) readKnown(b []byte) (n int, err error) {
 	m := r.memo
 	if size := len(m.text); size > 0 && size <= r.limits.Head && bytes.HasPrefix(b, m.text) {
@@ -31,7 +31,7 @@ func (r *Response) readKnown(b []byte) (n int, err error) {
 			return n, err
 		}
 	}
-	// An interim head is followed by another, and a place to go to is not part of a head.
+	// An interim head is followed by another one, and the location of a redirect is not part of a head.
 	if r.status != 0 && r.interim == 0 && !r.head.redirect() && n <= keptHead {
 		m.text, m.head = append(m.text[:0], b[:n]...), r.head
 	}

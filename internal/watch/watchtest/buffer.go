@@ -1,4 +1,5 @@
-// Package watchtest is where a test sees what is shown: a buffer that can be read while it is written, and on Linux a terminal.
+// Package watchtest lets a test see what is shown: in a buffer that can be read while it is written, and on Linux in a
+// terminal.
 //
 //	p := watchtest.NewTerminal(t, 80)
 //	show(p.Slave)
@@ -23,7 +24,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return b.b.Write(p)
 }
 
-// String is all that was written so far.
+// String returns everything written so far.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

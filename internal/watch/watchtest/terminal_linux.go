@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Terminal is a pseudo-terminal: what is written to its slave shows on its screen.
+// Terminal is a pseudo-terminal: text written to its slave appears on its screen.
 type Terminal struct {
-	Slave  *os.File // what a program takes for its terminal
+	Slave  *os.File // the terminal for the program
 	Screen Buffer   // what the terminal was sent so far; it ends lines with \r\n
 
 	t      *testing.T
@@ -21,8 +21,8 @@ type Terminal struct {
 	read   chan struct{} // closed when all has been read
 }
 
-// NewTerminal opens a terminal, for a test that runs alone because it sets TERM. It is closed with the test. With 0 columns
-// it does not know its size.
+// NewTerminal opens a terminal, for a test that runs alone because it sets TERM. It is closed with the test. With 0
+// columns its size is unknown.
 func NewTerminal(t *testing.T, columns uint16) *Terminal {
 	t.Helper()
 	t.Setenv("TERM", "xterm")
@@ -68,7 +68,8 @@ func (p *Terminal) Type(text string) {
 	}
 }
 
-// Shown closes the terminal, once nobody writes to it any more, and returns all that was written, with lines that end with \n.
+// Shown closes the terminal, once nobody writes to it any more, and returns all that was written, with lines that end
+// with \n.
 func (p *Terminal) Shown() string {
 	p.t.Helper()
 	_ = p.Slave.Close() // the test may have done so

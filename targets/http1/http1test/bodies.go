@@ -35,7 +35,7 @@ func chunks() (cases []Case) {
 	return append(cases, badChunks()...)
 }
 
-// badChunks are bodies in the chunked coding with a byte that is wrong.
+// badChunks returns bodies in the chunked coding with a wrong byte.
 func badChunks() (cases []Case) {
 	for _, c := range []struct {
 		bad  string
@@ -78,7 +78,7 @@ func badChunks() (cases []Case) {
 		{"5;" + strings.Repeat("x", 4095), 0, ""},
 		{strings.Repeat("x", 4097), 0, ""},
 	} {
-		// What follows would end a body, or be data.
+		// These bytes would end a body, or be data.
 		r := refused(fmt.Sprintf("chunks %.30q, %d bytes", c.bad, len(c.bad)), chunkedHead+c.bad, "\r\n\r\n0\r\n\r\n", 200).because(c.why)
 		r.Body = c.body
 		cases = append(cases, r)
@@ -86,13 +86,13 @@ func badChunks() (cases []Case) {
 	return cases
 }
 
-// limits are what does not end, or not soon enough.
+// limits returns answers that do not end, or not soon enough.
 func limits() (cases []Case) {
 	const head = 64 << 10
 	fill := func(begin, with string, n int) string {
 		return (begin + strings.Repeat(with, n/len(with)+1))[:n]
 	}
-	// Good to the limit; the byte after it is one too many.
+	// Good up to the limit; the next byte is one too many.
 	for name, begin := range map[string][2]string{
 		"header lines":              {ok, "A: b\r\n"},
 		"one header":                {ok + "A: ", "b"},
@@ -121,7 +121,7 @@ func limits() (cases []Case) {
 	return cases
 }
 
-// limited are bodies around a limit.
+// limited returns bodies of sizes around a limit.
 func limited(limit int64) (cases []Case) {
 	for size := limit - 1; size <= limit+1; size++ {
 		data := strings.Repeat("x", int(size))

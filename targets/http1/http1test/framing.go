@@ -78,7 +78,7 @@ func encodings() (cases []Case) {
 	)
 }
 
-// persistence is every version with headers Connection.
+// persistence returns every version with Connection headers.
 func persistence() (cases []Case) {
 	for _, c := range []struct {
 		headers string

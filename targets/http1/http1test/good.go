@@ -8,21 +8,21 @@ import (
 // A piece of an answer.
 type piece struct {
 	text string
-	data bool // of the body
+	data bool // part of the body
 }
 
-// An answer that is good, in the pieces that matter to where it is cut.
+// A good answer, in the pieces at which it can be cut.
 type answer struct {
 	name       string
-	head       string // with interim ones
+	head       string // including interim ones
 	pieces     []piece
 	status     int
-	untilClose bool // what ends it
+	untilClose bool // the close ends it
 	keep       bool
 	toHead     bool
 }
 
-// answers are those that others are made of.
+// answers are the basis of other cases.
 func answers() []answer {
 	return []answer{
 		{
@@ -76,7 +76,7 @@ func answers() []answer {
 	}
 }
 
-// text is all of it.
+// text returns the whole answer.
 func (a answer) text() string {
 	var b strings.Builder
 	b.WriteString(a.head)
@@ -86,7 +86,7 @@ func (a answer) text() string {
 	return b.String()
 }
 
-// cut is the answer's first n bytes, fewer than all.
+// cut returns the answer's first n bytes, fewer than all.
 func (a answer) cut(n int) Case {
 	c := Case{
 		Name: fmt.Sprintf("%s, cut after %d", a.name, n), Bytes: []byte(a.text()[:n]), In: n,
@@ -110,7 +110,7 @@ func (a answer) cut(n int) Case {
 	return c
 }
 
-// all is the answer and rest what follows it.
+// all returns the whole answer, followed by rest.
 func (a answer) all(rest string) Case {
 	c := answered(a.name, a.text(), rest, a.status, 0, a.keep)
 	c.Head = a.toHead
@@ -122,8 +122,8 @@ func (a answer) all(rest string) Case {
 	return c
 }
 
-// whole are good answers. What the server does afterwards is another matter,
-// but for those that only its closing ends.
+// whole returns good answers. What the server does afterwards does not matter, except where only its close ends the
+// answer.
 func whole() (cases []Case) {
 	for _, a := range answers() {
 		c := a.all("")
@@ -134,15 +134,14 @@ func whole() (cases []Case) {
 		if a.toHead {
 			continue
 		}
-		// To HEAD nothing of the body is there, so what is there is too much.
+		// An answer to HEAD has no body, so these bytes are too many.
 		h := answered(a.name+", to HEAD", a.head, a.text()[len(a.head):], a.status, 0, a.keep || a.untilClose)
 		cases = append(cases, h.toHead())
 	}
 	return cases
 }
 
-// cutShort are good answers that end early, everywhere: the server closes, or
-// says nothing more.
+// cutShort returns good answers that end early, at every byte: the server closes, or falls silent.
 func cutShort() (cases []Case) {
 	for _, a := range answers() {
 		for n := range len(a.text()) {
@@ -163,7 +162,7 @@ func cutShort() (cases []Case) {
 	return cases
 }
 
-// followed are good answers with something behind them.
+// followed returns good answers followed by other bytes.
 func followed() (cases []Case) {
 	for _, a := range answers() {
 		if a.untilClose {

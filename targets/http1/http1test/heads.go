@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// end is a head's end after which no body comes.
+// end is the end of a head without a body.
 const end = "Content-Length: 0\r\n\r\n"
 
-// garbage is what is not of HTTP/1 at all. The answer ends with the first byte
-// that shows it.
+// garbage returns data that is not HTTP/1. The answer ends with the first byte that shows this.
 func garbage() (cases []Case) {
 	for _, c := range []struct{ name, good, bad, rest string }{
 		{"a TLS alert", "", "\x15", "\x03\x01\x00\x02\x02\x46"},
@@ -83,7 +82,7 @@ func statusLines() (cases []Case) {
 	return cases
 }
 
-// statuses are three digits each. None has a body in the way it is sent.
+// statuses returns all three-digit numbers. None has a body in the way it is sent.
 func statuses() (cases []Case) {
 	for code := 200; code < 1000; code++ {
 		if code > 310 && code%37 != 0 {
@@ -201,7 +200,7 @@ func headerLines() (cases []Case) {
 	)
 }
 
-// longHeaders are longer than what is held of a line that is cut.
+// longHeaders returns lines longer than what is held of an unfinished line.
 func longHeaders() (cases []Case) {
 	long := strings.Repeat("b", 30<<10)
 	for name, bad := range map[string]string{
@@ -230,7 +229,8 @@ func longHeaders() (cases []Case) {
 			}
 		}
 	}
-	// The CR is the last byte that is kept, and what follows is as long as what is dropped at once: without the byte behind it, it would end the line.
+	// The CR is the last byte kept, and exactly the rest is dropped at once. If the byte after the CR were not kept,
+	// the CR would end the line.
 	cases = append(cases, refused("a header with CR at 8191 before a bare LF", ok+"A: "+long[:8<<10-4]+"\r"+long[:4<<10]+"\n", end, 0))
 	return append(cases, answered("a location of 8000 bytes", "HTTP/1.1 302 Found\r\nLocation: /"+long[:8000]+"\r\n"+end, "", 302, 0, true))
 }

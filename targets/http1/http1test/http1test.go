@@ -1,6 +1,5 @@
-// Package http1test has odd and hostile responses of HTTP/1.1, and what is to
-// be made of each. One table for everything that reads responses: the parser
-// (package http1), the target that blocks, a client with an event loop.
+// Package http1test lists odd and hostile HTTP/1.1 responses, and the expected result of each. It is one table for
+// everything that reads responses: the parser (package http1), the blocking target, and a client with an event loop.
 //
 //	for _, c := range http1test.Cases() {
 //		… write c.Bytes, close if c.Closes, compare
@@ -13,28 +12,28 @@ import (
 	"strings"
 )
 
-// A Case is what a server sends after a request, and what is to be made of it.
+// A Case is what a server sends after a request, and the expected result.
 type Case struct {
 	Name string // unique
 
 	Bytes  []byte // what the server sends
-	Closes bool   // it closes after Bytes, in order; else it keeps the connection open and is silent
+	Closes bool   // it closes after Bytes; else it keeps the connection open and silent
 
 	Head      bool  // the request's method is HEAD
-	BodyLimit int64 // bytes the request takes; 0: as many as come
+	BodyLimit int64 // largest body that the request accepts; 0: any
 
-	Status int    // of the outcome, also where the body fails; 0: none
-	Class  string // as package targets writes it, without regard to the status; Timeout where the answer does not end
+	Status int    // of the outcome, even if the body fails; 0: none
+	Class  string // as in package targets, regardless of the status; Timeout if the answer does not end
 	Keep   bool   // the connection can carry another request
-	In     int    // bytes of the answer, up to its end or to the first that is wrong; what follows in Bytes is not of it
-	Body   int64  // bytes of the body, as far as it came
+	In     int    // bytes of the answer, up to its end or the first wrong byte; later bytes do not belong to it
+	Body   int64  // bytes of the body, as far as it arrived
 
-	// Unlike says why net/http takes it otherwise; "" where it does not, in
-	// status, class, reuse of the connection and length of the body.
+	// Unlike says why net/http gives another result; "" if it agrees in status, class, reuse of the connection and
+	// length of the body.
 	Unlike string
 }
 
-// The classes that occur, as the constants of package targets.
+// The classes that occur, as in package targets.
 const (
 	OK        = ""
 	EOF       = "eof"
@@ -44,8 +43,7 @@ const (
 	Timeout   = "timeout"
 )
 
-// Cases returns the table, some three thousand, in the order of their names.
-// The caller may change it.
+// Cases returns the table, about three thousand cases, sorted by name. The caller may change it.
 func Cases() []Case {
 	cases := slices.Concat(
 		whole(), cutShort(), followed(),
@@ -60,7 +58,7 @@ func Cases() []Case {
 // The head of most answers.
 const ok = "HTTP/1.1 200 OK\r\n"
 
-// The ways in which a case differs from net/http.
+// Reasons for differences from net/http.
 const (
 	strictVersion = "an answer of another major version is not one to an HTTP/1.1 request"
 	strictStatus  = "a status is three digits from 100 on, between single spaces"
@@ -80,8 +78,7 @@ const (
 	cutTrailers   = "an end in the trailers is an early end like others"
 )
 
-// answered is an answer taken to its end, and rest what the server sends after
-// it.
+// answered returns an answer that is read to its end; rest is what the server sends after it.
 func answered(name, answer, rest string, status int, body int64, keep bool) Case {
 	return Case{
 		Name: name, Bytes: []byte(answer + rest), Status: status, In: len(answer), Body: body,
@@ -89,19 +86,18 @@ func answered(name, answer, rest string, status int, body int64, keep bool) Case
 	}
 }
 
-// refused is an answer of which the last byte is wrong, and rest what follows.
+// refused returns an answer whose last byte is wrong; rest is what follows.
 func refused(name, answer, rest string, status int) Case {
 	return Case{Name: name, Bytes: []byte(answer + rest), Status: status, Class: Protocol, In: len(answer)}
 }
 
-// because marks what net/http takes otherwise.
+// because marks a case for which net/http gives another result.
 func (c Case) because(why string) Case {
 	c.Unlike = why
 	return c
 }
 
-// closing has the server close afterwards, which a connection does not
-// survive.
+// closing makes the server close afterwards, so the connection cannot be reused.
 func (c Case) closing() Case {
 	c.Closes = true
 	c.Keep = false
@@ -114,7 +110,7 @@ func (c Case) toHead() Case {
 	return c
 }
 
-// line returns the line that s begins with, and what follows it.
+// line returns the first line of s, and the rest.
 func line(s string) (first, rest string) {
 	i := strings.IndexByte(s, '\n') + 1
 	return s[:i], s[i:]
