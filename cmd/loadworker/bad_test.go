@@ -132,10 +132,10 @@ func badNumbers() []mistake {
 func badRates() []mistake {
 	const form = "not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m"
 	all := []mistake{
-		{[]string{"--qps", "10/0"}, `--qps: rate "10/0": after the slash comes a time above zero, such as 30/1m`},
-		{[]string{"--qps", "10/-1s"}, `--qps: rate "10/-1s": after the slash comes a time above zero`},
-		{[]string{"--qps", "10/"}, "after the slash comes a time above zero"},
-		{[]string{"--qps", "10/5"}, "after the slash comes a time above zero"},
+		{[]string{"--qps", "10/0"}, `--qps: rate "10/0": write a time above zero after the slash, such as 30/1m`},
+		{[]string{"--qps", "10/-1s"}, `--qps: rate "10/-1s": write a time above zero after the slash`},
+		{[]string{"--qps", "10/"}, "write a time above zero after the slash"},
+		{[]string{"--qps", "10/5"}, "write a time above zero after the slash"},
 		{[]string{"--qps", "max", "--stage", "10s:5"}, "--qps max and --stage: a ramp needs a rate to begin with, such as --qps 100; or leave --stage out"},
 		{[]string{"--qps", "max", "--profile", "sine:mean=5,amplitude=1,period=1s"}, "--qps max and --profile: the profile is the rate, leave --qps out"},
 		{[]string{"--qps", "max", "-n", "5"}, "--qps max and --requests: without a rate nobody counts requests before they are sent; give --duration instead, or a rate"},
@@ -221,8 +221,8 @@ func badProfiles() []mistake {
 		{[]string{"--stage", "1s:5", "--duration", "1m"}, "leave --duration out"},
 		{[]string{"--stage", "1s:5", "--profile", ramp}, "--profile and --stage: give one of them"},
 		{[]string{"--profile", ramp}, "--qps and --profile: the profile is the rate, leave --qps out"},
-		{[]string{"--qps", "", "--profile", "zigzag"}, `profile "zigzag": not known; there are sine, steps`},
-		{[]string{"--qps", "", "--profile", long()}, "not known; there are sine, steps"},
+		{[]string{"--qps", "", "--profile", "zigzag"}, `profile "zigzag": unknown; write one of sine, steps`},
+		{[]string{"--qps", "", "--profile", long()}, "unknown; write one of sine, steps"},
 		{[]string{"--qps", "", "--profile", "sine:mean=5"}, "amplitude=RATE is missing"},
 		{[]string{"--qps", "", "--profile", "sine:mean=5,mean=6"}, "settings are written name=value, each once"},
 		{[]string{"--qps", "", "--profile", "sine:mean=5,amplitude=6,period=1s"}, "amplitude 6 is above the mean 5"},
