@@ -7,7 +7,7 @@
 
 local LAW = '<lllllllllllllllllllll'
 local RUNNING, PAUSED, STOPPED, ENDED = 0, 1, 2, 3
-local BEGIN = 600000 -- µs from the last join to the first slot, or 400 µs a member if that is more: each calls once more
+local BEGIN = 600000 -- µs from the last join to the first slot, or 400 µs a member if that is more
 local SPREAD = 4096 -- a server takes one number of each SPREAD
 local MANY = 100 -- from so many laws on only those are made that begin within NEAR
 local NEAR = 10000000 -- µs

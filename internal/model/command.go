@@ -7,7 +7,7 @@ import (
 
 const (
 	endless = pacer.Endless
-	begin   = 600_000    // µs from the last join to the first slot, or 400 µs a member if that is more: each calls once more
+	begin   = 600_000    // µs from the last join to the first slot, or 400 µs a member if that is more
 	spread  = 4096       // a server takes one number of each spread
 	many    = 100        // from so many laws on only those are made that begin within near
 	near    = 10_000_000 // µs

@@ -43,7 +43,7 @@ type Member struct {
 	held              lease.Segs // what it owns
 	target            lease.Segs // what it is to own, only places
 	drops             int64      // when it is gone if it stays silent, µs
-	joins             int64      // when neighbours may be joined, µs; endless = there are none; of a departed member: when it last called
+	joins             int64      // when neighbours may be joined, µs; endless = none; of a departed member: its last call
 	version           int64      // of held
 	leaving, gone     bool
 }
