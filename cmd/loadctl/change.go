@@ -54,7 +54,7 @@ func newChangeCommand(
 
 // warnNarrow says that the run's limiter may not let the whole rate pass, where that is so.
 func warnNarrow(c *cobra.Command, r *run.Run) {
-	if why := r.Narrow(c.Context()); why != "" {
+	if why := r.Warning(c.Context()); why != "" {
 		printable.Fprintf(c.ErrOrStderr(), "warning: run %s: %s\n", r.Name, why)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// tells publishes what a worker did in each of some seconds of the run, all at once, as after an outage: 50 requests of 1 ms. Its clock is at the end of
-// the last one.
+// tells publishes what a worker did in each of some seconds of the run, all at once, as after an outage: 50 requests
+// of 1 ms. Its clock is at the end of the last one.
 func (p *teller) tells(start time.Time, from, to int64) {
 	p.Helper()
 	sum := report.NewSnapshot(p.total.Worker, p.total.Incarnation)
@@ -70,7 +70,8 @@ func (j *judge) judges(t *testing.T, s *State, second int64, missing bool) strin
 	return failed.Text
 }
 
-// TestWhoComesBackCounts: a worker that was cut off brings all that it did at once. Nobody may have noted that it did nothing.
+// TestWhoComesBackCounts: a worker that was cut off brings all that it did at once. Nobody may have noted that it did
+// nothing.
 func TestWhoComesBackCounts(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		const right, wrong = "rate:rate>90 over 10s abort after 2", "rate:rate>110 over 10s abort after 2"
@@ -92,7 +93,8 @@ func TestWhoComesBackCounts(t *testing.T) {
 	})
 }
 
-// TestPointsThatGrow: a judge reads points that are not whole, and those that were whole before the width doubled.
+// TestPointsThatGrow: a judge reads points that are not complete, and points that were complete before the width
+// doubled.
 func TestPointsThatGrow(t *testing.T) {
 	b := newBed(t)
 	r, one, _, j := b.judging("latency:p(50)>90ms over 10s abort after 1")
@@ -214,7 +216,7 @@ func TestTroubleOfAJudgeIsTold(t *testing.T) {
 	}
 	away.Store(false)
 	b.until("the stop", func() bool { return b.state(r).Phase == "stopped" })
-	b.until("the end of the trouble", func() bool { return strings.Contains(told.String(), "judging the run again") })
+	b.until("the end of the trouble", func() bool { return strings.Contains(told.String(), "the run is judged again") })
 }
 
 // TestAJudgeOutlivesALostRun: workers restore a run that Redis has lost, and it is judged again.
@@ -231,7 +233,7 @@ func TestAJudgeOutlivesALostRun(t *testing.T) {
 	move(r.keys.Budget, lost)
 	var told lockedText
 	b.judgedBy(r, "a/inca", slog.New(slog.NewTextHandler(&told, nil)), farAway{fails: func(string) error { return nil }})
-	b.until("a look that finds no run", func() bool { return strings.Contains(told.String(), "the run cannot be judged") })
+	b.until("a look that finds no run", func() bool { return strings.Contains(told.String(), "cannot judge the run") })
 	move(lost, r.keys.Budget)
 	b.until("the stop", func() bool { return b.state(r).Phase == "stopped" })
 }
@@ -254,7 +256,8 @@ func (l *lockedText) String() string {
 	return l.Builder.String()
 }
 
-// TestALookReadsWhatIsNew: of the stream and of the series; and what all workers did is added up once, whatever the number of thresholds.
+// TestALookReadsWhatIsNew: of the stream and of the series; and what all workers did is added up once, whatever the
+// number of thresholds.
 func TestALookReadsWhatIsNew(t *testing.T) {
 	b := newBed(t)
 	r, one, two, j := b.judging("rate:rate>1 over 300s abort after 299")
@@ -328,7 +331,8 @@ func (s seen) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestAJudgeHearsOfLimits: an interval in which the worker itself was late is told of by its snapshot; so no rate stops the run, and errors do.
+// TestAJudgeHearsOfLimits: an interval in which the worker itself was late is told of by its snapshot; so no rate
+// stops the run, and errors do.
 func TestAJudgeHearsOfLimits(t *testing.T) {
 	b := newBed(t)
 	const rate, shares = "rate:rate>110 over 2s abort after 2", "checks:rate<1% over 2s abort after 2"

@@ -244,8 +244,8 @@ func (h *between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// TestRampIsComputedAnew: when the rate changes between reading it and setting the ramp, the ramp begins at the new rate.
-// Where it changes each time, the command still comes to an end.
+// TestRampIsComputedAnew: when the rate changes between reading it and setting the ramp, the ramp begins at the new
+// rate. Where it changes each time, the command still comes to an end.
 func TestRampIsComputedAnew(t *testing.T) {
 	for times, from := range map[int64]float64{1: 401, 3: 403, 1000: 400 + rampTries - 1} {
 		t.Run(fmt.Sprint(times), func(t *testing.T) {
@@ -409,7 +409,8 @@ func TestStopWaits(t *testing.T) {
 	})
 }
 
-// TestStopWaitsForPermits: a silent member may be cut off, and sends until its promise ends; not one of which it was said that it is dead.
+// TestStopWaitsForPermits: a silent member may be cut off, and sends until its promise ends; not one of which it was
+// said that it is dead.
 func TestStopWaitsForPermits(t *testing.T) {
 	const permit = 4 * time.Second
 	each(t, func(t *testing.T, b *bed) {
@@ -517,7 +518,8 @@ func TestDeadman(t *testing.T) {
 	})
 }
 
-// TestGuard: it sets the switch of a run that was created without one, also while the run waits, and is somebody like Touch.
+// TestGuard: it sets the switch of a run that was created without one, also while the run waits, and is somebody like
+// Touch.
 func TestGuard(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})

@@ -14,7 +14,8 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// soon is how quickly a client is with the new master, from when all Sentinels name it; within a second it asks in any case.
+// soon is how quickly a client is with the new master, from when all Sentinels name it; within a second it asks in
+// any case.
 const soon = 1500 * time.Millisecond
 
 // goesOver checks that a client is with this master soon: a call without a repetition succeeds there.
@@ -43,7 +44,8 @@ func mayOnly(t *testing.T, s *redistest.Server, user string, rules ...any) {
 	}
 }
 
-// TestConnectToSentinel: the master that the Sentinels name is reached, whichever of them answer, with its own user and database.
+// TestConnectToSentinel: the master that the Sentinels name is reached, whichever of them answer, with its own user
+// and database.
 func TestConnectToSentinel(t *testing.T) {
 	t.Parallel()
 	w := redistest.StartWatched(t, redistest.WatchedOptions{})
@@ -73,7 +75,8 @@ func TestConnectToSentinel(t *testing.T) {
 	}
 }
 
-// TestFollowSentinel: by whom the master is replaced, and whether the Sentinel that a client would have listened to is gone: it goes to the new one soon.
+// TestFollowSentinel: by whom the master is replaced, and whether the Sentinel that a client would have listened to
+// is gone: it goes to the new one soon.
 func TestFollowSentinel(t *testing.T) {
 	t.Parallel()
 	w := redistest.StartWatched(t, redistest.WatchedOptions{Replicas: 2})
@@ -98,8 +101,9 @@ func TestFollowSentinel(t *testing.T) {
 	goesOver(t, client, w.Master(t, second))
 }
 
-// TestClientsMoveTogether: two masters grant twice the rate, so no client writes to the old one when others have written to the new one for longer than
-// the new one's schedule takes to begin. Also the Sentinel that leads the failover is heard, which tells of it last.
+// TestClientsMoveTogether: two masters grant twice the rate, so no client writes to the old one when others have
+// written to the new one for longer than the new one's schedule takes to begin. Also the Sentinel that leads the
+// failover is heard, which tells of it last.
 func TestClientsMoveTogether(t *testing.T) {
 	t.Parallel()
 	w := redistest.StartWatched(t, redistest.WatchedOptions{Replicas: 2})
@@ -234,7 +238,8 @@ func TestWatchForgetsClosed(t *testing.T) {
 	}
 }
 
-// TestSentinelURL: what a URL says about TLS, the database and time limits counts for the master. Nothing is reached here.
+// TestSentinelURL: what a URL says about TLS, the database and time limits counts for the master. Nothing is reached
+// here.
 func TestSentinelURL(t *testing.T) {
 	u, err := parseURL("rediss://user:hunter2@a/3?master_name=m&addr=b:7001&addr=c:7002&addr=b:7001&sentinel_password=h%40&read_timeout=2s")
 	if err != nil {

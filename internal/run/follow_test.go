@@ -171,7 +171,8 @@ func TestProgressBrings(t *testing.T) {
 	})
 }
 
-// TestFollowWhileWorkersPublish: followers begin in the middle of it, again and again, and none has an interval twice or not at all.
+// TestFollowWhileWorkersPublish: followers begin in the middle of it, again and again, and none has an interval twice
+// or not at all.
 func TestFollowWhileWorkersPublish(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
@@ -277,8 +278,8 @@ func (b *bed) stop(r *Run, workers ...*member) {
 	}
 }
 
-// TestFollowerPassesOverWhatIsDamaged: the cumulative snapshot of whoever wrote it makes up for it. Where that is damaged there is no
-// report either.
+// TestFollowerPassesOverWhatIsDamaged: the cumulative snapshot of whoever wrote it makes up for it. Where that is
+// damaged there is no report either.
 func TestFollowerPassesOverWhatIsDamaged(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
@@ -414,8 +415,8 @@ func TestProgressTellsTheTime(t *testing.T) {
 	})
 }
 
-// TestMembersWhoDied: nobody notices that the last member is dead, and yet it is not there. After an outage of Redis nobody was
-// heard of for a while, which does not mean that.
+// TestMembersWhoDied: nobody notices that the last member is dead, and yet it is not there. After an outage of Redis
+// nobody was heard of for a while, which does not mean that.
 func TestMembersWhoDied(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})

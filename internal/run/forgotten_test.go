@@ -12,7 +12,8 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// save is the run as Redis has it; the function that it returns makes Redis forget all that came later, as a replica that takes over.
+// save is the run as Redis has it; the function that it returns makes Redis forget all that came later, as a replica
+// that takes over.
 func (b *bed) save(r *Run) (failover func()) {
 	b.Helper()
 	saved := map[string]string{}

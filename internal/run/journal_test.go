@@ -146,7 +146,8 @@ func seriesOf(seconds int64) *report.Series {
 	return series
 }
 
-// TestSeriesIsWhole: whatever part of the series Redis loses, and however many points there are, the last snapshot comes with all of them, once.
+// TestSeriesIsWhole: whatever part of the series Redis loses, and however many points there are, the last snapshot
+// comes with all of them, once.
 func TestSeriesIsWhole(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})

@@ -73,8 +73,9 @@ func TestListWithoutAPart(t *testing.T) {
 	}
 }
 
-// TestWithoutTheList: what is created while the master of the list is away is listed by whoever touches it afterwards, at its creation's time;
-// what was removed meanwhile leaves the list. A run that is over is not put there again.
+// TestWithoutTheList: what is created while the master of the list is away is listed by whoever touches it
+// afterwards, at its creation's time; what was removed meanwhile leaves the list. A run that is over is not put there
+// again.
 func TestWithoutTheList(t *testing.T) {
 	t.Parallel()
 	b := &bed{T: t}

@@ -76,7 +76,8 @@ func TestHoldOfAClosedLoop(t *testing.T) {
 	}
 }
 
-// TestMaxPhases: a closed loop waits, begins, pauses, goes on and ends as any run, with the replies that its workers go by.
+// TestMaxPhases: a closed loop waits, begins, pauses, goes on and ends as any run, with the replies that its workers
+// go by.
 func TestMaxPhases(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		s := closed(time.Second)

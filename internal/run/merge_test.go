@@ -100,7 +100,7 @@ func TestUnpublishedFileRefused(t *testing.T) {
 	newer := base64.StdEncoding.EncodeToString([]byte(`{"v":9}`))
 	for says, contents := range map[string][]string{
 		"it is cut off": {good[:len(good)/2], good[:len(good)-1], good[:30]},
-		"not one that loadworker has written; leave it out": {
+		"loadworker did not write it; leave it out": {
 			"", "{}", "null", "[1]", "text", `{"run":"x","latency_ns":{}}`, strings.Repeat("[", 1<<20), "\x00", good + good, with(`"loadworker"`, `"other"`),
 			with(`"version":1`, `"version":0`), with(`"version":1`, `"version":"1"`), with(`"version":1`, `"version":-1`), with(`"leased":10`, `"leased":"10"`),
 			with(`"run":"x"`, `"run":"x{}"`), with(`"worker":"w"`, `"worker":"v"`), with(`"incarnation":"i"`, `"incarnation":"j"`), with(`"state":"left"`, `"state":"lost"`),
@@ -171,9 +171,9 @@ func TestPick(t *testing.T) {
 		t.Errorf("%v, %v", picked, err)
 	}
 	for _, c := range []struct{ name, uid, run, uidThere, says string }{
-		{"x", "u1", "y", "u1", "merge file: it is of another run, y; leave it out"},
-		{"x", "u1", "x", "u2", "merge file: it is of another run, which was called x too; leave it out"},
-		{"x", "", "x", "u2", "merge file: it is of another run, which was called x too; leave it out"},
+		{"x", "u1", "y", "u1", "merge file: it belongs to another run, y; leave it out"},
+		{"x", "u1", "x", "u2", "merge file: it belongs to another run, also called x; leave it out"},
+		{"x", "", "x", "u2", "merge file: it belongs to another run, also called x; leave it out"},
 	} {
 		u := unpublished(report.Counts{})
 		u.File, u.Run, u.UID = "file", c.run, c.uidThere
@@ -245,7 +245,8 @@ func fates(rng *rand.Rand, forgets bool) fleet {
 	return f
 }
 
-// TestMergeAddsUp: whatever the server knows and has forgotten, what was sent is counted once, and each slot is accounted for.
+// TestMergeAddsUp: whatever the server knows and has forgotten, what was sent is counted once, and each slot is
+// accounted for.
 func TestMergeAddsUp(t *testing.T) {
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -360,8 +361,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergedReport: a worker publishes some of what it did and keeps the rest; whatever becomes of the run in Redis, all of it is in the
-// report, once.
+// TestMergedReport: a worker publishes some of what it did and keeps the rest; whatever becomes of the run in Redis,
+// all of it is in the report, once.
 func TestMergedReport(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := constant(1000)
@@ -423,7 +424,7 @@ func TestMergedReport(t *testing.T) {
 		b.wants(err, ErrNoRun, "run x")
 		next, _ := b.create("x", spec, Options{})
 		_, err = next.MergedReport(t.Context(), files)
-		b.wants(err, ErrOtherRun, "which was called x too")
+		b.wants(err, ErrOtherRun, "also called x")
 		// Nobody can be asked.
 		rep, err = ReportOf("x", "Redis is gone", files)
 		whole("from the files alone", rep, err)

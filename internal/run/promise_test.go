@@ -26,7 +26,8 @@ func (m *member) promised() int64 {
 	return v.Laws.Ordinal(v.Laws.Pos(v.P))
 }
 
-// TestNobodysAfterAPromise: what is due after the promise of a worker that died is nobody's, whoever calls afterwards. So a report with its file is complete.
+// TestNobodysAfterAPromise: what is due after the promise of a worker that died is nobody's, whoever calls
+// afterwards. So a report with its file is complete.
 func TestNobodysAfterAPromise(t *testing.T) {
 	for name, then := range map[string]func(b *bed, r *Run){
 		"nobody calls": func(*bed, *Run) {},
@@ -91,7 +92,8 @@ func TestPassedOn(t *testing.T) {
 	})
 }
 
-// What a worker sent before the run was lost is in the report, and each slot is accounted for. Nobody knows what others did that were not there afterwards.
+// What a worker sent before the run was lost is in the report, and each slot is accounted for. Nobody knows what
+// others did that were not there afterwards.
 func TestReportOfARestoredRun(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", permitted(1000), Options{})
@@ -122,7 +124,8 @@ func TestReportOfARestoredRun(t *testing.T) {
 	})
 }
 
-// What a worker sends by a promise that a new server does not believe is its own, though the server counts it as nobody's.
+// What a worker sends by a promise that a new server does not believe is its own, though the server counts it as
+// nobody's.
 func TestReportAfterAFailover(t *testing.T) {
 	b := newBed(t) // the identity of an embedded server is not known
 	r, _ := b.create("r", mortal(0), Options{})

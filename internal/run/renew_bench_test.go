@@ -73,8 +73,8 @@ func (f *fleet) call(i int) {
 	h.Agreed(h.View().Version, r.Now, r.Now)
 }
 
-// BenchmarkRenew is one call of one of 100 members, round trip included. µs-redis is what Redis says the script took, µs-cpu the processor time of its
-// process.
+// BenchmarkRenew is one call of one of 100 members, round trip included. µs-redis is what Redis says the script took,
+// µs-cpu the processor time of its process.
 func BenchmarkRenew(b *testing.B) {
 	b.Run("redis", func(b *testing.B) {
 		server := redistest.Start(b)
@@ -132,8 +132,9 @@ func processor(b *testing.B, pid int) time.Duration {
 
 const processID = "0123456789abcdef" // as long as a real one
 
-// BenchmarkArcs is what the calls cost that change something, by the number of members that are present: all of the beginning, one join of some more, an
-// order, the first call after a failover, and a claim of each member after it. µs-most is the longest one, from 5 ms on.
+// BenchmarkArcs is what the calls cost that change something, by the number of members that are present: all of the
+// beginning, one join of some more, an order, the first call after a failover, and a claim of each member after it.
+// µs-most is the longest one, from 5 ms on.
 func BenchmarkArcs(b *testing.B) {
 	for _, n := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

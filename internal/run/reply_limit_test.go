@@ -247,7 +247,8 @@ func TestHangUpIsSeen(t *testing.T) {
 	}
 }
 
-// BenchmarkReplies is what the check of replies costs: of one as long as that of a lease, and of a round trip with it and without.
+// BenchmarkReplies is what the check of replies costs: of one as long as that of a lease, and of a round trip with it
+// and without.
 func BenchmarkReplies(b *testing.B) {
 	reply := []byte("*4\r\n$2\r\nok\r\n$120\r\n" + strings.Repeat("\x00", 120) + "\r\n$16\r\n" + strings.Repeat("\xff", 16) + "\r\n*0\r\n")
 	b.Run("check", func(b *testing.B) {

@@ -44,7 +44,8 @@ func permitted(qps int64) Spec {
 	return s
 }
 
-// A run whose state was lost goes on by the laws that its workers know, under the same uid. What they hold they go on with.
+// A run whose state was lost goes on by the laws that its workers know, under the same uid. What they hold they go on
+// with.
 func TestRestore(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := constant(1000)
@@ -107,7 +108,8 @@ func TestRestoreAfterThePromises(t *testing.T) {
 	})
 }
 
-// The rate that was set last holds, not that of the plan. Where who restores the run has not heard of it, it comes back with who has.
+// The rate that was set last holds, not that of the plan. Where who restores the run has not heard of it, it comes
+// back with who has.
 func TestRestoreAfterAChange(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", constant(1000), Options{})

@@ -32,7 +32,7 @@ func TestLoss(t *testing.T) {
 		{"", 10 * time.Minute, 24 * time.Hour, "", 600_000_000},
 		{LossStop, 0, 0, "", 2_000_000},
 		{LossHold, 0, 30 * time.Second, "", 315_360_000_000_000},
-		{"fire", 0, 0, `--on-redis-loss "fire": there are permit, stop, hold`, 0},
+		{"fire", 0, 0, `--on-redis-loss "fire": write one of permit, stop, hold`, 0},
 		{LossStop, time.Second, 0, "--permit-for and --on-redis-loss stop: only permit has a length, leave --permit-for out", 0},
 		{LossHold, time.Second, 0, "--permit-for and --on-redis-loss hold", 0},
 		{LossPermit, time.Second - 1, 0, "--permit-for: give a time from 1s to 10m0s, such as 10s", 0},

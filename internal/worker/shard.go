@@ -39,7 +39,6 @@ const minRest = int64(250_000) // ns
 // A shard sends its part of what its worker holds, on time. It has its own client, queue and recorder. So a turn
 // takes no lock (but for new grants), allocates nothing and shares nothing with other shards. Each slot that it comes
 // to is always in one of these, and moves to the right exactly once:
-// in one of these, and moves to the right exactly once:
 //
 //	waiting + sent + late_dropped + recalled
 //
