@@ -65,7 +65,7 @@ func (e refusal) Unwrap() error { return e.error }
 // Advise adds to a known refusal of Redis what to do about it, unless the error says so already. The server's own
 // words stay. nil stays nil.
 func Advise(err error) error {
-	if _, said := errors.AsType[refusal](err); said {
+	if _, advised := errors.AsType[refusal](err); advised {
 		return err
 	}
 	if a, known := adviceOn(err); known {
@@ -77,8 +77,8 @@ func Advise(err error) error {
 // adviceOn returns what is known about an error.
 func adviceOn(err error) (advice, bool) {
 	var answer error
-	if said, refused := errors.AsType[redis.Error](err); refused {
-		answer = said
+	if reply, refused := errors.AsType[redis.Error](err); refused {
+		answer = reply
 	} else if errors.Is(err, mux.ErrRefused) {
 		answer = err
 	}
@@ -93,8 +93,8 @@ func adviceOn(err error) (advice, bool) {
 // Remedy splits what Advise has joined: what is wrong, and what to do about it, "" if that is unknown.
 func Remedy(err error) (wrong, mend string) {
 	a, _ := adviceOn(err)
-	if said, is := errors.AsType[refusal](err); is {
-		a = said.advice
+	if r, is := errors.AsType[refusal](err); is {
+		a = r.advice
 	}
 	return strings.TrimSuffix(err.Error(), "; "+a.mend), a.mend
 }

@@ -272,7 +272,7 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 	if err != nil && !errors.Is(err, ErrOver) {
 		return c, err
 	}
-	said, began, lost := "", time.Now(), time.Time{}
+	reported, began, lost := "", time.Now(), time.Time{}
 	for {
 		s, err := r.presence(ctx)
 		if err != nil {
@@ -300,9 +300,9 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 		case forgotten > 0:
 			those = append(those, Pending{Silent: true, Promise: forgotten})
 		}
-		if text := fmt.Sprint(who(those)); waiting != nil && text != said && time.Since(began) > commandDelay {
+		if text := fmt.Sprint(who(those)); waiting != nil && text != reported && time.Since(began) > commandDelay {
 			waiting(those)
-			said = text
+			reported = text
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):

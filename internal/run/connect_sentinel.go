@@ -161,7 +161,7 @@ func askSentinel(ctx context.Context, s Sentinel, name string) (string, error) {
 		return net.JoinHostPort(reply[0], reply[1]), nil
 	}
 	_, refused := errors.AsType[redis.Error](err)
-	said := func(mend string) error {
+	refuse := func(mend string) error {
 		return refusal{fmt.Errorf("Sentinel at %s: %s", s.Addr, err.Error()), advice{mend: mend, url: true}}
 	}
 	switch {
@@ -170,13 +170,13 @@ func askSentinel(ctx context.Context, s Sentinel, name string) (string, error) {
 	case !refused:
 		return "", fmt.Errorf("ask Sentinel at %s: %w", s.Addr, err)
 	case strings.Contains(err.Error(), "nknown command"):
-		return "", said("that server is no Sentinel: give Sentinel's port, or leave master_name out")
+		return "", refuse("that server is no Sentinel: give Sentinel's port, or leave master_name out")
 	case strings.Contains(err.Error(), "NOPERM"):
-		return "", said("allow that user +sentinel|get-master-addr-by-name")
+		return "", refuse("allow that user +sentinel|get-master-addr-by-name")
 	case strings.Contains(err.Error(), "without any password configured"):
-		return "", said("Sentinel has no password: leave sentinel_password out")
+		return "", refuse("Sentinel has no password: leave sentinel_password out")
 	default: // NOAUTH, WRONGPASS
-		return "", said("give Sentinel's own user and password: ?sentinel_username=USER&sentinel_password=PASSWORD")
+		return "", refuse("give Sentinel's own user and password: ?sentinel_username=USER&sentinel_password=PASSWORD")
 	}
 }
 

@@ -202,7 +202,7 @@ func (e *engine) finish(ctx context.Context, err error) error {
 func (e *engine) countUnsent() {
 	_, reached := e.Taken()
 	if e.granter != nil {
-		e.granter.settle(reached)
+		e.granter.countUnsent(reached)
 		return
 	}
 	for _, s := range e.shards {
