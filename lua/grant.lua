@@ -4,8 +4,8 @@
 -- renew.lua decides which worker owns a slot. The limiter only says how many of the caller's next slots may be sent
 -- now.
 --
--- KEYS  1 budget; its field `limit` has the limiter's settings, "burst:window:option:even:together", all integers
---       (run.Spec):
+-- KEYS  1 budget; its field `limit` has the limiter's settings, "burst:window:option:even:together", all
+--       integers (run.Spec):
 --       burst: 0 = what the rate makes in half a second · window: µs if the limiter counts in windows, else 0
 --       option: the limiter's own (ARGV 6 of take.lua) · even, together: for the workers
 --       2 state of the limiter
@@ -13,8 +13,7 @@
 --       3 the rate of the law of the first slot: so many requests  4 in so many seconds
 -- Returns { now, granted, retry, burst }, times in µs. granted: how many of n may be sent. retry: if that is less than
 --       n, in how many µs one more may be. burst: how many a rested limiter lets through at once. NOSTATE if the run
---       is not there;
---       an error if an argument is wrong.
+--       is not there; an error if an argument is wrong.
 -- Invariant: the limiter's own, for all grants to the fleet. A repeated call is a new call: if its reply is lost, so
 --       is the grant.
 

@@ -3,8 +3,8 @@
 --
 -- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  9 snapshots
 -- ARGV  1 run uid  2 wake-up channel  3 order id  4 kind: start, set-rate, set-burst, pause, resume, stop, touch,
---       guard  5 who
---       6 what, for the event stream  7 for set-rate: pieces; for set-burst: the burst; for guard: µs of silence
+--       guard  5 who  6 what, for the event stream
+--       7 for set-rate: pieces; for set-burst: the burst; for guard: µs of silence
 --       8 the last law of a command when the pieces were worked out, 0 = any
 -- Returns { status, t0, law }. t0: since when it is in force, or when the run ended; 0 = when it begins. law: the last
 --       law of a command. status: OK; SAME (it was so already); WAITING (nothing to pause or resume yet); RETRY

@@ -9,12 +9,11 @@
 --       leaving: 0 it stays, 1 it hands over what it holds, 2 it sends nothing any more
 --       p, era: of a claim: all in it is promised until p, µs, in this era; p −1: no claim
 --       7 releases: pieces lo, hi, generation, slot that the worker has given up, each from that slot on
---       8 claim: such pieces, all that it holds  9 laws learnt elsewhere; with a claim all  10 … the plans that they
---       name A call that only renews ends with 6.
+--       8 claim: such pieces, all that it holds  9 laws learnt elsewhere; with a claim all  10 … the plans they name
+--       A call that only renews ends with 6.
 -- Returns an array, or an error if an argument is wrong:
 --       1 the numbers seq, era, now, p, members, wait, version, then "status|epoch". All in the list is promised until
---       p. The next
---         call is due in `wait` µs.
+--         p. The next call is due in `wait` µs.
 --       2 the list, if its version is not the call's: pieces lo, hi, generation, slot  3 what of it to give up: lo, hi
 --       4 laws newer than known  5 … the plans that they name
 --       status: OK; CLAIM (this is another server: call again with a claim); STALE (seq); REPLACED (another process

@@ -5,8 +5,7 @@
 --       3 count  4 window, µs  5 burst, all three used while no others are set  6 option
 --       7 name of this call, an integer: for give_back.lua
 -- Returns granted, remaining, retry_after, reset_after as integers (limiter.lua), times in µs; an error if an argument
---       is wrong;
---       an error NEVER if more is wanted at once than can ever be granted.
+--       is wrong; an error NEVER if more is wanted at once than can ever be granted.
 -- Invariant: a refused call changes nothing, but it keeps a limit set live that would be forgotten before it has room
 --       again.
 
