@@ -46,7 +46,7 @@ local function heardOf(m)
   return max(drops - b.hold - GRACE, #held(m) == 0 and drops - 3 * U - 2 * period() or 0)
 end
 
--- endPromise: who owns at a time what m holds: nobody from the end of its promise on, if that is before.
+-- endPromise: the owner of m's pieces at a time: m, or nobody if its promise ended before.
 local function endPromise(m, t)
   local ends = tonumber(redis.call('ZSCORE', keys.due, m.name) or t + GRACE) - GRACE
   if ends >= t then return owner(m) end
@@ -129,7 +129,7 @@ local function everybody()
   return out
 end
 
--- beginQuiet: this server is another one than before, and may have forgotten who owns what.
+-- beginQuiet: this is another server than before. It may have forgotten who owns what.
 local function beginQuiet()
   b.epoch = b.identity
   local g, k = slot(b.now)

@@ -85,13 +85,13 @@ func (p Profile) Length() time.Duration {
 
 // Integral returns the area under the profile from its start to t: the requests asked for by then.
 func (p Profile) Integral(t time.Duration) float64 {
-	once := Profile{Segments: p.Segments}
-	period := once.Length()
+	single := Profile{Segments: p.Segments}
+	period := single.Length()
 	if !p.Loop || period == 0 { // also 0 for a loop that never comes to its end
-		return once.area(t)
+		return single.area(t)
 	}
 	t = max(0, t)
-	return float64(t/period)*once.area(period) + once.area(t%period)
+	return float64(t/period)*single.area(period) + single.area(t%period)
 }
 
 // area returns Integral of a profile that is no loop.

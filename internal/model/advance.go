@@ -37,7 +37,7 @@ func (r *Run) advance(now int64) {
 	}
 }
 
-// beginQuiet is for the first call of a server that is another one than before. It may have forgotten who owns what.
+// beginQuiet is for the first call of another server than before. It may have forgotten who owns what.
 func (r *Run) beginQuiet(epoch string) {
 	r.epoch = epoch
 	if r.Without.Stored {
@@ -112,7 +112,7 @@ func (r *Run) expire() {
 	}
 }
 
-// endPromise returns who owns at a time what m holds: nobody from the end of its promise on, if that is before.
+// endPromise returns the owner of m's pieces at a time: m, or nobody if its promise ended before.
 func (r *Run) endPromise(m *Member, t int64) string {
 	ends := m.drops - grace
 	if ends >= t {

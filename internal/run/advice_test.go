@@ -85,7 +85,7 @@ func TestAdvise(t *testing.T) {
 	}
 }
 
-// TestReady: it says no for what would let a worker ask in vain, and writes nothing.
+// TestReady: it refuses what would make a worker call in vain, and writes nothing.
 func TestReady(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(10), Options{})

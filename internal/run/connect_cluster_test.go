@@ -37,7 +37,7 @@ func spread(t *testing.T, c *redistest.Cluster) map[*redistest.Server]string {
 	return names
 }
 
-// TestConnectToACluster: by whichever node it is named, and whether or not others are, a run can be on all of them.
+// TestConnectToACluster: runs can be on all nodes, whichever nodes the URL names.
 func TestConnectToACluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -142,8 +142,8 @@ func TestMovedIsFollowed(t *testing.T) {
 	}
 }
 
-// TestClusterHangs: a call that has no deadline is tried once in the time that an answer may take, where the client
-// of a cluster would try it four times; and no call waits for any node but the one that has the run.
+// TestClusterHangs: a call without a deadline is tried once, in the time of one answer. The library would try it four
+// times. No call waits for any node but the one that has the run.
 func TestClusterHangs(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)

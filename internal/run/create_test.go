@@ -96,8 +96,7 @@ func TestAnotherSpecIsRefused(t *testing.T) {
 	})
 }
 
-// TestEveryFieldIsCompared: a new field of a spec that Diff forgets would let workers with different specs into one
-// run.
+// TestEveryFieldIsCompared: if Diff forgot a new field of a spec, workers with different specs could join one run.
 func TestEveryFieldIsCompared(t *testing.T) {
 	check := func(name string, diff int) {
 		if diff == 0 && name != "Version" && name != "CreatedBy" { // these say who wrote it, and not what is asked for
@@ -228,7 +227,7 @@ func TestLiveRunIsNotReplaced(t *testing.T) {
 	})
 }
 
-// TestBrokenState: whatever is in the way of a name, each error says what to do, and that helps.
+// TestBrokenState: for all damage under a name, the error says what to do, and that helps.
 func TestBrokenState(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		keys := KeysOf("x")
@@ -285,7 +284,7 @@ func TestBrokenState(t *testing.T) {
 	})
 }
 
-// TestBrokenParts: where the run itself can be opened, its members may be alive, so rm wants to be sure.
+// TestBrokenParts: if the run itself can be opened, its members may be alive, so rm refuses.
 func TestBrokenParts(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		keys := KeysOf("x")

@@ -84,8 +84,7 @@ func TestReportWithoutEvents(t *testing.T) {
 	})
 }
 
-// TestListAndFilesDescribe: the list of runs says what each fires at, and so does a report of nothing but what
-// workers have left.
+// TestListAndFilesDescribe: the list of runs shows the target of each. So does a report of only the workers' files.
 func TestListAndFilesDescribe(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", secretSpec(), Options{By: "loadctl 9.8.7"})

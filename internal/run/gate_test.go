@@ -25,8 +25,8 @@ func limited(rate, limiter string, set func(*Spec)) Spec {
 	return s
 }
 
-// TestLimiterSpecs: what the spec says is what the scripts are told; and what makes no sense is refused in a line
-// that says what to do.
+// TestLimiterSpecs: the scripts get the settings of the spec. An impossible setting is refused with a line that says
+// what to do.
 func TestLimiterSpecs(t *testing.T) {
 	burst := func(n int64) func(*Spec) { return func(s *Spec) { s.Burst = n } }
 	window := func(d time.Duration) func(*Spec) { return func(s *Spec) { s.Window = d } }
@@ -100,8 +100,8 @@ func TestLimiterSpecs(t *testing.T) {
 	}
 }
 
-// TestWarning: a burst or a window that is used up before a worker may ask again is told, with one that suffices; and
-// that one is not.
+// TestWarning: a warning comes for a burst or window that may be used up before a worker asks again. It names one
+// that is enough, and for that one there is no warning.
 func TestWarning(t *testing.T) {
 	for _, c := range []struct {
 		rate, limiter string
@@ -135,7 +135,7 @@ func TestWarning(t *testing.T) {
 	}
 }
 
-// TestWarningLive: what is told of a run is about the rate and the burst in force.
+// TestWarningLive: the warning is about the rate and the burst in force.
 func TestWarningLive(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", limited("1000", "token-bucket", func(s *Spec) { s.Burst = 5 }), Options{})
@@ -153,8 +153,8 @@ func TestWarningLive(t *testing.T) {
 	})
 }
 
-// TestLimiterIsLeftOut: of a run without a limiter nothing about limiters is stored; with gcra and no burst it is the
-// same run.
+// TestLimiterIsLeftOut: for a run without a limiter nothing about limiters is stored. With gcra and no burst it is
+// the same run.
 func TestLimiterIsLeftOut(t *testing.T) {
 	text, err := json.Marshal(constant(100))
 	for _, name := range []string{"limiter", "burst", "window", "together", "expire", "debt"} {
@@ -170,8 +170,8 @@ func TestLimiterIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestLimitedRun: what the limiter does not let pass is asked for, and counted as ungranted; nothing is skipped. Its
-// state goes with the run.
+// TestLimitedRun: what the limiter does not let pass is asked for and counted as ungranted. Nothing is skipped. Its
+// state is removed with the run.
 func TestLimitedRun(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", limited("1000", "token-bucket", func(s *Spec) { s.Burst = 5 }), Options{})
@@ -214,7 +214,7 @@ func TestLimitedRun(t *testing.T) {
 	})
 }
 
-// TestSetBurst: for limiters that have one, until the run ends; a limiter refuses rates that it could not obey.
+// TestSetBurst: for limiters with a burst, until the run ends. A limiter refuses rates that it cannot follow.
 func TestSetBurst(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", limited("100", "token-bucket", nil), Options{})

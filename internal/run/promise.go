@@ -25,12 +25,11 @@ type standing struct {
 	holds   bool  // it holds a piece
 }
 
-// Times after a promise: how long it is left alone after its end, by how much the stored state may be wrong, and how
-// long a worker that has handed over may send.
+// Times after a promise.
 const (
-	promiseGrace  = 50 * time.Millisecond
-	promiseMargin = time.Second
-	handOver      = 2 * time.Second
+	promiseGrace  = 50 * time.Millisecond // how long a piece is left alone
+	promiseMargin = time.Second           // by how much the stored state may be wrong
+	handOver      = 2 * time.Second       // how long a worker that has handed over may send
 )
 
 // member computes when a worker last called, its state, and until when it may send by itself.

@@ -85,8 +85,8 @@ func firstLine(b *testing.B, loadctl, redisURL string) time.Duration {
 	return took
 }
 
-// crowd makes a run in which so many workers have published so many seconds, each with a rate of its own requests.
-// They do what twenty different ones did.
+// crowd makes a run in which this many workers have published this many seconds, each with its rate of requests. They
+// do what twenty different workers did.
 func crowd(b *testing.B, client *redis.Client, workers, rate int, seconds int64) {
 	b.Helper()
 	ctx := context.Background()

@@ -75,7 +75,7 @@ type Spec struct {
 	Warmup     time.Duration `json:"warmup_ns,omitempty"`
 
 	// A limiter for grants, in addition to the schedule.
-	Limiter string `json:"limiter,omitempty"` // one of limit.Names; "", or SlotsLimiter without a Burst = only the schedule
+	Limiter string `json:"limiter,omitempty"` // of limit.Names; "", or SlotsLimiter without a Burst = only the schedule
 	// Of a limiter with a burst; 0 = what the rate makes in half a second.
 	Burst  int64         `json:"burst,omitempty"`
 	Window time.Duration `json:"window_ns,omitempty"` // of a limiter that counts in windows; 0 = DefaultWindow

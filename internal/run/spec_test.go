@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// losing is a spec with what becomes of a run that Redis, or whoever controls it, is lost to.
+// losing is a spec with settings for a lost Redis or controller.
 func losing(loss string, permit, deadman time.Duration) Spec {
 	s := constant(100)
 	s.OnRedisLoss, s.PermitFor, s.Deadman = loss, permit, deadman
 	return s
 }
 
-// TestLoss: what the spec says is what the budget begins with, in µs; and what makes no sense is refused.
+// TestLoss: the budget begins with the settings of the spec, in µs. Impossible settings are refused.
 func TestLoss(t *testing.T) {
 	b := newBed(t)
 	for i, c := range []struct {

@@ -102,8 +102,8 @@ func TestStateOfAWorker(t *testing.T) {
 	}
 }
 
-// TestUndue: a worker that is said to be present, and that is not among those that are due, is damage. Nothing was
-// promised to it, or a stop would wait for it for ever.
+// TestUndue: a worker that is recorded as present but is not in `due` is damage. It has no promise; otherwise a stop
+// would wait for it without end.
 func TestUndue(t *testing.T) {
 	a := reading{State: &State{now: instant(silentNow), every: 500 * time.Millisecond}, core: map[string]int64{"hold": withoutEnd.Microseconds()}}
 	w := Worker{ID: "w", Incarnation: "inc"}
@@ -113,8 +113,7 @@ func TestUndue(t *testing.T) {
 	}
 }
 
-// TestLargeFleets: members call N/4,000 s apart, but four times in a promise, so it takes the longer until one is
-// missed.
+// TestLargeFleets: members call N/4,000 s apart, but four times in a promise. So it takes longer until one is missed.
 func TestLargeFleets(t *testing.T) {
 	for _, c := range []struct {
 		members int64

@@ -29,8 +29,8 @@ func (mute) Wait(ctx context.Context, _ int64) error {
 	return ctx.Err()
 }
 
-// TestFailoverSilent: a shared limiter that says nothing is away for who has time, and after a deadline for those who
-// come next; who gives up says nothing of it.
+// TestFailoverSilent: a shared limiter that does not answer is away: for callers that have time, and after a deadline
+// for the next callers. A caller that gives up proves nothing.
 func TestFailoverSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failover := func() *limit.Failover {
@@ -189,8 +189,8 @@ func TestFailoverSteps(t *testing.T) {
 	})
 }
 
-// stubborn is a shared limiter whose client tries for 1.7 s, whatever the context, before it says that nobody is
-// there; or answers at once.
+// stubborn is a shared limiter whose client tries for 1.7 s, whatever the context, and then says that nobody is
+// there; or it answers at once.
 type stubborn struct {
 	back    atomic.Bool
 	calls   atomic.Int64

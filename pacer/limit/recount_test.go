@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/limit"
 )
 
-// buckets are the limiters whose drops are counted anew when the rate changes.
+// buckets are the limiters whose drops are converted when the rate changes.
 func buckets() []string { return []string{"leaky-bucket", "token-bucket", "token-bucket debt", "gcra"} }
 
 // TestLowered: however much was granted and however slow the rate then is, a time is no more than the 366 days that a

@@ -62,7 +62,7 @@ func TestConcurrent(t *testing.T) {
 	})
 }
 
-// TestWait: those who wait are all served, and no sooner than the limit allows.
+// TestWait: all waiting callers are served, and not sooner than the limit allows.
 func TestWait(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -115,7 +115,7 @@ func TestWaitEnds(t *testing.T) {
 	})
 }
 
-// TestGiveUp: who gives up in the queue of a leaky bucket leaves it.
+// TestGiveUp: a caller that gives up leaves the queue of a leaky bucket.
 func TestGiveUp(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
