@@ -226,7 +226,7 @@ func (p *publisher) finish(ctx context.Context, gone bool) {
 	if err == nil {
 		p.trouble(nil)
 	} else {
-		p.log.Warn("could not publish the last snapshot; the report lacks it", "err", err)
+		p.log.Warn("could not publish the last snapshot; the report in Redis lacks it", "err", err)
 	}
 	if keeper, ok := p.journal.(Keeper); ok {
 		keeper.Keep(p.started(), p.total, p.series.Points(), err == nil)

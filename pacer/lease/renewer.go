@@ -318,7 +318,7 @@ func (r *Renewer) restore(ctx context.Context) error {
 	now := r.Clock.Now()
 	if r.lost == 0 {
 		r.lost = now
-		r.Log.Warn("Redis has lost the run's state; sending on until the promise ends, and restoring it")
+		r.Log.Warn("Redis has lost the run's state; sending on until the promise ends, and waiting for a worker to restore it")
 	}
 	over := max(r.lost, min(r.Clock.Local(r.holder.view.P*1000), r.lost+int64(lostLimit)))
 	laws := r.holder.view.Laws.All()
