@@ -211,7 +211,7 @@ func TestTroubleOfAJudgeIsTold(t *testing.T) {
 		return nil
 	}})
 	b.until("three looks", func() bool { return looks.Load() >= 3 })
-	if got := told.String(); strings.Count(got, "abort after has no effect") != 1 || strings.Count(got, "\n") != 1 {
+	if got := told.String(); strings.Count(got, "cannot judge the run") != 1 || strings.Count(got, "\n") != 1 {
 		t.Errorf("told: %s", got)
 	}
 	away.Store(false)

@@ -456,7 +456,7 @@ func TestStopCannotConfirm(t *testing.T) {
 		r, _ := b.create("x", losing(LossHold, 0, 0), Options{})
 		b.member(r, "w").start()
 		c, err := r.Stop(t.Context(), nil)
-		b.wants(err, ErrUnconfirmed, "stop x: cannot be confirmed for w: ", "say so with loadctl workers rm x w")
+		b.wants(err, ErrUnconfirmed, "stop x: cannot be confirmed for w: ", "then run loadctl workers rm x w")
 		if !c.Changed || b.state(r).Phase != "stopped" {
 			t.Errorf("%+v, phase %s", c, b.state(r).Phase)
 		}

@@ -94,7 +94,7 @@ func TestBadClusterURLs(t *testing.T) {
 		"redis://:hunter2@a:1/3?addr=b:2":                     "read the Redis URL of a:1: a cluster has only database 0; " + form,
 		"redis://:hunter2@a:1/hunter3?addr=b:2":               "a cluster has only database 0; " + form,
 		"redis://:hunter2@a:1?addr=b:2&db=1":                  "a cluster has only database 0; " + form,
-		"unix:///tmp/socket?addr=b:2":                         "by host and port, and not by a socket; " + form,
+		"unix:///tmp/socket?addr=b:2":                         "needs host and port, not a socket; " + form,
 		"redis://:hunter2@a:1?addr=":                          "unable to parse addr param; " + form,
 		"redis://:hunter2@a:1?addr=b":                         "unable to parse addr param; " + form,
 		"redis://:hunter2@a:1?addr=b:2,c:3":                   "an addr is not of the form host:port; " + form,

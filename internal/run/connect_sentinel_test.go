@@ -198,7 +198,7 @@ func TestSentinelErrors(t *testing.T) {
 	_, err := Connect(t.Context(), "redis://:right@"+sentinel)
 	b.wants(err, nil, "the server is a Sentinel; name the master that it watches: redis://host:26379?master_name=NAME")
 	_, err = Connect(t.Context(), "unix:///tmp/socket"+named)
-	b.wants(err, nil, "Sentinel is reached by host and port")
+	b.wants(err, nil, "Sentinel needs host and port")
 }
 
 // TestSentinelHangs: Sentinels that hang or cannot be reached delay nothing as long as others answer.

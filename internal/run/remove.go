@@ -81,15 +81,15 @@ func (r *Run) idle(ctx context.Context) error {
 	}
 	switch {
 	case errors.Is(err, ErrBroken):
-		return fmt.Errorf("remove run %s: %w, so it is unknown whether workers take part in it; end them, then run loadctl rm --force %s",
+		return fmt.Errorf("remove run %s: %w, so it is unknown whether workers take part in it; end them; then loadctl rm --force %s removes what is there",
 			r.Name, ErrBroken, r.Name)
 	case err != nil:
 		return err
 	case s.quiet(r.Spec):
 		return nil
 	case !s.EndedAt.IsZero():
-		return fmt.Errorf("remove run %s: a worker that has not left may still send; loadctl workers %s shows it, "+
-			"loadctl workers rm says that it is dead; or use --force", r.Name, r.Name)
+		return fmt.Errorf("remove run %s: a worker that has not left may still send; loadctl workers %s shows it; "+
+			"if it is dead, run loadctl workers rm, or use --force", r.Name, r.Name)
 	}
 	return fmt.Errorf("remove run %s: workers may be taking part in it; loadctl stop %s first, or use --force", r.Name, r.Name)
 }
