@@ -100,9 +100,9 @@ func TestLimiterSpecs(t *testing.T) {
 	}
 }
 
-// TestWarning: a warning comes for a burst or window that may be used up before a worker asks again. It names one
+// TestNarrow: a warning comes for a burst or window that may be used up before a worker asks again. It names one
 // that is enough, and for that one there is no warning.
-func TestWarning(t *testing.T) {
+func TestNarrow(t *testing.T) {
 	for _, c := range []struct {
 		rate, limiter string
 		burst         int64
@@ -135,8 +135,8 @@ func TestWarning(t *testing.T) {
 	}
 }
 
-// TestWarningLive: the warning is about the rate and the burst in force.
-func TestWarningLive(t *testing.T) {
+// TestNarrowLive: the warning is about the rate and the burst in force.
+func TestNarrowLive(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", limited("1000", "token-bucket", func(s *Spec) { s.Burst = 5 }), Options{})
 		says := func(want string) {
