@@ -50,7 +50,7 @@ type Member struct {
 
 // An Entry of the log: an incarnation, or nobody, owned the places [Lo, Hi) from one slot to another.
 type Entry struct {
-	Owner    string // name/incarnation; "" = idle
+	Owner    string // name/incarnation; "" = nobody
 	Lo, Hi   int64
 	From, To lease.Pos
 }

@@ -253,9 +253,9 @@ func (j *judge) span(width int64) (longest int64) {
 
 // read is what a judge knows of the series. It does not change while the workers' places in it only grow.
 type read struct {
-	places map[string]int64 // the first of these
-	upto   int64            // the merged points before that, as far as they are needed
-	points []report.Point   // the merged ones before it, and not too old
+	places map[string]int64 // up to which second the merged points have those of each worker
+	upto   int64            // the first of these
+	points []report.Point   // the merged points before that, as far as they are needed
 }
 
 // points reads the points of all workers in the seconds [from, to), which begin and end with a point of the run's

@@ -59,7 +59,7 @@ func remove(ctx context.Context, client redis.UniversalClient, name string, forc
 		return explain("remove run", name, err)
 	}
 	if full != nil {
-		_ = tell() // where it is full all the same nothing can be restored
+		_ = tell() // if it is still full, nothing can be restored
 	}
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()

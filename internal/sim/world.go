@@ -48,7 +48,7 @@ type world struct {
 
 // A send is one slot that was sent, or dropped as late.
 type send struct {
-	gen, k, at, due int64 // due in the Redis clock
+	gen, k, at, due int64 // due by the Redis clock
 	node            int32
 	late            bool
 }
