@@ -1,24 +1,25 @@
--- bucket: rates without rounding, for the limiters that have one. Included after limiter.lua.
+-- bucket: exact rates, for the limiters that have one. Included after limiter.lua.
 --
--- A rate is a fraction in lowest terms: up permits each down µs. A permit is counted as `down` drops and each µs is worth `up` drops: both
--- are integers, so a bucket neither gains nor loses anything in years.
+-- A rate is a fraction in lowest terms: `up` permits each `down` µs. A permit counts as `down` drops, and each µs is
+-- worth `up` drops. Both are integers, so a bucket neither gains nor loses anything in years.
 
-local EXACT = MOST / 2 -- drops in a bucket at most: twice as many are still exact
+local EXACT = MOST / 2 -- drops in a bucket at most; twice as many are still exact
 
--- lowest: up and down of a limit, or nil if its burst has too many drops.
+-- lowest: up and down of a limit; nil if its burst has too many drops.
 local function lowest(limit)
   local a, b = limit.count, limit.window
   while b > 0 do
-    local rest = a % b -- not a, b = b, a % b: embedded servers assign one after the other
+    local rest = a % b -- not a, b = b, a % b: the embedded server assigns one after the other
     a, b = b, rest
   end
   local up, down = limit.count / a, limit.window / a
   if limit.burst * down <= EXACT then return up, down end
 end
 
--- recount: drops that were counted at the rate up and down, at the limit's own (limit.up and limit.down): a change of the rate leaves
--- every permit that is there or is owed. What is owed beyond the burst is forgotten as far as it is more than EXACT, or takes longer
--- than WINDOW at the new rate: so all times stay exact. round: math.floor for what one has, math.ceil for what one owes.
+-- recount: converts drops counted at the rate up/down to the limit's own (limit.up, limit.down). A change of the rate
+-- keeps every permit that is there or owed. Permits owed beyond the burst are forgotten if they are more than EXACT,
+-- or take longer than WINDOW at the new rate: so all times stay exact. round: math.floor for permits there, math.ceil
+-- for permits owed.
 local function recount(drops, up, down, limit, round)
   if up == limit.up and down == limit.down then return drops end
   local permits = math.floor(drops / down)

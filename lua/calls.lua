@@ -1,9 +1,10 @@
--- calls: reads the arguments of a renewal that says more than that its worker is there. Included in renew.lua, behind check.lua, as the body of a
--- function that returns what the call says, or nil and an error that names the first argument that is wrong.
+-- calls: reads the arguments of a renewal that says more than that its worker is there. Included in renew.lua, behind
+-- check.lua, as the body of a function. It returns what the call says, or nil and an error that names the first wrong
+-- argument.
 
 local SEG = '<llll'
 
--- segs: the pieces of a text; in order, and none twice, if that is asked for.
+-- segs: the pieces of a text. If `ordered`, they must be in order and must not overlap.
 local function segs(text, ordered)
   local out, at, last = {}, 1, 0
   if #text % 32 ~= 0 then return nil end
@@ -32,7 +33,7 @@ c.releases, claim, c.laws = segs(ARGV[7], false), segs(ARGV[8] or '', true), ARG
 if not c.releases then return nil, refuse('renew', 'releases') end
 if not claim or (#claim > 0 and not c.claim) then return nil, refuse('renew', 'claim') end
 if c.claim then c.claim = claim end
-c.plans = brought(10)
+c.plans = readPlans(10)
 if not c.plans then return nil, refuse('renew', 'plan') end
 if not lawful(c.laws, c.plans) then return nil, refuse('renew', 'laws') end
 return c

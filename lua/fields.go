@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// errForm is what is wrong with a text that no script has written.
-var errForm = errors.New("not written by this version of the scripts")
+// errForm says that no script has written a text.
+var errForm = errors.New("not written by this version of loadctl")
 
-// spread puts the first numbers of a text under their names, and returns what is behind them.
+// spread stores the first numbers of a text under their names, and returns the rest of the text.
 func spread(fields map[string]string, names []string, text string) (string, error) {
 	if len(text) < 8*len(names) {
 		return "", errForm
@@ -21,7 +21,7 @@ func spread(fields map[string]string, names []string, text string) (string, erro
 	return text[8*len(names):], nil
 }
 
-// core and holding are the names of the numbers of a run and of a member of it, in their order: see state.lua.
+// core and holding return the names of the numbers of a run and of a member, in the order of state.lua.
 func core() []string {
 	return strings.Fields("tf quiet patience leveled era command started n w hold min span requests deadman heard newest follow phase begun given free orphans")
 }
@@ -30,16 +30,16 @@ func holding() []string {
 	return strings.Fields("seq weight version joins state leaving giving missing units held target")
 }
 
-// piece and bare are the bytes of a piece that a member holds, and of one that it is to hold.
+// piece and bare are the bytes of a piece that a member holds, and of a piece of its target.
 const (
 	piece = 6 * 8
 	bare  = 2 * 8
 )
 
-// circle is how many units it has: see segs.lua.
+// circle is the number of places on the circle (segs.lua).
 const circle = 1 << 24
 
-// Core is the numbers of a run by their names.
+// Core returns the numbers of a run by their names.
 func Core(text string) (map[string]string, error) {
 	fields := map[string]string{}
 	rest, err := spread(fields, core(), text)
@@ -49,7 +49,8 @@ func Core(text string) (map[string]string, error) {
 	return fields, err
 }
 
-// Piece is units of the circle that somebody holds, or held: [Lo, Hi) from slot FromK of generation FromG on, counted from slot SinceK of SinceG on.
+// Piece is a piece [Lo, Hi) of the circle that somebody holds or held, from slot FromK of law FromG on. For the log
+// it counts from slot SinceK of law SinceG.
 type Piece struct{ Lo, Hi, FromG, FromK, SinceG, SinceK int64 }
 
 // Pieces reads pieces as the scripts keep them.
@@ -68,7 +69,7 @@ func Pieces(text string) (out []Piece, err error) {
 	return out, nil
 }
 
-// Holding is a member of a run by the names of its fields, and what it holds.
+// Holding reads the record of a member: its fields by name, and what it holds.
 func Holding(record string) (map[string]string, []Piece, error) {
 	fields := map[string]string{}
 	rest, err := spread(fields, holding(), record)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestFieldsAreThoseOfTheScripts: the names of what the scripts store are in the order in which they store it, and a form has as many numbers.
+// TestFieldsAreThoseOfTheScripts: the names are in the order in which the scripts store the fields, and a form has as
+// many numbers.
 func TestFieldsAreThoseOfTheScripts(t *testing.T) {
 	for form, c := range map[string]struct {
 		text  string

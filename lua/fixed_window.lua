@@ -1,12 +1,13 @@
--- fixed_window: a counter for each window. A window begins with the first permit after the last one is over.
+-- fixed_window: a counter for each window. A window begins with the first permit after the last window.
 --
---   |x x x x x|. . . .|x…     at most count in each window, so 2 · count in an instant where two windows meet
+--   |x x x x x|. . . .|x…     at most count in each window, so up to 2 · count at once where two windows meet
 --
 -- KEYS  1 state: hash start, used, window  2 limit
 -- ARGV  1 n  2 all  3 count  4 window, µs  5 burst: not used  6 option: how the lifetime is set.
---       0: when the window begins  1: by each grant, where there is none (PEXPIRE NX, Redis 7.0 or newer)
+--       0: when the window begins  1: by each grant, if there is none (PEXPIRE NX, Redis 7.0 or newer)
 -- Returns granted, remaining, retry_after, reset_after (take.lua)
--- Invariant: at most count permits between start and start + window. Neither permits nor refusals move the end of a window.
+-- Invariant: at most count permits between start and start + window. Neither permits nor refusals move a window's
+-- end.
 
 local function capacity(limit) return limit.count end
 
@@ -21,12 +22,12 @@ local function decide(key, now, limit, n, all)
   used = used + granted
   local ends = used > 0 and start + limit.window - now or 0
   if granted > 0 or (not over and window ~= limit.window) then
-    local anew = over or window ~= limit.window
-    if anew then redis.call('DEL', key) end -- and with it the lifetime of the window before
+    local newWindow = over or window ~= limit.window
+    if newWindow then redis.call('DEL', key) end -- this also removes the lifetime of the window before
     redis.call('HSET', key, 'start', digits(start), 'used', digits(used), 'window', digits(limit.window))
     if limit.option == 1 then
       redis.call('PEXPIRE', key, lifetime(ends), 'NX')
-    elseif anew then
+    elseif newWindow then
       redis.call('PEXPIRE', key, lifetime(ends))
     end
   end

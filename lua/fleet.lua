@@ -1,8 +1,8 @@
--- fleet: what all scripts of a run do before anything else, and what comes of a member. Included behind shares.lua.
+-- fleet: what all scripts of a run do first, and what happens to a member. Included behind shares.lua.
 --
--- This is the end of the body of a function fleet(b): Lua makes functions anew at each call of a script, so these are made by the calls that need
--- them, which a plain renewal does not. b: the clock, time, is in it, the texts of the budget and the channel. The functions do what those of these
--- names do in internal/model/run.go, claim.go and settle.go.
+-- This is the end of the body of a function fleet(b). Lua makes the functions at each call, so only the calls that
+-- need them make them; a plain renewal does not. b has the time, the texts of the budget and the channel. Functions
+-- of the same names in internal/model/run.go, claim.go and advance.go do the same.
 
 b.tf, b.quiet, b.patience, b.leveled, b.era, b.command, b.started, b.n, b.w, b.hold, b.min, b.span, b.requests, b.deadman, b.heard, b.newest, b.follow,
   b.phase, b.begun, b.given, b.free, b.orphans = struct.unpack(CORE, b.core)
@@ -13,26 +13,26 @@ end
 
 local EVENTS = { [LEFT] = 'left', [HALTED] = 'stopped', [LOST] = 'lost', [REMOVED] = 'removed', [REPLACED] = 'replaced' }
 
--- live: gives keys that may have been made anew the run's lifetime. From then on snapshots renew that of all keys.
-local function live()
+-- setLifetimes: gives the run's lifetime to keys that may be new. Later, snapshots renew the lifetime of all keys.
+local function setLifetimes()
   local ttl = redis.call('PTTL', keys.budget)
   if ttl <= 0 then return end
   for _, key in pairs(keys) do redis.call('PEXPIRE', key, ttl) end
 end
 
--- store: writes all that has changed, and wakes.
+-- store: writes all that has changed, and wakes workers.
 local function store()
-  keep()
+  storeLaws()
   wake(b.channel)
-  save()
+  storeMembers()
   local core = struct.pack(CORE, b.tf, b.quiet, b.patience, b.leveled, b.era, b.command, b.started, b.n, b.w, b.hold, b.min, b.span, b.requests,
     b.deadman, b.heard, b.newest, b.follow, b.phase, b.begun, b.given, b.free, b.orphans)
   redis.call('HSET', keys.budget, 'last', int(b.last), 'epoch', b.epoch, 'core', core)
-  if b.made then live() end
+  if b.made then setLifetimes() end
 end
 
--- letGo: makes units free from a slot on, whose they were.
-local function letGo(whose, units, g, k)
+-- makeFree: makes pieces free from a slot on; `whose` says who held them.
+local function makeFree(whose, units, g, k)
   for _, s in ipairs(units) do
     s.fg, s.fk = later(s.fg, s.fk, g, k)
     s.sg, s.sk = close(whose, s, s.fg, s.fk)
@@ -40,14 +40,14 @@ local function letGo(whose, units, g, k)
   put(FREE, units)
 end
 
--- heard: when m, which is present, was heard of last.
-local function heard(m)
+-- heardOf: when m, which is present, last called.
+local function heardOf(m)
   local drops = tonumber(redis.call('ZSCORE', keys.due, m.name) or b.now)
   return max(drops - b.hold - GRACE, #held(m) == 0 and drops - 3 * U - 2 * period() or 0)
 end
 
--- lapse: whose it is at a time what m holds: nobody's from the end of its promise on, if that is before.
-local function lapse(m, t)
+-- endPromise: the owner of m's pieces at a time: m, or nobody if its promise ended before.
+local function endPromise(m, t)
   local ends = tonumber(redis.call('ZSCORE', keys.due, m.name) or t + GRACE) - GRACE
   if ends >= t then return owner(m) end
   local g, k = slot(ends)
@@ -55,17 +55,17 @@ local function lapse(m, t)
   return ''
 end
 
--- drop: m is gone: what it held is free from a time on.
+-- drop: m is gone; what it held is free from a time on.
 local function drop(m, t, state, what)
-  local seen, whose, g, k = heard(m), lapse(m, t), slot(t)
+  local seen, whose, g, k = heardOf(m), endPromise(m, t), slot(t)
   m.state = state
   b.n = b.n - 1
   if not m.leaving then leaves(m) end
   redis.call('ZREM', keys.due, m.name)
   local units = held(m)
-  own(m, {})
+  setHeld(m, {})
   m.joins = seen
-  letGo(whose, units, g, k)
+  makeFree(whose, units, g, k)
   abandon(m)
   event(EVENTS[state], m.name, what)
 end
@@ -74,8 +74,8 @@ end
 local function takeBack(m)
   local g, k = slot(b.now)
   local units = held(m)
-  own(m, {})
-  if b.quiet == 0 then return letGo(owner(m), units, g, k) end
+  setHeld(m, {})
+  if b.quiet == 0 then return makeFree(owner(m), units, g, k) end
   for _, s in ipairs(units) do
     s.sg, s.sk = close(owner(m), s, later(s.sg, s.sk, g, k))
     s.fg, s.fk = 0, 0
@@ -83,8 +83,9 @@ local function takeBack(m)
   put(UNKNOWN, units)
 end
 
--- remove: somebody says that m is gone. Its clock may have been ahead of this one, by as much as begins no new era. As long as others may still
--- claim what it is believed to hold, that is nobody's: a late copy of an old claim may have spoken for it.
+-- remove: somebody says that m is gone. Its clock may have been ahead of this one, by up to STEPPED. In the quiet
+-- time others may still claim what it is believed to hold, as a late copy of an old claim may have spoken for it.
+-- Until then these pieces are unknown.
 local function remove(m, state, what)
   if m.state ~= PRESENT then return false end
   if b.quiet > 0 then takeBack(m) end
@@ -92,7 +93,7 @@ local function remove(m, state, what)
   return true
 end
 
--- replace: another process has taken m's name, inc.
+-- replace: another process, inc, has taken m's name.
 local function replace(m, inc)
   remove(m, REPLACED, 'by ' .. inc)
   redis.call('HSET', keys.workers, owner(m), record(m))
@@ -108,14 +109,14 @@ local function free(kind, g, k)
   put(FREE, units)
 end
 
--- endQuiet: frees what nobody has claimed: every promise of a former server is over.
+-- endQuiet: frees what nobody has claimed. Every promise of a former server is over.
 local function endQuiet()
   b.quiet = 0
   free(UNKNOWN, slot(b.now))
   adopt()
 end
 
--- everybody: every member that was not gone by its record.
+-- everybody: every member that is not gone by its record.
 local function everybody()
   local flat, out = redis.call('HGETALL', keys.workers), {}
   for i = 1, #flat, 2 do
@@ -128,8 +129,8 @@ local function everybody()
   return out
 end
 
--- inherit: this server is another one than before: it may have forgotten who owns what.
-local function inherit()
+-- beginQuiet: this is another server than before. It may have forgotten who owns what.
+local function beginQuiet()
   b.epoch = b.identity
   local g, k = slot(b.now)
   local list = everybody()
@@ -145,7 +146,7 @@ local function inherit()
       m.state = LOST
       touch(m)
     else
-      gather(lapse(m, b.now), held(m))
+      gather(endPromise(m, b.now), held(m))
     end
   end
   gather('', every(FREE))
@@ -153,8 +154,8 @@ local function inherit()
   for _, x in ipairs(ends) do close(x[1], x[2], g, k) end
   for _, m in ipairs(list) do
     if m.state < LEFT then
-      local seen = m.state == OLD and m.joins or heard(m)
-      own(m, {})
+      local seen = m.state == OLD and m.joins or heardOf(m)
+      setHeld(m, {})
       m.target, m.aimed, m.units, m.state, m.joins = {}, true, 0, OLD, seen
     end
   end
@@ -167,31 +168,32 @@ local function inherit()
   event('failover', '-', 'workers say what they have')
 end
 
--- expire: passes on what was promised to members that are silent.
+-- expire: frees what was promised to silent members.
 local function expire()
   if b.now < b.patience then return end
   for _, name in ipairs(redis.call('ZRANGEBYSCORE', keys.due, '-inf', '(' .. int(b.now), 'LIMIT', '0', int(AT_ONCE))) do
     local m = member(name)
-    if m then drop(m, b.now, LOST, 'its last promise is over') else redis.call('ZREM', keys.due, name) end -- somebody else's
+    -- A name without a record is removed.
+    if m then drop(m, b.now, LOST, 'its last promise is over') else redis.call('ZREM', keys.due, name) end
   end
 end
 
--- newEra: the clock went back. Everybody goes on with what it has from the first slot of a new era.
+-- newEra: the clock went back. All go on with what they hold, from the first slot of a new era.
 local function newEra()
   local now, last = b.time, b.last
   local delta, t0 = now - last, now + ahead()
   b.now = now
-  local l, old = behind(last, t0)
+  local l, old = lawAfter(last, t0)
   l.phase, l.era = old.phase, l.id
   if old.phase ~= RUNNING then
-    nothing(l)
+    askNothing(l)
   else
     if l.ends < ENDLESS then l.ends = l.ends + t0 - last end
     if old.dur == 0 or last < old.t0 + old.dur then l.rest = rest(old, last) end
     continue(l)
   end
   b.era = l.id
-  know({ l })
+  addLaws({ l })
   b.last, b.patience, b.started, b.heard = now, now + max(2 * U, 2 * period()), b.started + delta, b.heard + delta
   b.leveled, b.follow = now, 0
   local due = redis.call('ZRANGE', keys.due, '0', '-1', 'WITHSCORES')
@@ -201,7 +203,7 @@ local function newEra()
       redis.call('ZADD', keys.due, int(tonumber(due[i + 1]) + delta), m.name)
       local units = held(m)
       for _, s in ipairs(units) do s.fg, s.fk = l.id, 0 end
-      own(m, units)
+      setHeld(m, units)
     end
   end
   free(FREE, l.id, 0)
@@ -210,38 +212,38 @@ local function newEra()
   event('clock', '-', 'it went back by ' .. int(floor(-delta / 1000 + 0.5)) .. ' ms')
 end
 
--- unheard: stops a run of which no controller was heard for too long.
-local function unheard()
+-- checkDeadman: stops a run that no controller has called for too long.
+local function checkDeadman()
   if b.deadman == 0 or b.now <= max(b.heard, b.started) + b.deadman or newest().phase >= STOPPED then return end
   change('stop')
   everyone = true
   event('deadman', '-', 'no controller was heard of for ' .. int(floor(b.deadman / U + 0.5)) .. ' s')
 end
 
--- settle: what comes before each call: other servers, clocks that went back, promises that are over.
-local function settle()
+-- advance: what is due before each call: a change of the server, a clock that went back, promises that are over.
+local function advance()
   local other = b.epoch ~= b.identity
   if b.begun == 1 and b.time < b.last - STEPPED then newEra() end
   b.now = max(b.time, b.last)
-  if b.now - b.last > U then -- nobody could be heard
+  if b.now - b.last > U then -- nobody could call
     b.patience = b.now + max(2 * U, 2 * period())
     b.heard = b.heard + b.now - b.last
   end
   b.last = b.now
-  if other then inherit() end
+  if other then beginQuiet() end
   if b.quiet > 0 and b.now >= b.quiet then endQuiet() end
   if b.begun == 0 then return end
   if b.follow <= b.now + b.hold + period() then follow() end
-  unheard()
+  checkDeadman()
   expire()
   adopt()
   if b.now - b.leveled >= U then
     b.leveled = b.now
-    even()
+    levelShares()
   end
 end
 
--- start: begins when all are there: one arc each.
+-- start: begins when enough members are there. Each gets one piece.
 local function start()
   local n = staying()
   if b.min == 0 or n < b.min then return end
@@ -250,21 +252,21 @@ local function start()
   for _, m in ipairs(poorest(n)) do -- nobody has anything, so they are in the order of their names
     sum = sum + m.weight
     local hi = share(sum, w)
-    aim(m, hi > at and { { lo = at, hi = hi } } or {})
+    setTarget(m, hi > at and { { lo = at, hi = hi } } or {})
     at = hi
   end
   local lead = max(BEGIN, 400 * n)
   local l = first(b.now + lead)
   if b.span > 0 then l.ends = l.t0 + b.span end
   continue(l)
-  know({ l })
+  addLaws({ l })
   free(FREE, l.id, 0)
   follow()
   everyone = true
   event('start', '-', 'first slot in ' .. int(lead / 1000) .. ' ms')
 end
 
--- enter: a member that is not there: it gets a share, but nothing yet.
+-- enter: a new member. It gets a target, but no pieces yet.
 local function enter(c)
   local old = member(c.worker)
   local m = { name = c.worker, inc = c.inc, seq = 0, weight = c.weight, version = old and old.version + 1 or 1, joins = ENDLESS, state = PRESENT,
@@ -278,15 +280,15 @@ local function enter(c)
   return m
 end
 
--- weigh: gives a member another weight. Shares follow by and by.
-local function weigh(m, weight)
+-- setWeight: gives a member another weight. Shares follow later.
+local function setWeight(m, weight)
   if weight == m.weight then return end
   if stays(m) then b.w = b.w + weight - m.weight end
   m.weight, unplaced[m.name] = weight, m
   touch(m)
 end
 
--- claim: believes a worker what is true whatever was forgotten: what it holds under a promise that ran when this server was first called.
+-- claim: believes what a worker says it holds, if its promise was still running when this server was first called.
 local function claim(m, c)
   if m.state == PRESENT and #held(m) > 0 then takeBack(m) end -- a late copy of an old claim had spoken for it
   if b.quiet > 0 and b.begun == 1 and c.era == b.era and c.p >= b.tf + MARGIN then
@@ -298,7 +300,7 @@ local function claim(m, c)
         got[#got + 1] = x
       end
     end
-    if #got > 0 then own(m, plus(held(m), got)) end
+    if #got > 0 then setHeld(m, plus(held(m), got)) end
   end
   if m.state ~= PRESENT then
     m.state = PRESENT
@@ -306,24 +308,24 @@ local function claim(m, c)
     if not m.leaving then enters(m) end
   end
   put(ORPHAN, target(m))
-  aim(m, not m.leaving and bare(pull(ORPHAN, bare(held(m)))) or {})
+  setTarget(m, not m.leaving and bare(pull(ORPHAN, bare(held(m)))) or {})
 end
 
--- releases: takes what m gives up.
+-- releases: takes the pieces that m gives up.
 local function releases(m, c)
   local any = false
   for _, x in ipairs(c.releases) do
     local inside, outside = split(held(m), { x })
     if #inside > 0 then
       any = true
-      own(m, outside)
-      letGo(owner(m), inside, x.fg, x.fk)
+      setHeld(m, outside)
+      makeFree(owner(m), inside, x.fg, x.fk)
     end
   end
   return any
 end
 
--- receive: gives m what is free and to be its own.
+-- receive: gives m the free pieces of its target.
 local function receive(m)
   if m.leaving or b.free == 0 then return false end
   local got = pull(FREE, minus(target(m), held(m)))
@@ -333,12 +335,12 @@ local function receive(m)
     s.fg, s.fk = later(s.fg, s.fk, g, k)
     s.sg, s.sk = close('', s, s.fg, s.fk)
   end
-  own(m, plus(held(m), got))
+  setHeld(m, plus(held(m), got))
   return true
 end
 
--- join: joins neighbours where it no longer matters that they came at different times.
-local function join(m)
+-- joinNeighbours: joins neighbouring pieces once it no longer matters that they came at different times.
+local function joinNeighbours(m)
   if b.now < m.joins then return end
   m.joins = ENDLESS
   touch(m)
@@ -362,12 +364,12 @@ local function join(m)
   end
 end
 
--- reply: of this status, with no more than that.
+-- refuse: a reply with this status and nothing else.
 local function refuse(c, status)
   return { struct.pack(HEAD, c.seq, b.era, b.now, 0, b.n, period(), 0) .. status .. '|' .. b.epoch }
 end
 
--- reply: all that m is to know.
+-- reply: all that m must know.
 local function reply(m, c)
   tally(m)
   local wait, list, give, laws, plans = period(), '', '', '', {}
@@ -389,7 +391,7 @@ end
 
 -- renew: the one call of the protocol.
 local function renew(c)
-  settle()
+  advance()
   local m = member(c.worker)
   if m and m.inc ~= c.inc then
     if c.epoch ~= '' or redis.call('HEXISTS', keys.workers, c.worker .. '/' .. c.inc) == 1 then return refuse(c, 'REPLACED') end
@@ -403,7 +405,7 @@ local function renew(c)
   local again = m and c.seq == m.seq and m.state == PRESENT
   if m and (gone(m) or (m.state ~= PRESENT and c.epoch == '')) then m = nil end
   m = m or enter(c)
-  weigh(m, c.weight)
+  setWeight(m, c.weight)
   if b.begun == 0 and b.quiet == 0 then start() end
   if c.claim and c.epoch ~= b.epoch and not again then
     claim(m, c)
@@ -415,12 +417,13 @@ local function renew(c)
     m.leaving, changed = true, true
     abandon(m)
   end
-  if c.epoch == b.epoch then changed = receive(m) or changed end -- who has not heard this server holds nothing
+  -- A worker that has not heard this server holds nothing.
+  if c.epoch == b.epoch then changed = receive(m) or changed end
   if not again and (changed or c.claim or c.epoch == '') then
     m.seq = c.seq
     touch(m)
   end
-  join(m)
+  joinNeighbours(m)
   if m.leaving and #held(m) == 0 and b.quiet == 0 then
     m.state, m.seq, m.joins = c.leaving == 2 and HALTED or LEFT, c.seq, b.now
     touch(m)
@@ -435,7 +438,7 @@ local function renew(c)
   return reply(m, c)
 end
 
--- ended: whether nothing is asked for any more by now, also where nobody has called since who would have noticed.
+-- ended: whether nothing is asked for any more, even if no call has noted it yet.
 local function ended()
   if b.begun == 0 then return false end
   local n = newest()
@@ -443,5 +446,5 @@ local function ended()
   return n.ends <= b.time or (n.stop > 0 and n.stop <= b.time)
 end
 
-return { REMOVED = REMOVED, PAUSED = PAUSED, STOPPED = STOPPED, ended = ended, newest = newest, settle = settle, renew = renew, change = change,
+return { REMOVED = REMOVED, PAUSED = PAUSED, STOPPED = STOPPED, ended = ended, newest = newest, advance = advance, renew = renew, change = change,
   early = early, remove = remove, member = member, event = event, learn = learn, store = store, everyone = function() everyone = true end }

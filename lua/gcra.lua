@@ -1,15 +1,18 @@
--- gcra: one time instead of a bucket: when all that was granted is paid for (tat, the theoretical arrival time of the next permit).
+-- gcra: one time instead of a bucket: when all granted permits are paid for (tat, the theoretical arrival time of the
+-- next permit).
 --
 --   tat = max(tat, now) + n · 1/rate, granted if that is at most burst · 1/rate after now
 --
 -- KEYS  1 state: hash tat (µs), rest (drops of bucket.lua beyond it), time, up, down  2 limit
 -- ARGV  1 n  2 all  3 count  4 window, µs  5 burst  6 option: none
 -- Returns granted, remaining, retry_after, reset_after (take.lua)
--- Invariant: in any time t at most rate · t + burst permits. A change of the rate leaves what is owed in permits, not in time.
+-- Invariant: at most rate · t + burst permits in any time t. A change of the rate keeps the debt in permits, not in
+-- time.
 
 local function capacity(limit) return lowest(limit) and limit.burst end
 
--- ahead: by how much tat is ahead of now, in drops, and the time. Until the first call with another rate that was the one before.
+-- ahead: how far tat is ahead of now, in drops, and the time. Up to the first call with another rate the old rate
+-- counts.
 local function ahead(state, now, limit)
   if not state[1] then return 0, now end
   local tat, rest, time, up, down = tonumber(state[1]), tonumber(state[2]), tonumber(state[3]), tonumber(state[4]), tonumber(state[5])

@@ -1,10 +1,11 @@
--- give_back: who gave up before the wait of a leaky bucket was over leaves the queue.
+-- give_back: a caller that does not wait for its place in a leaky bucket leaves the queue.
 --
 -- KEYS  1 state (leaky_bucket.lua)
 -- ARGV  1 name of the call whose permits are not used
--- Returns how many were given back: all of that call, or 0 if others have queued behind it, who were told their times already; an error if
---       an argument is wrong.
--- Invariant: a call is given back once, and only while it is the last one: the queue is as if it had never been.
+-- Returns how many were given back: all of that call, or 0 if others have queued behind it, as they know their times
+--       already; an error if an argument is wrong.
+-- Invariant: a call is given back once, and only while it is the last one. Then the queue is as it was before the
+-- call.
 
 local bad = wrong('give_back', { 1, 'name', 0, MOST - 1 })
 if bad then return bad end

@@ -74,7 +74,8 @@ func TestGrantRefuses(t *testing.T) {
 	})
 }
 
-// TestSetBurst: an order changes the burst for the next grant, where there is one; and a run that takes the place of another has a fresh limiter.
+// TestSetBurst: an order changes the burst for the next grant, if there is one. A run that replaces another has a
+// fresh limiter.
 func TestSetBurst(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		order := func(id, burst string) string {
@@ -130,7 +131,7 @@ func TestSetBurst(t *testing.T) {
 	})
 }
 
-// grantKind is a limiter, and what it promises of its grants: in any time W at most R·W + extra.
+// grantKind is a limiter, and its promise: in any time W at most R·W + extra.
 type grantKind struct {
 	script string
 	window int64 // µs; 0 = it has a burst
@@ -157,8 +158,8 @@ func grantKinds() map[string]grantKind {
 	}
 }
 
-// TestGrant: workers that ask at random times for random numbers of slots, under rates and bursts that change, some of them a little late: what
-// is granted keeps the bound of the run's limiter in every window.
+// TestGrant: workers ask at random times for random numbers of slots. Rates and bursts change, and some workers learn
+// it late. In every window the grants keep the bound of the run's limiter.
 func TestGrant(t *testing.T) {
 	t.Parallel()
 	for name, kind := range grantKinds() {
@@ -181,7 +182,7 @@ func TestGrant(t *testing.T) {
 	}
 }
 
-// granting is a run with a limiter, on a real server in a time of its own.
+// granting is a run with a limiter, on a real server with its own time.
 type granting struct {
 	*bench
 	kind   grantKind
@@ -197,7 +198,7 @@ type granting struct {
 // granted is n slots of one call.
 type granted struct{ at, n int64 }
 
-// grantLaw is what may be asked by, from a change on and until the last worker has heard of the next one.
+// grantLaw is a law that callers may use, until the last worker has heard of the next one.
 type grantLaw struct{ from, until, rate, burst int64 }
 
 const never = 1 << 60
@@ -236,7 +237,7 @@ func (g *granting) step() {
 	law := g.laws[len(g.laws)-1]
 	law.from = g.now
 	switch g.rng.IntN(30) {
-	case 0: // who has not heard of it asks by the old one for up to half a second
+	case 0: // a worker that has not heard of it asks by the old law for up to half a second
 		law.rate = 2 * (1 + g.rng.Int64N(500))
 		g.laws[len(g.laws)-1].until = g.now + 500_000
 		g.laws = append(g.laws, law)
@@ -260,7 +261,7 @@ func (g *granting) step() {
 	}
 }
 
-// end checks the bound, and that a limiter that has rested lets a request pass when it said so.
+// end checks the bound, and that a rested limiter lets a request pass when it said so.
 func (g *granting) end() {
 	g.Helper()
 	for _, w := range []int64{0, 1000, 10_000, 100_000, 500_000, 1_000_000, 3_000_000} {
@@ -283,7 +284,7 @@ func (g *granting) end() {
 	}
 }
 
-// bounded checks the windows of a length, each as short as the grants in it allow.
+// bounded checks the windows of a length. Each is as short as its grants allow.
 func (g *granting) bounded(w int64) {
 	g.Helper()
 	first, n := 0, int64(0)
@@ -308,7 +309,7 @@ func (g *granting) bounded(w int64) {
 	}
 }
 
-// TestGrantClockBack: after a step back of the clock the limiter begins anew, once.
+// TestGrantClockBack: after the clock steps back, the limiter starts again, once.
 func TestGrantClockBack(t *testing.T) {
 	t.Parallel()
 	for name, kind := range grantKinds() {

@@ -1,4 +1,4 @@
--- lawful: whether texts are laws, as laws.lua keeps them, and their plans. Included behind check.lua.
+-- lawful: whether texts are laws in the form of laws.lua, and plans. Included behind check.lua.
 
 -- piece: whether these numbers are a piece whose arithmetic is defined (pacer/law.go).
 local function piece(r0, r1, den, dur)
@@ -7,8 +7,8 @@ local function piece(r0, r1, den, dur)
   return r0 == r1 or dur > 0
 end
 
--- brought: the plans that come with laws, by their numbers: the arguments from one on. nil if one of these is no plan.
-local function brought(from)
+-- readPlans: the plans that come with laws, by number: the arguments from one on. nil if one of them is no plan.
+local function readPlans(from)
   local plans = {}
   for i = from, #ARGV do
     local number, pieces = string.match(ARGV[i], '^(%d+):[01];(.*)$')

@@ -1,21 +1,22 @@
--- laws: generations with all that follows from them. Included behind schedule.lua and segs.lua.
+-- laws: the laws of a run and how the next ones follow. Included behind schedule.lua and segs.lua.
 --
--- A law is { id, t0, c, r0, r1, den, dur, k, base, phase, prev, cut, plan, piece, rest (a piece), ends, stop, era }, see pacer/lease/law.go;
--- live tells whether it is in force in its time, and last how many of its slots are asked for. Of one era the newest is in force, and those that
--- it follows from are. The functions do what those of these names do in internal/model/command.go and schedule.go.
+-- A law is { id, t0, c, r0, r1, den, dur, k, base, phase, prev, cut, plan, piece, rest (a piece), ends, stop, era },
+-- see pacer/lease/law.go. live: whether it is in force in its time. last: how many of its slots are asked for. Of one
+-- era the newest law is in force, and so are those that it follows from. Functions of the same names in
+-- internal/model/command.go and schedule.go do the same.
 
 local LAW = '<lllllllllllllllllllll'
 local RUNNING, PAUSED, STOPPED, ENDED = 0, 1, 2, 3
-local BEGIN = 600000   -- µs from when all are there to the first slot; in a large fleet 400 µs for each, for each calls once more
-local SPREAD = 4096    -- numbers of laws: of so many in a row a server takes one
-local MANY = 100       -- laws, from which on only those are made that begin soon
-local NEAR = 10000000  -- µs: that is soon
-local HISTORY = 1000   -- laws that are over and that a worker is told of, at most
-local MARGIN = U       -- by which the clocks of two servers may differ, and more than any slot is sent late
+local BEGIN = 600000 -- µs from the last join to the first slot, or 400 µs a member if that is more
+local SPREAD = 4096 -- a server takes one number of each SPREAD
+local MANY = 100 -- from so many laws on only those are made that begin within NEAR
+local NEAR = 10000000 -- µs
+local HISTORY = 1000 -- laws that are over and that a worker is told of, at most
+local MARGIN = U -- by which the clocks of two servers may differ; no slot is sent later than this
 
-local laws, known, changed -- in order; by number; whether they are to be stored
+local laws, known, changed -- in order; by number; whether they must be stored
 
--- read: laws of their text.
+-- read: the laws of a text.
 local function read(text)
   local out, at = {}, 1
   while at <= #text do
@@ -33,7 +34,7 @@ local function written(l)
     r.r0, r.r1, r.den, r.dur, l.ends, l.stop, l.era)
 end
 
--- chain: finds out which laws are in force.
+-- chain: finds the laws in force.
 local function chain()
   known = {}
   for i, l in ipairs(laws) do
@@ -48,7 +49,7 @@ local function chain()
   end
 end
 
--- all: the laws, read when they are needed.
+-- all: the laws, read when they are first needed.
 local function all()
   if not laws then
     laws = read(redis.call('HGET', keys.budget, 'laws') or '')
@@ -65,7 +66,7 @@ local function newest()
   end
 end
 
--- at: the law in force at a time of the era; before the first that one.
+-- at: the law in force at a time of the era; before the first law, the first.
 local function at(t)
   local list, first = all(), nil
   for i = #list, 1, -1 do
@@ -84,22 +85,22 @@ local function before(l, t)
   return max(0, min(l.k, ceil((area(l, t - l.t0) - l.c) / U)))
 end
 
--- slot: the first one due at or after a time of the era.
+-- slot: the first slot due at or after a time of the era.
 local function slot(t)
   local l = b.begun == 1 and at(t)
   if not l then return 0, 0 end
   return l.id, min(before(l, t), l.last)
 end
 
--- remaining: how much of the next slot's distance is left at t, when cut slots are past, in parts of a slot.
+-- remaining: the part of a slot that is left at t before the next one, in micro-slots, when `cut` slots are past.
 local function remaining(l, cut, t) return max(0, min(U - 1, cut * U + l.c - area(l, max(0, t - l.t0)))) end
 
--- portion: the piece p from its µs a to its µs b (0: to its end). It is part of pacer/part.go.
+-- portion: the piece p from its µs a to its µs b (0: to its end). It equals Part in pacer/part.go.
 local function portion(p, a, b)
   if b == 0 then b = p.dur end
-  local dur = max(1, b - a) -- 0 would be endless
+  local dur = max(1, b - a) -- a length of 0 would be endless
   if p.r0 == p.r1 then return { r0 = p.r0, r1 = p.r1, den = p.den, dur = dur } end
-  local s = U -- the rate inside a ramp is rarely a whole number: go to millionths where they fit
+  local s = U -- the rate inside a ramp is rarely a whole number: count in millionths where they fit
   if max(p.r0, p.r1) * U > ENDLESS or p.den >= U then s = 1 end
   local function at(e) return floor(s * (p.r0 + (p.r1 - p.r0) * (e / p.dur)) + 0.5) end
   local r0, r1 = at(a), at(b)
@@ -112,20 +113,20 @@ end
 
 local function none() return { r0 = 0, r1 = 0, den = 0, dur = 0 } end
 
--- rest: the piece that is left at t.
+-- rest: the part of the piece that is left at t.
 local function rest(l, t)
   if l.dur > 0 then return portion(l, max(0, min(l.dur, t - l.t0)), 0) end
   return { r0 = l.r0, r1 = l.r1, den = l.den, dur = l.dur }
 end
 
--- nothing: asks for nothing.
-local function nothing(l) l.r0, l.r1, l.den, l.dur, l.k, l.stop = 0, 0, 1, 0, 0, 0 end
+-- askNothing: makes a law that asks for no slots.
+local function askNothing(l) l.r0, l.r1, l.den, l.dur, l.k, l.stop = 0, 0, 1, 0, 0, 0 end
 
--- plan: its text, "number:1;pieces", with 1 for a loop.
+-- plan: the text of a plan, "number:1;pieces" if it loops, else "number:0;pieces".
 local function plan(id) return redis.call('HGET', keys.budget, 'plan/' .. int(id)) end
 
--- take: removes the next piece from what comes behind a law; nil if there is none.
-local function take(l)
+-- takePiece: removes the next piece from what follows a law; nil if there is none.
+local function takePiece(l)
   if l.rest.den > 0 then
     local p = l.rest
     l.rest = none()
@@ -150,12 +151,13 @@ local function take(l)
   return { r0 = tonumber(r0), r1 = tonumber(r1), den = tonumber(den), dur = tonumber(dur) }
 end
 
--- continue: takes the next piece of the plan, up to its end, and as many slots as are wanted at most: none has an ordinal beyond.
+-- continue: takes the next piece of the plan, up to the run's end and its number of requests. No slot has an ordinal
+-- beyond that number.
 local function continue(l)
-  local p = take(l)
+  local p = takePiece(l)
   if not p or l.t0 >= l.ends then
     l.phase = ENDED
-    return nothing(l)
+    return askNothing(l)
   end
   if l.ends < ENDLESS and (p.dur == 0 or l.t0 + p.dur > l.ends) then p = portion(p, 0, l.ends - l.t0) end
   l.r0, l.r1, l.den, l.dur, l.k, l.stop = p.r0, p.r1, p.den, p.dur, ENDLESS, 0
@@ -168,7 +170,7 @@ local function continue(l)
   end
 end
 
--- forget: drops what is over, and plans that no law names any more.
+-- forget: drops laws that are over, and plans that no law names any more.
 local function forget()
   local first, last, named, gone = 1, 0, {}, {}
   for i, l in ipairs(laws) do
@@ -193,8 +195,8 @@ local function forget()
   chain()
 end
 
--- know: more laws. Of those that are there already nothing changes.
-local function know(more)
+-- addLaws: adds laws. Known laws do not change.
+local function addLaws(more)
   all()
   for _, l in ipairs(more) do
     if not known[l.id] then
@@ -210,7 +212,7 @@ local function know(more)
   forget()
 end
 
--- number: a law's, above all others. What is left when it is divided by SPREAD is this server's own.
+-- number: a number for a new law, above all others. Modulo SPREAD it is this server's own.
 local function number()
   local h, list = 0, all()
   for i = 1, #b.identity do h = (h * 31 + string.byte(b.identity, i)) % SPREAD end
@@ -220,7 +222,7 @@ local function number()
   return b.command
 end
 
--- period: how often a worker calls, µs.
+-- period: the time between two calls of a worker, µs.
 local function period() return rhythm(b.n, b.hold) end
 
 -- follow: makes the laws of the plan ahead of time.
@@ -241,25 +243,25 @@ local function follow()
       t0 = t, id = l.id + 1, c = remaining(l, l.k, t) }
     if l.stop > 0 then n.ends = t end
     continue(n)
-    know({ n })
+    addLaws({ n })
   end
 end
 
--- behind: a law that follows from t0 on the one in force at t, with nothing asked for yet, and that one.
-local function behind(t, t0)
+-- lawAfter: a law from t0 on that follows the one in force at t, with nothing asked for yet; and that one.
+local function lawAfter(t, t0)
   local old = at(t)
   local cut = min(before(old, t), old.last)
   return { prev = old.id, cut = cut, base = old.base + cut, plan = old.plan, piece = old.piece, rest = old.rest, ends = old.ends, era = old.era,
     phase = RUNNING, id = number(), t0 = t0, c = remaining(old, cut, t) }, old
 end
 
--- ahead: how long before it is in force a change is made.
+-- ahead: how long a change is made before it is in force, µs.
 local function ahead() return 20000 + 3 * redis.call('HLEN', keys.workers) end
 
 -- give: makes text the pieces of a plan.
 local function give(id, pieces) redis.call('HSET', keys.budget, 'plan/' .. int(id), int(id) .. ':0;' .. pieces) end
 
--- first: a law that is the first one, from t0 on.
+-- first: the first law of the run, from t0 on.
 local function first(t0)
   local l = { id = number(), t0 = t0, c = 0, base = 0, phase = RUNNING, prev = 0, cut = 0, plan = 0, piece = 0, rest = none(), ends = ENDLESS }
   l.era, b.era, b.started = l.id, l.id, t0
@@ -270,7 +272,8 @@ local function first(t0)
   return l
 end
 
--- change: start, set-rate (with pieces), pause, resume or stop after the start. Returns since when it is in force, or when the run ended, and the status.
+-- change: start, set-rate (with pieces), pause, resume or stop after the start. Returns since when it is in force, or
+-- when the run ended, and the status.
 local function change(kind, pieces)
   local list, t0 = all(), b.now + ahead()
   local last = list[known[b.command]]
@@ -280,13 +283,13 @@ local function change(kind, pieces)
   if phase >= STOPPED and kind ~= 'stop' then return was.t0, 'ENDED' end
   if kind == 'start' then return b.started, 'SAME' end
   if phase >= STOPPED or (phase == RUNNING and kind == 'resume') or (phase == PAUSED and kind == 'pause') then return was.t0, 'SAME' end
-  local n, old = behind(t0, t0)
+  local n, old = lawAfter(t0, t0)
   if kind == 'stop' then
     n.phase = STOPPED
-    nothing(n)
+    askNothing(n)
   elseif kind == 'pause' then
     n.phase, n.rest = PAUSED, rest(old, t0)
-    nothing(n)
+    askNothing(n)
     if n.ends < ENDLESS then n.ends = n.ends - t0 end
   elseif kind == 'resume' then
     if n.ends < ENDLESS then n.ends = n.ends + t0 end
@@ -294,14 +297,15 @@ local function change(kind, pieces)
   else
     give(n.id, pieces)
     n.plan, n.piece, n.rest, n.phase = n.id, 0, none(), phase
-    if phase == PAUSED then nothing(n) else continue(n) end
+    if phase == PAUSED then askNothing(n) else continue(n) end
   end
-  know({ n })
+  addLaws({ n })
   follow()
   return t0, 'OK'
 end
 
--- early: start, set-rate or stop before the start, as change; 0: when the run begins. After a stop there is no start.
+-- early: start, set-rate or stop before the start, as change. A time of 0 means: when the run begins. After a stop
+-- there is no start.
 local function early(kind, pieces)
   if kind == 'set-rate' then
     give(0, pieces)
@@ -309,15 +313,15 @@ local function early(kind, pieces)
   elseif kind == 'stop' then
     local l = first(b.now) -- nobody sends anything
     l.phase = STOPPED
-    nothing(l)
-    know({ l })
+    askNothing(l)
+    addLaws({ l })
     return l.t0, 'OK'
   elseif b.min == 1 then return 0, 'SAME'
   else b.min = 1 end
   return 0, 'OK'
 end
 
--- learn: takes laws of this era that this server has forgotten, or has not heard of, with their plans by number.
+-- learn: takes laws of this era that this server has forgotten or not heard of, with their plans by number.
 local function learn(text, plans)
   if text == '' then return end
   local more, own = read(text), {}
@@ -332,12 +336,12 @@ local function learn(text, plans)
     end
   end
   if #own > 0 then
-    know(own)
+    addLaws(own)
     follow()
   end
 end
 
--- since: the laws with higher numbers, as text, and the plans that they name and who knows that number does not have.
+-- since: the laws with higher numbers, as text, and the plans they name that a caller with that number does not have.
 local function since(number)
   local texts, plans, named = {}, {}, {}
   for _, l in ipairs(all()) do
@@ -351,8 +355,9 @@ local function since(number)
   return table.concat(texts), plans
 end
 
--- missed: laws that are over and that c's worker does not know, as text. It was away for long, and is to learn which slots of its own law nobody asks
--- for. What came behind them does not matter any more, so they name the plan of the first law that is not over.
+-- missed: laws that are over and that c's worker does not know, as text. After a long absence it must learn which
+-- slots of its own law nobody asks for. What followed these laws does not matter any more, so they name the plan of
+-- the first law in force.
 local function missed(c)
   local heard, first, texts = {}, nil, {}
   for _, l in ipairs(c.laws ~= '' and read(c.laws) or {}) do heard[l.id] = true end
@@ -375,14 +380,14 @@ local function missed(c)
   return table.concat(texts)
 end
 
--- message: all laws, and their plans, for everybody.
+-- message: all laws and their plans, for all workers.
 local function message()
   local text, plans = since(0)
   return struct.pack('<l', #all()) .. text .. table.concat(plans, '\n')
 end
 
--- keep: stores the laws if they have changed.
-local function keep()
+-- storeLaws: stores the laws if they have changed.
+local function storeLaws()
   if not changed then return end
   local texts = {}
   for i, l in ipairs(laws) do texts[i] = l.text end

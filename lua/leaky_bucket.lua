@@ -1,18 +1,21 @@
--- leaky_bucket: a queue with burst places that lets one out each 1/rate. It does not say "no" but "then"; "no" only when it is full.
+-- leaky_bucket: a queue with `burst` places that lets one out each 1/rate. It tells a caller when to go on, and
+-- refuses only when it is full.
 --
 --   level = max(0, level − rate · (now − time));  wait = level / rate;  level = level + 1
 --
 -- KEYS  1 state: hash level (drops, bucket.lua), time, up, down, last, of  2 limit
 -- ARGV  1 n  2 all  3 count  4 window, µs  5 burst: places  6 option: none
---       7 name of this call, an integer; the last one can be given back by it (give_back.lua)
--- Returns granted, remaining, wait, reset_after (take.lua). wait instead of retry_after: µs until the last of those granted
---       may go, each 1/rate after the one before; if none was granted, until there may be a place for n (if `all`), or for one.
--- Invariant: those who keep to their wait are in any time t at most rate · t + 1. Nobody waits longer than burst / rate. A change of the
---       rate leaves those who wait where they are; who comes later waits for as many places as before, at the new rate.
+--       7 name of this call, an integer; the last call can be given back by it (give_back.lua)
+-- Returns granted, remaining, wait, reset_after (take.lua). wait takes the place of retry_after: µs until the last of
+--       those granted may go, each 1/rate after the one before. If none was granted: until there may be a place for n
+--       (if `all`), or for one.
+-- Invariant: callers that keep to their wait are at most rate · t + 1 in any time t. None waits longer than burst /
+--       rate. A change of the rate leaves those in the queue where they are. Later callers wait for as many places as
+--       before, at the new rate.
 
 local function capacity(limit) return lowest(limit) and limit.burst end
 
--- leaked: the drops there are now, and the time. Until the first call with another rate that was the one before.
+-- leaked: the drops there are now, and the time. Up to the first call with another rate the old rate counts.
 local function leaked(state, now, limit)
   if not state[1] then return 0, now end
   local level, time, up, down = tonumber(state[1]), tonumber(state[2]), tonumber(state[3]), tonumber(state[4])

@@ -2,15 +2,16 @@
 //
 //	reply, err := lua.Renew().Run(ctx, client, keys, args...).StringSlice()
 //
-// Each script's header states its purpose, KEYS, ARGV, what it returns and the invariant it keeps. They need Redis 6.2 or newer.
+// Each script's header states its purpose, KEYS, ARGV, reply and invariant. They need Redis 6.2 or newer.
 //
 //	make, renew, order, remove   a run: its state, a worker's promise, a change, a worker that is dead
-//	grant                        what the limiter of a run lets pass
+//	grant                        which slots the limiter of a run lets pass
 //	snapshot                     what a worker did
 //	take, set_limit, give_back   a limiter of pacer/limit
 //
-// Lua in Redis has no require, so a script's text is put together from files. What a script shares with others is in front of it, some of it as the body
-// of a function that few calls make: struct, state, schedule, segs, laws, shares, fleet, calls, lawful, load, check, limiter, bucket.
+// Lua in Redis has no require, so the text of a script is put together from files. What scripts share comes first:
+// struct, state, schedule, segs, laws, shares, fleet, calls, lawful, load, check, limiter, bucket. Some of it is the
+// body of a function, because few calls need it.
 package lua
 
 import (
@@ -23,8 +24,9 @@ import (
 //go:embed *.lua
 var files embed.FS
 
-// Text is the full text of a script, with what it includes: those of the package's documentation, and the limiters, each with take; "grant/gcra" is
-// the grant script of a run with that limiter. It panics on any other name.
+// Text returns the full text of a script, with what it includes. name is a script of the package comment, or a
+// limiter, which comes with take. "grant/gcra" is the grant script of a run with that limiter. Text panics on any
+// other name.
 func Text(name string) string {
 	if limiter, ok := strings.CutPrefix(name, "grant/"); ok {
 		return read("check") + arithmetic(limiter) + read(limiter) + read("grant")
@@ -48,7 +50,7 @@ func Text(name string) string {
 	return read("check") + text
 }
 
-// arithmetic is what a limiter needs in front.
+// arithmetic returns what a limiter includes.
 func arithmetic(limiter string) string {
 	switch limiter {
 	case "leaky_bucket", "token_bucket", "gcra":
@@ -58,12 +60,12 @@ func arithmetic(limiter string) string {
 	}
 }
 
-// fleet is what the scripts of a run have in common: a function that few renewals call.
+// fleet returns what the scripts of a run have in common, as a function: a plain renewal does not call it.
 func fleet() string {
 	return within("fleet", read("schedule")+read("segs")+read("laws")+read("shares")+read("fleet"))
 }
 
-// within makes a text the body of a function, which takes the budget, or what there is instead.
+// within makes a text the body of a function of one argument, b.
 func within(name, text string) string {
 	return "local function " + name + "(b)\n" + text + "end\n"
 }
@@ -76,19 +78,19 @@ func read(name string) string {
 	return string(text)
 }
 
-// Make makes the state of a run, once.
+// Make creates the state of a run, once.
 func Make() *redis.Script { return redis.NewScript(Text("make")) }
 
-// Renew renews what a worker holds of the circle.
+// Renew renews a worker's pieces of the circle.
 func Renew() *redis.Script { return redis.NewScript(Text("renew")) }
 
-// Order changes a run, as its kind says: order.lua lists them.
+// Order changes a run. order.lua lists the kinds.
 func Order() *redis.Script { return redis.NewScript(Text("order")) }
 
-// Grant asks the limiter of a run, one of those that Limiter takes, for permission to send slots.
+// Grant asks the limiter of a run, one of those of Limiter, for permission to send slots.
 func Grant(limiter string) *redis.Script { return redis.NewScript(Text("grant/" + limiter)) }
 
-// Remove takes a member of a run for gone.
+// Remove removes a member of a run.
 func Remove() *redis.Script { return redis.NewScript(Text("remove")) }
 
 // Snapshot stores one worker's snapshot.

@@ -1,14 +1,16 @@
--- make: makes the state of a run, once.
+-- make: creates the state of a run, once.
 --
--- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  9 spec  10 totals  11 snapshots  12 series
---       13 word left by stop for who brings the run back that Redis has lost  14 state of the run's limiter
--- ARGV  1 spec (JSON)  2 uid  3 1 to replace a run that has ended, else 0  4 lifetime, ms  5 who  6 the plan, "0:1;pieces", with 1 for a loop, else 0
---       7 hold: for how long a reply promises, µs  8 members to wait for, 0 = for the order start  9 its length, µs, 0 = endless
---       10 number of requests, 0 = no limit  11 for how long no controller may be heard of, µs, or it is stopped; 0 = for ever
---       12 settings of the run's limiter (grant.lua), empty: it has none
---       13 wake-up channel  14 laws that a worker knows of a run that Redis has lost, empty: it is a new one  15 … the plans that they name
---       If such a run was stopped meanwhile, it is made as one that is stopped, and its workers are sent the laws.
--- Returns { CREATED or EXISTS, spec in force, uid in force }; BROKEN if only a part of the state is there; an error if an argument is wrong.
+-- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  9 spec  10 totals  11 snapshots
+--       12 series  13 note by `stop` for the worker that restores a lost run  14 state of the run's limiter
+-- ARGV  1 spec (JSON)  2 uid  3 1 to replace a run that has ended, else 0  4 lifetime, ms  5 who
+--       6 the plan, "0:1;pieces" if it loops, else "0:0;pieces"  7 hold: for how long a reply promises, µs
+--       8 members to wait for, 0 = for the order start  9 length of the run, µs, 0 = endless
+--       10 number of requests, 0 = no limit  11 µs without a controller after which the run is stopped, 0 = never
+--       12 settings of the run's limiter (grant.lua), empty: it has none  13 wake-up channel
+--       14 laws that a worker knows of a run that Redis has lost, empty: a new run  15 … the plans that they name
+--       If such a run was stopped in between, it is made as a stopped run, and its workers are sent the laws.
+-- Returns { CREATED or EXISTS, spec in force, uid in force }; BROKEN if a part of the state is missing; an error if an
+--       argument is wrong.
 -- Invariant: of many callers one creates; a run that has not ended is never replaced.
 
 local bad = wrong('make', { 3, 'replace', 0, 1, 4, 'lifetime', 1, MOST, 7, 'hold', 1, MOST, 8, 'min', 0, 1000000, 9, 'span', 0, MOST, 10, 'requests', 0, MOST,
@@ -18,17 +20,17 @@ if not plain(ARGV[2]) then return refuse('make', 'uid') end
 local loop, pieces = string.match(ARGV[6] or '', '^0:([01]);(.*)$')
 if not loop or not queue(pieces) then return refuse('make', 'plan') end
 local limit, laws = ARGV[12] or '', ARGV[14] or ''
-if limit ~= '' and not gauge(limit) then return refuse('make', 'limit') end
-local plans = brought(15)
+if limit ~= '' and not scriptConfig(limit) then return refuse('make', 'limit') end
+local plans = readPlans(15)
 if not plans then return refuse('make', 'plan') end
 if not lawful(laws, plans) then return refuse('make', 'laws') end
 if string.format('%d', MOST) ~= '9007199254740992' or struct.unpack('<l', struct.pack('<l', MOST)) ~= MOST then
-  return redis.error_reply('ERR make: this server cannot write numbers of 53 bits; use Redis on a 64-bit system')
+  return redis.error_reply('ERR make: this server cannot write 53-bit numbers; use Redis on a 64-bit system')
 end
 
 local spec, b = redis.call('GET', KEYS[9]), load(ARGV[13] or '')
 local ended = spec and b.uid and ARGV[3] == '1' and fleet(b).ended()
-if not spec ~= not b.uid and laws == '' then return { 'BROKEN', '', '' } end -- a worker brings all of it back
+if not spec ~= not b.uid and laws == '' then return { 'BROKEN', '', '' } end -- a worker restores it
 if spec and b.uid and not ended then return { 'EXISTS', spec, b.uid } end
 local stopped = redis.call('GET', KEYS[13])
 redis.call('DEL', unpack(KEYS))
@@ -39,7 +41,8 @@ if limit ~= '' then redis.call('HSET', keys.budget, 'limit', limit) end
 redis.call('PEXPIRE', keys.budget, ARGV[4])
 if restored then redis.call('HSET', keys.budget, 'restored', string.format('%d', b.time)) end
 redis.call('ZADD', keys.due, '4503599627370496', NOBODY)
-redis.call('ZADD', keys.loose, '0', struct.pack('<llllll', 0, units, 0, 0, 0, 0), '67108864', struct.pack('<ll', 0, units)) -- free, and orphans
+-- The whole circle is free, and in no target.
+redis.call('ZADD', keys.loose, '0', struct.pack('<llllll', 0, units, 0, 0, 0, 0), '67108864', struct.pack('<ll', 0, units))
 local heard = restored and b.time or 0
 b.epoch, b.last, b.now, b.made = b.identity, heard, b.time, true
 if restored then -- its workers see another server than before
@@ -52,7 +55,7 @@ local all = fleet(b)
 all.learn(laws, plans)
 all.event('create', ARGV[5], ARGV[2])
 if restored and stopped then
-  all.settle()
+  all.advance()
   b.heard = b.now
   all.change('stop')
   all.everyone()

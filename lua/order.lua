@@ -1,14 +1,17 @@
--- order: changes a run: start, set-rate, set-burst, pause, resume, stop; or only says that a controller is there: touch, and guard, which also
--- sets the run's dead-man's switch.
+-- order: changes a run: start, set-rate, set-burst, pause, resume, stop. touch only says that a controller is there;
+-- guard also sets the run's dead-man's switch.
 --
 -- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  9 snapshots
--- ARGV  1 run uid  2 wake-up channel  3 order id  4 kind: start, set-rate, set-burst, pause, resume, stop, touch, guard  5 who  6 what, for the event stream
---       7 pieces, for set-rate; the burst, for set-burst; µs of silence, for guard  8 the law that was asked for last when they were worked out, 0 = any
--- Returns { status, t0, law }: t0: since when it is in force, or when the run ended; 0 = when it begins; law: the one asked for last.
---       OK; SAME (it was so already). The same order id gets the same answer again; WAITING (nothing to pause or resume yet); RETRY (another
---       law was asked for since); ENDED; NONE (no limiter whose burst that would be); NOSTATE. An error if an argument is wrong.
--- Invariant: an order id acts once; a law that was asked for begins after all before; who is there is sent all laws; a full server refuses
---       neither pause nor stop.
+-- ARGV  1 run uid  2 wake-up channel  3 order id  4 kind: start, set-rate, set-burst, pause, resume, stop, touch,
+--       guard  5 who  6 what, for the event stream
+--       7 for set-rate: pieces; for set-burst: the burst; for guard: µs of silence
+--       8 the last law of a command when the pieces were worked out, 0 = any
+-- Returns { status, t0, law }. t0: since when it is in force, or when the run ended; 0 = when it begins. law: the last
+--       law of a command. status: OK; SAME (it was so already); WAITING (nothing to pause or resume yet); RETRY
+--       (another command came in between); ENDED; NONE (no limiter with a burst); NOSTATE. The same order id gets the
+--       same answer again. An error if an argument is wrong.
+-- Invariant: an order id acts once; a command's law begins after all before; all workers are sent all laws; a full
+--       server refuses neither pause nor stop.
 
 local uid, channel, id, kind, who, what, plan, expected = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
 
@@ -28,15 +31,16 @@ for done, t0, law, status in string.gmatch(orders, '([^,;]+),(%d+),(%d+),(%u+)')
   if done == id then return { status, t0, law } end
 end
 if kind == 'pause' or kind == 'stop' then
-  -- On a full server what only watchers read makes room, also for the workers' last reports.
+  -- If the server is full, the stream that only watchers read makes room, also for the workers' last reports.
   if type(redis.pcall('HSET', keys.budget, 'uid', uid)) == 'table' then redis.call('XTRIM', KEYS[9], 'MAXLEN', '0') end
 end
 local all = fleet(b)
 if b.begun == 0 and (kind == 'pause' or kind == 'resume') then return { 'WAITING', '0', '0' } end
-all.settle()
+all.advance()
 b.heard = b.now
 
--- setBurst: what was granted already stays: the burst is that of the next grant. In a pause and before the start it is in force when the schedule goes on.
+-- setBurst: sets the burst of the next grant; what was granted stays. In a pause and before the start it is in force
+-- when the schedule goes on.
 local function setBurst()
   local limit, last = redis.call('HGET', keys.budget, 'limit'), b.begun == 1 and all.newest() -- in force in a moment
   if all.ended() or (last and last.phase == all.STOPPED) then return 0, 'ENDED' end

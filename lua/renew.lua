@@ -1,35 +1,38 @@
--- renew: renews what a worker holds of the circle, until a promised time; takes what it gives up, gives it what is to be its own, and tells it all it
--- must know. The one call of a worker of a run.
+-- renew: renews a worker's pieces of the circle until a promised time. It takes what the worker gives up, gives it new
+-- pieces, and tells it all it must know. The one call of a worker of a run.
 --
 -- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  (state.lua says what is in them)
 -- ARGV  1 run uid  2 wake-up channel  3 worker  4 incarnation  5 epoch of the last reply, empty: none was heard
 --       6 the numbers seq, weight, known, version, leaving, p, era (state.lua):
---       seq 1, 2, …; until it is answered the same again · known: the newest law of all replies · version of the list in the last one, 0 = it is
---       to be sent · leaving: 0 it stays, 1 it
---       hands over what it holds, 2 it sends nothing any more · p, era: of a claim, until when and in which era all in it is promised, µs; p −1: it is none
+--       seq: 1, 2, …; the same again until it is answered · known: the newest law of all replies
+--       version: of the list in the last reply, 0 = send the list
+--       leaving: 0 it stays, 1 it hands over what it holds, 2 it sends nothing any more
+--       p, era: of a claim: all in it is promised until p, µs, in this era; p −1: no claim
 --       7 releases: pieces lo, hi, generation, slot that the worker has given up, each from that slot on
---       8 claim: such pieces, all that it holds  9 laws learnt elsewhere; of a claim all  10 … the plans that they name
---       A call that only renews ends behind 6.
+--       8 claim: such pieces, all that it holds  9 laws learnt elsewhere; with a claim all  10 … the plans they name
+--       A call that only renews ends with 6.
 -- Returns an array, or an error if an argument is wrong:
---       1 the numbers seq, era, now, p, members, wait, version, and behind them "status|epoch". All in the list is promised up to p; the next call is
---         due in `wait` µs.
---       2 the list, if its version is another one than the call's: pieces lo, hi, generation, slot  3 of it, what to give up: lo, hi
+--       1 the numbers seq, era, now, p, members, wait, version, then "status|epoch". All in the list is promised until
+--         p. The next call is due in `wait` µs.
+--       2 the list, if its version is not the call's: pieces lo, hi, generation, slot  3 what of it to give up: lo, hi
 --       4 laws newer than known  5 … the plans that they name
---       status: OK; CLAIM (this server is another one: call again with a claim); STALE (seq); REPLACED (another process has this name); GONE (it has
---       left); NOSTATE. With OK only come texts behind the first, and only if one of them is not empty.
---       A full server refuses none.
--- Invariant: every unit of the circle is held by one member, or free, or unknown; nobody is given a unit but from `free`. It gets there when its
---       owner releases it, from that slot on, or when the owner's promise is over. Numbers of laws and versions only grow.
+--       status: OK; CLAIM (this is another server: call again with a claim); STALE (seq); REPLACED (another process
+--       has this name); GONE (it has left); NOSTATE. Only OK comes with more than the first text, and only if one of
+--       them is not empty.
+--       A full server refuses no call.
+-- Invariant: every place of the circle is held by one member, or free, or unknown. Members only get free places. A
+--       place becomes free when its owner releases it, from that slot on, or when its owner's promise is over. Numbers
+--       of laws and versions only grow.
 
 local clock = redis.call('TIME')
 local worker, inc, epoch, numbers = ARGV[3] or '', ARGV[4] or '', ARGV[5] or '', ARGV[6] or ''
 local budget = redis.call('HMGET', keys.budget, 'uid', 'core', 'last', 'epoch')
 local uid, core, last, was = budget[1], budget[2], tonumber(budget[3]), budget[4]
 local here, now, id = uid and uid == ARGV[1], clock[1] * 1000000 + clock[2], identity(was)
-if here then sound(core, last, was) end
+if here then checkWhole(core, last, was) end
 
--- calm: the reply, if nothing is to be done but to promise once more what the member holds already; else nil.
-local function calm()
+-- renewOnly: the reply, if the call only has to promise again what the member holds; else nil.
+local function renewOnly()
   if not here or id ~= was or epoch ~= was or #ARGV ~= 6 or #numbers ~= bytes(CALL) or now < last - STEPPED or now - last > 1000000 then return nil end
   if now < last then now = last end
   local _, quiet, patience, leveled, era, _, started, n, _, hold, _, _, _, deadman, heard, newest, follow, phase, begun, _, _, orphans = struct.unpack(CORE, core)
@@ -51,22 +54,23 @@ local function calm()
   if now >= patience and tonumber(redis.call('ZRANGE', keys.due, '0', '0', 'WITHSCORES')[2] or now) < now then return nil end
   local drops = now + hold + GRACE
   if held == 0 and drops > now + 3000000 + 2 * wait then drops = now + 3000000 + 2 * wait end
-  -- A full server must not cost anybody its promise: where it refuses the first write, one that needs no room comes before.
+  -- A full server must not cost a worker its promise. If it refuses the first write, a call that needs no memory goes
+  -- first.
   local seen = string.format('%d', now)
   if type(redis.pcall('HSET', keys.budget, 'last', seen)) == 'table' then
-    room()
+    makeRoom()
     redis.call('HSET', keys.budget, 'last', seen)
   end
   redis.call('ZADD', keys.due, string.format('%d', drops), worker)
   return { struct.pack(HEAD, seq, era, now, now + hold, n, wait, version) .. 'OK|' .. was }
 end
 
-local reply = calm()
+local reply = renewOnly()
 if reply then return reply end
 local call, bad = calls({ worker = worker, inc = inc, epoch = epoch, numbers = numbers })
 if bad then return bad end
 if not here then return { struct.pack(HEAD, call.seq, 0, 0, 0, 0, 500000, 0) .. 'NOSTATE|' } end
-room()
+makeRoom()
 local all = fleet({ time = now, last = last, epoch = was, identity = id, core = core, channel = ARGV[2] })
 reply = all.renew(call)
 all.store()

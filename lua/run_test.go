@@ -14,7 +14,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// The arguments of calls that are right. The schedule is 1000/s.
+// The arguments of correct calls. The schedule is 1000/s.
 func makeArgs() []any {
 	return []any{"{}", "uid", 0, 3_600_000, "me", "0:0;1000:1000:1:0", 10_000_000, 1, 0, 0, 0, "", "", ""}
 }
@@ -65,7 +65,7 @@ func (b *bench) renew(args ...any) lease.Reply {
 	return r
 }
 
-// scenario is a run's life with every script; it returns which keys there are at the end.
+// scenario is a run's life with every script. It returns the keys at the end.
 func (b *bench) scenario() []string {
 	b.Helper()
 	b.must("make", makeArgs()...)
@@ -89,7 +89,7 @@ func (b *bench) scenario() []string {
 	return slices.Sorted(maps.Keys(b.dump()))
 }
 
-// TestOnlyTheGivenKeys: whatever the keys are called, these are all that a run has, and all of them expire.
+// TestOnlyTheGivenKeys: a run has only the given keys, whatever their names, and all of them expire.
 func TestOnlyTheGivenKeys(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		there := b.scenario()
@@ -143,7 +143,8 @@ func TestNoState(t *testing.T) {
 	})
 }
 
-// TestNotWhole: where a part of the budget or of a record is missing or is not what was written, a call is an error that changes nothing.
+// TestNotWhole: if a part of the budget or of a record is missing or damaged, a call is an error that changes
+// nothing.
 func TestNotWhole(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		field := func(key, name string, value any) func() error {

@@ -1,15 +1,16 @@
--- schedule: the arithmetic of laws, in micro-slots and µs. Included in front of laws.lua.
+-- schedule: the arithmetic of laws, in micro-slots and µs. Included before laws.lua.
 --
--- A law g has id, t0, c, r0, r1, den, dur, k: see pacer/law.go for the formulas. Workers compute slot times exactly, here floating point is enough: a
--- count may be off by one at a border in time, and nothing depends on it, because a cut is told as a slot number.
+-- A law g has id, t0, c, r0, r1, den, dur, k: see pacer/law.go for the formulas. Workers compute slot times exactly.
+-- Here floating point is enough: a count may be off by one at a border in time. Nothing depends on that, because a
+-- cut is a slot number.
 
 local floor, ceil, max, min, format, find, sub = math.floor, math.ceil, math.max, math.min, string.format, string.find, string.sub
 
 local U = 1000000                -- micro-slots in a slot; µs in a second
-local ENDLESS = 4503599627370496 -- 2^52: no end known
+local ENDLESS = 4503599627370496 -- 2^52: the end is not known
 
--- %d and not tostring or '..': those keep 14 digits only, and a µs epoch has 16. Numbers must be whole; make.lua sees to it that
--- %d has room for them. %.0f takes three times as long.
+-- %d and not tostring or '..': those keep 14 digits only, and a µs epoch has 16. Numbers must be whole. make.lua
+-- checks that %d can write them. %.0f takes three times as long.
 local function int(x) return format('%d', x) end
 
 -- area: the integral of the rate over the first e µs, micro-slots: e·r0 + (r1−r0)·e²/(2·dur).

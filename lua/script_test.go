@@ -18,7 +18,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// bench calls the scripts as they are, with any arguments. The names of its keys are no run's: scripts must not rely on them.
+// bench calls the scripts with any arguments. Its keys have names that no run has: scripts must not rely on names.
 type bench struct {
 	*testing.T
 	client *redis.Client
@@ -106,7 +106,8 @@ func (b *bench) dump() map[string]string {
 	return redistest.Contents(b, b.client)
 }
 
-// refuses checks that a call is an error of one line that names the script and the argument, and that nothing was changed.
+// refuses checks that a call is an error of one line that names the script and the argument, and that it changes
+// nothing.
 func (b *bench) refuses(script, argument string, args []any) {
 	b.Helper()
 	before := b.dump()
@@ -120,7 +121,7 @@ func (b *bench) refuses(script, argument string, args []any) {
 	}
 }
 
-// TestOnACluster: a server that serves slots refuses a script that reaches outside of its keys' slot.
+// TestOnACluster: a server that serves slots refuses a script that uses keys of another slot.
 func TestOnACluster(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, redistest.Start(t, "--cluster-enabled", "yes").Client())
@@ -139,7 +140,7 @@ func TestOnACluster(t *testing.T) {
 	b.scenario()
 }
 
-// notWhole are no integers; the scripts' tonumber alone would take some of them.
+// notWhole are no integers. The scripts' tonumber alone would accept some of them.
 func notWhole() []any {
 	return []any{"", "x", "nan", "-nan", "inf", "-inf", "1e300", "1e3", "0x10", "1.5", " 1", "1 ", "1\n", "--1", "+1", "١",
 		strings.Repeat("9", 400), "9007199254740994", "-9007199254740994"}
@@ -163,7 +164,7 @@ func wrongPieces() []any {
 	}
 }
 
-// TestPiecesOfProfiles: the check lets everything pass that the compiler of profiles makes.
+// TestPiecesOfProfiles: the check accepts everything that the compiler of profiles makes.
 func TestPiecesOfProfiles(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		check := redis.NewScript(source(t, "check") + "return queue(ARGV[1]) and 1 or 0")
@@ -228,8 +229,8 @@ func TestSnapshotRefuses(t *testing.T) {
 	})
 }
 
-// TestSnapshotAfterALoss: what Redis has forgotten of a worker's points is noticed by the next call, which is written only if it begins where the
-// series ends. So each point is added once. Gaps are what is missing between two snapshots that are there.
+// TestSnapshotAfterALoss: the next call notices that Redis has forgotten a worker's points. It is written only if it
+// begins where the series ends. So each point is added once. Gaps are snapshots missing between two that are there.
 func TestSnapshotAfterALoss(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		// publish brings what is whole between from and next, which adds 200 to one counter.
@@ -289,7 +290,7 @@ func TestSnapshotAfterALoss(t *testing.T) {
 	})
 }
 
-// TestPagesAdd: increments are added to counters that are there, with their carries, and to those that are not.
+// TestPagesAdd: increments are added to counters, with carries, and make counters that are missing.
 func TestPagesAdd(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		b.must("make", makeArgs()...)

@@ -1,10 +1,11 @@
--- segs: pieces of the circle: lists of { lo, hi, from (fg, fk), since (sg, sk) }, disjoint and in order. A target has lo and hi alone.
--- from: the owner sends from this slot of this generation on. since: for the log. See pacer/lease/seg.go, of which this is the same.
+-- segs: pieces of the circle: lists of { lo, hi, from (fg, fk), since (sg, sk) }, disjoint and in order. A target has
+-- only lo and hi. from: the owner sends from this slot of this law on. since: for the log. pacer/lease/seg.go does
+-- the same in Go.
 
 local UNITS = 16777216
 local PIECE, BARE = '<llllll', '<ll'
-local FREE, UNKNOWN, ORPHAN = 0, 1, 2 -- kinds of what is loose
-local KIND = 33554432                 -- the scores of one kind begin that far behind those of the one before
+local FREE, UNKNOWN, ORPHAN = 0, 1, 2 -- kinds of pieces that no member holds, or that are in no target
+local KIND = 33554432 -- distance of the scores of two kinds
 
 -- later: the later one of two slots.
 local function later(g, k, h, l)
@@ -20,7 +21,7 @@ local function length(segs)
   return n
 end
 
--- split: what of segs is in cover, and what is not.
+-- split: the parts of segs that are in cover, and those that are not.
 local function split(segs, cover)
   local inside, outside, i = {}, {}, 1
   for _, s in ipairs(segs) do
@@ -42,7 +43,7 @@ local function minus(segs, cover)
   return out
 end
 
--- common: how many units are in both.
+-- common: how many places are in both.
 local function common(segs, more)
   local n, i, j = 0, 1, 1
   while segs[i] and more[j] do
@@ -55,7 +56,7 @@ local function common(segs, more)
   return n
 end
 
--- plus: both, which have no unit in common.
+-- plus: both, which have no place in common.
 local function plus(segs, more)
   if #more == 0 then return segs end
   local out = {}
@@ -65,7 +66,7 @@ local function plus(segs, more)
   return out
 end
 
--- bare: only units, neighbours joined.
+-- bare: only the places, with neighbours joined.
 local function bare(segs)
   local out = {}
   for _, s in ipairs(segs) do
@@ -77,7 +78,7 @@ end
 
 local function union(segs, more) return bare(plus(bare(segs), minus(bare(more), segs))) end
 
--- pieces: of a text, from its byte `at` on; n of them, or all.
+-- pieces: reads n pieces, or all, of a text from its byte `at` on.
 local function pieces(text, at, n)
   local out, size = {}, bytes(PIECE)
   for i = 1, n or (#text - at + 1) / size do
@@ -107,14 +108,14 @@ local function packed(segs)
   return table.concat(out)
 end
 
--- count: how many pieces of a kind there are changes by n.
+-- count: changes the number of pieces of a kind by n.
 local function count(kind, n)
   if kind == FREE then b.free = b.free + n elseif kind == ORPHAN then b.orphans = b.orphans + n end
 end
 
 local function place(kind, at) return string.format('%d', kind * KIND + at) end
 
--- loose: the pieces of a kind as their texts stand.
+-- loose: pieces of a kind, from their texts.
 local function loose(kind, texts)
   local out = {}
   for i, text in ipairs(texts) do
@@ -124,12 +125,12 @@ local function loose(kind, texts)
   return out
 end
 
--- every: all pieces of a kind; the first n of them where that is given.
+-- every: all pieces of a kind, or the first n.
 local function every(kind, n)
   return loose(kind, redis.call('ZRANGEBYSCORE', keys.loose, place(kind, 0), '(' .. place(kind, UNITS), 'LIMIT', '0', n or '-1'))
 end
 
--- before: the piece of a kind that begins before a place, as the last one.
+-- left: the last piece of a kind that begins before a place.
 local function left(kind, at)
   return loose(kind, redis.call('ZREVRANGEBYSCORE', keys.loose, '(' .. place(kind, at), place(kind, 0), 'LIMIT', '0', '1'))[1]
 end
@@ -139,7 +140,7 @@ local function remove(kind, s)
   count(kind, -1)
 end
 
--- put: more pieces of a kind. Orphans are joined to their neighbours.
+-- put: adds pieces of a kind. Orphans are joined to their neighbours.
 local function put(kind, segs)
   for _, s in ipairs(segs) do
     if kind == ORPHAN then
@@ -161,7 +162,7 @@ local function put(kind, segs)
   end
 end
 
--- pull: takes out what of a kind is in cover.
+-- pull: takes out the pieces of a kind that are in cover.
 local function pull(kind, cover)
   local out = {}
   for _, c in ipairs(cover) do
@@ -185,7 +186,7 @@ local function pull(kind, cover)
   return out
 end
 
--- clear: forgets all pieces of a kind.
+-- clear: removes all pieces of a kind.
 local function clear(kind)
   count(kind, -redis.call('ZREMRANGEBYSCORE', keys.loose, place(kind, 0), '(' .. place(kind, UNITS)))
 end

@@ -1,9 +1,11 @@
--- set_limit: changes a limit for everybody who uses it, from their next call on.
+-- set_limit: changes a limit for all its users, from their next call on.
 --
 -- KEYS  1 limit
--- ARGV  1 count  2 window, µs  3 burst; of a limiter without one the count again  4 drops: 1 for a limiter that counts them (bucket.lua)
--- Returns OK; an error if an argument is wrong, or if the limiter could not obey the limit.
--- Invariant: a limit is changed as a whole, and kept until nothing was granted under it for 7 days, and nothing granted is left.
+-- ARGV  1 count  2 window, µs  3 burst; count again if the limiter has none  4 drops: 1 if the limiter counts them
+--       (bucket.lua)
+-- Returns OK; an error if an argument is wrong, or if the limiter cannot follow the limit.
+-- Invariant: a limit is changed as a whole. It is kept until 7 days after the last grant under it, and until nothing
+--       granted is left.
 
 local bad = wrong('set_limit', { 1, 'count', 1, COUNT, 2, 'window', 1, WINDOW, 3, 'burst', 1, COUNT, 4, 'drops', 0, 1 })
 if bad then return bad end

@@ -1,12 +1,13 @@
--- shares: the records of members, and who is to have how much of the circle. Included behind laws.lua.
+-- shares: the records of members, and how much of the circle each is to have. Included behind laws.lua.
 --
--- A member is { name, inc, seq, weight, version, joins, state, leaving, giving, missing, units }, and what it holds and is to hold: held(m) and
--- target(m), which are read when they are needed. giving, missing: units that it holds and is not to, and the other way round. units: of its target.
--- joins: when neighbours may be joined, ENDLESS = there are none; of who is not there: when it was heard of last.
--- The functions do what those of these names do in internal/model/share.go. A call looks after AT_ONCE members, or thereabouts, and the next one goes on.
+-- A member is { name, inc, seq, weight, version, joins, state, leaving, giving, missing, units }. held(m) is what it
+-- holds and target(m) what it is to hold; both are read when they are first needed. giving: places that it holds and
+-- that are not in its target. missing: the other way round. units: places of its target. joins: when neighbours may
+-- be joined, ENDLESS = there are none; of a departed member: when it last called. Functions of the same names in
+-- internal/model/share.go do the same. A call handles about AT_ONCE members, and the next call goes on.
 
 local AT_ONCE = 16
-local SETTLED = 5000000 -- µs after which pieces that were given are in force everywhere
+local SETTLED = 5000000 -- µs after which new pieces are in force everywhere
 
 local cache, touched, unplaced, woken, everyone, entries = {}, {}, {}, {}, false, {}
 
@@ -37,31 +38,31 @@ local function target(m)
   return m.target
 end
 
--- gone: also who was there before a failover, and has not claimed anything in time.
+-- gone: also true for a member of before a failover that has not claimed anything in time.
 local function gone(m) return m.state >= LEFT or (m.state == OLD and b.quiet == 0) end
 
 local function owner(m) return m.name .. '/' .. m.inc end
 
--- touch: m is to be stored.
+-- touch: notes that m must be stored.
 local function touch(m) touched[m.name] = m end
 
 -- stays: whether m shares the circle.
 local function stays(m) return m.state == PRESENT and not m.leaving end
 
--- own: all that m holds.
-local function own(m, segs)
+-- setHeld: sets all that m holds.
+local function setHeld(m, segs)
   m.held, m.owns, m.moved, m.joins, m.version = segs, true, true, b.now + SETTLED, m.version + 1
   touch(m)
 end
 
--- aim: all that m is to hold.
-local function aim(m, segs)
+-- setTarget: sets all that m is to hold.
+local function setTarget(m, segs)
   m.target, m.aimed, m.moved, m.units = segs, true, true, length(segs)
   unplaced[m.name] = m
   touch(m)
 end
 
--- rank: puts those in `rich` in their places whose target or weight is another one.
+-- rank: updates the places in `rich` of members whose target or weight has changed.
 local function rank()
   for name, m in pairs(unplaced) do
     if stays(m) then redis.call('ZADD', keys.rich, string.format('%.17g', m.units / m.weight), name) end
@@ -69,7 +70,7 @@ local function rank()
   unplaced = {}
 end
 
--- enters, leaves: m begins, or ceases, to share the circle.
+-- enters, leaves: m begins, or ends, to share the circle.
 local function enters(m)
   b.w, b.made = b.w + m.weight, true
   unplaced[m.name] = m
@@ -81,20 +82,20 @@ local function leaves(m)
   redis.call('ZREM', keys.rich, m.name)
 end
 
--- close: ends an entry of the log, and returns where the next begins.
+-- close: ends an entry of the log, and returns where the next one begins.
 local function close(name, s, g, k)
   if not (s.sg < g or (s.sg == g and s.sk < k)) then return s.sg, s.sk end
   entries[#entries + 1] = struct.pack(PIECE, s.lo, s.hi, s.sg, s.sk, g, k) .. name
   return g, k
 end
 
--- few: how many members share an amount: as many as it has shares, and sixteen times that.
+-- few: how many members share an amount: 16 times as many as it has mean shares, and at least 16.
 local function few(amount, n) return min(n, max(16, floor(16 * amount * n / UNITS))) end
 
--- share: that of a weight in a sum of weights.
+-- share: the share of a weight in a sum of weights, in places.
 local function share(weight, sum) return floor(UNITS * weight / sum) end
 
--- members: those of these names. Who has no record any more is nobody's business.
+-- members: the members of these names. A name without a record is removed from `rich`.
 local function members(names)
   local out = {}
   for _, name in ipairs(names) do
@@ -120,8 +121,9 @@ local function staying()
   return redis.call('ZCARD', keys.rich)
 end
 
--- cede: takes an amount from a member's target, and returns it: whole small pieces first, then a part of the next one.
-local function cede(from, amount)
+-- takeUnits: takes an amount from a member's target, and returns it: whole small pieces first, then a part of the
+-- next one.
+local function takeUnits(from, amount)
   local moved, units, small = 0, {}, {}
   for i, s in ipairs(target(from)) do small[i] = s end
   table.sort(small, function(x, y)
@@ -136,25 +138,27 @@ local function cede(from, amount)
   end
   if moved > 0 then
     units = plus({}, units)
-    aim(from, minus(target(from), units))
+    setTarget(from, minus(target(from), units))
     woken[from.name] = true
   end
   return units, moved
 end
 
--- gain: adds units to a member's target.
-local function gain(to, units)
+-- addUnits: adds places to a member's target.
+local function addUnits(to, units)
   if #units == 0 then return end
-  aim(to, union(target(to), units))
+  setTarget(to, union(target(to), units))
   woken[to.name] = true
 end
 
--- raise: gives a member an amount of some orphans, and returns what is left of them.
-local function raise(m, some, amount, beside)
+-- giveOrphans: gives a member an amount of some orphans, and returns the others. beside: only those next to its own
+-- pieces.
+local function giveOrphans(m, some, amount, beside)
   if amount <= 0 then return some end
   local got, ends = {}, {}
   if beside then
-    for _, x in ipairs(target(m)) do ends[int(x.hi)] = true end -- as texts: the embedded server has room for all numbers below one
+    -- As texts: the embedded server makes room for all numbers below one.
+    for _, x in ipairs(target(m)) do ends[int(x.hi)] = true end
   end
   for _, s in ipairs(some) do
     if amount <= 0 then break end
@@ -166,13 +170,13 @@ local function raise(m, some, amount, beside)
   end
   if #got == 0 then return some end
   pull(ORPHAN, got)
-  aim(m, union(target(m), got))
+  setTarget(m, union(target(m), got))
   woken[m.name] = true
   return minus(some, got)
 end
 
--- some: as many orphans as a member has on average, where members are many.
-local function some(n)
+-- someOrphans: in a large fleet, as many orphans as a member has on average.
+local function someOrphans(n)
   local most, out = UNITS, {}
   if n > AT_ONCE then most = floor(UNITS / n) end
   for _, s in ipairs(every(ORPHAN, int(AT_ONCE))) do
@@ -184,15 +188,15 @@ local function some(n)
   return out
 end
 
--- adopt: gives orphans to the poorest, which come to one level; what lies beside their own first. When the run is over nobody needs them, and
--- thousands may leave.
+-- adopt: gives orphans to the poorest members, up to one level, those next to their own pieces first. When the run is
+-- over nobody needs them, and thousands may leave.
 local function adopt()
   if b.begun == 0 or b.quiet > 0 or b.orphans == 0 then return end
   local last = newest()
   if last.phase >= STOPPED and last.t0 <= b.now then return end
   local n = staying()
   if n == 0 then return end
-  local some = some(n)
+  local some = someOrphans(n)
   local sum, w, level, took = length(some), 0, 0, 0
   local list = poorest(few(sum, n))
   for i, m in ipairs(list) do
@@ -200,19 +204,19 @@ local function adopt()
     sum, w, took = sum + m.units, w + m.weight, i
     level = sum / w
   end
-  for i = 1, took do some = raise(list[i], some, floor(level * list[i].weight) - list[i].units, true) end
-  for i = 1, took do some = raise(list[i], some, floor(level * list[i].weight) - list[i].units, false) end
-  raise(list[1], some, length(some), false)
+  for i = 1, took do some = giveOrphans(list[i], some, floor(level * list[i].weight) - list[i].units, true) end
+  for i = 1, took do some = giveOrphans(list[i], some, floor(level * list[i].weight) - list[i].units, false) end
+  giveOrphans(list[1], some, length(some), false)
 end
 
--- abandon: makes a member's target others'.
+-- abandon: gives a member's target to others.
 local function abandon(m)
   put(ORPHAN, target(m))
-  aim(m, {})
+  setTarget(m, {})
   adopt()
 end
 
--- welcome: gives a newcomer its share: the richest go down to one level.
+-- welcome: gives a newcomer its share. The richest members go down to one level.
 local function welcome(m)
   adopt()
   local n = staying() - 1
@@ -230,15 +234,15 @@ local function welcome(m)
   local got = {}
   for i = 1, give do
     local x = donors[i]
-    local units, moved = cede(x, min(need, x.units - floor(level * x.weight)))
+    local units, moved = takeUnits(x, min(need, x.units - floor(level * x.weight)))
     for _, s in ipairs(units) do got[#got + 1] = s end
     need = need - moved
   end
-  gain(m, plus({}, got))
+  addUnits(m, plus({}, got))
 end
 
--- even: moves units from the richest to the poorest, where one is more than 8 % off.
-local function even()
+-- levelShares: moves places from the richest to the poorest member, if one is more than 8 % off the mean.
+local function levelShares()
   if b.quiet > 0 then return end
   for _ = 1, 8 do
     if staying() < 2 then return end
@@ -247,13 +251,13 @@ local function even()
     local low, high = poor.units / poor.weight, rich.units / rich.weight
     if low > 0.92 * mean and high < 1.08 * mean then return end
     local amount = min((high - mean) * rich.weight, (mean - low) * poor.weight)
-    local units, moved = cede(rich, max(1, amount < 0 and ceil(amount) or floor(amount)))
+    local units, moved = takeUnits(rich, max(1, amount < 0 and ceil(amount) or floor(amount)))
     if moved == 0 then return end
-    gain(poor, units)
+    addUnits(poor, units)
   end
 end
 
--- wake: who should call now is told so. Where it is everybody, the laws are what is new. Where it may not be told, it learns it at its next call.
+-- wake: tells members to call. Everybody is sent the laws. A member whose message is lost learns it at its next call.
 local function wake(channel)
   if everyone then
     redis.pcall('PUBLISH', channel, message())
@@ -265,7 +269,7 @@ local function wake(channel)
   end
 end
 
--- tally: how far m has what it is to have.
+-- tally: counts how much of its target m has.
 local function tally(m)
   if not m.moved then return end
   local both = common(held(m), target(m))
@@ -280,8 +284,8 @@ local function record(m)
     #held / bytes(PIECE), #target / bytes(BARE)) .. held .. target .. m.inc
 end
 
--- save: stores the members and the log.
-local function save()
+-- storeMembers: stores the members and the log.
+local function storeMembers()
   local values = {}
   for name, m in pairs(touched) do
     values[#values + 1] = name

@@ -1,16 +1,16 @@
--- sliding_list: the times of the last permits, newest first. One more is granted when the count-th last is at least a window old.
--- As exact as the log, in a tenth of its memory: some 10 bytes times count.
+-- sliding_list: the times of the last permits, newest first. One more is granted when the count-th last is at least a
+-- window old. It is as exact as the log, in a tenth of its memory: about 10 bytes times count.
 --
 --   newest [now, …, …, …] oldest
 --
 -- KEYS  1 state: list of times, µs  2 limit
 -- ARGV  1 n  2 all  3 count  4 window, µs  5 burst: not used  6 option: none
 -- Returns granted, remaining, retry_after, reset_after (take.lua)
--- Invariant: at most count permits in any window. The list is sorted, and as long as the window is full.
+-- Invariant: at most count permits in any window. The list is sorted, and as long as the window has permits.
 
 local function capacity(limit) return limit.count end
 
--- younger: how many of the list are later than edge. They come first, so the place where they end is found by halving.
+-- younger: how many of the list are later than edge. They come first, so binary search finds their end.
 local function younger(key, edge)
   local low, high = 0, redis.call('LLEN', key)
   while low < high do

@@ -1,5 +1,5 @@
--- sliding_log: when each permit of the last window was granted. Exact, at the price of one member for each of them: some 130 bytes
--- times count.
+-- sliding_log: when each permit of the last window was granted. It is exact, but keeps one member for each permit:
+-- about 130 bytes times count.
 --
 --   ──x──[──x─xx────x──x─]now     room for count − 5
 --
@@ -10,7 +10,7 @@
 
 local function capacity(limit) return limit.count end
 
--- log: adds permits of this instant. Each needs a name of its own: the time, and how many of that time there are.
+-- log: adds permits of this instant. Each needs a name of its own: the time, and its number among those of that time.
 local function log(key, now, n)
   local at = digits(now)
   local before, entries = redis.call('ZCOUNT', key, at, at), {}

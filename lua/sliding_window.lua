@@ -1,16 +1,18 @@
--- sliding_window: the window cut into m parts, each a counter. The oldest slides out as the next one begins: the log in m numbers, coarser.
+-- sliding_window: the window cut into m parts, each a counter. The oldest slides out as the next one begins. Like the
+-- log, but coarser, in m numbers.
 --
 --   3 | 0 | 5 | 1 | 2 ]now     m = 5: room for count − 11; the 3 leave when the part of now is over
 --
 -- KEYS  1 state: hash part number → permits; size: µs of a part, rounded up; m, of which it is  2 limit
--- ARGV  1 n  2 all  3 count  4 window, µs  5 burst: not used  6 option: m; 0 is 1. Where calls differ, the largest m for as long as the key lives
+-- ARGV  1 n  2 all  3 count  4 window, µs  5 burst: not used  6 option: m; 0 is 1. If calls differ: the largest m
+--       while the key lives
 -- Returns granted, remaining, retry_after, reset_after (take.lua)
--- Invariant: at most count permits in any m successive parts, which together are a window or, by rounding, a bit more.
+-- Invariant: at most count permits in any m successive parts. These are a window, or slightly more by rounding.
 
 local function capacity(limit) return limit.count end
 
--- load: the counters by number, as text (an embedded server would take large numbers for the size of an array), the newest of them, and
--- size and m that they were counted with.
+-- load: the counters by number as text, the newest of them, and the size and m of the count. Text, because the
+-- embedded server takes large numbers for the size of an array.
 local function load(key)
   local state, parts, newest, size, m = redis.call('HGETALL', key), {}, 0, nil, 1
   for i = 1, #state, 2 do
@@ -27,8 +29,8 @@ local function load(key)
   return parts, newest, size, m
 end
 
--- live: the counters of size `was` as those of `size`, of the last m parts, and their sum. Permits of another size count as of the end of
--- their part, but not later than now.
+-- live: the counters of the last m parts, converted from size `was` to `size`, and their sum. Permits of another size
+-- count from the end of their part, but not later than now.
 local function live(parts, was, size, last, m)
   local kept, used = {}, 0
   for number, permits in pairs(parts) do

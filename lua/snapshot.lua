@@ -1,16 +1,20 @@
--- snapshot: one worker's snapshot and its part of the run's series, in one atomic write, and the run's lifetime renewed.
+-- snapshot: stores one worker's snapshot and its part of the run's series in one atomic write, and renews the run's
+-- lifetime.
 --
 -- KEYS  1 budget  2 totals  3 snapshots  4 series  5 spec  6 workers  7 due  then every other key of the run
--- ARGV  1 run uid  2 worker/incarnation  3 cumulative snapshot  4 interval snapshot, '' if only points are brought  5 about how many of the
---         latter to keep, at least: three for each member  6 the interval's seq  7 what of the cumulative one those read who only watch
---       8 a second of the run  9 another one: points of this worker that begin between them are whole, and follow  10 its points behind those
---       11 pages of the merged series (report/columns.go) to which the whole points are added: name, increments, …
--- Returns { status, processes, second }: OK, with how many processes of workers have taken part so far, as far as this server knows, and up to
---       which second the series has the worker's points; FROM if that is another one than (8): nothing is written, come again with the points
---       from there on; NOSTATE if the run is not there any more; an error if an argument is wrong.
--- Invariant: nothing is written for a run that was removed or replaced; a seq is stored once, and those that are missing
---       between two that came are counted as gaps. Each point is added once: how far a worker's points are in the series is stored with them, so
---       both are forgotten together.
+-- ARGV  1 run uid  2 worker/incarnation  3 cumulative snapshot  4 interval snapshot, '' if the call only brings points
+--       5 how many interval snapshots to keep, about: at least this, and three for each member  6 the interval's seq
+--       7 the part of the cumulative snapshot that watchers read
+--       8 a second of the run  9 a later one: this worker's points between them are complete, and follow  10 its
+--       points after those
+--       11 pages of the merged series (report/columns.go) to which the complete points are added: name, increments, …
+-- Returns { status, processes, second }. OK: processes is how many processes of workers have taken part, as far as
+--       this server knows; the series has the worker's points up to second. FROM: second is not (8); nothing is
+--       written, call again with the points from there on. NOSTATE: the run is not there any more. An error if an
+--       argument is wrong.
+-- Invariant: nothing is written for a run that was removed or replaced. A seq is stored once. Missing seqs between two
+--       that came count as gaps. Each point is added once: how far a worker's points are in the series is stored with
+--       them, so both are forgotten together.
 
 local bad = wrong('snapshot', { 5, 'length', 1, MOST, 6, 'seq', 1, MOST, 8, 'from', 0, MOST, 9, 'next', 0, MOST })
 if bad then return bad end
@@ -21,9 +25,10 @@ end
 
 local byte, char, sub, rep, floor = string.byte, string.char, string.sub, string.rep, math.floor
 
--- add: a page with increments added. A counter has five bytes, the least significant first, an increment its number in front of them.
+-- add: adds increments to a page. A counter has five bytes, the least significant first. An increment has its
+-- counter's number before them.
 local function add(page, increments)
-  local parts, n, from = {}, 0, 1 -- the parts are the page up to from
+  local parts, n, from = {}, 0, 1 -- the parts are the page up to `from`
   for i = 1, #increments, 6 do
     local at, a, b, c, d, e = byte(increments, i, i + 5)
     at = at * 5 + 1
@@ -63,13 +68,13 @@ if ARGV[9] .. ' ' .. ARGV[10] ~= record then redis.call('HSET', KEYS[4], who, AR
 local done = { 'OK', processes, ARGV[9] }
 local known = tonumber(redis.call('HGET', KEYS[2], who .. ':seq') or 0)
 if seq <= known or ARGV[4] == '' then return done end
--- Of whom nothing is known, everything was forgotten: the stream and the gaps in it too.
+-- If nothing is known of a worker, Redis has forgotten everything: the stream, and the gaps in it.
 if known > 0 and seq > known + 1 then redis.call('HINCRBY', KEYS[2], who .. ':gaps', seq - known - 1) end
 redis.call('HSET', KEYS[2], who, ARGV[3], who .. ':seq', ARGV[6], who .. ':counts', ARGV[7])
 local length = math.max(tonumber(ARGV[5]), 3 * redis.call('ZCARD', KEYS[7]))
 redis.call('XADD', KEYS[3], 'MAXLEN', '~', length, '*', 'w', who, 's', ARGV[4])
--- Once a second is enough for all workers together. The series is looked at because it is made last; as long as it is not there, and for who is
--- new, all lifetimes are renewed.
+-- Once a second is enough for all workers together. The series is made last: until it is there, and for a new worker,
+-- all lifetimes are renewed.
 if known == 0 or redis.call('PTTL', KEYS[4]) < keep - 1000 then
   for i = 1, #KEYS do redis.call('PEXPIRE', KEYS[i], keep) end
 end

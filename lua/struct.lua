@@ -1,7 +1,8 @@
--- struct: of Redis' library of that name what the scripts need, for the embedded server, which has none. Included first.
+-- struct: the part of Redis' struct library that the scripts need, for the embedded server, which has none. Included
+-- first.
 --
--- Under a form "<ll…" struct.pack writes each number as eight bytes, the least significant first, negative ones as two's complement, and what
--- is not whole toward 0. This reads and writes the same bytes.
+-- With a form "<ll…" struct.pack writes each number as eight bytes, the least significant first. Negative numbers are
+-- two's complement. Fractions are cut off. This code reads and writes the same bytes.
 
 if not rawget(_G, 'struct') then
   local floor, ceil, max, byte, char = math.floor, math.ceil, math.max, string.byte, string.char
@@ -17,7 +18,7 @@ if not rawget(_G, 'struct') then
       end
       return table.concat(texts, '', 1, #form - 1)
     end,
-    -- unpack: the numbers at `at` of a text, and where it goes on behind them.
+    -- unpack: the numbers of a text from its byte `at` on, and the position after them.
     unpack = function(form, text, at)
       local out, at = {}, at or 1
       for i = 1, #form - 1 do

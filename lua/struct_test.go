@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// TestStruct: numbers are stored alike by a real server and by the embedded one, which has struct.lua.
+// TestStruct: a real server and the embedded one, which has struct.lua, store numbers alike.
 func TestStruct(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
 		run := func(script string, args ...any) (string, error) {

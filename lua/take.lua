@@ -1,12 +1,13 @@
--- take: asks a limiter for permits. Put behind the limiter, whose header says what its option is.
+-- take: asks a limiter for permits. Put behind the limiter, whose header explains its option.
 --
 -- KEYS  1 state  2 limit: a hash with count, window and burst, if they were set live (set_limit.lua)
 -- ARGV  1 n, 1 to 10⁹  2 all: 1 for all n or none, 0 for up to n
---       3 count  4 window, µs  5 burst, all three for as long as no others were set  6 option
+--       3 count  4 window, µs  5 burst, all three used while no others are set  6 option
 --       7 name of this call, an integer: for give_back.lua
--- Returns granted, remaining, retry_after, reset_after as integers (limiter.lua), times in µs; an error if an argument is wrong, and an
---       error NEVER if more is wanted at once than can ever be granted.
--- Invariant: a call that is refused changes nothing, except that a limit set live, which would be forgotten before it has room again, is kept.
+-- Returns granted, remaining, retry_after, reset_after as integers (limiter.lua), times in µs; an error if an argument
+--       is wrong; an error NEVER if more is wanted at once than can ever be granted.
+-- Invariant: a refused call changes nothing, but it keeps a limit set live that would be forgotten before it has room
+--       again.
 
 local clock = redis.call('TIME')
 local bad = wrong('take', { 1, 'n', 1, COUNT, 2, 'all', 0, 1, 3, 'count', 1, COUNT, 4, 'window', 1, WINDOW, 5, 'burst', 1, COUNT,
@@ -22,11 +23,11 @@ if not (limit.count and limit.window and limit.burst) then return refuse('take',
 local most = capacity(limit)
 if not most then return refuse('take', 'burst times window') end
 if all and n > most then
-  return redis.error_reply('NEVER take: ' .. digits(n) .. ' at once are more than the ' .. digits(most) .. ' that can be granted')
+  return redis.error_reply('NEVER take: ' .. digits(n) .. ' permits at once; at most ' .. digits(most) .. ' can be granted')
 end
 
 local granted, remaining, retry, reset = decide(KEYS[1], tonumber(clock[1]) * 1000000 + tonumber(clock[2]), limit, n, all)
--- A limit is not forgotten while it is of use: 7 days after a grant, and never before all that was granted is gone, also what was granted
+-- A limit is kept while it is of use: 7 days after a grant, and until all that was granted is gone, even if granted
 -- before it was set.
 if set[1] and (granted > 0 or redis.call('PTTL', KEYS[2]) < reset / 1000) then
   redis.call('PEXPIRE', KEYS[2], digits(KEEP + math.ceil(reset / 1000)))

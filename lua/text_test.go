@@ -12,12 +12,12 @@ import (
 	"github.com/loadctl/loadctl/lua"
 )
 
-// scripts are those that run; the other files are put in front of them.
+// scripts are the scripts that run. The other files are included in them.
 func scripts() []string {
 	return append([]string{"make", "renew", "order", "remove", "grant", "snapshot", "set_limit", "give_back"}, limiters()...)
 }
 
-// limiters are the scripts that take.lua is put behind.
+// limiters are the scripts that come before take.lua.
 func limiters() []string {
 	return []string{"fixed_window", "sliding_log", "sliding_list", "sliding_window", "leaky_bucket", "token_bucket", "gcra"}
 }
@@ -68,7 +68,7 @@ func TestEveryFileIsKnown(t *testing.T) {
 	}
 }
 
-// TestHeaders: each script says what it takes and gives, and takes nothing that it does not say.
+// TestHeaders: each script's header lists its arguments and replies, and the script takes no others.
 func TestHeaders(t *testing.T) {
 	for _, name := range scripts() {
 		head, body := header(source(t, name))
@@ -90,7 +90,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestNumbersKeepTheirDigits: what cuts a number to 14 digits has no place in a script.
+// TestNumbersKeepTheirDigits: scripts do not use what cuts a number to 14 digits.
 func TestNumbersKeepTheirDigits(t *testing.T) {
 	for _, name := range texts() {
 		for line := range strings.Lines(lua.Text(name)) {

@@ -3,10 +3,11 @@
 --   tokens = min(burst, tokens + rate · (now − time))
 --
 -- KEYS  1 state: hash tokens (drops, bucket.lua), time, up, down  2 limit
--- ARGV  1 n  2 all  3 count  4 window, µs  5 burst  6 option: 1 for debt: who finds a token may take n of them at once, however many there
---       are, and those who come next wait until they are paid back
+-- ARGV  1 n  2 all  3 count  4 window, µs  5 burst  6 option: 1 for debt: a caller that finds a token may take n at
+--       once, however many there are, and the next callers wait until they are paid back
 -- Returns granted, remaining, retry_after, reset_after (take.lua)
--- Invariant: in any time t at most rate · t + burst permits; with debt one n more. tokens ≤ burst; they are lost only where the bucket is full.
+-- Invariant: at most rate · t + burst permits in any time t; with debt n more. tokens ≤ burst; they are lost only if
+-- the bucket is full.
 
 local function capacity(limit)
   local _, down = lowest(limit)
@@ -14,7 +15,7 @@ local function capacity(limit)
   return limit.option == 1 and math.floor(EXACT / down) or limit.burst
 end
 
--- refilled: the drops there are now, and the time. Until the first call with another rate that was the one before.
+-- refilled: the drops there are now, and the time. Up to the first call with another rate the old rate counts.
 local function refilled(state, now, full, limit)
   if not state[1] then return full, now end -- never used, or full for some time
   local tokens, time, up, down = tonumber(state[1]), tonumber(state[2]), tonumber(state[3]), tonumber(state[4])

@@ -6,20 +6,21 @@ import (
 	"time"
 )
 
-// Bounds of the clock mapping, see docs/ARCHITECTURE.md: samples count for ten seconds, and the offset moves at most 500 ppm.
+// Bounds of the clock mapping (docs/ARCHITECTURE.md): a sample counts for ten seconds, and the offset moves at most
+// 500 ppm.
 const (
 	clockWindow = int64(10 * time.Second)
 	slewPPM     = 500
 	driftPPM    = 100 // how far two crystals run apart at most
 )
 
-// Clock maps the Redis clock, the only clock of the schedule, to the local monotonic one. Each reply
-// of Redis gives a sample
+// Clock maps the Redis clock, which is the only clock of the schedule, to the local monotonic one. Each reply of
+// Redis gives a sample
 //
 //	offset = redis − (sent + received)/2, wrong by at most rtt/2 and 100 ppm of its age
 //
-// and the sample with the smallest round trip of the last 10 s is believed (Cristian's algorithm).
-// One goroutine calls Sample; the other methods may be called by any.
+// The sample with the smallest round trip of the last 10 s counts (Cristian's algorithm). One goroutine calls Sample.
+// All other methods may be called by any.
 type Clock struct {
 	start   time.Time
 	offset  atomic.Int64 // ns to add to a local time
@@ -29,23 +30,23 @@ type Clock struct {
 	began   int64 // local time of the first Sample
 }
 
-// settling is how long the first samples are believed at once: the very first is often of a call that had to connect, and nothing, or next to
-// nothing, is sent by it yet.
+// settling is how long the offset moves without a bound. The very first sample is often of a call that had to
+// connect, and next to nothing is sent by it yet.
 const settling = int64(time.Second)
 
 type clockSample struct {
 	at, offset, rtt int64
 }
 
-// NewClock begins a local clock. Until the first Sample the Redis clock is taken to be the local wall clock.
+// NewClock begins a local clock. Until the first Sample it takes the local wall clock for the Redis clock.
 func NewClock() *Clock { return &Clock{start: time.Now()} }
 
-// Now is the local monotonic clock, ns; it agreed with the wall clock when the Clock was made.
+// Now returns the local monotonic clock, ns. It agreed with the wall clock when the Clock was made.
 func (c *Clock) Now() int64 { return c.start.UnixNano() + int64(time.Since(c.start)) }
 
-// Sample takes a reading: the local times (ns) at which the call was sent and the reply received, and
-// the Redis time (µs) in the reply. It returns true if the reading contradicts those before it, that
-// is, if one of the clocks was stepped; the mapping then begins anew.
+// Sample takes a reading: the local times (ns) at which the call was sent and the reply received, and the Redis time
+// (µs) in the reply. It returns true if the reading contradicts those before it: one of the clocks was stepped. The
+// mapping then begins again.
 func (c *Clock) Sample(sent, received, redis int64) (stepped bool) {
 	s := clockSample{at: received, rtt: received - sent, offset: redis*1000 - (sent+received)/2}
 	elapsed := received - c.at
@@ -57,7 +58,7 @@ func (c *Clock) Sample(sent, received, redis int64) (stepped bool) {
 		c.err.Store(s.rtt / 2)
 		return false
 	}
-	// TIME counts whole µs and the crystals drift: allow 1 µs and the slew for what was believed before.
+	// TIME counts whole µs and crystals drift: allow 1 µs, and the slew since the sample before.
 	tolerance := c.err.Load() + s.rtt/2 + 1000 + elapsed*slewPPM/1_000_000
 	if d := s.offset - c.offset.Load(); d > tolerance || d < -tolerance {
 		c.samples = append(c.samples[:0], s)
@@ -79,8 +80,8 @@ func (c *Clock) Sample(sent, received, redis int64) (stepped bool) {
 	return false
 }
 
-// keep adds s to a queue with growing round trips (a sliding-window minimum): its head is the best of
-// the window, and what a later, quicker sample beats can never become the head.
+// keep adds s to a queue with growing round trips (a sliding-window minimum). Its head is the best of the window. A
+// sample that a later, quicker one beats can never become the head.
 func (c *Clock) keep(s clockSample) {
 	n := len(c.samples)
 	for n > 0 && c.samples[n-1].rtt >= s.rtt {
@@ -94,11 +95,11 @@ func (c *Clock) keep(s clockSample) {
 	c.samples = append(c.samples[:0], c.samples[old:]...)
 }
 
-// Local is the local time (ns) of a time of the Redis clock (ns).
+// Local returns the local time (ns) of a time of the Redis clock (ns).
 func (c *Clock) Local(redis int64) int64 { return redis - c.offset.Load() }
 
-// Redis is the time of the Redis clock (ns) of a local time (ns).
+// Redis returns the time of the Redis clock (ns) of a local time (ns).
 func (c *Clock) Redis(local int64) int64 { return local + c.offset.Load() }
 
-// Err is e, how far the mapping was off at most when the last Sample was taken.
+// Err returns e, how far the mapping was off at most at the last Sample.
 func (c *Clock) Err() time.Duration { return time.Duration(c.err.Load()) }

@@ -16,7 +16,7 @@ const (
 	sec = int64(time.Second)
 )
 
-// reading is a Sample: sent at `at`, on its way for rtt, off by how much the answer is wrong.
+// reading is a Sample: sent at `at`, with a round trip of rtt. off is the error of the answer.
 type reading struct{ at, rtt, off int64 }
 
 func (r reading) put(c *pacer.Clock, base int64) bool {
@@ -72,7 +72,7 @@ func (w *world) redis(local int64) int64 { return local + w.ahead + local*w.drif
 
 func (w *world) way() int64 { return w.quick + int64(w.slow*w.rng.ExpFloat64()) }
 
-// call makes one call, and returns whether the clock calls it a step.
+// call makes one call, and reports whether the clock takes it for a step.
 func (w *world) call(c *pacer.Clock) bool {
 	sent := w.local
 	asked := sent + w.way()

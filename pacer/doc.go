@@ -7,11 +7,12 @@
 //		go send(k, due)
 //	}
 //
-// A fleet of workers shares one such schedule. Whoever knows the law of a schedule computes due times itself, exactly.
+// A fleet of workers shares one such schedule. A worker that knows the law of a schedule computes exact due times
+// itself.
 //
-// Rate, Profile, Piece and Law are pure arithmetic. Clock maps the Redis clock to the local one. Which slots are whose is
-// agreed on by the packages below: pacer/circle spreads slots over a circle, and pacer/lease leases arcs of it.
+// Rate, Profile, Piece and Law are pure arithmetic. Clock maps the Redis clock to the local one. Two packages decide
+// which worker owns a slot: pacer/circle spreads slots over a circle, and pacer/lease leases pieces of it.
 //
-// Guarantees: the slots of a law are its exact uniform grid; slot times never drift, because they are computed from slot
-// numbers and not from each other.
+// Guarantees: the slots of a law are its exact uniform grid. Slot times never drift, because they are computed from
+// slot numbers and not from each other.
 package pacer

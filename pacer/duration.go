@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ParseDuration reads a duration of at least 0 in Go's syntax that may begin with days, as in 2d or 1d12h. Wherever a duration is written, in
-// flags, rates, stages and profiles, it is read by this.
+// ParseDuration reads a duration of at least 0 in Go's syntax. It may begin with days, as in 2d or 1d12h. Flags,
+// rates, stages and profiles all use it.
 func ParseDuration(s string) (time.Duration, error) {
 	bad := fmt.Errorf("%.40q is not a duration; write 30s, 5m, 1h30m or 2d", s)
 	var days time.Duration

@@ -2,7 +2,7 @@ package pacer
 
 import "errors"
 
-// How a worker's part in a run ends.
+// The errors with which a worker's part in a run ends.
 var (
 	ErrEnded    = errors.New("the run has ended")
 	ErrStopped  = errors.New("the run was stopped")

@@ -10,26 +10,25 @@ import (
 	"strings"
 )
 
-// Endless is the K of a generation whose end is not known.
+// Endless is the K of a law whose end is not known.
 const Endless int64 = 1 << 52
 
-// phaseUnit is the number of parts a slot is divided into for the phase C.
+// phaseUnit is the number of parts of a slot in which the phase C counts.
 const phaseUnit = 1_000_000
 
-// Law is the rate law of one generation: which instants its slots depart at.
+// Law is one stretch of the schedule (a generation): the instants at which its slots are due.
 //
-// With I(t) the integral of the rate since T0, slot k departs where I(t) = k + c:
+// With I(t) the integral of the rate since T0, slot k is due where I(t) = k + c, with c = C/10⁶:
 //
 //	constant rate R:      T(k) = T0 + (k+c)/R
 //	linear ramp r0 + a·t: T(k) = T0 + 2(k+c) / (r0 + sqrt(r0² + 2a(k+c)))
 //
-// The second form is the quadratic's solution written so that it does not cancel when a is small.
-// This is GCRA (ITU-T I.371) with its theoretical arrival time kept as an integer slot number, so
-// nothing drifts.
+// The second form solves the quadratic equation without cancellation when a is small. The law is GCRA (ITU-T I.371)
+// with its theoretical arrival time as an integer slot number, so nothing drifts.
 type Law struct {
-	ID  int64 // generation; ids only grow
+	ID  int64 // generation; later laws have larger ids
 	T0  int64 // where the rate begins, µs of the Redis clock
-	C   int64 // phase: how much of the first slot's distance is still to go, millionths of a slot, 0 … 999,999
+	C   int64 // phase: the part of a slot that is left before slot 0, in millionths, 0 … 999,999
 	R0  int64 // rate at T0, requests per Den seconds
 	R1  int64 // rate at T0+Dur, requests per Den seconds; R0 = R1 is a constant rate
 	Den int64 // seconds, ≥ 1
@@ -37,10 +36,10 @@ type Law struct {
 	K   int64 // number of slots, or Endless
 }
 
-// errFields is what is wrong with numbers whose arithmetic would not be defined.
+// errFields says that the arithmetic is not defined for some numbers.
 var errFields = errors.New("fields out of range")
 
-// Check is an error if the arithmetic of the law would not be defined.
+// Check returns an error if the arithmetic of the law is not defined.
 func (l Law) Check() error {
 	switch {
 	case !lawful(l.R0, l.R1, l.Den, l.Dur), l.T0 < 0 || l.T0 > Endless, l.C < 0 || l.C >= phaseUnit,
@@ -50,7 +49,7 @@ func (l Law) Check() error {
 	return nil
 }
 
-// lawful tells whether the arithmetic is defined for the fields that a Law and a Piece have in common.
+// lawful reports whether the arithmetic is defined for the fields that a Law and a Piece have in common.
 func lawful(r0, r1, den, dur int64) bool {
 	switch {
 	case r0 < 0, r1 < 0, den < 1 || den > maxDen*phaseUnit, dur < 0 || dur > Endless,
@@ -77,11 +76,11 @@ func parseInts(s, sep string, n int) ([]int64, error) {
 	return v, nil
 }
 
-// Due is when slot k departs, in ns of the Redis clock. Constant rates are computed in integers
-// (128-bit product), so slot 10¹² is as exact as slot 0. k must be in [0, K).
+// Due returns when slot k is due, in ns of the Redis clock. Constant rates are computed in integers (128-bit
+// product), so slot 10¹² is as exact as slot 0. k must be in [0, K).
 func (l Law) Due(k int64) int64 { return l.T0*1000 + l.after(k) }
 
-// after is Due counted from T0.
+// after returns Due counted from T0.
 func (l *Law) after(k int64) int64 {
 	if l.R0 == l.R1 {
 		// (k + c/10⁶)·Den·10⁹ / R
@@ -100,14 +99,15 @@ func (l *Law) after(k int64) int64 {
 	if x == 0 {
 		return 0 // also where r0 is 0 and the formula is 0/0
 	}
-	square := r0*r0 + 2*a*x // of the rate in force at the slot
+	square := r0*r0 + 2*a*x // the square of the rate at the slot
 	if a < 0 {
-		square = r1*r1 - 2*a*l.rest(k) // the same, seen from the end, towards which the line above cancels
+		square = r1*r1 - 2*a*l.rest(k) // the same from the end, as the line above cancels near it
 	}
 	return int64(min(2*x/(r0+math.Sqrt(square))*1e9, math.MaxInt64/2))
 }
 
-// rest is the area of a ramp behind slot k, in slots; 0 for a slot beyond its end. The difference is taken in 128-bit integers:
+// rest returns the area of a ramp behind slot k, in slots; 0 for a slot beyond its end. The difference is taken in
+// 128-bit integers:
 //
 //	((R0+R1)·Dur − 2·Den·(10⁶·k + c)) / (2·Den·10⁶)
 func (l *Law) rest(k int64) float64 {
@@ -123,8 +123,8 @@ func (l *Law) rest(k int64) float64 {
 	return (float64(hi)*(1<<64) + float64(lo)) / float64(unit)
 }
 
-// Before is how many slots are due before t (µs of the Redis clock): the integral of the rate from T0
-// to t, in whole slots. It is exact for both laws.
+// Before returns how many slots are due before t (µs of the Redis clock): the integral of the rate from T0 to t, in
+// whole slots. It is exact for constant rates and for ramps.
 func (l Law) Before(t int64) int64 {
 	e := t - l.T0
 	if l.Dur > 0 {
@@ -151,7 +151,7 @@ func (l Law) Before(t int64) int64 {
 	return min(max(num.Int64(), 0), l.K)
 }
 
-// Rate is the rate in force at t (µs of the Redis clock), requests per second.
+// Rate returns the rate in force at t (µs of the Redis clock), in requests per second.
 func (l Law) Rate(t int64) float64 {
 	r := float64(l.R0)
 	if l.R0 != l.R1 {

@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// exactDue is when slot k of a constant law departs, ns rounded down, in rational numbers.
+// exactDue returns when slot k of a constant law is due, ns rounded down, in rational numbers.
 func exactDue(l pacer.Law, k int64) int64 {
 	t := new(big.Rat).Add(big.NewRat(k, 1), big.NewRat(l.C, 1_000_000))
 	t.Mul(t, big.NewRat(l.Den*1_000_000_000, l.R0))
@@ -154,7 +154,8 @@ func TestBeforeCountsSlotsOfConstantLaw(t *testing.T) {
 	}
 }
 
-// Due of a ramp is floating point: what Before counts exactly, it may put on the other side of a border, by this much.
+// Due of a ramp is floating point. Where Before counts exactly, Due may be on the other side of a border, by this
+// much.
 func slack(l pacer.Law, due int64) int64 { return 1 + int64(float64(due-l.T0*1000)*1e-12) }
 
 func TestBeforeCountsSlotsOfLinearLaw(t *testing.T) {
@@ -172,7 +173,7 @@ func TestBeforeCountsSlotsOfLinearLaw(t *testing.T) {
 	}
 }
 
-// linearDue is when slot k of a ramp departs, ns after T0: (sqrt(r0² + 2a(k+c)) − r0)/a with 400 bits.
+// linearDue returns when slot k of a ramp is due, ns after T0: (sqrt(r0² + 2a(k+c)) − r0)/a with 400 bits.
 func linearDue(l pacer.Law, k int64) *big.Float {
 	num := func(r *big.Rat) *big.Float { return new(big.Float).SetPrec(400).SetRat(r) }
 	r0 := num(big.NewRat(l.R0, l.Den))

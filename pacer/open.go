@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Slots returns the slots of the profile in order: the number of each, from 0 on, and when it is due, counted from the profile's start. A profile without
-// an end has slots without end. It is pure arithmetic, the same as in a run of a fleet: slot k is due where the integral of the rate reaches k.
+// Slots returns the slots of the profile in order: the number of each, from 0 on, and its due time from the profile's
+// start. An endless profile has endless slots. It is pure arithmetic, the same as in a fleet: slot k is due where the
+// integral of the rate reaches k.
 //
 // Slots panics if the profile has no Pieces.
 func (p Profile) Slots() iter.Seq2[int64, time.Duration] {
@@ -33,17 +34,18 @@ func (p Profile) Slots() iter.Seq2[int64, time.Duration] {
 	}
 }
 
-// Pace yields each slot of the profile when it is due, counted from the call of the iterator: its number and its due time. It skips none. A loop body
-// that takes longer than the distance of two slots makes the next ones late, so start requests in goroutines. Pace returns at the end of the profile, or
-// when ctx ends.
+// Pace yields the number and the due time of each slot when it is due. Time counts from the call of the iterator. It
+// skips no slot. A loop body that takes longer than the time between two slots makes the next ones late, so start
+// requests in goroutines. Pace returns at the end of the profile, or when ctx ends.
 //
-// The timers of the system decide how exactly a slot is met: on Linux some 0.1 ms. Pace panics if the profile has no Pieces.
+// How exactly Pace is on time depends on the system's timers: about 0.1 ms on Linux. Pace panics if the profile has
+// no Pieces.
 func (p Profile) Pace(ctx context.Context) iter.Seq2[int64, time.Time] {
 	slots := p.Slots()
 	return func(yield func(int64, time.Time) bool) {
 		start, timer := time.Now(), time.NewTimer(0)
 		defer timer.Stop()
-		comes := func(after time.Duration) bool {
+		wait := func(after time.Duration) bool {
 			timer.Reset(time.Until(start.Add(after)))
 			select {
 			case <-ctx.Done():
@@ -52,15 +54,15 @@ func (p Profile) Pace(ctx context.Context) iter.Seq2[int64, time.Time] {
 			return ctx.Err() == nil
 		}
 		for number, due := range slots {
-			if !comes(due) || !yield(number, start.Add(due)) {
+			if !wait(due) || !yield(number, start.Add(due)) {
 				return
 			}
 		}
-		comes(p.Length())
+		wait(p.Length())
 	}
 }
 
-// follow is the law of the next piece: it begins where l ends, as far into a slot as l ends in one.
+// follow returns the law of the next piece. It begins where l ends, and at the same part of a slot.
 //
 //	C' = 10⁶·K + C − ∫ l, in millionths of a slot
 func (l Law) follow(p Piece) Law {

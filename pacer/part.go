@@ -2,16 +2,17 @@ package pacer
 
 import "math"
 
-// Part is the piece from its µs a to its µs b (0: to its end), 0 ≤ a ≤ b. It is the scripts' function of this name, digit by digit.
+// Part returns the piece from its µs a to its µs b (0: to its end), 0 ≤ a ≤ b. It gives exactly what the scripts'
+// function of this name gives.
 func (p Piece) Part(a, b int64) Piece {
 	if b == 0 {
 		b = p.Dur
 	}
-	out := Piece{R0: p.R0, R1: p.R1, Den: p.Den, Dur: max(1, b-a)} // 0 would be endless
+	out := Piece{R0: p.R0, R1: p.R1, Den: p.Den, Dur: max(1, b-a)} // a length of 0 would be endless
 	if p.R0 == p.R1 {
 		return out
 	}
-	// The rate inside a ramp is rarely a whole number: go to millionths where they fit.
+	// The rate inside a ramp is rarely a whole number: count in millionths where they fit.
 	s := float64(phaseUnit)
 	if float64(max(p.R0, p.R1))*phaseUnit > float64(Endless) || p.Den >= phaseUnit {
 		s = 1

@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// Segment is a stretch of a profile: the rate goes linearly from From to To, or jumps where Length is 0.
-// A negative Length never ends; then From equals To.
+// Segment is a stretch of a profile: the rate goes linearly from From to To. A Length of 0 is a jump. A negative
+// Length never ends; then From equals To.
 type Segment struct {
 	From, To Rate
 	Length   time.Duration
 }
 
-// Profile is the target rate over time: segments, one after the other. A Loop begins again at its end.
+// Profile is the target rate over time, as segments in order. A Loop begins again at its end.
 type Profile struct {
 	Segments []Segment
 	Loop     bool
 }
 
-// Piece is the rate law of a stretch that has no starting time yet: a line of the queue in Redis.
+// Piece is a constant or linear stretch of a profile that has no starting time yet. Each becomes one law.
 type Piece struct {
 	R0, R1 int64 // rate at its beginning and end, requests per Den seconds
 	Den    int64 // seconds
 	Dur    int64 // µs; 0 = no end
 }
 
-// String is the piece as the scripts read it: its four integers with colons between.
+// String returns the piece as the scripts read it: its four integers with colons between.
 func (p Piece) String() string {
 	return fmt.Sprintf("%d:%d:%d:%d", p.R0, p.R1, p.Den, p.Dur)
 }
 
-// ParsePiece reads what String writes. It refuses pieces whose arithmetic would not be defined.
+// ParsePiece reads what String writes. It refuses pieces whose arithmetic is not defined.
 func ParsePiece(s string) (Piece, error) {
 	v, err := parseInts(s, ":", 4)
 	if err != nil {
@@ -43,7 +43,7 @@ func ParsePiece(s string) (Piece, error) {
 	return Piece{R0: v[0], R1: v[1], Den: v[2], Dur: v[3]}, nil
 }
 
-// Check is an error if the arithmetic of the piece would not be defined.
+// Check returns an error if the arithmetic of the piece is not defined.
 func (p Piece) Check() error {
 	if !lawful(p.R0, p.R1, p.Den, p.Dur) {
 		return errFields
@@ -51,7 +51,7 @@ func (p Piece) Check() error {
 	return nil
 }
 
-// JoinPieces is a queue of pieces as the scripts read it.
+// JoinPieces returns pieces as the scripts read them: with semicolons between.
 func JoinPieces(ps []Piece) string {
 	s := make([]string, len(ps))
 	for i, p := range ps {
@@ -60,7 +60,7 @@ func JoinPieces(ps []Piece) string {
 	return strings.Join(s, ";")
 }
 
-// Constant is one rate for d, or until stopped where d is 0.
+// Constant returns one rate for d; a d of 0 means until stopped.
 func Constant(r Rate, d time.Duration) Profile {
 	if d == 0 {
 		d = -1
@@ -68,7 +68,7 @@ func Constant(r Rate, d time.Duration) Profile {
 	return Profile{Segments: []Segment{{From: r, To: r, Length: d}}}
 }
 
-// Length is how long the profile takes; 0 means until stopped.
+// Length returns how long the profile takes; 0 means until stopped.
 func (p Profile) Length() time.Duration {
 	var sum time.Duration
 	for _, s := range p.Segments {
@@ -83,18 +83,18 @@ func (p Profile) Length() time.Duration {
 	return sum
 }
 
-// Integral is the area under the profile from its start to t, in requests: what is asked by then.
+// Integral returns the area under the profile from its start to t: the requests asked for by then.
 func (p Profile) Integral(t time.Duration) float64 {
-	once := Profile{Segments: p.Segments}
-	period := once.Length()
-	if !p.Loop || period == 0 { // the latter also of a loop that never comes to its end
-		return once.area(t)
+	single := Profile{Segments: p.Segments}
+	period := single.Length()
+	if !p.Loop || period == 0 { // also 0 for a loop that never comes to its end
+		return single.area(t)
 	}
 	t = max(0, t)
-	return float64(t/period)*once.area(period) + once.area(t%period)
+	return float64(t/period)*single.area(period) + single.area(t%period)
 }
 
-// area is Integral of a profile that is no loop.
+// area returns Integral of a profile that is no loop.
 func (p Profile) area(t time.Duration) (area float64) {
 	for _, s := range p.Segments {
 		d := min(s.Length, t)
@@ -114,7 +114,7 @@ func (p Profile) area(t time.Duration) (area float64) {
 	return area
 }
 
-// maxPieces bounds the queue of a run; it is read whole when a generation begins.
+// maxPieces bounds the plan of a run: Redis reads it whole when a law begins.
 const maxPieces = 10_000
 
 // maxLength keeps times in ns far from overflow.
@@ -123,11 +123,11 @@ const (
 	maxLength = 100 * year
 )
 
-// Pieces compiles the profile to the constant and linear pieces that the scripts know. The pieces'
-// lengths are whole µs that add up to the profile's length.
+// Pieces compiles the profile to the constant and linear pieces that the scripts know. Their lengths are whole µs
+// that add up to the profile's length.
 func (p Profile) Pieces() ([]Piece, error) {
 	var out []Piece
-	var ns, us int64 // where we are, exactly, and as the pieces have it
+	var ns, us int64 // the end of the segments so far: exact, and as the pieces have it
 	for _, s := range p.Segments {
 		if s.Length == 0 {
 			continue
@@ -158,9 +158,9 @@ func (p Profile) Pieces() ([]Piece, error) {
 	return out, nil
 }
 
-// common brings two rates to one denominator.
+// common returns two rates with one denominator.
 func common(a, b Rate) (from, to, den int64, err error) {
-	a.Den, b.Den = max(1, a.Den), max(1, b.Den) // the zero Rate
+	a.Den, b.Den = max(1, a.Den), max(1, b.Den) // the zero Rate has 0
 	for _, r := range []Rate{a, b} {
 		if r.Num < 0 || r.Den > maxDen || (r.Num-1)/r.Den >= maxRate {
 			return 0, 0, 0, fmt.Errorf("profile: a rate of %v; give one from 0 to %d per second", r, maxRate)

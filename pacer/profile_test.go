@@ -13,7 +13,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// checkPieces compiles p, reads each piece back, and holds the areas of all against Integral.
+// checkPieces compiles p, reads each piece back, and compares the areas of all with Integral.
 func checkPieces(t *testing.T, p pacer.Profile) []pacer.Piece {
 	t.Helper()
 	ps, err := p.Pieces()
@@ -21,7 +21,7 @@ func checkPieces(t *testing.T, p pacer.Profile) []pacer.Piece {
 		t.Fatal(err)
 	}
 	var us int64
-	var area, edge float64 // edge: what borrowing a µs at each jump may come to
+	var area, edge float64 // edge: the error of a µs borrowed at each jump
 	for _, s := range p.Segments {
 		edge = max(edge, 1e-6*float64(len(p.Segments))*max(s.From.Float(), s.To.Float()))
 	}
@@ -86,7 +86,8 @@ func TestPiecesOfProfiles(t *testing.T) {
 	}
 }
 
-// TestLongSteepRamp: a ramp is one piece however far its rate goes. It counts as the integral does, and its slots are in order, each before its end.
+// TestLongSteepRamp: a ramp is one piece, however far its rate goes. It counts as the integral does. Its slots are in
+// order, each before its end.
 func TestLongSteepRamp(t *testing.T) {
 	slow, fast := pacer.PerSecond(1), pacer.PerSecond(1_000_000)
 	for _, p := range []pacer.Profile{

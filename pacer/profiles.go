@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// kinds is the registry of named profiles: a new one is a file and a line.
+// kinds is the registry of named profiles. To add one, add a file and a line here.
 func kinds() map[string]func(settings) (Profile, error) {
 	return map[string]func(settings) (Profile, error){
 		"steps": parseSteps,
@@ -16,7 +16,7 @@ func kinds() map[string]func(settings) (Profile, error) {
 	}
 }
 
-// Profiles are the names of those that ParseProfile reads, in order.
+// Profiles returns the names that ParseProfile knows, in order.
 func Profiles() []string { return slices.Sorted(maps.Keys(kinds())) }
 
 // ParseProfile reads a named profile with its settings, such as "steps:from=100,to=500,by=100,every=30s" or
@@ -25,7 +25,7 @@ func ParseProfile(s string) (Profile, error) {
 	name, rest, _ := strings.Cut(s, ":")
 	parse, ok := kinds()[name]
 	if !ok {
-		return Profile{}, fmt.Errorf("profile %q: not known; there are %s", clip(s), strings.Join(Profiles(), ", "))
+		return Profile{}, fmt.Errorf("profile %q: unknown; write one of %s", clip(s), strings.Join(Profiles(), ", "))
 	}
 	set, err := parseSettings(rest)
 	if err != nil {
@@ -41,7 +41,7 @@ func ParseProfile(s string) (Profile, error) {
 	return p, nil
 }
 
-// settings are the name=value pairs of a profile; each is used once.
+// settings are the name=value pairs of a profile. Each is used once.
 type settings map[string]string
 
 func parseSettings(s string) (settings, error) {

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Bounds of a rate. Beyond them the script's integer arithmetic would lose exactness.
+// Bounds of a rate. Beyond them the scripts' integer arithmetic is not exact.
 const (
 	maxRate = 100_000_000 // requests per second
 	maxDen  = 1_000_000   // seconds
 )
 
-// Rate is an exact number of requests per second: Num requests every Den seconds. The zero value is
-// no rate at all; Den is at least 1 in every Rate that ParseRate returns.
+// Rate is an exact number of requests per second: Num requests every Den seconds. The zero value is no rate.
+// ParseRate returns only rates with a Den of at least 1.
 type Rate struct {
 	Num, Den int64
 }
 
-// PerSecond is the rate of n requests per second.
+// PerSecond returns the rate of n requests per second.
 func PerSecond(n int64) Rate { return Rate{Num: n, Den: 1} }
 
-// Float is the rate in requests per second, for display.
+// Float returns the rate in requests per second, for display.
 func (r Rate) Float() float64 {
 	if r.Den == 0 {
 		return 0
@@ -30,7 +30,7 @@ func (r Rate) Float() float64 {
 	return float64(r.Num) / float64(r.Den)
 }
 
-// String is a form that ParseRate reads back: "500", or "1/2s" where Den is not 1.
+// String returns a form that ParseRate reads: "500", or "1/2s" where Den is not 1.
 func (r Rate) String() string {
 	if r.Den <= 1 {
 		return fmt.Sprint(r.Num)
@@ -40,10 +40,10 @@ func (r Rate) String() string {
 
 func (r Rate) rat() *big.Rat { return big.NewRat(r.Num, max(1, r.Den)) }
 
-// MarshalText is String, for JSON and flags.
+// MarshalText returns String, for JSON and flags.
 func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText is ParseRate, for JSON and flags.
+// UnmarshalText reads with ParseRate, for JSON and flags.
 func (r *Rate) UnmarshalText(text []byte) error {
 	parsed, err := ParseRate(string(text))
 	if err == nil {
@@ -52,9 +52,9 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ParseRate reads a rate: "500", "2.5k", "1M", "0.2", or a count per time such as "500/s", "30/m" or "30/1d12h".
-// It is exact: "0.1" is one request every ten seconds, not the nearest binary fraction. The range is
-// 0 to 100 million per second in steps of one per million seconds; everything else is an error that says what to write.
+// ParseRate reads a rate: "500", "2.5k", "1M", "0.2", or a count per time such as "500/s", "30/m" or "30/1d12h". It
+// is exact: "0.1" is one request every ten seconds, not the nearest binary fraction. The range is 0 to 100 million
+// per second, in steps of one per million seconds. The error for any other text says what to write.
 func ParseRate(s string) (Rate, error) {
 	count, per, counted := strings.Cut(s, "/")
 	r, err := parseCount(count)
@@ -64,7 +64,7 @@ func ParseRate(s string) (Rate, error) {
 	if counted {
 		d, err := ParseDuration(one(per))
 		if err != nil || d == 0 {
-			return Rate{}, fmt.Errorf("rate %q: after the slash comes a time above zero, such as 30/1m or 30/1d", clip(s))
+			return Rate{}, fmt.Errorf("rate %q: write a time above zero after the slash, such as 30/1m or 30/1d", clip(s))
 		}
 		r.Quo(r, big.NewRat(int64(d), int64(time.Second)))
 	}
@@ -85,8 +85,7 @@ func one(per string) string {
 	return per
 }
 
-// parseCount reads a decimal number with an optional k or M. It takes no exponent: "1e9" is more
-// often a slip than a wish.
+// parseCount reads a decimal number with an optional k or M. It takes no exponent, as "1e9" is mostly a slip.
 func parseCount(s string) (*big.Rat, error) {
 	digits, scale := s, int64(1)
 	switch {
@@ -108,7 +107,7 @@ func parseCount(s string) (*big.Rat, error) {
 	return r.Mul(r, big.NewRat(scale, 1)), nil
 }
 
-// clip keeps an echoed argument to one short line.
+// clip cuts a quoted argument to 40 bytes.
 func clip(s string) string {
 	if len(s) > 40 {
 		return s[:40] + "…"

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// sineSegments is how many straight lines stand for one period. The polygon is within
-// 1 − cos(π/64) = 0.12 % of the amplitude of the curve, and its mean over a period is exact.
+// sineSegments is the number of straight lines in one period. They are within 1 − cos(π/64) = 0.12 % of the amplitude
+// of the curve, and their mean over a period is exact.
 const sineSegments = 64
 
-// Sine is mean + amplitude·sin(2πt/period), for ever. The amplitude may not exceed the mean.
+// Sine returns mean + amplitude·sin(2πt/period), without an end. The amplitude may not exceed the mean.
 func Sine(mean, amplitude Rate, period time.Duration) (Profile, error) {
 	m, a := mean.Float(), amplitude.Float()
 	if a > m {
-		return Profile{}, fmt.Errorf("amplitude %v is above the mean %v, so the rate would go below zero", amplitude, mean)
+		return Profile{}, fmt.Errorf("amplitude %v is above the mean %v, so the rate would fall below zero; make it smaller", amplitude, mean)
 	}
 	if period < sineSegments*time.Millisecond {
-		return Profile{}, fmt.Errorf("period %v is too short; at least %v", period, sineSegments*time.Millisecond)
+		return Profile{}, fmt.Errorf("period %v is too short; give at least %v", period, sineSegments*time.Millisecond)
 	}
-	// Thousandths of what the mean counts in, as far as that goes, so that the mean is exact.
+	// Count in thousandths of the mean's unit where they fit, so that the mean is exact.
 	den := max(1, mean.Den)
 	scale := max(1, min(1000, maxDen/den))
 	vertex := func(i int) Rate {
-		// By symmetry: both halves from the same numbers, so that rounding cannot shift the mean.
+		// Both halves come from the same numbers, so that rounding cannot shift the mean.
 		offset := int64(math.Round(a * float64(den*scale) * math.Sin(math.Pi*float64(i%(sineSegments/2))/(sineSegments/2))))
 		if i%sineSegments >= sineSegments/2 {
 			offset = -offset

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Stage is a linear ramp to To over Length, as in k6; a Length of 0 jumps.
+// Stage is a linear ramp to To over Length, as in k6. A Length of 0 jumps.
 type Stage struct {
 	Length time.Duration
 	To     Rate
 }
 
-// ParseStage reads "30s:200", a duration (ParseDuration) and a rate (ParseRate).
+// ParseStage reads "30s:200": a duration (ParseDuration) and a rate (ParseRate).
 func ParseStage(s string) (Stage, error) {
 	length, to, ok := strings.Cut(s, ":")
 	if !ok {
@@ -29,7 +29,7 @@ func ParseStage(s string) (Stage, error) {
 	return Stage{Length: d, To: r}, nil
 }
 
-// Stages is a profile of ramps: from start to the first stage's rate, from there to the next one's.
+// Stages returns a profile of ramps: from start to the first stage's rate, and from there to the next one's.
 func Stages(start Rate, stages ...Stage) Profile {
 	var p Profile
 	for _, s := range stages {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Steps is a staircase: from, from+by, … up or down to to, each for every.
+// Steps returns a staircase: from, from+by, … up or down to to, each for every.
 func Steps(from, to, by Rate, every time.Duration) (Profile, error) {
 	at, end, step := from.rat(), to.rat(), by.rat()
 	if step.Sign() == 0 {
-		return Profile{}, fmt.Errorf("by=0 never gets from %v to %v; give a step above zero", from, to)
+		return Profile{}, fmt.Errorf("by=0 never leads from %v to %v; give a step above zero", from, to)
 	}
 	direction := end.Cmp(at)
 	if direction < 0 {

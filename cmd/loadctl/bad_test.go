@@ -79,7 +79,7 @@ func TestBadInput(t *testing.T) {
 func badRates() []mistake {
 	const form = "not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m"
 	says := map[string]string{
-		"10/0": "after the slash comes a time above zero, such as 30/1m", "10/-1s": "after the slash comes a time above zero", "10/": "after the slash comes a time above zero",
+		"10/0": "write a time above zero after the slash, such as 30/1m", "10/-1s": "write a time above zero after the slash", "10/": "write a time above zero after the slash",
 		"101M": "at most 100000000 requests per second", "-1": "a rate is not negative; write 500", "0.0000001": "too fine; use at most six decimals",
 	}
 	for _, rate := range []string{"NaN", "Inf", "1e30", "100G", "0x10", "5 k", "1.2.3", "+5", "k", "١", strings.Repeat("9", 1<<20)} {
@@ -143,8 +143,8 @@ func badNumbers() []mistake {
 	for flag, says := range map[string]string{
 		"--requests=-1": "--requests: give the number of requests of the whole cluster; 0 means no limit", "--requests=4503599627370496": "--requests: give the number",
 		"--min-workers=-1": "--min-workers: give a number up to 100000; 0 means until loadctl start", "--min-workers=100001": "--min-workers: give a number up to 100000",
-		"--on-redis-loss=fire": `--on-redis-loss "fire": there are permit, stop, hold`, "--on-redis-loss=": `--on-redis-loss "": there are permit, stop, hold`,
-		"--on-redis-loss=Permit": `--on-redis-loss "Permit": there are`, "--on-redis-loss=\x1b[2J" + strings.Repeat("x", 1<<20): "there are permit, stop, hold",
+		"--on-redis-loss=fire": `--on-redis-loss "fire": write one of permit, stop, hold`, "--on-redis-loss=": `--on-redis-loss "": write one of permit, stop, hold`,
+		"--on-redis-loss=Permit": `--on-redis-loss "Permit": write one of`, "--on-redis-loss=\x1b[2J" + strings.Repeat("x", 1<<20): "write one of permit, stop, hold",
 		"--redirects=-1": "redirects: must be 0 to 20", "--body-limit=-1": "body limit: must not be negative", "--requests=1.5": "--requests: give the number of requests of the whole cluster; 0 means no limit; write 1500, 1.5k or 2M",
 	} {
 		for _, line := range describing(flag) {
@@ -242,7 +242,7 @@ func badArguments() []mistake {
 		{[]string{"workers", "rm", "there", "a b"}, "there is no such worker"},
 		{[]string{"workers", "rm", "there", long}, "there is no such worker"},
 		{[]string{"workers", "rm", "there", "\x1b[2J"}, "there is no such worker"},
-		{[]string{"workers", "rm", "x", "w"}, "run x: there is no such run; loadctl ls shows those there are"},
+		{[]string{"workers", "rm", "x", "w"}, "run x: there is no such run; loadctl ls lists the runs"},
 		{[]string{"workers", "rm", "a b", "w"}, "use 1 to 64 letters, digits, dots, dashes and underscores"},
 		{[]string{"workers", "rm", "there", "w", "-o", "xml"}, `--output "xml": there are text, json`},
 		{[]string{"workers", "rm", "there", "w", "--force=perhaps"}, `--force "perhaps": not a value of type bool; see loadctl workers rm --help`},
@@ -278,7 +278,7 @@ func badServers(t *testing.T) []mistake {
 	for url, says := range map[string]string{
 		"redis://:" + secret + "@" + closed: "reach Redis at " + closed + ": dial tcp " + closed + ": connect: connection refused; check --redis or LOADCTL_REDIS",
 		"redis://:12/" + secret + "@h":      "write / ? # @ % in a password as %2F", "nonsense": "not of the form redis://", "http://" + closed: "not of the form redis://",
-		"@" + file: "no such file or directory; after the @ comes the path of a file that holds it", "@" + t.TempDir(): "is a directory; after the @",
+		"@" + file: "no such file or directory; write the path of a file with the URL after the @", "@" + t.TempDir(): "is a directory; write the path",
 		"embedded": "the server is in a worker, which prints its address; give that, redis://127.0.0.1:PORT", "embedded:6380": "the server is in a worker",
 		"embedded:notaport": "the server is in a worker",
 	} {
@@ -312,7 +312,7 @@ func badRuns() []mistake {
 	var all []mistake
 	for _, line := range onARun() {
 		if line[0] != "stop" { // stop leaves a mark for workers: TestStopOfNoRun
-			all = append(all, mistake{line, "run x: there is no such run; loadctl ls shows those there are"})
+			all = append(all, mistake{line, "run x: there is no such run; loadctl ls lists the runs"})
 		}
 	}
 	for _, line := range describing() {
@@ -417,7 +417,7 @@ type brokenRun struct {
 type harm []any
 
 // notWhole begins the message of every command about a broken run.
-const notWhole, remove = "x: its state in Redis is not whole: ", "loadctl rm x removes what is there"
+const notWhole, remove = "x: its state in Redis is damaged: ", "loadctl rm x removes what is there"
 
 // brokenLines returns commands that read a run, that change it, that watch it, and all that read its description.
 func brokenLines() (reads, changes, watch, all [][]string) {

@@ -64,7 +64,7 @@ func unchanged(err error) error {
 
 // warnNarrow warns if the run's limiter may not let the whole rate pass.
 func warnNarrow(c *cobra.Command, r *run.Run) {
-	if why := r.Narrow(c.Context()); why != "" {
+	if why := r.Warning(c.Context()); why != "" {
 		printable.Fprintf(c.ErrOrStderr(), "warning: run %s: %s\n", r.Name, why)
 	}
 }

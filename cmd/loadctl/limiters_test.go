@@ -194,13 +194,13 @@ func TestNarrow(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"create", "x", "--url", "noop://", "--qps", "500", "--limiter", "token-bucket", "--burst", "4"}, "a burst of 5 suffices\n"},
+		{[]string{"create", "x", "--url", "noop://", "--qps", "500", "--limiter", "token-bucket", "--burst", "4"}, "a burst of 5 is enough\n"},
 		{[]string{"set-burst", "x", "0.1k"}, ""},
-		{[]string{"set-burst", "x", "3"}, "a burst of 5 suffices\n"},
-		{[]string{"set-rate", "x", "1k"}, "a burst of 10 suffices\n"},
-		{[]string{"set-rate", "x", "60k/m"}, "a burst of 10 suffices\n"},
+		{[]string{"set-burst", "x", "3"}, "a burst of 5 is enough\n"},
+		{[]string{"set-rate", "x", "1k"}, "a burst of 10 is enough\n"},
+		{[]string{"set-rate", "x", "60k/m"}, "a burst of 10 is enough\n"},
 		{[]string{"set-rate", "x", "300"}, ""},
-		{[]string{"create", "y", "--url", "noop://", "--qps", "500", "--limiter", "sliding-log", "--window", "4ms"}, "a window of 20ms suffices\n"},
+		{[]string{"create", "y", "--url", "noop://", "--qps", "500", "--limiter", "sliding-log", "--window", "4ms"}, "a window of 20ms is enough\n"},
 		{[]string{"create", "z", "--url", "noop://", "--qps", "500"}, ""},
 	} {
 		_, stderr, code := execute(c.args...)

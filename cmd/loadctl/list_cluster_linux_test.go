@@ -78,7 +78,7 @@ func TestCommandsWithoutTheList(t *testing.T) {
 	}
 	for _, name := range names {
 		if _, stderr, code := execute("rm", name); code != cli.CodeOther || strings.Count(stderr, "\n") != 1 ||
-			!strings.HasPrefix(stderr, "error: remove run "+name+": the run is removed, and only the list of runs still names it") {
+			!strings.HasPrefix(stderr, "error: remove run "+name+": the run is removed, but the list of runs still names it") {
 			t.Errorf("rm: exit code %d, %s", code, stderr)
 		}
 		if _, stderr, code := execute("create", name, "--url", "noop://", "--qps", "5"); code != cli.CodeGood || strings.Count(stderr, "\n") != 1 ||

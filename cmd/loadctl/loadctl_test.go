@@ -222,7 +222,7 @@ func TestStopOfNoRun(t *testing.T) {
 	l := newLab(t)
 	word := func() int64 { return l.redis.Client().Exists(t.Context(), "{load:y}:stopped").Val() }
 	_, stderr, code := execute("stop", "y")
-	if code != cli.CodeConfig || !strings.Contains(stderr, "run y: there is no such run; loadctl ls shows those there are; if a worker still has it") || word() != 1 {
+	if code != cli.CodeConfig || !strings.Contains(stderr, "run y: there is no such run; loadctl ls lists the runs; if a worker still has it") || word() != 1 {
 		t.Errorf("exit code %d, %q, %d words are left", code, stderr, word())
 	}
 	if ttl := l.redis.Client().PTTL(t.Context(), "{load:y}:stopped").Val(); ttl <= 0 || ttl > time.Hour {

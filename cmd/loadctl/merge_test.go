@@ -215,13 +215,13 @@ func TestReportMergeRefused(t *testing.T) {
 	}{
 		{[]string{good, cut}, []string{"--merge: read " + cut + ": it is cut off"}},
 		{[]string{newer}, []string{"--merge: read " + newer + ": it is of version 2", "use a newer loadctl"}},
-		{[]string{file("report", stdout)}, []string{"/report: it is not one that loadworker has written; leave it out"}},
-		{[]string{good, file("empty", "")}, []string{"/empty: it is not one that loadworker has written; leave it out"}},
+		{[]string{file("report", stdout)}, []string{"/report: loadworker did not write it; leave it out"}},
+		{[]string{good, file("empty", "")}, []string{"/empty: loadworker did not write it; leave it out"}},
 		{[]string{good, dir}, []string{dir, "is a directory"}},
 		{[]string{filepath.Join(dir, "none")}, []string{"/none: no such file or directory; give the path of a file that loadworker has left"}},
 		{[]string{""}, []string{"no such file or directory; give the path"}},
-		{[]string{good, uid}, []string{"merge " + uid + ": it is of another run, which was called x too; leave it out"}},
-		{[]string{(&lab{T: t, run: other}).leaves(dir, "a", 5), good}, []string{"/loadctl-y-a-i.json: it is of another run, y; leave it out"}},
+		{[]string{good, uid}, []string{"merge " + uid + ": it belongs to another run, also called x; leave it out"}},
+		{[]string{(&lab{T: t, run: other}).leaves(dir, "a", 5), good}, []string{"/loadctl-y-a-i.json: it belongs to another run, y; leave it out"}},
 	} {
 		refused(t, append([]string{"report", "x", "--merge"}, c.args...), c.says...)
 	}
@@ -229,7 +229,7 @@ func TestReportMergeRefused(t *testing.T) {
 	refused(t, []string{"report", "--merge", good}, "report: give the name of one run")
 	refused(t, []string{"report", "x", "--merge"}, "needs an argument")
 	refused(t, []string{"report", "x y", "--merge", good}, "use 1 to 64 letters")
-	refused(t, []string{"report", "none", "--merge", good}, "it is of another run, x; leave it out")
+	refused(t, []string{"report", "none", "--merge", good}, "it belongs to another run, x; leave it out")
 	for _, url := range []string{"embedded", "redis://:" + secret + "/x@" + l.redis.Addr()} { // nothing was asked, and what to change is here
 		refused(t, []string{"report", "x", "--merge", good, "--redis", url}, "redis://")
 	}

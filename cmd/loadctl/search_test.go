@@ -65,7 +65,7 @@ func TestSearchRefused(t *testing.T) {
 		{append([]string{"search", "there", "--settle", "2h"}, slo...), "--settle: give at most 1h"},
 		{append([]string{"search", "there", "--settle", "-1s"}, slo...), "is not a duration"},
 		{append([]string{"search", "there", "-o", "html"}, slo...), `--output "html": there are text, json`},
-		{append([]string{"search", "none"}, slo...), "run none: there is no such run; loadctl ls shows those there are"},
+		{append([]string{"search", "none"}, slo...), "run none: there is no such run; loadctl ls lists the runs"},
 		{append([]string{"search", "a b"}, slo...), "use 1 to 64 letters, digits, dots, dashes and underscores"},
 		{append([]string{"search", "over"}, slo...), "search over: the run is over, since "},
 		{append([]string{"search", "over"}, described...), "run over exists with another spec"},

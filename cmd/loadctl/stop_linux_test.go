@@ -98,7 +98,7 @@ func TestStopAllIsNotSure(t *testing.T) {
 	s.redis.Client().ZAdd(t.Context(), "load:runs", zed("foreign"))
 	stdout, stderr, code := execute("stop", "--all", "--yes", "-o", "json")
 	if code != cli.CodeOther || strings.Count(stderr, "error: ") != 1 || !strings.Contains(stderr, "error: stop --all: 2 of 3 runs may still be sending: ") ||
-		!strings.Contains(stderr, "stop silent: cannot be confirmed for w: ") || !strings.Contains(stderr, "run foreign: its state in Redis is not whole") {
+		!strings.Contains(stderr, "stop silent: cannot be confirmed for w: ") || !strings.Contains(stderr, "run foreign: its state in Redis is damaged") {
 		t.Errorf("exit code %d, stderr %q", code, stderr)
 	}
 	if phases := s.phases(); phases != "stopped stopped stopped" {
@@ -116,7 +116,7 @@ func TestStopAllIsNotSure(t *testing.T) {
 	}
 	schemaOfAll(t, stdout)
 	stdout, stderr, code = execute("stop", "silent")
-	if code != cli.CodeOther || stdout != "" || !strings.Contains(stderr, "error: stop silent: cannot be confirmed for w: nothing is heard of it") {
+	if code != cli.CodeOther || stdout != "" || !strings.Contains(stderr, "error: stop silent: cannot be confirmed for w: it does not answer") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
 }

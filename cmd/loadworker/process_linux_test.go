@@ -209,7 +209,7 @@ func TestWarnsOfSmallBurst(t *testing.T) {
 	for _, more := range [][]string{{"--url", "noop://", "--qps", "500", "--limiter", "token-bucket", "--burst", "4"}, {"--allow-any"}} {
 		p := begin(t, append([]string{"run", "--run", "x"}, more...)...)
 		p.says("level=WARN")
-		p.says("a burst of 4 may be used up before; a burst of 5 suffices")
+		p.says("a burst of 4 may be used up before; a burst of 5 is enough")
 	}
 }
 

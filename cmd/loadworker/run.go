@@ -188,7 +188,7 @@ func (f *runFlags) send(
 
 // warnNarrow warns if the run's limiter may not let the whole rate pass.
 func warnNarrow(ctx context.Context, r *run.Run, log *slog.Logger) {
-	if why := r.Narrow(ctx); why != "" {
+	if why := r.Warning(ctx); why != "" {
 		log.Warn(why, "run", r.Name)
 	}
 }

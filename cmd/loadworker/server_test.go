@@ -50,7 +50,7 @@ func TestBrokenRuns(t *testing.T) {
 	client := server.Client()
 	t.Setenv("LOADCTL_REDIS", server.URL())
 	keys := run.KeysOf("there")
-	const remove = "its state in Redis is not whole"
+	const remove = "its state in Redis is damaged"
 	harm := map[string]func() error{
 		"spec gone":      func() error { return client.Del(t.Context(), keys.Spec).Err() },
 		"budget gone":    func() error { return client.Del(t.Context(), keys.Budget).Err() },
@@ -74,7 +74,7 @@ func TestBrokenRuns(t *testing.T) {
 			}
 			says := []string{"run there: ", remove, "; loadctl rm there removes what is there"}
 			if name == "spec too new" {
-				says = []string{"run there: its state in Redis is of a newer version, 9 where this program knows 8; use a newer loadctl and loadworker"}
+				says = []string{"run there: its state in Redis is of a newer version, 9, and this program needs 8; use a newer loadctl and loadworker"}
 			}
 			clitest.RefusedAll(t, newRootCommand, client, []clitest.Refusal{
 				{Args: described(), Says: says}, {Args: append(described(), "--new"), Says: says}, {Args: joining(), Says: says}, {Args: append(joining(), "--wait"), Says: says},

@@ -159,7 +159,7 @@ func (f *Spec) permit() (time.Duration, error) {
 	given := f.set.Changed("permit-for")
 	switch {
 	case f.onRedisLoss == "":
-		return 0, fmt.Errorf("--on-redis-loss %q: there are %s, %s, %s", "", run.LossPermit, run.LossStop, run.LossHold)
+		return 0, fmt.Errorf("--on-redis-loss %q: write one of %s, %s, %s", "", run.LossPermit, run.LossStop, run.LossHold)
 	case given && f.permitFor == 0:
 		return 0, fmt.Errorf("--permit-for 0: give a time from %v to %v, or --on-redis-loss stop", run.MinPermitFor, run.MaxPermitFor)
 	case given || f.onRedisLoss == run.LossPermit:

@@ -5,22 +5,22 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// Audit is what a server says in the end of all slots asked for before a position: how many each incarnation owned, and nobody.
+// Audit counts all slots asked for before a position: how many each incarnation owned, and how many nobody did.
 type Audit struct {
 	Asked, Idle int64
 	Owned       map[string]int64
 }
 
-// Laws are all laws that this server has ever known.
+// Laws returns all laws that this server has ever known.
 func (r *Run) Laws() *lease.Laws { return r.ever }
 
-// Now is the highest time that this server has seen in this era, µs.
+// Now returns the highest time that this server has seen in this era, µs.
 func (r *Run) Now() int64 { return r.last }
 
-// Audit adds up the log, with what it has open. Asked = Σ Owned + Idle, if each unit has always been in one place.
+// Audit adds up the log and what is still open. Asked = Σ Owned + Idle, if each place was always in one state.
 func (r *Run) Audit(now int64) Audit {
 	end := r.ever.Ordinal(r.ever.Pos(now))
-	begin := r.ever.Ordinal(lease.Pos{}) // of a run that was lost, what came before is known to nobody
+	begin := r.ever.Ordinal(lease.Pos{}) // of a run that was lost, nobody knows what came before
 	out := Audit{Asked: end - begin, Owned: map[string]int64{}}
 	add := func(owner string, lo, hi, from, to int64) {
 		n := circle.Arc{Lo: lo, N: hi - lo}.Count(max(begin, from), to)

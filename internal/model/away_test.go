@@ -9,8 +9,8 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// TestAwayForLong: a worker that was cut off for longer than its promise, while the rate was changed several times, learns where the law ended that it
-// went by. So it counts what it sent beyond.
+// TestAwayForLong: a worker is cut off for longer than its promise, while the rate is changed several times. Then it
+// learns where its law ended. So it counts what it sent beyond.
 func TestAwayForLong(t *testing.T) {
 	const start = 1_700_000_000_000_000
 	pieces, _ := pacer.Constant(pacer.PerSecond(100), 0).Pieces()

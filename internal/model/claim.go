@@ -2,8 +2,9 @@ package model
 
 import "github.com/loadctl/loadctl/pacer/lease"
 
-// claim believes a worker what is true whatever was forgotten: what it holds under a promise that ran when this server was first called. Until
-// then the former server cannot have given it to anybody else. Of what somebody has spoken for already, nothing.
+// claim believes what a worker says it holds, if its promise was still running when this server was first called.
+// Until then the former server cannot have given it to anybody else. A place that somebody has already claimed is not
+// believed.
 func (r *Run) claim(m *Member, c lease.Call) {
 	if m.epoch == r.epoch && len(m.held) > 0 && !r.Without.Reclaim { // a late copy of an old claim had spoken for it
 		r.takeBack(m)
@@ -24,14 +25,14 @@ func (r *Run) claim(m *Member, c lease.Call) {
 			}
 		}
 		if len(held) > len(m.held) {
-			r.own(m, held)
+			r.setHeld(m, held)
 		}
 	}
 	m.epoch = r.epoch
 	r.orphans = r.orphans.Union(m.target)
 	m.target = nil
 	if !m.leaving {
-		r.aim(m, m.held.And(r.orphans))
+		r.addTarget(m, m.held.And(r.orphans))
 	}
 }
 
@@ -40,8 +41,8 @@ func (r *Run) takeBack(m *Member) {
 	at := r.pos(r.now)
 	if r.quiet == 0 {
 		units := m.held
-		r.own(m, nil)
-		r.letGo(m.owner(), units, at)
+		r.setHeld(m, nil)
+		r.makeFree(m.owner(), units, at)
 		return
 	}
 	for _, s := range m.held {
@@ -49,10 +50,10 @@ func (r *Run) takeBack(m *Member) {
 		s.From = lease.Pos{}
 		r.unknown = r.unknown.Plus(lease.Segs{s})
 	}
-	r.own(m, nil)
+	r.setHeld(m, nil)
 }
 
-// seize makes units unknown whoever has them: only without the rule that it must not be.
+// seize makes places unknown, whoever has them. Only runs without the rule Owned do this.
 func (r *Run) seize(units lease.Segs) {
 	for _, x := range r.present() {
 		var in lease.Segs

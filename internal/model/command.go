@@ -7,16 +7,16 @@ import (
 
 const (
 	endless = pacer.Endless
-	begin   = 600_000    // µs from when all are there to the first slot; in a large fleet 400 µs for each, for each calls once more
-	spread  = 4096       // numbers of laws: of so many in a row a server takes one
-	many    = 100        // laws, from which on only those are made that begin soon
-	near    = 10_000_000 // µs: that is soon
+	begin   = 600_000    // µs from the last join to the first slot, or 400 µs a member if that is more
+	spread  = 4096       // a server takes one number of each spread
+	many    = 100        // from so many laws on only those are made that begin within near
+	near    = 10_000_000 // µs
 )
 
-// ahead is how long before it is in force a change is made, µs.
+// ahead returns how long a change is made before it is in force, µs.
 func (r *Run) ahead() int64 { return 20_000 + 3*int64(len(r.members)+len(r.replaced)) }
 
-// start begins when all are there: one arc each.
+// start begins when enough members are there. Each gets one piece.
 func (r *Run) start() {
 	all := r.staying()
 	if r.Min == 0 || len(all) < r.Min {
@@ -29,7 +29,7 @@ func (r *Run) start() {
 		sum += m.Weight
 		end := share(sum, weights(all))
 		if end > at {
-			r.aim(m, lease.Segs{{Lo: at, Hi: end}})
+			r.addTarget(m, lease.Segs{{Lo: at, Hi: end}})
 		}
 		at = end
 		r.woken[m.Name] = true
@@ -39,13 +39,13 @@ func (r *Run) start() {
 		l.End = l.T0 + r.Span
 	}
 	r.next(&l)
-	r.know(l)
+	r.addLaws(l)
 	r.free = r.free.Each(func(s *lease.Seg) { s.From = lease.Pos{G: l.ID} })
 	r.follow()
 }
 
-// number is a law's, above all others. Where the clock has gone back, two servers would take the same for two laws: what is left when it is divided by
-// spread is a server's own.
+// number returns a number for a new law, above all others. After the clock has gone back two servers could take the
+// same number for two laws. So modulo spread each server has its own.
 func (r *Run) number() int64 {
 	h := int64(0)
 	for _, b := range []byte(r.Identity) {
@@ -59,12 +59,13 @@ func (r *Run) number() int64 {
 	return r.command
 }
 
-// next takes the next piece of the plan, up to its end, and as many slots as are wanted at most: none has an ordinal beyond.
+// next takes the next piece of the plan, up to the run's end and its number of requests. No slot has an ordinal
+// beyond that number.
 func (r *Run) next(l *lease.Law) {
-	p, ok := take(l)
+	p, ok := takePiece(l)
 	if !ok || l.T0 >= l.End {
 		l.Phase = lease.Ended
-		r.nothing(l)
+		r.askNothing(l)
 		return
 	}
 	if l.End < endless && (p.Dur == 0 || l.T0+p.Dur > l.End) {
@@ -88,8 +89,8 @@ func (r *Run) next(l *lease.Law) {
 	}
 }
 
-// take removes the next piece from what comes behind a law.
-func take(l *lease.Law) (p pacer.Piece, ok bool) {
+// takePiece removes the next piece from what follows a law.
+func takePiece(l *lease.Law) (p pacer.Piece, ok bool) {
 	if l.Left.Den > 0 {
 		p, l.Left = l.Left, pacer.Piece{}
 		return p, true
@@ -104,13 +105,13 @@ func take(l *lease.Law) (p pacer.Piece, ok bool) {
 	return l.Plan.Pieces[l.Piece-1], true
 }
 
-// nothing asks for nothing.
-func (r *Run) nothing(l *lease.Law) {
+// askNothing makes a law that asks for no slots.
+func (r *Run) askNothing(l *lease.Law) {
 	l.R0, l.R1, l.Den, l.Dur, l.K, l.Stop = 0, 0, 1, 0, 0, 0
 }
 
-// follow makes the laws of the plan ahead of time, so that it goes on when this server is away. Their numbers follow from the law
-// before, so another server makes the same ones.
+// follow makes the laws of the plan ahead of time, so that it goes on while this server is away. Their numbers follow
+// from the law before, so another server makes the same ones.
 func (r *Run) follow() {
 	for {
 		l := law{*r.laws.Newest()}
@@ -134,18 +135,18 @@ func (r *Run) follow() {
 			n.End = end
 		}
 		r.next(&n)
-		r.know(n)
+		r.addLaws(n)
 	}
 }
 
-// know is for more laws. What is over is of no use to anybody but the audit.
-func (r *Run) know(laws ...lease.Law) {
+// addLaws adds laws. Only the audit needs those that are over.
+func (r *Run) addLaws(laws ...lease.Law) {
 	r.laws = r.laws.With(laws...).In(r.era).Trim(r.now - margin)
 	r.ever = r.ever.With(laws...).In(r.era)
 }
 
-// behind is a law that follows from t0 on the one in force at t, with nothing asked for yet.
-func (r *Run) behind(t, t0 int64) (n lease.Law, old law) {
+// lawAfter returns a law from t0 on that follows the one in force at t, with nothing asked for yet; and that one.
+func (r *Run) lawAfter(t, t0 int64) (n lease.Law, old law) {
 	i := r.laws.At(t)
 	old = law{r.laws.All()[i]}
 	cut := min(old.before(t), r.laws.Cut(i))
@@ -154,7 +155,7 @@ func (r *Run) behind(t, t0 int64) (n lease.Law, old law) {
 	return n, old
 }
 
-// learn takes laws that this server has forgotten, or has not heard of: those of its era.
+// learn takes laws of its era that this server has forgotten or not heard of.
 func (r *Run) learn(laws []lease.Law) {
 	if len(laws) == 0 {
 		return
@@ -166,21 +167,22 @@ func (r *Run) learn(laws []lease.Law) {
 	var own []lease.Law
 	for _, l := range laws {
 		if l.Era == r.era {
-			if l.Plan.ID == 0 { // that of the run's description, which is not sent
+			if l.Plan.ID == 0 { // the plan of the run's description, which is not sent
 				l.Plan = &lease.Plan{Pieces: r.Pieces, Loop: r.Loop}
 			}
 			own = append(own, l)
 		}
 	}
 	if len(own) > 0 {
-		r.know(own...)
+		r.addLaws(own...)
 		r.follow()
 	}
 }
 
-// Command is start, set-rate (with pieces), pause, resume or stop. It returns when it is in force, and a status of an Answer.
+// Command is start, set-rate (with pieces), pause, resume or stop. It returns when it is in force, and a status of an
+// Answer.
 func (r *Run) Command(now int64, kind string, pieces []pacer.Piece) (t0 int64, status string) {
-	r.settle(now)
+	r.advance(now)
 	r.heard = r.now
 	return r.act(kind, pieces)
 }
@@ -208,14 +210,14 @@ func (r *Run) change(kind string, pieces []pacer.Piece) (t0 int64, status string
 	case phase >= lease.Stopped, phase == lease.Running && kind == "resume", phase == lease.Paused && kind == "pause":
 		return was.T0, "SAME"
 	}
-	n, old := r.behind(t0, t0)
+	n, old := r.lawAfter(t0, t0)
 	switch kind {
 	case "stop":
 		n.Phase = lease.Stopped
-		r.nothing(&n)
+		r.askNothing(&n)
 	case "pause":
 		n.Phase, n.Left = lease.Paused, old.rest(t0)
-		r.nothing(&n)
+		r.askNothing(&n)
 		if n.End < endless {
 			n.End -= t0
 		}
@@ -227,17 +229,18 @@ func (r *Run) change(kind string, pieces []pacer.Piece) (t0 int64, status string
 	default:
 		n.Plan, n.Piece, n.Left = &lease.Plan{ID: n.ID, Pieces: pieces}, 0, pacer.Piece{}
 		if n.Phase = phase; phase == lease.Paused {
-			r.nothing(&n)
+			r.askNothing(&n)
 		} else {
 			r.next(&n)
 		}
 	}
-	r.know(n)
+	r.addLaws(n)
 	r.follow()
 	return t0, "OK"
 }
 
-// early is a command before the start, as change; 0: when the run begins. After a stop there is no start.
+// early is a command before the start, as change. A t0 of 0 means: when the run begins. After a stop there is no
+// start.
 func (r *Run) early(kind string, pieces []pacer.Piece) (t0 int64, status string) {
 	switch {
 	case kind == "set-rate":
@@ -249,8 +252,8 @@ func (r *Run) early(kind string, pieces []pacer.Piece) (t0 int64, status string)
 	case kind == "stop":
 		l := lease.Law{Plan: &lease.Plan{Pieces: r.Pieces, Loop: r.Loop}, Phase: lease.Stopped, End: endless}
 		r.first(&l, r.now) // nobody sends anything
-		r.nothing(&l)
-		r.know(l)
+		r.askNothing(&l)
+		r.addLaws(l)
 		return l.T0, "OK"
 	default:
 		return 0, "WAITING"

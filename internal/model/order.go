@@ -5,22 +5,23 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// remembered is how many answers to orders are.
+// remembered is the number of answers that are kept.
 const remembered = 16
 
-// An Order is a command as a controller gives it: it is carried out once, whatever is repeated.
+// An Order is a command of a controller. It is carried out once, even if it is repeated.
 type Order struct {
 	ID       string
-	Kind     string // those of Command; touch: a controller is there; guard: and the dead-man's switch is set
+	Kind     string // those of Command; touch: a controller is there; guard: it also sets the dead-man's switch
 	Pieces   []pacer.Piece
 	Silence  int64 // of guard, µs
-	Expected int64 // the law that was asked for last when it was worked out; 0 = any
+	Expected int64 // the last law of a command when it was worked out; 0 = any
 }
 
-// An Answer to an Order: OK, SAME (it was so already), WAITING (for the start), RETRY (another law was asked for since) or ENDED.
+// An Answer to an Order: OK, SAME (it was so already), WAITING (for the start), RETRY (another command came in
+// between) or ENDED.
 type Answer struct {
 	ID, Status string
-	T0, Law    int64 // from when it is in force, 0 = it was already; the law that was asked for last
+	T0, Law    int64 // since when it is in force, 0 = it was already; the last law of a command
 }
 
 // Order carries out a command, once.
@@ -33,7 +34,7 @@ func (r *Run) Order(now int64, o Order) Answer {
 	if r.laws == nil && (o.Kind == "pause" || o.Kind == "resume") {
 		return Answer{ID: o.ID, Status: "WAITING"}
 	}
-	r.settle(now)
+	r.advance(now)
 	r.heard = r.now
 	a := Answer{ID: o.ID, Status: "SAME"}
 	if o.Kind == "guard" && !r.ended(now) {
@@ -54,7 +55,7 @@ func (r *Run) Order(now int64, o Order) Answer {
 	return a
 }
 
-// ended tells whether nothing is asked for any more at a time, also where nobody has called since who would have noticed.
+// ended reports whether nothing is asked for any more, even if no call has noted it yet.
 func (r *Run) ended(now int64) bool {
 	if r.laws == nil {
 		return false

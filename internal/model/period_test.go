@@ -10,7 +10,8 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// TestFourCallsInAPromise: a worker of a large fleet calls four times in a promise, however short that is. A reply without a promise tells when as well.
+// TestFourCallsInAPromise: a worker of a large fleet calls four times in a promise, however short that is. A reply
+// without a promise also tells when.
 func TestFourCallsInAPromise(t *testing.T) {
 	s := newScripts(t, redistest.Start(t).Client(), "x")
 	pieces, _ := pacer.Constant(pacer.PerSecond(1), 0).Pieces()
@@ -39,7 +40,8 @@ func TestFourCallsInAPromise(t *testing.T) {
 	}
 }
 
-// TestEndlessPromises: with promises without end, laws are made ahead as far as they are few, and after a failover nobody waits longer than ten minutes.
+// TestEndlessPromises: with endless promises, laws are made ahead while they are few. After a failover nobody waits
+// longer than ten minutes.
 func TestEndlessPromises(t *testing.T) {
 	const start, endlessly = 1_700_000_000_000_000, 10 * 365 * 86_400_000_000
 	loop, err := pacer.Sine(pacer.PerSecond(500), pacer.PerSecond(500), 4*time.Second)

@@ -14,22 +14,22 @@ import (
 
 const (
 	grace   = 50_000      // µs a piece is left alone after its promise
-	margin  = 1_000_000   // µs by which the clocks of two servers may differ, and more than any slot is sent late
-	settled = 5_000_000   // µs after which pieces that were given are in force everywhere
-	atOnce  = 16          // members or pieces that one call looks after at the most, or thereabouts
+	margin  = 1_000_000   // µs by which the clocks of two servers may differ; no slot is sent later than this
+	settled = 5_000_000   // µs after which new pieces are in force everywhere
+	atOnce  = 16          // members or pieces that one call handles at most, about
 	history = 1000        // laws that are over and that a worker is told of, at most
 	stepped = 500_000     // a clock that goes back by more begins a new era
-	longest = 600_000_000 // µs at most that a promise of a former server is waited for: one without end is not
+	longest = 600_000_000 // µs at most to wait for a promise of a former server, which may have no end
 )
 
-// Options are what a run is created with.
+// Options are the settings of a run.
 type Options struct {
 	Pieces   []pacer.Piece
 	Loop     bool
 	Span     int64 // µs until the end; 0 = endless
 	Requests int64 // 0 = no limit
 	Min      int   // members to wait for; 0 = for the command start
-	Hold     int64 // for how long a reply promises the pieces in it, µs: Tfb
+	Hold     int64 // for how long a reply promises the pieces in it, µs
 	Deadman  int64 // µs without a controller after which the run is stopped; 0 = never
 	Without  Without
 }
@@ -41,41 +41,41 @@ type Member struct {
 	seq               int64
 	epoch             string
 	held              lease.Segs // what it owns
-	target            lease.Segs // what it is to own, bare
-	drops             int64      // when it is taken for gone if it stays silent, µs
-	joins             int64      // when neighbours may be joined, µs; endless = there are none; of who is not there: when it was heard of last
+	target            lease.Segs // what it is to own, only places
+	drops             int64      // when it is gone if it stays silent, µs
+	joins             int64      // when neighbours may be joined, µs; endless = none; of a departed member: its last call
 	version           int64      // of held
 	leaving, gone     bool
 }
 
-// An Entry of the log: the units [Lo, Hi) were an incarnation's, or nobody's, from one slot to another.
+// An Entry of the log: an incarnation, or nobody, owned the places [Lo, Hi) from one slot to another.
 type Entry struct {
-	Owner    string // name/incarnation; "" = idle
+	Owner    string // name/incarnation; "" = nobody
 	Lo, Hi   int64
 	From, To lease.Pos
 }
 
-// Run is the state of one run, as one server has it.
+// Run is the state of one run on one server.
 type Run struct {
 	Options
-	Identity string // of the server; another one is a failover, see Become
+	Identity string // of the server; it changes with a failover, see Become
 
-	laws      *lease.Laws // what may still be needed: what is in force, and later
+	laws      *lease.Laws // laws in force and later ones, which may still be needed
 	ever      *lease.Laws // all
 	given     bool        // a command before the start has given the plan
-	command   int64       // number of the last law that somebody asked for
+	command   int64       // number of the last law of a command
 	started   int64       // first T0
 	era       int64
 	epoch     string
-	tf, quiet int64 // when this server was first called; until when nobody is given what nobody claims, 0 = over
+	tf, quiet int64 // when this server was first called; until when unknown pieces stay unknown, 0 = over
 	patience  int64 // nobody expires before
 	last      int64 // highest time seen in this era
 	now       int64
 	leveled   int64
 	free      lease.Segs // given up, not yet taken
-	unknown   lease.Segs // whose owner this server has not heard of
-	orphans   lease.Segs // that are to be nobody's
-	heard     int64      // when a controller was heard of last, µs
+	unknown   lease.Segs // this server has not heard of the owner
+	orphans   lease.Segs // in nobody's target
+	heard     int64      // when a controller last called, µs
 	members   map[string]*Member
 	replaced  map[string]bool // incarnations
 	log       []Entry
@@ -83,21 +83,22 @@ type Run struct {
 	answers   []Answer // the last ones
 }
 
-// New is a run that waits for its members.
+// New returns a run that waits for its members.
 func New(o Options, identity string) *Run {
 	return &Run{Options: o, Identity: identity, epoch: identity, free: lease.Whole(), orphans: lease.Whole(), members: map[string]*Member{}, replaced: map[string]bool{}, woken: map[string]bool{}}
 }
 
-// Restore makes a run anew from what a worker knows of it, on a server that may have had it before: for the workers it is another one.
+// Restore makes a run again from what a worker knows of it, on a server that may have had it before. For the workers
+// it is another server.
 func Restore(o Options, identity string, now int64, laws []lease.Law) *Run {
 	salt := "." + strconv.FormatInt(now, 10)
 	r := New(o, identity+salt)
-	r.last, r.now, r.heard, r.epoch = now, now, now, salt // settle sees another server than before
+	r.last, r.now, r.heard, r.epoch = now, now, now, salt // so advance sees another server than before
 	r.learn(laws)
 	return r
 }
 
-// Become makes another server that of the run.
+// Become sets the identity of the run's server.
 func (r *Run) Become(server string) {
 	_, salt, restored := strings.Cut(r.Identity, ".")
 	if r.Identity = server; restored {
@@ -107,7 +108,7 @@ func (r *Run) Become(server string) {
 
 // Renew is the one call of the protocol.
 func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
-	r.settle(now)
+	r.advance(now)
 	m := r.members[c.Worker]
 	if m != nil && m.Incarnation != c.Incarnation {
 		if c.Epoch != "" || r.replaced[c.Worker+"/"+c.Incarnation] {
@@ -133,7 +134,7 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 	if m == nil {
 		m = r.enter(c)
 	}
-	m.Weight = max(1, c.Weight) // shares follow by and by
+	m.Weight = max(1, c.Weight) // shares follow later
 	if r.laws == nil && r.quiet == 0 {
 		r.start()
 	}
@@ -150,13 +151,13 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 		m.leaving, changed = true, true
 		r.abandon(m)
 	}
-	if c.Epoch == r.epoch { // who has not heard this server holds nothing
-		changed = r.take(m) || changed
+	if c.Epoch == r.epoch { // a worker that has not heard this server holds nothing
+		changed = r.receive(m) || changed
 	}
 	if !again && (changed || c.Claim != nil || c.Epoch == "") {
 		m.seq = c.Seq
 	}
-	r.join(m)
+	r.joinNeighbours(m)
 	if m.drops = r.now + r.Hold + grace; len(m.held) == 0 {
 		m.drops = min(m.drops, r.now+3_000_000+2*r.period())
 	}
@@ -167,7 +168,7 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 	return r.reply(m, c)
 }
 
-// heardOf is when a member that is present was heard of last, µs.
+// heardOf returns when a present member last called, µs.
 func (r *Run) heardOf(m *Member) int64 {
 	at := m.drops - r.Hold - grace
 	if len(m.held) == 0 {
@@ -195,8 +196,9 @@ func (r *Run) reply(m *Member, c lease.Call) lease.Reply {
 	return out
 }
 
-// missed are laws that are over and that the caller does not know. It was away for long, and is to learn which slots of its own law nobody asks for. What
-// came behind them does not matter any more, so they name the plan of the first law that is not over.
+// missed returns laws that are over and that the caller does not know. After a long absence it must learn which slots
+// of its own law nobody asks for. What followed these laws does not matter any more, so they name the plan of the
+// first law in force.
 func (r *Run) missed(c lease.Call) (out []lease.Law) {
 	knows := func(id int64) bool {
 		return id <= c.Known || slices.ContainsFunc(c.Laws, func(l lease.Law) bool { return l.ID == id })
@@ -219,10 +221,10 @@ func (r *Run) missed(c lease.Call) (out []lease.Law) {
 	return out
 }
 
-// period is how often a worker calls, µs.
+// period returns the time between two calls of a worker, µs.
 func (r *Run) period() int64 { return lease.Period(int64(len(r.present())), r.Hold) }
 
-// enter is for who is not there: it gets a share, but nothing yet.
+// enter adds a new member. It gets a target, but no pieces yet.
 func (r *Run) enter(c lease.Call) *Member {
 	m := &Member{Name: c.Worker, Incarnation: c.Incarnation, Weight: c.Weight, epoch: r.epoch, drops: r.now + r.Hold, joins: endless, version: 1}
 	if old := r.members[c.Worker]; old != nil {
@@ -235,8 +237,8 @@ func (r *Run) enter(c lease.Call) *Member {
 	return m
 }
 
-// take gives m what is free and to be its own.
-func (r *Run) take(m *Member) bool {
+// receive gives m the free pieces of its target.
+func (r *Run) receive(m *Member) bool {
 	if m.leaving {
 		return false
 	}
@@ -248,12 +250,12 @@ func (r *Run) take(m *Member) bool {
 	})
 	r.free = out
 	if len(got) > 0 {
-		r.own(m, m.held.Plus(got))
+		r.setHeld(m, m.held.Plus(got))
 	}
 	return len(got) > 0
 }
 
-// releases takes what m gives up.
+// releases takes the pieces that m gives up.
 func (r *Run) releases(m *Member, c lease.Call) (any bool) {
 	if c.Epoch != r.epoch {
 		return false
@@ -264,14 +266,14 @@ func (r *Run) releases(m *Member, c lease.Call) (any bool) {
 			continue
 		}
 		any = true
-		r.own(m, out)
-		r.letGo(m.owner(), in, x.From)
+		r.setHeld(m, out)
+		r.makeFree(m.owner(), in, x.From)
 	}
 	return any
 }
 
-// letGo makes units free from a slot on, whose they were.
-func (r *Run) letGo(whose string, units lease.Segs, from lease.Pos) {
+// makeFree makes pieces free from a slot on; whose says who held them.
+func (r *Run) makeFree(whose string, units lease.Segs, from lease.Pos) {
 	for _, s := range units {
 		s.From = lease.Later(s.From, from)
 		s.Since = r.close(whose, s, s.From)
@@ -279,7 +281,7 @@ func (r *Run) letGo(whose string, units lease.Segs, from lease.Pos) {
 	}
 }
 
-// close ends an entry of the log, and returns where the next begins.
+// close ends an entry of the log, and returns where the next one begins.
 func (r *Run) close(owner string, s lease.Seg, to lease.Pos) lease.Pos {
 	if !s.Since.Less(to) {
 		return s.Since
@@ -288,14 +290,14 @@ func (r *Run) close(owner string, s lease.Seg, to lease.Pos) lease.Pos {
 	return to
 }
 
-// own makes units all that a member holds.
-func (r *Run) own(m *Member, held lease.Segs) {
+// setHeld sets all that a member holds.
+func (r *Run) setHeld(m *Member, held lease.Segs) {
 	m.held, m.joins = held, r.now+settled
 	m.version++
 }
 
-// join joins neighbours where it no longer matters that they came at different times.
-func (r *Run) join(m *Member) {
+// joinNeighbours joins neighbouring pieces once it no longer matters that they came at different times.
+func (r *Run) joinNeighbours(m *Member) {
 	if r.now < m.joins {
 		return
 	}
@@ -320,7 +322,7 @@ func (r *Run) join(m *Member) {
 	}
 }
 
-// present are the members of this epoch, by name.
+// present returns the members of this epoch, by name.
 func (r *Run) present() (out []*Member) {
 	for _, m := range r.members {
 		if !m.gone && m.epoch == r.epoch {
@@ -331,7 +333,7 @@ func (r *Run) present() (out []*Member) {
 	return out
 }
 
-// Woken are those who should call now; asking forgets them.
+// Woken returns the members that should call now, and forgets them.
 func (r *Run) Woken() (names []string) {
 	for _, m := range r.present() {
 		if r.woken[m.Name] {
@@ -342,7 +344,7 @@ func (r *Run) Woken() (names []string) {
 	return names
 }
 
-// Check is an error if the state contradicts itself.
+// Check returns an error if the state contradicts itself.
 func (r *Run) Check() error {
 	all, targets := slices.Concat(r.free, r.unknown), slices.Clone(r.orphans)
 	for _, m := range r.members {
@@ -362,7 +364,8 @@ func (r *Run) Check() error {
 	return nil
 }
 
-// Clone is a copy that shares nothing with r: what a replica knows at this moment. lease.Segs and Laws are never changed in place.
+// Clone returns a copy that shares nothing with r: what a replica knows now. lease.Segs and Laws are never changed in
+// place.
 func (r *Run) Clone() *Run {
 	c := *r
 	c.members = make(map[string]*Member, len(r.members))

@@ -9,8 +9,8 @@ import (
 
 const unit = 1_000_000 // micro-slots in a slot; µs in a second
 
-// A law is a generation, with the scripts' arithmetic: the same floating-point operations as in lua/schedule.lua, so that numbers are equal to
-// the digit.
+// A law has the scripts' arithmetic: the same floating-point operations as in lua/schedule.lua, so numbers are equal
+// to the last digit.
 type law struct{ lease.Law }
 
 func (l *law) area(e int64) float64 {
@@ -24,7 +24,7 @@ func (l *law) area(e int64) float64 {
 	return math.Floor(float64(e)*mean/float64(l.Den) + 0.5)
 }
 
-// before is how many slots are due before t, µs.
+// before returns how many slots are due before t, µs.
 func (l *law) before(t int64) int64 {
 	if t <= l.T0 {
 		return 0
@@ -32,7 +32,7 @@ func (l *law) before(t int64) int64 {
 	return int64(max(0, min(float64(l.K), math.Ceil((l.area(t-l.T0)-float64(l.C))/unit))))
 }
 
-// when is the time of slot k, µs.
+// when returns the time of slot k, µs.
 func (l *law) when(k int64) int64 {
 	x := (float64(k)*unit + float64(l.C)) * float64(l.Den)
 	if l.K == 0 || x == 0 {
@@ -46,12 +46,12 @@ func (l *law) when(k int64) int64 {
 	return l.T0 + int64(math.Floor(2*x/(r0+math.Sqrt(max(0, r0*r0+2*a*x)))))
 }
 
-// phase is how much of the next slot's distance is left at t, when cut slots are past, in parts of a slot.
+// phase returns the part of a slot that is left at t before the next one, in micro-slots, when cut slots are past.
 func (l *law) phase(cut, t int64) int64 {
 	return int64(max(0, min(unit-1, float64(cut)*unit+float64(l.C)-l.area(max(0, t-l.T0)))))
 }
 
-// rest is the piece that is left at t.
+// rest returns the part of the piece that is left at t.
 func (l *law) rest(t int64) pacer.Piece {
 	p := pacer.Piece{R0: l.R0, R1: l.R1, Den: l.Den, Dur: l.Dur}
 	if l.Dur > 0 {
@@ -60,7 +60,7 @@ func (l *law) rest(t int64) pacer.Piece {
 	return p
 }
 
-// pos is the first slot due at or after a time of the era, µs.
+// pos returns the first slot due at or after a time of the era, µs.
 func (r *Run) pos(t int64) lease.Pos {
 	i := r.laws.At(t)
 	if i < 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// TestCountOfALongRamp: the scripts' floating point counts the slots of a long steep ramp as the exact arithmetic of workers does. Within it a
-// count may be off by one, at a border in time.
+// TestCountOfALongRamp: the scripts' floating point counts the slots of a long steep ramp as the workers' exact
+// arithmetic does. Within the ramp a count may be off by one at a border in time.
 func TestCountOfALongRamp(t *testing.T) {
 	const rate, hour, parts = 1_000_000, 3_600_000_000, 3571
 	for _, l := range []pacer.Law{{R0: 1, R1: rate}, {R0: rate, R1: 1}, {R0: 0, R1: rate}, {R0: rate, R1: 0}} {

@@ -21,7 +21,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// scripts is the protocol on a real server, with the TIME call and the server's identity replaced by arguments.
+// scripts is the protocol on a real server. Arguments replace the TIME call and the server's identity.
 type scripts struct {
 	t        *testing.T
 	client   *redis.Client
@@ -126,7 +126,7 @@ func (s *scripts) Order(now int64, o Order) Answer {
 	return a
 }
 
-// woken reads what was published: the names of those who were woken, and the laws that everybody was told.
+// woken reads what was published: the names of those who were woken, and the laws for everybody.
 func (s *scripts) woken() (names []string, told []string) {
 	s.t.Helper()
 	s.marks++
@@ -216,7 +216,7 @@ func whole(text string) (out lease.Segs) {
 	return out
 }
 
-// ordinary are laws as they can be compared: the run's own plan is not sent.
+// ordinary returns laws that can be compared: the run's own plan is not sent.
 func ordinary(laws []lease.Law) (out []lease.Law) {
 	for _, l := range laws {
 		if l.Plan == nil || l.Plan.ID == 0 {
@@ -227,7 +227,7 @@ func ordinary(laws []lease.Law) (out []lease.Law) {
 	return out
 }
 
-// differs is an error that names what is one thing on the server and another in the model.
+// differs returns an error that names what differs between the server and the model.
 func differs(what string, script, model any) error {
 	if reflect.DeepEqual(script, model) {
 		return nil
@@ -315,7 +315,7 @@ func (s *scripts) checkMembers(r *Run, records map[string]string) error {
 		record := records[name]
 		v := numbers(record[:88])
 		state, leaving := v[4], v[5] == 1
-		if state = min(state, 2); state == 0 && r.quiet == 0 { // from 2 on a state tells how it went
+		if state = min(state, 2); state == 0 && r.quiet == 0 { // states from 2 on tell how a member left
 			state = 2
 		}
 		wantState := int64(0)
@@ -426,7 +426,8 @@ type world struct {
 	n       int
 }
 
-// TestScriptEqualsModel makes the same calls of the scripts and of the model, and compares all that they say and know. LOADCTL_TRACE=1 tells the calls.
+// TestScriptEqualsModel makes the same calls of the scripts and of the model. It compares all that they say and know.
+// LOADCTL_TRACE=1 shows the calls.
 func TestScriptEqualsModel(t *testing.T) {
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
@@ -451,7 +452,7 @@ func equal(t *testing.T, client *redis.Client, seeds uint64) {
 			w.s.make(w.now, w.options, "server0", nil)
 			w.r = New(w.options, "server0")
 			members := 1 + rng.IntN(12)
-			if seed%5 == 4 { // more than one call looks after
+			if seed%5 == 4 { // more members than one call handles
 				members += 30
 			}
 			for i := range members {
@@ -637,7 +638,7 @@ func (w *world) somewhere() lease.Segs {
 	return out
 }
 
-// adversary makes a call that no worker would make now: an old one again, or one of nonsense.
+// adversary makes a call that no worker would make now: an old one again, or nonsense.
 func (w *world) adversary() {
 	w.t.Helper()
 	if len(w.old) == 0 {
@@ -718,7 +719,7 @@ func (w *world) failover() {
 	w.s.identity = identity
 }
 
-// restore loses all, and a worker brings it back.
+// restore loses all, and a worker restores it.
 func (w *world) restore() {
 	w.t.Helper()
 	laws := w.holders[w.rng.IntN(len(w.holders))].View().Laws.All()

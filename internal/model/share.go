@@ -10,10 +10,10 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// A level is how many units a weight of 1 has.
+// level returns the places of the member's target per weight.
 func (m *Member) level() float64 { return float64(m.target.Len()) / float64(m.Weight) }
 
-// staying are the members that share the circle.
+// staying returns the members that share the circle.
 func (r *Run) staying() (out []*Member) {
 	for _, m := range r.present() {
 		if !m.leaving {
@@ -23,7 +23,7 @@ func (r *Run) staying() (out []*Member) {
 	return out
 }
 
-// share is that of a weight in a sum of weights, in units.
+// share returns the share of a weight in a sum of weights, in places.
 func share(weight, sum int64) int64 {
 	return int64(math.Floor(float64(circle.Units*weight) / float64(sum)))
 }
@@ -35,25 +35,25 @@ func weights(ms []*Member) (w int64) {
 	return w
 }
 
-// aim makes orphans a member's target.
-func (r *Run) aim(m *Member, units lease.Segs) {
+// addTarget adds orphans to a member's target.
+func (r *Run) addTarget(m *Member, units lease.Segs) {
 	r.orphans = r.orphans.Minus(units)
 	m.target = m.target.Union(units)
 }
 
-// abandon makes a member's target others'.
+// abandon gives a member's target to others.
 func (r *Run) abandon(m *Member) {
 	r.orphans = r.orphans.Union(m.target)
 	m.target = nil
 	r.adopt()
 }
 
-// few is how many members share an amount: as many as it has shares, and sixteen times that.
+// few returns how many members share an amount: 16 times as many as it has mean shares, and at least 16.
 func few(amount int64, n int) int {
 	return int(min(int64(n), max(16, 16*amount*int64(n)/circle.Units)))
 }
 
-// welcome gives a newcomer its share: the richest go down to one level.
+// welcome gives a newcomer its share. The richest members go down to one level.
 func (r *Run) welcome(m *Member) {
 	r.adopt()
 	all := r.staying()
@@ -77,7 +77,7 @@ func (r *Run) welcome(m *Member) {
 	}
 }
 
-// move makes units of one member's target another's: whole small pieces first, then a part of the next one.
+// move moves places from one member's target to another's: whole small pieces first, then a part of the next one.
 func (r *Run) move(from, to *Member, amount int64) (moved int64) {
 	loose := slices.Clone(from.target)
 	slices.SortFunc(loose, func(a, b lease.Seg) int {
@@ -100,8 +100,9 @@ func (r *Run) move(from, to *Member, amount int64) (moved int64) {
 	return moved
 }
 
-// some are as many orphans as a member has on average, where members are many: the others come with the next calls.
-func (r *Run) some(n int) (some lease.Segs) {
+// someOrphans returns, in a large fleet, as many orphans as a member has on average. The others come with the next
+// calls.
+func (r *Run) someOrphans(n int) (some lease.Segs) {
 	most := int64(circle.Units)
 	if n > atOnce {
 		most = circle.Units / int64(n)
@@ -117,8 +118,8 @@ func (r *Run) some(n int) (some lease.Segs) {
 	return some
 }
 
-// adopt gives orphans to the poorest, which come to one level; what lies beside their own first. When the run is over nobody needs them, and
-// thousands may leave.
+// adopt gives orphans to the poorest members, up to one level, those next to their own pieces first. When the run is
+// over nobody needs them, and thousands may leave.
 func (r *Run) adopt() {
 	all := r.staying()
 	if r.laws == nil || r.quiet > 0 || len(all) == 0 || len(r.orphans) == 0 {
@@ -127,7 +128,7 @@ func (r *Run) adopt() {
 	if l := r.laws.Newest(); l.Phase >= lease.Stopped && l.T0 <= r.now {
 		return
 	}
-	some := r.some(len(all))
+	some := r.someOrphans(len(all))
 	total := some.Len()
 	slices.SortFunc(all, func(a, b *Member) int {
 		return cmp.Or(cmp.Compare(a.level(), b.level()), strings.Compare(a.Name, b.Name))
@@ -143,16 +144,17 @@ func (r *Run) adopt() {
 	}
 	all = all[:n]
 	for _, m := range all {
-		some = r.raise(m, some, int64(level*float64(m.Weight))-m.target.Len(), true)
+		some = r.giveOrphans(m, some, int64(level*float64(m.Weight))-m.target.Len(), true)
 	}
 	for _, m := range all {
-		some = r.raise(m, some, int64(level*float64(m.Weight))-m.target.Len(), false)
+		some = r.giveOrphans(m, some, int64(level*float64(m.Weight))-m.target.Len(), false)
 	}
-	r.raise(all[0], some, some.Len(), false)
+	r.giveOrphans(all[0], some, some.Len(), false)
 }
 
-// raise gives a member an amount of some orphans, and returns what is left of them.
-func (r *Run) raise(m *Member, some lease.Segs, amount int64, beside bool) lease.Segs {
+// giveOrphans gives a member an amount of some orphans, and returns the others. beside: only those next to its own
+// pieces.
+func (r *Run) giveOrphans(m *Member, some lease.Segs, amount int64, beside bool) lease.Segs {
 	var got lease.Segs
 	for _, s := range some {
 		if amount <= 0 {
@@ -166,14 +168,14 @@ func (r *Run) raise(m *Member, some lease.Segs, amount int64, beside bool) lease
 		amount -= s.Hi - s.Lo
 	}
 	if len(got) > 0 {
-		r.aim(m, got)
+		r.addTarget(m, got)
 		r.woken[m.Name] = true
 	}
 	return some.Minus(got)
 }
 
-// level moves units from the richest to the poorest, where one is more than 8 % off.
-func (r *Run) level() {
+// levelShares moves places from the richest to the poorest member, if one is more than 8 % off the mean.
+func (r *Run) levelShares() {
 	if r.quiet > 0 {
 		return
 	}

@@ -17,19 +17,20 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// How a run is judged while it goes on. A second is judged when the snapshots of all workers that run are in, or after judgeLatest, which is more where
-// they publish less often. The lock outlives two looks, however long they take, so that one member goes on judging; when it dies another one takes over.
+// How a run is judged while it is active. A second is judged when the snapshots of all present workers are in, or
+// after judgeLatest, which is longer if they publish less often. The lock outlives two looks, however long they take,
+// so that one member goes on judging. If it dies, another one takes over.
 const (
 	judgeLatest = 3 // seconds
-	judgeAgain  = 5 // seconds that whoever takes over looks back
+	judgeAgain  = 5 // seconds that a new judge looks back
 	judgeLock   = 1500 * time.Millisecond
 	judgeEvery  = time.Second
-	judgeLimit  = 2500 * time.Millisecond // for all calls of one look: seven, one after the other, of up to 300 ms
+	judgeLimit  = 2500 * time.Millisecond // for all calls of one look: seven in a row of up to 300 ms each
 )
 
-// AbortIfFailing stops the run when a threshold says so. Every worker of the run calls it; it returns when ctx ends, or the run is over. One of
-// them judges at a time, but nothing is wrong if two do: a run is stopped once. Whoever judges reads what all workers have published, over the
-// connection that aside opens.
+// AbortIfFailing stops the run when a threshold says so. Every worker of the run calls it. It returns when ctx ends,
+// or when the run is over. One worker judges at a time, but two do no harm: a run is stopped once. The judge reads
+// what all workers have published, over the connection that aside opens.
 func (r *Run) AbortIfFailing(ctx context.Context, me string, aside func(context.Context) (*Run, error), log *slog.Logger) {
 	all, err := r.Spec.thresholds()
 	all = slices.DeleteFunc(all, func(t report.Threshold) bool { return t.Abort == 0 })
@@ -48,7 +49,7 @@ func (r *Run) AbortIfFailing(ctx context.Context, me string, aside func(context.
 		}
 		j.trouble(err)
 		if err != nil {
-			next = judgeEvery // the next look sees all that this one did not
+			next = judgeEvery // the next look sees what this one did not
 		}
 		select {
 		case <-time.After(next):
@@ -57,36 +58,36 @@ func (r *Run) AbortIfFailing(ctx context.Context, me string, aside func(context.
 	}
 }
 
-// trouble reports the first failure of a series, each of another kind, and its end.
+// trouble logs the first failure of a series, each other kind of failure, and the end of the series.
 func (j *judge) trouble(err error) {
 	switch {
 	case err == nil && j.failures.Over():
-		j.log.Info("judging the run again")
+		j.log.Info("the run is judged again")
 	case err != nil && j.failures.Failed(err):
-		j.log.Warn("the run cannot be judged: abort after has no effect until it can", "err", err)
+		j.log.Warn("cannot judge the run; thresholds with `abort after` have no effect until this works", "err", err)
 	}
 }
 
 // A judge looks at what the fleet has published.
 type judge struct {
-	own        *Run                                // over the connection that all workers have
-	aside      func(context.Context) (*Run, error) // opens another one
-	run        *Run                                // over that one
+	own        *Run                                // over the connection of all workers
+	aside      func(context.Context) (*Run, error) // opens another connection
+	run        *Run                                // over that connection
 	me         string
 	thresholds []report.Threshold
 	log        *slog.Logger
 	failures   outage.Series
 	took       time.Duration // of the last look
 
-	judged int64            // seconds of the run
-	width  int64            // of the points when a look begins
-	told   map[string]int64 // up to when each worker has published, µs of Redis' clock
-	limits int64            // up to when the generator of a worker was a limit, µs of Redis' clock
-	heard  string           // the last entry of the stream that told and limits know
+	judged int64            // last judged second of the run
+	width  int64            // of the points at the beginning of a look
+	told   map[string]int64 // up to when each worker has published, µs of the Redis clock
+	limits int64            // up to when the generator of a worker was a limit, µs of the Redis clock
+	heard  string           // the last entry of the stream that is in told and limits
 	known  read             // points that do not change any more
 }
 
-// look judges the seconds that can be. next is when to look again.
+// look judges the seconds that can be judged. next is when to look again.
 func (j *judge) look(ctx context.Context) (over bool, next time.Duration, err error) {
 	mine, err := j.locked(ctx)
 	if err != nil || !mine {
@@ -117,7 +118,8 @@ func (j *judge) look(ctx context.Context) (over bool, next time.Duration, err er
 			return false, 0, err
 		}
 		if t != nil {
-			return false, judgeEvery, j.abort(ctx, *t, second, missing) // the next look sees that it is over, or stops it again after a failover
+			// The next look sees that the run is over, or stops it again after a failover.
+			return false, judgeEvery, j.abort(ctx, *t, second, missing)
 		}
 		j.judged = second
 	}
@@ -145,7 +147,7 @@ func ignoreNil(err error) error {
 	return err
 }
 
-// judgeable is the last second that can be judged, and who has not told of it though it runs.
+// judgeable returns the last second that can be judged, and the running workers whose snapshots are missing.
 func (j *judge) judgeable(ctx context.Context, s *State, now int64) (end int64, missing []string, err error) {
 	if err := j.hear(ctx, s); err != nil {
 		return 0, nil, err
@@ -153,7 +155,7 @@ func (j *judge) judgeable(ctx context.Context, s *State, now int64) (end int64, 
 	silent := func(second int64) (all []string) {
 		until, late := s.StartedAt.UnixMicro()+second*1_000_000, time.Duration(s.judgeLatest())*time.Second
 		for _, w := range s.Workers {
-			if j.told[w.key()] < min(until, w.tells(s.now, late)) {
+			if j.told[w.key()] < min(until, w.reportsUntil(s.now, late)) {
 				all = append(all, w.ID)
 			}
 		}
@@ -167,14 +169,14 @@ func (j *judge) judgeable(ctx context.Context, s *State, now int64) (end int64, 
 	return end, silent(end), nil
 }
 
-// judgeLatest is after how many seconds one is judged though snapshots are missing.
+// judgeLatest returns after how many seconds a second is judged though snapshots are missing.
 func (s *State) judgeLatest() int64 {
 	return judgeLatest + int64((report.SnapshotPeriod(s.Members)-1)/time.Second)
 }
 
-// tells is up to when a worker has to publish before what it did is known, µs. Who has left brings its last snapshot at about that time,
-// by late. Who is lost brings none.
-func (w Worker) tells(now time.Time, late time.Duration) int64 {
+// reportsUntil returns up to when a worker must publish before all that it did is known, µs. A worker that has left
+// publishes its last snapshot at about that time, at most late. A lost one publishes none.
+func (w Worker) reportsUntil(now time.Time, late time.Duration) int64 {
 	switch {
 	case w.State == "active" || w.State == "silent":
 		return math.MaxInt64
@@ -185,14 +187,15 @@ func (w Worker) tells(now time.Time, late time.Duration) int64 {
 	}
 }
 
-// lostSince tells whether a worker went without its last word after an instant.
+// lostSince reports whether a worker was lost without its last snapshot after t.
 func (s *State) lostSince(t time.Time) bool {
 	return slices.ContainsFunc(s.Workers, func(w Worker) bool {
 		return (w.State == "lost" || w.State == "removed" || w.State == "replaced") && w.LastSeen.After(t)
 	})
 }
 
-// hear finds out up to when each worker has published, and was limited by itself, as far as a look needs it. It reads what is new since the last look.
+// hear finds out up to when each worker has published, and was limited by itself, as far as a look needs it. It reads
+// what is new since the last look.
 func (j *judge) hear(ctx context.Context, s *State) error {
 	if j.told == nil {
 		back := (s.judgeLatest() + judgeAgain + j.span(report.WidthAt(int64(s.elapsed()/time.Second)))) * int64(time.Second)
@@ -211,8 +214,8 @@ func (j *judge) hear(ctx context.Context, s *State) error {
 	})
 }
 
-// failing is a threshold for which the run is to be stopped at the end of a second; nil = none. In the seconds in which workers join their
-// points into wider ones nothing is judged.
+// failing returns a threshold for which the run must be stopped at the end of a second; nil = none. Nothing is judged
+// in the seconds in which workers join their points to wider ones.
 func (j *judge) failing(ctx context.Context, s *State, second int64, missing bool) (*report.Threshold, error) {
 	width := report.WidthAt(second)
 	if report.WidthAt(max(0, second-2*judgeAgain)) != report.WidthAt(second+2*judgeAgain) {
@@ -240,7 +243,7 @@ func (j *judge) failing(ctx context.Context, s *State, second int64, missing boo
 	return nil, nil
 }
 
-// span is how much of the run has to be looked at, in seconds.
+// span returns how many seconds of the run must be looked at.
 func (j *judge) span(width int64) (longest int64) {
 	for _, t := range j.thresholds {
 		longest = max(longest, t.Span(width))
@@ -248,15 +251,16 @@ func (j *judge) span(width int64) (longest int64) {
 	return longest
 }
 
-// read is what a judge knows of the series: which does not change any more as long as the workers' places in it only grow.
+// read is what a judge knows of the series. It does not change while the workers' places in it only grow.
 type read struct {
-	places map[string]int64 // up to which second the merged points have those of a worker
+	places map[string]int64 // up to which second the merged points have those of each worker
 	upto   int64            // the first of these
-	points []report.Point   // the merged ones before it, and not too old
+	points []report.Point   // the merged points before that, as far as they are needed
 }
 
-// points reads the points of all workers in the seconds [from, to), which begins and ends with a point of the run's present width: all that was not
-// whole at the last look, at one instant. Where Redis has forgotten some, or a worker is new, all is read again.
+// points reads the points of all workers in the seconds [from, to), which begin and end with a point of the run's
+// width. It reads at one instant all that was not complete at the last look. If Redis has forgotten points, or a
+// worker is new, it reads all again.
 func (j *judge) points(ctx context.Context, s *State, from, to int64) ([]report.Point, error) {
 	since := max(from, j.known.upto)
 	columns, open, places, err := j.read(ctx, s, since, to)
@@ -283,7 +287,7 @@ func (j *judge) points(ctx context.Context, s *State, from, to int64) ([]report.
 	return report.MergeSeries(all, []report.Point{wide}), nil
 }
 
-// before tells whether the places of all workers have only grown.
+// before reports whether the places of all workers have only grown.
 func (r read) before(places map[string]int64) bool {
 	for worker, second := range places {
 		if then, known := r.places[worker]; !known || second < then {
@@ -293,7 +297,8 @@ func (r read) before(places map[string]int64) bool {
 	return len(places) >= len(r.places)
 }
 
-// read reads the merged points in the seconds [from, to), those that are not among them yet, and the workers' places.
+// read reads the merged points in the seconds [from, to), the points that are not merged yet, and the workers'
+// places.
 func (j *judge) read(ctx context.Context, s *State, from, to int64) (merged, open []report.Point, places map[string]int64, err error) {
 	latency := slices.ContainsFunc(j.thresholds, func(t report.Threshold) bool { return t.Metric == "latency" })
 	fields := report.Pages(from, to, j.width, latency)
@@ -325,7 +330,7 @@ func (j *judge) read(ctx context.Context, s *State, from, to int64) (merged, ope
 	return columns.Points(), open, places, nil
 }
 
-// abort stops the run. Who is asked twice does nothing the second time.
+// abort stops the run. A second call does nothing.
 func (j *judge) abort(ctx context.Context, t report.Threshold, second int64, missing []string) error {
 	why := t.Stops(second)
 	if len(missing) > 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// tells publishes what a worker did in each of some seconds of the run, all at once, as after an outage: 50 requests of 1 ms. Its clock is at the end of
-// the last one.
+// tells publishes what a worker did in some seconds of the run, all at once, as after an outage: 50 requests of 1 ms
+// a second. Its clock is at the end of the last second.
 func (p *teller) tells(start time.Time, from, to int64) {
 	p.Helper()
 	sum := report.NewSnapshot(p.total.Worker, p.total.Incarnation)
@@ -39,7 +39,7 @@ func (p *teller) tells(start time.Time, from, to int64) {
 	}
 }
 
-// judging is a run of 100 requests a second that two workers share, and who judges it.
+// judging is a run of 100 requests a second, shared by two workers, and its judge.
 func (b *bed) judging(thresholds ...string) (r *Run, one, two *teller, j *judge) {
 	b.Helper()
 	spec := constant(100)
@@ -70,7 +70,8 @@ func (j *judge) judges(t *testing.T, s *State, second int64, missing bool) strin
 	return failed.Text
 }
 
-// TestWhoComesBackCounts: a worker that was cut off brings all that it did at once. Nobody may have noted that it did nothing.
+// TestWhoComesBackCounts: a worker that was cut off publishes all that it did at once. Nobody may have counted it as
+// idle.
 func TestWhoComesBackCounts(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		const right, wrong = "rate:rate>90 over 10s abort after 2", "rate:rate>110 over 10s abort after 2"
@@ -92,7 +93,8 @@ func TestWhoComesBackCounts(t *testing.T) {
 	})
 }
 
-// TestPointsThatGrow: a judge reads points that are not whole, and those that were whole before the width doubled.
+// TestPointsThatGrow: a judge reads points that are not complete, and points that were complete before the width
+// doubled.
 func TestPointsThatGrow(t *testing.T) {
 	b := newBed(t)
 	r, one, _, j := b.judging("latency:p(50)>90ms over 10s abort after 1")
@@ -179,7 +181,7 @@ func (b *bed) judgedBy(r *Run, me string, log *slog.Logger, hook redis.Hook) {
 	})
 }
 
-// TestAbortFarAway: calls that take 200 ms each are enough to stop a run. Two that judge leave it to one of them.
+// TestAbortFarAway: a run is stopped even if calls take 200 ms each. Of two judges only one judges.
 func TestAbortFarAway(t *testing.T) {
 	b := newBed(t)
 	r, _, _, _ := b.judging("rate:rate>110 over 1s abort after 1") // more than is asked for
@@ -209,12 +211,12 @@ func TestTroubleOfAJudgeIsTold(t *testing.T) {
 		return nil
 	}})
 	b.until("three looks", func() bool { return looks.Load() >= 3 })
-	if got := told.String(); strings.Count(got, "abort after has no effect") != 1 || strings.Count(got, "\n") != 1 {
+	if got := told.String(); strings.Count(got, "cannot judge the run") != 1 || strings.Count(got, "\n") != 1 {
 		t.Errorf("told: %s", got)
 	}
 	away.Store(false)
 	b.until("the stop", func() bool { return b.state(r).Phase == "stopped" })
-	b.until("the end of the trouble", func() bool { return strings.Contains(told.String(), "judging the run again") })
+	b.until("the end of the trouble", func() bool { return strings.Contains(told.String(), "the run is judged again") })
 }
 
 // TestAJudgeOutlivesALostRun: workers restore a run that Redis has lost, and it is judged again.
@@ -231,7 +233,7 @@ func TestAJudgeOutlivesALostRun(t *testing.T) {
 	move(r.keys.Budget, lost)
 	var told lockedText
 	b.judgedBy(r, "a/inca", slog.New(slog.NewTextHandler(&told, nil)), farAway{fails: func(string) error { return nil }})
-	b.until("a look that finds no run", func() bool { return strings.Contains(told.String(), "the run cannot be judged") })
+	b.until("a look that finds no run", func() bool { return strings.Contains(told.String(), "cannot judge the run") })
 	move(lost, r.keys.Budget)
 	b.until("the stop", func() bool { return b.state(r).Phase == "stopped" })
 }
@@ -254,7 +256,8 @@ func (l *lockedText) String() string {
 	return l.Builder.String()
 }
 
-// TestALookReadsWhatIsNew: of the stream and of the series; and what all workers did is added up once, whatever the number of thresholds.
+// TestALookReadsWhatIsNew: a look reads only what is new in the stream and in the series. It adds up what all workers
+// did once, for any number of thresholds.
 func TestALookReadsWhatIsNew(t *testing.T) {
 	b := newBed(t)
 	r, one, two, j := b.judging("rate:rate>1 over 300s abort after 299")
@@ -328,7 +331,8 @@ func (s seen) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestAJudgeHearsOfLimits: an interval in which the worker itself was late is told of by its snapshot; so no rate stops the run, and errors do.
+// TestAJudgeHearsOfLimits: the snapshot tells of an interval in which the worker itself was late. Then no rate stops
+// the run, but errors do.
 func TestAJudgeHearsOfLimits(t *testing.T) {
 	b := newBed(t)
 	const rate, shares = "rate:rate>110 over 2s abort after 2", "checks:rate<1% over 2s abort after 2"

@@ -13,15 +13,15 @@ import (
 
 // advice is what to do about a refusal of Redis.
 type advice struct {
-	word string // what the server's answer has in it: some servers put words of their own in front
+	word string // part of the server's answer: some servers put their own words in front
 	mend string
-	url  bool // what has to be changed is the URL: address, user or password
+	url  bool // the URL must change: address, user or password
 }
 
-// outOfMemory is what a server says that may not use more memory.
+// outOfMemory is part of the answer of a server whose memory is full.
 const outOfMemory = "OOM command"
 
-// advices are the refusals that are known. The first that fits counts.
+// advices returns the known refusals. The first that fits counts.
 func advices() []advice {
 	return []advice{
 		{word: "WRONGPASS", mend: "its user or password is wrong: put the right one into the URL, redis://user:password@host:port", url: true},
@@ -33,7 +33,7 @@ func advices() []advice {
 		{word: "READONLY ", mend: "the server is a read-only replica: give the address of its master", url: true},
 		{word: "MOVED ", mend: "the server is one of a cluster: name another of its nodes in the URL too, redis://host:port?addr=host:port", url: true},
 		{word: "cluster support disabled", mend: "the server is not of a cluster: leave ?addr= out of the URL", url: true},
-		{word: "SELECT is not allowed in cluster mode", mend: "a cluster has no database but 0: leave its number out of the URL", url: true},
+		{word: "SELECT is not allowed in cluster mode", mend: "a cluster has only database 0: leave the number out of the URL", url: true},
 		{word: "CLUSTERDOWN", mend: "a part of the cluster is missing: redis-cli cluster info tells more"},
 		{word: "MASTERDOWN", mend: "the server is a replica that has lost its master: give the address of the master", url: true},
 		{word: "NOREPLICAS", mend: "bring its replicas back, or lower its min-replicas-to-write"},
@@ -42,8 +42,8 @@ func advices() []advice {
 		{word: "MISCONF", mend: "the server cannot write to its disk: see its log"},
 		{word: "LOADING ", mend: "the server is still reading its data: wait a moment and try again"},
 		{word: "TRYAGAIN", mend: "a part of the cluster is being moved: wait a moment"},
-		{word: "BUSY ", mend: "a script of somebody else holds the server up: wait, or end it with redis-cli script kill"},
-		{word: "EXECABORT", mend: "the server refuses a part of it: loadctl doctor shows what"},
+		{word: "BUSY ", mend: "a script of somebody else blocks the server: wait, or end it with redis-cli script kill"},
+		{word: "EXECABORT", mend: "the server refuses a part of the call: loadctl doctor shows which"},
 		{word: "max number of clients", mend: "raise its maxclients, or end other clients"},
 		{word: "WRONGTYPE", mend: "a key of loadctl's holds something else: take another database of the server, redis://host:port/1"},
 		{word: "nknown command", mend: "the server lacks what loadctl needs: take Redis 6.2 or newer", url: true},
@@ -62,10 +62,10 @@ func (e refusal) Error() string {
 }
 func (e refusal) Unwrap() error { return e.error }
 
-// Advise adds to an error what to do about it, where it is a refusal of Redis that is known and that does not say so yet. The
-// server's own words stay. nil stays nil.
+// Advise adds to a known refusal of Redis what to do about it, unless the error says so already. The server's own
+// words stay. nil stays nil.
 func Advise(err error) error {
-	if _, said := errors.AsType[refusal](err); said {
+	if _, advised := errors.AsType[refusal](err); advised {
 		return err
 	}
 	if a, known := adviceOn(err); known {
@@ -74,11 +74,11 @@ func Advise(err error) error {
 	return err
 }
 
-// adviceOn finds what is known about an error.
+// adviceOn returns what is known about an error.
 func adviceOn(err error) (advice, bool) {
 	var answer error
-	if said, refused := errors.AsType[redis.Error](err); refused {
-		answer = said
+	if reply, refused := errors.AsType[redis.Error](err); refused {
+		answer = reply
 	} else if errors.Is(err, mux.ErrRefused) {
 		answer = err
 	}
@@ -90,22 +90,22 @@ func adviceOn(err error) (advice, bool) {
 	return advice{}, false
 }
 
-// Remedy takes apart what Advise put together: what is wrong, and what to do about it, "" where that is not known.
+// Remedy splits what Advise has joined: what is wrong, and what to do about it, "" if that is unknown.
 func Remedy(err error) (wrong, mend string) {
 	a, _ := adviceOn(err)
-	if said, is := errors.AsType[refusal](err); is {
-		a = said.advice
+	if r, is := errors.AsType[refusal](err); is {
+		a = r.advice
 	}
 	return strings.TrimSuffix(err.Error(), "; "+a.mend), a.mend
 }
 
-// WrongURL tells whether an error is a refusal of Redis that is mended by giving another URL: address, user or password.
+// WrongURL reports whether an error is a refusal of Redis that another URL avoids: address, user or password.
 func WrongURL(err error) bool {
 	e, ok := errors.AsType[refusal](Advise(err))
 	return ok && e.advice.url
 }
 
-// Unanswered tells whether an error is about the connection to Redis: the server has said nothing.
+// Unanswered reports whether an error is about the connection to Redis: the server did not answer.
 func Unanswered(err error) bool {
 	_, network := errors.AsType[net.Error](err)
 	return network || errors.Is(err, io.EOF)

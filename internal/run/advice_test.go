@@ -34,7 +34,7 @@ func TestAdvise(t *testing.T) {
 		{"READONLY You can't write against a read only replica.", "the address of its master", true},
 		{"MOVED 3999 127.0.0.1:6381", "redis://host:port?addr=host:port", true},
 		{"ERR This instance has cluster support disabled", "leave ?addr= out", true},
-		{"ERR SELECT is not allowed in cluster mode", "leave its number out", true},
+		{"ERR SELECT is not allowed in cluster mode", "leave the number out", true},
 		{"CLUSTERDOWN Hash slot not served", "redis-cli cluster info", false},
 		{"TRYAGAIN Multiple keys request during rehashing of slot", "being moved", false},
 		{"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", "the address of the master", true},
@@ -85,7 +85,7 @@ func TestAdvise(t *testing.T) {
 	}
 }
 
-// TestReady: it says no for what would let a worker ask in vain, and writes nothing.
+// TestReady: it refuses what would make a worker call in vain, and writes nothing.
 func TestReady(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(10), Options{})

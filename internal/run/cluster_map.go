@@ -10,14 +10,16 @@ import (
 )
 
 const (
-	// reloadEvery is how old the map of a cluster gets while calls go through. By itself the library asks each minute only.
+	// reloadEvery is how old the map of a cluster gets while calls succeed. The library itself reloads it only once a
+	// minute.
 	reloadEvery = time.Second
-	// mapPatience is how long one node may take to tell the map: then the next one is asked.
+	// mapPatience is how long one node may take to send the map. Then the next one is asked.
 	mapPatience = 2 * time.Second
 )
 
-// reloading loads the map of a cluster anew after each call that its node did not answer, or could not serve: another one may have taken over. The
-// library does so only where the answer names another node. It loads the map at most five times a second.
+// reloading reloads the map of a cluster after each call that its node did not answer or could not serve: another
+// node may have taken over. The library does so only if the answer names another node. It loads the map at most five
+// times a second.
 type reloading struct{ reload func(context.Context) }
 
 // DialHook implements redis.Hook.
@@ -41,8 +43,8 @@ func (r reloading) after(ctx context.Context, err error) error {
 	return err
 }
 
-// mapAsked bounds the calls of one node that have no deadline: those are the library's own, for the map. While it waits for a node that hangs, it
-// asks no other one.
+// mapAsked bounds calls of one node that have no deadline. These are the library's own, for the map. While it waits
+// for a node that hangs, it asks no other node.
 type mapAsked struct{}
 
 // DialHook implements redis.Hook.

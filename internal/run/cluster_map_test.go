@@ -15,7 +15,8 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// TestClusterFailoverIsFollowed: a replica has taken over from a master because it was told to, or because the master was killed, and the client is with it soon.
+// TestClusterFailoverIsFollowed: a replica takes over from a master, on command or because the master was killed.
+// Soon the client is with it.
 func TestClusterFailoverIsFollowed(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -71,7 +72,8 @@ func line(text, word string) string {
 	return ""
 }
 
-// TestReloading: the map is loaded anew where a node is not there or cannot serve, and not because of an answer of the node in charge.
+// TestReloading: the map is reloaded if a node is gone or cannot serve, but not because of an answer of the node in
+// charge.
 func TestReloading(t *testing.T) {
 	client := redistest.Start(t).Client()
 	_, refused := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t)))

@@ -17,18 +17,19 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// Change is what a command came to.
+// Change is the result of a command.
 type Change struct {
-	Run     string    `json:"run"`
-	Command string    `json:"command"`
-	Changed bool      `json:"changed"` // false: it was so already
-	At      time.Time `json:"at"`      // from when on, by the Redis clock; year 1 = when the run begins or is resumed
+	Run     string `json:"run"`
+	Command string `json:"command"`
+	Changed bool   `json:"changed"` // false: it was so already
+	// Since when it is in force, by the Redis clock; year 1 = when the run begins or is resumed.
+	At time.Time `json:"at"`
 }
 
-// command runs one command. Its id makes repetitions harmless, so a lost reply is answered by asking again. to is what is set: pieces, as
-// pacer.JoinPieces writes them, or a burst.
+// command runs one command. Its id makes repetitions harmless, so after a lost reply it is sent again. to is the new
+// value: pieces, as pacer.JoinPieces writes them, or a burst.
 func (r *Run) command(ctx context.Context, kind, what, to string, expected int64) (Change, error) {
-	if err := r.whole(ctx); err != nil {
+	if err := r.checkKeys(ctx); err != nil {
 		return Change{}, err
 	}
 	return r.send(ctx, NewID(), kind, what, to, expected)
@@ -49,7 +50,7 @@ func (r *Run) send(ctx context.Context, id, kind, what, to string, expected int6
 		return Change{}, explain(kind, r.Name, err)
 	}
 	if len(reply) != 3 {
-		return Change{}, fmt.Errorf("%s %s: the answer has %d parts; this program and the run do not fit together", kind, r.Name, len(reply))
+		return Change{}, fmt.Errorf("%s %s: the answer has %d parts; use the same version of loadctl and loadworker", kind, r.Name, len(reply))
 	}
 	us, err := strconv.ParseInt(reply[1], 10, 64)
 	if err != nil {
@@ -72,7 +73,7 @@ func (r *Run) send(ctx context.Context, id, kind, what, to string, expected int6
 	}
 }
 
-// absent is why a script found no state: there is none, or it has lost the part that each call reads.
+// absent returns why a script found no state: there is none, or the part that each call reads is missing.
 func (r *Run) absent(ctx context.Context, kind string) error {
 	if uid, err := r.client.HGet(ctx, r.keys.Budget, "uid").Result(); err == nil && uid == r.UID {
 		return broken(r.Name, "a part of it is missing")
@@ -80,14 +81,14 @@ func (r *Run) absent(ctx context.Context, kind string) error {
 	return fmt.Errorf("%s %s: %w", kind, r.Name, ErrNoRun)
 }
 
-// errRetry: somebody changed the run between reading the rate and changing it.
+// errRetry: the run was changed between reading the rate and changing it.
 var errRetry = errors.New("the run changed at the same time; try again")
 
-// ErrNoRate is about changing the rate of a closed loop.
+// ErrNoRate says that a closed loop has no rate to change.
 var ErrNoRate = errors.New("the run goes as fast as it can (--qps max): it has no rate to change; pause or stop it")
 
-// SetRate changes the rate of the whole cluster to `to`, at once or as a ramp over some time. It cancels the stages it
-// overlaps; the planned end of the run stays.
+// SetRate changes the rate of the whole cluster to `to`, at once or as a ramp over some time. It cancels the stages
+// that it overlaps. The planned end of the run stays.
 func (r *Run) SetRate(ctx context.Context, to pacer.Rate, over time.Duration) (Change, error) {
 	return r.setRate(ctx, to, over, to.String()+" per second")
 }
@@ -104,7 +105,7 @@ func (r *Run) setRate(ctx context.Context, to pacer.Rate, over time.Duration, wh
 	if over != 0 && (over < MinRamp || over > MaxRamp) {
 		return Change{}, fmt.Errorf("--over: give a time from %v to %v, such as 30s", MinRamp, MaxRamp)
 	}
-	if r.Spec.gated() {
+	if r.Spec.hasLimiter() {
 		s, err := r.State(ctx)
 		if err == nil {
 			err = r.Spec.mayChange("set-rate", r.Name, to, s.burst, over)
@@ -145,8 +146,8 @@ func (r *Run) SetBurst(ctx context.Context, to int64) (Change, error) {
 	switch {
 	case to < 1 || to > maxBurst:
 		return Change{}, fmt.Errorf("set-burst %s: give a number from 1 to %d", r.Name, maxBurst)
-	case !r.Spec.gated():
-		return Change{}, fmt.Errorf("set-burst %s: %w: it has none but the schedule, which has no burst; "+
+	case !r.Spec.hasLimiter():
+		return Change{}, fmt.Errorf("set-burst %s: %w: it has only the schedule, which has no burst; "+
 			"create the run with --burst, or with another --limiter", r.Name, ErrLimiter)
 	case !r.Spec.kind().Bursts:
 		return Change{}, fmt.Errorf("set-burst %s: %w: --limiter %s counts in windows; change the rate with loadctl set-rate", r.Name, ErrLimiter, r.Spec.Limiter)
@@ -161,15 +162,15 @@ func (r *Run) SetBurst(ctx context.Context, to int64) (Change, error) {
 	return r.command(ctx, "set-burst", fmt.Sprintf("burst of %d", to), strconv.FormatInt(to, 10), 0)
 }
 
-// The bounds of a ramp's length, and how often it is computed anew because the rate it begins with has changed meanwhile. Where
-// stages are shorter than a round trip that is always so; the last time it begins with a rate that is a little old.
+// The bounds of a ramp's length, and how often a ramp is computed again if the rate it begins with has changed. With
+// stages shorter than a round trip it always has. Then the last try begins with a rate that is a little old.
 const (
 	MinRamp   = time.Millisecond
 	MaxRamp   = maxDuration
 	rampTries = 20
 )
 
-// rampTo is a line from one rate to another, and then that rate for ever.
+// rampTo returns a line from one rate to another, and then that rate without an end.
 func rampTo(from, to pacer.Rate, over time.Duration) ([]pacer.Piece, error) {
 	ramp := func(from pacer.Rate) ([]pacer.Piece, error) {
 		p := pacer.Stages(from, pacer.Stage{Length: over, To: to})
@@ -183,8 +184,8 @@ func rampTo(from, to pacer.Rate, over time.Duration) ([]pacer.Piece, error) {
 	return pieces, err
 }
 
-// rateNow is the rate in force, exactly where it is constant and to a thousandth inside a ramp. While the schedule's clock
-// stands still it is the one to go on with.
+// rateNow returns the rate in force: exact for a constant rate, to a thousandth in a ramp. While the schedule's clock
+// stands still it is the rate to go on with.
 func (s *State) rateNow() pacer.Rate {
 	if len(s.laws) == 0 || s.Phase == "paused" {
 		return s.first
@@ -192,7 +193,7 @@ func (s *State) rateNow() pacer.Rate {
 	return rateOf(s.current(), s.now.UnixMicro())
 }
 
-// newest is the rate last set, of a run without ramps. It may be in force only in a moment.
+// newest returns the rate last set in a run without ramps. It may be in force only in a moment.
 func (s *State) newest() pacer.Rate {
 	if len(s.laws) == 0 || s.Phase == "paused" {
 		return s.first
@@ -204,12 +205,12 @@ func (s *State) newest() pacer.Rate {
 	return pacer.Rate{Num: last.R0, Den: last.Den}
 }
 
-// Start begins a run that waits, with the workers that are there; without any it begins with the first that comes. The time of the
-// Change is the run's first t0, if that is known within a moment.
+// Start begins a waiting run with the present workers. If there are none, the run begins with the first that joins.
+// The time of the Change is the run's first t0, if that is known in time.
 func (r *Run) Start(ctx context.Context) (Change, error) {
 	c, err := r.command(ctx, "start", "", "", 0)
-	for deadline := time.Now().Add(promptly); err == nil && c.Changed && c.At.IsZero() && time.Now().Before(deadline); {
-		select { // the workers have been woken, and the next call of one begins the run
+	for deadline := time.Now().Add(commandDelay); err == nil && c.Changed && c.At.IsZero() && time.Now().Before(deadline); {
+		select { // the workers are woken, and the next call of one begins the run
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
 			return c, context.Cause(ctx)
@@ -227,19 +228,20 @@ func (r *Run) Start(ctx context.Context) (Change, error) {
 // Pause stops the schedule's clock: no slot is due until Resume. Workers, connections and statistics stay.
 func (r *Run) Pause(ctx context.Context) (Change, error) { return r.command(ctx, "pause", "", "", 0) }
 
-// Resume goes on where Pause stopped, without a burst; the planned end moves by the length of the pause.
+// Resume goes on where Pause stopped, without a burst. The planned end moves by the length of the pause.
 func (r *Run) Resume(ctx context.Context) (Change, error) {
 	return r.command(ctx, "resume", "", "", 0)
 }
 
-// Touch tells the run that somebody looks after it, so that its Deadman does not stop it. Nothing else changes; a run that is over
-// is left alone.
+// Touch tells the run that a controller is there, so that its Deadman does not stop it. Nothing else changes. A run
+// that is over stays as it is.
 func (r *Run) Touch(ctx context.Context) error {
 	_, err := r.command(ctx, "touch", "", "", 0)
 	return err
 }
 
-// Guard is Touch, and sets the run's dead-man's switch, whatever its spec says: the run is stopped when no loadctl was heard of for so long.
+// Guard is Touch, and sets the run's dead-man's switch, whatever its spec says: the run is stopped after this time
+// without a call of loadctl.
 func (r *Run) Guard(ctx context.Context, silence time.Duration) error {
 	if silence < MinDeadman || silence > MaxDeadman {
 		return fmt.Errorf("guard %s: give a time from %v to %v", r.Name, MinDeadman, MaxDeadman)
@@ -248,34 +250,36 @@ func (r *Run) Guard(ctx context.Context, silence time.Duration) error {
 	return err
 }
 
-// promptly is how long it takes until all workers have heard of a command, where nothing is wrong.
-const promptly = 500 * time.Millisecond
+// commandDelay is how long it normally takes until all workers have heard of a command.
+const commandDelay = 500 * time.Millisecond
 
 // Pending is a member that may still send after a stop.
 type Pending struct {
 	ID      string        // empty: members that Redis has forgotten
 	Silent  bool          // it has not called since the stop
-	Promise time.Duration // how much longer it may send by itself if it is cut off; 0 = not at all
+	Promise time.Duration // how much longer it may send if it is cut off; 0 = not at all
 }
 
-// ErrUnconfirmed says that a run was stopped, but that a member of it may send on without end.
+// ErrUnconfirmed says that a run was stopped, but that a member may send without end.
 var ErrUnconfirmed = errors.New("cannot be confirmed")
 
-// Stop ends the run: workers drop everything not yet written. It returns when each member has confirmed that, or its promise is over. A silent member
-// whose promise has no end (LossHold) is waited for some seconds, and is then an ErrUnconfirmed. waiting is called when those it waits for change; it may
-// be nil.
+// Stop ends the run: workers drop everything not yet written. It returns when each member has confirmed that, or its
+// promise is over. It waits some seconds for a silent member whose promise has no end (LossHold). Then it returns an
+// ErrUnconfirmed. waiting is called when the members that it waits for change; it may be nil.
 func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error) {
 	c, err := r.command(ctx, "stop", "", "", 0)
-	if err != nil && !errors.Is(err, ErrOver) { // a run that ended by itself may have requests left that wait for a connection
+	// A run that ended by itself may have requests that wait for a connection.
+	if err != nil && !errors.Is(err, ErrOver) {
 		return c, err
 	}
-	said, began, lost := "", time.Now(), time.Time{}
+	reported, began, lost := "", time.Now(), time.Time{}
 	for {
 		s, err := r.presence(ctx)
 		if err != nil {
 			return c, err
 		}
-		if s.Phase == "waiting" || s.Phase == "running" || s.Phase == "paused" { // a failover has forgotten it, or a worker restored the run
+		// A failover has forgotten the stop, or a worker restored the run.
+		if s.Phase == "waiting" || s.Phase == "running" || s.Phase == "paused" {
 			if again, err := r.command(ctx, "stop", "", "", 0); err == nil {
 				c = again
 			}
@@ -296,9 +300,9 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 		case forgotten > 0:
 			those = append(those, Pending{Silent: true, Promise: forgotten})
 		}
-		if text := fmt.Sprint(who(those)); waiting != nil && text != said && time.Since(began) > promptly {
+		if text := fmt.Sprint(who(those)); waiting != nil && text != reported && time.Since(began) > commandDelay {
 			waiting(those)
-			said = text
+			reported = text
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
@@ -308,8 +312,8 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 	}
 }
 
-// forgotten is for how much longer workers may be sending of whom Redis does not know: it has lost the run, at lost, zero if it is there; or it was
-// lost or failed over, and somebody may still claim pieces.
+// forgotten returns how much longer workers unknown to Redis may send. Either Redis has lost the run, since lost
+// (zero = it has not). Or the run was lost or failed over, and somebody may still claim pieces.
 func (s *State) forgotten(spec Spec, lost time.Time) time.Duration {
 	lateness := max(spec.MaxLag, spec.CatchUp)
 	switch {
@@ -321,7 +325,7 @@ func (s *State) forgotten(spec Spec, lost time.Time) time.Duration {
 	return 0
 }
 
-// who is those without how long it will take.
+// who returns the members without their remaining times.
 func who(those []Pending) []Pending {
 	those = slices.Clone(those)
 	for i := range those {
@@ -330,17 +334,18 @@ func who(those []Pending) []Pending {
 	return those
 }
 
-// unconfirmed is the error that members may fire on without end.
+// unconfirmed returns the error that members may send without end.
 func (r *Run) unconfirmed(those []string) error {
 	if len(those) == 0 {
 		return nil
 	}
 	names := strings.Join(those, " ")
-	return fmt.Errorf("stop %s: %w for %s: nothing is heard of it, and with --on-redis-loss hold it may send on without end; "+
-		"see to it that it is dead, and say so with loadctl workers rm %s %s", r.Name, ErrUnconfirmed, names, r.Name, names)
+	return fmt.Errorf("stop %s: %w for %s: it does not answer, and with --on-redis-loss hold it may send without end; "+
+		"make sure that it is dead, then run loadctl workers rm %s %s", r.Name, ErrUnconfirmed, names, r.Name, names)
 }
 
-// unfinished are those who have not left with their last snapshot published: who has, has sent everything.
+// unfinished returns the workers that have not left with their last snapshot published. One that has, has sent
+// everything.
 func (r *Run) unfinished(ctx context.Context, workers []Worker, s *State) ([]Pending, error) {
 	var those []Pending
 	for _, w := range workers {
@@ -354,7 +359,7 @@ func (r *Run) unfinished(ctx context.Context, workers []Worker, s *State) ([]Pen
 				continue
 			}
 		}
-		p := Pending{ID: w.ID, Silent: w.State != "left" && s.now.Sub(w.LastSeen) >= promptly}
+		p := Pending{ID: w.ID, Silent: w.State != "left" && s.now.Sub(w.LastSeen) >= commandDelay}
 		if p.Silent && r.Spec.Permit() < withoutEnd {
 			p.Promise = max(0, w.promised.Sub(s.now))
 		}

@@ -174,7 +174,7 @@ func TestRampBeginsAtTheRateInForce(t *testing.T) {
 	}
 }
 
-// TestRampAfterAPause: the ramp that the pause ended would have gone on meanwhile.
+// TestRampAfterAPause: the ramp that the pause ended would have gone on in that time.
 func TestRampAfterAPause(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := constant(0)
@@ -244,8 +244,8 @@ func (h *between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// TestRampIsComputedAnew: when the rate changes between reading it and setting the ramp, the ramp begins at the new rate.
-// Where it changes each time, the command still comes to an end.
+// TestRampIsComputedAnew: when the rate changes between reading it and setting the ramp, the ramp begins at the new
+// rate. Even if it changes each time, the command ends.
 func TestRampIsComputedAnew(t *testing.T) {
 	for times, from := range map[int64]float64{1: 401, 3: 403, 1000: 400 + rampTries - 1} {
 		t.Run(fmt.Sprint(times), func(t *testing.T) {
@@ -277,7 +277,8 @@ func TestRampIsComputedAnew(t *testing.T) {
 	}
 }
 
-// TestRampIsSetAtOnce: laws that are made ahead of time by the plan are nobody's command, and no reason to begin anew.
+// TestRampIsSetAtOnce: laws that the plan makes ahead of time are no commands, and no reason to compute the ramp
+// again.
 func TestRampIsSetAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := constant(100)
@@ -409,7 +410,8 @@ func TestStopWaits(t *testing.T) {
 	})
 }
 
-// TestStopWaitsForPermits: a silent member may be cut off, and sends until its promise ends; not one of which it was said that it is dead.
+// TestStopWaitsForPermits: a silent member may be cut off, and sends until its promise ends. Stop does not wait for
+// one that was removed as dead.
 func TestStopWaitsForPermits(t *testing.T) {
 	const permit = 4 * time.Second
 	each(t, func(t *testing.T, b *bed) {
@@ -454,7 +456,7 @@ func TestStopCannotConfirm(t *testing.T) {
 		r, _ := b.create("x", losing(LossHold, 0, 0), Options{})
 		b.member(r, "w").start()
 		c, err := r.Stop(t.Context(), nil)
-		b.wants(err, ErrUnconfirmed, "stop x: cannot be confirmed for w: ", "say so with loadctl workers rm x w")
+		b.wants(err, ErrUnconfirmed, "stop x: cannot be confirmed for w: ", "then run loadctl workers rm x w")
 		if !c.Changed || b.state(r).Phase != "stopped" {
 			t.Errorf("%+v, phase %s", c, b.state(r).Phase)
 		}
@@ -465,7 +467,7 @@ func TestStopCannotConfirm(t *testing.T) {
 	})
 }
 
-// TestTouch: who only looks on is heard of; nothing else changes.
+// TestTouch: the touch of a watcher is noted, and nothing else changes.
 func TestTouch(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(LossPermit, 0, 3*time.Second), Options{})
@@ -489,7 +491,7 @@ func TestTouch(t *testing.T) {
 	})
 }
 
-// TestDeadman: a run that nobody looks after is stopped by the next call of a member; commands and Touch are somebody.
+// TestDeadman: the next call of a member stops a run without a controller. Commands and Touch count as a controller.
 func TestDeadman(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(LossPermit, 0, 3*time.Second), Options{})
@@ -517,7 +519,8 @@ func TestDeadman(t *testing.T) {
 	})
 }
 
-// TestGuard: it sets the switch of a run that was created without one, also while the run waits, and is somebody like Touch.
+// TestGuard: it sets the switch of a run that was created without one, even while the run waits. Like Touch it counts
+// as a controller.
 func TestGuard(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})

@@ -16,22 +16,24 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Connect reaches the Redis server at a URL in one of go-redis' forms: redis://[user:password@]host:port/db, rediss://… for
-// TLS, unix://path. A node of a Redis Cluster stands for all of it; with ?addr=host:port&addr=… further ones are named, of which any may be
-// asked for the others. With ?master_name=NAME the servers named are Sentinels, and the master that they watch is reached. "@FILE" reads the URL from a file, so that a password is in no process list. No error shows the password.
+// Connect reaches the Redis server at a URL in one of go-redis' forms: redis://[user:password@]host:port/db,
+// rediss://… for TLS, unix://path. A node of a Redis Cluster stands for the whole cluster; ?addr=host:port&addr=…
+// names further nodes, any of which may be asked for the others. With ?master_name=NAME the named servers are
+// Sentinels, and Connect reaches the master that they watch. "@FILE" reads the URL from a file, so that no process
+// list shows a password. No error shows the password.
 //
-// Calls to a single server are not repeated by the client: the protocol of renewals does that, with a sequence number. The client of a cluster does
-// repeat them, within the time that one call may take on a single server.
+// The client does not repeat calls to a single server: the protocol of renewals does that, with a sequence number.
+// The client of a cluster does repeat them, within the time of one call on a single server.
 func Connect(ctx context.Context, address string) (redis.UniversalClient, error) {
 	return connect(ctx, address, nil)
 }
 
-// connect is Connect. All connections of the client are those of the link; nil = they are its own.
+// connect is Connect. All connections of the client are those of the link; nil = the client has its own.
 func connect(ctx context.Context, address string, link *Link) (redis.UniversalClient, error) {
 	if file, ok := strings.CutPrefix(address, "@"); ok {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("read the Redis URL: %w; after the @ comes the path of a file that holds it", err)
+			return nil, fmt.Errorf("read the Redis URL: %w; write the path of a file with the URL after the @", err)
 		}
 		address = strings.TrimSpace(string(text))
 	}
@@ -61,10 +63,10 @@ func connect(ctx context.Context, address string, link *Link) (redis.UniversalCl
 	return client, nil
 }
 
-// Hint is what to check where nothing is known about why a server cannot be reached.
+// Hint says what to check if a server cannot be reached for an unknown reason.
 const Hint = "check --redis or LOADCTL_REDIS"
 
-// hint is what to check about a server that cannot be reached.
+// hint returns what to check if a server cannot be reached.
 func hint(scheme string, err error) string {
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
 	_, plain := errors.AsType[tls.RecordHeaderError](err)
@@ -80,8 +82,8 @@ func hint(scheme string, err error) string {
 	}
 }
 
-// greet is one call that any server answers, or errNode. When ctx ends it returns at once: a call to a server that hangs goes by its deadline
-// only, so its connection is closed.
+// greet makes one call that any server answers, or returns errNode. When ctx ends it returns at once. A call to a
+// server that hangs only ends at its deadline, so greet closes the connection.
 func greet(ctx context.Context, client redis.UniversalClient) error {
 	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -92,9 +94,9 @@ func greet(ctx context.Context, client redis.UniversalClient) error {
 	case *redis.Client:
 		err = ask(limit, c)
 	case *redis.ClusterClient:
-		err = meet(limit, c)
+		err = greetCluster(limit, c)
 	case *Watched:
-		err = meetSentinel(limit, c)
+		err = greetSentinel(limit, c)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -102,12 +104,12 @@ func greet(ctx context.Context, client redis.UniversalClient) error {
 	return err
 }
 
-// errURL quotes nothing of the URL: what cannot be taken apart may be a password from end to end.
+// errURL quotes nothing of the URL: all of it may be a password.
 var errURL = errors.New("read the Redis URL: it is not of the form redis://[user:password@]host:port[/db], rediss://… or unix:///path; " +
 	"write / ? # @ % in a password as %2F %3F %23 %40 %25")
 
-// parseURL refuses what would be taken apart at the wrong place. An unescaped / ? or # in a password ends the host there: the rest,
-// up to the @, would be a path, a query or a fragment, and be shown in errors about those.
+// parseURL refuses a URL that would be split at the wrong place. An unescaped / ? or # in a password ends the host
+// there. The rest, up to the @, would be a path, a query or a fragment, and would show in errors about those.
 func parseURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Opaque != "" || strings.Contains(address, "#") {
@@ -116,7 +118,8 @@ func parseURL(address string) (*url.URL, error) {
 	query := u.Query()
 	query.Del("sentinel_password") // the only password that belongs there
 	_, err = url.QueryUnescape(u.RawQuery)
-	if rest, _ := url.QueryUnescape(query.Encode()); err != nil || strings.Contains(rest, "@") || strings.Contains(u.RawQuery, "@") { // further nodes have the password of the first
+	// Further nodes have the password of the first.
+	if rest, _ := url.QueryUnescape(query.Encode()); err != nil || strings.Contains(rest, "@") || strings.Contains(u.RawQuery, "@") {
 		return nil, errURL
 	}
 	switch u.Scheme {
@@ -134,7 +137,7 @@ func parseURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// host is what may be shown of a URL: host and port, or the path of a socket.
+// host returns what may be shown of a URL: host and port, or the path of a socket.
 func host(u *url.URL) string {
 	switch {
 	case u.Scheme == "unix":
@@ -146,7 +149,7 @@ func host(u *url.URL) string {
 	}
 }
 
-// open makes the client that the URL asks for. It connects to nothing yet.
+// open makes the client that the URL asks for. It does not connect yet.
 func open(u *url.URL, link *Link) (redis.UniversalClient, error) {
 	if u.Query().Has("master_name") {
 		return openSentinel(u, link)
@@ -159,15 +162,15 @@ func open(u *url.URL, link *Link) (redis.UniversalClient, error) {
 		return nil, misread(u, unquoted(err), "redis://[user:password@]host:port[/db]")
 	}
 	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
-	o.PipelinePoolSize = -1 // or pipelines would have connections of their own
+	o.PipelinePoolSize = -1 // else pipelines would have connections of their own
 	link.share(o, redis.NewDialer(o))
 	client := redis.NewClient(o)
 	client.AddHook(replyLimit{})
 	return client, nil
 }
 
-// unquoted is the library's error about a URL without what it quotes of it: a part that was taken apart at the wrong place may be a secret, also
-// where it is the name of an option. Names of options in what is left are the library's own.
+// unquoted returns the library's error about a URL without the quoted part. That part may be a secret if the URL was
+// split at the wrong place, even as the name of an option. Names of options in the rest are the library's own.
 func unquoted(err error) error {
 	known := regexp.MustCompile(`^redis: (invalid [a-z_]+ (?:number|duration|boolean)|invalid URL path|unexpected option|unable to parse addr param):`)
 	if m := known.FindStringSubmatch(err.Error()); m != nil {
@@ -176,7 +179,7 @@ func unquoted(err error) error {
 	return errors.New("it cannot be read")
 }
 
-// misread is what is wrong with a part of a URL, and the form it should have.
+// misread returns what is wrong with a part of a URL, and the right form.
 func misread(u *url.URL, err error, form string) error {
 	return fmt.Errorf("read the Redis URL of %s: %w; write %s", host(u), err, form)
 }

@@ -11,15 +11,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// errNode: the server that was named is a node of a cluster, and its client has to know the others.
+// errNode: the named server is a node of a cluster, and its client must know the others.
 var errNode = errors.New("the server is a node of a cluster")
 
-// ask finds out whether a server answers, and whether it is a node of a cluster: then the error is errNode. A Sentinel holds no runs.
+// ask checks that a server answers. It returns errNode for a node of a cluster. A Sentinel holds no runs.
 func ask(ctx context.Context, client *redis.Client) error {
 	if err := client.Ping(ctx).Err(); err != nil {
 		return err
 	}
-	hello := redis.NewMapStringInterfaceCmd(ctx, "HELLO") // a server that does not know it is no node; any user may say it
+	// A server that does not know HELLO is no node; any user may call it.
+	hello := redis.NewMapStringInterfaceCmd(ctx, "HELLO")
 	switch err := client.Process(ctx, hello); {
 	case err == nil && hello.Val()["mode"] == "cluster":
 		return errNode
@@ -29,7 +30,7 @@ func ask(ctx context.Context, client *redis.Client) error {
 	return nil
 }
 
-// openCluster is a client of the whole cluster of which the URL names some nodes.
+// openCluster returns a client of the whole cluster. The URL names some of its nodes.
 func openCluster(u *url.URL, link *Link) (redis.UniversalClient, error) {
 	o, err := clusterOptions(u)
 	if err != nil {
@@ -50,9 +51,9 @@ func clusterOptions(u *url.URL) (*redis.ClusterOptions, error) {
 	query := u.Query()
 	switch db := cmp.Or(strings.Trim(u.Path, "/"), query.Get("db")); {
 	case u.Scheme == "unix":
-		return nil, errors.New("a cluster is reached by host and port, and not by a socket")
+		return nil, errors.New("a cluster needs host and port, not a socket")
 	case db != "" && db != "0":
-		return nil, errors.New("a cluster has no database but 0")
+		return nil, errors.New("a cluster has only database 0")
 	}
 	for _, node := range query["addr"] { // it may be a user and a password, and an address is shown
 		if strings.Contains(node, "%") || strings.Count(node, ":") > 1 && !strings.HasPrefix(node, "[") {
@@ -67,18 +68,19 @@ func clusterOptions(u *url.URL) (*redis.ClusterOptions, error) {
 		return nil, unquoted(err)
 	}
 	if o.ReadOnly || o.RouteByLatency || o.RouteRandomly {
-		return nil, errors.New("replicas hear late what a run does, so leave out read_only, route_by_latency and route_randomly")
+		return nil, errors.New("replicas know a run's changes late, so leave out read_only, route_by_latency and route_randomly")
 	}
 	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
-	o.PipelinePoolSize = -1 // or pipelines would have connections of their own
+	o.PipelinePoolSize = -1 // else pipelines would have connections of their own
 	o.ClusterStateReloadInterval = reloadEvery
-	// With the policies the first call also asks some node for all there is to know about commands, for up to 5 s, whatever its own deadline is.
+	// With the policies the first call also asks some node for all commands, for up to 5 s, whatever its own
+	// deadline.
 	o.DisableRoutingPolicies = true
 	return o, nil
 }
 
-// bounded gives a call that has no deadline of its own the time for one answer, however often the client tries it and wherever it is sent on to:
-// else a node that hangs would hold it up four times as long as a single server can.
+// bounded gives a call without a deadline the time for one answer, with all its repetitions and redirects. Else a
+// node that hangs would block it four times as long as a single server can.
 type bounded time.Duration
 
 // DialHook implements redis.Hook.
@@ -105,10 +107,10 @@ func (b bounded) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 // askAnother is how long one of the named nodes may take until another one is asked too.
 const askAnother = 500 * time.Millisecond
 
-// meet learns from one of the named nodes, drawn anew each time, which nodes there are; one that hangs does not use up the time of the others. No
-// other node has to answer: one that is away takes its own runs with it and not those of the rest. ctx has a deadline, which ends the calls too
-// whose answers are not needed any more.
-func meet(ctx context.Context, cluster *redis.ClusterClient) error {
+// greetCluster learns from one of the named nodes, chosen at random each time, which nodes there are. A node that
+// hangs does not use up the time of the others. No other node has to answer: one that is down only takes its own runs
+// with it. ctx has a deadline, which also ends calls whose answers are not needed any more.
+func greetCluster(ctx context.Context, cluster *redis.ClusterClient) error {
 	another := time.NewTicker(askAnother)
 	defer another.Stop()
 	for answer := make(chan error, 1); ; {

@@ -37,7 +37,7 @@ func spread(t *testing.T, c *redistest.Cluster) map[*redistest.Server]string {
 	return names
 }
 
-// TestConnectToACluster: by whichever node it is named, and whether or not others are, a run can be on all of them.
+// TestConnectToACluster: runs can be on all nodes, whichever nodes the URL names.
 func TestConnectToACluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -76,7 +76,7 @@ func TestConnectToACluster(t *testing.T) {
 	b := &bed{T: t}
 	for address, says := range map[string]string{
 		"redis://known:hunter2@" + addrs[0]:                       "WRONGPASS",
-		from + addrs[0] + "/3":                                    "a cluster has no database but 0: leave its number out",
+		from + addrs[0] + "/3":                                    "a cluster has only database 0: leave the number out",
 		from + addrs[0] + "?addr=" + addrs[1] + "&read_only=true": "leave out read_only",
 		from + addrs[0] + "?addr=" + addrs[1] + "&what=hunter2":   "unexpected option",
 	} {
@@ -91,10 +91,10 @@ func TestBadClusterURLs(t *testing.T) {
 	b := &bed{T: t}
 	const form = "write redis://[user:password@]host:port?addr=host:port"
 	for address, says := range map[string]string{
-		"redis://:hunter2@a:1/3?addr=b:2":                     "read the Redis URL of a:1: a cluster has no database but 0; " + form,
-		"redis://:hunter2@a:1/hunter3?addr=b:2":               "a cluster has no database but 0; " + form,
-		"redis://:hunter2@a:1?addr=b:2&db=1":                  "a cluster has no database but 0; " + form,
-		"unix:///tmp/socket?addr=b:2":                         "by host and port, and not by a socket; " + form,
+		"redis://:hunter2@a:1/3?addr=b:2":                     "read the Redis URL of a:1: a cluster has only database 0; " + form,
+		"redis://:hunter2@a:1/hunter3?addr=b:2":               "a cluster has only database 0; " + form,
+		"redis://:hunter2@a:1?addr=b:2&db=1":                  "a cluster has only database 0; " + form,
+		"unix:///tmp/socket?addr=b:2":                         "needs host and port, not a socket; " + form,
 		"redis://:hunter2@a:1?addr=":                          "unable to parse addr param; " + form,
 		"redis://:hunter2@a:1?addr=b":                         "unable to parse addr param; " + form,
 		"redis://:hunter2@a:1?addr=b:2,c:3":                   "an addr is not of the form host:port; " + form,
@@ -142,8 +142,8 @@ func TestMovedIsFollowed(t *testing.T) {
 	}
 }
 
-// TestClusterHangs: a call that has no deadline is tried once in the time that an answer may take, where the client of a cluster would try it
-// four times; and no call waits for any node but the one that has the run.
+// TestClusterHangs: a call without a deadline is tried once, in the time of one answer. The library would try it four
+// times. No call waits for any node but the one that has the run.
 func TestClusterHangs(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)

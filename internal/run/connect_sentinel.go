@@ -14,11 +14,11 @@ import (
 	"github.com/loadctl/loadctl/internal/mux"
 )
 
-// Watched is a client of the master that Sentinels name. When they name another one, it goes there.
+// Watched is a client of the master that Sentinels name. When they name another master, it moves there.
 //
-// The failover client of the library hears of a new master from one Sentinel only. The Sentinel that leads a failover tells of it last, after
-// all replicas have followed: clients of that one stayed with the old master for a second or more, and two masters grant twice the rate. This one listens
-// to all Sentinels and goes by what most of them say.
+// The failover client of the library hears of a new master from one Sentinel only. The Sentinel that leads a failover
+// tells it last, after all replicas have followed. Clients of that Sentinel stayed with the old master for a second
+// or more, and two masters grant twice the rate. Watched listens to all Sentinels and follows the majority.
 type Watched struct {
 	*redis.Client
 	Name      string // of the master
@@ -33,7 +33,7 @@ type Sentinel struct {
 	lines *mux.Dialer
 }
 
-// newSentinel is the one at an address. Its user and password are not those of the master.
+// newSentinel returns the Sentinel at an address. Its user and password are not those of the master.
 func newSentinel(addr, user, password string, master *redis.Options) Sentinel {
 	o := &redis.Options{
 		Addr: addr, Username: user, Password: password, TLSConfig: master.TLSConfig, Protocol: 3, DisableIdentity: true,
@@ -46,8 +46,8 @@ func newSentinel(addr, user, password string, master *redis.Options) Sentinel {
 	return Sentinel{Addr: addr, SentinelClient: client, lines: lines}
 }
 
-// subscribe has the Sentinel tell of each change. The one that leads a failover says +promoted-slave, and +switch-master when all is over; the others say
-// +switch-master at once.
+// subscribe makes the Sentinel tell each change. The Sentinel that leads a failover says +promoted-slave first, and
+// +switch-master at the end. The others say +switch-master at once.
 func (s Sentinel) subscribe(ctx context.Context) error {
 	err := s.Ping(ctx).Err()
 	if err == nil && !s.lines.RESP3() {
@@ -64,7 +64,7 @@ func (s Sentinel) subscribe(ctx context.Context) error {
 // Close ends the connection.
 func (s Sentinel) Close() error { return errors.Join(s.SentinelClient.Close(), s.lines.Close()) }
 
-// Master is the address of the master, as far as it is known.
+// Master returns the address of the master; "" = unknown.
 func (w *Watched) Master() string { return w.watch.leader() }
 
 // Close ends all connections.
@@ -81,8 +81,8 @@ func (w *Watched) Close() error {
 // sentinelForm is how a URL names the master that Sentinels watch.
 const sentinelForm = "redis://[user:password@]sentinel:26379[/db]?master_name=NAME&addr=sentinel2:26379&addr=sentinel3:26379"
 
-// openSentinel is a client of the master that the URL names, and whose Sentinels it lists. User, password and database are those of the master; where
-// Sentinel has a password too, it is another part of the URL.
+// openSentinel returns a client of the master that the URL names. The URL lists its Sentinels. User, password and
+// database are those of the master. A password of the Sentinels is another part of the URL.
 func openSentinel(u *url.URL, link *Link) (redis.UniversalClient, error) {
 	query := u.Query()
 	addrs, err := sentinelAddrs(u, query)
@@ -101,7 +101,7 @@ func openSentinel(u *url.URL, link *Link) (redis.UniversalClient, error) {
 		return nil, misread(u, unquoted(err), sentinelForm)
 	}
 	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
-	o.PipelinePoolSize = -1 // or pipelines would have connections of their own
+	o.PipelinePoolSize = -1 // else pipelines would have connections of their own
 	for _, addr := range addrs {
 		w.Sentinels = append(w.Sentinels, newSentinel(addr, user, password, o))
 	}
@@ -113,11 +113,11 @@ func openSentinel(u *url.URL, link *Link) (redis.UniversalClient, error) {
 	return w, nil
 }
 
-// sentinelAddrs are the addresses of the Sentinels.
+// sentinelAddrs returns the addresses of the Sentinels.
 func sentinelAddrs(u *url.URL, query url.Values) ([]string, error) {
 	switch {
 	case u.Scheme == "unix":
-		return nil, errors.New("Sentinel is reached by host and port, and not by a socket")
+		return nil, errors.New("Sentinel needs host and port, not a socket")
 	case strings.TrimSpace(query.Get("master_name")) == "":
 		return nil, errors.New("master_name is empty")
 	}
@@ -131,7 +131,8 @@ func sentinelAddrs(u *url.URL, query url.Values) ([]string, error) {
 	addrs := []string{net.JoinHostPort(host, port)}
 	for _, addr := range query["addr"] {
 		host, port, err := net.SplitHostPort(addr)
-		if err != nil || host == "" || port == "" || strings.ContainsAny(addr, "%@/ ") { // it may be a password, and an address is shown
+		// It may be a password, and an address is shown.
+		if err != nil || host == "" || port == "" || strings.ContainsAny(addr, "%@/ ") {
 			return nil, errors.New("an addr is not of the form host:port")
 		}
 		if !slices.Contains(addrs, addr) {
@@ -141,8 +142,9 @@ func sentinelAddrs(u *url.URL, query url.Values) ([]string, error) {
 	return addrs, nil
 }
 
-// meetSentinel asks for the master, so that what Sentinel says about it is not lost behind the master's own errors, and then greets the master.
-func meetSentinel(ctx context.Context, w *Watched) error {
+// greetSentinel asks for the master first, so that the master's own errors do not hide what Sentinel says. Then it
+// greets the master.
+func greetSentinel(ctx context.Context, w *Watched) error {
 	if _, err := w.watch.locate(ctx); err != nil {
 		return err
 	}
@@ -159,7 +161,7 @@ func askSentinel(ctx context.Context, s Sentinel, name string) (string, error) {
 		return net.JoinHostPort(reply[0], reply[1]), nil
 	}
 	_, refused := errors.AsType[redis.Error](err)
-	said := func(mend string) error {
+	refuse := func(mend string) error {
 		return refusal{fmt.Errorf("Sentinel at %s: %s", s.Addr, err.Error()), advice{mend: mend, url: true}}
 	}
 	switch {
@@ -168,22 +170,22 @@ func askSentinel(ctx context.Context, s Sentinel, name string) (string, error) {
 	case !refused:
 		return "", fmt.Errorf("ask Sentinel at %s: %w", s.Addr, err)
 	case strings.Contains(err.Error(), "nknown command"):
-		return "", said("that server is no Sentinel: give Sentinel's port, or leave master_name out")
+		return "", refuse("that server is no Sentinel: give Sentinel's port, or leave master_name out")
 	case strings.Contains(err.Error(), "NOPERM"):
-		return "", said("allow that user +sentinel|get-master-addr-by-name")
+		return "", refuse("allow that user +sentinel|get-master-addr-by-name")
 	case strings.Contains(err.Error(), "without any password configured"):
-		return "", said("Sentinel has no password: leave sentinel_password out")
+		return "", refuse("Sentinel has no password: leave sentinel_password out")
 	default: // NOAUTH, WRONGPASS
-		return "", said("give Sentinel's own user and password: ?sentinel_username=USER&sentinel_password=PASSWORD")
+		return "", refuse("give Sentinel's own user and password: ?sentinel_username=USER&sentinel_password=PASSWORD")
 	}
 }
 
-// errSentinel: a Sentinel was given where a server belongs.
+// errSentinel: the URL names a Sentinel in place of a server.
 func errSentinel() error {
 	return refusal{errors.New("the server is a Sentinel"), advice{mend: "name the master that it watches: redis://host:26379?master_name=NAME", url: true}}
 }
 
-// clearest is an error of several Sentinels: a refusal tells more than that one cannot be reached.
+// clearest returns one error of several Sentinels. A refusal tells more than a failed connection.
 func clearest(errs []error) error {
 	for _, err := range errs {
 		if _, refused := errors.AsType[refusal](err); refused {

@@ -14,7 +14,8 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// soon is how quickly a client is with the new master, from when all Sentinels name it; within a second it asks in any case.
+// soon is how long a client takes to move to the new master after all Sentinels name it. It asks at least once a
+// second.
 const soon = 1500 * time.Millisecond
 
 // goesOver checks that a client is with this master soon: a call without a repetition succeeds there.
@@ -43,7 +44,8 @@ func mayOnly(t *testing.T, s *redistest.Server, user string, rules ...any) {
 	}
 }
 
-// TestConnectToSentinel: the master that the Sentinels name is reached, whichever of them answer, with its own user and database.
+// TestConnectToSentinel: the client reaches the master that the Sentinels name, whichever of them answer, with its
+// own user and database.
 func TestConnectToSentinel(t *testing.T) {
 	t.Parallel()
 	w := redistest.StartWatched(t, redistest.WatchedOptions{})
@@ -73,7 +75,8 @@ func TestConnectToSentinel(t *testing.T) {
 	}
 }
 
-// TestFollowSentinel: by whom the master is replaced, and whether the Sentinel that a client would have listened to is gone: it goes to the new one soon.
+// TestFollowSentinel: the client soon moves to the new master, for each kind of failover, even if the Sentinel that
+// the library would listen to is gone.
 func TestFollowSentinel(t *testing.T) {
 	t.Parallel()
 	w := redistest.StartWatched(t, redistest.WatchedOptions{Replicas: 2})
@@ -98,8 +101,9 @@ func TestFollowSentinel(t *testing.T) {
 	goesOver(t, client, w.Master(t, second))
 }
 
-// TestClientsMoveTogether: two masters grant twice the rate, so no client writes to the old one when others have written to the new one for longer than
-// the new one's schedule takes to begin. Also the Sentinel that leads the failover is heard, which tells of it last.
+// TestClientsMoveTogether: two masters grant twice the rate. So no client writes to the old master long after others
+// wrote to the new one: the limit is the time in which the new schedule begins. The Sentinel that leads the failover
+// is also heard, which tells it last.
 func TestClientsMoveTogether(t *testing.T) {
 	t.Parallel()
 	w := redistest.StartWatched(t, redistest.WatchedOptions{Replicas: 2})
@@ -194,10 +198,10 @@ func TestSentinelErrors(t *testing.T) {
 	_, err := Connect(t.Context(), "redis://:right@"+sentinel)
 	b.wants(err, nil, "the server is a Sentinel; name the master that it watches: redis://host:26379?master_name=NAME")
 	_, err = Connect(t.Context(), "unix:///tmp/socket"+named)
-	b.wants(err, nil, "Sentinel is reached by host and port")
+	b.wants(err, nil, "Sentinel needs host and port")
 }
 
-// TestSentinelHangs: Sentinels that hang, or cannot be reached, hold up nothing as long as others answer.
+// TestSentinelHangs: Sentinels that hang or cannot be reached delay nothing as long as others answer.
 func TestSentinelHangs(t *testing.T) {
 	t.Parallel()
 	w := redistest.StartWatched(t, redistest.WatchedOptions{})
@@ -234,7 +238,8 @@ func TestWatchForgetsClosed(t *testing.T) {
 	}
 }
 
-// TestSentinelURL: what a URL says about TLS, the database and time limits counts for the master. Nothing is reached here.
+// TestSentinelURL: what a URL says about TLS, the database and time limits counts for the master. Nothing is reached
+// here.
 func TestSentinelURL(t *testing.T) {
 	u, err := parseURL("rediss://user:hunter2@a/3?master_name=m&addr=b:7001&addr=c:7002&addr=b:7001&sentinel_password=h%40&read_timeout=2s")
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// TestConnectErrorsShowNoPassword: also where the URL is wrong because of the password, and is taken apart at the wrong place.
+// TestConnectErrorsShowNoPassword: not even if the URL is wrong because of the password, and is split at the wrong
+// place.
 func TestConnectErrorsShowNoPassword(t *testing.T) {
 	b := newBed(t)
 	addr := b.client.Options().Addr
@@ -45,7 +46,7 @@ func TestConnectErrorsShowNoPassword(t *testing.T) {
 		"redis://" + addr + "?dial_timeout=hunter2":       "invalid dial_timeout duration",
 		"redis://" + addr + "?addr=hunter2":               "unable to parse addr",
 		"redis://" + addr + "?addr=a:1&hunter2":           "unexpected option",
-		"redis://" + addr + "?addr=a:1&db=hunter2":        "a cluster has no database but 0",
+		"redis://" + addr + "?addr=a:1&db=hunter2":        "a cluster has only database 0",
 		"redis://:hunter2@" + addr + "/0/hunter3":         "invalid URL path",
 		"redis://:hunter2@" + addr + "/0/1":               "invalid URL path",
 		"redis://:hunter2@" + addr + "?what=1":            "unexpected option",
@@ -123,7 +124,7 @@ func TestConnect(t *testing.T) {
 	b.wants(err, os.ErrNotExist, "read the Redis URL", file)
 }
 
-// TestConnectToEither: what a connection begins with is answered by both kinds of server.
+// TestConnectToEither: both kinds of server answer the calls at the beginning of a connection.
 func TestConnectToEither(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		client, err := Connect(t.Context(), "redis://"+b.client.Options().Addr)

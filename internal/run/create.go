@@ -16,39 +16,40 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What can be wrong with a run.
+// The errors about a run.
 var (
 	ErrNoRun   = errors.New("there is no such run")
 	ErrOver    = errors.New("the run is over")
-	ErrWaiting = errors.New("the run has not begun, it waits for its workers; loadctl start begins it with those there are, loadctl stop ends it")
-	ErrBroken  = errors.New("its state in Redis is not whole")
+	ErrWaiting = errors.New("the run has not begun, it waits for its workers; loadctl start begins it with the present workers, loadctl stop ends it")
+	ErrBroken  = errors.New("its state in Redis is damaged")
 	ErrNewer   = errors.New("its state in Redis is of a newer version")
 	ErrOlder   = errors.New("its state in Redis is of an older version")
 )
 
-// broken is an error about a run whose state cannot be used. It says how to get rid of it.
+// broken returns an error about a run with damaged state. It says how to remove the run.
 func broken(name, why string) error {
 	return fmt.Errorf("run %s: %w: %s; loadctl rm %s removes what is there", name, ErrBroken, why, name)
 }
 
-// explain makes an error of Redis about a run one that says what to do.
+// explain adds to a Redis error about a run what to do.
 func explain(what, name string, err error) error {
 	_, known := adviceOn(err)
 	switch {
 	case errors.Is(err, ErrBroken): // it says so itself
 		return err
-	case !known && (strings.Contains(err.Error(), "user_script:") || strings.Contains(err.Error(), "Error compiling script")): // it ended in the middle; the embedded server says the latter
+	// A script ended with an error. The embedded server says the latter.
+	case !known && (strings.Contains(err.Error(), "user_script:") || strings.Contains(err.Error(), "Error compiling script")):
 		return broken(name, "a script cannot read it")
 	case strings.Contains(err.Error(), "WRONGTYPE"): // some servers put their own words in front
-		return broken(name, "a key of its holds something else")
+		return broken(name, "one of its keys holds something else")
 	case Unanswered(err):
-		return fmt.Errorf("%s %s: %w; Redis does not answer, see whether it still runs", what, name, err)
+		return fmt.Errorf("%s %s: %w; Redis does not answer; check that it is running", what, name, err)
 	default:
 		return Advise(fmt.Errorf("%s %s: %w", what, name, err))
 	}
 }
 
-// DifferentError says that there is a run of this name with another spec.
+// DifferentError says that a run of this name has another spec.
 type DifferentError struct {
 	Name  string
 	Lines []string // the differences
@@ -64,31 +65,32 @@ type Run struct {
 	Name string
 	UID  string
 	Spec Spec
-	// Phase is as in State, as it stood when the handle was made.
+	// Phase is as in State, at the time when the handle was made.
 	Phase string
-	// Ended is when the run was over, as it stood when the handle was made; zero = it was not.
+	// Ended is when the run was over, as known when the handle was made; zero = it was not over.
 	Ended time.Time
-	// Unlisted is why the list of runs could not be written when the run was created or joined by its description; nil = the run is on it, or it
-	// is over. The run goes on without, and is put there by who starts it, joins it or publishes.
+	// Unlisted is why the list of runs could not be written when the run was created or joined by its description.
+	// nil = the run is listed, or it is over. The run does not need the list. Later, a process that starts it, joins
+	// it or publishes lists it.
 	Unlisted error
 
 	client redis.UniversalClient
 	keys   Keys
-	keep   time.Duration // as it was created with; 0 = not known
+	keep   time.Duration // as the run was created with; 0 = unknown
 }
 
-// Options are how a run is created.
+// Options are the settings of Create.
 type Options struct {
-	By   string        // program and version that creates it, for the report; "" = not told
+	By   string        // program and version that creates the run, for the report; "" = unknown
 	New  bool          // replace a run of this name that has ended
 	Keep time.Duration // how long the state outlives the last contact; 0 = DefaultKeep
 }
 
-// DefaultKeep is the lifetime of a run's keys without any contact.
+// DefaultKeep is how long a run's keys live without any contact.
 const DefaultKeep = 7 * 24 * time.Hour
 
-// Create makes the run, or joins the one of this name if its spec is the same. Of many callers one creates. A *DifferentError
-// lists how the specs differ.
+// Create creates the run, or joins the run of this name if its spec is the same. Of many callers one creates. A
+// *DifferentError lists how the specs differ.
 func Create(ctx context.Context, client redis.UniversalClient, name string, spec Spec, o Options) (r *Run, created bool, err error) {
 	if err := ValidateNewName(name); err != nil {
 		return nil, false, err
@@ -113,7 +115,7 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	reply, err := maker.makeState(ctx, client, spec, text, replace, o.Keep, nil)
 	if err != nil {
 		err = explain("create run", name, err)
-		if errors.Is(err, ErrBroken) { // the script knows the state of this version only
+		if errors.Is(err, ErrBroken) { // the script only knows the state of this version
 			if _, other := Open(ctx, client, name); errors.Is(other, ErrOlder) || errors.Is(other, ErrNewer) {
 				err = other
 			}
@@ -124,7 +126,7 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	if err != nil {
 		return nil, false, err
 	}
-	if err := r.standing(ctx); err != nil {
+	if err := r.setPhase(ctx); err != nil {
 		return nil, false, err
 	}
 	created = reply[0] == "CREATED"
@@ -132,7 +134,7 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 		return nil, false, &DifferentError{Name: name, Lines: lines}
 	}
 	if !created && r.Ended.IsZero() {
-		if err := r.whole(ctx); err != nil {
+		if err := r.checkKeys(ctx); err != nil {
 			return nil, false, err
 		}
 		kept, err := client.HGet(ctx, keys.Budget, "keep").Result()
@@ -150,7 +152,7 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 	return r, created, nil
 }
 
-// handle makes a Run of the make script's reply.
+// handle makes a Run from the reply of the make script.
 func handle(client redis.UniversalClient, name string, reply []string) (*Run, error) {
 	if len(reply) != 3 || reply[0] == "BROKEN" {
 		return nil, broken(name, "a part of it is missing")
@@ -162,16 +164,16 @@ func handle(client redis.UniversalClient, name string, reply []string) (*Run, er
 	return &Run{Name: name, UID: reply[2], Spec: spec, client: client, keys: KeysOf(name)}, nil
 }
 
-// Open is the run of this name, or ErrNoRun.
+// Open returns the run of this name, or ErrNoRun.
 func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run, error) {
 	r, err := named(ctx, client, name)
 	if err != nil {
 		return nil, err
 	}
-	return r, r.standing(ctx)
+	return r, r.setPhase(ctx)
 }
 
-// named is Open without the phase, for a run whose state may not be whole.
+// named is Open without the phase, for a run whose state may be damaged.
 func named(ctx context.Context, client redis.UniversalClient, name string) (*Run, error) {
 	if err := ValidateName("run", name); err != nil {
 		return nil, err
@@ -189,7 +191,7 @@ func named(ctx context.Context, client redis.UniversalClient, name string) (*Run
 	missing := errors.Is(spec.Err(), redis.Nil)
 	switch {
 	case missing && reply[2] == "":
-		return nil, fmt.Errorf("run %s: %w; loadctl ls shows those there are", name, ErrNoRun)
+		return nil, fmt.Errorf("run %s: %w; loadctl ls lists the runs", name, ErrNoRun)
 	case missing || reply[2] == "":
 		reply[0] = "BROKEN"
 	}
@@ -201,8 +203,8 @@ func named(ctx context.Context, client redis.UniversalClient, name string) (*Run
 	return r, nil
 }
 
-// standing finds out the phase, which is not stored.
-func (r *Run) standing(ctx context.Context) error {
+// setPhase finds out the phase, which is not stored.
+func (r *Run) setPhase(ctx context.Context) error {
 	s, err := r.read(ctx, readPhase)
 	if err == nil {
 		r.Phase, r.Ended = s.Phase, s.EndedAt
@@ -210,14 +212,14 @@ func (r *Run) standing(ctx context.Context) error {
 	return err
 }
 
-// lifetime is how long a state outlives the last contact, as its budget has it; 0 = that cannot be read.
+// lifetime returns how long the state outlives the last contact, from its budget; 0 = it cannot be read.
 func lifetime(kept string) time.Duration {
 	ms, _ := strconv.ParseInt(kept, 10, 64)
 	return max(0, time.Duration(ms)*time.Millisecond)
 }
 
-// described is the spec of a run and the fields uid and keep of its budget, nil where they are missing. It is read without
-// a transaction, which a server that is full refuses; the uid is read again to see that it is all of one run.
+// described returns a run's spec and the fields uid and keep of its budget, nil if they are missing. It uses no
+// transaction, which a full server refuses. It reads the uid twice to check that all belongs to one run.
 func described(ctx context.Context, client redis.UniversalClient, keys Keys) (*redis.StringCmd, []any, error) {
 	for {
 		var spec *redis.StringCmd
@@ -228,7 +230,7 @@ func described(ctx context.Context, client redis.UniversalClient, keys Keys) (*r
 			again = p.HMGet(ctx, keys.Budget, "uid")
 			return nil
 		})
-		if errors.Is(err, redis.Nil) { // a missing spec is told here, what came after it is not
+		if errors.Is(err, redis.Nil) { // a missing spec is told here, and what followed is not
 			err = cmp.Or(budget.Err(), again.Err())
 		}
 		if err != nil {
@@ -240,14 +242,14 @@ func described(ctx context.Context, client redis.UniversalClient, keys Keys) (*r
 	}
 }
 
-// NewID is a random name for a run's life, a process' life or a command.
+// NewID returns a random name for a run, a process or a command.
 func NewID() string {
 	b := make([]byte, 8)
 	rand.Read(b)
 	return hex.EncodeToString(b)
 }
 
-// Who is user@host, for the event stream.
+// Who returns user@host, for the event stream.
 func Who() string {
 	name, host := "unknown", "unknown"
 	if u, err := user.Current(); err == nil {

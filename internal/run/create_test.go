@@ -96,7 +96,7 @@ func TestAnotherSpecIsRefused(t *testing.T) {
 	})
 }
 
-// TestEveryFieldIsCompared: a new field of a spec that Diff forgets would let workers with different specs into one run.
+// TestEveryFieldIsCompared: if Diff forgot a new field of a spec, workers with different specs could join one run.
 func TestEveryFieldIsCompared(t *testing.T) {
 	check := func(name string, diff int) {
 		if diff == 0 && name != "Version" && name != "CreatedBy" { // these say who wrote it, and not what is asked for
@@ -227,7 +227,7 @@ func TestLiveRunIsNotReplaced(t *testing.T) {
 	})
 }
 
-// TestBrokenState: whatever is in the way of a name, each error says what to do, and that helps.
+// TestBrokenState: for all damage under a name, the error says what to do, and that helps.
 func TestBrokenState(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		keys := KeysOf("x")
@@ -284,7 +284,7 @@ func TestBrokenState(t *testing.T) {
 	})
 }
 
-// TestBrokenParts: where the run itself can be opened, its members may be alive, so rm wants to be sure.
+// TestBrokenParts: if the run itself can be opened, its members may be alive, so rm refuses.
 func TestBrokenParts(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		keys := KeysOf("x")
@@ -376,7 +376,7 @@ func TestNewerSpec(t *testing.T) {
 			b.client.Del(t.Context(), r.keys.Budget)
 			b.client.HSet(t.Context(), r.keys.Budget, append(kept, "uid", r.UID)...)
 			b.client.Set(t.Context(), r.keys.Spec, fmt.Sprintf(`{"version":%d}`, version), 0)
-			before, says := b.dump(), fmt.Sprint(version, " where this program knows")
+			before, says := b.dump(), fmt.Sprint(version, ", and this program needs")
 			_, err = Open(t.Context(), b.client, "x")
 			b.wants(err, ErrOlder, says)
 			_, _, err = Create(t.Context(), b.client, "x", r.Spec, Options{New: true})
@@ -412,7 +412,8 @@ func TestNames(t *testing.T) {
 		}
 		_, _, err := Create(t.Context(), b.client, "x.loadctl", constant(1), Options{})
 		b.wants(err, nil, `run "x.loadctl": only files have names that end in .loadctl; take another name`)
-		_, err = Open(t.Context(), b.client, "x.loadctl") // older programs have created such runs, which can be stopped and removed
+		// Older programs have created such runs, which can be stopped and removed.
+		_, err = Open(t.Context(), b.client, "x.loadctl")
 		b.wants(err, ErrNoRun, "run x.loadctl")
 		if n := b.client.DBSize(t.Context()).Val(); n != 0 {
 			t.Errorf("%d keys were written", n)

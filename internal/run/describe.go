@@ -9,8 +9,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// build is the report of what was gathered, with what the run fired at and what happened to it. A report without these is
-// better than none, so what cannot be read of them is a note.
+// build builds the report of what was gathered, with the run's target and events. If these cannot be read, the report
+// has a note: that is better than no report.
 func (r *Run) build(ctx context.Context, in report.Input) report.Report {
 	in.Described = r.Spec.described()
 	in.Described.Redis = r.serverVersion(ctx)
@@ -19,21 +19,21 @@ func (r *Run) build(ctx context.Context, in report.Input) report.Report {
 	in.Described.Commands = commands(in.Events)
 	rep := report.Build(in)
 	if err != nil {
-		rep.Notes = append(rep.Notes, "what happened to the run, and which commands were given to it, is not known: "+err.Error())
+		rep.Notes = append(rep.Notes, "the run's events and commands could not be read: "+err.Error())
 	}
 	return rep
 }
 
-// described is what the spec alone tells of the run.
+// described returns what the spec alone tells of the run.
 func (s Spec) described() report.Description {
 	return report.Description{Setting: s.Setting(), CreatedBy: s.CreatedBy}
 }
 
-// serverVersion is the version of Redis, as far as the server tells.
+// serverVersion returns the version of Redis; "" if the server does not tell.
 func (r *Run) serverVersion(ctx context.Context) string {
 	info, err := r.client.Info(ctx, "server").Result()
 	if err != nil {
-		return "" // the embedded one, or the user may not ask
+		return "" // the embedded server, or the user may not ask
 	}
 	for line := range strings.Lines(info) {
 		if version, is := strings.CutPrefix(line, "redis_version:"); is {
@@ -43,9 +43,9 @@ func (r *Run) serverVersion(ctx context.Context) string {
 	return ""
 }
 
-// allEvents are all events that Redis still has, oldest first.
+// allEvents returns all events that Redis still has, oldest first.
 func (r *Run) allEvents(ctx context.Context) ([]Event, error) {
-	// Not from the newest on, which workers may have no permission for.
+	// Not from the newest on: workers may lack the permission for that.
 	entries, err := r.client.XRangeN(ctx, r.keys.Events, "-", "+", 2*eventsKept).Result()
 	if err != nil {
 		return nil, explain("read events of", r.Name, err)
@@ -53,7 +53,7 @@ func (r *Run) allEvents(ctx context.Context) ([]Event, error) {
 	return r.parseEvents(entries)
 }
 
-// commands are the commands among events.
+// commands returns the commands among events.
 func commands(events []Event) []report.Command {
 	var given []report.Command
 	for _, e := range events {
@@ -64,7 +64,7 @@ func commands(events []Event) []report.Command {
 	return given
 }
 
-// commandOf is what somebody did, as the report tells it; false for what the fleet does by itself.
+// commandOf returns a command as the report shows it; false for what the fleet does by itself.
 func commandOf(e Event) (c report.Command, is bool) {
 	c = report.Command{At: e.At, Command: e.Kind, Who: e.Who, What: e.What}
 	switch e.Kind {

@@ -78,13 +78,13 @@ func TestReportWithoutEvents(t *testing.T) {
 		r, _ := b.create("x", constant(100), Options{})
 		b.client.Set(t.Context(), r.keys.Events, "no stream", 0)
 		rep, err := r.Report(t.Context())
-		if err != nil || len(rep.Notes) != 1 || !strings.HasPrefix(rep.Notes[0], "what happened to the run, and which commands were given to it, is not known: ") || rep.Described.URL != "noop://" {
+		if err != nil || len(rep.Notes) != 1 || !strings.HasPrefix(rep.Notes[0], "the run's events and commands could not be read: ") || rep.Described.URL != "noop://" {
 			t.Errorf("%v, %+v", err, rep)
 		}
 	})
 }
 
-// TestListAndFilesDescribe: the list of runs says what each fires at, and so does a report of nothing but what workers have left.
+// TestListAndFilesDescribe: the list of runs shows the target of each. So does a report of only the workers' files.
 func TestListAndFilesDescribe(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", secretSpec(), Options{By: "loadctl 9.8.7"})

@@ -5,6 +5,6 @@
 //	_, err = r.SetRate(ctx, pacer.PerSecond(500), 0)
 //	rep, err := r.Report(ctx)
 //
-// There is no controller: every piece of state is in Redis, every change is one script, and any process may
-// go on where another was killed. A name is one run, once; a uid tells a run from a later one of the same name.
+// There is no controller. All state is in Redis, every change is one script, and any process may go on where another
+// one was killed. A name is one run, once. A uid tells a run from a later one of the same name.
 package run

@@ -14,10 +14,10 @@ import (
 // Event is something that happened to a run.
 type Event = report.Event
 
-// eventsKept is about how many the scripts keep.
+// eventsKept is about how many events the scripts keep.
 const eventsKept = 10_000
 
-// Unattended tells whether the run's dead-man's switch has stopped it.
+// Unattended reports whether the run's dead-man's switch has stopped it.
 func (r *Run) Unattended(ctx context.Context) (bool, error) {
 	if r.Spec.Deadman == 0 {
 		return false, nil
@@ -26,7 +26,7 @@ func (r *Run) Unattended(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(events, func(e Event) bool { return e.Kind == "deadman" }), err
 }
 
-// Events are the last n events, oldest first.
+// Events returns the last n events, oldest first.
 func (r *Run) Events(ctx context.Context, n int64) ([]Event, error) {
 	entries, err := r.client.XRevRangeN(ctx, r.keys.Events, "+", "-", n).Result()
 	if err != nil {

@@ -17,10 +17,11 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// maxBodyText is how long a body may be that is told as it is, in bytes.
+// maxBodyText is the longest body, in bytes, that is shown as it is.
 const maxBodyText = 200
 
-// Setting is what the run fires at and the flags that describe it: those of internal/cli, in whose tests they are read back.
+// Setting returns the target of the run and the flags that describe it. internal/cli has these flags, and its tests
+// read them back.
 func (s Spec) Setting() report.Setting {
 	var f flagList
 	set := report.Setting{}
@@ -36,7 +37,7 @@ func (s Spec) Setting() report.Setting {
 	return set
 }
 
-// flagList is arguments as they are put together.
+// flagList collects arguments.
 type flagList struct {
 	args, withheld []string
 }
@@ -64,7 +65,7 @@ func (f *flagList) time(name string, d, normal time.Duration) {
 	f.add(name, length(d), length(normal))
 }
 
-// length is a time as people write it, 5m and not 5m0s.
+// length writes a time as people do: 5m, not 5m0s.
 func length(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
@@ -75,7 +76,7 @@ func length(d time.Duration) string {
 	return text
 }
 
-// withhold adds a flag whose value is not told.
+// withhold adds a flag whose value is not shown.
 func (f *flagList) withhold(name, instead string) {
 	f.args, f.withheld = append(f.args, name, instead), append(f.withheld, name)
 }
@@ -125,8 +126,8 @@ func (f *flagList) target(t targets.Spec) {
 	f.add("--expect", t.Expect, "")
 }
 
-// tellable tells whether a body is a short text that --body takes as it is, and whose parts have names, as in JSON and in forms, none of which
-// looks like that of a secret. Of a text without names nobody can tell.
+// tellable reports whether a body may be shown: a short text that --body accepts, with named parts as in JSON and in
+// forms, and no name that looks like a secret. A text without names is never shown.
 func tellable(body []byte) bool {
 	if len(body) > maxBodyText || !utf8.Valid(body) || !form.Match(body) && (!json.Valid(body) || !strings.ContainsAny(string(body[:1]), "{[")) {
 		return false
@@ -140,10 +141,10 @@ func tellable(body []byte) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' })
 }
 
-// form is a body as a form has it.
+// form matches the body of an HTML form.
 var form = regexp.MustCompile(`^[\w.%+-]+=[^&\s]*(&[\w.%+-]+=[^&\s]*)*$`)
 
-// schedule adds what is asked for, and what becomes of it where Redis or a controller is lost.
+// schedule adds the schedule, and the settings for a lost Redis or controller.
 func (f *flagList) schedule(s Spec) {
 	if s.Max || s.QPS.Num > 0 {
 		f.add("--qps", s.Asks(), "")
@@ -164,7 +165,7 @@ func (f *flagList) schedule(s Spec) {
 	f.time("--deadman", s.Deadman, 0)
 }
 
-// limiter adds what the grants have to pass.
+// limiter adds the limiter.
 func (f *flagList) limiter(s Spec) {
 	f.add("--limiter", cmp.Or(s.Limiter, SlotsLimiter), SlotsLimiter)
 	f.number("--burst", s.Burst, 0)
@@ -176,7 +177,7 @@ func (f *flagList) limiter(s Spec) {
 	f.set("--debt", s.Debt)
 }
 
-// toMeet adds what the run has to meet.
+// toMeet adds the thresholds.
 func (f *flagList) toMeet(s Spec) {
 	for _, threshold := range s.Thresholds {
 		f.add("--threshold", threshold, "")

@@ -11,21 +11,22 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// Progress is how a run stands, by what its workers have published up to now.
+// Progress is the state of a run, with what its workers have published so far.
 type Progress struct {
 	*State
-	At       time.Time          // up to when the counts go; zero = nothing was published yet
-	AskedAt  int64              // requests asked for up to then; of a run that is over, all
+	At       time.Time          // up to when the counts go; zero = nothing is published yet
+	AskedAt  int64              // requests asked for up to At; of a run that is over, all
 	Counts   report.Counts      // of all workers, since the start
-	Latency  *report.Histogram  // done − due of what has ended since the Progress before
-	InFlight int64              // sent and not ended, by the workers that are there
-	Beats    []*report.Snapshot // the intervals that workers have published since the Progress before, of each worker in order
-	Settled  bool               // the run is over, and the last snapshots of its workers are in Counts: a report will say the same
-	Next     time.Duration      // when to look again: the next second's snapshots will be there
+	Latency  *report.Histogram  // done − due of requests that ended since the last Progress
+	InFlight int64              // sent and not ended, by present workers
+	Beats    []*report.Snapshot // the intervals published since the last Progress, of each worker in order
+	// The run is over, and the last snapshots of its workers are in Counts: a report will say the same.
+	Settled bool
+	Next    time.Duration // when to look again, with the next second's snapshots
 }
 
-// Elapsed and Left are how long the run has been going on and how long it will; Left is 0 for a run without a planned end, and while
-// a pause puts the end off.
+// Elapsed and Left return how long the run has been active and how long it will be. Left is 0 for a run without a
+// planned end, and while a pause delays the end.
 func (p Progress) Elapsed() time.Duration { return p.elapsed() }
 
 // Left is described with Elapsed.
@@ -36,7 +37,8 @@ func (p Progress) Left() time.Duration {
 	return max(0, p.EndsAt.Sub(p.now))
 }
 
-// Present is how many workers were heard of lately. Members counts one that died until another notices, and the last one for ever.
+// Present returns how many workers called recently. Members also counts a dead one until another worker notices, and
+// the last one for ever.
 func (s *State) Present() int64 {
 	var n int64
 	for _, w := range s.Workers {
@@ -47,29 +49,29 @@ func (s *State) Present() int64 {
 	return min(n, s.Members)
 }
 
-// Follower reads what workers publish, as it comes: an entry of the stream for each worker and second. The counts of all that each did
-// are read at the beginning and at the end, and where an entry is missing because the stream was trimmed. So the counts are at most what was trimmed behind, and that only until the worker publishes again. Not safe for
-// concurrent use.
+// Follower reads what workers publish, as it comes: an entry of the stream for each worker and second. It reads the
+// total counts of each worker at the beginning and at the end, and if the stream was trimmed before it was read. So
+// the counts may lack what was trimmed, but only until the worker publishes again. It is not safe for concurrent use.
 type Follower struct {
 	run    *Run
 	last   string             // the newest entry of the stream that was read
-	known  map[string]tally   // worker/incarnation -> what is known of it
-	until  int64              // µs: the newest end of an interval
-	beats  []*report.Snapshot // not yet in a Progress
-	absent bool               // nobody was heard of when last looked
+	known  map[string]tally   // by worker/incarnation
+	until  int64              // the newest end of an interval, µs
+	beats  []*report.Snapshot // not in a Progress yet
+	absent bool               // nobody was present at the last look
 }
 
 // tally is what one incarnation of a worker has published.
 type tally struct {
-	seq    uint64 // of the newest snapshot that is in counts
+	seq    uint64 // of the newest snapshot in counts
 	counts report.Counts
-	behind bool // an interval is missing in counts
+	behind bool // counts lack an interval
 }
 
 // Follow begins with what the workers have published so far.
 func (r *Run) Follow(ctx context.Context) (*Follower, error) {
 	f := &Follower{run: r, last: "0", known: map[string]tally{}}
-	// The stream's position first: what comes between the two reads is in both, and is told apart by its number.
+	// The stream's position first: what comes between the two reads is in both, and its number tells.
 	newest, err := r.client.XRevRangeN(ctx, r.keys.Snapshots, "+", "-", 1).Result()
 	if err != nil {
 		return nil, explain("follow run", r.Name, err)
@@ -87,23 +89,23 @@ func (r *Run) Follow(ctx context.Context) (*Follower, error) {
 	return f, nil
 }
 
-// afterSecond is when the snapshots of a second of the run are there, but for the time over which a large fleet spreads them, and settling how
-// often to look for the last ones.
+// afterSecond is when the snapshots of a second of the run are in, plus the time over which a large fleet spreads
+// them. settling is the time between two looks for the last snapshots.
 const (
 	afterSecond = 300 * time.Millisecond
 	settling    = 100 * time.Millisecond
 )
 
-// snapshotsIn is when the snapshots of a second are there. Those of more than 2,000 workers come all the time.
+// snapshotsIn returns when the snapshots of a second are in. Those of more than 2,000 workers come all the time.
 func (s *State) snapshotsIn() time.Duration {
 	return afterSecond + min(report.SnapshotSpread(s.Members), time.Second)
 }
 
-// lawsAtOnce is how many laws may be read each second. A run that has more, because its profile goes on and on, is looked at less
-// often: reading them holds Redis up, some 1 ms for each thousand, and nobody may be late because somebody looks on.
+// lawsAtOnce is how many laws may be read each second. A run with more, because its profile is long, is looked at
+// less often. Reading them blocks Redis for about 1 ms per thousand, and watching must not make requests late.
 const lawsAtOnce = 2000
 
-// Progress reads what has been published since the last call.
+// Progress reads what was published since the last call.
 func (f *Follower) Progress(ctx context.Context) (Progress, error) {
 	p := Progress{Latency: report.NewHistogram(), Next: time.Second}
 	if err := f.stream(ctx, p.Latency); err != nil {
@@ -139,13 +141,13 @@ func (f *Follower) Progress(ctx context.Context) (Progress, error) {
 		since := p.now.Sub(p.StartedAt) - p.snapshotsIn()
 		p.Next -= (since%time.Second + time.Second) % time.Second
 	}
-	f.meet(p.State)
+	f.updateMembers(p.State)
 	return p, nil
 }
 
-// meet makes Members those who are there. After an outage of Redis nobody has been heard of for a while: it takes two looks to
-// believe that nobody is there.
-func (f *Follower) meet(s *State) {
+// updateMembers sets Members to the number of present workers. After an outage of Redis nobody has called for a
+// while. So only after two looks nobody counts as present.
+func (f *Follower) updateMembers(s *State) {
 	n := s.Present()
 	if n > 0 || f.absent {
 		s.Members = n
@@ -161,7 +163,8 @@ func (f *Follower) stream(ctx context.Context, latency *report.Histogram) error 
 	})
 }
 
-// read adds one entry of the stream, unless it is counted already. One that cannot be read, nil, is like one that is missing.
+// read adds one entry of the stream, unless it is counted already. An entry that cannot be read, nil, counts as
+// missing.
 func (f *Follower) read(who string, s *report.Snapshot, latency *report.Histogram) {
 	t := f.known[who]
 	if s == nil {
@@ -177,7 +180,8 @@ func (f *Follower) read(who string, s *report.Snapshot, latency *report.Histogra
 	}
 }
 
-// inFlight is how many requests those workers have sent that have not ended. What a dead one had sent will not end.
+// inFlight returns how many requests of these workers are sent and have not ended. Those of a dead worker will not
+// end.
 func (f *Follower) inFlight(workers []Worker) (n int64) {
 	for _, w := range workers {
 		if c := f.known[w.key()].counts; w.State == "active" || w.State == "silent" {
@@ -187,12 +191,12 @@ func (f *Follower) inFlight(workers []Worker) (n int64) {
 	return n
 }
 
-// behind is those of whom an interval is missing.
+// behind returns the workers of which an interval is missing.
 func (f *Follower) behind(workers []Worker) []Worker {
 	return slices.DeleteFunc(slices.Clone(workers), func(w Worker) bool { return !f.known[w.key()].behind })
 }
 
-// recount takes the counts of these workers from what they say that they did in all. settled: none of them will publish any more.
+// recount sets the counts of these workers from their totals. settled: none of them will publish any more.
 func (f *Follower) recount(ctx context.Context, s *State, workers []Worker) (settled bool, err error) {
 	settled = true
 	for part := range slices.Chunk(workers, 1000) {

@@ -139,7 +139,7 @@ func TestFollowerCountsEachIntervalOnce(t *testing.T) {
 	})
 }
 
-// TestProgressBrings: the intervals as they were published, each once, and what is in flight of those that are there.
+// TestProgressBrings: the published intervals, each once, and what is in flight at present workers.
 func TestProgressBrings(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
@@ -171,7 +171,7 @@ func TestProgressBrings(t *testing.T) {
 	})
 }
 
-// TestFollowWhileWorkersPublish: followers begin in the middle of it, again and again, and none has an interval twice or not at all.
+// TestFollowWhileWorkersPublish: followers begin at any time. None misses an interval, or has one twice.
 func TestFollowWhileWorkersPublish(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
@@ -229,7 +229,7 @@ func TestFollowerOfALongStream(t *testing.T) {
 	})
 }
 
-// TestFollowerOfATrimmedStream: it is behind by what was trimmed, and only until the worker publishes again.
+// TestFollowerOfATrimmedStream: it lacks what was trimmed, but only until the worker publishes again.
 func TestFollowerOfATrimmedStream(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
@@ -277,8 +277,8 @@ func (b *bed) stop(r *Run, workers ...*member) {
 	}
 }
 
-// TestFollowerPassesOverWhatIsDamaged: the cumulative snapshot of whoever wrote it makes up for it. Where that is damaged there is no
-// report either.
+// TestFollowerPassesOverWhatIsDamaged: the cumulative snapshot of the same worker makes up for it. If that is
+// damaged, there is no report either.
 func TestFollowerPassesOverWhatIsDamaged(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
@@ -351,7 +351,7 @@ func TestProgressSettles(t *testing.T) {
 	})
 }
 
-// TestAskedOfARunWhoseWorkerDied: what was asked for after its last snapshot is asked for too.
+// TestAskedOfARunWhoseWorkerDied: what was asked for after its last snapshot counts too.
 func TestAskedOfARunWhoseWorkerDied(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := constant(100)
@@ -386,7 +386,7 @@ func TestProgressOfARunNobodyJoined(t *testing.T) {
 	})
 }
 
-// TestProgressTellsTheTime: a pause puts the end off, so it is not known how much is left.
+// TestProgressTellsTheTime: a pause delays the end, so the time left is unknown.
 func TestProgressTellsTheTime(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := constant(100)
@@ -414,8 +414,8 @@ func TestProgressTellsTheTime(t *testing.T) {
 	})
 }
 
-// TestMembersWhoDied: nobody notices that the last member is dead, and yet it is not there. After an outage of Redis nobody was
-// heard of for a while, which does not mean that.
+// TestMembersWhoDied: nobody notices that the last member is dead, but it does not count as present. After an outage
+// of Redis nobody has called for a while, and that does not mean that nobody is there.
 func TestMembersWhoDied(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})

@@ -12,7 +12,8 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// save is the run as Redis has it; the function that it returns makes Redis forget all that came later, as a replica that takes over.
+// save keeps the run as Redis has it. The returned function makes Redis forget all later changes, as a replica that
+// takes over.
 func (b *bed) save(r *Run) (failover func()) {
 	b.Helper()
 	saved := map[string]string{}
@@ -29,7 +30,7 @@ func (b *bed) save(r *Run) (failover func()) {
 	}
 }
 
-// failover makes the server another one than before, for the run and its workers.
+// failover makes the server another one, for the run and its workers.
 func (b *bed) failover(r *Run) {
 	b.Helper()
 	if err := b.client.HSet(b.Context(), r.keys.Budget, "epoch", "another.1").Err(); err != nil {
@@ -87,7 +88,7 @@ func (b *bed) loner(r *Run) *loner {
 	return w
 }
 
-// What a failover forgot a worker tells, but that gives way to what the new server was told itself.
+// A worker tells what a failover forgot, but what the new server was told itself wins.
 func TestForgottenGivesWay(t *testing.T) {
 	for name, told := range map[string]int64{"forgotten": 0, "told": 10} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +120,7 @@ func TestForgottenGivesWay(t *testing.T) {
 	}
 }
 
-// A run that was made anew under the same name is not that of those who were in the old one.
+// A new run of the same name is not the run of the workers of the old one.
 func TestRestoreOfAnother(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", losing(LossStop, 0, 0), Options{})

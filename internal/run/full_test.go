@@ -16,7 +16,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// split sends the commands of a pipeline each by itself, so that those of others come between them.
+// split sends each command of a pipeline by itself, so that those of others can come in between.
 type split struct {
 	redis.Hook
 	client *redis.Client
@@ -35,8 +35,8 @@ func (a split) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipel
 	}
 }
 
-// TestReportsWhileWorkersWrite: whenever a report is read, its audit adds up, and the workers owned what was issued and not skipped. So it is where the
-// reads are not one after the other in Redis, too.
+// TestReportsWhileWorkersWrite: at any time the audit of a report adds up, and the workers owned what was issued and
+// not skipped. This also holds if the reads are not in a row in Redis.
 func TestReportsWhileWorkersWrite(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(5000), Options{})
@@ -61,7 +61,7 @@ func TestReportsWhileWorkersWrite(t *testing.T) {
 					t.Fatalf("%s: the workers owned %d slots, %d were skipped, and %d were issued", name, owned, s.Skipped, s.issued)
 				}
 				rep, err := reader.Report(t.Context())
-				if errors.Is(err, errRestless) {
+				if errors.Is(err, errChanging) {
 					return false // a busy machine
 				}
 				if err == nil {
@@ -79,7 +79,7 @@ func TestReportsWhileWorkersWrite(t *testing.T) {
 	})
 }
 
-// writers are four members that renew and publish, and somebody who changes the rate, until stop.
+// writers are four members that renew and publish, and a user who changes the rate, until stop.
 func (b *bed) writers(r *Run) (stop func()) {
 	b.Helper()
 	first := b.member(r, "w0").start()
@@ -137,7 +137,8 @@ func (m *member) write(done <-chan struct{}) {
 	}
 }
 
-// past takes the slots that are due by now, µs, and goes by the View there is. It returns how many those are, and how many of those before nobody asks for.
+// past takes the slots that are due by now, µs, and goes by the current View. It returns how many they are, and how
+// many earlier ones nobody asks for.
 func (m *member) past(slots *lease.Slots, now int64) (n, beyond int64) {
 	v, before := m.holder.View(), slots.Beyond()
 	slots.Take(&v)
@@ -148,7 +149,8 @@ func (m *member) past(slots *lease.Slots, now int64) (n, beyond int64) {
 	return n, slots.Beyond() - before
 }
 
-// TestStopMakesRoom: on a server that is only just full, what watchers read gives way, and the workers' last reports fit.
+// TestStopMakesRoom: on a server that has just become full, what watchers read makes room, and the workers' last
+// reports fit.
 func TestStopMakesRoom(t *testing.T) {
 	for name, change := range map[string]func(r *Run) (Change, error){
 		"stop":  func(r *Run) (Change, error) { return r.Stop(t.Context(), nil) },

@@ -13,38 +13,39 @@ import (
 	"github.com/loadctl/loadctl/pacer/limit"
 )
 
-// SlotsLimiter is the limiter of a run that names no other: the schedule's own. With a burst it is one in front of the schedule, as the others.
+// SlotsLimiter is the default limiter: only the schedule. With a burst it is a limiter in addition to the schedule,
+// as the others are.
 const SlotsLimiter = "gcra"
 
-// DefaultWindow is the window of a limiter that counts in windows.
+// DefaultWindow is the window of limiters that count in windows.
 const DefaultWindow = time.Second
 
-// maxBurst is the largest burst that the scripts take.
+// maxBurst is the largest burst that the scripts accept.
 const maxBurst = 1_000_000_000
 
-// A worker that was refused asks again after 5 ms at the soonest. So that nothing is lost a bucket holds what the rate makes in two such times,
-// and a window is as long as four of them.
+// After a refusal a worker asks again after 5 ms at the earliest. To lose nothing, a bucket must hold what the rate
+// makes in two such times. A window must be as long as four of them.
 const (
 	leastBurst  = 100 // as a part of a second: 10 ms
 	leastWindow = 20 * time.Millisecond
 )
 
-// The window that the scripts can count in.
+// The windows in which the scripts can count.
 const (
 	minWindow = time.Microsecond
 	maxWindow = 366 * 24 * time.Hour
 )
 
-// ErrLimiter is about a change that the run's limiter does not allow.
+// ErrLimiter says that the run's limiter does not allow a change.
 var ErrLimiter = errors.New("the run's limiter does not allow it")
 
-// gated tells whether grants have to pass a limiter beside the schedule.
-func (s Spec) gated() bool { return s.Limiter != "" && (s.Limiter != SlotsLimiter || s.Burst > 0) }
+// hasLimiter reports whether grants must pass a limiter in addition to the schedule.
+func (s Spec) hasLimiter() bool { return s.Limiter != "" && (s.Limiter != SlotsLimiter || s.Burst > 0) }
 
-// window is that of a limiter that counts in windows.
+// window returns the window of a limiter that counts in windows.
 func (s Spec) window() time.Duration { return cmp.Or(s.Window, DefaultWindow) }
 
-// options are those of the limiter.
+// options returns the options of the limiter.
 func (s Spec) options() (all []limit.Option) {
 	if s.ExpireNX {
 		all = append(all, limit.ExpireNX())
@@ -55,18 +56,18 @@ func (s Spec) options() (all []limit.Option) {
 	return all
 }
 
-// kind is what the scripts are told of the limiter. The spec must be valid.
+// kind returns the settings of the limiter for the scripts. The spec must be valid.
 func (s Spec) kind() limit.Settings {
 	known, _ := limit.Check(s.Limiter, limit.PerWindow(1, time.Second), s.options()...)
 	return known
 }
 
-// inForce is the burst of a bucket at a rate; burst 0 is what the rate makes in half a second.
+// inForce returns the burst of a bucket at a rate. A burst of 0 is what the rate makes in half a second.
 func inForce(rate pacer.Rate, burst int64) int64 {
 	return cmp.Or(burst, max(1, rate.Num/max(1, rate.Den)/2))
 }
 
-// decimal is a rate as people write it: 0.3, or 1/3s where no six decimals are enough.
+// decimal writes a rate as people do: 0.3, or 1/3s if six decimals are not enough.
 func decimal(r pacer.Rate) string {
 	if r.Den <= 1 || 1_000_000%r.Den != 0 {
 		return r.String()
@@ -74,9 +75,10 @@ func decimal(r pacer.Rate) string {
 	return strings.TrimRight(big.NewRat(r.Num, r.Den).FloatString(6), "0")
 }
 
-// obeys says why the limiter cannot obey the limit that a rate stands for, or nil: of a bucket the rate, of the others as many requests as
-// the rate makes in a window, which have to be whole. burst 0 is what the rate makes in half a second. At a rate of 0 nothing is granted.
-func (s Spec) obeys(rate pacer.Rate, burst int64) error {
+// checkRate returns why the limiter cannot follow a rate, or nil. A bucket must count the rate and the burst exactly.
+// In a window the rate must make a whole number of requests. A burst of 0 is what the rate makes in half a second. At
+// a rate of 0 nothing is granted.
+func (s Spec) checkRate(rate pacer.Rate, burst int64) error {
 	switch {
 	case rate.Num == 0:
 		return nil
@@ -90,12 +92,12 @@ func (s Spec) obeys(rate pacer.Rate, burst int64) error {
 		}
 		return nil
 	default:
-		return s.fits(rate)
+		return s.checkWindow(rate)
 	}
 }
 
-// fits says why a window cannot hold what the rate makes in it, and which rates it can.
-func (s Spec) fits(rate pacer.Rate) error {
+// checkWindow returns why a window cannot hold what the rate makes in it, and which rates it can hold.
+func (s Spec) checkWindow(rate pacer.Rate) error {
 	window := big.NewRat(s.window().Microseconds(), time.Second.Microseconds())
 	count := new(big.Rat).Mul(big.NewRat(rate.Num, rate.Den), window)
 	if count.Cmp(big.NewRat(maxBurst, 1)) > 0 {
@@ -112,7 +114,7 @@ func (s Spec) fits(rate pacer.Rate) error {
 	return fmt.Errorf("%s requests per second are no whole number in a window of %v; give %s", decimal(rate), s.window(), near)
 }
 
-// perSecond is the rate of so many requests in a window, as ParseRate reads it.
+// perSecond returns the rate of count requests in a window, as ParseRate reads it.
 func perSecond(count *big.Int, window *big.Rat) string {
 	r := new(big.Rat).Quo(new(big.Rat).SetInt(count), window)
 	if new(big.Int).Mod(big.NewInt(1_000_000), r.Denom()).Sign() != 0 {
@@ -121,25 +123,26 @@ func perSecond(count *big.Int, window *big.Rat) string {
 	return strings.TrimSuffix(strings.TrimRight(r.FloatString(6), "0"), ".")
 }
 
-// Narrow says in a line why the limiter, as it is now, may not let the whole rate pass, and what suffices; "" if it does, or if Redis does not
-// tell. Workers ask every 5 ms at most: what a bucket or a short window has no room for until then is lost.
-func (r *Run) Narrow(ctx context.Context) string {
-	if !r.Spec.gated() || !r.Ended.IsZero() {
+// Warning returns one line that says why the limiter, with its present settings, may not let the whole rate pass,
+// and which setting is enough. It is "" if the limiter does, or if Redis does not tell. Workers ask at most every 5 ms:
+// what a bucket or a short window has no room for until then is lost.
+func (r *Run) Warning(ctx context.Context) string {
+	if !r.Spec.hasLimiter() || !r.Ended.IsZero() {
 		return ""
 	}
 	s, err := r.State(ctx)
 	if err != nil {
 		return ""
 	}
-	return r.Spec.narrow(s.newest(), s.burst)
+	return r.Spec.warning(s.newest(), s.burst)
 }
 
-// narrow is Narrow at a rate, with the burst in force.
-func (s Spec) narrow(rate pacer.Rate, burst int64) string {
-	if !s.gated() || rate.Num == 0 || s.Debt { // with a debt one token is enough
+// warning is Warning at a rate, with the burst in force.
+func (s Spec) warning(rate pacer.Rate, burst int64) string {
+	if !s.hasLimiter() || rate.Num == 0 || s.Debt { // with a debt one token is enough
 		return ""
 	}
-	const why = "some of %s/s may be lost: workers ask every 5ms at most, and a %s of %v may be used up before; a %s of %v suffices"
+	const why = "some of %s/s may be lost: workers ask at most every 5ms, and a %s of %v may be used up before; a %s of %v is enough"
 	if s.kind().Bursts {
 		burst = inForce(rate, burst)
 		enough := (rate.Num + leastBurst*rate.Den - 1) / (leastBurst * rate.Den)
@@ -151,14 +154,14 @@ func (s Spec) narrow(rate pacer.Rate, burst int64) string {
 	if s.window() >= leastWindow {
 		return ""
 	}
-	// In which windows the rate makes whole numbers: multiples of the shortest one, in µs.
+	// The rate makes whole numbers in multiples of the shortest window, in µs.
 	shortest := big.NewRat(rate.Num, rate.Den*time.Second.Microseconds()).Denom().Int64()
 	enough := (leastWindow.Microseconds() + shortest - 1) / shortest * shortest
 	return fmt.Sprintf(why, decimal(rate), "window", s.window(), "window", time.Duration(enough)*time.Microsecond)
 }
 
-// gauge is the limiter's settings as lua/grant.lua reads them.
-func (s Spec) gauge() string {
+// scriptConfig returns the limiter's settings as lua/grant.lua reads them.
+func (s Spec) scriptConfig() string {
 	known := s.kind()
 	even, together, window := 0, 0, s.window().Microseconds()
 	if known.Queues {
@@ -173,9 +176,9 @@ func (s Spec) gauge() string {
 	return fmt.Sprintf("%d:%d:%d:%d:%d", s.Burst, window, known.Option, even, together)
 }
 
-// limiterText is the limiter in words, with the burst in force at a rate; "" where there is none but the schedule.
+// limiterText describes the limiter, with the burst in force at a rate; "" = only the schedule.
 func (s Spec) limiterText(rate pacer.Rate, burst int64) string {
-	if !s.gated() {
+	if !s.hasLimiter() {
 		return ""
 	}
 	words := []string{s.Limiter}
@@ -193,19 +196,19 @@ func (s Spec) limiterText(rate pacer.Rate, burst int64) string {
 	return strings.Join(words, ", ")
 }
 
-// validateLimiter checks the limiter, and what it is to limit.
+// validateLimiter checks the limiter and its settings.
 func (s Spec) validateLimiter() error {
-	if !s.gated() {
+	if !s.hasLimiter() {
 		return s.validateSlots()
 	}
 	named, flag := "--limiter "+s.Limiter, "--limiter"
-	if s.Limiter == SlotsLimiter { // who gives --burst alone has it
+	if s.Limiter == SlotsLimiter { // --burst alone selects it
 		named, flag = "--burst", "--burst"
 	}
 	known, err := limit.Check(s.Limiter, limit.PerWindow(1, time.Second))
 	switch {
 	case err != nil:
-		return fmt.Errorf("--limiter %.40q: there are %s", s.Limiter, strings.Join(limit.Names(), ", "))
+		return fmt.Errorf("--limiter %.40q: write one of %s", s.Limiter, strings.Join(limit.Names(), ", "))
 	case s.Max:
 		return fmt.Errorf("%s and --qps max: without a rate there is nothing to limit; give a rate, or leave %s out", named, flag)
 	case len(s.Stages) > 0 || s.Profile != "":
@@ -225,13 +228,13 @@ func (s Spec) validateLimiter() error {
 	case s.Debt && s.Limiter != "token-bucket":
 		return fmt.Errorf("--debt and %s: only token-bucket has it; leave --debt out", named)
 	}
-	if err := s.obeys(s.QPS, s.Burst); err != nil {
+	if err := s.checkRate(s.QPS, s.Burst); err != nil {
 		return fmt.Errorf("%s: %w%s", named, err, s.otherWindow())
 	}
 	return nil
 }
 
-// otherWindow is what else may be given where a run is created: a window that the rate makes a whole number in.
+// otherWindow suggests a window in which the rate makes a whole number.
 func (s Spec) otherWindow() string {
 	if s.kind().Bursts {
 		return ""
@@ -243,7 +246,7 @@ func (s Spec) otherWindow() string {
 	return fmt.Sprintf(", or another --window, such as %ds", seconds)
 }
 
-// validateSlots refuses what only a limiter in front of the schedule has.
+// validateSlots refuses settings that the schedule alone does not have.
 func (s Spec) validateSlots() error {
 	for _, x := range []struct {
 		given bool
@@ -260,15 +263,15 @@ func (s Spec) validateSlots() error {
 	return nil
 }
 
-// mayChange refuses what the limiter could not obey. burst is the one in force then.
+// mayChange refuses a change that the limiter cannot follow. burst is the one in force after the change.
 func (s Spec) mayChange(what, name string, rate pacer.Rate, burst int64, over time.Duration) error {
-	if !s.gated() {
+	if !s.hasLimiter() {
 		return nil
 	}
 	if over > 0 {
 		return fmt.Errorf("%s %s: %w: --limiter %s has one rate at a time; leave --over out", what, name, ErrLimiter, s.Limiter)
 	}
-	if err := s.obeys(rate, burst); err != nil {
+	if err := s.checkRate(rate, burst); err != nil {
 		return fmt.Errorf("%s %s: %w: --limiter %s: %w", what, name, ErrLimiter, s.Limiter, err)
 	}
 	return nil

@@ -25,7 +25,8 @@ func limited(rate, limiter string, set func(*Spec)) Spec {
 	return s
 }
 
-// TestLimiterSpecs: what the spec says is what the scripts are told; and what makes no sense is refused in a line that says what to do.
+// TestLimiterSpecs: the scripts get the settings of the spec. An impossible setting is refused with a line that says
+// what to do.
 func TestLimiterSpecs(t *testing.T) {
 	burst := func(n int64) func(*Spec) { return func(s *Spec) { s.Burst = n } }
 	window := func(d time.Duration) func(*Spec) { return func(s *Spec) { s.Window = d } }
@@ -33,24 +34,24 @@ func TestLimiterSpecs(t *testing.T) {
 	for _, c := range []struct {
 		rate, limiter string
 		set           func(*Spec)
-		gauge, text   string
+		config, text  string
 		says          string // what is wrong with it
 	}{
 		{rate: "500"},
 		{rate: "500", limiter: "gcra"},
-		{rate: "500", limiter: "gcra", set: burst(7), gauge: "7:0:0:0:0", text: "gcra, burst 7"},
-		{rate: "500", limiter: "token-bucket", gauge: "0:0:0:0:0", text: "token-bucket, burst 250"},
-		{rate: "0.2", limiter: "token-bucket", set: together, gauge: "0:0:0:0:1", text: "token-bucket, burst 1, not spread"},
-		{rate: "500", limiter: "token-bucket", set: func(s *Spec) { s.Debt, s.Burst = true, 3 }, gauge: "3:0:1:0:0", text: "token-bucket, burst 3, debt"},
-		{rate: "500", limiter: "leaky-bucket", set: burst(50), gauge: "50:0:0:1:0", text: "leaky-bucket, burst 50"},
-		{rate: "500", limiter: "fixed-window", gauge: "0:1000000:0:0:0", text: "fixed-window, window 1s"},
-		{rate: "30/1m", limiter: "fixed-window", set: window(time.Minute), gauge: "0:60000000:0:0:0", text: "fixed-window, window 1m0s"},
-		{rate: "500", limiter: "fixed-window", set: func(s *Spec) { s.ExpireNX, s.Together = true, true }, gauge: "0:1000000:1:0:1", text: "fixed-window, window 1s, expire nx, not spread"},
-		{rate: "500", limiter: "sliding-window", set: window(2 * time.Millisecond), gauge: "0:2000:10:0:0", text: "sliding-window, window 2ms"},
-		{rate: "500", limiter: "sliding-log", gauge: "0:1000000:0:0:0", text: "sliding-log, window 1s"},
-		{rate: "500", limiter: "sliding-list", gauge: "0:1000000:0:0:0", text: "sliding-list, window 1s"},
+		{rate: "500", limiter: "gcra", set: burst(7), config: "7:0:0:0:0", text: "gcra, burst 7"},
+		{rate: "500", limiter: "token-bucket", config: "0:0:0:0:0", text: "token-bucket, burst 250"},
+		{rate: "0.2", limiter: "token-bucket", set: together, config: "0:0:0:0:1", text: "token-bucket, burst 1, not spread"},
+		{rate: "500", limiter: "token-bucket", set: func(s *Spec) { s.Debt, s.Burst = true, 3 }, config: "3:0:1:0:0", text: "token-bucket, burst 3, debt"},
+		{rate: "500", limiter: "leaky-bucket", set: burst(50), config: "50:0:0:1:0", text: "leaky-bucket, burst 50"},
+		{rate: "500", limiter: "fixed-window", config: "0:1000000:0:0:0", text: "fixed-window, window 1s"},
+		{rate: "30/1m", limiter: "fixed-window", set: window(time.Minute), config: "0:60000000:0:0:0", text: "fixed-window, window 1m0s"},
+		{rate: "500", limiter: "fixed-window", set: func(s *Spec) { s.ExpireNX, s.Together = true, true }, config: "0:1000000:1:0:1", text: "fixed-window, window 1s, expire nx, not spread"},
+		{rate: "500", limiter: "sliding-window", set: window(2 * time.Millisecond), config: "0:2000:10:0:0", text: "sliding-window, window 2ms"},
+		{rate: "500", limiter: "sliding-log", config: "0:1000000:0:0:0", text: "sliding-log, window 1s"},
+		{rate: "500", limiter: "sliding-list", config: "0:1000000:0:0:0", text: "sliding-list, window 1s"},
 
-		{rate: "500", limiter: "bucket", says: `--limiter "bucket": there are fixed-window, sliding-log, `},
+		{rate: "500", limiter: "bucket", says: `--limiter "bucket": write one of fixed-window, sliding-log, `},
 		{rate: "500", set: window(time.Second), says: "--window: the slots of a run, gcra without a burst, have no such thing; leave --window out, or take another --limiter"},
 		{rate: "500", set: together, says: "--spread=false: the slots of a run, gcra without a burst, have no such thing"},
 		{rate: "500", set: func(s *Spec) { s.Debt = true }, says: "--debt: the slots of a run"},
@@ -77,7 +78,7 @@ func TestLimiterSpecs(t *testing.T) {
 		{rate: "0.999983", limiter: "leaky-bucket", set: burst(5000), says: "--limiter leaky-bucket: a burst of 5000 at"},
 	} {
 		s := limited(c.rate, c.limiter, c.set)
-		name := fmt.Sprintf("%s at %s, %q", c.limiter, c.rate, c.says+c.gauge)
+		name := fmt.Sprintf("%s at %s, %q", c.limiter, c.rate, c.says+c.config)
 		err := s.Validate()
 		if c.says != "" {
 			if err == nil || !strings.HasPrefix(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
@@ -89,17 +90,18 @@ func TestLimiterSpecs(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		gauge := ""
-		if s.gated() {
-			gauge = s.gauge()
+		config := ""
+		if s.hasLimiter() {
+			config = s.scriptConfig()
 		}
-		if gauge != c.gauge || s.limiterText(s.QPS, s.Burst) != c.text {
-			t.Errorf("%s: %s, %q", name, gauge, s.limiterText(s.QPS, s.Burst))
+		if config != c.config || s.limiterText(s.QPS, s.Burst) != c.text {
+			t.Errorf("%s: %s, %q", name, config, s.limiterText(s.QPS, s.Burst))
 		}
 	}
 }
 
-// TestNarrow: a burst or a window that is used up before a worker may ask again is told, with one that suffices; and that one is not.
+// TestNarrow: a warning comes for a burst or window that may be used up before a worker asks again. It names one
+// that is enough, and for that one there is no warning.
 func TestNarrow(t *testing.T) {
 	for _, c := range []struct {
 		rate, limiter string
@@ -112,46 +114,47 @@ func TestNarrow(t *testing.T) {
 		{rate: "500", limiter: "token-bucket"},
 		{rate: "500", limiter: "token-bucket", burst: 5},
 		{rate: "500", limiter: "gcra", burst: 4,
-			says: "some of 500/s may be lost: workers ask every 5ms at most, and a burst of 4 may be used up before; a burst of 5 suffices"},
-		{rate: "501", limiter: "leaky-bucket", burst: 5, says: "a burst of 6 suffices"},
+			says: "some of 500/s may be lost: workers ask at most every 5ms, and a burst of 4 may be used up before; a burst of 5 is enough"},
+		{rate: "501", limiter: "leaky-bucket", burst: 5, says: "a burst of 6 is enough"},
 		{rate: "100", limiter: "token-bucket", burst: 1},
-		{rate: "100.5", limiter: "token-bucket", burst: 1, says: "some of 100.5/s may be lost: workers ask every 5ms at most, and a burst of 1 may be used up before; a burst of 2"},
+		{rate: "100.5", limiter: "token-bucket", burst: 1, says: "some of 100.5/s may be lost: workers ask at most every 5ms, and a burst of 1 may be used up before; a burst of 2"},
 		{rate: "0", limiter: "token-bucket", burst: 1},
 		{rate: "500", limiter: "token-bucket", burst: 1, debt: true},
 		{rate: "500", limiter: "fixed-window"},
 		{rate: "500", limiter: "fixed-window", window: 20 * time.Millisecond},
 		{rate: "500", limiter: "fixed-window", window: 10 * time.Millisecond,
-			says: "some of 500/s may be lost: workers ask every 5ms at most, and a window of 10ms may be used up before; a window of 20ms suffices"},
-		{rate: "300", limiter: "sliding-log", window: 10 * time.Millisecond, says: "a window of 20ms suffices"},
-		{rate: "125", limiter: "sliding-log", window: 16 * time.Millisecond, says: "a window of 24ms suffices"},
+			says: "some of 500/s may be lost: workers ask at most every 5ms, and a window of 10ms may be used up before; a window of 20ms is enough"},
+		{rate: "300", limiter: "sliding-log", window: 10 * time.Millisecond, says: "a window of 20ms is enough"},
+		{rate: "125", limiter: "sliding-log", window: 16 * time.Millisecond, says: "a window of 24ms is enough"},
 	} {
 		s := limited(c.rate, c.limiter, func(s *Spec) { s.Burst, s.Window, s.Debt = c.burst, c.window, c.debt })
-		got := s.narrow(s.QPS, s.Burst)
+		got := s.warning(s.QPS, s.Burst)
 		if !strings.HasSuffix(got, c.says) && !strings.HasPrefix(got, c.says) || (got == "") != (c.says == "") {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}
 }
 
-// TestNarrowLive: what is told of a run is about the rate and the burst in force.
+// TestNarrowLive: the warning is about the rate and the burst in force.
 func TestNarrowLive(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", limited("1000", "token-bucket", func(s *Spec) { s.Burst = 5 }), Options{})
 		says := func(want string) {
 			t.Helper()
-			if got := r.Narrow(t.Context()); !strings.HasSuffix(got, want) || (got == "") != (want == "") {
+			if got := r.Warning(t.Context()); !strings.HasSuffix(got, want) || (got == "") != (want == "") {
 				t.Errorf("%q, want %q", got, want)
 			}
 		}
-		says("a burst of 5 may be used up before; a burst of 10 suffices")
+		says("a burst of 5 may be used up before; a burst of 10 is enough")
 		b.must(r.SetBurst(t.Context(), 10))
 		says("")
 		b.must(r.SetRate(t.Context(), pacer.PerSecond(2000), 0))
-		says("a burst of 10 may be used up before; a burst of 20 suffices")
+		says("a burst of 10 may be used up before; a burst of 20 is enough")
 	})
 }
 
-// TestLimiterIsLeftOut: of a run without a limiter nothing about limiters is stored; with gcra and no burst it is the same run.
+// TestLimiterIsLeftOut: for a run without a limiter nothing about limiters is stored. With gcra and no burst it is
+// the same run.
 func TestLimiterIsLeftOut(t *testing.T) {
 	text, err := json.Marshal(constant(100))
 	for _, name := range []string{"limiter", "burst", "window", "together", "expire", "debt"} {
@@ -167,7 +170,8 @@ func TestLimiterIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestLimitedRun: what the limiter does not let pass is asked for, and counted as ungranted; nothing is skipped. Its state goes with the run.
+// TestLimitedRun: what the limiter does not let pass is asked for and counted as ungranted. Nothing is skipped. Its
+// state is removed with the run.
 func TestLimitedRun(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", limited("1000", "token-bucket", func(s *Spec) { s.Burst = 5 }), Options{})
@@ -210,7 +214,7 @@ func TestLimitedRun(t *testing.T) {
 	})
 }
 
-// TestSetBurst: for limiters that have one, until the run ends; a limiter refuses rates that it could not obey.
+// TestSetBurst: for limiters with a burst, until the run ends. A limiter refuses rates that it cannot follow.
 func TestSetBurst(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", limited("100", "token-bucket", nil), Options{})
@@ -244,7 +248,7 @@ func TestSetBurst(t *testing.T) {
 		b.wants(second(windows.SetRate(t.Context(), pacer.Rate{Num: 201, Den: 2}, 0)), ErrLimiter, "100.5 requests per second are no whole number in a window of 1s; give 100 or 101")
 		b.must(windows.SetRate(t.Context(), pacer.PerSecond(7), 0))
 		slots, _ := b.create("s", constant(100), Options{})
-		b.wants(second(slots.SetBurst(t.Context(), 3)), ErrLimiter, "it has none but the schedule, which has no burst; create the run with --burst")
+		b.wants(second(slots.SetBurst(t.Context(), 3)), ErrLimiter, "it has only the schedule, which has no burst; create the run with --burst")
 	})
 }
 

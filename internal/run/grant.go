@@ -11,28 +11,28 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// Terms are how the run's limiter treats slots; false if the run has none but the schedule.
+// Terms returns how the run's limiter treats slots; false if the run has no limiter.
 func (s Spec) Terms() (lease.Terms, bool) {
-	if !s.gated() {
+	if !s.hasLimiter() {
 		return lease.Terms{}, false
 	}
 	return lease.Terms{Even: s.kind().Queues, Together: s.Together, Strict: s.onRedisLoss() == LossStop}, true
 }
 
-// Grants is where a worker asks the limiter of a run. Its errors say what to do about them. It is safe for concurrent use.
+// Grants asks the limiter of a run for a worker. Its errors say what to do. It is safe for concurrent use.
 type Grants struct {
 	run    *Run
 	client redis.UniversalClient
 	script *redis.Script
 }
 
-// Grants asks over a client.
+// Grants returns a Grants that calls over client.
 func (r *Run) Grants(client redis.UniversalClient) *Grants {
 	return &Grants{run: r, client: client, script: lua.Grant(r.Spec.kind().Script)}
 }
 
-// Grant asks for permission to send n slots of a law with this rate; n = 0 only asks whether the run is there. A call that fails may have been
-// granted something all the same. That is lost.
+// Grant asks for permission to send n slots of a law with this rate. n = 0 only asks whether the run is there. A call
+// that fails may have been granted slots. They are lost.
 func (g *Grants) Grant(ctx context.Context, n int64, rate pacer.Rate) (lease.Grant, error) {
 	keys := []string{g.run.keys.Budget, g.run.keys.Limiter}
 	reply, err := g.script.Run(ctx, g.client, keys, g.run.UID, n, rate.Num, rate.Den).Result()
@@ -44,14 +44,14 @@ func (g *Grants) Grant(ctx context.Context, n int64, rate pacer.Rate) (lease.Gra
 	}
 	numbers, _ := reply.([]any)
 	if len(numbers) != 4 {
-		return lease.Grant{}, fmt.Errorf("ask the limiter of run %s: the answer has %d parts; this program and the run do not fit together", g.run.Name, len(numbers))
+		return lease.Grant{}, fmt.Errorf("ask the limiter of run %s: the answer has %d parts; use the same version of loadctl and loadworker", g.run.Name, len(numbers))
 	}
 	var v [4]int64
 	for i, x := range numbers {
 		v[i], _ = x.(int64)
 	}
 	if v[0] <= 0 || v[1] < 0 || v[1] > n || v[2] < 0 || v[3] < 1 {
-		return lease.Grant{}, fmt.Errorf("ask the limiter of run %s: %v is no answer; this program and the run do not fit together", g.run.Name, v)
+		return lease.Grant{}, fmt.Errorf("ask the limiter of run %s: unexpected answer %v; use the same version of loadctl and loadworker", g.run.Name, v)
 	}
 	return lease.Grant{Now: v[0], N: v[1], Retry: v[2], Burst: v[3]}, nil
 }

@@ -33,7 +33,7 @@ func TestGrants(t *testing.T) {
 		if s := b.state(r); s.Limiter != "token-bucket, burst 1000" {
 			t.Errorf("limiter %q", s.Limiter)
 		}
-		if text := r.Narrow(t.Context()); text != "" {
+		if text := r.Warning(t.Context()); text != "" {
 			t.Error(text)
 		}
 		if surge, err := r.Surge(t.Context()); err != nil || surge(100) != 1000 {

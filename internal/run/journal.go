@@ -10,27 +10,27 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// listEvery is how many snapshots lie between two looks at whether the run is listed.
+// listEvery is the number of snapshots between two checks that the run is listed.
 const listEvery = 10
 
-// Journal stores one worker's snapshots in the run. It is used by one goroutine at a time.
+// Journal stores one worker's snapshots in the run. One goroutine at a time uses it.
 type Journal struct {
 	run                 *Run
 	worker, incarnation string
 	script              *redis.Script
 
-	second    int64 // up to which the run's series has the worker's points, as Redis said last
+	second    int64 // up to which the run's series has the worker's points, by the last reply
 	own       *Unpublished
 	published bool // Redis has taken own
 }
 
-// Journal is where the worker with this id and incarnation reports to.
+// Journal returns the Journal of the worker with this id and incarnation.
 func (r *Run) Journal(worker, incarnation string) *Journal {
 	return &Journal{run: r, worker: worker, incarnation: incarnation, script: lua.Snapshot()}
 }
 
-// Publish stores an interval snapshot and the cumulative one, and adds the points to the run's series that it does not have yet, some at a
-// time. The last snapshot is stored when all are there. What Redis tells of other processes is noted in total.
+// Publish stores an interval snapshot and the cumulative one. It adds to the run's series the points that it lacks,
+// some at a time. The last snapshot is stored when all points are. Publish sets total.Processes to what Redis says.
 func (j *Journal) Publish(ctx context.Context, interval, total *report.Snapshot, series *report.Series) error {
 	for strays := 0; strays <= 3; { // one is usual after a failover
 		m, err := newMessage(interval, total, series, j.second)
@@ -53,10 +53,10 @@ func (j *Journal) Publish(ctx context.Context, interval, total *report.Snapshot,
 			return nil
 		}
 	}
-	return errors.New("publish snapshot: Redis forgets points while they are brought")
+	return errors.New("publish snapshot: Redis loses points while they are stored; check that its keys are not evicted")
 }
 
-// Keep takes in all that the worker has to report: see Own and Unpublished.
+// Keep takes all that the worker has to report, for Own and Unpublished.
 func (j *Journal) Keep(started int64, total *report.Snapshot, points []report.Point, published bool) {
 	j.published = published
 	j.own = &Unpublished{
@@ -66,7 +66,8 @@ func (j *Journal) Keep(started int64, total *report.Snapshot, points []report.Po
 	}
 }
 
-// Own is all that the worker did, published or not; nil if it could not begin. Call it when the worker has ended.
+// Own returns all that the worker did, published or not; nil if it could not begin. Call it after the worker has
+// ended.
 func (j *Journal) Own() *Unpublished {
 	if j.own != nil {
 		j.own.State = "left"
@@ -74,7 +75,7 @@ func (j *Journal) Own() *Unpublished {
 	return j.own
 }
 
-// Unpublished is what the worker could not publish in the end; nil if there is nothing. Call it when the worker has ended.
+// Unpublished returns what the worker could not publish; nil if there is nothing. Call it after the worker has ended.
 func (j *Journal) Unpublished() *Unpublished {
 	if j.published {
 		return nil

@@ -146,7 +146,8 @@ func seriesOf(seconds int64) *report.Series {
 	return series
 }
 
-// TestSeriesIsWhole: whatever part of the series Redis loses, and however many points there are, the last snapshot comes with all of them, once.
+// TestSeriesIsWhole: whatever part of the series Redis loses, and with any number of points, the last snapshot comes
+// with all of them, once.
 func TestSeriesIsWhole(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
@@ -247,7 +248,7 @@ func TestKeysShareOneTag(t *testing.T) {
 	}
 }
 
-// TestStreamOfALargeFleet: three snapshots of each member are kept for those who watch, and 1,000 of a small fleet.
+// TestStreamOfALargeFleet: three snapshots of each member are kept for watchers, and 1,000 of a small fleet.
 func TestStreamOfALargeFleet(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
@@ -270,7 +271,7 @@ func TestStreamOfALargeFleet(t *testing.T) {
 	})
 }
 
-// TestJudgingALargeFleet: who publishes every 5 s is waited for.
+// TestJudgingALargeFleet: the judge waits for workers that publish every 5 s.
 func TestJudgingALargeFleet(t *testing.T) {
 	for members, want := range map[int64]int64{1: 3, 2000: 3, 2001: 4, 10_000: 7} {
 		if got := (&State{Members: members}).judgeLatest(); got != want {

@@ -8,20 +8,25 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// index is the sorted set of all runs by the time of their creation. It is outside every run's hash tag, so no script uses it.
+// index is the sorted set of all runs by the time of their creation. No script uses it, as it is outside every run's
+// hash tag.
 const index = "load:runs"
 
-// Keys are the names of a run's keys in Redis. They share one hash tag, so they live in one slot of a cluster.
+// Keys are the names of a run's keys in Redis. They share one hash tag, so they are in one slot of a cluster.
 type Keys struct {
 	Spec, Budget, Workers, Due, Rich, Loose, Laws, Log, Events, Totals, Snapshots, Series string // lua/state.lua
-	Limiter                                                                               string // state of the run's limiter; it goes by itself
-	Control                                                                               string // channel of wake-ups
-	Removed                                                                               string // with :UID behind it: a run that was removed, for its workers to know
-	Judge                                                                                 string // who judges the run while it goes on; it goes by itself
-	Stopped                                                                               string // a run that was stopped while Redis had lost it, for its workers to know
+	// State of the run's limiter; it expires by itself.
+	Limiter string
+	Control string // channel of wake-ups
+	// Followed by :UID: tells workers that a run was removed.
+	Removed string
+	// Who judges the run while it is active; it expires by itself.
+	Judge string
+	// Tells workers that a run was stopped while Redis had lost it.
+	Stopped string
 }
 
-// KeysOf is the keys of the run with this name.
+// KeysOf returns the keys of the run with this name.
 func KeysOf(name string) Keys {
 	key := func(part string) string { return "{load:" + name + "}:" + part }
 	return Keys{
@@ -31,24 +36,25 @@ func KeysOf(name string) Keys {
 	}
 }
 
-// removed is what tells the workers of a run that it was removed and not lost.
+// removed returns the key that tells the workers of a run that it was removed and not lost.
 func (k Keys) removed(uid string) string { return k.Removed + ":" + uid }
 
-// change is the KEYS of the scripts that work on the budget.
+// change returns the KEYS of the scripts that work on the budget.
 func (k Keys) change() []string {
 	return []string{k.Budget, k.Workers, k.Due, k.Rich, k.Loose, k.Laws, k.Log, k.Events}
 }
 
-// all is every key that lives as long as the run.
+// all returns every key that lives as long as the run.
 func (k Keys) all() []string { return append(k.change(), k.Spec, k.Totals, k.Snapshots, k.Series) }
 
-// make is the KEYS of the script that makes a run.
+// make returns the KEYS of the script that makes a run.
 func (k Keys) make() []string { return append(k.all(), k.Stopped, k.Limiter) }
 
-// made is every key that a run may have.
+// made returns every key that a run may have.
 func (k Keys) made() []string { return append(k.all(), k.Limiter) }
 
-// ValidateName accepts what can be a run's name or a worker's id: 1 to 64 letters, digits, dots, dashes and underscores.
+// ValidateName accepts the name of a run or the id of a worker: 1 to 64 letters, digits, dots, dashes and
+// underscores.
 func ValidateName(what, name string) error {
 	if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`).MatchString(name) {
 		if len(name) > 40 {
@@ -59,8 +65,8 @@ func ValidateName(what, name string) error {
 	return nil
 }
 
-// ValidateNewName accepts what can be the name of a run that is created. One that ends like an archive would be taken for a file where its
-// report is asked for.
+// ValidateNewName accepts the name of a new run. A name with the extension of an archive is refused: where a report
+// is asked for it would be taken for a file.
 func ValidateNewName(name string) error {
 	err := ValidateName("run", name)
 	if err == nil && strings.HasSuffix(name, report.ArchiveExtension) {

@@ -13,7 +13,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// Arcs is where a worker renews what it holds of the run. Its errors say what to do about them. It is safe for concurrent use.
+// Arcs renews a worker's pieces of the run. Its errors say what to do. It is safe for concurrent use.
 type Arcs struct {
 	run    *Run
 	client redis.UniversalClient
@@ -23,7 +23,7 @@ type Arcs struct {
 	known *lease.Laws // for the plans that replies leave out
 }
 
-// Arcs calls over a client, which should be one of its own.
+// Arcs returns an Arcs that calls over client, which should be one of its own.
 func (r *Run) Arcs(client redis.UniversalClient) *Arcs {
 	return &Arcs{run: r, client: client, script: lua.Renew()}
 }
@@ -53,8 +53,8 @@ func (a *Arcs) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
 // rememberLaws is how long the plan of a law that is over may still be named.
 const rememberLaws = time.Minute
 
-// Messages are what was published for a worker. A hint that comes with a payload is that payload's: whoever has the laws need not call. What cannot
-// be read is a hint.
+// Messages returns what was published for a worker. A hint that comes with a payload belongs to it: a worker that has
+// the laws need not call. A payload that cannot be read is a hint.
 func Messages(ctx context.Context, payloads <-chan []byte, wake <-chan struct{}) <-chan lease.Message {
 	out := make(chan lease.Message, 16)
 	pass := func(m lease.Message) {
@@ -74,13 +74,13 @@ func Messages(ctx context.Context, payloads <-chan []byte, wake <-chan struct{})
 				learn(p)
 				select {
 				case <-wake:
-				case <-time.After(together):
+				case <-time.After(hintDelay):
 				}
 			case <-wake:
 				select {
 				case p := <-payloads:
 					learn(p)
-				case <-time.After(together):
+				case <-time.After(hintDelay):
 					pass(lease.Message{})
 				}
 			case <-ctx.Done():
@@ -90,19 +90,19 @@ func Messages(ctx context.Context, payloads <-chan []byte, wake <-chan struct{})
 	return out
 }
 
-// together is how long after one another a payload and its hint come at most.
-const together = 5 * time.Millisecond
+// hintDelay is the longest time between a payload and its hint.
+const hintDelay = 5 * time.Millisecond
 
-// makeState makes the state of a run, or finds the one there is. laws are what a worker knows of one that Redis has lost. The reply is as the
-// create script's.
+// makeState makes the state of a run, or finds the existing one. laws are what a worker knows of a run that Redis has
+// lost. The reply is that of the make script.
 func (r *Run) makeState(ctx context.Context, client redis.UniversalClient, spec Spec, text string, replace int, keep time.Duration, laws []lease.Law) ([]string, error) {
 	p, err := spec.plan()
 	if err != nil {
 		return nil, err
 	}
 	limit := ""
-	if spec.gated() {
-		limit = spec.gauge()
+	if spec.hasLimiter() {
+		limit = spec.scriptConfig()
 	}
 	known, plans := lease.PackLaws(laws)
 	args := []any{text, r.UID, replace, keep.Milliseconds(), Who(), (&lease.Plan{Pieces: p.pieces, Loop: p.loop}).String(),
@@ -113,7 +113,7 @@ func (r *Run) makeState(ctx context.Context, client redis.UniversalClient, spec 
 	return lua.Make().Run(ctx, client, r.keys.make(), args...).StringSlice()
 }
 
-// core is the numbers of a run by their names, see lua/state.lua.
+// core returns the numbers of a run by their names (lua/state.lua).
 func core(text string) (map[string]int64, error) {
 	fields, err := lua.Core(text)
 	if err != nil {

@@ -71,7 +71,8 @@ type nothing struct{ t *testing.T }
 func (n nothing) Take(v *lease.View)  { n.t.Errorf("it was given %+v", v) }
 func (n nothing) Taken() (int, int64) { return 0, 0 }
 
-// Whatever Redis answers instead of a promise: there is none, and one line says why and what to do, however often it is asked.
+// For any answer of Redis that is no promise, the worker has no promise. One line says why and what to do, however
+// often it calls.
 func TestNoPromise(t *testing.T) {
 	for answer, mend := range map[string]string{
 		"OOM command not allowed when used memory > 'maxmemory'.":             "maxmemory",

@@ -17,22 +17,22 @@ import (
 
 const (
 	connectPatience = 5 * time.Second // of one attempt to connect
-	mostStreams     = 1000
+	maxStreams      = 1000
 )
 
-// Link is a worker's way to Redis. All its calls, and the messages for it, are on one connection to each server. So a server with room for 10,000 clients
-// has room for as many workers. docs/adr/0015-one-connection.md tells how.
+// Link is a worker's way to Redis. All its calls and messages use one connection to each server. So a server with
+// room for 10,000 clients has room for as many workers. docs/adr/0015-one-connection.md tells how.
 type Link struct {
-	Client  redis.UniversalClient // as Connect's
+	Client  redis.UniversalClient // as from Connect
 	address string
 	name    string
 	lines   *mux.Dialer
 
 	mu    sync.Mutex
-	aside redis.UniversalClient // nil = nobody needed it yet
+	aside redis.UniversalClient // nil = not needed yet
 }
 
-// ConnectLink is Connect for a worker. Redis shows the name in CLIENT LIST; a client_name in the URL comes before it.
+// ConnectLink is Connect for a worker. Redis shows the name in CLIENT LIST. A client_name in the URL wins over it.
 func ConnectLink(ctx context.Context, address, name string) (*Link, error) {
 	l := &Link{address: address, name: name}
 	var err error
@@ -42,22 +42,22 @@ func ConnectLink(ctx context.Context, address, name string) (*Link, error) {
 	}
 	if !l.lines.RESP3() {
 		_ = l.Close() // nothing was said yet
-		return nil, errors.New("reach Redis: the server refuses the protocol RESP3 (HELLO 3), which workers need; take Redis 6.2 or newer, and nothing between that refuses it")
+		return nil, errors.New("reach Redis: the server refuses the protocol RESP3 (HELLO 3), which workers need; use Redis 6.2 or newer, and no proxy that refuses it")
 	}
 	return l, nil
 }
 
-// share makes the sockets that connect opens the only ones of a client; nil = it has its own.
+// share makes a client use only the sockets that connect opens; nil = it has its own.
 func (l *Link) share(o *redis.Options, connect dialer) {
 	if l == nil {
 		return
 	}
 	o.DialTimeout = cmp.Or(o.DialTimeout, connectPatience)
 	o.Dialer, o.Protocol = l.dial(connect), 3
-	// Renewals are what is tried again, so nothing else is. Streams cost next to nothing; and after as many failures as the pool is large the library
-	// connects once a second only, which would be late when the server is back.
-	o.DialerRetries, o.PoolSize = 1, mostStreams
-	// What a client says of itself at the beginning costs a round trip for each stream, and the server's time where thousands join.
+	// Renewals are repeated, so nothing else is. Streams cost next to nothing. After as many failures as the pool is
+	// large, the library connects only once a second, which would be late when the server is back.
+	o.DialerRetries, o.PoolSize = 1, maxStreams
+	// The identity of a client costs a round trip for each stream, and the server's time when thousands join.
 	o.DisableIdentity, o.MaintNotificationsConfig = true, &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	if o.ClientName == "" {
 		o.OnConnect = l.introduce
@@ -75,30 +75,30 @@ func (l *Link) shareNodes(o *redis.ClusterOptions) {
 	o.DisableIdentity, o.MaintNotificationsConfig, o.OnConnect = node.DisableIdentity, node.MaintNotificationsConfig, node.OnConnect
 }
 
-// dial takes the place of what dialed before: a server that turns out to be one node of a cluster.
+// dial replaces the earlier dialer, when a server turns out to be one node of a cluster.
 func (l *Link) dial(connect dialer) dialer {
 	l.hangUp()
 	l.lines = mux.New(checkReplies(connect))
 	return l.lines.Dial
 }
 
-// introduce tells the server the worker's name. Any user may say HELLO; CLIENT SETNAME is a permission of its own.
+// introduce tells the server the worker's name. Any user may call HELLO. CLIENT SETNAME needs a permission.
 func (l *Link) introduce(ctx context.Context, c *redis.Conn) error {
 	err := c.Do(ctx, "hello", 3, "setname", l.name).Err()
 	if _, refused := errors.AsType[redis.Error](err); refused {
-		return nil // it goes without
+		return nil // it goes without a name
 	}
 	return err
 }
 
-// Wakeups signals, until the link is closed, that the run may have changed: something was published, or may have been while the link was not there.
-// It is a hint only: messages may be lost, and the truth is in every reply to a renewal. Until ctx ends it subscribes anew whenever the
-// connection was lost.
+// Wakeups signals that the run may have changed, until the link is closed: something was published, or may have been
+// while the link was down. It is only a hint: messages may be lost, and every reply to a renewal has the truth. Until
+// ctx ends it subscribes again after each loss of the connection.
 func (l *Link) Wakeups(ctx context.Context, r *Run) <-chan struct{} {
 	return l.wakeups(ctx, r.keys.Control)
 }
 
-// WakeupsOf is Wakeups for a worker, which is also told alone.
+// WakeupsOf is Wakeups for a worker, which may also be woken alone.
 func (l *Link) WakeupsOf(ctx context.Context, r *Run, worker string) <-chan struct{} {
 	return l.wakeups(ctx, r.keys.Control, r.keys.Control+":"+worker)
 }
@@ -115,11 +115,11 @@ func (l *Link) wakeups(ctx context.Context, channels ...string) <-chan struct{} 
 	return l.lines.Wake()
 }
 
-// Messages are what was published in the run, after Wakeups was called, in its order; empty ones are only wake-ups. Of more than 256 that nobody has read
-// the newest are kept.
+// Messages returns what was published in the run after the call of Wakeups, in order. Empty messages are only
+// wake-ups. Of unread messages the newest 256 are kept.
 func (l *Link) Messages() <-chan []byte { return l.lines.Messages() }
 
-// subscribe does so at the node of a cluster that has the run: its messages are there first.
+// subscribe subscribes at the node of a cluster that has the run, where its messages arrive first.
 func (l *Link) subscribe(ctx context.Context, channel string) error {
 	cluster, parts := l.Client.(*redis.ClusterClient)
 	if !parts {
@@ -135,8 +135,8 @@ func (l *Link) subscribe(ctx context.Context, channel string) error {
 	return err
 }
 
-// Aside is the run over another connection, which is opened when it is first asked for. It is for what reads the results of the whole fleet: on the
-// link a renewal would wait behind them.
+// Aside returns the run over another connection, which is opened at the first call. It is for reading the results of
+// the whole fleet: on the link a renewal would wait behind them.
 func (l *Link) Aside(ctx context.Context, r *Run) (*Run, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,17 +170,17 @@ func (l *Link) hangUp() {
 	}
 }
 
-// Passing tells whether an error is a refusal of Redis that passes by itself: it has no room for another client, reads its data, or is held up by a
-// script.
+// Passing reports whether an error is a refusal of Redis that ends by itself: it has no room for another client, is
+// reading its data, or is blocked by a script.
 func Passing(err error) bool {
 	answer, refused := errors.AsType[redis.Error](err)
 	return errors.Is(err, mux.ErrRefused) || refused && (strings.Contains(answer.Error(), "max number of clients") ||
 		strings.HasPrefix(answer.Error(), "LOADING ") || strings.HasPrefix(answer.Error(), "BUSY "))
 }
 
-// Patiently calls connect until it succeeds, fails for good, or ctx ends, or begins to take longer than the patience; 0 = without end. In between it waits,
-// each time about twice as long as before and at random, up to 4 s: thousands of workers that start together must not keep a server busy with refusing
-// them. told is called with the first refusal.
+// Patiently calls connect until it succeeds, fails for good, ctx ends, or it would take longer than patience; 0 =
+// without an end. It waits in between, at random and about twice as long each time, up to 4 s. So thousands of
+// workers that start together do not keep a server busy with refusals. told is called with the first refusal.
 func Patiently[T any](ctx context.Context, patience time.Duration, told func(error), connect func(context.Context) (T, error)) (T, error) {
 	pause, began := outage.Backoff{First: 100 * time.Millisecond, Most: 4 * time.Second}, time.Now()
 	for {

@@ -95,8 +95,8 @@ func clients(t *testing.T, s *redistest.Server) (names []string) {
 	return names
 }
 
-// TestLinkIsOneConnection: whatever a worker does, each server has one connection of it, with its name; and a second one only where it reads what the whole
-// fleet has published.
+// TestLinkIsOneConnection: a worker has one connection to each server, with its name. It has a second one only while
+// it reads what the whole fleet has published.
 func TestLinkIsOneConnection(t *testing.T) {
 	t.Parallel()
 	const want = "[loadworker:x:one]"
@@ -119,7 +119,8 @@ func TestLinkIsOneConnection(t *testing.T) {
 	t.Run("with a password", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
-		mayOnly(t, s, "worker", "on", ">p", "~*", "&*", "+@all", "-client") // CLIENT SETNAME needs a permission of its own
+		// CLIENT SETNAME needs a permission of its own.
+		mayOnly(t, s, "worker", "on", ">p", "~*", "&*", "+@all", "-client")
 		l := linked(t, "redis://worker:p@"+s.Addr()+"/2")
 		work(t, l, "x")
 		if got := fmt.Sprint(clients(t, s)); got != want {
@@ -179,7 +180,8 @@ func TestLinkIsOneConnection(t *testing.T) {
 	})
 }
 
-// TestWakeups: a command is heard of at once. What is published with it comes as it is, and nobody has to read that.
+// TestWakeups: a command wakes workers at once. What is published with it arrives unchanged, and nobody has to read
+// it.
 func TestWakeups(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
@@ -215,7 +217,8 @@ func TestWakeups(t *testing.T) {
 	})
 }
 
-// TestLostLinkWakes: a worker that has lost its connection subscribes anew at once, and is woken then, as it may have missed something.
+// TestLostLinkWakes: a worker that has lost its connection subscribes again at once, and is woken then, as it may
+// have missed something.
 func TestLostLinkWakes(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--appendonly", "yes")
@@ -287,7 +290,8 @@ func TestLinkFollowsSentinel(t *testing.T) {
 	goesOver(t, l.Client, second)
 }
 
-// TestLinkFollowsCluster: the same where a replica takes over from the master that has the run, by a command and after a crash.
+// TestLinkFollowsCluster: the same when a replica takes over from the master that has the run, on command and after a
+// crash.
 func TestLinkFollowsCluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -304,8 +308,8 @@ func TestLinkFollowsCluster(t *testing.T) {
 	hears(t, l, r, replica.Client())
 }
 
-// TestJoinsAreSpread: 3,000 workers that a server refuses ask it ever less often, and not at the same time. Once it has room all of them come within
-// some seconds.
+// TestJoinsAreSpread: 3,000 workers that a server refuses call less and less often, and not at the same time. Once it
+// has room, all of them join within some seconds.
 func TestJoinsAreSpread(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -346,8 +350,8 @@ func TestJoinsAreSpread(t *testing.T) {
 	})
 }
 
-// TestRefusedWorkerIsPatient: a worker that a server refuses, or that reads its data, comes in when that is over, and has not knocked often. What does not
-// pass is an error at once.
+// TestRefusedWorkerIsPatient: a worker joins after a server has refused it for a while, or has read its data, and has
+// not called often. A refusal that does not pass is an error at once.
 func TestRefusedWorkerIsPatient(t *testing.T) {
 	t.Parallel()
 	for _, says := range []string{"-ERR max number of clients reached\r\n", "-LOADING Redis is loading the dataset in memory\r\n"} {

@@ -17,32 +17,34 @@ import (
 
 // Entry is one run in a list.
 type Entry struct {
-	Run            string    `json:"run"`
-	CreatedAt      time.Time `json:"created_at"`
-	Phase          string    `json:"phase"` // as in State; broken, newer or older if this program cannot read it, unreachable if Redis does not let it
-	Members        int64     `json:"members"`
-	Rate           float64   `json:"rate"`
-	ClosedLoop     bool      `json:"closed_loop,omitempty"` // it has no rate: see report.Report
-	Asked          int64     `json:"asked"`
-	report.Setting           // empty if it is not known
-	Err            error     `json:"-"` // why it is unreachable, else nil
+	Run       string    `json:"run"`
+	CreatedAt time.Time `json:"created_at"`
+	// As in State; broken, newer or older if this program cannot read it; unreachable if Redis does not answer.
+	Phase          string  `json:"phase"`
+	Members        int64   `json:"members"`
+	Rate           float64 `json:"rate"`
+	ClosedLoop     bool    `json:"closed_loop,omitempty"` // it has no rate: see report.Report
+	Asked          int64   `json:"asked"`
+	report.Setting         // empty if it is unknown
+	Err            error   `json:"-"` // why it is unreachable; else nil
 }
 
-// How many runs are looked at together: on a cluster those of a node that hangs do not hold up the others. And how long the list may take
-// where only who creates, joins or changes a run writes it.
+// How many runs are read at the same time: on a cluster the runs of a node that hangs do not block the others. And
+// how long writing the list may take when a run is created, joined or changed.
 const (
 	listedAtOnce = 32
 	listPatience = time.Second
 )
 
-// List is all runs, oldest first. Names whose state has expired are forgotten on the way. A run that cannot be reached, because the part of the
-// cluster that has it is away, is an Entry with an Err; what was read is returned too where ctx has ended.
+// List returns all runs, oldest first. It forgets names whose state has expired. A run that cannot be reached,
+// because its part of the cluster is down, is an Entry with an Err. If ctx has ended, List also returns what was
+// read.
 func List(ctx context.Context, client redis.UniversalClient) ([]Entry, error) {
 	names, err := client.ZRangeWithScores(ctx, index, 0, -1).Result()
 	if err != nil {
 		err = Advise(fmt.Errorf("list runs: %w", err))
 		if _, parts := client.(*redis.ClusterClient); parts {
-			err = fmt.Errorf("%w; one node of the cluster has the list, and commands that name a run work without it", err)
+			err = fmt.Errorf("%w; one node of the cluster has the list; commands that name a run work without it", err)
 		}
 		return nil, err
 	}
@@ -67,15 +69,15 @@ func List(ctx context.Context, client redis.UniversalClient) ([]Entry, error) {
 	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Run == "" }), context.Cause(ctx)
 }
 
-// list puts a run that was just created on the list. The run does not depend on it.
+// list puts a new run on the list. The run does not depend on it.
 func (r *Run) list(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
 	return r.client.ZAdd(ctx, index, redis.Z{Score: float64(time.Now().Unix()), Member: r.Name}).Err()
 }
 
-// relist puts the run on the list if it is not there: whoever created it may have died before, or the list been away. One that is over or was
-// removed is not put there.
+// relist puts the run on the list if it is missing: its creator may have died before, or the list may have been
+// unreachable. A run that is over or removed is not listed.
 func (r *Run) relist(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
@@ -96,7 +98,7 @@ func (r *Run) relist(ctx context.Context) error {
 	return r.client.ZAddNX(ctx, index, redis.Z{Score: float64(r.created(ctx).Unix()), Member: r.Name}).Err()
 }
 
-// unwritten is why the list cannot be written, in words. nil stays nil.
+// unwritten returns why the list cannot be written, in words. nil stays nil.
 func unwritten(err error) error {
 	if Unanswered(err) {
 		return fmt.Errorf("the server that has it does not answer: %w", err)
@@ -104,11 +106,11 @@ func unwritten(err error) error {
 	return Advise(err)
 }
 
-// created is when the run was, as its first event tells; without one, now.
+// created returns when the run was created, by its first event; without one, now.
 func (r *Run) created(ctx context.Context) time.Time {
 	first := r.client.XRangeN(ctx, r.keys.Events, "-", "+", 1).Val()
 	if len(first) == 1 {
-		text, _, _ := strings.Cut(first[0].ID, "-") // ms of Redis' clock
+		text, _, _ := strings.Cut(first[0].ID, "-") // ms of the Redis clock
 		if ms, err := strconv.ParseInt(text, 10, 64); err == nil {
 			return time.UnixMilli(ms)
 		}
@@ -116,7 +118,8 @@ func (r *Run) created(ctx context.Context) time.Time {
 	return time.Now()
 }
 
-// entry is the line of one run; the only error is ErrNoRun. A run that cannot be read is in the list too: it is in the way of its name.
+// entry returns the line of one run. Its only error is ErrNoRun. A run that cannot be read is listed too, as its name
+// is taken.
 func entry(ctx context.Context, client redis.UniversalClient, name string) (Entry, error) {
 	e := Entry{Run: name, Setting: report.Setting{Flags: []string{}, Withheld: []string{}}}
 	if ValidateName("run", name) != nil {

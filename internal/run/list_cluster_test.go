@@ -73,8 +73,8 @@ func TestListWithoutAPart(t *testing.T) {
 	}
 }
 
-// TestWithoutTheList: what is created while the master of the list is away is listed by whoever touches it afterwards, at its creation's time;
-// what was removed meanwhile leaves the list. A run that is over is not put there again.
+// TestWithoutTheList: a run is created while the master of the list is away. The next command for it lists it, with
+// its time of creation. A run that was removed in that time leaves the list. A run that is over is not listed again.
 func TestWithoutTheList(t *testing.T) {
 	t.Parallel()
 	b := &bed{T: t}
@@ -110,7 +110,7 @@ func TestWithoutTheList(t *testing.T) {
 	relists(t, client, r)
 }
 
-// relists checks who puts a run on the list that is not there.
+// relists checks which commands list a run that is missing in the list.
 func relists(t *testing.T, client redis.UniversalClient, r *Run) {
 	t.Helper()
 	events, err := r.Events(t.Context(), 1)

@@ -15,7 +15,8 @@ const (
 	lastSubscription  = time.Second // the longest wait between two attempts
 )
 
-// listen keeps a subscription until ctx ends: when its connection is lost it subscribes anew, at once and then less and less often.
+// listen keeps a subscription until ctx ends. When its connection is lost it subscribes again, at once and then less
+// and less often.
 func listen(ctx context.Context, lines *mux.Dialer, subscribe func(context.Context) error) {
 	pause := outage.Backoff{First: firstSubscription, Most: lastSubscription}
 	for ctx.Err() == nil {

@@ -76,7 +76,8 @@ func TestHoldOfAClosedLoop(t *testing.T) {
 	}
 }
 
-// TestMaxPhases: a closed loop waits, begins, pauses, goes on and ends as any run, with the replies that its workers go by.
+// TestMaxPhases: a closed loop waits, begins, pauses, goes on and ends as any run, and its workers get matching
+// replies.
 func TestMaxPhases(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		s := closed(time.Second)
@@ -128,7 +129,7 @@ func TestMaxPhases(t *testing.T) {
 	})
 }
 
-// TestStopWaitsForClosedLoops: a silent member of one may be sending until its promise is over.
+// TestStopWaitsForClosedLoops: a silent member may be sending until its promise is over.
 func TestStopWaitsForClosedLoops(t *testing.T) {
 	const permit = 3 * time.Second
 	each(t, func(t *testing.T, b *bed) {
@@ -153,7 +154,7 @@ func TestStopWaitsForClosedLoops(t *testing.T) {
 	})
 }
 
-// TestMaxReport: what the workers sent adds up though nothing was asked for, by the server and by a file.
+// TestMaxReport: what the workers sent adds up though nothing was asked for, with Redis and with a file.
 func TestMaxReport(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", closed(0), Options{})

@@ -16,25 +16,26 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// Unpublished is what a worker had to report at its end and could not publish, because Redis did not answer or had lost the run.
+// Unpublished is what a worker had to report at its end and could not publish, because Redis did not answer or had
+// lost the run.
 type Unpublished struct {
-	File     string // where it was read from; not part of the encoding
+	File     string // where it was read from; not encoded
 	Run, UID string
 	State    string // how the worker ended: left or stopped
 	Leased   int64  // slots that it has decided on
 
-	StartedAt time.Time        // the run's first t0; zero = the worker did not learn of it
-	Length    time.Duration    // how long the run takes as planned; 0 = without end
-	Total     *report.Snapshot // its last, cumulative; it names worker and incarnation
+	StartedAt time.Time        // the run's first t0; zero = the worker did not learn it
+	Length    time.Duration    // planned length of the run; 0 = without an end
+	Total     *report.Snapshot // its last cumulative snapshot, with worker and incarnation
 	Series    []report.Point
 
 	ClosedLoop bool               // as in report.Report
-	Described  report.Description // likewise, as far as the run's spec tells
-	Thresholds []string           // what the run has to meet, as in its spec
-	Warmup     time.Duration      // likewise
+	Described  report.Description // as in report.Report, as far as the run's spec tells
+	Thresholds []string           // conditions of the run, as in its spec
+	Warmup     time.Duration      // as in the run's spec
 }
 
-// The encoding of an Unpublished is one JSON object. Its first members say what it is, in all versions.
+// The encoding of an Unpublished is one JSON object. In all versions its first members say what it is.
 const (
 	unpublishedFormat  = "loadworker"
 	unpublishedVersion = 1
@@ -78,22 +79,23 @@ func (u *Unpublished) MarshalBinary() ([]byte, error) {
 	return json.Marshal(f)
 }
 
-// ErrOtherRun is about a file that belongs to another run.
-var ErrOtherRun = errors.New("it is of another run")
+// ErrOtherRun says that a file belongs to another run.
+var ErrOtherRun = errors.New("it belongs to another run")
 
-// What else can be wrong with a file.
+// Other errors about a file.
 var (
-	errForeign = errors.New("it is not one that loadworker has written; leave it out")
+	errForeign = errors.New("loadworker did not write it; leave it out")
 	errCutOff  = errors.New("it is cut off, its end is missing; leave it out")
 )
 
-// UnmarshalBinary replaces u by what MarshalBinary wrote. The data may come from anybody: at an error u is unchanged.
+// UnmarshalBinary replaces u by what MarshalBinary wrote. The data may come from anybody. After an error u is
+// unchanged.
 func (u *Unpublished) UnmarshalBinary(data []byte) error {
 	var head struct {
 		Format  string `json:"format"`
 		Version int    `json:"version"`
 	}
-	// The version comes first: what else a newer one holds is not known.
+	// The version comes first, as the rest of a newer file is unknown.
 	if err := json.Unmarshal(data, &head); err != nil || head.Format != unpublishedFormat || head.Version < 1 {
 		e, syntax := errors.AsType[*json.SyntaxError](err)
 		if syntax && e.Offset == int64(len(data)) && bytes.HasPrefix(data, []byte(`{"format":"`+unpublishedFormat+`",`)) {
@@ -123,11 +125,11 @@ func (u *Unpublished) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// consistent tells whether the file says the same as the snapshot in it, and nothing that cannot be.
+// consistent reports whether the file matches its snapshot, and has no impossible values.
 func (f *unpublishedFile) consistent(total *report.Snapshot) bool {
 	n := total.Counts
-	meet, err := Spec{Thresholds: f.Thresholds}.thresholds()
-	return err == nil && len(meet) <= maxThresholds && f.Warmup >= 0 && f.Warmup <= maxDuration &&
+	conditions, err := Spec{Thresholds: f.Thresholds}.thresholds()
+	return err == nil && len(conditions) <= maxThresholds && f.Warmup >= 0 && f.Warmup <= maxDuration &&
 		f.Worker == total.Worker && f.Incarnation == total.Incarnation &&
 		cmp.Or(ValidateName("run", f.Run), ValidateName("worker", f.Worker), ValidateName("incarnation", f.Incarnation)) == nil &&
 		(f.State == "left" || f.State == "stopped") &&
@@ -136,12 +138,12 @@ func (f *unpublishedFile) consistent(total *report.Snapshot) bool {
 		f.Started >= 0 && f.Started <= most && f.Length >= 0 && f.Length <= maxDuration
 }
 
-// most is what the scripts count to, slots and µs.
+// most is the highest number of slots and µs in the scripts.
 const most = 1 << 53
 
 // ReadUnpublished reads a file that a worker has written. The error names it.
 func ReadUnpublished(path string) (*Unpublished, error) {
-	// Opening a pipe would wait for who writes to it. A directory says so itself.
+	// Opening a pipe would wait for a writer. For a directory the error says what it is.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil, fmt.Errorf("read %s: it is no regular file: %w", path, errForeign)
 	}
@@ -165,10 +167,10 @@ func ReadUnpublished(path string) (*Unpublished, error) {
 	return u, nil
 }
 
-// key is the incarnation that u is of.
+// key names the incarnation of u.
 func (u *Unpublished) key() string { return u.Total.Worker + "/" + u.Total.Incarnation }
 
-// newer tells whether a snapshot of an incarnation says more than another one of it, which may be nil.
+// newer reports whether a snapshot of an incarnation has more than another one, which may be nil.
 func newer(a, b *report.Snapshot) bool {
 	switch {
 	case b == nil:
@@ -180,7 +182,8 @@ func newer(a, b *report.Snapshot) bool {
 	}
 }
 
-// pick sorts what was read by incarnation, once each. It refuses what is not of the run with this name and uid; "" is any uid, but one.
+// pick returns what was read by incarnation, each once. It refuses files of another run name or uid. A uid of ""
+// allows any, but only one.
 func pick(name, uid string, all []*Unpublished) (map[string]*Unpublished, error) {
 	picked := map[string]*Unpublished{}
 	for _, u := range all {
@@ -190,7 +193,7 @@ func pick(name, uid string, all []*Unpublished) (map[string]*Unpublished, error)
 		case uid == "":
 			uid = u.UID
 		case u.UID != uid:
-			return nil, fmt.Errorf("merge %s: %w, which was called %s too; leave it out", u.File, ErrOtherRun, name)
+			return nil, fmt.Errorf("merge %s: %w, also called %s; leave it out", u.File, ErrOtherRun, name)
 		}
 		if have := picked[u.key()]; have == nil || newer(u.Total, have.Total) {
 			picked[u.key()] = u
@@ -199,8 +202,8 @@ func pick(name, uid string, all []*Unpublished) (map[string]*Unpublished, error)
 	return picked, nil
 }
 
-// regain makes w own as many slots as its worker has decided on. Of those beyond what it owned the server has forgotten whose they were, and counts
-// them as nobody's.
+// regain makes w own as many slots as its worker has decided on. The server has forgotten who owned the additional
+// ones, and counts them as nobody's.
 func regain(w *report.WorkerInput, decided int64, b *report.Budget) {
 	forgotten := max(0, decided-w.Leased)
 	w.Leased += forgotten
@@ -209,10 +212,11 @@ func regain(w *report.WorkerInput, decided int64, b *report.Budget) {
 	b.Issued += forgotten - skipped
 }
 
-// join adds u to what the server knows of the same incarnation, in w, and corrects the budget. Of its last snapshot and the one that was
-// published the newer counts, never both. It returns whether that was u's.
+// join adds u to what the server knows of the same incarnation, in w, and corrects the budget. Of u's snapshot and
+// the published one the newer counts, never both. It reports whether u's does.
 func (u *Unpublished) join(w *report.WorkerInput, b *report.Budget) (used bool) {
-	beyond := max(0, max(u.Total.Counts.Beyond, u.Total.Counts.Recalled)-w.Beyond) // the server does not know of them, as they were not asked for
+	// The server does not know of them, as they were not asked for.
+	beyond := max(0, max(u.Total.Counts.Beyond, u.Total.Counts.Recalled)-w.Beyond)
 	w.Beyond += beyond
 	w.Leased += beyond
 	b.Issued += beyond
@@ -229,7 +233,8 @@ func (u *Unpublished) join(w *report.WorkerInput, b *report.Budget) (used bool) 
 	return true
 }
 
-// merge adds what could not be published to what a report is built from. It returns of how many incarnations that is the newest.
+// merge adds what could not be published to the input of a report. It returns for how many incarnations that is the
+// newest.
 func merge(in *report.Input, rest map[string]*Unpublished) (used int) {
 	rest = maps.Clone(rest)
 	add := func(u *Unpublished, w *report.WorkerInput) {
@@ -253,7 +258,7 @@ func merge(in *report.Input, rest map[string]*Unpublished) (used int) {
 	return used
 }
 
-// MergedReport is Report with what workers could not publish. It refuses what is of another run.
+// MergedReport is Report with what workers could not publish. It refuses files of another run.
 func (r *Run) MergedReport(ctx context.Context, all []*Unpublished) (report.Report, error) {
 	rest, err := pick(r.Name, r.UID, all)
 	if err != nil {
@@ -266,7 +271,7 @@ func (r *Run) MergedReport(ctx context.Context, all []*Unpublished) (report.Repo
 	return merged(r.build(ctx, in), used), nil
 }
 
-// merged is a report that says of how many workers the counts are not from Redis.
+// merged adds to a report of how many workers the counts are not from Redis.
 func merged(rep report.Report, used int) report.Report {
 	if used > 0 {
 		rep.Notes = append(rep.Notes, fmt.Sprintf("the final counts of %s did not come from Redis", plural(used, "worker")))
@@ -274,8 +279,8 @@ func merged(rep report.Report, used int) report.Report {
 	return rep
 }
 
-// ReportOf is the report of a run by nothing but what its workers could not publish, for where the run itself cannot be asked; why says so.
-// It is never complete: it does not know who else took part, and what was nobody's.
+// ReportOf builds the report of a run only from what its workers could not publish, if the run itself cannot be read;
+// why says so. It is never complete: it does not know other workers, and what was nobody's.
 func ReportOf(name, why string, all []*Unpublished) (report.Report, error) {
 	rest, err := pick(name, "", all)
 	if err != nil {
@@ -299,7 +304,7 @@ func ReportOf(name, why string, all []*Unpublished) (report.Report, error) {
 		in.Workers[i].State = "alone"
 	}
 	in.StartedAt, in.Duration = span(slices.Collect(maps.Values(rest)))
-	in.Missing = []string{fmt.Sprintf("%s: this is what %s counted; what others did, and what was asked for in which second, is not known",
+	in.Missing = []string{fmt.Sprintf("%s: this is what %s counted; what other workers did, and what was asked for in each second, is unknown",
 		why, plural(len(in.Workers), "worker"))}
 	return report.Build(in), nil
 }
@@ -311,8 +316,8 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// span is when the run began and how long it took, as far as its workers know. Those that waited for Redis in vain did so for longer than
-// the run was planned; but a pause makes a run longer than that, and then there are points.
+// span returns when the run began and how long it took, as far as its workers know. Workers may have waited for Redis
+// longer than the planned run. But a pause makes a run longer than planned, and then there are points.
 func span(all []*Unpublished) (start time.Time, took time.Duration) {
 	var began, first, end int64 // µs
 	var last int64              // s since the start

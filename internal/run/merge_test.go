@@ -100,7 +100,7 @@ func TestUnpublishedFileRefused(t *testing.T) {
 	newer := base64.StdEncoding.EncodeToString([]byte(`{"v":9}`))
 	for says, contents := range map[string][]string{
 		"it is cut off": {good[:len(good)/2], good[:len(good)-1], good[:30]},
-		"not one that loadworker has written; leave it out": {
+		"loadworker did not write it; leave it out": {
 			"", "{}", "null", "[1]", "text", `{"run":"x","latency_ns":{}}`, strings.Repeat("[", 1<<20), "\x00", good + good, with(`"loadworker"`, `"other"`),
 			with(`"version":1`, `"version":0`), with(`"version":1`, `"version":"1"`), with(`"version":1`, `"version":-1`), with(`"leased":10`, `"leased":"10"`),
 			with(`"run":"x"`, `"run":"x{}"`), with(`"worker":"w"`, `"worker":"v"`), with(`"incarnation":"i"`, `"incarnation":"j"`), with(`"state":"left"`, `"state":"lost"`),
@@ -133,7 +133,7 @@ func TestUnpublishedFileRefused(t *testing.T) {
 	}
 }
 
-// FuzzUnpublished: whatever the bytes, what is accepted makes a report that adds up.
+// FuzzUnpublished: any bytes that are accepted make a report that adds up.
 func FuzzUnpublished(f *testing.F) {
 	f.Add(unpublished(report.Counts{Sent: 90, LateDropped: 3, Recalled: 2, Ungranted: 1, Completed: 80, Failed: 6}).encoded(f))
 	f.Add([]byte(`{"format":"loadworker","version":1}`))
@@ -152,7 +152,7 @@ func FuzzUnpublished(f *testing.F) {
 	})
 }
 
-// TestPick: each incarnation once, the last word of it; nothing of another run.
+// TestPick: each incarnation once, with its newest file, and nothing of another run.
 func TestPick(t *testing.T) {
 	at := func(worker, incarnation string, seq uint64, final bool) *Unpublished {
 		u := unpublished(report.Counts{})
@@ -171,9 +171,9 @@ func TestPick(t *testing.T) {
 		t.Errorf("%v, %v", picked, err)
 	}
 	for _, c := range []struct{ name, uid, run, uidThere, says string }{
-		{"x", "u1", "y", "u1", "merge file: it is of another run, y; leave it out"},
-		{"x", "u1", "x", "u2", "merge file: it is of another run, which was called x too; leave it out"},
-		{"x", "", "x", "u2", "merge file: it is of another run, which was called x too; leave it out"},
+		{"x", "u1", "y", "u1", "merge file: it belongs to another run, y; leave it out"},
+		{"x", "u1", "x", "u2", "merge file: it belongs to another run, also called x; leave it out"},
+		{"x", "", "x", "u2", "merge file: it belongs to another run, also called x; leave it out"},
 	} {
 		u := unpublished(report.Counts{})
 		u.File, u.Run, u.UID = "file", c.run, c.uidThere
@@ -190,7 +190,8 @@ type fleet struct {
 	sent int64
 }
 
-// fates draws a run: what becomes of its slots, which of them the server has forgotten, and who could not publish what.
+// fates draws a run: who owned its slots, which of them the server has forgotten, and which workers could not
+// publish.
 func fates(rng *rand.Rand, forgets bool) fleet {
 	f := fleet{rest: map[string]*Unpublished{}}
 	f.in.Budget = report.Budget{Skipped: rng.Int64N(300)}
@@ -245,7 +246,7 @@ func fates(rng *rand.Rand, forgets bool) fleet {
 	return f
 }
 
-// TestMergeAddsUp: whatever the server knows and has forgotten, what was sent is counted once, and each slot is accounted for.
+// TestMergeAddsUp: whatever the server has forgotten, what was sent is counted once, and each slot is accounted for.
 func TestMergeAddsUp(t *testing.T) {
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -360,8 +361,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergedReport: a worker publishes some of what it did and keeps the rest; whatever becomes of the run in Redis, all of it is in the
-// report, once.
+// TestMergedReport: a worker publishes some of what it did and keeps the rest. Whatever happens to the run in Redis,
+// the report has all of it, once.
 func TestMergedReport(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := constant(1000)
@@ -423,7 +424,7 @@ func TestMergedReport(t *testing.T) {
 		b.wants(err, ErrNoRun, "run x")
 		next, _ := b.create("x", spec, Options{})
 		_, err = next.MergedReport(t.Context(), files)
-		b.wants(err, ErrOtherRun, "which was called x too")
+		b.wants(err, ErrOtherRun, "also called x")
 		// Nobody can be asked.
 		rep, err = ReportOf("x", "Redis is gone", files)
 		whole("from the files alone", rep, err)

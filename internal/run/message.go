@@ -11,20 +11,20 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// pointsAtOnce is how many whole points one call brings. There is one a second, and more only where Redis has forgotten some or was away: then
-// they come bit by bit.
+// pointsAtOnce is how many complete points one call brings. Normally there is one a second. There are more only after
+// Redis has forgotten some or was down. Then they come in parts.
 const pointsAtOnce = 32
 
 // A message is what one call of the snapshot script brings.
 type message struct {
 	seq                     uint64
 	total, interval, counts []byte
-	from, next              int64  // seconds: the points between them are whole
-	open                    []byte // those from next on
-	pages                   []any  // what is to be added to the merged ones
+	from, next              int64  // seconds: the points between them are complete
+	open                    []byte // the points from next on
+	pages                   []any  // what is added to the merged points
 }
 
-// counted is what those read of a worker's snapshot who only watch.
+// counted is the part of a worker's snapshot that watchers read.
 type counted struct {
 	Seq    uint64        `json:"seq"`
 	End    int64         `json:"end"`
@@ -32,13 +32,13 @@ type counted struct {
 	Counts report.Counts `json:"counts"`
 }
 
-// newMessage is what is next to be brought, with a worker's points from a second on, as many as one call takes. A final snapshot is not in it
-// before all points are.
+// newMessage returns what the next call brings: a worker's points from a second on, as many as one call takes. It has
+// a final snapshot only when all points are in.
 func newMessage(interval, total *report.Snapshot, series *report.Series, second int64) (*message, error) {
 	whole, open, next := series.Since(second)
 	interval.Behind = len(whole) > pointsAtOnce
 	if interval.Behind {
-		block := pointsAtOnce * series.Width() // so that it stays the beginning of a point when the width doubles
+		block := pointsAtOnce * series.Width() // so that it is the beginning of a point when the width doubles
 		open, next = nil, whole[pointsAtOnce].Start()/block*block
 		whole = slices.DeleteFunc(whole, func(p report.Point) bool { return p.Start() >= next })
 	}
@@ -64,7 +64,7 @@ func newMessage(interval, total *report.Snapshot, series *report.Series, second 
 	return m, nil
 }
 
-// joinPoints writes points, with spaces between.
+// joinPoints writes points with spaces between.
 func joinPoints(points []report.Point) (text []byte, err error) {
 	for i, p := range points {
 		point, err := p.MarshalText()
@@ -79,11 +79,11 @@ func joinPoints(points []report.Point) (text []byte, err error) {
 	return text, nil
 }
 
-// parseRecord reads what the series has of one worker: up to which second its points are in the merged ones, and those behind that.
+// parseRecord reads the series of one worker: up to which second its points are merged, and those after that.
 func parseRecord(text string) (second int64, open []report.Point, err error) {
 	number, points, found := strings.Cut(text, " ")
 	if second, err = strconv.ParseInt(number, 10, 64); err != nil || second < 0 || !found {
-		return 0, nil, fmt.Errorf("%.40q is no place in a series", text)
+		return 0, nil, fmt.Errorf("%.40q is not a place in a series", text)
 	}
 	for point := range strings.FieldsSeq(points) {
 		var p report.Point
@@ -95,9 +95,9 @@ func parseRecord(text string) (second int64, open []report.Point, err error) {
 	return second, open, nil
 }
 
-// snapshotReply is what the script answers.
+// snapshotReply is the reply of the script.
 type snapshotReply struct {
-	added     bool  // or points from another second on are missing
+	added     bool  // else points from another second on are missing
 	processes int64 // that have taken part
 	second    int64 // up to which the series has the worker's points
 }
@@ -112,7 +112,7 @@ func (j *Journal) send(ctx context.Context, m *message) (a snapshotReply, err er
 		return a, fmt.Errorf("publish snapshot: %w", err)
 	}
 	if len(reply) != 3 {
-		return a, fmt.Errorf("publish snapshot: the answer has %d parts; this program and the run do not fit together", len(reply))
+		return a, fmt.Errorf("publish snapshot: the answer has %d parts; use the same version of loadctl and loadworker", len(reply))
 	}
 	if reply[0] != "OK" && reply[0] != "FROM" {
 		return a, fmt.Errorf("publish snapshot: run %s: %w", j.run.Name, ErrNoRun)

@@ -8,12 +8,12 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// plan is the schedule that a spec asks for, as the scripts take it.
+// plan is the schedule of a spec, as the scripts take it.
 type plan struct {
 	pieces []pacer.Piece
 	loop   bool
-	span   time.Duration // 0 = without end
-	left   int64         // requests; −1 = without limit
+	span   time.Duration // 0 = without an end
+	left   int64         // requests; −1 = no limit
 	min    int64         // workers to wait for
 }
 
@@ -38,7 +38,7 @@ func (s Spec) plan() (plan, error) {
 	return b, nil
 }
 
-// text is the spec as it is stored.
+// text returns the spec as it is stored.
 func (s Spec) text() (string, error) {
 	s.Version = specVersion
 	text, err := json.Marshal(s)

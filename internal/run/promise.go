@@ -6,7 +6,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The states of a member as lua/state.lua has them.
+// The states of a member (lua/state.lua).
 const (
 	oldMember int64 = iota
 	presentMember
@@ -17,22 +17,22 @@ const (
 	replacedMember
 )
 
-// standing is what there is stored of a member.
+// standing is the stored state of a member.
 type standing struct {
 	state   int64
 	leaving int64 // 1 = it hands over what it holds
-	seen    int64 // when who is not there was heard of last, µs
-	holds   bool  // anything
+	seen    int64 // when a departed member last called, µs
+	holds   bool  // it holds a piece
 }
 
-// What a promise is left alone for after it, how much longer the stored state may be wrong by, and how long who has handed over what it held may send.
+// Times after a promise.
 const (
-	promiseGrace  = 50 * time.Millisecond
-	promiseMargin = time.Second
-	handOver      = 2 * time.Second
+	promiseGrace  = 50 * time.Millisecond // how long a piece is left alone
+	promiseMargin = time.Second           // by how much the stored state may be wrong
+	handOver      = 2 * time.Second       // how long a worker that has handed over may send
 )
 
-// member works out when a worker was heard of last, what has become of it, and until when it may send by itself.
+// member computes when a worker last called, its state, and until when it may send by itself.
 func (a *reading) member(w *Worker, m standing) {
 	hold, period := time.Duration(a.core["hold"])*time.Microsecond, a.every
 	due, present := a.silent[w.ID]
@@ -50,7 +50,7 @@ func (a *reading) member(w *Worker, m standing) {
 	switch m.state {
 	case presentMember:
 		switch {
-		case m.leaving > 0 && !m.holds: // it is only believed to be there as long as others may say what it held
+		case m.leaving > 0 && !m.holds: // it only counts as present while others may claim what it held
 			a.Members = max(0, a.Members-1)
 			w.State, w.promised = "left", w.LastSeen.Add(handOver)
 			return
@@ -87,11 +87,12 @@ func (a *reading) member(w *Worker, m standing) {
 	}
 }
 
-// kind is how far apart the scores of the kinds of loose pieces begin; unknown pieces are the second kind, see lua/segs.lua.
+// kind is the distance of the scores of two kinds of loose pieces. Unknown pieces are the second kind (lua/segs.lua).
 const kind = 33554432
 
-// unheard finds out until when workers may be sending of whom this server does not know: while pieces are unknown, somebody may hold them.
-func (a *reading) unheard(loose []redis.Z) {
+// findUnclaimed finds out until when workers unknown to this server may send. While pieces are unknown, somebody may
+// hold them.
+func (a *reading) findUnclaimed(loose []redis.Z) {
 	if a.now.UnixMicro() >= a.core["quiet"] {
 		return
 	}
@@ -103,13 +104,13 @@ func (a *reading) unheard(loose []redis.Z) {
 	}
 }
 
-// waitsFor are the members that have not confirmed the stop and may send by what they were promised, with the lateness that the spec allows. unsure are
-// those for whom nobody can wait.
+// waitsFor returns the members that have not confirmed the stop and may still send by their promise, with the
+// lateness that the spec allows. unsure are those whose promise has no end.
 func (s *State) waitsFor(spec Spec) (those []Worker, unsure []string) {
 	lateness := max(spec.MaxLag, spec.CatchUp)
 	for _, w := range s.Workers {
 		switch {
-		case s.now.After(w.promised.Add(lateness)): // also who is not promised anything
+		case s.now.After(w.promised.Add(lateness)): // also a member without a promise
 		case spec.Permit() >= withoutEnd && w.State != "left" && s.now.Sub(w.LastSeen) > promiseSilence+lateness:
 			unsure = append(unsure, w.ID)
 		default:
@@ -119,5 +120,5 @@ func (s *State) waitsFor(spec Spec) (those []Worker, unsure []string) {
 	return those, unsure
 }
 
-// promiseSilence is how long a member may be silent that is waited for although its promise has no end.
+// promiseSilence is how long to wait for a silent member whose promise has no end.
 const promiseSilence = 3 * time.Second

@@ -26,7 +26,8 @@ func (m *member) promised() int64 {
 	return v.Laws.Ordinal(v.Laws.Pos(v.P))
 }
 
-// TestNobodysAfterAPromise: what is due after the promise of a worker that died is nobody's, whoever calls afterwards. So a report with its file is complete.
+// TestNobodysAfterAPromise: slots due after the promise of a dead worker are nobody's, whichever worker calls later.
+// So a report with its file is complete.
 func TestNobodysAfterAPromise(t *testing.T) {
 	for name, then := range map[string]func(b *bed, r *Run){
 		"nobody calls": func(*bed, *Run) {},
@@ -69,7 +70,7 @@ func TestNobodysAfterAPromise(t *testing.T) {
 	}
 }
 
-// TestPassedOn: of a worker that died while others go on, each slot is its own, another's or nobody's.
+// TestPassedOn: if a worker dies while others go on, each of its slots is its own, another worker's or nobody's.
 func TestPassedOn(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", mortal(0), Options{})
@@ -91,7 +92,8 @@ func TestPassedOn(t *testing.T) {
 	})
 }
 
-// What a worker sent before the run was lost is in the report, and each slot is accounted for. Nobody knows what others did that were not there afterwards.
+// What a worker sent before the run was lost is in the report, and each slot is accounted for. What absent workers
+// did is unknown.
 func TestReportOfARestoredRun(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", permitted(1000), Options{})
@@ -122,7 +124,8 @@ func TestReportOfARestoredRun(t *testing.T) {
 	})
 }
 
-// What a worker sends by a promise that a new server does not believe is its own, though the server counts it as nobody's.
+// If a new server does not believe a worker's promise, what the worker sends is still its own, though the server
+// counts it as nobody's.
 func TestReportAfterAFailover(t *testing.T) {
 	b := newBed(t) // the identity of an embedded server is not known
 	r, _ := b.create("r", mortal(0), Options{})
@@ -144,7 +147,8 @@ func TestReportAfterAFailover(t *testing.T) {
 	}
 }
 
-// TestRampInAProfile: that the plan goes on between reading the rate and setting another is no reason to begin again.
+// TestRampInAProfile: if the plan goes on between reading the rate and setting another, the ramp is not computed
+// again.
 func TestRampInAProfile(t *testing.T) {
 	b := newBed(t)
 	spec := constant(100)

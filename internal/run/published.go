@@ -14,15 +14,16 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// totals are the cumulative snapshots of a run, by worker/incarnation. Of thousands of workers the histograms would fill the memory, so each is read,
-// added to times and dropped.
+// totals are the cumulative snapshots of a run, by worker/incarnation. The histograms of thousands of workers would
+// fill the memory. So each is read, added to times and dropped.
 type totals struct {
 	of    map[string]*report.Snapshot
 	times *report.Snapshot
 	gaps  map[string]int64
 }
 
-// totals reads them, on all cores. Snapshots in the place of which that of a file counts keep their histograms to themselves.
+// totals reads them, on all cores. If the snapshot of a file replaces a stored one, the histograms of the stored one
+// are not added.
 func (r *Run) totals(ctx context.Context, rest map[string]*Unpublished) (totals, error) {
 	t := totals{of: map[string]*report.Snapshot{}, times: report.NewSnapshot("", ""), gaps: map[string]int64{}}
 	var all sync.Mutex // for t and failure
@@ -68,14 +69,14 @@ func (r *Run) totals(ctx context.Context, rest map[string]*Unpublished) (totals,
 	return t, nil
 }
 
-// unreadable is about what a worker has published.
+// unreadable returns the error that a worker's published snapshot cannot be read.
 func (r *Run) unreadable(worker string, err error) error {
 	id, _, _ := strings.Cut(worker, "/")
 	return broken(r.Name, fmt.Sprintf("read snapshot of worker %s: %v", id, err))
 }
 
-// unrecorded is what those published of whom the server has no record any more: a failover forgot that they joined, and they have ended
-// since. What they did counts all the same.
+// unrecorded returns what was published by workers of which the server has no record: a failover forgot that they
+// joined, and they have ended since. What they did still counts.
 func (t totals) unrecorded() map[string]*Unpublished {
 	found := map[string]*Unpublished{}
 	for key, total := range t.of {
@@ -84,8 +85,9 @@ func (t totals) unrecorded() map[string]*Unpublished {
 	return found
 }
 
-// series reads the points of the run: the merged ones, and those of each worker that are not among them yet. Of a worker whose file counts, those of
-// the file are taken in the place of the latter: instead of rest, others are returned that have no more than these.
+// series reads the points of the run: the merged ones, and those of each worker that are not merged yet. If a
+// worker's file counts, the points of the file replace the latter. The returned map replaces rest, and its files have
+// no other points.
 func (r *Run) series(ctx context.Context, rest map[string]*Unpublished, t totals) ([]report.Point, map[string]*Unpublished, error) {
 	var columns report.Columns
 	var workers []string
@@ -103,7 +105,8 @@ func (r *Run) series(ctx context.Context, rest map[string]*Unpublished, t totals
 		return nil, nil, explain("read series of", r.Name, err)
 	}
 	points, rest := columns.Points(), maps.Clone(rest)
-	for part := range slices.Chunk(workers, 1000) { // after the pages: in a run that goes on a point may be missing, but none is there twice
+	// After the pages: in an active run a point may be missing, but none is there twice.
+	for part := range slices.Chunk(workers, 1000) {
 		records, err := r.client.HMGet(ctx, r.keys.Series, part...).Result()
 		if err != nil {
 			return nil, nil, explain("read series of", r.Name, err)
@@ -124,7 +127,7 @@ func (r *Run) series(ctx context.Context, rest map[string]*Unpublished, t totals
 	return points, rest, nil
 }
 
-// since is u without the points that begin before a second of the run.
+// since returns u without the points that begin before a second of the run.
 func (u *Unpublished) since(second int64) *Unpublished {
 	rest := *u
 	rest.Series = slices.DeleteFunc(slices.Clone(u.Series), func(p report.Point) bool { return p.Start() < second })

@@ -36,8 +36,8 @@ func (a *active) second(rng *rand.Rand, at int64) *report.Snapshot {
 	return in
 }
 
-// TestReportIsThatOfItsWorkers: whatever Redis has merged, the report and its archive are, byte for byte, those of the whole snapshots and all points
-// of each worker. One of them left a file that says more than Redis.
+// TestReportIsThatOfItsWorkers: the report and its archive are, byte for byte, those of the complete snapshots and
+// all points of each worker, whatever Redis has merged. One worker left a file that has more than Redis.
 func TestReportIsThatOfItsWorkers(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})

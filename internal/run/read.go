@@ -35,11 +35,11 @@ type part int
 
 const (
 	readPhase   part = iota // what it is doing now
-	readMembers             // and who is in it
-	readAll                 // and all there ever was
+	readMembers             // and its members
+	readAll                 // and its whole history
 )
 
-// stored reads a run as of one instant: if anybody but those who only renew has called meanwhile, all is read again.
+// stored reads a run at one instant. It reads all again if in between a call came that did more than renew.
 func (r *Run) stored(ctx context.Context, much part) (t stateText, err error) {
 	names := []string{"uid", "core", "commands"}
 	for range readTries {
@@ -83,7 +83,7 @@ func (r *Run) stored(ctx context.Context, much part) (t stateText, err error) {
 		t.now, err = r.time(ctx)
 		return t, err
 	}
-	return t, errRestless
+	return t, errChanging
 }
 
 // reading is a run while it is read.
@@ -91,15 +91,15 @@ type reading struct {
 	*State
 	core   map[string]int64
 	laws   *lease.Laws
-	until  int64            // counts go up to here, in ordinals
-	known  int64            // from here on it is known which slots were nobody's
+	until  int64            // counts go up to this ordinal
+	known  int64            // from this ordinal on it is known which slots were nobody's
 	owned  map[string]int64 // slots of each process
-	silent map[string]int64 // when each member is taken for gone, µs
-	much   part             // that was read
+	silent map[string]int64 // when each member is gone if it stays silent, µs
+	much   part             // how much was read
 	loop   bool             // a closed loop
 }
 
-// read is State, or as much of it as is asked for.
+// read is State, or the part of it that is asked for.
 func (r *Run) read(ctx context.Context, much part) (*State, error) {
 	t, err := r.stored(ctx, much)
 	if err != nil {
@@ -114,13 +114,13 @@ func (r *Run) read(ctx context.Context, much part) (*State, error) {
 	return r.parse(t, much)
 }
 
-// parse reads what is stored.
+// parse reads the stored texts.
 func (r *Run) parse(t stateText, much part) (s *State, err error) {
 	a := reading{State: &State{Run: r.Name, now: t.now, Workers: []Worker{}}, owned: map[string]int64{}, silent: map[string]int64{}, much: much, loop: r.Spec.Max}
 	if a.core, err = core(t.budget["core"]); err != nil {
 		return nil, broken(r.Name, err.Error())
 	}
-	err = cmp.Or(a.check(t.budget, r.Spec.gated()), a.parseLaws(t))
+	err = cmp.Or(a.check(t.budget, r.Spec.hasLimiter()), a.parseLaws(t))
 	if err == nil && much == readAll {
 		err = cmp.Or(a.parsePlan(t.budget), a.parseBurst(t.budget), a.audit(t))
 	}
@@ -136,11 +136,11 @@ func (r *Run) parse(t stateText, much part) (s *State, err error) {
 	return a.State, nil
 }
 
-// check refuses a budget of which a part is missing that the scripts need, or is nothing that they write: they would end in the middle.
+// check refuses a budget if a part that the scripts need is missing or damaged: they would end in the middle.
 func (a *reading) check(b map[string]string, gated bool) error {
 	for _, name := range []string{"last", "keep"} {
 		if v, err := strconv.ParseInt(b[name], 10, 64); err != nil || v < 0 {
-			return fmt.Errorf("field %s: %.40q is no number", name, b[name])
+			return fmt.Errorf("field %s: %.40q is not a number", name, b[name])
 		}
 	}
 	if _, there := b["epoch"]; !there {
@@ -148,20 +148,20 @@ func (a *reading) check(b map[string]string, gated bool) error {
 	}
 	laws, err := lease.ReadHistory(b["laws"])
 	if err != nil || (len(laws) > 0) != (a.core["begun"] == 1) {
-		return cmp.Or(err, errors.New("field laws does not fit the others"))
+		return cmp.Or(err, errors.New("field laws contradicts the others"))
 	}
 	for _, l := range append(laws, lease.Law{Plan: &lease.Plan{}}) {
-		if number := fmt.Sprint(l.Plan.ID); !strings.HasPrefix(b["plan/"+number], number+":") { // some are long
-			return fmt.Errorf("field plan/%s is missing, or no plan", number)
+		if number := fmt.Sprint(l.Plan.ID); !strings.HasPrefix(b["plan/"+number], number+":") { // some plans are long
+			return fmt.Errorf("field plan/%s is missing or damaged", number)
 		}
 	}
 	if gated && strings.Count(b["limit"], ":") != 4 {
-		return errors.New("field limit is missing, or no limiter's")
+		return errors.New("field limit is missing or damaged")
 	}
 	return nil
 }
 
-// parseLaws reads the laws, and finds out which of them are in force.
+// parseLaws reads the laws, and finds those in force.
 func (a *reading) parseLaws(t stateText) error {
 	laws, err := lease.ReadHistory(strings.Join(t.laws, ""))
 	if err != nil {
@@ -184,7 +184,7 @@ func (a *reading) parseLaws(t stateText) error {
 	return nil
 }
 
-// lawNumber is the number of a law as it is stored; 0 if that is none.
+// lawNumber returns the number of a stored law; 0 if there is none.
 func lawNumber(text string) uint64 {
 	if len(text) < 8 {
 		return 0
@@ -206,7 +206,7 @@ func (a *reading) parsePhase() {
 	}
 	us := a.now.UnixMicro()
 	in := a.laws.All()[max(0, a.laws.At(us))]
-	if n.Phase == lease.Stopped || n.Phase == lease.Paused { // told, and in force in a moment
+	if n.Phase == lease.Stopped || n.Phase == lease.Paused { // announced, and in force in a moment
 		in = *n
 	}
 	a.Phase = map[lease.Phase]string{lease.Running: "running", lease.Paused: "paused", lease.Stopped: "stopped", lease.Ended: "ended"}[in.Phase]
@@ -228,7 +228,7 @@ func (a *reading) parsePhase() {
 	}
 }
 
-// parsePlan reads what is still to come of the profile: behind the newest law.
+// parsePlan reads what is still to come of the profile after the newest law.
 func (a *reading) parsePlan(b map[string]string) error {
 	id, piece := int64(0), 0
 	n := a.laws.Newest()
@@ -255,7 +255,7 @@ func (a *reading) parsePlan(b map[string]string) error {
 	return nil
 }
 
-// parseRestored reads when the state was made anew that Redis had lost, and since when the run goes on.
+// parseRestored reads when the lost state was restored, and since when the run is active.
 func (a *reading) parseRestored(b map[string]string) error {
 	var restored, began int64
 	err := integers(b, map[string]*int64{"restored": &restored, "began": &began})
@@ -268,18 +268,19 @@ func (a *reading) parseRestored(b map[string]string) error {
 	return err
 }
 
-// audit adds up who owned how many slots, and how many nobody did, up to now: floor sums over the log and over what is held (pacer/circle).
+// audit adds up how many slots each process owned, and how many nobody did, up to now. It uses floor sums over the
+// log and over the held pieces (pacer/circle).
 func (a *reading) audit(t stateText) error {
 	end := a.now.UnixMicro()
 	if !a.EndedAt.IsZero() {
 		end = min(end, a.EndedAt.UnixMicro())
 	}
 	a.until, a.known = a.laws.Ordinal(a.laws.Pos(end)), a.laws.Ordinal(lease.Pos{})
-	if !a.restored.IsZero() { // before that workers may have sent what nobody has told yet
+	if !a.restored.IsZero() { // workers may have sent earlier slots and not told yet
 		a.known = a.laws.Ordinal(a.laws.Pos(a.restored.UnixMicro()))
 	}
 	for _, entry := range t.log {
-		const size = 48 // of a piece
+		const size = 48 // bytes of a piece
 		p, err := lua.Pieces(entry[:min(size, len(entry))])
 		if err != nil || len(p) == 0 {
 			return fmt.Errorf("the log: %w", cmp.Or(err, errEntry))
@@ -303,20 +304,21 @@ func (a *reading) audit(t stateText) error {
 	return nil
 }
 
-// errEntry is about an entry of the log that no script has written.
+// errEntry says that no script has written an entry of the log.
 var errEntry = errors.New("an entry is empty")
 
-// orphans is the score from which on loose pieces are somebody's target to be, see lua/segs.lua.
+// orphans is the lowest score of loose pieces that are in no target (lua/segs.lua).
 const orphans = 2 * 33554432
 
-// open counts a piece that is where it was since a slot: up to an ordinal it is its owner's, and nobody's from there on.
+// open counts a piece that stays where it is since a slot. Up to an ordinal it is its owner's, and nobody's after.
 func (a *reading) open(owner string, x lua.Piece, to int64) {
 	since := a.laws.Ordinal(lease.Pos{G: x.SinceG, K: x.SinceK})
 	a.add(owner, x.Lo, x.Hi, since, to)
 	a.add("", x.Lo, x.Hi, max(since, to), a.until)
 }
 
-// add counts the slots of an owner, "" = nobody, from one ordinal to another. Those before the first law that is known are lost.
+// add counts the slots of an owner, "" = nobody, from one ordinal to another. Slots before the first known law are
+// lost.
 func (a *reading) add(owner string, lo, hi, from, to int64) {
 	n := circle.Arc{Lo: lo, N: hi - lo}.Count(max(a.laws.Ordinal(lease.Pos{}), from), to)
 	if owner == "" {
@@ -327,7 +329,7 @@ func (a *reading) add(owner string, lo, hi, from, to int64) {
 	}
 }
 
-// ends is the ordinal from which on nothing is a member's, as far as is counted: its promise ends there.
+// ends returns the ordinal from which on a member owns nothing, as its promise ends there.
 func (a *reading) ends(name string) int64 {
 	if due, present := a.silent[name]; present {
 		if end := due - promiseGrace.Microseconds(); end < a.now.UnixMicro() {
@@ -367,7 +369,7 @@ func (a *reading) parseMembers(t stateText) error {
 		a.member(&w, m)
 		a.Workers = append(a.Workers, w)
 	}
-	a.unheard(t.loose)
+	a.findUnclaimed(t.loose)
 	for i := range a.Workers {
 		a.Workers[i].Owned = a.owned[a.Workers[i].key()]
 	}

@@ -23,7 +23,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// BenchmarkReaders is what reading a run of many workers costs, by processes of loadctl: each worker has published 1,024 s, as real ones do.
+// BenchmarkReaders is what reading a run of many workers costs, by processes of loadctl: each worker has published
+// 1,024 s, as real ones do.
 //
 //	go test ./internal/run -run '^$' -bench BenchmarkReaders -benchtime 1x -timeout 1h
 func BenchmarkReaders(b *testing.B) {
@@ -84,7 +85,8 @@ func firstLine(b *testing.B, loadctl, redisURL string) time.Duration {
 	return took
 }
 
-// crowd makes a run in which so many workers have published so many seconds, each with a rate of its own requests. They do what twenty different ones did.
+// crowd makes a run in which this many workers have published this many seconds, each with its rate of requests. They
+// do what twenty different workers did.
 func crowd(b *testing.B, client *redis.Client, workers, rate int, seconds int64) {
 	b.Helper()
 	ctx := context.Background()

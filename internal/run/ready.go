@@ -9,10 +9,11 @@ import (
 	"github.com/loadctl/loadctl/lua"
 )
 
-// Ready finds out whether a worker can take part in the run, and writes nothing, but the run's name where the list of runs lacks it. A worker asks again as long as Redis refuses it,
-// because that may pass; what was wrong before it began should be said before it begins.
+// Ready checks whether a worker can take part in the run. It writes nothing, except that it lists the run if it is
+// missing. A running worker calls again while Redis refuses, because that may pass. What was wrong before it began
+// should be said before it begins.
 func (r *Run) Ready(ctx context.Context) error {
-	if err := r.whole(ctx); err != nil {
+	if err := r.checkKeys(ctx); err != nil {
 		return err
 	}
 	if err := writable(ctx, r.client, r.Name); err != nil {
@@ -27,14 +28,14 @@ func (r *Run) Ready(ctx context.Context) error {
 	return nil
 }
 
-// writable asks the server to write what it will not: a list that does not exist is not made longer. A replica, a server that is full or
-// whose disk fails, and a user who may not write are refused all the same. The scripts cannot be asked: the first thing they write may be
-// something that is always allowed, and then so is the rest.
+// writable tries a write that changes nothing: a list that does not exist is not made longer. A replica, a full
+// server, a server with a failing disk, and a user without write permission refuse it. The scripts cannot be used for
+// this: their first write may be one that is always allowed, and then so is the rest.
 func writable(ctx context.Context, client redis.Cmdable, name string) error {
 	return client.LPushX(ctx, "{load:"+name+"}:nothing", "").Err()
 }
 
-// Full tells what to free where the server's memory is full; "" = it is not, or that is not known.
+// Full returns what to free if the server's memory is full; "" = it is not, or that is unknown.
 func (r *Run) Full(ctx context.Context) string {
 	if a, known := adviceOn(writable(ctx, r.client, r.Name)); known && a.word == outOfMemory {
 		return a.mend
@@ -42,8 +43,8 @@ func (r *Run) Full(ctx context.Context) string {
 	return ""
 }
 
-// whole refuses a run with a key that holds something else than it should: a script that meets it ends in the middle of its writes.
-func (r *Run) whole(ctx context.Context) error {
+// checkKeys refuses a run if one of its keys has the wrong type: a script would end in the middle of its writes.
+func (r *Run) checkKeys(ctx context.Context) error {
 	k := r.keys
 	types := map[string]string{
 		k.Spec: "string", k.Budget: "hash", k.Workers: "hash", k.Due: "zset", k.Rich: "zset", k.Loose: "zset", k.Laws: "hash", k.Log: "list",

@@ -11,19 +11,20 @@ import (
 	"github.com/loadctl/loadctl/lua"
 )
 
-// What can be in the way of Remove.
+// The errors of Run.Remove.
 var (
 	ErrNoWorker = errors.New("there is no such worker")
 	ErrAlive    = errors.New("it may be alive")
 )
 
-// Remove takes a worker out of the run whose process is dead, as somebody knows and the run cannot: its share goes to the others half a second
-// later, and not only when its promise ends. A worker that is only cut off from Redis would go on sending until then what others send as well; one that
-// was heard of lately is an ErrAlive unless force is set, and joins again if it lives.
+// Remove takes a worker out of the run whose process is dead. A user knows that, the run cannot. Half a second later
+// others get its share, and not only when its promise ends. A worker that is only cut off from Redis goes on until
+// then, and sends what others send too. A worker that called recently is an ErrAlive unless force is set. If it
+// lives, it joins again.
 //
-// It returns the worker as it was before; one that had gone already, by its State, is left as it is.
+// It returns the worker as it was before. A worker that has left already, by its State, is not changed.
 func (r *Run) Remove(ctx context.Context, worker string, force bool) (Worker, error) {
-	if err := r.whole(ctx); err != nil {
+	if err := r.checkKeys(ctx); err != nil {
 		return Worker{}, err
 	}
 	s, err := r.State(ctx)
@@ -50,7 +51,7 @@ func (r *Run) Remove(ctx context.Context, worker string, force bool) (Worker, er
 	return w, nil
 }
 
-// silent is an ErrAlive about a worker that is not missed yet: it calls several times as often.
+// silent returns an ErrAlive for a worker that is not missed yet: it calls several times as often.
 func (s *State) silent(w Worker) error {
 	ago, missed := s.now.Sub(w.LastSeen), s.missed()
 	if ago >= missed {
@@ -60,10 +61,10 @@ func (s *State) silent(w Worker) error {
 	return fmt.Errorf("%w: heard of %.1f s ago; if it is dead, try again in %.0f s", ErrAlive, ago.Seconds(), math.Ceil((missed - ago).Seconds()))
 }
 
-// Gone tells whether the worker takes no part any more, by what it said itself or by what was said of it.
+// Gone reports whether the worker takes no part any more, by its own word or by a user's.
 func (w Worker) Gone() bool { return w.State == "left" || w.State == "stopped" || w.State == "removed" }
 
-// worker is the newest process of an id.
+// worker returns the newest process of an id.
 func (s *State) worker(id string) (Worker, error) {
 	for _, w := range s.Workers {
 		if w.ID == id && w.State != "replaced" {
@@ -76,7 +77,7 @@ func (s *State) worker(id string) (Worker, error) {
 // namesAtOnce is how many workers an error lists.
 const namesAtOnce = 10
 
-// names says which workers there are.
+// names lists the workers.
 func (s *State) names() string {
 	var ids []string
 	for _, w := range s.Workers {

@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// TestRemoveWorker: the share of one that is said to be dead goes to the others at once.
+// TestRemoveWorker: others get the share of a removed worker at once.
 func TestRemoveWorker(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(LossPermit, time.Minute, 0), Options{})
@@ -74,7 +74,7 @@ func TestRemoveWorkerThatLives(t *testing.T) {
 	})
 }
 
-// TestSilent: who calls seldom, because its fleet is large, is taken to be alive for longer.
+// TestSilent: a worker that calls rarely, because its fleet is large, counts as alive for longer.
 func TestSilent(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0).UTC()
 	b := &bed{T: t}
@@ -128,7 +128,7 @@ func TestRemoveWorkersThereAreNot(t *testing.T) {
 	})
 }
 
-// TestRemoveIsOfTheNewestProcess: the one whose id another has taken is gone already.
+// TestRemoveIsOfTheNewestProcess: a process whose id another has taken is gone already.
 func TestRemoveIsOfTheNewestProcess(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})

@@ -17,7 +17,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// A fleet is the workers of a run by arcs, of which each calls when it is told to.
+// A fleet is the workers of a run. Each calls when it is told to.
 type fleet struct {
 	testing.TB
 	client redis.Scripter
@@ -73,8 +73,8 @@ func (f *fleet) call(i int) {
 	h.Agreed(h.View().Version, r.Now, r.Now)
 }
 
-// BenchmarkRenew is one call of one of 100 members, round trip included. µs-redis is what Redis says the script took, µs-cpu the processor time of its
-// process.
+// BenchmarkRenew measures one call of one of 100 members, with the round trip. µs-redis is the script's time in
+// Redis, µs-cpu the processor time of Redis.
 func BenchmarkRenew(b *testing.B) {
 	b.Run("redis", func(b *testing.B) {
 		server := redistest.Start(b)
@@ -132,8 +132,9 @@ func processor(b *testing.B, pid int) time.Duration {
 
 const processID = "0123456789abcdef" // as long as a real one
 
-// BenchmarkArcs is what the calls cost that change something, by the number of members that are present: all of the beginning, one join of some more, an
-// order, the first call after a failover, and a claim of each member after it. µs-most is the longest one, from 5 ms on.
+// BenchmarkArcs measures the calls that change something, by the number of present members: the beginning, the join
+// of some more, an order, the first call after a failover, and a claim of each member after it. µs-most is the
+// longest call, from 5 ms on.
 func BenchmarkArcs(b *testing.B) {
 	for _, n := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -11,17 +11,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What a reply may announce. The client makes room for what is announced before it comes: a header of ten bytes can cost it gigabytes. Together
-// the announcements of a reply may cost maxAnnounced, and perByte for each byte of it that has come; more than elementCost is not needed for an
-// element. A string of 64 MiB, or a million elements at once, are far more than anything that a run keeps in one place; what may be more is read
-// by scanHash.
+// Bounds of what a reply may announce. The client allocates what is announced before it arrives, so a header of ten
+// bytes can cost it gigabytes. All announcements of a reply together may cost maxAnnounced, plus perByte for each
+// byte of it that has arrived. An element costs elementCost at most. A string of 64 MiB, or a million elements at
+// once, is far more than any run has in one place. scanHash reads what may be larger.
 const (
 	maxAnnounced = 64 << 20
 	elementCost  = 64
 	perByte      = 16
-	maxDepth     = 64       // aggregates within each other; the client has a frame of its stack for each
+	maxDepth     = 64       // aggregates within each other; the client uses a stack frame for each
 	maxStatus    = 64 << 10 // bytes of a line without a length
-	maxHeader    = 32       // bytes of a line with one
+	maxHeader    = 32       // bytes of a line with a length
 )
 
 // Errors of replies end their connection.
@@ -30,7 +30,7 @@ var (
 	errReplyBig = errors.New("the reply announces more than a run can have, 64 MB; check that the URL is that of a Redis server you trust")
 )
 
-// replyLimit has each connection of a client checked by replies.
+// replyLimit checks each connection of a client with replies.
 type replyLimit struct{}
 
 // DialHook implements redis.Hook.
@@ -52,7 +52,8 @@ func (replyLimit) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	return next
 }
 
-// limitReplies wraps a connection to a server. The client looks at a socket directly, to see whether it was hung up; it must not do so with TLS.
+// limitReplies wraps a connection to a server. The client looks at a socket directly to see whether it was closed. It
+// must not do so with TLS.
 func limitReplies(c net.Conn) net.Conn {
 	checked := &replies{Conn: c}
 	if socket, ok := c.(syscall.Conn); ok {
@@ -66,21 +67,22 @@ type socketReplies struct {
 	syscall.Conn
 }
 
-// replies is a connection on which the client sees no announcement that is out of bounds. It follows the replies from header to header, so bytes
-// within a string are never taken for one, and passes all through as it comes.
+// replies is a connection on which the client sees no announcement that is out of bounds. It follows the replies from
+// header to header, so it never takes bytes in a string for a header. It passes all data through as it comes.
 type replies struct {
 	net.Conn
 	err error // of a reply that was out of bounds
 
-	line      []byte  // the beginning of a line whose end has not come
-	length    int     // of it
-	body      int64   // bytes to come of a string, with its CR LF
-	open      []int64 // elements to come: the reply itself, and the aggregates that have begun, each within the one before
-	received  int64   // bytes of the reply
-	announced int64   // what it has announced, by its cost
+	line   []byte // the beginning of a line whose end has not come
+	length int    // of line
+	body   int64  // bytes of a string still to come, with its CR LF
+	// Elements still to come: the reply itself, then the aggregates that have begun, each within the one before.
+	open      []int64
+	received  int64 // bytes of the reply
+	announced int64 // cost of what it has announced
 }
 
-// NetConn is the connection below, where the client looks for a socket.
+// NetConn returns the connection below, where the client looks for a socket.
 func (c *replies) NetConn() net.Conn { return c.Conn }
 
 // Read implements net.Conn.
@@ -97,7 +99,7 @@ func (c *replies) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// follow goes through the next bytes. With an error it returns how many come before the line that is wrong.
+// follow goes through the next bytes. With an error it returns how many come before the wrong line.
 func (c *replies) follow(b []byte) (good int, err error) {
 	for i := 0; i < len(b); {
 		if c.body > 0 {
@@ -129,7 +131,7 @@ func (c *replies) follow(b []byte) (good int, err error) {
 	return len(b), nil
 }
 
-// header takes in a whole line.
+// header handles a complete line.
 func (c *replies) header() error {
 	if len(c.open) == 0 {
 		c.open = append(c.open, 1)
@@ -161,7 +163,7 @@ func (c *replies) header() error {
 	return errReply
 }
 
-// status reports whether a line that begins so is an element by itself, and announces nothing.
+// status reports whether a line of this kind is an element by itself, and announces nothing.
 func status(kind byte) bool {
 	switch kind {
 	case '+', '-', ':', '_', ',', '#', '(':
@@ -170,7 +172,7 @@ func status(kind byte) bool {
 	return false
 }
 
-// parseLength parses a number of elements or bytes, with its CR LF; less than zero stands for nothing.
+// parseLength parses a number of elements or bytes, with its CR LF. A number below zero stands for nothing.
 func parseLength(text []byte) (int64, error) {
 	text, whole := bytes.CutSuffix(text, []byte("\r\n"))
 	n, err := strconv.ParseInt(string(text), 10, 64)
@@ -183,7 +185,7 @@ func parseLength(text []byte) (int64, error) {
 	return n, nil
 }
 
-// announce adds to what the reply has announced.
+// announce adds to the cost of what the reply has announced.
 func (c *replies) announce(cost int64) error {
 	if c.announced += cost; c.announced > maxAnnounced+perByte*c.received {
 		return errReplyBig
@@ -191,7 +193,7 @@ func (c *replies) announce(cost int64) error {
 	return nil
 }
 
-// aggregate begins one of n elements.
+// aggregate begins an aggregate of n elements.
 func (c *replies) aggregate(n int64) error {
 	if n <= 0 {
 		c.element()

@@ -163,7 +163,7 @@ func allocated(call func() error) (uint64, error) {
 	return after.TotalAlloc - before.TotalAlloc, err
 }
 
-// TestRepliesPass: what servers do send comes through as it is, in whatever pieces, and is known to have ended.
+// TestRepliesPass: real replies pass unchanged, however they are cut, and the check knows their ends.
 func TestRepliesPass(t *testing.T) {
 	many := "*200000\r\n" + strings.Repeat(":1\r\n", 200_000)
 	texts := []string{
@@ -247,7 +247,8 @@ func TestHangUpIsSeen(t *testing.T) {
 	}
 }
 
-// BenchmarkReplies is what the check of replies costs: of one as long as that of a lease, and of a round trip with it and without.
+// BenchmarkReplies measures the check of replies: of one as long as a renewal's, and of a round trip with and without
+// it.
 func BenchmarkReplies(b *testing.B) {
 	reply := []byte("*4\r\n$2\r\nok\r\n$120\r\n" + strings.Repeat("\x00", 120) + "\r\n$16\r\n" + strings.Repeat("\xff", 16) + "\r\n*0\r\n")
 	b.Run("check", func(b *testing.B) {
@@ -282,7 +283,7 @@ func BenchmarkReplies(b *testing.B) {
 	}
 }
 
-// Whatever a server sends, the check neither panics nor depends on how it is cut.
+// For any bytes of a server, the check does not panic, and does not depend on how they are cut.
 func FuzzReplies(f *testing.F) {
 	f.Add([]byte("*2\r\n$3\r\nabc\r\n|1\r\n+a\r\n:1\r\n:2\r\n"), uint64(1))
 	f.Add([]byte("%2147483648\r\n"), uint64(2))

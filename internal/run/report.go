@@ -7,8 +7,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// Report merges what the workers have published so far with whose slots were by the state. It needs no worker and no stream: the
-// cumulative snapshots carry everything.
+// Report merges what the workers have published so far with the state, which tells who owned the slots. It needs no
+// worker and no stream: the cumulative snapshots have everything.
 func (r *Run) Report(ctx context.Context) (report.Report, error) {
 	in, _, err := r.gather(ctx, nil)
 	if err != nil {
@@ -17,19 +17,19 @@ func (r *Run) Report(ctx context.Context) (report.Report, error) {
 	return r.build(ctx, in), nil
 }
 
-// FinalReport is Report of a run that is over, after the last snapshot of every worker that can still send one has
-// arrived, or patience has run out. A run that goes on is reported as it is.
+// FinalReport is Report of a run that is over, after the last snapshot of every worker that can still send one, or
+// after patience. An active run is reported as it is.
 func (r *Run) FinalReport(ctx context.Context, patience time.Duration) (report.Report, error) {
-	if err := r.settle(ctx, patience); err != nil {
+	if err := r.waitSettled(ctx, patience); err != nil {
 		return report.Report{}, err
 	}
 	return r.Report(ctx)
 }
 
-// OwnReport is FinalReport for a worker. What it did itself is in the report whether Redis has it or not; own may be nil. missing tells
-// that Redis has not.
+// OwnReport is FinalReport for a worker. It always has what the worker did itself, even if Redis does not; own may be
+// nil. missing reports that Redis does not have it.
 func (r *Run) OwnReport(ctx context.Context, patience time.Duration, own *Unpublished) (rep report.Report, missing bool, err error) {
-	if err := r.settle(ctx, patience); err != nil {
+	if err := r.waitSettled(ctx, patience); err != nil {
 		return report.Report{}, false, err
 	}
 	rest := map[string]*Unpublished{}
@@ -43,8 +43,8 @@ func (r *Run) OwnReport(ctx context.Context, patience time.Duration, own *Unpubl
 	return merged(r.build(ctx, in), used), used > 0, nil
 }
 
-// settle waits until no more snapshots will come, patience has run out, or it turns out that the run goes on.
-func (r *Run) settle(ctx context.Context, patience time.Duration) error {
+// waitSettled waits until no more snapshots will come, patience has run out, or the run turns out to be active.
+func (r *Run) waitSettled(ctx context.Context, patience time.Duration) error {
 	deadline := time.Now().Add(patience)
 	for {
 		s, err := r.State(ctx)
@@ -59,7 +59,8 @@ func (r *Run) settle(ctx context.Context, patience time.Duration) error {
 	}
 }
 
-// gather reads what a report is built from, with what workers could not publish. used is of how many of those it is the newest.
+// gather reads the input of a report, with what workers could not publish. used is for how many of those it is the
+// newest.
 func (r *Run) gather(ctx context.Context, rest map[string]*Unpublished) (in report.Input, used int, err error) {
 	t, err := r.totals(ctx, rest)
 	if err != nil {
@@ -69,7 +70,7 @@ func (r *Run) gather(ctx context.Context, rest map[string]*Unpublished) (in repo
 	if err != nil {
 		return in, 0, err
 	}
-	s, err := r.State(ctx) // last: the snapshots cannot then account for more than their workers owned
+	s, err := r.State(ctx) // last, so that the snapshots cannot have more than their workers owned
 	if err != nil {
 		return in, 0, err
 	}
@@ -97,10 +98,10 @@ func (r *Run) gather(ctx context.Context, rest map[string]*Unpublished) (in repo
 	return in, merge(&in, rest), nil
 }
 
-// untaken is how many slots are past of which the state does not say whose they were: it was lost, or has forgotten a member.
+// untaken returns how many past slots have no owner in the state: it was lost, or has forgotten a member.
 func (s *State) untaken() int64 { return max(0, s.Asked-s.issued) }
 
-// elapsed is the time from the first t0 to the end, or to now.
+// elapsed returns the time from the first t0 to the end, or to now.
 func (s *State) elapsed() time.Duration {
 	if s.StartedAt.IsZero() {
 		return 0
@@ -114,15 +115,16 @@ func (s *State) elapsed() time.Duration {
 
 func (w Worker) key() string { return w.ID + "/" + w.Incarnation }
 
-// silence is how long nothing may have been heard of a worker that can still report. Many publish less often, and spread their last snapshots.
+// silence returns how long a worker that can still report may be silent. Large fleets publish less often, and spread
+// their last snapshots.
 func (s *State) silence() time.Duration {
 	return 2*time.Second + report.SnapshotPeriod(int64(len(s.Workers)))
 }
 
-// standing is the state of one incarnation whose last snapshot goes up to end, µs, and whether it is gone: what it holds counts as lost
-// once it cannot report any more.
+// standing returns the state of one incarnation whose last snapshot goes up to end, µs, and whether it is gone. What
+// it holds counts as lost once it cannot report any more.
 func (w Worker) standing(end int64, final bool, s *State) (state string, gone bool) {
-	// Snapshots come also from a worker that owns nothing any more and waits for answers.
+	// Snapshots also come from a worker that owns nothing any more and waits for answers.
 	heard := w.LastSeen
 	if end > heard.UnixMicro() {
 		heard = instant(end)
@@ -135,7 +137,7 @@ func (w Worker) standing(end int64, final bool, s *State) (state string, gone bo
 	return state, final || silent || w.State == "lost" || w.State == "replaced" || w.State == "removed"
 }
 
-// input is what the report needs of one incarnation.
+// input returns what the report needs of one incarnation.
 func (w Worker) input(t totals, s *State) report.WorkerInput {
 	in := report.WorkerInput{ID: w.ID, Incarnation: w.Incarnation, LastSeen: w.LastSeen, Leased: w.Owned, Gaps: t.gaps[w.key()], Total: t.of[w.key()]}
 	var end int64
@@ -143,13 +145,13 @@ func (w Worker) input(t totals, s *State) report.WorkerInput {
 	if in.Total != nil {
 		end, final = in.Total.End, in.Total.Final
 	}
-	if in.Total != nil { // what it decided on before it heard that nobody asks for it was not its own
+	if in.Total != nil { // what it decided on before it heard of a cut was not its own
 		in.Beyond = in.Total.Counts.Beyond
 		in.Leased += in.Beyond
 	}
 	in.State, in.Gone = w.standing(end, final, s)
 	if w.State == "silent" && s.EndedAt.IsZero() && !final {
-		in.State, in.Gone = w.State, false // it may be sending by its promise, and tell of it later
+		in.State, in.Gone = w.State, false // it may be sending by its promise, and report it later
 	}
 	return in
 }

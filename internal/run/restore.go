@@ -14,13 +14,14 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// Restore makes the run's state anew where Redis has lost it, under the same uid, from the laws that a worker knows. The schedule goes on by them, and
-// who is there goes on with what it holds. Of many callers one makes it; where the state is there nothing happens.
+// Restore makes the run's state again if Redis has lost it, under the same uid, from the laws that a worker knows.
+// The schedule goes on by these laws, and workers go on with what they hold. Of many callers one makes the state. If
+// the state is there, nothing happens.
 //
-// A worker that was not given the run's description must not make it, and one without laws cannot. It only learns of a run that was removed, or that was stopped and that nobody has
-// brought back: pacer.ErrNoState.
+// A worker without the run's description must not make the state, and one without laws cannot. It only learns that
+// the run was removed, or that it was stopped and nobody has restored it: pacer.ErrNoState.
 //
-// started is the run's first t0, µs of the Redis clock, which laws may not tell any more.
+// started is the run's first t0, µs of the Redis clock. laws may not have it any more.
 func (r *Run) Restore(ctx context.Context, started int64, laws []lease.Law, make bool) error {
 	gone, err := r.replaced(ctx)
 	switch {
@@ -52,7 +53,7 @@ func (r *Run) Restore(ctx context.Context, started int64, laws []lease.Law, make
 	return nil
 }
 
-// replaced tells whether the run was removed on purpose, or another one has its name.
+// replaced reports whether the run was removed on purpose, or another one has its name.
 func (r *Run) replaced(ctx context.Context) (bool, error) {
 	removed, err := r.client.Exists(ctx, r.keys.removed(r.UID)).Result()
 	if err != nil || removed > 0 {
@@ -65,19 +66,20 @@ func (r *Run) replaced(ctx context.Context) (bool, error) {
 	return uid != r.UID, err
 }
 
-// givenUp is pacer.ErrNoState where the run was stopped while it was lost, and those who can restore it have had the time to.
+// givenUp returns pacer.ErrNoState if the run was stopped while it was lost, and the workers had the time to restore
+// it.
 func (r *Run) givenUp(ctx context.Context) error {
 	left, err := r.client.PTTL(ctx, r.keys.Stopped).Result()
 	switch {
 	case err != nil:
 		return explain("restore", r.Name, err)
-	case left > 0 && left < stoppedFor-comeback:
+	case left > 0 && left < stoppedFor-restoreTime:
 		return pacer.ErrNoState
 	}
 	return nil
 }
 
-// rateOf is the rate of a law at an instant, µs, exactly where it is constant and to a thousandth inside a ramp.
+// rateOf returns the rate of a law at an instant, µs: exact for a constant rate, to a thousandth in a ramp.
 func rateOf(l pacer.Law, at int64) pacer.Rate {
 	if l.R0 == l.R1 {
 		return pacer.Rate{Num: l.R0, Den: l.Den}
@@ -85,8 +87,8 @@ func rateOf(l pacer.Law, at int64) pacer.Rate {
 	return pacer.Rate{Num: int64(math.Round(l.Rate(at) * 1000)), Den: 1000}
 }
 
-// restoredNote is what a report says of a run whose state was lost.
+// restoredNote is the note of a report about a run whose state was lost.
 func restoredNote(at time.Time) string {
-	return fmt.Sprintf("the run's state was lost from Redis and restored at %s: what was asked for before is known only as far as workers that were there afterwards tell",
+	return fmt.Sprintf("the run's state was lost from Redis and restored at %s: earlier requests are known only from the workers that were there afterwards",
 		at.Format(time.RFC3339))
 }

@@ -44,7 +44,8 @@ func permitted(qps int64) Spec {
 	return s
 }
 
-// A run whose state was lost goes on by the laws that its workers know, under the same uid. What they hold they go on with.
+// A run whose state was lost goes on by the laws of its workers, under the same uid. Workers go on with what they
+// hold.
 func TestRestore(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := constant(1000)
@@ -86,7 +87,7 @@ func TestRestore(t *testing.T) {
 	})
 }
 
-// What nobody can claim any more is sent by nobody until all promises of before are over.
+// Pieces that nobody can claim any more are not sent until all earlier promises are over.
 func TestRestoreAfterThePromises(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", permitted(1000), Options{})
@@ -107,7 +108,8 @@ func TestRestoreAfterThePromises(t *testing.T) {
 	})
 }
 
-// The rate that was set last holds, not that of the plan. Where who restores the run has not heard of it, it comes back with who has.
+// The rate that was set last counts, not that of the plan. If the restoring worker has not heard of it, it comes back
+// with a worker that has.
 func TestRestoreAfterAChange(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", constant(1000), Options{})
@@ -128,7 +130,7 @@ func TestRestoreAfterAChange(t *testing.T) {
 	})
 }
 
-// In the middle of a ramp between rates that are no whole numbers of requests per second the rest of it is as it was.
+// In a ramp between rates that are not whole numbers, the rest of the ramp is as it was.
 func TestRestoreInARamp(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := constant(0)
@@ -195,7 +197,7 @@ func TestRestoreNothing(t *testing.T) {
 	})
 }
 
-// A run that was removed is not restored; neither is one by a worker that was not given its description.
+// A removed run is not restored, and no run is restored by a worker without its description.
 func TestRemovedIsNotRestored(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", constant(1000), Options{})
@@ -214,7 +216,8 @@ func TestRemovedIsNotRestored(t *testing.T) {
 	})
 }
 
-// TestRestoreKeepsTheLifetime: what is made anew lives as long as its creator wished, whoever makes it.
+// TestRestoreKeepsTheLifetime: a restored run keeps the lifetime that its creator chose, whichever worker restores
+// it.
 func TestRestoreKeepsTheLifetime(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		const keep = 30 * 24 * time.Hour

@@ -111,7 +111,7 @@ func (b *bed) member(r *Run, id string) *member {
 	return &member{bed: b, run: r, id: id, server: r.Arcs(b.client), holder: lease.NewHolder(id, "inc"+id, 1)}
 }
 
-// renew makes a call, and another one at once where the server asks for that. What it is to give up it gives up.
+// renew makes a call, and a second one if the server asks for it. It gives up what it must.
 func (m *member) renew() lease.Reply {
 	m.Helper()
 	for {

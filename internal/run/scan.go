@@ -9,8 +9,9 @@ import (
 // scanCount is about how many fields one reply has.
 const scanCount = 1000
 
-// scanHash reads a hash that may be large, field by field: HGETALL would hold up the server, and all renewals. A field that changes meanwhile
-// is read as it was or as it is; none is missing that was there all the time, and none is read twice.
+// scanHash reads a hash that may be large, field by field: HGETALL would block the server, and all renewals. A field
+// that changes in between is read as before or after the change. A field that is there all the time is never missing,
+// and none is read twice.
 func scanHash(ctx context.Context, client redis.UniversalClient, key string, read func(name, text string) error) error {
 	known := map[string]bool{}
 	for cursor := uint64(0); ; {

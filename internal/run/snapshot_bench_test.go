@@ -15,8 +15,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// BenchmarkSnapshot is one snapshot of one of 100 workers, round trip included: of a worker that sends 10 requests a second, and of one that
-// sends 1,000. µs-redis and µs-cpu are those of BenchmarkRenew.
+// BenchmarkSnapshot is one snapshot of one of 100 workers, round trip included: of a worker that sends 10 requests a
+// second, and of one that sends 1,000. µs-redis and µs-cpu are those of BenchmarkRenew.
 func BenchmarkSnapshot(b *testing.B) {
 	for _, rate := range []int{10, 1000} {
 		b.Run(fmt.Sprint(rate), func(b *testing.B) {

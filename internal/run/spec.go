@@ -16,7 +16,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// specVersion is that of the spec's encoding, and of the state that belongs to it.
+// specVersion is the version of the spec's encoding, and of the state that belongs to it.
 const specVersion = 8
 
 // The defaults of a Spec.
@@ -24,14 +24,14 @@ const (
 	DefaultMaxLag    = time.Second
 	DefaultCatchUp   = 100 * time.Millisecond
 	DefaultPermitFor = 10 * time.Second
-	maxDuration      = 5 * 365 * 24 * time.Hour // beyond it µs would leave the exact range of the scripts
+	maxDuration      = 5 * 365 * 24 * time.Hour // longer times in µs leave the exact range of the scripts
 )
 
 // How long a worker goes on that hears nothing from Redis.
 const (
-	LossPermit = "permit" // it sends what is its own for PermitFor
-	LossStop   = "stop"   // for StopPromise
-	LossHold   = "hold"   // without end: a lower rate, or a stop, may never reach it
+	LossPermit = "permit" // it sends its own slots for PermitFor
+	LossStop   = "stop"   // it sends them for StopPromise
+	LossHold   = "hold"   // it sends them without end: a lower rate, or a stop, may never reach it
 )
 
 // The bounds of PermitFor and Deadman.
@@ -48,41 +48,47 @@ const withoutEnd = 10 * 365 * 24 * time.Hour
 
 // Spec is the immutable description of a run. Two workers with the same name and the same spec take part in one run.
 type Spec struct {
-	Version    int           `json:"version"`
-	CreatedBy  string        `json:"created_by,omitempty"` // program and version, for the report; "" = not known
-	Target     targets.Spec  `json:"target"`
-	QPS        pacer.Rate    `json:"qps"`                   // of the whole cluster; with stages, the rate they start from
-	Max        bool          `json:"max,omitempty"`         // as fast as it goes, a closed loop over the workers' connections: instead of a rate
+	Version   int          `json:"version"`
+	CreatedBy string       `json:"created_by,omitempty"` // program and version, for the report; "" = unknown
+	Target    targets.Spec `json:"target"`
+	// Of the whole cluster; with stages, the rate they start from.
+	QPS pacer.Rate `json:"qps"`
+	// Closed loop, as fast as the workers' connections allow: instead of a rate.
+	Max        bool          `json:"max,omitempty"`
 	Duration   time.Duration `json:"duration_ns,omitempty"` // 0 = until stopped
 	Requests   int64         `json:"requests,omitempty"`    // of the whole cluster; 0 = no limit
 	Stages     []string      `json:"stages,omitempty"`      // as pacer.ParseStage reads
 	Profile    string        `json:"profile,omitempty"`     // as pacer.ParseProfile reads
 	MaxLag     time.Duration `json:"max_lag_ns"`            // L: how long after its due time a request may still wait
 	CatchUp    time.Duration `json:"catch_up_ns"`           // a slot first seen later than this is dropped
-	MinWorkers int64         `json:"min_workers"`           // the run starts when this many are there; 0 = when told to
+	MinWorkers int64         `json:"min_workers"`           // the run starts when this many are there; 0 = on command
 
-	// What is left out has its default.
-	OnRedisLoss string        `json:"on_redis_loss,omitempty"` // LossPermit, LossStop or LossHold; "" = LossPermit
-	PermitFor   time.Duration `json:"permit_for_ns,omitempty"` // since the last reply, with LossPermit only; 0 = DefaultPermitFor
-	Deadman     time.Duration `json:"deadman_ns,omitempty"`    // the run is stopped when no loadctl was heard of for so long; 0 = never
+	// Zero values are defaults.
+	OnRedisLoss string `json:"on_redis_loss,omitempty"` // LossPermit, LossStop or LossHold; "" = LossPermit
+	// Time since the last reply, with LossPermit only; 0 = DefaultPermitFor.
+	PermitFor time.Duration `json:"permit_for_ns,omitempty"`
+	// The run is stopped after this time without a call of loadctl; 0 = never.
+	Deadman time.Duration `json:"deadman_ns,omitempty"`
 
-	// What the run has to meet, as report.ParseThreshold reads it. What happened in the warm-up is left out.
+	// Conditions that the run must meet, as report.ParseThreshold reads them. The warm-up does not count.
 	Thresholds []string      `json:"thresholds,omitempty"`
 	Warmup     time.Duration `json:"warmup_ns,omitempty"`
 
-	// A limiter that the grants have to pass, in front of the schedule.
-	Limiter  string        `json:"limiter,omitempty"`   // one of limit.Names; "" or SlotsLimiter without a Burst = none but the schedule
-	Burst    int64         `json:"burst,omitempty"`     // of one that has a burst; 0 = what the rate makes in half a second
-	Window   time.Duration `json:"window_ns,omitempty"` // of one that counts in windows; 0 = DefaultWindow
-	Together bool          `json:"together,omitempty"`  // nothing is granted ahead of time, and what is granted leaves together
-	ExpireNX bool          `json:"expire_nx,omitempty"` // as limit.ExpireNX
-	Debt     bool          `json:"debt,omitempty"`      // as limit.Debt
+	// A limiter for grants, in addition to the schedule.
+	Limiter string `json:"limiter,omitempty"` // of limit.Names; "", or SlotsLimiter without a Burst = only the schedule
+	// Of a limiter with a burst; 0 = what the rate makes in half a second.
+	Burst  int64         `json:"burst,omitempty"`
+	Window time.Duration `json:"window_ns,omitempty"` // of a limiter that counts in windows; 0 = DefaultWindow
+	// Nothing is granted ahead of time, and granted slots leave together.
+	Together bool `json:"together,omitempty"`
+	ExpireNX bool `json:"expire_nx,omitempty"` // as limit.ExpireNX
+	Debt     bool `json:"debt,omitempty"`      // as limit.Debt
 }
 
-// onRedisLoss is what there is in place of an empty OnRedisLoss.
+// onRedisLoss returns OnRedisLoss, or its default.
 func (s Spec) onRedisLoss() string { return cmp.Or(s.OnRedisLoss, LossPermit) }
 
-// Permit is how long a promise lasts: so long after its last reply a worker goes on by itself.
+// Permit returns how long a promise lasts: a worker goes on by itself for this time after its last reply.
 func (s Spec) Permit() time.Duration {
 	switch s.onRedisLoss() {
 	case LossStop:
@@ -94,7 +100,8 @@ func (s Spec) Permit() time.Duration {
 	}
 }
 
-// hold is for how long a reply promises a worker what it owns. Who sends in a closed loop stops before a Deadman would stop the run.
+// hold returns how long a reply promises a worker what it owns. In a closed loop workers stop before the Deadman
+// would stop the run.
 func (s Spec) hold() time.Duration {
 	if s.Max && s.Deadman > 0 {
 		return min(s.Permit(), s.Deadman)
@@ -102,7 +109,7 @@ func (s Spec) hold() time.Duration {
 	return s.Permit()
 }
 
-// Asks is what the spec asks for as --qps has it: max, or the rate of the whole cluster.
+// Asks returns what the spec asks for, in the form of --qps: max, or the rate of the whole cluster.
 func (s Spec) Asks() string {
 	if s.Max {
 		return "max"
@@ -110,7 +117,7 @@ func (s Spec) Asks() string {
 	return s.QPS.String()
 }
 
-// profile is the target rate over time that the spec asks for. Of a closed loop that is none, for as long as the run takes.
+// profile returns the target rate over time. For a closed loop it is no rate, for as long as the run takes.
 func (s Spec) profile() (pacer.Profile, error) {
 	switch {
 	case s.Profile != "" && len(s.Stages) > 0:
@@ -135,7 +142,7 @@ func (s Spec) profile() (pacer.Profile, error) {
 	}
 }
 
-// Length is how long the run takes as planned; 0 = until stopped, or until its requests are sent.
+// Length returns how long the run takes as planned; 0 = until stopped, or until its requests are sent.
 func (s Spec) Length() time.Duration {
 	p, err := s.profile()
 	if err != nil || p.Loop || s.Duration > 0 {
@@ -144,7 +151,8 @@ func (s Spec) Length() time.Duration {
 	return p.Length()
 }
 
-// Peak is the highest rate that the profile asks for: of the whole cluster, requests per second. A closed loop may be infinitely fast.
+// Peak returns the highest rate of the profile, of the whole cluster, in requests per second. It is infinite for a
+// closed loop.
 func (s Spec) Peak() float64 {
 	if s.Max {
 		return math.Inf(1)
@@ -156,7 +164,7 @@ func (s Spec) Peak() float64 {
 	return peak(p.pieces)
 }
 
-// Validate checks all that can be checked without network. Its errors are one line and say what to do.
+// Validate checks all that can be checked without a network. An error is one line and says what to do.
 func (s Spec) Validate() error {
 	if err := cmp.Or(s.Target.Validate(), s.validateMax()); err != nil {
 		return err
@@ -189,7 +197,7 @@ func (s Spec) Validate() error {
 	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateThresholds())
 }
 
-// validateMax checks that a closed loop is not asked for what only a rate can do.
+// validateMax refuses settings of a closed loop that need a rate.
 func (s Spec) validateMax() error {
 	switch {
 	case !s.Max:
@@ -206,11 +214,11 @@ func (s Spec) validateMax() error {
 	return nil
 }
 
-// validateLoss checks what becomes of a run that Redis, or whoever controls it, is lost to.
+// validateLoss checks the settings for a lost Redis or controller.
 func (s Spec) validateLoss() error {
 	switch loss := s.onRedisLoss(); {
 	case loss != LossPermit && loss != LossStop && loss != LossHold:
-		return fmt.Errorf("--on-redis-loss %.40q: there are %s, %s, %s", loss, LossPermit, LossStop, LossHold)
+		return fmt.Errorf("--on-redis-loss %.40q: write one of %s, %s, %s", loss, LossPermit, LossStop, LossHold)
 	case s.PermitFor != 0 && loss != LossPermit:
 		return fmt.Errorf("--permit-for and --on-redis-loss %s: only permit has a length, leave --permit-for out", loss)
 	case s.PermitFor != 0 && (s.PermitFor < MinPermitFor || s.PermitFor > MaxPermitFor):
@@ -221,7 +229,7 @@ func (s Spec) validateLoss() error {
 	return nil
 }
 
-// parseSpec reads a spec as it is stored. The version comes first: what else a newer one holds is not known.
+// parseSpec reads a stored spec. The version comes first, as the rest of a newer spec is unknown.
 func parseSpec(name, text string) (Spec, error) {
 	var s Spec
 	var v struct {
@@ -231,15 +239,15 @@ func parseSpec(name, text string) (Spec, error) {
 		return s, broken(name, "its spec was not written by loadctl")
 	}
 	if v.Version < specVersion {
-		return s, fmt.Errorf("run %s: %w, %d where this program knows %d; end it with the loadctl that created it, or loadctl rm --force %s", name, ErrOlder, v.Version, specVersion, name)
+		return s, fmt.Errorf("run %s: %w, %d, and this program needs %d; end it with the loadctl that created it, or loadctl rm --force %s", name, ErrOlder, v.Version, specVersion, name)
 	}
 	if v.Version > specVersion {
-		return s, fmt.Errorf("run %s: %w, %d where this program knows %d; use a newer loadctl and loadworker", name, ErrNewer, v.Version, specVersion)
+		return s, fmt.Errorf("run %s: %w, %d, and this program needs %d; use a newer loadctl and loadworker", name, ErrNewer, v.Version, specVersion)
 	}
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return s, broken(name, "its spec was not written by loadctl")
 	}
-	if s.gated() && !slices.Contains(limit.Names(), s.Limiter) {
+	if s.hasLimiter() && !slices.Contains(limit.Names(), s.Limiter) {
 		return s, fmt.Errorf("run %s: %w, with a limiter %.40q that this program does not know; use a newer loadctl and loadworker", name, ErrNewer, s.Limiter)
 	}
 	if _, err := s.thresholds(); err != nil {
@@ -248,7 +256,7 @@ func parseSpec(name, text string) (Spec, error) {
 	return s, nil
 }
 
-// Diff describes how o differs from s, a line for each difference, with secrets compared and not shown.
+// Diff describes how o differs from s, one line for each difference. Secrets are compared but not shown.
 func (s Spec) Diff(o Spec) []string {
 	var out []string
 	line := func(name string, a, b any) {
@@ -259,7 +267,7 @@ func (s Spec) Diff(o Spec) []string {
 	line("qps", s.Asks(), o.Asks())
 	line("duration", s.Duration, o.Duration)
 	line("requests", s.Requests, o.Requests)
-	// Written in another way, 60s:1k and 1m:1000, they are the same.
+	// 60s:1k and 1m:1000 are the same stage.
 	if !slices.EqualFunc(s.Stages, o.Stages, sameStage) {
 		line("stages", strings.Join(s.Stages, " "), strings.Join(o.Stages, " "))
 	}
@@ -270,7 +278,7 @@ func (s Spec) Diff(o Spec) []string {
 	line("catch-up", s.CatchUp, o.CatchUp)
 	line("min-workers", s.MinWorkers, o.MinWorkers)
 	line("on-redis-loss", s.onRedisLoss(), o.onRedisLoss())
-	if s.onRedisLoss() == o.onRedisLoss() { // or else it is one difference, and no two
+	if s.onRedisLoss() == o.onRedisLoss() { // else they are one difference, not two
 		line("permit-for", s.Permit(), o.Permit())
 	}
 	line("deadman", s.Deadman, o.Deadman)
@@ -279,7 +287,8 @@ func (s Spec) Diff(o Spec) []string {
 	}
 	line("warmup", s.Warmup, o.Warmup)
 	line("limiter", s.limiterName(), o.limiterName())
-	line("burst that it was created with", given(s.Burst), given(o.Burst)) // not the one in force, which set-burst changes
+	// Not the one in force, which set-burst changes.
+	line("burst that it was created with", given(s.Burst), given(o.Burst))
 	line("window", s.window(), o.window())
 	line("spread", !s.Together, !o.Together)
 	line("expire nx", s.ExpireNX, o.ExpireNX)
@@ -287,21 +296,21 @@ func (s Spec) Diff(o Spec) []string {
 	return slices.Concat(out, s.Target.Diff(o.Target))
 }
 
-// limiterName is the limiter in front of the schedule, or none.
+// limiterName returns the limiter, or none.
 func (s Spec) limiterName() string {
-	if !s.gated() {
+	if !s.hasLimiter() {
 		return none
 	}
 	return s.Limiter
 }
 
-// none is what a difference says of what was not given.
+// none stands for a value that was not given.
 const none = "none"
 
-// list is what was given, one after the other.
+// list returns the values with commas between, or none.
 func list(all []string) string { return cmp.Or(strings.Join(all, ", "), none) }
 
-// given is a number of which 0 is none.
+// given returns a number, or none for 0.
 func given(n int64) string {
 	if n == 0 {
 		return none

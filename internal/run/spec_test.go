@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// losing is a spec with what becomes of a run that Redis, or whoever controls it, is lost to.
+// losing is a spec with settings for a lost Redis or controller.
 func losing(loss string, permit, deadman time.Duration) Spec {
 	s := constant(100)
 	s.OnRedisLoss, s.PermitFor, s.Deadman = loss, permit, deadman
 	return s
 }
 
-// TestLoss: what the spec says is what the budget begins with, in µs; and what makes no sense is refused.
+// TestLoss: the budget begins with the settings of the spec, in µs. Impossible settings are refused.
 func TestLoss(t *testing.T) {
 	b := newBed(t)
 	for i, c := range []struct {
@@ -32,7 +32,7 @@ func TestLoss(t *testing.T) {
 		{"", 10 * time.Minute, 24 * time.Hour, "", 600_000_000},
 		{LossStop, 0, 0, "", 2_000_000},
 		{LossHold, 0, 30 * time.Second, "", 315_360_000_000_000},
-		{"fire", 0, 0, `--on-redis-loss "fire": there are permit, stop, hold`, 0},
+		{"fire", 0, 0, `--on-redis-loss "fire": write one of permit, stop, hold`, 0},
 		{LossStop, time.Second, 0, "--permit-for and --on-redis-loss stop: only permit has a length, leave --permit-for out", 0},
 		{LossHold, time.Second, 0, "--permit-for and --on-redis-loss hold", 0},
 		{LossPermit, time.Second - 1, 0, "--permit-for: give a time from 1s to 10m0s, such as 10s", 0},

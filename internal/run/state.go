@@ -15,46 +15,48 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// State is what a run is doing, all of one instant; only the time is read after it.
+// State is what a run is doing, all at one instant. Only the time is read after it.
 type State struct {
-	Run        string    `json:"run"`
-	Phase      string    `json:"phase"`     // waiting, running, paused, stopped or ended
-	Rate       float64   `json:"rate"`      // asked for now, of the whole cluster, requests per second
-	RateThen   float64   `json:"rate_then"` // where it goes: at the end of this ramp, or when the run begins, is resumed or goes on after a loss
-	Asked      int64     `json:"asked"`     // since the start
+	Run   string  `json:"run"`
+	Phase string  `json:"phase"` // waiting, running, paused, stopped or ended
+	Rate  float64 `json:"rate"`  // asked for now, of the whole cluster, requests per second
+	// The next rate: at the end of this ramp, or when the run begins, is resumed or goes on after a loss.
+	RateThen   float64   `json:"rate_then"`
+	Asked      int64     `json:"asked"` // since the start
 	Members    int64     `json:"members"`
 	MinWorkers int64     `json:"min_workers"` // 0 = it waits for the command start
 	StartedAt  time.Time `json:"started_at,omitzero"`
-	EndsAt     time.Time `json:"ends_at,omitzero"` // as planned; zero = until stopped, or put off by a pause
+	EndsAt     time.Time `json:"ends_at,omitzero"` // as planned; zero = until stopped, or delayed by a pause
 	EndedAt    time.Time `json:"ended_at,omitzero"`
 
-	LeftNS time.Duration `json:"left_ns,omitempty"` // of a paused run with a planned end: how long it goes on once it is resumed
+	// Of a paused run with a planned end: its time left after it is resumed.
+	LeftNS time.Duration `json:"left_ns,omitempty"`
 
 	Skipped int64    `json:"skipped"` // slots that were nobody's, since the state was last restored
 	Workers []Worker `json:"workers"`
-	Limiter string   `json:"limiter,omitempty"` // in words, with the burst in force; absent = the schedule alone
+	Limiter string   `json:"limiter,omitempty"` // in words, with the burst in force; absent = only the schedule
 
 	burst     int64 // of the limiter, in force; 0 = what the rate makes in half a second
 	now       time.Time
 	target    float64    // the rate last in force
-	first     pacer.Rate // where the schedule begins, or goes on after a pause
+	first     pacer.Rate // the rate at which the schedule begins, or goes on after a pause
 	issued    int64
-	idle      int64         // of these, those that were nobody's
+	idle      int64         // those of issued that were nobody's
 	past      int64         // asked for before the state was lost and restored
-	restored  time.Time     // when the state was made anew that Redis had lost; zero = never
-	forgetful bool          // a failover, or a loss, has forgotten whose slots were
-	ahead     []pacer.Piece // those that are not laws yet
-	queue     []pacer.Piece // all that may still become laws
-	commanded int64         // the law that somebody asked for last
-	every     time.Duration // they call about so often
-	unclaimed time.Time     // until when workers may be sending of whom Redis does not know; zero = there is none
-	last      pacer.Rate    // where the newest law begins that asks for something
+	restored  time.Time     // when the lost state was restored; zero = never
+	forgetful bool          // a failover or a loss has forgotten who owned slots
+	ahead     []pacer.Piece // pieces that are not laws yet
+	queue     []pacer.Piece // all pieces that may still become laws
+	commanded int64         // the last law of a command
+	every     time.Duration // about how often workers call
+	unclaimed time.Time     // until when workers unknown to Redis may be sending; zero = none is
+	last      pacer.Rate    // rate at the beginning of the newest law that asks for something
 	laws      []pacer.Law   // in the order of their ids
-	cuts      []int64       // how many slots of each are before its cut
-	times     timeline      // of both
+	cuts      []int64       // how many slots of each law are before its cut
+	times     timeline      // of laws and cuts
 }
 
-// Worker is one incarnation of a member, as the budget knows it.
+// Worker is one incarnation of a member, as the budget has it.
 type Worker struct {
 	ID          string    `json:"id"`
 	Incarnation string    `json:"incarnation"`
@@ -63,12 +65,13 @@ type Worker struct {
 	Owned       int64     `json:"owned"` // slots so far
 	LastSeen    time.Time `json:"last_seen"`
 
-	PromisedUntil time.Time `json:"promised_until,omitzero"` // until when it may send by itself without Redis; absent = not at all
+	// Until when it may send without Redis; absent = not at all.
+	PromisedUntil time.Time `json:"promised_until,omitzero"`
 
-	promised time.Time // when it is sure to be over with all that it was promised, but for lateness; zero = it is
+	promised time.Time // when all that it was promised is over, apart from lateness; zero = it is over
 }
 
-// Now is when the state was read, by Redis' clock.
+// Now returns when the state was read, by the Redis clock.
 func (s *State) Now() time.Time { return s.now }
 
 // Process names one process of a worker, as its snapshots do.
@@ -77,14 +80,15 @@ func (w Worker) Process() string { return w.key() }
 // State reads the run's state.
 func (r *Run) State(ctx context.Context) (*State, error) { return r.read(ctx, readAll) }
 
-// readTries is how often a run is read that changes meanwhile. That is rare: Redis takes the commands of a pipeline one after the other, the
-// embedded server within less than a call.
+// readTries is how often a run is read that changes in between. That is rare: Redis runs the commands of a pipeline
+// in a row, the embedded server within less than a call.
 const readTries = 1000
 
-// errRestless: readTries were not enough.
-var errRestless = errors.New("it changes faster than it can be read; try again")
+// errChanging: readTries were not enough.
+var errChanging = errors.New("it changes faster than it can be read; try again")
 
-// presence reads only who is in the run, and its phase, "" where Redis has lost it. Stop asks often, and the laws of a long run are many.
+// presence reads only the members of the run and its phase, "" if Redis has lost it. Stop asks often, and a long run
+// has many laws.
 func (r *Run) presence(ctx context.Context) (*State, error) {
 	s, err := r.read(ctx, readMembers)
 	if errors.Is(err, ErrNoRun) {
@@ -93,7 +97,7 @@ func (r *Run) presence(ctx context.Context) (*State, error) {
 	return s, err
 }
 
-// time is the clock of the server that holds the run: in a cluster each has its own.
+// time returns the clock of the server that holds the run. In a cluster each node has its own.
 func (r *Run) time(ctx context.Context) (time.Time, error) {
 	if cluster, ok := r.client.(*redis.ClusterClient); ok {
 		master, err := cluster.MasterForKey(ctx, r.keys.Budget)
@@ -105,7 +109,7 @@ func (r *Run) time(ctx context.Context) (time.Time, error) {
 	return r.client.Time(ctx).Result()
 }
 
-// integers reads fields of the budget or of a member. One that is missing is 0.
+// integers reads fields of the budget or of a member. A missing field is 0.
 func integers(b map[string]string, into map[string]*int64) error {
 	for name, to := range into {
 		if b[name] == "" {
@@ -126,7 +130,7 @@ func (s *State) parseBurst(b map[string]string) error {
 	return integers(map[string]string{"limit": burst}, map[string]*int64{"limit": &s.burst})
 }
 
-// instant is µs since 1970 as a time; 0 is no time.
+// instant returns µs since 1970 as a time; 0 is the zero time.
 func instant(us int64) time.Time {
 	if us == 0 {
 		return time.Time{}
@@ -134,13 +138,13 @@ func instant(us int64) time.Time {
 	return time.UnixMicro(us).UTC()
 }
 
-// missed is how long a member is silent before it is missed: three renewals.
+// missed returns how long a member is silent before it is missed: three renewals.
 func (s *State) missed() time.Duration { return 3 * s.every }
 
-// unnoticed is how much longer it may be silent before it is missed although no other has called since who would have noticed.
+// unnoticed is how much longer it may be silent if no other member has called since and noticed.
 const unnoticed = 300 * time.Millisecond
 
-// count works out the rate in force and what was asked so far from the laws.
+// count computes the rate in force and what was asked so far from the laws.
 func (s *State) count() {
 	at := s.now.UnixMicro()
 	if !s.EndedAt.IsZero() {
@@ -166,14 +170,14 @@ func (s *State) count() {
 	}
 }
 
-// current is the law in force or, before the first begins, the one that will be then: a change made before that begins with it. There must
-// be one.
+// current returns the law in force, or before the first begins the one that will be then: a change made before begins
+// with it. There must be one.
 func (s *State) current() pacer.Law {
 	l, _ := s.lawAt(max(s.now.UnixMicro(), s.laws[0].T0))
 	return l
 }
 
-// lawAt is the law in force at an instant, in µs; before the first there is none.
+// lawAt returns the law in force at an instant, in µs. Before the first there is none.
 func (s *State) lawAt(at int64) (in pacer.Law, ok bool) {
 	i := s.times.at(at)
 	if i < 0 {
@@ -182,8 +186,8 @@ func (s *State) lawAt(at int64) (in pacer.Law, ok bool) {
 	return s.laws[i], true
 }
 
-// rampEnd is the rate at which the ramp ends that is in force at an instant, in µs: stages of one direction are one. Without a ramp it is
-// the rate in force.
+// rampEnd returns the rate at the end of the ramp in force at an instant, in µs. Stages of one direction are one
+// ramp. Without a ramp it is the rate in force.
 func (s *State) rampEnd(at int64) float64 {
 	var end float64
 	var way int // 1 up, -1 down, 0 neither
@@ -213,7 +217,7 @@ func (s *State) rampEnd(at int64) float64 {
 	return end
 }
 
-// Peak is the highest rate that is asked for from now on, as far as is known: of the whole cluster, requests per second.
+// Peak returns the highest rate known from now on, of the whole cluster, in requests per second.
 func (s *State) Peak() float64 {
 	most, now := peak(s.queue), s.now.UnixMicro()
 	for i, l := range s.laws {
@@ -226,7 +230,7 @@ func (s *State) Peak() float64 {
 	return most
 }
 
-// peak is the highest rate of pieces.
+// peak returns the highest rate of pieces.
 func peak(pieces []pacer.Piece) (most float64) {
 	for _, p := range pieces {
 		most = max(most, float64(p.R0)/float64(p.Den), float64(p.R1)/float64(p.Den))
@@ -234,17 +238,17 @@ func peak(pieces []pacer.Piece) (most float64) {
 	return most
 }
 
-// AskedAt is how many slots are due before an instant, by all laws there were: the integral of the rate in force. A law is over when a
-// newer one has begun, also where the clock was set back between them.
+// AskedAt returns how many slots are due before an instant by all laws: the integral of the rate in force. A law is
+// over when a newer one has begun, even if the clock was set back between them.
 func (s *State) AskedAt(at time.Time) int64 { return s.past + s.times.before(at.UnixMicro()) }
 
-// askedBy is how many slots are due in [from, to), µs since the start.
+// askedBy returns how many slots are due in [from, to), µs since the start.
 func (s *State) askedBy(from, to int64) int64 {
 	start := s.StartedAt.UnixMicro()
 	return s.times.between(start+from, start+to)
 }
 
-// StartedAt is the run's first t0, µs of the Redis clock; 0 while it waits for its members.
+// StartedAt returns the run's first t0, µs of the Redis clock; 0 while it waits for its members.
 func (r *Run) StartedAt(ctx context.Context) (int64, error) {
 	text, err := r.client.HGet(ctx, r.keys.Budget, "core").Result()
 	if errors.Is(err, redis.Nil) {

@@ -76,7 +76,8 @@ func TestStateOfAWorker(t *testing.T) {
 		{silence{state: presentMember, silent: 1800 * time.Millisecond, hold: hold}, "active", true},
 		{silence{state: presentMember, silent: 1800*time.Millisecond + us, hold: hold}, "silent", true},
 		{silence{state: presentMember, silent: hold, hold: hold}, "silent", true},
-		{silence{state: presentMember, silent: hold + us, hold: hold}, "lost", true}, // nobody has noticed; its promise is over, and told all the same
+		// Nobody has noticed; its promise is over, and told all the same.
+		{silence{state: presentMember, silent: hold + us, hold: hold}, "lost", true},
 		{silence{state: presentMember, silent: hold, hold: hold, over: true}, "active", true},
 		{silence{state: presentMember, silent: StopPromise + us, hold: StopPromise}, "lost", true},
 		{silence{state: presentMember, silent: 24 * time.Hour, hold: withoutEnd}, "silent", true},
@@ -101,8 +102,8 @@ func TestStateOfAWorker(t *testing.T) {
 	}
 }
 
-// TestUndue: a worker that is said to be present, and that is not among those that are due, is damage. Nothing was promised to it, or a stop would
-// wait for it for ever.
+// TestUndue: a worker that is recorded as present but is not in `due` is damage. It has no promise; otherwise a stop
+// would wait for it without end.
 func TestUndue(t *testing.T) {
 	a := reading{State: &State{now: instant(silentNow), every: 500 * time.Millisecond}, core: map[string]int64{"hold": withoutEnd.Microseconds()}}
 	w := Worker{ID: "w", Incarnation: "inc"}
@@ -112,7 +113,7 @@ func TestUndue(t *testing.T) {
 	}
 }
 
-// TestLargeFleets: members call N/4,000 s apart, but four times in a promise, so it takes the longer until one is missed.
+// TestLargeFleets: members call N/4,000 s apart, but four times in a promise. So it takes longer until one is missed.
 func TestLargeFleets(t *testing.T) {
 	for _, c := range []struct {
 		members int64
@@ -161,7 +162,8 @@ func TestWaitsFor(t *testing.T) {
 	}{
 		{silence{state: presentMember, hold: 10 * time.Second}, 11 * time.Second, false},
 		{silence{state: presentMember, hold: hold}, 6 * time.Second, false},
-		{silence{state: presentMember, bare: true, hold: hold}, 6 * time.Second, false}, // it may have been given something since
+		// It may have been given something since.
+		{silence{state: presentMember, bare: true, hold: hold}, 6 * time.Second, false},
 		{silence{state: presentMember, hold: StopPromise}, 3 * time.Second, false},
 		{silence{state: presentMember, hold: withoutEnd}, promiseSilence + time.Second, true},
 		{silence{state: presentMember, leaving: true, hold: hold}, 6 * time.Second, false},

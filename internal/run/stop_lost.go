@@ -9,27 +9,29 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// stoppedFor is how long workers are told that a run was stopped while Redis had lost it. A new run of that name ends it.
+// stoppedFor is how long workers are told that a run was stopped while Redis had lost it. A new run of that name ends
+// it.
 const stoppedFor = removedFor
 
-// comeback is how long a worker that can be reached takes at most to bring back a run that Redis has lost.
-const comeback = time.Second
+// restoreTime is how long a worker that can be reached takes at most to restore a run that Redis has lost.
+const restoreTime = time.Second
 
-// StopLost is for a run that Redis does not have. Workers may have it, and restore it: it leaves word for them that it is stopped. It returns
-// the run if one of them has brought it back; it is stopped then, or Stop has to be called. Else it returns ErrNoRun.
+// StopLost is for a run that Redis does not have. Workers may have it, and restore it. StopLost leaves a note for
+// them that it is stopped. If one of them has restored it, StopLost returns the run: it is stopped then, or Stop must
+// be called. Else it returns ErrNoRun.
 func StopLost(ctx context.Context, client redis.UniversalClient, name string) (*Run, error) {
 	if err := client.Set(ctx, KeysOf(name).Stopped, Who(), stoppedFor).Err(); err != nil {
-		return nil, fmt.Errorf("stop %s: %w; a worker that still has it cannot be told: %w", name, ErrNoRun, unwritten(err))
+		return nil, fmt.Errorf("stop %s: %w; workers that still have it cannot be told: %w", name, ErrNoRun, unwritten(err))
 	}
-	for deadline := time.Now().Add(comeback); ; {
+	for deadline := time.Now().Add(restoreTime); ; {
 		r, err := Open(ctx, client, name)
 		switch {
 		case err == nil:
-			return r.broughtBack(ctx)
+			return r.restoredRun(ctx)
 		case !errors.Is(err, ErrNoRun):
 			return nil, err
 		case time.Now().After(deadline):
-			return nil, fmt.Errorf("%w; if a worker still has it, because Redis lost it, that worker ends as soon as it reaches Redis; word of it is kept for an hour", err)
+			return nil, fmt.Errorf("%w; if a worker still has it, because Redis lost it, that worker ends as soon as it reaches Redis within an hour", err)
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
@@ -39,15 +41,15 @@ func StopLost(ctx context.Context, client redis.UniversalClient, name string) (*
 	}
 }
 
-// broughtBack is the run if a worker has restored it, and ErrNoRun if somebody has created a new one.
-func (r *Run) broughtBack(ctx context.Context) (*Run, error) {
+// restoredRun returns the run if a worker has restored it, and ErrNoRun if somebody has created a new one.
+func (r *Run) restoredRun(ctx context.Context) (*Run, error) {
 	s, err := r.presence(ctx)
 	switch {
 	case err != nil:
 		return nil, err
-	case s.restored.IsZero(): // the word is not for this one
+	case s.restored.IsZero(): // the note is not for this run
 		_ = r.client.Del(ctx, r.keys.Stopped).Err()
-		return nil, fmt.Errorf("stop %s: %w: there was none, and the one created meanwhile goes on", r.Name, ErrNoRun)
+		return nil, fmt.Errorf("stop %s: %w: there was none, and a new one that was just created goes on", r.Name, ErrNoRun)
 	}
 	return r, nil
 }

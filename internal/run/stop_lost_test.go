@@ -35,7 +35,7 @@ func (b *bed) lostRun(promise time.Duration) (r *Run, members []*member, started
 	return r, members, started, laws
 }
 
-// A command to a run that is restored is in force as on any run, also for who comes back later. What they were promised stays.
+// A command to a restored run is in force as on any run, also for workers that come back later. Their promises stay.
 func TestCommandsToARestoredRun(t *testing.T) {
 	for name, command := range map[string]func(b *bed, r *Run) Change{
 		"pause":     func(b *bed, r *Run) Change { return b.must(r.Pause(b.Context())) },
@@ -76,7 +76,8 @@ func TestCommandsToARestoredRun(t *testing.T) {
 	}
 }
 
-// A run that was stopped while it was lost comes back as one that is stopped. Who was in it confirms that and is in its report, and nobody is waited for.
+// A run that was stopped while it was lost is restored as stopped. Its workers confirm that and are in its report,
+// and nobody is waited for.
 func TestStopLost(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, members, started, laws := b.lostRun(10 * time.Second)
@@ -121,8 +122,8 @@ func TestStopLost(t *testing.T) {
 	})
 }
 
-// Who does not come back sends on by its promise of before, of which Redis knows nothing; and who does, and is cut off again, by the new one: stop waits
-// for the end of both.
+// A worker that does not come back sends on by its old promise, which Redis does not know. One that comes back and is
+// cut off again sends by its new promise. Stop waits for the end of both.
 func TestStopWaitsForPromisesOfBefore(t *testing.T) {
 	for name, back := range map[string]int{"not back": 1, "back": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +149,8 @@ func TestStopWaitsForPromisesOfBefore(t *testing.T) {
 	}
 }
 
-// Where nobody who can restore it is there, its workers end by themselves. A new run of that name is none of their business.
+// If no worker that can restore the run is there, its workers end by themselves. They take no part in a new run of
+// that name.
 func TestStopLostForGood(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _, started, laws := b.lostRun(10 * time.Second)
@@ -169,7 +171,7 @@ func TestStopLostForGood(t *testing.T) {
 	})
 }
 
-// Somebody who creates a run of that name meanwhile keeps it.
+// A run of that name that is created in between stays.
 func TestStopLostLeavesANewRunAlone(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _, _, _ := b.lostRun(10 * time.Second)

@@ -6,11 +6,12 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// streamLength is about how many interval snapshots are kept at least for those who watch, and how many are read at once. Three for each member are
-// kept where those are more. Reports do not need them.
+// streamLength is about how many interval snapshots are kept at least for watchers, and how many are read at once. In
+// a larger fleet three for each member are kept. Reports do not need them.
 const streamLength = 1000
 
-// snapshots reads the stream behind an entry: each interval snapshot with its place and the worker/incarnation it is of, nil if it cannot be read.
+// snapshots reads the stream after an entry: each interval snapshot with its id and its worker/incarnation; nil if it
+// cannot be read.
 func (r *Run) snapshots(ctx context.Context, last string, read func(id, who string, s *report.Snapshot)) error {
 	for more := true; more; {
 		entries, err := r.client.XRangeN(ctx, r.keys.Snapshots, "("+last, "+", streamLength).Result()

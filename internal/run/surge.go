@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// windowParts is into how many parts a run's sliding window is cut.
+// windowParts is the number of parts of a run's sliding window.
 const windowParts = 10
 
-// Surge is how many requests the limiter may let pass in some second beyond what a rate makes in one: burst of a bucket, and of a window of length w
-// with c = rate·w in it
+// Surge returns how many requests the limiter may let pass in a second above a rate. It is the burst of a bucket. For
+// a window of length w with c = rate·w:
 //
 //	n·c − rate              sliding-log and sliding-list, n = ⌈1s/w⌉
 //	(n + 2/parts)·c − rate  sliding-window
 //	(n + 1)·c − rate        fixed-window
 //
-// burst is the one in force; 0 = what the rate makes in half a second. It is +Inf where nothing bounds it.
+// burst is the one in force; 0 = what the rate makes in half a second. Surge is +Inf if nothing bounds it.
 func (s Spec) Surge(rate float64, burst int64) float64 {
-	if !s.gated() || s.kind().Queues {
+	if !s.hasLimiter() || s.kind().Queues {
 		return 0
 	}
 	windows := math.Ceil(time.Second.Seconds() / s.window().Seconds())
@@ -40,9 +40,9 @@ func (s Spec) Surge(rate float64, burst int64) float64 {
 	}
 }
 
-// Surge is that of the spec with the burst that is in force now.
+// Surge returns that of the spec with the burst in force now.
 func (r *Run) Surge(ctx context.Context) (func(rate float64) float64, error) {
-	if !r.Spec.gated() {
+	if !r.Spec.hasLimiter() {
 		return func(float64) float64 { return 0 }, nil
 	}
 	fields, err := r.client.HMGet(ctx, r.keys.Budget, "uid", "limit").Result()

@@ -8,10 +8,10 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// maxThresholds bounds how many conditions a run may have.
+// maxThresholds is the highest number of conditions of a run.
 const maxThresholds = 100
 
-// thresholds are the conditions that the run has to meet.
+// thresholds returns the conditions that the run must meet.
 func (s Spec) thresholds() ([]report.Threshold, error) {
 	var all []report.Threshold
 	for _, text := range s.Thresholds {
@@ -24,14 +24,14 @@ func (s Spec) thresholds() ([]report.Threshold, error) {
 	return all, nil
 }
 
-// toMeet adds to what a report is built from what the run has to meet.
+// toMeet adds the run's conditions to the input of a report.
 func (s Spec) toMeet(in *report.Input) (err error) {
 	in.Thresholds, err = s.thresholds()
 	in.Warmup = s.Warmup
 	return err
 }
 
-// validateThresholds checks that the run can meet each threshold: one that no run of this spec can decide would fail for ever.
+// validateThresholds checks that the run can decide each threshold: one that it cannot decide would always fail.
 func (s Spec) validateThresholds() error {
 	switch {
 	case len(s.Thresholds) > maxThresholds:
@@ -60,7 +60,7 @@ func (s Spec) validateThresholds() error {
 	return nil
 }
 
-// sameThreshold tells whether both ask for the same, however they are written.
+// sameThreshold reports whether both ask for the same, however they are written.
 func sameThreshold(a, b string) bool {
 	x, errX := report.ParseThreshold(a)
 	y, errY := report.ParseThreshold(b)

@@ -6,15 +6,15 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// A timeline finds the laws of an instant by binary search: a day of a profile has a hundred thousand, and a report asks for each of
-// its points. Laws are in the order of their ids. That is the order of time but where the clock of Redis was set back, so
-// both ends are bounds over all laws on one side.
+// A timeline finds the laws of an instant by binary search: a day of a profile has a hundred thousand, and a report
+// asks for each of its points. Laws are in the order of their ids. That is the order of time, except if the Redis
+// clock was set back. So begins and ends are bounds over all laws on one side.
 type timeline struct {
 	laws   []pacer.Law
-	cuts   []int64 // how many slots of each are before its cut
-	sums   []int64 // of the cuts of all laws before
+	cuts   []int64 // how many slots of each law are before its cut
+	sums   []int64 // sums of the cuts of all laws before
 	begins []int64 // the earliest T0 of this law and all after it, µs
-	ends   []int64 // from when on this law and all before it ask for nothing more, µs
+	ends   []int64 // when this law and all before it ask for nothing more, µs
 }
 
 func newTimeline(laws []pacer.Law, cuts []int64) timeline {
@@ -36,7 +36,7 @@ func newTimeline(laws []pacer.Law, cuts []int64) timeline {
 	return t
 }
 
-// lawEnd is when a law has no slot left before its cut: its end as planned, or a little after its last slot, µs.
+// lawEnd returns when a law has no slot left before its cut, µs: its planned end, or a little after its last slot.
 func lawEnd(l pacer.Law, cut int64) int64 {
 	if cut <= 0 {
 		return l.T0
@@ -48,12 +48,13 @@ func lawEnd(l pacer.Law, cut int64) int64 {
 	return end
 }
 
-// at is the index of the law in force at an instant, in µs: the newest that has begun. Before the first it is −1.
+// at returns the index of the law in force at an instant, in µs: the newest that has begun. Before the first law it
+// is −1.
 func (t timeline) at(us int64) int {
 	return sort.Search(len(t.begins), func(i int) bool { return t.begins[i] > us }) - 1
 }
 
-// before is how many slots are due before an instant, in µs.
+// before returns how many slots are due before an instant, in µs.
 func (t timeline) before(us int64) int64 {
 	i := t.at(us)
 	if i < 0 {
@@ -62,7 +63,8 @@ func (t timeline) before(us int64) int64 {
 	return t.sums[i] + min(t.cuts[i], t.laws[i].Before(us))
 }
 
-// between is how many slots are due in [from, to), µs. Where the clock was set back, two laws may ask for the same time.
+// between returns how many slots are due in [from, to), µs. If the clock was set back, two laws may ask for the same
+// time.
 func (t timeline) between(from, to int64) (n int64) {
 	first := sort.Search(len(t.ends), func(i int) bool { return t.ends[i] > from })
 	for i := first; i < len(t.laws) && t.begins[i] < to; i++ {

@@ -31,7 +31,8 @@ func walked(laws []pacer.Law, cuts []int64, from, to int64) (at int, before, bet
 	return at, before, between
 }
 
-// randomLaws follow one another, as those of a run: constant or ramps, some cut, some after a pause, some after the clock was set back.
+// randomLaws returns laws in a row, as in a run: constant or ramps, some cut, some after a pause, some after the
+// clock was set back.
 func randomLaws(rng *rand.Rand, n int) (laws []pacer.Law, cuts []int64) {
 	t := int64(1_700_000_000_000_000)
 	for i := range n {

@@ -6,7 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Unverified is a warning where the URL of the server turned off the check of its certificate, with skip_verify; else it is "".
+// Unverified returns a warning if the URL of the server turns off the check of its certificate with skip_verify; else
+// "".
 func Unverified(client redis.UniversalClient) string {
 	var config *tls.Config
 	switch c := client.(type) {
@@ -20,7 +21,7 @@ func Unverified(client redis.UniversalClient) string {
 	if config == nil || !config.InsecureSkipVerify {
 		return ""
 	}
-	return "skip_verify in the Redis URL turns off the check of the server's certificate: whoever is between can read the password and change the run; " + VerifyInstead
+	return "skip_verify in the Redis URL turns off the check of the server's certificate: anybody on the path can read the password and change the run; " + VerifyInstead
 }
 
 // VerifyInstead is what to do about skip_verify.

@@ -14,7 +14,7 @@ import (
 
 const (
 	askPatience = 2 * time.Second // how long all Sentinels together may take to name the master
-	askEvery    = time.Second     // how often they are asked without a reason: an event may be lost
+	askEvery    = time.Second     // how often they are asked without a reason, as an event may be lost
 )
 
 // dialer connects to an address.
@@ -30,7 +30,7 @@ type watch struct {
 	heard     chan struct{} // a Sentinel has told of a change
 
 	mu     sync.Mutex
-	master string                // where connections lead; "" = not known yet
+	master string                // where connections go; "" = not known yet
 	open   map[net.Conn]struct{} // to the master
 }
 
@@ -44,7 +44,7 @@ func newWatch(name string, sentinels []Sentinel, connect dialer) *watch {
 	return w
 }
 
-// hear passes on what a Sentinel tells, also that it can be heard again.
+// hear passes on what a Sentinel tells, and that it can be heard again.
 func (w *watch) hear(ctx context.Context, s Sentinel) {
 	w.all.Go(func() { listen(ctx, s.lines, s.subscribe) })
 	for {
@@ -60,7 +60,7 @@ func (w *watch) hear(ctx context.Context, s Sentinel) {
 	}
 }
 
-// look goes where the Sentinels say, once a second and at each change. Where none answers, all stays as it is.
+// look follows the Sentinels, once a second and at each change. If none answers, all stays as it is.
 func (w *watch) look(ctx context.Context) {
 	again := time.NewTicker(askEvery)
 	defer again.Stop()
@@ -77,15 +77,15 @@ func (w *watch) look(ctx context.Context) {
 	}
 }
 
-// leader is where connections lead.
+// leader returns where connections go.
 func (w *watch) leader() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.master
 }
 
-// locate asks where the master is, and ends the connections that lead elsewhere. The address counts that more than half of the Sentinels name; where
-// some do not answer, the one that most of the others name.
+// locate asks for the master, and closes connections to other servers. The address counts that more than half of the
+// Sentinels name. If some do not answer, it is the one that most of the others name.
 func (w *watch) locate(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
@@ -121,8 +121,8 @@ func (w *watch) locate(ctx context.Context) (string, error) {
 	return best, nil
 }
 
-// elected is the address with most votes. At a tie it is the one where connections lead by now, so that nobody moves as long as the Sentinels
-// disagree; else the first by name, so that all clients choose the same. Without votes it is "".
+// elected returns the address with most votes. At a tie it is the present one, so that nobody moves while the
+// Sentinels disagree. Else it is the first by name, so that all clients choose the same. Without votes it is "".
 func elected(votes map[string]int, now string) (best string) {
 	for _, addr := range slices.Sorted(maps.Keys(votes)) {
 		if n := votes[addr]; n > votes[best] || n == votes[best] && addr == now {
@@ -132,7 +132,7 @@ func elected(votes map[string]int, now string) (best string) {
 	return best
 }
 
-// lead makes this the master, and ends the connections to another one.
+// lead makes addr the master, and closes the connections to another one.
 func (w *watch) lead(addr string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,7 +146,7 @@ func (w *watch) lead(addr string) {
 	clear(w.open)
 }
 
-// dial connects to the master, whatever the address that it is given.
+// dial connects to the master, whatever address it is given.
 func (w *watch) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	addr, err := w.locate(ctx)
 	if err != nil {
@@ -167,7 +167,7 @@ func (w *watch) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	return c, nil
 }
 
-// hungUp tells whether the client has closed a connection: it does not say so itself.
+// hungUp reports whether the client has closed a connection, which the client does not say.
 func hungUp(c net.Conn) bool {
 	if t, secret := c.(*tls.Conn); secret {
 		c = t.NetConn()

@@ -2,7 +2,8 @@ package run
 
 import "testing"
 
-// TestElected: nobody moves at a tie, whoever answers first; and clients that know no master yet choose the same one.
+// TestElected: nobody moves at a tie, whichever Sentinel answers first. Clients that know no master yet choose the
+// same one.
 func TestElected(t *testing.T) {
 	for _, c := range []struct {
 		votes map[string]int

@@ -34,8 +34,8 @@ func rules() []rule {
 	}
 }
 
-// Each rule of the protocol is needed: without it a seed sends slots twice, and with it that seed does not. LOADCTL_SEEDS plays so many seeds
-// without each, LOADCTL_RULE names one.
+// Each rule of the protocol is needed: without it a seed sends slots twice, and with it that seed does not.
+// LOADCTL_SEEDS is the number of seeds to play without each rule. LOADCTL_RULE names one rule.
 func TestRulesAreNeeded(t *testing.T) {
 	n := setting(t, "LOADCTL_SEEDS", 1)
 	for _, c := range rules() {

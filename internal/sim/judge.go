@@ -9,22 +9,22 @@ import (
 	"github.com/loadctl/loadctl/internal/model"
 )
 
-// Result is what came of a simulation.
+// Result is the outcome of a simulation.
 type Result struct {
 	Twice     int // slots sent twice
-	Contested int // slots on which two workers, or one twice, decided
+	Contested int // slots decided twice, by two workers or by one
 	Asked     int64
-	Idle      int64 // of them nobody's
+	Idle      int64 // those of Asked that were nobody's
 	Sent      int64
 	Late      int64   // dropped as late
-	Overrun   int64   // sent beyond the cut of their generation
-	Worst     float64 // sent of asked in the worst second
+	Overrun   int64   // sent beyond the cut of their law
+	Worst     float64 // part of what was asked for that was sent in the worst second
 	WorstAt   time.Duration
-	Floor     float64 // what is promised for it
+	Floor     float64 // the promised part
 	Errors    []string
 }
 
-// Check is an error that says which promises were broken, and nil if none was.
+// Check returns an error that says which promises were broken; nil if none was.
 func (r Result) Check() error {
 	var problems []error
 	if r.Twice > 0 {
@@ -42,7 +42,7 @@ func (r Result) Check() error {
 	return errors.Join(problems...)
 }
 
-// A mark is what became of a slot.
+// A mark counts what happened to a slot.
 type mark struct {
 	decided, sent uint8
 }
@@ -61,7 +61,7 @@ func (w *world) judge() Result {
 		if m.decided++; m.decided == 2 {
 			r.Contested++
 			if w.Trace != nil {
-				w.tell(x.gen, x.k)
+				w.traceSlot(x.gen, x.k)
 			}
 		}
 		if !x.late {
@@ -124,7 +124,7 @@ func (w *world) count(r *Result) {
 	w.audit(r, a, decided)
 }
 
-// audit holds the server's sums against what was decided.
+// audit compares the server's sums with what was decided.
 func (w *world) audit(r *Result, a model.Audit, decided map[string]int64) {
 	sum := a.Idle
 	for _, n := range a.Owned {
@@ -147,7 +147,7 @@ func (w *world) audit(r *Result, a model.Audit, decided map[string]int64) {
 	}
 }
 
-// floor is what is promised for each second: all but a hundredth, as long as nobody is out of reach for longer than its promise.
+// floor returns the promised part of each second: 99 %, if nobody is out of reach for longer than its promise.
 func (w *world) floor() float64 {
 	var spans []Span
 	hold := time.Duration(w.Options.PermitFor) * time.Microsecond
@@ -181,8 +181,8 @@ func (w *world) floor() float64 {
 	return 0.99
 }
 
-// tell traces who decided on a slot.
-func (w *world) tell(gen, k int64) {
+// traceSlot traces who decided on a slot.
+func (w *world) traceSlot(gen, k int64) {
 	for _, x := range w.sends {
 		if x.gen == gen && x.k == k {
 			m := w.nodes[x.node]

@@ -8,17 +8,17 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// settle is how long after a fault the next one begins.
-const settle = 1500 * time.Millisecond
+// gap is the time between the end of a fault and the next fault.
+const gap = 1500 * time.Millisecond
 
-// A kind is one kind of fault. Some begin with another one.
+// A kind is one kind of fault. With `on`, it begins with another kind.
 type kind struct {
 	name string
 	draw func(draw)
 	on   string
 }
 
-// kinds are the kinds of fault.
+// kinds returns all kinds of fault.
 func kinds() []kind {
 	return []kind{
 		{"healthy", func(draw) {}, ""},
@@ -47,13 +47,13 @@ func kinds() []kind {
 	}
 }
 
-// begin is when the earliest fault may begin: the run is in full swing.
+// begin is when the first fault may begin: the run is under way.
 const begin = 3 * time.Second
 
-// end is when the last one begins.
+// end is when the last fault may begin.
 func (d draw) end() time.Duration { return max(begin+time.Second, d.Length-4*time.Second) }
 
-// loss loses messages all the time, and now and then all of some members, one way or both.
+// loss loses messages all the time. At times it loses all messages of some members, one way or both.
 func (d draw) loss() {
 	d.Net.LoseCall, d.Net.LoseBack = 0.1*d.rng.Float64(), 0.1*d.rng.Float64()
 	for range d.rng.IntN(6) {
@@ -100,22 +100,22 @@ func (d draw) cutReplies() { d.cuts(false, true) }
 
 func (d draw) cutCalls() { d.cuts(true, d.chance(0.5)) }
 
-// outage takes the server away from all.
+// outage makes the server unreachable for all.
 func (d draw) outage() {
-	d.chance(0.5) // as it was: seeds stay what they are
+	d.chance(0.5) // keeps the meaning of old seeds
 	d.Options.PermitFor = 10_000_000
 	at := begin
 	for range 1 + d.rng.IntN(2) {
 		at = d.between(at, at+4*time.Second)
 		s := Span{at, at + d.between(500*time.Millisecond, 5*time.Second)}
 		d.Down = append(d.Down, s)
-		at = s.To + settle
+		at = s.To + gap
 	}
 }
 
 // failover promotes a replica that has forgotten something.
 func (d draw) failover() {
-	d.chance(0.5) // as it was: seeds stay what they are
+	d.chance(0.5) // keeps the meaning of old seeds
 	at := begin
 	for range 1 + d.rng.IntN(2) {
 		at = d.between(at+time.Second, at+4*time.Second)
@@ -131,14 +131,14 @@ func (d draw) failover() {
 			down.To = at + 1
 		}
 		f.At = down.To
-		f.Forgets += down.To - down.From // the replica learned nothing while the server was away either
+		f.Forgets += down.To - down.From // the replica also learned nothing while the server was away
 		d.Down = append(d.Down, down)
 		d.Failover = append(d.Failover, f)
-		at = down.To + settle
+		at = down.To + gap
 	}
 }
 
-// freeze stops the server; what came meanwhile is served when it goes on.
+// freeze stops the server. Calls that come in between are served when it goes on.
 func (d draw) freeze() {
 	at := begin
 	for range 1 + d.rng.IntN(3) {
@@ -148,7 +148,7 @@ func (d draw) freeze() {
 			s.To = at + d.between(3*time.Second, 12*time.Second)
 		}
 		d.Frozen = append(d.Frozen, s)
-		at = s.To + settle
+		at = s.To + gap
 	}
 }
 
@@ -222,7 +222,7 @@ func (d draw) rates() {
 	}
 }
 
-// pieces are a new rate, or a ramp to one.
+// pieces returns a new rate, or a ramp to one.
 func (d draw) pieces() []pacer.Piece {
 	rate := func() pacer.Rate { return pacer.PerSecond(d.rng.Int64N(2 * d.Rate)) }
 	p := pacer.Constant(rate(), 0)
@@ -252,7 +252,7 @@ func (d draw) clock() {
 	}
 }
 
-// lost empties the server, while some members cannot reach it. Commands are given to the run while it is being restored.
+// lost empties the server while some members cannot reach it. Commands are given while the run is being restored.
 func (d draw) lost() {
 	d.Net.Hi, d.Net.Rare = min(d.Net.Hi, 4*time.Millisecond), 0
 	d.Options.PermitFor = []int64{2_000_000, 5_000_000}[d.rng.IntN(2)]
@@ -281,7 +281,7 @@ func (d draw) lost() {
 	}
 }
 
-// mix puts two or three of the others together.
+// mix combines two or three other kinds.
 func (d draw) mix() {
 	all := slices.DeleteFunc(kinds(), func(k kind) bool {
 		return k.name == "healthy" || k.name == "failover" || k.name == "clock" || k.name == "lost" || k.name == "mix" || k.on != ""
@@ -290,7 +290,7 @@ func (d draw) mix() {
 	for _, i := range d.rng.Perm(len(all))[:2+d.rng.IntN(2)] {
 		those = append(those, all[i])
 	}
-	// A crash is felt until promises end, and an outage sets when that is.
+	// A crash has effect until promises end, and an outage sets when that is.
 	if i := slices.IndexFunc(those, func(k kind) bool { return k.name == "outage" }); i > 0 {
 		those[0], those[i] = those[i], those[0]
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// node is one incarnation of a worker: its process, its clock and its way to the server.
+// node is one incarnation of a worker: its process, its clock and its network path to the server.
 type node struct {
 	*world
 	MemberPlan
@@ -18,14 +18,14 @@ type node struct {
 	halted  bool // its shards send nothing any more
 	over    bool // it does nothing any more
 	stopped bool
-	waiting []func() // for the process to go on
-	offset  int64    // of the Redis clock, as this process believes it, ns
-	wrong   int64    // by how much it may be off, ns
-	sampled int64    // when that was
+	waiting []func() // run when the process goes on
+	offset  int64    // of the Redis clock, as this process estimates it, ns
+	wrong   int64    // bound of the error of offset, ns
+	sampled int64    // when offset was measured
 	try     int
-	timer   int64 // of the next call
+	timer   int64 // number of the next call's timer
 	busy    []int64
-	view    int // that was handed to the shards
+	view    int // version of the View that the shards have
 }
 
 func newNode(w *world, p MemberPlan, index int) *node {
@@ -39,10 +39,10 @@ func newNode(w *world, p MemberPlan, index int) *node {
 
 func (m *node) alive() bool { return m.begun && !m.over }
 
-// redis is the Redis clock as this process believes it, µs.
+// redis returns the Redis clock as this process estimates it, µs.
 func (m *node) redis() int64 { return (zero + m.now + m.offset) / 1000 }
 
-// when does something once the process runs.
+// when does something as soon as the process runs.
 func (m *node) when(do func()) {
 	if m.stopped {
 		m.waiting = append(m.waiting, do)
@@ -124,7 +124,7 @@ func (m *node) quit() {
 	m.over = true
 }
 
-// way is how long a message takes.
+// way returns how long a message takes.
 func (m *node) way() time.Duration {
 	d := m.Net.Lo + time.Duration(m.rng.Int64N(int64(m.Net.Hi-m.Net.Lo)))
 	if m.Net.Rare > 0 && m.rng.IntN(50) == 0 {
@@ -133,7 +133,7 @@ func (m *node) way() time.Duration {
 	return d
 }
 
-// call makes the next call, or repeats the last.
+// call makes the next call, or repeats the last one.
 func (m *node) call() {
 	if !m.alive() || m.stopped {
 		return
@@ -169,8 +169,8 @@ func (m *node) call() {
 	})
 }
 
-// sample takes a reading of the Redis clock: the middle of a call is taken for when the server read it. The best is believed, and one that
-// contradicts it.
+// sample takes a reading of the Redis clock, as read in the middle of a call. The best reading counts, and so does
+// one that contradicts it.
 func (m *node) sample(offset, wrong int64) {
 	aged := m.wrong + (m.now-m.sampled)/10_000
 	if d := offset - m.offset; m.sampled > 0 && wrong > aged && max(d, -d) <= wrong+aged+int64(time.Millisecond) {
@@ -191,7 +191,7 @@ func (m *node) heard(r lease.Reply, sent, at, skew int64) {
 	m.sample(skew+at-(sent+m.now)/2, (m.now-sent)/2)
 	era := m.worker.View().Era
 	again := m.worker.Heard(m.redis(), r)
-	if m.worker.Waiting() { // it was another call's
+	if m.worker.Waiting() { // the reply was to another call
 		return
 	}
 	m.trace(m.Name, "heard %d %s epoch %s P %d list %v give %v", r.Seq, r.Status, r.Epoch, r.P, r.List, r.Give)
@@ -229,7 +229,7 @@ func (m *node) end() {
 	}
 }
 
-// message is a published one, which may be lost.
+// message is a published message, which may be lost.
 func (m *node) message(laws []lease.Law, wake bool) {
 	if m.rng.Float64() < m.Net.LoseBack || within(m.now, m.CutBack) {
 		return
@@ -245,12 +245,12 @@ func (m *node) message(laws []lease.Law, wake bool) {
 	})
 }
 
-// slow tells whether a shard of a plan takes its time now and then.
+// slow reports whether shards in a plan are slow at times.
 func (w *world) slow() bool {
 	return slices.Contains([]string{"stall", "suspend", "churn", "mix", "motion", "eras", "relapse", "copies", "short", "storm"}, w.Kind)
 }
 
-// publish hands the View to the shards, each of which takes it up when it gets to it.
+// publish hands the View to the shards. Each takes it up when it looks for it.
 func (m *node) publish() {
 	v := m.worker.View()
 	if v.Version == m.view {
@@ -263,7 +263,7 @@ func (m *node) publish() {
 	left, reached := len(m.shards), int64(0)
 	for i, s := range m.shards {
 		d := m.rng.Int64N(int64(3 * time.Millisecond))
-		if m.slow() && m.rng.IntN(50) == 0 { // it does not look for what is new for a while
+		if m.slow() && m.rng.IntN(50) == 0 { // for a while it does not look for a new View
 			m.busy[i] = m.now + m.rng.Int64N(int64(1500*time.Millisecond))
 		}
 		m.after(time.Duration(max(d, m.busy[i]-m.now)), func() {

@@ -9,57 +9,57 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// Span is a stretch of true time since the simulation began: [From, To).
+// Span is a period of true time since the simulation began: [From, To).
 type Span struct{ From, To time.Duration }
 
-// Size is how large a simulation is.
+// Size is the size of a simulation.
 type Size struct {
 	Workers int
-	Length  time.Duration // of the run, as planned
+	Length  time.Duration // planned length of the run
 }
 
-// Plan is all that will happen in one simulation: the same for a kind, a seed and a size.
+// Plan is all that happens in one simulation. It is the same for a kind, a seed and a size.
 type Plan struct {
 	Kind     string
 	Of       []string // the kinds in a mix
 	Seed     uint64
-	Rate     int64 // requests per second, at first
+	Rate     int64 // requests per second at the beginning
 	Options  Options
 	Length   time.Duration
-	Skew     time.Duration // of the Redis clock at first
+	Skew     time.Duration // of the Redis clock at the beginning
 	Net      Net
 	Members  []MemberPlan
-	Down     []Span // the server is away
+	Down     []Span // the server is unreachable
 	Frozen   []Span // the server stands still
 	Failover []Failover
 	Steps    []Step
 	Lost     time.Duration // when the server forgets the run; 0 = never
 	Commands []Command
 	Requests int64                                    // the run's number of requests; 0 = no limit
-	Removes  []Remove                                 // `workers rm`, of processes that are dead
-	Stops    bool                                     // clocks of processes that are stopped stand still, one in two
-	Trace    func(at time.Duration, who, what string) // told of what happens; nil = nobody
+	Removes  []Remove                                 // `workers rm` of dead processes
+	Stops    bool                                     // the clock of every second stopped process stands still
+	Trace    func(at time.Duration, who, what string) // called for each event; nil = no trace
 }
 
-// Options are what the run is made with.
+// Options are the settings of the run.
 type Options struct {
 	Pieces    []pacer.Piece
-	Span      int64 // µs, 0 = without end
+	Span      int64 // µs, 0 = without an end
 	Min       int64
 	PermitFor int64 // how long a promise lasts, µs
 }
 
-// A Net is what a network does by itself to each message.
+// A Net is what the network does to each message.
 type Net struct {
 	Lo, Hi   time.Duration // how long a message takes
 	Rare     time.Duration // one in fifty takes up to this longer; 0 = none
 	LoseCall float64       // probability
 	LoseBack float64
-	Double   float64       // a call arrives twice,
+	Double   float64       // probability that a call arrives twice,
 	Late     time.Duration // the second time up to this later
 }
 
-// MemberPlan is what will happen to one incarnation of a worker.
+// MemberPlan is what happens to one incarnation of a worker.
 type MemberPlan struct {
 	Name, Incarnation string
 	Weight            int64
@@ -67,41 +67,41 @@ type MemberPlan struct {
 	Leave, Crash      time.Duration // 0 = never
 	Shards            int
 	Pauses            []Span // the process is stopped
-	CutCalls, CutBack []Span // what it sends to the server is lost; what the server sends
+	CutCalls, CutBack []Span // lost: what it sends to the server; what the server sends
 }
 
-// Failover makes a replica the server, which knows what the server knew Forgets before.
+// Failover makes a replica the server. The replica lacks the last Forgets of the server's knowledge.
 type Failover struct {
 	At, Forgets time.Duration
-	Skew        time.Duration // of its clock, beside the old one
+	Skew        time.Duration // of its clock, relative to the old one
 }
 
 // Step moves the Redis clock.
 type Step struct{ At, By time.Duration }
 
-// Command is given at a time.
+// Command is a command and its time.
 type Command struct {
 	At     time.Duration
 	Kind   string
 	Pieces []pacer.Piece
 }
 
-// Remove takes a worker for gone.
+// Remove is `workers rm` and its time.
 type Remove struct {
 	At   time.Duration
 	Name string
 }
 
-// clockStops tells whether the clock of a member stands still in its j-th pause.
+// clockStops reports whether the clock of a member stands still in its j-th pause.
 func (p *Plan) clockStops(i, j int) bool { return p.Stops && (int(p.Seed)+i+j)%2 == 0 }
 
-// draw is a Plan in the making.
+// draw is a Plan while it is made.
 type draw struct {
 	*Plan
 	rng *rand.Rand
 }
 
-// Draw is the plan of a kind, one of Kinds, and a seed.
+// Draw returns the plan of a kind, one of Kinds, and a seed.
 func Draw(name string, seed uint64, size Size) Plan {
 	d := draw{Plan: &Plan{Kind: name, Seed: seed, Length: size.Length}, rng: rand.New(rand.NewPCG(seed, 0))}
 	d.base(size)
@@ -123,7 +123,7 @@ func find(name string) kind {
 	return all[i]
 }
 
-// Kinds are the names of the kinds of fault.
+// Kinds returns the names of the kinds of fault.
 func Kinds() (names []string) {
 	for _, k := range kinds() {
 		names = append(names, k.name)
@@ -131,14 +131,14 @@ func Kinds() (names []string) {
 	return names
 }
 
-// between is a time in [lo, hi), to the ns: no two events should fall together.
+// between returns a time in [lo, hi), to the ns: no two events should be at the same time.
 func (d draw) between(lo, hi time.Duration) time.Duration {
 	return lo + time.Duration(d.rng.Int64N(int64(max(1, hi-lo))))
 }
 
 func (d draw) chance(p float64) bool { return d.rng.Float64() < p }
 
-// base is what all kinds have in common.
+// base sets what all kinds have in common.
 func (d draw) base(size Size) {
 	d.Rate = 500 + d.rng.Int64N(1500)
 	ps, err := pacer.Constant(pacer.PerSecond(d.Rate), 0).Pieces()
@@ -161,7 +161,7 @@ func (d draw) base(size Size) {
 	}
 	for i := range size.Workers {
 		m := MemberPlan{Name: fmt.Sprint("w", i), Incarnation: "1", Weight: 1, Shards: shards, Join: d.between(0, 300*time.Millisecond)}
-		d.rng.Int64N(201) // as it was: seeds stay what they are
+		d.rng.Int64N(201) // keeps the meaning of old seeds
 		if weighted {
 			m.Weight = 1 + d.rng.Int64N(3)
 		}
@@ -169,5 +169,5 @@ func (d draw) base(size Size) {
 	}
 }
 
-// some are k members' indices, in no order.
+// some returns the indices of k members, at random.
 func (d draw) some(k int) []int { return d.rng.Perm(len(d.Members))[:min(k, len(d.Members))] }

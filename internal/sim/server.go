@@ -8,7 +8,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// server is the run's Redis, with all that can happen to it.
+// server is the run's Redis, with all its faults.
 type server struct {
 	*world
 	run    *model.Run
@@ -16,7 +16,7 @@ type server struct {
 	skew   int64 // of its clock, ns
 	thaw   int64
 	word   bool            // it was stopped while it was lost
-	skews  map[int64]int64 // of the clock when a law was first seen, by its number
+	skews  map[int64]int64 // of the clock when each law was first seen, by number
 	bad    error           // of the state
 }
 
@@ -24,14 +24,14 @@ func newServer(w *world) *server {
 	return &server{world: w, run: model.New(w.options(int(w.Options.Min)), "first"), skew: int64(w.Skew), skews: map[int64]int64{}}
 }
 
-// options are what the run is made with, when it waits for so many members.
+// options returns the settings of a run that waits for this many members.
 func (w *world) options(members int) model.Options {
 	return model.Options{Pieces: w.Options.Pieces, Span: w.Options.Span, Requests: w.Requests, Min: members, Hold: w.Options.PermitFor, Without: w.without}
 }
 
 func (s *server) redis() int64 { return (zero + s.now + s.skew) / 1000 }
 
-// do carries out op when the server runs. One that is away does not.
+// do runs op when the server runs. A server that is unreachable does not run it.
 func (s *server) do(op func()) {
 	if within(s.now, s.Down) {
 		return
@@ -66,7 +66,7 @@ func (s *server) do(op func()) {
 	}
 }
 
-// renew is a call that arrives.
+// renew handles a call.
 func (s *server) renew(c lease.Call) lease.Reply {
 	if s.run == nil {
 		if c.Claim == nil || c.Laws == nil {
@@ -98,7 +98,7 @@ func (s *server) promote(n int, skew time.Duration) {
 
 func (s *server) lose() { s.run = nil; s.trace("server", "state is lost") }
 
-// command gives a command. All are told, three times. A server that cannot be reached is tried again.
+// command gives a command. All workers are told, three times. If the server cannot be reached, it is tried again.
 func (s *server) command(n int, c Command) {
 	if s.run == nil && c.Kind == "stop" {
 		s.word = true

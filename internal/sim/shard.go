@@ -9,22 +9,22 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// Broken is what workers do wrong, to show that each of their rules is needed.
+// Broken are rules of workers to break, to show that each is needed.
 type Broken struct {
-	ListP bool // a new promise covers what was given up as well
-	Agree bool // a piece is released before the shards have taken that up
-	Due   bool // what is due beyond the promise is sent
-	Back  bool // a shard forgets what it has decided when it takes up another view
-	Fixed bool // which shard sends a slot depends on the piece it is in
+	ListP bool // a new promise also covers what was given up
+	Agree bool // a piece is released before the shards have agreed
+	Due   bool // slots due after the promise are sent
+	Back  bool // a shard forgets what it has decided when it takes up a new View
+	Fixed bool // the piece of a slot, not its ordinal, decides which shard sends it
 }
 
-// shard decides on its slots when they are due, as far as its process runs.
+// shard decides on its slots when they are due, while its process runs.
 type shard struct {
 	*node
 	slots         *lease.Slots
 	index, shards int
 	era           int64
-	at            int64 // it has looked at all that is due before, µs of the Redis clock as the process believes it
+	at            int64 // it has looked at all slots due before, µs of the Redis clock as the process estimates it
 }
 
 func newShard(m *node, index, shards int) *shard {
@@ -40,7 +40,8 @@ func (s *shard) forget() {
 	}
 }
 
-// advance decides on all that is due before now: each at its time, but what comes late only now. Where the process was stopped everything does.
+// advance decides on all slots due before now, each at its due time; late ones now. If the process was stopped, all
+// are late.
 func (s *shard) advance(now int64, woken bool) {
 	if now <= s.at {
 		return
@@ -49,7 +50,7 @@ func (s *shard) advance(now int64, woken bool) {
 	s.at = now
 }
 
-// take goes by another View. What that admits and is past is decided now.
+// take goes by another View. Slots that the new View admits and that are past are decided now.
 func (s *shard) take(v lease.View, now int64) {
 	if v.Version <= s.slots.Version() {
 		return
@@ -65,7 +66,7 @@ func (s *shard) take(v lease.View, now int64) {
 	s.decide(s.at, true)
 }
 
-// damage is what a broken worker makes of a View.
+// damage applies the broken rules to a View.
 func (s *shard) damage(v *lease.View) {
 	b := s.broken
 	v.Ending = slices.Clone(v.Ending)
@@ -93,7 +94,7 @@ func (s *shard) damage(v *lease.View) {
 	}
 }
 
-// part is this shard's part of a piece, cut by length.
+// part returns this shard's part of a piece, cut by length.
 func (s *shard) part(x lease.Seg) lease.Seg {
 	n := x.Hi - x.Lo
 	lo := x.Lo + n*int64(s.index)/int64(s.shards)

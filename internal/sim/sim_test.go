@@ -11,7 +11,8 @@ import (
 	"github.com/loadctl/loadctl/internal/model"
 )
 
-// setting is one of LOADCTL_SEED (the first), LOADCTL_SEEDS (how many of each kind) and LOADCTL_WORKERS (0: 3 to 50, by the seed).
+// setting reads LOADCTL_SEED (the first), LOADCTL_SEEDS (how many of each kind) or LOADCTL_WORKERS (0: 3 to 50, by
+// the seed).
 func setting(t *testing.T, name string, def int) int {
 	t.Helper()
 	v := os.Getenv(name)
@@ -25,7 +26,7 @@ func setting(t *testing.T, name string, def int) int {
 	return n
 }
 
-// size is that of a seed's fleet.
+// size returns the size of a seed's fleet.
 func size(seed uint64, workers int) Size {
 	if workers == 0 {
 		workers = []int{3, 5, 6, 10, 20, 50}[seed%6]
@@ -33,7 +34,7 @@ func size(seed uint64, workers int) Size {
 	return Size{Workers: workers, Length: 20 * time.Second}
 }
 
-// chosen are the kinds to play: those of LOADCTL_KIND, or all.
+// chosen returns the kinds to play: those of LOADCTL_KIND, or all.
 func chosen() []string {
 	if k := os.Getenv("LOADCTL_KIND"); k != "" {
 		return strings.Split(k, ",")
@@ -41,7 +42,7 @@ func chosen() []string {
 	return Kinds()
 }
 
-// TestSeeds plays each kind of fault. LOADCTL_TRACE=1 tells what happens in the first seed.
+// TestSeeds plays each kind of fault. LOADCTL_TRACE=1 shows what happens in the first seed.
 func TestSeeds(t *testing.T) {
 	first, n, workers := setting(t, "LOADCTL_SEED", 1), setting(t, "LOADCTL_SEEDS", 3), setting(t, "LOADCTL_WORKERS", 0)
 	t.Logf("%-12s %5s %6s %9s %7s %9s %9s %9s %9s %7s %8s", "fault", "seeds", "twice", "contested", "failed", "asked", "unsent", "overrun", "idle", "worst s", "took")

@@ -41,7 +41,7 @@ func (d draw) short() {
 	}
 }
 
-// stretch is a stretch of time.
+// stretch returns a random period of time.
 func (d draw) stretch(longest time.Duration) Span {
 	at := d.between(2*time.Second, d.Length)
 	return Span{From: at, To: at + d.between(10*time.Millisecond, longest)}
@@ -58,7 +58,8 @@ func (d draw) failovers(n int) {
 	}
 }
 
-// relapse is failovers that forget how somebody's promise ended, or what was passed on, while those who have it cannot be heard.
+// relapse makes failovers that forget how a promise ended, or what was passed on, while those who know it cannot be
+// reached.
 func (d draw) relapse() {
 	d.Options.PermitFor = 2_000_000
 	hold := 2 * time.Second
@@ -73,7 +74,7 @@ func (d draw) relapse() {
 			m := &d.Members[i]
 			var s Span
 			switch d.rng.IntN(5) {
-			case 0: // out of reach until its promise is over, and there again just before or after
+			case 0: // out of reach until its promise is over, and back just before or after
 				s = Span{From: at - hold - d.between(0, forgets+1), To: at + d.between(-500*time.Millisecond, 100*time.Millisecond)}
 			case 1: // out of reach from then on
 				s = Span{From: at - d.between(0, 50*time.Millisecond), To: at + d.between(500*time.Millisecond, 3*time.Second)}
@@ -102,7 +103,7 @@ func (d draw) steps() {
 	}
 }
 
-// storm is everything at once.
+// storm is all faults at once.
 func (d draw) storm() {
 	if d.chance(0.5) {
 		d.Net.LoseCall, d.Net.LoseBack = 0.3*d.rng.Float64(), 0.3*d.rng.Float64()

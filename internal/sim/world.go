@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/internal/model"
 )
 
-// zero is the Redis time, ns, at which a simulation begins.
+// zero is the Redis time at which a simulation begins, ns.
 const zero = int64(1_700_000_000_000_000_000)
 
 // An event happens at a true time, ns.
@@ -33,7 +33,7 @@ func (e *events) Pop() any {
 	return x
 }
 
-// world is one simulation while it runs.
+// world is a running simulation.
 type world struct {
 	Plan
 	rng     *rand.Rand
@@ -48,7 +48,7 @@ type world struct {
 
 // A send is one slot that was sent, or dropped as late.
 type send struct {
-	gen, k, at, due int64 // due in the Redis clock
+	gen, k, at, due int64 // due by the Redis clock
 	node            int32
 	late            bool
 }

@@ -10,27 +10,27 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// An Adapter is a Client over a Target, whose calls block. Each connection is a lane, a goroutine that performs
-// one request at a time; lanes are started when all others are busy, and the one that was idle last is used
-// first, so a low rate keeps few connections warm.
+// An Adapter is a Client over a Target, whose calls block. Each connection is a lane: a goroutine that makes one
+// request at a time. A lane is started when all others are busy. The lane that was idle last is used first, so a low
+// rate keeps few connections warm.
 //
-// Its precision is that of Go's timers, about 1 ms late in an idle process.
+// It is as precise as Go's timers: about 1 ms late in an idle process.
 type Adapter struct {
 	clock    *pacer.Clock
 	target   targets.Target
 	ctx      context.Context // of all requests; ends with Close
 	cancel   context.CancelFunc
 	lanes    []*lane // all
-	idle     []*lane // those without a request, a stack
+	idle     []*lane // lanes without a request, a stack
 	max      int
 	finished stack
 	woken    atomic.Bool
-	bell     chan struct{} // a hint to Poll to look at finished and woken
+	bell     chan struct{} // tells Poll to look at finished and woken
 	timer    *time.Timer
 }
 
-// NewAdapter fires at target over at most the given number of connections, at least 1. The target stays the
-// caller's to close.
+// NewAdapter returns a Client that sends to target over at most the given number of connections, at least 1. The
+// caller closes the target.
 func NewAdapter(clock *pacer.Clock, target targets.Target, connections int) *Adapter {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &Adapter{
@@ -60,7 +60,8 @@ func (a *Adapter) Send(_, due int64, request uint64) bool {
 	return true
 }
 
-// Opening tells whether the Target's requests wait because as many connections are being opened as may be at once, if it can tell.
+// Opening reports whether the Target's requests wait for connections being opened, of which there are as many as
+// allowed. It is false if the Target cannot tell.
 func (a *Adapter) Opening() bool {
 	t, ok := a.target.(opener)
 	return ok && t.Opening()
@@ -79,15 +80,16 @@ func (a *Adapter) Poll(until int64, done func(Result)) error {
 		}
 		a.timer.Reset(time.Duration(wait))
 		select {
-		case <-a.bell: // perhaps for what an earlier turn of the loop has seen
-			// Go runs who was woken last first. If the lanes whose answers are there go before, one turn does for all of them.
+		case <-a.bell: // may be for something already handled
+			// Go runs the goroutine woken last first. If the lanes with answers run before this one, one turn handles
+			// all of them.
 			runtime.Gosched()
 		case <-a.timer.C:
 		}
 	}
 }
 
-// report hands on what has finished, and tells whether anything has.
+// report hands on what has finished, and reports whether anything has.
 func (a *Adapter) report(done func(Result)) bool {
 	l := a.finished.takeAll()
 	if l == nil {
@@ -111,11 +113,11 @@ func (a *Adapter) Wake() {
 func (a *Adapter) ring() {
 	select {
 	case a.bell <- struct{}{}:
-	default: // it rings already
+	default: // it is signalled already
 	}
 }
 
-// Close implements Client: it ends the context of what is on the wire, and does not wait for it.
+// Close implements Client: it ends the context of requests on the wire, and does not wait for them.
 func (a *Adapter) Close() error {
 	a.cancel()
 	a.timer.Stop()
@@ -125,14 +127,14 @@ func (a *Adapter) Close() error {
 	return nil
 }
 
-// A lane performs one request at a time. Between work and finished it belongs to its goroutine.
+// A lane makes one request at a time. Between work and finished it belongs to its goroutine.
 type lane struct {
 	work   chan Result // a request, with Request and Due; room for one
 	result Result
-	next   *lane // in the stack of those finished
+	next   *lane // in the stack of finished lanes
 }
 
-// serve performs the requests of one lane until Close.
+// serve makes the requests of one lane until Close.
 func (a *Adapter) serve(l *lane) {
 	for r := range l.work {
 		r.Sent = a.clock.Now()
@@ -145,12 +147,12 @@ func (a *Adapter) serve(l *lane) {
 	}
 }
 
-// stack is a lock-free list of lanes (Treiber's, without its ABA problem: all are taken at once).
+// stack is a lock-free list of lanes (Treiber's, without its ABA problem, as all are taken at once).
 type stack struct {
 	top atomic.Pointer[lane]
 }
 
-// push adds a lane, and tells whether the stack was empty.
+// push adds a lane, and reports whether the stack was empty.
 func (s *stack) push(l *lane) bool {
 	for {
 		top := s.top.Load()

@@ -22,7 +22,8 @@ func TestAdapterIsAClient(t *testing.T) {
 	})
 }
 
-// echo is a target that answers at once, with the request's index as its status; with block it waits for the end of ctx.
+// echo is a target that answers at once, with the request's index as its status. With block it waits for the end of
+// ctx.
 type echo struct {
 	block bool
 	ended chan struct{}

@@ -35,7 +35,7 @@ func TestArcsAreExact(t *testing.T) {
 	}
 }
 
-// TestArcsMove: who joins has its share soon, who leaves hands its own over, and nothing is lost on the way.
+// TestArcsMove: a worker that joins has its share soon, one that leaves hands its share over, and nothing is lost.
 func TestArcsMove(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 3000, model.Options{Min: 2, Span: 20_000_000})
@@ -76,7 +76,7 @@ func TestArcsOutlastOutages(t *testing.T) {
 	})
 }
 
-// TestArcsObey: commands are in force when they say, and a stopped run has stopped.
+// TestArcsObey: commands are in force when they say, and a stopped run stays stopped.
 func TestArcsObey(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Min: 3})
@@ -86,7 +86,7 @@ func TestArcsObey(t *testing.T) {
 		}
 		time.Sleep(3 * time.Second)
 		faster := s.order("set-rate", pieces(t, 4000))
-		time.Sleep(12 * time.Second) // laws that are over are forgotten meanwhile
+		time.Sleep(12 * time.Second) // laws that are over are forgotten in between
 		paused := s.order("pause", nil)
 		time.Sleep(2 * time.Second)
 		resumed := s.order("resume", nil)
@@ -113,7 +113,7 @@ func TestArcsObey(t *testing.T) {
 	})
 }
 
-// TestArcsOfAKilledWorker: its share is not sent until its promise is over, and then by others.
+// TestArcsOfAKilledWorker: its share is not sent until its promise is over. Then others send it.
 func TestArcsOfAKilledWorker(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 3000, model.Options{Min: 3, Span: 30_000_000, Hold: 5_000_000})

@@ -12,11 +12,11 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// ErrTooFast ends a worker of a fleet that is asked for more than its MaxRate.
+// ErrTooFast ends a worker if its fleet is asked for more than its MaxRate.
 var ErrTooFast = errors.New("more than --max-qps")
 
-// TooFast is the error that a fleet may be asked for more in a second than a worker takes part in: an ErrTooFast. asked is in requests per second,
-// surge is how many the run's limiter may let pass in some second besides.
+// TooFast returns an ErrTooFast: the fleet may be asked for more in a second than a worker takes part in. asked is in
+// requests per second. surge is what the run's limiter may let pass above that in a second.
 func TooFast(asked, surge float64, most pacer.Rate) error {
 	and := ""
 	switch {
@@ -30,24 +30,24 @@ func TooFast(asked, surge float64, most pacer.Rate) error {
 
 func thousandths(n float64) string { return strconv.FormatFloat(math.Round(n*1000)/1000, 'f', -1, 64) }
 
-// Exceeds tells whether a rate, and what may pass in some second besides, are more than a worker takes part in.
+// Exceeds reports whether a rate plus a surge is more than a worker takes part in.
 func Exceeds(asked, surge float64, most pacer.Rate) bool {
 	return most.Num > 0 && asked+surge > most.Float()
 }
 
-// ceiling ends a worker before it takes part in more than it was told to: what is too fast never reaches the shards, and they drop all
-// that they have.
+// ceiling ends a worker before it takes part in more than allowed. A View that is too fast never reaches the shards,
+// and they drop all that they have.
 type ceiling struct {
-	most  pacer.Rate // of the whole cluster; zero = there is no limit
+	most  pacer.Rate // of the whole cluster; zero = no limit
 	end   context.CancelCauseFunc
-	look  func() (func(rate float64) float64, error) // Worker.Surge; nil = nothing passes but the rate
-	asked atomic.Uint64                              // the highest rate from now on, as far as is known: the bits of a float64
-	surge atomic.Pointer[func(rate float64) float64] // as it was last found; nil = not yet
-	busy  atomic.Bool                                // it is being looked for
+	look  func() (func(rate float64) float64, error) // Worker.Surge; nil = no surge
+	asked atomic.Uint64                              // the highest rate known from now on: the bits of a float64
+	surge atomic.Pointer[func(rate float64) float64] // as last looked up; nil = not yet
+	busy  atomic.Bool                                // it is being looked up
 }
 
-// admits tells whether a worker takes part in what holds from now on, µs of the Redis clock; if not, it ends. What the limiter may let pass is looked
-// for meanwhile: the network is no reason to wait.
+// admits reports whether a worker takes part in a View that is in force from now on, µs of the Redis clock. If not,
+// the worker ends. A goroutine looks up the surge, so nothing waits for the network.
 func (c *ceiling) admits(now int64, v *lease.View) bool {
 	if c.most.Num == 0 {
 		return true
@@ -56,17 +56,17 @@ func (c *ceiling) admits(now int64, v *lease.View) bool {
 	if c.look != nil && c.busy.CompareAndSwap(false, true) {
 		go func() {
 			defer c.busy.Store(false)
-			if surge, err := c.look(); err == nil { // where Redis does not tell, the next View is as good
+			if surge, err := c.look(); err == nil { // if Redis does not tell, the next View looks again
 				c.surge.Store(&surge)
-				c.holds()
+				c.within()
 			}
 		}()
 	}
-	return c.holds()
+	return c.within()
 }
 
-// holds tells whether what is asked for and what the limiter may let pass besides are as much as a worker takes part in; if not, it ends.
-func (c *ceiling) holds() bool {
+// within reports whether the rate and the surge are allowed. If not, the worker ends.
+func (c *ceiling) within() bool {
 	asked, more := math.Float64frombits(c.asked.Load()), 0.0
 	if surge := c.surge.Load(); surge != nil {
 		more = (*surge)(asked)

@@ -6,16 +6,17 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// standstill adds up for how long a closed loop that goes on has sent nothing. Its methods are called by the goroutine that renews; the publisher reads the
-// sums.
+// standstill adds up for how long a running closed loop has sent nothing. The goroutine that renews calls its
+// methods. The publisher reads the sums.
 type standstill struct {
 	view   *lease.View  // the newest
 	told   int64        // when it came, µs of the Redis clock
-	silent atomic.Int64 // µs: nothing was heard for longer than was promised
+	silent atomic.Int64 // µs: no reply came for longer than the promise
 	paused atomic.Int64 // µs
 }
 
-// take adds what has passed until v came at the time now, µs of the Redis clock: the loop sent no longer than the View before promised.
+// take adds the time until v came at now, µs of the Redis clock. The loop sent no longer than the View before
+// promised.
 func (s *standstill) take(now int64, v *lease.View) {
 	if old := s.view; old != nil {
 		silent, _ := v.Laws.Spent(max(s.told, old.P), now)
@@ -29,14 +30,14 @@ func (s *standstill) take(now int64, v *lease.View) {
 	s.view, s.told = v, max(s.told, now)
 }
 
-// closeLoop makes the shard one of a closed loop. Call it before run.
+// closeLoop makes the shard a part of a closed loop. Call it before run.
 func (s *shard) closeLoop() {
 	s.closed = true
 	s.done = s.answered
 }
 
-// open is when a closed loop sends, at now or next, ns of the local clock: while the run goes on, and up to its promise. It has no slots, so it does not
-// matter which arcs it holds. Where it is not to send as far as is known, both are forever.
+// open returns when a closed loop sends, now or next, ns of the local clock: while the run is active, and up to its
+// promise. It has no slots, so its pieces do not matter. If no such time is known, both are forever.
 func (s *shard) open(now int64) (from, until int64) {
 	v := s.arcs.slots.View()
 	from, until = v.Laws.Running(s.clock.Redis(now) / 1000)
@@ -46,8 +47,9 @@ func (s *shard) open(now int64) (from, until int64) {
 	return s.clock.Local(from * 1000), s.clock.Local(until * 1000)
 }
 
-// again sends on every connection that is free and does not rest. It returns when the next turn is due if no answer comes.
-func (s *shard) again(now int64) (until int64) {
+// sendClosed sends on every connection that is free and does not rest. It returns when the next turn is due if no
+// answer comes.
+func (s *shard) sendClosed(now int64) (until int64) {
 	from, end := s.open(now)
 	switch {
 	case now < from:

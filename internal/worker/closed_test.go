@@ -8,7 +8,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// A closed loop has as many requests on the wire as it may have, each without lag, and none when the run does not go on or the worker leaves.
+// A closed loop has as many requests on the wire as allowed, each without lag. It has none when the run is not active
+// or the worker leaves.
 func TestClosedLoop(t *testing.T) {
 	client := &stepClient{now: 1000 * ms, keep: true}
 	l := testLimits()

@@ -12,41 +12,45 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// Grants is where the limiter of a run is asked. A call that fails may have been granted something all the same: that is lost.
+// Grants asks the limiter of a run. A call that fails may have been granted slots; they are lost.
 type Grants interface {
-	// Grant asks for permission to send n slots of a law with this rate; with n = 0 it only asks whether there is an answer.
+	// Grant asks for permission to send n slots of a law with this rate. With n = 0 it only asks whether there is an
+	// answer.
 	Grant(ctx context.Context, n int64, rate pacer.Rate) (lease.Grant, error)
 }
 
 // The times of a granter, µs of the Redis clock.
 const (
-	askAhead  = 250_000 // how long before it is due a slot is asked for, and
-	askMore   = 100_000 // up to so much more for the time that a call takes. Together it is less than lead − tight of a release (pacer/lease)
-	askOften  = 5_000   // between two calls, at least
-	askSeldom = 90_000  // between two calls, at most, while there are slots to ask for
-	aloneLead = 20_000  // how long before it is due a slot is given to a shard without a grant
-	leftover  = 250_000 // after the last slot, what is left is dropped
-	unknown   = 500_000 // how much is made up for as long as the limiter has not told its burst
+	askAhead = 250_000 // how long before it is due a slot is asked for,
+	// Plus up to this for the time of a call. The sum is less than releaseLead − minLead (pacer/lease).
+	askTrip      = 100_000
+	askMinGap    = 5_000   // between two calls, at least
+	askMaxGap    = 90_000  // between two calls, at most, while there are slots to ask for
+	aloneLead    = 20_000  // how long before it is due a shard gets a slot without a grant
+	drainTime    = 250_000 // after the last slot; then what is left is dropped
+	unknownBurst = 500_000 // how much is made up for until the limiter has told its burst
 )
 
-// Of the calls of a granter.
+// Bounds of the calls of a granter.
 const (
-	unheard    = int64(500 * time.Millisecond) // without an answer for so long Redis is away, ns
+	awayAfter  = int64(500 * time.Millisecond) // without an answer for this long Redis counts as away, ns
 	askTimeout = 3 * time.Second
-	mostAsking = 5                             // calls at a time, while Redis is away: none has to wait for the end of another
-	mostAsked  = 1 << 16                       // slots in a call
-	mostInLine = 1 << 20                       // slots that wait for a grant
-	turns      = int64(200 * time.Microsecond) // by so much the times of calls vary, ns
-	firstAgain = int64(250 * time.Millisecond)
-	lastAgain  = int64(time.Second)
+	// Calls at a time while Redis is away, so that no call waits for the end of another.
+	maxCalls        = 5
+	maxSlotsPerCall = 1 << 16                       // slots in a call
+	maxLine         = 1 << 20                       // slots that wait for a grant
+	askJitter       = int64(200 * time.Microsecond) // random part of the time between two calls, ns
+	firstRetry      = int64(250 * time.Millisecond)
+	maxRetry        = int64(time.Second)
 )
 
-// A granter asks the run's limiter for permission to send the slots that the worker owns, and gives those that were granted to the shards. It is
-// the only one that walks them, and so a lease.Sink for all shards. What is refused stays at the head of its line until it is granted, or is too
-// old to be made up for. While Redis is away it lets slots pass as they fall due: they are the worker's own share of the rate.
+// A granter asks the run's limiter for permission to send the worker's slots, and gives granted slots to the shards.
+// Only the granter walks the slots, so it is the lease.Sink for all shards. A refused slot stays first in line until
+// it is granted, or is too old to be made up for. While Redis is away the granter lets slots pass as they fall due:
+// they are the worker's own share of the rate.
 //
-// Each slot that it has walked is at any moment in its line, or granted, ungranted or recalled. All methods but start, wake, drain, quit and taken are of
-// the goroutine of run.
+// Each slot that it has walked is always in its line, granted, ungranted or recalled. Only the goroutine of run calls
+// its methods, except start, wake, drain, quit and taken.
 type granter struct {
 	grants Grants
 	terms  lease.Terms
@@ -57,24 +61,24 @@ type granter struct {
 
 	slots  *lease.Slots
 	line   line
-	walked int64      // all slots due before are walked, and no others, µs
-	last   int64      // when the last of those is due, µs
-	out    []delivery // of each shard, not posted yet
-	turn   int        // the shard that the next slot is for
-	beyond int64      // of slots.Beyond, what the shards know
+	walked int64      // all slots due before this are walked, and no others, µs
+	last   int64      // when the last walked slot is due, µs
+	out    []delivery // for each shard, not posted yet
+	turn   int        // the shard that gets the next slot
+	beyond int64      // the part of slots.Beyond that the shards know
 
-	asking   int          // calls that have not come back
-	calls    int          // made so far
-	waits    bool         // the last of them has not come back, nor one before it with an answer
-	answers  chan askedOf // has room for all of them
-	next     int64        // when to ask again, ns of the local clock
-	again    int64        // until then, if nothing is answered, ns
-	silent   int64        // when the first call was made since the last answer, ns; 0 = all are answered
-	away     bool         // Redis is
-	failure  error        // of the last call that has ended
-	since    int64        // what was due before is not made up for, µs
-	burst    int64        // of the limiter; 0 = it has not told yet
-	trip     int64        // mean time of a call, ns
+	asking   int           // calls that have not come back
+	calls    int           // made so far
+	waits    bool          // neither the last of them has come back nor an earlier one with an answer
+	answers  chan answerOf // has room for all of them
+	next     int64         // when to ask again, ns of the local clock
+	retry    int64         // time to the next call if there is no answer, ns
+	silent   int64         // when the first call since the last answer was made, ns; 0 = all are answered
+	away     bool          // Redis is away
+	failure  error         // of the last call that has ended
+	since    int64         // slots due before this are not made up for, µs
+	burst    int64         // of the limiter; 0 = not known yet
+	trip     int64         // mean time of a call, ns
 	draining bool
 
 	woken, drains, quits chan struct{}
@@ -82,8 +86,8 @@ type granter struct {
 	version, reached     atomic.Int64
 }
 
-// askedOf is what came of a call.
-type askedOf struct {
+// answerOf is the result of a call.
+type answerOf struct {
 	call           int // 1, 2, …
 	n              int64
 	sent, received int64
@@ -91,7 +95,7 @@ type askedOf struct {
 	err            error
 }
 
-// start grants until drain or quit.
+// start begins to grant, until drain or quit.
 func (g *granter) start() {
 	g.prepare()
 	go g.run()
@@ -100,20 +104,20 @@ func (g *granter) start() {
 func (g *granter) prepare() {
 	g.slots = lease.NewSlots(0, 1)
 	g.out = make([]delivery, len(g.shards))
-	g.answers = make(chan askedOf, mostAsking)
+	g.answers = make(chan answerOf, maxCalls)
 	g.woken, g.drains, g.quits, g.exited = make(chan struct{}, 1), make(chan struct{}), make(chan struct{}), make(chan struct{})
-	g.again = firstAgain
+	g.retry = firstRetry
 }
 
 // wake tells of a new View.
 func (g *granter) wake() {
 	select {
 	case g.woken <- struct{}{}:
-	default: // it is to be looked at already
+	default: // it is signalled already
 	}
 }
 
-// drain returns when nothing is left that could still be granted. No View comes any more that brings slots.
+// drain returns when nothing is left that can still be granted. No later View brings slots.
 func (g *granter) drain() {
 	close(g.drains)
 	<-g.exited
@@ -125,7 +129,7 @@ func (g *granter) quit() {
 	<-g.exited
 }
 
-// taken is lease.Sink.Taken. After quit the shards tell how far the worker came.
+// taken implements lease.Sink.Taken. After quit the shards tell how far the worker came.
 func (g *granter) taken() (version int, reached int64) {
 	return int(g.version.Load()), g.reached.Load()
 }
@@ -145,22 +149,22 @@ func (g *granter) run() {
 		case <-time.After(wait):
 		case <-g.woken:
 		case a := <-g.answers:
-			g.heard(a)
+			g.handleAnswer(a)
 		case <-drains:
 			drains, g.draining = nil, true
 		case <-g.quits:
-			g.reached.Store(0) // what the shards have not sent they do not send any more
+			g.reached.Store(0) // the shards send no more slots
 			return
 		}
 	}
 }
 
-// step does all there is to do at now, and returns when to look again, and whether nothing is left to do at all.
+// step does everything due at now. It returns when to look again, and whether the granter is done.
 func (g *granter) step(calls context.Context, local, now int64) (wait time.Duration, over bool) {
 	g.adopt(now)
 	g.walk(now + g.ahead())
-	if !g.away && g.silent > 0 && local-g.silent >= unheard {
-		g.lose(now)
+	if !g.away && g.silent > 0 && local-g.silent >= awayAfter {
+		g.redisAway(now)
 	}
 	g.drop(now)
 	if g.away && !g.terms.Strict {
@@ -178,11 +182,11 @@ func (g *granter) step(calls context.Context, local, now int64) (wait time.Durat
 		g.reached.Store(g.walked)
 		return 0, true
 	}
-	return g.until(local, now, more, x.Due/1000), false
+	return g.untilNext(local, now, more, x.Due/1000), false
 }
 
-// lose is told that Redis is away.
-func (g *granter) lose(now int64) {
+// redisAway notes that Redis does not answer.
+func (g *granter) redisAway(now int64) {
 	g.away, g.since = true, now
 	then := "sending this worker's share of the rate"
 	if g.terms.Strict {
@@ -191,19 +195,20 @@ func (g *granter) lose(now int64) {
 	g.log.Warn("the run's limiter does not answer; "+then+", and trying again", "err", g.failure)
 }
 
-// ahead is how long before they are due slots are asked for, µs.
+// ahead returns how long before they are due slots are asked for, µs.
 func (g *granter) ahead() int64 {
 	if g.terms.Together {
 		return 0
 	}
-	if g.trip == 0 { // it is not known yet
-		return askAhead + askMore
+	if g.trip == 0 { // not known yet
+		return askAhead + askTrip
 	}
-	return askAhead + min(g.trip/1000, askMore)
+	return askAhead + min(g.trip/1000, askTrip)
 }
 
-// until is how long to wait for the next step, if nothing happens. more: there is a slot that is not walked yet, and due.
-func (g *granter) until(local, now int64, more bool, due int64) time.Duration {
+// untilNext returns how long to wait for the next step if nothing happens. more: a slot is not walked yet; due is its
+// time.
+func (g *granter) untilNext(local, now int64, more bool, due int64) time.Duration {
 	next := int64(math.MaxInt64) // ns from now on
 	at := func(us int64) { next = min(next, max(1, us-now)*1000) }
 	if g.line.len() > 0 {
@@ -211,14 +216,14 @@ func (g *granter) until(local, now int64, more bool, due int64) time.Duration {
 			at(g.line.at(0).Due/1000 - aloneLead)
 		}
 		if g.draining {
-			at(g.last + leftover + 1)
+			at(g.last + drainTime + 1)
 		}
 	}
 	if more && g.line.len() == 0 {
 		at(due - g.ahead() + 1)
 	}
 	if g.silent > 0 && !g.away {
-		next = min(next, g.silent+unheard-local)
+		next = min(next, g.silent+awayAfter-local)
 	}
 	if g.mayAsk() {
 		next = min(next, g.next-local)
@@ -226,7 +231,7 @@ func (g *granter) until(local, now int64, more bool, due int64) time.Duration {
 	return time.Duration(max(0, min(next, int64(time.Second))))
 }
 
-// adopt takes up the newest View. What is due by the one before is walked first.
+// adopt takes up the newest View. What is due by the View before is walked first.
 func (g *granter) adopt(now int64) {
 	v, before := g.feed.newest.Load(), g.slots.View()
 	if v == nil || v.Version == before.Version {
@@ -234,7 +239,7 @@ func (g *granter) adopt(now int64) {
 	}
 	g.walk(now)
 	g.slots.Take(v)
-	if v.Era != before.Era { // times of the clock before say nothing
+	if v.Era != before.Era { // times of the clock before mean nothing now
 		g.walked, g.since, g.last = now, 0, 0
 		g.reached.Store(0)
 	}
@@ -245,14 +250,14 @@ func (g *granter) adopt(now int64) {
 	g.feed.taken()
 }
 
-// walk puts the slots that are due before a time in the line.
+// walk puts slots that are due before a time in the line.
 func (g *granter) walk(until int64) {
 	var x pacer.Slot
 	for g.slots.Next(&x) && x.Due/1000 < until {
 		g.slots.Pop()
 		g.line.push(x)
 		g.last = max(g.last, x.Due/1000)
-		if g.line.len() > mostInLine {
+		if g.line.len() > maxLine {
 			g.line.pop()
 			g.out[0].ungranted++
 		}
@@ -260,7 +265,7 @@ func (g *granter) walk(until int64) {
 	g.walked = max(g.walked, until)
 }
 
-// drop takes those from the head of the line that are not to be granted any more.
+// drop removes slots that must not be granted any more from the head of the line.
 func (g *granter) drop(now int64) {
 	for g.line.len() > 0 && g.stale(g.line.at(0), now) {
 		g.line.pop()
@@ -268,8 +273,9 @@ func (g *granter) drop(now int64) {
 	}
 }
 
-// stale tells whether a slot is past, and the limiter would not have let it pass at once with all that came after it. Nothing is made up for
-// across a change of the rate or a pause; but behind the planned end there is some time to ask once more.
+// stale reports whether a slot is past, and the limiter would not have let it pass at once with all later ones.
+// Nothing is made up for after a change of the rate or a pause. After the planned end there is a short time to ask
+// once more.
 func (g *granter) stale(x *pacer.Slot, now int64) bool {
 	v, law := g.slots.View(), g.law(x)
 	if law == nil || law.Era != v.Era {
@@ -280,24 +286,24 @@ func (g *granter) stale(x *pacer.Slot, now int64) bool {
 		return false
 	}
 	switch in := &v.Laws.All()[v.Laws.At(now)]; {
-	case g.terms.Even, due < g.since, now-due > g.kept(law):
+	case g.terms.Even, due < g.since, now-due > g.savedFor(law):
 		return true
-	case g.draining && now > g.last+leftover:
+	case g.draining && now > g.last+drainTime:
 		return true
 	default:
 		return in.ID != law.ID && due < in.T0 && in.Phase != lease.Ended
 	}
 }
 
-// kept is for how long the limiter saves up what it has not granted, µs: its burst at the rate of a law.
-func (g *granter) kept(l *lease.Law) int64 {
+// savedFor returns for how long the limiter saves up what it has not granted, µs: its burst at the rate of a law.
+func (g *granter) savedFor(l *lease.Law) int64 {
 	if g.burst == 0 || l.R0 == 0 {
-		return unknown
+		return unknownBurst
 	}
 	return int64(min(float64(g.burst)*float64(l.Den)/float64(l.R0)*1e6, math.MaxInt64/4))
 }
 
-// head is the law of the first slot in the line; nil if there is none.
+// head returns the law of the first slot in the line; nil if there is none.
 func (g *granter) head() *lease.Law {
 	if g.line.len() == 0 {
 		return nil
@@ -305,7 +311,7 @@ func (g *granter) head() *lease.Law {
 	return g.law(g.line.at(0))
 }
 
-// law is that of a slot; nil if it is not known any more.
+// law returns the law of a slot; nil if it is not known any more.
 func (g *granter) law(x *pacer.Slot) *lease.Law {
 	laws := g.slots.View().Laws
 	if i, known := laws.Index(x.Generation); known {
@@ -314,19 +320,19 @@ func (g *granter) law(x *pacer.Slot) *lease.Law {
 	return nil
 }
 
-// mayAsk tells whether a call is to be made when its time has come.
+// mayAsk reports whether a call may be made when its time has come.
 func (g *granter) mayAsk() bool {
-	return g.asking < mostAsking && (g.away || !g.waits && g.line.len() > 0)
+	return g.asking < maxCalls && (g.away || !g.waits && g.line.len() > 0)
 }
 
-// ask makes a call: for the first slots in the line, of one law; while Redis is away for nothing, because what it grants to a call that nobody waits
-// for is lost.
+// ask makes a call for the first slots in the line that have one law. While Redis is away it asks for none: if the
+// answer comes too late, a grant is lost.
 func (g *granter) ask(ctx context.Context, local int64) {
 	g.calls++
-	a, rate := askedOf{call: g.calls, sent: local}, pacer.PerSecond(1)
+	a, rate := answerOf{call: g.calls, sent: local}, pacer.PerSecond(1)
 	if l := g.head(); l != nil && !g.away {
 		rate = pacer.Rate{Num: l.R0, Den: l.Den}
-		for a.n < min(int64(g.line.len()), mostAsked) && g.line.at(int(a.n)).Generation == l.ID {
+		for a.n < min(int64(g.line.len()), maxSlotsPerCall) && g.line.at(int(a.n)).Generation == l.ID {
 			a.n++
 		}
 	}
@@ -334,9 +340,9 @@ func (g *granter) ask(ctx context.Context, local int64) {
 		g.silent = local
 	}
 	g.asking, g.waits = g.asking+1, true
-	g.next = local + g.again // if this call is answered it is another time
+	g.next = local + g.retry // an answer changes it
 	if g.away {
-		g.again = min(2*g.again, lastAgain)
+		g.retry = min(2*g.retry, maxRetry)
 	}
 	go func() {
 		limit, cancel := context.WithTimeout(ctx, askTimeout)
@@ -347,24 +353,25 @@ func (g *granter) ask(ctx context.Context, local int64) {
 	}()
 }
 
-// heard acts upon the end of a call. What was granted is for the first slots in the line, whichever these are by now. One that was past then is due when
-// the answer usually comes, so that an answer which takes longer makes it late.
-func (g *granter) heard(a askedOf) {
+// handleAnswer handles the end of a call. A grant is for the slots that are first in the line now. If such a slot was
+// past at the time of the grant, it is due when the answer usually comes. So a slower answer makes it late.
+func (g *granter) handleAnswer(a answerOf) {
 	g.asking--
 	g.waits, g.failure = g.waits && a.err != nil && a.call != g.calls, a.err
 	if a.err != nil {
-		return // it is made again, and after a while Redis is away
+		return // the call is made again, and after a while Redis counts as away
 	}
 	now := g.clock.Redis(a.received) / 1000
 	if g.away {
 		g.away, g.since = false, now
 		g.log.Info("the run's limiter answers again")
 	}
-	g.silent, g.again = 0, firstAgain
+	g.silent, g.retry = 0, firstRetry
 	if a.n > 0 {
 		g.burst = a.grant.Burst
 	}
-	if trip := a.received - a.sent; trip < unheard { // what is longer was an outage, and no distance
+	// A longer call was an outage, and says nothing about the distance.
+	if trip := a.received - a.sent; trip < awayAfter {
 		if g.trip == 0 {
 			g.trip = trip
 		}
@@ -381,32 +388,33 @@ func (g *granter) heard(a askedOf) {
 		g.give(x)
 	}
 	at := g.clock.Local((a.grant.Now + g.pause(a.grant, now)) * 1000)
-	g.next = max(at, a.sent+askOften*1000) + rand.Int64N(turns) // who always comes second gets nothing of what is short
+	// Random: a worker that always comes second would get nothing when grants are short.
+	g.next = max(at, a.sent+askMinGap*1000) + rand.Int64N(askJitter)
 }
 
-// pause is when to call again, µs: often enough that the limiter never has more than its burst to grant, and, where it has refused, when it lets one
-// more pass and one is due.
+// pause returns when to call again, µs. That is often enough that the limiter never has more than its burst to grant.
+// After a refusal it is when the limiter lets one more slot pass and one is due.
 func (g *granter) pause(r lease.Grant, now int64) int64 {
-	wait, l := int64(askSeldom), g.head()
+	wait, l := int64(askMaxGap), g.head()
 	if laws := g.slots.View().Laws; l == nil && g.terms.Together { // what falls due until then is asked for at once
 		l = &laws.All()[laws.At(now)]
 	}
 	if l != nil {
-		wait = min(wait, g.kept(l)/2)
+		wait = min(wait, g.savedFor(l)/2)
 	}
 	if r.Retry > 0 && g.line.len() > 0 {
 		wait = max(r.Retry, min(wait, g.line.at(0).Due/1000-now))
 	}
-	return min(wait, askSeldom)
+	return min(wait, askMaxGap)
 }
 
-// give makes a slot that of a shard, in turns.
+// give gives a slot to the shards in turn.
 func (g *granter) give(x pacer.Slot) {
 	g.out[g.turn].slots = append(g.out[g.turn].slots, x)
 	g.turn = (g.turn + 1) % len(g.shards)
 }
 
-// flush hands over what the shards are to know.
+// flush hands deliveries to the shards.
 func (g *granter) flush() {
 	g.out[0].beyond, g.beyond = g.slots.Beyond()-g.beyond, g.slots.Beyond()
 	for i, s := range g.shards {
@@ -418,9 +426,9 @@ func (g *granter) flush() {
 	}
 }
 
-// settle accounts for all that is due before a time, µs of the Redis clock, and was not sent. What is due later goes back to the server, granted
-// or not. Call it when neither run nor a shard goes on.
-func (g *granter) settle(reached int64) {
+// countUnsent counts all slots that were due before reached, µs of the Redis clock, and were not sent. Slots due
+// later go back to the server, granted or not. Call it when neither run nor a shard is running.
+func (g *granter) countUnsent(reached int64) {
 	for _, v := range []*lease.View{g.feed.newest.Load(), g.feed.refused.Load()} {
 		if v != nil && v.Version > g.slots.Version() {
 			g.slots.Take(v) // its laws may end before what is walked
@@ -446,5 +454,5 @@ func (g *granter) settle(reached int64) {
 	}
 }
 
-// position is that of a slot.
+// position returns the position of a slot.
 func position(x *pacer.Slot) lease.Pos { return lease.Pos{G: x.Generation, K: x.Number} }

@@ -44,7 +44,7 @@ func granting(t *testing.T, rate int64, l *simLimiter, o model.Options) *sim {
 func (m *simMember) Grant(ctx context.Context, n int64, rate pacer.Rate) (lease.Grant, error) {
 	answer := make(chan lease.Grant, 1)
 	go func() {
-		if within(m.since(), m.away) { // it stands still, and carries out what has come when it goes on, whether anybody waits or not
+		if within(m.since(), m.away) { // it stands still, and carries out later what has come, even if nobody waits
 			time.Sleep(m.away[1] - m.since())
 		}
 		m.travel()
@@ -94,7 +94,8 @@ func (l *simLimiter) granted() (n int64) {
 	return n
 }
 
-// settled checks the books of a limited run, and returns how many slots were asked for, and how many not granted.
+// settled checks the counts of a limited run. It returns how many slots were asked for, and how many were not
+// granted.
 func (s *sim) settled() (asked, ungranted int64) {
 	s.t.Helper()
 	asked, idle := s.books()
@@ -121,7 +122,8 @@ func (s *sim) limited(shards int, ids ...string) {
 	}
 }
 
-// TestGrantsAreExact: where the limiter lets the rate pass each slot is sent once, on time, and every worker's part of them is even.
+// TestGrantsAreExact: if the limiter lets the rate pass, each slot is sent once, on time, and every worker's part is
+// even.
 func TestGrantsAreExact(t *testing.T) {
 	for _, terms := range []lease.Terms{{}, {Even: true}, {Strict: true}} {
 		for _, shards := range []int{1, 3} {
@@ -157,7 +159,7 @@ func TestGrantsAreExact(t *testing.T) {
 	}
 }
 
-// TestGrantsFromAfar: a Redis that is far away makes nothing late, and nothing is lost when a worker joins.
+// TestGrantsFromAfar: a distant Redis makes nothing late, and nothing is lost when a worker joins.
 func TestGrantsFromAfar(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		l := &simLimiter{burst: 1500}
@@ -180,7 +182,7 @@ func TestGrantsFromAfar(t *testing.T) {
 	})
 }
 
-// TestGrantsAreObeyed: what the limiter does not let pass is not sent; the rest is, and all adds up.
+// TestGrantsAreObeyed: what the limiter does not let pass is not sent. The rest is, and all adds up.
 func TestGrantsAreObeyed(t *testing.T) {
 	for _, terms := range []lease.Terms{{}, {Even: true}, {Together: true}} {
 		for _, burst := range []int64{20, 500} {
@@ -211,8 +213,8 @@ func TestGrantsAreObeyed(t *testing.T) {
 	}
 }
 
-// TestGrantsMakeUp: what was refused is made up for as far as the limiter would have let it pass at once, and is due when it was granted; of a
-// queue, nothing is.
+// TestGrantsMakeUp: refused slots are made up for as far as the limiter would have let them pass at once. They are
+// due when granted. A queue makes nothing up.
 func TestGrantsMakeUp(t *testing.T) {
 	for _, c := range []struct {
 		burst int64
@@ -247,8 +249,8 @@ func TestGrantsMakeUp(t *testing.T) {
 	}
 }
 
-// TestGrantsOutage: while Redis is away each worker goes on at its share of the rate, evenly; nothing of what was due meanwhile is made up for.
-// Strict workers send nothing.
+// TestGrantsOutage: while Redis is away each worker sends its share of the rate, evenly. Nothing due in that time is
+// made up for. Strict workers send nothing.
 func TestGrantsOutage(t *testing.T) {
 	const from, to = 5 * time.Second, 13 * time.Second
 	for _, terms := range []lease.Terms{{}, {Even: true}, {Together: true}, {Strict: true}} {
@@ -286,7 +288,8 @@ func TestGrantsOutage(t *testing.T) {
 	}
 }
 
-// TestGrantsEndWithThePromise: who hears nothing for longer than it was promised sends nothing any more, and goes on when it does.
+// TestGrantsEndWithThePromise: a worker that hears nothing for longer than its promise sends nothing, and goes on
+// when it hears again.
 func TestGrantsEndWithThePromise(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := granting(t, 1000, &simLimiter{burst: 500}, model.Options{Min: 2, Span: 20_000_000, Hold: 3_000_000})
@@ -309,7 +312,7 @@ func TestGrantsEndWithThePromise(t *testing.T) {
 	})
 }
 
-// TestGrantsAfterChanges: commands are in force when they say, and nothing of before is made up for.
+// TestGrantsAfterChanges: commands are in force when they say, and earlier slots are not made up for.
 func TestGrantsAfterChanges(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		l := &simLimiter{burst: 10_000}
@@ -352,7 +355,8 @@ func TestGrantsAfterChanges(t *testing.T) {
 	})
 }
 
-// TestGrantsAtTheEnd: a quarter of a second after the last slot what is not granted is dropped, and the run ends; before that it still may be.
+// TestGrantsAtTheEnd: a quarter of a second after the last slot, what is not granted is dropped, and the run ends.
+// Before that it may still be granted.
 func TestGrantsAtTheEnd(t *testing.T) {
 	for opens, lost := range map[time.Duration]int64{100 * time.Millisecond: 0, time.Minute: 500} {
 		simulate(t, func(t *testing.T) {
@@ -376,7 +380,8 @@ func TestGrantsAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestGrantsTellHowFar: a piece is not released before the first slot that may have been granted, also where the granter is late to hear of it.
+// TestGrantsTellHowFar: a piece is not released before the first slot that may have been granted, even if the granter
+// is late to hear of it.
 func TestGrantsTellHowFar(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := granting(t, 1000, &simLimiter{burst: 500}, model.Options{Min: 1})
@@ -406,7 +411,7 @@ func TestGrantsTellHowFar(t *testing.T) {
 	})
 }
 
-// TestGrantsMove: who joins has its share soon, who leaves hands its own over, and nothing is lost on the way.
+// TestGrantsMove: a worker that joins has its share soon, one that leaves hands its share over, and nothing is lost.
 func TestGrantsMove(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		l := &simLimiter{burst: 1500}
@@ -431,8 +436,8 @@ func TestGrantsMove(t *testing.T) {
 	})
 }
 
-// TestGrantsAtAHalt: of the slots of a worker that stops, granted or not, those that were due are counted, once; those that are due later go back to the server,
-// but for those that are known not to be asked for.
+// TestGrantsAtAHalt: when a worker stops, its due slots are counted once, granted or not. Later slots go back to the
+// server, except those known not to be asked for.
 func TestGrantsAtAHalt(t *testing.T) {
 	first := law(1, 0, 1000, 1000)
 	for _, c := range []struct {
@@ -465,8 +470,8 @@ func TestGrantsAtAHalt(t *testing.T) {
 			v.Held = nil
 			g.feed.refused.Store(&v)
 		}
-		g.settle(c.reached)
-		g.settle(c.reached)
+		g.countUnsent(c.reached)
+		g.countUnsent(c.reached)
 		if n := counts(s, report.NewSnapshot("w", "1")); n != c.want {
 			t.Errorf("reached %d, refused %v: %+v, expected %+v", c.reached, c.refused, n, c.want)
 		}

@@ -6,9 +6,9 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// handover exchanges a shard's recorder for an empty one, once a second. Two recorders a shard take turns: the
-// publisher offers the empty one, and the shard, at its next turn, gives the full one for it. The channel has
-// room for one, so the shard never waits, and there is never more than one offer.
+// handover exchanges a shard's recorder for an empty one, once a second. Each shard has two recorders. The publisher
+// offers the empty one. At its next turn the shard takes it and gives the full one. The channel has room for one, so
+// the shard never waits, and there is never more than one offer.
 type handover struct {
 	offer atomic.Pointer[report.Recorder]
 	full  chan *report.Recorder
@@ -19,18 +19,18 @@ func newHandover() handover {
 	return handover{full: make(chan *report.Recorder, 1), spare: report.NewRecorder()}
 }
 
-// exchange is the shard's side: the recorder to go on with.
+// exchange is the shard's side. It returns the recorder to use from now on.
 func (h *handover) exchange(current *report.Recorder) *report.Recorder {
 	if h.offer.Load() == nil {
 		return current
 	}
-	empty := h.offer.Swap(nil) // before the other goes: then the next offer may come
+	empty := h.offer.Swap(nil) // before the full one goes: then the next offer may come
 	h.full <- current
 	return empty
 }
 
-// collect is the publisher's side: it calls record with what the shard recorded since the last call, and
-// empties it. It waits for the shard's next turn.
+// collect is the publisher's side. It calls record with what the shard recorded since the last call, and empties
+// that. It waits for the shard's next turn.
 func (s *shard) collect(record func(*report.Recorder)) {
 	take := func(full *report.Recorder) {
 		record(full)
@@ -38,7 +38,7 @@ func (s *shard) collect(record func(*report.Recorder)) {
 		s.handover.spare = full
 	}
 	select {
-	case <-s.exited: // look here first: nobody may answer any more
+	case <-s.exited: // look here first: the shard may be gone
 	default:
 		s.handover.offer.Store(s.handover.spare)
 		s.client.Wake()

@@ -7,32 +7,32 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// feed is how a worker's shards get their slots: the View comes through one pointer that all of them share.
+// feed brings a worker's shards their slots: all of them share one pointer to the View.
 type feed struct {
-	newest  atomic.Pointer[lease.View] // nil inside until there is one
-	refused atomic.Pointer[lease.View] // the worker ends because of it; nil inside = there is none
-	changed chan struct{}              // a View was taken up; has room for one
+	newest  atomic.Pointer[lease.View] // nil until there is one
+	refused atomic.Pointer[lease.View] // the worker ends because of this View; nil = there is none
+	changed chan struct{}              // signals that a View was taken up; has room for one
 }
 
-// taken tells whoever waits for it that a View was taken up.
+// taken signals that a View was taken up.
 func (f *feed) taken() {
 	select {
 	case f.changed <- struct{}{}:
-	default: // it is to be looked at already
+	default: // it is signalled already
 	}
 }
 
-// holding is what a shard knows of the arcs of its worker. It takes up the newest View at its next turn, and says so: a piece is released when all
-// shards have.
+// holding is what a shard knows of the pieces of its worker. The shard takes up the newest View at its next turn, and
+// says so. A piece is released when all shards have done so.
 type holding struct {
 	*feed
 	slots   *lease.Slots
 	version atomic.Int64 // of the View in force
-	reached atomic.Int64 // all that is due before was looked at, or nothing later was sent, µs of the Redis clock
-	beyond  int64        // of slots.Beyond, what the recorder knows
+	reached atomic.Int64 // all slots due before were looked at, or nothing due later was sent, µs of the Redis clock
+	beyond  int64        // the part of slots.Beyond that the recorder has
 }
 
-// adopt takes up the newest View. What is due by the one before leaves first.
+// adopt takes up the newest View. What is due by the View before leaves first.
 func (s *shard) adopt(now int64) {
 	h := &s.arcs
 	v := h.newest.Load()
@@ -43,7 +43,7 @@ func (s *shard) adopt(now int64) {
 	s.take(v)
 	h.reach(s.clock.Redis(now))
 	h.version.Store(int64(v.Version))
-	s.rested = 0 // what s.next says is of what was held before
+	s.rested = 0 // s.next is about what was held before
 	h.taken()
 }
 
@@ -54,9 +54,10 @@ func (s *shard) take(v *lease.View) {
 	h.beyond = h.slots.Beyond()
 }
 
-// settle accounts for what was due before a time, µs of the Redis clock, and that the shard had not come to when it ended: other shards had, and so the
-// worker has not handed it over. Call it when run has returned.
-func (s *shard) settle(reached int64) {
+// countUnsent counts slots that were due before reached, µs of the Redis clock, and that this shard had not come to
+// when it ended. Other shards had come that far, so the worker has not handed them over. Call it after run has
+// returned.
+func (s *shard) countUnsent(reached int64) {
 	if v := s.arcs.newest.Load(); v != nil {
 		s.take(v)
 	}
@@ -66,16 +67,16 @@ func (s *shard) settle(reached int64) {
 	}
 }
 
-// reach notes that what comes is due after now, ns of the Redis clock.
+// reach notes that later slots are due after now, ns of the Redis clock.
 func (h *holding) reach(now int64) { h.reached.Store(max(h.reached.Load(), now/1000+1)) }
 
-// recalled tells whether the generation of a slot has ended before it, as far as is known at this moment.
+// recalled reports whether a slot is known not to be asked for.
 func (f *feed) recalled(x *pacer.Slot) bool {
 	v := f.newest.Load()
 	return v != nil && v.Laws.Recalled(position(x))
 }
 
-// first makes x the slot that is due least of those that the shard has; false if there is none.
+// first sets x to the shard's slot that is due first. It returns false if there is none.
 func (s *shard) first(x *pacer.Slot) bool {
 	switch {
 	case s.halted:
@@ -89,7 +90,7 @@ func (s *shard) first(x *pacer.Slot) bool {
 	return true
 }
 
-// empty tells whether nothing is left to be sent, as far as is known.
+// empty reports whether no slot is left to send, as far as is known.
 func (s *shard) empty() bool { return !s.first(new(pacer.Slot)) }
 
 // pop removes the slot that first found.

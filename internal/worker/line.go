@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// line is slots in the order in which they are due. Most come in that order. The zero value is empty.
+// line is a queue of slots in the order of their due times. Most are added in that order. The zero value is empty.
 type line struct {
 	slots []pacer.Slot
 	head  int
@@ -17,10 +17,10 @@ type line struct {
 
 func (l *line) len() int { return len(l.slots) - l.head }
 
-// at is the i-th slot.
+// at returns the i-th slot.
 func (l *line) at(i int) *pacer.Slot { return &l.slots[l.head+i] }
 
-// push adds a slot behind those that are due no later.
+// push adds a slot after those that are due no later.
 func (l *line) push(x pacer.Slot) {
 	if l.head > len(l.slots)/2 {
 		l.slots = slices.Delete(l.slots, 0, l.head)
@@ -42,7 +42,7 @@ func (l *line) pop() pacer.Slot {
 	return x
 }
 
-// filter removes the slots that are not to be kept, and returns how many that were.
+// filter removes the slots for which keep is false, and returns how many these were.
 func (l *line) filter(keep func(*pacer.Slot) bool) int64 {
 	n := l.len()
 	l.slots = append(l.slots[:0], l.slots[l.head:]...)
@@ -51,7 +51,8 @@ func (l *line) filter(keep func(*pacer.Slot) bool) int64 {
 	return int64(n - len(l.slots))
 }
 
-// delivery is what a granter gives a shard: slots that it is to send, and how many slots of the worker have come to another end.
+// delivery is what a granter gives a shard: slots to send, and how many other slots were not granted, recalled or
+// beyond a cut.
 type delivery struct {
 	slots                       []pacer.Slot
 	ungranted, recalled, beyond int64
@@ -59,7 +60,7 @@ type delivery struct {
 
 func (d *delivery) empty() bool { return len(d.slots) == 0 && d.ungranted+d.recalled+d.beyond == 0 }
 
-// granted is what a shard of a limited run has been given.
+// granted is what a shard of a limited run was given.
 type granted struct {
 	posted atomic.Bool
 	mu     sync.Mutex
@@ -79,7 +80,7 @@ func (g *granted) post(d delivery) {
 	g.posted.Store(true)
 }
 
-// take returns what was posted since the last call. Its slots are valid until the next one.
+// take returns what was posted since the last call. Its slots are valid until the next call.
 func (g *granted) take() delivery {
 	if !g.posted.Swap(false) {
 		return delivery{}
@@ -91,10 +92,10 @@ func (g *granted) take() delivery {
 	return taken
 }
 
-// grantedFar is longer before it is due than any slot is granted, ns.
-const grantedFar = int64(2 * time.Second)
+// maxGrantLead is longer than the time between any grant and the slot's due time, ns.
+const maxGrantLead = int64(2 * time.Second)
 
-// accept takes in what was granted.
+// accept takes what was granted.
 func (s *shard) accept() {
 	d := s.granted.take()
 	if d.empty() {
@@ -106,5 +107,5 @@ func (s *shard) accept() {
 	s.recorder.Ungranted(d.ungranted)
 	s.recorder.Recalled(d.recalled)
 	s.recorder.Beyond(d.beyond)
-	s.rested = 0 // what s.next says is of what was held before
+	s.rested = 0 // s.next is about what was held before
 }

@@ -40,7 +40,8 @@ func (m *simMember) stood(silent, paused, within time.Duration) {
 	}
 }
 
-// TestLoops: a fleet sends what its connections carry, from t0 to the planned end; a pause stands in between, and who joins brings its own.
+// TestLoops: a fleet sends what its connections carry, from t0 to the planned end. A pause interrupts it, and a
+// worker that joins adds its own.
 func TestLoops(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newLoops(t, 3, 5, model.Options{Span: 10 * second, Min: 2})
@@ -85,7 +86,8 @@ func TestLoops(t *testing.T) {
 	})
 }
 
-// TestLoopsStop: nothing is sent after a stop, which each confirms; and who is interrupted sends nothing more at once, and is seen off.
+// TestLoopsStop: nothing is sent after a stop, and each worker confirms it. An interrupted worker sends nothing more
+// at once, and has left.
 func TestLoopsStop(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newLoops(t, 3, 5, model.Options{Min: 3})
@@ -117,7 +119,8 @@ func TestLoopsStop(t *testing.T) {
 	})
 }
 
-// TestLoopsAlone: without Redis a closed loop goes on up to its promise, waits for a reply, and goes on again. The time in between is told.
+// TestLoopsAlone: without Redis a closed loop goes on up to its promise, waits for a reply, and goes on again. The
+// time in between is reported.
 func TestLoopsAlone(t *testing.T) {
 	for name, hold := range map[string]time.Duration{"permit": 3 * time.Second, "stop": 2 * time.Second, "hold": 10 * 365 * 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +167,8 @@ func TestLoopsAlone(t *testing.T) {
 	}
 }
 
-// TestLoopsPauseAndResumeAtOnce: a pause of a moment is a moment, also where a worker hears of both before the first is in force.
+// TestLoopsPauseAndResumeAtOnce: a short pause stays short, even if a worker hears of both commands before the first
+// is in force.
 func TestLoopsPauseAndResumeAtOnce(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newLoops(t, 1, 5, model.Options{Min: 1})
@@ -183,7 +187,8 @@ func TestLoopsPauseAndResumeAtOnce(t *testing.T) {
 	})
 }
 
-// TestArcsPatience: a worker ends by itself when Redis has been silent for a while and the run is over by its laws; a pause puts that off.
+// TestArcsPatience: a worker ends by itself when Redis has been silent for a while and the run is over by its laws. A
+// pause delays that.
 func TestArcsPatience(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"no pause": 0, "a pause": 2 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -221,7 +226,7 @@ func (m *simMember) tooFast(says string) {
 	m.err = nil
 }
 
-// TestArcsTooFast: a change of the rate to more than a worker takes part in: it sends nothing of it, and others have its share soon.
+// TestArcsTooFast: after a change to a rate above its limit a worker sends nothing, and others have its share soon.
 func TestArcsTooFast(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Span: 12 * second, Min: 3})
@@ -256,7 +261,8 @@ func TestArcsTooFast(t *testing.T) {
 	})
 }
 
-// TestArcsTooFastAhead: a worker leaves when it hears of laws that are too fast, before they are in force; one that joins a run that is too fast sends nothing.
+// TestArcsTooFastAhead: a worker leaves when it hears of laws that are too fast, before they are in force. One that
+// joins a run that is too fast sends nothing.
 func TestArcsTooFastAhead(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		ramp, err := pacer.Stages(pacer.PerSecond(100), pacer.Stage{Length: 20 * time.Second, To: pacer.PerSecond(100)}, pacer.Stage{To: pacer.PerSecond(300)},
@@ -284,7 +290,7 @@ func TestArcsTooFastAhead(t *testing.T) {
 	})
 }
 
-// TestArcsTooFastByItsLimiter: what the limiter may let pass besides counts, from when it is found out on.
+// TestArcsTooFastByItsLimiter: what the limiter may let pass counts too, from when it is known.
 func TestArcsTooFastByItsLimiter(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 100, model.Options{Min: 1})

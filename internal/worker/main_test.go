@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// serveTLS makes this binary a server: what a client costs can be measured only beside a server that is another process.
+// serveTLS makes this binary a server: what a client costs can be measured only beside a server that is another
+// process.
 const serveTLS = "LOADCTL_TEST_SERVE_TLS"
 
 func TestMain(m *testing.M) {

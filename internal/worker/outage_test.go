@@ -32,7 +32,8 @@ func TestPublisherTellsOfOutages(t *testing.T) {
 				if len(l.total.Outages) != 1 || len(outages) != 2 {
 					t.Fatalf("published %+v, kept %+v", l.total.Outages, outages)
 				}
-				over := s.begun(0) + 40*time.Second // then it tries for a while: an attempt and the pause before it take a second each at most
+				// Then it tries for a while: an attempt and the pause before it take a second each at most.
+				over := s.begun(0) + 40*time.Second
 				for i, want := range [][3]time.Duration{
 					{times[0][0], times[0][1] - 1100*time.Millisecond, times[0][1] + 1100*time.Millisecond},
 					{20 * time.Second, over + finalTimeout - publishTimeout - finalLongest, over + attemptTimeout + finalTimeout},

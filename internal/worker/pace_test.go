@@ -7,7 +7,7 @@ import (
 
 const ms = int64(1_000_000)
 
-// Each step is a slot: when it is due, when the shard looks at it, and when it may leave then. Times are ms.
+// Each step is a slot: when it is due, when the shard looks at it, and when it may leave. Times are ms.
 func TestPace(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -32,7 +32,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// Whatever happens, a slot is never held back beyond the lateness its shard has seen, and never early.
+// A slot is never held back beyond the lateness its shard has seen, and is never early.
 func TestPaceNeverAddsLateness(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))

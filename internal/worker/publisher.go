@@ -13,47 +13,50 @@ import (
 )
 
 const (
-	publishEvery   = time.Second
-	shortest       = publishEvery / 5       // what is less is no interval of its own, but at the end
-	attemptTimeout = 700 * time.Millisecond // of one attempt: of fleets up to 600 the next second is collected in time, even if the Journal hangs
-	publishTimeout = time.Second            // of one attempt at the end, when nothing is waiting for it
-	finalTimeout   = 5 * time.Second        // of all calls for what must not get lost
-	finalPause     = 100 * time.Millisecond // after the first failure of those; it doubles
+	publishEvery = time.Second
+	shortest     = publishEvery / 5 // a shorter time is no interval of its own, except at the end
+	// Of one attempt; in fleets up to 600 the next second is collected in time, even if the Journal hangs.
+	attemptTimeout = 700 * time.Millisecond
+	publishTimeout = time.Second            // of one attempt at the end, when nothing waits for it
+	finalTimeout   = 5 * time.Second        // of all calls at the end
+	finalPause     = 100 * time.Millisecond // after the first failure at the end; it doubles
 	finalLongest   = time.Second
 )
 
-// publisher collects what the shards recorded once a second, and gives it to the Journal when its rota says so, on a goroutine of its own.
+// publisher collects what the shards recorded once a second. On its own goroutine it gives this to the Journal, when
+// its rota says so.
 //
-// While the Journal fails it holds two intervals, whatever the time that takes: the one it tries to publish, which
-// must stay as it is because it may have been written, and the one that grows behind it. So what it holds does not grow,
-// no number is passed over, and nothing is published twice under two numbers.
+// While the Journal fails it holds two intervals, however long that takes: the one that it tries to publish, and the
+// one that grows after it. The first must not change, because it may have been written. So its memory does not grow,
+// no number is left out, and nothing is published under two numbers.
 type publisher struct {
 	worker, incarnation string
-	host                string // "" = not known
+	host                string // "" = unknown
 	journal             Journal
 	clock               *pacer.Clock
 	started             func() int64
 	shards              []*shard
-	cores               int // that the process may use
+	cores               int // cores that the process may use
 	log                 *slog.Logger
 	meter               *meter      // nil = the process is not measured
 	standstill          *standstill // of a closed loop; else nil
 	rota                rota
-	beat                chan<- struct{} // told when it publishes; nil = nobody is
-	due                 time.Duration   // when to publish what was collected, since the start or, before it, since began; 0 = nothing was collected
+	beat                chan<- struct{} // told when it publishes; may be nil
+	// When to publish what was collected, since the start or, before it, since began; 0 = nothing is collected.
+	due time.Duration
 
 	began    int64            // local time of the first interval's start, ns
-	pending  *report.Snapshot // nil, or an interval whose publication failed
-	interval *report.Snapshot // not yet tried
+	pending  *report.Snapshot // an interval whose publication failed; nil = none
+	interval *report.Snapshot // not tried yet
 	total    *report.Snapshot
-	early    *report.Snapshot // not yet in the series: the run's start is not known
+	early    *report.Snapshot // not in the series yet, as the run's start is not known
 	series   report.Series
 	seq      uint64
 	failures outage.Series
-	away     int64 // since when nothing could be published, µs of the Redis clock; 0 = the last attempt was successful
+	away     int64 // since when nothing could be published, µs of the Redis clock; 0 = the last attempt succeeded
 }
 
-// snapshot is an empty one of this worker.
+// snapshot returns an empty one of this worker.
 func (p *publisher) snapshot() *report.Snapshot {
 	s := report.NewSnapshot(p.worker, p.incarnation)
 	s.Host = p.host
@@ -66,7 +69,7 @@ func (p *publisher) begin() {
 	p.interval, p.total, p.early = p.snapshot(), p.snapshot(), p.snapshot()
 }
 
-// since is the time of the run, or, before it has begun, that of this worker.
+// since returns the time of the run, or, before it has begun, that of this worker.
 func (p *publisher) since() time.Duration {
 	now := p.clock.Now()
 	if start := p.started(); start > 0 {
@@ -75,8 +78,8 @@ func (p *publisher) since() time.Duration {
 	return time.Duration(now - p.began)
 }
 
-// untilNext is the time to the next whole second of the run, so that all workers' intervals are those of the series and of
-// what was asked. A rest too short to be an interval belongs to the next one.
+// untilNext returns the time to the next whole second of the run. So the intervals of all workers match those of the
+// series and of what was asked. A rest that is too short for an interval belongs to the next one.
 func (p *publisher) untilNext() time.Duration {
 	if p.started() == 0 {
 		return publishEvery
@@ -88,7 +91,7 @@ func (p *publisher) untilNext() time.Duration {
 	return rest
 }
 
-// run collects every second and publishes when it is this worker's turn, until quit is closed.
+// run collects every second, and publishes when it is this worker's turn, until quit is closed.
 func (p *publisher) run(quit <-chan struct{}) {
 	p.meter = newMeter(p.clock.Now, p.shards, p.cores)
 	collect := time.NewTimer(p.untilNext())
@@ -118,7 +121,7 @@ func (p *publisher) run(quit <-chan struct{}) {
 	}
 }
 
-// turn is when what was just collected, up to a whole second, is to be published.
+// turn returns when to publish what was just collected, up to a whole second.
 func (p *publisher) turn() time.Duration {
 	since := p.since()
 	return max(p.rota.after(since.Truncate(publishEvery)), since+p.rota.pause)
@@ -129,7 +132,7 @@ func (p *publisher) collect() {
 	last := p.snapshot()
 	last.Start = p.total.End
 	if last.Start == 0 {
-		last.Start = p.clock.Redis(p.began) / 1000 // known only now that there was a reply
+		last.Start = p.clock.Redis(p.began) / 1000 // known only after the first reply
 	}
 	for _, s := range p.shards {
 		s.collect(last.Record)
@@ -146,8 +149,8 @@ func (p *publisher) collect() {
 	}
 }
 
-// place is where an interval belongs in the series, µs of the Redis clock: to its middle. A rest at the end in which there were only
-// answers belongs to the interval before it: nothing was asked for, nor sent, in a second of its own.
+// place returns the time at which an interval counts in the series, µs of the Redis clock: its middle. A short rest
+// with only answers counts in the interval before: nothing was asked for or sent in it.
 func place(in *report.Snapshot, start int64) int64 {
 	if in.Counts.Sent == 0 && in.End-in.Start < shortest.Microseconds() {
 		return in.Start - 1
@@ -155,7 +158,8 @@ func place(in *report.Snapshot, start int64) int64 {
 	return (max(in.Start, start) + in.End) / 2
 }
 
-// measured is what the process measured in the interval that ends now. What was before the first slot is not of the run.
+// measured returns what the process measured in the interval that ends now. What was before the first slot does not
+// belong to the run.
 func (p *publisher) measured(last *report.Snapshot) report.Self {
 	self := p.meter.beat()
 	if p.total.Counts == (report.Counts{}) {
@@ -185,7 +189,7 @@ func (p *publisher) publish(ctx context.Context, patience time.Duration) error {
 	p.total.Seq = p.pending.Seq
 	now := p.clock.Redis(p.clock.Now()) / 1000
 	if p.away > 0 {
-		p.total.Outage(p.away, now) // should this attempt be successful, the outage is known with it
+		p.total.Outage(p.away, now) // if this attempt succeeds, the outage is stored with it
 	}
 	if err := p.journal.Publish(ctx, p.pending, p.total, &p.series); err != nil {
 		if p.away == 0 {
@@ -197,8 +201,8 @@ func (p *publisher) publish(ctx context.Context, patience time.Duration) error {
 	return nil
 }
 
-// finish publishes the last snapshot, after the shards have exited. It tries for some seconds; but only once where the run is gone.
-// All that the worker did goes to the Journal if that is a Keeper.
+// finish publishes the last snapshot, after the shards have exited. It tries for some seconds, but only once if the
+// run is gone. A Journal that is a Keeper gets all that the worker did.
 func (p *publisher) finish(ctx context.Context, gone bool) {
 	p.collect()
 	p.meter.close()
@@ -222,24 +226,24 @@ func (p *publisher) finish(ctx context.Context, gone bool) {
 	if err == nil {
 		p.trouble(nil)
 	} else {
-		p.log.Warn("the last snapshot could not be published", "err", err)
+		p.log.Warn("could not publish the last snapshot; the report in Redis lacks it", "err", err)
 	}
 	if keeper, ok := p.journal.(Keeper); ok {
 		keeper.Keep(p.started(), p.total, p.series.Points(), err == nil)
 	}
 }
 
-// trouble reports the first failure of a series, each of another kind, and its end.
+// trouble logs the first failure of a series, each other kind of failure, and the end of the series.
 func (p *publisher) trouble(err error) {
 	switch {
 	case err == nil && p.failures.Over():
-		p.log.Info("publishing again")
+		p.log.Info("snapshots are published again")
 	case err != nil && p.failures.Failed(err):
 		p.log.Warn("no snapshot published; trying again", "err", err)
 	}
 }
 
-// persist calls f until it succeeds, for some seconds and what is more, also after ctx has ended. It returns the last error.
+// persist calls f until it succeeds, for finalTimeout plus more, even after ctx has ended. It returns the last error.
 func persist(ctx context.Context, more time.Duration, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalTimeout+more)
 	defer cancel()

@@ -46,7 +46,7 @@ func ledgerOf(m *simMember, fault func(context.Context, *ledger) error) *ledger 
 	return l
 }
 
-// forget is what a restart without persistence does. Who reads the stream has read it already.
+// forget is what a restart without persistence does. Readers of the stream have read it already.
 func (l *ledger) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,7 +122,8 @@ func during(from, to time.Duration, fault func(context.Context, *ledger) error) 
 	}
 }
 
-// audit asserts that what is in the ledger is whole: everything once, in intervals without holes, and each second where it belongs.
+// audit asserts that the ledger is complete: everything once, in intervals without gaps, and each second in its
+// place.
 func (l *ledger) audit(rate int64) {
 	l.t.Helper()
 	sum := report.NewSnapshot(l.ID, "1")
@@ -163,8 +164,9 @@ func (l *ledger) even(rate int64, points map[int64]report.Point) {
 	}
 }
 
-// TestPublisherKeepsWhatItCannotPublish: a Journal that cannot be reached for a long time gets everything afterwards, once, under consecutive numbers, and each second of the
-// outage is where it belongs. What is held meanwhile are two intervals, so there are two of the whole outage.
+// TestPublisherKeepsWhatItCannotPublish: a Journal that cannot be reached for a long time gets everything later,
+// once, under consecutive numbers. Each second of the outage is in its place. Two intervals are held, so there are
+// two of the whole outage.
 func TestPublisherKeepsWhatItCannotPublish(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -196,7 +198,7 @@ func TestPublisherKeepsWhatItCannotPublish(t *testing.T) {
 	}
 }
 
-// An answer that is lost: of the attempts at one interval the first was written, and not what the later ones brought beside it.
+// A lost answer: the first attempt at an interval was written, and what the later ones brought was not.
 func TestAnswerOfTheJournalIsLost(t *testing.T) {
 	for _, fault := range []time.Duration{1500, 2500, 5500} { // once each, and for some seconds
 		simulate(t, func(t *testing.T) {
@@ -209,7 +211,7 @@ func TestAnswerOfTheJournalIsLost(t *testing.T) {
 	}
 }
 
-// A Journal that forgets everything, or the last seconds, is whole again with the next snapshot.
+// A Journal that forgets everything, or the last seconds, is complete again with the next snapshot.
 func TestJournalForgets(t *testing.T) {
 	t.Run("everything", func(t *testing.T) {
 		simulate(t, func(t *testing.T) {
@@ -281,7 +283,7 @@ func TestJournalForgets(t *testing.T) {
 	})
 }
 
-// What the worker did is handed over in the end, whole, with whether it was published.
+// At the end all that the worker did is handed over, with whether it was published.
 func TestKeep(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 100, model.Options{Span: 20 * second, Min: 1})
@@ -314,7 +316,7 @@ func TestKeep(t *testing.T) {
 	})
 }
 
-// Where the run is gone, publishing is tried once: it may be there again.
+// If the run is gone, publishing is tried once: the run may be there again.
 func TestFinishOfARunThatIsGone(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		for _, back := range []bool{false, true} {

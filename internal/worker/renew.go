@@ -11,8 +11,9 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// handedOver is longer than it takes until all is past that this worker sends of what it has handed over, once the fleet knows.
-const handedOver = 2 * time.Second
+// handoverTime is longer than it takes to send all slots before the end of what was handed over, once the fleet knows
+// that end.
+const handoverTime = 2 * time.Second
 
 // Take implements lease.Sink.
 func (e *engine) Take(v *lease.View) {
@@ -57,7 +58,7 @@ func (e *engine) limit() {
 	e.granter.start()
 }
 
-// renewer keeps the engine supplied. It gives up when broken is closed.
+// renewer returns what keeps the engine supplied. It gives up when broken is closed.
 func (e *engine) renewer(broken <-chan struct{}) *lease.Renewer {
 	return &lease.Renewer{
 		Server: e.Server, Sink: e, Clock: e.Clock, Worker: e.ID, Incarnation: e.Incarnation, Weight: e.Weight, Messages: e.Messages,
@@ -69,14 +70,15 @@ func (e *engine) renewer(broken <-chan struct{}) *lease.Renewer {
 	}
 }
 
-// end tells the shards and the fleet what it means that the renewing ended with err, waits for the shards and publishes what they did. It returns nil for
-// an end that was meant. Where the engine could not go on leasing says why.
+// end tells the shards and the fleet that renewing ended with err, waits for the shards and publishes what they did.
+// It returns nil for an intended end. If the engine had to give up, the cause of leasing says why.
 func (e *engine) end(ctx, leasing context.Context, r *lease.Renewer, err error) error {
 	switch {
 	case errors.Is(err, pacer.ErrEnded):
 		e.drain()
 		e.haltAfter(e.MaxLag)
-		err = e.finish(ctx, nil) // first: who waits for the members of a run that has ended finds their last snapshots
+		// First: a caller that waits for the members of an ended run finds their last snapshots.
+		err = e.finish(ctx, nil)
 		e.leave(ctx, r)
 		return err
 	case errors.Is(err, pacer.ErrStopped):
@@ -91,8 +93,8 @@ func (e *engine) end(ctx, leasing context.Context, r *lease.Renewer, err error) 
 		e.leave(ctx, r)
 		return e.finish(ctx, err)
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !errors.Is(err, lease.ErrHeld):
-		e.drain() // what was handed over is sent up to the slot from which on it is another's
-		e.haltAfter(e.MaxLag + handedOver)
+		e.drain() // what was handed over is sent up to its end
+		e.haltAfter(e.MaxLag + handoverTime)
 		return e.finish(ctx, nil)
 	case ctx.Err() != nil && e.Closed:
 		e.tell(draining)
@@ -126,11 +128,11 @@ func (e *engine) stop() {
 	e.tell(stopping)
 }
 
-// haltAfter bounds how late a request may be written that is still connecting when this worker leaves: it will not hear
-// of a stop any more.
+// haltAfter bounds how late a request may be written that is still connecting when this worker leaves: the worker
+// will not hear of a stop any more.
 func (e *engine) haltAfter(d time.Duration) { time.AfterFunc(d, e.Halt) }
 
-// leave tells the fleet, when no shard sends any more. If that fails the fleet finds out by itself, when the promise is over.
+// leave tells the fleet when no shard sends any more. If that fails, the fleet finds out when the promise is over.
 func (e *engine) leave(ctx context.Context, r *lease.Renewer) {
 	for _, s := range e.shards {
 		<-s.stopped
@@ -139,6 +141,6 @@ func (e *engine) leave(ctx context.Context, r *lease.Renewer) {
 	defer cancel()
 	_, reached := e.Taken()
 	if err := r.Leave(limit, reached); err != nil {
-		e.Log.Warn("could not tell the fleet that this worker leaves", "err", err)
+		e.Log.Warn("could not tell the fleet that this worker leaves; its share is missing until its promise ends", "err", err)
 	}
 }

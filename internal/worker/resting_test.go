@@ -7,7 +7,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// refusing is a client with some connections, of which so many are refused at once.
+// refusing is a client with some connections, part of which are refused at once.
 type refusing struct {
 	stepClient
 	connections, refused int
@@ -34,8 +34,8 @@ func (c *refusing) Poll(_ int64, done func(Result)) error {
 	return nil
 }
 
-// A closed loop whose connections are refused tries one each ms; those that are not go on at full speed, and all when none is refused any
-// more. What was answered, however badly, was not refused.
+// A closed loop whose connections are refused tries one each ms. The others go on at full speed, and so do all when
+// none is refused any more. Any answer counts as not refused.
 func TestClosedLoopRests(t *testing.T) {
 	const connections, turns = 20, 100_000 // of 10 µs: a second
 	for _, c := range []struct {

@@ -9,34 +9,34 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// A rota says when a worker publishes: every period, by the clock of the run, at an instant of its own. N workers share the time by a hash of
-// their names:
+// A rota says when a worker publishes: once every period of the run's clock, at its own instant. N workers share the
+// time by a hash of their names:
 //
 //	t = k · max(1 s, N/2,000 s) + hash · N/2,000 s,  0 ≤ hash < 1
 //
-// So Redis gets 2,000 snapshots a second at most, and those of a small fleet come soon after each second.
+// So Redis gets at most 2,000 snapshots a second, and those of a small fleet come soon after each second.
 type rota struct {
-	members  atomic.Int64 // of the run, as the last reply had them
+	members  atomic.Int64 // of the run, as in the last reply
 	hash     float64
 	failures int           // attempts in a row
-	pause    time.Duration // after the last failure, beside the period
+	pause    time.Duration // after the last failure, in addition to the period
 }
 
 func (r *rota) named(process string) {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(process)) // it never fails
 	x := h.Sum64()
-	x ^= x >> 32 // fnv leaves similar names near each other
+	x ^= x >> 32 // fnv gives similar names similar hashes
 	x *= 0x9e3779b97f4a7c15
 	r.hash = float64(x>>11) / (1 << 53)
 }
 
-// share is this worker's part of the time in which all publish.
+// share returns this worker's part of the time in which all publish.
 func (r *rota) share() time.Duration {
 	return time.Duration(r.hash * float64(report.SnapshotSpread(r.members.Load())))
 }
 
-// after is the first instant of this worker at or after another one, both since the start of the run.
+// after returns the first instant of this worker at or after another one, both since the start of the run.
 func (r *rota) after(since time.Duration) time.Duration {
 	period, share := report.SnapshotPeriod(r.members.Load()), r.share()
 	rounds := (since - share + period - 1) / period
@@ -46,14 +46,15 @@ func (r *rota) after(since time.Duration) time.Duration {
 	return rounds*period + share
 }
 
-// doublings and longestPause, in periods, bound how long a worker waits for its next attempt.
+// doublings, and longestPause in periods, bound how long a worker waits for its next attempt.
 const (
 	doublings    = 3
 	longestPause = 4
 )
 
-// tried notes how an attempt ended. After a failure the next one is put off by a random time, up to twice as long after each: those whom
-// Redis did not answer must not all come again at once. The times grow with the fleet, so a small one loses nothing.
+// tried notes how an attempt ended. After a failure the next attempt is delayed by a random time. Its bound doubles
+// with each failure, so that workers do not all come again at once. The times grow with the fleet, so a small fleet
+// loses nothing.
 func (r *rota) tried(err error) {
 	if err == nil {
 		r.failures, r.pause = 0, 0

@@ -12,7 +12,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// TestRotaSpreadsSnapshots: 2,000 a second come at most, each worker's a period apart, and those of a small fleet soon after the second.
+// TestRotaSpreadsSnapshots: at most 2,000 come in a second, each worker's a period apart, and those of a small fleet
+// soon after the second.
 func TestRotaSpreadsSnapshots(t *testing.T) {
 	for _, c := range []struct {
 		workers      int
@@ -51,7 +52,8 @@ func TestRotaSpreadsSnapshots(t *testing.T) {
 	}
 }
 
-// busy is a Redis that takes one snapshot after the other, also those for which nobody waits any more, and stands still for a while.
+// busy is a Redis that takes one snapshot after the other, even those for which nobody waits, and stands still for a
+// while.
 type busy struct {
 	mu     sync.Mutex
 	began  time.Time
@@ -98,8 +100,8 @@ func (j *busyJournal) Publish(ctx context.Context, _, _ *report.Snapshot, _ *rep
 	return nil
 }
 
-// TestManyPublishersAndAFrozenRedis: 3,000 workers whose Redis stood still for 1 s publish again. All of them at once would need 0.9 s of it each time,
-// longer than any of them waits, and it would never catch up.
+// TestManyPublishersAndAFrozenRedis: 3,000 workers whose Redis stood still for 1 s publish again. If all did so at
+// once, each round would take Redis 0.9 s, longer than any of them waits. It would never catch up.
 func TestManyPublishersAndAFrozenRedis(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		const n, end = 3000, 30 * time.Second

@@ -6,17 +6,17 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// onThread is a Client that fires from this process, and not in virtual time. Thread is the id of the thread that is kept for the
-// goroutine calling Poll, 0 if there is none. Any goroutine may call it.
+// onThread is a Client that sends from this process, and not in virtual time. Thread returns the id of the thread
+// that is kept for the goroutine calling Poll, or 0 if there is none. Any goroutine may call it.
 type onThread interface{ Thread() int }
 
-// Thread implements onThread: the goroutines of an Adapter run on any.
+// Thread implements onThread: the goroutines of an Adapter run on any thread.
 func (a *Adapter) Thread() int { return 0 }
 
-// meter measures what the process gets from the machine. It is used by one goroutine.
+// meter measures what the process gets from the machine. One goroutine uses it.
 //
-// All figures are differences between two readings of counters, so nothing is missed between them. A counter that a system has not is
-// left out, which is not zero.
+// All figures are differences between two readings of counters, so nothing is missed. A counter that a system does
+// not have is left out. That is not zero.
 type meter struct {
 	now    func() int64
 	shards []onThread
@@ -24,16 +24,16 @@ type meter struct {
 	cores  int64 // that the process may use
 
 	at      int64
-	cpu     int64 // CPU time of the process, ns; -1 = not known
+	cpu     int64 // CPU time of the process, ns; -1 = unknown
 	gc      debug.GCStats
 	machine machine
 }
 
-// newMeter returns nil where the clients are none that measuring the process would tell of.
+// newMeter returns nil if no client sends from this process.
 func newMeter(now func() int64, shards []*shard, cores int) *meter {
 	m := &meter{now: now, cores: int64(cores)}
 	for _, s := range shards {
-		m.tardy = s.tardy // the same of all
+		m.tardy = s.tardy // the same for all
 		if c, ok := s.client.(onThread); ok {
 			m.shards = append(m.shards, c)
 		}
@@ -42,11 +42,11 @@ func newMeter(now func() int64, shards []*shard, cores int) *meter {
 		return nil
 	}
 	m.machine.open()
-	m.beat() // what was before is not of the first one
+	m.beat() // the first beat begins here
 	return m
 }
 
-// beat is what was measured since the last call. It takes some 20 µs. Of a nil meter it is the zero Self.
+// beat returns what was measured since the last call. It takes about 20 µs. A nil meter returns the zero Self.
 func (m *meter) beat() report.Self {
 	if m == nil {
 		return report.Self{}
@@ -63,7 +63,7 @@ func (m *meter) beat() report.Self {
 	return s
 }
 
-// close frees what the meter reads from.
+// close closes the files that the meter reads.
 func (m *meter) close() {
 	if m != nil {
 		m.machine.close()

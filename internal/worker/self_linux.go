@@ -11,27 +11,28 @@ import (
 // tick is the unit of /proc/stat, ns: USER_HZ is 100 on all systems that Go runs on.
 const tick = 10_000_000
 
-// wakeUp is the part of a thread's wait that each time it began to run cost, ns: the kernel counts what passes between waking a thread
-// and running it, some µs on an idle core too, which at 50,000 turns a second would be a core that is hard to get. Where threads do
-// contend for a core each wait is 100 µs and more.
+// wakeUp is the cost of one wake-up in a thread's wait time, ns. The kernel counts the time between waking a thread
+// and running it. That is some µs even on an idle core: at 50,000 turns a second it would look like a core that is
+// hard to get. If threads do compete for a core, each wait is 100 µs or more.
 const wakeUp = 10_000
 
-// machine reads what Linux tells of threads and of the machine. Files stay open: opening one takes longer than reading it.
+// machine reads what Linux tells of threads and of the machine. Files stay open, as opening one takes longer than
+// reading it.
 type machine struct {
 	list  *os.File         // /proc/self/task; nil if there is none
 	stat  *os.File         // /proc/stat; nil if there is none
 	tasks map[string]*task // by id
-	known bool             // there was a reading of tasks before
-	total int64            // ticks of the machine, all cores and all that they did
-	steal int64            // of these, taken by the hypervisor
+	known bool             // tasks were read before
+	total int64            // ticks of the machine: all cores, all states
+	steal int64            // those taken by the hypervisor
 	buf   []byte
 }
 
 // task is one thread.
 type task struct {
 	file              *os.File
-	run, wait, slices int64 // ns, ns, and how many times it began to run; when last read
-	ran, waits        int64 // since the reading before; waits without what waking up costs
+	run, wait, slices int64 // ns, ns, and how many times it began to run, at the last reading
+	ran, waits        int64 // since the reading before; waits without the cost of wake-ups
 }
 
 func (m *machine) open() {
@@ -42,7 +43,7 @@ func (m *machine) open() {
 }
 
 func (m *machine) close() {
-	_, _ = m.list.Close(), m.stat.Close() // nil files too may be closed
+	_, _ = m.list.Close(), m.stat.Close() // nil files may be closed too
 	for _, t := range m.tasks {
 		_ = t.file.Close()
 	}
@@ -66,7 +67,7 @@ func (m *machine) measure(s *report.Self, shards []onThread) {
 	m.measureShards(s, shards)
 }
 
-// measureShards adds up the threads that belong to shards. The worst of them is the worst of the beat.
+// measureShards adds up the threads of shards. The worst of them is the worst of the beat.
 func (m *machine) measureShards(s *report.Self, shards []onThread) {
 	var n, ran, waits int64
 	var worstRan, worstWaits report.Load
@@ -87,8 +88,8 @@ func (m *machine) measureShards(s *report.Self, shards []onThread) {
 	s.Shard.Worst, s.ShardWait.Worst = worstRan.Worst, worstWaits.Worst
 }
 
-// readTasks reads all threads. Threads that are gone are forgotten, with what they did since the reading before. It reports false where
-// the kernel does not count: then each line is zeros.
+// readTasks reads all threads. It forgets threads that are gone, with their last figures. It returns false if the
+// kernel does not count: then each line is zeros.
 func (m *machine) readTasks() (counts bool) {
 	if _, err := m.list.Seek(0, 0); err != nil {
 		return false
@@ -125,7 +126,8 @@ func (t *task) read(buf []byte) bool {
 	return true
 }
 
-// readStat reads the machine's line: "cpu" and ticks in user, nice, system, idle, iowait, irq, softirq, steal; guests are in the first two.
+// readStat reads the machine's line: "cpu" and the ticks in user, nice, system, idle, iowait, irq, softirq, steal.
+// Guests are in the first two.
 func (m *machine) readStat() bool {
 	n, _ := m.stat.ReadAt(m.buf, 0)
 	line, ok := bytes.CutPrefix(m.buf[:n], []byte("cpu "))
@@ -140,7 +142,7 @@ func (m *machine) readStat() bool {
 	return true
 }
 
-// numbers reads the numbers that a line begins with, as many as there is room for.
+// numbers reads the first len(into) numbers of a line.
 func numbers(line []byte, into []int64) bool {
 	for i := range into {
 		line = bytes.TrimLeft(line, " ")

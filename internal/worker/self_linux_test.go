@@ -200,7 +200,8 @@ func BenchmarkBeat(b *testing.B) {
 	b.ReportMetric(float64(len(m.machine.tasks)), "threads")
 }
 
-// TestWakeUpsAreNoWait: what the kernel counts for each time a thread is woken is taken off, and never more than there is.
+// TestWakeUpsAreNoWait: what the kernel counts for each time a thread is woken is taken off, and never more than
+// there is.
 func TestWakeUpsAreNoWait(t *testing.T) {
 	file, err := os.Create(t.TempDir() + "/schedstat")
 	if err != nil {

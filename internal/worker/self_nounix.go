@@ -2,5 +2,5 @@
 
 package worker
 
-// cpuTime is what the process has used so far, ns; -1: that is not known here.
+// cpuTime returns −1: what the process has used is unknown here.
 func cpuTime() int64 { return -1 }

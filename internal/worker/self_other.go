@@ -4,7 +4,7 @@ package worker
 
 import "github.com/loadctl/loadctl/report"
 
-// machine has nothing to tell here: what it would is left out.
+// machine is empty: this system has no such figures.
 type machine struct{}
 
 func (*machine) open()                            {}

@@ -6,7 +6,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// TestWhoMadeItLate: what a shard that stood still sends late is its own lateness, to the request; what waited for a connection is not.
+// TestWhoMadeItLate: what a stalled shard sends late counts as its own lateness, to the request. What waited for a
+// connection does not.
 func TestWhoMadeItLate(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -65,7 +66,7 @@ type openingClient struct {
 
 func (c *openingClient) Opening() bool { return c.opening }
 
-// TestWhatWasMissing: connections that are busy, connections that are being opened, and room are told apart, whatever comes of the slots.
+// TestWhatWasMissing: busy connections, connections being opened and a lack of room are counted apart.
 func TestWhatWasMissing(t *testing.T) {
 	for _, c := range []struct {
 		name          string

@@ -4,7 +4,7 @@ package worker
 
 import "golang.org/x/sys/unix"
 
-// cpuTime is what the process has used so far, ns; -1 if that is not known.
+// cpuTime returns what the process has used so far, ns; -1 if it is unknown.
 func cpuTime() int64 {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {

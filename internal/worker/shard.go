@@ -10,19 +10,19 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// mode is what a shard has been told. It only grows.
+// mode is what a shard was told. It only grows.
 type mode int32
 
 const (
 	running  mode = iota
-	draining      // nothing more comes: fire what is held, wait for what is on the wire, end
+	draining      // send what is held, wait for what is on the wire, end
 	stopping      // drop what is not sent, wait for what is on the wire, end
 )
 
 // forever is a time that no clock reaches.
 const forever = math.MaxInt64
 
-// limits are what bounds a shard.
+// limits are the bounds of a shard.
 type limits struct {
 	maxInFlight  int   // slots waiting and requests on the wire together
 	maxLag       int64 // L: how long after its due time a slot may still wait for a connection, ns
@@ -31,50 +31,51 @@ type limits struct {
 	resolution   int64 // how long to wait at least for slots that are not due yet, ns
 }
 
-// worthResting is from which resolution on answers do not make a shard look at what is due: they come one by one, and each look that sends a
-// little has its own answers. A shorter rest costs more than it saves, because its end is one more wake-up.
-const worthResting = int64(250_000) // ns
+// minRest is the shortest resolution at which answers do not make a shard look for due slots. Answers come one by
+// one, and each look that sends a little causes more answers. A shorter rest costs more than it saves, because its
+// end is one more wake-up.
+const minRest = int64(250_000) // ns
 
-// A shard fires its part of what its worker holds on time, with a client, a queue and a recorder of its own, so that
-// its turn takes no lock but where a grant has come, allocates nothing and shares nothing with the other shards. Each slot that it comes to is at any moment
-// in one of these, and moves to the right exactly once:
+// A shard sends its part of what its worker holds, on time. It has its own client, queue and recorder. So a turn
+// takes no lock (but for new grants), allocates nothing and shares nothing with other shards. Each slot that it comes
+// to is always in one of these, and moves to the right exactly once:
 //
 //	waiting + sent + late_dropped + recalled
 //
-// It is used by the goroutine of run, except where a method says so.
+// Only the goroutine of run uses it, unless a method says otherwise.
 type shard struct {
 	part, parts int
 	clock       *pacer.Clock
 	client      Client
 	limits      limits
-	closed      bool    // it is one of a closed loop: it fires no slots
+	closed      bool    // a shard of a closed loop: it has no slots
 	rest        resting // of a closed loop, after connections that could not be opened
 
 	mode     atomic.Int32
 	handover handover
 
 	arcs     holding
-	granted  *granted // where the run has a limiter; nil = it walks arcs itself
+	granted  *granted // of a run with a limiter; nil = it walks its slots itself
 	pace     pace
 	waiting  waiting
 	recorder *report.Recorder
 	inFlight int
 	request  uint64       // index of the next request
-	giveUp   int64        // when the last requests are abandoned, 0 = they are not the last
-	done     func(Result) // s.completed or s.answered, made once: a method value allocates
+	giveUp   int64        // when the last requests are abandoned, 0 = there may be more
+	done     func(Result) // s.completed or s.answered, made once, as a method value allocates
 
 	halted  bool
 	stopped chan struct{} // closed when nothing more will be sent
 	exited  chan struct{} // closed when run has returned
 	failure error         // why run returned; read it after exited
 
-	next   int64 // when the next slot may leave, as of the last look at what is due
-	rested int64 // no such look before this, whatever wakes the shard
+	next   int64 // when the next slot may leave, as of the last look for due slots
+	rested int64 // no such look before this
 
-	tardy    int64       // how late the shard may come to a slot before that counts, ns
+	tardy    int64       // lateness above which a slot counts as seen late, ns
 	opening  func() bool // as in opener; nil = the client cannot tell
 	connects bool        // as in connector
-	opens    bool        // the client refused what waits because connections are being opened
+	opens    bool        // the client refused the waiting slots because connections are being opened
 }
 
 func newShard(part, parts int, clock *pacer.Clock, client Client, f *feed, l limits) *shard {
@@ -85,7 +86,7 @@ func newShard(part, parts int, clock *pacer.Clock, client Client, f *feed, l lim
 		waiting:  newWaiting(l.maxInFlight),
 		recorder: report.NewRecorder(),
 		tardy:    min(grace+l.resolution, l.catchUp),
-		request:  uint64(part), // part, part + parts, …: unique over all shards without asking them
+		request:  uint64(part), // part, part + parts, …: unique over all shards
 		stopped:  make(chan struct{}),
 		exited:   make(chan struct{}),
 	}
@@ -98,13 +99,13 @@ func newShard(part, parts int, clock *pacer.Clock, client Client, f *feed, l lim
 	return s
 }
 
-// tell changes the mode. What was granted before is seen before it. Any goroutine may call it.
+// tell changes the mode. The shard sees earlier grants before the mode. Any goroutine may call it.
 func (s *shard) tell(m mode) {
 	s.mode.Store(int32(m))
 	s.client.Wake()
 }
 
-// run fires until it was told to end and has done so. It returns an error if the client failed.
+// run sends until it was told to end and is done. It returns an error if the client failed.
 func (s *shard) run() error {
 	defer close(s.exited)
 	defer s.halt()
@@ -125,24 +126,24 @@ func (s *shard) run() error {
 	return s.failure
 }
 
-// turn does all there is to do at now. It returns when the next turn is due, and whether there is none.
+// turn does everything due at now. It returns when the next turn is due, and whether the shard is done.
 func (s *shard) turn(now int64) (until int64, over bool) {
 	s.recorder = s.handover.exchange(s.recorder)
-	m := mode(s.mode.Load()) // before the mail: what was granted before the mode was told is in it
+	m := mode(s.mode.Load()) // before the mail: grants made before the mode was told are in it
 	if s.granted != nil {
 		s.accept()
 	} else {
 		s.adopt(now)
 	}
-	if m == stopping || s.closed && m == draining { // who leaves a closed loop has nothing left to send
+	if m == stopping || s.closed && m == draining { // a worker that leaves a closed loop has nothing left to send
 		s.halt()
 	}
 	if s.closed && m == running {
-		return s.again(now), false
+		return s.sendClosed(now), false
 	}
 	if now >= s.rested {
 		s.next = max(s.release(now), now+s.limits.resolution)
-		if s.limits.resolution >= worthResting {
+		if s.limits.resolution >= minRest {
 			s.rested = now + s.limits.resolution
 		}
 	}
@@ -161,28 +162,29 @@ func (s *shard) turn(now int64) (until int64, over bool) {
 	return s.giveUp, s.inFlight == 0 || now >= s.giveUp
 }
 
-// release moves the slots that are due from held to waiting. It returns when the next one may leave.
+// release moves due slots from held to waiting. It returns when the next one may leave.
 func (s *shard) release(now int64) int64 {
 	var x pacer.Slot
 	for ; s.first(&x); s.pop() {
 		local := s.clock.Local(x.Due)
 		switch {
-		case s.granted != nil && s.arcs.recalled(&x): // also before it is due: after a step of the clock that may be far away
+		// Even before it is due: after a step of the clock that may be far away.
+		case s.granted != nil && s.arcs.recalled(&x):
 			s.recorder.Recalled(1)
-		case s.granted != nil && local-now > grantedFar: // of a clock that was stepped
+		case s.granted != nil && local-now > maxGrantLead: // of a clock that was stepped
 			s.recorder.LateDropped(1)
 		case local > now:
 			return s.pace.at(local)
 		case now-local > s.limits.catchUp:
 			s.recorder.LateDropped(1)
-			s.seen(now, local)
+			s.countLate(now, local)
 		case s.pace.at(local) > now:
 			return s.pace.at(local)
 		case s.waiting.n+s.inFlight >= s.limits.maxInFlight:
 			s.recorder.LateDropped(1)
 			s.noRoom()
 		default:
-			s.seen(now, local)
+			s.countLate(now, local)
 			s.pace.leave(now, local)
 			s.waiting.push(slot{x, local})
 		}
@@ -190,15 +192,15 @@ func (s *shard) release(now int64) int64 {
 	return forever
 }
 
-// seen counts a slot that the shard comes to late. Whatever happens to it from here on is not the shard's doing.
-func (s *shard) seen(now, local int64) {
+// countLate counts a slot that the shard comes to late. What happens to it later is not caused by the shard.
+func (s *shard) countLate(now, local int64) {
 	if now-local > s.tardy {
 		s.recorder.SeenLate(1)
 	}
 }
 
-// send fires what waits, first in first out, as far as there are connections. Who waited for a connection is not
-// paced: the endpoint made it late, and its latency tells so.
+// send sends what waits, first in first out, while there are connections. A slot that waited for a connection is not
+// paced: the endpoint made it late, and its latency shows it.
 func (s *shard) send(now int64) {
 	for s.waiting.n > 0 {
 		first := s.waiting.first()
@@ -229,7 +231,8 @@ func (s *shard) completed(r Result) {
 	})
 }
 
-// halt accounts for all that waits, as recalled where it is, which after a stop is all of it, else as dropped late. It says that nothing more will be sent.
+// halt counts all that waits: as recalled if it is, else as dropped late. After a stop all of it is recalled. It says
+// that nothing more will be sent.
 func (s *shard) halt() {
 	for ; s.waiting.n > 0; s.waiting.pop() {
 		s.discard(&s.waiting.first().Slot)

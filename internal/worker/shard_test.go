@@ -99,7 +99,7 @@ func counts(s *shard, sum *report.Snapshot) report.Counts {
 	return sum.Counts
 }
 
-// audit asserts that each of the slots that the shard has come to is in exactly one place, and what must hold beside it.
+// audit asserts that each slot that the shard has come to is in exactly one place, and the bounds.
 func audit(t *testing.T, s *shard, come int64, sum *report.Snapshot) report.Counts {
 	t.Helper()
 	n := bounded(t, s, sum)
@@ -109,7 +109,7 @@ func audit(t *testing.T, s *shard, come int64, sum *report.Snapshot) report.Coun
 	return n
 }
 
-// bounded asserts what must hold whatever the shard has come to.
+// bounded asserts what must always hold.
 func bounded(t *testing.T, s *shard, sum *report.Snapshot) report.Counts {
 	t.Helper()
 	n := counts(s, sum)
@@ -122,8 +122,9 @@ func bounded(t *testing.T, s *shard, sum *report.Snapshot) report.Counts {
 	return n
 }
 
-// A shard under random changes of the rate, promises, stalls, busy connections and endings. Nothing is sent early, twice or after it was known to be
-// recalled, and after the stop nothing at all; in the end each slot that was the worker's is accounted for once.
+// A shard under random changes of the rate, promises, stalls, busy connections and ends. Nothing is sent early,
+// twice, or after it was known to be recalled. After the stop nothing is sent. At the end each of the worker's slots
+// is counted once.
 func TestShardAccountsEverySlotOnce(t *testing.T) {
 	var all report.Counts
 	for seed := range uint64(200) {
@@ -231,7 +232,7 @@ func (f *shardFuzz) run() report.Counts {
 	f.shard.tell(stopping)
 	f.turn(f.client.now)
 	reached := f.arcs.reached.Load() + f.Int64N(5000) // another shard may have ended a little later
-	f.settle(reached)
+	f.countUnsent(reached)
 	n := bounded(f.T, f.shard, sum)
 	if want := f.owned(min(reached, f.promise)); n.Slots()-n.Beyond != want {
 		f.Errorf("%d slots were its own, it accounts for %d of them and %d beyond: %+v", want, n.Slots()-n.Beyond, n.Beyond, n)
@@ -256,7 +257,7 @@ func (f *shardFuzz) owned(until int64) (n int64) {
 	return n
 }
 
-// Each slot is sent once, and the recalled ones are those behind the cut.
+// Each slot is sent once. The recalled ones are those after the cut.
 func TestRecalled(t *testing.T) {
 	client := &stepClient{now: 0, keep: true}
 	s := stepShard(client, 0, 1, testLimits())
@@ -281,7 +282,7 @@ func TestRecalled(t *testing.T) {
 	}
 }
 
-// A shard that is to wake up seldom fires what has become due meanwhile, and all of it.
+// A shard that rarely wakes up sends all that has become due in between.
 func TestResolution(t *testing.T) {
 	const rate, slots = 50_000, 5000
 	for _, resolution := range []int64{0, ms / 10, ms} {
@@ -306,7 +307,8 @@ func TestResolution(t *testing.T) {
 	}
 }
 
-// Answers wake a shard up, but what is due leaves at its own pace: each ms here, all that has become due. New pieces and a recall are seen at once.
+// Answers wake a shard up, but due slots leave at its own pace: each ms, all that has become due. New pieces and a
+// recall are seen at once.
 func TestResolutionWhileAnswersCome(t *testing.T) {
 	const rate, slots, often = 50_000, 5000, ms / 50
 	client := &stepClient{keep: true}
@@ -344,7 +346,7 @@ func TestResolutionWhileAnswersCome(t *testing.T) {
 	}
 }
 
-// Who leaves sees at once what was recalled.
+// A worker that leaves sees at once what was recalled.
 func TestRecalledWhileLeaving(t *testing.T) {
 	client := &stepClient{now: 1000 * ms}
 	l := testLimits()
@@ -362,7 +364,7 @@ func TestRecalledWhileLeaving(t *testing.T) {
 	}
 }
 
-// With all connections busy requests wait, in order, and their latency counts; beyond maxLag they are dropped.
+// When all connections are busy, requests wait in order, and their latency counts. Beyond maxLag they are dropped.
 func TestBusyConnections(t *testing.T) {
 	client := &stepClient{busy: true, keep: true}
 	s := stepShard(client, 0, 1, testLimits())
@@ -381,7 +383,8 @@ func TestBusyConnections(t *testing.T) {
 	}
 }
 
-// What waits and what is on the wire is bounded; the slot that finds no room is dropped, not an older one.
+// The sum of waiting slots and requests on the wire is bounded. The slot that finds no room is dropped, not an older
+// one.
 func TestMaxInFlight(t *testing.T) {
 	client := &stepClient{busy: true, keep: true}
 	l := testLimits()
@@ -461,7 +464,7 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// What a slot costs for which there is no room, as most are of a rate far above what is reachable.
+// The cost of a slot without room. Far above the reachable rate most slots are of this kind.
 func BenchmarkDrop(b *testing.B) {
 	client := &stepClient{now: 1000 * ms, busy: true}
 	l := testLimits()
@@ -515,7 +518,7 @@ func TestHandover(t *testing.T) {
 	}
 	s.halt()
 	close(s.exited)
-	s.settle(60_000) // 10 are due before
+	s.countUnsent(60_000) // 10 are due before
 	s.collect(total.Record)
 	s.collect(total.Record)
 	if c := total.Counts; c.Sent != 50 || c.Completed != 50 || c.LateDropped != 10 {

@@ -326,7 +326,8 @@ func (c *simClient) Close() error {
 	return nil
 }
 
-// books holds what each worker says of itself against what the server counted, and returns all that was asked for, and what nobody owned.
+// books compares what each worker counted with what the server counted. It returns all that was asked for, and what
+// nobody owned.
 func (s *sim) books() (asked, idle int64) {
 	s.t.Helper()
 	a := s.arcs.Audit(s.redis())
@@ -358,7 +359,7 @@ func (s *sim) books() (asked, idle int64) {
 	return a.Asked, a.Idle
 }
 
-// audit asserts what must hold at the end of every run, whatever happened in it, and returns the fleet's counts.
+// audit asserts what must hold at the end of every run, and returns the fleet's counts.
 func (s *sim) audit() report.Counts {
 	s.t.Helper()
 	s.books()
@@ -394,7 +395,7 @@ func (s *sim) worstRTT() time.Duration {
 	return 0
 }
 
-// auditJournal asserts that what was published is whole: no gap, no overlap, and the sum is the total.
+// auditJournal asserts that what was published is complete: no gap, no overlap, and the sum is the total.
 func (m *simMember) auditJournal(total *report.Snapshot) {
 	m.t.Helper()
 	sum := report.NewSnapshot(m.ID, "1")
@@ -446,7 +447,7 @@ func (s *sim) between(from, to time.Duration) (n int) {
 }
 
 // even asserts I1 and the window bound for a rate that never changed: no slot twice, and no more than rate·w + 2 in
-// any window, the 2 for a µs of clock error at both ends.
+// any window. The 2 is for a µs of clock error at both ends.
 func (s *sim) even(rate int64) {
 	s.t.Helper()
 	dues := make([]int64, len(s.sends))

@@ -9,7 +9,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// TestStandstill: how long a closed loop was shut after its start, by silence and by pauses, up to the last View and no longer than the run.
+// TestStandstill: how long a closed loop stood still after its start, through silence and pauses, up to the last View
+// and no longer than the run.
 func TestStandstill(t *testing.T) {
 	law := func(id, at int64, phase lease.Phase, end int64) lease.Law {
 		return lease.Law{Law: pacer.Law{ID: id, T0: at * 1000, Den: 1}, Prev: id - 1, Phase: phase, End: end, Era: 1}
@@ -50,7 +51,8 @@ type disconnected struct{ stepClient }
 
 func (*disconnected) Connects() bool { return false }
 
-// TestNoConnectionsToLack: of a target that does not connect, no slot is told to have found no connection, and no closed loop how many it had.
+// TestNoConnectionsToLack: if a target does not connect, no slot counts as lacking a connection, and a closed loop
+// does not report how many it had.
 func TestNoConnectionsToLack(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -119,7 +121,7 @@ func TestMostInFlight(t *testing.T) {
 	}
 }
 
-// TestPlace: an interval belongs to its middle, and a rest of nothing but answers to the second before it.
+// TestPlace: an interval counts at its middle, and a rest with only answers in the second before.
 func TestPlace(t *testing.T) {
 	for _, c := range []struct{ begin, end, sent, want int64 }{
 		{11_000, 12_000, 5, 11_500}, {12_000, 12_015, 0, 12_000}, {12_000, 12_015, 1, 12_007}, {12_000, 12_300, 0, 12_150}, {500, 2000, 1, 1500},
@@ -133,7 +135,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestMeasuredOfTheRun: what a worker measured before the first slot is not of the run, and a beat in which it began is cut there.
+// TestMeasuredOfTheRun: what a worker measured before the first slot does not belong to the run. The beat in which
+// the run begins is cut there.
 func TestMeasuredOfTheRun(t *testing.T) {
 	const started = 10_000_000
 	now := int64(0)

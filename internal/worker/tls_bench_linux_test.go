@@ -21,8 +21,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// BenchmarkTLS fires as fast as it can over 64 connections with TLS, by the Adapter and by net/http's own client. The server is another
-// process, so the processor time is that of the client:
+// BenchmarkTLS fires as fast as it can over 64 connections with TLS, by the Adapter and by net/http's own client. The
+// server is another process, so the processor time is that of the client:
 //
 //	go test ./internal/worker -run '^$' -bench TLS -benchtime 3s -cpu 1
 func BenchmarkTLS(b *testing.B) {

@@ -2,7 +2,7 @@ package worker
 
 import "github.com/loadctl/loadctl/pacer"
 
-// slot is one that is due and waits for a connection.
+// slot is a slot that is due and waits for a connection.
 type slot struct {
 	pacer.Slot       // Due in ns of the Redis clock
 	local      int64 // the same, ns of the local clock
@@ -12,12 +12,12 @@ type slot struct {
 type waiting struct {
 	ring    []slot
 	head, n int
-	refused int // of these, the first so many found no connection free
+	refused int // the first of these found no free connection
 }
 
 func newWaiting(size int) waiting { return waiting{ring: make([]slot, size)} }
 
-// push adds a slot; there must be room.
+// push adds a slot. There must be room.
 func (w *waiting) push(s slot) {
 	i := w.head + w.n
 	if i >= len(w.ring) {
@@ -27,17 +27,17 @@ func (w *waiting) push(s slot) {
 	w.n++
 }
 
-// first is the slot that has waited longest; there must be one.
+// first returns the slot that has waited longest. There must be one.
 func (w *waiting) first() *slot { return &w.ring[w.head] }
 
-// refuse notes that there is no connection free. It returns for how many that is news.
+// refuse notes that no connection is free. It returns for how many slots that is new.
 func (w *waiting) refuse() int64 {
 	news := w.n - w.refused
 	w.refused = w.n
 	return int64(news)
 }
 
-// pop forgets the first.
+// pop removes the first slot.
 func (w *waiting) pop() {
 	w.n--
 	if w.refused > 0 {
@@ -50,16 +50,17 @@ func (w *waiting) pop() {
 
 // opener is a Client that can tell why it refused a request.
 type opener interface {
-	// Opening tells whether the last Send was refused because as many connections are being opened as may be at once, and not because
-	// all are busy. Whoever may call Send may call it.
+	// Opening reports why the last Send was refused: as many connections as allowed are being opened, and not: all
+	// are busy. Callers of Send may call it.
 	Opening() bool
 }
 
-// connector is a Client, or a Target, that can tell whether its requests go over connections; one that cannot is taken to have them.
+// connector is a Client or a Target that can tell whether its requests use connections. All others are taken to do
+// so.
 type connector interface{ Connects() bool }
 
-// Connects implements connector for the Target. Without connections there are only goroutines, and that none was free is not told as a
-// lack of connections.
+// Connects implements connector for the Target. Without connections there are only goroutines; a lack of these is not
+// counted as a lack of connections.
 func (a *Adapter) Connects() bool {
 	t, tells := a.target.(connector)
 	return !tells || t.Connects()
@@ -68,7 +69,7 @@ func (a *Adapter) Connects() bool {
 // refused counts n more slots for which there is no connection.
 func (s *shard) refused(n int64) {
 	if n == 0 || !s.connects {
-		return // nor is it asked again why: the reason is that of those that came before
+		return // the reason is known from those before
 	}
 	if s.opens = s.opening != nil && s.opening(); s.opens {
 		s.recorder.Opening(n)
@@ -77,8 +78,8 @@ func (s *shard) refused(n int64) {
 	}
 }
 
-// noRoom counts a slot that is dropped because as many as may be wait and are in flight. If some wait for a connection, then for the
-// same reason as they do; else more could have been sent.
+// noRoom counts a slot that is dropped because as many slots as allowed wait or are in flight. If some wait for a
+// connection, the reason is the same as theirs. Else more could have been sent.
 func (s *shard) noRoom() {
 	switch {
 	case !s.connects && s.waiting.refused > 0: // as in refused

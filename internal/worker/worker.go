@@ -14,7 +14,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// The meaning of a Worker's zero values.
+// The values that the zero values of a Worker stand for.
 const (
 	DefaultMaxInFlight  = 10_000
 	DefaultMaxLag       = time.Second
@@ -22,43 +22,44 @@ const (
 	DefaultDrainTimeout = 30 * time.Second
 )
 
-// Worker fires one member's part of a run. Fill it in and call Run, once.
+// Worker sends one member's part of a run. Fill it in and call Run, once.
 type Worker struct {
-	ID, Incarnation string               // the member, and one process's life of it
-	Server          lease.Server         // where arcs are leased
+	ID, Incarnation string               // the member, and one process of it
+	Server          lease.Server         // where pieces are leased
 	Messages        <-chan lease.Message // as in lease.Renewer
 	Clock           *pacer.Clock         // the clock of all Clients
 	Journal         Journal              // where snapshots go
-	Host            string               // name of this machine, for the report; "" = not known
+	Host            string               // name of this machine, for the report; "" = unknown
 
-	// NewClient opens the client of a shard: 0 … Shards−1. Run closes it.
+	// NewClient opens the client of shard 0 … Shards−1. Run closes it.
 	NewClient func(shard int) (Client, error)
-	// Started is the run's first t0, µs of the Redis clock, and 0 as long as it is not known. It is called by
-	// another goroutine. nil = no series.
+	// Started returns the run's first t0, µs of the Redis clock; 0 = not known yet. Another goroutine calls it. nil =
+	// no series.
 	Started func() int64
 
-	// Closed makes it a closed loop: while the run goes on each connection sends its next request when the last one was answered, and
-	// latency counts from then. The laws of the run have no slots then; they tell when it goes on.
+	// Closed makes it a closed loop: each connection sends its next request when the last one is answered. Latency
+	// counts from then. The laws of the run have no slots; they only tell when the run is active.
 	Closed bool
 
-	// MaxRate is the most that the whole cluster may be asked for with this worker in it: when it hears that a higher rate is asked for, now or
-	// later, it leaves, with ErrTooFast. Zero = any rate.
+	// MaxRate is the highest rate of the whole cluster in which this worker takes part. If the worker hears that a
+	// higher rate is asked for, now or later, it leaves with ErrTooFast. Zero = any rate.
 	MaxRate pacer.Rate
-	// Surge finds out what the run's limiter, as it is now, may let pass in some second beside a rate, which counts for MaxRate. It is called where
-	// the run has changed. nil = nothing.
+	// Surge finds out what the run's limiter may let pass in a second above a rate. That counts for MaxRate. It is
+	// called when the run has changed. nil = nothing.
 	Surge func() (func(rate float64) float64, error)
 
-	Shards       int           // goroutines that fire, one a core is best; 0 means 1
-	Cores        int           // that the process may use; 0 means as many as there are shards
-	Weight       int64         // the part of the rate is Weight / sum of weights; 0 means 1
-	MaxInFlight  int           // requests waiting or on the wire, of all shards; 0 = DefaultMaxInFlight
+	Shards       int           // goroutines that send; one a core is best; 0 means 1
+	Cores        int           // cores that the process may use; 0 means as many as there are shards
+	Weight       int64         // the worker's part of the rate is Weight / sum of weights; 0 means 1
+	MaxInFlight  int           // requests waiting or on the wire, in all shards; 0 = DefaultMaxInFlight
 	MaxLag       time.Duration // L: how long after its due time a request may wait for a connection; 0 = DefaultMaxLag
 	CatchUp      time.Duration // how late a slot may be when it is first seen; 0 = DefaultCatchUp
 	DrainTimeout time.Duration // how long the last requests may take; 0 = DefaultDrainTimeout
-	Resolution   time.Duration // a shard wakes up this often for due slots at most, and so they are late by as much; 0 = for each
+	// Minimum time between two wake-ups of a shard for due slots, which adds as much lateness; 0 = one for each slot.
+	Resolution time.Duration
 
-	// Halt is called when nothing more may be sent, before the fleet is told so: what a Target has accepted and not yet written
-	// must not be written any more. nil = nothing is between Send and the write.
+	// Halt is called when nothing more may be sent, before the fleet is told. A Target must not write any more what
+	// it has accepted and not yet written. nil = nothing is between Send and the write.
 	Halt func()
 
 	Grants Grants      // asked before a slot is sent; nil = the run has no limiter
@@ -69,10 +70,10 @@ type Worker struct {
 	Log     *slog.Logger                             // nil = none
 }
 
-// Run fires until the run ends or is stopped, or ctx ends, and then returns nil; each of these lets the requests
-// on the wire end, for at most DrainTimeout. When ctx ends, what is held is handed over to the others first, and sent up to there.
-// Any other end is an error: one of pacer's, or that of a client. The snapshot is the cumulative one, always; requests
-// that were abandoned are in flight in it.
+// Run sends until the run ends or is stopped, or ctx ends. Then it returns nil. In each case it waits for the
+// requests on the wire, for at most DrainTimeout. When ctx ends, it first hands over what it holds, and sends up to
+// that point. Any other end is an error, one of pacer's or of a client. The snapshot is always the cumulative one.
+// Abandoned requests are in flight in it.
 func (w *Worker) Run(ctx context.Context) (*report.Snapshot, error) {
 	e := engine{Worker: *w}
 	e.defaults()
@@ -85,18 +86,18 @@ func (w *Worker) Run(ctx context.Context) (*report.Snapshot, error) {
 	return e.publisher.total, err
 }
 
-// engine is a Worker that runs. It is the Sink of its Renewer.
+// engine is a running Worker. It is the Sink of its Renewer.
 type engine struct {
 	Worker
 	shards     []*shard
 	feed       feed
-	granter    *granter // where the run has a limiter; else nil
+	granter    *granter // of a run with a limiter; else nil
 	ceiling    ceiling
 	standstill standstill
 	publisher  publisher
 	publishing sync.WaitGroup
-	beat       chan struct{} // a snapshot is published; has room for one
-	quit       chan struct{} // closed when the publisher is to end
+	beat       chan struct{} // signals that a snapshot is published; has room for one
+	quit       chan struct{} // closed when the publisher must end
 }
 
 func (e *engine) defaults() {
@@ -158,7 +159,7 @@ func (e *engine) tell(m mode) {
 	}
 }
 
-// run is the life of the engine: shards, publisher and renewer side by side, and then the end in its order.
+// run is the life of the engine: shards, publisher and renewer run side by side, then end in order.
 func (e *engine) run(ctx context.Context) error {
 	leasing, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -174,17 +175,17 @@ func (e *engine) run(ctx context.Context) error {
 	e.limit()
 
 	defer context.AfterFunc(ctx, func() {
-		e.Log.Info("leaving: hands over what it holds, and waits for answers; once more ends at once", "answers at most for", e.DrainTimeout)
+		e.Log.Info("leaving: handing over to other workers, and waiting for answers; interrupt again to end at once", "waiting at most", e.DrainTimeout)
 	})()
 	staying := ctx
-	if e.Closed { // it has no slots that others could go on with
+	if e.Closed { // it has no slots to hand over
 		staying = context.WithoutCancel(ctx)
 	}
 	r := e.renewer(leasing.Done())
 	return e.end(ctx, leasing, r, r.Run(staying))
 }
 
-// finish waits for the shards and publishes what they did.
+// finish waits for the shards, and publishes what they did.
 func (e *engine) finish(ctx context.Context, err error) error {
 	for _, s := range e.shards {
 		<-s.exited
@@ -192,19 +193,19 @@ func (e *engine) finish(ctx context.Context, err error) error {
 	}
 	close(e.quit)
 	e.publishing.Wait()
-	e.settle()
+	e.countUnsent()
 	e.publisher.finish(ctx, errors.Is(err, pacer.ErrNoState))
 	return err
 }
 
-// settle accounts for what was due while this worker owned it, and that no shard came to.
-func (e *engine) settle() {
+// countUnsent counts slots that were due while this worker owned them and that no shard came to.
+func (e *engine) countUnsent() {
 	_, reached := e.Taken()
 	if e.granter != nil {
-		e.granter.settle(reached)
+		e.granter.countUnsent(reached)
 		return
 	}
 	for _, s := range e.shards {
-		s.settle(reached)
+		s.countUnsent(reached)
 	}
 }

@@ -17,8 +17,8 @@ import (
 
 const second = int64(1_000_000) // µs
 
-// simulate runs f in virtual time, on one processor: two goroutines that look at due timers of a bubble at the same time crash the race detector
-// (golang/go#78156).
+// simulate runs f in virtual time, on one processor: two goroutines that look at due timers of a bubble at the same
+// time crash the race detector (golang/go#78156).
 func simulate(t *testing.T, f func(*testing.T)) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -32,7 +32,7 @@ func (s *sim) fleet(n int) {
 	}
 }
 
-// exactly asserts that asked requests were sent and that nothing else happened, but for waiting.
+// exactly asserts that the requests asked for were sent, and that nothing else happened but waiting.
 func exactly(t *testing.T, n report.Counts, asked int64) {
 	t.Helper()
 	want := report.Counts{Sent: asked, Completed: asked, Busy: n.Busy}
@@ -41,7 +41,7 @@ func exactly(t *testing.T, n report.Counts, asked int64) {
 	}
 }
 
-// A healthy fleet sends what was asked for, to the request and on the exact grid, whatever its size.
+// A healthy fleet of any size sends what was asked for, to the request, on the exact grid.
 func TestTotalIsExact(t *testing.T) {
 	for _, c := range []struct{ workers, shards, rate, seconds int64 }{
 		{1, 1, 1000, 20}, {1, 4, 5000, 5}, {4, 1, 4000, 20}, {3, 2, 7, 30}, {200, 1, 5000, 6}, {50, 1, 20, 20},
@@ -125,7 +125,7 @@ func TestPauseAndResume(t *testing.T) {
 	})
 }
 
-// After a stop nothing is sent, and everyone says so before the last response is there.
+// After a stop nothing is sent, and every worker says so before the last response is there.
 func TestStop(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Min: 3})
@@ -205,7 +205,7 @@ func TestJoin(t *testing.T) {
 	})
 }
 
-// Who is asked to go says so, sends what it holds until the others have it, and leaves.
+// A worker that is asked to go says so, sends what it holds until the others have it, and leaves.
 func TestLeave(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 2000, model.Options{Span: 10 * second, Min: 2})
@@ -248,7 +248,7 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// A worker whose client fails accounts for what it held, leaves at once so that the others take over, and says why.
+// A worker whose client fails counts what it held, leaves at once so that others take over, and says why.
 func TestClientFails(t *testing.T) {
 	for _, resolution := range []time.Duration{0, 5 * time.Millisecond} {
 		simulate(t, func(t *testing.T) {
@@ -273,7 +273,7 @@ func TestClientFails(t *testing.T) {
 	}
 }
 
-// The end of ctx ends a worker that still waits for the others, and one that Redis does not answer.
+// The end of ctx ends a worker that waits for the others, and one that Redis does not answer.
 func TestCancel(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Min: 2})
@@ -298,7 +298,8 @@ func TestCancel(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		m.cancel()
 		s.wait()
-		least := (8*time.Second - s.begun(0)).Milliseconds() - 10 // what it could not hand over it sends, for as long as it tries
+		// What it could not hand over it sends, for as long as it tries.
+		least := (8*time.Second - s.begun(0)).Milliseconds() - 10
 		if n := m.total.Counts; m.err != nil || n.Sent != int64(len(s.sends)) || n.Sent < least || !m.total.Final {
 			t.Errorf("%v, %+v, want %d", m.err, n, least)
 		}
@@ -311,7 +312,8 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// Who leaves may still write what it holds, and nothing some seconds later: it does not hear of a stop any more.
+// A worker that leaves may still write what it holds for some seconds, and nothing after: it does not hear of a stop
+// any more.
 func TestHaltAfterLeaving(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Min: 2})
@@ -334,7 +336,7 @@ func TestHaltAfterLeaving(t *testing.T) {
 			}
 		}
 		s.mu.Unlock()
-		if end := time.Duration(halted.Load()); end < last+m.MaxLag || end > last+m.MaxLag+handedOver {
+		if end := time.Duration(halted.Load()); end < last+m.MaxLag || end > last+m.MaxLag+handoverTime {
 			t.Errorf("the last was sent at %v, nothing could be written after %v", last, end)
 		}
 		s.order("stop", nil)
@@ -343,7 +345,8 @@ func TestHaltAfterLeaving(t *testing.T) {
 	})
 }
 
-// A fleet that cannot reach Redis for longer than it was promised sends until then; afterwards it goes on, and never catches up in a burst.
+// A fleet that cannot reach Redis for longer than its promise sends until the promise ends. Then it goes on, and
+// never catches up in a burst.
 func TestRedisAway(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Span: 20 * second, Min: 2, Hold: 3 * second})
@@ -366,7 +369,7 @@ func TestRedisAway(t *testing.T) {
 	})
 }
 
-// calm asserts that what was made up for left at twice the pace at most.
+// calm asserts that what was made up for left at most at twice the pace.
 func (s *sim) calm(rate int64) {
 	s.t.Helper()
 	for _, w := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
@@ -376,7 +379,7 @@ func (s *sim) calm(rate int64) {
 	}
 }
 
-// A process that stood still drops what is too late, and the rest leaves at no more than twice its pace.
+// A process that stood still drops what is too late. The rest leaves at no more than twice its pace.
 func TestFrozen(t *testing.T) {
 	for _, c := range []struct {
 		freeze  time.Duration
@@ -398,7 +401,7 @@ func TestFrozen(t *testing.T) {
 	}
 }
 
-// An endpoint that stands still for 2 of 10 s: everything is sent, and the latency is what a user would have felt.
+// An endpoint stands still for 2 of 10 s. Everything is sent, and the latency is what a user would have felt.
 func TestStalledEndpoint(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 1})
@@ -440,7 +443,7 @@ func TestStalledEndpointDropsLate(t *testing.T) {
 	})
 }
 
-// A Journal that fails loses nothing, whether or not what failed was written.
+// A Journal that fails loses nothing, whether or not a failed write was written.
 func TestJournalFails(t *testing.T) {
 	for _, ambiguous := range []bool{false, true} {
 		simulate(t, func(t *testing.T) {
@@ -474,7 +477,7 @@ func TestSeries(t *testing.T) {
 	})
 }
 
-// Requests that do not end are abandoned after DrainTimeout and are in flight in the report.
+// Requests that do not end are abandoned after DrainTimeout, and are in flight in the report.
 func TestDrainTimeout(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 100, model.Options{Span: 2 * second, Min: 1})
@@ -493,7 +496,7 @@ func TestDrainTimeout(t *testing.T) {
 	})
 }
 
-// Two processes with one id: the first ends with an error and sends no more.
+// Two processes have one id: the first ends with an error and sends no more.
 func TestReplaced(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Span: 5 * second, Min: 1})
@@ -523,7 +526,7 @@ func TestReplaced(t *testing.T) {
 	})
 }
 
-// A client that cannot be opened is an error before the worker joins, and the others are closed.
+// A client that cannot be opened is an error before the worker joins, and the other clients are closed.
 func TestOpenFails(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Min: 1})

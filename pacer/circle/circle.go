@@ -1,11 +1,11 @@
 // Package circle spreads the slots of a schedule over its owners.
 //
-// The slots of a run are numbered through: slot k of a generation has the ordinal q = base + k. Each
-// ordinal has a place on a circle of Units places,
+// The slots of a run are numbered: slot k of a law has the ordinal q = base + k. Each ordinal has a place on a circle
+// of Units places,
 //
 //	v(q) = q·G mod Units
 //
-// and who owns an arc of the circle owns the slots whose places lie in it:
+// and the owner of an arc of the circle owns the slots whose places lie in it:
 //
 //	arc := circle.Arc{Lo: 0, N: circle.Units / 3}
 //	for w := arc.Walk(q0); w.Ordinal() < q1; w.Next() {
@@ -13,10 +13,9 @@
 //	}
 //	n := arc.Count(q0, q1) // the same number, without walking
 //
-// Guarantees: arcs that divide the circle divide the ordinals, each once. G is near Units divided by
-// the golden ratio, so the ordinals of one arc have at most three distances, wherever it lies, and
-// these are of the size of its share. All is exact in integers below 2^53, which the doubles of
-// Redis' Lua hold.
+// Guarantees: arcs that divide the circle divide the ordinals, each once. G is near Units divided by the golden
+// ratio. So wherever an arc lies, at most three distances occur between its ordinals, and these are of the order of 1/share.
+// All numbers are integers below 2^53, which the doubles of Redis' Lua hold exactly.
 package circle
 
 const (
@@ -26,7 +25,7 @@ const (
 	G = 10_368_999
 )
 
-// At is the place of an ordinal, which is not negative:
+// At returns the place of an ordinal, which must not be negative:
 //
 //	v(q) = (q mod Units)·G mod Units
 func At(q int64) int64 { return q % Units * G % Units }
@@ -34,23 +33,23 @@ func At(q int64) int64 { return q % Units * G % Units }
 // An Arc is the places Lo … Lo+N−1, with 0 ≤ Lo and Lo+N ≤ Units. It does not cross zero.
 type Arc struct{ Lo, N int64 }
 
-// Has tells whether an ordinal is of the arc.
+// Has reports whether an ordinal is in the arc.
 func (a Arc) Has(q int64) bool {
 	o := At(q) - a.Lo
 	return o >= 0 && o < a.N
 }
 
-// steps are the shortest step that moves up by less than the arc is long, and the shortest that moves down. Euclid's algorithm
-// finds them: with (n1, d1) up and (n2, d2) down, the next shorter movement of either kind is that of n1 + n2 ordinals,
+// steps returns the shortest step that moves up by less than the arc's length, and the shortest that moves down.
+// Euclid's algorithm finds them: with (n1, d1) up and (n2, d2) down, n1 + n2 ordinals make the next shorter movement,
 //
 //	d1 > d2: up by d1 − d2;  d1 < d2: down by d2 − d1
 //
-// In the end d1 + d2 ≥ N: before the last turn the longer of the two was.
+// At the end d1 + d2 ≥ N, as before the last turn the longer of the two was at least N.
 func (a Arc) steps() (n1, d1, n2, d2 int64) {
 	n1, d1, n2, d2 = 1, G, 1, Units-G
 	for max(d1, d2) >= a.N {
 		switch {
-		case d1 == d2: // both 1, and the arc is one place: it is met again after all others
+		case d1 == d2: // both are 1, and the arc is one place: it comes again after all others
 			return Units, 0, Units, 0
 		case d1 > d2:
 			n1, d1 = n1+n2, d1-d2
@@ -67,7 +66,7 @@ type Walk struct {
 	n1, d1, n2, d2 int64
 }
 
-// Walk begins at the first ordinal of the arc at or after q. The arc is not empty.
+// Walk begins at the first ordinal of the arc at or after q. The arc must not be empty.
 func (a Arc) Walk(q int64) Walk {
 	w := Walk{q: a.First(q), n: a.N}
 	w.o = At(w.q) - a.Lo
@@ -75,10 +74,10 @@ func (a Arc) Walk(q int64) Walk {
 	return w
 }
 
-// Ordinal is where the walk stands.
+// Ordinal returns where the walk stands.
 func (w *Walk) Ordinal() int64 { return w.q }
 
-// Next goes to the next ordinal of the arc. With o the place in the arc, it is
+// Next goes to the next ordinal of the arc. With o the place in the arc:
 //
 //	o + d1 < N: n1 on;  o ≥ d2: n2 on;  else n1 + n2 on
 //
@@ -98,7 +97,7 @@ func (w *Walk) Next() {
 	w.o += w.d1 - w.d2
 }
 
-// First is the first ordinal of the arc at or after q: q + j with the least j for which
+// First returns the first ordinal of the arc at or after q. That is q + j with the least j for which
 //
 //	(Lo − v(q)) mod Units ≤ j·G mod Units ≤ (Lo − v(q)) mod Units + N − 1
 func (a Arc) First(q int64) int64 {
@@ -109,8 +108,9 @@ func (a Arc) First(q int64) int64 {
 	return q + reach(G, Units, lo, lo+a.N-1)
 }
 
-// reach is the least j ≥ 0 with lo ≤ a·j mod m ≤ hi, where 0 < lo ≤ hi < m and there is one. If no multiple of a lies in [lo, hi], then
-// a·j = m·y + z with z in [lo, hi], and y is the least for which m·y mod a lies in [−hi mod a, −lo mod a].
+// reach returns the least j ≥ 0 with lo ≤ a·j mod m ≤ hi, where 0 < lo ≤ hi < m. There must be one. If no
+// multiple of a lies in [lo, hi], then a·j = m·y + z with z in [lo, hi]. There y is the least for which m·y mod a
+// lies in [−hi mod a, −lo mod a].
 func reach(a, m, lo, hi int64) int64 {
 	if j := (lo + a - 1) / a; a*j <= hi {
 		return j
@@ -119,7 +119,7 @@ func reach(a, m, lo, hi int64) int64 {
 	return (lo + m*y + a - 1) / a
 }
 
-// Count is how many ordinals of the arc are in [from, to).
+// Count returns how many ordinals of the arc are in [from, to).
 func (a Arc) Count(from, to int64) int64 {
 	if to <= from {
 		return 0
@@ -127,8 +127,9 @@ func (a Arc) Count(from, to int64) int64 {
 	return a.below(to) - a.below(from)
 }
 
-// below is how many of the ordinals 0 … q−1 are of the arc. In each period of Units ordinals there are N. With x = i·G − Lo, ordinal i is of
-// the arc where ⌊x/Units⌋ − ⌊(x−N)/Units⌋ is 1, and not where it is 0; 2·Units are added, so that nothing is negative:
+// below returns how many of the ordinals 0 … q−1 are in the arc. In each period of Units ordinals there are N. With x
+// = i·G − Lo, ordinal i is in the arc if ⌊x/Units⌋ − ⌊(x−N)/Units⌋ is 1, else it is 0. 2·Units are added, so that
+// nothing is negative:
 //
 //	q div Units · N + Σ_{i < q mod Units} (⌊(x+2·Units)/Units⌋ − ⌊(x+2·Units−N)/Units⌋)
 func (a Arc) below(q int64) int64 {
@@ -136,8 +137,8 @@ func (a Arc) below(q int64) int64 {
 	return q/Units*a.N + floors(rest, 2*Units-a.Lo) - floors(rest, 2*Units-a.Lo-a.N)
 }
 
-// floors is Σ_{i<n} ⌊(i·G + b)/Units⌋ for n < Units. The sum is the number of points below a line; what is whole is taken out, then the two axes
-// change places, as in Euclid's algorithm. All numbers are below 2^50.
+// floors returns Σ_{i<n} ⌊(i·G + b)/Units⌋ for n < Units. The sum is the number of points below a line. Whole parts
+// are taken out, then the two axes change places, as in Euclid's algorithm. All numbers are below 2^50.
 func floors(n, b int64) (sum int64) {
 	a, m := int64(G), int64(Units)
 	for n > 0 {
@@ -151,11 +152,11 @@ func floors(n, b int64) (sum int64) {
 	return sum
 }
 
-// shardG is the step of a second rotation, near Units·(√2 − 1), odd as well.
+// shardG is the step of a second rotation, near Units·(√2 − 1), and also odd.
 const shardG = 6_949_351
 
-// Shard is which of a worker's shards sends an ordinal. It is a function of the ordinal alone: a shard that has not yet taken up a new list
-// of arcs never sends what another one sends, however the arcs were cut in between.
+// Shard returns which of a worker's shards sends an ordinal. It depends on the ordinal alone. So a shard that has not
+// yet taken up a new list of pieces never sends a slot of another shard.
 //
 //	⌊(q·g mod Units) · shards / Units⌋
 func Shard(q, shards int64) int64 { return q % Units * shardG % Units * shards / Units }

@@ -132,7 +132,8 @@ func TestCountInDoubles(t *testing.T) {
 	}
 }
 
-// evenness is the variation of the gaps between ordinals and the most in a window of ordinals, as a multiple of max(1, share).
+// evenness is the variation of the gaps between ordinals, and the most ordinals in a window, as a multiple of max(1,
+// share).
 func evenness(a Arc, window int64, own func(q int64) bool) (variation, most float64) {
 	var qs []int64
 	for w := a.Walk(0); len(qs) < 200_000 && w.Ordinal() < 16*Units; w.Next() {

@@ -1,8 +1,9 @@
-// Package lease is the protocol by which workers lease arcs of the slot circle, the worker's side of it.
+// Package lease is the worker's side of the protocol by which workers lease pieces of the slot circle.
 //
-// The slots of a run are numbered through, and each number has a place on a circle (pacer/circle). A script in Redis leases arcs of it to
-// workers, each until a promised time, and a worker sends the slots whose places lie in its arcs. One call every half second renews all of
-// them. A Holder decides what to call and what a reply means; Slots are what one shard of the worker is to send:
+// The slots of a run are numbered, and each number has a place on a circle (pacer/circle). A script in Redis leases
+// pieces of the circle to workers, each until a promised time. A worker sends the slots whose places lie in its
+// pieces. One call every half second renews all of them. A Holder decides what to call and what a reply means. Slots
+// are what one shard of the worker sends:
 //
 //	holder := lease.NewHolder("w1", "1", 1)
 //	reply := … holder.Call() …
@@ -11,8 +12,8 @@
 //	slots.Take(&view)
 //	for slots.Next(&x) { … slots.Pop() }
 //
-// All of it is pure: time is an argument, µs of the Redis clock.
+// The code is pure: time is an argument, in µs of the Redis clock.
 //
-// Guarantees, whatever is lost, doubled, late or forgotten: no slot is given out by two workers, and none twice by one. internal/sim
-// breaks everything that can break, and shows that each rule is needed.
+// Guarantees, whatever message is lost, doubled, late or forgotten: no two workers give out the same slot, and no
+// worker gives one out twice. internal/sim simulates faults, and shows that each rule is needed.
 package lease

@@ -11,17 +11,18 @@ import (
 	"github.com/loadctl/loadctl/pacer/circle"
 )
 
-// How calls, replies and messages are written for the scripts: whole numbers of eight bytes, the least significant first, as lua/state.lua has
-// them. Everything that is read is checked, so that nothing in a View can make the arithmetic fail.
+// Calls, replies and messages are texts for the scripts: whole numbers of eight bytes, the least significant byte
+// first, as in lua/state.lua. Everything that is read is checked, so that nothing in a View can make the arithmetic
+// fail.
 
 const (
-	most      = 1 << 53 // numbers beyond are not exact in a script
+	most      = 1 << 53 // larger numbers are not exact in a script
 	lawBytes  = 21 * 8
 	headBytes = 7 * 8
 )
 
-// errForm is what is wrong with a text that no script of this version has written.
-var errForm = errors.New("not written by this version of the scripts")
+// errForm says that no script of this version has written a text.
+var errForm = errors.New("not written by this version of loadctl")
 
 func pack(b []byte, numbers ...int64) []byte {
 	for _, x := range numbers {
@@ -30,7 +31,7 @@ func pack(b []byte, numbers ...int64) []byte {
 	return b
 }
 
-// unpack is the numbers of a text, `of` in each record.
+// unpack returns the numbers of a text that has records of `of` numbers.
 func unpack(s string, of int) ([]int64, error) {
 	if len(s)%(8*of) != 0 {
 		return nil, errForm
@@ -42,7 +43,8 @@ func unpack(s string, of int) ([]int64, error) {
 	return out, nil
 }
 
-// Args are the arguments of the renewal script behind the run's uid and the wake-up channel. A call that changes nothing has the first four.
+// Args returns the arguments of the renewal script that follow the run's uid and the wake-up channel. A call that
+// changes nothing has only four.
 func (c Call) Args() []string {
 	claim := Claim{P: -1}
 	if c.Claim != nil {
@@ -57,7 +59,7 @@ func (c Call) Args() []string {
 	return append(append(args, c.Releases.pack(), claim.Held.pack(), laws), plans...)
 }
 
-// ReadReply is what the renewal script has answered. Plans that the laws name are in the reply, or known.
+// ReadReply reads an answer of the renewal script. Each plan that the laws name must be in the reply, or in known.
 func ReadReply(texts []string, known *Laws) (r Reply, err error) {
 	if len(texts) != 1 && len(texts) < 4 || len(texts[0]) < headBytes {
 		return r, fmt.Errorf("read a reply: %w", errForm)
@@ -93,7 +95,8 @@ func ReadReply(texts []string, known *Laws) (r Reply, err error) {
 	return r, nil
 }
 
-// ReadMessage is the laws in a message on the wake-up channel. An empty one only says that a call is worth while.
+// ReadMessage returns the laws in a message on the wake-up channel. An empty message has none: it only asks for a
+// call.
 func ReadMessage(s string, known *Laws) ([]Law, error) {
 	if s == "" {
 		return nil, nil
@@ -128,7 +131,7 @@ func (s Segs) pack() string {
 	return string(b)
 }
 
-// readSegs reads pieces of two numbers each, or four with the slot that they begin with.
+// readSegs reads pieces of two numbers each, or of four with their first slot.
 func readSegs(s string, of int) (Segs, error) {
 	v, err := unpack(s, of)
 	if err != nil {
@@ -141,7 +144,7 @@ func readSegs(s string, of int) (Segs, error) {
 			x.From = Pos{v[2], v[3]}
 		}
 		if x.Lo < at || x.Hi <= x.Lo || x.Hi > circle.Units || min(x.From.G, x.From.K) < 0 || max(x.From.G, x.From.K) > most {
-			return nil, fmt.Errorf("pieces that are not in order on the circle: %w", errForm)
+			return nil, fmt.Errorf("pieces are not in order on the circle: %w", errForm)
 		}
 		at = x.Hi
 		out = append(out, x)
@@ -149,8 +152,8 @@ func readSegs(s string, of int) (Segs, error) {
 	return out, nil
 }
 
-// PackLaws is laws as the scripts keep them, and the plans that they name. The plan of the run's description is not among those: everybody
-// has it.
+// PackLaws returns laws as the scripts keep them, and the plans that they name. The plan of the run's description is
+// left out: everybody has it.
 func PackLaws(laws []Law) (text string, plans []string) {
 	b := make([]byte, 0, lawBytes*len(laws))
 	named := map[int64]bool{0: true}
@@ -166,7 +169,8 @@ func PackLaws(laws []Law) (text string, plans []string) {
 	return string(b), plans
 }
 
-// ReadLaws is laws in the order of their numbers. A plan that they name is among plans, or one of known's, or that of the run's description.
+// ReadLaws reads laws in the order of their numbers. A plan that they name must be in plans, be known, or be that of
+// the run's description.
 func ReadLaws(text string, plans []string, known *Laws) ([]Law, error) {
 	all := map[int64]*Plan{}
 	for _, l := range known.All() {
@@ -182,7 +186,8 @@ func ReadLaws(text string, plans []string, known *Laws) ([]Law, error) {
 	return readLaws(text, func(id int64) *Plan { return all[id] })
 }
 
-// ReadHistory is all laws of a run, in the order of their numbers, without their plans: those of laws that are over are not kept.
+// ReadHistory reads all laws of a run, in the order of their numbers. Their plans are empty: the plans of laws that
+// are over are not kept.
 func ReadHistory(text string) ([]Law, error) {
 	return readLaws(text, func(id int64) *Plan { return &Plan{ID: id} })
 }
@@ -226,10 +231,10 @@ func newLaw(v []int64, plan *Plan) (Law, error) {
 	switch {
 	case l.Phase < Running || l.Phase > Ended, l.Prev >= l.ID:
 		return Law{}, errForm
-	case l.Plan == nil && v[12] == 0: // nobody has been told of it, and nobody needs it
+	case l.Plan == nil && v[12] == 0: // the plan of the description may be unknown, as nobody needs it here
 		l.Plan = &Plan{}
 	case l.Plan == nil:
-		return Law{}, fmt.Errorf("its plan %d did not come", v[12])
+		return Law{}, fmt.Errorf("its plan %d is missing", v[12])
 	}
 	if l.Plan.ID > 0 && len(l.Plan.Pieces) > 0 && l.Piece > len(l.Plan.Pieces) {
 		return Law{}, errForm
@@ -237,7 +242,7 @@ func newLaw(v []int64, plan *Plan) (Law, error) {
 	return l, nil
 }
 
-// String is the plan as the scripts keep it: "number:1;pieces", with 1 for a loop, else 0.
+// String returns the plan as the scripts keep it: "number:1;pieces" if it loops, else "number:0;pieces".
 func (p *Plan) String() string {
 	loop := 0
 	if p.Loop {
@@ -246,7 +251,7 @@ func (p *Plan) String() string {
 	return fmt.Sprintf("%d:%d;%s", p.ID, loop, pacer.JoinPieces(p.Pieces))
 }
 
-// ParsePlan reads what String writes. It refuses plans whose arithmetic would not be defined.
+// ParsePlan reads what String writes. It refuses plans whose arithmetic is not defined.
 func ParsePlan(s string) (*Plan, error) {
 	head, rest, _ := strings.Cut(s, ";")
 	number, loop, _ := strings.Cut(head, ":")

@@ -128,7 +128,7 @@ func TestCallArgs(t *testing.T) {
 	}
 }
 
-// FuzzReply: whatever comes is refused, or can be worked with.
+// FuzzReply: any bytes are refused, or can be worked with.
 func FuzzReply(f *testing.F) {
 	r := sampleReply()
 	f.Add(r[0], r[1], r[2], r[3], r[4])
@@ -155,7 +155,7 @@ func FuzzReply(f *testing.F) {
 	})
 }
 
-// FuzzMessage: whatever comes is refused, or can be written again.
+// FuzzMessage: any bytes are refused, or can be written again.
 func FuzzMessage(f *testing.F) {
 	f.Add(message(sampleLaws()))
 	f.Fuzz(func(t *testing.T, text string) {

@@ -8,12 +8,13 @@ import (
 
 // The times of a release.
 const (
-	lead  = 600_000    // µs from the decision to give units up to the first slot that is not sent any more
-	kept  = 10_000_000 // µs a law is remembered after its end
-	tight = 200_000    // a release that would come later than this before its slot is decided anew
+	releaseLead = 600_000    // µs from the decision to give a piece up to the first slot that is not sent any more
+	keepLaws    = 10_000_000 // µs that a law is remembered after its end
+	minLead     = 200_000    // µs; a release that would come later than this before its slot gets a later slot
 )
 
-// Holder is one incarnation of a worker in the protocol, without its clock, its network and its shards. Used by one goroutine.
+// Holder is one incarnation of a worker in the protocol, without its clock, its network and its shards. One goroutine
+// uses it.
 type Holder struct {
 	worker, incarnation string
 	weight              int64
@@ -22,37 +23,37 @@ type Holder struct {
 	epoch               string
 	known               int64 // newest law of all replies
 	list                Segs  // of the last reply that had one
-	version             int64 // of it
-	call                *Call // not answered yet
-	claim               bool  // the next call is one
+	version             int64 // of list
+	call                *Call // the call that is not answered yet; nil = none
+	claim               bool  // the next call is a claim
 	leaving             Leaving
-	last                Pos // of one that has halted: from where on nothing is sent
-	agreed              int // all shards go by this View or a later one
-	given               int // pieces given up
+	last                Pos // after Halt: from here on nothing is sent
+	agreed              int // all shards go by the View of this version or a later one
+	given               int // number of pieces given up
 }
 
-// NewHolder is a worker that has heard nothing yet.
+// NewHolder returns a worker that has heard nothing yet.
 func NewHolder(worker, incarnation string, weight int64) *Holder {
 	return &Holder{worker: worker, incarnation: incarnation, weight: weight}
 }
 
-// View is what the shards are to go by now.
+// View returns what the shards must go by now.
 func (h *Holder) View() View { return h.view }
 
 // Leave makes the worker give up all it has.
 func (h *Holder) Leave() { h.leaving = max(h.leaving, Leaves) }
 
-// Halt ends the worker's part in the run at once: its shards have sent nothing that is due at the time reached or later, and send nothing any more. The
-// next call, which says so, is a new one. It gives up the whole circle.
+// Halt ends the worker's part in the run at once. Its shards have sent nothing that is due at reached or later, and
+// send nothing any more. The next call is a new one that says so. It gives up the whole circle.
 func (h *Holder) Halt(reached int64) {
 	h.leaving, h.call, h.last = Halted, nil, h.view.Laws.Pos(reached)
-	h.reconsider()
+	h.takeBack()
 }
 
-// Waiting tells whether a call is not answered yet.
+// Waiting reports whether a call is not answered yet.
 func (h *Holder) Waiting() bool { return h.call != nil }
 
-// Call is the call to make now: the one before, unchanged, until it is answered.
+// Call returns the call to make now. It is the same call until that is answered.
 func (h *Holder) Call() Call {
 	if h.call != nil {
 		return *h.call
@@ -81,7 +82,7 @@ func (h *Holder) Call() Call {
 	return c
 }
 
-// Heard takes a reply. It returns true if the worker is to call again at once. The View may be another one then.
+// Heard takes a reply, and may change the View. It reports whether the worker must call again at once.
 func (h *Holder) Heard(now int64, r Reply) (again bool) {
 	if h.call == nil || r.Seq != h.call.Seq || r.Status == Stale {
 		return false
@@ -91,7 +92,7 @@ func (h *Holder) Heard(now int64, r Reply) (again bool) {
 	switch r.Status {
 	case MustClaim, NoState:
 		h.claim = true
-		h.reconsider()
+		h.takeBack()
 		return r.Status == MustClaim
 	case Replaced, Gone:
 		h.view.Held = nil
@@ -103,22 +104,23 @@ func (h *Holder) Heard(now int64, r Reply) (again bool) {
 		h.view.Ending = nil // what is left of the era before is past
 	}
 	h.epoch, h.view.Era, h.view.P = r.Epoch, r.Era, r.P
-	h.view.Laws = h.view.Laws.Trim(r.Now - kept).With(r.Laws...).In(r.Era) // those that end by the new ones stay until the next reply: shards have sent some of them
+	// Laws that end by the new ones stay until the next reply: shards have sent some of their slots.
+	h.view.Laws = h.view.Laws.Trim(r.Now - keepLaws).With(r.Laws...).In(r.Era)
 	if h.known = call.Known; len(r.Laws) > 0 {
 		h.known = r.Laws[len(r.Laws)-1].ID
 	}
-	h.forget(now)
+	h.dropOld(now)
 	if h.list, h.version = r.List, r.Version; r.Version == call.Version {
 		h.list = list
 	}
-	h.view.Held = h.list.Minus(h.promised(call))
-	h.offer(now, r.Give)
+	h.view.Held = h.list.Minus(h.unreported(call))
+	h.giveUp(now, r.Give)
 	h.view.Version++
 	return false
 }
 
-// promised is what is given up, and the server that was called could not know of.
-func (h *Holder) promised(call *Call) (out Segs) {
+// unreported returns the pieces given up that the called server could not know of.
+func (h *Holder) unreported(call *Call) (out Segs) {
 	for _, e := range h.view.Ending {
 		told := slices.ContainsFunc(call.Releases, func(x Seg) bool { return x.Lo == e.Lo && x.Hi == e.Hi && x.From == e.End })
 		if !told && !e.sent {
@@ -128,7 +130,8 @@ func (h *Holder) promised(call *Call) (out Segs) {
 	return out
 }
 
-// Learn takes laws that came in a message. Where one between those and what is known did not come, it takes nothing, and the next call brings all.
+// Learn takes the laws of a message. If a law between them and the known ones is missing, it takes none. The next
+// call brings all.
 func (h *Holder) Learn(laws []Law) {
 	l := h.view.Laws.With(laws...)
 	linked := func(x Law) bool { return h.view.Laws.Live(x.ID) && l.Live(x.ID) }
@@ -138,8 +141,8 @@ func (h *Holder) Learn(laws []Law) {
 	}
 }
 
-// reconsider takes back what was to be given up and no server knows of.
-func (h *Holder) reconsider() {
+// takeBack keeps the pieces that were to be given up and that no server knows of.
+func (h *Holder) takeBack() {
 	var keep []Ending
 	for _, e := range h.view.Ending {
 		if e.sent {
@@ -154,12 +157,12 @@ func (h *Holder) reconsider() {
 	}
 }
 
-// offer decides from which slot on units are given up.
-func (h *Holder) offer(now int64, give Segs) {
+// giveUp chooses from which slot on pieces are given up.
+func (h *Holder) giveUp(now int64, give Segs) {
 	for _, g := range give {
 		in, out := h.view.Held.Split(Segs{g})
 		h.view.Held = out
-		at := now + lead
+		at := now + releaseLead
 		for _, s := range in {
 			end := Later(h.view.Laws.Pos(at), s.From)
 			h.given++
@@ -168,8 +171,8 @@ func (h *Holder) offer(now int64, give Segs) {
 	}
 }
 
-// Agreed is told when all shards go by a View or a later one, none of them having passed the time reached before. Then what is given up in it
-// can be released; where a shard may be beyond the first slot, or that is near, another one is chosen. It returns true if there is a release.
+// Agreed is told that all shards go by this View or a later one, and how far they have looked. It reports whether a
+// piece can be released. If a piece's end is too near, it chooses a later one.
 func (h *Holder) Agreed(version int, now, reached int64) (release bool) {
 	h.agreed = max(h.agreed, version)
 	h.view.Ending = slices.Clone(h.view.Ending)
@@ -178,8 +181,8 @@ func (h *Holder) Agreed(version int, now, reached int64) (release bool) {
 		e := &h.view.Ending[i]
 		switch {
 		case e.sent || e.view > h.agreed:
-		case e.at-tight < max(now, reached):
-			e.at = now + lead
+		case e.at-minLead < max(now, reached):
+			e.at = now + releaseLead
 			e.End = Later(e.End, h.view.Laws.Pos(e.at))
 			e.view, moved = h.view.Version+1, true
 		default:
@@ -192,7 +195,7 @@ func (h *Holder) Agreed(version int, now, reached int64) (release bool) {
 	return release
 }
 
-// forget drops pieces given up whose last slot is long over.
-func (h *Holder) forget(now int64) {
+// dropOld forgets pieces given up whose last slot was due long ago.
+func (h *Holder) dropOld(now int64) {
 	h.view.Ending = slices.DeleteFunc(slices.Clone(h.view.Ending), func(e Ending) bool { return e.sent && e.at+1_000_000 < now })
 }

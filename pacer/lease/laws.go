@@ -8,17 +8,17 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// Laws are the generations of a run as far as somebody knows them, in the order of their numbers. Of one era the newest is in force, and the
-// ones that it follows from are. All others are void: what a server had planned that was told something else, or was told and has forgotten. A
-// value is never changed; nil has no laws.
+// Laws are the known laws of a run, in the order of their numbers. Of one era the newest law is in force, and so are
+// those that it follows from. All others are void: a server planned them and then learnt of other laws, or it forgot
+// them. A value is never changed. nil has no laws.
 type Laws struct {
 	all  []Law
 	era  int64
-	cuts []int64 // the number of slots of each that are asked for
-	live []bool
+	cuts []int64 // how many slots of each law are asked for
+	live []bool  // whether each law is in force
 }
 
-// With is l and more laws. What l has already is left as it is, and so is the first of two with one number.
+// With returns l and more laws. Laws that l has are not replaced. Of two new laws with one number the first counts.
 func (l *Laws) With(more ...Law) *Laws {
 	all := slices.Concat(l.All(), more)
 	slices.SortStableFunc(all, func(a, b Law) int { return cmp.Compare(a.ID, b.ID) })
@@ -33,7 +33,7 @@ func (l *Laws) With(more ...Law) *Laws {
 	return chain(all, era)
 }
 
-// In is l where another era is in force.
+// In returns l with another era in force.
 func (l *Laws) In(era int64) *Laws {
 	if l == nil || l.era == era {
 		return l
@@ -41,7 +41,7 @@ func (l *Laws) In(era int64) *Laws {
 	return chain(l.all, era)
 }
 
-// chain finds out which laws are in force: from the newest of the era back, each with the number of slots that its successor names.
+// chain finds the laws in force, from the newest of the era back, and how many slots of each its successor asks for.
 func chain(all []Law, era int64) *Laws {
 	l := &Laws{all: all, era: era, cuts: make([]int64, len(all)), live: make([]bool, len(all))}
 	i := len(all) - 1
@@ -59,7 +59,8 @@ func chain(all []Law, era int64) *Laws {
 	return l
 }
 
-// Trim is l without what was over before a time of its era, µs, and without later eras that are not in force.
+// Trim returns l without laws that were over before a time of its era, µs, and without later eras that are not in
+// force.
 func (l *Laws) Trim(before int64) *Laws {
 	first, end := 0, 0
 	for i := range l.All() {
@@ -75,29 +76,29 @@ func (l *Laws) Trim(before int64) *Laws {
 	return chain(slices.Clone(l.all[first:end]), l.era)
 }
 
-// Live tells whether a law is known and in force in its time.
+// Live reports whether a law is known and in force in its time.
 func (l *Laws) Live(id int64) bool {
 	i, ok := l.Index(id)
 	return ok && l.live[i]
 }
 
-// Since are the laws with higher numbers.
+// Since returns the laws with higher numbers.
 func (l *Laws) Since(id int64) []Law {
 	i, _ := l.Index(id + 1)
 	return l.All()[i:]
 }
 
-// Index is where a law is or would be in All, and whether it is there.
+// Index returns the place of a law in All, or where it would be, and whether it is there.
 func (l *Laws) Index(id int64) (int, bool) {
 	all := l.All()
 	i := sort.Search(len(all), func(i int) bool { return all[i].ID >= id })
 	return i, i < len(all) && all[i].ID == id
 }
 
-// Has tells whether a law is known.
+// Has reports whether a law is known.
 func (l *Laws) Has(id int64) bool { _, ok := l.Index(id); return ok }
 
-// Newest is the newest law of the era in force; nil if there is none.
+// Newest returns the newest law of the era in force; nil if there is none.
 func (l *Laws) Newest() *Law {
 	for i := range slices.Backward(l.All()) {
 		if l.live[i] {
@@ -107,7 +108,7 @@ func (l *Laws) Newest() *Law {
 	return nil
 }
 
-// All are the laws, in order. They are not to be changed.
+// All returns the laws, in order. The caller must not change them.
 func (l *Laws) All() []Law {
 	if l == nil {
 		return nil
@@ -115,12 +116,12 @@ func (l *Laws) All() []Law {
 	return l.all
 }
 
-// Cut is how many slots of the i-th of All are asked for.
+// Cut returns how many slots of the i-th law of All are asked for.
 func (l *Laws) Cut(i int) int64 { return l.cuts[i] }
 
-// Recalled tells whether a slot is known not to be asked for.
+// Recalled reports whether a slot is known not to be asked for.
 func (l *Laws) Recalled(p Pos) bool {
-	for i := range slices.Backward(l.All()) { // there are a few, and it is one of the last
+	for i := range slices.Backward(l.All()) { // there are few, and it is one of the last
 		if l.all[i].ID == p.G {
 			return p.K >= l.cuts[i]
 		}
@@ -128,7 +129,8 @@ func (l *Laws) Recalled(p Pos) bool {
 	return false
 }
 
-// At is the place in All of the law in force at a time of the era, µs; before the first that of the first; −1 if there is none.
+// At returns the index in All of the law in force at a time of the era, µs. Before the first law it is that of the
+// first; −1 if there is none.
 func (l *Laws) At(t int64) int {
 	first := -1
 	for i := range slices.Backward(l.All()) {
@@ -142,7 +144,7 @@ func (l *Laws) At(t int64) int {
 	return first
 }
 
-// Pos is the first slot due at or after a time of the era, µs.
+// Pos returns the first slot due at or after a time of the era, µs.
 func (l *Laws) Pos(t int64) Pos {
 	i := l.At(t)
 	if i < 0 {
@@ -151,7 +153,7 @@ func (l *Laws) Pos(t int64) Pos {
 	return Pos{l.all[i].ID, min(l.all[i].Before(t), l.cuts[i])}
 }
 
-// Ordinal is how many slots are asked for before a position. Those of one law after the other have ordinals in a row:
+// Ordinal returns how many slots are asked for before a position. Ordinals run on from law to law:
 //
 //	base of a law = base of the one before + its cut
 func (l *Laws) Ordinal(p Pos) int64 {

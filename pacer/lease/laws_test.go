@@ -6,12 +6,13 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// constant is a law of 1,000 slots a second from a time on, µs, that follows another.
+// constant is a law of 1,000 slots a second from a time on, µs. It follows another law.
 func constant(id, t0, prev, cut, base int64) Law {
 	return Law{Law: pacer.Law{ID: id, T0: t0, R0: 1000, R1: 1000, Den: 1, K: pacer.Endless}, Prev: prev, Cut: cut, Base: base, Era: 1}
 }
 
-// TestLawsFormAChain: the newest law is in force, and what it follows from; all others are void, whoever brings them and when.
+// TestLawsFormAChain: the newest law is in force, and so are those it follows from. All others are void, in any
+// order.
 func TestLawsFormAChain(t *testing.T) {
 	first := constant(1, 1_000_000, 0, 0, 0)
 	planned := constant(2, 9_000_000, 1, 8000, 8000)
@@ -49,7 +50,7 @@ func TestLawsFormAChain(t *testing.T) {
 	}
 }
 
-// TestLawsOfAnEra: the laws of another era have no say.
+// TestLawsOfAnEra: the laws of another era do not count.
 func TestLawsOfAnEra(t *testing.T) {
 	first, later := constant(1, 1_000_000, 0, 0, 0), constant(9, 500_000, 1, 700, 700)
 	later.Era = 9

@@ -12,20 +12,22 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// Server is where a Renewer calls.
+// Server answers the calls of a Renewer.
 type Server interface {
 	Renew(context.Context, Call) (Reply, error)
 }
 
-// Sink is the shards of a worker. Its methods are called by the Renewer's goroutine and must not block.
+// Sink stands for the shards of a worker. The Renewer's goroutine calls its methods. They must not block.
 type Sink interface {
-	// Take hands over what holds from now on; it replaces the View before.
+	// Take hands over a View, which replaces the one before.
 	Take(*View)
-	// Taken is the oldest Version that a shard goes by, and up to when one has looked for slots at most, µs of the Redis clock.
+	// Taken returns the oldest version that a shard goes by, and up to when a shard has looked for slots at most, in
+	// µs of the Redis clock.
 	Taken() (version int, reached int64)
 }
 
-// A Message is what was published about a run: laws that are new, maybe none. Whoever hears it should call, unless it says Quiet.
+// A Message was published about a run. It has new laws, or none. The worker should call when it hears one, unless it
+// is Quiet.
 type Message struct {
 	Laws  []Law
 	Quiet bool
@@ -33,57 +35,58 @@ type Message struct {
 
 // The times of calls.
 const (
-	attemptTimeout = 3 * time.Second        // of one attempt; others begin before that
-	mostAttempts   = 5                      // at a time: none has to wait for the end of another
-	beating        = time.Second            // the period at which calls go with a Beat: together they cost a server half as much
+	attemptTimeout = 3 * time.Second        // of one attempt; the next ones begin earlier
+	maxAttempts    = 5                      // at a time, so that no attempt waits for the end of another
+	beatPeriod     = time.Second            // calls at this period go with a Beat: together they cost a server half as much
 	firstPause     = 250 * time.Millisecond // from one attempt to the next
 	maxPause       = time.Second
-	firstWait      = 100 * time.Millisecond // until a reply has told another
-	maxRTT         = int64(time.Second)     // of one round trip: what is longer was a freeze, and no distance
-	leaveWithin    = 3 * time.Second        // for handing over what a worker holds that leaves
-	lostLimit      = 10 * time.Second       // for restoring a run that Redis has lost, at most
-	lostPatience   = 3 * time.Second        // after that, for another worker that restores it
-	silence        = 10 * time.Second       // that is not waited out once the run is over by its laws
+	firstWait      = 100 * time.Millisecond // until the first reply tells how long to wait
+	maxRTT         = int64(time.Second)     // of one round trip: a longer one was a freeze
+	leaveTimeout   = 3 * time.Second        // for handing over what a leaving worker holds
+	lostLimit      = 10 * time.Second       // at most, for restoring a run that Redis has lost
+	lostGrace      = 3 * time.Second        // after that, for another worker to restore it
+	maxSilence     = 10 * time.Second       // from the last reply; then the worker ends if the run is over by its laws
 )
 
-// Renewer keeps a Sink supplied with what its worker is to send. It is the only caller of its Server, so Redis is never on the send path: what is
-// due now was promised up to ten seconds ago.
+// Renewer keeps a Sink supplied with what its worker is to send. Only the Renewer calls its Server, so no request
+// waits for Redis: what is due now was promised up to ten seconds ago.
 type Renewer struct {
 	Server      Server
 	Sink        Sink
 	Clock       *pacer.Clock
 	Worker      string
-	Incarnation string // one process's life
-	Weight      int64  // its part of the rate is Weight / sum of weights; 0 means 1
+	Incarnation string // of one process
+	Weight      int64  // the worker's part of the rate is Weight / sum of weights; 0 means 1
 
-	Messages <-chan Message     // may be nil; a lost one costs time, not truth
-	Beat     <-chan struct{}    // the worker publishes, once a second: calls a second apart go with it; may be nil
+	Messages <-chan Message     // may be nil; a lost message delays a change, and does no other harm
+	Beat     <-chan struct{}    // once a second, when the worker publishes: calls a second apart go with it; may be nil
 	Changed  <-chan struct{}    // signals that Taken has changed
-	Broken   <-chan struct{}    // closed when the Sink cannot go on: Run returns ErrHeld at once, but where ctx has ended too; may be nil
-	Observe  func(Reply, *View) // called with each reply and what holds by it; may be nil
+	Broken   <-chan struct{}    // when it closes, Run returns ErrHeld at once, unless ctx has ended; may be nil
+	Observe  func(Reply, *View) // called with each reply and the View after it; may be nil
 	Log      *slog.Logger       // nil = none
 
-	// Restore is called when the run's state is gone, with the laws known, and again until it is there. Without laws it is only to find out what became of
-	// the run. pacer.ErrNoState says that it was removed on purpose, or that another run has its name. nil: wait for another worker who restores it.
+	// Restore is called with the known laws when the run's state is gone, and again until the state is there. Without
+	// laws it only finds out what became of the run. It returns pacer.ErrNoState if the run was removed on purpose,
+	// or if another run has its name. nil: wait for another worker to restore the run.
 	Restore func(context.Context, []Law) error
 
 	holder   *Holder
 	wait     time.Duration // until the next call
 	pause    time.Duration // from the last attempt to the next
-	called   int64         // when the last call was made for the first time, ns
-	heard    int64         // when the last reply came that the run goes on, or Run began, ns
+	called   int64         // when the last call was first made, ns
+	heard    int64         // when the last OK reply came, or Run began, ns
 	trying   int           // attempts that have not come back
 	answers  chan answer
 	rtt      roundTrip
 	version  int   // of the View that the Sink has
-	urgent   bool  // the next call is to be made at once
-	lost     int64 // since when replies say that there is no state, ns; 0 = they do not
-	idle     bool  // its promise has ended while Redis does not answer, and it was said
+	urgent   bool  // make the next call at once
+	lost     int64 // since when replies say NOSTATE, ns; 0 = they do not
+	idle     bool  // the log has said that the promise has ended and Redis does not answer
 	failures outage.Series
 	rand     *rand.Rand
 }
 
-// answer is what came of an attempt of a call.
+// answer is the result of one attempt of a call.
 type answer struct {
 	seq            int64
 	sent, received int64
@@ -91,9 +94,14 @@ type answer struct {
 	err            error
 }
 
-// Run renews until the run is over (pacer.ErrEnded, pacer.ErrStopped) or is so by its plan and nobody says it (ErrSilence), the worker has lost its part in it
-// (pacer.ErrNoState, pacer.ErrReplaced), or ctx ends: then it hands over what it holds, for at most leaveWithin, and returns ctx's cause. The Sink may have
-// slots that are due soon when it returns.
+// Run renews until one of these:
+//   - The run is over: pacer.ErrEnded or pacer.ErrStopped.
+//   - The run is over by its plan, but Redis does not answer: ErrSilence.
+//   - The worker has lost its part in the run: pacer.ErrNoState or pacer.ErrReplaced.
+//   - Broken closes: ErrHeld.
+//   - ctx ends. Then Run hands over what the worker holds, for at most leaveTimeout, and returns ctx's cause.
+//
+// When Run returns, the Sink may still have slots that are due soon.
 func (r *Renewer) Run(ctx context.Context) error {
 	r.defaults()
 	calls, quit := context.WithCancel(context.WithoutCancel(ctx))
@@ -114,12 +122,12 @@ func (r *Renewer) Run(ctx context.Context) error {
 				r.trouble(a.err)
 			case r.holder.Waiting() && a.seq == r.holder.Call().Seq:
 				if err := r.take(calls, a); err != nil {
-					return ending(ctx, err)
+					return endCause(ctx, err)
 				}
 				next = time.After(r.until())
 			}
 		case m := <-r.Messages:
-			starts := r.holder.view.Laws.Newest() == nil // then it is to get its share
+			starts := r.holder.view.Laws.Newest() == nil // then the worker needs its share
 			r.holder.Learn(m.Laws)
 			r.publish()
 			switch r.urgent = starts || !m.Quiet; {
@@ -128,7 +136,7 @@ func (r *Renewer) Run(ctx context.Context) error {
 				next = time.After(r.until())
 			}
 		case <-r.Beat:
-			if r.wait == beating && !r.holder.Waiting() && r.Clock.Now()-r.called >= int64(r.wait)/2 {
+			if r.wait == beatPeriod && !r.holder.Waiting() && r.Clock.Now()-r.called >= int64(r.wait)/2 {
 				next = time.After(0)
 			}
 		case <-r.Changed:
@@ -136,7 +144,7 @@ func (r *Renewer) Run(ctx context.Context) error {
 				next = time.After(0)
 			}
 		case <-leaving:
-			leaving, done = nil, time.After(leaveWithin)
+			leaving, done = nil, time.After(leaveTimeout)
 			r.holder.Leave()
 			if !r.holder.Waiting() {
 				next = time.After(0)
@@ -151,30 +159,30 @@ func (r *Renewer) Run(ctx context.Context) error {
 	}
 }
 
-// try makes the call that is to be made, or makes it again, and returns when the next attempt is to follow if this is not answered: the same
-// call again, for the server knows it by its number. Those before may still be answered.
+// try makes the next call, or repeats the one that is not answered, and returns when the next attempt follows. The
+// server knows a repeated call by its number. Earlier attempts may still be answered.
 func (r *Renewer) try(ctx context.Context) <-chan time.Time {
 	if !r.holder.Waiting() {
 		r.pause, r.called = firstPause, r.Clock.Now()
 	}
 	c := r.holder.Call()
-	if r.trying < mostAttempts {
+	if r.trying < maxAttempts {
 		r.trying++
 		go r.attempt(ctx, c)
 	}
 	wait := max(r.pause, r.rtt.patience())
 	r.pause = min(2*r.pause, max(maxPause, r.wait))
-	return time.After(r.spread(wait))
+	return time.After(r.jitter(wait))
 }
 
-// Leave tells the server that this worker sends nothing any more that is due at the time reached or later, µs of the Redis clock. Call it when Run has returned. It
-// tries until it is heard or ctx ends.
+// Leave tells the server that this worker sends nothing any more that is due at reached or later, in µs of the Redis
+// clock. Call it after Run has returned. It tries until the server answers or ctx ends.
 func (r *Renewer) Leave(ctx context.Context, reached int64) error {
 	r.holder.Halt(reached)
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		r.attempt(ctx, r.holder.Call())
 		again := false
-		for n := len(r.answers); n > 0; n-- { // those of Run come first
+		for n := len(r.answers); n > 0; n-- { // answers to Run's attempts come first
 			if a := <-r.answers; a.err == nil && r.holder.Waiting() && a.seq == r.holder.Call().Seq {
 				r.holder.Heard(r.now(), a.reply)
 				if again = a.reply.Status == MustClaim || len(r.holder.View().Held) > 0; !again {
@@ -193,8 +201,8 @@ func (r *Renewer) Leave(ctx context.Context, reached int64) error {
 	}
 }
 
-// ending is how Run ends: by what was asked of it, if it has left for that.
-func ending(ctx context.Context, err error) error {
+// endCause returns the error of Run: ctx's cause if the worker has left because ctx ended.
+func endCause(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, errGone) {
 		return context.Cause(ctx)
 	}
@@ -202,12 +210,13 @@ func ending(ctx context.Context, err error) error {
 }
 
 var (
-	// ErrHeld says that what the worker holds could not be handed over: it is to send nothing any more.
-	ErrHeld = errors.New("could not hand over what it holds")
-	// ErrSilence says that the run is over by its laws, and that Redis has not answered for so long that nobody will tell.
-	ErrSilence = errors.New("Redis has not answered for a long time, and the run's planned end is past") //nolint:staticcheck // a name
+	// ErrHeld says that the worker could not hand over what it holds. It must send nothing any more.
+	ErrHeld = errors.New("could not hand over this worker's pieces to other workers")
+	// ErrSilence says that the run is over by its laws, and that Redis has not answered for so long that nobody will
+	// tell.
+	ErrSilence = errors.New("Redis does not answer, and the run's planned end is past") //nolint:staticcheck // a name
 
-	errGone = errors.New("the worker has left") // the server has seen it off
+	errGone = errors.New("the worker has left") // the server has noted that it left
 )
 
 func (r *Renewer) defaults() {
@@ -221,11 +230,11 @@ func (r *Renewer) defaults() {
 		r.Observe = func(Reply, *View) {}
 	}
 	r.holder, r.wait = NewHolder(r.Worker, r.Incarnation, r.Weight), firstWait
-	r.heard, r.answers = r.Clock.Now(), make(chan answer, mostAttempts+1)
+	r.heard, r.answers = r.Clock.Now(), make(chan answer, maxAttempts+1)
 	r.rand = rand.New(rand.NewPCG(seed(r.Worker+"/"+r.Incarnation), 0))
 }
 
-// seed is a number of a text: workers that begin together do not call together.
+// seed turns a text into a number, so that workers that begin together do not call together.
 func seed(text string) (h uint64) {
 	for _, b := range []byte(text) {
 		h = h*1099511628211 ^ uint64(b)
@@ -233,12 +242,11 @@ func seed(text string) (h uint64) {
 	return h
 }
 
-// spread varies a time by a twentieth, so that workers do not fall into step.
-func (r *Renewer) spread(d time.Duration) time.Duration {
+// jitter varies a time by up to 5 %, so that workers do not fall into step.
+func (r *Renewer) jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.95 + r.rand.Float64()/10))
 }
 
-// attempt makes a call once.
 func (r *Renewer) attempt(ctx context.Context, c Call) {
 	limit, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -248,12 +256,12 @@ func (r *Renewer) attempt(ctx context.Context, c Call) {
 	r.answers <- a
 }
 
-// take acts upon a reply.
+// take handles a reply.
 func (r *Renewer) take(ctx context.Context, a answer) error {
 	trip := min(a.received-a.sent, maxRTT)
 	r.rtt.add(trip)
 	if a.reply.Now > 0 && r.Clock.Sample(a.sent, a.received, a.reply.Now) {
-		r.Log.Warn("clock stepped", "offset", time.Duration(r.Clock.Redis(0)))
+		r.Log.Warn("the clock stepped; corrected", "offset", time.Duration(r.Clock.Redis(0)))
 	}
 	if a.reply.Status != NoState {
 		r.trouble(nil)
@@ -267,7 +275,7 @@ func (r *Renewer) take(ctx context.Context, a answer) error {
 		r.heard = a.received
 		if r.lost != 0 {
 			r.lost = 0
-			r.Log.Info("the run's state is there again")
+			r.Log.Info("the run's state is restored")
 		}
 		return r.over()
 	case MustClaim, Stale:
@@ -278,17 +286,18 @@ func (r *Renewer) take(ctx context.Context, a answer) error {
 	case Gone:
 		return errGone
 	default:
-		return fmt.Errorf("lease reply: status %q: this worker and the run's script do not fit together", a.reply.Status)
+		return fmt.Errorf("lease reply: status %q: unknown; use the same version for all workers and for loadctl", a.reply.Status)
 	}
 	return nil
 }
 
-// silent tells whether nobody will say any more that the run is over. Without a planned end it goes on for ever.
+// silent reports whether the run is over by its laws and Redis has been silent too long to say so. Without a planned
+// end it is never true.
 func (r *Renewer) silent() bool {
-	return r.Clock.Now()-r.heard > int64(silence) && r.holder.view.Laws.Over(r.now())
+	return r.Clock.Now()-r.heard > int64(maxSilence) && r.holder.view.Laws.Over(r.now())
 }
 
-// over is how the run ended, if it has.
+// over returns how the run ended; nil if it goes on.
 func (r *Renewer) over() error {
 	n := r.holder.view.Laws.Newest()
 	if n == nil || n.T0 > r.now() {
@@ -303,13 +312,13 @@ func (r *Renewer) over() error {
 	return nil
 }
 
-// restore makes the run anew, where this worker may, or waits for another one that does. When its promise is over it is too late for that: the run may have
-// been stopped since, and removed. A little later the worker gives the run up.
+// restore restores the run if this worker may, or waits for another worker to do so. Once the promise is over it is
+// too late: the run may have been stopped and removed. A little later the worker gives the run up.
 func (r *Renewer) restore(ctx context.Context) error {
 	now := r.Clock.Now()
 	if r.lost == 0 {
 		r.lost = now
-		r.Log.Warn("Redis has lost the run's state; sending what is promised, and waiting for a worker that restores it")
+		r.Log.Warn("Redis has lost the run's state; sending on until the promise ends, and waiting for a worker to restore it")
 	}
 	over := max(r.lost, min(r.Clock.Local(r.holder.view.P*1000), r.lost+int64(lostLimit)))
 	laws := r.holder.view.Laws.All()
@@ -322,7 +331,7 @@ func (r *Renewer) restore(ctx context.Context) error {
 		err = r.Restore(limit, laws)
 		cancel()
 	}
-	if errors.Is(err, pacer.ErrNoState) || now > over+int64(lostPatience) {
+	if errors.Is(err, pacer.ErrNoState) || now > over+int64(lostGrace) {
 		return pacer.ErrNoState
 	}
 	if r.wait = firstWait; err != nil {
@@ -331,32 +340,33 @@ func (r *Renewer) restore(ctx context.Context) error {
 	return nil
 }
 
-// now is the time, µs of the Redis clock.
+// now is the time in µs of the Redis clock.
 func (r *Renewer) now() int64 { return r.Clock.Redis(r.Clock.Now()) / 1000 }
 
-// until is how long to wait before the next call.
+// until returns how long to wait before the next call.
 func (r *Renewer) until() time.Duration {
 	if r.urgent {
 		r.urgent = false
 		return 0
 	}
-	wait := r.spread(r.wait)
-	if r.Beat != nil && r.wait == beating { // the beat comes first. Where calls are less frequent, it comes more seldom than they
+	wait := r.jitter(r.wait)
+	// The beat comes first. Calls that are less frequent do not wait for it.
+	if r.Beat != nil && r.wait == beatPeriod {
 		wait += r.wait / 4
 	}
-	if r.ends() { // it is to be heard of when it does
+	if r.ends() { // call again as soon as it ends
 		wait = min(wait, max(0, time.Duration(r.holder.view.Laws.Newest().T0-r.now())*time.Microsecond)+time.Millisecond)
 	}
 	return wait
 }
 
-// ends tells whether it is known when the run is over.
+// ends reports whether it is known when the run is over.
 func (r *Renewer) ends() bool {
 	n := r.holder.view.Laws.Newest()
 	return n != nil && n.Phase >= Stopped
 }
 
-// publish hands the View to the Sink, if it is a new one.
+// publish hands the View to the Sink if it is new.
 func (r *Renewer) publish() {
 	if v := r.holder.View(); v.Version != r.version {
 		r.version = v.Version
@@ -364,7 +374,7 @@ func (r *Renewer) publish() {
 	}
 }
 
-// agreed is told that shards have taken up a View. It returns true if there is a piece to release.
+// agreed takes note of the View that the shards go by. It reports whether there is a piece to release.
 func (r *Renewer) agreed() (release bool) {
 	version, reached := r.Sink.Taken()
 	release = r.holder.Agreed(version, r.now(), reached)
@@ -372,7 +382,7 @@ func (r *Renewer) agreed() (release bool) {
 	return release
 }
 
-// trouble reports the first failure of a series, each of another kind, and its end.
+// trouble logs the first failure of a series, each other kind of failure, and the end of the series.
 func (r *Renewer) trouble(err error) {
 	switch {
 	case err == nil:
@@ -383,9 +393,9 @@ func (r *Renewer) trouble(err error) {
 	case r.now() >= r.holder.view.P && len(r.holder.view.Held) > 0 && !r.idle:
 		r.idle = true
 		_ = r.failures.Failed(err)
-		r.Log.Warn("the promise has ended and Redis does not answer: nothing is sent until it does", "err", err)
+		r.Log.Warn("the promise has ended and Redis does not answer; nothing is sent until it does", "err", err)
 	case r.failures.Failed(err):
 		left := max(0, time.Duration(r.holder.view.P-r.now())*time.Microsecond).Round(100 * time.Millisecond)
-		r.Log.Warn("Redis does not answer; sending what is held, and trying again", "err", err, "for at most", left)
+		r.Log.Warn("Redis does not answer; sending on until the promise ends, and trying again", "err", err, "promised for", left)
 	}
 }

@@ -34,7 +34,8 @@ type noSink struct{}
 func (noSink) Take(*View)          {}
 func (noSink) Taken() (int, int64) { return 0, 0 }
 
-// TestBeats: calls a second apart go with the beats, but for the first; where there is no beat they are a quarter later. More frequent ones do not wait.
+// TestBeats: calls a second apart go with the beats, but for the first. Without a beat they come a quarter later.
+// More frequent ones do not wait.
 func TestBeats(t *testing.T) {
 	for _, c := range []struct {
 		wait        time.Duration
@@ -109,7 +110,7 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// TestTellsThatItIsIdle: a worker whose promise ends while Redis does not answer says once that it sends nothing any more.
+// TestTellsThatItIsIdle: a worker whose promise ends while Redis does not answer says once that it sends nothing.
 func TestTellsThatItIsIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -117,10 +118,10 @@ func TestTellsThatItIsIdle(t *testing.T) {
 		r := &Renewer{Server: &cutOff{}, Sink: noSink{}, Clock: pacer.NewClock(), Worker: "w", Incarnation: "1", Broken: ctx.Done(), Log: slog.New(slog.NewTextHandler(&log, nil))}
 		done := make(chan error)
 		go func() { done <- r.Run(context.WithoutCancel(ctx)) }()
-		const idle = "the promise has ended and Redis does not answer: nothing is sent until it does"
+		const idle = "the promise has ended and Redis does not answer; nothing is sent until it does"
 		time.Sleep(1900 * time.Millisecond)
 		synctest.Wait()
-		if text := log.String(); strings.Contains(text, idle) || !strings.Contains(text, "sending what is held") {
+		if text := log.String(); strings.Contains(text, idle) || !strings.Contains(text, "sending on until the promise ends") {
 			t.Errorf("while its promise lasts it says %s", text)
 		}
 		time.Sleep(20 * time.Second)
@@ -133,7 +134,7 @@ func TestTellsThatItIsIdle(t *testing.T) {
 	})
 }
 
-// mute is a Server that tells all laws at once, and after a time does not answer any more.
+// mute is a Server that tells all laws at once, and does not answer after a time.
 type mute struct {
 	laws  []Law
 	until time.Time
@@ -153,7 +154,8 @@ func (s *mute) Renew(ctx context.Context, c Call) (Reply, error) {
 	return Reply{Status: OK, Seq: c.Seq, Epoch: "server", Era: 1, Laws: s.laws, Now: time.Now().UnixMicro(), Wait: 500_000}, nil
 }
 
-// TestPatience: a worker ends by itself when Redis has been silent for a while and the run is over by its laws, and not before.
+// TestPatience: a worker ends by itself when Redis has been silent for a while and the run is over by its laws, not
+// before.
 func TestPatience(t *testing.T) {
 	type law struct {
 		at    time.Duration
@@ -192,7 +194,7 @@ func TestPatience(t *testing.T) {
 				err, took := r.Run(ctx), time.Since(start)
 				server.mu.Lock()
 				defer server.mu.Unlock()
-				ends := max(c.over, server.last.Sub(start)+silence)
+				ends := max(c.over, server.last.Sub(start)+maxSilence)
 				switch {
 				case c.over == 0 && errors.Is(err, ErrSilence):
 					t.Errorf("ended after %v", took)

@@ -2,7 +2,7 @@ package lease
 
 import "time"
 
-// roundTrip estimates how long a call takes, as RFC 6298 does for TCP: hi = srtt + 4·rttvar.
+// roundTrip estimates how long a call takes, as RFC 6298 does for TCP: the bound is srtt + 4·rttvar.
 type roundTrip struct {
 	srtt, rttvar int64 // ns
 }
@@ -17,5 +17,5 @@ func (r *roundTrip) add(rtt int64) {
 	r.srtt += (rtt - r.srtt) / 8
 }
 
-// patience is how long to wait for an answer at least.
+// patience returns how long to wait for an answer at least.
 func (r *roundTrip) patience() time.Duration { return time.Duration(4 * (r.srtt + 4*r.rttvar)) }

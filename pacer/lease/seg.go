@@ -6,22 +6,22 @@ import (
 	"github.com/loadctl/loadctl/pacer/circle"
 )
 
-// A Seg is the units [Lo, Hi) of the circle, from a slot on.
+// A Seg is the piece [Lo, Hi) of the circle, from a slot on.
 type Seg struct {
 	Lo, Hi int64
 	From   Pos
-	Since  Pos // for the server's audit: since when it is where it is
+	Since  Pos // for the server's audit: since which slot it is where it is
 }
 
 // Segs are disjoint and in order. A value is never changed.
 type Segs []Seg
 
-// Whole is the circle.
+// Whole returns the whole circle.
 func Whole() Segs { return Segs{{Lo: 0, Hi: circle.Units}} }
 
 func arc(lo, hi int64) circle.Arc { return circle.Arc{Lo: lo, N: hi - lo} }
 
-// Len is how many units there are.
+// Len returns the number of places.
 func (s Segs) Len() (n int64) {
 	for _, x := range s {
 		n += x.Hi - x.Lo
@@ -29,7 +29,7 @@ func (s Segs) Len() (n int64) {
 	return n
 }
 
-// Split is what of s is in cover and what is not. The parts keep what they are.
+// Split returns the parts of s that are in cover, and those that are not. A part keeps From and Since.
 func (s Segs) Split(cover Segs) (in, out Segs) {
 	i := 0
 	for _, x := range s {
@@ -54,13 +54,13 @@ func (s Segs) Split(cover Segs) (in, out Segs) {
 
 func (x Seg) part(lo, hi int64) Seg { x.Lo, x.Hi = lo, hi; return x }
 
-// And is what of s is in cover.
+// And returns the parts of s that are in cover.
 func (s Segs) And(cover Segs) Segs { in, _ := s.Split(cover); return in }
 
-// Minus is what of s is not in cover.
+// Minus returns the parts of s that are not in cover.
 func (s Segs) Minus(cover Segs) Segs { _, out := s.Split(cover); return out }
 
-// Plus is both, which have no unit in common.
+// Plus returns both. They must not have a place in common.
 func (s Segs) Plus(more Segs) Segs {
 	if len(more) == 0 {
 		return s
@@ -70,7 +70,7 @@ func (s Segs) Plus(more Segs) Segs {
 	return out
 }
 
-// Each is s with each part changed.
+// Each returns s with each piece changed.
 func (s Segs) Each(change func(*Seg)) Segs {
 	out := slices.Clone(s)
 	for i := range out {
@@ -79,7 +79,7 @@ func (s Segs) Each(change func(*Seg)) Segs {
 	return out
 }
 
-// Bare is s without anything but its units, neighbours joined: what targets are made of.
+// Bare returns the places of s alone, with neighbours joined. Targets are in this form.
 func (s Segs) Bare() (out Segs) {
 	for _, x := range s {
 		if n := len(out); n > 0 && out[n-1].Hi == x.Lo {
@@ -91,10 +91,10 @@ func (s Segs) Bare() (out Segs) {
 	return out
 }
 
-// Union is the units of both, which may overlap.
+// Union returns the places of both, which may overlap.
 func (s Segs) Union(more Segs) Segs { return s.Bare().Plus(more.Bare().Minus(s)).Bare() }
 
-// Overlap tells whether a unit is in s twice. It must not be.
+// Overlap reports whether a place is in s twice. No list may have one.
 func (s Segs) Overlap() bool {
 	for i := 1; i < len(s); i++ {
 		if s[i].Lo < s[i-1].Hi {

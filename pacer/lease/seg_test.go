@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// bits is a small circle as one bit a unit, which is what segments are held against.
+// bits is a small circle with one bit for each place. Segments are compared with it.
 type bits uint64
 
 func (s Segs) bits() (b bits) {
@@ -17,7 +17,7 @@ func (s Segs) bits() (b bits) {
 	return b
 }
 
-// drawSegs are random segments of units 0 … 63, each from another slot on.
+// drawSegs returns random segments of places 0 … 63, each from another slot on.
 func drawSegs(rng *rand.Rand) (s Segs) {
 	for at := int64(0); at < 64; {
 		lo := at + rng.Int64N(12)
@@ -61,7 +61,7 @@ func TestSegsAreSets(t *testing.T) {
 	}
 }
 
-// within tells whether each segment is a part of one in a, and from the same slot on.
+// within reports whether each segment is a part of one in a, and from the same slot on.
 func (s Segs) within(a Segs) bool {
 	for _, x := range s {
 		ok := false

@@ -9,54 +9,55 @@ import (
 	"github.com/loadctl/loadctl/pacer/circle"
 )
 
-// never is a time that no slot is due at, ns.
+// never is later than each due time, ns.
 const never = math.MaxInt64
 
-// Slots are those of one shard, in the order of due times, by the View that it has taken up last. Each is given out once, whatever the views
-// were in between: a cursor stands in each piece and never goes back. Used by one goroutine; NewSlots makes it.
+// Slots are those of one shard, in the order of due times, by the newest View that it has taken up. Each slot is
+// given out once, whatever the views were before: each piece has a cursor, which never goes back. One goroutine uses
+// it. Make it with NewSlots.
 type Slots struct {
 	shard, shards int64
 	view          *View
 	cursors       []cursor
-	next          *cursor // where the least due slot is; nil = it is not known
-	others        int64   // when the first slot of all other cursors is due
+	next          *cursor // of the slot due first; nil = not known
+	others        int64   // when the first slot of all other cursors is due, ns
 	beyond        int64
 }
 
-// cursor walks the slots of one piece that are this shard's.
+// cursor walks those slots of one piece that belong to this shard.
 type cursor struct {
-	lo, hi int64
-	id     int   // of an Ending; 0 = the piece is held
-	met    bool  // it goes on from where another one stood
-	end    Pos   // from here on the piece is somebody else's; endless = it is held
-	p      int64 // what is due then or later is not promised, µs
-	next   Pos   // all slots before are decided
+	lo, hi    int64
+	id        int   // of an Ending; 0 = the piece is held
+	inherited bool  // an old cursor was in this piece
+	end       Pos   // from here on the piece belongs to another worker; endless() = it is held
+	p         int64 // slots due then or later are not promised, µs
+	next      Pos   // all slots before are decided
 
-	law  int // where it stands, in the view's laws; −1 = there is no slot
+	law  int // index of its law in the view's laws; −1 = there is no slot
 	stop int64
 	walk circle.Walk
 	due  int64
 }
 
-// held is the end of a piece that is not given up.
-func held() Pos { return Pos{math.MaxInt64, 0} }
+// endless is the end of a piece that is not given up.
+func endless() Pos { return Pos{math.MaxInt64, 0} }
 
-// NewSlots is shard `shard` of `shards`, without any.
+// NewSlots returns shard `shard` of `shards`, with no slots.
 func NewSlots(shard, shards int) *Slots {
 	return &Slots{shard: int64(shard), shards: int64(shards), view: &View{}}
 }
 
-// Version is that of the View in force.
+// Version returns that of the View in force.
 func (s *Slots) Version() int { return s.view.Version }
 
-// View is the one in force.
+// View returns the one in force.
 func (s *Slots) View() *View { return s.view }
 
-// Beyond counts the slots that Pop took before it was known that their generation ends before them.
+// Beyond counts slots that Pop took before the shard knew that their law ends before them.
 func (s *Slots) Beyond() int64 { return s.beyond }
 
-// Take goes by another View, and leaves alone one that is not newer. What it admits and no view before did is given out, late as it may be. What is due
-// by the view before is to be taken before.
+// Take goes by another View. It ignores one that is not newer. A slot that only the new View admits is given out,
+// even if it is late. The caller first takes what is due by the View before.
 func (s *Slots) Take(v *View) {
 	if v.Version <= s.view.Version && s.view.Version > 0 {
 		return
@@ -67,7 +68,7 @@ func (s *Slots) Take(v *View) {
 	old := s.cursors
 	s.view, s.cursors, s.next = v, nil, nil
 	for _, x := range v.Held {
-		s.inherit(old, cursor{lo: x.Lo, hi: x.Hi, next: x.From, end: held(), p: v.P})
+		s.inherit(old, cursor{lo: x.Lo, hi: x.Hi, next: x.From, end: endless(), p: v.P})
 	}
 	for _, e := range v.Ending {
 		s.inherit(old, cursor{lo: e.Lo, hi: e.Hi, id: e.id, next: e.From, end: e.End, p: e.P})
@@ -75,29 +76,29 @@ func (s *Slots) Take(v *View) {
 	s.unite()
 }
 
-// inherit puts cursors on a piece. It goes on from where those stood that were on it, but not before it was given. What is given up goes on behind its
-// own cursor. What is held, or newly given up, goes on behind all of them: between two views that this shard takes up it may have been given up and have
-// come back.
+// inherit puts cursors on a piece. A cursor goes on from the old cursors that were on it, but not before the piece
+// was given. A piece that is given up goes on behind its own cursor. A piece that is held or newly given up goes on
+// behind all of them: between two views of this shard it may have been given up and have come back.
 func (s *Slots) inherit(old []cursor, piece cursor) {
-	for _, c := range meet([]cursor{piece}, old, func(o *cursor) bool { return piece.id == 0 || o.id == piece.id }) {
-		if piece.id == 0 || c.met {
+	for _, c := range cutBehind([]cursor{piece}, old, func(o *cursor) bool { return piece.id == 0 || o.id == piece.id }) {
+		if piece.id == 0 || c.inherited {
 			s.put(c)
 			continue
 		}
-		for _, c := range meet([]cursor{c}, old, func(*cursor) bool { return true }) {
+		for _, c := range cutBehind([]cursor{c}, old, func(*cursor) bool { return true }) {
 			s.put(c)
 		}
 	}
 }
 
 func (s *Slots) put(c cursor) {
-	c.met = false
+	c.inherited = false
 	s.seek(&c)
 	s.cursors = append(s.cursors, c)
 }
 
-// meet cuts cursors where old ones are that match, and takes each part behind them.
-func meet(parts, old []cursor, match func(*cursor) bool) []cursor {
+// cutBehind cuts cursors where matching old ones are, and moves each part behind them.
+func cutBehind(parts, old []cursor, match func(*cursor) bool) []cursor {
 	for i := range old {
 		o := &old[i]
 		if !match(o) || !slices.ContainsFunc(parts, func(c cursor) bool { return o.lo < c.hi && c.lo < o.hi }) {
@@ -112,7 +113,7 @@ func meet(parts, old []cursor, match func(*cursor) bool) []cursor {
 	return parts
 }
 
-// behind is c, cut where o is, and there behind it.
+// behind returns c, cut where o is, and there moved behind it.
 func (c cursor) behind(o *cursor) []cursor {
 	lo, hi := max(c.lo, o.lo), min(c.hi, o.hi)
 	if lo >= hi {
@@ -120,11 +121,11 @@ func (c cursor) behind(o *cursor) []cursor {
 	}
 	before, in, after := c, c, c
 	before.hi, after.lo = lo, hi
-	in.lo, in.hi, in.next, in.met = lo, hi, Later(c.next, o.next), true
+	in.lo, in.hi, in.next, in.inherited = lo, hi, Later(c.next, o.next), true
 	return slices.DeleteFunc([]cursor{before, in, after}, func(c cursor) bool { return c.lo >= c.hi })
 }
 
-// unite makes one cursor of neighbours that no slot is between: none is left of theirs before the first slot of all.
+// unite joins the cursors of neighbours with no slot between them: before the first slot of all, none has one left.
 func (s *Slots) unite() {
 	if len(s.cursors) < 2 {
 		return
@@ -153,7 +154,7 @@ func (s *Slots) unite() {
 	s.cursors = out
 }
 
-// seek goes to the first slot at or after next that is promised. Slots of the laws of one era are due in the order of positions.
+// seek goes to the first promised slot at or after next. In one era slots are due in the order of positions.
 func (s *Slots) seek(c *cursor) {
 	c.law, c.due = -1, never
 	laws := s.view.Laws
@@ -182,7 +183,7 @@ func (s *Slots) seek(c *cursor) {
 	}
 }
 
-// stand goes on to the next slot of this shard, from where the walk is. It returns false if the law has no more.
+// stand goes on from where the walk is to the next slot of this shard. It returns false if the law has no more.
 func (s *Slots) stand(c *cursor) bool {
 	g := &s.view.Laws.all[c.law]
 	for ; c.walk.Ordinal() < c.stop; c.walk.Next() {
@@ -195,7 +196,7 @@ func (s *Slots) stand(c *cursor) bool {
 	return false
 }
 
-// Next makes x the slot least due; false if there is none that is promised, and x stays.
+// Next sets x to the slot due first. It returns false if no slot is promised, and leaves x as it is.
 func (s *Slots) Next(x *pacer.Slot) bool {
 	if s.next == nil {
 		s.look()
@@ -209,7 +210,7 @@ func (s *Slots) Next(x *pacer.Slot) bool {
 	return true
 }
 
-// look finds the least due slot, and when that of all others is due.
+// look finds the slot due first, and when the first of all other cursors is due.
 func (s *Slots) look() {
 	s.others = never
 	for i := range s.cursors {
@@ -226,7 +227,7 @@ func (s *Slots) look() {
 	}
 }
 
-// Pop removes the slot that Next found. Nothing may come between the two.
+// Pop removes the slot that Next found. No other call may come between the two.
 func (s *Slots) Pop() {
 	c := s.next
 	g := &s.view.Laws.all[c.law]
@@ -240,7 +241,7 @@ func (s *Slots) Pop() {
 	}
 }
 
-// overrun counts what was taken already and is not asked for by the laws that come.
+// overrun counts slots that are already taken and that the new laws do not ask for.
 func (s *Slots) overrun(laws *Laws) {
 	for i := range s.cursors {
 		c := &s.cursors[i]

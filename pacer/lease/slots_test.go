@@ -66,8 +66,8 @@ func TestSlotsAreThoseOfThePieces(t *testing.T) {
 	}
 }
 
-// TestSlotsChangeHands: two workers pass a piece to and fro while their shards take the views at their own pace, as far as agreement lets them: each slot is
-// sent once.
+// TestSlotsChangeHands: two workers pass a piece back and forth. Their shards take the views at different times, as
+// far as agreement lets them. Each slot is sent once.
 func TestSlotsChangeHands(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for range 40 {
@@ -86,7 +86,7 @@ func TestSlotsChangeHands(t *testing.T) {
 		take(b, vb)
 		now, reached, owner := int64(1_000_000), int64(0), 0
 		for range 20 {
-			now = max(now+rng.Int64N(300_000), reached) // a piece is given up from a slot on that no shard has passed
+			now = max(now+rng.Int64N(300_000), reached) // a piece is given up from a slot that no shard has passed
 			due(a, now, got)
 			due(b, now, got)
 			end := Later(x.From, Pos{1, laws.All()[0].Before(now + rng.Int64N(200_000))})
@@ -122,7 +122,7 @@ func TestSlotsChangeHands(t *testing.T) {
 	}
 }
 
-// TestSlotsBeyondACut: what was sent before a law was heard of that ends the one before is counted, and nothing of it is sent after.
+// TestSlotsBeyondACut: slots sent before the worker heard of a cut are counted, and none is sent after.
 func TestSlotsBeyondACut(t *testing.T) {
 	old := constant(1, 1_000_000, 0, 0, 0)
 	v := View{Version: 1, Era: 1, Laws: (*Laws)(nil).With(old), Held: Segs{{Lo: 0, Hi: circle.Units / 2, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
@@ -153,7 +153,7 @@ func TestSlotsBeyondACut(t *testing.T) {
 	}
 }
 
-// BenchmarkSlots is what a slot costs a shard: worker share, pieces and shards as named.
+// BenchmarkSlots measures what a slot costs a shard. Names give the worker's share, pieces and shards.
 func BenchmarkSlots(b *testing.B) {
 	for _, c := range []struct {
 		share, pieces int64
@@ -179,7 +179,7 @@ func BenchmarkSlots(b *testing.B) {
 	}
 }
 
-// TestTinyPieces: a piece of one unit has all its slots in one shard; the others do not look for one without end.
+// TestTinyPieces: all slots of a piece of one place are in one shard, and the search of the others ends.
 func TestTinyPieces(t *testing.T) {
 	for lo := range int64(4) {
 		v := View{Version: 1, Era: 1, Laws: (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), Held: Segs{{Lo: lo, Hi: lo + 1, From: Pos{1, 0}}}, P: 20_000_000}
@@ -194,7 +194,8 @@ func TestTinyPieces(t *testing.T) {
 	}
 }
 
-// TestSlotsGivenUpAgain: a shard that skips the View in which a piece came back does not begin anew when it is given up again.
+// TestSlotsGivenUpAgain: a shard that skips the View in which a piece came back does not send its slots again when
+// the piece is given up again.
 func TestSlotsGivenUpAgain(t *testing.T) {
 	laws, piece := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), Seg{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}
 	s, got := NewSlots(0, 1), map[Pos]int{}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// walk calls f for each law of the era in force, the newest first, with when it is over, µs, until f returns false. A law is over when the next one
-// begins, or at its planned end.
+// walk calls f for each law of the era in force, the newest first, until f returns false. until is when the law is
+// over, µs: when the next one begins, or at its planned end.
 func (l *Laws) walk(f func(g *Law, until int64) bool) {
 	next := int64(math.MaxInt64)
 	for i := range slices.Backward(l.All()) {
@@ -21,7 +21,7 @@ func (l *Laws) walk(f func(g *Law, until int64) bool) {
 	}
 }
 
-// over is when the law is over by itself, µs; math.MaxInt64 = it goes on until the next one.
+// over is the planned end of the law, µs; math.MaxInt64 = it goes on until the next one.
 func (g *Law) over() int64 {
 	switch {
 	case g.Phase != Running:
@@ -33,8 +33,8 @@ func (g *Law) over() int64 {
 	}
 }
 
-// Running is the stretch of time, µs, in which the run goes on at t, or goes on next: from ≤ t < until. Where it does not go on any more, as far as is
-// known, until is not after t.
+// Running returns the time, µs, in which the run is active: from ≤ t < until. If it is not active at t, this is the
+// next such time that is known. If there is none, until is not after t.
 func (l *Laws) Running(t int64) (from, until int64) {
 	end := int64(math.MaxInt64)
 	l.walk(func(g *Law, over int64) bool {
@@ -54,8 +54,8 @@ func (l *Laws) Running(t int64) (from, until int64) {
 	return from, until
 }
 
-// Spent is for how much of the time from ≤ t < to, µs, the run went on, and for how much it was paused. What was before the laws that are known counts as
-// the first of them does.
+// Spent returns for how long the run was active in from ≤ t < to, µs, and for how long it was paused. Time before the
+// known laws counts as that of the first of them.
 func (l *Laws) Spent(from, to int64) (running, paused int64) {
 	l.walk(func(g *Law, until int64) bool {
 		begin := g.T0
@@ -75,7 +75,7 @@ func (l *Laws) Spent(from, to int64) (running, paused int64) {
 	return running, paused
 }
 
-// Over tells whether the run was over by its plan at t, µs, or was stopped. A pause puts that off.
+// Over reports whether the run was over by its plan or stopped at t, µs. A pause puts the end off.
 func (l *Laws) Over(t int64) (over bool) {
 	l.walk(func(g *Law, until int64) bool {
 		over = g.Phase >= Stopped || g.Phase == Running && until <= t
@@ -84,7 +84,7 @@ func (l *Laws) Over(t int64) (over bool) {
 	return over
 }
 
-// Peak is the highest rate that is asked for at t, µs, or later, as far as is known: of the whole run, requests per second.
+// Peak returns the highest rate of the whole run at t, µs, or later, as far as it is known, in requests per second.
 func (l *Laws) Peak(t int64) (most float64) {
 	l.walk(func(g *Law, until int64) bool {
 		if until <= t {

@@ -6,7 +6,8 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// operated is the laws of a run that begins at 1 s, is paused at 3 s and resumed at 5 s, and ends by its plan at 9 s. known says how many of them are.
+// operated is the laws of a run that begins at 1 s, is paused at 3 s, resumed at 5 s, and ends by its plan at 9 s.
+// known says how many of them are known.
 func operated(known int) *Laws {
 	law := func(id, t0 int64, phase Phase, end int64) Law {
 		return Law{Law: pacer.Law{ID: id, T0: t0, Den: 1}, Phase: phase, Prev: id - 1, End: end, Era: 1}
@@ -48,7 +49,7 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// TestSpentOfWhatIsForgotten: what was before the laws that are known counts as the first of them does.
+// TestSpentOfWhatIsForgotten: time before the known laws counts as that of the first of them.
 func TestSpentOfWhatIsForgotten(t *testing.T) {
 	all := operated(4).All()
 	if running, paused := (*Laws)(nil).With(all[2:]...).Spent(2_000_000, 6_000_000); running != 4_000_000 || paused != 0 {
@@ -59,7 +60,7 @@ func TestSpentOfWhatIsForgotten(t *testing.T) {
 	}
 }
 
-// TestRunningThroughLaws: one law after the other is one stretch, and a new era has one of its own.
+// TestRunningThroughLaws: laws in a row are one stretch, and a new era has its own.
 func TestRunningThroughLaws(t *testing.T) {
 	a, b := constant(1, 1_000_000, 0, 0, 0), constant(2, 4_000_000, 1, 3000, 3000)
 	a.End, b.End = 8_000_000, 8_000_000

@@ -1,6 +1,7 @@
 package lease
 
-// An Ending is a piece that was given up: until which slot it is still this worker's, and under which promise.
+// An Ending is a piece that was given up: the first slot that the worker does not send any more, and the promise it
+// is under.
 type Ending struct {
 	Seg
 	End  Pos
@@ -11,12 +12,12 @@ type Ending struct {
 	view int   // the first View that has it
 }
 
-// View is what the shards of a worker go by. One that was handed out is never changed.
+// View is what the shards of a worker go by. It is never changed after it is handed out.
 type View struct {
 	Version int // 1, 2, …
 	Era     int64
 	Laws    *Laws
 	Held    Segs
-	P       int64 // until when Held is promised, µs
+	P       int64 // Held is promised until P, µs
 	Ending  []Ending
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/loadctl/loadctl/lua"
 )
 
-// BenchmarkTake is one call for one permit of a limit that is mostly reached, on a real Redis: by 1, 8 and 64 clients, as EVALSHA and as
-// EVAL, and redis_rate's AllowN beside it. Time is that between two calls of all clients
+// BenchmarkTake is one call for one permit of a limit that is mostly reached, on a real Redis: by 1, 8 and 64
+// clients, as EVALSHA and as EVAL, and redis_rate's AllowN beside it. Time is that between two calls of all clients
 // together; µs-redis is spent in the script, as Redis counts it.
 func BenchmarkTake(b *testing.B) {
 	client := redistest.Start(b).Client()

@@ -12,8 +12,8 @@ import (
 	"github.com/loadctl/loadctl/pacer/limit"
 )
 
-// TestCluster: every limiter works on a cluster, wherever its key lives, also by a client that asks the wrong node first, and
-// after each node has forgotten its scripts.
+// TestCluster: every limiter works on a cluster, wherever its key lives, also by a client that asks the wrong node
+// first, and after each node has forgotten its scripts.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -53,7 +53,8 @@ func TestClusterMoved(t *testing.T) {
 	c := redistest.StartCluster(t, 3)
 	moved := 0
 	for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
-		first, err := limit.NewGCRA(c.Masters[0].Client(), key, limit.PerWindow(2, time.Hour)) // a client of one node only
+		// A client of one node only.
+		first, err := limit.NewGCRA(c.Masters[0].Client(), key, limit.PerWindow(2, time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}

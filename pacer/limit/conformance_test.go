@@ -14,7 +14,7 @@ import (
 	"github.com/loadctl/loadctl/lua"
 )
 
-// checks is the suite. Each one is run on every limiter, and each defect of testdata fails the one that is named there.
+// checks is the suite. Each check runs on every limiter. Each defect of testdata fails the check that is named there.
 func checks() map[string]func(*subject) {
 	return map[string]func(*subject){
 		"bound":     checkBound,
@@ -122,7 +122,8 @@ func checkChanges(s *subject) {
 			if r.IntN(8) == 0 {
 				l = law{1 + r.Int64N(200), []int64{100_000, second, 3 * second}[r.IntN(3)], 1 + r.Int64N(50)}
 				inForce = append(inForce, grant{s.now, l})
-				if s.queue { // those who wait keep their times, so each law is obeyed by those who were told theirs under it
+				// Callers that wait keep their times, so each law is kept by those who got their times under it.
+				if s.queue {
 					s.within(grants, inForce[len(inForce)-2:len(inForce)-1], 300, lengths(l)...)
 					grants = nil
 				}
@@ -137,8 +138,8 @@ func checkChanges(s *subject) {
 	}
 }
 
-// checkBack: a clock that goes back and forth mints nothing: the bound holds by a time that stands still until the clock has caught up with
-// the last grant.
+// checkBack: a clock that goes back and forth mints nothing: the bound holds by a time that stands still until the
+// clock has caught up with the last grant.
 func checkBack(s *subject) {
 	r := random(s)
 	for _, l := range laws() {
@@ -161,7 +162,8 @@ func checkBack(s *subject) {
 	}
 }
 
-// checkExact: who is told to come back in so many µs is served then and not 1 µs sooner, and in the long run nothing is lost.
+// checkExact: a caller that must come back in so many µs is served then and not 1 µs sooner. In the long run nothing
+// is lost.
 func checkExact(s *subject) {
 	for _, l := range laws() {
 		if !s.bucket && l.count > 100 {
@@ -191,7 +193,8 @@ func checkExact(s *subject) {
 			}
 			total++
 		}
-		// All that was asked for at once at the end of the time that has passed: R·t, and for buckets the burst as well.
+		// What could be asked for at once at the end of the time that has passed: R·t, and for buckets also the
+		// burst.
 		passed := new(big.Int).Mul(big.NewInt(s.now-begin), big.NewInt(l.count))
 		want := passed.Div(passed, big.NewInt(l.window)).Int64()
 		if s.bucket {
@@ -204,7 +207,7 @@ func checkExact(s *subject) {
 	}
 }
 
-// checkInstant: one call again and again in the same instant gets what there is at once, and not one more.
+// checkInstant: one call again and again in the same instant gets what there is, and no more.
 func checkInstant(s *subject) {
 	for _, l := range []law{{10, second, 4}, {10, 3, 4}, {1, day, 1}, {300, second, 250}} {
 		for _, n := range []int64{1, 3} {
@@ -324,7 +327,7 @@ func checkHostile(s *subject) {
 	}
 }
 
-// checkNever: all that can ever be granted at once is, of a fresh limiter; one more is an error at once.
+// checkNever: a fresh limiter grants all that can ever be granted at once. One more is an error at once.
 func checkNever(s *subject) {
 	for _, l := range laws() {
 		if s.most(l) > 1_000_000 {
@@ -340,7 +343,7 @@ func checkNever(s *subject) {
 	}
 }
 
-// checkRevalued: a change of the rate leaves what is owed in permits, whatever time they were worth.
+// checkRevalued: a change of the rate keeps the debt in permits, whatever time they were worth.
 func checkRevalued(s *subject) {
 	slow, fast := law{10, day, 10}, law{10_000, second, 10}
 	if !s.bucket {
@@ -383,7 +386,8 @@ func checkRemaining(s *subject) {
 	}
 }
 
-// TestLostState: a state that Redis has lost is a fresh limiter; there is no half of it. A key of another kind is an error.
+// TestLostState: if Redis has lost a state, the limiter is fresh; half a state cannot happen. A key of another type
+// is an error.
 func TestLostState(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -418,7 +422,8 @@ func TestYears(t *testing.T) {
 			s.take(l, 3, true)
 			begin := s.now
 			weeks := int64(s.rounds(1500))
-			for k := int64(1); k <= weeks; k++ { // three days late and three days early in turn; nothing is lost: the bucket is never full
+			// Three days late and three days early in turn; nothing is lost: the bucket is never full.
+			for k := int64(1); k <= weeks; k++ {
 				s.now = begin + k*7*day + (k%2)*3*day
 				if got := s.take(l, 1, true).granted; got != 1 {
 					t.Fatalf("%s: week %d: %d granted", name, k, got)
@@ -434,7 +439,8 @@ func TestYears(t *testing.T) {
 	})
 }
 
-// TestGiveBack: the last call can be given back, once; then it is as if it had never been. One that others have queued behind cannot.
+// TestGiveBack: the last call can be given back, once. Then the state is as before it. A call that others have queued
+// behind cannot.
 func TestGiveBack(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -469,7 +475,8 @@ func TestGiveBack(t *testing.T) {
 				t.Errorf("time %d: %d given back, want %d", i, n, want)
 			}
 		}
-		if r := s.take(l, 1, true); r.retry != 200_000-2000 { // the two of the first call go before it, 2 ms have passed
+		// The two of the first call go before it, 2 ms have passed.
+		if r := s.take(l, 1, true); r.retry != 200_000-2000 {
 			t.Errorf("after 3 of 5 were given back: %+v; state before %s", r, before)
 		}
 		for _, bad := range []any{"", "x", -1, 1.5} {

@@ -13,38 +13,41 @@ import (
 )
 
 const (
-	again  = time.Second // how long a Failover leaves a shared limiter alone that did not answer
+	again  = time.Second // how long a Failover leaves a shared limiter alone after it did not answer
 	silent = time.Second // how long Take waits for its answer
 )
 
-// Failover asks a shared limiter, and goes on by itself while that cannot answer: at the permit, a rate of its own, one at a time.
+// Failover asks a shared limiter. While that cannot answer, it goes on by itself: at the permit, a rate of its own,
+// one permit at a time.
 //
 //	f, err := limit.NewFailover(bucket, 25) // one of four members of a fleet that is limited to 100 per second
 //
-// The permits of all members together must be at most the shared rate: then the fleet stays below it while Redis is away for all. Where it
-// is away only for some, those come on top of what the others are granted. Whoever gives each member the full rate gets that times
-// the number of members.
+// The permits of all members together must be at most the shared rate. Then the fleet stays below that rate while
+// Redis is away for all. If Redis is away only for some, their permits come on top of what the others are granted. If
+// each member gets the full rate, the fleet gets that times the number of members.
 //
-// While the shared limiter is away, one caller a second tries it again; the others go on by the permit meanwhile. Each call that finds it away lasts
-// as long as its client's timeouts and retries: the client should have short ones, and none. docs/limiters.md has the options.
+// While the shared limiter is away, one caller a second tries it again. The others go on by the permit. Each call
+// that finds it away lasts as long as its client's timeouts and retries. The client should have short timeouts and no
+// retries. docs/limiters.md has the options.
 //
-// A deadline that passes while the shared limiter is asked is an error for that caller, and counts as no answer: those who come next are served by
-// the permit. So give deadlines that Redis can keep. With ContextTimeoutEnabled deadlines are kept, and Take waits for at most 1 s.
+// If a deadline passes while the shared limiter is asked, that caller gets an error, and the limiter counts as away:
+// later callers are served by the permit. So give deadlines that Redis can keep. With ContextTimeoutEnabled deadlines
+// are kept, and Take waits for at most 1 s.
 //
 // Its methods are safe for concurrent use.
 type Failover struct {
 	shared Limiter
 	own    *permit
-	turn   chan struct{} // who of those who wait by themselves reserves
+	turn   chan struct{} // held by the waiting caller that reserves
 
 	mu     sync.Mutex
 	most   int64     // permits that the shared limiter can grant at once, as far as is known
 	away   bool      // the shared limiter did not answer
-	trying bool      // somebody tries it again
-	next   time.Time // when away: somebody may try it again
+	trying bool      // a caller tries it again
+	next   time.Time // when away: time of the next try
 }
 
-// NewFailover makes one of a shared limiter and a permit, in permits per second, above 0 and up to 10⁹.
+// NewFailover returns a Failover of a shared limiter and a permit, in permits per second, above 0 and up to 10⁹.
 func NewFailover(shared Limiter, permit float64) (*Failover, error) {
 	if !(permit > 0) || permit > maxCount {
 		return nil, fmt.Errorf("permit of %v per second: give the part of the shared rate that this member may use by itself, above 0", permit)
@@ -56,14 +59,15 @@ func NewFailover(shared Limiter, permit float64) (*Failover, error) {
 	return f, nil
 }
 
-// Take implements Limiter. By itself it grants one permit when that is due. It refuses more, with the time until they would be due one after
-// the other: Wait and TakeUpTo get them. More than the shared limiter could grant, by the limit it was made with or as it once did, is ErrNever.
+// Take implements Limiter. By itself it grants one permit when that is due. It refuses more than one, with the time
+// until they would be due one after the other: Wait and TakeUpTo get them. It returns ErrNever for more than the
+// shared limiter can grant, by the limit it was made with or by earlier grants.
 func (f *Failover) Take(ctx context.Context, n int64) (Answer, error) {
 	return f.take(ctx, n, true, f.shared.Take)
 }
 
-// TakeUpTo answers now with as many of n permits as there are, which may be none: by itself 1 at most, and also where the shared limiter
-// has no TakeUpTo. n is at least 1.
+// TakeUpTo answers now with as many of n permits as there are, which may be none. By itself, or if the shared limiter
+// has no TakeUpTo, it grants 1 at most. n is at least 1.
 func (f *Failover) TakeUpTo(ctx context.Context, n int64) (Answer, error) {
 	if shared, ok := f.shared.(interface {
 		TakeUpTo(ctx context.Context, n int64) (Answer, error)
@@ -78,7 +82,7 @@ func (f *Failover) take(ctx context.Context, n int64, all bool, take func(contex
 		return Answer{}, fmt.Errorf("take %d permits: %w", n, err)
 	}
 	if f.here() || f.tries() {
-		known := int64(1) // what an answer shows that can be granted
+		known := int64(1) // number of permits that an answer proves can be granted
 		if all {
 			known = n
 		}
@@ -96,7 +100,7 @@ func (f *Failover) take(ctx context.Context, n int64, all bool, take func(contex
 	return f.own.take(n, all), nil
 }
 
-// ask is a call of the shared limiter, which answers in time or is silent.
+// ask calls the shared limiter, which answers in time or is silent.
 func (f *Failover) ask(ctx context.Context, n int64, take func(context.Context, int64) (Answer, error)) (Answer, error) {
 	asked, cancel := context.WithTimeout(ctx, silent)
 	defer cancel()
@@ -107,8 +111,9 @@ func (f *Failover) ask(ctx context.Context, n int64, take func(context.Context, 
 	return a, err
 }
 
-// Wait implements Limiter. By itself it waits for one permit after the other; those that are left the shared limiter grants once it is back. Who
-// gives up loses those that it had by then. More than the shared limiter could grant is ErrNever, as for Take.
+// Wait implements Limiter. By itself it waits for one permit after the other. When the shared limiter is back, it
+// grants the rest. A caller that gives up loses the permits that it has. More than the shared limiter can grant is
+// ErrNever, as for Take.
 func (f *Failover) Wait(ctx context.Context, n int64) error {
 	if err := askable(ctx, n); err != nil {
 		return fmt.Errorf("wait for %d permits: %w", n, err)
@@ -123,7 +128,7 @@ func (f *Failover) Wait(ctx context.Context, n int64) error {
 	return nil
 }
 
-// wait is for as many of n permits as can be waited for by whom there is now.
+// wait waits for as many of n permits as the present limiter can grant.
 func (f *Failover) wait(ctx context.Context, n int64) (granted int64, err error) {
 	switch {
 	case f.here():
@@ -148,7 +153,7 @@ func (f *Failover) wait(ctx context.Context, n int64) (granted int64, err error)
 	return granted, err
 }
 
-// waitItself waits for n permits, or for as many as come before the shared limiter is to be asked again.
+// waitItself waits for n permits, or for as many as come before the shared limiter must be asked again.
 func (f *Failover) waitItself(ctx context.Context, n int64) (granted int64, err error) {
 	if n > f.bound() {
 		return 0, ErrNever
@@ -169,7 +174,7 @@ func (f *Failover) waitItself(ctx context.Context, n int64) (granted int64, err 
 	return granted, nil
 }
 
-// waitOne waits for the next permit, or until the shared limiter is to be asked again.
+// waitOne waits for the next permit, or until the shared limiter must be asked again.
 func (f *Failover) waitOne(ctx context.Context) (granted bool, err error) {
 	if f.rest() == 0 {
 		return false, nil
@@ -191,14 +196,14 @@ func (f *Failover) waitOne(ctx context.Context) (granted bool, err error) {
 	}
 }
 
-// here says whether the shared limiter has answered the last call.
+// here reports whether the shared limiter has answered the last call.
 func (f *Failover) here() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return !f.away
 }
 
-// tries says whether the caller is the one that tries again whether the shared limiter is back. Then it has to tell what it heard.
+// tries reports whether the caller must try whether the shared limiter is back. If so, the caller must call heard.
 func (f *Failover) tries() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -209,7 +214,7 @@ func (f *Failover) tries() bool {
 	return true
 }
 
-// rest is for how long the shared limiter is left alone; 0 where it is to be asked.
+// rest returns how long to leave the shared limiter alone; 0 = ask it.
 func (f *Failover) rest() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -222,14 +227,15 @@ func (f *Failover) rest() time.Duration {
 	return max(0, time.Until(f.next))
 }
 
-// bound is how many permits the shared limiter can grant at once.
+// bound returns how many permits the shared limiter can grant at once.
 func (f *Failover) bound() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.most
 }
 
-// heard takes in what became of a call for n permits: whether the shared limiter has answered it, or the caller gave up, which says nothing.
+// heard notes the result of a call for n permits. It reports whether the shared limiter has answered, or the caller
+// gave up, which says nothing.
 func (f *Failover) heard(ctx context.Context, n int64, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -239,14 +245,16 @@ func (f *Failover) heard(ctx context.Context, n int64, err error) bool {
 		f.away, f.next = true, time.Now().Add(again)
 		return false
 	case err == nil:
-		f.away, f.most = false, max(f.most, n) // more than by the limit it was made with, where a larger one was set
+		// It may grant more than the limit it was made with, if a larger one was set.
+		f.away, f.most = false, max(f.most, n)
 	case mistaken(err):
 		f.away = false
 	}
 	return true
 }
 
-// ended is nil for a caller who has time after a call that was not answered, and otherwise says both: that its context ended, and err.
+// ended returns nil if the caller still has time after a call without an answer. Otherwise it returns both errors: of
+// the context, and err.
 func ended(ctx context.Context, err error) error {
 	switch end := ctx.Err(); {
 	case end == nil:
@@ -258,7 +266,7 @@ func ended(ctx context.Context, err error) error {
 	}
 }
 
-// askable says what is wrong with a call: its number of permits, or that its caller has given up.
+// askable returns what is wrong with a call: the number of permits, or that the caller has given up.
 func askable(ctx context.Context, n int64) error {
 	if n < 1 || n > maxCount {
 		return errNone
@@ -266,8 +274,8 @@ func askable(ctx context.Context, n int64) error {
 	return ctx.Err()
 }
 
-// away says whether an error means that nobody could answer: not that the caller gave up, or waited for as long as it would, nor that it
-// asked for what is not to be had.
+// away reports whether an error means that nobody could answer. It does not if the caller gave up, waited as long as
+// it would, or asked for something impossible.
 func away(ctx context.Context, err error) bool {
 	switch {
 	case err == nil || mistaken(err) || errors.Is(ctx.Err(), context.Canceled):
@@ -278,7 +286,7 @@ func away(ctx context.Context, err error) bool {
 	return true
 }
 
-// mistaken says whether an error would be the same however often and whomever one asks: it needs somebody to mend it.
+// mistaken reports whether an error would be the same for every repetition: somebody must fix it.
 func mistaken(err error) bool {
 	if errors.Is(err, ErrNever) || errors.Is(err, errNone) {
 		return true

@@ -29,8 +29,8 @@ func (mute) Wait(ctx context.Context, _ int64) error {
 	return ctx.Err()
 }
 
-// TestFailoverSilent: a shared limiter that says nothing is away for who has time, and after a deadline for those who come next; who gives up says
-// nothing of it.
+// TestFailoverSilent: a shared limiter that does not answer is away: for callers that have time, and after a deadline
+// for the next callers. A caller that gives up proves nothing.
 func TestFailoverSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failover := func() *limit.Failover {
@@ -49,7 +49,8 @@ func TestFailoverSilent(t *testing.T) {
 		if a, err := f.Take(gaveUp, 1); !errors.Is(err, context.Canceled) {
 			t.Errorf("who gave up: %+v, %v", a, err)
 		}
-		for i, want := range []error{context.DeadlineExceeded, nil} { // the first one only if who gave up has changed nothing
+		// The first one only if who gave up has changed nothing.
+		for i, want := range []error{context.DeadlineExceeded, nil} {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			if a, err := f.Take(ctx, 1); !errors.Is(err, want) || (err == nil) != (a.Granted == 1) {
 				t.Errorf("call %d with a deadline: %+v, %v; want the error %v", i, a, err, want)
@@ -59,7 +60,8 @@ func TestFailoverSilent(t *testing.T) {
 	})
 }
 
-// TestFailoverHung: callers with deadlines fail over when a real server hangs, and not when they only waited for as long as they would.
+// TestFailoverHung: callers with deadlines fail over when a real server hangs, but not when they only waited as long
+// as they would.
 func TestFailoverHung(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -141,7 +143,8 @@ func (r replies) RedisError()   {}
 func (r replies) Take(context.Context, int64) (limit.Answer, error) { return limit.Answer{}, r }
 func (r replies) Wait(context.Context, int64) error                 { return r }
 
-// TestFailoverReplies: a server that cannot serve anybody now is away; one that says what is wrong with the question is not.
+// TestFailoverReplies: a server that cannot serve anybody now is away. One that says what is wrong with the call is
+// not.
 func TestFailoverReplies(t *testing.T) {
 	for reply, away := range map[replies]bool{
 		"LOADING Redis is loading the dataset in memory": true, "CLUSTERDOWN The cluster is down": true,
@@ -186,7 +189,8 @@ func TestFailoverSteps(t *testing.T) {
 	})
 }
 
-// stubborn is a shared limiter whose client tries for 1.7 s, whatever the context, before it says that nobody is there; or answers at once.
+// stubborn is a shared limiter whose client tries for 1.7 s, whatever the context, and then says that nobody is
+// there; or it answers at once.
 type stubborn struct {
 	back    atomic.Bool
 	calls   atomic.Int64
@@ -243,7 +247,8 @@ func TestFailoverStubborn(t *testing.T) {
 	})
 }
 
-// TestFailoverComesBack: who waits for many has those that came already, and asks the shared limiter for the others only.
+// TestFailoverComesBack: a caller that waits for many keeps those it has, and asks the shared limiter only for the
+// others.
 func TestFailoverComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &stubborn{}
@@ -259,7 +264,7 @@ func TestFailoverComesBack(t *testing.T) {
 	})
 }
 
-// TestFailoverGivesUp: who gives up in the middle leaves the permit that it had reserved to the next one.
+// TestFailoverGivesUp: a caller that gives up leaves the permit that it had reserved to the next one.
 func TestFailoverGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := alone(t, gone{}, 0.1)
@@ -279,7 +284,8 @@ func TestFailoverGivesUp(t *testing.T) {
 	})
 }
 
-// TestFailoverNever: more than the shared limiter could ever grant is refused for good, by itself too; a larger limit that was set is known.
+// TestFailoverNever: more than the shared limiter can ever grant is refused for good, also by itself. A larger limit
+// that was set is known.
 func TestFailoverNever(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -48,8 +48,8 @@ func members(t *testing.T, n int, permit float64, away time.Duration) int64 {
 	return total.Load()
 }
 
-// TestFailoverRate: by itself a fleet stays at the shared rate if each member has its part of it. Naively, with the full rate on every
-// machine, it is that rate times the number of machines: this is what the permit is for.
+// TestFailoverRate: by itself a fleet stays at the shared rate if each member has its part of it. With the full rate
+// on every machine, it gets that rate times the number of machines. The permit prevents this.
 func TestFailoverRate(t *testing.T) {
 	const n, rate, away = 4, 100, 10 * time.Second
 	if got := members(t, n, rate/n, away); got > rate*10+n || got < rate*10-n {
@@ -70,7 +70,8 @@ func alone(t *testing.T, shared limit.Limiter, permit float64) *limit.Failover {
 	return f
 }
 
-// TestFailoverBatch: by itself it grants one at a time: of many none, or up to one, or one after the other to who waits.
+// TestFailoverBatch: by itself it grants one at a time: of many none, or up to one, or one after the other to a
+// caller that waits.
 func TestFailoverBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := alone(t, gone{}, 10)

@@ -6,29 +6,31 @@ import (
 	"time"
 )
 
-// Limiter is what a caller needs of a limiter. Redis is one, Failover another.
+// Limiter is what a caller needs of a limiter. Redis and Failover implement it.
 type Limiter interface {
-	// Take answers now: all n permits are granted, or none. n is at least 1.
+	// Take answers now: it grants all n permits, or none. n is at least 1.
 	Take(ctx context.Context, n int64) (Answer, error)
-	// Wait returns nil once n permits are granted and may be used. It returns early with an error if ctx ends, if n can never be
-	// granted (ErrNever), or if nobody can be asked. n is at least 1.
+	// Wait returns nil when n permits are granted and may be used. It returns early with an error if ctx ends, if n
+	// can never be granted (ErrNever), or if nobody can be asked. n is at least 1.
 	Wait(ctx context.Context, n int64) error
 }
 
-// Answer is what a limiter says to a call.
+// Answer is the result of a call of a limiter.
 type Answer struct {
-	Granted    int64         // permits, 0 to n
-	Remaining  int64         // how many more would have been granted at that moment
-	RetryAfter time.Duration // µs steps: ask again after this; 0 if all was granted. Of a leaky bucket: what was granted may be used after this
-	ResetAfter time.Duration // µs steps: if nobody takes anything, the limiter is as new after this
+	Granted   int64 // permits, 0 to n
+	Remaining int64 // how many more would have been granted at that moment
+	// Ask again after this, whole µs; 0 if all was granted. Of a leaky bucket: what was granted may be used after
+	// this.
+	RetryAfter time.Duration
+	ResetAfter time.Duration // if nobody takes anything, the limiter is as new after this, whole µs
 
-	name int64 // of the call, to give it back
+	name int64 // of the call, for GiveBack
 }
 
-// ErrNever says that more permits were asked for at once than the limit ever grants at once.
+// ErrNever says that a call asked for more permits at once than the limit can ever grant at once.
 var ErrNever = errors.New("more permits at once than the limit can ever grant")
 
-// errSilent says that the deadline of a call passed while Redis was asked, not while there was something to wait for.
+// errSilent says that the deadline of a call passed while Redis was asked, not while the caller waited for permits.
 var errSilent = errors.New("no answer from Redis")
 
 // errNone says that n is not a number of permits.

@@ -13,7 +13,7 @@ import (
 // finding is the check that a script fails, and what it then says.
 type finding struct{ check, says string }
 
-// defects are the scripts in testdata, each a limiter as it is often written, and how the suite finds what is wrong with it.
+// defects are the scripts in testdata. Each is a limiter as it is often written, with what the suite finds.
 func defects() map[string]finding {
 	return map[string]finding{
 		"fixed_window_counts_refused": {"refused", "a refused call has changed"},
@@ -48,7 +48,8 @@ func defects() map[string]finding {
 	}
 }
 
-// TestDefects: each defect that limiters on Redis were seen with is found by the suite. On a real Redis: the embedded one has another tostring.
+// TestDefects: the suite finds each known defect of limiters on Redis. It needs a real Redis, as the embedded one has
+// another tostring.
 func TestDefects(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.lua")

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// permit is the rate of one that goes on by itself, a permit at a time. Its methods are safe for concurrent use.
+// permit is the rate of a Failover that goes on by itself, one permit at a time. Its methods are safe for concurrent
+// use.
 type permit struct {
 	mu    sync.Mutex
 	local *rate.Limiter // asked under mu, with times that do not go back
@@ -18,7 +19,8 @@ func newPermit(perSecond float64) *permit {
 	return &permit{local: rate.NewLimiter(rate.Limit(perSecond), 1)}
 }
 
-// take grants one permit if it is due. If all are wanted, more than one are refused until they would be due one after the other.
+// take grants one permit if it is due. If all of several are wanted, it refuses them until they would be due one
+// after the other.
 func (p *permit) take(n int64, all bool) Answer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,13 +39,13 @@ func (p *permit) take(n int64, all bool) Answer {
 	return a
 }
 
-// after is how long it takes until n permits would be due, in whole µs, rounded up.
+// after returns how long it takes until n permits are due, in whole µs, rounded up.
 func (p *permit) after(now time.Time, n int64) time.Duration {
 	seconds := (float64(n) - p.local.TokensAt(now)) / float64(p.local.Limit())
 	return time.Duration(math.Ceil(max(0, min(seconds, maxWindow.Seconds()))*1e6)) * time.Microsecond
 }
 
-// reserve is the next permit, and when it is due.
+// reserve returns the next permit, and when it is due.
 func (p *permit) reserve() (*rate.Reservation, time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 	"github.com/loadctl/loadctl/pacer/limit"
 )
 
-// buckets are the limiters whose drops are counted anew when the rate changes.
+// buckets are the limiters whose drops are converted when the rate changes.
 func buckets() []string { return []string{"leaky-bucket", "token-bucket", "token-bucket debt", "gcra"} }
 
-// TestLowered: however much was granted and however slow the rate then is, a time is no more than the 366 days that a window may have, and who
-// comes back after it is served.
+// TestLowered: however much was granted and however slow the rate then is, a time is no more than the 366 days that a
+// window may have, and who comes back after it is served.
 func TestLowered(t *testing.T) {
 	t.Parallel()
 	const year, most = 366 * day, int64(1_000_000_000)
@@ -85,7 +85,8 @@ func TestLoweredByLibrary(t *testing.T) {
 	})
 }
 
-// TestMixedParts: clients that cut the window of one key differently keep one bound together, and are served in the long run.
+// TestMixedParts: clients that cut the window of one key differently keep one bound together, and are served in the
+// long run.
 func TestMixedParts(t *testing.T) {
 	t.Parallel()
 	l := law{10, 2 * second, 10}
@@ -117,7 +118,8 @@ func TestMixedParts(t *testing.T) {
 	})
 }
 
-// TestTooLarge: a limit that no call could be granted under is refused where it is made, in Go and in the script, and changes nothing.
+// TestTooLarge: a limit that no call could be granted under is refused where it is made, in Go and in the script, and
+// changes nothing.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {

@@ -13,15 +13,15 @@ import (
 	"github.com/loadctl/loadctl/lua"
 )
 
-// How long Wait sleeps before it asks again. At most patience, so that a limit that was raised meanwhile is noticed; at least breath, so that no
-// answer whatever makes it ask without end.
+// How long Wait sleeps before it asks again. At most patience, so that it notices a limit that was raised. At least
+// breath, so that no answer makes it ask without a pause.
 const (
 	patience = time.Second
 	breath   = time.Millisecond
 )
 
-// Redis is a limiter whose state is in Redis; New and the constructors make it. Its methods are safe for concurrent use. Each makes one
-// call of one script; it takes as long as the client's timeouts allow.
+// Redis is a limiter with its state in Redis. New and the constructors make it. Its methods are safe for concurrent
+// use. Each makes one call of one script. It takes as long as the client's timeouts allow.
 type Redis struct {
 	kind   kind
 	client redis.Scripter
@@ -29,7 +29,7 @@ type Redis struct {
 	keys   []string
 	limit  Limit
 	option int64
-	turn   chan struct{} // who of those who wait asks
+	turn   chan struct{} // held by the waiting caller that asks
 }
 
 func (k kind) limiter(client redis.Scripter, key string, l Limit, options []Option) (*Redis, error) {
@@ -47,7 +47,7 @@ func (k kind) limiter(client redis.Scripter, key string, l Limit, options []Opti
 	}, nil
 }
 
-// Take implements Limiter. It tells all n permits or none.
+// Take implements Limiter. It grants all n permits or none.
 func (r *Redis) Take(ctx context.Context, n int64) (Answer, error) { return r.take(ctx, n, 1) }
 
 // TakeUpTo answers now with as many of n permits as there are, which may be none. n is at least 1.
@@ -76,9 +76,10 @@ func (r *Redis) take(ctx context.Context, n int64, all int) (Answer, error) {
 	}, nil
 }
 
-// Wait implements Limiter. Those who wait in one process are served in the order in which they came, one after the other; between
-// processes it is chance. While it waits it asks when the limiter told it to, 1 ms after the last answer at the soonest, and once a second: a
-// limit that was raised is noticed then. A leaky bucket gives back what it granted to who gives up.
+// Wait implements Limiter. The waiting callers of one process are served in the order in which they came. Between
+// processes the order is random. Wait asks again when the limiter told it to, but not before 1 ms after the last
+// answer, and at least once a second. So it notices a limit that was raised. A leaky bucket gets back what it granted
+// to a caller that gives up.
 func (r *Redis) Wait(ctx context.Context, n int64) error {
 	a, err := r.granted(ctx, n)
 	if err == nil && a.RetryAfter > 0 { // a place in a queue
@@ -111,8 +112,8 @@ func (r *Redis) granted(ctx context.Context, n int64) (Answer, error) {
 	}
 }
 
-// GiveBack returns to a leaky bucket what it granted in a, if nobody has queued behind it. What others grant cannot be given back: it may
-// have been used already. Then nothing happens, which is no error.
+// GiveBack returns to a leaky bucket what it granted in a, if nobody has queued behind it. Grants of other limiters
+// cannot be given back, as they may have been used already. Then nothing happens, which is no error.
 func (r *Redis) GiveBack(ctx context.Context, a Answer) error {
 	if !r.kind.queues || a.Granted == 0 {
 		return nil
@@ -123,14 +124,14 @@ func (r *Redis) GiveBack(ctx context.Context, a Answer) error {
 	return nil
 }
 
-// SetLimit changes the limit for all who use this limiter and key, from their next call on; it wins over the limit they were made with. It
-// is kept in Redis until nothing was granted under it for 7 days, and nothing is left of what was granted. A limit that no constructor would
-// take is an error and changes nothing.
+// SetLimit changes the limit for all users of this limiter and key, from their next call on. It wins over the limit
+// they were made with. Redis keeps it until 7 days after the last grant under it, and until nothing granted is left.
+// A limit that no constructor accepts is an error and changes nothing.
 func (r *Redis) SetLimit(ctx context.Context, l Limit) error {
 	if err := l.check(r.kind.bursts); err != nil {
 		return fmt.Errorf("set limit: %w", err)
 	}
-	drops := 0 // whether the limiter counts in them: those with a burst do
+	drops := 0 // whether the limiter counts in drops: those with a burst do
 	if r.kind.bursts {
 		drops = 1
 	}
@@ -140,7 +141,8 @@ func (r *Redis) SetLimit(ctx context.Context, l Limit) error {
 	return nil
 }
 
-// atOnce is how many permits can ever be granted at once, by the limit that it was made with: capacity() of its script.
+// atOnce returns how many permits can ever be granted at once by the limit it was made with: capacity() of its
+// script.
 func (r *Redis) atOnce() int64 {
 	switch {
 	case !r.kind.bursts:

@@ -25,8 +25,8 @@ func must(t testing.TB, name string, client redis.Scripter, key string, l limit.
 	return r
 }
 
-// TestConcurrent: clients at the same time, while Redis forgets the scripts now and then, get no more than the bound of the time that
-// passed on the clock of Redis.
+// TestConcurrent: clients at the same time, while Redis forgets the scripts now and then, get no more than the bound
+// of the time that passed on the clock of Redis.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -53,7 +53,8 @@ func TestConcurrent(t *testing.T) {
 			}
 			clients.Wait()
 			passed := client.Time(t.Context()).Val().Sub(from)
-			// The largest x of all is that of the fixed window. A leaky bucket has granted what will go later, up to its burst.
+			// The largest x of all is that of the fixed window. A leaky bucket has granted what will go later, up to
+			// its burst.
 			if most := int64(passed.Seconds()*500) + 101; total.Load() > most || total.Load() < 50 {
 				t.Errorf("%s: %d granted in %v, want 50 to %d", name, total.Load(), passed, most)
 			}
@@ -61,7 +62,7 @@ func TestConcurrent(t *testing.T) {
 	})
 }
 
-// TestWait: those who wait are all served, and no sooner than the limit allows.
+// TestWait: all waiting callers are served, and not sooner than the limit allows.
 func TestWait(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -84,7 +85,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestWaitEnds: with the context, and at once when it can never be; a leaky bucket then has the place again.
+// TestWaitEnds: Wait ends with the context, and at once if n can never be granted. A leaky bucket then has the place
+// again.
 func TestWaitEnds(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -113,7 +115,7 @@ func TestWaitEnds(t *testing.T) {
 	})
 }
 
-// TestGiveUp: who gives up in the queue of a leaky bucket leaves it.
+// TestGiveUp: a caller that gives up leaves the queue of a leaky bucket.
 func TestGiveUp(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -148,7 +150,7 @@ func TestGiveUp(t *testing.T) {
 	})
 }
 
-// TestSetLimit: all who use a limiter obey a new limit from their next call on, those who wait too.
+// TestSetLimit: all users of a limiter follow a new limit from their next call on, including waiting ones.
 func TestSetLimit(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -178,7 +180,7 @@ func TestSetLimit(t *testing.T) {
 	})
 }
 
-// TestRefusals: what cannot be is an error of one line that says what to give, and asks nobody.
+// TestRefusals: a wrong setting is an error of one line that says what to give, and calls nobody.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	l := limit.PerWindow(10, time.Second)

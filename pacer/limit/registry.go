@@ -11,14 +11,14 @@ import (
 type kind struct {
 	name   string
 	script string // in lua/
-	bursts bool   // whether it has a burst
-	queues bool   // whether what it grants has to wait
-	option string // the Option it has, or ""
-	preset int64  // the value of that without one
+	bursts bool   // it has a burst
+	queues bool   // what it grants has to wait
+	option string // the Option it has; "" = none
+	preset int64  // the value of that Option if it is not given
 	most   int64  // the largest value
 }
 
-// registry lists all limiters. A new one is a file of its own and a line here.
+// registry lists all limiters. To add one, add a file and a line here.
 func registry() []kind {
 	return []kind{
 		fixedWindow(),
@@ -40,7 +40,7 @@ func Names() []string {
 	return names
 }
 
-// New is a limiter by its name, one of Names. The constructors say what the other arguments are.
+// New returns a limiter by its name, one of Names. The constructors describe the other arguments.
 func New(name string, client redis.Scripter, key string, l Limit, options ...Option) (*Redis, error) {
 	for _, k := range registry() {
 		if k.name == name {
@@ -50,16 +50,16 @@ func New(name string, client redis.Scripter, key string, l Limit, options ...Opt
 	return nil, unknown(name)
 }
 
-// Settings are what the scripts in lua/ are told of a limiter.
+// Settings are what the scripts in lua/ need to know of a limiter.
 type Settings struct {
 	Script string // its name there
-	Bursts bool   // it has a burst, and else counts in windows
+	Bursts bool   // it has a burst; else it counts in windows
 	Queues bool   // what it grants goes one after the other
 	Option int64
 }
 
-// Check is what the scripts are told of the limiter with this name and these options, if it could obey this limit, for those who call them
-// by themselves.
+// Check returns the settings of the limiter with this name and these options, for programs that call its script
+// themselves. It is an error if the limiter cannot follow the limit.
 func Check(name string, l Limit, options ...Option) (Settings, error) {
 	for _, k := range registry() {
 		if k.name == name {
@@ -74,7 +74,7 @@ func unknown(name string) error {
 	return fmt.Errorf("limiter %.40q: there is none; take one of %s", name, strings.Join(Names(), ", "))
 }
 
-// settings are limit and option of a limiter with these options.
+// settings returns limit and option of a limiter with these options.
 func (k kind) settings(l Limit, options []Option) (Limit, int64, error) {
 	value := k.preset
 	for _, o := range options {

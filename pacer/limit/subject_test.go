@@ -54,7 +54,8 @@ func promises() map[string]promise {
 		"sliding-window":  {script: "sliding_window", option: 10, extra: window(1.2), changed: more, most: count},
 		"leaky-bucket": {
 			script: "leaky_bucket", bucket: true, queue: true, most: burst, changed: none,
-			extra: func(l law, _ float64) float64 { return 1 + 2*l.rate() }, // wait is rounded up to a whole µs, and so are the times in record
+			// Wait is rounded up to a whole µs, and so are the times in record.
+			extra: func(l law, _ float64) float64 { return 1 + 2*l.rate() },
 		},
 		"token-bucket": {script: "token_bucket", bucket: true, extra: held, changed: none, most: burst},
 		"token-bucket debt": {
@@ -155,7 +156,8 @@ func (s *subject) contents() map[string]string {
 	return redistest.Contents(s.t, s.client)
 }
 
-// grant is one permit by the time at which it may be used, µs, and the law it was granted under; or a law by when it came into force.
+// grant is one permit by the time at which it may be used, µs, and the law it was granted under; or a law by when it
+// came into force.
 type grant struct {
 	at  int64
 	law law

@@ -27,7 +27,7 @@ func (h *hasty) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *re
 	return cmd
 }
 
-// TestWaitBreathes: whatever the answer, Wait does not ask without end.
+// TestWaitBreathes: no answer makes Wait ask without a pause.
 func TestWaitBreathes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := must(t, "gcra", &hasty{}, "k", limit.PerWindow(1, time.Second))

@@ -1,4 +1,4 @@
-// Package clienttest tests that a worker.Client does what its documentation asks for. Every engine passes it:
+// Package clienttest tests that a worker.Client follows its documentation. Every engine passes it:
 //
 //	func TestClient(t *testing.T) {
 //		clienttest.TestClient(t, func(t *testing.T, o clienttest.Options) worker.Client { … })
@@ -19,17 +19,17 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// Options say what a client is to do.
+// Options say what a client must do.
 type Options struct {
 	URL         string        // what is requested, with GET; over HTTP/1.1, with keep-alive
 	Connections int           // at most so many
 	Timeout     time.Duration // of a request
 }
 
-// Open makes the client under test. The test closes the client; Open may use t.Cleanup for what is behind it.
+// Open makes the client under test. The test closes the client. Open may use t.Cleanup for the rest.
 type Open func(t *testing.T, o Options) worker.Client
 
-// soon is how long something may take that should happen at once, on a machine that is busy.
+// soon is how long something may take that should happen at once, on a busy machine.
 const soon = 5 * time.Second
 
 // TestClient runs all tests.
@@ -64,7 +64,7 @@ func TestClient(t *testing.T, open Open) {
 	}
 }
 
-// rig is a server, a client of it, and what the client has reported.
+// rig is a server, a client of it, and the client's reports.
 type rig struct {
 	t      *testing.T
 	open   Open
@@ -98,7 +98,7 @@ func (r *rig) send() bool {
 	return true
 }
 
-// mustSend fails the test where the client is busy.
+// mustSend fails the test if the client is busy.
 func (r *rig) mustSend() {
 	r.t.Helper()
 	if !r.send() {

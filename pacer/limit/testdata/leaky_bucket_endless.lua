@@ -1,4 +1,5 @@
--- The bucket has no bottom: every caller gets a time, also those who have long given up; the next one waits for all of them.
+-- The bucket has no bottom: every caller gets a time, even those that gave up long ago. The next caller waits for all
+-- of them.
 local function capacity(limit) return limit.burst end
 
 local function decide(key, now, limit, n, all)

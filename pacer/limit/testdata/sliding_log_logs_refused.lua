@@ -1,4 +1,4 @@
--- Refused calls are logged too: who asks on is never served.
+-- Refused calls are logged too: a caller that keeps asking is never served.
 local function capacity(limit) return limit.count end
 
 local function decide(key, now, limit, n, all)

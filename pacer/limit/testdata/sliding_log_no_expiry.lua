@@ -1,4 +1,4 @@
--- No expiry: the log of a user who never comes back stays.
+-- No expiry: the log of a user that never comes back stays.
 local function capacity(limit) return limit.count end
 
 local function decide(key, now, limit, n, all)

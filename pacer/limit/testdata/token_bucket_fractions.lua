@@ -1,4 +1,4 @@
--- Whole tokens are added, but the time moves on by all that passed: who asks often gets nothing.
+-- Whole tokens are added, but the time moves on by all that passed: a caller that asks often gets nothing.
 local function capacity(limit) return limit.burst end
 
 local function decide(key, now, limit, n, all)

@@ -1,4 +1,5 @@
--- The lifetime is reckoned with a rate of at least 1 per second: with less, the bucket is new before it could be full.
+-- The lifetime is computed with a rate of at least 1 per second. With a lower rate, the bucket is new before it could
+-- be full.
 local function capacity(limit) return limit.burst end
 
 local function decide(key, now, limit, n, all)

@@ -8,18 +8,18 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// settle is what comes before each call: other servers, clocks that went back, promises that are over.
-func (r *Run) settle(now int64) {
+// advance does what is due before each call: a change of the server, a clock that went back, promises that are over.
+func (r *Run) advance(now int64) {
 	epoch := r.Identity
 	first := r.epoch != epoch
 	r.checkClock(now)
-	if r.now = max(now, r.last); r.now-r.last > 1_000_000 { // nobody could be heard
+	if r.now = max(now, r.last); r.now-r.last > 1_000_000 { // nobody could call
 		r.patience = r.now + max(2_000_000, 2*r.period())
 		r.heard += r.now - r.last
 	}
 	r.last = r.now
 	if first {
-		r.inherit(epoch)
+		r.beginQuiet(epoch)
 	}
 	if r.quiet > 0 && r.now >= r.quiet {
 		r.endQuiet()
@@ -28,17 +28,17 @@ func (r *Run) settle(now int64) {
 		return
 	}
 	r.follow()
-	r.unheard()
+	r.checkDeadman()
 	r.expire()
 	r.adopt()
 	if r.now-r.leveled >= 1_000_000 {
 		r.leveled = r.now
-		r.level()
+		r.levelShares()
 	}
 }
 
-// inherit is for the first call of a server that is another one than before: it may have forgotten who owns what.
-func (r *Run) inherit(epoch string) {
+// beginQuiet is for the first call of another server than before. It may have forgotten who owns what.
+func (r *Run) beginQuiet(epoch string) {
 	r.epoch = epoch
 	if r.Without.Stored {
 		for _, m := range r.members {
@@ -48,7 +48,7 @@ func (r *Run) inherit(epoch string) {
 	}
 	r.tf, r.quiet, r.orphans = r.now, r.now+min(r.Hold, longest)+margin, lease.Whole()
 	at := r.pos(r.now)
-	var all []Entry // what ends here
+	var all []Entry // entries that end here
 	gather := func(owner string, s lease.Segs) {
 		for _, x := range s {
 			at = lease.Later(at, x.Since)
@@ -59,13 +59,13 @@ func (r *Run) inherit(epoch string) {
 		if m.gone {
 			continue
 		}
-		whose := r.lapse(m, r.now)
+		whose := r.endPromise(m, r.now)
 		gather(whose, m.held)
 		seen := m.joins
 		if m.epoch != "" {
 			seen = r.heardOf(m)
 		}
-		r.own(m, nil)
+		r.setHeld(m, nil)
 		m.target, m.epoch, m.joins = nil, "", seen
 	}
 	gather("", r.free)
@@ -79,7 +79,7 @@ func (r *Run) inherit(epoch string) {
 	}
 }
 
-// endQuiet frees what nobody has claimed: every promise of a former server is over.
+// endQuiet frees what nobody has claimed. Every promise of a former server is over.
 func (r *Run) endQuiet() {
 	r.quiet = 0
 	for _, m := range r.members {
@@ -96,7 +96,7 @@ func (r *Run) endQuiet() {
 	r.adopt()
 }
 
-// expire passes on what was promised to members that are silent.
+// expire frees what was promised to silent members.
 func (r *Run) expire() {
 	if r.now < r.patience {
 		return
@@ -112,8 +112,8 @@ func (r *Run) expire() {
 	}
 }
 
-// lapse is whose it is at a time what m holds: nobody's from the end of its promise on, if that is before.
-func (r *Run) lapse(m *Member, t int64) string {
+// endPromise returns the owner of m's pieces at a time: m, or nobody if its promise ended before.
+func (r *Run) endPromise(m *Member, t int64) string {
 	ends := m.drops - grace
 	if ends >= t {
 		return m.owner()
@@ -123,30 +123,31 @@ func (r *Run) lapse(m *Member, t int64) string {
 	return ""
 }
 
-// drop is for a member that is gone: what it held is free from a time on.
+// drop is for a member that is gone. What it held is free from a time on.
 func (r *Run) drop(m *Member, t int64) {
-	seen, whose := r.heardOf(m), r.lapse(m, t)
+	seen, whose := r.heardOf(m), r.endPromise(m, t)
 	m.gone = true
 	units := m.held
-	r.own(m, nil)
+	r.setHeld(m, nil)
 	m.joins = seen
-	r.letGo(whose, units, r.pos(t))
+	r.makeFree(whose, units, r.pos(t))
 	r.abandon(m)
 }
 
-// Remove takes a member for gone because somebody says so.
+// Remove removes a member because somebody says that it is dead.
 func (r *Run) Remove(now int64, name string) {
 	if r.members[name] == nil {
 		return
 	}
-	r.settle(now)
+	r.advance(now)
 	if m := r.members[name]; m != nil {
 		r.remove(m)
 	}
 }
 
-// remove is for a member that somebody says is gone. Its clock may have been ahead of this one, by as much as begins no new era. As long as others
-// may still claim what it is believed to hold, that is nobody's: a late copy of an old claim may have spoken for it.
+// remove removes a member that somebody says is gone. Its clock may have been ahead of this one, by up to stepped. In
+// the quiet time others may still claim what it is believed to hold, as a late copy of an old claim may have spoken
+// for it. Until then these pieces are unknown.
 func (r *Run) remove(m *Member) {
 	if !m.gone && m.epoch == r.epoch {
 		if r.quiet > 0 {
@@ -163,8 +164,8 @@ func (r *Run) replace(m *Member) {
 	delete(r.members, m.Name)
 }
 
-// unheard stops a run of which no controller was heard for too long.
-func (r *Run) unheard() {
+// checkDeadman stops a run that no controller has called for too long.
+func (r *Run) checkDeadman() {
 	if r.Deadman == 0 || r.now <= max(r.heard, r.started)+r.Deadman {
 		return
 	}
@@ -173,8 +174,9 @@ func (r *Run) unheard() {
 	}
 }
 
-// checkClock begins a new era where the clock went back. A promise covers the laws of its own era only, so in the new one everybody goes on with
-// what it has from the first slot, and what nobody has is free: nobody else can be sending that.
+// checkClock begins a new era if the clock went back. A promise covers the laws of its own era only. So in the new
+// era all go on with what they hold, from its first slot. What nobody holds is free, as nobody else can be sending
+// it.
 func (r *Run) checkClock(now int64) {
 	if r.laws == nil || r.Without.NewEra || now >= r.last-stepped {
 		return
@@ -182,10 +184,10 @@ func (r *Run) checkClock(now int64) {
 	delta := now - r.last
 	t, t0 := r.last, now+r.ahead()
 	r.now = now
-	l, old := r.behind(t, t0)
+	l, old := r.lawAfter(t, t0)
 	l.Phase, l.Era = old.Phase, l.ID
 	if old.Phase != lease.Running {
-		r.nothing(&l)
+		r.askNothing(&l)
 	} else {
 		if l.End < endless {
 			l.End += t0 - t
@@ -196,13 +198,13 @@ func (r *Run) checkClock(now int64) {
 		r.next(&l)
 	}
 	r.era = l.ID
-	r.know(l)
+	r.addLaws(l)
 	r.last, r.patience, r.started = now, now+max(2_000_000, 2*r.period()), r.started+delta
 	r.heard += delta
 	at := lease.Pos{G: l.ID}
 	for _, m := range r.present() {
 		m.drops += delta
-		r.own(m, m.held.Each(func(s *lease.Seg) { s.From = at }))
+		r.setHeld(m, m.held.Each(func(s *lease.Seg) { s.From = at }))
 	}
 	r.leveled = now
 	r.free = r.free.Each(func(s *lease.Seg) { s.From = at })
