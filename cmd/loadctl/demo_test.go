@@ -15,31 +15,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/cli"
 )
 
-// demoProcess is a loadctl demo as users run it, in its own process group, as in a shell.
+// demoProcess is a loadctl demo as its users run it, in a process group of its own, as a shell would have it.
 type demoProcess struct {
-	t              *testing.T
-	bin            string
-	cmd            *exec.Cmd
-	mu             sync.Mutex
-	stdout, stderr bytes.Buffer
-	ended          chan struct{}
+	*child.Process
+	t   *testing.T
+	bin string
 }
 
-// Write keeps what the demo prints.
-func (d *demoProcess) Write(p []byte) (int, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.stdout.Write(p)
-}
-
-func (d *demoProcess) printed() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.stdout.String()
-}
+func (d *demoProcess) printed() string { return d.Stdout.String() }
 
 // buildDemo builds both commands into a new directory, so that their processes can be identified.
 func buildDemo(t *testing.T) string {
@@ -53,22 +40,14 @@ func buildDemo(t *testing.T) string {
 
 func startDemo(t *testing.T, bin string, args ...string) *demoProcess {
 	t.Helper()
-	d := &demoProcess{t: t, bin: bin, ended: make(chan struct{}), cmd: exec.Command(filepath.Join(bin, "loadctl"), append([]string{"demo"}, args...)...)}
-	d.cmd.Stdout, d.cmd.Stderr = d, &d.stderr
-	d.cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := d.cmd.Start(); err != nil {
+	cmd := exec.Command(filepath.Join(bin, "loadctl"), append([]string{"demo"}, args...)...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
+	p, err := child.Start(cmd, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		d.cmd.Wait()
-		close(d.ended)
-	}()
-	t.Cleanup(func() {
-		d.cmd.Process.Kill()
-		<-d.ended
-	})
-	return d
+	t.Cleanup(p.Kill)
+	return &demoProcess{Process: p, t: t, bin: bin}
 }
 
 // until waits for a condition.
@@ -76,7 +55,7 @@ func (d *demoProcess) until(what string, ok func() bool) {
 	d.t.Helper()
 	for deadline := time.Now().Add(90 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			d.t.Fatalf("waited in vain for %s\n%s\n%s", what, d.printed(), d.stderr.String())
+			d.t.Fatalf("waited in vain for %s\n%s\n%s", what, d.printed(), d.Stderr.String())
 		}
 	}
 }
@@ -86,13 +65,13 @@ func (d *demoProcess) wait() int {
 	d.t.Helper()
 	d.until("the end", func() bool {
 		select {
-		case <-d.ended:
+		case <-d.Exited:
 			return true
 		default:
 			return false
 		}
 	})
-	return d.cmd.ProcessState.ExitCode()
+	return d.Cmd.ProcessState.ExitCode()
 }
 
 // workers counts the processes of the demo's loadworker, whatever their parent.
@@ -117,8 +96,8 @@ func TestDemo(t *testing.T) {
 	t.Run("killed", func(t *testing.T) { testDemoKilled(t, startDemo(t, bin)) })
 	t.Run("killed with silent workers", func(t *testing.T) { testDemoKilledSilent(t, bin) })
 	d := startDemo(t, bin)
-	if code := d.wait(); code != 0 || d.stderr.Len() > 0 || d.workers() > 0 {
-		t.Fatalf("exit code %d, %d workers left, stderr %q\n%s", code, d.workers(), d.stderr.String(), d.printed())
+	if code := d.wait(); code != 0 || d.Stderr.String() != "" || d.workers() > 0 {
+		t.Fatalf("exit code %d, %d workers left, stderr %q\n%s", code, d.workers(), d.Stderr.String(), d.printed())
 	}
 	for _, want := range []string{
 		"w1, w2 and w3 begin at 1000/s", "set-rate 3000", "w2 is killed (SIGKILL); loadctl workers rm says so", "w4 joins", "set-rate 500", "stop:",
@@ -240,11 +219,11 @@ func testDemoInterrupted(t *testing.T, d *demoProcess) {
 	if n := d.workers(); n != 3 {
 		t.Errorf("%d workers", n)
 	}
-	if err := syscall.Kill(-d.cmd.Process.Pid, syscall.SIGINT); err != nil {
+	if err := syscall.Kill(-d.Cmd.Process.Pid, syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := d.wait(); code != cli.CodeSignal || d.stderr.Len() > 0 {
-		t.Errorf("exit code %d, stderr %q", code, d.stderr.String())
+	if code := d.wait(); code != cli.CodeSignal || d.Stderr.String() != "" {
+		t.Errorf("exit code %d, stderr %q", code, d.Stderr.String())
 	}
 	if n := d.workers(); n > 0 {
 		t.Errorf("%d workers are left", n)
@@ -260,7 +239,7 @@ func testDemoKilled(t *testing.T, d *demoProcess) {
 	if n := d.workers(); n != 3 {
 		t.Errorf("%d workers", n)
 	}
-	d.cmd.Process.Kill()
+	d.Cmd.Process.Kill()
 	d.wait()
 	d.until("the end of the workers", func() bool { return d.workers() == 0 })
 }
@@ -282,7 +261,7 @@ func testDemoKilledSilent(t *testing.T, bin string) {
 		workers = strings.Fields(string(text))
 		return len(workers) == 3 && bytes.HasSuffix(text, []byte("\n"))
 	})
-	d.cmd.Process.Kill()
+	d.Cmd.Process.Kill()
 	d.wait()
 	d.until("the end of the workers", func() bool {
 		for _, pid := range workers {

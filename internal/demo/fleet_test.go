@@ -54,7 +54,9 @@ func (f *fleet) mustStart(t *testing.T, id string) *worker {
 }
 
 // gone tells whether there is no process of this id any more.
-func gone(w *worker) bool { return errors.Is(syscall.Kill(w.process.Cmd.Process.Pid, 0), syscall.ESRCH) }
+func gone(w *worker) bool {
+	return errors.Is(syscall.Kill(w.process.Cmd.Process.Pid, 0), syscall.ESRCH)
+}
 
 func TestKilledWorkersAreNoFailure(t *testing.T) {
 	f, failed := newFleet(t, endless)

@@ -76,7 +76,7 @@ func (o *outputs) result(p *process) any {
 	o.t.Helper()
 	p.wait(20 * time.Second)
 	words := strings.Fields(p.step.text)
-	return o.schemas.check(o.t, words[0]+" "+words[1], p.stdout.String())
+	return o.schemas.check(o.t, words[0]+" "+words[1], p.Stdout.String())
 }
 
 // print runs a command.

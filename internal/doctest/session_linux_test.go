@@ -1,23 +1,21 @@
 package doctest
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
@@ -196,66 +194,34 @@ func (s *session) awaitPort(st step) {
 
 // process is one command of a session, in a process group of its own.
 type process struct {
+	*child.Process
 	session *session
 	step    step
-	cmd     *exec.Cmd
-	stdout  lockedBuffer
-	stderr  lockedBuffer
-	exited  chan struct{}
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 func (s *session) start(st step) *process {
 	s.t.Helper()
-	p := &process{session: s, step: st, exited: make(chan struct{})}
-	p.cmd = exec.Command("bash", "-c", s.private.Replace(st.text))
-	p.cmd.Dir, _ = filepath.Abs(root)
-	p.cmd.Env = s.env
-	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread() // the child dies with the thread that started it
-		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = p.cmd.Wait()
-			close(p.exited)
-		}
-	}()
-	if err := <-started; err != nil {
+	cmd := exec.Command("bash", "-c", s.private.Replace(st.text))
+	cmd.Dir, _ = filepath.Abs(root)
+	cmd.Env = s.env
+	started, err := child.Start(cmd, nil)
+	if err != nil {
 		s.t.Fatal(err)
 	}
+	p := &process{Process: started, session: s, step: st}
 	s.t.Cleanup(func() {
 		p.kill(syscall.SIGKILL)
-		<-p.exited
+		<-p.Exited
 	})
 	return p
 }
 
 // printed is all that it printed. The two streams come through two pipes, so which line of one came before which of the
 // other is not known.
-func (p *process) printed() string { return p.stdout.String() + p.stderr.String() }
+func (p *process) printed() string { return p.Stdout.String() + p.Stderr.String() }
 
 // kill signals the whole group: go run, for one, has a child.
-func (p *process) kill(signal syscall.Signal) { _ = syscall.Kill(-p.cmd.Process.Pid, signal) }
+func (p *process) kill(signal syscall.Signal) { _ = syscall.Kill(-p.Cmd.Process.Pid, signal) }
 
 // says waits until the process prints a line that matches, and returns the first group.
 func (p *process) says(pattern string) string {
@@ -274,7 +240,7 @@ func (p *process) says(pattern string) string {
 func (p *process) wait(patience time.Duration) {
 	p.session.t.Helper()
 	p.end(patience)
-	if code := p.cmd.ProcessState.ExitCode(); code != p.step.code {
+	if code := p.Cmd.ProcessState.ExitCode(); code != p.step.code {
 		p.session.t.Errorf("%s: exit code %d, want %d\n%s", p.where(), code, p.step.code, p.printed())
 	}
 	p.compare()
@@ -286,9 +252,7 @@ func (p *process) where() string {
 
 func (p *process) end(patience time.Duration) {
 	p.session.t.Helper()
-	select {
-	case <-p.exited:
-	case <-time.After(patience):
+	if _, ended := p.Wait(patience); !ended {
 		p.session.t.Fatalf("%s: does not end within %v\n%s", p.where(), patience, p.printed())
 	}
 }

@@ -53,7 +53,7 @@ func TestAbortNeedsNoLoadctl(t *testing.T) {
 					judge, _, _ = strings.Cut(b.redis.Client().Get(t.Context(), run.KeysOf("x").Judge).Val(), "/")
 					return judge != ""
 				})
-				fleet[judge[1]-'1'].cmd.Process.Signal(syscall.SIGKILL)
+				fleet[judge[1]-'1'].Cmd.Process.Signal(syscall.SIGKILL)
 				fleet = append(fleet[:judge[1]-'1'], fleet[judge[1]-'0':]...)
 			}
 			until(t, "the stop", stopped)
@@ -103,7 +103,7 @@ func TestAbortNeedsProof(t *testing.T) {
 	fleet := b.fleet(3, "x", append(thresholds("rate:rate>290 over 1s abort after 1", "errors:rate<10% over 1s abort after 1"),
 		"--qps", "300", "--duration", "1m", "--warmup", "8s", "--permit-for", "2s")...)
 	b.started(300)
-	fleet[0].cmd.Process.Signal(syscall.SIGKILL)
+	fleet[0].Cmd.Process.Signal(syscall.SIGKILL)
 	until(t, "the stop", func() bool { return b.phase("x") == "stopped" })
 	for _, p := range fleet[1:] {
 		p.wait(99)
@@ -121,9 +121,9 @@ func TestNoAbortOfARateThatMayBeRight(t *testing.T) {
 	b := newBed(t)
 	fleet := b.fleet(3, "x", append(thresholds("rate:rate>200 over 2s abort after 1"), "--qps", "300", "--duration", "12s", "--permit-for", "2s")...)
 	until(t, "600 requests", func() bool { return b.web.Count() >= 600 })
-	fleet[0].cmd.Process.Signal(syscall.SIGKILL)
+	fleet[0].Cmd.Process.Signal(syscall.SIGKILL)
 	for _, p := range fleet[1:] {
-		<-p.exited
+		<-p.Exited
 	}
 	if events := b.loadctl("events", "x"); strings.Contains(events, "threshold") {
 		t.Error(events)
@@ -142,7 +142,7 @@ func TestAbortElsewhere(t *testing.T) {
 		t.Errorf("refused: %q", refused)
 	}
 	alone.wait(99)
-	if says := alone.stderr.String(); !strings.Contains(says, "threshold errors:rate<10% over 1s abort after 1 failed at second ") {
+	if says := alone.Stderr.String(); !strings.Contains(says, "threshold errors:rate<10% over 1s abort after 1 failed at second ") {
 		t.Error(says)
 	}
 }

@@ -39,7 +39,7 @@ func TestArchiveIsTheRun(t *testing.T) {
 		return strings.Contains(out, `"phase": "running"`)
 	})
 	b.loadctl("set-rate", "x", "250")
-	<-worker.exited
+	<-worker.Exited
 	archive := filepath.Join(dir, "x.loadctl")
 	_, says, code := b.try("report", "x", "--out", archive)
 	live := map[string]string{}

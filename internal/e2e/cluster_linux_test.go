@@ -222,7 +222,7 @@ func TestClusterWithoutTheOthers(t *testing.T) {
 		b.exact(p.printed(), 6*clusterRate)
 	}
 	for _, p := range ps[:2] {
-		if text := p.stderr.String(); strings.Contains(text, "no lease") {
+		if text := p.Stderr.String(); strings.Contains(text, "no lease") {
 			t.Error(text)
 		}
 	}

@@ -59,7 +59,7 @@ func TestCompleteIsTrue(t *testing.T) {
 			e := endings[i]
 			e.t = t
 			for _, p := range e.fleet {
-				<-p.exited
+				<-p.Exited
 			}
 			f.mends(e)
 			e.check(f)
@@ -105,7 +105,7 @@ func failures() []failure {
 			name: "Redis frozen and a worker killed", redis: single, killed: true,
 			breaks: func(e *ending) {
 				freeze(e)
-				e.fleet[0].cmd.Process.Signal(syscall.SIGKILL)
+				e.fleet[0].Cmd.Process.Signal(syscall.SIGKILL)
 			},
 			mends: thaw,
 		},
@@ -228,12 +228,12 @@ func (e *ending) printed(files []string) {
 	e.t.Helper()
 	left := 0
 	for _, p := range e.fleet {
-		if p.cmd.ProcessState.ExitCode() == -1 { // killed
+		if p.Cmd.ProcessState.ExitCode() == -1 { // killed
 			continue
 		}
 		var own *run.Unpublished
 		for _, file := range files {
-			if strings.Contains(p.stderr.String(), file) {
+			if strings.Contains(p.Stderr.String(), file) {
 				u, err := run.ReadUnpublished(file)
 				if err != nil {
 					e.t.Fatal(err)
@@ -244,13 +244,13 @@ func (e *ending) printed(files []string) {
 		}
 		rep := p.printed()
 		if own == nil {
-			if strings.Contains(p.stderr.String(), "did not reach Redis") {
-				e.t.Errorf("it left no file: %s", p.stderr.String())
+			if strings.Contains(p.Stderr.String(), "did not reach Redis") {
+				e.t.Errorf("it left no file: %s", p.Stderr.String())
 			}
 			continue
 		}
-		if code := p.cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(p.stderr.String(), "did not reach Redis") {
-			e.t.Errorf("exit code %d, %s", code, p.stderr.String())
+		if code := p.Cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(p.Stderr.String(), "did not reach Redis") {
+			e.t.Errorf("exit code %d, %s", code, p.Stderr.String())
 		}
 		for _, w := range rep.Workers {
 			if w.ID == own.Total.Worker && w.Sent != own.Total.Counts.Sent {

@@ -99,7 +99,7 @@ func TestRefusedWorkerComesIn(t *testing.T) {
 	args := []string{"--url", b.web.URL(), "--qps", "200", "--duration", "1s"}
 	gone := b.worker("x", append(args, "--start-timeout", "1s")...)
 	gone.wait(104)
-	if said := gone.stderr.String(); !strings.Contains(said, "max number of clients reached; raise its maxclients") {
+	if said := gone.Stderr.String(); !strings.Contains(said, "max number of clients reached; raise its maxclients") {
 		t.Error(said)
 	}
 	p := b.worker("x", args...)

@@ -197,8 +197,8 @@ func TestJoinAndKill(t *testing.T) {
 		t.Errorf("four joined, and %+v", a)
 	}
 	killed := time.Now()
-	ps[0].cmd.Process.Kill()
-	ps[5].cmd.Process.Kill()
+	ps[0].Cmd.Process.Kill()
+	ps[5].Cmd.Process.Kill()
 	for i, p := range ps {
 		if i != 0 && i != 5 {
 			p.wait(0)
@@ -253,7 +253,7 @@ func TestKilledShare(t *testing.T) {
 			b.started(2 * rate)
 			ps[0].signal(syscall.SIGKILL)
 			killed := time.Now()
-			<-ps[0].exited
+			<-ps[0].Exited
 			if c.says {
 				if out := b.loadctl("workers", "rm", name, "dead", "--force"); !strings.HasPrefix(out, name+": dead removed, ") {
 					t.Error(out)

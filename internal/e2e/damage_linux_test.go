@@ -127,7 +127,7 @@ func (b *bed) damaged(part, how string, damage func(ctx context.Context, c *redi
 	}
 	for _, p := range fleet {
 		if code := p.ends(part + " " + how); (code != 0) != (unrenewable(part, how) || unpublishable(part, how)) {
-			b.t.Errorf("%s %s: a worker ended with %d\n%s", part, how, code, p.stderr.String())
+			b.t.Errorf("%s %s: a worker ended with %d\n%s", part, how, code, p.Stderr.String())
 		}
 	}
 	b.trusted(part, how)
@@ -146,7 +146,7 @@ func (b *bed) damaged(part, how string, damage func(ctx context.Context, c *redi
 		b.t.Logf("%s %s: %s: %.230s", part, how, command, text)
 	}
 	for _, p := range fleet {
-		b.t.Logf("%s %s: a worker ended with %d: %.230s", part, how, p.cmd.ProcessState.ExitCode(), lastLine(p.stderr.String()))
+		b.t.Logf("%s %s: a worker ended with %d: %.230s", part, how, p.Cmd.ProcessState.ExitCode(), lastLine(p.Stderr.String()))
 	}
 }
 
@@ -186,13 +186,13 @@ func (b *bed) clear(what string, args ...string) string {
 func (p *process) ends(what string) (code int) {
 	p.t.Helper()
 	select {
-	case <-p.exited:
+	case <-p.Exited:
 	case <-time.After(45 * time.Second):
-		p.t.Fatalf("%s: the worker does not end\n%s", what, p.stderr.String())
+		p.t.Fatalf("%s: the worker does not end\n%s", what, p.Stderr.String())
 	}
-	code = p.cmd.ProcessState.ExitCode()
-	if last := lastLine(p.stderr.String()); code != 0 && (code != 1 && code != 104 || !strings.HasPrefix(last, "error: ")) {
-		p.t.Errorf("%s: a worker ended with %d\n%s", what, code, p.stderr.String())
+	code = p.Cmd.ProcessState.ExitCode()
+	if last := lastLine(p.Stderr.String()); code != 0 && (code != 1 && code != 104 || !strings.HasPrefix(last, "error: ")) {
+		p.t.Errorf("%s: a worker ended with %d\n%s", what, code, p.Stderr.String())
 	}
 	return code
 }

@@ -52,8 +52,8 @@ func TestEndlessHeads(t *testing.T) {
 			}
 			p := b.worker(strings.ReplaceAll(name, " ", "-"), args...)
 			until(t, "each connection to be given up twice", func() bool { return e.given.Load() >= 2000 })
-			most := peak(t, p.cmd.Process.Pid)
-			if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+			most := peak(t, p.Cmd.Process.Pid)
+			if err := p.Cmd.Process.Signal(os.Interrupt); err != nil {
 				t.Fatal(err)
 			}
 			p.wait(105)
@@ -61,8 +61,8 @@ func TestEndlessHeads(t *testing.T) {
 			if most > mostMemory {
 				t.Errorf("%d MB, want at most %d", most>>20, mostMemory>>20)
 			}
-			if !strings.Contains(p.stdout.String(), `"head-limit": `) {
-				t.Errorf("the class is not told: %s", p.stderr.String())
+			if !strings.Contains(p.Stdout.String(), `"head-limit": `) {
+				t.Errorf("the class is not told: %s", p.Stderr.String())
 			}
 		})
 	}

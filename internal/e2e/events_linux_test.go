@@ -33,7 +33,7 @@ func TestReportHasEvents(t *testing.T) {
 	b.loadctl("resume", "pictured")
 	joins := b.worker("pictured", append(described, "--id", "joins")...)
 	b.reported("pictured", "join", "joins")
-	dies.cmd.Process.Signal(syscall.SIGKILL)
+	dies.Cmd.Process.Signal(syscall.SIGKILL)
 	b.reported("pictured", "lost", "dies")
 	b.loadctl("stop", "pictured")
 	stays.wait(0)

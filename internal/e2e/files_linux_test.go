@@ -33,7 +33,7 @@ func TestMergeTakesFilesOnly(t *testing.T) {
 	for _, path := range []string{pipe, "/dev/zero", "/dev/null"} {
 		p := b.operator("report", "x", "--merge", path)
 		p.wait(104)
-		if s := p.stderr.String(); !strings.HasPrefix(s, "error: --merge: read "+path+": it is no regular file: ") || strings.Count(s, "\n") != 1 {
+		if s := p.Stderr.String(); !strings.HasPrefix(s, "error: --merge: read "+path+": it is no regular file: ") || strings.Count(s, "\n") != 1 {
 			t.Error(s)
 		}
 	}
@@ -51,10 +51,10 @@ func TestReportOutlivesFullDisk(t *testing.T) {
 	reader.wait(1)
 	for _, p := range []*process{worker, reader} {
 		var r report.Report
-		if err := json.Unmarshal([]byte(p.stdout.String()), &r); err != nil || r.Audit.Sent != 100 || !r.Complete {
+		if err := json.Unmarshal([]byte(p.Stdout.String()), &r); err != nil || r.Audit.Sent != 100 || !r.Complete {
 			t.Errorf("%v, %+v", err, r.Audit)
 		}
-		if s := lastLine(p.stderr.String()); s != "error: write "+out+": file too large; it is on standard output instead; the report is still in Redis: loadctl report x" {
+		if s := lastLine(p.Stderr.String()); s != "error: write "+out+": file too large; it is on standard output instead; the report is still in Redis: loadctl report x" {
 			t.Error(s)
 		}
 	}

@@ -69,52 +69,30 @@ func newBed(t *testing.T) *bed {
 	return &bed{t: t, redis: redistest.Start(t), web: web}
 }
 
-// process is a loadworker.
+// process is a loadworker, or another command that runs while the test does.
 type process struct {
-	t              *testing.T
-	cmd            *exec.Cmd
-	stdout, stderr lockedBuffer
-	exited         chan struct{}
+	*child.Process
+	t *testing.T
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+// begin starts a command, which ends with the test. before is as for child.Start.
+func begin(t *testing.T, cmd *exec.Cmd, before func() error) *process {
+	t.Helper()
+	p, err := child.Start(cmd, before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	return &process{Process: p, t: t}
 }
 
 // worker starts loadworker run for a run.
 func (b *bed) worker(run string, args ...string) *process {
 	b.t.Helper()
-	p := &process{t: b.t, exited: make(chan struct{})}
-	p.cmd = exec.Command(filepath.Join(binaries, "loadworker"), append([]string{"run", "--run", run, "-o", "json"}, args...)...)
-	p.cmd.Dir = b.t.TempDir() // for the files of counts that Redis did not take
-	p.cmd.Env = append(os.Environ(), "LOADCTL_REDIS="+b.url())
-	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.cmd.Start(); err != nil {
-		b.t.Fatal(err)
-	}
-	go func() {
-		p.cmd.Wait()
-		close(p.exited)
-	}()
-	b.t.Cleanup(func() {
-		p.cmd.Process.Kill()
-		<-p.exited
-	})
-	return p
+	cmd := exec.Command(filepath.Join(binaries, "loadworker"), append([]string{"run", "--run", run, "-o", "json"}, args...)...)
+	cmd.Dir = b.t.TempDir() // for the files of counts that Redis did not take
+	cmd.Env = append(os.Environ(), "LOADCTL_REDIS="+b.url())
+	return begin(b.t, cmd, nil)
 }
 
 // fleet starts n equal workers that begin together.
@@ -130,13 +108,11 @@ func (b *bed) fleet(n int, run string, args ...string) []*process {
 // wait waits for the end of a worker and checks its exit code.
 func (p *process) wait(code int) {
 	p.t.Helper()
-	select {
-	case <-p.exited:
-	case <-time.After(45 * time.Second):
-		p.t.Fatalf("the worker does not end\n%s", p.stderr.String())
-	}
-	if got := p.cmd.ProcessState.ExitCode(); got != code {
-		p.t.Fatalf("exit code %d, want %d\n%s", got, code, p.stderr.String())
+	switch got, ended := p.Wait(45 * time.Second); {
+	case !ended:
+		p.t.Fatalf("the worker does not end\n%s", p.Stderr.String())
+	case got != code:
+		p.t.Fatalf("exit code %d, want %d\n%s", got, code, p.Stderr.String())
 	}
 }
 

@@ -62,10 +62,10 @@ func (b *bed) fires(url string, args ...string) func(name string) {
 		b.t.Helper()
 		dir := b.t.TempDir()
 		p := b.worker(name, append(append([]string{"--url", url, "--qps", "200", "--duration", "3s", "--id", "w1"}, gateOut(dir)...), args...)...)
-		<-p.exited
+		<-p.Exited
 		_, code, says := b.judged(name)
-		if p.cmd.ProcessState.ExitCode() != code || code != 0 && !strings.Contains(p.stderr.String(), "error: run "+name) {
-			b.t.Errorf("exit code %d, that of the report is %d: %s%s", p.cmd.ProcessState.ExitCode(), code, p.stderr.String(), says)
+		if p.Cmd.ProcessState.ExitCode() != code || code != 0 && !strings.Contains(p.Stderr.String(), "error: run "+name) {
+			b.t.Errorf("exit code %d, that of the report is %d: %s%s", p.Cmd.ProcessState.ExitCode(), code, p.Stderr.String(), says)
 		}
 		b.gate(name, code).equal(b.t, readGate(b.t, dir, code))
 	}
@@ -136,12 +136,12 @@ func TestGate(t *testing.T) {
 			defer close(killed)
 			for b.sentSoFar("x") < 200 {
 				select {
-				case <-target.exited:
+				case <-target.Exited:
 					return
 				case <-time.After(20 * time.Millisecond):
 				}
 			}
-			_ = target.cmd.Process.Kill() // it may have ended with the test
+			_ = target.Cmd.Process.Kill() // it may have ended with the test
 		}()
 		b.fires(url, append(thresholds("errors:rate<50% over 1s", "status:count>0"), "--duration", "5s")...)("x")
 		<-killed
@@ -208,7 +208,7 @@ func TestGateOfWhatProvesNothing(t *testing.T) {
 			fleet := b.fleet(3, "x", append(thresholds("errors:rate<10%", "latency:p(99)<1h"), "--qps", "300", "--duration", "6s")...)
 			b.started(300)
 			watch := b.operator(append([]string{"watch", "x"}, gateOut(dir)...)...)
-			fleet[0].cmd.Process.Signal(syscall.SIGKILL)
+			fleet[0].Cmd.Process.Signal(syscall.SIGKILL)
 			for _, p := range []*process{fleet[1], fleet[2], watch} {
 				p.wait(code)
 			}

@@ -117,14 +117,7 @@ func (b *bed) target() string {
 	b.t.Helper()
 	address := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(b.t))
 	cmd := exec.Command(filepath.Join(binaries, "loadctl"), "target", "--listen", address, "--for", "45m")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		b.t.Fatal(err)
-	}
-	b.t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
+	begin(b.t, cmd, nil)
 	until(b.t, "the target", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {

@@ -55,7 +55,7 @@ func TestNobodySteers(t *testing.T) {
 	w := b.guest("going")
 	b.members("going", 1)
 	w.signal(syscall.SIGKILL)
-	<-w.exited
+	<-w.Exited
 	for _, name := range []string{"members", "going"} {
 		b.spoil(name)
 	}

@@ -172,7 +172,7 @@ func TestMaxKilled(t *testing.T) {
 		return len(r.Workers) == 2 && r.Workers[0].Sent > 0 && r.Workers[1].Sent > 0
 	})
 	dies.signal(syscall.SIGKILL)
-	<-dies.exited
+	<-dies.Exited
 	stays.wait(0)
 	r := b.report("x")
 	n, a := b.web.Count(), r.Audit
@@ -219,7 +219,7 @@ func TestMaxRefused(t *testing.T) {
 	b.loadctl("create", "x", "--url", b.web.URL(), "--qps", "max")
 	p := b.worker("x", "--allow-any", "--max-qps", "2k")
 	p.wait(104)
-	if s := p.stderr.String(); s != "error: run x: it is a closed loop (--qps max), but this worker accepts at most 2000/s (--max-qps); "+
+	if s := p.Stderr.String(); s != "error: run x: it is a closed loop (--qps max), but this worker accepts at most 2000/s (--max-qps); "+
 		"to join anyway, leave --max-qps out; nothing was sent\n" {
 		t.Error(s)
 	}

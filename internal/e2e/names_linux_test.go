@@ -47,18 +47,18 @@ func TestTheSameNameAgain(t *testing.T) {
 	}
 	again := b.worker("again", args...) // a pipeline would take exit code 0, or a report, for a test that passed
 	again.wait(104)
-	s := again.stderr.String()
-	if !strings.HasPrefix(s, "error: run again ended at ") || strings.Count(s, "\n") != 1 || again.stdout.String() != "" || b.web.Count() != 200 {
-		t.Errorf("%d arrived; %q; %q", b.web.Count(), s, again.stdout.String())
+	s := again.Stderr.String()
+	if !strings.HasPrefix(s, "error: run again ended at ") || strings.Count(s, "\n") != 1 || again.Stdout.String() != "" || b.web.Count() != 200 {
+		t.Errorf("%d arrived; %q; %q", b.web.Count(), s, again.Stdout.String())
 	}
 	restarted := b.worker("again", "--allow-hosts", "127.0.0.1")
 	restarted.wait(0)
-	if s := restarted.stderr.String(); !strings.Contains(s, "ended at ") || restarted.printed().Audit.Sent != 200 || b.web.Count() != 200 {
+	if s := restarted.Stderr.String(); !strings.Contains(s, "ended at ") || restarted.printed().Audit.Sent != 200 || b.web.Count() != 200 {
 		t.Errorf("%d arrived; %s", b.web.Count(), s)
 	}
 	other := b.worker("again", append(patient(), "--url", b.web.URL(), "--qps", "300", "--duration", "1s")...)
 	other.wait(104)
-	if s := other.stderr.String(); !strings.Contains(s, "qps: 200 there, 300 here") || b.web.Count() != 200 {
+	if s := other.Stderr.String(); !strings.Contains(s, "qps: 200 there, 300 here") || b.web.Count() != 200 {
 		t.Errorf("%d arrived; %s", b.web.Count(), s)
 	}
 	b.worker("again", append(patient(), "--new", "--url", b.web.URL(), "--qps", "300", "--duration", "1s")...).wait(0)
@@ -83,7 +83,7 @@ func TestLateJoinerKeepsTheRate(t *testing.T) {
 	until(t, "three members", func() bool { return b.status("late").Members == 3 })
 	foreign := b.worker("late", "--allow-hosts", "example.com")
 	foreign.wait(104)
-	if s := foreign.stderr.String(); !strings.Contains(s, "--allow-hosts") {
+	if s := foreign.Stderr.String(); !strings.Contains(s, "--allow-hosts") {
 		t.Error(s)
 	}
 	b.loadctl("stop", "late")
@@ -110,11 +110,11 @@ func TestFirstInterruptDrains(t *testing.T) {
 	b := newBed(t)
 	ps := b.fleet(2, "drain", append(patient(), "--qps", "1000", "--duration", "6s")...)
 	b.started(1500)
-	if err := ps[0].cmd.Process.Signal(os.Interrupt); err != nil {
+	if err := ps[0].Cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	ps[0].wait(105)
-	if !strings.Contains(ps[0].stdout.String(), `"audit"`) {
+	if !strings.Contains(ps[0].Stdout.String(), `"audit"`) {
 		t.Error("no report after Ctrl-C")
 	}
 	ps[1].wait(0)
@@ -131,7 +131,7 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 	b.web.Stall(time.Minute) // the first one would wait for the answers
 	b.started(b.web.Count() + 10)
 	for range 2 {
-		if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		if err := p.Cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(50 * time.Millisecond) // two signals at once are one
@@ -176,7 +176,7 @@ func TestPasswordIsNotShown(t *testing.T) {
 	}
 	p := b.worker("secret", "--redis", "@"+file, "--url", b.web.URL(), "--qps", "50", "-H", "Authorization: Bearer "+secret[:5]+"-token", "-o", "text")
 	b.started(20)
-	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), "cmdline"))
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.Cmd.Process.Pid), "cmdline"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestPasswordIsNotShown(t *testing.T) {
 	p.wait(0)
 	wrong, _, code := b.try("ls", "--redis", "redis://:wrong-"+secret+"@"+b.redis.Addr())
 	_, stderr, _ := b.try("ls", "--redis", "redis://:wrong-"+secret+"@"+b.redis.Addr())
-	if all := wrong + stderr + p.stdout.String() + p.stderr.String(); strings.Contains(all, secret) || code == 0 {
+	if all := wrong + stderr + p.Stdout.String() + p.Stderr.String(); strings.Contains(all, secret) || code == 0 {
 		t.Errorf("exit code %d, output shows the password: %s", code, all)
 	}
 }

@@ -31,7 +31,7 @@ func TestOneOff(t *testing.T) {
 		t.Errorf("runs %s with %d workers and %s with %d", one.Run, len(one.Workers), two.Run, len(two.Workers))
 	}
 	address := regexp.MustCompile(`redis://127\.0\.0\.1:\d+`)
-	if x, y := address.FindString(ps[0].stderr.String()), address.FindString(ps[1].stderr.String()); x == "" || x == y {
+	if x, y := address.FindString(ps[0].Stderr.String()), address.FindString(ps[1].Stderr.String()); x == "" || x == y {
 		t.Errorf("Redis at %q and %q", x, y)
 	}
 	if n := b.redis.Client().DBSize(t.Context()).Val(); n != 0 {
@@ -44,9 +44,9 @@ func TestOneOffIsNamed(t *testing.T) {
 	b := newBed(t)
 	p := launch(t, "", "loadctl", "run", "x", "--url", b.web.URL()+"/?a=1&b=2", "--qps", "6k/m", "-n", "0.05k", "--min-workers", "3", "-o", "json")
 	p.wait(104)
-	_, line, ok := strings.Cut(lastLine(p.stderr.String()), "from this machine alone: loadworker ")
+	_, line, ok := strings.Cut(lastLine(p.Stderr.String()), "from this machine alone: loadworker ")
 	if !ok {
-		t.Fatal(p.stderr.String())
+		t.Fatal(p.Stderr.String())
 	}
 	w := launch(t, "", "loadworker", shellWords(t, line)...)
 	w.wait(0)
@@ -60,7 +60,7 @@ func shellWords(t *testing.T, line string) []string {
 	t.Helper()
 	p := launchPath(t, "/bin/sh", "-c", `printf '%s\n' `+line)
 	p.wait(0)
-	return strings.Split(strings.TrimSuffix(p.stdout.String(), "\n"), "\n")
+	return strings.Split(strings.TrimSuffix(p.Stdout.String(), "\n"), "\n")
 }
 
 // TestLiveLine: on a terminal a worker shows how the run goes, below what it says, and takes that away for the report.
@@ -83,7 +83,7 @@ func TestLiveLine(t *testing.T) {
 	}
 	plain := launch(t, "", "loadworker", "run", "--url", b.web.URL(), "--qps", "100", "--duration", "1s", "-o", "json")
 	plain.wait(0)
-	if s := plain.stderr.String(); strings.ContainsAny(s, "\r\x1b") || strings.Contains(s, "asked") {
+	if s := plain.Stderr.String(); strings.ContainsAny(s, "\r\x1b") || strings.Contains(s, "asked") {
 		t.Errorf("a line that is written anew, and no terminal: %q", s)
 	}
 }

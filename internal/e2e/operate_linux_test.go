@@ -31,34 +31,16 @@ func launch(t *testing.T, redis, name string, args ...string) *process {
 // start is launch of any program, with its standard error on a terminal if there is one.
 func start(t *testing.T, redis, path string, terminal *os.File, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, exited: make(chan struct{})}
-	p.cmd = exec.Command(path, args...)
-	p.cmd.Dir = t.TempDir() // for the files of counts that Redis did not take
-	p.cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "LOADCTL_REDIS=") })
+	cmd := exec.Command(path, args...)
+	cmd.Dir = t.TempDir() // for the files of counts that Redis did not take
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "LOADCTL_REDIS=") })
 	if redis != "" {
-		p.cmd.Env = append(p.cmd.Env, "LOADCTL_REDIS="+redis)
+		cmd.Env = append(cmd.Env, "LOADCTL_REDIS="+redis)
 	}
-	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	if terminal != nil {
-		p.cmd.Stderr = terminal
+		cmd.Stderr = terminal
 	}
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread() // or the process dies with the thread that started it
-		defer runtime.UnlockOSThread()
-		started <- p.cmd.Start()
-		_ = p.cmd.Wait() // its exit code tells
-		close(p.exited)
-	}()
-	if err := <-started; err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // it may have ended
-		<-p.exited
-	})
-	return p
+	return begin(t, cmd, nil)
 }
 
 // operator starts a loadctl that stays with a run.
@@ -76,7 +58,7 @@ func (b *bed) guest(name string, args ...string) *process {
 // signal sends a signal to a process that has not ended.
 func (p *process) signal(s os.Signal) {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
+	if err := p.Cmd.Process.Signal(s); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -86,20 +68,20 @@ func (p *process) says(text string) {
 	p.t.Helper()
 	until(p.t, strconv.Quote(text), func() bool {
 		select {
-		case <-p.exited:
-			if s := p.stderr.String(); !strings.Contains(s, text) {
+		case <-p.Exited:
+			if s := p.Stderr.String(); !strings.Contains(s, text) {
 				p.t.Fatalf("it ended and did not say %q:\n%s", text, s)
 			}
 		default:
 		}
-		return strings.Contains(p.stderr.String(), text)
+		return strings.Contains(p.Stderr.String(), text)
 	})
 }
 
 // printed is the report on stdout, which must be one whole JSON object.
 func (p *process) printed() report.Report {
 	p.t.Helper()
-	return decoded(p.t, p.stdout.String())
+	return decoded(p.t, p.Stdout.String())
 }
 
 func decoded(t *testing.T, text string) report.Report {
@@ -124,7 +106,7 @@ type mark struct {
 // marks are the lines of progress so far, with what was counted. Counts never fall, and no line steers a terminal.
 func (p *process) marks() []mark {
 	p.t.Helper()
-	text := p.stderr.String()
+	text := p.Stderr.String()
 	if strings.ContainsAny(text, "\r\x1b") {
 		p.t.Errorf("escape codes although it is no terminal: %q", text)
 	}
@@ -148,7 +130,7 @@ func (p *process) endsWith(phase string, r report.Report) {
 	all := p.marks()
 	want := mark{phase: phase, asked: r.Asked, sent: r.Audit.Sent, ok: r.Audit.Completed}
 	if len(all) == 0 || all[len(all)-1] != want {
-		p.t.Errorf("the last progress should be %+v:\n%s", want, p.stderr.String())
+		p.t.Errorf("the last progress should be %+v:\n%s", want, p.Stderr.String())
 	}
 }
 
@@ -282,7 +264,7 @@ func TestRunFromBeginningToEnd(t *testing.T) {
 		for _, w := range append(ps, b.guest(c.name), p) {
 			w.wait(0)
 		}
-		text := p.stdout.String()
+		text := p.Stdout.String()
 		if c.file != "" {
 			b, err := os.ReadFile(c.file)
 			if err != nil || text != "" {
@@ -294,7 +276,7 @@ func TestRunFromBeginningToEnd(t *testing.T) {
 		b.exact(r, 900)
 		p.endsWith("ended", r)
 		if all := p.marks(); len(all) < 3 || all[0].sent >= 900 {
-			t.Errorf("no progress on the way:\n%s", p.stderr.String())
+			t.Errorf("no progress on the way:\n%s", p.Stderr.String())
 		}
 	}
 }
@@ -314,7 +296,7 @@ func TestInterruptedRunStops(t *testing.T) {
 	if !r.Complete || r.Running || r.Audit.Sent != count || r.Asked+r.Audit.Overrun != count {
 		t.Errorf("%d arrived, %+v, complete %v %v", count, r.Audit, r.Complete, r.Notes)
 	}
-	if s := p.stderr.String(); !strings.HasSuffix(s, "stopping run x; a second Ctrl-C ends at once\n") {
+	if s := p.Stderr.String(); !strings.HasSuffix(s, "stopping run x; a second Ctrl-C ends at once\n") {
 		t.Error(s)
 	}
 	for _, w := range ps {
@@ -334,10 +316,10 @@ func TestInterruptedRunCannotConfirm(t *testing.T) {
 	w := b.guest("x", "--id", "w")
 	b.started(300)
 	w.signal(syscall.SIGKILL)
-	<-w.exited
+	<-w.Exited
 	p.signal(os.Interrupt)
 	p.wait(105)
-	if s := lastLine(p.stderr.String()); !strings.HasPrefix(s, "error: ended by a signal; stop x: cannot be confirmed for w: ") || !strings.HasSuffix(s, " loadctl workers rm x w") {
+	if s := lastLine(p.Stderr.String()); !strings.HasPrefix(s, "error: ended by a signal; stop x: cannot be confirmed for w: ") || !strings.HasSuffix(s, " loadctl workers rm x w") {
 		t.Error(s)
 	}
 	if a := p.printed().Audit; b.web.Count() < a.Sent || b.web.Count() > a.Sent+a.Lost {
@@ -377,7 +359,7 @@ func TestSecondInterruptOfRun(t *testing.T) {
 	p.says("stopping run x; a second Ctrl-C ends at once\n")
 	p.signal(os.Interrupt)
 	p.wait(105)
-	if s := p.stdout.String(); s != "" {
+	if s := p.Stdout.String(); s != "" {
 		t.Error(s)
 	}
 }
@@ -390,7 +372,7 @@ func TestKilledOperatorChangesNothing(t *testing.T) {
 	ps := []*process{b.guest("x"), b.guest("x")}
 	b.started(300)
 	p.signal(syscall.SIGKILL)
-	<-p.exited
+	<-p.Exited
 	watch := b.operator("watch", "x", "-o", "json")
 	left := b.operator("watch", "x", "-o", "json")
 	left.says("  asked ")
@@ -399,7 +381,7 @@ func TestKilledOperatorChangesNothing(t *testing.T) {
 	if r := left.printed(); !r.Running || r.Audit.Sent == 0 || r.Audit.Sent >= 1500 {
 		t.Errorf("the report so far: running %v, %+v", r.Running, r.Audit)
 	}
-	if s := left.stderr.String(); strings.Contains(s, "error") || strings.Contains(s, "stopping") {
+	if s := left.Stderr.String(); strings.Contains(s, "error") || strings.Contains(s, "stopping") {
 		t.Error(s)
 	}
 	for _, p := range append(ps, watch) {
@@ -433,7 +415,7 @@ func TestRunIsTakenUp(t *testing.T) {
 	}
 	late := b.operator(args...)
 	late.wait(104)
-	if s := late.stderr.String(); !strings.HasPrefix(s, "error: run x ended at ") || !strings.Contains(s, "--new") || strings.Count(s, "\n") != 1 {
+	if s := late.Stderr.String(); !strings.HasPrefix(s, "error: run x ended at ") || !strings.Contains(s, "--new") || strings.Count(s, "\n") != 1 {
 		t.Error(s)
 	}
 	b.web.Reset()
@@ -476,7 +458,7 @@ func TestOutageWhileWatching(t *testing.T) {
 			}
 			for _, p := range []*process{p, watch} {
 				p.endsWith("ended", p.printed())
-				text := p.stderr.String()
+				text := p.Stderr.String()
 				_, after, _ := strings.Cut(text, "x: Redis does not answer; waiting for it\n")
 				if strings.Contains(text, "NO WORKERS") || !strings.Contains(after, "x: 300/s  asked ") {
 					t.Error(text)
@@ -497,7 +479,7 @@ func TestDeadServerWhileWatching(t *testing.T) {
 	p.says("x: Redis cannot be reached (")
 	b.redis.Restart() // empty
 	p.wait(1)
-	if s := p.stderr.String(); !strings.HasSuffix(s, "error: run x: there is no such run\n") || strings.Count(s, "\n") != 3 {
+	if s := p.Stderr.String(); !strings.HasSuffix(s, "error: run x: there is no such run\n") || strings.Count(s, "\n") != 3 {
 		t.Error(s)
 	}
 }
@@ -519,7 +501,7 @@ func TestRunWithoutWorkers(t *testing.T) {
 			}
 			next, count := b.guest("x"), b.web.Count()
 			b.started(count + 100)
-			until(t, "progress with a worker", func() bool { return strings.Contains(lastLine(p.stderr.String()), "  workers 1  ") })
+			until(t, "progress with a worker", func() bool { return strings.Contains(lastLine(p.Stderr.String()), "  workers 1  ") })
 			p.signal(os.Interrupt)
 			p.wait(105)
 			next.wait(0)
@@ -591,16 +573,16 @@ func TestDeadmanIsAnError(t *testing.T) {
 			b.started(100)
 			p.signal(syscall.SIGSTOP)
 			select {
-			case <-w.exited: // with what became of the thresholds
+			case <-w.Exited: // with what became of the thresholds
 			case <-time.After(45 * time.Second):
-				t.Fatalf("the worker does not end\n%s", w.stderr.String())
+				t.Fatalf("the worker does not end\n%s", w.Stderr.String())
 			}
 			p.signal(syscall.SIGCONT)
 			p.wait(1)
 			if r := p.printed(); r.Running || r.Audit.Sent != b.web.Count() || len(r.Thresholds) != len(more)/2 {
 				t.Errorf("%d arrived, %+v, %+v", b.web.Count(), r.Audit, r.Thresholds)
 			}
-			if s := lastLine(p.stderr.String()); !strings.HasPrefix(s, "error: run x: its dead-man's switch stopped it: Redis heard from no loadctl for 3s; ") {
+			if s := lastLine(p.Stderr.String()); !strings.HasPrefix(s, "error: run x: its dead-man's switch stopped it: Redis heard from no loadctl for 3s; ") {
 				t.Error(s)
 			}
 		})
@@ -623,7 +605,7 @@ func TestMaxQPSAndBursts(t *testing.T) {
 			continue
 		}
 		p.wait(104)
-		if s := p.stderr.String(); s != "error: run burst-"+burst+": "+says+"; nothing was sent\n" {
+		if s := p.Stderr.String(); s != "error: run burst-"+burst+": "+says+"; nothing was sent\n" {
 			t.Error(s)
 		}
 	}
@@ -632,12 +614,12 @@ func TestMaxQPSAndBursts(t *testing.T) {
 	b.started(300)
 	early := b.worker("x", "--allow-any", "--max-qps", "399")
 	early.wait(104)
-	if s := early.stderr.String(); !strings.Contains(s, "300/s, and its limiter may let 100 more pass in a second") {
+	if s := early.Stderr.String(); !strings.Contains(s, "300/s, and its limiter may let 100 more pass in a second") {
 		t.Error(s)
 	}
 	b.loadctl("set-burst", "x", "101")
 	leaves.wait(1)
-	if s := lastLine(leaves.stderr.String()); !strings.HasSuffix(s, "may let 101 more pass in a second (burst or window), together more than --max-qps 400 of this worker") {
+	if s := lastLine(leaves.Stderr.String()); !strings.HasSuffix(s, "may let 101 more pass in a second (burst or window), together more than --max-qps 400 of this worker") {
 		t.Error(s)
 	}
 	b.loadctl("stop", "x")
@@ -657,7 +639,7 @@ func TestMaxQPS(t *testing.T) {
 	b.started(300)
 	early := b.worker("x", "--allow-any", "--max-qps", "200")
 	early.wait(104)
-	if s := early.stderr.String(); s != "error: run x: the cluster is asked for 300/s, more than --max-qps 200 of this worker; nothing was sent\n" {
+	if s := early.Stderr.String(); s != "error: run x: the cluster is asked for 300/s, more than --max-qps 200 of this worker; nothing was sent\n" {
 		t.Error(s)
 	}
 	b.loadctl("set-rate", "x", "600")
@@ -667,7 +649,7 @@ func TestMaxQPS(t *testing.T) {
 	}
 	c := b.change("set-rate", "x", "900")
 	leaves.wait(1)
-	if s := lastLine(leaves.stderr.String()); s != "error: run x: the cluster is asked for 900/s, more than --max-qps 600 of this worker" {
+	if s := lastLine(leaves.Stderr.String()); s != "error: run x: the cluster is asked for 900/s, more than --max-qps 600 of this worker" {
 		t.Error(s)
 	}
 	joins := b.worker("x", "--allow-any", "--max-qps", "899.9")
@@ -729,13 +711,13 @@ func (e *embedded) host(args ...string) *process {
 	address := regexp.MustCompile(`LOADCTL_REDIS=(redis://127\.0\.0\.1:\d+)`)
 	until(e.t, "the address of the Redis", func() bool {
 		select {
-		case <-p.exited:
-			e.t.Fatalf("the host ended:\n%s", p.stderr.String())
+		case <-p.Exited:
+			e.t.Fatalf("the host ended:\n%s", p.Stderr.String())
 		default:
 		}
-		return address.MatchString(p.stderr.String())
+		return address.MatchString(p.Stderr.String())
 	})
-	e.url = address.FindStringSubmatch(p.stderr.String())[1]
+	e.url = address.FindStringSubmatch(p.Stderr.String())[1]
 	return p
 }
 
@@ -756,7 +738,7 @@ func (e *embedded) ask(args ...string) string {
 	e.t.Helper()
 	p := launch(e.t, e.url, "loadctl", args...)
 	p.wait(0)
-	return p.stdout.String()
+	return p.Stdout.String()
 }
 
 // joined waits until n members are in the run.
@@ -850,7 +832,7 @@ func TestEmbeddedHostLeaves(t *testing.T) {
 	if r := host.printed(); !r.Running || r.Audit.Sent >= 2100 {
 		t.Errorf("the host's report is of when it left: %+v", r.Audit)
 	}
-	if s := host.stderr.String(); strings.Contains(s, "error") {
+	if s := host.Stderr.String(); strings.Contains(s, "error") {
 		t.Error(s)
 	}
 }
@@ -865,7 +847,7 @@ func TestEmbeddedHostGoesAtOnce(t *testing.T) {
 	host.says("others still use the Redis of this process")
 	host.signal(os.Interrupt)
 	select {
-	case <-host.exited:
+	case <-host.Exited:
 	case <-time.After(10 * time.Second):
 		t.Fatal("the second Ctrl-C did not end it")
 	}
@@ -908,12 +890,12 @@ func TestEmbeddedPorts(t *testing.T) {
 	port := was[strings.LastIndexByte(was, ':')+1:]
 	third := launch(t, "", "loadworker", append([]string{"run", "--run", "z", "--redis", "embedded:" + port}, e.described("1s")...)...)
 	third.wait(104)
-	if s := third.stderr.String(); !strings.Contains(s, "serve at 127.0.0.1:"+port) || strings.Count(s, "\n") != 1 {
+	if s := third.Stderr.String(); !strings.Contains(s, "serve at 127.0.0.1:"+port) || strings.Count(s, "\n") != 1 {
 		t.Error(s)
 	}
 	first.signal(os.Interrupt)
 	first.wait(105)
-	if err := first.cmd.Process.Signal(syscall.Signal(0)); !errors.Is(err, os.ErrProcessDone) {
+	if err := first.Cmd.Process.Signal(syscall.Signal(0)); !errors.Is(err, os.ErrProcessDone) {
 		t.Errorf("the first host is still there: %v", err)
 	}
 }

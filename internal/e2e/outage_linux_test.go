@@ -15,7 +15,7 @@ func TestChangedErrorIsLogged(t *testing.T) {
 	w := b.worker("x", "--url", b.web.URL(), "--qps", "100")
 	b.started(50)
 	lines := func(what, why string) int {
-		return len(regexp.MustCompile(`(?m)^.*"`+what+`.*`+why+`.*$`).FindAllString(w.stderr.String(), -1))
+		return len(regexp.MustCompile(`(?m)^.*"`+what+`.*`+why+`.*$`).FindAllString(w.Stderr.String(), -1))
 	}
 	const renewal, snapshot = "Redis does not answer; ", "no snapshot published"
 	both := func(why string) {
@@ -29,7 +29,7 @@ func TestChangedErrorIsLogged(t *testing.T) {
 	both("connection refused")
 	for _, why := range []string{"WRONGTYPE", "connection refused"} {
 		if n, m := lines(renewal, why), lines(snapshot, why); n != 1 || m != 1 {
-			t.Errorf("%s: %d and %d lines\n%s", why, n, m, w.stderr.String())
+			t.Errorf("%s: %d and %d lines\n%s", why, n, m, w.Stderr.String())
 		}
 	}
 }

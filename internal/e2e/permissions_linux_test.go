@@ -115,8 +115,8 @@ func TestOperatorPermissions(t *testing.T) {
 	for _, command := range []string{"start x", "set-rate x 200", "set-burst x 50", "pause x", "resume x", "status x", "workers x", "events x", "report x", "ls"} {
 		b.loadctl(strings.Fields(command)...)
 	}
-	second.cmd.Process.Kill()
-	<-second.exited
+	second.Cmd.Process.Kill()
+	<-second.Exited
 	b.loadctl("workers", "rm", "x", "second", "--force")
 	b.loadctl("stop", "x")
 	first.wait(0)

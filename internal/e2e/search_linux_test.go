@@ -22,8 +22,8 @@ type found struct {
 // outcome is what a search has printed.
 func (p *process) outcome() (f found) {
 	p.t.Helper()
-	if err := json.Unmarshal([]byte(p.stdout.String()), &f); err != nil {
-		p.t.Fatalf("%v: %s%s", err, p.stdout.String(), p.stderr.String())
+	if err := json.Unmarshal([]byte(p.Stdout.String()), &f); err != nil {
+		p.t.Fatalf("%v: %s%s", err, p.Stdout.String(), p.Stderr.String())
 	}
 	for _, probe := range f.Probes {
 		p.t.Logf("%+v", probe)
@@ -46,17 +46,17 @@ func TestSearch(t *testing.T) {
 	search := b.operator("search", "x", "--url", web.URL(), "--min-workers", "2", "--slo", "latency:p(99)<50ms", "--slo", "errors:rate<0.1%",
 		"--from", "700", "--to", "1k", "--step-for", "2s", "-o", "json")
 	select {
-	case <-search.exited:
+	case <-search.Exited:
 	case <-time.After(2 * time.Minute):
-		t.Fatal("it does not end", search.stderr.String())
+		t.Fatal("it does not end", search.Stderr.String())
 	}
-	code, f := search.cmd.ProcessState.ExitCode(), search.outcome()
+	code, f := search.Cmd.ProcessState.ExitCode(), search.outcome()
 	last := f.Probes[len(f.Probes)-1]
 	switch {
-	case code == 98 && !acceptance() && strings.Contains(search.stderr.String(), "error: run x: no answer at ") && strings.Contains(last.Why, "the generator was the limit"):
-		t.Log(search.stderr.String())
+	case code == 98 && !acceptance() && strings.Contains(search.Stderr.String(), "error: run x: no answer at ") && strings.Contains(last.Why, "the generator was the limit"):
+		t.Log(search.Stderr.String())
 	case code != 0 || f.End != "found" || f.Rate < 760 || f.Rate > 840 || f.Failed <= f.Rate || last.Phase != "confirm":
-		t.Errorf("exit code %d, %+v: %s", code, f, search.stderr.String())
+		t.Errorf("exit code %d, %+v: %s", code, f, search.Stderr.String())
 	}
 	for _, p := range fleet {
 		p.wait(0)
@@ -109,8 +109,8 @@ func TestSearchInterrupted(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	worker.wait(0)
-	if !strings.Contains(search.stderr.String(), "stopping run x; a second Ctrl-C ends at once") || b.phase("x") != "stopped" {
-		t.Errorf("%s: %s", b.phase("x"), search.stderr.String())
+	if !strings.Contains(search.Stderr.String(), "stopping run x; a second Ctrl-C ends at once") || b.phase("x") != "stopped" {
+		t.Errorf("%s: %s", b.phase("x"), search.Stderr.String())
 	}
 }
 
@@ -125,8 +125,8 @@ func TestSearchOfAGenerator(t *testing.T) {
 	f := search.outcome()
 	no := func(p struct{ Phase, Outcome, Why string }) bool { return p.Outcome != "no answer" }
 	if f.End != "no answer" || f.Rate != 0 || f.Failed != 0 || len(f.Probes) != 4 || slices.ContainsFunc(f.Probes, no) ||
-		!strings.Contains(search.stderr.String(), "error: run x: no answer at 400/s: the generator was the limit: worker w1 (") {
-		t.Errorf("%+v: %s", f, search.stderr.String())
+		!strings.Contains(search.Stderr.String(), "error: run x: no answer at 400/s: the generator was the limit: worker w1 (") {
+		t.Errorf("%+v: %s", f, search.Stderr.String())
 	}
 	worker.wait(0)
 }

@@ -110,7 +110,7 @@ func TestSkipVerifyWarns(t *testing.T) {
 	address += "?skip_verify=true"
 	p := b.worker("x", "--redis", address, "--url", b.web.URL(), "--qps", "50", "-n", "10")
 	p.wait(0)
-	if text := p.stderr.String(); strings.Count(text, says) != 1 || !strings.Contains(text, "level=WARN") {
+	if text := p.Stderr.String(); strings.Count(text, says) != 1 || !strings.Contains(text, "level=WARN") {
 		t.Errorf("the worker: %s", text)
 	}
 	for _, args := range [][]string{{"ls"}, {"status", "x"}, {"report", "x"}} {

@@ -97,32 +97,7 @@ func limited(w report.WorkerReport, by string) bool {
 // onFirstCore starts a process that may use one core only, the first that this one may. It ends with the test.
 func onFirstCore(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
-	p := &process{t: t, cmd: cmd, exited: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = &p.stdout, &p.stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	started := make(chan error)
-	go func() {
-		// The child has the cores of the thread that starts it, and dies with it. So the thread stays until the child
-		// has ended, and is not used for anything else: it ends with a goroutine that does not unlock it.
-		runtime.LockOSThread()
-		err := keepFirstCore()
-		if err == nil {
-			err = cmd.Start()
-		}
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // its exit code tells
-			close(p.exited)
-		}
-	}()
-	if err := <-started; err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
-		<-p.exited
-	})
-	return p
+	return begin(t, cmd, keepFirstCore) // the child inherits the cores of the thread that starts it
 }
 
 // keepFirstCore leaves the calling thread one core.

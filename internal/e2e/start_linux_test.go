@@ -13,10 +13,10 @@ func TestStartTimeout(t *testing.T) {
 		b := newBed(t)
 		w := b.worker("x", "--url", b.web.URL(), "--qps", "200", "--duration", "1s", "--min-workers", "2", "--start-timeout", "1s")
 		w.wait(104)
-		if s := lastLine(w.stderr.String()); !strings.HasPrefix(s, "error: run x: it did not begin: 1 of 2 workers were there within 1s; ") || !strings.Contains(s, "--start-timeout") {
+		if s := lastLine(w.Stderr.String()); !strings.HasPrefix(s, "error: run x: it did not begin: 1 of 2 workers were there within 1s; ") || !strings.Contains(s, "--start-timeout") {
 			t.Error(s)
 		}
-		if s := w.stdout.String(); s != "" {
+		if s := w.Stdout.String(); s != "" {
 			t.Errorf("a report of nothing: %s", s)
 		}
 		if n := b.status("x").Members; n != 0 {
@@ -37,10 +37,10 @@ func TestStartTimeout(t *testing.T) {
 		w := b.guest("x")
 		p := b.operator("run", "x", "--url", b.web.URL(), "--qps", "200", "--duration", "1s", "--min-workers", "3", "--start-timeout", "2s")
 		p.wait(104)
-		if s := lastLine(p.stderr.String()); !strings.HasPrefix(s, "error: run x: it did not begin: 1 of 3 workers were there within 2s; the run is stopped") || !strings.Contains(s, "--new") {
+		if s := lastLine(p.Stderr.String()); !strings.HasPrefix(s, "error: run x: it did not begin: 1 of 3 workers were there within 2s; the run is stopped") || !strings.Contains(s, "--new") {
 			t.Error(s)
 		}
-		if s := p.stdout.String(); s != "" {
+		if s := p.Stdout.String(); s != "" {
 			t.Errorf("a report of nothing: %s", s)
 		}
 		w.wait(0) // it is not left behind, to begin when nobody looks on
