@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/cli/clitest"
 	"github.com/loadctl/loadctl/internal/limiters"
@@ -124,7 +125,7 @@ func TestLimitersInterrupted(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
 	server := redistest.Start(t)
 	for _, at := range []string{"embedded", server.URL()} {
-		var stdout, stderr printed
+		var stdout, stderr child.Output
 		code := make(chan int, 1)
 		go func() {
 			code <- cli.Main(newRootCommand(), []string{"limiters", "--measure", "--duration", "2s", "--redis", at}, &stdout, &stderr)

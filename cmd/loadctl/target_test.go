@@ -26,6 +26,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/cli/clitest"
 )
@@ -37,29 +38,11 @@ func targetRoot() *cobra.Command {
 	return root
 }
 
-// printed holds the output so far of a running command.
-type printed struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (p *printed) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.Write(b)
-}
-
-func (p *printed) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.String()
-}
-
 // counter is a running `loadctl target`.
 type counter struct {
 	*testing.T
 	url            string
-	stdout, stderr printed
+	stdout, stderr child.Output
 	code           chan int
 }
 

@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -11,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/pacer"
 )
 
@@ -92,29 +92,11 @@ func (s *cutOff) Renew(_ context.Context, c Call) (Reply, error) {
 	return Reply{Status: OK, Seq: c.Seq, Epoch: "server", Now: now, P: now + 2_000_000, Version: 1, List: Whole(), Laws: []Law{law}, Wait: 500_000}, nil
 }
 
-// logged is what was logged.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // TestTellsThatItIsIdle: a worker whose promise ends while Redis does not answer says once that it sends nothing.
 func TestTellsThatItIsIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		var log logged
+		var log child.Output
 		r := &Renewer{Server: &cutOff{}, Sink: noSink{}, Clock: pacer.NewClock(), Worker: "w", Incarnation: "1", Broken: ctx.Done(), Log: slog.New(slog.NewTextHandler(&log, nil))}
 		done := make(chan error)
 		go func() { done <- r.Run(context.WithoutCancel(ctx)) }()
