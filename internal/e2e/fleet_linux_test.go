@@ -10,12 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/report"
 )

@@ -140,7 +140,7 @@ func (s *Server) Client() *redis.Client {
 func (s *Server) Pid() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.process.Pid
+	return s.process.Cmd.Process.Pid
 }
 
 // Stop ends the server as an operator would (SIGTERM) and waits for it. A stopped server stays stopped until Restart.
