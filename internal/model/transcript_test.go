@@ -26,7 +26,7 @@ const epochOfTranscripts = 1_700_000_000_000_000
 // TestTranscripts plays the files in testdata/transcripts, on the scripts and on the model at once. Each tells a story of the protocol.
 // "# …" is prose. "TIME COMMAND …" is played, and indented lines below show what became of it:
 //
-//	make RATE MIN        the run, which begins when MIN workers are there
+//	make RATE MIN [HOLD] the run, which begins when MIN workers are there; a promise lasts for HOLD, 10s
 //	W renew              worker W calls, as a new process if it has not called yet
 //	W renew, reply lost  the server hears the call, and W hears no reply
 //	W repeats            a late copy of W's last call arrives
@@ -67,6 +67,7 @@ type story struct {
 	workers map[string]*lease.Holder
 	starts  map[string]int
 	last    map[string]lease.Call
+	seen    []int64 // numbers of laws: a transcript calls them 1, 2, …
 	out     strings.Builder
 }
 
@@ -129,7 +130,11 @@ func (y *story) command(text string) {
 	switch words[0] {
 	case "make":
 		least, _ := strconv.Atoi(words[2])
-		y.options = Options{Pieces: y.pieces(words[1]), Min: least, Hold: 10_000_000}
+		hold := 10 * time.Second
+		if len(words) > 3 {
+			hold, _ = time.ParseDuration(words[3])
+		}
+		y.options = Options{Pieces: y.pieces(words[1]), Min: least, Hold: hold.Microseconds()}
 		y.s.lose()
 		y.s.make(y.now, y.options, "server0", nil)
 		y.r = New(y.options, "server0")
@@ -223,9 +228,17 @@ func (y *story) ask(name string) lease.Reply {
 	h := y.workers[name]
 	y.last[name] = h.Call()
 	for _, x := range y.last[name].Releases {
-		y.say("it releases %s from slot %d of law %d on", percent(lease.Segs{x}), x.From.K, x.From.G)
+		y.say("it releases %s from slot %d of law %d on", percent(lease.Segs{x}), x.From.K, y.number(x.From.G))
 	}
 	return y.both(y.last[name], h.View().Laws)
+}
+
+// number is that of a law in the transcript.
+func (y *story) number(id int64) int {
+	if !slices.Contains(y.seen, id) {
+		y.seen = append(y.seen, id)
+	}
+	return 1 + slices.Index(y.seen, id)
 }
 
 // tell says what a reply means to a worker.
@@ -235,7 +248,7 @@ func (y *story) tell(r lease.Reply, v lease.View) {
 		return
 	}
 	for _, l := range r.Laws {
-		y.say("law %d: %s from %s on", l.ID, asks(l), seconds(l.T0))
+		y.say("law %d: %s from %s on", y.number(l.ID), asks(l), seconds(l.T0))
 	}
 	y.say("holds %s until %s; the next call is due in %s", percent(v.Held), seconds(v.P), time.Duration(r.Wait)*time.Microsecond)
 	if len(r.Give) > 0 {
