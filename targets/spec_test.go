@@ -164,7 +164,7 @@ func TestDiff(t *testing.T) {
 	if got := a.Diff(b); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	// A field that is added and forgotten here would never show up as different.
+	// A new field that is forgotten here would never show up as different.
 	if n := reflect.TypeFor[Spec]().NumField(); n != 13 {
 		t.Errorf("a spec has %d fields: Diff and Redacted know 13", n)
 	}
