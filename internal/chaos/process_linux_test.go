@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is a command that goes on while the test does.
+// process is a command that runs during the test.
 type process struct {
 	t              *testing.T
 	name, id       string // of the command, and of the worker it is
@@ -42,7 +42,7 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// start starts one of the commands with this LOADCTL_REDIS, in the network n, or in the test's where that is nil.
+// start starts one of the commands with this LOADCTL_REDIS, in the network n, or in the test's network if n is nil.
 func start(t *testing.T, n *network, redis, name string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, name: name, exited: make(chan struct{})}
@@ -54,8 +54,8 @@ func start(t *testing.T, n *network, redis, name string, args ...string) *proces
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {
-		// The child is born into the thread's network and dies with the thread, so the thread is this goroutine's
-		// alone, until the child has ended; then, still locked, it ends too.
+		// The child is born into the thread's network and dies with the thread. So this goroutine keeps the thread
+		// until the child has ended, and then ends with the thread still locked.
 		runtime.LockOSThread()
 		err := n.enter()
 		if err == nil {
@@ -90,7 +90,7 @@ func (p *process) signal(s ...os.Signal) {
 	}
 }
 
-// freeze stands the process still until it is sent SIGCONT.
+// freeze stops the process until it is sent SIGCONT.
 func (p *process) freeze() {
 	p.t.Helper()
 	p.signal(syscall.SIGSTOP)
@@ -105,7 +105,7 @@ func (p *process) freeze() {
 	}
 }
 
-// ends waits for the end and returns the exit code; −1 if the process was killed, or does not end and had to be.
+// ends waits for the end and returns the exit code; −1 if the process was killed, or had to be.
 func (p *process) ends(within time.Duration) int {
 	p.t.Helper()
 	select {
