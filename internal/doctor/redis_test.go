@@ -87,7 +87,7 @@ func TestServers(t *testing.T) {
 			[]string{"--save", "3600 1", "--min-replicas-to-write", "1"},
 			map[string]string{"scripts": Bad}, map[string]string{"scripts": "bring its replicas back"},
 		},
-		{[]string{"--save", "3600 1", "--rename-command", "CONFIG", ""}, map[string]string{"persistence": Warn}, map[string]string{"persistence": "was not checked"}},
+		{[]string{"--save", "3600 1", "--rename-command", "CONFIG", ""}, map[string]string{"persistence": Warn}, map[string]string{"persistence": "were not checked"}},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			t.Parallel()

@@ -55,7 +55,7 @@ func TestReadsOnAFullServer(t *testing.T) {
 	again := b.operator("watch", "full", "-o", "json")
 	again.says("full: 200/s  asked ")
 	for _, p := range []*process{watching, again} {
-		if text := p.stderr.String(); strings.Contains(text, "cannot be asked") {
+		if text := p.stderr.String(); strings.Contains(text, "cannot be reached") {
 			t.Error(text)
 		}
 		p.signal(syscall.SIGINT)

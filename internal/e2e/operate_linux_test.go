@@ -244,7 +244,7 @@ func TestBegin(t *testing.T) {
 			b := newBed(t)
 			b.loadctl(append([]string{"create", "x", "--min-workers", c.min}, b.counted("1s")...)...)
 			if c.before {
-				if text := b.loadctl("start", "x"); !strings.Contains(text, "begins with the first") {
+				if text := b.loadctl("start", "x"); !strings.Contains(text, "begins when the first") {
 					t.Error(text)
 				}
 			}
@@ -837,7 +837,7 @@ func TestEmbeddedHostLeaves(t *testing.T) {
 	e.started(300)
 	host.signal(os.Interrupt)
 	e.joined(2)
-	host.says("others still use the Redis of this process")
+	host.says("others still use the embedded Redis of this process")
 	if s := e.ask("report", "x"); !strings.Contains(s, "running") && !strings.Contains(s, "left") {
 		t.Error(s)
 	}
@@ -861,7 +861,7 @@ func TestEmbeddedHostGoesAtOnce(t *testing.T) {
 	e.local()
 	e.started(100)
 	host.signal(os.Interrupt)
-	host.says("others still use the Redis of this process")
+	host.says("others still use the embedded Redis of this process")
 	host.signal(os.Interrupt)
 	select {
 	case <-host.exited:
@@ -881,7 +881,7 @@ func TestEmbeddedHostWaitsForStrangers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stranger.Close()
-	host.says("others still use the Redis of this process")
+	host.says("others still use the embedded Redis of this process")
 	e.exact(host.printed(), 300)
 	told := time.Now()
 	host.signal(os.Interrupt)

@@ -490,8 +490,8 @@ func TestDriverEndsWithItsContext(t *testing.T) {
 func TestObjective(t *testing.T) {
 	for text, says := range map[string]string{
 		"latency:p(99)<50ms": "", "errors:rate<0.1%": "", "service:avg<=1s": "", "lag:p(99)<10ms": "", "dropped:count<1": "", "status{code=5xx}:count==0": "",
-		"latency:p(99)<50ms over 10s":               "leave over out",
-		"latency:p(99)<50ms over 10s abort after 3": "leave over out",
+		"latency:p(99)<50ms over 10s":               "leave out 'over'",
+		"latency:p(99)<50ms over 10s abort after 3": "leave out 'over'",
 		"rate:rate>500":                             "the search sets the rate",
 		"latency:max<3s":                            "within --step-for 3s no request can miss it",
 	} {
