@@ -5,7 +5,7 @@
 -- ARGV  1 spec (JSON)  2 uid  3 1 to replace a run that has ended, else 0  4 lifetime, ms  5 who
 --       6 the plan, "0:1;pieces" if it loops, else "0:0;pieces"  7 hold: for how long a reply promises, µs
 --       8 members to wait for, 0 = for the order start  9 length of the run, µs, 0 = endless
---       10 number of requests, 0 = no limit  11 µs without a controller after which the run is stopped, 0 = never
+--       10 number of requests, 0 = no limit  11 silence of controllers, µs, after which the run is stopped, 0 = never
 --       12 settings of the run's limiter (grant.lua), empty: it has none  13 wake-up channel
 --       14 laws that a worker knows of a run that Redis has lost, empty: a new run  15 … the plans that they name
 --       If such a run was stopped in between, it is made as a stopped run, and its workers are sent the laws.

@@ -294,9 +294,9 @@ func TestSteps(t *testing.T) {
 
 func TestParseProfileRefuses(t *testing.T) {
 	for in, reason := range map[string]string{
-		"":                           "there are sine, steps",
-		"flat":                       "there are sine, steps",
-		"Steps:from=1":               "there are sine, steps",
+		"":                           "write one of sine, steps",
+		"flat":                       "write one of sine, steps",
+		"Steps:from=1":               "write one of sine, steps",
 		"steps":                      "name=value",
 		"steps:":                     "name=value",
 		"steps:from":                 "name=value",
@@ -313,7 +313,7 @@ func TestParseProfileRefuses(t *testing.T) {
 		"steps:from=1,to=2,by=1,every=999us":                      "at least 1ms",
 		"steps:from=1,to=2,by=1,every=soon":                       "at least 1ms",
 		"steps:from=1,to=2,by=0,every=1s":                         "above zero",
-		"steps:from=-1,to=2,by=1,every=1s":                        "not a number",
+		"steps:from=-1,to=2,by=1,every=1s":                        "not negative",
 		"steps:from=1,to=2,by=x,every=1s":                         "not a number",
 		"steps:from=1,to=200M,by=1,every=1s":                      "at most 100000000",
 		"steps:from=0,to=10000,by=1,every=1s":                     "more than 10000 steps",
@@ -326,7 +326,7 @@ func TestParseProfileRefuses(t *testing.T) {
 		"sine:mean=1,amplitude=1,period=63ms":                     "too short",
 		"sine:mean=1,amplitude=1,period=1s,phase=1":               "phase is not a setting",
 		"sine:" + strings.Repeat("x", 100_000) + "=1,mean=1":      "is missing",
-		strings.Repeat("sine", 100_000):                           "there are sine, steps",
+		strings.Repeat("sine", 100_000):                           "write one of sine, steps",
 		"sine:mean=1,amplitude=1,period=99999999999999999999999h": "at least 1ms",
 	} {
 		p, err := pacer.ParseProfile(in)
@@ -391,7 +391,7 @@ func TestParseStage(t *testing.T) {
 	}
 	for in, reason := range map[string]string{
 		"": "DURATION:RATE", "30s": "DURATION:RATE", ":": "duration", ":200": "duration", "30:200": "duration", "-1s:200": "duration", "d:1": "duration", "1.5d:1": "duration",
-		"200:30s": "duration", "30s:": "not a number", "30s:-1": "not a number", "30s:1:2": "not a number", "30s :1": "duration", "30s: 1": "not a number",
+		"200:30s": "duration", "30s:": "not a number", "30s:-1": "not negative", "30s:1:2": "not a number", "30s :1": "duration", "30s: 1": "not a number",
 		strings.Repeat("9", 1000) + "s:1": "duration",
 	} {
 		if got, err := pacer.ParseStage(in); err == nil || !strings.Contains(err.Error(), reason) || got != (pacer.Stage{}) || len(err.Error()) > 300 {

@@ -130,7 +130,7 @@ func TestClosedLoopStoodStill(t *testing.T) {
 	in.Workers = append(in.Workers, WorkerInput{ID: "b", State: "left", Gone: true, Total: again})
 	r := Build(in)
 	want := []string{
-		closedLoop, "10.00 % of the requests failed, and the rate of sent contains them: the endpoint may not have done their work",
+		closedLoop, "10.00 % of the requests failed, and the rate of sent includes them: the endpoint may not have done their work",
 		"a worker sent nothing for about 3s because Redis did not answer; the rates include that time",
 		"paused for 2s; the rates include that time",
 	}

@@ -297,7 +297,7 @@ func TestUngrantedIsSaid(t *testing.T) {
 	in := run(t)
 	in.Budget.Ungranted = 10 * in.Budget.Issued
 	text := strings.Join(Build(in).Notes, "\n")
-	for _, cause := range []string{"Redis was away", "lost its state", "workers were gone", "burst or window is too small for calls 5 ms apart: then give a larger --burst or --window"} {
+	for _, cause := range []string{"Redis was away", "lost its state", "workers were gone", "--burst or --window is too small for calls 5 ms apart"} {
 		if !strings.Contains(text, cause) || strings.Contains(text, "\n") {
 			t.Errorf("%q is not in one note of %q", cause, text)
 		}

@@ -14,8 +14,7 @@ import (
 	"testing"
 )
 
-// Errors that are hard to bring about are classed here, the others in the
-// tests of the target that meet them.
+// Errors that are hard to cause are classified here; the others are in the tests of the target that meets them.
 func TestClassify(t *testing.T) {
 	dial := func(err error) error { return fmt.Errorf("dial a: %w", &net.OpError{Op: "dial", Net: "tcp", Err: err}) }
 	read := func(err error) error {

@@ -28,7 +28,7 @@ func connected(t *testing.T) (near *socket, far *net.TCPConn) {
 	return newSocket(c), (<-accepted).(*net.TCPConn)
 }
 
-// readable waits until there is something to read, or the end, and takes none of it.
+// readable waits until there is something to read, or the end, and reads none of it.
 func readable(t *testing.T, s *socket) {
 	t.Helper()
 	err := s.raw.Read(func(fd uintptr) bool {
@@ -40,7 +40,7 @@ func readable(t *testing.T, s *socket) {
 	}
 }
 
-// A request goes out only where nothing came while the connection was idle.
+// A request leaves only if nothing arrived while the connection was idle.
 func TestSocketLooksBeforeItWrites(t *testing.T) {
 	for name, spoil := range map[string]func(far *net.TCPConn) error{
 		"closed":      (*net.TCPConn).Close,
@@ -70,7 +70,7 @@ func TestSocketLooksBeforeItWrites(t *testing.T) {
 	}
 }
 
-// Before the first answer what a TLS server sends by itself is no hang-up, but the end is one.
+// Before the first answer, data that a TLS server sends by itself is no hang-up, but the end of the stream is one.
 func TestSocketKeepsWithTickets(t *testing.T) {
 	near, far := connected(t)
 	near.greeted()
@@ -108,7 +108,7 @@ func TestSocketKeepsWithTickets(t *testing.T) {
 	}
 }
 
-// The write of a request lasts until an answer begins to come, so that nobody tries to read too early.
+// The write of a request lasts until an answer begins to arrive, so that nobody tries to read too early.
 func TestSocketWaitsForTheAnswer(t *testing.T) {
 	near, far := connected(t)
 	go func() {
@@ -137,7 +137,7 @@ func TestSocketWaitsForTheAnswer(t *testing.T) {
 	}
 }
 
-// What the system does not take at once is written as it takes it.
+// Bytes that the system does not take at once are written as soon as it takes them.
 func TestSocketWritesAll(t *testing.T) {
 	near, far := connected(t)
 	want := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
@@ -157,7 +157,7 @@ func TestSocketWritesAll(t *testing.T) {
 	}
 }
 
-// A deadline that is over before a request was written is an error; after that, its answer's.
+// If the deadline passes before a request is written, the write fails; later, the answer fails.
 func TestSocketDeadline(t *testing.T) {
 	near, far := connected(t)
 	past := time.Unix(1, 0)

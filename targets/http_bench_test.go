@@ -9,8 +9,8 @@ import (
 	"github.com/loadctl/loadctl/internal/arrivals"
 )
 
-// The server and the kernel are in these figures: compare them with each
-// other. What the target itself adds is little of it.
+// These figures contain the server and the kernel: compare them with each other. The target itself costs only a small
+// part.
 func BenchmarkHTTP(b *testing.B) {
 	s := arrive(b, arrivals.Options{})
 	target := open(b, Spec{URL: s.URL()}, Local{})

@@ -16,8 +16,7 @@ import (
 	"github.com/loadctl/loadctl/targets/http1/http1test"
 )
 
-// The table of odd and hostile answers over real sockets: in one write, and a
-// byte a write where it is not long.
+// The table of odd and hostile answers over real sockets: in one write, and short ones byte by byte.
 func TestHostileAnswers(t *testing.T) {
 	const drip = 120 // bytes
 	cases := http1test.Cases()
@@ -65,8 +64,7 @@ func TestHostileAnswers(t *testing.T) {
 	wg.Wait()
 }
 
-// fire performs one request that is answered with a case and checks what came
-// of it.
+// fire performs one request that is answered with a case, and checks the result.
 func fire(t *testing.T, c http1test.Case, url string) {
 	spec := Spec{URL: url, BodyLimit: c.BodyLimit, Expect: "100-999", Timeout: 20 * time.Second}
 	if c.Head {
@@ -95,7 +93,7 @@ func fire(t *testing.T, c http1test.Case, url string) {
 		}
 		return
 	}
-	// That it was closed, or that more came, may be seen a moment later.
+	// A close or further bytes may be seen a moment later.
 	for range 5000 {
 		if !kept() {
 			return

@@ -12,8 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/arrivals"
 )
 
-// What was opened ahead carries the requests, with and without TLS, and no
-// more is opened than may be.
+// The connections opened ahead carry the requests, with and without TLS, and their number stays within the limit.
 func TestPreconnect(t *testing.T) {
 	a := newAuthority(t)
 	for scheme, o := range map[string]arrivals.Options{"http": {}, "https": {TLS: serverTLS(t, a, "good.example")}} {
@@ -40,7 +39,7 @@ func TestPreconnect(t *testing.T) {
 	}
 }
 
-// One after the other, evenly; what fails is not tried again.
+// Connections open one after the other, evenly; failed ones are not tried again.
 func TestPreconnectIsStaggered(t *testing.T) {
 	var dialled atomic.Int32
 	refuse := func(context.Context, time.Time, endpoint) (*conn, error) {
@@ -63,8 +62,8 @@ func TestPreconnectIsStaggered(t *testing.T) {
 	}
 }
 
-// So many are dialled at the same time and no more. Who waits for a turn has
-// the first connection that there is, whoever dialled it.
+// Exactly the maximum is dialled at the same time. A waiting request gets the first free connection, whoever dialled
+// it.
 func TestPoolDialsInTurn(t *testing.T) {
 	const dials, takers = 3, 20
 	may := make(chan error)
@@ -127,9 +126,8 @@ func TestPoolDialsInTurn(t *testing.T) {
 	p.close()
 }
 
-// desertedPool is full of idle connections of which the server has closed all but
-// the one that is looked at last. Each more that is dialled needs one from may;
-// the WaitGroup is done when as many were accepted as were added to it.
+// desertedPool is full of idle connections; the server has closed all except the one that is checked last. Each further
+// dial needs an element from may. The WaitGroup is done when as many were accepted as were added to it.
 func desertedPool(t *testing.T, dials, places int) (p *pool, may chan struct{}, accepted *sync.WaitGroup) {
 	t.Helper()
 	accepted = new(sync.WaitGroup)
@@ -176,8 +174,8 @@ func desertedPool(t *testing.T, dials, places int) (p *pool, may chan struct{}, 
 	return p, may, accepted
 }
 
-// Connections that the server closed while they were idle are replaced in turn,
-// too, however many requests find one. One that is still good is used.
+// Connections that the server closed while they were idle are replaced in turn too, however many requests find one. A
+// good one is used.
 func TestPoolReplacesInTurn(t *testing.T) {
 	const dials, takers = 3, 20
 	p, may, accepted := desertedPool(t, dials, takers)
@@ -222,9 +220,8 @@ func TestPoolReplacesInTurn(t *testing.T) {
 	}
 }
 
-// Where the server closes each connection after its answer, all places may be
-// dialled in at the same time; but not after a few such answers, nor after one
-// whose connection was kept.
+// If the server closes each connection after its answer, all places may be dialled at the same time; but not after a
+// few such answers, nor after one whose connection was kept.
 func TestPoolDialsFreelyWhereServerCloses(t *testing.T) {
 	const dials, places = 3, 20
 	p := &pool{max: places, dials: dials}
@@ -245,7 +242,7 @@ func TestPoolDialsFreelyWhereServerCloses(t *testing.T) {
 	}
 }
 
-// Answers that close connections are those counted, errors are not.
+// Only answers that close connections count, errors do not.
 func TestClosedByServer(t *testing.T) {
 	for _, c := range []struct {
 		answer string

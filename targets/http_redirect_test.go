@@ -70,8 +70,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// A redirect leads to another host only where that was allowed, and without
-// secrets.
+// A redirect leads to another host only if that is allowed, and without secrets.
 func TestRedirectToAnotherHost(t *testing.T) {
 	end := newRedirector(t, 302)
 	// The same server under another name.
@@ -102,7 +101,7 @@ func TestRedirectToAnotherHost(t *testing.T) {
 				URL: begin.URL, Redirects: 1, Headers: []Header{{"Authorization", "x"}, {"Host", "a"}},
 				ConnectTo: []string{"127.0.0.2::127.0.0.1:"},
 			}
-			// One connection: the idle one to the first host has to make room.
+			// One connection: the idle one to the first host must be closed first.
 			do(t, open(t, spec, Local{AllowHost: c.allow, MaxConnections: 1}), c.status, c.class)
 			if c.class == "" && (len(end.seen) != 1 || end.seen[0] != "GET /0") {
 				t.Errorf("the other host saw %q", end.seen)
@@ -119,7 +118,7 @@ func TestBadRedirects(t *testing.T) {
 		addr := listen(t, "tcp", "127.0.0.1:0", answer("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: "+location+"\r\n\r\n"))
 		do(t, open(t, Spec{URL: "http://" + addr.String(), Redirects: 5}, Local{}), 302, ClassRedirect)
 	}
-	// Without a location there is nowhere to go: it is the answer.
+	// Without a location the redirect itself is the answer.
 	addr := listen(t, "tcp", "127.0.0.1:0", answer("HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n"))
 	do(t, open(t, Spec{URL: "http://" + addr.String(), Redirects: 5}, Local{}), 302, "")
 }

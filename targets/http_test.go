@@ -39,8 +39,7 @@ func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-// The server sees what was asked for, byte for byte, and the bytes counted
-// are those sent.
+// The server sees exactly the bytes asked for, and the counted bytes are those sent.
 func TestRequestOnTheWire(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -84,8 +83,7 @@ func TestRequestOnTheWire(t *testing.T) {
 	}
 }
 
-// What a server answers, and what comes of it. The connection is closed after
-// the answer.
+// Answers of a server, and their outcomes. The connection is closed after the answer.
 func TestAnswers(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for _, c := range []struct {
@@ -130,9 +128,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// The trap: a server takes one request, answers it, takes the next on the same
-// connection and closes without an answer. Whoever tries again without telling
-// sends more than it counts.
+// The trap: a server takes one request, answers it, takes the next one on the same connection, and closes without an
+// answer. A client that silently tries again sends more than it counts.
 func TestNothingIsSentTwice(t *testing.T) {
 	var received atomic.Int64
 	addr := listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
@@ -159,7 +156,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 	if n := received.Load(); n != 20 {
 		t.Errorf("20 requests were made and %d received", n)
 	}
-	// That the trap works: net/http falls into it.
+	// Check that the trap works: net/http falls into it.
 	received.Store(0)
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
@@ -173,7 +170,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 	}
 }
 
-// idle returns the one idle connection of a target, once it is there.
+// idle returns the one idle connection of a target, as soon as there is one.
 func idle(t *testing.T, target Target) *conn {
 	t.Helper()
 	p := target.(*httpTarget).pool
@@ -185,8 +182,8 @@ func idle(t *testing.T, target Target) *conn {
 	return p.idle[0]
 }
 
-// A connection the server closed while it was idle took nothing of the
-// request, so another is used, however that is seen.
+// A connection that the server closed while it was idle took nothing of the request, so another one is used, however
+// the close is noticed.
 func TestClosedIdleConnection(t *testing.T) {
 	for _, c := range []struct {
 		how   string
@@ -229,7 +226,7 @@ func TestClosedIdleConnection(t *testing.T) {
 	}
 }
 
-// Bytes nobody asked for must not become the answer to the next request.
+// Unrequested bytes must not become the answer to the next request.
 func TestUnsolicitedBytes(t *testing.T) {
 	var n atomic.Int64
 	addr := listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
@@ -286,8 +283,7 @@ func TestErrorAnswersKeepTheConnection(t *testing.T) {
 	}
 }
 
-// Concurrent use, with fewer connections than callers: all requests arrive,
-// each once, and the limit holds.
+// Concurrent use, with fewer connections than callers: each request arrives once, and the limit holds.
 func TestMaxConnections(t *testing.T) {
 	s := arrive(t, arrivals.Options{})
 	target := open(t, Spec{URL: s.URL()}, Local{MaxConnections: 4})
@@ -319,8 +315,7 @@ func TestMaxConnections(t *testing.T) {
 	}
 }
 
-// Who waits for a connection is sent away by the timeout, by its context and
-// by Close, and leaves no trace.
+// The timeout, the context or Close end the wait for a connection, and it leaves no trace.
 func TestWaitingForAConnection(t *testing.T) {
 	s := arrive(t, arrivals.Options{Latency: 300 * time.Millisecond})
 	target := open(t, Spec{URL: s.URL(), Timeout: 2 * time.Second}, Local{MaxConnections: 1})
@@ -419,7 +414,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A context that ends after its request does no harm to the connection.
+// A context that ends after its request does not harm the connection.
 func TestContextPerRequest(t *testing.T) {
 	s := arrive(t, arrivals.Options{})
 	target := open(t, Spec{URL: s.URL()}, Local{})
@@ -444,7 +439,7 @@ func TestConnectionErrors(t *testing.T) {
 	l.Close()
 	do(t, open(t, Spec{URL: "http://" + free}, Local{}), 0, ClassConnect)
 	do(t, open(t, Spec{URL: "http://a", UnixSocket: t.TempDir() + "/none"}, Local{}), 0, ClassConnect)
-	// 192.0.2.1 is for documentation and of no machine: nothing is sent.
+	// 192.0.2.1 is reserved for documentation: nothing is sent.
 	do(t, open(t, Spec{URL: "http://" + free}, Local{Addresses: []string{"192.0.2.1"}}), 0, ClassPorts)
 	reset := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
 		http.ReadRequest(bufio.NewReader(c))
@@ -469,8 +464,7 @@ func TestLocalAddresses(t *testing.T) {
 	if seen["127.0.0.2"] != 2 || seen["127.0.0.3"] != 2 {
 		t.Errorf("connections came from %v", seen)
 	}
-	// Those of another family are passed over; with none left there is no
-	// connection.
+	// Addresses of another family are skipped; if none is left there is no connection.
 	clear(seen)
 	mixed := open(t, Spec{URL: s.URL, NoKeepAlive: true}, Local{Addresses: []string{"::1", "127.0.0.2", "2001:db8::1", "127.0.0.3"}})
 	for range 4 {
@@ -527,8 +521,7 @@ func TestIPv6(t *testing.T) {
 	}
 }
 
-// A server that answers before it read the body and hangs up: its answer
-// counts, where it gets through.
+// A server answers before it has read the body, and hangs up: its answer counts, if it arrives.
 func TestEarlyAnswer(t *testing.T) {
 	addr := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
 		io.WriteString(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
@@ -558,7 +551,7 @@ func TestLargeBody(t *testing.T) {
 	}
 }
 
-// A connection with the rest of a long body on it is not used again.
+// A connection with the rest of a long body on it is not reused.
 func TestBodyLimitClosesTheConnection(t *testing.T) {
 	var conns atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -580,7 +573,7 @@ func TestBodyLimitClosesTheConnection(t *testing.T) {
 	}
 }
 
-// A connection may take long to open. What was halted meanwhile is not sent.
+// A connection may take long to open. A request halted in that time is not sent.
 func TestHaltedIsNotSent(t *testing.T) {
 	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))

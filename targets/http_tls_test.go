@@ -64,7 +64,7 @@ func TestTLSKeepAlive(t *testing.T) {
 	target := open(t, Spec{URL: "https://good.example", CA: a.pem, ConnectTo: []string{"::" + s.Addr()}}, Local{})
 	first := do(t, target, 200, "")
 	for range 20 {
-		// Also the first is counted without its handshake.
+		// The first request is counted without its handshake too.
 		if got := do(t, target, 200, ""); got != first {
 			t.Errorf("got %+v, want %+v", got, first)
 		}
@@ -74,9 +74,8 @@ func TestTLSKeepAlive(t *testing.T) {
 	}
 }
 
-// A connection that was idle waits for the answer as soon as a short request
-// was written. Were that more than one record, the rest would never be. The
-// first request has the shortest records.
+// On a connection that was idle, the wait for the answer begins as soon as a short request is written. If the request
+// took more than one record, the rest would never be written. The first request has the shortest records.
 func TestTLSRequestsOfAllLengths(t *testing.T) {
 	a := newAuthority(t)
 	spec := Spec{URL: "https://good.example", CA: a.pem, Body: make([]byte, 100), Timeout: 5 * time.Second}
@@ -113,8 +112,8 @@ func TestClientCertificate(t *testing.T) {
 		spec := Spec{URL: "https://good.example", CA: a.pem, ConnectTo: []string{"::" + s.Addr()}}
 		cert, key := a.issue("client")
 		do(t, open(t, spec, Local{Cert: cert, Key: key}), 200, "")
-		// TLS 1.3 tells only after the client believes to be done. If the
-		// request is written before, the refusal may be lost to a reset.
+		// With TLS 1.3 the client learns of a refusal only after it believes to be done. If the request is written
+		// before that, a reset may hide the refusal.
 		got := open(t, spec, Local{}).Do(t.Context(), 0)
 		if got.Class != ClassTLS && (version == tls.VersionTLS12 || got.Class != ClassReset) {
 			t.Errorf("without a certificate, version %x: %+v", version, got)

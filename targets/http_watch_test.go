@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/internal/arrivals"
 )
 
-// interrupts is a watch that says when it interrupts.
+// interrupts is a watch that records its interruptions.
 func interrupts() (*watch, chan struct{}) {
 	hits := make(chan struct{}, 10)
 	return &watch{interrupt: func() { hits <- struct{}{} }}, hits
@@ -38,7 +38,7 @@ func TestWatchInterruptsTheRequest(t *testing.T) {
 	}
 }
 
-// Contexts that end between two requests, or were those of earlier ones, do not interrupt.
+// Contexts that end between two requests, or belong to earlier ones, do not interrupt.
 func TestWatchSparesOthers(t *testing.T) {
 	w, hits := interrupts()
 	first, cancelFirst := context.WithCancel(t.Context())
@@ -48,7 +48,7 @@ func TestWatchSparesOthers(t *testing.T) {
 	w.finish()
 	w.begin(second)
 	cancelFirst()
-	// The registration was given up, or its call is late: it knows whose it is.
+	// The registration was given up, or its call is late: it knows its request.
 	w.over(first.Done())
 	if w.finish() {
 		t.Error("interrupted by another's context")
@@ -61,7 +61,7 @@ func TestWatchSparesOthers(t *testing.T) {
 	}
 }
 
-// Nothing of a connection that was closed stays with a context that goes on.
+// After a connection was closed, a context that goes on keeps nothing of it.
 func TestClosedConnectionIsNotWatched(t *testing.T) {
 	near, far := net.Pipe()
 	defer far.Close()
@@ -76,7 +76,7 @@ func TestClosedConnectionIsNotWatched(t *testing.T) {
 	}
 }
 
-// Requests that begin, end and are canceled at any time: what was canceled in time is, and nothing else.
+// Requests that begin, end and are canceled at any time: exactly those canceled in time are interrupted.
 func TestWatchUnderRace(t *testing.T) {
 	s := arrive(t, arrivals.Options{})
 	target := open(t, Spec{URL: s.URL()}, Local{})

@@ -39,7 +39,7 @@ func TestValidate(t *testing.T) {
 		{Spec{URL: "http://a:65536/"}, "port must be"},
 		{Spec{URL: "noop://?latency=x"}, "latency must be a duration"},
 		{Spec{URL: "noop://?latency=-1s"}, "latency must be a duration"},
-		{Spec{URL: "noop://?delay=1s"}, "only knows latency"},
+		{Spec{URL: "noop://?delay=1s"}, "takes only latency"},
 		{with(func(s *Spec) { s.Method = "GE T" }), "method: may only hold"},
 		{with(func(s *Spec) { s.Method = "CONNECT" }), "CONNECT makes a tunnel"},
 		{with(func(s *Spec) { s.Headers = []Header{{"A", ""}, {"A " + secret, "c"}} }), "header 2: the name may only hold"},
@@ -164,7 +164,7 @@ func TestDiff(t *testing.T) {
 	if got := a.Diff(b); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	// A field that is added and forgotten here would never show up as different.
+	// A new field that is forgotten here would never show up as different.
 	if n := reflect.TypeFor[Spec]().NumField(); n != 13 {
 		t.Errorf("a spec has %d fields: Diff and Redacted know 13", n)
 	}

@@ -36,7 +36,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// What a Wire cannot do is left to New, what is wrong is wrong for both.
+// NewWire leaves to New what a Wire cannot do; both refuse the same specs.
 func TestWireIsNotForAll(t *testing.T) {
 	for _, s := range []Spec{
 		{URL: "https://127.0.0.1/"}, {URL: "http://a/", UnixSocket: "/a"}, {URL: "http://a/", Redirects: 1}, {URL: "noop://"},
@@ -97,7 +97,7 @@ func TestWireOutcome(t *testing.T) {
 	}
 }
 
-// The bytes of a Wire are the ones that the Target of the same Spec writes.
+// The bytes of a Wire equal those that the Target of the same Spec writes.
 func TestWireWritesWhatTheTargetWrites(t *testing.T) {
 	for _, s := range []Spec{
 		{}, {Method: "HEAD"}, {Method: "POST"}, {Body: []byte("x")}, {NoKeepAlive: true},

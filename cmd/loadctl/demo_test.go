@@ -277,7 +277,7 @@ func TestDemoRefused(t *testing.T) {
 		refused(t, []string{"demo", "--qps", qps}, "--qps")
 	}
 	refused(t, []string{"demo", "more"}, "usage: loadctl demo")
-	refused(t, []string{"demo", "--redis", "redis://:" + secret + "@127.0.0.1"}, "--redis: the demo has a Redis of its own")
+	refused(t, []string{"demo", "--redis", "redis://:" + secret + "@127.0.0.1"}, "--redis: the demo starts its own Redis")
 	t.Setenv("PATH", t.TempDir())
 	refused(t, []string{"demo"}, "find loadworker", "go install github.com/loadctl/loadctl/cmd/loadworker@latest", "make build")
 }

@@ -76,7 +76,7 @@ func TestCreate(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	for _, command := range []string{"create", "run"} {
-		refused(t, described(command, "--min-workers", "0"), "run x ended at ", "; take another name, or --new to replace it")
+		refused(t, described(command, "--min-workers", "0"), "run x ended at ", "; choose another name, or replace it with --new")
 	}
 	succeeds(described("create", "--new", "--min-workers", "2"), "x: created"+join+"by itself with 2 workers, or with loadctl start x\n")
 }

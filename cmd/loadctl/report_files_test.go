@@ -133,7 +133,7 @@ func TestReportRefusesFiles(t *testing.T) {
 		{[]string{a, a}, "both contain the same process of worker \"a\"; leave one of them out"},
 		{[]string{a, bare}, "it has no histograms; give an archive"},
 		{[]string{a, "x"}, `report "x": runs and files cannot be combined; write the run into an archive: loadctl report x --out FILE.loadctl`},
-		{[]string{a, "--merge", a}, "--merge adds to a run in Redis and not to files"},
+		{[]string{a, "--merge", a}, "--merge adds files to a run in Redis, not to archives"},
 		{[]string{}, "give the name of one run, or files"},
 	} {
 		refused(t, append([]string{"report"}, c.args...), c.says)

@@ -216,7 +216,7 @@ func badProfiles() []mistake {
 		{[]string{"--stage", "30s"}, `stage "30s": write DURATION:RATE, such as 30s:200`},
 		{[]string{"--stage", "-1s:5"}, `stage "-1s:5": the part before the colon is a duration, such as 30s`},
 		{[]string{"--stage", "1s:x"}, `stage "1s:x": rate "x": not a number`},
-		{[]string{"--stage", "1s:-1"}, "not a number"},
+		{[]string{"--stage", "1s:-1"}, "a rate is not negative"},
 		{[]string{"--stage", "0s:5"}, "profile: it has no length; give a stage or a duration above zero"},
 		{[]string{"--stage", "9999999h:5"}, "stage"},
 		{[]string{"--stage", "1s:5", "--duration", "1m"}, "leave --duration out"},
@@ -259,7 +259,7 @@ func badURLs() []mistake {
 		{[]string{"--url", "http://[::1"}, "url: is not a URL; " + form},
 		{[]string{"--url", "http://" + long() + ":0/"}, "url: the port must be 1 to 65535"},
 		{[]string{"--url", "noop://?latency=soon"}, "write noop://?latency=1ms"},
-		{[]string{"--url", "noop://?delay=1s"}, "noop only knows latency; write noop://?latency=1ms"},
+		{[]string{"--url", "noop://?delay=1s"}, "noop takes only latency; write noop://?latency=1ms"},
 	}
 }
 
@@ -340,7 +340,7 @@ func badServers(t *testing.T) []mistake {
 		on("embedded:99999", number),
 		on("embedded:-1", number),
 		on("embedded:", number),
-		on("embedded:"+port, "address already in use; give another port, embedded:0 takes a free one", "--url", "noop://"),
+		on("embedded:"+port, "address already in use; give another port (embedded:0 takes a free one)", "--url", "noop://"),
 	}
 }
 
@@ -396,18 +396,18 @@ func TestBadCommands(t *testing.T) {
 		{[]string{"man", file(t, "")}, "not a directory; give a directory that can be written to"},
 		{[]string{"version", "x"}, "version: takes no arguments"},
 		{[]string{"run"}, "--run: give the name"},
-		{[]string{"run", "--run", "x"}, "say what it may fire at with --allow-hosts HOST,… or --allow-any"},
+		{[]string{"run", "--run", "x"}, "give the hosts it may send to with --allow-hosts HOST,… or --allow-any"},
 		{[]string{"run", "--run", "x", "--allow-any"}, "run x: there is no such run; describe it with --url and --qps, or --wait for it"},
-		{[]string{"run", "--run", "x", "--allow-any", "--new"}, "--new: describe the run"},
+		{[]string{"run", "--run", "x", "--allow-any", "--new"}, "--new: describe the new run"},
 		{[]string{"run", "--run", "x", "--qps", "5"}, "--url: give what to request"},
 		{[]string{"run", "--run", "x", "--limiter", "gcra"}, "or leave --limiter out to join a run by its name: it describes the run, as --url and --qps do"},
-		{[]string{"run", "--run", "x", "--redis", "embedded", "--allow-any"}, "--redis: give the Redis that holds the run, to join it"},
+		{[]string{"run", "--run", "x", "--redis", "embedded", "--allow-any"}, "--redis: to join a run, give the Redis that holds it"},
 	} {
 		all = append(all, clitest.Refusal{Args: m.args, Says: []string{m.says}})
 	}
 	clitest.RefusedAll(t, newRootCommand, server.Client(), all)
 	t.Setenv("LOADCTL_REDIS", "")
-	refused(t, []string{"run", "--run", "x", "--allow-any"}, "--redis: give the Redis that holds the run, to join it; or describe a run")
+	refused(t, []string{"run", "--run", "x", "--allow-any"}, "--redis: to join a run, give the Redis that holds it; to run on this machine alone")
 	closed := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
 	t.Setenv("LOADCTL_REDIS", "redis://:"+secret+"@"+closed)
 	refused(t, append(right(), "--redis", ""), "reach Redis at "+closed)

@@ -250,7 +250,7 @@ func TestTheSameNameAgain(t *testing.T) {
 	if code != cli.CodeConfig || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "error: run x ended at "+started.UTC().Format("2006-")) {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
-	for _, way := range []string{"another name with --run", "--new", "join it by name"} {
+	for _, way := range []string{"another name with --run", "--new", "join by name"} {
 		if !strings.Contains(stderr, way) {
 			t.Errorf("%q does not name %q", stderr, way)
 		}

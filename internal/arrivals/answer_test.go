@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Of the first n exactly floor(n·share) are picked, for each n.
+// Of the first n elements exactly floor(n·share) are picked, for each n.
 func TestShareIsExact(t *testing.T) {
 	for _, c := range []struct {
 		share     float64
@@ -24,7 +24,7 @@ func TestShareIsExact(t *testing.T) {
 			}
 		}
 	}
-	// Where the row begins anew.
+	// Where the pattern repeats.
 	s := share{part: shareOf(0.25)}
 	s.row.Store(3*shareUnit - 1)
 	if !s.next() || s.next() || s.picked() != 3*shareUnit/4 {
@@ -61,7 +61,7 @@ func TestErrorShare(t *testing.T) {
 	}
 }
 
-// Delays fill the span from Latency to Latency + Jitter.
+// Delays fill the range from Latency to Latency + Jitter.
 func TestJitter(t *testing.T) {
 	o := Options{Latency: 5 * time.Millisecond, Jitter: 2 * time.Millisecond}
 	least, most := int64(math.MaxInt64), int64(0)

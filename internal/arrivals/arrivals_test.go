@@ -95,7 +95,7 @@ func TestCountIsExact(t *testing.T) {
 	}
 }
 
-// Reset may run at any time; count and arrivals agree all the same.
+// Reset may run at any time; count and arrivals always agree.
 func TestResetWhileCounting(t *testing.T) {
 	s := start(t, Options{})
 	var wg sync.WaitGroup
@@ -116,7 +116,7 @@ func TestResetWhileCounting(t *testing.T) {
 	}
 }
 
-// Lanes are handed on, so memory does not grow with connections.
+// Lanes are reused, so memory does not grow with connections.
 func TestLanesAreReused(t *testing.T) {
 	s := start(t, Options{})
 	for i := range 50 {
@@ -183,7 +183,7 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// Close ends what a stall holds back.
+// Close ends the waits of a stall.
 func TestCloseDuringStall(t *testing.T) {
 	s := start(t, Options{})
 	c := dial(t, s)
@@ -251,7 +251,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// net/http's client understands what is answered, also over TLS and unix.
+// net/http's client understands the answers, also over TLS and unix sockets.
 func TestTransports(t *testing.T) {
 	cert := httptest.NewUnstartedServer(nil)
 	cert.StartTLS()
@@ -330,8 +330,7 @@ func TestPerSecond(t *testing.T) {
 	}
 }
 
-// How fast the server is by itself: 32 requests are written at once, so the
-// client costs next to nothing.
+// The speed of the server itself: 32 requests are written at once, so the client costs almost nothing.
 func BenchmarkPipelined(b *testing.B) {
 	s := start(b, Options{})
 	const batch = 32

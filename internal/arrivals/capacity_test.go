@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// poisson are the times of n arrivals at a rate per second, in ns.
+// poisson returns the times of n arrivals at a rate per second, in ns.
 func poisson(rng *rand.Rand, n int, rate float64) []int64 {
 	times, at := make([]int64, n), 0.0
 	for i := range times {
@@ -18,7 +18,7 @@ func poisson(rng *rand.Rand, n int, rate float64) []int64 {
 	return times
 }
 
-// TestQueueEqualsServers: the recurrence is what c servers with one line before them do, one by one.
+// TestQueueEqualsServers: the recurrence agrees with c servers and one queue, simulated one by one.
 func TestQueueEqualsServers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []int{1, 2, 8, 50} {
@@ -40,8 +40,7 @@ func TestQueueEqualsServers(t *testing.T) {
 	}
 }
 
-// TestQueueLoad: at half the capacity a request takes about the service time; above the capacity the answers come at
-// c/D.
+// TestQueueLoad: at half the capacity a request takes about the service time; above the capacity answers come at c/D.
 func TestQueueLoad(t *testing.T) {
 	const service, n = 10 * time.Millisecond, 20_000
 	for _, c := range []struct {
@@ -68,7 +67,7 @@ func TestQueueLoad(t *testing.T) {
 	}
 }
 
-// TestQueueIsBounded: beyond its limit a queue refuses, and what it refuses takes no time of a server.
+// TestQueueIsBounded: beyond its limit a queue refuses, and refused requests take no time of a server.
 func TestQueueIsBounded(t *testing.T) {
 	q, refused := newQueue(4, time.Millisecond), 0
 	for range QueueLimit + 1_000 {
@@ -92,8 +91,8 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// TestCapacity: with real connections. One at a time each answer takes the service time; more at once than there are
-// servers get c/D.
+// TestCapacity: with real connections. One at a time, each answer takes the service time; with more clients than
+// servers the rate is c/D.
 func TestCapacity(t *testing.T) {
 	const service = 20 * time.Millisecond
 	s := start(t, Options{Capacity: 4, ServiceTime: service})
@@ -129,7 +128,7 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// TestFullQueue: what is refused is told at once, and the connection stays.
+// TestFullQueue: refused requests are answered at once, and the connection stays.
 func TestFullQueue(t *testing.T) {
 	s := start(t, Options{Capacity: 1, ServiceTime: time.Hour, Latency: time.Hour})
 	for range QueueLimit + 2 {

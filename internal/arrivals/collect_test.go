@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestSecondsArePrintedOnce: when they are over, whatever the pieces, also when the tally has dropped seconds
-// meanwhile.
+// TestSecondsArePrintedOnce: each second is printed once, when it is over, for any pieces, even if the tally has
+// dropped seconds in the meantime.
 func TestSecondsArePrintedOnce(t *testing.T) {
 	const s = int64(time.Second)
 	tally := NewTally()
@@ -37,7 +37,7 @@ func TestSecondsArePrintedOnce(t *testing.T) {
 	}
 }
 
-// Collect counts also what came a moment before the end, and closes the server.
+// Collect counts arrivals from just before the end too, and closes the server.
 func TestCollect(t *testing.T) {
 	s := start(t, Options{})
 	var progress bytes.Buffer

@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/internal/arrivals"
 )
 
-// grid is n arrivals, one each step.
+// grid returns n arrivals, one each step.
 func grid(n int, step time.Duration) []int64 {
 	times := make([]int64, n)
 	for i := range times {

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// Taken in any pieces, every arrival comes once and in order, and count and
-// sum agree all the while.
+// Taken in any pieces, every arrival comes once and in order, and count and sum always agree.
 func TestLaneTake(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 10 {
@@ -43,7 +42,7 @@ func TestLaneTake(t *testing.T) {
 	}
 }
 
-// A lane that is emptied again and again uses the room it has.
+// A lane that is emptied repeatedly reuses its memory.
 func TestLaneTakeAllocatesNothing(t *testing.T) {
 	var l lane
 	var total atomic.Int64
@@ -61,7 +60,7 @@ func TestLaneTakeAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Take while requests come in: nothing twice, nothing lost, in order.
+// Take during requests: nothing twice, nothing lost, in order.
 func TestTakeWhileCounting(t *testing.T) {
 	s := start(t, Options{NoPaths: true})
 	const conns, each = 4, 300
@@ -104,7 +103,7 @@ func TestTakeWhileCounting(t *testing.T) {
 	}
 }
 
-// What is recorded late comes with the next call, after what came before.
+// Late records come with the next call, after earlier ones.
 func TestTakeOfALateArrival(t *testing.T) {
 	s := start(t, Options{})
 	l := new(lane)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Schedule waits for the first arrival, takes the plan in order of time and
-// leaves it as it is, and ends with the context.
+// Schedule waits for the first arrival, executes the plan in order of time without changing it, and ends with the
+// context.
 func TestSchedule(t *testing.T) {
 	s := start(t, Options{})
 	plan := []Stall{{time.Hour, time.Second}, {0, 10 * time.Minute}}

@@ -10,8 +10,7 @@ import (
 // lengths are those of loadctl target.
 var lengths = []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second}
 
-// randomArrivals are sorted, some at the same instant, some close together,
-// some far apart, and now and then days.
+// randomArrivals returns sorted times: some equal, some close together, some far apart, and some days apart.
 func randomArrivals(r *rand.Rand) []int64 {
 	scales := []time.Duration{1, 100 * time.Microsecond, 10 * time.Millisecond, 2 * time.Second, 12 * time.Second, 40 * time.Hour}
 	times := make([]int64, r.IntN(300))
@@ -33,7 +32,7 @@ func randomArrivals(r *rand.Rand) []int64 {
 	return times
 }
 
-// In pieces, a Tally says what the definitions say of all arrivals at once.
+// In pieces, a Tally agrees with the definitions applied to all arrivals at once.
 func TestTallyIsTheDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 150 {
@@ -72,7 +71,7 @@ func TestTallyIsTheDefinition(t *testing.T) {
 	}
 }
 
-// What is kept does not grow with what was added.
+// The memory does not grow with the number of arrivals.
 func TestTallyIsBounded(t *testing.T) {
 	tally := NewTally(time.Millisecond, 10*time.Second)
 	const perSecond, seconds = 10, 3 * KeptSeconds
@@ -115,7 +114,7 @@ func TestMeanRate(t *testing.T) {
 	}
 }
 
-// Odd windows hold what MaxInWindow says, and the empty Tally nothing.
+// Unusual windows agree with MaxInWindow, and the empty Tally has nothing.
 func TestTallyOfOddWindows(t *testing.T) {
 	odd := []time.Duration{0, -1, 1}
 	tally := NewTally(odd...)

@@ -13,7 +13,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// A wallClock is that of one redis-server, and can be set.
+// A wallClock is the clock of one redis-server, and can be set.
 type wallClock struct{ offset []byte }
 
 // newWallClock starts a redis-server with a clock of its own.
@@ -47,7 +47,7 @@ func newWallClock(t *testing.T, args ...string) (*redistest.Server, *wallClock) 
 // step sets the clock that much later than the machine's.
 func (c *wallClock) step(d time.Duration) { binary.NativeEndian.PutUint64(c.offset, uint64(d)) }
 
-// TestWallClock: the server's clock goes where it is set, and no other does.
+// TestWallClock: the server's clock goes where it is set, and no other clock changes.
 func TestWallClock(t *testing.T) {
 	server, clock := newWallClock(t)
 	for _, d := range []time.Duration{0, -5 * time.Second, -300 * time.Millisecond, 5 * time.Second, 300 * time.Millisecond} {
@@ -64,7 +64,7 @@ func TestWallClock(t *testing.T) {
 	}
 }
 
-// called is how long it takes until each worker has made another call and been answered: twice the time between its
+// called is how long it takes until each worker has made another call and was answered: twice the time between its
 // calls, 0.2·H.
 const called = 200 * time.Millisecond
 

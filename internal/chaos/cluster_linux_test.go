@@ -27,7 +27,7 @@ func newPart(s *stage, args ...string) *part {
 	return p
 }
 
-// takenOver waits until the replica is the master, from which all is read from now on.
+// takenOver waits until the replica is the master; all reads go there from now on.
 func (p *part) takenOver(s *stage) {
 	s.t.Helper()
 	until(s.t, "the replica to take over", func() bool {
@@ -68,7 +68,7 @@ func (p *part) migrate(s *stage, pause time.Duration) {
 // apart is an address of the hub that only the master of the run has.
 const apart = "10.99.0.3"
 
-// announce lets all nodes be found on the hub, the master at an address of its own.
+// announce makes all nodes reachable on the hub, the master at its own address.
 func (p *part) announce(s *stage) {
 	s.t.Helper()
 	ctx, all := s.t.Context(), slices.Concat(p.cluster.Masters, p.cluster.Replicas)

@@ -8,7 +8,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// commandScenarios: whoever commands dies.
+// commandScenarios: the process that gives commands dies.
 func commandScenarios() []scenario {
 	return []scenario{{name: "set-rate killed, 20 times", short: true, lasts: 9 * time.Second, play: func(s *stage) {
 		s.breaks()
@@ -24,7 +24,7 @@ func commandScenarios() []scenario {
 	}}}
 }
 
-// obey takes the rate that was asked for from the laws in Redis: nobody knows which of the commands were in time.
+// obey takes the rate asked for from the laws in Redis: nobody knows which of the commands arrived in time.
 func (s *stage) obey() {
 	s.t.Helper()
 	r, err := run.Open(s.t.Context(), s.redis.Client(), name)

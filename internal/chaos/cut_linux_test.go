@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A way is what does not get through when a worker is cut off from Redis. The endpoint is reached all the time.
+// A way is what is lost when a worker is cut off from Redis. The endpoint is always reachable.
 type way struct {
 	name           string
 	calls, replies string // what nft does to them; "" = nothing
@@ -22,11 +22,11 @@ func (s *stage) cutOff(w way) {
 	s.network.lose(s.port(), w.calls, w.replies)
 }
 
-// heard is how long after a cut a worker may need until a call gets through: it gives up an attempt after 250 ms, waits
-// for as long, and its first answer only says that it must ask again.
+// heard is how long after a cut a worker may need until a call succeeds: it gives up an attempt after 250 ms, waits for
+// as long, and its first answer only says that it must ask again.
 const heard = 600 * time.Millisecond
 
-// phi is the rate of those that can be cut off: what their promises are for.
+// phi is the rate of the workers that can be cut off: their promises are for it.
 func (s *stage) phi() float64 { return float64(s.qps) * float64(s.cut) / float64(s.workers) }
 
 // heal ends the cut.
@@ -35,8 +35,8 @@ func (s *stage) heal() {
 	s.network.lose(s.port(), "", "")
 }
 
-// share is how much of the rate each second has while 3 of 8 are cut off, before and after: the others fire on, and
-// those cut off up to their promises.
+// share is the least share of the rate in each second while 3 of 8 are cut off, before and after: the others go on, and
+// those cut off send until their promises end.
 const share = 0.9
 
 // cutScenarios: some workers cannot reach Redis, and the others can.
@@ -87,14 +87,14 @@ func cutScenarios() []scenario {
 	})
 }
 
-// unheard is the rate while those that are cut off do not hear of a change: each sends its part of the rate before.
+// unheard is the rate while workers that are cut off do not hear of a change: each sends its part of the previous rate.
 func (s *stage) unheard(rate float64) float64 {
 	cut := float64(s.cut) / float64(s.workers)
 	return (1-cut)*rate + cut*float64(s.qps)
 }
 
-// duringCut is changes of the rate in the middle of a cut of 3 of 8, 150 ms apart. No second falls below a share of
-// what the laws ask for that each worker knows.
+// duringCut changes the rate in the middle of a cut of 3 of 8, 150 ms apart. No second falls below a share of what the
+// laws ask for that each worker knows.
 func duringCut(what string, rates ...int64) scenario {
 	return scenario{name: what + " while 3 of 8 are cut off", cut: 3, lasts: 11 * time.Second, play: func(s *stage) {
 		s.cutOff(ways()[2])

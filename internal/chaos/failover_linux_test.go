@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// A pair is a server and its replica. Everybody reaches whichever is the master through one proxy.
+// A pair is a server and its replica. Everybody reaches the current master through one proxy.
 type pair struct {
 	replica *redistest.Server
 	front   *proxy // to the master
@@ -42,7 +42,7 @@ func (p *pair) promote(s *stage) {
 	p.front.lead(s.redis.Addr())
 }
 
-// failoverScenarios: a replica takes over, knowing everything or not the last moments.
+// failoverScenarios: a replica takes over, with or without the last moments.
 func failoverScenarios() []scenario {
 	var all []scenario
 	for _, lag := range []time.Duration{0, 300 * time.Millisecond, 900 * time.Millisecond} {

@@ -12,8 +12,8 @@ import (
 	"github.com/loadctl/loadctl/internal/arrivals"
 )
 
-// fallbackScenario is the negative control: what is usually done when Redis is away, the full rate by a limiter on each
-// machine, sends N times the rate. Ours, in the same outage, keeps the bound.
+// fallbackScenario is the negative control. A common fallback when Redis is away is the full rate, by a limiter on each
+// machine: that sends N times the rate. Our fleet keeps the bound in the same outage.
 func fallbackScenario() scenario {
 	const perSecond, outage = 500, 2 * time.Second
 	return scenario{name: "Redis frozen for 2 s, 500/s, beside 8 local limiters", qps: perSecond, lasts: 7 * time.Second, play: func(s *stage) {
@@ -30,7 +30,7 @@ func fallbackScenario() scenario {
 	}}
 }
 
-// fallBack is n clients that have lost Redis and go on, each at the full rate. It returns how many requests arrived.
+// fallBack is n clients that have lost Redis and go on, each at the full rate. It returns the number of arrivals.
 func fallBack(t *testing.T, n, perSecond int, d time.Duration) int64 {
 	t.Helper()
 	web, err := arrivals.Start(arrivals.Options{NoPaths: true})

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// forgetfulScenarios: Redis comes back, and has forgotten all, some or nothing.
+// forgetfulScenarios: Redis comes back, and has lost all, some or none of its data.
 func forgetfulScenarios() []scenario {
 	aof := []string{"--appendonly", "yes", "--appendfsync", "everysec"}
 	return []scenario{
@@ -46,7 +46,7 @@ func forgetfulScenarios() []scenario {
 	}
 }
 
-// comesBack: the state was lost. Nothing is granted until no permit can be held any more, then all is as it was.
+// comesBack: the state was lost. Nothing is granted until no permit can be held any more, then all is as before.
 func (s *stage) comesBack() {
 	s.promise(s.web.Now()+int64(s.permit+1500*time.Millisecond), s.ends(), enough)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// A row is what came of a scenario.
+// A row is the result of a scenario.
 type row struct {
 	name    string
 	arrived int64
@@ -27,7 +27,7 @@ type row struct {
 	broken       bool
 }
 
-// judge measures, and fails where a promise was broken.
+// judge measures, and fails if a promise was broken.
 func (s *stage) judge() {
 	s.t.Helper()
 	r, _ := s.report()
@@ -68,13 +68,13 @@ func (s *stage) judge() {
 	s.t.Log("\n" + table(s.row))
 }
 
-// bound checks the promise of every window W: at most ∫R + 1 + R·(lateness + 2e), and what this
-// scenario is allowed by name.
+// bound checks the promise for every window W: at most ∫R + 1 + R·(lateness + 2e), plus what this scenario is allowed
+// by name.
 //
-// The lateness is measured, not assumed. A request arrives between its due time and its answer, so it is late by its
-// latency at most: the largest that the workers report of the seconds in question, or of the whole run where those
-// reports were lost with Redis' memory. A worker that was frozen saw its answers late; of that one it is the largest
-// lag.
+// The lateness is measured, not assumed. A request arrives between its due time and its answer, so it is late by at
+// most its latency. The bound is the largest latency that the workers report for the seconds in question, or for the
+// whole run if those reports were lost with Redis' memory. A worker that was frozen saw its answers late; for that one
+// it is the largest lag.
 func (s *stage) bound(times []int64, r report.Report) {
 	s.t.Helper()
 	intervals, fine := s.published(r)
@@ -102,15 +102,15 @@ func (s *stage) bound(times []int64, r report.Report) {
 	}
 }
 
-// clockError is what the workers' clocks are taken to be off by, ns: half of the shortest round trip on the slow line,
-// and more than that of any on one machine. It is not measured.
+// clockError is the assumed error of the workers' clocks, ns: half of the shortest round trip on the slow line, which
+// is more than any on one machine. It is not measured.
 func (s *stage) clockError() int64 {
 	const onThisMachine = 500 * time.Microsecond
 	return int64(cmp.Or(s.line, onThisMachine))
 }
 
-// account checks that every request is accounted for. Of workers that were killed nobody knows what they sent after
-// their last snapshot: at most what was theirs in a second.
+// account checks that every request is accounted for. What killed workers sent after their last snapshot is unknown: at
+// most what they owned in a second.
 func (s *stage) account(a report.Audit) {
 	s.t.Helper()
 	if err := a.Check(); err != nil {
@@ -126,7 +126,7 @@ func (s *stage) account(a report.Audit) {
 	}
 }
 
-// keeps checks a promise. On a busy machine, as make test may find it, it is only that the rate comes back.
+// keeps checks a promise. On a busy machine, as in make test, it only checks that the rate comes back.
 func (s *stage) keeps(times []int64, p promise) {
 	s.t.Helper()
 	worst := poorest(slide(times, p.from, min(p.to, s.ends()), s.asked))
@@ -141,7 +141,7 @@ func (s *stage) keeps(times []int64, p promise) {
 
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
-// table is the rows under their heads.
+// table returns the rows under their headers.
 func table(rows ...row) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -6,7 +6,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// lineScenarios: the line to Redis is bad.
+// lineScenarios: the network to Redis is bad.
 func lineScenarios() []scenario {
 	const least, most = 50 * time.Millisecond, 150 * time.Millisecond
 	return []scenario{

@@ -10,13 +10,13 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// inTime is how long after it was given a command is in force at the latest, also while the run is being restored.
+// inTime is how long after it was given a command takes effect at the latest, even while the run is being restored.
 const inTime = 500 * time.Millisecond
 
-// promptStop is how long a stop takes at most that every worker can hear.
+// promptStop bounds a stop that every worker can hear.
 const promptStop = 2500 * time.Millisecond
 
-// lostScenarios: Redis has lost the run, and somebody commands before the promises given before have run out.
+// lostScenarios: Redis has lost the run, and somebody gives commands before the earlier promises have ended.
 func lostScenarios() []scenario {
 	lost := func(what string, short bool, lasts time.Duration, command func(s *stage)) scenario {
 		return scenario{name: "FLUSHALL, then " + what, short: short, lasts: lasts, play: func(s *stage) {
@@ -65,8 +65,8 @@ func lostScenarios() []scenario {
 	}
 }
 
-// changes runs a command that must be in force in time, and makes this rate the one that is asked for from then on,
-// which it returns.
+// changes runs a command that must take effect in time. It makes this rate the one asked for from then on, and returns
+// it.
 func (s *stage) changes(rate float64, command ...string) int64 {
 	s.t.Helper()
 	given := s.web.Now()
@@ -80,7 +80,7 @@ func (s *stage) changes(rate float64, command ...string) int64 {
 	return from
 }
 
-// stops stops the run, and looks at whether that is prompt and nothing follows.
+// stops stops the run, and checks that this is prompt and nothing follows.
 func (s *stage) stops() {
 	s.t.Helper()
 	s.stopped, s.counted = true, true
@@ -112,8 +112,8 @@ func (s *stage) wake() {
 	}
 }
 
-// count compares what the run says was asked for with what was: they differ by how much the plan has moved while it was
-// restored.
+// count compares what the run says was asked for with what was: they differ by how much the plan moved during the
+// restoration.
 func (s *stage) count(asked int64) {
 	s.t.Helper()
 	want := s.asked(s.began, s.began+int64(s.lasts))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A machine is what its processors have done so far, in ticks: a scenario on one that is busy with other things, or
-// that gives its time to others, measures that.
+// A machine is the work of its processors so far, in ticks. It shows if a scenario ran on a machine that was busy or
+// gave its time to others.
 type machine struct{ all, idle, stolen int64 }
 
 // looked reads /proc/stat.
@@ -31,8 +31,8 @@ func looked(t testing.TB) machine {
 	return m
 }
 
-// since is the share of the time in which it was busy, and that in which somebody else had it, since an earlier look,
-// in percent.
+// since returns the share of time in which the machine was busy, and in which another machine had its time, since an
+// earlier look, in percent.
 func (m machine) since(before machine) (busy, stolen float64) {
 	all := float64(max(1, m.all-before.all))
 	stolen = float64(m.stolen-before.stolen) / all

@@ -1,7 +1,7 @@
 // Package chaos breaks everything that can break under a real fleet: eight loadworker processes, a private Redis, a
-// server that counts what arrives, and then a signal, a cut cable, a clock that jumps or a server that forgets. Each
-// scenario prints a row of what was asked, sent and counted, and of the most that arrived in any window; it fails where
-// a promise was broken.
+// server that counts arrivals, and then a signal, a cut cable, a clock that jumps or a server that loses data. Each
+// scenario prints a row of what was asked, sent and counted, and of the most arrivals in any window. It fails if a
+// promise was broken.
 //
 // make chaos runs all of them. A short choice belongs to make test.
 package chaos
@@ -25,9 +25,9 @@ const (
 // full tells whether this is make chaos, and not the short choice of make test.
 func full() bool { return os.Getenv("LOADCTL_CHAOS") == "full" }
 
-// TestMain builds the commands and runs the tests in another process. As root that one is in a network of its own, with
-// nothing in it but a loopback device: what a scenario listens at is out of reach, what it cuts is cut for nobody else,
-// and all of it is gone with the process, however that ends.
+// TestMain builds the commands and runs the tests in another process. If it is root, that process has its own network
+// with only a loopback device: nobody else can reach what a scenario listens at, a cut affects nobody else, and all of
+// it goes with the process, however that ends.
 func TestMain(m *testing.M) {
 	if os.Getenv(builtIn) != "" {
 		os.Exit(m.Run())
@@ -55,7 +55,7 @@ func outside() int {
 	return again(syscall.CLONE_NEWNET)
 }
 
-// isolate tells why this process cannot make networks, or "".
+// isolate says why this process cannot make networks, or "".
 func isolate() string {
 	if os.Geteuid() != 0 {
 		return "network namespaces need root"
@@ -71,7 +71,7 @@ func isolate() string {
 	return ""
 }
 
-// again runs this program once more with the same arguments, and returns its exit code.
+// again runs this program again with the same arguments, and returns its exit code.
 func again(unshare uintptr) int {
 	runtime.LockOSThread() // the child dies with this thread
 	c := exec.Command(os.Args[0], os.Args[1:]...)

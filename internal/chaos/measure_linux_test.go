@@ -23,7 +23,7 @@ type step struct {
 	rate float64
 }
 
-// integral is how many requests were asked for in [from, to], ns. Before the first step its rate is in force.
+// integral returns how many requests were asked for in [from, to], ns. Before the first step its rate is in force.
 func (s schedule) integral(from, to int64) float64 {
 	var sum float64
 	for i, x := range s {
@@ -57,7 +57,7 @@ type excess struct {
 	at   int64   // when the window of over begins
 }
 
-// exceed looks at the windows that begin or end with an arrival. late is what the measured lateness allows in a window,
+// exceed checks the windows that begin or end with an arrival. late is what the measured lateness allows in a window,
 // in requests.
 func exceed(times []int64, w time.Duration, integral func(from, to int64) float64, allowed func(from, to int64) float64) excess {
 	worst := excess{n: math.Inf(-1), over: math.Inf(-1)}
@@ -88,13 +88,13 @@ func exceed(times []int64, w time.Duration, integral func(from, to int64) float6
 	return worst
 }
 
-// A second is how much of what was asked for arrived in some second.
+// A second is the share of what was asked for that arrived in some second.
 type second struct {
 	share float64
 	at    int64 // when it begins, ns
 }
 
-// slide gives each second between from and to in which the rate that was asked for stays the same, 10 ms apart.
+// slide calls with each second between from and to in which the rate asked for is constant, 10 ms apart.
 func slide(times []int64, from, to int64, integral func(from, to int64) float64) []second {
 	var all []second
 	for at := from; at+int64(time.Second) <= to; at += int64(10 * time.Millisecond) {
@@ -106,7 +106,7 @@ func slide(times []int64, from, to int64, integral func(from, to int64) float64)
 	return all
 }
 
-// poorest is the second with the smallest share; 1 where there is none.
+// poorest returns the second with the smallest share; 1 if there is none.
 func poorest(seconds []second) second {
 	worst := second{share: 1}
 	for _, s := range seconds {
@@ -124,16 +124,16 @@ func between(times []int64, from, to int64) int {
 	return b - a
 }
 
-// A span of time and how late something was in it.
+// A span of time, and how late something was in it.
 type span struct{ from, to, late int64 } // ns
 
-// An interval is what one worker reported of about a second.
+// An interval is what one worker reported about a second or so.
 type interval struct {
 	span
 	dropped int64 // requests it could not send in time
 }
 
-// latest is the most that was late in the intervals that touch [from, to]; they are sorted by their ends.
+// latest returns the largest lateness in the intervals that touch [from, to]; they are sorted by their ends.
 func latest(spans []interval, from, to int64) int64 {
 	var most int64
 	for i := sort.Search(len(spans), func(i int) bool { return spans[i].to >= from }); i < len(spans); i++ {
@@ -144,7 +144,7 @@ func latest(spans []interval, from, to int64) int64 {
 	return most
 }
 
-// TestExcess: of a perfect grid nothing is too much in any window, and each request more shows.
+// TestExcess: a perfect grid has no excess in any window, and each additional request shows.
 func TestExcess(t *testing.T) {
 	const rate = 1000
 	grid := schedule{{0, rate}}

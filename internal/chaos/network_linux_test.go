@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hub is the address at which a network reaches the test's; what listens there is seen from both.
+// hub is the address at which a network reaches the test's network; both can connect to servers there.
 const hub = "10.99.0.1"
 
-// A network is what some workers run in when they are to be cut off: a namespace without a name, joined to the test's
-// by a pair of virtual devices. Packets are lost on their way in, so that the sender knows nothing. It is gone when
-// nobody is in it any more.
+// A network is the network of workers that can be cut off: a namespace without a name, joined to the test's by a pair
+// of virtual devices. Packets are lost on their way in, so the sender does not notice. It disappears with its last
+// process.
 type network struct {
 	t  *testing.T
 	ns *os.File
@@ -55,7 +55,7 @@ func newNetwork(t *testing.T) *network {
 	return n
 }
 
-// enter moves the thread into the network, for good. Nil is the test's own network.
+// enter moves the thread into the network permanently. Nil is the test's own network.
 func (n *network) enter() error {
 	if n == nil {
 		return nil
@@ -86,7 +86,7 @@ func (n *network) tool(where *network, tool string, args []string) {
 	}
 }
 
-// A loss is what happens to packets on their way in, as nft says it.
+// A loss is what happens to packets on their way in, in nft's syntax.
 const (
 	all     = "drop"
 	percent = "numgen random mod 100 < 5 drop" // of 5 in 100

@@ -11,14 +11,14 @@ import (
 	"github.com/loadctl/loadctl/internal/child"
 )
 
-// process is a command that goes on while the test does.
+// process is a command that runs during the test.
 type process struct {
 	*child.Process
 	t        *testing.T
 	name, id string // of the command, and of the worker it is
 }
 
-// start starts one of the commands with this LOADCTL_REDIS, in the network n, or in the test's where that is nil.
+// start starts one of the commands with this LOADCTL_REDIS, in the network n, or in the test's network if n is nil.
 func start(t *testing.T, n *network, redis, name string, args ...string) *process {
 	t.Helper()
 	cmd := exec.Command(command(name), args...)
@@ -43,7 +43,7 @@ func (p *process) signal(s ...os.Signal) {
 	}
 }
 
-// freeze stands the process still until it is sent SIGCONT.
+// freeze stops the process until it is sent SIGCONT.
 func (p *process) freeze() {
 	p.t.Helper()
 	if err := p.Freeze(); err != nil {
@@ -51,7 +51,7 @@ func (p *process) freeze() {
 	}
 }
 
-// ends waits for the end and returns the exit code; −1 if the process was killed, or does not end and had to be.
+// ends waits for the end and returns the exit code; −1 if the process was killed, or had to be.
 func (p *process) ends(within time.Duration) int {
 	p.t.Helper()
 	code, ended := p.Wait(within)

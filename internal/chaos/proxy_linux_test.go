@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A proxy passes on TCP connections, whole or not. Its address stays when what is behind it changes.
+// A proxy passes on TCP connections, with optional faults. Its address stays when its target changes.
 type proxy struct {
 	listener net.Listener
 	wg       sync.WaitGroup
@@ -24,7 +24,7 @@ type proxy struct {
 	closed bool
 }
 
-// newProxy passes connections on to an address, each way taking from least to most.
+// newProxy passes connections on to an address; each way takes from least to most.
 func newProxy(t testing.TB, to string, least, most time.Duration) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -40,7 +40,7 @@ func newProxy(t testing.TB, to string, least, most time.Duration) *proxy {
 // addr is where it listens, host:port.
 func (p *proxy) addr() string { return p.listener.Addr().String() }
 
-// lead sends new connections elsewhere, and ends those there are.
+// lead sends new connections to another address, and ends existing ones.
 func (p *proxy) lead(to string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,7 +48,7 @@ func (p *proxy) lead(to string) {
 	p.hangUp()
 }
 
-// freeze forgets what has not been passed on, and passes on nothing from now on; the connections stay.
+// freeze drops what has not been passed on, and passes on nothing from now on; the connections stay.
 func (p *proxy) freeze() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,7 +102,7 @@ func (p *proxy) serve(c net.Conn) {
 	both.Wait()
 }
 
-// enter notes the two ends of a connection; false if it leads where the proxy does not lead any more.
+// enter registers the two ends of a connection; false if the proxy no longer leads to their address.
 func (p *proxy) enter(to string, ends ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,7 +177,7 @@ func (p *proxy) delay() time.Duration {
 	return p.least + rand.N(p.most-p.least)
 }
 
-// TestProxy: what goes through it takes its time, stays in order, and ends where it leads elsewhere.
+// TestProxy: data takes its time, stays in order, and connections end when the proxy leads elsewhere.
 func TestProxy(t *testing.T) {
 	echo := func(greeting string) string {
 		l, err := net.Listen("tcp4", "127.0.0.1:0")

@@ -7,7 +7,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// redisScenarios: Redis is silent or refuses, and remembers everything.
+// redisScenarios: Redis is silent or refuses, but keeps its data.
 func redisScenarios() []scenario {
 	frozen := func(d time.Duration) func(s *stage) {
 		return func(s *stage) {

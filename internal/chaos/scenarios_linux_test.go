@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// scenarios are all there are, in the order of the table.
+// scenarios returns all scenarios, in the order of the table.
 func scenarios() []scenario {
 	return slices.Concat(
 		[]scenario{{name: "nothing breaks", lasts: 11 * time.Second}},
@@ -24,6 +24,6 @@ func scenarios() []scenario {
 	)
 }
 
-// enough is how much of the rate a second must have that nothing touches: the machine these promises are checked on is
-// a part of a larger one, which takes a fifth of it away at times.
+// enough is the least share of the rate in an undisturbed second: the machine on which these promises are checked is a
+// part of a larger one, which takes a fifth of its time at times.
 const enough = 0.97

@@ -10,10 +10,10 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// failedOver is how much of the rate each second has while another server takes over, before and after.
+// failedOver is the least share of the rate in each second while another server takes over, before and after.
 const failedOver = 0.85
 
-// watched puts up a master with two replicas and three Sentinels.
+// watched starts a master with two replicas and three Sentinels.
 func watched(s *stage, o redistest.WatchedOptions) *redistest.Watched {
 	s.t.Helper()
 	o.Replicas = 2
@@ -22,7 +22,7 @@ func watched(s *stage, o redistest.WatchedOptions) *redistest.Watched {
 	return w
 }
 
-// sentinelScenarios: Sentinel makes a replica the master, because the old one is gone or because it is told to.
+// sentinelScenarios: Sentinel makes a replica the master, because the old one is gone or by command.
 func sentinelScenarios() []scenario {
 	var w *redistest.Watched
 	place := func(s *stage) { w = watched(s, redistest.WatchedOptions{}) }
@@ -107,8 +107,8 @@ func (s *stage) behind(replicas []*redistest.Server) {
 	}
 }
 
-// dropAll loses what fits, on its way in: outside and, where some workers can be cut off, in their network. It returns
-// what ends it.
+// dropAll loses matching packets on their way in: outside and, if some workers can be cut off, in their network. It
+// returns the function that ends it.
 func (s *stage) dropAll(outside, inside string) (heal func()) {
 	s.t.Helper()
 	n := s.network
@@ -128,8 +128,8 @@ func (s *stage) dropAll(outside, inside string) (heal func()) {
 	}
 }
 
-// partition leaves those that can be cut off alone with the master, which is at an address that others may have too,
-// and the target.
+// partition leaves workers that can be cut off alone with the master, whose address others may have too, and with the
+// target.
 func (s *stage) partition(address string) (heal func()) {
 	s.t.Helper()
 	target, err := url.Parse(s.web.URL())

@@ -17,10 +17,10 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// name is that of every run.
+// name is the name of every run.
 const name = "chaos"
 
-// A scenario is something that goes wrong while a fleet fires, and what that may cost.
+// A scenario is a fault while a fleet sends, and what it may cost.
 type scenario struct {
 	name  string
 	short bool // also in make test
@@ -68,13 +68,13 @@ type stage struct {
 	row row
 }
 
-// A promise: in no second between two instants less than a share of what was asked for arrives.
+// A promise: between two instants, every second has at least this share of what was asked for.
 type promise struct {
 	from, to int64 // ns since 1970
 	share    float64
 }
 
-// perform plays a scenario and returns its row; it fails the test where a promise was broken.
+// perform plays a scenario and returns its row; it fails the test if a promise was broken.
 func perform(t *testing.T, sc scenario) row {
 	t.Helper()
 	sc.workers, sc.qps, sc.permit = cmp.Or(sc.workers, 8), cmp.Or(sc.qps, 2000), cmp.Or(sc.permit, 5*time.Second)
@@ -92,7 +92,7 @@ func perform(t *testing.T, sc scenario) row {
 	return s.row
 }
 
-// set puts up everything but the fleet.
+// set starts everything but the fleet.
 func (s *stage) set() {
 	s.t.Helper()
 	host := "127.0.0.1"
@@ -116,7 +116,7 @@ func (s *stage) set() {
 	s.asked = func(from, to int64) float64 { return s.law.integral(from, to) }
 }
 
-// port is that of Redis.
+// port returns the port of Redis.
 func (s *stage) port() string { return portOf(s.redis) }
 
 func portOf(x *redistest.Server) string {
@@ -124,7 +124,7 @@ func portOf(x *redistest.Server) string {
 	return port
 }
 
-// begin starts the fleet, and returns when each worker has had the time to fire, to report and to be given a permit.
+// begin starts the fleet, and returns when each worker has had the time to send, to report and to be given a permit.
 func (s *stage) begin() {
 	s.t.Helper()
 	for i := range s.workers {
@@ -139,7 +139,7 @@ func (s *stage) begin() {
 	s.at(1500 * time.Millisecond)
 }
 
-// worker starts one member, in the network that can be cut off or not.
+// worker starts one worker, in the network that can be cut off or in the test's.
 func (s *stage) worker(id string, cuttable bool) *process {
 	s.t.Helper()
 	args := []string{"run", "--run", name, "--id", id, "-o", "json", "--url", s.web.URL(), "--qps", fmt.Sprint(s.qps), "--min-workers", fmt.Sprint(s.workers),
@@ -159,7 +159,7 @@ func (s *stage) at(d time.Duration) {
 	time.Sleep(time.Duration(s.began + int64(d) - s.web.Now()))
 }
 
-// last lets a state of things last.
+// last waits while a state lasts.
 func (s *stage) last(d time.Duration) { time.Sleep(d) }
 
 // breaks notes that something breaks now.
@@ -171,7 +171,7 @@ func (s *stage) kill(p *process) {
 	s.dead = append(s.dead, p)
 }
 
-// allow lets some requests more through than rate and lateness do.
+// allow allows some requests beyond rate and lateness.
 func (s *stage) allow(n float64, why string) {
 	s.more += n
 	s.why = strings.TrimPrefix(s.why+"; "+why, "; ")
@@ -187,7 +187,7 @@ func (s *stage) loadctl(args ...string) string {
 	return p.Stdout.String()
 }
 
-// change runs a command that changes the run, and returns from when on it is in force.
+// change runs a command that changes the run, and returns when it is in force.
 func (s *stage) change(args ...string) int64 {
 	s.t.Helper()
 	var c run.Change
@@ -199,12 +199,12 @@ func (s *stage) change(args ...string) int64 {
 	return c.At.UnixNano()
 }
 
-// rate makes this the rate that is asked for, from an instant on.
+// rate makes this the rate asked for, from an instant on.
 func (s *stage) rate(from int64, perSecond float64) {
 	s.law = append(s.law, step{from: from, rate: perSecond})
 }
 
-// promise will be checked when all is over.
+// promise adds a promise to be checked at the end.
 func (s *stage) promise(from, to int64, share float64) {
 	s.promises = append(s.promises, promise{from: from, to: to, share: share})
 }
@@ -212,8 +212,8 @@ func (s *stage) promise(from, to int64, share float64) {
 // ends is just before the last request is due: the first one was late too.
 func (s *stage) ends() int64 { return s.began + int64(s.lasts) - int64(20*time.Millisecond) }
 
-// silent checks that nothing arrives from an instant on, as far as half a second tells; what was under way arrives in a
-// moment.
+// silent checks that nothing arrives after an instant, for half a second; requests in flight then may still arrive for
+// a moment.
 func (s *stage) silent(from int64) {
 	s.t.Helper()
 	s.last(500 * time.Millisecond)
@@ -243,7 +243,7 @@ func (s *stage) end() {
 	}
 }
 
-// complaints is what the workers said that is not usual.
+// complaints returns the unusual messages of the workers.
 func (s *stage) complaints() string {
 	var b strings.Builder
 	for _, p := range s.fleet {
@@ -257,7 +257,7 @@ func (s *stage) complaints() string {
 	return b.String()
 }
 
-// report is the run's report, as far as there is one.
+// report returns the run's report, as far as there is one.
 func (s *stage) report() (r report.Report, ok bool) {
 	s.t.Helper()
 	text := s.loadctl("report", name, "-o", "json")
@@ -268,7 +268,7 @@ func (s *stage) report() (r report.Report, ok bool) {
 	return r, true
 }
 
-// published are the intervals that the workers reported, as far as they are still there; false if some are not, or are
+// published returns the intervals that the workers reported, as far as they still exist; false if some do not, or are
 // of another clock than the arrivals.
 func (s *stage) published(r report.Report) ([]interval, bool) {
 	s.t.Helper()
@@ -308,7 +308,7 @@ func (s *stage) published(r report.Report) ([]interval, bool) {
 	return all, len(highest) >= s.workers
 }
 
-// round is a number for a table.
+// round formats a number for a table.
 func round(x float64) string {
 	if math.IsInf(x, 0) {
 		return "-"

@@ -48,7 +48,7 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	s.StringVar(&f.rate, "rate", "", "same as --qps")
 	s.Var(&f.duration, "duration", "length of the run, such as 30s, 1h30m or 2d; 0 = until stopped")
 	s.VarP(&f.requests, "requests", "n", "end after this many requests of the whole cluster; 0 = no limit")
-	s.StringArrayVar(&f.stages, "stage", nil, "`DURATION:RATE`: linear ramp to RATE, such as 30s:200; may be repeated")
+	s.StringArrayVar(&f.stages, "stage", nil, "`DURATION:RATE`: linear ramp to RATE of the whole cluster, such as 30s:200; may be repeated")
 	s.StringVar(&f.profile, "profile", "", "rate over time, instead of --qps: steps:from=100,to=500,by=100,every=30s or sine:mean=1k,amplitude=400,period=1m")
 	s.Int64Var(&f.MinWorkers, "min-workers", f.MinWorkers, "start when this many workers have joined; 0 = wait for loadctl start")
 	s.Var(&f.maxLag, "max-lag", "how long a due request may wait for a connection; then it is dropped and counted")

@@ -23,7 +23,7 @@ type virtual struct {
 	errors  float64       // share
 }
 
-// report plays it.
+// report plays the run.
 func (v virtual) report(rng *rand.Rand, worker string, start time.Time) report.Report {
 	series, total := new(report.Series), report.NewSnapshot(worker, "i")
 	mood, recorder := rng.NormFloat64(), report.NewRecorder()
@@ -62,7 +62,7 @@ func (v virtual) side(rng *rand.Rand, name string, runs, first int) Side {
 	return s
 }
 
-// row is one of a result.
+// row returns a row of a result.
 func row(t *testing.T, r Result, name string) Row {
 	t.Helper()
 	for _, one := range r.Rows {
@@ -98,7 +98,7 @@ func TestCompareKnownDifference(t *testing.T) {
 	}
 }
 
-// TestCompareTheSame: 40 pairs of the same test, in which seconds are much like the one before. At most 5 % seem to
+// TestCompareTheSame: 40 pairs of the same test, in which each second resembles the one before. At most 5 % seem to
 // differ in any row.
 func TestCompareTheSame(t *testing.T) {
 	for name, v := range map[string]virtual{
@@ -125,8 +125,8 @@ func TestCompareTheSame(t *testing.T) {
 	}
 }
 
-// TestCompareTheSameOften: short runs, in which most of what varies lasts for a quarter of a run, and single requests
-// take many times as long as others. That is where the error of one run is hardest to see.
+// TestCompareTheSameOften: short runs in which most of the variation lasts for a quarter of a run, and single requests
+// take many times as long as others. There the error of one run is hardest to see.
 func TestCompareTheSameOften(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -152,7 +152,7 @@ func TestCompareTheSameOften(t *testing.T) {
 	}
 }
 
-// TestCompareShortRuns: what differs by much is seen in short runs as well.
+// TestCompareShortRuns: large differences are found in short runs too.
 func TestCompareShortRuns(t *testing.T) {
 	a := virtual{seconds: 20, rate: 200, median: 10 * time.Millisecond, spread: 0.1, drift: 0.03, memory: 0.5}
 	b := a
@@ -168,8 +168,8 @@ func TestCompareShortRuns(t *testing.T) {
 	}
 }
 
-// TestCompareRuns: three runs a side, each with a level of its own, tell more than their seconds do: what differs by
-// luck is not called a difference, and what differs by much is.
+// TestCompareRuns: with three runs a side, each with its own level, random differences are not called differences, and
+// large ones are.
 func TestCompareRuns(t *testing.T) {
 	levels := func(rng *rand.Rand, name string, first int, median time.Duration) Side {
 		s := Side{Name: name}
@@ -198,7 +198,7 @@ func TestCompareRuns(t *testing.T) {
 	}
 }
 
-// TestNotes: what runs cannot tell is said.
+// TestNotes: notes say what the runs cannot show.
 func TestNotes(t *testing.T) {
 	v, rng := virtual{seconds: 8, rate: 10, median: time.Millisecond}, rand.New(rand.NewPCG(1, 1))
 	for says, sides := range map[string][2]Side{
@@ -217,7 +217,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestNoInterval: where an error cannot be told, why is said.
+// TestNoInterval: if there is no interval, the result says why.
 func TestNoInterval(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	good := virtual{seconds: 60, rate: 100, median: time.Millisecond, spread: 0.1}
@@ -260,7 +260,7 @@ func TestNoInterval(t *testing.T) {
 	}
 }
 
-// TestDoubts: what was not the same test, or tells of the generator, is named.
+// TestDoubts: sides of different tests, and runs whose generator was the limit, are named.
 func TestDoubts(t *testing.T) {
 	v, rng := virtual{seconds: 8, rate: 10, median: time.Millisecond}, rand.New(rand.NewPCG(1, 1))
 	base := v.side(rng, "a", 2, 0)
@@ -273,7 +273,7 @@ func TestDoubts(t *testing.T) {
 		"a and b are not the same test: limiter , gcra":          func(r *report.Report) { r.Limiter = "gcra" },
 		"b: worker b was the limit (generator, cpu)":             func(r *report.Report) { r.Workers[0].Verdicts = []report.Verdict{{Limit: "generator", Cause: "cpu"}} },
 		"b: worker b was the limit (machine, steal)":             func(r *report.Report) { r.Workers[0].Verdicts = []report.Verdict{{Limit: "machine", Cause: "steal"}} },
-		"b goes on": func(r *report.Report) { r.Running = true },
+		"b is still running": func(r *report.Report) { r.Running = true },
 	} {
 		other := v.side(rng, "b", 2, 1)
 		change(&other.Runs[1])
@@ -344,8 +344,8 @@ func TestStudent(t *testing.T) {
 	}
 }
 
-// TestDoubtsAboutSpecs: another target or other flags are another test, but for flags that do not change what is sent.
-// A run of which nothing is known may be the same.
+// TestDoubtsAboutSpecs: another target or other flags are another test, except for flags that do not change what is
+// sent. A run without known flags may be the same test.
 func TestDoubtsAboutSpecs(t *testing.T) {
 	v, rng := virtual{seconds: 8, rate: 10, median: time.Millisecond}, rand.New(rand.NewPCG(1, 1))
 	described := func(url string, flags ...string) report.Description {

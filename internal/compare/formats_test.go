@@ -20,7 +20,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// written is a comparison in a format.
+// written returns a comparison in a format.
 func written(t *testing.T, c Comparison, name string) string {
 	t.Helper()
 	render, err := Formats().Renderer(name)
@@ -34,7 +34,7 @@ func written(t *testing.T, c Comparison, name string) string {
 	return b.String()
 }
 
-// document is what programs read of a comparison in JSON.
+// document is a comparison as programs read it from JSON.
 type document struct {
 	Sides   []side
 	Results []struct {
@@ -62,7 +62,7 @@ type side struct {
 	}
 }
 
-// bounded is a figure with a ≥ if requests were dropped late that would have made it larger.
+// bounded adds ≥ to a figure if dropped requests would have made it larger.
 func bounded(s side, figure, text string) string {
 	var quantile float64
 	if n, err := fmt.Sscanf(figure, "latency:p(%g)", &quantile); s.Bound != nil && (figure == "latency:avg" || err == nil && n == 1 && quantile/100 > *s.Bound) {
@@ -71,7 +71,7 @@ func bounded(s side, figure, text string) string {
 	return text
 }
 
-// parsed reads it.
+// parsed reads the document.
 func parsed(t *testing.T, c Comparison) (doc document) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(written(t, c, "json")), &doc); err != nil {
@@ -80,7 +80,7 @@ func parsed(t *testing.T, c Comparison) (doc document) {
 	return doc
 }
 
-// htmlRows are the cells of all table rows of a page.
+// htmlRows returns the cells of all table rows of a page.
 func htmlRows(page string) [][]string {
 	var all [][]string
 	for _, row := range regexp.MustCompile(`(?s)<tr[^>]*>(.*?)</tr>`).FindAllStringSubmatch(page, -1) {
@@ -93,7 +93,7 @@ func htmlRows(page string) [][]string {
 	return all
 }
 
-// shown fails unless these cells are a row of the page, of Markdown, and, where text is not nil, of the text.
+// shown fails unless these cells are a row of the page, of Markdown and, if text is not nil, of the text.
 func shown(t *testing.T, c Comparison, cells, text []string) {
 	t.Helper()
 	if !slices.ContainsFunc(htmlRows(written(t, c, "html")), func(row []string) bool { return slices.Equal(row, cells) }) {
@@ -108,7 +108,7 @@ func shown(t *testing.T, c Comparison, cells, text []string) {
 	}
 }
 
-// comparisons are those that the tests of formats share.
+// comparisons are shared by the tests of formats.
 func comparisons() map[string]Comparison {
 	rng := rand.New(rand.NewPCG(3, 3))
 	a := virtual{seconds: 60, rate: 100, median: 10 * time.Millisecond, spread: 0.3, errors: 0.02}
@@ -184,7 +184,7 @@ func TestNumbersAreEqual(t *testing.T) {
 	}
 }
 
-// TestConditionsAreShown: each format has a line for each condition, and JSON all of it.
+// TestConditionsAreShown: each format has a line for each condition, and JSON has all details.
 func TestConditionsAreShown(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	v := virtual{seconds: 60, rate: 100, median: 10 * time.Millisecond, spread: 0.3, drift: 0.2}
@@ -263,8 +263,8 @@ func asReported(t *testing.T, c Comparison, doc document) {
 	}
 }
 
-// TestPageNeedsNothing: the page has the style of all pages and its own, whose hash it names, and nothing else that a
-// browser would run, fetch or refuse.
+// TestPageNeedsNothing: the page has the common style and its own, with their hash, and nothing else that a browser
+// would run, fetch or refuse.
 func TestPageNeedsNothing(t *testing.T) {
 	for name, c := range comparisons() {
 		page := written(t, c, "html")
@@ -289,7 +289,7 @@ func TestPageNeedsNothing(t *testing.T) {
 	}
 }
 
-// TestHostileTexts: what others wrote stays text in every format, and a comment stays short.
+// TestHostileTexts: untrusted texts stay text in every format, and a comment stays short.
 func TestHostileTexts(t *testing.T) {
 	evil := strings.Repeat("<script>alert(1)</script>\"'><b> `|]]> & \x1b[2J\u202e\\ \xff @all [x](http://y) **b** \n# EOF\n", 20)
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -26,7 +26,7 @@ func script(t *testing.T, lines string) string {
 // endless is a worker that runs until it is killed.
 const endless = "while :; do sleep 0.05; done"
 
-// write makes a file, which is whole from its first moment.
+// write creates a file that is complete from the first moment.
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
@@ -147,7 +147,7 @@ func TestRunShowsWhyWorkersFail(t *testing.T) {
 	}
 }
 
-// TestRunEndsWithItsContext: workers that never come do not keep it, and they are ended.
+// TestRunEndsWithItsContext: it does not wait for workers that never come, and ends them.
 func TestRunEndsWithItsContext(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
 	ctx, cancel := context.WithCancelCause(t.Context())

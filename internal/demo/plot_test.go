@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files in testdata")
 
-// played are the seconds of a short story.
+// played returns the seconds of a short story.
 func played() []second {
 	return []second{
 		{asked: 1000, arrived: 999, whole: true, moved: true, marks: []string{"w1 w2 w3 begin"}},
@@ -54,8 +54,8 @@ func TestPlotGolden(t *testing.T) {
 	}
 }
 
-// TestBar: the bar has the length of what arrived and the mark stands where that of what was asked ends, within the
-// width.
+// TestBar: the bar has the length of the arrivals, and the mark stands where the bar of what was asked for would end,
+// within the width.
 func TestBar(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {
@@ -79,7 +79,7 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// TestPlotFits: whatever there is to show, no row is wider than it may be.
+// TestPlotFits: no row is wider than allowed, for any content.
 func TestPlotFits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 1000 {

@@ -29,7 +29,7 @@ func TestLocale(t *testing.T) {
 	}
 }
 
-// TestNoTerminal: what is no terminal gets 80 columns and no colours.
+// TestNoTerminal: other outputs get 80 columns and no colours.
 func TestNoTerminal(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
 	var out bytes.Buffer

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestStory: the steps are in order, what they change falls on whole seconds, and their lines fit on a terminal.
+// TestStory: the steps are in order, their effects begin at whole seconds, and their lines fit on a terminal.
 func TestStory(t *testing.T) {
 	for _, c := range []struct {
 		qps   int64

@@ -8,7 +8,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// total is the report that belongs to played: 492 of what was asked never came.
+// total returns the report that belongs to played: 492 of the requests asked for never came.
 func total() report.Report {
 	return report.Report{
 		Lag:     report.Distribution{Max: int64(84_260 * time.Microsecond)},
@@ -24,7 +24,7 @@ func balance(a *report.Audit) {
 	a.Overrun, a.Ungranted = max(0, a.Issued-a.Asked), max(0, a.Asked-a.Issued)
 }
 
-// verdictCase changes what belongs to played, and tells what has to be said of it.
+// verdictCase changes what belongs to played, and has the expected text.
 type verdictCase struct {
 	name   string
 	change func(r *report.Report, seconds []second)
@@ -113,7 +113,7 @@ func TestVerdictOnCounts(t *testing.T) {
 	})
 }
 
-// judged compares what is said with what has to be.
+// judged compares the text with the expected one.
 func judged(t *testing.T, cases []verdictCase) {
 	t.Helper()
 	for _, c := range cases {

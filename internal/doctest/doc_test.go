@@ -45,13 +45,13 @@ type document struct {
 	name, text string
 }
 
-// superseded tells that a page is history: what it names need not be there any more.
+// superseded tells that a page is history: the things that it names may be gone.
 func (d document) superseded() bool {
 	_, rest, _ := strings.Cut(d.text, "\n\n") // behind the title
 	return strings.HasPrefix(rest, "**Superseded")
 }
 
-// documents are all Markdown files that the project writes for people.
+// documents returns all Markdown files that the project writes for people.
 func documents(t *testing.T) []document {
 	t.Helper()
 	names := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
@@ -81,7 +81,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// output runs a program in the root and returns what it printed.
+// output runs a program in the root and returns its output.
 func output(t *testing.T, patience time.Duration, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
@@ -207,7 +207,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// helps is what --help says, by command.
+// helps holds the output of --help by command.
 func helps(t *testing.T) map[string]string {
 	t.Helper()
 	sub := regexp.MustCompile(`(?m)^  ([a-z][a-z-]*)  +\S`)
@@ -308,7 +308,7 @@ func TestFlagsOfWorkers(t *testing.T) {
 	}
 }
 
-// TestFolders: what the table of folders says is imported is what is.
+// TestFolders: the imports in the table of folders are the real ones.
 func TestFolders(t *testing.T) {
 	const ours = "github.com/loadctl/loadctl/"
 	imports := map[string][]string{}

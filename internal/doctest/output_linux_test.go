@@ -22,7 +22,7 @@ type outputs struct {
 	schemas *schemas
 }
 
-// TestOutputs runs all commands that print JSON, in all situations that show in it.
+// TestOutputs runs all commands that print JSON, in all situations that affect it.
 func TestOutputs(t *testing.T) {
 	t.Parallel()
 	schemas := loadSchemas(t)
@@ -53,7 +53,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// printers are the commands with -o json, as their help has it.
+// printers returns the commands with -o json, according to their help.
 func printers(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -71,7 +71,7 @@ func (o *outputs) begin(code int, command string) *process {
 	return o.start(step{text: command + " -o json", code: code})
 }
 
-// result is what a command has printed when it has ended.
+// result returns the output of a command that has ended.
 func (o *outputs) result(p *process) any {
 	o.t.Helper()
 	p.wait(20 * time.Second)
@@ -126,10 +126,10 @@ func not(wanted func(any) bool) func(doc any) bool {
 	return func(doc any) bool { return !wanted(doc) }
 }
 
-// number is a whole number as it comes out of JSON.
+// number is a whole number as decoded from JSON.
 func number(n int) json.Number { return json.Number(strconv.Itoa(n)) }
 
-// phases is a run that is started and stopped by command, with workers that go in every way.
+// phases is a run that is started and stopped by commands, with workers that leave in every way.
 func phases(o *outputs) {
 	const create, status, workers = "loadctl create phases --url http://127.0.0.1:8080/ --qps 300 --permit-for 2s -H Cookie:a=1", "loadctl status phases", "loadctl workers phases"
 	worker := func(id string, code int) *process {
@@ -191,7 +191,7 @@ func ended(o *outputs) {
 	o.print("loadctl events ended")
 }
 
-// putOff is a run whose planned end a pause puts off.
+// putOff is a run whose planned end a pause delays.
 func putOff(o *outputs) {
 	worker := o.begin(0, "loadworker run --run putoff --url http://127.0.0.1:8080/ --qps 100 --duration 1h")
 	worker.says(`(created run)`)
@@ -223,14 +223,14 @@ func fastest(o *outputs) {
 	}
 }
 
-// forgotten is a run that nobody looks after.
+// forgotten is a run that nobody watches.
 func forgotten(o *outputs) {
 	o.print("loadctl create forgotten --url http://127.0.0.1:8080/ --qps 100 --min-workers 1 --deadman 3s")
 	o.result(o.begin(0, "loadworker run --run forgotten --allow-any"))
 	o.print("loadctl events forgotten")
 }
 
-// moved is a run whose server is another one at a time, and its clock an earlier one: it is made to believe so.
+// moved is a run that is made to believe that its server changed, and that the clock went back.
 func moved(o *outputs) {
 	redis, ctx := o.redis.Client(), context.Background()
 	worker := o.begin(0, "loadworker run --run moved --url noop:// --qps 100")
@@ -258,7 +258,7 @@ func trouble(o *outputs) {
 		"--threshold 'latency:max<1h' --threshold 'checks:count>1 over 1s' --url "+web.URL()))
 }
 
-// compared are a run that is well and one that has trouble, of which requests are dropped late, and none completes.
+// compared are a good run and one in trouble, of which requests are dropped late and none completes.
 func compared(o *outputs) {
 	dir := o.t.TempDir()
 	fire := func(name, url, flags string) string {
@@ -277,7 +277,7 @@ func compared(o *outputs) {
 	o.result(o.begin(99, "loadctl compare --force "+good+" "+bad+" --fail-on 'errors:rate>1%' --fail-on 'errors:rate<-1%' --fail-on 'latency:p(99.9)>1%'"))
 }
 
-// judged is a run with thresholds: while it goes on they are met, or there is nothing yet.
+// judged is a run with thresholds: while it goes on they are met, or undecided.
 func judged(o *outputs) {
 	o.print("loadctl create judged --url noop:// --qps 100 --threshold 'rate:count>0' --warmup 1s")
 	o.print("loadctl report judged")
@@ -333,7 +333,7 @@ func unreadable(o *outputs) {
 	o.await("loadctl ls", all(one(is("phase", "broken")), one(is("phase", "newer")), one(is("phase", "older"))))
 }
 
-// apart is a run on a master of a cluster that is dead, and not the one that has the list.
+// apart is a run on a dead master of a cluster; another master has the list of runs.
 func apart(o *outputs) {
 	c := redistest.StartCluster(o.t, 3)
 	o.env = append(o.env, "LOADCTL_REDIS="+c.URL())
@@ -348,7 +348,7 @@ func apart(o *outputs) {
 	}
 }
 
-// counted is what a target counts: nothing, and a run.
+// counted is the output of a target: for nothing, and for a run.
 func counted(o *outputs) {
 	for _, fire := range []bool{false, true} {
 		target := o.begin(0, "loadctl target --listen 127.0.0.1:0 --error-share 0.5")
@@ -361,7 +361,7 @@ func counted(o *outputs) {
 	}
 }
 
-// limited is what limiters are, and do.
+// limited is the output of loadctl limiters.
 func limited(o *outputs) {
 	o.print("loadctl limiters")
 	o.print("loadctl limiters gcra --measure --duration 2s --redis embedded:0")
@@ -381,7 +381,7 @@ func gated(o *outputs) {
 	}
 }
 
-// machine is what there is to know without a run.
+// machine is the output of commands without a run.
 func machine(o *outputs) {
 	o.print("loadctl version")
 	o.print("loadworker version")

@@ -26,8 +26,8 @@ type schemas struct {
 	docs map[string][]any // real output, by command
 }
 
-// sight is that some document had a part of a strict schema; or that it had there this value of an enumeration; or that
-// it had not this member.
+// sight records that some document had a part of a strict schema, a value of an enumeration, or lacked an optional
+// member.
 type sight struct {
 	part  *jsonschema.Schema
 	value any
@@ -80,7 +80,7 @@ func parse(t *testing.T, text string) any {
 	return v
 }
 
-// closeObjects forbids in a schema the members that it does not describe.
+// closeObjects forbids members that a schema does not describe.
 func closeObjects(schema any) {
 	switch s := schema.(type) {
 	case map[string]any:
@@ -111,7 +111,7 @@ func schemasOfCommands(t *testing.T) map[string]string {
 	return of
 }
 
-// check compares what a command has printed with its schema, and returns it.
+// check compares the output of a command with its schema, and returns it.
 func (s *schemas) check(t *testing.T, command, text string) any {
 	t.Helper()
 	doc := parse(t, text)
@@ -166,7 +166,7 @@ func walk(s *jsonschema.Schema, doc any, f func(at *jsonschema.Schema, v any)) {
 	}
 }
 
-// parts are the schemas of what a document consists of.
+// parts returns the schemas of the parts of a document.
 func parts(s *jsonschema.Schema) []*jsonschema.Schema {
 	all := slices.Collect(maps.Values(s.Properties))
 	others, _ := s.AdditionalProperties.(*jsonschema.Schema)
@@ -178,8 +178,8 @@ func parts(s *jsonschema.Schema) []*jsonschema.Schema {
 	return all
 }
 
-// complete checks that real output had all parts of a schema and all values of its enumerations, and that it has gone
-// without each member that is not required.
+// complete checks that real output had all parts of a schema and all values of its enumerations, and that each optional
+// member was absent somewhere.
 func (s *schemas) complete(t *testing.T, at *jsonschema.Schema) {
 	t.Helper()
 	if !s.seen[sight{part: at}] {
@@ -203,8 +203,8 @@ func (s *schemas) complete(t *testing.T, at *jsonschema.Schema) {
 	}
 }
 
-// refuses checks that a schema refuses its documents as soon as one thing about one is wrong, and that only the strict
-// one refuses a new member. Everything that can be wrong is tried once.
+// refuses checks that a schema refuses its documents if any one thing is wrong, and that only the strict one refuses a
+// new member. It tries every possible error once.
 func (s *schemas) refuses(t *testing.T, name string) {
 	t.Helper()
 	published, strict := s.published[name], s.strict[name]
@@ -246,8 +246,7 @@ func (s *schemas) refuses(t *testing.T, name string) {
 	}
 }
 
-// flaw is something that can be wrong with an object: a value that one of its members must not have, or that it has not
-// this member.
+// flaw is a possible error of an object: an invalid value of a member, or a missing member.
 type flaw struct {
 	part    *jsonschema.Schema // the one that is violated
 	member  string
@@ -264,7 +263,7 @@ func (f flaw) spoil(object map[string]any) {
 	}
 }
 
-// flaws are what can be wrong with an object that at describes.
+// flaws returns the possible errors of an object that at describes.
 func flaws(at *jsonschema.Schema, object map[string]any) (all []flaw) {
 	if at.Properties == nil {
 		return nil // its members have free names

@@ -19,7 +19,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// The addresses that the documents use. Each session has private ones in their place.
+// The addresses in the documents. Each session uses private ones instead.
 const (
 	redisAddr    = "127.0.0.1:6379"
 	embeddedAddr = "127.0.0.1:6380"
@@ -85,7 +85,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// session is a terminal: its environment, and what runs in the background.
+// session is a terminal: its environment and its background processes.
 type session struct {
 	t          *testing.T
 	name       string
@@ -96,7 +96,7 @@ type session struct {
 	background []*process
 }
 
-// server is known by what the command that starts it contains.
+// server is identified by the command that starts it.
 type server struct {
 	command, addr string
 	stays         bool // until it is told to end
@@ -172,7 +172,7 @@ func (s *session) run(steps []step) {
 	}
 }
 
-// awaitPort waits until a server that was started in the background listens.
+// awaitPort waits until a server started in the background listens.
 func (s *session) awaitPort(st step) {
 	s.t.Helper()
 	for _, v := range s.servers {
@@ -192,7 +192,7 @@ func (s *session) awaitPort(st step) {
 	}
 }
 
-// process is one command of a session, in a process group of its own.
+// process is one command of a session, in its own process group.
 type process struct {
 	*child.Process
 	session *session
@@ -271,8 +271,8 @@ func (p *process) compare() {
 	}
 }
 
-// appears tells whether the words of a line appear in one line of the text, in their order. What has a digit or an @ in
-// it (figures, times, names of hosts) is not compared, and neither are bars of a plot and what is left out with "…".
+// appears tells whether the words of a line appear in order in one line of the text. Words with a digit or an @
+// (figures, times, host names) are not compared, nor are bars of a plot and "…".
 func appears(line, text string) bool {
 	var words []string
 	for w := range strings.FieldsSeq(line) {

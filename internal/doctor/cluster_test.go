@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// TestClusterCoverage: a cluster in which nobody serves some hash slots, and then one of which the most part is gone.
+// TestClusterCoverage: a cluster in which some hash slots are not served, and then one of which most is gone.
 func TestClusterCoverage(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -33,8 +33,8 @@ func TestClusterCoverage(t *testing.T) {
 	wants(t, "most are missing", found(), Bad, c.Masters[2].Addr()+": down, ", "redis-cli cluster nodes")
 }
 
-// TestClusterNodeTimeout: a cluster whose replicas take over only when promises have ended. Who may not see the setting
-// hears that it was not checked.
+// TestClusterNodeTimeout: a cluster whose replicas take over only after promises have ended. A user who may not read
+// the setting is told that it was not checked.
 func TestClusterNodeTimeout(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -54,7 +54,7 @@ func TestClusterNodeTimeout(t *testing.T) {
 	wants(t, "unknown", clusterFinding(t, c.Client()), OK, "all 3 masters: all hash slots are served; cluster-node-timeout was not checked")
 }
 
-// clusterFinding is what there is to say about the cluster as a whole.
+// clusterFinding returns the finding about the cluster as a whole.
 func clusterFinding(t *testing.T, client redis.UniversalClient) Finding {
 	t.Helper()
 	for _, f := range Redis(t.Context(), client, 0) {
@@ -66,8 +66,8 @@ func clusterFinding(t *testing.T, client redis.UniversalClient) Finding {
 	return Finding{}
 }
 
-// TestClusterPermissions: a user who may do what doctor advises may use a cluster, and one who may not ask for its
-// nodes is told so.
+// TestClusterPermissions: a user with the permissions that doctor advises can use a cluster. A user who may not ask for
+// its nodes is told so.
 func TestClusterPermissions(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -107,7 +107,7 @@ func TestClusterPermissions(t *testing.T) {
 	}
 }
 
-// TestClusterIsTold: of each check it is said of which masters, and of one that is dead only that, whichever it is.
+// TestClusterIsTold: each finding says which masters it concerns; a dead master has only that finding.
 func TestClusterIsTold(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)

@@ -32,7 +32,7 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// TestRoomForWorkers: a server with a small maxclients, on its own, in a cluster and with Sentinels that have one.
+// TestRoomForWorkers: servers with a small maxclients: alone, in a cluster, and as Sentinels.
 func TestRoomForWorkers(t *testing.T) {
 	t.Parallel()
 	finding := func(url, check string, expected int) Finding {

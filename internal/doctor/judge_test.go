@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// told is a server that said this in answer to INFO.
+// told is a server with this answer to INFO.
 func told(info map[string]string) *server { return &server{info: info} }
 
 func TestVersion(t *testing.T) {

@@ -8,7 +8,7 @@ func TestLocals(t *testing.T) {
 			t.Errorf("%v: %v", good, err)
 		}
 	}
-	// That address is for documentation and of no machine.
+	// This address is reserved for documentation.
 	err := Locals([]string{"127.0.0.1", "192.0.2.1"})
 	if want := "connect from 192.0.2.1: cannot assign requested address; give an address of this machine"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)

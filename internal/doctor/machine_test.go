@@ -7,7 +7,7 @@ import (
 	"testing/fstest"
 )
 
-// wants checks a finding's state, and that it says all of says.
+// wants checks a finding's state, and that it contains all texts.
 func wants(t *testing.T, what any, f Finding, state string, says ...string) {
 	t.Helper()
 	if f.State != state || f.Found == "" || state == Bad && f.Mend == "" {
@@ -88,7 +88,7 @@ func TestPreflight(t *testing.T) {
 	if want := "open 9 connections: 109 file descriptors are needed, 101 are allowed; ulimit -n 109 as root"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
-	// The limit of this process is finite wherever it is known, and so is the number of ports.
+	// If the limit of this process and the number of ports are known, they are finite.
 	const most = 1 << 40
 	for name, err := range map[string]error{"descriptors": Descriptors(most), "local ports": Ports(most, 1)} {
 		i := slices.IndexFunc(Machine(most, 0), func(f Finding) bool { return f.Check == name })
@@ -136,7 +136,7 @@ func TestCgroupLimit(t *testing.T) {
 	}
 }
 
-// TestMachine: every check has a name and says something on whatever machine the test is run.
+// TestMachine: every check has a name and a text, on any machine.
 func TestMachine(t *testing.T) {
 	findings := Machine(1, 0)
 	if len(findings) != len(machineChecks()) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPermissionsAreDocumented: docs/deploy.md has both lists, word by word, and nobody is advised to allow CONFIG.
+// TestPermissionsAreDocumented: docs/deploy.md has both lists, word for word, and never advises to allow CONFIG.
 func TestPermissionsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/deploy.md")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 const secret = "hunter2"
 
-// diagnosed are the findings about a server by their checks. Whatever they are, they leave its keys as they were.
+// diagnosed returns the findings about a server by check. The checks must leave its keys unchanged.
 func diagnosed(t *testing.T, client, admin *redis.Client) map[string]Finding {
 	t.Helper()
 	before := keys(t, admin)
@@ -36,7 +36,7 @@ func diagnosed(t *testing.T, client, admin *redis.Client) map[string]Finding {
 	return findings
 }
 
-// keys are all keys, and the runs in the list of runs.
+// keys returns all keys, and the runs in the list of runs.
 func keys(t *testing.T, client *redis.Client) []string {
 	t.Helper()
 	all, err := client.Keys(t.Context(), "*").Result()
@@ -87,7 +87,7 @@ func TestServers(t *testing.T) {
 			[]string{"--save", "3600 1", "--min-replicas-to-write", "1"},
 			map[string]string{"scripts": Bad}, map[string]string{"scripts": "bring its replicas back"},
 		},
-		{[]string{"--save", "3600 1", "--rename-command", "CONFIG", ""}, map[string]string{"persistence": Warn}, map[string]string{"persistence": "was not checked"}},
+		{[]string{"--save", "3600 1", "--rename-command", "CONFIG", ""}, map[string]string{"persistence": Warn}, map[string]string{"persistence": "were not checked"}},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			t.Parallel()
@@ -102,7 +102,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestOtherRunsStay: what is there before, the checks leave alone.
+// TestOtherRunsStay: the checks leave other runs alone.
 func TestOtherRunsStay(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client()
@@ -159,7 +159,7 @@ func await(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// as is a client of a user with these rights.
+// as returns a client of a user with these permissions.
 func as(t *testing.T, server *redistest.Server, name, rules string) *redis.Client {
 	t.Helper()
 	args := []any{"ACL", "SETUSER", name, "on", ">" + secret}
@@ -198,7 +198,7 @@ func TestUsers(t *testing.T) {
 		{everything + "-publish", map[string]string{"wake-ups": Warn}},
 		{everything + "-subscribe", map[string]string{"wake-ups": Warn}},
 		{everything + "resetchannels", map[string]string{"wake-ups": Warn}},
-		// From here on the scratch run ends half-way.
+		// From here on the scratch run fails half-way.
 		{everything + "-evalsha", map[string]string{"scripts": Bad}},
 		{everything + "-set", map[string]string{"scripts": Bad}},
 		{everything + "-hset", map[string]string{"scripts": Bad}},
@@ -273,7 +273,7 @@ func before(client *redis.Client, is func(redis.Cmder) bool, do func()) {
 
 func message(cmd redis.Cmder) bool { return cmd.Name() == "publish" }
 
-// renewal: the scratch run exists, and is about to be joined. Of our scripts that of renewals has 8 keys.
+// renewal: the scratch run exists, and is about to be joined. Among our scripts, that of renewals has 8 keys.
 func renewal(cmd redis.Cmder) bool {
 	return cmd.Name() == "evalsha" && fmt.Sprint(cmd.Args()[2]) == "8"
 }
@@ -315,7 +315,7 @@ func TestHangingServer(t *testing.T) {
 	}
 }
 
-// TestInterrupted: Ctrl-C in the middle of the scratch run leaves nothing of it.
+// TestInterrupted: Ctrl-C in the middle of the scratch run leaves no trace of it.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -369,7 +369,7 @@ func TestCluster(t *testing.T) {
 	delete(findings, "cluster") // a server alone has none
 	states(t, findings, map[string]string{"eviction": Bad})
 	wants(t, "eviction", findings["eviction"], Bad, evil.Addr()+": allkeys-lfu")
-	// What one node forbids is said of that node: the scratch run of each is on itself.
+	// What one node forbids is reported for that node: each node has its own scratch run.
 	if err := evil.Client().Do(t.Context(), "ACL", "SETUSER", "default", "-evalsha", "-eval").Err(); err != nil {
 		t.Fatal(err)
 	}

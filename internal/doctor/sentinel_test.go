@@ -53,7 +53,7 @@ func TestSentinel(t *testing.T) {
 	wants(t, "one is left", found(one)["sentinel"], Bad, "NOQUORUM", "SENTINEL SENTINELS "+redistest.MasterName)
 }
 
-// TestSentinelViews: what the Sentinels of others would tell.
+// TestSentinelViews: possible answers of other Sentinels.
 func TestSentinelViews(t *testing.T) {
 	t.Parallel()
 	refusal := redistest.Start(t).Client().Do(t.Context(), "NO", "SUCH").Err()

@@ -18,7 +18,7 @@ import (
 )
 
 // TestAbortNeedsNoLoadctl: three workers stop a run whose requests begin to fail, within five seconds of the second
-// failing window in a row: with every loadctl killed; and where the worker is killed that judges, when the first
+// failed window in a row. This works with every loadctl killed, and if the judging worker is killed when the first
 // request fails.
 func TestAbortNeedsNoLoadctl(t *testing.T) {
 	for name, kill := range map[string]bool{"loadctl killed": false, "judge killed": true} {
@@ -60,7 +60,7 @@ func TestAbortNeedsNoLoadctl(t *testing.T) {
 			for _, p := range fleet {
 				p.wait(99)
 			}
-			// A second fails in which a tenth of the requests do. The condition is met when the second of them ends.
+			// A second fails if a tenth of its requests do. The condition is met when the second such second ends.
 			judged, _, _ := b.judged("x")
 			at, start := b.stoppedAt("x"), judged.StartedAt
 			condition := start.Add((closed.Sub(start) + 100*time.Millisecond).Truncate(time.Second) + 2*time.Second)
@@ -80,7 +80,7 @@ func TestAbortNeedsNoLoadctl(t *testing.T) {
 	}
 }
 
-// stoppedAt is when the run was stopped, by Redis' clock.
+// stoppedAt returns when the run was stopped, by Redis' clock.
 func (b *bed) stoppedAt(name string) time.Time {
 	b.t.Helper()
 	var events []run.Event
@@ -94,8 +94,8 @@ func (b *bed) stoppedAt(name string) time.Time {
 	return events[i].At
 }
 
-// TestAbortNeedsProof: what a worker that was killed had sent is not known, so the rate may have been what it should.
-// Nor is anything aborted in the warm-up.
+// TestAbortNeedsProof: it is unknown what a killed worker had sent, so the rate may have been right. The warm-up aborts
+// nothing either.
 func TestAbortNeedsProof(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -115,7 +115,7 @@ func TestAbortNeedsProof(t *testing.T) {
 	}
 }
 
-// TestNoAbortOfARateThatMayBeRight is the same without errors: it goes on until it is stopped.
+// TestNoAbortOfARateThatMayBeRight is the same without errors: the run goes on until it is stopped.
 func TestNoAbortOfARateThatMayBeRight(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -18,9 +18,9 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// TestArchiveIsTheRun: what there is to tell of a run, every format has of its archive, without Redis, byte for byte
-// and with the same exit code: of a run with thresholds, warm-up, limiter, commands, errors and limits. A new format is
-// in this test by itself.
+// TestArchiveIsTheRun: every format of an archive equals that of its run, without Redis, byte for byte and with the
+// same exit code: for a run with thresholds, warm-up, limiter, commands, errors and limits. New formats are included
+// automatically.
 func TestArchiveIsTheRun(t *testing.T) {
 	b, web, dir := newBed(t), serve(t, arrivals.Options{ErrorShare: 0.2, Latency: 30 * time.Millisecond}), t.TempDir()
 	files, args := map[string]string{}, []string{"--url", web.URL() + "/?a=b", "--qps", "200", "--duration", "4s", "--id", "w1", "--limiter", "token-bucket", "--burst", "50",
@@ -60,7 +60,7 @@ func TestArchiveIsTheRun(t *testing.T) {
 		if out != want || told != says || exit != code {
 			t.Errorf("%s: exit code %d, want %d; %q, want %q\n%.3000s\nwant\n%.3000s", format, exit, code, told, says, out, want)
 		}
-		// What the worker wrote at its end is that too, but for the program that wrote it.
+		// The worker's own output is the same too, except for the program that wrote it.
 		written, err := os.ReadFile(files[format])
 		out, _, _ = b.try("report", files["archive"], "-o", format)
 		if got := strings.ReplaceAll(string(written), "loadworker dev", "loadctl dev"); err != nil || format != "archive" && sameBut(got) != sameBut(out) {
@@ -69,10 +69,10 @@ func TestArchiveIsTheRun(t *testing.T) {
 	}
 }
 
-// sameBut is a report without what says who created the run.
+// sameBut returns a report without the name of the program that created the run.
 func sameBut(text string) string { return strings.ReplaceAll(text, "loadworker dev", "loadctl dev") }
 
-// loadctlMemory runs a command and tells how much memory it took at most, in bytes.
+// loadctlMemory runs a command and returns its largest memory, in bytes.
 func loadctlMemory(t *testing.T, args ...string) (stdout, stderr string, code int, most int64) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(binaries, "loadctl"), args...)
@@ -85,7 +85,7 @@ func loadctlMemory(t *testing.T, args ...string) (stdout, stderr string, code in
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode(), cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
 }
 
-// archiveOf packs whatever is written into an archive.
+// archiveOf packs any data into an archive.
 func archiveOf(t *testing.T, write func(w *gzip.Writer)) string {
 	t.Helper()
 	var packed bytes.Buffer
@@ -97,7 +97,7 @@ func archiveOf(t *testing.T, write func(w *gzip.Writer)) string {
 	return "loadctl archive 1\n" + base64.StdEncoding.EncodeToString(packed.Bytes()) + "\n"
 }
 
-// TestHostileFiles: what is no archive, or a bad one, is refused by all commands that read files, with one line, exit
+// TestHostileFiles: all commands that read files refuse files that are no archives, or bad ones, with one line, exit
 // code 104, and bounded memory.
 func TestHostileFiles(t *testing.T) {
 	dir := t.TempDir()

@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// sound holds the report of a run by arcs against what arrived: its counts are those, and they add up.
+// sound compares the report of a run with the arrivals: the counts agree and add up.
 func (b *bed) sound(name string, asked int64) report.Report {
 	b.t.Helper()
 	r, arrived := b.report(name), b.web.Count()
@@ -46,7 +46,7 @@ func TestArcsAreExact(t *testing.T) {
 	}
 }
 
-// TestArcsOutlastAnOutage: what is promised is sent while Redis stands still, and nothing of it twice.
+// TestArcsOutlastAnOutage: while Redis stands still, workers send what was promised, and nothing twice.
 func TestArcsOutlastAnOutage(t *testing.T) {
 	b := newBed(t)
 	ps := b.fleet(3, "outage", append(patient(), "--qps", "600", "--duration", "14s")...)
@@ -65,7 +65,7 @@ func TestArcsOutlastAnOutage(t *testing.T) {
 	}
 }
 
-// TestArcsMove: the fleet changes, and the rate with it. Nothing is lost, and nothing sent that was not asked for.
+// TestArcsMove: the fleet and the rate change. Nothing is lost, and nothing is sent that was not asked for.
 func TestArcsMove(t *testing.T) {
 	b := newBed(t)
 	args := append(patient(), "--url", b.web.URL(), "--qps", "300")
@@ -89,7 +89,7 @@ func TestArcsMove(t *testing.T) {
 	two.wait(0)
 	three.wait(0)
 	r := b.sound("move", 0)
-	// A renewal that comes late because this machine has other things to do leaves some slots to nobody.
+	// If this machine is busy and a renewal comes late, some slots belong to nobody.
 	a, slack := r.Audit, scale[int64](60, 0)
 	if len(r.Workers) != 3 || a.LateDropped+a.Lost != 0 || a.Skipped > slack || a.Asked != a.Sent+a.Skipped {
 		t.Errorf("%+v", a)

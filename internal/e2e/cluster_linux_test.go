@@ -16,8 +16,8 @@ import (
 // clusterRate is what two workers send on a cluster.
 const clusterRate = 500
 
-// on is a bed of its own on a cluster, and the name of a run that lives on one of its masters: the bed's redis. The
-// list of runs is on another one.
+// on returns a new bed on a cluster, and the name of a run on one of its masters: the bed's redis. The list of runs is
+// on another master.
 func on(t *testing.T, c *redistest.Cluster) (b *bed, name string) {
 	t.Helper()
 	web, err := arrivals.Start(arrivals.Options{})
@@ -32,13 +32,13 @@ func on(t *testing.T, c *redistest.Cluster) (b *bed, name string) {
 	return b, name
 }
 
-// owner is the master that has a run.
+// owner returns the master that has a run.
 func (b *bed) owner(name string) *redistest.Server {
 	b.t.Helper()
 	return b.cluster.Owner(b.t, run.KeysOf(name).Budget)
 }
 
-// index is the master that has the list of runs.
+// index returns the master that has the list of runs.
 func (b *bed) index() *redistest.Server {
 	b.t.Helper()
 	return b.cluster.Owner(b.t, "load:runs")
@@ -51,7 +51,7 @@ func (b *bed) pair(name string, urls []string, args ...string) []*process {
 	return []*process{launch(b.t, urls[0], "loadworker", args...), launch(b.t, urls[len(urls)-1], "loadworker", args...)}
 }
 
-// allSent checks that a run that has ended sent all that was asked for, however often that was changed.
+// allSent checks that a run that has ended sent all that was asked for, however often that changed.
 func (b *bed) allSent(name string) {
 	b.t.Helper()
 	r := b.report(name)
@@ -60,7 +60,7 @@ func (b *bed) allSent(name string) {
 	}
 }
 
-// oneSlot checks that all keys of a run are where Redis says that its budget is, and nowhere else.
+// oneSlot checks that all keys of a run are on the node of its budget, and nowhere else.
 func (b *bed) oneSlot(name string) {
 	b.t.Helper()
 	slot := b.redis.Client().ClusterKeySlot(b.t.Context(), run.KeysOf(name).Budget).Val()
@@ -77,7 +77,7 @@ func (b *bed) oneSlot(name string) {
 	}
 }
 
-// TestCluster: what a run is on one server it is on a cluster, wherever it lives there.
+// TestCluster: a run works on a cluster as on one server, on any of its masters.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -154,7 +154,7 @@ func TestClusterLimiters(t *testing.T) {
 	}
 }
 
-// operated is a run that is changed by every command there is.
+// operated is a run that is changed by every command.
 func operated(t *testing.T, c *redistest.Cluster) {
 	b, name := on(t, c)
 	ps := b.pair(name, []string{c.URL()}, patient()...)
@@ -200,8 +200,8 @@ func operated(t *testing.T, c *redistest.Cluster) {
 	}
 }
 
-// TestClusterWithoutTheOthers: a master that does not have the run is killed, the one that has the list of runs. Nobody
-// notices, and who names the dead one first among others joins.
+// TestClusterWithoutTheOthers: a master without the run is killed, the one that has the list of runs. The run is not
+// affected, and a worker whose URL names the dead master first can join.
 func TestClusterWithoutTheOthers(t *testing.T) {
 	t.Parallel()
 	b, name := on(t, redistest.StartCluster(t, 3))
@@ -228,8 +228,8 @@ func TestClusterWithoutTheOthers(t *testing.T) {
 	}
 }
 
-// TestClusterWithoutTheOwner: the master that has the run hangs, or crashes and comes back with what it has written
-// down. The workers go on by their promises, and hear it again. Nothing is lost.
+// TestClusterWithoutTheOwner: the master of the run hangs, or crashes and comes back with its saved data. The workers
+// go on by their promises, and reach it again. Nothing is lost.
 func TestClusterWithoutTheOwner(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -265,7 +265,7 @@ func TestClusterWithoutTheOwner(t *testing.T) {
 	}
 }
 
-// heard is how many members have been heard of since then. 0 while the run cannot be read.
+// heard returns how many members were heard of since then; 0 while the run cannot be read.
 func (b *bed) heard(name string, since time.Time) (n int) {
 	b.t.Helper()
 	if _, _, code := b.try("status", name); code != 0 {
@@ -279,7 +279,7 @@ func (b *bed) heard(name string, since time.Time) (n int) {
 	return n
 }
 
-// wholeAgain checks a run that was without its server for a while, for less than its promises lasted.
+// wholeAgain checks a run that was without its server for less time than its promises lasted.
 func (b *bed) wholeAgain(name string) {
 	b.t.Helper()
 	r := b.report(name)
@@ -287,7 +287,7 @@ func (b *bed) wholeAgain(name string) {
 	if n != a.Sent || n+a.LateDropped != a.Asked || !r.Complete {
 		b.t.Errorf("%d arrived, %+v, complete %v %v", n, a, r.Complete, r.Notes)
 	}
-	// What is late comes with what is not.
+	// Late requests come together with others.
 	const window, machine = 2 * time.Second, 250 * time.Millisecond
 	most := arrivals.MaxInWindow(b.web.Arrivals(), window)
 	if bound := int(clusterRate*(window+time.Duration(r.Lag.Max)+machine).Seconds()) + 1; most > bound {

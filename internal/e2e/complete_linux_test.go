@@ -14,7 +14,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// ending is a fleet of three whose Redis fails before the end of the run, and is mended after the workers have ended.
+// ending is a fleet of three whose Redis fails before the end of the run, and is repaired after the workers have ended.
 type ending struct {
 	*bed
 	dir   string // where workers leave their files
@@ -39,8 +39,8 @@ func single(t *testing.T) *bed {
 	return b
 }
 
-// TestCompleteIsTrue: however final snapshots get lost, a report is complete only if it has all that arrived. One that
-// is not names the workers and their files, and with all files it has everything.
+// TestCompleteIsTrue: however final snapshots get lost, a report is complete only if it has all arrivals. An incomplete
+// one names the workers and their files, and with all files it has everything.
 func TestCompleteIsTrue(t *testing.T) {
 	t.Parallel()
 	var endings []*ending
@@ -143,8 +143,7 @@ func sharded(t *testing.T) *bed {
 	return &bed{t: t, cluster: redistest.StartCluster(t, 3, "--appendonly", "yes", "--cluster-require-full-coverage", "no"), web: web}
 }
 
-// onThisMaster is the name of a run that lives on another master than the list of runs does; that one is the bed's
-// redis.
+// onThisMaster returns the name of a run on another master than the list of runs; that master is the bed's redis.
 func (e *ending) onThisMaster() string {
 	for {
 		if name := run.NewID(); e.owner(name) != e.index() {
@@ -154,7 +153,7 @@ func (e *ending) onThisMaster() string {
 	}
 }
 
-// check compares reports with what arrived: that of Redis, those that the workers printed, and those with files.
+// check compares reports with the arrivals: that of Redis, those printed by the workers, and those with files.
 func (e *ending) check(f failure) {
 	e.t.Helper()
 	arrived, files := e.web.Count(), e.files()
@@ -198,7 +197,7 @@ func (e *ending) check(f failure) {
 	e.t.Logf("arrived %d; Redis' report %d, complete %v; with %d files %d, complete %v", arrived, bare.Audit.Sent, bare.Complete, len(files), a.Sent, whole.Complete)
 }
 
-// files are what the workers have left.
+// files returns the files that the workers saved.
 func (e *ending) files() []string {
 	e.t.Helper()
 	paths, err := filepath.Glob(filepath.Join(e.dir, "*.json"))
@@ -208,7 +207,7 @@ func (e *ending) files() []string {
 	return paths
 }
 
-// merged is the report with some files.
+// merged returns the report with some files.
 func (e *ending) merged(files []string) report.Report {
 	e.t.Helper()
 	args := []string{"report", e.name, "-o", "json"}
@@ -222,8 +221,8 @@ func (e *ending) merged(files []string) report.Report {
 	return rep
 }
 
-// printed checks that each worker whose counts did not reach Redis leaves a file, exits with 1, and prints its own
-// count in its report.
+// printed checks that each worker whose counts did not reach Redis saves a file, exits with 1, and prints a report with
+// its own counts.
 func (e *ending) printed(files []string) {
 	e.t.Helper()
 	left := 0

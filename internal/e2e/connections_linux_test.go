@@ -12,7 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// connections are the names of a server's clients, apart from the test's own and those of other servers.
+// connections returns the names of a server's clients, except the test's own and other servers.
 func connections(t *testing.T, s *redistest.Server) (names []string) {
 	t.Helper()
 	for _, kind := range []string{"normal", "pubsub"} {
@@ -32,8 +32,9 @@ func connections(t *testing.T, s *redistest.Server) (names []string) {
 	return names
 }
 
-// TestWorkerHasOneConnection: a worker process has one connection to Redis while it sends, publishes and listens, which
-// says who it is. The one that judges the run has one more. In a cluster no node has more than one of a worker.
+// TestWorkerHasOneConnection: a worker process has one connection to Redis while it sends, publishes and listens, and
+// the connection has its name. The worker that judges the run has one more. In a cluster each node has at most one of a
+// worker.
 func TestWorkerHasOneConnection(t *testing.T) {
 	t.Parallel()
 	args := func(b *bed, name, id string, more ...string) []string {
@@ -85,8 +86,8 @@ func TestWorkerHasOneConnection(t *testing.T) {
 	}
 }
 
-// TestRefusedWorkerComesIn: a worker for which Redis has no room says so, waits, and takes part as soon as there is
-// room. After --start-timeout it gives up.
+// TestRefusedWorkerComesIn: a worker for which Redis has no room says so, waits, and joins as soon as there is room.
+// After --start-timeout it gives up.
 func TestRefusedWorkerComesIn(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -39,7 +39,7 @@ func (b *bed) change(args ...string) run.Change {
 	return c
 }
 
-// TestSetRateIsFast changes the rate up and down. The n-th arrival, n being what was asked for before the cut, is the
+// TestSetRateIsFast changes the rate up and down. If n requests were asked for before the cut, the n-th arrival is the
 // last one due under the old law.
 func TestSetRateIsFast(t *testing.T) {
 	b := newBed(t)
@@ -82,7 +82,7 @@ func TestSetRateIsFast(t *testing.T) {
 	t.Logf("last arrival under the old law after the command returned: median %v, max %v; overrun %d", after[len(after)/2], after[len(after)-1], r.Audit.Overrun)
 }
 
-// askedAt is how many requests were asked for before an instant.
+// askedAt returns how many requests were asked for before an instant.
 func (b *bed) askedAt(name string, at time.Time) int64 {
 	b.t.Helper()
 	client := b.redis.Client()
@@ -144,7 +144,7 @@ func TestPauseAndResume(t *testing.T) {
 	}
 	times := b.web.Arrivals()
 	r := b.report("pause")
-	// Overrun is what a worker that stood still fired before it learned of the pause.
+	// Overrun is what a frozen worker sent before it learned of the pause.
 	if a := r.Audit; len(times) != int(a.Sent) || a.Asked != 4000 || a.Sent != 4000+a.Overrun || acceptance() && a.Overrun > 0 {
 		t.Errorf("%d arrived, %+v", len(times), r.Audit)
 	}
@@ -182,8 +182,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestJoinAndKill: workers come and are killed. When the promises of those, of 2 s, are over, the others take their
-// share within a period, of half a second.
+// TestJoinAndKill: workers join and are killed. When the promises of the killed ones (2 s) are over, the others take
+// their share within a period of half a second.
 func TestJoinAndKill(t *testing.T) {
 	b := newBed(t)
 	args := append(patient(), "--qps", "2000", "--duration", "14s", "--on-redis-loss", "stop")
@@ -214,7 +214,7 @@ func TestJoinAndKill(t *testing.T) {
 	t.Logf("%d arrived, sent %d, lost %d; seconds from the second after the kill: %v", n, r.Audit.Sent, r.Audit.Lost, seconds)
 }
 
-// fullAgain checks that from an instant on as many arrive in each second as were asked for.
+// fullAgain checks that from an instant on each second has as many arrivals as were asked for.
 func (b *bed) fullAgain(rate int, from time.Time, length int) []int {
 	b.t.Helper()
 	seconds := arrivals.PerSecond(b.web.Arrivals(), from.UnixNano())
@@ -229,8 +229,8 @@ func (b *bed) fullAgain(rate int, from time.Time, length int) []int {
 	return seconds
 }
 
-// TestKilledShare: a worker that is killed may as well be cut off, so the others leave its share to it until its
-// promise ends. Whoever says that it is dead ends that at once. All together never fire more than the rate.
+// TestKilledShare: a killed worker may as well be cut off, so the others leave its share alone until its promise ends.
+// Declaring it dead ends that at once. The fleet never exceeds the rate.
 func TestKilledShare(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -281,7 +281,7 @@ func TestKilledShare(t *testing.T) {
 	}
 }
 
-// dead is the worker that is called dead.
+// dead returns the worker to be declared dead.
 func (b *bed) dead(name string) run.Worker {
 	b.t.Helper()
 	for _, w := range b.status(name).Workers {
@@ -293,8 +293,9 @@ func (b *bed) dead(name string) run.Worker {
 	return run.Worker{}
 }
 
-// TestStalledServer: what came due while the server stood still is sent, and its latency counts from then. Exact for a
-// server that then answers at once: p90 1.0 s, p99 1.9 s. The backlog takes its time, the more the higher the rate.
+// TestStalledServer: requests due while the server stood still are sent, and their latency counts from then. For a
+// server that then answers at once the exact values are p90 1.0 s and p99 1.9 s. Working off the backlog takes time,
+// more at higher rates.
 func TestStalledServer(t *testing.T) {
 	b := newBed(t)
 	qps := scale[int64](250, 1000)
@@ -311,7 +312,7 @@ func TestStalledServer(t *testing.T) {
 		got  int64
 		want time.Duration
 	}{{"p90", r.Latency.P90, time.Second}, {"p99", r.Latency.P99, 1900 * time.Millisecond}} {
-		// Less than 2 s·(1−q) would be coordinated omission; more is a machine that is slow to work off the backlog.
+		// Less than 2 s·(1−q) would be coordinated omission; more is a machine that works off the backlog slowly.
 		if d := float64(q.got)/float64(q.want) - 1; d < -0.02 || d > scale(0.25, 0.02) {
 			t.Errorf("%s is %v, want %v within 2 %%", q.name, time.Duration(q.got), q.want)
 		}
@@ -339,7 +340,7 @@ func TestRedisCallsDoNotGrowWithTheRate(t *testing.T) {
 	}
 }
 
-// calls is how many scripts and commands clients have sent to Redis, by its own count.
+// calls returns how many scripts and commands clients have sent to Redis, by its own count.
 func (b *bed) calls() float64 {
 	b.t.Helper()
 	info, err := b.redis.Client().InfoMap(b.t.Context(), "commandstats").Result()

@@ -15,7 +15,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// damages are what may happen to one key of a run that goes on: somebody deletes it, or writes something else there.
+// damages are what may happen to one key of a running run: somebody deletes it, or writes something else there.
 func damages() map[string]func(ctx context.Context, c *redis.Client, key string) error {
 	return map[string]func(ctx context.Context, c *redis.Client, key string) error{
 		"deleted": func(ctx context.Context, c *redis.Client, key string) error { return c.Del(ctx, key).Err() },
@@ -59,8 +59,8 @@ func damages() map[string]func(ctx context.Context, c *redis.Client, key string)
 	}
 }
 
-// unreadable are the damages after which nobody can report. The others only cost what the key held. A budget that is
-// gone, a worker makes anew.
+// unreadable are the damages after which nobody can report. Others cost only the content of the key. A worker restores
+// a deleted budget.
 func unreadable(part, how string) bool {
 	switch part {
 	case "spec":
@@ -74,8 +74,8 @@ func unreadable(part, how string) bool {
 	}
 }
 
-// unrenewable are the damages after which no worker can renew its promise: it goes on until that ends, and ends with an
-// error.
+// unrenewable are the damages after which no worker can renew its promise: it goes on until the promise ends, and then
+// ends with an error.
 func unrenewable(part, how string) bool {
 	switch part {
 	case "budget", "workers":
@@ -87,14 +87,14 @@ func unrenewable(part, how string) bool {
 	}
 }
 
-// unpublishable are the damages after which no worker can publish its final counts: it leaves them in a file, and ends
+// unpublishable are the damages after which no worker can publish its final counts: it saves them in a file, and ends
 // with an error.
 func unpublishable(part, how string) bool {
 	return (part == "totals" || part == "series") && how != "deleted"
 }
 
-// TestDamagedKeys: whatever becomes of one key of a live run, the fleet never sends more than the rate, no process
-// panics or hangs, and each command answers, or says in one line what is wrong.
+// TestDamagedKeys: after any damage to one key of a live run, the fleet never exceeds the rate, no process panics or
+// hangs, and each command answers, or says in one line what is wrong.
 func TestDamagedKeys(t *testing.T) {
 	for _, part := range []string{"spec", "budget", "workers", "due", "rich", "loose", "laws", "log", "totals", "series", "snapshots", "events", "limiter"} {
 		t.Run(part, func(t *testing.T) {
@@ -150,7 +150,7 @@ func (b *bed) damaged(part, how string, damage func(ctx context.Context, c *redi
 	}
 }
 
-// trusted checks that a report can be read if it should, and that one that says it is complete has all that arrived.
+// trusted checks that a report can be read if it should, and that a report that claims to be complete has all arrivals.
 func (b *bed) trusted(part, how string) {
 	b.t.Helper()
 	out, stderr, code := b.try("report", "x", "-o", "json")
@@ -169,7 +169,7 @@ func (b *bed) trusted(part, how string) {
 	}
 }
 
-// clear runs a command, which has to succeed or to say in one line what is wrong.
+// clear runs a command, which must succeed or say in one line what is wrong.
 func (b *bed) clear(what string, args ...string) string {
 	b.t.Helper()
 	out, stderr, code := b.try(args...)
@@ -197,7 +197,7 @@ func (p *process) ends(what string) (code int) {
 	return code
 }
 
-// within checks that in no second more arrived than the rate makes, and what was late.
+// within checks that no second has more arrivals than the rate, plus late ones.
 func (b *bed) within(what string, rate int) {
 	b.t.Helper()
 	const slack = 0.25 // of a second: a process that had no core sends what is due, at most --catch-up late

@@ -11,8 +11,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// TestReportRepeatsTheRun: the flags in a JSON report, given to a worker as they are, make the same run once more. The
-// report also says which machines and programs took part, and a file of each kind comes with it.
+// TestReportRepeatsTheRun: a worker started with the flags of a JSON report makes the same run again. The report also
+// names machines and programs, and a file of each kind can be written.
 func TestReportRepeatsTheRun(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

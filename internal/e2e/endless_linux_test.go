@@ -18,8 +18,8 @@ import (
 // mostMemory is what a worker with 1,000 connections to a hostile endpoint may take.
 const mostMemory = 150 << 20
 
-// TestEndlessHeads: 1,000 connections on which a head never ends cost the worker little memory, and are failed requests
-// of a class of their own.
+// TestEndlessHeads: 1,000 connections with endless heads cost the worker little memory, and are failed requests of
+// their own class.
 func TestEndlessHeads(t *testing.T) {
 	b := newBed(t)
 	const ok = "HTTP/1.1 200 OK\r\n"
@@ -68,7 +68,7 @@ func TestEndlessHeads(t *testing.T) {
 	}
 }
 
-// peak is the most that a process has had in memory, in bytes.
+// peak returns the largest memory that a process has had, in bytes.
 func peak(t *testing.T, pid int) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -88,7 +88,7 @@ func peak(t *testing.T, pid int) int64 {
 	return 0
 }
 
-// endless answers without end. The first 1,000 connections all have a long part of a head before one of them gets more.
+// endless answers without end. The first 1,000 connections all get a long part of a head before one of them gets more.
 type endless struct {
 	net.Listener
 	waiting atomic.Int64

@@ -20,8 +20,8 @@ func (b *bed) reported(name, kind, who string) {
 	})
 }
 
-// TestReportHasEvents: what was done to a run, and who joined and died, is in its report, in its archive, and in the
-// report of the archive. So is when which class of errors came.
+// TestReportHasEvents: the commands, joins and deaths are in the report, in its archive, and in the report of the
+// archive. So is when which class of errors occurred.
 func TestReportHasEvents(t *testing.T) {
 	b := newBed(t)
 	described := []string{"--url", b.web.URL(), "--qps", "200", "--permit-for", "1s", "--expect", "204"}

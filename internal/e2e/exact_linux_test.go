@@ -8,10 +8,10 @@ import (
 )
 
 // acceptance tells whether this is the acceptance run (make acceptance): full size, on a quiet machine, with bounds on
-// time. Every day the same tests are small and check what holds on a busy machine too: counts, sums, states.
+// time. In daily runs the same tests are small and check what holds on a busy machine too: counts, sums, states.
 func acceptance() bool { return os.Getenv("LOADCTL_E2E") == "full" }
 
-// scale chooses between a size for every day and the size of the acceptance run.
+// scale returns the daily size or the size of the acceptance run.
 func scale[T any](short, full T) T {
 	if acceptance() {
 		return full
@@ -19,7 +19,7 @@ func scale[T any](short, full T) T {
 	return short
 }
 
-// patient makes workers send late rather than not at all: counts are then exact on a busy machine too.
+// patient makes workers send late instead of dropping, so that counts are exact on a busy machine too.
 func patient() []string {
 	if acceptance() {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// short starts a command that cannot write long files: like a full disk, the kernel takes a part of the report and
+// short starts a command that cannot write long files: as with a full disk, the kernel accepts a part of the report and
 // refuses the rest.
 func (b *bed) short(name string, args ...string) *process {
 	b.t.Helper()
@@ -23,7 +23,7 @@ func (b *bed) short(name string, args ...string) *process {
 	return launch(b.t, b.url(), shell, command...)
 }
 
-// TestMergeTakesFilesOnly: a pipe that nobody writes to does not hold the command up, nor does a device without end.
+// TestMergeTakesFilesOnly: a pipe without a writer does not block the command, nor does an endless device.
 func TestMergeTakesFilesOnly(t *testing.T) {
 	b := newBed(t)
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -39,8 +39,8 @@ func TestMergeTakesFilesOnly(t *testing.T) {
 	}
 }
 
-// TestReportOutlivesFullDisk: a report that its file does not take is on standard output, and the exit code says that
-// something is wrong.
+// TestReportOutlivesFullDisk: if its file cannot take the report, it is on standard output, and the exit code reports
+// an error.
 func TestReportOutlivesFullDisk(t *testing.T) {
 	b := newBed(t)
 	out := filepath.Join(t.TempDir(), "report.json")

@@ -1,5 +1,5 @@
-// Package e2e tests the two commands as their users run them: separate processes, a real Redis, real sockets, and a
-// server that counts what arrives.
+// Package e2e tests the two commands as users run them: separate processes, a real Redis, real sockets, and a server
+// that counts arrivals.
 package e2e
 
 import (
@@ -137,7 +137,7 @@ func (b *bed) try(args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// report is the run's report, whose audit must add up.
+// report returns the run's report, whose audit must add up.
 func (b *bed) report(run string) report.Report {
 	b.t.Helper()
 	var r report.Report

@@ -18,8 +18,7 @@ func (b *bed) memory(bytes string) {
 	}
 }
 
-// TestReadsOnAFullServer: whoever wants to know what is going on is told, though the server refuses whatever needs
-// memory.
+// TestReadsOnAFullServer: all commands that read work, although the server refuses everything that needs memory.
 func TestReadsOnAFullServer(t *testing.T) {
 	b := newBed(t)
 	b.fleet(2, "full", append(patient(), "--qps", "200")...)
@@ -75,11 +74,11 @@ func TestReadsOnAFullServer(t *testing.T) {
 	}
 }
 
-// freeing is what commands say that work on a full server.
+// freeing is the message of commands that work on a full server.
 const freeing = "warning: the server's memory is full: raise its maxmemory (CONFIG SET maxmemory BYTES), or remove ended runs with loadctl rm; "
 
-// TestStopOnAFullServer: it says what to free, and is in force within a second, also as long as there is no room. When
-// there is, the workers' last counts are in the report.
+// TestStopOnAFullServer: it says what to free, and is in force within a second, even without room. When there is room,
+// the workers' last counts are in the report.
 func TestStopOnAFullServer(t *testing.T) {
 	b := newBed(t)
 	workers := b.fleet(3, "full", append(patient(), "--qps", "600")...)
@@ -110,8 +109,8 @@ func TestStopOnAFullServer(t *testing.T) {
 	t.Logf("stop returned after %v; asked %d, arrived %d, sent %d", took, r.Asked, b.web.Count(), r.Audit.Sent)
 }
 
-// TestPauseOnAFullServer: it says what to free, and nothing is sent from then on, though there is no room. It holds
-// when there is, until somebody resumes the run.
+// TestPauseOnAFullServer: it says what to free, and nothing is sent from then on, even without room. When there is room
+// the pause still holds, until somebody resumes the run.
 func TestPauseOnAFullServer(t *testing.T) {
 	b := newBed(t)
 	b.fleet(3, "full", append(patient(), "--qps", "600")...)

@@ -28,7 +28,7 @@ func (b *bed) judged(run string) (r report.Report, code int, says string) {
 	return r, code, says
 }
 
-// thresholds is these conditions as flags.
+// thresholds returns these conditions as flags.
 func thresholds(conditions ...string) (args []string) {
 	for _, c := range conditions {
 		args = append(args, "--threshold", c)
@@ -56,7 +56,7 @@ func (b *bed) valid(play func(name string)) (r report.Report, code int, says str
 	return r, code, says, false
 }
 
-// fires plays a run of one worker, whose exit code and files are those of the report.
+// fires plays a run of one worker, whose exit code and files must be those of the report.
 func (b *bed) fires(url string, args ...string) func(name string) {
 	return func(name string) {
 		b.t.Helper()
@@ -86,7 +86,7 @@ func (b *bed) mortal(args ...string) (url string, target *process) {
 	return "http://" + address, target
 }
 
-// sentSoFar is how many requests a run has sent, as far as its workers have told.
+// sentSoFar returns how many requests a run has sent, as far as its workers have reported.
 func (b *bed) sentSoFar(run string) int64 {
 	out, _, _ := b.try("report", run, "-o", "json")
 	var r report.Report
@@ -94,7 +94,7 @@ func (b *bed) sentSoFar(run string) int64 {
 	return r.Sent
 }
 
-// TestGate: what a pipeline asks for has its exit code, in the worker, loadctl run and loadctl report alike.
+// TestGate: the exit codes for pipelines, the same in the worker, loadctl run and loadctl report.
 func TestGate(t *testing.T) {
 	healthy := thresholds("latency:p(99)<2s", "errors:rate<1%", "errors:count==0 over 1s", "rate:rate>150", "checks:rate>0.99", "status{code=5xx}:count==0", "dropped:rate<10%")
 	t.Run("healthy", func(t *testing.T) {
@@ -177,8 +177,8 @@ func serve(t *testing.T, o arrivals.Options) *arrivals.Server {
 	return web
 }
 
-// TestGateOfWhatProvesNothing: a run whose generator was the limit, and one of three workers of which one was killed,
-// prove nothing good. What fails all the same has failed.
+// TestGateOfWhatProvesNothing: a run whose generator was the limit, and a run of three workers of which one was killed,
+// prove no success. Proved failures remain failures.
 func TestGateOfWhatProvesNothing(t *testing.T) {
 	t.Run("generator", func(t *testing.T) {
 		b := newBed(t)

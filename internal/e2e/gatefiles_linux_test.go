@@ -14,16 +14,16 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// gateOut are the flags that write the files of a pipeline into a directory.
+// gateOut returns the flags that write the files of a pipeline into a directory.
 func gateOut(dir string) []string {
 	return []string{"--out", filepath.Join(dir, "gate.xml"), "--out", filepath.Join(dir, "gate.md")}
 }
 
-// gateFiles are the cases of a JUnit file, with what became of each.
+// gateFiles are the cases of a JUnit file and their results.
 type gateFiles map[string]string
 
-// readGate reads what a pipeline gets beside an exit code. The two files agree with each other and with it: all cases
-// pass exactly if it is 0.
+// readGate reads the files of a pipeline. They agree with each other and with the exit code: all cases pass exactly if
+// it is 0.
 func readGate(t *testing.T, dir string, code int) gateFiles {
 	t.Helper()
 	file, err := os.ReadFile(filepath.Join(dir, "gate.xml"))
@@ -69,7 +69,7 @@ func readGate(t *testing.T, dir string, code int) gateFiles {
 	return files
 }
 
-// gate is what loadctl report writes of a run, whose exit code it checks.
+// gate returns what loadctl report writes about a run, and checks its exit code.
 func (b *bed) gate(run string, want int) gateFiles {
 	b.t.Helper()
 	dir := b.t.TempDir()
@@ -79,7 +79,7 @@ func (b *bed) gate(run string, want int) gateFiles {
 	return readGate(b.t, dir, want)
 }
 
-// are checks what became of these cases.
+// are checks the results of these cases.
 func (g gateFiles) are(t *testing.T, result string, cases ...string) {
 	t.Helper()
 	for _, name := range cases {

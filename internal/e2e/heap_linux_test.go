@@ -21,9 +21,10 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// I12: the live heap of a worker does not grow with time. The worker is in this process, so that its heap can be looked
-// at; another one, the target and Redis are processes of their own. Before the first look the rate changes and Redis
-// stalls for a while, so that everything has been needed once; then both looks are at the same rate.
+// I12: the live heap of a worker does not grow with time. The worker is in this process, so that its heap can be
+// measured; another worker, the target and Redis are processes of their own. Before the first measurement the rate
+// changes and Redis stalls for a while, so that everything has been used once. Then both measurements are at the same
+// rate.
 func TestHeapStaysFlat(t *testing.T) {
 	first, last := scale(6*time.Second, 5*time.Minute), scale(14*time.Second, 30*time.Minute)
 	b := newBed(t)
@@ -67,8 +68,8 @@ func TestHeapStaysFlat(t *testing.T) {
 	}
 }
 
-// liveHeap is the least that is left of the heap after some collections. What is used once in a while, such as buffers
-// in pools, is not live.
+// liveHeap returns the least that remains of the heap after some collections. Memory that is used now and then, such as
+// buffers in pools, is not live.
 func liveHeap() uint64 {
 	least := uint64(math.MaxUint64)
 	for range 3 {
@@ -83,7 +84,7 @@ func liveHeap() uint64 {
 	return least
 }
 
-// inProcess is loadworker run, with the engine it has for plain HTTP.
+// inProcess is loadworker run, with its engine for plain HTTP.
 func inProcess(ctx context.Context, r *run.Run, redisURL string) error {
 	link, err := run.ConnectLink(ctx, redisURL, "heap")
 	if err != nil {

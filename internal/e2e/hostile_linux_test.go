@@ -22,12 +22,11 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// steering is what somebody may have put into Redis: titles, CSI in two forms, line breaks, NUL, DEL, overrides, what
-// is no UTF-8.
+// steering is what an attacker may have put into Redis: titles, CSI in two forms, line breaks, NUL, DEL, overrides, and
+// bytes that are not UTF-8.
 const steering = "w\x1b]0;owned\a\x1b[2J\u009b31m\r\nFAKE\tline\b\x00\x7f\u202e\u200b\x9b\xff"
 
-// unsteered checks all that a command left on stdout or stderr: no control character but \n and \t, and no line that is
-// not ours.
+// unsteered checks the output of a command: no control character but \n and \t, and only lines of ours.
 func unsteered(t *testing.T, what, text string) {
 	t.Helper()
 	if !utf8.ValidString(text) {
@@ -44,7 +43,7 @@ func unsteered(t *testing.T, what, text string) {
 	}
 }
 
-// TestNobodySteers: whatever stands in Redis, no command lets it steer a terminal, in any format.
+// TestNobodySteers: whatever is in Redis, no command lets it control a terminal, in any format.
 func TestNobodySteers(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -71,7 +70,7 @@ func TestNobodySteers(t *testing.T) {
 	b.rehearse(t)
 }
 
-// spoil writes into all of a run's keys that a reader shows something of.
+// spoil writes into all keys of a run whose content a reader shows.
 func (b *bed) spoil(name string) {
 	b.t.Helper()
 	client, ctx, keys := b.redis.Client(), b.t.Context(), run.KeysOf(name)
@@ -110,7 +109,7 @@ func (b *bed) spoil(name string) {
 	client.ZAdd(ctx, "load:runs", redis.Z{Score: 1, Member: steering}, redis.Z{Score: 2, Member: name})
 }
 
-// rehearse runs every command that reads, on each run and in each format, and looks at all it says.
+// rehearse runs every command that reads, on each run and in each format, and checks all output.
 func (b *bed) rehearse(t *testing.T) {
 	t.Helper()
 	var commands [][]string

@@ -36,11 +36,11 @@ func limiterCases() map[string]limiterCase {
 	}
 }
 
-// horizon is how long before it is due a slot may be granted, and as long again a worker that has to wait for a core
-// may be late here: what is granted in a time W arrives in W and this.
+// horizon is how long before its due time a slot may be granted; a worker that waits for a core may be late by as much
+// again. So what is granted in a time W arrives in W plus this.
 const horizon = time.Second
 
-// bounded checks that in no window more has arrived than the limiter lets pass.
+// bounded checks that no window has more arrivals than the limiter allows.
 func (b *bed) bounded(extra int64) {
 	b.t.Helper()
 	times := b.web.Arrivals()
@@ -52,7 +52,7 @@ func (b *bed) bounded(extra int64) {
 	}
 }
 
-// TestLimiters: each limiter in front of a run lets the rate pass, and no more than it promises.
+// TestLimiters: each limiter lets the rate of a run pass, and no more than it promises.
 func TestLimiters(t *testing.T) {
 	const asked = 5 * limitedRate
 	for name, c := range limiterCases() {
@@ -83,7 +83,7 @@ func TestLimiters(t *testing.T) {
 	}
 }
 
-// TestLimiterLive: burst, rate and pauses are changed while the run goes on.
+// TestLimiterLive: burst, rate and pauses change while the run goes on.
 func TestLimiterLive(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -101,8 +101,8 @@ func TestLimiterLive(t *testing.T) {
 		t.Errorf("status says %q", s.Limiter)
 	}
 	before := b.report("live").Audit.Ungranted
-	// Two workers cannot fetch 500 permits a second one by one: each call gets one, and they come some 400 times a
-	// second at most.
+	// Two workers cannot fetch 500 permits a second one by one: each call gets one, and there are at most about 400
+	// calls a second.
 	until(t, "slots that are not granted", func() bool { return b.report("live").Audit.Ungranted > before+100 })
 	b.change("set-rate", "live", "50")
 	sent := b.web.Count()
@@ -121,8 +121,8 @@ func TestLimiterLive(t *testing.T) {
 	b.bounded(100)
 }
 
-// TestLimiterOutage: while Redis stands still, and when it has lost everything, what arrives stays within the limiter's
-// bound: members go on with their own slots, together at most at the rate, and what was sent so is not made up for.
+// TestLimiterOutage: while Redis stands still, and after it has lost everything, arrivals stay within the limiter's
+// bound. Members go on with their own slots, together at most at the rate, and are not compensated for that later.
 func TestLimiterOutage(t *testing.T) {
 	pause := func(b *bed) {
 		b.redis.Pause()
@@ -149,7 +149,7 @@ func TestLimiterOutage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t)
-			// A promise runs from the last renewal, and it takes half a second until Redis is taken for away.
+			// A promise counts from the last renewal, and it takes half a second until Redis counts as away.
 			args := []string{"--qps", fmt.Sprint(limitedRate), "--duration", "7s", "--permit-for", "4s"}
 			ps := b.fleet(2, name, slices.Concat(patient(), args, c.args)...)
 			b.started(limitedRate)

@@ -12,8 +12,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// answerTime is how long the server of these tests takes: the rate that is reached is bounded by that and the
-// connections, not by the machine.
+// answerTime is the service time of the server in these tests: it and the connections bound the rate, not the machine.
 const answerTime = 5 * time.Millisecond
 
 // newSlowBed is newBed with a server that takes its time.
@@ -27,12 +26,12 @@ func newSlowBed(t *testing.T) *bed {
 	return &bed{t: t, redis: redistest.Start(t), web: web}
 }
 
-// circling is the flags of a closed loop.
+// circling returns the flags of a closed loop.
 func (b *bed) circling(more ...string) []string {
 	return append([]string{"--url", b.web.URL(), "--qps", "max", "--max-connections", "8", "--no-check"}, more...)
 }
 
-// circled checks the report of a closed loop in which all was answered. stood is what its notes say of when it stood
+// circled checks the report of a closed loop in which all was answered. stood is what its notes say about standing
 // still; "" if it did not.
 func (b *bed) circled(r report.Report, stood string) {
 	b.t.Helper()
@@ -67,8 +66,8 @@ func (b *bed) circled(r report.Report, stood string) {
 	}
 }
 
-// TestMax: two workers send as fast as their connections go, from t0 to the planned end; all that arrived is in the
-// report, and nothing but.
+// TestMax: two workers send as fast as their connections allow, from t0 to the planned end; the report has exactly the
+// arrivals.
 func TestMax(t *testing.T) {
 	b := newSlowBed(t)
 	args := b.circling("--duration", "2s", "--min-workers", "2")
@@ -144,7 +143,7 @@ func TestMaxIsOperated(t *testing.T) {
 	}
 }
 
-// TestMaxAlone: one worker alone is all that it takes; Ctrl-C ends it with a report.
+// TestMaxAlone: one worker is enough; Ctrl-C ends it with a report.
 func TestMaxAlone(t *testing.T) {
 	b := newSlowBed(t)
 	e := &embedded{bed: b}
@@ -160,8 +159,8 @@ func TestMaxAlone(t *testing.T) {
 	b.circled(r, "")
 }
 
-// TestMaxKilled: a worker that is killed takes with it what it had not reported yet, and the report says so; the other
-// one goes on.
+// TestMaxKilled: the report says that the counts of a killed worker since its last snapshot are missing; the other
+// worker goes on.
 func TestMaxKilled(t *testing.T) {
 	b := newSlowBed(t)
 	args := b.circling("--duration", "6s", "--min-workers", "2", "--permit-for", "1s")
@@ -184,7 +183,8 @@ func TestMaxKilled(t *testing.T) {
 	}
 }
 
-// TestMaxWithoutRedis: while Redis is away a closed loop goes on for --permit-for, waits, and goes on when it is back.
+// TestMaxWithoutRedis: while Redis is away a closed loop goes on for --permit-for, waits, and continues when Redis is
+// back.
 func TestMaxWithoutRedis(t *testing.T) {
 	b := newSlowBed(t)
 	p := b.worker("x", b.circling("--permit-for", "2s")...)
@@ -213,7 +213,7 @@ func TestMaxWithoutRedis(t *testing.T) {
 	b.circled(b.report("x"), "a worker sent nothing for about ")
 }
 
-// TestMaxRefused: what only a rate can do, and what a worker that takes part in a rate only would have to believe.
+// TestMaxRefused: settings that need a rate, and workers that accept only runs with a rate.
 func TestMaxRefused(t *testing.T) {
 	b := newSlowBed(t)
 	b.loadctl("create", "x", "--url", b.web.URL(), "--qps", "max")

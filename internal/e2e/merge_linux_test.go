@@ -30,8 +30,8 @@ func (w witness) Poll(until int64, done func(worker.Result)) error {
 	})
 }
 
-// TestMergeIsExact (I11): what four workers publish through Redis, merged, equals one histogram of all samples. The
-// workers are in this process, so that their samples can be seen.
+// TestMergeIsExact (I11): the merge of what four workers publish through Redis equals one histogram of all samples. The
+// workers are in this process, so that their samples are visible.
 func TestMergeIsExact(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

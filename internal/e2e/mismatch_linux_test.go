@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestMismatch: a URL that names the wrong protocol for its port is told apart from an endpoint that fails: the report
-// says what to try.
+// TestMismatch: the report distinguishes a URL with the wrong protocol for its port from a failing endpoint, and says
+// what to try.
 func TestMismatch(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -43,7 +43,7 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
-// serving is the address of a server that takes connections as long as the test lasts.
+// serving returns the address of a server that accepts connections until the test ends.
 func serving(t *testing.T, serve func(net.Listener)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,7 +62,7 @@ func serving(t *testing.T, serve func(net.Listener)) string {
 	return l.Addr().String()
 }
 
-// handshakes is a server of TLS alone, as one for another protocol is: what is no handshake ends the connection.
+// handshakes is a server for TLS only, like one for another protocol: anything but a handshake ends the connection.
 func handshakes(l net.Listener, config *tls.Config) {
 	for {
 		c, err := l.Accept()

@@ -67,7 +67,7 @@ func TestTheSameNameAgain(t *testing.T) {
 	}
 }
 
-// TestLateJoinerKeepsTheRate: the --qps of who joins never overrides a set-rate.
+// TestLateJoinerKeepsTheRate: the --qps of a joining worker never overrides a set-rate.
 func TestLateJoinerKeepsTheRate(t *testing.T) {
 	b := newBed(t)
 	args := []string{"--url", b.web.URL(), "--qps", "500"}
@@ -104,7 +104,7 @@ func TestWaitForTheRun(t *testing.T) {
 	}
 }
 
-// TestFirstInterruptDrains: what is leased is sent, the fleet takes over, the worker reports and ends with 105.
+// TestFirstInterruptDrains: owned slots are sent, the fleet takes over, the worker reports and ends with 105.
 func TestFirstInterruptDrains(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/loadctl/loadctl/internal/watch/watchtest"
 )
 
-// TestOneOff: on one machine a URL, a rate and a time are enough. Two such commands at the same time have each their
-// own run, and their own Redis.
+// TestOneOff: on one machine a URL, a rate and a time are enough. Two such commands at the same time have separate runs
+// and separate Redis servers.
 func TestOneOff(t *testing.T) {
 	b := newBed(t) // its Redis stays empty
 	once := func(path string) *process {
@@ -39,7 +39,7 @@ func TestOneOff(t *testing.T) {
 	}
 }
 
-// TestOneOffIsNamed: loadctl run without a Redis says the command that works without one.
+// TestOneOffIsNamed: loadctl run without a Redis names the command that works without one.
 func TestOneOffIsNamed(t *testing.T) {
 	b := newBed(t)
 	p := launch(t, "", "loadctl", "run", "x", "--url", b.web.URL()+"/?a=1&b=2", "--qps", "6k/m", "-n", "0.05k", "--min-workers", "3", "-o", "json")
@@ -55,7 +55,7 @@ func TestOneOffIsNamed(t *testing.T) {
 	}
 }
 
-// shellWords are the words that a shell makes of a line without anything to expand.
+// shellWords splits a line into words as a shell does, if there is nothing to expand.
 func shellWords(t *testing.T, line string) []string {
 	t.Helper()
 	p := launchPath(t, "/bin/sh", "-c", `printf '%s\n' `+line)
@@ -63,7 +63,7 @@ func shellWords(t *testing.T, line string) []string {
 	return strings.Split(strings.TrimSuffix(p.Stdout.String(), "\n"), "\n")
 }
 
-// TestLiveLine: on a terminal a worker shows how the run goes, below what it says, and takes that away for the report.
+// TestLiveLine: on a terminal a worker shows progress below its messages, and removes it for the report.
 func TestLiveLine(t *testing.T) {
 	b := newBed(t)
 	terminal := watchtest.NewTerminal(t, 120)

@@ -21,7 +21,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// launch starts a command that goes on while the test does. redis is its LOADCTL_REDIS; "" = none.
+// launch starts a command that runs during the test. redis is its LOADCTL_REDIS; "" = none.
 func launch(t *testing.T, redis, name string, args ...string) *process {
 	t.Helper()
 	return start(t, redis, filepath.Join(binaries, name), nil, args...)
@@ -62,7 +62,7 @@ func (p *process) signal(s os.Signal) {
 	}
 }
 
-// says waits until the process has said something on stderr.
+// says waits until the process has written something to stderr.
 func (p *process) says(text string) {
 	p.t.Helper()
 	until(p.t, strconv.Quote(text), func() bool {
@@ -77,7 +77,7 @@ func (p *process) says(text string) {
 	})
 }
 
-// printed is the report on stdout, which must be one whole JSON object.
+// printed returns the report on stdout, which must be one whole JSON object.
 func (p *process) printed() report.Report {
 	p.t.Helper()
 	return decoded(p.t, p.Stdout.String())
@@ -102,7 +102,7 @@ type mark struct {
 	asked, sent, ok int64
 }
 
-// marks are the lines of progress so far, with what was counted. Counts never fall, and no line steers a terminal.
+// marks returns the lines of progress so far, with their counts. Counts never fall, and no line controls a terminal.
 func (p *process) marks() []mark {
 	p.t.Helper()
 	text := p.Stderr.String()
@@ -123,7 +123,7 @@ func (p *process) marks() []mark {
 	return all
 }
 
-// endsWith checks that the last line of progress says what the report does.
+// endsWith checks that the last line of progress agrees with the report.
 func (p *process) endsWith(phase string, r report.Report) {
 	p.t.Helper()
 	all := p.marks()
@@ -141,7 +141,7 @@ func (b *bed) exact(r report.Report, n int64) {
 	}
 }
 
-// described is the flags of a run of 300/s for some time that is patient.
+// described returns the flags of a patient run of 300/s for some time.
 func (b *bed) described(duration string, more ...string) []string {
 	args := append(patient(), "--url", b.web.URL(), "--qps", "300")
 	if duration != "" {
@@ -150,7 +150,7 @@ func (b *bed) described(duration string, more ...string) []string {
 	return append(args, more...)
 }
 
-// counted is described for tests that count all that was asked for. Unless the machine is quiet, promises last 2 s.
+// counted is described for tests that count all requests asked for. Unless the machine is quiet, promises last 2 s.
 func (b *bed) counted(duration string, more ...string) []string {
 	args := b.described(duration, more...)
 	if !acceptance() {
@@ -159,7 +159,7 @@ func (b *bed) counted(duration string, more ...string) []string {
 	return args
 }
 
-// here waits until n members are in the run and have asked again since, and checks that nothing was sent.
+// here waits until n members are in the run and have renewed since, and checks that nothing was sent.
 func (b *bed) here(name string, n int) {
 	b.t.Helper()
 	b.members(name, n)
@@ -195,8 +195,8 @@ func TestCreateAndStart(t *testing.T) {
 		p.wait(0)
 		b.exact(p.printed(), 600)
 	}
-	// No send is before its slot is due, but for the error of the workers' clock and of the target's, which is not that
-	// of Redis.
+	// No request leaves before its slot is due, except for the errors of the clocks of workers and target, which are
+	// not that of Redis.
 	const clocks = time.Millisecond
 	if first := time.Unix(0, b.web.Arrivals()[0]); first.Before(c.At.Add(-clocks)) {
 		t.Errorf("the first arrived %v before the start", c.At.Sub(first))
@@ -208,7 +208,7 @@ func TestCreateAndStart(t *testing.T) {
 	b.exact(b.report("x"), 600)
 }
 
-// TestBegin: how many workers a created run begins with.
+// TestBegin: with how many workers a created run begins.
 func TestBegin(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -225,7 +225,7 @@ func TestBegin(t *testing.T) {
 			b := newBed(t)
 			b.loadctl(append([]string{"create", "x", "--min-workers", c.min}, b.counted("1s")...)...)
 			if c.before {
-				if text := b.loadctl("start", "x"); !strings.Contains(text, "begins with the first") {
+				if text := b.loadctl("start", "x"); !strings.Contains(text, "begins when the first") {
 					t.Error(text)
 				}
 			}
@@ -306,8 +306,8 @@ func TestInterruptedRunStops(t *testing.T) {
 	}
 }
 
-// TestInterruptedRunCannotConfirm: a silent worker may fire on without end; that is said, and the report is printed all
-// the same.
+// TestInterruptedRunCannotConfirm: a silent worker may go on sending without end; the error says so, and the report is
+// still printed.
 func TestInterruptedRunCannotConfirm(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -331,7 +331,7 @@ func TestInterruptedRunCannotConfirm(t *testing.T) {
 	b.loadctl("stop", "x")
 }
 
-// TestInterruptBeforeTheBeginning: a run that waits is stopped too, and workers that come later have nothing to do.
+// TestInterruptBeforeTheBeginning: a waiting run is stopped too, and workers that come later have nothing to do.
 func TestInterruptBeforeTheBeginning(t *testing.T) {
 	b := newBed(t)
 	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("")...)...)
@@ -394,7 +394,7 @@ func TestKilledOperatorChangesNothing(t *testing.T) {
 	late.endsWith("ended", late.printed())
 }
 
-// TestRunIsTakenUp: the same command once more watches the run that is there; a name that has ended is an error.
+// TestRunIsTakenUp: the same command again watches the existing run; the name of an ended run is an error.
 func TestRunIsTakenUp(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -425,8 +425,8 @@ func TestRunIsTakenUp(t *testing.T) {
 	b.exact(anew.printed(), 1200)
 }
 
-// TestOutageWhileWatching: whoever follows a run says that Redis does not answer, and goes on when it does. Meanwhile
-// workers send what they are promised, which after a promise of 2 s that was not renewed in time is nothing.
+// TestOutageWhileWatching: a watch says that Redis does not answer, and goes on when it does. In the meantime workers
+// send what was promised, which with a promise of 2 s that was not renewed in time is nothing.
 func TestOutageWhileWatching(t *testing.T) {
 	t.Parallel()
 	for _, loss := range []string{"permit", "stop"} {
@@ -467,7 +467,7 @@ func TestOutageWhileWatching(t *testing.T) {
 	}
 }
 
-// TestDeadServerWhileWatching: a server that is gone is asked until it is back.
+// TestDeadServerWhileWatching: the watch asks a dead server until it is back.
 func TestDeadServerWhileWatching(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -483,7 +483,7 @@ func TestDeadServerWhileWatching(t *testing.T) {
 	}
 }
 
-// TestRunWithoutWorkers: a run whose only worker dies says that nothing is sent.
+// TestRunWithoutWorkers: if the only worker of a run dies, the progress says that nothing is sent.
 func TestRunWithoutWorkers(t *testing.T) {
 	t.Parallel()
 	for name, flags := range map[string][]string{"without permits": {"--on-redis-loss", "stop"}, "with permits": {"--permit-for", "3s"}} {
@@ -511,8 +511,7 @@ func TestRunWithoutWorkers(t *testing.T) {
 	}
 }
 
-// TestDeadman: a run that nobody looks after any more is stopped; whoever watches looks after it, also where Redis does
-// not answer for a moment.
+// TestDeadman: a run that nobody watches is stopped; a watch counts, even if Redis does not answer for a moment.
 func TestDeadman(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -528,7 +527,7 @@ func TestDeadman(t *testing.T) {
 	until(t, "some more", func() bool { return time.Since(killed) > 3*time.Second })
 	b.redis.Resume()
 	until(t, "more than the time of the switch", func() bool { return time.Since(killed) > 7*time.Second })
-	// It is looked at without loadctl status, which would be somebody.
+	// The test reads the run without loadctl status, which would be a sign of life.
 	r, err := run.Open(t.Context(), b.redis.Client(), "x")
 	if err != nil || r.Phase != "running" {
 		t.Fatalf("%v, %v", r, err)
@@ -556,8 +555,8 @@ func TestDeadman(t *testing.T) {
 	}
 }
 
-// TestDeadmanIsAnError: loadctl run that was held up until the dead-man's switch stopped its run reports what there is,
-// and says so, whatever became of the thresholds.
+// TestDeadmanIsAnError: if loadctl run was delayed until the dead-man's switch stopped its run, it prints the report
+// and an error, whatever the thresholds.
 func TestDeadmanIsAnError(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string][]string{
@@ -588,8 +587,8 @@ func TestDeadmanIsAnError(t *testing.T) {
 	}
 }
 
-// TestMaxQPSAndBursts: what a limiter lets pass at once counts too, when a worker describes a run, joins it, and while
-// it takes part.
+// TestMaxQPSAndBursts: --max-qps also counts the burst of a limiter, when a worker describes a run, joins it, and takes
+// part.
 func TestMaxQPSAndBursts(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -628,7 +627,7 @@ func TestMaxQPSAndBursts(t *testing.T) {
 	}
 }
 
-// TestMaxQPS: a worker takes part only in what its machine was meant for, whoever asks for more.
+// TestMaxQPS: a worker refuses a rate above its --max-qps, whoever asks for it.
 func TestMaxQPS(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -675,7 +674,7 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// TestEndWaitsForTheLastAnswers: the progress ends when the report is whole, not when the last request was due.
+// TestEndWaitsForTheLastAnswers: the progress ends when the report is complete, not when the last request was due.
 func TestEndWaitsForTheLastAnswers(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -691,7 +690,7 @@ func TestEndWaitsForTheLastAnswers(t *testing.T) {
 	p.endsWith("ended", r)
 }
 
-// embedded is a fleet that needs no Redis: one of its workers brings it.
+// embedded is a fleet without a Redis server: one of its workers hosts it.
 type embedded struct {
 	*bed
 	url string
@@ -703,7 +702,7 @@ func newEmbedded(t *testing.T) *embedded {
 	return &embedded{bed: b}
 }
 
-// host starts the worker that brings the Redis.
+// host starts the worker that hosts the Redis.
 func (e *embedded) host(args ...string) *process {
 	e.t.Helper()
 	p := launch(e.t, "", "loadworker", append([]string{"run", "--run", "x", "-o", "json"}, args...)...)
@@ -720,7 +719,7 @@ func (e *embedded) host(args ...string) *process {
 	return p
 }
 
-// private is the flag for a port that nobody else uses.
+// private returns the flag for a port that nobody else uses.
 func private(t *testing.T) string {
 	t.Helper()
 	return fmt.Sprintf("--redis=embedded:%d", redistest.FreePort(t))
@@ -747,7 +746,7 @@ func (e *embedded) joined(n int) {
 	until(e.t, want, func() bool { return strings.Contains(e.ask("status", "x"), want) })
 }
 
-// untouched checks that the Redis that was not named was not used.
+// untouched checks that a Redis that was not named was not used.
 func (e *embedded) untouched() {
 	e.t.Helper()
 	if n := e.redis.Client().DBSize(e.t.Context()).Val(); n != 0 {
@@ -763,8 +762,8 @@ func TestEmbeddedAlone(t *testing.T) {
 	e.untouched()
 }
 
-// TestEmbeddedTwice: the same command line in two terminals is one fleet with one Redis, not two that send twice the
-// rate. They are started together.
+// TestEmbeddedTwice: the same command line in two terminals, started together, is one fleet with one Redis. It does not
+// send twice the rate.
 func TestEmbeddedTwice(t *testing.T) {
 	e := newEmbedded(t)
 	args := append([]string{"run", "--run", "x", "-o", "json"}, e.counted("3s", "--min-workers", "2", private(t))...)
@@ -783,7 +782,7 @@ func TestEmbeddedTwice(t *testing.T) {
 	e.untouched()
 }
 
-// TestEmbeddedFleet: the address that the host prints is all that others need.
+// TestEmbeddedFleet: other processes need only the address that the host prints.
 func TestEmbeddedFleet(t *testing.T) {
 	e := newEmbedded(t)
 	host := e.host(e.counted("5s", "--min-workers", "3", private(t))...)
@@ -811,7 +810,7 @@ func TestEmbeddedFleet(t *testing.T) {
 	e.untouched()
 }
 
-// TestEmbeddedHostLeaves: its worker is gone, its Redis stays until the others have ended.
+// TestEmbeddedHostLeaves: the worker is gone, but its Redis stays until the others have ended.
 func TestEmbeddedHostLeaves(t *testing.T) {
 	e := newEmbedded(t)
 	host := e.host(e.counted("7s", "--min-workers", "3", private(t))...)
@@ -819,7 +818,7 @@ func TestEmbeddedHostLeaves(t *testing.T) {
 	e.started(300)
 	host.signal(os.Interrupt)
 	e.joined(2)
-	host.says("others still use the Redis of this process")
+	host.says("others still use the embedded Redis of this process")
 	if s := e.ask("report", "x"); !strings.Contains(s, "running") && !strings.Contains(s, "left") {
 		t.Error(s)
 	}
@@ -836,14 +835,14 @@ func TestEmbeddedHostLeaves(t *testing.T) {
 	}
 }
 
-// TestEmbeddedHostGoesAtOnce with the second Ctrl-C, whoever uses its Redis.
+// TestEmbeddedHostGoesAtOnce: it ends with the second Ctrl-C, whoever uses its Redis.
 func TestEmbeddedHostGoesAtOnce(t *testing.T) {
 	e := newEmbedded(t)
 	host := e.host(e.described("", "--min-workers", "2", private(t))...)
 	e.local()
 	e.started(100)
 	host.signal(os.Interrupt)
-	host.says("others still use the Redis of this process")
+	host.says("others still use the embedded Redis of this process")
 	host.signal(os.Interrupt)
 	select {
 	case <-host.Exited:
@@ -853,8 +852,8 @@ func TestEmbeddedHostGoesAtOnce(t *testing.T) {
 	host.wait(105)
 }
 
-// TestEmbeddedHostWaitsForStrangers: some seconds after the end, or until Ctrl-C, which is then about the waiting
-// alone.
+// TestEmbeddedHostWaitsForStrangers: it waits some seconds after the end, or until Ctrl-C, which then ends only the
+// wait.
 func TestEmbeddedHostWaitsForStrangers(t *testing.T) {
 	e := newEmbedded(t)
 	host := e.host(e.counted("1s", private(t))...)
@@ -863,7 +862,7 @@ func TestEmbeddedHostWaitsForStrangers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stranger.Close()
-	host.says("others still use the Redis of this process")
+	host.says("others still use the embedded Redis of this process")
 	e.exact(host.printed(), 300)
 	told := time.Now()
 	host.signal(os.Interrupt)
@@ -873,7 +872,7 @@ func TestEmbeddedHostWaitsForStrangers(t *testing.T) {
 	}
 }
 
-// TestEmbeddedPorts: the usual port may be taken, by a run of another name, one that was asked for may not.
+// TestEmbeddedPorts: the usual port may be in use by a run of another name; a port that was asked for may not.
 func TestEmbeddedPorts(t *testing.T) {
 	e := newEmbedded(t)
 	first := e.host(e.described("", "--redis", "embedded")...) // takes 6380, unless somebody else has it

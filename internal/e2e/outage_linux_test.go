@@ -7,8 +7,8 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// TestChangedErrorIsLogged: in one outage a key of the run is damaged first, and Redis gone then. A worker tells of
-// both, once each, about renewals and about snapshots.
+// TestChangedErrorIsLogged: in one outage a key of the run is damaged first, and then Redis is gone. A worker logs both
+// once each, about renewals and about snapshots.
 func TestChangedErrorIsLogged(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

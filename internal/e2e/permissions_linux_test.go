@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/limit"
 )
 
-// enter makes a user with exactly these permissions, and has all commands use it.
+// enter creates a user with exactly these permissions, and makes all commands use it.
 func (b *bed) enter(user, permissions string) {
 	b.t.Helper()
 	ctx, admin := b.t.Context(), b.redis.Client()
@@ -37,7 +37,7 @@ func (b *bed) enter(user, permissions string) {
 	}
 }
 
-// refused are the commands that Redis has not let the user run, of which no program may have said anything.
+// refused returns the commands that Redis refused the user. No program may have reported one.
 func (b *bed) refused() []string {
 	b.t.Helper()
 	log, err := b.redis.Client().ACLLog(b.t.Context(), 100).Result()
@@ -51,7 +51,7 @@ func (b *bed) refused() []string {
 	return all
 }
 
-// needless are the commands among the permissions that nobody has run since enter.
+// needless returns the permitted commands that nobody has run since enter.
 func (b *bed) needless(permissions string) []string {
 	b.t.Helper()
 	stats := b.redis.Client().Info(b.t.Context(), "commandstats").Val()
@@ -65,12 +65,12 @@ func (b *bed) needless(permissions string) []string {
 	return all
 }
 
-// rare are commands that no run on a single server needs in which nothing is forgotten: for another database, for a
-// cluster, for a number of a snapshot that was passed over, and for a change of the rate that a failover has forgotten.
+// rare are commands that a run on a single server needs only if something is forgotten or special: for another
+// database, for a cluster, for a skipped snapshot number, and for a change of the rate that a failover has lost.
 func rare() []string { return []string{"select", "cluster|slots", "hincrby", "publish"} }
 
-// TestWorkerPermissions: a user with the list for workers can have whole runs, with each limiter, replaced and
-// restored. Redis refuses it nothing, and it uses all that the list has.
+// TestWorkerPermissions: a user with the permissions for workers can play whole runs, with each limiter, replaced and
+// restored. Redis refuses it nothing, and it uses all permissions.
 func TestWorkerPermissions(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -103,7 +103,7 @@ func TestWorkerPermissions(t *testing.T) {
 	}
 }
 
-// TestOperatorPermissions: a user with the list for operators can use every command.
+// TestOperatorPermissions: a user with the permissions for operators can use every command.
 func TestOperatorPermissions(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

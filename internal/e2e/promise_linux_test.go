@@ -10,7 +10,7 @@ import (
 )
 
 // TestRunsOutliveTheirState: the state is lost under load. Workers go on with what they were promised, one restores the
-// run, and each slot is sent once. The report tells of the loss.
+// run, and each slot is sent once. The report mentions the loss.
 func TestRunsOutliveTheirState(t *testing.T) {
 	t.Parallel()
 	for name, profile := range map[string][]string{
@@ -42,7 +42,7 @@ func TestRunsOutliveTheirState(t *testing.T) {
 	}
 }
 
-// TestStopOfALostRun: a run that Redis has lost is stopped by a worker that brings it back, and everybody confirms.
+// TestStopOfALostRun: a worker that restores a lost run stops it, and everybody confirms.
 func TestStopOfALostRun(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -63,7 +63,7 @@ func TestStopOfALostRun(t *testing.T) {
 	t.Logf("stop returned after %v", took)
 }
 
-// TestStopWaitsForAPromise: a silent worker is waited for until its promise is over, and no longer. Nothing is sent
+// TestStopWaitsForAPromise: stop waits for a silent worker until its promise is over, and no longer. Nothing is sent
 // after that, whatever wakes up.
 func TestStopWaitsForAPromise(t *testing.T) {
 	t.Parallel()
@@ -87,8 +87,8 @@ func TestStopWaitsForAPromise(t *testing.T) {
 	}
 }
 
-// TestOnRedisLoss: without Redis a worker goes on as --on-redis-loss says: for two seconds, or without end. What it did
-// not send is told.
+// TestOnRedisLoss: without Redis a worker goes on as --on-redis-loss says: for two seconds, or without end. The report
+// has what it did not send.
 func TestOnRedisLoss(t *testing.T) {
 	t.Parallel()
 	for loss, missing := range map[string]time.Duration{"stop": 10 * time.Second, "hold": 0} {
@@ -120,7 +120,8 @@ func TestOnRedisLoss(t *testing.T) {
 	}
 }
 
-// TestWorkersCommand: until when each may go on by itself, and when who has gone was heard of last.
+// TestWorkersCommand: it shows until when each worker may go on without a reply, and when departed ones were last heard
+// of.
 func TestWorkersCommand(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -12,14 +12,14 @@ import (
 	"github.com/loadctl/loadctl/internal/arrivals"
 )
 
-// found is what loadctl search -o json prints, as far as these tests look at it.
+// found is the part of loadctl search -o json that these tests check.
 type found struct {
 	End          string
 	Rate, Failed float64
 	Probes       []struct{ Phase, Outcome, Why string }
 }
 
-// outcome is what a search has printed.
+// outcome is the output of a search.
 func (p *process) outcome() (f found) {
 	p.t.Helper()
 	if err := json.Unmarshal([]byte(p.Stdout.String()), &f); err != nil {
@@ -31,14 +31,14 @@ func (p *process) outcome() (f found) {
 	return f
 }
 
-// phase is that of a run, as Redis has it.
+// phase returns the phase of a run, as Redis has it.
 func (b *bed) phase(name string) string {
 	b.t.Helper()
 	return b.status(name).Phase
 }
 
-// TestSearch: two workers find 800/s, each probe is in the run's report, and the run is over. On a machine with other
-// things to do there may be no answer, because of the generator.
+// TestSearch: two workers find 800/s, each probe is in the run's report, and the run is over. On a busy machine there
+// may be no answer, because of the generator.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	b, web := newBed(t), serve(t, arrivals.Options{Capacity: 8, ServiceTime: 10 * time.Millisecond})
@@ -73,8 +73,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestSearchDies: a run that was created without a dead-man's switch is stopped when the search that drives it has been
-// killed.
+// TestSearchDies: a run created without a dead-man's switch is stopped after the search that drives it was killed.
 func TestSearchDies(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -94,7 +93,7 @@ func TestSearchDies(t *testing.T) {
 	}
 }
 
-// TestSearchInterrupted: Ctrl-C stops the run, and what is known is printed. It begins with a run that is paused.
+// TestSearchInterrupted: Ctrl-C stops the run, and prints what is known. The search begins with a paused run.
 func TestSearchInterrupted(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -114,7 +113,7 @@ func TestSearchInterrupted(t *testing.T) {
 	}
 }
 
-// TestSearchOfAGenerator: where it can have two requests in flight, nothing is known of the service, and nothing has
+// TestSearchOfAGenerator: if only two requests may be in flight, nothing is known of the service, and nothing has
 // failed.
 func TestSearchOfAGenerator(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestCredentialsOfTargetsAreNotShown: whatever the scheme of a URL is, and whether or not it can be used.
+// TestCredentialsOfTargetsAreNotShown: for any scheme of the URL, whether or not it can be used.
 func TestCredentialsOfTargetsAreNotShown(t *testing.T) {
 	b := newBed(t)
 	const name, word = "bob-the-user", "s3cr3t-word"
@@ -62,8 +62,7 @@ func TestCredentialsOfTargetsAreNotShown(t *testing.T) {
 	}
 }
 
-// encrypted is a server in front of another that speaks TLS, with a certificate that nobody trusts. It returns its
-// address.
+// encrypted starts a TLS server in front of another server, with an untrusted certificate. It returns its address.
 func encrypted(t *testing.T, to string) string {
 	t.Helper()
 	s := httptest.NewUnstartedServer(nil)
@@ -98,8 +97,8 @@ func encrypted(t *testing.T, to string) string {
 	return l.Addr().String()
 }
 
-// TestSkipVerifyWarns: that the certificate of Redis is not checked is said in one line by each command, and by doctor
-// as a finding.
+// TestSkipVerifyWarns: each command warns in one line that the certificate of Redis is not checked; doctor has a
+// finding.
 func TestSkipVerifyWarns(t *testing.T) {
 	b := newBed(t)
 	address := "rediss://" + encrypted(t, b.redis.Addr())

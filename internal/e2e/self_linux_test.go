@@ -15,8 +15,8 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// TestWhoseLimit: one rate is too much for a worker that has a part of a core, and for an endpoint that is slow over
-// few connections. The reports tell whose limit it was.
+// TestWhoseLimit: one rate is too much for a worker with a part of a core, and for a slow endpoint over few
+// connections. The reports say whose limit it was.
 func TestWhoseLimit(t *testing.T) {
 	load := []string{"--qps", "60k", "--duration", "4s", "--id", "w1"}
 	t.Run("generator", func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestWhoseLimit(t *testing.T) {
 		defer slow.Close()
 		b.worker("endpoint", append(load, "--url", slow.URL(), "--max-connections", "4")...).wait(0)
 		w := b.limits("endpoint")
-		// Else the machine has other things to do, or others have its cores: of those seconds nothing is said.
+		// Else the machine is busy, or other processes have its cores: those seconds prove nothing.
 		if !limited(w, "endpoint") && (acceptance() || !limited(w, "machine")) || limited(w, "generator") && acceptance() {
 			t.Errorf("%+v", w)
 		}
@@ -52,7 +52,7 @@ func TestWhoseLimit(t *testing.T) {
 	})
 }
 
-// limits is what the report tells of the only worker of a run.
+// limits returns what the report says about the only worker of a run.
 func (b *bed) limits(run string) report.WorkerReport {
 	b.t.Helper()
 	workers := b.report(run).Workers
@@ -71,8 +71,8 @@ func (b *bed) limits(run string) report.WorkerReport {
 	return workers[0]
 }
 
-// TestWhoseLimitAClosedLoopWas: an endpoint that takes its time over few connections is told as the limit; of a target
-// that does not connect no endpoint is.
+// TestWhoseLimitAClosedLoopWas: a slow endpoint over few connections is named as the limit; for a target that does not
+// connect, no endpoint is.
 func TestWhoseLimitAClosedLoopWas(t *testing.T) {
 	b := newSlowBed(t)
 	b.worker("few", b.circling("--duration", "3s")...).wait(0)
@@ -92,7 +92,7 @@ func limited(w report.WorkerReport, by string) bool {
 	return slices.ContainsFunc(w.Verdicts, func(v report.Verdict) bool { return v.Limit == by })
 }
 
-// onFirstCore starts a process that may use one core only, the first that this one may. It ends with the test.
+// onFirstCore starts a process on one core, the first that this one may use. It ends with the test.
 func onFirstCore(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	return begin(t, cmd, keepFirstCore) // the child inherits the cores of the thread that starts it

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestStartTimeout: a run whose workers do not come is not waited for without end. Nothing is sent, the exit code is
+// TestStartTimeout: if the workers of a run do not come, nobody waits without end. Nothing is sent, the exit code is
 // 104, and one line says who is missing.
 func TestStartTimeout(t *testing.T) {
 	t.Run("loadworker", func(t *testing.T) {
@@ -22,7 +22,7 @@ func TestStartTimeout(t *testing.T) {
 		if n := b.status("x").Members; n != 0 {
 			t.Errorf("%d members are left", n)
 		}
-		// The run still waits: whoever comes in time takes part.
+		// The run still waits: workers that come in time take part.
 		args := []string{"--url", b.web.URL(), "--qps", "200", "--duration", "1s", "--min-workers", "2", "--start-timeout", "0"}
 		for _, p := range []*process{b.worker("x", args...), b.worker("x", args...)} {
 			p.wait(0)

@@ -30,7 +30,7 @@ func start(t *testing.T) *Server {
 	return s
 }
 
-// connect makes a client of one connection that says at once when the server is gone.
+// connect returns a client with one connection that fails at once when the server is gone.
 func connect(t *testing.T, s *Server) *redis.Client {
 	t.Helper()
 	options, err := redis.ParseURL(s.URL())
@@ -71,7 +71,7 @@ func within(t *testing.T, what string, do func()) {
 	}
 }
 
-// TestLifetimesPass: keys end by themselves, about when they should, and others stay.
+// TestLifetimesPass: keys expire about when they should, and others stay.
 func TestLifetimesPass(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -105,7 +105,7 @@ func TestLifetimesPass(t *testing.T) {
 	}
 }
 
-// TestTimeIsTheWallClock, also within a script.
+// TestTimeIsTheWallClock: also within a script.
 func TestTimeIsTheWallClock(t *testing.T) {
 	t.Parallel()
 	client := connect(t, start(t))
@@ -200,7 +200,7 @@ func TestManyClients(t *testing.T) {
 	until(t, "clients to go", func() bool { return s.Clients() == 1 })
 }
 
-// TestMessagesArrive: also those of scripts, and a subscriber may ask whether the server is there.
+// TestMessagesArrive: also from scripts, and a subscriber may send PING.
 func TestMessagesArrive(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -234,8 +234,8 @@ func TestMessagesArrive(t *testing.T) {
 	}
 }
 
-// TestClose: it ends everything, whatever the clients are doing. It is not parallel, as it looks for goroutines of any
-// server.
+// TestClose: it ends everything, whatever the clients are doing. It is not parallel, because it looks for goroutines of
+// any server.
 func TestClose(t *testing.T) {
 	script := redis.NewScript("for i = 1, 1000 do redis.call('HSET', KEYS[1], i, ARGV[1]) end return 'OK'")
 	for name, calls := range map[string][]func(*redis.Client) error{
@@ -245,8 +245,7 @@ func TestClose(t *testing.T) {
 			func(c *redis.Client) error { return c.Do(t.Context(), "INFO").Err() },
 		},
 		"waiting": {func(c *redis.Client) error { return c.BLPop(t.Context(), 0, "list").Err() }},
-		// More than a connection holds that nobody reads: a second call waits for the subscriber, and would let all
-		// others wait.
+		// More than an unread connection holds: a second call waits for the subscriber, and would block all others.
 		"stuck": {func(c *redis.Client) error { return c.Publish(t.Context(), "loud", make([]byte, 32<<20)).Err() }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -277,7 +276,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// closeTwice closes at the same time, so that neither may return before the server has ended.
+// closeTwice closes twice at the same time; neither call may return before the server has ended.
 func closeTwice(t *testing.T, s *Server) {
 	var both sync.WaitGroup
 	for range 2 {
@@ -293,7 +292,7 @@ func closeTwice(t *testing.T, s *Server) {
 	both.Wait()
 }
 
-// deaf subscribes to a channel and reads no more than that it has.
+// deaf subscribes to a channel and reads only the confirmation.
 func deaf(t *testing.T, s *Server, channel string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL(), "redis://"))
@@ -309,8 +308,8 @@ func deaf(t *testing.T, s *Server, channel string) {
 	}
 }
 
-// TestSubscriberMayCall: a client that speaks RESP3 goes on with its calls on the connection on which messages come,
-// also with what publishes to itself, and no message comes within a reply.
+// TestSubscriberMayCall: a client that uses RESP3 sends other calls on the connection that carries messages, even calls
+// that publish to itself. No message comes within a reply.
 func TestSubscriberMayCall(t *testing.T) {
 	t.Parallel()
 	s := start(t)

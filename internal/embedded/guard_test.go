@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TestCommandsTheLibraryFailsAt end their connection, and neither the process nor the others; in a script they end the
-// script.
+// TestCommandsTheLibraryFailsAt: such commands end their connection, but neither the process nor other connections; in
+// a script they end the script.
 func TestCommandsTheLibraryFailsAt(t *testing.T) {
 	s := start(t)
 	client := connect(t, s)

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// hostile is what no client sends, or only one that means harm.
+// hostile are bytes that no well-meaning client sends.
 func hostile() map[string]string {
 	return map[string]string{
 		"no arguments": "*0\r\n", "no arguments, then a command": "*0\r\n*1\r\n$4\r\nPING\r\n", "many times none": strings.Repeat("*0\r\n", 5000),
@@ -30,8 +30,7 @@ func hostile() map[string]string {
 	}
 }
 
-// attack sends bytes, says that nothing follows, and reads until the server hangs up. Whether it likes them is its own
-// affair.
+// attack sends bytes, closes its side, and reads until the server hangs up. It does not check the reply.
 func attack(t *testing.T, s *Server, text []byte) {
 	t.Helper()
 	c, err := net.Dial("tcp", s.socket.Addr().String())
@@ -62,7 +61,7 @@ func TestHostileBytes(t *testing.T) {
 	until(t, "the end of the others", func() bool { return s.Clients() == 1 })
 }
 
-// TestEmptyCommands are left out, also where they come in between and in pieces, and arguments are bytes.
+// TestEmptyCommands: empty commands are skipped, also between others and in pieces; arguments are bytes.
 func TestEmptyCommands(t *testing.T) {
 	s := start(t)
 	value := "\x00*0\r\n$-1\r\n*\xff" + strings.Repeat("*0\r\n", 3000)
@@ -88,7 +87,7 @@ func TestEmptyCommands(t *testing.T) {
 	}
 }
 
-// What the server sees of hostile bytes is whole commands with arguments, or the beginning of one.
+// Of hostile bytes the server sees only whole commands with arguments, or the beginning of one.
 func FuzzRequests(f *testing.F) {
 	for _, text := range hostile() {
 		if len(text) < 1000 {
@@ -119,7 +118,7 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// pieces is a connection from which some bytes come at a time.
+// pieces is a connection that delivers some bytes at a time.
 type pieces struct {
 	*bytes.Reader
 	size int

@@ -63,8 +63,7 @@ func BenchmarkSaturation(b *testing.B) {
 	}
 }
 
-// threadTime is the processor time that the calling thread has used. Unlike the rate it is nearly the same on a busy
-// machine.
+// threadTime returns the CPU time of the calling thread. Unlike the rate it is nearly the same on a busy machine.
 func threadTime(b *testing.B) time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_THREAD, &u); err != nil {
@@ -73,7 +72,7 @@ func threadTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// wrk reports what wrk reaches on core 0.
+// wrk reports the rate of wrk on core 0.
 func wrk(b *testing.B, url string, connections int) {
 	if _, err := exec.LookPath("wrk"); err != nil {
 		return

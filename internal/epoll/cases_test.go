@@ -13,7 +13,7 @@ import (
 	"github.com/loadctl/loadctl/targets/http1/http1test"
 )
 
-// The table of odd and hostile answers, over real sockets: in one write, and byte by byte where that is not long.
+// The table of odd and hostile answers, over real sockets: in one write, and short ones byte by byte.
 func TestCases(t *testing.T) {
 	const drip = 200 // bytes
 	for _, x := range http1test.Cases() {

@@ -12,7 +12,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// open makes a client of spec, which the test closes.
+// open returns a client of spec, which is closed with the test.
 func open(t testing.TB, spec targets.Spec, local targets.Local, connections int) *Client {
 	t.Helper()
 	wire, ok, err := targets.NewWire(spec, local)
@@ -32,7 +32,7 @@ func TestClient(t *testing.T) {
 	})
 }
 
-// The same where the kernel has no epoll_pwait2.
+// The same without the kernel's epoll_pwait2.
 func TestClientWithTimer(t *testing.T) {
 	clienttest.TestClient(t, func(t *testing.T, o clienttest.Options) worker.Client {
 		c := open(t, targets.Spec{URL: o.URL, Timeout: o.Timeout}, targets.Local{}, o.Connections)
@@ -87,7 +87,7 @@ func (r *rig) poll(d time.Duration) {
 	}
 }
 
-// pollFor polls until n results are there in all.
+// pollFor polls until there are n results in total.
 func (r *rig) pollFor(n int) {
 	r.t.Helper()
 	for began := time.Now(); len(r.got) < n; r.poll(50 * time.Millisecond) {
@@ -109,7 +109,7 @@ func (r *rig) do() targets.Outcome {
 	return r.got[n].Outcome
 }
 
-// pollUntil polls until what is true.
+// pollUntil polls until a condition holds.
 func (r *rig) pollUntil(what string, ok func() bool) {
 	r.t.Helper()
 	for began := time.Now(); !ok(); r.poll(time.Millisecond) {

@@ -21,7 +21,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// Names are looked up; of several addresses one that answers is enough.
+// Names are looked up; one working address of several is enough.
 func TestNames(t *testing.T) {
 	url := serve(t, func(c *net.TCPConn) {
 		for br := bufio.NewReader(c); request(br); {
@@ -33,7 +33,7 @@ func TestNames(t *testing.T) {
 	r := newRig(t, targets.Spec{URL: "http://localhost:" + port + "/"}, targets.Local{}, 3)
 	expect(t, r.do(), 200, "")
 
-	// One that refuses before one that answers: found once, then known.
+	// A refusing address before a working one: the working one is found once, then remembered.
 	good := netip.MustParseAddr("127.0.0.1")
 	r.c.names.learn([]netip.Addr{netip.MustParseAddr("127.0.0.77"), good}, nil)
 	r.c.peer = 0
@@ -57,7 +57,7 @@ func TestNoSuchName(t *testing.T) {
 	expect(t, r.do(), 0, targets.ClassDNS)
 }
 
-// Local addresses are used in turn; with none that fits there is no connection.
+// Local addresses are used in turn; if none fits there is no connection.
 func TestLocalAddresses(t *testing.T) {
 	var mu sync.Mutex
 	from := map[string]int{}
@@ -78,7 +78,7 @@ func TestLocalAddresses(t *testing.T) {
 	}
 	mu.Unlock()
 	expect(t, newRig(t, spec, targets.Local{Addresses: []string{"::1"}}, 1).do(), 0, targets.ClassConnect)
-	// An address that is not of this machine.
+	// An address that this machine does not have.
 	expect(t, newRig(t, spec, targets.Local{Addresses: []string{"192.0.2.1"}}, 1).do(), 0, targets.ClassPorts)
 }
 
@@ -102,7 +102,7 @@ func TestIPv6(t *testing.T) {
 	expect(t, newRig(t, targets.Spec{URL: "http://" + l.Addr().String()}, targets.Local{}, 1).do(), 200, "")
 }
 
-// deaf is an address where connections are neither accepted nor refused.
+// deaf returns an address at which connections are neither accepted nor refused.
 func deaf(t *testing.T) netip.AddrPort {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -127,7 +127,7 @@ func deaf(t *testing.T) netip.AddrPort {
 	return address
 }
 
-// signalled tells whether there is something to read, be it an end or an error.
+// signalled tells whether there is something to read, even an end or an error.
 func signalled(t *testing.T, fd int) bool {
 	t.Helper()
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
@@ -137,7 +137,7 @@ func signalled(t *testing.T, fd int) bool {
 	return n > 0
 }
 
-// A connection that nobody accepts or refuses times out; the next one tries the next address.
+// A connection that is neither accepted nor refused times out; the next one uses the next address.
 func TestConnectTimeout(t *testing.T) {
 	address := deaf(t)
 	r := newRig(t, targets.Spec{URL: "http://" + address.String(), Timeout: 100 * time.Millisecond}, targets.Local{}, 1)
@@ -148,7 +148,7 @@ func TestConnectTimeout(t *testing.T) {
 	expect(t, r.do(), 0, targets.ClassTimeout)
 }
 
-// Without a descriptor left that is what the request comes to, and later ones succeed again.
+// Without a free descriptor the request fails with that outcome, and later requests succeed again.
 func TestDescriptors(t *testing.T) {
 	s, err := arrivals.Start(arrivals.Options{})
 	if err != nil {
@@ -161,7 +161,7 @@ func TestDescriptors(t *testing.T) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
 		t.Fatal(err)
 	}
-	// Nothing new may get a number; what is open stays so.
+	// No new descriptor can be opened; open ones stay open.
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: old.Max}); err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestDescriptors(t *testing.T) {
 	expect(t, r.do(), 200, "")
 }
 
-// 1,024 connections at once, each used twice, and nothing of it is left after Close.
+// 1,024 connections at once, each used twice; after Close all are gone.
 func TestManyConnections(t *testing.T) {
 	const connections = 1024
 	s := startTiny(t, -1)
@@ -205,7 +205,7 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// descriptors is how many this process has open.
+// descriptors returns how many this process has open.
 func descriptors(t *testing.T) int {
 	t.Helper()
 	all, err := os.ReadDir("/proc/self/fd")
@@ -215,7 +215,7 @@ func descriptors(t *testing.T) int {
 	return len(all)
 }
 
-// The thread has its own timer slack while the client is open, and the old one after it.
+// The thread has its own timer slack while the client is open, and the old one afterwards.
 func TestTimerSlack(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -238,7 +238,7 @@ func TestTimerSlack(t *testing.T) {
 	}
 }
 
-// A request allocates nothing.
+// A request does not allocate.
 func TestAllocations(t *testing.T) {
 	r := newRig(t, targets.Spec{URL: startTiny(t, -1).url}, targets.Local{}, 1)
 	r.got = make([]worker.Result, 0, 4096)

@@ -67,7 +67,7 @@ func expect(t *testing.T, got targets.Outcome, status int, class string) {
 	}
 }
 
-// Bytes are exact, and what follows an answer is not of it and ends the connection.
+// Bytes are exact; data after an answer does not belong to it, and ends the connection.
 func TestBytes(t *testing.T) {
 	var connections atomic.Int32
 	url := serve(t, func(c *net.TCPConn) {
@@ -89,7 +89,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// An answer that fills the read buffer exactly leaves nothing behind, and its connection is used again.
+// An answer that fills the read buffer exactly leaves nothing behind, and its connection is reused.
 func TestFullBuffer(t *testing.T) {
 	head := "HTTP/1.1 200 OK\r\nContent-Length: 65472\r\nX: "
 	text := head + strings.Repeat("x", readBuffer-65472-len(head)-4) + "\r\n\r\n" + strings.Repeat("b", 65472)
@@ -117,7 +117,7 @@ func TestFullBuffer(t *testing.T) {
 	}
 }
 
-// A body of many buffers is read to its end; and others are not kept waiting for it.
+// A body of many buffers is read to its end, and others do not wait for it.
 func TestLargeAnswer(t *testing.T) {
 	const size = 8 << 20
 	url := serve(t, answer("HTTP/1.1 200 OK\r\nContent-Length: 8388608\r\n\r\n"+strings.Repeat("x", size)))
@@ -125,7 +125,7 @@ func TestLargeAnswer(t *testing.T) {
 	if got := r.do(); got.Class != "" || got.BytesIn < size {
 		t.Errorf("%+v", got)
 	}
-	// The end of it may come with an event that is older than the reading: the connection is good all the same.
+	// Its end may come with an event older than the read: the connection is still good.
 	kept := newRig(t, targets.Spec{URL: serve(t, func(c *net.TCPConn) {
 		text := "HTTP/1.1 200 OK\r\nContent-Length: 1500000\r\n\r\n" + strings.Repeat("x", 1500000)
 		for br := bufio.NewReader(c); request(br); {
@@ -169,7 +169,7 @@ func TestPartialWrites(t *testing.T) {
 	}
 }
 
-// A server may answer and hang up before it read all of the body.
+// A server may answer and hang up before it has read the whole body.
 func TestEarlyAnswer(t *testing.T) {
 	url := serve(t, func(c *net.TCPConn) {
 		io.ReadFull(c, make([]byte, 1000))
@@ -180,7 +180,7 @@ func TestEarlyAnswer(t *testing.T) {
 	expect(t, r.do(), 413, targets.ClassStatus)
 }
 
-// An idle connection that the server closes is noticed while idle: no request fails by it.
+// A close of an idle connection is noticed while it is idle: no request fails because of it.
 func TestIdleConnectionsClosed(t *testing.T) {
 	url := serve(t, answer(ok))
 	r := newRig(t, targets.Spec{URL: url}, targets.Local{}, 2)
@@ -194,7 +194,7 @@ func TestIdleConnectionsClosed(t *testing.T) {
 	}
 }
 
-// Where nothing could be written to a connection that was used before, the request goes over another one, once.
+// If nothing could be written to a reused connection, the request goes over another one, once.
 func TestResetBeforeWrite(t *testing.T) {
 	var requests, connections atomic.Int32
 	cut, isCut := make(chan struct{}), make(chan struct{})
@@ -223,7 +223,7 @@ func TestResetBeforeWrite(t *testing.T) {
 	}
 }
 
-// What was written is not written again, though the connection was used before.
+// Written bytes are not written again, although the connection was reused.
 func TestNeverTwice(t *testing.T) {
 	var requests atomic.Int32
 	url := serve(t, func(c *net.TCPConn) {
@@ -242,7 +242,7 @@ func TestNeverTwice(t *testing.T) {
 	}
 }
 
-// What came before the reset of a server that reads no more is no answer: the request could not be written.
+// Data before the reset of a server that stops reading is no answer: the request could not be written.
 func TestResetWhileWriting(t *testing.T) {
 	url := serve(t, func(c *net.TCPConn) {
 		io.ReadFull(c, make([]byte, 1000))
@@ -252,7 +252,7 @@ func TestResetWhileWriting(t *testing.T) {
 	expect(t, r.do(), 0, targets.ClassReset)
 }
 
-// Answer and farewell that come as one event are both taken.
+// An answer and a hang-up in one event are both handled.
 func TestFarewell(t *testing.T) {
 	say, said := make(chan struct{}), make(chan struct{})
 	url := serve(t, func(c *net.TCPConn) {
@@ -272,7 +272,7 @@ func TestFarewell(t *testing.T) {
 	expect(t, r.got[0].Outcome, 200, "")
 }
 
-// A server that drips is no answer in time. What is known of it remains.
+// A server that drips bytes does not answer in time. What is known of the answer remains.
 func TestSlowAnswer(t *testing.T) {
 	url := serve(t, func(c *net.TCPConn) {
 		if !request(bufio.NewReader(c)) {
@@ -304,7 +304,7 @@ func TestSlowAnswer(t *testing.T) {
 	}
 }
 
-// Without keep-alive each request has a connection of its own.
+// Without keep-alive each request has its own connection.
 func TestNoKeepAlive(t *testing.T) {
 	s, err := arrivals.Start(arrivals.Options{})
 	if err != nil {
@@ -320,7 +320,7 @@ func TestNoKeepAlive(t *testing.T) {
 	}
 }
 
-// Old connections are not used again.
+// Old connections are not reused.
 func TestIdleLimit(t *testing.T) {
 	s, err := arrivals.Start(arrivals.Options{})
 	if err != nil {
@@ -339,7 +339,7 @@ func TestIdleLimit(t *testing.T) {
 	if n := s.Connections(); n != 5 || r.c.idle.first != r.c.idle.last {
 		t.Errorf("%d connections, want 5, the new one idle alone", n)
 	}
-	// One that is never needed is closed while another works.
+	// A connection that is never needed is closed while another works.
 	r.mustSend()
 	r.mustSend()
 	r.pollFor(7)
@@ -350,7 +350,7 @@ func TestIdleLimit(t *testing.T) {
 	}
 }
 
-// Once halted nothing is written: neither over a connection that was idle nor over one that is being opened.
+// After a halt nothing is written, neither over an idle connection nor over one that is being opened.
 func TestHalted(t *testing.T) {
 	s, err := arrivals.Start(arrivals.Options{})
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// A nameServer answers over UDP that every name has one address of IPv4.
+// A nameServer answers over UDP that every name has one IPv4 address.
 type nameServer struct {
 	address atomic.Pointer[netip.Addr]
 	asked   atomic.Int64 // for addresses of IPv4
 }
 
-// startNames makes this process ask a name server of its own, until the test ends.
+// startNames makes this process use this name server until the test ends.
 func startNames(t *testing.T, address string) *nameServer {
 	t.Helper()
 	s := &nameServer{}
@@ -71,7 +71,7 @@ func (s *nameServer) serve(socket net.PacketConn) {
 	}
 }
 
-// When the address of a name refuses, the name is looked up again: at once, and at most once a second.
+// If the address of a name refuses, the name is looked up again: at once, and at most once a second.
 func TestNameMoves(t *testing.T) {
 	server, err := arrivals.Start(arrivals.Options{})
 	if err != nil {
@@ -83,7 +83,7 @@ func TestNameMoves(t *testing.T) {
 	r := newRig(t, targets.Spec{URL: "http://moves.test:" + port + "/", NoKeepAlive: true}, targets.Local{}, 10)
 	expect(t, r.do(), 200, "")
 
-	// Nobody listens at the address that is known; the name server knows nothing better for a while.
+	// Nobody listens at the known address; the name server has no better one for a while.
 	began, asked := time.Now(), names.asked.Load()
 	names.point("127.0.0.77")
 	r.c.names.learn([]netip.Addr{netip.MustParseAddr("127.0.0.77")}, nil)
@@ -110,7 +110,7 @@ func TestNameMoves(t *testing.T) {
 	if took := time.Since(moved); took > 5*lookupRetry {
 		t.Errorf("the new address is used after %v", took)
 	}
-	// And while it answers nobody asks.
+	// While it answers there are no lookups.
 	r.pollUntil("a lookup under way has ended", func() bool { return len(r.c.names.wrong) == 0 })
 	asked = names.asked.Load()
 	for until := time.Now().Add(2500 * time.Millisecond); time.Now().Before(until); r.poll(10 * time.Millisecond) {
@@ -121,7 +121,7 @@ func TestNameMoves(t *testing.T) {
 	}
 }
 
-// An address that neither takes nor refuses connections is wrong as well.
+// An address that neither accepts nor refuses connections is wrong too.
 func TestNameMovesFromSilence(t *testing.T) {
 	silent := deaf(t)
 	names := startNames(t, silent.Addr().String())

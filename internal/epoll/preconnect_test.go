@@ -22,7 +22,7 @@ import (
 // openingAtOnce is what docs/deploy.md promises.
 const openingAtOnce = 128
 
-// What was opened ahead carries the requests, and nothing else is sent or reported.
+// Connections opened ahead carry the requests, and nothing else is sent or reported.
 func TestPreconnect(t *testing.T) {
 	s, err := arrivals.Start(arrivals.Options{})
 	if err != nil {
@@ -48,7 +48,7 @@ func TestPreconnect(t *testing.T) {
 	}
 }
 
-// Connections are opened one after the other, evenly.
+// Connections open one after the other, evenly.
 func TestPreconnectIsStaggered(t *testing.T) {
 	s := startTiny(t, -1)
 	r := newRig(t, targets.Spec{URL: s.url}, targets.Local{}, 100)
@@ -62,7 +62,7 @@ func TestPreconnectIsStaggered(t *testing.T) {
 	}
 }
 
-// A connection that is refused, or closed by the server at once, is opened again for a request only.
+// A connection that is refused, or closed by the server at once, is opened again only for a request.
 func TestPreconnectFails(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -99,14 +99,14 @@ func TestPreconnectEnds(t *testing.T) {
 	expect(t, r.do(), 0, targets.ClassTimeout)
 }
 
-// aimAt makes the next connections go to another address.
+// aimAt redirects the next connections to another address.
 func (r *rig) aimAt(address netip.AddrPort) {
 	r.c.names.learn([]netip.Addr{address.Addr()}, nil)
 	r.c.names.known.Load().peers[0].address.(*unix.SockaddrInet4).Port = int(address.Port())
 }
 
-// However many requests are due at once, so many connections are opened at the same time and no more. Poll tells when
-// another may be.
+// However many requests are due at once, exactly the maximum of connections is opened at the same time. Poll returns
+// when another one may be opened.
 func TestNoStampede(t *testing.T) {
 	r := newRig(t, targets.Spec{URL: "http://" + deaf(t).String(), Timeout: 200 * time.Millisecond}, targets.Local{}, 1000)
 	for r.send() {
@@ -129,7 +129,7 @@ func TestNoStampede(t *testing.T) {
 			t.Fatalf("%d of 1000 were sent when the first had failed", mute.sent)
 		}
 	}
-	// To connect for each request is what was asked for: nothing is held back.
+	// The user asked for a connection per request: nothing is held back.
 	each := newRig(t, targets.Spec{URL: startTiny(t, -1).url, NoKeepAlive: true}, targets.Local{}, 2*openingAtOnce)
 	for range 2 * openingAtOnce {
 		each.mustSend()
@@ -137,8 +137,8 @@ func TestNoStampede(t *testing.T) {
 	each.pollFor(2 * openingAtOnce)
 }
 
-// Idle connections that were reset while the loop had other things to do are replaced in turn, too: what finds no other
-// one is refused, and is not begun.
+// Idle connections that were reset while the loop was busy are replaced in turn too: a request that finds no other one
+// is refused, and not begun.
 func TestNoStampedeAfterResets(t *testing.T) {
 	const connections = 3 * openingAtOnce
 	var opened, reset sync.WaitGroup
@@ -195,7 +195,7 @@ func TestNoStampedeAfterResets(t *testing.T) {
 	}
 }
 
-// A request that waits for room on a connection that the server resets goes over another, once, if one may be opened.
+// A request that waits for room on a connection goes over another one after a reset, once, if one may be opened.
 func TestResetWhileFull(t *testing.T) {
 	for name, may := range map[string]bool{"another": true, "no other": false} {
 		t.Run(name, func(t *testing.T) {
@@ -239,8 +239,7 @@ func TestResetWhileFull(t *testing.T) {
 	}
 }
 
-// A server that closes each connection after an answer makes connecting the load: then nothing is held back either,
-// until it keeps one.
+// If a server closes each connection after an answer, connecting is the load: nothing is held back until it keeps one.
 func TestNoLimitWhereServerCloses(t *testing.T) {
 	const closing = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 	r := newRig(t, targets.Spec{URL: serve(t, answer(closing)), Timeout: time.Minute}, targets.Local{}, 3*openingAtOnce)
@@ -253,7 +252,7 @@ func TestNoLimitWhereServerCloses(t *testing.T) {
 			t.Fatal("no connection may be opened, and none is being opened")
 		}
 	}
-	// From here on it is a server that does not accept.
+	// From here on the server does not accept.
 	r.aimAt(deaf(t))
 	for range 3 * openingAtOnce {
 		r.mustSend()
@@ -272,7 +271,7 @@ func TestNoLimitWhereServerCloses(t *testing.T) {
 	}
 }
 
-// A client whose connections are all busy does not say that it opens some, whatever it did before.
+// A client whose connections are all busy does not report that it opens some, whatever it did before.
 func TestBusyIsNotOpening(t *testing.T) {
 	r := newRig(t, targets.Spec{URL: serve(t, func(c *net.TCPConn) { io.Copy(io.Discard, c) })}, targets.Local{}, 1)
 	r.mustSend()
@@ -285,7 +284,7 @@ func TestBusyIsNotOpening(t *testing.T) {
 	}
 }
 
-// A connection whose end has arrived, but not come to the loop yet, is not used.
+// A connection is not used if its end has arrived, even if the loop has not seen it yet.
 func TestIdleConnectionIsLookedAt(t *testing.T) {
 	for name, hangUp := range map[string]func(*net.TCPConn){
 		"fin":   func(c *net.TCPConn) { c.CloseWrite() },

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A tinyServer answers each read of at least one byte with 200, in one thread with an epoll of its own, and allocates
-// nothing: beside it, what the client costs can be seen.
+// A tinyServer answers each read of at least one byte with 200, in one thread with its own epoll, and does not
+// allocate: so the client's cost is visible.
 type tinyServer struct {
 	url     string
 	poller  poller
@@ -29,7 +29,7 @@ type tinyServer struct {
 
 const tinyAnswer = "HTTP/1.1 200 OK\r\nServer: tiny\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!"
 
-// startTiny serves until the test ends; on core, if that is not negative.
+// startTiny serves until the test ends; on core, unless that is negative.
 func startTiny(t testing.TB, core int) *tinyServer {
 	t.Helper()
 	s := &tinyServer{open: map[int]struct{}{}, buf: make([]byte, 64<<10)}

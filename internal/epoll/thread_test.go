@@ -9,8 +9,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// TestYieldsInTime: a loop that has little to do is rescheduled each 8 ms, whenever in between it had to do something;
-// not while it is busy, and one that has done nothing for long waits as long as it likes.
+// TestYieldsInTime: a loop with little work is rescheduled every 8 ms, even if it works in between. A busy loop is not;
+// and a loop idle for long waits as long as it likes.
 func TestYieldsInTime(t *testing.T) {
 	const ms = int64(1e6)
 	for _, c := range []struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// A loop that is busy is woken without a system call, one that sleeps by one.
+// A busy loop is woken without a system call, a sleeping one with one.
 func TestWakeWhileBusy(t *testing.T) {
 	c := open(t, targets.Spec{URL: "http://127.0.0.1:9/"}, targets.Local{}, 1)
 	defer c.Close()
@@ -33,7 +33,7 @@ func TestWakeWhileBusy(t *testing.T) {
 	}
 }
 
-// After Close the number of the bell's descriptor may be that of another file, which must not be written.
+// After Close the number of the bell's descriptor may belong to another file, which must not be written.
 func TestWakeAfterClose(t *testing.T) {
 	c := open(t, targets.Spec{URL: "http://127.0.0.1:9/"}, targets.Local{}, 1)
 	if err := c.Poll(0, func(worker.Result) {}); err != nil {

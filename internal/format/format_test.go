@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestTable: formats are found by their names and by the endings of files, in any case.
+// TestTable: formats are found by name and by file ending, in any case.
 func TestTable(t *testing.T) {
 	hex := func(w io.Writer, n int) error { _, err := fmt.Fprintf(w, "%x", n); return err }
 	decimal := func(w io.Writer, n int) error { _, err := fmt.Fprint(w, n); return err }

@@ -18,8 +18,8 @@ func brief(client *redis.Client) Measurement {
 		Window: 200 * time.Millisecond, Burst: 250}
 }
 
-// TestMeasure: all limiters in all their uses keep what they promise, on a real and on an embedded Redis; and leave
-// nothing but what ends soon.
+// TestMeasure: all limiters in all their uses keep their promise, on a real and on an embedded Redis. They leave only
+// keys that expire soon.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -48,8 +48,8 @@ func TestMeasure(t *testing.T) {
 	})
 }
 
-// checkRush: what a rush shows of a limiter is what its row in the table says. A caller takes all there is in one call,
-// so this is no question of how fast the machine is; only that they arrive within some time is.
+// checkRush: a rush shows what the limiter's row in the table says. A caller takes all permits in one call, so the
+// speed of the machine does not matter, as long as they arrive within some time.
 func checkRush(t *testing.T, m Measurement, s Seen) {
 	t.Helper()
 	if s.Use != Rush {
@@ -65,7 +65,7 @@ func checkRush(t *testing.T, m Measurement, s Seen) {
 	}
 }
 
-// TestBeyond: a limiter that promised less than it does is found out.
+// TestBeyond: a limiter that promises too little is detected.
 func TestBeyond(t *testing.T) {
 	t.Parallel()
 	m := brief(redistest.Start(t).Client())
@@ -92,8 +92,7 @@ func TestBeyond(t *testing.T) {
 	}
 }
 
-// TestEnds: when its context ends so does a measurement, in each use, with the cause and without what was not measured
-// to its end.
+// TestEnds: when its context ends, a measurement ends in each use, with the cause, and without incomplete results.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	client := redistest.Embedded(t)
@@ -129,7 +128,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestLost: when Redis is lost while a run is measured, nobody waits for the end of that run.
+// TestLost: if Redis is lost during the measurement of a run, the measurement does not wait for the end of that run.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -156,7 +155,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestAway: without Redis there is an error that says which limiter was to be measured.
+// TestAway: without Redis the error names the limiter that was to be measured.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -13,7 +13,7 @@ import (
 
 const ms = int64(time.Millisecond)
 
-// grid is n arrivals, step apart.
+// grid returns n arrivals, step apart.
 func grid(from int64, n int, step int64) []int64 {
 	times := make([]int64, n)
 	for i := range times {
@@ -22,7 +22,7 @@ func grid(from int64, n int, step int64) []int64 {
 	return times
 }
 
-// TestExcess: the definition, by hand and by all windows there are.
+// TestExcess: the definition, by hand and over all windows.
 func TestExcess(t *testing.T) {
 	for name, c := range map[string]struct {
 		times []int64
@@ -58,7 +58,7 @@ func TestExcess(t *testing.T) {
 	}
 }
 
-// TestAtBorder: what is not near the end of a window does not count.
+// TestAtBorder: arrivals far from the border of a window do not count.
 func TestAtBorder(t *testing.T) {
 	second := int64(time.Second)
 	for name, c := range map[string]struct {
@@ -79,7 +79,7 @@ func TestAtBorder(t *testing.T) {
 	}
 }
 
-// TestLook: the figures of a measurement, and what is said and drawn of them.
+// TestLook: the figures of a measurement, their text and their plot.
 func TestLook(t *testing.T) {
 	m := Measurement{QPS: 500, Duration: time.Second, Window: 100 * time.Millisecond}
 	even := Seen{Limiter: "leaky-bucket", Use: Run, Calls: 7, Allowed: 1.5}

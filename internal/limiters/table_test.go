@@ -49,7 +49,7 @@ func TestTableIsComplete(t *testing.T) {
 	}
 }
 
-// cost is what calls have cost a server so far.
+// cost is the cost of calls for a server so far.
 type cost struct {
 	commands       int64 // within scripts
 	calls          int64 // of scripts
@@ -80,12 +80,12 @@ func costs(t *testing.T, client *redis.Client) (c cost) {
 	return c
 }
 
-// near tells whether a figure is within some percent of what the table says: bytes depend a little on how long numbers
-// and names are.
+// near tells whether a figure is within some percent of the table: bytes depend a little on the length of numbers and
+// names.
 func near(got, table float64, percent float64) bool { return math.Abs(got-table) <= percent/100*table }
 
-// checkCall makes one call, and then so many that looking at the statistics does not count beside them, and compares
-// them with the table.
+// checkCall makes one call, and then so many that reading the statistics does not matter, and compares them with the
+// table.
 func checkCall(t *testing.T, client *redis.Client, l Limiter, call func() error) {
 	t.Helper()
 	const many = 50
@@ -112,8 +112,8 @@ func checkCall(t *testing.T, client *redis.Client, l Limiter, call func() error)
 	}
 }
 
-// TestCalls: what a call costs, on a real Redis: of the limiters where the window has 900 permits of 1,000, of a
-// renewal where the run goes on.
+// TestCalls: the cost of a call on a real Redis: for limiters with 900 of 1,000 permits in the window, for a renewal
+// while the run goes on.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client()
@@ -139,7 +139,7 @@ func TestCalls(t *testing.T) {
 	checkCall(t, client, Table()[0], renewals(t, client))
 }
 
-// renewals are the calls of one member of a run that goes on.
+// renewals makes the calls of one worker of a run that goes on.
 func renewals(t *testing.T, client *redis.Client) func() error {
 	t.Helper()
 	r, _, err := run.Create(t.Context(), client, "checkout", run.Spec{
@@ -172,7 +172,7 @@ func renewals(t *testing.T, client *redis.Client) func() error {
 	return call
 }
 
-// TestMemory: what a key takes with 10,000 permits in its window, and that it grows with them where the table says so.
+// TestMemory: the memory of a key with 10,000 permits in its window, which grows with them if the table says so.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client()
@@ -207,7 +207,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestPage: docs/limiters.md has the table as it is here.
+// TestPage: docs/limiters.md has this table.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/limiters.md")
 	if err != nil {
@@ -225,7 +225,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestExtras: the x that is told, and the one that is measured against, are the same.
+// TestExtras: the x in the text equals the x that is measured against.
 func TestExtras(t *testing.T) {
 	told := map[string]float64{"1": 1, "b": 30, "c": 700, "2c": 1400, "c·(1 + 2/m)": 840}
 	for _, l := range Table() {
@@ -235,7 +235,7 @@ func TestExtras(t *testing.T) {
 	}
 }
 
-// TestWriteTable: all of a limiter is shown, and what the columns mean.
+// TestWriteTable: the table has all figures of a limiter, and explains the columns.
 func TestWriteTable(t *testing.T) {
 	chosen, err := Named("sliding-log", "gcra")
 	if err != nil {

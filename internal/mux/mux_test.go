@@ -21,8 +21,8 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// shared is a client at an address, all of whose connections are one socket, and its Dialer. Each socket that it opens
-// is counted.
+// shared returns a client at an address whose connections all use one socket, and its Dialer. It counts the sockets
+// opened.
 func shared(t *testing.T, addr string) (client *redis.Client, lines *mux.Dialer, sockets *atomic.Int64) {
 	t.Helper()
 	sockets = new(atomic.Int64)
@@ -68,8 +68,8 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// TestOneSocket: whatever a client does at the same time, calls of all sizes and pipelines, each gets its own reply,
-// and the server has one connection.
+// TestOneSocket: with concurrent calls of all sizes and pipelines, each call gets its own reply, and the server has one
+// connection.
 func TestOneSocket(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, direct *redis.Client) {
@@ -105,7 +105,7 @@ func TestOneSocket(t *testing.T) {
 	})
 }
 
-// TestNoCallWaitsForAReply: where a round trip is long, calls that begin together end together.
+// TestNoCallWaitsForAReply: with a long round trip, calls that begin together end together.
 func TestNoCallWaitsForAReply(t *testing.T) {
 	t.Parallel()
 	const trip = 100 * time.Millisecond
@@ -125,7 +125,7 @@ func TestNoCallWaitsForAReply(t *testing.T) {
 	}
 }
 
-// far is the address of a proxy that passes on what the server says after a delay.
+// far returns the address of a proxy that delays what the server says.
 func far(t *testing.T, server string, delay time.Duration) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -162,7 +162,7 @@ func far(t *testing.T, server string, delay time.Duration) string {
 	return l.Addr().String()
 }
 
-// TestMessages: what is published comes in its order, with calls beside it, and also a burst of 10,000.
+// TestMessages: messages come in order, also beside calls, and also in a burst of 10,000.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, direct *redis.Client) {
@@ -199,8 +199,7 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// TestSlowReader: who does not read blocks nobody, and finds the newest messages, in their order. An empty message only
-// wakes.
+// TestSlowReader: a slow reader blocks nobody, and finds the newest messages in order. An empty message only wakes.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, direct *redis.Client) {
@@ -230,8 +229,8 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// TestLostSocket: where the server ends the connection, whoever listens hears of it at once, and the next call
-// succeeds, whatever streams there were.
+// TestLostSocket: if the server ends the connection, subscribers notice at once, and the next call succeeds, whatever
+// streams there were.
 func TestLostSocket(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -255,8 +254,8 @@ func TestLostSocket(t *testing.T) {
 	}
 }
 
-// TestSilence: a call that gives up takes no other with it, and a server that stood still for a moment keeps its
-// connection. One that is silent for longer loses it.
+// TestSilence: a call that gives up ends no other call, and a server keeps its connection after a short pause. After a
+// longer silence it loses it.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -296,8 +295,8 @@ func TestSilence(t *testing.T) {
 	must(t, call(10*time.Second))
 }
 
-// TestRefused: a server without room says so, in its own words, and is not asked again at once: 100 calls in a row make
-// it refuse few.
+// TestRefused: the error has the server's own words, and it is not asked again at once: 100 calls in a row cause few
+// refusals.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -316,7 +315,7 @@ func TestRefused(t *testing.T) {
 	until(t, "the server to take the client", func() bool { return client.Ping(t.Context()).Err() == nil })
 }
 
-// TestClose: nothing is open after it, and nothing opens any more.
+// TestClose: afterwards nothing is open, and nothing opens any more.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -16,7 +16,7 @@ type answer string
 func (a answer) Error() string { return string(a) }
 func (answer) RedisError()     {}
 
-// TestSeries: each kind is told once, until the series is over.
+// TestSeries: each kind is reported once, until the series is over.
 func TestSeries(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	var s Series

@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 )
 
-// TestVendoredFiles: uPlot is that of npm, byte by byte, and its licence is with it. `make web` fetches it.
+// TestVendoredFiles: uPlot equals the npm package, byte by byte, and its licence is there. `make web` fetches it.
 func TestVendoredFiles(t *testing.T) {
 	want := map[string]string{
 		"uPlot.iife.min.js": "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
@@ -29,8 +29,8 @@ func TestVendoredFiles(t *testing.T) {
 	}
 }
 
-// TestScript: each module can be the first one, each that it imports is there once and before it, and nothing is left
-// to be fetched.
+// TestScript: each module can be the entry; each of its imports is there once and before it, and nothing has to be
+// fetched.
 func TestScript(t *testing.T) {
 	modules, err := fs.Glob(files, "web/*.js")
 	if err != nil || len(modules) == 0 {
@@ -67,7 +67,8 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// TestLinkerRefuses: what the linker does not understand is an error, and never a script that fails in a browser.
+// TestLinkerRefuses: modules that the linker does not understand are an error, and never a script that fails in a
+// browser.
 func TestLinkerRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		modules map[string]string

@@ -154,7 +154,7 @@ func TestPausedServerIsSilentUntilResumed(t *testing.T) {
 	}
 }
 
-// A thread that the runtime retires must not take the server with it.
+// When the runtime ends a thread, the server must stay.
 func TestServerOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	t.Parallel()
 	var s *Server
@@ -243,7 +243,7 @@ func TestBadArgumentFailsWithTheLog(t *testing.T) {
 	}
 }
 
-// A kind of data that Contents cannot tell must not look like no change.
+// A kind of data that Contents cannot read must not look unchanged.
 func TestContentsOfUnknownKind(t *testing.T) {
 	t.Parallel()
 	client := Embedded(t)

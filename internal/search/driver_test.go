@@ -136,19 +136,19 @@ func (s *simulated) publish(at time.Time) {
 	s.now = blank()
 }
 
-// limited makes an interval one of a generator that was too slow.
+// limited changes an interval to one of a generator that was too slow.
 func limited(in *report.Snapshot) {
 	in.Self = report.Self{Wall: 1e9, Cores: 1, CPU: report.NewLoad(95e7, 1e9)}
 	in.JudgeBeat()
 }
 
-// search plays a search against it.
+// search plays a search against the service.
 func (s *simulated) search(t *testing.T, length time.Duration, plan Plan, slos ...string) (Result, error) {
 	t.Helper()
 	return s.searchFor(t, length, plan, append([]string{"latency:p(99)<50ms"}, slos...)...)
 }
 
-// searchFor is search with these objectives and no other.
+// searchFor is search with only these objectives.
 func (s *simulated) searchFor(t *testing.T, length time.Duration, plan Plan, slos ...string) (Result, error) {
 	t.Helper()
 	d := Driver{Fleet: s, Length: length, Settle: 500 * time.Millisecond, Drain: 30 * time.Second}
@@ -168,11 +168,11 @@ func (s *simulated) searchFor(t *testing.T, length time.Duration, plan Plan, slo
 	return machine.Result(), err
 }
 
-// usual is where a search looks by default.
+// usual is the default plan.
 func usual() Plan { return Plan{From: 100, To: 50_000} }
 
-// TestDriverFindsCapacity: 8 servers with 10 ms each have 800/s. It takes less than 90 s with windows of 3 s, and it is
-// not the length of the window that decides.
+// TestDriverFindsCapacity: 8 servers with 10 ms each have 800/s. The search takes less than 90 s with windows of 3 s,
+// and the length of the window does not change the result.
 func TestDriverFindsCapacity(t *testing.T) {
 	for _, length := range []time.Duration{2 * time.Second, 3 * time.Second, 20 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -196,8 +196,8 @@ func TestDriverFindsCapacity(t *testing.T) {
 	}
 }
 
-// TestDriverEndsAFailingProbe: at one and a half times the capacity two seconds tell, of windows of 20 s; what is slow
-// and does not pile up is measured to the end.
+// TestDriverEndsAFailingProbe: at one and a half times the capacity, two seconds of a window of 20 s suffice; a slow
+// service without a growing queue is measured to the end.
 func TestDriverEndsAFailingProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulated(8, 10*time.Millisecond)
@@ -219,8 +219,8 @@ func TestDriverEndsAFailingProbe(t *testing.T) {
 	})
 }
 
-// TestDriverWaitsForAnEmptyQueue: no probe begins before everything has been answered. What does not drain in time is
-// the end.
+// TestDriverWaitsForAnEmptyQueue: no probe begins before everything has been answered. A queue that does not drain in
+// time ends the search.
 func TestDriverWaitsForAnEmptyQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulated(8, 10*time.Millisecond)
@@ -248,8 +248,8 @@ func TestDriverWaitsForAnEmptyQueue(t *testing.T) {
 	})
 }
 
-// TestDriverSetsALostRateAgain: Redis forgets that the rate was set to 0, and the fleet would fire on into a service
-// that has just failed.
+// TestDriverSetsALostRateAgain: Redis loses the command that set the rate to 0, and the fleet would go on sending to a
+// service that has just failed.
 func TestDriverSetsALostRateAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, lost := newSimulated(8, 10*time.Millisecond), false
@@ -283,8 +283,8 @@ func TestDriverSetsALostRateAgain(t *testing.T) {
 	})
 }
 
-// TestDriverWithoutAnswer: where the generator was the limit, a snapshot or a worker is missing or not all was sent,
-// there is no answer. The probe is repeated; in the end there is no answer at all, and never a failure.
+// TestDriverWithoutAnswer: if the generator was the limit, a snapshot or a worker is missing, or not all was sent,
+// there is no answer. The probe is repeated. Finally the search ends without an answer, and never with a failure.
 func TestDriverWithoutAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(s *simulated, in *report.Snapshot) bool
@@ -329,7 +329,7 @@ func TestDriverWithoutAnswer(t *testing.T) {
 	}
 }
 
-// TestDriverWithoutWorkers: who has gone is not waited for.
+// TestDriverWithoutWorkers: the driver does not wait for workers that have gone.
 func TestDriverWithoutWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulated(8, 10*time.Millisecond)
@@ -341,8 +341,8 @@ func TestDriverWithoutWorkers(t *testing.T) {
 	})
 }
 
-// TestDriverPassesWhatTheGeneratorDelays: what a generator delays counts as latency, so where all was sent and every
-// objective is met they are kept.
+// TestDriverPassesWhatTheGeneratorDelays: delays of a generator count as latency. So if all was sent and every
+// objective is met, the probe passed.
 func TestDriverPassesWhatTheGeneratorDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulated(8, 10*time.Millisecond)
@@ -354,8 +354,8 @@ func TestDriverPassesWhatTheGeneratorDelays(t *testing.T) {
 	})
 }
 
-// TestDriverDoesNotPassWhatHidesDelays: service times and errors are no worse where the generator sends late, so they
-// prove nothing then.
+// TestDriverDoesNotPassWhatHidesDelays: service times and errors do not get worse if the generator sends late, so then
+// they prove nothing.
 func TestDriverDoesNotPassWhatHidesDelays(t *testing.T) {
 	for slo, passes := range map[string]bool{"service:p(99)<50ms": false, "errors:rate<1%": false, "latency:p(99)<50ms": true} {
 		for _, late := range []bool{false, true} {
@@ -376,8 +376,8 @@ func TestDriverDoesNotPassWhatHidesDelays(t *testing.T) {
 	}
 }
 
-// TestDriverTellsWhoseQueueItIs: as many requests as may be are in flight. If the service is slow, it is its limit; if
-// not, the generator's.
+// TestDriverTellsWhoseQueueItIs: the maximum number of requests is in flight. If the service is slow, that is its
+// limit; else it is the generator's.
 func TestDriverTellsWhoseQueueItIs(t *testing.T) {
 	for d, outcome := range map[time.Duration]Outcome{10 * time.Millisecond: NoAnswer, 100 * time.Millisecond: Failed} {
 		synctest.Test(t, func(t *testing.T) {
@@ -398,8 +398,8 @@ func TestDriverTellsWhoseQueueItIs(t *testing.T) {
 	}
 }
 
-// TestDriverOfAServiceThatIsNotThere: nothing ends, or all is dropped for want of a connection. It fails, at every
-// rate.
+// TestDriverOfAServiceThatIsNotThere: nothing ends, or all is dropped for lack of a connection. The probe fails, at
+// every rate.
 func TestDriverOfAServiceThatIsNotThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulated(1000, 5*time.Second)
@@ -427,8 +427,8 @@ func TestDriverOfAServiceThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestDriverNeedsTheRunForItself: a rate that somebody else has set ends the search; a fleet that cannot be asked is
-// asked again for a while.
+// TestDriverNeedsTheRunForItself: a rate set by another command ends the search; failed calls to the fleet are repeated
+// for a while.
 func TestDriverNeedsTheRunForItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulated(8, 10*time.Millisecond)
@@ -486,12 +486,12 @@ func TestDriverEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestObjective: what a probe cannot judge is refused.
+// TestObjective: objectives that a probe cannot judge are refused.
 func TestObjective(t *testing.T) {
 	for text, says := range map[string]string{
 		"latency:p(99)<50ms": "", "errors:rate<0.1%": "", "service:avg<=1s": "", "lag:p(99)<10ms": "", "dropped:count<1": "", "status{code=5xx}:count==0": "",
-		"latency:p(99)<50ms over 10s":               "leave over out",
-		"latency:p(99)<50ms over 10s abort after 3": "leave over out",
+		"latency:p(99)<50ms over 10s":               "leave out 'over'",
+		"latency:p(99)<50ms over 10s abort after 3": "leave out 'over'",
 		"rate:rate>500":                             "the search sets the rate",
 		"latency:max<3s":                            "within --step-for 3s no request can miss it",
 	} {

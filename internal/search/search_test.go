@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// service is c servers that share one queue, each busy for d per request, and a generator that fires evenly or, with
+// service is c servers that share one queue, each busy for d per request, with a generator that sends evenly or, with
 // poisson, at random.
 type service struct {
 	c       int
@@ -18,7 +18,7 @@ type service struct {
 	rng     *rand.Rand
 }
 
-// probe plays so many seconds at a rate and returns the 99th percentile of the latency. Request k is done at
+// probe plays this many seconds at a rate and returns the 99th percentile of the latency. Request k is done at
 // max(arrival, done(k−c)) + d.
 func (s service) probe(rate float64, seconds int) time.Duration {
 	done, at := make([]float64, s.c), 0.0
@@ -80,7 +80,7 @@ func TestSearchFindsCapacity(t *testing.T) {
 	}
 }
 
-// step is a service that keeps its objectives up to a rate.
+// step is a service that meets its objectives up to a rate.
 func step(knee float64) func(float64) Outcome {
 	return func(rate float64) Outcome {
 		if rate <= knee {
@@ -90,7 +90,7 @@ func step(knee float64) func(float64) Outcome {
 	}
 }
 
-// TestSearchSteps: which probes are played, and for what.
+// TestSearchSteps: the probes that are played, and their phases.
 func TestSearchSteps(t *testing.T) {
 	r := play(t, Plan{From: 100, To: 50_000}, step(800))
 	var phases []string
@@ -123,7 +123,7 @@ func TestSearchEnds(t *testing.T) {
 	}
 }
 
-// TestSearchConfirms: rates that passed by luck are no answer; what is below them is searched again, and confirmed too.
+// TestSearchConfirms: rates that passed by luck are no answer; the search goes on below them and confirms again.
 func TestSearchConfirms(t *testing.T) {
 	lucky := 0
 	r := play(t, Plan{From: 100, To: 10_000}, func(rate float64) Outcome {
@@ -147,7 +147,7 @@ func TestSearchConfirms(t *testing.T) {
 	}
 }
 
-// TestSearchWithoutAnswer: a probe whose generator was the limit is repeated three times, and never taken for a
+// TestSearchWithoutAnswer: a probe whose generator was the limit is repeated three times, and never counts as a
 // failure.
 func TestSearchWithoutAnswer(t *testing.T) {
 	r := play(t, Plan{From: 100, To: 50_000}, func(rate float64) Outcome {
@@ -164,7 +164,7 @@ func TestSearchWithoutAnswer(t *testing.T) {
 			t.Errorf("repeated %v/s: %+v", p.Rate, r)
 		}
 	}
-	// Now and then one is lost: the search goes on as if it had not been.
+	// Single lost probes do not change the search.
 	n := 0
 	r = play(t, Plan{From: 100, To: 50_000}, func(rate float64) Outcome {
 		if n++; n%3 == 0 {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// texts are what a picture says; it must be XML, and have no number that is none.
+// texts returns the texts of a picture, which must be XML without invalid numbers.
 func texts(t *testing.T, picture string) map[string]bool {
 	t.Helper()
 	if strings.Contains(picture, "NaN") || strings.Contains(picture, "Inf") {
@@ -30,7 +30,7 @@ func texts(t *testing.T, picture string) map[string]bool {
 	}
 }
 
-// TestPictures: what is drawn is XML, and has what it is to show.
+// TestPictures: pictures are XML and contain their texts.
 func TestPictures(t *testing.T) {
 	for name, c := range map[string]struct {
 		picture string
@@ -53,7 +53,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// TestStrips: a column for each span that has something in it, as tall as it is to the fullest.
+// TestStrips: a column for each span that is not empty, with its height relative to the fullest.
 func TestStrips(t *testing.T) {
 	picture := Strips("t", time.Second, time.Second, []Strip{{"s", 0, []int{0, 4, 0, 1, 2}}})
 	_, path, _ := strings.Cut(picture, ` d="`)

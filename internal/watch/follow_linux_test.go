@@ -13,7 +13,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// TestOnlyWhatIsDueIsShown: and then also what was true before, if it was not shown.
+// TestOnlyWhatIsDueIsShown: a line is shown only when due; then also an earlier state, if it was not shown.
 func TestOnlyWhatIsDueIsShown(t *testing.T) {
 	at := func(phase string, sent int64) run.Progress {
 		return run.Progress{State: &run.State{Run: "x", Phase: phase, Members: 1}, Counts: report.Counts{Sent: sent}, Latency: report.NewHistogram()}
@@ -43,7 +43,7 @@ func TestOnlyWhatIsDueIsShown(t *testing.T) {
 	shows(func() { o.trouble("no answer"); o.show(last) }, "")
 }
 
-// TestAskSaysWhenThereIsNoAnswer: a server that hangs holds a call for seconds; Ctrl-C does not wait for it.
+// TestAskSaysWhenThereIsNoAnswer: a server that hangs blocks a call for seconds; Ctrl-C does not wait for it.
 func TestAskSaysWhenThereIsNoAnswer(t *testing.T) {
 	var out watchtest.Buffer
 	o := onlooker{every: time.Second, line: newLine(&out)}

@@ -58,7 +58,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// TestPlainLines: a file gets a line where there is something new, and no escape codes, whatever an error quotes.
+// TestPlainLines: a file gets a line for each news, and no escape codes, whatever an error quotes.
 func TestPlainLines(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "err")
 	f, err := os.Create(name)
@@ -79,7 +79,7 @@ func TestPlainLines(t *testing.T) {
 	}
 }
 
-// TestOneLineOnATerminal: it is written anew, cut to the width there is now, and left where it is at the end.
+// TestOneLineOnATerminal: the line is rewritten, cut to the current width, and stays at the end.
 func TestOneLineOnATerminal(t *testing.T) {
 	p := watchtest.NewTerminal(t, 10)
 	l := newLine(p.Slave)
@@ -101,7 +101,7 @@ func TestNothingIsShownOnATerminal(t *testing.T) {
 	}
 }
 
-// TestDumbTerminal: one that cannot go back gets plain lines.
+// TestDumbTerminal: a terminal that cannot go back gets plain lines.
 func TestDumbTerminal(t *testing.T) {
 	for term, columns := range map[string]uint16{"dumb": 80, "xterm": 0} {
 		p := watchtest.NewTerminal(t, columns)

@@ -7,7 +7,7 @@ import (
 	"github.com/loadctl/loadctl/internal/watch/watchtest"
 )
 
-// TestLinesAboveTheLine: what a worker says comes above the line that is written anew, and the line is gone at the end.
+// TestLinesAboveTheLine: messages of a worker appear above the progress line, which is gone at the end.
 func TestLinesAboveTheLine(t *testing.T) {
 	p := watchtest.NewTerminal(t, 10)
 	l := NewLive(p.Slave)
@@ -27,7 +27,7 @@ func TestLinesAboveTheLine(t *testing.T) {
 	}
 }
 
-// TestNoLiveLine: without a terminal there is nothing but what is said. The run is not even asked for.
+// TestNoLiveLine: without a terminal there are only the messages. The run is not even opened.
 func TestNoLiveLine(t *testing.T) {
 	var out watchtest.Buffer
 	l := NewLive(&out)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestStayInTouch: a deadman's switch hears three times as often as it must, whatever becomes of a sign of life.
+// TestStayInTouch: a dead-man's switch gets signs of life three times as often as needed, even if some fail.
 func TestStayInTouch(t *testing.T) {
 	for deadman, every := range map[time.Duration]time.Duration{
 		3 * time.Second: time.Second, 15 * time.Second: 5 * time.Second, 24 * time.Hour: 5 * time.Second,

@@ -4,13 +4,13 @@ import (
 	"testing"
 )
 
-// What a fast server answers, 120 bytes.
+// The answer of a fast server, 120 bytes.
 const usual = "HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 22:00:00 GMT\r\nContent-Type: text/plain\r\nContent-Length: 12\r\n\r\nHello world\n"
 
 const usualChunked = "HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 22:00:00 GMT\r\nTransfer-Encoding: chunked\r\n\r\n" +
 	"c\r\nHello world\n\r\n0\r\n\r\n"
 
-// feed reads an answer in pieces of a size and tells how it went.
+// feed reads an answer in pieces of a size, and returns the result.
 func feed(r *Response, answer []byte, size int) (done bool, err error) {
 	r.Begin(Limits{}, false)
 	for len(answer) > 0 && !done && err == nil {
@@ -45,7 +45,7 @@ func BenchmarkFeed(b *testing.B) {
 	}
 }
 
-// The usual case of a client: the head is the one of the answer before.
+// The usual case of a client: the head equals that of the previous answer.
 func BenchmarkKnown(b *testing.B) {
 	answer := []byte(usual)
 	var memo Memo
@@ -59,7 +59,7 @@ func BenchmarkKnown(b *testing.B) {
 	}
 }
 
-// Long bodies are passed over, however long they are.
+// Long bodies are skipped, however long they are.
 func BenchmarkBody(b *testing.B) {
 	const head = "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n"
 	answer := append([]byte(head), make([]byte, 1<<20)...)

@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/targets/http1/http1test"
 )
 
-// An ending is what came of an answer.
+// An ending is the result of an answer.
 type ending struct {
 	status int
 	class  string
@@ -19,8 +19,7 @@ type ending struct {
 	body   int64
 }
 
-// read feeds a case in pieces: next says how many bytes the next one has, of
-// those that are left.
+// read feeds a case in pieces: next returns the size of the next piece, out of the remaining bytes.
 func read(t *testing.T, r *Response, c http1test.Case, next func(left int) int) ending {
 	t.Helper()
 	r.Begin(Limits{Body: c.BodyLimit}, c.Head)
@@ -38,7 +37,7 @@ func read(t *testing.T, r *Response, c http1test.Case, next func(left int) int) 
 		rest = rest[n:]
 	}
 	e.status, e.body = r.Status(), r.body
-	// What follows the answer may come later: whoever reads the socket sees it.
+	// Data after the answer may come later: the reader of the socket sees it.
 	e.keep = r.KeepAlive() && e.in == len(c.Bytes) && !c.Closes
 	if c.Closes && err == nil {
 		err = r.EOF()
@@ -63,8 +62,8 @@ func expected(c http1test.Case) ending {
 	return ending{status: c.Status, class: c.Class, keep: c.Keep, in: c.In, body: c.Body}
 }
 
-// Whole, in two pieces cut at each byte, and byte by byte, by one Response
-// that is used again and again, and by two that share what they remember.
+// Whole, in two pieces cut at each byte, and byte by byte; with one Response that is reused, and with two that share a
+// Memo.
 func TestCases(t *testing.T) {
 	var r Response
 	var memo Memo
@@ -106,8 +105,8 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// cuts are the places where n bytes are cut in two: all, or of a long answer
-// some, more of them near its ends.
+// cuts returns where to cut n bytes in two: everywhere, or for a long answer at some places, more of them near its
+// ends.
 func cuts(n int) (at []int) {
 	if n <= 500 {
 		for i := 1; i < n; i++ {
@@ -125,7 +124,7 @@ func cuts(n int) (at []int) {
 	return at
 }
 
-// A head that is the same as the last is not read: if it were told otherwise, nobody would notice.
+// A head equal to the last one is not parsed, so a wrong Memo would go unnoticed.
 func TestMemo(t *testing.T) {
 	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 	var memo Memo
@@ -230,7 +229,7 @@ func TestLocation(t *testing.T) {
 	}
 }
 
-// After the end, good or bad, nothing is taken and the result stays.
+// After the end, good or bad, no bytes are read and the result stays.
 func TestAfterTheEnd(t *testing.T) {
 	var r Response
 	feed(&r, []byte("HTTP/1.1 204 \r\n\r\n"), 100)
@@ -282,7 +281,7 @@ func TestBuffersAreBounded(t *testing.T) {
 	}
 }
 
-// However the bytes are cut, the result is the same, and nothing panics.
+// However the bytes are split, the result is the same, and nothing panics.
 func FuzzResponse(f *testing.F) {
 	for _, c := range http1test.Cases() {
 		if len(c.Bytes) < 500 {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What looks at eight bytes at a time sees what looks at one sees, for each
-// byte in each place, beside tabs and letters with the highest bit.
+// The check of eight bytes at a time agrees with the check of single bytes, for each byte in each place, beside tabs
+// and letters with the highest bit.
 func TestPrintable(t *testing.T) {
 	for n := range 20 {
 		for at := range n {

@@ -12,13 +12,11 @@ import (
 	"github.com/loadctl/loadctl/targets/http1/http1test"
 )
 
-// Where net/http takes an answer otherwise the table says why, and only there:
-// what is called strict is strict, and nothing else is.
+// If net/http gives another result, and only then, the table says why: the cases marked strict are strict.
 func TestUnlikeNetHTTP(t *testing.T) {
 	for _, c := range http1test.Cases() {
-		// It takes the end of the bytes for the end of a line, and what is cut
-		// for malformed. Here it is what it is: an answer that did not come to
-		// its end.
+		// net/http takes the end of the data for the end of a line, and a cut answer for a malformed one. Here it is an
+		// answer that did not come to its end.
 		if c.Status == 0 && (c.Class == http1test.EOF || c.Class == http1test.Timeout) && !bytes.HasSuffix(c.Bytes, []byte("\n")) {
 			continue
 		}
@@ -34,13 +32,12 @@ func TestUnlikeNetHTTP(t *testing.T) {
 	}
 }
 
-// A silence is how a connection that stays open reads once its deadline has
-// passed.
+// A silence is how a connection that stays open reads after its deadline.
 type silence struct{}
 
 func (silence) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
 
-// readNetHTTP reads a case by net/http, as the HTTP target did once.
+// readNetHTTP reads a case with net/http.
 func readNetHTTP(c http1test.Case) (e ending) {
 	var source io.Reader = bytes.NewReader(c.Bytes)
 	if !c.Closes {
