@@ -218,7 +218,7 @@ func badWindows() []badThreshold {
 		{"errors:rate<1% over 5s over 5s", 24, "does not belong there"},
 		{"errors:rate<1% for 5s", 16, "does not belong there"},
 		{"service:p(9)<1 over 5s", 16, "service is known for the whole run only; leave out 'over', or use one of latency, errors, checks, rate"},
-		{"status:count<1 over 5s", 16, "status is known of the whole run only"},
+		{"status:count<1 over 5s", 16, "status is known for the whole run only"},
 		{"errors:rate<1% abort after 3", 16, "abort counts windows; say how long they are"},
 		{"errors:rate<1% over 5s abort", 29, "write abort after 3"},
 		{"errors:rate<1% over 5s abort 3", 30, "write abort after 3"},

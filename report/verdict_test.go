@@ -179,7 +179,7 @@ func TestVerdictText(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
-	if n := strings.Count(text.String(), "limit "); n != 3 {
+	if n := strings.Count(text.String(), "\nlimit "); n != 3 {
 		t.Errorf("%d verdicts, want 3\n%s", n, text.String())
 	}
 }

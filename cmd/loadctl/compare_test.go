@@ -67,7 +67,7 @@ func TestCompareRefused(t *testing.T) {
 	refused(t, []string{"compare", a + "," + b + "," + copied, b, "--force"}, "compare: "+a+" and "+copied+" are the same run; give each run of a side once")
 	refused(t, []string{"compare", a, "x"}, "x is still running; wait for its end", "--force compares them anyway")
 	stdout, stderr, code := execute("compare", a, "x", "--force")
-	if code != cli.CodeGood || !strings.Contains(stderr, "warning: x goes on") || !strings.Contains(stdout, "none: nothing ended") {
+	if code != cli.CodeGood || !strings.Contains(stderr, "warning: x is still running") || !strings.Contains(stdout, "none: nothing ended") {
 		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 	}
 }

@@ -27,7 +27,7 @@ func TestRemoveWorkers(t *testing.T) {
 	refused(t, []string{"workers", "rm", "x", "a"}, "remove worker a of run x: it may be alive: heard of 0.", " s ago; if it is dead, try again in 2 s, or --force")
 	refused(t, []string{"workers", "rm", "x", "a", "-o", "json"}, "it may be alive")
 	stdout, stderr, code := execute("workers", "rm", "x", "a", "c", "b", "--force")
-	if code != cli.CodeConfig || !strings.HasPrefix(stdout, "x: a removed; it was last heard of at ") || !strings.Contains(stdout, "\nx: b removed, ") ||
+	if code != cli.CodeConfig || !strings.HasPrefix(stdout, "x: a removed; it was last heard of at ") || !strings.Contains(stdout, "\nx: b removed; ") ||
 		!strings.HasPrefix(stderr, "error: remove worker c of run x: there is no such worker") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}

@@ -99,7 +99,7 @@ func TestPreflight(t *testing.T) {
 }
 
 func TestCPU(t *testing.T) {
-	wants(t, 1, judgeCores(1), Warn, "2 cores")
+	wants(t, 1, judgeCores(1), Warn, "2 or more cores")
 	wants(t, 2, judgeCores(2), OK, "2")
 	wants(t, "half", judgeCPULimit(0.5, 2), Warn, "0.5 CPUs for 2 threads", "to 2 CPUs")
 	wants(t, "all", judgeCPULimit(2, 2), OK, "2 CPUs")
