@@ -28,6 +28,7 @@ type StartTimeout struct{ after Duration }
 func (s *StartTimeout) AddFlags(c *cobra.Command) {
 	s.after = Duration(defaultStart)
 	c.Flags().Var(&s.after, "start-timeout", "how long to wait for --min-workers, then exit code 104; 0 = without end")
+	Group(c.Flags(), "Run")
 }
 
 // Limit is ctx until the wait of a run for its workers has taken too long: then it ends, with an ErrFewWorkers as its cause. A run that waits for

@@ -273,7 +273,7 @@ func TestDoubts(t *testing.T) {
 		"a and b are not the same test: limiter , gcra":          func(r *report.Report) { r.Limiter = "gcra" },
 		"b: worker b was the limit (generator, cpu)":             func(r *report.Report) { r.Workers[0].Verdicts = []report.Verdict{{Limit: "generator", Cause: "cpu"}} },
 		"b: worker b was the limit (machine, steal)":             func(r *report.Report) { r.Workers[0].Verdicts = []report.Verdict{{Limit: "machine", Cause: "steal"}} },
-		"b is still running": func(r *report.Report) { r.Running = true },
+		"b is still running":                                     func(r *report.Report) { r.Running = true },
 	} {
 		other := v.side(rng, "b", 2, 1)
 		change(&other.Runs[1])

@@ -136,7 +136,11 @@ func newSession(t *testing.T, name string, steps []step) *session {
 	s.private = strings.NewReplacer(redisAddr, redis, embeddedAddr, embedded, httpAddr, web,
 		"--port 6379", "--port "+port(redis), "embedded:6380", "embedded:"+port(embedded),
 		"make demo", "loadctl demo", "make build", "true") // what they build is there
-	s.env = append(os.Environ(), "PATH="+binaries+":"+os.Getenv("PATH"), "LOADCTL_REDIS=redis://"+redis)
+	s.env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOADCTL_REDIS=") })
+	s.env = append(s.env, "PATH="+binaries+":"+os.Getenv("PATH"))
+	if text := all.String(); strings.Contains(text, "--run ") || !strings.Contains(text, "loadworker run ") { // else the worker embeds a Redis
+		s.env = append(s.env, "LOADCTL_REDIS=redis://"+redis)
+	}
 	return s
 }
 

@@ -148,7 +148,7 @@ func (y *story) command(text string) {
 	case "copy":
 		y.backup, y.dump = y.r.Clone(), y.s.dump()
 	case "failover":
-		y.world.failover()
+		y.failover()
 	case "lost,":
 		y.bringBack(words[1])
 	case "audit":

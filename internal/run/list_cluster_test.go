@@ -94,7 +94,7 @@ func TestWithoutTheList(t *testing.T) {
 		t.Fatalf("created %v, unlisted %v, error %v", created, r.Unlisted, err)
 	}
 	for _, n := range []string{removed, again} {
-		b.wants(Remove(t.Context(), client, n, false), ErrListed, "remove run "+n+": the run is removed", "loadctl rm "+n+" again", "loadctl ls")
+		b.wants(Remove(t.Context(), client, n, false), ErrListed, "remove run "+n+": the run is removed", "loadctl rm "+n+" or loadctl ls")
 	}
 	back(t, list, client)
 	if err := Remove(t.Context(), client, again, false); err != nil {
