@@ -22,6 +22,7 @@ import (
 // same exit code: for a run with thresholds, warm-up, limiter, commands, errors and limits. New formats are included
 // automatically.
 func TestArchiveIsTheRun(t *testing.T) {
+	besides(t)
 	b, web, dir := newBed(t), serve(t, arrivals.Options{ErrorShare: 0.2, Latency: 30 * time.Millisecond}), t.TempDir()
 	files, args := map[string]string{}, []string{"--url", web.URL() + "/?a=b", "--qps", "200", "--duration", "4s", "--id", "w1", "--limiter", "token-bucket", "--burst", "50",
 		"--max-connections", "4", "--max-lag", "100ms", "-H", "Authorization: Bearer secret", "--warmup", "1s", "--threshold", "errors:rate<1%", "--threshold", "checks:count>10 over 1s"}
@@ -100,6 +101,7 @@ func archiveOf(t *testing.T, write func(w *gzip.Writer)) string {
 // TestHostileFiles: all commands that read files refuse files that are no archives, or bad ones, with one line, exit
 // code 104, and bounded memory.
 func TestHostileFiles(t *testing.T) {
+	besides(t)
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)

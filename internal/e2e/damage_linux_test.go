@@ -96,6 +96,7 @@ func unpublishable(part, how string) bool {
 // TestDamagedKeys: after any damage to one key of a live run, the fleet never exceeds the rate, no process panics or
 // hangs, and each command answers, or says in one line what is wrong.
 func TestDamagedKeys(t *testing.T) {
+	besides(t)
 	for _, part := range []string{"spec", "budget", "workers", "due", "rich", "loose", "laws", "log", "totals", "series", "snapshots", "events", "limiter"} {
 		t.Run(part, func(t *testing.T) {
 			t.Parallel()

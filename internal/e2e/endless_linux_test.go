@@ -21,6 +21,7 @@ const mostMemory = 150 << 20
 // TestEndlessHeads: 1,000 connections with endless heads cost the worker little memory, and are failed requests of
 // their own class.
 func TestEndlessHeads(t *testing.T) {
+	besides(t)
 	b := newBed(t)
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for name, c := range map[string]struct {

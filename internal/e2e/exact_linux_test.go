@@ -19,6 +19,14 @@ func scale[T any](short, full T) T {
 	return short
 }
 
+// besides lets a test run beside others, but not in the acceptance run: there it has the machine to itself.
+func besides(t *testing.T) {
+	t.Helper()
+	if !acceptance() {
+		t.Parallel()
+	}
+}
+
 // patient makes workers send late instead of dropping, so that counts are exact on a busy machine too.
 func patient() []string {
 	if acceptance() {
@@ -28,6 +36,7 @@ func patient() []string {
 }
 
 func TestCountIsExact(t *testing.T) {
+	besides(t)
 	b := newBed(t)
 	duration := scale("3s", "20s")
 	seconds := scale[int64](3, 20)

@@ -25,6 +25,7 @@ func (b *bed) short(name string, args ...string) *process {
 
 // TestMergeTakesFilesOnly: a pipe without a writer does not block the command, nor does an endless device.
 func TestMergeTakesFilesOnly(t *testing.T) {
+	besides(t)
 	b := newBed(t)
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -42,6 +43,7 @@ func TestMergeTakesFilesOnly(t *testing.T) {
 // TestReportOutlivesFullDisk: if its file cannot take the report, it is on standard output, and the exit code reports
 // an error.
 func TestReportOutlivesFullDisk(t *testing.T) {
+	besides(t)
 	b := newBed(t)
 	out := filepath.Join(t.TempDir(), "report.json")
 	described := []string{"--url", b.web.URL(), "--qps", "100", "--duration", "1s", "-o", "json", "--out", out}

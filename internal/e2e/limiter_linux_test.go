@@ -54,6 +54,7 @@ func (b *bed) bounded(extra int64) {
 
 // TestLimiters: each limiter lets the rate of a run pass, and no more than it promises.
 func TestLimiters(t *testing.T) {
+	besides(t)
 	const asked = 5 * limitedRate
 	for name, c := range limiterCases() {
 		t.Run(name, func(t *testing.T) {
@@ -124,6 +125,7 @@ func TestLimiterLive(t *testing.T) {
 // TestLimiterOutage: while Redis stands still, and after it has lost everything, arrivals stay within the limiter's
 // bound. Members go on with their own slots, together at most at the rate, and are not compensated for that later.
 func TestLimiterOutage(t *testing.T) {
+	besides(t)
 	pause := func(b *bed) {
 		b.redis.Pause()
 		sent := b.web.Count()

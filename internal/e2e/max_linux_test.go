@@ -69,6 +69,7 @@ func (b *bed) circled(r report.Report, stood string) {
 // TestMax: two workers send as fast as their connections allow, from t0 to the planned end; the report has exactly the
 // arrivals.
 func TestMax(t *testing.T) {
+	besides(t)
 	b := newSlowBed(t)
 	args := b.circling("--duration", "2s", "--min-workers", "2")
 	ps := []*process{b.worker("x", args...), b.worker("x", args...)}
@@ -102,6 +103,7 @@ func TestMax(t *testing.T) {
 // TestMaxIsOperated: an operator creates the run, guests join, and it is paused, resumed and stopped, not set to a
 // rate.
 func TestMaxIsOperated(t *testing.T) {
+	besides(t)
 	b := newSlowBed(t)
 	op := b.operator("run", "x", "--url", b.web.URL(), "--qps", "max", "--min-workers", "2", "-o", "json")
 	ps := []*process{b.guest("x", "--max-connections", "4"), b.guest("x", "--max-connections", "4")}
@@ -145,6 +147,7 @@ func TestMaxIsOperated(t *testing.T) {
 
 // TestMaxAlone: one worker is enough; Ctrl-C ends it with a report.
 func TestMaxAlone(t *testing.T) {
+	besides(t)
 	b := newSlowBed(t)
 	e := &embedded{bed: b}
 	p := e.host(b.circling(private(t))...)
@@ -162,6 +165,7 @@ func TestMaxAlone(t *testing.T) {
 // TestMaxKilled: the report says that the counts of a killed worker since its last snapshot are missing; the other
 // worker goes on.
 func TestMaxKilled(t *testing.T) {
+	besides(t)
 	b := newSlowBed(t)
 	args := b.circling("--duration", "6s", "--min-workers", "2", "--permit-for", "1s")
 	dies, stays := b.worker("x", append(args, "--id", "dead")...), b.worker("x", args...)
@@ -186,6 +190,7 @@ func TestMaxKilled(t *testing.T) {
 // TestMaxWithoutRedis: while Redis is away a closed loop goes on for --permit-for, waits, and continues when Redis is
 // back.
 func TestMaxWithoutRedis(t *testing.T) {
+	besides(t)
 	b := newSlowBed(t)
 	p := b.worker("x", b.circling("--permit-for", "2s")...)
 	b.started(200)
@@ -215,6 +220,7 @@ func TestMaxWithoutRedis(t *testing.T) {
 
 // TestMaxRefused: settings that need a rate, and workers that accept only runs with a rate.
 func TestMaxRefused(t *testing.T) {
+	besides(t)
 	b := newSlowBed(t)
 	b.loadctl("create", "x", "--url", b.web.URL(), "--qps", "max")
 	p := b.worker("x", "--allow-any", "--max-qps", "2k")

@@ -69,6 +69,7 @@ func TestTheSameNameAgain(t *testing.T) {
 
 // TestLateJoinerKeepsTheRate: the --qps of a joining worker never overrides a set-rate.
 func TestLateJoinerKeepsTheRate(t *testing.T) {
+	besides(t)
 	b := newBed(t)
 	args := []string{"--url", b.web.URL(), "--qps", "500"}
 	b.worker("late", args...)
@@ -125,6 +126,7 @@ func TestFirstInterruptDrains(t *testing.T) {
 }
 
 func TestSecondInterruptEndsAtOnce(t *testing.T) {
+	besides(t)
 	b := newBed(t)
 	p := b.fleet(1, "hard", "--qps", "100")[0]
 	b.started(10)
@@ -164,6 +166,7 @@ func TestReportSurvivesTheStream(t *testing.T) {
 
 // TestPasswordIsNotShown: a password from the environment or a file is in no output and not in the process list.
 func TestPasswordIsNotShown(t *testing.T) {
+	besides(t)
 	b := newBed(t)
 	const secret = "s3cr3t-word"
 	client := b.redis.Client()

@@ -13,6 +13,7 @@ import (
 // TestOneOff: on one machine a URL, a rate and a time are enough. Two such commands at the same time have separate runs
 // and separate Redis servers.
 func TestOneOff(t *testing.T) {
+	besides(t)
 	b := newBed(t) // its Redis stays empty
 	once := func(path string) *process {
 		return launch(t, "", "loadworker", append([]string{"run", "--url", b.web.URL() + path, "--qps", "300/s", "--duration", "2s", "-o", "json", "--on-redis-loss", "stop"}, patient()...)...)
@@ -41,6 +42,7 @@ func TestOneOff(t *testing.T) {
 
 // TestOneOffIsNamed: loadctl run without a Redis names the command that works without one.
 func TestOneOffIsNamed(t *testing.T) {
+	besides(t)
 	b := newBed(t)
 	p := launch(t, "", "loadctl", "run", "x", "--url", b.web.URL()+"/?a=1&b=2", "--qps", "6k/m", "-n", "0.05k", "--min-workers", "3", "-o", "json")
 	p.wait(104)
@@ -65,6 +67,7 @@ func shellWords(t *testing.T, line string) []string {
 
 // TestLiveLine: on a terminal a worker shows progress below its messages, and removes it for the report.
 func TestLiveLine(t *testing.T) {
+	besides(t)
 	b := newBed(t)
 	terminal := watchtest.NewTerminal(t, 120)
 	p := launchOn(t, terminal.Slave, "loadworker", "run", "--url", b.web.URL(), "--qps", "100", "--duration", "4s", "-o", "json")

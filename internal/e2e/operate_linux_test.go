@@ -282,6 +282,7 @@ func TestRunFromBeginningToEnd(t *testing.T) {
 
 // TestInterruptedRunStops: Ctrl-C is the operator's stop.
 func TestInterruptedRunStops(t *testing.T) {
+	besides(t)
 	b := newBed(t)
 	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.counted("")...)...)
 	p.says("created run x;")
@@ -333,6 +334,7 @@ func TestInterruptedRunCannotConfirm(t *testing.T) {
 
 // TestInterruptBeforeTheBeginning: a waiting run is stopped too, and workers that come later have nothing to do.
 func TestInterruptBeforeTheBeginning(t *testing.T) {
+	besides(t)
 	b := newBed(t)
 	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("")...)...)
 	p.says("x: waits for workers, 0 of 1 are here\n")
@@ -349,6 +351,7 @@ func TestInterruptBeforeTheBeginning(t *testing.T) {
 
 // TestSecondInterruptOfRun: the first one would wait for Redis.
 func TestSecondInterruptOfRun(t *testing.T) {
+	besides(t)
 	b := newBed(t)
 	p := b.operator(append([]string{"run", "x"}, b.described("")...)...)
 	p.says("x: waits for workers")
@@ -755,6 +758,7 @@ func (e *embedded) untouched() {
 }
 
 func TestEmbeddedAlone(t *testing.T) {
+	besides(t)
 	e := newEmbedded(t)
 	p := e.host(e.counted("1s", private(t))...)
 	p.wait(0)
@@ -765,6 +769,7 @@ func TestEmbeddedAlone(t *testing.T) {
 // TestEmbeddedTwice: the same command line in two terminals, started together, is one fleet with one Redis. It does not
 // send twice the rate.
 func TestEmbeddedTwice(t *testing.T) {
+	besides(t)
 	e := newEmbedded(t)
 	args := append([]string{"run", "--run", "x", "-o", "json"}, e.counted("3s", "--min-workers", "2", private(t))...)
 	ps := []*process{launch(t, "", "loadworker", args...), launch(t, "", "loadworker", args...)}
@@ -784,6 +789,7 @@ func TestEmbeddedTwice(t *testing.T) {
 
 // TestEmbeddedFleet: other processes need only the address that the host prints.
 func TestEmbeddedFleet(t *testing.T) {
+	besides(t)
 	e := newEmbedded(t)
 	host := e.host(e.counted("5s", "--min-workers", "3", private(t))...)
 	ps := []*process{host, e.local(), e.local()}
@@ -812,6 +818,7 @@ func TestEmbeddedFleet(t *testing.T) {
 
 // TestEmbeddedHostLeaves: the worker is gone, but its Redis stays until the others have ended.
 func TestEmbeddedHostLeaves(t *testing.T) {
+	besides(t)
 	e := newEmbedded(t)
 	host := e.host(e.counted("7s", "--min-workers", "3", private(t))...)
 	ps := []*process{e.local(), e.local()}
@@ -837,6 +844,7 @@ func TestEmbeddedHostLeaves(t *testing.T) {
 
 // TestEmbeddedHostGoesAtOnce: it ends with the second Ctrl-C, whoever uses its Redis.
 func TestEmbeddedHostGoesAtOnce(t *testing.T) {
+	besides(t)
 	e := newEmbedded(t)
 	host := e.host(e.described("", "--min-workers", "2", private(t))...)
 	e.local()
@@ -855,6 +863,7 @@ func TestEmbeddedHostGoesAtOnce(t *testing.T) {
 // TestEmbeddedHostWaitsForStrangers: it waits some seconds after the end, or until Ctrl-C, which then ends only the
 // wait.
 func TestEmbeddedHostWaitsForStrangers(t *testing.T) {
+	besides(t)
 	e := newEmbedded(t)
 	host := e.host(e.counted("1s", private(t))...)
 	stranger, err := net.Dial("tcp", strings.TrimPrefix(e.url, "redis://"))
@@ -874,6 +883,7 @@ func TestEmbeddedHostWaitsForStrangers(t *testing.T) {
 
 // TestEmbeddedPorts: the usual port may be in use by a run of another name; a port that was asked for may not.
 func TestEmbeddedPorts(t *testing.T) {
+	besides(t)
 	e := newEmbedded(t)
 	first := e.host(e.described("", "--redis", "embedded")...) // takes 6380, unless somebody else has it
 	was := e.url

@@ -15,6 +15,7 @@ import (
 
 // TestCredentialsOfTargetsAreNotShown: for any scheme of the URL, whether or not it can be used.
 func TestCredentialsOfTargetsAreNotShown(t *testing.T) {
+	besides(t)
 	b := newBed(t)
 	const name, word = "bob-the-user", "s3cr3t-word"
 	login := name + ":" + word
@@ -100,6 +101,7 @@ func encrypted(t *testing.T, to string) string {
 // TestSkipVerifyWarns: each command warns in one line that the certificate of Redis is not checked; doctor has a
 // finding.
 func TestSkipVerifyWarns(t *testing.T) {
+	besides(t)
 	b := newBed(t)
 	address := "rediss://" + encrypted(t, b.redis.Addr())
 	const says = "skip_verify in the Redis URL turns off the check of the server's certificate"

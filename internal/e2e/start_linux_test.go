@@ -8,6 +8,7 @@ import (
 // TestStartTimeout: if the workers of a run do not come, nobody waits without end. Nothing is sent, the exit code is
 // 104, and one line says who is missing.
 func TestStartTimeout(t *testing.T) {
+	besides(t)
 	t.Run("loadworker", func(t *testing.T) {
 		t.Parallel()
 		b := newBed(t)
