@@ -261,7 +261,7 @@ func TestKilledShare(t *testing.T) {
 			killed := time.Now()
 			<-ps[0].Exited
 			if c.says {
-				if out := b.loadctl("workers", "rm", name, "dead", "--force"); !strings.HasPrefix(out, name+": dead removed, ") {
+				if out := b.loadctl("workers", "rm", name, "dead", "--force"); !strings.HasPrefix(out, name+": dead removed; ") {
 					t.Error(out)
 				}
 			} else {

@@ -46,7 +46,7 @@ func TestOneOffIsNamed(t *testing.T) {
 	b := newBed(t)
 	p := launch(t, "", "loadctl", "run", "x", "--url", b.web.URL()+"/?a=1&b=2", "--qps", "6k/m", "-n", "0.05k", "--min-workers", "3", "-o", "json")
 	p.wait(104)
-	_, line, ok := strings.Cut(lastLine(p.Stderr.String()), "from this machine alone: loadworker ")
+	_, line, ok := strings.Cut(lastLine(p.Stderr.String()), "from this machine alone, without Redis: loadworker ")
 	if !ok {
 		t.Fatal(p.Stderr.String())
 	}

@@ -129,7 +129,7 @@ func TestOperatorPermissions(t *testing.T) {
 	b.loadctl("limiters", "token-bucket", "--measure", "--duration", "2s", "--window", "100ms")
 	if out, stderr, code := b.try("doctor"); code != 0 {
 		t.Errorf("doctor: %d, %s%s", code, out, stderr)
-	} else if !strings.Contains(out, "was not checked") {
+	} else if !strings.Contains(out, "were not checked") {
 		t.Errorf("doctor does not say what it could not look at:\n%s", out)
 	}
 	refused := slices.DeleteFunc(b.refused(), func(s string) bool { return s == "command config|get" }) // doctor tries, in case it may
