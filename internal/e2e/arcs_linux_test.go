@@ -49,7 +49,6 @@ func TestArcsAreExact(t *testing.T) {
 
 // TestArcsOutlastAnOutage: while Redis stands still, workers send what was promised, and nothing twice.
 func TestArcsOutlastAnOutage(t *testing.T) {
-	besides(t)
 	b := newBed(t)
 	ps := b.fleet(3, "outage", append(patient(), "--qps", "600", "--duration", "14s")...)
 	b.started(600)
@@ -69,7 +68,6 @@ func TestArcsOutlastAnOutage(t *testing.T) {
 
 // TestArcsMove: the fleet and the rate change. Nothing is lost, and nothing is sent that was not asked for.
 func TestArcsMove(t *testing.T) {
-	besides(t)
 	b := newBed(t)
 	args := append(patient(), "--url", b.web.URL(), "--qps", "300")
 	one, two := b.worker("move", args...), b.worker("move", args...)

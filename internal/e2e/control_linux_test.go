@@ -42,7 +42,6 @@ func (b *bed) change(args ...string) run.Change {
 // TestSetRateIsFast changes the rate up and down. If n requests were asked for before the cut, the n-th arrival is the
 // last one due under the old law.
 func TestSetRateIsFast(t *testing.T) {
-	besides(t)
 	b := newBed(t)
 	b.fleet(4, "fast", append(patient(), "--qps", "1000")...)
 	b.started(500)
@@ -131,7 +130,6 @@ func TestManyChangesAddUp(t *testing.T) {
 }
 
 func TestPauseAndResume(t *testing.T) {
-	besides(t)
 	b := newBed(t)
 	length := time.Duration(scale(2, 5)) * time.Second
 	ps := b.fleet(3, "pause", append(patient(), "--qps", "1000", "--duration", "4s")...)
@@ -166,7 +164,6 @@ func TestPauseAndResume(t *testing.T) {
 }
 
 func TestWeights(t *testing.T) {
-	besides(t)
 	b := newBed(t)
 	var ps []*process
 	for i, w := range []string{"1", "1", "4"} {
@@ -189,7 +186,6 @@ func TestWeights(t *testing.T) {
 // TestJoinAndKill: workers join and are killed. When the promises of the killed ones (2 s) are over, the others take
 // their share within a period of half a second.
 func TestJoinAndKill(t *testing.T) {
-	besides(t)
 	b := newBed(t)
 	args := append(patient(), "--qps", "2000", "--duration", "14s", "--on-redis-loss", "stop")
 	ps := b.fleet(4, "elastic", args...)
@@ -237,7 +233,6 @@ func (b *bed) fullAgain(rate int, from time.Time, length int) []int {
 // TestKilledShare: a killed worker may as well be cut off, so the others leave its share alone until its promise ends.
 // Declaring it dead ends that at once. The fleet never exceeds the rate.
 func TestKilledShare(t *testing.T) {
-	besides(t)
 	for _, c := range []struct {
 		name   string
 		permit time.Duration
@@ -303,7 +298,6 @@ func (b *bed) dead(name string) run.Worker {
 // server that then answers at once the exact values are p90 1.0 s and p99 1.9 s. Working off the backlog takes time,
 // more at higher rates.
 func TestStalledServer(t *testing.T) {
-	besides(t)
 	b := newBed(t)
 	qps := scale[int64](250, 1000)
 	p := b.fleet(1, "stall", "--qps", fmt.Sprint(qps), "--duration", "10s", "--max-lag", "5s", "-c", "10000", "--max-connections", "64")[0]

@@ -19,7 +19,8 @@ func scale[T any](short, full T) T {
 	return short
 }
 
-// besides lets a test run beside others, but not in the acceptance run: there it has the machine to itself.
+// besides lets a test run beside others, but not in the acceptance run: there it has the machine to itself. A test that
+// says when requests arrive does not call it.
 func besides(t *testing.T) {
 	t.Helper()
 	if !acceptance() {

@@ -69,7 +69,6 @@ func TestTheSameNameAgain(t *testing.T) {
 
 // TestLateJoinerKeepsTheRate: the --qps of a joining worker never overrides a set-rate.
 func TestLateJoinerKeepsTheRate(t *testing.T) {
-	besides(t)
 	b := newBed(t)
 	args := []string{"--url", b.web.URL(), "--qps", "500"}
 	b.worker("late", args...)
