@@ -11,7 +11,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test acceptance chaos sim lint fmt vuln fuzz bench microbench web clean deps missing
+.PHONY: help build demo check test acceptance chaos sim lint fmt vuln fuzz bench microbench web clean deps missing
 
 help: ## Show this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -32,9 +32,17 @@ test: deps ## Run all tests, with the race detector where goroutines share somet
 	go test -timeout 10m -run '$(READERS)' ./internal/run
 	@# Fleets of processes, one package after the other: the detector would only slow the servers they fire at.
 	@# Those that run in parallel mostly wait.
-	go test -p 1 -parallel 6 -timeout 15m ./internal/e2e ./internal/doctest ./internal/chaos
+	go test -p 1 -parallel 8 -timeout 15m ./internal/e2e ./internal/doctest ./internal/chaos
 	@# The files for container engines and systemd: a module of its own. Go does not see that files outside of it change.
 	go -C .ci/manifests test -count=1 ./...
+
+# Packages whose tests run whole fleets, or wait most of the time.
+SLOW := /internal/(e2e|doctest|chaos|bench|run|limiters|compare)$$|/cmd/|/pacer/limit$$
+
+check: ## Build, vet, and run the quick tests of what changed; the rest is for make test
+	go build ./...
+	go vet ./...
+	go test -timeout 5m $$(go list ./... | grep -v -E '$(SLOW)')
 
 acceptance: deps ## Measure the promises at full size, on a quiet machine (an hour, half of it one worker's heap)
 	LOADCTL_E2E=full go test -count=1 -timeout 90m -v ./internal/e2e

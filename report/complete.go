@@ -111,7 +111,7 @@ func missingFinals(run string, workers []WorkerInput) []string {
 		}
 		note := fmt.Sprintf("worker %s: %s", w.ID, lack)
 		if file := UnpublishedFile(run, w.ID, w.Incarnation); regexp.MustCompile(namePattern).MatchString(file) {
-			note += fmt.Sprintf(". If it left %s, add that: loadctl report %s --merge %s", file, run, file)
+			note += fmt.Sprintf(". If it left %s, add that: loadctl report %s --merge %s (a killed process leaves none)", file, run, file)
 		}
 		notes = append(notes, note)
 	}

@@ -84,7 +84,7 @@ func TestMissingFinalIsNamed(t *testing.T) {
 	in.Workers[1].Total.End = 1_790_000_000_000_000
 	r := Build(in)
 	want := "worker host-2: its final snapshot is missing, so what it sent after 2026-09-21T14:13:20Z is not counted. " +
-		"If it left loadctl-checkout-host-2-a1b2.json, add that: loadctl report checkout --merge loadctl-checkout-host-2-a1b2.json"
+		"If it left loadctl-checkout-host-2-a1b2.json, add that: loadctl report checkout --merge loadctl-checkout-host-2-a1b2.json (a killed process leaves none)"
 	if got := r.Notes; r.Complete || len(got) != 1 || got[0] != want {
 		t.Errorf("complete %v, %q", r.Complete, r.Notes) // and lateness is not blamed for what that worker may have sent
 	}

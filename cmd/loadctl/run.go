@@ -58,7 +58,8 @@ the run is not valid: its generator was the limit, or counts are missing.`,
 			if created {
 				printable.Fprintf(c.ErrOrStderr(), "created run %s; workers join with: %s\n", r.Name, joining(r.Name, r.Spec))
 			} else {
-				printable.Fprintf(c.ErrOrStderr(), "run %s exists already, with the same description; Ctrl-C stops it\n", r.Name)
+				ignored := map[bool]string{true: "--new has no effect, because it has not ended; "}[f.how.New]
+				printable.Fprintf(c.ErrOrStderr(), "run %s exists already, with the same description; %sCtrl-C stops it\n", r.Name, ignored)
 			}
 			return attend(c, r, &start, &show, &out)
 		},

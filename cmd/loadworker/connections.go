@@ -28,7 +28,7 @@ func (f *connectionFlags) AddFlags(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.locals, "laddr", nil,
 		"connect from this `IP` address of this machine; may be repeated, to take turns")
 	c.Flags().IntVar(&f.preconnect, "preconnect", 0,
-		"how many connections to open before this worker joins, evenly within a second")
+		"open this many connections before this worker joins, evenly within a second")
 }
 
 // check validates the flags. most is the largest possible number of connections.

@@ -45,8 +45,8 @@ func (f *memberFlags) AddFlags(c *cobra.Command) {
 	c.Flags().StringVar(&f.id, "id", "", "`NAME` of this worker (default: host name and a random part)")
 	c.Flags().Int64Var(&f.weight, "weight", 1, "share of this worker: its weight / the sum of all weights")
 	c.Flags().TextVar(&f.maxRate, "max-qps", pacer.Rate{},
-		"leave, with exit code 1, if the WHOLE CLUSTER is asked for more than this `RATE`, bursts of a limiter included (default: any)")
-	c.Flags().IntVarP(&f.maxInFlight, "max-in-flight", "c", worker.DefaultMaxInFlight, "max in-flight requests of this worker: queued and sent")
+		"highest `RATE` of the WHOLE CLUSTER, with bursts, at which this worker takes part; above it, it exits with 1 (default: any)")
+	c.Flags().IntVarP(&f.maxInFlight, "max-in-flight", "c", worker.DefaultMaxInFlight, "max requests of this worker that wait for a connection or for an answer")
 	c.Flags().IntVar(&f.maxConnections, "max-connections", 1000, "max open connections of this worker")
 	f.connections.AddFlags(c)
 	c.Flags().StringVar(&f.cert, "cert", "", "`FILE` with the client certificate (PEM); it never leaves this machine")

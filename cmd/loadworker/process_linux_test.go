@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"maps"
 	"net"
@@ -12,10 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/cli/clitest"
 	"github.com/loadctl/loadctl/internal/redistest"
@@ -32,38 +30,23 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process is a loadworker process, started by a shell so that limits and redirections can be set for it.
+// process is a loadworker of its own, run by a shell so that limits and redirections can be set for it.
 type process struct {
 	*testing.T
-	cmd    *exec.Cmd
-	stdout bytes.Buffer
-	lines  chan string // of stderr
-	stderr string      // lines read so far
+	*child.Process
 }
 
 // shell starts `line`, in which "$@" is loadworker with these arguments.
 func shell(t *testing.T, line string, args ...string) *process {
 	t.Helper()
-	p := &process{T: t, lines: make(chan string, 100)}
-	p.cmd = exec.Command("bash", append([]string{"-c", line, "bash", os.Args[0]}, args...)...)
-	p.cmd.Env = append(os.Environ(), asWorker+"=1")
-	p.cmd.Stdout = &p.stdout
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	stderr, err := p.cmd.StderrPipe()
+	cmd := exec.Command("bash", append([]string{"-c", line, "bash", os.Args[0]}, args...)...)
+	cmd.Env = append(os.Environ(), asWorker+"=1")
+	p, err := child.Start(cmd, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		defer close(p.lines)
-		for s := bufio.NewScanner(stderr); s.Scan(); {
-			p.lines <- s.Text() + "\n"
-		}
-	}()
-	t.Cleanup(func() { p.cmd.Process.Kill() })
-	return p
+	t.Cleanup(p.Kill)
+	return &process{T: t, Process: p}
 }
 
 // begin starts a loadworker without further settings.
@@ -75,15 +58,16 @@ func begin(t *testing.T, args ...string) *process {
 // says waits until stderr contains this text.
 func (p *process) says(text string) {
 	p.Helper()
-	late := time.After(30 * time.Second)
-	for !strings.Contains(p.stderr, text) {
+	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(p.Stderr.String(), text); time.Sleep(5 * time.Millisecond) {
 		select {
-		case line, more := <-p.lines:
-			if p.stderr += line; !more {
-				p.Fatalf("%q ended and did not say %q: %s", p.cmd.Args, text, p.stderr)
+		case <-p.Exited:
+			if !strings.Contains(p.Stderr.String(), text) {
+				p.Fatalf("%q ended and did not say %q: %s", p.Cmd.Args, text, p.Stderr.String())
 			}
-		case <-late:
-			p.Fatalf("%q did not say %q: %s", p.cmd.Args, text, p.stderr)
+		default:
+			if time.Now().After(deadline) {
+				p.Fatalf("%q did not say %q: %s", p.Cmd.Args, text, p.Stderr.String())
+			}
 		}
 	}
 }
@@ -91,23 +75,16 @@ func (p *process) says(text string) {
 // ends waits for the end.
 func (p *process) ends() (code int) {
 	p.Helper()
-	late := time.After(30 * time.Second)
-	for more := true; more; {
-		var line string
-		select {
-		case line, more = <-p.lines:
-			p.stderr += line
-		case <-late:
-			p.Fatalf("%q does not end: %s", p.cmd.Args, p.stderr)
-		}
+	code, ended := p.Wait(30 * time.Second)
+	if !ended {
+		p.Fatalf("%q does not end: %s", p.Cmd.Args, p.Stderr.String())
 	}
-	p.cmd.Wait()
-	return p.cmd.ProcessState.ExitCode()
+	return code
 }
 
 func (p *process) interrupt() {
 	p.Helper()
-	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+	if err := p.Cmd.Process.Signal(os.Interrupt); err != nil {
 		p.Fatal(err)
 	}
 }
@@ -132,7 +109,7 @@ func TestTooFewDescriptors(t *testing.T) {
 	} {
 		p := shell(t, `ulimit -n `+c.limit+`; exec "$@"`, c.args...)
 		code := p.ends()
-		clitest.Refusal{Args: c.args, Says: c.says}.Check(t, p.stdout.String(), p.stderr, code)
+		clitest.Refusal{Args: c.args, Says: c.says}.Check(t, p.Stdout.String(), p.Stderr.String(), code)
 	}
 	refused(t, []string{"run", "--run", "there", "--allow-any", "--max-connections", "1000000", "-c", "1000000"}, "open 1000000 connections", "--max-connections")
 	if after := redistest.Contents(t, f.redis.Client()); !maps.Equal(before, after) {
@@ -142,7 +119,7 @@ func TestTooFewDescriptors(t *testing.T) {
 	for name, args := range map[string][]string{"few": {"--url", f.second.URL, "--max-connections", "200"}, "none": {"--url", "noop://"}} {
 		p := shell(t, `ulimit -n 300; exec "$@"`, append([]string{"run", "--run", name, "--qps", "100", "-n", "5"}, args...)...)
 		if code := p.ends(); code != cli.CodeGood {
-			t.Errorf("%s: exit code %d, %s", name, code, p.stderr)
+			t.Errorf("%s: exit code %d, %s", name, code, p.Stderr.String())
 		}
 	}
 }
@@ -158,8 +135,8 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 	const full = ": write /dev/stdout: no space left on device; the report is "
 	for _, args := range [][]string{brief("full"), append(brief("json"), "-o", "json"), {"run", "--run", "full", "--allow-any"}} {
 		p := shell(t, `exec "$@" >/dev/full`, args...)
-		if code := p.ends(); code != cli.CodeOther || !strings.Contains(p.stderr, full+"still in Redis: loadctl report "+args[2]+"\n") {
-			t.Errorf("%q: exit code %d, %s", args, code, p.stderr)
+		if code := p.ends(); code != cli.CodeOther || !strings.Contains(p.Stderr.String(), full+"still in Redis: loadctl report "+args[2]+"\n") {
+			t.Errorf("%q: exit code %d, %s", args, code, p.Stderr.String())
 		}
 	}
 	r, err := run.Open(t.Context(), server.Client(), "full")
@@ -170,13 +147,13 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 		t.Errorf("what should still be in Redis: %+v, %v", rep.Audit, err)
 	}
 	p := shell(t, `exec "$@" >/dev/full`, append(brief("embedded"), "--redis", "embedded:0")...)
-	if code := p.ends(); code != cli.CodeOther || !strings.Contains(p.stderr, full+"lost with the embedded Redis") {
-		t.Errorf("exit code %d, %s", code, p.stderr)
+	if code := p.ends(); code != cli.CodeOther || !strings.Contains(p.Stderr.String(), full+"lost with the embedded Redis") {
+		t.Errorf("exit code %d, %s", code, p.Stderr.String())
 	}
 	// Go replaces a closed stdout by /dev/null, so nobody can notice; but the run must not suffer.
 	p = shell(t, `exec "$@" >&-`, brief("closed")...)
 	if code := p.ends(); code != cli.CodeGood {
-		t.Errorf("stdout closed: exit code %d, %s", code, p.stderr)
+		t.Errorf("stdout closed: exit code %d, %s", code, p.Stderr.String())
 	}
 	for _, name := range []string{"/proc/report", "/dev/full", "/dev/null/report"} {
 		refused(t, append(brief("x"), "--out", name), "--out", "; give ")
@@ -197,8 +174,8 @@ func TestTheReportsFileGoesAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.interrupt()
-	if code := p.ends(); code != cli.CodeSignal || !strings.Contains(p.stderr, "write "+dir+"/report: no such file or directory; it is on standard output instead; the report is still in Redis: loadctl report x") {
-		t.Errorf("exit code %d, %s", code, p.stderr)
+	if code := p.ends(); code != cli.CodeSignal || !strings.Contains(p.Stderr.String(), "write "+dir+"/report: no such file or directory; it is on standard output instead; the report is still in Redis: loadctl report x") {
+		t.Errorf("exit code %d, %s", code, p.Stderr.String())
 	}
 }
 
@@ -227,8 +204,8 @@ func TestTwoWorkersOfOneID(t *testing.T) {
 	until(t, "the older one is there", func() bool { return members(t, r) == 1 })
 	newer := begin(t, args...)
 	if code := older.ends(); code != cli.CodeConfig ||
-		!strings.Contains(older.stderr, "error: worker twin: another process has taken this worker's id; give each worker an --id of its own\n") {
-		t.Errorf("the older one: exit code %d, %s", code, older.stderr)
+		!strings.Contains(older.Stderr.String(), "error: worker twin: another process has taken this worker's id; give each worker an --id of its own\n") {
+		t.Errorf("the older one: exit code %d, %s", code, older.Stderr.String())
 	}
 	if n := members(t, r); n != 1 {
 		t.Errorf("%d members", n)
@@ -237,7 +214,7 @@ func TestTwoWorkersOfOneID(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code := newer.ends(); code != cli.CodeGood {
-		t.Errorf("the newer one: exit code %d, %s", code, newer.stderr)
+		t.Errorf("the newer one: exit code %d, %s", code, newer.Stderr.String())
 	}
 }
 
@@ -290,8 +267,8 @@ func TestInterruptEndsWaiting(t *testing.T) {
 			pressed := time.Now()
 			p.interrupt()
 			code := p.ends()
-			if took := time.Since(pressed); code != cli.CodeSignal || took > atOnce || strings.Contains(p.stderr, "error:") {
-				t.Errorf("exit code %d after %v, %s", code, took, p.stderr)
+			if took := time.Since(pressed); code != cli.CodeSignal || took > atOnce || strings.Contains(p.Stderr.String(), "error:") {
+				t.Errorf("exit code %d after %v, %s", code, took, p.Stderr.String())
 			}
 		})
 	}
@@ -328,12 +305,12 @@ func TestInterruptWhileConnecting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := begin(t, "run", "--run", "x", "--redis", c.redis, "--url", c.url, "--qps", "10")
-			until(t, "it is connecting", func() bool { return connected(t, p.cmd.Process.Pid) })
+			until(t, "it is connecting", func() bool { return connected(t, p.Cmd.Process.Pid) })
 			pressed := time.Now()
 			p.interrupt()
 			code := p.ends()
-			if took := time.Since(pressed); code != cli.CodeSignal || took > atOnce || p.stderr != "" {
-				t.Errorf("exit code %d after %v, %s", code, took, p.stderr)
+			if took := time.Since(pressed); code != cli.CodeSignal || took > atOnce || p.Stderr.String() != "" {
+				t.Errorf("exit code %d after %v, %s", code, took, p.Stderr.String())
 			}
 		})
 	}

@@ -202,7 +202,8 @@ func (f *runFlags) check(c *cobra.Command) error {
 		f.name, f.once = "run-"+run.NewID()[:8], true
 	}
 	if f.name == "" {
-		return cli.Config(errors.New("--run: give the name of the run, the same on all workers; on one machine without Redis, --url and --qps are enough"))
+		return cli.Config(errors.New("--run: give the name of the run, the same on all workers; " +
+			"or unset LOADCTL_REDIS, leave --redis out, and give --url and --qps, to send from this machine alone"))
 	}
 	if err := f.how.Check(); err != nil {
 		return err
@@ -277,7 +278,7 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec
 	if f.how.New && !created {
 		log.Info("--new has no effect, because the run has not ended", "run", f.name)
 	}
-	log.Info(map[bool]string{true: "created run", false: "joined run"}[created], "run", f.name, "qps of the whole cluster", spec.Asks())
+	log.Info(map[bool]string{true: "created run", false: "joined run"}[created], "run", f.name, "flags", strings.Join(r.Spec.Setting().Flags, " "))
 	return r, nil
 }
 

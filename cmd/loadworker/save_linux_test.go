@@ -83,16 +83,16 @@ func TestCountsOutliveRedis(t *testing.T) {
 	hasty.says("no snapshot published")
 	hasty.interrupt()
 	if code := hasty.ends(); code != cli.CodeSignal {
-		t.Errorf("exit code %d, %s", code, hasty.stderr)
+		t.Errorf("exit code %d, %s", code, hasty.Stderr.String())
 	}
 	patient.says("To add them to the report")
 	if code := patient.ends(); code != cli.CodeOther {
-		t.Errorf("exit code %d, %s", code, patient.stderr)
+		t.Errorf("exit code %d, %s", code, patient.Stderr.String())
 	}
 	paths := left(t, dir)
-	if len(paths) != 2 || !strings.HasPrefix(filepath.Base(paths[0]), "loadctl-x-hasty-") || command(t, "x", patient.stderr) != paths[1] ||
-		filepath.Join(dir, command(t, "x", hasty.stderr)) != paths[0] {
-		t.Fatalf("%q are left\n%s%s", paths, patient.stderr, hasty.stderr)
+	if len(paths) != 2 || !strings.HasPrefix(filepath.Base(paths[0]), "loadctl-x-hasty-") || command(t, "x", patient.Stderr.String()) != paths[1] ||
+		filepath.Join(dir, command(t, "x", hasty.Stderr.String())) != paths[0] {
+		t.Fatalf("%q are left\n%s%s", paths, patient.Stderr.String(), hasty.Stderr.String())
 	}
 
 	arrived := web.Count()
@@ -162,19 +162,19 @@ func TestStateIsLost(t *testing.T) {
 	server.Client().FlushAll(t.Context())
 	p.says("To add them to the report")
 	if code := p.ends(); code != cli.CodeOther {
-		t.Errorf("exit code %d, %s", code, p.stderr)
+		t.Errorf("exit code %d, %s", code, p.Stderr.String())
 	}
 	paths := left(t, instead)
-	if len(paths) != 1 || command(t, "x", p.stderr) != paths[0] {
-		t.Fatalf("%q are left\n%s", paths, p.stderr)
+	if len(paths) != 1 || command(t, "x", p.Stderr.String()) != paths[0] {
+		t.Fatalf("%q are left\n%s", paths, p.Stderr.String())
 	}
 	files := read(t, paths...)
 	if _, err := r.MergedReport(t.Context(), files); !errors.Is(err, run.ErrNoRun) {
 		t.Error(err)
 	}
 	rep, err := run.ReportOf("x", "the run is gone", files)
-	if err != nil || rep.Audit.Check() != nil || rep.Audit.Sent < 200 || !strings.Contains(p.stdout.String(), fmt.Sprintf("sent        %d ", rep.Audit.Sent)) {
-		t.Errorf("%v, %+v; printed was\n%s", err, rep.Audit, p.stdout.String())
+	if err != nil || rep.Audit.Check() != nil || rep.Audit.Sent < 200 || !strings.Contains(p.Stdout.String(), fmt.Sprintf("sent        %d ", rep.Audit.Sent)) {
+		t.Errorf("%v, %+v; printed was\n%s", err, rep.Audit, p.Stdout.String())
 	}
 }
 
@@ -197,7 +197,7 @@ func TestStateIsRestored(t *testing.T) {
 	server.Client().FlushAll(t.Context())
 	for _, p := range fleet {
 		if code := p.ends(); code != cli.CodeGood {
-			t.Errorf("exit code %d, %s", code, p.stderr)
+			t.Errorf("exit code %d, %s", code, p.Stderr.String())
 		}
 	}
 	r, err := run.Open(t.Context(), server.Client(), "x")
@@ -235,14 +235,14 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	p := begin(t, line("whole", "--duration", "1s")...)
 	if code := p.ends(); code != cli.CodeGood {
-		t.Errorf("exit code %d, %s", code, p.stderr)
+		t.Errorf("exit code %d, %s", code, p.Stderr.String())
 	}
 	p = begin(t, line("waits", "--min-workers", "2")...)
 	p.says("waiting for workers")
 	server.Kill()
 	p.interrupt()
 	if code := p.ends(); code != cli.CodeSignal {
-		t.Errorf("exit code %d, %s", code, p.stderr)
+		t.Errorf("exit code %d, %s", code, p.Stderr.String())
 	}
 	if paths := left(t, dir); len(paths) != 0 {
 		t.Errorf("%q are left", paths)

@@ -13,21 +13,24 @@ import (
 )
 
 func main() {
-	ctx := context.Background()
-	target, err := targets.New(targets.Spec{URL: "noop://"}, targets.Local{})
-	if err != nil {
+	if err := run(context.Background()); err != nil {
 		log.Fatal(err)
 	}
+}
+
+func run(ctx context.Context) error {
+	target, err := targets.New(targets.Spec{URL: "noop://"}, targets.Local{})
+	if err != nil {
+		return err
+	}
+	defer target.Close()
 	profile := pacer.Constant(pacer.PerSecond(200), time.Second)
 	meter := report.NewMeter(profile)
 	for k, due := range profile.Pace(ctx) {
 		meter.Go(due, func() report.Sample {
 			outcome := target.Do(ctx, uint64(k))
-			return report.Sample{Status: outcome.Status, Class: outcome.Class}
+			return report.Sample{Status: outcome.Status, BytesIn: outcome.BytesIn, BytesOut: outcome.BytesOut, Class: outcome.Class}
 		})
 	}
-	err = report.Text(os.Stdout, meter.Report())
-	if err != nil {
-		log.Fatal(err)
-	}
+	return report.Text(os.Stdout, meter.Report())
 }

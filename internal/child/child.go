@@ -23,11 +23,11 @@ type Process struct {
 	Exited         chan struct{} // closed when it has ended: then Cmd.ProcessState tells how
 }
 
-// Start starts a command. If before is not nil, it is called first, on the thread that starts the child: the child inherits the thread's
-// cores and network. An error of before is returned, and nothing is started.
+// Start starts a command. If before is not nil, it is called first, on the thread that starts the child: the child
+// inherits the thread's cores and network. An error of before is returned, and nothing is started.
 //
-// Linux kills the child when the *thread* that started it ends. So a goroutine keeps that thread for itself until the child has ended. Then
-// both end, because before may have changed the thread.
+// Linux kills the child when the *thread* that started it ends. So a goroutine keeps that thread for itself until the
+// child has ended. If before may have changed the thread, the thread ends then, too.
 func Start(cmd *exec.Cmd, before func() error) (*Process, error) {
 	p := &Process{Cmd: cmd, Exited: make(chan struct{})}
 	if cmd.Stdout == nil {
@@ -43,6 +43,8 @@ func Start(cmd *exec.Cmd, before func() error) (*Process, error) {
 		var err error
 		if before != nil {
 			err = before()
+		} else {
+			defer runtime.UnlockOSThread() // others may use the thread; if it ended, what they had started on it would end
 		}
 		if err == nil {
 			err = cmd.Start()

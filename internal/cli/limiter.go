@@ -24,15 +24,15 @@ type limiterFlags struct {
 
 func (f *limiterFlags) addFlags(s *pflag.FlagSet) {
 	s.StringVar(&f.name, "limiter", run.SlotsLimiter, "`NAME` of the limiter that requests have to pass: "+strings.Join(limit.Names(), ", ")+
-		". gcra without --burst is the even schedule alone. See docs/limiters.md#in-a-run")
-	s.Var(&f.burst, "burst", "requests that a bucket, or gcra, lets pass at once (default: half a second of the rate). "+
-		"Less than 10ms of the rate may lose some of it")
+		". With gcra and no --burst there is no limiter, only the even schedule. See docs/limiters.md#in-a-run")
+	s.Var(&f.burst, "burst", "burst of a bucket, or of gcra, in requests (default: half a second of the rate). "+
+		"A burst of less than 10ms of the rate may not reach the rate")
 	f.window = Duration(run.DefaultWindow)
-	s.Var(&f.window, "window", "window of a limiter that counts in windows; less than 20ms may lose some of the rate")
-	s.BoolVar(&f.spread, "spread", true, "send evenly what the limiter grants; false: send it together. "+
-		"Not for leaky-bucket, nor gcra without --burst")
-	s.StringVar(&f.expire, "expire", "", "`nx`: fixed-window sets the lifetime of its key with each grant (EXPIRE NX, Redis 7.0)")
-	s.BoolVar(&f.debt, "debt", false, "token-bucket lets pass any number at once while it has one token, and then none until that is paid back")
+	s.Var(&f.window, "window", "window of a limiter that counts in windows; one of less than 20ms may not reach the rate")
+	s.BoolVar(&f.spread, "spread", true, "send evenly what the limiter grants; false: send it at once. "+
+		"Has no effect with leaky-bucket, or with gcra and no --burst")
+	s.StringVar(&f.expire, "expire", "", "`nx`: fixed-window sets the expiry of its key by EXPIRE NX with each grant; needs Redis 7.0")
+	s.BoolVar(&f.debt, "debt", false, "token-bucket may go into debt: with one token left it grants any number, and then waits until the debt is paid")
 }
 
 // set puts them into the spec. given are the flags of the command line.

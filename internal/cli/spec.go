@@ -51,8 +51,8 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	s.StringArrayVar(&f.stages, "stage", nil, "`DURATION:RATE`: linear ramp to RATE of the whole cluster, such as 30s:200; may be repeated")
 	s.StringVar(&f.profile, "profile", "", "rate over time, instead of --qps: steps:from=100,to=500,by=100,every=30s or sine:mean=1k,amplitude=400,period=1m")
 	s.Int64Var(&f.MinWorkers, "min-workers", f.MinWorkers, "start when this many workers have joined; 0 = wait for loadctl start")
-	s.Var(&f.maxLag, "max-lag", "how long a due request may wait for a connection; then it is dropped and counted")
-	s.Var(&f.catchUp, "catch-up", "how late a request may be when the worker was held up; then it is dropped and counted")
+	s.Var(&f.maxLag, "max-lag", "drop and count a request that waits longer than this for a connection")
+	s.Var(&f.catchUp, "catch-up", "if the worker was held up: send requests up to this late, drop and count later ones")
 	s.StringArrayVar(&f.thresholds, "threshold", nil, "`CONDITION` that the run has to meet, else exit code 99: 'latency:p(99)<250ms', 'errors:rate<1% over 30s abort after 3'; "+
 		"may be repeated. See docs/report.md#thresholds")
 	s.Var(&f.warmup, "warmup", "thresholds leave out the first `DURATION` of the run, in whole seconds")
@@ -70,11 +70,11 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 // addLossFlags adds what becomes of a run that Redis, or whoever controls it, is lost to.
 func (f *Spec) addLossFlags(s *pflag.FlagSet) {
 	f.permitFor = Duration(run.DefaultPermitFor)
-	s.StringVar(&f.onRedisLoss, "on-redis-loss", run.LossPermit, "what a worker does while Redis is unreachable, `permit|stop|hold`: "+
-		"go on for --permit-for, for 2 s, or WITHOUT END. With hold a worker that is cut off hears no stop")
-	s.Var(&f.permitFor, "permit-for", "how long a worker may send after its last reply from Redis, 1s to 10m. "+
-		"The share of a killed worker is not sent for that long, see loadctl workers rm")
-	s.Var(&f.deadman, "deadman", "stop the run if no loadctl was heard of for so long, 3s to 24h: run, watch, status, or one that changes it; 0 = never")
+	s.StringVar(&f.onRedisLoss, "on-redis-loss", run.LossPermit, "how long a worker sends while Redis is unreachable, `permit|stop|hold`: "+
+		"for --permit-for, for 2 s, or WITHOUT END. With hold, loadctl stop cannot reach a worker that is cut off")
+	s.Var(&f.permitFor, "permit-for", "promise: how long a worker sends without a reply from Redis, 1s to 10m. "+
+		"The others leave the share of a killed worker alone as long, see loadctl workers rm")
+	s.Var(&f.deadman, "deadman", "stop the run if no loadctl run, watch, status or change was heard of for this long, 3s to 24h; 0 = never")
 }
 
 func (f *Spec) addTargetFlags(s *pflag.FlagSet) {

@@ -318,7 +318,7 @@ func (r *Renewer) restore(ctx context.Context) error {
 	now := r.Clock.Now()
 	if r.lost == 0 {
 		r.lost = now
-		r.Log.Warn("Redis has lost the run's state; sending on until the promise ends, and waiting for a worker to restore it")
+		r.Log.Warn("Redis has lost the run's state; " + r.meanwhile() + "waiting for a worker to restore it")
 	}
 	over := max(r.lost, min(r.Clock.Local(r.holder.view.P*1000), r.lost+int64(lostLimit)))
 	laws := r.holder.view.Laws.All()
@@ -396,6 +396,17 @@ func (r *Renewer) trouble(err error) {
 		r.Log.Warn("the promise has ended and Redis does not answer; nothing is sent until it does", "err", err)
 	case r.failures.Failed(err):
 		left := max(0, time.Duration(r.holder.view.P-r.now())*time.Microsecond).Round(100 * time.Millisecond)
-		r.Log.Warn("Redis does not answer; sending on until the promise ends, and trying again", "err", err, "promised for", left)
+		r.Log.Warn("Redis does not answer; "+r.meanwhile()+"trying again", "err", err, "promised for", left)
 	}
+}
+
+// meanwhile says what the worker does without Redis, for a log line. It is "" for a worker that holds nothing.
+func (r *Renewer) meanwhile() string {
+	switch {
+	case len(r.holder.view.Held) == 0:
+		return ""
+	case r.now() < r.holder.view.P:
+		return "sending on until the promise ends, and "
+	}
+	return "nothing is sent, as the promise has ended; "
 }
