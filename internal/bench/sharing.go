@@ -34,6 +34,8 @@ func sharing(ctx context.Context, b *bench, s *section) error {
 		return err
 	}
 	teamTable(s, got)
+	many := paired(got.take("16 processes"), got.take(one), (*outcome).micros)
+	s.atMost(fmt.Sprintf("16 processes, CPU a request to that of 1, with Redis, median of %d pairs", len(many)), many.median(), 1.2, "%.2f")
 	for _, pacing := range []string{"", ", precise"} {
 		for _, cost := range []struct {
 			what string
