@@ -23,7 +23,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer target.Close()
+	defer target.Close() //nolint:errcheck // the program ends here
 	profile := pacer.Constant(pacer.PerSecond(200), time.Second)
 	meter := report.NewMeter(profile)
 	for k, due := range profile.Pace(ctx) {
