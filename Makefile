@@ -39,7 +39,7 @@ test: deps ## Run all tests, with the race detector where goroutines share somet
 # Packages whose tests run whole fleets, or wait most of the time.
 SLOW := /internal/(e2e|doctest|chaos|bench|run|limiters|compare)$$|/cmd/|/pacer/limit$$
 
-check: ## Build, vet, and run the quick tests of what changed; the rest is for make test
+check: ## Build, vet, and test what changed, but for commands and packages that run fleets (make test has them)
 	go build ./...
 	go vet ./...
 	go test -timeout 5m $$(go list ./... | grep -v -E '$(SLOW)')

@@ -1,8 +1,8 @@
 -- fleet: what all scripts of a run do first, and what happens to a member. Included behind shares.lua.
 --
 -- This is the end of the body of a function fleet(b). Lua makes the functions at each call, so only the calls that
--- need them make them; a plain renewal does not. b has the time, the texts of the budget and the channel. Functions
--- of the same names in internal/model/run.go, claim.go and advance.go do the same.
+-- need them make them; a plain renewal does not. b has the time, the texts of the budget and the channel. Most
+-- functions have a namesake in internal/model that does the same.
 
 b.tf, b.quiet, b.patience, b.leveled, b.era, b.command, b.started, b.n, b.w, b.hold, b.min, b.span, b.requests, b.deadman, b.heard, b.newest, b.follow,
   b.phase, b.begun, b.given, b.free, b.orphans = struct.unpack(CORE, b.core)

@@ -44,7 +44,7 @@ func newChangeCommand(
 				warnFull(c.ErrOrStderr(), done.Command, r.Full(c.Context()))
 			}
 			if done.Command == "set-rate" || done.Command == "set-burst" {
-				warnNarrow(c, r)
+				warnLimiter(c, r)
 			}
 			return output.Print(c.OutOrStdout(), done, func(w io.Writer) error { return printChange(w, done) })
 		},
@@ -62,8 +62,8 @@ func unchanged(err error) error {
 	return err
 }
 
-// warnNarrow warns if the run's limiter may not let the whole rate pass.
-func warnNarrow(c *cobra.Command, r *run.Run) {
+// warnLimiter warns if the run's limiter may not let the whole rate pass.
+func warnLimiter(c *cobra.Command, r *run.Run) {
 	if why := r.Warning(c.Context()); why != "" {
 		printable.Fprintf(c.ErrOrStderr(), "warning: run %s: %s\n", r.Name, why)
 	}

@@ -50,7 +50,7 @@ func (f *creation) open(c *cobra.Command, server *cli.Redis, name string) (clien
 		cli.Close(client)
 		return nil, nil, false, err
 	}
-	warnNarrow(c, r)
+	warnLimiter(c, r)
 	warnUnlisted(c, r)
 	return client, r, created, nil
 }

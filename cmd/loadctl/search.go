@@ -53,7 +53,8 @@ the run.
 
 The exit code is 0 if a rate was found, or if --to still passed. It is 99 if even a 16th of --from
 failed, and 98 if there is no answer.`,
-		Example: `  loadctl search checkout --url http://10.0.0.9:8080/ --slo 'latency:p(99)<50ms' --slo 'errors:rate<0.1%'
+		Example: `  loadctl search checkout --url http://10.0.0.9:8080/ \
+    --slo 'latency:p(99)<50ms' --slo 'errors:rate<0.1%'
   loadctl search checkout --slo 'latency:p(99)<50ms' --from 1k --to 20k --step-for 5s`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 	}
@@ -87,7 +88,7 @@ func (f *searchFlags) AddFlags(c *cobra.Command) {
 	s := c.Flags()
 	s.StringArrayVar(&f.slos, "slo", nil, "objective `'METRIC:AGGREGATE OP LIMIT'` that the rate has to keep, such as 'latency:p(99)<50ms'; "+
 		"same grammar as --threshold; may be repeated")
-	s.StringVar(&f.from, "from", f.from, "lowest `RATE` to try, of the whole cluster")
+	s.StringVar(&f.from, "from", f.from, "first `RATE` to try, of the whole cluster; down to a 16th of it if that fails")
 	s.StringVar(&f.to, "to", f.to, "highest `RATE` to try, of the whole cluster")
 	s.Var(&f.step, "step-for", "how long to measure each rate, in whole seconds")
 	s.Var(&f.settle, "settle", "how long to wait at a new rate before measuring; 0 = a tenth of --step-for, at least 500ms")

@@ -20,9 +20,10 @@ func newSetBurstCommand(redis *cli.Redis) *cobra.Command {
 		}
 		return nil
 	}
-	c.Long = `Change the burst of a run with --limiter token-bucket, leaky-bucket or gcra, for all workers at once, from
-the next grant on; the rate stays. What is granted already is sent. N is a number of requests: 20, 2.5k.
-Workers ask every 5 ms at most, so less than the rate makes in 10 ms may lose some of it.`
+	c.Long = `Change the burst of a run with --limiter token-bucket, leaky-bucket or gcra. It is in force for all
+workers from the next grant on. The rate stays, and granted requests are sent. N is a number of
+requests: 20, 2.5k. Workers ask every 5 ms at most, so a burst of less than 10 ms of the rate may
+not reach the rate.`
 	c.Example = "  loadctl set-burst checkout 20"
 	return c
 }

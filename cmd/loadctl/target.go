@@ -38,13 +38,13 @@ needed. It may serve for days: it remembers the arrivals of the last 10s.
 As text it prints a line for each second in which requests arrived; seconds count from the first
 arrival. At the end it prints how many arrived, their mean rate between the first and the last, and
 the most in any 1ms, 10ms, 100ms, 1s and 10s. A rate of R has at most R·W + 1 arrivals in any window
-W, or R·(W + L) + 1 if requests come up to L late. In JSON a long run has the counts of its last %d
-seconds.
+W, or R·(W + L) + 1 if requests come up to L late. In JSON a long run has the counts of its last
+%d seconds.
 
 With --capacity N it is a server of known capacity, to try out search and overload. It serves N
 requests at the same time, each for --service-time; the others wait in one queue, first come, first
-served. So it answers at most N/--service-time requests per second (8 and 10ms: 800/s). If %d others
-are waiting, a request is answered 503 at once. --latency and --jitter come on top.
+served. So it answers at most N/--service-time requests per second (8 and 10ms: 800/s). If %d
+others are waiting, a request is answered 503 at once. --latency and --jitter come on top.
 
 It ends after --for, or by Ctrl-C or SIGTERM, with exit code 0.
 

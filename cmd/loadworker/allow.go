@@ -20,7 +20,7 @@ type allowFlags struct {
 }
 
 func (f *allowFlags) AddFlags(c *cobra.Command) {
-	c.Flags().StringSliceVar(&f.hosts, "allow-hosts", nil, "`HOST[:PORT],...` that this worker may send to. Needed to join a run without --url; unix:/path for a socket")
+	c.Flags().StringSliceVar(&f.hosts, "allow-hosts", nil, "`HOST[:PORT],...` that this worker may send to, and be redirected to. Needed to join a run without --url; unix:/path for a socket")
 	c.Flags().BoolVar(&f.any, "allow-any", false, "send to any host")
 }
 

@@ -13,3 +13,6 @@ var update = flag.Bool("update", false, "write the tables of docs/flags.md")
 func TestFlagsPage(t *testing.T) {
 	clitest.FlagsPage(t, newRootCommand(), "../../docs", *update)
 }
+
+// TestHelpFits: help fits into 100 columns.
+func TestHelpFits(t *testing.T) { clitest.HelpFits(t, newRootCommand()) }

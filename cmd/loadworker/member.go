@@ -55,7 +55,7 @@ func (f *memberFlags) AddFlags(c *cobra.Command) {
 		"how exactly to send, `auto|precise|economical` or a time up to 5ms: larger values save CPU, and requests may leave up to this late")
 	_ = c.RegisterFlagCompletionFunc("pace-resolution", cobra.FixedCompletions( // fails only where there is no such flag
 		[]cobra.Completion{"auto", "precise", "economical"}, cobra.ShellCompDirectiveNoFileComp))
-	c.Flags().BoolVar(&f.noCheck, "no-check", false, "do not connect to the target before the run")
+	c.Flags().BoolVar(&f.noCheck, "no-check", false, "do not test the connection to the target before the run")
 }
 
 func (f *memberFlags) check() error {

@@ -63,7 +63,8 @@ the run is not valid: its generator was the limit, or counts are missing.
 After Ctrl-C the worker hands over to the others (0.6 s, at most 3 s), leaves, and prints the
 report. A second Ctrl-C ends it at once.`,
 		Example: `  loadworker run --url http://127.0.0.1:8080/ --qps 500 --duration 10s
-  loadworker run --redis redis://10.0.0.5:6379 --run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m
+  loadworker run --redis redis://10.0.0.5:6379 --run checkout \
+    --url http://10.0.0.9:8080/ --qps 20k --duration 5m
   loadworker run --redis redis://10.0.0.5:6379 --run checkout --wait --allow-hosts 10.0.0.9`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
@@ -120,7 +121,7 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 	hangUp := context.AfterFunc(ctx, func() { cli.Close(link) })
 	r, err := f.enter(ctx, link.Client, create, reach, log)
 	if err == nil {
-		warnNarrow(ctx, r, log)
+		warnLimiter(ctx, r, log)
 	}
 	if !hangUp() {
 		return context.Cause(ctx)
@@ -186,8 +187,8 @@ func (f *runFlags) send(
 	return total, err
 }
 
-// warnNarrow warns if the run's limiter may not let the whole rate pass.
-func warnNarrow(ctx context.Context, r *run.Run, log *slog.Logger) {
+// warnLimiter warns if the run's limiter may not let the whole rate pass.
+func warnLimiter(ctx context.Context, r *run.Run, log *slog.Logger) {
 	if why := r.Warning(ctx); why != "" {
 		log.Warn(why, "run", r.Name)
 	}

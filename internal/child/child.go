@@ -16,6 +16,9 @@ import (
 	"time"
 )
 
+// pipesAfterEnd is how long after the end of a process its output is read: a child of its own may keep the pipes open.
+const pipesAfterEnd = time.Second
+
 // Process is a command that runs beside this program.
 type Process struct {
 	Cmd            *exec.Cmd
@@ -36,6 +39,9 @@ func Start(cmd *exec.Cmd, before func() error) (*Process, error) {
 	if cmd.Stderr == nil {
 		cmd.Stderr = &p.Stderr
 	}
+	if cmd.WaitDelay == 0 {
+		cmd.WaitDelay = pipesAfterEnd
+	}
 	dieWithParent(cmd)
 	started := make(chan error)
 	go func() {
@@ -55,7 +61,10 @@ func Start(cmd *exec.Cmd, before func() error) (*Process, error) {
 			close(p.Exited)
 		}
 	}()
-	return p, <-started
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // Kill ends the process as a crash would, and waits until it has ended.

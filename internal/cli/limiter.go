@@ -30,7 +30,7 @@ func (f *limiterFlags) addFlags(s *pflag.FlagSet) {
 	f.window = Duration(run.DefaultWindow)
 	s.Var(&f.window, "window", "window of a limiter that counts in windows; one of less than 20ms may not reach the rate")
 	s.BoolVar(&f.spread, "spread", true, "send evenly what the limiter grants; false: send it at once. "+
-		"Has no effect with leaky-bucket, or with gcra and no --burst")
+		"Not allowed with leaky-bucket, or with gcra and no --burst")
 	s.StringVar(&f.expire, "expire", "", "`nx`: fixed-window sets the expiry of its key by EXPIRE NX with each grant; needs Redis 7.0")
 	s.BoolVar(&f.debt, "debt", false, "token-bucket may go into debt: with one token left it grants any number, and then waits until the debt is paid")
 }

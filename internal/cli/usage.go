@@ -40,7 +40,7 @@ func GroupOf(f *pflag.Flag) string {
 	return "Global flags"
 }
 
-// usage prints how a command is called, after what it does: its flags are in groups, and no line is wider than helpWidth.
+// usage prints how a command is called, after what it does: its flags are in groups, wrapped at helpWidth.
 func usage(c *cobra.Command) error {
 	var b strings.Builder
 	if c.Runnable() {

@@ -57,7 +57,6 @@ func (f *fleet) start(id string) error {
 	w := &worker{id: id}
 	cmd := exec.Command(f.binary, "run", "--redis", f.redis, "--run", name, "--allow-hosts", "127.0.0.1", "--id", id)
 	cmd.Stdout, cmd.Stderr = io.Discard, &w.stderr
-	cmd.WaitDelay = time.Second // a child of its own that outlives it would keep stderr open
 	p, err := child.Start(cmd, nil)
 	if err != nil {
 		return fmt.Errorf("start worker %s: %w", id, err)

@@ -81,7 +81,6 @@ const freeing = "warning: the server's memory is full: raise its maxmemory (CONF
 // TestStopOnAFullServer: it says what to free, and is in force within a second, even without room. When there is room,
 // the workers' last counts are in the report.
 func TestStopOnAFullServer(t *testing.T) {
-	besides(t)
 	b := newBed(t)
 	workers := b.fleet(3, "full", append(patient(), "--qps", "600")...)
 	b.started(600)
@@ -114,7 +113,6 @@ func TestStopOnAFullServer(t *testing.T) {
 // TestPauseOnAFullServer: it says what to free, and nothing is sent from then on, even without room. When there is room
 // the pause still holds, until somebody resumes the run.
 func TestPauseOnAFullServer(t *testing.T) {
-	besides(t)
 	b := newBed(t)
 	b.fleet(3, "full", append(patient(), "--qps", "600")...)
 	b.started(600)

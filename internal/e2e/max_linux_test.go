@@ -103,7 +103,6 @@ func TestMax(t *testing.T) {
 // TestMaxIsOperated: an operator creates the run, guests join, and it is paused, resumed and stopped, not set to a
 // rate.
 func TestMaxIsOperated(t *testing.T) {
-	besides(t)
 	b := newSlowBed(t)
 	op := b.operator("run", "x", "--url", b.web.URL(), "--qps", "max", "--min-workers", "2", "-o", "json")
 	ps := []*process{b.guest("x", "--max-connections", "4"), b.guest("x", "--max-connections", "4")}
@@ -190,7 +189,6 @@ func TestMaxKilled(t *testing.T) {
 // TestMaxWithoutRedis: while Redis is away a closed loop goes on for --permit-for, waits, and continues when Redis is
 // back.
 func TestMaxWithoutRedis(t *testing.T) {
-	besides(t)
 	b := newSlowBed(t)
 	p := b.worker("x", b.circling("--permit-for", "2s")...)
 	b.started(200)

@@ -868,7 +868,6 @@ func TestEmbeddedHostGoesAtOnce(t *testing.T) {
 // TestEmbeddedHostWaitsForStrangers: it waits some seconds after the end, or until Ctrl-C, which then ends only the
 // wait.
 func TestEmbeddedHostWaitsForStrangers(t *testing.T) {
-	besides(t)
 	e := newEmbedded(t)
 	host := e.host(e.counted("1s", private(t))...)
 	stranger, err := net.Dial("tcp", strings.TrimPrefix(e.url, "redis://"))

@@ -36,7 +36,10 @@ func startProcess(binary string, args []string, dir string) (*process, error) {
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = log, log
 	p, err := child.Start(cmd, nil)
-	return &process{Process: p, log: log.Name()}, err
+	if err != nil {
+		return nil, err
+	}
+	return &process{Process: p, log: log.Name()}, nil
 }
 
 // awaitReady returns nil when this very process answers PING, and not another one at the same address.

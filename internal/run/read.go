@@ -137,7 +137,7 @@ func (r *Run) parse(t stateText, much part) (s *State, err error) {
 }
 
 // check refuses a budget if a part that the scripts need is missing or damaged: they would end in the middle.
-func (a *reading) check(b map[string]string, gated bool) error {
+func (a *reading) check(b map[string]string, hasLimiter bool) error {
 	for _, name := range []string{"last", "keep"} {
 		if v, err := strconv.ParseInt(b[name], 10, 64); err != nil || v < 0 {
 			return fmt.Errorf("field %s: %.40q is not a number", name, b[name])
@@ -155,7 +155,7 @@ func (a *reading) check(b map[string]string, gated bool) error {
 			return fmt.Errorf("field plan/%s is missing or damaged", number)
 		}
 	}
-	if gated && strings.Count(b["limit"], ":") != 4 {
+	if hasLimiter && strings.Count(b["limit"], ":") != 4 {
 		return errors.New("field limit is missing or damaged")
 	}
 	return nil

@@ -46,8 +46,8 @@ const (
 
 // A granter asks the run's limiter for permission to send the worker's slots, and gives granted slots to the shards.
 // Only the granter walks the slots, so it is the lease.Sink for all shards. A refused slot stays first in line until
-// it is granted, or is too old to be made up for. While Redis is away the granter lets slots pass as they fall due:
-// they are the worker's own share of the rate.
+// it is granted, or is too old to be made up for. While Redis is away the granter lets slots pass as they fall due,
+// unless the terms are Strict: they are the worker's own share of the rate.
 //
 // Each slot that it has walked is always in its line, granted, ungranted or recalled. Only the goroutine of run calls
 // its methods, except start, wake, drain, quit and taken.

@@ -406,7 +406,7 @@ func (r *Renewer) meanwhile() string {
 	case len(r.holder.view.Held) == 0:
 		return ""
 	case r.now() < r.holder.view.P:
-		return "sending on until the promise ends, and "
+		return "the promise holds until it ends; "
 	}
 	return "nothing is sent, as the promise has ended; "
 }

@@ -103,7 +103,7 @@ func TestTellsThatItIsIdle(t *testing.T) {
 		const idle = "the promise has ended and Redis does not answer; nothing is sent until it does"
 		time.Sleep(1900 * time.Millisecond)
 		synctest.Wait()
-		if text := log.String(); strings.Contains(text, idle) || !strings.Contains(text, "sending on until the promise ends") {
+		if text := log.String(); strings.Contains(text, idle) || !strings.Contains(text, "the promise holds until it ends") {
 			t.Errorf("while its promise lasts it says %s", text)
 		}
 		time.Sleep(20 * time.Second)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -43,8 +44,29 @@ func FlagsPage(t *testing.T, root *cobra.Command, docs string, update bool) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("%s differs from --help: run go test -run TestFlagsPage ./cmd/... -update", path)
+		t.Errorf("%s differs from --help: run go test -p 1 -run TestFlagsPage ./cmd/... -update", path)
 	}
+}
+
+// HelpFits checks that no line of the help of any command is wider than 100 columns.
+func HelpFits(t *testing.T, root *cobra.Command) {
+	t.Helper()
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		args := append(strings.Fields(c.CommandPath())[1:], "--help")
+		help, _, _ := Execute(root, args...)
+		for line := range strings.Lines(help) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 && c.Name() != "completion" {
+				t.Errorf("%s: %d columns: %s", c.CommandPath(), n, line)
+			}
+		}
+		for _, below := range c.Commands() {
+			if below.IsAvailableCommand() && c.Name() != "completion" {
+				walk(below)
+			}
+		}
+	}
+	walk(root)
 }
 
 // flagTables are the flags of all commands of a program, a table for each group.
