@@ -434,6 +434,7 @@ func TestTargetRefused(t *testing.T) {
 // TestTargetHelp: the help says how to let others send requests, and how to check a rate.
 func TestTargetHelp(t *testing.T) {
 	help, _, code := clitest.Execute(targetRoot(), "target", "--help")
+	help = strings.Join(strings.Fields(help), " ") // however lines are wrapped
 	for _, want := range []string{"R·W + 1 arrivals in any window", "all who can reach this machine can", "--stall AT:LENGTH", "--listen HOST:PORT", "the counts of its last 86400", "--capacity N", "65536 others"} {
 		if code != cli.CodeGood || !strings.Contains(help, want) {
 			t.Errorf("exit code %d, the help does not say %q:\n%s", code, want, help)
