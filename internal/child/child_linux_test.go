@@ -1,0 +1,64 @@
+package child
+
+import (
+	"errors"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+func TestProcess(t *testing.T) {
+	for _, c := range []struct {
+		name, line string
+		code       int
+		out, err   string
+	}{
+		{"both streams", "echo out; echo err >&2; exit 3", 3, "out\n", "err\n"},
+		{"a child of its own that keeps the pipes open", "sleep 60 & echo $!", 0, "", ""},
+		{"killed", "kill -9 $$", -1, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := Start(exec.Command("sh", "-c", c.line), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			code, ended := p.Wait(20 * time.Second)
+			if !ended || code != c.code || c.out != "" && p.Stdout.String() != c.out || p.Stderr.String() != c.err {
+				t.Errorf("ended %v, exit code %d, %q, %q", ended, code, p.Stdout.String(), p.Stderr.String())
+			}
+			if pid := p.Stdout.String(); c.code == 0 {
+				_ = exec.Command("sh", "-c", "kill "+pid).Run()
+			}
+			p.Kill() // of one that has ended it is nothing
+		})
+	}
+}
+
+// TestFrozen: a frozen process does not end by itself, but can be killed.
+func TestFrozen(t *testing.T) {
+	p, err := Start(exec.Command("sleep", "0.05"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	if code, ended := p.Wait(200 * time.Millisecond); ended {
+		t.Errorf("it ended with %d", code)
+	}
+	p.Kill()
+	if code, ended := p.Wait(time.Minute); !ended || code != -1 {
+		t.Errorf("killed: ended %v with %d", ended, code)
+	}
+}
+
+// TestNotStarted: a command that there is not, and a thread that could not be made ready.
+func TestNotStarted(t *testing.T) {
+	if p, err := Start(exec.Command("/there/is/none"), nil); err == nil || p != nil {
+		t.Errorf("%v, %v", p, err)
+	}
+	unready := errors.New("unready")
+	if p, err := Start(exec.Command("true"), func() error { return unready }); !errors.Is(err, unready) || p != nil {
+		t.Errorf("%v, %v", p, err)
+	}
+}
