@@ -83,6 +83,7 @@ type Renewer struct {
 	lost     int64 // since when replies say NOSTATE, ns; 0 = they do not
 	idle     bool  // the log has said that the promise has ended and Redis does not answer
 	failures outage.Series
+	spread   bool // the next wait is a random part of wait
 	rand     *rand.Rand
 }
 
@@ -346,10 +347,14 @@ func (r *Renewer) now() int64 { return r.Clock.Redis(r.Clock.Now()) / 1000 }
 // until returns how long to wait before the next call.
 func (r *Renewer) until() time.Duration {
 	if r.urgent {
-		r.urgent = false
+		r.urgent, r.spread = false, true
 		return 0
 	}
 	wait := r.jitter(r.wait)
+	if r.spread { // a message made all workers call at once: from now on they call at different times again
+		r.spread = false
+		wait = time.Duration(float64(r.wait) * (0.1 + 0.9*r.rand.Float64()))
+	}
 	// The beat comes first. Calls that are less frequent do not wait for it.
 	if r.Beat != nil && r.wait == beatPeriod {
 		wait += r.wait / 4
