@@ -40,6 +40,8 @@ const (
 	silence = 500 * time.Millisecond
 	// keptMessages bounds the messages that wait for their reader.
 	keptMessages = 256
+	// How long to wait for a connection before another one is opened beside it.
+	dialAgain = 500 * time.Millisecond
 	// How long to wait before connecting again to a server that has refused a connection.
 	firstPause = 50 * time.Millisecond
 	mostPause  = 4 * time.Second
@@ -50,6 +52,41 @@ var ErrRefused = errors.New("the server refuses connections")
 
 // connector opens a socket.
 type connector = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// eager is connect for a network that loses packets. If a connection is not open in time, it opens another one beside
+// it: the kernel repeats a lost first packet only after 1, 3 and 7 s. The first one that opens counts, or fails.
+func eager(connect connector) connector {
+	type result struct {
+		socket net.Conn
+		err    error
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		first := make(chan result)
+		again := time.NewTicker(dialAgain)
+		defer again.Stop()
+		for {
+			go func() {
+				socket, err := connect(ctx, network, addr)
+				select {
+				case first <- result{socket, err}:
+				case <-ctx.Done():
+					if err == nil {
+						_ = socket.Close() // another one was first
+					}
+				}
+			}()
+			select {
+			case r := <-first:
+				return r.socket, r.err
+			case <-again.C:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+	}
+}
 
 // Dialer opens streams. Use its Dial as the dialer of a client.
 type Dialer struct {
@@ -67,7 +104,7 @@ type Dialer struct {
 
 // New returns a Dialer that opens sockets with connect.
 func New(connect connector) *Dialer {
-	return &Dialer{connect: connect, places: map[string]*place{}, trunks: map[*trunk]struct{}{}, messages: make(chan []byte, keptMessages), wake: make(chan struct{}, 1)}
+	return &Dialer{connect: eager(connect), places: map[string]*place{}, trunks: map[*trunk]struct{}{}, messages: make(chan []byte, keptMessages), wake: make(chan struct{}, 1)}
 }
 
 // place is one address and its socket.

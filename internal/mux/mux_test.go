@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -330,4 +331,53 @@ func TestClose(t *testing.T) {
 	if err := client.Ping(t.Context()).Err(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestLostFirstPacket: a connection that does not open does not delay the next one, and a refusal is told at once.
+func TestLostFirstPacket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const again = 500 * time.Millisecond
+		refusal := errors.New("refused")
+		for lost, want := range map[int]time.Duration{0: 0, 1: again, 3: 3 * again, 100: 5 * time.Second} {
+			for _, err := range []error{nil, refusal} {
+				var tries, open atomic.Int64
+				lines := mux.New(func(ctx context.Context, _, _ string) (net.Conn, error) {
+					if int(tries.Add(1)) <= lost {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+					if err != nil {
+						return nil, err
+					}
+					ours, theirs := net.Pipe()
+					open.Add(1)
+					go func() {
+						_, _ = theirs.Read(make([]byte, 1))
+						open.Add(-1)
+					}()
+					return ours, nil
+				})
+				limit, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				began := time.Now()
+				_, got := lines.Dial(limit, "tcp", "here")
+				if took := time.Since(began); took != want {
+					t.Errorf("with %d lost packets it took %v, want %v", lost, took, want)
+				}
+				switch {
+				case lost == 100 && !errors.Is(got, context.DeadlineExceeded), lost < 100 && !errors.Is(got, err):
+					t.Errorf("with %d lost packets: %v", lost, got)
+				case got == nil:
+					if synctest.Wait(); open.Load() != 1 {
+						t.Errorf("%d sockets are open", open.Load())
+					}
+				}
+				cancel()
+				lines.Close()
+				synctest.Wait()
+				if open.Load() != 0 {
+					t.Errorf("%d sockets are left open", open.Load())
+				}
+			}
+		}
+	})
 }
