@@ -29,7 +29,7 @@ test: deps ## Run all tests, with the race detector where goroutines share somet
 	go test -race -parallel 8 -timeout 10m -skip '$(READERS)' $$(go list ./... | grep -v -e /internal/e2e -e /internal/doctest -e /internal/chaos -e loadctl/report$$ -e /internal/compare -e /internal/model -e /internal/sim)
 	@# Arithmetic in one goroutine: the detector could find nothing, and would take minutes.
 	go test -timeout 10m ./report ./internal/compare ./internal/model ./internal/sim
-	go test -timeout 10m -run '$(READERS)' ./internal/run
+	go test -timeout 10m -run '$(READERS)' ./internal/results
 	@# Fleets of processes, one package after the other: the detector would only slow the servers they fire at.
 	@# Those that run in parallel mostly wait.
 	go test -p 1 -parallel 8 -timeout 15m ./internal/e2e ./internal/doctest ./internal/chaos

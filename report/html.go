@@ -22,8 +22,8 @@ const (
 // without JavaScript. Scripts draw the charts from the JSON report in the page. No text of the report is interpreted as
 // HTML.
 func HTML(w io.Writer, r Report) error {
-	marks := r.marks()
-	data, err := r.htmlJSON(marks)
+	marks := marksOf(r)
+	data, err := htmlJSON(r, marks)
 	if err != nil {
 		return fmt.Errorf("write HTML: %w", err)
 	}
@@ -36,15 +36,15 @@ func HTML(w io.Writer, r Report) error {
 	m.head(printable.Clip(r.Run, 100), page.Policy(script, style), style)
 	m.title(r)
 	m.Raw("<main>\n")
-	m.verdict(r.htmlVerdict())
-	m.tiles(r.htmlTiles())
+	m.verdict(verdictOf(r))
+	m.tiles(tilesOf(r))
 	m.audit(r)
-	m.times(r.htmlTimes())
-	m.answers(r.htmlAnswers())
-	m.charts(r.htmlCharts())
-	m.workers(r.htmlWorkers())
-	m.spec(r.htmlSpec())
-	m.events(r.htmlEvents(marks))
+	m.times(timesOf(r))
+	m.answers(answersOf(r))
+	m.charts(chartsOf(r))
+	m.workers(workersOf(r))
+	m.spec(specOf(r))
+	m.events(happenings(r, marks))
 	m.Raw("</main>\n")
 	m.foot(r, data, script)
 	if _, err := w.Write(m.Bytes()); err != nil {
@@ -55,7 +55,7 @@ func HTML(w io.Writer, r Report) error {
 
 // htmlJSON returns the data of the page: the JSON report, and what only the charts need. It escapes <, > and &, so no
 // text can end or hide the script element.
-func (r Report) htmlJSON(marks []htmlMark) (string, error) {
+func htmlJSON(r Report, marks []htmlMark) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(printable.NewJSONWriter(&b))
 	err := e.Encode(struct {
@@ -63,7 +63,7 @@ func (r Report) htmlJSON(marks []htmlMark) (string, error) {
 		Curve  *htmlCurve `json:"curve"`
 		Heat   *htmlHeat  `json:"heat"`
 		Marks  []htmlMark `json:"marks"`
-	}{r, r.htmlCurve(), r.htmlHeat(), marks})
+	}{r, curveOf(r), heatOf(r), marks})
 	return strings.TrimSpace(b.String()), err
 }
 
@@ -82,8 +82,8 @@ type htmlCheck struct {
 	Threshold          bool
 }
 
-// htmlVerdict returns the result of the run for a pipeline, thresholds first.
-func (r Report) htmlVerdict() htmlVerdict {
+// verdictOf returns the result of the run for a pipeline, thresholds first.
+func verdictOf(r Report) htmlVerdict {
 	v := htmlVerdict{Result: cmp.Or(r.Outcome(), worst(r.checks()))}
 	add := func(all []check, threshold bool) {
 		for _, c := range all {

@@ -96,7 +96,7 @@ func TestHTMLOfAllKinds(t *testing.T) {
 			browsertest.Value[float64](tab, whenDrawn)
 			isQuiet(t, tab)
 			var drawn []string
-			for _, c := range r.htmlCharts() {
+			for _, c := range chartsOf(r) {
 				if c.Empty == "" {
 					drawn = append(drawn, c.Name)
 				}
@@ -105,7 +105,7 @@ func TestHTMLOfAllKinds(t *testing.T) {
 				t.Errorf("charts %v, want %v", got, drawn)
 			}
 			said := browsertest.Value[int](tab, `document.querySelectorAll("#empty-title + dl dd").length`)
-			if want := len(r.htmlCharts()) - len(drawn); said != want {
+			if want := len(chartsOf(r)) - len(drawn); said != want {
 				t.Errorf("%d charts are told to be empty, want %d", said, want)
 			}
 			if n := browsertest.Value[int](tab, `document.querySelectorAll("img").length + document.scripts.length`); n != 2 {

@@ -18,8 +18,8 @@ type htmlChart struct {
 	Scale             bool   // with a colour scale below it
 }
 
-// htmlCharts returns the charts of the page, in order.
-func (r Report) htmlCharts() []htmlChart {
+// chartsOf returns the charts of the page, in order.
+func chartsOf(r Report) []htmlChart {
 	charts := []htmlChart{
 		{Name: "requests", Title: "Requests over time", Hint: "Asked for, sent, answered as expected, and failed, per second. Marks are numbered as below.", Marks: true},
 		{Name: "latency", Title: "Latency over time", Hint: "Percentiles of each point, from the time a request was due to its end."},
@@ -33,13 +33,13 @@ func (r Report) htmlCharts() []htmlChart {
 		charts[2].Hint = "At p99, 1 request in 100 is slower."
 	}
 	for i := range charts {
-		charts[i].Empty = r.nothingToDraw(charts[i].Name)
+		charts[i].Empty = nothingToDraw(r, charts[i].Name)
 	}
 	return charts
 }
 
 // nothingToDraw says why a chart would be empty; "" if it is not.
-func (r Report) nothingToDraw(chart string) string {
+func nothingToDraw(r Report, chart string) string {
 	classes := slices.ContainsFunc(r.Series, func(s SeriesReport) bool { return len(s.Errors) > 0 })
 	switch {
 	case chart == "errors" && r.timed() && r.Audit.Failed == 0:
@@ -54,7 +54,7 @@ func (r Report) nothingToDraw(chart string) string {
 		return "No request has ended."
 	case len(r.Series) == 0:
 		return "The report has no series."
-	case chart == "heat" && r.htmlHeat() == nil:
+	case chart == "heat" && heatOf(r) == nil:
 		return "The report has no histograms over time: they come from a run or an archive."
 	case chart == "errors" && !classes:
 		return "The series has no error classes."
@@ -80,7 +80,7 @@ type htmlEvent struct {
 const maxHTMLEvents = 1000
 
 // happened returns the events. Reports of older versions have only the commands.
-func (r Report) happened() []Event {
+func happened(r Report) []Event {
 	events := r.Events
 	if len(events) == 0 {
 		for _, c := range r.Described.Commands {
@@ -90,8 +90,8 @@ func (r Report) happened() []Event {
 	return events[max(0, len(events)-maxHTMLEvents):]
 }
 
-// tone returns the kind of an event: a command, a fault, or an action of a worker.
-func (e Event) tone() string {
+// toneOf returns the kind of an event: a command, a fault, or an action of a worker.
+func toneOf(e Event) string {
 	switch e.Kind {
 	case "join", "left", "start", "create", "stopped", "replaced":
 		return "member"
@@ -102,26 +102,26 @@ func (e Event) tone() string {
 	}
 }
 
-// marks returns the events during the run, numbered.
-func (r Report) marks() []htmlMark {
+// marksOf returns the events during the run, numbered.
+func marksOf(r Report) []htmlMark {
 	marks := []htmlMark{}
 	if r.StartedAt.IsZero() {
 		return marks
 	}
-	for i, e := range r.happened() {
+	for i, e := range happened(r) {
 		t := e.At.Sub(r.StartedAt).Seconds()
 		if t < 0 || t > r.DurationS {
 			continue
 		}
 		words := slices.DeleteFunc([]string{e.Kind, e.Who, e.What}, func(word string) bool { return word == "" || word == "-" })
-		marks = append(marks, htmlMark{N: len(marks) + 1, T: math.Round(t*1000) / 1000, Tone: e.tone(), Text: printable.Clip(strings.Join(words, " · "), 120), i: i})
+		marks = append(marks, htmlMark{N: len(marks) + 1, T: math.Round(t*1000) / 1000, Tone: toneOf(e), Text: printable.Clip(strings.Join(words, " · "), 120), i: i})
 	}
 	return marks
 }
 
-// htmlEvents returns the rows of the table of events, and how many are left out.
-func (r Report) htmlEvents(marks []htmlMark) (rows []htmlEvent, hidden int) {
-	all := r.happened()
+// eventsOf returns the rows of the table of events, and how many are left out.
+func happenings(r Report, marks []htmlMark) (rows []htmlEvent, hidden int) {
+	all := happened(r)
 	hidden = max(0, len(all)-maxHTMLRows)
 	numbers := map[int]string{}
 	for _, m := range marks {
@@ -131,7 +131,7 @@ func (r Report) htmlEvents(marks []htmlMark) (rows []htmlEvent, hidden int) {
 		if i < hidden {
 			continue
 		}
-		row := htmlEvent{Mark: numbers[i], At: e.At.UTC().Format("15:04:05"), Kind: htmlText(e.Kind), Tone: e.tone(), Who: htmlText(e.Who), What: htmlText(e.What)}
+		row := htmlEvent{Mark: numbers[i], At: e.At.UTC().Format("15:04:05"), Kind: htmlText(e.Kind), Tone: toneOf(e), Who: htmlText(e.Who), What: htmlText(e.What)}
 		if !r.StartedAt.IsZero() {
 			row.When = clock(e.At.Sub(r.StartedAt))
 		}
@@ -160,9 +160,9 @@ type htmlCurve struct {
 	Service []*int64  `json:"service"` // nil in a closed loop, where it equals the latency
 }
 
-// htmlCurve returns a point for each quantile that the report names, and 24 for each factor of ten between them, up to
+// curveOf returns a point for each quantile that the report names, and 24 for each factor of ten between them, up to
 // the slowest request. It leaves out values that are only lower bounds.
-func (r Report) htmlCurve() *htmlCurve {
+func curveOf(r Report) *htmlCurve {
 	if !r.timed() {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (r Report) htmlCurve() *htmlCurve {
 		kept = *r.LowerBoundsAbove
 	}
 	if r.Histograms == nil || r.Histograms.Latency.Count() == 0 {
-		return r.coarseCurve(named, kept)
+		return coarseCurve(r, named, kept)
 	}
 	most := float64(r.Histograms.Latency.Count())
 	c := &htmlCurve{OneIn: []float64{most}}
@@ -209,7 +209,7 @@ func exactQuantile(h *Histogram, q, kept float64) *int64 {
 }
 
 // coarseCurve returns the curve of a report that was read from JSON.
-func (r Report) coarseCurve(named []float64, kept float64) *htmlCurve {
+func coarseCurve(r Report, named []float64, kept float64) *htmlCurve {
 	c := &htmlCurve{OneIn: named}
 	for _, d := range []struct {
 		Distribution
@@ -244,8 +244,8 @@ const (
 	heatRows    = 44
 )
 
-// htmlHeat returns nil if there is nothing to show.
-func (r Report) htmlHeat() *htmlHeat {
+// heatOf returns nil if there is nothing to show.
+func heatOf(r Report) *htmlHeat {
 	if r.Histograms == nil || len(r.Series) == 0 {
 		return nil
 	}

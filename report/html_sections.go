@@ -50,7 +50,7 @@ func (m *markup) bounded(t htmlTile) {
 
 // audit writes where all requests went, beside the limits and the notes.
 func (m *markup) audit(r Report) {
-	a := r.htmlAudit()
+	a := auditOf(r)
 	m.Raw(`<div class="pair">` + "\n")
 	m.Section("audit", "", "Audit")
 	m.Put(`<p class="lead">%s</p>`+"\n"+`<p class="equation">`, a.Text)
@@ -74,7 +74,7 @@ func (m *markup) audit(r Report) {
 	m.Raw("</details>\n</section>\n")
 
 	m.Section("limit", "", "Whose limit it was")
-	if limits := r.htmlLimits(); len(limits) > 0 {
+	if limits := limitsOf(r); len(limits) > 0 {
 		m.lines(limits)
 	} else if c := r.checkGenerator(); c.result == Undecided {
 		m.Put(`<p class="lead">It is not known: %s.</p>`, htmlText(c.text))

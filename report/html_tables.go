@@ -20,8 +20,8 @@ type htmlTile struct {
 	Bound      bool // a lower bound
 }
 
-// htmlTiles returns the key figures: what was asked for, what became of it, and how long it took.
-func (r Report) htmlTiles() []htmlTile {
+// tilesOf returns the key figures: what was asked for, what became of it, and how long it took.
+func tilesOf(r Report) []htmlTile {
 	a := r.Audit
 	asked := htmlTile{Name: "asked", Kind: "asked", Main: htmlNumber{Text: "max"}, More: []htmlNumber{{Text: "as fast as it goes"}}}
 	if !r.ClosedLoop {
@@ -37,7 +37,7 @@ func (r Report) htmlTiles() []htmlTile {
 		return tiles
 	}
 	tiles[2].More = append(tiles[2].More, htmlShare("success", r.Success))
-	if most := slices.SortedFunc(maps.Keys(r.Errors), r.byFrequency); len(most) > 0 {
+	if most := slices.SortedFunc(maps.Keys(r.Errors), byFrequency(r)); len(most) > 0 {
 		tiles[3].More = []htmlNumber{{Text: printable.Clip(most[0], 20)}, htmlCount("errors."+printable.Clip(most[0], 20), r.Errors[most[0]])}
 	}
 	for _, p := range []struct {
@@ -52,8 +52,8 @@ func (r Report) htmlTiles() []htmlTile {
 }
 
 // byFrequency orders classes of errors, the most frequent first.
-func (r Report) byFrequency(x, y string) int {
-	return cmp.Or(cmp.Compare(r.Errors[y], r.Errors[x]), cmp.Compare(x, y))
+func byFrequency(r Report) func(x, y string) int {
+	return func(x, y string) int { return cmp.Or(cmp.Compare(r.Errors[y], r.Errors[x]), cmp.Compare(x, y)) }
 }
 
 // oneIn explains a quantile.
@@ -76,7 +76,7 @@ type htmlTerm struct {
 	Number     htmlNumber
 }
 
-func (r Report) htmlAudit() htmlAudit {
+func auditOf(r Report) htmlAudit {
 	a := r.Audit
 	left, right := term{name: "asked", n: a.Asked}, a.reasonTerms()
 	if r.ClosedLoop {
@@ -119,8 +119,8 @@ func htmlTermOf(t term) htmlTerm {
 	return htmlTerm{strings.ReplaceAll(t.name, "_", " "), sign, htmlCount("audit."+t.name, t.n)}
 }
 
-// htmlLimits returns a line for each cause of a limit.
-func (r Report) htmlLimits() []string {
+// limitsOf returns a line for each cause of a limit.
+func limitsOf(r Report) []string {
 	var all []string
 	for _, l := range r.limits() {
 		all = append(all, htmlText(l.String()))
@@ -134,7 +134,7 @@ type htmlTimes struct {
 	Cells []htmlTile // Main and Bound are set
 }
 
-func (r Report) htmlTimes() []htmlTimes {
+func timesOf(r Report) []htmlTimes {
 	if !r.timed() {
 		return nil
 	}
@@ -175,7 +175,7 @@ func htmlBarOf(n, of int64) htmlBar {
 	return htmlBar{strconv.FormatFloat(100*min(share, 1), 'f', 2, 64), percent(share) + "\u00a0%"}
 }
 
-func (r Report) htmlAnswers() []htmlCounts {
+func answersOf(r Report) []htmlCounts {
 	var all []htmlCounts
 	for _, c := range []struct {
 		title, name, path string
@@ -209,7 +209,7 @@ type htmlWorker struct {
 	Bad                       bool // a limit was met
 }
 
-func (r Report) htmlWorkers() (rows []htmlWorker, hidden int) {
+func workersOf(r Report) (rows []htmlWorker, hidden int) {
 	shown := r.Workers[:min(len(r.Workers), maxHTMLRows)]
 	for i, w := range shown {
 		path := fmt.Sprintf("workers.%d.", i)
@@ -243,7 +243,7 @@ type htmlFact struct {
 	Code       bool
 }
 
-func (r Report) htmlSpec() []htmlFact {
+func specOf(r Report) []htmlFact {
 	d := r.Described
 	facts := []htmlFact{{"target", d.Target(), true}, {"flags", d.Line(), true}, {"withheld", strings.Join(d.Withheld, ", "), false},
 		{"limiter", r.Limiter, false}, {"warm-up", "", false}, {"created by", d.CreatedBy, false}, {"reported by", d.ReportedBy, false}, {"Redis", d.Redis, false}}

@@ -317,7 +317,7 @@ func TestHTMLSize(t *testing.T) {
 // TestHTMLHeat: no request is lost in the heat map, and each is in its row, for long runs and wide ranges.
 func TestHTMLHeat(t *testing.T) {
 	for name, r := range map[string]Report{"run": Build(run(t)), "ten minutes": tenMinutes(t)} {
-		heat := r.htmlHeat()
+		heat := heatOf(r)
 		if heat == nil || len(heat.Columns) > heatColumns {
 			t.Fatalf("%s: %+v", name, heat)
 		}
@@ -352,7 +352,7 @@ func TestHTMLHeat(t *testing.T) {
 // TestHTMLCurve: the curve goes through the percentiles of the report, never falls, and leaves out lower bounds.
 func TestHTMLCurve(t *testing.T) {
 	for name, r := range htmlKinds(t) {
-		c := r.htmlCurve()
+		c := curveOf(r)
 		if !r.timed() {
 			if c != nil {
 				t.Errorf("%s: a curve of nothing", name)
@@ -386,7 +386,7 @@ func TestHTMLCurve(t *testing.T) {
 // TestHTMLMarks: each event during the run is a numbered mark, and the table of events has the number.
 func TestHTMLMarks(t *testing.T) {
 	r := tenMinutes(t)
-	marks := r.marks()
+	marks := marksOf(r)
 	var times []float64
 	for i, m := range marks {
 		times = append(times, m.T)
@@ -397,13 +397,13 @@ func TestHTMLMarks(t *testing.T) {
 	if fmt.Sprint(times) != "[180 300 312 450 480]" || marks[0].Tone != "command" || marks[1].Tone != "fault" || marks[2].Tone != "member" {
 		t.Errorf("%+v", marks)
 	}
-	rows, hidden := r.htmlEvents(marks)
+	rows, hidden := happenings(r, marks)
 	if len(rows) != len(r.Events) || hidden != 0 || rows[9].Mark != "1" || rows[0].Mark != "" || rows[13].What != "560 per second" {
 		t.Errorf("%+v", rows)
 	}
 	r.Events = nil // as in an archive of an older version
 	r.Described.Commands = []Command{{At: r.StartedAt.Add(time.Minute), Command: "pause", Who: "ann@desk"}}
-	if marks := r.marks(); len(marks) != 1 || marks[0].Text != "pause · ann@desk" || marks[0].T != 60 {
+	if marks := marksOf(r); len(marks) != 1 || marks[0].Text != "pause · ann@desk" || marks[0].T != 60 {
 		t.Errorf("%+v", marks)
 	}
 }

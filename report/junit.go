@@ -60,7 +60,7 @@ func JUnit(w io.Writer, r Report) error {
 	if err := Text(&text, r); err != nil {
 		return err
 	}
-	properties, err := r.figures()
+	properties, err := figuresOf(r)
 	if err != nil {
 		return fmt.Errorf("write JUnit: %w", err)
 	}
@@ -101,8 +101,8 @@ func (s *junitSuite) add(c check) {
 	s.Cases = append(s.Cases, one)
 }
 
-// figures returns the single values of the JSON report, in order: audit.sent is the member sent of the object audit.
-func (r Report) figures() ([]junitProperty, error) {
+// figuresOf returns the single values of the JSON report, in order: audit.sent is the member sent of the object audit.
+func figuresOf(r Report) ([]junitProperty, error) {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return nil, err

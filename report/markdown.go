@@ -23,7 +23,7 @@ const (
 // Markdown writes a summary for a comment on a pull request: the judgement first, then the numbers of the text report.
 func Markdown(w io.Writer, r Report) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "### Load test %s: %s\n\n", code(r.Run), r.headline())
+	fmt.Fprintf(&b, "### Load test %s: %s\n\n", code(r.Run), headlineOf(r))
 	if target := r.Described.Target(); target != "" {
 		fmt.Fprintf(&b, "%s with %s\n\n", code(target), code(r.Described.Line()))
 	}
@@ -38,9 +38,9 @@ func Markdown(w io.Writer, r Report) error {
 	return nil
 }
 
-// headline is the result of the run for a pipeline. For a run without thresholds it is the worst check. If the report
+// headlineOf is the result of the run for a pipeline. For a run without thresholds it is the worst check. If the report
 // is not complete, it adds the state of the run.
-func (r Report) headline() string {
+func headlineOf(r Report) string {
 	result := cmp.Or(r.Outcome(), worst(r.checks()))
 	if state := r.state(); state != "complete" {
 		return result + ", " + state

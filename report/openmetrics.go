@@ -105,14 +105,14 @@ func (m *metrics) judged(r Report) {
 	for i, c := range r.thresholdChecks() {
 		if name := label(c.name); !written[name] {
 			written[name] = true
-			value, unit, bound := r.Thresholds[i].measured()
+			value, unit, bound := measuredOf(r.Thresholds[i])
 			m.sample("loadctl_threshold", value, "threshold", c.name, "result", c.result, "unit", unit, "bound", bound)
 		}
 	}
 }
 
-// measured returns the value, its unit and its bound as OpenMetrics has them: times are in seconds.
-func (t ThresholdReport) measured() (value float64, unit, bound string) {
+// measuredOf returns the value, its unit and its bound as OpenMetrics has them: times are in seconds.
+func measuredOf(t ThresholdReport) (value float64, unit, bound string) {
 	value, unit, bound = math.NaN(), string(t.Unit), "exact"
 	if t.Value != nil {
 		value = *t.Value

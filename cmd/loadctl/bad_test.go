@@ -14,7 +14,9 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/cli/clitest"
 	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
@@ -42,8 +44,8 @@ func describing(more ...string) [][]string {
 // waiting creates the run "there", which waits for two workers.
 func waiting(t *testing.T, client *redis.Client) *run.Run {
 	t.Helper()
-	spec := run.Spec{
-		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(10), MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp, MinWorkers: 2,
+	spec := spec.Spec{
+		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(10), MaxLag: spec.DefaultMaxLag, CatchUp: spec.DefaultCatchUp, MinWorkers: 2,
 	}
 	r, _, err := run.Create(t.Context(), client, "there", spec, run.Options{})
 	if err != nil {
@@ -488,7 +490,7 @@ func TestBrokenRuns(t *testing.T) {
 	client, keys := l.redis.Client(), run.KeysOf("x")
 	one := report.NewSnapshot("w", "i")
 	one.Seq = 1
-	if err := l.run.Journal("w", "i").Publish(t.Context(), one, one, nil); err != nil {
+	if err := results.NewJournal(l.run, "w", "i").Publish(t.Context(), one, one, nil); err != nil {
 		t.Fatal(err)
 	}
 	whole := dump(t, client)

@@ -10,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 )
 
 // newChangeCommand returns a command that changes a run and prints the result. args is the number of arguments; the
@@ -34,7 +36,7 @@ func newChangeCommand(
 			}
 			defer cli.Close(client)
 			done, err := change(c.Context(), r, args[1:])
-			if errors.Is(err, run.ErrOver) || errors.Is(err, run.ErrWaiting) || errors.Is(err, run.ErrNoRate) || errors.Is(err, run.ErrLimiter) {
+			if errors.Is(err, run.ErrOver) || errors.Is(err, run.ErrWaiting) || errors.Is(err, run.ErrNoRate) || errors.Is(err, spec.ErrLimiter) {
 				err = cli.Config(err)
 			}
 			if err != nil {
@@ -56,7 +58,7 @@ func newChangeCommand(
 // unchanged adds to the error that Redis did not answer that the command has changed nothing. err comes from opening
 // the run.
 func unchanged(err error) error {
-	if run.Unanswered(err) {
+	if link.Unanswered(err) {
 		return fmt.Errorf("%w; nothing was changed", err)
 	}
 	return err

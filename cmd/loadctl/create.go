@@ -13,6 +13,7 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 )
 
 // creation holds the flags of the commands that create a run.
@@ -27,12 +28,12 @@ func (f *creation) AddFlags(c *cobra.Command) {
 }
 
 // check validates the name and the flags and returns the spec. It writes nothing.
-func (f *creation) check(c *cobra.Command, name string) (run.Spec, error) {
+func (f *creation) check(c *cobra.Command, name string) (spec.Spec, error) {
 	if err := run.ValidateNewName(name); err != nil {
-		return run.Spec{}, cli.Config(err)
+		return spec.Spec{}, cli.Config(err)
 	}
 	if err := f.how.Check(); err != nil {
-		return run.Spec{}, err
+		return spec.Spec{}, err
 	}
 	return f.spec.Spec(c.InOrStdin())
 }
@@ -57,7 +58,7 @@ func (f *creation) open(c *cobra.Command, server *cli.Redis, name string) (clien
 
 // create makes the run, or opens the existing one if its spec is the same. A run that has ended is an error: nothing
 // would be sent.
-func (f *creation) create(ctx context.Context, client redis.UniversalClient, name string, spec run.Spec) (*run.Run, bool, error) {
+func (f *creation) create(ctx context.Context, client redis.UniversalClient, name string, spec spec.Spec) (*run.Run, bool, error) {
 	r, created, err := run.Create(ctx, client, name, spec, f.how.Options())
 	if err == nil && !r.Ended.IsZero() {
 		err = fmt.Errorf("run %s ended at %s; loadctl report %s shows it; choose another name, or replace it with --new", name, r.Ended.Format(time.RFC3339), name)
@@ -73,7 +74,7 @@ type Created struct {
 }
 
 // joining returns the command line of a worker that joins a run.
-func joining(name string, spec run.Spec) string {
+func joining(name string, spec spec.Spec) string {
 	allow := "--allow-any"
 	if hosts := spec.Target.Hosts(); len(hosts) > 0 {
 		allow = "--allow-hosts " + strings.Join(hosts, ",")
@@ -111,7 +112,7 @@ have joined. --qps is the total of the WHOLE CLUSTER.`,
 	return c
 }
 
-func printCreated(w io.Writer, c Created, spec run.Spec) error {
+func printCreated(w io.Writer, c Created, spec spec.Spec) error {
 	verb, begins := "created", "loadctl start "+c.Run
 	if !c.Created {
 		verb = "exists already, with the same description"

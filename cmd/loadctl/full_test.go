@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 )
 
 // TestStopAllOnAFullServer: each run is stopped, the advice on memory appears once, and a dead worker can be removed in
 // the meantime.
 func TestStopAllOnAFullServer(t *testing.T) {
-	s := newSeveral(t, run.LossHold)
+	s := newSeveral(t, spec.LossHold)
 	if err := s.redis.Client().ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/loadctl/loadctl/internal/cli/clitest"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
@@ -77,7 +78,7 @@ func newLab(t *testing.T) *lab {
 	t.Helper()
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
-	spec := run.Spec{
+	spec := spec.Spec{
 		Target: targets.Spec{URL: "http://user:" + secret + "@127.0.0.1/", Headers: []targets.Header{{Name: "A", Value: secret}}, Body: []byte(secret)},
 		QPS:    pacer.PerSecond(100), MaxLag: time.Second, MinWorkers: 1,
 	}

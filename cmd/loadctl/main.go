@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadctl/loadctl/cmd/loadctl/target"
 	"github.com/loadctl/loadctl/internal/cli"
 )
 
@@ -46,7 +47,7 @@ func newRootCommand() *cobra.Command {
 		newListCommand(redis),
 		newRemoveCommand(redis),
 		newDemoCommand(),
-		newTargetCommand(),
+		target.New(),
 		newDoctorCommand(redis),
 		newLimitersCommand(redis),
 		cli.NewVersionCommand("loadctl", version),

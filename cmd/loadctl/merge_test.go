@@ -11,7 +11,9 @@ import (
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
@@ -20,7 +22,7 @@ import (
 // leaves writes the file of a worker that could not publish n requests. It returns the file's path.
 func (l *lab) leaves(dir, id string, n int64) string {
 	l.Helper()
-	journal, total := l.run.Journal(id, "i"), report.NewSnapshot(id, "i")
+	journal, total := results.NewJournal(l.run, id, "i"), report.NewSnapshot(id, "i")
 	total.Counts = report.Counts{Sent: n, Completed: n}
 	total.Seq, total.Final, total.Start, total.End = 3, true, 1_000_000, 2_000_000
 	journal.Keep(1_000_000, total, []report.Point{{Width: 1, Sent: n}}, false)
@@ -163,7 +165,7 @@ func TestReportOfFilesWhereRedisRefuses(t *testing.T) {
 func TestReportOfFilesJudges(t *testing.T) {
 	server, dir := redistest.Start(t), t.TempDir()
 	t.Setenv("LOADCTL_REDIS", "")
-	spec := run.Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(100), MaxLag: time.Second, MinWorkers: 1}
+	spec := spec.Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(100), MaxLag: time.Second, MinWorkers: 1}
 	for name, c := range map[string]struct {
 		thresholds []string
 		code       int

@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
@@ -168,7 +169,7 @@ func (l *lab) publish(total *report.Snapshot, n int64) {
 	total.Merge(in)
 	total.Seq++
 	in.Seq, in.Final = total.Seq, total.Final
-	if err := l.run.Journal("w", "i").Publish(l.Context(), in, total, nil); err != nil {
+	if err := results.NewJournal(l.run, "w", "i").Publish(l.Context(), in, total, nil); err != nil {
 		l.Fatal(err)
 	}
 }

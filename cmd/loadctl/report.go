@@ -10,8 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -83,9 +86,9 @@ func oneReport(c *cobra.Command, args []string) error {
 
 // reportOf returns the report of a run, with the counts in these files. Without files it needs Redis.
 func reportOf(c *cobra.Command, redis *cli.Redis, name string, files []string) (report.Report, error) {
-	var all []*run.Unpublished
+	var all []*results.Unpublished
 	for _, file := range files {
-		u, err := run.ReadUnpublished(file)
+		u, err := results.ReadUnpublished(file)
 		if err != nil {
 			return report.Report{}, cli.Config(fmt.Errorf("--merge: %w", err))
 		}
@@ -94,23 +97,23 @@ func reportOf(c *cobra.Command, redis *cli.Redis, name string, files []string) (
 	rep, err := fromRedis(c.Context(), redis, name, all)
 	if why := absent(redis, err); why != "" && len(all) > 0 {
 		asked := err
-		if rep, err = run.ReportOf(name, why, all); err == nil {
+		if rep, err = results.Alone(name, why, all); err == nil {
 			printable.Fprintf(c.ErrOrStderr(), "%v; this report covers the files alone\n", asked)
 		}
 	}
-	if errors.Is(err, run.ErrOtherRun) {
+	if errors.Is(err, results.ErrOtherRun) {
 		err = cli.Config(err)
 	}
 	return rep, err
 }
 
-func fromRedis(ctx context.Context, redis *cli.Redis, name string, all []*run.Unpublished) (report.Report, error) {
+func fromRedis(ctx context.Context, redis *cli.Redis, name string, all []*results.Unpublished) (report.Report, error) {
 	client, r, err := redis.Open(ctx, name)
 	if err != nil {
 		return report.Report{}, err
 	}
 	defer cli.Close(client)
-	return r.MergedReport(ctx, all)
+	return results.Merged(ctx, r, all)
 }
 
 // absent says why Redis told nothing about the run; "" if the error has another cause.
@@ -123,9 +126,9 @@ func absent(redis *cli.Redis, err error) string {
 		return "no Redis was named"
 	case errors.Is(err, run.ErrNoRun):
 		return "the run is not in Redis"
-	case run.Unanswered(err):
+	case link.Unanswered(err):
 		return "Redis could not be reached"
-	case errors.Is(err, run.ErrBroken) || errors.Is(err, run.ErrNewer) || errors.Is(err, run.ErrOlder):
+	case errors.Is(err, spec.ErrBroken) || errors.Is(err, spec.ErrNewer) || errors.Is(err, spec.ErrOlder):
 		return "the run's data in Redis cannot be read"
 	}
 	if answer, refused := errors.AsType[server.Error](err); refused {

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -22,7 +23,7 @@ func newRemoveCommand(redis *cli.Redis) *cobra.Command {
 			}
 			defer cli.Close(client)
 			err = run.Remove(c.Context(), client, args[0], force)
-			if errors.Is(err, run.ErrListed) || run.Unanswered(err) { // no argument is wrong
+			if errors.Is(err, run.ErrListed) || link.Unanswered(err) { // no argument is wrong
 				return err
 			}
 			return cli.Config(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report"
 )
@@ -120,7 +121,7 @@ func finish(c *cobra.Command, r *run.Run, out *cli.Report, ended error) (report.
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), reportPatience)
 	defer cancel()
-	rep, err := r.FinalReport(ctx, reportPatience/2)
+	rep, err := results.Final(ctx, r, reportPatience/2)
 	if err == nil {
 		err = out.Write(c.OutOrStdout(), rep)
 	}

@@ -245,14 +245,14 @@ func (p *probing) play(c *cobra.Command, r *run.Run, f *searchFlags) error {
 	if failed := stopAnyway(c, r); !errors.Is(failed, run.ErrNoRun) && failed != nil {
 		err = errors.Join(err, failed)
 	}
-	answer := newAnswer(r.Name, p, s.Result(), time.Since(began))
+	answer := search.NewAnswer(r.Name, p.plan, p.objectives, p.length, s.Result(), time.Since(began))
 	if err == nil || len(answer.Probes) > 0 {
-		err = errors.Join(err, f.output.Print(c.OutOrStdout(), answer, answer.writeText))
+		err = errors.Join(err, f.output.Print(c.OutOrStdout(), answer, answer.WriteText))
 	}
 	if err != nil {
 		return err
 	}
-	return answer.verdict()
+	return verdict(answer)
 }
 
 // attended starts the run at rate 0, sends it signs of life, and plays the probes.
@@ -277,7 +277,7 @@ func (p *probing) attended(c *cobra.Command, r *run.Run, start *cli.StartTimeout
 	d := search.Driver{
 		Fleet: search.FleetOf(r), Objectives: p.objectives, Length: p.length, Settle: p.settle,
 		Drain: min(mostDrain, r.Spec.Target.Timeout+5*time.Second),
-		Show:  func(probe search.Probe) { printable.Fprintf(c.ErrOrStderr(), "%s\n", line(probe)) },
+		Show:  func(probe search.Probe) { printable.Fprintf(c.ErrOrStderr(), "%s\n", search.Line(probe)) },
 	}
 	return d.Run(ctx, s)
 }
@@ -314,4 +314,15 @@ func begin(ctx context.Context, c *cobra.Command, r *run.Run) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// verdict is the error that the command ends with; nil for a good answer.
+func verdict(a search.Answer) error {
+	switch search.End(a.End) {
+	case search.BelowFrom:
+		return cli.Failed(fmt.Errorf("run %s: even %s/s failed: %s", a.Run, search.Rate(a.Failed), a.Last().Why))
+	case search.Unknown:
+		return cli.Unproved(fmt.Errorf("run %s: no answer at %s/s: %s", a.Run, search.Rate(a.Last().Rate), a.Last().Why))
+	}
+	return nil
 }

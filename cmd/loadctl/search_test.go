@@ -12,6 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/search"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
@@ -21,11 +22,11 @@ import (
 func TestSearchRefused(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
-	for name, change := range map[string]func(*run.Spec){
-		"there": func(*run.Spec) {}, "over": func(*run.Spec) {}, "most": func(s *run.Spec) { s.QPS, s.Max = pacer.Rate{Den: 1}, true },
-		"aborts": func(s *run.Spec) { s.Thresholds = []string{"errors:rate<1% over 1s abort after 2"} },
+	for name, change := range map[string]func(*spec.Spec){
+		"there": func(*spec.Spec) {}, "over": func(*spec.Spec) {}, "most": func(s *spec.Spec) { s.QPS, s.Max = pacer.Rate{Den: 1}, true },
+		"aborts": func(s *spec.Spec) { s.Thresholds = []string{"errors:rate<1% over 1s abort after 2"} },
 	} {
-		spec := run.Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(10), MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp, MinWorkers: 1}
+		spec := spec.Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(10), MaxLag: spec.DefaultMaxLag, CatchUp: spec.DefaultCatchUp, MinWorkers: 1}
 		change(&spec)
 		r, _, err := run.Create(t.Context(), server.Client(), name, spec, run.Options{})
 		if err != nil {
@@ -133,9 +134,9 @@ func TestSearchAnswers(t *testing.T) {
 		{search.Unknown, 783, math.Inf(1), "run x: no answer at 900/s: nobody knows", []string{"no answer: the result at 900/s is unknown", "783/s passed, nothing failed"}},
 		{"", 0, math.Inf(1), "", []string{"interrupted; this is what is known so far", "nothing passed, nothing failed"}},
 	} {
-		a := newAnswer("x", p, search.Result{End: c.end, Rate: c.rate, Failed: c.failed, Probes: probes}, 70*time.Second)
+		a := search.NewAnswer("x", p.plan, p.objectives, p.length, search.Result{End: c.end, Rate: c.rate, Failed: c.failed, Probes: probes}, 70*time.Second)
 		var out bytes.Buffer
-		if err := a.writeText(&out); err != nil {
+		if err := a.WriteText(&out); err != nil {
 			t.Fatal(err)
 		}
 		for _, says := range append(c.says, "RATE     FOR      OUTCOME    latency:p(99)         WHY\n", "783/s    bisect   passed                           \n",
@@ -145,14 +146,14 @@ func TestSearchAnswers(t *testing.T) {
 			}
 		}
 		got := ""
-		if err := a.verdict(); err != nil {
+		if err := verdict(a); err != nil {
 			got = err.Error()
 		}
 		if got != c.code || a.Probes[1].Values[0].Value != value || a.Probes[2].Values[0].Value != 0 {
 			t.Errorf("%s: %q, %+v", c.end, got, a)
 		}
 	}
-	if got := line(probes[1]); got != "800.5/s  double  failed: too slow" {
+	if got := search.Line(probes[1]); got != "800.5/s  double  failed: too slow" {
 		t.Error(got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/internal/watch/watchtest"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
@@ -31,11 +32,11 @@ func newSeveral(t *testing.T, loss string) *several {
 	s := &several{T: t, redis: redistest.Start(t)}
 	t.Setenv("LOADCTL_REDIS", s.redis.URL())
 	for _, name := range []string{"silent", "waits", "over"} {
-		spec := run.Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(100), MaxLag: 100 * time.Millisecond, MinWorkers: 1, OnRedisLoss: loss}
-		if loss == run.LossPermit {
-			spec.PermitFor = 3 * time.Second
+		asked := spec.Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(100), MaxLag: 100 * time.Millisecond, MinWorkers: 1, OnRedisLoss: loss}
+		if loss == spec.LossPermit {
+			asked.PermitFor = 3 * time.Second
 		}
-		r, _, err := run.Create(t.Context(), s.redis.Client(), name, spec, run.Options{})
+		r, _, err := run.Create(t.Context(), s.redis.Client(), name, asked, run.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +66,7 @@ func (s *several) phases() string {
 
 // TestStopAll: no run waits for another, each has its line, and runs that had ended stay unchanged.
 func TestStopAll(t *testing.T) {
-	s := newSeveral(t, run.LossPermit)
+	s := newSeveral(t, spec.LossPermit)
 	began := time.Now()
 	stdout, stderr, code := execute("stop", "--all", "--yes")
 	lines := strings.Split(stdout, "\n")
@@ -91,7 +92,7 @@ func TestStopAll(t *testing.T) {
 
 // TestStopAllIsNotSure: runs that cannot be confirmed are named, and the others are stopped anyway.
 func TestStopAllIsNotSure(t *testing.T) {
-	s := newSeveral(t, run.LossHold)
+	s := newSeveral(t, spec.LossHold)
 	if err := s.redis.Client().Set(t.Context(), run.KeysOf("foreign").Spec, "x", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +154,7 @@ func schemaOfAll(t *testing.T, text string) {
 
 // TestStopAllAsks on a terminal, and only there.
 func TestStopAllAsks(t *testing.T) {
-	s := newSeveral(t, run.LossStop)
+	s := newSeveral(t, spec.LossStop)
 	refused(t, []string{"stop", "--all"}, "stop --all: there is no terminal to ask on; give --yes if all runs are to be stopped")
 	for _, c := range []struct {
 		types  string

@@ -25,6 +25,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/spf13/cobra"
 
+	"github.com/loadctl/loadctl/cmd/loadctl/target"
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/cli"
@@ -34,7 +35,7 @@ import (
 // targetRoot is loadctl with only the command target.
 func targetRoot() *cobra.Command {
 	root := &cobra.Command{Use: "loadctl"}
-	root.AddCommand(newTargetCommand())
+	root.AddCommand(target.New())
 	return root
 }
 

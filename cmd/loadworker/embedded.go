@@ -12,13 +12,15 @@ import (
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/embedded"
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 )
 
 // host starts a Redis in this process if none was named; other workers and loadctl on this machine may use it. It
 // returns nil if a server was named. It also returns nil, and sets f.neighbour, if another worker of this machine hosts
 // the run already.
-func (f *runFlags) host(ctx context.Context, create *run.Spec, reach error, log *slog.Logger) (*embedded.Server, error) {
+func (f *runFlags) host(ctx context.Context, create *spec.Spec, reach error, log *slog.Logger) (*embedded.Server, error) {
 	addresses, ok := f.redis.Embedded()
 	if !ok || create == nil {
 		return nil, nil
@@ -61,7 +63,7 @@ const settling = time.Second
 func (f *runFlags) hasRun(ctx context.Context, address string) bool {
 	ctx, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()
-	client, err := run.Connect(ctx, address)
+	client, err := link.Connect(ctx, address)
 	if err != nil {
 		return false
 	}
@@ -81,7 +83,7 @@ func (f *runFlags) hasRun(ctx context.Context, address string) bool {
 
 // same joins the run in a server that nobody named, if its description is the same as ours. It sends nothing of our
 // description there: another user's process may listen at that port, and headers and body are private.
-func (f *runFlags) same(ctx context.Context, client redis.UniversalClient, spec run.Spec) (*run.Run, error) {
+func (f *runFlags) same(ctx context.Context, client redis.UniversalClient, spec spec.Spec) (*run.Run, error) {
 	r, err := run.Open(ctx, client, f.name)
 	if err != nil {
 		return nil, cli.Config(err)

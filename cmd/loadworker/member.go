@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,9 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/doctor"
 	"github.com/loadctl/loadctl/internal/epoll"
+	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/member"
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
@@ -38,7 +40,7 @@ type memberFlags struct {
 	connections    connectionFlags
 
 	halted  atomic.Bool // nothing more may be written
-	journal *run.Journal
+	journal *results.Journal
 }
 
 func (f *memberFlags) AddFlags(c *cobra.Command) {
@@ -92,9 +94,6 @@ func (f *memberFlags) allows(name string, peak, surge float64) error {
 	return cli.Config(fmt.Errorf("run %s: %w; nothing was sent", name, worker.TooFast(peak, surge, f.maxRate)))
 }
 
-// surgePatience bounds how long reading the limiter's state may delay renewals after a change of the run.
-const surgePatience = 250 * time.Millisecond
-
 // mayJoin checks the rate that the run asks for from now on. It may differ from the run's description.
 func (f *memberFlags) mayJoin(ctx context.Context, r *run.Run) error {
 	if f.maxRate.Num == 0 {
@@ -145,43 +144,24 @@ func (f *memberFlags) fit(spec targets.Spec) error {
 //
 // describes: this worker was given the run's description, so it may also restore the run if Redis has lost it.
 func (f *memberFlags) work(
-	ctx context.Context, link *run.Link, r *run.Run, target targets.Target, describes bool, log *slog.Logger,
+	ctx context.Context, link *link.Link, r *run.Run, target targets.Target, describes bool, log *slog.Logger,
 ) (*report.Snapshot, error) {
 	if err := f.mayJoin(ctx, r); err != nil {
 		return nil, err
 	}
 	cores := runtime.GOMAXPROCS(0)
 	shards := min(cores, f.maxConnections, f.maxInFlight)
-	incarnation, clock := run.NewID(), pacer.NewClock()
-	var started atomic.Int64
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	go awaitStart(watching, r, &started)
-	go r.AbortIfFailing(watching, f.id+"/"+incarnation, func(ctx context.Context) (*run.Run, error) { return link.Aside(ctx, r) }, log)
-	f.journal = r.Journal(f.id, incarnation)
-	host, _ := os.Hostname()
-	w := worker.Worker{
-		ID: f.id, Incarnation: incarnation, Host: host, Weight: f.weight,
-		Server: r.Arcs(link.Client), Messages: run.Messages(watching, link.Messages(), link.WakeupsOf(watching, r, f.id)),
-		Clock: clock, Journal: f.journal, Started: started.Load, MaxRate: f.maxRate, Closed: r.Spec.Max,
-		NewClient: f.connections.ahead(ctx, shards, target, log, func(shard int) (worker.Client, error) {
-			return f.client(clock, r.Spec.Target, target, (f.maxConnections+shard)/shards, shards)
-		}),
-		Shards: shards, Cores: cores, MaxInFlight: f.maxInFlight, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp, Resolution: time.Duration(f.resolution),
-		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,
-		Halt:         func() { f.halted.Store(true) }, Observe: announce(log, r.Spec.MinWorkers), Log: log,
-		Restore: func(ctx context.Context, laws []lease.Law) error {
-			return r.Restore(ctx, started.Load(), laws, describes)
-		},
-	}
-	w.Surge = func() (func(float64) float64, error) {
-		limit, cancel := context.WithTimeout(watching, surgePatience)
-		defer cancel()
-		return r.Surge(limit)
-	}
-	if terms, limited := r.Spec.Terms(); limited {
-		w.Grants, w.Terms = r.Grants(link.Client), terms
-	}
+	w := member.New(watching, r, link, f.id, describes)
+	f.journal = w.Results
+	go results.AbortIfFailing(watching, r, w.ID+"/"+w.Incarnation, func(ctx context.Context) (*run.Run, error) { return r.Aside(ctx, link) }, log)
+	w.Host, _ = os.Hostname()
+	w.Weight, w.MaxRate, w.Shards, w.Cores, w.MaxInFlight, w.Resolution = f.weight, f.maxRate, shards, cores, f.maxInFlight, time.Duration(f.resolution)
+	w.NewClient = f.connections.ahead(ctx, shards, target, log, func(shard int) (worker.Client, error) {
+		return f.client(w.Clock, r.Spec.Target, target, (f.maxConnections+shard)/shards, shards)
+	})
+	w.Halt, w.Observe, w.Log = func() { f.halted.Store(true) }, announce(log, r.Spec.MinWorkers), log
 	total, err := w.Run(ctx)
 	switch {
 	case errors.Is(err, pacer.ErrReplaced):
@@ -246,19 +226,5 @@ func standing(newest *lease.Law) string {
 		return "paused"
 	default:
 		return "running"
-	}
-}
-
-// awaitStart waits until the run's schedule has begun, and notes when that was.
-func awaitStart(ctx context.Context, r *run.Run, started *atomic.Int64) {
-	for ctx.Err() == nil {
-		if us, err := r.StartedAt(ctx); err == nil && us > 0 {
-			started.Store(us)
-			return
-		}
-		select {
-		case <-time.After(250 * time.Millisecond):
-		case <-ctx.Done():
-		}
 	}
 }

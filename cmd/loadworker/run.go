@@ -14,8 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/internal/watch"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
@@ -109,7 +112,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 }
 
 // takePart connects to Redis, takes part in the run, and prints the report.
-func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.Target, reach error, log *slog.Logger) error {
+func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, target targets.Target, reach error, log *slog.Logger) error {
 	ctx := c.Context()
 	link, err := f.connect(ctx, log)
 	if err != nil {
@@ -159,7 +162,7 @@ func (f *runFlags) takePart(c *cobra.Command, create *run.Spec, target targets.T
 }
 
 // connect reaches Redis. The connection carries the worker's name, which Redis shows in its list of clients.
-func (f *runFlags) connect(ctx context.Context, log *slog.Logger) (*run.Link, error) {
+func (f *runFlags) connect(ctx context.Context, log *slog.Logger) (*link.Link, error) {
 	return f.redis.Link(ctx, "loadworker:"+f.name+":"+f.member.id, f.start.Patience(), func(err error) {
 		log.Warn("Redis refuses this worker for now; trying again", "err", err)
 	})
@@ -168,11 +171,11 @@ func (f *runFlags) connect(ctx context.Context, log *slog.Logger) (*run.Link, er
 // send takes part in the run until it ends, ctx ends, or too few workers join in time. The snapshot is nil if the
 // worker could not begin.
 func (f *runFlags) send(
-	ctx context.Context, link *run.Link, r *run.Run, target targets.Target, describes bool, log *slog.Logger,
+	ctx context.Context, link *link.Link, r *run.Run, target targets.Target, describes bool, log *slog.Logger,
 ) (*report.Snapshot, error) {
 	ctx, done := f.start.Limit(ctx, r)
 	defer done()
-	aside := func(ctx context.Context) (*run.Run, error) { return link.Aside(ctx, r) }
+	aside := func(ctx context.Context) (*run.Run, error) { return r.Aside(ctx, link) }
 	defer f.screen.Follow(context.WithoutCancel(ctx), aside)() // also while the last requests end
 	total, err := f.member.work(ctx, link, r, target, describes, log)
 	if err == nil {
@@ -226,7 +229,7 @@ func (f *runFlags) check(c *cobra.Command) error {
 
 // described returns the run that the flags describe, and its target. The target is made before anything is written, so
 // that a missing key file leaves no run behind. Both are nil for a worker that joins a run that others described.
-func (f *runFlags) described(c *cobra.Command) (*run.Spec, targets.Target, error) {
+func (f *runFlags) described(c *cobra.Command) (*spec.Spec, targets.Target, error) {
 	if !f.spec.Given(c) {
 		if f.how.New {
 			return nil, nil, cli.Config(errors.New("--new: describe the new run with --url and --qps"))
@@ -253,7 +256,7 @@ func (f *runFlags) described(c *cobra.Command) (*run.Spec, targets.Target, error
 
 // enter creates the run or joins it; without a spec it only joins. reach says why the target cannot be reached, or is
 // nil.
-func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec *run.Spec, reach error, log *slog.Logger) (*run.Run, error) {
+func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec *spec.Spec, reach error, log *slog.Logger) (*run.Run, error) {
 	if spec == nil {
 		return f.join(ctx, client, log)
 	}
@@ -328,20 +331,20 @@ const (
 // conclude saves what Redis did not take in a file, and prints the report of the whole run, also after a signal. The
 // error says if Redis lacks counts of this worker.
 func (f *runFlags) conclude(c *cobra.Command, r *run.Run) (report.Report, error) {
-	var own, unpublished *run.Unpublished // nil if the worker took no part
+	var own, unpublished *results.Unpublished // nil if the worker took no part
 	if journal := f.member.journal; journal != nil {
 		own, unpublished = journal.Own(), journal.Unpublished()
 	}
 	unsaved := f.save.save(unpublished, c.ErrOrStderr()) // first, because the report may wait for Redis
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), reportTimeout)
 	defer cancel()
-	rep, missing, err := r.OwnReport(ctx, reportPatience, own)
+	rep, missing, err := results.Own(ctx, r, reportPatience, own)
 	switch {
 	case err != nil && own == nil:
 		return rep, err
 	case err != nil:
 		printable.Fprintf(c.ErrOrStderr(), "the run's report cannot be read (%v); this report covers this worker alone\n", err)
-		if rep, err = run.ReportOf(r.Name, "Redis could not be reached", []*run.Unpublished{own}); err != nil {
+		if rep, err = results.Alone(r.Name, "Redis could not be reached", []*results.Unpublished{own}); err != nil {
 			return rep, errors.Join(unsaved, err)
 		}
 	case missing && unpublished == nil: // Redis took it, and lost it in a failover

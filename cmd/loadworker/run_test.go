@@ -15,12 +15,13 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 )
 
 // specOf returns the spec that flags describe.
-func specOf(t *testing.T, args ...string) run.Spec {
+func specOf(t *testing.T, args ...string) spec.Spec {
 	t.Helper()
 	f := cli.Spec{MinWorkers: 1}
 	c := &cobra.Command{}

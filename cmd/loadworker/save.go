@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -41,7 +41,7 @@ func (f *saveFlags) check(c *cobra.Command) error {
 // save writes counts that Redis does not have into a file, and prints what to do with it. It returns an error that says
 // that Redis lacks them; nil if u is nil or empty. If the directory cannot be written, the file goes to the directory
 // for temporary files.
-func (f *saveFlags) save(u *run.Unpublished, stderr io.Writer) error {
+func (f *saveFlags) save(u *results.Unpublished, stderr io.Writer) error {
 	if u == nil || u.Total.Counts == (report.Counts{}) && u.StartedAt.IsZero() {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report"
 )
@@ -42,11 +43,11 @@ func command(t *testing.T, name, stderr string) (path string) {
 }
 
 // read reads the files that workers have saved.
-func read(t *testing.T, paths ...string) []*run.Unpublished {
+func read(t *testing.T, paths ...string) []*results.Unpublished {
 	t.Helper()
-	var all []*run.Unpublished
+	var all []*results.Unpublished
 	for _, path := range paths {
-		u, err := run.ReadUnpublished(path)
+		u, err := results.ReadUnpublished(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +115,7 @@ func TestCountsOutliveRedis(t *testing.T) {
 		}
 	}
 	files := read(t, paths...)
-	rep, err := run.ReportOf("x", "Redis is gone", files)
+	rep, err := results.Alone("x", "Redis is gone", files)
 	check(rep, err)
 	if rep.Complete {
 		t.Error("the report of the files alone is complete")
@@ -125,11 +126,11 @@ func TestCountsOutliveRedis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bare, err := r.Report(t.Context())
+	bare, err := results.Of(t.Context(), r)
 	if err != nil || bare.Audit.Sent >= arrived {
 		t.Errorf("without the files %d are known as sent, of %d: %v", bare.Audit.Sent, arrived, err)
 	}
-	rep, err = r.MergedReport(t.Context(), files)
+	rep, err = results.Merged(t.Context(), r, files)
 	check(rep, err)
 	if !rep.Complete || rep.Asked != 900 {
 		t.Errorf("asked %d, %q", rep.Asked, rep.Notes)
@@ -153,7 +154,7 @@ func TestStateIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "200 requests are sent", func() bool {
-		rep, err := r.Report(context.WithoutCancel(t.Context()))
+		rep, err := results.Of(context.WithoutCancel(t.Context()), r)
 		return err == nil && rep.Audit.Sent >= 200
 	})
 	if err := os.Remove(dir); err != nil { // so the file goes to the directory for temporary files
@@ -169,10 +170,10 @@ func TestStateIsLost(t *testing.T) {
 		t.Fatalf("%q are left\n%s", paths, p.Stderr.String())
 	}
 	files := read(t, paths...)
-	if _, err := r.MergedReport(t.Context(), files); !errors.Is(err, run.ErrNoRun) {
+	if _, err := results.Merged(t.Context(), r, files); !errors.Is(err, run.ErrNoRun) {
 		t.Error(err)
 	}
-	rep, err := run.ReportOf("x", "the run is gone", files)
+	rep, err := results.Alone("x", "the run is gone", files)
 	if err != nil || rep.Audit.Check() != nil || rep.Audit.Sent < 200 || !strings.Contains(p.Stdout.String(), fmt.Sprintf("sent        %d ", rep.Audit.Sent)) {
 		t.Errorf("%v, %+v; printed was\n%s", err, rep.Audit, p.Stdout.String())
 	}
@@ -204,7 +205,7 @@ func TestStateIsRestored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := r.Report(t.Context())
+	rep, err := results.Of(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}

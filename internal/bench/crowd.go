@@ -15,7 +15,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/member"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
@@ -58,7 +61,7 @@ func crowdPart(args []string) error {
 // tell prints what a part that needs Redis has found out.
 func tell[T any](url string, part func(context.Context, redis.UniversalClient) (T, error)) error {
 	ctx := context.Background()
-	client, err := run.Connect(ctx, url)
+	client, err := link.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
@@ -75,7 +78,7 @@ func (c crowd) run(ctx context.Context, client redis.UniversalClient) (crowded, 
 	if c.workers == 0 {
 		return c.look(ctx, client, time.Now().Add(c.warm))
 	}
-	r, _, err := run.Create(ctx, client, c.name, run.Spec{
+	r, _, err := run.Create(ctx, client, c.name, spec.Spec{
 		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(fleetRate), Duration: c.lasting, MaxLag: time.Second,
 		CatchUp: time.Second, MinWorkers: int64(c.workers),
 	}, run.Options{})
@@ -88,7 +91,7 @@ func (c crowd) run(ctx context.Context, client redis.UniversalClient) (crowded, 
 	failed := make(chan error, c.workers)
 	for i := range c.workers {
 		all.Go(func() {
-			total, err := c.work(ctx, r, fmt.Sprint("w", i), &started)
+			total, err := c.work(ctx, r, fmt.Sprint("w", i))
 			if err != nil {
 				failed <- err
 				return
@@ -155,8 +158,8 @@ func (c crowd) spent(ctx context.Context, client redis.UniversalClient) (crowded
 }
 
 // open connects a worker to its run.
-func (c crowd) open(ctx context.Context, name, worker string) (*run.Link, *run.Run, error) {
-	link, err := run.ConnectLink(ctx, c.redis, "bench:"+name+":"+worker)
+func (c crowd) open(ctx context.Context, name, worker string) (*link.Link, *run.Run, error) {
+	link, err := link.New(ctx, c.redis, "bench:"+name+":"+worker)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -168,7 +171,7 @@ func (c crowd) open(ctx context.Context, name, worker string) (*run.Link, *run.R
 }
 
 // work is one worker of it.
-func (c crowd) work(ctx context.Context, r *run.Run, name string, started *atomic.Int64) (*report.Snapshot, error) {
+func (c crowd) work(ctx context.Context, r *run.Run, name string) (*report.Snapshot, error) {
 	link, mine, err := c.open(ctx, r.Name, name)
 	if err != nil {
 		return nil, err
@@ -178,19 +181,14 @@ func (c crowd) work(ctx context.Context, r *run.Run, name string, started *atomi
 	if err != nil {
 		return nil, err
 	}
-	incarnation, clock := run.NewID(), pacer.NewClock()
-	var journal worker.Journal = mine.Journal(name, incarnation)
-	if c.silent {
-		journal = mute{journal}
-	}
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	w := worker.Worker{
-		ID: name, Incarnation: incarnation, Server: mine.Arcs(link.Client), Clock: clock, Journal: journal, Started: started.Load,
-		Messages:  run.Messages(watching, link.Messages(), link.WakeupsOf(watching, mine, name)),
-		NewClient: func(int) (worker.Client, error) { return worker.NewAdapter(clock, target, 1), nil },
-		MaxLag:    time.Second, CatchUp: time.Second,
+	w := member.New(watching, mine, link, name, false)
+	if c.silent {
+		w.Journal = mute{w.Journal}
 	}
+	w.NewClient = func(int) (worker.Client, error) { return worker.NewAdapter(w.Clock, target, 1), nil }
+	w.MaxLag, w.CatchUp = time.Second, time.Second
 	return w.Run(ctx)
 }
 

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
@@ -129,7 +129,7 @@ func (c crowded) each(idle float64) float64 {
 
 // renewing is how many renewals workers make a second, with promises as long as they are by default.
 func renewing(workers int) float64 {
-	return float64(workers) * 1e6 / float64(lease.Period(int64(workers), run.DefaultPermitFor.Microseconds()))
+	return float64(workers) * 1e6 / float64(lease.Period(int64(workers), spec.DefaultPermitFor.Microseconds()))
 }
 
 // scripts is how many calls they make, one snapshot a second each among them.

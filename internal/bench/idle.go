@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
@@ -58,11 +59,11 @@ func (t *throng) member(ctx context.Context, r *run.Run, i int, started *atomic.
 	var beat chan struct{} // there is none for who publishes nothing
 	if !t.silent {
 		beat = make(chan struct{}, 1)
-		go t.publish(watching, mine.Journal(name, incarnation), report.NewSnapshot(name, incarnation), i, started, beat)
+		go t.publish(watching, results.NewJournal(mine, name, incarnation), report.NewSnapshot(name, incarnation), i, started, beat)
 	}
 	renewer := lease.Renewer{
 		Server: mine.Arcs(link.Client), Sink: idle, Clock: idle.clock, Worker: name, Incarnation: incarnation, Changed: idle.changed, Beat: beat,
-		Messages: tapped(watching, run.Messages(watching, link.Messages(), link.WakeupsOf(watching, mine, name)), func(m lease.Message) { learn(m.Laws) }),
+		Messages: tapped(watching, mine.Messages(watching, link, name), func(m lease.Message) { learn(m.Laws) }),
 		Observe: func(reply lease.Reply, _ *lease.View) {
 			joined()
 			t.heard.reply(i)
@@ -119,7 +120,7 @@ func (s *idler) Taken() (version int, reached int64) {
 }
 
 // publish publishes at the pace of a worker's publisher what worker i might have sent, until ctx ends.
-func (t *throng) publish(ctx context.Context, journal *run.Journal, total *report.Snapshot, i int, started *atomic.Int64, beat chan<- struct{}) {
+func (t *throng) publish(ctx context.Context, journal *results.Journal, total *report.Snapshot, i int, started *atomic.Int64, beat chan<- struct{}) {
 	n := int64(t.workers)
 	period, share := report.SnapshotPeriod(n), report.SnapshotSpread(n)*time.Duration(i)/time.Duration(n)
 	recorder, interval := report.NewRecorder(), report.NewSnapshot(total.Worker, total.Incarnation)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/embedded"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/targets"
@@ -136,7 +137,7 @@ func renewalPart(args []string) error {
 	options.PoolSize = *clients
 	client := redis.NewClient(options)
 	defer client.Close()
-	r, _, err := run.Create(context.Background(), client, *name, run.Spec{
+	r, _, err := run.Create(context.Background(), client, *name, spec.Spec{
 		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(20_000), MaxLag: time.Second, CatchUp: time.Second, MinWorkers: 1,
 	}, run.Options{})
 	if err != nil {

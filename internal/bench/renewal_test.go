@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/targets"
@@ -21,7 +22,7 @@ func TestCallAll(t *testing.T) {
 	}
 	defer redis.stop()
 	server := func(name string, least int64) lease.Server {
-		r, _, err := run.Create(t.Context(), redis.client, name, run.Spec{
+		r, _, err := run.Create(t.Context(), redis.client, name, spec.Spec{
 			Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(20_000), MaxLag: time.Second, CatchUp: time.Second, MinWorkers: least,
 		}, run.Options{})
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
@@ -74,7 +75,7 @@ func throngPart(args []string) error {
 
 // run is the life of the throng.
 func (t *throng) run(ctx context.Context, client redis.UniversalClient) (said thronged, err error) {
-	r, _, err := run.Create(ctx, client, t.name, run.Spec{
+	r, _, err := run.Create(ctx, client, t.name, spec.Spec{
 		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(t.rate), MaxLag: time.Second, CatchUp: time.Second, MinWorkers: int64(t.workers),
 	}, run.Options{})
 	if err != nil {

@@ -22,8 +22,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/printable"
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 )
 
 // The exit codes, the same as k6's where it has them.
@@ -70,7 +71,7 @@ func code(err error) int {
 		return CodeGood
 	case errors.Is(err, ErrSignal):
 		return CodeSignal
-	case config, run.WrongURL(err), errors.Is(err, run.ErrBroken):
+	case config, link.WrongURL(err), errors.Is(err, spec.ErrBroken):
 		return CodeConfig
 	case judged:
 		return verdict.code
@@ -111,7 +112,7 @@ func Main(root *cobra.Command, args []string, stdout, stderr io.Writer) (exit in
 	go watch(ended, signals, cancel, func() {
 		fmt.Fprintf(stderr, "error: interrupted; %s cannot tell whether the command took effect\n", root.Name())
 	}, patience(root, args))
-	err := run.Advise(root.ExecuteContext(ctx))
+	err := link.Advise(root.ExecuteContext(ctx))
 	if errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), ErrSignal) {
 		err = ErrSignal // whatever the signal interrupted
 	}

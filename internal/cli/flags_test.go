@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/limit"
 	"github.com/loadctl/loadctl/report"
@@ -24,7 +24,7 @@ import (
 )
 
 // read is the spec that a command line describes.
-func read(t *testing.T, args []string) run.Spec {
+func read(t *testing.T, args []string) spec.Spec {
 	t.Helper()
 	f := Spec{MinWorkers: 1}
 	c := &cobra.Command{}
@@ -40,7 +40,7 @@ func read(t *testing.T, args []string) run.Spec {
 }
 
 // drawn is a spec that flags can describe. Which parts it has is drawn.
-func drawn(t *testing.T, r *rand.Rand) run.Spec {
+func drawn(t *testing.T, r *rand.Rand) spec.Spec {
 	t.Helper()
 	one := func(all ...string) string { return all[r.IntN(len(all))] }
 	yes := func() bool { return r.IntN(2) == 0 }
@@ -48,14 +48,14 @@ func drawn(t *testing.T, r *rand.Rand) run.Spec {
 		unit := []time.Duration{time.Millisecond, time.Second, time.Minute, time.Hour}[r.IntN(4)]
 		return min(most, max(least, time.Duration(1+r.IntN(90))*unit))
 	}
-	s := run.Spec{
+	s := spec.Spec{
 		Target:      targets.Spec{URL: one("http://127.0.0.1:8080/", "https://h/x?y=z&a=%20#f", "http://[::1]/a b"), Timeout: targets.DefaultTimeout},
 		QPS:         pacer.Rate{Den: 1},
-		MaxLag:      run.DefaultMaxLag,
-		CatchUp:     run.DefaultCatchUp,
-		PermitFor:   run.DefaultPermitFor,
+		MaxLag:      spec.DefaultMaxLag,
+		CatchUp:     spec.DefaultCatchUp,
+		PermitFor:   spec.DefaultPermitFor,
 		MinWorkers:  int64(r.IntN(3)),
-		OnRedisLoss: one(run.LossPermit, run.LossStop, run.LossHold),
+		OnRedisLoss: one(spec.LossPermit, spec.LossStop, spec.LossHold),
 	}
 	target := &s.Target
 	target.Method = one("", "GET", "POST", "PATCH", "BREW")
@@ -100,13 +100,13 @@ func drawn(t *testing.T, r *rand.Rand) run.Spec {
 	if yes() {
 		s.MaxLag, s.CatchUp = span(time.Millisecond, time.Hour), span(0, time.Hour)
 	}
-	if s.OnRedisLoss != run.LossPermit {
+	if s.OnRedisLoss != spec.LossPermit {
 		s.PermitFor = 0
 	} else if yes() {
-		s.PermitFor = span(run.MinPermitFor, run.MaxPermitFor)
+		s.PermitFor = span(spec.MinPermitFor, spec.MaxPermitFor)
 	}
 	if yes() {
-		s.Deadman = span(run.MinDeadman, run.MaxDeadman)
+		s.Deadman = span(spec.MinDeadman, spec.MaxDeadman)
 	}
 	limited(&s, r)
 	conditioned(&s, r)
@@ -114,7 +114,7 @@ func drawn(t *testing.T, r *rand.Rand) run.Spec {
 }
 
 // conditioned gives a spec thresholds, if it may have them.
-func conditioned(s *run.Spec, r *rand.Rand) {
+func conditioned(s *spec.Spec, r *rand.Rand) {
 	before := *s
 	s.Thresholds = []string{"errors:rate<1%", "latency : p(99) < 250ms over 2s abort after 3"}[:r.IntN(3)]
 	if len(s.Thresholds) == 0 {
@@ -127,13 +127,13 @@ func conditioned(s *run.Spec, r *rand.Rand) {
 }
 
 // limited gives a spec a limiter, if it may have one.
-func limited(s *run.Spec, r *rand.Rand) {
+func limited(s *spec.Spec, r *rand.Rand) {
 	before := *s
 	if s.Max || r.IntN(2) == 0 {
 		return
 	}
 	s.Limiter = limit.Names()[r.IntN(len(limit.Names()))]
-	if s.Limiter == run.SlotsLimiter || r.IntN(2) == 0 {
+	if s.Limiter == spec.SlotsLimiter || r.IntN(2) == 0 {
 		s.Burst = int64(100 * (1 + r.IntN(20)))
 	}
 	if r.IntN(2) == 0 {
@@ -175,7 +175,7 @@ func TestFlagsDescribeTheRun(t *testing.T) {
 	for _, kind := range []struct {
 		prefix string
 		of     reflect.Type
-	}{{"", reflect.TypeFor[run.Spec]()}, {"Target.", reflect.TypeFor[targets.Spec]()}} {
+	}{{"", reflect.TypeFor[spec.Spec]()}, {"Target.", reflect.TypeFor[targets.Spec]()}} {
 		for field := range kind.of.Fields() {
 			name := kind.prefix + field.Name
 			if !seen[name] && !slices.Contains([]string{"Version", "CreatedBy", "Target.CA"}, name) {
@@ -207,7 +207,7 @@ func TestFlagsWithholdSecrets(t *testing.T) {
 		"long": strings.Repeat("x", 201), "password": `{"password":"s3cr3t"}`, "no text": "\xff\x00s3cr3t", "like a file": "@s3cr3t", "steers": "a=\x1bs3cr3t",
 		"no names": "s3cr3t", "a form": "user=ann&pw=s3cr3t", "nothing but a value": `"s3cr3t"`,
 	} {
-		s := run.Spec{QPS: pacer.PerSecond(5), MinWorkers: 1, Target: targets.Spec{
+		s := spec.Spec{QPS: pacer.PerSecond(5), MinWorkers: 1, Target: targets.Spec{
 			URL: "http://bob:s3cr3t@h/", Body: []byte(body), CA: certificate,
 			Headers: []targets.Header{{Name: "Authorization", Value: "s3cr3t"}, {Name: "cookie", Value: "s3cr3t"}, {Name: "X-Api-Key", Value: "s3cr3t"},
 				{Name: "Proxy-Authorization", Value: "s3cr3t"}, {Name: "cookie", Value: "s3cr3t"}, {Name: "Accept", Value: "text/plain"}},

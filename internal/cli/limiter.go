@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer/limit"
 )
 
@@ -23,11 +23,11 @@ type limiterFlags struct {
 }
 
 func (f *limiterFlags) addFlags(s *pflag.FlagSet) {
-	s.StringVar(&f.name, "limiter", run.SlotsLimiter, "`NAME` of the limiter that requests have to pass: "+strings.Join(limit.Names(), ", ")+
+	s.StringVar(&f.name, "limiter", spec.SlotsLimiter, "`NAME` of the limiter that requests have to pass: "+strings.Join(limit.Names(), ", ")+
 		". With gcra and no --burst there is no limiter, only the even schedule. See docs/limiters.md#in-a-run")
 	s.Var(&f.burst, "burst", "burst of a bucket, or of gcra, in requests (default: half a second of the rate). "+
 		"A burst of less than 10ms of the rate may not reach the rate")
-	f.window = Duration(run.DefaultWindow)
+	f.window = Duration(spec.DefaultWindow)
 	s.Var(&f.window, "window", "window of a limiter that counts in windows; one of less than 20ms may not reach the rate")
 	s.BoolVar(&f.spread, "spread", true, "send evenly what the limiter grants; false: send it at once. "+
 		"Not allowed with leaky-bucket, or with gcra and no --burst")
@@ -36,7 +36,7 @@ func (f *limiterFlags) addFlags(s *pflag.FlagSet) {
 }
 
 // set puts them into the spec. given are the flags of the command line.
-func (f *limiterFlags) set(s *run.Spec, given *pflag.FlagSet) error {
+func (f *limiterFlags) set(s *spec.Spec, given *pflag.FlagSet) error {
 	switch {
 	case !slices.Contains(limit.Names(), f.name):
 		return fmt.Errorf("--limiter %.40q: %sthere are %s", f.name, Similar(f.name, limit.Names()), strings.Join(limit.Names(), ", "))
@@ -45,7 +45,7 @@ func (f *limiterFlags) set(s *run.Spec, given *pflag.FlagSet) error {
 	case given.Changed("expire") && f.expire != "nx":
 		return fmt.Errorf("--expire %.40q: there is nx; or leave it out", f.expire)
 	}
-	if f.name != run.SlotsLimiter || f.burst > 0 {
+	if f.name != spec.SlotsLimiter || f.burst > 0 {
 		s.Limiter, s.Burst = f.name, int64(f.burst)
 	}
 	if given.Changed("window") {

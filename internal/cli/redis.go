@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -90,7 +91,7 @@ func (r *Redis) Connect(ctx context.Context) (redis.UniversalClient, error) {
 	if _, embedded := r.Embedded(); embedded {
 		return nil, Config(fmt.Errorf("--redis %.40q: the server is in a worker, which prints its address; give that, redis://127.0.0.1:PORT", address))
 	}
-	client, err := run.Connect(ctx, address)
+	client, err := link.Connect(ctx, address)
 	if err != nil {
 		return nil, Config(err)
 	}
@@ -100,12 +101,12 @@ func (r *Redis) Connect(ctx context.Context) (redis.UniversalClient, error) {
 
 // Link reaches the server for a worker of this name, with one connection for all that the worker says and hears. While the server refuses it for a
 // reason that passes, it tries again for as long as the patience, 0 = without end; told is called with the first refusal.
-func (r *Redis) Link(ctx context.Context, name string, patience time.Duration, told func(error)) (*run.Link, error) {
+func (r *Redis) Link(ctx context.Context, name string, patience time.Duration, told func(error)) (*link.Link, error) {
 	address, err := r.Address()
 	if err != nil {
 		return nil, err
 	}
-	link, err := run.Patiently(ctx, patience, told, func(ctx context.Context) (*run.Link, error) { return run.ConnectLink(ctx, address, name) })
+	link, err := link.Patiently(ctx, patience, told, func(ctx context.Context) (*link.Link, error) { return link.New(ctx, address, name) })
 	if err != nil {
 		return nil, Config(err)
 	}
@@ -115,7 +116,7 @@ func (r *Redis) Link(ctx context.Context, name string, patience time.Duration, t
 
 // unverified warns, once, of a connection that is not safe.
 func (r *Redis) unverified(client redis.UniversalClient) {
-	if why := run.Unverified(client); why != "" && r.warn != nil {
+	if why := link.Unverified(client); why != "" && r.warn != nil {
 		r.warn(why)
 		r.warn = nil
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -40,7 +40,7 @@ type Spec struct {
 // AddFlags adds them to a command.
 func (f *Spec) AddFlags(c *cobra.Command) {
 	f.set = pflag.NewFlagSet("spec", pflag.ContinueOnError)
-	f.maxLag, f.catchUp, f.timeout = Duration(run.DefaultMaxLag), Duration(run.DefaultCatchUp), Duration(targets.DefaultTimeout)
+	f.maxLag, f.catchUp, f.timeout = Duration(spec.DefaultMaxLag), Duration(spec.DefaultCatchUp), Duration(targets.DefaultTimeout)
 	s := f.set
 	s.Var(&f.url, "url", "`URL` to request: "+strings.Join(targets.Schemes(), ", "))
 	s.StringVar(&f.qps, "qps", "", "requests per second of the WHOLE CLUSTER: 500, 2.5k, 1M, 0.2, 30/m. With --stage the `RATE` to start from. "+
@@ -69,8 +69,8 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 
 // addLossFlags adds what becomes of a run that Redis, or whoever controls it, is lost to.
 func (f *Spec) addLossFlags(s *pflag.FlagSet) {
-	f.permitFor = Duration(run.DefaultPermitFor)
-	s.StringVar(&f.onRedisLoss, "on-redis-loss", run.LossPermit, "how long a worker sends while Redis is unreachable, `permit|stop|hold`: "+
+	f.permitFor = Duration(spec.DefaultPermitFor)
+	s.StringVar(&f.onRedisLoss, "on-redis-loss", spec.LossPermit, "how long a worker sends while Redis is unreachable, `permit|stop|hold`: "+
 		"for --permit-for, for 2 s, or WITHOUT END. With hold, loadctl stop cannot reach a worker that is cut off")
 	s.Var(&f.permitFor, "permit-for", "promise: how long a worker sends without a reply from Redis, 1s to 10m. "+
 		"The others leave the share of a killed worker alone as long, see loadctl workers rm")
@@ -103,13 +103,13 @@ func (f *Spec) Given(c *cobra.Command) bool {
 }
 
 // Spec is the run's spec. Everything that can be is checked here, before anything is written: the error is one of configuration.
-func (f *Spec) Spec(stdin io.Reader) (run.Spec, error) {
+func (f *Spec) Spec(stdin io.Reader) (spec.Spec, error) {
 	s, err := f.read(stdin)
 	return s, Config(err)
 }
 
-func (f *Spec) read(stdin io.Reader) (run.Spec, error) {
-	s := run.Spec{
+func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
+	s := spec.Spec{
 		Target: f.target, Duration: time.Duration(f.duration), Requests: int64(f.requests), Stages: f.stages, Profile: f.profile,
 		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), MinWorkers: f.MinWorkers,
 		OnRedisLoss: f.onRedisLoss, Deadman: time.Duration(f.deadman),
@@ -159,10 +159,10 @@ func (f *Spec) permit() (time.Duration, error) {
 	given := f.set.Changed("permit-for")
 	switch {
 	case f.onRedisLoss == "":
-		return 0, fmt.Errorf("--on-redis-loss %q: write one of %s, %s, %s", "", run.LossPermit, run.LossStop, run.LossHold)
+		return 0, fmt.Errorf("--on-redis-loss %q: write one of %s, %s, %s", "", spec.LossPermit, spec.LossStop, spec.LossHold)
 	case given && f.permitFor == 0:
-		return 0, fmt.Errorf("--permit-for 0: give a time from %v to %v, or --on-redis-loss stop", run.MinPermitFor, run.MaxPermitFor)
-	case given || f.onRedisLoss == run.LossPermit:
+		return 0, fmt.Errorf("--permit-for 0: give a time from %v to %v, or --on-redis-loss stop", spec.MinPermitFor, spec.MaxPermitFor)
+	case given || f.onRedisLoss == spec.LossPermit:
 		return time.Duration(f.permitFor), nil
 	default:
 		return 0, nil

@@ -82,7 +82,7 @@ func perform(ctx context.Context, fail func(error), o Options) error {
 	if err != nil {
 		return err
 	}
-	text, err := results(total, seconds, screen.look)
+	text, err := told(total, seconds, screen.look)
 	if err != nil {
 		return err
 	}
@@ -93,8 +93,8 @@ func perform(ctx context.Context, fail func(error), o Options) error {
 	return check(total, seconds)
 }
 
-// results returns all that is shown after the end: the report, the plot, the verdict, and what to do next.
-func results(total report.Report, seconds []second, l look) (string, error) {
+// told returns all that is shown after the end: the report, the plot, the verdict, and what to do next.
+func told(total report.Report, seconds []second, l look) (string, error) {
 	var b strings.Builder
 	b.WriteByte('\n')
 	if err := report.Text(&b, total); err != nil {

@@ -10,7 +10,10 @@ import (
 
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/embedded"
+	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
@@ -44,14 +47,14 @@ func open(ctx context.Context, fail func(error), o Options, screen *screen) (s *
 	if s.redis, err = embedded.Start("127.0.0.1:0"); err != nil {
 		return nil, err
 	}
-	if s.client, err = run.Connect(ctx, s.redis.URL()); err != nil {
+	if s.client, err = link.Connect(ctx, s.redis.URL()); err != nil {
 		return nil, err
 	}
 	s.fleet = &fleet{binary: o.Worker, redis: s.redis.URL(), fail: fail}
-	s.run, _, err = run.Create(ctx, s.client, name, run.Spec{
+	s.run, _, err = run.Create(ctx, s.client, name, spec.Spec{
 		Target: targets.Spec{URL: s.target.URL() + "/"}, QPS: pacer.PerSecond(o.QPS), MinWorkers: int64(len(first())),
 		Duration: length + 5*time.Second, // the workers end by themselves if nobody is left to stop them
-		MaxLag:   run.DefaultMaxLag, CatchUp: run.DefaultCatchUp,
+		MaxLag:   spec.DefaultMaxLag, CatchUp: spec.DefaultCatchUp,
 	}, run.Options{})
 	return s, err
 }
@@ -128,7 +131,7 @@ func (s *stage) settle(ctx context.Context, moments []moment) (report.Report, []
 	if err := s.fleet.wait(ctx, goodbye); err != nil {
 		return report.Report{}, nil, err
 	}
-	total, err := s.run.FinalReport(ctx, time.Second)
+	total, err := results.Final(ctx, s.run, time.Second)
 	if err != nil {
 		return report.Report{}, nil, err
 	}

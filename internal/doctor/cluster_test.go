@@ -6,15 +6,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/redistest"
-	"github.com/loadctl/loadctl/internal/run"
 )
 
 // TestClusterCoverage: a cluster in which some hash slots are not served, and then one of which most is gone.
 func TestClusterCoverage(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
-	client, err := run.Connect(t.Context(), c.URL())
+	client, err := link.Connect(t.Context(), c.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,13 +84,13 @@ func TestClusterPermissions(t *testing.T) {
 		}
 	}
 	as := func(user string) string { return strings.Replace(c.URL(), "redis://", "redis://"+user+":right@", 1) }
-	if _, err := run.Connect(t.Context(), as("blind")); err == nil {
+	if _, err := link.Connect(t.Context(), as("blind")); err == nil {
 		t.Error("connected without CLUSTER SLOTS")
 	} else {
 		wants(t, "blind", Unreachable(err), Bad, "NOPERM", "+cluster|slots")
 	}
 	for user, state := range map[string]string{"able": OK, "unsure": Warn} {
-		client, err := run.Connect(t.Context(), as(user))
+		client, err := link.Connect(t.Context(), as(user))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestClusterPermissions(t *testing.T) {
 func TestClusterIsTold(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
-	client, err := run.Connect(t.Context(), c.URL())
+	client, err := link.Connect(t.Context(), c.URL())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/link"
 )
 
 const (
@@ -50,7 +50,7 @@ func judgeConnections(expected, most, connected int) Finding {
 
 // sentinelConnections checks the Sentinels: each worker also has a connection to each of them. It skips Sentinels that
 // do not answer, because the check of Sentinels names them.
-func sentinelConnections(w *run.Watched, expected int) serverCheck {
+func sentinelConnections(w *link.Watched, expected int) serverCheck {
 	return serverCheck{"sentinel connections", func(ctx context.Context, _ *server) Finding {
 		var all []Finding
 		for _, s := range w.Sentinels {

@@ -3,8 +3,8 @@ package doctor
 import (
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/redistest"
-	"github.com/loadctl/loadctl/internal/run"
 )
 
 func TestConnections(t *testing.T) {
@@ -37,7 +37,7 @@ func TestRoomForWorkers(t *testing.T) {
 	t.Parallel()
 	finding := func(url, check string, expected int) Finding {
 		t.Helper()
-		client, err := run.Connect(t.Context(), url)
+		client, err := link.Connect(t.Context(), url)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/link"
 )
 
 // reachable checks that the server answers.
@@ -16,7 +16,7 @@ func reachable(ctx context.Context, s *server) Finding {
 		return Unreachable(err)
 	}
 	switch one := s.node.(type) {
-	case *run.Watched:
+	case *link.Watched:
 		return ok(one.Master() + ", the master " + one.Name)
 	case *redis.Client:
 		if s.node == s.whole {
@@ -28,6 +28,6 @@ func reachable(ctx context.Context, s *server) Finding {
 
 // Unreachable returns the finding about a server without a connection. err comes from run.Connect or from the server.
 func Unreachable(err error) Finding {
-	wrong, _ := run.Remedy(err)
-	return bad(strings.TrimSuffix(wrong, "; "+run.Hint), remedy(err, "start the server, or "+run.Hint)).of("reachable")
+	wrong, _ := link.Remedy(err)
+	return bad(strings.TrimSuffix(wrong, "; "+link.Hint), remedy(err, "start the server, or "+link.Hint)).of("reachable")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 )
@@ -169,7 +170,7 @@ func as(t *testing.T, server *redistest.Server, name, rules string) *redis.Clien
 	if err := server.Client().Do(t.Context(), args...).Err(); err != nil {
 		t.Fatal(err)
 	}
-	client, err := run.Connect(t.Context(), "redis://"+name+":"+secret+"@"+server.Addr())
+	client, err := link.Connect(t.Context(), "redis://"+name+":"+secret+"@"+server.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +228,7 @@ func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--requirepass", "right")
 	for _, c := range []struct{ user, says string }{{"", "NOAUTH"}, {":" + secret + "@", "WRONGPASS"}} {
-		_, err := run.Connect(t.Context(), "redis://"+c.user+server.Addr())
+		_, err := link.Connect(t.Context(), "redis://"+c.user+server.Addr())
 		if err == nil {
 			t.Fatal("connected")
 		}
@@ -237,7 +238,7 @@ func TestWrongPassword(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	_, err := run.Connect(t.Context(), "redis://127.0.0.1:"+strconv.Itoa(redistest.FreePort(t)))
+	_, err := link.Connect(t.Context(), "redis://127.0.0.1:"+strconv.Itoa(redistest.FreePort(t)))
 	if f := Unreachable(err); strings.Contains(f.Found, "--redis") {
 		t.Errorf("%+v says twice what to do", f)
 	}
@@ -356,7 +357,7 @@ func TestCluster(t *testing.T) {
 			return strings.Contains(s.Client().ClusterInfo(t.Context()).Val(), "cluster_state:ok")
 		})
 	}
-	client, err := run.Connect(t.Context(), good.URL()[:len(good.URL())-2]+"?addr="+evil.Addr())
+	client, err := link.Connect(t.Context(), good.URL()[:len(good.URL())-2]+"?addr="+evil.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/link"
 )
 
 // remedy says what to do about an error of a server; otherwise is used for unknown errors.
@@ -14,6 +14,6 @@ func remedy(err error, otherwise string) string {
 			return "allow a worker's user what it needs: ACL SETUSER NAME " + WorkerPermissions + "; loadctl's user the same and " + operatorsOwn
 		}
 	}
-	_, mend := run.Remedy(err)
+	_, mend := link.Remedy(err)
 	return cmp.Or(mend, otherwise)
 }

@@ -10,7 +10,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
@@ -26,7 +29,7 @@ const (
 func scripts(ctx context.Context, s *server) Finding {
 	name := s.scratch(ctx)
 	if err := cmp.Or(live(ctx, s.whole, name), remove(ctx, s.whole, name)); err != nil {
-		wrong, _ := run.Remedy(err)
+		wrong, _ := link.Remedy(err)
 		return bad(wrong, remedy(err, "check that the server is Redis 6.2 or newer, and read its log"))
 	}
 	return ok("a run was created, joined, reported to, paused, left and removed")
@@ -52,8 +55,8 @@ func (s *server) scratch(ctx context.Context) (name string) {
 
 // live plays the life of a run, as far as it gets.
 func live(ctx context.Context, client redis.UniversalClient, name string) error {
-	spec := run.Spec{
-		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(1), MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp, MinWorkers: 1,
+	spec := spec.Spec{
+		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(1), MaxLag: spec.DefaultMaxLag, CatchUp: spec.DefaultCatchUp, MinWorkers: 1,
 	}
 	r, _, err := run.Create(ctx, client, name, spec, run.Options{Keep: scratchLife})
 	if err != nil {
@@ -76,7 +79,7 @@ func live(ctx context.Context, client redis.UniversalClient, name string) error 
 	if err := renew(lease.OK); err != nil {
 		return err
 	}
-	journal, snapshot := r.Journal(worker, incarnation), report.NewSnapshot(worker, incarnation)
+	journal, snapshot := results.NewJournal(r, worker, incarnation), report.NewSnapshot(worker, incarnation)
 	snapshot.Seq = 1
 	if err := journal.Publish(ctx, snapshot, snapshot, nil); err != nil {
 		return err
@@ -90,7 +93,7 @@ func live(ctx context.Context, client redis.UniversalClient, name string) error 
 
 // away tells whether an error says that a node of a cluster is missing.
 func away(err error) bool {
-	return run.Unanswered(err) || strings.Contains(err.Error(), "CLUSTERDOWN")
+	return link.Unanswered(err) || strings.Contains(err.Error(), "CLUSTERDOWN")
 }
 
 // remove removes all data of a run, also if the data is not whole or ctx has ended: a script that fails half-way is not

@@ -12,11 +12,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/spec"
 )
 
 // sentinelChecks returns the checks of a server, and those that only a master with Sentinels needs.
-func sentinelChecks(w *run.Watched, expected int) []serverCheck {
+func sentinelChecks(w *link.Watched, expected int) []serverCheck {
 	return append(serverChecks(), sentinelConnections(w, expected), serverCheck{"sentinel", func(ctx context.Context, _ *server) Finding {
 		views := make([]view, len(w.Sentinels))
 		var all sync.WaitGroup
@@ -39,7 +40,7 @@ type view struct {
 // viewTime bounds the call to one Sentinel.
 const viewTime = 2 * time.Second
 
-func viewOf(ctx context.Context, s run.Sentinel, name string) view {
+func viewOf(ctx context.Context, s link.Sentinel, name string) view {
 	ctx, cancel := context.WithTimeout(ctx, viewTime)
 	defer cancel()
 	v := view{addr: s.Addr}
@@ -129,4 +130,4 @@ const election = 2 * time.Second
 
 // bridged is how long workers certainly send without a master, with promises of the usual length. In a fleet of 10,000
 // the last renewal of a worker may be 2.5 s old when the master dies.
-const bridged = run.DefaultPermitFor - 2500*time.Millisecond
+const bridged = spec.DefaultPermitFor - 2500*time.Millisecond

@@ -8,8 +8,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/redistest"
-	"github.com/loadctl/loadctl/internal/run"
 )
 
 // TestSentinel: a master that Sentinels watch, then without one of them, then with one only.
@@ -17,7 +17,7 @@ func TestSentinel(t *testing.T) {
 	t.Parallel()
 	w := redistest.StartWatched(t, redistest.WatchedOptions{Replicas: 1, Server: []string{"--save", "3600 1"}})
 	found := func(url string) map[string]Finding {
-		client, err := run.Connect(t.Context(), url)
+		client, err := link.Connect(t.Context(), url)
 		if err != nil {
 			t.Fatal(err)
 		}

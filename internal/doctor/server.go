@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/link"
 )
 
 // serverCheck is one check of a server.
@@ -45,7 +45,7 @@ func Redis(ctx context.Context, client redis.UniversalClient, expected int) []Fi
 	switch c := client.(type) {
 	case *redis.ClusterClient:
 		return append(findings, inspectCluster(ctx, c, expected)...)
-	case *run.Watched:
+	case *link.Watched:
 		checks = sentinelChecks(c, expected)
 	}
 	return append(findings, inspect(ctx, &server{node: client, whole: client, expected: expected}, checks)...)

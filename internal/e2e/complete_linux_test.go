@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report"
 )
@@ -230,10 +231,10 @@ func (e *ending) printed(files []string) {
 		if p.Cmd.ProcessState.ExitCode() == -1 { // killed
 			continue
 		}
-		var own *run.Unpublished
+		var own *results.Unpublished
 		for _, file := range files {
 			if strings.Contains(p.Stderr.String(), file) {
-				u, err := run.ReadUnpublished(file)
+				u, err := results.ReadUnpublished(file)
 				if err != nil {
 					e.t.Fatal(err)
 				}

@@ -8,16 +8,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/epoll"
+	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/member"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -29,8 +30,8 @@ func TestHeapStaysFlat(t *testing.T) {
 	first, last := scale(6*time.Second, 5*time.Minute), scale(14*time.Second, 30*time.Minute)
 	b := newBed(t)
 	target := b.target()
-	spec := run.Spec{Target: targets.Spec{URL: target}, QPS: pacer.PerSecond(500), MinWorkers: 1, MaxLag: time.Second, CatchUp: time.Second}
-	client, err := run.Connect(t.Context(), b.redis.URL())
+	spec := spec.Spec{Target: targets.Spec{URL: target}, QPS: pacer.PerSecond(500), MinWorkers: 1, MaxLag: time.Second, CatchUp: time.Second}
+	client, err := link.Connect(t.Context(), b.redis.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func liveHeap() uint64 {
 
 // inProcess is loadworker run, with its engine for plain HTTP.
 func inProcess(ctx context.Context, r *run.Run, redisURL string) error {
-	link, err := run.ConnectLink(ctx, redisURL, "heap")
+	link, err := link.New(ctx, redisURL, "heap")
 	if err != nil {
 		return err
 	}
@@ -95,19 +96,9 @@ func inProcess(ctx context.Context, r *run.Run, redisURL string) error {
 	if err != nil {
 		return err
 	}
-	var started atomic.Int64
-	clock := pacer.NewClock()
-	w := worker.Worker{
-		ID: "here", Incarnation: run.NewID(), Server: r.Arcs(link.Client), Clock: clock, Started: started.Load, Shards: 2,
-		NewClient: func(int) (worker.Client, error) { return epoll.New(clock, wire, 50) },
-		Messages:  run.Messages(ctx, link.Messages(), link.WakeupsOf(ctx, r, "here")), MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
-		Observe: func(_ lease.Reply, v *lease.View) {
-			if all := v.Laws.All(); started.Load() == 0 && len(all) > 0 {
-				started.Store(all[0].T0)
-			}
-		},
-	}
-	w.Journal = r.Journal(w.ID, w.Incarnation)
+	w := member.New(ctx, r, link, "here", false)
+	w.Shards = 2
+	w.NewClient = func(int) (worker.Client, error) { return epoll.New(w.Clock, wire, 50) }
 	_, err = w.Run(ctx)
 	return err
 }

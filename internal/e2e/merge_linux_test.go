@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
@@ -36,7 +38,7 @@ func TestMergeIsExact(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	client := b.redis.Client()
-	spec := run.Spec{
+	spec := spec.Spec{
 		Target: targets.Spec{URL: b.web.URL()}, QPS: pacer.PerSecond(scale[int64](1000, 4000)), Duration: time.Duration(scale(3, 20)) * time.Second,
 		MaxLag: 20 * time.Second, CatchUp: 20 * time.Second, MinWorkers: 4,
 	}
@@ -55,7 +57,7 @@ func TestMergeIsExact(t *testing.T) {
 		fleet.Go(func() {
 			clock, id, incarnation := pacer.NewClock(), fmt.Sprint("w", i), run.NewID()
 			w := worker.Worker{
-				ID: id, Incarnation: incarnation, Server: r.Arcs(b.redis.Client()), Clock: clock, Journal: r.Journal(id, incarnation),
+				ID: id, Incarnation: incarnation, Server: r.Arcs(b.redis.Client()), Clock: clock, Journal: results.NewJournal(r, id, incarnation),
 				NewClient: func(int) (worker.Client, error) {
 					return witness{Client: worker.NewAdapter(clock, target, 50), mu: seen.mu, all: seen.all}, nil
 				},
@@ -67,7 +69,7 @@ func TestMergeIsExact(t *testing.T) {
 		})
 	}
 	fleet.Wait()
-	rep, err := r.Report(t.Context())
+	rep, err := results.Of(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/loadctl/loadctl/internal/doctor"
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer/limit"
 )
@@ -24,7 +25,7 @@ func (b *bed) enter(user, permissions string) {
 		}
 	}
 	b.as = user + ":right"
-	client, err := run.Connect(ctx, b.url())
+	client, err := link.Connect(ctx, b.url())
 	if err != nil {
 		b.t.Fatal(err)
 	}

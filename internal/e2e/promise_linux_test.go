@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 )
 
 // TestRunsOutliveTheirState: the state is lost under load. Workers go on with what they were promised, one restores the
@@ -97,7 +97,7 @@ func TestOnRedisLoss(t *testing.T) {
 			b := newBed(t)
 			ps := b.fleet(2, "x", append(patient(), "--catch-up", "100ms", "--qps", "200", "--duration", "17s", "--on-redis-loss", loss)...)
 			b.started(200)
-			if w := b.status("x").Workers[0]; w.PromisedUntil.Sub(w.LastSeen) != map[string]time.Duration{"stop": run.StopPromise, "hold": 10 * 365 * 24 * time.Hour}[loss] {
+			if w := b.status("x").Workers[0]; w.PromisedUntil.Sub(w.LastSeen) != map[string]time.Duration{"stop": spec.StopPromise, "hold": 10 * 365 * 24 * time.Hour}[loss] {
 				t.Errorf("%+v", w)
 			}
 			b.redis.Pause()

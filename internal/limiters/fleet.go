@@ -11,7 +11,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/member"
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
@@ -34,10 +38,10 @@ const (
 var errSlow = errors.New("the run does not end; check that Redis still answers, and stop other work on this machine")
 
 // spec returns the run in which a limiter is measured.
-func (m Measurement) spec(l Limiter, use Use, url string) run.Spec {
-	s := run.Spec{
+func (m Measurement) spec(l Limiter, use Use, url string) spec.Spec {
+	s := spec.Spec{
 		Target: targets.Spec{URL: url}, QPS: pacer.PerSecond(m.QPS), Duration: m.Duration, MinWorkers: members,
-		MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp,
+		MaxLag: spec.DefaultMaxLag, CatchUp: spec.DefaultCatchUp,
 	}
 	switch {
 	case !l.library: // the schedule alone
@@ -53,7 +57,7 @@ func (m Measurement) spec(l Limiter, use Use, url string) run.Spec {
 
 // fleet measures a run of two workers inside this process.
 func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) error {
-	client, err := run.Connect(ctx, m.Redis)
+	client, err := link.Connect(ctx, m.Redis)
 	if err != nil {
 		return err
 	}
@@ -67,10 +71,10 @@ func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) 
 	defer cancel()
 	playing, fail := context.WithCancelCause(limited)
 	defer fail(nil)
-	crew := make([]*member, members)
+	crew := make([]*participant, members)
 	var all sync.WaitGroup
 	for i := range crew {
-		crew[i] = &member{name: fmt.Sprint("w", i+1), run: r, fail: fail}
+		crew[i] = &participant{name: fmt.Sprint("w", i+1), run: r, fail: fail}
 		all.Go(func() {
 			if err := crew[i].work(playing, m.Redis); err != nil {
 				fail(err) // else the other worker would wait for it
@@ -81,7 +85,7 @@ func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) 
 	if playing.Err() != nil {
 		return context.Cause(playing)
 	}
-	total, err := r.FinalReport(ctx, reportPatience)
+	total, err := results.Final(ctx, r, reportPatience)
 	if err != nil {
 		return err
 	}
@@ -103,7 +107,7 @@ func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) 
 
 // create makes a new run, even if the measurement is interrupted in the meantime: else nobody would know of the run and
 // remove it.
-func (m Measurement) create(ctx context.Context, client redis.UniversalClient, spec run.Spec) (*run.Run, error) {
+func (m Measurement) create(ctx context.Context, client redis.UniversalClient, spec spec.Spec) (*run.Run, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyPatience)
 	defer cancel()
 	r, _, err := run.Create(ctx, client, "limiters-"+run.NewID(), spec, run.Options{Keep: time.Hour})
@@ -117,35 +121,35 @@ func tidy(ctx context.Context, client redis.UniversalClient, r *run.Run) {
 	_ = run.Discard(ctx, client, r.Name) // or it expires by itself
 }
 
-// member is one worker and its counts of calls: renewals, and calls to the run's limiter.
-type member struct {
+// participant is one worker and its counts of calls: renewals, and calls to the run's limiter.
+type participant struct {
 	name string
 	run  *run.Run
 	fail context.CancelCauseFunc // ends the measurement
 
 	clock  *pacer.Clock
-	server *run.Arcs
-	grants *run.Grants
+	server lease.Server
+	grants worker.Grants
 	calls  atomic.Int64
 	heard  atomic.Int64 // time of the last reply of Redis, ns since 1970; 0 = no call has ended
 }
 
 // Renew implements lease.Server.
-func (w *member) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
+func (w *participant) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
 	reply, err := w.server.Renew(ctx, c)
 	w.called(err)
 	return reply, err
 }
 
 // Grant implements worker.Grants.
-func (w *member) Grant(ctx context.Context, n int64, rate pacer.Rate) (lease.Grant, error) {
+func (w *participant) Grant(ctx context.Context, n int64, rate pacer.Rate) (lease.Grant, error) {
 	g, err := w.grants.Grant(ctx, n, rate)
 	w.called(err)
 	return g, err
 }
 
 // called counts a call that has ended. It gives up if Redis is silent for too long: the run would go on without Redis.
-func (w *member) called(err error) {
+func (w *participant) called(err error) {
 	w.calls.Add(1)
 	now := time.Now().UnixNano()
 	if err == nil || w.heard.CompareAndSwap(0, now) {
@@ -156,31 +160,26 @@ func (w *member) called(err error) {
 }
 
 // work takes part in the run until it ends.
-func (w *member) work(ctx context.Context, address string) error {
-	link, err := run.ConnectLink(ctx, address, "limiters:"+w.run.Name+":"+w.name)
+func (w *participant) work(ctx context.Context, address string) error {
+	link, err := link.New(ctx, address, "limiters:"+w.run.Name+":"+w.name)
 	if err != nil {
 		return err
 	}
 	defer cli.Close(link)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	w.clock, w.server = pacer.NewClock(), w.run.Arcs(link.Client)
-	incarnation := run.NewID()
-	engine := worker.Worker{
-		ID: w.name, Incarnation: incarnation, Server: w, Clock: w.clock, Journal: journal{w.run.Journal(w.name, incarnation), ctx},
-		NewClient: func(int) (worker.Client, error) { return open(w.clock, w.run.Spec.Target) },
-		MaxLag:    w.run.Spec.MaxLag, CatchUp: w.run.Spec.CatchUp, DrainTimeout: goodbye,
-		Messages: run.Messages(watching, link.Messages(), link.WakeupsOf(watching, w.run, w.name)),
+	m := member.New(watching, w.run, link, w.name, false)
+	w.clock, w.server, w.grants = m.Clock, m.Server, m.Grants
+	m.Server, m.Journal, m.DrainTimeout = w, journal{m.Results, ctx}, goodbye
+	m.NewClient = func(int) (worker.Client, error) { return open(w.clock, w.run.Spec.Target) }
+	if m.Grants != nil {
+		m.Grants = w
 	}
-	if terms, limited := w.run.Spec.Terms(); limited {
-		w.grants = w.run.Grants(link.Client)
-		engine.Grants, engine.Terms = w, terms
-	}
-	_, err = engine.Run(ctx)
+	_, err = m.Run(ctx)
 	return err
 }
 
-// journal is the journal of a member. When the measurement is over it ignores errors: nobody reads the data, so no
+// journal is the journal of a participant. When the measurement is over it ignores errors: nobody reads the data, so no
 // retry is needed.
 type journal struct {
 	worker.Journal

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
@@ -75,7 +76,7 @@ func (m Measurement) rush(ctx context.Context, l Limiter, url string, s *Seen) e
 
 // caller returns a new caller, and a function that ends it.
 func (m Measurement) caller(ctx context.Context, l Limiter, key, url string) (*caller, func(), error) {
-	client, err := run.Connect(ctx, m.Redis)
+	client, err := link.Connect(ctx, m.Redis)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/pacer/limit"
@@ -142,8 +143,8 @@ func TestCalls(t *testing.T) {
 // renewals makes the calls of one worker of a run that goes on.
 func renewals(t *testing.T, client *redis.Client) func() error {
 	t.Helper()
-	r, _, err := run.Create(t.Context(), client, "checkout", run.Spec{
-		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(500), MaxLag: run.DefaultMaxLag, CatchUp: run.DefaultCatchUp, MinWorkers: 1,
+	r, _, err := run.Create(t.Context(), client, "checkout", spec.Spec{
+		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(500), MaxLag: spec.DefaultMaxLag, CatchUp: spec.DefaultCatchUp, MinWorkers: 1,
 	}, run.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
@@ -40,14 +41,14 @@ func (r *Run) send(ctx context.Context, id, kind, what, to string, expected int6
 	var reply []string
 	var err error
 	for range 3 {
-		reply, err = lua.Order().Run(ctx, r.client, append(r.keys.change(), r.keys.Snapshots),
-			r.UID, r.keys.Control, id, kind, Who(), what, to, expected).StringSlice()
+		reply, err = lua.Order().Run(ctx, r.Client, append(r.Keys.change(), r.Keys.Snapshots),
+			r.UID, r.Keys.Control, id, kind, Who(), what, to, expected).StringSlice()
 		if err == nil || ctx.Err() != nil {
 			break
 		}
 	}
 	if err != nil {
-		return Change{}, explain(kind, r.Name, err)
+		return Change{}, Explain(kind, r.Name, err)
 	}
 	if len(reply) != 3 {
 		return Change{}, fmt.Errorf("%s %s: the answer has %d parts; use the same version of loadctl and loadworker", kind, r.Name, len(reply))
@@ -56,7 +57,7 @@ func (r *Run) send(ctx context.Context, id, kind, what, to string, expected int6
 	if err != nil {
 		return Change{}, fmt.Errorf("%s %s: %w", kind, r.Name, err)
 	}
-	c := Change{Run: r.Name, Command: kind, Changed: reply[0] == "OK", At: instant(us)}
+	c := Change{Run: r.Name, Command: kind, Changed: reply[0] == "OK", At: Instant(us)}
 	switch reply[0] {
 	case "OK", "SAME":
 		return c, nil
@@ -65,7 +66,7 @@ func (r *Run) send(ctx context.Context, id, kind, what, to string, expected int6
 	case "RETRY":
 		return c, errRetry
 	case "NONE":
-		return c, fmt.Errorf("%s %s: %w: it has no burst to change", kind, r.Name, ErrLimiter)
+		return c, fmt.Errorf("%s %s: %w: it has no burst to change", kind, r.Name, spec.ErrLimiter)
 	case "ENDED":
 		return c, fmt.Errorf("%s %s: %w, since %s", kind, r.Name, ErrOver, c.At.Format(time.RFC3339))
 	default:
@@ -75,8 +76,8 @@ func (r *Run) send(ctx context.Context, id, kind, what, to string, expected int6
 
 // absent returns why a script found no state: there is none, or the part that each call reads is missing.
 func (r *Run) absent(ctx context.Context, kind string) error {
-	if uid, err := r.client.HGet(ctx, r.keys.Budget, "uid").Result(); err == nil && uid == r.UID {
-		return broken(r.Name, "a part of it is missing")
+	if uid, err := r.Client.HGet(ctx, r.Keys.Budget, "uid").Result(); err == nil && uid == r.UID {
+		return spec.Broken(r.Name, "a part of it is missing")
 	}
 	return fmt.Errorf("%s %s: %w", kind, r.Name, ErrNoRun)
 }
@@ -105,10 +106,10 @@ func (r *Run) setRate(ctx context.Context, to pacer.Rate, over time.Duration, wh
 	if over != 0 && (over < MinRamp || over > MaxRamp) {
 		return Change{}, fmt.Errorf("--over: give a time from %v to %v, such as 30s", MinRamp, MaxRamp)
 	}
-	if r.Spec.hasLimiter() {
+	if r.Spec.HasLimiter() {
 		s, err := r.State(ctx)
 		if err == nil {
-			err = r.Spec.mayChange("set-rate", r.Name, to, s.burst, over)
+			err = r.Spec.CheckChange("set-rate", r.Name, to, s.burst, over)
 		}
 		if err != nil {
 			return Change{}, err
@@ -144,17 +145,17 @@ func (r *Run) setRate(ctx context.Context, to pacer.Rate, over time.Duration, wh
 // SetBurst changes the burst of the run's limiter, from the next grant on. What is granted already stays.
 func (r *Run) SetBurst(ctx context.Context, to int64) (Change, error) {
 	switch {
-	case to < 1 || to > maxBurst:
-		return Change{}, fmt.Errorf("set-burst %s: give a number from 1 to %d", r.Name, maxBurst)
-	case !r.Spec.hasLimiter():
+	case to < 1 || to > spec.MaxBurst:
+		return Change{}, fmt.Errorf("set-burst %s: give a number from 1 to %d", r.Name, spec.MaxBurst)
+	case !r.Spec.HasLimiter():
 		return Change{}, fmt.Errorf("set-burst %s: %w: it has only the schedule, which has no burst; "+
-			"create the run with --burst, or with another --limiter", r.Name, ErrLimiter)
-	case !r.Spec.kind().Bursts:
-		return Change{}, fmt.Errorf("set-burst %s: %w: --limiter %s counts in windows; change the rate with loadctl set-rate", r.Name, ErrLimiter, r.Spec.Limiter)
+			"create the run with --burst, or with another --limiter", r.Name, spec.ErrLimiter)
+	case !r.Spec.LimiterSettings().Bursts:
+		return Change{}, fmt.Errorf("set-burst %s: %w: --limiter %s counts in windows; change the rate with loadctl set-rate", r.Name, spec.ErrLimiter, r.Spec.Limiter)
 	}
 	s, err := r.State(ctx)
 	if err == nil {
-		err = r.Spec.mayChange("set-burst", r.Name, s.newest(), to, 0)
+		err = r.Spec.CheckChange("set-burst", r.Name, s.newest(), to, 0)
 	}
 	if err != nil {
 		return Change{}, err
@@ -166,7 +167,7 @@ func (r *Run) SetBurst(ctx context.Context, to int64) (Change, error) {
 // stages shorter than a round trip it always has. Then the last try begins with a rate that is a little old.
 const (
 	MinRamp   = time.Millisecond
-	MaxRamp   = maxDuration
+	MaxRamp   = spec.MaxDuration
 	rampTries = 20
 )
 
@@ -217,10 +218,10 @@ func (r *Run) Start(ctx context.Context) (Change, error) {
 		}
 		var us int64
 		us, err = r.StartedAt(ctx)
-		c.At = instant(us)
+		c.At = Instant(us)
 	}
 	if err == nil {
-		_ = r.relist(ctx) // the run does not depend on it
+		_ = r.Relist(ctx) // the run does not depend on it
 	}
 	return c, err
 }
@@ -243,8 +244,8 @@ func (r *Run) Touch(ctx context.Context) error {
 // Guard is Touch, and sets the run's dead-man's switch, whatever its spec says: the run is stopped after this time
 // without a call of loadctl.
 func (r *Run) Guard(ctx context.Context, silence time.Duration) error {
-	if silence < MinDeadman || silence > MaxDeadman {
-		return fmt.Errorf("guard %s: give a time from %v to %v", r.Name, MinDeadman, MaxDeadman)
+	if silence < spec.MinDeadman || silence > spec.MaxDeadman {
+		return fmt.Errorf("guard %s: give a time from %v to %v", r.Name, spec.MinDeadman, spec.MaxDeadman)
 	}
 	_, err := r.command(ctx, "guard", "", strconv.FormatInt(silence.Microseconds(), 10), 0)
 	return err
@@ -274,7 +275,7 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 	}
 	reported, began, lost := "", time.Now(), time.Time{}
 	for {
-		s, err := r.presence(ctx)
+		s, err := r.Presence(ctx)
 		if err != nil {
 			return c, err
 		}
@@ -312,15 +313,20 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 	}
 }
 
+// Abort stops the run at once for a reason, and does not wait for its workers. A second call does nothing.
+func (r *Run) Abort(ctx context.Context, why string) (Change, error) {
+	return r.send(ctx, NewID(), "stop", why, "", 0)
+}
+
 // forgotten returns how much longer workers unknown to Redis may send. Either Redis has lost the run, since lost
 // (zero = it has not). Or the run was lost or failed over, and somebody may still claim pieces.
-func (s *State) forgotten(spec Spec, lost time.Time) time.Duration {
-	lateness := max(spec.MaxLag, spec.CatchUp)
+func (s *State) forgotten(asked spec.Spec, lost time.Time) time.Duration {
+	lateness := max(asked.MaxLag, asked.CatchUp)
 	switch {
 	case !s.unclaimed.IsZero():
 		return s.unclaimed.Add(lateness).Sub(s.now)
 	case !lost.IsZero():
-		return min(spec.hold(), MaxPermitFor) + lateness - time.Since(lost)
+		return min(asked.Hold(), spec.MaxPermitFor) + lateness - time.Since(lost)
 	}
 	return 0
 }
@@ -350,9 +356,9 @@ func (r *Run) unfinished(ctx context.Context, workers []Worker, s *State) ([]Pen
 	var those []Pending
 	for _, w := range workers {
 		if w.State == "left" {
-			text, err := r.client.HGet(ctx, r.keys.Totals, w.key()).Bytes()
+			text, err := r.Client.HGet(ctx, r.Keys.Totals, w.Process()).Bytes()
 			if err != nil && !errors.Is(err, redis.Nil) {
-				return nil, explain("stop", r.Name, err)
+				return nil, Explain("stop", r.Name, err)
 			}
 			var total report.Snapshot
 			if err == nil && total.UnmarshalBinary(text) == nil && total.Final {
@@ -360,7 +366,7 @@ func (r *Run) unfinished(ctx context.Context, workers []Worker, s *State) ([]Pen
 			}
 		}
 		p := Pending{ID: w.ID, Silent: w.State != "left" && s.now.Sub(w.LastSeen) >= commandDelay}
-		if p.Silent && r.Spec.Permit() < withoutEnd {
+		if p.Silent && r.Spec.Permit() < spec.WithoutEnd {
 			p.Promise = max(0, w.promised.Sub(s.now))
 		}
 		those = append(those, p)

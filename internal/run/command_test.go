@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
@@ -140,7 +141,7 @@ func TestSetRateWhileWaiting(t *testing.T) {
 // TestRampBeginsAtTheRateInForce, wherever the run is.
 func TestRampBeginsAtTheRateInForce(t *testing.T) {
 	for name, c := range map[string]struct {
-		spec   Spec
+		spec   spec.Spec
 		before func(b *bed, r *Run)
 		to     pacer.Rate
 		low    float64
@@ -152,8 +153,8 @@ func TestRampBeginsAtTheRateInForce(t *testing.T) {
 			b.must(r.SetRate(b.Context(), pacer.PerSecond(350), 0))
 			b.until("the change", func() bool { return b.state(r).Rate == 350 })
 		}, pacer.PerSecond(500), 350, 350},
-		"in a ramp":             {Spec{Stages: []string{"10s:1000"}}, nil, pacer.PerSecond(500), 0, 200},
-		"no common denominator": {Spec{QPS: pacer.Rate{Num: 999_983, Den: 999_979}}, nil, pacer.Rate{Num: 500, Den: 999_961}, 1, 1.001},
+		"in a ramp":             {spec.Spec{Stages: []string{"10s:1000"}}, nil, pacer.PerSecond(500), 0, 200},
+		"no common denominator": {spec.Spec{QPS: pacer.Rate{Num: 999_983, Den: 999_979}}, nil, pacer.Rate{Num: 500, Den: 999_961}, 1, 1.001},
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, b *bed) {
@@ -199,7 +200,7 @@ func TestRampAfterAPause(t *testing.T) {
 // queue is the profile that was set last: its first rate, its last, and how long it takes to get there.
 func (b *bed) queue(r *Run) (first, last float64, span time.Duration) {
 	b.Helper()
-	text := b.client.HGet(b.Context(), r.keys.Budget, fmt.Sprint("plan/", b.core(r)["command"])).Val()
+	text := b.client.HGet(b.Context(), r.Keys.Budget, fmt.Sprint("plan/", b.core(r)["command"])).Val()
 	plan, err := lease.ParsePlan(text)
 	if err != nil {
 		b.Fatal(err)
@@ -376,15 +377,15 @@ func TestRequestsAreCounted(t *testing.T) {
 		m.renew()
 		limit()
 		m.over()
-		if s := b.state(r); s.issued != spec.Requests || s.Asked != spec.Requests || m.owned()+s.Skipped != spec.Requests {
-			t.Errorf("issued %d, asked %d, owned %d, skipped %d", s.issued, s.Asked, m.owned(), s.Skipped)
+		if s := b.state(r); s.Issued != spec.Requests || s.Asked != spec.Requests || m.owned()+s.Skipped != spec.Requests {
+			t.Errorf("issued %d, asked %d, owned %d, skipped %d", s.Issued, s.Asked, m.owned(), s.Skipped)
 		}
 	})
 }
 
 func TestStopWaits(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("x", losing(LossStop, 0, 0), Options{})
+		r, _ := b.create("x", losing(spec.LossStop, 0, 0), Options{})
 		a := b.member(r, "a")
 		a.renew()
 		b.member(r, "b").start()
@@ -397,14 +398,14 @@ func TestStopWaits(t *testing.T) {
 			cancel(enough)
 		})
 		b.wants(err, enough, "stop x")
-		if len(heard) != 1 || fmt.Sprint(who(heard[0])) != "[{b true 0s}]" || heard[0][0].Promise <= 0 || heard[0][0].Promise > StopPromise {
+		if len(heard) != 1 || fmt.Sprint(who(heard[0])) != "[{b true 0s}]" || heard[0][0].Promise <= 0 || heard[0][0].Promise > spec.StopPromise {
 			t.Errorf("waited for %v", heard)
 		}
 		// b is silent, so the wait ends when its promise is over.
 		last := b.state(r).Workers[1].LastSeen
 		c := b.must(r.Stop(t.Context(), nil))
 		waited := b.state(r).now.Sub(last)
-		if waited < StopPromise+DefaultMaxLag || waited > StopPromise+DefaultMaxLag+2*time.Second || c.Changed {
+		if waited < spec.StopPromise+spec.DefaultMaxLag || waited > spec.StopPromise+spec.DefaultMaxLag+2*time.Second || c.Changed {
 			t.Errorf("waited until %v after the last contact, %+v", waited, c)
 		}
 	})
@@ -415,7 +416,7 @@ func TestStopWaits(t *testing.T) {
 func TestStopWaitsForPermits(t *testing.T) {
 	const permit = 4 * time.Second
 	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("x", losing(LossPermit, permit, 0), Options{})
+		r, _ := b.create("x", losing(spec.LossPermit, permit, 0), Options{})
 		b.member(r, "a").renew()
 		dead := b.member(r, "b").start()
 		if _, err := r.Remove(t.Context(), "a", true); err != nil {
@@ -425,7 +426,7 @@ func TestStopWaitsForPermits(t *testing.T) {
 		var heard []Pending
 		b.must(r.Stop(t.Context(), func(those []Pending) { heard = append(heard, those...) }))
 		w := b.state(r).Workers[1]
-		if waited := b.state(r).now.Sub(w.LastSeen); waited < permit+DefaultMaxLag || waited > permit+DefaultMaxLag+2*time.Second {
+		if waited := b.state(r).now.Sub(w.LastSeen); waited < permit+spec.DefaultMaxLag || waited > permit+spec.DefaultMaxLag+2*time.Second {
 			t.Errorf("waited until %v after the last contact", waited)
 		}
 		if len(heard) != 1 || heard[0].ID != "b" || !heard[0].Silent || heard[0].Promise < permit-2*time.Second || heard[0].Promise > permit {
@@ -437,10 +438,10 @@ func TestStopWaitsForPermits(t *testing.T) {
 // TestStopEndsWhenTheDeadAreRemoved: that is how to shorten the wait.
 func TestStopEndsWhenTheDeadAreRemoved(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("x", losing(LossPermit, MaxPermitFor, 0), Options{})
+		r, _ := b.create("x", losing(spec.LossPermit, spec.MaxPermitFor, 0), Options{})
 		b.member(r, "w").start()
 		b.must(r.Stop(t.Context(), func(those []Pending) {
-			if len(those) != 1 || those[0].Promise < MaxPermitFor/2 {
+			if len(those) != 1 || those[0].Promise < spec.MaxPermitFor/2 {
 				t.Errorf("waits for %v", those)
 			}
 			if _, err := r.Remove(t.Context(), "w", true); err != nil {
@@ -453,7 +454,7 @@ func TestStopEndsWhenTheDeadAreRemoved(t *testing.T) {
 // TestStopCannotConfirm: nobody can wait for a promise without end.
 func TestStopCannotConfirm(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("x", losing(LossHold, 0, 0), Options{})
+		r, _ := b.create("x", losing(spec.LossHold, 0, 0), Options{})
 		b.member(r, "w").start()
 		c, err := r.Stop(t.Context(), nil)
 		b.wants(err, ErrUnconfirmed, "stop x: cannot be confirmed for w: ", "then run loadctl workers rm x w")
@@ -470,7 +471,7 @@ func TestStopCannotConfirm(t *testing.T) {
 // TestTouch: the touch of a watcher is noted, and nothing else changes.
 func TestTouch(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("x", losing(LossPermit, 0, 3*time.Second), Options{})
+		r, _ := b.create("x", losing(spec.LossPermit, 0, 3*time.Second), Options{})
 		m := b.member(r, "w").start()
 		heard := func() int64 { return b.core(r)["heard"] }
 		before, events, command := heard(), b.events(r), b.core(r)["command"]
@@ -494,7 +495,7 @@ func TestTouch(t *testing.T) {
 // TestDeadman: the next call of a member stops a run without a controller. Commands and Touch count as a controller.
 func TestDeadman(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("x", losing(LossPermit, 0, 3*time.Second), Options{})
+		r, _ := b.create("x", losing(spec.LossPermit, 0, 3*time.Second), Options{})
 		m := b.member(r, "w").start()
 		began := time.Now()
 		b.until("more than the time of the switch", func() bool {
@@ -589,7 +590,7 @@ func TestEvents(t *testing.T) {
 		if all := b.events(r); all != "[create join start set-rate set-rate set-rate set-rate set-rate]" {
 			t.Error(all)
 		}
-		if err := b.client.XAdd(t.Context(), &redis.XAddArgs{Stream: r.keys.Events, Values: []string{"x", "y"}}).Err(); err != nil {
+		if err := b.client.XAdd(t.Context(), &redis.XAddArgs{Stream: r.Keys.Events, Values: []string{"x", "y"}}).Err(); err != nil {
 			t.Fatal(err)
 		}
 		_, err = r.Events(t.Context(), 1)
@@ -623,4 +624,24 @@ func TestWhereARampGoes(t *testing.T) {
 			b.Errorf("paused at %v, to go on with %v and not 40", s.Rate, s.RateThen)
 		}
 	})
+}
+
+// TestRampInAProfile: if the plan goes on between reading the rate and setting another, the ramp is not computed
+// again.
+func TestRampInAProfile(t *testing.T) {
+	b := newBed(t)
+	spec := constant(100)
+	spec.Stages = []string{"5s:1000", "5s:100", "1h:1000"}
+	r, _ := b.create("x", spec, Options{})
+	b.member(r, "w").start()
+	tries := 0
+	counted := b.hooked(r, seen(func(cmd redis.Cmder) {
+		if cmd.Name() == "evalsha" {
+			tries++
+		}
+	}))
+	b.must(counted.SetRate(t.Context(), pacer.PerSecond(50), time.Second))
+	if tries != 1 {
+		t.Errorf("it took %d tries", tries)
+	}
 }

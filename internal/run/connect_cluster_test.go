@@ -11,20 +11,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
-
-// connected is a client that ends with the test.
-func connected(t *testing.T, address string) redis.UniversalClient {
-	t.Helper()
-	client, err := Connect(t.Context(), address)
-	if err != nil {
-		t.Fatalf("%s: %v", address, err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
-	return client
-}
 
 // spread is a name for a run on each of the masters.
 func spread(t *testing.T, c *redistest.Cluster) map[*redistest.Server]string {
@@ -80,7 +70,7 @@ func TestConnectToACluster(t *testing.T) {
 		from + addrs[0] + "?addr=" + addrs[1] + "&read_only=true": "leave out read_only",
 		from + addrs[0] + "?addr=" + addrs[1] + "&what=hunter2":   "unexpected option",
 	} {
-		_, err := Connect(t.Context(), address)
+		_, err := link.Connect(t.Context(), address)
 		b.wants(err, nil, says, "Redis")
 	}
 }
@@ -106,7 +96,7 @@ func TestBadClusterURLs(t *testing.T) {
 		"redis://:hunter2@a:1?addr=:hunter3@b:2":              "not of the form redis://",
 		"redis://:hunter2@a:1?addr=:hunter3%40b:2":            "not of the form redis://",
 	} {
-		_, err := Connect(t.Context(), address)
+		_, err := link.Connect(t.Context(), address)
 		b.wants(err, nil, says)
 		if err != nil && strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %q", address, err)
@@ -159,7 +149,7 @@ func TestClusterHangs(t *testing.T) {
 	hangs := c.Masters[(slices.Index(c.Masters, c.Owner(t, index))+1)%3]
 	hangs.Pause()
 	for s, r := range runs {
-		if _, err := r.Events(t.Context(), 1); (err != nil) != (s == hangs) || s == hangs && !Unanswered(err) {
+		if _, err := r.Events(t.Context(), 1); (err != nil) != (s == hangs) || s == hangs && !link.Unanswered(err) {
 			t.Errorf("hangs %v: error %v", s == hangs, err)
 		}
 	}
@@ -188,7 +178,7 @@ func TestClusterHangs(t *testing.T) {
 				t.Errorf("%+v, error %v", reply, err)
 			}
 		}
-		if _, err := leased(t.Context(), runs[hangs], client, 250*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) && !Unanswered(err) {
+		if _, err := leased(t.Context(), runs[hangs], client, 250*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) && !link.Unanswered(err) {
 			t.Errorf("leased from the one that hangs: error %v", err)
 		}
 	}

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/spec"
 )
 
 // The errors about a run.
@@ -21,31 +24,23 @@ var (
 	ErrNoRun   = errors.New("there is no such run")
 	ErrOver    = errors.New("the run is over")
 	ErrWaiting = errors.New("the run has not begun, it waits for its workers; loadctl start begins it with the present workers, loadctl stop ends it")
-	ErrBroken  = errors.New("its state in Redis is damaged")
-	ErrNewer   = errors.New("its state in Redis is of a newer version")
-	ErrOlder   = errors.New("its state in Redis is of an older version")
 )
 
-// broken returns an error about a run with damaged state. It says how to remove the run.
-func broken(name, why string) error {
-	return fmt.Errorf("run %s: %w: %s; loadctl rm %s removes what is there", name, ErrBroken, why, name)
-}
-
-// explain adds to a Redis error about a run what to do.
-func explain(what, name string, err error) error {
-	_, known := adviceOn(err)
+// Explain adds to a Redis error about a run what to do.
+func Explain(what, name string, err error) error {
+	_, mend := link.Remedy(err)
 	switch {
-	case errors.Is(err, ErrBroken): // it says so itself
+	case errors.Is(err, spec.ErrBroken): // it says so itself
 		return err
 	// A script ended with an error. The embedded server says the latter.
-	case !known && (strings.Contains(err.Error(), "user_script:") || strings.Contains(err.Error(), "Error compiling script")):
-		return broken(name, "a script cannot read it")
+	case mend == "" && (strings.Contains(err.Error(), "user_script:") || strings.Contains(err.Error(), "Error compiling script")):
+		return spec.Broken(name, "a script cannot read it")
 	case strings.Contains(err.Error(), "WRONGTYPE"): // some servers put their own words in front
-		return broken(name, "one of its keys holds something else")
-	case Unanswered(err):
+		return spec.Broken(name, "one of its keys holds something else")
+	case link.Unanswered(err):
 		return fmt.Errorf("%s %s: %w; Redis does not answer; check that it is running", what, name, err)
 	default:
-		return Advise(fmt.Errorf("%s %s: %w", what, name, err))
+		return link.Advise(fmt.Errorf("%s %s: %w", what, name, err))
 	}
 }
 
@@ -64,7 +59,7 @@ func (e *DifferentError) Error() string {
 type Run struct {
 	Name string
 	UID  string
-	Spec Spec
+	Spec spec.Spec
 	// Phase is as in State, at the time when the handle was made.
 	Phase string
 	// Ended is when the run was over, as known when the handle was made; zero = it was not over.
@@ -74,8 +69,8 @@ type Run struct {
 	// it or publishes lists it.
 	Unlisted error
 
-	client redis.UniversalClient
-	keys   Keys
+	Client redis.UniversalClient
+	Keys   Keys
 	keep   time.Duration // as the run was created with; 0 = unknown
 }
 
@@ -91,12 +86,12 @@ const DefaultKeep = 7 * 24 * time.Hour
 
 // Create creates the run, or joins the run of this name if its spec is the same. Of many callers one creates. A
 // *DifferentError lists how the specs differ.
-func Create(ctx context.Context, client redis.UniversalClient, name string, spec Spec, o Options) (r *Run, created bool, err error) {
+func Create(ctx context.Context, client redis.UniversalClient, name string, asked spec.Spec, o Options) (r *Run, created bool, err error) {
 	if err := ValidateNewName(name); err != nil {
 		return nil, false, err
 	}
-	spec.CreatedBy = o.By
-	text, err := spec.text()
+	asked.CreatedBy = o.By
+	text, err := asked.Encode()
 	if err != nil {
 		return nil, false, err
 	}
@@ -108,15 +103,15 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 		o.Keep = DefaultKeep
 	}
 	if err := writable(ctx, client, name); err != nil {
-		return nil, false, explain("create run", name, err)
+		return nil, false, Explain("create run", name, err)
 	}
 	keys := KeysOf(name)
-	maker := &Run{Name: name, UID: NewID(), client: client, keys: keys}
-	reply, err := maker.makeState(ctx, client, spec, text, replace, o.Keep, nil)
+	maker := &Run{Name: name, UID: NewID(), Client: client, Keys: keys}
+	reply, err := maker.makeState(ctx, client, asked, text, replace, o.Keep, nil)
 	if err != nil {
-		err = explain("create run", name, err)
-		if errors.Is(err, ErrBroken) { // the script only knows the state of this version
-			if _, other := Open(ctx, client, name); errors.Is(other, ErrOlder) || errors.Is(other, ErrNewer) {
+		err = Explain("create run", name, err)
+		if errors.Is(err, spec.ErrBroken) { // the script only knows the state of this version
+			if _, other := Open(ctx, client, name); errors.Is(other, spec.ErrOlder) || errors.Is(other, spec.ErrNewer) {
 				err = other
 			}
 		}
@@ -130,7 +125,7 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 		return nil, false, err
 	}
 	created = reply[0] == "CREATED"
-	if lines := r.Spec.Diff(spec); !created && len(lines) > 0 {
+	if lines := r.Spec.Diff(asked); !created && len(lines) > 0 {
 		return nil, false, &DifferentError{Name: name, Lines: lines}
 	}
 	if !created && r.Ended.IsZero() {
@@ -139,7 +134,7 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 		}
 		kept, err := client.HGet(ctx, keys.Budget, "keep").Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, false, explain("join run", name, err)
+			return nil, false, Explain("join run", name, err)
 		}
 		r.keep = lifetime(kept)
 	}
@@ -147,7 +142,7 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 		r.keep = o.Keep
 		r.Unlisted = unwritten(r.list(ctx))
 	} else {
-		r.Unlisted = unwritten(r.relist(ctx))
+		r.Unlisted = unwritten(r.Relist(ctx))
 	}
 	return r, created, nil
 }
@@ -155,13 +150,13 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, spec
 // handle makes a Run from the reply of the make script.
 func handle(client redis.UniversalClient, name string, reply []string) (*Run, error) {
 	if len(reply) != 3 || reply[0] == "BROKEN" {
-		return nil, broken(name, "a part of it is missing")
+		return nil, spec.Broken(name, "a part of it is missing")
 	}
-	spec, err := parseSpec(name, reply[1])
+	spec, err := spec.Parse(name, reply[1])
 	if err != nil {
 		return nil, err
 	}
-	return &Run{Name: name, UID: reply[2], Spec: spec, client: client, keys: KeysOf(name)}, nil
+	return &Run{Name: name, UID: reply[2], Spec: spec, Client: client, Keys: KeysOf(name)}, nil
 }
 
 // Open returns the run of this name, or ErrNoRun.
@@ -180,7 +175,7 @@ func named(ctx context.Context, client redis.UniversalClient, name string) (*Run
 	}
 	spec, fields, err := described(ctx, client, KeysOf(name))
 	if err != nil {
-		return nil, explain("open run", name, err)
+		return nil, Explain("open run", name, err)
 	}
 	reply, kept := []string{"EXISTS", spec.Val(), ""}, ""
 	for i, to := range []*string{&reply[2], &kept} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/targets"
@@ -62,24 +63,24 @@ func TestAnotherSpecIsRefused(t *testing.T) {
 		if err := r.Touch(t.Context()); err != nil { // the first call of the server notes when it came
 			t.Fatal(err)
 		}
-		before, last := b.dump(), b.client.HGet(t.Context(), r.keys.Budget, "last").Val()
-		for says, change := range map[string]func(*Spec){
-			"qps: 100 there, 200 here":                      func(s *Spec) { s.QPS = pacer.PerSecond(200) },
-			"duration: 0s there, 1m0s here":                 func(s *Spec) { s.Duration = time.Minute },
-			"min-workers: 1 there, 4 here":                  func(s *Spec) { s.MinWorkers = 4 },
-			"stages:  there, 1m:5 here":                     func(s *Spec) { s.Stages = []string{"1m:5"} },
-			"on-redis-loss: permit there, stop here":        func(s *Spec) { s.OnRedisLoss = LossStop },
-			"permit-for: 10s there, 5s here":                func(s *Spec) { s.PermitFor = 5 * time.Second },
-			"deadman: 0s there, 30s here":                   func(s *Spec) { s.Deadman = 30 * time.Second },
-			"limiter: none there, token-bucket here":        func(s *Spec) { s.Limiter = "token-bucket" },
-			"burst that it was created with: none there, 5": func(s *Spec) { s.Burst = 5 },
-			"window: 1s there, 2s here":                     func(s *Spec) { s.Window = 2 * time.Second },
-			"spread: true there, false here":                func(s *Spec) { s.Together = true },
-			"thresholds: none there, errors:rate<1%, rate":  func(s *Spec) { s.Thresholds = []string{"errors:rate<1%", "rate:rate>1"} },
-			"header Authorization differs":                  func(s *Spec) { s.Target.Headers[0].Value = "Bearer other" },
-			"body differs":                                  func(s *Spec) { s.Target.Body = []byte("other") },
-			"user or password of url differs":               func(s *Spec) { s.Target.URL = "http://user:other@127.0.0.1:8080/" },
-			"url: http://redacted@127.0.0.1:8080/ there, ":  func(s *Spec) { s.Target.URL = "http://user:hunter2@127.0.0.1:8080/x" },
+		before, last := b.dump(), b.client.HGet(t.Context(), r.Keys.Budget, "last").Val()
+		for says, change := range map[string]func(*spec.Spec){
+			"qps: 100 there, 200 here":                      func(s *spec.Spec) { s.QPS = pacer.PerSecond(200) },
+			"duration: 0s there, 1m0s here":                 func(s *spec.Spec) { s.Duration = time.Minute },
+			"min-workers: 1 there, 4 here":                  func(s *spec.Spec) { s.MinWorkers = 4 },
+			"stages:  there, 1m:5 here":                     func(s *spec.Spec) { s.Stages = []string{"1m:5"} },
+			"on-redis-loss: permit there, stop here":        func(s *spec.Spec) { s.OnRedisLoss = spec.LossStop },
+			"permit-for: 10s there, 5s here":                func(s *spec.Spec) { s.PermitFor = 5 * time.Second },
+			"deadman: 0s there, 30s here":                   func(s *spec.Spec) { s.Deadman = 30 * time.Second },
+			"limiter: none there, token-bucket here":        func(s *spec.Spec) { s.Limiter = "token-bucket" },
+			"burst that it was created with: none there, 5": func(s *spec.Spec) { s.Burst = 5 },
+			"window: 1s there, 2s here":                     func(s *spec.Spec) { s.Window = 2 * time.Second },
+			"spread: true there, false here":                func(s *spec.Spec) { s.Together = true },
+			"thresholds: none there, errors:rate<1%, rate":  func(s *spec.Spec) { s.Thresholds = []string{"errors:rate<1%", "rate:rate>1"} },
+			"header Authorization differs":                  func(s *spec.Spec) { s.Target.Headers[0].Value = "Bearer other" },
+			"body differs":                                  func(s *spec.Spec) { s.Target.Body = []byte("other") },
+			"user or password of url differs":               func(s *spec.Spec) { s.Target.URL = "http://user:other@127.0.0.1:8080/" },
+			"url: http://redacted@127.0.0.1:8080/ there, ":  func(s *spec.Spec) { s.Target.URL = "http://user:hunter2@127.0.0.1:8080/x" },
 		} {
 			spec := secretSpec()
 			change(&spec)
@@ -89,7 +90,7 @@ func TestAnotherSpecIsRefused(t *testing.T) {
 				t.Errorf("%v: not one difference", err)
 			}
 		}
-		b.client.HSet(t.Context(), r.keys.Budget, "last", last) // what the clock says
+		b.client.HSet(t.Context(), r.Keys.Budget, "last", last) // what the clock says
 		if !maps.Equal(before, b.dump()) {
 			t.Error("an attempt has changed something")
 		}
@@ -103,8 +104,8 @@ func TestEveryFieldIsCompared(t *testing.T) {
 			t.Errorf("field %s is not compared", name)
 		}
 	}
-	for i := range reflect.TypeFor[Spec]().NumField() {
-		f := reflect.TypeFor[Spec]().Field(i)
+	for i := range reflect.TypeFor[spec.Spec]().NumField() {
+		f := reflect.TypeFor[spec.Spec]().Field(i)
 		if f.Name == "Target" {
 			continue
 		}
@@ -151,21 +152,21 @@ func TestSpecsWrittenDifferently(t *testing.T) {
 		return r
 	}
 	for _, c := range []struct {
-		a, b Spec
+		a, b spec.Spec
 		same bool
 	}{
-		{Spec{QPS: parse("1k")}, Spec{QPS: parse("1000")}, true},
-		{Spec{QPS: parse("30/1m")}, Spec{QPS: parse("0.5")}, true},
-		{Spec{QPS: parse("1k")}, Spec{QPS: parse("1001")}, false},
-		{Spec{Stages: []string{"1m:1k"}}, Spec{Stages: []string{"60s:1000"}}, true},
-		{Spec{Stages: []string{"1m:1k"}}, Spec{Stages: []string{"30s:1k", "30s:1k"}}, false},
-		{Spec{Stages: []string{"1m:1k"}}, Spec{Stages: []string{"61s:1k"}}, false},
-		{Spec{Profile: "sine:mean=1k,amplitude=400,period=1m"}, Spec{Profile: "sine:period=60s,mean=1000,amplitude=0.4k"}, true},
-		{Spec{Profile: "steps:from=1,to=5,by=1,every=1s"}, Spec{Profile: "steps:from=1,to=5,by=2,every=1s"}, false},
-		{Spec{Thresholds: []string{"latency:med<250"}}, Spec{Thresholds: []string{"latency : p(50) < 0.25s"}}, true},
-		{Spec{Thresholds: []string{"latency:med<250"}}, Spec{Thresholds: []string{"latency:med<=250"}}, false},
-		{Spec{Thresholds: []string{"latency:med<250"}}, Spec{}, false},
-		{Spec{Profile: "nonsense"}, Spec{Profile: "other nonsense"}, false},
+		{spec.Spec{QPS: parse("1k")}, spec.Spec{QPS: parse("1000")}, true},
+		{spec.Spec{QPS: parse("30/1m")}, spec.Spec{QPS: parse("0.5")}, true},
+		{spec.Spec{QPS: parse("1k")}, spec.Spec{QPS: parse("1001")}, false},
+		{spec.Spec{Stages: []string{"1m:1k"}}, spec.Spec{Stages: []string{"60s:1000"}}, true},
+		{spec.Spec{Stages: []string{"1m:1k"}}, spec.Spec{Stages: []string{"30s:1k", "30s:1k"}}, false},
+		{spec.Spec{Stages: []string{"1m:1k"}}, spec.Spec{Stages: []string{"61s:1k"}}, false},
+		{spec.Spec{Profile: "sine:mean=1k,amplitude=400,period=1m"}, spec.Spec{Profile: "sine:period=60s,mean=1000,amplitude=0.4k"}, true},
+		{spec.Spec{Profile: "steps:from=1,to=5,by=1,every=1s"}, spec.Spec{Profile: "steps:from=1,to=5,by=2,every=1s"}, false},
+		{spec.Spec{Thresholds: []string{"latency:med<250"}}, spec.Spec{Thresholds: []string{"latency : p(50) < 0.25s"}}, true},
+		{spec.Spec{Thresholds: []string{"latency:med<250"}}, spec.Spec{Thresholds: []string{"latency:med<=250"}}, false},
+		{spec.Spec{Thresholds: []string{"latency:med<250"}}, spec.Spec{}, false},
+		{spec.Spec{Profile: "nonsense"}, spec.Spec{Profile: "other nonsense"}, false},
 	} {
 		if diff := c.a.Diff(c.b); (len(diff) == 0) != c.same {
 			t.Errorf("%+v and %+v: %v", c.a, c.b, diff)
@@ -261,21 +262,21 @@ func TestBrokenState(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err := Open(t.Context(), b.client, "x")
-				b.wants(err, ErrBroken, "run x", "loadctl rm x")
+				b.wants(err, spec.ErrBroken, "run x", "loadctl rm x")
 				_, _, err = Create(t.Context(), b.client, "x", secretSpec(), Options{New: true})
-				b.wants(err, ErrBroken, "run x", "loadctl rm x")
+				b.wants(err, spec.ErrBroken, "run x", "loadctl rm x")
 				list, err := List(t.Context(), b.client)
 				if err != nil || len(list) != 1 || list[0].Phase != "broken" {
 					t.Errorf("list: %+v, %v", list, err)
 				}
 				if err := Remove(t.Context(), b.client, "x", false); err != nil { // its workers may be alive
-					b.wants(err, ErrBroken, "loadctl rm --force x removes what is there")
+					b.wants(err, spec.ErrBroken, "loadctl rm --force x removes what is there")
 					if err := Remove(t.Context(), b.client, "x", true); err != nil {
 						t.Error(err)
 					}
 				}
 				for key := range b.dump() {
-					if !strings.HasPrefix(key, keys.removed("")) { // for its workers, where it had any
+					if !strings.HasPrefix(key, keys.RemovedOf("")) { // for its workers, where it had any
 						t.Errorf("%s is left", key)
 					}
 				}
@@ -284,69 +285,10 @@ func TestBrokenState(t *testing.T) {
 	})
 }
 
-// TestBrokenParts: if the run itself can be opened, its members may be alive, so rm refuses.
-func TestBrokenParts(t *testing.T) {
-	each(t, func(t *testing.T, b *bed) {
-		keys := KeysOf("x")
-		for name, harm := range map[string]func() error{
-			"workers: a string": func() error { return b.client.Set(t.Context(), keys.Workers, "x", 0).Err() },
-			"workers: foreign":  func() error { return b.client.HSet(t.Context(), keys.Workers, "w", "x").Err() },
-			"workers: long": func() error {
-				return b.client.HSet(t.Context(), keys.Workers, "w", "a b "+strings.Repeat("x", 400)).Err()
-			},
-			"laws: foreign":     func() error { return b.client.HSet(t.Context(), keys.Laws, "1", "1:2:3").Err() },
-			"log: foreign":      func() error { return b.client.RPush(t.Context(), keys.Log, "x").Err() },
-			"loose: foreign":    func() error { return b.client.ZAdd(t.Context(), keys.Loose, redis.Z{Score: 1, Member: "x"}).Err() },
-			"due: a string":     func() error { return b.client.Set(t.Context(), keys.Due, "x", 0).Err() },
-			"budget: the plan":  func() error { return b.client.HSet(t.Context(), keys.Budget, "plan/0", "0:0;1:2:3").Err() },
-			"budget: the limit": func() error { return b.client.HSet(t.Context(), keys.Budget, "limit", "many").Err() },
-			"budget: no plan":   func() error { return b.client.HDel(t.Context(), keys.Budget, "plan/0").Err() },
-		} {
-			t.Run(name, func(t *testing.T) {
-				b := &bed{T: t, client: b.client}
-				r, _ := b.create("x", secretSpec(), Options{})
-				if err := harm(); err != nil {
-					t.Fatal(err)
-				}
-				_, err := r.State(t.Context())
-				b.wants(err, ErrBroken, "run x")
-				_, err = r.Report(t.Context())
-				b.wants(err, ErrBroken, "run x")
-				b.wants(Remove(t.Context(), b.client, "x", false), nil, "--force")
-				if err := Remove(t.Context(), b.client, "x", true); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-	})
-}
-
-// TestBrokenResults: the run goes on; only what reads these keys complains.
-func TestBrokenResults(t *testing.T) {
-	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("x", secretSpec(), Options{})
-		read := map[string]func() error{
-			r.keys.Events: func() error { _, err := r.Events(t.Context(), 5); return err },
-			r.keys.Totals: func() error { _, err := r.Report(t.Context()); return err },
-			r.keys.Series: func() error { _, err := r.Report(t.Context()); return err },
-		}
-		for key, err := range read {
-			if err := b.client.Set(t.Context(), key, "hunter2", 0).Err(); err != nil {
-				t.Fatal(err)
-			}
-			b.wants(err(), ErrBroken, "run x", "loadctl rm x")
-			b.client.Del(t.Context(), key)
-			if err := err(); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-}
-
 func TestNewerSpec(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(1), Options{})
-		text, err := json.Marshal(map[string]any{"version": specVersion + 1, "qps": map[string]int{"of the": 1}})
+		text, err := json.Marshal(map[string]any{"version": spec.Version + 1, "qps": map[string]int{"of the": 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -354,16 +296,16 @@ func TestNewerSpec(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = Open(t.Context(), b.client, "x")
-		b.wants(err, ErrNewer, "use a newer loadctl")
+		b.wants(err, spec.ErrNewer, "use a newer loadctl")
 		_, _, err = Create(t.Context(), b.client, "x", r.Spec, Options{})
-		b.wants(err, ErrNewer, "use a newer loadctl")
+		b.wants(err, spec.ErrNewer, "use a newer loadctl")
 		if list, err := List(t.Context(), b.client); err != nil || len(list) != 1 || list[0].Phase != "newer" {
 			t.Errorf("list: %+v, %v", list, err)
 		}
-		b.wants(Remove(t.Context(), b.client, "x", false), ErrNewer, "--force")
+		b.wants(Remove(t.Context(), b.client, "x", false), spec.ErrNewer, "--force")
 		b.client.Set(t.Context(), KeysOf("x").Spec, `{"version":1}`, 0)
 		_, err = Open(t.Context(), b.client, "x")
-		b.wants(err, ErrOlder, "the loadctl that created it", "loadctl rm --force x")
+		b.wants(err, spec.ErrOlder, "the loadctl that created it", "loadctl rm --force x")
 		if list, err := List(t.Context(), b.client); err != nil || len(list) != 1 || list[0].Phase != "older" {
 			t.Errorf("list: %+v, %v", list, err)
 		}
@@ -373,14 +315,14 @@ func TestNewerSpec(t *testing.T) {
 			4: {"counts", `[1700000000000000,0,0,0,0,""]`, "state", `["ended"` + strings.Repeat(",0", 22) + "]", "identity", "",
 				"recalls", "", "ended", "1700000000000000"},
 		} {
-			b.client.Del(t.Context(), r.keys.Budget)
-			b.client.HSet(t.Context(), r.keys.Budget, append(kept, "uid", r.UID)...)
-			b.client.Set(t.Context(), r.keys.Spec, fmt.Sprintf(`{"version":%d}`, version), 0)
+			b.client.Del(t.Context(), r.Keys.Budget)
+			b.client.HSet(t.Context(), r.Keys.Budget, append(kept, "uid", r.UID)...)
+			b.client.Set(t.Context(), r.Keys.Spec, fmt.Sprintf(`{"version":%d}`, version), 0)
 			before, says := b.dump(), fmt.Sprint(version, ", and this program needs")
 			_, err = Open(t.Context(), b.client, "x")
-			b.wants(err, ErrOlder, says)
+			b.wants(err, spec.ErrOlder, says)
 			_, _, err = Create(t.Context(), b.client, "x", r.Spec, Options{New: true})
-			b.wants(err, ErrOlder, says)
+			b.wants(err, spec.ErrOlder, says)
 			if list, err := List(t.Context(), b.client); err != nil || len(list) != 1 || list[0].Phase != "older" || !maps.Equal(before, b.dump()) {
 				t.Errorf("list: %+v, %v", list, err)
 			}
@@ -434,7 +376,7 @@ func TestRemove(t *testing.T) {
 			t.Fatal(err)
 		}
 		left := b.client.Keys(t.Context(), "*").Val()
-		if ttl := b.client.TTL(t.Context(), r.keys.removed(r.UID)).Val(); len(left) != 1 || ttl <= 0 || ttl > removedFor {
+		if ttl := b.client.TTL(t.Context(), r.Keys.RemovedOf(r.UID)).Val(); len(left) != 1 || ttl <= 0 || ttl > removedFor {
 			t.Errorf("%q are left; that it was removed is known for %v", left, ttl)
 		}
 		b.wants(Remove(t.Context(), b.client, "x", true), ErrNoRun)
@@ -445,7 +387,7 @@ func TestRemove(t *testing.T) {
 		if err := Remove(t.Context(), b.client, "x", false); err != nil {
 			t.Errorf("a run whose only member has left: %v", err)
 		}
-		r, _ = b.create("x", losing(LossStop, 0, 0), Options{})
+		r, _ = b.create("x", losing(spec.LossStop, 0, 0), Options{})
 		b.member(r, "w").start() // and it is killed
 		b.must(r.Stop(t.Context(), nil))
 		if err := Remove(t.Context(), b.client, "x", false); err != nil {
@@ -459,7 +401,7 @@ func TestListForgetsWhatHasExpired(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			b.create(name, constant(10), Options{})
 		}
-		if err := b.client.Del(t.Context(), KeysOf("b").all()...).Err(); err != nil {
+		if err := b.client.Del(t.Context(), KeysOf("b").All()...).Err(); err != nil {
 			t.Fatal(err)
 		}
 		b.client.ZAdd(t.Context(), index, redis.Z{Score: 1, Member: "not a name"})
@@ -480,4 +422,43 @@ func TestListForgetsWhatHasExpired(t *testing.T) {
 			t.Errorf("%+v, %v", list, err)
 		}
 	})
+}
+
+// TestLoss: the budget begins with the settings of the spec, in µs. Impossible settings are refused.
+func TestLoss(t *testing.T) {
+	b := newBed(t)
+	for i, c := range []struct {
+		loss            string
+		permit, deadman time.Duration
+		says            string // what is wrong with it
+		hold            int64  // µs
+	}{
+		{"", 0, 0, "", 10_000_000},
+		{spec.LossPermit, 0, 0, "", 10_000_000},
+		{spec.LossPermit, time.Second, 3 * time.Second, "", 1_000_000},
+		{"", 10 * time.Minute, 24 * time.Hour, "", 600_000_000},
+		{spec.LossStop, 0, 0, "", 2_000_000},
+		{spec.LossHold, 0, 30 * time.Second, "", 315_360_000_000_000},
+		{"fire", 0, 0, `--on-redis-loss "fire": write one of permit, stop, hold`, 0},
+		{spec.LossStop, time.Second, 0, "--permit-for and --on-redis-loss stop: only permit has a length, leave --permit-for out", 0},
+		{spec.LossHold, time.Second, 0, "--permit-for and --on-redis-loss hold", 0},
+		{spec.LossPermit, time.Second - 1, 0, "--permit-for: give a time from 1s to 10m0s, such as 10s", 0},
+		{"", 10*time.Minute + 1, 0, "--permit-for: give a time from", 0},
+		{"", -1, 0, "--permit-for: give a time from", 0},
+		{"", 0, 3*time.Second - 1, "--deadman: give a time from 3s to 24h0m0s, such as 30s; 0 means never", 0},
+		{"", 0, 24*time.Hour + 1, "--deadman: give a time from", 0},
+		{"", 0, -1, "--deadman: give a time from", 0},
+	} {
+		s := losing(c.loss, c.permit, c.deadman)
+		if err := s.Validate(); c.says == "" && err != nil || c.says != "" && (err == nil || !strings.HasPrefix(err.Error(), c.says)) {
+			t.Errorf("%q %v %v: %v, want %q", c.loss, c.permit, c.deadman, err, c.says)
+		}
+		if c.says != "" {
+			continue
+		}
+		r, _ := b.create(fmt.Sprint("x", i), s, Options{})
+		if core := b.core(r); core["hold"] != c.hold || core["deadman"] != c.deadman.Microseconds() {
+			t.Errorf("%q %v %v: %v", c.loss, c.permit, c.deadman, core)
+		}
+	}
 }

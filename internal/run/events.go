@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -28,9 +29,9 @@ func (r *Run) Unattended(ctx context.Context) (bool, error) {
 
 // Events returns the last n events, oldest first.
 func (r *Run) Events(ctx context.Context, n int64) ([]Event, error) {
-	entries, err := r.client.XRevRangeN(ctx, r.keys.Events, "+", "-", n).Result()
+	entries, err := r.Client.XRevRangeN(ctx, r.Keys.Events, "+", "-", n).Result()
 	if err != nil {
-		return nil, explain("read events of", r.Name, err)
+		return nil, Explain("read events of", r.Name, err)
 	}
 	slices.Reverse(entries)
 	return r.parseEvents(entries)
@@ -45,13 +46,26 @@ func (r *Run) parseEvents(entries []redis.XMessage) ([]Event, error) {
 			return s
 		}
 		us, err := strconv.ParseInt(text("t"), 10, 64)
-		if err == nil && (us < 0 || us > most) {
+		if err == nil && (us < 0 || us > MostCount) {
 			err = fmt.Errorf("time %d is out of range", us)
 		}
 		if err != nil {
-			return nil, broken(r.Name, fmt.Sprintf("read events of %s: %v", r.Name, err))
+			return nil, spec.Broken(r.Name, fmt.Sprintf("read events of %s: %v", r.Name, err))
 		}
-		events[i] = Event{At: instant(us), Kind: text("kind"), Who: text("who"), What: text("what")}
+		events[i] = Event{At: Instant(us), Kind: text("kind"), Who: text("who"), What: text("what")}
 	}
 	return events, nil
 }
+
+// AllEvents returns all events that Redis still has, oldest first.
+func (r *Run) AllEvents(ctx context.Context) ([]Event, error) {
+	// Not from the newest on: workers may lack the permission for that.
+	entries, err := r.Client.XRangeN(ctx, r.Keys.Events, "-", "+", 2*eventsKept).Result()
+	if err != nil {
+		return nil, Explain("read events of", r.Name, err)
+	}
+	return r.parseEvents(entries)
+}
+
+// MostCount is the highest number of slots and µs in the scripts.
+const MostCount = 1 << 53

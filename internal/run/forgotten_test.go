@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
@@ -17,7 +18,7 @@ import (
 func (b *bed) save(r *Run) (failover func()) {
 	b.Helper()
 	saved := map[string]string{}
-	for _, key := range r.keys.all() {
+	for _, key := range r.Keys.All() {
 		if v, err := b.client.Dump(b.Context(), key).Result(); err == nil {
 			saved[key] = v
 		}
@@ -27,14 +28,6 @@ func (b *bed) save(r *Run) (failover func()) {
 			b.client.RestoreReplace(b.Context(), key, 0, v)
 		}
 		b.failover(r)
-	}
-}
-
-// failover makes the server another one, for the run and its workers.
-func (b *bed) failover(r *Run) {
-	b.Helper()
-	if err := b.client.HSet(b.Context(), r.keys.Budget, "epoch", "another.1").Err(); err != nil {
-		b.Fatal(err)
 	}
 }
 
@@ -54,7 +47,8 @@ func (f flaky) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
 // nowhere is shards that send nothing.
 type nowhere struct{}
 
-func (nowhere) Take(*lease.View)    {}
+func (nowhere) Take(*lease.View) {}
+
 func (nowhere) Taken() (int, int64) { return math.MaxInt, 0 }
 
 // loner is a worker that claims and restores as a real one, and can be cut off. It sends nothing.
@@ -123,12 +117,12 @@ func TestForgottenGivesWay(t *testing.T) {
 // A new run of the same name is not the run of the workers of the old one.
 func TestRestoreOfAnother(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("r", losing(LossStop, 0, 0), Options{})
+		r, _ := b.create("r", losing(spec.LossStop, 0, 0), Options{})
 		m := b.member(r, "w").start()
 		started, laws := b.known(r, m)
 		m.halt()
 		b.must(r.Stop(t.Context(), nil))
-		b.create("r", losing(LossStop, 0, 0), Options{New: true})
+		b.create("r", losing(spec.LossStop, 0, 0), Options{New: true})
 		for _, describes := range []bool{true, false} {
 			if err := r.Restore(t.Context(), started, laws, describes); !errors.Is(err, pacer.ErrNoState) {
 				t.Errorf("described %v: %v", describes, err)
@@ -142,7 +136,7 @@ func TestRestoreOfAnother(t *testing.T) {
 
 // A pause, a resume and a failover do not leave the plan: what is restored goes on as planned.
 func TestRestoreByThePlan(t *testing.T) {
-	planned := func() Spec {
+	planned := func() spec.Spec {
 		s := constant(1000)
 		s.Stages = []string{"10s:1000", "0s:10", "600s:10"}
 		return s
@@ -150,7 +144,7 @@ func TestRestoreByThePlan(t *testing.T) {
 	requests := constant(1000)
 	requests.Requests = 100_000
 	for name, c := range map[string]struct {
-		spec Spec
+		spec spec.Spec
 		leap func(b *bed, r *Run)
 	}{
 		"pause":    {planned(), func(b *bed, r *Run) { b.must(r.Pause(b.Context())); b.must(r.Resume(b.Context())) }},
@@ -208,7 +202,7 @@ func TestRemoveBroken(t *testing.T) {
 		r, _ := b.create("r", constant(1000), Options{})
 		m := b.member(r, "w").start()
 		started, laws := b.known(r, m)
-		b.client.Del(t.Context(), r.keys.Spec)
+		b.client.Del(t.Context(), r.Keys.Spec)
 		if err := Remove(t.Context(), b.client, "r", false); err != nil {
 			t.Fatal(err)
 		}

@@ -6,18 +6,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
-
-// Terms returns how the run's limiter treats slots; false if the run has no limiter.
-func (s Spec) Terms() (lease.Terms, bool) {
-	if !s.hasLimiter() {
-		return lease.Terms{}, false
-	}
-	return lease.Terms{Even: s.kind().Queues, Together: s.Together, Strict: s.onRedisLoss() == LossStop}, true
-}
 
 // Grants asks the limiter of a run for a worker. Its errors say what to do. It is safe for concurrent use.
 type Grants struct {
@@ -28,16 +21,16 @@ type Grants struct {
 
 // Grants returns a Grants that calls over client.
 func (r *Run) Grants(client redis.UniversalClient) *Grants {
-	return &Grants{run: r, client: client, script: lua.Grant(r.Spec.kind().Script)}
+	return &Grants{run: r, client: client, script: lua.Grant(r.Spec.LimiterSettings().Script)}
 }
 
 // Grant asks for permission to send n slots of a law with this rate. n = 0 only asks whether the run is there. A call
 // that fails may have been granted slots. They are lost.
 func (g *Grants) Grant(ctx context.Context, n int64, rate pacer.Rate) (lease.Grant, error) {
-	keys := []string{g.run.keys.Budget, g.run.keys.Limiter}
+	keys := []string{g.run.Keys.Budget, g.run.Keys.Limiter}
 	reply, err := g.script.Run(ctx, g.client, keys, g.run.UID, n, rate.Num, rate.Den).Result()
 	if err != nil {
-		return lease.Grant{}, Advise(err)
+		return lease.Grant{}, link.Advise(err)
 	}
 	if reply == "NOSTATE" {
 		return lease.Grant{}, fmt.Errorf("ask the limiter of run %s: %w", g.run.Name, ErrNoRun)

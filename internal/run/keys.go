@@ -36,22 +36,22 @@ func KeysOf(name string) Keys {
 	}
 }
 
-// removed returns the key that tells the workers of a run that it was removed and not lost.
-func (k Keys) removed(uid string) string { return k.Removed + ":" + uid }
+// RemovedOf returns the key that tells the workers of a run that it was removed and not lost.
+func (k Keys) RemovedOf(uid string) string { return k.Removed + ":" + uid }
 
 // change returns the KEYS of the scripts that work on the budget.
 func (k Keys) change() []string {
 	return []string{k.Budget, k.Workers, k.Due, k.Rich, k.Loose, k.Laws, k.Log, k.Events}
 }
 
-// all returns every key that lives as long as the run.
-func (k Keys) all() []string { return append(k.change(), k.Spec, k.Totals, k.Snapshots, k.Series) }
+// All returns every key that lives as long as the run.
+func (k Keys) All() []string { return append(k.change(), k.Spec, k.Totals, k.Snapshots, k.Series) }
 
-// make returns the KEYS of the script that makes a run.
-func (k Keys) make() []string { return append(k.all(), k.Stopped, k.Limiter) }
+// Make returns the KEYS of the script that makes a run.
+func (k Keys) Make() []string { return append(k.All(), k.Stopped, k.Limiter) }
 
 // made returns every key that a run may have.
-func (k Keys) made() []string { return append(k.all(), k.Limiter) }
+func (k Keys) made() []string { return append(k.All(), k.Limiter) }
 
 // ValidateName accepts the name of a run or the id of a worker: 1 to 64 letters, digits, dots, dashes and
 // underscores.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
@@ -30,13 +32,13 @@ func (r *Run) Arcs(client redis.UniversalClient) *Arcs {
 
 // Renew implements lease.Server.
 func (a *Arcs) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
-	args := []any{a.run.UID, a.run.keys.Control}
+	args := []any{a.run.UID, a.run.Keys.Control}
 	for _, text := range c.Args() {
 		args = append(args, text)
 	}
-	texts, err := a.script.Run(ctx, a.client, a.run.keys.change(), args...).StringSlice()
+	texts, err := a.script.Run(ctx, a.client, a.run.Keys.change(), args...).StringSlice()
 	if err != nil {
-		return lease.Reply{}, Advise(err)
+		return lease.Reply{}, link.Advise(err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,9 +55,15 @@ func (a *Arcs) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
 // rememberLaws is how long the plan of a law that is over may still be named.
 const rememberLaws = time.Minute
 
-// Messages returns what was published for a worker. A hint that comes with a payload belongs to it: a worker that has
+// Messages returns what is published for a worker until ctx ends. Every reply to a renewal has the truth, so a lost
+// message only delays. A hint that comes with a payload belongs to it: a worker that has
 // the laws need not call. A payload that cannot be read is a hint.
-func Messages(ctx context.Context, payloads <-chan []byte, wake <-chan struct{}) <-chan lease.Message {
+func (r *Run) Messages(ctx context.Context, l *link.Link, worker string) <-chan lease.Message {
+	return join(ctx, l.Messages(), l.Wakeups(ctx, r.Keys.Control, r.Keys.Control+":"+worker))
+}
+
+// join brings payloads and hints together.
+func join(ctx context.Context, payloads <-chan []byte, wake <-chan struct{}) <-chan lease.Message {
 	out := make(chan lease.Message, 16)
 	pass := func(m lease.Message) {
 		select {
@@ -93,24 +101,40 @@ func Messages(ctx context.Context, payloads <-chan []byte, wake <-chan struct{})
 // hintDelay is the longest time between a payload and its hint.
 const hintDelay = 5 * time.Millisecond
 
+// Aside returns the run over another connection of a worker's link, for reading results.
+func (r *Run) Aside(ctx context.Context, l *link.Link) (*Run, error) {
+	client, err := l.Aside(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.Over(client), nil
+}
+
+// Over returns the run over another client.
+func (r *Run) Over(client redis.UniversalClient) *Run {
+	over := *r
+	over.Client = client
+	return &over
+}
+
 // makeState makes the state of a run, or finds the existing one. laws are what a worker knows of a run that Redis has
 // lost. The reply is that of the make script.
-func (r *Run) makeState(ctx context.Context, client redis.UniversalClient, spec Spec, text string, replace int, keep time.Duration, laws []lease.Law) ([]string, error) {
-	p, err := spec.plan()
+func (r *Run) makeState(ctx context.Context, client redis.UniversalClient, spec spec.Spec, text string, replace int, keep time.Duration, laws []lease.Law) ([]string, error) {
+	p, err := spec.Plan()
 	if err != nil {
 		return nil, err
 	}
 	limit := ""
-	if spec.hasLimiter() {
-		limit = spec.scriptConfig()
+	if spec.HasLimiter() {
+		limit = spec.ScriptConfig()
 	}
 	known, plans := lease.PackLaws(laws)
-	args := []any{text, r.UID, replace, keep.Milliseconds(), Who(), (&lease.Plan{Pieces: p.pieces, Loop: p.loop}).String(),
-		spec.hold().Microseconds(), p.min, p.span.Microseconds(), max(0, p.left), spec.Deadman.Microseconds(), limit, r.keys.Control, known}
+	args := []any{text, r.UID, replace, keep.Milliseconds(), Who(), (&lease.Plan{Pieces: p.Pieces, Loop: p.Loop}).String(),
+		spec.Hold().Microseconds(), p.Min, p.Span.Microseconds(), max(0, p.Left), spec.Deadman.Microseconds(), limit, r.Keys.Control, known}
 	for _, plan := range plans {
 		args = append(args, plan)
 	}
-	return lua.Make().Run(ctx, client, r.keys.make(), args...).StringSlice()
+	return lua.Make().Run(ctx, client, r.Keys.Make(), args...).StringSlice()
 }
 
 // core returns the numbers of a run by their names (lua/state.lua).

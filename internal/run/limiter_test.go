@@ -87,7 +87,7 @@ func TestNoPromise(t *testing.T) {
 		t.Run(answer[:4], func(t *testing.T) {
 			t.Parallel()
 			log, client := &lines{}, refusing(t, answer)
-			r := &Run{Name: "r", UID: "u", client: client, keys: KeysOf("r")}
+			r := &Run{Name: "r", UID: "u", Client: client, Keys: KeysOf("r")}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			l := lease.Renewer{Server: r.Arcs(client), Sink: nothing{t}, Clock: pacer.NewClock(), Worker: "w", Incarnation: "i", Log: slog.New(log)}

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/embedded"
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/mux"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/pacer"
@@ -24,9 +25,9 @@ import (
 )
 
 // linked is a link to a server, as a worker has it.
-func linked(t *testing.T, address string) *Link {
+func linked(t *testing.T, address string) *link.Link {
 	t.Helper()
-	l, err := ConnectLink(t.Context(), address, "loadworker:x:one")
+	l, err := link.New(t.Context(), address, "loadworker:x:one")
 	if err != nil {
 		t.Fatalf("%s: %v", address, err)
 	}
@@ -35,13 +36,13 @@ func linked(t *testing.T, address string) *Link {
 }
 
 // work makes all kinds of calls of a worker at the same time, some of them large, while it listens.
-func work(t *testing.T, l *Link, name string) (r *Run, wake <-chan struct{}) {
+func work(t *testing.T, l *link.Link, name string) (r *Run, wake <-chan struct{}) {
 	t.Helper()
 	r, _, err := Create(t.Context(), l.Client, name, constant(1000), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wake = l.Wakeups(t.Context(), r)
+	wake = l.Wakeups(t.Context(), r.Keys.Control)
 	woken(t, "the subscription", wake)
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -52,7 +53,7 @@ func work(t *testing.T, l *Link, name string) (r *Run, wake <-chan struct{}) {
 				_, second := r.StartedAt(t.Context())
 				reply, third := r.Arcs(l.Client).Renew(t.Context(), member.Call())
 				member.Heard(reply.Now, reply)
-				large := l.Client.HSet(t.Context(), r.keys.Series, fmt.Sprint("large/", i), strings.Repeat("x", 200_000)).Err()
+				large := l.Client.HSet(t.Context(), r.Keys.Series, fmt.Sprint("large/", i), strings.Repeat("x", 200_000)).Err()
 				if err := errors.Join(err, second, third, large); err != nil {
 					t.Error(err)
 				}
@@ -108,7 +109,7 @@ func TestLinkIsOneConnection(t *testing.T) {
 		if got := fmt.Sprint(clients(t, s)); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
-		far, err := l.Aside(t.Context(), r)
+		far, err := r.Aside(t.Context(), l)
 		if err == nil {
 			_, err = far.State(t.Context())
 		}
@@ -140,13 +141,13 @@ func TestLinkIsOneConnection(t *testing.T) {
 		c := redistest.StartCluster(t, 3)
 		l := linked(t, c.URL())
 		r, _ := work(t, l, "x")
-		owner := c.Owner(t, r.keys.Budget)
+		owner := c.Owner(t, r.Keys.Budget)
 		for _, s := range c.Masters {
 			got := fmt.Sprint(clients(t, s))
 			if got != want && (s == owner || got != "[]") {
 				t.Errorf("%s has %s, want at most %s", s.Addr(), got, want)
 			}
-			if n := s.Client().PubSubNumSub(t.Context(), r.keys.Control).Val()[r.keys.Control]; (n == 1) != (s == owner) {
+			if n := s.Client().PubSubNumSub(t.Context(), r.Keys.Control).Val()[r.Keys.Control]; (n == 1) != (s == owner) {
 				t.Errorf("%s has %d subscriptions", s.Addr(), n)
 			}
 		}
@@ -187,7 +188,7 @@ func TestWakeups(t *testing.T) {
 		r, _ := b.create("x", constant(100), Options{})
 		b.member(r, "w").start()
 		l := linked(t, "redis://"+b.client.Options().Addr)
-		wake := l.Wakeups(t.Context(), r)
+		wake := l.Wakeups(t.Context(), r.Keys.Control)
 		woken(t, "the subscription", wake)
 		b.must(r.SetRate(t.Context(), pacer.PerSecond(5), 0))
 		woken(t, "a command", wake)
@@ -196,7 +197,7 @@ func TestWakeups(t *testing.T) {
 		}
 		payloads := []string{"a\r\n\x00\xff$5", "", "b"}
 		for _, payload := range payloads {
-			if err := b.client.Publish(t.Context(), r.keys.Control, payload).Err(); err != nil {
+			if err := b.client.Publish(t.Context(), r.Keys.Control, payload).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -212,7 +213,7 @@ func TestWakeups(t *testing.T) {
 		}
 		_ = l.Close()
 		b.until("the end of the subscription", func() bool {
-			return b.client.PubSubNumSub(t.Context(), r.keys.Control).Val()[r.keys.Control] == 0
+			return b.client.PubSubNumSub(t.Context(), r.Keys.Control).Val()[r.Keys.Control] == 0
 		})
 	})
 }
@@ -252,17 +253,17 @@ func TestLostLinkWakes(t *testing.T) {
 		t.Errorf("the server is back, and the next call failed: %v", err)
 	}
 	woken(t, "the server's return", wake)
-	if took := time.Since(back); took > 2*lastSubscription {
+	if took := time.Since(back); took > 2*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	hears(t, l, r, s.Client())
 }
 
 // hears checks that a message arrives, of several that are published: those before a subscription are lost.
-func hears(t *testing.T, l *Link, r *Run, server redis.UniversalClient) {
+func hears(t *testing.T, l *link.Link, r *Run, server redis.UniversalClient) {
 	t.Helper()
 	for began := time.Now(); ; {
-		_ = server.Publish(t.Context(), r.keys.Control, "law") // it may not be there yet
+		_ = server.Publish(t.Context(), r.Keys.Control, "law") // it may not be there yet
 		select {
 		case <-l.Messages():
 			return
@@ -301,7 +302,7 @@ func TestLinkFollowsCluster(t *testing.T) {
 	for len(wake) > 0 {
 		<-wake
 	}
-	owner := c.Owner(t, r.keys.Budget)
+	owner := c.Owner(t, r.Keys.Budget)
 	replica := c.Replicas[slices.Index(c.Masters, owner)]
 	owner.Kill()
 	woken(t, "the failover", wake)
@@ -320,7 +321,7 @@ func TestJoinsAreSpread(t *testing.T) {
 		var all sync.WaitGroup
 		for range workers {
 			all.Go(func() {
-				_, err := Patiently(t.Context(), 0, nil, func(context.Context) (int, error) {
+				_, err := link.Patiently(t.Context(), 0, nil, func(context.Context) (int, error) {
 					at := time.Since(began)
 					atomic.AddInt64(&perTenth[at/(100*time.Millisecond)], 1)
 					if at < room {
@@ -371,8 +372,8 @@ func TestRefusedWorkerIsPatient(t *testing.T) {
 			}
 		}()
 		var told error
-		_, err = Patiently(t.Context(), 3*time.Second, func(err error) { told = err }, func(ctx context.Context) (*Link, error) {
-			return ConnectLink(ctx, "redis://"+listener.Addr().String(), "x")
+		_, err = link.Patiently(t.Context(), 3*time.Second, func(err error) { told = err }, func(ctx context.Context) (*link.Link, error) {
+			return link.New(ctx, "redis://"+listener.Addr().String(), "x")
 		})
 		listener.Close()
 		word, _, _ := strings.Cut(strings.TrimPrefix(says, "-"), "\r")
@@ -382,9 +383,9 @@ func TestRefusedWorkerIsPatient(t *testing.T) {
 		if n := knocks.Load(); n < 3 || n > 12 {
 			t.Errorf("%q: %d connections in 3 s", says, n)
 		}
-		if _, err := Patiently(t.Context(), 0, nil, func(ctx context.Context) (*Link, error) {
-			return ConnectLink(ctx, "redis://"+listener.Addr().String(), "x")
-		}); err == nil || Passing(err) {
+		if _, err := link.Patiently(t.Context(), 0, nil, func(ctx context.Context) (*link.Link, error) {
+			return link.New(ctx, "redis://"+listener.Addr().String(), "x")
+		}); err == nil || link.Passing(err) {
 			t.Errorf("no server: %v", err)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -42,7 +44,7 @@ const (
 func List(ctx context.Context, client redis.UniversalClient) ([]Entry, error) {
 	names, err := client.ZRangeWithScores(ctx, index, 0, -1).Result()
 	if err != nil {
-		err = Advise(fmt.Errorf("list runs: %w", err))
+		err = link.Advise(fmt.Errorf("list runs: %w", err))
 		if _, parts := client.(*redis.ClusterClient); parts {
 			err = fmt.Errorf("%w; one node of the cluster has the list; commands that name a run work without it", err)
 		}
@@ -73,42 +75,42 @@ func List(ctx context.Context, client redis.UniversalClient) ([]Entry, error) {
 func (r *Run) list(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
-	return r.client.ZAdd(ctx, index, redis.Z{Score: float64(time.Now().Unix()), Member: r.Name}).Err()
+	return r.Client.ZAdd(ctx, index, redis.Z{Score: float64(time.Now().Unix()), Member: r.Name}).Err()
 }
 
-// relist puts the run on the list if it is missing: its creator may have died before, or the list may have been
+// Relist puts the run on the list if it is missing: its creator may have died before, or the list may have been
 // unreachable. A run that is over or removed is not listed.
-func (r *Run) relist(ctx context.Context) error {
+func (r *Run) Relist(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
 	if !r.Ended.IsZero() {
 		return nil
 	}
-	err := r.client.ZScore(ctx, index, r.Name).Err()
+	err := r.Client.ZScore(ctx, index, r.Name).Err()
 	if !errors.Is(err, redis.Nil) {
 		return err
 	}
-	now, err := Open(ctx, r.client, r.Name)
+	now, err := Open(ctx, r.Client, r.Name)
 	if errors.Is(err, ErrNoRun) || err == nil && (now.UID != r.UID || !now.Ended.IsZero()) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return r.client.ZAddNX(ctx, index, redis.Z{Score: float64(r.created(ctx).Unix()), Member: r.Name}).Err()
+	return r.Client.ZAddNX(ctx, index, redis.Z{Score: float64(r.created(ctx).Unix()), Member: r.Name}).Err()
 }
 
 // unwritten returns why the list cannot be written, in words. nil stays nil.
 func unwritten(err error) error {
-	if Unanswered(err) {
+	if link.Unanswered(err) {
 		return fmt.Errorf("the server that has it does not answer: %w", err)
 	}
-	return Advise(err)
+	return link.Advise(err)
 }
 
 // created returns when the run was created, by its first event; without one, now.
 func (r *Run) created(ctx context.Context) time.Time {
-	first := r.client.XRangeN(ctx, r.keys.Events, "-", "+", 1).Val()
+	first := r.Client.XRangeN(ctx, r.Keys.Events, "-", "+", 1).Val()
 	if len(first) == 1 {
 		text, _, _ := strings.Cut(first[0].ID, "-") // ms of the Redis clock
 		if ms, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -131,11 +133,11 @@ func entry(ctx context.Context, client redis.UniversalClient, name string) (Entr
 		s, err = r.State(ctx)
 	}
 	switch {
-	case errors.Is(err, ErrBroken):
+	case errors.Is(err, spec.ErrBroken):
 		e.Phase = "broken"
-	case errors.Is(err, ErrNewer):
+	case errors.Is(err, spec.ErrNewer):
 		e.Phase = "newer"
-	case errors.Is(err, ErrOlder):
+	case errors.Is(err, spec.ErrOlder):
 		e.Phase = "older"
 	case errors.Is(err, ErrNoRun):
 		return e, err

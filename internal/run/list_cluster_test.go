@@ -1,7 +1,6 @@
 package run
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/redistest"
-	"github.com/loadctl/loadctl/report"
 )
 
 // apart are n names of runs that are not on the master that has the list.
@@ -117,17 +115,11 @@ func relists(t *testing.T, client redis.UniversalClient, r *Run) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	publish := func() error {
-		incarnation := NewID() // each publishes for the first time
-		s := report.NewSnapshot("w", incarnation)
-		s.Seq = 1
-		return r.Journal("w", incarnation).Publish(t.Context(), s, s, nil)
-	}
 	does := map[string]func() error{
 		"joins by its description": func() error { _, _, err := Create(t.Context(), client, r.Name, r.Spec, Options{}); return err },
 		"joins by name":            func() error { return r.Ready(t.Context()) },
 		"starts":                   func() error { _, err := r.Start(t.Context()); return err },
-		"publishes":                publish,
+		"is told to":               func() error { return r.Relist(t.Context()) },
 	}
 	score := func() float64 { return client.ZScore(t.Context(), index, r.Name).Val() }
 	for who, do := range does {
@@ -143,7 +135,7 @@ func relists(t *testing.T, client redis.UniversalClient, r *Run) {
 		t.Fatal(err)
 	}
 	client.Del(t.Context(), index)
-	for _, who := range []string{"joins by its description", "joins by name", "publishes"} {
+	for _, who := range []string{"joins by its description", "joins by name", "is told to"} {
 		if err := does[who](); err != nil || score() != 0 {
 			t.Errorf("%s when it is over: listed at %v, error %v", who, score(), err)
 		}
@@ -151,7 +143,7 @@ func relists(t *testing.T, client redis.UniversalClient, r *Run) {
 	if err := Remove(t.Context(), client, r.Name, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := publish(); !errors.Is(err, ErrNoRun) || score() != 0 {
+	if err := r.Relist(t.Context()); err != nil || score() != 0 {
 		t.Errorf("removed: listed at %v, error %v", score(), err)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/spec"
 )
 
 // The states of a member (lua/state.lua).
@@ -38,10 +40,10 @@ func (a *reading) member(w *Worker, m standing) {
 	due, present := a.silent[w.ID]
 	switch {
 	case m.state != presentMember:
-		w.LastSeen = instant(m.seen)
+		w.LastSeen = Instant(m.seen)
 	case present: // else the state is damaged, and nothing was promised
-		heard := instant(due).Add(-hold - promiseGrace)
-		if early := instant(due).Add(-3*time.Second - 2*period); !m.holds && early.After(heard) {
+		heard := Instant(due).Add(-hold - promiseGrace)
+		if early := Instant(due).Add(-3*time.Second - 2*period); !m.holds && early.After(heard) {
 			heard = early
 		}
 		w.LastSeen = heard
@@ -66,7 +68,7 @@ func (a *reading) member(w *Worker, m standing) {
 		}
 	case oldMember: // a former server may have promised it something until this one was first called
 		w.promised = w.LastSeen.Add(hold)
-		if tf := instant(a.core["tf"]).Add(hold); a.core["quiet"] > 0 && tf.After(w.promised) {
+		if tf := Instant(a.core["tf"]).Add(hold); a.core["quiet"] > 0 && tf.After(w.promised) {
 			w.promised = tf
 		}
 		if w.State = "lost"; a.now.UnixMicro() < a.core["quiet"] {
@@ -98,7 +100,7 @@ func (a *reading) findUnclaimed(loose []redis.Z) {
 	}
 	for _, z := range loose {
 		if z.Score >= kind && z.Score < 2*kind {
-			a.unclaimed = instant(a.core["quiet"]).Add(-promiseMargin)
+			a.unclaimed = Instant(a.core["quiet"]).Add(-promiseMargin)
 			return
 		}
 	}
@@ -106,12 +108,12 @@ func (a *reading) findUnclaimed(loose []redis.Z) {
 
 // waitsFor returns the members that have not confirmed the stop and may still send by their promise, with the
 // lateness that the spec allows. unsure are those whose promise has no end.
-func (s *State) waitsFor(spec Spec) (those []Worker, unsure []string) {
-	lateness := max(spec.MaxLag, spec.CatchUp)
+func (s *State) waitsFor(asked spec.Spec) (those []Worker, unsure []string) {
+	lateness := max(asked.MaxLag, asked.CatchUp)
 	for _, w := range s.Workers {
 		switch {
 		case s.now.After(w.promised.Add(lateness)): // also a member without a promise
-		case spec.Permit() >= withoutEnd && w.State != "left" && s.now.Sub(w.LastSeen) > promiseSilence+lateness:
+		case asked.Permit() >= spec.WithoutEnd && w.State != "left" && s.now.Sub(w.LastSeen) > promiseSilence+lateness:
 			unsure = append(unsure, w.ID)
 		default:
 			those = append(those, w)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/circle"
@@ -48,17 +49,17 @@ func (r *Run) stored(ctx context.Context, much part) (t stateText, err error) {
 		var log *redis.StringSliceCmd
 		var again *redis.SliceCmd
 		var length *redis.IntCmd
-		_, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			b = p.HGetAll(ctx, r.keys.Budget)
+		_, err := r.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			b = p.HGetAll(ctx, r.Keys.Budget)
 			if much >= readMembers {
-				w, due = p.HGetAll(ctx, r.keys.Workers), p.ZRangeWithScores(ctx, r.keys.Due, 0, -1)
-				loose = p.ZRangeWithScores(ctx, r.keys.Loose, 0, -1)
+				w, due = p.HGetAll(ctx, r.Keys.Workers), p.ZRangeWithScores(ctx, r.Keys.Due, 0, -1)
+				loose = p.ZRangeWithScores(ctx, r.Keys.Loose, 0, -1)
 			}
 			if much == readAll {
-				l, log = p.HGetAll(ctx, r.keys.Laws), p.LRange(ctx, r.keys.Log, 0, -1)
-				length = p.LLen(ctx, r.keys.Log)
+				l, log = p.HGetAll(ctx, r.Keys.Laws), p.LRange(ctx, r.Keys.Log, 0, -1)
+				length = p.LLen(ctx, r.Keys.Log)
 			}
-			again = p.HMGet(ctx, r.keys.Budget, names...)
+			again = p.HMGet(ctx, r.Keys.Budget, names...)
 			return nil
 		})
 		if err != nil {
@@ -83,7 +84,7 @@ func (r *Run) stored(ctx context.Context, much part) (t stateText, err error) {
 		t.now, err = r.time(ctx)
 		return t, err
 	}
-	return t, errChanging
+	return t, ErrChanging
 }
 
 // reading is a run while it is read.
@@ -103,11 +104,11 @@ type reading struct {
 func (r *Run) read(ctx context.Context, much part) (*State, error) {
 	t, err := r.stored(ctx, much)
 	if err != nil {
-		return nil, explain("read run", r.Name, err)
+		return nil, Explain("read run", r.Name, err)
 	}
 	switch uid, there := t.budget["uid"]; {
 	case !there && len(t.budget) > 0:
-		return nil, broken(r.Name, "a part of it is missing")
+		return nil, spec.Broken(r.Name, "a part of it is missing")
 	case uid != r.UID:
 		return nil, fmt.Errorf("run %s: %w", r.Name, ErrNoRun)
 	}
@@ -118,9 +119,9 @@ func (r *Run) read(ctx context.Context, much part) (*State, error) {
 func (r *Run) parse(t stateText, much part) (s *State, err error) {
 	a := reading{State: &State{Run: r.Name, now: t.now, Workers: []Worker{}}, owned: map[string]int64{}, silent: map[string]int64{}, much: much, loop: r.Spec.Max}
 	if a.core, err = core(t.budget["core"]); err != nil {
-		return nil, broken(r.Name, err.Error())
+		return nil, spec.Broken(r.Name, err.Error())
 	}
-	err = cmp.Or(a.check(t.budget, r.Spec.hasLimiter()), a.parseLaws(t))
+	err = cmp.Or(a.check(t.budget, r.Spec.HasLimiter()), a.parseLaws(t))
 	if err == nil && much == readAll {
 		err = cmp.Or(a.parsePlan(t.budget), a.parseBurst(t.budget), a.audit(t))
 	}
@@ -128,11 +129,11 @@ func (r *Run) parse(t stateText, much part) (s *State, err error) {
 		err = cmp.Or(a.parseRestored(t.budget), a.parseMembers(t))
 	}
 	if err != nil {
-		return nil, broken(r.Name, err.Error())
+		return nil, spec.Broken(r.Name, err.Error())
 	}
-	a.times = newTimeline(a.State.laws, a.cuts)
+	a.times, a.LawCount = newTimeline(a.State.laws, a.cuts), len(a.State.laws)
 	a.count()
-	a.Limiter = r.Spec.limiterText(a.newest(), a.burst)
+	a.Limiter = r.Spec.LimiterText(a.newest(), a.burst)
 	return a.State, nil
 }
 
@@ -179,7 +180,7 @@ func (a *reading) parseLaws(t stateText) error {
 			}
 		}
 	}
-	a.commanded, a.forgetful = a.core["command"], a.core["tf"] > 0
+	a.commanded, a.Forgetful = a.core["command"], a.core["tf"] > 0
 	a.parsePhase()
 	return nil
 }
@@ -194,7 +195,7 @@ func lawNumber(text string) uint64 {
 
 // parsePhase finds out what the run is doing: what the newest law says that has begun.
 func (a *reading) parsePhase() {
-	a.StartedAt, a.MinWorkers, a.Members = instant(a.core["started"]), a.core["min"], a.core["n"]
+	a.StartedAt, a.MinWorkers, a.Members = Instant(a.core["started"]), a.core["min"], a.core["n"]
 	a.every = time.Duration(lease.Period(a.Members, a.core["hold"])) * time.Microsecond
 	n := a.laws.Newest()
 	if n == nil {
@@ -216,15 +217,15 @@ func (a *reading) parsePhase() {
 	}
 	switch {
 	case in.Phase == lease.Running && end <= us: // no worker was left whose call would have made the law of the end
-		a.Phase, a.EndedAt, a.EndsAt = "ended", instant(end), instant(end)
+		a.Phase, a.EndedAt, a.EndsAt = "ended", Instant(end), Instant(end)
 	case in.Phase >= lease.Stopped:
-		if a.EndedAt = instant(in.T0); in.Phase == lease.Ended && in.End < pacer.Endless {
-			a.EndsAt = instant(in.End)
+		if a.EndedAt = Instant(in.T0); in.Phase == lease.Ended && in.End < pacer.Endless {
+			a.EndsAt = Instant(in.End)
 		}
 	case in.Phase == lease.Paused && in.End < pacer.Endless:
 		a.LeftNS = time.Duration(in.End) * time.Microsecond
 	case in.Phase == lease.Running && in.End < pacer.Endless:
-		a.EndsAt = instant(in.End)
+		a.EndsAt = Instant(in.End)
 	}
 }
 
@@ -259,11 +260,11 @@ func (a *reading) parsePlan(b map[string]string) error {
 func (a *reading) parseRestored(b map[string]string) error {
 	var restored, began int64
 	err := integers(b, map[string]*int64{"restored": &restored, "began": &began})
-	if a.restored = instant(restored); restored > 0 {
-		a.forgetful = true
+	if a.Restored = Instant(restored); restored > 0 {
+		a.Forgetful = true
 	}
 	if began > 0 {
-		a.StartedAt = instant(began)
+		a.StartedAt = Instant(began)
 	}
 	return err
 }
@@ -276,8 +277,8 @@ func (a *reading) audit(t stateText) error {
 		end = min(end, a.EndedAt.UnixMicro())
 	}
 	a.until, a.known = a.laws.Ordinal(a.laws.Pos(end)), a.laws.Ordinal(lease.Pos{})
-	if !a.restored.IsZero() { // workers may have sent earlier slots and not told yet
-		a.known = a.laws.Ordinal(a.laws.Pos(a.restored.UnixMicro()))
+	if !a.Restored.IsZero() { // workers may have sent earlier slots and not told yet
+		a.known = a.laws.Ordinal(a.laws.Pos(a.Restored.UnixMicro()))
 	}
 	for _, entry := range t.log {
 		const size = 48 // bytes of a piece
@@ -363,7 +364,7 @@ func (a *reading) parseMembers(t stateText) error {
 		if m.holds && a.much == readAll {
 			to := a.ends(w.ID)
 			for _, x := range held {
-				a.open(w.key(), x, to)
+				a.open(w.Process(), x, to)
 			}
 		}
 		a.member(&w, m)
@@ -371,12 +372,12 @@ func (a *reading) parseMembers(t stateText) error {
 	}
 	a.findUnclaimed(t.loose)
 	for i := range a.Workers {
-		a.Workers[i].Owned = a.owned[a.Workers[i].key()]
+		a.Workers[i].Owned = a.owned[a.Workers[i].Process()]
 	}
 	slices.SortFunc(a.Workers, func(x, y Worker) int { return cmp.Or(strings.Compare(x.ID, y.ID), x.LastSeen.Compare(y.LastSeen)) })
 	for _, w := range a.Workers {
-		a.issued += w.Owned
+		a.Issued += w.Owned
 	}
-	a.issued += a.idle
+	a.Issued += a.idle
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/lua"
 )
 
@@ -16,15 +18,15 @@ func (r *Run) Ready(ctx context.Context) error {
 	if err := r.checkKeys(ctx); err != nil {
 		return err
 	}
-	if err := writable(ctx, r.client, r.Name); err != nil {
-		return explain("join run", r.Name, err)
+	if err := writable(ctx, r.Client, r.Name); err != nil {
+		return Explain("join run", r.Name, err)
 	}
 	// No run has this uid, so the script reads the state and changes nothing.
-	err := lua.Remove().Run(ctx, r.client, r.keys.change(), "nothing."+NewID(), r.keys.Control, "nobody", Who()).Err()
+	err := lua.Remove().Run(ctx, r.Client, r.Keys.change(), "nothing."+NewID(), r.Keys.Control, "nobody", Who()).Err()
 	if err != nil {
-		return explain("join run", r.Name, err)
+		return Explain("join run", r.Name, err)
 	}
-	_ = r.relist(ctx) // the run does not depend on it
+	_ = r.Relist(ctx) // the run does not depend on it
 	return nil
 }
 
@@ -37,32 +39,29 @@ func writable(ctx context.Context, client redis.Cmdable, name string) error {
 
 // Full returns what to free if the server's memory is full; "" = it is not, or that is unknown.
 func (r *Run) Full(ctx context.Context) string {
-	if a, known := adviceOn(writable(ctx, r.client, r.Name)); known && a.word == outOfMemory {
-		return a.mend
-	}
-	return ""
+	return link.Full(writable(ctx, r.Client, r.Name))
 }
 
 // checkKeys refuses a run if one of its keys has the wrong type: a script would end in the middle of its writes.
 func (r *Run) checkKeys(ctx context.Context) error {
-	k := r.keys
+	k := r.Keys
 	types := map[string]string{
 		k.Spec: "string", k.Budget: "hash", k.Workers: "hash", k.Due: "zset", k.Rich: "zset", k.Loose: "zset", k.Laws: "hash", k.Log: "list",
 		k.Events: "stream", k.Totals: "hash", k.Snapshots: "stream", k.Series: "hash",
 	}
 	found := map[string]*redis.StatusCmd{}
-	_, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, err := r.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for key := range types {
 			found[key] = p.Type(ctx, key)
 		}
 		return nil
 	})
 	if err != nil {
-		return explain("open run", r.Name, err)
+		return Explain("open run", r.Name, err)
 	}
-	for _, key := range k.all() {
+	for _, key := range k.All() {
 		if is := found[key].Val(); is != types[key] && is != "none" {
-			return broken(r.Name, fmt.Sprintf("its key %s is a %s and not a %s", key, is, types[key]))
+			return spec.Broken(r.Name, fmt.Sprintf("its key %s is a %s and not a %s", key, is, types[key]))
 		}
 	}
 	return nil

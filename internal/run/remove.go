@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/spec"
 )
 
 // ErrListed says that a run was removed, but is still on the list of runs.
@@ -37,10 +40,10 @@ func remove(ctx context.Context, client redis.UniversalClient, name string, forc
 			return nil
 		}
 		return err
-	case err != nil && Unanswered(err): // --force does not help
+	case err != nil && link.Unanswered(err): // --force does not help
 		return err
-	case errors.Is(err, ErrBroken) || force:
-	case errors.Is(err, ErrNewer) || errors.Is(err, ErrOlder):
+	case errors.Is(err, spec.ErrBroken) || force:
+	case errors.Is(err, spec.ErrNewer) || errors.Is(err, spec.ErrOlder):
 		return fmt.Errorf("remove %w; or use --force", err)
 	case err != nil:
 		return err
@@ -52,11 +55,11 @@ func remove(ctx context.Context, client redis.UniversalClient, name string, forc
 	tell := func() error { return nil }
 	// Else a worker that comes back would take the run for lost, and restore it.
 	if uid := client.HGet(ctx, KeysOf(name).Budget, "uid").Val(); uid != "" && told {
-		tell = func() error { return client.Set(ctx, KeysOf(name).removed(uid), "1", removedFor).Err() }
+		tell = func() error { return client.Set(ctx, KeysOf(name).RemovedOf(uid), "1", removedFor).Err() }
 	}
 	full := tell() // a full server must be told again after it has room
 	if err := client.Del(ctx, KeysOf(name).made()...).Err(); err != nil {
-		return explain("remove run", name, err)
+		return Explain("remove run", name, err)
 	}
 	if full != nil {
 		_ = tell() // if it is still full, nothing can be restored
@@ -80,9 +83,9 @@ func (r *Run) idle(ctx context.Context) error {
 		err = r.checkKeys(ctx) // else loadctl stop could do nothing
 	}
 	switch {
-	case errors.Is(err, ErrBroken):
+	case errors.Is(err, spec.ErrBroken):
 		return fmt.Errorf("remove run %s: %w, so it is unknown whether workers take part in it; end them; then loadctl rm --force %s removes what is there",
-			r.Name, ErrBroken, r.Name)
+			r.Name, spec.ErrBroken, r.Name)
 	case err != nil:
 		return err
 	case s.quiet(r.Spec):
@@ -96,7 +99,7 @@ func (r *Run) idle(ctx context.Context) error {
 
 // quiet reports whether no member takes part in the run. In a run that is over only members count that can still
 // send: a killed worker never says that it left.
-func (s *State) quiet(spec Spec) bool {
+func (s *State) quiet(spec spec.Spec) bool {
 	member := func(w Worker) bool { return w.State == "active" || w.State == "silent" }
 	if s.EndedAt.IsZero() {
 		return !slices.ContainsFunc(s.Workers, member)

@@ -41,9 +41,9 @@ func (r *Run) Remove(ctx context.Context, worker string, force bool) (Worker, er
 	if err := s.silent(w); err != nil && !force {
 		return w, fmt.Errorf("remove worker %s of run %s: %w, or --force", worker, r.Name, err)
 	}
-	status, err := lua.Remove().Run(ctx, r.client, r.keys.change(), r.UID, r.keys.Control, w.ID, Who()).Text()
+	status, err := lua.Remove().Run(ctx, r.Client, r.Keys.change(), r.UID, r.Keys.Control, w.ID, Who()).Text()
 	if err != nil {
-		return w, explain("remove worker "+worker+" of run", r.Name, err)
+		return w, Explain("remove worker "+worker+" of run", r.Name, err)
 	}
 	if status != "OK" {
 		return w, fmt.Errorf("remove worker %s of run %s: another process took its id just now; loadctl workers %s shows it", worker, r.Name, r.Name)

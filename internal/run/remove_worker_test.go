@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer/circle"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
@@ -13,7 +14,7 @@ import (
 // TestRemoveWorker: others get the share of a removed worker at once.
 func TestRemoveWorker(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("x", losing(LossPermit, time.Minute, 0), Options{})
+		r, _ := b.create("x", losing(spec.LossPermit, time.Minute, 0), Options{})
 		other, dead := b.member(r, "a"), b.member(r, "b")
 		dead.renew()
 		other.start()

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -26,13 +24,13 @@ func (r *Run) Restore(ctx context.Context, started int64, laws []lease.Law, make
 	gone, err := r.replaced(ctx)
 	switch {
 	case err != nil:
-		return explain("restore", r.Name, err)
+		return Explain("restore", r.Name, err)
 	case gone:
 		return pacer.ErrNoState
 	case !make || len(laws) == 0:
 		return r.givenUp(ctx)
 	}
-	text, err := r.Spec.text()
+	text, err := r.Spec.Encode()
 	if err != nil {
 		return err
 	}
@@ -40,26 +38,26 @@ func (r *Run) Restore(ctx context.Context, started int64, laws []lease.Law, make
 	if keep == 0 {
 		keep = DefaultKeep
 	}
-	reply, err := r.makeState(ctx, r.client, r.Spec, text, 0, keep, laws)
+	reply, err := r.makeState(ctx, r.Client, r.Spec, text, 0, keep, laws)
 	switch {
 	case err != nil:
-		return explain("restore", r.Name, err)
+		return Explain("restore", r.Name, err)
 	case len(reply) > 2 && reply[2] != "" && reply[2] != r.UID:
 		return pacer.ErrNoState
 	}
 	// The run does not depend on these.
-	r.client.HSetNX(ctx, r.keys.Budget, "began", cmp.Or(started, laws[0].T0))
-	r.client.ZAddNX(ctx, index, redis.Z{Score: float64(cmp.Or(started, laws[0].T0)) / 1e6, Member: r.Name})
+	r.Client.HSetNX(ctx, r.Keys.Budget, "began", cmp.Or(started, laws[0].T0))
+	r.Client.ZAddNX(ctx, index, redis.Z{Score: float64(cmp.Or(started, laws[0].T0)) / 1e6, Member: r.Name})
 	return nil
 }
 
 // replaced reports whether the run was removed on purpose, or another one has its name.
 func (r *Run) replaced(ctx context.Context) (bool, error) {
-	removed, err := r.client.Exists(ctx, r.keys.removed(r.UID)).Result()
+	removed, err := r.Client.Exists(ctx, r.Keys.RemovedOf(r.UID)).Result()
 	if err != nil || removed > 0 {
 		return removed > 0, err
 	}
-	uid, err := r.client.HGet(ctx, r.keys.Budget, "uid").Result()
+	uid, err := r.Client.HGet(ctx, r.Keys.Budget, "uid").Result()
 	if errors.Is(err, redis.Nil) {
 		return false, nil
 	}
@@ -69,10 +67,10 @@ func (r *Run) replaced(ctx context.Context) (bool, error) {
 // givenUp returns pacer.ErrNoState if the run was stopped while it was lost, and the workers had the time to restore
 // it.
 func (r *Run) givenUp(ctx context.Context) error {
-	left, err := r.client.PTTL(ctx, r.keys.Stopped).Result()
+	left, err := r.Client.PTTL(ctx, r.Keys.Stopped).Result()
 	switch {
 	case err != nil:
-		return explain("restore", r.Name, err)
+		return Explain("restore", r.Name, err)
 	case left > 0 && left < stoppedFor-restoreTime:
 		return pacer.ErrNoState
 	}
@@ -85,10 +83,4 @@ func rateOf(l pacer.Law, at int64) pacer.Rate {
 		return pacer.Rate{Num: l.R0, Den: l.Den}
 	}
 	return pacer.Rate{Num: int64(math.Round(l.Rate(at) * 1000)), Den: 1000}
-}
-
-// restoredNote is the note of a report about a run whose state was lost.
-func restoredNote(at time.Time) string {
-	return fmt.Sprintf("the run's state was lost from Redis and restored at %s: earlier requests are known only from the workers that were there afterwards",
-		at.Format(time.RFC3339))
 }

@@ -1,8 +1,10 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/targets"
@@ -18,7 +22,7 @@ import (
 // secrets are what no message may show. They are in secretSpec.
 func secrets() []string { return []string{"hunter2", "hunter3", "hunter4"} }
 
-func secretSpec() Spec {
+func secretSpec() spec.Spec {
 	s := constant(100)
 	s.Target.URL = "http://user:hunter2@127.0.0.1:8080/"
 	s.Target.Headers = []targets.Header{{Name: "Authorization", Value: "Bearer hunter3"}}
@@ -27,8 +31,8 @@ func secretSpec() Spec {
 }
 
 // constant is a spec of qps without end.
-func constant(qps int64) Spec {
-	return Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(qps), MaxLag: DefaultMaxLag, CatchUp: DefaultCatchUp, MinWorkers: 1}
+func constant(qps int64) spec.Spec {
+	return spec.Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(qps), MaxLag: spec.DefaultMaxLag, CatchUp: spec.DefaultCatchUp, MinWorkers: 1}
 }
 
 // bed is a private Redis.
@@ -51,7 +55,7 @@ func newBed(t *testing.T) *bed {
 	return &bed{T: t, client: redistest.Start(t).Client()}
 }
 
-func (b *bed) create(name string, s Spec, o Options) (r *Run, created bool) {
+func (b *bed) create(name string, s spec.Spec, o Options) (r *Run, created bool) {
 	b.Helper()
 	r, created, err := Create(b.Context(), b.client, name, s, o)
 	if err != nil {
@@ -72,11 +76,17 @@ func (b *bed) state(r *Run) *State {
 // core is the numbers of the run's budget by their names.
 func (b *bed) core(r *Run) map[string]int64 {
 	b.Helper()
-	c, err := core(b.client.HGet(b.Context(), r.keys.Budget, "core").Val())
+	fields, err := lua.Core(b.client.HGet(b.Context(), r.Keys.Budget, "core").Val())
 	if err != nil {
 		b.Fatal(err)
 	}
-	return c
+	numbers := map[string]int64{}
+	for name, value := range fields {
+		if numbers[name], err = strconv.ParseInt(value, 10, 64); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return numbers
 }
 
 // must is for the methods of a Run that change it.
@@ -133,7 +143,7 @@ func (m *member) start() *member {
 	m.until("the first t0", func() bool {
 		m.renew()
 		s := m.state(m.run)
-		return !s.StartedAt.IsZero() && s.now.After(s.StartedAt)
+		return !s.StartedAt.IsZero() && s.Now().After(s.StartedAt)
 	})
 	return m
 }
@@ -148,18 +158,20 @@ func (m *member) over() {
 // halt says that the worker sends nothing any more.
 func (m *member) halt() {
 	m.Helper()
-	m.holder.Halt(m.state(m.run).now.UnixMicro())
+	m.holder.Halt(m.state(m.run).Now().UnixMicro())
 	m.until("its leave", func() bool { return m.renew().Status == lease.Gone })
 }
 
 // owned is how many slots were the worker's so far.
 func (m *member) owned() int64 {
 	m.Helper()
-	w, err := m.state(m.run).worker(m.id)
-	if err != nil {
-		m.Fatal(err)
+	for _, w := range m.state(m.run).Workers {
+		if w.ID == m.id && w.State != "replaced" {
+			return w.Owned
+		}
 	}
-	return w.Owned
+	m.Fatalf("there is no worker %s", m.id)
+	return 0
 }
 
 // dump is everything in Redis, by key.
@@ -197,4 +209,108 @@ func (b *bed) events(r *Run) string {
 		kinds = append(kinds, e.Kind)
 	}
 	return fmt.Sprint(kinds)
+}
+
+// hooked is the run by a client of its own that has a hook.
+func (b *bed) hooked(r *Run, hook redis.Hook) *Run {
+	own := redis.NewClient(b.client.Options())
+	b.Cleanup(func() { own.Close() })
+	own.AddHook(hook)
+	return r.Over(own)
+}
+
+// seen is told of each call that was answered.
+type seen func(redis.Cmder)
+
+func (s seen) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s seen) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (s seen) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		s(cmd)
+		return err
+	}
+}
+
+// stop stops the run, whose workers confirm it.
+func (b *bed) stop(r *Run, workers ...*member) {
+	b.Helper()
+	if _, err := r.Abort(b.Context(), ""); err != nil {
+		b.Fatal(err)
+	}
+	b.until("the stop", func() bool { s := b.state(r); return !s.EndedAt.IsZero() && s.Now().After(s.EndedAt) })
+	for _, w := range workers {
+		w.halt()
+	}
+}
+
+// losing is a spec with settings for a lost Redis or controller.
+func losing(loss string, permit, deadman time.Duration) spec.Spec {
+	s := constant(100)
+	s.OnRedisLoss, s.PermitFor, s.Deadman = loss, permit, deadman
+	return s
+}
+
+// closed is the spec of a closed loop.
+func closed(d time.Duration) spec.Spec {
+	s := constant(0)
+	s.Max, s.Duration = true, d
+	return s
+}
+
+// limited is a spec at a rate with a limiter.
+func limited(rate, limiter string, set func(*spec.Spec)) spec.Spec {
+	s := constant(0)
+	if err := s.QPS.UnmarshalText([]byte(rate)); err != nil {
+		panic(err)
+	}
+	s.Limiter = limiter
+	if set != nil {
+		set(&s)
+	}
+	return s
+}
+
+// known is what a member knows of r: when it started, and its laws.
+func (b *bed) known(r *Run, m *member) (started int64, laws []lease.Law) {
+	b.Helper()
+	started, err := r.StartedAt(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	m.renew()
+	return started, m.holder.View().Laws.All()
+}
+
+func (b *bed) lose() {
+	b.Helper()
+	if err := b.client.FlushAll(b.Context()).Err(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bed) restore(r *Run, started int64, laws []lease.Law) {
+	b.Helper()
+	if err := r.Restore(b.Context(), started, laws, true); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// permitted is constant with promises of a second.
+func permitted(qps int64) spec.Spec {
+	s := constant(qps)
+	s.PermitFor = time.Second
+	return s
+}
+
+// failover makes the server another one, for the run and its workers.
+func (b *bed) failover(r *Run) {
+	b.Helper()
+	if err := b.client.HSet(b.Context(), r.Keys.Budget, "epoch", "another.1").Err(); err != nil {
+		b.Fatal(err)
+	}
 }

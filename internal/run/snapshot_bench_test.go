@@ -9,7 +9,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
@@ -29,20 +31,20 @@ func BenchmarkSnapshot(b *testing.B) {
 // snapshots publishes for 100 workers in turn, each time a second of so many requests.
 func snapshots(b *testing.B, client *redis.Client, rate int) (call func()) {
 	b.Helper()
-	spec := run.Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(20_000), MaxLag: time.Second, CatchUp: time.Second, MinWorkers: 1}
+	spec := spec.Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(20_000), MaxLag: time.Second, CatchUp: time.Second, MinWorkers: 1}
 	r, _, err := run.Create(context.Background(), client, "bench", spec, run.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	type worker struct {
-		journal *run.Journal
+		journal *results.Journal
 		total   *report.Snapshot
 		series  report.Series
 	}
 	var workers [100]worker
 	for i := range workers {
 		name := fmt.Sprint("w", i)
-		workers[i].journal, workers[i].total = r.Journal(name, processID), report.NewSnapshot(name, processID)
+		workers[i].journal, workers[i].total = results.NewJournal(r, name, processID), report.NewSnapshot(name, processID)
 	}
 	recorder := report.NewRecorder()
 	i := 0

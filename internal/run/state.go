@@ -10,6 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/report"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/pacer"
@@ -36,15 +39,17 @@ type State struct {
 	Workers []Worker `json:"workers"`
 	Limiter string   `json:"limiter,omitempty"` // in words, with the burst in force; absent = only the schedule
 
+	LastRate  float64   `json:"-"` // the rate last in force
+	Restored  time.Time `json:"-"` // when the lost state was restored; zero = never
+	Forgetful bool      `json:"-"` // a failover or a loss has forgotten who owned slots
+	Issued    int64     `json:"-"` // slots that were somebody's or nobody's
+	LawCount  int       `json:"-"` // how long reading the state takes
+
 	burst     int64 // of the limiter, in force; 0 = what the rate makes in half a second
 	now       time.Time
-	target    float64    // the rate last in force
-	first     pacer.Rate // the rate at which the schedule begins, or goes on after a pause
-	issued    int64
+	first     pacer.Rate    // the rate at which the schedule begins, or goes on after a pause
 	idle      int64         // those of issued that were nobody's
 	past      int64         // asked for before the state was lost and restored
-	restored  time.Time     // when the lost state was restored; zero = never
-	forgetful bool          // a failover or a loss has forgotten who owned slots
 	ahead     []pacer.Piece // pieces that are not laws yet
 	queue     []pacer.Piece // all pieces that may still become laws
 	commanded int64         // the last law of a command
@@ -75,7 +80,7 @@ type Worker struct {
 func (s *State) Now() time.Time { return s.now }
 
 // Process names one process of a worker, as its snapshots do.
-func (w Worker) Process() string { return w.key() }
+func (w Worker) Process() string { return w.ID + "/" + w.Incarnation }
 
 // State reads the run's state.
 func (r *Run) State(ctx context.Context) (*State, error) { return r.read(ctx, readAll) }
@@ -84,12 +89,12 @@ func (r *Run) State(ctx context.Context) (*State, error) { return r.read(ctx, re
 // in a row, the embedded server within less than a call.
 const readTries = 1000
 
-// errChanging: readTries were not enough.
-var errChanging = errors.New("it changes faster than it can be read; try again")
+// ErrChanging says that readTries were not enough.
+var ErrChanging = errors.New("it changes faster than it can be read; try again")
 
-// presence reads only the members of the run and its phase, "" if Redis has lost it. Stop asks often, and a long run
+// Presence reads only the members of the run and its phase, "" if Redis has lost it. Stop asks often, and a long run
 // has many laws.
-func (r *Run) presence(ctx context.Context) (*State, error) {
+func (r *Run) Presence(ctx context.Context) (*State, error) {
 	s, err := r.read(ctx, readMembers)
 	if errors.Is(err, ErrNoRun) {
 		return &State{Run: r.Name}, nil
@@ -99,14 +104,14 @@ func (r *Run) presence(ctx context.Context) (*State, error) {
 
 // time returns the clock of the server that holds the run. In a cluster each node has its own.
 func (r *Run) time(ctx context.Context) (time.Time, error) {
-	if cluster, ok := r.client.(*redis.ClusterClient); ok {
-		master, err := cluster.MasterForKey(ctx, r.keys.Budget)
+	if cluster, ok := r.Client.(*redis.ClusterClient); ok {
+		master, err := cluster.MasterForKey(ctx, r.Keys.Budget)
 		if err != nil {
 			return time.Time{}, err
 		}
 		return master.Time(ctx).Result()
 	}
-	return r.client.Time(ctx).Result()
+	return r.Client.Time(ctx).Result()
 }
 
 // integers reads fields of the budget or of a member. A missing field is 0.
@@ -130,8 +135,8 @@ func (s *State) parseBurst(b map[string]string) error {
 	return integers(map[string]string{"limit": burst}, map[string]*int64{"limit": &s.burst})
 }
 
-// instant returns µs since 1970 as a time; 0 is the zero time.
-func instant(us int64) time.Time {
+// Instant returns µs since 1970 as a time; 0 is the zero time.
+func Instant(us int64) time.Time {
 	if us == 0 {
 		return time.Time{}
 	}
@@ -150,17 +155,17 @@ func (s *State) count() {
 	if !s.EndedAt.IsZero() {
 		at = min(at, s.EndedAt.UnixMicro())
 	}
-	s.Asked = s.AskedAt(instant(at))
+	s.Asked = s.AskedAt(Instant(at))
 	last := at
 	if !s.EndedAt.IsZero() {
 		last-- // the law that begins then asks for nothing
 	}
 	if l, ok := s.lawAt(last); ok {
-		s.target = l.Rate(last)
+		s.LastRate = l.Rate(last)
 	}
 	switch s.Phase {
 	case "running":
-		s.Rate, s.RateThen = s.target, s.rampEnd(at)
+		s.Rate, s.RateThen = s.LastRate, s.rampEnd(at)
 		if len(s.laws) > 0 && at < s.laws[0].T0 {
 			l := s.current()
 			s.RateThen = l.Rate(l.T0)
@@ -219,7 +224,7 @@ func (s *State) rampEnd(at int64) float64 {
 
 // Peak returns the highest rate known from now on, of the whole cluster, in requests per second.
 func (s *State) Peak() float64 {
-	most, now := peak(s.queue), s.now.UnixMicro()
+	most, now := spec.PeakOf(s.queue), s.now.UnixMicro()
 	for i, l := range s.laws {
 		if last := s.cuts[i] - 1; last >= 0 {
 			if end := l.Due(last) / 1000; end >= now {
@@ -230,27 +235,19 @@ func (s *State) Peak() float64 {
 	return most
 }
 
-// peak returns the highest rate of pieces.
-func peak(pieces []pacer.Piece) (most float64) {
-	for _, p := range pieces {
-		most = max(most, float64(p.R0)/float64(p.Den), float64(p.R1)/float64(p.Den))
-	}
-	return most
-}
-
 // AskedAt returns how many slots are due before an instant by all laws: the integral of the rate in force. A law is
 // over when a newer one has begun, even if the clock was set back between them.
 func (s *State) AskedAt(at time.Time) int64 { return s.past + s.times.before(at.UnixMicro()) }
 
-// askedBy returns how many slots are due in [from, to), µs since the start.
-func (s *State) askedBy(from, to int64) int64 {
+// AskedBy returns how many slots are due in [from, to), µs since the start.
+func (s *State) AskedBy(from, to int64) int64 {
 	start := s.StartedAt.UnixMicro()
 	return s.times.between(start+from, start+to)
 }
 
 // StartedAt returns the run's first t0, µs of the Redis clock; 0 while it waits for its members.
 func (r *Run) StartedAt(ctx context.Context) (int64, error) {
-	text, err := r.client.HGet(ctx, r.keys.Budget, "core").Result()
+	text, err := r.Client.HGet(ctx, r.Keys.Budget, "core").Result()
 	if errors.Is(err, redis.Nil) {
 		return 0, nil
 	}
@@ -259,7 +256,26 @@ func (r *Run) StartedAt(ctx context.Context) (int64, error) {
 	}
 	c, err := core(text)
 	if err != nil {
-		return 0, broken(r.Name, err.Error())
+		return 0, spec.Broken(r.Name, err.Error())
 	}
 	return c["started"], nil
+}
+
+// Budget returns how many slots were due so far, and how many of them were nobody's. That includes those without an
+// owner in the state: it was lost, or has forgotten a member.
+func (s *State) Budget() report.Budget {
+	untaken := max(0, s.Asked-s.Issued)
+	return report.Budget{Issued: s.Issued + untaken, Skipped: s.idle + untaken}
+}
+
+// Elapsed returns the time from the first t0 to the end, or to now.
+func (s *State) Elapsed() time.Duration {
+	if s.StartedAt.IsZero() {
+		return 0
+	}
+	end := s.now
+	if !s.EndedAt.IsZero() {
+		end = s.EndedAt
+	}
+	return max(0, end.Sub(s.StartedAt))
 }

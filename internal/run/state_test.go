@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
@@ -39,7 +40,7 @@ const silentNow = 1_700_000_000_000_000 // µs
 
 // worker is what is said of it.
 func (c silence) read() (*State, Worker) {
-	a := reading{State: &State{now: instant(silentNow), every: 500 * time.Millisecond}, core: map[string]int64{"hold": c.hold.Microseconds()}, silent: map[string]int64{}, loop: c.loop}
+	a := reading{State: &State{now: Instant(silentNow), every: 500 * time.Millisecond}, core: map[string]int64{"hold": c.hold.Microseconds()}, silent: map[string]int64{}, loop: c.loop}
 	if c.over {
 		a.EndedAt = a.now
 	}
@@ -79,8 +80,8 @@ func TestStateOfAWorker(t *testing.T) {
 		// Nobody has noticed; its promise is over, and told all the same.
 		{silence{state: presentMember, silent: hold + us, hold: hold}, "lost", true},
 		{silence{state: presentMember, silent: hold, hold: hold, over: true}, "active", true},
-		{silence{state: presentMember, silent: StopPromise + us, hold: StopPromise}, "lost", true},
-		{silence{state: presentMember, silent: 24 * time.Hour, hold: withoutEnd}, "silent", true},
+		{silence{state: presentMember, silent: spec.StopPromise + us, hold: spec.StopPromise}, "lost", true},
+		{silence{state: presentMember, silent: 24 * time.Hour, hold: spec.WithoutEnd}, "silent", true},
 		{silence{state: presentMember, bare: true, hold: hold}, "active", false},
 		{silence{state: presentMember, bare: true, silent: 2 * time.Second, hold: hold}, "silent", false},
 		{silence{state: presentMember, bare: true, loop: true, hold: hold}, "active", true},
@@ -105,7 +106,7 @@ func TestStateOfAWorker(t *testing.T) {
 // TestUndue: a worker that is recorded as present but is not in `due` is damage. It has no promise; otherwise a stop
 // would wait for it without end.
 func TestUndue(t *testing.T) {
-	a := reading{State: &State{now: instant(silentNow), every: 500 * time.Millisecond}, core: map[string]int64{"hold": withoutEnd.Microseconds()}}
+	a := reading{State: &State{now: Instant(silentNow), every: 500 * time.Millisecond}, core: map[string]int64{"hold": spec.WithoutEnd.Microseconds()}}
 	w := Worker{ID: "w", Incarnation: "inc"}
 	a.member(&w, standing{state: presentMember, holds: true, seen: 9_000_000_000_000_000})
 	if !w.LastSeen.IsZero() || w.PromisedUntil.After(a.now) || w.State == "active" {
@@ -131,7 +132,7 @@ func TestLargeFleets(t *testing.T) {
 		{100_000, time.Second, 1500 * time.Millisecond},
 	} {
 		for _, silent := range []time.Duration{c.missed + unnoticed, c.missed + unnoticed + time.Microsecond} {
-			a := reading{State: &State{now: instant(silentNow)}, core: map[string]int64{"n": c.members, "hold": c.hold.Microseconds()}, silent: map[string]int64{}}
+			a := reading{State: &State{now: Instant(silentNow)}, core: map[string]int64{"n": c.members, "hold": c.hold.Microseconds()}, silent: map[string]int64{}}
 			a.parsePhase()
 			a.silent["w"] = silentNow + (c.hold + promiseGrace - silent).Microseconds()
 			w := Worker{ID: "w"}
@@ -153,7 +154,7 @@ func TestLargeFleets(t *testing.T) {
 
 // TestWaitsFor: who is waited for after a stop, and for how long.
 func TestWaitsFor(t *testing.T) {
-	spec := Spec{MaxLag: time.Second, CatchUp: 100 * time.Millisecond}
+	asked := spec.Spec{MaxLag: time.Second, CatchUp: 100 * time.Millisecond}
 	const hold = 5 * time.Second
 	for _, c := range []struct {
 		silence
@@ -164,15 +165,15 @@ func TestWaitsFor(t *testing.T) {
 		{silence{state: presentMember, hold: hold}, 6 * time.Second, false},
 		// It may have been given something since.
 		{silence{state: presentMember, bare: true, hold: hold}, 6 * time.Second, false},
-		{silence{state: presentMember, hold: StopPromise}, 3 * time.Second, false},
-		{silence{state: presentMember, hold: withoutEnd}, promiseSilence + time.Second, true},
+		{silence{state: presentMember, hold: spec.StopPromise}, 3 * time.Second, false},
+		{silence{state: presentMember, hold: spec.WithoutEnd}, promiseSilence + time.Second, true},
 		{silence{state: presentMember, leaving: true, hold: hold}, 6 * time.Second, false},
 		{silence{state: presentMember, leaving: true, bare: true, hold: hold}, handOver + time.Second, false},
 		{silence{state: oldMember, hold: hold}, 6 * time.Second, false},
 		{silence{state: oldMember, stranger: true, hold: hold}, 6 * time.Second, false},
 		{silence{state: lostMember, hold: hold}, 6 * time.Second, false},
 		{silence{state: leftMember, hold: 10 * time.Second}, handOver + time.Second, false},
-		{silence{state: leftMember, hold: withoutEnd}, handOver + time.Second, false},
+		{silence{state: leftMember, hold: spec.WithoutEnd}, handOver + time.Second, false},
 		{silence{state: haltedMember, hold: hold}, -1, false},
 		{silence{state: removedMember, hold: hold}, -1, false},
 		{silence{state: replacedMember, hold: hold}, -1, false},
@@ -181,16 +182,16 @@ func TestWaitsFor(t *testing.T) {
 			if silent < 0 {
 				continue
 			}
-			spec.OnRedisLoss, spec.PermitFor = LossPermit, c.hold
+			asked.OnRedisLoss, asked.PermitFor = spec.LossPermit, c.hold
 			switch c.hold {
-			case StopPromise:
-				spec.OnRedisLoss, spec.PermitFor = LossStop, 0
-			case withoutEnd:
-				spec.OnRedisLoss, spec.PermitFor = LossHold, 0
+			case spec.StopPromise:
+				asked.OnRedisLoss, asked.PermitFor = spec.LossStop, 0
+			case spec.WithoutEnd:
+				asked.OnRedisLoss, asked.PermitFor = spec.LossHold, 0
 			}
 			c.silent = silent
 			s, _ := c.read()
-			those, unsure := s.waitsFor(spec)
+			those, unsure := s.waitsFor(asked)
 			if pending, want := len(those) > 0, silent <= c.until; pending != want {
 				t.Errorf("%+v: waited for is %v", c.silence, pending)
 			}
@@ -234,24 +235,24 @@ func TestPeak(t *testing.T) {
 	loop.Loop = true
 	for name, c := range map[string]struct {
 		laws []lease.Law
-		plan *lease.Plan
+		Plan *lease.Plan
 		want float64
 	}{
-		"waiting":             {plan: plan(piece(100, 200, second), piece(200, 200, second), piece(50, 50, 0)), want: 200},
-		"begun":               {laws: []lease.Law{constant}, plan: plan(piece(100, 100, 0)), want: 100},
-		"a ramp in its midst": {laws: planned(plan(up), at-second, up), plan: plan(up), want: 2000},
-		"a ramp down":         {laws: planned(plan(down), at-second, down), plan: plan(down), want: 1500},
+		"waiting":             {Plan: plan(piece(100, 200, second), piece(200, 200, second), piece(50, 50, 0)), want: 200},
+		"begun":               {laws: []lease.Law{constant}, Plan: plan(piece(100, 100, 0)), want: 100},
+		"a ramp in its midst": {laws: planned(plan(up), at-second, up), Plan: plan(up), want: 2000},
+		"a ramp down":         {laws: planned(plan(down), at-second, down), Plan: plan(down), want: 1500},
 		"past": {laws: planned(plan(piece(900, 900, second), piece(100, 100, 0)), at-3*second, piece(900, 900, second), piece(100, 100, 0)),
-			plan: plan(piece(900, 900, second), piece(100, 100, 0)), want: 100},
-		"cut":            {laws: cut(planned(plan(long), at-2*second, long), at-second, constant), plan: plan(long), want: 100},
-		"it begins anew": {laws: planned(loop, at-1500_000, loop.Pieces...), plan: loop, want: 500},
-		"paused":         {laws: cut(planned(plan(long), at-2*second, long), at-second, pause), plan: plan(long), want: 900},
+			Plan: plan(piece(900, 900, second), piece(100, 100, 0)), want: 100},
+		"cut":            {laws: cut(planned(plan(long), at-2*second, long), at-second, constant), Plan: plan(long), want: 100},
+		"it begins anew": {laws: planned(loop, at-1500_000, loop.Pieces...), Plan: loop, want: 500},
+		"paused":         {laws: cut(planned(plan(long), at-2*second, long), at-second, pause), Plan: plan(long), want: 900},
 	} {
 		text, _ := lease.PackLaws(c.laws)
-		a := reading{State: &State{now: instant(at)}, core: map[string]int64{"era": 1}}
+		a := reading{State: &State{now: Instant(at)}, core: map[string]int64{"era": 1}}
 		err := a.parseLaws(stateText{laws: []string{text}})
 		if err == nil {
-			err = a.parsePlan(map[string]string{"plan/0": c.plan.String()})
+			err = a.parsePlan(map[string]string{"plan/0": c.Plan.String()})
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

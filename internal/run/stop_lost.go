@@ -43,12 +43,12 @@ func StopLost(ctx context.Context, client redis.UniversalClient, name string) (*
 
 // restoredRun returns the run if a worker has restored it, and ErrNoRun if somebody has created a new one.
 func (r *Run) restoredRun(ctx context.Context) (*Run, error) {
-	s, err := r.presence(ctx)
+	s, err := r.Presence(ctx)
 	switch {
 	case err != nil:
 		return nil, err
-	case s.restored.IsZero(): // the note is not for this run
-		_ = r.client.Del(ctx, r.keys.Stopped).Err()
+	case s.Restored.IsZero(): // the note is not for this run
+		_ = r.Client.Del(ctx, r.Keys.Stopped).Err()
 		return nil, fmt.Errorf("stop %s: %w: there was none, and a new one that was just created goes on", r.Name, ErrNoRun)
 	}
 	return r, nil

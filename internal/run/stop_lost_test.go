@@ -86,7 +86,7 @@ func TestStopLost(t *testing.T) {
 			_, err := StopLost(t.Context(), b.client, "r")
 			done <- err
 		}()
-		b.until("word is left", func() bool { return b.client.Exists(t.Context(), r.keys.Stopped).Val() > 0 })
+		b.until("word is left", func() bool { return b.client.Exists(t.Context(), r.Keys.Stopped).Val() > 0 })
 		if err := r.Restore(t.Context(), started, laws, false); err != nil {
 			t.Errorf("who cannot restore it ends before others can: %v", err)
 		}
@@ -96,7 +96,7 @@ func TestStopLost(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if s := b.state(r); s.Phase != "stopped" || b.client.Exists(t.Context(), r.keys.Stopped).Val() != 0 {
+		if s := b.state(r); s.Phase != "stopped" || b.client.Exists(t.Context(), r.Keys.Stopped).Val() != 0 {
 			t.Errorf("it came back %s", s.Phase)
 		}
 		began := time.Now()
@@ -180,7 +180,7 @@ func TestStopLostLeavesANewRunAlone(t *testing.T) {
 			_, err := StopLost(t.Context(), b.client, "r")
 			done <- err
 		}()
-		b.until("word is left", func() bool { return b.client.Exists(t.Context(), r.keys.Stopped).Val() > 0 })
+		b.until("word is left", func() bool { return b.client.Exists(t.Context(), r.Keys.Stopped).Val() > 0 })
 		anew, _ := b.create("r", permitted(1000), Options{})
 		if err := <-done; !errors.Is(err, ErrNoRun) || b.state(anew).Phase != "waiting" {
 			t.Errorf("%v, it is %s", err, b.state(anew).Phase)

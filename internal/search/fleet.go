@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 )
 
 // workers is the fleet of a run.
 type workers struct {
 	run      *run.Run
-	follower *run.Follower // nil = it has to be created again
+	follower *results.Follower // nil = it has to be created again
 }
 
 // FleetOf returns the fleet of a run that goes on.
@@ -32,7 +34,7 @@ func (w *workers) SetRate(ctx context.Context, rate float64, why string) (time.T
 // Look implements Fleet.
 func (w *workers) Look(ctx context.Context) (Sight, error) {
 	if w.follower == nil {
-		f, err := w.run.Follow(ctx)
+		f, err := results.Follow(ctx, w.run)
 		if err != nil {
 			return Sight{}, final(err)
 		}
@@ -59,7 +61,7 @@ var ErrEnded = errors.New("it ended during the search")
 
 // final marks errors for which a retry is useless.
 func final(err error) error {
-	for _, is := range []error{run.ErrNoRun, run.ErrOver, run.ErrBroken, run.ErrNewer, run.ErrOlder, run.ErrNoRate, run.ErrLimiter} {
+	for _, is := range []error{run.ErrNoRun, run.ErrOver, spec.ErrBroken, spec.ErrNewer, spec.ErrOlder, run.ErrNoRate, spec.ErrLimiter} {
 		if errors.Is(err, is) {
 			return FinalError{err}
 		}

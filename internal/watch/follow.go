@@ -3,7 +3,7 @@
 //
 //	err := watch.Run(ctx, os.Stderr, r, time.Second)
 //	if err != nil { … }
-//	rep, err := r.FinalReport(ctx, patience)
+//	rep, err := run.Final(ctx, r, patience)
 //
 // It only watches: the run goes on without it. The exception is a run with a dead-man's switch, to which it sends signs
 // of life. If Redis does not answer, it says so once and retries. It gives up only after the planned end of the run. No
@@ -17,7 +17,9 @@ import (
 	"io"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 )
 
 // Run shows the run's progress on w until it is over and everything has been published (nil), or ctx has ended (its
@@ -64,10 +66,10 @@ type onlooker struct {
 
 // follow asks Redis until the run is over. The run does not need us, so if Redis does not answer, follow asks again.
 func (o *onlooker) follow(ctx context.Context, r *run.Run) error {
-	var f *run.Follower
-	look := func() (now run.Progress, err error) {
+	var f *results.Follower
+	look := func() (now results.Progress, err error) {
 		if f == nil {
-			f, err = r.Follow(ctx)
+			f, err = results.Follow(ctx, r)
 		}
 		if err == nil {
 			now, err = f.Progress(ctx)
@@ -82,7 +84,7 @@ func (o *onlooker) follow(ctx context.Context, r *run.Run) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(err, run.ErrNoRun) || errors.Is(err, run.ErrBroken) || errors.Is(err, run.ErrNewer) || errors.Is(err, run.ErrOlder):
+		case errors.Is(err, run.ErrNoRun) || errors.Is(err, spec.ErrBroken) || errors.Is(err, spec.ErrNewer) || errors.Is(err, spec.ErrOlder):
 			return err
 		case err != nil && left > 0 && time.Since(heard) > left+silence:
 			return fmt.Errorf("run %s: Redis has not answered since %s, and the planned end is past: %w; when Redis is back, loadctl report %s shows the result",
@@ -112,9 +114,9 @@ const prompt = 500 * time.Millisecond
 
 // ask waits for the answer, and says so if the wait is long. A server that hangs blocks a call for seconds, and the end
 // of ctx does not shorten that, so the call is then abandoned.
-func (o *onlooker) ask(ctx context.Context, name string, look func() (run.Progress, error)) (now run.Progress, err error) {
+func (o *onlooker) ask(ctx context.Context, name string, look func() (results.Progress, error)) (now results.Progress, err error) {
 	answered := make(chan struct{})
-	var answer run.Progress
+	var answer results.Progress
 	var failure error
 	go func() {
 		answer, failure = look()
@@ -142,7 +144,7 @@ func (o *onlooker) trouble(why string) {
 }
 
 // show shows the progress if it is time to, or if the last line is no longer true.
-func (o *onlooker) show(now run.Progress) {
+func (o *onlooker) show(now results.Progress) {
 	const early = 500 * time.Millisecond // the ticks are not exact
 	due := time.Since(o.shown) >= o.every-early
 	if o.every > 0 && (due || o.troubled || now.Settled) {

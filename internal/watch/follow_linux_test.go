@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/watch/watchtest"
 	"github.com/loadctl/loadctl/report"
@@ -15,8 +16,8 @@ import (
 
 // TestOnlyWhatIsDueIsShown: a line is shown only when due; then also an earlier state, if it was not shown.
 func TestOnlyWhatIsDueIsShown(t *testing.T) {
-	at := func(phase string, sent int64) run.Progress {
-		return run.Progress{State: &run.State{Run: "x", Phase: phase, Members: 1}, Counts: report.Counts{Sent: sent}, Latency: report.NewHistogram()}
+	at := func(phase string, sent int64) results.Progress {
+		return results.Progress{State: &run.State{Run: "x", Phase: phase, Members: 1}, Counts: report.Counts{Sent: sent}, Latency: report.NewHistogram()}
 	}
 	var out bytes.Buffer
 	o := onlooker{every: time.Minute, line: newLine(&out)}
@@ -48,7 +49,7 @@ func TestAskSaysWhenThereIsNoAnswer(t *testing.T) {
 	var out watchtest.Buffer
 	o := onlooker{every: time.Second, line: newLine(&out)}
 	answer := make(chan error)
-	look := func() (run.Progress, error) { return run.Progress{AskedAt: 7}, <-answer }
+	look := func() (results.Progress, error) { return results.Progress{AskedAt: 7}, <-answer }
 	go func() {
 		for !strings.Contains(out.String(), "x: Redis does not answer; waiting for it\n") {
 			time.Sleep(time.Millisecond)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/loadctl/loadctl/internal/printable"
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/results"
 )
 
 // line shows the progress.
@@ -78,7 +78,7 @@ func (l *line) end() {
 
 // describe returns one line about a run: time, rate, counts up to the last whole second, latency of the last second,
 // workers. A closed loop has no rate, and nothing is asked for.
-func describe(p run.Progress, closed bool) string {
+func describe(p results.Progress, closed bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: ", p.Run)
 	switch {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/watch/watchtest"
 	"github.com/loadctl/loadctl/report"
@@ -18,27 +19,27 @@ func TestDescribe(t *testing.T) {
 	ended := time.Unix(1000, 0)
 	for _, c := range []struct {
 		name string
-		p    run.Progress
+		p    results.Progress
 		want string
 
 		closed bool
 	}{
-		{"to be started", run.Progress{State: &run.State{Phase: "waiting", Members: 2}}, "x: waits for loadctl start, workers 2", false},
-		{"too few", run.Progress{State: &run.State{Phase: "waiting", Members: 2, MinWorkers: 3}}, "x: waits for workers, 2 of 3 are here", false},
-		{"running", run.Progress{State: &run.State{Phase: "running", Rate: 2.5, Members: 3}, AskedAt: 40, Counts: counts, Latency: latency},
+		{"to be started", results.Progress{State: &run.State{Phase: "waiting", Members: 2}}, "x: waits for loadctl start, workers 2", false},
+		{"too few", results.Progress{State: &run.State{Phase: "waiting", Members: 2, MinWorkers: 3}}, "x: waits for workers, 2 of 3 are here", false},
+		{"running", results.Progress{State: &run.State{Phase: "running", Rate: 2.5, Members: 3}, AskedAt: 40, Counts: counts, Latency: latency},
 			"x: 2.5/s  asked 40  sent 30  ok 20  p50 1.23ms  p99 1.23ms  workers 3  0s", false},
-		{"failures", run.Progress{State: &run.State{Phase: "running", Members: 1}, Counts: report.Counts{Sent: 7, Failed: 4, LateDropped: 5}},
+		{"failures", results.Progress{State: &run.State{Phase: "running", Members: 1}, Counts: report.Counts{Sent: 7, Failed: 4, LateDropped: 5}},
 			"x: 0/s  asked 0  sent 7  ok 0  failed 4  late 5  workers 1  0s", false},
-		{"nobody", run.Progress{State: &run.State{Phase: "running", Rate: 10}, AskedAt: 40, Counts: counts},
+		{"nobody", results.Progress{State: &run.State{Phase: "running", Rate: 10}, AskedAt: 40, Counts: counts},
 			"x: 10/s  asked 40  sent 30  ok 20  workers 0  0s  NO WORKERS: nothing is sent until one joins", false},
-		{"paused", run.Progress{State: &run.State{Phase: "paused"}, AskedAt: 40, Counts: counts}, "x: paused  asked 40  sent 30  ok 20  workers 0  0s", false},
-		{"ending", run.Progress{State: &run.State{Phase: "ended", Members: 1, EndedAt: ended}, AskedAt: 40, Counts: counts},
+		{"paused", results.Progress{State: &run.State{Phase: "paused"}, AskedAt: 40, Counts: counts}, "x: paused  asked 40  sent 30  ok 20  workers 0  0s", false},
+		{"ending", results.Progress{State: &run.State{Phase: "ended", Members: 1, EndedAt: ended}, AskedAt: 40, Counts: counts},
 			"x: ended  asked 40  sent 30  ok 20  workers 1  0s  waiting for the last answers", false},
-		{"stopped", run.Progress{State: &run.State{Phase: "stopped", EndedAt: ended}, AskedAt: 40, Counts: counts, Settled: true},
+		{"stopped", results.Progress{State: &run.State{Phase: "stopped", EndedAt: ended}, AskedAt: 40, Counts: counts, Settled: true},
 			"x: stopped  asked 40  sent 30  ok 20  workers 0  0s", false},
-		{"closed loop", run.Progress{State: &run.State{Phase: "running", Members: 3}, Counts: counts, Latency: latency},
+		{"closed loop", results.Progress{State: &run.State{Phase: "running", Members: 3}, Counts: counts, Latency: latency},
 			"x: max  sent 30  ok 20  p50 1.23ms  p99 1.23ms  workers 3  0s", true},
-		{"closed loop, paused", run.Progress{State: &run.State{Phase: "paused"}, Counts: counts}, "x: paused  sent 30  ok 20  workers 0  0s", true},
+		{"closed loop, paused", results.Progress{State: &run.State{Phase: "paused"}, Counts: counts}, "x: paused  sent 30  ok 20  workers 0  0s", true},
 	} {
 		c.p.Run = "x"
 		if c.p.Latency == nil {

@@ -173,3 +173,6 @@ func (s *stack) takeAll() *lane {
 	}
 	return first
 }
+
+// Thread implements self.Threaded: the goroutines of an Adapter run on any thread.
+func (a *Adapter) Thread() int { return 0 }

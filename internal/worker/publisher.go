@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/outage"
+	"github.com/loadctl/loadctl/internal/self"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
 )
@@ -38,7 +39,7 @@ type publisher struct {
 	shards              []*shard
 	cores               int // cores that the process may use
 	log                 *slog.Logger
-	meter               *meter      // nil = the process is not measured
+	meter               *self.Meter // nil = the process is not measured
 	standstill          *standstill // of a closed loop; else nil
 	rota                rota
 	beat                chan<- struct{} // told when it publishes; may be nil
@@ -89,6 +90,19 @@ func (p *publisher) untilNext() time.Duration {
 		rest += publishEvery
 	}
 	return rest
+}
+
+// newMeter returns a meter of the clients that send from this process, and not in virtual time.
+func newMeter(now func() int64, shards []*shard, cores int) *self.Meter {
+	var clients []self.Threaded
+	var tardy int64 // the same for all
+	for _, s := range shards {
+		tardy = s.tardy
+		if c, ok := s.client.(self.Threaded); ok {
+			clients = append(clients, c)
+		}
+	}
+	return self.NewMeter(now, clients, tardy, cores)
 }
 
 // run collects every second, and publishes when it is this worker's turn, until quit is closed.
@@ -161,20 +175,20 @@ func place(in *report.Snapshot, start int64) int64 {
 // measured returns what the process measured in the interval that ends now. What was before the first slot does not
 // belong to the run.
 func (p *publisher) measured(last *report.Snapshot) report.Self {
-	self := p.meter.beat()
+	own := p.meter.Beat()
 	if p.total.Counts == (report.Counts{}) {
 		if last.Counts == (report.Counts{}) {
 			return report.Self{}
 		}
 		if start := p.started(); start > 0 {
-			self.Wall = min(self.Wall, max(0, (last.End-start)*1000))
+			own.Wall = min(own.Wall, max(0, (last.End-start)*1000))
 		}
 	}
 	if p.standstill != nil {
-		self.Silent = p.standstill.silent.Load()*1000 - p.total.Self.Silent
-		self.Paused = p.standstill.paused.Load()*1000 - p.total.Self.Paused
+		own.Silent = p.standstill.silent.Load()*1000 - p.total.Self.Silent
+		own.Paused = p.standstill.paused.Load()*1000 - p.total.Self.Paused
 	}
-	return self
+	return own
 }
 
 // publish makes one attempt.
@@ -205,7 +219,7 @@ func (p *publisher) publish(ctx context.Context, patience time.Duration) error {
 // run is gone. A Journal that is a Keeper gets all that the worker did.
 func (p *publisher) finish(ctx context.Context, gone bool) {
 	p.collect()
-	p.meter.close()
+	p.meter.Close()
 	p.interval.Final, p.total.Final = true, true
 	attempt := func(ctx context.Context) error {
 		if p.pending != nil && !p.pending.Final {

@@ -142,7 +142,7 @@ func TestMeasuredOfTheRun(t *testing.T) {
 	now := int64(0)
 	p := publisher{started: func() int64 { return started }, total: report.NewSnapshot("w", "1"), standstill: &standstill{}}
 	p.meter = newMeter(func() int64 { return now }, []*shard{{client: new(Adapter)}}, 1)
-	defer p.meter.close()
+	defer p.meter.Close()
 	for i, c := range []struct{ sent, ends, wall int64 }{{0, started - 200_000, 0}, {3, started + 600_000, 600_000_000}, {0, started + 1_600_000, 1_000_000_000}} {
 		now += 1_000_000_000
 		last := report.NewSnapshot("w", "1")

@@ -1,0 +1,213 @@
+// Package target is the command loadctl target.
+package target
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/cli"
+)
+
+// New returns the command.
+func New() *cobra.Command {
+	var flags targetFlags
+	c := &cobra.Command{
+		Use:   "target",
+		Short: "Start a test server that counts requests",
+		Args:  cli.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			server, err := flags.start()
+			if err != nil {
+				return err
+			}
+			return flags.serve(c, server)
+		},
+	}
+	c.Long = fmt.Sprintf(`Answer every request and count when it arrived, to check what a test says it sent. No Redis is
+needed. It may serve for days: it remembers the arrivals of the last 10s.
+
+As text it prints a line for each second in which requests arrived; seconds count from the first
+arrival. At the end it prints how many arrived, their mean rate between the first and the last, and
+the most in any 1ms, 10ms, 100ms, 1s and 10s. A rate of R has at most R·W + 1 arrivals in any window
+W, or R·(W + L) + 1 if requests come up to L late. In JSON a long run has the counts of its last
+%d seconds.
+
+With --capacity N it is a server of known capacity, to try out search and overload. It serves N
+requests at the same time, each for --service-time; the others wait in one queue, first come, first
+served. So it answers at most N/--service-time requests per second (8 and 10ms: 800/s). If %d
+others are waiting, a request is answered 503 at once. --latency and --jitter come on top.
+
+It ends after --for, or by Ctrl-C or SIGTERM, with exit code 0.
+
+Other machines cannot reach 127.0.0.1. With any other address, all who can reach this machine can
+send requests. :8080 means all addresses of this machine.`, arrivals.KeptSeconds, arrivals.QueueLimit)
+	c.Example = "  loadctl target --for 1m\n  loadctl target --latency 5ms --jitter 2ms --error-share 0.01 --stall 10s:2s -o json\n  loadctl target --capacity 8 --service-time 10ms"
+	flags.AddFlags(c)
+	return cli.Patient(c) // print the whole summary, however slowly it is read
+}
+
+// targetFlags say how the server listens and answers, and for how long.
+type targetFlags struct {
+	output                   cli.Output
+	options                  arrivals.Options
+	length, latency, jitter  cli.Duration
+	service                  cli.Duration
+	stalls                   stalls
+	certificateFile, keyFile string
+}
+
+func (f *targetFlags) AddFlags(c *cobra.Command) {
+	f.output.AddFlags(c, "text", "json")
+	s := c.Flags()
+	s.StringVar(&f.options.Addr, "listen", "127.0.0.1:8080", "`HOST:PORT` to listen on, port 0 = a free one; or unix:/path")
+	s.Var(&f.length, "for", "how long to serve; 0 = until Ctrl-C")
+	s.Var(&f.latency, "latency", "delay of each answer")
+	s.Var(&f.jitter, "jitter", "additional delay, uniformly random up to this")
+	s.IntVar(&f.options.Capacity, "capacity", 0, "serve at most `N` requests at a time, queue the others; 0 = no limit")
+	s.Var(&f.service, "service-time", "how long a request occupies one of --capacity; 0 = 10ms")
+	s.IntVar(&f.options.Status, "status", 200, "status of the answers")
+	s.Float64Var(&f.options.ErrorShare, "error-share", 0, "`SHARE` of answers with --error-status, 0 to 1, such as 0.01")
+	s.IntVar(&f.options.ErrorStatus, "error-status", 500, "status of the answers chosen by --error-share")
+	s.Var(&f.stalls, "stall", "`AT:LENGTH`, such as 10s:2s: AT after the first arrival, hold all answers back for LENGTH; may be repeated")
+	s.StringVar(&f.certificateFile, "tls-cert", "", "serve https with the certificate (PEM) in `FILE`")
+	s.StringVar(&f.keyFile, "tls-key", "", "private key of --tls-cert (PEM) in `FILE`")
+}
+
+// usualService is the service time if only a capacity is given.
+const usualService = 10 * time.Millisecond
+
+// longestWait bounds added delays, so that sums do not overflow.
+const longestWait = 365 * 24 * time.Hour
+
+// start checks the flags and listens.
+func (f *targetFlags) start() (*arrivals.Server, error) {
+	if err := f.output.Check(); err != nil {
+		return nil, err
+	}
+	if err := f.checkAnswers(); err != nil {
+		return nil, cli.Config(err)
+	}
+	options := f.options
+	options.Latency, options.Jitter, options.NoPaths = time.Duration(f.latency), time.Duration(f.jitter), true
+	options.ServiceTime = cmp.Or(time.Duration(f.service), usualService)
+	var err error
+	if options.TLS, err = f.readCertificate(); err != nil {
+		return nil, cli.Config(err)
+	}
+	if err := checkAddress(options.Addr); err != nil {
+		return nil, cli.Config(err)
+	}
+	server, err := arrivals.Start(options)
+	return server, cli.Config(listenError(options.Addr, err))
+}
+
+func (f *targetFlags) checkAnswers() error {
+	for _, status := range []struct {
+		flag  string
+		value int
+	}{{"--status", f.options.Status}, {"--error-status", f.options.ErrorStatus}} {
+		if status.value < 200 || status.value > 599 {
+			return fmt.Errorf("%s %d: give a status from 200 to 599", status.flag, status.value)
+		}
+	}
+	if share := f.options.ErrorShare; !(share >= 0 && share <= 1) { // NaN is in no range
+		return fmt.Errorf("--error-share %v: give a share from 0 to 1, such as 0.01 for every hundredth answer", share)
+	}
+	if time.Duration(max(f.latency, f.jitter)) > longestWait {
+		return errors.New("--latency, --jitter: give at most 365d each")
+	}
+	return f.checkCapacity()
+}
+
+// checkCapacity refuses settings that no queue can have.
+func (f *targetFlags) checkCapacity() error {
+	if f.options.Capacity < 0 || f.options.Capacity > arrivals.MaxCapacity {
+		return fmt.Errorf("--capacity %d: give a number up to %d, or 0 to serve all at once", f.options.Capacity, arrivals.MaxCapacity)
+	}
+	if service := time.Duration(f.service); service > arrivals.MaxServiceTime {
+		return fmt.Errorf("--service-time %v: give at most 1h", service)
+	}
+	if f.service > 0 && f.options.Capacity == 0 {
+		return errors.New("--service-time: give --capacity N too, the number of requests served at the same time")
+	}
+	return nil
+}
+
+// readCertificate returns the TLS configuration; nil if there is none.
+func (f *targetFlags) readCertificate() (*tls.Config, error) {
+	switch {
+	case f.certificateFile == "" && f.keyFile == "":
+		return nil, nil
+	case f.keyFile == "":
+		return nil, errors.New("--tls-cert: give its key too, --tls-key FILE")
+	case f.certificateFile == "":
+		return nil, errors.New("--tls-key: give its certificate too, --tls-cert FILE")
+	}
+	pair, err := tls.LoadX509KeyPair(f.certificateFile, f.keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert, --tls-key: %w; give the names of two PEM files", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}}, nil
+}
+
+// checkAddress refuses texts that are no address to listen on.
+func checkAddress(address string) error {
+	path, unix := strings.CutPrefix(address, "unix:")
+	_, port, err := net.SplitHostPort(address)
+	if unix && path != "" || !unix && err == nil && port != "" {
+		return nil
+	}
+	return fmt.Errorf("--listen %.100q: write HOST:PORT, such as 127.0.0.1:8080, or unix:/path", address)
+}
+
+// listenError adds to an error of listening what to do about it.
+func listenError(address string, err error) error {
+	if err == nil {
+		return nil
+	}
+	advice := "write an address of this machine, such as 127.0.0.1:8080, or unix:/path"
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE) && strings.HasPrefix(address, "unix:"):
+		advice = "give another path, or remove the file if nobody serves there"
+	case errors.Is(err, syscall.EADDRINUSE):
+		advice = "give another port, or 0 for a free one"
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		err = op.Err // without the address, which is named already
+	}
+	return fmt.Errorf("--listen %.100s: %w; %s", address, err, advice)
+}
+
+// serve counts until the command's context or --for ends, and prints the summary. That is its normal end, not an error.
+func (f *targetFlags) serve(c *cobra.Command, server *arrivals.Server) error {
+	defer cli.Close(server)
+	ctx, cancel := context.WithCancel(c.Context())
+	defer cancel()
+	if f.length > 0 {
+		defer time.AfterFunc(time.Duration(f.length), cancel).Stop()
+	}
+	where := server.URL()
+	if path, ok := strings.CutPrefix(server.Addr(), "unix:"); ok {
+		where += ", unix socket " + path
+	}
+	progress, out := io.Discard, c.OutOrStdout()
+	announce := c.ErrOrStderr()
+	if f.output.Format == "text" {
+		progress, announce = out, out
+	}
+	fmt.Fprintln(announce, "counting at", where)
+	go server.Schedule(ctx, f.stalls)
+	summary := server.Collect(ctx, progress)
+	return f.output.Print(out, summary, summary.WriteText)
+}

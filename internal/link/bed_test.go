@@ -1,0 +1,52 @@
+package link
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/redistest"
+)
+
+// secrets are what no message may show. They are in secretSpec.
+func secrets() []string { return []string{"hunter2", "hunter3", "hunter4"} }
+
+// bed is a private Redis.
+type bed struct {
+	*testing.T
+	client *redis.Client
+}
+
+// each runs a test on a real and on an embedded server.
+func each(t *testing.T, test func(t *testing.T, b *bed)) {
+	t.Helper()
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, client *redis.Client) { test(t, &bed{T: t, client: client}) })
+}
+
+// newBed is for what only a real server can do.
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	t.Parallel()
+	return &bed{T: t, client: redistest.Start(t).Client()}
+}
+
+// wants checks an error: what it is, that it is one line, what it says, and that it shows no secret.
+func (b *bed) wants(err, is error, says ...string) {
+	b.Helper()
+	if err == nil || is != nil && !errors.Is(err, is) {
+		b.Fatalf("error %v, want one that is %v", err, is)
+	}
+	for _, text := range says {
+		if !strings.Contains(err.Error(), text) {
+			b.Errorf("%q does not say %q", err, text)
+		}
+	}
+	for _, secret := range append(secrets(), "\n") {
+		if strings.Contains(err.Error(), secret) {
+			b.Errorf("%q shows %q", err, secret)
+		}
+	}
+}

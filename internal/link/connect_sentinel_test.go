@@ -1,0 +1,237 @@
+package link
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/redistest"
+)
+
+// TestConnectToSentinel: the client reaches the master that the Sentinels name, whichever of them answer, with its
+// own user and database.
+func TestConnectToSentinel(t *testing.T) {
+	t.Parallel()
+	w := redistest.StartWatched(t, redistest.WatchedOptions{})
+	for _, s := range append(w.Sentinels, w.Servers...) {
+		password := "s@cret"
+		if s == w.Servers[0] {
+			password = "p@ss"
+		}
+		mayOnly(t, s, "default", "resetpass", ">"+password)
+	}
+	addrs, closed := w.Addrs(), fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
+	const rest = "?master_name=" + redistest.MasterName + "&sentinel_password=s%40cret"
+	for _, address := range []string{
+		addrs[0] + rest, addrs[0] + "/3" + rest + "&addr=" + addrs[1] + "&addr=" + addrs[2], closed + rest + "&addr=" + addrs[2], addrs[1] + rest + "&addr=" + closed,
+	} {
+		client := connected(t, "redis://:p%40ss@"+address)
+		if err := client.Set(t.Context(), "key", address, 0).Err(); err != nil {
+			t.Fatalf("%s: %v", address, err)
+		}
+		if at := client.(*Watched).Master(); at != w.Servers[0].Addr() {
+			t.Errorf("%s: the master is at %s", address, at)
+		}
+		if db := client.(*Watched).Options().DB; db != 0 && !strings.Contains(address, "/3") {
+			t.Errorf("%s: database %d", address, db)
+		}
+	}
+}
+
+// TestFollowSentinel: the client soon moves to the new master, for each kind of failover, even if the Sentinel that
+// the library would listen to is gone.
+func TestFollowSentinel(t *testing.T) {
+	t.Parallel()
+	w := redistest.StartWatched(t, redistest.WatchedOptions{Replicas: 2})
+	client := connected(t, w.URL())
+	first := w.Servers[0]
+	goesOver(t, client, first)
+	if err := w.Sentinels[0].Client().Do(t.Context(), "SENTINEL", "FAILOVER", redistest.MasterName).Err(); err != nil {
+		t.Fatal(err)
+	}
+	second := w.Master(t, first)
+	goesOver(t, client, second) // the old one takes writes for some seconds more
+	if at := client.(*Watched).Master(); at != second.Addr() {
+		t.Errorf("the master is at %s, not at %s", at, second.Addr())
+	}
+	for began := time.Now(); !strings.Contains(first.Client().Info(t.Context(), "replication").Val(), "master_link_status:up"); time.Sleep(20 * time.Millisecond) {
+		if time.Since(began) > 30*time.Second {
+			t.Fatal("the first master does not become a replica")
+		}
+	}
+	w.Sentinels[0].Kill()
+	second.Kill()
+	goesOver(t, client, w.Master(t, second))
+}
+
+// TestClientsMoveTogether: two masters grant twice the rate. So no client writes to the old master long after others
+// wrote to the new one: the limit is the time in which the new schedule begins. The Sentinel that leads the failover
+// is also heard, which tells it last.
+func TestClientsMoveTogether(t *testing.T) {
+	t.Parallel()
+	w := redistest.StartWatched(t, redistest.WatchedOptions{Replicas: 2})
+	_, old, _ := net.SplitHostPort(w.Servers[0].Addr())
+	var mu sync.Mutex
+	var first, last time.Time // of the new master, of the old one
+	var all sync.WaitGroup
+	for range 12 {
+		client, err := Connect(t.Context(), w.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = client.Close() }()
+		all.Go(func() {
+			for moved, end := false, time.Now().Add(15*time.Second); !moved; time.Sleep(10 * time.Millisecond) {
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
+				var info *redis.StringCmd
+				_, err := client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+					p.Incr(ctx, "key")
+					info = p.Info(ctx, "server")
+					return nil
+				})
+				cancel()
+				mu.Lock()
+				switch {
+				case began.After(end):
+					t.Error("a client stays with the old master")
+					moved = true
+				case err != nil:
+				case strings.Contains(info.Val(), "tcp_port:"+old+"\r"):
+					last = later(last, began)
+				default:
+					if moved = true; first.IsZero() {
+						first = time.Now()
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	if err := w.Sentinels[0].Client().Do(t.Context(), "SENTINEL", "FAILOVER", redistest.MasterName).Err(); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
+	if both := last.Sub(first); both > 500*time.Millisecond {
+		t.Errorf("for %v some wrote to the old master and others to the new one", both)
+	}
+}
+
+// later is the later one of two instants.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// TestSentinelErrors: one line that says what is wrong, and shows no password.
+func TestSentinelErrors(t *testing.T) {
+	t.Parallel()
+	w := redistest.StartWatched(t, redistest.WatchedOptions{})
+	mayOnly(t, w.Sentinels[0], "default", "resetpass", ">right")
+	mayOnly(t, w.Sentinels[0], "poor", "on", ">right", "+@connection")
+	open := redistest.Start(t)
+	sentinel, closed := w.Addrs()[0], fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
+	const named, right = "?master_name=" + redistest.MasterName, "&sentinel_password=right"
+	b := &bed{T: t}
+	for address, says := range map[string]string{
+		sentinel + "?master_name=other" + right:                             `watches no master named "other"; give the right master_name`,
+		sentinel + named:                                                    "NOAUTH Authentication required; give Sentinel's own user and password",
+		sentinel + named + right + "&sentinel_username=poor":                "allow that user +sentinel|get-master-addr-by-name",
+		sentinel + named + "&sentinel_password=hunter2":                     "WRONGPASS",
+		sentinel + named + "&sentinel_username=hunter2&sentinel_password=h": "WRONGPASS",
+		closed + named: "ask Sentinel at " + closed + ": dial tcp " + closed + ": connect: connection refused",
+		closed + "?master_name=other" + right + "&addr=" + sentinel: "watches no master named",
+		open.Addr() + named: "that server is no Sentinel",
+		":hunter2@" + sentinel + "?master_name=" + right:                "master_name is empty; write redis://",
+		":hunter2@" + sentinel + named + "&addr=hunter3":                "an addr is not of the form host:port; write redis://",
+		":hunter2@" + sentinel + named + "&addr=u:hunter3%2540b:2":      "an addr is not of the form host:port",
+		":hunter2@" + sentinel + named + "&addr=:hunter3%40b:2":         "not of the form redis://",
+		":hunter2@" + sentinel + named + "&sentinel_password=hunter3@b": "not of the form redis://",
+		":hunter2@" + sentinel + named + "&password=hunter3":            "unexpected option; write redis://",
+		":hunter2@" + sentinel + "/hunter3" + named:                     "invalid database number; write redis://",
+	} {
+		_, err := Connect(t.Context(), "redis://"+address)
+		b.wants(err, nil, says)
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %q", address, err)
+		}
+	}
+	_, err := Connect(t.Context(), "redis://:right@"+sentinel)
+	b.wants(err, nil, "the server is a Sentinel; name the master that it watches: redis://host:26379?master_name=NAME")
+	_, err = Connect(t.Context(), "unix:///tmp/socket"+named)
+	b.wants(err, nil, "Sentinel needs host and port")
+}
+
+// TestSentinelHangs: Sentinels that hang or cannot be reached delay nothing as long as others answer.
+func TestSentinelHangs(t *testing.T) {
+	t.Parallel()
+	w := redistest.StartWatched(t, redistest.WatchedOptions{})
+	w.Sentinels[1].Pause()
+	defer w.Sentinels[1].Resume()
+	began := time.Now()
+	client := connected(t, w.URL())
+	if took := time.Since(began); took > askPatience/2 {
+		t.Errorf("two of three answer, and it took %v", took)
+	}
+	if err := client.Ping(t.Context()).Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWatchForgetsClosed: connections that the client has closed are not kept.
+func TestWatchForgetsClosed(t *testing.T) {
+	t.Parallel()
+	w := redistest.StartWatched(t, redistest.WatchedOptions{})
+	watch := connected(t, w.URL()).(*Watched).watch
+	var last net.Conn
+	for range 10 {
+		c, err := watch.dial(t.Context(), "tcp", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		last = c
+	}
+	watch.mu.Lock()
+	defer watch.mu.Unlock()
+	if _, kept := watch.open[last]; len(watch.open) > 3 || !kept {
+		t.Errorf("%d connections", len(watch.open))
+	}
+}
+
+// TestSentinelURL: what a URL says about TLS, the database and time limits counts for the master. Nothing is reached
+// here.
+func TestSentinelURL(t *testing.T) {
+	u, err := parseURL("rediss://user:hunter2@a/3?master_name=m&addr=b:7001&addr=c:7002&addr=b:7001&sentinel_password=h%40&read_timeout=2s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := open(u, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	w, ok := client.(*Watched)
+	if !ok {
+		t.Fatalf("%T", client)
+	}
+	var addrs []string
+	for _, s := range w.Sentinels {
+		addrs = append(addrs, s.Addr)
+	}
+	if fmt.Sprint(addrs) != "[a:26379 b:7001 c:7002]" || w.Name != "m" {
+		t.Errorf("%s at %v", w.Name, addrs)
+	}
+	o := w.Options()
+	if o.Username != "user" || o.Password != "hunter2" || o.DB != 3 || o.TLSConfig == nil || o.ReadTimeout != 2*time.Second || o.MaxRetries != 0 || !o.ContextTimeoutEnabled {
+		t.Errorf("%+v", o)
+	}
+}

@@ -1,0 +1,150 @@
+package results
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/pacer/lease"
+	"github.com/loadctl/loadctl/report"
+)
+
+// mortal is a run of 1,000 requests a second for some seconds, with promises of one.
+func mortal(d time.Duration) spec.Spec {
+	s := constant(1000)
+	s.PermitFor, s.Duration = time.Second, d
+	return s
+}
+
+// promised is how many slots are due before the end of the member's promise.
+func (m *member) promised() int64 {
+	v := m.holder.View()
+	return v.Laws.Ordinal(v.Laws.Pos(v.P))
+}
+
+// TestNobodysAfterAPromise: slots due after the promise of a dead worker are nobody's, whichever worker calls later.
+// So a report with its file is complete.
+func TestNobodysAfterAPromise(t *testing.T) {
+	for name, then := range map[string]func(b *bed, r *run.Run){
+		"nobody calls": func(*bed, *run.Run) {},
+		"a command":    func(b *bed, r *run.Run) { b.must(r.Abort(b.Context(), "")) },
+		"its name is taken": func(b *bed, r *run.Run) {
+			(&member{bed: b, run: r, id: "w", server: r.Arcs(b.client), holder: lease.NewHolder("w", "next", 1)}).renew()
+		},
+		"it is removed": func(b *bed, r *run.Run) {
+			if _, err := r.Remove(b.Context(), "w", true); err != nil {
+				b.Fatal(err)
+			}
+		},
+		"a failover": func(b *bed, r *run.Run) {
+			b.failover(r)
+			b.member(r, "other").renew()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, b *bed) {
+				r, _ := b.create("x", mortal(3*time.Second), run.Options{})
+				m := b.member(r, "w").start()
+				want := m.promised()
+				b.until("the end", func() bool { time.Sleep(10 * time.Millisecond); return b.state(r).Phase == "ended" })
+				then(b, r)
+				s := b.state(r)
+				if got := s.Workers[slices.IndexFunc(s.Workers, func(w run.Worker) bool { return w.Incarnation == "incw" })].Owned; got != want || s.Skipped != 3000-want || s.Issued != 3000 || s.Asked != 3000 {
+					t.Errorf("it owned %d, want %d; %d skipped, %d issued, %d asked", got, want, s.Skipped, s.Issued, s.Asked)
+				}
+				u := unpublished(report.Counts{Sent: want, Completed: want})
+				u.UID, u.Total.Worker, u.Total.Incarnation = r.UID, "w", "incw"
+				rep, err := Merged(t.Context(), r, []*Unpublished{u})
+				if err != nil || rep.Audit.Check() != nil || rep.Audit.Sent != want || rep.Audit.Lost+rep.Audit.Held != 0 {
+					t.Errorf("%v, %+v, %v", err, rep.Audit, rep.Notes)
+				}
+				if name == "nobody calls" && !rep.Complete {
+					t.Errorf("it is not complete: %q", rep.Notes)
+				}
+			})
+		})
+	}
+}
+
+// TestPassedOn: if a worker dies while others go on, each of its slots is its own, another worker's or nobody's.
+func TestPassedOn(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", mortal(0), run.Options{})
+		m, other := b.member(r, "w"), b.member(r, "other")
+		m.start()
+		b.until("two shares", func() bool { other.renew(); m.renew(); return other.owned() > 100 })
+		until := m.holder.View().P
+		perMicro := float64(m.holder.View().Held.Len()) / (1 << 24) / 1000
+		before := b.state(r).Now().UnixMicro()
+		from := m.owned()
+		after := b.state(r).Now().UnixMicro()
+		b.until("that the other has all", func() bool { other.renew(); return other.holder.View().Held.Len() == 1<<24 })
+		s := b.state(r)
+		own := m.owned() - from
+		least, most := perMicro*float64(until-after), perMicro*float64(until-before)
+		if float64(own) < least-20 || float64(own) > most+20 {
+			t.Errorf("it owned %d slots until its promise was over, want %.0f to %.0f", own, least, most)
+		}
+		if m.owned()+other.owned()+s.Skipped < s.Issued || s.Issued != s.Asked || s.Skipped == 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// What a worker sent before the run was lost is in the report, and each slot is accounted for. What absent workers
+// did is unknown.
+func TestReportOfARestoredRun(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("r", permitted(1000), run.Options{})
+		m, other := b.member(r, "w"), b.member(r, "gone")
+		m.start()
+		b.until("some slots of both", func() bool { other.renew(); m.renew(); return other.owned() > 100 })
+		s := b.state(r)
+		sent := m.owned()
+		started, laws := b.known(r, m)
+		b.lose()
+		b.restore(r, started, laws)
+		m.renew()
+		total := told("w", "incw", 1, report.Counts{Sent: sent, Completed: sent})
+		total.Final = false
+		if err := NewJournal(r, "w", "incw").Publish(t.Context(), total, total, nil); err != nil {
+			t.Fatal(err)
+		}
+		rep, err := Of(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := rep.Audit.Check(); err != nil || rep.Audit.Sent != sent || rep.Audit.Asked < s.Asked || rep.Audit.Skipped < s.Asked-sent {
+			t.Errorf("%v; %d were sent of %d: %+v", err, sent, s.Asked, rep.Audit)
+		}
+		if rep.Complete || !strings.Contains(strings.Join(rep.Notes, "\n"), "restored") {
+			t.Errorf("the report: complete %v, %q", rep.Complete, rep.Notes)
+		}
+	})
+}
+
+// If a new server does not believe a worker's promise, what the worker sends is still its own, though the server
+// counts it as nobody's.
+func TestReportAfterAFailover(t *testing.T) {
+	b := newBed(t) // the identity of an embedded server is not known
+	r, _ := b.create("r", mortal(0), run.Options{})
+	m := b.member(r, "w").start()
+	sent, until := m.promised(), m.holder.View().P
+	b.failover(r)
+	b.member(r, "other").renew()
+	b.until("the end of the promise", func() bool { return b.state(r).Now().UnixMicro() > until })
+	if owned := m.owned(); owned > sent-500 {
+		t.Errorf("it owned %d, and sent %d", owned, sent)
+	}
+	total := told("w", "incw", 1, report.Counts{Sent: sent, Completed: sent})
+	if err := NewJournal(r, "w", "incw").Publish(t.Context(), total, total, nil); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := Of(t.Context(), r)
+	if err != nil || rep.Audit.Check() != nil || rep.Audit.Sent != sent || rep.Audit.Asked > b.state(r).Asked {
+		t.Errorf("%v; %d were sent: %v, %+v", err, sent, rep.Audit.Check(), rep.Audit)
+	}
+}

@@ -1,0 +1,112 @@
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/report"
+)
+
+// active is a worker that publishes some of what it does, or loses the answer, and keeps a file in the end.
+type active struct {
+	journal *Journal
+	total   *report.Snapshot
+	series  report.Series
+}
+
+// second is what it does in one second of the run.
+func (a *active) second(rng *rand.Rand, at int64) *report.Snapshot {
+	in, recorder := report.NewSnapshot(a.total.Worker, a.total.Incarnation), report.NewRecorder()
+	in.Start, in.End = 1_700_000_000_000_000+at*1_000_000, 1_700_000_000_000_000+(at+1)*1_000_000
+	for range rng.IntN(20) {
+		s := report.Sample{Sent: rng.Int64N(1e6), Status: 200}
+		s.Done = s.Sent + rng.Int64N(1<<(10+rng.IntN(30)))
+		if rng.IntN(5) == 0 {
+			s.Class = fmt.Sprint("class ", rng.IntN(3))
+		}
+		recorder.Sent()
+		recorder.Done(s)
+	}
+	in.Record(recorder)
+	a.series.Add(at*1_000_000+500_000, in)
+	a.total.Merge(in)
+	return in
+}
+
+// TestReportIsThatOfItsWorkers: the report and its archive are, byte for byte, those of the complete snapshots and
+// all points of each worker, whatever Redis has merged. One worker left a file that has more than Redis.
+func TestReportIsThatOfItsWorkers(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), run.Options{})
+		rng := rand.New(rand.NewPCG(3, 4))
+		var all []*active
+		for i := range 4 {
+			id := fmt.Sprint("w", i)
+			b.member(r, id).renew()
+			all = append(all, &active{journal: NewJournal(r, id, "inc"+id), total: report.NewSnapshot(id, "inc"+id)})
+		}
+		const seconds = 2100
+		for at := range int64(seconds) {
+			for i, a := range all {
+				in := a.second(rng, at)
+				if last := at == seconds-1; !last && rng.IntN(20) > 0 || i == 3 && at > 1500 {
+					continue
+				}
+				a.total.Seq++
+				in.Seq, in.Final = a.total.Seq, at == seconds-1
+				a.total.Final = in.Final
+				if err := a.journal.Publish(t.Context(), in, a.total, &a.series); err != nil {
+					t.Fatal(err)
+				}
+				if rng.IntN(2) == 0 { // the answer was lost
+					a.journal.second = max(0, a.journal.second-rng.Int64N(9))
+					if err := a.journal.Publish(t.Context(), in, a.total, &a.series); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		last := all[3]
+		last.total.Seq, last.total.Final = last.total.Seq+1, true
+		file := &Unpublished{Run: "x", UID: r.UID, State: "left", Leased: last.total.Counts.Slots(), Total: last.total, Series: last.series.Points()}
+		in, used, err := gather(t.Context(), r, map[string]*Unpublished{file.key(): file})
+		if err != nil || used != 1 {
+			t.Fatal(used, err)
+		}
+		then := in
+		then.Series, then.Times, then.Workers = nil, nil, nil
+		for i, w := range in.Workers {
+			w.Total, w.Series = all[i].total, all[i].series.Points()
+			then.Workers = append(then.Workers, w)
+		}
+		now, before := report.Build(in), report.Build(then)
+		equalJSON(t, now, before)
+		equalJSON(t, now.Histograms, before.Histograms)
+		if now.Audit.Sent == 0 || len(now.Series) < 500 || len(now.Errors) != 3 {
+			t.Errorf("%d sent, %d points, %v", now.Audit.Sent, len(now.Series), now.Errors)
+		}
+	})
+}
+
+func equalJSON(t *testing.T, a, b any) {
+	t.Helper()
+	x, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := json.Marshal(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(x, y) {
+		at := 0
+		for at < min(len(x), len(y)) && x[at] == y[at] {
+			at++
+		}
+		t.Fatalf("they differ: …%.200s, want …%.200s", x[max(0, at-80):], y[max(0, at-80):])
+	}
+}

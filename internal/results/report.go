@@ -1,0 +1,143 @@
+package results
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/report"
+)
+
+// Of merges what the workers have published so far with the state, which tells who owned the slots. It needs no
+// worker and no stream: the cumulative snapshots have everything.
+func Of(ctx context.Context, r *run.Run) (report.Report, error) {
+	in, _, err := gather(ctx, r, nil)
+	if err != nil {
+		return report.Report{}, err
+	}
+	return build(ctx, r, in), nil
+}
+
+// Final is Of of a run that is over, after the last snapshot of every worker that can still send one, or
+// after patience. An active run is reported as it is.
+func Final(ctx context.Context, r *run.Run, patience time.Duration) (report.Report, error) {
+	if err := waitSettled(ctx, r, patience); err != nil {
+		return report.Report{}, err
+	}
+	return Of(ctx, r)
+}
+
+// Own is Final for a worker. It always has what the worker did itself, even if Redis does not; own may be
+// nil. missing reports that Redis does not have it.
+func Own(ctx context.Context, r *run.Run, patience time.Duration, own *Unpublished) (rep report.Report, missing bool, err error) {
+	if err := waitSettled(ctx, r, patience); err != nil {
+		return report.Report{}, false, err
+	}
+	rest := map[string]*Unpublished{}
+	if own != nil {
+		rest[own.key()] = own
+	}
+	in, used, err := gather(ctx, r, rest)
+	if err != nil {
+		return report.Report{}, false, err
+	}
+	return noted(build(ctx, r, in), used), used > 0, nil
+}
+
+// waitSettled waits until no more snapshots will come, patience has run out, or the run turns out to be active.
+func waitSettled(ctx context.Context, r *run.Run, patience time.Duration) error {
+	deadline := time.Now().Add(patience)
+	for {
+		s, err := r.State(ctx)
+		if err != nil || s.EndedAt.IsZero() {
+			return err
+		}
+		settled, err := (&Follower{run: r, known: map[string]tally{}}).recount(ctx, s, s.Workers)
+		if err != nil || settled || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// gather reads the input of a report, with what workers could not publish. used is for how many of those it is the
+// newest.
+func gather(ctx context.Context, r *run.Run, rest map[string]*Unpublished) (in report.Input, used int, err error) {
+	t, err := readTotals(ctx, r, rest)
+	if err != nil {
+		return in, 0, err
+	}
+	series, rest, err := readSeries(ctx, r, rest, t)
+	if err != nil {
+		return in, 0, err
+	}
+	s, err := r.State(ctx) // last, so that the snapshots cannot have more than their workers owned
+	if err != nil {
+		return in, 0, err
+	}
+	in = report.Input{
+		Run: r.Name, StartedAt: s.StartedAt, Duration: s.Elapsed(), Running: s.EndedAt.IsZero(), TargetRate: s.LastRate, AskedBy: s.AskedBy,
+		ClosedLoop: r.Spec.Max, Planned: r.Spec.Length(), Series: series, Times: t.times,
+		Budget: s.Budget(), Limiter: s.Limiter,
+	}
+	if err := r.Spec.SetConditions(&in); err != nil {
+		return in, 0, spec.Broken(r.Name, err.Error())
+	}
+	if !s.Restored.IsZero() {
+		in.Missing = append(in.Missing, restoredNote(s.Restored))
+	}
+	for _, w := range s.Workers {
+		x := input(w, t, s)
+		in.Budget.Issued += x.Beyond
+		if s.Forgetful && x.Total != nil {
+			regain(&x, x.Total.Counts.Slots(), &in.Budget)
+		}
+		in.Workers = append(in.Workers, x)
+		delete(t.of, w.Process())
+	}
+	merge(&in, t.unrecorded())
+	return in, merge(&in, rest), nil
+}
+
+// input returns what the report needs of one incarnation.
+func input(w run.Worker, t totals, s *run.State) report.WorkerInput {
+	in := report.WorkerInput{ID: w.ID, Incarnation: w.Incarnation, LastSeen: w.LastSeen, Leased: w.Owned, Gaps: t.gaps[w.Process()], Total: t.of[w.Process()]}
+	var end int64
+	final := false
+	if in.Total != nil {
+		end, final = in.Total.End, in.Total.Final
+	}
+	if in.Total != nil { // what it decided on before it heard of a cut was not its own
+		in.Beyond = in.Total.Counts.Beyond
+		in.Leased += in.Beyond
+	}
+	in.State, in.Gone = standing(w, end, final, s)
+	if w.State == "silent" && s.EndedAt.IsZero() && !final {
+		in.State, in.Gone = w.State, false // it may be sending by its promise, and report it later
+	}
+	return in
+}
+
+// restoredNote is the note of a report about a run whose state was lost.
+func restoredNote(at time.Time) string {
+	return fmt.Sprintf("the run's state was lost from Redis and restored at %s: earlier requests are known only from the workers that were there afterwards",
+		at.Format(time.RFC3339))
+}
+
+// standing returns the state of one incarnation whose last snapshot goes up to end, µs, and whether it is gone. What
+// it holds counts as lost once it cannot report any more.
+func standing(w run.Worker, end int64, final bool, s *run.State) (state string, gone bool) {
+	// Snapshots also come from a worker that owns nothing any more and waits for answers.
+	heard := w.LastSeen
+	if end > heard.UnixMicro() {
+		heard = run.Instant(end)
+	}
+	state = w.State
+	silent := s.Now().Sub(heard) > s.Silence()
+	if silent && (w.State == "active" || w.State == "silent") {
+		state = "lost"
+	}
+	return state, final || silent || w.State == "lost" || w.State == "replaced" || w.State == "removed"
+}

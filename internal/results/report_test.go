@@ -1,0 +1,88 @@
+package results
+
+import (
+	"testing"
+
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+)
+
+// TestLimitedRun: what the limiter does not let pass is asked for and counted as ungranted. Nothing is skipped. Its
+// state is removed with the run.
+func TestLimitedRun(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", limited("1000", "token-bucket", func(s *spec.Spec) { s.Burst = 5 }), run.Options{})
+		m := b.member(r, "w").start()
+		m.until("slots that nobody asks for in time", func() bool { return b.state(r).Asked > 100 })
+		grant, err := r.Grants(b.client).Grant(t.Context(), 100, pacer.PerSecond(1000))
+		if err != nil || grant.N != 5 || grant.Burst != 5 {
+			t.Errorf("%+v, %v", grant, err)
+		}
+		s := b.state(r)
+		if s.Limiter != "token-bucket, burst 5" {
+			t.Errorf("limiter %q", s.Limiter)
+		}
+		if n := b.client.Exists(t.Context(), r.Keys.Limiter).Val(); n != 1 {
+			t.Error("the limiter has no state")
+		}
+		b.stop(r, m)
+		owned := m.owned()
+		total := told("w", "incw", 1, report.Counts{Sent: grant.N, Completed: grant.N, Ungranted: owned - grant.N})
+		if err := NewJournal(r, "w", "incw").Publish(t.Context(), total, total, nil); err != nil {
+			t.Fatal(err)
+		}
+		rep, err := Of(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := rep.Audit
+		if err := a.Check(); err != nil || a.Skipped != 0 || a.Ungranted != owned-5 || a.Asked != a.Issued+a.Ungranted || a.Issued != 5 || owned < 100 {
+			t.Errorf("%+v of %d owned, %v", a, owned, err)
+		}
+		if rep.Limiter != s.Limiter {
+			t.Errorf("the report says %q", rep.Limiter)
+		}
+		if err := run.Remove(t.Context(), b.client, "x", true); err != nil {
+			t.Fatal(err)
+		}
+		if n := b.client.Exists(t.Context(), r.Keys.Limiter).Val(); n != 0 {
+			t.Error("the limiter's state is left")
+		}
+	})
+}
+
+// TestMaxReport: what the workers sent adds up though nothing was asked for, with Redis and with a file.
+func TestMaxReport(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", closed(0), run.Options{})
+		m := b.member(r, "w")
+		m.renew()
+		b.stop(r, m)
+		total := told("w", "incw", 1, report.Counts{Sent: 9, Completed: 9})
+		total.Final = true
+		journal := NewJournal(r, "w", "incw")
+		if err := journal.Publish(t.Context(), total, total, nil); err != nil {
+			t.Fatal(err)
+		}
+		rep, err := Of(t.Context(), r)
+		if err != nil || !rep.ClosedLoop || !rep.Complete || rep.Audit.Sent != 9 || rep.Asked != 0 || len(rep.Notes) != 1 {
+			t.Errorf("%+v, %v", rep, err)
+		}
+		journal.Keep(0, total, nil, false)
+		data := journal.Unpublished().encoded(t)
+		u, err := ReadUnpublished(written(t, data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rep, err = Alone("x", "Redis does not answer", []*Unpublished{u})
+		if err != nil || !rep.ClosedLoop || rep.Audit.Sent != 9 || rep.CheckAudit() != nil {
+			t.Errorf("%+v, %v", rep, err)
+		}
+		entries, err := run.List(t.Context(), b.client)
+		if err != nil || len(entries) != 1 || !entries[0].ClosedLoop {
+			t.Errorf("%+v, %v", entries, err)
+		}
+	})
+}

@@ -1,0 +1,20 @@
+package run
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/link"
+)
+
+// connected is a client that ends with the test.
+func connected(t *testing.T, address string) redis.UniversalClient {
+	t.Helper()
+	client, err := link.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatalf("%s: %v", address, err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}

@@ -1,0 +1,302 @@
+package spec
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// Version is the version of the spec's encoding, and of the state that belongs to it.
+const Version = 8
+
+// The defaults of a Spec.
+const (
+	DefaultMaxLag    = time.Second
+	DefaultCatchUp   = 100 * time.Millisecond
+	DefaultPermitFor = 10 * time.Second
+	MaxDuration      = 5 * 365 * 24 * time.Hour // longer times in µs leave the exact range of the scripts
+)
+
+// How long a worker goes on that hears nothing from Redis.
+const (
+	LossPermit = "permit" // it sends its own slots for PermitFor
+	LossStop   = "stop"   // it sends them for StopPromise
+	LossHold   = "hold"   // it sends them without end: a lower rate, or a stop, may never reach it
+)
+
+// The bounds of PermitFor and Deadman.
+const (
+	MinPermitFor = time.Second
+	MaxPermitFor = 10 * time.Minute
+	StopPromise  = 2 * time.Second // four renewals
+	MinDeadman   = 3 * time.Second
+	MaxDeadman   = 24 * time.Hour
+)
+
+// WithoutEnd is how long a promise lasts with LossHold.
+const WithoutEnd = 10 * 365 * 24 * time.Hour
+
+// Spec is the immutable description of a run. Two workers with the same name and the same spec take part in one run.
+type Spec struct {
+	Version   int          `json:"version"`
+	CreatedBy string       `json:"created_by,omitempty"` // program and version, for the report; "" = unknown
+	Target    targets.Spec `json:"target"`
+	// Of the whole cluster; with stages, the rate they start from.
+	QPS pacer.Rate `json:"qps"`
+	// Closed loop, as fast as the workers' connections allow: instead of a rate.
+	Max        bool          `json:"max,omitempty"`
+	Duration   time.Duration `json:"duration_ns,omitempty"` // 0 = until stopped
+	Requests   int64         `json:"requests,omitempty"`    // of the whole cluster; 0 = no limit
+	Stages     []string      `json:"stages,omitempty"`      // as pacer.ParseStage reads
+	Profile    string        `json:"profile,omitempty"`     // as pacer.ParseProfile reads
+	MaxLag     time.Duration `json:"max_lag_ns"`            // L: how long after its due time a request may still wait
+	CatchUp    time.Duration `json:"catch_up_ns"`           // a slot first seen later than this is dropped
+	MinWorkers int64         `json:"min_workers"`           // the run starts when this many are there; 0 = on command
+
+	// Zero values are defaults.
+	OnRedisLoss string `json:"on_redis_loss,omitempty"` // LossPermit, LossStop or LossHold; "" = LossPermit
+	// Time since the last reply, with LossPermit only; 0 = DefaultPermitFor.
+	PermitFor time.Duration `json:"permit_for_ns,omitempty"`
+	// The run is stopped after this time without a call of loadctl; 0 = never.
+	Deadman time.Duration `json:"deadman_ns,omitempty"`
+
+	// Conditions that the run must meet, as report.ParseThreshold reads them. The warm-up does not count.
+	Thresholds []string      `json:"thresholds,omitempty"`
+	Warmup     time.Duration `json:"warmup_ns,omitempty"`
+
+	// A limiter for grants, in addition to the schedule.
+	Limiter string `json:"limiter,omitempty"` // of limit.Names; "", or SlotsLimiter without a Burst = only the schedule
+	// Of a limiter with a burst; 0 = what the rate makes in half a second.
+	Burst  int64         `json:"burst,omitempty"`
+	Window time.Duration `json:"window_ns,omitempty"` // of a limiter that counts in windows; 0 = DefaultWindow
+	// Nothing is granted ahead of time, and granted slots leave together.
+	Together bool `json:"together,omitempty"`
+	ExpireNX bool `json:"expire_nx,omitempty"` // as limit.ExpireNX
+	Debt     bool `json:"debt,omitempty"`      // as limit.Debt
+}
+
+// onRedisLoss returns OnRedisLoss, or its default.
+func (s Spec) onRedisLoss() string { return cmp.Or(s.OnRedisLoss, LossPermit) }
+
+// Permit returns how long a promise lasts: a worker goes on by itself for this time after its last reply.
+func (s Spec) Permit() time.Duration {
+	switch s.onRedisLoss() {
+	case LossStop:
+		return StopPromise
+	case LossHold:
+		return WithoutEnd
+	default:
+		return cmp.Or(s.PermitFor, DefaultPermitFor)
+	}
+}
+
+// Hold returns how long a reply promises a worker what it owns. In a closed loop workers stop before the Deadman
+// would stop the run.
+func (s Spec) Hold() time.Duration {
+	if s.Max && s.Deadman > 0 {
+		return min(s.Permit(), s.Deadman)
+	}
+	return s.Permit()
+}
+
+// Asks returns what the spec asks for, in the form of --qps: max, or the rate of the whole cluster.
+func (s Spec) Asks() string {
+	if s.Max {
+		return "max"
+	}
+	return s.QPS.String()
+}
+
+// profile returns the target rate over time. For a closed loop it is no rate, for as long as the run takes.
+func (s Spec) profile() (pacer.Profile, error) {
+	switch {
+	case s.Profile != "" && len(s.Stages) > 0:
+		return pacer.Profile{}, errors.New("--profile and --stage: give one of them")
+	case s.Profile != "":
+		return pacer.ParseProfile(s.Profile)
+	case len(s.Stages) > 0:
+		if s.Duration > 0 {
+			return pacer.Profile{}, errors.New("--stage and --duration: the stages' lengths are the duration, leave --duration out")
+		}
+		stages := make([]pacer.Stage, len(s.Stages))
+		for i, text := range s.Stages {
+			stage, err := pacer.ParseStage(text)
+			if err != nil {
+				return pacer.Profile{}, err
+			}
+			stages[i] = stage
+		}
+		return pacer.Stages(s.QPS, stages...), nil
+	default:
+		return pacer.Constant(s.QPS, s.Duration), nil
+	}
+}
+
+// Length returns how long the run takes as planned; 0 = until stopped, or until its requests are sent.
+func (s Spec) Length() time.Duration {
+	p, err := s.profile()
+	if err != nil || p.Loop || s.Duration > 0 {
+		return s.Duration
+	}
+	return p.Length()
+}
+
+// Peak returns the highest rate of the profile, of the whole cluster, in requests per second. It is infinite for a
+// closed loop.
+func (s Spec) Peak() float64 {
+	if s.Max {
+		return math.Inf(1)
+	}
+	p, err := s.Plan()
+	if err != nil {
+		return 0
+	}
+	return PeakOf(p.Pieces)
+}
+
+// Validate checks all that can be checked without a network. An error is one line and says what to do.
+func (s Spec) Validate() error {
+	if err := cmp.Or(s.Target.Validate(), s.validateMax()); err != nil {
+		return err
+	}
+	p, err := s.profile()
+	if err != nil {
+		return err
+	}
+	if _, err := p.Pieces(); err != nil {
+		return err
+	}
+	switch {
+	case s.QPS.Num == 0 && s.Profile == "" && len(s.Stages) == 0 && !s.Max:
+		return errors.New("--qps: give the rate of the whole cluster, such as --qps 500")
+	case s.QPS.Num != 0 && s.Profile != "":
+		return errors.New("--qps and --profile: the profile is the rate, leave --qps out")
+	case s.Duration < 0 || s.Duration > MaxDuration || p.Length() > MaxDuration:
+		return fmt.Errorf("--duration: give a time up to %v; 0 means until stopped", MaxDuration)
+	case s.Duration > 0 && s.Duration < time.Millisecond:
+		return errors.New("--duration: at least 1ms")
+	case s.Requests < 0 || s.Requests >= pacer.Endless:
+		return errors.New("--requests: give the number of requests of the whole cluster; 0 means no limit")
+	case s.MaxLag <= 0 || s.MaxLag > time.Hour:
+		return errors.New("--max-lag: give a time up to 1h, such as 1s")
+	case s.CatchUp < 0 || s.CatchUp > time.Hour:
+		return errors.New("--catch-up: give a time up to 1h, such as 100ms")
+	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
+		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
+	}
+	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateThresholds())
+}
+
+// validateMax refuses settings of a closed loop that need a rate.
+func (s Spec) validateMax() error {
+	switch {
+	case !s.Max:
+		return nil
+	case s.QPS.Num != 0:
+		return errors.New("--qps max and a rate: the run goes as fast as it can, or at a rate; give one of them")
+	case len(s.Stages) > 0:
+		return errors.New("--qps max and --stage: a ramp needs a rate to begin with, such as --qps 100; or leave --stage out")
+	case s.Profile != "":
+		return errors.New("--qps max and --profile: the profile is the rate, leave --qps out; or leave --profile out")
+	case s.Requests != 0:
+		return errors.New("--qps max and --requests: without a rate nobody counts requests before they are sent; give --duration instead, or a rate")
+	}
+	return nil
+}
+
+// validateLoss checks the settings for a lost Redis or controller.
+func (s Spec) validateLoss() error {
+	switch loss := s.onRedisLoss(); {
+	case loss != LossPermit && loss != LossStop && loss != LossHold:
+		return fmt.Errorf("--on-redis-loss %.40q: write one of %s, %s, %s", loss, LossPermit, LossStop, LossHold)
+	case s.PermitFor != 0 && loss != LossPermit:
+		return fmt.Errorf("--permit-for and --on-redis-loss %s: only permit has a length, leave --permit-for out", loss)
+	case s.PermitFor != 0 && (s.PermitFor < MinPermitFor || s.PermitFor > MaxPermitFor):
+		return fmt.Errorf("--permit-for: give a time from %v to %v, such as %v", MinPermitFor, MaxPermitFor, DefaultPermitFor)
+	case s.Deadman != 0 && (s.Deadman < MinDeadman || s.Deadman > MaxDeadman):
+		return fmt.Errorf("--deadman: give a time from %v to %v, such as 30s; 0 means never", MinDeadman, MaxDeadman)
+	}
+	return nil
+}
+
+// Diff describes how o differs from s, one line for each difference. Secrets are compared but not shown.
+func (s Spec) Diff(o Spec) []string {
+	var out []string
+	line := func(name string, a, b any) {
+		if fmt.Sprint(a) != fmt.Sprint(b) {
+			out = append(out, fmt.Sprintf("%s: %v there, %v here", name, a, b))
+		}
+	}
+	line("qps", s.Asks(), o.Asks())
+	line("duration", s.Duration, o.Duration)
+	line("requests", s.Requests, o.Requests)
+	// 60s:1k and 1m:1000 are the same stage.
+	if !slices.EqualFunc(s.Stages, o.Stages, sameStage) {
+		line("stages", strings.Join(s.Stages, " "), strings.Join(o.Stages, " "))
+	}
+	if !sameProfile(s.Profile, o.Profile) {
+		line("profile", s.Profile, o.Profile)
+	}
+	line("max-lag", s.MaxLag, o.MaxLag)
+	line("catch-up", s.CatchUp, o.CatchUp)
+	line("min-workers", s.MinWorkers, o.MinWorkers)
+	line("on-redis-loss", s.onRedisLoss(), o.onRedisLoss())
+	if s.onRedisLoss() == o.onRedisLoss() { // else they are one difference, not two
+		line("permit-for", s.Permit(), o.Permit())
+	}
+	line("deadman", s.Deadman, o.Deadman)
+	if !slices.EqualFunc(s.Thresholds, o.Thresholds, sameThreshold) {
+		line("thresholds", list(s.Thresholds), list(o.Thresholds))
+	}
+	line("warmup", s.Warmup, o.Warmup)
+	line("limiter", s.limiterName(), o.limiterName())
+	// Not the one in force, which set-burst changes.
+	line("burst that it was created with", given(s.Burst), given(o.Burst))
+	line("window", s.window(), o.window())
+	line("spread", !s.Together, !o.Together)
+	line("expire nx", s.ExpireNX, o.ExpireNX)
+	line("debt", s.Debt, o.Debt)
+	return slices.Concat(out, s.Target.Diff(o.Target))
+}
+
+// limiterName returns the limiter, or none.
+func (s Spec) limiterName() string {
+	if !s.HasLimiter() {
+		return none
+	}
+	return s.Limiter
+}
+
+// none stands for a value that was not given.
+const none = "none"
+
+// list returns the values with commas between, or none.
+func list(all []string) string { return cmp.Or(strings.Join(all, ", "), none) }
+
+// given returns a number, or none for 0.
+func given(n int64) string {
+	if n == 0 {
+		return none
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func sameStage(a, b string) bool {
+	x, errX := pacer.ParseStage(a)
+	y, errY := pacer.ParseStage(b)
+	return a == b || errX == nil && errY == nil && x == y
+}
+
+func sameProfile(a, b string) bool {
+	x, errX := pacer.ParseProfile(a)
+	y, errY := pacer.ParseProfile(b)
+	return a == b || errX == nil && errY == nil && x.Loop == y.Loop && slices.Equal(x.Segments, y.Segments)
+}

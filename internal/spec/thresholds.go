@@ -1,0 +1,68 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/loadctl/loadctl/report"
+)
+
+// MaxThresholds is the highest number of conditions of a run.
+const MaxThresholds = 100
+
+// Conditions returns the conditions that the run must meet.
+func (s Spec) Conditions() ([]report.Threshold, error) {
+	var all []report.Threshold
+	for _, text := range s.Thresholds {
+		t, err := report.ParseThreshold(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// SetConditions adds the run's conditions to the input of a report.
+func (s Spec) SetConditions(in *report.Input) (err error) {
+	in.Thresholds, err = s.Conditions()
+	in.Warmup = s.Warmup
+	return err
+}
+
+// validateThresholds checks that the run can decide each threshold: one that it cannot decide would always fail.
+func (s Spec) validateThresholds() error {
+	switch {
+	case len(s.Thresholds) > MaxThresholds:
+		return fmt.Errorf("--threshold: give at most %d", MaxThresholds)
+	case s.Warmup < 0 || s.Warmup > MaxDuration || s.Warmup%time.Second != 0:
+		return errors.New("--warmup: give whole seconds, such as 30s; 0 means none")
+	case s.Warmup > 0 && len(s.Thresholds) == 0:
+		return errors.New("--warmup has no effect without --threshold: add one, such as --threshold 'latency:p(99)<250ms', or remove --warmup")
+	case s.Warmup > 0 && s.Length() > 0 && s.Warmup >= s.Length():
+		return fmt.Errorf("--warmup %v: the run takes only %v; give less", s.Warmup, s.Length())
+	}
+	all, err := s.Conditions()
+	if err != nil {
+		return fmt.Errorf("--threshold: %w", err)
+	}
+	for _, t := range all {
+		switch {
+		case s.Warmup > 0 && !t.OverTime():
+			return fmt.Errorf("--threshold %q and --warmup: %s has no values over time, so no warm-up can be left out; remove one of the two", t.Text, t.Metric)
+		case t.Over > 0 && s.Length() > 0 && s.Warmup+t.Over > s.Length():
+			return fmt.Errorf("--threshold %q: the run takes %v, %v of them warm-up; give a window that fits", t.Text, s.Length(), s.Warmup)
+		case s.Max && (t.Metric == "dropped" || t.Metric == "lag"):
+			return fmt.Errorf("--threshold %q and --qps max: without a rate nothing is due, so there is no %s; leave one of them out", t.Text, t.Metric)
+		}
+	}
+	return nil
+}
+
+// sameThreshold reports whether both ask for the same, however they are written.
+func sameThreshold(a, b string) bool {
+	x, errX := report.ParseThreshold(a)
+	y, errY := report.ParseThreshold(b)
+	return a == b || errX == nil && errY == nil && x.Same(y)
+}
