@@ -26,9 +26,9 @@ demo: build ## See in fifteen seconds what it does; needs only Go
 READERS := ^(TestReportIsThatOfItsWorkers|TestReportsWhileWorkersWrite)$$
 
 test: deps ## Run all tests, with the race detector where goroutines share something
-	go test -race -parallel 8 -timeout 10m -skip '$(READERS)' $$(go list ./... | grep -v -e /internal/e2e -e /internal/doctest -e /internal/chaos -e loadctl/report$$ -e /internal/compare -e /internal/model -e /internal/sim)
+	go test -race -parallel 8 -timeout 10m -skip '$(READERS)' $$(go list ./... | grep -v -e /internal/e2e -e /internal/doctest -e /internal/chaos -e loadctl/report -e /internal/compare -e /internal/model -e /internal/sim)
 	@# Arithmetic in one goroutine: the detector could find nothing, and would take minutes.
-	go test -timeout 10m ./report ./internal/compare ./internal/model ./internal/sim
+	go test -timeout 10m ./report/... ./internal/compare ./internal/model ./internal/sim
 	go test -timeout 10m -run '$(READERS)' ./internal/results
 	@# Fleets of processes, one package after the other: the detector would only slow the servers they fire at.
 	@# Those that run in parallel mostly wait.
@@ -47,7 +47,7 @@ check: ## Build, vet, and test what changed, but for commands and packages that 
 acceptance: deps ## Measure the promises at full size, on a quiet machine (an hour, half of it one worker's heap)
 	LOADCTL_E2E=full go test -count=1 -timeout 90m -v ./internal/e2e
 	LOADCTL_E2E=full go test -count=1 -v -run TestDemo ./cmd/loadctl
-	LOADCTL_E2E=full go test -count=1 -v -run TestHTMLLooks ./report
+	LOADCTL_E2E=full go test -count=1 -v -run TestHTMLLooks ./report/render
 
 chaos: deps ## Break everything that can break under a fleet, as root on a quiet machine (12 minutes)
 	LOADCTL_CHAOS=full go test -count=1 -timeout 30m -v ./internal/chaos

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // A Budget holds the server's counts of the whole run.
@@ -61,7 +63,7 @@ func (a Audit) ofLoop() Audit {
 
 // addIncarnation adds the counts of one incarnation, and accounts for the slots that it did not report (see Audit).
 func (a *Audit) addIncarnation(w WorkerInput) {
-	var told Counts
+	var told record.Counts
 	if w.Total != nil {
 		told = w.Total.Counts
 		a.InFlight += w.Total.InFlight()
@@ -85,46 +87,46 @@ func (a *Audit) addIncarnation(w WorkerInput) {
 	}
 }
 
-// A term is a named number of an equation.
-type term struct {
-	name  string
-	n     int64
-	minus bool
+// A Term is a named number of an equation.
+type Term struct {
+	Name  string
+	N     int64
+	Minus bool
 }
 
-// sum returns the value of the terms.
-func sum(terms []term) int64 {
+// Sum returns the value of the terms.
+func Sum(terms []Term) int64 {
 	var total int64
 	for _, t := range terms {
-		if t.minus {
-			total -= t.n
+		if t.Minus {
+			total -= t.N
 		} else {
-			total += t.n
+			total += t.N
 		}
 	}
 	return total
 }
 
-// equation formats "name n = first … + second … − third …". It leaves out later terms that are zero, and writes ≠ if
+// Equation formats "name n = first … + second … − third …". It leaves out later terms that are zero, and writes ≠ if
 // the sides differ.
-func equation(name string, n int64, terms []term) string {
+func Equation(name string, n int64, terms []Term) string {
 	var b strings.Builder
 	sign := "="
-	if n != sum(terms) {
+	if n != Sum(terms) {
 		sign = "≠"
 	}
 	fmt.Fprintf(&b, "%s %d %s", name, n, sign)
 	for i, t := range terms {
 		switch {
 		case i == 0:
-		case t.n == 0:
+		case t.N == 0:
 			continue
-		case t.minus:
+		case t.Minus:
 			b.WriteString(" −")
 		default:
 			b.WriteString(" +")
 		}
-		fmt.Fprintf(&b, " %s %d", t.name, t.n)
+		fmt.Fprintf(&b, " %s %d", t.Name, t.N)
 	}
 	return b.String()
 }
@@ -137,38 +139,38 @@ func (a Audit) kept() float64 {
 	return max(0, 1-float64(a.LateDropped)/float64(a.Asked))
 }
 
-// issuedTerms is the right side of the first equation of Audit.
-func (a Audit) issuedTerms() []term {
-	return []term{
-		{name: "sent", n: a.Sent},
-		{name: "late_dropped", n: a.LateDropped}, {name: "skipped", n: a.Skipped},
-		{name: "recalled", n: a.Recalled}, {name: "lost", n: a.Lost}, {name: "held", n: a.Held},
+// IssuedTerms is the right side of the first equation of Audit.
+func (a Audit) IssuedTerms() []Term {
+	return []Term{
+		{Name: "sent", N: a.Sent},
+		{Name: "late_dropped", N: a.LateDropped}, {Name: "skipped", N: a.Skipped},
+		{Name: "recalled", N: a.Recalled}, {Name: "lost", N: a.Lost}, {Name: "held", N: a.Held},
 	}
 }
 
-// askedTerms is the right side of the second equation.
-func (a Audit) askedTerms() []term {
-	return []term{
-		{name: "issued", n: a.Issued}, {name: "recalled", n: a.Recalled, minus: true},
-		{name: "overrun", n: a.Overrun, minus: true}, {name: "ungranted", n: a.Ungranted},
+// AskedTerms is the right side of the second equation.
+func (a Audit) AskedTerms() []Term {
+	return []Term{
+		{Name: "issued", N: a.Issued}, {Name: "recalled", N: a.Recalled, Minus: true},
+		{Name: "overrun", N: a.Overrun, Minus: true}, {Name: "ungranted", N: a.Ungranted},
 	}
 }
 
-// sentTerms is the right side of the third equation.
-func (a Audit) sentTerms() []term {
-	return []term{
-		{name: "completed", n: a.Completed}, {name: "failed", n: a.Failed},
-		{name: "in_flight", n: a.InFlight},
+// SentTerms is the right side of the third equation.
+func (a Audit) SentTerms() []Term {
+	return []Term{
+		{Name: "completed", N: a.Completed}, {Name: "failed", N: a.Failed},
+		{Name: "in_flight", N: a.InFlight},
 	}
 }
 
-// reasonTerms is the right side of the equation that the report shows: asked is what was sent for it, plus each reason
+// ReasonTerms is the right side of the equation that the report shows: asked is what was sent for it, plus each reason
 // for not sending. It follows from the first two equations.
-func (a Audit) reasonTerms() []term {
-	return []term{
-		{name: "sent", n: a.Sent}, {name: "overrun", n: a.Overrun, minus: true},
-		{name: "late_dropped", n: a.LateDropped}, {name: "skipped", n: a.Skipped},
-		{name: "lost", n: a.Lost}, {name: "held", n: a.Held}, {name: "ungranted", n: a.Ungranted},
+func (a Audit) ReasonTerms() []Term {
+	return []Term{
+		{Name: "sent", N: a.Sent}, {Name: "overrun", N: a.Overrun, Minus: true},
+		{Name: "late_dropped", N: a.LateDropped}, {Name: "skipped", N: a.Skipped},
+		{Name: "lost", N: a.Lost}, {Name: "held", N: a.Held}, {Name: "ungranted", N: a.Ungranted},
 	}
 }
 
@@ -176,19 +178,19 @@ func (a Audit) reasonTerms() []term {
 type identity struct {
 	name  string
 	n     int64
-	terms []term
+	terms []Term
 }
 
 // Check returns an error for each equation of Audit that does not hold and each negative term, with the numbers; nil if
 // all is well. For a closed loop use [Report.CheckAudit].
 func (a Audit) Check() error {
-	return checkAll(identity{"issued", a.Issued, a.issuedTerms()}, identity{"asked", a.Asked, a.askedTerms()}, identity{"sent", a.Sent, a.sentTerms()})
+	return checkAll(identity{"issued", a.Issued, a.IssuedTerms()}, identity{"asked", a.Asked, a.AskedTerms()}, identity{"sent", a.Sent, a.SentTerms()})
 }
 
 // CheckAudit is [Audit.Check] for runs of both kinds: for a closed loop it checks the last equation only.
 func (r Report) CheckAudit() error {
 	if r.ClosedLoop {
-		return checkAll(identity{"sent", r.Audit.Sent, r.Audit.sentTerms()})
+		return checkAll(identity{"sent", r.Audit.Sent, r.Audit.SentTerms()})
 	}
 	return r.Audit.Check()
 }
@@ -197,12 +199,12 @@ func (r Report) CheckAudit() error {
 func checkAll(all ...identity) error {
 	var problems []error
 	for _, e := range all {
-		if total := sum(e.terms); total != e.n {
-			problems = append(problems, fmt.Errorf("audit: %s, which is %d", equation(e.name, e.n, e.terms), total))
+		if total := Sum(e.terms); total != e.n {
+			problems = append(problems, fmt.Errorf("audit: %s, which is %d", Equation(e.name, e.n, e.terms), total))
 		}
-		for _, t := range append(e.terms, term{name: e.name, n: e.n}) {
-			if t.n < 0 {
-				problems = append(problems, fmt.Errorf("audit: %s is negative: %d", t.name, t.n))
+		for _, t := range append(e.terms, Term{Name: e.name, N: e.n}) {
+			if t.N < 0 {
+				problems = append(problems, fmt.Errorf("audit: %s is negative: %d", t.Name, t.N))
 			}
 		}
 	}

@@ -4,29 +4,31 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
-// A check is a judgement about a run, for pipelines.
-type check struct {
-	name, result string
-	text         string // for people: what was found
+// A Check is a judgement about a run, for pipelines.
+type Check struct {
+	Name, Result string
+	Text         string // for people: what was found
 	doubt        string // for the checks audit and generator: why the run proves nothing; "" = it does not make the run invalid
 }
 
-// checks returns all judgements about the run: the thresholds, audit and generator.
-func (r Report) checks() []check {
-	return append([]check{r.checkAudit(), r.checkGenerator()}, r.thresholdChecks()...)
+// Checks returns all judgements about the run: the thresholds, audit and generator.
+func (r Report) Checks() []Check {
+	return append([]Check{r.AuditCheck(), r.GeneratorCheck()}, r.ThresholdChecks()...)
 }
 
-// thresholdChecks returns a check for each threshold.
-func (r Report) thresholdChecks() []check {
-	var all []check
+// ThresholdChecks returns a check for each threshold.
+func (r Report) ThresholdChecks() []Check {
+	var all []Check
 	for _, t := range r.Thresholds {
 		result := t.Result
-		if result != Passed && result != Failed { // an archive may contain any word
-			result = Undecided
+		if result != threshold.Passed && result != threshold.Failed { // an archive may contain any word
+			result = threshold.Undecided
 		}
-		all = append(all, check{name: t.Threshold, result: result, text: t.Text})
+		all = append(all, Check{Name: t.Threshold, Result: result, Text: t.Text})
 	}
 	return all
 }
@@ -38,49 +40,49 @@ func (r Report) Outcome() string {
 	if r.Running || len(r.Thresholds) == 0 {
 		return ""
 	}
-	thresholds := worst(r.thresholdChecks())
-	if thresholds != Failed && len(r.Invalid()) > 0 {
-		return Invalid
+	thresholds := Worst(r.ThresholdChecks())
+	if thresholds != threshold.Failed && len(r.Invalid()) > 0 {
+		return threshold.Invalid
 	}
 	return thresholds
 }
 
-// worst returns the worst result of all checks.
-func worst(all []check) string {
-	result := Passed
+// Worst returns the worst result of all checks.
+func Worst(all []Check) string {
+	result := threshold.Passed
 	for _, c := range all {
-		if severity(c.result) > severity(result) {
-			result = c.result
+		if threshold.Severity(c.Result) > threshold.Severity(result) {
+			result = c.Result
 		}
 	}
 	return result
 }
 
-// checkAudit checks that the audit adds up and contains all that the workers did.
-func (r Report) checkAudit() check {
-	c := check{name: "audit"}
+// AuditCheck checks that the audit adds up and contains all that the workers did.
+func (r Report) AuditCheck() Check {
+	c := Check{Name: "audit"}
 	switch err := r.CheckAudit(); {
 	case err != nil:
-		c.result, c.text, c.doubt = Failed, strings.ReplaceAll(err.Error(), "\n", "; "), "the audit does not add up"
+		c.Result, c.Text, c.doubt = threshold.Failed, strings.ReplaceAll(err.Error(), "\n", "; "), "the audit does not add up"
 	case r.Running:
-		c.result, c.text = Undecided, "the run goes on"
+		c.Result, c.Text = threshold.Undecided, "the run goes on"
 	case !r.Complete:
-		c.result, c.text, c.doubt = Undecided, "the report is incomplete: "+strings.Join(r.Notes, "; "), "the report is INCOMPLETE"
+		c.Result, c.Text, c.doubt = threshold.Undecided, "the report is incomplete: "+strings.Join(r.Notes, "; "), "the report is INCOMPLETE"
 	case r.StartedAt.IsZero():
-		c.result, c.text, c.doubt = Undecided, "the run never began", "the run never began"
+		c.Result, c.Text, c.doubt = threshold.Undecided, "the run never began", "the run never began"
 	case r.ClosedLoop:
-		c.result, c.text = Passed, equation("sent", r.Audit.Sent, r.Audit.sentTerms())
+		c.Result, c.Text = threshold.Passed, Equation("sent", r.Audit.Sent, r.Audit.SentTerms())
 	default:
-		c.result, c.text = Passed, equation("asked", r.Audit.Asked, r.Audit.reasonTerms())
+		c.Result, c.Text = threshold.Passed, Equation("asked", r.Audit.Asked, r.Audit.ReasonTerms())
 	}
 	return c
 }
 
-// checkGenerator checks that the measured times are those of the endpoint, and not of workers at their limit.
-func (r Report) checkGenerator() check {
-	c := check{name: "generator"}
+// GeneratorCheck checks that the measured times are those of the endpoint, and not of workers at their limit.
+func (r Report) GeneratorCheck() Check {
+	c := Check{Name: "generator"}
 	var texts []string
-	for _, l := range r.limits() {
+	for _, l := range r.Limits() {
 		if l.Limit == "generator" {
 			texts = append(texts, l.String())
 		}
@@ -89,18 +91,18 @@ func (r Report) checkGenerator() check {
 	short := r.shortOfWorkers()
 	switch {
 	case len(texts) > 0:
-		c.result, c.text, c.doubt = Failed, strings.Join(texts, "; "), r.generatorLimit()
+		c.Result, c.Text, c.doubt = threshold.Failed, strings.Join(texts, "; "), r.generatorLimit()
 	case r.Audit.Sent == 0:
-		c.result, c.text, c.doubt = Undecided, "nothing was sent", "nothing was sent"
+		c.Result, c.Text, c.doubt = threshold.Undecided, "nothing was sent", "nothing was sent"
 	case short != "" && !r.Running:
-		c.result, c.text, c.doubt = Failed, short, short
+		c.Result, c.Text, c.doubt = threshold.Failed, short, short
 	case blind >= 0:
-		c.result, c.text = Undecided, fmt.Sprintf("worker %s has no measurements of itself", r.Workers[blind].ID)
-		c.doubt = c.text + ", so it may have been the limit"
+		c.Result, c.Text = threshold.Undecided, fmt.Sprintf("worker %s has no measurements of itself", r.Workers[blind].ID)
+		c.doubt = c.Text + ", so it may have been the limit"
 	case r.Running:
-		c.result, c.text = Undecided, "the run goes on"
+		c.Result, c.Text = threshold.Undecided, "the run goes on"
 	default:
-		c.result, c.text = Passed, "the workers were not the limit"
+		c.Result, c.Text = threshold.Passed, "the workers were not the limit"
 	}
 	return c
 }

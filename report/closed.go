@@ -3,11 +3,14 @@ package report
 import (
 	"fmt"
 	"time"
+
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/units"
 )
 
-// overConnections says how many connections all workers of a closed loop used; "" if that is not known. Of the
+// OverConnections says how many connections all workers of a closed loop used; "" if that is not known. Of the
 // processes that a worker had one after the other it counts the one with most.
-func (r *Report) overConnections() string {
+func (r *Report) OverConnections() string {
 	most := map[string]int64{}
 	for _, w := range r.Workers {
 		most[w.ID] = max(most[w.ID], w.MostInFlight)
@@ -33,9 +36,9 @@ const leastStandstill = 100_000_000
 // it.
 func (r *Report) closedNotes(workers []WorkerInput) []string {
 	notes := []string{closedLoop}
-	if ended := r.Audit.Completed + r.Audit.Failed; r.Audit.Failed > 0 && float64(r.Audit.Failed) >= errorLimit*float64(ended) {
+	if ended := r.Audit.Completed + r.Audit.Failed; r.Audit.Failed > 0 && float64(r.Audit.Failed) >= record.ErrorLimit*float64(ended) {
 		notes = append(notes, fmt.Sprintf("%s %% of the requests failed, and the rate of sent includes them: the endpoint may not have done their work",
-			percent(ratio(float64(r.Audit.Failed), float64(ended)))))
+			units.Percent(units.Ratio(float64(r.Audit.Failed), float64(ended)))))
 	}
 	var silent, paused int64
 	for _, w := range workers {

@@ -1,36 +1,24 @@
-package report
+package report_test
 
 import (
 	"bytes"
 	"strings"
 	"testing"
-)
 
-// loop returns the input of a closed loop: a worker that is gone sent 5 requests, and another one, which may have been
-// killed, sent 3.
-func loop(final bool) Input {
-	worker := func(id string, n int, final bool) WorkerInput {
-		r := NewRecorder()
-		for i := range n {
-			r.Sent()
-			r.Done(Sample{Due: 1000, Sent: 1000, Done: 1_000_000 * int64(i+2), Status: 200})
-		}
-		s := NewSnapshot(id, "1")
-		s.Record(r)
-		s.Final = final
-		return WorkerInput{ID: id, State: "left", Gone: true, Total: s}
-	}
-	return Input{Run: "x", ClosedLoop: true, Workers: []WorkerInput{worker("a", 5, true), worker("b", 3, final)}}
-}
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/render"
+	"github.com/loadctl/loadctl/report/reporttest"
+)
 
 // TestClosedLoop: nothing was asked for, all adds up, and the report explains its latencies.
 func TestClosedLoop(t *testing.T) {
-	r := Build(loop(true))
-	if !r.Complete || r.Asked != 0 || r.Audit.Sent != 8 || r.Lag != (Distribution{}) || r.Latency != r.ServiceTime || len(r.Notes) != 1 {
+	r := report.Build(reporttest.Loop(true))
+	if !r.Complete || r.Asked != 0 || r.Audit.Sent != 8 || r.Lag != (record.Distribution{}) || r.Latency != r.ServiceTime || len(r.Notes) != 1 {
 		t.Errorf("%+v", r)
 	}
 	var text, object bytes.Buffer
-	if err := Text(&text, r); err != nil {
+	if err := render.Text(&text, r); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -45,17 +33,17 @@ func TestClosedLoop(t *testing.T) {
 	if s := text.String(); strings.Contains(s, "\nlag ") || strings.Contains(s, "\nservice time ") || strings.Contains(s, "permit") {
 		t.Error(s)
 	}
-	if err := JSON(&object, r); err != nil || !strings.Contains(object.String(), "\"closed_loop\": true,\n") {
+	if err := render.JSON(&object, r); err != nil || !strings.Contains(object.String(), "\"closed_loop\": true,\n") {
 		t.Errorf("%s, %v", object.String(), err)
 	}
 }
 
 // TestClosedLoopHasNoSlots: counts of slots, as in a worker's file, are ignored. The counts of requests must add up.
 func TestClosedLoopHasNoSlots(t *testing.T) {
-	in := loop(true)
-	in.Workers[0].Leased, in.Budget = in.Workers[0].Total.Counts.Slots(), Budget{Issued: 7, Skipped: 2}
-	r := Build(in)
-	if want := (Audit{Sent: 8, Completed: 8}); r.Audit != want || r.Asked != 0 || r.CheckAudit() != nil || !r.Complete {
+	in := reporttest.Loop(true)
+	in.Workers[0].Leased, in.Budget = in.Workers[0].Total.Counts.Slots(), report.Budget{Issued: 7, Skipped: 2}
+	r := report.Build(in)
+	if want := (report.Audit{Sent: 8, Completed: 8}); r.Audit != want || r.Asked != 0 || r.CheckAudit() != nil || !r.Complete {
 		t.Errorf("%+v, complete %v %q", r.Audit, r.Complete, r.Notes)
 	}
 	r.Audit.Completed--
@@ -63,14 +51,14 @@ func TestClosedLoopHasNoSlots(t *testing.T) {
 		t.Errorf("one that is missing: %v", err)
 	}
 	in.ClosedLoop = false
-	if r := Build(in); r.CheckAudit() == nil || r.Complete {
+	if r := report.Build(in); r.CheckAudit() == nil || r.Complete {
 		t.Errorf("sent without slots in a run that has slots: %+v", r.Audit)
 	}
 }
 
 // TestClosedLoopCutShort: no slots account for what a killed worker sent last, so the report is not complete.
 func TestClosedLoopCutShort(t *testing.T) {
-	r := Build(loop(false))
+	r := report.Build(reporttest.Loop(false))
 	notes := strings.Join(r.Notes, "\n")
 	if r.Complete || !strings.Contains(notes, "worker b: its final snapshot is missing") || strings.Contains(notes, "worker a") {
 		t.Errorf("complete %v, %s", r.Complete, notes)
@@ -82,34 +70,34 @@ func TestClosedLoopCutShort(t *testing.T) {
 func TestClosedLoopVerdicts(t *testing.T) {
 	for _, c := range []struct {
 		name, want, says, not string
-		change                func(*Snapshot)
+		change                func(*record.Snapshot)
 	}{
 		{"the endpoint", "endpoint/answers", "the worker had 86 % of its time to spare: the endpoint, or the number of connections (64), was", "",
-			func(*Snapshot) {}},
-		{"what was taken is no spare time", "endpoint/answers", " 34 % ", "", func(s *Snapshot) { s.Self.Shard = NewLoad(second*65/100, second) }},
-		{"the worker", "generator/shard_cpu", "", "", func(s *Snapshot) { s.Self.Shard = NewLoad(second*95/100, second) }},
-		{"almost the worker", "", "", "", func(s *Snapshot) { s.Self.Shard = NewLoad(second*89/100, second) }},
-		{"the machine", "machine/steal", "", "", func(s *Snapshot) { s.Self.Steal = NewLoad(second/10, second) }},
-		{"nothing sent", "", "", "", func(s *Snapshot) { s.Counts.Sent = 0 }},
-		{"no connections", "", "", "", func(s *Snapshot) { s.MostInFlight = 0 }},
-		{"nothing known", "", "", "", func(s *Snapshot) { s.Self = Self{Wall: second} }},
-		{"all cores", "generator/cpu", "add workers or cores", "--pace-resolution", func(s *Snapshot) {
-			s.Self.CPU, s.Self.Shard = NewLoad(second, second), NewLoad(second*89/100, second)
+			func(*record.Snapshot) {}},
+		{"what was taken is no spare time", "endpoint/answers", " 34 % ", "", func(s *record.Snapshot) { s.Self.Shard = record.NewLoad(reporttest.Second*65/100, reporttest.Second) }},
+		{"the worker", "generator/shard_cpu", "", "", func(s *record.Snapshot) { s.Self.Shard = record.NewLoad(reporttest.Second*95/100, reporttest.Second) }},
+		{"almost the worker", "", "", "", func(s *record.Snapshot) { s.Self.Shard = record.NewLoad(reporttest.Second*89/100, reporttest.Second) }},
+		{"the machine", "machine/steal", "", "", func(s *record.Snapshot) { s.Self.Steal = record.NewLoad(reporttest.Second/10, reporttest.Second) }},
+		{"nothing sent", "", "", "", func(s *record.Snapshot) { s.Counts.Sent = 0 }},
+		{"no connections", "", "", "", func(s *record.Snapshot) { s.MostInFlight = 0 }},
+		{"nothing known", "", "", "", func(s *record.Snapshot) { s.Self = record.Self{Wall: reporttest.Second} }},
+		{"all cores", "generator/cpu", "add workers or cores", "--pace-resolution", func(s *record.Snapshot) {
+			s.Self.CPU, s.Self.Shard = record.NewLoad(reporttest.Second, reporttest.Second), record.NewLoad(reporttest.Second*89/100, reporttest.Second)
 		}},
 	} {
-		s := beat()
+		s := reporttest.Beat()
 		s.MostInFlight = 64
 		c.change(s)
 		s.JudgeBeat()
 		var causes, texts []string
-		for _, v := range verdicts(s, true) {
+		for _, v := range record.Verdicts(s, true) {
 			causes, texts = append(causes, v.Limit+"/"+v.Cause), append(texts, v.Text)
 		}
 		text := strings.Join(texts, "\n")
 		if strings.Join(causes, " ") != c.want || !strings.Contains(text, c.says) || c.not != "" && strings.Contains(text, c.not) {
 			t.Errorf("%s: %q %q, want %s with %q", c.name, causes, text, c.want, c.says)
 		}
-		for _, v := range verdicts(s, false) {
+		for _, v := range record.Verdicts(s, false) {
 			if v.Cause == "answers" {
 				t.Errorf("%s: of slots %q", c.name, v.Text)
 			}
@@ -119,18 +107,18 @@ func TestClosedLoopVerdicts(t *testing.T) {
 
 // TestClosedLoopStoodStill: notes list what lowered the rate, and the report has the number of connections.
 func TestClosedLoopStoodStill(t *testing.T) {
-	in := loop(true)
+	in := reporttest.Loop(true)
 	for i, most := range []int64{48, 16} {
 		total := in.Workers[i].Total
-		total.MostInFlight, total.Self.Silent, total.Self.Paused = most, int64(i+2)*second, 99_000_000
+		total.MostInFlight, total.Self.Silent, total.Self.Paused = most, int64(i+2)*reporttest.Second, 99_000_000
 	}
-	again := NewSnapshot("b", "2") // takes its place, with fewer
-	again.MostInFlight, again.Self.Paused, again.Final = 8, 2*second+7, true
-	again.Counts = Counts{Sent: 2, Completed: 1, Failed: 1}
-	in.Workers = append(in.Workers, WorkerInput{ID: "b", State: "left", Gone: true, Total: again})
-	r := Build(in)
+	again := record.NewSnapshot("b", "2") // takes its place, with fewer
+	again.MostInFlight, again.Self.Paused, again.Final = 8, 2*reporttest.Second+7, true
+	again.Counts = record.Counts{Sent: 2, Completed: 1, Failed: 1}
+	in.Workers = append(in.Workers, report.WorkerInput{ID: "b", State: "left", Gone: true, Total: again})
+	r := report.Build(in)
 	want := []string{
-		closedLoop, "10.00 % of the requests failed, and the rate of sent includes them: the endpoint may not have done their work",
+		report.ClosedLoop, "10.00 % of the requests failed, and the rate of sent includes them: the endpoint may not have done their work",
 		"a worker sent nothing for about 3s because Redis did not answer; the rates include that time",
 		"paused for 2s; the rates include that time",
 	}
@@ -138,19 +126,19 @@ func TestClosedLoopStoodStill(t *testing.T) {
 		t.Errorf("%q, %+v", r.Notes, r.Workers)
 	}
 	var text bytes.Buffer
-	if err := Text(&text, r); err != nil || !strings.Contains(text.String(), "as fast as it goes (closed loop) over 64 connections\n") {
+	if err := render.Text(&text, r); err != nil || !strings.Contains(text.String(), "as fast as it goes (closed loop) over 64 connections\n") {
 		t.Errorf("%v\n%s", err, &text)
 	}
 }
 
 // TestMostInFlight: the sum over shards, and the maximum over beats; it survives publishing.
 func TestMostInFlight(t *testing.T) {
-	total, a, b := NewSnapshot("w", "1"), NewRecorder(), NewRecorder()
+	total, a, b := record.NewSnapshot("w", "1"), record.NewRecorder(), record.NewRecorder()
 	for _, n := range [][2]int64{{3, 4}, {5, 6}, {1, 9}} {
 		a.InFlight(n[0])
 		a.InFlight(n[0] - 1)
 		b.InFlight(n[1])
-		one := NewSnapshot("w", "1")
+		one := record.NewSnapshot("w", "1")
 		one.Record(a)
 		one.Record(b)
 		total.Merge(one)
@@ -161,7 +149,7 @@ func TestMostInFlight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back Snapshot
+	var back record.Snapshot
 	if err := back.UnmarshalBinary(data); err != nil || back.MostInFlight != 11 {
 		t.Errorf("%d of %d, want 11; %v", back.MostInFlight, total.MostInFlight, err)
 	}

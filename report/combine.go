@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/units"
 )
 
 // A Part is one of the reports to combine. Name stands for it in notes and errors.
@@ -31,7 +34,7 @@ func Combine(parts []Part) (Report, error) {
 	r.ClosedLoop, r.Described = parts[0].Report.ClosedLoop, parts[0].Report.Described
 	r.Described.Hosts, r.Described.Commands = 0, []Command{}
 	var runs, limiters, names []string
-	var series [][]Point
+	var series [][]record.Point
 	seconds := 0.0
 	for _, p := range parts {
 		r.addPart(p)
@@ -91,7 +94,7 @@ func emptySum() Report {
 		Errors:      map[string]int64{},
 		Workers:     []WorkerReport{},
 		Notes:       []string{},
-		Histograms:  &Histograms{Latency: NewHistogram(), Service: NewHistogram(), Lag: NewHistogram(), Errors: map[string]*Histogram{}},
+		Histograms:  &Histograms{Latency: record.NewHistogram(), Service: record.NewHistogram(), Lag: record.NewHistogram(), Errors: map[string]*record.Histogram{}},
 	}
 }
 
@@ -134,14 +137,14 @@ func (r *Report) addPart(p Part) {
 func (r *Report) sumUp() {
 	a, kept := r.Audit, r.Audit.kept()
 	r.Sent = a.Sent
-	r.Rate = ratio(float64(a.Sent), r.DurationS)
-	r.Throughput = ratio(float64(a.Completed), r.DurationS)
-	r.Success = ratio(float64(a.Completed), float64(a.Completed+a.Failed))
-	r.Latency = r.Histograms.Latency.distribution(kept)
-	r.ServiceTime = r.Histograms.Service.distribution(1)
-	r.Lag = r.Histograms.Lag.distribution(kept)
+	r.Rate = units.Ratio(float64(a.Sent), r.DurationS)
+	r.Throughput = units.Ratio(float64(a.Completed), r.DurationS)
+	r.Success = units.Ratio(float64(a.Completed), float64(a.Completed+a.Failed))
+	r.Latency = r.Histograms.Latency.Distribution(kept)
+	r.ServiceTime = r.Histograms.Service.Distribution(1)
+	r.Lag = r.Histograms.Lag.Distribution(kept)
 	if r.ClosedLoop {
-		r.Lag = Distribution{}
+		r.Lag = record.Distribution{}
 	}
 	if kept < 1 {
 		r.LowerBoundsAbove = &kept
@@ -155,7 +158,7 @@ func (h *Histograms) add(o *Histograms) {
 	h.Lag.Merge(o.Lag)
 	for class, e := range o.Errors {
 		if h.Errors[class] == nil {
-			h.Errors[class] = NewHistogram()
+			h.Errors[class] = record.NewHistogram()
 		}
 		h.Errors[class].Merge(e)
 	}

@@ -1,22 +1,26 @@
-package report
+package report_test
 
 import (
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/reporttest"
 )
 
 // machine returns the report of a machine with its own Redis: n requests per second for this many seconds, each
 // answered after latency.
-func machine(t *testing.T, worker string, n, seconds int64, latency time.Duration, final bool) Report {
+func machine(t *testing.T, worker string, n, seconds int64, latency time.Duration, final bool) report.Report {
 	t.Helper()
-	series, total := new(Series), NewSnapshot(worker, "i")
+	series, total := new(record.Series), record.NewSnapshot(worker, "i")
 	for s := range seconds {
-		rec, beat := NewRecorder(), NewSnapshot(worker, "i")
+		rec, beat := record.NewRecorder(), record.NewSnapshot(worker, "i")
 		for i := range n {
 			rec.Sent()
-			sample := Sample{Done: int64(latency), Status: 200, BytesIn: 10, BytesOut: 5}
+			sample := record.Sample{Done: int64(latency), Status: 200, BytesIn: 10, BytesOut: 5}
 			if i == 0 {
 				sample.Status, sample.Class = 500, "status"
 			}
@@ -28,19 +32,19 @@ func machine(t *testing.T, worker string, n, seconds int64, latency time.Duratio
 	}
 	total.Final = final
 	points := series.Points()
-	r := Build(Input{
+	r := report.Build(report.Input{
 		Run: "checkout", StartedAt: time.Date(2026, 1, 2, 3, 4, int(n%60), 0, time.UTC), Duration: time.Duration(seconds) * time.Second, TargetRate: float64(n),
-		Budget:  Budget{Issued: n * seconds},
-		Workers: []WorkerInput{{ID: worker, Incarnation: worker + "-i", State: "left", Gone: true, Leased: n * seconds, Total: total, Series: points}},
+		Budget:  report.Budget{Issued: n * seconds},
+		Workers: []report.WorkerInput{{ID: worker, Incarnation: worker + "-i", State: "left", Gone: true, Leased: n * seconds, Total: total, Series: points}},
 		AskedBy: func(from, to int64) int64 { return (to - from) * n / 1_000_000 },
 	})
-	return reread(t, r)
+	return reporttest.Reread(t, r)
 }
 
 // TestCombine: sums, percentiles of all requests, and seconds counted from each start.
 func TestCombine(t *testing.T) {
 	a, b := machine(t, "berlin", 100, 10, 10*time.Millisecond, true), machine(t, "paris", 300, 4, 30*time.Millisecond, true)
-	r, err := Combine([]Part{{"a.loadctl", a}, {"b.loadctl", b}})
+	r, err := report.Combine([]report.Part{{"a.loadctl", a}, {"b.loadctl", b}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,20 +71,20 @@ func TestCombine(t *testing.T) {
 	if notes := strings.Join(r.Notes, "; "); !strings.Contains(notes, "combined from 2 reports without a Redis in common, aligned by the time since each start: a.loadctl + b.loadctl") {
 		t.Errorf("notes %q", notes)
 	}
-	sameFormats(t, "in an archive", reread(t, r), r)
+	reporttest.SameFormats(t, "in an archive", reporttest.Reread(t, r), r)
 	// Combine does not change its input.
-	sameFormats(t, "a", a, machine(t, "berlin", 100, 10, 10*time.Millisecond, true))
-	if one, err := Combine([]Part{{"a", a}}); err != nil || one.Run != a.Run || len(one.Notes) != len(a.Notes) {
+	reporttest.SameFormats(t, "a", a, machine(t, "berlin", 100, 10, 10*time.Millisecond, true))
+	if one, err := report.Combine([]report.Part{{"a", a}}); err != nil || one.Run != a.Run || len(one.Notes) != len(a.Notes) {
 		t.Errorf("one: %v, %+v", err, one)
 	}
 }
 
 // TestCombineKeepsAll: the sum has every member that a report has. A member that Combine does not know yet fails here.
 func TestCombineKeepsAll(t *testing.T) {
-	whole := Build(run(t))
+	whole := report.Build(reporttest.Run(t))
 	whole.Complete, whole.Limiter, whole.OutOfRange = true, "token-bucket", 3
 	other := machine(t, "paris", 10, 2, time.Millisecond, true)
-	r, err := Combine([]Part{{"a", whole}, {"b", other}})
+	r, err := report.Combine([]report.Part{{"a", whole}, {"b", other}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +99,7 @@ func TestCombineKeepsAll(t *testing.T) {
 // TestCombineLong: points of different widths.
 func TestCombineLong(t *testing.T) {
 	a, b := machine(t, "berlin", 10, 3_000, time.Millisecond, true), machine(t, "paris", 10, 20, time.Millisecond, true)
-	r, err := Combine([]Part{{"a", a}, {"b", b}})
+	r, err := report.Combine([]report.Part{{"a", a}, {"b", b}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +115,7 @@ func TestCombineLong(t *testing.T) {
 // TestCombineIncomplete: one incomplete part makes the sum incomplete, and is named.
 func TestCombineIncomplete(t *testing.T) {
 	a, b := machine(t, "berlin", 10, 2, time.Millisecond, true), machine(t, "paris", 10, 2, time.Millisecond, false)
-	r, err := Combine([]Part{{"a.loadctl", a}, {"b.loadctl", b}})
+	r, err := report.Combine([]report.Part{{"a.loadctl", a}, {"b.loadctl", b}})
 	notes := strings.Join(r.Notes, "; ")
 	if err != nil || r.Complete || !strings.Contains(notes, "b.loadctl is not complete") || strings.Contains(notes, "a.loadctl is not complete") ||
 		!strings.Contains(notes, "b.loadctl: worker paris: its final snapshot is missing") {
@@ -124,14 +128,14 @@ func TestCombineRefuses(t *testing.T) {
 	a, b := machine(t, "berlin", 10, 2, time.Millisecond, true), machine(t, "paris", 10, 2, time.Millisecond, true)
 	closed, bare := b, b
 	closed.ClosedLoop, bare.Histograms = true, nil
-	for says, parts := range map[string][]Part{
+	for says, parts := range map[string][]report.Part{
 		"combine a and b: both contain the same process of worker \"berlin\"; leave one of them out": {{"a", a}, {"b", a}},
 		"combine a and b: only one is a closed loop":                                                 {{"a", a}, {"b", closed}},
 		"combine b: it has no histograms; give an archive":                                           {{"a", a}, {"b", bare}},
 		"combine 0 reports":    {},
-		"combine 1001 reports": make([]Part, 1001),
+		"combine 1001 reports": make([]report.Part, 1001),
 	} {
-		if _, err := Combine(parts); err == nil || !strings.HasPrefix(err.Error(), says) {
+		if _, err := report.Combine(parts); err == nil || !strings.HasPrefix(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}

@@ -1,6 +1,10 @@
 package report
 
-import "time"
+import (
+	"time"
+
+	"github.com/loadctl/loadctl/report/threshold"
+)
 
 // combineThresholds adds the results of the thresholds. A threshold that all parts have is judged again over all data,
 // if that is exact: all parts are complete, have ended and have the same warm-up. To be judged window by window, their
@@ -8,7 +12,7 @@ import "time"
 // the part.
 func (r *Report) combineThresholds(parts []Part) {
 	exact, aligned := true, true
-	owners := map[Threshold]int{} // how many parts have the threshold, in any spelling
+	owners := map[threshold.Threshold]int{} // how many parts have the threshold, in any spelling
 	for _, p := range parts {
 		exact = exact && p.Report.Complete && p.Report.WarmupS == parts[0].Report.WarmupS
 		aligned = aligned && p.Report.SeriesWidthS == r.SeriesWidthS
@@ -17,11 +21,11 @@ func (r *Report) combineThresholds(parts []Part) {
 			owners[key]++
 		}
 	}
-	warmup, judged := time.Duration(r.WarmupS*float64(time.Second)), map[Threshold]bool{}
+	warmup, judged := time.Duration(r.WarmupS*float64(time.Second)), map[threshold.Threshold]bool{}
 	for _, p := range parts {
 		for _, t := range p.Report.Thresholds {
-			given, err := ParseThreshold(t.Threshold)
-			windows, key := given.Over > 0 || warmup > 0, given.key()
+			given, err := threshold.Parse(t.Threshold)
+			windows, key := given.Over > 0 || warmup > 0, given.Key()
 			switch {
 			case err != nil || !exact || windows && !aligned || owners[key] < len(parts):
 				t.Threshold = p.Name + ": " + t.Threshold
@@ -35,11 +39,11 @@ func (r *Report) combineThresholds(parts []Part) {
 }
 
 // asked returns the thresholds of a report, each once.
-func (r Report) asked() map[Threshold]bool {
-	all := map[Threshold]bool{}
+func (r Report) asked() map[threshold.Threshold]bool {
+	all := map[threshold.Threshold]bool{}
 	for _, t := range r.Thresholds {
-		if given, err := ParseThreshold(t.Threshold); err == nil {
-			all[given.key()] = true
+		if given, err := threshold.Parse(t.Threshold); err == nil {
+			all[given.Key()] = true
 		}
 	}
 	return all

@@ -1,4 +1,4 @@
-package report
+package report_test
 
 import (
 	"fmt"
@@ -6,17 +6,21 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/reporttest"
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
 // place returns the archive of a run with these thresholds at one place: 100 requests per second for ten seconds.
-func place(t *testing.T, worker string, change func(*Input), ms int64, thresholds ...string) Report {
+func place(t *testing.T, worker string, change func(*report.Input), ms int64, thresholds ...string) report.Report {
 	t.Helper()
 	in := judgedRun(10, func(int64) int64 { return ms }, func(_, i int64) bool { return i == 0 }) // 1 % fails
 	w := &in.Workers[0]
 	w.ID, w.Incarnation, w.Total.Worker, w.Total.Incarnation = worker, worker+"-i", worker, worker+"-i"
 	w.Total.Self.Wall, w.Total.Self.Cores = int64(10*time.Second), 1
 	for _, text := range thresholds {
-		threshold, err := ParseThreshold(text)
+		threshold, err := threshold.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,17 +29,17 @@ func place(t *testing.T, worker string, change func(*Input), ms int64, threshold
 	if change != nil {
 		change(&in)
 	}
-	return reread(t, Build(in))
+	return reporttest.Reread(t, report.Build(in))
 }
 
 // combinedOf returns the thresholds of the sum of two, each with its result and text.
-func combinedOf(t *testing.T, a, b Report) (all []string) {
+func combinedOf(t *testing.T, a, b report.Report) (all []string) {
 	t.Helper()
-	r, err := Combine([]Part{{"a.loadctl", a}, {"b.loadctl", b}})
+	r, err := report.Combine([]report.Part{{"a.loadctl", a}, {"b.loadctl", b}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range reread(t, r).Thresholds {
+	for _, one := range reporttest.Reread(t, r).Thresholds {
 		all = append(all, fmt.Sprintf("%s %s %s", one.Result, one.Threshold, one.Text))
 	}
 	return all
@@ -44,16 +48,16 @@ func combinedOf(t *testing.T, a, b Report) (all []string) {
 // TestCombineJudgesAnew: both parts pass and the sum fails, or the reverse. The value is that of all requests.
 func TestCombineJudgesAnew(t *testing.T) {
 	for _, row := range []struct{ threshold, ofA, ofB, sum, text string }{
-		{"rate:rate<150", Passed, Passed, Failed, "200/s"},
-		{"rate:rate>150", Failed, Failed, Passed, "200/s"},
-		{"errors:count<15", Passed, Passed, Failed, "20"},
-		{"errors:rate<=1%", Passed, Passed, Passed, "1.00 %"},
-		{"errors:count==2 over 1s", Failed, Failed, Passed, "2 in seconds 0 to 1"},
-		{"rate:rate<150 over 2s", Passed, Passed, Failed, "200/s in seconds 0 to 2, 9 of 9 windows failed"},
-		{"latency:p(50)<15ms", Passed, Failed, Passed, "10.0ms"},
-		{"latency:p(51)<15ms", Passed, Failed, Failed, "30.0ms"},
-		{"latency:avg<=21ms", Passed, Failed, Passed, "20.0ms"},
-		{"status{code=503}:count<15", Passed, Passed, Failed, "20"},
+		{"rate:rate<150", threshold.Passed, threshold.Passed, threshold.Failed, "200/s"},
+		{"rate:rate>150", threshold.Failed, threshold.Failed, threshold.Passed, "200/s"},
+		{"errors:count<15", threshold.Passed, threshold.Passed, threshold.Failed, "20"},
+		{"errors:rate<=1%", threshold.Passed, threshold.Passed, threshold.Passed, "1.00 %"},
+		{"errors:count==2 over 1s", threshold.Failed, threshold.Failed, threshold.Passed, "2 in seconds 0 to 1"},
+		{"rate:rate<150 over 2s", threshold.Passed, threshold.Passed, threshold.Failed, "200/s in seconds 0 to 2, 9 of 9 windows failed"},
+		{"latency:p(50)<15ms", threshold.Passed, threshold.Failed, threshold.Passed, "10.0ms"},
+		{"latency:p(51)<15ms", threshold.Passed, threshold.Failed, threshold.Failed, "30.0ms"},
+		{"latency:avg<=21ms", threshold.Passed, threshold.Failed, threshold.Passed, "20.0ms"},
+		{"status{code=503}:count<15", threshold.Passed, threshold.Passed, threshold.Failed, "20"},
 	} {
 		a, b := place(t, "berlin", nil, 10, row.threshold), place(t, "paris", nil, 30, strings.Replace(row.threshold, ":", " : ", 1))
 		if a.Thresholds[0].Result != row.ofA || b.Thresholds[0].Result != row.ofB {
@@ -76,17 +80,17 @@ func TestCombineLeavesWhatIsNotExact(t *testing.T) {
 		}
 		return all
 	}
-	warm := func(in *Input) { in.Warmup = 2 * time.Second }
-	long := func(in *Input) { in.Duration = 20 * time.Minute }
+	warm := func(in *report.Input) { in.Warmup = 2 * time.Second }
+	long := func(in *report.Input) { in.Duration = 20 * time.Minute }
 	for name, c := range map[string]struct {
-		a, b Report
+		a, b report.Report
 		want []string
 	}{
 		"only one has it": {place(t, "berlin", nil, 10, rate), place(t, "paris", nil, 10, "errors:count<15"), parts("passed rate:rate<150 100/s", "passed errors:count<15 10")},
 		"another warm-up": {place(t, "berlin", warm, 10, over), place(t, "paris", nil, 10, over),
 			parts("passed "+over+" 100/s in seconds 2 to 10", "passed "+over+" 100/s in seconds 0 to 8")},
 		"the same warm-up": {place(t, "berlin", warm, 10, over), place(t, "paris", warm, 10, over), []string{"failed " + over + " 200/s in seconds 2 to 10, 1 of 1 windows failed"}},
-		"incomplete": {place(t, "berlin", nil, 10, rate), place(t, "paris", func(in *Input) { *in = missing(*in, 10) }, 10, rate),
+		"incomplete": {place(t, "berlin", nil, 10, rate), place(t, "paris", func(in *report.Input) { *in = missing(*in, 10) }, 10, rate),
 			parts("passed "+rate+" 100/s", "undecided "+rate+" 100/s, but the report is INCOMPLETE")},
 		"other points": {place(t, "berlin", nil, 10, over), place(t, "paris", long, 10, over), parts("passed "+over+" 100/s in seconds 0 to 8", "passed "+over+" 100/s in seconds 0 to 8")},
 	} {
@@ -95,12 +99,12 @@ func TestCombineLeavesWhatIsNotExact(t *testing.T) {
 		}
 	}
 	// A combined report that is combined again is not judged under its new names.
-	both, err := Combine([]Part{{"a", place(t, "berlin", nil, 10, rate)}, {"b", place(t, "paris", nil, 10, "errors:count<15")}})
+	both, err := report.Combine([]report.Part{{"a", place(t, "berlin", nil, 10, rate)}, {"b", place(t, "paris", nil, 10, "errors:count<15")}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	both.Run = "both"
-	if got := combinedOf(t, reread(t, both), place(t, "rome", nil, 10, rate)); len(got) != 3 || !strings.HasPrefix(got[0], "passed a.loadctl: a: rate") || !strings.HasPrefix(got[2], "passed b.loadctl: rate") {
+	if got := combinedOf(t, reporttest.Reread(t, both), place(t, "rome", nil, 10, rate)); len(got) != 3 || !strings.HasPrefix(got[0], "passed a.loadctl: a: rate") || !strings.HasPrefix(got[2], "passed b.loadctl: rate") {
 		t.Errorf("%q", got)
 	}
 }

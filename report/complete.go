@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"time"
+
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // namePattern matches names of runs and workers that can stand in a command.
@@ -96,7 +98,7 @@ func (in Input) unfinished() []WorkerInput {
 
 // neverBegun tells whether the run ended before its first slot.
 func (in Input) neverBegun() bool {
-	sent := func(w WorkerInput) bool { return w.Total != nil && w.Total.Counts != (Counts{}) }
+	sent := func(w WorkerInput) bool { return w.Total != nil && w.Total.Counts != (record.Counts{}) }
 	return !in.Running && in.StartedAt.IsZero() && in.Budget == (Budget{}) && !slices.ContainsFunc(in.Workers, sent)
 }
 
@@ -104,7 +106,7 @@ func (in Input) neverBegun() bool {
 // The number of notes is bounded.
 func missingFinals(run string, workers []WorkerInput) []string {
 	var notes []string
-	for _, w := range workers[:min(len(workers), maxTextWorkers)] {
+	for _, w := range workers[:min(len(workers), MaxTextWorkers)] {
 		lack := "no snapshot arrived, so nothing that it sent is counted"
 		if w.Total != nil {
 			lack = "its final snapshot is missing, so what it sent after " + time.UnixMicro(w.Total.End).UTC().Format(time.RFC3339) + " is not counted"
@@ -120,3 +122,6 @@ func missingFinals(run string, workers []WorkerInput) []string {
 	}
 	return notes
 }
+
+// MaxTextWorkers bounds the workers that texts list; JSON has them all.
+const MaxTextWorkers = 20

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // An Event is something that happened to a run: a command, a join, a leave, a fault.
@@ -37,7 +39,7 @@ func (r *Report) takeEvents(all []Event) {
 
 // noteStop notes who ended the run, if it ended long before its planned end.
 func (r *Report) noteStop(planned time.Duration) {
-	if r.Running || r.length() > planned-time.Second {
+	if r.Running || r.Length() > planned-time.Second {
 		return
 	}
 	for _, e := range slices.Backward(r.Events) {
@@ -49,7 +51,7 @@ func (r *Report) noteStop(planned time.Duration) {
 		default:
 			continue
 		}
-		r.Notes = append(r.Notes, fmt.Sprintf("the run ended after %v of %v: %s", r.length().Round(100*time.Millisecond), planned, who))
+		r.Notes = append(r.Notes, fmt.Sprintf("the run ended after %v of %v: %s", r.Length().Round(100*time.Millisecond), planned, who))
 		return
 	}
 }
@@ -74,10 +76,10 @@ func eventsOf(parts []Part, began time.Time) []Event {
 }
 
 // inEra tells whether Redis' clock can show t: from 1970 to 2255, in µs.
-func inEra(t time.Time) bool { return t.Unix() >= 0 && t.Unix() <= maxCount/1_000_000 }
+func inEra(t time.Time) bool { return t.Unix() >= 0 && t.Unix() <= record.MaxCount/1_000_000 }
 
-// checkEvents refuses events that no report has. Older programs wrote no events.
-func (r *Report) checkEvents() error {
+// CheckEvents refuses events that no report has. Older programs wrote no events.
+func (r *Report) CheckEvents() error {
 	if r.Events == nil {
 		r.Events = []Event{}
 	}

@@ -1,4 +1,4 @@
-package report
+package report_test
 
 import (
 	"fmt"
@@ -6,19 +6,22 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/reporttest"
 )
 
 // eventful returns a report with events at these seconds since its start.
-func eventful(start time.Time, seconds ...float64) Report {
-	in := Input{Run: "x", StartedAt: start}
+func eventful(start time.Time, seconds ...float64) report.Report {
+	in := report.Input{Run: "x", StartedAt: start}
 	for _, s := range seconds {
-		in.Events = append(in.Events, Event{At: start.Add(time.Duration(s * float64(time.Second))).UTC(), Kind: "join", Who: fmt.Sprint("w", s)})
+		in.Events = append(in.Events, report.Event{At: start.Add(time.Duration(s * float64(time.Second))).UTC(), Kind: "join", Who: fmt.Sprint("w", s)})
 	}
-	return Build(in)
+	return report.Build(in)
 }
 
 // listed returns for each event its seconds since the start of the report, and who.
-func listed(r Report) string {
+func listed(r report.Report) string {
 	var all []string
 	for _, e := range r.Events {
 		all = append(all, fmt.Sprintf("%g %s", e.At.Sub(r.StartedAt).Seconds(), e.Who))
@@ -28,19 +31,19 @@ func listed(r Report) string {
 
 // TestEventsAreBounded: a report lists the last thousand, and says so.
 func TestEventsAreBounded(t *testing.T) {
-	seconds := make([]float64, maxEvents)
+	seconds := make([]float64, report.MaxEvents)
 	for i := range seconds {
 		seconds[i] = float64(i)
 	}
 	start := time.Unix(1_800_000_000, 0)
-	if r := eventful(start, seconds...); len(r.Events) != maxEvents || len(r.Notes) != 0 {
+	if r := eventful(start, seconds...); len(r.Events) != report.MaxEvents || len(r.Notes) != 0 {
 		t.Errorf("%d events, %q", len(r.Events), r.Notes)
 	}
 	r := eventful(start, append(seconds, 1_000, 1_001)...)
-	if notes := strings.Join(r.Notes, "; "); len(r.Events) != maxEvents || r.Events[0].Who != "w2" || notes != "the report lists the last 1000 events; 2 older ones are left out" {
+	if notes := strings.Join(r.Notes, "; "); len(r.Events) != report.MaxEvents || r.Events[0].Who != "w2" || notes != "the report lists the last 1000 events; 2 older ones are left out" {
 		t.Errorf("%d events from %v on, %q", len(r.Events), r.Events[0], notes)
 	}
-	if back := reread(t, r); !reflect.DeepEqual(back.Events, r.Events) {
+	if back := reporttest.Reread(t, r); !reflect.DeepEqual(back.Events, r.Events) {
 		t.Error("the archive has other events")
 	}
 	if r := eventful(start); r.Events == nil {
@@ -51,15 +54,15 @@ func TestEventsAreBounded(t *testing.T) {
 // TestCombineEvents: the events of all archives, in order of the time since each start, with the name of the archive.
 func TestCombineEvents(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	a, b := reread(t, eventful(start, -1, 2, 7.5)), reread(t, eventful(start.Add(40*time.Minute), -0.5, 2.25, 7, 8))
-	waits := Build(Input{Run: "x", Events: []Event{{At: start.Add(time.Second), Kind: "create", Who: "ann"}}}) // it never began
-	parts := []Part{{"a", a}, {"b", b}, {"c", waits}}
-	r, err := Combine(parts)
+	a, b := reporttest.Reread(t, eventful(start, -1, 2, 7.5)), reporttest.Reread(t, eventful(start.Add(40*time.Minute), -0.5, 2.25, 7, 8))
+	waits := report.Build(report.Input{Run: "x", Events: []report.Event{{At: start.Add(time.Second), Kind: "create", Who: "ann"}}}) // it never began
+	parts := []report.Part{{"a", a}, {"b", b}, {"c", waits}}
+	r, err := report.Combine(parts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = "-1 a: w-1, -0.5 b: w-0.5, 1 c: ann, 2 a: w2, 2.25 b: w2.25, 7 b: w7, 7.5 a: w7.5, 8 b: w8"
-	if got := listed(reread(t, r)); got != want || !r.StartedAt.Equal(start) {
+	if got := listed(reporttest.Reread(t, r)); got != want || !r.StartedAt.Equal(start) {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	if listed(a) != "-1 w-1, 2 w2, 7.5 w7.5" {
@@ -67,28 +70,15 @@ func TestCombineEvents(t *testing.T) {
 	}
 	// Together they exceed the limit of a report.
 	seconds := make([]float64, 600)
-	r, err = Combine([]Part{{"a", eventful(start, seconds...)}, {"b", eventful(start, seconds...)}})
-	if err != nil || len(r.Events) != maxEvents || !strings.Contains(strings.Join(r.Notes, "; "), "200 older ones are left out") {
+	r, err = report.Combine([]report.Part{{"a", eventful(start, seconds...)}, {"b", eventful(start, seconds...)}})
+	if err != nil || len(r.Events) != report.MaxEvents || !strings.Contains(strings.Join(r.Notes, "; "), "200 older ones are left out") {
 		t.Errorf("%v, %d events, %q", err, len(r.Events), r.Notes)
 	}
 	// A start outside the valid range moves no event out of the range of JSON.
 	far := eventful(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC))
 	far.Events = a.Events
-	if r, err = Combine([]Part{{"far", far}, {"a", a}}); err != nil || !r.Events[0].At.Equal(a.Events[0].At) {
+	if r, err = report.Combine([]report.Part{{"far", far}, {"a", a}}); err != nil || !r.Events[0].At.Equal(a.Events[0].At) {
 		t.Errorf("%v, %+v", err, r.Events)
 	}
-	reread(t, r)
-}
-
-// TestOldReportsHaveNoEvents: their list of events is empty.
-func TestOldReportsHaveNoEvents(t *testing.T) {
-	r := Build(run(t))
-	for what, text := range map[string]string{
-		"archive": packed(t, strings.Replace(bodyOf(t), `"events":`, `"later":`, 1)),
-		"JSON":    strings.Replace(everyFormat(t, r)["json"], `"events":`, `"later":`, 1),
-	} {
-		if old, err := Read(strings.NewReader(text)); err != nil || old.Events == nil || len(old.Events) != 0 {
-			t.Errorf("%s: %v, %v", what, err, old.Events)
-		}
-	}
+	reporttest.Reread(t, r)
 }

@@ -6,18 +6,20 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/render"
 )
 
 // Two shards record, their snapshots are merged, the report is printed.
 func Example() {
 	const ms = int64(time.Millisecond)
-	total := report.NewSnapshot("host-1", "a1b2")
+	total := record.NewSnapshot("host-1", "a1b2")
 	for shard := range int64(2) {
-		rec := report.NewRecorder() // one goroutine each
+		rec := record.NewRecorder() // one goroutine each
 		for i := range int64(500) {
 			due := i * 10 * ms
 			rec.Sent()
-			rec.Done(report.Sample{Due: due, Sent: due, Done: due + (1+shard)*ms, Status: 200})
+			rec.Done(record.Sample{Due: due, Sent: due, Done: due + (1+shard)*ms, Status: 200})
 		}
 		total.Record(rec)
 	}
@@ -38,12 +40,12 @@ func Example() {
 // Users feel the latency from the intended time on.
 func ExampleRecorder() {
 	const ms = int64(time.Millisecond)
-	rec := report.NewRecorder()
+	rec := record.NewRecorder()
 	rec.Sent()
-	rec.Done(report.Sample{Due: 0, Sent: 30 * ms, Done: 40 * ms, Status: 200})
-	s := report.NewSnapshot("host-1", "a1b2")
+	rec.Done(record.Sample{Due: 0, Sent: 30 * ms, Done: 40 * ms, Status: 200})
+	s := record.NewSnapshot("host-1", "a1b2")
 	s.Record(rec)
-	for _, h := range []*report.Histogram{s.Latency, s.Service, s.Lag} {
+	for _, h := range []*record.Histogram{s.Latency, s.Service, s.Lag} {
 		fmt.Println(time.Duration(h.Max()).Round(100 * time.Microsecond))
 	}
 	// Output:
@@ -54,16 +56,16 @@ func ExampleRecorder() {
 
 // Snapshots travel as bytes and merge by bucket counts.
 func ExampleSnapshot_Merge() {
-	sum := report.NewSnapshot("", "")
+	sum := record.NewSnapshot("", "")
 	for _, latency := range []time.Duration{time.Millisecond, time.Second} {
-		s := report.NewSnapshot("host", "a1b2")
+		s := record.NewSnapshot("host", "a1b2")
 		s.Counts.Completed = 1
 		s.Latency.Record(latency.Nanoseconds())
 		data, err := s.MarshalBinary()
 		if err != nil {
 			panic(err)
 		}
-		var received report.Snapshot
+		var received record.Snapshot
 		if err := received.UnmarshalBinary(data); err != nil {
 			panic(err)
 		}
@@ -75,8 +77,8 @@ func ExampleSnapshot_Merge() {
 
 // A worker publishes closed points once, and open points each time.
 func ExampleSeries() {
-	var series report.Series
-	s := report.NewSnapshot("host-1", "a1b2")
+	var series record.Series
+	s := record.NewSnapshot("host-1", "a1b2")
 	s.Counts.Sent = 100
 	var second int64
 	for beat := range int64(5) {
@@ -95,7 +97,7 @@ func ExampleSeries() {
 
 // The output is chosen by name.
 func ExampleFormat() {
-	render, err := report.Format("csv")
+	render, err := render.Format("csv")
 	if err != nil {
 		panic(err)
 	}

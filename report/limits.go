@@ -5,45 +5,47 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/loadctl/loadctl/report/record"
 )
 
-// A limitLine is one cause of a limit, for all workers that met it.
-type limitLine struct {
-	Verdict        // the verdict on the worker that it limited most
-	worst   string // the id of that worker
-	workers int    // number of workers that met it
+// A Limit is one cause of a limit, for all workers that met it.
+type Limit struct {
+	record.Verdict        // the verdict on the worker that it limited most
+	worst          string // the id of that worker
+	Workers        int    // number of workers that met it
 }
 
 // String formats the line for people.
-func (l limitLine) String() string {
-	if l.workers == 1 {
+func (l Limit) String() string {
+	if l.Workers == 1 {
 		return fmt.Sprintf("%s, %s: %s", l.worst, l.Limit, l.Text)
 	}
-	return fmt.Sprintf("%d workers, %s; the worst, %s: %s", l.workers, l.Limit, l.worst, l.Text)
+	return fmt.Sprintf("%d workers, %s; the worst, %s: %s", l.Workers, l.Limit, l.worst, l.Text)
 }
 
-// limits condenses the verdicts on all workers to one for each cause, the worst causes first.
-func (r Report) limits() []limitLine {
-	lines := map[Verdict]*limitLine{} // by limit and cause
-	most := map[Verdict]float64{}
-	met := map[Verdict]map[string]bool{}
-	var order []Verdict
+// Limits condenses the verdicts on all workers to one for each cause, the worst causes first.
+func (r Report) Limits() []Limit {
+	lines := map[record.Verdict]*Limit{} // by limit and cause
+	most := map[record.Verdict]float64{}
+	met := map[record.Verdict]map[string]bool{}
+	var order []record.Verdict
 	for _, w := range r.Workers {
 		for _, v := range w.Verdicts {
-			key := Verdict{Limit: v.Limit, Cause: v.Cause}
+			key := record.Verdict{Limit: v.Limit, Cause: v.Cause}
 			if lines[key] == nil {
-				lines[key], met[key], most[key] = &limitLine{}, map[string]bool{}, -1
+				lines[key], met[key], most[key] = &Limit{}, map[string]bool{}, -1
 				order = append(order, key)
 			}
 			met[key][w.ID] = true
 			if n := w.extent(v.Cause); n > most[key] {
 				most[key], lines[key].Verdict, lines[key].worst = n, v, w.ID
 			}
-			lines[key].workers = len(met[key])
+			lines[key].Workers = len(met[key])
 		}
 	}
-	slices.SortStableFunc(order, func(a, b Verdict) int { return cmp.Compare(a.rank(), b.rank()) })
-	all := make([]limitLine, len(order))
+	slices.SortStableFunc(order, func(a, b record.Verdict) int { return cmp.Compare(rank(a), rank(b)) })
+	all := make([]Limit, len(order))
 	for i, key := range order {
 		all[i] = *lines[key]
 	}
@@ -51,9 +53,9 @@ func (r Report) limits() []limitLine {
 }
 
 // rank returns the position of a verdict's rule among all rules. An unknown cause comes last.
-func (v Verdict) rank() int {
-	rules := verdictRules()
-	i := slices.IndexFunc(rules, func(r verdictRule) bool { return r.cause == v.Cause })
+func rank(v record.Verdict) int {
+	rules := record.Rules()
+	i := slices.IndexFunc(rules, func(r record.Rule) bool { return r.Cause == v.Cause })
 	if i < 0 {
 		return len(rules)
 	}
@@ -79,16 +81,16 @@ func (w WorkerReport) extent(cause string) float64 {
 
 // within returns what a worker measured, with no time longer than the run: a worker measures on while it waits for the
 // last answers. It does not change the snapshot. nil stays nil; a length of 0 means unknown.
-func within(s *Snapshot, length time.Duration) *Snapshot {
+func within(s *record.Snapshot, length time.Duration) *record.Snapshot {
 	if s == nil || length <= 0 {
 		return s
 	}
 	most, cut := length.Nanoseconds(), *s
 	cut.Self.Wall = min(cut.Self.Wall, most)
-	for _, t := range cut.Self.limited() {
-		*t.ns = min(*t.ns, most)
+	for _, t := range cut.Self.Limited() {
+		*t.NS = min(*t.NS, most)
 	}
-	for _, l := range cut.Self.loads() {
+	for _, l := range cut.Self.Loads() {
 		l.Over = min(l.Over, most)
 	}
 	return &cut

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // A Meter measures an open loop in one process and makes its report:
@@ -23,22 +24,22 @@ type Meter struct {
 	running sync.WaitGroup
 
 	mu       sync.Mutex
-	start    time.Time // due time of the first request; zero = none yet
-	second   int64     // the interval is this second since start
-	recorder *Recorder // of the interval
-	total    *Snapshot // of the intervals before
-	series   Series
+	start    time.Time        // due time of the first request; zero = none yet
+	second   int64            // the interval is this second since start
+	recorder *record.Recorder // of the interval
+	total    *record.Snapshot // of the intervals before
+	series   record.Series
 }
 
 // NewMeter returns a Meter for requests that are sent by a profile.
 func NewMeter(p pacer.Profile) *Meter {
-	return &Meter{profile: p, recorder: NewRecorder(), total: NewSnapshot("local", "1")}
+	return &Meter{profile: p, recorder: record.NewRecorder(), total: record.NewSnapshot("local", "1")}
 }
 
 // Go makes a request in a new goroutine and records it. due is when it was to be sent; the first call's due is the
 // start of the run. Of the Sample that request returns, the Meter takes Status, Class and bytes, and sets the times
 // itself.
-func (m *Meter) Go(due time.Time, request func() Sample) {
+func (m *Meter) Go(due time.Time, request func() record.Sample) {
 	m.mu.Lock()
 	if m.start.IsZero() {
 		m.start = due
@@ -93,7 +94,7 @@ func (m *Meter) rate(took time.Duration) float64 {
 }
 
 // at returns the recorder of the current interval.
-func (m *Meter) at(now time.Time) *Recorder {
+func (m *Meter) at(now time.Time) *record.Recorder {
 	if second := int64(now.Sub(m.start) / time.Second); second > m.second {
 		m.flush()
 		m.second = second
@@ -103,7 +104,7 @@ func (m *Meter) at(now time.Time) *Recorder {
 
 // flush ends an interval.
 func (m *Meter) flush() {
-	interval := NewSnapshot("local", "1")
+	interval := record.NewSnapshot("local", "1")
 	interval.Record(m.recorder)
 	m.recorder.Reset()
 	m.series.Add(m.second*1_000_000+500_000, interval)

@@ -1,4 +1,4 @@
-package report
+package report_test
 
 import (
 	"testing"
@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // TestMeter: an open loop of 100 a second, whose endpoint stalls for half a second, in virtual time. No request is left
@@ -13,18 +15,18 @@ import (
 func TestMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		profile := pacer.Constant(pacer.PerSecond(100), 3*time.Second)
-		meter := NewMeter(profile)
+		meter := report.NewMeter(profile)
 		start := time.Now()
 		for k, due := range profile.Pace(t.Context()) {
-			meter.Go(due, func() Sample {
+			meter.Go(due, func() record.Sample {
 				time.Sleep(10 * time.Millisecond)
 				if stall := start.Add(1500 * time.Millisecond); time.Now().After(start.Add(time.Second)) && time.Now().Before(stall) {
 					time.Sleep(time.Until(stall))
 				}
 				if k%10 == 0 {
-					return Sample{Status: 503, Class: "status", BytesIn: 7}
+					return record.Sample{Status: 503, Class: "status", BytesIn: 7}
 				}
-				return Sample{Status: 200}
+				return record.Sample{Status: 200}
 			})
 		}
 		r := meter.Report()
@@ -45,7 +47,7 @@ func TestMeter(t *testing.T) {
 }
 
 func TestMeterOfNothing(t *testing.T) {
-	if r := NewMeter(pacer.Constant(pacer.PerSecond(1), 0)).Report(); r.Asked != 0 || !r.Complete {
+	if r := report.NewMeter(pacer.Constant(pacer.PerSecond(1), 0)).Report(); r.Asked != 0 || !r.Complete {
 		t.Errorf("%+v", r)
 	}
 }

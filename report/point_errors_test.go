@@ -1,4 +1,4 @@
-package report
+package report_test
 
 import (
 	"fmt"
@@ -7,23 +7,27 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/reporttest"
 )
 
 // failingRun is a run of some workers, in which requests fail in some seconds, each with one of these classes.
-func failingRun(t *testing.T, rng *rand.Rand, name string, seconds int64, classes []string) Report {
+func failingRun(t *testing.T, rng *rand.Rand, name string, seconds int64, classes []string) report.Report {
 	t.Helper()
-	in := Input{Run: "x", StartedAt: time.Unix(1_800_000_000, 0), Duration: time.Duration(seconds) * time.Second}
+	in := report.Input{Run: "x", StartedAt: time.Unix(1_800_000_000, 0), Duration: time.Duration(seconds) * time.Second}
 	for w := range 1 + rng.IntN(3) {
-		series, total := new(Series), NewSnapshot(fmt.Sprint(name, w), "i")
+		series, total := new(record.Series), record.NewSnapshot(fmt.Sprint(name, w), "i")
 		until := 1 + rng.Int64N(seconds) // they leave at different times, so widths differ
 		for second := int64(0); second < until; second += 1 + rng.Int64N(4) {
-			beat := NewSnapshot(total.Worker, "i")
+			beat := record.NewSnapshot(total.Worker, "i")
 			for range 1 + rng.IntN(5) {
 				beat.Counts.Sent++
 				beat.Latency.Record(rng.Int64N(1e9))
 				if class := classes[rng.IntN(len(classes))]; class != "" {
 					beat.Counts.Failed++
-					beat.class(class).Count++
+					beat.Class(class).Count++
 				} else {
 					beat.Counts.Completed++
 				}
@@ -34,22 +38,22 @@ func failingRun(t *testing.T, rng *rand.Rand, name string, seconds int64, classe
 		total.Final = true
 		sent := total.Counts.Sent
 		in.Budget.Issued += sent
-		in.Workers = append(in.Workers, WorkerInput{ID: total.Worker, Incarnation: "i", State: "left", Gone: true, Leased: sent, Total: total,
-			Series: rewritten(t, points(series))})
+		in.Workers = append(in.Workers, report.WorkerInput{ID: total.Worker, Incarnation: "i", State: "left", Gone: true, Leased: sent, Total: total,
+			Series: rewritten(t, series.Points())})
 	}
-	return Build(in)
+	return report.Build(in)
 }
 
 // rewritten returns a series after a round trip through Redis.
-func rewritten(t *testing.T, all []Point) []Point {
+func rewritten(t *testing.T, all []record.Point) []record.Point {
 	t.Helper()
-	var read []Point
+	var read []record.Point
 	for _, p := range all {
 		text, err := p.MarshalText()
 		if err != nil {
 			t.Fatal(err)
 		}
-		var back Point
+		var back record.Point
 		if err := back.UnmarshalText(text); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -62,7 +66,7 @@ func rewritten(t *testing.T, all []Point) []Point {
 }
 
 // seriesErrors checks that the errors of each point add up to its failures, and returns their sum by class.
-func seriesErrors(t *testing.T, what string, r Report) map[string]int64 {
+func seriesErrors(t *testing.T, what string, r report.Report) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
 	for _, s := range r.Series {
@@ -86,11 +90,11 @@ func TestSeriesErrors(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 18))
 		first := failingRun(t, rng, "a", 1+rng.Int64N(3_000), classes)
 		second := failingRun(t, rng, "b", 1+rng.Int64N(300), append(classes, "naïve\n"))
-		both, err := Combine([]Part{{"a", first}, {"b", second}})
+		both, err := report.Combine([]report.Part{{"a", first}, {"b", second}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, r := range map[string]Report{"first": first, "second": second, "both": both, "archived": reread(t, both)} {
+		for what, r := range map[string]report.Report{"first": first, "second": second, "both": both, "archived": reporttest.Reread(t, both)} {
 			what = fmt.Sprintf("seed %d, %s", seed, what)
 			if got := seriesErrors(t, what, r); !r.Complete || !maps.Equal(got, r.Errors) {
 				t.Errorf("%s: complete %v, errors %v over the series, %v of the run", what, r.Complete, got, r.Errors)
@@ -106,12 +110,12 @@ func TestManyClasses(t *testing.T) {
 		classes = append(classes, fmt.Sprintf("%064d", i))
 	}
 	r := failingRun(t, rand.New(rand.NewPCG(1, 1)), "a", 2_000, append(classes, strings.Repeat("x", 1_000)))
-	all := seriesErrors(t, "all", reread(t, r))
-	if failed := all[OtherClass]; len(all) > 301 || failed == 0 {
+	all := seriesErrors(t, "all", reporttest.Reread(t, r))
+	if failed := all[record.OtherClass]; len(all) > 301 || failed == 0 {
 		t.Errorf("%d classes, %d pooled", len(all), failed)
 	}
 	for _, p := range r.Histograms.Series {
-		if len(p.Errors) > maxClasses+1 {
+		if len(p.Errors) > record.MaxClasses+1 {
 			t.Fatalf("%d classes in a point", len(p.Errors))
 		}
 	}
@@ -119,30 +123,30 @@ func TestManyClasses(t *testing.T) {
 
 // TestOldPoints: points of version 1 can be read, and their errors have the class of unknown errors.
 func TestOldPoints(t *testing.T) {
-	var old, now Point
+	var old, now record.Point
 	if err := old.UnmarshalText([]byte("1,1,7,5,3,2,")); err != nil {
 		t.Fatal(err)
 	}
 	if err := now.UnmarshalText([]byte("2,1,7,5,2,3,status=3,")); err != nil {
 		t.Fatal(err)
 	}
-	r := Build(Input{Duration: 10 * time.Second, Workers: []WorkerInput{{ID: "a", Series: []Point{old}}, {ID: "b", Series: []Point{now}}}})
-	if got := r.Series[7]; got.Sent != 10 || got.Failed != 5 || !maps.Equal(got.Errors, map[string]int64{OtherClass: 2, "status": 3}) {
+	r := report.Build(report.Input{Duration: 10 * time.Second, Workers: []report.WorkerInput{{ID: "a", Series: []record.Point{old}}, {ID: "b", Series: []record.Point{now}}}})
+	if got := r.Series[7]; got.Sent != 10 || got.Failed != 5 || !maps.Equal(got.Errors, map[string]int64{record.OtherClass: 2, "status": 3}) {
 		t.Errorf("%+v", got)
 	}
-	seriesErrors(t, "old and new", reread(t, r))
+	seriesErrors(t, "old and new", reporttest.Reread(t, r))
 }
 
 // TestSnapshotContradicts: a snapshot with more errors than failures does not spoil the series.
 func TestSnapshotContradicts(t *testing.T) {
-	var s Series
-	in := interval(5, 1e6)
+	var s record.Series
+	in := reporttest.Interval(5, 1e6)
 	in.Counts.Failed = 3
-	in.class("status").Count = 4
+	in.Class("status").Count = 4
 	s.Add(0, in)
 	s.Add(5_000e6, in)
-	r := Build(Input{Workers: []WorkerInput{{Series: rewritten(t, points(&s))}}})
-	if all := seriesErrors(t, "contradicts", r); all[OtherClass] != 6 {
+	r := report.Build(report.Input{Workers: []report.WorkerInput{{Series: rewritten(t, s.Points())}}})
+	if all := seriesErrors(t, "contradicts", r); all[record.OtherClass] != 6 {
 		t.Errorf("%v", all)
 	}
 }

@@ -1,6 +1,12 @@
 package report
 
-import "time"
+import (
+	"errors"
+	"time"
+
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/threshold"
+)
 
 // A Report is the result of a run, or of a run so far. Its JSON is stable: members keep name, unit and meaning; new
 // ones may be added. Rates are per second; names that end in _ns are nanoseconds, those in _s seconds.
@@ -18,9 +24,9 @@ type Report struct {
 
 	Described Description `json:"described"` // the target and the flags
 
-	Latency     Distribution `json:"latency_ns"`      // done − due, of all that ended, including failed ones
-	ServiceTime Distribution `json:"service_time_ns"` // done − sent
-	Lag         Distribution `json:"lag_ns"`          // sent − due
+	Latency     record.Distribution `json:"latency_ns"`      // done − due, of all that ended, including failed ones
+	ServiceTime record.Distribution `json:"service_time_ns"` // done − sent
+	Lag         record.Distribution `json:"lag_ns"`          // sent − due
 
 	StatusCodes map[string]int64 `json:"status_codes"` // responses by code; "other" pools codes outside 0…999
 	Errors      map[string]int64 `json:"errors"`       // failed requests by class
@@ -59,8 +65,8 @@ type Report struct {
 
 	// Thresholds are the conditions that the run has to meet, and their results. They leave out the first WarmupS
 	// seconds.
-	Thresholds []ThresholdReport `json:"thresholds,omitempty"`
-	WarmupS    float64           `json:"warmup_s,omitempty"`
+	Thresholds []threshold.Result `json:"thresholds,omitempty"`
+	WarmupS    float64            `json:"warmup_s,omitempty"`
 
 	// Histograms are the source of the numbers. Nil in a Report that was read from JSON.
 	Histograms *Histograms `json:"-"`
@@ -68,23 +74,9 @@ type Report struct {
 
 // Histograms are the merged histograms of all workers.
 type Histograms struct {
-	Latency, Service, Lag *Histogram
-	Errors                map[string]*Histogram // latency by error class
-	Series                []Point
-}
-
-// A Distribution summarizes a histogram, in nanoseconds rounded to 3 significant digits. All are 0 if nothing was
-// recorded; min ≤ p50 ≤ … ≤ p9999 ≤ max.
-type Distribution struct {
-	Min   int64 `json:"min"`
-	Mean  int64 `json:"mean"`
-	P50   int64 `json:"p50"`
-	P90   int64 `json:"p90"`
-	P95   int64 `json:"p95"`
-	P99   int64 `json:"p99"`
-	P999  int64 `json:"p999"`
-	P9999 int64 `json:"p9999"`
-	Max   int64 `json:"max"`
+	Latency, Service, Lag *record.Histogram
+	Errors                map[string]*record.Histogram // latency by error class
+	Series                []record.Point
 }
 
 // WorkerReport is one incarnation in a Report.
@@ -105,23 +97,16 @@ type WorkerReport struct {
 
 	MostInFlight int64 `json:"most_in_flight,omitempty"` // in a closed loop: the most requests in flight at once, which is the number of connections used
 
-	Self     SelfReport `json:"self"`
-	Verdicts []Verdict  `json:"verdicts"` // empty = only the rate was a limit, as far as Self knows
+	Self     SelfReport       `json:"self"`
+	Verdicts []record.Verdict `json:"verdicts"` // empty = only the rate was a limit, as far as Self knows
 }
 
 // SelfReport is what a worker measured of itself. MeasuredS is 0 if it did not.
 type SelfReport struct {
-	MeasuredS float64               `json:"measured_s"`
-	Cores     int64                 `json:"cores"`     // cores that it may use, at most
-	GCCycles  int64                 `json:"gc_cycles"` // garbage collections
-	Load      map[string]LoadReport `json:"load"`      // by name; loads that a system does not report are absent
-}
-
-// LoadReport is a share of time, 1 = all of it: its mean, that of the worst second, and how long it was a limit.
-type LoadReport struct {
-	Mean  float64 `json:"mean"`
-	Worst float64 `json:"worst"`
-	OverS float64 `json:"over_s"`
+	MeasuredS float64                      `json:"measured_s"`
+	Cores     int64                        `json:"cores"`     // cores that it may use, at most
+	GCCycles  int64                        `json:"gc_cycles"` // garbage collections
+	Load      map[string]record.LoadReport `json:"load"`      // by name; loads that a system does not report are absent
 }
 
 // SeriesReport is one point of the series. Sent counts by the time of sending; ok and failed count by the time of the
@@ -140,3 +125,6 @@ type SeriesReport struct {
 	// Errors is Failed by class, nil if there are none. Failures counted by an older program are in OtherClass.
 	Errors map[string]int64 `json:"errors,omitempty"`
 }
+
+// ErrNoHistograms is the error of renderers that need histograms, for a report that was read from JSON.
+var ErrNoHistograms = errors.New("the report has no histograms, because it was read from JSON")

@@ -1,6 +1,11 @@
 package report
 
-import "time"
+import (
+	"time"
+
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/threshold"
+)
 
 // A Section is a part of a run as its workers published it: for each worker, its intervals in that part, merged.
 //
@@ -13,12 +18,12 @@ import "time"
 type Section struct {
 	Asked   int64 // slots that were due in it
 	Length  time.Duration
-	Workers []*Snapshot
+	Workers []*record.Snapshot
 }
 
 // Total returns the sum over all workers.
-func (s Section) Total() *Snapshot {
-	all := NewSnapshot("", "")
+func (s Section) Total() *record.Snapshot {
+	all := record.NewSnapshot("", "")
 	for _, w := range s.Workers {
 		all.Merge(w)
 	}
@@ -27,26 +32,26 @@ func (s Section) Total() *Snapshot {
 
 // Judge judges a threshold over the section and ignores its windows. Requests that were dropped late count as slower
 // than all that ended.
-func (s Section) Judge(t Threshold) ThresholdReport {
-	out := ThresholdReport{Threshold: t.Text, Unit: t.kind()}
-	read := s.window().read(t)
-	out.Result = t.judge(read)
-	out.show(t, read)
+func (s Section) Judge(t threshold.Threshold) threshold.Result {
+	out := threshold.Result{Threshold: t.Text, Unit: t.Kind()}
+	read := s.window().Read(t)
+	out.Result = t.Judge(read)
+	out.Show(t, read)
 	return out
 }
 
 // window returns the section as a window, by which thresholds are judged.
-func (s Section) window() window {
+func (s Section) window() threshold.Window {
 	all := s.Total()
 	c := all.Counts
-	w := window{
-		seconds: s.Length.Seconds(), asked: s.Asked, sent: c.Sent, ok: c.Completed, failed: c.Failed,
-		latency: all.Latency, service: all.Service, lag: all.Lag, status: map[string]int64{},
-		notSent: max(0, s.Asked-c.Sent), slower: c.OutOfRange,
-		kept: Audit{Asked: c.fired(), LateDropped: c.LateDropped}.kept(),
+	w := threshold.Window{
+		Seconds: s.Length.Seconds(), Asked: s.Asked, Sent: c.Sent, OK: c.Completed, Failed: c.Failed,
+		Latency: all.Latency, Service: all.Service, Lag: all.Lag, Status: map[string]int64{},
+		NotSent: max(0, s.Asked-c.Sent), Slower: c.OutOfRange,
+		Kept: Audit{Asked: c.Fired(), LateDropped: c.LateDropped}.kept(),
 	}
 	for code, n := range all.Status {
-		w.status[statusName(code)] = n
+		w.Status[statusName(code)] = n
 	}
 	return w
 }
@@ -57,7 +62,7 @@ func (s Section) Generator() (limit string, full bool) {
 	var r Report
 	full = true
 	for _, w := range s.Workers {
-		judged := WorkerReport{ID: w.Worker, Verdicts: verdicts(w, false)}
+		judged := WorkerReport{ID: w.Worker, Verdicts: record.Verdicts(w, false)}
 		for _, v := range judged.Verdicts {
 			full = full && (v.Limit != "generator" || v.Cause == "max_in_flight")
 		}

@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/threshold"
+	"github.com/loadctl/loadctl/report/units"
 )
 
 // Input is what a Report is built from. Build neither changes nor keeps it.
@@ -21,18 +25,18 @@ type Input struct {
 	Described  Description   // what is known of it; Build counts the hosts
 	Events     []Event       // all that Redis knows, oldest first; Build adds the outages that workers saw
 	Budget     Budget
-	Workers    []WorkerInput // one for each incarnation
-	Thresholds []Threshold   // conditions that the run has to meet
-	Warmup     time.Duration // thresholds leave out this time at the start
+	Workers    []WorkerInput         // one for each incarnation
+	Thresholds []threshold.Threshold // conditions that the run has to meet
+	Warmup     time.Duration         // thresholds leave out this time at the start
 
 	// Missing says in sentences what is unknown about the run. It makes the report incomplete.
 	Missing []string
 
 	// Series are points of the run that are in no worker's Series, in any order and of any width.
-	Series []Point
+	Series []record.Point
 
 	// Times are histograms of workers that are in no worker's Total; its counts are ignored. Nil = none.
-	Times *Snapshot
+	Times *record.Snapshot
 
 	// AskedBy returns how many slots are due in [fromUS, toUS), in µs since StartedAt. It fills the series; if it is
 	// nil, asked is 0 there.
@@ -41,15 +45,15 @@ type Input struct {
 
 // WorkerInput is what is known of one incarnation of a worker.
 type WorkerInput struct {
-	ID, State   string    // State is any word; it passes through
-	Incarnation string    // one process of the worker
-	LastSeen    time.Time // last contact with the server; zero = never
-	Leased      int64     // slots owned by this incarnation, by the server's count
-	Beyond      int64     // of these, slots at or after the end of their generation
-	Gone        bool      // no longer running: slots that it did not account for are lost
-	Gaps        int64     // snapshots missing between those received
-	Total       *Snapshot // its last cumulative snapshot; nil = none received
-	Series      []Point   // its points over time
+	ID, State   string           // State is any word; it passes through
+	Incarnation string           // one process of the worker
+	LastSeen    time.Time        // last contact with the server; zero = never
+	Leased      int64            // slots owned by this incarnation, by the server's count
+	Beyond      int64            // of these, slots at or after the end of their generation
+	Gone        bool             // no longer running: slots that it did not account for are lost
+	Gaps        int64            // snapshots missing between those received
+	Total       *record.Snapshot // its last cumulative snapshot; nil = none received
+	Series      []record.Point   // its points over time
 }
 
 // Build merges what the workers recorded, audits it and summarizes it.
@@ -71,12 +75,12 @@ func Build(in Input) Report {
 		ClosedLoop:  in.ClosedLoop,
 		Limiter:     in.Limiter,
 		Described:   in.Described.described(in.Workers),
-		Rate:        ratio(float64(audit.Sent), in.Duration.Seconds()),
-		Throughput:  ratio(float64(audit.Completed), in.Duration.Seconds()),
-		Success:     ratio(float64(audit.Completed), float64(audit.Completed+audit.Failed)),
-		Latency:     merged.Latency.distribution(kept),
-		ServiceTime: merged.Service.distribution(1),
-		Lag:         merged.Lag.distribution(kept),
+		Rate:        units.Ratio(float64(audit.Sent), in.Duration.Seconds()),
+		Throughput:  units.Ratio(float64(audit.Completed), in.Duration.Seconds()),
+		Success:     units.Ratio(float64(audit.Completed), float64(audit.Completed+audit.Failed)),
+		Latency:     merged.Latency.Distribution(kept),
+		ServiceTime: merged.Service.Distribution(1),
+		Lag:         merged.Lag.Distribution(kept),
 		StatusCodes: make(map[string]int64),
 		Errors:      make(map[string]int64),
 		BytesIn:     merged.Counts.BytesIn,
@@ -87,7 +91,7 @@ func Build(in Input) Report {
 		OutOfRange:  merged.Counts.OutOfRange,
 		Histograms: &Histograms{
 			Latency: merged.Latency, Service: merged.Service, Lag: merged.Lag,
-			Errors: make(map[string]*Histogram),
+			Errors: make(map[string]*record.Histogram),
 		},
 	}
 	for code, n := range merged.Status {
@@ -102,7 +106,7 @@ func Build(in Input) Report {
 	}
 	r.addSeries(in, series)
 	if in.ClosedLoop {
-		r.Lag = Distribution{} // a closed loop has no due times
+		r.Lag = record.Distribution{} // a closed loop has no due times
 		r.Notes = append(r.Notes, r.closedNotes(in.Workers)...)
 	}
 	r.setComplete(in)
@@ -117,76 +121,50 @@ const closedLoop = "closed loop: each connection sent its next request when the 
 	"have waited (coordinated omission). For latencies at a rate use --qps NUMBER"
 
 // merge adds up the snapshots and collects the series.
-func (in Input) merge() (*Snapshot, [][]Point) {
-	merged := NewSnapshot("", "")
-	series := [][]Point{in.Series}
+func (in Input) merge() (*record.Snapshot, [][]record.Point) {
+	merged := record.NewSnapshot("", "")
+	series := [][]record.Point{in.Series}
 	for _, w := range in.Workers {
 		if w.Total != nil {
 			merged.Merge(w.Total)
 		}
 		series = append(series, w.Series)
 	}
-	merged.mergeTimes(in.Times)
+	merged.AddTimes(in.Times)
 	return merged, series
-}
-
-// ratio returns a/b, and 0 if b is 0.
-func ratio(a, b float64) float64 {
-	if b <= 0 {
-		return 0
-	}
-	return a / b
 }
 
 // statusName returns the key of a status code in a Report.
 func statusName(code int) string {
-	if code == OtherStatus {
+	if code == record.OtherStatus {
 		return "other"
 	}
 	return strconv.Itoa(code)
 }
 
-// distribution summarizes h, which holds the share kept of all values; the others were larger by an unknown amount. A
-// quantile q ≤ kept of all values is the quantile q/kept of h. A quantile above kept is reported as the maximum of h, a
-// lower bound.
-func (h *Histogram) distribution(kept float64) Distribution {
-	quantile := func(q float64) int64 { return h.Quantile(min(1, q/kept)) }
-	return Distribution{
-		Min:   h.Min(),
-		Mean:  int64(math.Round(h.Mean())),
-		P50:   quantile(0.5),
-		P90:   quantile(0.9),
-		P95:   quantile(0.95),
-		P99:   quantile(0.99),
-		P999:  quantile(0.999),
-		P9999: quantile(0.9999),
-		Max:   h.Max(),
-	}
-}
-
 // addWorker adds the line of one incarnation.
 func (r *Report) addWorker(w WorkerInput) {
 	line := WorkerReport{ID: w.ID, Incarnation: w.Incarnation, State: w.State, Final: w.final(), LastSeen: w.LastSeen.UTC(), Gaps: w.Gaps}
-	line.Verdicts = verdicts(within(w.Total, r.length()), r.ClosedLoop)
-	line.Self.Load = map[string]LoadReport{}
+	line.Verdicts = record.Verdicts(within(w.Total, r.Length()), r.ClosedLoop)
+	line.Self.Load = map[string]record.LoadReport{}
 	if w.Total != nil {
 		n, self := w.Total.Counts, &w.Total.Self
 		line.Sent, line.LateDropped, line.SeenLate = n.Sent, n.LateDropped, n.SeenLate
 		line.Busy, line.Opening, line.NoRoom, line.MostInFlight = n.Busy, n.Opening, n.NoRoom, w.Total.MostInFlight
-		line.Self = SelfReport{MeasuredS: float64(self.Wall) / 1e9, Cores: self.Cores, GCCycles: self.Collections, Load: self.loadsKnown()}
+		line.Self = SelfReport{MeasuredS: float64(self.Wall) / 1e9, Cores: self.Cores, GCCycles: self.Collections, Load: self.LoadsKnown()}
 	}
 	r.Workers = append(r.Workers, line)
 }
 
 // addSeries adds the points over time. Workers have points only for seconds with requests, but seconds in which nothing
 // was sent matter most. So it fills the holes, and chooses the width so that the whole duration fits.
-func (r *Report) addSeries(in Input, series [][]Point) {
+func (r *Report) addSeries(in Input, series [][]record.Point) {
 	width := int64(1)
 	seconds := int64(math.Ceil(max(0, in.Duration.Seconds())))
-	for seconds > maxPoints*width {
+	for seconds > record.MaxPoints*width {
 		width *= 2
 	}
-	points := mergeSeries(width, series)
+	points := record.JoinSeries(width, series)
 	n := (seconds + width - 1) / width
 	if len(points) > 0 {
 		last := points[len(points)-1]
@@ -204,15 +182,15 @@ func (r *Report) addSeries(in Input, series [][]Point) {
 			r.Series[i].Asked = in.AskedBy(from, max(from, to))
 		}
 	}
-	r.fillSeries()
+	r.FillSeries()
 }
 
-// fillSeries fills in what follows from the points themselves: all but what was asked for.
-func (r *Report) fillSeries() {
+// FillSeries fills in what follows from the points themselves: all but what was asked for.
+func (r *Report) FillSeries() {
 	for _, p := range r.Histograms.Series {
 		old, h := r.Series[p.Index], p.Latency
 		r.Series[p.Index] = SeriesReport{
-			T: old.T, Asked: old.Asked, Sent: p.Sent, OK: p.Completed, Failed: p.Failed, Errors: p.errors(),
+			T: old.T, Asked: old.Asked, Sent: p.Sent, OK: p.Completed, Failed: p.Failed, Errors: p.Classes(),
 			P50NS: h.Quantile(0.5), P90NS: h.Quantile(0.9), P99NS: h.Quantile(0.99), P999NS: h.Quantile(0.999),
 		}
 	}
@@ -234,7 +212,7 @@ func (r *Report) shortfall() {
 // unsent notes that n of what was asked for were not sent, and why, if n is above noteThreshold.
 func (r *Report) unsent(n int64, why string) {
 	if r.worth(n) && !r.Running {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s %% of what was asked for was not sent, %s", percent(ratio(float64(n), float64(r.Asked))), why))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s %% of what was asked for was not sent, %s", units.Percent(units.Ratio(float64(n), float64(r.Asked))), why))
 	}
 }
 

@@ -1,9 +1,12 @@
-package report
+package report_test
 
 import (
 	"maps"
 	"strings"
 	"testing"
+
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // TestUnanswered: if no answer was HTTP/1.1, the report says what to try; if one was, the URL is right.
@@ -22,13 +25,13 @@ func TestUnanswered(t *testing.T) {
 		{nil, map[string]int64{"connect": 5, "timeout": 3}, ""},
 		{nil, nil, ""},
 	} {
-		s := NewSnapshot("w", "1")
+		s := record.NewSnapshot("w", "1")
 		s.Final = true
 		maps.Copy(s.Status, c.status)
 		for class, n := range c.errors {
-			s.Errors[class] = &ErrorClass{Count: n, Latency: NewHistogram()}
+			s.Errors[class] = &record.ErrorClass{Count: n, Latency: record.NewHistogram()}
 		}
-		r := Build(Input{Run: "x", Workers: []WorkerInput{{ID: "w", State: "left", Gone: true, Total: s}}})
+		r := report.Build(report.Input{Run: "x", Workers: []report.WorkerInput{{ID: "w", State: "left", Gone: true, Total: s}}})
 		notes := strings.Join(r.Notes, "\n")
 		if !strings.Contains(notes, c.want) || c.want == "" && strings.Contains(notes, "HTTP/1.1") {
 			t.Errorf("%v, %v: %q, want %q", c.status, c.errors, notes, c.want)

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/loadctl/loadctl/report/threshold"
+	"github.com/loadctl/loadctl/report/units"
 )
 
 // Invalid says in sentences why the run proves nothing; it is empty for a valid run, and while the run goes on. A
@@ -13,8 +16,8 @@ func (r Report) Invalid() []string {
 		return nil
 	}
 	var why []string
-	for _, c := range []check{r.checkAudit(), r.checkGenerator()} {
-		if c.result != Passed {
+	for _, c := range []Check{r.AuditCheck(), r.GeneratorCheck()} {
+		if c.Result != threshold.Passed {
 			why = append(why, c.doubt)
 		}
 	}
@@ -46,7 +49,7 @@ func (r Report) shortOfWorkers() string {
 	case slices.ContainsFunc(r.Events, func(e Event) bool { return e.Kind == "deadman" }):
 		return "the dead-man's switch stopped the run"
 	case float64(n) > mostUntaken*float64(a.Asked):
-		return fmt.Sprintf("no worker owned %s %% of what was asked for: there was none, or after a failover the owner was unknown", percent(ratio(float64(n), float64(a.Asked))))
+		return fmt.Sprintf("no worker owned %s %% of what was asked for: there was none, or after a failover the owner was unknown", units.Percent(units.Ratio(float64(n), float64(a.Asked))))
 	}
 	return ""
 }
@@ -71,9 +74,4 @@ func (r Report) generatorLimit() string {
 		first += fmt.Sprintf(" and %d more", more)
 	}
 	return first
-}
-
-// GeneratorLimited tells whether the worker itself was a limit in the time of the snapshot. closed: in a closed loop.
-func (s *Snapshot) GeneratorLimited(closed bool) bool {
-	return slices.ContainsFunc(verdicts(s, closed), func(v Verdict) bool { return v.Limit == "generator" })
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -488,7 +488,7 @@ func TestBrokenRuns(t *testing.T) {
 	l := newLab(t)
 	l.start()
 	client, keys := l.redis.Client(), run.KeysOf("x")
-	one := report.NewSnapshot("w", "i")
+	one := record.NewSnapshot("w", "i")
 	one.Seq = 1
 	if err := results.NewJournal(l.run, "w", "i").Publish(t.Context(), one, one, nil); err != nil {
 		t.Fatal(err)

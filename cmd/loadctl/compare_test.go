@@ -14,7 +14,7 @@ import (
 // TestCompare: the table, and the exit codes of --fail-on.
 func TestCompare(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
-	a, b, again := archive(t, "a", 40, 10*time.Millisecond), archive(t, "b", 40, 25*time.Millisecond), archive(t, "c", 40, 10*time.Millisecond)
+	a, b, again := archiveOf(t, "a", 40, 10*time.Millisecond), archiveOf(t, "b", 40, 25*time.Millisecond), archiveOf(t, "c", 40, 10*time.Millisecond)
 	for _, c := range []struct {
 		args []string
 		code int
@@ -51,11 +51,11 @@ func TestCompare(t *testing.T) {
 func TestCompareRefused(t *testing.T) {
 	l, dir := newLab(t), t.TempDir()
 	l.start()
-	a := archive(t, "a", 8, time.Millisecond)
+	a := archiveOf(t, "a", 8, time.Millisecond)
 	refused(t, []string{"compare", a}, "usage: loadctl compare BASE OTHER...")
 	refused(t, []string{"compare", a, dir + "/none.loadctl"}, "no such file")
 	refused(t, []string{"compare", a, a, "--fail-on", "p99>1"}, "--fail-on: \"p99>1\": write a figure, > or <, and a difference in percent")
-	b, copied := archive(t, "b", 8, time.Millisecond), filepath.Join(dir, "copied.loadctl")
+	b, copied := archiveOf(t, "b", 8, time.Millisecond), filepath.Join(dir, "copied.loadctl")
 	text, err := os.ReadFile(a)
 	if err == nil {
 		err = os.WriteFile(copied, text, 0o644)
@@ -75,7 +75,7 @@ func TestCompareRefused(t *testing.T) {
 // TestCompareFormats: each format on standard output and, by its ending, in a file; also if --fail-on fails.
 func TestCompareFormats(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
-	a, b, dir := archive(t, "a", 40, 10*time.Millisecond), archive(t, "b", 40, 25*time.Millisecond), t.TempDir()
+	a, b, dir := archiveOf(t, "a", 40, 10*time.Millisecond), archiveOf(t, "b", 40, 25*time.Millisecond), t.TempDir()
 	for format, c := range map[string]struct{ ending, begins string }{
 		"text": {".txt", "base        "}, "json": {".json", "{\n"}, "markdown": {".md", "### `"}, "html": {".html", "<!DOCTYPE html>"},
 	} {

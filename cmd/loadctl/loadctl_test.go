@@ -15,6 +15,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/render"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -161,7 +162,7 @@ func (l *lab) reads(phase string) {
 	if r.Run != "x" || r.Series == nil || r.Workers == nil || r.StatusCodes == nil || r.Errors == nil {
 		l.Errorf("%s: report %+v", phase, r)
 	}
-	for _, format := range report.Formats() {
+	for _, format := range render.Formats() {
 		if _, stderr, code := execute("report", "x", "-o", format); code != cli.CodeGood {
 			l.Errorf("%s: report -o %s: exit code %d, %s", phase, format, code, stderr)
 		}

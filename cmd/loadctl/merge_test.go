@@ -16,16 +16,18 @@ import (
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/render"
 	"github.com/loadctl/loadctl/targets"
 )
 
 // leaves writes the file of a worker that could not publish n requests. It returns the file's path.
 func (l *lab) leaves(dir, id string, n int64) string {
 	l.Helper()
-	journal, total := results.NewJournal(l.run, id, "i"), report.NewSnapshot(id, "i")
-	total.Counts = report.Counts{Sent: n, Completed: n}
+	journal, total := results.NewJournal(l.run, id, "i"), record.NewSnapshot(id, "i")
+	total.Counts = record.Counts{Sent: n, Completed: n}
 	total.Seq, total.Final, total.Start, total.End = 3, true, 1_000_000, 2_000_000
-	journal.Keep(1_000_000, total, []report.Point{{Width: 1, Sent: n}}, false)
+	journal.Keep(1_000_000, total, []record.Point{{Width: 1, Sent: n}}, false)
 	data, err := journal.Unpublished().MarshalBinary()
 	if err != nil {
 		l.Fatal(err)
@@ -75,7 +77,7 @@ func TestReportMerge(t *testing.T) {
 	if !strings.Contains(text, "a  left     sent 100") || !strings.Contains(text, "note        the final counts of 2 workers did not come from Redis\n") {
 		t.Error(text)
 	}
-	for _, format := range report.Formats() {
+	for _, format := range render.Formats() {
 		if _, stderr, code := execute("report", "x", "--merge", first, "-o", format); code != cli.CodeGood {
 			t.Errorf("-o %s: exit code %d, %s", format, code, stderr)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // described returns a command line with all flags that a run needs.
@@ -161,11 +162,11 @@ func (l *lab) until(what string, ok func() bool) {
 }
 
 // publish publishes one more second, in which n requests were sent.
-func (l *lab) publish(total *report.Snapshot, n int64) {
+func (l *lab) publish(total *record.Snapshot, n int64) {
 	l.Helper()
-	in := report.NewSnapshot("w", "i")
+	in := record.NewSnapshot("w", "i")
 	in.Start, in.End = 1, time.Now().UnixMicro()
-	in.Counts = report.Counts{Sent: n, Completed: n}
+	in.Counts = record.Counts{Sent: n, Completed: n}
 	total.Merge(in)
 	total.Seq++
 	in.Seq, in.Final = total.Seq, total.Final
@@ -182,7 +183,7 @@ func (l *lab) watched(p *terminal, args ...string) (stdout string) {
 	go func() {
 		code <- cli.Main(newRootCommand(), append([]string{"watch", "x"}, args...), &out, p.slave)
 	}()
-	total := report.NewSnapshot("w", "i")
+	total := record.NewSnapshot("w", "i")
 	l.publish(total, 7)
 	l.until("the first second", func() bool { return strings.Contains(p.screen.String(), "sent 7 ") })
 	l.publish(total, 5)

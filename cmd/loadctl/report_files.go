@@ -8,11 +8,12 @@ import (
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/archive"
 )
 
 // isFile tells whether an argument names a file rather than a run. The name of a run has no path separator.
 func isFile(arg string) bool {
-	return strings.HasSuffix(arg, report.ArchiveExtension) || strings.ContainsAny(arg, `/\`)
+	return strings.HasSuffix(arg, archive.Extension) || strings.ContainsAny(arg, `/\`)
 }
 
 // checkFiles refuses arguments that do not go together with files.
@@ -57,7 +58,7 @@ func readReport(path string) (report.Report, error) {
 		return report.Report{}, cli.Config(fmt.Errorf("%w; give the path of an archive", err))
 	}
 	defer cli.Close(f)
-	rep, err := report.Read(f)
+	rep, err := archive.Read(f)
 	if err != nil {
 		return report.Report{}, cli.Config(fmt.Errorf("read %s: %w", path, err))
 	}

@@ -11,18 +11,21 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/archive"
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/render"
 )
 
-// archive writes an archive of a run of so many seconds with 100 requests each, all answered after latency, and returns
+// archiveOf writes an archive of a run of so many seconds with 100 requests each, all answered after latency, and returns
 // its path.
-func archive(t *testing.T, name string, seconds int64, latency time.Duration) string {
+func archiveOf(t *testing.T, name string, seconds int64, latency time.Duration) string {
 	t.Helper()
-	series, total := new(report.Series), report.NewSnapshot(name, "i")
+	series, total := new(record.Series), record.NewSnapshot(name, "i")
 	for s := range seconds {
-		recorder, beat := report.NewRecorder(), report.NewSnapshot(name, "i")
+		recorder, beat := record.NewRecorder(), record.NewSnapshot(name, "i")
 		for i := range int64(100) {
 			recorder.Sent()
-			recorder.Done(report.Sample{Status: 200, Done: int64(latency) + i*int64(latency)/1000})
+			recorder.Done(record.Sample{Status: 200, Done: int64(latency) + i*int64(latency)/1000})
 		}
 		beat.Record(recorder)
 		series.Add(s*1_000_000+500_000, beat)
@@ -35,7 +38,7 @@ func archive(t *testing.T, name string, seconds int64, latency time.Duration) st
 		Workers: []report.WorkerInput{{ID: name, Incarnation: "i", State: "left", Gone: true, Leased: 100 * seconds, Total: total, Series: points}},
 	})
 	var text bytes.Buffer
-	if err := report.Archive(&text, rep); err != nil {
+	if err := archive.Write(&text, rep); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), name+".loadctl")
@@ -54,7 +57,7 @@ func TestReportOfArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	live := map[string]string{}
-	for _, format := range report.Formats() {
+	for _, format := range render.Formats() {
 		stdout, stderr, code := execute("report", "x", "--merge", first, second, "-o", format)
 		if live[format] = stdout; code != cli.CodeGood {
 			t.Fatalf("%s: exit code %d, %s", format, code, stderr)
@@ -85,12 +88,12 @@ func TestReportOfArchive(t *testing.T) {
 // TestReportCombines: archives of two machines.
 func TestReportCombines(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
-	a, b := archive(t, "a", 10, time.Millisecond), archive(t, "b", 4, time.Millisecond)
+	a, b := archiveOf(t, "a", 10, time.Millisecond), archiveOf(t, "b", 4, time.Millisecond)
 	rep, stderr := merged(t, "report", a, b)
 	if rep.Asked != 1_400 || len(rep.Workers) != 2 || !rep.Complete || rep.Series[3].Sent != 200 || rep.Series[4].Sent != 100 || stderr != "" {
 		t.Errorf("%+v, %q", rep, stderr)
 	}
-	for _, format := range report.Formats() {
+	for _, format := range render.Formats() {
 		if _, stderr, code := execute("report", a, b, "-o", format); code != cli.CodeGood {
 			t.Errorf("%s: exit code %d, %s", format, code, stderr)
 		}
@@ -112,7 +115,7 @@ func writer(t *testing.T, dir string) func(name, text string) (path string) {
 // TestReportRefusesFiles: files that are no archives are refused, and reports that cannot be combined.
 func TestReportRefusesFiles(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
-	a, dir := archive(t, "a", 2, time.Millisecond), t.TempDir()
+	a, dir := archiveOf(t, "a", 2, time.Millisecond), t.TempDir()
 	text, err := os.ReadFile(a)
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +152,7 @@ func TestReportRefusesFiles(t *testing.T) {
 // TestReportOfFilesToAFullDisk: the counts are still in the files, and not in Redis.
 func TestReportOfFilesToAFullDisk(t *testing.T) {
 	var stderr bytes.Buffer
-	code := cli.Main(newRootCommand(), []string{"report", archive(t, "a", 2, time.Millisecond)}, failingWriter{}, &stderr)
+	code := cli.Main(newRootCommand(), []string{"report", archiveOf(t, "a", 2, time.Millisecond)}, failingWriter{}, &stderr)
 	if code != cli.CodeOther || strings.Contains(stderr.String(), "Redis") || !strings.Contains(stderr.String(), "no space") {
 		t.Errorf("exit code %d, %s", code, stderr.String())
 	}

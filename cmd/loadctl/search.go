@@ -16,7 +16,7 @@ import (
 	"github.com/loadctl/loadctl/internal/search"
 	"github.com/loadctl/loadctl/internal/watch"
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
 const (
@@ -100,7 +100,7 @@ func (f *searchFlags) AddFlags(c *cobra.Command) {
 // probing holds the parsed flags of a search.
 type probing struct {
 	plan       search.Plan
-	objectives []report.Threshold
+	objectives []threshold.Threshold
 	length     time.Duration
 	settle     time.Duration
 }
@@ -156,7 +156,7 @@ func (f *searchFlags) readObjectives(p *probing) error {
 		return errors.New("--slo: give an objective, such as --slo 'latency:p(99)<50ms'")
 	}
 	for _, text := range f.slos {
-		t, err := report.ParseThreshold(text)
+		t, err := threshold.Parse(text)
 		if err == nil {
 			err = search.Objective(t, p.length)
 		}
@@ -224,7 +224,7 @@ func searchable(r *run.Run) error {
 // refused elsewhere.
 func aborting(thresholds []string) string {
 	for _, text := range thresholds {
-		if t, err := report.ParseThreshold(text); err == nil && t.Abort > 0 {
+		if t, err := threshold.Parse(text); err == nil && t.Abort > 0 {
 			return text
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/loadctl/loadctl/internal/search"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/threshold"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -109,18 +109,18 @@ func TestSearchWithoutWorkers(t *testing.T) {
 
 // TestSearchAnswers: each end in words and as an exit code, with a table of the probes.
 func TestSearchAnswers(t *testing.T) {
-	threshold, err := report.ParseThreshold("latency:p(99)<50ms")
+	condition, err := threshold.Parse("latency:p(99)<50ms")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &probing{plan: search.Plan{From: 100, To: 1000}, objectives: []report.Threshold{threshold}, length: 3 * time.Second}
+	p := &probing{plan: search.Plan{From: 100, To: 1000}, objectives: []threshold.Threshold{condition}, length: 3 * time.Second}
 	value := 104e6
-	slow := report.ThresholdReport{Threshold: threshold.Text, Result: report.Failed, Value: &value, Unit: "ns", Text: "104ms"}
-	none := report.ThresholdReport{Threshold: threshold.Text, Result: report.Undecided, Unit: "ns", Text: "nothing was measured"}
+	slow := threshold.Result{Threshold: condition.Text, Result: threshold.Failed, Value: &value, Unit: "ns", Text: "104ms"}
+	none := threshold.Result{Threshold: condition.Text, Result: threshold.Undecided, Unit: "ns", Text: "nothing was measured"}
 	probes := []search.Probe{
 		{Rate: 783, Phase: search.Bisecting, Measured: search.Measured{Outcome: search.Passed, Length: 3 * time.Second}},
-		{Rate: 800.5, Phase: search.Doubling, Measured: search.Measured{Outcome: search.Failed, Why: "too slow", Values: []report.ThresholdReport{slow}}},
-		{Rate: 900, Phase: search.Confirming, Measured: search.Measured{Outcome: search.NoAnswer, Why: "nobody knows", Values: []report.ThresholdReport{none}}},
+		{Rate: 800.5, Phase: search.Doubling, Measured: search.Measured{Outcome: search.Failed, Why: "too slow", Values: []threshold.Result{slow}}},
+		{Rate: 900, Phase: search.Confirming, Measured: search.Measured{Outcome: search.NoAnswer, Why: "nobody knows", Values: []threshold.Result{none}}},
 	}
 	for _, c := range []struct {
 		end          search.End

@@ -23,7 +23,7 @@ import (
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -145,7 +145,7 @@ func (f *memberFlags) fit(spec targets.Spec) error {
 // describes: this worker was given the run's description, so it may also restore the run if Redis has lost it.
 func (f *memberFlags) work(
 	ctx context.Context, link *link.Link, r *run.Run, target targets.Target, describes bool, log *slog.Logger,
-) (*report.Snapshot, error) {
+) (*record.Snapshot, error) {
 	if err := f.mayJoin(ctx, r); err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/internal/watch"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -172,7 +173,7 @@ func (f *runFlags) connect(ctx context.Context, log *slog.Logger) (*link.Link, e
 // worker could not begin.
 func (f *runFlags) send(
 	ctx context.Context, link *link.Link, r *run.Run, target targets.Target, describes bool, log *slog.Logger,
-) (*report.Snapshot, error) {
+) (*record.Snapshot, error) {
 	ctx, done := f.start.Limit(ctx, r)
 	defer done()
 	aside := func(ctx context.Context) (*run.Run, error) { return r.Aside(ctx, link) }

@@ -12,6 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // saveFlags say where a worker saves counts that Redis did not take.
@@ -42,7 +43,7 @@ func (f *saveFlags) check(c *cobra.Command) error {
 // that Redis lacks them; nil if u is nil or empty. If the directory cannot be written, the file goes to the directory
 // for temporary files.
 func (f *saveFlags) save(u *results.Unpublished, stderr io.Writer) error {
-	if u == nil || u.Total.Counts == (report.Counts{}) && u.StartedAt.IsZero() {
+	if u == nil || u.Total.Counts == (record.Counts{}) && u.StartedAt.IsZero() {
 		return nil
 	}
 	missing := fmt.Errorf("run %s: the final counts of worker %s did not reach Redis", u.Run, u.Total.Worker)

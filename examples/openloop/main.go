@@ -9,6 +9,8 @@ import (
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/render"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -27,10 +29,10 @@ func run(ctx context.Context) error {
 	profile := pacer.Constant(pacer.PerSecond(200), time.Second)
 	meter := report.NewMeter(profile)
 	for k, due := range profile.Pace(ctx) {
-		meter.Go(due, func() report.Sample {
+		meter.Go(due, func() record.Sample {
 			outcome := target.Do(ctx, uint64(k))
-			return report.Sample{Status: outcome.Status, BytesIn: outcome.BytesIn, BytesOut: outcome.BytesOut, Class: outcome.Class}
+			return record.Sample{Status: outcome.Status, BytesIn: outcome.BytesIn, BytesOut: outcome.BytesOut, Class: outcome.Class}
 		})
 	}
-	return report.Text(os.Stdout, meter.Report())
+	return render.Text(os.Stdout, meter.Report())
 }

@@ -8,15 +8,17 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/render"
 )
 
 const requests = 1000 // of each recorder
 
 func main() {
-	fast, slow := record(time.Millisecond), record(10*time.Millisecond)
+	fast, slow := note(time.Millisecond), note(10*time.Millisecond)
 
 	// A worker hands its snapshots on as bytes (MarshalBinary), so they may come from anywhere.
-	one, two := report.NewSnapshot("one", "1"), report.NewSnapshot("two", "1")
+	one, two := record.NewSnapshot("one", "1"), record.NewSnapshot("two", "1")
 	one.Record(fast)
 	two.Record(slow)
 
@@ -31,19 +33,19 @@ func main() {
 			{ID: "two", State: "left", Gone: true, Leased: requests, Total: two},
 		},
 	})
-	if err := report.Text(os.Stdout, r); err != nil {
+	if err := render.Text(os.Stdout, r); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
 // record is a recorder that saw requests spread over 10 s, each sent when due and answered after latency.
-func record(latency time.Duration) *report.Recorder {
-	rec := report.NewRecorder()
+func note(latency time.Duration) *record.Recorder {
+	rec := record.NewRecorder()
 	for i := range int64(requests) {
 		due := i * int64(10*time.Millisecond)
 		rec.Sent()
-		rec.Done(report.Sample{Due: due, Sent: due, Done: due + int64(latency), Status: 200})
+		rec.Done(record.Sample{Due: due, Sent: due, Done: due + int64(latency), Status: 200})
 	}
 	return rec
 }

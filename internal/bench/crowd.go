@@ -21,7 +21,7 @@ import (
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -171,7 +171,7 @@ func (c crowd) open(ctx context.Context, name, worker string) (*link.Link, *run.
 }
 
 // work is one worker of it.
-func (c crowd) work(ctx context.Context, r *run.Run, name string) (*report.Snapshot, error) {
+func (c crowd) work(ctx context.Context, r *run.Run, name string) (*record.Snapshot, error) {
 	link, mine, err := c.open(ctx, r.Name, name)
 	if err != nil {
 		return nil, err
@@ -196,6 +196,6 @@ func (c crowd) work(ctx context.Context, r *run.Run, name string) (*report.Snaps
 type mute struct{ worker.Journal }
 
 // Publish implements worker.Journal.
-func (mute) Publish(context.Context, *report.Snapshot, *report.Snapshot, *report.Series) error {
+func (mute) Publish(context.Context, *record.Snapshot, *record.Snapshot, *record.Series) error {
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // start lets all workers take part, some of them connecting at a time.
@@ -59,7 +59,7 @@ func (t *throng) member(ctx context.Context, r *run.Run, i int, started *atomic.
 	var beat chan struct{} // there is none for who publishes nothing
 	if !t.silent {
 		beat = make(chan struct{}, 1)
-		go t.publish(watching, results.NewJournal(mine, name, incarnation), report.NewSnapshot(name, incarnation), i, started, beat)
+		go t.publish(watching, results.NewJournal(mine, name, incarnation), record.NewSnapshot(name, incarnation), i, started, beat)
 	}
 	renewer := lease.Renewer{
 		Server: mine.Arcs(link.Client), Sink: idle, Clock: idle.clock, Worker: name, Incarnation: incarnation, Changed: idle.changed, Beat: beat,
@@ -120,11 +120,11 @@ func (s *idler) Taken() (version int, reached int64) {
 }
 
 // publish publishes at the pace of a worker's publisher what worker i might have sent, until ctx ends.
-func (t *throng) publish(ctx context.Context, journal *results.Journal, total *report.Snapshot, i int, started *atomic.Int64, beat chan<- struct{}) {
+func (t *throng) publish(ctx context.Context, journal *results.Journal, total *record.Snapshot, i int, started *atomic.Int64, beat chan<- struct{}) {
 	n := int64(t.workers)
-	period, share := report.SnapshotPeriod(n), report.SnapshotSpread(n)*time.Duration(i)/time.Duration(n)
-	recorder, interval := report.NewRecorder(), report.NewSnapshot(total.Worker, total.Incarnation)
-	var series report.Series
+	period, share := record.SnapshotPeriod(n), record.SnapshotSpread(n)*time.Duration(i)/time.Duration(n)
+	recorder, interval := record.NewRecorder(), record.NewSnapshot(total.Worker, total.Incarnation)
+	var series record.Series
 	for {
 		since := time.Since(time.UnixMicro(started.Load()))
 		if started.Load() == 0 || since < 0 {
@@ -145,7 +145,7 @@ func (t *throng) publish(ctx context.Context, journal *results.Journal, total *r
 		for j := range max(1, t.rate*int64(period)/int64(time.Second)/n) {
 			lag := 20_000 + (j+int64(i))*7919%80_000
 			recorder.Sent()
-			recorder.Done(report.Sample{Sent: lag, Done: lag + 100_000 + j*j*7919%400_000, Status: 200, BytesIn: 120, BytesOut: 60})
+			recorder.Done(record.Sample{Sent: lag, Done: lag + 100_000 + j*j*7919%400_000, Status: 200, BytesIn: 120, BytesOut: 60})
 		}
 		interval.Record(recorder)
 		total.Merge(interval)

@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // recorded is what the process prints that records and merges.
@@ -53,12 +53,12 @@ func records(ctx context.Context, b *bench, s *section) error {
 // recordPart is the process.
 func recordPart([]string) error {
 	random := rand.New(rand.NewPCG(1, 2))
-	samples := make([]report.Sample, 1_000)
+	samples := make([]record.Sample, 1_000)
 	for i := range samples {
 		lag := int64(20_000 + 80_000*random.ExpFloat64())
-		samples[i] = report.Sample{Sent: lag, Done: lag + int64(100_000+500_000*random.ExpFloat64()), Status: 200, BytesIn: 67, BytesOut: 60}
+		samples[i] = record.Sample{Sent: lag, Done: lag + int64(100_000+500_000*random.ExpFloat64()), Status: 200, BytesIn: 67, BytesOut: 60}
 	}
-	recorder := report.NewRecorder()
+	recorder := record.NewRecorder()
 	const n = 2_000_000
 	began := time.Now()
 	for i := range n {
@@ -67,9 +67,9 @@ func recordPart([]string) error {
 	}
 	r := recorded{RecordNS: float64(time.Since(began)) / n}
 
-	all := make([]*report.Snapshot, merged)
+	all := make([]*record.Snapshot, merged)
 	for i := range all {
-		all[i] = report.NewSnapshot(fmt.Sprint("w", i), "1")
+		all[i] = record.NewSnapshot(fmt.Sprint("w", i), "1")
 		recorder.Reset()
 		for _, s := range samples {
 			s.Done += int64(random.IntN(1_000_000)) // no two workers are the same
@@ -79,7 +79,7 @@ func recordPart([]string) error {
 		all[i].Record(recorder)
 	}
 	began = time.Now()
-	total := report.NewSnapshot("all", "1")
+	total := record.NewSnapshot("all", "1")
 	for _, s := range all {
 		total.Merge(s)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // name is the name of every run.
@@ -284,7 +285,7 @@ func (s *stage) published(r report.Report) ([]interval, bool) {
 	known, highest := map[string]uint64{}, map[string]uint64{}
 	for _, m := range messages {
 		text, _ := m.Values["s"].(string)
-		var x report.Snapshot
+		var x record.Snapshot
 		if err := x.UnmarshalBinary([]byte(text)); err != nil {
 			s.t.Errorf("interval snapshot: %v", err)
 			return nil, false

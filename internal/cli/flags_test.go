@@ -20,6 +20,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/limit"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/render"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -155,7 +156,7 @@ func TestFlagsDescribeTheRun(t *testing.T) {
 			continue
 		}
 		var text bytes.Buffer
-		if err := report.JSON(&text, report.Build(report.Input{Described: report.Description{Setting: want.Setting()}})); err != nil {
+		if err := render.JSON(&text, report.Build(report.Input{Described: report.Description{Setting: want.Setting()}})); err != nil {
 			t.Fatal(err)
 		}
 		var rep report.Report

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/render"
 )
 
 // Report is the flags that say how a report is written, and where.
@@ -19,12 +20,12 @@ type Report struct {
 
 // AddFlags adds -o/--output and --out.
 func (r *Report) AddFlags(c *cobra.Command) {
-	r.Documents.AddFlags(c, "report", Formats{report.Formats(), report.Endings(), report.FormatOf})
+	r.Documents.AddFlags(c, "report", Formats{render.Formats(), render.Endings(), render.FormatOf})
 }
 
 // render is the report in a format.
-func render(format string, rep report.Report) ([]byte, error) {
-	write, err := report.Format(format)
+func written(format string, rep report.Report) ([]byte, error) {
+	write, err := render.Format(format)
 	if err != nil {
 		return nil, Config(err)
 	}
@@ -36,7 +37,7 @@ func render(format string, rep report.Report) ([]byte, error) {
 // Write renders the report. An error says where the report still is.
 func (r *Report) Write(stdout io.Writer, rep report.Report) error {
 	rep.Described.ReportedBy = program(r.command)
-	saved, err := r.write(stdout, func(format string) ([]byte, error) { return render(format, rep) })
+	saved, err := r.write(stdout, func(format string) ([]byte, error) { return written(format, rep) })
 	switch {
 	case err == nil:
 		return nil
@@ -44,7 +45,7 @@ func (r *Report) Write(stdout io.Writer, rep report.Report) error {
 		return err
 	case r.Lost:
 		// A format may not take what does not add up. JSON takes all, and such a report is wanted most.
-		if text, failed := render("json", rep); failed == nil {
+		if text, failed := written("json", rep); failed == nil {
 			if _, failed = stdout.Write(text); failed == nil {
 				return fmt.Errorf("%w; the report is on standard output as JSON instead", err)
 			}

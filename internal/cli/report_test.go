@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/archive"
+	"github.com/loadctl/loadctl/report/render"
 )
 
 // reportTo is what --out file makes of the flags.
@@ -60,7 +62,7 @@ func TestReportFile(t *testing.T) {
 	}
 	rep := built()
 	rep.Described.ReportedBy = "test"
-	if err := report.JSON(&want, rep); err != nil {
+	if err := render.JSON(&want, rep); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(file)
@@ -85,7 +87,7 @@ func TestReportFile(t *testing.T) {
 func TestReportFiles(t *testing.T) {
 	rendered := func(format string) string {
 		var want bytes.Buffer
-		render, err := report.Format(format)
+		render, err := render.Format(format)
 		if err == nil {
 			rep := built()
 			rep.Described.ReportedBy = "test"
@@ -178,7 +180,7 @@ type refuses struct{}
 func (refuses) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestReportThatCannotBeWritten(t *testing.T) {
-	for _, format := range report.Formats() {
+	for _, format := range render.Formats() {
 		for says, lost := range map[string]bool{"the report is still in Redis: loadctl report x": false, "the report is lost with the embedded Redis": true} {
 			r := reportTo(t, "", "-o", format)
 			r.Lost = lost
@@ -199,7 +201,7 @@ func TestReportThatNoFormatTakes(t *testing.T) {
 		r.Lost = true
 		var stdout bytes.Buffer
 		err := r.Write(&stdout, rep)
-		got, unread := report.ReadJSON(&stdout)
+		got, unread := archive.ReadJSON(&stdout)
 		if err == nil || code(err) != CodeOther || !strings.HasSuffix(err.Error(), "; the report is on standard output as JSON instead") || strings.Contains(err.Error(), "lost") {
 			t.Errorf("%q: %v", args, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
 // A verdictError says that a run did not meet its thresholds, or cannot show that it did.
@@ -26,13 +27,13 @@ func Judged(rep report.Report) error {
 		return lines
 	}
 	switch rep.Outcome() {
-	case report.Failed:
-		failed := of(report.Failed)
+	case threshold.Failed:
+		failed := of(threshold.Failed)
 		return verdictError{CodeThreshold, fmt.Sprintf("run %s: %d of %d thresholds failed: %s", rep.Run, len(failed), len(rep.Thresholds), strings.Join(failed, "; "))}
-	case report.Invalid:
+	case threshold.Invalid:
 		return verdictError{CodeInvalid, fmt.Sprintf("run %s proves nothing about the endpoint: %s; see its report, and run it again", rep.Run, strings.Join(rep.Invalid(), "; "))}
-	case report.Undecided:
-		undecided := of(report.Undecided)
+	case threshold.Undecided:
+		undecided := of(threshold.Undecided)
 		return verdictError{CodeThreshold, fmt.Sprintf("run %s: %d of %d thresholds are undecided, which counts as failed: %s",
 			rep.Run, len(undecided), len(rep.Thresholds), strings.Join(undecided, "; "))}
 	}

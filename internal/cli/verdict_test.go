@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/render"
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
 // A verdictSuite is what a CI server reads of a JUnit file.
@@ -54,7 +57,7 @@ func anyVerdict(rng *rand.Rand) report.Report {
 			w.Self.MeasuredS = 1
 		}
 		if limit := []string{"generator", "machine", "endpoint"}[rng.IntN(3)]; chance(4) {
-			w.Verdicts = []report.Verdict{{Limit: limit, Cause: "late", Text: "too late"}}
+			w.Verdicts = []record.Verdict{{Limit: limit, Cause: "late", Text: "too late"}}
 		}
 		r.Workers, r.Audit.Sent = append(r.Workers, w), r.Audit.Sent+w.Sent
 	}
@@ -64,9 +67,9 @@ func anyVerdict(rng *rand.Rand) report.Report {
 		r.Audit.Lost++
 	}
 	for range rng.IntN(4) {
-		r.Thresholds = append(r.Thresholds, report.ThresholdReport{
+		r.Thresholds = append(r.Thresholds, threshold.Result{
 			Threshold: "errors:rate<1%", Unit: "share", Text: "0.00 %",
-			Result: []string{report.Passed, report.Passed, report.Failed, report.Undecided}[rng.IntN(4)],
+			Result: []string{threshold.Passed, threshold.Passed, threshold.Failed, threshold.Undecided}[rng.IntN(4)],
 		})
 	}
 	return r
@@ -80,10 +83,10 @@ func TestFilesAgreeWithExitCode(t *testing.T) {
 	for range 5_000 {
 		r := anyVerdict(rng)
 		var file, page bytes.Buffer
-		if err := report.JUnit(&file, r); err != nil {
+		if err := render.JUnit(&file, r); err != nil {
 			t.Fatal(err)
 		}
-		if err := report.Markdown(&page, r); err != nil {
+		if err := render.Markdown(&page, r); err != nil {
 			t.Fatal(err)
 		}
 		var s verdictSuite

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // virtual is a run in virtual time.
@@ -25,14 +26,14 @@ type virtual struct {
 
 // report plays the run.
 func (v virtual) report(rng *rand.Rand, worker string, start time.Time) report.Report {
-	series, total := new(report.Series), report.NewSnapshot(worker, "i")
-	mood, recorder := rng.NormFloat64(), report.NewRecorder()
+	series, total := new(record.Series), record.NewSnapshot(worker, "i")
+	mood, recorder := rng.NormFloat64(), record.NewRecorder()
 	for s := range v.seconds {
 		mood = v.memory*mood + math.Sqrt(1-v.memory*v.memory)*rng.NormFloat64()
 		recorder.Reset()
-		beat := report.NewSnapshot(worker, "i")
+		beat := record.NewSnapshot(worker, "i")
 		for range v.rate {
-			sample := report.Sample{Status: 200, Done: int64(float64(v.median) * math.Exp(v.drift*mood+v.spread*rng.NormFloat64()))}
+			sample := record.Sample{Status: 200, Done: int64(float64(v.median) * math.Exp(v.drift*mood+v.spread*rng.NormFloat64()))}
 			if rng.Float64() < v.errors {
 				sample.Status, sample.Class = 500, "status"
 			}
@@ -271,8 +272,8 @@ func TestDoubts(t *testing.T) {
 		"a and b are not the same test: rate 10, 20":             func(r *report.Report) { r.TargetRate = 20 },
 		"a and b are not the same test: closed loop false, true": func(r *report.Report) { r.ClosedLoop = true },
 		"a and b are not the same test: limiter , gcra":          func(r *report.Report) { r.Limiter = "gcra" },
-		"b: worker b was the limit (generator, cpu)":             func(r *report.Report) { r.Workers[0].Verdicts = []report.Verdict{{Limit: "generator", Cause: "cpu"}} },
-		"b: worker b was the limit (machine, steal)":             func(r *report.Report) { r.Workers[0].Verdicts = []report.Verdict{{Limit: "machine", Cause: "steal"}} },
+		"b: worker b was the limit (generator, cpu)":             func(r *report.Report) { r.Workers[0].Verdicts = []record.Verdict{{Limit: "generator", Cause: "cpu"}} },
+		"b: worker b was the limit (machine, steal)":             func(r *report.Report) { r.Workers[0].Verdicts = []record.Verdict{{Limit: "machine", Cause: "steal"}} },
 		"b is still running":                                     func(r *report.Report) { r.Running = true },
 	} {
 		other := v.side(rng, "b", 2, 1)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // A Comparison holds all that the formats show: each number is the same in all of them. Its JSON is as stable as that
@@ -76,20 +76,20 @@ func New(base Side, others ...Side) Comparison {
 type percentile struct {
 	name     string
 	quantile float64
-	of       func(report.Distribution) int64
+	of       func(record.Distribution) int64
 	put      func(*Percentiles) *int64
 }
 
 // percentiles are all rows.
 func percentiles() []percentile {
 	return []percentile{
-		{"p50", 0.5, func(d report.Distribution) int64 { return d.P50 }, func(p *Percentiles) *int64 { return &p.P50 }},
-		{"p90", 0.9, func(d report.Distribution) int64 { return d.P90 }, func(p *Percentiles) *int64 { return &p.P90 }},
-		{"p95", 0.95, func(d report.Distribution) int64 { return d.P95 }, func(p *Percentiles) *int64 { return &p.P95 }},
-		{"p99", 0.99, func(d report.Distribution) int64 { return d.P99 }, func(p *Percentiles) *int64 { return &p.P99 }},
-		{"p99.9", 0.999, func(d report.Distribution) int64 { return d.P999 }, func(p *Percentiles) *int64 { return &p.P999 }},
-		{"p99.99", 0.9999, func(d report.Distribution) int64 { return d.P9999 }, func(p *Percentiles) *int64 { return &p.P9999 }},
-		{"max", 1, func(d report.Distribution) int64 { return d.Max }, func(p *Percentiles) *int64 { return &p.Max }},
+		{"p50", 0.5, func(d record.Distribution) int64 { return d.P50 }, func(p *Percentiles) *int64 { return &p.P50 }},
+		{"p90", 0.9, func(d record.Distribution) int64 { return d.P90 }, func(p *Percentiles) *int64 { return &p.P90 }},
+		{"p95", 0.95, func(d record.Distribution) int64 { return d.P95 }, func(p *Percentiles) *int64 { return &p.P95 }},
+		{"p99", 0.99, func(d record.Distribution) int64 { return d.P99 }, func(p *Percentiles) *int64 { return &p.P99 }},
+		{"p99.9", 0.999, func(d record.Distribution) int64 { return d.P999 }, func(p *Percentiles) *int64 { return &p.P999 }},
+		{"p99.99", 0.9999, func(d record.Distribution) int64 { return d.P9999 }, func(p *Percentiles) *int64 { return &p.P9999 }},
+		{"max", 1, func(d record.Distribution) int64 { return d.Max }, func(p *Percentiles) *int64 { return &p.Max }},
 	}
 }
 
@@ -114,7 +114,7 @@ func (s Side) summary() Summary {
 }
 
 // mean returns the geometric mean of a percentile; for one run the percentile itself.
-func (s Side) mean(of func(report.Distribution) int64) int64 {
+func (s Side) mean(of func(record.Distribution) int64) int64 {
 	if len(s.Runs) == 1 {
 		return of(s.Runs[0].Latency)
 	}

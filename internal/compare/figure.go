@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // A figure is a row of a comparison. Except for shares, logarithms are compared: a difference of logarithms is a ratio.
@@ -27,12 +28,12 @@ func figures() []figure {
 	for _, q := range []struct {
 		percent  string
 		quantile float64
-		whole    func(report.Distribution) int64
+		whole    func(record.Distribution) int64
 	}{
-		{"50", 0.5, func(d report.Distribution) int64 { return d.P50 }},
-		{"90", 0.9, func(d report.Distribution) int64 { return d.P90 }},
-		{"99", 0.99, func(d report.Distribution) int64 { return d.P99 }},
-		{"99.9", 0.999, func(d report.Distribution) int64 { return d.P999 }},
+		{"50", 0.5, func(d record.Distribution) int64 { return d.P50 }},
+		{"90", 0.9, func(d record.Distribution) int64 { return d.P90 }},
+		{"99", 0.99, func(d record.Distribution) int64 { return d.P99 }},
+		{"99.9", 0.999, func(d record.Distribution) int64 { return d.P999 }},
 	} {
 		all = append(all, figure{
 			name:     fmt.Sprintf("latency:p(%s)", q.percent),

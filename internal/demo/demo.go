@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/render"
 )
 
 // The range of rates that a demo can begin with, in requests per second of the whole cluster. Below MinQPS a deviation
@@ -97,7 +98,7 @@ func perform(ctx context.Context, fail func(error), o Options) error {
 func told(total report.Report, seconds []second, l look) (string, error) {
 	var b strings.Builder
 	b.WriteByte('\n')
-	if err := report.Text(&b, total); err != nil {
+	if err := render.Text(&b, total); err != nil {
 		return "", err
 	}
 	b.WriteByte('\n')

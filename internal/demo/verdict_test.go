@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // total returns the report that belongs to played: 492 of the requests asked for never came.
 func total() report.Report {
 	return report.Report{
-		Lag:     report.Distribution{Max: int64(84_260 * time.Microsecond)},
+		Lag:     record.Distribution{Max: int64(84_260 * time.Microsecond)},
 		Audit:   report.Audit{Asked: 18_004, Sent: 17_000, Lost: 1000, LateDropped: 3, Skipped: 1},
 		Workers: []report.WorkerReport{{ID: "w1", Final: true}, {ID: "w2", State: "removed"}, {ID: "w3", Final: true}},
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -79,7 +79,7 @@ func live(ctx context.Context, client redis.UniversalClient, name string) error 
 	if err := renew(lease.OK); err != nil {
 		return err
 	}
-	journal, snapshot := results.NewJournal(r, worker, incarnation), report.NewSnapshot(worker, incarnation)
+	journal, snapshot := results.NewJournal(r, worker, incarnation), record.NewSnapshot(worker, incarnation)
 	snapshot.Seq = 1
 	if err := journal.Publish(ctx, snapshot, snapshot, nil); err != nil {
 		return err

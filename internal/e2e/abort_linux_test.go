@@ -14,7 +14,7 @@ import (
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/doctor"
 	"github.com/loadctl/loadctl/internal/run"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
 // TestAbortNeedsNoLoadctl: three workers stop a run whose requests begin to fail, within five seconds of the second
@@ -69,7 +69,7 @@ func TestAbortNeedsNoLoadctl(t *testing.T) {
 			if took < -time.Second || took > 5*time.Second {
 				t.Errorf("stopped %v after the condition", took)
 			}
-			b.gate("x", 99).are(t, report.Failed, "errors:rate<10% over 1s abort after 2")
+			b.gate("x", 99).are(t, threshold.Failed, "errors:rate<10% over 1s abort after 2")
 			if _, code, says := b.judged("x"); code != 99 || !strings.Contains(says, "errors:rate<10% over 1s abort after 2: 100.00 %") {
 				t.Errorf("exit code %d: %s", code, says)
 			}
@@ -108,7 +108,7 @@ func TestAbortNeedsProof(t *testing.T) {
 	for _, p := range fleet[1:] {
 		p.wait(99)
 	}
-	b.gate("x", 99).are(t, report.Failed, "errors:rate<10% over 1s abort after 1")
+	b.gate("x", 99).are(t, threshold.Failed, "errors:rate<10% over 1s abort after 1")
 	events := b.loadctl("events", "x")
 	if !strings.Contains(events, "threshold errors:rate<10% over 1s abort after 1 failed at second 9") {
 		t.Error(events)

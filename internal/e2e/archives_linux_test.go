@@ -16,6 +16,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/render"
 )
 
 // TestArchiveIsTheRun: every format of an archive equals that of its run, without Redis, byte for byte and with the
@@ -26,12 +27,12 @@ func TestArchiveIsTheRun(t *testing.T) {
 	b, web, dir := newBed(t), serve(t, arrivals.Options{ErrorShare: 0.2, Latency: 30 * time.Millisecond}), t.TempDir()
 	files, args := map[string]string{}, []string{"--url", web.URL() + "/?a=b", "--qps", "200", "--duration", "4s", "--id", "w1", "--limiter", "token-bucket", "--burst", "50",
 		"--max-connections", "4", "--max-lag", "100ms", "-H", "Authorization: Bearer secret", "--warmup", "1s", "--threshold", "errors:rate<1%", "--threshold", "checks:count>10 over 1s"}
-	for _, format := range report.Formats() {
+	for _, format := range render.Formats() {
 		files[format] = filepath.Join(dir, "worker."+format) // no ending that is one, but for the archive's
 	}
-	for _, ending := range report.Endings() {
+	for _, ending := range render.Endings() {
 		name := filepath.Join(dir, "worker"+ending)
-		files[report.FormatOf(name)] = name
+		files[render.FormatOf(name)] = name
 		args = append(args, "--out", name)
 	}
 	worker := b.worker("x", args...)
@@ -44,7 +45,7 @@ func TestArchiveIsTheRun(t *testing.T) {
 	archive := filepath.Join(dir, "x.loadctl")
 	_, says, code := b.try("report", "x", "--out", archive)
 	live := map[string]string{}
-	for _, format := range report.Formats() {
+	for _, format := range render.Formats() {
 		live[format], _, _ = b.try("report", "x", "-o", format)
 	}
 	var r report.Report

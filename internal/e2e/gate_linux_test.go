@@ -16,6 +16,7 @@ import (
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
 // judged is a run's report and the exit code and error of loadctl report.
@@ -112,7 +113,7 @@ func TestGate(t *testing.T) {
 		if r, code, says := b.judged("x"); code != 99 || !strings.Contains(says, "errors:rate<1%: ") || math.Abs(*r.Thresholds[1].Value-0.2) > 0.01 {
 			t.Errorf("exit code %d, %+v: %s", code, r.Thresholds, says)
 		}
-		b.gate("x", 99).are(t, report.Failed, "errors:rate<1%", "errors:count==0 over 1s", "checks:rate>0.99", "status{code=5xx}:count==0")
+		b.gate("x", 99).are(t, threshold.Failed, "errors:rate<1%", "errors:count==0 over 1s", "checks:rate>0.99", "status{code=5xx}:count==0")
 	})
 	t.Run("slow", func(t *testing.T) {
 		b, web := newBed(t), serve(t, arrivals.Options{Latency: 150 * time.Millisecond})
@@ -124,8 +125,8 @@ func TestGate(t *testing.T) {
 			t.Errorf("exit code %d, %+v: %s", code, r.Thresholds, says)
 		}
 		files := b.gate(r.Run, 99)
-		files.are(t, report.Failed, "latency:p(99)<100ms")
-		files.are(t, report.Passed, "audit", "generator", "errors:rate<1%")
+		files.are(t, threshold.Failed, "latency:p(99)<100ms")
+		files.are(t, threshold.Passed, "audit", "generator", "errors:rate<1%")
 	})
 	t.Run("killed target", func(t *testing.T) {
 		t.Parallel()
@@ -148,7 +149,7 @@ func TestGate(t *testing.T) {
 		if r, code, says := b.judged("x"); code != 99 || !strings.Contains(says, "errors:rate<50% over 1s: 100.00 % in seconds") {
 			t.Errorf("exit code %d, %+v: %s", code, r.Thresholds, says)
 		}
-		b.gate("x", 99).are(t, report.Failed, "errors:rate<50% over 1s")
+		b.gate("x", 99).are(t, threshold.Failed, "errors:rate<50% over 1s")
 	})
 	t.Run("loadctl run", func(t *testing.T) {
 		t.Parallel()
@@ -160,7 +161,7 @@ func TestGate(t *testing.T) {
 			t.Errorf("exit code %d: %s%s", code, out, says)
 		}
 		files := readGate(t, dir, 99)
-		files.are(t, report.Failed, "errors:rate<1%")
+		files.are(t, threshold.Failed, "errors:rate<1%")
 		b.gate("x", 99).equal(t, files)
 		worker.wait(99)
 		b.worker("x", "--allow-any").wait(0) // a machine that restarts its worker
@@ -191,12 +192,12 @@ func TestGateOfWhatProvesNothing(t *testing.T) {
 		cmd.Env = append(os.Environ(), "LOADCTL_REDIS="+b.redis.URL())
 		onFirstCore(t, cmd).wait(98)
 		r, code, says := b.judged("x")
-		if code != 98 || !strings.Contains(says, "error: run x proves nothing about the endpoint: the generator was the limit") || r.Thresholds[1].Result != report.Undecided {
+		if code != 98 || !strings.Contains(says, "error: run x proves nothing about the endpoint: the generator was the limit") || r.Thresholds[1].Result != threshold.Undecided {
 			t.Errorf("exit code %d, %+v: %s", code, r.Thresholds, says)
 		}
 		files := b.gate("x", 98)
-		files.are(t, report.Failed, "generator")
-		files.are(t, report.Undecided, "latency:p(99)<1h", "errors:rate<=100%")
+		files.are(t, threshold.Failed, "generator")
+		files.are(t, threshold.Undecided, "latency:p(99)<1h", "errors:rate<=100%")
 	})
 	for name, share := range map[string]float64{"killed": 0, "killed with errors": 0.5} {
 		t.Run(name, func(t *testing.T) {
@@ -218,8 +219,8 @@ func TestGateOfWhatProvesNothing(t *testing.T) {
 			}
 			files := readGate(t, dir, code)
 			b.gate("x", code).equal(t, files)
-			files.are(t, report.Undecided, "audit", "latency:p(99)<1h")
-			files.are(t, map[int]string{98: report.Undecided, 99: report.Failed}[code], "errors:rate<10%")
+			files.are(t, threshold.Undecided, "audit", "latency:p(99)<1h")
+			files.are(t, map[int]string{98: threshold.Undecided, 99: threshold.Failed}[code], "errors:rate<10%")
 		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
 // gateOut returns the flags that write the files of a pipeline into a directory.
@@ -47,14 +47,14 @@ func readGate(t *testing.T, dir string, code int) gateFiles {
 	}
 	files, good := gateFiles{}, true
 	for _, c := range suites.Cases {
-		result := report.Passed
+		result := threshold.Passed
 		if c.Failure != nil {
-			result = report.Failed
+			result = threshold.Failed
 		} else if c.Error != nil {
-			result = report.Undecided
+			result = threshold.Undecided
 		}
-		files[c.Name], good = result, good && result == report.Passed
-		sign := map[string]string{report.Passed: "✓", report.Failed: "✗", report.Undecided: "?"}[result]
+		files[c.Name], good = result, good && result == threshold.Passed
+		sign := map[string]string{threshold.Passed: "✓", threshold.Failed: "✗", threshold.Undecided: "?"}[result]
 		if row := fmt.Sprintf("| %s | %s %s | ", c.Name, sign, result); !strings.Contains(page, row) {
 			t.Errorf("no %q in\n%s", row, page)
 		}

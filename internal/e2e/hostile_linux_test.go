@@ -19,7 +19,8 @@ import (
 
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/lua"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/render"
 )
 
 // steering is what an attacker may have put into Redis: titles, CSI in two forms, line breaks, NUL, DEL, overrides, and
@@ -74,23 +75,23 @@ func TestNobodySteers(t *testing.T) {
 func (b *bed) spoil(name string) {
 	b.t.Helper()
 	client, ctx, keys := b.redis.Client(), b.t.Context(), run.KeysOf(name)
-	for member, record := range client.HGetAll(ctx, keys.Workers).Val() {
-		fields, _, err := lua.Holding(record)
+	for member, note := range client.HGetAll(ctx, keys.Workers).Val() {
+		fields, _, err := lua.Holding(note)
 		if err != nil {
 			b.t.Fatal(err)
 		}
 		inc := fields["inc"]
 		spoiled := steering + inc
-		client.HSet(ctx, keys.Workers, "x"+steering, strings.TrimSuffix(record, inc)+spoiled)
+		client.HSet(ctx, keys.Workers, "x"+steering, strings.TrimSuffix(note, inc)+spoiled)
 		text, err := client.HGet(ctx, keys.Totals, member+"/"+inc).Result()
 		if err != nil {
 			continue // it was killed before its first one
 		}
-		var total report.Snapshot
+		var total record.Snapshot
 		if err := total.UnmarshalBinary([]byte(text)); err != nil {
 			b.t.Fatal(err)
 		}
-		total.Errors[strings.ToValidUTF8(steering, "")] = &report.ErrorClass{Count: 1, Latency: report.NewHistogram()}
+		total.Errors[strings.ToValidUTF8(steering, "")] = &record.ErrorClass{Count: 1, Latency: record.NewHistogram()}
 		data, err := total.MarshalBinary()
 		if err != nil {
 			b.t.Fatal(err)
@@ -124,7 +125,7 @@ func (b *bed) rehearse(t *testing.T) {
 		for _, words := range []string{"status", "workers", "events"} {
 			add("text json", words, name)
 		}
-		add(strings.Join(report.Formats(), " "), "report", name)
+		add(strings.Join(render.Formats(), " "), "report", name)
 		commands = append(commands, []string{"__complete", "status", ""})
 		if name == "members" || name == "limit" { // the others may not end
 			add("text json", "watch", name)

@@ -10,6 +10,7 @@ import (
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // answerTime is the service time of the server in these tests: it and the connections bound the rate, not the machine.
@@ -42,7 +43,7 @@ func (b *bed) circled(r report.Report, stood string) {
 	if r.Asked != 0 || r.TargetRate != 0 || a.Issued != 0 || a.InFlight != 0 {
 		b.t.Errorf("asked %d at %v, %+v", r.Asked, r.TargetRate, a)
 	}
-	if r.Lag != (report.Distribution{}) || r.Latency != r.ServiceTime || r.Latency.Min < int64(answerTime) {
+	if r.Lag != (record.Distribution{}) || r.Latency != r.ServiceTime || r.Latency.Min < int64(answerTime) {
 		b.t.Errorf("lag %+v, latency %+v, service time %+v", r.Lag, r.Latency, r.ServiceTime)
 	}
 	var sent int64

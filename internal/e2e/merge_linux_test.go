@@ -12,7 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -20,7 +20,7 @@ import (
 type witness struct {
 	worker.Client
 	mu  *sync.Mutex
-	all *report.Histogram
+	all *record.Histogram
 }
 
 func (w witness) Poll(until int64, done func(worker.Result)) error {
@@ -51,7 +51,7 @@ func TestMergeIsExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer target.Close()
-	seen := witness{mu: &sync.Mutex{}, all: report.NewHistogram()}
+	seen := witness{mu: &sync.Mutex{}, all: record.NewHistogram()}
 	var fleet sync.WaitGroup
 	for i := range 4 {
 		fleet.Go(func() {

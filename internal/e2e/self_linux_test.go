@@ -13,6 +13,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // TestWhoseLimit: one rate is too much for a worker with a part of a core, and for a slow endpoint over few
@@ -89,7 +90,7 @@ func TestWhoseLimitAClosedLoopWas(t *testing.T) {
 }
 
 func limited(w report.WorkerReport, by string) bool {
-	return slices.ContainsFunc(w.Verdicts, func(v report.Verdict) bool { return v.Limit == by })
+	return slices.ContainsFunc(w.Verdicts, func(v record.Verdict) bool { return v.Limit == by })
 }
 
 // onFirstCore starts a process on one core, the first that this one may use. It ends with the test.

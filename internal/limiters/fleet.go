@@ -19,7 +19,7 @@ import (
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -187,7 +187,7 @@ type journal struct {
 }
 
 // Publish implements worker.Journal.
-func (j journal) Publish(ctx context.Context, interval, total *report.Snapshot, series *report.Series) error {
+func (j journal) Publish(ctx context.Context, interval, total *record.Snapshot, series *record.Series) error {
 	return j.unless(j.Journal.Publish(ctx, interval, total, series))
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // TestReportDescribesTheRun: a report says what was fired at, by whom, and what was done to the run, and no secret.
@@ -19,7 +19,7 @@ func TestReportDescribesTheRun(t *testing.T) {
 		first.start()
 		second.renew()
 		for id, host := range map[string]string{"a": "red", "b": "red", "c": "blue"} {
-			total := report.NewSnapshot(id, "inc"+id)
+			total := record.NewSnapshot(id, "inc"+id)
 			total.Host, total.Final, total.Seq = host, true, 1
 			if err := NewJournal(r, id, "inc"+id).Publish(t.Context(), total, total, nil); err != nil {
 				t.Fatal(err)
@@ -93,7 +93,7 @@ func TestListAndFilesDescribe(t *testing.T) {
 		if err != nil || len(all) != 1 || all[0].URL != "http://redacted@127.0.0.1:8080/" || all[0].Method != "POST" || len(all[0].Flags) == 0 {
 			t.Errorf("%v, %+v", err, all)
 		}
-		journal, total := NewJournal(r, "w", "i"), report.NewSnapshot("w", "i")
+		journal, total := NewJournal(r, "w", "i"), record.NewSnapshot("w", "i")
 		journal.Keep(0, total, nil, false)
 		data, err := journal.Unpublished().MarshalBinary()
 		u := new(Unpublished)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // Progress is the state of a run, with what its workers have published so far.
@@ -18,10 +18,10 @@ type Progress struct {
 	*run.State
 	At       time.Time          // up to when the counts go; zero = nothing is published yet
 	AskedAt  int64              // requests asked for up to At; of a run that is over, all
-	Counts   report.Counts      // of all workers, since the start
-	Latency  *report.Histogram  // done − due of requests that ended since the last Progress
+	Counts   record.Counts      // of all workers, since the start
+	Latency  *record.Histogram  // done − due of requests that ended since the last Progress
 	InFlight int64              // sent and not ended, by present workers
-	Beats    []*report.Snapshot // the intervals published since the last Progress, of each worker in order
+	Beats    []*record.Snapshot // the intervals published since the last Progress, of each worker in order
 	// The run is over, and the last snapshots of its workers are in Counts: a report will say the same.
 	Settled bool
 	Next    time.Duration // when to look again, with the next second's snapshots
@@ -44,14 +44,14 @@ type Follower struct {
 	last   string             // the newest entry of the stream that was read
 	known  map[string]tally   // by worker/incarnation
 	until  int64              // the newest end of an interval, µs
-	beats  []*report.Snapshot // not in a Progress yet
+	beats  []*record.Snapshot // not in a Progress yet
 	absent bool               // nobody was present at the last look
 }
 
 // tally is what one incarnation of a worker has published.
 type tally struct {
 	seq    uint64 // of the newest snapshot in counts
-	counts report.Counts
+	counts record.Counts
 	behind bool // counts lack an interval
 }
 
@@ -85,7 +85,7 @@ const (
 
 // snapshotsIn returns when the snapshots of a second are in. Those of more than 2,000 workers come all the time.
 func snapshotsIn(s *run.State) time.Duration {
-	return afterSecond + min(report.SnapshotSpread(s.Members), time.Second)
+	return afterSecond + min(record.SnapshotSpread(s.Members), time.Second)
 }
 
 // lawsAtOnce is how many laws may be read each second. A run with more, because its profile is long, is looked at
@@ -94,7 +94,7 @@ const lawsAtOnce = 2000
 
 // Progress reads what was published since the last call.
 func (f *Follower) Progress(ctx context.Context) (Progress, error) {
-	p := Progress{Latency: report.NewHistogram(), Next: time.Second}
+	p := Progress{Latency: record.NewHistogram(), Next: time.Second}
 	if err := f.stream(ctx, p.Latency); err != nil {
 		return p, err
 	}
@@ -143,8 +143,8 @@ func (f *Follower) updateMembers(s *run.State) {
 }
 
 // stream reads the new entries.
-func (f *Follower) stream(ctx context.Context, latency *report.Histogram) error {
-	return snapshots(ctx, f.run, f.last, func(id, who string, s *report.Snapshot) {
+func (f *Follower) stream(ctx context.Context, latency *record.Histogram) error {
+	return snapshots(ctx, f.run, f.last, func(id, who string, s *record.Snapshot) {
 		f.read(who, s, latency)
 		f.last = id
 	})
@@ -152,7 +152,7 @@ func (f *Follower) stream(ctx context.Context, latency *report.Histogram) error 
 
 // read adds one entry of the stream, unless it is counted already. An entry that cannot be read, nil, counts as
 // missing.
-func (f *Follower) read(who string, s *report.Snapshot, latency *report.Histogram) {
+func (f *Follower) read(who string, s *record.Snapshot, latency *record.Histogram) {
 	t := f.known[who]
 	if s == nil {
 		t.behind = true

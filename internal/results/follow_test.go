@@ -12,7 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // teller publishes what a worker would, a request of 1 ms for each that is said to be sent.
@@ -21,19 +21,19 @@ type teller struct {
 	run     *run.Run
 	worker  *member // of pair
 	journal *Journal
-	total   *report.Snapshot
-	series  report.Series
+	total   *record.Snapshot
+	series  record.Series
 }
 
 func (b *bed) teller(r *run.Run, worker, incarnation string) *teller {
-	return &teller{bed: b, run: r, journal: NewJournal(r, worker, incarnation), total: report.NewSnapshot(worker, incarnation)}
+	return &teller{bed: b, run: r, journal: NewJournal(r, worker, incarnation), total: record.NewSnapshot(worker, incarnation)}
 }
 
 // interval is the next interval, counted in the total.
-func (p *teller) interval(sent int64) *report.Snapshot {
-	in := report.NewSnapshot(p.total.Worker, p.total.Incarnation)
+func (p *teller) interval(sent int64) *record.Snapshot {
+	in := record.NewSnapshot(p.total.Worker, p.total.Incarnation)
 	in.Start, in.End = max(1, p.total.End), time.Now().UnixMicro()
-	in.Counts = report.Counts{Sent: sent, Completed: sent}
+	in.Counts = record.Counts{Sent: sent, Completed: sent}
 	for range sent {
 		in.Latency.Record(int64(time.Millisecond))
 	}
@@ -111,7 +111,7 @@ func TestFollowerCountsEachIntervalOnce(t *testing.T) {
 		r, one, two := b.pair()
 		begun := time.Now().UnixMicro()
 		first := b.follow(r)
-		if p := b.progress(first); p.Counts != (report.Counts{}) || !p.At.IsZero() || p.AskedAt != 0 || p.Latency.Count() != 0 {
+		if p := b.progress(first); p.Counts != (record.Counts{}) || !p.At.IsZero() || p.AskedAt != 0 || p.Latency.Count() != 0 {
 			t.Errorf("nothing was published, and the follower has %+v", p)
 		}
 		one.tell(3)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // TestStopMakesRoom: on a server that has just become full, what watchers read makes room, and the workers' last
@@ -38,7 +38,7 @@ func TestStopMakesRoom(t *testing.T) {
 			if err := b.client.ConfigSet(t.Context(), "maxmemory", strconv.FormatInt(full, 10)).Err(); err != nil {
 				t.Fatal(err)
 			}
-			total := report.NewSnapshot("w", "incw")
+			total := record.NewSnapshot("w", "incw")
 			total.Seq = 1
 			publish := func() error { return NewJournal(r, "w", "incw").Publish(t.Context(), total, total, nil) }
 			b.wants(publish(), nil, "OOM command not allowed")

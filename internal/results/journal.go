@@ -8,7 +8,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/lua"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // listEvery is the number of snapshots between two checks that the run is listed.
@@ -32,7 +32,7 @@ func NewJournal(r *run.Run, worker, incarnation string) *Journal {
 
 // Publish stores an interval snapshot and the cumulative one. It adds to the run's series the points that it lacks,
 // some at a time. The last snapshot is stored when all points are. Publish sets total.Processes to what Redis says.
-func (j *Journal) Publish(ctx context.Context, interval, total *report.Snapshot, series *report.Series) error {
+func (j *Journal) Publish(ctx context.Context, interval, total *record.Snapshot, series *record.Series) error {
 	for strays := 0; strays <= 3; { // one is usual after a failover
 		m, err := newMessage(interval, total, series, j.second)
 		if err != nil {
@@ -58,7 +58,7 @@ func (j *Journal) Publish(ctx context.Context, interval, total *report.Snapshot,
 }
 
 // Keep takes all that the worker has to report, for Own and Unpublished.
-func (j *Journal) Keep(started int64, total *report.Snapshot, points []report.Point, published bool) {
+func (j *Journal) Keep(started int64, total *record.Snapshot, points []record.Point, published bool) {
 	j.published = published
 	j.own = &Unpublished{
 		Run: j.run.Name, UID: j.run.UID, Leased: total.Counts.Slots(), StartedAt: run.Instant(started), Length: j.run.Spec.Length(),

@@ -12,7 +12,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // lifetimes checks that every key of the run lives for at least `least` and at most `most`.
@@ -81,13 +81,13 @@ func TestEveryKeyExpires(t *testing.T) {
 }
 
 // snapshot is one of member b with a sequence number.
-func snapshot(seq uint64) *report.Snapshot {
-	s := report.NewSnapshot("b", "incb")
+func snapshot(seq uint64) *record.Snapshot {
+	s := record.NewSnapshot("b", "incb")
 	s.Seq, s.Start, s.End = seq, 1, 2
 	return s
 }
 
-func (b *bed) publish(r *run.Run, seq uint64, series *report.Series) {
+func (b *bed) publish(r *run.Run, seq uint64, series *record.Series) {
 	b.Helper()
 	j := NewJournal(r, "b", "incb")
 	if err := j.Publish(b.Context(), snapshot(seq), snapshot(seq), series); err != nil {
@@ -137,11 +137,11 @@ func TestSnapshotOfARunThatWasRemoved(t *testing.T) {
 }
 
 // seriesOf is that of a worker that has sent one request in each of some seconds.
-func seriesOf(seconds int64) *report.Series {
-	series := new(report.Series)
+func seriesOf(seconds int64) *record.Series {
+	series := new(record.Series)
 	for i := range seconds {
-		one := report.NewSnapshot("b", "incb")
-		one.Counts = report.Counts{Sent: 1, Completed: 1}
+		one := record.NewSnapshot("b", "incb")
+		one.Counts = record.Counts{Sent: 1, Completed: 1}
 		one.Latency.Record(1_000_000 * (i + 1))
 		series.Add(i*1_000_000, one)
 	}
@@ -161,8 +161,8 @@ func TestSeriesIsWhole(t *testing.T) {
 		journals := map[string]*Journal{"b/incb": NewJournal(r, "b", "incb"), "c/incc": NewJournal(r, "c", "incc")}
 		for i, n := range seconds {
 			for _, j := range journals {
-				s := report.NewSnapshot(j.worker, j.incarnation)
-				s.Seq, s.Start, s.End, s.Counts, s.Final = uint64(i+1), 1, 2, report.Counts{Sent: n, Completed: n}, i == len(seconds)-1
+				s := record.NewSnapshot(j.worker, j.incarnation)
+				s.Seq, s.Start, s.End, s.Counts, s.Final = uint64(i+1), 1, 2, record.Counts{Sent: n, Completed: n}, i == len(seconds)-1
 				if err := j.Publish(t.Context(), s, s, seriesOf(n)); err != nil {
 					t.Fatal(err)
 				}
@@ -185,7 +185,7 @@ func TestSeriesIsWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, want := report.MergeSeries(in.Series), report.MergeSeries(seriesOf(2600).Points(), seriesOf(2600).Points())
+		got, want := record.MergeSeries(in.Series), record.MergeSeries(seriesOf(2600).Points(), seriesOf(2600).Points())
 		if len(got) != len(want) {
 			t.Fatalf("%d points, want %d", len(got), len(want))
 		}
@@ -207,15 +207,15 @@ func TestReportWithoutTheStream(t *testing.T) {
 		r, _ := b.create("x", spec, run.Options{})
 		m := b.member(r, "b")
 		m.over()
-		sent := report.NewRecorder()
+		sent := record.NewRecorder()
 		for range m.owned() {
 			sent.Sent()
-			sent.Done(report.Sample{Due: 0, Sent: 1000, Done: 2_000_000, Status: 200})
+			sent.Done(record.Sample{Due: 0, Sent: 1000, Done: 2_000_000, Status: 200})
 		}
 		total := snapshot(1)
 		total.Record(sent)
 		total.Final = true
-		series := new(report.Series)
+		series := new(record.Series)
 		series.Add(0, total)
 		if err := NewJournal(r, "b", "incb").Publish(t.Context(), total, total, series); err != nil {
 			t.Fatal(err)
@@ -289,7 +289,7 @@ func TestPublishLists(t *testing.T) {
 		b.member(r, "w").start()
 		listed := func() bool { return b.client.ZScore(t.Context(), "load:runs", "x").Err() == nil }
 		publish := func(incarnation string) error {
-			first := report.NewSnapshot("w", incarnation)
+			first := record.NewSnapshot("w", incarnation)
 			first.Seq = 1
 			return NewJournal(r, "w", incarnation).Publish(t.Context(), first, first, nil)
 		}

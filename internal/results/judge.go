@@ -15,7 +15,8 @@ import (
 
 	"github.com/loadctl/loadctl/internal/outage"
 	"github.com/loadctl/loadctl/internal/run"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
 // How a run is judged while it is active. A second is judged when the snapshots of all present workers are in, or
@@ -34,7 +35,7 @@ const (
 // what all workers have published, over the connection that aside opens.
 func AbortIfFailing(ctx context.Context, r *run.Run, me string, aside func(context.Context) (*run.Run, error), log *slog.Logger) {
 	all, err := r.Spec.Conditions()
-	all = slices.DeleteFunc(all, func(t report.Threshold) bool { return t.Abort == 0 })
+	all = slices.DeleteFunc(all, func(t threshold.Threshold) bool { return t.Abort == 0 })
 	if err != nil || len(all) == 0 {
 		return
 	}
@@ -75,7 +76,7 @@ type judge struct {
 	aside      func(context.Context) (*run.Run, error) // opens another connection
 	run        *run.Run                                // over that connection
 	me         string
-	thresholds []report.Threshold
+	thresholds []threshold.Threshold
 	log        *slog.Logger
 	failures   outage.Series
 	took       time.Duration // of the last look
@@ -172,7 +173,7 @@ func (j *judge) judgeable(ctx context.Context, s *run.State, now int64) (end int
 
 // latest returns after how many seconds a second is judged though snapshots are missing.
 func latest(s *run.State) int64 {
-	return judgeLatest + int64((report.SnapshotPeriod(s.Members)-1)/time.Second)
+	return judgeLatest + int64((record.SnapshotPeriod(s.Members)-1)/time.Second)
 }
 
 // reportsUntil returns up to when a worker must publish before all that it did is known, µs. A worker that has left
@@ -199,10 +200,10 @@ func lostSince(s *run.State, t time.Time) bool {
 // what is new since the last look.
 func (j *judge) hear(ctx context.Context, s *run.State) error {
 	if j.told == nil {
-		back := (latest(s) + judgeAgain + j.span(report.WidthAt(int64(s.Elapsed()/time.Second)))) * int64(time.Second)
+		back := (latest(s) + judgeAgain + j.span(record.WidthAt(int64(s.Elapsed()/time.Second)))) * int64(time.Second)
 		j.told, j.heard = map[string]int64{}, strconv.FormatInt(max(0, s.Now().Add(-time.Duration(back)).UnixMilli()), 10)
 	}
-	return snapshots(ctx, j.run, j.heard, func(id, who string, snapshot *report.Snapshot) {
+	return snapshots(ctx, j.run, j.heard, func(id, who string, snapshot *record.Snapshot) {
 		j.heard = id
 		if snapshot != nil {
 			if !snapshot.Behind {
@@ -217,16 +218,16 @@ func (j *judge) hear(ctx context.Context, s *run.State) error {
 
 // failing returns a threshold for which the run must be stopped at the end of a second; nil = none. Nothing is judged
 // in the seconds in which workers join their points to wider ones.
-func (j *judge) failing(ctx context.Context, s *run.State, second int64, missing bool) (*report.Threshold, error) {
-	width := report.WidthAt(second)
-	if report.WidthAt(max(0, second-2*judgeAgain)) != report.WidthAt(second+2*judgeAgain) {
+func (j *judge) failing(ctx context.Context, s *run.State, second int64, missing bool) (*threshold.Threshold, error) {
+	width := record.WidthAt(second)
+	if record.WidthAt(max(0, second-2*judgeAgain)) != record.WidthAt(second+2*judgeAgain) {
 		return nil, nil
 	}
 	if width != j.width {
 		j.width, j.known = width, read{}
 	}
 	warmup := int64(j.run.Spec.Warmup / time.Second)
-	stretch := report.Stretch{Begin: (warmup + width - 1) / width * width, End: second / width * width, Width: width, Asked: s.AskedBy, Paused: s.Phase == "paused"}
+	stretch := threshold.Stretch{Begin: (warmup + width - 1) / width * width, End: second / width * width, Width: width, Asked: s.AskedBy, Paused: s.Phase == "paused"}
 	if j.limits > 0 {
 		stretch.Limited = (j.limits-s.StartedAt.UnixMicro())/1_000_000 + 1
 	}
@@ -256,13 +257,13 @@ func (j *judge) span(width int64) (longest int64) {
 type read struct {
 	places map[string]int64 // up to which second the merged points have those of each worker
 	upto   int64            // the first of these
-	points []report.Point   // the merged points before that, as far as they are needed
+	points []record.Point   // the merged points before that, as far as they are needed
 }
 
 // points reads the points of all workers in the seconds [from, to), which begin and end with a point of the run's
 // width. It reads at one instant all that was not complete at the last look. If Redis has forgotten points, or a
 // worker is new, it reads all again.
-func (j *judge) points(ctx context.Context, s *run.State, from, to int64) ([]report.Point, error) {
+func (j *judge) points(ctx context.Context, s *run.State, from, to int64) ([]record.Point, error) {
 	since := max(from, j.known.upto)
 	columns, open, places, err := j.read(ctx, s, since, to)
 	if err == nil && since > from && !j.known.before(places) {
@@ -283,9 +284,9 @@ func (j *judge) points(ctx context.Context, s *run.State, from, to int64) ([]rep
 			j.known.points = append(j.known.points, p)
 		}
 	}
-	wide := report.Point{Index: from / j.width, Width: j.width} // all are brought to its width
-	all = slices.DeleteFunc(append(all, open...), func(p report.Point) bool { return p.Start() < from || p.Start() >= to || p.Width > j.width })
-	return report.MergeSeries(all, []report.Point{wide}), nil
+	wide := record.Point{Index: from / j.width, Width: j.width} // all are brought to its width
+	all = slices.DeleteFunc(append(all, open...), func(p record.Point) bool { return p.Start() < from || p.Start() >= to || p.Width > j.width })
+	return record.MergeSeries(all, []record.Point{wide}), nil
 }
 
 // before reports whether the places of all workers have only grown.
@@ -300,9 +301,9 @@ func (r read) before(places map[string]int64) bool {
 
 // read reads the merged points in the seconds [from, to), the points that are not merged yet, and the workers'
 // places.
-func (j *judge) read(ctx context.Context, s *run.State, from, to int64) (merged, open []report.Point, places map[string]int64, err error) {
-	latency := slices.ContainsFunc(j.thresholds, func(t report.Threshold) bool { return t.Metric == "latency" })
-	fields := report.Pages(from, to, j.width, latency)
+func (j *judge) read(ctx context.Context, s *run.State, from, to int64) (merged, open []record.Point, places map[string]int64, err error) {
+	latency := slices.ContainsFunc(j.thresholds, func(t threshold.Threshold) bool { return t.Metric == "latency" })
+	fields := record.Pages(from, to, j.width, latency)
 	pages := len(fields)
 	for _, w := range s.Workers {
 		fields = append(fields, w.Process())
@@ -311,7 +312,7 @@ func (j *judge) read(ctx context.Context, s *run.State, from, to int64) (merged,
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	var columns report.Columns
+	var columns record.Columns
 	places = map[string]int64{}
 	for i, v := range values {
 		text, there := v.(string)
@@ -320,7 +321,7 @@ func (j *judge) read(ctx context.Context, s *run.State, from, to int64) (merged,
 		case i < pages:
 			err = columns.Read(fields[i], []byte(text))
 		default:
-			var points []report.Point
+			var points []record.Point
 			places[fields[i]], points, err = parseRecord(text)
 			open = append(open, points...)
 		}
@@ -332,7 +333,7 @@ func (j *judge) read(ctx context.Context, s *run.State, from, to int64) (merged,
 }
 
 // abort stops the run. A second call does nothing.
-func (j *judge) abort(ctx context.Context, t report.Threshold, second int64, missing []string) error {
+func (j *judge) abort(ctx context.Context, t threshold.Threshold, second int64, missing []string) error {
 	why := t.Stops(second)
 	if len(missing) > 0 {
 		why += ", judged without " + strings.Join(missing[:min(len(missing), 5)], ", ")

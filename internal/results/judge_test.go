@@ -12,18 +12,19 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/run"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
 // tells publishes what a worker did in some seconds of the run, all at once, as after an outage: 50 requests of 1 ms
 // a second. Its clock is at the end of the last second.
 func (p *teller) tells(start time.Time, from, to int64) {
 	p.Helper()
-	sum := report.NewSnapshot(p.total.Worker, p.total.Incarnation)
+	sum := record.NewSnapshot(p.total.Worker, p.total.Incarnation)
 	for second := from; second < to; second++ {
-		in := report.NewSnapshot(p.total.Worker, p.total.Incarnation)
+		in := record.NewSnapshot(p.total.Worker, p.total.Incarnation)
 		in.Start, in.End = start.UnixMicro()+second*1_000_000, start.UnixMicro()+(second+1)*1_000_000+1000
-		in.Counts = report.Counts{Sent: 50, Completed: 50}
+		in.Counts = record.Counts{Sent: 50, Completed: 50}
 		for range 50 {
 			in.Latency.Record(int64(time.Millisecond))
 		}
@@ -267,7 +268,7 @@ func TestALookReadsWhatIsNew(t *testing.T) {
 		}
 	}))
 	j.width = 1
-	look := func(to int64) []report.Point {
+	look := func(to int64) []record.Point {
 		t.Helper()
 		if err := j.hear(t.Context(), s); err != nil {
 			t.Fatal(err)
@@ -331,7 +332,7 @@ func TestAJudgeHearsOfLimits(t *testing.T) {
 	if got := j.judges(t, s, 10, false); got != "" {
 		t.Errorf("stopped for %s, though b was late", got)
 	}
-	believed, err := report.ParseThreshold(shares)
+	believed, err := threshold.Parse(shares)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // pointsAtOnce is how many complete points one call brings. Normally there is one a second. There are more only after
@@ -31,18 +31,18 @@ type counted struct {
 	Seq    uint64        `json:"seq"`
 	End    int64         `json:"end"`
 	Final  bool          `json:"final"`
-	Counts report.Counts `json:"counts"`
+	Counts record.Counts `json:"counts"`
 }
 
 // newMessage returns what the next call brings: a worker's points from a second on, as many as one call takes. It has
 // a final snapshot only when all points are in.
-func newMessage(interval, total *report.Snapshot, series *report.Series, second int64) (*message, error) {
+func newMessage(interval, total *record.Snapshot, series *record.Series, second int64) (*message, error) {
 	whole, open, next := series.Since(second)
 	interval.Behind = len(whole) > pointsAtOnce
 	if interval.Behind {
 		block := pointsAtOnce * series.Width() // so that it is the beginning of a point when the width doubles
 		open, next = nil, whole[pointsAtOnce].Start()/block*block
-		whole = slices.DeleteFunc(whole, func(p report.Point) bool { return p.Start() >= next })
+		whole = slices.DeleteFunc(whole, func(p record.Point) bool { return p.Start() >= next })
 	}
 	m := &message{seq: interval.Seq, from: second, next: next}
 	for i := range whole {
@@ -67,7 +67,7 @@ func newMessage(interval, total *report.Snapshot, series *report.Series, second 
 }
 
 // joinPoints writes points with spaces between.
-func joinPoints(points []report.Point) (text []byte, err error) {
+func joinPoints(points []record.Point) (text []byte, err error) {
 	for i, p := range points {
 		point, err := p.MarshalText()
 		if err != nil {
@@ -82,13 +82,13 @@ func joinPoints(points []report.Point) (text []byte, err error) {
 }
 
 // parseRecord reads the series of one worker: up to which second its points are merged, and those after that.
-func parseRecord(text string) (second int64, open []report.Point, err error) {
+func parseRecord(text string) (second int64, open []record.Point, err error) {
 	number, points, found := strings.Cut(text, " ")
 	if second, err = strconv.ParseInt(number, 10, 64); err != nil || second < 0 || !found {
 		return 0, nil, fmt.Errorf("%.40q is not a place in a series", text)
 	}
 	for point := range strings.FieldsSeq(points) {
-		var p report.Point
+		var p record.Point
 		if err := p.UnmarshalText([]byte(point)); err != nil {
 			return 0, nil, err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // mortal is a run of 1,000 requests a second for some seconds, with promises of one.
@@ -55,7 +55,7 @@ func TestNobodysAfterAPromise(t *testing.T) {
 				if got := s.Workers[slices.IndexFunc(s.Workers, func(w run.Worker) bool { return w.Incarnation == "incw" })].Owned; got != want || s.Skipped != 3000-want || s.Issued != 3000 || s.Asked != 3000 {
 					t.Errorf("it owned %d, want %d; %d skipped, %d issued, %d asked", got, want, s.Skipped, s.Issued, s.Asked)
 				}
-				u := unpublished(report.Counts{Sent: want, Completed: want})
+				u := unpublished(record.Counts{Sent: want, Completed: want})
 				u.UID, u.Total.Worker, u.Total.Incarnation = r.UID, "w", "incw"
 				rep, err := Merged(t.Context(), r, []*Unpublished{u})
 				if err != nil || rep.Audit.Check() != nil || rep.Audit.Sent != want || rep.Audit.Lost+rep.Audit.Held != 0 {
@@ -108,7 +108,7 @@ func TestReportOfARestoredRun(t *testing.T) {
 		b.lose()
 		b.restore(r, started, laws)
 		m.renew()
-		total := told("w", "incw", 1, report.Counts{Sent: sent, Completed: sent})
+		total := told("w", "incw", 1, record.Counts{Sent: sent, Completed: sent})
 		total.Final = false
 		if err := NewJournal(r, "w", "incw").Publish(t.Context(), total, total, nil); err != nil {
 			t.Fatal(err)
@@ -139,7 +139,7 @@ func TestReportAfterAFailover(t *testing.T) {
 	if owned := m.owned(); owned > sent-500 {
 		t.Errorf("it owned %d, and sent %d", owned, sent)
 	}
-	total := told("w", "incw", 1, report.Counts{Sent: sent, Completed: sent})
+	total := told("w", "incw", 1, record.Counts{Sent: sent, Completed: sent})
 	if err := NewJournal(r, "w", "incw").Publish(t.Context(), total, total, nil); err != nil {
 		t.Fatal(err)
 	}

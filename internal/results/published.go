@@ -14,30 +14,30 @@ import (
 	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // totals are the cumulative snapshots of a run, by worker/incarnation. The histograms of thousands of workers would
 // fill the memory. So each is read, added to times and dropped.
 type totals struct {
-	of    map[string]*report.Snapshot
-	times *report.Snapshot
+	of    map[string]*record.Snapshot
+	times *record.Snapshot
 	gaps  map[string]int64
 }
 
 // readTotals reads them, on all cores. If the snapshot of a file replaces a stored one, the histograms of the stored one
 // are not added.
 func readTotals(ctx context.Context, r *run.Run, rest map[string]*Unpublished) (totals, error) {
-	t := totals{of: map[string]*report.Snapshot{}, times: report.NewSnapshot("", ""), gaps: map[string]int64{}}
+	t := totals{of: map[string]*record.Snapshot{}, times: record.NewSnapshot("", ""), gaps: map[string]int64{}}
 	var all sync.Mutex // for t and failure
 	var failure error
 	var decoding sync.WaitGroup
 	texts := make(chan [2]string, 64) // worker/incarnation, snapshot
 	for range runtime.GOMAXPROCS(0) {
 		decoding.Go(func() {
-			times := report.NewSnapshot("", "")
+			times := record.NewSnapshot("", "")
 			for text := range texts {
-				total := new(report.Snapshot)
+				total := new(record.Snapshot)
 				err := total.UnmarshalBinary([]byte(text[1]))
 				if u := rest[text[0]]; err == nil && (u == nil || !newer(u.Total, total)) {
 					times.TakeTimes(total)
@@ -91,8 +91,8 @@ func (t totals) unrecorded() map[string]*Unpublished {
 // readSeries reads the points of the run: the merged ones, and those of each worker that are not merged yet. If a
 // worker's file counts, the points of the file replace the latter. The returned map replaces rest, and its files have
 // no other points.
-func readSeries(ctx context.Context, r *run.Run, rest map[string]*Unpublished, t totals) ([]report.Point, map[string]*Unpublished, error) {
-	var columns report.Columns
+func readSeries(ctx context.Context, r *run.Run, rest map[string]*Unpublished, t totals) ([]record.Point, map[string]*Unpublished, error) {
+	var columns record.Columns
 	var workers []string
 	err := link.ScanHash(ctx, r.Client, r.Keys.Series, func(name, text string) error {
 		if !strings.HasPrefix(name, ":") {
@@ -133,6 +133,6 @@ func readSeries(ctx context.Context, r *run.Run, rest map[string]*Unpublished, t
 // since returns u without the points that begin before a second of the run.
 func (u *Unpublished) since(second int64) *Unpublished {
 	rest := *u
-	rest.Series = slices.DeleteFunc(slices.Clone(u.Series), func(p report.Point) bool { return p.Start() < second })
+	rest.Series = slices.DeleteFunc(slices.Clone(u.Series), func(p record.Point) bool { return p.Start() < second })
 	return &rest
 }

@@ -9,21 +9,22 @@ import (
 
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // active is a worker that publishes some of what it does, or loses the answer, and keeps a file in the end.
 type active struct {
 	journal *Journal
-	total   *report.Snapshot
-	series  report.Series
+	total   *record.Snapshot
+	series  record.Series
 }
 
 // second is what it does in one second of the run.
-func (a *active) second(rng *rand.Rand, at int64) *report.Snapshot {
-	in, recorder := report.NewSnapshot(a.total.Worker, a.total.Incarnation), report.NewRecorder()
+func (a *active) second(rng *rand.Rand, at int64) *record.Snapshot {
+	in, recorder := record.NewSnapshot(a.total.Worker, a.total.Incarnation), record.NewRecorder()
 	in.Start, in.End = 1_700_000_000_000_000+at*1_000_000, 1_700_000_000_000_000+(at+1)*1_000_000
 	for range rng.IntN(20) {
-		s := report.Sample{Sent: rng.Int64N(1e6), Status: 200}
+		s := record.Sample{Sent: rng.Int64N(1e6), Status: 200}
 		s.Done = s.Sent + rng.Int64N(1<<(10+rng.IntN(30)))
 		if rng.IntN(5) == 0 {
 			s.Class = fmt.Sprint("class ", rng.IntN(3))
@@ -47,7 +48,7 @@ func TestReportIsThatOfItsWorkers(t *testing.T) {
 		for i := range 4 {
 			id := fmt.Sprint("w", i)
 			b.member(r, id).renew()
-			all = append(all, &active{journal: NewJournal(r, id, "inc"+id), total: report.NewSnapshot(id, "inc"+id)})
+			all = append(all, &active{journal: NewJournal(r, id, "inc"+id), total: record.NewSnapshot(id, "inc"+id)})
 		}
 		const seconds = 2100
 		for at := range int64(seconds) {

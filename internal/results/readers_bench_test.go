@@ -21,7 +21,7 @@ import (
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -130,17 +130,17 @@ func crowd(b *testing.B, client *redis.Client, workers, rate int, seconds int64)
 // messages are what one worker publishes.
 func messages(b *testing.B, rng *rand.Rand, rate int, seconds int64) (all []*message) {
 	b.Helper()
-	total := report.NewSnapshot("w", "0123456789abcdef")
-	series, recorder := new(report.Series), report.NewRecorder()
+	total := record.NewSnapshot("w", "0123456789abcdef")
+	series, recorder := new(record.Series), record.NewRecorder()
 	var second int64
 	for at := range seconds {
-		in := report.NewSnapshot("w", "0123456789abcdef")
+		in := record.NewSnapshot("w", "0123456789abcdef")
 		in.Start, in.End = total.End, time.Now().UnixMicro()+(at-seconds)*1e6
 		recorder.Reset()
 		for range rate {
 			lag, service := 20_000+rng.Int64N(80_000), int64(5e6*math.Exp(0.6*rng.NormFloat64()))
 			recorder.Sent()
-			recorder.Done(report.Sample{Sent: lag, Done: lag + service, Status: 200, BytesIn: 120, BytesOut: 60})
+			recorder.Done(record.Sample{Sent: lag, Done: lag + service, Status: 200, BytesIn: 120, BytesOut: 60})
 		}
 		in.Record(recorder)
 		series.Add(at*1_000_000, in)

@@ -6,7 +6,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // TestLimitedRun: what the limiter does not let pass is asked for and counted as ungranted. Nothing is skipped. Its
@@ -29,7 +29,7 @@ func TestLimitedRun(t *testing.T) {
 		}
 		b.stop(r, m)
 		owned := m.owned()
-		total := told("w", "incw", 1, report.Counts{Sent: grant.N, Completed: grant.N, Ungranted: owned - grant.N})
+		total := told("w", "incw", 1, record.Counts{Sent: grant.N, Completed: grant.N, Ungranted: owned - grant.N})
 		if err := NewJournal(r, "w", "incw").Publish(t.Context(), total, total, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestMaxReport(t *testing.T) {
 		m := b.member(r, "w")
 		m.renew()
 		b.stop(r, m)
-		total := told("w", "incw", 1, report.Counts{Sent: 9, Completed: 9})
+		total := told("w", "incw", 1, record.Counts{Sent: 9, Completed: 9})
 		total.Final = true
 		journal := NewJournal(r, "w", "incw")
 		if err := journal.Publish(t.Context(), total, total, nil); err != nil {

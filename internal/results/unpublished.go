@@ -16,6 +16,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // Unpublished is what a worker had to report at its end and could not publish, because Redis did not answer or had
@@ -28,8 +29,8 @@ type Unpublished struct {
 
 	StartedAt time.Time        // the run's first t0; zero = the worker did not learn it
 	Length    time.Duration    // planned length of the run; 0 = without an end
-	Total     *report.Snapshot // its last cumulative snapshot, with worker and incarnation
-	Series    []report.Point
+	Total     *record.Snapshot // its last cumulative snapshot, with worker and incarnation
+	Series    []record.Point
 
 	ClosedLoop bool               // as in report.Report
 	Described  report.Description // as in report.Report, as far as the run's spec tells
@@ -61,7 +62,7 @@ type unpublishedFile struct {
 	Thresholds  []string           `json:"thresholds,omitempty"`
 	Warmup      time.Duration      `json:"warmup_ns,omitempty"`
 	Snapshot    []byte             `json:"snapshot"` // base64
-	Series      []report.Point     `json:"series"`
+	Series      []record.Point     `json:"series"`
 }
 
 // MarshalBinary encodes u as JSON.
@@ -109,7 +110,7 @@ func (u *Unpublished) UnmarshalBinary(data []byte) error {
 		return fmt.Errorf("it is of version %d, newer than %d, which this program knows; use a newer loadctl", head.Version, unpublishedVersion)
 	}
 	var f unpublishedFile
-	total := new(report.Snapshot)
+	total := new(record.Snapshot)
 	if err := json.Unmarshal(data, &f); err != nil {
 		return fmt.Errorf("%w (%w)", errForeign, err)
 	}
@@ -128,7 +129,7 @@ func (u *Unpublished) UnmarshalBinary(data []byte) error {
 }
 
 // consistent reports whether the file matches its snapshot, and has no impossible values.
-func (f *unpublishedFile) consistent(total *report.Snapshot) bool {
+func (f *unpublishedFile) consistent(total *record.Snapshot) bool {
 	n := total.Counts
 	conditions, err := spec.Spec{Thresholds: f.Thresholds}.Conditions()
 	return err == nil && len(conditions) <= spec.MaxThresholds && f.Warmup >= 0 && f.Warmup <= spec.MaxDuration &&
@@ -170,7 +171,7 @@ func ReadUnpublished(path string) (*Unpublished, error) {
 func (u *Unpublished) key() string { return u.Total.Worker + "/" + u.Total.Incarnation }
 
 // newer reports whether a snapshot of an incarnation has more than another one, which may be nil.
-func newer(a, b *report.Snapshot) bool {
+func newer(a, b *record.Snapshot) bool {
 	switch {
 	case b == nil:
 		return true

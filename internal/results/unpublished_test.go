@@ -15,20 +15,21 @@ import (
 
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // told is a final snapshot of an incarnation with these counts.
-func told(worker, incarnation string, seq uint64, n report.Counts) *report.Snapshot {
-	s := report.NewSnapshot(worker, incarnation)
+func told(worker, incarnation string, seq uint64, n record.Counts) *record.Snapshot {
+	s := record.NewSnapshot(worker, incarnation)
 	s.Seq, s.Final, s.Start, s.End, s.Counts = seq, true, 1_000_000, 3_000_000, n
 	return s
 }
 
 // unpublished is what worker w of run x could not publish.
-func unpublished(n report.Counts) *Unpublished {
+func unpublished(n record.Counts) *Unpublished {
 	return &Unpublished{
 		Run: "x", UID: "u1", State: "left", Leased: n.Slots(), StartedAt: run.Instant(1_500_000), Length: 2 * time.Second, Total: told("w", "i", 7, n),
-		Series: []report.Point{{Index: 0, Width: 1, Sent: n.Sent}, {Index: 1, Width: 1}},
+		Series: []record.Point{{Index: 0, Width: 1, Sent: n.Sent}, {Index: 1, Width: 1}},
 	}
 }
 
@@ -53,11 +54,11 @@ func written(t *testing.T, data []byte) string {
 
 // TestUnpublishedFile: what was written is read again, to the last bucket.
 func TestUnpublishedFile(t *testing.T) {
-	n := report.Counts{Sent: 90, LateDropped: 3, Recalled: 2, Ungranted: 1, Completed: 80, Failed: 6, BytesIn: 1 << 40, OutOfRange: 1}
+	n := record.Counts{Sent: 90, LateDropped: 3, Recalled: 2, Ungranted: 1, Completed: 80, Failed: 6, BytesIn: 1 << 40, OutOfRange: 1}
 	u := unpublished(n)
-	r := report.NewRecorder()
+	r := record.NewRecorder()
 	for i := range int64(1000) {
-		r.Done(report.Sample{Sent: i, Done: i * i * 1000, Status: int(i), Class: fmt.Sprint("class", i%7)})
+		r.Done(record.Sample{Sent: i, Done: i * i * 1000, Status: int(i), Class: fmt.Sprint("class", i%7)})
 	}
 	u.Total.Record(r)
 	u.Total.Counts = n
@@ -86,15 +87,15 @@ func TestUnpublishedFile(t *testing.T) {
 
 // TestUnpublishedFileRefused: what is wrong with a file is said in one line, which names it.
 func TestUnpublishedFileRefused(t *testing.T) {
-	good := string(unpublished(report.Counts{Sent: 10, Completed: 10}).encoded(t))
+	good := string(unpublished(record.Counts{Sent: 10, Completed: 10}).encoded(t))
 	with := func(old, now string) string {
 		if !strings.Contains(good, old) {
 			t.Fatalf("%s does not contain %s", good, old)
 		}
 		return strings.Replace(good, old, now, 1)
 	}
-	snapshot := func(change func(*report.Snapshot)) string {
-		u := unpublished(report.Counts{Sent: 10, Completed: 10})
+	snapshot := func(change func(*record.Snapshot)) string {
+		u := unpublished(record.Counts{Sent: 10, Completed: 10})
 		change(u.Total)
 		return string(u.encoded(t))
 	}
@@ -107,8 +108,8 @@ func TestUnpublishedFileRefused(t *testing.T) {
 			with(`"run":"x"`, `"run":"x{}"`), with(`"worker":"w"`, `"worker":"v"`), with(`"incarnation":"i"`, `"incarnation":"j"`), with(`"state":"left"`, `"state":"lost"`),
 			with(`"leased":10`, `"leased":9`), with(`"leased":10`, `"leased":-1`), with(`"leased":10`, `"leased":9007199254740993`), with(`"started_us":1500000`, `"started_us":-1`),
 			with(`"length_ns":2000000000`, `"length_ns":-1`), with(`"length_ns":`, `"warmup_ns":-1,"length_ns":`), with(`"length_ns":`, `"thresholds":["p99<1"],"length_ns":`), with(`"series":["2,`, `"series":["0,`), with(`"series":["2,`, `"series":["x`),
-			snapshot(func(s *report.Snapshot) { s.Counts.Ungranted = 11 }), snapshot(func(s *report.Snapshot) { s.Counts.Completed = 11 }),
-			snapshot(func(s *report.Snapshot) { s.End = 0 }), snapshot(func(s *report.Snapshot) { s.Worker, s.Incarnation = "", "" }),
+			snapshot(func(s *record.Snapshot) { s.Counts.Ungranted = 11 }), snapshot(func(s *record.Snapshot) { s.Counts.Completed = 11 }),
+			snapshot(func(s *record.Snapshot) { s.End = 0 }), snapshot(func(s *record.Snapshot) { s.Worker, s.Incarnation = "", "" }),
 		},
 		"it is of version 2, newer than 1, which this program knows; use a newer loadctl": {with(`"version":1`, `"version":2`), `{"format":"loadworker","version":2}`},
 		"decode snapshot: version 9 is newer":                                             {with(`"snapshot":"`, `"snapshot":"`+newer+`","was":"`)},
@@ -136,7 +137,7 @@ func TestUnpublishedFileRefused(t *testing.T) {
 
 // FuzzUnpublished: any bytes that are accepted make a report that adds up.
 func FuzzUnpublished(f *testing.F) {
-	f.Add(unpublished(report.Counts{Sent: 90, LateDropped: 3, Recalled: 2, Ungranted: 1, Completed: 80, Failed: 6}).encoded(f))
+	f.Add(unpublished(record.Counts{Sent: 90, LateDropped: 3, Recalled: 2, Ungranted: 1, Completed: 80, Failed: 6}).encoded(f))
 	f.Add([]byte(`{"format":"loadworker","version":1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		u := new(Unpublished)
@@ -156,7 +157,7 @@ func FuzzUnpublished(f *testing.F) {
 // TestPick: each incarnation once, with its newest file, and nothing of another run.
 func TestPick(t *testing.T) {
 	at := func(worker, incarnation string, seq uint64, final bool) *Unpublished {
-		u := unpublished(report.Counts{})
+		u := unpublished(record.Counts{})
 		u.File = fmt.Sprint(worker, incarnation, seq, final)
 		u.Total.Worker, u.Total.Incarnation, u.Total.Seq, u.Total.Final = worker, incarnation, seq, final
 		return u
@@ -176,7 +177,7 @@ func TestPick(t *testing.T) {
 		{"x", "u1", "x", "u2", "merge file: it belongs to another run, also called x; leave it out"},
 		{"x", "", "x", "u2", "merge file: it belongs to another run, also called x; leave it out"},
 	} {
-		u := unpublished(report.Counts{})
+		u := unpublished(record.Counts{})
 		u.File, u.Run, u.UID = "file", c.run, c.uidThere
 		if _, err := pick(c.name, c.uid, []*Unpublished{old, u}); !errors.Is(err, ErrOtherRun) || err.Error() != c.says {
 			t.Errorf("%+v: %v", c, err)
@@ -198,7 +199,7 @@ func fates(rng *rand.Rand, forgets bool) fleet {
 	f.in.Budget = report.Budget{Skipped: rng.Int64N(300)}
 	for i := range rng.IntN(5) {
 		w := report.WorkerInput{ID: fmt.Sprint("w", i), Incarnation: "i", State: []string{"active", "lost", "silent", "left"}[rng.IntN(4)], Gone: true}
-		var n report.Counts
+		var n record.Counts
 		for range rng.IntN(500) {
 			w.Leased++
 			beyond := rng.IntN(10) == 0
@@ -233,7 +234,7 @@ func fates(rng *rand.Rand, forgets bool) fleet {
 		case 0: // published, and kept as well
 			w.Total = final
 		case 1:
-			w.Total = told(w.ID, "i", 5, report.Counts{Sent: n.Sent / 2})
+			w.Total = told(w.ID, "i", 5, record.Counts{Sent: n.Sent / 2})
 			w.Total.Final = false
 		}
 		f.rest[w.ID+"/i"] = &Unpublished{Run: "x", UID: "u1", State: "left", Leased: leased, Total: final}
@@ -310,42 +311,42 @@ func TestMerge(t *testing.T) {
 		leased, beyond int64 // by the server
 		skipped        int64
 		state          string
-		published      *report.Snapshot
-		file           report.Counts
+		published      *record.Snapshot
+		file           record.Counts
 		want           report.Audit
 		wantState      string
 		used           int
 	}{
 		{
-			name: "nothing was published", leased: 100, skipped: 7, state: "lost", file: report.Counts{Sent: 100, Completed: 100},
+			name: "nothing was published", leased: 100, skipped: 7, state: "lost", file: record.Counts{Sent: 100, Completed: 100},
 			want: report.Audit{Issued: 107, Asked: 107, Sent: 100, Completed: 100, Skipped: 7}, wantState: "left", used: 1,
 		},
 		{
-			name: "the last reply did not arrive", leased: 105, state: "active", file: report.Counts{Sent: 100, Completed: 100},
+			name: "the last reply did not arrive", leased: 105, state: "active", file: record.Counts{Sent: 100, Completed: 100},
 			want: report.Audit{Issued: 105, Asked: 105, Sent: 100, Completed: 100, Lost: 5}, wantState: "left", used: 1,
 		},
 		{
-			name: "on a promise", leased: 100, skipped: 50, state: "silent", file: report.Counts{Sent: 100, Completed: 90},
+			name: "on a promise", leased: 100, skipped: 50, state: "silent", file: record.Counts{Sent: 100, Completed: 90},
 			want: report.Audit{Issued: 150, Asked: 150, Sent: 100, Completed: 90, InFlight: 10, Skipped: 50}, wantState: "left", used: 1,
 		},
 		{
-			name: "the server forgot some", leased: 80, skipped: 50, state: "lost", file: report.Counts{Sent: 100, Completed: 100},
+			name: "the server forgot some", leased: 80, skipped: 50, state: "lost", file: record.Counts{Sent: 100, Completed: 100},
 			want: report.Audit{Issued: 130, Asked: 130, Sent: 100, Completed: 100, Skipped: 30}, wantState: "left", used: 1,
 		},
 		{
-			name: "more than it has skipped", leased: 80, skipped: 5, state: "lost", file: report.Counts{Sent: 100, Completed: 100},
+			name: "more than it has skipped", leased: 80, skipped: 5, state: "lost", file: record.Counts{Sent: 100, Completed: 100},
 			want: report.Audit{Issued: 100, Asked: 100, Sent: 100, Completed: 100}, wantState: "left", used: 1,
 		},
 		{
-			name: "some of them behind a cut", leased: 80, beyond: 2, skipped: 50, state: "lost", file: report.Counts{Sent: 90, Recalled: 10, Completed: 90},
+			name: "some of them behind a cut", leased: 80, beyond: 2, skipped: 50, state: "lost", file: record.Counts{Sent: 90, Recalled: 10, Completed: 90},
 			want: report.Audit{Issued: 138, Asked: 128, Sent: 90, Recalled: 10, Completed: 90, Skipped: 38}, wantState: "left", used: 1,
 		},
 		{
-			name: "published all the same", leased: 100, state: "left", published: told("w", "i", 9, report.Counts{Sent: 100, Completed: 100}),
-			file: report.Counts{Sent: 100, Completed: 100}, want: report.Audit{Issued: 100, Asked: 100, Sent: 100, Completed: 100}, wantState: "left",
+			name: "published all the same", leased: 100, state: "left", published: told("w", "i", 9, record.Counts{Sent: 100, Completed: 100}),
+			file: record.Counts{Sent: 100, Completed: 100}, want: report.Audit{Issued: 100, Asked: 100, Sent: 100, Completed: 100}, wantState: "left",
 		},
 		{
-			name: "replaced", leased: 100, state: "replaced", file: report.Counts{Sent: 60, LateDropped: 40, Completed: 60},
+			name: "replaced", leased: 100, state: "replaced", file: record.Counts{Sent: 60, LateDropped: 40, Completed: 60},
 			want: report.Audit{Issued: 100, Asked: 100, Sent: 60, LateDropped: 40, Completed: 60}, wantState: "replaced", used: 1,
 		},
 	} {
@@ -373,13 +374,13 @@ func TestMergedReport(t *testing.T) {
 		m.over()
 		owned := m.owned()
 		journal := NewJournal(r, "b", "incb")
-		total := func(seq uint64, n int64) *report.Snapshot {
+		total := func(seq uint64, n int64) *record.Snapshot {
 			s := snapshot(seq)
-			s.Counts = report.Counts{Sent: n, Completed: n}
+			s.Counts = record.Counts{Sent: n, Completed: n}
 			return s
 		}
 		half, all := total(1, 100), total(2, owned)
-		series := new(report.Series)
+		series := new(record.Series)
 		series.Add(0, half)
 		if err := journal.Publish(t.Context(), half, half, series); err != nil {
 			t.Fatal(err)
@@ -388,7 +389,7 @@ func TestMergedReport(t *testing.T) {
 			t.Error("something is kept though nothing was")
 		}
 		all.Final = true
-		journal.Keep(0, all, []report.Point{{Width: 1, Sent: owned}}, false)
+		journal.Keep(0, all, []record.Point{{Width: 1, Sent: owned}}, false)
 		u := journal.Unpublished()
 		if u.Run != "x" || u.UID != r.UID || u.State != "left" || u.Leased != owned || u.Total != all {
 			t.Errorf("%+v", u)
@@ -439,11 +440,11 @@ func TestMergedReport(t *testing.T) {
 func TestReportOfFiles(t *testing.T) {
 	const s = 1_000_000 // µs
 	at := func(worker string, started, from, to int64, length time.Duration, points int64) *Unpublished {
-		u := unpublished(report.Counts{Sent: 50, Completed: 50, Recalled: 4})
+		u := unpublished(record.Counts{Sent: 50, Completed: 50, Recalled: 4})
 		u.StartedAt, u.Length, u.Series = run.Instant(started), length, nil
 		u.Total.Worker, u.Total.Start, u.Total.End = worker, from, to
 		for i := range points {
-			u.Series = append(u.Series, report.Point{Index: i, Width: 1})
+			u.Series = append(u.Series, record.Point{Index: i, Width: 1})
 		}
 		return u
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // split sends each command of a pipeline by itself, so that those of others can come in between.
@@ -111,7 +111,7 @@ func (b *bed) writers(r *run.Run) (stop func()) {
 // write renews, and publishes which of its slots are past, until done.
 func (m *member) write(done <-chan struct{}) {
 	incarnation := m.holder.Call().Incarnation
-	total, slots := report.NewSnapshot(m.id, incarnation), lease.NewSlots(0, 1)
+	total, slots := record.NewSnapshot(m.id, incarnation), lease.NewSlots(0, 1)
 	journal := NewJournal(m.run, m.id, incarnation)
 	for {
 		select {
@@ -125,7 +125,7 @@ func (m *member) write(done <-chan struct{}) {
 			return
 		}
 		m.holder.Heard(reply.Now, reply)
-		in := report.NewSnapshot(m.id, incarnation)
+		in := record.NewSnapshot(m.id, incarnation)
 		in.Seq, in.Start, in.End = total.Seq+1, 1, time.Now().UnixMicro()
 		in.Counts.Sent, in.Counts.Beyond = m.past(slots, reply.Now)
 		in.Counts.Completed = in.Counts.Sent

@@ -15,7 +15,7 @@ import (
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // Change is the result of a command.
@@ -360,7 +360,7 @@ func (r *Run) unfinished(ctx context.Context, workers []Worker, s *State) ([]Pen
 			if err != nil && !errors.Is(err, redis.Nil) {
 				return nil, Explain("stop", r.Name, err)
 			}
-			var total report.Snapshot
+			var total record.Snapshot
 			if err == nil && total.UnmarshalBinary(text) == nil && total.Final {
 				continue
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -38,15 +38,15 @@ func snapshots(b *testing.B, client *redis.Client, rate int) (call func()) {
 	}
 	type worker struct {
 		journal *results.Journal
-		total   *report.Snapshot
-		series  report.Series
+		total   *record.Snapshot
+		series  record.Series
 	}
 	var workers [100]worker
 	for i := range workers {
 		name := fmt.Sprint("w", i)
-		workers[i].journal, workers[i].total = results.NewJournal(r, name, processID), report.NewSnapshot(name, processID)
+		workers[i].journal, workers[i].total = results.NewJournal(r, name, processID), record.NewSnapshot(name, processID)
 	}
-	recorder := report.NewRecorder()
+	recorder := record.NewRecorder()
 	i := 0
 	return func() {
 		w := &workers[i%len(workers)]
@@ -62,14 +62,14 @@ func snapshots(b *testing.B, client *redis.Client, rate int) (call func()) {
 }
 
 // second is the interval after a cumulative snapshot, with latencies that spread over some hundred µs.
-func second(recorder *report.Recorder, total *report.Snapshot, rate int) *report.Snapshot {
-	s := report.NewSnapshot(total.Worker, total.Incarnation)
+func second(recorder *record.Recorder, total *record.Snapshot, rate int) *record.Snapshot {
+	s := record.NewSnapshot(total.Worker, total.Incarnation)
 	s.Seq, s.Start, s.End = total.Seq+1, total.End, total.End+1e6
 	recorder.Reset()
 	for j := range int64(rate) {
 		lag, service := 20_000+j*7919%80_000, 100_000+j*j*7919%400_000
 		recorder.Sent()
-		recorder.Done(report.Sample{Sent: lag, Done: lag + service, Status: 200, BytesIn: 120, BytesOut: 60})
+		recorder.Done(record.Sample{Sent: lag, Done: lag + service, Status: 200, BytesIn: 120, BytesOut: 60})
 	}
 	s.Record(recorder)
 	return s

@@ -19,8 +19,8 @@ func numbers(all ...int64) string {
 	return string(text)
 }
 
-// record is what the scripts keep of a worker of weight 3 that holds pieces.
-func record(state int64, inc, pieces string) string {
+// stored is what the scripts keep of a worker of weight 3 that holds pieces.
+func stored(state int64, inc, pieces string) string {
 	return numbers(7, 3, 1, 0, state, 0, 0, 0, 0, int64(len(pieces)/48), 0) + pieces + inc
 }
 

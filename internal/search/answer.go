@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/printable"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
 // Answer is the JSON output of the command
@@ -48,7 +48,7 @@ type AnswerValue struct {
 }
 
 // NewAnswer returns the answer of a search in a run, as far as it got. Each rate was measured for a length.
-func NewAnswer(run string, p Plan, objectives []report.Threshold, length time.Duration, r Result, took time.Duration) Answer {
+func NewAnswer(run string, p Plan, objectives []threshold.Threshold, length time.Duration, r Result, took time.Duration) Answer {
 	a := Answer{Run: run, End: string(r.End), Rate: r.Rate, From: p.From, To: p.To, StepS: length.Seconds(), TookS: took.Seconds(),
 		Objectives: []string{}, Probes: []AnswerProbe{}}
 	if a.End == "" {

@@ -8,7 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
 // A Fleet sends at a rate that can be set.
@@ -25,7 +26,7 @@ type Sight struct {
 	Started  time.Time          // of the run; its seconds are those of the intervals
 	Rate     float64            // asked for now
 	Workers  []string           // the processes present, as worker/incarnation
-	Beats    []*report.Snapshot // the intervals published since the last look, of each process in order
+	Beats    []*record.Snapshot // the intervals published since the last look, of each process in order
 	InFlight int64              // requests that were sent and have not ended, as far as published
 	Skipped  int64              // requests due since the start that no worker owned
 }
@@ -34,7 +35,7 @@ type Sight struct {
 // whole seconds of the run, and then sets the rate to 0 until nothing is in flight.
 type Driver struct {
 	Fleet      Fleet
-	Objectives []report.Threshold
+	Objectives []threshold.Threshold
 	Length     time.Duration // of the judged window, whole seconds
 	Settle     time.Duration // least time after the change of the rate; the first whole second after it is the first to be judged
 	Drain      time.Duration // how long requests in flight may take

@@ -10,7 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
 // simulated is two workers that fire evenly, in virtual time, at a service of c servers with one queue, each busy for d
@@ -28,14 +29,14 @@ type simulated struct {
 	ends  []end       // of requests that have not ended
 
 	seq     uint64
-	beats   []*report.Snapshot
-	now     *[2]*report.Snapshot // the interval that goes on
+	beats   []*record.Snapshot
+	now     *[2]*record.Snapshot // the interval that goes on
 	flying  int64
 	skipped int64
 	rates   []float64
 	reasons []string
 
-	spoil func(s *simulated, beat *report.Snapshot) bool // changes an interval before it is published; false = it is lost
+	spoil func(s *simulated, beat *record.Snapshot) bool // changes an interval before it is published; false = it is lost
 	sight func(*Sight)
 	fail  func() error
 }
@@ -50,8 +51,8 @@ func newSimulated(c int, d time.Duration) *simulated {
 	return &simulated{c: c, d: d, on: now, since: now, due: now, free: make([]time.Time, c), now: blank()}
 }
 
-func blank() *[2]*report.Snapshot {
-	return &[2]*report.Snapshot{report.NewSnapshot("w1", "a"), report.NewSnapshot("w2", "b")}
+func blank() *[2]*record.Snapshot {
+	return &[2]*record.Snapshot{record.NewSnapshot("w1", "a"), record.NewSnapshot("w2", "b")}
 }
 
 func (s *simulated) SetRate(_ context.Context, rate float64, why string) (time.Time, error) {
@@ -137,8 +138,8 @@ func (s *simulated) publish(at time.Time) {
 }
 
 // limited changes an interval to one of a generator that was too slow.
-func limited(in *report.Snapshot) {
-	in.Self = report.Self{Wall: 1e9, Cores: 1, CPU: report.NewLoad(95e7, 1e9)}
+func limited(in *record.Snapshot) {
+	in.Self = record.Self{Wall: 1e9, Cores: 1, CPU: record.NewLoad(95e7, 1e9)}
 	in.JudgeBeat()
 }
 
@@ -153,7 +154,7 @@ func (s *simulated) searchFor(t *testing.T, length time.Duration, plan Plan, slo
 	t.Helper()
 	d := Driver{Fleet: s, Length: length, Settle: 500 * time.Millisecond, Drain: 30 * time.Second}
 	for _, text := range slos {
-		threshold, err := report.ParseThreshold(text)
+		threshold, err := threshold.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,19 +288,19 @@ func TestDriverSetsALostRateAgain(t *testing.T) {
 // there is no answer. The probe is repeated. Finally the search ends without an answer, and never with a failure.
 func TestDriverWithoutAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
-		spoil func(s *simulated, in *report.Snapshot) bool
+		spoil func(s *simulated, in *record.Snapshot) bool
 		why   string
 	}{
-		"limit": {func(_ *simulated, in *report.Snapshot) bool { limited(in); return true }, "the generator was the limit: worker w1 (cpu) and 1 more"},
-		"gap":   {func(_ *simulated, in *report.Snapshot) bool { return in.Worker != "w2" || in.Seq%2 == 0 }, "a snapshot of worker w2 is missing"},
-		"dead":  {func(_ *simulated, in *report.Snapshot) bool { return in.Worker != "w2" }, "no snapshot came from w2/b"},
-		"stretched": {func(_ *simulated, in *report.Snapshot) bool {
+		"limit": {func(_ *simulated, in *record.Snapshot) bool { limited(in); return true }, "the generator was the limit: worker w1 (cpu) and 1 more"},
+		"gap":   {func(_ *simulated, in *record.Snapshot) bool { return in.Worker != "w2" || in.Seq%2 == 0 }, "a snapshot of worker w2 is missing"},
+		"dead":  {func(_ *simulated, in *record.Snapshot) bool { return in.Worker != "w2" }, "no snapshot came from w2/b"},
+		"stretched": {func(_ *simulated, in *record.Snapshot) bool {
 			if in.Worker == "w2" {
 				in.Start -= 2_000_000
 			}
 			return true
 		}, "worker w2 did not publish each second"},
-		"idle": {func(s *simulated, in *report.Snapshot) bool {
+		"idle": {func(s *simulated, in *record.Snapshot) bool {
 			lost := in.Counts.Sent / 10
 			in.Counts.Sent, in.Counts.Completed, s.skipped = in.Counts.Sent-lost, in.Counts.Completed-lost, s.skipped+lost
 			return true
@@ -307,7 +308,7 @@ func TestDriverWithoutAnswer(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSimulated(8, 10*time.Millisecond)
-			s.spoil = func(s *simulated, in *report.Snapshot) bool { return s.rate <= 1000 && s.rate > 0 || c.spoil(s, in) }
+			s.spoil = func(s *simulated, in *record.Snapshot) bool { return s.rate <= 1000 && s.rate > 0 || c.spoil(s, in) }
 			r, err := s.search(t, 3*time.Second, usual())
 			n := len(r.Probes)
 			if err != nil || r.End != Unknown || r.Rate != 800 || !math.IsInf(r.Failed, 1) || n != 8 || !strings.Contains(r.Probes[n-1].Why, c.why) {
@@ -315,7 +316,7 @@ func TestDriverWithoutAnswer(t *testing.T) {
 			}
 			s = newSimulated(8, 10*time.Millisecond)
 			spoiled := 0
-			s.spoil = func(s *simulated, in *report.Snapshot) bool { // now and then only
+			s.spoil = func(s *simulated, in *record.Snapshot) bool { // now and then only
 				if s.rate > 1500 && spoiled < 8 {
 					spoiled++
 					return c.spoil(s, in)
@@ -346,7 +347,7 @@ func TestDriverWithoutWorkers(t *testing.T) {
 func TestDriverPassesWhatTheGeneratorDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulated(8, 10*time.Millisecond)
-		s.spoil = func(_ *simulated, in *report.Snapshot) bool { limited(in); return true }
+		s.spoil = func(_ *simulated, in *record.Snapshot) bool { limited(in); return true }
 		r, err := s.search(t, 3*time.Second, Plan{From: 100, To: 400})
 		if err != nil || r.End != AboveTo || r.Rate != 400 {
 			t.Errorf("%v, %+v", err, r)
@@ -361,7 +362,7 @@ func TestDriverDoesNotPassWhatHidesDelays(t *testing.T) {
 		for _, late := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSimulated(8, 10*time.Millisecond)
-				s.spoil = func(_ *simulated, in *report.Snapshot) bool {
+				s.spoil = func(_ *simulated, in *record.Snapshot) bool {
 					if late {
 						limited(in)
 					}
@@ -382,11 +383,11 @@ func TestDriverTellsWhoseQueueItIs(t *testing.T) {
 	for d, outcome := range map[time.Duration]Outcome{10 * time.Millisecond: NoAnswer, 100 * time.Millisecond: Failed} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSimulated(1000, d)
-			s.spoil = func(_ *simulated, in *report.Snapshot) bool {
+			s.spoil = func(_ *simulated, in *record.Snapshot) bool {
 				dropped := in.Counts.Sent / 3
 				in.Counts.Sent, in.Counts.Completed = in.Counts.Sent-dropped, in.Counts.Completed-dropped
 				in.Counts.LateDropped, in.Counts.NoRoom = dropped, dropped
-				in.Self = report.Self{Wall: 1e9, Cores: 1, CPU: report.NewLoad(1e7, 1e9)}
+				in.Self = record.Self{Wall: 1e9, Cores: 1, CPU: record.NewLoad(1e7, 1e9)}
 				in.JudgeBeat()
 				return true
 			}
@@ -411,7 +412,7 @@ func TestDriverOfAServiceThatIsNotThere(t *testing.T) {
 	for name, of := range map[string]int64{"dropped": 50, "waiting": 10} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSimulated(8, 10*time.Millisecond)
-			s.spoil = func(_ *simulated, in *report.Snapshot) bool {
+			s.spoil = func(_ *simulated, in *record.Snapshot) bool {
 				unsent := in.Counts.Sent / of
 				in.Counts.Sent, in.Counts.Completed = in.Counts.Sent-unsent, in.Counts.Completed-unsent
 				if name == "dropped" {
@@ -495,7 +496,7 @@ func TestObjective(t *testing.T) {
 		"rate:rate>500":                             "the search sets the rate",
 		"latency:max<3s":                            "within --step-for 3s no request can miss it",
 	} {
-		threshold, err := report.ParseThreshold(text)
+		threshold, err := threshold.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}

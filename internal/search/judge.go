@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
 // judge decides the outcome of a probe, as soon as it is known:
@@ -68,14 +69,14 @@ func (d *Driver) judge(w *window, now time.Time) (m Measured, over bool) {
 
 // values returns the result of each objective. At the end of a window an undecided objective is not met: it is unknown
 // how long dropped requests would have taken, and if nothing ended, nothing was answered.
-func (d *Driver) values(s report.Section) (values []report.ThresholdReport, failed, undecided []string) {
+func (d *Driver) values(s report.Section) (values []threshold.Result, failed, undecided []string) {
 	for _, t := range d.Objectives {
 		v := s.Judge(t)
 		values = append(values, v)
 		switch v.Result {
-		case report.Failed:
+		case threshold.Failed:
 			failed = append(failed, t.Text+": "+v.Text)
-		case report.Undecided:
+		case threshold.Undecided:
 			undecided = append(undecided, t.Text+": "+v.Text)
 		}
 	}
@@ -84,7 +85,7 @@ func (d *Driver) values(s report.Section) (values []report.ThresholdReport, fail
 
 // countsDelays tells whether delays of the generator make an objective harder to meet.
 func (d *Driver) countsDelays() bool {
-	return slices.ContainsFunc(d.Objectives, func(t report.Threshold) bool { return t.Metric == "latency" || t.Metric == "lag" })
+	return slices.ContainsFunc(d.Objectives, func(t threshold.Threshold) bool { return t.Metric == "latency" || t.Metric == "lag" })
 }
 
 // slow tells whether the service times alone miss an objective about times. The limit of requests in flight does not
@@ -94,7 +95,7 @@ func (d *Driver) slow(s report.Section) bool {
 		if t.Metric == "latency" {
 			t.Metric = "service"
 		}
-		if t.Metric == "service" && s.Judge(t).Result == report.Failed {
+		if t.Metric == "service" && s.Judge(t).Result == threshold.Failed {
 			return true
 		}
 	}

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
 // LeastRequests is the least number of requests in a window at the first rate.
 const LeastRequests = 20
 
 // Objective says why a threshold cannot be an objective of a search whose probes have this length; nil = it can.
-func Objective(t report.Threshold, length time.Duration) error {
+func Objective(t threshold.Threshold, length time.Duration) error {
 	switch {
 	case t.Over > 0:
 		return fmt.Errorf("%q: each probe is one window, of --step-for; leave out 'over'", t.Text)

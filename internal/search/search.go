@@ -20,7 +20,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
 // An Outcome is the outcome of a probe.
@@ -60,10 +60,10 @@ type Probe struct {
 // Measured is the outcome of a probe and the reason.
 type Measured struct {
 	Outcome Outcome
-	Why     string                   // for people; "" if it passed
-	At      time.Time                // since when the rate was in force
-	Length  time.Duration            // of the judged window
-	Values  []report.ThresholdReport // the measured value of each objective
+	Why     string             // for people; "" if it passed
+	At      time.Time          // since when the rate was in force
+	Length  time.Duration      // of the judged window
+	Values  []threshold.Result // the measured value of each objective
 }
 
 // A Phase is the purpose of a probe.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // Shares of what was due above which a probe does not measure what it should.
@@ -33,7 +34,7 @@ type window struct {
 	whole      map[string]bool             // of these, the ones present when the window began
 	progress   map[string]*progress        // by process
 	seconds    map[int64]*piled            // by second of the run, of all processes
-	workers    map[string]*report.Snapshot // of each process, the intervals in the window
+	workers    map[string]*record.Snapshot // of each process, the intervals in the window
 	gap        string                      // what is missing, in words
 	skipped    [2]int64                    // of the run, at the start of the window, and now
 }
@@ -56,11 +57,11 @@ type piled struct {
 func newWindow(s Sight, at, from time.Time, length time.Duration, rate float64) *window {
 	begin := s.Started.Add(max(0, (from.Sub(s.Started) + time.Second - 1).Truncate(time.Second)))
 	return &window{rate: rate, started: s.Started, begin: begin, end: begin.Add(length),
-		needed: map[string]bool{}, whole: map[string]bool{}, progress: map[string]*progress{}, seconds: map[int64]*piled{}, workers: map[string]*report.Snapshot{}}
+		needed: map[string]bool{}, whole: map[string]bool{}, progress: map[string]*progress{}, seconds: map[int64]*piled{}, workers: map[string]*record.Snapshot{}}
 }
 
 // process names the process of a snapshot.
-func process(b *report.Snapshot) string { return b.Worker + "/" + b.Incarnation }
+func process(b *record.Snapshot) string { return b.Worker + "/" + b.Incarnation }
 
 // add adds the result of a look.
 func (w *window) add(s Sight) {
@@ -99,7 +100,7 @@ func (w *window) add(s Sight) {
 		w.seconds[second].waiting += b.Lag.Mean() / 1e9 * float64(c.Sent)
 		if !middle.Before(w.begin) && middle.Before(w.end) {
 			if w.workers[who] == nil {
-				w.workers[who] = report.NewSnapshot(b.Worker, b.Incarnation)
+				w.workers[who] = record.NewSnapshot(b.Worker, b.Incarnation)
 			}
 			w.workers[who].Merge(b)
 		}
@@ -107,7 +108,7 @@ func (w *window) add(s Sight) {
 }
 
 // crosses tells whether an interval lies on both sides of a time, by more than edge: its counts belong to neither side.
-func crosses(b *report.Snapshot, t time.Time) bool {
+func crosses(b *record.Snapshot, t time.Time) bool {
 	return time.UnixMicro(b.Start).Before(t.Add(-edge)) && time.UnixMicro(b.End).After(t.Add(edge))
 }
 

@@ -5,7 +5,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // tick is the unit of /proc/stat, ns: USER_HZ is 100 on all systems that Go runs on.
@@ -50,10 +50,10 @@ func (m *machine) close() {
 }
 
 // measure fills in the loads that only Linux tells of.
-func (m *machine) measure(s *report.Self, shards []Threaded) {
+func (m *machine) measure(s *record.Self, shards []Threaded) {
 	total, steal := m.total, m.steal
 	if m.readStat() && total > 0 {
-		s.Steal = report.NewLoad((m.steal-steal)*tick, (m.total-total)*tick)
+		s.Steal = record.NewLoad((m.steal-steal)*tick, (m.total-total)*tick)
 	}
 	known := m.known
 	if m.known = m.readTasks(); !known || !m.known {
@@ -63,28 +63,28 @@ func (m *machine) measure(s *report.Self, shards []Threaded) {
 	for _, t := range m.tasks {
 		wait += t.waits
 	}
-	s.Wait = report.NewLoad(wait, s.Wall*s.Cores)
+	s.Wait = record.NewLoad(wait, s.Wall*s.Cores)
 	m.measureShards(s, shards)
 }
 
 // measureShards adds up the threads of shards. The worst of them is the worst of the beat.
-func (m *machine) measureShards(s *report.Self, shards []Threaded) {
+func (m *machine) measureShards(s *record.Self, shards []Threaded) {
 	var n, ran, waits int64
-	var worstRan, worstWaits report.Load
+	var worstRan, worstWaits record.Load
 	for _, c := range shards {
 		t := m.tasks[strconv.Itoa(c.Thread())]
 		if t == nil {
 			continue
 		}
 		n, ran, waits = n+1, ran+t.ran, waits+t.waits
-		if l := report.NewLoad(t.ran, s.Wall); l.Worst > worstRan.Worst {
+		if l := record.NewLoad(t.ran, s.Wall); l.Worst > worstRan.Worst {
 			worstRan = l
 		}
-		if l := report.NewLoad(t.waits, s.Wall); l.Worst > worstWaits.Worst {
+		if l := record.NewLoad(t.waits, s.Wall); l.Worst > worstWaits.Worst {
 			worstWaits = l
 		}
 	}
-	s.Shard, s.ShardWait = report.NewLoad(ran, n*s.Wall), report.NewLoad(waits, n*s.Wall)
+	s.Shard, s.ShardWait = record.NewLoad(ran, n*s.Wall), record.NewLoad(waits, n*s.Wall)
 	s.Shard.Worst, s.ShardWait.Worst = worstRan.Worst, worstWaits.Worst
 }
 

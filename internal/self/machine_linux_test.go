@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // thread is a client of this process with this thread.
@@ -138,7 +138,7 @@ func TestMeterOfSimulation(t *testing.T) {
 	if m != nil {
 		t.Fatal("a meter of a client that is not of this process")
 	}
-	if s := m.Beat(); s != (report.Self{}) {
+	if s := m.Beat(); s != (record.Self{}) {
 		t.Errorf("%+v", s)
 	}
 	m.Close()

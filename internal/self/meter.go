@@ -9,7 +9,7 @@ package self
 import (
 	"runtime/debug"
 
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // Threaded is a client that sends from this process, and not in virtual time. Thread returns the id of the thread
@@ -45,18 +45,18 @@ func NewMeter(now func() int64, clients []Threaded, tardy int64, cores int) *Met
 }
 
 // Beat returns what was measured since the last call. It takes about 20 µs. A nil Meter returns the zero Self.
-func (m *Meter) Beat() report.Self {
+func (m *Meter) Beat() record.Self {
 	if m == nil {
-		return report.Self{}
+		return record.Self{}
 	}
 	before, cpuBefore, gcBefore, pausedBefore := m.at, m.cpu, m.gc.NumGC, m.gc.PauseTotal
 	m.at, m.cpu = m.now(), cpuTime()
 	debug.ReadGCStats(&m.gc)
-	s := report.Self{Wall: m.at - before, Cores: m.cores, Collections: m.gc.NumGC - gcBefore, Tardy: m.tardy}
+	s := record.Self{Wall: m.at - before, Cores: m.cores, Collections: m.gc.NumGC - gcBefore, Tardy: m.tardy}
 	if m.cpu >= 0 && cpuBefore >= 0 {
-		s.CPU = report.NewLoad(m.cpu-cpuBefore, s.Wall*s.Cores)
+		s.CPU = record.NewLoad(m.cpu-cpuBefore, s.Wall*s.Cores)
 	}
-	s.Pause = report.NewLoad(int64(m.gc.PauseTotal-pausedBefore), s.Wall)
+	s.Pause = record.NewLoad(int64(m.gc.PauseTotal-pausedBefore), s.Wall)
 	m.machine.measure(&s, m.clients)
 	return s
 }

@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
 // MaxThresholds is the highest number of conditions of a run.
 const MaxThresholds = 100
 
 // Conditions returns the conditions that the run must meet.
-func (s Spec) Conditions() ([]report.Threshold, error) {
-	var all []report.Threshold
+func (s Spec) Conditions() ([]threshold.Threshold, error) {
+	var all []threshold.Threshold
 	for _, text := range s.Thresholds {
-		t, err := report.ParseThreshold(text)
+		t, err := threshold.Parse(text)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +63,7 @@ func (s Spec) validateThresholds() error {
 
 // sameThreshold reports whether both ask for the same, however they are written.
 func sameThreshold(a, b string) bool {
-	x, errX := report.ParseThreshold(a)
-	y, errY := report.ParseThreshold(b)
+	x, errX := threshold.Parse(a)
+	y, errY := threshold.Parse(b)
 	return a == b || errX == nil && errY == nil && x.Same(y)
 }

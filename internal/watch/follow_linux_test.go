@@ -11,13 +11,13 @@ import (
 	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/watch/watchtest"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // TestOnlyWhatIsDueIsShown: a line is shown only when due; then also an earlier state, if it was not shown.
 func TestOnlyWhatIsDueIsShown(t *testing.T) {
 	at := func(phase string, sent int64) results.Progress {
-		return results.Progress{State: &run.State{Run: "x", Phase: phase, Members: 1}, Counts: report.Counts{Sent: sent}, Latency: report.NewHistogram()}
+		return results.Progress{State: &run.State{Run: "x", Phase: phase, Members: 1}, Counts: record.Counts{Sent: sent}, Latency: record.NewHistogram()}
 	}
 	var out bytes.Buffer
 	o := onlooker{every: time.Minute, line: newLine(&out)}

@@ -9,12 +9,12 @@ import (
 	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/watch/watchtest"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 func TestDescribe(t *testing.T) {
-	counts := report.Counts{Sent: 30, Completed: 20}
-	latency := report.NewHistogram()
+	counts := record.Counts{Sent: 30, Completed: 20}
+	latency := record.NewHistogram()
 	latency.Record(1_234_567)
 	ended := time.Unix(1000, 0)
 	for _, c := range []struct {
@@ -28,7 +28,7 @@ func TestDescribe(t *testing.T) {
 		{"too few", results.Progress{State: &run.State{Phase: "waiting", Members: 2, MinWorkers: 3}}, "x: waits for workers, 2 of 3 are here", false},
 		{"running", results.Progress{State: &run.State{Phase: "running", Rate: 2.5, Members: 3}, AskedAt: 40, Counts: counts, Latency: latency},
 			"x: 2.5/s  asked 40  sent 30  ok 20  p50 1.23ms  p99 1.23ms  workers 3  0s", false},
-		{"failures", results.Progress{State: &run.State{Phase: "running", Members: 1}, Counts: report.Counts{Sent: 7, Failed: 4, LateDropped: 5}},
+		{"failures", results.Progress{State: &run.State{Phase: "running", Members: 1}, Counts: record.Counts{Sent: 7, Failed: 4, LateDropped: 5}},
 			"x: 0/s  asked 0  sent 7  ok 0  failed 4  late 5  workers 1  0s", false},
 		{"nobody", results.Progress{State: &run.State{Phase: "running", Rate: 10}, AskedAt: 40, Counts: counts},
 			"x: 10/s  asked 40  sent 30  ok 20  workers 0  0s  NO WORKERS: nothing is sent until one joins", false},
@@ -43,7 +43,7 @@ func TestDescribe(t *testing.T) {
 	} {
 		c.p.Run = "x"
 		if c.p.Latency == nil {
-			c.p.Latency = report.NewHistogram()
+			c.p.Latency = record.NewHistogram()
 		}
 		if got := describe(c.p, c.closed); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

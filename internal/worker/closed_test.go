@@ -5,7 +5,7 @@ import (
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // A closed loop has as many requests on the wire as allowed, each without lag. It has none when the run is not active
@@ -29,8 +29,8 @@ func TestClosedLoop(t *testing.T) {
 			t.Errorf("request %d has index %d", i, r.Request)
 		}
 	}
-	sum := report.NewSnapshot("w", "1")
-	if n := counts(s, sum); n != (report.Counts{Sent: 70, Completed: 70}) {
+	sum := record.NewSnapshot("w", "1")
+	if n := counts(s, sum); n != (record.Counts{Sent: 70, Completed: 70}) {
 		t.Errorf("%+v", n)
 	}
 	if sum.Lag.Max() > 1000 || sum.Latency.Min() != sum.Service.Min() || sum.Latency.Max() != sum.Service.Max() {

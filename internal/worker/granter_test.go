@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/internal/model"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // simLimiter is a token bucket on the Redis clock.
@@ -443,13 +443,13 @@ func TestGrantsAtAHalt(t *testing.T) {
 	for _, c := range []struct {
 		reached int64
 		refused bool // the worker ends because of a law from 250 ms on
-		want    report.Counts
+		want    record.Counts
 	}{
-		{100_000, false, report.Counts{LateDropped: 100}},
-		{240_000, false, report.Counts{LateDropped: 200, Ungranted: 40}},
-		{350_000, false, report.Counts{LateDropped: 200, Ungranted: 150}},
-		{100_000, true, report.Counts{LateDropped: 100, Recalled: 50, Beyond: 50}},
-		{350_000, true, report.Counts{LateDropped: 200, Ungranted: 50, Recalled: 50, Beyond: 50}},
+		{100_000, false, record.Counts{LateDropped: 100}},
+		{240_000, false, record.Counts{LateDropped: 200, Ungranted: 40}},
+		{350_000, false, record.Counts{LateDropped: 200, Ungranted: 150}},
+		{100_000, true, record.Counts{LateDropped: 100, Recalled: 50, Beyond: 50}},
+		{350_000, true, record.Counts{LateDropped: 200, Ungranted: 50, Recalled: 50, Beyond: 50}},
 	} {
 		s := stepShard(&stepClient{}, 0, 1, testLimits())
 		s.granted = &granted{}
@@ -472,7 +472,7 @@ func TestGrantsAtAHalt(t *testing.T) {
 		}
 		g.countUnsent(c.reached)
 		g.countUnsent(c.reached)
-		if n := counts(s, report.NewSnapshot("w", "1")); n != c.want {
+		if n := counts(s, record.NewSnapshot("w", "1")); n != c.want {
 			t.Errorf("reached %d, refused %v: %+v, expected %+v", c.reached, c.refused, n, c.want)
 		}
 	}

@@ -3,24 +3,24 @@ package worker
 import (
 	"sync/atomic"
 
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // handover exchanges a shard's recorder for an empty one, once a second. Each shard has two recorders. The publisher
 // offers the empty one. At its next turn the shard takes it and gives the full one. The channel has room for one, so
 // the shard never waits, and there is never more than one offer.
 type handover struct {
-	offer atomic.Pointer[report.Recorder]
-	full  chan *report.Recorder
-	spare *report.Recorder // the publisher's, empty
+	offer atomic.Pointer[record.Recorder]
+	full  chan *record.Recorder
+	spare *record.Recorder // the publisher's, empty
 }
 
 func newHandover() handover {
-	return handover{full: make(chan *report.Recorder, 1), spare: report.NewRecorder()}
+	return handover{full: make(chan *record.Recorder, 1), spare: record.NewRecorder()}
 }
 
 // exchange is the shard's side. It returns the recorder to use from now on.
-func (h *handover) exchange(current *report.Recorder) *report.Recorder {
+func (h *handover) exchange(current *record.Recorder) *record.Recorder {
 	if h.offer.Load() == nil {
 		return current
 	}
@@ -31,9 +31,9 @@ func (h *handover) exchange(current *report.Recorder) *report.Recorder {
 
 // collect is the publisher's side. It calls record with what the shard recorded since the last call, and empties
 // that. It waits for the shard's next turn.
-func (s *shard) collect(record func(*report.Recorder)) {
-	take := func(full *report.Recorder) {
-		record(full)
+func (s *shard) collect(note func(*record.Recorder)) {
+	take := func(full *record.Recorder) {
+		note(full)
 		full.Reset()
 		s.handover.spare = full
 	}
@@ -55,6 +55,6 @@ func (s *shard) collect(record func(*report.Recorder)) {
 	default:
 	}
 	s.handover.offer.Store(nil)
-	record(s.recorder)
+	note(s.recorder)
 	s.recorder.Reset()
 }

@@ -3,7 +3,7 @@ package worker
 import (
 	"context"
 
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // Journal keeps what the worker reports. One goroutine at a time calls Publish. A call may fail. The context ends a
@@ -17,7 +17,7 @@ type Journal interface {
 	// again, nor is a point. That is no error. When the final snapshot is stored, all points are.
 	//
 	// When Publish returns, its arguments are the caller's again. It may have set total.Processes.
-	Publish(ctx context.Context, interval, total *report.Snapshot, series *report.Series) error
+	Publish(ctx context.Context, interval, total *record.Snapshot, series *record.Series) error
 }
 
 // A Keeper is a Journal that takes all that the worker has to report at the end.
@@ -25,5 +25,5 @@ type Keeper interface {
 	Journal
 	// Keep is called once, after the last Publish, with the final cumulative snapshot and all points. started is as
 	// in Worker. published says whether Publish has taken them. The Keeper may keep and read them.
-	Keep(started int64, total *report.Snapshot, points []report.Point, published bool)
+	Keep(started int64, total *record.Snapshot, points []record.Point, published bool)
 }

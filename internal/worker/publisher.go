@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/internal/outage"
 	"github.com/loadctl/loadctl/internal/self"
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 const (
@@ -47,19 +47,19 @@ type publisher struct {
 	due time.Duration
 
 	began    int64            // local time of the first interval's start, ns
-	pending  *report.Snapshot // an interval whose publication failed; nil = none
-	interval *report.Snapshot // not tried yet
-	total    *report.Snapshot
-	early    *report.Snapshot // not in the series yet, as the run's start is not known
-	series   report.Series
+	pending  *record.Snapshot // an interval whose publication failed; nil = none
+	interval *record.Snapshot // not tried yet
+	total    *record.Snapshot
+	early    *record.Snapshot // not in the series yet, as the run's start is not known
+	series   record.Series
 	seq      uint64
 	failures outage.Series
 	away     int64 // since when nothing could be published, µs of the Redis clock; 0 = the last attempt succeeded
 }
 
 // snapshot returns an empty one of this worker.
-func (p *publisher) snapshot() *report.Snapshot {
-	s := report.NewSnapshot(p.worker, p.incarnation)
+func (p *publisher) snapshot() *record.Snapshot {
+	s := record.NewSnapshot(p.worker, p.incarnation)
 	s.Host = p.host
 	return s
 }
@@ -165,7 +165,7 @@ func (p *publisher) collect() {
 
 // place returns the time at which an interval counts in the series, µs of the Redis clock: its middle. A short rest
 // with only answers counts in the interval before: nothing was asked for or sent in it.
-func place(in *report.Snapshot, start int64) int64 {
+func place(in *record.Snapshot, start int64) int64 {
 	if in.Counts.Sent == 0 && in.End-in.Start < shortest.Microseconds() {
 		return in.Start - 1
 	}
@@ -174,11 +174,11 @@ func place(in *report.Snapshot, start int64) int64 {
 
 // measured returns what the process measured in the interval that ends now. What was before the first slot does not
 // belong to the run.
-func (p *publisher) measured(last *report.Snapshot) report.Self {
+func (p *publisher) measured(last *record.Snapshot) record.Self {
 	own := p.meter.Beat()
-	if p.total.Counts == (report.Counts{}) {
-		if last.Counts == (report.Counts{}) {
-			return report.Self{}
+	if p.total.Counts == (record.Counts{}) {
+		if last.Counts == (record.Counts{}) {
+			return record.Self{}
 		}
 		if start := p.started(); start > 0 {
 			own.Wall = min(own.Wall, max(0, (last.End-start)*1000))

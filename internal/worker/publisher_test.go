@@ -11,7 +11,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/model"
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // ledger is a Journal that keeps to the rules of lua/snapshot.lua, and what can go wrong with one.
@@ -22,10 +22,10 @@ type ledger struct {
 	attempts  int
 	seq       uint64
 	gaps      uint64
-	intervals map[uint64]*report.Snapshot
-	total     *report.Snapshot
-	whole     []report.Point // up to second
-	open      []report.Point // behind it
+	intervals map[uint64]*record.Snapshot
+	total     *record.Snapshot
+	whole     []record.Point // up to second
+	open      []record.Point // behind it
 	second    int64
 	kept      []rest
 }
@@ -33,14 +33,14 @@ type ledger struct {
 // rest is what a Keeper was given.
 type rest struct {
 	started   int64
-	total     *report.Snapshot
-	points    []report.Point
+	total     *record.Snapshot
+	points    []record.Point
 	published bool
 }
 
 // ledgerOf makes a ledger the journal of a member.
 func ledgerOf(m *simMember, fault func(context.Context, *ledger) error) *ledger {
-	l := &ledger{simMember: m, fault: fault, intervals: map[uint64]*report.Snapshot{}}
+	l := &ledger{simMember: m, fault: fault, intervals: map[uint64]*record.Snapshot{}}
 	l.forget()
 	m.Journal = l
 	return l
@@ -53,7 +53,7 @@ func (l *ledger) forget() {
 	l.seq, l.gaps, l.total, l.whole, l.open, l.second = 0, 0, nil, nil, nil, 0
 }
 
-func (l *ledger) Publish(ctx context.Context, interval, total *report.Snapshot, series *report.Series) error {
+func (l *ledger) Publish(ctx context.Context, interval, total *record.Snapshot, series *record.Series) error {
 	l.attempts++
 	if l.fault != nil {
 		if err := l.fault(ctx, l); errors.Is(err, errDeaf) {
@@ -68,7 +68,7 @@ func (l *ledger) Publish(ctx context.Context, interval, total *report.Snapshot, 
 	return nil
 }
 
-func (l *ledger) write(interval, total *report.Snapshot, series *report.Series) {
+func (l *ledger) write(interval, total *record.Snapshot, series *record.Series) {
 	l.mu.Lock() // some tests look at it while the worker goes on
 	defer l.mu.Unlock()
 	whole, open, next := series.Since(l.second)
@@ -88,15 +88,15 @@ func (l *ledger) write(interval, total *report.Snapshot, series *report.Series) 
 }
 
 // points is the series as it is stored.
-func (l *ledger) points() map[int64]report.Point {
-	points := map[int64]report.Point{}
-	for _, p := range report.MergeSeries(l.whole, l.open) {
+func (l *ledger) points() map[int64]record.Point {
+	points := map[int64]record.Point{}
+	for _, p := range record.MergeSeries(l.whole, l.open) {
 		points[p.Index] = p
 	}
 	return points
 }
 
-func (l *ledger) Keep(started int64, total *report.Snapshot, points []report.Point, published bool) {
+func (l *ledger) Keep(started int64, total *record.Snapshot, points []record.Point, published bool) {
 	l.kept = append(l.kept, rest{started, total, points, published})
 }
 
@@ -126,7 +126,7 @@ func during(from, to time.Duration, fault func(context.Context, *ledger) error) 
 // place.
 func (l *ledger) audit(rate int64) {
 	l.t.Helper()
-	sum := report.NewSnapshot(l.ID, "1")
+	sum := record.NewSnapshot(l.ID, "1")
 	for seq := uint64(1); seq <= uint64(len(l.intervals)); seq++ {
 		in := l.intervals[seq]
 		if in == nil {
@@ -148,7 +148,7 @@ func (l *ledger) audit(rate int64) {
 }
 
 // even asserts that the points are those of a run at this rate, from its beginning to its end.
-func (l *ledger) even(rate int64, points map[int64]report.Point) {
+func (l *ledger) even(rate int64, points map[int64]record.Point) {
 	l.t.Helper()
 	var sent, last int64
 	for i, p := range points {
@@ -298,7 +298,7 @@ func TestKeep(t *testing.T) {
 		if !r.total.Final || r.total.Counts != own.Counts || r.total.Counts.Sent != 2000 || r.total.Seq < l.seq || r.started != s.firstSlot() {
 			t.Errorf("%+v; the worker counts %+v", r, own.Counts)
 		}
-		points := map[int64]report.Point{}
+		points := map[int64]record.Point{}
 		for _, p := range r.points {
 			points[p.Index] = p
 		}
@@ -320,7 +320,7 @@ func TestKeep(t *testing.T) {
 func TestFinishOfARunThatIsGone(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		for _, back := range []bool{false, true} {
-			l := &ledger{simMember: &simMember{sim: &sim{t: t, began: time.Now()}}, intervals: map[uint64]*report.Snapshot{}}
+			l := &ledger{simMember: &simMember{sim: &sim{t: t, began: time.Now()}}, intervals: map[uint64]*record.Snapshot{}}
 			if !back {
 				l.fault = refuses
 			}

@@ -3,7 +3,7 @@ package worker
 import (
 	"testing"
 
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -67,7 +67,7 @@ func TestClosedLoopRests(t *testing.T) {
 			for range turns {
 				turn()
 			}
-			n := counts(s, report.NewSnapshot("w", "1"))
+			n := counts(s, record.NewSnapshot("w", "1"))
 			if client.tried < c.tries[0] || client.tried > c.tries[1] || int(n.Completed) < c.good*turns {
 				t.Errorf("%d attempts were refused, want %v; %d completed, want %d", client.tried, c.tries, n.Completed, c.good*turns)
 			}

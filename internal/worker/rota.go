@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // A rota says when a worker publishes: once every period of the run's clock, at its own instant. N workers share the
@@ -33,12 +33,12 @@ func (r *rota) named(process string) {
 
 // share returns this worker's part of the time in which all publish.
 func (r *rota) share() time.Duration {
-	return time.Duration(r.hash * float64(report.SnapshotSpread(r.members.Load())))
+	return time.Duration(r.hash * float64(record.SnapshotSpread(r.members.Load())))
 }
 
 // after returns the first instant of this worker at or after another one, both since the start of the run.
 func (r *rota) after(since time.Duration) time.Duration {
-	period, share := report.SnapshotPeriod(r.members.Load()), r.share()
+	period, share := record.SnapshotPeriod(r.members.Load()), r.share()
 	rounds := (since - share + period - 1) / period
 	if since < share {
 		rounds = 0
@@ -62,6 +62,6 @@ func (r *rota) tried(err error) {
 	}
 	n := r.members.Load()
 	r.failures = min(r.failures+1, doublings)
-	longest := min(report.SnapshotSpread(n)<<r.failures, longestPause*report.SnapshotPeriod(n))
+	longest := min(record.SnapshotSpread(n)<<r.failures, longestPause*record.SnapshotPeriod(n))
 	r.pause = time.Duration(rand.Float64() * float64(longest))
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // TestRotaSpreadsSnapshots: at most 2,000 come in a second, each worker's a period apart, and those of a small fleet
@@ -90,7 +90,7 @@ type busyJournal struct {
 	fails int
 }
 
-func (j *busyJournal) Publish(ctx context.Context, _, _ *report.Snapshot, _ *report.Series) error {
+func (j *busyJournal) Publish(ctx context.Context, _, _ *record.Snapshot, _ *record.Series) error {
 	err := j.serve(ctx)
 	if err != nil {
 		j.fails++
@@ -127,7 +127,7 @@ func TestManyPublishersAndAFrozenRedis(t *testing.T) {
 		running.Wait()
 		failed := 0
 		for i, j := range all {
-			if j.last < end-3*report.SnapshotPeriod(n) {
+			if j.last < end-3*record.SnapshotPeriod(n) {
 				t.Errorf("worker %d published last at %v", i, j.last)
 			}
 			failed += j.fails

@@ -3,7 +3,7 @@ package worker
 import (
 	"testing"
 
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // TestWhoMadeItLate: what a stalled shard sends late counts as its own lateness, to the request. What waited for a
@@ -38,7 +38,7 @@ func TestWhoMadeItLate(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			n := audit(t, s, 600, report.NewSnapshot("w", "1"))
+			n := audit(t, s, 600, record.NewSnapshot("w", "1"))
 			var late, behind int64
 			for _, x := range client.sent {
 				if x.Sent-x.Due > grace {
@@ -72,15 +72,15 @@ func TestWhatWasMissing(t *testing.T) {
 		name          string
 		busy, opening bool
 		maxInFlight   int
-		what          func(report.Counts) int64
+		what          func(record.Counts) int64
 		want          int64
 	}{
-		{"nothing", false, false, 1000, func(n report.Counts) int64 { return n.Sent }, 0},
-		{"connections", true, false, 1000, func(n report.Counts) int64 { return n.Busy }, 100},
-		{"connections, then room", true, false, 10, func(n report.Counts) int64 { return n.Busy }, 100},
-		{"opened ones", true, true, 1000, func(n report.Counts) int64 { return n.Opening }, 100},
-		{"opened ones, then room", true, true, 10, func(n report.Counts) int64 { return n.Opening }, 100},
-		{"room", false, false, 10, func(n report.Counts) int64 { return n.NoRoom }, 90},
+		{"nothing", false, false, 1000, func(n record.Counts) int64 { return n.Sent }, 0},
+		{"connections", true, false, 1000, func(n record.Counts) int64 { return n.Busy }, 100},
+		{"connections, then room", true, false, 10, func(n record.Counts) int64 { return n.Busy }, 100},
+		{"opened ones", true, true, 1000, func(n record.Counts) int64 { return n.Opening }, 100},
+		{"opened ones, then room", true, true, 10, func(n record.Counts) int64 { return n.Opening }, 100},
+		{"room", false, false, 10, func(n record.Counts) int64 { return n.NoRoom }, 90},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client := &openingClient{stepClient: stepClient{busy: c.busy}, opening: c.opening}
@@ -91,7 +91,7 @@ func TestWhatWasMissing(t *testing.T) {
 			for ; client.now < 100*ms; client.now += ms { // without Poll: no answer comes
 				s.turn(client.now)
 			}
-			n := audit(t, s, 100, report.NewSnapshot("w", "1"))
+			n := audit(t, s, 100, record.NewSnapshot("w", "1"))
 			if c.want > 0 && c.what(n) != c.want || n.Busy+n.Opening+n.NoRoom != c.want {
 				t.Errorf("busy %d, opening %d, no room %d, want %d of one", n.Busy, n.Opening, n.NoRoom, c.want)
 			}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // mode is what a shard was told. It only grows.
@@ -58,7 +58,7 @@ type shard struct {
 	granted  *granted // of a run with a limiter; nil = it walks its slots itself
 	pace     pace
 	waiting  waiting
-	recorder *report.Recorder
+	recorder *record.Recorder
 	inFlight int
 	request  uint64       // index of the next request
 	giveUp   int64        // when the last requests are abandoned, 0 = there may be more
@@ -84,7 +84,7 @@ func newShard(part, parts int, clock *pacer.Clock, client Client, f *feed, l lim
 		arcs:     holding{feed: f, slots: lease.NewSlots(part, parts)},
 		handover: newHandover(),
 		waiting:  newWaiting(l.maxInFlight),
-		recorder: report.NewRecorder(),
+		recorder: record.NewRecorder(),
 		tardy:    min(grace+l.resolution, l.catchUp),
 		request:  uint64(part), // part, part + parts, …: unique over all shards
 		stopped:  make(chan struct{}),
@@ -224,7 +224,7 @@ func (s *shard) send(now int64) {
 // completed records the end of a request.
 func (s *shard) completed(r Result) {
 	s.inFlight--
-	s.recorder.Done(report.Sample{
+	s.recorder.Done(record.Sample{
 		Due: r.Due, Sent: r.Sent, Done: r.Done,
 		Status: r.Outcome.Status, Class: r.Outcome.Class,
 		BytesIn: r.Outcome.BytesIn, BytesOut: r.Outcome.BytesOut,

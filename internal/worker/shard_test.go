@@ -8,7 +8,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/circle"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // stepClient is a Client whose time and events are moved by the test.
@@ -93,14 +93,14 @@ func (s *shard) after(old, l lease.Law, cut int64) lease.Law {
 }
 
 // counts is what the shard has recorded since the test began.
-func counts(s *shard, sum *report.Snapshot) report.Counts {
+func counts(s *shard, sum *record.Snapshot) record.Counts {
 	sum.Reset()
 	sum.Record(s.recorder)
 	return sum.Counts
 }
 
 // audit asserts that each slot that the shard has come to is in exactly one place, and the bounds.
-func audit(t *testing.T, s *shard, come int64, sum *report.Snapshot) report.Counts {
+func audit(t *testing.T, s *shard, come int64, sum *record.Snapshot) record.Counts {
 	t.Helper()
 	n := bounded(t, s, sum)
 	if got := int64(s.waiting.n) + n.Slots(); got != come {
@@ -110,7 +110,7 @@ func audit(t *testing.T, s *shard, come int64, sum *report.Snapshot) report.Coun
 }
 
 // bounded asserts what must always hold.
-func bounded(t *testing.T, s *shard, sum *report.Snapshot) report.Counts {
+func bounded(t *testing.T, s *shard, sum *record.Snapshot) record.Counts {
 	t.Helper()
 	n := counts(s, sum)
 	if n.Sent != n.Completed+n.Failed+int64(s.inFlight) {
@@ -126,7 +126,7 @@ func bounded(t *testing.T, s *shard, sum *report.Snapshot) report.Counts {
 // twice, or after it was known to be recalled. After the stop nothing is sent. At the end each of the worker's slots
 // is counted once.
 func TestShardAccountsEverySlotOnce(t *testing.T) {
-	var all report.Counts
+	var all record.Counts
 	for seed := range uint64(200) {
 		f := newFuzz(t, rand.New(rand.NewPCG(seed, 7)))
 		all = all.Plus(f.run())
@@ -208,8 +208,8 @@ func (f *shardFuzz) look() {
 	f.sent = len(f.client.sent)
 }
 
-func (f *shardFuzz) run() report.Counts {
-	sum := report.NewSnapshot("w", "1")
+func (f *shardFuzz) run() record.Counts {
+	sum := record.NewSnapshot("w", "1")
 	for step := range 400 {
 		f.change(step)
 		until, over := f.turn(f.client.now)
@@ -272,7 +272,7 @@ func TestRecalled(t *testing.T) {
 	for ; client.now < 1120*ms; client.now += ms {
 		s.turn(client.now)
 	}
-	if n := audit(t, s, 46, report.NewSnapshot("w", "1")); n.Sent != 40 || n.Recalled != 6 || n.Beyond != 6 {
+	if n := audit(t, s, 46, record.NewSnapshot("w", "1")); n.Sent != 40 || n.Recalled != 6 || n.Beyond != 6 {
 		t.Errorf("sent %d, recalled %d, beyond %d; want 40, 6 and 6: what waits is recalled too", n.Sent, n.Recalled, n.Beyond)
 	}
 	for i, x := range client.sent {
@@ -377,7 +377,7 @@ func TestBusyConnections(t *testing.T) {
 	if n := len(client.sent); n != 101 || client.sent[0].Due != 500*ms {
 		t.Errorf("%d requests leave at once when there are connections again, the first due at %d ms; want 101 and 500", n, client.sent[0].Due/ms)
 	}
-	n := audit(t, s, 151, report.NewSnapshot("w", "1"))
+	n := audit(t, s, 151, record.NewSnapshot("w", "1"))
 	if n.LateDropped != 50 {
 		t.Errorf("%d dropped, want 50", n.LateDropped)
 	}
@@ -396,7 +396,7 @@ func TestMaxInFlight(t *testing.T) {
 	}
 	client.busy = false
 	s.turn(client.now)
-	if n := audit(t, s, 50, report.NewSnapshot("w", "1")); n.Sent != 10 || n.LateDropped != 40 {
+	if n := audit(t, s, 50, record.NewSnapshot("w", "1")); n.Sent != 10 || n.LateDropped != 40 {
 		t.Errorf("sent %d, dropped %d; want 10, 40", n.Sent, n.LateDropped)
 	}
 }
@@ -446,7 +446,7 @@ func TestTurnAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(20, turns); n != 0 {
 		t.Errorf("%v allocations in 512 turns", n)
 	}
-	if n := counts(s, report.NewSnapshot("w", "1")); n.LateDropped+n.Recalled > 0 || n.Sent == 0 {
+	if n := counts(s, record.NewSnapshot("w", "1")); n.LateDropped+n.Recalled > 0 || n.Sent == 0 {
 		t.Errorf("sent %d, late %d, recalled %d", n.Sent, n.LateDropped, n.Recalled)
 	}
 }
@@ -480,7 +480,7 @@ func BenchmarkDrop(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(slots), "ns/slot")
 	s.handover.offer.Store(s.handover.spare)
 	s.turn(client.now)
-	total := report.NewSnapshot("w", "1")
+	total := record.NewSnapshot("w", "1")
 	total.Record(<-s.handover.full)
 	if n := total.Counts.LateDropped; n < slots {
 		b.Errorf("%d dropped of %d", n, slots)
@@ -491,7 +491,7 @@ func BenchmarkDrop(b *testing.B) {
 func TestHandover(t *testing.T) {
 	client := &stepClient{keep: true}
 	s := stepShard(client, 0, 1, testLimits())
-	total := report.NewSnapshot("w", "1")
+	total := record.NewSnapshot("w", "1")
 	s.given(law(1, 0, 1000, 100))
 	collected := make(chan struct{})
 	asked := func() {

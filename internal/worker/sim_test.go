@@ -13,7 +13,7 @@ import (
 	"github.com/loadctl/loadctl/internal/model"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // sim is a whole fleet in virtual time: real Workers over the model of the scripts and clients without sockets.
@@ -46,7 +46,7 @@ type simMember struct {
 
 	messages chan lease.Message
 	left     map[lease.Leaving]time.Duration // when the server heard of it first
-	total    *report.Snapshot
+	total    *record.Snapshot
 	err      error
 
 	delay   func() time.Duration // of one way of a call; nil = none
@@ -70,9 +70,9 @@ type simEndpoint struct {
 type simJournal struct {
 	fails     [2]time.Duration // from … to
 	ambiguous bool             // what fails was written all the same
-	intervals map[uint64]*report.Snapshot
-	total     *report.Snapshot
-	points    map[int64]report.Point
+	intervals map[uint64]*record.Snapshot
+	total     *record.Snapshot
+	points    map[int64]record.Point
 }
 
 func newSim(t *testing.T, rate int64, o model.Options) *sim {
@@ -117,7 +117,7 @@ func (s *sim) add(id string) *simMember {
 	m := &simMember{sim: s, messages: make(chan lease.Message, 16), exited: make(chan struct{}), left: map[lease.Leaving]time.Duration{}}
 	m.ctx, m.cancel = context.WithCancel(s.t.Context())
 	m.client = simEndpoint{latency: 2 * time.Millisecond, connections: 1000}
-	m.journal = simJournal{intervals: map[uint64]*report.Snapshot{}, points: map[int64]report.Point{}}
+	m.journal = simJournal{intervals: map[uint64]*record.Snapshot{}, points: map[int64]record.Point{}}
 	m.Worker = Worker{
 		ID: id, Incarnation: "1", Server: m, Messages: m.messages, Clock: pacer.NewClock(), Journal: m,
 		NewClient: func(shard int) (Client, error) { return m.open(shard), nil }, Started: s.firstSlot,
@@ -210,7 +210,7 @@ func (m *simMember) travel() {
 }
 
 // Publish implements Journal.
-func (m *simMember) Publish(_ context.Context, interval, total *report.Snapshot, series *report.Series) error {
+func (m *simMember) Publish(_ context.Context, interval, total *record.Snapshot, series *record.Series) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	dead := m.crashed > 0 && m.since() >= m.crashed
@@ -236,8 +236,8 @@ func (m *simMember) Publish(_ context.Context, interval, total *report.Snapshot,
 	return nil
 }
 
-func clone(s *report.Snapshot) *report.Snapshot {
-	c := report.NewSnapshot(s.Worker, s.Incarnation)
+func clone(s *record.Snapshot) *record.Snapshot {
+	c := record.NewSnapshot(s.Worker, s.Incarnation)
 	c.Merge(s)
 	c.Seq, c.Final, c.Outages = s.Seq, s.Final, slices.Clone(s.Outages)
 	return c
@@ -360,10 +360,10 @@ func (s *sim) books() (asked, idle int64) {
 }
 
 // audit asserts what must hold at the end of every run, and returns the fleet's counts.
-func (s *sim) audit() report.Counts {
+func (s *sim) audit() record.Counts {
 	s.t.Helper()
 	s.books()
-	all, crashed := report.NewSnapshot("", ""), false
+	all, crashed := record.NewSnapshot("", ""), false
 	for _, m := range s.members {
 		total := m.total
 		if m.crashed > 0 {
@@ -396,9 +396,9 @@ func (s *sim) worstRTT() time.Duration {
 }
 
 // auditJournal asserts that what was published is complete: no gap, no overlap, and the sum is the total.
-func (m *simMember) auditJournal(total *report.Snapshot) {
+func (m *simMember) auditJournal(total *record.Snapshot) {
 	m.t.Helper()
-	sum := report.NewSnapshot(m.ID, "1")
+	sum := record.NewSnapshot(m.ID, "1")
 	for seq := uint64(1); seq <= uint64(len(m.journal.intervals)); seq++ {
 		in := m.journal.intervals[seq]
 		if in == nil {

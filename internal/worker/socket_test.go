@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -38,7 +38,7 @@ func (s *server) started() int64 {
 
 type noJournal struct{}
 
-func (noJournal) Publish(context.Context, *report.Snapshot, *report.Snapshot, *report.Series) error {
+func (noJournal) Publish(context.Context, *record.Snapshot, *record.Snapshot, *record.Series) error {
 	return nil
 }
 

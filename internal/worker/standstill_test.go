@@ -5,7 +5,7 @@ import (
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -69,7 +69,7 @@ func TestNoConnectionsToLack(t *testing.T) {
 		for now := int64(0); now < 100*ms; now += ms {
 			s.turn(now)
 		}
-		n := audit(t, s, 50, report.NewSnapshot("w", "1"))
+		n := audit(t, s, 50, record.NewSnapshot("w", "1"))
 		if n.LateDropped == 0 || n.Opening != 0 || n.NoRoom != 0 || c.want != (n.Busy == 50) || !c.want && n.Busy != 0 {
 			t.Errorf("%s: %+v", c.name, n)
 		}
@@ -114,7 +114,7 @@ func TestMostInFlight(t *testing.T) {
 		l.maxInFlight = 7
 		s := looped(c.client, 0, 1, l)
 		s.turn(1000 * ms)
-		sum := report.NewSnapshot("w", "1")
+		sum := record.NewSnapshot("w", "1")
 		if counts(s, sum); sum.MostInFlight != c.want {
 			t.Errorf("%d, want %d", sum.MostInFlight, c.want)
 		}
@@ -126,7 +126,7 @@ func TestPlace(t *testing.T) {
 	for _, c := range []struct{ begin, end, sent, want int64 }{
 		{11_000, 12_000, 5, 11_500}, {12_000, 12_015, 0, 12_000}, {12_000, 12_015, 1, 12_007}, {12_000, 12_300, 0, 12_150}, {500, 2000, 1, 1500},
 	} {
-		in := report.NewSnapshot("w", "1")
+		in := record.NewSnapshot("w", "1")
 		in.Start, in.End, in.Counts.Sent = c.begin*1000, c.end*1000, c.sent
 		got := place(in, 1_000_000)
 		if c.want == c.begin && got != c.want*1000-1 || c.want != c.begin && got/1000 != c.want {
@@ -140,12 +140,12 @@ func TestPlace(t *testing.T) {
 func TestMeasuredOfTheRun(t *testing.T) {
 	const started = 10_000_000
 	now := int64(0)
-	p := publisher{started: func() int64 { return started }, total: report.NewSnapshot("w", "1"), standstill: &standstill{}}
+	p := publisher{started: func() int64 { return started }, total: record.NewSnapshot("w", "1"), standstill: &standstill{}}
 	p.meter = newMeter(func() int64 { return now }, []*shard{{client: new(Adapter)}}, 1)
 	defer p.meter.Close()
 	for i, c := range []struct{ sent, ends, wall int64 }{{0, started - 200_000, 0}, {3, started + 600_000, 600_000_000}, {0, started + 1_600_000, 1_000_000_000}} {
 		now += 1_000_000_000
-		last := report.NewSnapshot("w", "1")
+		last := record.NewSnapshot("w", "1")
 		last.Counts.Sent, last.End = c.sent, c.ends
 		p.standstill.silent.Store(int64(i) * 1_000_000)
 		if last.Self = p.measured(last); last.Self.Wall != c.wall || last.Self.Silent != 1_000_000_000 && c.wall > 0 {

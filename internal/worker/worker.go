@@ -11,7 +11,7 @@ import (
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // The values that the zero values of a Worker stand for.
@@ -74,7 +74,7 @@ type Worker struct {
 // requests on the wire, for at most DrainTimeout. When ctx ends, it first hands over what it holds, and sends up to
 // that point. Any other end is an error, one of pacer's or of a client. The snapshot is always the cumulative one.
 // Abandoned requests are in flight in it.
-func (w *Worker) Run(ctx context.Context) (*report.Snapshot, error) {
+func (w *Worker) Run(ctx context.Context) (*record.Snapshot, error) {
 	e := engine{Worker: *w}
 	e.defaults()
 	e.publisher = publisher{worker: w.ID, incarnation: w.Incarnation, journal: w.Journal, clock: w.Clock, started: e.Started, beat: e.beat, log: e.Log, host: w.Host}

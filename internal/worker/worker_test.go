@@ -12,7 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/model"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
-	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 const second = int64(1_000_000) // µs
@@ -33,9 +33,9 @@ func (s *sim) fleet(n int) {
 }
 
 // exactly asserts that the requests asked for were sent, and that nothing else happened but waiting.
-func exactly(t *testing.T, n report.Counts, asked int64) {
+func exactly(t *testing.T, n record.Counts, asked int64) {
 	t.Helper()
-	want := report.Counts{Sent: asked, Completed: asked, Busy: n.Busy}
+	want := record.Counts{Sent: asked, Completed: asked, Busy: n.Busy}
 	if n != want {
 		t.Errorf("got %+v, want %d sent and completed", n, asked)
 	}

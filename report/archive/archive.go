@@ -1,0 +1,218 @@
+// Package archive keeps all data of a report in one text file, so that every format can be rendered from it later.
+//
+//	err := archive.Write(file, rep)
+//	rep, err := archive.Read(file) // an archive, or JSON
+//
+// Reading accepts bytes from anywhere. A newer version is refused by name.
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
+)
+
+// Extension is the ending of the names of archives.
+const Extension = ".loadctl"
+
+// An archive is text: a first line with the format and its version, then gzip of one JSON object in base64, in lines:
+//
+//	loadctl archive 1
+//	H4sIAAAAAAAA/6pWKkotyC8qUbJSKs5ILMpLVKoFBAAA//8…
+//
+// So it passes through terminals, mails and standard output unchanged. The gzip checksum covers all of it.
+const (
+	archiveTitle   = "loadctl archive "
+	archiveVersion = 1
+	archiveColumns = 76
+
+	// ArchiveBytes bounds the JSON, archiveText the file. A run of 1,024 points and 1,000 workers has about 4 MB.
+	ArchiveBytes = 32 << 20
+	archiveText  = 2 * ArchiveBytes
+)
+
+// Archived is the JSON object: the JSON report and the data that it lacks.
+type Archived struct {
+	Report  report.Report     `json:"report"`
+	Latency *record.Histogram `json:"latency"`
+	Service *record.Histogram `json:"service"`
+	Lag     *record.Histogram `json:"lag"`
+	Errors  archivedErrors    `json:"errors"`
+	Series  archivedSeries    `json:"series"`
+}
+
+// Write writes all data of a report, so that every format can be rendered from it later. [ReadArchive] reads it.
+func Write(w io.Writer, r report.Report) error {
+	text, err := encode(r)
+	if err != nil {
+		return fmt.Errorf("write archive: %w", err)
+	}
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("write archive: %w", err)
+	}
+	return nil
+}
+
+// encode encodes r. It refuses a report that could not be read back.
+func encode(r report.Report) ([]byte, error) {
+	if r.Histograms == nil {
+		return nil, report.ErrNoHistograms
+	}
+	h := r.Histograms
+	body, err := json.Marshal(Archived{r, h.Latency, h.Service, h.Lag, h.Errors, h.Series})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := decodeArchive(body); err != nil {
+		return nil, fmt.Errorf("%w; use -o json", err)
+	}
+	return PackArchive(body)
+}
+
+// PackArchive compresses the JSON and prepends the first line.
+func PackArchive(body []byte) ([]byte, error) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(body); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	encoded := base64.StdEncoding.EncodeToString(packed.Bytes())
+	text := fmt.Appendf(nil, "%s%d\n", archiveTitle, archiveVersion)
+	for len(encoded) > 0 {
+		line := encoded[:min(archiveColumns, len(encoded))]
+		text = append(append(text, line...), '\n')
+		encoded = encoded[len(line):]
+	}
+	return text, nil
+}
+
+// Errors of an archive as a whole.
+var (
+	errNoArchive  = errors.New("it is not an archive of loadctl; write one with -o archive")
+	errCutArchive = errors.New("the archive is cut off or damaged; use another copy")
+)
+
+// IsArchive tells whether a file that begins like this is an archive, of any version.
+func IsArchive(begin []byte) bool { return bytes.HasPrefix(begin, []byte(archiveTitle)) }
+
+// ReadArchive reads what [Archive] wrote. The data may come from an untrusted source: ReadArchive takes bounded memory,
+// and refuses contradictions with an error of one line.
+func ReadArchive(r io.Reader) (report.Report, error) {
+	text := bufio.NewReader(io.LimitReader(r, archiveText))
+	if err := readTitle(text); err != nil {
+		return report.Report{}, err
+	}
+	packed := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, text))
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		return report.Report{}, errCutArchive
+	}
+	z.Multistream(false)
+	body, err := io.ReadAll(io.LimitReader(z, ArchiveBytes+1))
+	if len(body) > ArchiveBytes {
+		return report.Report{}, fmt.Errorf("the archive unpacks to more than %d MiB; it is not one of loadctl", ArchiveBytes>>20)
+	}
+	if err != nil {
+		return report.Report{}, errCutArchive
+	}
+	if _, err := packed.ReadByte(); !errors.Is(err, io.EOF) {
+		return report.Report{}, errCutArchive // more data follows
+	}
+	return decodeArchive(body)
+}
+
+// readTitle reads the first line.
+func readTitle(text *bufio.Reader) error {
+	begin, err := text.Peek(len(archiveTitle))
+	if err != nil || !IsArchive(begin) {
+		return errNoArchive
+	}
+	const longest = len(archiveTitle) + 20 // the digits of a version
+	var line strings.Builder
+	for line.Len() < longest {
+		b, err := text.ReadByte()
+		if err != nil {
+			return errCutArchive
+		}
+		if b == '\n' {
+			break
+		}
+		line.WriteByte(b)
+	}
+	var version int
+	number := strings.TrimSuffix(strings.TrimPrefix(line.String(), archiveTitle), "\r")
+	if _, err := fmt.Sscanf(number, "%d", &version); err != nil || fmt.Sprint(version) != number || version < 1 {
+		return errNoArchive
+	}
+	if version > archiveVersion {
+		return fmt.Errorf("the archive is of version %d, but this program knows versions up to %d; use a newer loadctl", version, archiveVersion)
+	}
+	return nil
+}
+
+// decodeArchive reads the JSON of an archive.
+func decodeArchive(body []byte) (report.Report, error) {
+	if len(body) > ArchiveBytes {
+		return report.Report{}, fmt.Errorf("the report has more than %d MiB, the limit of an archive", ArchiveBytes>>20)
+	}
+	if err := checkJSON(body); err != nil {
+		return report.Report{}, fmt.Errorf("archive: %w", err)
+	}
+	var a Archived
+	if err := json.Unmarshal(body, &a); err != nil {
+		return report.Report{}, fmt.Errorf("archive: %w", err)
+	}
+	a.Report.Histograms = &report.Histograms{Latency: a.Latency, Service: a.Service, Lag: a.Lag, Errors: a.Errors, Series: a.Series}
+	if err := checkArchived(&a.Report); err != nil {
+		return report.Report{}, fmt.Errorf("archive: %w", err)
+	}
+	a.Report.FillSeries() // older programs wrote fewer members
+	return a.Report, nil
+}
+
+// ReadJSON reads what [JSON] wrote, as carefully as [ReadArchive]. The report has no histograms.
+func ReadJSON(r io.Reader) (report.Report, error) {
+	body, err := io.ReadAll(io.LimitReader(r, ArchiveBytes+1))
+	if err != nil {
+		return report.Report{}, err
+	}
+	if len(body) > ArchiveBytes {
+		return report.Report{}, fmt.Errorf("it has more than %d MiB; it is not a report of loadctl", ArchiveBytes>>20)
+	}
+	if err := checkJSON(body); err != nil {
+		return report.Report{}, fmt.Errorf("it is not a report of loadctl: %w", err)
+	}
+	var rep report.Report
+	if err := json.Unmarshal(body, &rep); err != nil {
+		return report.Report{}, fmt.Errorf("it is not a report of loadctl: %w", err)
+	}
+	if rep.SeriesWidthS == 0 {
+		return report.Report{}, errors.New("it is not a report of loadctl; write one with -o archive or -o json")
+	}
+	if err := cmp.Or(checkSeries(&rep), rep.CheckEvents()); err != nil {
+		return report.Report{}, fmt.Errorf("it is not a report of loadctl: %w", err)
+	}
+	return rep, nil
+}
+
+// Read reads a report, from an archive or from JSON.
+func Read(r io.Reader) (report.Report, error) {
+	text := bufio.NewReader(r)
+	if begin, _ := text.Peek(len(archiveTitle)); len(begin) > 0 && begin[0] == '{' { // a shorter text is an error in both formats
+		return ReadJSON(text)
+	}
+	return ReadArchive(text)
+}

@@ -1,0 +1,206 @@
+package archive
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
+)
+
+// Bounds of the JSON of an archive. A worker has about 15 objects and arrays and 100 values, so there is room for
+// 10,000 workers. An empty element takes 3 bytes of JSON but up to 500 bytes of memory; these bounds limit that.
+const (
+	archiveDepth      = 32
+	ArchiveContainers = 200_000
+	ArchiveValues     = 2_000_000
+	ArchiveMembers    = 10_000        // of one object; there are 1,001 status codes
+	archiveSeconds    = 9_000_000_000 // 285 years; a longer time does not fit into time.Duration
+)
+
+// checkJSON refuses JSON that no report has: too deep, a member twice, negative or huge numbers, or so many elements
+// that decoding would need much more memory than the text. The decoder itself would take the last of two equal members,
+// and ignores case in names.
+func checkJSON(body []byte) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	s := jsonShape{}
+	for {
+		token, err := d.Token()
+		switch {
+		case errors.Is(err, io.EOF) && len(s.open) == 0 && s.values > 0:
+			return nil
+		case errors.Is(err, io.EOF):
+			return io.ErrUnexpectedEOF
+		case err != nil:
+			return err
+		}
+		if err := s.add(token); err != nil {
+			return err
+		}
+	}
+}
+
+// jsonShape holds what checkJSON has seen so far.
+type jsonShape struct {
+	open               []jsonContainer
+	containers, values int
+}
+
+// jsonContainer is an object or, without names, an array.
+type jsonContainer struct {
+	names map[string]struct{}
+	value bool // in an object: the next token is a value
+}
+
+// add checks the next token.
+func (s *jsonShape) add(token json.Token) error {
+	if token == json.Delim('}') || token == json.Delim(']') {
+		s.open = s.open[:len(s.open)-1]
+		return nil
+	}
+	if len(s.open) > 0 {
+		top := &s.open[len(s.open)-1]
+		if top.names != nil && !top.value {
+			top.value = true
+			return top.name(token.(string)) // the decoder allows nothing else here
+		}
+		top.value = false
+	}
+	if s.values++; s.values > ArchiveValues {
+		return fmt.Errorf("more than %d values", ArchiveValues)
+	}
+	switch t := token.(type) {
+	case json.Delim:
+		c := jsonContainer{}
+		if t == '{' {
+			c.names = map[string]struct{}{}
+		}
+		s.open = append(s.open, c)
+		if s.containers++; s.containers > ArchiveContainers {
+			return fmt.Errorf("more than %d objects and arrays", ArchiveContainers)
+		}
+		if len(s.open) > archiveDepth {
+			return fmt.Errorf("nested deeper than %d", archiveDepth)
+		}
+	case json.Number:
+		return checkNumber(t)
+	case string:
+		if len(t) > record.MaxHistogramText {
+			return fmt.Errorf("a text of %d bytes, more than %d", len(t), record.MaxHistogramText)
+		}
+	}
+	return nil
+}
+
+// name notes the name of a member.
+func (c *jsonContainer) name(name string) error {
+	folded := strings.ToLower(strings.ToUpper(name)) // as the decoder does: ſ is s
+	if _, twice := c.names[folded]; twice {
+		return fmt.Errorf("the member %.40q occurs twice", name)
+	}
+	c.names[folded] = struct{}{}
+	if len(c.names) > ArchiveMembers {
+		return fmt.Errorf("an object with more than %d members", ArchiveMembers)
+	}
+	return nil
+}
+
+// archivedErrors and archivedSeries count histograms before the first one is unpacked: 100 bytes of text may unpack to
+// 50 kB.
+type (
+	archivedErrors map[string]*record.Histogram
+	archivedSeries []record.Point
+)
+
+// skipped is JSON that is counted but not kept.
+type skipped struct{}
+
+// UnmarshalJSON accepts anything.
+func (*skipped) UnmarshalJSON([]byte) error { return nil }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *archivedErrors) UnmarshalJSON(text []byte) error {
+	var all map[string]skipped
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	if len(all) > record.MaxClasses+1 {
+		return fmt.Errorf("%d classes of errors, more than %d", len(all), record.MaxClasses+1)
+	}
+	return json.Unmarshal(text, (*map[string]*record.Histogram)(e))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *archivedSeries) UnmarshalJSON(text []byte) error {
+	var all []skipped
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	if len(all) > record.MaxPoints {
+		return fmt.Errorf("a series of %d points, more than %d", len(all), record.MaxPoints)
+	}
+	return json.Unmarshal(text, (*[]record.Point)(s))
+}
+
+// checkNumber refuses numbers that are not a count, a time or a rate.
+func checkNumber(n json.Number) error {
+	f, err := n.Float64()
+	switch {
+	case err != nil || math.Abs(f) > record.MaxCount:
+		return fmt.Errorf("the number %.40s is larger than 2^53", n)
+	case f < 0:
+		return fmt.Errorf("the number %.40s is negative", n)
+	}
+	return nil
+}
+
+// checkArchived refuses a report whose parts contradict each other.
+func checkArchived(r *report.Report) error {
+	h := r.Histograms
+	if h.Latency == nil || h.Service == nil || h.Lag == nil {
+		return errors.New("a histogram is missing")
+	}
+	for class, e := range h.Errors {
+		if _, known := r.Errors[class]; !known || e == nil {
+			return fmt.Errorf("the histogram of errors %.40q has no count", class)
+		}
+	}
+	if len(h.Errors) > record.MaxClasses+1 {
+		return fmt.Errorf("%d classes of errors, more than %d", len(h.Errors), record.MaxClasses+1)
+	}
+	if err := cmp.Or(checkSeries(r), r.CheckEvents()); err != nil {
+		return err
+	}
+	last := int64(-1)
+	for _, p := range h.Series {
+		if p.Latency == nil || p.Width != r.SeriesWidthS || p.Index <= last || p.Index >= int64(len(r.Series)) {
+			return fmt.Errorf("point %d of the series does not fit", p.Index)
+		}
+		last = p.Index
+	}
+	return nil
+}
+
+// checkSeries refuses a series that is too long or has holes.
+func checkSeries(r *report.Report) error {
+	w := r.SeriesWidthS
+	if r.DurationS > archiveSeconds {
+		return fmt.Errorf("a run of %v s", r.DurationS)
+	}
+	if w < 1 || w > record.MaxWidth || w&(w-1) != 0 || len(r.Series) > record.MaxPoints || w > archiveSeconds/record.MaxPoints && len(r.Series) > 0 {
+		return fmt.Errorf("a series of %d points of %d s", len(r.Series), w)
+	}
+	for i, s := range r.Series {
+		if s.T != int64(i)*w {
+			return fmt.Errorf("point %d of the series is at %d s, want %d s", i, s.T, int64(i)*w)
+		}
+	}
+	return nil
+}

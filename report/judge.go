@@ -1,0 +1,165 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/threshold"
+)
+
+// judgeThresholds adds the result of each threshold. It needs the rest of the report.
+func (r *Report) judgeThresholds(in Input) {
+	r.WarmupS = in.Warmup.Seconds()
+	for _, t := range in.Thresholds {
+		r.Thresholds = append(r.Thresholds, r.threshold(t, in.Warmup))
+	}
+}
+
+// threshold judges one threshold.
+func (r *Report) threshold(t threshold.Threshold, warmup time.Duration) threshold.Result {
+	out := threshold.Result{Threshold: t.Text, Unit: t.Kind()}
+	if t.Over > 0 || warmup > 0 {
+		r.judgeWindows(t, warmup, &out)
+	} else {
+		read := r.whole().Read(t)
+		out.Result = t.Judge(read)
+		out.Show(t, read)
+	}
+	if r.stoppedBy(t) { // to stop the run, it was proved to fail
+		if out.Result != threshold.Failed {
+			out.Text += "; it stopped the run"
+		}
+		out.Result = threshold.Failed
+		return out
+	}
+	var doubt string
+	switch out.Result {
+	case threshold.Passed:
+		doubt = r.doubt()
+	case threshold.Failed:
+		if !t.Believed() && !r.Running {
+			doubt = r.generatorLimit()
+		}
+	}
+	if doubt != "" {
+		out.Result = threshold.Undecided
+		out.Text += ", but " + doubt
+	}
+	return out
+}
+
+// judgeWindows judges every window. Without over there is one window, from the end of the warm-up to the end.
+func (r *Report) judgeWindows(t threshold.Threshold, warmup time.Duration, out *threshold.Result) {
+	width := max(1, r.SeriesWidthS)
+	points := r.windowsFrom(width, int64(math.Ceil(warmup.Seconds())))
+	if t.Metric == "rate" { // a partial last second has only a part of the requests
+		points = slices.DeleteFunc(points, func(w threshold.Window) bool { return float64(w.At+width) > r.DurationS })
+	}
+	size := len(points)
+	if t.Over > 0 {
+		size = int((int64(t.Over/time.Second) + width - 1) / width)
+		out.WindowS = int64(size) * width
+	}
+	if size == 0 || size > len(points) {
+		out.Result, out.Text = threshold.Undecided, fmt.Sprintf("the run had no window of %v", max(t.Over, time.Duration(width)*time.Second))
+		if t.Over == 0 {
+			out.Text = "nothing was measured after the warm-up"
+		}
+		return
+	}
+	all := threshold.Tally{Result: threshold.Passed}
+	threshold.Slide(points, size, func(w threshold.Window) {
+		if idle := w.Asked == 0 && w.Sent == 0 && w.OK+w.Failed == 0; idle && !r.ClosedLoop || w.Paused && !t.JudgesPart() {
+			return
+		}
+		read := w.Read(t)
+		all.Add(t, w.At, t.Judge(read), read)
+	})
+	all.Tell(t, out)
+}
+
+// whole returns the run as one window.
+func (r *Report) whole() threshold.Window {
+	w := threshold.Window{
+		Seconds: r.DurationS, Asked: r.Asked, Sent: r.Audit.Sent, OK: r.Audit.Completed, Failed: r.Audit.Failed, Status: r.StatusCodes,
+		NotSent: max(0, r.Audit.Asked+r.Audit.Overrun-r.Audit.Sent-r.held()),
+		Kept:    r.Audit.kept(), Slower: r.OutOfRange, Unknown: r.unknown(),
+	}
+	if h := r.Histograms; h != nil {
+		w.Latency, w.Service, w.Lag = h.Latency, h.Service, h.Lag
+	}
+	return w
+}
+
+// held returns how many slots of a run that goes on are not decided yet.
+func (r *Report) held() int64 {
+	if r.Running {
+		return r.Audit.Held
+	}
+	return 0
+}
+
+// unknown returns how many requests may have been sent, or have ended, without being counted. A worker that Redis has
+// forgotten and that did not report sent no more than what was skipped or not granted: its slots are counted there.
+func (r *Report) unknown() int64 {
+	a := r.Audit
+	switch {
+	case r.Complete || r.Running:
+		return 0
+	case r.ClosedLoop: // nobody counted requests before they were sent
+		return threshold.NoBound
+	case slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return w.State == "alone" }): // it is unknown who else took part
+		return threshold.NoBound
+	}
+	return a.Lost + a.Held + max(0, a.InFlight) + a.Skipped + a.Ungranted
+}
+
+// windowsFrom returns the series from a second on, a window for each point.
+func (r *Report) windowsFrom(width, from int64) []threshold.Window {
+	var all []threshold.Window
+	latency := make(map[int64]*record.Histogram)
+	if r.Histograms != nil {
+		for _, p := range r.Histograms.Series {
+			latency[p.Index*width] = p.Latency
+		}
+	}
+	unknown := r.unknown() + r.pointsLack()
+	for _, s := range r.Series {
+		if s.T < from {
+			continue
+		}
+		h := latency[s.T]
+		if h == nil {
+			h = record.NewPoint(0, 1).Latency
+		}
+		all = append(all, threshold.Window{
+			At: s.T, Seconds: min(float64(width), max(0, r.DurationS-float64(s.T))), Asked: s.Asked, Sent: s.Sent, OK: s.OK, Failed: s.Failed, Latency: h,
+			Slower: r.Audit.LateDropped + r.OutOfRange, Unknown: unknown,
+		})
+	}
+	threshold.MarkPauses(all)
+	return all
+}
+
+// pointsLack returns how many counted requests are in no point of the series, because Redis has lost points: those sent
+// or those ended, whichever are more.
+func (r *Report) pointsLack() int64 {
+	sent, ended := r.Audit.Sent, r.Audit.Completed+r.Audit.Failed
+	for _, p := range r.Series {
+		sent -= p.Sent
+		ended -= p.OK + p.Failed
+	}
+	return max(0, sent, ended)
+}
+
+// stoppedBy tells whether the threshold has stopped the run. What the fleet knew then was enough, even if some of it
+// was lost later.
+func (r *Report) stoppedBy(t threshold.Threshold) bool {
+	return t.Abort > 0 && slices.ContainsFunc(r.Described.Commands, func(c Command) bool {
+		return c.Command == "stop" && strings.HasPrefix(c.What, t.StopPrefix())
+	})
+}

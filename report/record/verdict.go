@@ -1,0 +1,235 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/loadctl/loadctl/report/units"
+)
+
+// A Verdict says that something was a limit. Then the measured times reflect that limit, and not the endpoint alone.
+type Verdict struct {
+	Limit string `json:"limit"` // where the limit was: generator, machine or endpoint
+	Cause string `json:"cause"` // one of verdictRules
+	Text  string `json:"text"`  // for people: the figures, and what to do
+}
+
+// From these shares of the slots to be sent on, something is a limit: it distorts the p99.
+const (
+	lateLimit  = 0.01
+	busyLimit  = 0.01
+	ErrorLimit = 0.01
+)
+
+// judged holds all that a worker reported.
+type judged struct {
+	*Snapshot
+	closed bool // of a closed loop
+}
+
+// A Rule looks for one limit in all that a worker reported. It returns the text of the verdict, "" if there was
+// no limit. The limits of loads are those of Self.loads. A single beat above one is enough; the text says how long it
+// was.
+type Rule struct {
+	limit, Cause string
+	tell         func(judged) string
+}
+
+// Rules lists everything that can be a limit, the worst first: a limit of the worker makes all its figures
+// doubtful.
+func Rules() []Rule {
+	return []Rule{
+		{"generator", "cpu", tellCPU},
+		{"generator", "shard_cpu", tellShard},
+		{"generator", "wait", tellWait},
+		{"generator", "gc_pause", tellPause},
+		{"generator", "late", tellLate},
+		{"generator", "descriptors", tellClass("descriptors", 0, "found no file descriptor free; raise ulimit -n, or lower --max-connections")},
+		{"generator", "ports", tellClass("ports", 0, "found no local port free; keep connections alive, or widen net.ipv4.ip_local_port_range")},
+		{"machine", "steal", tellSteal},
+		{"generator", "max_in_flight", tellNoRoom},
+		{"endpoint", "opening", tellOpening},
+		{"endpoint", "busy", tellBusy},
+		{"endpoint", "connect", tellClass("connect", ErrorLimit, "got no connection: nothing listens there, or its backlog is full")},
+		{"endpoint", "answers", tellAnswers},
+	}
+}
+
+// Verdicts returns the verdicts on one worker; none without a snapshot. If no request got a connection, nothing was
+// measured, and more workers would not help. Then the only verdict is the cause of that.
+func Verdicts(s *Snapshot, closed bool) []Verdict {
+	all := []Verdict{}
+	if s == nil {
+		return all
+	}
+	refused := s.allRefused()
+	for _, r := range Rules() {
+		if refused && r.Cause != "connect" {
+			continue
+		}
+		if text := r.tell(judged{s, closed}); text != "" {
+			all = append(all, Verdict{Limit: r.limit, Cause: r.Cause, Text: text})
+		}
+	}
+	return all
+}
+
+// allRefused tells whether requests ended and none of them got a connection.
+func (s *Snapshot) allRefused() bool {
+	e := s.Errors["connect"]
+	return e != nil && e.Count > 0 && e.Count == s.Counts.Failed && s.Counts.Completed == 0
+}
+
+func tellCPU(s judged) string {
+	if s.Self.CPU.Over == 0 {
+		return ""
+	}
+	more := "add workers or cores"
+	if !s.closed { // a closed loop is not paced
+		more += ", or --pace-resolution economical"
+	}
+	return fmt.Sprintf("CPU %s of its %s in the worst second, %.0f %% on average, above the limit %s; %s",
+		worstShare(s.Self.CPU), cores(s.Self.Cores), 100*s.Self.CPU.share(), during(s.Self.CPU.Over, s.Self.Wall), more)
+}
+
+// tellShard returns "" if all cores were busy: tellCPU says so.
+func tellShard(s judged) string {
+	if s.Self.Shard.Over == 0 || s.Self.Shard.Over <= s.Self.CPU.Over {
+		return ""
+	}
+	return fmt.Sprintf("a shard used %s of its core in the worst second, shards %.0f %% on average, above the limit %s; add workers, or give them more cores (a shard uses one)",
+		worstShare(s.Self.Shard), 100*s.Self.Shard.share(), during(s.Self.Shard.Over, s.Self.Wall))
+}
+
+func tellWait(s judged) string {
+	l := s.Self.waited()
+	if l.Over == 0 {
+		return ""
+	}
+	return fmt.Sprintf("it waited for a core %s, above the limit %s%s; give the worker cores of its own, or a higher CPU limit",
+		worstTime(l), during(l.Over, s.Self.Wall), elsewhere(s.Self.CPU))
+}
+
+// elsewhere says who used the cores, if it is clear that the process did not keep its own threads waiting.
+func elsewhere(cpu Load) string {
+	if !cpu.Known() || cpu.worst() > 0.5 {
+		return ""
+	}
+	return ", while it used half of its cores or less: other processes used them, or a CPU limit slowed it down"
+}
+
+func tellPause(s judged) string {
+	if s.Self.Pause.Over == 0 {
+		return ""
+	}
+	return fmt.Sprintf("garbage collection stopped it for %s, above the limit %s; raise GOGC, or add workers",
+		worstTime(s.Self.Pause), during(s.Self.Pause.Over, s.Self.Wall))
+}
+
+func tellLate(s judged) string {
+	if s.Self.Late == 0 {
+		return ""
+	}
+	by := ""
+	if s.Self.Tardy > 0 {
+		by = fmt.Sprintf("> %g ms ", float64(s.Self.Tardy)/1e6)
+	}
+	return fmt.Sprintf("%s, at least 1 %% of requests were %slate before they asked for a connection (%s %% in all): the worker was held up, "+
+		"or Redis answered late; give it cores of its own, add workers, or run loadctl doctor",
+		during(s.Self.Late, s.Self.Wall), by, s.partOfSlots(s.Counts.SeenLate))
+}
+
+func tellSteal(s judged) string {
+	if s.Self.Steal.Over == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the hypervisor took %s of the time in the worst second, %.0f %% on average, above the limit %s; use a machine with cores of its own",
+		worstShare(s.Self.Steal), 100*s.Self.Steal.share(), during(s.Self.Steal.Over, s.Self.Wall))
+}
+
+func tellBusy(s judged) string {
+	if s.Self.Full == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, at least 1 %% of requests found all connections busy, while the worker had time to spare (%s %% in all): "+
+		"raise --max-connections, if the endpoint should get more at once", during(s.Self.Full, s.Self.Wall), s.partOfSlots(s.Counts.Busy))
+}
+
+func tellOpening(s judged) string {
+	if s.Self.Opening == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, at least 1 %% of requests waited for connections that were being opened, while the worker had time to spare (%s %% in all): "+
+		"check the endpoint's backlog, or open them ahead with --preconnect",
+		during(s.Self.Opening, s.Self.Wall), s.partOfSlots(s.Counts.Opening))
+}
+
+func tellNoRoom(s judged) string {
+	if s.Self.NoRoom == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, at least 1 %% of requests were dropped: as many as -c allows were in flight, while the worker had time to spare (%s %% in all): "+
+		"raise -c (--max-in-flight), if the endpoint should get more at once",
+		during(s.Self.NoRoom, s.Self.Wall), s.partOfSlots(s.Counts.NoRoom))
+}
+
+// tellAnswers says of a closed loop that the worker was not its limit. Seconds in which nothing was sent prove nothing,
+// nor do seconds in which the worker waited too long for its cores.
+func tellAnswers(s judged) string {
+	self := &s.Self
+	if !s.closed || s.MostInFlight == 0 || !self.Demand.Known() || self.Demand.share() >= spareLimit {
+		return ""
+	}
+	if (self.waited().Over+self.Steal.Over)*2 > self.Wall {
+		return ""
+	}
+	return fmt.Sprintf("the worker had %.0f %% of its time to spare: the endpoint, or the number of connections (%d), was the limit; "+
+		"try more with --max-connections, and -c if that is less", 100*(1-self.Demand.share()), s.MostInFlight)
+}
+
+// partOfSlots formats n as a percentage of all slots that were to be sent in the whole run.
+func (s *Snapshot) partOfSlots(n int64) string {
+	return units.Percent(min(1, units.Ratio(float64(n), float64(s.Counts.Fired()))))
+}
+
+// tellClass reports failed requests of a class, if they are at least the share limit of all that ended.
+func tellClass(class string, limit float64, what string) func(judged) string {
+	return func(s judged) string {
+		e := s.Errors[class]
+		if e == nil || e.Count == 0 || float64(e.Count) < limit*float64(s.Counts.Completed+s.Counts.Failed) {
+			return ""
+		}
+		return fmt.Sprintf("%d requests %s", e.Count, what)
+	}
+}
+
+// worstShare formats the worst beat of a load as a percentage.
+func worstShare(l Load) string { return fmt.Sprintf("%.0f %%", 100*l.worst()) }
+
+// worstTime formats the worst beat of a load, and its mean, as times.
+func worstTime(l Load) string {
+	return fmt.Sprintf("%.0f ms in the worst second, %.0f ms/s on average", 1000*l.worst(), 1000*l.share())
+}
+
+// during says for how long something was a limit, to a tenth of a second, and at least that.
+func during(part, of int64) string {
+	return fmt.Sprintf("in %s of %s s", seconds(max(part, int64(100*time.Millisecond))), seconds(of))
+}
+
+func seconds(ns int64) string {
+	return strconv.FormatFloat(time.Duration(ns).Round(100*time.Millisecond).Seconds(), 'f', -1, 64)
+}
+
+func cores(n int64) string {
+	if n == 1 {
+		return "core"
+	}
+	return fmt.Sprintf("%d cores", n)
+}
+
+// GeneratorLimited tells whether the worker itself was a limit in the time of the snapshot. closed: in a closed loop.
+func (s *Snapshot) GeneratorLimited(closed bool) bool {
+	return slices.ContainsFunc(Verdicts(s, closed), func(v Verdict) bool { return v.Limit == "generator" })
+}

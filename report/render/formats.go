@@ -1,0 +1,41 @@
+package render
+
+import (
+	"io"
+
+	"github.com/loadctl/loadctl/internal/format"
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/archive"
+)
+
+// A Renderer writes a report in one format. It must not change the report. Its error is that of the writer, or says
+// what the report lacks.
+type Renderer func(w io.Writer, r report.Report) error
+
+// table lists every output. To add one, write one file and add one line here.
+func table() format.Table[report.Report] {
+	return format.Table[report.Report]{
+		{Name: "text", Ending: ".txt", Render: Text},
+		{Name: "json", Ending: ".json", Render: JSON},
+		{Name: "csv", Ending: ".csv", Render: CSV},
+		{Name: "hgrm", Ending: ".hgrm", Render: HGRM},
+		{Name: "hlog", Ending: ".hlog", Render: HLog},
+		{Name: "junit", Ending: ".xml", Render: JUnit},
+		{Name: "markdown", Ending: ".md", Render: Markdown},
+		{Name: "openmetrics", Ending: ".prom", Render: OpenMetrics},
+		{Name: "html", Ending: ".html", Render: HTML},
+		{Name: "archive", Ending: archive.Extension, Render: archive.Write},
+	}
+}
+
+// Formats returns the names of all formats, the default first.
+func Formats() []string { return table().Names() }
+
+// Format returns the renderer with this name, or an error that lists the names.
+func Format(name string) (Renderer, error) { return table().Renderer(name) }
+
+// FormatOf returns the format that the ending of a file name stands for, or "".
+func FormatOf(path string) string { return table().Of(path) }
+
+// Endings returns the file endings that FormatOf knows.
+func Endings() []string { return table().Endings() }

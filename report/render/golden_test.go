@@ -1,0 +1,50 @@
+package render_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/render"
+	"github.com/loadctl/loadctl/report/reporttest"
+)
+
+var update = flag.Bool("update", false, "write the golden files in testdata")
+
+func TestGolden(t *testing.T) {
+	r := report.Build(reporttest.Run(t))
+	for _, name := range render.Formats() {
+		if name == "hlog" || name == "archive" {
+			continue // compressed: equal content may have other bytes; see hdrtools_test.go and archive_test.go
+		}
+		if name == "html" {
+			continue // most of it is script and style; see html_test.go
+		}
+		t.Run(name, func(t *testing.T) {
+			render, err := render.Format(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got bytes.Buffer
+			if err := render(&got, r); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", "report."+name)
+			if *update {
+				if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got.Bytes(), want) {
+				t.Errorf("%s differs (go test -update writes it anew):\n%s", path, got.Bytes())
+			}
+		})
+	}
+}

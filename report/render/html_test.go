@@ -1,0 +1,415 @@
+package render_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/render"
+	"github.com/loadctl/loadctl/report/reporttest"
+	"github.com/loadctl/loadctl/report/threshold"
+)
+
+// tenMinutes is a run of ten minutes with eight workers and five marks: the rate changes twice, a worker is lost and
+// another one joins, and Redis is away for a while.
+func tenMinutes(t testing.TB) report.Report {
+	t.Helper()
+	const seconds = 600
+	in := tenMinutesAsked(t)
+	dice := rand.New(rand.NewPCG(1, 2))
+	for w := range 8 {
+		worker := &tenMinutesWorker{place: w, to: seconds}
+		switch w {
+		case 6: // it is lost
+			worker.to = 300
+		case 7: // it joins
+			worker.from = 312
+		}
+		in.Workers = append(in.Workers, worker.input(dice, in.StartedAt))
+		in.Budget.Issued += in.Workers[w].Leased
+	}
+	in.Workers[6].State = "lost"
+	var due int64
+	for s := range int64(seconds) {
+		due += tenMinutesRate(s)
+	}
+	in.Budget.Skipped, in.Budget.Issued = due-in.Budget.Issued, due
+	in.Events = tenMinutesEvents(in.StartedAt)
+	return report.Build(in)
+}
+
+// tenMinutesRate returns the rate asked for in a second.
+func tenMinutesRate(s int64) int64 {
+	switch {
+	case s < 180:
+		return 400
+	case s < 480:
+		return 800
+	}
+	return 560
+}
+
+// tenMinutesAsked returns what was asked for.
+func tenMinutesAsked(t testing.TB) report.Input {
+	t.Helper()
+	in := report.Input{
+		Run: "checkout", StartedAt: time.Date(2026, 11, 20, 14, 0, 0, 0, time.UTC), Duration: 10 * time.Minute, TargetRate: 560,
+		AskedBy: func(from, to int64) (n int64) {
+			for us := from; us < to; us += 1_000_000 {
+				n += tenMinutesRate(us/1_000_000) * min(1_000_000, to-us) / 1_000_000
+			}
+			return n
+		},
+		Described: report.Description{
+			Setting: report.Setting{Method: "POST", URL: "https://shop.example/checkout",
+				Flags:    []string{"--method", "POST", "--url", "https://shop.example/checkout", "--header", "Authorization: [redacted]", "--qps", "400", "--duration", "10m"},
+				Withheld: []string{"--header Authorization"}},
+			CreatedBy: "loadctl 1.4.0", ReportedBy: "loadctl 1.4.0", Redis: "7.0.15",
+		},
+	}
+	for _, text := range []string{"latency:p(99)<250ms", "errors:rate<1%", "latency:p(95)<120ms over 10s"} {
+		threshold, err := threshold.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Thresholds = append(in.Thresholds, threshold)
+		in.Described.Flags = append(in.Described.Flags, "--threshold", text)
+	}
+	return in
+}
+
+// A tenMinutesWorker takes part in the seconds [from, to).
+type tenMinutesWorker struct {
+	place    int
+	from, to int64
+}
+
+// input returns what the worker did.
+func (w *tenMinutesWorker) input(dice *rand.Rand, started time.Time) report.WorkerInput {
+	series, total := new(record.Series), record.NewSnapshot(fmt.Sprintf("load-%d", w.place+1), "a1b2")
+	total.Host = fmt.Sprintf("node-%d", w.place/2)
+	for s := w.from; s < w.to; s++ {
+		if s >= 300 && s < 304 && w.place < 3 { // the share of the lost one is taken over a little later
+			continue
+		}
+		n := tenMinutesRate(s) / 7
+		if s >= 300 && s < 312 {
+			n = tenMinutesRate(s) / 6
+		}
+		part, rec := record.NewSnapshot(total.Worker, total.Incarnation), record.NewRecorder()
+		for range n {
+			rec.Sent()
+			rec.Done(tenMinutesSample(dice, s))
+		}
+		part.Record(rec)
+		series.Add(s*1_000_000+500_000, part)
+		total.Merge(part)
+	}
+	total.Final = true
+	measured := reporttest.Beat()
+	measured.Self.Wall = (w.to - w.from) * reporttest.Second
+	measured.JudgeBeat()
+	total.Self = measured.Self
+	total.Counts.SeenLate = int64(w.place * 3)
+	points := series.Points()
+	return report.WorkerInput{ID: total.Worker, Incarnation: "a1b2", State: "left", Gone: true, LastSeen: started.Add(time.Duration(w.to) * time.Second),
+		Leased: total.Counts.Sent, Total: total, Series: points}
+}
+
+// tenMinutesSample returns a request of a second. It is slower the higher the rate is, and while others take over a
+// worker's share.
+func tenMinutesSample(dice *rand.Rand, s int64) record.Sample {
+	busy := math.Pow(float64(tenMinutesRate(s))/800, 2)
+	if s >= 300 && s < 330 {
+		busy *= 1 + 3*math.Exp(-float64(s-300)/8)
+	}
+	took := (8 + 10*busy) * math.Exp(0.35*dice.NormFloat64()) // ms
+	sample := record.Sample{Sent: int64(40_000 * dice.ExpFloat64()), Status: 200, BytesIn: 1400, BytesOut: 380}
+	switch p := dice.Float64(); {
+	case p < 0.02*busy:
+		took *= 5
+	case p < 0.022*busy:
+		took *= 14
+	case s >= 300 && s < 316 && p > 0.93, s >= 180 && s < 480 && p > 0.9985:
+		sample.Status, sample.Class = 503, "status"
+	case s >= 450 && s < 456 && p > 0.96:
+		sample.Status, sample.Class, took = 0, "timeout", 1000
+	}
+	sample.Done = sample.Sent + int64(took*1_000_000)
+	return sample
+}
+
+// tenMinutesEvents are a fleet that joins, and five marks.
+func tenMinutesEvents(started time.Time) []report.Event {
+	at := func(s int) time.Time { return started.Add(time.Duration(s) * time.Second) }
+	all := []report.Event{{At: at(-20), Kind: "create", Who: "ann@desk", What: ""}}
+	for w := range 7 {
+		all = append(all, report.Event{At: at(-18 + w), Kind: "join", Who: fmt.Sprintf("load-%d", w+1), What: "weight 1"})
+	}
+	return append(all, report.Event{At: at(-1), Kind: "start", Who: "load-7", What: "first slot in 1000 ms"}, report.Event{At: at(180), Kind: "set-rate", Who: "ann@desk", What: "800 per second"}, report.Event{At: at(300), Kind: "lost", Who: "load-7", What: "silent for 3 s"},
+		report.Event{At: at(312), Kind: "join", Who: "load-8", What: "weight 1"}, report.Event{At: at(450), Kind: "failover", Who: "-", What: "a new generation begins at 450.2 s"}, report.Event{At: at(480), Kind: "set-rate", Who: "ann@desk", What: "560 per second"})
+}
+
+// htmlOf writes a report as a page into a file, and returns its name and text.
+func htmlOf(t *testing.T, r report.Report) (file, text string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "report.html")
+	text = rendered(t, render.FormatOf(file), r)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file, text
+}
+
+// htmlData returns the JSON in a page.
+func htmlData(t testing.TB, text string) (data struct{ Report, Curve, Heat, Marks any }) {
+	t.Helper()
+	found := regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`).FindStringSubmatch(text)
+	if found == nil {
+		t.Fatalf("no data in\n%.500s", text)
+	}
+	if err := json.Unmarshal([]byte(found[1]), &data); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// htmlKinds are reports of every kind that a page can show.
+func htmlKinds(t *testing.T) map[string]report.Report {
+	t.Helper()
+	incomplete := reporttest.Run(t)
+	incomplete.Workers[0].Total.Final = false
+	failed := reporttest.Run(t)
+	for _, text := range []string{"errors:rate<1%", "latency:p(50)<1s", "latency:p(99)<10ms over 30s"} {
+		threshold, err := threshold.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed.Thresholds = append(failed.Thresholds, threshold)
+	}
+	combined, err := report.Combine([]report.Part{{Name: "berlin.loadctl", Report: report.Build(reporttest.Run(t))}, {Name: "paris.loadctl", Report: report.Build(otherProcesses(reporttest.Run(t)))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := reporttest.Run(t)
+	running.Running = true
+	short := reporttest.Run(t)
+	short.Duration = 300 * time.Millisecond
+	fromJSON := report.Build(reporttest.Run(t))
+	fromJSON.Histograms = nil
+	return map[string]report.Report{
+		"slots": report.Build(reporttest.Run(t)), "closed loop": report.Build(reporttest.Loop(true)), "never begun": report.Build(report.Input{Run: "x", TargetRate: 100}),
+		"nothing sent": report.Build(report.Input{Run: "x", StartedAt: incomplete.StartedAt, Duration: 5 * time.Second, TargetRate: 100, Budget: report.Budget{Issued: 500, Skipped: 500}}),
+		"incomplete":   report.Build(incomplete), "thresholds": report.Build(failed), "combined": combined, "hostile": reporttest.Scribbled(t), "running": report.Build(running), "short": report.Build(short), "JSON": fromJSON, "evil": evil(t),
+	}
+}
+
+// evil is a report in which every text tries to be active HTML.
+func evil(t *testing.T) report.Report {
+	t.Helper()
+	const text = "<img src=x onerror=alert(1)>\"'></script><script>alert(1)</script><!--<script>"
+	r := report.Build(reporttest.Run(t))
+	r.Run, r.Limiter, r.Described.URL, r.Described.CreatedBy, r.Described.ReportedBy, r.Described.Redis = text, text, text, text, text, text
+	r.Described.Flags, r.Described.Withheld = []string{text}, []string{text}
+	r.Errors, r.StatusCodes = map[string]int64{text: 30}, map[string]int64{text: 30}
+	for i := range r.Series {
+		r.Series[i].Errors = map[string]int64{text: r.Series[i].Failed}
+	}
+	r.Events = []report.Event{{At: r.StartedAt.Add(time.Second), Kind: text, Who: text, What: text}}
+	r.Notes = []string{text}
+	r.Thresholds = []threshold.Result{{Threshold: text, Result: "failed", Text: text}}
+	for i := range r.Workers {
+		r.Workers[i].ID, r.Workers[i].State, r.Workers[i].Verdicts = text, text, []record.Verdict{{Limit: text, Cause: text, Text: text}}
+	}
+	return r
+}
+
+// otherProcesses returns the same run by other processes.
+func otherProcesses(in report.Input) report.Input {
+	for i := range in.Workers {
+		in.Workers[i].Incarnation = "c3d4"
+	}
+	return in
+}
+
+// TestHTMLHasTheJSON: the data in the page is the JSON report, and each number shown equals the one at its path there.
+func TestHTMLHasTheJSON(t *testing.T) {
+	for name, r := range htmlKinds(t) {
+		t.Run(name, func(t *testing.T) {
+			_, text := htmlOf(t, r)
+			var want any
+			if err := json.Unmarshal([]byte(rendered(t, "json", r)), &want); err != nil {
+				t.Fatal(err)
+			}
+			if got := htmlData(t, text).Report; !reflect.DeepEqual(got, want) {
+				t.Errorf("the data differs from the JSON report: %v", got)
+			}
+			if name == "hostile" || name == "evil" {
+				return // the names of its numbers are cut
+			}
+			seen := htmlNumbers(t, r, text)
+			for _, path := range []string{"sent", "audit.completed", "audit.failed", "audit.issued", "audit.lost", "rate", "throughput"} {
+				if !seen[path] {
+					t.Errorf("%s is not shown", path)
+				}
+			}
+			if r.Timed() && (!seen["latency_ns.p50"] || !seen["latency_ns.p9999"] || !seen["latency_ns.max"]) {
+				t.Errorf("no times: %v", seen)
+			}
+		})
+	}
+}
+
+// htmlHas checks each number that is shown.
+func htmlHas(t *testing.T, r report.Report, _ map[string]any, text string) {
+	t.Helper()
+	if seen := htmlNumbers(t, r, text); len(seen) < 15 {
+		t.Errorf("only %d numbers are shown: %v", len(seen), seen)
+	}
+}
+
+// htmlNumbers checks that each number of the page equals the one at its path in the JSON report, and returns the paths.
+func htmlNumbers(t *testing.T, r report.Report, text string) map[string]bool {
+	t.Helper()
+	numbers := flat(document(t, rendered(t, "json", r)))
+	for i, w := range r.Workers {
+		for path, n := range map[string]int64{"sent": w.Sent, "seen_late": w.SeenLate, "late_dropped": w.LateDropped, "busy": w.Busy} {
+			numbers[fmt.Sprintf("workers.%d.%s", i, path)] = fmt.Sprint(n)
+		}
+	}
+	seen := map[string]bool{}
+	for _, m := range regexp.MustCompile(`<data value="([^"]*)" data-path="([^"]*)">([^<]*)</data>`).FindAllStringSubmatch(text, -1) {
+		seen[m[2]] = true
+		if numbers[m[2]] == "" || numbers[m[2]] != m[1] {
+			t.Errorf("%s is %s (%s), want %s", m[2], m[1], m[3], numbers[m[2]])
+		}
+	}
+	return seen
+}
+
+// TestHTMLIsClosed: untrusted text opens no element and ends none.
+func TestHTMLIsClosed(t *testing.T) {
+	_, text := htmlOf(t, evil(t))
+	if n := strings.Count(strings.ToLower(text), "<script"); n != 2 {
+		t.Errorf("%d script elements", n)
+	}
+	if n := strings.Count(text, "</script>"); n != 2 {
+		t.Errorf("%d ends of script elements", n)
+	}
+	if strings.Contains(text, "<img") || strings.Contains(text, "<!--") || strings.ContainsAny(text, "\x1b\u202e") {
+		t.Error("a text is read as HTML, or steers")
+	}
+}
+
+// TestHTMLSize: a page stays small.
+func TestHTMLSize(t *testing.T) {
+	_, text := htmlOf(t, tenMinutes(t))
+	t.Logf("%d bytes", len(text))
+	if len(text) > 500_000 {
+		t.Errorf("%d bytes", len(text))
+	}
+}
+
+// TestHTMLHeat: no request is lost in the heat map, and each is in its row, for long runs and wide ranges.
+func TestHTMLHeat(t *testing.T) {
+	for name, r := range map[string]report.Report{"run": report.Build(reporttest.Run(t)), "ten minutes": tenMinutes(t)} {
+		heat := render.HeatOf(r)
+		if heat == nil || len(heat.Columns) > render.HeatColumns {
+			t.Fatalf("%s: %+v", name, heat)
+		}
+		per := heat.WidthS / r.SeriesWidthS
+		for i, column := range heat.Columns {
+			var want, got int64
+			low, high := int64(math.MaxInt64), int64(0)
+			for _, p := range r.Histograms.Series {
+				if p.Index/per == int64(i) {
+					want += p.Latency.Count()
+					low, high = min(low, p.Latency.Min()), max(high, p.Latency.Max())
+				}
+			}
+			for _, n := range column[min(1, len(column)):] {
+				got += n
+			}
+			if got != want {
+				t.Errorf("%s: column %d has %d, want %d", name, i, got, want)
+			}
+			if got == 0 {
+				continue
+			}
+			edge := func(row int64) float64 { return 1000 * math.Pow(10, float64(row)/float64(heat.PerDecade)) }
+			first, last := edge(column[0]), edge(column[0]+int64(len(column))-1)
+			if float64(low) < 0.99*first || float64(low) > 1.05*edge(column[0]+1) || float64(high) > 1.03*last {
+				t.Errorf("%s: column %d is from %.0f to %.0f, want %d to %d", name, i, first, last, low, high)
+			}
+		}
+	}
+}
+
+// TestHTMLCurve: the curve goes through the percentiles of the report, never falls, and leaves out lower bounds.
+func TestHTMLCurve(t *testing.T) {
+	for name, r := range htmlKinds(t) {
+		c := render.CurveOf(r)
+		if !r.Timed() {
+			if c != nil {
+				t.Errorf("%s: a curve of nothing", name)
+			}
+			continue
+		}
+		want := map[float64]int64{2: r.Latency.P50, 10: r.Latency.P90, 20: r.Latency.P95, 100: r.Latency.P99, 1000: r.Latency.P999}
+		last := int64(0)
+		for i, n := range c.OneIn {
+			v := c.Latency[i]
+			if r.LowerBoundsAbove != nil && 1-1/n > *r.LowerBoundsAbove {
+				if v != nil {
+					t.Errorf("%s: 1 in %v is known", name, n)
+				}
+				continue
+			}
+			if v == nil || *v < last {
+				t.Fatalf("%s: 1 in %v is %v after %d", name, n, v, last)
+			}
+			if ns, has := want[n]; has && *v != ns && i < len(c.OneIn)-1 {
+				t.Errorf("%s: 1 in %v is %d, want %d", name, n, *v, ns)
+			}
+			last = *v
+		}
+		if (c.Service == nil) != r.ClosedLoop {
+			t.Errorf("%s: service time %v", name, c.Service)
+		}
+	}
+}
+
+// TestHTMLMarks: each event during the run is a numbered mark, and the table of events has the number.
+func TestHTMLMarks(t *testing.T) {
+	r := tenMinutes(t)
+	marks := render.MarksOf(r)
+	var times []float64
+	for i, m := range marks {
+		times = append(times, m.T)
+		if m.N != i+1 {
+			t.Errorf("%+v", m)
+		}
+	}
+	if fmt.Sprint(times) != "[180 300 312 450 480]" || marks[0].Tone != "command" || marks[1].Tone != "fault" || marks[2].Tone != "member" {
+		t.Errorf("%+v", marks)
+	}
+	rows, hidden := render.Happenings(r, marks)
+	if len(rows) != len(r.Events) || hidden != 0 || rows[9].Mark != "1" || rows[0].Mark != "" || rows[13].What != "560 per second" {
+		t.Errorf("%+v", rows)
+	}
+	r.Events = nil // as in an archive of an older version
+	r.Described.Commands = []report.Command{{At: r.StartedAt.Add(time.Minute), Command: "pause", Who: "ann@desk"}}
+	if marks := render.MarksOf(r); len(marks) != 1 || marks[0].Text != "pause · ann@desk" || marks[0].T != 60 {
+		t.Errorf("%+v", marks)
+	}
+}

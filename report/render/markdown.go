@@ -1,0 +1,145 @@
+package render
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/threshold"
+	"github.com/loadctl/loadctl/report/units"
+)
+
+// Upper bounds of a comment: GitHub accepts 65,536 characters, and people read less.
+const (
+	maxMarkdownRows = 20   // of a table or list
+	maxMarkdownText = 400  // characters of an entry
+	maxMarkdownCode = 1000 // characters of text shown as code
+)
+
+// Markdown writes a summary for a comment on a pull request: the judgement first, then the numbers of the text report.
+func Markdown(w io.Writer, r report.Report) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "### Load test %s: %s\n\n", code(r.Run), headlineOf(r))
+	if target := r.Described.Target(); target != "" {
+		fmt.Fprintf(&b, "%s with %s\n\n", code(target), code(r.Described.Line()))
+	}
+	markdownChecks(&b, r)
+	markdownCounts(&b, r)
+	markdownTimes(&b, r)
+	markdownAnswers(&b, r)
+	markdownNotes(&b, r)
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("write Markdown: %w", err)
+	}
+	return nil
+}
+
+// headlineOf is the result of the run for a pipeline. For a run without thresholds it is the worst check. If the report
+// is not complete, it adds the state of the run.
+func headlineOf(r report.Report) string {
+	result := cmp.Or(r.Outcome(), report.Worst(r.Checks()))
+	if state := r.State(); state != "complete" {
+		return result + ", " + state
+	}
+	return result
+}
+
+// markdownChecks writes all checks or, if there are too many, the worst.
+func markdownChecks(b *bytes.Buffer, r report.Report) {
+	b.WriteString("| check | | |\n|---|---|---|\n")
+	all := r.Checks()
+	hidden := len(all) - maxMarkdownRows
+	if hidden > 0 {
+		slices.SortStableFunc(all, func(x, y report.Check) int { return threshold.Severity(y.Result) - threshold.Severity(x.Result) })
+		all = all[:maxMarkdownRows]
+	}
+	for _, c := range all {
+		fmt.Fprintf(b, "| %s | %s %s | %s |\n", prose(c.Name), resultSign(c.Result), c.Result, prose(c.Text))
+	}
+	if hidden > 0 {
+		fmt.Fprintf(b, "| and %d more | | |\n", hidden)
+	}
+	b.WriteByte('\n')
+}
+
+func markdownCounts(b *bytes.Buffer, r report.Report) {
+	a := r.Audit
+	b.WriteString("| | requests | per second |\n|---|---:|---:|\n")
+	if r.ClosedLoop {
+		b.WriteString("| asked | max | |\n")
+	} else {
+		fmt.Fprintf(b, "| asked | %d | %s |\n", r.Asked, units.Rate(r.TargetRate))
+	}
+	fmt.Fprintf(b, "| sent | %d | %s |\n", a.Sent, units.Rate(r.Rate))
+	fmt.Fprintf(b, "| completed | %d | %s |\n", a.Completed, units.Rate(r.Throughput))
+	fmt.Fprintf(b, "| failed | %d | |\n", a.Failed)
+	if a.InFlight != 0 {
+		fmt.Fprintf(b, "| in flight | %d | |\n", a.InFlight)
+	}
+	fmt.Fprintf(b, "\nSuccess %s %%, %s long, bytes in %s, out %s.\n\n", units.Percent(r.Success), r.Length().Round(time.Millisecond), units.Bytes(r.BytesIn), units.Bytes(r.BytesOut))
+}
+
+func markdownTimes(b *bytes.Buffer, r report.Report) {
+	if !r.Timed() {
+		return
+	}
+	writeRow(b, "| %s|", " %s |", "", timesColumns())
+	b.WriteString("|---|" + strings.Repeat("---:|", len(timesColumns())) + "\n")
+	for _, row := range timesRows(r) {
+		writeRow(b, "| %s |", " %s |", row.name, row.cells())
+	}
+	b.WriteByte('\n')
+}
+
+// markdownAnswers writes errors and statuses, the most frequent first.
+func markdownAnswers(b *bytes.Buffer, r report.Report) {
+	for _, answers := range []struct {
+		name   string
+		counts map[string]int64
+	}{{"error", r.Errors}, {"status", r.StatusCodes}} {
+		if len(answers.counts) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "| %s | requests |\n|---|---:|\n", answers.name)
+		names := slices.SortedFunc(maps.Keys(answers.counts), func(x, y string) int {
+			return cmp.Or(cmp.Compare(answers.counts[y], answers.counts[x]), cmp.Compare(x, y))
+		})
+		for _, name := range names[:min(len(names), maxMarkdownRows)] {
+			fmt.Fprintf(b, "| %s | %d |\n", prose(name), answers.counts[name])
+		}
+		if hidden := len(names) - maxMarkdownRows; hidden > 0 {
+			fmt.Fprintf(b, "| and %d more | |\n", hidden)
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// markdownNotes writes the limits and the notes.
+func markdownNotes(b *bytes.Buffer, r report.Report) {
+	var all []string
+	for _, l := range r.Limits() {
+		all = append(all, "limit: "+l.String())
+	}
+	for _, note := range r.Notes {
+		all = append(all, "note: "+note)
+	}
+	for _, text := range all[:min(len(all), maxMarkdownRows)] {
+		fmt.Fprintf(b, "- %s\n", prose(text))
+	}
+	if hidden := len(all) - maxMarkdownRows; hidden > 0 {
+		fmt.Fprintf(b, "- and %d more\n", hidden)
+	}
+}
+
+// prose escapes text for Markdown.
+func prose(s string) string { return printable.Markdown(s, maxMarkdownText) }
+
+// code formats text in a fixed font. It is not for tables.
+func code(s string) string { return printable.MarkdownCode(s, maxMarkdownCode) }

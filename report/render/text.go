@@ -1,0 +1,182 @@
+package render
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/units"
+)
+
+// Text writes a summary for people. The audit's lines name only the reasons that occurred; a percentile printed with ≥
+// is a lower bound.
+func Text(w io.Writer, r report.Report) error {
+	var b bytes.Buffer
+	textHead(&b, r)
+	textAudit(&b, r)
+	textTimes(&b, r)
+	textAnswers(&b, r)
+	textWorkers(&b, r)
+	textVerdicts(&b, r)
+	textThresholds(&b, r)
+	for _, note := range r.Notes {
+		printable.Fprintf(&b, "note        %s\n", note)
+	}
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("write text: %w", err)
+	}
+	return nil
+}
+
+// textHead writes what was asked for and the result.
+func textHead(b *bytes.Buffer, r report.Report) {
+	a := r.Audit
+	state := r.State()
+	if state == report.Incomplete {
+		state += ", see the notes"
+	}
+	started := "not started"
+	if !r.StartedAt.IsZero() {
+		started = "started " + r.StartedAt.Format(time.RFC3339)
+	}
+	length := r.Length().Round(time.Millisecond)
+	printable.Fprintf(b, "run         %s, %s, %s, %s\n", r.Run, started, length, state)
+	if target := r.Described.Target(); target != "" {
+		printable.Fprintf(b, "target      %s\n", target)
+		printable.Fprintf(b, "flags       %s\n", r.Described.Line())
+	}
+	if r.ClosedLoop {
+		printable.Fprintf(b, "asked       %-12s as fast as it goes (closed loop)%s\n", "max", r.OverConnections())
+	} else {
+		printable.Fprintf(b, "asked       %-12d %s\n", r.Asked, askedRate(r))
+	}
+	if r.Limiter != "" {
+		printable.Fprintf(b, "limiter     %s\n", r.Limiter)
+	}
+	printable.Fprintf(b, "sent        %-12d %s/s\n", a.Sent, units.Rate(r.Rate))
+	printable.Fprintf(b, "completed   %-12d %s/s, success %s %%\n", a.Completed, units.Rate(r.Throughput), units.Percent(r.Success))
+	if a.Failed > 0 {
+		printable.Fprintf(b, "failed      %d\n", a.Failed)
+	}
+	if a.InFlight != 0 {
+		printable.Fprintf(b, "in flight   %d\n", a.InFlight)
+	}
+	printable.Fprintf(b, "bytes       in %s, out %s\n", units.Bytes(r.BytesIn), units.Bytes(r.BytesOut))
+}
+
+// askedRate returns the mean rate that was asked for and, if it changed, the last one; while the run goes on, the
+// current one.
+func askedRate(r report.Report) string {
+	if r.Running {
+		return fmt.Sprintf("%s/s now (cluster total)", units.Rate(r.TargetRate))
+	}
+	mean, last := units.Rate(units.Ratio(float64(r.Asked), r.DurationS)), units.Rate(r.TargetRate)
+	if len(r.Workers) > 0 && !slices.ContainsFunc(r.Workers, func(w report.WorkerReport) bool { return w.State != "alone" }) {
+		if len(r.Workers) == 1 {
+			return mean + "/s (of this worker alone)"
+		}
+		return mean + "/s (of these workers alone)"
+	}
+	if mean == last {
+		return last + "/s (cluster total)"
+	}
+	return fmt.Sprintf("%s/s, at last %s/s (cluster total)", mean, last)
+}
+
+// textAudit writes the audit as an equation and, if asked and issued differ, the reason.
+func textAudit(b *bytes.Buffer, r report.Report) {
+	a := r.Audit
+	if r.ClosedLoop {
+		printable.Fprintf(b, "audit       %s\n", report.Equation("sent", a.Sent, a.SentTerms()))
+		return
+	}
+	printable.Fprintf(b, "audit       %s\n", report.Equation("asked", a.Asked, a.ReasonTerms()))
+	if a.Recalled != 0 || a.Overrun != 0 || a.Ungranted != 0 {
+		printable.Fprintf(b, "            %s\n", report.Equation("asked", a.Asked, a.AskedTerms()))
+	}
+}
+
+// textTimes writes the table of latency, service time and lag, if any request ended.
+func textTimes(b *bytes.Buffer, r report.Report) {
+	if !r.Timed() {
+		b.WriteByte('\n')
+		return
+	}
+	b.WriteByte('\n')
+	writeRow(b, "%-12s", "%9s", "", timesColumns())
+	for _, row := range timesRows(r) {
+		writeRow(b, "%-12s", "%9s", row.name, row.cells())
+	}
+	b.WriteByte('\n')
+}
+
+// textAnswers writes status codes and error classes.
+func textAnswers(b *bytes.Buffer, r report.Report) {
+	if len(r.StatusCodes) > 0 {
+		b.WriteString("status      ")
+		for i, code := range slices.Sorted(maps.Keys(r.StatusCodes)) {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			printable.Fprintf(b, "%s: %d", code, r.StatusCodes[code])
+		}
+		b.WriteByte('\n')
+	}
+	classes := slices.SortedFunc(maps.Keys(r.Errors), func(x, y string) int {
+		return cmp.Or(cmp.Compare(r.Errors[y], r.Errors[x]), cmp.Compare(x, y))
+	})
+	for i, class := range classes {
+		label := "errors"
+		if i > 0 {
+			label = ""
+		}
+		printable.Fprintf(b, "%-12s%-12s %d", label, class, r.Errors[class])
+		if r.Histograms != nil && r.Histograms.Errors[class].Count() > 0 {
+			h := r.Histograms.Errors[class]
+			printable.Fprintf(b, " (latency p50 %s, p99 %s)", units.Duration(h.Quantile(0.5)), units.Duration(h.Quantile(0.99)))
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// textWorkers writes a line for each worker; their number is bounded.
+func textWorkers(b *bytes.Buffer, r report.Report) {
+	width := 0
+	shown := r.Workers[:min(len(r.Workers), report.MaxTextWorkers)]
+	for _, w := range shown {
+		width = max(width, len(w.ID))
+	}
+	for i, w := range shown {
+		label := "workers"
+		if i > 0 {
+			label = ""
+		}
+		printable.Fprintf(b, "%-12s%-*s  %-8s sent %-10d", label, width, w.ID, w.State, w.Sent)
+		if !w.LastSeen.IsZero() {
+			printable.Fprintf(b, " last seen %s", w.LastSeen.Format(time.RFC3339))
+		}
+		if w.Gaps > 0 {
+			printable.Fprintf(b, ", snapshots missing: %d", w.Gaps)
+		}
+		if !w.Final && !r.Running {
+			b.WriteString(", final snapshot missing")
+		}
+		b.WriteByte('\n')
+	}
+	if hidden := len(r.Workers) - len(shown); hidden > 0 {
+		printable.Fprintf(b, "            and %d more\n", hidden)
+	}
+}
+
+// textVerdicts writes a line for each cause of a limit.
+func textVerdicts(b *bytes.Buffer, r report.Report) {
+	for _, l := range r.Limits() {
+		printable.Fprintf(b, "limit       %s\n", l)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package reporttest
+
+// RaceEnabled says that the race detector is built in.
+const RaceEnabled = true

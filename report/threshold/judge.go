@@ -1,0 +1,174 @@
+package threshold
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/loadctl/loadctl/report/units"
+)
+
+// Results of a threshold or a check.
+const (
+	Passed    = "passed"
+	Failed    = "failed"
+	Undecided = "undecided" // the run proves neither, or a check cannot be judged; it counts as a failure
+
+	Invalid = "invalid" // of a run as a whole: see Outcome
+)
+
+// A Result is a threshold and its result.
+type Result struct {
+	Threshold string   `json:"threshold"`             // as given
+	Result    string   `json:"result"`                // passed, failed or undecided
+	Value     *float64 `json:"value,omitempty"`       // the measured value, with windows that of the worst one; absent = nothing was measured
+	Bound     bool     `json:"lower_bound,omitempty"` // the value is a lower bound
+	Unit      Kind     `json:"unit"`                  // of the value: ns, share, requests or requests/s
+	WindowS   int64    `json:"window_s,omitempty"`    // length of the windows; absent = the run as a whole
+	AtS       *int64   `json:"at_s,omitempty"`        // start of the worst window, in seconds since the start of the run
+	Text      string   `json:"text"`                  // the value and the reason, for people
+}
+
+// A Reading is what is known of a value: it lies in [low, high]. Requests that were dropped late are slower than all
+// others by an unknown amount, and requests missing in an incomplete report may have gone either way. The bounds are
+// the value in the worst and the best case.
+type Reading struct {
+	none      bool // nothing was measured
+	shown     float64
+	low, high float64
+}
+
+// exactly returns the reading of a known value.
+func exactly(v float64) Reading { return Reading{shown: v, low: v, high: v} }
+
+// Judge returns the result that holds for all values in the reading.
+func (t Threshold) Judge(r Reading) string {
+	switch {
+	case r.none:
+		return Undecided
+	case t.Op == "==" || t.Op == "!=":
+		if equal := r.low == t.Limit && r.high == t.Limit; r.low != r.high && t.Limit >= r.low && t.Limit <= r.high {
+			return Undecided
+		} else if equal == (t.Op == "==") {
+			return Passed
+		}
+		return Failed
+	case t.holds(r.low) && t.holds(r.high):
+		return Passed
+	case !t.holds(r.low) && !t.holds(r.high):
+		return Failed
+	default:
+		return Undecided
+	}
+}
+
+// holds compares a value with the limit.
+func (t Threshold) holds(v float64) bool {
+	switch t.Op {
+	case "<":
+		return v < t.Limit
+	case "<=":
+		return v <= t.Limit
+	case ">":
+		return v > t.Limit
+	default:
+		return v >= t.Limit
+	}
+}
+
+// Believed tells whether the threshold is trusted even if the generator was the limit, and then only if it fails: an
+// error answer is the endpoint's in any case.
+func (t Threshold) Believed() bool {
+	return t.Metric == "errors" || t.Metric == "checks" || t.Metric == "status"
+}
+
+// Show fills in the value.
+func (out *Result) Show(t Threshold, read Reading) {
+	if read.none {
+		out.Text = "nothing was measured"
+		return
+	}
+	out.Value = &read.shown
+	out.Bound = math.IsInf(read.high, 1) && read.low == read.shown
+	out.Text = t.Kind().format(read.shown)
+	if out.Bound {
+		out.Text = "≥ " + out.Text
+	}
+	if out.Result == Undecided && !out.Bound {
+		out.Text += ", but missing data may change it"
+	}
+}
+
+// format formats a value for people.
+func (k Kind) format(v float64) string {
+	switch k {
+	case TimeKind:
+		return units.Duration(int64(v))
+	case shareKind:
+		return units.Percent(v) + " %"
+	case rateKind:
+		return units.Rate(v) + "/s"
+	default:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+}
+
+// A Tally keeps the worst of all windows: failed before undecided, and among equals the one with the worst value.
+type Tally struct {
+	Result         string
+	judged, failed int
+	worst          Reading
+	at             int64
+}
+
+// Add counts a window that begins at a second of the run.
+func (a *Tally) Add(t Threshold, at int64, result string, read Reading) {
+	if a.judged++; result == Failed {
+		a.failed++
+	}
+	was, is := Severity(a.Result), Severity(result)
+	if a.judged == 1 || is > was || is == was && t.worse(read, a.worst) {
+		a.worst, a.at = read, at
+	}
+	if is > was {
+		a.Result = result
+	}
+}
+
+// Severity orders results of thresholds and checks.
+func Severity(result string) int { return slices.Index([]string{Passed, Undecided, Failed}, result) }
+
+// worse tells whether a is further from the threshold's condition than b.
+func (t Threshold) worse(a, b Reading) bool {
+	switch {
+	case a.none || b.none:
+		return a.none && !b.none
+	case t.Op == ">" || t.Op == ">=":
+		return a.shown < b.shown
+	case t.Op == "==":
+		return math.Abs(a.shown-t.Limit) > math.Abs(b.shown-t.Limit)
+	case t.Op == "!=":
+		return math.Abs(a.shown-t.Limit) < math.Abs(b.shown-t.Limit)
+	default:
+		return a.shown > b.shown
+	}
+}
+
+// Tell writes the worst window into the report.
+func (a *Tally) Tell(t Threshold, out *Result) {
+	if a.judged == 0 {
+		out.Result, out.Text = Undecided, "in each window nothing was asked for, or the run was paused"
+		return
+	}
+	out.Result = a.Result
+	out.Show(t, a.worst)
+	if t.Over == 0 {
+		return
+	}
+	out.AtS = &a.at
+	out.Text += fmt.Sprintf(" in seconds %d to %d", a.at, a.at+out.WindowS)
+	if a.failed > 0 {
+		out.Text += fmt.Sprintf(", %d of %d windows failed", a.failed, a.judged)
+	}
+}

@@ -1,0 +1,402 @@
+package threshold
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/loadctl/loadctl/report/record"
+)
+
+// A Threshold is a condition that a run has to meet, as [ParseThreshold] reads it.
+type Threshold struct {
+	Text      string        // as given
+	Metric    string        // latency, service, lag, errors, checks, rate, dropped or status
+	Code      string        // of status: a code such as 503 or 5xx; "" = any
+	Aggregate string        // count, rate, avg, min, max or p; med is p of 0.5
+	Quantile  float64       // of p, 0…1
+	Op        string        // <, <=, >, >=, == or !=
+	Limit     float64       // of a time in ns, of a share 0…1, else a number or a number per second
+	Over      time.Duration // every window of this length has to meet the condition; 0 = the run as a whole
+	Abort     int64         // the run is stopped after this many failed windows in a row; 0 = never
+}
+
+// A Kind is the kind of value that a threshold measures. It decides which units the limit may have.
+type Kind string
+
+// The kinds of values, as the JSON report names them.
+const (
+	TimeKind  Kind = "ns"
+	shareKind Kind = "share"
+	countKind Kind = "requests"
+	rateKind  Kind = "requests/s"
+)
+
+// A thresholdMetric is a metric that thresholds can use.
+type thresholdMetric struct {
+	name       string
+	k6         string // its name in k6
+	overTime   bool   // the series has it, so that it can be judged window by window
+	aggregates []string
+}
+
+// thresholdMetrics lists them all.
+func thresholdMetrics() []thresholdMetric {
+	times, shares := []string{"avg", "min", "max", "med", "p"}, []string{"rate", "count"}
+	return []thresholdMetric{
+		{"latency", "", true, times},
+		{"service", "http_req_duration", false, times},
+		{"lag", "", false, times},
+		{"errors", "http_req_failed", true, shares},
+		{"checks", "", true, shares},
+		{"rate", "http_reqs", true, []string{"rate", "count", "avg"}},
+		{"dropped", "", false, shares},
+		{"status", "", false, shares},
+	}
+}
+
+// metric returns the metric of the threshold.
+func (t Threshold) metric() thresholdMetric {
+	all := thresholdMetrics()
+	return all[slices.IndexFunc(all, func(m thresholdMetric) bool { return m.name == t.Metric })]
+}
+
+// Kind returns the kind of the value and of the limit.
+func (t Threshold) Kind() Kind {
+	switch {
+	case t.Aggregate == "count":
+		return countKind
+	case t.Metric == "rate":
+		return rateKind
+	case slices.Contains(t.metric().aggregates, "p"):
+		return TimeKind
+	default:
+		return shareKind
+	}
+}
+
+// OverTime tells whether the series has the metric of the threshold. Only then can parts of a run be judged.
+func (t Threshold) OverTime() bool { return t.metric().overTime }
+
+// IsTime tells whether the limit is a time, in ns.
+func (t Threshold) IsTime() bool { return t.Kind() == TimeKind }
+
+// Same tells whether both thresholds are the same condition, in any spelling.
+func (t Threshold) Same(o Threshold) bool { return t.Key() == o.Key() }
+
+// Key is equal for thresholds that are the same condition.
+func (t Threshold) Key() Threshold {
+	t.Text = ""
+	return t
+}
+
+// maxThreshold bounds the length of a threshold, in bytes.
+const maxThreshold = 200
+
+// Parse reads a condition:
+//
+//	METRIC[{TAG=VALUE}]:AGGREGATE OP LIMIT [over DURATION [abort after N]]
+//
+// such as latency:p(99)<250ms, errors:rate<1% over 10s or status{code=5xx}:count==0. After the colon any threshold of
+// k6 is valid: a time without a unit is in ms, a share may be a number. An error names the column, counted in
+// characters from 1.
+func Parse(text string) (Threshold, error) {
+	t := Threshold{Text: text}
+	s := &thresholdScanner{text: text}
+	if len(text) > maxThreshold {
+		return t, s.fail(0, "it is longer than %d bytes; give one condition", maxThreshold)
+	}
+	for _, read := range []func(*Threshold) error{s.metric, s.tags, s.aggregate, s.operator, s.limit, s.over, s.abort} {
+		s.space()
+		if err := read(&t); err != nil {
+			return t, err
+		}
+	}
+	if s.space(); s.rest() != "" {
+		return t, s.fail(s.at, "%.20q does not belong there; after the limit there may be \"over 30s\" and \"abort after 3\"", s.rest())
+	}
+	return t, nil
+}
+
+// A thresholdScanner reads a threshold from left to right.
+type thresholdScanner struct {
+	text string
+	at   int // bytes read so far
+}
+
+func (s *thresholdScanner) rest() string { return s.text[s.at:] }
+
+// fail returns an error about the text at a byte.
+func (s *thresholdScanner) fail(at int, format string, args ...any) error {
+	column := 1 + utf8.RuneCountInString(s.text[:at])
+	return fmt.Errorf("threshold %.80q, column %d: %s", s.text, column, fmt.Sprintf(format, args...))
+}
+
+func (s *thresholdScanner) space() { s.take(func(c rune) bool { return c == ' ' || c == '\t' }) }
+
+// take reads characters while fit accepts them.
+func (s *thresholdScanner) take(fit func(rune) bool) string {
+	rest := s.rest()
+	n := strings.IndexFunc(rest, func(c rune) bool { return !fit(c) })
+	if n < 0 {
+		n = len(rest)
+	}
+	s.at += n
+	return rest[:n]
+}
+
+// accept reads the first of these texts that matches; "" = none.
+func (s *thresholdScanner) accept(any ...string) string {
+	for _, a := range any {
+		if strings.HasPrefix(s.rest(), a) {
+			s.at += len(a)
+			return a
+		}
+	}
+	return ""
+}
+
+func isLetter(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' }
+func isDigit(c rune) bool  { return c >= '0' && c <= '9' }
+
+// metric reads the name of the metric.
+func (s *thresholdScanner) metric(t *Threshold) error {
+	at := s.at
+	name := s.take(isLetter)
+	var names []string
+	for _, m := range thresholdMetrics() {
+		if name == m.name || name != "" && name == m.k6 {
+			t.Metric = m.name
+			return nil
+		}
+		names = append(names, m.name)
+	}
+	return s.fail(at, "name a metric, as in latency:p(99)<250ms; there are %s", strings.Join(names, ", "))
+}
+
+// tags reads the tags of the metric. Only status has one: its code.
+func (s *thresholdScanner) tags(t *Threshold) error {
+	if s.accept("{") == "" {
+		return s.colon()
+	}
+	for more := true; more; more = s.accept(",") != "" {
+		s.space()
+		at := s.at
+		name := s.take(func(c rune) bool { return isLetter(c) || isDigit(c) || c == '-' || c == '.' })
+		s.space()
+		if name == "" || s.accept("=", ":") == "" {
+			return s.fail(s.at, "write a tag as {NAME=VALUE}")
+		}
+		s.space()
+		valueAt := s.at
+		value := strings.TrimRight(s.take(func(c rune) bool { return c != ',' && c != '}' }), " \t")
+		switch {
+		case value == "":
+			return s.fail(valueAt, "tag %s has no value; write {%s=VALUE}", name, name)
+		case t.Metric != "status" || name != "code":
+			return s.fail(at, "there is no tag %s: only status has one, as in status{code=503}; leave {%s=…} out", name, name)
+		case t.Code != "":
+			return s.fail(at, "only one code is allowed; give a threshold for each")
+		case !isCode(value):
+			return s.fail(valueAt, "%.20q is not a status; write 503 or 5xx", value)
+		}
+		t.Code = value
+	}
+	if s.accept("}") == "" {
+		return s.fail(s.at, "the closing brace is missing; write {NAME=VALUE}")
+	}
+	s.space()
+	return s.colon()
+}
+
+// isCode tells whether s is a status such as 503, or a class of them such as 5xx.
+func isCode(s string) bool {
+	return len(s) == 3 && isDigit(rune(s[0])) && (s[1:] == "xx" || isDigit(rune(s[1])) && isDigit(rune(s[2])))
+}
+
+func (s *thresholdScanner) colon() error {
+	if s.accept(":") == "" {
+		return s.fail(s.at, "a colon has to follow the metric, as in latency:p(99)<250ms")
+	}
+	return nil
+}
+
+// aggregate reads how requests are condensed into one value.
+func (s *thresholdScanner) aggregate(t *Threshold) error {
+	at := s.at
+	name := s.take(isLetter)
+	allowed := t.metric().aggregates
+	if !slices.Contains(allowed, name) {
+		return s.fail(at, "%s has %s", t.Metric, strings.ReplaceAll(strings.Join(allowed, ", "), ", p", ", p(0) to p(100)"))
+	}
+	t.Aggregate = name
+	switch name {
+	case "med":
+		t.Aggregate, t.Quantile = "p", 0.5
+	case "p":
+		at = s.at
+		if s.accept("(") == "" {
+			return s.fail(at, "write the percentile in parentheses, as in p(99.9)")
+		}
+		s.space()
+		at = s.at
+		percent, ok := s.number()
+		if !ok || percent > 100 {
+			return s.fail(at, "a percentile is a number from 0 to 100, as in p(99.9)")
+		}
+		s.space()
+		if s.accept(")") == "" {
+			return s.fail(s.at, "the closing parenthesis is missing; write p(99.9)")
+		}
+		t.Quantile = percent / 100
+	}
+	return nil
+}
+
+// number reads digits with an optional decimal point.
+func (s *thresholdScanner) number() (float64, bool) {
+	text := s.take(func(c rune) bool { return isDigit(c) || c == '.' })
+	v, err := strconv.ParseFloat(text, 64)
+	return v, err == nil && !strings.HasPrefix(text, ".") && !strings.HasSuffix(text, ".")
+}
+
+// operator reads the comparison.
+func (s *thresholdScanner) operator(t *Threshold) error {
+	t.Op = s.accept("<=", ">=", "===", "==", "!=", "<", ">")
+	switch t.Op {
+	case "":
+		return s.fail(s.at, "compare with <, <=, >, >=, == or !=")
+	case "===":
+		t.Op = "=="
+	}
+	return nil
+}
+
+// limit reads the limit.
+func (s *thresholdScanner) limit(t *Threshold) error {
+	at := s.at
+	v, ok := s.number()
+	if !ok {
+		return s.fail(at, "give a limit: a number that is not negative, such as %s", t.Kind().example())
+	}
+	unitAt := s.at
+	unit := s.unit()
+	factor, known := t.Kind().units()[unit]
+	if !known {
+		return s.fail(unitAt, "%.20q is not a valid unit here; write the limit as in %s", unit, t.Kind().example())
+	}
+	t.Limit = v * factor
+	switch {
+	case t.Limit == 0 && t.Op == "<":
+		return s.fail(at, "nothing is less than 0; write ==0, or a higher limit")
+	case t.Kind() == shareKind && t.Limit > 1:
+		return s.fail(at, "a share is at most 1, or 100%%%s", percentHint(unit, v))
+	case t.Kind() == TimeKind && t.Limit > record.HighestNS:
+		return s.fail(at, "times are measured up to 1h; give a lower limit")
+	}
+	return nil
+}
+
+// percentHint helps users who left out the percent sign.
+func percentHint(unit string, v float64) string {
+	if unit == "%" || v > 100 {
+		return ""
+	}
+	return fmt.Sprintf("; for %v percent write %v%%", v, v)
+}
+
+// unit reads the letters after a number without a space.
+func (s *thresholdScanner) unit() string {
+	return s.take(func(c rune) bool { return isLetter(c) || c == 'µ' || c == 'μ' || c == '%' || c == '/' })
+}
+
+// units returns the units of a limit and their factors.
+func (k Kind) units() map[string]float64 {
+	const ms, s = 1e6, 1e9
+	switch k {
+	case TimeKind:
+		return map[string]float64{"": ms, "ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": ms, "s": s, "m": 60 * s, "h": 3600 * s}
+	case shareKind:
+		return map[string]float64{"": 1, "%": 0.01}
+	case rateKind:
+		return map[string]float64{"": 1, "k": 1e3, "M": 1e6, "/s": 1, "k/s": 1e3, "M/s": 1e6, "/m": 1. / 60, "/h": 1. / 3600}
+	default:
+		return map[string]float64{"": 1, "k": 1e3, "M": 1e6}
+	}
+}
+
+// example returns examples of limits.
+func (k Kind) example() string {
+	switch k {
+	case TimeKind:
+		return "250ms, 1.5s, or 250, which is in ms"
+	case shareKind:
+		return "1% or 0.01"
+	case rateKind:
+		return "950, 950/s or 2.5k"
+	default:
+		return "100 or 1.5k"
+	}
+}
+
+// over reads the length of the windows, if given.
+func (s *thresholdScanner) over(t *Threshold) error {
+	at := s.at
+	if s.accept("over ") == "" {
+		return nil
+	}
+	s.space()
+	if !t.OverTime() {
+		var kept []string
+		for _, m := range thresholdMetrics() {
+			if m.overTime {
+				kept = append(kept, m.name)
+			}
+		}
+		return s.fail(at, "%s is known for the whole run only; leave out 'over', or use one of %s", t.Metric, strings.Join(kept, ", "))
+	}
+	at = s.at
+	length, err := time.ParseDuration(s.take(func(c rune) bool { return isDigit(c) || isLetter(c) || c == '.' }))
+	if err != nil || length < time.Second || length%time.Second != 0 || length > maxOver {
+		return s.fail(at, "give whole seconds from 1s to %s, such as over 30s", "24h")
+	}
+	t.Over = length
+	return nil
+}
+
+// maxOver bounds the length of windows.
+const maxOver = 24 * time.Hour
+
+// abort reads after how many failed windows the run is stopped.
+func (s *thresholdScanner) abort(t *Threshold) error {
+	at := s.at
+	if s.accept("abort") == "" {
+		return nil
+	}
+	if s.space(); s.accept("after") == "" {
+		return s.fail(s.at, "write abort after 3, the number of windows in a row")
+	}
+	if t.Over == 0 {
+		return s.fail(at, "abort counts windows; say how long they are, such as over 5s abort after 3")
+	}
+	s.space()
+	at = s.at
+	n, err := strconv.ParseInt(s.take(isDigit), 10, 64)
+	if err != nil || n < 1 || n > maxAbort {
+		return s.fail(at, "give the number of windows in a row, 1 to %d", maxAbort)
+	}
+	if t.Over > maxAbortOver {
+		return s.fail(at, "windows that abort a run are at most %v long; give a shorter over", maxAbortOver)
+	}
+	t.Abort = n
+	return nil
+}
+
+// Bounds of the data that is checked each second while a run may be aborted.
+const (
+	maxAbort     = 300
+	maxAbortOver = 5 * time.Minute
+)

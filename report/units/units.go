@@ -1,0 +1,67 @@
+package units
+
+import (
+	"math"
+	"strconv"
+)
+
+// Duration formats nanoseconds with three significant digits, from µs to s. It changes to the next unit where the value
+// would be rounded to 1000.
+func Duration(ns int64) string {
+	v, unit := float64(ns)/1e3, "µs"
+	switch {
+	case ns >= 999_500_000:
+		v, unit = float64(ns)/1e9, "s"
+	case ns >= 999_500:
+		v, unit = float64(ns)/1e6, "ms"
+	}
+	return threeDigits(v) + unit
+}
+
+// Bytes formats a number of bytes in decimal units.
+func Bytes(n int64) string {
+	if n < 1000 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	v, unit := float64(n)/1e3, "kB"
+	for _, next := range []string{"MB", "GB", "TB", "PB"} {
+		if v < 1000 {
+			break
+		}
+		v, unit = v/1e3, next
+	}
+	return threeDigits(v) + " " + unit
+}
+
+// threeDigits formats v ≥ 0 with three significant digits, more above 1000.
+func threeDigits(v float64) string {
+	switch {
+	case v < 10:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case v < 100:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64)
+}
+
+// Rate formats requests per second: one decimal, and three digits below 1.
+func Rate(v float64) string {
+	if v < 1 {
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
+}
+
+// Percent formats a share with two decimals, rounded down: 100 means all. The small addend keeps 0.57, which is not a
+// binary fraction, from becoming 56.99.
+func Percent(share float64) string {
+	return strconv.FormatFloat(math.Floor(share*10_000+1e-6)/100, 'f', 2, 64)
+}
+
+// Ratio returns a/b, and 0 if b is 0.
+func Ratio(a, b float64) float64 {
+	if b <= 0 {
+		return 0
+	}
+	return a / b
+}
