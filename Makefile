@@ -37,7 +37,7 @@ test: deps ## Run all tests, with the race detector where goroutines share somet
 	go -C .ci/manifests test -count=1 ./...
 
 # Packages whose tests run whole fleets, or wait most of the time.
-SLOW := /internal/(e2e|doctest|chaos|bench|run|limiters|compare)$$|/cmd/|/pacer/limit$$
+SLOW := /internal/(e2e|doctest|chaos|bench|link|run|results|limiters|compare)$$|/cmd/|/pacer/limit$$
 
 check: ## Build, vet, and test what changed, but for commands and packages that run fleets (make test has them)
 	go build ./...

@@ -5,7 +5,7 @@
 -- now.
 --
 -- KEYS  1 budget; its field `limit` has the limiter's settings, "burst:window:option:even:together", all
---       integers (run.Spec):
+--       integers (spec.Spec):
 --       burst: 0 = what the rate makes in half a second · window: µs if the limiter counts in windows, else 0
 --       option: the limiter's own (ARGV 6 of take.lua) · even, together: for the workers
 --       2 state of the limiter
@@ -27,7 +27,7 @@ local burst, window, option = string.match(budget[2] or '', '^(%d+):(%d+):(%d+):
 if not burst then error('the budget is not whole') end
 burst, window, option = tonumber(burst), tonumber(window), tonumber(option)
 
--- The limit for this rate. A window has a whole number of slots: run.Spec checks that. A burst whose fractions are
+-- The limit for this rate. A window has a whole number of slots: spec.Spec checks that. A burst whose fractions are
 -- not exact at this rate is halved until they are.
 local limit = { count = num, window = den * 1000000, burst = burst, option = option, name = '0' }
 if window > 0 then

@@ -7,7 +7,7 @@
 --       7 the part of the cumulative snapshot that watchers read
 --       8 a second of the run  9 a later one: this worker's points between them are complete, and follow  10 its
 --       points after those
---       11 pages of the merged series (report/columns.go) to which the complete points are added: name, increments, …
+--       11 pages of the merged series (report/record/columns.go) to which the complete points are added: name, increments, …
 -- Returns { status, processes, second }. OK: processes is how many processes of workers have taken part, as far as
 --       this server knows; the series has the worker's points up to second. FROM: second is not (8); nothing is
 --       written, call again with the points from there on. NOSTATE: the run is not there any more. An error if an

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/loadctl/loadctl/report"
-	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/reporttest"
 	"github.com/loadctl/loadctl/report/threshold"
 )
@@ -101,19 +100,6 @@ func TestNoAbortWhereTheGeneratorWasTheLimit(t *testing.T) {
 	}
 }
 
-// TestWidthAt: WidthAt agrees with a series.
-func TestWidthAt(t *testing.T) {
-	part := record.NewSnapshot("w", "a")
-	part.Counts.Sent = 1
-	var s record.Series
-	for _, second := range []int64{0, 1, 1022, 1023, 1024, 2047, 2048, 100_000, 1 << 30} {
-		s.Add(second*1_000_000, part)
-		if got := record.WidthAt(second); got != s.Width() {
-			t.Errorf("at %d s %d, want %d", second, got, s.Width())
-		}
-	}
-}
-
 // TestWhatStoppedARunHasFailed: also if the report cannot show it any more because data was lost, or if a generator was
 // the limit in another second.
 func TestWhatStoppedARunHasFailed(t *testing.T) {
@@ -127,7 +113,7 @@ func TestWhatStoppedARunHasFailed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return []report.Command{{Command: "stop", What: threshold.Stops(9) + ", judged without w2"}}
+		return []report.Command{{Command: "stop", What: threshold.StopReason(9) + ", judged without w2"}}
 	}
 	for i, row := range rows {
 		in.Described.Commands = nil

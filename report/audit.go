@@ -94,8 +94,8 @@ type Term struct {
 	Minus bool
 }
 
-// Sum returns the value of the terms.
-func Sum(terms []Term) int64 {
+// SumTerms returns the value of the terms.
+func SumTerms(terms []Term) int64 {
 	var total int64
 	for _, t := range terms {
 		if t.Minus {
@@ -112,7 +112,7 @@ func Sum(terms []Term) int64 {
 func Equation(name string, n int64, terms []Term) string {
 	var b strings.Builder
 	sign := "="
-	if n != Sum(terms) {
+	if n != SumTerms(terms) {
 		sign = "≠"
 	}
 	fmt.Fprintf(&b, "%s %d %s", name, n, sign)
@@ -199,7 +199,7 @@ func (r Report) CheckAudit() error {
 func checkAll(all ...identity) error {
 	var problems []error
 	for _, e := range all {
-		if total := Sum(e.terms); total != e.n {
+		if total := SumTerms(e.terms); total != e.n {
 			problems = append(problems, fmt.Errorf("audit: %s, which is %d", Equation(e.name, e.n, e.terms), total))
 		}
 		for _, t := range append(e.terms, Term{Name: e.name, N: e.n}) {

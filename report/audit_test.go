@@ -65,7 +65,7 @@ func TestAuditAddsUp(t *testing.T) {
 		if a.Asked != asked {
 			t.Fatalf("asked %d, the schedule had %d: %+v", a.Asked, asked, a)
 		}
-		if n := report.Sum(a.ReasonTerms()); n != a.Asked {
+		if n := report.SumTerms(a.ReasonTerms()); n != a.Asked {
 			t.Fatalf("asked %d, reasons add up to %d", a.Asked, n)
 		}
 		for i := range workers {

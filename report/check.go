@@ -8,6 +8,9 @@ import (
 	"github.com/loadctl/loadctl/report/threshold"
 )
 
+// Invalid is the outcome of a run that proves nothing; see Outcome. The others are results of thresholds.
+const Invalid = "invalid"
+
 // A Check is a judgement about a run, for pipelines.
 type Check struct {
 	Name, Result string
@@ -40,15 +43,15 @@ func (r Report) Outcome() string {
 	if r.Running || len(r.Thresholds) == 0 {
 		return ""
 	}
-	thresholds := Worst(r.ThresholdChecks())
+	thresholds := WorstResult(r.ThresholdChecks())
 	if thresholds != threshold.Failed && len(r.Invalid()) > 0 {
-		return threshold.Invalid
+		return Invalid
 	}
 	return thresholds
 }
 
-// Worst returns the worst result of all checks.
-func Worst(all []Check) string {
+// WorstResult returns the worst result of all checks.
+func WorstResult(all []Check) string {
 	result := threshold.Passed
 	for _, c := range all {
 		if threshold.Severity(c.Result) > threshold.Severity(result) {

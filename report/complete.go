@@ -106,7 +106,7 @@ func (in Input) neverBegun() bool {
 // The number of notes is bounded.
 func missingFinals(run string, workers []WorkerInput) []string {
 	var notes []string
-	for _, w := range workers[:min(len(workers), MaxTextWorkers)] {
+	for _, w := range workers[:min(len(workers), MaxListedWorkers)] {
 		lack := "no snapshot arrived, so nothing that it sent is counted"
 		if w.Total != nil {
 			lack = "its final snapshot is missing, so what it sent after " + time.UnixMicro(w.Total.End).UTC().Format(time.RFC3339) + " is not counted"
@@ -123,5 +123,5 @@ func missingFinals(run string, workers []WorkerInput) []string {
 	return notes
 }
 
-// MaxTextWorkers bounds the workers that texts list; JSON has them all.
-const MaxTextWorkers = 20
+// MaxListedWorkers bounds the workers that texts list; JSON has them all.
+const MaxListedWorkers = 20

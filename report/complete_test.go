@@ -105,12 +105,12 @@ func TestMissingFinalIsNamed(t *testing.T) {
 // TestMissingFinalsAreBounded: of a large fleet only some workers are named.
 func TestMissingFinalsAreBounded(t *testing.T) {
 	in := report.Input{Run: "x", StartedAt: time.Unix(1, 0)}
-	for i := range 3 * report.MaxTextWorkers {
+	for i := range 3 * report.MaxListedWorkers {
 		in.Workers = append(in.Workers, report.WorkerInput{ID: fmt.Sprint("w", i), Incarnation: "i"})
 	}
 	r := report.Build(in)
-	last := fmt.Sprintf("%d more workers: ", 2*report.MaxTextWorkers)
-	if n := len(r.Notes); n != report.MaxTextWorkers+1 || !strings.HasPrefix(r.Notes[n-1], last) {
+	last := fmt.Sprintf("%d more workers: ", 2*report.MaxListedWorkers)
+	if n := len(r.Notes); n != report.MaxListedWorkers+1 || !strings.HasPrefix(r.Notes[n-1], last) {
 		t.Errorf("%d notes, %q", n, r.Notes[len(r.Notes)-1])
 	}
 }

@@ -78,7 +78,7 @@ func eventsOf(parts []Part, began time.Time) []Event {
 // inEra tells whether Redis' clock can show t: from 1970 to 2255, in µs.
 func inEra(t time.Time) bool { return t.Unix() >= 0 && t.Unix() <= record.MaxCount/1_000_000 }
 
-// CheckEvents refuses events that no report has. Older programs wrote no events.
+// CheckEvents refuses events that no report has. It replaces nil by an empty list. Older programs wrote no events.
 func (r *Report) CheckEvents() error {
 	if r.Events == nil {
 		r.Events = []Event{}

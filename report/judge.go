@@ -27,7 +27,7 @@ func (r *Report) threshold(t threshold.Threshold, warmup time.Duration) threshol
 	} else {
 		read := r.whole().Read(t)
 		out.Result = t.Judge(read)
-		out.Show(t, read)
+		out.SetValue(t, read)
 	}
 	if r.stoppedBy(t) { // to stop the run, it was proved to fail
 		if out.Result != threshold.Failed {
@@ -41,7 +41,7 @@ func (r *Report) threshold(t threshold.Threshold, warmup time.Duration) threshol
 	case threshold.Passed:
 		doubt = r.doubt()
 	case threshold.Failed:
-		if !t.Believed() && !r.Running {
+		if !t.TrustedIfFailed() && !r.Running {
 			doubt = r.generatorLimit()
 		}
 	}
@@ -71,15 +71,9 @@ func (r *Report) judgeWindows(t threshold.Threshold, warmup time.Duration, out *
 		}
 		return
 	}
-	all := threshold.Tally{Result: threshold.Passed}
-	threshold.Slide(points, size, func(w threshold.Window) {
-		if idle := w.Asked == 0 && w.Sent == 0 && w.OK+w.Failed == 0; idle && !r.ClosedLoop || w.Paused && !t.JudgesPart() {
-			return
-		}
-		read := w.Read(t)
-		all.Add(t, w.At, t.Judge(read), read)
-	})
-	all.Tell(t, out)
+	t.JudgeWindows(points, size, func(w threshold.Window) bool {
+		return w.Asked == 0 && w.Sent == 0 && w.OK+w.Failed == 0 && !r.ClosedLoop
+	}, out)
 }
 
 // whole returns the run as one window.
@@ -111,9 +105,9 @@ func (r *Report) unknown() int64 {
 	case r.Complete || r.Running:
 		return 0
 	case r.ClosedLoop: // nobody counted requests before they were sent
-		return threshold.NoBound
+		return threshold.Unbounded
 	case slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return w.State == "alone" }): // it is unknown who else took part
-		return threshold.NoBound
+		return threshold.Unbounded
 	}
 	return a.Lost + a.Held + max(0, a.InFlight) + a.Skipped + a.Ungranted
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -377,37 +376,6 @@ func TestGeneratorLimit(t *testing.T) {
 		{"errors:rate<30%", threshold.Undecided, "20.00 %, but " + limit},
 		{"status{code=503}:count==0", threshold.Failed, "200"},
 	})
-}
-
-// TestSlide: every window is the sum of its points, whatever their number.
-func TestSlide(t *testing.T) {
-	for range 200 {
-		points := make([]threshold.Window, 1+rand.IntN(20))
-		for i := range points {
-			h := record.NewPoint(0, 1).Latency
-			for range rand.IntN(4) {
-				h.Record(rand.Int64N(1e9))
-			}
-			points[i] = threshold.Window{At: int64(i), Seconds: 1, Asked: rand.Int64N(9), Sent: rand.Int64N(9), OK: rand.Int64N(9), Failed: rand.Int64N(9), Latency: h}
-		}
-		size, next := 1+rand.IntN(len(points)), 0
-		describe := func(w threshold.Window) string {
-			return fmt.Sprint(w.At, w.Seconds, w.Asked, w.Sent, w.OK, w.Failed, w.Latency.Count(), w.Latency.Quantile(0.5), w.Latency.Max())
-		}
-		threshold.Slide(points, size, func(got threshold.Window) {
-			want := points[next].Clone()
-			for _, p := range points[next+1 : next+size] {
-				want.Add(p)
-			}
-			if describe(got) != describe(want) {
-				t.Fatalf("window %d of %d of %d: %s, want %s", next, size, len(points), describe(got), describe(want))
-			}
-			next++
-		})
-		if next != len(points)-size+1 {
-			t.Fatalf("%d windows of %d of %d", next, size, len(points))
-		}
-	}
 }
 
 // TestThresholdsShow: a line each in the text, an object each in JSON, which comes back as it was.

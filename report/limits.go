@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/loadctl/loadctl/report/record"
 )
@@ -44,22 +43,12 @@ func (r Report) Limits() []Limit {
 			lines[key].Workers = len(met[key])
 		}
 	}
-	slices.SortStableFunc(order, func(a, b record.Verdict) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(order, func(a, b record.Verdict) int { return cmp.Compare(a.Rank(), b.Rank()) })
 	all := make([]Limit, len(order))
 	for i, key := range order {
 		all[i] = *lines[key]
 	}
 	return all
-}
-
-// rank returns the position of a verdict's rule among all rules. An unknown cause comes last.
-func rank(v record.Verdict) int {
-	rules := record.Rules()
-	i := slices.IndexFunc(rules, func(r record.Rule) bool { return r.Cause == v.Cause })
-	if i < 0 {
-		return len(rules)
-	}
-	return i
 }
 
 // extent measures how much a cause limited a worker, to compare workers.
@@ -77,21 +66,4 @@ func (w WorkerReport) extent(cause string) float64 {
 		return max(w.Self.Load["wait"].OverS, w.Self.Load["shard_wait"].OverS)
 	}
 	return w.Self.Load[cause].OverS
-}
-
-// within returns what a worker measured, with no time longer than the run: a worker measures on while it waits for the
-// last answers. It does not change the snapshot. nil stays nil; a length of 0 means unknown.
-func within(s *record.Snapshot, length time.Duration) *record.Snapshot {
-	if s == nil || length <= 0 {
-		return s
-	}
-	most, cut := length.Nanoseconds(), *s
-	cut.Self.Wall = min(cut.Self.Wall, most)
-	for _, t := range cut.Self.Limited() {
-		*t.NS = min(*t.NS, most)
-	}
-	for _, l := range cut.Self.Loads() {
-		l.Over = min(l.Over, most)
-	}
-	return &cut
 }

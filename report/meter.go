@@ -13,9 +13,9 @@ import (
 //
 //	meter := report.NewMeter(profile)
 //	for _, due := range profile.Pace(ctx) {
-//		meter.Go(due, func() report.Sample { … })
+//		meter.Go(due, func() record.Sample { … })
 //	}
-//	err := report.Text(os.Stdout, meter.Report())
+//	err := render.Text(os.Stdout, meter.Report())
 //
 // Each request runs in its own goroutine, so none waits for another one's answer. Latency counts from when a request
 // was due. A Meter is safe for concurrent use. It takes about 2 MB.

@@ -128,3 +128,6 @@ type SeriesReport struct {
 
 // ErrNoHistograms is the error of renderers that need histograms, for a report that was read from JSON.
 var ErrNoHistograms = errors.New("the report has no histograms, because it was read from JSON")
+
+// ArchiveExtension is the ending of the names of archives. No run has such a name.
+const ArchiveExtension = ".loadctl"

@@ -36,7 +36,7 @@ func (s Section) Judge(t threshold.Threshold) threshold.Result {
 	out := threshold.Result{Threshold: t.Text, Unit: t.Kind()}
 	read := s.window().Read(t)
 	out.Result = t.Judge(read)
-	out.Show(t, read)
+	out.SetValue(t, read)
 	return out
 }
 

@@ -49,7 +49,7 @@ func TestFewWorkersProveNothing(t *testing.T) {
 			if r.Thresholds[0].Result != c.result || !strings.Contains(invalid, c.doubt) || (c.doubt == "") != (invalid == "") {
 				t.Errorf("%s, %q, want %s, %q", r.Thresholds[0].Result, invalid, c.result, c.doubt)
 			}
-			if outcome := r.Outcome(); (outcome == threshold.Invalid) != (c.result == threshold.Undecided) {
+			if outcome := r.Outcome(); (outcome == report.Invalid) != (c.result == threshold.Undecided) {
 				t.Errorf("outcome %s", outcome)
 			}
 			if !strings.Contains(notes, c.note) || c.note == "" && slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "ended after") }) {

@@ -43,7 +43,7 @@ func newChangeCommand(
 				return err
 			}
 			if done.Command == "pause" {
-				warnFull(c.ErrOrStderr(), done.Command, r.Full(c.Context()))
+				warnFull(c.ErrOrStderr(), done.Command, r.MemoryAdvice(c.Context()))
 			}
 			if done.Command == "set-rate" || done.Command == "set-burst" {
 				warnLimiter(c, r)

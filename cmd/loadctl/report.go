@@ -97,7 +97,7 @@ func reportOf(c *cobra.Command, redis *cli.Redis, name string, files []string) (
 	rep, err := fromRedis(c.Context(), redis, name, all)
 	if why := absent(redis, err); why != "" && len(all) > 0 {
 		asked := err
-		if rep, err = results.Alone(name, why, all); err == nil {
+		if rep, err = results.FromFiles(name, why, all); err == nil {
 			printable.Fprintf(c.ErrOrStderr(), "%v; this report covers the files alone\n", asked)
 		}
 	}
@@ -113,7 +113,7 @@ func fromRedis(ctx context.Context, redis *cli.Redis, name string, all []*result
 		return report.Report{}, err
 	}
 	defer cli.Close(client)
-	return results.Merged(ctx, r, all)
+	return results.MergedReport(ctx, r, all)
 }
 
 // absent says why Redis told nothing about the run; "" if the error has another cause.

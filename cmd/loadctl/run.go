@@ -108,7 +108,7 @@ func attend(c *cobra.Command, r *run.Run, start *cli.StartTimeout, show *progres
 func stopAnyway(c *cobra.Command, r *run.Run) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), stopPatience+r.Spec.Permit())
 	defer cancel()
-	warnFull(c.ErrOrStderr(), "stop", r.Full(ctx))
+	warnFull(c.ErrOrStderr(), "stop", r.MemoryAdvice(ctx))
 	_, err := r.Stop(ctx, waitsFor(c.ErrOrStderr(), r.Name, ""))
 	return err
 }
@@ -121,7 +121,7 @@ func finish(c *cobra.Command, r *run.Run, out *cli.Report, ended error) (report.
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), reportPatience)
 	defer cancel()
-	rep, err := results.Final(ctx, r, reportPatience/2)
+	rep, err := results.FinalReport(ctx, r, reportPatience/2)
 	if err == nil {
 		err = out.Write(c.OutOrStdout(), rep)
 	}

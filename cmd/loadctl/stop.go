@@ -75,7 +75,7 @@ func stopRun(c *cobra.Command, redis *cli.Redis, name string) (run.Change, error
 	if err != nil {
 		return run.Change{}, cli.Config(err)
 	}
-	warnFull(c.ErrOrStderr(), "stop", r.Full(c.Context()))
+	warnFull(c.ErrOrStderr(), "stop", r.MemoryAdvice(c.Context()))
 	done, err := r.Stop(c.Context(), waitsFor(c.ErrOrStderr(), r.Name, ""))
 	if lost && !r.Ended.IsZero() { // this command ended it, not an earlier one
 		done.Changed, done.At = true, r.Ended

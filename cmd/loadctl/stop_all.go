@@ -152,7 +152,7 @@ func stopEach(c *cobra.Command, client redis.UniversalClient, show bool, names [
 		all.Go(func() {
 			says := waitsFor(c.ErrOrStderr(), name, name+": ")
 			done[i] = stopOne(c.Context(), client, name, func(r *run.Run) {
-				full := r.Full(c.Context())
+				full := r.MemoryAdvice(c.Context())
 				printing.Lock()
 				defer printing.Unlock()
 				if !warned {

@@ -144,7 +144,7 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rep, err := results.Of(t.Context(), r); err != nil || rep.Audit.Sent != 10 || !rep.Complete {
+	if rep, err := results.Report(t.Context(), r); err != nil || rep.Audit.Sent != 10 || !rep.Complete {
 		t.Errorf("what should still be in Redis: %+v, %v", rep.Audit, err)
 	}
 	p := shell(t, `exec "$@" >/dev/full`, append(brief("embedded"), "--redis", "embedded:0")...)

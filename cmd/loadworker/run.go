@@ -339,13 +339,13 @@ func (f *runFlags) conclude(c *cobra.Command, r *run.Run) (report.Report, error)
 	unsaved := f.save.save(unpublished, c.ErrOrStderr()) // first, because the report may wait for Redis
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), reportTimeout)
 	defer cancel()
-	rep, missing, err := results.Own(ctx, r, reportPatience, own)
+	rep, missing, err := results.OwnReport(ctx, r, reportPatience, own)
 	switch {
 	case err != nil && own == nil:
 		return rep, err
 	case err != nil:
 		printable.Fprintf(c.ErrOrStderr(), "the run's report cannot be read (%v); this report covers this worker alone\n", err)
-		if rep, err = results.Alone(r.Name, "Redis could not be reached", []*results.Unpublished{own}); err != nil {
+		if rep, err = results.FromFiles(r.Name, "Redis could not be reached", []*results.Unpublished{own}); err != nil {
 			return rep, errors.Join(unsaved, err)
 		}
 	case missing && unpublished == nil: // Redis took it, and lost it in a failover

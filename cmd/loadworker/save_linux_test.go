@@ -115,7 +115,7 @@ func TestCountsOutliveRedis(t *testing.T) {
 		}
 	}
 	files := read(t, paths...)
-	rep, err := results.Alone("x", "Redis is gone", files)
+	rep, err := results.FromFiles("x", "Redis is gone", files)
 	check(rep, err)
 	if rep.Complete {
 		t.Error("the report of the files alone is complete")
@@ -126,11 +126,11 @@ func TestCountsOutliveRedis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bare, err := results.Of(t.Context(), r)
+	bare, err := results.Report(t.Context(), r)
 	if err != nil || bare.Audit.Sent >= arrived {
 		t.Errorf("without the files %d are known as sent, of %d: %v", bare.Audit.Sent, arrived, err)
 	}
-	rep, err = results.Merged(t.Context(), r, files)
+	rep, err = results.MergedReport(t.Context(), r, files)
 	check(rep, err)
 	if !rep.Complete || rep.Asked != 900 {
 		t.Errorf("asked %d, %q", rep.Asked, rep.Notes)
@@ -154,7 +154,7 @@ func TestStateIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "200 requests are sent", func() bool {
-		rep, err := results.Of(context.WithoutCancel(t.Context()), r)
+		rep, err := results.Report(context.WithoutCancel(t.Context()), r)
 		return err == nil && rep.Audit.Sent >= 200
 	})
 	if err := os.Remove(dir); err != nil { // so the file goes to the directory for temporary files
@@ -170,10 +170,10 @@ func TestStateIsLost(t *testing.T) {
 		t.Fatalf("%q are left\n%s", paths, p.Stderr.String())
 	}
 	files := read(t, paths...)
-	if _, err := results.Merged(t.Context(), r, files); !errors.Is(err, run.ErrNoRun) {
+	if _, err := results.MergedReport(t.Context(), r, files); !errors.Is(err, run.ErrNoRun) {
 		t.Error(err)
 	}
-	rep, err := results.Alone("x", "the run is gone", files)
+	rep, err := results.FromFiles("x", "the run is gone", files)
 	if err != nil || rep.Audit.Check() != nil || rep.Audit.Sent < 200 || !strings.Contains(p.Stdout.String(), fmt.Sprintf("sent        %d ", rep.Audit.Sent)) {
 		t.Errorf("%v, %+v; printed was\n%s", err, rep.Audit, p.Stdout.String())
 	}
@@ -205,7 +205,7 @@ func TestStateIsRestored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := results.Of(t.Context(), r)
+	rep, err := results.Report(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}

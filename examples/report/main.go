@@ -15,7 +15,7 @@ import (
 const requests = 1000 // of each recorder
 
 func main() {
-	fast, slow := note(time.Millisecond), note(10*time.Millisecond)
+	fast, slow := recorded(time.Millisecond), recorded(10*time.Millisecond)
 
 	// A worker hands its snapshots on as bytes (MarshalBinary), so they may come from anywhere.
 	one, two := record.NewSnapshot("one", "1"), record.NewSnapshot("two", "1")
@@ -39,8 +39,8 @@ func main() {
 	}
 }
 
-// record is a recorder that saw requests spread over 10 s, each sent when due and answered after latency.
-func note(latency time.Duration) *record.Recorder {
+// recorded is a recorder that saw requests spread over 10 s, each sent when due and answered after latency.
+func recorded(latency time.Duration) *record.Recorder {
 	rec := record.NewRecorder()
 	for i := range int64(requests) {
 		due := i * int64(10*time.Millisecond)

@@ -91,7 +91,7 @@ func (c crowd) run(ctx context.Context, client redis.UniversalClient) (crowded, 
 	failed := make(chan error, c.workers)
 	for i := range c.workers {
 		all.Go(func() {
-			total, err := c.work(ctx, r, fmt.Sprint("w", i))
+			total, err := c.work(ctx, r, fmt.Sprint("w", i), &started)
 			if err != nil {
 				failed <- err
 				return
@@ -171,7 +171,7 @@ func (c crowd) open(ctx context.Context, name, worker string) (*link.Link, *run.
 }
 
 // work is one worker of it.
-func (c crowd) work(ctx context.Context, r *run.Run, name string) (*record.Snapshot, error) {
+func (c crowd) work(ctx context.Context, r *run.Run, name string, started *atomic.Int64) (*record.Snapshot, error) {
 	link, mine, err := c.open(ctx, r.Name, name)
 	if err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (c crowd) work(ctx context.Context, r *run.Run, name string) (*record.Snaps
 		w.Journal = mute{w.Journal}
 	}
 	w.NewClient = func(int) (worker.Client, error) { return worker.NewAdapter(w.Clock, target, 1), nil }
-	w.MaxLag, w.CatchUp = time.Second, time.Second
+	w.MaxLag, w.CatchUp, w.Started = time.Second, time.Second, started.Load // one reads it for all
 	return w.Run(ctx)
 }
 

@@ -172,7 +172,7 @@ func TestFlagsDescribeTheRun(t *testing.T) {
 		}
 		parts(reflect.ValueOf(want), "", seen)
 	}
-	// A part that is added later shows here: it needs a flag in internal/run/flags.go, and a value in drawn.
+	// A part that is added later shows here: it needs a flag in internal/spec/flags.go, and a value in drawn.
 	for _, kind := range []struct {
 		prefix string
 		of     reflect.Type

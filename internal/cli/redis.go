@@ -106,7 +106,7 @@ func (r *Redis) Link(ctx context.Context, name string, patience time.Duration, t
 	if err != nil {
 		return nil, err
 	}
-	link, err := link.Patiently(ctx, patience, told, func(ctx context.Context) (*link.Link, error) { return link.New(ctx, address, name) })
+	link, err := link.RetryPatiently(ctx, patience, told, func(ctx context.Context) (*link.Link, error) { return link.New(ctx, address, name) })
 	if err != nil {
 		return nil, Config(err)
 	}
@@ -116,7 +116,7 @@ func (r *Redis) Link(ctx context.Context, name string, patience time.Duration, t
 
 // unverified warns, once, of a connection that is not safe.
 func (r *Redis) unverified(client redis.UniversalClient) {
-	if why := link.Unverified(client); why != "" && r.warn != nil {
+	if why := link.UnverifiedWarning(client); why != "" && r.warn != nil {
 		r.warn(why)
 		r.warn = nil
 	}

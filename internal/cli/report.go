@@ -23,8 +23,8 @@ func (r *Report) AddFlags(c *cobra.Command) {
 	r.Documents.AddFlags(c, "report", Formats{render.Formats(), render.Endings(), render.FormatOf})
 }
 
-// render is the report in a format.
-func written(format string, rep report.Report) ([]byte, error) {
+// rendered is the report in a format.
+func rendered(format string, rep report.Report) ([]byte, error) {
 	write, err := render.Format(format)
 	if err != nil {
 		return nil, Config(err)
@@ -37,7 +37,7 @@ func written(format string, rep report.Report) ([]byte, error) {
 // Write renders the report. An error says where the report still is.
 func (r *Report) Write(stdout io.Writer, rep report.Report) error {
 	rep.Described.ReportedBy = program(r.command)
-	saved, err := r.write(stdout, func(format string) ([]byte, error) { return written(format, rep) })
+	saved, err := r.write(stdout, func(format string) ([]byte, error) { return rendered(format, rep) })
 	switch {
 	case err == nil:
 		return nil
@@ -45,7 +45,7 @@ func (r *Report) Write(stdout io.Writer, rep report.Report) error {
 		return err
 	case r.Lost:
 		// A format may not take what does not add up. JSON takes all, and such a report is wanted most.
-		if text, failed := written("json", rep); failed == nil {
+		if text, failed := rendered("json", rep); failed == nil {
 			if _, failed = stdout.Write(text); failed == nil {
 				return fmt.Errorf("%w; the report is on standard output as JSON instead", err)
 			}

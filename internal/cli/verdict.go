@@ -30,7 +30,7 @@ func Judged(rep report.Report) error {
 	case threshold.Failed:
 		failed := of(threshold.Failed)
 		return verdictError{CodeThreshold, fmt.Sprintf("run %s: %d of %d thresholds failed: %s", rep.Run, len(failed), len(rep.Thresholds), strings.Join(failed, "; "))}
-	case threshold.Invalid:
+	case report.Invalid:
 		return verdictError{CodeInvalid, fmt.Sprintf("run %s proves nothing about the endpoint: %s; see its report, and run it again", rep.Run, strings.Join(rep.Invalid(), "; "))}
 	case threshold.Undecided:
 		undecided := of(threshold.Undecided)

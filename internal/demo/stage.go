@@ -131,7 +131,7 @@ func (s *stage) settle(ctx context.Context, moments []moment) (report.Report, []
 	if err := s.fleet.wait(ctx, goodbye); err != nil {
 		return report.Report{}, nil, err
 	}
-	total, err := results.Final(ctx, s.run, time.Second)
+	total, err := results.FinalReport(ctx, s.run, time.Second)
 	if err != nil {
 		return report.Report{}, nil, err
 	}

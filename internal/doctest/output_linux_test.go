@@ -149,10 +149,10 @@ func phases(o *outputs) {
 	o.print("loadctl start phases") // has begun already
 	o.print("loadctl set-rate phases 600 --over 30s")
 	killed.kill(syscall.SIGKILL)
-	dead.kill(syscall.SIGKILL)
 	leaves.kill(syscall.SIGTERM)
 	o.await(workers, one(is("id", "w2"), is("state", "silent")))
 	o.print("loadctl report phases")
+	dead.kill(syscall.SIGKILL) // just now: a lost worker cannot be removed any more
 	o.print("loadctl workers rm phases w5 --force")
 	newer := worker("w3", 0)
 	for id, state := range map[string]string{"w1": "active", "w2": "lost", "w3": "replaced", "w4": "left", "w5": "removed"} {

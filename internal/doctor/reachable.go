@@ -26,7 +26,7 @@ func reachable(ctx context.Context, s *server) Finding {
 	return ok("answers") // the cluster check says who
 }
 
-// Unreachable returns the finding about a server without a connection. err comes from run.Connect or from the server.
+// Unreachable returns the finding about a server without a connection. err comes from link.Connect or from the server.
 func Unreachable(err error) Finding {
 	wrong, _ := link.Remedy(err)
 	return bad(strings.TrimSuffix(wrong, "; "+link.Hint), remedy(err, "start the server, or "+link.Hint)).of("reachable")

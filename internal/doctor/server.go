@@ -37,7 +37,7 @@ func serverChecks() []serverCheck {
 
 // Redis checks a server, with its Sentinels if it has any. Of a cluster it checks each master, and reports the worst
 // finding of each check. If the server stops answering, Redis skips the remaining checks. It returns at most 2 s after
-// ctx has ended, if the client obeys contexts, as run.Connect's do.
+// ctx has ended, if the client obeys contexts, as link.Connect's do.
 //
 // expected is how many workers are to connect; 0 = not given.
 func Redis(ctx context.Context, client redis.UniversalClient, expected int) []Finding {

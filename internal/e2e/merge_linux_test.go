@@ -69,7 +69,7 @@ func TestMergeIsExact(t *testing.T) {
 		})
 	}
 	fleet.Wait()
-	rep, err := results.Of(t.Context(), r)
+	rep, err := results.Report(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@
 //		return err
 //	}
 //	defer server.Close()
-//	client, err := run.Connect(ctx, server.URL())
+//	client, err := link.Connect(ctx, server.URL())
 //
 // Our scripts, and the code that reads their keys, behave on it as on a real server: their tests run on both
 // (redistest.Each). It has limits:

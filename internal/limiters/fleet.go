@@ -85,7 +85,7 @@ func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) 
 	if playing.Err() != nil {
 		return context.Cause(playing)
 	}
-	total, err := results.Final(ctx, r, reportPatience)
+	total, err := results.FinalReport(ctx, r, reportPatience)
 	if err != nil {
 		return err
 	}
@@ -170,6 +170,7 @@ func (w *participant) work(ctx context.Context, address string) error {
 	defer stop()
 	m := member.New(watching, w.run, link, w.name, false)
 	w.clock, w.server, w.grants = m.Clock, m.Server, m.Grants
+	m.Started = nil // no series
 	m.Server, m.Journal, m.DrainTimeout = w, journal{m.Results, ctx}, goodbye
 	m.NewClient = func(int) (worker.Client, error) { return open(w.clock, w.run.Spec.Target) }
 	if m.Grants != nil {

@@ -14,7 +14,7 @@ import (
 
 // A Measurement sends through limiters, one after the other, to a server inside this process on 127.0.0.1.
 type Measurement struct {
-	Redis    string        // its URL, as run.Connect takes it
+	Redis    string        // its URL, as link.Connect takes it
 	QPS      int64         // R, of all workers or callers together, more than 0
 	Duration time.Duration // for each use of each limiter, more than 0
 	Window   time.Duration // w, of the limiters that have one, less than Duration; R·w is a whole number

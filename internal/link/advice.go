@@ -99,8 +99,8 @@ func Remedy(err error) (wrong, mend string) {
 	return strings.TrimSuffix(err.Error(), "; "+a.mend), a.mend
 }
 
-// Full returns what to free if an error says that the server's memory is full; else "".
-func Full(err error) string {
+// MemoryAdvice returns what to free if an error says that the server's memory is full; else "".
+func MemoryAdvice(err error) string {
 	if a, known := adviceOn(err); known && a.word == outOfMemory {
 		return a.mend
 	}

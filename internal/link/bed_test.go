@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// secrets are what no message may show. They are in secretSpec.
+// secrets are what no message may show.
 func secrets() []string { return []string{"hunter2", "hunter3", "hunter4"} }
 
 // bed is a private Redis.

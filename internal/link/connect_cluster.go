@@ -115,7 +115,7 @@ func greetCluster(ctx context.Context, cluster *redis.ClusterClient) error {
 	defer another.Stop()
 	for answer := make(chan error, 1); ; {
 		go func() {
-			_, err := cluster.MasterForKey(ctx, "load:runs")
+			_, err := cluster.MasterForKey(ctx, "any key")
 			select {
 			case answer <- err:
 			default: // another one was faster

@@ -159,22 +159,22 @@ func (l *Link) hangUp() {
 	}
 }
 
-// Passing reports whether an error is a refusal of Redis that ends by itself: it has no room for another client, is
+// Temporary reports whether an error is a refusal of Redis that ends by itself: it has no room for another client, is
 // reading its data, or is blocked by a script.
-func Passing(err error) bool {
+func Temporary(err error) bool {
 	answer, refused := errors.AsType[redis.Error](err)
 	return errors.Is(err, mux.ErrRefused) || refused && (strings.Contains(answer.Error(), "max number of clients") ||
 		strings.HasPrefix(answer.Error(), "LOADING ") || strings.HasPrefix(answer.Error(), "BUSY "))
 }
 
-// Patiently calls connect until it succeeds, fails for good, ctx ends, or it would take longer than patience; 0 =
+// RetryPatiently calls connect until it succeeds, fails for good, ctx ends, or it would take longer than patience; 0 =
 // without an end. It waits in between, at random and about twice as long each time, up to 4 s. So thousands of
 // workers that start together do not keep a server busy with refusals. told is called with the first refusal.
-func Patiently[T any](ctx context.Context, patience time.Duration, told func(error), connect func(context.Context) (T, error)) (T, error) {
+func RetryPatiently[T any](ctx context.Context, patience time.Duration, told func(error), connect func(context.Context) (T, error)) (T, error) {
 	pause, began := outage.Backoff{First: 100 * time.Millisecond, Most: 4 * time.Second}, time.Now()
 	for {
 		made, err := connect(ctx)
-		if err == nil || !Passing(err) {
+		if err == nil || !Temporary(err) {
 			return made, err
 		}
 		if told != nil {

@@ -14,7 +14,7 @@ import (
 // Bounds of what a reply may announce. The client allocates what is announced before it arrives, so a header of ten
 // bytes can cost it gigabytes. All announcements of a reply together may cost maxAnnounced, plus perByte for each
 // byte of it that has arrived. An element costs elementCost at most. A string of 64 MiB, or a million elements at
-// once, is far more than any run has in one place. scanHash reads what may be larger.
+// once, is far more than any run has in one place. ScanHash reads what may be larger.
 const (
 	maxAnnounced = 64 << 20
 	elementCost  = 64

@@ -198,7 +198,7 @@ func TestRepliesPass(t *testing.T) {
 // TestLargeSeries: the points of many workers are read, although they are more than one reply may have.
 func TestLargeSeries(t *testing.T) {
 	server := redistest.Start(t)
-	client, err := Connect(t.Context(), server.URL())
+	client, err := Connect(t.Context(), server.URL()+"?read_timeout=1m")
 	if err != nil {
 		t.Fatal(err)
 	}

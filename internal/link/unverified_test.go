@@ -20,7 +20,7 @@ func TestUnverified(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Unverified(client) != ""; got != want {
+		if got := UnverifiedWarning(client) != ""; got != want {
 			t.Errorf("%s: %v", address, got)
 		}
 		_ = client.Close()

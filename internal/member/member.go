@@ -8,6 +8,7 @@ package member
 import (
 	"cmp"
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,10 +35,14 @@ type Member struct {
 // NewClient, and what its machine decides.
 func New(ctx context.Context, r *run.Run, l *link.Link, id string, describes bool) *Member {
 	incarnation, started := run.NewID(), new(atomic.Int64)
-	go awaitStart(ctx, r, started)
+	var asked sync.Once
 	journal := results.NewJournal(r, id, incarnation)
 	w := worker.Worker{
-		ID: id, Incarnation: incarnation, Clock: pacer.NewClock(), Journal: journal, Started: started.Load,
+		ID: id, Incarnation: incarnation, Clock: pacer.NewClock(), Journal: journal,
+		Started: func() int64 {
+			asked.Do(func() { go awaitStart(ctx, r, started) })
+			return started.Load()
+		},
 		Server: r.Arcs(l.Client), Messages: r.Messages(ctx, l, id),
 		Closed: r.Spec.Max, MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
 		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,

@@ -14,7 +14,7 @@
 //
 // Guarantees:
 //
-//   - One socket for each address. If a caller gives up and closes its stream, no other stream ends with it, and its
+//   - One socket in use for each address. If a caller gives up and closes its stream, no other stream ends with it, and its
 //     replies are dropped.
 //   - A socket that the server has closed ends all its streams at once. A socket on which a reply is overdue by more
 //     than silence ends when a caller gives up.
@@ -40,9 +40,9 @@ const (
 	silence = 500 * time.Millisecond
 	// keptMessages bounds the messages that wait for their reader.
 	keptMessages = 256
-	// How long to wait for a connection before another one is opened beside it.
+	// dialAgain is how long to wait for a connection before another one is opened beside it.
 	dialAgain = 500 * time.Millisecond
-	// How long to wait before connecting again to a server that has refused a connection.
+	// firstPause and mostPause bound how long to wait before connecting again to a server that has refused a connection.
 	firstPause = 50 * time.Millisecond
 	mostPause  = 4 * time.Second
 )
@@ -53,8 +53,9 @@ var ErrRefused = errors.New("the server refuses connections")
 // connector opens a socket.
 type connector = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// eager is connect for a network that loses packets. If a connection is not open in time, it opens another one beside
-// it: the kernel repeats a lost first packet only after 1, 3 and 7 s. The first one that opens counts, or fails.
+// eager is connect for a network that loses packets. While a connection is not open, it opens another one beside it
+// every dialAgain, until ctx ends: the kernel repeats a lost first packet only after 1, 3 and 7 s. The first one that
+// opens or fails counts.
 func eager(connect connector) connector {
 	type result struct {
 		socket net.Conn

@@ -199,7 +199,7 @@ func (b *bed) hooked(r *run.Run, hook redis.Hook) *run.Run {
 	own := redis.NewClient(b.client.Options())
 	b.Cleanup(func() { own.Close() })
 	own.AddHook(hook)
-	return r.Over(own)
+	return r.WithClient(own)
 }
 
 // seen is told of each call that was answered.

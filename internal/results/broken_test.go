@@ -16,8 +16,8 @@ func TestBrokenResults(t *testing.T) {
 		r, _ := b.create("x", secretSpec(), run.Options{})
 		read := map[string]func() error{
 			r.Keys.Events: func() error { _, err := r.Events(t.Context(), 5); return err },
-			r.Keys.Totals: func() error { _, err := Of(t.Context(), r); return err },
-			r.Keys.Series: func() error { _, err := Of(t.Context(), r); return err },
+			r.Keys.Totals: func() error { _, err := Report(t.Context(), r); return err },
+			r.Keys.Series: func() error { _, err := Report(t.Context(), r); return err },
 		}
 		for key, err := range read {
 			if err := b.client.Set(t.Context(), key, "hunter2", 0).Err(); err != nil {
@@ -58,7 +58,7 @@ func TestBrokenParts(t *testing.T) {
 				}
 				_, err := r.State(t.Context())
 				b.wants(err, spec.ErrBroken, "run x")
-				_, err = Of(t.Context(), r)
+				_, err = Report(t.Context(), r)
 				b.wants(err, spec.ErrBroken, "run x")
 				b.wants(run.Remove(t.Context(), b.client, "x", false), nil, "--force")
 				if err := run.Remove(t.Context(), b.client, "x", true); err != nil {

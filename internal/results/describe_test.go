@@ -39,7 +39,7 @@ func TestReportDescribesTheRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rep, err := Of(t.Context(), r)
+		rep, err := Report(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestReportWithoutEvents(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), run.Options{})
 		b.client.Set(t.Context(), r.Keys.Events, "no stream", 0)
-		rep, err := Of(t.Context(), r)
+		rep, err := Report(t.Context(), r)
 		if err != nil || len(rep.Notes) != 1 || !strings.HasPrefix(rep.Notes[0], "the run's events and commands could not be read: ") || rep.Described.URL != "noop://" {
 			t.Errorf("%v, %+v", err, rep)
 		}
@@ -103,7 +103,7 @@ func TestListAndFilesDescribe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rep, err := Alone("x", "gone", []*Unpublished{u})
+		rep, err := FromFiles("x", "gone", []*Unpublished{u})
 		if d := rep.Described; err != nil || d.Target() != "POST http://redacted@127.0.0.1:8080/" || d.CreatedBy != "loadctl 9.8.7" || len(d.Flags) == 0 {
 			t.Errorf("%v, %+v", err, d)
 		}

@@ -4,7 +4,7 @@
 //	journal := results.NewJournal(r, worker, incarnation)
 //	err := journal.Publish(ctx, interval, total, series)
 //	follower, err := results.Follow(ctx, r)
-//	rep, err := results.Of(ctx, r)
+//	rep, err := results.Report(ctx, r)
 //
 // No worker is needed to read them. What Redis did not take is in a file that a worker leaves, an Unpublished.
 package results

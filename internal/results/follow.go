@@ -111,7 +111,7 @@ func (f *Follower) Progress(ctx context.Context) (Progress, error) {
 	if err != nil {
 		return p, err
 	}
-	p.At = run.Instant(f.until)
+	p.At = run.TimeOf(f.until)
 	p.Beats, f.beats = f.beats, nil
 	p.InFlight = f.inFlight(p.Workers)
 	for _, t := range f.known {

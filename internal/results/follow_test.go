@@ -86,7 +86,7 @@ func (b *bed) trim(r *run.Run) {
 // equalsReport checks that the follower has counted what the report has, which does not read the stream.
 func (b *bed) equalsReport(when string, p Progress, r *run.Run) {
 	b.Helper()
-	rep, err := Of(b.Context(), r)
+	rep, err := Report(b.Context(), r)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func TestProgressSettles(t *testing.T) {
 		b.until("that b is given up", func() bool { return b.progress(f).Settled })
 		p := b.progress(f)
 		b.equalsReport("settled", p, r)
-		if rep, err := Final(t.Context(), r, 0); err != nil || rep.Audit.Sent != 6 {
+		if rep, err := FinalReport(t.Context(), r, 0); err != nil || rep.Audit.Sent != 6 {
 			t.Errorf("%+v, %v", rep.Audit, err)
 		}
 		b.equalsReport("a follower of a run that is over", b.progress(b.follow(r)), r)

@@ -42,7 +42,7 @@ func TestStopMakesRoom(t *testing.T) {
 			total.Seq = 1
 			publish := func() error { return NewJournal(r, "w", "incw").Publish(t.Context(), total, total, nil) }
 			b.wants(publish(), nil, "OOM command not allowed")
-			if why := r.Full(t.Context()); !strings.Contains(why, "raise its maxmemory") {
+			if why := r.MemoryAdvice(t.Context()); !strings.Contains(why, "raise its maxmemory") {
 				t.Errorf("%q", why)
 			}
 			if c := b.must(change(r)); !c.Changed {
@@ -51,7 +51,7 @@ func TestStopMakesRoom(t *testing.T) {
 			if err := publish(); err != nil {
 				t.Errorf("%v, at %d of %d bytes", err, b.used(), full)
 			}
-			if why := r.Full(t.Context()); why != "" {
+			if why := r.MemoryAdvice(t.Context()); why != "" {
 				t.Errorf("%q", why)
 			}
 		})

@@ -61,7 +61,7 @@ func (j *Journal) Publish(ctx context.Context, interval, total *record.Snapshot,
 func (j *Journal) Keep(started int64, total *record.Snapshot, points []record.Point, published bool) {
 	j.published = published
 	j.own = &Unpublished{
-		Run: j.run.Name, UID: j.run.UID, Leased: total.Counts.Slots(), StartedAt: run.Instant(started), Length: j.run.Spec.Length(),
+		Run: j.run.Name, UID: j.run.UID, Leased: total.Counts.Slots(), StartedAt: run.TimeOf(started), Length: j.run.Spec.Length(),
 		Total: total, Series: points, ClosedLoop: j.run.Spec.Max, Described: j.run.Spec.Describe(),
 		Thresholds: j.run.Spec.Thresholds, Warmup: j.run.Spec.Warmup,
 	}

@@ -104,7 +104,7 @@ func TestSnapshotIsStoredOnce(t *testing.T) {
 			entries, gaps int64
 		}{{1, 1, 0}, {1, 1, 0}, {2, 2, 0}, {5, 3, 2}, {5, 3, 2}, {3, 3, 2}, {6, 4, 2}, {8, 5, 3}} {
 			b.publish(r, c.seq, nil)
-			rep, err := Of(t.Context(), r)
+			rep, err := Report(t.Context(), r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +223,7 @@ func TestReportWithoutTheStream(t *testing.T) {
 		if err := b.client.XTrimMaxLen(t.Context(), r.Keys.Snapshots, 0).Err(); err != nil {
 			t.Fatal(err)
 		}
-		rep, err := Final(t.Context(), r, 10*time.Second)
+		rep, err := FinalReport(t.Context(), r, 10*time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -334,7 +334,7 @@ func (j *judge) read(ctx context.Context, s *run.State, from, to int64) (merged,
 
 // abort stops the run. A second call does nothing.
 func (j *judge) abort(ctx context.Context, t threshold.Threshold, second int64, missing []string) error {
-	why := t.Stops(second)
+	why := t.StopReason(second)
 	if len(missing) > 0 {
 		why += ", judged without " + strings.Join(missing[:min(len(missing), 5)], ", ")
 		if more := len(missing) - 5; more > 0 {

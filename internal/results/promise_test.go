@@ -57,7 +57,7 @@ func TestNobodysAfterAPromise(t *testing.T) {
 				}
 				u := unpublished(record.Counts{Sent: want, Completed: want})
 				u.UID, u.Total.Worker, u.Total.Incarnation = r.UID, "w", "incw"
-				rep, err := Merged(t.Context(), r, []*Unpublished{u})
+				rep, err := MergedReport(t.Context(), r, []*Unpublished{u})
 				if err != nil || rep.Audit.Check() != nil || rep.Audit.Sent != want || rep.Audit.Lost+rep.Audit.Held != 0 {
 					t.Errorf("%v, %+v, %v", err, rep.Audit, rep.Notes)
 				}
@@ -113,7 +113,7 @@ func TestReportOfARestoredRun(t *testing.T) {
 		if err := NewJournal(r, "w", "incw").Publish(t.Context(), total, total, nil); err != nil {
 			t.Fatal(err)
 		}
-		rep, err := Of(t.Context(), r)
+		rep, err := Report(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestReportAfterAFailover(t *testing.T) {
 	if err := NewJournal(r, "w", "incw").Publish(t.Context(), total, total, nil); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := Of(t.Context(), r)
+	rep, err := Report(t.Context(), r)
 	if err != nil || rep.Audit.Check() != nil || rep.Audit.Sent != sent || rep.Audit.Asked > b.state(r).Asked {
 		t.Errorf("%v; %d were sent: %v, %+v", err, sent, rep.Audit.Check(), rep.Audit)
 	}

@@ -28,7 +28,7 @@ import (
 // BenchmarkReaders is what reading a run of many workers costs, by processes of loadctl: each worker has published
 // 1,024 s, as real ones do.
 //
-//	go test ./internal/run -run '^$' -bench BenchmarkReaders -benchtime 1x -timeout 1h
+//	go test ./internal/results -run '^$' -bench BenchmarkReaders -benchtime 1x -timeout 1h
 func BenchmarkReaders(b *testing.B) {
 	for _, c := range []struct{ workers, rate int }{{1000, 20}, {10_000, 5}} {
 		b.Run(fmt.Sprint(c.workers), func(b *testing.B) {

@@ -10,9 +10,9 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// Of merges what the workers have published so far with the state, which tells who owned the slots. It needs no
+// Report merges what the workers have published so far with the state, which tells who owned the slots. It needs no
 // worker and no stream: the cumulative snapshots have everything.
-func Of(ctx context.Context, r *run.Run) (report.Report, error) {
+func Report(ctx context.Context, r *run.Run) (report.Report, error) {
 	in, _, err := gather(ctx, r, nil)
 	if err != nil {
 		return report.Report{}, err
@@ -20,18 +20,18 @@ func Of(ctx context.Context, r *run.Run) (report.Report, error) {
 	return build(ctx, r, in), nil
 }
 
-// Final is Of of a run that is over, after the last snapshot of every worker that can still send one, or
-// after patience. An active run is reported as it is.
-func Final(ctx context.Context, r *run.Run, patience time.Duration) (report.Report, error) {
+// FinalReport is Report for a run that is over. It waits for the last snapshots, at most for patience. An active run is
+// reported as it is.
+func FinalReport(ctx context.Context, r *run.Run, patience time.Duration) (report.Report, error) {
 	if err := waitSettled(ctx, r, patience); err != nil {
 		return report.Report{}, err
 	}
-	return Of(ctx, r)
+	return Report(ctx, r)
 }
 
-// Own is Final for a worker. It always has what the worker did itself, even if Redis does not; own may be
+// OwnReport is FinalReport for a worker. It always has what the worker did itself, even if Redis does not; own may be
 // nil. missing reports that Redis does not have it.
-func Own(ctx context.Context, r *run.Run, patience time.Duration, own *Unpublished) (rep report.Report, missing bool, err error) {
+func OwnReport(ctx context.Context, r *run.Run, patience time.Duration, own *Unpublished) (rep report.Report, missing bool, err error) {
 	if err := waitSettled(ctx, r, patience); err != nil {
 		return report.Report{}, false, err
 	}
@@ -80,9 +80,9 @@ func gather(ctx context.Context, r *run.Run, rest map[string]*Unpublished) (in r
 	in = report.Input{
 		Run: r.Name, StartedAt: s.StartedAt, Duration: s.Elapsed(), Running: s.EndedAt.IsZero(), TargetRate: s.LastRate, AskedBy: s.AskedBy,
 		ClosedLoop: r.Spec.Max, Planned: r.Spec.Length(), Series: series, Times: t.times,
-		Budget: s.Budget(), Limiter: s.Limiter,
+		Budget: s.Budget(), Limiter: s.Limiter, Warmup: r.Spec.Warmup,
 	}
-	if err := r.Spec.SetConditions(&in); err != nil {
+	if in.Thresholds, err = r.Spec.Conditions(); err != nil {
 		return in, 0, spec.Broken(r.Name, err.Error())
 	}
 	if !s.Restored.IsZero() {
@@ -132,7 +132,7 @@ func standing(w run.Worker, end int64, final bool, s *run.State) (state string, 
 	// Snapshots also come from a worker that owns nothing any more and waits for answers.
 	heard := w.LastSeen
 	if end > heard.UnixMicro() {
-		heard = run.Instant(end)
+		heard = run.TimeOf(end)
 	}
 	state = w.State
 	silent := s.Now().Sub(heard) > s.Silence()

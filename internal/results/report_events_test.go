@@ -22,7 +22,7 @@ func TestReportTellsEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rep, err := Of(t.Context(), r)
+		rep, err := Report(t.Context(), r)
 		if err != nil || len(listed) < 4 || !reflect.DeepEqual(rep.Events, listed) {
 			t.Errorf("%v, %+v, want %+v", err, rep.Events, listed)
 		}
@@ -33,14 +33,14 @@ func TestReportTellsEvents(t *testing.T) {
 		if _, err := pipe.Exec(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		rep, err = Of(t.Context(), r)
+		rep, err = Report(t.Context(), r)
 		if err != nil || len(rep.Events) != 1000 || rep.Events[0].Who != "w" || len(rep.Described.Commands) != 3 ||
 			!strings.Contains(strings.Join(rep.Notes, "; "), "the report lists the last 1000 events") {
 			t.Errorf("%v, %d events, %+v, %q", err, len(rep.Events), rep.Described.Commands, rep.Notes)
 		}
 		// A time that no clock shows would be no JSON.
 		b.client.XAdd(t.Context(), &redis.XAddArgs{Stream: r.Keys.Events, Values: []string{"t", "9223372036854775807", "kind", "join", "who", "w"}})
-		rep, err = Of(t.Context(), r)
+		rep, err = Report(t.Context(), r)
 		if err != nil || len(rep.Events) != 0 || !strings.Contains(strings.Join(rep.Notes, "; "), "time 9223372036854775807 is out of range") {
 			t.Errorf("%v, %d events, %q", err, len(rep.Events), rep.Notes)
 		}

@@ -33,7 +33,7 @@ func TestLimitedRun(t *testing.T) {
 		if err := NewJournal(r, "w", "incw").Publish(t.Context(), total, total, nil); err != nil {
 			t.Fatal(err)
 		}
-		rep, err := Of(t.Context(), r)
+		rep, err := Report(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestMaxReport(t *testing.T) {
 		if err := journal.Publish(t.Context(), total, total, nil); err != nil {
 			t.Fatal(err)
 		}
-		rep, err := Of(t.Context(), r)
+		rep, err := Report(t.Context(), r)
 		if err != nil || !rep.ClosedLoop || !rep.Complete || rep.Audit.Sent != 9 || rep.Asked != 0 || len(rep.Notes) != 1 {
 			t.Errorf("%+v, %v", rep, err)
 		}
@@ -76,7 +76,7 @@ func TestMaxReport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rep, err = Alone("x", "Redis does not answer", []*Unpublished{u})
+		rep, err = FromFiles("x", "Redis does not answer", []*Unpublished{u})
 		if err != nil || !rep.ClosedLoop || rep.Audit.Sent != 9 || rep.CheckAudit() != nil {
 			t.Errorf("%+v, %v", rep, err)
 		}

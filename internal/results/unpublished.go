@@ -118,7 +118,7 @@ func (u *Unpublished) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	read := Unpublished{
-		Run: f.Run, UID: f.UID, State: f.State, Leased: f.Leased, StartedAt: run.Instant(f.Started), Length: f.Length, ClosedLoop: f.ClosedLoop,
+		Run: f.Run, UID: f.UID, State: f.State, Leased: f.Leased, StartedAt: run.TimeOf(f.Started), Length: f.Length, ClosedLoop: f.ClosedLoop,
 		Described: f.Described, Thresholds: f.Thresholds, Warmup: f.Warmup, Total: total, Series: f.Series,
 	}
 	if !f.consistent(total) {
@@ -136,9 +136,9 @@ func (f *unpublishedFile) consistent(total *record.Snapshot) bool {
 		f.Worker == total.Worker && f.Incarnation == total.Incarnation &&
 		cmp.Or(run.ValidateName("run", f.Run), run.ValidateName("worker", f.Worker), run.ValidateName("incarnation", f.Incarnation)) == nil &&
 		(f.State == "left" || f.State == "stopped") &&
-		total.InFlight() >= 0 && 0 <= total.Start && total.Start <= total.End && total.End <= run.MostCount &&
-		f.Leased >= n.Slots() && f.Leased <= run.MostCount &&
-		f.Started >= 0 && f.Started <= run.MostCount && f.Length >= 0 && f.Length <= spec.MaxDuration
+		total.InFlight() >= 0 && 0 <= total.Start && total.Start <= total.End && total.End <= record.MaxCount &&
+		f.Leased >= n.Slots() && f.Leased <= record.MaxCount &&
+		f.Started >= 0 && f.Started <= record.MaxCount && f.Length >= 0 && f.Length <= spec.MaxDuration
 }
 
 // ReadUnpublished reads a file that a worker has written. The error names it.
@@ -258,8 +258,8 @@ func merge(in *report.Input, rest map[string]*Unpublished) (used int) {
 	return used
 }
 
-// Merged is Of with what workers could not publish. It refuses files of another run.
-func Merged(ctx context.Context, r *run.Run, all []*Unpublished) (report.Report, error) {
+// MergedReport is Report with what workers could not publish. It refuses files of another run.
+func MergedReport(ctx context.Context, r *run.Run, all []*Unpublished) (report.Report, error) {
 	rest, err := pick(r.Name, r.UID, all)
 	if err != nil {
 		return report.Report{}, err
@@ -279,24 +279,24 @@ func noted(rep report.Report, used int) report.Report {
 	return rep
 }
 
-// Alone builds the report of a run only from what its workers could not publish, if the run itself cannot be read;
+// FromFiles builds the report of a run only from what its workers could not publish, if the run itself cannot be read;
 // why says so. It is never complete: it does not know other workers, and what was nobody's.
-func Alone(name, why string, all []*Unpublished) (report.Report, error) {
+func FromFiles(name, why string, all []*Unpublished) (report.Report, error) {
 	rest, err := pick(name, "", all)
 	if err != nil {
 		return report.Report{}, err
 	}
 	in := report.Input{Run: name, ClosedLoop: slices.ContainsFunc(all, func(u *Unpublished) bool { return u.ClosedLoop })}
-	var spec spec.Spec
+	var asked spec.Spec
 	for _, u := range all {
 		if in.Described.URL == "" {
 			in.Described = u.Described
 		}
-		if len(spec.Thresholds) == 0 { // older workers wrote none
-			spec.Thresholds, spec.Warmup = u.Thresholds, u.Warmup
+		if len(asked.Thresholds) == 0 { // older workers wrote none
+			asked.Thresholds, in.Warmup = u.Thresholds, u.Warmup
 		}
 	}
-	if err := spec.SetConditions(&in); err != nil {
+	if in.Thresholds, err = asked.Conditions(); err != nil {
 		return report.Report{}, err
 	}
 	merge(&in, rest)
@@ -339,5 +339,5 @@ func span(all []*Unpublished) (start time.Time, took time.Duration) {
 	if planned > 0 {
 		took = min(took, max(planned, time.Duration(min(last, int64(spec.MaxDuration/time.Second)))*time.Second))
 	}
-	return run.Instant(began), took
+	return run.TimeOf(began), took
 }

@@ -28,7 +28,7 @@ func told(worker, incarnation string, seq uint64, n record.Counts) *record.Snaps
 // unpublished is what worker w of run x could not publish.
 func unpublished(n record.Counts) *Unpublished {
 	return &Unpublished{
-		Run: "x", UID: "u1", State: "left", Leased: n.Slots(), StartedAt: run.Instant(1_500_000), Length: 2 * time.Second, Total: told("w", "i", 7, n),
+		Run: "x", UID: "u1", State: "left", Leased: n.Slots(), StartedAt: run.TimeOf(1_500_000), Length: 2 * time.Second, Total: told("w", "i", 7, n),
 		Series: []record.Point{{Index: 0, Width: 1, Sent: n.Sent}, {Index: 1, Width: 1}},
 	}
 }
@@ -144,7 +144,7 @@ func FuzzUnpublished(f *testing.F) {
 		if u.UnmarshalBinary(data) != nil {
 			return
 		}
-		rep, err := Alone(u.Run, "why", []*Unpublished{u, u})
+		rep, err := FromFiles(u.Run, "why", []*Unpublished{u, u})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -406,29 +406,29 @@ func TestMergedReport(t *testing.T) {
 			}
 		}
 		files := []*Unpublished{u, u}
-		rep, err := Merged(t.Context(), r, files)
+		rep, err := MergedReport(t.Context(), r, files)
 		whole("as it is", rep, err)
 		if !rep.Complete || rep.Asked != 200 || !strings.Contains(strings.Join(rep.Notes, "\n"), "the final counts of 1 worker did not come from Redis") {
 			t.Errorf("%+v", rep)
 		}
-		if before, err := Of(t.Context(), r); err != nil || before.Audit.Sent != 100 {
+		if before, err := Report(t.Context(), r); err != nil || before.Audit.Sent != 100 {
 			t.Errorf("without the file: %+v, %v", before.Audit, err)
 		}
 		// Redis has forgotten that worker, so what was its own counts as skipped.
 		b.client.Del(t.Context(), r.Keys.Workers, r.Keys.Totals, r.Keys.Series)
-		rep, err = Merged(t.Context(), r, files)
+		rep, err = MergedReport(t.Context(), r, files)
 		whole("the worker is forgotten", rep, err)
 		// The run was replaced.
 		if err := run.Remove(t.Context(), b.client, "x", true); err != nil {
 			t.Fatal(err)
 		}
-		_, err = Merged(t.Context(), r, files)
+		_, err = MergedReport(t.Context(), r, files)
 		b.wants(err, run.ErrNoRun, "run x")
 		next, _ := b.create("x", spec, run.Options{})
-		_, err = Merged(t.Context(), next, files)
+		_, err = MergedReport(t.Context(), next, files)
 		b.wants(err, ErrOtherRun, "also called x")
 		// Nobody can be asked.
-		rep, err = Alone("x", "Redis is gone", files)
+		rep, err = FromFiles("x", "Redis is gone", files)
 		whole("from the files alone", rep, err)
 		if rep.Complete || rep.Workers[0].State != "alone" || !strings.Contains(strings.Join(rep.Notes, "\n"), "Redis is gone: this is what 1 worker counted") {
 			t.Errorf("%+v", rep)
@@ -441,7 +441,7 @@ func TestReportOfFiles(t *testing.T) {
 	const s = 1_000_000 // µs
 	at := func(worker string, started, from, to int64, length time.Duration, points int64) *Unpublished {
 		u := unpublished(record.Counts{Sent: 50, Completed: 50, Recalled: 4})
-		u.StartedAt, u.Length, u.Series = run.Instant(started), length, nil
+		u.StartedAt, u.Length, u.Series = run.TimeOf(started), length, nil
 		u.Total.Worker, u.Total.Start, u.Total.End = worker, from, to
 		for i := range points {
 			u.Series = append(u.Series, record.Point{Index: i, Width: 1})
@@ -460,8 +460,8 @@ func TestReportOfFiles(t *testing.T) {
 		{"it did not learn of the start", []*Unpublished{at("a", 0, 4*s, 6*s, 10*time.Second, 0), at("b", 0, 3*s, 5*s, 10*time.Second, 0)}, 3 * s, 3},
 		{"no clock", []*Unpublished{at("a", 0, 0, 0, 10*time.Second, 0)}, 0, 0},
 	} {
-		rep, err := Alone("x", "why", c.files)
-		if n := int64(len(c.files)); err != nil || !rep.StartedAt.Equal(run.Instant(c.started)) || rep.DurationS != c.seconds || rep.Audit.Sent != 50*n || rep.Asked != 50*n {
+		rep, err := FromFiles("x", "why", c.files)
+		if n := int64(len(c.files)); err != nil || !rep.StartedAt.Equal(run.TimeOf(c.started)) || rep.DurationS != c.seconds || rep.Audit.Sent != 50*n || rep.Asked != 50*n {
 			t.Errorf("%s: %v, %v for %v s, %+v", c.name, err, rep.StartedAt, rep.DurationS, rep.Audit)
 		}
 	}

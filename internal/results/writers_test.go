@@ -61,7 +61,7 @@ func TestReportsWhileWorkersWrite(t *testing.T) {
 				if owned+s.Skipped != s.Issued {
 					t.Fatalf("%s: the workers owned %d slots, %d were skipped, and %d were issued", name, owned, s.Skipped, s.Issued)
 				}
-				rep, err := Of(t.Context(), reader)
+				rep, err := Report(t.Context(), reader)
 				if errors.Is(err, run.ErrChanging) {
 					return false // a busy machine
 				}

@@ -57,7 +57,7 @@ func (r *Run) send(ctx context.Context, id, kind, what, to string, expected int6
 	if err != nil {
 		return Change{}, fmt.Errorf("%s %s: %w", kind, r.Name, err)
 	}
-	c := Change{Run: r.Name, Command: kind, Changed: reply[0] == "OK", At: Instant(us)}
+	c := Change{Run: r.Name, Command: kind, Changed: reply[0] == "OK", At: TimeOf(us)}
 	switch reply[0] {
 	case "OK", "SAME":
 		return c, nil
@@ -218,7 +218,7 @@ func (r *Run) Start(ctx context.Context) (Change, error) {
 		}
 		var us int64
 		us, err = r.StartedAt(ctx)
-		c.At = Instant(us)
+		c.At = TimeOf(us)
 	}
 	if err == nil {
 		_ = r.Relist(ctx) // the run does not depend on it
@@ -265,7 +265,7 @@ type Pending struct {
 var ErrUnconfirmed = errors.New("cannot be confirmed")
 
 // Stop ends the run: workers drop everything not yet written. It returns when each member has confirmed that, or its
-// promise is over. It waits some seconds for a silent member whose promise has no end (LossHold). Then it returns an
+// promise is over. It waits some seconds for a silent member whose promise has no end (spec.LossHold). Then it returns an
 // ErrUnconfirmed. waiting is called when the members that it waits for change; it may be nil.
 func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error) {
 	c, err := r.command(ctx, "stop", "", "", 0)
@@ -366,7 +366,7 @@ func (r *Run) unfinished(ctx context.Context, workers []Worker, s *State) ([]Pen
 			}
 		}
 		p := Pending{ID: w.ID, Silent: w.State != "left" && s.now.Sub(w.LastSeen) >= commandDelay}
-		if p.Silent && r.Spec.Permit() < spec.WithoutEnd {
+		if p.Silent && r.Spec.Permit() < spec.HoldPromise {
 			p.Promise = max(0, w.promised.Sub(s.now))
 		}
 		those = append(those, p)

@@ -525,11 +525,14 @@ func TestDeadman(t *testing.T) {
 func TestGuard(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
+		var before, after time.Time // the last sign of life came between them
 		guard := func() {
 			t.Helper()
+			before = b.state(r).now
 			if err := r.Guard(t.Context(), 3*time.Second); err != nil {
 				t.Fatal(err)
 			}
+			after = b.state(r).now
 		}
 		guard() // it waits
 		m := b.member(r, "w").start()
@@ -543,10 +546,9 @@ func TestGuard(t *testing.T) {
 			}
 			return s.now.Sub(s.StartedAt) > 4*time.Second
 		})
-		last := b.state(r).now
 		b.until("the stop", func() bool { time.Sleep(10 * time.Millisecond); m.renew(); return b.state(r).Phase == "stopped" })
-		if s := b.state(r); s.Phase != "stopped" || s.EndedAt.Sub(last) < 2900*time.Millisecond || s.EndedAt.Sub(last) > 4*time.Second {
-			t.Errorf("%s at %v, the last sign of life was at %v", s.Phase, s.EndedAt, last)
+		if s := b.state(r); s.Phase != "stopped" || s.EndedAt.Sub(before) < 2900*time.Millisecond || s.EndedAt.Sub(after) > 4*time.Second {
+			t.Errorf("%s at %v, the last sign of life was between %v and %v", s.Phase, s.EndedAt, before, after)
 		}
 		if events := b.events(r); !strings.HasSuffix(events, " deadman]") || strings.Contains(events, "guard") {
 			t.Error(events)

@@ -152,11 +152,11 @@ func handle(client redis.UniversalClient, name string, reply []string) (*Run, er
 	if len(reply) != 3 || reply[0] == "BROKEN" {
 		return nil, spec.Broken(name, "a part of it is missing")
 	}
-	spec, err := spec.Parse(name, reply[1])
+	asked, err := spec.Parse(name, reply[1])
 	if err != nil {
 		return nil, err
 	}
-	return &Run{Name: name, UID: reply[2], Spec: spec, Client: client, Keys: KeysOf(name)}, nil
+	return &Run{Name: name, UID: reply[2], Spec: asked, Client: client, Keys: KeysOf(name)}, nil
 }
 
 // Open returns the run of this name, or ErrNoRun.
@@ -173,17 +173,17 @@ func named(ctx context.Context, client redis.UniversalClient, name string) (*Run
 	if err := ValidateName("run", name); err != nil {
 		return nil, err
 	}
-	spec, fields, err := described(ctx, client, KeysOf(name))
+	text, fields, err := described(ctx, client, KeysOf(name))
 	if err != nil {
 		return nil, Explain("open run", name, err)
 	}
-	reply, kept := []string{"EXISTS", spec.Val(), ""}, ""
+	reply, kept := []string{"EXISTS", text.Val(), ""}, ""
 	for i, to := range []*string{&reply[2], &kept} {
 		if s, ok := fields[i].(string); ok {
 			*to = s
 		}
 	}
-	missing := errors.Is(spec.Err(), redis.Nil)
+	missing := errors.Is(text.Err(), redis.Nil)
 	switch {
 	case missing && reply[2] == "":
 		return nil, fmt.Errorf("run %s: %w; loadctl ls lists the runs", name, ErrNoRun)
@@ -217,11 +217,11 @@ func lifetime(kept string) time.Duration {
 // transaction, which a full server refuses. It reads the uid twice to check that all belongs to one run.
 func described(ctx context.Context, client redis.UniversalClient, keys Keys) (*redis.StringCmd, []any, error) {
 	for {
-		var spec *redis.StringCmd
+		var text *redis.StringCmd
 		var budget, again *redis.SliceCmd
 		_, err := client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			budget = p.HMGet(ctx, keys.Budget, "uid", "keep")
-			spec = p.Get(ctx, keys.Spec)
+			text = p.Get(ctx, keys.Spec)
 			again = p.HMGet(ctx, keys.Budget, "uid")
 			return nil
 		})
@@ -232,7 +232,7 @@ func described(ctx context.Context, client redis.UniversalClient, keys Keys) (*r
 			return nil, nil, err
 		}
 		if budget.Val()[0] == again.Val()[0] {
-			return spec, budget.Val(), nil
+			return text, budget.Val(), nil
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // Event is something that happened to a run.
@@ -46,13 +47,13 @@ func (r *Run) parseEvents(entries []redis.XMessage) ([]Event, error) {
 			return s
 		}
 		us, err := strconv.ParseInt(text("t"), 10, 64)
-		if err == nil && (us < 0 || us > MostCount) {
+		if err == nil && (us < 0 || us > record.MaxCount) {
 			err = fmt.Errorf("time %d is out of range", us)
 		}
 		if err != nil {
 			return nil, spec.Broken(r.Name, fmt.Sprintf("read events of %s: %v", r.Name, err))
 		}
-		events[i] = Event{At: Instant(us), Kind: text("kind"), Who: text("who"), What: text("what")}
+		events[i] = Event{At: TimeOf(us), Kind: text("kind"), Who: text("who"), What: text("what")}
 	}
 	return events, nil
 }
@@ -66,6 +67,3 @@ func (r *Run) AllEvents(ctx context.Context) ([]Event, error) {
 	}
 	return r.parseEvents(entries)
 }
-
-// MostCount is the highest number of slots and µs in the scripts.
-const MostCount = 1 << 53

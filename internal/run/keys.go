@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/loadctl/loadctl/report/archive"
+	"github.com/loadctl/loadctl/report"
 )
 
 // index is the sorted set of all runs by the time of their creation. No script uses it, as it is outside every run's
@@ -69,8 +69,8 @@ func ValidateName(what, name string) error {
 // is asked for it would be taken for a file.
 func ValidateNewName(name string) error {
 	err := ValidateName("run", name)
-	if err == nil && strings.HasSuffix(name, archive.Extension) {
-		err = fmt.Errorf("run %q: only files have names that end in %s; take another name", name, archive.Extension)
+	if err == nil && strings.HasSuffix(name, report.ArchiveExtension) {
+		err = fmt.Errorf("run %q: only files have names that end in %s; take another name", name, report.ArchiveExtension)
 	}
 	return err
 }

@@ -107,11 +107,11 @@ func (r *Run) Aside(ctx context.Context, l *link.Link) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.Over(client), nil
+	return r.WithClient(client), nil
 }
 
-// Over returns the run over another client.
-func (r *Run) Over(client redis.UniversalClient) *Run {
+// WithClient returns the run over another client.
+func (r *Run) WithClient(client redis.UniversalClient) *Run {
 	over := *r
 	over.Client = client
 	return &over
@@ -119,18 +119,18 @@ func (r *Run) Over(client redis.UniversalClient) *Run {
 
 // makeState makes the state of a run, or finds the existing one. laws are what a worker knows of a run that Redis has
 // lost. The reply is that of the make script.
-func (r *Run) makeState(ctx context.Context, client redis.UniversalClient, spec spec.Spec, text string, replace int, keep time.Duration, laws []lease.Law) ([]string, error) {
-	p, err := spec.Plan()
+func (r *Run) makeState(ctx context.Context, client redis.UniversalClient, asked spec.Spec, text string, replace int, keep time.Duration, laws []lease.Law) ([]string, error) {
+	p, err := asked.Plan()
 	if err != nil {
 		return nil, err
 	}
 	limit := ""
-	if spec.HasLimiter() {
-		limit = spec.ScriptConfig()
+	if asked.HasLimiter() {
+		limit = asked.LimiterConfig()
 	}
 	known, plans := lease.PackLaws(laws)
 	args := []any{text, r.UID, replace, keep.Milliseconds(), Who(), (&lease.Plan{Pieces: p.Pieces, Loop: p.Loop}).String(),
-		spec.Hold().Microseconds(), p.Min, p.Span.Microseconds(), max(0, p.Left), spec.Deadman.Microseconds(), limit, r.Keys.Control, known}
+		asked.Hold().Microseconds(), p.Min, p.Span.Microseconds(), max(0, p.Left), asked.Deadman.Microseconds(), limit, r.Keys.Control, known}
 	for _, plan := range plans {
 		args = append(args, plan)
 	}

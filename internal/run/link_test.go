@@ -321,7 +321,7 @@ func TestJoinsAreSpread(t *testing.T) {
 		var all sync.WaitGroup
 		for range workers {
 			all.Go(func() {
-				_, err := link.Patiently(t.Context(), 0, nil, func(context.Context) (int, error) {
+				_, err := link.RetryPatiently(t.Context(), 0, nil, func(context.Context) (int, error) {
 					at := time.Since(began)
 					atomic.AddInt64(&perTenth[at/(100*time.Millisecond)], 1)
 					if at < room {
@@ -372,7 +372,7 @@ func TestRefusedWorkerIsPatient(t *testing.T) {
 			}
 		}()
 		var told error
-		_, err = link.Patiently(t.Context(), 3*time.Second, func(err error) { told = err }, func(ctx context.Context) (*link.Link, error) {
+		_, err = link.RetryPatiently(t.Context(), 3*time.Second, func(err error) { told = err }, func(ctx context.Context) (*link.Link, error) {
 			return link.New(ctx, "redis://"+listener.Addr().String(), "x")
 		})
 		listener.Close()
@@ -383,9 +383,9 @@ func TestRefusedWorkerIsPatient(t *testing.T) {
 		if n := knocks.Load(); n < 3 || n > 12 {
 			t.Errorf("%q: %d connections in 3 s", says, n)
 		}
-		if _, err := link.Patiently(t.Context(), 0, nil, func(ctx context.Context) (*link.Link, error) {
+		if _, err := link.RetryPatiently(t.Context(), 0, nil, func(ctx context.Context) (*link.Link, error) {
 			return link.New(ctx, "redis://"+listener.Addr().String(), "x")
-		}); err == nil || link.Passing(err) {
+		}); err == nil || link.Temporary(err) {
 			t.Errorf("no server: %v", err)
 		}
 	}

@@ -49,7 +49,7 @@ func TestMaxPhases(t *testing.T) {
 		b.wants(err, ErrNoRate, "set-rate x: the run goes as fast as it can (--qps max): it has no rate to change; pause or stop it")
 		resumed := b.must(r.Resume(t.Context()))
 		inForce(resumed)
-		if l, s := newest(), b.state(r); l.Phase != lease.Ended || !Instant(l.T0).Equal(s.EndsAt) || s.Phase != "running" {
+		if l, s := newest(), b.state(r); l.Phase != lease.Ended || !TimeOf(l.T0).Equal(s.EndsAt) || s.Phase != "running" {
 			t.Errorf("%+v, %+v", l, s)
 		}
 		if moved := b.state(r).EndsAt.Sub(state.EndsAt); moved != resumed.At.Sub(paused.At) {

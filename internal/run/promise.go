@@ -40,10 +40,10 @@ func (a *reading) member(w *Worker, m standing) {
 	due, present := a.silent[w.ID]
 	switch {
 	case m.state != presentMember:
-		w.LastSeen = Instant(m.seen)
+		w.LastSeen = TimeOf(m.seen)
 	case present: // else the state is damaged, and nothing was promised
-		heard := Instant(due).Add(-hold - promiseGrace)
-		if early := Instant(due).Add(-3*time.Second - 2*period); !m.holds && early.After(heard) {
+		heard := TimeOf(due).Add(-hold - promiseGrace)
+		if early := TimeOf(due).Add(-3*time.Second - 2*period); !m.holds && early.After(heard) {
 			heard = early
 		}
 		w.LastSeen = heard
@@ -68,7 +68,7 @@ func (a *reading) member(w *Worker, m standing) {
 		}
 	case oldMember: // a former server may have promised it something until this one was first called
 		w.promised = w.LastSeen.Add(hold)
-		if tf := Instant(a.core["tf"]).Add(hold); a.core["quiet"] > 0 && tf.After(w.promised) {
+		if tf := TimeOf(a.core["tf"]).Add(hold); a.core["quiet"] > 0 && tf.After(w.promised) {
 			w.promised = tf
 		}
 		if w.State = "lost"; a.now.UnixMicro() < a.core["quiet"] {
@@ -100,7 +100,7 @@ func (a *reading) findUnclaimed(loose []redis.Z) {
 	}
 	for _, z := range loose {
 		if z.Score >= kind && z.Score < 2*kind {
-			a.unclaimed = Instant(a.core["quiet"]).Add(-promiseMargin)
+			a.unclaimed = TimeOf(a.core["quiet"]).Add(-promiseMargin)
 			return
 		}
 	}
@@ -113,7 +113,7 @@ func (s *State) waitsFor(asked spec.Spec) (those []Worker, unsure []string) {
 	for _, w := range s.Workers {
 		switch {
 		case s.now.After(w.promised.Add(lateness)): // also a member without a promise
-		case asked.Permit() >= spec.WithoutEnd && w.State != "left" && s.now.Sub(w.LastSeen) > promiseSilence+lateness:
+		case asked.Permit() >= spec.HoldPromise && w.State != "left" && s.now.Sub(w.LastSeen) > promiseSilence+lateness:
 			unsure = append(unsure, w.ID)
 		default:
 			those = append(those, w)

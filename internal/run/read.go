@@ -195,7 +195,7 @@ func lawNumber(text string) uint64 {
 
 // parsePhase finds out what the run is doing: what the newest law says that has begun.
 func (a *reading) parsePhase() {
-	a.StartedAt, a.MinWorkers, a.Members = Instant(a.core["started"]), a.core["min"], a.core["n"]
+	a.StartedAt, a.MinWorkers, a.Members = TimeOf(a.core["started"]), a.core["min"], a.core["n"]
 	a.every = time.Duration(lease.Period(a.Members, a.core["hold"])) * time.Microsecond
 	n := a.laws.Newest()
 	if n == nil {
@@ -217,15 +217,15 @@ func (a *reading) parsePhase() {
 	}
 	switch {
 	case in.Phase == lease.Running && end <= us: // no worker was left whose call would have made the law of the end
-		a.Phase, a.EndedAt, a.EndsAt = "ended", Instant(end), Instant(end)
+		a.Phase, a.EndedAt, a.EndsAt = "ended", TimeOf(end), TimeOf(end)
 	case in.Phase >= lease.Stopped:
-		if a.EndedAt = Instant(in.T0); in.Phase == lease.Ended && in.End < pacer.Endless {
-			a.EndsAt = Instant(in.End)
+		if a.EndedAt = TimeOf(in.T0); in.Phase == lease.Ended && in.End < pacer.Endless {
+			a.EndsAt = TimeOf(in.End)
 		}
 	case in.Phase == lease.Paused && in.End < pacer.Endless:
 		a.LeftNS = time.Duration(in.End) * time.Microsecond
 	case in.Phase == lease.Running && in.End < pacer.Endless:
-		a.EndsAt = Instant(in.End)
+		a.EndsAt = TimeOf(in.End)
 	}
 }
 
@@ -260,11 +260,11 @@ func (a *reading) parsePlan(b map[string]string) error {
 func (a *reading) parseRestored(b map[string]string) error {
 	var restored, began int64
 	err := integers(b, map[string]*int64{"restored": &restored, "began": &began})
-	if a.Restored = Instant(restored); restored > 0 {
+	if a.Restored = TimeOf(restored); restored > 0 {
 		a.Forgetful = true
 	}
 	if began > 0 {
-		a.StartedAt = Instant(began)
+		a.StartedAt = TimeOf(began)
 	}
 	return err
 }

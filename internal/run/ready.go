@@ -37,9 +37,9 @@ func writable(ctx context.Context, client redis.Cmdable, name string) error {
 	return client.LPushX(ctx, "{load:"+name+"}:nothing", "").Err()
 }
 
-// Full returns what to free if the server's memory is full; "" = it is not, or that is unknown.
-func (r *Run) Full(ctx context.Context) string {
-	return link.Full(writable(ctx, r.Client, r.Name))
+// MemoryAdvice returns what to free if the server's memory is full; "" = it is not, or that is unknown.
+func (r *Run) MemoryAdvice(ctx context.Context) string {
+	return link.MemoryAdvice(writable(ctx, r.Client, r.Name))
 }
 
 // checkKeys refuses a run if one of its keys has the wrong type: a script would end in the middle of its writes.

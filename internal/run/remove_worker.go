@@ -45,10 +45,20 @@ func (r *Run) Remove(ctx context.Context, worker string, force bool) (Worker, er
 	if err != nil {
 		return w, Explain("remove worker "+worker+" of run", r.Name, err)
 	}
-	if status != "OK" {
+	if status != "OK" && !r.gone(ctx, w) {
 		return w, fmt.Errorf("remove worker %s of run %s: another process took its id just now; loadctl workers %s shows it", worker, r.Name, r.Name)
 	}
 	return w, nil
+}
+
+// gone reports whether this process is known not to take part any more: it was lost or has left in the meantime.
+func (r *Run) gone(ctx context.Context, w Worker) bool {
+	s, err := r.State(ctx)
+	if err != nil {
+		return false
+	}
+	now, err := s.worker(w.ID)
+	return err == nil && now.Incarnation == w.Incarnation && (now.Gone() || now.State == "lost")
 }
 
 // silent returns an ErrAlive for a worker that is not missed yet: it calls several times as often.

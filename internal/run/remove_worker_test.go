@@ -55,6 +55,26 @@ func TestRemoveWorker(t *testing.T) {
 	})
 }
 
+// TestRemoveLostWorker: nothing is left to be done, and that is no error.
+func TestRemoveLostWorker(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", permitted(100), Options{})
+		b.member(r, "w").start()
+		before := b.state(r).Workers[0]
+		b.until("its loss", func() bool { return b.state(r).Workers[0].State == "lost" })
+		if w, err := r.Remove(t.Context(), "w", false); err != nil || w.ID != "w" {
+			t.Errorf("%+v, %v", w, err)
+		}
+		if other := before; !r.gone(t.Context(), other) {
+			t.Errorf("%+v takes part", other)
+		}
+		before.Incarnation = "another"
+		if r.gone(t.Context(), before) {
+			t.Errorf("%+v is the one that was lost", before)
+		}
+	})
+}
+
 func TestRemoveWorkerThatLives(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})

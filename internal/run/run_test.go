@@ -216,7 +216,7 @@ func (b *bed) hooked(r *Run, hook redis.Hook) *Run {
 	own := redis.NewClient(b.client.Options())
 	b.Cleanup(func() { own.Close() })
 	own.AddHook(hook)
-	return r.Over(own)
+	return r.WithClient(own)
 }
 
 // seen is told of each call that was answered.

@@ -135,8 +135,8 @@ func (s *State) parseBurst(b map[string]string) error {
 	return integers(map[string]string{"limit": burst}, map[string]*int64{"limit": &s.burst})
 }
 
-// Instant returns µs since 1970 as a time; 0 is the zero time.
-func Instant(us int64) time.Time {
+// TimeOf returns µs since 1970 as a time; 0 is the zero time.
+func TimeOf(us int64) time.Time {
 	if us == 0 {
 		return time.Time{}
 	}
@@ -155,7 +155,7 @@ func (s *State) count() {
 	if !s.EndedAt.IsZero() {
 		at = min(at, s.EndedAt.UnixMicro())
 	}
-	s.Asked = s.AskedAt(Instant(at))
+	s.Asked = s.AskedAt(TimeOf(at))
 	last := at
 	if !s.EndedAt.IsZero() {
 		last-- // the law that begins then asks for nothing

@@ -40,7 +40,7 @@ const silentNow = 1_700_000_000_000_000 // µs
 
 // worker is what is said of it.
 func (c silence) read() (*State, Worker) {
-	a := reading{State: &State{now: Instant(silentNow), every: 500 * time.Millisecond}, core: map[string]int64{"hold": c.hold.Microseconds()}, silent: map[string]int64{}, loop: c.loop}
+	a := reading{State: &State{now: TimeOf(silentNow), every: 500 * time.Millisecond}, core: map[string]int64{"hold": c.hold.Microseconds()}, silent: map[string]int64{}, loop: c.loop}
 	if c.over {
 		a.EndedAt = a.now
 	}
@@ -81,7 +81,7 @@ func TestStateOfAWorker(t *testing.T) {
 		{silence{state: presentMember, silent: hold + us, hold: hold}, "lost", true},
 		{silence{state: presentMember, silent: hold, hold: hold, over: true}, "active", true},
 		{silence{state: presentMember, silent: spec.StopPromise + us, hold: spec.StopPromise}, "lost", true},
-		{silence{state: presentMember, silent: 24 * time.Hour, hold: spec.WithoutEnd}, "silent", true},
+		{silence{state: presentMember, silent: 24 * time.Hour, hold: spec.HoldPromise}, "silent", true},
 		{silence{state: presentMember, bare: true, hold: hold}, "active", false},
 		{silence{state: presentMember, bare: true, silent: 2 * time.Second, hold: hold}, "silent", false},
 		{silence{state: presentMember, bare: true, loop: true, hold: hold}, "active", true},
@@ -106,7 +106,7 @@ func TestStateOfAWorker(t *testing.T) {
 // TestUndue: a worker that is recorded as present but is not in `due` is damage. It has no promise; otherwise a stop
 // would wait for it without end.
 func TestUndue(t *testing.T) {
-	a := reading{State: &State{now: Instant(silentNow), every: 500 * time.Millisecond}, core: map[string]int64{"hold": spec.WithoutEnd.Microseconds()}}
+	a := reading{State: &State{now: TimeOf(silentNow), every: 500 * time.Millisecond}, core: map[string]int64{"hold": spec.HoldPromise.Microseconds()}}
 	w := Worker{ID: "w", Incarnation: "inc"}
 	a.member(&w, standing{state: presentMember, holds: true, seen: 9_000_000_000_000_000})
 	if !w.LastSeen.IsZero() || w.PromisedUntil.After(a.now) || w.State == "active" {
@@ -132,7 +132,7 @@ func TestLargeFleets(t *testing.T) {
 		{100_000, time.Second, 1500 * time.Millisecond},
 	} {
 		for _, silent := range []time.Duration{c.missed + unnoticed, c.missed + unnoticed + time.Microsecond} {
-			a := reading{State: &State{now: Instant(silentNow)}, core: map[string]int64{"n": c.members, "hold": c.hold.Microseconds()}, silent: map[string]int64{}}
+			a := reading{State: &State{now: TimeOf(silentNow)}, core: map[string]int64{"n": c.members, "hold": c.hold.Microseconds()}, silent: map[string]int64{}}
 			a.parsePhase()
 			a.silent["w"] = silentNow + (c.hold + promiseGrace - silent).Microseconds()
 			w := Worker{ID: "w"}
@@ -166,14 +166,14 @@ func TestWaitsFor(t *testing.T) {
 		// It may have been given something since.
 		{silence{state: presentMember, bare: true, hold: hold}, 6 * time.Second, false},
 		{silence{state: presentMember, hold: spec.StopPromise}, 3 * time.Second, false},
-		{silence{state: presentMember, hold: spec.WithoutEnd}, promiseSilence + time.Second, true},
+		{silence{state: presentMember, hold: spec.HoldPromise}, promiseSilence + time.Second, true},
 		{silence{state: presentMember, leaving: true, hold: hold}, 6 * time.Second, false},
 		{silence{state: presentMember, leaving: true, bare: true, hold: hold}, handOver + time.Second, false},
 		{silence{state: oldMember, hold: hold}, 6 * time.Second, false},
 		{silence{state: oldMember, stranger: true, hold: hold}, 6 * time.Second, false},
 		{silence{state: lostMember, hold: hold}, 6 * time.Second, false},
 		{silence{state: leftMember, hold: 10 * time.Second}, handOver + time.Second, false},
-		{silence{state: leftMember, hold: spec.WithoutEnd}, handOver + time.Second, false},
+		{silence{state: leftMember, hold: spec.HoldPromise}, handOver + time.Second, false},
 		{silence{state: haltedMember, hold: hold}, -1, false},
 		{silence{state: removedMember, hold: hold}, -1, false},
 		{silence{state: replacedMember, hold: hold}, -1, false},
@@ -186,7 +186,7 @@ func TestWaitsFor(t *testing.T) {
 			switch c.hold {
 			case spec.StopPromise:
 				asked.OnRedisLoss, asked.PermitFor = spec.LossStop, 0
-			case spec.WithoutEnd:
+			case spec.HoldPromise:
 				asked.OnRedisLoss, asked.PermitFor = spec.LossHold, 0
 			}
 			c.silent = silent
@@ -249,7 +249,7 @@ func TestPeak(t *testing.T) {
 		"paused":         {laws: cut(planned(plan(long), at-2*second, long), at-second, pause), Plan: plan(long), want: 900},
 	} {
 		text, _ := lease.PackLaws(c.laws)
-		a := reading{State: &State{now: Instant(at)}, core: map[string]int64{"era": 1}}
+		a := reading{State: &State{now: TimeOf(at)}, core: map[string]int64{"era": 1}}
 		err := a.parseLaws(stateText{laws: []string{text}})
 		if err == nil {
 			err = a.parsePlan(map[string]string{"plan/0": c.Plan.String()})

@@ -84,7 +84,7 @@ func TestTimelineIsWhatWalkingFinds(t *testing.T) {
 // TestTimelineOfADay: what a report asks of a sine of 24 h took a minute.
 func TestTimelineOfADay(t *testing.T) {
 	const n, length = 92_000, 940_000
-	s := &State{StartedAt: Instant(1_700_000_000_000_000)}
+	s := &State{StartedAt: TimeOf(1_700_000_000_000_000)}
 	for i := range int64(n) {
 		l := pacer.Law{ID: i + 1, T0: s.StartedAt.UnixMicro() + i*length, R0: 1000 + i%100, R1: 1001 + i%100, Den: 1, Dur: length, K: pacer.Endless}
 		s.laws, s.cuts = append(s.laws, l), append(s.cuts, l.Before(l.T0+length))
@@ -98,7 +98,7 @@ func TestTimelineOfADay(t *testing.T) {
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	if all := s.AskedAt(Instant(s.StartedAt.UnixMicro() + n*length)); sum != all || all == 0 {
+	if all := s.AskedAt(TimeOf(s.StartedAt.UnixMicro() + n*length)); sum != all || all == 0 {
 		t.Errorf("%d in all points, %d in all", sum, all)
 	}
 }

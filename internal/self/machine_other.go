@@ -2,11 +2,11 @@
 
 package self
 
-import "github.com/loadctl/loadctl/report"
+import "github.com/loadctl/loadctl/report/record"
 
 // machine is empty: this system has no such figures.
 type machine struct{}
 
 func (*machine) open()                            {}
 func (*machine) close()                           {}
-func (*machine) measure(*report.Self, []Threaded) {}
+func (*machine) measure(*record.Self, []Threaded) {}

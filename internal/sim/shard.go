@@ -111,7 +111,7 @@ func (s *shard) decide(before int64, now bool) {
 		d := send{gen: x.Generation, k: x.Number, due: x.Due, at: x.Due - zero - s.offset, node: s.node.index}
 		if now || x.Due < s.at*1000 {
 			d.at = s.now
-			d.late = s.redis()*1000-x.Due > int64(100*time.Millisecond)
+			d.late = lease.FateOf(s.redis()*1000, x.Due, int64(100*time.Millisecond)) == lease.Late
 		}
 		s.sends = append(s.sends, d)
 	}

@@ -122,7 +122,8 @@ func perSecond(count *big.Int, window *big.Rat) string {
 	return strings.TrimSuffix(strings.TrimRight(r.FloatString(6), "0"), ".")
 }
 
-// Warning is Warning at a rate, with the burst in force.
+// Warning says in one line why the limiter may not let the whole rate pass, and which setting is enough; "" = it does.
+// burst is the one in force.
 func (s Spec) Warning(rate pacer.Rate, burst int64) string {
 	if !s.HasLimiter() || rate.Num == 0 || s.Debt { // with a debt one token is enough
 		return ""
@@ -145,8 +146,8 @@ func (s Spec) Warning(rate pacer.Rate, burst int64) string {
 	return fmt.Sprintf(why, decimal(rate), "window", s.window(), "window", time.Duration(enough)*time.Microsecond)
 }
 
-// ScriptConfig returns the limiter's settings as lua/grant.lua reads them.
-func (s Spec) ScriptConfig() string {
+// LimiterConfig returns the limiter's settings as lua/grant.lua reads them.
+func (s Spec) LimiterConfig() string {
 	known := s.LimiterSettings()
 	even, together, window := 0, 0, s.window().Microseconds()
 	if known.Queues {

@@ -76,7 +76,7 @@ func TestLimiterSpecs(t *testing.T) {
 		}
 		config := ""
 		if s.HasLimiter() {
-			config = s.ScriptConfig()
+			config = s.LimiterConfig()
 		}
 		if config != c.config || s.LimiterText(s.QPS, s.Burst) != c.text {
 			t.Errorf("%s: %s, %q", name, config, s.LimiterText(s.QPS, s.Burst))

@@ -41,8 +41,8 @@ const (
 	MaxDeadman   = 24 * time.Hour
 )
 
-// WithoutEnd is how long a promise lasts with LossHold.
-const WithoutEnd = 10 * 365 * 24 * time.Hour
+// HoldPromise is how long a promise lasts with LossHold.
+const HoldPromise = 10 * 365 * 24 * time.Hour
 
 // Spec is the immutable description of a run. Two workers with the same name and the same spec take part in one run.
 type Spec struct {
@@ -68,7 +68,7 @@ type Spec struct {
 	// The run is stopped after this time without a call of loadctl; 0 = never.
 	Deadman time.Duration `json:"deadman_ns,omitempty"`
 
-	// Conditions that the run must meet, as report.ParseThreshold reads them. The warm-up does not count.
+	// Conditions that the run must meet, as threshold.Parse reads them. The warm-up does not count.
 	Thresholds []string      `json:"thresholds,omitempty"`
 	Warmup     time.Duration `json:"warmup_ns,omitempty"`
 
@@ -92,7 +92,7 @@ func (s Spec) Permit() time.Duration {
 	case LossStop:
 		return StopPromise
 	case LossHold:
-		return WithoutEnd
+		return HoldPromise
 	default:
 		return cmp.Or(s.PermitFor, DefaultPermitFor)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/threshold"
 )
 
@@ -23,13 +22,6 @@ func (s Spec) Conditions() ([]threshold.Threshold, error) {
 		all = append(all, t)
 	}
 	return all, nil
-}
-
-// SetConditions adds the run's conditions to the input of a report.
-func (s Spec) SetConditions(in *report.Input) (err error) {
-	in.Thresholds, err = s.Conditions()
-	in.Warmup = s.Warmup
-	return err
 }
 
 // validateThresholds checks that the run can decide each threshold: one that it cannot decide would always fail.

@@ -3,7 +3,7 @@
 //
 //	err := watch.Run(ctx, os.Stderr, r, time.Second)
 //	if err != nil { … }
-//	rep, err := run.Final(ctx, r, patience)
+//	rep, err := results.FinalReport(ctx, r, patience)
 //
 // It only watches: the run goes on without it. The exception is a run with a dead-man's switch, to which it sends signs
 // of life. If Redis does not answer, it says so once and retries. It gives up only after the planned end of the run. No

@@ -29,7 +29,7 @@ func (h *handover) exchange(current *record.Recorder) *record.Recorder {
 	return empty
 }
 
-// collect is the publisher's side. It calls record with what the shard recorded since the last call, and empties
+// collect is the publisher's side. It calls note with what the shard recorded since the last call, and empties
 // that. It waits for the shard's next turn.
 func (s *shard) collect(note func(*record.Recorder)) {
 	take := func(full *record.Recorder) {

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"math"
 	"sync/atomic"
 
 	"github.com/loadctl/loadctl/pacer"
@@ -20,6 +21,40 @@ func (f *feed) taken() {
 	case f.changed <- struct{}{}:
 	default: // it is signalled already
 	}
+}
+
+// Take implements lease.Sink.
+func (e *engine) Take(v *lease.View) {
+	now := e.Clock.Redis(e.Clock.Now()) / 1000
+	if !e.ceiling.admits(now, v) {
+		e.feed.refused.Store(v)
+		return
+	}
+	if e.Closed {
+		e.standstill.take(now, v)
+	}
+	e.feed.newest.Store(v)
+	for _, s := range e.shards {
+		s.client.Wake()
+	}
+	if e.granter != nil {
+		e.granter.wake()
+	}
+}
+
+// Taken implements lease.Sink.
+func (e *engine) Taken() (version int, reached int64) {
+	version = math.MaxInt
+	if e.granter != nil {
+		version, reached = e.granter.taken()
+	}
+	for _, s := range e.shards {
+		if e.granter == nil {
+			version = min(version, int(s.arcs.version.Load()))
+		}
+		reached = max(reached, s.arcs.reached.Load())
+	}
+	return version, reached
 }
 
 // holding is what a shard knows of the pieces of its worker. The shard takes up the newest View at its next turn, and

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"github.com/loadctl/loadctl/pacer"
@@ -14,40 +13,6 @@ import (
 // handoverTime is longer than it takes to send all slots before the end of what was handed over, once the fleet knows
 // that end.
 const handoverTime = 2 * time.Second
-
-// Take implements lease.Sink.
-func (e *engine) Take(v *lease.View) {
-	now := e.Clock.Redis(e.Clock.Now()) / 1000
-	if !e.ceiling.admits(now, v) {
-		e.feed.refused.Store(v)
-		return
-	}
-	if e.Closed {
-		e.standstill.take(now, v)
-	}
-	e.feed.newest.Store(v)
-	for _, s := range e.shards {
-		s.client.Wake()
-	}
-	if e.granter != nil {
-		e.granter.wake()
-	}
-}
-
-// Taken implements lease.Sink.
-func (e *engine) Taken() (version int, reached int64) {
-	version = math.MaxInt
-	if e.granter != nil {
-		version, reached = e.granter.taken()
-	}
-	for _, s := range e.shards {
-		if e.granter == nil {
-			version = min(version, int(s.arcs.version.Load()))
-		}
-		reached = max(reached, s.arcs.reached.Load())
-	}
-	return version, reached
-}
 
 // limit begins to ask the run's limiter, if it has one.
 func (e *engine) limit() {

@@ -167,17 +167,18 @@ func (s *shard) release(now int64) int64 {
 	var x pacer.Slot
 	for ; s.first(&x); s.pop() {
 		local := s.clock.Local(x.Due)
-		switch {
-		// Even before it is due: after a step of the clock that may be far away.
-		case s.granted != nil && s.arcs.recalled(&x):
-			s.recorder.Recalled(1)
-		case s.granted != nil && local-now > maxGrantLead: // of a clock that was stepped
-			s.recorder.LateDropped(1)
-		case local > now:
+		if s.granted != nil && s.withdrawn(&x, local-now) {
+			continue
+		}
+		switch lease.FateOf(now, local, s.limits.catchUp) {
+		case lease.Early:
 			return s.pace.at(local)
-		case now-local > s.limits.catchUp:
+		case lease.Late:
 			s.recorder.LateDropped(1)
 			s.countLate(now, local)
+			continue
+		}
+		switch {
 		case s.pace.at(local) > now:
 			return s.pace.at(local)
 		case s.waiting.n+s.inFlight >= s.limits.maxInFlight:
@@ -190,6 +191,20 @@ func (s *shard) release(now int64) int64 {
 		}
 	}
 	return forever
+}
+
+// withdrawn counts a granted slot that is not to be sent, and reports whether it is one. Either nobody asks for it any
+// more, or the clock was stepped and it is due much later.
+func (s *shard) withdrawn(x *pacer.Slot, ahead int64) bool {
+	switch {
+	case s.arcs.recalled(x):
+		s.recorder.Recalled(1)
+	case ahead > maxGrantLead:
+		s.recorder.LateDropped(1)
+	default:
+		return false
+	}
+	return true
 }
 
 // countLate counts a slot that the shard comes to late. What happens to it later is not caused by the shard.

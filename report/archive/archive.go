@@ -23,7 +23,7 @@ import (
 )
 
 // Extension is the ending of the names of archives.
-const Extension = ".loadctl"
+const Extension = report.ArchiveExtension
 
 // An archive is text: a first line with the format and its version, then gzip of one JSON object in base64, in lines:
 //
@@ -32,26 +32,26 @@ const Extension = ".loadctl"
 //
 // So it passes through terminals, mails and standard output unchanged. The gzip checksum covers all of it.
 const (
-	archiveTitle   = "loadctl archive "
-	archiveVersion = 1
-	archiveColumns = 76
+	title   = "loadctl archive "
+	version = 1
+	columns = 76
 
-	// ArchiveBytes bounds the JSON, archiveText the file. A run of 1,024 points and 1,000 workers has about 4 MB.
-	ArchiveBytes = 32 << 20
-	archiveText  = 2 * ArchiveBytes
+	// maxBytes bounds the JSON, maxText the file. A run of 1,024 points and 1,000 workers has about 4 MB.
+	maxBytes = 32 << 20
+	maxText  = 2 * maxBytes
 )
 
-// Archived is the JSON object: the JSON report and the data that it lacks.
-type Archived struct {
+// document is the JSON object: the JSON report and the data that it lacks.
+type document struct {
 	Report  report.Report     `json:"report"`
 	Latency *record.Histogram `json:"latency"`
 	Service *record.Histogram `json:"service"`
 	Lag     *record.Histogram `json:"lag"`
-	Errors  archivedErrors    `json:"errors"`
-	Series  archivedSeries    `json:"series"`
+	Errors  documentErrors    `json:"errors"`
+	Series  documentSeries    `json:"series"`
 }
 
-// Write writes all data of a report, so that every format can be rendered from it later. [ReadArchive] reads it.
+// Write writes all data of a report, so that every format can be rendered from it later. [Read] reads it.
 func Write(w io.Writer, r report.Report) error {
 	text, err := encode(r)
 	if err != nil {
@@ -69,18 +69,18 @@ func encode(r report.Report) ([]byte, error) {
 		return nil, report.ErrNoHistograms
 	}
 	h := r.Histograms
-	body, err := json.Marshal(Archived{r, h.Latency, h.Service, h.Lag, h.Errors, h.Series})
+	body, err := json.Marshal(document{r, h.Latency, h.Service, h.Lag, h.Errors, h.Series})
 	if err != nil {
 		return nil, err
 	}
-	if _, err := decodeArchive(body); err != nil {
+	if _, err := decode(body); err != nil {
 		return nil, fmt.Errorf("%w; use -o json", err)
 	}
-	return PackArchive(body)
+	return pack(body)
 }
 
-// PackArchive compresses the JSON and prepends the first line.
-func PackArchive(body []byte) ([]byte, error) {
+// pack compresses the JSON and prepends the first line.
+func pack(body []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	if _, err := z.Write(body); err != nil {
@@ -90,9 +90,9 @@ func PackArchive(body []byte) ([]byte, error) {
 		return nil, err
 	}
 	encoded := base64.StdEncoding.EncodeToString(packed.Bytes())
-	text := fmt.Appendf(nil, "%s%d\n", archiveTitle, archiveVersion)
+	text := fmt.Appendf(nil, "%s%d\n", title, version)
 	for len(encoded) > 0 {
-		line := encoded[:min(archiveColumns, len(encoded))]
+		line := encoded[:min(columns, len(encoded))]
 		text = append(append(text, line...), '\n')
 		encoded = encoded[len(line):]
 	}
@@ -105,13 +105,13 @@ var (
 	errCutArchive = errors.New("the archive is cut off or damaged; use another copy")
 )
 
-// IsArchive tells whether a file that begins like this is an archive, of any version.
-func IsArchive(begin []byte) bool { return bytes.HasPrefix(begin, []byte(archiveTitle)) }
+// isArchive tells whether a file that begins like this is an archive, of any version.
+func isArchive(begin []byte) bool { return bytes.HasPrefix(begin, []byte(title)) }
 
-// ReadArchive reads what [Archive] wrote. The data may come from an untrusted source: ReadArchive takes bounded memory,
+// readArchive reads what [Write] wrote. The data may come from an untrusted source: readArchive takes bounded memory,
 // and refuses contradictions with an error of one line.
-func ReadArchive(r io.Reader) (report.Report, error) {
-	text := bufio.NewReader(io.LimitReader(r, archiveText))
+func readArchive(r io.Reader) (report.Report, error) {
+	text := bufio.NewReader(io.LimitReader(r, maxText))
 	if err := readTitle(text); err != nil {
 		return report.Report{}, err
 	}
@@ -121,9 +121,9 @@ func ReadArchive(r io.Reader) (report.Report, error) {
 		return report.Report{}, errCutArchive
 	}
 	z.Multistream(false)
-	body, err := io.ReadAll(io.LimitReader(z, ArchiveBytes+1))
-	if len(body) > ArchiveBytes {
-		return report.Report{}, fmt.Errorf("the archive unpacks to more than %d MiB; it is not one of loadctl", ArchiveBytes>>20)
+	body, err := io.ReadAll(io.LimitReader(z, maxBytes+1))
+	if len(body) > maxBytes {
+		return report.Report{}, fmt.Errorf("the archive unpacks to more than %d MiB; it is not one of loadctl", maxBytes>>20)
 	}
 	if err != nil {
 		return report.Report{}, errCutArchive
@@ -131,16 +131,16 @@ func ReadArchive(r io.Reader) (report.Report, error) {
 	if _, err := packed.ReadByte(); !errors.Is(err, io.EOF) {
 		return report.Report{}, errCutArchive // more data follows
 	}
-	return decodeArchive(body)
+	return decode(body)
 }
 
 // readTitle reads the first line.
 func readTitle(text *bufio.Reader) error {
-	begin, err := text.Peek(len(archiveTitle))
-	if err != nil || !IsArchive(begin) {
+	begin, err := text.Peek(len(title))
+	if err != nil || !isArchive(begin) {
 		return errNoArchive
 	}
-	const longest = len(archiveTitle) + 20 // the digits of a version
+	const longest = len(title) + 20 // the digits of a version
 	var line strings.Builder
 	for line.Len() < longest {
 		b, err := text.ReadByte()
@@ -152,45 +152,45 @@ func readTitle(text *bufio.Reader) error {
 		}
 		line.WriteByte(b)
 	}
-	var version int
-	number := strings.TrimSuffix(strings.TrimPrefix(line.String(), archiveTitle), "\r")
-	if _, err := fmt.Sscanf(number, "%d", &version); err != nil || fmt.Sprint(version) != number || version < 1 {
+	var of int
+	number := strings.TrimSuffix(strings.TrimPrefix(line.String(), title), "\r")
+	if _, err := fmt.Sscanf(number, "%d", &of); err != nil || fmt.Sprint(of) != number || of < 1 {
 		return errNoArchive
 	}
-	if version > archiveVersion {
-		return fmt.Errorf("the archive is of version %d, but this program knows versions up to %d; use a newer loadctl", version, archiveVersion)
+	if of > version {
+		return fmt.Errorf("the archive is of version %d, but this program knows versions up to %d; use a newer loadctl", of, version)
 	}
 	return nil
 }
 
 // decodeArchive reads the JSON of an archive.
-func decodeArchive(body []byte) (report.Report, error) {
-	if len(body) > ArchiveBytes {
-		return report.Report{}, fmt.Errorf("the report has more than %d MiB, the limit of an archive", ArchiveBytes>>20)
+func decode(body []byte) (report.Report, error) {
+	if len(body) > maxBytes {
+		return report.Report{}, fmt.Errorf("the report has more than %d MiB, the limit of an archive", maxBytes>>20)
 	}
 	if err := checkJSON(body); err != nil {
 		return report.Report{}, fmt.Errorf("archive: %w", err)
 	}
-	var a Archived
+	var a document
 	if err := json.Unmarshal(body, &a); err != nil {
 		return report.Report{}, fmt.Errorf("archive: %w", err)
 	}
 	a.Report.Histograms = &report.Histograms{Latency: a.Latency, Service: a.Service, Lag: a.Lag, Errors: a.Errors, Series: a.Series}
-	if err := checkArchived(&a.Report); err != nil {
+	if err := check(&a.Report); err != nil {
 		return report.Report{}, fmt.Errorf("archive: %w", err)
 	}
 	a.Report.FillSeries() // older programs wrote fewer members
 	return a.Report, nil
 }
 
-// ReadJSON reads what [JSON] wrote, as carefully as [ReadArchive]. The report has no histograms.
+// ReadJSON reads what render.JSON wrote, as carefully as [readArchive]. The report has no histograms.
 func ReadJSON(r io.Reader) (report.Report, error) {
-	body, err := io.ReadAll(io.LimitReader(r, ArchiveBytes+1))
+	body, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err != nil {
 		return report.Report{}, err
 	}
-	if len(body) > ArchiveBytes {
-		return report.Report{}, fmt.Errorf("it has more than %d MiB; it is not a report of loadctl", ArchiveBytes>>20)
+	if len(body) > maxBytes {
+		return report.Report{}, fmt.Errorf("it has more than %d MiB; it is not a report of loadctl", maxBytes>>20)
 	}
 	if err := checkJSON(body); err != nil {
 		return report.Report{}, fmt.Errorf("it is not a report of loadctl: %w", err)
@@ -211,8 +211,8 @@ func ReadJSON(r io.Reader) (report.Report, error) {
 // Read reads a report, from an archive or from JSON.
 func Read(r io.Reader) (report.Report, error) {
 	text := bufio.NewReader(r)
-	if begin, _ := text.Peek(len(archiveTitle)); len(begin) > 0 && begin[0] == '{' { // a shorter text is an error in both formats
+	if begin, _ := text.Peek(len(title)); len(begin) > 0 && begin[0] == '{' { // a shorter text is an error in both formats
 		return ReadJSON(text)
 	}
-	return ReadArchive(text)
+	return readArchive(text)
 }

@@ -106,7 +106,7 @@ func bodyOf(t testing.TB) string {
 func archivedJSON(t testing.TB, r report.Report) []byte {
 	t.Helper()
 	h := r.Histograms
-	body, err := json.Marshal(archive.Archived{Report: r, Latency: h.Latency, Service: h.Service, Lag: h.Lag, Errors: h.Errors, Series: h.Series})
+	body, err := json.Marshal(archive.Document{Report: r, Latency: h.Latency, Service: h.Service, Lag: h.Lag, Errors: h.Errors, Series: h.Series})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func archivedJSON(t testing.TB, r report.Report) []byte {
 // packed returns an archive with this JSON.
 func packed(t testing.TB, body string) string {
 	t.Helper()
-	text, err := archive.PackArchive([]byte(body))
+	text, err := archive.Pack([]byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
 		"changed":          {good[:len(good)/2] + "AAAA" + good[len(good)/2+4:], "cut off or damaged"},
 		"twice":            {good + good[line:], "cut off or damaged"},
 		"followed":         {good[:len(good)-1] + "\nAAAA\n", "cut off or damaged"},
-		"bomb":             {packed(t, strings.Repeat(" ", archive.ArchiveBytes+1)), "unpacks to more than 32 MiB"},
+		"bomb":             {packed(t, strings.Repeat(" ", archive.MaxBytes+1)), "unpacks to more than 32 MiB"},
 		"no JSON":          {packed(t, ""), "unexpected EOF"},
 		"cut JSON":         {packed(t, body[:len(body)/2]), "unexpected"},
 		"more JSON":        {packed(t, body+"{}"), "archive: "},
@@ -217,7 +217,7 @@ func TestHostileArchives(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 300 {
 			t.Errorf("%s: %v, want %q", what, err, c.says)
 		}
-		if bytes > 10*archive.ArchiveBytes {
+		if bytes > 10*archive.MaxBytes {
 			t.Errorf("%s: %d MB allocated", what, bytes>>20)
 		}
 		runtime.GC()
@@ -309,16 +309,16 @@ func TestMemoryOfArchives(t *testing.T) {
 	body := bodyOf(t)
 	swap := func(from, to string) string { return strings.Replace(body, from, to, 1) }
 	var members strings.Builder
-	for i := range archive.ArchiveMembers - 10 {
+	for i := range archive.MaxMembers - 10 {
 		fmt.Fprintf(&members, `"x%d":1,`, i)
 	}
 	for what, body := range map[string]string{
 		"texts":      swap(`"notes":[]`, `"notes":[`+strings.Repeat(`"`+strings.Repeat("x", 500_000)+`",`, 62)+`""]`),
-		"values":     swap(`"notes":[]`, `"notes":[`+strings.Repeat(`"",`, archive.ArchiveValues-10_000)+`""]`),
-		"workers":    swap(`"workers":[`, `"workers":[`+strings.Repeat(`{},`, archive.ArchiveContainers-200)),
-		"verdicts":   swap(`"verdicts":[`, `"verdicts":[`+strings.Repeat(`{},`, archive.ArchiveContainers-200)+`{}],"x":[`),
+		"values":     swap(`"notes":[]`, `"notes":[`+strings.Repeat(`"",`, archive.MaxValues-10_000)+`""]`),
+		"workers":    swap(`"workers":[`, `"workers":[`+strings.Repeat(`{},`, archive.MaxContainers-200)),
+		"verdicts":   swap(`"verdicts":[`, `"verdicts":[`+strings.Repeat(`{},`, archive.MaxContainers-200)+`{}],"x":[`),
 		"members":    swap(`"status_codes":{`, `"status_codes":{`+members.String()),
-		"unknown":    swap(`"asked":`, `"x":[`+strings.Repeat(`[],`, archive.ArchiveContainers-200)+`[]],"asked":`),
+		"unknown":    swap(`"asked":`, `"x":[`+strings.Repeat(`[],`, archive.MaxContainers-200)+`[]],"asked":`),
 		"histograms": swap(`"latency":"`, `"latency":"`+fullHistogram(t, record.FullDigits)+`","l":"`),
 	} {
 		text := packed(t, body)
@@ -328,7 +328,7 @@ func TestMemoryOfArchives(t *testing.T) {
 			}
 		})
 		t.Logf("%s: %d kB of text, %d MB of JSON, at most %d MB of heap", what, len(text)>>10, len(body)>>20, most>>20)
-		if most > 8*archive.ArchiveBytes {
+		if most > 8*archive.MaxBytes {
 			t.Errorf("%s: at most %d MB of heap", what, most>>20)
 		}
 	}

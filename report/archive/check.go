@@ -17,11 +17,11 @@ import (
 // Bounds of the JSON of an archive. A worker has about 15 objects and arrays and 100 values, so there is room for
 // 10,000 workers. An empty element takes 3 bytes of JSON but up to 500 bytes of memory; these bounds limit that.
 const (
-	archiveDepth      = 32
-	ArchiveContainers = 200_000
-	ArchiveValues     = 2_000_000
-	ArchiveMembers    = 10_000        // of one object; there are 1,001 status codes
-	archiveSeconds    = 9_000_000_000 // 285 years; a longer time does not fit into time.Duration
+	archiveDepth  = 32
+	maxContainers = 200_000
+	maxValues     = 2_000_000
+	maxMembers    = 10_000        // of one object; there are 1,001 status codes
+	maxSeconds    = 9_000_000_000 // 285 years; a longer time does not fit into time.Duration
 )
 
 // checkJSON refuses JSON that no report has: too deep, a member twice, negative or huge numbers, or so many elements
@@ -73,8 +73,8 @@ func (s *jsonShape) add(token json.Token) error {
 		}
 		top.value = false
 	}
-	if s.values++; s.values > ArchiveValues {
-		return fmt.Errorf("more than %d values", ArchiveValues)
+	if s.values++; s.values > maxValues {
+		return fmt.Errorf("more than %d values", maxValues)
 	}
 	switch t := token.(type) {
 	case json.Delim:
@@ -83,8 +83,8 @@ func (s *jsonShape) add(token json.Token) error {
 			c.names = map[string]struct{}{}
 		}
 		s.open = append(s.open, c)
-		if s.containers++; s.containers > ArchiveContainers {
-			return fmt.Errorf("more than %d objects and arrays", ArchiveContainers)
+		if s.containers++; s.containers > maxContainers {
+			return fmt.Errorf("more than %d objects and arrays", maxContainers)
 		}
 		if len(s.open) > archiveDepth {
 			return fmt.Errorf("nested deeper than %d", archiveDepth)
@@ -106,17 +106,17 @@ func (c *jsonContainer) name(name string) error {
 		return fmt.Errorf("the member %.40q occurs twice", name)
 	}
 	c.names[folded] = struct{}{}
-	if len(c.names) > ArchiveMembers {
-		return fmt.Errorf("an object with more than %d members", ArchiveMembers)
+	if len(c.names) > maxMembers {
+		return fmt.Errorf("an object with more than %d members", maxMembers)
 	}
 	return nil
 }
 
-// archivedErrors and archivedSeries count histograms before the first one is unpacked: 100 bytes of text may unpack to
+// documentErrors and documentSeries count histograms before the first one is unpacked: 100 bytes of text may unpack to
 // 50 kB.
 type (
-	archivedErrors map[string]*record.Histogram
-	archivedSeries []record.Point
+	documentErrors map[string]*record.Histogram
+	documentSeries []record.Point
 )
 
 // skipped is JSON that is counted but not kept.
@@ -126,7 +126,7 @@ type skipped struct{}
 func (*skipped) UnmarshalJSON([]byte) error { return nil }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (e *archivedErrors) UnmarshalJSON(text []byte) error {
+func (e *documentErrors) UnmarshalJSON(text []byte) error {
 	var all map[string]skipped
 	if err := json.Unmarshal(text, &all); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (e *archivedErrors) UnmarshalJSON(text []byte) error {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (s *archivedSeries) UnmarshalJSON(text []byte) error {
+func (s *documentSeries) UnmarshalJSON(text []byte) error {
 	var all []skipped
 	if err := json.Unmarshal(text, &all); err != nil {
 		return err
@@ -161,8 +161,8 @@ func checkNumber(n json.Number) error {
 	return nil
 }
 
-// checkArchived refuses a report whose parts contradict each other.
-func checkArchived(r *report.Report) error {
+// check refuses a report whose parts contradict each other.
+func check(r *report.Report) error {
 	h := r.Histograms
 	if h.Latency == nil || h.Service == nil || h.Lag == nil {
 		return errors.New("a histogram is missing")
@@ -191,10 +191,10 @@ func checkArchived(r *report.Report) error {
 // checkSeries refuses a series that is too long or has holes.
 func checkSeries(r *report.Report) error {
 	w := r.SeriesWidthS
-	if r.DurationS > archiveSeconds {
+	if r.DurationS > maxSeconds {
 		return fmt.Errorf("a run of %v s", r.DurationS)
 	}
-	if w < 1 || w > record.MaxWidth || w&(w-1) != 0 || len(r.Series) > record.MaxPoints || w > archiveSeconds/record.MaxPoints && len(r.Series) > 0 {
+	if w < 1 || w > record.MaxWidth || w&(w-1) != 0 || len(r.Series) > record.MaxPoints || w > maxSeconds/record.MaxPoints && len(r.Series) > 0 {
 		return fmt.Errorf("a series of %d points of %d s", len(r.Series), w)
 	}
 	for i, s := range r.Series {

@@ -12,7 +12,7 @@ const (
 	LowestNS     = 1_000             // values from 1 µs on are distinguished
 	HighestNS    = 3_600_000_000_000 // 1 h
 	FullDigits   = 3                 // significant digits of snapshots
-	SeriesDigits = 2                 // of series points; their buckets are unions of those of fullDigits
+	SeriesDigits = 2                 // of series points; their buckets are unions of those of FullDigits
 )
 
 // A Histogram is a distribution of durations in nanoseconds: an HdrHistogram
@@ -22,7 +22,7 @@ const (
 // The zero value is an empty histogram ready to use. Not safe for concurrent
 // use. Do not copy a Histogram that is not empty; use Merge.
 type Histogram struct {
-	Digits int                           // 0 means fullDigits
+	Digits int                           // 0 means FullDigits
 	packed *hdrhistogram.PackedHistogram // nil until something is recorded
 }
 

@@ -78,7 +78,7 @@ func (h *Histogram) plain() []byte {
 }
 
 // index returns the index of the bucket that begins at value, in ns. The unit u is the greatest power of 2 up to
-// lowestNS, and 2n is the first power of 2 from 2·10^digits on. The first 2n buckets are one unit wide. Of the
+// LowestNS, and 2n is the first power of 2 from 2·10^digits on. The first 2n buckets are one unit wide. Of the
 // following buckets, each n are twice as wide as those before:
 //
 //	b = max(0, ⌈log2(value/u + 1)⌉ − log2(2n)),  index = b·n + value/(u·2^b)

@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/loadctl/loadctl/report/units"
 )
@@ -76,37 +77,37 @@ func (s *Self) add(o Self) {
 	s.Cores = max(s.Cores, o.Cores)
 	s.Collections += o.Collections
 	s.Tardy = max(s.Tardy, o.Tardy)
-	for i, n := range o.Limited() {
-		*s.Limited()[i].NS += *n.NS
+	for i, n := range o.limited() {
+		*s.limited()[i].ns += *n.ns
 	}
-	loads := s.Loads()
-	for i, l := range o.Loads() {
+	loads := s.loads()
+	for i, l := range o.loads() {
 		loads[i].add(*l.Load)
 	}
 }
 
-// A NamedTime is a time of a Self with its name in JSON.
-type NamedTime struct {
+// A namedTime is a time of a Self with its name in JSON.
+type namedTime struct {
 	name string
-	NS   *int64
+	ns   *int64
 }
 
-// Limited lists the times in which something other than a load was a limit.
-func (s *Self) Limited() []NamedTime {
-	return []NamedTime{{"late_ns", &s.Late}, {"full_ns", &s.Full}, {"opening_ns", &s.Opening}, {"no_room_ns", &s.NoRoom},
+// limited lists the times in which something other than a load was a limit.
+func (s *Self) limited() []namedTime {
+	return []namedTime{{"late_ns", &s.Late}, {"full_ns", &s.Full}, {"opening_ns", &s.Opening}, {"no_room_ns", &s.NoRoom},
 		{"silent_ns", &s.Silent}, {"paused_ns", &s.Paused}}
 }
 
-// A NamedLoad is a load of a Self with its name in JSON, and the share at which it is a limit.
-type NamedLoad struct {
+// A namedLoad is a load of a Self with its name in JSON, and the share at which it is a limit.
+type namedLoad struct {
 	*Load
 	name  string
 	limit float64
 }
 
-// Loads lists all loads, each with the share at which it becomes a limit, and why.
-func (s *Self) Loads() []NamedLoad {
-	return []NamedLoad{
+// loads lists all loads, each with the share at which it becomes a limit, and why.
+func (s *Self) loads() []namedLoad {
+	return []namedLoad{
 		// At 90 % use, requests in a queue wait about ten times as long as their service takes.
 		{&s.CPU, "cpu", 0.9},
 		{&s.Shard, "shard_cpu", 0.9},
@@ -135,7 +136,7 @@ func (s *Snapshot) JudgeBeat() {
 	if s.Counts.Sent > 0 && (s.Self.Shard.Known() || s.Self.CPU.Known()) {
 		s.Self.Demand = NewLoad(int64(min(1, s.Self.demand())*float64(s.Self.Wall)), s.Self.Wall)
 	}
-	for _, l := range s.Self.Loads() {
+	for _, l := range s.Self.loads() {
 		switch {
 		case !long:
 			l.Worst = 0
@@ -212,12 +213,12 @@ func (s *Self) check() error {
 			return err
 		}
 	}
-	for _, t := range s.Limited() {
-		if err := checkCount(t.name, *t.NS); err != nil {
+	for _, t := range s.limited() {
+		if err := checkCount(t.name, *t.ns); err != nil {
 			return err
 		}
 	}
-	for _, l := range s.Loads() {
+	for _, l := range s.loads() {
 		for _, n := range []int64{l.Sum, l.Of, l.Worst, l.Over} {
 			if err := checkCount(l.name, n); err != nil {
 				return fmt.Errorf("load %w", err)
@@ -227,10 +228,10 @@ func (s *Self) check() error {
 	return nil
 }
 
-// LoadsKnown returns the loads that are known.
-func (s *Self) LoadsKnown() map[string]LoadReport {
+// KnownLoads returns the loads that are known.
+func (s *Self) KnownLoads() map[string]LoadReport {
 	known := make(map[string]LoadReport)
-	for _, l := range s.Loads() {
+	for _, l := range s.loads() {
 		if l.Known() {
 			known[l.name] = LoadReport{Mean: l.share(), Worst: l.worst(), OverS: float64(l.Over) / 1e9}
 		}
@@ -243,4 +244,21 @@ type LoadReport struct {
 	Mean  float64 `json:"mean"`
 	Worst float64 `json:"worst"`
 	OverS float64 `json:"over_s"`
+}
+
+// Within returns what a worker measured, with no time longer than the run: a worker measures on while it waits for the
+// last answers. It does not change the snapshot. nil stays nil; a length of 0 means unknown.
+func (s *Snapshot) Within(length time.Duration) *Snapshot {
+	if s == nil || length <= 0 {
+		return s
+	}
+	most, cut := length.Nanoseconds(), *s
+	cut.Self.Wall = min(cut.Self.Wall, most)
+	for _, t := range cut.Self.limited() {
+		*t.ns = min(*t.ns, most)
+	}
+	for _, l := range cut.Self.loads() {
+		l.Over = min(l.Over, most)
+	}
+	return &cut
 }

@@ -302,3 +302,16 @@ func FuzzPointUnmarshal(f *testing.F) {
 		report.Build(report.Input{Workers: []report.WorkerInput{{Series: record.MergeSeries([]record.Point{p}, []record.Point{back})}}})
 	})
 }
+
+// TestWidthAt: WidthAt agrees with a series.
+func TestWidthAt(t *testing.T) {
+	part := record.NewSnapshot("w", "a")
+	part.Counts.Sent = 1
+	var s record.Series
+	for _, second := range []int64{0, 1, 1022, 1023, 1024, 2047, 2048, 100_000, 1 << 30} {
+		s.Add(second*1_000_000, part)
+		if got := record.WidthAt(second); got != s.Width() {
+			t.Errorf("at %d s %d, want %d", second, got, s.Width())
+		}
+	}
+}

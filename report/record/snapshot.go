@@ -162,7 +162,7 @@ func (s *Snapshot) Merge(o *Snapshot) {
 }
 
 // TakeTimes moves the histograms of o into s; o keeps its counts. So the histograms of thousands of workers need not be
-// held at once. See Times in [Input].
+// held at once. See Times in report.Input.
 func (s *Snapshot) TakeTimes(o *Snapshot) {
 	s.AddTimes(o)
 	o.Latency, o.Service, o.Lag = NewHistogram(), NewHistogram(), NewHistogram()

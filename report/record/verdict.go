@@ -12,11 +12,11 @@ import (
 // A Verdict says that something was a limit. Then the measured times reflect that limit, and not the endpoint alone.
 type Verdict struct {
 	Limit string `json:"limit"` // where the limit was: generator, machine or endpoint
-	Cause string `json:"cause"` // one of verdictRules
+	Cause string `json:"cause"` // one of rules
 	Text  string `json:"text"`  // for people: the figures, and what to do
 }
 
-// From these shares of the slots to be sent on, something is a limit: it distorts the p99.
+// From these shares of slots or requests on, something is a limit, because it distorts the p99.
 const (
 	lateLimit  = 0.01
 	busyLimit  = 0.01
@@ -29,18 +29,18 @@ type judged struct {
 	closed bool // of a closed loop
 }
 
-// A Rule looks for one limit in all that a worker reported. It returns the text of the verdict, "" if there was
+// A rule looks for one limit in all that a worker reported. It returns the text of the verdict, "" if there was
 // no limit. The limits of loads are those of Self.loads. A single beat above one is enough; the text says how long it
 // was.
-type Rule struct {
-	limit, Cause string
+type rule struct {
+	limit, cause string
 	tell         func(judged) string
 }
 
-// Rules lists everything that can be a limit, the worst first: a limit of the worker makes all its figures
+// rules lists everything that can be a limit, the worst first: a limit of the worker makes all its figures
 // doubtful.
-func Rules() []Rule {
-	return []Rule{
+func rules() []rule {
+	return []rule{
 		{"generator", "cpu", tellCPU},
 		{"generator", "shard_cpu", tellShard},
 		{"generator", "wait", tellWait},
@@ -65,12 +65,12 @@ func Verdicts(s *Snapshot, closed bool) []Verdict {
 		return all
 	}
 	refused := s.allRefused()
-	for _, r := range Rules() {
-		if refused && r.Cause != "connect" {
+	for _, r := range rules() {
+		if refused && r.cause != "connect" {
 			continue
 		}
 		if text := r.tell(judged{s, closed}); text != "" {
-			all = append(all, Verdict{Limit: r.limit, Cause: r.Cause, Text: text})
+			all = append(all, Verdict{Limit: r.limit, Cause: r.cause, Text: text})
 		}
 	}
 	return all
@@ -232,4 +232,14 @@ func cores(n int64) string {
 // GeneratorLimited tells whether the worker itself was a limit in the time of the snapshot. closed: in a closed loop.
 func (s *Snapshot) GeneratorLimited(closed bool) bool {
 	return slices.ContainsFunc(Verdicts(s, closed), func(v Verdict) bool { return v.Limit == "generator" })
+}
+
+// Rank returns the position of the verdict's rule among all rules. An unknown cause comes last.
+func (v Verdict) Rank() int {
+	all := rules()
+	i := slices.IndexFunc(all, func(r rule) bool { return r.cause == v.Cause })
+	if i < 0 {
+		return len(all)
+	}
+	return i
 }

@@ -231,7 +231,7 @@ func TestVerdictOfAStall(t *testing.T) {
 // TestManyVerdicts: the text has a line for each cause, with the number of workers and the figures of the worst.
 func TestManyVerdicts(t *testing.T) {
 	var in report.Input
-	for i := range report.MaxTextWorkers + 3 {
+	for i := range report.MaxListedWorkers + 3 {
 		s := reporttest.Beat()
 		s.Class("ports").Count = 7
 		if i < 5 {

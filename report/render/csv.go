@@ -10,7 +10,7 @@ import (
 )
 
 // CSV writes the series with a header line: for each point its start in seconds, the counts, and latency in nanoseconds
-// (see [SeriesReport]).
+// (see [report.SeriesReport]).
 func CSV(w io.Writer, r report.Report) error {
 	c := csv.NewWriter(w)
 	rows := [][]string{{"t", "asked", "sent", "ok", "failed", "p50_ns", "p99_ns", "p90_ns", "p999_ns"}}

@@ -506,7 +506,7 @@ func jsonHas(t *testing.T, _ report.Report, _ map[string]any, text string) {
 
 // archiveHas: the JSON report of an archive is that of the run.
 func archiveHas(t *testing.T, r report.Report, _ map[string]any, text string) {
-	back, err := archive.ReadArchive(strings.NewReader(text))
+	back, err := archive.Read(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ var PercentileDistribution = percentileDistribution
 var WriteLogHeader = writeLogHeader
 var WriteLogInterval = writeLogInterval
 var MarksOf = marksOf
-var Happenings = happenings
+var EventRows = eventRows
 var ChartsOf = chartsOf
 var CurveOf = curveOf
 

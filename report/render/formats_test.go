@@ -131,7 +131,7 @@ func metricsHave(t *testing.T, r report.Report, doc map[string]any, text string)
 			family := "loadctl_" + strings.TrimSuffix(above, "_ns")
 			quantiles := map[string]string{"p50": "0.5", "p90": "0.9", "p95": "0.95", "p99": "0.99", "p999": "0.999", "p9999": "0.9999", "max": "1"}
 			switch q := quantiles[name]; {
-			case !r.Timed():
+			case !r.HasTimes():
 			case q != "":
 				want[family+"_seconds quantile="+q] = scaled(path)
 			default:
@@ -139,7 +139,7 @@ func metricsHave(t *testing.T, r report.Report, doc map[string]any, text string)
 			}
 		}
 	}
-	if r.Timed() {
+	if r.HasTimes() {
 		for _, family := range []string{"latency", "service_time", "lag"} {
 			want["loadctl_"+family+"_seconds_count"] = fmt.Sprint(r.Audit.Completed + r.Audit.Failed)
 		}

@@ -46,7 +46,7 @@ func HTML(w io.Writer, r report.Report) error {
 	m.charts(chartsOf(r))
 	m.workers(workersOf(r))
 	m.spec(specOf(r))
-	m.events(happenings(r, marks))
+	m.events(eventRows(r, marks))
 	m.Raw("</main>\n")
 	m.foot(r, data, script)
 	if _, err := w.Write(m.Bytes()); err != nil {
@@ -86,7 +86,7 @@ type htmlCheck struct {
 
 // verdictOf returns the result of the run for a pipeline, thresholds first.
 func verdictOf(r report.Report) htmlVerdict {
-	v := htmlVerdict{Result: cmp.Or(r.Outcome(), report.Worst(r.Checks()))}
+	v := htmlVerdict{Result: cmp.Or(r.Outcome(), report.WorstResult(r.Checks()))}
 	add := func(all []report.Check, threshold bool) {
 		for _, c := range all {
 			v.Judged = append(v.Judged, htmlCheck{htmlText(c.Name), c.Result, htmlText(c.Text), threshold})

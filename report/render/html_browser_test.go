@@ -171,7 +171,7 @@ func TestHTMLLooks(t *testing.T) {
 func picture(t *testing.T, tab *browsertest.Tab, from string, height int64, name string) {
 	t.Helper()
 	width := browsertest.Value[int](tab, "innerWidth")
-	path := filepath.Join("..", "docs", "img", name)
+	path := filepath.Join("..", "..", "docs", "img", name)
 	if *update {
 		if err := os.WriteFile(path, tab.Shot(browsertest.Value[int64](tab, fmt.Sprintf("Math.round(document.querySelector(%q).getBoundingClientRect().top)", from)), height), 0o644); err != nil {
 			t.Fatal(err)

@@ -44,7 +44,7 @@ func chartsOf(r report.Report) []htmlChart {
 func nothingToDraw(r report.Report, chart string) string {
 	classes := slices.ContainsFunc(r.Series, func(s report.SeriesReport) bool { return len(s.Errors) > 0 })
 	switch {
-	case chart == "errors" && r.Timed() && r.Audit.Failed == 0:
+	case chart == "errors" && r.HasTimes() && r.Audit.Failed == 0:
 		return "No request failed."
 	case r.StartedAt.IsZero() && r.Audit.Sent == 0:
 		return "The run has not begun, so there is nothing to draw."
@@ -52,7 +52,7 @@ func nothingToDraw(r report.Report, chart string) string {
 		return ""
 	case r.Audit.Sent == 0:
 		return "No request was sent."
-	case !r.Timed():
+	case !r.HasTimes():
 		return "No request has ended."
 	case len(r.Series) == 0:
 		return "The report has no series."
@@ -121,8 +121,8 @@ func marksOf(r report.Report) []htmlMark {
 	return marks
 }
 
-// eventsOf returns the rows of the table of events, and how many are left out.
-func happenings(r report.Report, marks []htmlMark) (rows []htmlEvent, hidden int) {
+// eventRows returns the rows of the table of events, and how many are left out.
+func eventRows(r report.Report, marks []htmlMark) (rows []htmlEvent, hidden int) {
 	all := happened(r)
 	hidden = max(0, len(all)-maxHTMLRows)
 	numbers := map[int]string{}
@@ -165,7 +165,7 @@ type htmlCurve struct {
 // curveOf returns a point for each quantile that the report names, and 24 for each factor of ten between them, up to
 // the slowest request. It leaves out values that are only lower bounds.
 func curveOf(r report.Report) *htmlCurve {
-	if !r.Timed() {
+	if !r.HasTimes() {
 		return nil
 	}
 	named := []float64{1, 2, 10, 20, 100, 1000, 10_000}

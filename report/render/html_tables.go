@@ -36,7 +36,7 @@ func tilesOf(r report.Report) []htmlTile {
 		{Name: "ok", Kind: "ok", Main: htmlCount("audit.completed", a.Completed), More: []htmlNumber{htmlRate("throughput", r.Throughput)}},
 		{Name: "failed", Kind: "failed", Main: htmlCount("audit.failed", a.Failed)},
 	}
-	if !r.Timed() {
+	if !r.HasTimes() {
 		return tiles
 	}
 	tiles[2].More = append(tiles[2].More, htmlShare("success", r.Success))
@@ -86,7 +86,7 @@ func auditOf(r report.Report) htmlAudit {
 		left, right = report.Term{Name: "sent", N: a.Sent}, a.SentTerms()
 	}
 	out := htmlAudit{Left: htmlTermOf(left), Equal: "="}
-	if report.Sum(right) != left.N {
+	if report.SumTerms(right) != left.N {
 		out.Equal = "≠"
 	}
 	c := r.AuditCheck()
@@ -138,7 +138,7 @@ type htmlTimes struct {
 }
 
 func timesOf(r report.Report) []htmlTimes {
-	if !r.Timed() {
+	if !r.HasTimes() {
 		return nil
 	}
 	var rows []htmlTimes

@@ -263,7 +263,7 @@ func TestHTMLHasTheJSON(t *testing.T) {
 					t.Errorf("%s is not shown", path)
 				}
 			}
-			if r.Timed() && (!seen["latency_ns.p50"] || !seen["latency_ns.p9999"] || !seen["latency_ns.max"]) {
+			if r.HasTimes() && (!seen["latency_ns.p50"] || !seen["latency_ns.p9999"] || !seen["latency_ns.max"]) {
 				t.Errorf("no times: %v", seen)
 			}
 		})
@@ -359,7 +359,7 @@ func TestHTMLHeat(t *testing.T) {
 func TestHTMLCurve(t *testing.T) {
 	for name, r := range htmlKinds(t) {
 		c := render.CurveOf(r)
-		if !r.Timed() {
+		if !r.HasTimes() {
 			if c != nil {
 				t.Errorf("%s: a curve of nothing", name)
 			}
@@ -403,7 +403,7 @@ func TestHTMLMarks(t *testing.T) {
 	if fmt.Sprint(times) != "[180 300 312 450 480]" || marks[0].Tone != "command" || marks[1].Tone != "fault" || marks[2].Tone != "member" {
 		t.Errorf("%+v", marks)
 	}
-	rows, hidden := render.Happenings(r, marks)
+	rows, hidden := render.EventRows(r, marks)
 	if len(rows) != len(r.Events) || hidden != 0 || rows[9].Mark != "1" || rows[0].Mark != "" || rows[13].What != "560 per second" {
 		t.Errorf("%+v", rows)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// JSON writes r as one indented JSON object; see [Report] for its members.
+// JSON writes r as one indented JSON object; see [report.Report] for its members.
 func JSON(w io.Writer, r report.Report) error {
 	e := json.NewEncoder(printable.NewJSONWriter(w))
 	e.SetEscapeHTML(false) // < and & stay readable in a terminal; the output is not part of a page

@@ -44,7 +44,7 @@ func Markdown(w io.Writer, r report.Report) error {
 // headlineOf is the result of the run for a pipeline. For a run without thresholds it is the worst check. If the report
 // is not complete, it adds the state of the run.
 func headlineOf(r report.Report) string {
-	result := cmp.Or(r.Outcome(), report.Worst(r.Checks()))
+	result := cmp.Or(r.Outcome(), report.WorstResult(r.Checks()))
 	if state := r.State(); state != "complete" {
 		return result + ", " + state
 	}
@@ -87,7 +87,7 @@ func markdownCounts(b *bytes.Buffer, r report.Report) {
 }
 
 func markdownTimes(b *bytes.Buffer, r report.Report) {
-	if !r.Timed() {
+	if !r.HasTimes() {
 		return
 	}
 	writeRow(b, "| %s|", " %s |", "", timesColumns())

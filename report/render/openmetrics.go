@@ -160,7 +160,7 @@ func (m *metrics) counts(r report.Report) {
 
 // times writes the distributions: a summary for each, and the minimum and mean. If no request ended there are none.
 func (m *metrics) times(r report.Report) {
-	if !r.Timed() {
+	if !r.HasTimes() {
 		return
 	}
 	for _, d := range []struct {

@@ -104,7 +104,7 @@ func textAudit(b *bytes.Buffer, r report.Report) {
 
 // textTimes writes the table of latency, service time and lag, if any request ended.
 func textTimes(b *bytes.Buffer, r report.Report) {
-	if !r.Timed() {
+	if !r.HasTimes() {
 		b.WriteByte('\n')
 		return
 	}
@@ -148,7 +148,7 @@ func textAnswers(b *bytes.Buffer, r report.Report) {
 // textWorkers writes a line for each worker; their number is bounded.
 func textWorkers(b *bytes.Buffer, r report.Report) {
 	width := 0
-	shown := r.Workers[:min(len(r.Workers), report.MaxTextWorkers)]
+	shown := r.Workers[:min(len(r.Workers), report.MaxListedWorkers)]
 	for _, w := range shown {
 		width = max(width, len(w.ID))
 	}

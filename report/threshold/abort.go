@@ -22,9 +22,11 @@ func (t Threshold) Span(width int64) int64 {
 	return (t.points(width) + t.Abort - 1) * width
 }
 
-// Stops returns the reason given when a run is stopped because its windows up to a second failed, as the command stop
+// StopReason returns the reason given when a run is stopped because its windows up to a second failed, as the command stop
 // records it.
-func (t Threshold) Stops(second int64) string { return fmt.Sprintf("%s%d", t.StopPrefix(), second) }
+func (t Threshold) StopReason(second int64) string {
+	return fmt.Sprintf("%s%d", t.StopPrefix(), second)
+}
 
 // StopPrefix is how the reason of such a stop begins.
 func (t Threshold) StopPrefix() string { return "threshold " + t.Text + " failed at second " }
@@ -38,23 +40,23 @@ func (t Threshold) points(width int64) int64 {
 // not failed; nor has one in which nothing was asked for.
 func (t Threshold) Aborts(s Stretch) bool {
 	begin := s.End - t.Span(s.Width)
-	if t.Abort == 0 || begin < s.Begin || s.Paused && !t.JudgesPart() {
+	if t.Abort == 0 || begin < s.Begin || s.Paused && !t.judgesPaused() {
 		return false
 	}
-	if s.Limited > begin && !t.Believed() { // the generator may have caused the times and rates
+	if s.Limited > begin && !t.TrustedIfFailed() { // the generator may have caused the times and rates
 		return false
 	}
 	failed := int64(0)
 	before := min(2, begin/s.Width) // a pause may end where the first window begins
 	points := s.windows(begin - before*s.Width)
 	MarkPauses(points)
-	Slide(points[before:], int(t.points(s.Width)), func(w Window) {
+	eachWindow(points[before:], int(t.points(s.Width)), func(w Window) {
 		if w.Unknown = 0; s.Missing && w.Asked > 0 {
 			w.Unknown = max(0, w.Asked-w.Sent)
 		} else if s.Missing { // a closed loop
-			w.Unknown = NoBound
+			w.Unknown = Unbounded
 		}
-		if w.Paused && !t.JudgesPart() {
+		if w.Paused && !t.judgesPaused() {
 			return
 		}
 		if (w.Asked > 0 || w.Sent > 0) && t.Judge(w.Read(t)) == Failed {

@@ -14,8 +14,6 @@ const (
 	Passed    = "passed"
 	Failed    = "failed"
 	Undecided = "undecided" // the run proves neither, or a check cannot be judged; it counts as a failure
-
-	Invalid = "invalid" // of a run as a whole: see Outcome
 )
 
 // A Result is a threshold and its result.
@@ -77,14 +75,14 @@ func (t Threshold) holds(v float64) bool {
 	}
 }
 
-// Believed tells whether the threshold is trusted even if the generator was the limit, and then only if it fails: an
+// TrustedIfFailed tells whether the threshold is trusted even if the generator was the limit, and then only if it fails: an
 // error answer is the endpoint's in any case.
-func (t Threshold) Believed() bool {
+func (t Threshold) TrustedIfFailed() bool {
 	return t.Metric == "errors" || t.Metric == "checks" || t.Metric == "status"
 }
 
-// Show fills in the value.
-func (out *Result) Show(t Threshold, read Reading) {
+// SetValue fills in the value.
+func (out *Result) SetValue(t Threshold, read Reading) {
 	if read.none {
 		out.Text = "nothing was measured"
 		return
@@ -105,34 +103,47 @@ func (k Kind) format(v float64) string {
 	switch k {
 	case TimeKind:
 		return units.Duration(int64(v))
-	case shareKind:
+	case ShareKind:
 		return units.Percent(v) + " %"
-	case rateKind:
+	case RateKind:
 		return units.Rate(v) + "/s"
 	default:
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
 }
 
-// A Tally keeps the worst of all windows: failed before undecided, and among equals the one with the worst value.
-type Tally struct {
-	Result         string
+// JudgeWindows judges every window of size neighbouring points, and writes the worst into the result. It leaves out those
+// that are idle, and those with a pause, if the pause decides.
+func (t Threshold) JudgeWindows(points []Window, size int, idle func(Window) bool, out *Result) {
+	all := tally{result: Passed}
+	eachWindow(points, size, func(w Window) {
+		if idle(w) || w.Paused && !t.judgesPaused() {
+			return
+		}
+		read := w.Read(t)
+		all.add(t, w.At, t.Judge(read), read)
+	})
+	all.write(t, out)
+}
+
+// A tally keeps the worst of all windows: failed before undecided, and among equals the one with the worst value.
+type tally struct {
+	result         string
 	judged, failed int
 	worst          Reading
 	at             int64
 }
 
-// Add counts a window that begins at a second of the run.
-func (a *Tally) Add(t Threshold, at int64, result string, read Reading) {
+func (a *tally) add(t Threshold, at int64, result string, read Reading) {
 	if a.judged++; result == Failed {
 		a.failed++
 	}
-	was, is := Severity(a.Result), Severity(result)
+	was, is := Severity(a.result), Severity(result)
 	if a.judged == 1 || is > was || is == was && t.worse(read, a.worst) {
 		a.worst, a.at = read, at
 	}
 	if is > was {
-		a.Result = result
+		a.result = result
 	}
 }
 
@@ -155,14 +166,14 @@ func (t Threshold) worse(a, b Reading) bool {
 	}
 }
 
-// Tell writes the worst window into the report.
-func (a *Tally) Tell(t Threshold, out *Result) {
+// write writes the worst window into the report.
+func (a *tally) write(t Threshold, out *Result) {
 	if a.judged == 0 {
 		out.Result, out.Text = Undecided, "in each window nothing was asked for, or the run was paused"
 		return
 	}
-	out.Result = a.Result
-	out.Show(t, a.worst)
+	out.Result = a.result
+	out.SetValue(t, a.worst)
 	if t.Over == 0 {
 		return
 	}

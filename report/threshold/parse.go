@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// A Threshold is a condition that a run has to meet, as [ParseThreshold] reads it.
+// A Threshold is a condition that a run has to meet, as [Parse] reads it.
 type Threshold struct {
 	Text      string        // as given
 	Metric    string        // latency, service, lag, errors, checks, rate, dropped or status
@@ -30,9 +30,9 @@ type Kind string
 // The kinds of values, as the JSON report names them.
 const (
 	TimeKind  Kind = "ns"
-	shareKind Kind = "share"
-	countKind Kind = "requests"
-	rateKind  Kind = "requests/s"
+	ShareKind Kind = "share"
+	CountKind Kind = "requests"
+	RateKind  Kind = "requests/s"
 )
 
 // A thresholdMetric is a metric that thresholds can use.
@@ -68,13 +68,13 @@ func (t Threshold) metric() thresholdMetric {
 func (t Threshold) Kind() Kind {
 	switch {
 	case t.Aggregate == "count":
-		return countKind
+		return CountKind
 	case t.Metric == "rate":
-		return rateKind
+		return RateKind
 	case slices.Contains(t.metric().aggregates, "p"):
 		return TimeKind
 	default:
-		return shareKind
+		return ShareKind
 	}
 }
 
@@ -292,7 +292,7 @@ func (s *thresholdScanner) limit(t *Threshold) error {
 	switch {
 	case t.Limit == 0 && t.Op == "<":
 		return s.fail(at, "nothing is less than 0; write ==0, or a higher limit")
-	case t.Kind() == shareKind && t.Limit > 1:
+	case t.Kind() == ShareKind && t.Limit > 1:
 		return s.fail(at, "a share is at most 1, or 100%%%s", percentHint(unit, v))
 	case t.Kind() == TimeKind && t.Limit > record.HighestNS:
 		return s.fail(at, "times are measured up to 1h; give a lower limit")
@@ -319,9 +319,9 @@ func (k Kind) units() map[string]float64 {
 	switch k {
 	case TimeKind:
 		return map[string]float64{"": ms, "ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": ms, "s": s, "m": 60 * s, "h": 3600 * s}
-	case shareKind:
+	case ShareKind:
 		return map[string]float64{"": 1, "%": 0.01}
-	case rateKind:
+	case RateKind:
 		return map[string]float64{"": 1, "k": 1e3, "M": 1e6, "/s": 1, "k/s": 1e3, "M/s": 1e6, "/m": 1. / 60, "/h": 1. / 3600}
 	default:
 		return map[string]float64{"": 1, "k": 1e3, "M": 1e6}
@@ -333,9 +333,9 @@ func (k Kind) example() string {
 	switch k {
 	case TimeKind:
 		return "250ms, 1.5s, or 250, which is in ms"
-	case shareKind:
+	case ShareKind:
 		return "1% or 0.01"
-	case rateKind:
+	case RateKind:
 		return "950, 950/s or 2.5k"
 	default:
 		return "100 or 1.5k"

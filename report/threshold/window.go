@@ -25,8 +25,8 @@ type Window struct {
 	Paused  bool    // the run was paused in a part of it
 }
 
-// NoBound is a number of requests above all others, and exact as a float64.
-const NoBound = 1 << 53
+// Unbounded is a number of requests above all others, and exact as a float64.
+const Unbounded = 1 << 53
 
 // MarkPauses marks the points in which the run was paused: nothing was asked for in them, but two or more requests in a
 // neighbouring point. (At a lower rate most points would look like pauses.) The pause began in the point before, and
@@ -50,14 +50,14 @@ func MarkPauses(points []Window) {
 	}
 }
 
-// JudgesPart tells whether a window that contains a pause can be judged by the threshold. It has too few requests for
+// judgesPaused tells whether a window that contains a pause can be judged by the threshold. It has too few requests for
 // some.
-func (t Threshold) JudgesPart() bool {
+func (t Threshold) judgesPaused() bool {
 	return t.Metric != "rate" || t.Over == 0 || t.Op == "<" || t.Op == "<="
 }
 
-// Add extends w by a neighbour. slower and unknown are the same in both: any of those requests may belong to either.
-func (w *Window) Add(o Window) {
+// add extends w by a neighbour. slower and unknown are the same in both: any of those requests may belong to either.
+func (w *Window) add(o Window) {
 	w.At = min(w.At, o.At)
 	w.Seconds += o.Seconds
 	w.Asked += o.Asked
@@ -68,33 +68,32 @@ func (w *Window) Add(o Window) {
 	w.Latency.Merge(o.Latency)
 }
 
-// Clone returns a copy whose histogram is its own.
-func (w Window) Clone() Window {
+func (w Window) clone() Window {
 	w.Latency = w.Latency.Clone()
 	return w
 }
 
-// Slide calls judge for every run of size neighbours, in order. Each run is a suffix of one block of this size and a
+// eachWindow calls judge for every run of size neighbours, in order. Each run is a suffix of one block of this size and a
 // prefix of the next, so none is added up from scratch. size is at most the number of points.
-func Slide(points []Window, size int, judge func(Window)) {
+func eachWindow(points []Window, size int, judge func(Window)) {
 	for begin := 0; begin+size <= len(points); begin += size {
 		suffix := make([]Window, size)
-		suffix[size-1] = points[begin+size-1].Clone()
+		suffix[size-1] = points[begin+size-1].clone()
 		for i := size - 2; i >= 0; i-- {
-			suffix[i] = suffix[i+1].Clone()
-			suffix[i].Add(points[begin+i])
+			suffix[i] = suffix[i+1].clone()
+			suffix[i].add(points[begin+i])
 		}
 		judge(suffix[0])
 		next := points[begin+size:]
 		if len(next) == 0 {
 			return
 		}
-		prefix := next[0].Clone()
+		prefix := next[0].clone()
 		for i := 1; i < size && i <= len(next); i++ {
 			if i > 1 {
-				prefix.Add(next[i-1])
+				prefix.add(next[i-1])
 			}
-			suffix[i].Add(prefix)
+			suffix[i].add(prefix)
 			judge(suffix[i])
 		}
 	}

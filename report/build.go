@@ -145,13 +145,13 @@ func statusName(code int) string {
 // addWorker adds the line of one incarnation.
 func (r *Report) addWorker(w WorkerInput) {
 	line := WorkerReport{ID: w.ID, Incarnation: w.Incarnation, State: w.State, Final: w.final(), LastSeen: w.LastSeen.UTC(), Gaps: w.Gaps}
-	line.Verdicts = record.Verdicts(within(w.Total, r.Length()), r.ClosedLoop)
+	line.Verdicts = record.Verdicts(w.Total.Within(r.Length()), r.ClosedLoop)
 	line.Self.Load = map[string]record.LoadReport{}
 	if w.Total != nil {
 		n, self := w.Total.Counts, &w.Total.Self
 		line.Sent, line.LateDropped, line.SeenLate = n.Sent, n.LateDropped, n.SeenLate
 		line.Busy, line.Opening, line.NoRoom, line.MostInFlight = n.Busy, n.Opening, n.NoRoom, w.Total.MostInFlight
-		line.Self = SelfReport{MeasuredS: float64(self.Wall) / 1e9, Cores: self.Cores, GCCycles: self.Collections, Load: self.LoadsKnown()}
+		line.Self = SelfReport{MeasuredS: float64(self.Wall) / 1e9, Cores: self.Cores, GCCycles: self.Collections, Load: self.KnownLoads()}
 	}
 	r.Workers = append(r.Workers, line)
 }

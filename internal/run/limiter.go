@@ -20,7 +20,7 @@ func (r *Run) Warning(ctx context.Context) string {
 	return r.Spec.Warning(s.newest(), s.burst)
 }
 
-// Surge returns that of the spec with the burst in force now.
+// Surge returns Spec.Surge with the burst that is in force now.
 func (r *Run) Surge(ctx context.Context) (func(rate float64) float64, error) {
 	if !r.Spec.HasLimiter() {
 		return func(float64) float64 { return 0 }, nil

@@ -57,7 +57,7 @@ func TestHoldOfAClosedLoop(t *testing.T) {
 		{LossPermit, 3 * time.Second, 0, 3 * time.Second},
 		{LossPermit, 20 * time.Second, 5 * time.Second, 5 * time.Second},
 		{LossStop, 0, 5 * time.Second, StopPromise},
-		{LossHold, 0, 0, WithoutEnd},
+		{LossHold, 0, 0, HoldPromise},
 		{LossHold, 0, 5 * time.Second, 5 * time.Second},
 	} {
 		s := losing(c.loss, c.permit, c.deadman)
