@@ -24,7 +24,7 @@ func TestConnectToSentinel(t *testing.T) {
 		if s == w.Servers[0] {
 			password = "p@ss"
 		}
-		mayOnly(t, s, "default", "resetpass", ">"+password)
+		s.SetUser(t, "default", "resetpass", ">"+password)
 	}
 	addrs, closed := w.Addrs(), fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
 	const rest = "?master_name=" + redistest.MasterName + "&sentinel_password=s%40cret"
@@ -51,12 +51,12 @@ func TestFollowSentinel(t *testing.T) {
 	w := redistest.StartWatched(t, redistest.WatchedOptions{Replicas: 2})
 	client := connected(t, w.URL())
 	first := w.Servers[0]
-	goesOver(t, client, first)
+	redistest.GoesOver(t, client, first)
 	if err := w.Sentinels[0].Client().Do(t.Context(), "SENTINEL", "FAILOVER", redistest.MasterName).Err(); err != nil {
 		t.Fatal(err)
 	}
 	second := w.Master(t, first)
-	goesOver(t, client, second) // the old one takes writes for some seconds more
+	redistest.GoesOver(t, client, second) // the old one takes writes for some seconds more
 	if at := client.(*Watched).Master(); at != second.Addr() {
 		t.Errorf("the master is at %s, not at %s", at, second.Addr())
 	}
@@ -67,7 +67,7 @@ func TestFollowSentinel(t *testing.T) {
 	}
 	w.Sentinels[0].Kill()
 	second.Kill()
-	goesOver(t, client, w.Master(t, second))
+	redistest.GoesOver(t, client, w.Master(t, second))
 }
 
 // TestClientsMoveTogether: two masters grant twice the rate. So no client writes to the old master long after others
@@ -135,8 +135,8 @@ func later(a, b time.Time) time.Time {
 func TestSentinelErrors(t *testing.T) {
 	t.Parallel()
 	w := redistest.StartWatched(t, redistest.WatchedOptions{})
-	mayOnly(t, w.Sentinels[0], "default", "resetpass", ">right")
-	mayOnly(t, w.Sentinels[0], "poor", "on", ">right", "+@connection")
+	w.Sentinels[0].SetUser(t, "default", "resetpass", ">right")
+	w.Sentinels[0].SetUser(t, "poor", "on", ">right", "+@connection")
 	open := redistest.Start(t)
 	sentinel, closed := w.Addrs()[0], fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
 	const named, right = "?master_name=" + redistest.MasterName, "&sentinel_password=right"

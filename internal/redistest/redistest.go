@@ -224,3 +224,11 @@ func FreePort(t testing.TB) int {
 	t.Fatalf("find a free port on 127.0.0.1 in 10000…22767: 100 tries, the last one: %v", err)
 	return 0
 }
+
+// SetUser changes a user by rules of ACL SETUSER.
+func (s *Server) SetUser(t *testing.T, user string, rules ...any) {
+	t.Helper()
+	if err := s.Client().Do(t.Context(), append([]any{"ACL", "SETUSER", user}, rules...)...).Err(); err != nil {
+		t.Fatal(err)
+	}
+}

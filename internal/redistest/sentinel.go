@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"context"
+	"crypto/rand"
 	"net"
 	"os"
 	"path/filepath"
@@ -144,5 +145,27 @@ func (s *Server) await(t testing.TB, what string, ok func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: not within %v: %s", s.Addr(), startPatience, what)
 		}
+	}
+}
+
+// Soon is how long a client takes to move to the new master after all Sentinels name it. It asks at least once a
+// second.
+const Soon = 1500 * time.Millisecond
+
+// GoesOver checks that a client is with this master soon: a call without a repetition succeeds there.
+func GoesOver(t *testing.T, client redis.UniversalClient, master *Server) {
+	t.Helper()
+	key, began := rand.Text(), time.Now()
+	for {
+		ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
+		err := client.Incr(ctx, key).Err()
+		cancel()
+		if err == nil && master.Client().Exists(t.Context(), key).Val() == 1 {
+			return
+		}
+		if time.Since(began) > Soon {
+			t.Fatalf("%v after the others the client is not with %s: %v", time.Since(began), master.Addr(), err)
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
 }

@@ -49,7 +49,7 @@ func TestClusterFailoverIsFollowed(t *testing.T) {
 			if err == nil && reply.Status != "" {
 				break
 			}
-			if time.Since(began) > soon {
+			if time.Since(began) > redistest.Soon {
 				t.Fatalf("master %d: no renewal %v after all nodes know the new one: %v", i, time.Since(began), err)
 			}
 		}

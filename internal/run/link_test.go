@@ -121,7 +121,7 @@ func TestLinkIsOneConnection(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		// CLIENT SETNAME needs a permission of its own.
-		mayOnly(t, s, "worker", "on", ">p", "~*", "&*", "+@all", "-client")
+		s.SetUser(t, "worker", "on", ">p", "~*", "&*", "+@all", "-client")
 		l := linked(t, "redis://worker:p@"+s.Addr()+"/2")
 		work(t, l, "x")
 		if got := fmt.Sprint(clients(t, s)); got != want {
@@ -288,7 +288,7 @@ func TestLinkFollowsSentinel(t *testing.T) {
 	second := w.Master(t, w.Servers[0])
 	woken(t, "the failover", wake)
 	hears(t, l, r, second.Client())
-	goesOver(t, l.Client, second)
+	redistest.GoesOver(t, l.Client, second)
 }
 
 // TestLinkFollowsCluster: the same when a replica takes over from the master that has the run, on command and after a
