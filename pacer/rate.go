@@ -38,6 +38,14 @@ func (r Rate) String() string {
 	return fmt.Sprintf("%d/%ds", r.Num, r.Den)
 }
 
+// Text is String with its unit: 600 per second. A fraction has it already, as in 1/2s.
+func (r Rate) Text() string {
+	if r.Den <= 1 {
+		return r.String() + " per second"
+	}
+	return r.String()
+}
+
 func (r Rate) rat() *big.Rat { return big.NewRat(r.Num, max(1, r.Den)) }
 
 // MarshalText returns String, for JSON and flags.

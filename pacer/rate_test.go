@@ -175,3 +175,12 @@ func exactRate(t *testing.T, s string) *big.Rat {
 	}
 	return r.Mul(r, big.NewRat(int64(time.Second), int64(d)))
 }
+
+// TestRateText: the unit is there once.
+func TestRateText(t *testing.T) {
+	for want, rate := range map[string]pacer.Rate{"600 per second": pacer.PerSecond(600), "1/2s": {Num: 1, Den: 2}} {
+		if got := rate.Text(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -205,7 +205,11 @@ func (r *Report) shortfall() {
 	r.unsent(max(0, a.LateDropped-a.Overrun), "because it would have been late: the workers or their connections did not keep up, "+
 		"or Redis did not answer for longer than promises last")
 	if !slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return !w.Final }) { // else notes name the workers whose counts are missing
-		r.unsent(a.Lost, "because the promises of its workers had ended: Redis did not answer for longer than they last")
+		why := "because the promises of its workers had ended: Redis did not answer for longer than they last"
+		if slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return w.State == "replaced" }) {
+			why = "because another process took the id of a worker: give each worker an id of its own"
+		}
+		r.unsent(a.Lost, why)
 	}
 }
 

@@ -172,3 +172,16 @@ func TestForgottenProcesses(t *testing.T) {
 		t.Errorf("complete %v, %q", r.Complete, r.Notes)
 	}
 }
+
+// TestWhyLost: if another process took a worker's id, the report does not say that Redis was away.
+func TestWhyLost(t *testing.T) {
+	for state, says := range map[string]string{"replaced": "another process took the id of a worker", "left": "Redis did not answer for longer"} {
+		total := record.NewSnapshot("w", "1")
+		total.Final, total.Counts = true, record.Counts{Sent: 90, Completed: 90}
+		r := report.Build(report.Input{Run: "x", Duration: time.Second, Budget: report.Budget{Issued: 100},
+			Workers: []report.WorkerInput{{ID: "w", Incarnation: "1", State: state, Leased: 100, Gone: true, Total: total}}})
+		if notes := strings.Join(r.Notes, "; "); r.Audit.Lost != 10 || !strings.Contains(notes, says) {
+			t.Errorf("%s: %d lost, %q", state, r.Audit.Lost, notes)
+		}
+	}
+}

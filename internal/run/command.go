@@ -91,12 +91,12 @@ var ErrNoRate = errors.New("the run goes as fast as it can (--qps max): it has n
 // SetRate changes the rate of the whole cluster to `to`, at once or as a ramp over some time. It cancels the stages
 // that it overlaps. The planned end of the run stays.
 func (r *Run) SetRate(ctx context.Context, to pacer.Rate, over time.Duration) (Change, error) {
-	return r.setRate(ctx, to, over, to.String()+" per second")
+	return r.setRate(ctx, to, over, to.Text())
 }
 
 // SetRateFor is SetRate at once, with a reason for the run's events and its report.
 func (r *Run) SetRateFor(ctx context.Context, to pacer.Rate, why string) (Change, error) {
-	return r.setRate(ctx, to, 0, to.String()+" per second, "+why)
+	return r.setRate(ctx, to, 0, to.Text()+", "+why)
 }
 
 func (r *Run) setRate(ctx context.Context, to pacer.Rate, over time.Duration, what string) (Change, error) {
