@@ -24,6 +24,7 @@ func newWorkersCommand(redis *cli.Redis) *cobra.Command {
 
 Their states: active; silent (not heard of for three renewals, may send until its promise ends);
 left, stopped, lost, removed (take part no more); replaced (by another process of the same id).
+OWNED is how many slots a worker has owned since the start: requests that were its own to send.
 UNTIL is when the promise of a worker ends: until then it may send without a reply from Redis.
 
 To list the workers of a run named rm: loadctl workers -- rm`,
