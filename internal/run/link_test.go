@@ -96,18 +96,20 @@ func clients(t *testing.T, s *redistest.Server) (names []string) {
 	return names
 }
 
+// oneLink is the list of clients of a server with one worker.
+const oneLink = "[loadworker:x:one]"
+
 // TestLinkIsOneConnection: a worker has one connection to each server, with its name. It has a second one only while
 // it reads what the whole fleet has published.
 func TestLinkIsOneConnection(t *testing.T) {
 	t.Parallel()
-	const want = "[loadworker:x:one]"
 	t.Run("standalone", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		l := linked(t, s.URL())
 		r, _ := work(t, l, "x")
-		if got := fmt.Sprint(clients(t, s)); got != want {
-			t.Errorf("%s, want %s", got, want)
+		if got := fmt.Sprint(clients(t, s)); got != oneLink {
+			t.Errorf("%s, want %s", got, oneLink)
 		}
 		far, err := r.Aside(t.Context(), l)
 		if err == nil {
@@ -124,8 +126,8 @@ func TestLinkIsOneConnection(t *testing.T) {
 		s.SetUser(t, "worker", "on", ">p", "~*", "&*", "+@all", "-client")
 		l := linked(t, "redis://worker:p@"+s.Addr()+"/2")
 		work(t, l, "x")
-		if got := fmt.Sprint(clients(t, s)); got != want {
-			t.Errorf("%s, want %s", got, want)
+		if got := fmt.Sprint(clients(t, s)); got != oneLink {
+			t.Errorf("%s, want %s", got, oneLink)
 		}
 	})
 	t.Run("named in the URL", func(t *testing.T) {
@@ -134,37 +136,6 @@ func TestLinkIsOneConnection(t *testing.T) {
 		work(t, linked(t, s.URL()+"?client_name=mine&protocol=2"), "x")
 		if got := fmt.Sprint(clients(t, s)); got != "[mine]" {
 			t.Errorf("%s", got)
-		}
-	})
-	t.Run("cluster", func(t *testing.T) {
-		t.Parallel()
-		c := redistest.StartCluster(t, 3)
-		l := linked(t, c.URL())
-		r, _ := work(t, l, "x")
-		owner := c.Owner(t, r.Keys.Budget)
-		for _, s := range c.Masters {
-			got := fmt.Sprint(clients(t, s))
-			if got != want && (s == owner || got != "[]") {
-				t.Errorf("%s has %s, want at most %s", s.Addr(), got, want)
-			}
-			if n := s.Client().PubSubNumSub(t.Context(), r.Keys.Control).Val()[r.Keys.Control]; (n == 1) != (s == owner) {
-				t.Errorf("%s has %d subscriptions", s.Addr(), n)
-			}
-		}
-	})
-	t.Run("Sentinel", func(t *testing.T) {
-		t.Parallel()
-		w := redistest.StartWatched(t, redistest.WatchedOptions{})
-		work(t, linked(t, w.URL()), "x")
-		got := slices.DeleteFunc(clients(t, w.Servers[0]), func(name string) bool { return strings.HasPrefix(name, "sentinel-") })
-		if fmt.Sprint(got) != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-		for _, s := range w.Sentinels {
-			others := slices.DeleteFunc(clients(t, s), func(name string) bool { return strings.HasPrefix(name, "sentinel-") })
-			if len(others) != 1 {
-				t.Errorf("Sentinel at %s has %q, want one", s.Addr(), others)
-			}
 		}
 	})
 	t.Run("embedded", func(t *testing.T) {
@@ -177,6 +148,42 @@ func TestLinkIsOneConnection(t *testing.T) {
 		work(t, linked(t, s.URL()), "x")
 		if n := s.Clients(); n != 1 {
 			t.Errorf("%d connections, want 1", n)
+		}
+	})
+}
+
+// TestLinkToSeveralServers: a worker has one connection to each server that it needs.
+func TestLinkToSeveralServers(t *testing.T) {
+	t.Parallel()
+	t.Run("cluster", func(t *testing.T) {
+		t.Parallel()
+		c := redistest.StartCluster(t, 3)
+		l := linked(t, c.URL())
+		r, _ := work(t, l, "x")
+		owner := c.Owner(t, r.Keys.Budget)
+		for _, s := range c.Masters {
+			got := fmt.Sprint(clients(t, s))
+			if got != oneLink && (s == owner || got != "[]") {
+				t.Errorf("%s has %s, want at most %s", s.Addr(), got, oneLink)
+			}
+			if n := s.Client().PubSubNumSub(t.Context(), r.Keys.Control).Val()[r.Keys.Control]; (n == 1) != (s == owner) {
+				t.Errorf("%s has %d subscriptions", s.Addr(), n)
+			}
+		}
+	})
+	t.Run("Sentinel", func(t *testing.T) {
+		t.Parallel()
+		w := redistest.StartWatched(t, redistest.WatchedOptions{})
+		work(t, linked(t, w.URL()), "x")
+		got := slices.DeleteFunc(clients(t, w.Servers[0]), func(name string) bool { return strings.HasPrefix(name, "sentinel-") })
+		if fmt.Sprint(got) != oneLink {
+			t.Errorf("%s, want %s", got, oneLink)
+		}
+		for _, s := range w.Sentinels {
+			others := slices.DeleteFunc(clients(t, s), func(name string) bool { return strings.HasPrefix(name, "sentinel-") })
+			if len(others) != 1 {
+				t.Errorf("Sentinel at %s has %q, want one", s.Addr(), others)
+			}
 		}
 	})
 }
