@@ -58,8 +58,8 @@ func (f *creation) open(c *cobra.Command, server *cli.Redis, name string) (clien
 
 // create makes the run, or opens the existing one if its spec is the same. A run that has ended is an error: nothing
 // would be sent.
-func (f *creation) create(ctx context.Context, client redis.UniversalClient, name string, spec spec.Spec) (*run.Run, bool, error) {
-	r, created, err := run.Create(ctx, client, name, spec, f.how.Options())
+func (f *creation) create(ctx context.Context, client redis.UniversalClient, name string, asked spec.Spec) (*run.Run, bool, error) {
+	r, created, err := run.Create(ctx, client, name, asked, f.how.Options())
 	if err == nil && !r.Ended.IsZero() {
 		err = fmt.Errorf("run %s ended at %s; loadctl report %s shows it; choose another name, or replace it with --new", name, r.Ended.Format(time.RFC3339), name)
 	}
@@ -74,9 +74,9 @@ type Created struct {
 }
 
 // joining returns the command line of a worker that joins a run.
-func joining(name string, spec spec.Spec) string {
+func joining(name string, asked spec.Spec) string {
 	allow := "--allow-any"
-	if hosts := spec.Target.Hosts(); len(hosts) > 0 {
+	if hosts := asked.Target.Hosts(); len(hosts) > 0 {
 		allow = "--allow-hosts " + strings.Join(hosts, ",")
 	}
 	return fmt.Sprintf("loadworker run --run %s %s", name, allow)
@@ -112,17 +112,17 @@ have joined. --qps is the total of the WHOLE CLUSTER.`,
 	return c
 }
 
-func printCreated(w io.Writer, c Created, spec spec.Spec) error {
+func printCreated(w io.Writer, c Created, asked spec.Spec) error {
 	verb, begins := "created", "loadctl start "+c.Run
 	if !c.Created {
 		verb = "exists already, with the same description"
 	}
-	if spec.MinWorkers > 0 {
+	if asked.MinWorkers > 0 {
 		s := "s"
-		if spec.MinWorkers == 1 {
+		if asked.MinWorkers == 1 {
 			s = ""
 		}
-		begins = fmt.Sprintf("by itself with %d worker%s, or with %s", spec.MinWorkers, s, begins)
+		begins = fmt.Sprintf("by itself with %d worker%s, or with %s", asked.MinWorkers, s, begins)
 	}
 	_, err := printable.Fprintf(w, "%s: %s\njoin    %s\nbegins  %s\n", c.Run, verb, c.Worker, begins)
 	return err

@@ -13,7 +13,7 @@ import (
 
 // isFile tells whether an argument names a file rather than a run. The name of a run has no path separator.
 func isFile(arg string) bool {
-	return strings.HasSuffix(arg, archive.Extension) || strings.ContainsAny(arg, `/\`)
+	return strings.HasSuffix(arg, report.ArchiveExtension) || strings.ContainsAny(arg, `/\`)
 }
 
 // checkFiles refuses arguments that do not go together with files.

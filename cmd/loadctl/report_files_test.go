@@ -16,8 +16,8 @@ import (
 	"github.com/loadctl/loadctl/report/render"
 )
 
-// archiveOf writes an archive of a run of so many seconds with 100 requests each, all answered after latency, and returns
-// its path.
+// archiveOf writes an archive of a run of so many seconds with 100 requests each, all answered after latency, and
+// returns its path.
 func archiveOf(t *testing.T, name string, seconds int64, latency time.Duration) string {
 	t.Helper()
 	series, total := new(record.Series), record.NewSnapshot(name, "i")

@@ -83,12 +83,12 @@ func (f *runFlags) hasRun(ctx context.Context, address string) bool {
 
 // same joins the run in a server that nobody named, if its description is the same as ours. It sends nothing of our
 // description there: another user's process may listen at that port, and headers and body are private.
-func (f *runFlags) same(ctx context.Context, client redis.UniversalClient, spec spec.Spec) (*run.Run, error) {
+func (f *runFlags) same(ctx context.Context, client redis.UniversalClient, asked spec.Spec) (*run.Run, error) {
 	r, err := run.Open(ctx, client, f.name)
 	if err != nil {
 		return nil, cli.Config(err)
 	}
-	if lines := r.Spec.Diff(spec); len(lines) > 0 {
+	if lines := r.Spec.Diff(asked); len(lines) > 0 {
 		return nil, cli.Config(&run.DifferentError{Name: f.name, Lines: lines})
 	}
 	if !r.Ended.IsZero() {

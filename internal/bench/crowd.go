@@ -25,8 +25,9 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// A crowd is a process that is many workers: each with an engine, a Renewer, a publisher and connections of its own, as in a process of its
-// own; only what they fire at is nothing. A hundred processes would be more than one core can carry on time.
+// A crowd is a process that is many workers: each with an engine, a Renewer, a publisher and connections of its own,
+// as in a process of its own; only what they fire at is nothing. A hundred processes would be more than one core can
+// carry on time.
 type crowd struct {
 	redis         string
 	server        int // the id of Redis' process
@@ -49,7 +50,8 @@ func (c *crowd) flags(name string, lasting, warm time.Duration) *flag.FlagSet {
 	return flags
 }
 
-// crowdPart is the process. It says what Redis did for it from warm after the run's first slot to a moment before its end.
+// crowdPart is the process. It says what Redis did for it from warm after the run's first slot to a moment before its
+// end.
 func crowdPart(args []string) error {
 	var c crowd
 	if err := c.flags("crowd", 10*time.Second, 3*time.Second).Parse(args); err != nil {

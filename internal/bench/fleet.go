@@ -52,8 +52,8 @@ func oneProcess(ctx context.Context, b *bench, s *section) error {
 	return nil
 }
 
-// hundred lets 100 processes share the rate, as far as this machine can carry them: of those that do not fire all they were asked to, or call
-// at another pace than they should, nothing is said.
+// hundred lets 100 processes share the rate, as far as this machine can carry them: of those that do not fire all they
+// were asked to, or call at another pace than they should, nothing is said.
 func hundred(ctx context.Context, b *bench, s *section) error {
 	length, warm := b.lasting(20*time.Second, 8*time.Second)
 	const workers = 100
@@ -135,7 +135,8 @@ func renewing(workers int) float64 {
 // scripts is how many calls they make, one snapshot a second each among them.
 func scripts(workers int) float64 { return renewing(workers) + float64(workers) }
 
-// onTime is an error if calls were made at another pace than they should: round trips were long, or the machine had too much to do.
+// onTime is an error if calls were made at another pace than they should: round trips were long, or the machine had
+// too much to do.
 func onTime(perSecond float64, workers int, should float64) error {
 	if perSecond < 0.93*should || perSecond > 1.07*should {
 		return fmt.Errorf("%.0f calls/s of %d workers that should make %.0f: this machine has too much to do", perSecond, workers, should)

@@ -30,7 +30,8 @@ type called struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// costly is a turn of calls, and the processor time they took: that of Redis, or, where that is embedded, of all there is.
+// costly is a turn of calls, and the processor time they took: that of Redis, or, where that is embedded, of all there
+// is.
 type costly struct {
 	called
 	cpu time.Duration

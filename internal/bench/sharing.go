@@ -48,7 +48,8 @@ func sharing(ctx context.Context, b *bench, s *section) error {
 	return nil
 }
 
-// paired is what a request of some costs to one of others, round by round. Of both there is a turn of each round, or of one there is none.
+// paired is what a request of some costs to one of others, round by round. Of both there is a turn of each round, or
+// of one there is none.
 func paired(some, others []*outcome, cost func(*outcome) float64) values {
 	pairs := make(values, 0, len(some))
 	for i := range min(len(some), len(others)) {

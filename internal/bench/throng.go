@@ -20,9 +20,9 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// A throng is a crowd of thousands: it is also commanded and read, and in the end its Redis stands still for a second. A core does not carry thousands of
-// engines. So each worker has a Renewer and a Journal, and a connection, and calls at its natural pace; but it sends nothing, and publishes what it might
-// have sent.
+// A throng is a crowd of thousands: it is also commanded and read, and in the end its Redis stands still for a second.
+// A core does not carry thousands of engines. So each worker has a Renewer and a Journal, and a connection, and calls
+// at its natural pace; but it sends nothing, and publishes what it might have sent.
 type throng struct {
 	crowd
 	rate    int64

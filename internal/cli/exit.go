@@ -1,5 +1,5 @@
-// Package cli is what the two commands have in common: exit codes, signals, arguments, the commands version and man, and the flags that
-// name a Redis server, describe a run, and say how a report is written.
+// Package cli is what the two commands have in common: exit codes, signals, arguments, the commands version and man,
+// and the flags that name a Redis server, describe a run, and say how a report is written.
 //
 // The rules for messages, as in all of the project: an error is one line on stderr that begins with "error: " and says
 // what, why, and what to do; what was asked for goes to stdout, everything else to stderr; no secret is ever printed.
@@ -144,8 +144,8 @@ func patience(root *cobra.Command, args []string) time.Duration {
 	return hurry
 }
 
-// watch ends the context at the first signal and the process at the second; when the command has ended, it waits for neither.
-// A command that blocks, because the server hangs, ends after patience.
+// watch ends the context at the first signal and the process at the second; when the command has ended, it waits for
+// neither. A command that blocks, because the server hangs, ends after patience.
 func watch(ended <-chan struct{}, signals <-chan os.Signal, cancel context.CancelCauseFunc, giveUp func(), patience time.Duration) {
 	select {
 	case <-signals:
@@ -173,7 +173,8 @@ const (
 	keptEnd   = 300
 )
 
-// oneLine is an error as one line of bounded length: it may quote arguments, or what is in Redis, and must not steer a terminal.
+// oneLine is an error as one line of bounded length: it may quote arguments, or what is in Redis, and must not steer a
+// terminal.
 func oneLine(err error) string {
 	s := printable.Line(strings.ReplaceAll(err.Error(), "\n", "; ")) // several errors have a line each
 	if len(s) > keptBegin+keptEnd {

@@ -202,7 +202,8 @@ func parts(v reflect.Value, prefix string, seen map[string]bool) {
 // certificate is one that can be read.
 const certificate = "-----BEGIN CERTIFICATE-----\nMIIBfzCCASWgAwIBAgIUJlq3xQ==\n-----END CERTIFICATE-----\n"
 
-// TestFlagsWithholdSecrets: no secret is among the flags, each that is not told is named, and what stands for a file says which one it was.
+// TestFlagsWithholdSecrets: no secret is among the flags, each that is not told is named, and what stands for a file
+// says which one it was.
 func TestFlagsWithholdSecrets(t *testing.T) {
 	for name, body := range map[string]string{
 		"long": strings.Repeat("x", 201), "password": `{"password":"s3cr3t"}`, "no text": "\xff\x00s3cr3t", "like a file": "@s3cr3t", "steers": "a=\x1bs3cr3t",

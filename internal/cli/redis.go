@@ -27,8 +27,8 @@ type Redis struct {
 // embeddedPort is where an embedded server listens if it is free: a known one, so that the address can be remembered.
 const embeddedPort = "6380"
 
-// AddFlags adds --redis to a command and those below it. The environment is read when connecting and is not shown as a default: it
-// may hold a password. without says what is used when there is neither.
+// AddFlags adds --redis to a command and those below it. The environment is read when connecting and is not shown as a
+// default: it may hold a password. without says what is used when there is neither.
 func (r *Redis) AddFlags(c *cobra.Command, without string) {
 	r.warn = func(why string) { fmt.Fprintln(c.ErrOrStderr(), "warning: "+why) }
 	c.PersistentFlags().StringVar(&r.address, "redis", "", "`URL` of Redis: redis://host:port, rediss://… with TLS, unix:///path, or @FILE that holds the URL. Cluster: any node. Sentinel: ?master_name=NAME "+
@@ -62,8 +62,8 @@ func (r *Redis) Check() error {
 	return nil
 }
 
-// Embedded tells whether a worker is to bring a server with it, because none was named or by --redis embedded[:PORT]. The
-// server listens at the first of the addresses that is free.
+// Embedded tells whether a worker is to bring a server with it, because none was named or by --redis embedded[:PORT].
+// The server listens at the first of the addresses that is free.
 func (r *Redis) Embedded() (addresses []string, ok bool) {
 	name, port, named := strings.Cut(r.given(), ":")
 	switch {
@@ -99,8 +99,9 @@ func (r *Redis) Connect(ctx context.Context) (redis.UniversalClient, error) {
 	return client, nil
 }
 
-// Link reaches the server for a worker of this name, with one connection for all that the worker says and hears. While the server refuses it for a
-// reason that passes, it tries again for as long as the patience, 0 = without end; told is called with the first refusal.
+// Link reaches the server for a worker of this name, with one connection for all that the worker says and hears. While
+// the server refuses it for a reason that passes, it tries again for as long as the patience, 0 = without end; told is
+// called with the first refusal.
 func (r *Redis) Link(ctx context.Context, name string, patience time.Duration, told func(error)) (*link.Link, error) {
 	address, err := r.Address()
 	if err != nil {

@@ -152,7 +152,8 @@ func TestReportFiles(t *testing.T) {
 	}
 }
 
-// TestReportFilesFail: a file that is not taken keeps no other from being written. The first is on standard output instead, where that is free.
+// TestReportFilesFail: a file that is not taken keeps no other from being written. The first is on standard output
+// instead, where that is free.
 func TestReportFilesFail(t *testing.T) {
 	temporary, dir := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", temporary)
@@ -232,7 +233,8 @@ func TestRedisFlag(t *testing.T) {
 	}
 }
 
-// TestReportGoesElsewhere: where standard output takes nothing either, the report is in the directory for temporary files.
+// TestReportGoesElsewhere: where standard output takes nothing either, the report is in the directory for temporary
+// files.
 func TestReportGoesElsewhere(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)

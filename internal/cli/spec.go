@@ -102,7 +102,8 @@ func (f *Spec) Given(c *cobra.Command) bool {
 	return used
 }
 
-// Spec is the run's spec. Everything that can be is checked here, before anything is written: the error is one of configuration.
+// Spec is the run's spec. Everything that can be is checked here, before anything is written: the error is one of
+// configuration.
 func (f *Spec) Spec(stdin io.Reader) (spec.Spec, error) {
 	s, err := f.read(stdin)
 	return s, Config(err)
@@ -145,7 +146,8 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	return s, s.Validate()
 }
 
-// undescribed says that the target is missing. A limiter looks as if it were the worker's, so who joins a run by its name is told that it is not.
+// undescribed says that the target is missing. A limiter looks as if it were the worker's, so who joins a run by its
+// name is told that it is not.
 func (f *Spec) undescribed() error {
 	const missing = "--url: give what to request, such as --url http://127.0.0.1:8080/"
 	if flag := f.limiter.first(f.set); flag != "" {

@@ -16,7 +16,8 @@ type verdictError struct {
 
 func (e verdictError) Error() string { return e.text }
 
-// Judged is the error that ends a command whose run did not meet its thresholds; nil where it did, has none, or goes on.
+// Judged is the error that ends a command whose run did not meet its thresholds; nil where it did, has none, or goes
+// on.
 func Judged(rep report.Report) error {
 	of := func(result string) (lines []string) {
 		for _, t := range rep.Thresholds {

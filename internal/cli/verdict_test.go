@@ -43,8 +43,8 @@ func (s verdictSuite) count(kind func(verdictCase) bool) (n int) {
 	return n
 }
 
-// anyVerdict is a report at random: complete or not, with an audit that adds up or not, with workers that were a limit, measured nothing or sent
-// nothing, with thresholds of any result.
+// anyVerdict is a report at random: complete or not, with an audit that adds up or not, with workers that were a
+// limit, measured nothing or sent nothing, with thresholds of any result.
 func anyVerdict(rng *rand.Rand) report.Report {
 	chance := func(n int) bool { return rng.IntN(n) == 0 }
 	r := report.Report{Run: "x", Running: chance(10), Complete: !chance(4), ClosedLoop: chance(5), DurationS: 1, SeriesWidthS: 1}
@@ -75,8 +75,8 @@ func anyVerdict(rng *rand.Rand) report.Report {
 	return r
 }
 
-// TestFilesAgreeWithExitCode: the exit code of a run with thresholds that is over is 0 exactly if every case of JUnit passes, and so says the
-// headline of Markdown. Of other codes both tell which it is.
+// TestFilesAgreeWithExitCode: the exit code of a run with thresholds that is over is 0 exactly if every case of JUnit
+// passes, and so says the headline of Markdown. Of other codes both tell which it is.
 func TestFilesAgreeWithExitCode(t *testing.T) {
 	rng, seen := rand.New(rand.NewPCG(1, 2)), map[int]int{}
 	headline := regexp.MustCompile("^### Load test `x`: (passed|failed|undecided|invalid)(, [a-zA-Z ]+)?\n")

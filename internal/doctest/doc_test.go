@@ -269,7 +269,8 @@ func TestCommandsAndFlags(t *testing.T) {
 	}
 }
 
-// TestFlagsOfWorkers: the flags of loadworker run that describe a run are those of loadctl run and create too; those of one worker are not.
+// TestFlagsOfWorkers: the flags of loadworker run that describe a run are those of loadctl run and create too; those
+// of one worker are not.
 func TestFlagsOfWorkers(t *testing.T) {
 	flag := regexp.MustCompile(`(?m)^ {2,6}(?:-\w, )?(--[a-z][a-z-]*)`)
 	groups := func(command string) map[string][]string {

@@ -455,7 +455,8 @@ func TestOutageWhileWatching(t *testing.T) {
 			if r.Asked != 1800 || a.Sent != n || n+a.Skipped+a.LateDropped != 1800 || !r.Complete {
 				t.Errorf("%d arrived, %+v", n, a)
 			}
-			// With stop the promise ends 2 s into the outage. What is due in the last second leaves late, or is dropped if nobody is patient.
+			// With stop the promise ends 2 s into the outage. What is due in the last second leaves late, or is
+			// dropped if nobody is patient.
 			late := time.Duration(r.Lag.Max) >= 500*time.Millisecond
 			if acceptance() {
 				late = a.LateDropped >= 200

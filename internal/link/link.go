@@ -126,8 +126,8 @@ func (l *Link) subscribe(ctx context.Context, channel string) error {
 	return err
 }
 
-// Aside returns another connection, which is opened at the first call. It is for reading the results of the whole fleet:
-// on the link a renewal would wait behind them.
+// Aside returns another connection, which is opened at the first call. It is for reading the results of the whole
+// fleet: on the link a renewal would wait behind them.
 func (l *Link) Aside(ctx context.Context) (redis.UniversalClient, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// UnverifiedWarning returns a warning if the URL of the server turns off the check of its certificate with skip_verify; else
-// "".
+// UnverifiedWarning returns a warning if the URL of the server turns off the check of its certificate with
+// skip_verify; else "".
 func UnverifiedWarning(client redis.UniversalClient) string {
 	var config *tls.Config
 	switch c := client.(type) {

@@ -14,8 +14,8 @@
 //
 // Guarantees:
 //
-//   - One socket in use for each address. If a caller gives up and closes its stream, no other stream ends with it, and its
-//     replies are dropped.
+//   - One socket in use for each address. If a caller gives up and closes its stream, no other stream ends with it, and
+//     its replies are dropped.
 //   - A socket that the server has closed ends all its streams at once. A socket on which a reply is overdue by more
 //     than silence ends when a caller gives up.
 //   - Messages come in order. None blocks the socket: a slow reader loses the oldest.
@@ -42,7 +42,8 @@ const (
 	keptMessages = 256
 	// dialAgain is how long to wait for a connection before another one is opened beside it.
 	dialAgain = 500 * time.Millisecond
-	// firstPause and mostPause bound how long to wait before connecting again to a server that has refused a connection.
+	// firstPause and mostPause bound how long to wait before connecting again to a server that has refused a
+	// connection.
 	firstPause = 50 * time.Millisecond
 	mostPause  = 4 * time.Second
 )

@@ -25,8 +25,8 @@ type totals struct {
 	gaps  map[string]int64
 }
 
-// readTotals reads them, on all cores. If the snapshot of a file replaces a stored one, the histograms of the stored one
-// are not added.
+// readTotals reads them, on all cores. If the snapshot of a file replaces a stored one, the histograms of the stored
+// one are not added.
 func readTotals(ctx context.Context, r *run.Run, rest map[string]*Unpublished) (totals, error) {
 	t := totals{of: map[string]*record.Snapshot{}, times: record.NewSnapshot("", ""), gaps: map[string]int64{}}
 	var all sync.Mutex // for t and failure

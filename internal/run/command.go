@@ -265,8 +265,8 @@ type Pending struct {
 var ErrUnconfirmed = errors.New("cannot be confirmed")
 
 // Stop ends the run: workers drop everything not yet written. It returns when each member has confirmed that, or its
-// promise is over. It waits some seconds for a silent member whose promise has no end (spec.LossHold). Then it returns an
-// ErrUnconfirmed. waiting is called when the members that it waits for change; it may be nil.
+// promise is over. It waits some seconds for a silent member whose promise has no end (spec.LossHold). Then it returns
+// an ErrUnconfirmed. waiting is called when the members that it waits for change; it may be nil.
 func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error) {
 	c, err := r.command(ctx, "stop", "", "", 0)
 	// A run that ended by itself may have requests that wait for a connection.

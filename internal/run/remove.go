@@ -99,11 +99,11 @@ func (r *Run) idle(ctx context.Context) error {
 
 // quiet reports whether no member takes part in the run. In a run that is over only members count that can still
 // send: a killed worker never says that it left.
-func (s *State) quiet(spec spec.Spec) bool {
+func (s *State) quiet(asked spec.Spec) bool {
 	member := func(w Worker) bool { return w.State == "active" || w.State == "silent" }
 	if s.EndedAt.IsZero() {
 		return !slices.ContainsFunc(s.Workers, member)
 	}
-	able, unsure := s.waitsFor(spec)
+	able, unsure := s.waitsFor(asked)
 	return len(unsure) == 0 && !slices.ContainsFunc(able, member)
 }

@@ -42,8 +42,8 @@ type State struct {
 	LastRate  float64   `json:"-"` // the rate last in force
 	Restored  time.Time `json:"-"` // when the lost state was restored; zero = never
 	Forgetful bool      `json:"-"` // a failover or a loss has forgotten who owned slots
-	Issued    int64     `json:"-"` // slots that were somebody's or nobody's
-	LawCount  int       `json:"-"` // how long reading the state takes
+	Issued    int64     `json:"-"` // slots due so far that are accounted for: owned, or nobody's
+	LawCount  int       `json:"-"` // of the history; reading it takes 1 ms per thousand
 
 	burst     int64 // of the limiter, in force; 0 = what the rate makes in half a second
 	now       time.Time

@@ -12,7 +12,7 @@ import (
 	"github.com/loadctl/loadctl/report/threshold"
 )
 
-// Answer is the JSON output of the command
+// Answer is the JSON output of the command search.
 type Answer struct {
 	Run    string  `json:"run"`
 	End    string  `json:"end"`    // found, above (--to still passed), below (nothing passed), no answer, or interrupted

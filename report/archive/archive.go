@@ -22,9 +22,6 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// Extension is the ending of the names of archives.
-const Extension = report.ArchiveExtension
-
 // An archive is text: a first line with the format and its version, then gzip of one JSON object in base64, in lines:
 //
 //	loadctl archive 1
@@ -163,7 +160,7 @@ func readTitle(text *bufio.Reader) error {
 	return nil
 }
 
-// decodeArchive reads the JSON of an archive.
+// decode reads the JSON of an archive.
 func decode(body []byte) (report.Report, error) {
 	if len(body) > maxBytes {
 		return report.Report{}, fmt.Errorf("the report has more than %d MiB, the limit of an archive", maxBytes>>20)

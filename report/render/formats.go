@@ -24,7 +24,7 @@ func table() format.Table[report.Report] {
 		{Name: "markdown", Ending: ".md", Render: Markdown},
 		{Name: "openmetrics", Ending: ".prom", Render: OpenMetrics},
 		{Name: "html", Ending: ".html", Render: HTML},
-		{Name: "archive", Ending: archive.Extension, Render: archive.Write},
+		{Name: "archive", Ending: report.ArchiveExtension, Render: archive.Write},
 	}
 }
 

@@ -16,9 +16,9 @@ type timesRow struct {
 	bound *float64 // quantiles above it are lower bounds; nil = none is
 }
 
-// timesRows returns the distributions worth reading. Dropped requests would have had a latency and a lag, so these are cut
-// off; the service time of sent requests is complete. In a closed loop latency equals the service time, and there is no
-// lag.
+// timesRows returns the distributions worth reading. Dropped requests would have had a latency and a lag, so these are
+// cut off; the service time of sent requests is complete. In a closed loop latency equals the service time, and there
+// is no lag.
 func timesRows(r report.Report) []timesRow {
 	rows := []timesRow{{"latency", r.Latency, r.LowerBoundsAbove}}
 	if !r.ClosedLoop {

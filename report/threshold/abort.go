@@ -22,8 +22,8 @@ func (t Threshold) Span(width int64) int64 {
 	return (t.points(width) + t.Abort - 1) * width
 }
 
-// StopReason returns the reason given when a run is stopped because its windows up to a second failed, as the command stop
-// records it.
+// StopReason returns the reason given when a run is stopped because its windows up to a second failed, as the command
+// stop records it.
 func (t Threshold) StopReason(second int64) string {
 	return fmt.Sprintf("%s%d", t.StopPrefix(), second)
 }

@@ -75,8 +75,8 @@ func (t Threshold) holds(v float64) bool {
 	}
 }
 
-// TrustedIfFailed tells whether the threshold is trusted even if the generator was the limit, and then only if it fails: an
-// error answer is the endpoint's in any case.
+// TrustedIfFailed tells whether the threshold is trusted even if the generator was the limit, and then only if it
+// fails: an error answer is the endpoint's in any case.
 func (t Threshold) TrustedIfFailed() bool {
 	return t.Metric == "errors" || t.Metric == "checks" || t.Metric == "status"
 }
@@ -112,8 +112,8 @@ func (k Kind) format(v float64) string {
 	}
 }
 
-// JudgeWindows judges every window of size neighbouring points, and writes the worst into the result. It leaves out those
-// that are idle, and those with a pause, if the pause decides.
+// JudgeWindows judges every window of size neighbouring points, and writes the worst into the result. It leaves out
+// those that are idle, and those with a pause, if the pause decides.
 func (t Threshold) JudgeWindows(points []Window, size int, idle func(Window) bool, out *Result) {
 	all := tally{result: Passed}
 	eachWindow(points, size, func(w Window) {

@@ -73,8 +73,8 @@ func (w Window) clone() Window {
 	return w
 }
 
-// eachWindow calls judge for every run of size neighbours, in order. Each run is a suffix of one block of this size and a
-// prefix of the next, so none is added up from scratch. size is at most the number of points.
+// eachWindow calls judge for every run of size neighbours, in order. Each run is a suffix of one block of this size
+// and a prefix of the next, so none is added up from scratch. size is at most the number of points.
 func eachWindow(points []Window, size int, judge func(Window)) {
 	for begin := 0; begin+size <= len(points); begin += size {
 		suffix := make([]Window, size)
