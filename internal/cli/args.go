@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Args wraps a check of positional arguments, so that its errors are ones of configuration and say what to give instead. What a
-// command takes is read from its Use line: "set-rate RUN RATE".
+// Args wraps a check of positional arguments. Its errors are errors of configuration and say what to give instead. The
+// arguments of a command are read from its Use line, such as "set-rate RUN RATE".
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		err := check(c, args)
@@ -25,7 +25,7 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// wanted is what to give instead of args.
+// wanted returns what to give instead of args.
 func wanted(c *cobra.Command, args []string) string {
 	names := placeholders(c.Use)
 	take := "takes no arguments"
@@ -43,7 +43,7 @@ func wanted(c *cobra.Command, args []string) string {
 	return take
 }
 
-// placeholders are the arguments of a Use line in words: those in capitals between the command's name and its flags.
+// placeholders returns the arguments of a Use line: the words in capitals between the command's name and its flags.
 func placeholders(use string) []string {
 	known := map[string]string{"RUN": "the name of one run", "RUN|FILE...": "the name of one run, or files", "RATE": "a rate, such as 500", "DIR": "a directory"}
 	var names []string
@@ -60,7 +60,7 @@ func placeholders(use string) []string {
 	return names
 }
 
-// nearest asks whether a command with a similar name was meant, or is "" if there is none.
+// nearest asks whether a command with a similar name was meant; "" if there is none.
 func nearest(c *cobra.Command, name string) string { return meant("", similar(c, name)) }
 
 // nearestFlag is nearest for the flags of a command.
@@ -73,10 +73,10 @@ func nearestFlag(c *cobra.Command, name string) string {
 	return meant("--", similar(commands(known), name))
 }
 
-// Similar asks whether one of the known names was meant, as for commands; "" if none is near.
+// Similar asks whether one of the known names was meant, as for commands; "" if none is similar.
 func Similar(name string, known []string) string { return nearest(commands(known), name) }
 
-// commands is a command with others of these names below it: cobra compares those.
+// commands returns a command with subcommands of these names, which cobra compares.
 func commands(names []string) *cobra.Command {
 	c := &cobra.Command{}
 	for _, name := range names {
@@ -85,7 +85,7 @@ func commands(names []string) *cobra.Command {
 	return c
 }
 
-// similar are the commands below c whose names are near to this one.
+// similar returns the subcommands of c with names similar to this one.
 func similar(c *cobra.Command, name string) []string {
 	const longest = 20 // comparing takes the product of the lengths
 	if name == "" || len(name) > longest {

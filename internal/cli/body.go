@@ -10,10 +10,10 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// typedHelp is what --help says of the Content-Type of a body.
+// typedHelp is the help about the Content-Type of a body.
 const typedHelp = "Without a Content-Type it gets one: JSON, form (k=v&…), else application/octet-stream"
 
-// typed adds to a body without a Content-Type one that fits: many servers refuse a body whose type they are not told.
+// typed adds a Content-Type that fits to a body without one: many servers refuse a body without a type.
 func typed(t *targets.Spec) {
 	given := func(h targets.Header) bool { return http.CanonicalHeaderKey(h.Name) == "Content-Type" }
 	if len(t.Body) == 0 || slices.ContainsFunc(t.Headers, given) {
@@ -22,7 +22,8 @@ func typed(t *targets.Spec) {
 	t.Headers = append(t.Headers, targets.Header{Name: "Content-Type", Value: contentType(t.Body)})
 }
 
-// contentType is the type that a body looks like. A JSON text that is no object and no array, such as 5, may just as well be something else.
+// contentType returns the type that a body looks like. A JSON text that is neither object nor array, such as 5, may be
+// something else.
 func contentType(body []byte) string {
 	switch text := bytes.TrimSpace(body); {
 	case len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(text):
@@ -34,7 +35,7 @@ func contentType(body []byte) string {
 	}
 }
 
-// isForm tells whether a body looks like what a browser makes of a form: name=value&…, with other characters written as %XX.
+// isForm reports whether a body looks like an HTML form: name=value&…, with other characters written as %XX.
 func isForm(body []byte) bool {
 	for pair := range bytes.SplitSeq(body, []byte("&")) {
 		name, value, ok := bytes.Cut(pair, []byte("="))
@@ -45,7 +46,7 @@ func isForm(body []byte) bool {
 	return true
 }
 
-// escapedInForms are characters that do not stand for themselves in a name or value.
+// escapedInForms lists the characters that are escaped in a name or value.
 func escapedInForms(r rune) bool {
 	return r <= ' ' || r > '~' || strings.ContainsRune("\"#<=>\\^`{|}", r)
 }

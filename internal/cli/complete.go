@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// completeProfile completes the name of a profile; its settings come after it.
+// completeProfile completes the name of a profile. Its settings come after it.
 func completeProfile(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []cobra.Completion
 	for _, name := range pacer.Profiles() {
@@ -20,7 +20,7 @@ func completeProfile(*cobra.Command, []string, string) ([]cobra.Completion, cobr
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// CompleteWorkers completes the name of a run, and then those of its workers that have not gone, and were not named yet.
+// CompleteWorkers completes the name of a run, then those of its workers that are present and not named yet.
 func (r *Redis) CompleteWorkers(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return r.CompleteRun(c, args, begun)
@@ -46,7 +46,7 @@ func (r *Redis) CompleteWorkers(c *cobra.Command, args []string, begun string) (
 	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
-// CompleteRun completes the name of a run in a shell, from those in Redis. Without a server there is nothing to complete.
+// CompleteRun completes the name of a run in a shell, from the runs in Redis. Without a server it completes nothing.
 func (r *Redis) CompleteRun(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -11,7 +11,8 @@ import (
 // maxCount is the largest number of requests that a limiter counts.
 const maxCount = 1_000_000_000
 
-// Count is a flag value: a number of requests from 1, as a rate is written, such as 20 or 2.5k. 0 is a flag that was not given.
+// Count is a flag value: a number of requests from 1, written as a rate, such as 20 or 2.5k. 0 = the flag was not
+// given.
 type Count int64
 
 // String implements pflag.Value.
@@ -38,7 +39,7 @@ func ParseCount(s string) (int64, error) {
 	return n, nil
 }
 
-// total is a flag value: how many requests a whole run has, such as 20 or 1.5k; 0 = no limit.
+// total is a flag value: the number of requests of a whole run, such as 20 or 1.5k; 0 = no limit.
 type total int64
 
 // String implements pflag.Value.
@@ -47,7 +48,7 @@ func (n *total) String() string { return strconv.FormatInt(int64(*n), 10) }
 // Type implements pflag.Value.
 func (n *total) Type() string { return "count" }
 
-// Set implements pflag.Value. How many there may be is checked with the rest of the run.
+// Set implements pflag.Value. The bounds are checked with the rest of the run.
 func (n *total) Set(s string) error {
 	v, ok := number(s)
 	if !ok {
@@ -57,10 +58,10 @@ func (n *total) Set(s string) error {
 	return nil
 }
 
-// longestNumber is how many digits a number may have: what is longer is too large, and would take time to find that out.
+// longestNumber is how many digits a number may have. A longer number is too large, and reading it would take time.
 const longestNumber = 24
 
-// number reads a whole number that may be written with k or M, as a rate may: 20, 2.5k, 1M.
+// number reads a whole number that may be written with k or M, as a rate: 20, 2.5k, 1M.
 func number(s string) (int64, bool) {
 	digits, scale := s, int64(1)
 	switch {

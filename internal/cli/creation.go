@@ -9,10 +9,11 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// leastKeep is the shortest lifetime of a run's state: it is renewed once a second, and an outage of Redis should not end it.
+// leastKeep is the shortest lifetime of a run's state. It is renewed once a second, and an outage of Redis should not
+// end it.
 const leastKeep = time.Minute
 
-// Creation is the flags that say how a run is created, beside its spec.
+// Creation has the flags that say how a run is created, apart from its spec.
 type Creation struct {
 	New bool // replace a run of this name that has ended
 
@@ -36,7 +37,7 @@ func (f *Creation) Check() error {
 	return nil
 }
 
-// Options are the flags as run.Create takes them.
+// Options returns the flags as run.Create takes them.
 func (f *Creation) Options() run.Options {
 	return run.Options{By: program(f.command), New: f.New, Keep: time.Duration(f.keep)}
 }

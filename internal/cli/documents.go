@@ -15,14 +15,14 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// Formats are those that a document can be written in.
+// Formats are those in which a document can be written.
 type Formats struct {
 	Names   []string // the default first
 	Endings []string // of files
 	Of      func(path string) string
 }
 
-// Documents is the flags that say in which formats a document is written, and into which files.
+// Documents has the flags that say in which formats a document is written, and into which files.
 type Documents struct {
 	command *cobra.Command
 	output  Output
@@ -31,7 +31,7 @@ type Documents struct {
 	called  string
 }
 
-// AddFlags adds -o/--output and --out of a document that is called so.
+// AddFlags adds -o/--output and --out of a document with this name.
 func (d *Documents) AddFlags(c *cobra.Command, called string, formats Formats) {
 	d.command, d.formats, d.called = c, formats, called
 	d.output.AddFlags(c, formats.Names...)
@@ -39,7 +39,7 @@ func (d *Documents) AddFlags(c *cobra.Command, called string, formats Formats) {
 		strings.Join(formats.Endings, " ")+", any other is that of -o; see docs/report.md#formats")
 }
 
-// Check refuses formats that there are not, and files that cannot be written: better now than after an hour of load.
+// Check refuses unknown formats, and files that cannot be written: better now than after an hour of load.
 func (d *Documents) Check() error {
 	if err := d.output.Check(); err != nil {
 		return err
@@ -55,22 +55,23 @@ func (d *Documents) Check() error {
 	return nil
 }
 
-// paths are the files to write. "" is none.
+// paths returns the files to write. "" means none.
 func (d *Documents) paths() []string {
 	return slices.DeleteFunc(slices.Clone(d.files), func(name string) bool { return name == "" })
 }
 
-// format is that of a file.
+// format returns the format of a file.
 func (d *Documents) format(name string) string { return cmp.Or(d.formats.Of(name), d.output.Format) }
 
-// shown tells whether standard output has the document: where there is no file, or where -o asks for a format that no file has.
+// shown reports whether standard output gets the document: there is no file, or -o asks for a format that no file has.
 func (d *Documents) shown() bool {
 	asked := d.command.Flags().Changed("output")
 	return len(d.paths()) == 0 || asked && !slices.ContainsFunc(d.paths(), func(name string) bool { return d.format(name) == d.output.Format })
 }
 
-// write renders the document. Each file is replaced in one step, so that nobody ever sees a half of it. What one file does not take is
-// shown all the same, and is an error; the other files are written. saved tells that the document is in one place at least.
+// write renders the document. Each file is replaced in one step, so nobody ever sees half of it. If one file cannot be
+// written, its text is shown instead, that is an error, and the other files are still written. saved reports that the
+// document is in at least one place.
 func (d *Documents) write(stdout io.Writer, render func(format string) ([]byte, error)) (saved bool, err error) {
 	free := true // standard output has nothing yet
 	var all []error
@@ -98,14 +99,14 @@ func (d *Documents) write(stdout io.Writer, render func(format string) ([]byte, 
 	return saved, errors.Join(all...)
 }
 
-// Write renders a document that can be made once more from what it was made of.
+// Write renders a document that can be rendered again from the same data.
 func (d *Documents) Write(stdout io.Writer, render func(format string) ([]byte, error)) error {
 	_, err := d.write(stdout, render)
 	return err
 }
 
-// writeFile writes one file. What it does not take goes to standard output, if that is free, or else into the directory for temporary files.
-// saved tells that it is in one of these places.
+// writeFile writes one file. If that fails, the text goes to standard output if it is free, else into the directory
+// for temporary files. saved reports that it is in one of these places.
 func writeFile(name string, text []byte, stdout io.Writer, free *bool) (saved bool, err error) {
 	err = File(name).Write(text)
 	if err == nil {

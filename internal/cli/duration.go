@@ -24,5 +24,5 @@ func (d *Duration) Set(s string) error {
 	return err
 }
 
-// ParseDuration reads a duration, as all that is written has them.
+// ParseDuration reads a duration in the form of all flags.
 func ParseDuration(s string) (time.Duration, error) { return pacer.ParseDuration(s) }

@@ -1,4 +1,4 @@
-// Package cli is what the two commands have in common: exit codes, signals, arguments, the commands version and man,
+// Package cli has what the two commands share: exit codes, signals, arguments, the commands version and man,
 // and the flags that name a Redis server, describe a run, and say how a report is written.
 //
 // The rules for messages, as in all of the project: an error is one line on stderr that begins with "error: " and says
@@ -27,7 +27,7 @@ import (
 	"github.com/loadctl/loadctl/internal/spec"
 )
 
-// The exit codes, the same as k6's where it has them.
+// The exit codes. They are those of k6 where k6 has one.
 const (
 	CodeGood  = 0
 	CodeOther = 1
@@ -43,7 +43,7 @@ const (
 // ErrSignal is the cause of a context that a signal ended.
 var ErrSignal = errors.New("ended by a signal")
 
-// configError marks errors that the user mends by changing what was given.
+// configError marks errors that the user mends by changing flags or arguments.
 type configError struct{ error }
 
 func (e configError) Unwrap() error { return e.error }
@@ -56,13 +56,13 @@ func Config(err error) error {
 	return configError{err}
 }
 
-// Failed marks an error as one of what was measured, exit code 99.
+// Failed marks an error about measured values, exit code 99.
 func Failed(err error) error { return verdictError{CodeThreshold, err.Error()} }
 
 // Unproved marks an error that says that nothing was proved, exit code 98.
 func Unproved(err error) error { return verdictError{CodeInvalid, err.Error()} }
 
-// code is the exit code an error stands for.
+// code returns the exit code of an error.
 func code(err error) int {
 	_, config := errors.AsType[configError](err)
 	verdict, judged := errors.AsType[verdictError](err)
@@ -122,19 +122,21 @@ func Main(root *cobra.Command, args []string, stdout, stderr io.Writer) (exit in
 	return code(err)
 }
 
-// hurry is how long a command may go on after the first signal: what still blocks then, does so because a server hangs.
+// hurry is how long a command may go on after the first signal. A command that still blocks waits for a server that
+// hangs.
 const hurry = time.Second
 
 // patient marks commands in their annotations.
 const patient = "patient"
 
-// Patient marks a command that takes the time it needs after the first signal: it has something to bring to an end.
+// Patient marks a command that may take as long as it needs after the first signal, because it has something to
+// finish.
 func Patient(c *cobra.Command) *cobra.Command {
 	c.Annotations = map[string]string{patient: ""}
 	return c
 }
 
-// patience is how long the command that args name may go on after the first signal; 0 = as long as it takes.
+// patience returns how long the command that args name may go on after the first signal; 0 = without a limit.
 func patience(root *cobra.Command, args []string) time.Duration {
 	if c, _, err := root.Find(args); err == nil {
 		if _, ok := c.Annotations[patient]; ok {
@@ -144,8 +146,8 @@ func patience(root *cobra.Command, args []string) time.Duration {
 	return hurry
 }
 
-// watch ends the context at the first signal and the process at the second; when the command has ended, it waits for
-// neither. A command that blocks, because the server hangs, ends after patience.
+// watch ends the context at the first signal and the process at the second. Once the command has ended it waits for
+// neither. A command that blocks because a server hangs is ended after patience.
 func watch(ended <-chan struct{}, signals <-chan os.Signal, cancel context.CancelCauseFunc, giveUp func(), patience time.Duration) {
 	select {
 	case <-signals:
@@ -167,14 +169,14 @@ func watch(ended <-chan struct{}, signals <-chan os.Signal, cancel context.Cance
 	os.Exit(CodeSignal)
 }
 
-// The parts of a message that are kept at most: its beginning says what is wrong, its end what to do.
+// How much of a long message is kept: its beginning says what is wrong, its end what to do.
 const (
 	keptBegin = 1500
 	keptEnd   = 300
 )
 
-// oneLine is an error as one line of bounded length: it may quote arguments, or what is in Redis, and must not steer a
-// terminal.
+// oneLine returns an error as one line of bounded length. It may quote arguments or data from Redis, which must not
+// control a terminal.
 func oneLine(err error) string {
 	s := printable.Line(strings.ReplaceAll(err.Error(), "\n", "; ")) // several errors have a line each
 	if len(s) > keptBegin+keptEnd {
@@ -183,7 +185,7 @@ func oneLine(err error) string {
 	return s
 }
 
-// flagError says what is wrong with a flag.
+// flagError returns what is wrong with a flag.
 func flagError(c *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		err = fmt.Errorf("--%s: %w", e.GetFlag().Name, e.Unwrap())
@@ -201,10 +203,10 @@ func flagError(c *cobra.Command, err error) error {
 	return Config(fmt.Errorf("%w; %ssee %s --help", err, meant, c.CommandPath()))
 }
 
-// negative tells whether what was taken for short flags is a number: the value of an argument, with its minus.
+// negative reports whether text taken for short flags is a negative number, so an argument.
 func negative(shorthands string) bool { return strings.IndexAny(shorthands, "0123456789.") == 0 }
 
-// newHelpCommand is cobra's, but what there is no help about is an error.
+// newHelpCommand is cobra's, but an unknown topic is an error.
 func newHelpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -220,10 +222,10 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// Close closes what was only read from, where an error changes nothing.
+// Close closes something that was only read from. An error changes nothing.
 func Close(c io.Closer) { c.Close() }
 
-// silent keeps go-redis from writing to stderr: what matters comes back as an error.
+// silent keeps go-redis from writing to stderr. All that matters is returned as an error.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}

@@ -11,12 +11,12 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// File is the path of a file that is written whole or not at all: it gets its name when everything is in it, so that nobody ever sees a half of
-// it, and what was there before stays until then.
+// File is the path of a file that is written completely or not at all. It gets its name when all is written, so nobody
+// ever sees half of it. An existing file stays until then.
 type File string
 
-// Check finds out whether a file that a flag names can be written, and leaves nothing: better now than after an hour of load. "" is no file, and
-// good.
+// Check finds out whether a file that a flag names can be written, and leaves nothing behind: better now than after an
+// hour of load. "" means no file, which is fine.
 func (f File) Check(flag string) error {
 	if f == "" {
 		return nil
@@ -30,7 +30,8 @@ func (f File) Check(flag string) error {
 	return nil
 }
 
-// Try finds out whether the file's directory takes one, and leaves nothing. The error does not say which.
+// Try finds out whether a file can be made in the directory, and leaves nothing behind. The error does not name the
+// directory.
 func (f File) Try() error {
 	t, err := f.create()
 	if err != nil {
@@ -39,7 +40,7 @@ func (f File) Try() error {
 	return bare(errors.Join(t.Close(), os.Remove(t.Name())))
 }
 
-// Write replaces the file in one step. Who may read it stays the same.
+// Write replaces the file in one step. Its permissions stay the same.
 func (f File) Write(data []byte) error {
 	t, err := f.create()
 	if err != nil {
@@ -60,14 +61,14 @@ func (f File) Write(data []byte) error {
 	return nil
 }
 
-// create makes the file under the name that it has until it is whole.
+// create makes the file under a temporary name.
 func (f File) create() (*os.File, error) {
 	name := filepath.Join(filepath.Dir(string(f)), "."+filepath.Base(string(f))+"."+run.NewID())
 	t, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // less what the umask takes, as any file
 	return t, bare(err)
 }
 
-// bare is an error without that name: nobody asked for it.
+// bare returns an error without that name, which nobody asked for.
 func bare(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err

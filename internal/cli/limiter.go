@@ -14,7 +14,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/limit"
 )
 
-// limiterFlags are the limiter of a run.
+// limiterFlags are the flags of a run's limiter.
 type limiterFlags struct {
 	name, expire string
 	burst        Count
@@ -55,7 +55,7 @@ func (f *limiterFlags) set(s *spec.Spec, given *pflag.FlagSet) error {
 	return nil
 }
 
-// first is the first of these flags that was given, or "".
+// first returns the first of these flags that was given, or "".
 func (f *limiterFlags) first(given *pflag.FlagSet) string {
 	for _, name := range []string{"limiter", "burst", "window", "spread", "expire", "debt"} {
 		if given.Changed(name) {

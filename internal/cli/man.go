@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// NewManCommand is the command man of a program: it writes a page for each of its commands.
+// NewManCommand returns the command man of a program. It writes a page for each of its commands.
 func NewManCommand(program, version string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",
@@ -32,7 +32,7 @@ func NewManCommand(program, version string) *cobra.Command {
 	}
 }
 
-// plain takes the quotes off the names of values in the descriptions of flags: pages show them as they are.
+// plain removes the quotes around the names of values in the descriptions of flags. Manual pages have none.
 func plain(c *cobra.Command) {
 	unquote := func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) }
 	c.LocalFlags().VisitAll(unquote)

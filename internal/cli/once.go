@@ -2,7 +2,7 @@ package cli
 
 import "fmt"
 
-// once is a flag value: a text that may be given once. Of two the last would win, and the first would be passed over without a word.
+// once is a flag value: a text that may be given only once. Else the last one would silently win.
 type once struct {
 	text  string
 	times int // a shell's completion sets it more often
@@ -21,7 +21,8 @@ func (o *once) Set(s string) error {
 	return nil
 }
 
-// check is an error where the flag of this name was given more than once. What was given is not shown: it may hold a password.
+// check returns an error if the flag of this name was given more than once. The value is not shown, as it may be a
+// password.
 func (o *once) check(name string) error {
 	if o.times > 1 {
 		return fmt.Errorf("--%s: is given twice, and a run has one; leave one out, or make a run of each", name)

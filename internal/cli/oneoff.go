@@ -9,7 +9,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// OneOff is the command line of one worker that sends the load that the flags of c describe, with a Redis of its own. Secrets are not shown.
+// OneOff returns the command line of one worker that sends the load that the flags of c describe, with its own Redis.
+// Secrets are not shown.
 func (f *Spec) OneOff(c *cobra.Command) string {
 	words := []string{"loadworker", "run"}
 	add := func(flag *pflag.Flag) {
@@ -27,10 +28,10 @@ func (f *Spec) OneOff(c *cobra.Command) string {
 	return strings.Join(words, " ")
 }
 
-// needsOthers tells whether a flag is about other workers, or about a loadctl that looks on.
+// needsOthers reports whether a flag is about other workers, or about a loadctl that watches.
 func needsOthers(name string) bool { return name == "min-workers" || name == "deadman" }
 
-// words are a flag and its values as a shell takes them, without secrets.
+// words returns a flag and its values for a shell, without secrets.
 func (f *Spec) words(flag *pflag.Flag) []string {
 	values := []string{flag.Value.String()}
 	if d, ok := flag.Value.(*Duration); ok {
@@ -55,7 +56,7 @@ func (f *Spec) words(flag *pflag.Flag) []string {
 	return words
 }
 
-// brief is a time without needless zeros: 5m and not 5m0s.
+// brief returns a time without needless zeros: 5m and not 5m0s.
 func brief(d string) string {
 	if short, ok := strings.CutSuffix(d, "m0s"); ok {
 		d = short + "m"
@@ -66,7 +67,7 @@ func brief(d string) string {
 	return d
 }
 
-// public is the value of a flag as anybody may see it. What is in a file stays in it.
+// public returns the value of a flag as anybody may see it. The content of a file is not shown.
 func public(name, value string) string {
 	if strings.HasPrefix(value, "@") {
 		return value
@@ -89,7 +90,7 @@ func public(name, value string) string {
 	return value
 }
 
-// quote makes one word of a text for a shell.
+// quote quotes a text as one word for a shell.
 func quote(text string) string {
 	plain := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_./:=@%+,-", r)

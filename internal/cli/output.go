@@ -25,7 +25,7 @@ func (o *Output) AddFlags(c *cobra.Command, formats ...string) {
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // fails only where there is no such flag
 }
 
-// Check refuses formats that there are not.
+// Check refuses unknown formats.
 func (o *Output) Check() error {
 	if !slices.Contains(o.formats, o.Format) {
 		return Config(fmt.Errorf("--output %.40q: there are %s", o.Format, strings.Join(o.formats, ", ")))
@@ -33,7 +33,7 @@ func (o *Output) Check() error {
 	return nil
 }
 
-// Print writes v as JSON, or lets text write it for people.
+// Print writes v as JSON, or calls text to write it for people.
 func (o *Output) Print(w io.Writer, v any, text func(w io.Writer) error) error {
 	if o.Format != "json" {
 		return text(w)

@@ -24,24 +24,24 @@ type Redis struct {
 	warn    func(string) // tells of a connection that is not safe; nil = there is no need to any more
 }
 
-// embeddedPort is where an embedded server listens if it is free: a known one, so that the address can be remembered.
+// embeddedPort is where an embedded server listens if it is free. It is fixed, so that people can remember it.
 const embeddedPort = "6380"
 
-// AddFlags adds --redis to a command and those below it. The environment is read when connecting and is not shown as a
-// default: it may hold a password. without says what is used when there is neither.
+// AddFlags adds --redis to a command and its subcommands. The environment is read when connecting. It is not shown as
+// a default, as it may hold a password. without says what is used if neither is given.
 func (r *Redis) AddFlags(c *cobra.Command, without string) {
 	r.warn = func(why string) { fmt.Fprintln(c.ErrOrStderr(), "warning: "+why) }
 	c.PersistentFlags().StringVar(&r.address, "redis", "", "`URL` of Redis: redis://host:port, rediss://… with TLS, unix:///path, or @FILE that holds the URL. Cluster: any node. Sentinel: ?master_name=NAME "+
 		"(default: environment LOADCTL_REDIS"+without+")")
 }
 
-// given is what was asked for, or "".
+// given returns the URL from the flag or the environment, or "".
 func (r *Redis) given() string { return cmp.Or(r.address, os.Getenv("LOADCTL_REDIS")) }
 
 // ErrNoRedis says that no Redis was named.
 var ErrNoRedis = errors.New("which Redis? Give --redis redis://host:port, or set LOADCTL_REDIS")
 
-// Address is the URL that was given.
+// Address returns the URL that was given.
 func (r *Redis) Address() (string, error) {
 	if address := r.given(); address != "" {
 		return address, nil
@@ -49,7 +49,7 @@ func (r *Redis) Address() (string, error) {
 	return "", Config(fmt.Errorf("%w; a worker started without one prints the address of its own", ErrNoRedis))
 }
 
-// Check refuses what is wrong with the port of --redis embedded:PORT.
+// Check refuses a bad port of --redis embedded:PORT.
 func (r *Redis) Check() error {
 	addresses, ok := r.Embedded()
 	if !ok {
@@ -62,8 +62,8 @@ func (r *Redis) Check() error {
 	return nil
 }
 
-// Embedded tells whether a worker is to bring a server with it, because none was named or by --redis embedded[:PORT].
-// The server listens at the first of the addresses that is free.
+// Embedded reports whether a worker starts a server of its own: no server was named, or --redis embedded[:PORT] was
+// given. The server listens at the first of the addresses that is free.
 func (r *Redis) Embedded() (addresses []string, ok bool) {
 	name, port, named := strings.Cut(r.given(), ":")
 	switch {
@@ -76,7 +76,7 @@ func (r *Redis) Embedded() (addresses []string, ok bool) {
 	}
 }
 
-// Warn sets how a connection that is not safe is told of, once. Without it that is a line on stderr.
+// Warn sets how to warn, once, of a connection that is not safe. By default that is a line on stderr.
 func (r *Redis) Warn(tell func(string)) { r.warn = tell }
 
 // Use makes address the server from now on.
@@ -99,9 +99,9 @@ func (r *Redis) Connect(ctx context.Context) (redis.UniversalClient, error) {
 	return client, nil
 }
 
-// Link reaches the server for a worker of this name, with one connection for all that the worker says and hears. While
-// the server refuses it for a reason that passes, it tries again for as long as the patience, 0 = without end; told is
-// called with the first refusal.
+// Link reaches the server for a worker of this name, over one connection for calls and messages. If the server refuses
+// it for a reason that passes, Link tries again for at most patience; 0 = without an end. told is called with the
+// first refusal.
 func (r *Redis) Link(ctx context.Context, name string, patience time.Duration, told func(error)) (*link.Link, error) {
 	address, err := r.Address()
 	if err != nil {

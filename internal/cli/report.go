@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/report/render"
 )
 
-// Report is the flags that say how a report is written, and where.
+// Report has the flags that say how and where a report is written.
 type Report struct {
 	Documents
 	Kept bool // the report is of files that stay
@@ -23,7 +23,7 @@ func (r *Report) AddFlags(c *cobra.Command) {
 	r.Documents.AddFlags(c, "report", Formats{render.Formats(), render.Endings(), render.FormatOf})
 }
 
-// rendered is the report in a format.
+// rendered returns the report in a format.
 func rendered(format string, rep report.Report) ([]byte, error) {
 	write, err := render.Format(format)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// Spec is the flags that describe a run. They are the same wherever the run is created or joined with a description.
+// Spec has the flags that describe a run. They are the same wherever a run is created, or joined by its description.
 type Spec struct {
 	MinWorkers int64 // the default of --min-workers, set before AddFlags
 
@@ -67,7 +67,7 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	_ = c.RegisterFlagCompletionFunc("profile", completeProfile)
 }
 
-// addLossFlags adds what becomes of a run that Redis, or whoever controls it, is lost to.
+// addLossFlags adds the flags for a lost Redis or controller.
 func (f *Spec) addLossFlags(s *pflag.FlagSet) {
 	f.permitFor = Duration(spec.DefaultPermitFor)
 	s.StringVar(&f.onRedisLoss, "on-redis-loss", spec.LossPermit, "how long a worker sends while Redis is unreachable, `permit|stop|hold`: "+
@@ -95,14 +95,14 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	Group(s, "Connections")
 }
 
-// Given tells whether any of the flags was used.
+// Given reports whether any of the flags was used.
 func (f *Spec) Given(c *cobra.Command) bool {
 	used := false
 	f.set.VisitAll(func(flag *pflag.Flag) { used = used || c.Flags().Changed(flag.Name) })
 	return used
 }
 
-// Spec is the run's spec. Everything that can be is checked here, before anything is written: the error is one of
+// Spec returns the run's spec. It checks all that can be checked before anything is written. Its errors are errors of
 // configuration.
 func (f *Spec) Spec(stdin io.Reader) (spec.Spec, error) {
 	s, err := f.read(stdin)
@@ -146,8 +146,8 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	return s, s.Validate()
 }
 
-// undescribed says that the target is missing. A limiter looks as if it were the worker's, so who joins a run by its
-// name is told that it is not.
+// undescribed returns the error that the target is missing. The flags of a limiter look as if they belonged to a
+// worker, so the error also says that a worker that joins by name has none.
 func (f *Spec) undescribed() error {
 	const missing = "--url: give what to request, such as --url http://127.0.0.1:8080/"
 	if flag := f.limiter.first(f.set); flag != "" {
@@ -156,7 +156,7 @@ func (f *Spec) undescribed() error {
 	return errors.New(missing)
 }
 
-// permit is the value of --permit-for, or 0 where there is none: the default is one of promises of that length only.
+// permit returns the value of --permit-for; 0 if it was not given and --on-redis-loss is not permit.
 func (f *Spec) permit() (time.Duration, error) {
 	given := f.set.Changed("permit-for")
 	switch {
@@ -171,7 +171,7 @@ func (f *Spec) permit() (time.Duration, error) {
 	}
 }
 
-// clusterRate is the value of --qps or --rate: a rate, 0 without them, or max.
+// clusterRate returns the value of --qps or --rate: a rate, 0 if none was given, or max.
 func (f *Spec) clusterRate() (rate pacer.Rate, most bool, err error) {
 	none := pacer.Rate{Den: 1}
 	name, text := "--qps", f.qps
@@ -192,7 +192,7 @@ func (f *Spec) clusterRate() (rate pacer.Rate, most bool, err error) {
 	return rate, false, nil
 }
 
-// readHeaders reads -H, with the lines of a file for "@FILE".
+// readHeaders reads -H, and the lines of a file for "@FILE".
 func (f *Spec) readHeaders() ([]targets.Header, error) {
 	var headers []targets.Header
 	for _, h := range f.headers {

@@ -11,14 +11,14 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// defaultStart is how long workers may take to come where nothing else is said: longer than machines take to boot, and shorter than the
-// patience of whoever looks for the mistake.
+// defaultStart is how long workers may take to join by default: longer than machines take to boot, and shorter than
+// people wait before they look for a mistake.
 const defaultStart = 5 * time.Minute
 
-// askAgain is how long after a failed look at the run the next one is made.
+// askAgain is the time from a failed look at the run to the next one.
 const askAgain = time.Second
 
-// ErrFewWorkers says that a run did not begin, because workers it waits for did not come.
+// ErrFewWorkers says that a run did not begin, because workers that it waits for did not join.
 var ErrFewWorkers = errors.New("it did not begin")
 
 // StartTimeout is the flag that ends a wait for workers.
@@ -31,8 +31,9 @@ func (s *StartTimeout) AddFlags(c *cobra.Command) {
 	Group(c.Flags(), "Run")
 }
 
-// Limit is ctx until the wait of a run for its workers has taken too long: then it ends, with an ErrFewWorkers as its cause. A run that waits for
-// loadctl start waits for a person, which takes the time it takes. The caller calls the function when it needs the context no more.
+// Limit returns ctx with an end: when the run has waited too long for its workers. The cause is then an ErrFewWorkers.
+// A run that waits for loadctl start waits for a person, without a limit. Call the function when the context is not
+// needed any more.
 func (s *StartTimeout) Limit(ctx context.Context, r *run.Run) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if s.after > 0 && r.Spec.MinWorkers > 0 && r.Phase == "waiting" {
@@ -41,10 +42,11 @@ func (s *StartTimeout) Limit(ctx context.Context, r *run.Run) (context.Context, 
 	return ctx, func() { cancel(nil) }
 }
 
-// Patience is how long a worker tries again that Redis has no room for; 0 = without end.
+// Patience returns how long a worker tries again if Redis has no room for it; 0 = without an end.
 func (s *StartTimeout) Patience() time.Duration { return time.Duration(s.after) }
 
-// Within is ctx until --start-timeout is over, for who waits for workers of a run in any phase: then it ends, with an ErrFewWorkers as its cause.
+// Within returns ctx with an end after --start-timeout, for a command that waits for workers of a run in any phase.
+// The cause is then an ErrFewWorkers.
 func (s *StartTimeout) Within(ctx context.Context, name string) (context.Context, context.CancelFunc) {
 	if s.after == 0 {
 		return context.WithCancel(ctx)
@@ -53,7 +55,7 @@ func (s *StartTimeout) Within(ctx context.Context, name string) (context.Context
 	return context.WithTimeoutCause(ctx, time.Duration(s.after), why)
 }
 
-// watch looks at the run when the time is over. Where Redis does not answer it is asked again: the run may have begun.
+// watch looks at the run when the time is over. If Redis does not answer it asks again: the run may have begun.
 func (s *StartTimeout) watch(ctx context.Context, r *run.Run, end context.CancelCauseFunc) {
 	for wait := time.Duration(s.after); ; wait = askAgain {
 		select {

@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// helpWidth is how many columns help takes at most.
+// helpWidth is the largest width of help, in columns.
 const helpWidth = 100
 
 // group is the annotation of a flag with the title under which help shows it.
 const group = "group"
 
-// Groups are the titles of the groups of flags, in the order of help.
+// Groups returns the titles of the groups of flags, in the order of help.
 func Groups() []string {
 	return []string{"Run", "Request", "Connections", "Limiter", "Outages", "This worker", "Output", "Flags", "Global flags"}
 }
@@ -32,7 +32,7 @@ func Group(s *pflag.FlagSet, title string) {
 // Ungrouped puts a command's own flags that are in no group into the group Flags.
 func Ungrouped(c *cobra.Command) { Group(c.LocalNonPersistentFlags(), "Flags") }
 
-// GroupOf is the title of a flag's group. Flags that all commands have are global.
+// GroupOf returns the title of a flag's group. Flags that all commands have are global.
 func GroupOf(f *pflag.Flag) string {
 	if g := f.Annotations[group]; g != nil {
 		return g[0]
@@ -40,7 +40,7 @@ func GroupOf(f *pflag.Flag) string {
 	return "Global flags"
 }
 
-// usage prints how a command is called, after what it does: its flags are in groups, wrapped at helpWidth.
+// usage prints how to call a command: its flags are in groups, wrapped at helpWidth.
 func usage(c *cobra.Command) error {
 	var b strings.Builder
 	if c.Runnable() {
@@ -67,7 +67,7 @@ func usage(c *cobra.Command) error {
 	return err
 }
 
-// flagUsages are the flags of a command, a paragraph for each group that has any.
+// flagUsages returns the flags of a command, a paragraph for each group that has any.
 func flagUsages(c *cobra.Command) string {
 	Ungrouped(c)
 	sets := map[string]*pflag.FlagSet{}

@@ -16,7 +16,7 @@ type verdictError struct {
 
 func (e verdictError) Error() string { return e.text }
 
-// Judged is the error that ends a command whose run did not meet its thresholds; nil where it did, has none, or goes
+// Judged returns the error that ends a command whose run did not meet its thresholds; nil if it did, has none, or goes
 // on.
 func Judged(rep report.Report) error {
 	of := func(result string) (lines []string) {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Version is what there is to know about a binary.
+// Version describes a binary.
 type Version struct {
 	Program  string `json:"program"`
 	Version  string `json:"version"`
@@ -17,12 +17,12 @@ type Version struct {
 	Platform string `json:"platform"` // system/architecture
 }
 
-// program is the name and version of the program that a command belongs to.
+// program returns name and version of the program that a command belongs to.
 func program(c *cobra.Command) string {
 	return strings.TrimSpace(c.Root().Name() + " " + c.Root().Version)
 }
 
-// NewVersionCommand is the command version of a program.
+// NewVersionCommand returns the command version of a program.
 func NewVersionCommand(program, version string) *cobra.Command {
 	var output Output
 	c := &cobra.Command{
