@@ -11,7 +11,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo check test acceptance chaos sim lint fmt vuln fuzz bench microbench web clean deps missing
+.PHONY: help build demo check test units arithmetic fleets acceptance chaos sim lint fmt vuln fuzz bench microbench web clean deps missing
 
 help: ## Show this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -22,19 +22,31 @@ build: ## Build bin/loadctl and bin/loadworker
 demo: build ## See in fifteen seconds what it does; needs only Go
 	bin/loadctl demo
 
-# Readers of whole runs: their goroutines share nothing but a server.
-READERS := ^(TestReportIsThatOfItsWorkers|TestReportsWhileWorkersWrite)$$
+# Without the race detector. It slows these down by a factor of 5 to 10, and has nothing to find:
+# arithmetic in one goroutine, and scripts that Redis executes.
+PURE := /report(/|$$)|/internal/(compare|model|sim)$$|/lua$$
+# The same for single tests of other packages. Their neighbours run the same code under the detector.
+HEAVY := ^(TestReportIsThatOfItsWorkers|TestReportsWhileWorkersWrite|TestSeriesIsWhole|TestConformance|TestTotalIsExact|TestFilesAgreeWithExitCode)$$
+# Fleets of processes: the detector would only slow down the servers they fire at.
+FLEETS := /internal/(e2e|doctest|chaos)$$
 
 test: deps ## Run all tests, with the race detector where goroutines share something
-	go test -race -parallel 8 -timeout 10m -skip '$(READERS)' $$(go list ./... | grep -v -e /internal/e2e -e /internal/doctest -e /internal/chaos -e loadctl/report -e /internal/compare -e /internal/model -e /internal/sim)
-	@# Arithmetic in one goroutine: the detector could find nothing, and would take minutes.
-	go test -timeout 10m ./report/... ./internal/compare ./internal/model ./internal/sim
-	go test -timeout 10m -run '$(READERS)' ./internal/results
-	@# Fleets of processes, one package after the other: the detector would only slow the servers they fire at.
-	@# Those that run in parallel mostly wait.
-	go test -p 1 -parallel 8 -timeout 15m ./internal/e2e ./internal/doctest ./internal/chaos
+	@# Three lines at once: most tests of fleets wait, while units compute.
+	@$(MAKE) --no-print-directory -j 3 --output-sync=target units arithmetic fleets
+
+units:
+	go test -race -parallel 8 -timeout 15m -skip '$(HEAVY)' $$(go list ./... | grep -v -E '$(PURE)|$(FLEETS)')
+
+arithmetic:
+	go test -p 1 -timeout 15m $$(go list ./... | grep -E '$(PURE)')
+	go test -p 1 -timeout 15m -run '$(HEAVY)' ./internal/results ./internal/worker ./internal/cli ./pacer/limit
+	@# What breaks a fleet is timed against it: as few as possible at once.
+	go test -timeout 15m ./internal/chaos
 	@# The files for container engines and systemd: a module of its own. Go does not see that files outside of it change.
 	go -C .ci/manifests test -count=1 ./...
+
+fleets:
+	go test -p 1 -parallel 8 -timeout 15m ./internal/e2e ./internal/doctest
 
 # Packages whose tests run whole fleets, or wait most of the time.
 SLOW := /internal/(e2e|doctest|chaos|bench|link|run|results|limiters|compare)$$|/cmd/|/pacer/limit$$
