@@ -201,16 +201,22 @@ func (r *Report) shortfall() {
 	a := r.Audit
 	r.unsent(a.Ungranted, "because the limiter did not grant it in time: Redis was away or had lost "+
 		"its state, workers were gone, or --burst or --window is too small for calls 5 ms apart")
-	r.unsent(a.Skipped, "because no worker owned it: there was none, or after a failover the owner was unknown")
+	r.unsent(a.Skipped, whySkipped)
 	r.unsent(max(0, a.LateDropped-a.Overrun), "because it would have been late: the workers or their connections did not keep up, "+
 		"or Redis did not answer for longer than promises last")
 	if !slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return !w.Final }) { // else notes name the workers whose counts are missing
-		why := "because the promises of its workers had ended: Redis did not answer for longer than they last"
-		if slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return w.State == "replaced" }) {
-			why = "because another process took the id of a worker: give each worker an id of its own"
-		}
-		r.unsent(a.Lost, why)
+		r.unsent(a.Lost, r.whyLost())
 	}
+}
+
+const whySkipped = "because no worker owned it: there was none, or after a failover the owner was unknown"
+
+// whyLost is the cause of lost slots if the counts of all workers are known.
+func (r Report) whyLost() string {
+	if slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return w.State == "replaced" }) {
+		return "because another process took the id of a worker: give each worker an id of its own"
+	}
+	return "because the promises of its workers had ended: Redis did not answer for longer than they last"
 }
 
 // unsent notes that n of what was asked for were not sent, and why, if n is above noteThreshold.

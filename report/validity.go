@@ -37,21 +37,31 @@ func (r Report) doubt() string {
 	return cmp.Or(r.generatorLimit(), r.shortOfWorkers())
 }
 
-// mostUntaken is the largest share of what was asked for that no worker owned, in a run that still proves something. A
-// search uses the same limit.
-const mostUntaken = 0.02
+// mostUnsent is the largest share of what was asked for that may be skipped or lost in a run that still proves
+// something. A search uses the same limit.
+const mostUnsent = 0.02
 
-// shortOfWorkers says that the endpoint did not get the load asked for: no worker owned some slots, or the dead-man's
-// switch ended the run; "" = it did. What the limiter held back is intended.
+// shortOfWorkers says that the endpoint did not get the load asked for: slots were skipped or lost, or the dead-man's
+// switch ended the run; "" = it did. What the limiter held back is intended. Lost slots count in a complete report
+// only: in any other they may have been sent.
 func (r Report) shortOfWorkers() string {
-	a := r.Audit
-	switch n := a.Skipped; {
-	case slices.ContainsFunc(r.Events, func(e Event) bool { return e.Kind == "deadman" }):
+	if slices.ContainsFunc(r.Events, func(e Event) bool { return e.Kind == "deadman" }) {
 		return "the dead-man's switch stopped the run"
-	case float64(n) > mostUntaken*float64(a.Asked):
-		return fmt.Sprintf("no worker owned %s %% of what was asked for: there was none, or after a failover the owner was unknown", units.Percent(units.Ratio(float64(n), float64(a.Asked))))
 	}
-	return ""
+	skipped, lost := r.Audit.Skipped, int64(0)
+	if r.Complete {
+		lost = r.Audit.Lost
+	}
+	if float64(skipped+lost) <= mostUnsent*float64(r.Audit.Asked) {
+		return ""
+	}
+	unsent := func(n int64, why string) string {
+		return fmt.Sprintf("%s %% of what was asked for was not sent, %s", units.Percent(units.Ratio(float64(n), float64(r.Audit.Asked))), why)
+	}
+	if skipped < lost {
+		return unsent(lost, r.whyLost())
+	}
+	return unsent(skipped, whySkipped)
 }
 
 // generatorLimit says whose generator was the limit; "" = none.

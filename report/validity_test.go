@@ -11,12 +11,18 @@ import (
 	"github.com/loadctl/loadctl/report/threshold"
 )
 
-// TestFewWorkersProveNothing: a run passes no threshold if no worker owned a good part of it, or if its dead-man's
+// TestFewWorkersProveNothing: a run passes no threshold if a good part of it was skipped or lost, or if its dead-man's
 // switch stopped it.
 func TestFewWorkersProveNothing(t *testing.T) {
 	skipping := func(skipped int64) report.Input {
 		in := steady()
 		in.Budget.Issued, in.Budget.Skipped = in.Budget.Issued+skipped, skipped
+		return in
+	}
+	losing := func(lost int64) report.Input {
+		in := steady()
+		in.Budget.Issued += lost
+		in.Workers[0].Leased += lost
 		return in
 	}
 	stopped := func(kind string) report.Input {
@@ -30,7 +36,9 @@ func TestFewWorkersProveNothing(t *testing.T) {
 		result, doubt, note string
 	}{
 		"few":     {skipping(10), threshold.Passed, "", ""},
-		"many":    {skipping(200), threshold.Undecided, "no worker owned 16.66 % of what was asked for", "because no worker owned it"},
+		"many":    {skipping(200), threshold.Undecided, "16.66 % of what was asked for was not sent, because no worker owned it", "because no worker owned it"},
+		"little":  {losing(10), threshold.Passed, "", ""},
+		"much":    {losing(200), threshold.Undecided, "16.66 % of what was asked for was not sent, because the promises of its workers had ended", "because the promises"},
 		"deadman": {stopped("deadman"), threshold.Undecided, "the dead-man's switch stopped the run", "the run ended after 10s of 1m0s: its dead-man's switch stopped it"},
 		"stop":    {stopped("stop"), threshold.Passed, "", "the run ended after 10s of 1m0s: stop by me@here"},
 		"pause":   {stopped("pause"), threshold.Passed, "", ""},
