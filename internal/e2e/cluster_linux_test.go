@@ -284,11 +284,12 @@ func (b *bed) wholeAgain(name string) {
 	b.t.Helper()
 	r := b.report(name)
 	n, a := b.web.Count(), r.Audit
-	if n != a.Sent || n+a.LateDropped != a.Asked || !r.Complete {
+	const window, machine = 2 * time.Second, 250 * time.Millisecond
+	// A busy machine may deliver the message of a command late. What a worker sends until then is counted.
+	if n != a.Sent || n+a.LateDropped != a.Asked+a.Overrun || a.Overrun > int64(clusterRate*machine.Seconds()) || !r.Complete {
 		b.t.Errorf("%d arrived, %+v, complete %v %v", n, a, r.Complete, r.Notes)
 	}
 	// Late requests come together with others.
-	const window, machine = 2 * time.Second, 250 * time.Millisecond
 	most := arrivals.MaxInWindow(b.web.Arrivals(), window)
 	if bound := int(clusterRate*(window+time.Duration(r.Lag.Max)+machine).Seconds()) + 1; most > bound {
 		b.t.Errorf("%d in %v, at most %d should be", most, window, bound)
