@@ -36,6 +36,7 @@ is left behind.`,
 			return demo.Run(c.Context(), demo.Options{QPS: rate, Worker: worker, Out: c.OutOrStdout(), Err: c.ErrOrStderr()})
 		},
 	}
+	cli.Patient(c) // it ends its workers
 	c.Flags().StringVar(&qps, "qps", "1k", "first `RATE` of the WHOLE CLUSTER, 10 to 20k per second; later 3 times and half of it")
 	return c
 }

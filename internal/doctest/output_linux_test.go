@@ -74,7 +74,7 @@ func (o *outputs) begin(code int, command string) *process {
 // result returns the output of a command that has ended.
 func (o *outputs) result(p *process) any {
 	o.t.Helper()
-	p.wait(20 * time.Second)
+	p.wait(time.Minute) // a promise, and the clock of moved: 21 s
 	words := strings.Fields(p.step.text)
 	return o.schemas.check(o.t, words[0]+" "+words[1], p.Stdout.String())
 }
