@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// ab is Apache's: a closed loop with HTTP/1.0.
+// ab is ApacheBench: a closed loop with HTTP/1.0.
 func ab() tool {
-	// It makes room for all requests before it begins, and ends after as many: more than any client can send.
+	// ab allocates room for every request before it begins, and stops after that many. So this is more than any client
+	// can send.
 	const most = 500_000
 	return tool{
 		name: "ab", program: "ab", needs: "apt-get install apache2-utils",
@@ -27,7 +28,7 @@ func ab() tool {
 	}
 }
 
-// readAB reads ab's text. Percentiles are in whole ms.
+// readAB reads the text that ab prints. Its percentiles are in whole ms.
 func readAB(output []byte) (claim, error) {
 	var c claim
 	m := regexp.MustCompile(`Complete requests:\s+(\d+)`).FindSubmatch(output)

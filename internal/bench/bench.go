@@ -18,21 +18,21 @@ type options struct {
 	quick  bool
 }
 
-// A bench is what all experiments share: the programs, and a Redis.
+// A bench holds what all experiments share: the programs and a Redis.
 type bench struct {
 	options
-	root  string // of the repository
-	bin   string // where programs are that were built for this
-	dir   string // for files, until the end
+	root  string // directory of the repository
+	bin   string // directory of the programs that were built for the benchmark
+	dir   string // directory of temporary files; close removes it
 	redis *server
 
-	worker  string   // version of what is measured here
-	tools   []tool   // the others that are there
-	missing []string // those that are not, and how to get them
-	trials  int      // so far: each has a name of its own
+	worker  string   // version of loadworker
+	tools   []tool   // the other load generators that were found
+	missing []string // those that were not found, and how to get them
+	trials  int      // number of trials so far; it makes their names unique
 }
 
-// open builds and looks for everything. Close the bench afterwards.
+// open builds the programs, looks for the other tools and starts Redis. Close the bench afterwards.
 func open(ctx context.Context, o options) (*bench, error) {
 	if o.quick {
 		o.rounds = 1
@@ -63,7 +63,7 @@ func (b *bench) prepare(ctx context.Context) error {
 	if err := os.WriteFile(b.file("k6.js"), k6Script, 0o600); err != nil {
 		return err
 	}
-	// k6 would tell its makers that it was used.
+	// Without this k6 reports its use to its makers.
 	if err := os.Setenv("K6_NO_USAGE_REPORT", "true"); err != nil {
 		return err
 	}
@@ -88,16 +88,17 @@ func (b *bench) close() {
 	if b.redis != nil {
 		b.redis.stop()
 	}
-	_ = os.RemoveAll(b.dir) // what is left is in the system's folder for such
+	_ = os.RemoveAll(b.dir) // what is left lies in the system's directory for temporary files
 }
 
-// file is a file that lasts until the end.
+// file returns the path of a temporary file. It exists until the bench is closed.
 func (b *bench) file(name string) string { return filepath.Join(b.dir, name) }
 
-// built is where a program is that was built for this.
+// built returns the path of a program that was built for the benchmark.
 func (b *bench) built(name string) string { return filepath.Join(b.bin, name) }
 
-// build builds the worker, and the peers that are Go modules; these have a mod file of their own. The first time takes minutes.
+// build builds the worker, and the peers that are Go modules. The peers have a go.mod of their own. The first build
+// takes minutes.
 func (b *bench) build(ctx context.Context) error {
 	b.say("building; the first time takes minutes")
 	to := b.bin + "/"
@@ -115,18 +116,19 @@ func (b *bench) goBuild(ctx context.Context, dir, to string, packages ...string)
 	return nil
 }
 
-// say tells whoever waits how it goes.
+// say prints a line of progress to standard error.
 func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 }
 
-// next is the name of a trial.
+// next returns the name of the next trial.
 func (b *bench) next() string {
 	b.trials++
 	return fmt.Sprint("bench", b.trials)
 }
 
-// lasting is how long a trial takes and how much of its beginning is not looked at: less where nobody looks at the figures.
+// lasting returns how long a trial takes, and how much of its beginning is ignored. Both are short with -quick, where
+// the figures do not matter.
 func (b *bench) lasting(length, warm time.Duration) (time.Duration, time.Duration) {
 	if b.quick {
 		return time.Second, 200 * time.Millisecond
@@ -134,7 +136,7 @@ func (b *bench) lasting(length, warm time.Duration) (time.Duration, time.Duratio
 	return length, warm
 }
 
-// find is the tool with a name.
+// find returns the tool with this name.
 func (b *bench) find(name string) (tool, bool) {
 	for _, t := range b.tools {
 		if t.name == name {

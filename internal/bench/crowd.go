@@ -25,19 +25,20 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// A crowd is a process that is many workers: each with an engine, a Renewer, a publisher and connections of its own,
-// as in a process of its own; only what they fire at is nothing. A hundred processes would be more than one core can
-// carry on time.
+// A crowd is a process that runs many workers. Each has its own engine, Renewer, publisher and connections, as in a
+// process of its own. Only the target does nothing. A hundred processes would be too many for one core to keep on
+// time.
 type crowd struct {
 	redis         string
-	server        int // the id of Redis' process
+	server        int // process id of Redis
 	name          string
 	workers       int
-	silent        bool // publishes nothing
+	silent        bool // the workers publish no snapshots
 	lasting, warm time.Duration
 }
 
-// flags are those of the process, where a run lasts for so long, and is looked at after it is warm.
+// flags returns the flags of the process. lasting and warm are the defaults: how long the run lasts, and when
+// measuring begins.
 func (c *crowd) flags(name string, lasting, warm time.Duration) *flag.FlagSet {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.StringVar(&c.redis, "redis", "", "")
@@ -50,8 +51,8 @@ func (c *crowd) flags(name string, lasting, warm time.Duration) *flag.FlagSet {
 	return flags
 }
 
-// crowdPart is the process. It says what Redis did for it from warm after the run's first slot to a moment before its
-// end.
+// crowdPart is the process. It prints what Redis did for the workers, from warm after the run's first slot until
+// shortly before its end.
 func crowdPart(args []string) error {
 	var c crowd
 	if err := c.flags("crowd", 10*time.Second, 3*time.Second).Parse(args); err != nil {
@@ -60,7 +61,7 @@ func crowdPart(args []string) error {
 	return tell(c.redis, c.run)
 }
 
-// tell prints what a part that needs Redis has found out.
+// tell runs a part that needs Redis, and prints its result as JSON.
 func tell[T any](url string, part func(context.Context, redis.UniversalClient) (T, error)) error {
 	ctx := context.Background()
 	client, err := link.Connect(ctx, url)
@@ -75,7 +76,7 @@ func tell[T any](url string, part func(context.Context, redis.UniversalClient) (
 	return json.NewEncoder(os.Stdout).Encode(said)
 }
 
-// run lets all workers take part in one run and looks at Redis meanwhile.
+// run lets all workers take part in one run, and measures Redis meanwhile.
 func (c crowd) run(ctx context.Context, client redis.UniversalClient) (crowded, error) {
 	if c.workers == 0 {
 		return c.look(ctx, client, time.Now().Add(c.warm))
@@ -113,7 +114,8 @@ func (c crowd) run(ctx context.Context, client redis.UniversalClient) (crowded, 
 	return said, errors.Join(err, <-failed)
 }
 
-// begun waits for the first slot. It does not come if a worker has failed, because the run waits for all of them.
+// begun waits for the first slot. If a worker fails, the first slot never comes: the run waits for all workers. So
+// begun returns that worker's error.
 func begun(ctx context.Context, r *run.Run, started *atomic.Int64, failed <-chan error) error {
 	for started.Load() == 0 {
 		select {
@@ -132,7 +134,7 @@ func begun(ctx context.Context, r *run.Run, started *atomic.Int64, failed <-chan
 	return nil
 }
 
-// look is what Redis does from a time on until shortly before the run's end.
+// look measures what Redis does, from the given time until shortly before the run's end.
 func (c crowd) look(ctx context.Context, client redis.UniversalClient, from time.Time) (crowded, error) {
 	time.Sleep(time.Until(from))
 	began := time.Now()
@@ -148,7 +150,8 @@ func (c crowd) look(ctx context.Context, client redis.UniversalClient, from time
 	}, err
 }
 
-// spent is what Redis did so far. A renewal asks for the time once, a snapshot never does.
+// spent returns what Redis has done so far. A renewal calls TIME once and a snapshot never does: this tells them
+// apart.
 func (c crowd) spent(ctx context.Context, client redis.UniversalClient) (crowded, error) {
 	used, err := cpu(c.server)
 	if err != nil {
@@ -172,7 +175,7 @@ func (c crowd) open(ctx context.Context, name, worker string) (*link.Link, *run.
 	return link, mine, nil
 }
 
-// work is one worker of it.
+// work runs one worker of the crowd until the run ends.
 func (c crowd) work(ctx context.Context, r *run.Run, name string, started *atomic.Int64) (*record.Snapshot, error) {
 	link, mine, err := c.open(ctx, r.Name, name)
 	if err != nil {
@@ -190,11 +193,11 @@ func (c crowd) work(ctx context.Context, r *run.Run, name string, started *atomi
 		w.Journal = mute{w.Journal}
 	}
 	w.NewClient = func(int) (worker.Client, error) { return worker.NewAdapter(w.Clock, target, 1), nil }
-	w.MaxLag, w.CatchUp, w.Started = time.Second, time.Second, started.Load // one reads it for all
+	w.MaxLag, w.CatchUp, w.Started = time.Second, time.Second, started.Load // one poll of Redis serves all workers
 	return w.Run(ctx)
 }
 
-// mute is a Journal that writes nothing down.
+// mute is a Journal that publishes nothing.
 type mute struct{ worker.Journal }
 
 // Publish implements worker.Journal.

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// report runs experiments and writes what they found into the document, or prints it. Each is written when it is over, so
-// that an interruption does not cost what was measured before.
+// report runs experiments and writes their results into the document, or prints them. It writes each result as soon as
+// its experiment is over, so that an interruption loses no earlier results.
 func (b *bench) report(ctx context.Context, chosen []experiment, file string) error {
 	began := time.Now()
 	if err := publish(file, &section{name: "machine"}, b.describe()); err != nil {
@@ -32,7 +32,7 @@ func (b *bench) report(ctx context.Context, chosen []experiment, file string) er
 	return nil
 }
 
-// describe tells where and with what it was measured.
+// describe returns on which machine, and with which versions, the benchmark ran.
 func (b *bench) describe() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s. loadworker %s, redis-server %s", machine(), b.worker, b.redis.version)
@@ -49,7 +49,8 @@ func (b *bench) describe() string {
 	return out.String()
 }
 
-// publish puts a section into its place in a document, and plots beside it; or prints it, where no file is named.
+// publish puts a section into its place in a document, and writes its plots beside the document. If no file is named,
+// it prints the section.
 func publish(file string, s *section, text string) error {
 	if file == "" {
 		_, err := fmt.Printf("## %s\n\n%s", s.name, text)

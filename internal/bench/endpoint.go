@@ -20,24 +20,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An endpoint is what is fired at: a process of its own. It says on standard output where it listens and when the first
-// request came, and when its standard input ends, the times of all arrivals:
+// endpointOptions are the options of an endpoint, the process that is fired at. Flags carry them to the process.
+//
+// An endpoint prints where it listens and when the first request arrived. When its standard input ends, it prints the
+// times of all arrivals:
 //
 //	listening 127.0.0.1:4711
 //	first 123456789
 //	end
 //	<count><time><time>…        int64, little endian; CLOCK_MONOTONIC in ns
 //
-// The clock is that of the machine, so that the times of several processes can be compared.
-//
-// Its options are told to it by flags.
+// All processes of the machine share this clock, so their times can be compared.
 type endpointOptions struct {
 	tls               bool
-	stallAt, stallFor time.Duration // it reads nothing for stallFor, from stallAt after the first arrival on
-	stamped           bool          // a request arrives when the kernel receives it, and not when the endpoint reads it
+	stallAt, stallFor time.Duration // from stallAt after the first arrival on, it reads nothing for stallFor
+	stamped           bool          // a request counts as arrived when the kernel receives it, not when the endpoint reads it
 }
 
-// AddFlags makes options of flags; args makes flags of options.
+// AddFlags defines the flags that set the options. args writes the options as flags.
 func (o *endpointOptions) AddFlags(f *flag.FlagSet) {
 	f.BoolVar(&o.tls, "tls", false, "serve https")
 	f.DurationVar(&o.stallAt, "stall-at", 0, "")
@@ -58,7 +58,7 @@ func endpointPart(args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	// It shall not stop to collect garbage, of which it makes next to none.
+	// Garbage collection is off: it would pause the endpoint, and there is next to no garbage.
 	debug.SetGCPercent(-1)
 	if o.tls {
 		return serveTLS(os.Stdin, os.Stdout)
@@ -72,11 +72,11 @@ func endpointPart(args []string) error {
 	if err := e.serve(int(os.Stdin.Fd()), os.Stdout); err != nil {
 		return err
 	}
-	slices.Sort(e.times) // what was received first need not be read first
+	slices.Sort(e.times) // connections are not read in the order in which their requests were received
 	return writeTimes(os.Stdout, e.times)
 }
 
-// writeTimes writes the last part of what an endpoint says.
+// writeTimes writes the last part of an endpoint's output.
 func writeTimes(w io.Writer, times []int64) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintln(out, "end")
@@ -89,7 +89,7 @@ func writeTimes(w io.Writer, times []int64) error {
 	return out.Flush()
 }
 
-// readTimes reads it, after the line "end".
+// readTimes reads what writeTimes wrote after the line "end".
 func readTimes(r io.Reader) ([]int64, error) {
 	var n int64
 	if err := binary.Read(r, binary.LittleEndian, &n); err != nil {
@@ -99,7 +99,7 @@ func readTimes(r io.Reader) ([]int64, error) {
 	return times, binary.Read(r, binary.LittleEndian, times)
 }
 
-// monotonic is CLOCK_MONOTONIC, in ns.
+// monotonic returns the time of CLOCK_MONOTONIC, in ns.
 func monotonic() int64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
@@ -108,7 +108,7 @@ func monotonic() int64 {
 	return t.Nano()
 }
 
-// endpoint is the process fired at, seen from its parent.
+// endpoint is the endpoint's process as its parent sees it.
 type endpoint struct {
 	*process
 	stdin  io.WriteCloser
@@ -121,31 +121,31 @@ func startEndpoint(o endpointOptions) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A pipe of our own: that of package exec is closed when the process ends, read or not.
+	// This pipe is our own: package exec would close its pipe when the process ends, even with unread output.
 	stdout, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	defer theirs.Close() //nolint:errcheck // the child has its own
+	defer theirs.Close() //nolint:errcheck // the child has its own copy
 	e := &endpoint{stdout: stdout, out: bufio.NewReaderSize(stdout, 1<<20)}
 	e.process, err = spawn(serverCore, append([]string{path}, o.args()...), func(c *exec.Cmd) {
 		c.Stdout = theirs
 		e.stdin, c.Err = c.StdinPipe()
 	})
 	if err != nil {
-		_ = stdout.Close() // the error that counts is the other one
+		_ = stdout.Close() // the error of spawn is returned
 		return nil, err
 	}
 	return e, nil
 }
 
-// end kills the process, if it still runs, and frees what it had.
+// end kills the process if it still runs, and closes its output.
 func (e *endpoint) end() {
 	e.kill()
-	_ = e.stdout.Close() // it is only read
+	_ = e.stdout.Close() // errors do not matter: it was only read
 }
 
-// line waits for a line that begins with a word, and returns the rest of it.
+// line waits for the next line, which must begin with this word, and returns the rest of it.
 func (e *endpoint) line(ctx context.Context, word string, patience time.Duration) (string, error) {
 	type read struct {
 		line string
@@ -173,7 +173,7 @@ func (e *endpoint) line(ctx context.Context, word string, patience time.Duration
 	}
 }
 
-// firstOrEnd waits for the first arrival. Clients that end before it will never send one.
+// firstOrEnd waits for the first arrival. It returns an error if all clients end before it.
 func (e *endpoint) firstOrEnd(ctx context.Context, clients []*process) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -30,7 +30,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// listening starts an endpoint that ends with the test. It returns its address, too.
+// listening starts an endpoint that ends with the test, and returns it with its address.
 func listening(t *testing.T, o endpointOptions) (*endpoint, string) {
 	t.Helper()
 	runtime.LockOSThread() // the endpoint dies with this thread
@@ -47,13 +47,15 @@ func listening(t *testing.T, o endpointOptions) (*endpoint, string) {
 	return e, address
 }
 
-// TestEndpoint counts and times all requests, also two in one piece, and while it stalls.
+// TestEndpoint checks that the endpoint counts and times all requests: also two that come in one piece, and those
+// during a stall.
 func TestEndpoint(t *testing.T) {
 	t.Run("as read", func(t *testing.T) { timed(t, false) })
 	t.Run("as received", func(t *testing.T) { timed(t, true) })
 }
 
-// timed stalls an endpoint as soon as the first request has come. What is sent meanwhile is received at once, and read after it.
+// timed stalls an endpoint as soon as the first request has come. Requests sent during the stall are received at once,
+// and read only after it.
 func timed(t *testing.T, stamped bool) {
 	const stall = 200 * time.Millisecond
 	e, address := listening(t, endpointOptions{stallFor: stall, stamped: stamped})
@@ -95,7 +97,8 @@ func timed(t *testing.T, stamped bool) {
 	}
 }
 
-// TestReceivedInOrder: the connection that is read first after a stall is the one whose request came last.
+// TestReceivedInOrder checks that arrivals are in the order of receipt. The connection that is read first after the
+// stall is the one whose request came last.
 func TestReceivedInOrder(t *testing.T) {
 	const stall = 200 * time.Millisecond
 	e, address := listening(t, endpointOptions{stallFor: stall, stamped: true})
@@ -127,7 +130,7 @@ func TestReceivedInOrder(t *testing.T) {
 	}
 }
 
-// TestSilentEndpoint: whoever waits in vain learns for what.
+// TestSilentEndpoint checks that a wait in vain ends with an error that names what did not come.
 func TestSilentEndpoint(t *testing.T) {
 	e, _ := listening(t, endpointOptions{})
 	if _, err := e.line(t.Context(), "first ", time.Millisecond); err == nil || !strings.Contains(err.Error(), `"first"`) {

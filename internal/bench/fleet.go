@@ -13,10 +13,11 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// fleetRate is what a fleet sends together: little, so that all it costs is what holds it together.
+// fleetRate is the rate of a whole fleet, in requests a second. It is low, so that nearly all of the cost is
+// coordination.
 const fleetRate = 500
 
-// fleet is what Redis has to do for workers that share a rate at defaults.
+// fleet measures what Redis does for workers that share a rate with default settings.
 func fleet(ctx context.Context, b *bench, s *section) error {
 	s.heading("%d requests a second in all; the workers are in one process on core 1, Redis is alone on core 0", fleetRate)
 	if err := oneProcess(ctx, b, s); err != nil {
@@ -25,7 +26,7 @@ func fleet(ctx context.Context, b *bench, s *section) error {
 	return hundred(ctx, b, s)
 }
 
-// oneProcess lets one process be many workers.
+// oneProcess measures many workers in one process.
 func oneProcess(ctx context.Context, b *bench, s *section) error {
 	crowd := func(name string, flags ...string) contender[crowded] {
 		return contender[crowded]{name, func(ctx context.Context) (crowded, error) { return b.crowd(ctx, flags) }}
@@ -52,8 +53,8 @@ func oneProcess(ctx context.Context, b *bench, s *section) error {
 	return nil
 }
 
-// hundred lets 100 processes share the rate, as far as this machine can carry them: of those that do not fire all they
-// were asked to, or call at another pace than they should, nothing is said.
+// hundred measures 100 processes that share the rate, if this machine can carry them. It gives no figures of a fleet
+// that sends less than it was asked to, or renews at the wrong pace.
 func hundred(ctx context.Context, b *bench, s *section) error {
 	length, warm := b.lasting(20*time.Second, 8*time.Second)
 	const workers = 100
@@ -77,7 +78,7 @@ func hundred(ctx context.Context, b *bench, s *section) error {
 	return nil
 }
 
-// crowd runs the process that is many workers.
+// crowd runs the process with many workers.
 func (b *bench) crowd(ctx context.Context, flags []string) (crowded, error) {
 	path, err := self()
 	if err != nil {
@@ -103,14 +104,14 @@ func (b *bench) crowd(ctx context.Context, flags []string) (crowded, error) {
 	return c, onTime(c.renewals(), c.Workers, renewing(c.Workers))
 }
 
-// A crowded is what the process with many workers says of the window that it looked at.
+// A crowded is what a crowd's process reports of its measuring window.
 type crowded struct {
 	Workers   int     `json:"workers"`
 	Seconds   float64 `json:"seconds"`
-	CPU       float64 `json:"cpu"` // of Redis, s
+	CPU       float64 `json:"cpu"` // used by Redis, s
 	Renewals  int64   `json:"renewals"`
 	Snapshots int64   `json:"snapshots"`
-	Inside    float64 `json:"inside"` // of scripts, s by the clock
+	Inside    float64 `json:"inside"` // time spent in scripts, s by the clock
 }
 
 func (c crowded) renewals() float64  { return float64(c.Renewals) / c.Seconds }
@@ -119,7 +120,7 @@ func (c crowded) share() float64     { return 100 * c.CPU / c.Seconds }
 func (c crowded) calls() float64     { return float64(max(1, c.Renewals+c.Snapshots)) }
 func (c crowded) inside() float64    { return 1e6 * c.Inside / c.calls() }
 
-// each is the CPU of a call in µs, where nobody costs idle % of a core.
+// each returns the CPU time of a call in µs. idle is the share of a core that Redis uses without workers, in %.
 func (c crowded) each(idle float64) float64 {
 	if c.Workers == 0 {
 		return 0
@@ -127,16 +128,15 @@ func (c crowded) each(idle float64) float64 {
 	return 1e6 * (c.CPU - idle/100*c.Seconds) / c.calls()
 }
 
-// renewing is how many renewals workers make a second, with promises as long as they are by default.
+// renewing returns how many renewals a second these workers make with the default --permit-for.
 func renewing(workers int) float64 {
 	return float64(workers) * 1e6 / float64(lease.Period(int64(workers), spec.DefaultPermitFor.Microseconds()))
 }
 
-// scripts is how many calls they make, one snapshot a second each among them.
+// scripts returns how many scripts a second these workers call: their renewals, and one snapshot each.
 func scripts(workers int) float64 { return renewing(workers) + float64(workers) }
 
-// onTime is an error if calls were made at another pace than they should: round trips were long, or the machine had
-// too much to do.
+// onTime returns an error if calls were made at the wrong pace: round trips were long, or the machine was overloaded.
 func onTime(perSecond float64, workers int, should float64) error {
 	if perSecond < 0.93*should || perSecond > 1.07*should {
 		return fmt.Errorf("%.0f calls/s of %d workers that should make %.0f: this machine has too much to do", perSecond, workers, should)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A few workers in one process take part in a run, and what Redis did for them is told apart.
+// TestCrowd checks that workers in one process take part in a run, and that renewals and snapshots are counted apart.
 func TestCrowd(t *testing.T) {
 	server, err := startRedis(t.Context(), t.TempDir())
 	if err != nil {
@@ -31,7 +31,7 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// A run that waits for a worker in vain is not waited for.
+// TestCrowdThatCannotBegin checks that crowd.run returns an error instead of waiting for workers that have failed.
 func TestCrowdThatCannotBegin(t *testing.T) {
 	server, err := startRedis(t.Context(), t.TempDir())
 	if err != nil {
@@ -46,7 +46,8 @@ func TestCrowdThatCannotBegin(t *testing.T) {
 	}
 }
 
-// A hundred processes are not compared with themselves; and what Redis used up is part of what a request costs.
+// TestTeamTable checks that processes without a peer are not compared, and that the CPU of Redis counts as a cost of
+// requests.
 func TestTeamTable(t *testing.T) {
 	team := func(client, redis time.Duration) []*outcome {
 		return []*outcome{{used: used{client: client, redis: redis}, window: make([]int64, 1000), took: time.Second}}
@@ -86,7 +87,8 @@ func TestPaceOfAFleet(t *testing.T) {
 	}
 }
 
-// A small throng is commanded, read and halted, and each figure is there.
+// TestThrong checks that a small throng takes commands, is read and survives an outage, and that it reports each
+// figure.
 func TestThrong(t *testing.T) {
 	dir := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "../../cmd/loadctl")

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// fortio is https://github.com/fortio/fortio: a closed loop that sleeps where it is ahead of its rate.
+// fortio is https://github.com/fortio/fortio: a closed loop that sleeps when it is ahead of its rate.
 func fortio(b *bench) tool {
 	return tool{
 		name: "fortio", program: "fortio", needs: "it is built by .ci/bench/go.mod", path: b.built("fortio"),
@@ -21,8 +21,8 @@ func fortio(b *bench) tool {
 	}
 }
 
-// withFortio are the tools, and fortio once more as it is with an option: -uniform spreads its connections over time, -nocatchup does
-// not make up for what was missed.
+// withFortio returns the tools, with fortio a second time that has this option. -uniform spreads its connections over
+// time; -nocatchup makes it drop the requests that it missed.
 func withFortio(b *bench, option string) []tool {
 	tools := slices.Clone(b.tools)
 	if t, ok := b.find("fortio"); ok {
@@ -33,14 +33,14 @@ func withFortio(b *bench, option string) []tool {
 	return tools
 }
 
-// fortioArgs is its command line; options come before the URL.
+// fortioArgs returns the command line of fortio. Options come before the URL.
 func fortioArgs(l load, options ...string) []string {
 	args := []string{"load", "-quiet", "-k", "-json", "-", "-p", "50,90,99", "-qps", fmt.Sprint(l.rate), "-c", fmt.Sprint(l.connections),
 		"-t", fmt.Sprintf("%ds", l.seconds())}
 	return append(append(args, options...), l.url)
 }
 
-// readFortio reads fortio's JSON.
+// readFortio reads the JSON that fortio prints.
 func readFortio(output []byte) (claim, error) {
 	var said struct {
 		DurationHistogram struct {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// heard is what all workers have been told.
+// heard records what the workers of a throng have heard from Redis.
 type heard struct {
 	mu       sync.Mutex
-	have     map[int64]int // workers by newest law
+	have     map[int64]int // number of workers that have heard of each law, by its ID
 	last     map[int64]time.Time
-	answered map[int]bool // workers, since forget
+	answered map[int]bool // workers that were answered since forget
 }
 
-// law notes that a worker has this law, which it had not before.
+// law records that one more worker has heard of this law. A worker calls it once for each law.
 func (h *heard) law(id int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -23,28 +23,28 @@ func (h *heard) law(id int64) {
 	h.last[id] = time.Now()
 }
 
-// reply notes that a worker was answered.
+// reply records that a worker was answered.
 func (h *heard) reply(worker int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.answered[worker] = true
 }
 
-// forget begins to count anew who was answered.
+// forget forgets which workers were answered.
 func (h *heard) forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	clear(h.answered)
 }
 
-// count is how many workers were answered since forget.
+// count returns how many workers were answered since forget.
 func (h *heard) count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.answered)
 }
 
-// newest is the highest law that some worker has.
+// newest returns the newest law that any worker has heard of.
 func (h *heard) newest() (id int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,7 +54,7 @@ func (h *heard) newest() (id int64) {
 	return id
 }
 
-// after is at what time the last of n workers heard of a law that is newer than another one.
+// after returns when the last of n workers heard of a law newer than id; false if fewer have.
 func (h *heard) after(id int64, n int) (time.Time, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

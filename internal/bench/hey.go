@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// hey is https://github.com/rakyll/hey: a closed loop; a rate is one for each of its workers, who do not catch up.
+// hey is https://github.com/rakyll/hey: a closed loop. Its rate is one for each of its workers, and they do not catch
+// up.
 func hey() tool {
 	return tool{
 		name: "hey", program: "hey", needs: "apt-get install hey",
-		ask: []string{"-h"}, found: regexp.MustCompile(`$^`), // it does not tell
+		ask: []string{"-h"}, found: regexp.MustCompile(`$^`), // hey does not print its version
 		args: func(l load) []string {
 			args := []string{"-z", fmt.Sprintf("%ds", l.seconds()), "-c", fmt.Sprint(l.connections)}
 			if l.rate > 0 {
@@ -26,7 +27,7 @@ func hey() tool {
 	}
 }
 
-// readHey reads hey's text. Percentiles are in tenths of ms.
+// readHey reads the text that hey prints. Its percentiles are in tenths of a ms.
 func readHey(output []byte) (claim, error) {
 	var c claim
 	for _, m := range regexp.MustCompile(`\[\d+\]\s+(\d+) responses`).FindAllSubmatch(output, -1) {

@@ -17,7 +17,7 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// start lets all workers take part, some of them connecting at a time.
+// start starts all workers. At most joining of them connect at the same time.
 func (t *throng) start(ctx context.Context, r *run.Run, started *atomic.Int64) {
 	t.failed = make(chan error, t.workers)
 	room := make(chan struct{}, joining)
@@ -35,7 +35,7 @@ func (t *throng) start(ctx context.Context, r *run.Run, started *atomic.Int64) {
 	})
 }
 
-// member is a worker until the run is stopped. It calls joined when it was answered.
+// member runs one worker until the run is stopped. It calls joined when Redis has answered the worker.
 func (t *throng) member(ctx context.Context, r *run.Run, i int, started *atomic.Int64, joined func()) error {
 	name, incarnation := fmt.Sprint("w", i), run.NewID()
 	link, mine, err := t.open(ctx, r.Name, name)
@@ -46,7 +46,7 @@ func (t *throng) member(ctx context.Context, r *run.Run, i int, started *atomic.
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	known := int64(0)
-	var mu sync.Mutex // of known: replies and messages
+	var mu sync.Mutex // guards known: replies and messages both set it
 	learn := func(laws []lease.Law) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -56,7 +56,7 @@ func (t *throng) member(ctx context.Context, r *run.Run, i int, started *atomic.
 		}
 	}
 	idle := &idler{clock: pacer.NewClock(), changed: make(chan struct{}, 1)}
-	var beat chan struct{} // there is none for who publishes nothing
+	var beat chan struct{} // nil if the worker publishes nothing
 	if !t.silent {
 		beat = make(chan struct{}, 1)
 		go t.publish(watching, results.NewJournal(mine, name, incarnation), record.NewSnapshot(name, incarnation), i, started, beat)
@@ -77,7 +77,7 @@ func (t *throng) member(ctx context.Context, r *run.Run, i int, started *atomic.
 	return renewer.Leave(ctx, reached)
 }
 
-// tapped are the same messages, after each was told.
+// tapped passes messages on, after it has called told with each.
 func tapped(ctx context.Context, in <-chan lease.Message, told func(lease.Message)) <-chan lease.Message {
 	out := make(chan lease.Message)
 	go func() {
@@ -119,7 +119,7 @@ func (s *idler) Taken() (version int, reached int64) {
 	return int(s.version.Load()), s.clock.Redis(s.clock.Now()) / 1000
 }
 
-// publish publishes at the pace of a worker's publisher what worker i might have sent, until ctx ends.
+// publish publishes invented results of worker i at the pace of a real worker, until ctx ends.
 func (t *throng) publish(ctx context.Context, journal *results.Journal, total *record.Snapshot, i int, started *atomic.Int64, beat chan<- struct{}) {
 	n := int64(t.workers)
 	period, share := record.SnapshotPeriod(n), record.SnapshotSpread(n)*time.Duration(i)/time.Duration(n)
@@ -152,10 +152,10 @@ func (t *throng) publish(ctx context.Context, journal *results.Journal, total *r
 		series.Add(int64(since/time.Microsecond), interval)
 		select {
 		case beat <- struct{}{}:
-		default: // the last one was not heard yet
+		default: // the previous beat was not received yet
 		}
 		limit, cancel := context.WithTimeout(ctx, time.Second)
-		_ = journal.Publish(limit, interval, total, &series) // the next one brings it
+		_ = journal.Publish(limit, interval, total, &series) // after an error the next snapshot brings it
 		cancel()
 	}
 }

@@ -13,7 +13,7 @@ import (
 //go:embed k6.js
 var k6Script []byte
 
-// k6 is https://github.com/grafana/k6: virtual users in JavaScript, with a rate if told so.
+// k6 is https://github.com/grafana/k6: virtual users in JavaScript, optionally at a rate.
 func k6(b *bench) tool {
 	return tool{
 		name: "k6", program: "k6", needs: "it is built by .ci/bench/go.mod", path: b.built("k6"),
@@ -23,13 +23,13 @@ func k6(b *bench) tool {
 	}
 }
 
-// k6Args is its command line: one virtual user for each connection.
+// k6Args returns the command line of k6, with one virtual user for each connection.
 func k6Args(b *bench, l load) []string {
 	return []string{"run", "-q", "-e", "URL=" + l.url, "-e", fmt.Sprint("VUS=", l.connections),
 		"-e", fmt.Sprint("RATE=", l.rate), "-e", fmt.Sprint("SECONDS=", l.seconds()), b.file("k6.js")}
 }
 
-// readK6 reads what the script prints.
+// readK6 reads the JSON that the script prints.
 func readK6(output []byte) (claim, error) {
 	var said struct {
 		Requests struct {

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// A product is this project's own worker, as a user starts it: it renews, records, publishes, reports.
+// A product is this project's own worker as a user starts it: it renews, records, publishes and reports.
 type product struct {
-	variant  string // after its name in the tables
-	embedded bool   // with a Redis of its own in the process, else with that of the benchmark
-	qps      string // instead of the load's rate
-	closed   bool   // requests do not wait: there are no more than connections
+	variant  string // follows its name in the tables
+	embedded bool   // with an embedded Redis; else with the benchmark's Redis
+	qps      string // replaces the rate of the load
+	closed   bool   // requests in flight are limited to the number of connections, so none waits for one
 	flags    []string
 }
 
-// tool makes it one more load generator.
+// tool returns it as a load generator like the others.
 func (p product) tool(b *bench) tool {
 	name := "loadworker"
 	if p.variant != "" {
@@ -79,6 +79,6 @@ func readWorker(output []byte) (claim, error) {
 		return claim{}, unread("loadworker", "number of requests")
 	}
 	l := said.Latency
-	// The end of the run cancels requests whose connection is not open yet: nothing of them leaves.
+	// Requests whose connection is still being opened at the end of the run are canceled. None of their bytes leaves.
 	return claim{said.Audit.Sent - said.Errors.Canceled, time.Duration(l.P50), time.Duration(l.P90), time.Duration(l.P99)}, nil
 }

@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// answer is that to all requests. With "keep-alive" also HTTP/1.0 keeps the connection.
+// answer is the answer to every request. With "keep-alive", HTTP/1.0 clients keep the connection too.
 const answer = "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok"
 
-// room is how many arrivals are kept: 10 s of what no client here can send.
+// room is how many arrivals can be recorded: 10 s at a rate that no client here can reach.
 const room = 4 << 20
 
-// A loop is an HTTP server that costs as little as possible: one thread, one epoll, one read and one write a request,
-// nothing parsed. A request is what ends with an empty line and comes in one piece, which is so for all that is fired
-// at it here; it has no body.
+// A loop is an HTTP server that costs as little as possible. It has one thread and one epoll, makes one read and one
+// write a request, and parses nothing. It takes each empty line for the end of a request. So requests must have no
+// body and come in one piece, which is true of all tools here.
 type loop struct {
 	options endpointOptions
 	port    int
@@ -29,21 +29,21 @@ type loop struct {
 	poller  int
 	events  [512]unix.EpollEvent
 	buf     [64 << 10]byte
-	stamps  *stamps // nil: requests arrive when they are read
+	stamps  *stamps // nil: a request arrives when it is read
 	answer  []byte
-	end     []byte // of a request
+	end     []byte // the bytes that end a request
 
-	began  time.Time // what times are measured from, read from the kernel's page and not by a call
-	offset int64     // from that to CLOCK_MONOTONIC
-	times  []int64   // of arrivals
-	lost   int       // arrivals that there was no room for
+	began  time.Time // start of the loop's clock; time.Since reads that without a system call
+	offset int64     // from began to CLOCK_MONOTONIC
+	times  []int64   // times of arrivals
+	lost   int       // arrivals that were not recorded for lack of room
 }
 
 // listen opens a loop on a free port of 127.0.0.1.
 func listen(o endpointOptions) (*loop, error) {
 	l := &loop{options: o, answer: []byte(answer), end: []byte("\r\n\r\n"), times: make([]int64, room)}
 	for i := range l.times {
-		l.times[i] = 1 // touched now, so that no arrival waits for a page
+		l.times[i] = 1 // touched in advance, so that no arrival waits for a page fault
 	}
 	l.times = l.times[:0]
 	l.began = time.Now()
@@ -81,13 +81,13 @@ func (l *loop) watch(fd int) error {
 	return unix.EpollCtl(l.poller, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
 }
 
-// serve serves until the descriptor until is readable or ended. It says when the first request came.
+// serve serves until the descriptor until is readable or closed. It prints when the first request came.
 func (l *loop) serve(until int, say io.Writer) error {
 	if err := l.watch(until); err != nil {
 		return err
 	}
 	for {
-		// Blocking as it is, the scheduler is not told: nothing else is to run here.
+		// This call blocks, and the Go scheduler is not told: nothing else has to run in this process.
 		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.poller), uintptr(unsafe.Pointer(&l.events[0])), uintptr(len(l.events)),
 			^uintptr(0), 0, 0)
 		if errno != 0 && !errors.Is(errno, unix.EINTR) {
@@ -114,7 +114,7 @@ func (l *loop) serve(until int, say io.Writer) error {
 	}
 }
 
-// complete says whether all arrivals are known.
+// complete returns an error if some arrivals were not recorded.
 func (l *loop) complete() error {
 	if l.lost > 0 {
 		return fmt.Errorf("record arrivals: there was no room for %d in %d", l.lost, room)
@@ -122,12 +122,12 @@ func (l *loop) complete() error {
 	return nil
 }
 
-// accept takes all new connections.
+// accept accepts all new connections.
 func (l *loop) accept() {
 	for {
 		fd, _, err := unix.Accept4(l.socket, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		if err != nil {
-			return // there are no more; of one that is gone already nothing is expected
+			return // there are no more, or the peer has already gone
 		}
 		if errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1), l.watch(fd)) != nil {
 			_ = unix.Close(fd)
@@ -135,7 +135,7 @@ func (l *loop) accept() {
 	}
 }
 
-// request answers what came on a connection.
+// request answers the requests that came on a connection.
 func (l *loop) request(fd int) {
 	n, at, errno := l.receive(fd)
 	if errno == unix.EAGAIN || errno == unix.EINTR {
@@ -151,13 +151,13 @@ func (l *loop) request(fd int) {
 		} else {
 			l.times = append(l.times, at)
 		}
-		// An answer is small, and the peer reads it before it sends the next request: there is always room for it.
+		// The send buffer always has room: answers are small, and the peer reads each before it sends the next request.
 		_, _, _ = unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&l.answer[0])), uintptr(len(l.answer)),
 			unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, 0, 0)
 	}
 }
 
-// receive reads what came, and tells when that was.
+// receive reads from a connection, and returns when the data arrived.
 func (l *loop) receive(fd int) (n uintptr, at int64, errno unix.Errno) {
 	if l.stamps != nil {
 		if n, at, errno = l.stamps.receive(fd); at != 0 {
@@ -169,7 +169,7 @@ func (l *loop) receive(fd int) (n uintptr, at int64, errno unix.Errno) {
 	return n, l.offset + int64(time.Since(l.began)), errno
 }
 
-// stall stands still once, when it is time.
+// stall makes the endpoint stand still, once, when that is due.
 func (l *loop) stall() {
 	if l.options.stallFor == 0 || len(l.times) == 0 {
 		return

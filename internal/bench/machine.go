@@ -13,16 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ticks are the machine's processor time so far, as /proc/stat has it.
+// ticks is the processor time that the machine has spent so far, from /proc/stat.
 type ticks struct{ all, stolen int64 }
 
-// readTicks reads the first line of /proc/stat. Where it cannot be read nothing counts as stolen.
+// readTicks reads the first line of /proc/stat. If it cannot be read, no time counts as stolen.
 func readTicks() ticks {
 	text, _ := os.ReadFile("/proc/stat")
 	return parseTicks(string(text))
 }
 
-// parseTicks reads "cpu user nice system idle iowait irq softirq steal guest…". Guests are part of user already.
+// parseTicks reads "cpu user nice system idle iowait irq softirq steal guest…". It ignores guest, because user
+// includes it.
 func parseTicks(text string) ticks {
 	line, _, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)
@@ -38,7 +39,7 @@ func parseTicks(text string) ticks {
 	return t
 }
 
-// steal is the share of the time between two readings that other machines of the same host took, 0 to 1.
+// steal returns the share of the time between two readings that other machines of the same host took, from 0 to 1.
 func (t ticks) steal(now ticks) float64 {
 	if now.all == t.all {
 		return 0
@@ -46,7 +47,7 @@ func (t ticks) steal(now ticks) float64 {
 	return float64(now.stolen-t.stolen) / float64(now.all-t.all)
 }
 
-// machine describes where this was measured, a sentence.
+// machine describes in one phrase where the benchmark ran.
 func machine() string {
 	model, memory := "unknown processor", ""
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -66,7 +67,7 @@ func machine() string {
 		runtime.Version(), time.Now().UTC().Format(time.DateOnly))
 }
 
-// field is the first value of "name : value" lines.
+// field returns the value of the first line "name : value".
 func field(text, name, otherwise string) string {
 	for line := range strings.Lines(text) {
 		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {

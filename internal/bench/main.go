@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	// Children die with the thread that started them, which is this one, and it lasts as long as the process.
+	// The kernel kills children when the thread that started them ends. This thread lasts as long as the process.
 	runtime.LockOSThread()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := command(ctx, os.Args[1:])
@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// command is what the command line asks for: the benchmark, or one of the parts that are processes of their own.
+// command runs what the command line asks for: the benchmark, or one of its parts.
 func command(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		if part, ok := parts()[args[0]]; ok {
@@ -37,7 +37,7 @@ func command(ctx context.Context, args []string) error {
 	return benchmark(ctx, args)
 }
 
-// parts are what this program runs as processes of their own, each on a core that its parent chooses.
+// parts returns the parts of the benchmark that run as processes of their own, each on a core that its parent chooses.
 func parts() map[string]func(args []string) error {
 	return map[string]func([]string) error{
 		"crowd":    crowdPart,
@@ -51,32 +51,32 @@ func parts() map[string]func(args []string) error {
 
 // An experiment answers one question. It writes its tables, plots and goals to the section.
 type experiment struct {
-	name string // of the flag, and of the place in the document
+	name string // in the flag -run, and in the marks of the document
 	what string
 	run  func(ctx context.Context, b *bench, s *section) error
 }
 
-// experiments are all there are, in the order in which they run.
+// experiments returns all experiments, in the order in which they run.
 func experiments() []experiment {
 	return []experiment{
-		{"saturation", "as fast as it goes, on one core", saturation},
+		{"saturation", "the highest rate of each tool, on one core", saturation},
 		{"tls", "the same with TLS", saturationTLS},
 		{"rate", "at 1,000, 10,000 and 50,000 requests a second", rates},
-		{"omission", "what is reported of an endpoint that stalls", omission},
-		{"sharing", "what it costs to share one rate among processes", sharing},
-		{"fleet", "what 100 workers cost Redis", fleet},
-		{"scale", "what 1,000 to 10,000 workers cost Redis, and how soon they hear of a command", scale},
-		{"renewal", "renewals, beside another limiter", renewals},
-		{"record", "recording a request, merging snapshots", records},
+		{"omission", "the latencies that each tool reports of an endpoint that stalls", omission},
+		{"sharing", "the cost of sharing one rate among processes", sharing},
+		{"fleet", "the load of 100 workers on Redis", fleet},
+		{"scale", "the load of 1,000 to 10,000 workers on Redis, and how soon they hear of a command", scale},
+		{"renewal", "the cost of a renewal, beside a call of another limiter", renewals},
+		{"record", "the cost of recording a request and of merging snapshots", records},
 	}
 }
 
 func benchmark(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	only := flags.String("run", "", "`NAMES` of experiments, with commas between; default: all")
-	out := flags.String("out", "", "write into the marked places of this Markdown `FILE`, and plots beside it; default: print")
+	only := flags.String("run", "", "comma-separated `NAMES` of experiments; default: all")
+	out := flags.String("out", "", "write into the marked places of this Markdown `FILE`, and write plots beside it; default: print")
 	quick := flags.Bool("quick", false, "one short round each, to see that it works; the figures mean nothing")
-	rounds := flags.Int("rounds", 5, "how often each contender has its turn")
+	rounds := flags.Int("rounds", 5, "number of rounds; each contender has one turn a round")
 	flags.Usage = func() {
 		fmt.Fprintln(flags.Output(), "Measures loadctl beside other load generators. Needs Linux, two cores, redis-server.\n\nExperiments:")
 		for _, e := range experiments() {
@@ -93,7 +93,7 @@ func benchmark(ctx context.Context, args []string) error {
 		return err
 	}
 	if *rounds < 1 || flags.NArg() > 0 {
-		return errors.New("-rounds: give a number from 1 on, and nothing after the flags")
+		return errors.New("give -rounds a number of at least 1, and no arguments after the flags")
 	}
 	b, err := open(ctx, options{rounds: *rounds, quick: *quick})
 	if err != nil {
@@ -103,7 +103,7 @@ func benchmark(ctx context.Context, args []string) error {
 	return b.report(ctx, chosen, *out)
 }
 
-// choose are the experiments with these names; all for none.
+// choose returns the experiments with these names; all of them if names is empty.
 func choose(names string) ([]experiment, error) {
 	all := experiments()
 	if names == "" {

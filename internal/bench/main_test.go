@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestMain lets the test's own program be the endpoint, as the real one is.
+// TestMain lets the test binary run the parts of the benchmark, as the real program does.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		if part, ok := parts()[os.Args[1]]; ok {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// omission compares the percentiles that tools report of an endpoint that stalls with those that its users would have seen.
-// A user comes each ms. Of those that come during a stall of S in a run of D, all wait for its end, so that the quantile q is
+// omission compares the percentiles that tools report of a stalling endpoint with those that its users would see. A
+// user comes each ms. All users that come during a stall of S wait for its end. So in a run of D the quantile q is
 //
 //	S − (1 − q)·D, if that is positive
 func omission(ctx context.Context, b *bench, s *section) error {

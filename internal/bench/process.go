@@ -17,15 +17,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process runs on one core and dies with this program.
+// A process is a child that runs on one core and dies with this program.
 type process struct {
 	cmd            *exec.Cmd
 	stdout, stderr bytes.Buffer
-	done           chan struct{} // closed when it has ended
-	err            error         // how, once done is closed
+	done           chan struct{} // closed when the process has ended
+	err            error         // how it ended; valid once done is closed
 }
 
-// spawn starts a program on a core. prepare, if not nil, may change the command before. Call it on a thread that lasts.
+// spawn starts a program on a core. If prepare is not nil, it may change the command first. The process dies with the
+// calling thread, so call spawn on a thread that lasts.
 func spawn(core int, argv []string, prepare func(*exec.Cmd)) (*process, error) {
 	p := &process{done: make(chan struct{})}
 	p.cmd = exec.Command("taskset", append([]string{"-c", strconv.Itoa(core)}, argv...)...)
@@ -63,13 +64,13 @@ func (p *process) await(ctx context.Context, patience time.Duration) error {
 	return nil
 }
 
-// kill ends the process, if it has not ended, and waits for that.
+// kill kills the process if it still runs, and waits for its end.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // the only error is: it has ended
+	_ = p.cmd.Process.Kill() // the only possible error is that it has already ended
 	<-p.done
 }
 
-// lastWords is the last line on standard error, or else on standard output.
+// lastWords returns the last line of standard error; if that is empty, the last line of standard output.
 func (p *process) lastWords() string {
 	text := strings.TrimSpace(p.stderr.String())
 	if text == "" {
@@ -78,8 +79,8 @@ func (p *process) lastWords() string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// memory is the most memory that processes held so far, in bytes. That of wait4 would not do: it begins with what this
-// program held when it started them.
+// memory returns the sum of the peak memory of processes so far, in bytes. The peak that wait4 reports is useless: it
+// starts with the memory that this program held when it started them.
 func memory(all []*process) (int64, error) {
 	var sum int64
 	for _, p := range all {
@@ -96,10 +97,10 @@ func memory(all []*process) (int64, error) {
 	return sum, nil
 }
 
-// cpu is the processor time that a process has used so far, with all its threads, those that ended too. It is the kernel's
-// sum to the nanosecond; wait4 would only tell it at the end, with the start of the process in it.
+// cpu returns the processor time that a process has used so far, including threads that have ended. The kernel counts
+// it to the nanosecond. wait4 would tell it only at the end, and would include the start of the process.
 func cpu(pid int) (time.Duration, error) {
-	// The id of the clock is made of the process's, see clock_getcpuclockid(3); 2 is that of the scheduler.
+	// clock_getcpuclockid(3) makes the id of the clock from the id of the process. 2 is the scheduler's clock.
 	const scheduler = 2
 	var t unix.Timespec
 	if err := unix.ClockGettime(int32(^pid<<3|scheduler), &t); err != nil {
@@ -108,7 +109,7 @@ func cpu(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// raiseDescriptors allows this process, and those that it starts, as many open files as the system lets it.
+// raiseDescriptors allows this process and its children as many open files as the system permits.
 func raiseDescriptors() error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -118,7 +119,7 @@ func raiseDescriptors() error {
 	return unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
 }
 
-// needCores says whether there are cores enough, of those that this process may use.
+// needCores returns an error if this process may not use both cores.
 func needCores() error {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -130,5 +131,5 @@ func needCores() error {
 	return nil
 }
 
-// self is the path of this program.
+// self returns the path of this program.
 func self() (string, error) { return os.Executable() }

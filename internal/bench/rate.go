@@ -13,10 +13,10 @@ import (
 	"github.com/loadctl/loadctl/internal/svg"
 )
 
-// A paced is a shot at a rate, and how well it kept to it.
+// A paced is a shot at a rate, with how late its requests arrived.
 type paced struct {
 	shot
-	late []int64 // against the ideal schedule, ns, sorted
+	late []int64 // lateness against the ideal schedule, ns, sorted
 }
 
 func (p paced) in(window time.Duration) float64 { return 100 * arrivals.Spread(p.window, window) }
@@ -29,7 +29,7 @@ func (p paced) p50() float64                    { return p.lateness(0.5) }
 func (p paced) p99() float64                    { return p.lateness(0.99) }
 func (p paced) worst() float64                  { return p.lateness(1) }
 
-// lateness is a quantile, in µs.
+// lateness returns a quantile of the lateness, in µs.
 func (p paced) lateness(q float64) float64 {
 	if len(p.late) == 0 {
 		return math.NaN()
@@ -37,7 +37,7 @@ func (p paced) lateness(q float64) float64 {
 	return float64(p.late[int(q*float64(len(p.late)-1))]) / 1e3
 }
 
-// rates asks each tool for a rate, and looks at the endpoint how well it is kept.
+// rates asks each tool for a rate. The endpoint shows how well it keeps to it.
 func rates(ctx context.Context, b *bench, s *section) error {
 	resolution := func(name string) tool {
 		return product{variant: name, flags: []string{"--pace-resolution", name}}.tool(b)
@@ -109,7 +109,7 @@ func rateGoals(s *section, rounds contest[paced], rate int, precise, economical 
 	if rate < 10_000 {
 		return
 	}
-	// For each request: who sends less shall not look cheaper.
+	// CPU time is compared for each request: a tool that sends less must not look cheaper.
 	s.atMost(economical+at+", CPU a request to fortio's", ratio(rounds, paced.micros, economical, "fortio"),
 		map[int]float64{10_000: 1.3, 50_000: 1}[rate], "%.2f")
 	if rate == 50_000 {
@@ -137,7 +137,7 @@ func ratePlots(s *section, rounds contest[paced]) {
 	}
 }
 
-// micros are sorted ns in µs, as a plot takes them.
+// micros converts sorted ns into µs for a plot. Plots need positive values.
 func micros(ns []int64) []float64 {
 	us := make([]float64, len(ns))
 	for i, n := range ns {

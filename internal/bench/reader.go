@@ -14,14 +14,14 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// reads is how long a command of loadctl takes.
+// reads returns how long a command of loadctl takes, in seconds.
 func (t *throng) reads(command string) (float64, error) {
 	began := time.Now()
 	_, err := t.says(command)
 	return time.Since(began).Seconds(), err
 }
 
-// says is what a command of loadctl prints.
+// says returns what a command of loadctl prints.
 func (t *throng) says(command string) ([]byte, error) {
 	out, err := exec.Command(t.loadctl, command, t.name, "-o", "json", "--redis", t.redis).Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -30,7 +30,7 @@ func (t *throng) says(command string) ([]byte, error) {
 	return out, err
 }
 
-// report is the run's, as far as it is known.
+// report returns the report of the run so far.
 func (t *throng) report() (r report.Report, err error) {
 	out, err := t.says("report")
 	if err != nil {
@@ -39,7 +39,7 @@ func (t *throng) report() (r report.Report, err error) {
 	return r, json.Unmarshal(out, &r)
 }
 
-// watches is how long loadctl watch takes until it shows how the run stands.
+// watches returns how long loadctl watch takes until it shows the state of the run, in seconds.
 func (t *throng) watches() (float64, error) {
 	cmd := exec.Command(t.loadctl, "watch", t.name, "--redis", t.redis)
 	out, err := cmd.StderrPipe()
@@ -56,7 +56,7 @@ func (t *throng) watches() (float64, error) {
 		shown = strings.Contains(lines.Text(), "sent")
 	}
 	took := time.Since(began).Seconds()
-	_ = cmd.Process.Kill() // it would go on
+	_ = cmd.Process.Kill() // it would run until the end of the run
 	_ = cmd.Wait()
 	if !shown && lines.Err() == nil {
 		return 0, errors.New("loadctl watch ended and showed nothing")

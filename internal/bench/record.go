@@ -13,16 +13,16 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// recorded is what the process prints that records and merges.
+// recorded is what the part that records and merges prints.
 type recorded struct {
-	RecordNS float64 `json:"record_ns"` // for each request
-	MergeUS  float64 `json:"merge_us"`  // for all snapshots
+	RecordNS float64 `json:"record_ns"` // of each request
+	MergeUS  float64 `json:"merge_us"`  // of all snapshots
 }
 
-// merged is how many snapshots are merged.
+// merged is the number of snapshots that are merged.
 const merged = 1_000
 
-// records measures what it costs to record a request, and to merge the snapshots of many workers.
+// records measures the cost of recording a request, and of merging the snapshots of many workers.
 func records(ctx context.Context, b *bench, s *section) error {
 	path, err := self()
 	if err != nil {
@@ -72,7 +72,7 @@ func recordPart([]string) error {
 		all[i] = record.NewSnapshot(fmt.Sprint("w", i), "1")
 		recorder.Reset()
 		for _, s := range samples {
-			s.Done += int64(random.IntN(1_000_000)) // no two workers are the same
+			s.Done += int64(random.IntN(1_000_000)) // no two snapshots are the same
 			recorder.Sent()
 			recorder.Done(s)
 		}

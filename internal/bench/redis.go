@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A server is a private redis-server, on the core of the endpoint.
+// A server is a private redis-server on the endpoint's core.
 type server struct {
 	*process
 	port    int
@@ -22,9 +22,10 @@ type server struct {
 	version string
 }
 
-// startRedis starts one that keeps nothing on disk.
+// startRedis starts a server that keeps nothing on disk.
 func startRedis(ctx context.Context, dir string) (*server, error) {
-	// Someone may take the port before the server does; then it ends, and that is told below.
+	// Another process may take the port before the server does. Then the server ends, and its last words are returned
+	// below.
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -63,13 +64,13 @@ func (s *server) stop() {
 	s.kill()
 }
 
-// calls is how many scripts the server has run so far.
+// calls returns how many scripts the server has run so far.
 func (s *server) calls(ctx context.Context) (int64, error) {
 	all, err := commandStats(ctx, s.client)
 	return all.of("eval", "fcall").calls, err
 }
 
-// commands are what a server has run so far, by name, what scripts called too.
+// commands counts the commands that a server has run so far, by name. Commands that scripts called are included.
 type commands map[string]tally
 
 type tally struct {
@@ -93,7 +94,7 @@ func commandStats(ctx context.Context, client redis.UniversalClient) (commands, 
 	return all, nil
 }
 
-// of is the sum of the commands whose names begin with one of these words.
+// of returns the sum of the commands whose names begin with one of these words.
 func (c commands) of(words ...string) (sum tally) {
 	for name, one := range c {
 		if slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(name, word) }) {

@@ -24,14 +24,13 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// called is what a process that makes calls prints: it is the same for our renewals and for the other limiter's.
+// called is what a process that makes calls prints, for our renewals and for the other limiter alike.
 type called struct {
 	Calls   int64   `json:"calls"`
 	Seconds float64 `json:"seconds"`
 }
 
-// costly is a turn of calls, and the processor time they took: that of Redis, or, where that is embedded, of all there
-// is.
+// costly is a turn of calls, with the processor time of Redis. If Redis is embedded, cpu is that of the whole process.
 type costly struct {
 	called
 	cpu time.Duration
@@ -41,7 +40,7 @@ func (c costly) perSecond() float64 { return float64(c.Calls) / c.Seconds }
 func (c costly) micros() float64    { return c.cpu.Seconds() * 1e6 / float64(c.Calls) }
 func (c costly) perCore() float64   { return float64(c.Calls) / c.cpu.Seconds() }
 
-// renewals compares what a renewal costs Redis with what a call of a limiter does that asks for each request.
+// renewals compares the cost in Redis of a renewal with that of a call of a limiter that is asked for each request.
 func renewals(ctx context.Context, b *bench, s *section) error {
 	path, err := self()
 	if err != nil {
@@ -81,7 +80,8 @@ func renewals(ctx context.Context, b *bench, s *section) error {
 	return nil
 }
 
-// calls runs a process that makes calls, and charges them to another one; nil: to itself.
+// calls runs a process that makes calls. It charges the CPU time of server to them; if server is nil, that of the
+// process itself.
 func (b *bench) calls(ctx context.Context, argv []string, server *process, lasts time.Duration) (costly, error) {
 	var before time.Duration
 	var err error
@@ -113,7 +113,7 @@ func (b *bench) calls(ctx context.Context, argv []string, server *process, lasts
 	return c, err
 }
 
-// renewalPart is a process that makes renewals, as fast as it goes.
+// renewalPart is a process that makes renewals as fast as it can.
 func renewalPart(args []string) error {
 	flags := flag.NewFlagSet("renewal", flag.ContinueOnError)
 	url := flags.String("redis", "embedded", "")
@@ -151,7 +151,7 @@ func renewalPart(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(c)
 }
 
-// callAll lets clients renew for 100 members; each has some of them.
+// callAll lets clients renew for 100 members. Each client serves some of them.
 func callAll(server lease.Server, clients int, lasts time.Duration) (called, error) {
 	const members = 100
 	var calls atomic.Int64
@@ -182,7 +182,8 @@ func callAll(server lease.Server, clients int, lasts time.Duration) (called, err
 	}
 }
 
-// renewOnce makes a renewal. What the member is to give up it gives up at once: it has no shards.
+// renewOnce makes a renewal. The member gives up at once what it is asked to give up: it has no shards that must stop
+// first.
 func renewOnce(server lease.Server, h *lease.Holder) error {
 	reply, err := server.Renew(context.Background(), h.Call())
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// Only calls to a run that goes on count.
+// TestCallAll checks that calls count only while the run goes on.
 func TestCallAll(t *testing.T) {
 	redis, err := startRedis(t.Context(), t.TempDir())
 	if err != nil {

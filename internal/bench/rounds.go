@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// A contender is one row of a table: what takes a turn in each round.
+// A contender is one row of a table. It takes a turn in each round.
 type contender[T any] struct {
 	name string
 	turn func(ctx context.Context) (T, error)
 }
 
-// A row is what the turns of a contender gave, that of each round: who did not get through all of them has none.
+// A row holds the results of a contender, one for each round.
 type row[T any] struct {
 	name  string
 	turns []T
 }
 
-// A contest is the rows of all who got through, in the order in which they were given.
+// A contest holds the rows of all contenders that did not fail, in the given order.
 type contest[T any] []row[T]
 
-// take returns a contender's turns, none if it is not there.
+// take returns the turns of a contender; none if it is not there.
 func (c contest[T]) take(name string) []T {
 	for _, r := range c {
 		if r.name == name {
@@ -34,12 +34,13 @@ func (c contest[T]) take(name string) []T {
 	return nil
 }
 
-// ratio is that of two contenders' medians; NaN where one of them is not there.
+// ratio returns the ratio of two contenders' medians; NaN if one of them is not there.
 func ratio[T any](rounds contest[T], figure func(T) float64, of1, to string) float64 {
 	return of(rounds.take(of1), figure).median() / of(rounds.take(to), figure).median()
 }
 
-// contend gives each contender a turn in each round, A B A B. One that fails is out, and the section says why.
+// contend gives each contender a turn in each round, A B A B. A contender that fails takes no more turns, and the
+// section says why.
 func contend[T any](ctx context.Context, b *bench, s *section, rounds int, all []contender[T]) (contest[T], error) {
 	var rows contest[T]
 	for _, c := range all {
@@ -78,7 +79,7 @@ func contend[T any](ctx context.Context, b *bench, s *section, rounds int, all [
 	return through, nil
 }
 
-// A shot is a trial of one tool, and what the tool said of it.
+// A shot is a trial of one tool, with what the tool reported of it.
 type shot struct {
 	*outcome
 	claim
@@ -86,13 +87,14 @@ type shot struct {
 	load load
 }
 
-// excess is by how much more arrived than was asked for, as a share.
+// excess returns by how much the arrivals exceeded what was asked for, as a share of the latter.
 func (s shot) excess() float64 {
 	asked := float64(s.load.rate) * s.load.length.Seconds()
 	return float64(len(s.times)-s.tool.warmup*s.load.connections)/asked - 1
 }
 
-// shoot lets one process of a tool fire. It is an error if the tool cannot do what the load says, or if its own count is not what arrived.
+// shoot lets one process of a tool fire. It returns an error if the tool cannot produce the load, or if an exact tool
+// reports another number of requests than arrived.
 func (b *bench) shoot(ctx context.Context, t tool, l load, endpoint endpointOptions, warm time.Duration) (shot, error) {
 	l.name = b.next()
 	scheme := "http://"
@@ -117,7 +119,8 @@ func (b *bench) shoot(ctx context.Context, t tool, l load, endpoint endpointOpti
 	return shot{outcome: o, claim: said, tool: t, load: l}, err
 }
 
-// claimed is what the tool says of itself; an error where it has to be exact, and is not.
+// claimed returns what the tool reports of itself. It is an error if an exact tool reports another number of requests
+// than arrived.
 func (t tool) claimed(o *outcome) (claim, error) {
 	said, err := t.read(o.outputs[0])
 	if err == nil && t.exact && said.requests != int64(len(o.times)) {
@@ -126,7 +129,7 @@ func (t tool) claimed(o *outcome) (claim, error) {
 	return said, err
 }
 
-// shooters are contenders that fire the same load, those of the tools that can.
+// shooters returns a contender for each tool that can produce the load.
 func (b *bench) shooters(s *section, tools []tool, l load, endpoint endpointOptions, warm time.Duration) []contender[shot] {
 	var all []contender[shot]
 	for _, t := range tools {
@@ -142,7 +145,7 @@ func (b *bench) shooters(s *section, tools []tool, l load, endpoint endpointOpti
 	return all
 }
 
-// neutral is a command line without what is of this machine only.
+// neutral returns a command line without what is specific to this machine.
 func (b *bench) neutral(argv []string) string {
 	return strings.NewReplacer(b.redis.url(), "REDIS", b.dir+"/", "").Replace(strings.Join(argv, " "))
 }

@@ -73,12 +73,12 @@ func saturationGoals(s *section, rounds contest[shot], fastest, beyond string) {
 	s.atLeast(beyond+", requests/s to wrk's", ratio(rounds, shot.perSecond, beyond, "wrk"), 1.2, "%.2f")
 }
 
-// saturationTLS is the same with TLS. The endpoint is slower than the clients then, so only what these use of their core is
-// compared.
+// saturationTLS does the same with TLS. The endpoint is then slower than the clients, so only the CPU time of the
+// clients is compared.
 func saturationTLS(ctx context.Context, b *bench, s *section) error {
 	ours := product{variant: "max", qps: "max", closed: true}.tool(b)
 	length, warm := b.lasting(3*time.Second, time.Second)
-	// To HTTP/1.0 this endpoint closes the connection, so there is no ab.
+	// ab is left out: this endpoint closes connections with HTTP/1.0.
 	others := slices.DeleteFunc(slices.Clone(b.tools), func(t tool) bool { return t.name == "ab" })
 	l := load{connections: 64, length: length}
 	rounds, err := contend(ctx, b, s, b.rounds, b.shooters(s, append(others, ours), l, endpointOptions{tls: true}, warm))

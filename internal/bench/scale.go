@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// scale is what fleets of thousands cost Redis, how soon they hear of a command, and how long it takes to read their run.
+// scale measures the load of fleets of thousands on Redis, how soon they hear of a command, and how long reading their
+// run takes.
 func scale(ctx context.Context, b *bench, s *section) error {
 	const rate = 10_000
 	sizes := []struct {
 		workers int
 		silent  bool
-	}{{1000, false}, {3000, true}, {10_000, true}} // a core encodes some 2,000 snapshots a second, and there is more to do
+	}{{1000, false}, {3000, true}, {10_000, true}} // a core encodes only some 2,000 snapshots a second, so larger fleets publish nothing
 	if b.quick {
 		sizes = sizes[:1]
 		sizes[0].workers = 20
@@ -38,7 +39,7 @@ func scale(ctx context.Context, b *bench, s *section) error {
 	for _, g := range []struct {
 		what   string
 		of     func(thronged) float64
-		limits [2]float64 // of 1,000 workers, of 10,000
+		limits [2]float64 // for 1,000 and for 10,000 workers
 		format string
 	}{
 		{"Redis CPU, % of a core", func(t thronged) float64 { return t.share() }, [2]float64{25, 100}, "%.1f"},
@@ -56,10 +57,10 @@ func scale(ctx context.Context, b *bench, s *section) error {
 	return nil
 }
 
-// silently is added to the names of those that publish no snapshots.
+// silently is added to the names of fleets that publish no snapshots.
 const silently = " that publish nothing"
 
-// skipped is how many slots were nobody's while nothing happened to the fleet.
+// skipped returns how many slots were skipped while the fleet ran undisturbed.
 func (t thronged) skipped() float64 { return float64(t.Steady.Skipped) }
 
 func scaleTables(s *section, got contest[thronged]) {
@@ -86,7 +87,7 @@ func scaleTables(s *section, got contest[thronged]) {
 	s.table([]string{"", "all have joined", "set-rate", "pause", "stop", "outage", "`status`", "`watch`", "`report`"}, times)
 }
 
-// throng runs the process that is thousands of workers, beside a Redis of its own.
+// throng runs the process with thousands of workers, with a Redis of its own.
 func (b *bench) throng(ctx context.Context, workers int, silent bool, rate int) (t thronged, err error) {
 	path, err := self()
 	if err != nil {
@@ -98,7 +99,7 @@ func (b *bench) throng(ctx context.Context, workers int, silent bool, rate int) 
 	}
 	defer redis.stop()
 	length, warm := b.lasting(10*time.Second, 5*time.Second)
-	length += warm + margin(length) // of the window
+	length += warm + margin(length) // the measuring window is then as long as asked for
 	p, err := spawn(clientCore, []string{path, "throng", "-redis", redis.url(), "-server", strconv.Itoa(redis.pid()), "-workers", strconv.Itoa(workers),
 		"-rate", strconv.Itoa(rate), fmt.Sprintf("-silent=%v", silent), "-for", length.String(), "-warm", warm.String(), "-loadctl", b.built("loadctl")}, nil)
 	if err != nil {

@@ -8,29 +8,29 @@ import (
 	"strings"
 )
 
-// A section is what an experiment has to say: the text between two marks of the document, and plots.
+// A section is the output of an experiment: the text between two marks of the document, and plots.
 type section struct {
 	name     string
-	at       string // the last heading
+	at       string // the last heading, for failures
 	text     strings.Builder
 	plots    map[string]string // SVG by file name
-	steal    []float64         // of each round, 0 to 1
+	steal    []float64         // share of each round, 0 to 1
 	commands []string
-	called   map[string]bool // whose command was noted
+	called   map[string]bool // contenders whose command was noted
 	failures []string
 	goals    []goal
 }
 
-// A goal is what was hoped for, and what became of it.
+// A goal is a limit that a figure should keep, and the measured figure.
 type goal struct {
 	what     string
 	measured float64
 	limit    float64
-	atMost   bool // the limit is from above, else from below
+	atMost   bool // the limit is an upper one; else a lower one
 	format   string
 }
 
-// met tells whether the goal was reached. What was not measured was not.
+// met reports whether the goal was reached. It is false for NaN, a figure that was not measured.
 func (g goal) met() bool {
 	if g.atMost {
 		return g.measured <= g.limit
@@ -38,7 +38,7 @@ func (g goal) met() bool {
 	return g.measured >= g.limit
 }
 
-// atLeast and atMost add a goal. format is one of package fmt for the figures.
+// atLeast and atMost add a goal. format formats its figures, as in package fmt.
 func (s *section) atLeast(what string, measured, limit float64, format string) {
 	s.goals = append(s.goals, goal{what, measured, limit, false, format})
 }
@@ -47,12 +47,12 @@ func (s *section) atMost(what string, measured, limit float64, format string) {
 	s.goals = append(s.goals, goal{what, measured, limit, true, format})
 }
 
-// fail notes who is missing in the tables.
+// fail notes that a contender is missing in the tables, and why.
 func (s *section) fail(who string, err error) {
 	s.failures = append(s.failures, strings.TrimSpace(fmt.Sprintf("%s %s: %s", s.at, who, strings.ReplaceAll(err.Error(), "\n", " "))))
 }
 
-// command notes how something was called the first time.
+// command notes the command line of a contender, only the first time.
 func (s *section) command(who, line string) {
 	if s.called == nil {
 		s.called = make(map[string]bool)
@@ -99,7 +99,7 @@ func (s *section) note(format string, args ...any) {
 	fmt.Fprintf(&s.text, format+"\n\n", args...)
 }
 
-// render is the whole text.
+// render returns the whole text.
 func (s *section) render() string {
 	var out strings.Builder
 	out.WriteString(s.text.String())
@@ -132,7 +132,7 @@ func (s *section) render() string {
 	return out.String()
 }
 
-// cells are the goal as a row.
+// cells returns the goal as a row of a table.
 func (g goal) cells() []string {
 	sign, met := "≥", "no"
 	if g.atMost {
@@ -148,7 +148,7 @@ func (g goal) cells() []string {
 	return []string{g.what, sign + " " + fmt.Sprintf(g.format, g.limit), measured, met}
 }
 
-// spanned is a median with its span, as format says.
+// spanned returns a median with its span, each figure in this format.
 func spanned(v values, format string) string {
 	if len(v) == 0 {
 		return ""
@@ -160,7 +160,7 @@ func spanned(v values, format string) string {
 	return fmt.Sprintf(format+" ("+format+"–"+format+")", v.median(), low, high)
 }
 
-// spannedThousands is spanned for large numbers.
+// spannedThousands does the same for large numbers.
 func spannedThousands(v values) string {
 	if len(v) == 0 {
 		return ""
@@ -172,7 +172,7 @@ func spannedThousands(v values) string {
 	return fmt.Sprintf("%s (%s–%s)", thousands(v.median()), thousands(low), thousands(high))
 }
 
-// thousands writes a number as people read it: 12,345.
+// thousands writes a number with commas: 12,345.
 func thousands(x float64) string {
 	text := fmt.Sprintf("%.0f", x)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
@@ -181,7 +181,7 @@ func thousands(x float64) string {
 	return text
 }
 
-// times is a ratio of medians, "1.23 ×", or nothing where one of them is missing.
+// times writes a ratio of medians as "1.23 ×"; "" if one of them is missing.
 func times(ratio float64) string {
 	if math.IsNaN(ratio) || math.IsInf(ratio, 0) {
 		return ""

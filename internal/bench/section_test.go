@@ -85,7 +85,7 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestContend: turns alternate, and who fails is out, but not forgotten.
+// TestContend checks that turns alternate, and that a contender that fails takes no more turns but is still mentioned.
 func TestContend(t *testing.T) {
 	var order strings.Builder
 	turn := func(name string, fails int) contender[int] {

@@ -23,7 +23,7 @@ func sharing(ctx context.Context, b *bench, s *section) error {
 	}
 	rounds := b.rounds
 	if !b.quick {
-		rounds = max(rounds, 9) // what is compared here differs by little
+		rounds = max(rounds, 9) // the figures compared here differ by little
 	}
 	s.heading("%s requests a second in all, 64 connections in all, all processes on one core", thousands(rate))
 	got, err := contend(ctx, b, s, rounds, []contender[*outcome]{
@@ -48,8 +48,8 @@ func sharing(ctx context.Context, b *bench, s *section) error {
 	return nil
 }
 
-// paired is what a request of some costs to one of others, round by round. Of both there is a turn of each round, or
-// of one there is none.
+// paired returns the ratio of the costs of a request, round by round. Either both contenders have a turn in each
+// round, or one has none.
 func paired(some, others []*outcome, cost func(*outcome) float64) values {
 	pairs := make(values, 0, len(some))
 	for i := range min(len(some), len(others)) {
@@ -80,7 +80,7 @@ func (b *bench) team(ctx context.Context, s *section, name string, processes int
 	if err != nil {
 		return nil, err
 	}
-	if _, err := worker.claimed(o); err != nil { // the report is that of the whole fleet
+	if _, err := worker.claimed(o); err != nil { // the report covers the whole fleet
 		return nil, err
 	}
 	if asked := int(float64(l.rate) * l.length.Seconds()); len(o.times) > asked {
@@ -89,7 +89,8 @@ func (b *bench) team(ctx context.Context, s *section, name string, processes int
 	return o, nil
 }
 
-// arrived is the share of what was asked for; what is said of a fleet that does not fire is not worth much.
+// arrived returns the share of the requested slots that arrived. A fleet that sends too little gives worthless
+// figures.
 func arrived(o *outcome, l load) float64 {
 	return float64(len(o.times)) / (float64(l.rate) * l.length.Seconds())
 }
@@ -97,7 +98,7 @@ func arrived(o *outcome, l load) float64 {
 // one is the contender that the others of a table are compared with.
 const one = "1 process"
 
-// teamTable compares with one process where that took part.
+// teamTable writes the table. It compares with one process if that took part.
 func teamTable(s *section, rounds contest[*outcome]) {
 	var rows [][]string
 	for _, r := range rounds {

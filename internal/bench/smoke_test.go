@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// TestSmoke fires a real worker at the real endpoint, with a real Redis: as fast as it goes, and at rates. The other tools are left out, so
-// that it needs what all tests need.
+// TestSmoke fires a real worker at the real endpoint, with a real Redis: as fast as it can, and at rates. It leaves
+// the other tools out, so that it needs no more than the other tests.
 func TestSmoke(t *testing.T) {
 	if err := needCores(); err != nil {
 		t.Fatal(err)
 	}
-	runtime.LockOSThread() // what is started dies with this thread
+	runtime.LockOSThread() // child processes die with this thread
 	defer runtime.UnlockOSThread()
 	dir := t.TempDir()
 	b := &bench{options: options{rounds: 1, quick: true}, dir: dir, bin: dir}
@@ -59,7 +59,8 @@ func TestSmoke(t *testing.T) {
 	}
 }
 
-// checkRows wants all rows of workers, with a figure in each cell but for ratios to tools that are not there.
+// checkRows checks that each worker has its row, with a figure in each cell. Only ratios to missing tools may be
+// empty.
 func checkRows(t *testing.T, text string, rows, cols int) {
 	t.Helper()
 	figure := regexp.MustCompile(`^-?[\d.,]+( / [\d.,]+)?$`)

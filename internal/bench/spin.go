@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spinning is no load generator but what they are compared with: one thread that never sleeps and writes each request when it is due. As
-// late as its requests arrive, with its core at 100 %, the machine makes them.
+// spinning is a baseline for the load generators: one thread that never sleeps and writes each request when it is due.
+// It keeps its core at 100 %. How late its requests arrive is the best that this machine can do.
 func spinning() (tool, error) {
 	path, err := self()
 	if err != nil {
@@ -36,7 +36,7 @@ func spinning() (tool, error) {
 	}, nil
 }
 
-// spinPart is the process. It says how many requests it sent.
+// spinPart is the process. It prints how many requests it sent.
 func spinPart(args []string) error {
 	flags := flag.NewFlagSet("spin", flag.ContinueOnError)
 	connections := flags.Int("c", 1, "")
@@ -45,7 +45,7 @@ func spinPart(args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	debug.SetGCPercent(-1) // it makes next to no garbage
+	debug.SetGCPercent(-1) // garbage collection would pause it, and there is next to no garbage
 	s := spinner{request: []byte("GET / HTTP/1.1\r\nHost: bench\r\n\r\n")}
 	if err := s.connect(flags.Arg(0), *connections); err != nil {
 		return err
@@ -58,8 +58,9 @@ func spinPart(args []string) error {
 	return err
 }
 
-// A spinner looks for answers while it waits for the next instant. Its connections have their turns: request k goes over number k modulo
-// their count, and is answered before the next one there is sent.
+// A spinner looks for answers while it waits for the next request to become due. Its connections take turns: request k
+// uses connection k modulo their count. The spinner sends the next request of a connection only after it has read the
+// last answer.
 type spinner struct {
 	request     []byte
 	connections []int
@@ -88,7 +89,8 @@ func (s *spinner) connect(url string, connections int) error {
 	return nil
 }
 
-// fire sends request k at k/rate after now, or, where its connection is busy, as soon as it is not.
+// fire sends request k at k/rate after now. If its connection is busy, fire sends it as soon as the connection is
+// free.
 func (s *spinner) fire(n, rate int64) error {
 	began := time.Now()
 	count := int64(len(s.connections))
@@ -110,7 +112,7 @@ func (s *spinner) fire(n, rate int64) error {
 	return nil
 }
 
-// look takes in the next answer of the requests sent so far, if it is there: here each is one piece.
+// look reads the next answer to the requests sent so far, if it is there. Each answer comes in one piece here.
 func (s *spinner) look(sent int64) error {
 	if s.answered == sent {
 		return nil

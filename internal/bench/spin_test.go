@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestSpin: all requests arrive, none before it is due, also where they have to wait for a connection.
+// TestSpin checks that all requests arrive and none before it is due, also when requests wait for a connection.
 func TestSpin(t *testing.T) {
 	e, address := listening(t, endpointOptions{})
 	s := spinner{request: []byte("GET / HTTP/1.1\r\nHost: bench\r\n\r\n")}

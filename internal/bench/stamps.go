@@ -9,19 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stamps read from sockets with the time at which the kernel received what they bring (SO_TIMESTAMPNS, socket(7)). On the loopback device that is
-// while the sender is still in its write, so neither how long the reader takes to wake up nor what else runs on its processor is in it.
+// stamps reads from sockets, with the time at which the kernel received the data (SO_TIMESTAMPNS, socket(7)). On the
+// loopback device the kernel receives data while the sender is still in its write. So the time does not include how
+// long the reader takes to wake up, or other work on the reader's processor.
 type stamps struct {
 	message unix.Msghdr
 	into    unix.Iovec
-	control struct { // one control message, and nothing else was asked for
+	control struct { // one control message: nothing else was asked for
 		head unix.Cmsghdr
 		at   unix.Timespec
 	}
-	offset int64 // from CLOCK_REALTIME, which stamps are of, to CLOCK_MONOTONIC, ns
+	offset int64 // from CLOCK_REALTIME, the clock of the stamps, to CLOCK_MONOTONIC, ns
 }
 
-// stamp asks for stamps on all that socket, which listens, will accept. They read into buf.
+// stamp asks for stamps on all connections that the listening socket will accept. They read into buf.
 func stamp(socket int, buf []byte) (*stamps, error) {
 	if err := unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
 		return nil, err
@@ -34,7 +35,8 @@ func stamp(socket int, buf []byte) (*stamps, error) {
 	return s, nil
 }
 
-// receive is read(2) without waiting. at is 0 where there is no stamp, as with the first packets after the kernel was asked for them.
+// receive is read(2) without waiting. at is 0 if there is no stamp. The first packets after the kernel was asked for
+// stamps have none.
 func (s *stamps) receive(fd int) (n uintptr, at int64, errno unix.Errno) {
 	s.message.SetControllen(int(unsafe.Sizeof(s.control)))
 	n, _, errno = unix.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&s.message)), unix.MSG_DONTWAIT)

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Values are what the rounds gave for one figure.
+// values holds one figure of each round.
 type values []float64
 
-// median is the middle one, or the mean of the middle two; NaN of none.
+// median returns the middle value, or the mean of the middle two; NaN if there is none.
 func (v values) median() float64 {
 	if len(v) == 0 {
 		return math.NaN()
@@ -24,7 +24,7 @@ func (v values) median() float64 {
 	return (sorted[mid-1] + sorted[mid]) / 2
 }
 
-// span is the smallest and the largest one; NaN of none.
+// span returns the smallest and the largest value; NaN if there is none.
 func (v values) span() (low, high float64) {
 	if len(v) == 0 {
 		return math.NaN(), math.NaN()
@@ -41,7 +41,8 @@ func of[T any](rounds []T, figure func(T) float64) values {
 	return v
 }
 
-// typical is the round with the median of a figure; of an even number of rounds the lower of the middle two.
+// typical returns the round with the median of a figure. Of an even number of rounds it takes the lower of the middle
+// two.
 func typical[T any](rounds []T, figure func(T) float64) T {
 	sorted := slices.SortedFunc(slices.Values(rounds), func(a, b T) int { return cmp.Compare(figure(a), figure(b)) })
 	return sorted[(len(sorted)-1)/2]

@@ -20,40 +20,40 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// A throng is a crowd of thousands: it is also commanded and read, and in the end its Redis stands still for a second.
-// A core does not carry thousands of engines. So each worker has a Renewer and a Journal, and a connection, and calls
-// at its natural pace; but it sends nothing, and publishes what it might have sent.
+// A throng is a crowd of thousands. It also takes commands and is read, and at the end its Redis stops for a second.
+// One core cannot carry thousands of engines. So each worker has only a Renewer, a Journal and a connection, and calls
+// Redis at its natural pace. It sends no requests, and publishes invented results.
 type throng struct {
 	crowd
 	rate    int64
-	changes int    // commands of each kind
-	loadctl string // the program that reads
+	changes int    // number of commands of each kind
+	loadctl string // path of loadctl, which reads the run
 	heard   heard
 	failed  chan error
 	all     sync.WaitGroup
 }
 
-// thronged is what a throng tells. Times are in seconds.
+// thronged is what a throng reports. Times are in seconds.
 type thronged struct {
 	crowded
-	Begins  float64      `json:"begins"` // until the last worker was there, from the first on
+	Begins  float64      `json:"begins"` // from the start of the first worker until the last has joined
 	SetRate float64      `json:"setrate"`
-	Pause   float64      `json:"pause"` // until the last worker had it
+	Pause   float64      `json:"pause"` // until the last worker has heard of it
 	Status  float64      `json:"status"`
-	Watch   float64      `json:"watch"` // until its first line
+	Watch   float64      `json:"watch"` // until its first line shows the run
 	Report  float64      `json:"report"`
 	Steady  report.Audit `json:"steady"`
-	Frozen  float64      `json:"frozen"` // until each worker was answered, after Redis had stood still for a second
+	Frozen  float64      `json:"frozen"` // from the end of an outage of one second until each worker was answered
 	Stop    float64      `json:"stop"`
-	Memory  float64      `json:"memory"` // of Redis, MB
+	Memory  float64      `json:"memory"` // used by Redis, MB
 	Sum     report.Audit `json:"sum"`
 }
 
 // The bounds of a throng.
 const (
-	joining      = 64               // workers connect at a time
-	joinPatience = 90 * time.Second // until all are there
-	hearPatience = 30 * time.Second // of a command, or of the end of an outage
+	joining      = 64               // how many workers connect at the same time
+	joinPatience = 90 * time.Second // until all have joined
+	hearPatience = 30 * time.Second // until all have heard of a command, or of the end of an outage
 )
 
 func newThrong() *throng {
@@ -73,7 +73,7 @@ func throngPart(args []string) error {
 	return tell(t.redis, t.run)
 }
 
-// run is the life of the throng.
+// run runs the throng from its start to its end.
 func (t *throng) run(ctx context.Context, client redis.UniversalClient) (said thronged, err error) {
 	r, _, err := run.Create(ctx, client, t.name, spec.Spec{
 		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(t.rate), MaxLag: time.Second, CatchUp: time.Second, MinWorkers: int64(t.workers),
@@ -105,7 +105,7 @@ func (t *throng) run(ctx context.Context, client redis.UniversalClient) (said th
 	return said, errors.Join(err, <-t.failed)
 }
 
-// measure is all that is measured while the run goes on.
+// measure takes all figures that are measured while the run goes on.
 func (t *throng) measure(ctx context.Context, client redis.UniversalClient, r *run.Run, started *atomic.Int64, said *thronged) (err error) {
 	if said.crowded, err = t.look(ctx, client, time.UnixMicro(started.Load()).Add(t.warm)); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (t *throng) measure(ctx context.Context, client redis.UniversalClient, r *r
 	return err
 }
 
-// command gives one and notes how long it takes until the last worker has it.
+// command gives a command, and notes how long it takes until the last worker has heard of it.
 func (t *throng) command(took *values, give func() error) error {
 	before, began := t.heard.newest(), time.Now()
 	if err := give(); err != nil {
@@ -155,7 +155,7 @@ func (t *throng) command(took *values, give func() error) error {
 			if took != nil {
 				*took = append(*took, last.Sub(began).Seconds())
 			}
-			time.Sleep(time.Second) // what follows from it is over
+			time.Sleep(time.Second) // the effects of the command are over by then
 			return nil
 		case time.Since(began) > hearPatience:
 			return fmt.Errorf("not all workers have heard of a command after %v", hearPatience)
@@ -164,7 +164,7 @@ func (t *throng) command(took *values, give func() error) error {
 	}
 }
 
-// freeze stops Redis for a second and waits until each worker was answered again.
+// freeze stops Redis for a second, and returns how long it then takes until each worker was answered, in seconds.
 func (t *throng) freeze() (float64, error) {
 	if err := syscall.Kill(t.server, syscall.SIGSTOP); err != nil {
 		return 0, err
@@ -185,7 +185,7 @@ func (t *throng) freeze() (float64, error) {
 	}
 }
 
-// held is the memory that Redis uses, MB.
+// held returns the memory that Redis uses, in MB.
 func held(ctx context.Context, client redis.UniversalClient) (float64, error) {
 	info, err := client.InfoMap(ctx, "memory").Result()
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/loadctl/loadctl/internal/arrivals"
 )
 
-// serveTLS is the endpoint with TLS, until stdin ends: a goroutine for each connection. It costs more than most of what
-// fires at it, so what it shows is what a client costs, more than how fast it can be.
+// serveTLS is the endpoint with TLS, with a goroutine for each connection, until stdin ends. It needs more CPU than
+// most clients. So it shows what a client costs rather than how fast it can be.
 func serveTLS(stdin io.Reader, stdout io.Writer) error {
 	certificate, err := selfSigned()
 	if err != nil {
@@ -29,7 +29,7 @@ func serveTLS(stdin io.Reader, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Arrivals are in ns since 1970, by a clock that was read once when the server began.
+	// The server's clock counts ns since 1970. It read the system's clock only once, when the server began.
 	offset := monotonic() - server.Now()
 	fmt.Fprintln(stdout, "listening", strings.TrimPrefix(server.URL(), "https://"))
 	go func() {
@@ -49,7 +49,7 @@ func serveTLS(stdin io.Reader, stdout io.Writer) error {
 	return writeTimes(stdout, times)
 }
 
-// selfSigned is a certificate for 127.0.0.1 that nobody trusts.
+// selfSigned returns a certificate for 127.0.0.1 that nobody trusts.
 func selfSigned() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// A load is what a tool is told to do.
+// A load is what a tool is asked to do.
 type load struct {
 	url         string
 	connections int
-	rate        int // requests a second; 0: as fast as it goes
+	rate        int // requests a second; 0: as fast as it can
 	length      time.Duration
-	name        string // of the trial, no other has it
+	name        string // of the trial; it is unique
 }
 
-// seconds is the length in whole seconds, at least one: some tools know nothing else.
+// seconds returns the length in whole seconds, at least one: some tools accept nothing else.
 func (l load) seconds() int { return max(1, int(l.length/time.Second)) }
 
-// A claim is what a tool says of itself. Latencies it does not tell are 0.
+// A claim is what a tool reports of itself. A latency that it does not report is 0.
 type claim struct {
 	requests      int64
 	p50, p90, p99 time.Duration
@@ -31,30 +31,30 @@ type claim struct {
 // A tool is a load generator.
 type tool struct {
 	name    string // in the tables
-	program string // what is looked for, or built
+	program string // of the program that is looked for, or built
 	needs   string // how to get it
-	// ask is how it tells its version, found is where in what it prints.
+	// ask is the arguments that print its version. found finds the version in the output.
 	ask   []string
 	found *regexp.Regexp
-	// args is its command line, without the program; nil if it cannot do what the load says.
+	// args returns its command line, without the program; nil if it cannot produce the load.
 	args func(load) []string
 	read func(output []byte) (claim, error)
-	// warmup is how many requests it sends on each connection before it begins; they are not counted as too many.
+	// warmup is how many requests it sends on each connection before it begins. They do not count as an excess.
 	warmup int
-	// exact: what it says it sent is what must have arrived, to the request.
+	// exact means that the number of requests it reports must equal the number that arrived.
 	exact bool
-	// redis is the server that works for it, on the other core: its CPU is part of what a request costs. nil: none.
+	// redis is the server that works for it on the other core. Its CPU time is part of the cost of a request. nil: none.
 	redis *server
 
-	path, version string // once it was found
+	path, version string // set by locate
 }
 
-// peers are the other load generators.
+// peers returns the other load generators.
 func peers(b *bench) []tool {
 	return []tool{wrk(), wrk2(), ab(), hey(), fortio(b), k6(b)}
 }
 
-// locate finds a tool. Those that are built are at their path already.
+// locate finds a tool and its version. The path of a tool that was built is already set.
 func (t *tool) locate(ctx context.Context) error {
 	if t.path == "" {
 		path, err := exec.LookPath(t.program)
@@ -63,18 +63,18 @@ func (t *tool) locate(ctx context.Context) error {
 		}
 		t.path = path
 	}
-	// Some say it on standard error, or exit with 1.
+	// Some tools print it on standard error, or exit with 1.
 	said, _ := exec.CommandContext(ctx, t.path, t.ask...).CombinedOutput()
 	t.version = "of unknown version"
 	if m := t.found.FindSubmatch(said); m != nil {
 		t.version = string(m[1])
 	} else if said, err := exec.CommandContext(ctx, "dpkg-query", "-W", "-f", "${Version}", t.program).Output(); err == nil {
-		t.version = string(said) // of Debian's package
+		t.version = string(said) // version of Debian's package
 	}
 	return nil
 }
 
-// command is the command line for a load; nil if the tool cannot do that.
+// command returns the command line for a load; nil if the tool cannot produce it.
 func (t tool) command(l load) []string {
 	args := t.args(l)
 	if args == nil {
@@ -83,7 +83,7 @@ func (t tool) command(l load) []string {
 	return append([]string{t.path}, args...)
 }
 
-// unread is the error of an output that lacks something.
+// unread returns the error for an output that lacks something.
 func unread(tool, what string) error {
 	return fmt.Errorf("read the output of %s: it has no %s", tool, what)
 }

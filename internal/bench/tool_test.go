@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestRead reads what the tools printed, once, each in a run of one second.
+// TestRead reads what each tool once printed, in a run of one second.
 func TestRead(t *testing.T) {
 	for _, c := range []struct {
 		file string

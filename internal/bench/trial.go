@@ -9,70 +9,71 @@ import (
 	"time"
 )
 
-// The cores: what is measured has one for itself. Redis, if there is one, shares that of the endpoint, so it does not
-// take from the client.
+// Cores. The measured clients have one of their own. Redis shares the core of the endpoint, so that it takes no time
+// from the clients.
 const (
 	serverCore = 0
 	clientCore = 1
 )
 
-// Patience, where something should come at once or at a known time.
+// Patience: how long to wait for something that should happen at once, or at a known time.
 const (
 	listenPatience = 10 * time.Second
-	firstPatience  = 60 * time.Second // k6 makes 5,000 virtual users first, 100 workers have to join
-	endPatience    = 40 * time.Second // after the last request
+	firstPatience  = 60 * time.Second // k6 creates 5,000 virtual users first; 100 workers have to join
+	endPatience    = 40 * time.Second // after the length of the trial
 )
 
-// A trial is one or more processes that fire at an endpoint for a time, and what is looked at meanwhile.
+// A trial is one or more processes that fire at an endpoint for some time.
 type trial struct {
 	endpoint endpointOptions
 	length   time.Duration // from the first arrival to the last
-	warm     time.Duration // after the first arrival; what is before is not looked at
-	redis    *server       // whose CPU and calls are of interest; nil: none
-	// clients are the command lines, once it is known where the endpoint listens.
+	warm     time.Duration // after the first arrival; nothing before that is measured
+	redis    *server       // the server whose CPU time and calls are measured; nil: none
+	// clients returns the command lines, given the endpoint's address.
 	clients func(address string) ([][]string, error)
 }
 
-// An outcome is what came of a trial. Window is the time that was looked at.
+// An outcome is the result of a trial. Its figures cover the window: the time that was measured.
 type outcome struct {
 	used
 	times   []int64       // all arrivals, CLOCK_MONOTONIC in ns
-	window  []int64       // those within the window
-	took    time.Duration // the window
-	memory  int64         // the most memory that all clients held up to the end of the window, in bytes: the sum of their peaks
-	outputs [][]byte      // of the clients
+	window  []int64       // the arrivals within the window
+	took    time.Duration // length of the window
+	memory  int64         // sum of the clients' peak memory up to the end of the window, in bytes
+	outputs [][]byte      // what each client printed
 }
 
-// Used is what was used up, since the processes began or in the window.
+// used is the resources used since the processes began, or in the window.
 type used struct {
-	client, endpoint, redis time.Duration // of processors; client: all of them together
-	calls                   int64         // of scripts in Redis
+	client, endpoint, redis time.Duration // processor time; client: of all clients together
+	calls                   int64         // calls of scripts in Redis
 }
 
 func (u used) since(before used) used {
 	return used{u.client - before.client, u.endpoint - before.endpoint, u.redis - before.redis, u.calls - before.calls}
 }
 
-// The figures of the window. micros is what a request costs in CPU time, that of the Redis behind the clients included; clientMicros is
-// that without Redis.
+// The figures of the window. micros is the CPU time of a request, including that of the Redis behind the clients.
+// clientMicros leaves Redis out.
 func (o *outcome) perSecond() float64    { return float64(len(o.window)) / o.took.Seconds() }
 func (o *outcome) micros() float64       { return o.each(o.client + o.redis) }
 func (o *outcome) clientMicros() float64 { return o.each(o.client) }
 func (o *outcome) mebibytes() float64    { return float64(o.memory) / (1 << 20) }
 
-// each is the part of some CPU time that one request has, µs.
+// each returns the share of a CPU time that one request has, in µs.
 func (o *outcome) each(d time.Duration) float64 {
 	return 1e6 * d.Seconds() / float64(max(1, len(o.window)))
 }
 
-// clientShare, endpointShare and redisShare are how busy they kept their cores, in percent: the one near 100 was the limit.
+// clientShare, endpointShare and redisShare return how busy each kept its core, in percent. A share near 100 was the
+// limit.
 func (o *outcome) clientShare() float64   { return o.share(o.client) }
 func (o *outcome) endpointShare() float64 { return o.share(o.endpoint) }
 func (o *outcome) redisShare() float64    { return o.share(o.redis) }
 
 func (o *outcome) share(d time.Duration) float64 { return 100 * d.Seconds() / o.took.Seconds() }
 
-// margin is the end of a trial that is not looked at: clients may be a little early.
+// margin returns the length of the end of a trial that is not measured: clients may end a little early.
 func margin(length time.Duration) time.Duration { return length/10 + 200*time.Millisecond }
 
 // fire carries out a trial.
@@ -120,7 +121,7 @@ func fire(ctx context.Context, t trial) (*outcome, error) {
 	return o, nil
 }
 
-// watch looks at the clients from warm after the first arrival to a moment before the end.
+// watch measures the clients, from warm after the first arrival until shortly before the end.
 func watch(ctx context.Context, t trial, e *endpoint, clients []*process) (o *outcome, from, to int64, err error) {
 	text, err := e.firstOrEnd(ctx, clients)
 	if err != nil {
@@ -148,7 +149,8 @@ func watch(ctx context.Context, t trial, e *endpoint, clients []*process) (o *ou
 	return &outcome{memory: held, took: time.Duration(at[1] - at[0]), used: spent[1].since(spent[0])}, at[0], at[1], nil
 }
 
-// spend is what was used up to now. The clients come first: they are what the time was taken for.
+// spend returns the resources used up to now. It reads the clients first: their figures have to fit the time that was
+// just taken.
 func spend(ctx context.Context, t trial, e *endpoint, clients []*process) (u used, err error) {
 	for _, c := range clients {
 		used, err := cpu(c.cmd.Process.Pid)
@@ -167,7 +169,7 @@ func spend(ctx context.Context, t trial, e *endpoint, clients []*process) (u use
 	return u, err
 }
 
-// sleepUntil waits for a time of CLOCK_MONOTONIC.
+// sleepUntil waits until a time of CLOCK_MONOTONIC.
 func sleepUntil(ctx context.Context, when int64) error {
 	select {
 	case <-time.After(time.Duration(when - monotonic())):
@@ -177,7 +179,7 @@ func sleepUntil(ctx context.Context, when int64) error {
 	}
 }
 
-// within are the times from one to another, of times that rise.
+// within returns those of the sorted times that are at or after from, and before to.
 func within(times []int64, from, to int64) []int64 {
 	var in []int64
 	for _, at := range times {

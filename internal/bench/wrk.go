@@ -24,7 +24,7 @@ func wrk() tool {
 	}
 }
 
-// wrk2 is https://github.com/giltene/wrk2: wrk with a rate, and latencies from when a request was due.
+// wrk2 is https://github.com/giltene/wrk2: wrk with a rate. It measures latencies from when a request was due.
 func wrk2() tool {
 	return tool{
 		name: "wrk2", program: "wrk2", needs: "build it from its source, and call it wrk2",
@@ -39,7 +39,7 @@ func wrk2() tool {
 	}
 }
 
-// readWrk reads the text of wrk and wrk2.
+// readWrk reads the text that wrk or wrk2 prints.
 func readWrk(output []byte) (claim, error) {
 	var c claim
 	m := regexp.MustCompile(`(\d+) requests in`).FindSubmatch(output)
