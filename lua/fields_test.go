@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFieldsAreThoseOfTheScripts: the names are in the order in which the scripts store the fields, and a form has as
-// many numbers.
+// TestFieldsAreThoseOfTheScripts: the names are in the order in which the scripts store the fields. A form has as many
+// numbers as its fields.
 func TestFieldsAreThoseOfTheScripts(t *testing.T) {
 	for form, c := range map[string]struct {
 		text  string

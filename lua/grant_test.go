@@ -95,7 +95,7 @@ func TestSetBurst(t *testing.T) {
 		b.must("order", orderArgs("end", "stop")...)
 		remake := func(uid, settings string) {
 			t.Helper()
-			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a stop is some 20 ms ahead
+			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a stop takes effect some 20 ms later
 				if b.must("make", with(with(with(makeArgs(), 3, 1), 2, uid), 12, settings)...)[0] == "CREATED" {
 					return
 				}
@@ -131,13 +131,13 @@ func TestSetBurst(t *testing.T) {
 	})
 }
 
-// grantKind is a limiter, and its promise: in any time W at most R·W + extra.
+// grantKind is a limiter and its promise: at most R·W + extra in any time W.
 type grantKind struct {
 	script string
 	window int64 // µs; 0 = it has a burst
 	option int
 	even   int
-	extra  func(count, burst, most float64) float64 // of a window's count, the burst, the largest grant
+	extra  func(count, burst, most float64) float64 // arguments: the window's count, the burst, the largest grant
 }
 
 func grantKinds() map[string]grantKind {
@@ -195,7 +195,7 @@ type granting struct {
 	asked  int64
 }
 
-// granted is n slots of one call.
+// granted is the n slots of one call.
 type granted struct{ at, n int64 }
 
 // grantLaw is a law that callers may use, until the last worker has heard of the next one.
@@ -217,10 +217,10 @@ func newGranting(t *testing.T, client *redis.Client, kind grantKind, seed uint64
 	return g
 }
 
-// ask makes a call; it returns how many were granted, and when to come back.
+// ask makes a call. It returns how many slots were granted, and when to come back.
 func (g *granting) ask(n, rate int64) (granted, retry int64) {
 	g.Helper()
-	g.client.Persist(g.Context(), "{tag}limiter") // its lifetime goes by the real time
+	g.client.Persist(g.Context(), "{tag}limiter") // its lifetime would follow the real time
 	f, err := g.script.Run(g.Context(), g.client, g.names("grant"), "uid", n, rate, 1, g.now/1e6, g.now%1e6).Int64Slice()
 	if err != nil {
 		g.Fatal(err)
@@ -237,7 +237,7 @@ func (g *granting) step() {
 	law := g.laws[len(g.laws)-1]
 	law.from = g.now
 	switch g.rng.IntN(30) {
-	case 0: // a worker that has not heard of it asks by the old law for up to half a second
+	case 0: // a worker that has not heard of the law asks by the old one for up to half a second
 		law.rate = 2 * (1 + g.rng.Int64N(500))
 		g.laws[len(g.laws)-1].until = g.now + 500_000
 		g.laws = append(g.laws, law)
@@ -261,7 +261,7 @@ func (g *granting) step() {
 	}
 }
 
-// end checks the bound, and that a rested limiter lets a request pass when it said so.
+// end checks the bound. It also checks that a rested limiter lets a request pass at the time that it gave.
 func (g *granting) end() {
 	g.Helper()
 	for _, w := range []int64{0, 1000, 10_000, 100_000, 500_000, 1_000_000, 3_000_000} {
@@ -284,7 +284,7 @@ func (g *granting) end() {
 	}
 }
 
-// bounded checks the windows of a length. Each is as short as its grants allow.
+// bounded checks the windows of one length. Each window is as short as its grants allow.
 func (g *granting) bounded(w int64) {
 	g.Helper()
 	first, n := 0, int64(0)

@@ -48,7 +48,7 @@ func orderArgs(id, kind string) []any {
 
 func removeArgs(worker string) []any { return []any{"uid", "channel", worker, "me"} }
 
-// number6 is the arguments of a renewal with the number at a position, counted from 1, replaced.
+// number6 returns the arguments of a renewal, with the number at a position, counted from 1, replaced.
 func number6(args []any, position int, value int64) []any {
 	numbers := []byte(args[5].(string))
 	binary.LittleEndian.PutUint64(numbers[8*(position-1):], uint64(value))
@@ -65,7 +65,7 @@ func (b *bench) renew(args ...any) lease.Reply {
 	return r
 }
 
-// scenario is a run's life with every script. It returns the keys at the end.
+// scenario plays the life of a run with every script. It returns the keys at the end.
 func (b *bench) scenario() []string {
 	b.Helper()
 	b.must("make", makeArgs()...)
@@ -89,7 +89,7 @@ func (b *bench) scenario() []string {
 	return slices.Sorted(maps.Keys(b.dump()))
 }
 
-// TestOnlyTheGivenKeys: a run has only the given keys, whatever their names, and all of them expire.
+// TestOnlyTheGivenKeys: a run uses only the given keys, whatever their names, and all of them expire.
 func TestOnlyTheGivenKeys(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		there := b.scenario()
@@ -236,7 +236,7 @@ func TestRenewRefuses(t *testing.T) {
 	})
 }
 
-// packed is numbers as a script reads them.
+// packed returns numbers as a script reads them.
 func packed(numbers ...int64) string {
 	var b []byte
 	for _, x := range numbers {
@@ -328,7 +328,7 @@ func TestMakeRefuses(t *testing.T) {
 			t.Errorf("a run that has not ended is replaced: %q", reply)
 		}
 		b.must("order", orderArgs("s", "stop")...)
-		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a stop is some 20 ms ahead
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a stop takes effect some 20 ms later
 			if reply := b.must("make", with(with(right, 3, 1), 2, "uid2")...); reply[0] == "CREATED" {
 				break
 			}

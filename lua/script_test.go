@@ -40,7 +40,7 @@ func newBench(t *testing.T, client *redis.Client) *bench {
 	return b
 }
 
-// names are the keys of a script in the order of its header.
+// names returns the keys of a script in the order of its header.
 func (b *bench) names(script string) []string {
 	script, _, _ = strings.Cut(script, "/")
 	parts := "budget workers due rich loose laws log events"
@@ -58,7 +58,7 @@ func (b *bench) names(script string) []string {
 	for part := range strings.FieldsSeq(parts) {
 		names = append(names, b.keys[part])
 	}
-	if script == "make" { // which this run does not have
+	if script == "make" { // this run does not have that key
 		names = append(names, "{tag}stopped", "{tag}limiter")
 	}
 	return names
@@ -91,10 +91,10 @@ func snapshotArgs(seq int) []any {
 	return []any{"uid", "w/inc1", "total", "interval", 1000, seq, "counts", 0, 0, "points", ":1:0", increment(0, 1), ":1:0:31", increment(7, 1)}
 }
 
-// increment adds n < 256 to a counter of a page.
+// increment returns the encoded addition of n < 256 to a counter of a page.
 func increment(counter, n byte) string { return string([]byte{counter, n, 0, 0, 0, 0}) }
 
-// with is args with the one at a position, counted from 1 as in Lua, replaced.
+// with returns args with one of them replaced. Positions count from 1, as in Lua.
 func with(args []any, position int, value any) []any {
 	args = slices.Clone(args)
 	args[position-1] = value
@@ -106,8 +106,7 @@ func (b *bench) dump() map[string]string {
 	return redistest.Contents(b, b.client)
 }
 
-// refuses checks that a call is an error of one line that names the script and the argument, and that it changes
-// nothing.
+// refuses checks that a call changes nothing, and returns an error of one line that names the script and the argument.
 func (b *bench) refuses(script, argument string, args []any) {
 	b.Helper()
 	before := b.dump()
@@ -121,7 +120,7 @@ func (b *bench) refuses(script, argument string, args []any) {
 	}
 }
 
-// TestOnACluster: a server that serves slots refuses a script that uses keys of another slot.
+// TestOnACluster: a server of a cluster refuses a script that uses keys of another hash slot.
 func TestOnACluster(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, redistest.Start(t, "--cluster-enabled", "yes").Client())
@@ -140,7 +139,7 @@ func TestOnACluster(t *testing.T) {
 	b.scenario()
 }
 
-// notWhole are no integers. The scripts' tonumber alone would accept some of them.
+// notWhole returns values that are not integers. The scripts' tonumber alone would accept some of them.
 func notWhole() []any {
 	return []any{"", "x", "nan", "-nan", "inf", "-inf", "1e300", "1e3", "0x10", "1.5", " 1", "1 ", "1\n", "--1", "+1", "١",
 		strings.Repeat("9", 400), "9007199254740994", "-9007199254740994"}
@@ -150,7 +149,7 @@ func plainNot() []any {
 	return []any{"", " ", "a b", "a/b", "a,b", "a;b", "a:b", "a|b", "-", "-a", ".a", "a\n", "ä", strings.Repeat("x", 65)}
 }
 
-// wrongLimits are no settings of a limiter.
+// wrongLimits returns invalid settings of a limiter.
 func wrongLimits() []any {
 	return []any{"1", "1:0:0:0", "x:0:0:0:0", "1:0:0:0:2", "1:0:0:2:0", "1000000001:0:0:0:0", "-1:0:0:0:0", "1:31622400000001:0:0:0", "1:0:1001:0:0",
 		"1:0:0:0:0 ", "1:0:0:0:0:0"}
@@ -173,7 +172,7 @@ func TestPiecesOfProfiles(t *testing.T) {
 			t.Helper()
 			pieces, err := p.Pieces()
 			if err != nil {
-				return // two rates that are too fine for one ramp
+				return // the two rates are too fine for one ramp
 			}
 			if ok, err := check.Run(t.Context(), b.client, nil, pacer.JoinPieces(pieces)).Int(); err != nil || ok != 1 {
 				t.Errorf("%.200s: %d, %v", pacer.JoinPieces(pieces), ok, err)
@@ -230,10 +229,10 @@ func TestSnapshotRefuses(t *testing.T) {
 }
 
 // TestSnapshotAfterALoss: the next call notices that Redis has forgotten a worker's points. It is written only if it
-// begins where the series ends. So each point is added once. Gaps are snapshots missing between two that are there.
+// begins where the series ends, so each point is added once. Gaps are missing snapshots between two that are there.
 func TestSnapshotAfterALoss(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
-		// publish brings what is whole between from and next, which adds 200 to one counter.
+		// publish sends the complete points between from and next, which add 200 to one counter.
 		publish := func(seq, from, next int, interval string) string {
 			args := []any{"uid", "w/inc1", "total" + strconv.Itoa(seq), interval, 1000, seq, "counts" + strconv.Itoa(seq), from, next, "open" + strconv.Itoa(next)}
 			if next > from {
@@ -247,7 +246,7 @@ func TestSnapshotAfterALoss(t *testing.T) {
 			seq, from, next int
 			interval        string
 			reply           string
-			total, record   string // what is there then
+			total, record   string // what is stored afterwards
 			sum             int
 			gaps            string
 		}{
@@ -290,7 +289,7 @@ func TestSnapshotAfterALoss(t *testing.T) {
 	})
 }
 
-// TestPagesAdd: increments are added to counters, with carries, and make counters that are missing.
+// TestPagesAdd: increments are added to counters, with carries, and create missing counters.
 func TestPagesAdd(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		b.must("make", makeArgs()...)

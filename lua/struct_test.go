@@ -26,7 +26,7 @@ func TestStruct(t *testing.T) {
 			if got, err := run("return struct.pack('<lll', 7, tonumber(ARGV[1]), -7)", text); err != nil || len(got) != 24 || got[8:16] != stored {
 				t.Errorf("%s is stored as %q, %v; want %q", text, got, err, stored)
 			}
-			// The text before it, the number, where it goes on.
+			// The script returns the text before the number, the number, and where it continues.
 			script := "local x, on = struct.unpack('<l', ARGV[1], 4) return string.format('%.0f %d', x, on)"
 			if got, err := run(script, "abc"+stored+"rest"); err != nil || got != fmt.Sprint(want, " 12") {
 				t.Errorf("%d is read as %q, %v", want, got, err)

@@ -12,17 +12,17 @@ import (
 	"github.com/loadctl/loadctl/lua"
 )
 
-// scripts are the scripts that run. The other files are included in them.
+// scripts returns the scripts that run. The other files are included in them.
 func scripts() []string {
 	return append([]string{"make", "renew", "order", "remove", "grant", "snapshot", "set_limit", "give_back"}, limiters()...)
 }
 
-// limiters are the scripts that come before take.lua.
+// limiters returns the scripts that come before take.lua.
 func limiters() []string {
 	return []string{"fixed_window", "sliding_log", "sliding_list", "sliding_window", "leaky_bucket", "token_bucket", "gcra"}
 }
 
-// texts are the scripts as they run: that of a grant behind each limiter.
+// texts returns the scripts as they run: each limiter is followed by the text of a grant.
 func texts() []string {
 	all := slices.DeleteFunc(scripts(), func(name string) bool { return name == "grant" })
 	for _, limiter := range limiters() {
@@ -31,7 +31,7 @@ func texts() []string {
 	return all
 }
 
-// source is a file as it stands.
+// source returns a file unchanged.
 func source(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name + ".lua")
@@ -41,7 +41,7 @@ func source(t *testing.T, name string) string {
 	return string(text)
 }
 
-// header is the comment at the top of a file, and body what follows.
+// header returns the comment at the top of a file, and the body after it.
 func header(text string) (header, body string) {
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "--") {
@@ -90,7 +90,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestNumbersKeepTheirDigits: scripts do not use what cuts a number to 14 digits.
+// TestNumbersKeepTheirDigits: scripts do not use operations that cut a number to 14 digits.
 func TestNumbersKeepTheirDigits(t *testing.T) {
 	for _, name := range texts() {
 		for line := range strings.Lines(lua.Text(name)) {
@@ -104,7 +104,7 @@ func TestNumbersKeepTheirDigits(t *testing.T) {
 	}
 }
 
-// TestOneClockReading: before Redis 7.2 TIME moves inside a script.
+// TestOneClockReading: each script reads TIME at most once, because before Redis 7.2 it advances inside a script.
 func TestOneClockReading(t *testing.T) {
 	for _, name := range texts() {
 		want := 1
@@ -117,8 +117,8 @@ func TestOneClockReading(t *testing.T) {
 	}
 }
 
-// TestKeysComeFromKEYS: a key made up inside a script fails on a cluster. Each call's key is one of KEYS, a member of
-// the table that holds them, or the parameter of a function that is given such a member everywhere.
+// TestKeysComeFromKEYS: a key made up inside a script fails on a cluster. So the key of each call is one of KEYS or a
+// member of the table that holds them. A function may also use a parameter that gets such a member everywhere.
 func TestKeysComeFromKEYS(t *testing.T) {
 	call := regexp.MustCompile(`redis\.p?call\(([^,)]*)(?:, (unpack\(\w+\)|[^,)]*))?`)
 	given := regexp.MustCompile(`^(KEYS\[(\d+|i)\]|keys\.\w+|unpack\(KEYS\))$`)
@@ -136,7 +136,7 @@ func TestKeysComeFromKEYS(t *testing.T) {
 		}
 		for _, m := range call.FindAllStringSubmatch(text, -1) {
 			switch {
-			case m[1] == "'TIME'" || m[1] == "'INFO'" || m[1] == "'PUBLISH'": // a channel is no key
+			case m[1] == "'TIME'" || m[1] == "'INFO'" || m[1] == "'PUBLISH'": // these take no key; a channel is none
 			case !regexp.MustCompile(`^'[A-Z]+'$`).MatchString(m[1]):
 				t.Errorf("%s: %s: which command?", name, m[0])
 			case m[2] == "key" && (len(taking) > 0 || strings.Contains(text, "for _, key in pairs(keys)")):

@@ -24,7 +24,7 @@ func (r reading) put(c *pacer.Clock, base int64) bool {
 }
 
 func TestClockFollowsItsBestSample(t *testing.T) {
-	const base = 1_000_000 * 1_000_000_000 // what Redis is ahead, ns
+	const base = 1_000_000 * 1_000_000_000 // how far Redis is ahead, ns
 	for _, c := range []struct {
 		name     string
 		readings []reading
@@ -63,7 +63,7 @@ type world struct {
 	rng   *rand.Rand
 	ahead int64 // ns, at local time 0
 	drift int64 // ppm
-	quick int64 // ns, the shortest way
+	quick int64 // ns, the shortest delay of one way
 	slow  float64
 	local int64
 }
@@ -107,7 +107,7 @@ func TestClockErrorIsBounded(t *testing.T) {
 				t.Fatalf("%+v: call %d moves the clock by %v in %v", w, n, time.Duration(moved), time.Duration(elapsed))
 			}
 			wait := rng.Int64N(2 * apart)
-			for _, later := range []int64{0, wait} { // right behind the call, and right before the next
+			for _, later := range []int64{0, wait} { // right after the call, and right before the next
 				local := w.local + later
 				off := clock.Redis(local) - w.redis(local)
 				if bound := int64(clock.Err()) + 2*us + later*100/1_000_000; max(off, -off) > bound {

@@ -8,7 +8,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// The slots of a second at 4 per second.
+// The slots of one second at 4 per second.
 func ExampleProfile_Slots() {
 	for k, due := range pacer.Constant(pacer.PerSecond(4), time.Second).Slots() {
 		fmt.Println(k, due)
@@ -20,7 +20,7 @@ func ExampleProfile_Slots() {
 	// 3 750ms
 }
 
-// A profile that is paced: each slot comes when it is due.
+// Pace yields each slot when it is due.
 func ExampleProfile_Pace() {
 	for k, due := range pacer.Constant(pacer.PerSecond(100), 30*time.Millisecond).Pace(context.Background()) {
 		fmt.Println(k, time.Since(due) < time.Second)
@@ -48,7 +48,7 @@ func ExampleParseRate() {
 	// rate "1e3": not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m
 }
 
-// Each stage that takes time is a piece, and a jump is none.
+// Each stage that takes time is a piece. A jump is none.
 func ExampleProfile_Pieces() {
 	ramp := pacer.Stages(pacer.PerSecond(0), pacer.Stage{Length: 10 * time.Second, To: pacer.PerSecond(1000)}, pacer.Stage{To: pacer.PerSecond(500)}, pacer.Stage{Length: time.Minute, To: pacer.PerSecond(500)})
 	pieces, err := ramp.Pieces()

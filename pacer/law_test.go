@@ -22,7 +22,7 @@ func TestDueOfConstantLaw(t *testing.T) {
 	const t0 = 1_700_000_000_000_000
 	for _, c := range []struct {
 		r0, den, c, k int64
-		after         int64 // ns behind T0
+		after         int64 // ns after T0
 	}{
 		{1, 1, 0, 0, 0},
 		{1, 1, 0, 1, 1_000_000_000},
@@ -88,7 +88,7 @@ func randomLaw(rng *rand.Rand, linear bool) pacer.Law {
 	return l
 }
 
-// logInt is a random number below n, small ones as likely as large ones.
+// logInt returns a random number below n, where all magnitudes are equally likely.
 func logInt(rng *rand.Rand, n int64) int64 {
 	return min(n-1, int64(math.Exp(rng.Float64()*math.Log(float64(n)))))
 }
@@ -113,7 +113,7 @@ func TestDueIsMonotone(t *testing.T) {
 	}
 }
 
-// area is the integral of l's rate from T0 to t, in slots, exactly.
+// area returns the exact integral of l's rate from T0 to t, in slots.
 func area(l pacer.Law, t int64) *big.Rat {
 	e := big.NewRat(max(0, min(t-l.T0, l.Dur)), 1_000_000) // s
 	mean := big.NewRat(l.R1-l.R0, 2)
@@ -144,7 +144,7 @@ func TestBeforeCountsSlotsOfConstantLaw(t *testing.T) {
 	for range 4000 {
 		l := randomLaw(rng, false)
 		at := l.T0 - 1 + rng.Int64N(l.Dur+2)
-		if l.K > 0 { // also on the border itself
+		if l.K > 0 { // also exactly on the border
 			at = min(at, l.Due(rng.Int64N(l.K))/1000+rng.Int64N(3)-1)
 		}
 		n := l.Before(at)
@@ -154,7 +154,7 @@ func TestBeforeCountsSlotsOfConstantLaw(t *testing.T) {
 	}
 }
 
-// Due of a ramp is floating point. Where Before counts exactly, Due may be on the other side of a border, by this
+// Due of a ramp uses floating point, while Before counts exactly. So Due may be on the other side of a border, by this
 // much.
 func slack(l pacer.Law, due int64) int64 { return 1 + int64(float64(due-l.T0*1000)*1e-12) }
 
@@ -181,7 +181,7 @@ func linearDue(l pacer.Law, k int64) *big.Float {
 	x := new(big.Rat).Add(big.NewRat(k, 1), big.NewRat(l.C, 1_000_000))
 	square := num(x.Mul(x, slope).Mul(x, big.NewRat(2, 1)))
 	square.Add(square, new(big.Float).SetPrec(400).Mul(r0, r0))
-	if square.Sign() < 0 { // the last bit, at the very end of a ramp to 0
+	if square.Sign() < 0 { // an error of the last bit, at the very end of a ramp to 0
 		square.SetInt64(0)
 	}
 	root := new(big.Float).SetPrec(400).Sqrt(square)
@@ -196,7 +196,7 @@ func TestDueOfLinearLaw(t *testing.T) {
 		t.Helper()
 		exact, _ := linearDue(l, k).Float64()
 		got := float64(l.Due(k) - l.T0*1000)
-		off := max(0, math.Abs(got-exact)-1) // whole ns
+		off := max(0, math.Abs(got-exact)-1) // got is in whole ns
 		if exact > 0 {
 			worst = max(worst, off/exact)
 		}
@@ -246,7 +246,7 @@ func TestRateOfLaw(t *testing.T) {
 	}
 }
 
-// TestCheckOfALaw: laws whose arithmetic is defined are taken, up to the limits of each field, and no others.
+// TestCheckOfALaw: Check accepts exactly the laws whose arithmetic is defined, up to the limits of each field.
 func TestCheckOfALaw(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	for i := range 1000 {
@@ -254,7 +254,7 @@ func TestCheckOfALaw(t *testing.T) {
 			t.Fatalf("%v is refused", l)
 		}
 	}
-	const far = pacer.Endless // of times and slots
+	const far = pacer.Endless // the limit of times and slots
 	for name, l := range map[string]pacer.Law{
 		"constant":              {ID: 1, R0: 5, R1: 5, Den: 1, K: far},
 		"no rate, no slots":     {ID: 1, Den: 1},

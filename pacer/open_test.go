@@ -49,7 +49,8 @@ func TestSlotsOfNoProfile(t *testing.T) {
 	Profile{}.Slots()
 }
 
-// TestPace: each slot comes when it is due. Slots that a slow body held up come at once. The end of ctx ends it.
+// TestPace: Pace yields each slot when it is due. It yields slots that a slow loop body delayed at once. The end of
+// ctx ends it.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 950*time.Millisecond)

@@ -86,8 +86,8 @@ func TestPiecesOfProfiles(t *testing.T) {
 	}
 }
 
-// TestLongSteepRamp: a ramp is one piece, however far its rate goes. It counts as the integral does. Its slots are in
-// order, each before its end.
+// TestLongSteepRamp: a ramp is one piece, however far its rate goes. Its count agrees with the integral. Its slots are
+// in order, each before its end.
 func TestLongSteepRamp(t *testing.T) {
 	slow, fast := pacer.PerSecond(1), pacer.PerSecond(1_000_000)
 	for _, p := range []pacer.Profile{
@@ -177,7 +177,8 @@ func TestIntegral(t *testing.T) {
 	}
 }
 
-// Of a loop the area of whole periods is that of one, as often; the walk through each of them gives the same.
+// TestIntegralOfLongLoops: the integral over whole periods of a loop is a multiple of one period's. A walk through
+// each period gives the same.
 func TestIntegralOfLongLoops(t *testing.T) {
 	walk := func(p pacer.Profile, t time.Duration) (area float64) {
 		once := pacer.Profile{Segments: p.Segments}
@@ -204,7 +205,7 @@ func TestIntegralOfLongLoops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const years = 90 * 365 * 24 * time.Hour // 44 billion periods: no walk comes to their end
+	const years = 90 * 365 * 24 * time.Hour // 44 billion periods: too many to walk through
 	if got, want := p.Integral(years), 1000*years.Seconds(); math.Abs(got-want) > 1e-6*want {
 		t.Errorf("%v in 90 years, want %v", got, want)
 	}
@@ -445,7 +446,7 @@ func FuzzParseProfile(f *testing.F) {
 	})
 }
 
-// lawOf is the generation that a piece becomes.
+// lawOf returns the law that a piece becomes.
 func lawOf(p pacer.Piece) pacer.Law {
 	l := pacer.Law{ID: 1, T0: 1_700_000_000_000_000, R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: pacer.Endless}
 	switch {

@@ -151,7 +151,7 @@ func FuzzParseRate(f *testing.F) {
 	})
 }
 
-// exactRate reads a rate that ParseRate took, in another way.
+// exactRate reads a rate that ParseRate accepted, in another way.
 func exactRate(t *testing.T, s string) *big.Rat {
 	t.Helper()
 	count, per, counted := strings.Cut(s, "/")
@@ -176,7 +176,7 @@ func exactRate(t *testing.T, s string) *big.Rat {
 	return r.Mul(r, big.NewRat(int64(time.Second), int64(d)))
 }
 
-// TestRateText: the unit is there once.
+// TestRateText: the text contains the unit once.
 func TestRateText(t *testing.T) {
 	for want, rate := range map[string]pacer.Rate{"600 per second": pacer.PerSecond(600), "1/2s": {Num: 1, Den: 2}} {
 		if got := rate.Text(); got != want {

@@ -34,7 +34,7 @@ import (
 type endpointOptions struct {
 	tls               bool
 	stallAt, stallFor time.Duration // from stallAt after the first arrival on, it reads nothing for stallFor
-	stamped           bool          // a request counts as arrived when the kernel receives it, not when the endpoint reads it
+	stamped           bool          // requests arrive when the kernel receives them, not when the endpoint reads them
 }
 
 // AddFlags defines the flags that set the options. args writes the options as flags.

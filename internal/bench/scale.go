@@ -17,7 +17,7 @@ func scale(ctx context.Context, b *bench, s *section) error {
 	sizes := []struct {
 		workers int
 		silent  bool
-	}{{1000, false}, {3000, true}, {10_000, true}} // a core encodes only some 2,000 snapshots a second, so larger fleets publish nothing
+	}{{1000, false}, {3000, true}, {10_000, true}} // a core encodes only some 2,000 snapshots a second
 	if b.quick {
 		sizes = sizes[:1]
 		sizes[0].workers = 20

@@ -14,7 +14,7 @@ func TestChaos(t *testing.T) {
 			continue
 		}
 		t.Run(sc.name, func(t *testing.T) {
-			r := row{name: sc.name, broken: true} // as long as it has not come to an end
+			r := row{name: sc.name, broken: true} // until the scenario has ended
 			defer func() { rows = append(rows, r) }()
 			r = perform(t, sc)
 		})

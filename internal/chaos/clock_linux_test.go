@@ -40,14 +40,14 @@ func newWallClock(t *testing.T, args ...string) (*redistest.Server, *wallClock) 
 	t.Setenv("LOADCTL_CHAOS_CLOCK", page)
 	t.Setenv("LD_PRELOAD", library)
 	server := redistest.Start(t, args...)
-	os.Unsetenv("LD_PRELOAD") // it is for the server alone
+	os.Unsetenv("LD_PRELOAD") // only the server needs it
 	return server, c
 }
 
-// step sets the clock that much later than the machine's.
+// step sets the clock ahead of the machine's by d.
 func (c *wallClock) step(d time.Duration) { binary.NativeEndian.PutUint64(c.offset, uint64(d)) }
 
-// TestWallClock: the server's clock goes where it is set, and no other clock changes.
+// TestWallClock: the server's clock follows its setting, and no other clock changes.
 func TestWallClock(t *testing.T) {
 	server, clock := newWallClock(t)
 	for _, d := range []time.Duration{0, -5 * time.Second, -300 * time.Millisecond, 5 * time.Second, 300 * time.Millisecond} {
@@ -64,7 +64,7 @@ func TestWallClock(t *testing.T) {
 	}
 }
 
-// called is how long it takes until each worker has made another call and was answered: twice the time between its
+// called is how long it takes until each worker has made another call and has its answer: twice the time between its
 // calls, 0.2·H.
 const called = 200 * time.Millisecond
 

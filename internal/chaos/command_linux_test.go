@@ -19,12 +19,12 @@ func commandScenarios() []scenario {
 			p.Kill()
 			s.last(200 * time.Millisecond)
 		}
-		s.change("set-rate", name, fmt.Sprint(s.qps)) // and any other loadctl goes on
+		s.change("set-rate", name, fmt.Sprint(s.qps)) // any other loadctl can go on
 		s.asLawsSay = true
 	}}}
 }
 
-// obey takes the rate asked for from the laws in Redis: nobody knows which of the commands arrived in time.
+// obey takes the rate asked for from the laws in Redis, because it is unknown which commands arrived in time.
 func (s *stage) obey() {
 	s.t.Helper()
 	r, err := run.Open(s.t.Context(), s.redis.Client(), name)

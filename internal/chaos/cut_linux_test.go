@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A way is what is lost when a worker is cut off from Redis. The endpoint is always reachable.
+// A way is which packets are lost when a worker is cut off from Redis. The endpoint is always reachable.
 type way struct {
 	name           string
 	calls, replies string // what nft does to them; "" = nothing
@@ -22,8 +22,8 @@ func (s *stage) cutOff(w way) {
 	s.network.lose(s.port(), w.calls, w.replies)
 }
 
-// heard is how long after a cut a worker may need until a call succeeds: it gives up an attempt after 250 ms, waits for
-// as long, and its first answer only says that it must ask again.
+// heard is how long a worker may need after a cut until a call succeeds. It gives up an attempt after 250 ms and waits
+// for as long. The first answer only says that it must ask again.
 const heard = 600 * time.Millisecond
 
 // phi is the rate of the workers that can be cut off: their promises are for it.
@@ -35,8 +35,8 @@ func (s *stage) heal() {
 	s.network.lose(s.port(), "", "")
 }
 
-// share is the least share of the rate in each second while 3 of 8 are cut off, before and after: the others go on, and
-// those cut off send until their promises end.
+// share is the least share of the rate in each second before, during and after a cut of 3 of 8 workers. The others go
+// on, and those cut off send until their promises end.
 const share = 0.9
 
 // cutScenarios: some workers cannot reach Redis, and the others can.
@@ -80,21 +80,22 @@ func cutScenarios() []scenario {
 			s.cutOff(ways()[2])
 			s.last(time.Second)
 			s.stopped = true
-			s.rate(s.change("stop", name), s.phi()) // it returns when the promise has run out: the one that is cut off hears nothing
+			s.rate(s.change("stop", name), s.phi()) // it returns when the promise of the cut-off worker has ended
 			s.silent(s.web.Now())
 			s.heal()
 		},
 	})
 }
 
-// unheard is the rate while workers that are cut off do not hear of a change: each sends its part of the previous rate.
+// unheard returns the rate while workers that are cut off do not hear of a change. Each of them still sends its part
+// of the previous rate.
 func (s *stage) unheard(rate float64) float64 {
 	cut := float64(s.cut) / float64(s.workers)
 	return (1-cut)*rate + cut*float64(s.qps)
 }
 
 // duringCut changes the rate in the middle of a cut of 3 of 8, 150 ms apart. No second falls below a share of what the
-// laws ask for that each worker knows.
+// laws known to each worker ask for.
 func duringCut(what string, rates ...int64) scenario {
 	return scenario{name: what + " while 3 of 8 are cut off", cut: 3, lasts: 11 * time.Second, play: func(s *stage) {
 		s.cutOff(ways()[2])

@@ -9,14 +9,14 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// A pair is a server and its replica. Everybody reaches the current master through one proxy.
+// A pair is a server and its replica. All programs reach the current master through one proxy.
 type pair struct {
 	replica *redistest.Server
 	front   *proxy // to the master
 	link    *proxy // from the replica to the master
 }
 
-// newPair puts up both, and waits until the replica is one.
+// newPair starts both, and waits until the replica follows the master.
 func newPair(s *stage) *pair {
 	s.t.Helper()
 	s.redis = redistest.Start(s.t, "--repl-diskless-sync-delay", "0")
@@ -31,7 +31,7 @@ func newPair(s *stage) *pair {
 	return p
 }
 
-// promote makes the replica the master: the old one is dead.
+// promote makes the replica the master; the old one is dead.
 func (p *pair) promote(s *stage) {
 	s.t.Helper()
 	s.redis.Kill()

@@ -37,7 +37,7 @@ func forgetfulScenarios() []scenario {
 			s.last(time.Second)
 			s.breaks()
 			s.redis.Kill()
-			if err := os.Truncate(file, before.Size()); err != nil { // the machine died with it: what was not synced is gone
+			if err := os.Truncate(file, before.Size()); err != nil { // as if the machine had died too: data that was not synced is lost
 				s.t.Fatal(err)
 			}
 			s.last(300 * time.Millisecond)
@@ -46,7 +46,8 @@ func forgetfulScenarios() []scenario {
 	}
 }
 
-// comesBack: the state was lost. Nothing is granted until no permit can be held any more, then all is as before.
+// comesBack plays the return of a Redis that lost the state. Nothing is granted until no earlier promise can be in
+// force. Then everything is as before.
 func (s *stage) comesBack() {
 	s.promise(s.web.Now()+int64(s.permit+1500*time.Millisecond), s.ends(), enough)
 }

@@ -16,18 +16,18 @@ type row struct {
 	arrived int64
 	audit   report.Audit
 
-	lateness     int64         // the largest that was measured, ns
-	whence       string        // "intervals" or "run": whether it is that of each second, or of the whole run
-	n            [4]float64    // most in windows(), beyond ∫R + 1
-	over         float64       // most beyond the bound, in any of them
+	lateness     int64         // the largest measured lateness, ns
+	whence       string        // where lateness comes from: "intervals" of each second, or the whole "run"
+	n            [4]float64    // largest excess over ∫R + 1 in each of windows()
+	over         float64       // largest excess over the bound, in any of them
 	poorest      second        // from a second after the first arrival to the last one
-	back         time.Duration // when the last second that had not enough ended, after the fault
+	back         time.Duration // time from the fault to the end of the last second with too few arrivals
 	busy, stolen float64       // of the machine, percent
 	unexplained  int64         // arrived − sent
 	broken       bool
 }
 
-// judge measures, and fails if a promise was broken.
+// judge measures the run, and fails the test if a promise was broken.
 func (s *stage) judge() {
 	s.t.Helper()
 	r, _ := s.report()
@@ -68,12 +68,12 @@ func (s *stage) judge() {
 	s.t.Log("\n" + table(s.row))
 }
 
-// bound checks the promise for every window W: at most ∫R + 1 + R·(lateness + 2e), plus what this scenario is allowed
-// by name.
+// bound checks the promise for every window W: at most ∫R + 1 + R·(lateness + 2e), plus what this scenario is
+// explicitly allowed.
 //
 // The lateness is measured, not assumed. A request arrives between its due time and its answer, so it is late by at
-// most its latency. The bound is the largest latency that the workers report for the seconds in question, or for the
-// whole run if those reports were lost with Redis' memory. A worker that was frozen saw its answers late; for that one
+// most its latency. The bound is the largest latency that the workers report for the seconds in question. If Redis
+// lost those reports, the bound is that of the whole run. A worker that was frozen saw its answers late; for that one
 // it is the largest lag.
 func (s *stage) bound(times []int64, r report.Report) {
 	s.t.Helper()
@@ -102,15 +102,15 @@ func (s *stage) bound(times []int64, r report.Report) {
 	}
 }
 
-// clockError is the assumed error of the workers' clocks, ns: half of the shortest round trip on the slow line, which
-// is more than any on one machine. It is not measured.
+// clockError returns the assumed error of the workers' clocks, ns: half of the shortest round trip on the slow line.
+// That is more than any error on one machine. It is not measured.
 func (s *stage) clockError() int64 {
 	const onThisMachine = 500 * time.Microsecond
 	return int64(cmp.Or(s.line, onThisMachine))
 }
 
-// account checks that every request is accounted for. What killed workers sent after their last snapshot is unknown: at
-// most what they owned in a second.
+// account checks that every request is accounted for. It is unknown what killed workers sent after their last
+// snapshot: at most what they owned in a second.
 func (s *stage) account(a report.Audit) {
 	s.t.Helper()
 	if err := a.Check(); err != nil {

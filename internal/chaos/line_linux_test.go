@@ -21,7 +21,7 @@ func lineScenarios() []scenario {
 			place: func(s *stage) {
 				s.redis = redistest.Start(s.t)
 				s.url = "redis://" + newProxy(s.t, s.redis.Addr(), least, most).addr()
-				s.line = 65 * time.Millisecond // of some tens
+				s.line = 65 * time.Millisecond // half of the shortest round trip on this line
 			},
 			play: func(s *stage) { s.breaks() },
 		},

@@ -10,13 +10,13 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// inTime is how long after it was given a command takes effect at the latest, even while the run is being restored.
+// inTime is the longest time until a command takes effect, even while the run is being restored.
 const inTime = 500 * time.Millisecond
 
 // promptStop bounds a stop that every worker can hear.
 const promptStop = 2500 * time.Millisecond
 
-// lostScenarios: Redis has lost the run, and somebody gives commands before the earlier promises have ended.
+// lostScenarios: Redis has lost the run, and a user gives commands before the earlier promises have ended.
 func lostScenarios() []scenario {
 	lost := func(what string, short bool, lasts time.Duration, command func(s *stage)) scenario {
 		return scenario{name: "FLUSHALL, then " + what, short: short, lasts: lasts, play: func(s *stage) {
@@ -57,7 +57,7 @@ func lostScenarios() []scenario {
 					s.t.Errorf("stop of a run that no worker can bring back: %s", p.Stderr.String())
 				}
 				s.last(500 * time.Millisecond)
-				s.rate(s.web.Now(), 0) // nothing is asked for any more; they are asleep
+				s.rate(s.web.Now(), 0) // from now on nothing is asked for; the workers are asleep
 				s.wake()
 				s.allow(float64(s.qps)*inTime.Seconds(), "until they have heard that it was stopped")
 			})
@@ -112,8 +112,8 @@ func (s *stage) wake() {
 	}
 }
 
-// count compares what the run says was asked for with what was: they differ by how much the plan moved during the
-// restoration.
+// count compares the slots that the run says were asked for with the real number. They differ by how far the plan
+// moved during the restoration.
 func (s *stage) count(asked int64) {
 	s.t.Helper()
 	want := s.asked(s.began, s.began+int64(s.lasts))
@@ -125,7 +125,7 @@ func (s *stage) count(asked int64) {
 	}
 }
 
-// bygone checks that a stopped run is over in Redis, and that nothing is left that could begin it again.
+// bygone checks that a stopped run is over in Redis, and that nothing is left that could start it again.
 func (s *stage) bygone() {
 	s.t.Helper()
 	r, err := run.Open(s.t.Context(), s.redis.Client(), name)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A machine is the work of its processors so far, in ticks. It shows if a scenario ran on a machine that was busy or
-// gave its time to others.
+// A machine is the time that its processors have worked so far, in ticks. It shows whether a scenario ran on a machine
+// that was busy, or whose time went to other machines.
 type machine struct{ all, idle, stolen int64 }
 
 // looked reads /proc/stat.
@@ -31,8 +31,8 @@ func looked(t testing.TB) machine {
 	return m
 }
 
-// since returns the share of time in which the machine was busy, and in which another machine had its time, since an
-// earlier look, in percent.
+// since returns the shares of time in which the machine was busy, and in which other machines had its time, in
+// percent.
 func (m machine) since(before machine) (busy, stolen float64) {
 	all := float64(max(1, m.all-before.all))
 	stolen = float64(m.stolen-before.stolen) / all

@@ -1,7 +1,7 @@
-// Package chaos breaks everything that can break under a real fleet: eight loadworker processes, a private Redis, a
-// server that counts arrivals, and then a signal, a cut cable, a clock that jumps or a server that loses data. Each
-// scenario prints a row of what was asked, sent and counted, and of the most arrivals in any window. It fails if a
-// promise was broken.
+// Package chaos breaks everything that can break under a real fleet. A scenario has eight loadworker processes, a
+// private Redis and a server that counts arrivals. Its fault is a signal, a cut cable, a clock that jumps or a server
+// that loses data. Each scenario prints a row: what was asked, sent and counted, and the most arrivals in any window.
+// It fails if a promise was broken.
 //
 // make chaos runs all of them. A short choice belongs to make test.
 package chaos
@@ -19,15 +19,15 @@ import (
 
 const (
 	builtIn   = "LOADCTL_CHAOS_BINARIES" // where the commands were built; set for the process that runs the tests
-	networked = "LOADCTL_CHAOS_NETWORK"  // why there is no network of our own; absent if there is one
+	networked = "LOADCTL_CHAOS_NETWORK"  // why the tests have no network of their own; unset if they have one
 )
 
-// full tells whether this is make chaos, and not the short choice of make test.
+// full reports whether this is make chaos, rather than the short choice of make test.
 func full() bool { return os.Getenv("LOADCTL_CHAOS") == "full" }
 
 // TestMain builds the commands and runs the tests in another process. If it is root, that process has its own network
-// with only a loopback device: nobody else can reach what a scenario listens at, a cut affects nobody else, and all of
-// it goes with the process, however that ends.
+// with only a loopback device. Then no other program can reach the servers of a scenario, a cut affects nothing else,
+// and the network disappears with the process.
 func TestMain(m *testing.M) {
 	if os.Getenv(builtIn) != "" {
 		os.Exit(m.Run())
@@ -55,7 +55,7 @@ func outside() int {
 	return again(syscall.CLONE_NEWNET)
 }
 
-// isolate says why this process cannot make networks, or "".
+// isolate returns why this process cannot make networks, or "".
 func isolate() string {
 	if os.Geteuid() != 0 {
 		return "network namespaces need root"
@@ -87,5 +87,5 @@ func again(unshare uintptr) int {
 	return c.ProcessState.ExitCode()
 }
 
-// command is the path of one of the commands.
+// command returns the path of one of the commands.
 func command(name string) string { return filepath.Join(os.Getenv(builtIn), name) }

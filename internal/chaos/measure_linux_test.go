@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// windows are those of the bound.
+// windows returns the window lengths for which the bound is checked.
 func windows() [4]time.Duration {
 	return [...]time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second}
 }
@@ -52,8 +52,8 @@ func (s schedule) most() float64 {
 
 // An excess is how many requests more than asked for arrived in some window: count − (∫R + 1).
 type excess struct {
-	n    float64 // of the window with the largest, whatever was late
-	over float64 // largest difference to what may be there, n − R·lateness − …; at most 0 where the bound is kept
+	n    float64 // largest excess of a window, however late requests were
+	over float64 // largest excess over the allowed number, n − R·lateness − …; at most 0 if the bound is kept
 	at   int64   // when the window of over begins
 }
 
@@ -65,7 +65,7 @@ func exceed(times []int64, w time.Duration, integral func(from, to int64) float6
 		n := float64(count) - integral(from, to) - 1
 		worst.n = max(worst.n, n)
 		if n <= worst.over {
-			return // whatever is allowed
+			return // whatever the allowance
 		}
 		if over := n - allowed(from, to); over > worst.over {
 			worst.over, worst.at = over, from
@@ -196,7 +196,7 @@ func TestIntegral(t *testing.T) {
 	}
 }
 
-// TestLatest: a stall counts where it touches.
+// TestLatest: a stall counts in all intervals that it touches.
 func TestLatest(t *testing.T) {
 	spans := []interval{{span: span{10, 20, 3}}, {span: span{18, 30, 5}}, {span: span{40, 50, 9}}}
 	for _, c := range []struct{ from, to, want int64 }{{0, 9, 0}, {0, 10, 3}, {20, 20, 5}, {31, 39, 0}, {31, 40, 9}, {0, 99, 9}} {

@@ -14,9 +14,9 @@ import (
 // hub is the address at which a network reaches the test's network; both can connect to servers there.
 const hub = "10.99.0.1"
 
-// A network is the network of workers that can be cut off: a namespace without a name, joined to the test's by a pair
-// of virtual devices. Packets are lost on their way in, so the sender does not notice. It disappears with its last
-// process.
+// A network is the network of workers that can be cut off. It is a namespace without a name, joined to the test's
+// network by a pair of virtual devices. Packets are lost on their way in, so the sender does not notice. It disappears
+// with its last process.
 type network struct {
 	t  *testing.T
 	ns *os.File
@@ -34,7 +34,7 @@ func newNetwork(t *testing.T) *network {
 	n := &network{t: t}
 	made := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread is of no other use any more
+		runtime.LockOSThread() // never unlocked: the thread is unfit for anything else
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		if err == nil {
 			n.ns, err = os.Open("/proc/thread-self/ns/net")
@@ -89,10 +89,10 @@ func (n *network) tool(where *network, tool string, args []string) {
 // A loss is what happens to packets on their way in, in nft's syntax.
 const (
 	all     = "drop"
-	percent = "numgen random mod 100 < 5 drop" // of 5 in 100
+	percent = "numgen random mod 100 < 5 drop" // drops 5 in 100
 )
 
-// lose loses packets to a port on the hub: those from the network, and those to it; "" loses none.
+// lose drops packets to a port on the hub: those that come from the network, and those that go to it. "" drops none.
 func (n *network) lose(port string, from, to string) {
 	n.t.Helper()
 	n.rule(n.outside, "iifname hub tcp dport "+port, from)

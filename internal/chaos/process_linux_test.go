@@ -15,14 +15,14 @@ import (
 type process struct {
 	*child.Process
 	t        *testing.T
-	name, id string // of the command, and of the worker it is
+	name, id string // of the command, and the worker's id
 }
 
 // start starts one of the commands with this LOADCTL_REDIS, in the network n, or in the test's network if n is nil.
 func start(t *testing.T, n *network, redis, name string, args ...string) *process {
 	t.Helper()
 	cmd := exec.Command(command(name), args...)
-	cmd.Dir = t.TempDir() // for the files of counts that Redis did not take
+	cmd.Dir = t.TempDir() // workers save counts here that Redis did not take
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "LOADCTL_") })
 	cmd.Env = append(cmd.Env, "LOADCTL_REDIS="+redis)
 	p, err := child.Start(cmd, n.enter)

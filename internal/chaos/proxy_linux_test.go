@@ -17,10 +17,10 @@ type proxy struct {
 
 	mu     sync.Mutex
 	to     string
-	least  time.Duration // each piece of data takes a time in [least, most), in each direction, and stays in order
+	least  time.Duration // delay of each piece of data is in [least, most), in each direction; order is kept
 	most   time.Duration
 	open   map[net.Conn]struct{}
-	frozen bool // nothing is passed on any more
+	frozen bool // nothing is passed on
 	closed bool
 }
 
@@ -37,7 +37,7 @@ func newProxy(t testing.TB, to string, least, most time.Duration) *proxy {
 	return p
 }
 
-// addr is where it listens, host:port.
+// addr returns where it listens, as host:port.
 func (p *proxy) addr() string { return p.listener.Addr().String() }
 
 // lead sends new connections to another address, and ends existing ones.
@@ -48,7 +48,7 @@ func (p *proxy) lead(to string) {
 	p.hangUp()
 }
 
-// freeze drops what has not been passed on, and passes on nothing from now on; the connections stay.
+// freeze drops what has not been passed on, and passes on nothing from now on. Connections stay open.
 func (p *proxy) freeze() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +89,7 @@ func (p *proxy) serve(c net.Conn) {
 	p.mu.Unlock()
 	d, err := net.DialTimeout("tcp", to, time.Second)
 	if err != nil {
-		return // whoever connected sees the connection end
+		return // the client sees the connection end
 	}
 	defer d.Close()
 	if !p.enter(to, c, d) {

@@ -24,6 +24,6 @@ func scenarios() []scenario {
 	)
 }
 
-// enough is the least share of the rate in an undisturbed second: the machine on which these promises are checked is a
-// part of a larger one, which takes a fifth of its time at times.
+// enough is the least share of the rate in an undisturbed second. The machine that checks these promises is part of a
+// larger one, which sometimes takes a fifth of its time.
 const enough = 0.97

@@ -90,7 +90,7 @@ func replicaPorts(s *stage) (ports []string) {
 	return ports
 }
 
-// behind checks that the replicas lack something that the master has done.
+// behind checks that the replicas lack some writes of the master.
 func (s *stage) behind(replicas []*redistest.Server) {
 	s.t.Helper()
 	done := func(x *redistest.Server) int {
@@ -107,8 +107,8 @@ func (s *stage) behind(replicas []*redistest.Server) {
 	}
 }
 
-// dropAll loses matching packets on their way in: outside and, if some workers can be cut off, in their network. It
-// returns the function that ends it.
+// dropAll drops matching packets on their way in: in the test's network and, if some workers can be cut off, in
+// theirs. The returned function ends that.
 func (s *stage) dropAll(outside, inside string) (heal func()) {
 	s.t.Helper()
 	n := s.network
@@ -128,8 +128,8 @@ func (s *stage) dropAll(outside, inside string) (heal func()) {
 	}
 }
 
-// partition leaves workers that can be cut off alone with the master, whose address others may have too, and with the
-// target.
+// partition isolates the workers that can be cut off, together with the master. They still reach the target. Other
+// servers may share the master's address.
 func (s *stage) partition(address string) (heal func()) {
 	s.t.Helper()
 	target, err := url.Parse(s.web.URL())

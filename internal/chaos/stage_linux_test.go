@@ -21,18 +21,18 @@ import (
 // name is the name of every run.
 const name = "chaos"
 
-// A scenario is a fault while a fleet sends, and what it may cost.
+// A scenario is a fault while a fleet sends, and the effects that it may have.
 type scenario struct {
 	name  string
-	short bool // also in make test
+	short bool // runs in make test too
 
 	workers int            // 0 = 8
-	cut     int            // how many of them, the last ones, are in a network that can be cut off
+	cut     int            // how many workers, the last ones, are in a network that can be cut off
 	qps     int64          // 0 = 2000
 	permit  time.Duration  // Tfb; 0 = 5 s
-	lasts   time.Duration  // of the run
-	redis   []string       // more arguments of redis-server
-	place   func(s *stage) // makes stage.redis and stage.url; nil = a redis-server, and its address
+	lasts   time.Duration  // duration of the run
+	redis   []string       // additional arguments of redis-server
+	place   func(s *stage) // makes stage.redis and stage.url; nil = starts a redis-server
 	play    func(s *stage) // the fault, and its end; nil = none
 }
 
@@ -51,20 +51,20 @@ type stage struct {
 	fault int64 // when something broke
 
 	dead        []*process    // those that were killed
-	interrupted *process      // the one that was sent Ctrl-C
-	frozen      *process      // the one that was
+	interrupted *process      // the worker that was sent Ctrl-C
+	frozen      *process      // the worker that was frozen
 	stopped     bool          // the run ends by stop
-	asLawsSay   bool          // the rate that was asked for is known by the laws in Redis only
-	overrun     time.Duration // for so long workers may send what the audit counts as overrun: they slept when the rate changed
-	counted     bool          // what was asked for is known to a fifth of a second
-	adrift      bool          // the clock of Redis is not that of the arrivals
+	asLawsSay   bool          // only the laws in Redis tell the rate that was asked for
+	overrun     time.Duration // how long workers may send overrun: they slept when the rate changed
+	counted     bool          // what was asked for is known to within a fifth of a second
+	adrift      bool          // the clock of Redis differs from that of the arrivals
 	promises    []promise
 
 	law   schedule                     // the rate that was asked for
 	asked func(from, to int64) float64 // its integral
-	more  float64                      // how many requests the design lets through beyond rate and lateness
-	why   string                       // and why
-	line  time.Duration                // half of the shortest round trip to Redis, where it is not on this machine; else 0
+	more  float64                      // how many requests the design permits beyond rate and lateness
+	why   string                       // the reason for more
+	line  time.Duration                // half of the shortest round trip to a distant Redis; 0 = Redis is on this machine
 
 	row row
 }
@@ -125,7 +125,7 @@ func portOf(x *redistest.Server) string {
 	return port
 }
 
-// begin starts the fleet, and returns when each worker has had the time to send, to report and to be given a permit.
+// begin starts the fleet, and returns when each worker has had the time to send, to report and to get a promise.
 func (s *stage) begin() {
 	s.t.Helper()
 	for i := range s.workers {
@@ -163,7 +163,7 @@ func (s *stage) at(d time.Duration) {
 // last waits while a state lasts.
 func (s *stage) last(d time.Duration) { time.Sleep(d) }
 
-// breaks notes that something breaks now.
+// breaks records that something breaks now.
 func (s *stage) breaks() { s.fault = s.web.Now() }
 
 // kill kills a worker.
@@ -210,7 +210,7 @@ func (s *stage) promise(from, to int64, share float64) {
 	s.promises = append(s.promises, promise{from: from, to: to, share: share})
 }
 
-// ends is just before the last request is due: the first one was late too.
+// ends returns an instant just before the last request is due. It is earlier because the first request was late too.
 func (s *stage) ends() int64 { return s.began + int64(s.lasts) - int64(20*time.Millisecond) }
 
 // silent checks that nothing arrives after an instant, for half a second; requests in flight then may still arrive for
@@ -269,8 +269,8 @@ func (s *stage) report() (r report.Report, ok bool) {
 	return r, true
 }
 
-// published returns the intervals that the workers reported, as far as they still exist; false if some do not, or are
-// of another clock than the arrivals.
+// published returns the intervals that the workers reported and that still exist. It returns false if some are
+// missing, or use another clock than the arrivals.
 func (s *stage) published(r report.Report) ([]interval, bool) {
 	s.t.Helper()
 	var gaps int64
@@ -295,7 +295,7 @@ func (s *stage) published(r report.Report) ([]interval, bool) {
 		highest[who] = max(highest[who], x.Seq)
 		late := x.Latency.Max()
 		if s.frozen != nil && s.frozen.id == x.Worker {
-			late = x.Lag.Max() // it saw the answers when it was thawed
+			late = x.Lag.Max() // it saw the answers only after it was thawed
 		}
 		// A request is recorded when it has ended: a little after it arrived.
 		all = append(all, interval{span: span{from: x.Start*1000 - late, to: x.End * 1000, late: late}, dropped: x.Counts.LateDropped})

@@ -26,7 +26,7 @@ func workerScenarios() []scenario {
 		{name: "worker killed, workers rm", lasts: 8 * time.Second, play: func(s *stage) {
 			s.breaks()
 			s.kill(s.fleet[2])
-			s.last(2200 * time.Millisecond) // until it has missed some renewals it counts as alive
+			s.last(2200 * time.Millisecond) // it counts as alive until it has missed some renewals
 			s.loadctl("workers", "rm", name, "w3")
 			s.promise(s.web.Now()+int64(600*time.Millisecond), s.ends(), enough) // its pieces are free half a second later
 		}},

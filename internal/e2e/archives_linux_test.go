@@ -28,7 +28,7 @@ func TestArchiveIsTheRun(t *testing.T) {
 	files, args := map[string]string{}, []string{"--url", web.URL() + "/?a=b", "--qps", "200", "--duration", "4s", "--id", "w1", "--limiter", "token-bucket", "--burst", "50",
 		"--max-connections", "4", "--max-lag", "100ms", "-H", "Authorization: Bearer secret", "--warmup", "1s", "--threshold", "errors:rate<1%", "--threshold", "checks:count>10 over 1s"}
 	for _, format := range render.Formats() {
-		files[format] = filepath.Join(dir, "worker."+format) // no ending that is one, but for the archive's
+		files[format] = filepath.Join(dir, "worker."+format) // only the archive's extension selects a format
 	}
 	for _, ending := range render.Endings() {
 		name := filepath.Join(dir, "worker"+ending)
@@ -114,7 +114,7 @@ func TestHostileFiles(t *testing.T) {
 	repeat := func(begin, part string, n int, end string) string {
 		return archiveOf(t, func(w *gzip.Writer) {
 			fmt.Fprint(w, begin)
-			for range n { // the memory of this process counts for those that it starts
+			for range n { // a child's peak memory starts with what this process holds
 				fmt.Fprint(w, part)
 			}
 			fmt.Fprint(w, end)

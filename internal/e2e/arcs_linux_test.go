@@ -47,7 +47,7 @@ func TestArcsAreExact(t *testing.T) {
 	}
 }
 
-// TestArcsOutlastAnOutage: while Redis stands still, workers send what was promised, and nothing twice.
+// TestArcsOutlastAnOutage: during an outage of Redis workers send what they were promised, and nothing twice.
 func TestArcsOutlastAnOutage(t *testing.T) {
 	b := newBed(t)
 	ps := b.fleet(3, "outage", append(patient(), "--qps", "600", "--duration", "14s")...)
@@ -81,7 +81,7 @@ func TestArcsMove(t *testing.T) {
 	b.change("pause", "move")
 	still := b.web.Count()
 	time.Sleep(300 * time.Millisecond)
-	if n := b.web.Count() - still; n > 30 { // some are on their way
+	if n := b.web.Count() - still; n > 30 { // some requests are on their way
 		t.Errorf("%d requests arrived in a pause", n)
 	}
 	b.change("resume", "move")

@@ -200,8 +200,8 @@ func operated(t *testing.T, c *redistest.Cluster) {
 	}
 }
 
-// TestClusterWithoutTheOthers: a master without the run is killed, the one that has the list of runs. The run is not
-// affected, and a worker whose URL names the dead master first can join.
+// TestClusterWithoutTheOthers: the master with the list of runs is killed; the run is on another one. The run is not
+// affected. A worker whose URL names the dead master first can join.
 func TestClusterWithoutTheOthers(t *testing.T) {
 	t.Parallel()
 	b, name := on(t, redistest.StartCluster(t, 3))
@@ -265,7 +265,7 @@ func TestClusterWithoutTheOwner(t *testing.T) {
 	}
 }
 
-// heard returns how many members were heard of since then; 0 while the run cannot be read.
+// heard returns how many members have called since then; 0 while the run cannot be read.
 func (b *bed) heard(name string, since time.Time) (n int) {
 	b.t.Helper()
 	if _, _, code := b.try("status", name); code != 0 {

@@ -29,7 +29,7 @@ type failure struct {
 	redis   func(t *testing.T) *bed
 	breaks  func(e *ending)
 	mends   func(e *ending)
-	killed  bool // a worker is killed, and nobody can know what it sent last
+	killed  bool // a worker is killed, so what it sent last is unknown
 	certain bool // no final snapshot can reach Redis
 }
 
@@ -45,7 +45,7 @@ func single(t *testing.T) *bed {
 func TestCompleteIsTrue(t *testing.T) {
 	t.Parallel()
 	var endings []*ending
-	for _, f := range failures() { // all are broken before the first is waited for: workers wait long for a Redis that is away
+	for _, f := range failures() { // workers wait long for an unreachable Redis, so all break before the first wait
 		e := &ending{bed: f.redis(t), dir: t.TempDir(), name: "x"}
 		if e.cluster != nil {
 			e.name = e.onThisMaster()
@@ -89,7 +89,7 @@ func failures() []failure {
 				config(e, "maxclients", "2")
 				e.redis.Client().ClientKillByFilter(e.t.Context(), "TYPE", "normal", "SKIPME", "no")
 			},
-			mends: func(e *ending) { // its own client is one of those refused
+			mends: func(e *ending) { // the test's own client is refused too
 				until(e.t, "room for a client", func() bool { return e.redis.Client().ConfigSet(e.t.Context(), "maxclients", "1000").Err() == nil })
 			},
 		},
@@ -113,7 +113,7 @@ func failures() []failure {
 	}
 }
 
-// demote makes another server the master, whose data all readers see from then on; the workers know only the old one.
+// demote makes another server the master, whose data all readers see from then on. The workers know only the old one.
 // Writes wait meanwhile. A write that the old server accepted and the new one had not received would leave no trace.
 func demote(e *ending) {
 	old := e.redis
@@ -179,7 +179,7 @@ func (e *ending) check(f failure) {
 		e.t.Errorf("lateness is blamed: %s", notes)
 	}
 	e.printed(files)
-	for n := range files { // those of some workers
+	for n := range files { // files of some workers
 		rep := e.merged(files[:n+1])
 		if rep.Complete && rep.Audit.Sent != arrived || rep.Audit.Sent < bare.Audit.Sent {
 			e.t.Errorf("with %d files: %d arrived, %+v", n+1, arrived, rep.Audit)
@@ -196,7 +196,7 @@ func (e *ending) check(f failure) {
 	if ok := whole.Complete && a.Sent == arrived; ok == f.killed {
 		e.t.Errorf("with all files: %d arrived, complete %v %q, %+v", arrived, whole.Complete, whole.Notes, a)
 	}
-	if second := int64(300); f.killed && (arrived < a.Sent || arrived > a.Sent+a.Lost+second) { // its permit, a second
+	if second := int64(300); f.killed && (arrived < a.Sent || arrived > a.Sent+a.Lost+second) { // its promise, one second
 		e.t.Errorf("%d arrived, %+v", arrived, a)
 	}
 	e.t.Logf("arrived %d; Redis' report %d, complete %v; with %d files %d, complete %v", arrived, bare.Audit.Sent, bare.Complete, len(files), a.Sent, whole.Complete)

@@ -46,7 +46,7 @@ func TestWorkerHasOneConnection(t *testing.T) {
 		bed  func(t *testing.T) (*bed, string)
 		url  func(*bed) string
 		args []string
-		more string // than one for each worker
+		more string // connections beyond one for each worker
 	}{
 		"standalone": {bed: func(t *testing.T) (*bed, string) { return newBed(t), "x" }, url: (*bed).url},
 		"judged": {
@@ -69,7 +69,7 @@ func TestWorkerHasOneConnection(t *testing.T) {
 					t.Errorf("%s, want %s", got, want)
 					break
 				}
-				time.Sleep(100 * time.Millisecond) // it may be another one at any time
+				time.Sleep(100 * time.Millisecond) // the judge may change at any time
 			}
 			if b.cluster != nil {
 				for _, s := range b.cluster.Masters {

@@ -149,7 +149,7 @@ func TestPauseAndResume(t *testing.T) {
 	if a := r.Audit; len(times) != int(a.Sent) || a.Asked != 4000 || a.Sent != 4000+a.Overrun || acceptance() && a.Overrun > 0 {
 		t.Errorf("%d arrived, %+v", len(times), r.Audit)
 	}
-	grace := 50*time.Millisecond + time.Duration(r.Lag.Max) // what was due before the pause may be late
+	grace := 50*time.Millisecond + time.Duration(r.Lag.Max) // requests due before the pause may be late
 	for _, at := range times {
 		if when := time.Unix(0, at); when.After(paused.At.Add(grace)) && when.Before(resumed.At) {
 			t.Fatalf("a request arrived %v after the pause and %v before the resumption", when.Sub(paused.At), resumed.At.Sub(when))
@@ -207,7 +207,7 @@ func TestJoinAndKill(t *testing.T) {
 	}
 	r := b.report("elastic")
 	n := b.web.Count()
-	const taken = 2000 * 2 / 8 / 2 // slots of theirs in half a second
+	const taken = 2000 * 2 / 8 / 2 // their slots in half a second
 	if a := r.Audit; n < a.Sent || n > a.Sent+a.Lost || a.Asked != 28_000 || acceptance() && (a.Skipped > taken || a.LateDropped > 0) {
 		t.Errorf("%d arrived, %+v", n, a)
 	}
@@ -230,14 +230,14 @@ func (b *bed) fullAgain(rate int, from time.Time, length int) []int {
 	return seconds
 }
 
-// TestKilledShare: a killed worker may as well be cut off, so the others leave its share alone until its promise ends.
-// Declaring it dead ends that at once. The fleet never exceeds the rate.
+// TestKilledShare: a killed worker looks like one that is cut off. So the others leave its share alone until its
+// promise ends. Declaring it dead ends that at once. The fleet never exceeds the rate.
 func TestKilledShare(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		permit time.Duration
 		says   bool
-		back   time.Duration // when the rate is back, since the kill
+		back   time.Duration // time from the kill until the rate is back
 	}{
 		{"waited for", 3 * time.Second, false, 4 * time.Second},
 		{"removed", time.Minute, true, time.Second},
@@ -313,7 +313,7 @@ func TestStalledServer(t *testing.T) {
 		got  int64
 		want time.Duration
 	}{{"p90", r.Latency.P90, time.Second}, {"p99", r.Latency.P99, 1900 * time.Millisecond}} {
-		// Less than 2 s·(1−q) would be coordinated omission; more is a machine that works off the backlog slowly.
+		// Less than 2 s·(1−q) would be coordinated omission. More means that the machine works off the backlog slowly.
 		if d := float64(q.got)/float64(q.want) - 1; d < -0.02 || d > scale(0.25, 0.02) {
 			t.Errorf("%s is %v, want %v within 2 %%", q.name, time.Duration(q.got), q.want)
 		}

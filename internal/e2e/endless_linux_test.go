@@ -93,7 +93,7 @@ func peak(t *testing.T, pid int) int64 {
 type endless struct {
 	net.Listener
 	waiting atomic.Int64
-	all     chan struct{} // closed when 1,000 have their part
+	all     chan struct{} // closed when 1,000 connections have their part
 	given   atomic.Int64  // connections that the client has closed
 }
 
@@ -105,7 +105,7 @@ func startEndless(t *testing.T, network, address, begin, with string, encrypted 
 	}
 	if encrypted {
 		s := httptest.NewUnstartedServer(nil)
-		s.StartTLS() // for its certificate
+		s.StartTLS() // only to get its certificate
 		s.Close()
 		l = tls.NewListener(l, s.TLS)
 	}

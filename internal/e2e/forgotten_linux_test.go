@@ -9,7 +9,7 @@ import (
 )
 
 // TestForgottenProcess: a worker joins, sends, and ends after the last state that Redis has saved. After a crash Redis
-// does not know it, and the worker has saved no file, because its counts were published. The others have heard of it,
+// does not know it. The worker has saved no file, because its counts were published. Other workers have heard of it,
 // so the report says that it is missing.
 func TestForgottenProcess(t *testing.T) {
 	t.Parallel()

@@ -78,15 +78,15 @@ func TestReadsOnAFullServer(t *testing.T) {
 // freeing is the message of commands that work on a full server.
 const freeing = "warning: the server's memory is full: raise its maxmemory (CONFIG SET maxmemory BYTES), or remove ended runs with loadctl rm; "
 
-// TestStopOnAFullServer: it says what to free, and is in force within a second, even without room. When there is room,
-// the workers' last counts are in the report.
+// TestStopOnAFullServer: stop says what to free, and takes effect within a second, even without room. When there is
+// room, the report has the workers' last counts.
 func TestStopOnAFullServer(t *testing.T) {
 	b := newBed(t)
 	workers := b.fleet(3, "full", append(patient(), "--qps", "600")...)
 	b.started(600)
 	b.memory("1")
 	from := b.web.Count()
-	b.started(from + 300) // they go on by themselves
+	b.started(from + 300) // workers go on without Redis
 	began := time.Now()
 	stdout, stderr, code := b.try("stop", "full")
 	took, count := time.Since(began), b.web.Count()
@@ -110,8 +110,8 @@ func TestStopOnAFullServer(t *testing.T) {
 	t.Logf("stop returned after %v; asked %d, arrived %d, sent %d", took, r.Asked, b.web.Count(), r.Audit.Sent)
 }
 
-// TestPauseOnAFullServer: it says what to free, and nothing is sent from then on, even without room. When there is room
-// the pause still holds, until somebody resumes the run.
+// TestPauseOnAFullServer: pause says what to free, and nothing is sent from then on, even without room. When there is
+// room, the pause lasts until the run is resumed.
 func TestPauseOnAFullServer(t *testing.T) {
 	b := newBed(t)
 	b.fleet(3, "full", append(patient(), "--qps", "600")...)

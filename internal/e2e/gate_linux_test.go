@@ -37,8 +37,8 @@ func thresholds(conditions ...string) (args []string) {
 	return args
 }
 
-// valid plays a run until its generator was not the limit: on a machine with other things to do it may be, and then the
-// exit code has to be 98. It tells whether there was a run without.
+// valid plays runs until the generator was not the limit of one. On a busy machine the generator may be the limit, and
+// then the exit code has to be 98. It reports whether there was a valid run.
 func (b *bed) valid(play func(name string)) (r report.Report, code int, says string, valid bool) {
 	b.t.Helper()
 	for try := range 5 {
@@ -91,7 +91,7 @@ func (b *bed) mortal(args ...string) (url string, target *process) {
 func (b *bed) sentSoFar(run string) int64 {
 	out, _, _ := b.try("report", run, "-o", "json")
 	var r report.Report
-	_ = json.Unmarshal([]byte(out), &r) // else there is no run yet
+	_ = json.Unmarshal([]byte(out), &r) // an error means that there is no run yet
 	return r.Sent
 }
 
@@ -106,7 +106,7 @@ func TestGate(t *testing.T) {
 		}
 	})
 	t.Run("errors", func(t *testing.T) {
-		t.Parallel() // its failure is believed whoever has the cores
+		t.Parallel() // it may run beside others: its failure counts on a busy machine too
 		b := newBed(t)
 		url, _ := b.mortal("--error-share", "0.2")
 		b.fires(url, healthy...)("x")
@@ -142,7 +142,7 @@ func TestGate(t *testing.T) {
 				case <-time.After(20 * time.Millisecond):
 				}
 			}
-			_ = target.Cmd.Process.Kill() // it may have ended with the test
+			_ = target.Cmd.Process.Kill() // it may already have ended with the test
 		}()
 		b.fires(url, append(thresholds("errors:rate<50% over 1s", "status:count>0"), "--duration", "5s")...)("x")
 		<-killed
@@ -164,7 +164,7 @@ func TestGate(t *testing.T) {
 		files.are(t, threshold.Failed, "errors:rate<1%")
 		b.gate("x", 99).equal(t, files)
 		worker.wait(99)
-		b.worker("x", "--allow-any").wait(0) // a machine that restarts its worker
+		b.worker("x", "--allow-any").wait(0) // a supervisor that restarts its worker
 	})
 }
 

@@ -22,8 +22,8 @@ func gateOut(dir string) []string {
 // gateFiles are the cases of a JUnit file and their results.
 type gateFiles map[string]string
 
-// readGate reads the files of a pipeline. They agree with each other and with the exit code: all cases pass exactly if
-// it is 0.
+// readGate reads the files of a pipeline, and checks that they agree with each other and with the exit code: all cases
+// pass if and only if it is 0.
 func readGate(t *testing.T, dir string, code int) gateFiles {
 	t.Helper()
 	file, err := os.ReadFile(filepath.Join(dir, "gate.xml"))

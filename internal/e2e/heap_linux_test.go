@@ -22,10 +22,10 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// I12: the live heap of a worker does not grow with time. The worker is in this process, so that its heap can be
-// measured; another worker, the target and Redis are processes of their own. Before the first measurement the rate
-// changes and Redis stalls for a while, so that everything has been used once. Then both measurements are at the same
-// rate.
+// TestHeapStaysFlat (I12): the live heap of a worker does not grow with time. The worker is in this process, so that
+// its heap can be measured. Another worker, the target and Redis are processes of their own. Before the first
+// measurement the rate changes and Redis stalls for a while, so that all code has run once. Both measurements are at
+// the same rate.
 func TestHeapStaysFlat(t *testing.T) {
 	first, last := scale(6*time.Second, 5*time.Minute), scale(14*time.Second, 30*time.Minute)
 	b := newBed(t)

@@ -85,7 +85,7 @@ func (b *bed) spoil(name string) {
 		client.HSet(ctx, keys.Workers, "x"+steering, strings.TrimSuffix(note, inc)+spoiled)
 		text, err := client.HGet(ctx, keys.Totals, member+"/"+inc).Result()
 		if err != nil {
-			continue // it was killed before its first one
+			continue // it was killed before its first snapshot
 		}
 		var total record.Snapshot
 		if err := total.UnmarshalBinary([]byte(text)); err != nil {
@@ -119,7 +119,7 @@ func (b *bed) rehearse(t *testing.T) {
 			commands = append(commands, append(slices.Clip(words), "-o", format))
 		}
 	}
-	given := strings.ReplaceAll(steering, "\x00", "") // no argument has one
+	given := strings.ReplaceAll(steering, "\x00", "") // an argument cannot contain NUL
 	add("text json", "ls")
 	for _, name := range []string{"members", "plan", "limit", "spec", "going"} {
 		for _, words := range []string{"status", "workers", "events"} {
@@ -127,7 +127,7 @@ func (b *bed) rehearse(t *testing.T) {
 		}
 		add(strings.Join(render.Formats(), " "), "report", name)
 		commands = append(commands, []string{"__complete", "status", ""})
-		if name == "members" || name == "limit" { // the others may not end
+		if name == "members" || name == "limit" { // other commands may not end
 			add("text json", "watch", name)
 		}
 		add("text json", "set-rate", name, "60")

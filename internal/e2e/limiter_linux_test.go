@@ -14,7 +14,7 @@ import (
 type limiterCase struct {
 	args   []string
 	extra  int64 // at most R·W + extra are granted in any time W
-	within int64 // how many of what was asked for may be left ungranted
+	within int64 // how many of the slots asked for may be ungranted
 }
 
 const limitedRate = 500
@@ -36,8 +36,8 @@ func limiterCases() map[string]limiterCase {
 	}
 }
 
-// horizon is how long before its due time a slot may be granted; a worker that waits for a core may be late by as much
-// again. So what is granted in a time W arrives in W plus this.
+// horizon is how long before its due time a slot may be granted. A worker that waits for a core may be late by as much
+// again. So grants of a time W arrive in W plus this.
 const horizon = time.Second
 
 // bounded checks that no window has more arrivals than the limiter allows.
@@ -102,8 +102,8 @@ func TestLimiterLive(t *testing.T) {
 		t.Errorf("status says %q", s.Limiter)
 	}
 	before := b.report("live").Audit.Ungranted
-	// Two workers cannot fetch 500 permits a second one by one: each call gets one, and there are at most about 400
-	// calls a second.
+	// A call gets one permit, and two workers make at most about 400 calls a second. So they cannot fetch 500 permits a
+	// second.
 	until(t, "slots that are not granted", func() bool { return b.report("live").Audit.Ungranted > before+100 })
 	b.change("set-rate", "live", "50")
 	sent := b.web.Count()
@@ -140,7 +140,7 @@ func TestLimiterOutage(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm  func(*bed)
 		extra int64 // in a window
-		more  int64 // than was asked for, in all: one a permit, or what a fresh limiter lets pass once more
+		more  int64 // excess over what was asked for, in all: one a promise, or what a fresh limiter lets pass again
 		args  []string
 	}{
 		"fixed-window-pause": {pause, 2 * limitedRate, 2, []string{"--limiter", "fixed-window"}},

@@ -133,7 +133,7 @@ func TestMaxIsOperated(t *testing.T) {
 		p.wait(0)
 		b.circled(p.printed(), "paused for ")
 	}
-	grace := 50*time.Millisecond + time.Duration(b.report("x").Latency.Max) // what was sent before may arrive later
+	grace := 50*time.Millisecond + time.Duration(b.report("x").Latency.Max) // requests sent before may arrive later
 	for _, at := range b.web.Arrivals() {
 		when := time.Unix(0, at)
 		if when.After(paused.At.Add(grace)) && when.Before(resumed.At.Add(-time.Millisecond)) {

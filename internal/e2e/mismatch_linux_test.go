@@ -16,7 +16,7 @@ import (
 func TestMismatch(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	secure := httptest.NewTLSServer(nil) // for its certificate
+	secure := httptest.NewTLSServer(nil) // only to get its certificate
 	t.Cleanup(secure.Close)
 	plain := httptest.NewServer(nil)
 	t.Cleanup(plain.Close)

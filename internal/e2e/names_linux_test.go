@@ -129,13 +129,13 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 	b := newBed(t)
 	p := b.fleet(1, "hard", "--qps", "100")[0]
 	b.started(10)
-	b.web.Stall(time.Minute) // the first one would wait for the answers
+	b.web.Stall(time.Minute) // the first Ctrl-C waits for the answers
 	b.started(b.web.Count() + 10)
 	for range 2 {
 		if err := p.Cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(50 * time.Millisecond) // two signals at once are one
+		time.Sleep(50 * time.Millisecond) // two signals at the same moment count as one
 	}
 	p.wait(105)
 }

@@ -31,7 +31,7 @@ func launch(t *testing.T, redis, name string, args ...string) *process {
 func start(t *testing.T, redis, path string, terminal *os.File, args ...string) *process {
 	t.Helper()
 	cmd := exec.Command(path, args...)
-	cmd.Dir = t.TempDir() // for the files of counts that Redis did not take
+	cmd.Dir = t.TempDir() // workers save counts here that Redis did not take
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "LOADCTL_REDIS=") })
 	if redis != "" {
 		cmd.Env = append(cmd.Env, "LOADCTL_REDIS="+redis)
@@ -204,18 +204,18 @@ func TestCreateAndStart(t *testing.T) {
 	if _, stderr, code := b.try("start", "x"); code != 104 || !strings.Contains(stderr, "start x: the run is over, since ") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
-	b.guest("x").wait(0) // it came too late, and sends nothing
+	b.guest("x").wait(0) // it came too late, so it sends nothing
 	b.exact(b.report("x"), 600)
 }
 
-// TestBegin: with how many workers a created run begins.
+// TestBegin checks with how many workers a created run begins.
 func TestBegin(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, min string
 		workers   int
-		start     bool // by command
-		before    bool // they come
+		start     bool // whether a command starts it
+		before    bool // whether workers come before the start
 	}{
 		{"by itself", "2", 2, false, false},
 		{"with fewer", "3", 2, true, false},
@@ -349,7 +349,7 @@ func TestInterruptBeforeTheBeginning(t *testing.T) {
 	}
 }
 
-// TestSecondInterruptOfRun: the first one would wait for Redis.
+// TestSecondInterruptOfRun: the second Ctrl-C ends loadctl run at once; the first one waits for Redis.
 func TestSecondInterruptOfRun(t *testing.T) {
 	besides(t)
 	b := newBed(t)
@@ -428,8 +428,8 @@ func TestRunIsTakenUp(t *testing.T) {
 	b.exact(anew.printed(), 1200)
 }
 
-// TestOutageWhileWatching: a watch says that Redis does not answer, and goes on when it does. In the meantime workers
-// send what was promised, which with a promise of 2 s that was not renewed in time is nothing.
+// TestOutageWhileWatching: a watch says that Redis does not answer, and goes on when it does. Meanwhile workers send
+// what they were promised. A promise of 2 s that was not renewed in time covers nothing.
 func TestOutageWhileWatching(t *testing.T) {
 	t.Parallel()
 	for _, loss := range []string{"permit", "stop"} {
@@ -455,8 +455,8 @@ func TestOutageWhileWatching(t *testing.T) {
 			if r.Asked != 1800 || a.Sent != n || n+a.Skipped+a.LateDropped != 1800 || !r.Complete {
 				t.Errorf("%d arrived, %+v", n, a)
 			}
-			// With stop the promise ends 2 s into the outage. What is due in the last second leaves late, or is
-			// dropped if nobody is patient.
+			// With stop the promise ends 2 s into the outage. Slots due in the last second leave late, or are dropped unless
+			// workers are patient.
 			late := time.Duration(r.Lag.Max) >= 500*time.Millisecond
 			if acceptance() {
 				late = a.LateDropped >= 200
@@ -498,7 +498,7 @@ func TestRunWithoutWorkers(t *testing.T) {
 	for name, flags := range map[string][]string{"without permits": {"--on-redis-loss", "stop"}, "with permits": {"--permit-for", "3s"}} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t)
-			p := b.operator(append([]string{"run", "x", "--url", b.web.URL(), "--qps", "300", "-o", "json"}, flags...)...) // not patient: stop would wait as long for the dead
+			p := b.operator(append([]string{"run", "x", "--url", b.web.URL(), "--qps", "300", "-o", "json"}, flags...)...) // not patient: stop would wait as long for the dead worker
 			w := b.guest("x")
 			b.started(100)
 			w.signal(syscall.SIGKILL)
@@ -580,7 +580,7 @@ func TestDeadmanIsAnError(t *testing.T) {
 			b.started(100)
 			p.signal(syscall.SIGSTOP)
 			select {
-			case <-w.Exited: // with what became of the thresholds
+			case <-w.Exited: // the error also gives the results of the thresholds
 			case <-time.After(45 * time.Second):
 				t.Fatalf("the worker does not end\n%s", w.Stderr.String())
 			}
@@ -822,7 +822,7 @@ func TestEmbeddedFleet(t *testing.T) {
 	e.untouched()
 }
 
-// TestEmbeddedHostLeaves: the worker is gone, but its Redis stays until the others have ended.
+// TestEmbeddedHostLeaves: the hosting worker leaves the run, but its Redis stays until the others have ended.
 func TestEmbeddedHostLeaves(t *testing.T) {
 	besides(t)
 	e := newEmbedded(t)
@@ -848,7 +848,7 @@ func TestEmbeddedHostLeaves(t *testing.T) {
 	}
 }
 
-// TestEmbeddedHostGoesAtOnce: it ends with the second Ctrl-C, whoever uses its Redis.
+// TestEmbeddedHostGoesAtOnce: the host ends at the second Ctrl-C, even if others use its Redis.
 func TestEmbeddedHostGoesAtOnce(t *testing.T) {
 	besides(t)
 	e := newEmbedded(t)
@@ -866,8 +866,8 @@ func TestEmbeddedHostGoesAtOnce(t *testing.T) {
 	host.wait(105)
 }
 
-// TestEmbeddedHostWaitsForStrangers: it waits some seconds after the end, or until Ctrl-C, which then ends only the
-// wait.
+// TestEmbeddedHostWaitsForStrangers: the host waits some seconds after the end for other processes. Ctrl-C then ends
+// only the wait.
 func TestEmbeddedHostWaitsForStrangers(t *testing.T) {
 	e := newEmbedded(t)
 	host := e.host(e.counted("1s", private(t))...)
@@ -886,11 +886,11 @@ func TestEmbeddedHostWaitsForStrangers(t *testing.T) {
 	}
 }
 
-// TestEmbeddedPorts: the usual port may be in use by a run of another name; a port that was asked for may not.
+// TestEmbeddedPorts: a run of another name may use the default port already. A port that was asked for must be free.
 func TestEmbeddedPorts(t *testing.T) {
 	besides(t)
 	e := newEmbedded(t)
-	first := e.host(e.described("", "--redis", "embedded")...) // takes 6380, unless somebody else has it
+	first := e.host(e.described("", "--redis", "embedded")...) // takes 6380 if that is free
 	was := e.url
 	second := e.host(e.described("1s", "--run", "y")...)
 	if e.url == was {

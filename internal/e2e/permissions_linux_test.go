@@ -52,7 +52,7 @@ func (b *bed) refused() []string {
 	return all
 }
 
-// needless returns the permitted commands that nobody has run since enter.
+// needless returns the permitted commands that were not used since enter.
 func (b *bed) needless(permissions string) []string {
 	b.t.Helper()
 	stats := b.redis.Client().Info(b.t.Context(), "commandstats").Val()
@@ -66,8 +66,8 @@ func (b *bed) needless(permissions string) []string {
 	return all
 }
 
-// rare are commands that a run on a single server needs only if something is forgotten or special: for another
-// database, for a cluster, for a skipped snapshot number, and for a change of the rate that a failover has lost.
+// rare are commands that a run on a single server needs only in special cases: for another database, for a cluster,
+// for a skipped snapshot number, and for a change of the rate that a failover has lost.
 func rare() []string { return []string{"select", "cluster|slots", "hincrby", "publish"} }
 
 // TestWorkerPermissions: a user with the permissions for workers can play whole runs, with each limiter, replaced and
@@ -87,7 +87,7 @@ func TestWorkerPermissions(t *testing.T) {
 	lost = append(lost, b.worker("lost", "--allow-hosts", "127.0.0.1", "--id", "twin"))
 	twin.wait(104)
 	b.redis.Client().Unlink(t.Context(), run.KeysOf("lost").Budget, run.KeysOf("lost").Workers, run.KeysOf("lost").Spec)
-	b.redis.Client().ZRem(t.Context(), "load:runs", "gcra") // who joins puts it back
+	b.redis.Client().ZRem(t.Context(), "load:runs", "gcra") // a worker that joins puts it back
 	all = append(all, b.worker("gcra", "--allow-hosts", "127.0.0.1"))
 	for _, p := range all {
 		p.wait(0)
@@ -133,11 +133,11 @@ func TestOperatorPermissions(t *testing.T) {
 	} else if !strings.Contains(out, "were not checked") {
 		t.Errorf("doctor does not say what it could not look at:\n%s", out)
 	}
-	refused := slices.DeleteFunc(b.refused(), func(s string) bool { return s == "command config|get" }) // doctor tries, in case it may
+	refused := slices.DeleteFunc(b.refused(), func(s string) bool { return s == "command config|get" }) // doctor tries it, in case it is permitted
 	if len(refused) > 0 {
 		t.Errorf("refused: %q", refused)
 	}
-	own, _ := strings.CutPrefix(doctor.OperatorPermissions, doctor.WorkerPermissions) // it is the one for workers and more: doctor has a run of its own
+	own, _ := strings.CutPrefix(doctor.OperatorPermissions, doctor.WorkerPermissions) // operators may do more: doctor makes a run of its own
 	if needless := b.needless(strings.NewReplacer("+cluster|info", "", "+xtrim", "").Replace(own)); len(needless) > 0 {
 		t.Errorf("not needed: %q", needless)
 	}

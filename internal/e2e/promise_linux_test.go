@@ -9,8 +9,8 @@ import (
 	"github.com/loadctl/loadctl/internal/spec"
 )
 
-// TestRunsOutliveTheirState: the state is lost under load. Workers go on with what they were promised, one restores the
-// run, and each slot is sent once. The report mentions the loss.
+// TestRunsOutliveTheirState: Redis loses the state under load. Workers go on with what they were promised, one of them
+// restores the run, and each slot is sent once. The report mentions the loss.
 func TestRunsOutliveTheirState(t *testing.T) {
 	t.Parallel()
 	for name, profile := range map[string][]string{
@@ -42,7 +42,7 @@ func TestRunsOutliveTheirState(t *testing.T) {
 	}
 }
 
-// TestStopOfALostRun: a worker that restores a lost run stops it, and everybody confirms.
+// TestStopOfALostRun: a worker that restores a lost run stops it, and all workers confirm.
 func TestStopOfALostRun(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -63,8 +63,8 @@ func TestStopOfALostRun(t *testing.T) {
 	t.Logf("stop returned after %v", took)
 }
 
-// TestStopWaitsForAPromise: stop waits for a silent worker until its promise is over, and no longer. Nothing is sent
-// after that, whatever wakes up.
+// TestStopWaitsForAPromise: stop waits for a silent worker until its promise ends, and no longer. Nothing is sent
+// after that, even if the worker wakes up.
 func TestStopWaitsForAPromise(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -87,8 +87,8 @@ func TestStopWaitsForAPromise(t *testing.T) {
 	}
 }
 
-// TestOnRedisLoss: without Redis a worker goes on as --on-redis-loss says: for two seconds, or without end. The report
-// has what it did not send.
+// TestOnRedisLoss: without Redis a worker goes on for as long as --on-redis-loss says: for two seconds, or without
+// end. The report has what it did not send.
 func TestOnRedisLoss(t *testing.T) {
 	t.Parallel()
 	for loss, missing := range map[string]time.Duration{"stop": 10 * time.Second, "hold": 0} {
@@ -120,8 +120,8 @@ func TestOnRedisLoss(t *testing.T) {
 	}
 }
 
-// TestWorkersCommand: it shows until when each worker may go on without a reply, and when departed ones were last heard
-// of.
+// TestWorkersCommand: `workers` shows until when each worker may go on without a reply, and when departed workers last
+// called.
 func TestWorkersCommand(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -113,8 +113,8 @@ func TestSearchInterrupted(t *testing.T) {
 	}
 }
 
-// TestSearchOfAGenerator: if only two requests may be in flight, nothing is known of the service, and nothing has
-// failed.
+// TestSearchOfAGenerator: with only two requests in flight the generator is the limit. So the search learns nothing
+// about the service, and nothing has failed.
 func TestSearchOfAGenerator(t *testing.T) {
 	t.Parallel()
 	b, web := newBed(t), serve(t, arrivals.Options{Latency: 20 * time.Millisecond})

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestCredentialsOfTargetsAreNotShown: for any scheme of the URL, whether or not it can be used.
+// TestCredentialsOfTargetsAreNotShown: this holds for any scheme of the URL, usable or not.
 func TestCredentialsOfTargetsAreNotShown(t *testing.T) {
 	besides(t)
 	b := newBed(t)
@@ -34,7 +34,7 @@ func TestCredentialsOfTargetsAreNotShown(t *testing.T) {
 		run := fmt.Sprint("run-", i)
 		for _, extra := range [][]string{nil, {"--preconnect", "5"}, {"--laddr", "127.0.0.1"}, {"--allow-hosts", "127.0.0.2:1"}, {"--connect-to", login + "@127.0.0.1"}, {"--no-check", "--timeout", "100ms"}, {"--url", "noop://other:word@"}, {"--url=" + url}} {
 			args := append([]string{"run", "--run", run, "--qps", "20", "-n", "2", "--url", url}, extra...)
-			if slices.Contains(extra, "--url") { // another run of that name
+			if slices.Contains(extra, "--url") { // it describes another run of that name
 				args = append([]string{"run", "--run", run, "--qps", "20", "-n", "2"}, extra...)
 			}
 			cmd := exec.CommandContext(t.Context(), filepath.Join(binaries, "loadworker"), args...)
@@ -67,7 +67,7 @@ func TestCredentialsOfTargetsAreNotShown(t *testing.T) {
 func encrypted(t *testing.T, to string) string {
 	t.Helper()
 	s := httptest.NewUnstartedServer(nil)
-	s.StartTLS() // for its certificate
+	s.StartTLS() // only to get its certificate
 	s.Close()
 	l, err := tls.Listen("tcp", "127.0.0.1:0", s.TLS)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// TestWhoseLimit: one rate is too much for a worker with a part of a core, and for a slow endpoint over few
-// connections. The reports say whose limit it was.
+// TestWhoseLimit: one rate is too much for a worker with part of a core, and for a slow endpoint over few connections.
+// The reports say which of them was the limit.
 func TestWhoseLimit(t *testing.T) {
 	load := []string{"--qps", "60k", "--duration", "4s", "--id", "w1"}
 	t.Run("generator", func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestWhoseLimit(t *testing.T) {
 		defer slow.Close()
 		b.worker("endpoint", append(load, "--url", slow.URL(), "--max-connections", "4")...).wait(0)
 		w := b.limits("endpoint")
-		// Else the machine is busy, or other processes have its cores: those seconds prove nothing.
+		// Otherwise the machine is busy, or other processes have its cores: those seconds prove nothing.
 		busy := limited(w, "machine") || slices.ContainsFunc(w.Verdicts, func(v record.Verdict) bool { return v.Cause == "wait" })
 		if !limited(w, "endpoint") && (acceptance() || !busy) || limited(w, "generator") && acceptance() {
 			t.Errorf("%+v", w)
@@ -73,12 +73,12 @@ func (b *bed) limits(run string) report.WorkerReport {
 	return workers[0]
 }
 
-// TestWhoseLimitAClosedLoopWas: a slow endpoint over few connections is named as the limit; for a target that does not
-// connect, no endpoint is.
+// TestWhoseLimitAClosedLoopWas: the report names a slow endpoint over few connections as the limit. If a target does
+// not connect, the report names no endpoint.
 func TestWhoseLimitAClosedLoopWas(t *testing.T) {
 	b := newSlowBed(t)
 	b.worker("few", b.circling("--duration", "3s")...).wait(0)
-	if w := b.limits("few"); w.MostInFlight != 8 || !limited(w, "endpoint") && acceptance() { // else the machine has other things to do
+	if w := b.limits("few"); w.MostInFlight != 8 || !limited(w, "endpoint") && acceptance() { // otherwise the machine is busy
 		t.Errorf("%+v", w)
 	}
 	b.worker("none", "--url", "noop://?latency=5ms", "--qps", "max", "--max-connections", "8", "--duration", "2s").wait(0)

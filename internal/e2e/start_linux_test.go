@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestStartTimeout: if the workers of a run do not come, nobody waits without end. Nothing is sent, the exit code is
-// 104, and one line says who is missing.
+// TestStartTimeout: if the workers of a run do not come, no command waits without end. Nothing is sent, the exit code
+// is 104, and one line says who is missing.
 func TestStartTimeout(t *testing.T) {
 	besides(t)
 	t.Run("loadworker", func(t *testing.T) {
@@ -44,12 +44,12 @@ func TestStartTimeout(t *testing.T) {
 		if s := p.Stdout.String(); s != "" {
 			t.Errorf("a report of nothing: %s", s)
 		}
-		w.wait(0) // it is not left behind, to begin when nobody looks on
+		w.wait(0) // it must not stay and begin when nobody watches
 		if s := b.status("x"); s.Phase != "stopped" || b.web.Count() != 0 {
 			t.Errorf("%d arrived, %s", b.web.Count(), s.Phase)
 		}
 	})
-	t.Run("loadctl start", func(t *testing.T) { // a person is waited for as long as that takes
+	t.Run("loadctl start", func(t *testing.T) { // a person may take any time to start the run
 		t.Parallel()
 		b := newBed(t)
 		p := b.operator("run", "x", "--url", b.web.URL(), "--qps", "200", "-n", "0.1k", "--min-workers", "0", "--start-timeout", "1ms")

@@ -85,7 +85,7 @@ func TestAdvise(t *testing.T) {
 	}
 }
 
-// TestConnectEndsWithItsContext: at once, though the server says nothing.
+// TestConnectEndsWithItsContext: Connect returns at once, although the server does not answer.
 func TestConnectEndsWithItsContext(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -96,7 +96,7 @@ func TestConnectEndsWithItsContext(t *testing.T) {
 	go func() {
 		if c, err := l.Accept(); err == nil {
 			defer c.Close()
-			_, _ = c.Read(make([]byte, 1)) // it asks
+			_, _ = c.Read(make([]byte, 1)) // wait for the client's first bytes
 			cancel()
 			<-t.Context().Done()
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// secrets are what no message may show.
+// secrets are the strings that no message may show.
 func secrets() []string { return []string{"hunter2", "hunter3", "hunter4"} }
 
 // bed is a private Redis.
@@ -26,14 +26,14 @@ func each(t *testing.T, test func(t *testing.T, b *bed)) {
 	redistest.Each(t, func(t *testing.T, client *redis.Client) { test(t, &bed{T: t, client: client}) })
 }
 
-// newBed is for what only a real server can do.
+// newBed returns a real server, for tests of what only a real server can do.
 func newBed(t *testing.T) *bed {
 	t.Helper()
 	t.Parallel()
 	return &bed{T: t, client: redistest.Start(t).Client()}
 }
 
-// wants checks an error: what it is, that it is one line, what it says, and that it shows no secret.
+// wants checks an error: it wraps is, is one line, contains these texts, and shows no secret.
 func (b *bed) wants(err, is error, says ...string) {
 	b.Helper()
 	if err == nil || is != nil && !errors.Is(err, is) {

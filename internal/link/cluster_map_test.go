@@ -12,8 +12,8 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// TestReloading: the map is reloaded if a node is gone or cannot serve, but not because of an answer of the node in
-// charge.
+// TestReloading: the map is reloaded if a node is gone or cannot serve. An answer of the responsible node does not
+// reload it.
 func TestReloading(t *testing.T) {
 	client := redistest.Start(t).Client()
 	_, refused := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t)))

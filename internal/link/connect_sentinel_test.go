@@ -14,7 +14,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// TestConnectToSentinel: the client reaches the master that the Sentinels name, whichever of them answer, with its
+// TestConnectToSentinel: the client reaches the master that the Sentinels name, whichever of them answers, with its
 // own user and database.
 func TestConnectToSentinel(t *testing.T) {
 	t.Parallel()
@@ -44,8 +44,8 @@ func TestConnectToSentinel(t *testing.T) {
 	}
 }
 
-// TestFollowSentinel: the client soon moves to the new master, for each kind of failover, even if the Sentinel that
-// the library would listen to is gone.
+// TestFollowSentinel: the client soon moves to the new master, for each kind of failover. It does so even if the
+// Sentinel that the library would listen to is gone.
 func TestFollowSentinel(t *testing.T) {
 	t.Parallel()
 	w := redistest.StartWatched(t, redistest.WatchedOptions{Replicas: 2})
@@ -56,7 +56,7 @@ func TestFollowSentinel(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := w.Master(t, first)
-	redistest.GoesOver(t, client, second) // the old one takes writes for some seconds more
+	redistest.GoesOver(t, client, second) // the old master accepts writes for some seconds more
 	if at := client.(*Watched).Master(); at != second.Addr() {
 		t.Errorf("the master is at %s, not at %s", at, second.Addr())
 	}
@@ -70,15 +70,15 @@ func TestFollowSentinel(t *testing.T) {
 	redistest.GoesOver(t, client, w.Master(t, second))
 }
 
-// TestClientsMoveTogether: two masters grant twice the rate. So no client writes to the old master long after others
-// wrote to the new one: the limit is the time in which the new schedule begins. The Sentinel that leads the failover
-// is also heard, which tells it last.
+// TestClientsMoveTogether: two masters at once would grant twice the rate. So clients stop writing to the old master
+// soon after others write to the new one. The limit is the time in which the new schedule begins. Clients also hear
+// the Sentinel that leads the failover, although it announces it last.
 func TestClientsMoveTogether(t *testing.T) {
 	t.Parallel()
 	w := redistest.StartWatched(t, redistest.WatchedOptions{Replicas: 2})
 	_, old, _ := net.SplitHostPort(w.Servers[0].Addr())
 	var mu sync.Mutex
-	var first, last time.Time // of the new master, of the old one
+	var first, last time.Time // first write to the new master, last write to the old one
 	var all sync.WaitGroup
 	for range 12 {
 		client, err := Connect(t.Context(), w.URL())
@@ -131,7 +131,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// TestSentinelErrors: one line that says what is wrong, and shows no password.
+// TestSentinelErrors: each error is one line that says what is wrong, and shows no password.
 func TestSentinelErrors(t *testing.T) {
 	t.Parallel()
 	w := redistest.StartWatched(t, redistest.WatchedOptions{})
@@ -170,7 +170,7 @@ func TestSentinelErrors(t *testing.T) {
 	b.wants(err, nil, "Sentinel needs host and port")
 }
 
-// TestSentinelHangs: Sentinels that hang or cannot be reached delay nothing as long as others answer.
+// TestSentinelHangs: Sentinels that hang or cannot be reached delay nothing while others answer.
 func TestSentinelHangs(t *testing.T) {
 	t.Parallel()
 	w := redistest.StartWatched(t, redistest.WatchedOptions{})
@@ -186,7 +186,7 @@ func TestSentinelHangs(t *testing.T) {
 	}
 }
 
-// TestWatchForgetsClosed: connections that the client has closed are not kept.
+// TestWatchForgetsClosed: the watch forgets connections that the client has closed.
 func TestWatchForgetsClosed(t *testing.T) {
 	t.Parallel()
 	w := redistest.StartWatched(t, redistest.WatchedOptions{})
@@ -207,8 +207,7 @@ func TestWatchForgetsClosed(t *testing.T) {
 	}
 }
 
-// TestSentinelURL: what a URL says about TLS, the database and time limits counts for the master. Nothing is reached
-// here.
+// TestSentinelURL: the TLS, database and time limits of a URL apply to the master. This test connects to no server.
 func TestSentinelURL(t *testing.T) {
 	u, err := parseURL("rediss://user:hunter2@a/3?master_name=m&addr=b:7001&addr=c:7002&addr=b:7001&sentinel_password=h%40&read_timeout=2s")
 	if err != nil {

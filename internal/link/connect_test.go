@@ -13,7 +13,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// TestConnectErrorsShowNoPassword: not even if the URL is wrong because of the password, and is split at the wrong
+// TestConnectErrorsShowNoPassword: not even if the password makes the URL invalid, so that it is split at the wrong
 // place.
 func TestConnectErrorsShowNoPassword(t *testing.T) {
 	b := newBed(t)
@@ -124,7 +124,7 @@ func TestConnect(t *testing.T) {
 	b.wants(err, os.ErrNotExist, "read the Redis URL", file)
 }
 
-// TestConnectToEither: both kinds of server answer the calls at the beginning of a connection.
+// TestConnectToEither: both kinds of server answer the calls that open a connection.
 func TestConnectToEither(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		client, err := Connect(t.Context(), "redis://"+b.client.Options().Addr)
@@ -141,7 +141,7 @@ func TestConnectToEither(t *testing.T) {
 	})
 }
 
-// TestClusterURL: the form with further nodes makes a client of a cluster. It is not reached here.
+// TestClusterURL: a URL with further nodes makes a client of a cluster. This test connects to no server.
 func TestClusterURL(t *testing.T) {
 	u, err := parseURL("rediss://user:hunter2@a:7000?addr=b:7001&addr=c:7002")
 	if err != nil {

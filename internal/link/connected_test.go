@@ -6,7 +6,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// connected is a client that ends with the test.
+// connected returns a client that is closed at the end of the test.
 func connected(t *testing.T, address string) redis.UniversalClient {
 	t.Helper()
 	client, err := Connect(t.Context(), address)

@@ -19,7 +19,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// bomber is a server that gives the usual answers, and to the commands called in answers these. It returns its URL.
+// bomber starts a server that answers as usual, except to the commands named in answers. It returns its URL.
 func bomber(t *testing.T, answers map[string]string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -57,7 +57,7 @@ func bomber(t *testing.T, answers map[string]string) string {
 	return "redis://" + l.Addr().String()
 }
 
-// command reads one that a client sends.
+// command reads one command of a client.
 func command(r *bufio.Reader) (args []string, err error) {
 	number := func() int {
 		line, e := r.ReadString('\n')
@@ -78,7 +78,7 @@ func command(r *bufio.Reader) (args []string, err error) {
 	return args, err
 }
 
-// TestReplyBombs: a server that announces gigabytes costs the client no more than 64 MB, and the call fails.
+// TestReplyBombs: a server that announces gigabytes costs the client at most 64 MB, and the call fails.
 func TestReplyBombs(t *testing.T) {
 	const huge = "2147483648\r\n"
 	calls := map[string]func(redis.UniversalClient) error{
@@ -154,7 +154,7 @@ func TestReplyBombs(t *testing.T) {
 	})
 }
 
-// allocated is how many bytes of memory a call takes, freed or not.
+// allocated returns how many bytes a call allocates, freed or not.
 func allocated(call func() error) (uint64, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -163,7 +163,7 @@ func allocated(call func() error) (uint64, error) {
 	return after.TotalAlloc - before.TotalAlloc, err
 }
 
-// TestRepliesPass: real replies pass unchanged, however they are cut, and the check knows their ends.
+// TestRepliesPass: real replies pass unchanged, whatever the pieces they arrive in, and the check finds their ends.
 func TestRepliesPass(t *testing.T) {
 	many := "*200000\r\n" + strings.Repeat(":1\r\n", 200_000)
 	texts := []string{
@@ -195,7 +195,7 @@ func TestRepliesPass(t *testing.T) {
 	}
 }
 
-// TestLargeSeries: the points of many workers are read, although they are more than one reply may have.
+// TestLargeSeries: the points of many workers can be read, although they are larger than one reply may be.
 func TestLargeSeries(t *testing.T) {
 	server := redistest.Start(t)
 	client, err := Connect(t.Context(), server.URL()+"?read_timeout=1m")
@@ -229,7 +229,8 @@ func TestLargeSeries(t *testing.T) {
 	}
 }
 
-// TestHangUpIsSeen: with the check of replies too, a connection that the server has closed is not used.
+// TestHangUpIsSeen: the check of replies does not hide that a server has closed a connection: the client does not use
+// it.
 func TestHangUpIsSeen(t *testing.T) {
 	server := redistest.Start(t)
 	client, err := Connect(t.Context(), server.URL())
@@ -247,8 +248,8 @@ func TestHangUpIsSeen(t *testing.T) {
 	}
 }
 
-// BenchmarkReplies measures the check of replies: of one as long as a renewal's, and of a round trip with and without
-// it.
+// BenchmarkReplies measures the check of replies: of one reply as long as a renewal's, and of a round trip with and
+// without the check.
 func BenchmarkReplies(b *testing.B) {
 	reply := []byte("*4\r\n$2\r\nok\r\n$120\r\n" + strings.Repeat("\x00", 120) + "\r\n$16\r\n" + strings.Repeat("\xff", 16) + "\r\n*0\r\n")
 	b.Run("check", func(b *testing.B) {
@@ -283,7 +284,8 @@ func BenchmarkReplies(b *testing.B) {
 	}
 }
 
-// For any bytes of a server, the check does not panic, and does not depend on how they are cut.
+// FuzzReplies: for any bytes of a server, the check does not panic. Its result does not depend on the pieces in which
+// they arrive.
 func FuzzReplies(f *testing.F) {
 	f.Add([]byte("*2\r\n$3\r\nabc\r\n|1\r\n+a\r\n:1\r\n:2\r\n"), uint64(1))
 	f.Add([]byte("%2147483648\r\n"), uint64(2))

@@ -2,7 +2,7 @@ package link
 
 import "testing"
 
-// TestElected: nobody moves at a tie, whichever Sentinel answers first. Clients that know no master yet choose the
+// TestElected: at a tie no client moves, whichever Sentinel answers first. Clients that know no master yet choose the
 // same one.
 func TestElected(t *testing.T) {
 	for _, c := range []struct {

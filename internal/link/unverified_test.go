@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestUnverified: the warning is there for each form of URL that turns the check of certificates off, and for no other.
+// TestUnverified: the warning appears for each form of URL that turns the check of certificates off, and for no other.
 func TestUnverified(t *testing.T) {
 	for address, want := range map[string]bool{
 		"redis://h:1": false, "rediss://h:1": false, "rediss://h:1?skip_verify=true": true,

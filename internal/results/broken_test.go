@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/internal/spec"
 )
 
-// TestBrokenResults: the run goes on; only what reads these keys complains.
+// TestBrokenResults: the run goes on with damaged results, and only commands that read them return an error.
 func TestBrokenResults(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", secretSpec(), run.Options{})
@@ -32,7 +32,7 @@ func TestBrokenResults(t *testing.T) {
 	})
 }
 
-// TestBrokenParts: if the run itself can be opened, its members may be alive, so rm refuses.
+// TestBrokenParts: rm refuses a run that can be opened, because its members may be alive.
 func TestBrokenParts(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		keys := run.KeysOf("x")

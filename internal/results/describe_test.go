@@ -11,7 +11,8 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// TestReportDescribesTheRun: a report says what was fired at, by whom, and what was done to the run, and no secret.
+// TestReportDescribesTheRun: a report tells the target, who created the run and the commands given to it. It shows no
+// secret.
 func TestReportDescribesTheRun(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", secretSpec(), run.Options{By: "loadctl 9.8.7"})
@@ -73,7 +74,7 @@ func TestReportDescribesTheRun(t *testing.T) {
 	})
 }
 
-// TestReportWithoutEvents: where they cannot be read the report says so, and has all else.
+// TestReportWithoutEvents: if the events cannot be read, the report says so, and has everything else.
 func TestReportWithoutEvents(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), run.Options{})
@@ -112,7 +113,7 @@ func TestListAndFilesDescribe(t *testing.T) {
 				t.Errorf("%s is in %s", secret, data)
 			}
 		}
-		// Files are left for the next years, and those of before have no description.
+		// Files stay readable for years. Files of older versions have no description.
 		if err := u.UnmarshalBinary([]byte(strings.Replace(string(data), `"described":`, `"other":`, 1))); err != nil {
 			t.Error(err)
 		}

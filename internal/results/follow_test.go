@@ -15,11 +15,11 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// teller publishes what a worker would, a request of 1 ms for each that is said to be sent.
+// teller publishes as a worker does, with a request of 1 ms for each one that it is told to send.
 type teller struct {
 	*bed
 	run     *run.Run
-	worker  *member // of pair
+	worker  *member // the member of pair
 	journal *Journal
 	total   *record.Snapshot
 	series  record.Series
@@ -83,7 +83,7 @@ func (b *bed) trim(r *run.Run) {
 	}
 }
 
-// equalsReport checks that the follower has counted what the report has, which does not read the stream.
+// equalsReport checks that the follower has counted the same as the report, which does not read the stream.
 func (b *bed) equalsReport(when string, p Progress, r *run.Run) {
 	b.Helper()
 	rep, err := Report(b.Context(), r)
@@ -95,7 +95,7 @@ func (b *bed) equalsReport(when string, p Progress, r *run.Run) {
 	}
 }
 
-// pair is a run with the members a and b, and what they publish with.
+// pair returns a run with the members a and b, and a teller for each.
 func (b *bed) pair() (r *run.Run, one, two *teller) {
 	b.Helper()
 	r, _ = b.create("x", constant(100), run.Options{})
@@ -105,7 +105,7 @@ func (b *bed) pair() (r *run.Run, one, two *teller) {
 	return r, one, two
 }
 
-// TestFollowerCountsEachIntervalOnce: whenever it began.
+// TestFollowerCountsEachIntervalOnce: this holds whenever the follower begins.
 func TestFollowerCountsEachIntervalOnce(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
@@ -120,7 +120,7 @@ func TestFollowerCountsEachIntervalOnce(t *testing.T) {
 		one.tell(5)
 		for name, c := range map[string]struct {
 			f      *Follower
-			before int64 // published before it began
+			before int64 // published before the follower begins
 		}{"first": {first, 0}, "middle": {middle, 7}} {
 			p := b.progress(c.f)
 			b.equalsReport(name, p, r)
@@ -141,11 +141,11 @@ func TestFollowerCountsEachIntervalOnce(t *testing.T) {
 	})
 }
 
-// TestProgressBrings: the published intervals, each once, and what is in flight at present workers.
+// TestProgressBrings: a Progress brings each published interval once, and the requests in flight at present workers.
 func TestProgressBrings(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
-		one.tell(5) // before anybody follows
+		one.tell(5) // before the follower begins
 		f := b.follow(r)
 		one.tell(10)
 		two.tell(20)
@@ -173,7 +173,7 @@ func TestProgressBrings(t *testing.T) {
 	})
 }
 
-// TestFollowWhileWorkersPublish: followers begin at any time. None misses an interval, or has one twice.
+// TestFollowWhileWorkersPublish: followers begin at any time. Each gets every interval, and none twice.
 func TestFollowWhileWorkersPublish(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
@@ -231,7 +231,7 @@ func TestFollowerOfALongStream(t *testing.T) {
 	})
 }
 
-// TestFollowerOfATrimmedStream: it lacks what was trimmed, but only until the worker publishes again.
+// TestFollowerOfATrimmedStream: a follower lacks what was trimmed, but only until the worker publishes again.
 func TestFollowerOfATrimmedStream(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
@@ -267,8 +267,8 @@ func TestFollowerOfATrimmedStream(t *testing.T) {
 	})
 }
 
-// TestFollowerPassesOverWhatIsDamaged: the cumulative snapshot of the same worker makes up for it. If that is
-// damaged, there is no report either.
+// TestFollowerPassesOverWhatIsDamaged: the cumulative snapshot of the same worker makes up for a damaged interval. If
+// that snapshot is damaged too, there is no report either.
 func TestFollowerPassesOverWhatIsDamaged(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
@@ -291,7 +291,7 @@ func TestFollowerPassesOverWhatIsDamaged(t *testing.T) {
 	})
 }
 
-// TestFollowerOfAReplacedWorker: both lives of a worker count.
+// TestFollowerOfAReplacedWorker: both incarnations of a worker count.
 func TestFollowerOfAReplacedWorker(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
@@ -302,7 +302,7 @@ func TestFollowerOfAReplacedWorker(t *testing.T) {
 		next.renew()
 		again := b.teller(r, "a", "inc2")
 		again.tell(4)
-		one.last(5) // it tells what it has done, although it was replaced
+		one.last(5) // it publishes what it has done, although it was replaced
 		for name, f := range map[string]*Follower{"from the beginning": f, "afterwards": b.follow(r)} {
 			next.renew() // a silent worker does not count
 			two.worker.renew()
@@ -315,7 +315,7 @@ func TestFollowerOfAReplacedWorker(t *testing.T) {
 	})
 }
 
-// TestProgressSettles once the last snapshots are there, or cannot come any more.
+// TestProgressSettles: progress settles once the last snapshots are there, or cannot come any more.
 func TestProgressSettles(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
@@ -343,7 +343,7 @@ func TestProgressSettles(t *testing.T) {
 	})
 }
 
-// TestAskedOfARunWhoseWorkerDied: what was asked for after its last snapshot counts too.
+// TestAskedOfARunWhoseWorkerDied: slots asked for after its last snapshot count too.
 func TestAskedOfARunWhoseWorkerDied(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := constant(100)
@@ -406,8 +406,8 @@ func TestProgressTellsTheTime(t *testing.T) {
 	})
 }
 
-// TestMembersWhoDied: nobody notices that the last member is dead, but it does not count as present. After an outage
-// of Redis nobody has called for a while, and that does not mean that nobody is there.
+// TestMembersWhoDied: a dead last member does not count as present, although no call notices its death. After an
+// outage of Redis nobody has called for a while, and yet the members count as present.
 func TestMembersWhoDied(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), run.Options{})
@@ -432,7 +432,7 @@ func TestMembersWhoDied(t *testing.T) {
 	})
 }
 
-// TestFollowerOfARunThatIsGone: removed, or replaced by one of the same name.
+// TestFollowerOfARunThatIsGone: the run was removed, or replaced by one of the same name.
 func TestFollowerOfARunThatIsGone(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, _ := b.pair()

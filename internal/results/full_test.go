@@ -12,8 +12,8 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// TestStopMakesRoom: on a server that has just become full, what watchers read makes room, and the workers' last
-// reports fit.
+// TestStopMakesRoom: on a server that has just become full, a command empties the stream that only watchers read. Then
+// the workers' last reports fit.
 func TestStopMakesRoom(t *testing.T) {
 	for name, change := range map[string]func(r *run.Run) (run.Change, error){
 		"stop":  func(r *run.Run) (run.Change, error) { return r.Stop(t.Context(), nil) },

@@ -35,7 +35,7 @@ func (b *bed) lifetimes(when string, least, most time.Duration) {
 	}
 }
 
-// TestEveryKeyExpires: nothing stays in Redis for ever, not even of a run that nobody reported to.
+// TestEveryKeyExpires: no key stays in Redis for ever, not even if no worker has published to the run.
 func TestEveryKeyExpires(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		const keep = time.Hour
@@ -80,7 +80,7 @@ func TestEveryKeyExpires(t *testing.T) {
 	})
 }
 
-// snapshot is one of member b with a sequence number.
+// snapshot returns a snapshot of member b with a sequence number.
 func snapshot(seq uint64) *record.Snapshot {
 	s := record.NewSnapshot("b", "incb")
 	s.Seq, s.Start, s.End = seq, 1, 2
@@ -136,7 +136,7 @@ func TestSnapshotOfARunThatWasRemoved(t *testing.T) {
 	})
 }
 
-// seriesOf is that of a worker that has sent one request in each of some seconds.
+// seriesOf returns the series of a worker that sent one request in each of this many seconds.
 func seriesOf(seconds int64) *record.Series {
 	series := new(record.Series)
 	for i := range seconds {
@@ -148,8 +148,8 @@ func seriesOf(seconds int64) *record.Series {
 	return series
 }
 
-// TestSeriesIsWhole: whatever part of the series Redis loses, and with any number of points, the last snapshot comes
-// with all of them, once.
+// TestSeriesIsWhole: whatever part of the series Redis loses, the last snapshot restores all points, once. This holds
+// for any number of points.
 func TestSeriesIsWhole(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), run.Options{})
@@ -250,7 +250,7 @@ func TestKeysShareOneTag(t *testing.T) {
 	}
 }
 
-// TestStreamOfALargeFleet: three snapshots of each member are kept for watchers, and 1,000 of a small fleet.
+// TestStreamOfALargeFleet: the stream keeps three snapshots of each member for watchers, and 1,000 of a small fleet.
 func TestStreamOfALargeFleet(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), run.Options{})
@@ -282,7 +282,7 @@ func TestJudgingALargeFleet(t *testing.T) {
 	}
 }
 
-// TestPublishLists: a run that is missing in the list is listed when a worker first publishes, unless it is removed.
+// TestPublishLists: when a worker first publishes, a run that is missing in the list is added, unless it was removed.
 func TestPublishLists(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(10), run.Options{})

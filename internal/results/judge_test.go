@@ -16,8 +16,8 @@ import (
 	"github.com/loadctl/loadctl/report/threshold"
 )
 
-// tells publishes what a worker did in some seconds of the run, all at once, as after an outage: 50 requests of 1 ms
-// a second. Its clock is at the end of the last second.
+// tells publishes what a worker did in some seconds of the run, all at once, as after an outage. It sends 50 requests
+// of 1 ms a second, and its clock is at the end of the last second.
 func (p *teller) tells(start time.Time, from, to int64) {
 	p.Helper()
 	sum := record.NewSnapshot(p.total.Worker, p.total.Incarnation)
@@ -32,7 +32,7 @@ func (p *teller) tells(start time.Time, from, to int64) {
 		sum.Merge(in)
 	}
 	p.total.Merge(sum)
-	for again := true; again; again = sum.Behind { // as it does each second until all points are there
+	for again := true; again; again = sum.Behind { // the judge does this each second until all points are there
 		p.total.Seq++
 		sum.Seq = p.total.Seq
 		if err := p.journal.Publish(p.Context(), sum, p.total, &p.series); err != nil {
@@ -41,7 +41,7 @@ func (p *teller) tells(start time.Time, from, to int64) {
 	}
 }
 
-// judging is a run of 100 requests a second, shared by two workers, and its judge.
+// judging returns a run of 100 requests a second that two workers share, and its judge.
 func (b *bed) judging(thresholds ...string) (r *run.Run, one, two *teller, j *judge) {
 	b.Helper()
 	spec := constant(100)
@@ -56,7 +56,7 @@ func (b *bed) judging(thresholds ...string) (r *run.Run, one, two *teller, j *ju
 	return r, b.teller(r, "a", "inca"), b.teller(r, "b", "incb"), &judge{own: r, run: r, aside: func(context.Context) (*run.Run, error) { return r, nil }, me: "a/inca", thresholds: all, log: slog.New(slog.DiscardHandler)}
 }
 
-// judges is the threshold that stops the run at the end of a second, "" = none.
+// judges returns the threshold that stops the run at the end of a second, "" = none.
 func (j *judge) judges(t *testing.T, s *run.State, second int64, missing bool) string {
 	t.Helper()
 	if err := j.hear(t.Context(), s); err != nil {
@@ -72,8 +72,8 @@ func (j *judge) judges(t *testing.T, s *run.State, second int64, missing bool) s
 	return failed.Text
 }
 
-// TestWhoComesBackCounts: a worker that was cut off publishes all that it did at once. Nobody may have counted it as
-// idle.
+// TestWhoComesBackCounts: a worker that was cut off publishes all that it did at once. Until then the judge must not
+// count it as idle.
 func TestWhoComesBackCounts(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		const right, wrong = "rate:rate>90 over 10s abort after 2", "rate:rate>110 over 10s abort after 2"
@@ -95,14 +95,14 @@ func TestWhoComesBackCounts(t *testing.T) {
 	})
 }
 
-// TestPointsThatGrow: a judge reads points that are not complete, and points that were complete before the width
+// TestPointsThatGrow: a judge reads points that are not complete yet, and points that were complete before their width
 // doubled.
 func TestPointsThatGrow(t *testing.T) {
 	b := newBed(t)
 	r, one, _, j := b.judging("latency:p(50)>90ms over 10s abort after 1")
 	s := b.state(r)
 	for _, row := range []struct{ from, to, width, begin, end, sent int64 }{
-		{0, 1, 1, 0, 10, 50}, {1, 10, 1, 0, 10, 500}, {10, 11, 1, 5, 11, 300}, // one second after the other
+		{0, 1, 1, 0, 10, 50}, {1, 10, 1, 0, 10, 500}, {10, 11, 1, 5, 11, 300}, // one second after another
 		{1010, 1024, 1, 1010, 1024, 700}, {1024, 1025, 2, 1010, 1026, 750}, {1025, 1030, 2, 1010, 1030, 1000},
 		{4096, 4100, 8, 4088, 4104, 200},
 	} {
@@ -122,7 +122,7 @@ func TestPointsThatGrow(t *testing.T) {
 	}
 }
 
-// farAway delays each call, or lets it fail.
+// farAway delays each call, or makes it fail.
 type farAway struct {
 	delay func(cmd string) time.Duration
 	fails func(cmd string) error
@@ -178,7 +178,7 @@ func (b *bed) judgedBy(r *run.Run, me string, log *slog.Logger, hook redis.Hook)
 // TestAbortFarAway: a run is stopped even if calls take 200 ms each. Of two judges only one judges.
 func TestAbortFarAway(t *testing.T) {
 	b := newBed(t)
-	r, _, _, _ := b.judging("rate:rate>110 over 1s abort after 1") // more than is asked for
+	r, _, _, _ := b.judging("rate:rate>110 over 1s abort after 1") // above the rate asked for, so it always fails
 	hook := farAway{delay: func(string) time.Duration { return 200 * time.Millisecond }}
 	for _, me := range []string{"a/inca", "b/incb"} {
 		b.judgedBy(r, me, slog.New(slog.DiscardHandler), hook)
@@ -189,7 +189,7 @@ func TestAbortFarAway(t *testing.T) {
 	}
 }
 
-// TestTroubleOfAJudgeIsTold: once, and that it is over.
+// TestTroubleOfAJudgeIsTold: a judge logs trouble once, and logs when it is over.
 func TestTroubleOfAJudgeIsTold(t *testing.T) {
 	b := newBed(t)
 	r, _, _, _ := b.judging("rate:rate>110 over 1s abort after 1")
@@ -232,7 +232,7 @@ func TestAJudgeOutlivesALostRun(t *testing.T) {
 	b.until("the stop", func() bool { return b.state(r).Phase == "stopped" })
 }
 
-// lockedText is what was logged.
+// lockedText collects what was logged.
 type lockedText struct {
 	sync.Mutex
 	strings.Builder
@@ -250,8 +250,8 @@ func (l *lockedText) String() string {
 	return l.Builder.String()
 }
 
-// TestALookReadsWhatIsNew: a look reads only what is new in the stream and in the series. It adds up what all workers
-// did once, for any number of thresholds.
+// TestALookReadsWhatIsNew: a look reads only what is new in the stream and the series. It adds up all workers' results
+// once, whatever the number of thresholds.
 func TestALookReadsWhatIsNew(t *testing.T) {
 	b := newBed(t)
 	r, one, two, j := b.judging("rate:rate>1 over 300s abort after 299")
@@ -287,7 +287,7 @@ func TestALookReadsWhatIsNew(t *testing.T) {
 	two.tells(s.StartedAt, 400, 401)
 	clear(asked)
 	points := look(401)
-	if asked["points"] != 5 || asked["snapshots"] != 2 { // three that were not whole, and each worker's own
+	if asked["points"] != 5 || asked["snapshots"] != 2 { // three points that were not complete, and each worker's own
 		t.Errorf("the second look: %v", asked)
 	}
 	if len(points) != 401 {
@@ -299,7 +299,7 @@ func TestALookReadsWhatIsNew(t *testing.T) {
 		}
 	}
 	b.client.Del(t.Context(), r.Keys.Series)
-	for _, want := range []int64{0, 50} { // all is lost, and one worker has brought it again
+	for _, want := range []int64{0, 50} { // all is lost; one worker has published again
 		for i, p := range look(401) {
 			if p.Index != int64(i) || p.Sent != want {
 				t.Fatalf("second %d after a loss: %+v, want %d", i, p, want)
@@ -309,8 +309,8 @@ func TestALookReadsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestAJudgeHearsOfLimits: the snapshot tells of an interval in which the worker itself was late. Then no rate stops
-// the run, but errors do.
+// TestAJudgeHearsOfLimits: the snapshot of an interval reports that the worker itself was late. Then no threshold on
+// the rate stops the run, but one on errors does.
 func TestAJudgeHearsOfLimits(t *testing.T) {
 	b := newBed(t)
 	const rate, shares = "rate:rate>110 over 2s abort after 2", "checks:rate<1% over 2s abort after 2"

@@ -12,21 +12,21 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// mortal is a run of 1,000 requests a second for some seconds, with promises of one.
+// mortal is a run of 1,000 requests a second for some seconds, with promises of one second.
 func mortal(d time.Duration) spec.Spec {
 	s := constant(1000)
 	s.PermitFor, s.Duration = time.Second, d
 	return s
 }
 
-// promised is how many slots are due before the end of the member's promise.
+// promised returns how many slots are due before the end of the member's promise.
 func (m *member) promised() int64 {
 	v := m.holder.View()
 	return v.Laws.Ordinal(v.Laws.Pos(v.P))
 }
 
-// TestNobodysAfterAPromise: slots due after the promise of a dead worker are nobody's, whichever worker calls later.
-// So a report with its file is complete.
+// TestNobodysAfterAPromise: slots due after the promise of a dead worker are skipped, whichever worker calls later. So
+// a report with the dead worker's file is complete.
 func TestNobodysAfterAPromise(t *testing.T) {
 	for name, then := range map[string]func(b *bed, r *run.Run){
 		"nobody calls": func(*bed, *run.Run) {},
@@ -69,7 +69,7 @@ func TestNobodysAfterAPromise(t *testing.T) {
 	}
 }
 
-// TestPassedOn: if a worker dies while others go on, each of its slots is its own, another worker's or nobody's.
+// TestPassedOn: if a worker dies while others go on, each of its slots is its own, another worker's or skipped.
 func TestPassedOn(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", mortal(0), run.Options{})
@@ -94,8 +94,8 @@ func TestPassedOn(t *testing.T) {
 	})
 }
 
-// What a worker sent before the run was lost is in the report, and each slot is accounted for. What absent workers
-// did is unknown.
+// TestReportOfARestoredRun: the report holds what a worker sent before the run was lost, and each slot is accounted
+// for. What absent workers did is unknown.
 func TestReportOfARestoredRun(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", permitted(1000), run.Options{})
@@ -126,10 +126,10 @@ func TestReportOfARestoredRun(t *testing.T) {
 	})
 }
 
-// If a new server does not believe a worker's promise, what the worker sends is still its own, though the server
-// counts it as nobody's.
+// TestReportAfterAFailover: a new server may refuse a worker's promise and count its slots as skipped. What the worker
+// then sends still counts as its own.
 func TestReportAfterAFailover(t *testing.T) {
-	b := newBed(t) // the identity of an embedded server is not known
+	b := newBed(t) // an embedded server has no known identity
 	r, _ := b.create("r", mortal(0), run.Options{})
 	m := b.member(r, "w").start()
 	sent, until := m.promised(), m.holder.View().P

@@ -12,14 +12,14 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// active is a worker that publishes some of what it does, or loses the answer, and keeps a file in the end.
+// active is a worker that publishes some of what it does, or loses the answer, and leaves a file at the end.
 type active struct {
 	journal *Journal
 	total   *record.Snapshot
 	series  record.Series
 }
 
-// second is what it does in one second of the run.
+// second returns what it does in one second of the run.
 func (a *active) second(rng *rand.Rand, at int64) *record.Snapshot {
 	in, recorder := record.NewSnapshot(a.total.Worker, a.total.Incarnation), record.NewRecorder()
 	in.Start, in.End = 1_700_000_000_000_000+at*1_000_000, 1_700_000_000_000_000+(at+1)*1_000_000
@@ -38,8 +38,8 @@ func (a *active) second(rng *rand.Rand, at int64) *record.Snapshot {
 	return in
 }
 
-// TestReportIsThatOfItsWorkers: the report and its archive are, byte for byte, those of the complete snapshots and
-// all points of each worker, whatever Redis has merged. One worker left a file that has more than Redis.
+// TestReportIsThatOfItsWorkers: the report and its archive equal, byte for byte, those made of all workers' complete
+// snapshots and points. That holds whatever Redis has merged. One worker left a file that has more than Redis.
 func TestReportIsThatOfItsWorkers(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), run.Options{})

@@ -25,8 +25,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// BenchmarkReaders is what reading a run of many workers costs, by processes of loadctl: each worker has published
-// 1,024 s, as real ones do.
+// BenchmarkReaders measures the cost of reading a run of many workers with processes of loadctl. Each worker has
+// published 1,024 s, as real ones do.
 //
 //	go test ./internal/results -run '^$' -bench BenchmarkReaders -benchtime 1x -timeout 1h
 func BenchmarkReaders(b *testing.B) {
@@ -65,7 +65,7 @@ func BenchmarkReaders(b *testing.B) {
 	}
 }
 
-// firstLine is how long it takes until `loadctl watch` shows how the run stands.
+// firstLine returns how long `loadctl watch` takes until it shows the state of the run.
 func firstLine(b *testing.B, loadctl, redisURL string) time.Duration {
 	b.Helper()
 	cmd := exec.Command(loadctl, "watch", "bench", "--redis", redisURL)
@@ -87,8 +87,8 @@ func firstLine(b *testing.B, loadctl, redisURL string) time.Duration {
 	return took
 }
 
-// crowd makes a run in which this many workers have published this many seconds, each with its rate of requests. They
-// do what twenty different workers did.
+// crowd makes a run in which this many workers have published this many seconds at this rate. There are twenty
+// different workers; all others repeat them.
 func crowd(b *testing.B, client *redis.Client, workers, rate int, seconds int64) {
 	b.Helper()
 	ctx := context.Background()
@@ -127,7 +127,7 @@ func crowd(b *testing.B, client *redis.Client, workers, rate int, seconds int64)
 	publishing.Wait()
 }
 
-// messages are what one worker publishes.
+// messages returns what one worker publishes.
 func messages(b *testing.B, rng *rand.Rand, rate int, seconds int64) (all []*message) {
 	b.Helper()
 	total := record.NewSnapshot("w", "0123456789abcdef")

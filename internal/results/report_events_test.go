@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// TestReportTellsEvents: a report has the last events that Redis has, and of all of them the commands.
+// TestReportTellsEvents: a report has the last events in Redis, and all commands among the events.
 func TestReportTellsEvents(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), run.Options{})
@@ -38,7 +38,7 @@ func TestReportTellsEvents(t *testing.T) {
 			!strings.Contains(strings.Join(rep.Notes, "; "), "the report lists the last 1000 events") {
 			t.Errorf("%v, %d events, %+v, %q", err, len(rep.Events), rep.Described.Commands, rep.Notes)
 		}
-		// A time that no clock shows would be no JSON.
+		// JSON cannot hold a time that no clock shows.
 		b.client.XAdd(t.Context(), &redis.XAddArgs{Stream: r.Keys.Events, Values: []string{"t", "9223372036854775807", "kind", "join", "who", "w"}})
 		rep, err = Report(t.Context(), r)
 		if err != nil || len(rep.Events) != 0 || !strings.Contains(strings.Join(rep.Notes, "; "), "time 9223372036854775807 is out of range") {

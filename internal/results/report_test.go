@@ -9,8 +9,8 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// TestLimitedRun: what the limiter does not let pass is asked for and counted as ungranted. Nothing is skipped. Its
-// state is removed with the run.
+// TestLimitedRun: slots that the limiter refuses count as asked for and as ungranted. Nothing is skipped. The
+// limiter's state is removed with the run.
 func TestLimitedRun(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", limited("1000", "token-bucket", func(s *spec.Spec) { s.Burst = 5 }), run.Options{})
@@ -53,7 +53,7 @@ func TestLimitedRun(t *testing.T) {
 	})
 }
 
-// TestMaxReport: what the workers sent adds up though nothing was asked for, with Redis and with a file.
+// TestMaxReport: the audit adds up though no slots were asked for, with Redis and with a file.
 func TestMaxReport(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", closed(0), run.Options{})

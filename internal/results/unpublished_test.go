@@ -18,14 +18,14 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// told is a final snapshot of an incarnation with these counts.
+// told returns a final snapshot of an incarnation with these counts.
 func told(worker, incarnation string, seq uint64, n record.Counts) *record.Snapshot {
 	s := record.NewSnapshot(worker, incarnation)
 	s.Seq, s.Final, s.Start, s.End, s.Counts = seq, true, 1_000_000, 3_000_000, n
 	return s
 }
 
-// unpublished is what worker w of run x could not publish.
+// unpublished returns what worker w of run x could not publish.
 func unpublished(n record.Counts) *Unpublished {
 	return &Unpublished{
 		Run: "x", UID: "u1", State: "left", Leased: n.Slots(), StartedAt: run.TimeOf(1_500_000), Length: 2 * time.Second, Total: told("w", "i", 7, n),
@@ -42,7 +42,7 @@ func (u *Unpublished) encoded(t testing.TB) []byte {
 	return data
 }
 
-// written is a file with this content.
+// written returns the path of a file with this content.
 func written(t *testing.T, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file.json")
@@ -52,7 +52,7 @@ func written(t *testing.T, data []byte) string {
 	return path
 }
 
-// TestUnpublishedFile: what was written is read again, to the last bucket.
+// TestUnpublishedFile: a file that was written is read back unchanged, to the last bucket.
 func TestUnpublishedFile(t *testing.T) {
 	n := record.Counts{Sent: 90, LateDropped: 3, Recalled: 2, Ungranted: 1, Completed: 80, Failed: 6, BytesIn: 1 << 40, OutOfRange: 1}
 	u := unpublished(n)
@@ -85,7 +85,7 @@ func TestUnpublishedFile(t *testing.T) {
 	}
 }
 
-// TestUnpublishedFileRefused: what is wrong with a file is said in one line, which names it.
+// TestUnpublishedFileRefused: one line names the file and says what is wrong with it.
 func TestUnpublishedFileRefused(t *testing.T) {
 	good := string(unpublished(record.Counts{Sent: 10, Completed: 10}).encoded(t))
 	with := func(old, now string) string {
@@ -154,7 +154,7 @@ func FuzzUnpublished(f *testing.F) {
 	})
 }
 
-// TestPick: each incarnation once, with its newest file, and nothing of another run.
+// TestPick: Pick takes the newest file of each incarnation, and none of another run.
 func TestPick(t *testing.T) {
 	at := func(worker, incarnation string, seq uint64, final bool) *Unpublished {
 		u := unpublished(record.Counts{})
@@ -192,7 +192,7 @@ type fleet struct {
 	sent int64
 }
 
-// fates draws a run: who owned its slots, which of them the server has forgotten, and which workers could not
+// fates draws a random run: who owned its slots, which of them the server has forgotten, and which workers could not
 // publish.
 func fates(rng *rand.Rand, forgets bool) fleet {
 	f := fleet{rest: map[string]*Unpublished{}}
@@ -222,7 +222,7 @@ func fates(rng *rand.Rand, forgets bool) fleet {
 		w.Leased += rng.Int64N(3) // the last reply never arrived
 		if forgets {
 			forgotten := rng.Int64N(leased + 1)
-			lost := min(forgotten, n.Recalled) // those last leased are the first to be recalled
+			lost := min(forgotten, n.Recalled) // the slots that were leased last are the first to be recalled
 			w.Beyond -= min(w.Beyond, lost)
 			w.Leased -= forgotten
 			f.in.Budget.Skipped += forgotten - lost
@@ -231,14 +231,14 @@ func fates(rng *rand.Rand, forgets bool) fleet {
 		f.sent += n.Sent
 		final := told(w.ID, "i", 9, n)
 		switch rng.IntN(4) {
-		case 0: // published, and kept as well
+		case 0: // published, and kept in a file as well
 			w.Total = final
 		case 1:
 			w.Total = told(w.ID, "i", 5, record.Counts{Sent: n.Sent / 2})
 			w.Total.Final = false
 		}
 		f.rest[w.ID+"/i"] = &Unpublished{Run: "x", UID: "u1", State: "left", Leased: leased, Total: final}
-		if forgets && rng.IntN(4) == 0 { // it was forgotten altogether
+		if forgets && rng.IntN(4) == 0 { // the server has forgotten the worker altogether
 			f.in.Budget.Issued -= w.Leased
 			continue
 		}
@@ -248,13 +248,14 @@ func fates(rng *rand.Rand, forgets bool) fleet {
 	return f
 }
 
-// TestMergeAddsUp: whatever the server has forgotten, what was sent is counted once, and each slot is accounted for.
+// TestMergeAddsUp: whatever the server has forgotten, each request that was sent is counted once, and each slot is
+// accounted for.
 func TestMergeAddsUp(t *testing.T) {
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		forgets := seed%2 == 0
 		f := fates(rng, forgets)
-		if forgets && f.in.Budget.Skipped > 0 && rng.IntN(3) == 0 { // it has forgotten that time passed, too
+		if forgets && f.in.Budget.Skipped > 0 && rng.IntN(3) == 0 { // the server has forgotten that time passed, too
 			f.in.Budget.Issued -= f.in.Budget.Skipped
 			f.in.Budget.Skipped = 0
 		}
@@ -275,7 +276,7 @@ func TestMergeAddsUp(t *testing.T) {
 	}
 }
 
-// TestMergeOfSomeFiles: whichever of the files are added, a complete report holds all that was sent.
+// TestMergeOfSomeFiles: whichever files are added, a report that calls itself complete holds all that was sent.
 func TestMergeOfSomeFiles(t *testing.T) {
 	outcomes := map[bool]int{}
 	for seed := range uint64(3000) {
@@ -304,7 +305,7 @@ func TestMergeOfSomeFiles(t *testing.T) {
 	}
 }
 
-// TestMerge: what the server has, what the file has, and what comes of it.
+// TestMerge lists what the server has, what the file has, and the merged counts.
 func TestMerge(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -363,8 +364,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergedReport: a worker publishes some of what it did and keeps the rest. Whatever happens to the run in Redis,
-// the report has all of it, once.
+// TestMergedReport: a worker publishes some of what it did and keeps the rest in a file. Whatever happens to the run
+// in Redis, the report has all of it, once.
 func TestMergedReport(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := constant(1000)
@@ -414,7 +415,7 @@ func TestMergedReport(t *testing.T) {
 		if before, err := Report(t.Context(), r); err != nil || before.Audit.Sent != 100 {
 			t.Errorf("without the file: %+v, %v", before.Audit, err)
 		}
-		// Redis has forgotten that worker, so what was its own counts as skipped.
+		// Redis has forgotten that worker, so its slots count as skipped.
 		b.client.Del(t.Context(), r.Keys.Workers, r.Keys.Totals, r.Keys.Series)
 		rep, err = MergedReport(t.Context(), r, files)
 		whole("the worker is forgotten", rep, err)
@@ -427,7 +428,7 @@ func TestMergedReport(t *testing.T) {
 		next, _ := b.create("x", spec, run.Options{})
 		_, err = MergedReport(t.Context(), next, files)
 		b.wants(err, ErrOtherRun, "also called x")
-		// Nobody can be asked.
+		// Redis cannot be asked.
 		rep, err = FromFiles("x", "Redis is gone", files)
 		whole("from the files alone", rep, err)
 		if rep.Complete || rep.Workers[0].State != "alone" || !strings.Contains(strings.Join(rep.Notes, "\n"), "Redis is gone: this is what 1 worker counted") {
@@ -436,7 +437,7 @@ func TestMergedReport(t *testing.T) {
 	})
 }
 
-// TestReportOfFiles: when the run began and how long it took, as far as its workers know.
+// TestReportOfFiles: the report says when the run began and how long it took, as far as its workers know.
 func TestReportOfFiles(t *testing.T) {
 	const s = 1_000_000 // µs
 	at := func(worker string, started, from, to int64, length time.Duration, points int64) *Unpublished {

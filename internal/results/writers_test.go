@@ -15,7 +15,7 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// split sends each command of a pipeline by itself, so that those of others can come in between.
+// split sends each command of a pipeline by itself, so that commands of others can come in between.
 type split struct {
 	redis.Hook
 	client *redis.Client
@@ -36,8 +36,8 @@ func (a split) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipel
 	}
 }
 
-// TestReportsWhileWorkersWrite: at any time the audit of a report adds up, and the workers owned what was issued and
-// not skipped. This also holds if the reads are not in a row in Redis.
+// TestReportsWhileWorkersWrite: at any time the audit of a report adds up. The workers' slots are those that were
+// asked for and not skipped. This holds even if other commands come between the reads.
 func TestReportsWhileWorkersWrite(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(5000), run.Options{})
@@ -80,7 +80,7 @@ func TestReportsWhileWorkersWrite(t *testing.T) {
 	})
 }
 
-// writers are four members that renew and publish, and a user who changes the rate, until stop.
+// writers runs four members that renew and publish, and a user who changes the rate, until stop.
 func (b *bed) writers(r *run.Run) (stop func()) {
 	b.Helper()
 	first := b.member(r, "w0").start()
@@ -108,7 +108,7 @@ func (b *bed) writers(r *run.Run) (stop func()) {
 	}
 }
 
-// write renews, and publishes which of its slots are past, until done.
+// write renews, and publishes which of its slots have passed, until done.
 func (m *member) write(done <-chan struct{}) {
 	incarnation := m.holder.Call().Incarnation
 	total, slots := record.NewSnapshot(m.id, incarnation), lease.NewSlots(0, 1)
@@ -139,7 +139,7 @@ func (m *member) write(done <-chan struct{}) {
 }
 
 // past takes the slots that are due by now, µs, and goes by the current View. It returns how many they are, and how
-// many earlier ones nobody asks for.
+// many earlier slots are no longer asked for.
 func (m *member) past(slots *lease.Slots, now int64) (n, beyond int64) {
 	v, before := m.holder.View(), slots.Beyond()
 	slots.Take(&v)

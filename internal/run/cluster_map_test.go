@@ -9,8 +9,8 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// TestClusterFailoverIsFollowed: a replica takes over from a master, on command or because the master was killed.
-// Soon the client is with it.
+// TestClusterFailoverIsFollowed: a replica takes over, on command or because its master was killed. The client soon
+// uses the new master.
 func TestClusterFailoverIsFollowed(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -56,7 +56,7 @@ func TestClusterFailoverIsFollowed(t *testing.T) {
 	}
 }
 
-// line is the line of a text that contains a word.
+// line returns the line of a text that contains a word.
 func line(text, word string) string {
 	for l := range strings.Lines(text) {
 		if strings.Contains(l, word) {

@@ -175,7 +175,7 @@ func TestRampBeginsAtTheRateInForce(t *testing.T) {
 	}
 }
 
-// TestRampAfterAPause: the ramp that the pause ended would have gone on in that time.
+// TestRampAfterAPause: a ramp that a pause interrupts is not stretched by the time of the pause.
 func TestRampAfterAPause(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := constant(0)
@@ -197,7 +197,7 @@ func TestRampAfterAPause(t *testing.T) {
 	})
 }
 
-// queue is the profile that was set last: its first rate, its last, and how long it takes to get there.
+// queue returns the profile that was set last: its first rate, its last rate, and how long the change takes.
 func (b *bed) queue(r *Run) (first, last float64, span time.Duration) {
 	b.Helper()
 	text := b.client.HGet(b.Context(), r.Keys.Budget, fmt.Sprint("plan/", b.core(r)["command"])).Val()
@@ -225,7 +225,7 @@ func TestRampBounds(t *testing.T) {
 	})
 }
 
-// between runs, some times, after the state was read and before anything is changed.
+// between is a hook that acts, some times, between reading the state and changing it.
 type between struct {
 	redis.Hook
 	times atomic.Int64
@@ -245,8 +245,8 @@ func (h *between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// TestRampIsComputedAnew: when the rate changes between reading it and setting the ramp, the ramp begins at the new
-// rate. Even if it changes each time, the command ends.
+// TestRampIsComputedAnew: if the rate changes between reading it and setting the ramp, the ramp begins at the new
+// rate. The command ends even if the rate changes each time.
 func TestRampIsComputedAnew(t *testing.T) {
 	for times, from := range map[int64]float64{1: 401, 3: 403, 1000: 400 + rampTries - 1} {
 		t.Run(fmt.Sprint(times), func(t *testing.T) {
@@ -278,8 +278,8 @@ func TestRampIsComputedAnew(t *testing.T) {
 	}
 }
 
-// TestRampIsSetAtOnce: laws that the plan makes ahead of time are no commands, and no reason to compute the ramp
-// again.
+// TestRampIsSetAtOnce: laws that the plan makes ahead of time are not commands. So the ramp is not computed again
+// because of them.
 func TestRampIsSetAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := constant(100)
@@ -401,7 +401,7 @@ func TestStopWaits(t *testing.T) {
 		if len(heard) != 1 || fmt.Sprint(who(heard[0])) != "[{b true 0s}]" || heard[0][0].Promise <= 0 || heard[0][0].Promise > spec.StopPromise {
 			t.Errorf("waited for %v", heard)
 		}
-		// b is silent, so the wait ends when its promise is over.
+		// b is silent, so Stop waits until its promise ends.
 		last := b.state(r).Workers[1].LastSeen
 		c := b.must(r.Stop(t.Context(), nil))
 		waited := b.state(r).now.Sub(last)
@@ -411,8 +411,8 @@ func TestStopWaits(t *testing.T) {
 	})
 }
 
-// TestStopWaitsForPermits: a silent member may be cut off, and sends until its promise ends. Stop does not wait for
-// one that was removed as dead.
+// TestStopWaitsForPermits: a silent member may be cut off, and then sends until its promise ends. Stop does not wait
+// for a member that was removed as dead.
 func TestStopWaitsForPermits(t *testing.T) {
 	const permit = 4 * time.Second
 	each(t, func(t *testing.T, b *bed) {
@@ -435,7 +435,7 @@ func TestStopWaitsForPermits(t *testing.T) {
 	})
 }
 
-// TestStopEndsWhenTheDeadAreRemoved: that is how to shorten the wait.
+// TestStopEndsWhenTheDeadAreRemoved: removing dead workers ends the wait of Stop.
 func TestStopEndsWhenTheDeadAreRemoved(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(spec.LossPermit, spec.MaxPermitFor, 0), Options{})
@@ -451,7 +451,7 @@ func TestStopEndsWhenTheDeadAreRemoved(t *testing.T) {
 	})
 }
 
-// TestStopCannotConfirm: nobody can wait for a promise without end.
+// TestStopCannotConfirm: Stop does not wait for a promise without end.
 func TestStopCannotConfirm(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(spec.LossHold, 0, 0), Options{})
@@ -520,8 +520,8 @@ func TestDeadman(t *testing.T) {
 	})
 }
 
-// TestGuard: it sets the switch of a run that was created without one, even while the run waits. Like Touch it counts
-// as a controller.
+// TestGuard: Guard sets the dead-man's switch of a run that was created without one, even while the run waits. Like
+// Touch it counts as a controller.
 func TestGuard(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
@@ -534,7 +534,7 @@ func TestGuard(t *testing.T) {
 			}
 			after = b.state(r).now
 		}
-		guard() // it waits
+		guard() // the run waits
 		m := b.member(r, "w").start()
 		b.until("a second more than the time of the switch", func() bool {
 			guard()
@@ -553,12 +553,12 @@ func TestGuard(t *testing.T) {
 		if events := b.events(r); !strings.HasSuffix(events, " deadman]") || strings.Contains(events, "guard") {
 			t.Error(events)
 		}
-		guard() // nothing is changed any more
+		guard() // the switch is set already
 		b.wants(r.Guard(t.Context(), time.Second), nil, "give a time from 3s to")
 	})
 }
 
-// TestSetRateFor: the reason is in the events.
+// TestSetRateFor: the events name the reason.
 func TestSetRateFor(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
@@ -567,7 +567,7 @@ func TestSetRateFor(t *testing.T) {
 		if err != nil || last[0].Kind != "set-rate" || last[0].What != "0 per second, a search begins" {
 			t.Errorf("%+v, %v", last, err)
 		}
-		b.member(r, "w").start() // with a rate of 0 it begins all the same
+		b.member(r, "w").start() // with a rate of 0 the run begins all the same
 		if s := b.state(r); s.Phase != "running" || s.Rate != 0 || s.Asked != 0 {
 			t.Errorf("%+v", s)
 		}
@@ -600,7 +600,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// TestWhereARampGoes: stages that go on in one direction are one ramp, and its end is that of the last.
+// TestWhereARampGoes: stages that go on in one direction count as one ramp, which ends with the last of them.
 func TestWhereARampGoes(t *testing.T) {
 	each(t, func(_ *testing.T, b *bed) {
 		spec := constant(250)
@@ -628,7 +628,7 @@ func TestWhereARampGoes(t *testing.T) {
 	})
 }
 
-// TestRampInAProfile: if the plan goes on between reading the rate and setting another, the ramp is not computed
+// TestRampInAProfile: if the plan moves on between reading the rate and setting another, the ramp is not computed
 // again.
 func TestRampInAProfile(t *testing.T) {
 	b := newBed(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// spread is a name for a run on each of the masters.
+// spread returns the name of a run for each of the masters.
 func spread(t *testing.T, c *redistest.Cluster) map[*redistest.Server]string {
 	t.Helper()
 	names := map[*redistest.Server]string{}
@@ -75,7 +75,7 @@ func TestConnectToACluster(t *testing.T) {
 	}
 }
 
-// TestBadClusterURLs: each is one line that says what to do, and shows no password.
+// TestBadClusterURLs: each error is one line that says what to do, and shows no password.
 func TestBadClusterURLs(t *testing.T) {
 	t.Parallel()
 	b := &bed{T: t}
@@ -104,7 +104,7 @@ func TestBadClusterURLs(t *testing.T) {
 	}
 }
 
-// TestMovedIsFollowed: a hash slot goes to another master after the client has learned where it is.
+// TestMovedIsFollowed: a hash slot moves to another master after the client has learned where it is.
 func TestMovedIsFollowed(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -114,7 +114,7 @@ func TestMovedIsFollowed(t *testing.T) {
 		to := c.Masters[(slices.Index(c.Masters, from)+1)%3]
 		slot := from.Client().ClusterKeySlot(t.Context(), KeysOf(name).Budget).Val()
 		id := to.Client().ClusterMyID(t.Context()).Val()
-		for _, s := range append([]*redistest.Server{to}, c.Masters...) { // who gets it has to know first
+		for _, s := range append([]*redistest.Server{to}, c.Masters...) { // the node that gets the hash slot has to know first
 			if err := s.Client().Do(t.Context(), "CLUSTER", "SETSLOT", slot, "NODE", id).Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -132,8 +132,8 @@ func TestMovedIsFollowed(t *testing.T) {
 	}
 }
 
-// TestClusterHangs: a call without a deadline is tried once, in the time of one answer. The library would try it four
-// times. No call waits for any node but the one that has the run.
+// TestClusterHangs: a call without a deadline is tried once, for as long as one answer may take. The library would try
+// it four times. No call waits for a node other than the one with the run.
 func TestClusterHangs(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -154,7 +154,7 @@ func TestClusterHangs(t *testing.T) {
 		}
 	}
 	hangs.Resume()
-	asked := func() int64 { // how often it has taken the call
+	asked := func() int64 { // how often the node has taken the call
 		stats := hangs.Client().InfoMap(t.Context(), "commandstats").Val()["Commandstats"]["cmdstat_xrevrange"]
 		var n int64
 		_, _ = fmt.Sscanf(stats, "calls=%d,", &n)
@@ -163,7 +163,7 @@ func TestClusterHangs(t *testing.T) {
 	for deadline := time.Now().Add(10 * time.Second); asked() == 0 && time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
 	}
-	if n := asked(); n != 1 { // what was sent to it while it hung has arrived by now
+	if n := asked(); n != 1 { // all calls sent while it hung have arrived by now
 		t.Errorf("it was asked %d times", n)
 	}
 	hangs.Pause()
@@ -192,7 +192,7 @@ func TestClusterHangs(t *testing.T) {
 	}
 }
 
-// leased is the first call of a new worker.
+// leased makes the first call of a new worker.
 func leased(ctx context.Context, r *Run, client redis.UniversalClient, patience time.Duration) (lease.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

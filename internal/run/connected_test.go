@@ -8,7 +8,7 @@ import (
 	"github.com/loadctl/loadctl/internal/link"
 )
 
-// connected is a client that ends with the test.
+// connected returns a client that is closed at the end of the test.
 func connected(t *testing.T, address string) redis.UniversalClient {
 	t.Helper()
 	client, err := link.Connect(t.Context(), address)

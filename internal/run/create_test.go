@@ -100,7 +100,7 @@ func TestAnotherSpecIsRefused(t *testing.T) {
 // TestEveryFieldIsCompared: if Diff forgot a new field of a spec, workers with different specs could join one run.
 func TestEveryFieldIsCompared(t *testing.T) {
 	check := func(name string, diff int) {
-		if diff == 0 && name != "Version" && name != "CreatedBy" { // these say who wrote it, and not what is asked for
+		if diff == 0 && name != "Version" && name != "CreatedBy" { // these say who wrote the spec, not what it asks for
 			t.Errorf("field %s is not compared", name)
 		}
 	}
@@ -228,7 +228,7 @@ func TestLiveRunIsNotReplaced(t *testing.T) {
 	})
 }
 
-// TestBrokenState: for all damage under a name, the error says what to do, and that helps.
+// TestBrokenState: for each kind of damage under a name, the error says what to do, and doing that helps.
 func TestBrokenState(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		keys := KeysOf("x")
@@ -309,7 +309,7 @@ func TestNewerSpec(t *testing.T) {
 		if list, err := List(t.Context(), b.client); err != nil || len(list) != 1 || list[0].Phase != "older" {
 			t.Errorf("list: %+v, %v", list, err)
 		}
-		// What older versions kept is not read, and not replaced, though it has ended.
+		// Runs of older versions are neither read nor replaced, even if they have ended.
 		for version, kept := range map[int][]any{
 			2: {"phase", "ended", "ended", "1700000000000000", "n", "0", "pieces", "1:1:1:0:1"},
 			4: {"counts", `[1700000000000000,0,0,0,0,""]`, "state", `["ended"` + strings.Repeat(",0", 22) + "]", "identity", "",
@@ -354,7 +354,7 @@ func TestNames(t *testing.T) {
 		}
 		_, _, err := Create(t.Context(), b.client, "x.loadctl", constant(1), Options{})
 		b.wants(err, nil, `run "x.loadctl": only files have names that end in .loadctl; take another name`)
-		// Older programs have created such runs, which can be stopped and removed.
+		// Older programs could create runs with such names. They can be stopped and removed.
 		_, err = Open(t.Context(), b.client, "x.loadctl")
 		b.wants(err, ErrNoRun, "run x.loadctl")
 		if n := b.client.DBSize(t.Context()).Val(); n != 0 {
@@ -388,7 +388,7 @@ func TestRemove(t *testing.T) {
 			t.Errorf("a run whose only member has left: %v", err)
 		}
 		r, _ = b.create("x", losing(spec.LossStop, 0, 0), Options{})
-		b.member(r, "w").start() // and it is killed
+		b.member(r, "w").start() // then it is killed
 		b.must(r.Stop(t.Context(), nil))
 		if err := Remove(t.Context(), b.client, "x", false); err != nil {
 			t.Errorf("a run that was stopped, and whose only member is dead: %v", err)
@@ -415,7 +415,7 @@ func TestListForgetsWhatHasExpired(t *testing.T) {
 		if left := b.client.ZRange(t.Context(), index, 0, -1).Val(); len(left) != 2 {
 			t.Errorf("still in the index: %v", left)
 		}
-		// Who joins puts the run back where its creator died too early to do so.
+		// A worker that joins adds the run to the list if its creator died before doing so.
 		b.client.Del(t.Context(), index)
 		b.create("c", constant(10), Options{})
 		if list, err = List(t.Context(), b.client); err != nil || len(list) != 1 || list[0].Run != "c" {
@@ -430,7 +430,7 @@ func TestLoss(t *testing.T) {
 	for i, c := range []struct {
 		loss            string
 		permit, deadman time.Duration
-		says            string // what is wrong with it
+		says            string // what the error says
 		hold            int64  // µs
 	}{
 		{"", 0, 0, "", 10_000_000},

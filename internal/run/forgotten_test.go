@@ -13,8 +13,8 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// save keeps the run as Redis has it. The returned function makes Redis forget all later changes, as a replica that
-// takes over.
+// save copies the run as it is in Redis. The returned function makes Redis forget all later changes, as a failover to
+// an old replica would.
 func (b *bed) save(r *Run) (failover func()) {
 	b.Helper()
 	saved := map[string]string{}
@@ -44,17 +44,17 @@ func (f flaky) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
 	return f.Server.Renew(ctx, c)
 }
 
-// nowhere is shards that send nothing.
+// nowhere stands for shards that send nothing.
 type nowhere struct{}
 
 func (nowhere) Take(*lease.View) {}
 
 func (nowhere) Taken() (int, int64) { return math.MaxInt, 0 }
 
-// loner is a worker that claims and restores as a real one, and can be cut off. It sends nothing.
+// loner is a worker that claims and restores like a real one, and can be cut off. It sends nothing.
 type loner struct {
 	cut    atomic.Bool
-	rate   atomic.Int64 // that it goes by
+	rate   atomic.Int64 // the rate of its current View
 	claims atomic.Int64
 	calls  atomic.Int64
 }
@@ -82,7 +82,8 @@ func (b *bed) loner(r *Run) *loner {
 	return w
 }
 
-// A worker tells what a failover forgot, but what the new server was told itself wins.
+// TestForgottenGivesWay: a worker tells the new server what a failover forgot. Commands that the new server got itself
+// take precedence.
 func TestForgottenGivesWay(t *testing.T) {
 	for name, told := range map[string]int64{"forgotten": 0, "told": 10} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +115,7 @@ func TestForgottenGivesWay(t *testing.T) {
 	}
 }
 
-// A new run of the same name is not the run of the workers of the old one.
+// TestRestoreOfAnother: workers of an old run do not take part in a new run of the same name.
 func TestRestoreOfAnother(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", losing(spec.LossStop, 0, 0), Options{})
@@ -134,7 +135,7 @@ func TestRestoreOfAnother(t *testing.T) {
 	})
 }
 
-// A pause, a resume and a failover do not leave the plan: what is restored goes on as planned.
+// TestRestoreByThePlan: a pause, a resume and a failover do not end the plan. The restored run goes on as planned.
 func TestRestoreByThePlan(t *testing.T) {
 	planned := func() spec.Spec {
 		s := constant(1000)
@@ -177,7 +178,7 @@ func TestRestoreByThePlan(t *testing.T) {
 	}
 }
 
-// A rate that was set during a pause that lasts is not forgotten either.
+// TestRestoreAfterAChangeInAPause: a rate that was set during a lasting pause is not forgotten either.
 func TestRestoreAfterAChangeInAPause(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", constant(1000), Options{})
@@ -196,7 +197,7 @@ func TestRestoreAfterAChangeInAPause(t *testing.T) {
 	})
 }
 
-// A run that is broken, with workers in it, is gone when it was removed.
+// TestRemoveBroken: removing a broken run with workers in it leaves nothing.
 func TestRemoveBroken(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", constant(1000), Options{})

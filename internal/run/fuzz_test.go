@@ -13,7 +13,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// FuzzState: whatever is in Redis, reading it is an error or a state, and no panic.
+// FuzzState: whatever Redis holds, reading it returns an error or a state, and never panics.
 func FuzzState(f *testing.F) {
 	for _, qps := range []int64{0, 100} { // as a run is that has begun
 		spec := constant(qps)

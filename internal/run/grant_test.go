@@ -11,7 +11,8 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// TestGrants: workers are granted what its limiter lets pass, by the burst in force, and its state goes with the run.
+// TestGrants: workers are granted what the limiter lets pass with the burst in force. Its state is removed with the
+// run.
 func TestGrants(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		asked := limited("100", "token-bucket", func(s *spec.Spec) { s.Burst = 5 })
@@ -54,7 +55,7 @@ func TestGrants(t *testing.T) {
 			t.Errorf("of a run that is lost: %+v, %v", g, err)
 		}
 		b.restore(r, started, laws)
-		grant(1000, 5) // as it was created
+		grant(1000, 5) // with the burst of its creation
 		if n := b.client.Exists(t.Context(), r.Keys.Limiter).Val(); n != 1 {
 			t.Error("the limiter has no state")
 		}
@@ -67,7 +68,7 @@ func TestGrants(t *testing.T) {
 	})
 }
 
-// TestTerms: how a limiter treats slots is what the flags say.
+// TestTerms: the flags decide how a limiter treats slots.
 func TestTerms(t *testing.T) {
 	for _, c := range []struct {
 		limiter string
@@ -89,7 +90,7 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestNarrowLive: the warning is about the rate and the burst in force.
+// TestNarrowLive: the warning uses the rate and the burst in force.
 func TestNarrowLive(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", limited("1000", "token-bucket", func(s *spec.Spec) { s.Burst = 5 }), Options{})
@@ -107,12 +108,13 @@ func TestNarrowLive(t *testing.T) {
 	})
 }
 
-// TestSetBurst: for limiters with a burst, until the run ends. A limiter refuses rates that it cannot follow.
+// TestSetBurst: SetBurst works for limiters with a burst, until the run ends. A limiter refuses rates that it cannot
+// follow.
 func TestSetBurst(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", limited("100", "token-bucket", nil), Options{})
 		b.wants(second(r.SetBurst(t.Context(), 0)), nil, "set-burst x: give a number from 1 to 1000000000")
-		if c := b.must(r.SetBurst(t.Context(), 7)); !c.Changed || !c.At.IsZero() { // it waits
+		if c := b.must(r.SetBurst(t.Context(), 7)); !c.Changed || !c.At.IsZero() { // the run waits, so the change has no time
 			t.Errorf("%+v", c)
 		}
 		m := b.member(r, "w").start()
@@ -132,7 +134,7 @@ func TestSetBurst(t *testing.T) {
 		b.must(r.SetRate(t.Context(), pacer.PerSecond(100), 0))
 		b.must(r.SetBurst(t.Context(), 5000))
 		b.wants(second(r.SetRate(t.Context(), fine, 0)), spec.ErrLimiter, "a burst of 5000 at ")
-		b.must(r.SetRate(t.Context(), pacer.Rate{Den: 1}, 0)) // nothing is sent, and nothing limited
+		b.must(r.SetRate(t.Context(), pacer.Rate{Den: 1}, 0)) // nothing is sent, so nothing is limited
 		b.stop(r, m)
 		b.wants(second(r.SetBurst(t.Context(), 3)), ErrOver)
 

@@ -16,7 +16,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// refusing is a server that answers everything with one error, until it closes.
+// refusing returns a client of a server that answers everything with one error.
 func refusing(t *testing.T, answer string) *redis.Client {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,7 +47,7 @@ func refusing(t *testing.T, answer string) *redis.Client {
 	return client
 }
 
-// lines is a log handler that keeps what it is told.
+// lines is a log handler that keeps the lines it gets.
 type lines struct {
 	mu  sync.Mutex
 	all []string
@@ -71,8 +71,8 @@ type nothing struct{ t *testing.T }
 func (n nothing) Take(v *lease.View)  { n.t.Errorf("it was given %+v", v) }
 func (n nothing) Taken() (int, int64) { return 0, 0 }
 
-// For any answer of Redis that is no promise, the worker has no promise. One line says why and what to do, however
-// often it calls.
+// TestNoPromise: if an answer of Redis holds no promise, the worker has no promise. One line says why and what to do,
+// however often the worker calls.
 func TestNoPromise(t *testing.T) {
 	for answer, mend := range map[string]string{
 		"OOM command not allowed when used memory > 'maxmemory'.":             "maxmemory",

@@ -24,7 +24,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// linked is a link to a server, as a worker has it.
+// linked returns a link to a server, made as a worker makes it.
 func linked(t *testing.T, address string) *link.Link {
 	t.Helper()
 	l, err := link.New(t.Context(), address, "loadworker:x:one")
@@ -35,7 +35,8 @@ func linked(t *testing.T, address string) *link.Link {
 	return l
 }
 
-// work makes all kinds of calls of a worker at the same time, some of them large, while it listens.
+// work makes all kinds of calls of a worker at the same time, some of them large. Meanwhile the worker listens for
+// messages.
 func work(t *testing.T, l *link.Link, name string) (r *Run, wake <-chan struct{}) {
 	t.Helper()
 	r, _, err := Create(t.Context(), l.Client, name, constant(1000), Options{})
@@ -73,7 +74,7 @@ func woken(t *testing.T, why string, wake <-chan struct{}) {
 	}
 }
 
-// clients are the names of a server's clients, apart from the test's own.
+// clients returns the names of a server's clients, apart from the test's own.
 func clients(t *testing.T, s *redistest.Server) (names []string) {
 	t.Helper()
 	list, err := s.Client().Do(t.Context(), "CLIENT", "LIST", "TYPE", "normal").Text()
@@ -96,11 +97,11 @@ func clients(t *testing.T, s *redistest.Server) (names []string) {
 	return names
 }
 
-// oneLink is the list of clients of a server with one worker.
+// oneLink is the list of clients of a server that has one worker.
 const oneLink = "[loadworker:x:one]"
 
-// TestLinkIsOneConnection: a worker has one connection to each server, with its name. It has a second one only while
-// it reads what the whole fleet has published.
+// TestLinkIsOneConnection: a worker has one connection to each server, with its name. It opens a second one only to
+// read what the whole fleet has published.
 func TestLinkIsOneConnection(t *testing.T) {
 	t.Parallel()
 	t.Run("standalone", func(t *testing.T) {
@@ -188,8 +189,8 @@ func TestLinkToSeveralServers(t *testing.T) {
 	})
 }
 
-// TestWakeups: a command wakes workers at once. What is published with it arrives unchanged, and nobody has to read
-// it.
+// TestWakeups: a command wakes workers at once. What is published with it arrives unchanged, and a worker need not
+// read it.
 func TestWakeups(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
@@ -199,7 +200,7 @@ func TestWakeups(t *testing.T) {
 		woken(t, "the subscription", wake)
 		b.must(r.SetRate(t.Context(), pacer.PerSecond(5), 0))
 		woken(t, "a command", wake)
-		for range 100 { // nobody listens: that blocks nobody
+		for range 100 { // without a listener no message blocks
 			b.must(r.SetRate(t.Context(), pacer.PerSecond(6), 0))
 		}
 		payloads := []string{"a\r\n\x00\xff$5", "", "b"}
@@ -225,8 +226,8 @@ func TestWakeups(t *testing.T) {
 	})
 }
 
-// TestLostLinkWakes: a worker that has lost its connection subscribes again at once, and is woken then, as it may
-// have missed something.
+// TestLostLinkWakes: a worker that has lost its connection subscribes again at once. That also wakes it, because it
+// may have missed a message.
 func TestLostLinkWakes(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--appendonly", "yes")
@@ -249,7 +250,7 @@ func TestLostLinkWakes(t *testing.T) {
 	for len(wake) > 0 {
 		<-wake
 	}
-	for range 100 { // a client that was refused often must not become slow
+	for range 100 { // many refusals must not make a client slow
 		if _, err := leased(t.Context(), r, l.Client, time.Second); err == nil {
 			t.Fatal("a server that is gone has answered")
 		}
@@ -266,11 +267,11 @@ func TestLostLinkWakes(t *testing.T) {
 	hears(t, l, r, s.Client())
 }
 
-// hears checks that a message arrives, of several that are published: those before a subscription are lost.
+// hears publishes messages until one arrives. Messages before a subscription are lost.
 func hears(t *testing.T, l *link.Link, r *Run, server redis.UniversalClient) {
 	t.Helper()
 	for began := time.Now(); ; {
-		_ = server.Publish(t.Context(), r.Keys.Control, "law") // it may not be there yet
+		_ = server.Publish(t.Context(), r.Keys.Control, "law") // the subscription may not exist yet
 		select {
 		case <-l.Messages():
 			return
@@ -298,8 +299,7 @@ func TestLinkFollowsSentinel(t *testing.T) {
 	redistest.GoesOver(t, l.Client, second)
 }
 
-// TestLinkFollowsCluster: the same when a replica takes over from the master that has the run, on command and after a
-// crash.
+// TestLinkFollowsCluster: the same when a replica takes over the run, on command or after a crash of the master.
 func TestLinkFollowsCluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -317,7 +317,7 @@ func TestLinkFollowsCluster(t *testing.T) {
 }
 
 // TestJoinsAreSpread: 3,000 workers that a server refuses call less and less often, and not at the same time. Once it
-// has room, all of them join within some seconds.
+// has room, all join within some seconds.
 func TestJoinsAreSpread(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -358,8 +358,8 @@ func TestJoinsAreSpread(t *testing.T) {
 	})
 }
 
-// TestRefusedWorkerIsPatient: a worker joins after a server has refused it for a while, or has read its data, and has
-// not called often. A refusal that does not pass is an error at once.
+// TestRefusedWorkerIsPatient: a worker joins after a server has refused it for a while, or has loaded its data. Until
+// then it does not call often. A refusal that cannot pass is an error at once.
 func TestRefusedWorkerIsPatient(t *testing.T) {
 	t.Parallel()
 	for _, says := range []string{"-ERR max number of clients reached\r\n", "-LOADING Redis is loading the dataset in memory\r\n"} {
@@ -398,7 +398,7 @@ func TestRefusedWorkerIsPatient(t *testing.T) {
 	}
 }
 
-// refuse answers everything with the same words, and hangs up first where a server would.
+// refuse answers everything with the same words. It hangs up first in the cases where a server would.
 func refuse(c net.Conn, says string) {
 	defer c.Close()
 	if strings.HasPrefix(says, "-ERR max") {

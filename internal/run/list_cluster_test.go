@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// apart are n names of runs that are not on the master that has the list.
+// apart returns n names of runs whose master is not the one with the list.
 func apart(t *testing.T, c *redistest.Cluster, n int) (names []string) {
 	t.Helper()
 	for len(names) < n {
@@ -22,7 +22,7 @@ func apart(t *testing.T, c *redistest.Cluster, n int) (names []string) {
 	return names
 }
 
-// listed are the names of all runs, with the phase of each.
+// listed returns the names of all runs, with the phase of each.
 func listed(t *testing.T, client redis.UniversalClient) string {
 	t.Helper()
 	entries, err := List(t.Context(), client)
@@ -51,7 +51,7 @@ func back(t *testing.T, s *redistest.Server, client redis.UniversalClient) {
 	}
 }
 
-// TestListWithoutAPart: the runs on a master that is away are in the list, as unreachable; the others are read.
+// TestListWithoutAPart: runs on an unreachable master are in the list, as unreachable. The others are read.
 func TestListWithoutAPart(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -71,8 +71,9 @@ func TestListWithoutAPart(t *testing.T) {
 	}
 }
 
-// TestWithoutTheList: a run is created while the master of the list is away. The next command for it lists it, with
-// its time of creation. A run that was removed in that time leaves the list. A run that is over is not listed again.
+// TestWithoutTheList: a run is created while the master of the list is away. The next command for the run adds it to
+// the list, with its time of creation. A run that was removed in that time leaves the list. A run that is over is not
+// added again.
 func TestWithoutTheList(t *testing.T) {
 	t.Parallel()
 	b := &bed{T: t}
@@ -108,7 +109,7 @@ func TestWithoutTheList(t *testing.T) {
 	relists(t, client, r)
 }
 
-// relists checks which commands list a run that is missing in the list.
+// relists checks which commands add a missing run to the list.
 func relists(t *testing.T, client redis.UniversalClient, r *Run) {
 	t.Helper()
 	events, err := r.Events(t.Context(), 1)

@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// TestMaxPhases: a closed loop waits, begins, pauses, goes on and ends as any run, and its workers get matching
+// TestMaxPhases: a closed loop waits, begins, pauses, goes on and ends like any run, and its workers get matching
 // replies.
 func TestMaxPhases(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
@@ -17,7 +17,7 @@ func TestMaxPhases(t *testing.T) {
 		s.MinWorkers = 2
 		r, _ := b.create("x", s, Options{})
 		one := b.member(r, "a")
-		newest := func() *lease.Law { // that it knows
+		newest := func() *lease.Law { // the newest law that it knows
 			one.renew()
 			return one.holder.View().Laws.Newest()
 		}
@@ -62,7 +62,7 @@ func TestMaxPhases(t *testing.T) {
 	})
 }
 
-// TestStopWaitsForClosedLoops: a silent member may be sending until its promise is over.
+// TestStopWaitsForClosedLoops: a silent member may send until its promise ends.
 func TestStopWaitsForClosedLoops(t *testing.T) {
 	const permit = 3 * time.Second
 	each(t, func(t *testing.T, b *bed) {

@@ -7,7 +7,7 @@ import (
 	"github.com/loadctl/loadctl/internal/spec"
 )
 
-// TestReady: it refuses what would make a worker call in vain, and writes nothing.
+// TestReady: Ready refuses a Redis at which a worker's calls would fail, and writes nothing.
 func TestReady(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(10), Options{})

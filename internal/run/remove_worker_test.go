@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// TestRemoveWorker: others get the share of a removed worker at once.
+// TestRemoveWorker: other workers get the share of a removed worker at once.
 func TestRemoveWorker(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(spec.LossPermit, time.Minute, 0), Options{})
@@ -45,7 +45,7 @@ func TestRemoveWorker(t *testing.T) {
 		if took := b.state(r).now.Sub(removed); took > 2*time.Second {
 			t.Errorf("its share came after %v", took)
 		}
-		// Saying it again changes nothing.
+		// Removing it again changes nothing.
 		if before, err = r.Remove(t.Context(), "b", false); err != nil || !before.Gone() || before.State != "removed" {
 			t.Errorf("%+v, %v", before, err)
 		}
@@ -55,7 +55,7 @@ func TestRemoveWorker(t *testing.T) {
 	})
 }
 
-// TestRemoveLostWorker: nothing is left to be done, and that is no error.
+// TestRemoveLostWorker: a lost worker has nothing left to remove, and that is no error.
 func TestRemoveLostWorker(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", permitted(100), Options{})
@@ -149,7 +149,7 @@ func TestRemoveWorkersThereAreNot(t *testing.T) {
 	})
 }
 
-// TestRemoveIsOfTheNewestProcess: a process whose id another has taken is gone already.
+// TestRemoveIsOfTheNewestProcess: a process counts as gone if another one has taken its id.
 func TestRemoveIsOfTheNewestProcess(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})

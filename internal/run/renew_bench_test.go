@@ -17,7 +17,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// A fleet is the workers of a run. Each calls when it is told to.
+// A fleet is the workers of a run. Each calls when the benchmark tells it to.
 type fleet struct {
 	testing.TB
 	client redis.Scripter
@@ -26,7 +26,7 @@ type fleet struct {
 	all    []*lease.Holder
 }
 
-// newFleet makes a run that begins when n members are there, and the members. It promises for a minute.
+// newFleet makes a run that begins when n members are there, and its members. Promises last a minute.
 func newFleet(tb testing.TB, client *redis.Client, n int) *fleet {
 	tb.Helper()
 	f := &fleet{TB: tb, client: client, renew: lua.Renew()}
@@ -45,7 +45,7 @@ func newFleet(tb testing.TB, client *redis.Client, n int) *fleet {
 	for i := range n {
 		f.all = append(f.all, lease.NewHolder(fmt.Sprint("w", i), processID, 1))
 	}
-	for range 3 { // they join; it begins, and they hear of it; they have their pieces
+	for range 3 { // they join; the run begins, and they hear of it; they get their pieces
 		for i := range f.all {
 			f.call(i)
 		}
@@ -90,10 +90,10 @@ func BenchmarkRenew(b *testing.B) {
 	})
 }
 
-// measure calls until the benchmark is over, and reports what that cost the server.
+// measure calls until the benchmark is over, and reports the cost for the server.
 func measure(b *testing.B, server *redistest.Server, call func()) {
 	b.Helper()
-	for range 200 { // each member has made a call
+	for range 200 { // each member makes a call first
 		call()
 	}
 	ctx := context.Background()
@@ -116,7 +116,7 @@ func measure(b *testing.B, server *redistest.Server, call func()) {
 	b.ReportMetric(each, "µs-redis/op")
 }
 
-// processor is the processor time that a process has used, in the kernel and outside of it, to a nanosecond.
+// processor returns the processor time that a process has used, in user and kernel mode, to the nanosecond.
 func processor(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
@@ -132,9 +132,9 @@ func processor(b *testing.B, pid int) time.Duration {
 
 const processID = "0123456789abcdef" // as long as a real one
 
-// BenchmarkArcs measures the calls that change something, by the number of present members: the beginning, the join
-// of some more, an order, the first call after a failover, and a claim of each member after it. µs-most is the
-// longest call, from 5 ms on.
+// BenchmarkArcs measures the calls that change something, by the number of present members. They are the beginning,
+// further joins, an order, the first call after a failover, and each member's claim after it. µs-most is the longest
+// call, if it took at least 5 ms.
 func BenchmarkArcs(b *testing.B) {
 	for _, n := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

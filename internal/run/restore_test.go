@@ -11,8 +11,8 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// A run whose state was lost goes on by the laws of its workers, under the same uid. Workers go on with what they
-// hold.
+// TestRestore: a lost run goes on by the laws of its workers, under the same uid. Workers go on with the pieces that
+// they hold.
 func TestRestore(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := constant(1000)
@@ -26,7 +26,7 @@ func TestRestore(t *testing.T) {
 		if status := m.renew().Status; status != lease.NoState {
 			t.Fatalf("after the loss: %s", status)
 		}
-		for range 2 { // of many callers one creates
+		for range 2 { // only one of many callers creates it
 			b.restore(r, started, laws)
 		}
 		if s := b.state(r); s.Phase != "running" || s.Members != 0 || s.Restored.IsZero() {
@@ -50,7 +50,7 @@ func TestRestore(t *testing.T) {
 	})
 }
 
-// Pieces that nobody can claim any more are not sent until all earlier promises are over.
+// TestRestoreAfterThePromises: pieces without a claim are not sent until all earlier promises have ended.
 func TestRestoreAfterThePromises(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", permitted(1000), Options{})
@@ -71,8 +71,8 @@ func TestRestoreAfterThePromises(t *testing.T) {
 	})
 }
 
-// The rate that was set last counts, not that of the plan. If the restoring worker has not heard of it, it comes back
-// with a worker that has.
+// TestRestoreAfterAChange: the rate that was set last counts, not that of the plan. If the restoring worker has not
+// heard of it, it returns with a worker that has.
 func TestRestoreAfterAChange(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", constant(1000), Options{})
@@ -93,7 +93,7 @@ func TestRestoreAfterAChange(t *testing.T) {
 	})
 }
 
-// In a ramp between rates that are not whole numbers, the rest of the ramp is as it was.
+// TestRestoreInARamp: the rest of a ramp between fractional rates is as it was.
 func TestRestoreInARamp(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := constant(0)
@@ -119,7 +119,7 @@ func TestRestoreInARamp(t *testing.T) {
 	})
 }
 
-// A run that was paused stays so until it is resumed.
+// TestRestorePaused: a paused run stays paused until it is resumed.
 func TestRestorePaused(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", constant(1000), Options{})
@@ -141,7 +141,7 @@ func TestRestorePaused(t *testing.T) {
 	})
 }
 
-// A run that is over by its plan is made as one that is over.
+// TestRestoreNothing: a run that is over by its plan is restored as ended.
 func TestRestoreNothing(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := constant(1000)
@@ -160,7 +160,7 @@ func TestRestoreNothing(t *testing.T) {
 	})
 }
 
-// A removed run is not restored, and no run is restored by a worker without its description.
+// TestRemovedIsNotRestored: a removed run is not restored, and a worker without its description restores no run.
 func TestRemovedIsNotRestored(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", constant(1000), Options{})

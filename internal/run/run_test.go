@@ -19,7 +19,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// secrets are what no message may show. They are in secretSpec.
+// secrets are the strings in secretSpec that no message may show.
 func secrets() []string { return []string{"hunter2", "hunter3", "hunter4"} }
 
 func secretSpec() spec.Spec {
@@ -48,7 +48,7 @@ func each(t *testing.T, test func(t *testing.T, b *bed)) {
 	redistest.Each(t, func(t *testing.T, client *redis.Client) { test(t, &bed{T: t, client: client}) })
 }
 
-// newBed is for what only a real server can do.
+// newBed returns a real server, for tests of what only a real server can do.
 func newBed(t *testing.T) *bed {
 	t.Helper()
 	t.Parallel()
@@ -89,7 +89,7 @@ func (b *bed) core(r *Run) map[string]int64 {
 	return numbers
 }
 
-// must is for the methods of a Run that change it.
+// must returns the result of a method that changes a Run, or fails the test.
 func (b *bed) must(c Change, err error) Change {
 	b.Helper()
 	if err != nil {
@@ -155,14 +155,14 @@ func (m *member) over() {
 	m.halt()
 }
 
-// halt says that the worker sends nothing any more.
+// halt reports to Redis that the worker has stopped sending.
 func (m *member) halt() {
 	m.Helper()
 	m.holder.Halt(m.state(m.run).Now().UnixMicro())
 	m.until("its leave", func() bool { return m.renew().Status == lease.Gone })
 }
 
-// owned is how many slots were the worker's so far.
+// owned returns how many slots the worker has owned so far.
 func (m *member) owned() int64 {
 	m.Helper()
 	for _, w := range m.state(m.run).Workers {
@@ -180,7 +180,7 @@ func (b *bed) dump() map[string]string {
 	return redistest.Contents(b, b.client)
 }
 
-// wants checks an error: what it is, that it is one line, what it says, and that it shows no secret.
+// wants checks an error: it wraps is, is one line, contains these texts, and shows no secret.
 func (b *bed) wants(err, is error, says ...string) {
 	b.Helper()
 	if err == nil || is != nil && !errors.Is(err, is) {
@@ -211,7 +211,7 @@ func (b *bed) events(r *Run) string {
 	return fmt.Sprint(kinds)
 }
 
-// hooked is the run by a client of its own that has a hook.
+// hooked opens the run with a client of its own that has a hook.
 func (b *bed) hooked(r *Run, hook redis.Hook) *Run {
 	own := redis.NewClient(b.client.Options())
 	b.Cleanup(func() { own.Close() })
@@ -219,7 +219,7 @@ func (b *bed) hooked(r *Run, hook redis.Hook) *Run {
 	return r.WithClient(own)
 }
 
-// seen is told of each call that was answered.
+// seen is called with each call that was answered.
 type seen func(redis.Cmder)
 
 func (s seen) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -236,7 +236,7 @@ func (s seen) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// stop stops the run, whose workers confirm it.
+// stop stops the run. These workers confirm it.
 func (b *bed) stop(r *Run, workers ...*member) {
 	b.Helper()
 	if _, err := r.Abort(b.Context(), ""); err != nil {
@@ -300,14 +300,14 @@ func (b *bed) restore(r *Run, started int64, laws []lease.Law) {
 	}
 }
 
-// permitted is constant with promises of a second.
+// permitted is constant, with promises of a second.
 func permitted(qps int64) spec.Spec {
 	s := constant(qps)
 	s.PermitFor = time.Second
 	return s
 }
 
-// failover makes the server another one, for the run and its workers.
+// failover makes the server look like another one, to the run and its workers.
 func (b *bed) failover(r *Run) {
 	b.Helper()
 	if err := b.client.HSet(b.Context(), r.Keys.Budget, "epoch", "another.1").Err(); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// BenchmarkSnapshot is one snapshot of one of 100 workers, round trip included: of a worker that sends 10 requests a
-// second, and of one that sends 1,000. µs-redis and µs-cpu are those of BenchmarkRenew.
+// BenchmarkSnapshot measures one snapshot of one of 100 workers, with the round trip. Workers send 10 or 1,000
+// requests a second. µs-redis and µs-cpu are as in BenchmarkRenew.
 func BenchmarkSnapshot(b *testing.B) {
 	for _, rate := range []int{10, 1000} {
 		b.Run(fmt.Sprint(rate), func(b *testing.B) {
@@ -28,7 +28,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 }
 
-// snapshots publishes for 100 workers in turn, each time a second of so many requests.
+// snapshots publishes for 100 workers in turn, each time a second with this many requests.
 func snapshots(b *testing.B, client *redis.Client, rate int) (call func()) {
 	b.Helper()
 	spec := spec.Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(20_000), MaxLag: time.Second, CatchUp: time.Second, MinWorkers: 1}
@@ -61,7 +61,7 @@ func snapshots(b *testing.B, client *redis.Client, rate int) (call func()) {
 	}
 }
 
-// second is the interval after a cumulative snapshot, with latencies that spread over some hundred µs.
+// second returns the interval that follows a cumulative snapshot. Its latencies spread over some hundred µs.
 func second(recorder *record.Recorder, total *record.Snapshot, rate int) *record.Snapshot {
 	s := record.NewSnapshot(total.Worker, total.Incarnation)
 	s.Seq, s.Start, s.End = total.Seq+1, total.End, total.End+1e6

@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// numbers is how the scripts keep some.
+// numbers returns numbers as the scripts store them.
 func numbers(all ...int64) string {
 	var text []byte
 	for _, x := range all {
@@ -19,26 +19,26 @@ func numbers(all ...int64) string {
 	return string(text)
 }
 
-// stored is what the scripts keep of a worker of weight 3 that holds pieces.
+// stored returns what the scripts store for a worker of weight 3 that holds pieces.
 func stored(state int64, inc, pieces string) string {
 	return numbers(7, 3, 1, 0, state, 0, 0, 0, 0, int64(len(pieces)/48), 0) + pieces + inc
 }
 
-// silence is a worker of which nothing was heard for some time.
+// silence is a worker that has been silent for some time.
 type silence struct {
 	state    int64
 	leaving  bool
 	bare     bool // it holds nothing
 	loop     bool // the run is a closed loop
-	over     bool // it has ended
-	stranger bool // the worker is one of a former server
+	over     bool // the run has ended
+	stranger bool // the worker is known to a former server only
 	silent   time.Duration
-	hold     time.Duration // of the run
+	hold     time.Duration // the run's length of promises
 }
 
 const silentNow = 1_700_000_000_000_000 // µs
 
-// worker is what is said of it.
+// read returns the state of the run, and of the worker in it.
 func (c silence) read() (*State, Worker) {
 	a := reading{State: &State{now: TimeOf(silentNow), every: 500 * time.Millisecond}, core: map[string]int64{"hold": c.hold.Microseconds()}, silent: map[string]int64{}, loop: c.loop}
 	if c.over {
@@ -71,13 +71,13 @@ func TestStateOfAWorker(t *testing.T) {
 	for _, c := range []struct {
 		silence
 		want     string
-		promised bool // it may still send by itself
+		promised bool // the worker may still send without Redis
 	}{
 		{silence{state: presentMember, hold: hold}, "active", true},
 		{silence{state: presentMember, silent: 1800 * time.Millisecond, hold: hold}, "active", true},
 		{silence{state: presentMember, silent: 1800*time.Millisecond + us, hold: hold}, "silent", true},
 		{silence{state: presentMember, silent: hold, hold: hold}, "silent", true},
-		// Nobody has noticed; its promise is over, and told all the same.
+		// No call has noticed it yet: its promise has ended, and the state must show it all the same.
 		{silence{state: presentMember, silent: hold + us, hold: hold}, "lost", true},
 		{silence{state: presentMember, silent: hold, hold: hold, over: true}, "active", true},
 		{silence{state: presentMember, silent: spec.StopPromise + us, hold: spec.StopPromise}, "lost", true},
@@ -103,8 +103,8 @@ func TestStateOfAWorker(t *testing.T) {
 	}
 }
 
-// TestUndue: a worker that is recorded as present but is not in `due` is damage. It has no promise; otherwise a stop
-// would wait for it without end.
+// TestUndue: a worker that is recorded as present but is not in `due` is damaged. It counts as having no promise;
+// otherwise a stop would wait for it without end.
 func TestUndue(t *testing.T) {
 	a := reading{State: &State{now: TimeOf(silentNow), every: 500 * time.Millisecond}, core: map[string]int64{"hold": spec.HoldPromise.Microseconds()}}
 	w := Worker{ID: "w", Incarnation: "inc"}
@@ -114,14 +114,15 @@ func TestUndue(t *testing.T) {
 	}
 }
 
-// TestLargeFleets: members call N/4,000 s apart, but four times in a promise. So it takes longer until one is missed.
+// TestLargeFleets: members call N/4,000 s apart, but at least four times in a promise. So in large fleets it takes
+// longer until a member counts as silent.
 func TestLargeFleets(t *testing.T) {
 	for _, c := range []struct {
 		members int64
 		hold    time.Duration
 		missed  time.Duration
 	}{
-		{0, 0, 1500 * time.Millisecond}, // as where Redis has lost the run
+		{0, 0, 1500 * time.Millisecond}, // the case of a run that Redis has lost
 		{1, time.Minute, 1500 * time.Millisecond},
 		{70, time.Minute, 2100 * time.Millisecond},
 		{2000, time.Minute, 3 * time.Second},
@@ -152,18 +153,18 @@ func TestLargeFleets(t *testing.T) {
 	}
 }
 
-// TestWaitsFor: who is waited for after a stop, and for how long.
+// TestWaitsFor checks for which workers a stop waits, and for how long.
 func TestWaitsFor(t *testing.T) {
 	asked := spec.Spec{MaxLag: time.Second, CatchUp: 100 * time.Millisecond}
 	const hold = 5 * time.Second
 	for _, c := range []struct {
 		silence
-		until  time.Duration // of its silence; -1 = not at all
-		unsure bool          // after it
+		until  time.Duration // how long its silence is waited for; -1 = not at all
+		unsure bool          // whether it is unsure after that
 	}{
 		{silence{state: presentMember, hold: 10 * time.Second}, 11 * time.Second, false},
 		{silence{state: presentMember, hold: hold}, 6 * time.Second, false},
-		// It may have been given something since.
+		// It may have got pieces since.
 		{silence{state: presentMember, bare: true, hold: hold}, 6 * time.Second, false},
 		{silence{state: presentMember, hold: spec.StopPromise}, 3 * time.Second, false},
 		{silence{state: presentMember, hold: spec.HoldPromise}, promiseSilence + time.Second, true},
@@ -202,7 +203,7 @@ func TestWaitsFor(t *testing.T) {
 	}
 }
 
-// planned is laws of pieces that follow one another without a gap, from a time on, µs.
+// planned returns the laws of pieces that follow one another without a gap, from a time on, µs.
 func planned(plan *lease.Plan, t0 int64, pieces ...pacer.Piece) (laws []lease.Law) {
 	l := lease.Law{Plan: plan, End: pacer.Endless, Era: 1}
 	for i, p := range pieces {
@@ -217,7 +218,7 @@ func planned(plan *lease.Plan, t0 int64, pieces ...pacer.Piece) (laws []lease.La
 	return laws
 }
 
-// TestPeak: what counts is what is still to come.
+// TestPeak: only rates that are still to come count.
 func TestPeak(t *testing.T) {
 	const at, second = silentNow, 1_000_000
 	piece := func(r0, r1, dur int64) pacer.Piece { return pacer.Piece{R0: r0, R1: r1, Den: 1, Dur: dur} }

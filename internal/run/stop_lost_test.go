@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// lostRun is a run of two members that was lost, and what they know of it.
+// lostRun returns a run of two members that Redis has lost, and what the members know of it.
 func (b *bed) lostRun(promise time.Duration) (r *Run, members []*member, started int64, laws []lease.Law) {
 	b.Helper()
 	spec := constant(1000)
@@ -35,7 +35,8 @@ func (b *bed) lostRun(promise time.Duration) (r *Run, members []*member, started
 	return r, members, started, laws
 }
 
-// A command to a restored run is in force as on any run, also for workers that come back later. Their promises stay.
+// TestCommandsToARestoredRun: a command to a restored run takes effect as on any run, also for workers that come back
+// later. Their promises stay.
 func TestCommandsToARestoredRun(t *testing.T) {
 	for name, command := range map[string]func(b *bed, r *Run) Change{
 		"pause":     func(b *bed, r *Run) Change { return b.must(r.Pause(b.Context())) },
@@ -76,8 +77,8 @@ func TestCommandsToARestoredRun(t *testing.T) {
 	}
 }
 
-// A run that was stopped while it was lost is restored as stopped. Its workers confirm that and are in its report,
-// and nobody is waited for.
+// TestStopLost: a run that was stopped while it was lost is restored as stopped. Its workers confirm that and are in
+// its report, and Stop waits for nobody.
 func TestStopLost(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, members, started, laws := b.lostRun(10 * time.Second)
@@ -122,8 +123,9 @@ func TestStopLost(t *testing.T) {
 	})
 }
 
-// A worker that does not come back sends on by its old promise, which Redis does not know. One that comes back and is
-// cut off again sends by its new promise. Stop waits for the end of both.
+// TestStopWaitsForPromisesOfBefore: a worker that does not come back sends until its old promise ends, which Redis
+// does not know. A worker that comes back and is cut off again sends until its new promise ends. Stop waits for the
+// end of both.
 func TestStopWaitsForPromisesOfBefore(t *testing.T) {
 	for name, back := range map[string]int{"not back": 1, "back": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -149,8 +151,8 @@ func TestStopWaitsForPromisesOfBefore(t *testing.T) {
 	}
 }
 
-// If no worker that can restore the run is there, its workers end by themselves. They take no part in a new run of
-// that name.
+// TestStopLostForGood: if no worker that can restore the run is there, its workers end by themselves. They take no
+// part in a new run of that name.
 func TestStopLostForGood(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _, started, laws := b.lostRun(10 * time.Second)
@@ -171,7 +173,7 @@ func TestStopLostForGood(t *testing.T) {
 	})
 }
 
-// A run of that name that is created in between stays.
+// TestStopLostLeavesANewRunAlone: a run of that name that was created in the meantime stays.
 func TestStopLostLeavesANewRunAlone(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _, _, _ := b.lostRun(10 * time.Second)

@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// walked is what a timeline says, by walking through all laws.
+// walked returns what a timeline should return, found by walking through all laws.
 func walked(laws []pacer.Law, cuts []int64, from, to int64) (at int, before, between int64) {
 	at = -1
 	over := false
@@ -81,7 +81,7 @@ func TestTimelineIsWhatWalkingFinds(t *testing.T) {
 	}
 }
 
-// TestTimelineOfADay: what a report asks of a sine of 24 h took a minute.
+// TestTimelineOfADay guards the speed: the queries of a report on a sine of 24 h once took a minute.
 func TestTimelineOfADay(t *testing.T) {
 	const n, length = 92_000, 940_000
 	s := &State{StartedAt: TimeOf(1_700_000_000_000_000)}

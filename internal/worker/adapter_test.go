@@ -39,7 +39,7 @@ func (e *echo) Do(ctx context.Context, n uint64) targets.Outcome {
 
 func (e *echo) Close() error { return nil }
 
-// Each result belongs to its request.
+// TestAdapterResults checks that each result belongs to its request.
 func TestAdapterResults(t *testing.T) {
 	a := worker.NewAdapter(pacer.NewClock(), &echo{}, 5)
 	defer a.Close()
@@ -62,7 +62,7 @@ func TestAdapterResults(t *testing.T) {
 	}
 }
 
-// Close ends the context of what is on the wire.
+// TestAdapterCloseCancels checks that Close cancels the context of requests in flight.
 func TestAdapterCloseCancels(t *testing.T) {
 	e := &echo{block: true, ended: make(chan struct{}, 3)}
 	a := worker.NewAdapter(pacer.NewClock(), e, 3)
@@ -91,7 +91,7 @@ func TestAdapterAllocatesNothing(t *testing.T) {
 			_ = a.Poll(a.Now()+int64(time.Second), count)
 		}
 	})
-	if n > 0.1 { // the runtime itself allocates now and then, when goroutines block
+	if n > 0.1 { // the runtime itself allocates sometimes, when goroutines block
 		t.Errorf("%v allocations for 4 requests", n)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/loadctl/loadctl/internal/model"
 )
 
-// TestArcsAreExact: each slot is sent once, on time, and every worker's part of them is even.
+// TestArcsAreExact: each slot is sent once and on time, and each worker's slots are spread evenly.
 func TestArcsAreExact(t *testing.T) {
 	for _, shards := range []int{1, 3} {
 		simulate(t, func(t *testing.T) {
@@ -35,7 +35,8 @@ func TestArcsAreExact(t *testing.T) {
 	}
 }
 
-// TestArcsMove: a worker that joins has its share soon, one that leaves hands its share over, and nothing is lost.
+// TestArcsMove: a worker that joins soon has its share, a worker that leaves hands its share over, and no slot is
+// lost.
 func TestArcsMove(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 3000, model.Options{Min: 2, Span: 20_000_000})
@@ -62,7 +63,7 @@ func TestArcsMove(t *testing.T) {
 	})
 }
 
-// TestArcsOutlastOutages: what is promised is sent while Redis is away.
+// TestArcsOutlastOutages: during an outage of Redis workers send what they were promised.
 func TestArcsOutlastOutages(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 3000, model.Options{Min: 3, Span: 20_000_000})
@@ -76,7 +77,7 @@ func TestArcsOutlastOutages(t *testing.T) {
 	})
 }
 
-// TestArcsObey: commands are in force when they say, and a stopped run stays stopped.
+// TestArcsObey: commands take effect at the announced time, and a stopped run stays stopped.
 func TestArcsObey(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Min: 3})
@@ -86,7 +87,7 @@ func TestArcsObey(t *testing.T) {
 		}
 		time.Sleep(3 * time.Second)
 		faster := s.order("set-rate", pieces(t, 4000))
-		time.Sleep(12 * time.Second) // laws that are over are forgotten in between
+		time.Sleep(12 * time.Second) // meanwhile the laws that have ended are forgotten
 		paused := s.order("pause", nil)
 		time.Sleep(2 * time.Second)
 		resumed := s.order("resume", nil)
@@ -113,7 +114,7 @@ func TestArcsObey(t *testing.T) {
 	})
 }
 
-// TestArcsOfAKilledWorker: its share is not sent until its promise is over. Then others send it.
+// TestArcsOfAKilledWorker: nobody sends its share until its promise ends. Then other workers send it.
 func TestArcsOfAKilledWorker(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 3000, model.Options{Min: 3, Span: 30_000_000, Hold: 5_000_000})

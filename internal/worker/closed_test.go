@@ -8,8 +8,8 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// A closed loop has as many requests on the wire as allowed, each without lag. It has none when the run is not active
-// or the worker leaves.
+// TestClosedLoop: a closed loop keeps the allowed number of requests in flight, each without lag. It has none when the
+// run is not active or the worker leaves.
 func TestClosedLoop(t *testing.T) {
 	client := &stepClient{now: 1000 * ms, keep: true}
 	l := testLimits()
@@ -69,7 +69,7 @@ func TestClosedLoop(t *testing.T) {
 	}
 }
 
-// A closed loop takes no memory, however many requests there are.
+// TestClosedLoopAllocatesNothing: a closed loop allocates no memory, whatever the number of requests.
 func TestClosedLoopAllocatesNothing(t *testing.T) {
 	client := &stepClient{now: 1000 * ms}
 	s := looped(client, 0, 1, testLimits())

@@ -16,7 +16,7 @@ import (
 // simLimiter is a token bucket on the Redis clock.
 type simLimiter struct {
 	burst  int64
-	slow   float64          // it fills at this part of the rate; 0 = at the rate
+	slow   float64          // the share of the rate at which it fills; 0 = the whole rate
 	closed [2]time.Duration // it grants nothing, from … to
 
 	tokens float64
@@ -44,7 +44,7 @@ func granting(t *testing.T, rate int64, l *simLimiter, o model.Options) *sim {
 func (m *simMember) Grant(ctx context.Context, n int64, rate pacer.Rate) (lease.Grant, error) {
 	answer := make(chan lease.Grant, 1)
 	go func() {
-		if within(m.since(), m.away) { // it stands still, and carries out later what has come, even if nobody waits
+		if within(m.since(), m.away) { // it stands still, and later carries out even calls that were given up
 			time.Sleep(m.away[1] - m.since())
 		}
 		m.travel()
@@ -86,7 +86,7 @@ func (l *simLimiter) grant(now, n int64, rate float64, since time.Duration) leas
 	return g
 }
 
-// granted is how many slots were granted.
+// granted returns how many slots were granted.
 func (l *simLimiter) granted() (n int64) {
 	for _, g := range l.grants {
 		n += g.n
@@ -94,8 +94,7 @@ func (l *simLimiter) granted() (n int64) {
 	return n
 }
 
-// settled checks the counts of a limited run. It returns how many slots were asked for, and how many were not
-// granted.
+// settled checks the counts of a limited run. It returns how many slots were asked for, and how many were not granted.
 func (s *sim) settled() (asked, ungranted int64) {
 	s.t.Helper()
 	asked, idle := s.books()
@@ -110,7 +109,7 @@ func (s *sim) settled() (asked, ungranted int64) {
 	return asked, ungranted
 }
 
-// limited starts members with some shards each.
+// limited starts members with this many shards each.
 func (s *sim) limited(shards int, ids ...string) {
 	for _, id := range ids {
 		m := s.add(id)
@@ -122,8 +121,8 @@ func (s *sim) limited(shards int, ids ...string) {
 	}
 }
 
-// TestGrantsAreExact: if the limiter lets the rate pass, each slot is sent once, on time, and every worker's part is
-// even.
+// TestGrantsAreExact: if the limiter lets the whole rate pass, each slot is sent once and on time, and each worker's
+// slots are spread evenly.
 func TestGrantsAreExact(t *testing.T) {
 	for _, terms := range []lease.Terms{{}, {Even: true}, {Strict: true}} {
 		for _, shards := range []int{1, 3} {
@@ -159,7 +158,7 @@ func TestGrantsAreExact(t *testing.T) {
 	}
 }
 
-// TestGrantsFromAfar: a distant Redis makes nothing late, and nothing is lost when a worker joins.
+// TestGrantsFromAfar: a distant Redis makes no slot late, and no slot is lost when a worker joins.
 func TestGrantsFromAfar(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		l := &simLimiter{burst: 1500}
@@ -182,7 +181,7 @@ func TestGrantsFromAfar(t *testing.T) {
 	})
 }
 
-// TestGrantsAreObeyed: what the limiter does not let pass is not sent. The rest is, and all adds up.
+// TestGrantsAreObeyed: slots that the limiter refuses are not sent. All others are, and the counts add up.
 func TestGrantsAreObeyed(t *testing.T) {
 	for _, terms := range []lease.Terms{{}, {Even: true}, {Together: true}} {
 		for _, burst := range []int64{20, 500} {
@@ -196,7 +195,7 @@ func TestGrantsAreObeyed(t *testing.T) {
 				}
 				s.wait()
 				asked, ungranted := s.settled()
-				unused := l.granted() - int64(len(s.sends)) // what is too old when the answer comes
+				unused := l.granted() - int64(len(s.sends)) // granted slots that are too old when the answer comes
 				if asked != 10_000 || unused < 0 || unused > 100 || ungranted != asked-int64(len(s.sends)) {
 					t.Errorf("%+v %d: asked %d, ungranted %d, sent %d, granted %d", terms, burst, asked, ungranted, len(s.sends), l.granted())
 				}
@@ -213,13 +212,13 @@ func TestGrantsAreObeyed(t *testing.T) {
 	}
 }
 
-// TestGrantsMakeUp: refused slots are made up for as far as the limiter would have let them pass at once. They are
-// due when granted. A queue makes nothing up.
+// TestGrantsMakeUp: refused slots are made up for, up to what the limiter lets pass at once. They are due when
+// granted. A queue makes up for nothing.
 func TestGrantsMakeUp(t *testing.T) {
 	for _, c := range []struct {
 		burst int64
 		terms lease.Terms
-		lost  int64 // of the 1000 due while it was shut, about
+		lost  int64 // about how many of the 1000 slots due while it was closed
 	}{
 		{2000, lease.Terms{}, 0}, {300, lease.Terms{}, 700}, {300, lease.Terms{Together: true}, 850}, {2000, lease.Terms{Even: true}, 1000},
 	} {
@@ -233,7 +232,7 @@ func TestGrantsMakeUp(t *testing.T) {
 			}
 			s.wait()
 			asked, ungranted := s.settled()
-			slack := int64(300) // what was granted ahead went on, and calls are some ms apart
+			slack := int64(300) // slots granted ahead were still sent, and calls are some ms apart
 			if asked != 10_000 || ungranted > c.lost || ungranted < c.lost-slack || len(s.sends) != int(asked-ungranted) {
 				t.Errorf("%+v: asked %d, ungranted %d, sent %d", c, asked, ungranted, len(s.sends))
 			}
@@ -249,8 +248,8 @@ func TestGrantsMakeUp(t *testing.T) {
 	}
 }
 
-// TestGrantsOutage: while Redis is away each worker sends its share of the rate, evenly. Nothing due in that time is
-// made up for. Strict workers send nothing.
+// TestGrantsOutage: during an outage of Redis each worker sends its share of the rate, evenly. Slots not sent during
+// the outage are not made up for. Strict workers send nothing.
 func TestGrantsOutage(t *testing.T) {
 	const from, to = 5 * time.Second, 13 * time.Second
 	for _, terms := range []lease.Terms{{}, {Even: true}, {Together: true}, {Strict: true}} {
@@ -264,7 +263,7 @@ func TestGrantsOutage(t *testing.T) {
 			}
 			s.wait()
 			asked, ungranted := s.settled()
-			lost := int64(2000) // until it is noticed
+			lost := int64(2000) // due before the outage is noticed
 			if terms.Strict {
 				lost = 8 * 3000
 			}
@@ -288,8 +287,8 @@ func TestGrantsOutage(t *testing.T) {
 	}
 }
 
-// TestGrantsEndWithThePromise: a worker that hears nothing for longer than its promise sends nothing, and goes on
-// when it hears again.
+// TestGrantsEndWithThePromise: a worker that hears nothing for longer than its promise sends nothing. It goes on when
+// it hears from Redis again.
 func TestGrantsEndWithThePromise(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := granting(t, 1000, &simLimiter{burst: 500}, model.Options{Min: 2, Span: 20_000_000, Hold: 3_000_000})
@@ -312,7 +311,7 @@ func TestGrantsEndWithThePromise(t *testing.T) {
 	})
 }
 
-// TestGrantsAfterChanges: commands are in force when they say, and earlier slots are not made up for.
+// TestGrantsAfterChanges: commands take effect at the announced time, and earlier slots are not made up for.
 func TestGrantsAfterChanges(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		l := &simLimiter{burst: 10_000}
@@ -355,8 +354,8 @@ func TestGrantsAfterChanges(t *testing.T) {
 	})
 }
 
-// TestGrantsAtTheEnd: a quarter of a second after the last slot, what is not granted is dropped, and the run ends.
-// Before that it may still be granted.
+// TestGrantsAtTheEnd: slots may be granted until a quarter of a second after the last slot. Then the rest is dropped,
+// and the run ends.
 func TestGrantsAtTheEnd(t *testing.T) {
 	for opens, lost := range map[time.Duration]int64{100 * time.Millisecond: 0, time.Minute: 500} {
 		simulate(t, func(t *testing.T) {
@@ -380,8 +379,8 @@ func TestGrantsAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestGrantsTellHowFar: a piece is not released before the first slot that may have been granted, even if the granter
-// is late to hear of it.
+// TestGrantsTellHowFar: a piece is released only beyond the last slot that was asked for, even if the granter hears of
+// the release late.
 func TestGrantsTellHowFar(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := granting(t, 1000, &simLimiter{burst: 500}, model.Options{Min: 1})
@@ -411,7 +410,8 @@ func TestGrantsTellHowFar(t *testing.T) {
 	})
 }
 
-// TestGrantsMove: a worker that joins has its share soon, one that leaves hands its share over, and nothing is lost.
+// TestGrantsMove: a worker that joins soon has its share, a worker that leaves hands its share over, and no slot is
+// lost.
 func TestGrantsMove(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		l := &simLimiter{burst: 1500}
@@ -437,12 +437,12 @@ func TestGrantsMove(t *testing.T) {
 }
 
 // TestGrantsAtAHalt: when a worker stops, its due slots are counted once, granted or not. Later slots go back to the
-// server, except those known not to be asked for.
+// server, except those that are known not to be asked for.
 func TestGrantsAtAHalt(t *testing.T) {
 	first := law(1, 0, 1000, 1000)
 	for _, c := range []struct {
 		reached int64
-		refused bool // the worker ends because of a law from 250 ms on
+		refused bool // the worker ends because of a law that begins after 250 ms
 		want    record.Counts
 	}{
 		{100_000, false, record.Counts{LateDropped: 100}},

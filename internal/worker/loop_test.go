@@ -11,7 +11,8 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// newLoops is newArcs of a closed loop of so many connections with answers after 10 ms: 100 requests a second on each.
+// newLoops is newArcs for a closed loop with this many connections. Answers take 10 ms, so each connection sends 100
+// requests a second.
 func newLoops(t *testing.T, fleet, connections int, o model.Options) *sim {
 	o.Pieces = []pacer.Piece{{Den: 1, Dur: o.Span}}
 	s := newSim(t, 0, o)
@@ -23,12 +24,12 @@ func newLoops(t *testing.T, fleet, connections int, o model.Options) *sim {
 	return s
 }
 
-// begun is when the i-th law of all begins, as a time of the sim.
+// begun returns when the i-th law begins, as a time of the sim.
 func (s *sim) begun(i int) time.Duration {
 	return time.Duration(s.arcs.Laws().All()[i].T0)*time.Microsecond - time.Duration(s.began.Add(s.skew).UnixNano())
 }
 
-// stood is for how long a member says that it stood still.
+// stood checks for how long a member reports that it stood still.
 func (m *simMember) stood(silent, paused, within time.Duration) {
 	m.t.Helper()
 	self := m.total.Self
@@ -40,8 +41,8 @@ func (m *simMember) stood(silent, paused, within time.Duration) {
 	}
 }
 
-// TestLoops: a fleet sends what its connections carry, from t0 to the planned end. A pause interrupts it, and a
-// worker that joins adds its own.
+// TestLoops: a fleet sends what its connections carry, from t0 to the planned end. A pause interrupts it, and a worker
+// that joins adds its own requests.
 func TestLoops(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newLoops(t, 3, 5, model.Options{Span: 10 * second, Min: 2})
@@ -86,8 +87,8 @@ func TestLoops(t *testing.T) {
 	})
 }
 
-// TestLoopsStop: nothing is sent after a stop, and each worker confirms it. An interrupted worker sends nothing more
-// at once, and has left.
+// TestLoopsStop: nothing is sent after a stop, and each worker confirms it. An interrupted worker sends nothing more,
+// and leaves at once.
 func TestLoopsStop(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newLoops(t, 3, 5, model.Options{Min: 3})
@@ -111,7 +112,7 @@ func TestLoopsStop(t *testing.T) {
 		if n := s.between(cut+time.Microsecond, time.Hour); n > 0 || s.between(left, cut) < 1900 {
 			t.Errorf("%d after the stop, %d before", n, s.between(left, cut))
 		}
-		// They have given up all that they held.
+		// The workers have given up all that they held.
 		c := lease.Call{Worker: "last", Incarnation: "1", Seq: 1, Weight: 1}
 		if r := s.arcs.Renew(s.redis(), c); r.Members != 1 {
 			t.Errorf("%d members are there", r.Members)
@@ -119,8 +120,8 @@ func TestLoopsStop(t *testing.T) {
 	})
 }
 
-// TestLoopsAlone: without Redis a closed loop goes on up to its promise, waits for a reply, and goes on again. The
-// time in between is reported.
+// TestLoopsAlone: without Redis a closed loop goes on until its promise ends. It goes on again after a reply, and
+// reports the time in between.
 func TestLoopsAlone(t *testing.T) {
 	for name, hold := range map[string]time.Duration{"permit": 3 * time.Second, "stop": 2 * time.Second, "hold": 10 * 365 * 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +169,7 @@ func TestLoopsAlone(t *testing.T) {
 }
 
 // TestLoopsPauseAndResumeAtOnce: a short pause stays short, even if a worker hears of both commands before the first
-// is in force.
+// takes effect.
 func TestLoopsPauseAndResumeAtOnce(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newLoops(t, 1, 5, model.Options{Min: 1})
@@ -187,8 +188,8 @@ func TestLoopsPauseAndResumeAtOnce(t *testing.T) {
 	})
 }
 
-// TestArcsPatience: a worker ends by itself when Redis has been silent for a while and the run is over by its laws. A
-// pause delays that.
+// TestArcsPatience: if Redis is silent for a while and the run is over by its laws, a worker ends by itself. A pause
+// delays that.
 func TestArcsPatience(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"no pause": 0, "a pause": 2 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -226,7 +227,8 @@ func (m *simMember) tooFast(says string) {
 	m.err = nil
 }
 
-// TestArcsTooFast: after a change to a rate above its limit a worker sends nothing, and others have its share soon.
+// TestArcsTooFast: after a change to a rate above its limit a worker sends nothing, and other workers soon have its
+// share.
 func TestArcsTooFast(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Span: 12 * second, Min: 3})
@@ -261,8 +263,8 @@ func TestArcsTooFast(t *testing.T) {
 	})
 }
 
-// TestArcsTooFastAhead: a worker leaves when it hears of laws that are too fast, before they are in force. One that
-// joins a run that is too fast sends nothing.
+// TestArcsTooFastAhead: a worker leaves when it hears of laws that are too fast, before they take effect. A worker
+// that joins a run that is too fast sends nothing.
 func TestArcsTooFastAhead(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		ramp, err := pacer.Stages(pacer.PerSecond(100), pacer.Stage{Length: 20 * time.Second, To: pacer.PerSecond(100)}, pacer.Stage{To: pacer.PerSecond(300)},
@@ -290,7 +292,7 @@ func TestArcsTooFastAhead(t *testing.T) {
 	})
 }
 
-// TestArcsTooFastByItsLimiter: what the limiter may let pass counts too, from when it is known.
+// TestArcsTooFastByItsLimiter: what the limiter may let pass counts as a rate too, as soon as it is known.
 func TestArcsTooFastByItsLimiter(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 100, model.Options{Min: 1})
@@ -318,7 +320,7 @@ func TestArcsTooFastByItsLimiter(t *testing.T) {
 	})
 }
 
-// looped is a shard of a closed loop that may send for ever.
+// looped returns a shard of a closed loop that may send without end.
 func looped(client Client, part, parts int, l limits) *shard {
 	s := stepShard(client, part, parts, l)
 	s.closeLoop()

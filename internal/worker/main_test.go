@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// serveTLS makes this binary a server: what a client costs can be measured only beside a server that is another
-// process.
+// serveTLS makes this binary a server. The cost of a client can be measured only if the server is another process.
 const serveTLS = "LOADCTL_TEST_SERVE_TLS"
 
 func TestMain(m *testing.M) {
@@ -19,6 +18,6 @@ func TestMain(m *testing.M) {
 	}
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "Hello, World!") }))
 	fmt.Println(s.URL)
-	_, _ = io.Copy(io.Discard, os.Stdin) // until whoever started it closes it, or ends
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent closes it, or ends
 	s.Close()
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/loadctl/loadctl/internal/model"
 )
 
-// TestPublisherTellsOfOutages: the last snapshot says when nothing could be published, unless that was short.
+// TestPublisherTellsOfOutages: the last snapshot names the times in which nothing could be published, except short
+// ones.
 func TestPublisherTellsOfOutages(t *testing.T) {
 	for name, fault := range map[string]func(context.Context, *ledger) error{"refuses": refuses, "hangs": hangs} {
 		t.Run(name, func(t *testing.T) {
@@ -32,7 +33,7 @@ func TestPublisherTellsOfOutages(t *testing.T) {
 				if len(l.total.Outages) != 1 || len(outages) != 2 {
 					t.Fatalf("published %+v, kept %+v", l.total.Outages, outages)
 				}
-				// Then it tries for a while: an attempt and the pause before it take a second each at most.
+				// Then the worker tries for a while: each attempt, and each pause before one, takes at most a second.
 				over := s.begun(0) + 40*time.Second
 				for i, want := range [][3]time.Duration{
 					{times[0][0], times[0][1] - 1100*time.Millisecond, times[0][1] + 1100*time.Millisecond},

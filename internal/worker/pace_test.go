@@ -32,7 +32,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// A slot is never held back beyond the lateness its shard has seen, and is never early.
+// TestPaceNeverAddsLateness: a slot is never sent early, and is never held back for longer than its shard has seen
+// slots late.
 func TestPaceNeverAddsLateness(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))

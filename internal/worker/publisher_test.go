@@ -14,9 +14,9 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// ledger is a Journal that keeps to the rules of lua/snapshot.lua, and what can go wrong with one.
+// ledger is a Journal that follows the rules of lua/snapshot.lua, and can fail in all ways that a Journal can.
 type ledger struct {
-	*simMember // which leaves
+	*simMember // the member that publishes
 	fault      func(context.Context, *ledger) error
 
 	attempts  int
@@ -24,13 +24,13 @@ type ledger struct {
 	gaps      uint64
 	intervals map[uint64]*record.Snapshot
 	total     *record.Snapshot
-	whole     []record.Point // up to second
-	open      []record.Point // behind it
+	whole     []record.Point // points up to second
+	open      []record.Point // points after second
 	second    int64
 	kept      []rest
 }
 
-// rest is what a Keeper was given.
+// rest is what a Keeper got.
 type rest struct {
 	started   int64
 	total     *record.Snapshot
@@ -46,7 +46,7 @@ func ledgerOf(m *simMember, fault func(context.Context, *ledger) error) *ledger 
 	return l
 }
 
-// forget is what a restart without persistence does. Readers of the stream have read it already.
+// forget loses what a Redis without persistence loses in a restart. Readers of the stream have read it already.
 func (l *ledger) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +69,7 @@ func (l *ledger) Publish(ctx context.Context, interval, total *record.Snapshot, 
 }
 
 func (l *ledger) write(interval, total *record.Snapshot, series *record.Series) {
-	l.mu.Lock() // some tests look at it while the worker goes on
+	l.mu.Lock() // some tests read it while the worker goes on
 	defer l.mu.Unlock()
 	whole, open, next := series.Since(l.second)
 	l.whole, l.open, l.second = append(l.whole, whole...), open, next
@@ -87,7 +87,7 @@ func (l *ledger) write(interval, total *record.Snapshot, series *record.Series) 
 	l.seq, l.total, l.intervals[interval.Seq] = interval.Seq, clone(total), clone(interval)
 }
 
-// points is the series as it is stored.
+// points returns the series as it is stored.
 func (l *ledger) points() map[int64]record.Point {
 	points := map[int64]record.Point{}
 	for _, p := range record.MergeSeries(l.whole, l.open) {
@@ -122,7 +122,7 @@ func during(from, to time.Duration, fault func(context.Context, *ledger) error) 
 	}
 }
 
-// audit asserts that the ledger is complete: everything once, in intervals without gaps, and each second in its
+// audit asserts that the ledger is complete: all is in it once, its intervals have no gaps, and each second is in its
 // place.
 func (l *ledger) audit(rate int64) {
 	l.t.Helper()
@@ -164,9 +164,9 @@ func (l *ledger) even(rate int64, points map[int64]record.Point) {
 	}
 }
 
-// TestPublisherKeepsWhatItCannotPublish: a Journal that cannot be reached for a long time gets everything later,
-// once, under consecutive numbers. Each second of the outage is in its place. Two intervals are held, so there are
-// two of the whole outage.
+// TestPublisherKeepsWhatItCannotPublish: a Journal that cannot be reached for a long time gets everything later, once,
+// with consecutive numbers. Each second of the outage is in its place. A worker holds at most two intervals, so two
+// cover the whole outage.
 func TestPublisherKeepsWhatItCannotPublish(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -198,9 +198,10 @@ func TestPublisherKeepsWhatItCannotPublish(t *testing.T) {
 	}
 }
 
-// A lost answer: the first attempt at an interval was written, and what the later ones brought was not.
+// TestAnswerOfTheJournalIsLost: the first attempt to publish an interval was written, and what later attempts added
+// was not.
 func TestAnswerOfTheJournalIsLost(t *testing.T) {
-	for _, fault := range []time.Duration{1500, 2500, 5500} { // once each, and for some seconds
+	for _, fault := range []time.Duration{1500, 2500, 5500} { // one lost answer, and all answers of some seconds
 		simulate(t, func(t *testing.T) {
 			s := newSim(t, 100, model.Options{Span: 20 * second, Min: 1})
 			s.fleet(1)
@@ -211,7 +212,8 @@ func TestAnswerOfTheJournalIsLost(t *testing.T) {
 	}
 }
 
-// A Journal that forgets everything, or the last seconds, is complete again with the next snapshot.
+// TestJournalForgets: a Journal that forgets everything, or the last seconds, is complete again with the next
+// snapshot.
 func TestJournalForgets(t *testing.T) {
 	t.Run("everything", func(t *testing.T) {
 		simulate(t, func(t *testing.T) {
@@ -283,7 +285,7 @@ func TestJournalForgets(t *testing.T) {
 	})
 }
 
-// At the end all that the worker did is handed over, with whether it was published.
+// TestKeep: at the end the Keeper gets all that the worker did, and whether it was published.
 func TestKeep(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 100, model.Options{Span: 20 * second, Min: 1})
@@ -307,7 +309,7 @@ func TestKeep(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 100, model.Options{Span: 20 * second, Min: 1})
 		s.fleet(1)
-		l := ledgerOf(s.members[0], during(10*time.Second, 22*time.Second, refuses)) // is back just in time
+		l := ledgerOf(s.members[0], during(10*time.Second, 22*time.Second, refuses)) // the Journal is back just in time
 		s.run()
 		l.audit(100)
 		if len(l.kept) != 1 || !l.kept[0].published || l.kept[0].total.Counts != l.total.Counts {
@@ -316,7 +318,7 @@ func TestKeep(t *testing.T) {
 	})
 }
 
-// If the run is gone, publishing is tried once: the run may be there again.
+// TestFinishOfARunThatIsGone: a worker of a run that is gone still tries once to publish, because the run may be back.
 func TestFinishOfARunThatIsGone(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		for _, back := range []bool{false, true} {

@@ -7,11 +7,11 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// refusing is a client with some connections, part of which are refused at once.
+// refusing is a client that refuses requests on some of its connections at once.
 type refusing struct {
 	stepClient
 	connections, refused int
-	tried                int // that were refused
+	tried                int // requests that were refused
 	class                string
 	written              int64
 }
@@ -23,7 +23,7 @@ func (c *refusing) Send(now, due int64, request uint64) bool {
 func (c *refusing) Poll(_ int64, done func(Result)) error {
 	for i, r := range c.flight {
 		r.Done, r.Outcome = c.now, targets.Outcome{Status: 200, BytesOut: 1}
-		// Good connections are used first: so those at the end are refused.
+		// The client uses good connections first, so the refusing ones are at the end.
 		if i >= c.connections-c.refused {
 			r.Outcome = targets.Outcome{Class: c.class, BytesOut: c.written}
 			c.tried++
@@ -34,8 +34,8 @@ func (c *refusing) Poll(_ int64, done func(Result)) error {
 	return nil
 }
 
-// A closed loop whose connections are refused tries one each ms. The others go on at full speed, and so do all when
-// none is refused any more. Any answer counts as not refused.
+// TestClosedLoopRests: a closed loop tries one refused connection each ms. The other connections go on at full speed,
+// and so do all once none is refused. Any answer counts as not refused.
 func TestClosedLoopRests(t *testing.T) {
 	const connections, turns = 20, 100_000 // of 10 µs: a second
 	for _, c := range []struct {
@@ -43,8 +43,8 @@ func TestClosedLoopRests(t *testing.T) {
 		refused int
 		class   string
 		written int64
-		tries   [2]int // at least, at most
-		good    int    // of each turn
+		tries   [2]int // attempts: at least, at most
+		good    int    // requests that succeed in each turn
 	}{
 		{"none", 0, "", 0, [2]int{0, 0}, connections},
 		{"all", connections, targets.ClassConnect, 0, [2]int{900, 1100}, 0},

@@ -12,8 +12,8 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// TestRotaSpreadsSnapshots: at most 2,000 come in a second, each worker's a period apart, and those of a small fleet
-// soon after the second.
+// TestRotaSpreadsSnapshots: at most 2,000 snapshots come in a second, and those of one worker are a period apart. In a
+// small fleet they come soon after the second.
 func TestRotaSpreadsSnapshots(t *testing.T) {
 	for _, c := range []struct {
 		workers      int
@@ -52,8 +52,8 @@ func TestRotaSpreadsSnapshots(t *testing.T) {
 	}
 }
 
-// busy is a Redis that takes one snapshot after the other, even those for which nobody waits, and stands still for a
-// while.
+// busy is a Redis that takes one snapshot after the other and stands still for a while. It also takes snapshots whose
+// sender has given up.
 type busy struct {
 	mu     sync.Mutex
 	began  time.Time
@@ -100,8 +100,8 @@ func (j *busyJournal) Publish(ctx context.Context, _, _ *record.Snapshot, _ *rec
 	return nil
 }
 
-// TestManyPublishersAndAFrozenRedis: 3,000 workers whose Redis stood still for 1 s publish again. If all did so at
-// once, each round would take Redis 0.9 s, longer than any of them waits. It would never catch up.
+// TestManyPublishersAndAFrozenRedis: 3,000 workers publish again after Redis stood still for 1 s. If all did so at
+// once, each round would take Redis 0.9 s. No worker waits that long, so Redis would never catch up.
 func TestManyPublishersAndAFrozenRedis(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		const n, end = 3000, 30 * time.Second

@@ -6,12 +6,12 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// TestWhoMadeItLate: what a stalled shard sends late counts as its own lateness, to the request. What waited for a
-// connection does not.
+// TestWhoMadeItLate: each request that a stalled shard sends late counts as its own lateness. A request that waited
+// for a connection does not.
 func TestWhoMadeItLate(t *testing.T) {
 	for _, c := range []struct {
 		name          string
-		still, busy   int64 // from 50 ms on, for so many ms
+		still, busy   int64 // for how many ms, from 50 ms on
 		maxInFlight   int
 		late, waiting bool
 	}{
@@ -66,7 +66,7 @@ type openingClient struct {
 
 func (c *openingClient) Opening() bool { return c.opening }
 
-// TestWhatWasMissing: busy connections, connections being opened and a lack of room are counted apart.
+// TestWhatWasMissing: the counts tell apart busy connections, connections being opened, and a lack of room.
 func TestWhatWasMissing(t *testing.T) {
 	for _, c := range []struct {
 		name          string

@@ -11,13 +11,13 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// stepClient is a Client whose time and events are moved by the test.
+// stepClient is a Client whose time and events the test controls.
 type stepClient struct {
 	now    int64
 	busy   bool
 	flight []Result
 	sent   []Result
-	keep   bool // remember sent
+	keep   bool // record requests in sent
 }
 
 func (c *stepClient) Now() int64 { return c.now }
@@ -46,7 +46,7 @@ func (c *stepClient) Poll(_ int64, done func(Result)) error {
 func (c *stepClient) Wake()        {}
 func (c *stepClient) Close() error { return nil }
 
-// finish ends n of the requests on the wire. They take hours, so that they are in no histogram and the test is quick.
+// finish ends n of the requests in flight. Their latency is hours: no histogram holds it, and so the test is quick.
 func (c *stepClient) finish(n int, done func(Result)) {
 	for _, r := range c.flight[:n] {
 		r.Sent, r.Done = r.Due+int64(2*time.Hour), r.Due+int64(4*time.Hour)
@@ -59,7 +59,7 @@ func stepShard(c Client, part, parts int, l limits) *shard {
 	return newShard(part, parts, pacer.NewClock(), c, &feed{changed: make(chan struct{}, 1)}, l)
 }
 
-// see is a View that the shard takes up at its next turn.
+// see gives the shard a View, which it takes up at its next turn.
 func (s *shard) see(v lease.View) {
 	v.Version, v.Era = 1, 1
 	if before := s.arcs.newest.Load(); before != nil {
@@ -68,7 +68,7 @@ func (s *shard) see(v lease.View) {
 	s.arcs.newest.Store(&v)
 }
 
-// given gives the worker all slots of these laws, and of those that it knows.
+// given gives the worker all slots of these laws, and of the laws that it knows.
 func (s *shard) given(laws ...lease.Law) {
 	var known *lease.Laws
 	if before := s.arcs.newest.Load(); before != nil {
@@ -81,25 +81,25 @@ func testLimits() limits {
 	return limits{maxInFlight: 1000, maxLag: 1000 * ms, catchUp: 100 * ms, drainTimeout: 1000 * ms}
 }
 
-// law is so many slots of a constant rate from t0, µs.
+// law is a law of k slots at a constant rate from t0, µs.
 func law(id, t0, rate, k int64) lease.Law {
 	return lease.Law{Law: pacer.Law{ID: id, T0: t0, R0: rate, R1: rate, Den: 1, K: k}, End: pacer.Endless, Era: 1}
 }
 
-// after is a law that ends another one after so many slots of it.
+// after makes l the law that follows old, and cuts old after this many slots.
 func (s *shard) after(old, l lease.Law, cut int64) lease.Law {
 	l.Prev, l.Cut, l.Base = old.ID, cut, old.Base+cut
 	return l
 }
 
-// counts is what the shard has recorded since the test began.
+// counts returns what the shard has recorded since the test began.
 func counts(s *shard, sum *record.Snapshot) record.Counts {
 	sum.Reset()
 	sum.Record(s.recorder)
 	return sum.Counts
 }
 
-// audit asserts that each slot that the shard has come to is in exactly one place, and the bounds.
+// audit asserts the bounds, and that each slot that the shard has passed is in exactly one count.
 func audit(t *testing.T, s *shard, come int64, sum *record.Snapshot) record.Counts {
 	t.Helper()
 	n := bounded(t, s, sum)
@@ -122,9 +122,9 @@ func bounded(t *testing.T, s *shard, sum *record.Snapshot) record.Counts {
 	return n
 }
 
-// A shard under random changes of the rate, promises, stalls, busy connections and ends. Nothing is sent early,
-// twice, or after it was known to be recalled. After the stop nothing is sent. At the end each of the worker's slots
-// is counted once.
+// TestShardAccountsEverySlotOnce puts a shard under random changes of the rate, promises, stalls, busy connections and
+// ends. No slot is sent early, twice, or after it was known to be recalled. Nothing is sent after the stop. At the end
+// each of the worker's slots is counted once.
 func TestShardAccountsEverySlotOnce(t *testing.T) {
 	var all record.Counts
 	for seed := range uint64(200) {
@@ -139,7 +139,7 @@ func TestShardAccountsEverySlotOnce(t *testing.T) {
 	}
 }
 
-// shardFuzz is a shard and what it was told.
+// shardFuzz is a shard, with what the test has told it.
 type shardFuzz struct {
 	*testing.T
 	*rand.Rand
@@ -180,7 +180,7 @@ func (f *shardFuzz) change(step int) {
 	}
 	if f.ending == running && f.IntN(40) == 0 {
 		old := f.laws[len(f.laws)-1]
-		cut := max(old.T0, now+f.Int64N(100_000)-20_000) // some are heard of late
+		cut := max(old.T0, now+f.Int64N(100_000)-20_000) // the shard hears of some cuts late
 		f.laws = append(f.laws, f.after(old, law(old.ID+1, cut, int64(1+f.IntN(2000)), pacer.Endless), old.Before(cut)))
 		f.tell()
 	}
@@ -240,7 +240,7 @@ func (f *shardFuzz) run() record.Counts {
 	return n
 }
 
-// owned is how many slots of the shard are asked for that are due before a time, µs.
+// owned returns how many slots of the shard are asked for and due before a time, µs.
 func (f *shardFuzz) owned(until int64) (n int64) {
 	for i := range f.laws {
 		end := f.laws[i].Before(until)
@@ -257,7 +257,7 @@ func (f *shardFuzz) owned(until int64) (n int64) {
 	return n
 }
 
-// Each slot is sent once. The recalled ones are those after the cut.
+// TestRecalled: each slot is sent once. The recalled slots are those after the cut.
 func TestRecalled(t *testing.T) {
 	client := &stepClient{now: 0, keep: true}
 	s := stepShard(client, 0, 1, testLimits())
@@ -282,7 +282,7 @@ func TestRecalled(t *testing.T) {
 	}
 }
 
-// A shard that rarely wakes up sends all that has become due in between.
+// TestResolution: a shard that rarely wakes up sends all slots that have become due since.
 func TestResolution(t *testing.T) {
 	const rate, slots = 50_000, 5000
 	for _, resolution := range []int64{0, ms / 10, ms} {
@@ -307,8 +307,8 @@ func TestResolution(t *testing.T) {
 	}
 }
 
-// Answers wake a shard up, but due slots leave at its own pace: each ms, all that has become due. New pieces and a
-// recall are seen at once.
+// TestResolutionWhileAnswersCome: answers wake a shard up, but slots leave at its own pace. Each ms it sends all that
+// has become due. It takes up new pieces and a recall at once.
 func TestResolutionWhileAnswersCome(t *testing.T) {
 	const rate, slots, often = 50_000, 5000, ms / 50
 	client := &stepClient{keep: true}
@@ -346,7 +346,7 @@ func TestResolutionWhileAnswersCome(t *testing.T) {
 	}
 }
 
-// A worker that leaves sees at once what was recalled.
+// TestRecalledWhileLeaving: a worker that leaves learns at once which slots are recalled.
 func TestRecalledWhileLeaving(t *testing.T) {
 	client := &stepClient{now: 1000 * ms}
 	l := testLimits()
@@ -364,7 +364,8 @@ func TestRecalledWhileLeaving(t *testing.T) {
 	}
 }
 
-// When all connections are busy, requests wait in order, and their latency counts. Beyond maxLag they are dropped.
+// TestBusyConnections: when all connections are busy, requests wait in order, and their latency includes the wait.
+// After maxLag they are dropped.
 func TestBusyConnections(t *testing.T) {
 	client := &stepClient{busy: true, keep: true}
 	s := stepShard(client, 0, 1, testLimits())
@@ -383,8 +384,8 @@ func TestBusyConnections(t *testing.T) {
 	}
 }
 
-// The sum of waiting slots and requests on the wire is bounded. The slot that finds no room is dropped, not an older
-// one.
+// TestMaxInFlight: the sum of waiting slots and requests in flight is bounded. A slot that finds no room is dropped
+// itself; no older slot is.
 func TestMaxInFlight(t *testing.T) {
 	client := &stepClient{busy: true, keep: true}
 	l := testLimits()
@@ -401,7 +402,7 @@ func TestMaxInFlight(t *testing.T) {
 	}
 }
 
-// The requests of all shards have different indices.
+// TestRequestIndices: no two requests have the same index, in all shards.
 func TestRequestIndices(t *testing.T) {
 	seen := map[uint64]bool{}
 	for part := range 3 {
@@ -423,7 +424,8 @@ func TestRequestIndices(t *testing.T) {
 	}
 }
 
-// The hot path allocates nothing: slots, sends, results and the exchange of recorders.
+// TestTurnAllocatesNothing: the hot path allocates nothing. It covers slots, sends, results and the exchange of
+// recorders.
 func TestTurnAllocatesNothing(t *testing.T) {
 	client := &stepClient{now: 1000 * ms}
 	s := stepShard(client, 0, 2, testLimits())
@@ -441,7 +443,7 @@ func TestTurnAllocatesNothing(t *testing.T) {
 		s.handover.spare = <-s.handover.full
 	}
 	for range 10 {
-		turns() // slices reach their size
+		turns() // lets slices grow to their final size
 	}
 	if n := testing.AllocsPerRun(20, turns); n != 0 {
 		t.Errorf("%v allocations in 512 turns", n)
@@ -464,7 +466,7 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// The cost of a slot without room. Far above the reachable rate most slots are of this kind.
+// BenchmarkDrop measures the cost of a slot without room. Far above the reachable rate most slots are of this kind.
 func BenchmarkDrop(b *testing.B) {
 	client := &stepClient{now: 1000 * ms, busy: true}
 	l := testLimits()
@@ -487,7 +489,7 @@ func BenchmarkDrop(b *testing.B) {
 	}
 }
 
-// The publisher gets every sample exactly once, while the shard goes on and after its end.
+// TestHandover: the publisher gets every sample exactly once, while the shard goes on and after its end.
 func TestHandover(t *testing.T) {
 	client := &stepClient{keep: true}
 	s := stepShard(client, 0, 1, testLimits())

@@ -30,13 +30,13 @@ type sim struct {
 	members []*simMember
 }
 
-// simSend is one request; its times are ns of the true Redis clock since the sim began.
+// simSend is one request. Its times are ns on the true Redis clock since the sim began.
 type simSend struct {
 	worker  string
 	at, due int64
 }
 
-// simMember is one worker of the sim with all that can go wrong for it.
+// simMember is one worker of the sim, with its faults.
 type simMember struct {
 	*sim
 	Worker
@@ -45,11 +45,11 @@ type simMember struct {
 	exited chan struct{}
 
 	messages chan lease.Message
-	left     map[lease.Leaving]time.Duration // when the server heard of it first
+	left     map[lease.Leaving]time.Duration // when the server first heard of it
 	total    *record.Snapshot
 	err      error
 
-	delay   func() time.Duration // of one way of a call; nil = none
+	delay   func() time.Duration // the delay of one way of a call; nil = none
 	loss    func() bool          // whether a reply is lost; nil = never
 	away    [2]time.Duration     // Redis cannot be reached, from … to
 	crashed time.Duration        // when the process dies, 0 = never
@@ -127,7 +127,7 @@ func (s *sim) add(id string) *simMember {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.members = append(s.members, m) // calls of those who run already look through them
+	s.members = append(s.members, m) // members that already run iterate over them
 	return m
 }
 
@@ -152,7 +152,7 @@ func (s *sim) wait() {
 	}
 }
 
-// order gives a command and tells everyone. It returns t0 as a time of the sim.
+// order gives a command and publishes it. It returns t0 as a time of the sim.
 func (s *sim) order(kind string, ps []pacer.Piece) time.Duration {
 	s.mu.Lock()
 	t0, status := s.arcs.Command(s.redis(), kind, ps)
@@ -222,7 +222,7 @@ func (m *simMember) Publish(_ context.Context, interval, total *record.Snapshot,
 	if interval.Seq != total.Seq || interval.Seq == 0 {
 		m.t.Errorf("%s: interval %d, total %d", m.ID, interval.Seq, total.Seq)
 	}
-	if j.intervals[interval.Seq] == nil { // who reads the stream drops duplicates
+	if j.intervals[interval.Seq] == nil { // readers of the stream drop duplicates
 		j.intervals[interval.Seq] = clone(interval)
 	}
 	j.total = clone(total)
@@ -246,7 +246,7 @@ func clone(s *record.Snapshot) *record.Snapshot {
 // simClient is one shard's client.
 type simClient struct {
 	*simMember
-	flight []Result // in the order they end
+	flight []Result // in the order in which they end
 	bell   chan struct{}
 	freeze time.Duration // still to come
 	closed bool
@@ -326,8 +326,8 @@ func (c *simClient) Close() error {
 	return nil
 }
 
-// books compares what each worker counted with what the server counted. It returns all that was asked for, and what
-// nobody owned.
+// books compares what each worker counted with what the server counted. It returns how many slots were asked for, and
+// how many nobody owned.
 func (s *sim) books() (asked, idle int64) {
 	s.t.Helper()
 	a := s.arcs.Audit(s.redis())
@@ -351,7 +351,7 @@ func (s *sim) books() (asked, idle int64) {
 	}
 	seen := map[int64]bool{}
 	for _, x := range s.sends {
-		if seen[x.due] && !s.members[0].Closed && s.limiter == nil { // what a limiter grants late is due when it does
+		if seen[x.due] && !s.members[0].Closed && s.limiter == nil { // a slot that a limiter grants late is due when it is granted
 			s.t.Errorf("two requests are due at %v", time.Duration(x.due))
 		}
 		seen[x.due] = true
@@ -378,7 +378,7 @@ func (s *sim) audit() record.Counts {
 		s.t.Errorf("%d requests were sent, the snapshots say %d", len(s.sends), n.Sent)
 	}
 	for _, x := range s.sends {
-		// I3, with the clock error of the slowest round trip here; the clock counts µs
+		// I3, with the clock error of the slowest round trip, and of a clock that counts µs.
 		if e := int64(s.worstRTT()/2 + 2*time.Microsecond); x.at < x.due-e {
 			s.t.Fatalf("%s sent %d ns before it was due", x.worker, x.due-x.at)
 		}
@@ -446,8 +446,8 @@ func (s *sim) between(from, to time.Duration) (n int) {
 	return n
 }
 
-// even asserts I1 and the window bound for a rate that never changed: no slot twice, and no more than rate·w + 2 in
-// any window. The 2 is for a µs of clock error at both ends.
+// even asserts I1 and the window bound for a rate that never changed. No slot is sent twice, and no window of length w
+// has more than rate·w + 2 sends. The 2 is for a clock error of a µs at both ends.
 func (s *sim) even(rate int64) {
 	s.t.Helper()
 	dues := make([]int64, len(s.sends))
@@ -469,7 +469,7 @@ func (s *sim) even(rate int64) {
 
 const maxDelay = 15 * time.Millisecond
 
-// network gives a member round trips of 2 … 2·maxDelay and loses replies.
+// network gives a member round trips of 2 … 2·maxDelay, and loses some replies.
 func (m *simMember) network(seed uint64, loss float64) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	var mu sync.Mutex // attempts of a call may be under way at the same time
@@ -485,7 +485,7 @@ func (m *simMember) network(seed uint64, loss float64) {
 	}
 }
 
-// sent is how many requests a worker sent from one time to another; "" means all workers.
+// sent returns how many requests a worker sent in [from, to); "" means all workers.
 func (s *sim) sent(id string, from, to time.Duration) (n int64) {
 	for _, x := range s.sends {
 		if (id == "" || x.worker == id) && x.at >= int64(from) && x.at < int64(to) {
@@ -495,7 +495,7 @@ func (s *sim) sent(id string, from, to time.Duration) (n int64) {
 	return n
 }
 
-// variation is that of the gaps between a worker's requests: standard deviation by mean.
+// variation returns the variation of the gaps between a worker's requests: standard deviation / mean.
 func (s *sim) variation(id string) float64 {
 	var last, sum, squares, n float64
 	for _, x := range s.sends {

@@ -42,8 +42,8 @@ func (noJournal) Publish(context.Context, *record.Snapshot, *record.Snapshot, *r
 	return nil
 }
 
-// The whole engine over real sockets: the server gets exactly what was asked for. The bounds on lateness are wide,
-// because the machine may be busy. What is late is sent late and must still arrive.
+// TestOverSockets runs the whole engine over real sockets: the server gets exactly what was asked for. The bounds on
+// lateness are wide, because the machine may be busy. A late request must still arrive.
 func TestOverSockets(t *testing.T) {
 	endpoint, err := arrivals.Start(arrivals.Options{})
 	if err != nil {

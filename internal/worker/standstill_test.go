@@ -9,8 +9,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// TestStandstill: how long a closed loop stood still after its start, through silence and pauses, up to the last View
-// and no longer than the run.
+// TestStandstill: a closed loop reports for how long it stood still, through silence and pauses. That time ends with
+// the last View, and with the run at the latest.
 func TestStandstill(t *testing.T) {
 	law := func(id, at int64, phase lease.Phase, end int64) lease.Law {
 		return lease.Law{Law: pacer.Law{ID: id, T0: at * 1000, Den: 1}, Prev: id - 1, Phase: phase, End: end, Era: 1}
@@ -18,7 +18,7 @@ func TestStandstill(t *testing.T) {
 	const endless = pacer.Endless
 	first := law(1, 1000, lease.Running, endless)
 	type step struct {
-		at, p          int64 // ms: when the View comes, and its promise
+		at, p          int64 // ms: when the View comes, and the length of its promise
 		laws           []lease.Law
 		silent, paused int64 // ms, after it
 	}
@@ -46,13 +46,13 @@ func TestStandstill(t *testing.T) {
 	}
 }
 
-// disconnected is a Client whose requests go over no connection.
+// disconnected is a Client whose requests use no connection.
 type disconnected struct{ stepClient }
 
 func (*disconnected) Connects() bool { return false }
 
-// TestNoConnectionsToLack: if a target does not connect, no slot counts as lacking a connection, and a closed loop
-// does not report how many it had.
+// TestNoConnectionsToLack: if a target does not connect, no slot counts as lacking a connection. A closed loop then
+// does not report how many connections it had.
 func TestNoConnectionsToLack(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -79,7 +79,7 @@ func TestNoConnectionsToLack(t *testing.T) {
 // plain is a Target that tells nothing about itself.
 type plain struct{ targets.Target }
 
-// TestWhoConnects: a Target is taken to connect unless it says that it does not, as noop does.
+// TestWhoConnects: a Target counts as one that connects, unless it says that it does not, as noop does.
 func TestWhoConnects(t *testing.T) {
 	open := func(url string) targets.Target {
 		target, err := targets.New(targets.Spec{URL: url}, targets.Local{})
@@ -104,7 +104,7 @@ func TestWhoConnects(t *testing.T) {
 	}
 }
 
-// TestMostInFlight: a closed loop tells how many requests it had on the wire at once, if these are connections.
+// TestMostInFlight: a closed loop reports its largest number of requests in flight, if each of them has a connection.
 func TestMostInFlight(t *testing.T) {
 	for _, c := range []struct {
 		client Client
@@ -121,7 +121,7 @@ func TestMostInFlight(t *testing.T) {
 	}
 }
 
-// TestPlace: an interval counts at its middle, and a rest with only answers in the second before.
+// TestPlace: an interval counts in the second of its middle. A rest with only answers counts in the second before.
 func TestPlace(t *testing.T) {
 	for _, c := range []struct{ begin, end, sent, want int64 }{
 		{11_000, 12_000, 5, 11_500}, {12_000, 12_015, 0, 12_000}, {12_000, 12_015, 1, 12_007}, {12_000, 12_300, 0, 12_150}, {500, 2000, 1, 1500},
@@ -135,8 +135,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestMeasuredOfTheRun: what a worker measured before the first slot does not belong to the run. The beat in which
-// the run begins is cut there.
+// TestMeasuredOfTheRun: what a worker measured before the first slot does not belong to the run. The measuring
+// interval in which the run begins is cut there.
 func TestMeasuredOfTheRun(t *testing.T) {
 	const started = 10_000_000
 	now := int64(0)
@@ -151,7 +151,7 @@ func TestMeasuredOfTheRun(t *testing.T) {
 		if last.Self = p.measured(last); last.Self.Wall != c.wall || last.Self.Silent != 1_000_000_000 && c.wall > 0 {
 			t.Errorf("%d: %+v, want %d ns", i, last.Self, c.wall)
 		}
-		if i == 1 { // what was before it is in it
+		if i == 1 { // this snapshot includes the silence before it
 			last.Self.Silent = 1_000_000_000
 		}
 		p.total.Merge(last)

@@ -82,7 +82,7 @@ func benchmarkAdapterTLS(b *testing.B, url string, connections int) {
 			_ = a.Poll(now+int64(time.Second), count)
 		}
 	}
-	fire(10 * connections) // the handshakes are not what is measured
+	fire(10 * connections) // the handshakes are not measured
 	perCPU(b, func() { fire(b.N) })
 }
 

@@ -17,8 +17,8 @@ import (
 
 const second = int64(1_000_000) // µs
 
-// simulate runs f in virtual time, on one processor: two goroutines that look at due timers of a bubble at the same
-// time crash the race detector (golang/go#78156).
+// simulate runs f in virtual time, on one processor. On several, two goroutines of a bubble that look at due timers at
+// the same time crash the race detector (golang/go#78156).
 func simulate(t *testing.T, f func(*testing.T)) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -32,7 +32,7 @@ func (s *sim) fleet(n int) {
 	}
 }
 
-// exactly asserts that the requests asked for were sent, and that nothing else happened but waiting.
+// exactly asserts that all requests asked for were sent, and that nothing else happened except waiting.
 func exactly(t *testing.T, n record.Counts, asked int64) {
 	t.Helper()
 	want := record.Counts{Sent: asked, Completed: asked, Busy: n.Busy}
@@ -41,7 +41,7 @@ func exactly(t *testing.T, n record.Counts, asked int64) {
 	}
 }
 
-// A healthy fleet of any size sends what was asked for, to the request, on the exact grid.
+// TestTotalIsExact: a healthy fleet of any size sends exactly the requests asked for, exactly on the grid.
 func TestTotalIsExact(t *testing.T) {
 	for _, c := range []struct{ workers, shards, rate, seconds int64 }{
 		{1, 1, 1000, 20}, {1, 4, 5000, 5}, {4, 1, 4000, 20}, {3, 2, 7, 30}, {200, 1, 5000, 6}, {50, 1, 20, 20},
@@ -61,7 +61,7 @@ func TestTotalIsExact(t *testing.T) {
 	}
 }
 
-// Round trips of up to 30 ms and lost replies change nothing.
+// TestSlowNetwork: round trips of up to 30 ms and lost replies change nothing.
 func TestSlowNetwork(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 2000, model.Options{Span: 20 * second, Min: 10})
@@ -125,7 +125,7 @@ func TestPauseAndResume(t *testing.T) {
 	})
 }
 
-// After a stop nothing is sent, and every worker says so before the last response is there.
+// TestStop: after a stop nothing is sent, and every worker says so before the last response has come.
 func TestStop(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Min: 3})
@@ -159,7 +159,7 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// The stop is confirmed when the last shard has seen it, not before.
+// TestStopWaitsForEveryShard: a worker confirms a stop when its last shard has seen it, not before.
 func TestStopWaitsForEveryShard(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Min: 1})
@@ -205,7 +205,7 @@ func TestJoin(t *testing.T) {
 	})
 }
 
-// A worker that is asked to go says so, sends what it holds until the others have it, and leaves.
+// TestLeave: a worker that is asked to go says so. It sends what it holds until other workers have it, and leaves.
 func TestLeave(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 2000, model.Options{Span: 10 * second, Min: 2})
@@ -248,7 +248,8 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// A worker whose client fails counts what it held, leaves at once so that others take over, and says why.
+// TestClientFails: a worker whose client fails counts what it held, leaves at once so that others take over, and says
+// why.
 func TestClientFails(t *testing.T) {
 	for _, resolution := range []time.Duration{0, 5 * time.Millisecond} {
 		simulate(t, func(t *testing.T) {
@@ -273,7 +274,7 @@ func TestClientFails(t *testing.T) {
 	}
 }
 
-// The end of ctx ends a worker that waits for the others, and one that Redis does not answer.
+// TestCancel: the end of ctx ends a worker that waits for others, and a worker that Redis does not answer.
 func TestCancel(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Min: 2})
@@ -298,7 +299,7 @@ func TestCancel(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		m.cancel()
 		s.wait()
-		// What it could not hand over it sends, for as long as it tries.
+		// While the worker tries to hand over, it sends what it still holds.
 		least := (8*time.Second - s.begun(0)).Milliseconds() - 10
 		if n := m.total.Counts; m.err != nil || n.Sent != int64(len(s.sends)) || n.Sent < least || !m.total.Final {
 			t.Errorf("%v, %+v, want %d", m.err, n, least)
@@ -312,8 +313,8 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// A worker that leaves may still write what it holds for some seconds, and nothing after: it does not hear of a stop
-// any more.
+// TestHaltAfterLeaving: a worker that leaves may send what it holds for some seconds, because it no longer hears of a
+// stop. After that it sends nothing.
 func TestHaltAfterLeaving(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Min: 2})
@@ -345,8 +346,8 @@ func TestHaltAfterLeaving(t *testing.T) {
 	})
 }
 
-// A fleet that cannot reach Redis for longer than its promise sends until the promise ends. Then it goes on, and
-// never catches up in a burst.
+// TestRedisAway: a fleet that cannot reach Redis for longer than its promise sends until the promise ends. Later it
+// goes on, and never catches up in a burst.
 func TestRedisAway(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Span: 20 * second, Min: 2, Hold: 3 * second})
@@ -369,7 +370,7 @@ func TestRedisAway(t *testing.T) {
 	})
 }
 
-// calm asserts that what was made up for left at most at twice the pace.
+// calm asserts that late slots left at no more than twice the pace.
 func (s *sim) calm(rate int64) {
 	s.t.Helper()
 	for _, w := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
@@ -379,7 +380,8 @@ func (s *sim) calm(rate int64) {
 	}
 }
 
-// A process that stood still drops what is too late. The rest leaves at no more than twice its pace.
+// TestFrozen: a process that stood still drops slots that are too late. The others leave at no more than twice its
+// pace.
 func TestFrozen(t *testing.T) {
 	for _, c := range []struct {
 		freeze  time.Duration
@@ -401,7 +403,8 @@ func TestFrozen(t *testing.T) {
 	}
 }
 
-// An endpoint stands still for 2 of 10 s. Everything is sent, and the latency is what a user would have felt.
+// TestStalledEndpoint: an endpoint stands still for 2 of 10 s. Everything is sent, and the latency is what a user
+// would have felt.
 func TestStalledEndpoint(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 1})
@@ -412,7 +415,7 @@ func TestStalledEndpoint(t *testing.T) {
 		s.run()
 		n := s.audit()
 		exactly(t, n, 10_000)
-		if n.Busy < 1850 || n.Busy > 2000 { // 100 took the connections, and who came after it may have found a queue
+		if n.Busy < 1850 || n.Busy > 2000 { // 100 took the connections, and slots after the stall may have found a queue
 			t.Errorf("%d slots found no connection free", n.Busy)
 		}
 		for _, c := range []struct {
@@ -430,7 +433,7 @@ func TestStalledEndpoint(t *testing.T) {
 	})
 }
 
-// With the default L the same stall drops what waited longer than a second.
+// TestStalledEndpointDropsLate: with the default max lag the same stall drops slots that waited longer than a second.
 func TestStalledEndpointDropsLate(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 1})
@@ -443,7 +446,7 @@ func TestStalledEndpointDropsLate(t *testing.T) {
 	})
 }
 
-// A Journal that fails loses nothing, whether or not a failed write was written.
+// TestJournalFails: a Journal that fails loses nothing, whether or not a failed write was written.
 func TestJournalFails(t *testing.T) {
 	for _, ambiguous := range []bool{false, true} {
 		simulate(t, func(t *testing.T) {
@@ -457,7 +460,7 @@ func TestJournalFails(t *testing.T) {
 	}
 }
 
-// The series is that of the run: points of a second since its first t0.
+// TestSeries: the series has a point for each second since the run's first t0.
 func TestSeries(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Span: 10 * second, Min: 2})
@@ -477,7 +480,7 @@ func TestSeries(t *testing.T) {
 	})
 }
 
-// Requests that do not end are abandoned after DrainTimeout, and are in flight in the report.
+// TestDrainTimeout: requests that do not end are abandoned after DrainTimeout. The report has them as in flight.
 func TestDrainTimeout(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 100, model.Options{Span: 2 * second, Min: 1})
@@ -496,7 +499,7 @@ func TestDrainTimeout(t *testing.T) {
 	})
 }
 
-// Two processes have one id: the first ends with an error and sends no more.
+// TestReplaced: of two processes with one id, the first ends with an error and sends no more.
 func TestReplaced(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Span: 5 * second, Min: 1})
@@ -526,7 +529,7 @@ func TestReplaced(t *testing.T) {
 	})
 }
 
-// A client that cannot be opened is an error before the worker joins, and the other clients are closed.
+// TestOpenFails: a client that cannot be opened is an error before the worker joins, and the other clients are closed.
 func TestOpenFails(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Min: 1})

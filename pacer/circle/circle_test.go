@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// arcs are random arcs of all sizes, and those at the borders.
+// arcs returns random arcs of all sizes, and arcs at the borders.
 func arcs(rng *rand.Rand, n int) []Arc {
 	out := []Arc{{0, Units}, {0, 1}, {Units - 1, 1}, {0, 2}, {1, Units - 1}, {0, Units / 2}, {Units / 2, Units / 2}, {0, G}, {0, Units - G}, {5, G + 1}}
 	for range n {
@@ -18,7 +18,7 @@ func arcs(rng *rand.Rand, n int) []Arc {
 	return out
 }
 
-// Walk, Count and a look at each ordinal agree.
+// TestWalkCountBruteForce: Walk and Count agree with a look at each ordinal.
 func TestWalkCountBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	for _, a := range arcs(rng, 300) {
@@ -45,7 +45,7 @@ func TestWalkCountBruteForce(t *testing.T) {
 	}
 }
 
-// A whole period of each arc, walked: N ordinals, each once, and the first of the next period after it.
+// TestPeriod walks a whole period of each arc: N ordinals, each once, and then the first of the next period.
 func TestPeriod(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 0))
 	for _, a := range append(arcs(rng, 40), Arc{0, Units / 3}) {
@@ -63,7 +63,7 @@ func TestPeriod(t *testing.T) {
 	}
 }
 
-// Arcs that divide the circle divide the ordinals.
+// TestPartition: arcs that divide the circle divide the ordinals.
 func TestPartition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 0))
 	for range 200 {
@@ -85,7 +85,7 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// First agrees with a search by Count.
+// TestFirst: First agrees with a search by Count.
 func TestFirst(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 0))
 	for _, a := range arcs(rng, 2000) {
@@ -97,7 +97,7 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// luaFloors is floors as a script does it, in doubles. It fails where a number is not exact.
+// luaFloors is floors in doubles, as a script computes it. It fails the test if a number is not exact.
 func luaFloors(t *testing.T, n, b float64) (sum float64) {
 	exact := func(x float64) float64 {
 		if x < 0 || x > 1<<53 {
@@ -118,7 +118,7 @@ func luaFloors(t *testing.T, n, b float64) (sum float64) {
 	return sum
 }
 
-// The sums are the same in Lua's numbers.
+// TestCountInDoubles: the sums are the same in Lua's numbers.
 func TestCountInDoubles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 0))
 	for range 200_000 {
@@ -132,8 +132,8 @@ func TestCountInDoubles(t *testing.T) {
 	}
 }
 
-// evenness is the variation of the gaps between ordinals, and the most ordinals in a window, as a multiple of max(1,
-// share).
+// evenness returns the variation of the gaps between ordinals, and the most ordinals in a window, as a multiple of
+// max(1, share).
 func evenness(a Arc, window int64, own func(q int64) bool) (variation, most float64) {
 	var qs []int64
 	for w := a.Walk(0); len(qs) < 200_000 && w.Ordinal() < 16*Units; w.Next() {
@@ -158,7 +158,7 @@ func evenness(a Arc, window int64, own func(q int64) bool) (variation, most floa
 	return variation, float64(peak) / max(1, float64(window)/(sum/n))
 }
 
-// How even one worker's slots are: at most three gaps, and the figures of docs/adr/0013-arcs.md.
+// TestEvenness checks how even one worker's slots are: at most three gaps, and the figures of docs/adr/0013-arcs.md.
 func TestEvenness(t *testing.T) {
 	all := func(int64) bool { return true }
 	for _, c := range []struct {
@@ -187,7 +187,7 @@ func TestEvenness(t *testing.T) {
 	}
 }
 
-// Shards share an arc evenly in number.
+// TestShard: shards share an arc evenly in number.
 func TestShard(t *testing.T) {
 	for _, shards := range []int64{1, 2, 3, 8, 16} {
 		for _, workers := range []int64{1, 3, 50} {
@@ -221,7 +221,7 @@ func BenchmarkWalk(b *testing.B) {
 			}
 		})
 	}
-	b.Run("shard of 16", func(b *testing.B) { // a slot of its own: 16 are walked
+	b.Run("shard of 16", func(b *testing.B) { // for each slot of its own it walks 16
 		w := Arc{Lo: 0, N: Units / 3}.Walk(0)
 		for b.Loop() {
 			for w.Next(); Shard(w.Ordinal(), 16) != 0; w.Next() {

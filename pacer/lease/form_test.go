@@ -18,7 +18,7 @@ func sampleLaws() []Law {
 	return []Law{a, b}
 }
 
-// sampleReply is as a script would write it.
+// sampleReply is a reply as a script would write it.
 func sampleReply() []string {
 	laws, plans := PackLaws(sampleLaws())
 	head := string(pack(nil, 3, 17, 1_700_000_000_500_000, 1_700_000_010_500_000, 2, 500_000, 4)) + "OK|abc"
@@ -33,7 +33,7 @@ func TestReply(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(r, want) {
 		t.Errorf("%+v, %v; want %+v", r, err, want)
 	}
-	// A plan that is known need not come again.
+	// A reply need not repeat a plan that is known.
 	if r, err := ReadReply(sampleReply()[:4], (*Laws)(nil).With(sampleLaws()...)); err != nil || !reflect.DeepEqual(r, want) {
 		t.Errorf("%+v, %v; want %+v", r, err, want)
 	}
@@ -42,7 +42,7 @@ func TestReply(t *testing.T) {
 	}
 }
 
-// TestWrongReplies: each is refused with one line.
+// TestWrongReplies: each reply is refused with one line.
 func TestWrongReplies(t *testing.T) {
 	with := func(i int, text string) []string { r := sampleReply(); r[i] = text; return r }
 	laws := func(change func(l *Law)) []string {
@@ -87,7 +87,7 @@ func TestWrongReplies(t *testing.T) {
 	}
 }
 
-// message is as a script would write it.
+// message is a message as a script would write it.
 func message(laws []Law) string {
 	text, plans := PackLaws(laws)
 	return string(pack(nil, int64(len(laws)))) + text + strings.Join(plans, "\n")

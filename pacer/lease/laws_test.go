@@ -11,8 +11,8 @@ func constant(id, t0, prev, cut, base int64) Law {
 	return Law{Law: pacer.Law{ID: id, T0: t0, R0: 1000, R1: 1000, Den: 1, K: pacer.Endless}, Prev: prev, Cut: cut, Base: base, Era: 1}
 }
 
-// TestLawsFormAChain: the newest law is in force, and so are those it follows from. All others are void, in any
-// order.
+// TestLawsFormAChain: the newest law is in force, and so are the laws that it follows. All others are void. The order
+// in which laws come does not matter.
 func TestLawsFormAChain(t *testing.T) {
 	first := constant(1, 1_000_000, 0, 0, 0)
 	planned := constant(2, 9_000_000, 1, 8000, 8000)
@@ -63,7 +63,7 @@ func TestLawsOfAnEra(t *testing.T) {
 	}
 }
 
-// TestLawsAreTrimmed: what is over is forgotten, what is in force is not.
+// TestLawsAreTrimmed: laws that have ended are forgotten; laws in force are not.
 func TestLawsAreTrimmed(t *testing.T) {
 	l := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0), constant(2, 2_000_000, 1, 1000, 1000), constant(3, 3_000_000, 2, 1000, 2000))
 	for _, c := range []struct {

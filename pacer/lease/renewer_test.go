@@ -14,7 +14,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// timed is a Server that notes when it was called, and tells when to call again.
+// timed is a Server that records when it was called, and says when to call again.
 type timed struct {
 	wait time.Duration
 
@@ -34,8 +34,8 @@ type noSink struct{}
 func (noSink) Take(*View)          {}
 func (noSink) Taken() (int, int64) { return 0, 0 }
 
-// TestBeats: calls a second apart go with the beats, but for the first. Without a beat they come a quarter later.
-// More frequent ones do not wait.
+// TestBeats: calls a second apart go with the beats, except the first. Without a beat they come a quarter of a second
+// later. More frequent calls do not wait for beats.
 func TestBeats(t *testing.T) {
 	for _, c := range []struct {
 		wait        time.Duration
@@ -116,13 +116,13 @@ func TestTellsThatItIsIdle(t *testing.T) {
 	})
 }
 
-// mute is a Server that tells all laws at once, and does not answer after a time.
+// mute is a Server that gives all laws at once, and stops answering after a time.
 type mute struct {
 	laws  []Law
 	until time.Time
 
 	mu   sync.Mutex
-	last time.Time // when it answered last
+	last time.Time // time of its last answer
 }
 
 func (s *mute) Renew(ctx context.Context, c Call) (Reply, error) {
@@ -136,19 +136,18 @@ func (s *mute) Renew(ctx context.Context, c Call) (Reply, error) {
 	return Reply{Status: OK, Seq: c.Seq, Epoch: "server", Era: 1, Laws: s.laws, Now: time.Now().UnixMicro(), Wait: 500_000}, nil
 }
 
-// TestPatience: a worker ends by itself when Redis has been silent for a while and the run is over by its laws, not
-// before.
+// TestPatience: if Redis is silent for a while and the run is over by its laws, a worker ends by itself, not before.
 func TestPatience(t *testing.T) {
 	type law struct {
 		at    time.Duration
 		phase Phase
-		end   time.Duration // 0 = none is planned
+		end   time.Duration // the planned end; 0 = none
 	}
 	for _, c := range []struct {
 		name        string
 		laws        []law // all known from the beginning
 		silentAfter time.Duration
-		over        time.Duration // by the laws; 0 = not within an hour
+		over        time.Duration // when the run is over by the laws; 0 = not within an hour
 	}{
 		{"silent long before the end", []law{{0, Running, time.Minute}}, 5 * time.Second, time.Minute},
 		{"silent just before the end", []law{{0, Running, time.Minute}}, 55 * time.Second, time.Minute},

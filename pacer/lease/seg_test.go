@@ -17,7 +17,7 @@ func (s Segs) bits() (b bits) {
 	return b
 }
 
-// drawSegs returns random segments of places 0 … 63, each from another slot on.
+// drawSegs returns random segments of places 0 … 63, each with its own first slot.
 func drawSegs(rng *rand.Rand) (s Segs) {
 	for at := int64(0); at < 64; {
 		lo := at + rng.Int64N(12)
@@ -31,7 +31,7 @@ func drawSegs(rng *rand.Rand) (s Segs) {
 	return s
 }
 
-// TestSegsAreSets: the operations are those of sets, and parts keep what they are.
+// TestSegsAreSets: the operations behave as on sets, and parts keep their first slot.
 func TestSegsAreSets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
@@ -61,7 +61,7 @@ func TestSegsAreSets(t *testing.T) {
 	}
 }
 
-// within reports whether each segment is a part of one in a, and from the same slot on.
+// within reports whether each segment is part of one in a, with the same first slot.
 func (s Segs) within(a Segs) bool {
 	for _, x := range s {
 		ok := false

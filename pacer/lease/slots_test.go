@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/circle"
 )
 
-// due is all that shards send before a time, µs.
+// due collects all slots that shards send before a time, µs.
 func due(shards []*Slots, before int64, got map[Pos]int) {
 	for _, s := range shards {
 		var x pacer.Slot
@@ -86,7 +86,7 @@ func TestSlotsChangeHands(t *testing.T) {
 		take(b, vb)
 		now, reached, owner := int64(1_000_000), int64(0), 0
 		for range 20 {
-			now = max(now+rng.Int64N(300_000), reached) // a piece is given up from a slot that no shard has passed
+			now = max(now+rng.Int64N(300_000), reached) // a piece is given up only from a slot that no shard has passed
 			due(a, now, got)
 			due(b, now, got)
 			end := Later(x.From, Pos{1, laws.All()[0].Before(now + rng.Int64N(200_000))})
@@ -103,7 +103,7 @@ func TestSlotsChangeHands(t *testing.T) {
 			vt.Version++
 			vt.Held = vt.Held.Plus(Segs{x})
 			view := *vt
-			for _, s := range to { // some late
+			for _, s := range to { // some shards are late
 				if rng.IntN(3) == 0 {
 					reached = max(reached, now+rng.Int64N(50_000))
 					due(to, reached, got)
@@ -153,7 +153,7 @@ func TestSlotsBeyondACut(t *testing.T) {
 	}
 }
 
-// BenchmarkSlots measures what a slot costs a shard. Names give the worker's share, pieces and shards.
+// BenchmarkSlots measures the cost of a slot for a shard. Names give the worker's share, pieces and shards.
 func BenchmarkSlots(b *testing.B) {
 	for _, c := range []struct {
 		share, pieces int64
@@ -179,7 +179,7 @@ func BenchmarkSlots(b *testing.B) {
 	}
 }
 
-// TestTinyPieces: all slots of a piece of one place are in one shard, and the search of the others ends.
+// TestTinyPieces: all slots of a piece of one place are in one shard, and the other shards' search ends.
 func TestTinyPieces(t *testing.T) {
 	for lo := range int64(4) {
 		v := View{Version: 1, Era: 1, Laws: (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), Held: Segs{{Lo: lo, Hi: lo + 1, From: Pos{1, 0}}}, P: 20_000_000}
@@ -204,7 +204,7 @@ func TestSlotsGivenUpAgain(t *testing.T) {
 	}
 	s.Take(&View{Version: 1, Era: 1, Laws: laws, Ending: ending(1, 2000), P: 10_000_000})
 	due([]*Slots{s}, 1_500_000, got)
-	s.Take(&View{Version: 3, Era: 1, Laws: laws, Ending: ending(2, 2500), P: 10_000_000}) // version 2 held it
+	s.Take(&View{Version: 3, Era: 1, Laws: laws, Ending: ending(2, 2500), P: 10_000_000}) // version 2 contained the piece
 	due([]*Slots{s}, math.MaxInt64/2000, got)
 	for k := range int64(2500) {
 		if n := got[Pos{1, k}]; n != 1 {

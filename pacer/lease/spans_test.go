@@ -6,8 +6,8 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// operated is the laws of a run that begins at 1 s, is paused at 3 s, resumed at 5 s, and ends by its plan at 9 s.
-// known says how many of them are known.
+// operated returns the laws of a run that begins at 1 s, is paused at 3 s, resumed at 5 s, and ends at 9 s. known is
+// how many of them are known.
 func operated(known int) *Laws {
 	law := func(id, t0 int64, phase Phase, end int64) Law {
 		return Law{Law: pacer.Law{ID: id, T0: t0, Den: 1}, Phase: phase, Prev: id - 1, End: end, Era: 1}
@@ -16,14 +16,14 @@ func operated(known int) *Laws {
 		law(4, 9_000_000, Ended, 9_000_000)}[:known]...)
 }
 
-// TestRunning: when the run goes on, as far as is known.
+// TestRunning: the times at which the run goes on, according to the known laws.
 func TestRunning(t *testing.T) {
 	for _, c := range []struct {
 		known          int
 		at             int64
 		from, until    int64
 		over           bool
-		before, paused int64 // of the 10 s from 0 on
+		before, paused int64 // in the 10 s from 0 on
 	}{
 		{0, 2_000_000, 0, 0, false, 0, 0},
 		{1, 500_000, 1_000_000, 7_000_000, false, 6_000_000, 0},
@@ -49,7 +49,7 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// TestSpentOfWhatIsForgotten: time before the known laws counts as that of the first of them.
+// TestSpentOfWhatIsForgotten: time before the known laws counts like the first of them.
 func TestSpentOfWhatIsForgotten(t *testing.T) {
 	all := operated(4).All()
 	if running, paused := (*Laws)(nil).With(all[2:]...).Spent(2_000_000, 6_000_000); running != 4_000_000 || paused != 0 {
@@ -60,7 +60,7 @@ func TestSpentOfWhatIsForgotten(t *testing.T) {
 	}
 }
 
-// TestRunningThroughLaws: laws in a row are one stretch, and a new era has its own.
+// TestRunningThroughLaws: consecutive laws are one stretch, and a new era begins another one.
 func TestRunningThroughLaws(t *testing.T) {
 	a, b := constant(1, 1_000_000, 0, 0, 0), constant(2, 4_000_000, 1, 3000, 3000)
 	a.End, b.End = 8_000_000, 8_000_000

@@ -15,9 +15,9 @@ import (
 	"github.com/loadctl/loadctl/lua"
 )
 
-// BenchmarkTake is one call for one permit of a limit that is mostly reached, on a real Redis: by 1, 8 and 64
-// clients, as EVALSHA and as EVAL, and redis_rate's AllowN beside it. Time is that between two calls of all clients
-// together; µs-redis is spent in the script, as Redis counts it.
+// BenchmarkTake measures one call for one permit of a limit that is mostly reached, on a real Redis. It uses 1, 8 and
+// 64 clients, EVALSHA and EVAL, and compares with redis_rate's AllowN. Time is that between two calls of all clients
+// together. µs-redis is spent in the script, as Redis counts it.
 func BenchmarkTake(b *testing.B) {
 	client := redistest.Start(b).Client()
 	for _, p := range []string{
@@ -58,7 +58,7 @@ func load(b *testing.B, client *redis.Client, script *redis.Script) {
 func measure(b *testing.B, client *redis.Client, call func() error) {
 	for _, clients := range []int{1, 8, 64} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) {
-			if err := call(); err != nil { // connections and scripts are there
+			if err := call(); err != nil { // creates the connections and loads the scripts
 				b.Fatal(err)
 			}
 			if err := client.ConfigResetStat(b.Context()).Err(); err != nil {
@@ -85,7 +85,7 @@ func measure(b *testing.B, client *redis.Client, call func() error) {
 	}
 }
 
-// report asks Redis what the calls have cost it.
+// report asks Redis for the cost of the calls.
 func report(b *testing.B, client *redis.Client) {
 	info, err := client.InfoMap(b.Context(), "stats", "commandstats").Result()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/loadctl/loadctl/pacer/limit"
 )
 
-// TestCluster: every limiter works on a cluster, wherever its key lives, also by a client that asks the wrong node
-// first, and after each node has forgotten its scripts.
+// TestCluster: every limiter works on a cluster, wherever its key is. This includes a client that asks the wrong node
+// first, and nodes that have forgotten their scripts.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -47,13 +47,13 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestClusterMoved: a client that believes all keys to be at the first master is sent on.
+// TestClusterMoved: a client that believes all keys are on the first master is redirected.
 func TestClusterMoved(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
 	moved := 0
 	for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
-		// A client of one node only.
+		// This client knows only one node.
 		first, err := limit.NewGCRA(c.Masters[0].Client(), key, limit.PerWindow(2, time.Hour))
 		if err != nil {
 			t.Fatal(err)

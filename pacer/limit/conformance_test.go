@@ -63,7 +63,7 @@ func laws() []law {
 // random numbers, the same in each run.
 func random(s *subject) *rand.Rand { return rand.New(rand.NewPCG(7, uint64(len(s.script)))) }
 
-// gap is a random time between two calls: often none, sometimes an idle one.
+// gap returns a random time between two calls: often none, sometimes an idle one.
 func gap(r *rand.Rand, l law) int64 {
 	switch x := r.IntN(20); {
 	case x < 7:
@@ -76,7 +76,7 @@ func gap(r *rand.Rand, l law) int64 {
 	return r.Int64N(4 * l.window)
 }
 
-// batch is a random number of permits, mostly few, and whether all are wanted.
+// batch returns a random number of permits, mostly few, and whether all are wanted.
 func (s *subject) batch(r *rand.Rand, l law) (int64, bool) {
 	n := 1 + r.Int64N(4)
 	if r.IntN(5) == 0 {
@@ -93,7 +93,8 @@ func lengths(l law) []int64 {
 	return []int64{0, 1000, 10_000, 100_000, second, l.window / 10, l.window, 3 * l.window, 10 * l.window}
 }
 
-// checkBound: random batches from clients whose clocks are wrong, random gaps: the bound holds in all windows.
+// checkBound makes random batches with random gaps, from clients whose clocks are wrong. The bound holds in all
+// windows.
 func checkBound(s *subject) {
 	r := random(s)
 	for _, l := range laws() {
@@ -109,7 +110,7 @@ func checkBound(s *subject) {
 	}
 }
 
-// checkChanges: the same while rate and burst change all the time.
+// checkChanges does the same while rate and burst change all the time.
 func checkChanges(s *subject) {
 	r := random(s)
 	for range 4 {
@@ -122,7 +123,7 @@ func checkChanges(s *subject) {
 			if r.IntN(8) == 0 {
 				l = law{1 + r.Int64N(200), []int64{100_000, second, 3 * second}[r.IntN(3)], 1 + r.Int64N(50)}
 				inForce = append(inForce, grant{s.now, l})
-				// Callers that wait keep their times, so each law is kept by those who got their times under it.
+				// Waiting callers keep their times. So each law is checked with the callers who got their times under it.
 				if s.queue {
 					s.within(grants, inForce[len(inForce)-2:len(inForce)-1], 300, lengths(l)...)
 					grants = nil
@@ -138,8 +139,8 @@ func checkChanges(s *subject) {
 	}
 }
 
-// checkBack: a clock that goes back and forth mints nothing: the bound holds by a time that stands still until the
-// clock has caught up with the last grant.
+// checkBack: a clock that goes back and forth creates no permits. The test's time stands still until the clock has
+// caught up with the last grant, and the bound holds by that time.
 func checkBack(s *subject) {
 	r := random(s)
 	for _, l := range laws() {
@@ -162,7 +163,7 @@ func checkBack(s *subject) {
 	}
 }
 
-// checkExact: a caller that must come back in so many µs is served then and not 1 µs sooner. In the long run nothing
+// checkExact: a caller that must come back in so many µs is served then, and not 1 µs sooner. In the long run nothing
 // is lost.
 func checkExact(s *subject) {
 	for _, l := range laws() {
@@ -180,7 +181,7 @@ func checkExact(s *subject) {
 				}
 			}
 			s.now += r.retry - 1
-			s.skew = 25_000 // whose clock is ahead is no better off
+			s.skew = 25_000 // a clock that is ahead gains nothing
 			if s.take(l, 1, true).granted == 1 {
 				s.fail("%+v: granted 1 µs before retry_after", l)
 				total++
@@ -193,8 +194,7 @@ func checkExact(s *subject) {
 			}
 			total++
 		}
-		// What could be asked for at once at the end of the time that has passed: R·t, and for buckets also the
-		// burst.
+		// The permits that the elapsed time allowed: R·t, and for buckets also the burst.
 		passed := new(big.Int).Mul(big.NewInt(s.now-begin), big.NewInt(l.count))
 		want := passed.Div(passed, big.NewInt(l.window)).Int64()
 		if s.bucket {
@@ -207,7 +207,7 @@ func checkExact(s *subject) {
 	}
 }
 
-// checkInstant: one call again and again in the same instant gets what there is, and no more.
+// checkInstant: repeated calls in one instant get what there is, and no more.
 func checkInstant(s *subject) {
 	for _, l := range []law{{10, second, 4}, {10, 3, 4}, {1, day, 1}, {300, second, 250}} {
 		for _, n := range []int64{1, 3} {
@@ -220,7 +220,7 @@ func checkInstant(s *subject) {
 				}
 			}
 			want := s.most(l)
-			if s.debt { // who finds a token gets all that he wants
+			if s.debt { // a caller that finds a token gets all that it wants
 				want = (l.burst + n - 1) / n * n
 			}
 			if total != want {
@@ -231,7 +231,7 @@ func checkInstant(s *subject) {
 	}
 }
 
-// checkRefused: calls that get nothing leave all as it is, the lifetime too.
+// checkRefused: calls that get nothing change nothing, not even the lifetime.
 func checkRefused(s *subject) {
 	s.fresh()
 	l := law{5, 60 * second, 5}
@@ -253,7 +253,7 @@ func checkRefused(s *subject) {
 	}
 }
 
-// checkKeys: only the keys that were given, each with a lifetime that is neither shorter nor much longer than its use.
+// checkKeys: scripts use only the given keys. The lifetime of each is neither shorter nor much longer than its use.
 func checkKeys(s *subject) {
 	for _, l := range laws() {
 		s.fresh()
@@ -278,7 +278,7 @@ func checkKeys(s *subject) {
 	}
 }
 
-// checkMemory: the state does not grow with time, only where it is said with count.
+// checkMemory: the state does not grow with time. Only where docs/limiters.md says so does it grow with count.
 func checkMemory(s *subject) {
 	s.fresh()
 	l := law{10, second, 10}
@@ -295,7 +295,7 @@ func checkMemory(s *subject) {
 	}
 }
 
-// checkHostile: an argument that cannot be is an error and changes nothing.
+// checkHostile: an impossible argument is an error and changes nothing.
 func checkHostile(s *subject) {
 	s.fresh()
 	right := []any{1, 1, 10, second, 10, s.option, 0}
@@ -304,7 +304,7 @@ func checkHostile(s *subject) {
 	for position := range right {
 		for _, bad := range []any{"-1", "", "x", "nan", "inf", "-inf", "1e3", "0x10", "1.5", " 1", "9007199254740993", "99999999999999999999", "0"} {
 			if bad == "0" && (position == 1 || position >= 5) {
-				continue // all, option and name may be 0
+				continue // these arguments may be 0
 			}
 			args := slices.Clone(right)
 			args[position] = bad
@@ -327,11 +327,12 @@ func checkHostile(s *subject) {
 	}
 }
 
-// checkNever: a fresh limiter grants all that can ever be granted at once. One more is an error at once.
+// checkNever: a fresh limiter grants at once the most that it can ever grant. A request for one more is an error at
+// once.
 func checkNever(s *subject) {
 	for _, l := range laws() {
 		if s.most(l) > 1_000_000 {
-			continue // debt: there is no such number
+			continue // a limiter with debt has no such number
 		}
 		s.fresh()
 		if got, err := s.raw(s.most(l)+1, 1, l.count, l.window, l.burst, s.option, 0); err == nil {
@@ -343,7 +344,7 @@ func checkNever(s *subject) {
 	}
 }
 
-// checkRevalued: a change of the rate keeps the debt in permits, whatever time they were worth.
+// checkRevalued: a change of the rate keeps the debt in permits, whatever the time each was worth.
 func checkRevalued(s *subject) {
 	slow, fast := law{10, day, 10}, law{10_000, second, 10}
 	if !s.bucket {
@@ -368,7 +369,7 @@ func checkRevalued(s *subject) {
 	}
 }
 
-// checkRemaining: what is said to remain is there, and not one more.
+// checkRemaining: the reported remainder can be taken, and not one more.
 func checkRemaining(s *subject) {
 	r := random(s)
 	for _, l := range laws() {
@@ -386,8 +387,8 @@ func checkRemaining(s *subject) {
 	}
 }
 
-// TestLostState: if Redis has lost a state, the limiter is fresh; half a state cannot happen. A key of another type
-// is an error.
+// TestLostState: if Redis has lost a state, the limiter is fresh. Half a state cannot occur. A key of another type is
+// an error.
 func TestLostState(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -411,7 +412,7 @@ func TestLostState(t *testing.T) {
 	})
 }
 
-// TestYears: a bucket that is used for thirty years, now and then, is exact to the µs at the end.
+// TestYears: a bucket that is used now and then for thirty years is exact to the µs at the end.
 func TestYears(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -422,7 +423,7 @@ func TestYears(t *testing.T) {
 			s.take(l, 3, true)
 			begin := s.now
 			weeks := int64(s.rounds(1500))
-			// Three days late and three days early in turn; nothing is lost: the bucket is never full.
+			// Calls come three days late and three days early in turn. Nothing is lost, because the bucket is never full.
 			for k := int64(1); k <= weeks; k++ {
 				s.now = begin + k*7*day + (k%2)*3*day
 				if got := s.take(l, 1, true).granted; got != 1 {
@@ -439,8 +440,8 @@ func TestYears(t *testing.T) {
 	})
 }
 
-// TestGiveBack: the last call can be given back, once. Then the state is as before it. A call that others have queued
-// behind cannot.
+// TestGiveBack: the last call can be given back once, and the state is then as before it. A call with others queued
+// behind it cannot be given back.
 func TestGiveBack(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -475,7 +476,7 @@ func TestGiveBack(t *testing.T) {
 				t.Errorf("time %d: %d given back, want %d", i, n, want)
 			}
 		}
-		// The two of the first call go before it, 2 ms have passed.
+		// The two permits of the first call go before it, and 2 ms have passed.
 		if r := s.take(l, 1, true); r.retry != 200_000-2000 {
 			t.Errorf("after 3 of 5 were given back: %+v; state before %s", r, before)
 		}

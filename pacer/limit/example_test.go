@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/limit"
 )
 
-// connect brings a Redis for an example; yours is redis.NewClient(…) of a real one, or of a cluster.
+// connect starts a Redis for an example. Yours is redis.NewClient(…) of a real one, or of a cluster.
 func connect() (client *redis.Client, end func()) {
 	server, err := embedded.Start("127.0.0.1:0")
 	if err != nil {
@@ -28,7 +28,7 @@ func connect() (client *redis.Client, end func()) {
 	}
 }
 
-// Twenty may come at once, and then a hundred an hour.
+// Twenty calls may come at once, and then a hundred an hour.
 func Example() {
 	client, end := connect()
 	defer end()
@@ -45,7 +45,7 @@ func Example() {
 	// 0 0 36s
 }
 
-// As many as there are: a batch for a while.
+// A caller takes as many permits as there are: a batch for a while.
 func ExampleRedis_TakeUpTo() {
 	client, end := connect()
 	defer end()
@@ -62,7 +62,7 @@ func ExampleRedis_TakeUpTo() {
 	// 0
 }
 
-// A leaky bucket tells everybody when to go.
+// A leaky bucket tells each caller when to go.
 func ExampleNewLeakyBucket() {
 	client, end := connect()
 	defer end()
@@ -80,7 +80,7 @@ func ExampleNewLeakyBucket() {
 	// 0 1h0m0s
 }
 
-// One member of a fleet of four that goes on by itself at a fourth of the rate while Redis is away.
+// One member of a fleet of four. While Redis is away, it goes on at a fourth of the rate.
 func ExampleNewFailover() {
 	client, end := connect()
 	defer end()
@@ -92,7 +92,7 @@ func ExampleNewFailover() {
 	// Output: <nil>
 }
 
-// The limit changes for all who use it.
+// The limit changes for all users of the key.
 func ExampleRedis_SetLimit() {
 	client, end := connect()
 	defer end()

@@ -16,7 +16,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/limit"
 )
 
-// mute is a shared limiter that is asked and says nothing.
+// mute is a shared limiter that never answers.
 type mute struct{}
 
 func (mute) Take(ctx context.Context, _ int64) (limit.Answer, error) {
@@ -29,8 +29,8 @@ func (mute) Wait(ctx context.Context, _ int64) error {
 	return ctx.Err()
 }
 
-// TestFailoverSilent: a shared limiter that does not answer is away: for callers that have time, and after a deadline
-// for the next callers. A caller that gives up proves nothing.
+// TestFailoverSilent: a shared limiter that does not answer counts as away. Callers that have time notice that
+// themselves; after a missed deadline the next callers do. A caller that gives up early proves nothing.
 func TestFailoverSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failover := func() *limit.Failover {
@@ -49,7 +49,7 @@ func TestFailoverSilent(t *testing.T) {
 		if a, err := f.Take(gaveUp, 1); !errors.Is(err, context.Canceled) {
 			t.Errorf("who gave up: %+v, %v", a, err)
 		}
-		// The first one only if who gave up has changed nothing.
+		// This is the first permit only if the caller that gave up has changed nothing.
 		for i, want := range []error{context.DeadlineExceeded, nil} {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			if a, err := f.Take(ctx, 1); !errors.Is(err, want) || (err == nil) != (a.Granted == 1) {
@@ -60,8 +60,8 @@ func TestFailoverSilent(t *testing.T) {
 	})
 }
 
-// TestFailoverHung: callers with deadlines fail over when a real server hangs, but not when they only waited as long
-// as they would.
+// TestFailoverHung: callers with deadlines fail over when a real server hangs, but not when they merely waited for
+// their turn.
 func TestFailoverHung(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -90,7 +90,8 @@ func TestFailoverHung(t *testing.T) {
 	if err := wait(100 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("while the server hangs: %v", err)
 	}
-	// By itself, as soon as it is not the shared limiter's turn again; a slow machine may need more than one try.
+	// It grants by itself as soon as it does not have to try the shared limiter again. On a slow machine that may need
+	// several tries.
 	for tries := 1; wait(100*time.Millisecond) != nil; tries++ {
 		if tries == 50 {
 			t.Fatal("nobody fails over")
@@ -98,7 +99,7 @@ func TestFailoverHung(t *testing.T) {
 	}
 }
 
-// TestFailoverMistaken: what somebody has to mend is an error, and no outage.
+// TestFailoverMistaken: a fault that somebody has to mend is an error, not an outage.
 func TestFailoverMistaken(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -114,7 +115,7 @@ func TestFailoverMistaken(t *testing.T) {
 	do("CONFIG", "SET", "requirepass", "secret")
 	for want, options := range map[string]*redis.Options{
 		"WRONGTYPE":       {Password: "secret"},
-		"unauthenticated": {}, // so many arguments are not even read
+		"unauthenticated": {}, // the server does not even read this many arguments
 		"NOPERM":          {Username: "nobody", Password: "secret"},
 		"WRONGPASS":       {Password: "guess"},
 	} {
@@ -143,8 +144,8 @@ func (r replies) RedisError()   {}
 func (r replies) Take(context.Context, int64) (limit.Answer, error) { return limit.Answer{}, r }
 func (r replies) Wait(context.Context, int64) error                 { return r }
 
-// TestFailoverReplies: a server that cannot serve anybody now is away. One that says what is wrong with the call is
-// not.
+// TestFailoverReplies: a server that can serve nobody at the moment counts as away. A server that says what is wrong
+// with the call does not.
 func TestFailoverReplies(t *testing.T) {
 	for reply, away := range map[replies]bool{
 		"LOADING Redis is loading the dataset in memory": true, "CLUSTERDOWN The cluster is down": true,
@@ -161,7 +162,7 @@ func TestFailoverReplies(t *testing.T) {
 	}
 }
 
-// TestFailoverSteps: a permit is due to the µs, at any rate, for as long as a duration holds.
+// TestFailoverSteps: a permit is due to the µs, at any rate, for as long as a Duration can hold.
 func TestFailoverSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := alone(t, gone{}, 1000)
@@ -189,8 +190,8 @@ func TestFailoverSteps(t *testing.T) {
 	})
 }
 
-// stubborn is a shared limiter whose client tries for 1.7 s, whatever the context, and then says that nobody is
-// there; or it answers at once.
+// stubborn is a shared limiter whose client tries for 1.7 s, whatever the context, and then reports that the server is
+// away. It can also answer at once.
 type stubborn struct {
 	back    atomic.Bool
 	calls   atomic.Int64
@@ -212,7 +213,8 @@ func (s *stubborn) Wait(ctx context.Context, n int64) error {
 	return err
 }
 
-// TestFailoverStubborn: while one caller tries again, the others get the whole permit; once it is back, all ask it.
+// TestFailoverStubborn: while one caller tries again, the others get the whole permit. Once the shared limiter is
+// back, all ask it.
 func TestFailoverStubborn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &stubborn{}
@@ -233,7 +235,7 @@ func TestFailoverStubborn(t *testing.T) {
 		if n := total.Load(); n < 299 || n > 302 {
 			t.Errorf("%d permits in 30 s at 10/s", n)
 		}
-		// All at once at the beginning, and then one for each 1.7 s + 1 s.
+		// All callers ask once at the beginning. After that one asks each 1.7 s + 1 s.
 		if n := shared.calls.Load(); n < callers+10 || n > callers+12 {
 			t.Errorf("it was asked %d times", n)
 		}
@@ -247,8 +249,8 @@ func TestFailoverStubborn(t *testing.T) {
 	})
 }
 
-// TestFailoverComesBack: a caller that waits for many keeps those it has, and asks the shared limiter only for the
-// others.
+// TestFailoverComesBack: a caller that waits for many permits keeps those it has, and asks the shared limiter only for
+// the rest.
 func TestFailoverComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &stubborn{}
@@ -264,7 +266,7 @@ func TestFailoverComesBack(t *testing.T) {
 	})
 }
 
-// TestFailoverGivesUp: a caller that gives up leaves the permit that it had reserved to the next one.
+// TestFailoverGivesUp: the permit that a caller had reserved goes to the next caller if the first gives up.
 func TestFailoverGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := alone(t, gone{}, 0.1)
@@ -284,8 +286,8 @@ func TestFailoverGivesUp(t *testing.T) {
 	})
 }
 
-// TestFailoverNever: more than the shared limiter can ever grant is refused for good, also by itself. A larger limit
-// that was set is known.
+// TestFailoverNever: a request for more than the shared limiter can ever grant is refused for good, also during an
+// outage. The Failover knows a larger limit that was set.
 func TestFailoverNever(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -320,7 +322,7 @@ func TestFailoverNever(t *testing.T) {
 		}
 		for _, n := range []int64{r.most + 1, 1_000_000} {
 			if r.most >= n || n > 1_000_000_000 {
-				continue // not too many, or too many for anybody
+				continue // n is not too many, or is too many for any limiter
 			}
 			if a, err := r.f.Take(t.Context(), n); !errors.Is(err, limit.ErrNever) {
 				t.Errorf("%s: %d: %+v, %v", name, n, a, err)

@@ -23,7 +23,7 @@ var errGone = errors.New("connection refused")
 func (gone) Take(context.Context, int64) (limit.Answer, error) { return limit.Answer{}, errGone }
 func (gone) Wait(context.Context, int64) error                 { return errGone }
 
-// members is how many permits a fleet gives itself while Redis is away for a time, each member at its permit.
+// members returns how many permits a fleet grants itself while Redis is away for a time. Each member has this permit.
 func members(t *testing.T, n int, permit float64, away time.Duration) int64 {
 	var total atomic.Int64
 	synctest.Test(t, func(t *testing.T) {
@@ -48,8 +48,8 @@ func members(t *testing.T, n int, permit float64, away time.Duration) int64 {
 	return total.Load()
 }
 
-// TestFailoverRate: by itself a fleet stays at the shared rate if each member has its part of it. With the full rate
-// on every machine, it gets that rate times the number of machines. The permit prevents this.
+// TestFailoverRate: during an outage a fleet stays at the shared rate if each member has its part of it. With the full
+// rate on every machine it would get that rate times the number of machines.
 func TestFailoverRate(t *testing.T) {
 	const n, rate, away = 4, 100, 10 * time.Second
 	if got := members(t, n, rate/n, away); got > rate*10+n || got < rate*10-n {
@@ -70,8 +70,8 @@ func alone(t *testing.T, shared limit.Limiter, permit float64) *limit.Failover {
 	return f
 }
 
-// TestFailoverBatch: by itself it grants one at a time: of many none, or up to one, or one after the other to a
-// caller that waits.
+// TestFailoverBatch: during an outage it grants one permit at a time. A call for many gets none, a call for up to many
+// gets one, and a caller that waits gets one after the other.
 func TestFailoverBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := alone(t, gone{}, 10)
@@ -116,7 +116,7 @@ func TestFailoverBatch(t *testing.T) {
 	})
 }
 
-// TestFailoverRedis: with a real server that dies, comes back, and is left alone only in between.
+// TestFailoverRedis uses a real server that dies and comes back. Only in between does the Failover grant without it.
 func TestFailoverRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -126,7 +126,7 @@ func TestFailoverRedis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared := func() bool { // only the shared one knows what remains
+	shared := func() bool { // only the shared limiter knows what remains
 		t.Helper()
 		a, err := f.Take(t.Context(), 1)
 		if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/loadctl/loadctl/lua"
 )
 
-// finding is the check that a script fails, and what it then says.
+// finding is the check that a script fails, and the message of that check.
 type finding struct{ check, says string }
 
-// defects are the scripts in testdata. Each is a limiter as it is often written, with what the suite finds.
+// defects returns the scripts in testdata. Each is a limiter as it is often written, with the finding of the suite.
 func defects() map[string]finding {
 	return map[string]finding{
 		"fixed_window_counts_refused": {"refused", "a refused call has changed"},
@@ -67,7 +67,7 @@ func TestDefects(t *testing.T) {
 				if !strings.HasPrefix(name, p.script) || p.debt || p.script == "fixed_window" && p.option == 1 {
 					continue
 				}
-				// The naive limiter in place of ours, all else the same.
+				// The naive limiter replaces ours; everything else is the same.
 				own, err := os.ReadFile(filepath.Join("..", "..", "lua", p.script+".lua"))
 				if err != nil {
 					t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 // buckets are the limiters whose drops are converted when the rate changes.
 func buckets() []string { return []string{"leaky-bucket", "token-bucket", "token-bucket debt", "gcra"} }
 
-// TestLowered: however much was granted and however slow the rate then is, a time is no more than the 366 days that a
-// window may have, and who comes back after it is served.
+// TestLowered: after any grants and any drop of the rate, no wait exceeds the 366 days that a window may have. A
+// caller that comes back after that is served.
 func TestLowered(t *testing.T) {
 	t.Parallel()
 	const year, most = 366 * day, int64(1_000_000_000)
@@ -32,7 +32,7 @@ func TestLowered(t *testing.T) {
 				s.fresh()
 				fast, slow := change[0], change[1]
 				s.take(fast, fast.burst, true)
-				if s.debt { // it owes nothing yet
+				if s.debt { // the bucket owes nothing yet
 					s.take(fast, fast.burst, false)
 					s.now += 2 * second
 					s.take(fast, most, false)
@@ -40,7 +40,7 @@ func TestLowered(t *testing.T) {
 				r := s.take(slow, 1, true)
 				longest := max(year, slow.burst*(slow.window/slow.count+1)) + slow.window
 				full := longest
-				if s.debt { // beyond what is owed, the bucket has to be filled
+				if s.debt { // the bucket has to be filled beyond its debt
 					full *= 2
 				}
 				if r.retry > longest || r.reset > full || r.granted > 0 {
@@ -58,7 +58,7 @@ func TestLowered(t *testing.T) {
 	})
 }
 
-// TestLoweredByLibrary: the answer of a limiter that was lowered has times that a duration can hold.
+// TestLoweredByLibrary: the times in the answer of a lowered limiter fit into a Duration.
 func TestLoweredByLibrary(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -74,7 +74,7 @@ func TestLoweredByLibrary(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if name == "token-bucket" { // owes nothing: it is empty
+			if name == "token-bucket" { // it is empty and owes nothing
 				if a.RetryAfter <= 0 || a.RetryAfter > 5*time.Hour {
 					t.Errorf("%s: %+v, want to wait for one permit", name, a)
 				}
@@ -85,8 +85,8 @@ func TestLoweredByLibrary(t *testing.T) {
 	})
 }
 
-// TestMixedParts: clients that cut the window of one key differently keep one bound together, and are served in the
-// long run.
+// TestMixedParts: clients may divide the window of one key into different numbers of parts. Together they keep one
+// bound, and all are served in the long run.
 func TestMixedParts(t *testing.T) {
 	t.Parallel()
 	l := law{10, 2 * second, 10}
@@ -101,7 +101,7 @@ func TestMixedParts(t *testing.T) {
 			for k := range 300 {
 				s.option = parts[k%2]
 				r := s.take(l, 10, false)
-				if total += r.granted; k == 9 && total > 10 { // 1.1 s
+				if total += r.granted; k == 9 && total > 10 { // 1.1 s have passed
 					s.fail("parts %v: %d permits in 1.1 s", parts, total)
 				}
 				grants = s.record(grants, l, s.now, r)
@@ -118,7 +118,7 @@ func TestMixedParts(t *testing.T) {
 	})
 }
 
-// TestTooLarge: a limit that no call could be granted under is refused where it is made, in Go and in the script, and
+// TestTooLarge: a limit under which no call could be granted is refused when it is made, in Go and in the script. It
 // changes nothing.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
@@ -154,7 +154,7 @@ func TestTooLarge(t *testing.T) {
 	})
 }
 
-// TestTooLargeInScript: the script checks for itself, for the limiters that count drops and for no others.
+// TestTooLargeInScript: the script makes this check itself, only for limiters that count drops.
 func TestTooLargeInScript(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -174,7 +174,7 @@ func TestTooLargeInScript(t *testing.T) {
 	})
 }
 
-// TestLimitKept: calls that are refused do not keep a limit that was set, unless it still has to refuse.
+// TestLimitKept: refused calls do not prolong the life of a limit that was set, unless it still has to refuse calls.
 func TestLimitKept(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {

@@ -25,8 +25,8 @@ func must(t testing.TB, name string, client redis.Scripter, key string, l limit.
 	return r
 }
 
-// TestConcurrent: clients at the same time, while Redis forgets the scripts now and then, get no more than the bound
-// of the time that passed on the clock of Redis.
+// TestConcurrent: concurrent clients get no more than the bound for the time that passed on the clock of Redis.
+// Meanwhile Redis forgets the scripts now and then.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -53,8 +53,7 @@ func TestConcurrent(t *testing.T) {
 			}
 			clients.Wait()
 			passed := client.Time(t.Context()).Val().Sub(from)
-			// The largest x of all is that of the fixed window. A leaky bucket has granted what will go later, up to
-			// its burst.
+			// The fixed window has the largest x of all. A leaky bucket has granted calls that go later, up to its burst.
 			if most := int64(passed.Seconds()*500) + 101; total.Load() > most || total.Load() < 50 {
 				t.Errorf("%s: %d granted in %v, want 50 to %d", name, total.Load(), passed, most)
 			}
@@ -62,7 +61,7 @@ func TestConcurrent(t *testing.T) {
 	})
 }
 
-// TestWait: all waiting callers are served, and not sooner than the limit allows.
+// TestWait: all waiting callers are served, not sooner than the limit allows.
 func TestWait(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -85,8 +84,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestWaitEnds: Wait ends with the context, and at once if n can never be granted. A leaky bucket then has the place
-// again.
+// TestWaitEnds: Wait ends with the context, and at once if n can never be granted. A leaky bucket then gets its place
+// back.
 func TestWaitEnds(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -99,7 +98,7 @@ func TestWaitEnds(t *testing.T) {
 			if err != nil || a.Granted != 2 {
 				t.Fatalf("%s: %+v, %v", name, a, err)
 			}
-			for range 2 { // the second time only if the first has given back
+			for range 2 { // the second try succeeds only if the first has given back
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error)
 				go func() { ended <- r.Wait(ctx, 1+a.Remaining) }()
@@ -128,7 +127,7 @@ func TestGiveUp(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- r.Wait(ctx, 2) }()
 		for len(ended) == 0 && redistest.Contents(t, client)["limit:{queue}:leaky-bucket:state"] == before["limit:{queue}:leaky-bucket:state"] {
-			time.Sleep(time.Millisecond) // until it has its place
+			time.Sleep(time.Millisecond) // until the caller has its place
 		}
 		if a, err := r.Take(t.Context(), 1); err != nil || a.Granted != 0 {
 			t.Errorf("while both places are taken: %+v, %v", a, err)
@@ -150,7 +149,7 @@ func TestGiveUp(t *testing.T) {
 	})
 }
 
-// TestSetLimit: all users of a limiter follow a new limit from their next call on, including waiting ones.
+// TestSetLimit: all users of a limiter follow a new limit from their next call on. Callers that are waiting do so too.
 func TestSetLimit(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client *redis.Client) {
@@ -180,7 +179,7 @@ func TestSetLimit(t *testing.T) {
 	})
 }
 
-// TestRefusals: a wrong setting is an error of one line that says what to give, and calls nobody.
+// TestRefusals: a wrong setting is an error of one line that says what to give, and makes no call.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	l := limit.PerWindow(10, time.Second)

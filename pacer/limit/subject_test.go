@@ -16,7 +16,7 @@ import (
 const (
 	second = int64(1_000_000) // µs
 	day    = 86_400 * second
-	epoch  = 1_763_744_400_123_457 // some µs of the year 2025: 16 digits, so that a lost one shows
+	epoch  = 1_763_744_400_123_457 // a time in 2025 with 16 digits, so that a lost digit shows
 )
 
 // law is a limit as the scripts know it; times are µs.
@@ -24,16 +24,16 @@ type law struct{ count, window, burst int64 }
 
 func (l law) rate() float64 { return float64(l.count) / float64(l.window) }
 
-// promise is what a limiter says of itself, in the words of docs/limiters.md.
+// promise is what a limiter guarantees, in the words of docs/limiters.md.
 type promise struct {
 	script  string
 	bucket  bool                           // it has a burst, and is exact for any rate
-	queue   bool                           // what it grants goes later
-	debt    bool                           // more than all may be taken
+	queue   bool                           // granted permits are used later
+	debt    bool                           // a call may take more than there is
 	option  int64                          // ARGV[6]
 	extra   func(l law, n float64) float64 // the x of R·W + x, n being the largest batch
-	changed func(l law) float64            // how much a change of the rate may add
-	most    func(l law) int64              // at once
+	changed func(l law) float64            // how much a change of the rate may add to x
+	most    func(l law) int64              // the most that one instant can grant
 }
 
 func window(x float64) func(law, float64) float64 {
@@ -43,7 +43,7 @@ func window(x float64) func(law, float64) float64 {
 func promises() map[string]promise {
 	count := func(l law) int64 { return l.count }
 	burst := func(l law) int64 { return l.burst }
-	more := func(l law) float64 { return float64(l.count) } // what another length of the window forgets
+	more := func(l law) float64 { return float64(l.count) } // what a change of the window's length forgets
 	none := func(law) float64 { return 0 }
 	held := func(l law, _ float64) float64 { return float64(l.burst) }
 	return map[string]promise{
@@ -54,7 +54,7 @@ func promises() map[string]promise {
 		"sliding-window":  {script: "sliding_window", option: 10, extra: window(1.2), changed: more, most: count},
 		"leaky-bucket": {
 			script: "leaky_bucket", bucket: true, queue: true, most: burst, changed: none,
-			// Wait is rounded up to a whole µs, and so are the times in record.
+			// Waits and the times in record are rounded up to a whole µs.
 			extra: func(l law, _ float64) float64 { return 1 + 2*l.rate() },
 		},
 		"token-bucket": {script: "token_bucket", bucket: true, extra: held, changed: none, most: burst},
@@ -67,7 +67,7 @@ func promises() map[string]promise {
 	}
 }
 
-// subject is a script under test on one server, in a time of its own.
+// subject is a script under test on one server, with a time of its own.
 type subject struct {
 	promise
 	t      *testing.T
@@ -75,11 +75,11 @@ type subject struct {
 	redis  *redis.Script
 	key    int
 	now    int64 // µs, TIME
-	skew   int64 // by how much the caller's own clock is wrong; no script may care
+	skew   int64 // error of the caller's clock; scripts must ignore it
 	failed []string
 }
 
-// virtual is the text of a script that is told the time: its one TIME call is replaced, and nothing else.
+// virtual returns a script that gets the time from the test: only its one TIME call is replaced.
 func virtual(t *testing.T, text string) *redis.Script {
 	t.Helper()
 	if n := strings.Count(text, "redis.call('TIME')"); n != 1 {
@@ -92,7 +92,7 @@ func newSubject(t *testing.T, client *redis.Client, p promise, text string) *sub
 	return &subject{promise: p, t: t, client: client, redis: virtual(t, text), now: epoch}
 }
 
-// rounds is how often to try: n times, and a fifth of that on an embedded server, which is slow.
+// rounds returns how often to try: n times, or a fifth of that on an embedded server, which is slow.
 func (s *subject) rounds(n int) int {
 	if strings.Contains(s.t.Name(), "embedded") {
 		return n / 5
@@ -100,7 +100,7 @@ func (s *subject) rounds(n int) int {
 	return n
 }
 
-// fresh goes on with a key that was never used.
+// fresh switches to a key that was never used.
 func (s *subject) fresh() { s.key++ }
 
 func (s *subject) keys() []string {
@@ -112,7 +112,7 @@ func (s *subject) fail(format string, args ...any) {
 	s.failed = append(s.failed, fmt.Sprintf(format, args...))
 }
 
-// reply is a script's.
+// reply is the reply of a script.
 type reply struct{ granted, remaining, retry, reset int64 }
 
 // raw makes a call with any arguments.
@@ -121,7 +121,7 @@ func (s *subject) raw(args ...any) (any, error) {
 		append(args, s.now/second, s.now%second, s.now+s.skew)...).Result()
 }
 
-// take makes a right call. What is not a reply is a broken promise.
+// take makes a correct call. Anything that is not a reply is a broken promise.
 func (s *subject) take(l law, n int64, all bool) reply {
 	mode := 0
 	if all {
@@ -144,7 +144,7 @@ func (s *subject) take(l law, n int64, all bool) reply {
 		return reply{retry: 1}
 	}
 	r := reply{f[0], f[1], f[2], f[3]}
-	waits := r.granted == 0 || (r.granted < n && !s.queue) // of what a queue grants, retry is the wait
+	waits := r.granted == 0 || (r.granted < n && !s.queue) // for permits that a queue grants, retry is the wait
 	if r.granted > n || all && r.granted != 0 && r.granted != n || waits && r.retry == 0 || !waits && r.retry > 0 && !s.queue {
 		s.fail("%d permits, all: %v: %+v makes no sense", n, all, r)
 	}
@@ -156,8 +156,8 @@ func (s *subject) contents() map[string]string {
 	return redistest.Contents(s.t, s.client)
 }
 
-// grant is one permit by the time at which it may be used, µs, and the law it was granted under; or a law by when it
-// came into force.
+// grant is one permit: the time at which it may be used, µs, and the law that granted it. In a list of laws it is a
+// law, and when that took effect.
 type grant struct {
 	at  int64
 	law law
@@ -167,7 +167,7 @@ type grant struct {
 func (s *subject) record(all []grant, l law, at int64, r reply) []grant {
 	for i := range r.granted {
 		due := at
-		if s.queue { // the last one goes after the wait, the others 1/rate apart before it
+		if s.queue { // the last one goes after the wait; the others go before it, 1/rate apart
 			due = at + int64(math.Ceil(float64(r.retry)-float64(r.granted-1-i)/l.rate()-1e-6))
 		}
 		all = append(all, grant{due, l})
@@ -175,7 +175,8 @@ func (s *subject) record(all []grant, l law, at int64, r reply) []grant {
 	return all
 }
 
-// within checks the bound in every window of these lengths. laws are those in force, at the times from which they were.
+// within checks the bound in every window of these lengths. laws are the laws, each with the time at which it took
+// effect.
 func (s *subject) within(grants []grant, laws []grant, batch int64, lengths ...int64) {
 	slices.SortStableFunc(grants, func(a, b grant) int { return int(a.at - b.at) })
 	for _, w := range lengths {
@@ -184,7 +185,7 @@ func (s *subject) within(grants []grant, laws []grant, batch int64, lengths ...i
 			for grants[last].at-grants[first].at > w {
 				first++
 			}
-			// The window as short as these permits allow, and each law that was in force in it.
+			// The shortest window that contains these permits, and each law that was in force in it.
 			span := grants[last].at - grants[first].at
 			bound := s.bound(laws, grants[first].at, grants[last].at, float64(span), float64(batch))
 			if got := last - first + 1; float64(got) > bound+1e-6 {
@@ -195,7 +196,7 @@ func (s *subject) within(grants []grant, laws []grant, batch int64, lengths ...i
 	}
 }
 
-// bound is R·W + x with the largest of each that was in force, and what changes add.
+// bound returns R·W + x, each for the largest law in force, plus what changes add.
 func (s *subject) bound(laws []grant, from, to int64, span, batch float64) float64 {
 	var rate, extra, changes float64
 	for i, x := range laws {
@@ -211,7 +212,7 @@ func (s *subject) bound(laws []grant, from, to int64, span, batch float64) float
 	return rate*span + extra + changes
 }
 
-// of is the subject for a limiter by its name in promises.
+// of returns the subject for a limiter, by its name in promises.
 func of(t *testing.T, client *redis.Client, name string) *subject {
 	p := promises()[name]
 	return newSubject(t, client, p, lua.Text(p.script))

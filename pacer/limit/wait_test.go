@@ -12,7 +12,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/limit"
 )
 
-// hasty is a server whose answers say to come back at once, a hundred times.
+// hasty is a server that answers a hundred times that the caller may come back at once.
 type hasty struct {
 	redis.Scripter
 	calls int
@@ -27,7 +27,7 @@ func (h *hasty) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *re
 	return cmd
 }
 
-// TestWaitBreathes: no answer makes Wait ask without a pause.
+// TestWaitBreathes: whatever the answers, Wait pauses between its calls.
 func TestWaitBreathes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := must(t, "gcra", &hasty{}, "k", limit.PerWindow(1, time.Second))
