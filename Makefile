@@ -11,7 +11,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo check test units arithmetic fleets acceptance chaos sim lint fmt vuln fuzz bench microbench web clean deps missing
+.PHONY: help build demo check test units fleets acceptance chaos sim lint fmt vuln fuzz bench microbench web clean deps missing
 
 help: ## Show this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -31,22 +31,19 @@ HEAVY := ^(TestReportIsThatOfItsWorkers|TestReportsWhileWorkersWrite|TestSeriesI
 FLEETS := /internal/(e2e|doctest|chaos)$$
 
 test: deps ## Run all tests, with the race detector where goroutines share something
-	@# Three lines at once: most tests of fleets wait, while units compute.
-	@$(MAKE) --no-print-directory -j 3 --output-sync=target units arithmetic fleets
+	@# Two lines at once: most tests of fleets wait, while units compute.
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target units fleets
 
 units:
 	go test -race -parallel 8 -timeout 15m -skip '$(HEAVY)' $$(go list ./... | grep -v -E '$(PURE)|$(FLEETS)')
-
-arithmetic:
-	go test -p 1 -timeout 15m $$(go list ./... | grep -E '$(PURE)')
-	go test -p 1 -timeout 15m -run '$(HEAVY)' ./internal/results ./internal/worker ./internal/cli ./pacer/limit
-	@# What breaks a fleet is timed against it: as few as possible at once.
-	go test -timeout 15m ./internal/chaos
+	go test -timeout 15m $$(go list ./... | grep -E '$(PURE)')
+	go test -timeout 15m -run '$(HEAVY)' ./internal/results ./internal/worker ./internal/cli ./pacer/limit
 	@# The files for container engines and systemd: a module of its own. Go does not see that files outside of it change.
 	go -C .ci/manifests test -count=1 ./...
 
+# One package after the other: what breaks fleets in chaos would break the clocks of the others.
 fleets:
-	go test -p 1 -parallel 8 -timeout 15m ./internal/e2e ./internal/doctest
+	go test -p 1 -parallel 8 -timeout 15m ./internal/e2e ./internal/doctest ./internal/chaos
 
 # Packages whose tests run whole fleets, or wait most of the time.
 SLOW := /internal/(e2e|doctest|chaos|bench|link|run|results|limiters|compare)$$|/cmd/|/pacer/limit$$
