@@ -33,6 +33,7 @@ type httpTarget struct {
 	allow   func(hostport string) bool
 	halted  func() bool
 	first   *message // the first request of every Do
+	places  places
 	began   time.Time
 	pool    *pool
 	buffers sync.Pool // *[]byte, buffers for long answers
@@ -48,7 +49,7 @@ func newHTTP(s Spec, local Local) (Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &httpTarget{spec: s, url: u, allow: local.AllowHost, halted: local.Halted, began: time.Now()}
+	t := &httpTarget{spec: s, url: u, allow: local.AllowHost, halted: local.Halted, places: newPlaces(local), began: time.Now()}
 	if t.halted == nil {
 		t.halted = func() bool { return false }
 	}
@@ -62,7 +63,9 @@ func newHTTP(s Spec, local Local) (Target, error) {
 		buf := make([]byte, longBuffer)
 		return &buf
 	}
-	t.first = newMessage(s, u, t.endpoint(u))
+	if t.first, err = newMessage(s, u, t.endpoint(u), placed); err != nil {
+		return nil, err
+	}
 	t.pool = &pool{max: local.MaxConnections, dials: dialsAtOnce, dial: d.dial}
 	if t.first.close {
 		t.pool.dials = 0 // opening connections is the normal work of such a load
@@ -75,8 +78,8 @@ func (s Spec) timeout() time.Duration { return cmp.Or(s.Timeout, DefaultTimeout)
 func (s Spec) bodyLimit() int64       { return cmp.Or(s.BodyLimit, DefaultBodyLimit) }
 func (s Spec) expect() string         { return cmp.Or(s.Expect, DefaultExpect) }
 
-// Do performs one request and follows redirects as far as the spec allows. It ignores the number of the request.
-func (t *httpTarget) Do(ctx context.Context, _ uint64) Outcome {
+// Do performs one request and follows redirects as far as the spec allows. The number of the request fills its places.
+func (t *httpTarget) Do(ctx context.Context, n uint64) Outcome {
 	if err := ctx.Err(); err != nil {
 		return Outcome{Class: classify(err, ClassCanceled)}
 	}
@@ -87,6 +90,9 @@ func (t *httpTarget) Do(ctx context.Context, _ uint64) Outcome {
 	// One deadline for all hops: redirects do not extend it.
 	var out Outcome
 	m := t.first
+	if m.wire == nil {
+		m = m.filled(t.places.request(n))
+	}
 	for hop := 0; ; hop++ {
 		location := t.exchange(ctx, deadline, m, &out)
 		if out.Class != "" {
@@ -181,7 +187,7 @@ func (t *httpTarget) follow(m *message, status int, location string) (*message, 
 	if !t.allowed(u) {
 		return nil, errors.New("follow redirect: the host is not allowed")
 	}
-	return newMessage(m.spec.redirected(m.url, u, status), u, t.endpoint(u)), nil
+	return newMessage(m.filledSpec().redirected(m.url, u, status), u, t.endpoint(u), literally)
 }
 
 // allowed reports whether a redirect may lead to u. Without a rule only the spec's own host is allowed: no other host

@@ -1,62 +1,162 @@
 package targets
 
 import (
-	"bytes"
 	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/loadctl/loadctl/targets/template"
 )
 
-// A message is a request ready to be written. It never changes, so all requests in flight share it.
+// A message is a request ready to be written. It never changes, so requests in flight can share it.
 type message struct {
 	spec  Spec
 	url   *url.URL
 	to    endpoint
-	wire  []byte // head and body as sent
+	wire  []byte // head and body as sent; nil if they vary from request to request
 	head  bool   // the method is HEAD: the answer has no body
 	close bool   // the connection is not reused
+
+	// Of a message that varies: the head up to the length of the body, or the whole head if it has none; the body.
+	text, body template.Text
+	sized      bool // the head has a length
+	parse      parser
+	request    template.Request // for which wire was filled
 }
 
+// A parser makes a Text of a string from a spec.
+type parser func(s string, salt uint64) (template.Text, error)
+
+// literally parses what was filled already, or comes from a server.
+func literally(s string, _ uint64) (template.Text, error) { return template.Literal(s), nil }
+
 // newMessage builds the request of s for u. Headers keep their order and case, so a server sees what the user wrote.
-func newMessage(s Spec, u *url.URL, to endpoint) *message {
-	m := &message{spec: s, url: u, to: to, head: s.method() == http.MethodHead, close: s.NoKeepAlive}
+// It fails only if parse does.
+func newMessage(s Spec, u *url.URL, to endpoint, parse parser) (*message, error) {
+	m := &message{spec: s, url: u, to: to, head: s.method() == http.MethodHead, close: s.NoKeepAlive, parse: parse}
 	given := func(name string) bool { return len(values(s.Headers, name)) > 0 }
-	var b bytes.Buffer
 	// A raw query may contain spaces, which would end the request target early.
-	target := strings.ReplaceAll(u.RequestURI(), " ", "%20")
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", s.method(), target)
+	target, err := parse(strings.ReplaceAll(u.RequestURI(), " ", "%20"), saltURL)
+	if err != nil {
+		return nil, fmt.Errorf("url: %w", err)
+	}
+	add := func(format string, a ...any) { m.text = m.text.Then(template.Literal(fmt.Sprintf(format, a...))) }
+	add("%s ", s.method())
+	m.text = m.text.Then(target)
+	add(" HTTP/1.1\r\n")
 	if !given("Host") {
-		fmt.Fprintf(&b, "Host: %s\r\n", hostHeader(u))
+		add("Host: %s\r\n", hostHeader(u))
 	}
 	if !given("User-Agent") {
-		b.WriteString("User-Agent: loadctl\r\n")
+		add("User-Agent: loadctl\r\n")
 	}
 	// A header wins over the URL, because it is more explicit.
 	if u.User != nil && !given("Authorization") {
 		password, _ := u.User.Password()
 		plain := u.User.Username() + ":" + password
-		fmt.Fprintf(&b, "Authorization: Basic %s\r\n", base64.StdEncoding.EncodeToString([]byte(plain)))
+		add("Authorization: Basic %s\r\n", base64.StdEncoding.EncodeToString([]byte(plain)))
 	}
-	for _, h := range s.Headers {
-		fmt.Fprintf(&b, "%s: %s\r\n", h.Name, h.Value)
-	}
-	// One buffer, so that small requests leave in one segment, with one call.
-	if len(s.Body) > 0 || expectsBody(s.method()) {
-		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(s.Body))
+	for i, h := range s.Headers {
+		value, err := parse(h.Value, saltHeaders+uint64(i))
+		if err != nil {
+			return nil, fmt.Errorf("header %s: %w", h.Name, err)
+		}
+		add("%s: ", h.Name)
+		m.text = m.text.Then(value)
+		add("\r\n")
 	}
 	// A server that was asked to close need not say that it will.
 	for _, v := range values(s.Headers, "Connection") {
 		m.close = m.close || strings.EqualFold(strings.TrimSpace(v), "close")
 	}
 	if s.NoKeepAlive && !given("Connection") {
-		b.WriteString("Connection: close\r\n")
+		add("Connection: close\r\n")
 	}
-	b.WriteString("\r\n")
-	b.Write(s.Body)
-	m.wire = b.Bytes()
-	return m
+	if m.sized = len(s.Body) > 0 || expectsBody(s.method()); m.sized {
+		add("Content-Length: ")
+	} else {
+		add("\r\n")
+	}
+	if m.body, err = parse(string(s.Body), saltBody); err != nil {
+		return nil, fmt.Errorf("body: %w", err)
+	}
+	if !m.text.Varies() && !m.body.Varies() {
+		m.wire = m.fill(nil, &m.request)
+	}
+	return m, nil
+}
+
+// The salts of the texts of a request: see template.Parse.
+const (
+	saltURL = iota
+	saltBody
+	saltHeaders // and one more for each header
+)
+
+// fill writes the message into b, over what was there. One buffer, so that small requests leave in one segment, with
+// one call.
+func (m *message) fill(b []byte, r *template.Request) []byte {
+	b = m.text.Append(b[:0], r)
+	if !m.sized {
+		return b
+	}
+	const widest = len("9223372036854775807\r\n\r\n")
+	at := len(b)
+	from := at + widest
+	b = m.body.Append(append(b, make([]byte, widest)...), r)
+	size := append(strconv.AppendInt(b[at:at], int64(len(b)-from), 10), "\r\n\r\n"...)
+	return b[:at+len(size)+copy(b[at+len(size):], b[from:])]
+}
+
+// filled returns a message that varies as it is for one request.
+func (m *message) filled(r template.Request) *message {
+	f := *m
+	f.request, f.wire = r, m.fill(nil, &r)
+	return &f
+}
+
+// filledSpec returns the spec with headers and body as they are in the filled message, for a redirect.
+func (m *message) filledSpec() Spec {
+	s := m.spec
+	text := func(raw string, salt uint64) string {
+		t, _ := m.parse(raw, salt) // without an error: newMessage has parsed it
+		return string(t.Append(nil, &m.request))
+	}
+	if len(s.Body) > 0 {
+		s.Body = []byte(text(string(s.Body), saltBody))
+	}
+	s.Headers = slices.Clone(s.Headers)
+	for i, h := range s.Headers {
+		s.Headers[i].Value = text(h.Value, saltHeaders+uint64(i))
+	}
+	return s
+}
+
+// placed parses what a user wrote. A body that is no text has no places.
+func placed(s string, salt uint64) (template.Text, error) {
+	switch {
+	case salt == saltURL:
+		s = unescapedPlaces(s)
+	case salt == saltBody && !utf8.ValidString(s):
+		return template.Literal(s), nil
+	}
+	return template.Parse(s, salt)
+}
+
+// unescapedPlaces undoes in places what url.Parse has done to characters that a URL must not contain.
+func unescapedPlaces(target string) string {
+	return regexp.MustCompile(`\$(\{|%7B).*?(\}|%7D)`).ReplaceAllStringFunc(target, func(place string) string {
+		if text, err := url.PathUnescape(place); err == nil {
+			return text
+		}
+		return place
+	})
 }
 
 // expectsBody reports whether a server may insist on a length even if the body is empty (RFC 9110, 8.6).

@@ -58,7 +58,7 @@ func TestRequestOnTheWire(t *testing.T) {
 		},
 		{
 			"empty body, no keep-alive", Spec{Method: "PUT", NoKeepAlive: true},
-			"PUT / HTTP/1.1\r\nHost: HOST\r\nUser-Agent: loadctl\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+			"PUT / HTTP/1.1\r\nHost: HOST\r\nUser-Agent: loadctl\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -524,7 +524,7 @@ func TestIPv6(t *testing.T) {
 // A server answers before it has read the body, and hangs up: its answer counts, if it arrives.
 func TestEarlyAnswer(t *testing.T) {
 	addr := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
-		io.WriteString(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		io.WriteString(c, "HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 		c.(*net.TCPConn).CloseWrite()
 		io.CopyN(io.Discard, c, 1<<20)
 		time.Sleep(20 * time.Millisecond)

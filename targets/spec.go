@@ -20,6 +20,9 @@ const (
 // Spec describes a target in a way that can be shared: it is part of the run's
 // spec, as JSON, and the same for all workers. Only URL is required. It may
 // hold secrets; print Redacted instead.
+//
+// Path and query of the URL, values of headers, and a body that is UTF-8 may
+// have places, which are filled for each request: see package template.
 type Spec struct {
 	// URL is what is requested; its scheme chooses the target. A user and
 	// password in it are sent as basic authorization.
@@ -75,6 +78,8 @@ type Local struct {
 	// the URL, and with the address that the connection really goes to if that differs. nil allows none. It must be
 	// safe for concurrent use.
 	AllowHost func(hostport string) bool
+	// Worker fills ${worker}.
+	Worker string
 	// Halted is called just before the first byte of a request is written, because connecting may have taken long. If
 	// it returns true, the request is not sent and ends as ClassCanceled. nil means never. It must be safe for
 	// concurrent use.

@@ -47,6 +47,9 @@ func checkHTTP(s Spec, u *url.URL) error {
 	if _, err := parseStatuses(s.Expect); err != nil {
 		return err
 	}
+	if _, err := newMessage(s, u, endpoint{}, placed); err != nil {
+		return err
+	}
 	// A user who sets both believes to be protected by the first, and is not.
 	if s.CA != "" && s.Insecure {
 		return errors.New("ca: contradicts insecure; leave one of them out")

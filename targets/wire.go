@@ -14,7 +14,7 @@ import (
 // outcomes. It never changes, so any number of connections can share it.
 type Wire struct {
 	Address   string        // host:port to connect to, after ConnectTo; the port is a number
-	Request   []byte        // head and body, to be written unchanged
+	Request   []byte        // head and body, to be written unchanged; nil if each request has another: see Fill
 	Head      bool          // the method is HEAD: no answer has a body
 	Close     bool          // a connection carries one request only
 	Timeout   time.Duration // of a whole request; never 0
@@ -25,7 +25,9 @@ type Wire struct {
 	Local     []net.IP      // addresses to connect from, in turn; none means that the system chooses
 	Halted    func() bool   // Local.Halted, never nil: called before the first byte of a request is written
 
-	expect statuses
+	expect  statuses
+	message *message
+	places  places
 }
 
 // NewWire returns the Wire of spec. ok is false if the target needs more than bytes over TCP (TLS, a unix socket,
@@ -56,11 +58,14 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	if _, err := local.certificates(); err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
 	}
-	m := newMessage(spec, u, endpoint{})
+	m, err := newMessage(spec, u, endpoint{}, placed)
+	if err != nil {
+		return nil, false, fmt.Errorf("new wire: %w", err)
+	}
 	w = &Wire{
 		Address: routes.apply(u.Hostname(), port(u)), Request: m.wire, Head: spec.method() == "HEAD", Close: m.close,
 		Timeout: spec.timeout(), BodyLimit: spec.bodyLimit(), IdleLimit: idleLimit, LookAfter: lookAfter, Opening: dialsAtOnce,
-		Halted: local.Halted, expect: expect,
+		Halted: local.Halted, expect: expect, message: m, places: newPlaces(local),
 	}
 	for _, a := range local.Addresses {
 		w.Local = append(w.Local, net.ParseIP(a))
@@ -69,6 +74,13 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 		w.Halted = func() bool { return false }
 	}
 	return w, true, nil
+}
+
+// Fill returns what to write for a request that has this number in the run. It writes into b, over what was there, and
+// grows it if it has no room. Any number of goroutines may call it.
+func (w *Wire) Fill(b []byte, number uint64) []byte {
+	r := w.places.request(number)
+	return w.message.fill(b, &r)
 }
 
 // Outcome returns the outcome of a request. status is the status received, 0 for no answer; err is the error that ended

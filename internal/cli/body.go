@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/template"
 )
 
 // typedHelp is the help about the Content-Type of a body.
@@ -19,7 +20,16 @@ func typed(t *targets.Spec) {
 	if len(t.Body) == 0 || slices.ContainsFunc(t.Headers, given) {
 		return
 	}
-	t.Headers = append(t.Headers, targets.Header{Name: "Content-Type", Value: contentType(t.Body)})
+	t.Headers = append(t.Headers, targets.Header{Name: "Content-Type", Value: contentType(example(t.Body))})
+}
+
+// example returns the body of one request. A body with a wrong place is returned as it is: it will be refused.
+func example(body []byte) []byte {
+	text, err := template.Parse(string(body), 0)
+	if err != nil {
+		return body
+	}
+	return text.Append(nil, &template.Request{})
 }
 
 // contentType returns the type that a body looks like. A JSON text that is neither object nor array, such as 5, may be

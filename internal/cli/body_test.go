@@ -14,13 +14,14 @@ func TestContentType(t *testing.T) {
 		octet = "application/octet-stream"
 	)
 	for body, want := range map[string]string{
+		`{"a":${ordinal}}`: json, "a=${random 1 9}&b=${uuid}": form, "${ordinal}": octet, `{"a":${x}}`: octet,
 		`{"a":1}`: json, " [1, 2]\n": json, `[]`: json, "{}": json,
 		`{"a":1`: octet, "5": octet, `"text"`: octet, "null": octet, "{}{}": octet, " \n ": octet,
 		"a=1": form, "a=1&b=2": form, "a=": form, "a[]=x%20y&b.c-d=%3D+z": form, "user=me@example.com&at=10:30": form,
 		"a": octet, "=1": octet, "a=1&": octet, "a=1&&b=2": octet, "a=b=c": octet, "a=1 b=2": octet, "a=1\n": octet, "a=ä": octet, "text": octet, "\x00\xff": octet,
 		"<a b=\"c\"/>": octet, "YWJj==": octet,
 	} {
-		if got := contentType([]byte(body)); got != want {
+		if got := contentType(example([]byte(body))); got != want {
 			t.Errorf("%q: %s, want %s", body, got, want)
 		}
 	}
@@ -34,7 +35,7 @@ func TestTypedBody(t *testing.T) {
 	}{
 		{[]string{"-d", `{"a":1}`}, []string{"application/json"}},
 		{[]string{"-d", "a=b"}, []string{"application/x-www-form-urlencoded"}},
-		{[]string{"-D", "body_test.go"}, []string{"application/octet-stream"}},
+		{[]string{"-D", "body.go"}, []string{"application/octet-stream"}},
 		{[]string{"-d", `{"a":1}`, "-H", "content-type: application/vnd.api+json"}, []string{"application/vnd.api+json"}},
 		{[]string{"-d", `{"a":1}`, "-H", "Content-Type:"}, []string{""}},
 		{nil, nil},

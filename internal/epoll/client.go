@@ -83,6 +83,10 @@ func (c *Client) Send(_, due int64, request uint64) bool {
 	for p := c.take(now); p != nil; p = c.take(now) {
 		p.begin(worker.Result{Request: request, Due: due, Sent: now}, now+int64(c.wire.Timeout), c.peer)
 		p.answer.Begin(c.limits(), c.wire.Head)
+		if p.request = c.wire.Request; p.request == nil {
+			p.filled = c.wire.Fill(p.filled, request)
+			p.request = p.filled
+		}
 		c.inFlight.push(p)
 		if p.reused = p.fd >= 0; !p.reused {
 			c.connect(p)

@@ -62,8 +62,8 @@ func (c *Client) write(p *place) bool {
 		return true
 	}
 	p.state = writing
-	for p.out < len(c.wire.Request) {
-		n, errno := send(p.fd, c.wire.Request[p.out:])
+	for p.out < len(p.request) {
+		n, errno := send(p.fd, p.request[p.out:])
 		switch {
 		case errno == 0:
 			p.out += n

@@ -33,6 +33,8 @@ type place struct {
 	ahead            bool // no request waits for the connection
 
 	result    worker.Result
+	request   []byte // what is to be written: filled, or shared by all places
+	filled    []byte // reused from request to request
 	answer    http1.Response
 	deadline  int64
 	in, out   int   // bytes of the request and its answer so far

@@ -12,8 +12,9 @@ type Client interface {
 	Now() int64
 
 	// Send starts the request that is due. It returns false, and does nothing, if every connection is busy or if as
-	// many as allowed are being opened. It MUST NOT block. request is the index of the request: unique in this
-	// worker's run, and growing.
+	// many as allowed are being opened. It MUST NOT block. request is the ordinal of the slot. Slots sent after a
+	// change of the rate that the worker did not know yet share their ordinals with slots of the new rate. A closed
+	// loop has no slots: there the worker counts its requests.
 	Send(now, due int64, request uint64) bool
 
 	// Poll calls done for the requests that ended, exactly once for each Send that returned true. It returns soon

@@ -60,7 +60,7 @@ type shard struct {
 	waiting  waiting
 	recorder *record.Recorder
 	inFlight int
-	request  uint64       // index of the next request
+	request  uint64       // of a closed loop: number of the next request
 	giveUp   int64        // when the last requests are abandoned, 0 = there may be more
 	done     func(Result) // s.completed or s.answered, made once, as a method value allocates
 
@@ -224,9 +224,8 @@ func (s *shard) send(now int64) {
 			s.recorder.Recalled(1)
 		case now-first.local > s.limits.maxLag:
 			s.recorder.LateDropped(1)
-		case s.client.Send(now, first.local, s.request):
+		case s.client.Send(now, first.local, uint64(first.Ordinal)):
 			s.recorder.Sent()
-			s.request += uint64(s.parts)
 			s.inFlight++
 		default:
 			s.refused(s.waiting.refuse())

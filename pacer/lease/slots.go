@@ -206,7 +206,8 @@ func (s *Slots) Next(x *pacer.Slot) bool {
 		return false
 	}
 	g := &s.view.Laws.all[c.law]
-	x.Generation, x.Number, x.Due = g.ID, c.walk.Ordinal()-g.Base, c.due
+	q := c.walk.Ordinal()
+	x.Generation, x.Number, x.Ordinal, x.Due = g.ID, q-g.Base, q, c.due
 	return true
 }
 

@@ -1,0 +1,85 @@
+package e2e
+
+import (
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/loadctl/loadctl/internal/redistest"
+)
+
+// ordinals counts how often each path /NUMBER was requested.
+type ordinals struct {
+	mu   sync.Mutex
+	seen map[int64]int64
+	bad  string // a path that is no number
+	all  int64
+}
+
+func (o *ordinals) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	n, err := strconv.ParseInt(strings.TrimPrefix(r.URL.Path, "/"), 10, 64)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err != nil {
+		o.bad = r.URL.Path
+	}
+	if o.seen == nil {
+		o.seen = map[int64]int64{}
+	}
+	o.seen[n]++
+	o.all++
+}
+
+func (o *ordinals) count() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.all
+}
+
+// TestOrdinals: the requests of a fleet are numbered, each number is sent once, and the numbers go on through a change
+// of the rate, while workers join and are killed. A request that leaves after a change which its worker has not heard
+// of yet has the number of one that leaves later; such requests are counted.
+func TestOrdinals(t *testing.T) {
+	t.Parallel()
+	var o ordinals
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: &o}
+	go server.Serve(listener)
+	t.Cleanup(func() { server.Close() })
+	b := &bed{t: t, redis: redistest.Start(t)}
+	args := append(patient(), "--url", "http://"+listener.Addr().String()+"/${ordinal}", "--qps", "500", "--requests", "6000", "--min-workers", "3", "--permit-for", "2s")
+	var ps []*process
+	for range 3 {
+		ps = append(ps, b.worker("numbers", args...))
+	}
+	until(t, "500 requests", func() bool { return o.count() >= 500 })
+	b.loadctl("set-rate", "numbers", "1000")
+	ps = append(ps, b.worker("numbers", args...))
+	until(t, "four members", func() bool { return b.status("numbers").Members == 4 })
+	at := o.count()
+	until(t, "500 more", func() bool { return o.count() >= at+500 })
+	ps[0].Cmd.Process.Kill()
+	for _, p := range ps[1:] {
+		p.wait(0)
+	}
+	a := b.report("numbers").Audit
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var twice, beyond int64
+	for n, times := range o.seen {
+		twice += times - 1
+		if n < 0 || n >= a.Asked {
+			beyond++
+		}
+	}
+	if a.Asked != 6000 || o.bad != "" || twice > a.Overrun || beyond > a.Overrun || o.all < a.Sent || o.all > a.Sent+a.Lost {
+		t.Errorf("%d arrived, %d of them again, %d with a number that was not asked for, %q; %+v", o.all, twice, beyond, o.bad, a)
+	}
+	t.Logf("%d arrived, %d of them again; %+v", o.all, twice, a)
+}

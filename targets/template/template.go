@@ -1,0 +1,94 @@
+// Package template fills places in texts, so that each request differs from the others:
+//
+//	text, err := template.Parse("/items/${random 1 100}")
+//	if err != nil { … }
+//	path := text.Append(nil, template.Request{Number: 7, Time: time.Now().UnixNano()})
+//
+// The same Request fills a Text in the same way each time. Two Texts share the values of a Request only if they were
+// parsed with different salts, see Parse.
+//
+// Not here: where the text stands, and so how a value has to be escaped. No value of this package needs it.
+package template
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Request says for which request a Text is filled.
+type Request struct {
+	Number uint64 // of the request in its run
+	Time   int64  // Unix time, ns; it goes into the random values
+	Worker string // the worker's id
+	Seed   uint64 // of the random values: each process has another
+}
+
+// Text is a text with places. The zero value is empty. It never changes, so any number of goroutines may use it.
+type Text struct {
+	parts []part
+}
+
+// part is a literal, and the value after it; a nil value is none.
+type part struct {
+	literal string
+	value   value
+}
+
+// Literal returns a Text without places, whatever s holds.
+func Literal(s string) Text { return Text{[]part{{literal: s}}} }
+
+// Parse reads a text in which ${NAME} and ${NAME ARGUMENTS} are places, and $${ stands for ${. salt distinguishes the
+// texts of one request: texts with different salts have different random values. An error is one line that says what
+// to do. It quotes the place, and nothing else of the text.
+func Parse(s string, salt uint64) (Text, error) {
+	var t Text
+	literal := ""
+	for {
+		before, after, found := strings.Cut(s, "${")
+		if !found {
+			t.parts = append(t.parts, part{literal: literal + s})
+			return t, nil
+		}
+		literal += before
+		if strings.HasSuffix(before, "$") {
+			literal, s = literal[:len(literal)-1]+"${", after
+			continue
+		}
+		place, rest, closed := strings.Cut(after, "}")
+		if !closed {
+			return Text{}, errors.New("${ without }: close the place, or write $${ for the characters ${")
+		}
+		v, err := parseValue(place, salt<<16+uint64(len(t.parts)))
+		if err != nil {
+			return Text{}, fmt.Errorf("${%.40s}: %w", place, err)
+		}
+		t.parts = append(t.parts, part{literal, v})
+		literal, s = "", rest
+	}
+}
+
+// Varies reports whether the text has places.
+func (t Text) Varies() bool { return len(t.parts) > 1 }
+
+// Append appends the text, filled for r, to b. It allocates nothing if b has room.
+func (t Text) Append(b []byte, r *Request) []byte {
+	for i := range t.parts {
+		p := &t.parts[i]
+		b = append(b, p.literal...)
+		if p.value != nil {
+			b = p.value(b, r)
+		}
+	}
+	return b
+}
+
+// Then returns t followed by u.
+func (t Text) Then(u Text) Text {
+	if len(t.parts) == 0 || len(u.parts) == 0 {
+		return Text{append(t.parts[:len(t.parts):len(t.parts)], u.parts...)}
+	}
+	last := len(t.parts) - 1 // it has no value
+	joined := append(t.parts[:last:last], part{t.parts[last].literal + u.parts[0].literal, u.parts[0].value})
+	return Text{append(joined, u.parts[1:]...)}
+}

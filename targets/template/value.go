@@ -1,0 +1,137 @@
+package template
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// value appends what fills a place.
+type value func(b []byte, r *Request) []byte
+
+// kind is a name that a place may have.
+type kind struct {
+	name  string
+	usage string // its arguments
+	parse func(arguments []string, salt uint64) (value, error)
+}
+
+// kinds is the one place where names are registered. It is a function, because a variable could be changed.
+func kinds() []kind {
+	return []kind{
+		{"now", "", plain(now)},
+		{"ordinal", "", plain(ordinal)},
+		{"random", " MIN MAX", random},
+		{"unix", "", plain(unix)},
+		{"uuid", "", uuid},
+		{"worker", "", plain(worker)},
+	}
+}
+
+// Help lists the places in a line.
+func Help() string {
+	var names []string
+	for _, k := range kinds() {
+		names = append(names, "${"+k.name+k.usage+"}")
+	}
+	return strings.Join(names, " ")
+}
+
+// parseValue reads what stands between ${ and }.
+func parseValue(place string, salt uint64) (value, error) {
+	words := strings.Fields(place)
+	if len(words) == 0 {
+		return nil, errors.New("names no value; there is " + Help())
+	}
+	all := kinds()
+	i := slices.IndexFunc(all, func(k kind) bool { return k.name == words[0] })
+	if i < 0 {
+		return nil, errors.New("there is no such value; there is " + Help() + ". For the characters ${ write $${")
+	}
+	v, err := all[i].parse(words[1:], salt)
+	if err != nil {
+		return nil, fmt.Errorf("%w; write ${%s%s}", err, all[i].name, all[i].usage)
+	}
+	return v, nil
+}
+
+// plain is the parser of a value without arguments.
+func plain(v value) func([]string, uint64) (value, error) {
+	return func(arguments []string, _ uint64) (value, error) {
+		if len(arguments) > 0 {
+			return nil, errors.New("it takes no arguments")
+		}
+		return v, nil
+	}
+}
+
+// now is the time in UTC, with milliseconds (RFC 3339).
+func now(b []byte, r *Request) []byte {
+	return time.Unix(0, r.Time).UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")
+}
+
+// unix is the Unix time, ms.
+func unix(b []byte, r *Request) []byte { return strconv.AppendInt(b, r.Time/1e6, 10) }
+
+// ordinal is the number of the request.
+func ordinal(b []byte, r *Request) []byte { return strconv.AppendUint(b, r.Number, 10) }
+
+// worker is the id of the worker.
+func worker(b []byte, r *Request) []byte { return append(b, r.Worker...) }
+
+// random is a whole number from MIN to MAX, both included.
+func random(arguments []string, salt uint64) (value, error) {
+	if len(arguments) != 2 {
+		return nil, errors.New("it needs two numbers")
+	}
+	low, err1 := strconv.ParseInt(arguments[0], 10, 64)
+	high, err2 := strconv.ParseInt(arguments[1], 10, 64)
+	if err1 != nil || err2 != nil || high < low || uint64(high)-uint64(low) >= 1<<53 {
+		return nil, errors.New("it needs two whole numbers, the smaller one first, less than 2^53 apart")
+	}
+	size := uint64(high) - uint64(low) + 1
+	return func(b []byte, r *Request) []byte {
+		// The remainder favours small numbers by less than size/2^64, at most 1 in 2,000.
+		return strconv.AppendInt(b, low+int64(r.bits(salt)%size), 10)
+	}, nil
+}
+
+// uuid is a random UUID, version 4 (RFC 9562, 5.4).
+func uuid(arguments []string, salt uint64) (value, error) {
+	if len(arguments) > 0 {
+		return nil, errors.New("it takes no arguments")
+	}
+	return func(b []byte, r *Request) []byte {
+		var u [16]byte
+		for i, x := range [2]uint64{r.bits(salt), r.bits(salt + 1<<63)} {
+			for j := range 8 {
+				u[8*i+j] = byte(x >> (8 * j))
+			}
+		}
+		u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
+		for i, from := range [5]int{0, 4, 6, 8, 10} {
+			if i > 0 {
+				b = append(b, '-')
+			}
+			b = hex.AppendEncode(b, u[from:[5]int{4, 6, 8, 10, 16}[i]])
+		}
+		return b
+	}, nil
+}
+
+// bits returns 64 random bits, the same for the same Request and salt. Each input is mixed before the next is added.
+func (r *Request) bits(salt uint64) uint64 {
+	return mix(mix(mix(mix(r.Seed)+r.Number)+uint64(r.Time)) + salt)
+}
+
+// mix is the output function of SplitMix64 (Steele, Lea and Flood 2014), a bijection.
+func mix(z uint64) uint64 {
+	z += 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
