@@ -13,6 +13,7 @@ package template
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -86,7 +87,7 @@ func (t Text) Append(b []byte, r *Request) []byte {
 // Then returns t followed by u.
 func (t Text) Then(u Text) Text {
 	if len(t.parts) == 0 || len(u.parts) == 0 {
-		return Text{append(t.parts[:len(t.parts):len(t.parts)], u.parts...)}
+		return Text{append(slices.Clip(t.parts), u.parts...)}
 	}
 	last := len(t.parts) - 1 // it has no value
 	joined := append(t.parts[:last:last], part{t.parts[last].literal + u.parts[0].literal, u.parts[0].value})

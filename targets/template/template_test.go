@@ -98,7 +98,7 @@ func TestUUID(t *testing.T) {
 	form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 	seen := map[string]bool{}
 	for i := range uint64(10_000) {
-		for _, u := range strings.Fields(fill(t, "${uuid} ${uuid}", request(i))) {
+		for u := range strings.FieldsSeq(fill(t, "${uuid} ${uuid}", request(i))) {
 			if !form.MatchString(u) || seen[u] {
 				t.Fatalf("%s, seen %v", u, seen[u])
 			}
