@@ -301,7 +301,8 @@ func badFiles(t *testing.T) []mistake {
 		all = append(all,
 			mistake{append(slices.Clone(line), "--out", nowhere), "no such file or directory; give a file in a directory that is there and can be written to"},
 			mistake{append(slices.Clone(line), "--out", t.TempDir()), "is no regular file; give the path of one"},
-			mistake{append(slices.Clone(line), "--out", strings.Repeat("x", 1000)), "file name too long; give a file"})
+			mistake{append(slices.Clone(line), "--out", strings.Repeat("x", 1000)), "file name too long; give a file"},
+			mistake{append(slices.Clone(line), "--out", "fl.pdf"), "no format of the report ends in .pdf; there are .txt .json"})
 	}
 	for _, line := range describing("-d", "@"+nowhere) {
 		all = append(all, mistake{line, "no such file or directory; give the path of a file that can be read"})

@@ -95,4 +95,5 @@ func TestCompareFormats(t *testing.T) {
 	}
 	refused(t, []string{"compare", a, b, "-o", "hgrm"}, "there are text, json, markdown, html")
 	refused(t, []string{"compare", a, b, "--out", filepath.Join(dir, "none", "x.html")}, "give a file in a directory that is there")
+	refused(t, []string{"compare", a, b, "--out", filepath.Join(dir, "x.csv")}, "no format of the comparison ends in .csv; there are .txt .json .md .html")
 }

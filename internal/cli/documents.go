@@ -36,7 +36,7 @@ func (d *Documents) AddFlags(c *cobra.Command, called string, formats Formats) {
 	d.command, d.formats, d.called = c, formats, called
 	d.output.AddFlags(c, formats.Names...)
 	c.Flags().StringArrayVar(&d.files, "out", nil, "write the "+called+" to `FILE`; may be repeated. Its ending is the format: "+
-		strings.Join(formats.Endings, " ")+", any other is that of -o; see docs/report.md#formats")
+		strings.Join(formats.Endings, " ")+"; without one it is that of -o; see docs/report.md#formats")
 }
 
 // Check refuses unknown formats, and files that cannot be written: better now than after an hour of load.
@@ -48,11 +48,22 @@ func (d *Documents) Check() error {
 		if slices.Contains(d.paths()[:i], name) {
 			return Config(fmt.Errorf("--out %.200q: is given twice; leave one out", name))
 		}
-		if err := File(name).Check("out"); err != nil {
+		if err := cmp.Or(File(name).Check("out"), d.checkEnding(name)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkEnding refuses a file whose ending promises a format that there is not: text in a .pdf helps nobody. With -o the
+// user has said what is to be in it.
+func (d *Documents) checkEnding(name string) error {
+	ending := filepath.Ext(name)
+	if ending == "" || d.formats.Of(name) != "" || d.command.Flags().Changed("output") {
+		return nil
+	}
+	return Config(fmt.Errorf("--out %.200q: no format of the %s ends in %.20s; there are %s; or choose one with -o",
+		name, d.called, ending, strings.Join(d.formats.Endings, " ")))
 }
 
 // paths returns the files to write. "" means none.

@@ -152,6 +152,28 @@ func TestReportFiles(t *testing.T) {
 	}
 }
 
+// TestReportEndings: an ending that stands for no format is refused, unless -o says the format.
+func TestReportEndings(t *testing.T) {
+	for _, c := range []struct {
+		name, output, says string
+	}{
+		{"fl.pdf", "", "fl.pdf\": no format of the report ends in .pdf; there are .txt .json .csv .hgrm .hlog .xml .md .prom .html .loadctl; or choose one with -o"},
+		{"report.json.gz", "", "ends in .gz; there are .txt"},
+		{"fl.pdf", "text", ""},
+		{"report", "", ""},
+		{"report.HTML", "", ""},
+	} {
+		args := []string{}
+		if c.output != "" {
+			args = append(args, "-o", c.output)
+		}
+		err := reportTo(t, filepath.Join(t.TempDir(), c.name), args...).Check()
+		if (err != nil) != (c.says != "") || err != nil && (code(err) != CodeConfig || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("--out %s -o %q: %v, want %q", c.name, c.output, err, c.says)
+		}
+	}
+}
+
 // TestReportFilesFail: a file that is not taken keeps no other from being written. The first is on standard output
 // instead, where that is free.
 func TestReportFilesFail(t *testing.T) {
