@@ -56,6 +56,29 @@ func (r *Report) noteStop(planned time.Duration) {
 	}
 }
 
+// Paused returns how long the run was paused in all, by its events; a pause that nothing has ended lasts until the end,
+// or until now. In a combined report it is the time in which at least one of the runs was paused.
+func (r Report) Paused() (all time.Duration) {
+	var since time.Time
+	pauses := 0 // of combined runs several may overlap
+	for _, e := range r.Events {
+		switch {
+		case e.Kind == "pause":
+			if pauses++; pauses == 1 {
+				since = e.At
+			}
+		case e.Kind == "resume" && pauses > 0: // else the event of its pause is among those left out
+			if pauses--; pauses == 0 {
+				all += max(0, e.At.Sub(since))
+			}
+		}
+	}
+	if pauses > 0 {
+		all += max(0, r.StartedAt.Add(r.Length()).Sub(since))
+	}
+	return all
+}
+
 // eventsOf returns the events of all parts in order. Like the series, they are aligned by the time since each start;
 // the start of the sum is began. Parts without a start time, or with one outside the valid range, keep their own times.
 func eventsOf(parts []Part, began time.Time) []Event {

@@ -51,6 +51,35 @@ func TestEventsAreBounded(t *testing.T) {
 	}
 }
 
+// TestPaused: the pauses of a run, from its events.
+func TestPaused(t *testing.T) {
+	start := time.Unix(1_800_000_000, 0)
+	type at struct {
+		kind    string
+		seconds float64
+	}
+	for name, c := range map[string]struct {
+		events []at
+		want   time.Duration
+	}{
+		"none":                        {[]at{{"join", 1}, {"set-rate", 2}}, 0},
+		"one":                         {[]at{{"pause", 10}, {"set-rate", 11}, {"resume", 12.5}}, 2500 * time.Millisecond},
+		"two":                         {[]at{{"pause", 10}, {"resume", 12}, {"pause", 20}, {"resume", 21}}, 3 * time.Second},
+		"until the end":               {[]at{{"pause", 10}, {"resume", 12}, {"pause", 55}, {"stop", 60}}, 7 * time.Second},
+		"its begin is not known":      {[]at{{"resume", 12}, {"pause", 20}, {"resume", 21}}, time.Second},
+		"of two runs that are one":    {[]at{{"pause", 10}, {"pause", 11}, {"resume", 12}, {"resume", 15}}, 5 * time.Second},
+		"the clock has been set back": {[]at{{"pause", 10}, {"clock", 5}, {"resume", 6}}, 0},
+	} {
+		in := report.Input{Run: "x", StartedAt: start, Duration: time.Minute}
+		for _, e := range c.events {
+			in.Events = append(in.Events, report.Event{At: start.Add(time.Duration(e.seconds * float64(time.Second))), Kind: e.kind})
+		}
+		if got := report.Build(in).Paused(); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 // TestCombineEvents: the events of all archives, in order of the time since each start, with the name of the archive.
 func TestCombineEvents(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

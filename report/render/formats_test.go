@@ -34,6 +34,20 @@ func rendered(t *testing.T, name string, r report.Report) string {
 	return b.String()
 }
 
+// TestTextTellsOfPauses: the text says how long the run was paused, if it was.
+func TestTextTellsOfPauses(t *testing.T) {
+	in := reporttest.Run(t)
+	if text := rendered(t, "text", report.Build(in)); strings.Contains(text, "paused") {
+		t.Errorf("it was not paused:\n%s", text)
+	}
+	for s, kind := range []string{"pause", "resume"} {
+		in.Events = append(in.Events, report.Event{At: in.StartedAt.Add(time.Duration(2+s) * 1234 * time.Millisecond), Kind: kind, Who: "ann@desk"})
+	}
+	if text := rendered(t, "text", report.Build(in)); !strings.Contains(text, "\npaused      1.234s in all\n") {
+		t.Errorf("it was paused for 1.234 s:\n%s", text)
+	}
+}
+
 // junitOf reads JUnit output, as a CI server does.
 func junitOf(t *testing.T, r report.Report) render.JunitSuites {
 	t.Helper()

@@ -56,6 +56,9 @@ func textHead(b *bytes.Buffer, r report.Report) {
 	} else {
 		printable.Fprintf(b, "asked       %-12d %s\n", r.Asked, askedRate(r))
 	}
+	if paused := r.Paused().Round(time.Millisecond); paused > 0 {
+		printable.Fprintf(b, "paused      %s in all\n", paused)
+	}
 	if r.Limiter != "" {
 		printable.Fprintf(b, "limiter     %s\n", r.Limiter)
 	}
