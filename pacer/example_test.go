@@ -32,7 +32,7 @@ func ExampleProfile_Pace() {
 }
 
 func ExampleParseRate() {
-	for _, text := range []string{"500", "2.5k", "0.2", "30/1m", "1e3"} {
+	for _, text := range []string{"500", "2.5k", "0.2", "30/m", "1e3"} {
 		rate, err := pacer.ParseRate(text)
 		if err != nil {
 			fmt.Println(err)
@@ -44,8 +44,8 @@ func ExampleParseRate() {
 	// 500 is 500, 500 per second
 	// 2.5k is 2500, 2500 per second
 	// 0.2 is 1/5s, 0.2 per second
-	// 30/1m is 1/2s, 0.5 per second
-	// rate "1e3": not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m
+	// 30/m is 1/2s, 0.5 per second
+	// rate "1e3": not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/m
 }
 
 // Each stage that takes time is a piece. A jump is none.

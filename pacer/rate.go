@@ -72,7 +72,7 @@ func ParseRate(s string) (Rate, error) {
 	if counted {
 		d, err := ParseDuration(one(per))
 		if err != nil || d == 0 {
-			return Rate{}, fmt.Errorf("rate %q: write a time above zero after the slash, such as 30/1m or 30/1d", clip(s))
+			return Rate{}, fmt.Errorf("rate %q: write a time above zero after the slash, such as 30/m or 30/d", clip(s))
 		}
 		r.Quo(r, big.NewRat(int64(d), int64(time.Second)))
 	}
@@ -80,7 +80,7 @@ func ParseRate(s string) (Rate, error) {
 		return Rate{}, fmt.Errorf("rate %q: at most %d requests per second", clip(s), maxRate)
 	}
 	if r.Denom().Cmp(big.NewInt(maxDen)) > 0 {
-		return Rate{}, fmt.Errorf("rate %q: too fine; use at most six decimals, or a count per time such as 30/1m", clip(s))
+		return Rate{}, fmt.Errorf("rate %q: too fine; use at most six decimals, or a count per time such as 30/m", clip(s))
 	}
 	return Rate{Num: r.Num().Int64(), Den: r.Denom().Int64()}, nil
 }
@@ -103,14 +103,14 @@ func parseCount(s string) (*big.Rat, error) {
 		digits, scale = s[:len(s)-1], 1_000_000
 	}
 	if strings.HasPrefix(digits, "-") {
-		return nil, fmt.Errorf("a rate is not negative; write 500, 2.5k, 1M, 0.2 or 30/1m")
+		return nil, fmt.Errorf("a rate is not negative; write 500, 2.5k, 1M, 0.2 or 30/m")
 	}
 	if digits == "" || len(digits) > 24 || strings.Trim(digits, "0123456789.") != "" || strings.Count(digits, ".") > 1 || digits == "." {
-		return nil, fmt.Errorf("not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m")
+		return nil, fmt.Errorf("not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/m")
 	}
 	r, ok := new(big.Rat).SetString(digits)
 	if !ok {
-		return nil, fmt.Errorf("not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m")
+		return nil, fmt.Errorf("not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/m")
 	}
 	return r.Mul(r, big.NewRat(scale, 1)), nil
 }

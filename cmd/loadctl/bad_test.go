@@ -79,9 +79,9 @@ func TestBadInput(t *testing.T) {
 }
 
 func badRates() []mistake {
-	const form = "not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m"
+	const form = "not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/m"
 	says := map[string]string{
-		"10/0": "write a time above zero after the slash, such as 30/1m", "10/-1s": "write a time above zero after the slash", "10/": "write a time above zero after the slash",
+		"10/0": "write a time above zero after the slash, such as 30/m", "10/-1s": "write a time above zero after the slash", "10/": "write a time above zero after the slash",
 		"101M": "at most 100000000 requests per second", "-1": "a rate is not negative; write 500", "0.0000001": "too fine; use at most six decimals",
 	}
 	for _, rate := range []string{"NaN", "Inf", "1e30", "100G", "0x10", "5 k", "1.2.3", "+5", "k", "١", strings.Repeat("9", 1<<20)} {

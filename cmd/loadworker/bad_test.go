@@ -102,7 +102,7 @@ func badNumbers() []mistake {
 		{[]string{"--max-qps", "9.9/s"}, "run x: the cluster is asked for 10/s, more than --max-qps 99/10s of this worker; nothing was sent"},
 		{[]string{"--max-qps", "10", "--stage", "10s:10.1"}, "the cluster is asked for 10.1/s, more than --max-qps 10 of this worker"},
 		{[]string{"--max-qps", "0"}, "--max-qps: give a rate above 0, such as 2k, or leave it out"},
-		{[]string{"--max-qps", ""}, `--max-qps: rate "": not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m; see loadworker run --help`},
+		{[]string{"--max-qps", ""}, `--max-qps: rate "": not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/m; see loadworker run --help`},
 		{[]string{"--max-qps", "-1"}, "--max-qps: rate \"-1\": a rate is not negative"},
 		{[]string{"--max-qps", "many"}, "--max-qps: rate \"many\": not a number of requests per second"},
 		{[]string{"--max-qps", "101M"}, "--max-qps: rate \"101M\": at most 100000000 requests per second"},
@@ -130,9 +130,9 @@ func badNumbers() []mistake {
 }
 
 func badRates() []mistake {
-	const form = "not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/1m"
+	const form = "not a number of requests per second; write 500, 2.5k, 1M, 0.2 or 30/m"
 	all := []mistake{
-		{[]string{"--qps", "10/0"}, `--qps: rate "10/0": write a time above zero after the slash, such as 30/1m`},
+		{[]string{"--qps", "10/0"}, `--qps: rate "10/0": write a time above zero after the slash, such as 30/m`},
 		{[]string{"--qps", "10/-1s"}, `--qps: rate "10/-1s": write a time above zero after the slash`},
 		{[]string{"--qps", "10/"}, "write a time above zero after the slash"},
 		{[]string{"--qps", "10/5"}, "write a time above zero after the slash"},
@@ -142,7 +142,7 @@ func badRates() []mistake {
 		{[]string{"--qps", "max", "--max-qps", "2k"}, "run x: it is a closed loop (--qps max), but this worker accepts at most 2000/s (--max-qps); " +
 			"to join anyway, leave --max-qps out; nothing was sent"},
 		{[]string{"--qps", "MAX"}, form + ", or max, as fast as it goes"},
-		{[]string{"--qps", "-1"}, `--qps: rate "-1": a rate is not negative; write 500, 2.5k, 1M, 0.2 or 30/1m`},
+		{[]string{"--qps", "-1"}, `--qps: rate "-1": a rate is not negative; write 500, 2.5k, 1M, 0.2 or 30/m`},
 		{[]string{"--qps", "101M"}, `--qps: rate "101M": at most 100000000 requests per second`},
 		{[]string{"--qps", "1/1ns"}, "at most 100000000 requests per second"},
 		{[]string{"--qps", "0.0000001"}, `--qps: rate "0.0000001": too fine; use at most six decimals`},
