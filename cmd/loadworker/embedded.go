@@ -89,7 +89,7 @@ func (f *runFlags) same(ctx context.Context, client redis.UniversalClient, asked
 		return nil, cli.Config(err)
 	}
 	if lines := r.Spec.Diff(asked); len(lines) > 0 {
-		return nil, cli.Config(&run.DifferentError{Name: f.name, Lines: lines})
+		return nil, f.orByName(&run.DifferentError{Name: f.name, Lines: lines})
 	}
 	if !r.Ended.IsZero() {
 		return nil, overAlready(r)

@@ -272,7 +272,7 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec
 	}
 	r, created, err := run.Create(ctx, client, f.name, *spec, f.how.Options())
 	if err != nil {
-		return nil, cli.Config(err)
+		return nil, f.orByName(err)
 	}
 	if !r.Ended.IsZero() {
 		return nil, overAlready(r)
@@ -285,6 +285,19 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec
 	}
 	log.Info(map[bool]string{true: "created run", false: "joined run"}[created], "run", f.name, "flags", strings.Join(r.Spec.Setting().Flags, " "))
 	return r, nil
+}
+
+// orByName adds to the error that the run has another spec how to take part all the same. The user names the hosts: what
+// Redis says of them is not to be trusted.
+func (f *runFlags) orByName(err error) error {
+	if _, other := errors.AsType[*run.DifferentError](err); other {
+		redis := ""
+		if address, _ := f.redis.Address(); f.neighbour { // else the user has named it
+			redis = " --redis " + address
+		}
+		err = fmt.Errorf("%w; or join that run by its name alone: loadworker run%s --run %s --allow-hosts HOST", err, redis, f.name)
+	}
+	return cli.Config(err)
 }
 
 // overAlready is the error of a worker that describes a run that has ended. Its user expects load: an old report with

@@ -224,7 +224,8 @@ func TestJoining(t *testing.T) {
 	refused(t, []string{"run", "--run", "x", "--allow-hosts", "example.com"}, "the run sends to 127.0.0.1:", "nothing was sent")
 	refused(t, []string{"run", "--run", "x", "--allow-any", "--cert", "missing"}, "certificate and the key")
 	described := []string{"run", "--run", "x", "--url", f.second.URL, "-n", "5", "-H", "Authorization: " + secret + "x", "--min-workers", "2"}
-	refused(t, append(described, "--qps", "300"), "run x exists with another spec", "qps: 200 there, 300 here", "header Authorization differs", "--new")
+	refused(t, append(described, "--qps", "300"), "run x exists with another spec", "qps: 200 there, 300 here", "header Authorization differs", "--new",
+		"; or join that run by its name alone: loadworker run --run x --allow-hosts HOST\n")
 	s, err := r.State(t.Context())
 	if err != nil {
 		t.Fatal(err)
