@@ -74,7 +74,7 @@ report. A second Ctrl-C ends it at once.`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
 	c.Flags().StringVar(&f.name, "run", "", "`NAME` of the run (default: a new one, if there is --url and no --redis)")
-	c.Flags().BoolVar(&f.wait, "wait", false, "wait until the run is created")
+	c.Flags().BoolVar(&f.wait, "wait", false, "wait until the run is created: without end, or for --start-timeout if that is given")
 	f.how.AddFlags(c)
 	f.start.AddFlags(c)
 	cli.Group(c.Flags(), "Run")
@@ -312,14 +312,7 @@ func (f *runFlags) join(ctx context.Context, client redis.UniversalClient, log *
 	r, err := run.Open(ctx, client, f.name)
 	if f.wait && errors.Is(err, run.ErrNoRun) {
 		log.Info("waiting for the run to be created", "run", f.name)
-	}
-	for f.wait && errors.Is(err, run.ErrNoRun) {
-		select {
-		case <-time.After(200 * time.Millisecond):
-			r, err = run.Open(ctx, client, f.name)
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+		r, err = f.created(ctx, client)
 	}
 	if errors.Is(err, run.ErrNoRun) {
 		return nil, cli.Config(fmt.Errorf("run %s: %w; describe it with --url and --qps, or --wait for it", f.name, run.ErrNoRun))
@@ -334,6 +327,22 @@ func (f *runFlags) join(ctx context.Context, client redis.UniversalClient, log *
 		return nil, cli.Config(err)
 	}
 	return r, cli.Config(r.Ready(ctx))
+}
+
+// created opens the run once somebody has created it.
+func (f *runFlags) created(ctx context.Context, client redis.UniversalClient) (*run.Run, error) {
+	waiting, done := f.start.Created(ctx, f.name)
+	defer done()
+	for {
+		select {
+		case <-time.After(200 * time.Millisecond):
+			if r, err := run.Open(ctx, client, f.name); !errors.Is(err, run.ErrNoRun) {
+				return r, err
+			}
+		case <-waiting.Done():
+			return nil, context.Cause(waiting)
+		}
+	}
 }
 
 // How long to wait for the last snapshots of other workers, and how long the report may take in all.

@@ -235,6 +235,17 @@ func TestJoining(t *testing.T) {
 	}
 }
 
+// TestWaitingForARunEnds: --start-timeout bounds --wait too, if it is given.
+func TestWaitingForARunEnds(t *testing.T) {
+	server := redistest.Start(t)
+	t.Setenv("LOADCTL_REDIS", server.URL())
+	_, stderr, code := execute("run", "--run", "x", "--wait", "--allow-any", "--start-timeout", "300ms")
+	const says = "\nerror: run x: it did not begin: nobody created it within 300ms; create it with loadctl run or loadctl create, or set a longer --start-timeout\n"
+	if code != cli.CodeConfig || !strings.HasSuffix(stderr, says) {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}
+
 // patient makes a worker send late instead of dropping, so that counts are exact on a busy machine too.
 func patient() []string { return []string{"--catch-up", "20s", "--max-lag", "20s"} }
 

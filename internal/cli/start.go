@@ -18,15 +18,18 @@ const defaultStart = 5 * time.Minute
 // askAgain is the time from a failed look at the run to the next one.
 const askAgain = time.Second
 
-// ErrFewWorkers says that a run did not begin, because workers that it waits for did not join.
+// ErrFewWorkers says that a run did not begin, because workers that it waits for did not join, or nobody created it.
 var ErrFewWorkers = errors.New("it did not begin")
 
 // StartTimeout is the flag that ends a wait for workers.
-type StartTimeout struct{ after Duration }
+type StartTimeout struct {
+	after   Duration
+	command *cobra.Command
+}
 
 // AddFlags adds --start-timeout.
 func (s *StartTimeout) AddFlags(c *cobra.Command) {
-	s.after = Duration(defaultStart)
+	s.command, s.after = c, Duration(defaultStart)
 	c.Flags().Var(&s.after, "start-timeout", "how long to wait for --min-workers, then exit code 104; 0 = without end")
 	Group(c.Flags(), "Run")
 }
@@ -48,10 +51,25 @@ func (s *StartTimeout) Patience() time.Duration { return time.Duration(s.after) 
 // Within returns ctx with an end after --start-timeout, for a command that waits for workers of a run in any phase.
 // The cause is then an ErrFewWorkers.
 func (s *StartTimeout) Within(ctx context.Context, name string) (context.Context, context.CancelFunc) {
+	return s.within(ctx, name, "its workers were not there", "")
+}
+
+// Created is Within for a worker that waits for somebody to create the run. Only a --start-timeout that was given ends
+// that wait: workers are often started long before, and a service manager does not start them again after a 104.
+func (s *StartTimeout) Created(ctx context.Context, name string) (context.Context, context.CancelFunc) {
+	if !s.command.Flags().Changed("start-timeout") {
+		return context.WithCancel(ctx)
+	}
+	return s.within(ctx, name, "nobody created it", "; create it with loadctl run or loadctl create, or set a longer --start-timeout")
+}
+
+// within returns ctx with an end after --start-timeout. what has not happened until then, and what to do is in the
+// cause.
+func (s *StartTimeout) within(ctx context.Context, name, what, do string) (context.Context, context.CancelFunc) {
 	if s.after == 0 {
 		return context.WithCancel(ctx)
 	}
-	why := Config(fmt.Errorf("run %s: %w: its workers were not there within %v", name, ErrFewWorkers, time.Duration(s.after)))
+	why := Config(fmt.Errorf("run %s: %w: %s within %v%s", name, ErrFewWorkers, what, time.Duration(s.after), do))
 	return context.WithTimeoutCause(ctx, time.Duration(s.after), why)
 }
 
