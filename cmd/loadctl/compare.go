@@ -124,7 +124,8 @@ func readRun(c *cobra.Command, redis *cli.Redis, name string) (report.Report, er
 	if isFile(name) {
 		return readReport(name)
 	}
-	return fromRedis(c.Context(), redis, name, nil)
+	rep, err := fromRedis(c.Context(), redis, name, nil)
+	return rep, orFile(name, err)
 }
 
 // compareSides compares each side with the first. It refuses sides that do not fit together, unless force is set.

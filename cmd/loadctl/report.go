@@ -104,7 +104,7 @@ func reportOf(c *cobra.Command, redis *cli.Redis, name string, files []string) (
 	if errors.Is(err, results.ErrOtherRun) {
 		err = cli.Config(err)
 	}
-	return rep, err
+	return rep, orFile(name, err)
 }
 
 func fromRedis(ctx context.Context, redis *cli.Redis, name string, all []*results.Unpublished) (report.Report, error) {

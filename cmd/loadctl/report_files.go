@@ -16,6 +16,14 @@ func isFile(arg string) bool {
 	return strings.HasSuffix(arg, report.ArchiveExtension) || strings.ContainsAny(arg, `/\`)
 }
 
+// orFile adds to the error that a run cannot be read how to read the file of that name, if there is one.
+func orFile(name string, err error) error {
+	if info, missing := os.Stat(name); err != nil && missing == nil && info.Mode().IsRegular() {
+		return fmt.Errorf("%w; to read the file, write ./%s", err, name)
+	}
+	return err
+}
+
 // checkFiles refuses arguments that do not go together with files.
 func checkFiles(args, merged []string) error {
 	if len(merged) > 0 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/archive"
@@ -97,6 +98,27 @@ func TestReportCombines(t *testing.T) {
 		if _, stderr, code := execute("report", a, b, "-o", format); code != cli.CodeGood {
 			t.Errorf("%s: exit code %d, %s", format, code, stderr)
 		}
+	}
+}
+
+// TestReportOfAFileNamedAsARun: a name without a path is that of a run; the error says how to read the file.
+func TestReportOfAFileNamedAsARun(t *testing.T) {
+	server := redistest.Start(t)
+	a := archiveOf(t, "a", 2, time.Millisecond)
+	json, _, _ := execute("report", a, "-o", "json")
+	t.Chdir(t.TempDir())
+	writer(t, ".")("fl.json", json)
+	for address, why := range map[string]string{server.URL(): "run fl.json: there is no such run; ", "": "which Redis? "} {
+		t.Setenv("LOADCTL_REDIS", address)
+		for _, line := range [][]string{{"report", "fl.json"}, {"compare", a, "fl.json"}} {
+			refused(t, line, why, "; to read the file, write ./fl.json\n")
+		}
+	}
+	if _, stderr, code := execute("report", "./fl.json"); code != cli.CodeGood {
+		t.Errorf("what the error says does not work: %s", stderr)
+	}
+	if _, stderr, _ := execute("report", "another.json"); strings.Contains(stderr, "./") {
+		t.Errorf("there is no such file: %s", stderr)
 	}
 }
 
