@@ -60,10 +60,11 @@ lays the percentile curves over one another.`,
 			if err != nil {
 				return err
 			}
-			result, err := compareSides(c, sides, rules, force)
+			result, err := compareSides(sides, rules, force)
 			if err != nil {
 				return err
 			}
+			warnFiles(c, &out, result)
 			return cmp.Or(writeComparison(c, &out, result), failedOn(result))
 		},
 	}
@@ -129,16 +130,24 @@ func readRun(c *cobra.Command, redis *cli.Redis, name string) (report.Report, er
 }
 
 // compareSides compares each side with the first. It refuses sides that do not fit together, unless force is set.
-func compareSides(c *cobra.Command, sides []compare.Side, rules []compare.Rule, force bool) (compare.Comparison, error) {
+func compareSides(sides []compare.Side, rules []compare.Rule, force bool) (compare.Comparison, error) {
 	result := compare.New(sides[0], sides[1:]...)
 	if len(result.Warnings) > 0 && !force {
 		return result, cli.Config(fmt.Errorf("%s; --force compares them anyway", strings.Join(result.Warnings, "; ")))
 	}
+	result.Judge(rules)
+	return result, nil
+}
+
+// warnFiles prints the warnings of a comparison that goes into files alone. Each format has them too, so elsewhere the
+// user would read them twice.
+func warnFiles(c *cobra.Command, out *cli.Documents, result compare.Comparison) {
+	if out.Shown() {
+		return
+	}
 	for _, doubt := range result.Warnings {
 		printable.Fprintf(c.ErrOrStderr(), "warning: %s\n", doubt)
 	}
-	result.Judge(rules)
-	return result, nil
 }
 
 // writeComparison writes the result in the formats that the flags ask for.

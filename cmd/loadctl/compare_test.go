@@ -67,8 +67,12 @@ func TestCompareRefused(t *testing.T) {
 	refused(t, []string{"compare", a + "," + b + "," + copied, b, "--force"}, "compare: "+a+" and "+copied+" are the same run; give each run of a side once")
 	refused(t, []string{"compare", a, "x"}, "x is still running; wait for its end", "--force compares them anyway")
 	stdout, stderr, code := execute("compare", a, "x", "--force")
-	if code != cli.CodeGood || !strings.Contains(stderr, "warning: x is still running") || !strings.Contains(stdout, "none: nothing ended") {
+	if code != cli.CodeGood || strings.Count(stdout+stderr, "x is still running") != 1 || !strings.Contains(stdout, "none: nothing ended") {
 		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
+	}
+	stdout, stderr, code = execute("compare", a, "x", "--force", "--out", filepath.Join(dir, "x.md"))
+	if code != cli.CodeGood || !strings.Contains(stderr, "warning: x is still running") || stdout != "" {
+		t.Errorf("in a file alone: exit code %d, %s%s", code, stdout, stderr)
 	}
 }
 

@@ -74,8 +74,8 @@ func (d *Documents) paths() []string {
 // format returns the format of a file.
 func (d *Documents) format(name string) string { return cmp.Or(d.formats.Of(name), d.output.Format) }
 
-// shown reports whether standard output gets the document: there is no file, or -o asks for a format that no file has.
-func (d *Documents) shown() bool {
+// Shown reports whether standard output gets the document: there is no file, or -o asks for a format that no file has.
+func (d *Documents) Shown() bool {
 	asked := d.command.Flags().Changed("output")
 	return len(d.paths()) == 0 || asked && !slices.ContainsFunc(d.paths(), func(name string) bool { return d.format(name) == d.output.Format })
 }
@@ -86,7 +86,7 @@ func (d *Documents) shown() bool {
 func (d *Documents) write(stdout io.Writer, render func(format string) ([]byte, error)) (saved bool, err error) {
 	free := true // standard output has nothing yet
 	var all []error
-	if d.shown() {
+	if d.Shown() {
 		free = false
 		text, err := render(d.output.Format)
 		if err == nil {

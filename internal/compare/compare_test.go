@@ -269,12 +269,13 @@ func TestDoubts(t *testing.T) {
 		t.Errorf("%q", all)
 	}
 	for says, change := range map[string]func(*report.Report){
-		"a and b are not the same test: rate 10, 20":             func(r *report.Report) { r.TargetRate = 20 },
-		"a and b are not the same test: closed loop false, true": func(r *report.Report) { r.ClosedLoop = true },
-		"a and b are not the same test: limiter , gcra":          func(r *report.Report) { r.Limiter = "gcra" },
-		"b: worker b was the limit (generator, cpu)":             func(r *report.Report) { r.Workers[0].Verdicts = []record.Verdict{{Limit: "generator", Cause: "cpu"}} },
-		"b: worker b was the limit (machine, steal)":             func(r *report.Report) { r.Workers[0].Verdicts = []record.Verdict{{Limit: "machine", Cause: "steal"}} },
-		"b is still running":                                     func(r *report.Report) { r.Running = true },
+		"a and b are not the same test: rate 10, 20":                     func(r *report.Report) { r.TargetRate = 20 },
+		"a and b are not the same test: rate 10, 20, and limiter , gcra": func(r *report.Report) { r.TargetRate, r.Limiter = 20, "gcra" },
+		"a and b are not the same test: closed loop false, true":         func(r *report.Report) { r.ClosedLoop = true },
+		"a and b are not the same test: limiter , gcra":                  func(r *report.Report) { r.Limiter = "gcra" },
+		"b: worker b was the limit (generator, cpu)":                     func(r *report.Report) { r.Workers[0].Verdicts = []record.Verdict{{Limit: "generator", Cause: "cpu"}} },
+		"b: worker b was the limit (machine, steal)":                     func(r *report.Report) { r.Workers[0].Verdicts = []record.Verdict{{Limit: "machine", Cause: "steal"}} },
+		"b is still running":                                             func(r *report.Report) { r.Running = true },
 	} {
 		other := v.side(rng, "b", 2, 1)
 		change(&other.Runs[1])

@@ -72,6 +72,14 @@ func New(base Side, others ...Side) Comparison {
 	return c
 }
 
+// notes returns the notes to show with one result, for people. A note that all results have comes once, with the last.
+func (c Comparison) notes(i int) []string {
+	everywhere := func(note string) bool {
+		return !slices.ContainsFunc(c.Results, func(r Result) bool { return !slices.Contains(r.Notes, note) })
+	}
+	return slices.DeleteFunc(slices.Clone(c.Results[i].Notes), func(note string) bool { return i < len(c.Results)-1 && everywhere(note) })
+}
+
 // A percentile is one row of Percentiles.
 type percentile struct {
 	name     string

@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/loadctl/loadctl/report"
 )
@@ -14,8 +15,8 @@ func Doubts(base, other Side) []string {
 	first := base.Runs[0]
 	for _, side := range []Side{base, other} {
 		for _, r := range side.Runs {
-			for _, d := range differences(first, r) {
-				all = append(all, fmt.Sprintf("%s and %s are not the same test: %s", base.Name, side.Name, d))
+			if d := differences(first, r); len(d) > 0 {
+				all = append(all, fmt.Sprintf("%s and %s are not the same test: %s", base.Name, side.Name, strings.Join(d, ", and ")))
 			}
 			if limit := limited(r); limit != "" {
 				all = append(all, fmt.Sprintf("%s: %s", side.Name, limit))

@@ -184,6 +184,22 @@ func TestNumbersAreEqual(t *testing.T) {
 	}
 }
 
+// TestNotesAreShownOnce: what holds for all sides stands once, and what holds for one side stands with it.
+func TestNotesAreShownOnce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	v := virtual{seconds: 60, rate: 100, median: 10 * time.Millisecond}
+	part := v.side(rng, "part", 1, 1)
+	part.Runs[0].Complete = false
+	c := New(v.side(rng, "base", 1, 0), part, v.side(rng, "whole", 1, 2))
+	for _, format := range []string{"text", "markdown", "html"} {
+		text := written(t, c, format)
+		own, second, all := strings.Index(text, "part is not complete"), strings.LastIndex(text, "latency:avg"), strings.Index(text, "one run a side shows")
+		if own < 0 || own > second || all < second || strings.Count(text, "one run a side shows") != 1 {
+			t.Errorf("%s: the notes are at %d and %d, the figures of the second side at %d:\n%s", format, own, all, second, text)
+		}
+	}
+}
+
 // TestConditionsAreShown: each format has a line for each condition, and JSON has all details.
 func TestConditionsAreShown(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))

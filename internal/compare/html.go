@@ -112,7 +112,7 @@ func (m *markup) figures(c Comparison, i int) {
 		m.row(class, append([]string{row.Name}, cells[:]...)...)
 	}
 	m.EndTable()
-	for _, note := range r.Notes {
+	for _, note := range c.notes(i) {
 		m.Put(`<p class="hint">%s</p>`+"\n", clip(note))
 	}
 	m.Raw("</section>\n")

@@ -29,7 +29,7 @@ func Markdown(w io.Writer, c Comparison) error {
 	markdownList(&b, "", c.lines())
 	markdownList(&b, "warning: ", c.Warnings)
 	for i, r := range others[:min(len(others), maxMarkdownSides)] {
-		markdownFigures(&b, base, c.Sides[i+1], r)
+		markdownFigures(&b, base, c.Sides[i+1], r.Rows, c.notes(i))
 	}
 	if hidden := len(others) - maxMarkdownSides; hidden > 0 {
 		fmt.Fprintf(&b, "And %d more.\n\n", hidden)
@@ -54,9 +54,9 @@ func markdownList(b *bytes.Buffer, begin string, all []string) {
 	}
 }
 
-func markdownFigures(b *bytes.Buffer, base, other Summary, r Result) {
+func markdownFigures(b *bytes.Buffer, base, other Summary, rows []Row, notes []string) {
 	fmt.Fprintf(b, "| | %s | %s | difference | 95 %% interval, of all rows together |\n|---|---:|---:|---:|---|\n", column(base), column(other))
-	for _, row := range r.Rows {
+	for _, row := range rows {
 		cells := row.cells()
 		if row.Difference.Differs() {
 			cells[2] = "**" + cells[2] + "**"
@@ -64,7 +64,7 @@ func markdownFigures(b *bytes.Buffer, base, other Summary, r Result) {
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", row.Name, cells[0], cells[1], cells[2], cells[3])
 	}
 	b.WriteByte('\n')
-	markdownList(b, "", r.Notes)
+	markdownList(b, "", notes)
 }
 
 func markdownPercentiles(b *bytes.Buffer, sides []Summary) {

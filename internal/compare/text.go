@@ -23,17 +23,18 @@ func Text(w io.Writer, c Comparison) error {
 	var b bytes.Buffer
 	base := c.Sides[0]
 	for i, r := range c.Results {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
 		other := c.Sides[i+1]
 		printable.Fprintf(&b, "base        %s, %s\nother       %s, %s\n\n", base.Name, base.runs(), other.Name, other.runs())
 		textFigures(&b, r)
 		textErrors(&b, base, other)
 		textPercentiles(&b, base, other)
 		b.WriteByte('\n')
-		for _, note := range r.Notes {
+		notes := c.notes(i)
+		for _, note := range notes {
 			printable.Fprintf(&b, "note        %s\n", note)
+		}
+		if len(notes) > 0 && i < len(c.Results)-1 {
+			b.WriteByte('\n')
 		}
 	}
 	for _, warning := range c.Warnings {
