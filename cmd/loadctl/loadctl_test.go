@@ -195,7 +195,7 @@ func TestARunsLife(t *testing.T) {
 		refused(t, args, args[0]+" x: the run is over, since ")
 	}
 	l.does(&list, "ls")
-	if _, stderr, code := execute("rm", "x"); code != cli.CodeGood {
+	if stdout, stderr, code := execute("rm", "x"); code != cli.CodeGood || stdout != "x: the run and its report are removed\n" {
 		t.Errorf("rm: exit code %d, %s", code, stderr)
 	}
 	// The remaining key tells a worker that comes back that the removal was meant.

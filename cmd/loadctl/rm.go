@@ -7,6 +7,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -23,10 +24,15 @@ func newRemoveCommand(redis *cli.Redis) *cobra.Command {
 			}
 			defer cli.Close(client)
 			err = run.Remove(c.Context(), client, args[0], force)
-			if errors.Is(err, run.ErrListed) || link.Unanswered(err) { // no argument is wrong
+			switch {
+			case err == nil:
+				_, err = printable.Fprintf(c.OutOrStdout(), "%s: the run and its report are removed\n", args[0])
 				return err
+			case errors.Is(err, run.ErrListed) || link.Unanswered(err): // no argument is wrong
+				return err
+			default:
+				return cli.Config(err)
 			}
-			return cli.Config(err)
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "remove it even if workers take part; they exit with an error")
