@@ -178,6 +178,9 @@ func (a *reading) parseLaws(t stateText) error {
 			if l.Phase == lease.Running {
 				a.last = pacer.Rate{Num: l.R0, Den: l.Den}
 			}
+			if l.Plan.ID == l.ID { // it begins a plan, so no other law led to it
+				a.set = l.T0
+			}
 		}
 	}
 	a.commanded, a.Forgetful = a.core["command"], a.core["tf"] > 0

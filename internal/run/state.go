@@ -23,7 +23,8 @@ type State struct {
 	Run   string  `json:"run"`
 	Phase string  `json:"phase"` // waiting, running, paused, stopped or ended
 	Rate  float64 `json:"rate"`  // asked for now, of the whole cluster, requests per second
-	// The next rate: at the end of this ramp, or when the run begins, is resumed or goes on after a loss.
+	// The next rate: at the end of this ramp, when the last command is in force, or when the run begins, is resumed or
+	// goes on after a loss.
 	RateThen   float64   `json:"rate_then"`
 	Asked      int64     `json:"asked"` // since the start
 	Members    int64     `json:"members"`
@@ -53,6 +54,7 @@ type State struct {
 	ahead     []pacer.Piece // pieces that are not laws yet
 	queue     []pacer.Piece // all pieces that may still become laws
 	commanded int64         // the last law of a command
+	set       int64         // when the rate that a command set last is in force, µs: some 20 ms after the command; 0 = none was set
 	every     time.Duration // about how often workers call
 	unclaimed time.Time     // until when workers unknown to Redis may be sending; zero = none is
 	last      pacer.Rate    // rate at the beginning of the newest law that asks for something
@@ -165,7 +167,7 @@ func (s *State) count() {
 	}
 	switch s.Phase {
 	case "running":
-		s.Rate, s.RateThen = s.LastRate, s.rampEnd(at)
+		s.Rate, s.RateThen = s.LastRate, s.rampEnd(max(at, s.set))
 		if len(s.laws) > 0 && at < s.laws[0].T0 {
 			l := s.current()
 			s.RateThen = l.Rate(l.T0)

@@ -218,6 +218,38 @@ func planned(plan *lease.Plan, t0 int64, pieces ...pacer.Piece) (laws []lease.La
 	return laws
 }
 
+// TestRateOfACommand: a rate that a command has set and that is not in force yet is where the rate goes. That of a stage
+// is not.
+func TestRateOfACommand(t *testing.T) {
+	const now = silentNow
+	law := func(id, plan, t0, r0, r1, dur int64) lease.Law {
+		l := lease.Law{Law: pacer.Law{ID: id, T0: t0, R0: r0, R1: r1, Den: 1, Dur: dur, K: pacer.Endless}, Plan: &lease.Plan{ID: plan}, End: pacer.Endless, Era: 1}
+		if id > 1 {
+			l.Prev, l.Cut, l.Base = id-1, 100, 100
+		}
+		return l
+	}
+	for name, c := range map[string]struct {
+		next       lease.Law
+		rate, then float64
+	}{
+		"a command in a moment": {law(2, 2, now+20_000, 500, 500, 0), 100, 500},
+		"a ramp in a moment":    {law(2, 2, now+20_000, 100, 900, 5_000_000), 100, 900},
+		"a command in force":    {law(2, 2, now-1, 500, 500, 0), 500, 500},
+		"a stage in a moment":   {law(2, 0, now+20_000, 500, 500, 0), 100, 100},
+	} {
+		text, _ := lease.PackLaws([]lease.Law{law(1, 0, now-1_000_000, 100, 100, 0), c.next})
+		a := reading{State: &State{now: TimeOf(now)}, core: map[string]int64{"era": 1}}
+		if err := a.parseLaws(stateText{laws: []string{text}}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		a.times = newTimeline(a.State.laws, a.cuts)
+		if a.count(); a.Rate != c.rate || a.RateThen != c.then {
+			t.Errorf("%s: %s, %v, then %v; want %v, then %v", name, a.Phase, a.Rate, a.RateThen, c.rate, c.then)
+		}
+	}
+}
+
 // TestPeak: only rates that are still to come count.
 func TestPeak(t *testing.T) {
 	const at, second = silentNow, 1_000_000
