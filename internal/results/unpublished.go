@@ -304,10 +304,17 @@ func FromFiles(name, why string, all []*Unpublished) (report.Report, error) {
 		in.Workers[i].State = "alone"
 	}
 	in.StartedAt, in.Duration = span(slices.Collect(maps.Values(rest)))
-	in.Missing = []string{fmt.Sprintf("%s: this is what %s counted; what other workers did, and what was asked for in each second, is unknown",
+	what := "this is what %s counted"
+	if !slices.ContainsFunc(all, (*Unpublished).began) {
+		what = "this is of %s for which the run had not begun"
+	}
+	in.Missing = []string{fmt.Sprintf("%s: "+what+"; what other workers did, and what was asked for in each second, is unknown",
 		why, plural(len(in.Workers), "worker"))}
 	return report.Build(in), nil
 }
+
+// began reports whether the run began before the worker ended, as far as the worker knows.
+func (u *Unpublished) began() bool { return !u.StartedAt.IsZero() || u.Leased > 0 }
 
 func plural(n int, what string) string {
 	if n == 1 {
@@ -317,7 +324,8 @@ func plural(n int, what string) string {
 }
 
 // span returns when the run began and how long it took, as far as its workers know. Workers may have waited for Redis
-// longer than the planned run. But a pause makes a run longer than planned, and then there are points.
+// longer than the planned run. But a pause makes a run longer than planned, and then there are points. A run that began
+// for none of them has neither.
 func span(all []*Unpublished) (start time.Time, took time.Duration) {
 	var began, first, end int64 // µs
 	var last int64              // s since the start
@@ -326,7 +334,7 @@ func span(all []*Unpublished) (start time.Time, took time.Duration) {
 		if t := u.StartedAt; !t.IsZero() && (began == 0 || t.UnixMicro() < began) {
 			began = t.UnixMicro()
 		}
-		if t := u.Total.Start; t > 0 && (first == 0 || t < first) {
+		if t := u.Total.Start; u.began() && t > 0 && (first == 0 || t < first) {
 			first = t
 		}
 		end, planned = max(end, u.Total.End), max(planned, u.Length)
@@ -334,7 +342,9 @@ func span(all []*Unpublished) (start time.Time, took time.Duration) {
 			last = max(last, (p.Index+1)*p.Width)
 		}
 	}
-	began = cmp.Or(began, first)
+	if began = cmp.Or(began, first); began == 0 {
+		return start, 0
+	}
 	took = time.Duration(max(0, end-began)) * time.Microsecond
 	if planned > 0 {
 		took = min(took, max(planned, time.Duration(min(last, int64(spec.MaxDuration/time.Second)))*time.Second))

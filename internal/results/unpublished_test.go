@@ -467,3 +467,17 @@ func TestReportOfFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestReportOfAWorkerThatNeverBegan: it joined a run, and ended before the run began. Redis was away at its end.
+func TestReportOfAWorkerThatNeverBegan(t *testing.T) {
+	u := unpublished(record.Counts{})
+	u.StartedAt, u.Series = time.Time{}, nil
+	rep, err := FromFiles("x", "Redis could not be reached", []*Unpublished{u})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const says = "Redis could not be reached: this is of 1 worker for which the run had not begun; what other workers did"
+	if !rep.StartedAt.IsZero() || rep.DurationS != 0 || rep.Complete || !strings.HasPrefix(strings.Join(rep.Notes, "; "), says) {
+		t.Errorf("started %v, %v s, complete %v, %q", rep.StartedAt, rep.DurationS, rep.Complete, rep.Notes)
+	}
+}
