@@ -23,8 +23,7 @@ type State struct {
 	Run   string  `json:"run"`
 	Phase string  `json:"phase"` // waiting, running, paused, stopped or ended
 	Rate  float64 `json:"rate"`  // asked for now, of the whole cluster, requests per second
-	// The next rate: at the end of this ramp, when the last command is in force, or when the run begins, is resumed or
-	// goes on after a loss.
+	// The next rate: at the end of a ramp, when a command is in force, at the begin, after a pause, after a loss.
 	RateThen   float64   `json:"rate_then"`
 	Asked      int64     `json:"asked"` // since the start
 	Members    int64     `json:"members"`

@@ -90,7 +90,7 @@ func (f *Failover) take(ctx context.Context, n int64, all bool, take func(contex
 		if f.heard(ctx, known, err) {
 			return a, err
 		}
-		if err := ended(ctx, err); err != nil {
+		if err := failed(ctx, false, err); err != nil {
 			return Answer{}, err
 		}
 	}
@@ -133,16 +133,16 @@ func (f *Failover) wait(ctx context.Context, n int64) (granted int64, err error)
 	switch {
 	case f.here():
 		err := f.shared.Wait(ctx, n)
-		if f.heard(ctx, n, err) {
-			return n, err
+		if heard := f.heard(ctx, n, err); err != nil {
+			return 0, failed(ctx, heard, err)
 		}
-		return 0, ended(ctx, err)
+		return n, nil
 	case f.tries(): // with Take, whose answer comes at once
 		a, err := f.ask(ctx, 1, f.shared.Take)
-		if !f.heard(ctx, 1, err) {
-			return 0, ended(ctx, err)
+		if heard := f.heard(ctx, 1, err); err != nil {
+			return 0, failed(ctx, heard, err)
 		}
-		if err == nil && a.Granted == 1 {
+		if a.Granted == 1 {
 			err = sleep(ctx, a.RetryAfter) // a place in a queue
 		}
 		return a.Granted, err
@@ -253,13 +253,13 @@ func (f *Failover) heard(ctx context.Context, n int64, err error) bool {
 	return true
 }
 
-// ended returns nil if the caller still has time after a call without an answer. Otherwise it returns both errors: of
-// the context, and err.
-func ended(ctx context.Context, err error) error {
+// failed returns what a call that failed with err means to a caller that waits. nil: go on, because nobody has answered
+// and the caller still has time. If it has none, the error has both: the end of the context, and err.
+func failed(ctx context.Context, heard bool, err error) error {
 	switch end := ctx.Err(); {
-	case end == nil:
+	case end == nil && !heard:
 		return nil
-	case errors.Is(err, end):
+	case end == nil, errors.Is(err, end):
 		return err
 	default:
 		return fmt.Errorf("%w: %w", end, err)

@@ -286,6 +286,42 @@ func TestFailoverGivesUp(t *testing.T) {
 	})
 }
 
+// hurried is away, and its callers give up while it is asked.
+type hurried struct {
+	gone
+	giveUp context.CancelFunc
+}
+
+func (h hurried) Take(context.Context, int64) (limit.Answer, error) {
+	h.giveUp()
+	return limit.Answer{}, errGone
+}
+
+func (h hurried) Wait(context.Context, int64) error {
+	h.giveUp()
+	return errGone
+}
+
+// TestFailoverGivesUpWhileItAsks: a caller that gives up during a call is told so, and why the call failed.
+func TestFailoverGivesUpWhileItAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var giveUp context.CancelFunc
+		f := alone(t, hurried{giveUp: func() { giveUp() }}, 1)
+		for range 2 { // at first the limiter counts as present, then as away
+			ctx, cancel := context.WithCancel(t.Context())
+			giveUp = cancel
+			if err := f.Wait(ctx, 5); !errors.Is(err, context.Canceled) || !errors.Is(err, errGone) {
+				t.Errorf("%v, want both errors", err)
+			}
+			giveUp = func() {}
+			if _, err := f.Take(t.Context(), 1); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(2 * time.Second)
+		}
+	})
+}
+
 // TestFailoverNever: a request for more than the shared limiter can ever grant is refused for good, also during an
 // outage. The Failover knows a larger limit that was set.
 func TestFailoverNever(t *testing.T) {
