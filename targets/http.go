@@ -33,7 +33,7 @@ type httpTarget struct {
 	allow   func(hostport string) bool
 	halted  func() bool
 	first   *message // the first request of every Do
-	places  places
+	filler  filler
 	began   time.Time
 	pool    *pool
 	buffers sync.Pool // *[]byte, buffers for long answers
@@ -49,7 +49,7 @@ func newHTTP(s Spec, local Local) (Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &httpTarget{spec: s, url: u, allow: local.AllowHost, halted: local.Halted, places: newPlaces(local), began: time.Now()}
+	t := &httpTarget{spec: s, url: u, allow: local.AllowHost, halted: local.Halted, filler: newFiller(local), began: time.Now()}
 	if t.halted == nil {
 		t.halted = func() bool { return false }
 	}
@@ -63,7 +63,7 @@ func newHTTP(s Spec, local Local) (Target, error) {
 		buf := make([]byte, longBuffer)
 		return &buf
 	}
-	if t.first, err = newMessage(s, u, t.endpoint(u), placed); err != nil {
+	if t.first, err = newMessage(s, u, t.endpoint(u), withPlaceholders); err != nil {
 		return nil, err
 	}
 	t.pool = &pool{max: local.MaxConnections, dials: dialsAtOnce, dial: d.dial}
@@ -78,7 +78,7 @@ func (s Spec) timeout() time.Duration { return cmp.Or(s.Timeout, DefaultTimeout)
 func (s Spec) bodyLimit() int64       { return cmp.Or(s.BodyLimit, DefaultBodyLimit) }
 func (s Spec) expect() string         { return cmp.Or(s.Expect, DefaultExpect) }
 
-// Do performs one request and follows redirects as far as the spec allows. The number of the request fills its places.
+// Do performs one request and follows redirects as far as the spec allows. n fills its placeholders.
 func (t *httpTarget) Do(ctx context.Context, n uint64) Outcome {
 	if err := ctx.Err(); err != nil {
 		return Outcome{Class: classify(err, ClassCanceled)}
@@ -91,7 +91,7 @@ func (t *httpTarget) Do(ctx context.Context, n uint64) Outcome {
 	var out Outcome
 	m := t.first
 	if m.wire == nil {
-		m = m.filled(t.places.request(n))
+		m = m.filled(t.filler.request(n))
 	}
 	for hop := 0; ; hop++ {
 		location := t.exchange(ctx, deadline, m, &out)

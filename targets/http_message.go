@@ -138,24 +138,24 @@ func (m *message) filledSpec() Spec {
 	return s
 }
 
-// placed parses what a user wrote. A body that is no text has no places.
-func placed(s string, salt uint64) (template.Text, error) {
+// withPlaceholders parses what a user wrote. A body that is no text has no placeholders.
+func withPlaceholders(s string, salt uint64) (template.Text, error) {
 	switch {
 	case salt == saltURL:
-		s = unescapedPlaces(s)
+		s = unescapePlaceholders(s)
 	case salt == saltBody && !utf8.ValidString(s):
 		return template.Literal(s), nil
 	}
 	return template.Parse(s, salt)
 }
 
-// unescapedPlaces undoes in places what url.Parse has done to characters that a URL must not contain.
-func unescapedPlaces(target string) string {
-	return regexp.MustCompile(`\$(\{|%7B).*?(\}|%7D)`).ReplaceAllStringFunc(target, func(place string) string {
-		if text, err := url.PathUnescape(place); err == nil {
+// unescapePlaceholders undoes in placeholders what url.Parse has done to characters that a URL must not contain.
+func unescapePlaceholders(target string) string {
+	return regexp.MustCompile(`\$(\{|%7B).*?(\}|%7D)`).ReplaceAllStringFunc(target, func(escaped string) string {
+		if text, err := url.PathUnescape(escaped); err == nil {
 			return text
 		}
-		return place
+		return escaped
 	})
 }
 

@@ -22,7 +22,7 @@ const (
 // hold secrets; print Redacted instead.
 //
 // Path and query of the URL, values of headers, and a body that is UTF-8 may
-// have places, which are filled for each request: see package template.
+// have placeholders, which are filled for each request: see package template.
 type Spec struct {
 	// URL is what is requested; its scheme chooses the target. A user and
 	// password in it are sent as basic authorization.

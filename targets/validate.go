@@ -47,7 +47,7 @@ func checkHTTP(s Spec, u *url.URL) error {
 	if _, err := parseStatuses(s.Expect); err != nil {
 		return err
 	}
-	if _, err := newMessage(s, u, endpoint{}, placed); err != nil {
+	if _, err := newMessage(s, u, endpoint{}, withPlaceholders); err != nil {
 		return err
 	}
 	// A user who sets both believes to be protected by the first, and is not.

@@ -27,7 +27,7 @@ type Wire struct {
 
 	expect  statuses
 	message *message
-	places  places
+	filler  filler
 }
 
 // NewWire returns the Wire of spec. ok is false if the target needs more than bytes over TCP (TLS, a unix socket,
@@ -58,14 +58,14 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	if _, err := local.certificates(); err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
 	}
-	m, err := newMessage(spec, u, endpoint{}, placed)
+	m, err := newMessage(spec, u, endpoint{}, withPlaceholders)
 	if err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
 	}
 	w = &Wire{
 		Address: routes.apply(u.Hostname(), port(u)), Request: m.wire, Head: spec.method() == "HEAD", Close: m.close,
 		Timeout: spec.timeout(), BodyLimit: spec.bodyLimit(), IdleLimit: idleLimit, LookAfter: lookAfter, Opening: dialsAtOnce,
-		Halted: local.Halted, expect: expect, message: m, places: newPlaces(local),
+		Halted: local.Halted, expect: expect, message: m, filler: newFiller(local),
 	}
 	for _, a := range local.Addresses {
 		w.Local = append(w.Local, net.ParseIP(a))
@@ -79,7 +79,7 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 // Fill returns what to write for a request that has this number in the run. It writes into b, over what was there, and
 // grows it if it has no room. Any number of goroutines may call it.
 func (w *Wire) Fill(b []byte, number uint64) []byte {
-	r := w.places.request(number)
+	r := w.filler.request(number)
 	return w.message.fill(b, &r)
 }
 

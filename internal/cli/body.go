@@ -23,7 +23,7 @@ func typed(t *targets.Spec) {
 	t.Headers = append(t.Headers, targets.Header{Name: "Content-Type", Value: contentType(example(t.Body))})
 }
 
-// example returns the body of one request. A body with a wrong place is returned as it is: it will be refused.
+// example returns the body of one request. A body with a wrong placeholder is returned as it is: it will be refused.
 func example(body []byte) []byte {
 	text, err := template.Parse(string(body), 0)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package template fills places in texts, so that each request differs from the others:
+// Package template fills placeholders in texts, so that each request differs from the others:
 //
 //	text, err := template.Parse("/items/${random 1 100}")
 //	if err != nil { … }
@@ -25,7 +25,7 @@ type Request struct {
 	Seed   uint64 // of the random values: each process has another
 }
 
-// Text is a text with places. The zero value is empty. It never changes, so any number of goroutines may use it.
+// Text is a text with placeholders. The zero value is empty. It never changes, so any number of goroutines may use it.
 type Text struct {
 	parts []part
 }
@@ -36,12 +36,12 @@ type part struct {
 	value   value
 }
 
-// Literal returns a Text without places, whatever s holds.
+// Literal returns a Text without placeholders, whatever s holds.
 func Literal(s string) Text { return Text{[]part{{literal: s}}} }
 
-// Parse reads a text in which ${NAME} and ${NAME ARGUMENTS} are places, and $${ stands for ${. salt distinguishes the
+// Parse reads a text in which ${NAME} and ${NAME ARGUMENTS} are placeholders, and $${ stands for ${. salt distinguishes the
 // texts of one request: texts with different salts have different random values. An error is one line that says what
-// to do. It quotes the place, and nothing else of the text.
+// to do. It quotes the placeholder, and nothing else of the text.
 func Parse(s string, salt uint64) (Text, error) {
 	var t Text
 	literal := ""
@@ -56,20 +56,20 @@ func Parse(s string, salt uint64) (Text, error) {
 			literal, s = literal[:len(literal)-1]+"${", after
 			continue
 		}
-		place, rest, closed := strings.Cut(after, "}")
+		name, rest, closed := strings.Cut(after, "}")
 		if !closed {
-			return Text{}, errors.New("${ without }: close the place, or write $${ for the characters ${")
+			return Text{}, errors.New("${ without }: close the placeholder, or write $${ for the characters ${")
 		}
-		v, err := parseValue(place, salt<<16+uint64(len(t.parts)))
+		v, err := parseValue(name, salt<<16+uint64(len(t.parts)))
 		if err != nil {
-			return Text{}, fmt.Errorf("${%.40s}: %w", place, err)
+			return Text{}, fmt.Errorf("${%.40s}: %w", name, err)
 		}
 		t.parts = append(t.parts, part{literal, v})
 		literal, s = "", rest
 	}
 }
 
-// Varies reports whether the text has places.
+// Varies reports whether the text has placeholders.
 func (t Text) Varies() bool { return len(t.parts) > 1 }
 
 // Append appends the text, filled for r, to b. It allocates nothing if b has room.

@@ -67,7 +67,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestRandom: the numbers are spread evenly, and differ between requests, places and texts.
+// TestRandom: the numbers are spread evenly, and differ between requests, placeholders and texts.
 func TestRandom(t *testing.T) {
 	const n, sides = 60_000, 6
 	var seen [sides + 1]int

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// value appends what fills a place.
+// value appends what fills a placeholder.
 type value func(b []byte, r *Request) []byte
 
-// kind is a name that a place may have.
+// kind is a name that a placeholder may have.
 type kind struct {
 	name  string
 	usage string // its arguments
@@ -32,7 +32,7 @@ func kinds() []kind {
 	}
 }
 
-// Help lists the places in a line.
+// Help lists the placeholders in a line.
 func Help() string {
 	var names []string
 	for _, k := range kinds() {
@@ -42,8 +42,8 @@ func Help() string {
 }
 
 // parseValue reads what stands between ${ and }.
-func parseValue(place string, salt uint64) (value, error) {
-	words := strings.Fields(place)
+func parseValue(text string, salt uint64) (value, error) {
+	words := strings.Fields(text)
 	if len(words) == 0 {
 		return nil, errors.New("names no value; there is " + Help())
 	}

@@ -36,9 +36,9 @@ func (s *seen) take() []string {
 	return lines
 }
 
-// TestPlacesAreFilled: the server sees each request filled, from the Target and from the Wire, whatever is longer or
+// TestPlaceholdersAreFilled: the server sees each request filled, from the Target and from the Wire, whatever is longer or
 // shorter than the one before.
-func TestPlacesAreFilled(t *testing.T) {
+func TestPlaceholdersAreFilled(t *testing.T) {
 	var got seen
 	server := httptest.NewServer(&got)
 	defer server.Close()
@@ -85,8 +85,8 @@ func TestPlacesAreFilled(t *testing.T) {
 	}
 }
 
-// TestPlacesAfterARedirect: the second request is the first one again, at another place. A server cannot write places.
-func TestPlacesAfterARedirect(t *testing.T) {
+// TestPlaceholdersAfterARedirect: the second request is the first one again, at another place. A server cannot write placeholders.
+func TestPlaceholdersAfterARedirect(t *testing.T) {
 	var got seen
 	server := httptest.NewServer(&got)
 	defer server.Close()
@@ -110,8 +110,8 @@ func TestPlacesAfterARedirect(t *testing.T) {
 	}
 }
 
-// TestWrongPlaces: a run with a wrong place is not created.
-func TestWrongPlaces(t *testing.T) {
+// TestWrongPlaceholders: a run with a wrong placeholder is not created.
+func TestWrongPlaceholders(t *testing.T) {
 	for want, s := range map[string]Spec{
 		"url: ${x}: there is no such value":           {URL: "http://a/${x}"},
 		"url: ${random 1}: it needs two numbers":      {URL: "http://a/${random 1}"},

@@ -1,0 +1,21 @@
+package targets
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/loadctl/loadctl/targets/template"
+)
+
+// A filler knows what all requests of a process have in common when their placeholders are filled.
+type filler struct {
+	seed   uint64
+	worker string
+}
+
+func newFiller(local Local) filler { return filler{rand.Uint64(), local.Worker} }
+
+// request returns what fills the placeholders of a request that begins now.
+func (f *filler) request(number uint64) template.Request {
+	return template.Request{Number: number, Time: time.Now().UnixNano(), Worker: f.worker, Seed: f.seed}
+}
