@@ -117,8 +117,16 @@ func TestManyChangesAddUp(t *testing.T) {
 	}
 	b.loadctl("stop", "many")
 	count := b.web.Count()
-	time.Sleep(200 * time.Millisecond)
 	rep := b.report("many")
+	until(t, "the last answers", func() bool { // a busy machine may accept late what was sent before the stop
+		rep = b.report("many")
+		return acceptance() || rep.Audit.InFlight == 0 && rep.Audit.Held == 0
+	})
+	if !acceptance() {
+		count = b.web.Count()
+	}
+	time.Sleep(200 * time.Millisecond)
+	rep = b.report("many")
 	asked := b.askedAt("many", time.Now())
 	if n := b.web.Count(); n != count || rep.Audit.Sent != n {
 		t.Errorf("%d arrived when stop returned, %d after, %d sent", count, n, rep.Audit.Sent)
@@ -237,7 +245,7 @@ func TestKilledShare(t *testing.T) {
 		name   string
 		permit time.Duration
 		says   bool
-		back   time.Duration // time from the kill until the rate is back
+		back   time.Duration // time from the kill, or until Redis is told of it, until the rate is back
 	}{
 		{"waited for", 3 * time.Second, false, 4 * time.Second},
 		{"removed", time.Minute, true, time.Second},
@@ -255,10 +263,12 @@ func TestKilledShare(t *testing.T) {
 			ps[0].signal(syscall.SIGKILL)
 			killed := time.Now()
 			<-ps[0].Exited
+			known := killed
 			if c.says {
 				if out := b.loadctl("workers", "rm", name, "dead", "--force"); !strings.HasPrefix(out, name+": dead removed; ") {
 					t.Error(out)
 				}
+				known = time.Now()
 			} else {
 				until(t, "its share to be left alone", func() bool { return b.dead(name).State == "silent" })
 			}
@@ -267,13 +277,13 @@ func TestKilledShare(t *testing.T) {
 			}
 			r := b.report(name)
 			n, a := b.web.Count(), r.Audit
-			if n < a.Sent || n > a.Sent+a.Lost || a.Asked != 11*rate || a.Lost == 0 || (a.Lost > rate/2) == c.says {
+			if n < a.Sent || n > a.Sent+a.Lost || a.Asked != 11*rate || a.Lost == 0 || (float64(a.Lost) > rate/2+rate/4*known.Sub(killed).Seconds()) == c.says {
 				t.Errorf("%d arrived, %+v", n, a)
 			}
 			if state := b.dead(name).State; state != map[bool]string{true: "removed", false: "lost"}[c.says] {
 				t.Errorf("it is %s at the end", state)
 			}
-			seconds := b.fullAgain(rate, killed.Add(c.back), 3)
+			seconds := b.fullAgain(rate, known.Add(c.back), 3)
 			if most := arrivals.MaxInWindow(b.web.Arrivals(), time.Second); acceptance() && most > rate+rate/100 {
 				t.Errorf("%d in a second", most)
 			}

@@ -30,7 +30,7 @@ import (
 
 const (
 	startTries    = 10
-	startPatience = 10 * time.Second
+	startPatience = time.Minute // a busy machine may need long
 	stopPatience  = 5 * time.Second
 )
 
