@@ -216,7 +216,7 @@ func (r Report) whyLost() string {
 	if slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return w.State == "replaced" }) {
 		return "because another process took the id of a worker: give each worker an id of its own"
 	}
-	return "because the promises of its workers had ended: Redis did not answer for longer than they last"
+	return "because promises had ended: Redis did not answer for longer than they last, or a worker stood still or was removed"
 }
 
 // unsent notes that n of what was asked for were not sent, and why, if n is above noteThreshold.

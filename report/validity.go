@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/loadctl/loadctl/report/threshold"
 	"github.com/loadctl/loadctl/report/units"
@@ -37,31 +38,29 @@ func (r Report) doubt() string {
 	return cmp.Or(r.generatorLimit(), r.shortOfWorkers())
 }
 
-// mostUnsent is the largest share of what was asked for that may be skipped or lost in a run that still proves
-// something. A search uses the same limit.
-const mostUnsent = 0.02
+// mostIdle is the largest share of what was asked for that may be skipped or lost in a run that still proves something.
+const mostIdle = 0.02
 
 // shortOfWorkers says that the endpoint did not get the load asked for: slots were skipped or lost, or the dead-man's
 // switch ended the run; "" = it did. What the limiter held back is intended. Lost slots count in a complete report
-// only: in any other they may have been sent.
+// only: in any other they may have been sent. Overrun requests made up for as many.
 func (r Report) shortOfWorkers() string {
 	if slices.ContainsFunc(r.Events, func(e Event) bool { return e.Kind == "deadman" }) {
 		return "the dead-man's switch stopped the run"
 	}
-	skipped, lost := r.Audit.Skipped, int64(0)
-	if r.Complete {
-		lost = r.Audit.Lost
+	var why []string
+	idle := -r.Audit.Overrun
+	if n := r.Audit.Skipped; n > 0 {
+		idle, why = idle+n, append(why, whySkipped)
 	}
-	if float64(skipped+lost) <= mostUnsent*float64(r.Audit.Asked) {
+	if n := r.Audit.Lost; n > 0 && r.Complete {
+		idle, why = idle+n, append(why, r.whyLost())
+	}
+	if float64(idle) <= mostIdle*float64(r.Audit.Asked) {
 		return ""
 	}
-	unsent := func(n int64, why string) string {
-		return fmt.Sprintf("%s %% of what was asked for was not sent, %s", units.Percent(units.Ratio(float64(n), float64(r.Audit.Asked))), why)
-	}
-	if skipped < lost {
-		return unsent(lost, r.whyLost())
-	}
-	return unsent(skipped, whySkipped)
+	share := units.Percent(units.Ratio(float64(idle), float64(r.Audit.Asked)))
+	return fmt.Sprintf("%s %% of what was asked for was not sent, %s", share, strings.Join(why, ", or "))
 }
 
 // generatorLimit says whose generator was the limit; "" = none.

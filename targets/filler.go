@@ -9,13 +9,25 @@ import (
 
 // A filler knows what all requests of a process have in common when their placeholders are filled.
 type filler struct {
-	seed   uint64
+	seed   [2]uint64
 	worker string
 }
 
-func newFiller(local Local) filler { return filler{rand.Uint64(), local.Worker} }
+func newFiller(local Local) filler {
+	return filler{[2]uint64{rand.Uint64(), rand.Uint64()}, local.Worker}
+}
 
 // request returns what fills the placeholders of a request that begins now.
 func (f *filler) request(number uint64) template.Request {
 	return template.Request{Number: number, Time: time.Now().UnixNano(), Worker: f.worker, Seed: f.seed}
+}
+
+// ExampleBody returns a body as it may be sent: with its placeholders filled. A body with a wrong placeholder is
+// returned as it is: Validate refuses it.
+func ExampleBody(body []byte) []byte {
+	text, err := withPlaceholders(string(body), saltBody)
+	if err != nil {
+		return body
+	}
+	return text.Append(nil, template.Request{})
 }

@@ -177,7 +177,8 @@ func port(u *url.URL) string {
 
 // follow returns the request that a redirect asks for, after m was answered with status.
 func (t *httpTarget) follow(m *message, status int, location string) (*message, error) {
-	u, err := m.url.Parse(location)
+	base := m.filledURL()
+	u, err := base.Parse(location)
 	if err != nil {
 		return nil, errors.New("follow redirect: the location is not a URL")
 	}
@@ -187,7 +188,7 @@ func (t *httpTarget) follow(m *message, status int, location string) (*message, 
 	if !t.allowed(u) {
 		return nil, errors.New("follow redirect: the host is not allowed")
 	}
-	return newMessage(m.filledSpec().redirected(m.url, u, status), u, t.endpoint(u), literally)
+	return newMessage(m.filledSpec().redirected(base, u, status), u, t.endpoint(u), literally)
 }
 
 // allowed reports whether a redirect may lead to u. Without a rule only the spec's own host is allowed: no other host

@@ -2,10 +2,10 @@ package targets
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +25,8 @@ type message struct {
 
 	// Of a message that varies: the head up to the length of the body, or the whole head if it has none; the body.
 	text, body template.Text
-	sized      bool // the head has a length
+	target     template.Text // path and query, a part of text
+	sized      bool          // the head has a length
 	parse      parser
 	request    template.Request // for which wire was filled
 }
@@ -41,11 +42,11 @@ func literally(s string, _ uint64) (template.Text, error) { return template.Lite
 func newMessage(s Spec, u *url.URL, to endpoint, parse parser) (*message, error) {
 	m := &message{spec: s, url: u, to: to, head: s.method() == http.MethodHead, close: s.NoKeepAlive, parse: parse}
 	given := func(name string) bool { return len(values(s.Headers, name)) > 0 }
-	// A raw query may contain spaces, which would end the request target early.
-	target, err := parse(strings.ReplaceAll(u.RequestURI(), " ", "%20"), saltURL)
+	target, err := s.target(u, parse)
 	if err != nil {
 		return nil, fmt.Errorf("url: %w", err)
 	}
+	m.target = target
 	add := func(format string, a ...any) { m.text = m.text.Then(template.Literal(fmt.Sprintf(format, a...))) }
 	add("%s ", s.method())
 	m.text = m.text.Then(target)
@@ -87,7 +88,7 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser) (*message, error)
 		return nil, fmt.Errorf("body: %w", err)
 	}
 	if !m.text.Varies() && !m.body.Varies() {
-		m.wire = m.fill(nil, &m.request)
+		m.wire = m.fill(nil, m.request)
 	}
 	return m, nil
 }
@@ -101,7 +102,7 @@ const (
 
 // fill writes the message into b, over what was there. One buffer, so that small requests leave in one segment, with
 // one call.
-func (m *message) fill(b []byte, r *template.Request) []byte {
+func (m *message) fill(b []byte, r template.Request) []byte {
 	b = m.text.Append(b[:0], r)
 	if !m.sized {
 		return b
@@ -117,7 +118,7 @@ func (m *message) fill(b []byte, r *template.Request) []byte {
 // filled returns a message that varies as it is for one request.
 func (m *message) filled(r template.Request) *message {
 	f := *m
-	f.request, f.wire = r, m.fill(nil, &r)
+	f.request, f.wire = r, m.fill(nil, r)
 	return &f
 }
 
@@ -126,7 +127,7 @@ func (m *message) filledSpec() Spec {
 	s := m.spec
 	text := func(raw string, salt uint64) string {
 		t, _ := m.parse(raw, salt) // without an error: newMessage has parsed it
-		return string(t.Append(nil, &m.request))
+		return string(t.Append(nil, m.request))
 	}
 	if len(s.Body) > 0 {
 		s.Body = []byte(text(string(s.Body), saltBody))
@@ -140,23 +141,38 @@ func (m *message) filledSpec() Spec {
 
 // withPlaceholders parses what a user wrote. A body that is no text has no placeholders.
 func withPlaceholders(s string, salt uint64) (template.Text, error) {
-	switch {
-	case salt == saltURL:
-		s = unescapePlaceholders(s)
-	case salt == saltBody && !utf8.ValidString(s):
+	if salt == saltBody && !utf8.ValidString(s) {
 		return template.Literal(s), nil
 	}
 	return template.Parse(s, salt)
 }
 
-// unescapePlaceholders undoes in placeholders what url.Parse has done to characters that a URL must not contain.
-func unescapePlaceholders(target string) string {
-	return regexp.MustCompile(`\$(\{|%7B).*?(\}|%7D)`).ReplaceAllStringFunc(target, func(escaped string) string {
-		if text, err := url.PathUnescape(escaped); err == nil {
-			return text
-		}
-		return escaped
-	})
+// stand stands for each placeholder while a URL is parsed. Nothing of it is escaped in a URL.
+const stand = "-0placeholder0-"
+
+// target returns path and query of u as they are sent (RFC 9112, 3.2), with the placeholders of the spec's URL, which
+// u was parsed from. Literally there are none.
+func (s Spec) target(u *url.URL, parse parser) (template.Text, error) {
+	// A raw query may contain spaces, which would end the request target early.
+	sent := strings.ReplaceAll(u.RequestURI(), " ", "%20")
+	text, err := parse(s.URL, saltURL)
+	if err != nil || !text.Varies() {
+		return template.Literal(sent), err
+	}
+	literals := strings.Split(sent, stand)
+	if len(literals) != len(text.Literals()) {
+		return text, errors.New("placeholders may stand in path and query only")
+	}
+	return text.WithLiterals(literals), nil
+}
+
+// filledURL returns the URL of a filled message: a redirect is relative to it.
+func (m *message) filledURL() *url.URL {
+	u := *m.url
+	if sent, err := url.ParseRequestURI(string(m.target.Append(nil, m.request))); err == nil {
+		u.Path, u.RawPath, u.RawQuery = sent.Path, sent.RawPath, sent.RawQuery
+	}
+	return &u
 }
 
 // expectsBody reports whether a server may insist on a length even if the body is empty (RFC 9110, 8.6).

@@ -51,6 +51,9 @@ func TestPlaceholdersAreFilled(t *testing.T) {
 	}{
 		{"/items/${ordinal}", Spec{}, 7, "GET /items/7 HTTP/1.1\r\n" + host + "\r\n"},
 		{"/a b/${random 5 5}?q=${random 6 6}&r=a b", Spec{}, 7, "GET /a%20b/5?q=6&r=a%20b HTTP/1.1\r\n" + host + "\r\n"},
+		{"/a%2Fb/('x')/${ordinal}?p=%2F&q=${ordinal}", Spec{}, 7, "GET /a%2Fb/('x')/7?p=%2F&q=7 HTTP/1.1\r\n" + host + "\r\n"},
+		{"/$${%0d%0aX: y}", Spec{}, 7, "GET /$%7B%0D%0AX:%20y%7D HTTP/1.1\r\n" + host + "\r\n"},
+		{"/?$${%0d%0aX: y}&${ordinal}", Spec{}, 7, "GET /?${%0d%0aX:%20y}&7 HTTP/1.1\r\n" + host + "\r\n"},
 		{"/%7Bx%7D", Spec{Headers: []Header{{"X", "${worker}-${ordinal}"}}}, 8, "GET /%7Bx%7D HTTP/1.1\r\n" + host + "X: w1-8\r\n\r\n"},
 		{"/", Spec{Body: []byte(`{"n":${ordinal}}`)}, 9, "POST / HTTP/1.1\r\n" + host + "Content-Length: 7\r\n\r\n{\"n\":9}"},
 		{"/", Spec{Body: []byte(`{"n":${ordinal}}`)}, 12345, "POST / HTTP/1.1\r\n" + host + "Content-Length: 11\r\n\r\n{\"n\":12345}"},
@@ -78,7 +81,7 @@ func TestPlaceholdersAreFilled(t *testing.T) {
 		}
 		head, body, _ := strings.Cut(string(wire), "\r\n\r\n")
 		words := strings.Fields(head)
-		if lines := got.take(); len(lines) != 1 || !strings.HasPrefix(lines[0], words[0]+" "+words[1]+" ") ||
+		if lines := got.take(); len(words) < 3 || len(lines) != 1 || !strings.HasPrefix(lines[0], words[0]+" "+words[1]+" ") ||
 			!random && !strings.HasSuffix(lines[0], fmt.Sprintf(" %q", body)) {
 			t.Errorf("%s: the server saw %q", c.path, lines)
 		}
@@ -110,15 +113,50 @@ func TestPlaceholdersAfterARedirect(t *testing.T) {
 	}
 }
 
+// TestRelativeRedirect: a location is relative to the path that was sent.
+func TestRelativeRedirect(t *testing.T) {
+	var got seen
+	server := httptest.NewServer(&got)
+	defer server.Close()
+	target := open(t, Spec{URL: server.URL + "/to${random 7 7}/near", Redirects: 1}, Local{})
+	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/to7/near" {
+			w.Header().Set("Location", "x")
+			w.WriteHeader(http.StatusFound)
+		}
+		got.mu.Lock()
+		got.lines = append(got.lines, r.RequestURI)
+		got.mu.Unlock()
+	})
+	do(t, target, 200, "")
+	if lines := got.take(); !slices.Equal(lines, []string{"/to7/near", "/to7/x"}) {
+		t.Errorf("%q", lines)
+	}
+}
+
+// TestFillAllocatesNothing: filling is part of sending.
+func TestFillAllocatesNothing(t *testing.T) {
+	w, _, err := NewWire(Spec{URL: "http://a/${ordinal}", Body: []byte("${uuid}${random 1 9}${now}")}, Local{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 0, 500)
+	if n := testing.AllocsPerRun(100, func() { b = w.Fill(b, 7) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // TestWrongPlaceholders: a run with a wrong placeholder is not created.
 func TestWrongPlaceholders(t *testing.T) {
 	for want, s := range map[string]Spec{
-		"url: ${x}: there is no such value":           {URL: "http://a/${x}"},
-		"url: ${random 1}: it needs two numbers":      {URL: "http://a/${random 1}"},
-		"url: ${ without }":                           {URL: "http://a/?${uuid"},
-		"header X-Y: ${x}: there is no such value":    {URL: "http://a/", Headers: []Header{{"X-Y", "secret${x}"}}},
-		"body: ${name}: there is no such value":       {URL: "http://a/", Body: []byte("${name}")},
-		"url: is not a URL; write http://host[:port]": {URL: "http://${ordinal}/"},
+		"url: ${x}: there is no such placeholder":            {URL: "http://a/${x}"},
+		"url: ${random 1}: it needs two numbers":             {URL: "http://a/${random 1}"},
+		"url: ${ without }":                                  {URL: "http://a/?${uuid"},
+		"header X-Y: ${x}: there is no such placeholder":     {URL: "http://a/", Headers: []Header{{"X-Y", "secret${x}"}}},
+		"body: ${name}: there is no such placeholder":        {URL: "http://a/", Body: []byte("${name}")},
+		"url: placeholders may stand in path and query only": {URL: "http://${ordinal}/"},
+		"header A: ${x}: there is no such placeholder":       {URL: "noop://", Headers: []Header{{"A", "${x}"}}},
+		"url: a placeholder: there is":                       {URL: "http://a/${p@ss}"},
 	} {
 		if err := s.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v, want %s", err, want)

@@ -3,6 +3,7 @@ package targets
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -94,6 +95,9 @@ func (l Local) validate() error {
 	if l.MaxConnections < 0 {
 		return errors.New("max connections: must not be negative; 0 means no limit")
 	}
+	if strings.ContainsFunc(l.Worker, func(r rune) bool { return r > '~' || r <= ' ' || strings.ContainsRune("\"\\%&#?<>", r) }) {
+		return errors.New("worker: may only hold letters, digits, dots, dashes and underscores")
+	}
 	for _, a := range l.Addresses {
 		if net.ParseIP(a) == nil {
 			return errors.New("local address: " + a + " is not an IP address")
@@ -125,7 +129,11 @@ func (s Spec) kind() (kind, *url.URL, error) {
 	if s.URL == "" {
 		return kind{}, nil, errors.New("url: is missing; write http://host[:port]/path")
 	}
-	u, err := url.Parse(s.URL)
+	text, err := withPlaceholders(s.URL, saltURL)
+	if err != nil {
+		return kind{}, nil, fmt.Errorf("url: %w", err)
+	}
+	u, err := url.Parse(strings.Join(text.Literals(), stand))
 	if err != nil || u.Scheme == "" {
 		return kind{}, nil, errors.New("url: is not a URL; write http://host[:port]/path")
 	}

@@ -35,7 +35,7 @@ type Outcome struct {
 // An implementation MUST be safe for concurrent use, MUST perform at most one request per call of Do, MUST return from
 // Do soon after its context ended and MUST NOT panic.
 type Target interface {
-	// Do performs request number n, its index in the run, and blocks until it has ended. It returns no Go error: a
+	// Do performs request number n, the ordinal of its slot, and blocks until it has ended. It returns no Go error: a
 	// failed request is data. The end of ctx ends the request with ClassCanceled, or with ClassTimeout if its deadline
 	// passed.
 	Do(ctx context.Context, n uint64) Outcome

@@ -20,7 +20,11 @@ func (s Spec) Validate() error {
 	if err != nil {
 		return err
 	}
-	return k.check(s, u)
+	if err := k.check(s, u); err != nil {
+		return err
+	}
+	_, err = newMessage(s, u, endpoint{}, withPlaceholders) // it finds wrong placeholders
+	return err
 }
 
 // checkHTTP checks the spec of an http or https target. It runs where a run is created and on each worker. So a mistake
@@ -45,9 +49,6 @@ func checkHTTP(s Spec, u *url.URL) error {
 		return err
 	}
 	if _, err := parseStatuses(s.Expect); err != nil {
-		return err
-	}
-	if _, err := newMessage(s, u, endpoint{}, withPlaceholders); err != nil {
 		return err
 	}
 	// A user who sets both believes to be protected by the first, and is not.

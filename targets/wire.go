@@ -79,8 +79,7 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 // Fill returns what to write for a request that has this number in the run. It writes into b, over what was there, and
 // grows it if it has no room. Any number of goroutines may call it.
 func (w *Wire) Fill(b []byte, number uint64) []byte {
-	r := w.filler.request(number)
-	return w.message.fill(b, &r)
+	return w.message.fill(b, w.filler.request(number))
 }
 
 // Outcome returns the outcome of a request. status is the status received, 0 for no answer; err is the error that ended

@@ -74,7 +74,7 @@ report. A second Ctrl-C ends it at once.`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
 	c.Flags().StringVar(&f.name, "run", "", "`NAME` of the run (default: a new one, if there is --url and no --redis)")
-	c.Flags().BoolVar(&f.wait, "wait", false, "wait until the run is created: without end, or for --start-timeout if that is given")
+	c.Flags().BoolVar(&f.wait, "wait", false, "wait until the run is created: without a limit, unless --start-timeout is given")
 	f.how.AddFlags(c)
 	f.start.AddFlags(c)
 	cli.Group(c.Flags(), "Run")

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/loadctl/loadctl/targets"
-	"github.com/loadctl/loadctl/targets/template"
 )
 
 // typedHelp is the help about the Content-Type of a body.
@@ -20,16 +19,7 @@ func typed(t *targets.Spec) {
 	if len(t.Body) == 0 || slices.ContainsFunc(t.Headers, given) {
 		return
 	}
-	t.Headers = append(t.Headers, targets.Header{Name: "Content-Type", Value: contentType(example(t.Body))})
-}
-
-// example returns the body of one request. A body with a wrong placeholder is returned as it is: it will be refused.
-func example(body []byte) []byte {
-	text, err := template.Parse(string(body), 0)
-	if err != nil {
-		return body
-	}
-	return text.Append(nil, &template.Request{})
+	t.Headers = append(t.Headers, targets.Header{Name: "Content-Type", Value: contentType(targets.ExampleBody(t.Body))})
 }
 
 // contentType returns the type that a body looks like. A JSON text that is neither object nor array, such as 5, may be

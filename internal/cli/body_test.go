@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/targets"
 )
 
 // TestContentType: a body is sent with the type that it looks like, unless a header says which it has.
@@ -21,7 +23,7 @@ func TestContentType(t *testing.T) {
 		"a": octet, "=1": octet, "a=1&": octet, "a=1&&b=2": octet, "a=b=c": octet, "a=1 b=2": octet, "a=1\n": octet, "a=ä": octet, "text": octet, "\x00\xff": octet,
 		"<a b=\"c\"/>": octet, "YWJj==": octet,
 	} {
-		if got := contentType(example([]byte(body))); got != want {
+		if got := contentType(targets.ExampleBody([]byte(body))); got != want {
 			t.Errorf("%q: %s, want %s", body, got, want)
 		}
 	}

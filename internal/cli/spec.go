@@ -42,7 +42,7 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	f.set = pflag.NewFlagSet("spec", pflag.ContinueOnError)
 	f.maxLag, f.catchUp, f.timeout = Duration(spec.DefaultMaxLag), Duration(spec.DefaultCatchUp), Duration(targets.DefaultTimeout)
 	s := f.set
-	s.Var(&f.url, "url", "`URL` to request: "+strings.Join(targets.Schemes(), ", ")+". Path, query, -H and -d may have placeholders such as ${ordinal}: see docs/workloads.md")
+	s.Var(&f.url, "url", "`URL` to request: "+strings.Join(targets.Schemes(), ", ")+". Path, query, headers and body may have placeholders such as ${ordinal}: see docs/workloads.md")
 	s.StringVar(&f.qps, "qps", "", "requests per second of the WHOLE CLUSTER: 500, 2.5k, 1M, 0.2, 30/m. With --stage the `RATE` to start from. "+
 		"max: a closed loop, as fast as it goes (docs/max.md)")
 	s.StringVar(&f.rate, "rate", "", "same as --qps")

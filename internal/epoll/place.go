@@ -48,6 +48,9 @@ type place struct {
 	prev, next *place // in a list
 }
 
+// mostKept is the largest buffer that an idle connection keeps for its next request, in bytes.
+const mostKept = 64 << 10
+
 // begin begins a request.
 func (p *place) begin(r worker.Result, deadline int64, peer int) {
 	p.result, p.deadline = r, deadline
@@ -115,6 +118,9 @@ func (c *Client) park(p *place) {
 	if p.fd < 0 {
 		c.drop(p)
 		return
+	}
+	if cap(p.filled) > mostKept {
+		p.filled = nil
 	}
 	p.state, p.idleSince = idle, c.latest
 	c.idle.push(p)

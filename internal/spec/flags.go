@@ -129,7 +129,8 @@ func (f *flagList) target(t targets.Spec) {
 // tellable reports whether a body may be shown: a short text that --body accepts, with named parts as in JSON and in
 // forms, and no name that looks like a secret. A text without names is never shown.
 func tellable(body []byte) bool {
-	if len(body) > maxBodyText || !utf8.Valid(body) || !form.Match(body) && (!json.Valid(body) || !strings.ContainsAny(string(body[:1]), "{[")) {
+	example := targets.ExampleBody(body)
+	if len(body) > maxBodyText || !utf8.Valid(body) || !form.Match(example) && (!json.Valid(example) || !strings.ContainsAny(string(example[:1]), "{[")) {
 		return false
 	}
 	text := strings.ToLower(string(body))

@@ -87,10 +87,11 @@ func (f *Failover) take(ctx context.Context, n int64, all bool, take func(contex
 			known = n
 		}
 		a, err := f.ask(ctx, n, take)
-		if f.heard(ctx, known, err) {
-			return a, err
+		heard := f.heard(ctx, known, err)
+		if err == nil {
+			return a, nil
 		}
-		if err := failed(ctx, false, err); err != nil {
+		if err := failed(ctx, heard, err); err != nil {
 			return Answer{}, err
 		}
 	}

@@ -287,10 +287,7 @@ func TestFailoverGivesUp(t *testing.T) {
 }
 
 // hurried is away, and its callers give up while it is asked.
-type hurried struct {
-	gone
-	giveUp context.CancelFunc
-}
+type hurried struct{ giveUp context.CancelFunc }
 
 func (h hurried) Take(context.Context, int64) (limit.Answer, error) {
 	h.giveUp()
@@ -312,6 +309,10 @@ func TestFailoverGivesUpWhileItAsks(t *testing.T) {
 			giveUp = cancel
 			if err := f.Wait(ctx, 5); !errors.Is(err, context.Canceled) || !errors.Is(err, errGone) {
 				t.Errorf("%v, want both errors", err)
+			}
+			ctx, giveUp = context.WithCancel(t.Context())
+			if a, err := f.Take(ctx, 1); ctx.Err() != nil && (!errors.Is(err, context.Canceled) || !errors.Is(err, errGone)) {
+				t.Errorf("%+v, %v, want both errors", a, err)
 			}
 			giveUp = func() {}
 			if _, err := f.Take(t.Context(), 1); err != nil {

@@ -1,6 +1,6 @@
 // Package template fills placeholders in texts, so that each request differs from the others:
 //
-//	text, err := template.Parse("/items/${random 1 100}")
+//	text, err := template.Parse("/items/${random 1 100}", 0)
 //	if err != nil { … }
 //	path := text.Append(nil, template.Request{Number: 7, Time: time.Now().UnixNano()})
 //
@@ -13,16 +13,17 @@ package template
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // Request says for which request a Text is filled.
 type Request struct {
-	Number uint64 // of the request in its run
-	Time   int64  // Unix time, ns; it goes into the random values
-	Worker string // the worker's id
-	Seed   uint64 // of the random values: each process has another
+	Number uint64    // of the request in its run
+	Time   int64     // Unix time, ns; it goes into the random values
+	Worker string    // the worker's id
+	Seed   [2]uint64 // of the random values: each process has another
 }
 
 // Text is a text with placeholders. The zero value is empty. It never changes, so any number of goroutines may use it.
@@ -62,18 +63,44 @@ func Parse(s string, salt uint64) (Text, error) {
 		}
 		v, err := parseValue(name, salt<<16+uint64(len(t.parts)))
 		if err != nil {
-			return Text{}, fmt.Errorf("${%.40s}: %w", name, err)
+			return Text{}, fmt.Errorf("%s: %w", quoted(name), err)
 		}
 		t.parts = append(t.parts, part{literal, v})
 		literal, s = "", rest
 	}
 }
 
+// quoted returns a placeholder for an error. One that does not look like a name may be part of a secret.
+func quoted(name string) string {
+	if len(name) > 40 || !regexp.MustCompile(`^[A-Za-z0-9_. -]+$`).MatchString(name) {
+		return "a placeholder"
+	}
+	return "${" + name + "}"
+}
+
+// Literals returns what stands before, between and after the placeholders: one more than there are placeholders.
+func (t Text) Literals() []string {
+	all := make([]string, 0, len(t.parts))
+	for _, p := range t.parts {
+		all = append(all, p.literal)
+	}
+	return all
+}
+
+// WithLiterals returns the text with other literals, as many as Literals returns.
+func (t Text) WithLiterals(literals []string) Text {
+	parts := slices.Clone(t.parts)
+	for i := range parts {
+		parts[i].literal = literals[i]
+	}
+	return Text{parts}
+}
+
 // Varies reports whether the text has placeholders.
 func (t Text) Varies() bool { return len(t.parts) > 1 }
 
 // Append appends the text, filled for r, to b. It allocates nothing if b has room.
-func (t Text) Append(b []byte, r *Request) []byte {
+func (t Text) Append(b []byte, r Request) []byte {
 	for i := range t.parts {
 		p := &t.parts[i]
 		b = append(b, p.literal...)

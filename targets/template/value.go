@@ -11,7 +11,7 @@ import (
 )
 
 // value appends what fills a placeholder.
-type value func(b []byte, r *Request) []byte
+type value func(b []byte, r Request) []byte
 
 // kind is a name that a placeholder may have.
 type kind struct {
@@ -45,12 +45,12 @@ func Help() string {
 func parseValue(text string, salt uint64) (value, error) {
 	words := strings.Fields(text)
 	if len(words) == 0 {
-		return nil, errors.New("names no value; there is " + Help())
+		return nil, errors.New("is empty; use one of " + Help())
 	}
 	all := kinds()
 	i := slices.IndexFunc(all, func(k kind) bool { return k.name == words[0] })
 	if i < 0 {
-		return nil, errors.New("there is no such value; there is " + Help() + ". For the characters ${ write $${")
+		return nil, errors.New("there is no such placeholder; use one of " + Help() + ". For the characters ${ write $${")
 	}
 	v, err := all[i].parse(words[1:], salt)
 	if err != nil {
@@ -70,18 +70,18 @@ func plain(v value) func([]string, uint64) (value, error) {
 }
 
 // now is the time in UTC, with milliseconds (RFC 3339).
-func now(b []byte, r *Request) []byte {
+func now(b []byte, r Request) []byte {
 	return time.Unix(0, r.Time).UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")
 }
 
 // unix is the Unix time, ms.
-func unix(b []byte, r *Request) []byte { return strconv.AppendInt(b, r.Time/1e6, 10) }
+func unix(b []byte, r Request) []byte { return strconv.AppendInt(b, r.Time/1e6, 10) }
 
 // ordinal is the number of the request.
-func ordinal(b []byte, r *Request) []byte { return strconv.AppendUint(b, r.Number, 10) }
+func ordinal(b []byte, r Request) []byte { return strconv.AppendUint(b, r.Number, 10) }
 
 // worker is the id of the worker.
-func worker(b []byte, r *Request) []byte { return append(b, r.Worker...) }
+func worker(b []byte, r Request) []byte { return append(b, r.Worker...) }
 
 // random is a whole number from MIN to MAX, both included.
 func random(arguments []string, salt uint64) (value, error) {
@@ -94,9 +94,9 @@ func random(arguments []string, salt uint64) (value, error) {
 		return nil, errors.New("it needs two whole numbers, the smaller one first, less than 2^53 apart")
 	}
 	size := uint64(high) - uint64(low) + 1
-	return func(b []byte, r *Request) []byte {
+	return func(b []byte, r Request) []byte {
 		// The remainder favours small numbers by less than size/2^64, at most 1 in 2,000.
-		return strconv.AppendInt(b, low+int64(r.bits(salt)%size), 10)
+		return strconv.AppendInt(b, low+int64(r.bits(0, salt)%size), 10)
 	}, nil
 }
 
@@ -105,9 +105,9 @@ func uuid(arguments []string, salt uint64) (value, error) {
 	if len(arguments) > 0 {
 		return nil, errors.New("it takes no arguments")
 	}
-	return func(b []byte, r *Request) []byte {
+	return func(b []byte, r Request) []byte {
 		var u [16]byte
-		for i, x := range [2]uint64{r.bits(salt), r.bits(salt + 1<<63)} {
+		for i, x := range [2]uint64{r.bits(0, salt), r.bits(1, salt)} {
 			for j := range 8 {
 				u[8*i+j] = byte(x >> (8 * j))
 			}
@@ -123,9 +123,9 @@ func uuid(arguments []string, salt uint64) (value, error) {
 	}, nil
 }
 
-// bits returns 64 random bits, the same for the same Request and salt. Each input is mixed before the next is added.
-func (r *Request) bits(salt uint64) uint64 {
-	return mix(mix(mix(mix(r.Seed)+r.Number)+uint64(r.Time)) + salt)
+// bits returns 64 random bits, the same for the same Request, seed and salt. Each input is mixed before the next is added.
+func (r Request) bits(seed int, salt uint64) uint64 {
+	return mix(mix(mix(mix(r.Seed[seed])+r.Number)+uint64(r.Time)) + salt)
 }
 
 // mix is the output function of SplitMix64 (Steele, Lea and Flood 2014), a bijection.
