@@ -55,7 +55,8 @@ func TestSearch(t *testing.T) {
 	switch {
 	case code == 98 && !acceptance() && strings.Contains(search.Stderr.String(), "error: run x: no answer at ") && strings.Contains(last.Why, "the generator was the limit"):
 		t.Log(search.Stderr.String())
-	case code != 0 || f.End != "found" || f.Rate < 760 || f.Rate > 840 || f.Failed <= f.Rate || last.Phase != "confirm":
+	// A busy machine takes time from the server too, so its capacity is below 800/s.
+	case code != 0 || f.End != "found" || f.Rate < float64(scale(700, 760)) || f.Rate > 840 || f.Failed <= f.Rate || last.Phase != "confirm":
 		t.Errorf("exit code %d, %+v: %s", code, f, search.Stderr.String())
 	}
 	for _, p := range fleet {
