@@ -22,7 +22,7 @@ build: ## Build bin/loadctl and bin/loadworker
 demo: build ## See in fifteen seconds what it does; needs only Go
 	bin/loadctl demo
 
-# Without the race detector. It slows these down by a factor of 5 to 10, and has nothing to find:
+# Without the race detector. It would slow these down, and has nothing to find:
 # arithmetic in one goroutine, and scripts that Redis executes.
 PURE := /report(/|$$)|/internal/(compare|model|sim)$$|/lua$$
 # The same for single tests of other packages. Their neighbours run the same code under the detector.
@@ -41,7 +41,7 @@ units:
 	@# The files for container engines and systemd: a module of its own. Go does not see that files outside of it change.
 	go -C .ci/manifests test -count=1 ./...
 
-# One package after the other: what breaks fleets in chaos would break the clocks of the others.
+# One package after the other: fleets that share the cores disturb one another. Tests in parallel mostly wait.
 fleets:
 	go test -p 1 -parallel 8 -timeout 15m ./internal/e2e ./internal/doctest ./internal/chaos
 

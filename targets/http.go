@@ -78,7 +78,7 @@ func (s Spec) timeout() time.Duration { return cmp.Or(s.Timeout, DefaultTimeout)
 func (s Spec) bodyLimit() int64       { return cmp.Or(s.BodyLimit, DefaultBodyLimit) }
 func (s Spec) expect() string         { return cmp.Or(s.Expect, DefaultExpect) }
 
-// Do performs one request and follows redirects as far as the spec allows. n fills its placeholders.
+// Do performs one request and follows redirects as far as the spec allows. n fills the placeholders of the request.
 func (t *httpTarget) Do(ctx context.Context, n uint64) Outcome {
 	if err := ctx.Err(); err != nil {
 		return Outcome{Class: classify(err, ClassCanceled)}

@@ -23,9 +23,8 @@ type message struct {
 	head  bool   // the method is HEAD: the answer has no body
 	close bool   // the connection is not reused
 
-	// Of a message that varies: the head up to the length of the body, or the whole head if it has none; the body.
-	text, body template.Text
-	target     template.Text // path and query, a part of text
+	target     template.Text // path and query
+	text, body template.Text // if they vary: the head up to the length of the body, or the whole head; the body
 	sized      bool          // the head has a length
 	parse      parser
 	request    template.Request // for which wire was filled
@@ -89,6 +88,7 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser) (*message, error)
 	}
 	if !m.text.Varies() && !m.body.Varies() {
 		m.wire = m.fill(nil, m.request)
+		m.text, m.body = template.Text{}, template.Text{} // wire has it all, and a body may be long
 	}
 	return m, nil
 }

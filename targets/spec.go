@@ -95,7 +95,8 @@ func (l Local) validate() error {
 	if l.MaxConnections < 0 {
 		return errors.New("max connections: must not be negative; 0 means no limit")
 	}
-	if strings.ContainsFunc(l.Worker, func(r rune) bool { return r > '~' || r <= ' ' || strings.ContainsRune("\"\\%&#?<>", r) }) {
+	// It is not escaped where it is filled in.
+	if l.Worker != "" && !(isToken(l.Worker) && !strings.ContainsAny(l.Worker, "!#$%&'*+^`|~")) {
 		return errors.New("worker: may only hold letters, digits, dots, dashes and underscores")
 	}
 	for _, a := range l.Addresses {

@@ -37,7 +37,7 @@ func newSetRateCommand(redis *cli.Redis) *cobra.Command {
 500, 2.5k, 1M, 0.2, or a count per time such as 500/s, 30/m or 1/1d12h. 0 sends nothing.
 
 Setting 100 and then 200 means 200. Stages still to come are cancelled; the planned end stays.
-The new rate is in force on every worker some 20 ms after the command, which prints the instant.
+The new rate is in force on every worker some 20 ms after the command. The command prints when.
 Until then loadctl status shows the old rate, on the way to the new one.`
 	c.Example = "  loadctl set-rate checkout 500\n  loadctl set-rate checkout 2k --over 30s"
 	c.Flags().Var(&over, "over", "reach the new rate by a linear ramp over this time")

@@ -48,7 +48,7 @@ type place struct {
 	prev, next *place // in a list
 }
 
-// mostKept is the largest buffer that an idle connection keeps for its next request, in bytes.
+// mostKept is the largest buffer that a place keeps for its next request, in bytes.
 const mostKept = 64 << 10
 
 // begin begins a request.
@@ -115,12 +115,12 @@ func (c *Client) vacant() *place {
 
 // park makes a place available again after its request was reported.
 func (c *Client) park(p *place) {
+	if cap(p.filled) > mostKept {
+		p.filled = nil
+	}
 	if p.fd < 0 {
 		c.drop(p)
 		return
-	}
-	if cap(p.filled) > mostKept {
-		p.filled = nil
 	}
 	p.state, p.idleSince = idle, c.latest
 	c.idle.push(p)

@@ -53,7 +53,7 @@ type State struct {
 	ahead     []pacer.Piece // pieces that are not laws yet
 	queue     []pacer.Piece // all pieces that may still become laws
 	commanded int64         // the last law of a command
-	set       int64         // when the rate that a command set last is in force, µs: some 20 ms after the command; 0 = none was set
+	set       int64         // when the rate that a command set last is in force, µs: some 20 ms after the command
 	every     time.Duration // about how often workers call
 	unclaimed time.Time     // until when workers unknown to Redis may be sending; zero = none is
 	last      pacer.Rate    // rate at the beginning of the newest law that asks for something

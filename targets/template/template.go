@@ -40,9 +40,9 @@ type part struct {
 // Literal returns a Text without placeholders, whatever s holds.
 func Literal(s string) Text { return Text{[]part{{literal: s}}} }
 
-// Parse reads a text in which ${NAME} and ${NAME ARGUMENTS} are placeholders, and $${ stands for ${. salt distinguishes the
-// texts of one request: texts with different salts have different random values. An error is one line that says what
-// to do. It quotes the placeholder, and nothing else of the text.
+// Parse reads a text in which ${NAME} and ${NAME ARGUMENTS} are placeholders, and $${ stands for ${. salt distinguishes
+// the texts of one request: texts with different salts have different random values. An error is one line that says
+// what to do. It quotes the placeholder if that looks like one, and nothing else of the text.
 func Parse(s string, salt uint64) (Text, error) {
 	var t Text
 	literal := ""

@@ -1,6 +1,7 @@
 package template
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ func kinds() []kind {
 		{"ordinal", "", plain(ordinal)},
 		{"random", " MIN MAX", random},
 		{"unix", "", plain(unix)},
-		{"uuid", "", uuid},
+		{"uuid", "", salted(uuid)},
 		{"worker", "", plain(worker)},
 	}
 }
@@ -61,11 +62,16 @@ func parseValue(text string, salt uint64) (value, error) {
 
 // plain is the parser of a value without arguments.
 func plain(v value) func([]string, uint64) (value, error) {
-	return func(arguments []string, _ uint64) (value, error) {
+	return salted(func(uint64) value { return v })
+}
+
+// salted is the parser of a random value without arguments.
+func salted(v func(salt uint64) value) func([]string, uint64) (value, error) {
+	return func(arguments []string, salt uint64) (value, error) {
 		if len(arguments) > 0 {
 			return nil, errors.New("it takes no arguments")
 		}
-		return v, nil
+		return v(salt), nil
 	}
 }
 
@@ -101,29 +107,22 @@ func random(arguments []string, salt uint64) (value, error) {
 }
 
 // uuid is a random UUID, version 4 (RFC 9562, 5.4).
-func uuid(arguments []string, salt uint64) (value, error) {
-	if len(arguments) > 0 {
-		return nil, errors.New("it takes no arguments")
-	}
+func uuid(salt uint64) value {
 	return func(b []byte, r Request) []byte {
 		var u [16]byte
-		for i, x := range [2]uint64{r.bits(0, salt), r.bits(1, salt)} {
-			for j := range 8 {
-				u[8*i+j] = byte(x >> (8 * j))
-			}
-		}
+		binary.LittleEndian.PutUint64(u[:8], r.bits(0, salt))
+		binary.LittleEndian.PutUint64(u[8:], r.bits(1, salt))
 		u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
-		for i, from := range [5]int{0, 4, 6, 8, 10} {
-			if i > 0 {
-				b = append(b, '-')
-			}
-			b = hex.AppendEncode(b, u[from:[5]int{4, 6, 8, 10, 16}[i]])
+		b = hex.AppendEncode(b, u[:4])
+		for from := 4; from < 10; from += 2 {
+			b = hex.AppendEncode(append(b, '-'), u[from:from+2])
 		}
-		return b
-	}, nil
+		return hex.AppendEncode(append(b, '-'), u[10:])
+	}
 }
 
-// bits returns 64 random bits, the same for the same Request, seed and salt. Each input is mixed before the next is added.
+// bits returns 64 random bits, the same for the same Request, seed and salt. Each input is mixed before the next is
+// added.
 func (r Request) bits(seed int, salt uint64) uint64 {
 	return mix(mix(mix(mix(r.Seed[seed])+r.Number)+uint64(r.Time)) + salt)
 }
