@@ -113,6 +113,20 @@ func TestPlaceholdersAfterARedirect(t *testing.T) {
 	}
 }
 
+// TestPlaceholdersAreShown: beside a password too, which is not.
+func TestPlaceholdersAreShown(t *testing.T) {
+	for raw, want := range map[string]string{
+		"http://u:p@h:80/${random 1 2}?q=${ordinal}#@": "http://redacted@h:80/${random 1 2}?q=${ordinal}#@",
+		"http://u:p%40@h/a@b/${ordinal}":               "http://redacted@h/a@b/${ordinal}",
+		"http://u:p@h?x=@${ordinal}":                   "http://redacted@h?x=@${ordinal}",
+		"http://h/a@b/${ordinal}":                      "http://h/a@b/${ordinal}",
+	} {
+		if got := (Spec{URL: raw}).Redacted().URL; got != want {
+			t.Errorf("%s is shown as %s, want %s", raw, got, want)
+		}
+	}
+}
+
 // TestRelativeRedirect: a location is relative to the path that was sent.
 func TestRelativeRedirect(t *testing.T) {
 	var got seen

@@ -59,8 +59,17 @@ func redactURL(raw string) string {
 	if u.User == nil {
 		return raw
 	}
-	u.User = url.User(strings.Trim(redacted, "[]"))
-	return u.String()
+	// All else stays as it was written, also placeholders: String would escape them.
+	begin := strings.Index(raw, "//") + len("//")
+	authority := raw[begin:]
+	if end := strings.IndexAny(authority, "/?#"); end >= 0 {
+		authority = authority[:end]
+	}
+	at := strings.LastIndex(authority, "@")
+	if at < 0 {
+		return redacted
+	}
+	return raw[:begin] + strings.Trim(redacted, "[]") + raw[begin+at:]
 }
 
 // redactRoutes replaces texts that are no routes and may contain a password. Only targets that do not connect let them
