@@ -96,7 +96,7 @@ func (l Local) validate() error {
 		return errors.New("max connections: must not be negative; 0 means no limit")
 	}
 	// It is not escaped where it is filled in.
-	if l.Worker != "" && !(isToken(l.Worker) && !strings.ContainsAny(l.Worker, "!#$%&'*+^`|~")) {
+	if l.Worker != "" && (!isToken(l.Worker) || strings.ContainsAny(l.Worker, "!#$%&'*+^`|~")) {
 		return errors.New("worker: may only hold letters, digits, dots, dashes and underscores")
 	}
 	for _, a := range l.Addresses {
