@@ -31,11 +31,11 @@ HEAVY := ^(TestReportIsThatOfItsWorkers|TestReportsWhileWorkersWrite|TestSeriesI
 FLEETS := /internal/(e2e|doctest|chaos)$$
 
 test: deps ## Run all tests, with the race detector where goroutines share something
-	@# Two lines at once: most tests of fleets wait, while units compute.
+	@# Two lines at once: most tests of fleets wait, while units compute. Fleets measure arrivals, so their processes go first.
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target units fleets
 
 units:
-	go test -race -parallel 8 -timeout 15m -skip '$(HEAVY)' $$(go list ./... | grep -v -E '$(PURE)|$(FLEETS)')
+	nice -n 5 go test -race -parallel 8 -timeout 15m -skip '$(HEAVY)' $$(go list ./... | grep -v -E '$(PURE)|$(FLEETS)')
 	go test -timeout 15m $$(go list ./... | grep -E '$(PURE)')
 	go test -timeout 15m -run '$(HEAVY)' ./internal/results ./internal/worker ./internal/cli ./pacer/limit
 	@# The files for container engines and systemd: a module of its own. Go does not see that files outside of it change.

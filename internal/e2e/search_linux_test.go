@@ -37,13 +37,18 @@ func (b *bed) phase(name string) string {
 	return b.status(name).Phase
 }
 
-// TestSearch: two workers find 800/s, each probe is in the run's report, and the run is over. On a busy machine there
-// may be no answer, because of the generator.
+// TestSearch: two workers find 800/s, each probe is in the run's report, and the run is over. A busy machine stalls a
+// server, so there the objective is wider than a stall: 400 ms of queue have built up after 2 s at 960/s. It may also
+// give no answer, because of the generator.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	b, web := newBed(t), serve(t, arrivals.Options{Capacity: 8, ServiceTime: 10 * time.Millisecond})
+	objective, atLeast, atMost := "latency:p(99)<400ms", 700., 990.
+	if acceptance() {
+		objective, atLeast, atMost = "latency:p(99)<50ms", 760, 840
+	}
 	fleet := []*process{b.guest("x"), b.guest("x")}
-	search := b.operator("search", "x", "--url", web.URL(), "--min-workers", "2", "--slo", "latency:p(99)<50ms", "--slo", "errors:rate<0.1%",
+	search := b.operator("search", "x", "--url", web.URL(), "--min-workers", "2", "--slo", objective, "--slo", "errors:rate<0.1%",
 		"--from", "700", "--to", "1k", "--step-for", "2s", "-o", "json")
 	select {
 	case <-search.Exited:
@@ -55,8 +60,7 @@ func TestSearch(t *testing.T) {
 	switch {
 	case code == 98 && !acceptance() && strings.Contains(search.Stderr.String(), "error: run x: no answer at ") && strings.Contains(last.Why, "the generator was the limit"):
 		t.Log(search.Stderr.String())
-	// A busy machine takes time from the server too, so its capacity is below 800/s.
-	case code != 0 || f.End != "found" || f.Rate < float64(scale(700, 760)) || f.Rate > 840 || f.Failed <= f.Rate || last.Phase != "confirm":
+	case code != 0 || f.End != "found" || f.Rate < atLeast || f.Rate > atMost || f.Failed <= f.Rate || last.Phase != "confirm":
 		t.Errorf("exit code %d, %+v: %s", code, f, search.Stderr.String())
 	}
 	for _, p := range fleet {
