@@ -3,6 +3,7 @@
 package main
 
 import (
+	"math"
 	"time"
 	"unsafe"
 
@@ -27,12 +28,27 @@ func stamp(socket int, buf []byte) (*stamps, error) {
 	if err := unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
 		return nil, err
 	}
-	s := &stamps{offset: monotonic() - time.Now().UnixNano()}
+	s := &stamps{offset: toMonotonic(func() int64 { return time.Now().UnixNano() })}
 	s.into.Base = &buf[0]
 	s.into.SetLen(len(buf))
 	s.message.Iov, s.message.Iovlen = &s.into, 1
 	s.message.Control = (*byte)(unsafe.Pointer(&s.control))
 	return s, nil
+}
+
+// toMonotonic returns the difference from a clock to CLOCK_MONOTONIC, in ns. It reads the clock between two readings of
+// CLOCK_MONOTONIC and takes their middle. Of ten such readings the shortest is right to half its length:
+// others may have lost the processor between two readings.
+func toMonotonic(clock func() int64) (offset int64) {
+	shortest := int64(math.MaxInt64)
+	for range 10 {
+		before := monotonic()
+		at := clock()
+		if took := monotonic() - before; took < shortest {
+			shortest, offset = took, before+took/2-at
+		}
+	}
+	return offset
 }
 
 // receive is read(2) without waiting. at is 0 if there is no stamp. The first packets after the kernel was asked for

@@ -30,7 +30,7 @@ func serveTLS(stdin io.Reader, stdout io.Writer) error {
 		return err
 	}
 	// The server's clock counts ns since 1970. It read the system's clock only once, when the server began.
-	offset := monotonic() - server.Now()
+	offset := toMonotonic(server.Now)
 	fmt.Fprintln(stdout, "listening", strings.TrimPrefix(server.URL(), "https://"))
 	go func() {
 		<-server.FirstArrival()
