@@ -22,12 +22,12 @@ func (f *filler) request(number uint64) template.Request {
 	return template.Request{Number: number, Time: time.Now().UnixNano(), Worker: f.worker, Seed: f.seed}
 }
 
-// ExampleBody returns a body as it may be sent: with its placeholders filled. A body with a wrong placeholder is
+// ExampleBody returns the body as it may be sent: with its placeholders filled. A body with a wrong placeholder is
 // returned as it is: Validate refuses it.
-func ExampleBody(body []byte) []byte {
-	text, err := withPlaceholders(string(body), saltBody)
+func (s Spec) ExampleBody() []byte {
+	text, err := s.parser(nil)(string(s.Body), saltBody)
 	if err != nil {
-		return body
+		return s.Body
 	}
 	return text.Append(nil, template.Request{})
 }

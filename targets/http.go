@@ -29,7 +29,7 @@ type httpTarget struct {
 	spec    Spec
 	url     *url.URL
 	routes  routes
-	expect  statuses
+	expect  expectation
 	allow   func(hostport string) bool
 	halted  func() bool
 	first   *message // the first request of every Do
@@ -56,14 +56,14 @@ func newHTTP(s Spec, local Local) (Target, error) {
 	if t.routes, err = parseRoutes(s.ConnectTo); err != nil {
 		return nil, err
 	}
-	if t.expect, err = parseStatuses(s.Expect); err != nil {
+	if t.expect, err = newExpectation(s); err != nil {
 		return nil, err
 	}
 	t.buffers.New = func() any {
 		buf := make([]byte, longBuffer)
 		return &buf
 	}
-	if t.first, err = newMessage(s, u, t.endpoint(u), withPlaceholders); err != nil {
+	if t.first, err = newMessage(s, u, t.endpoint(u), s.parser(local.Tables)); err != nil {
 		return nil, err
 	}
 	t.pool = &pool{max: local.MaxConnections, dials: dialsAtOnce, dial: d.dial}
@@ -83,7 +83,8 @@ func (t *httpTarget) Do(ctx context.Context, n uint64) Outcome {
 	if err := ctx.Err(); err != nil {
 		return Outcome{Class: classify(err, ClassCanceled)}
 	}
-	deadline := t.began.Add(time.Since(t.began) + t.spec.timeout()) // like time.Now, but reads one clock instead of two
+	a := asking{began: t.began.Add(time.Since(t.began)), expect: &t.expect, long: &t.buffers} // like time.Now, but reads one clock instead of two
+	deadline := a.began.Add(t.spec.timeout())
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}
@@ -94,12 +95,13 @@ func (t *httpTarget) Do(ctx context.Context, n uint64) Outcome {
 		m = m.filled(t.filler.request(n))
 	}
 	for hop := 0; ; hop++ {
-		location := t.exchange(ctx, deadline, m, &out)
+		location, failed := t.exchange(ctx, deadline, m, &a, &out)
 		if out.Class != "" {
 			return out
 		}
 		if location == "" || t.spec.Redirects == 0 {
-			break
+			out.Class = failed
+			return out
 		}
 		var err error
 		if m, err = t.follow(m, out.Status, location); err != nil || hop == t.spec.Redirects {
@@ -107,27 +109,24 @@ func (t *httpTarget) Do(ctx context.Context, n uint64) Outcome {
 			return out
 		}
 	}
-	if !t.expect.contain(out.Status) {
-		out.Class = ClassStatus
-	}
-	return out
 }
 
 // exchange sends m, reads the answer, and adds the result to out: bytes add up over redirects; status and class are
-// those of the last answer. It returns the location of a redirect; "" if the answer is none.
-func (t *httpTarget) exchange(ctx context.Context, deadline time.Time, m *message, out *Outcome) string {
+// those of the last answer. It returns the location of a redirect, "" if the answer is none; and the class of the
+// answer if it is the last one, "" if it is as expected.
+func (t *httpTarget) exchange(ctx context.Context, deadline time.Time, m *message, a *asking, out *Outcome) (location, failed string) {
 	for {
 		c, reused, err := t.pool.take(ctx, deadline, m.to)
 		if err != nil {
 			out.Status, out.Class = 0, classify(blame(ctx, err), ClassOther)
-			return ""
+			return "", ""
 		}
 		if t.halted() {
 			t.pool.give(c, true)
 			out.Status, out.Class = 0, ClassCanceled
-			return ""
+			return "", ""
 		}
-		r := c.roundTrip(ctx, m, reused, t.spec.bodyLimit(), &t.buffers)
+		r := c.roundTrip(ctx, m, reused, a)
 		if r.err == nil {
 			t.pool.answered(r.keep)
 		}
@@ -141,7 +140,7 @@ func (t *httpTarget) exchange(ctx context.Context, deadline time.Time, m *messag
 		if reused && r.err != nil && r.out == 0 && ctx.Err() == nil && time.Now().Before(deadline) {
 			continue
 		}
-		return r.location
+		return r.location, r.failed
 	}
 }
 

@@ -48,6 +48,7 @@ type conn struct {
 type reply struct {
 	status   int
 	location string // of a redirect
+	failed   string // the class if the answer is not as expected
 	err      error
 	phase    string // the class if err does not determine it
 	in, out  int64
@@ -64,9 +65,16 @@ func newConn(to endpoint, raw *socket, wire net.Conn) *conn {
 	return c
 }
 
-// roundTrip writes m and reads the whole answer, with a body up to limit; a long body uses a buffer from long. The
-// connection's deadline must be set. The end of ctx ends the exchange. reused says that the connection was idle.
-func (c *conn) roundTrip(ctx context.Context, m *message, reused bool, limit int64, long *sync.Pool) reply {
+// An asking is one call of Do: what is the same for all its requests.
+type asking struct {
+	began  time.Time // of the request
+	expect *expectation
+	long   *sync.Pool // buffers for long answers
+}
+
+// roundTrip writes m, and reads and checks the whole answer. The connection's deadline must be set. The end of ctx ends
+// the exchange. reused says that the connection was idle.
+func (c *conn) roundTrip(ctx context.Context, m *message, reused bool, e *asking) reply {
 	c.watch.begin(ctx)
 	n, writeErr := c.write(m, reused)
 	r := reply{out: int64(n)}
@@ -74,7 +82,7 @@ func (c *conn) roundTrip(ctx context.Context, m *message, reused bool, limit int
 		r.err, r.phase = writeErr, ClassOther
 	} else {
 		// A server may answer and hang up before it has read the whole body. Its answer says more than our broken pipe.
-		c.receive(m, limit, long, &r)
+		c.receive(m, e, &r)
 		if r.err != nil && writeErr != nil {
 			r.err = writeErr
 		}
@@ -95,15 +103,18 @@ func (c *conn) write(m *message, reused bool) (int, error) {
 	return c.wire.Write(m.wire)
 }
 
-// receive reads the answer into r.
-func (c *conn) receive(m *message, limit int64, long *sync.Pool, r *reply) {
-	c.answer.Begin(http1.Limits{Body: limit}, m.head)
+// receive reads the answer into r, and checks it.
+func (c *conn) receive(m *message, e *asking, r *reply) {
+	c.answer.Begin(e.expect.limits, m.head)
 	r.phase = ClassProtocol
-	r.in, r.keep, r.err = c.readAnswer(long)
+	r.in, r.keep, r.err = c.readAnswer(e.long)
 	if errors.Is(r.err, http1.ErrBody) {
 		r.err = errBodyLimit
 	}
 	r.status, r.location = c.answer.Status(), c.answer.Location()
+	if r.err == nil {
+		r.failed = e.expect.failed(&c.answer, time.Since(e.began))
+	}
 	c.answer.Release()
 }
 

@@ -114,7 +114,7 @@ func TestLongAnswersUseALargeBuffer(t *testing.T) {
 		pool := sync.Pool{New: func() any { b := make([]byte, longBuffer); return &b }}
 		c := newConn(endpoint{}, newSocket(near), &reads)
 		var r reply
-		c.receive(&message{}, 1<<30, &pool, &r)
+		c.receive(&message{}, &asking{expect: &expectation{statuses: statuses{{200, 200}}}, long: &pool}, &r)
 		if r.err != nil || r.status != 200 || !r.keep || r.in != int64(len(head)+size) {
 			t.Errorf("%d bytes: %+v", size, r)
 		}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/loadctl/loadctl/targets/template"
 )
@@ -23,9 +22,10 @@ type message struct {
 	head  bool   // the method is HEAD: the answer has no body
 	close bool   // the connection is not reused
 
-	target     template.Text // path and query
-	text, body template.Text // if they vary: the head up to the length of the body, or the whole head; the body
-	sized      bool          // the head has a length
+	target     template.Text   // path and query
+	text, body template.Text   // if they vary: the head up to the length of the body, or the whole head; the body
+	values     []template.Text // of the headers of the spec
+	sized      bool            // the head has a length
 	parse      parser
 	request    template.Request // for which wire was filled
 }
@@ -67,6 +67,7 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser) (*message, error)
 		if err != nil {
 			return nil, fmt.Errorf("header %s: %w", h.Name, err)
 		}
+		m.values = append(m.values, value)
 		add("%s: ", h.Name)
 		m.text = m.text.Then(value)
 		add("\r\n")
@@ -93,7 +94,7 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser) (*message, error)
 	return m, nil
 }
 
-// The salts of the texts of a request: see template.Parse.
+// The salts of the texts of a request: see template.Options.
 const (
 	saltURL = iota
 	saltBody
@@ -125,26 +126,19 @@ func (m *message) filled(r template.Request) *message {
 // filledSpec returns the spec with headers and body as they are in the filled message, for a redirect.
 func (m *message) filledSpec() Spec {
 	s := m.spec
-	text := func(raw string, salt uint64) string {
-		t, _ := m.parse(raw, salt) // without an error: newMessage has parsed it
-		return string(t.Append(nil, m.request))
-	}
-	if len(s.Body) > 0 {
-		s.Body = []byte(text(string(s.Body), saltBody))
-	}
 	s.Headers = slices.Clone(s.Headers)
-	for i, h := range s.Headers {
-		s.Headers[i].Value = text(h.Value, saltHeaders+uint64(i))
+	for i := range s.Headers {
+		s.Headers[i].Value = string(m.values[i].Append(nil, m.request))
 	}
+	if len(s.Body) == 0 {
+		return s
+	}
+	body := m.body
+	if !body.Varies() {
+		body, _ = m.parse(string(s.Body), saltBody) // without an error: newMessage has parsed it
+	}
+	s.Body = body.Append(nil, m.request)
 	return s
-}
-
-// withPlaceholders parses what a user wrote. A body that is no text has no placeholders.
-func withPlaceholders(s string, salt uint64) (template.Text, error) {
-	if salt == saltBody && !utf8.ValidString(s) {
-		return template.Literal(s), nil
-	}
-	return template.Parse(s, salt)
 }
 
 // stand stands for each placeholder while a URL is parsed. Nothing of it is escaped in a URL.

@@ -16,7 +16,10 @@ type noop struct {
 }
 
 // checkNoop checks the spec of a noop target.
-func checkNoop(_ Spec, u *url.URL) error {
+func checkNoop(s Spec, u *url.URL) error {
+	if len(s.Checks) > 0 {
+		return errors.New("check: noop has no answers; leave the checks out")
+	}
 	_, err := noopLatency(u)
 	return err
 }

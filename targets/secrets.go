@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/loadctl/loadctl/targets/rows"
 )
 
 // redacted stands for a secret. In a URL it is the word alone, because brackets would be escaped there.
@@ -105,6 +107,7 @@ func (s Spec) Diff(o Spec) []string {
 	if !bytes.Equal(s.Body, o.Body) {
 		lines = append(lines, "body differs")
 	}
+	lines = append(lines, diffData(s.Data, o.Data)...)
 	// Values in effect are compared: a default written out is no difference.
 	show("timeout", s.timeout(), o.timeout())
 	show("no keep-alive", s.NoKeepAlive, o.NoKeepAlive)
@@ -117,6 +120,7 @@ func (s Spec) Diff(o Spec) []string {
 	show("redirects", s.Redirects, o.Redirects)
 	show("body limit", s.bodyLimit(), o.bodyLimit())
 	show("expect", s.expect(), o.expect())
+	show("checks", quoted(s.Checks), quoted(o.Checks))
 	return lines
 }
 
@@ -140,6 +144,33 @@ func diffHeaders(a, b []Header) []string {
 			lines = append(lines, "header "+name+": only there")
 		case !slices.Equal(before, after):
 			lines = append(lines, "header "+name+" differs")
+		}
+	}
+	return lines
+}
+
+// diffData compares data files by name.
+func diffData(a, b []rows.Source) (lines []string) {
+	find := func(list []rows.Source, name string) (rows.Source, bool) {
+		i := slices.IndexFunc(list, func(d rows.Source) bool { return d.Name == name })
+		if i < 0 {
+			return rows.Source{}, false
+		}
+		return list[i], true
+	}
+	for _, d := range a {
+		switch o, both := find(b, d.Name); {
+		case !both:
+			lines = append(lines, "data "+d.Name+": only there")
+		case d.SHA256 != o.SHA256:
+			lines = append(lines, fmt.Sprintf("data %s: another file, %d rows there, %d here", d.Name, d.Rows, o.Rows))
+		case d.Pick != o.Pick || d.Seed != o.Seed:
+			lines = append(lines, fmt.Sprintf("data %s: pick=%s,seed=%d there, pick=%s,seed=%d here", d.Name, d.Pick, d.Seed, o.Pick, o.Seed))
+		}
+	}
+	for _, d := range b {
+		if _, both := find(a, d.Name); !both {
+			lines = append(lines, "data "+d.Name+": only here")
 		}
 	}
 	return lines

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/loadctl/loadctl/targets/rows"
 )
 
 // What the zero values of a Spec mean.
@@ -35,6 +37,8 @@ type Spec struct {
 	Headers []Header `json:"headers,omitempty"`
 	// Body is sent with every request. Any bytes: in JSON it is base64.
 	Body []byte `json:"body,omitempty"`
+	// Data are files whose rows fill placeholders: ${NAME.COLUMN}. The rows come with Local.Tables.
+	Data []rows.Source `json:"data,omitempty"`
 	// Timeout bounds a whole request, from the call of Do to the last byte of the answer, in ns; 0 means
 	// DefaultTimeout.
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
@@ -58,6 +62,8 @@ type Spec struct {
 	BodyLimit int64 `json:"body_limit,omitempty"`
 	// Expect lists the expected statuses as numbers and ranges: "200,204,300-399". "" means DefaultExpect.
 	Expect string `json:"expect,omitempty"`
+	// Checks are conditions that an answer must meet to count as success, as check.Parse reads them.
+	Checks []string `json:"checks,omitempty"`
 }
 
 // Header is one header of a request.
@@ -81,6 +87,8 @@ type Local struct {
 	AllowHost func(hostport string) bool
 	// Worker fills ${worker}.
 	Worker string
+	// Tables has the rows of all files in Spec.Data.
+	Tables Tables
 	// Halted is called just before the first byte of a request is written, because connecting may have taken long. If
 	// it returns true, the request is not sent and ends as ClassCanceled. nil means never. It must be safe for
 	// concurrent use.
@@ -130,7 +138,7 @@ func (s Spec) kind() (kind, *url.URL, error) {
 	if s.URL == "" {
 		return kind{}, nil, errors.New("url: is missing; write http://host[:port]/path")
 	}
-	text, err := withPlaceholders(s.URL, saltURL)
+	text, err := s.parser(nil)(s.URL, saltURL)
 	if err != nil {
 		return kind{}, nil, fmt.Errorf("url: %w", err)
 	}

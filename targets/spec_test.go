@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/loadctl/loadctl/targets/rows"
 )
 
 const secret = "s3cr3t"
@@ -141,32 +143,35 @@ func TestDiff(t *testing.T) {
 	a := Spec{
 		URL: "http://u:" + secret + "1@a/", Body: []byte(secret + "1"), CA: "x", Expect: "200-399",
 		Headers: []Header{{"Authorization", secret + "1"}, {"Accept", "a"}, {"X-Gone", secret}},
+		Data:    []rows.Source{{Name: "a"}, {Name: "b", SHA256: "2", Rows: 1}, {Name: "c", SHA256: "1", Pick: "random", Seed: 5}},
 	}
 	if d := a.Diff(a); len(d) != 0 {
 		t.Errorf("of itself: %q", d)
 	}
-	if d := a.Diff(Spec{URL: a.URL, Headers: a.Headers, Body: a.Body, CA: "x", Timeout: DefaultTimeout}); len(d) != 0 {
+	if d := a.Diff(Spec{URL: a.URL, Headers: a.Headers, Body: a.Body, CA: "x", Data: a.Data, Timeout: DefaultTimeout}); len(d) != 0 {
 		t.Errorf("defaults written out: %q", d)
 	}
 	b := Spec{
 		URL: "http://u:" + secret + "2@a/", Method: "PUT", Body: []byte(secret + "2"), Timeout: time.Second,
 		NoKeepAlive: true, ConnectTo: []string{":::1"}, Redirects: 1, BodyLimit: 5, Expect: "200",
-		Insecure: true, UnixSocket: "/s",
+		Insecure: true, UnixSocket: "/s", Checks: []string{"time < 1s"},
+		Data:    []rows.Source{{Name: "b", SHA256: "1", Rows: 2}, {Name: "c", SHA256: "1", Pick: "once"}, {Name: "d"}},
 		Headers: []Header{{"authorization", secret + "2"}, {"accept", "a"}, {"X-New", secret}},
 	}
 	want := []string{
 		"user or password of url differs", "method: POST there, PUT here", "header Authorization differs",
-		"header X-Gone: only there", "header X-New: only here", "body differs", "timeout: 30s there, 1s here",
+		"header X-Gone: only there", "header X-New: only here", "body differs",
+		"data a: only there", "data b: another file, 1 rows there, 2 here", "data c: pick=random,seed=5 there, pick=once,seed=0 here", "data d: only here", "timeout: 30s there, 1s here",
 		"no keep-alive: false there, true here", `connect-to: [] there, [":::1"] here`, `unix socket: "" there, "/s" here`,
 		"insecure: false there, true here", "ca differs", "redirects: 0 there, 1 here", "body limit: 16777216 there, 5 here",
-		"expect: 200-399 there, 200 here",
+		"expect: 200-399 there, 200 here", `checks: [] there, ["time < 1s"] here`,
 	}
 	if got := a.Diff(b); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	// A new field that is forgotten here would never show up as different.
-	if n := reflect.TypeFor[Spec]().NumField(); n != 13 {
-		t.Errorf("a spec has %d fields: Diff and Redacted know 13", n)
+	if n := reflect.TypeFor[Spec]().NumField(); n != 15 {
+		t.Errorf("a spec has %d fields: Diff and Redacted know 15", n)
 	}
 }
 

@@ -14,6 +14,7 @@
 package targets
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 )
@@ -50,7 +51,7 @@ func New(spec Spec, local Local) (Target, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("new target: %w", err)
 	}
-	if err := local.validate(); err != nil {
+	if err := cmp.Or(local.validate(), spec.checkTables(local.Tables)); err != nil {
 		return nil, fmt.Errorf("new target: %w", err)
 	}
 	kind, _, err := spec.kind()

@@ -1,6 +1,7 @@
 package targets
 
 import (
+	"cmp"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -23,7 +24,23 @@ func (s Spec) Validate() error {
 	if err := k.check(s, u); err != nil {
 		return err
 	}
-	_, err = newMessage(s, u, endpoint{}, withPlaceholders) // it finds wrong placeholders
+	if err := s.checkData(); err != nil {
+		return err
+	}
+	_, err = newMessage(s, u, endpoint{}, s.parser(nil)) // it finds wrong placeholders
+	return err
+}
+
+// ValidateWith checks as Validate, and that the rows of data files are there and fit where they are used.
+func (s Spec) ValidateWith(tables Tables) error {
+	if err := cmp.Or(s.Validate(), s.checkTables(tables)); err != nil || len(s.Data) == 0 {
+		return err
+	}
+	_, u, err := s.kind()
+	if err != nil {
+		return err
+	}
+	_, err = newMessage(s, u, endpoint{}, s.parser(tables))
 	return err
 }
 
@@ -48,7 +65,7 @@ func checkHTTP(s Spec, u *url.URL) error {
 	if err := checkLimits(s); err != nil {
 		return err
 	}
-	if _, err := parseStatuses(s.Expect); err != nil {
+	if _, err := newExpectation(s); err != nil {
 		return err
 	}
 	// A user who sets both believes to be protected by the first, and is not.

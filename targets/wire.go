@@ -1,11 +1,13 @@
 package targets
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"time"
 
+	"github.com/loadctl/loadctl/targets/check"
 	"github.com/loadctl/loadctl/targets/http1"
 )
 
@@ -18,14 +20,15 @@ type Wire struct {
 	Head      bool          // the method is HEAD: no answer has a body
 	Close     bool          // a connection carries one request only
 	Timeout   time.Duration // of a whole request; never 0
-	BodyLimit int64         // longest body of an answer, in bytes; never 0
 	IdleLimit time.Duration // how long a connection may be idle and still be reused
 	LookAfter time.Duration // check a connection that was idle for longer before reusing it: the peer may have closed it
 	Opening   int           // how many connections may be opened at the same time, if they are kept; never 0
 	Local     []net.IP      // addresses to connect from, in turn; none means that the system chooses
 	Halted    func() bool   // Local.Halted, never nil: called before the first byte of a request is written
 
-	expect  statuses
+	Limits http1.Limits // of an answer; it must be read with these, for Outcome to look at it
+
+	expect  expectation
 	message *message
 	filler  filler
 }
@@ -36,7 +39,7 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	if err := spec.Validate(); err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
 	}
-	if err := local.validate(); err != nil {
+	if err := cmp.Or(local.validate(), spec.checkTables(local.Tables)); err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
 	}
 	_, u, err := spec.kind()
@@ -50,7 +53,7 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
 	}
-	expect, err := parseStatuses(spec.Expect)
+	expect, err := newExpectation(spec)
 	if err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
 	}
@@ -58,14 +61,14 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	if _, err := local.certificates(); err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
 	}
-	m, err := newMessage(spec, u, endpoint{}, withPlaceholders)
+	m, err := newMessage(spec, u, endpoint{}, spec.parser(local.Tables))
 	if err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
 	}
 	w = &Wire{
 		Address: routes.apply(u.Hostname(), port(u)), Request: m.wire, Head: spec.method() == "HEAD", Close: m.close,
-		Timeout: spec.timeout(), BodyLimit: spec.bodyLimit(), IdleLimit: idleLimit, LookAfter: lookAfter, Opening: dialsAtOnce,
-		Halted: local.Halted, expect: expect, message: m, filler: newFiller(local),
+		Timeout: spec.timeout(), IdleLimit: idleLimit, LookAfter: lookAfter, Opening: dialsAtOnce,
+		Halted: local.Halted, Limits: expect.limits, expect: expect, message: m, filler: newFiller(local),
 	}
 	for _, a := range local.Addresses {
 		w.Local = append(w.Local, net.ParseIP(a))
@@ -82,19 +85,17 @@ func (w *Wire) Fill(b []byte, number uint64) []byte {
 	return w.message.fill(b, w.filler.request(number))
 }
 
-// Outcome returns the outcome of a request. status is the status received, 0 for no answer; err is the error that ended
-// the request; rest is the class if err does not determine it, because the caller knows the phase. The caller fills in
-// the bytes.
+// Outcome returns the outcome of a request. a is its answer, with status 0 if there is none; err is the error that ended
+// the request; rest is the class if err does not determine it, because the caller knows the phase; took is the time
+// from its start, before the connection is opened, to the end of the answer. The caller fills in the bytes.
 //
 // Errors of connecting MUST be a *net.OpError with Op "dial", as those of package net are; those of the system a
 // syscall.Errno; an expired deadline os.ErrDeadlineExceeded; a request that was not written because of Halted
 // context.Canceled.
-func (w *Wire) Outcome(status int, err error, rest string) Outcome {
+func (w *Wire) Outcome(a check.Answer, took time.Duration, err error, rest string) Outcome {
+	status := a.Status()
 	if err == nil {
-		if !w.expect.contain(status) {
-			return Outcome{Status: status, Class: ClassStatus}
-		}
-		return Outcome{Status: status}
+		return Outcome{Status: status, Class: w.expect.failed(a, took)}
 	}
 	if errors.Is(err, http1.ErrBody) {
 		err = errBodyLimit

@@ -3,6 +3,7 @@ package targets
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -24,14 +25,14 @@ func TestWire(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	if w.Address != "127.0.0.1:81" || w.Head || !w.Close || w.Timeout != time.Second || w.BodyLimit != 5 || w.IdleLimit != idleLimit || w.LookAfter != lookAfter || w.Opening != dialsAtOnce {
+	if w.Address != "127.0.0.1:81" || w.Head || !w.Close || w.Timeout != time.Second || w.Limits.Body != 5 || w.IdleLimit != idleLimit || w.LookAfter != lookAfter || w.Opening != dialsAtOnce {
 		t.Errorf("%+v", w)
 	}
 	if len(w.Local) != 2 || !w.Local[0].Equal(net.IPv4(127, 0, 0, 2)) || !w.Local[1].Equal(net.IPv6loopback) || w.Halted() {
 		t.Errorf("local %v, halted %v", w.Local, w.Halted())
 	}
 	w, ok, err = NewWire(Spec{URL: "http://[::1]", Method: "HEAD"}, Local{Halted: func() bool { return true }})
-	if err != nil || !ok || w.Address != "[::1]:80" || !w.Head || w.Close || w.Timeout != DefaultTimeout || w.BodyLimit != DefaultBodyLimit || !w.Halted() {
+	if err != nil || !ok || w.Address != "[::1]:80" || !w.Head || w.Close || w.Timeout != DefaultTimeout || w.Limits.Body != DefaultBodyLimit || !w.Halted() {
 		t.Errorf("%+v, %v, %v", w, ok, err)
 	}
 }
@@ -67,6 +68,16 @@ func TestWireIsNotForAll(t *testing.T) {
 	}
 }
 
+// answered returns an answer with a status; 0 = there is none.
+func answered(status int) *http1.Response {
+	r := new(http1.Response)
+	r.Begin(http1.Limits{}, false)
+	if status > 0 {
+		_, _, _ = r.Feed(fmt.Appendf(nil, "HTTP/1.1 %d X\r\nContent-Length: 0\r\n\r\n", status))
+	}
+	return r
+}
+
 func TestWireOutcome(t *testing.T) {
 	w, _, err := NewWire(Spec{URL: "http://a/", Expect: "200,404"}, Local{})
 	if err != nil {
@@ -88,11 +99,12 @@ func TestWireOutcome(t *testing.T) {
 		{0, syscall.ECONNRESET, ClassReset}, {0, syscall.EPIPE, ClassReset}, {200, http1.ErrBody, ClassBodyLimit},
 		{200, io.ErrUnexpectedEOF, ClassEOF}, {0, http1.ErrHead, ClassHeadLimit}, {0, http1.ErrInterim, ClassProtocol},
 	} {
-		if got := w.Outcome(c.status, c.err, ClassProtocol); got != (Outcome{Status: c.status, Class: c.class}) {
+		if got := w.Outcome(answered(c.status), 0, c.err, ClassProtocol); got != (Outcome{Status: c.status, Class: c.class}) {
 			t.Errorf("%d, %v: %+v, want %q", c.status, c.err, got, c.class)
 		}
 	}
-	if n := testing.AllocsPerRun(100, func() { w.Outcome(200, nil, ""); w.Outcome(500, nil, "") }); n != 0 {
+	good, bad := answered(200), answered(500)
+	if n := testing.AllocsPerRun(100, func() { w.Outcome(good, 0, nil, ""); w.Outcome(bad, 0, nil, "") }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -39,7 +39,8 @@ type memberFlags struct {
 	resolution     resolution
 	connections    connectionFlags
 
-	halted  atomic.Bool // nothing more may be written
+	tables  targets.Tables // rows of the run's data files
+	halted  atomic.Bool    // nothing more may be written
 	journal *results.Journal
 }
 
@@ -119,7 +120,8 @@ func (f *memberFlags) open(spec targets.Spec, allow func(host string) bool) (tar
 		return nil, cli.Config(err)
 	}
 	target, err := targets.New(spec, targets.Local{
-		Cert: f.cert, Key: f.key, MaxConnections: f.maxConnections, Addresses: f.connections.locals, AllowHost: allow, Worker: f.id, Halted: f.halted.Load,
+		Cert: f.cert, Key: f.key, MaxConnections: f.maxConnections, Addresses: f.connections.locals, AllowHost: allow,
+		Worker: f.id, Tables: f.tables, Halted: f.halted.Load,
 	})
 	return target, cli.Config(err)
 }
@@ -175,7 +177,7 @@ func (f *memberFlags) work(
 // client returns a client for the target with some connections. For plain HTTP, where the system supports it, that is
 // an event loop; else it has a goroutine for each connection.
 func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targets.Target, connections, shards int) (worker.Client, error) {
-	wire, plain, err := targets.NewWire(spec, targets.Local{Addresses: f.connections.locals, Worker: f.id, Halted: f.halted.Load})
+	wire, plain, err := targets.NewWire(spec, targets.Local{Addresses: f.connections.locals, Worker: f.id, Tables: f.tables, Halted: f.halted.Load})
 	if err != nil {
 		return nil, cli.Config(err)
 	}

@@ -139,6 +139,9 @@ func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, target targets.
 		return err
 	}
 	if target == nil {
+		if f.member.tables, err = r.Tables(ctx); err != nil {
+			return cli.Config(err)
+		}
 		if target, err = f.member.open(r.Spec.Target, f.allow.allowed); err != nil {
 			return err
 		}
@@ -248,6 +251,7 @@ func (f *runFlags) described(c *cobra.Command) (*spec.Spec, targets.Target, erro
 	if err != nil {
 		return nil, nil, cli.Config(err)
 	}
+	f.member.tables = f.spec.Data().Tables
 	target, err := f.member.open(spec.Target, allow)
 	if err != nil {
 		return nil, nil, err
@@ -270,7 +274,7 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec
 	if f.neighbour {
 		return f.same(ctx, client, *spec)
 	}
-	r, created, err := run.Create(ctx, client, f.name, *spec, f.how.Options())
+	r, created, err := run.Create(ctx, client, f.name, *spec, f.how.Options(f.spec.Data().Files))
 	if err != nil {
 		return nil, f.orByName(err)
 	}

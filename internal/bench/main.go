@@ -61,6 +61,7 @@ func experiments() []experiment {
 	return []experiment{
 		{"saturation", "the highest rate of each tool, on one core", saturation},
 		{"tls", "the same with TLS", saturationTLS},
+		{"filling", "the cost of requests that are filled and checked", filling},
 		{"rate", "at 1,000, 10,000 and 50,000 requests a second", rates},
 		{"omission", "the latencies that each tool reports of an endpoint that stalls", omission},
 		{"sharing", "the cost of sharing one rate among processes", sharing},

@@ -19,7 +19,7 @@ func typed(t *targets.Spec) {
 	if len(t.Body) == 0 || slices.ContainsFunc(t.Headers, given) {
 		return
 	}
-	t.Headers = append(t.Headers, targets.Header{Name: "Content-Type", Value: contentType(targets.ExampleBody(t.Body))})
+	t.Headers = append(t.Headers, targets.Header{Name: "Content-Type", Value: contentType(t.ExampleBody())})
 }
 
 // contentType returns the type that a body looks like. A JSON text that is neither object nor array, such as 5, may be

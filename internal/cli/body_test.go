@@ -23,7 +23,7 @@ func TestContentType(t *testing.T) {
 		"a": octet, "=1": octet, "a=1&": octet, "a=1&&b=2": octet, "a=b=c": octet, "a=1 b=2": octet, "a=1\n": octet, "a=ä": octet, "text": octet, "\x00\xff": octet,
 		"<a b=\"c\"/>": octet, "YWJj==": octet,
 	} {
-		if got := contentType(targets.ExampleBody([]byte(body))); got != want {
+		if got := contentType(targets.Spec{Body: []byte(body)}.ExampleBody()); got != want {
 			t.Errorf("%q: %s, want %s", body, got, want)
 		}
 	}

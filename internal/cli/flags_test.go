@@ -80,6 +80,7 @@ func drawn(t *testing.T, r *rand.Rand) spec.Spec {
 		target.UnixSocket = one("", "/tmp/a socket")
 	}
 	target.Redirects, target.BodyLimit, target.Expect = r.IntN(4), int64(r.IntN(3))*1000, one("", "200", "200-204,301")
+	target.Checks = [][]string{nil, {"size < 10kB"}, {"time < 1s", `body has "x"`}}[r.IntN(3)]
 	rates := []pacer.Rate{{Num: 500, Den: 1}, {Num: 1, Den: 2}, {Num: 1_000_000, Den: 1}, {Num: 7, Den: 3}, {Num: 1, Den: 86400}}
 	switch r.IntN(4) {
 	case 0:
@@ -179,7 +180,7 @@ func TestFlagsDescribeTheRun(t *testing.T) {
 	}{{"", reflect.TypeFor[spec.Spec]()}, {"Target.", reflect.TypeFor[targets.Spec]()}} {
 		for field := range kind.of.Fields() {
 			name := kind.prefix + field.Name
-			if !seen[name] && !slices.Contains([]string{"Version", "CreatedBy", "Target.CA"}, name) {
+			if !seen[name] && !slices.Contains([]string{"Version", "CreatedBy", "Target.CA", "Target.Data"}, name) {
 				t.Errorf("%s: in no spec that was tried", name)
 			}
 		}

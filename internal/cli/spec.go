@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/check"
 )
 
 // Spec has the flags that describe a run. They are the same wherever a run is created, or joined by its description.
@@ -34,6 +36,8 @@ type Spec struct {
 	profile, method, body, bodyFile    string
 	caFile                             string
 	target                             targets.Spec
+	data                               []string
+	files                              Data
 	requests                           total
 }
 
@@ -82,10 +86,13 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringArrayVarP(&f.headers, "header", "H", nil, "`\"NAME: VALUE\"`, or @FILE with one header a line; may be repeated")
 	s.StringVarP(&f.body, "body", "d", "", "body: text, @FILE, or @- for standard input. "+typedHelp)
 	s.StringVarP(&f.bodyFile, "body-file", "D", "", "`FILE` with the body")
+	s.StringArrayVar(&f.data, "data", nil, dataHelp)
 	s.Var(&f.timeout, "timeout", "how long a request may take, until its answer was read")
 	s.IntVar(&f.target.Redirects, "redirects", 0, "how many redirects to follow; each is a request on top of the rate")
 	s.Int64Var(&f.target.BodyLimit, "body-limit", 0, "how many bytes of an answer's body to read (default 16 MiB)")
 	s.StringVar(&f.target.Expect, "expect", "", "`STATUSES` that count as success (default 200-399)")
+	s.StringArrayVar(&f.target.Checks, "check", nil, "`CONDITION` that an answer has to meet, else the request has failed: "+check.Help()+
+		". May be repeated. See docs/workloads.md#checks")
 	Group(s, "Request")
 	s.BoolVar(&f.target.NoKeepAlive, "no-keep-alive", false, "open a new connection for each request")
 	s.StringArrayVar(&f.target.ConnectTo, "connect-to", nil, "`HOST1:PORT1:HOST2:PORT2`: connect to HOST2:PORT2 instead of HOST1:PORT1, as in curl")
@@ -142,9 +149,18 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	if err := f.readFiles(&s.Target, stdin); err != nil {
 		return s, err
 	}
+	if s.Target.Data, f.files, err = readData(f.data); err != nil {
+		return s, err
+	}
 	typed(&s.Target)
-	return s, s.Validate()
+	if n := s.Target.Once(); n > 0 && s.Requests == 0 && !s.Max {
+		s.Requests = n // the run ends with the last row
+	}
+	return s, cmp.Or(s.Validate(), s.Target.ValidateWith(f.files.Tables))
 }
+
+// Data returns what --data has read. Call it after Spec.
+func (f *Spec) Data() Data { return f.files }
 
 // undescribed returns the error that the target is missing. The flags of a limiter look as if they belonged to a
 // worker, so the error also says that a worker that joins by name has none.

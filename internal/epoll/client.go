@@ -12,7 +12,8 @@ import (
 	"github.com/loadctl/loadctl/targets/http1"
 )
 
-// readBuffer is the most that one read takes, in bytes. Answers are not kept, so all connections share one buffer.
+// readBuffer is the most that one read takes, in bytes. What checks need of an
+// answer is copied, so all connections share one buffer.
 const readBuffer = 64 << 10
 
 // A Client is a worker.Client. Each connection has a place, which is in one list: free, idle, in flight, or ended and
@@ -82,7 +83,7 @@ func (c *Client) Send(_, due int64, request uint64) bool {
 	now := c.clock.Now() // the turn's own time grows old while requests are sent
 	for p := c.take(now); p != nil; p = c.take(now) {
 		p.begin(worker.Result{Request: request, Due: due, Sent: now}, now+int64(c.wire.Timeout), c.peer)
-		p.answer.Begin(c.limits(), c.wire.Head)
+		p.answer.Begin(c.wire.Limits, c.wire.Head)
 		if p.request = c.wire.Request; p.request == nil {
 			p.filled = c.wire.Fill(p.filled, request)
 			p.request = p.filled

@@ -5,11 +5,11 @@ package epoll
 import (
 	"context"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/loadctl/loadctl/targets"
-	"github.com/loadctl/loadctl/targets/http1"
 )
 
 // Events that say that there is something to read, even an error; and that nothing follows it.
@@ -20,9 +20,6 @@ const (
 
 // readsInARow is how many buffers of one answer are read before other connections get their turn.
 const readsInARow = 8
-
-// limits returns the bounds of an answer.
-func (c *Client) limits() http1.Limits { return http1.Limits{Body: c.wire.BodyLimit} }
 
 // handle handles an event. Events are edges: what is not used now must be remembered.
 func (c *Client) handle(p *place, events uint32) {
@@ -171,7 +168,7 @@ func (c *Client) end(p *place, err error, rest string, keep bool) {
 	}
 	r := &p.result
 	r.Done, c.latest = now, now
-	r.Outcome = c.wire.Outcome(p.answer.Status(), err, rest)
+	r.Outcome = c.wire.Outcome(&p.answer, time.Duration(now-r.Sent), err, rest)
 	r.Outcome.BytesIn, r.Outcome.BytesOut = int64(p.in), int64(p.out)
 	p.answer.Release()
 	if keep {

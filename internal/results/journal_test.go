@@ -41,7 +41,7 @@ func TestEveryKeyExpires(t *testing.T) {
 		const keep = time.Hour
 		spec := constant(100)
 		spec.MinWorkers = 2
-		r, _ := b.create("x", spec, run.Options{Keep: keep})
+		r, _ := b.create("x", spec, run.Options{Keep: keep, Files: run.Files{"0": {Name: "a.csv"}}})
 		live := func(when string) {
 			t.Helper()
 			b.lifetimes(when, keep-time.Minute, keep)
@@ -66,7 +66,7 @@ func TestEveryKeyExpires(t *testing.T) {
 		live("joined again")
 		b.publish(r, 1, nil)
 		live("reported to")
-		if n := b.client.Exists(t.Context(), r.Keys.All()...).Val(); n != 11 { // there is no series yet
+		if n := b.client.Exists(t.Context(), r.Keys.All()...).Val(); n != 12 { // there is no series yet
 			t.Errorf("%d keys exist", n)
 		}
 		b.publish(r, 2, seriesOf(1))

@@ -110,7 +110,7 @@ func input(w run.Worker, t totals, s *run.State) report.WorkerInput {
 		end, final = in.Total.End, in.Total.Final
 	}
 	if in.Total != nil { // what it decided on before it heard of a cut was not its own
-		in.Beyond = in.Total.Counts.Beyond
+		in.Beyond = in.Total.Counts.Overrun()
 		in.Leased += in.Beyond
 	}
 	in.State, in.Gone = standing(w, end, final, s)

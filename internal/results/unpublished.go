@@ -216,7 +216,10 @@ func regain(w *report.WorkerInput, decided int64, b *report.Budget) {
 // the published one the newer counts, never both. It reports whether u's does.
 func (u *Unpublished) join(w *report.WorkerInput, b *report.Budget) (used bool) {
 	// The server does not know of them, as they were not asked for.
-	beyond := max(0, max(u.Total.Counts.Beyond, u.Total.Counts.Recalled)-w.Beyond)
+	beyond := max(u.Total.Counts.Overrun(), u.Total.Counts.Recalled) - w.Beyond
+	if u.Total.Counts.MadeUp == 0 || !newer(u.Total, w.Total) { // only slots that make up for others lower it
+		beyond = max(0, beyond)
+	}
 	w.Beyond += beyond
 	w.Leased += beyond
 	b.Issued += beyond

@@ -72,6 +72,7 @@ type Run struct {
 	Client redis.UniversalClient
 	Keys   Keys
 	keep   time.Duration // as the run was created with; 0 = unknown
+	files  Files         // the data files that this process was given
 }
 
 // Options are the settings of Create.
@@ -79,6 +80,8 @@ type Options struct {
 	By   string        // program and version that creates the run, for the report; "" = unknown
 	New  bool          // replace a run of this name that has ended
 	Keep time.Duration // how long the state outlives the last contact; 0 = DefaultKeep
+	// Files are the data files of the spec. They are stored for workers that join by name.
+	Files Files
 }
 
 // DefaultKeep is how long a run's keys live without any contact.
@@ -144,7 +147,10 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, aske
 	} else {
 		r.Unlisted = unwritten(r.Relist(ctx))
 	}
-	return r, created, nil
+	if r.files = o.Files; created {
+		err = r.offer(ctx)
+	}
+	return r, created, err
 }
 
 // handle makes a Run from the reply of the make script.

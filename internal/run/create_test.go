@@ -17,6 +17,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/rows"
 )
 
 func TestOneOfManyCreates(t *testing.T) {
@@ -136,6 +137,8 @@ func vary(t *testing.T, f reflect.Value) {
 		f.SetBytes([]byte("x"))
 	case []targets.Header:
 		f.Set(reflect.ValueOf([]targets.Header{{Name: "X", Value: "y"}}))
+	case []rows.Source:
+		f.Set(reflect.ValueOf([]rows.Source{{Name: "x"}}))
 	case pacer.Rate:
 		f.Set(reflect.ValueOf(pacer.PerSecond(7)))
 	default:

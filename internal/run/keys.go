@@ -15,6 +15,7 @@ const index = "load:runs"
 // Keys are the names of a run's keys in Redis. They share one hash tag, so they are in one slot of a cluster.
 type Keys struct {
 	Spec, Budget, Workers, Due, Rich, Loose, Laws, Log, Events, Totals, Snapshots, Series string // lua/state.lua
+	Data                                                                                  string // data files by their SHA-256; there is none if the run has no data files
 	// State of the run's limiter; it expires by itself.
 	Limiter string
 	Control string // channel of wake-ups
@@ -32,7 +33,7 @@ func KeysOf(name string) Keys {
 	return Keys{
 		Spec: key("spec"), Budget: key("budget"), Workers: key("workers"), Due: key("due"), Rich: key("rich"), Loose: key("loose"), Laws: key("laws"),
 		Log: key("log"), Events: key("events"), Totals: key("totals"), Snapshots: key("snapshots"), Series: key("series"),
-		Limiter: key("limiter"), Control: key("control"), Removed: key("removed"), Stopped: key("stopped"), Judge: key("judge"),
+		Data: key("data"), Limiter: key("limiter"), Control: key("control"), Removed: key("removed"), Stopped: key("stopped"), Judge: key("judge"),
 	}
 }
 
@@ -45,10 +46,14 @@ func (k Keys) change() []string {
 }
 
 // All returns every key that lives as long as the run.
-func (k Keys) All() []string { return append(k.change(), k.Spec, k.Totals, k.Snapshots, k.Series) }
+func (k Keys) All() []string {
+	return append(k.change(), k.Spec, k.Totals, k.Snapshots, k.Series, k.Data)
+}
 
 // Make returns the KEYS of the script that makes a run.
-func (k Keys) Make() []string { return append(k.All(), k.Stopped, k.Limiter) }
+func (k Keys) Make() []string {
+	return append(k.change(), k.Spec, k.Totals, k.Snapshots, k.Series, k.Stopped, k.Limiter, k.Data)
+}
 
 // made returns every key that a run may have.
 func (k Keys) made() []string { return append(k.All(), k.Limiter) }

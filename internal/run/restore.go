@@ -34,11 +34,7 @@ func (r *Run) Restore(ctx context.Context, started int64, laws []lease.Law, make
 	if err != nil {
 		return err
 	}
-	keep := r.keep
-	if keep == 0 {
-		keep = DefaultKeep
-	}
-	reply, err := r.makeState(ctx, r.Client, r.Spec, text, 0, keep, laws)
+	reply, err := r.makeState(ctx, r.Client, r.Spec, text, 0, r.lifetime(), laws)
 	switch {
 	case err != nil:
 		return Explain("restore", r.Name, err)

@@ -30,6 +30,7 @@ func rules() []rule {
 		{"back", "churn", 7, 5, model.Without{}, Broken{Back: true}},
 		{"fixed", "churn", 1, 5, model.Without{}, Broken{Fixed: true}},
 		{"due", "storm", 10, 5, model.Without{}, Broken{Due: true}},
+		{"again", "rates", 4, 5, model.Without{}, Broken{Again: true}},
 		{"new-era", "eras", 78, 5, model.Without{NewEra: true}, Broken{}},
 	}
 }
@@ -50,12 +51,12 @@ func TestRulesAreNeeded(t *testing.T) {
 			bad, slots, seed := 0, 0, uint64(0)
 			for s := first; s < first+uint64(n); s++ {
 				r := Run(Draw(c.kind, s, size(s, workers)), c.without, c.broken)
-				if r.Twice > 0 {
+				if r.Twice+int(r.Twofold) > 0 {
 					if bad++; seed == 0 {
 						seed = s
 					}
 				}
-				slots += r.Twice
+				slots += r.Twice + int(r.Twofold)
 			}
 			t.Logf("%d of %d seeds of %s, %d slots twice, first seed %d", bad, n, c.kind, slots, seed)
 			if bad == 0 {

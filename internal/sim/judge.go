@@ -18,6 +18,9 @@ type Result struct {
 	Sent      int64
 	Late      int64   // dropped as late
 	Overrun   int64   // sent beyond the cut of their law
+	MadeUp    int64   // part of Sent: an overrun slot with the same ordinal stands for them
+	Repeated  int64   // ordinals sent by two workers: a worker that had not heard of a cut sent one of them
+	Twofold   int64   // ordinals sent twice by one worker
 	Worst     float64 // part of what was asked for that was sent in the worst second
 	WorstAt   time.Duration
 	Floor     float64 // the promised part
@@ -29,6 +32,9 @@ func (r Result) Check() error {
 	var problems []error
 	if r.Twice > 0 {
 		problems = append(problems, fmt.Errorf("%d slots sent twice", r.Twice))
+	}
+	if r.Twofold > 0 {
+		problems = append(problems, fmt.Errorf("%d ordinals sent twice by one worker", r.Twofold))
 	}
 	if r.Contested > 0 {
 		problems = append(problems, fmt.Errorf("%d slots decided twice", r.Contested))
@@ -64,17 +70,39 @@ func (w *world) judge() Result {
 				w.traceSlot(x.gen, x.k)
 			}
 		}
-		if !x.late {
+		if !x.late && !x.again {
 			if m.sent++; m.sent == 2 {
 				r.Twice++
 			}
 		}
 	}
+	w.ordinals(&r)
 	if w.server.run == nil || len(w.server.run.Laws().All()) == 0 {
 		return r
 	}
 	w.count(&r)
 	return r
+}
+
+// ordinals counts those that were sent more than once.
+func (w *world) ordinals(r *Result) {
+	senders := map[int64]int32{}
+	for _, x := range w.sends {
+		if x.late || x.again {
+			continue
+		}
+		switch before, sent := senders[x.ordinal]; {
+		case !sent:
+			senders[x.ordinal] = x.node
+		case before == x.node:
+			r.Twofold++
+			if w.Trace != nil {
+				w.traceOrdinal(x.ordinal)
+			}
+		default:
+			r.Repeated++
+		}
+	}
 }
 
 // count compares what was sent with what was asked for, and with the audit.
@@ -100,11 +128,16 @@ func (w *world) count(r *Result) {
 	for _, x := range w.sends {
 		switch {
 		case x.k >= cuts[x.gen]:
-			r.Overrun++
+			if !x.again {
+				r.Overrun++
+			}
 			continue
-		case x.late:
+		case x.late && !x.again:
 			r.Late++
 		default:
+			if x.again {
+				r.MadeUp++
+			}
 			r.Sent++
 			sent[(x.due-zero-w.server.skews[x.gen])/int64(time.Second)]++
 		}
@@ -187,6 +220,16 @@ func (w *world) traceSlot(gen, k int64) {
 		if x.gen == gen && x.k == k {
 			m := w.nodes[x.node]
 			w.trace("judge", "generation %d slot %d: %s/%s at %v, late %v", gen, k, m.Name, m.Incarnation, time.Duration(x.at), x.late)
+		}
+	}
+}
+
+// traceOrdinal traces who sent an ordinal.
+func (w *world) traceOrdinal(q int64) {
+	for _, x := range w.sends {
+		if x.ordinal == q {
+			m := w.nodes[x.node]
+			w.trace("judge", "ordinal %d: generation %d slot %d: %s/%s at %v, late %v, again %v", q, x.gen, x.k, m.Name, m.Incarnation, time.Duration(x.at), x.late, x.again)
 		}
 	}
 }

@@ -15,6 +15,7 @@ type Broken struct {
 	Agree bool // a piece is released before the shards have agreed
 	Due   bool // slots due after the promise are sent
 	Back  bool // a shard forgets what it has decided when it takes up a new View
+	Again bool // a shard forgets which ordinals it sent beyond a cut
 	Fixed bool // the piece of a slot, not its ordinal, decides which shard sends it
 }
 
@@ -37,6 +38,9 @@ func (s *shard) forget() {
 	s.slots = lease.NewSlots(s.index, s.shards)
 	if s.broken.Fixed {
 		s.slots = lease.NewSlots(0, 1)
+	}
+	if !s.broken.Again {
+		s.slots.Unique()
 	}
 }
 
@@ -108,7 +112,8 @@ func (s *shard) decide(before int64, now bool) {
 	}
 	var x pacer.Slot
 	for ; s.slots.Next(&x) && x.Due < before*1000; s.slots.Pop() {
-		d := send{gen: x.Generation, k: x.Number, due: x.Due, at: x.Due - zero - s.offset, node: s.node.index}
+		d := send{gen: x.Generation, k: x.Number, ordinal: x.Ordinal, due: x.Due, at: x.Due - zero - s.offset, node: s.node.index}
+		d.again = s.slots.Again(&x)
 		if now || x.Due < s.at*1000 {
 			d.at = s.now
 			d.late = lease.FateOf(s.redis()*1000, x.Due, int64(100*time.Millisecond)) == lease.Late

@@ -46,11 +46,11 @@ type world struct {
 	sends   []send
 }
 
-// A send is one slot that was sent, or dropped as late.
+// A send is one slot that was sent, or dropped as late, or not sent because its ordinal had been sent before.
 type send struct {
-	gen, k, at, due int64 // due by the Redis clock
-	node            int32
-	late            bool
+	gen, k, ordinal, at, due int64 // due by the Redis clock
+	node                     int32
+	late, again              bool
 }
 
 func (w *world) after(d time.Duration, do func()) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/rows"
 )
 
 // maxBodyText is the longest body, in bytes, that is shown as it is.
@@ -103,10 +104,16 @@ func (f *flagList) target(t targets.Spec) {
 	}
 	switch {
 	case len(t.Body) == 0:
-	case tellable(t.Body):
+	case tellable(t):
 		f.add("--body", string(t.Body), "")
 	default:
 		f.withhold("--body-file", digest(t.Body))
+	}
+	for _, d := range t.Data {
+		f.args = append(f.args, "--data", fmt.Sprintf("[%d rows, SHA-256 %s],name=%s,pick=%s", d.Rows, d.SHA256, d.Name, d.Pick)+seeded(d))
+		if !slices.Contains(f.withheld, "--data") {
+			f.withheld = append(f.withheld, "--data")
+		}
 	}
 	f.time("--timeout", cmp.Or(t.Timeout, targets.DefaultTimeout), targets.DefaultTimeout)
 	f.set("--no-keep-alive", t.NoKeepAlive)
@@ -124,12 +131,23 @@ func (f *flagList) target(t targets.Spec) {
 	f.number("--redirects", int64(t.Redirects), 0)
 	f.number("--body-limit", t.BodyLimit, 0)
 	f.add("--expect", t.Expect, "")
+	for _, c := range t.Checks {
+		f.add("--check", c, "")
+	}
+}
+
+// seeded returns the seed of a data file, if it has one, as --data takes it.
+func seeded(d rows.Source) string {
+	if d.Seed == 0 {
+		return ""
+	}
+	return fmt.Sprintf(",seed=%d", d.Seed)
 }
 
 // tellable reports whether a body may be shown: a short text that --body accepts, with named parts as in JSON and in
 // forms, and no name that looks like a secret. A text without names is never shown.
-func tellable(body []byte) bool {
-	example := targets.ExampleBody(body)
+func tellable(t targets.Spec) bool {
+	body, example := t.Body, t.ExampleBody()
 	if len(body) > maxBodyText || !utf8.Valid(body) || !form.Match(example) && (!json.Valid(example) || !strings.ContainsAny(string(example[:1]), "{[")) {
 		return false
 	}

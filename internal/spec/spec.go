@@ -189,6 +189,10 @@ func (s Spec) Validate() error {
 		return errors.New("--max-lag: give a time up to 1h, such as 1s")
 	case s.CatchUp < 0 || s.CatchUp > time.Hour:
 		return errors.New("--catch-up: give a time up to 1h, such as 100ms")
+	case s.Target.Once() > 0 && !s.Max && (s.Requests == 0 || s.Requests > s.Target.Once()):
+		return fmt.Errorf("--requests %d: the data file with pick=once has %d rows; give at most so many, leave --requests out, or take another pick", s.Requests, s.Target.Once())
+	case s.Target.Once() > 0 && s.HasLimiter():
+		return errors.New("--limiter and pick=once: after a change of the rate a row might be used twice; leave --limiter out, or take another pick")
 	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
 		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
@@ -206,6 +210,8 @@ func (s Spec) validateMax() error {
 		return errors.New("--qps max and --stage: a ramp needs a rate to begin with, such as --qps 100; or leave --stage out")
 	case s.Profile != "":
 		return errors.New("--qps max and --profile: the profile is the rate, leave --qps out; or leave --profile out")
+	case s.Target.Once() > 0:
+		return errors.New("--qps max and pick=once: without a rate each worker counts its own requests, so rows would repeat; give a rate, or another pick")
 	case s.Requests != 0:
 		return errors.New("--qps max and --requests: without a rate nobody counts requests before they are sent; give --duration instead, or a rate")
 	}

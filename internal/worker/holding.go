@@ -65,6 +65,7 @@ type holding struct {
 	version atomic.Int64 // of the View in force
 	reached atomic.Int64 // all slots due before were looked at, or nothing due later was sent, µs of the Redis clock
 	beyond  int64        // the part of slots.Beyond that the recorder has
+	madeUp  int64        // the same of slots.MadeUp
 }
 
 // adopt takes up the newest View. What is due by the View before leaves first.
@@ -75,7 +76,11 @@ func (s *shard) adopt(now int64) {
 		return
 	}
 	s.release(now)
+	changed := v.Laws != h.slots.View().Laws
 	s.take(v)
+	if changed {
+		s.recallWaiting()
+	}
 	h.reach(s.clock.Redis(now))
 	h.version.Store(int64(v.Version))
 	s.rested = 0 // s.next is about what was held before
@@ -83,10 +88,46 @@ func (s *shard) adopt(now int64) {
 }
 
 func (s *shard) take(v *lease.View) {
+	s.arcs.slots.Take(v)
+	s.countBeyond()
+}
+
+// countBeyond tells the recorder what the slots have counted since the last call.
+func (s *shard) countBeyond() {
 	h := &s.arcs
-	h.slots.Take(v)
 	s.recorder.Beyond(h.slots.Beyond() - h.beyond)
-	h.beyond = h.slots.Beyond()
+	s.recorder.MadeUp(h.slots.MadeUp() - h.madeUp)
+	h.beyond, h.madeUp = h.slots.Beyond(), h.slots.MadeUp()
+}
+
+// again reports whether a due slot must not be sent because its ordinal was already sent: the request was sent before
+// the shard had heard of a change of the schedule. Only runs that need each ordinal once care.
+func (s *shard) again(x *pacer.Slot) bool {
+	if !s.unique || s.granted != nil || !s.arcs.slots.Again(x) {
+		return false
+	}
+	s.countBeyond()
+	return true
+}
+
+// recallWaiting removes slots that nobody asks for any more from those that wait. It runs before the next look for due
+// slots, so Again does not take them for sent.
+func (s *shard) recallWaiting() {
+	s.waiting.keep(func(x *pacer.Slot) bool {
+		if s.arcs.recalled(x) {
+			s.recall(x)
+			return false
+		}
+		return true
+	})
+}
+
+// recall counts a slot that waited and that nobody asks for any more.
+func (s *shard) recall(x *pacer.Slot) {
+	s.recorder.Recalled(1)
+	if s.unique && s.granted == nil {
+		s.arcs.slots.Unsent(x)
+	}
 }
 
 // countUnsent counts slots that were due before reached, µs of the Redis clock, and that this shard had not come to
@@ -98,7 +139,9 @@ func (s *shard) countUnsent(reached int64) {
 	}
 	var x pacer.Slot
 	for ; s.arcs.slots.Next(&x) && x.Due/1000 < reached; s.arcs.slots.Pop() {
-		s.discard(&x)
+		if !s.again(&x) {
+			s.discard(&x)
+		}
 	}
 }
 

@@ -49,6 +49,7 @@ type shard struct {
 	client      Client
 	limits      limits
 	closed      bool    // a shard of a closed loop: it has no slots
+	unique      bool    // it sends no ordinal twice
 	rest        resting // of a closed loop, after connections that could not be opened
 
 	mode     atomic.Int32
@@ -97,6 +98,12 @@ func newShard(part, parts int, clock *pacer.Clock, client Client, f *feed, l lim
 		s.opening = c.Opening
 	}
 	return s
+}
+
+// sendOnce makes the shard send no ordinal twice. Call it before run.
+func (s *shard) sendOnce() {
+	s.unique = true
+	s.arcs.slots.Unique()
 }
 
 // tell changes the mode. The shard sees earlier grants before the mode. Any goroutine may call it.
@@ -170,10 +177,13 @@ func (s *shard) release(now int64) int64 {
 		if s.granted != nil && s.withdrawn(&x, local-now) {
 			continue
 		}
-		switch lease.FateOf(now, local, s.limits.catchUp) {
-		case lease.Early:
+		fate := lease.FateOf(now, local, s.limits.catchUp)
+		switch {
+		case fate == lease.Early:
 			return s.pace.at(local)
-		case lease.Late:
+		case s.again(&x):
+			continue
+		case fate == lease.Late:
 			s.recorder.LateDropped(1)
 			s.countLate(now, local)
 			continue
@@ -221,7 +231,7 @@ func (s *shard) send(now int64) {
 		first := s.waiting.first()
 		switch {
 		case s.arcs.recalled(&first.Slot):
-			s.recorder.Recalled(1)
+			s.recall(&first.Slot)
 		case now-first.local > s.limits.maxLag:
 			s.recorder.LateDropped(1)
 		case s.client.Send(now, first.local, uint64(first.Ordinal)):
@@ -260,7 +270,7 @@ func (s *shard) halt() {
 
 func (s *shard) discard(x *pacer.Slot) {
 	if s.arcs.recalled(x) {
-		s.recorder.Recalled(1)
+		s.recall(x)
 		return
 	}
 	s.recorder.LateDropped(1)

@@ -48,6 +48,22 @@ func (w *waiting) pop() {
 	}
 }
 
+// keep removes the slots that are not wanted.
+func (w *waiting) keep(wanted func(*pacer.Slot) bool) {
+	n, refused := w.n, w.refused
+	w.n, w.refused = 0, 0
+	for i := range n {
+		s := w.ring[(w.head+i)%len(w.ring)]
+		if !wanted(&s.Slot) {
+			continue
+		}
+		if i < refused {
+			w.refused++
+		}
+		w.push(s)
+	}
+}
+
 // opener is a Client that can tell why it refused a request.
 type opener interface {
 	// Opening reports why the last Send was refused: as many connections as allowed are being opened, and not: all

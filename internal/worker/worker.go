@@ -41,6 +41,10 @@ type Worker struct {
 	// counts from then. The laws of the run have no slots; they only tell when the run is active.
 	Closed bool
 
+	// Unique makes the worker send no ordinal twice. A slot whose ordinal it sent under a rate that had ended, before it
+	// heard of that, is not sent. It has no effect with Grants.
+	Unique bool
+
 	// MaxRate is the highest rate of the whole cluster in which this worker takes part. If the worker hears that a
 	// higher rate is asked for, now or later, it leaves with ErrTooFast. Zero = any rate.
 	MaxRate pacer.Rate
@@ -139,6 +143,9 @@ func (e *engine) open() error {
 			drainTimeout: int64(e.DrainTimeout),
 			resolution:   int64(e.Resolution),
 		}))
+		if e.Unique {
+			e.shards[i].sendOnce()
+		}
 		if e.Closed {
 			e.shards[i].closeLoop()
 		}

@@ -13,6 +13,28 @@ const (
 	minLead     = 200_000    // µs; a release that would come later than this before its slot gets a later slot
 )
 
+// An Ending is a piece that was given up: the first slot that the worker does not send any more, and the promise it
+// is under.
+type Ending struct {
+	Seg
+	End  Pos
+	P    int64 // µs
+	id   int   // 1, 2, …
+	at   int64 // when End is due, µs
+	sent bool  // a server may know of it
+	view int   // the first View that has it
+}
+
+// View is what the shards of a worker go by. It is never changed after it is handed out.
+type View struct {
+	Version int // 1, 2, …
+	Era     int64
+	Laws    *Laws
+	Held    Segs
+	P       int64 // Held is promised until P, µs
+	Ending  []Ending
+}
+
 // Holder is one incarnation of a worker in the protocol, without its clock, its network and its shards. One goroutine
 // uses it.
 type Holder struct {

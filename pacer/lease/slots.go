@@ -22,7 +22,17 @@ type Slots struct {
 	next          *cursor // of the slot due first; nil = not known
 	others        int64   // when the first slot of all other cursors is due, ns
 	beyond        int64
+	madeUp        int64
+	unique        bool
+	early         []int64            // with Unique: ordinals of the slots that beyond counts, ascending
+	unsent        map[int64]struct{} // those of them that were not sent
 }
+
+// Bounds of what Again knows.
+const (
+	mostEarly = 1 << 20 // ordinals; later ones are not kept
+	passed    = 100_000 // ordinals after which one is forgotten: a piece may come back for a while
+)
 
 // cursor walks those slots of one piece that belong to this shard.
 type cursor struct {
@@ -55,6 +65,39 @@ func (s *Slots) View() *View { return s.view }
 
 // Beyond counts slots that Pop took before the shard knew that their law ends before them.
 func (s *Slots) Beyond() int64 { return s.beyond }
+
+// MadeUp counts slots that Again has found.
+func (s *Slots) MadeUp() int64 { return s.madeUp }
+
+// Unique makes the shard keep which ordinals Pop took beyond the end of their law, for Again. Call it before Take.
+func (s *Slots) Unique() { s.unique = true }
+
+// Again reports whether Pop has already taken a slot with the ordinal of this one, which is that of Next. A law ended
+// before that slot, and the shard had not heard of it: so the laws ask for the same ordinal again. If the caller then
+// sends nothing for this slot, no ordinal is sent twice. The slot taken too early makes up for this one.
+func (s *Slots) Again(x *pacer.Slot) bool {
+	if len(s.early) == 0 {
+		return false
+	}
+	if s.early[0]+passed < x.Ordinal {
+		s.early = s.early[1:]
+	}
+	_, taken := slices.BinarySearch(s.early, x.Ordinal)
+	if _, unsent := s.unsent[x.Ordinal]; unsent || !taken {
+		return false
+	}
+	s.madeUp++
+	return true
+}
+
+// Unsent is told of a slot that Pop took and that was not sent, because its law ended before it. The slot that has its
+// ordinal next is then not found by Again.
+func (s *Slots) Unsent(x *pacer.Slot) {
+	if s.unsent == nil {
+		s.unsent = map[int64]struct{}{}
+	}
+	s.unsent[x.Ordinal] = struct{}{}
+}
 
 // Take goes by another View. It ignores one that is not newer. A slot that only the new View admits is given out,
 // even if it is late. The caller first takes what is due by the View before.
@@ -231,6 +274,9 @@ func (s *Slots) look() {
 // Pop removes the slot that Next found. No other call may come between the two.
 func (s *Slots) Pop() {
 	c := s.next
+	if len(s.unsent) > 0 {
+		delete(s.unsent, c.walk.Ordinal())
+	}
 	g := &s.view.Laws.all[c.law]
 	c.next = Pos{g.ID, c.walk.Ordinal() - g.Base + 1}
 	c.walk.Next()
@@ -242,24 +288,41 @@ func (s *Slots) Pop() {
 	}
 }
 
-// overrun counts slots that are already taken and that the new laws do not ask for.
+// overrun counts slots that are already taken and that the new laws do not ask for. They may lie in several laws.
 func (s *Slots) overrun(laws *Laws) {
+	old, known := s.view.Laws, len(s.early)
 	for i := range s.cursors {
 		c := &s.cursors[i]
-		j, known := laws.Index(c.next.G)
-		if !known || laws.cuts[j] >= c.next.K {
-			continue
-		}
-		before, ok := s.view.Laws.Index(c.next.G)
-		if !ok {
-			continue
-		}
-		g := &laws.all[j]
-		from := laws.cuts[j]
-		for w := arc(c.lo, c.hi).Walk(g.Base + from); w.Ordinal() < g.Base+min(c.next.K, s.view.Laws.cuts[before]); w.Next() {
-			if circle.Shard(w.Ordinal(), s.shards) == s.shard {
-				s.beyond++
+		last, ok := old.Index(c.next.G)
+		for k := last; ok && k >= 0; k-- {
+			if !old.live[k] {
+				continue
 			}
+			taken := old.cuts[k]
+			if k == last {
+				taken = min(taken, c.next.K)
+			}
+			j, there := laws.Index(old.all[k].ID)
+			if !there || laws.cuts[j] >= taken && k < last {
+				break // nor do earlier laws change
+			}
+			s.countBeyond(c, old.all[k].Base+laws.cuts[j], old.all[k].Base+taken)
+		}
+	}
+	if len(s.early) > known {
+		slices.Sort(s.early)
+		s.early = slices.Compact(s.early)
+	}
+}
+
+// countBeyond counts the slots of a cursor from one ordinal to another.
+func (s *Slots) countBeyond(c *cursor, from, to int64) {
+	for w := arc(c.lo, c.hi).Walk(from); w.Ordinal() < to; w.Next() {
+		if circle.Shard(w.Ordinal(), s.shards) != s.shard {
+			continue
+		}
+		if s.beyond++; s.unique && len(s.early) < mostEarly {
+			s.early = append(s.early, w.Ordinal())
 		}
 	}
 }

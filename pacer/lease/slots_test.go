@@ -153,6 +153,93 @@ func TestSlotsBeyondACut(t *testing.T) {
 	}
 }
 
+// TestSlotsBeyondTwoLaws: a change may end a law and make the next one void, after slots of both were taken. All of them
+// are counted, and found again.
+func TestSlotsBeyondTwoLaws(t *testing.T) {
+	first := constant(1, 1_000_000, 0, 0, 0)
+	first.K = 900
+	s := NewSlots(0, 1)
+	s.Unique()
+	v := View{Version: 1, Era: 1, Laws: (*Laws)(nil).With(first, constant(2, 1_900_000, 1, 900, 900)), Held: Segs{{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
+	s.Take(&v)
+	sent := map[int64]int{}
+	send := func(before int64) {
+		var x pacer.Slot
+		for ; s.Next(&x) && x.Due < before*1000; s.Pop() {
+			if !s.Again(&x) {
+				sent[x.Ordinal]++
+			}
+		}
+	}
+	send(2_000_000)
+	w := v
+	w.Version, w.Laws = 2, v.Laws.With(constant(3, 1_800_000, 1, 800, 800))
+	if s.Take(&w); s.Beyond() != 200 {
+		t.Errorf("%d are beyond the cuts, want 200", s.Beyond())
+	}
+	if send(2_500_000); s.MadeUp() != 200 {
+		t.Errorf("%d have made up for others, want 200", s.MadeUp())
+	}
+	for q := range int64(1500) {
+		if sent[q] != 1 {
+			t.Fatalf("ordinal %d was sent %d times", q, sent[q])
+		}
+	}
+}
+
+// TestSlotsAgain: slots sent before the worker heard of a cut make up for the slots that have their ordinals next. So
+// each ordinal is sent once, through two cuts, and nothing is beyond them in the end. One that was not sent is sent then.
+func TestSlotsAgain(t *testing.T) {
+	laws := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0))
+	v := View{Version: 1, Era: 1, Laws: laws, Held: Segs{{Lo: 0, Hi: circle.Units / 2, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
+	shards, sent := shardsOf(2), map[int64]int{}
+	send := func(before int64) {
+		for _, s := range shards {
+			var x pacer.Slot
+			for ; s.Next(&x) && x.Due < before*1000; s.Pop() {
+				if !s.Again(&x) {
+					sent[x.Ordinal]++
+				}
+			}
+		}
+	}
+	for _, s := range shards {
+		s.Unique()
+		s.Take(&v)
+	}
+	send(2_000_000) // 1,000 a second
+	var unsent pacer.Slot
+	for q := range sent {
+		if q > 950 {
+			unsent.Ordinal = q
+			break
+		}
+	}
+	shards[circle.Shard(unsent.Ordinal, 2)].Unsent(&unsent)
+	sent[unsent.Ordinal] = 0
+	for i, law := range []Law{constant(2, 1_900_000, 1, 900, 900), constant(3, 1_930_000, 2, 30, 930)} {
+		w := v
+		w.Version, w.Laws = 2+i, v.Laws.With(law)
+		for _, s := range shards {
+			s.Take(&w)
+		}
+		v = w
+		if n := shards[0].Beyond() + shards[1].Beyond(); n == 0 {
+			t.Fatal("nothing is beyond the cut")
+		}
+		send(1_950_000)
+	}
+	send(3_000_000)
+	if n := shards[0].Beyond() - shards[0].MadeUp() + shards[1].Beyond() - shards[1].MadeUp(); n != 1 { // the one that was not sent
+		t.Errorf("%d are still beyond the cuts", n)
+	}
+	for w := (circle.Arc{N: circle.Units / 2}).Walk(0); w.Ordinal() < 2000; w.Next() {
+		if n := sent[w.Ordinal()]; n != 1 {
+			t.Errorf("ordinal %d was sent %d times", w.Ordinal(), n)
+		}
+	}
+}
+
 // BenchmarkSlots measures the cost of a slot for a shard. Names give the worker's share, pieces and shards.
 func BenchmarkSlots(b *testing.B) {
 	for _, c := range []struct {

@@ -10,12 +10,13 @@ type Counts struct {
 	Failed      int64 `json:"failed"`              // ended otherwise
 	BytesIn     int64 `json:"bytes_in"`
 	BytesOut    int64 `json:"bytes_out"`
-	OutOfRange  int64 `json:"out_of_range"`     // latencies, service times and lags above 1 h, each counted; they are in no histogram
-	Beyond      int64 `json:"beyond,omitempty"` // slots decided on in one of the ways above before the worker knew that their generation ends before them
-	SeenLate    int64 `json:"seen_late"`        // slots that the worker itself saw late, sent or dropped, before it asked for a connection
-	Busy        int64 `json:"busy"`             // slots that found no free connection, and slots dropped because others waited for one
-	Opening     int64 `json:"opening"`          // the same, while the maximum number of connections was being opened
-	NoRoom      int64 `json:"no_room"`          // slots dropped because the maximum number of requests was in flight, while none waited for a connection
+	OutOfRange  int64 `json:"out_of_range"`      // latencies, service times and lags above 1 h, each counted; they are in no histogram
+	Beyond      int64 `json:"beyond,omitempty"`  // slots decided on in one of the ways above before the worker knew that their generation ends before them
+	MadeUp      int64 `json:"made_up,omitempty"` // slots for which one of Beyond with the same ordinal was sent; they are in no other count
+	SeenLate    int64 `json:"seen_late"`         // slots that the worker itself saw late, sent or dropped, before it asked for a connection
+	Busy        int64 `json:"busy"`              // slots that found no free connection, and slots dropped because others waited for one
+	Opening     int64 `json:"opening"`           // the same, while the maximum number of connections was being opened
+	NoRoom      int64 `json:"no_room"`           // slots dropped because the maximum number of requests was in flight, while none waited for a connection
 }
 
 // add adds o field by field.
@@ -30,6 +31,7 @@ func (c *Counts) add(o Counts) {
 	c.BytesOut += o.BytesOut
 	c.OutOfRange += o.OutOfRange
 	c.Beyond += o.Beyond
+	c.MadeUp += o.MadeUp
 	c.SeenLate += o.SeenLate
 	c.Busy += o.Busy
 	c.Opening += o.Opening
@@ -47,6 +49,9 @@ func (c Counts) Plus(o Counts) Counts {
 func (c Counts) Slots() int64 {
 	return c.Sent + c.LateDropped + c.Recalled + c.Ungranted
 }
+
+// Overrun returns how many slots of Beyond have not made up for a later one.
+func (c Counts) Overrun() int64 { return max(0, c.Beyond-c.MadeUp) }
 
 // Fired returns how many slots were sent or too late to send. SeenLate, Busy, Opening and NoRoom are parts of it.
 func (c Counts) Fired() int64 { return c.Sent + c.LateDropped }

@@ -85,13 +85,14 @@ func (r *Response) parseStatusLine(line []byte) error {
 	if minor > 9 || a == 0 || a > 9 || b > 9 || c > 9 || !printable(line[code+3:]) {
 		return errStatusLine
 	}
+	r.fields = r.fields[:0] // those of an interim head
 	r.head = head{code: int(a)*100 + int(b)*10 + int(c), old: minor == 0, length: unknown}
 	if r.head.interim() {
 		if r.interim++; r.interim > r.limits.Interim {
 			return ErrInterim
 		}
 	}
-	r.state = fields
+	r.state = headers
 	return nil
 }
 
@@ -114,6 +115,9 @@ func (r *Response) parseField(line []byte) error {
 		return err
 	}
 	h := &r.head
+	if r.limits.Fields {
+		r.fields = append(append(append(append(r.fields, name...), ':'), trim(value)...), '\n')
+	}
 	if len(line) >= maxRead && concerns(name) {
 		return ErrHead // its end may be missing
 	}

@@ -11,7 +11,8 @@
 //
 // Guarantees: it performs no I/O and never blocks, so it serves a waiting goroutine as well as an event loop. The way
 // the bytes are split over calls of Feed changes no result. It reads each byte once, and copies only lines that were
-// split, never bodies. A response that arrives in one piece costs no allocation.
+// split, and what Limits asks it to keep. A response that arrives in one piece, and of which nothing is kept, costs no
+// allocation.
 //
 // It follows RFC 9112, as strictly as possible without refusing what servers in use send. A generator that accepts what
 // a browser would not counts broken answers as good. The lines of a head may end in LF alone, as the RFC allows; those
@@ -19,10 +20,12 @@
 package http1
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"io"
 	"math"
+	"strings"
 )
 
 // Errors of a response that exceeds its Limits. All others are protocol errors, except io.ErrUnexpectedEOF. Errors are
@@ -37,7 +40,8 @@ var (
 const (
 	defaultHead    = 64 << 10
 	defaultInterim = 8
-	keptBuffer     = 4 << 10 // bytes; a longer line leaves no larger buffer behind
+	keptBuffer     = 4 << 10  // bytes; a longer line leaves no larger buffer behind
+	keptContent    = 64 << 10 // the same for a body
 )
 
 // Limits bounds a response. Zero or less stands for the default.
@@ -45,13 +49,16 @@ type Limits struct {
 	Head    int   // bytes of its heads, including interim ones, and trailers: 64 KiB
 	Interim int   // 1xx answers before the final one: 8
 	Body    int64 // bytes of its body, without the chunked coding: no limit
+
+	Content int  // bytes of its body that are kept for Content, from the beginning: none
+	Fields  bool // keep its headers for Field
 }
 
 // A state is what the next byte belongs to:
 //
 //	                ┌─ interim ─┐
 //	                ▼           │
-//	Begin ──► statusLine ──► fields ──┬──────────────────────────────────────────────────► over
+//	Begin ──► statusLine ──► headers ─┬──────────────────────────────────────────────────► over
 //	                                  ├──► sized ────────────────────────────────────────► over
 //	                                  ├──► unbounded ───────────────── EOF ──────────────► over
 //	                                  └──► chunkSize ──── size 0 ────► trailer ──────────► over
@@ -64,7 +71,7 @@ type state uint8
 
 const (
 	statusLine state = iota // of a head
-	fields                  // the rest of a head
+	headers                 // the rest of a head
 	sized                   // the body, left bytes more
 	unbounded               // the body, until the peer closes
 	chunkSize               // the line before a chunk
@@ -94,6 +101,8 @@ type Response struct {
 	keep    bool  // the connection can carry another request
 	goal    []byte
 	memo    *Memo // nil = heads are not remembered
+	content []byte
+	fields  []byte // "name:value\n" for each header of the last head
 }
 
 // Begin prepares r for the response to the next request. head says that its method is HEAD, so that no body follows.
@@ -102,14 +111,17 @@ func (r *Response) Begin(l Limits, head bool) {
 	l.Interim = cmp.Or(max(0, l.Interim), defaultInterim)
 	l.Body = cmp.Or(max(0, l.Body), math.MaxInt64)
 	r.Release()
-	*r = Response{limits: l, toHead: head, line: r.line[:0], goal: r.goal[:0], memo: r.memo}
+	*r = Response{limits: l, toHead: head, line: r.line[:0], goal: r.goal[:0], memo: r.memo, content: r.content[:0], fields: r.fields[:0]}
 	r.head.length = unknown
 }
 
-// Release frees the memory that a long line has taken. Call it when the response has been read or is no longer wanted:
-// the next Begin does the same, but may be far away. Location is then empty.
+// Release frees the memory that a long line or body has taken. Call it when the response has been read or is no longer
+// wanted: the next Begin does the same, but may be far away. Location, Content and Field are then empty.
 func (r *Response) Release() {
-	r.line, r.goal = kept(r.line), kept(r.goal)
+	r.line, r.goal, r.fields, r.content = kept(r.line), kept(r.goal), kept(r.fields), r.content[:0]
+	if cap(r.content) > keptContent {
+		r.content = nil
+	}
 }
 
 // kept returns a buffer, emptied; nil if it has grown too large.
@@ -142,15 +154,15 @@ func (r *Response) Feed(b []byte) (n int, done bool, err error) {
 // step reads at least one byte of b in the present state. b must not be empty.
 func (r *Response) step(b []byte) (n int, err error) {
 	switch r.state {
-	case statusLine, fields:
-		if r.memo != nil && r.taken+len(r.line) == 0 {
+	case statusLine, headers:
+		if r.memo != nil && r.taken+len(r.line) == 0 && !r.limits.Fields {
 			return r.readKnown(b)
 		}
 		return r.readHead(b)
 	case sized, chunkData:
 		return r.readSized(b)
 	case unbounded:
-		return r.take(len(b))
+		return r.take(b)
 	case trailer:
 		return r.readTrailer(b)
 	default:
@@ -160,7 +172,7 @@ func (r *Response) step(b []byte) (n int, err error) {
 
 // readSized reads bytes of a body or chunk of known size.
 func (r *Response) readSized(b []byte) (n int, err error) {
-	n, err = r.take(int(min(int64(len(b)), r.left)))
+	n, err = r.take(b[:min(int64(len(b)), r.left)])
 	r.left -= int64(n)
 	switch {
 	case err != nil || r.left > 0:
@@ -173,14 +185,17 @@ func (r *Response) readSized(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// take counts n bytes of the body, or those up to the first that exceeds the limit.
-func (r *Response) take(n int) (int, error) {
-	if room := r.limits.Body - r.body; int64(n) > room {
+// take counts the next bytes of the body, or those up to the first that exceeds the limit, and keeps them if wanted.
+func (r *Response) take(b []byte) (int, error) {
+	if room := r.limits.Body - r.body; int64(len(b)) > room {
 		r.body += room + 1
 		return int(room + 1), ErrBody
 	}
-	r.body += int64(n)
-	return n, nil
+	r.body += int64(len(b))
+	if wanted := r.limits.Content - len(r.content); wanted > 0 {
+		r.content = append(r.content, b[:min(wanted, len(b))]...)
+	}
+	return len(b), nil
 }
 
 // EOF tells r that the peer closed the connection, or its half of it. It returns nil if that ends the response, or if
@@ -201,6 +216,24 @@ func (r *Response) EOF() error {
 // Status is the status code, 100 to 999; 0 until the whole head has been read. It stays if the body fails. Interim
 // answers do not set it.
 func (r *Response) Status() int { return r.status }
+
+// Content is the body as far as it was read and kept: see Limits. It is valid until the next call of Begin or Release.
+func (r *Response) Content() []byte { return r.content }
+
+// Length is how many bytes of the body were read.
+func (r *Response) Length() int64 { return r.body }
+
+// Field returns the values of all headers with this name, whatever its case, in their order. Headers must have been
+// kept: see Limits. Values longer than 8 KiB are cut off.
+func (r *Response) Field(name string) (values []string) {
+	lower := strings.ToLower(name)
+	for line := range bytes.Lines(r.fields) {
+		if field, value, _ := bytes.Cut(line[:len(line)-1], []byte(":")); equalFold(field, lower) {
+			values = append(values, string(value))
+		}
+	}
+	return values
+}
 
 // KeepAlive reports whether the connection can carry another request, as far as this response tells: it is done, the
 // peer did not announce to close, and no other byte arrived.

@@ -1,13 +1,14 @@
 // Package template fills placeholders in texts, so that each request differs from the others:
 //
-//	text, err := template.Parse("/items/${random 1 100}", 0)
+//	text, err := template.Parse("/items/${random 1 100}", template.Options{})
 //	if err != nil { … }
 //	path := text.Append(nil, template.Request{Number: 7, Time: time.Now().UnixNano()})
 //
 // The same Request fills a Text in the same way each time. Two Texts share the values of a Request only if they were
-// parsed with different salts, see Parse.
+// parsed with different salts, see Options.
 //
-// Not here: where the text stands, and so how a value has to be escaped. No value of this package needs it.
+// Not here: where the text stands, and so how a value has to be escaped. No value of this package needs it; for those of
+// data files there is Options.Escape.
 package template
 
 import (
@@ -34,16 +35,28 @@ type Text struct {
 // part is a literal, and the value after it; a nil value is none.
 type part struct {
 	literal string
+	name    string // of the value
 	value   value
 }
 
 // Literal returns a Text without placeholders, whatever s holds.
 func Literal(s string) Text { return Text{[]part{{literal: s}}} }
 
-// Parse reads a text in which ${NAME} and ${NAME ARGUMENTS} are placeholders, and $${ stands for ${. salt distinguishes
-// the texts of one request: texts with different salts have different random values. An error is one line that says
-// what to do. It quotes the placeholder if that looks like one, and nothing else of the text.
-func Parse(s string, salt uint64) (Text, error) {
+// Options say what placeholders mean in a text. The zero value knows no data files.
+type Options struct {
+	// Salt distinguishes the texts of one request: texts with different salts have different random values.
+	Salt uint64
+	// Column returns the cells of a column of a data file, by the number of the request. The column is named
+	// SOURCE.COLUMN. An error is one line that says what to do.
+	Column func(name string) (func(number uint64) string, error)
+	// Escape is called once for each placeholder, in order, with the literal before it. It returns how a cell is
+	// appended there. nil = as it is.
+	Escape func(literal string) func(b []byte, cell string) []byte
+}
+
+// Parse reads a text in which ${NAME} and ${NAME ARGUMENTS} are placeholders, and $${ stands for ${. An error is one
+// line that says what to do. It quotes the placeholder if that looks like one, and nothing else of the text.
+func Parse(s string, o Options) (Text, error) {
 	var t Text
 	literal := ""
 	for {
@@ -61,11 +74,11 @@ func Parse(s string, salt uint64) (Text, error) {
 		if !closed {
 			return Text{}, errors.New("${ without }: close the placeholder, or write $${ for the characters ${")
 		}
-		v, err := parseValue(name, salt<<16+uint64(len(t.parts)))
+		v, err := o.value(name, literal, o.Salt<<16+uint64(len(t.parts)))
 		if err != nil {
 			return Text{}, fmt.Errorf("%s: %w", quoted(name), err)
 		}
-		t.parts = append(t.parts, part{literal, v})
+		t.parts = append(t.parts, part{literal, strings.Fields(name)[0], v})
 		literal, s = "", rest
 	}
 }
@@ -83,6 +96,17 @@ func (t Text) Literals() []string {
 	all := make([]string, 0, len(t.parts))
 	for _, p := range t.parts {
 		all = append(all, p.literal)
+	}
+	return all
+}
+
+// Names returns the names of the placeholders, without their arguments.
+func (t Text) Names() []string {
+	var all []string
+	for _, p := range t.parts {
+		if p.value != nil {
+			all = append(all, p.name)
+		}
 	}
 	return all
 }
@@ -117,6 +141,6 @@ func (t Text) Then(u Text) Text {
 		return Text{append(slices.Clip(t.parts), u.parts...)}
 	}
 	last := len(t.parts) - 1 // it has no value
-	joined := append(t.parts[:last:last], part{t.parts[last].literal + u.parts[0].literal, u.parts[0].value})
+	joined := append(t.parts[:last:last], part{t.parts[last].literal + u.parts[0].literal, u.parts[0].name, u.parts[0].value})
 	return Text{append(joined, u.parts[1:]...)}
 }

@@ -15,7 +15,7 @@ func request(n uint64) template.Request {
 
 func fill(t *testing.T, text string, r template.Request) string {
 	t.Helper()
-	parsed, err := template.Parse(text, 0)
+	parsed, err := template.Parse(text, template.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestParseErrors(t *testing.T) {
 		"${random 0 9007199254740992}":       "less than 2^53 apart",
 		"${random -9223372036854775808 9223372036854775807}": "less than 2^53 apart",
 	} {
-		if _, err := template.Parse(text, 0); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := template.Parse(text, template.Options{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
@@ -114,7 +114,7 @@ func TestUUID(t *testing.T) {
 			t.Errorf("%s again", u)
 		}
 	}
-	salted, err := template.Parse("${uuid}", 1)
+	salted, err := template.Parse("${uuid}", template.Options{Salt: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestThen(t *testing.T) {
 	var all template.Text
 	want := ""
 	for _, text := range []string{"", "a", "${ordinal}", "b", "c${ordinal}", "", "${ordinal}d"} {
-		next, err := template.Parse(text, 0)
+		next, err := template.Parse(text, template.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestThen(t *testing.T) {
 
 // TestAppendAllocatesNothing: filling is part of sending.
 func TestAppendAllocatesNothing(t *testing.T) {
-	text, err := template.Parse("a ${ordinal} ${uuid} ${random 1 100} ${now} ${unix} ${worker}", 0)
+	text, err := template.Parse("a ${ordinal} ${uuid} ${random 1 100} ${now} ${unix} ${worker}", template.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		text, err := template.Parse(s, 0)
+		text, err := template.Parse(s, template.Options{})
 		if err != nil {
 			return
 		}
@@ -178,7 +178,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q became %q", s, got)
 		}
 		if escaped := strings.ReplaceAll(s, "${", "$${"); !strings.Contains(s, "$$") {
-			back, err := template.Parse(escaped, 0)
+			back, err := template.Parse(escaped, template.Options{})
 			if err != nil || string(back.Append(nil, r)) != s {
 				t.Errorf("%q became %q, %v", escaped, back.Append(nil, r), err)
 			}

@@ -42,11 +42,18 @@ func Help() string {
 	return strings.Join(names, " ")
 }
 
-// parseValue reads what stands between ${ and }.
-func parseValue(text string, salt uint64) (value, error) {
+// value reads what stands between ${ and }, behind this literal.
+func (o Options) value(text, literal string, salt uint64) (value, error) {
+	add := verbatim
+	if o.Escape != nil {
+		add = o.Escape(literal)
+	}
 	words := strings.Fields(text)
 	if len(words) == 0 {
 		return nil, errors.New("is empty; use one of " + Help())
+	}
+	if len(words) == 1 && strings.Contains(words[0], ".") && o.Column != nil {
+		return o.cell(words[0], add)
 	}
 	all := kinds()
 	i := slices.IndexFunc(all, func(k kind) bool { return k.name == words[0] })
@@ -59,6 +66,17 @@ func parseValue(text string, salt uint64) (value, error) {
 	}
 	return v, nil
 }
+
+// cell returns a value that is in a data file.
+func (o Options) cell(name string, add func(b []byte, cell string) []byte) (value, error) {
+	cell, err := o.Column(name)
+	if err != nil {
+		return nil, err
+	}
+	return func(b []byte, r Request) []byte { return add(b, cell(r.Number)) }, nil
+}
+
+func verbatim(b []byte, cell string) []byte { return append(b, cell...) }
 
 // plain is the parser of a value without arguments.
 func plain(v value) func([]string, uint64) (value, error) {

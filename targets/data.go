@@ -1,0 +1,134 @@
+package targets
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loadctl/loadctl/targets/rows"
+	"github.com/loadctl/loadctl/targets/template"
+)
+
+// Tables are the data files that this process has read, by their SHA-256.
+type Tables map[string]*rows.Table
+
+// exampleCell stands for a cell whose table is not there. It fits in a JSON text, inside a string and outside.
+const exampleCell = "0"
+
+// parser returns the parser of the texts of s. A body that is no text has no placeholders. Without the table of a data
+// file its cells are examples.
+func (s Spec) parser(tables Tables) parser {
+	return func(text string, salt uint64) (template.Text, error) {
+		if salt == saltBody && !utf8.ValidString(text) {
+			return template.Literal(text), nil
+		}
+		column := func(name string) (func(uint64) string, error) { return s.column(tables, name, salt >= saltHeaders) }
+		return template.Parse(text, template.Options{Salt: salt, Column: column, Escape: s.escape(salt)})
+	}
+}
+
+// column returns the cells of the column SOURCE.COLUMN by the number of the request.
+func (s Spec) column(tables Tables, name string, header bool) (func(number uint64) string, error) {
+	from, column, _ := strings.Cut(name, ".")
+	i := slices.IndexFunc(s.Data, func(d rows.Source) bool { return d.Name == from })
+	if i < 0 {
+		return nil, s.noSource()
+	}
+	n, err := s.Data[i].Column(column)
+	if err != nil {
+		return nil, err
+	}
+	table := tables[s.Data[i].SHA256]
+	if table == nil {
+		return func(uint64) string { return exampleCell }, nil
+	}
+	if header {
+		err = fitsHeader(table, n)
+	}
+	row := s.Data[i].Picker()
+	return func(number uint64) string { return table.Cell(row(number), n) }, err
+}
+
+// noSource is the error that a placeholder names no data file.
+func (s Spec) noSource() error {
+	const literally = "; for the characters ${ write $${"
+	if len(s.Data) == 0 {
+		return errors.New("there is no data file; give one, as in --data FILE.csv,name=NAME" + literally)
+	}
+	var known []string
+	for _, d := range s.Data {
+		known = append(known, d.Name)
+	}
+	return errors.New("no data file has this name; there is " + listed(known) + literally)
+}
+
+// fitsHeader returns an error if a column has a cell that a header cannot hold.
+func fitsHeader(table *rows.Table, column int) error {
+	for row := range table.Rows() {
+		if strings.ContainsFunc(table.Cell(row, column), isControl) {
+			return fmt.Errorf("row %d of the file has a line break or a control character there, which a header cannot hold", row+1)
+		}
+	}
+	return nil
+}
+
+// checkData checks the descriptions of data files, and that each is used.
+func (s Spec) checkData() error {
+	names := s.placeholders()
+	for i, d := range s.Data {
+		if err := d.Validate(); err != nil {
+			return fmt.Errorf("data: %w", err)
+		}
+		if slices.ContainsFunc(s.Data[:i], func(other rows.Source) bool { return other.Name == d.Name }) {
+			return fmt.Errorf("data: two files are called %s; give one another name, as in --data FILE,name=NAME", d.Name)
+		}
+		if !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, d.Name+".") }) {
+			return fmt.Errorf("data: no placeholder uses %s; write ${%s.%s} in URL, header or body, or leave the file out", d.Name, d.Name, d.Columns[0])
+		}
+	}
+	return nil
+}
+
+// placeholders returns the names of all placeholders. Those of a text with a wrong one are missing.
+func (s Spec) placeholders() (names []string) {
+	parse := s.parser(nil)
+	add := func(text string, salt uint64) {
+		if t, err := parse(text, salt); err == nil {
+			names = append(names, t.Names()...)
+		}
+	}
+	add(s.URL, saltURL)
+	add(string(s.Body), saltBody)
+	for i, h := range s.Headers {
+		add(h.Value, saltHeaders+uint64(i))
+	}
+	return names
+}
+
+// checkTables returns an error if the rows of a data file are not there.
+func (s Spec) checkTables(tables Tables) error {
+	for _, d := range s.Data {
+		if t := tables[d.SHA256]; t == nil || t.Rows() != d.Rows || !slices.Equal(t.Columns(), d.Columns) {
+			return fmt.Errorf("data: the rows of %s are missing; put them in Local.Tables", d.Name)
+		}
+	}
+	return nil
+}
+
+// Numbered reports whether requests depend on their number: then no two of a run should have the same.
+func (s Spec) Numbered() bool {
+	inTurn := func(d rows.Source) bool { return d.Pick != rows.Random }
+	return slices.ContainsFunc(s.Data, inTurn) || slices.Contains(s.placeholders(), "ordinal")
+}
+
+// Once returns how many requests can be sent until a data file has no row left; 0 = there is always one.
+func (s Spec) Once() (requests int64) {
+	for _, d := range s.Data {
+		if d.Pick == rows.Once && (requests == 0 || d.Rows < requests) {
+			requests = d.Rows
+		}
+	}
+	return requests
+}
