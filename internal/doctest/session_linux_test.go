@@ -133,9 +133,13 @@ func newSession(t *testing.T, name string, steps []step) *session {
 		web = server.Addr()
 	}
 	port := func(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }
-	s.private = strings.NewReplacer(redisAddr, redis, embeddedAddr, embedded, httpAddr, web,
-		"--port 6379", "--port "+port(redis), "embedded:6380", "embedded:"+port(embedded),
-		"make demo", "loadctl demo", "make build", "true") // what they build is there
+	private := []string{redisAddr, redis, embeddedAddr, embedded, httpAddr, web,
+		"--port 6379", "--port " + port(redis), "embedded:6380", "embedded:" + port(embedded),
+		"make demo", "loadctl demo", "make build", "true"} // what they build is there
+	for _, made := range regexp.MustCompile(`>(\w+\.csv)`).FindAllStringSubmatch(all.String(), -1) { // a session runs in the checkout
+		private = append(private, made[1], filepath.Join(t.TempDir(), made[1]))
+	}
+	s.private = strings.NewReplacer(private...)
 	s.env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOADCTL_REDIS=") })
 	s.env = append(s.env, "PATH="+binaries+":"+os.Getenv("PATH"))
 	if text := all.String(); strings.Contains(text, "--run ") || !strings.Contains(text, "loadworker run ") { // else the worker embeds a Redis
