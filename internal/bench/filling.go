@@ -34,7 +34,7 @@ func filling(ctx context.Context, b *bench, s *section) error {
 		{"status checked", append(slices.Clone(static), "--check", "status 200")},
 		{"three values", headers("${ordinal}", "${uuid}", "${random 100 999}")},
 		{filled, append(headers("${ordinal}", "${uuid}", "${random 100 999}"), "--check", "status 200")},
-		{"rows of a file, body checked", append(headers("${rows.id}", "${uuid}", "${rows.name}"), "--data", file+",pick=shuffle", "--check", "status 200", "--check", "size < 1MB")},
+		{"rows of a file, size checked", append(headers("${rows.id}", "${uuid}", "${rows.name}"), "--data", file+",pick=shuffle", "--check", "status 200", "--check", "size < 1MB")},
 	}
 	var tools []tool
 	for _, k := range kinds {
