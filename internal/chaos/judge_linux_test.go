@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // A row is the result of a scenario.
@@ -41,7 +42,7 @@ func (s *stage) judge() {
 		s.allow(min(float64(r.Audit.Overrun), float64(s.qps)*s.overrun.Seconds()), "fired before they had heard of the change")
 	}
 	s.bound(times, r)
-	s.account(r.Audit)
+	s.account(r.Audit, r.Errors[targets.ClassCanceled])
 	if s.counted {
 		s.count(r.Audit.Asked)
 	}
@@ -110,8 +111,9 @@ func (s *stage) clockError() int64 {
 }
 
 // account checks that every request is accounted for. It is unknown what killed workers sent after their last
-// snapshot: at most what they owned in a second.
-func (s *stage) account(a report.Audit) {
+// snapshot: at most what they owned in a second. Requests that a stop caught before their first byte count as sent and
+// canceled, and do not arrive.
+func (s *stage) account(a report.Audit, canceled int64) {
 	s.t.Helper()
 	if err := a.Check(); err != nil {
 		s.t.Error(err)
@@ -121,8 +123,8 @@ func (s *stage) account(a report.Audit) {
 	if len(s.dead) > 0 {
 		unknown = a.Lost + int64(len(s.dead))*s.qps/int64(s.workers)
 	}
-	if s.row.unexplained < 0 || s.row.unexplained > unknown {
-		s.t.Errorf("%d arrived, %d sent: the difference is %d, at most %d can be explained", s.row.arrived, a.Sent, s.row.unexplained, unknown)
+	if s.row.unexplained < -canceled || s.row.unexplained > unknown {
+		s.t.Errorf("%d arrived, %d sent: the difference is %d, from %d to %d can be explained", s.row.arrived, a.Sent, s.row.unexplained, -canceled, unknown)
 	}
 }
 
