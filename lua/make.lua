@@ -1,7 +1,7 @@
 -- make: creates the state of a run, once.
 --
 -- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  9 spec  10 totals  11 snapshots
---       12 series  13 note by `stop` for the worker that restores a lost run  14 state of the run's limiter  15 data files
+--       12 series  13 data files  14 note by `stop` for the worker that restores a lost run  15 state of the run's limiter
 -- ARGV  1 spec (JSON)  2 uid  3 1 to replace a run that has ended, else 0  4 lifetime, ms  5 who
 --       6 the plan, "0:1;pieces" if it loops, else "0:0;pieces"  7 hold: for how long a reply promises, µs
 --       8 members to wait for, 0 = for the order start  9 length of the run, µs, 0 = endless
@@ -32,7 +32,7 @@ local spec, b = redis.call('GET', KEYS[9]), load(ARGV[13] or '')
 local ended = spec and b.uid and ARGV[3] == '1' and fleet(b).ended()
 if not spec ~= not b.uid and laws == '' then return { 'BROKEN', '', '' } end -- a worker restores it
 if spec and b.uid and not ended then return { 'EXISTS', spec, b.uid } end
-local stopped = redis.call('GET', KEYS[13])
+local stopped = redis.call('GET', KEYS[14])
 redis.call('DEL', unpack(KEYS))
 redis.call('SET', KEYS[9], ARGV[1], 'PX', ARGV[4])
 local units, restored = 16777216, laws ~= ''

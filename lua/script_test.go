@@ -58,8 +58,8 @@ func (b *bench) names(script string) []string {
 	for part := range strings.FieldsSeq(parts) {
 		names = append(names, b.keys[part])
 	}
-	if script == "make" { // this run does not have that key
-		names = append(names, "{tag}stopped", "{tag}limiter")
+	if script == "make" { // this run does not have these keys
+		names = append(names, "{tag}data", "{tag}stopped", "{tag}limiter")
 	}
 	return names
 }

@@ -59,7 +59,10 @@ func (f *creation) open(c *cobra.Command, server *cli.Redis, name string) (clien
 // create makes the run, or opens the existing one if its spec is the same. A run that has ended is an error: nothing
 // would be sent.
 func (f *creation) create(ctx context.Context, client redis.UniversalClient, name string, asked spec.Spec) (*run.Run, bool, error) {
-	r, created, err := run.Create(ctx, client, name, asked, f.how.Options(f.spec.Data().Files))
+	r, created, err := run.Create(ctx, client, name, asked, f.how.Options())
+	if created {
+		err = f.spec.Data().Files.Store(ctx, r)
+	}
 	if err == nil && !r.Ended.IsZero() {
 		err = fmt.Errorf("run %s ended at %s; loadctl report %s shows it; choose another name, or replace it with --new", name, r.Ended.Format(time.RFC3339), name)
 	}

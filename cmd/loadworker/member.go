@@ -16,6 +16,7 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/doctor"
 	"github.com/loadctl/loadctl/internal/epoll"
+	"github.com/loadctl/loadctl/internal/files"
 	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/member"
 	"github.com/loadctl/loadctl/internal/results"
@@ -40,6 +41,7 @@ type memberFlags struct {
 	connections    connectionFlags
 
 	tables  targets.Tables // rows of the run's data files
+	files   files.Files    // what this worker was given of them
 	halted  atomic.Bool    // nothing more may be written
 	journal *results.Journal
 }
@@ -157,6 +159,15 @@ func (f *memberFlags) work(
 	defer stop()
 	w := member.New(watching, r, link, f.id, describes)
 	f.journal = w.Results
+	go f.files.Restore(watching, r, link)
+	restore := w.Restore
+	w.Restore = func(ctx context.Context, laws []lease.Law) error {
+		err := restore(ctx, laws)
+		if err == nil {
+			go f.files.Restore(watching, r, link)
+		}
+		return err
+	}
 	go results.AbortIfFailing(watching, r, w.ID+"/"+w.Incarnation, func(ctx context.Context) (*run.Run, error) { return r.Aside(ctx, link) }, log)
 	w.Host, _ = os.Hostname()
 	w.Weight, w.MaxRate, w.Shards, w.Cores, w.MaxInFlight, w.Resolution = f.weight, f.maxRate, shards, cores, f.maxInFlight, time.Duration(f.resolution)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/files"
 	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/results"
@@ -139,7 +140,7 @@ func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, target targets.
 		return err
 	}
 	if target == nil {
-		if f.member.tables, err = r.Tables(ctx); err != nil {
+		if f.member.tables, err = files.Tables(ctx, r); err != nil {
 			return cli.Config(err)
 		}
 		if target, err = f.member.open(r.Spec.Target, f.allow.allowed); err != nil {
@@ -251,7 +252,7 @@ func (f *runFlags) described(c *cobra.Command) (*spec.Spec, targets.Target, erro
 	if err != nil {
 		return nil, nil, cli.Config(err)
 	}
-	f.member.tables = f.spec.Data().Tables
+	f.member.tables, f.member.files = f.spec.Data().Tables, f.spec.Data().Files
 	target, err := f.member.open(spec.Target, allow)
 	if err != nil {
 		return nil, nil, err
@@ -274,9 +275,14 @@ func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec
 	if f.neighbour {
 		return f.same(ctx, client, *spec)
 	}
-	r, created, err := run.Create(ctx, client, f.name, *spec, f.how.Options(f.spec.Data().Files))
+	r, created, err := run.Create(ctx, client, f.name, *spec, f.how.Options())
 	if err != nil {
 		return nil, f.orByName(err)
+	}
+	if created {
+		if err := f.spec.Data().Files.Store(ctx, r); err != nil {
+			return nil, err
+		}
 	}
 	if !r.Ended.IsZero() {
 		return nil, overAlready(r)

@@ -37,7 +37,7 @@ func (f *Creation) Check() error {
 	return nil
 }
 
-// Options returns the flags as run.Create takes them, with the data files of the run.
-func (f *Creation) Options(files run.Files) run.Options {
-	return run.Options{By: program(f.command), New: f.New, Keep: time.Duration(f.keep), Files: files}
+// Options returns the flags as run.Create takes them.
+func (f *Creation) Options() run.Options {
+	return run.Options{By: program(f.command), New: f.New, Keep: time.Duration(f.keep)}
 }

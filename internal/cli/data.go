@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/files"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/rows"
 )
@@ -19,7 +19,7 @@ const mostFiles = 16
 // Data is what --data has read.
 type Data struct {
 	Tables targets.Tables // for the worker of this process
-	Files  run.Files      // for workers that join by name, without those that are too large
+	Files  files.Files    // for workers that join by name, without those that are too large
 }
 
 // dataHelp is the help of --data.
@@ -28,7 +28,7 @@ const dataHelp = "`FILE[,name=NAME][,pick=PICK][,seed=N]`: .csv, .tsv or .jsonl 
 
 // readData reads the files of --data.
 func readData(texts []string) ([]rows.Source, Data, error) {
-	d := Data{Tables: targets.Tables{}, Files: run.Files{}}
+	d := Data{Tables: targets.Tables{}, Files: files.Files{}}
 	if len(texts) > mostFiles {
 		return nil, d, fmt.Errorf("--data: at most %d files", mostFiles)
 	}
@@ -62,8 +62,8 @@ func (d *Data) read(text string) (rows.Source, error) {
 		return s, err
 	}
 	s.Columns, s.Rows, s.SHA256, s.Bytes = table.Columns(), table.Rows(), table.SHA256(), table.Bytes()
-	if d.Tables[s.SHA256] = table; len(content) <= run.MostFile {
-		d.Files[s.SHA256] = run.File{Name: filepath.Base(path), Content: content}
+	if d.Tables[s.SHA256] = table; len(content) <= files.Most {
+		d.Files[s.SHA256] = files.File{Name: filepath.Base(path), Content: content}
 	}
 	return s, s.Validate()
 }
@@ -73,8 +73,13 @@ func setOptions(s *rows.Source, options string) error {
 	if options == "" {
 		return nil
 	}
+	given := map[string]bool{}
 	for option := range strings.SplitSeq(options, ",") {
 		name, value, _ := strings.Cut(option, "=")
+		if given[name] {
+			return fmt.Errorf("%.20s is given twice; leave one out", name)
+		}
+		given[name] = true
 		switch name {
 		case "name":
 			s.Name = value

@@ -41,6 +41,7 @@ func TestReadData(t *testing.T) {
 		dir:                                   "give the path of a file that can be read",
 		file + ",pick=any":                    `pick "any": write one of once, cycle, shuffle, random`,
 		file + ",pick":                        `pick "": write one of`,
+		file + ",pick=once,pick=cycle":        "pick is given twice",
 		file + ",once":                        `there is no option "once"; use name=NAME, pick=PICK, seed=N`,
 		file + ",seed=0,pick=random":          `seed "0": give a whole number from 1 on`,
 		file + ",seed=x,pick=random":          `seed "x"`,

@@ -37,7 +37,6 @@ func New(ctx context.Context, r *run.Run, l *link.Link, id string, describes boo
 	incarnation, started := run.NewID(), new(atomic.Int64)
 	var asked sync.Once
 	journal := results.NewJournal(r, id, incarnation)
-	go r.OfferAgain(ctx, l)
 	w := worker.Worker{
 		ID: id, Incarnation: incarnation, Clock: pacer.NewClock(), Journal: journal,
 		Started: func() int64 {
@@ -47,12 +46,8 @@ func New(ctx context.Context, r *run.Run, l *link.Link, id string, describes boo
 		Server: r.Arcs(l.Client), Messages: r.Messages(ctx, l, id),
 		Closed: r.Spec.Max, Unique: r.Spec.Target.Numbered(), MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
 		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,
-		Restore: func(limit context.Context, laws []lease.Law) error {
-			err := r.Restore(limit, started.Load(), laws, describes)
-			if err == nil {
-				go r.OfferAgain(ctx, l)
-			}
-			return err
+		Restore: func(ctx context.Context, laws []lease.Law) error {
+			return r.Restore(ctx, started.Load(), laws, describes)
 		},
 		Surge: func() (func(float64) float64, error) {
 			limit, cancel := context.WithTimeout(ctx, surgePatience)

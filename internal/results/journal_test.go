@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/files"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report/record"
@@ -41,7 +42,10 @@ func TestEveryKeyExpires(t *testing.T) {
 		const keep = time.Hour
 		spec := constant(100)
 		spec.MinWorkers = 2
-		r, _ := b.create("x", spec, run.Options{Keep: keep, Files: run.Files{"0": {Name: "a.csv"}}})
+		r, _ := b.create("x", spec, run.Options{Keep: keep})
+		if err := (files.Files{"0": {Name: "a.csv"}}).Store(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
 		live := func(when string) {
 			t.Helper()
 			b.lifetimes(when, keep-time.Minute, keep)

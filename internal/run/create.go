@@ -72,7 +72,6 @@ type Run struct {
 	Client redis.UniversalClient
 	Keys   Keys
 	keep   time.Duration // as the run was created with; 0 = unknown
-	files  Files         // the data files that this process was given
 }
 
 // Options are the settings of Create.
@@ -80,8 +79,6 @@ type Options struct {
 	By   string        // program and version that creates the run, for the report; "" = unknown
 	New  bool          // replace a run of this name that has ended
 	Keep time.Duration // how long the state outlives the last contact; 0 = DefaultKeep
-	// Files are the data files of the spec. They are stored for workers that join by name.
-	Files Files
 }
 
 // DefaultKeep is how long a run's keys live without any contact.
@@ -147,11 +144,11 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, aske
 	} else {
 		r.Unlisted = unwritten(r.Relist(ctx))
 	}
-	if r.files = o.Files; created {
-		err = r.offer(ctx)
-	}
-	return r, created, err
+	return r, created, nil
 }
+
+// Lifetime returns how long keys of the run live without any contact.
+func (r *Run) Lifetime() time.Duration { return cmp.Or(r.keep, DefaultKeep) }
 
 // handle makes a Run from the reply of the make script.
 func handle(client redis.UniversalClient, name string, reply []string) (*Run, error) {

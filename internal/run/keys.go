@@ -51,12 +51,7 @@ func (k Keys) All() []string {
 }
 
 // Make returns the KEYS of the script that makes a run.
-func (k Keys) Make() []string {
-	return append(k.change(), k.Spec, k.Totals, k.Snapshots, k.Series, k.Stopped, k.Limiter, k.Data)
-}
-
-// made returns every key that a run may have.
-func (k Keys) made() []string { return append(k.All(), k.Limiter) }
+func (k Keys) Make() []string { return append(k.All(), k.Stopped, k.Limiter) }
 
 // ValidateName accepts the name of a run or the id of a worker: 1 to 64 letters, digits, dots, dashes and
 // underscores.

@@ -58,7 +58,7 @@ func remove(ctx context.Context, client redis.UniversalClient, name string, forc
 		tell = func() error { return client.Set(ctx, KeysOf(name).RemovedOf(uid), "1", removedFor).Err() }
 	}
 	full := tell() // a full server must be told again after it has room
-	if err := client.Del(ctx, KeysOf(name).made()...).Err(); err != nil {
+	if err := client.Del(ctx, append(KeysOf(name).All(), KeysOf(name).Limiter)...).Err(); err != nil {
 		return Explain("remove run", name, err)
 	}
 	if full != nil {

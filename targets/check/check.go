@@ -103,6 +103,9 @@ func parse(text string) (Check, error) {
 	if len(text) > mostText || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return Check{}, fmt.Errorf("use at most %d printable characters", mostText)
 	}
+	if strings.Contains(text, "${") {
+		return Check{}, errors.New("a check has no placeholders; write what all answers have in common")
+	}
 	name, rest, _ := strings.Cut(text, " ")
 	all := kinds()
 	i := slices.IndexFunc(all, func(k kind) bool { return k.name == name })

@@ -49,8 +49,8 @@ func body(rest string) (test, error) {
 	switch word {
 	case "has":
 		text := []byte(unquoted(rest))
-		if len(text) == 0 {
-			return nil, errForm
+		if len(text) == 0 || text[0] == '"' && len(rest) == len(text) {
+			return nil, errForm // nothing, or a quote without an end
 		}
 		return func(a Answer, _ time.Duration) bool { return bytes.Contains(a.Content(), text) }, nil
 	case "matches":
@@ -69,6 +69,9 @@ func body(rest string) (test, error) {
 // modifier finds a modifier in a path of gjson. Some take quadratic time, or recurse as deep as the body.
 var modifier = regexp.MustCompile(`(^|[^\\])@`)
 
+// index finds an index in brackets, as other languages for paths have it.
+var index = regexp.MustCompile(`\w\[\d`)
+
 // jsonValue is met by a value in a JSON body, as its text or as it is written. The path is that of gjson. A body that is
 // no JSON, or was not kept whole, has no values.
 func jsonValue(rest string) (test, error) {
@@ -76,6 +79,9 @@ func jsonValue(rest string) (test, error) {
 	path, value = strings.TrimSpace(path), unquoted(strings.TrimSpace(value))
 	if !found || path == "" || modifier.MatchString(path) {
 		return nil, errForm
+	}
+	if path[0] == '$' || index.MatchString(path) {
+		return nil, errors.New("a path is written without $ and brackets, as in items.0.id")
 	}
 	return func(a Answer, _ time.Duration) bool {
 		if !json.Valid(a.Content()) { // it refuses what is nested deeper than 10,000
