@@ -63,7 +63,7 @@ func (s *scripts) channel() string { return "{load:" + s.run + "}:wake" }
 
 func (s *scripts) keys() []string {
 	var keys []string
-	for name := range strings.FieldsSeq("budget workers due rich loose laws log events spec totals snapshots series stopped limiter") {
+	for name := range strings.FieldsSeq("budget workers due rich loose laws log events spec totals snapshots series data stopped limiter") {
 		keys = append(keys, "{load:"+s.run+"}:"+name)
 	}
 	return keys
