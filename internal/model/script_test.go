@@ -735,7 +735,7 @@ func (w *world) restore() {
 	}
 	stopped := w.chance(4)
 	if stopped {
-		w.s.client.Set(context.Background(), w.s.keys()[12], "me", 0)
+		w.s.client.Set(context.Background(), w.s.keys()[13], "me", 0)
 	}
 	w.s.make(w.now, w.options, identity, laws)
 	w.r = Restore(w.options, identity, w.now, laws)
