@@ -101,6 +101,7 @@ func Build(in Input) Report {
 		r.Errors[class] = e.Count
 		r.Histograms.Errors[class] = e.Latency
 	}
+	r.setSteps(merged.Steps)
 	for _, w := range in.Workers {
 		r.addWorker(w)
 	}

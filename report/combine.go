@@ -118,6 +118,7 @@ func (r *Report) addPart(p Part) {
 	for class, n := range o.Errors {
 		r.Errors[class] += n
 	}
+	r.addSteps(&o)
 	r.Histograms.add(o.Histograms)
 	r.Workers = append(r.Workers, o.Workers...)
 	if !o.Complete && !o.Running {

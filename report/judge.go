@@ -25,7 +25,7 @@ func (r *Report) threshold(t threshold.Threshold, warmup time.Duration) threshol
 	if t.Over > 0 || warmup > 0 {
 		r.judgeWindows(t, warmup, &out)
 	} else {
-		read := r.whole().Read(t)
+		read := r.whole(t.Step).Read(t)
 		out.Result = t.Judge(read)
 		out.SetValue(t, read)
 	}
@@ -76,8 +76,11 @@ func (r *Report) judgeWindows(t threshold.Threshold, warmup time.Duration, out *
 	}, out)
 }
 
-// whole returns the run as one window.
-func (r *Report) whole() threshold.Window {
+// whole returns the run, or one step of it, as one window.
+func (r *Report) whole(step string) threshold.Window {
+	if step != "" {
+		return stepWindow(r.recorded()[step], r.DurationS, r.OutOfRange, r.unknown())
+	}
 	w := threshold.Window{
 		Seconds: r.DurationS, Asked: r.Asked, Sent: r.Audit.Sent, OK: r.Audit.Completed, Failed: r.Audit.Failed, Status: r.StatusCodes,
 		NotSent: max(0, r.Audit.Asked+r.Audit.Overrun-r.Audit.Sent-r.held()),

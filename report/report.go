@@ -28,8 +28,9 @@ type Report struct {
 	ServiceTime record.Distribution `json:"service_time_ns"` // done − sent
 	Lag         record.Distribution `json:"lag_ns"`          // sent − due
 
-	StatusCodes map[string]int64 `json:"status_codes"` // responses by code; "other" pools codes outside 0…999
-	Errors      map[string]int64 `json:"errors"`       // failed requests by class
+	StatusCodes map[string]int64 `json:"status_codes"`    // responses by code; "other" pools codes outside 0…999
+	Errors      map[string]int64 `json:"errors"`          // failed requests by class
+	Steps       []StepReport     `json:"steps,omitempty"` // of a workload of several requests
 	BytesIn     int64            `json:"bytes_in"`
 	BytesOut    int64            `json:"bytes_out"`
 
@@ -76,6 +77,7 @@ type Report struct {
 type Histograms struct {
 	Latency, Service, Lag *record.Histogram
 	Errors                map[string]*record.Histogram // latency by error class
+	Steps                 map[string]*record.Histogram // latency by step; nil without steps
 	Series                []record.Point
 }
 

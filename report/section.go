@@ -34,15 +34,18 @@ func (s Section) Total() *record.Snapshot {
 // than all that ended.
 func (s Section) Judge(t threshold.Threshold) threshold.Result {
 	out := threshold.Result{Threshold: t.Text, Unit: t.Kind()}
-	read := s.window().Read(t)
+	read := s.window(t.Step).Read(t)
 	out.Result = t.Judge(read)
 	out.SetValue(t, read)
 	return out
 }
 
-// window returns the section as a window, by which thresholds are judged.
-func (s Section) window() threshold.Window {
+// window returns the section, or one step of it, as a window, by which thresholds are judged.
+func (s Section) window(step string) threshold.Window {
 	all := s.Total()
+	if step != "" {
+		return stepWindow(all.Steps[step], s.Length.Seconds(), all.Counts.OutOfRange, 0)
+	}
 	c := all.Counts
 	w := threshold.Window{
 		Seconds: s.Length.Seconds(), Asked: s.Asked, Sent: c.Sent, OK: c.Completed, Failed: c.Failed,

@@ -48,7 +48,10 @@ func (s Spec) column(tables Tables, name string, header bool) (func(number uint6
 		err = fitsHeader(table, n)
 	}
 	row := s.Data[i].Picker()
-	return func(number uint64) string { return table.Cell(row(number), n) }, err
+	if s.mix == nil {
+		return func(number uint64) string { return table.Cell(row(number), n) }, err
+	}
+	return func(number uint64) string { return table.Cell(row(s.mix.turn(from, number)), n) }, err
 }
 
 // noSource is the error that a placeholder names no data file.
@@ -93,6 +96,9 @@ func (s Spec) checkData() error {
 
 // placeholders returns the names of all placeholders. Those of a text with a wrong one are missing.
 func (s Spec) placeholders() (names []string) {
+	for _, f := range s.Flows {
+		names = append(names, s.single(f.Step, nil).placeholders()...)
+	}
 	parse := s.parser(nil)
 	add := func(text string, salt uint64) {
 		if t, err := parse(text, salt); err == nil {
@@ -125,9 +131,17 @@ func (s Spec) Numbered() bool {
 
 // Once returns how many requests can be sent until a data file has no row left; 0 = there is always one.
 func (s Spec) Once() (requests int64) {
+	mix := s.Mix()
 	for _, d := range s.Data {
-		if d.Pick == rows.Once && (requests == 0 || d.Rows < requests) {
-			requests = d.Rows
+		if d.Pick != rows.Once {
+			continue
+		}
+		n := d.Rows
+		if mix != nil {
+			n = mix.until(d.Name, n)
+		}
+		if requests == 0 || n < requests {
+			requests = n
 		}
 	}
 	return requests

@@ -40,16 +40,12 @@ type httpTarget struct {
 }
 
 // newHTTP is the constructor in the registry. The spec is valid.
-func newHTTP(s Spec, local Local) (Target, error) {
+func newHTTP(s Spec, local Local, connections *pool) (Target, error) {
 	_, u, err := s.kind()
 	if err != nil {
 		return nil, err
 	}
-	d, err := newDialer(s, local)
-	if err != nil {
-		return nil, err
-	}
-	t := &httpTarget{spec: s, url: u, allow: local.AllowHost, halted: local.Halted, filler: newFiller(local), began: time.Now()}
+	t := &httpTarget{spec: s, url: u, allow: local.AllowHost, halted: local.Halted, filler: newFiller(local), began: time.Now(), pool: connections}
 	if t.halted == nil {
 		t.halted = func() bool { return false }
 	}
@@ -66,7 +62,6 @@ func newHTTP(s Spec, local Local) (Target, error) {
 	if t.first, err = newMessage(s, u, t.endpoint(u), s.parser(local.Tables)); err != nil {
 		return nil, err
 	}
-	t.pool = &pool{max: local.MaxConnections, dials: dialsAtOnce, dial: d.dial}
 	if t.first.close {
 		t.pool.dials = 0 // opening connections is the normal work of such a load
 	}

@@ -14,7 +14,7 @@ type endpoint struct {
 	name             string // of the server in TLS; "" without TLS
 }
 
-// A pool keeps the connections of one target. A connection has a place from before it is dialled until it is closed.
+// A pool keeps the connections of one target, or of all steps of a workload. A connection has a place from before it is dialled until it is closed.
 // There are max places. At most dials connections are dialled at the same time; a request that waits to dial may get a
 // connection that becomes idle first. Idle connections are taken last in, first out, so that unneeded ones grow old. A
 // pool is safe for concurrent use.
@@ -33,6 +33,15 @@ type pool struct {
 	dialling int          // of these, being dialled
 	idle     []*conn      // the longest idle first
 	waiting  []chan *conn // the longest waiting first; nil sent = a place to dial; closed = the pool is closed
+}
+
+// newPool returns an empty pool.
+func newPool(s Spec, local Local) (*pool, error) {
+	d, err := newDialer(s, local)
+	if err != nil {
+		return nil, err
+	}
+	return &pool{max: local.MaxConnections, dials: dialsAtOnce, dial: d.dial}, nil
 }
 
 // take returns a connection to an endpoint with its deadline set, reused or new. If all places are in use, it waits for
@@ -200,7 +209,7 @@ func (p *pool) acquire(ctx context.Context, deadline time.Time, to endpoint) (*c
 		p.mu.Unlock()
 		return nil, errClosed
 	}
-	// Nearly always the last one fits: only redirects lead to other endpoints.
+	// Nearly always the last one fits: only redirects and other steps lead to other endpoints.
 	for i, c := range slices.Backward(p.idle) {
 		if c.to == to {
 			p.idle = slices.Delete(p.idle, i, i+1)
@@ -213,7 +222,7 @@ func (p *pool) acquire(ctx context.Context, deadline time.Time, to endpoint) (*c
 		return nil, nil
 	}
 	if len(p.idle) > 0 && p.places == p.max {
-		// All idle connections lead elsewhere, after a redirect: one has to go.
+		// All idle connections lead elsewhere: one has to go.
 		c := p.idle[0]
 		p.idle = slices.Delete(p.idle, 0, 1)
 		p.mu.Unlock()

@@ -25,7 +25,7 @@ func checkNoop(s Spec, u *url.URL) error {
 }
 
 // newNoop is the constructor in the registry.
-func newNoop(s Spec, _ Local) (Target, error) {
+func newNoop(s Spec, _ Local, _ *pool) (Target, error) {
 	_, u, err := s.kind()
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ type kind struct {
 	scheme string
 	port   string // where it connects if the URL names no port; "" if it does not connect
 	check  func(Spec, *url.URL) error
-	open   func(Spec, Local) (Target, error)
+	open   func(Spec, Local, *pool) (Target, error) // the pool is for the steps of one workload
 }
 
 // registry is the one place where targets are registered. To add a target, write one file and add one line here. It is

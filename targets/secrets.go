@@ -2,6 +2,7 @@ package targets
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -39,12 +40,21 @@ func (s Spec) Redacted() Spec {
 		s.Body = []byte(redacted)
 	}
 	s.ConnectTo = redactRoutes(s.ConnectTo)
+	s.Flows = slices.Clone(s.Flows)
+	for i, f := range s.Flows {
+		one := s.single(f.Step, nil).Redacted()
+		f.URL, f.Headers, f.Body = one.URL, one.Headers, one.Body
+		s.Flows[i] = f
+	}
 	return s
 }
 
 // Request returns what may be shown of each request: the method in effect, "" if the target does not connect, and the
-// URL as in Redacted.
+// URL as in Redacted. Of several requests it returns the hosts they go to.
 func (s Spec) Request() (method, shown string) {
+	if len(s.Flows) > 0 {
+		return "", strings.Join(s.Hosts(), ", ")
+	}
 	if k, _, err := s.kind(); err == nil && k.port != "" {
 		method = s.method()
 	}
@@ -107,6 +117,7 @@ func (s Spec) Diff(o Spec) []string {
 	if !bytes.Equal(s.Body, o.Body) {
 		lines = append(lines, "body differs")
 	}
+	lines = append(lines, diffFlows(s, o)...)
 	lines = append(lines, diffData(s.Data, o.Data)...)
 	// Values in effect are compared: a default written out is no difference.
 	show("timeout", s.timeout(), o.timeout())
@@ -144,6 +155,28 @@ func diffHeaders(a, b []Header) []string {
 			lines = append(lines, "header "+name+": only there")
 		case !slices.Equal(before, after):
 			lines = append(lines, "header "+name+" differs")
+		}
+	}
+	return lines
+}
+
+// diffFlows compares the mixes, and then each step.
+func diffFlows(a, b Spec) []string {
+	shares := func(s Spec) string {
+		var all []string
+		for _, f := range s.Flows {
+			all = append(all, fmt.Sprintf("%s %d", f.Name, f.weight()))
+		}
+		return cmp.Or(strings.Join(all, ", "), "none")
+	}
+	if x, y := shares(a), shares(b); x != y {
+		return []string{fmt.Sprintf("flows: %.300s there, %.300s here", x, y)}
+	}
+	var lines []string
+	for i := range a.Flows {
+		step := func(f Flow) Spec { return Spec{}.single(f.Step, nil) }
+		for _, line := range step(a.Flows[i]).Diff(step(b.Flows[i])) {
+			lines = append(lines, "step "+a.Flows[i].Name+": "+line)
 		}
 	}
 	return lines

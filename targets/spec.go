@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,6 +65,11 @@ type Spec struct {
 	Expect string `json:"expect,omitempty"`
 	// Checks are conditions that an answer must meet to count as success, as check.Parse reads them.
 	Checks []string `json:"checks,omitempty"`
+	// Flows are a mix of requests, instead of URL, Method, Headers, Body, Expect and Checks. All else here counts for
+	// each of them.
+	Flows []Flow `json:"flows,omitempty"`
+
+	mix *Mix // of the workload that this spec is one step of; nil = it is none
 }
 
 // Header is one header of a request.
@@ -117,8 +123,20 @@ func (l Local) validate() error {
 
 // Hosts returns where connections go: host:port with the port filled in, or "unix:/path". It returns nothing for a
 // target that does not connect, or an invalid URL. With ConnectTo it is the address after the change, so a check of
-// allowed hosts must look at the URL's host too. Redirects are bounded by Local.AllowHost.
-func (s Spec) Hosts() []string {
+// allowed hosts must look at the URLs' hosts too. Redirects are bounded by Local.AllowHost.
+func (s Spec) Hosts() (all []string) {
+	for _, one := range s.steps() {
+		for _, host := range one.hosts() {
+			if !slices.Contains(all, host) {
+				all = append(all, host)
+			}
+		}
+	}
+	return all
+}
+
+// hosts is Hosts of one step.
+func (s Spec) hosts() []string {
 	k, u, err := s.kind()
 	if err != nil || k.port == "" {
 		return nil

@@ -54,13 +54,33 @@ func New(spec Spec, local Local) (Target, error) {
 	if err := cmp.Or(local.validate(), spec.checkTables(local.Tables)); err != nil {
 		return nil, fmt.Errorf("new target: %w", err)
 	}
-	kind, _, err := spec.kind()
-	if err != nil {
-		return nil, fmt.Errorf("new target: %w", err)
-	}
-	target, err := kind.open(spec, local)
+	target, err := spec.open(local)
 	if err != nil {
 		return nil, fmt.Errorf("new target: %w", err)
 	}
 	return target, nil
+}
+
+// open returns the target, or that of a mix.
+func (s Spec) open(local Local) (Target, error) {
+	connections, err := newPool(s, local)
+	if err != nil {
+		return nil, err
+	}
+	var all []Target
+	for i, one := range s.steps() {
+		kind, _, err := one.kind()
+		if err != nil {
+			return nil, s.blame(i, err)
+		}
+		target, err := kind.open(one, local, connections)
+		if err != nil {
+			return nil, s.blame(i, err)
+		}
+		all = append(all, target)
+	}
+	if len(s.Flows) == 0 {
+		return all[0], nil
+	}
+	return &mixTarget{s.Mix(), all}, nil
 }

@@ -17,14 +17,20 @@ const maxRedirects = 20
 // Validate checks all that can be checked without network and files. Its error is the first problem found: one line
 // that says what to do, without secrets.
 func (s Spec) Validate() error {
+	check := s.checkRequest
+	if len(s.Flows) > 0 {
+		check = s.checkFlows
+	}
+	return cmp.Or(check(), s.checkData())
+}
+
+// checkRequest checks the spec of one step, but not its data files.
+func (s Spec) checkRequest() error {
 	k, u, err := s.kind()
 	if err != nil {
 		return err
 	}
 	if err := k.check(s, u); err != nil {
-		return err
-	}
-	if err := s.checkData(); err != nil {
 		return err
 	}
 	_, err = newMessage(s, u, endpoint{}, s.parser(nil)) // it finds wrong placeholders
@@ -36,12 +42,24 @@ func (s Spec) ValidateWith(tables Tables) error {
 	if err := cmp.Or(s.Validate(), s.checkTables(tables)); err != nil || len(s.Data) == 0 {
 		return err
 	}
-	_, u, err := s.kind()
-	if err != nil {
+	for i, one := range s.steps() {
+		_, u, err := one.kind()
+		if err == nil {
+			_, err = newMessage(one, u, endpoint{}, one.parser(tables))
+		}
+		if err != nil {
+			return s.blame(i, err)
+		}
+	}
+	return nil
+}
+
+// blame says which step an error is about.
+func (s Spec) blame(step int, err error) error {
+	if len(s.Flows) == 0 {
 		return err
 	}
-	_, err = newMessage(s, u, endpoint{}, s.parser(tables))
-	return err
+	return fmt.Errorf("step %s: %w", s.Flows[step].Name, err)
 }
 
 // checkHTTP checks the spec of an http or https target. It runs where a run is created and on each worker. So a mistake

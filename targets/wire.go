@@ -31,10 +31,31 @@ type Wire struct {
 	expect  expectation
 	message *message
 	filler  filler
+	mix     *Mix
+	steps   []*Wire
+}
+
+// Steps returns the Wire of each step of a workload; only w itself if it has none.
+func (w *Wire) Steps() []*Wire {
+	if w.mix == nil {
+		return []*Wire{w}
+	}
+	return w.steps
+}
+
+// Step returns the Wire of a request with this number. Any number of goroutines may call it.
+func (w *Wire) Step(number uint64) *Wire {
+	if w.mix == nil {
+		return w
+	}
+	return w.steps[w.mix.Step(number)]
 }
 
 // NewWire returns the Wire of spec. ok is false if the target needs more than bytes over TCP (TLS, a unix socket,
 // redirects to follow, another scheme); then use New. It fails where New would, and opens no connection.
+//
+// If the spec has flows, the Wire is that of the first step, and Step returns the others. All steps have the same
+// Timeout, IdleLimit, LookAfter, Opening, Local and Halted.
 func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	if err := spec.Validate(); err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
@@ -42,28 +63,50 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	if err := cmp.Or(local.validate(), spec.checkTables(local.Tables)); err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
 	}
+	var first *Wire
+	for i, one := range spec.steps() {
+		w, ok, err := newWire(one, local)
+		if err != nil {
+			return nil, false, fmt.Errorf("new wire: %w", spec.blame(i, err))
+		}
+		if !ok {
+			return nil, false, nil
+		}
+		if first == nil {
+			first = w
+		}
+		first.steps = append(first.steps, w)
+	}
+	if first.mix = spec.Mix(); first.mix == nil {
+		first.steps = nil
+	}
+	return first, true, nil
+}
+
+// newWire returns the Wire of one step.
+func newWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	_, u, err := spec.kind()
 	if err != nil {
-		return nil, false, fmt.Errorf("new wire: %w", err)
+		return nil, false, err
 	}
 	if u.Scheme != "http" || spec.UnixSocket != "" || spec.Redirects > 0 {
 		return nil, false, nil
 	}
 	routes, err := parseRoutes(spec.ConnectTo)
 	if err != nil {
-		return nil, false, fmt.Errorf("new wire: %w", err)
+		return nil, false, err
 	}
 	expect, err := newExpectation(spec)
 	if err != nil {
-		return nil, false, fmt.Errorf("new wire: %w", err)
+		return nil, false, err
 	}
 	// The client certificate is not used here. But a user who gave an unreadable one must be told.
 	if _, err := local.certificates(); err != nil {
-		return nil, false, fmt.Errorf("new wire: %w", err)
+		return nil, false, err
 	}
 	m, err := newMessage(spec, u, endpoint{}, spec.parser(local.Tables))
 	if err != nil {
-		return nil, false, fmt.Errorf("new wire: %w", err)
+		return nil, false, err
 	}
 	w = &Wire{
 		Address: routes.apply(u.Hostname(), port(u)), Request: m.wire, Head: spec.method() == "HEAD", Close: m.close,

@@ -141,7 +141,12 @@ func (f *memberFlags) fit(spec targets.Spec) error {
 	if err := doctor.Descriptors(n); err != nil {
 		return err
 	}
-	return f.connections.fit(hosts[0], n)
+	for _, host := range hosts {
+		if err := f.connections.fit(host, n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // work takes part in the run until it ends. The snapshot is nil only if the worker could not begin.

@@ -37,6 +37,7 @@ type Spec struct {
 	caFile                             string
 	target                             targets.Spec
 	data                               []string
+	targetsFile                        string
 	files                              Data
 	requests                           total
 }
@@ -87,6 +88,7 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringVarP(&f.body, "body", "d", "", "body: text, @FILE, or @- for standard input. "+typedHelp)
 	s.StringVarP(&f.bodyFile, "body-file", "D", "", "`FILE` with the body")
 	s.StringArrayVar(&f.data, "data", nil, dataHelp)
+	s.StringVar(&f.targetsFile, "targets", "", targetsHelp)
 	s.Var(&f.timeout, "timeout", "how long a request may take, until its answer was read")
 	s.IntVar(&f.target.Redirects, "redirects", 0, "how many redirects to follow; each is a request on top of the rate")
 	s.Int64Var(&f.target.BodyLimit, "body-limit", 0, "how many bytes of an answer's body to read (default 16 MiB)")
@@ -127,7 +129,7 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	if err := f.url.check("url"); err != nil {
 		return s, err
 	}
-	if s.Target.URL == "" {
+	if s.Target.URL == "" && f.targetsFile == "" {
 		return s, f.undescribed()
 	}
 	err := f.limiter.set(&s, f.set)
@@ -152,6 +154,11 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	if s.Target.Data, f.files, err = readData(f.data); err != nil {
 		return s, err
 	}
+	if f.targetsFile != "" {
+		if err := readTargets(&s.Target, f.targetsFile); err != nil {
+			return s, err
+		}
+	}
 	typed(&s.Target)
 	if n := s.Target.Once(); n > 0 && s.Requests == 0 && !s.Max {
 		s.Requests = n // the run ends with the last row
@@ -165,7 +172,7 @@ func (f *Spec) Data() Data { return f.files }
 // undescribed returns the error that the target is missing. The flags of a limiter look as if they belonged to a
 // worker, so the error also says that a worker that joins by name has none.
 func (f *Spec) undescribed() error {
-	const missing = "--url: give what to request, such as --url http://127.0.0.1:8080/"
+	const missing = "--url: give what to request, such as --url http://127.0.0.1:8080/, or --targets FILE"
 	if flag := f.limiter.first(f.set); flag != "" {
 		return fmt.Errorf("%s; or leave %s out to join a run by its name: it describes the run, as --url and --qps do", missing, flag)
 	}

@@ -3,6 +3,8 @@ package doctest
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,7 +30,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -379,6 +381,16 @@ func gated(o *outputs) {
 	if doc := o.result(worker); !is("limiter", "token-bucket, burst 10")(doc) {
 		o.t.Errorf("%v", doc)
 	}
+}
+
+// mixed is a run of two requests, of which one fails.
+func mixed(o *outputs) {
+	file := filepath.Join(o.t.TempDir(), "targets.txt")
+	if err := os.WriteFile(file, []byte("noop://\nhttp://127.0.0.1:1/\n"), 0o600); err != nil {
+		o.t.Fatal(err)
+	}
+	o.print("loadworker run --run mixed --qps 100 --duration 500ms --targets " + file)
+	o.print("loadctl report mixed")
 }
 
 // machine is the output of commands without a run.

@@ -349,7 +349,7 @@ func TestReportPage(t *testing.T) {
 	}
 	told(schema)
 	var classes []string
-	for _, class := range schema.Properties["errors"].PropertyNames.Enum.Values {
+	for _, class := range schema.Properties["errors"].PropertyNames.Ref.AnyOf[0].Enum.Values {
 		classes = append(classes, class.(string))
 	}
 	if !slices.Equal(classes, targets.Classes()) {

@@ -16,8 +16,8 @@ import (
 // answer is copied, so all connections share one buffer.
 const readBuffer = 64 << 10
 
-// A Client is a worker.Client. Each connection has a place, which is in one list: free, idle, in flight, or ended and
-// not yet reported. While a connection is opened ahead of requests, its place is in none.
+// A Client is a worker.Client. Each connection has a place, which is in one list: free, idle at its host, in flight, or
+// ended and not yet reported. While a connection is opened ahead of requests, its place is in none.
 type Client struct {
 	clock *pacer.Clock
 	wire  *targets.Wire
@@ -26,12 +26,12 @@ type Client struct {
 	poller poller
 	bell   bell
 	thread thread
-	names  *names
+	hosts  []*host
+	of     map[*targets.Wire]*host // of each step
 	locals locals
 
 	places       []*place // all there are so far; an event names one by its index
 	free         list     // without a connection
-	idle         list     // the last one became idle last, and is used first
 	inFlight     list     // in the order of their deadlines: all have the same timeout
 	ended        list     // to be reported by Poll, oldest first
 	unread       []*place // more data is there, but other connections get their turn
@@ -41,7 +41,6 @@ type Client struct {
 	most         int      // the most that may connect at once, unless the server closes each connection: see mayOpen
 	closedInARow int64    // number of complete answers in a row after which the connection could not be kept
 	held         bool     // Send was refused because the maximum is connecting
-	peer         int      // index of the address that was connected to last
 
 	buf    []byte
 	memo   http1.Memo // most answers begin like the last one, on whichever connection
@@ -54,8 +53,10 @@ type Client struct {
 func New(clock *pacer.Clock, wire *targets.Wire, connections int) (*Client, error) {
 	c := &Client{clock: clock, wire: wire, max: max(1, connections), locals: newLocals(wire.Local), buf: make([]byte, readBuffer)}
 	c.most = min(c.max, wire.Opening)
-	if wire.Close {
-		c.most = c.max // opening connections is the normal work of such a load
+	for _, w := range wire.Steps() {
+		if w.Close {
+			c.most = c.max // opening connections is the normal work of such a load
+		}
 	}
 	if err := c.poller.open(); err != nil {
 		return nil, fmt.Errorf("open event loop: %w", err)
@@ -65,7 +66,7 @@ func New(clock *pacer.Clock, wire *targets.Wire, connections int) (*Client, erro
 		return nil, fmt.Errorf("open event loop: %w", err)
 	}
 	var err error
-	if c.names, err = newNames(wire.Address, wire.Timeout, c.locals.fits); err != nil {
+	if c.of, c.hosts, err = newHosts(wire.Steps(), c.locals.fits); err != nil {
 		c.bell.close()
 		c.poller.close()
 		return nil, fmt.Errorf("open event loop: %w", err)
@@ -81,11 +82,13 @@ func (c *Client) Now() int64 { return c.clock.Now() }
 // is allowed.
 func (c *Client) Send(_, due int64, request uint64) bool {
 	now := c.clock.Now() // the turn's own time grows old while requests are sent
-	for p := c.take(now); p != nil; p = c.take(now) {
-		p.begin(worker.Result{Request: request, Due: due, Sent: now}, now+int64(c.wire.Timeout), c.peer)
-		p.answer.Begin(c.wire.Limits, c.wire.Head)
-		if p.request = c.wire.Request; p.request == nil {
-			p.filled = c.wire.Fill(p.filled, request)
+	wire, h := c.step(request)
+	for p := c.take(now, h); p != nil; p = c.take(now, h) {
+		p.wire = wire
+		p.begin(worker.Result{Request: request, Due: due, Sent: now}, now+int64(c.wire.Timeout), h)
+		p.answer.Begin(wire.Limits, wire.Head)
+		if p.request = wire.Request; p.request == nil {
+			p.filled = wire.Fill(p.filled, request)
 			p.request = p.filled
 		}
 		c.inFlight.push(p)
@@ -100,6 +103,15 @@ func (c *Client) Send(_, due int64, request uint64) bool {
 		c.drop(p)
 	}
 	return false
+}
+
+// step returns what a request is, and where it goes.
+func (c *Client) step(request uint64) (*targets.Wire, *host) {
+	w := c.wire.Step(request)
+	if len(c.hosts) == 1 {
+		return w, c.hosts[0]
+	}
+	return w, c.of[w]
 }
 
 // Poll implements worker.Client. The first look does not block; under load it is the only one.
@@ -179,8 +191,8 @@ func (c *Client) expire(now int64) {
 	for p := c.inFlight.first; p != nil && p.deadline <= now; p = c.inFlight.first {
 		if p.state == connecting {
 			c.opening--
-			c.peer = p.first + p.tried // the next connection tries another address
-			c.names.doubt()
+			p.host.peer = p.first + p.tried // the next connection tries another address
+			p.host.names.doubt()
 		}
 		c.end(p, os.ErrDeadlineExceeded, targets.ClassOther, false)
 	}
@@ -206,7 +218,7 @@ func (c *Client) Close() error {
 		return nil
 	}
 	c.closed = true
-	c.names.close()
+	closeHosts(c.hosts)
 	for _, p := range c.places {
 		p.hangUp()
 	}

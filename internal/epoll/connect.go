@@ -19,7 +19,7 @@ const connectEvents = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | edge
 // connect opens a connection for a place, and for its request if it has one. It tries the first address not tried yet
 // that does not refuse at once. The request is written when the connection is open.
 func (c *Client) connect(p *place) {
-	known := c.names.known.Load()
+	known := p.host.names.known.Load()
 	for p.tried < len(known.peers) {
 		to := known.peers[(p.first+p.tried)%len(known.peers)]
 		p.tried++
@@ -35,7 +35,7 @@ func (c *Client) connect(p *place) {
 			p.refused(err)
 		}
 	}
-	c.names.doubt()
+	p.host.names.doubt()
 	if p.ahead {
 		p.ahead = false
 		c.drop(p)
@@ -65,7 +65,7 @@ func (c *Client) connected(p *place) {
 
 // opened writes the request, or keeps the connection for one. The next connections use the same address.
 func (c *Client) opened(p *place) {
-	c.peer = p.first + p.tried - 1
+	p.host.peer = p.first + p.tried - 1
 	if !p.ahead {
 		c.write(p)
 		return
@@ -76,7 +76,7 @@ func (c *Client) opened(p *place) {
 		return
 	}
 	p.state, p.idleSince = idle, c.clock.Now()
-	c.idle.push(p)
+	p.host.idle.push(p)
 }
 
 // refused notes that an address refused the connection.

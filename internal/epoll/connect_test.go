@@ -35,8 +35,8 @@ func TestNames(t *testing.T) {
 
 	// A refusing address before a working one: the working one is found once, then remembered.
 	good := netip.MustParseAddr("127.0.0.1")
-	r.c.names.learn([]netip.Addr{netip.MustParseAddr("127.0.0.77"), good}, nil)
-	r.c.peer = 0
+	r.c.hosts[0].names.learn([]netip.Addr{netip.MustParseAddr("127.0.0.77"), good}, nil)
+	r.c.hosts[0].peer = 0
 	for range 3 {
 		r.mustSend()
 	}
@@ -44,16 +44,16 @@ func TestNames(t *testing.T) {
 	for _, x := range r.got {
 		expect(t, x.Outcome, 200, "")
 	}
-	if n := len(r.c.names.known.Load().peers); r.c.peer%n != 1 {
-		t.Errorf("address %d of %d is tried first, the last one answered", r.c.peer%n, n)
+	if n := len(r.c.hosts[0].names.known.Load().peers); r.c.hosts[0].peer%n != 1 {
+		t.Errorf("address %d of %d is tried first, the last one answered", r.c.hosts[0].peer%n, n)
 	}
-	r.c.names.learn(nil, &net.DNSError{Err: "gone"})
+	r.c.hosts[0].names.learn(nil, &net.DNSError{Err: "gone"})
 	expect(t, r.do(), 200, "")
 }
 
 func TestNoSuchName(t *testing.T) {
 	r := newRig(t, targets.Spec{URL: "http://nobody.invalid/"}, targets.Local{}, 1)
-	r.c.names.known.Store(&known{err: &net.DNSError{Err: "no such host", IsNotFound: true}}) // whatever is said here
+	r.c.hosts[0].names.known.Store(&known{err: &net.DNSError{Err: "no such host", IsNotFound: true}}) // whatever is said here
 	expect(t, r.do(), 0, targets.ClassDNS)
 }
 
@@ -142,8 +142,8 @@ func TestConnectTimeout(t *testing.T) {
 	address := deaf(t)
 	r := newRig(t, targets.Spec{URL: "http://" + address.String(), Timeout: 100 * time.Millisecond}, targets.Local{}, 1)
 	expect(t, r.do(), 0, targets.ClassTimeout)
-	if r.c.peer != 1 {
-		t.Errorf("address %d is tried next", r.c.peer)
+	if r.c.hosts[0].peer != 1 {
+		t.Errorf("address %d is tried next", r.c.hosts[0].peer)
 	}
 	expect(t, r.do(), 0, targets.ClassTimeout)
 }

@@ -45,7 +45,7 @@ func (c *Client) handle(p *place, events uint32) {
 	case idle:
 		// The peer closed it, or sent unexpected data.
 		if p.readable {
-			c.idle.remove(p)
+			p.host.idle.remove(p)
 			c.drop(p)
 		}
 	}
@@ -135,7 +135,7 @@ func (c *Client) read(p *place) {
 
 // reusable tells whether the connection can carry another request. The answer knows about data after it.
 func (c *Client) reusable(p *place) bool {
-	return !p.hungUp && p.writeErr == nil && !c.wire.Close && p.answer.KeepAlive()
+	return !p.hungUp && p.writeErr == nil && !p.wire.Close && p.answer.KeepAlive()
 }
 
 // drained tells whether there is nothing to read, not even a hang-up. A byte that it reads is lost, and so is the
@@ -168,7 +168,7 @@ func (c *Client) end(p *place, err error, rest string, keep bool) {
 	}
 	r := &p.result
 	r.Done, c.latest = now, now
-	r.Outcome = c.wire.Outcome(&p.answer, time.Duration(now-r.Sent), err, rest)
+	r.Outcome = p.wire.Outcome(&p.answer, time.Duration(now-r.Sent), err, rest)
 	r.Outcome.BytesIn, r.Outcome.BytesOut = int64(p.in), int64(p.out)
 	p.answer.Release()
 	if keep {

@@ -133,8 +133,8 @@ func TestLargeAnswer(t *testing.T) {
 		}
 	})}, targets.Local{}, 1)
 	for range 100 {
-		if got := kept.do(); got.Class != "" || kept.c.idle.first == nil {
-			t.Fatalf("%+v, kept: %v", got, kept.c.idle.first != nil)
+		if got := kept.do(); got.Class != "" || kept.c.hosts[0].idle.first == nil {
+			t.Fatalf("%+v, kept: %v", got, kept.c.hosts[0].idle.first != nil)
 		}
 	}
 	limited := newRig(t, targets.Spec{URL: url, BodyLimit: 1 << 20}, targets.Local{}, 1)
@@ -187,7 +187,7 @@ func TestIdleConnectionsClosed(t *testing.T) {
 	for i := range 20 {
 		got := r.do()
 		expect(t, got, 200, "")
-		r.pollUntil("the hang-up is noticed", func() bool { return r.c.idle.first == nil })
+		r.pollUntil("the hang-up is noticed", func() bool { return r.c.hosts[0].idle.first == nil })
 		if len(r.c.places) != 1 {
 			t.Fatalf("request %d: %d places, one is free each time", i, len(r.c.places))
 		}
@@ -299,7 +299,7 @@ func TestSlowAnswer(t *testing.T) {
 			t.Errorf("request %d took %v", x.Request, took)
 		}
 	}
-	if r.c.idle.first != nil {
+	if r.c.hosts[0].idle.first != nil {
 		t.Error("a connection with half an answer is idle")
 	}
 }
@@ -332,20 +332,20 @@ func TestIdleLimit(t *testing.T) {
 		r.mustSend()
 	}
 	r.pollFor(4)
-	for p := r.c.idle.first; p != nil; p = p.next {
+	for p := r.c.hosts[0].idle.first; p != nil; p = p.next {
 		p.idleSince -= int64(r.c.wire.IdleLimit) + 1
 	}
 	expect(t, r.do(), 200, "")
-	if n := s.Connections(); n != 5 || r.c.idle.first != r.c.idle.last {
+	if n := s.Connections(); n != 5 || r.c.hosts[0].idle.first != r.c.hosts[0].idle.last {
 		t.Errorf("%d connections, want 5, the new one idle alone", n)
 	}
 	// A connection that is never needed is closed while another works.
 	r.mustSend()
 	r.mustSend()
 	r.pollFor(7)
-	r.c.idle.first.idleSince -= int64(r.c.wire.IdleLimit) + 1
+	r.c.hosts[0].idle.first.idleSince -= int64(r.c.wire.IdleLimit) + 1
 	expect(t, r.do(), 200, "")
-	if r.c.idle.first != r.c.idle.last {
+	if r.c.hosts[0].idle.first != r.c.hosts[0].idle.last {
 		t.Error("a connection remains idle beyond the limit")
 	}
 }

@@ -86,7 +86,7 @@ func TestNameMoves(t *testing.T) {
 	// Nobody listens at the known address; the name server has no better one for a while.
 	began, asked := time.Now(), names.asked.Load()
 	names.point("127.0.0.77")
-	r.c.names.learn([]netip.Addr{netip.MustParseAddr("127.0.0.77")}, nil)
+	r.c.hosts[0].names.learn([]netip.Addr{netip.MustParseAddr("127.0.0.77")}, nil)
 	for names.asked.Load() < asked+3 {
 		expect(t, r.do(), 0, targets.ClassConnect)
 		if time.Since(began) > 20*time.Second {
@@ -111,7 +111,7 @@ func TestNameMoves(t *testing.T) {
 		t.Errorf("the new address is used after %v", took)
 	}
 	// While it answers there are no lookups.
-	r.pollUntil("a lookup under way has ended", func() bool { return len(r.c.names.wrong) == 0 })
+	r.pollUntil("a lookup under way has ended", func() bool { return len(r.c.hosts[0].names.wrong) == 0 })
 	asked = names.asked.Load()
 	for until := time.Now().Add(2500 * time.Millisecond); time.Now().Before(until); r.poll(10 * time.Millisecond) {
 		expect(t, r.do(), 200, "")

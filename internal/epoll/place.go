@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/http1"
 )
 
@@ -32,6 +33,8 @@ type place struct {
 	queued           bool // resume will read on
 	ahead            bool // no request waits for the connection
 
+	host      *host // where the connection leads
+	wire      *targets.Wire
 	result    worker.Result
 	request   []byte // what is to be written: filled, or shared by all places
 	filled    []byte // reused from request to request
@@ -51,11 +54,11 @@ type place struct {
 // mostKept is the largest buffer that a place keeps for its next request, in bytes.
 const mostKept = 64 << 10
 
-// begin begins a request.
-func (p *place) begin(r worker.Result, deadline int64, peer int) {
-	p.result, p.deadline = r, deadline
+// begin begins a request to a host.
+func (p *place) begin(r worker.Result, deadline int64, h *host) {
+	p.result, p.deadline, p.host = r, deadline, h
 	p.in, p.out, p.writeErr = 0, 0, nil
-	p.first, p.tried, p.connectErr = peer, 0, nil
+	p.first, p.tried, p.connectErr = h.peer, 0, nil
 }
 
 // hangUp closes the connection, if there is one. The kernel then forgets its events.
@@ -67,11 +70,11 @@ func (p *place) hangUp() {
 	p.readable, p.hungUp = false, false
 }
 
-// take takes a place for a request: the connection that became idle last, else a free place. It returns nil if there is
-// none, or if the maximum number of connections is being opened.
-func (c *Client) take(now int64) *place {
-	for p := c.idle.last; p != nil; p = c.idle.last {
-		c.idle.remove(p)
+// take takes a place for a request: the connection to its host that became idle last, else a free place. It returns nil
+// if there is none, or if the maximum number of connections is being opened.
+func (c *Client) take(now int64, h *host) *place {
+	for p := h.idle.last; p != nil; p = h.idle.last {
+		h.idle.remove(p)
 		if c.usable(p, now-p.idleSince) {
 			return p
 		}
@@ -98,19 +101,36 @@ func (c *Client) usable(p *place, idle int64) bool {
 	return idle <= int64(c.wire.IdleLimit) && (idle < int64(c.wire.LookAfter) || c.drained(p))
 }
 
-// vacant takes a place without a connection; nil if there is none.
+// vacant takes a place without a connection; nil if there is none. A connection that is idle at another host has to
+// go.
 func (c *Client) vacant() *place {
 	if p := c.free.last; p != nil {
 		c.free.remove(p)
 		return p
 	}
 	if len(c.places) == c.max {
-		return nil
+		return c.evicted()
 	}
 	p := &place{fd: -1, index: int32(len(c.places))}
 	p.answer.Remember(&c.memo)
 	c.places = append(c.places, p)
 	return p
+}
+
+// evicted closes the connection that is idle for longest at any host, and returns its place; nil if none is idle.
+func (c *Client) evicted() *place {
+	var oldest *place
+	for _, h := range c.hosts {
+		if p := h.idle.first; p != nil && (oldest == nil || p.idleSince < oldest.idleSince) {
+			oldest = p
+		}
+	}
+	if oldest != nil {
+		oldest.host.idle.remove(oldest)
+		oldest.hangUp()
+		oldest.state = free
+	}
+	return oldest
 }
 
 // park makes a place available again after its request was reported.
@@ -123,10 +143,11 @@ func (c *Client) park(p *place) {
 		return
 	}
 	p.state, p.idleSince = idle, c.latest
-	c.idle.push(p)
+	idle := &p.host.idle
+	idle.push(p)
 	// Each park removes one old connection, so no timer is needed for that.
-	if old := c.idle.first; c.latest-old.idleSince > int64(c.wire.IdleLimit) {
-		c.idle.remove(old)
+	if old := idle.first; c.latest-old.idleSince > int64(c.wire.IdleLimit) {
+		idle.remove(old)
 		c.drop(old)
 	}
 }

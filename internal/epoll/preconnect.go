@@ -36,10 +36,11 @@ func (c *Client) Preconnect(ctx context.Context, n int, every time.Duration) int
 	return c.settle()
 }
 
-// openAhead starts to open a connection without a request.
+// openAhead starts to open a connection without a request: to the host of the next request that has no connection.
 func (c *Client) openAhead() {
 	p := c.vacant()
-	p.begin(worker.Result{}, 0, c.peer)
+	_, h := c.step(uint64(p.index))
+	p.begin(worker.Result{}, 0, h)
 	p.ahead = true
 	c.connect(p)
 }

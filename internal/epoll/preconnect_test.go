@@ -78,7 +78,7 @@ func TestPreconnectFails(t *testing.T) {
 
 	closed := newRig(t, targets.Spec{URL: serve(t, func(c *net.TCPConn) {})}, targets.Local{}, 10)
 	closed.c.Preconnect(t.Context(), 10, 0)
-	closed.pollUntil("the loop heard that all were closed", func() bool { return closed.c.idle.first == nil })
+	closed.pollUntil("the loop heard that all were closed", func() bool { return closed.c.hosts[0].idle.first == nil })
 	if n := len(closed.got); n != 0 {
 		t.Errorf("%d results without a request", n)
 	}
@@ -101,8 +101,8 @@ func TestPreconnectEnds(t *testing.T) {
 
 // aimAt redirects the next connections to another address.
 func (r *rig) aimAt(address netip.AddrPort) {
-	r.c.names.learn([]netip.Addr{address.Addr()}, nil)
-	r.c.names.known.Load().peers[0].address.(*unix.SockaddrInet4).Port = int(address.Port())
+	r.c.hosts[0].names.learn([]netip.Addr{address.Addr()}, nil)
+	r.c.hosts[0].names.known.Load().peers[0].address.(*unix.SockaddrInet4).Port = int(address.Port())
 }
 
 // However many requests are due at once, exactly the maximum of connections is opened at the same time. Poll returns
@@ -164,11 +164,11 @@ func TestNoStampedeAfterResets(t *testing.T) {
 		}
 		opened.Wait()
 	}
-	good := r.c.idle.first
+	good := r.c.hosts[0].idle.first
 	close(cut)
 	reset.Wait()
 	now := r.c.Now()
-	for p := r.c.idle.first; p != nil; p = p.next {
+	for p := r.c.hosts[0].idle.first; p != nil; p = p.next {
 		for p != good && !signalled(t, p.fd) { // on its way
 			time.Sleep(time.Millisecond)
 		}
@@ -213,7 +213,7 @@ func TestResetWhileFull(t *testing.T) {
 				}
 			})}, targets.Local{}, 2)
 			expect(t, r.do(), 200, "")
-			p := r.c.idle.last
+			p := r.c.hosts[0].idle.last
 			for junk, errno := make([]byte, 1<<20), unix.Errno(0); errno != unix.EAGAIN; { // as a server does that does not read all of a body
 				if _, errno = send(p.fd, junk); errno != 0 && errno != unix.EAGAIN {
 					t.Fatal(errno)
@@ -308,7 +308,7 @@ func TestIdleConnectionIsLookedAt(t *testing.T) {
 			expect(t, r.do(), 200, "")
 			close(end)
 			<-ended
-			p := r.c.idle.last
+			p := r.c.hosts[0].idle.last
 			for !signalled(t, p.fd) { // on its way
 				time.Sleep(time.Millisecond)
 			}

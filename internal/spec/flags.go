@@ -90,9 +90,13 @@ func digest(content []byte) string {
 // target adds what is requested, and how.
 func (f *flagList) target(t targets.Spec) {
 	shown := t.Redacted()
-	if shown.URL != t.URL {
+	switch {
+	case len(t.Flows) > 0:
+		text, _ := json.Marshal(t.Flows) // it has no values that JSON lacks
+		f.withhold("--targets", fmt.Sprintf("[%d targets, SHA-256 %x]", len(t.Flows), sha256.Sum256(text)))
+	case shown.URL != t.URL:
 		f.withhold("--url", shown.URL)
-	} else {
+	default:
 		f.add("--url", t.URL, "")
 	}
 	f.add("--method", t.Method, "")

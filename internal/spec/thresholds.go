@@ -3,8 +3,11 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/threshold"
 )
 
@@ -42,6 +45,10 @@ func (s Spec) validateThresholds() error {
 	}
 	for _, t := range all {
 		switch {
+		case t.Step != "" && !slices.Contains(s.Target.StepNames()[:min(len(s.Target.StepNames()), record.MaxSteps)], t.Step):
+			return fmt.Errorf("--threshold %q: there is no step %.70q; %s", t.Text, t.Step, s.knownSteps())
+		case s.Warmup > 0 && t.Step != "":
+			return fmt.Errorf("--threshold %q and --warmup: steps have no values over time, so no warm-up can be left out; remove one of the two", t.Text)
 		case s.Warmup > 0 && !t.OverTime():
 			return fmt.Errorf("--threshold %q and --warmup: %s has no values over time, so no warm-up can be left out; remove one of the two", t.Text, t.Metric)
 		case t.Over > 0 && s.Length() > 0 && s.Warmup+t.Over > s.Length():
@@ -51,6 +58,19 @@ func (s Spec) validateThresholds() error {
 		}
 	}
 	return nil
+}
+
+// knownSteps says which steps thresholds may name.
+func (s Spec) knownSteps() string {
+	names := s.Target.StepNames()
+	switch {
+	case len(names) == 0:
+		return "the run has one kind of request; leave {step=…} out"
+	case len(names) > record.MaxSteps: // those beyond are pooled
+		return fmt.Sprintf("there are %d, and each of the first %d has counts of its own", len(names), record.MaxSteps)
+	default:
+		return "there is " + strings.Join(names, ", ")
+	}
 }
 
 // sameThreshold reports whether both ask for the same, however they are written.

@@ -62,6 +62,7 @@ func (s *shard) sendClosed(now int64) (until int64) {
 	most := before + s.rest.most(s.limits.maxInFlight-before)
 	for s.inFlight < most && s.client.Send(now, now, s.request) {
 		s.recorder.Sent()
+		s.recorder.StepSent(s.step(s.request))
 		s.request += uint64(s.parts)
 		s.inFlight++
 	}

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // handover exchanges a shard's recorder for an empty one, once a second. Each shard has two recorders. The publisher
@@ -17,6 +18,20 @@ type handover struct {
 
 func newHandover() handover {
 	return handover{full: make(chan *record.Recorder, 1), spare: record.NewRecorder()}
+}
+
+// countSteps makes both recorders count the steps of a mix. Call it before run.
+func (s *shard) countSteps(mix *targets.Mix) {
+	s.mix = mix
+	s.recorder, s.handover.spare = record.NewRecorder(mix.Names()...), record.NewRecorder(mix.Names()...)
+}
+
+// step returns the step of a request; 0 without a mix.
+func (s *shard) step(number uint64) int {
+	if s.mix == nil {
+		return 0
+	}
+	return s.mix.Step(number)
 }
 
 // exchange is the shard's side. It returns the recorder to use from now on.

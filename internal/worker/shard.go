@@ -8,6 +8,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // mode is what a shard was told. It only grows.
@@ -60,6 +61,7 @@ type shard struct {
 	pace     pace
 	waiting  waiting
 	recorder *record.Recorder
+	mix      *targets.Mix // nil = a workload of one request
 	inFlight int
 	request  uint64       // of a closed loop: number of the next request
 	giveUp   int64        // when the last requests are abandoned, 0 = there may be more
@@ -184,7 +186,7 @@ func (s *shard) release(now int64) int64 {
 		case s.again(&x):
 			continue
 		case fate == lease.Late:
-			s.recorder.LateDropped(1)
+			s.dropLate(&x)
 			s.countLate(now, local)
 			continue
 		}
@@ -192,7 +194,7 @@ func (s *shard) release(now int64) int64 {
 		case s.pace.at(local) > now:
 			return s.pace.at(local)
 		case s.waiting.n+s.inFlight >= s.limits.maxInFlight:
-			s.recorder.LateDropped(1)
+			s.dropLate(&x)
 			s.noRoom()
 		default:
 			s.countLate(now, local)
@@ -210,7 +212,7 @@ func (s *shard) withdrawn(x *pacer.Slot, ahead int64) bool {
 	case s.arcs.recalled(x):
 		s.recorder.Recalled(1)
 	case ahead > maxGrantLead:
-		s.recorder.LateDropped(1)
+		s.dropLate(x)
 	default:
 		return false
 	}
@@ -233,9 +235,10 @@ func (s *shard) send(now int64) {
 		case s.arcs.recalled(&first.Slot):
 			s.recall(&first.Slot)
 		case now-first.local > s.limits.maxLag:
-			s.recorder.LateDropped(1)
+			s.dropLate(&first.Slot)
 		case s.client.Send(now, first.local, uint64(first.Ordinal)):
 			s.recorder.Sent()
+			s.recorder.StepSent(s.step(uint64(first.Ordinal)))
 			s.inFlight++
 		default:
 			s.refused(s.waiting.refuse())
@@ -252,6 +255,7 @@ func (s *shard) completed(r Result) {
 		Due: r.Due, Sent: r.Sent, Done: r.Done,
 		Status: r.Outcome.Status, Class: r.Outcome.Class,
 		BytesIn: r.Outcome.BytesIn, BytesOut: r.Outcome.BytesOut,
+		Step: s.step(r.Request),
 	})
 }
 
@@ -273,5 +277,11 @@ func (s *shard) discard(x *pacer.Slot) {
 		s.recall(x)
 		return
 	}
+	s.dropLate(x)
+}
+
+// dropLate counts a slot that is too late to send.
+func (s *shard) dropLate(x *pacer.Slot) {
 	s.recorder.LateDropped(1)
+	s.recorder.StepLate(s.step(uint64(x.Ordinal)))
 }

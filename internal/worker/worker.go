@@ -12,6 +12,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // The values that the zero values of a Worker stand for.
@@ -40,6 +41,9 @@ type Worker struct {
 	// Closed makes it a closed loop: each connection sends its next request when the last one is answered. Latency
 	// counts from then. The laws of the run have no slots; they only tell when the run is active.
 	Closed bool
+
+	// Mix says which step of a workload a request is, for the counts of each step; nil = there are none.
+	Mix *targets.Mix
 
 	// Unique makes the worker send no ordinal twice. A slot whose ordinal it sent under a rate that had ended, before it
 	// heard of that, is not sent. It has no effect with Grants.
@@ -143,6 +147,9 @@ func (e *engine) open() error {
 			drainTimeout: int64(e.DrainTimeout),
 			resolution:   int64(e.Resolution),
 		}))
+		if e.Mix != nil {
+			e.shards[i].countSteps(e.Mix)
+		}
 		if e.Unique {
 			e.shards[i].sendOnce()
 		}

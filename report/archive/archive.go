@@ -45,6 +45,7 @@ type document struct {
 	Service *record.Histogram `json:"service"`
 	Lag     *record.Histogram `json:"lag"`
 	Errors  documentErrors    `json:"errors"`
+	Steps   documentSteps     `json:"steps,omitempty"`
 	Series  documentSeries    `json:"series"`
 }
 
@@ -66,7 +67,7 @@ func encode(r report.Report) ([]byte, error) {
 		return nil, report.ErrNoHistograms
 	}
 	h := r.Histograms
-	body, err := json.Marshal(document{r, h.Latency, h.Service, h.Lag, h.Errors, h.Series})
+	body, err := json.Marshal(document{r, h.Latency, h.Service, h.Lag, h.Errors, h.Steps, h.Series})
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +173,7 @@ func decode(body []byte) (report.Report, error) {
 	if err := json.Unmarshal(body, &a); err != nil {
 		return report.Report{}, fmt.Errorf("archive: %w", err)
 	}
-	a.Report.Histograms = &report.Histograms{Latency: a.Latency, Service: a.Service, Lag: a.Lag, Errors: a.Errors, Series: a.Series}
+	a.Report.Histograms = &report.Histograms{Latency: a.Latency, Service: a.Service, Lag: a.Lag, Errors: a.Errors, Steps: a.Steps, Series: a.Series}
 	if err := check(&a.Report); err != nil {
 		return report.Report{}, fmt.Errorf("archive: %w", err)
 	}

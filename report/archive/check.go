@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/loadctl/loadctl/report"
@@ -112,10 +113,11 @@ func (c *jsonContainer) name(name string) error {
 	return nil
 }
 
-// documentErrors and documentSeries count histograms before the first one is unpacked: 100 bytes of text may unpack to
+// documentErrors, documentSteps and documentSeries count histograms before the first one is unpacked: 100 bytes of text may unpack to
 // 50 kB.
 type (
 	documentErrors map[string]*record.Histogram
+	documentSteps  map[string]*record.Histogram
 	documentSeries []record.Point
 )
 
@@ -127,14 +129,24 @@ func (*skipped) UnmarshalJSON([]byte) error { return nil }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (e *documentErrors) UnmarshalJSON(text []byte) error {
+	return unmarshalFew(text, (*map[string]*record.Histogram)(e), "classes of errors", record.MaxClasses+1)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *documentSteps) UnmarshalJSON(text []byte) error {
+	return unmarshalFew(text, (*map[string]*record.Histogram)(s), "steps", record.MaxSteps+1)
+}
+
+// unmarshalFew reads at most so many histograms.
+func unmarshalFew(text []byte, into *map[string]*record.Histogram, what string, most int) error {
 	var all map[string]skipped
 	if err := json.Unmarshal(text, &all); err != nil {
 		return err
 	}
-	if len(all) > record.MaxClasses+1 {
-		return fmt.Errorf("%d classes of errors, more than %d", len(all), record.MaxClasses+1)
+	if len(all) > most {
+		return fmt.Errorf("%d %s, more than %d", len(all), what, most)
 	}
-	return json.Unmarshal(text, (*map[string]*record.Histogram)(e))
+	return json.Unmarshal(text, into)
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -175,7 +187,7 @@ func check(r *report.Report) error {
 	if len(h.Errors) > record.MaxClasses+1 {
 		return fmt.Errorf("%d classes of errors, more than %d", len(h.Errors), record.MaxClasses+1)
 	}
-	if err := cmp.Or(checkSeries(r), r.CheckEvents()); err != nil {
+	if err := cmp.Or(checkSteps(r), checkSeries(r), r.CheckEvents()); err != nil {
 		return err
 	}
 	last := int64(-1)
@@ -184,6 +196,19 @@ func check(r *report.Report) error {
 			return fmt.Errorf("point %d of the series does not fit", p.Index)
 		}
 		last = p.Index
+	}
+	return nil
+}
+
+// checkSteps refuses histograms of steps that are not there.
+func checkSteps(r *report.Report) error {
+	if len(r.Steps) > record.MaxSteps+1 || len(r.Histograms.Steps) > record.MaxSteps+1 {
+		return fmt.Errorf("%d steps, more than %d", max(len(r.Steps), len(r.Histograms.Steps)), record.MaxSteps+1)
+	}
+	for name, h := range r.Histograms.Steps {
+		if h == nil || !slices.ContainsFunc(r.Steps, func(s report.StepReport) bool { return s.Name == name }) {
+			return fmt.Errorf("the histogram of step %.40q has no counts", name)
+		}
 	}
 	return nil
 }

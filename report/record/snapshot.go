@@ -81,6 +81,9 @@ type Snapshot struct {
 	Status map[int]int64          `json:"status"` // responses by protocol status 1…999; OtherStatus pools the rest
 	Errors map[string]*ErrorClass `json:"errors"` // failed requests by class, at most 65 classes
 
+	// Steps are the steps of a workload by name, at most MaxSteps and OtherStep; nil without a workload.
+	Steps map[string]*Step `json:"steps,omitempty"`
+
 	// MostInFlight is the most requests that this worker had in flight at once in a closed loop. It is 0 in an open
 	// loop, and for targets that do not connect. In a merge of several workers it is that of one of them.
 	MostInFlight int64 `json:"most_in_flight,omitempty"`
@@ -140,6 +143,7 @@ func (s *Snapshot) Record(r *Recorder) {
 			e.Latency.mergeDense(c.latency)
 		}
 	}
+	s.addSteps(&r.steps)
 }
 
 // Merge adds the counts and buckets of o, of any worker; o stays unchanged. The interval grows to cover both. Worker,
@@ -164,6 +168,7 @@ func (s *Snapshot) Merge(o *Snapshot) {
 		e.Count += c.Count
 		e.Latency.Merge(c.Latency)
 	}
+	s.mergeSteps(o)
 }
 
 // TakeTimes moves the histograms of o into s; o keeps its counts. So the histograms of thousands of workers need not be
@@ -173,6 +178,9 @@ func (s *Snapshot) TakeTimes(o *Snapshot) {
 	o.Latency, o.Service, o.Lag = NewHistogram(), NewHistogram(), NewHistogram()
 	for _, c := range o.Errors {
 		c.Latency = NewHistogram()
+	}
+	for _, step := range o.Steps {
+		step.Latency = NewHistogram()
 	}
 }
 
@@ -186,6 +194,9 @@ func (s *Snapshot) AddTimes(o *Snapshot) {
 	s.Lag.Merge(o.Lag)
 	for name, c := range o.Errors {
 		s.Class(name).Latency.Merge(c.Latency)
+	}
+	for name, step := range o.Steps {
+		s.Step(name).Latency.Merge(step.Latency)
 	}
 }
 
@@ -213,4 +224,5 @@ func (s *Snapshot) Reset() {
 	s.Lag.Reset()
 	clear(s.Status)
 	clear(s.Errors)
+	s.Steps = nil
 }

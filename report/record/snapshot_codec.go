@@ -10,9 +10,9 @@ import (
 const (
 	snapshotVersion = 1
 
-	// maxSnapshotBytes bounds an encoded snapshot. A usual one has some kB; one with every bucket of 68 histograms in
-	// use has less than 16 MiB.
-	maxSnapshotBytes = 16 << 20
+	// maxSnapshotBytes bounds an encoded snapshot. A usual one has some kB; one with every bucket of 101 histograms in
+	// use has less than 32 MiB.
+	maxSnapshotBytes = 32 << 20
 )
 
 // snapshotFields is a Snapshot without its methods, so that encoding/json uses the fields.
@@ -93,6 +93,14 @@ func (s *Snapshot) normalize() error {
 			return fmt.Errorf("status code %d is out of range", code)
 		}
 		if err := checkCount("status", n); err != nil {
+			return err
+		}
+	}
+	if len(s.Steps) > MaxSteps+1 {
+		return fmt.Errorf("%d steps, more than %d", len(s.Steps), MaxSteps+1)
+	}
+	for name, step := range s.Steps {
+		if err := step.check(name); err != nil {
 			return err
 		}
 	}

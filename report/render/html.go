@@ -42,6 +42,7 @@ func HTML(w io.Writer, r report.Report) error {
 	m.tiles(tilesOf(r))
 	m.audit(r)
 	m.times(timesOf(r))
+	m.steps(stepsOf(r))
 	m.answers(answersOf(r))
 	m.charts(chartsOf(r))
 	m.workers(workersOf(r))

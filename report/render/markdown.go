@@ -33,6 +33,7 @@ func Markdown(w io.Writer, r report.Report) error {
 	markdownChecks(&b, r)
 	markdownCounts(&b, r)
 	markdownTimes(&b, r)
+	markdownSteps(&b, r)
 	markdownAnswers(&b, r)
 	markdownNotes(&b, r)
 	if _, err := w.Write(b.Bytes()); err != nil {

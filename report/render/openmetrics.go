@@ -24,6 +24,7 @@ func OpenMetrics(w io.Writer, r report.Report) error {
 	m.about(r)
 	m.counts(r)
 	m.times(r)
+	m.steps(r)
 	m.workers(r)
 	m.WriteString("# EOF\n")
 	if _, err := w.Write(m.Bytes()); err != nil {

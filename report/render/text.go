@@ -21,6 +21,7 @@ func Text(w io.Writer, r report.Report) error {
 	textHead(&b, r)
 	textAudit(&b, r)
 	textTimes(&b, r)
+	textSteps(&b, r)
 	textAnswers(&b, r)
 	textWorkers(&b, r)
 	textVerdicts(&b, r)

@@ -16,6 +16,7 @@ type Threshold struct {
 	Text      string        // as given
 	Metric    string        // latency, service, lag, errors, checks, rate, dropped or status
 	Code      string        // of status: a code such as 503 or 5xx; "" = any
+	Step      string        // of a workload; "" = all requests
 	Aggregate string        // count, rate, avg, min, max or p; med is p of 0.5
 	Quantile  float64       // of p, 0…1
 	Op        string        // <, <=, >, >=, == or !=
@@ -79,7 +80,7 @@ func (t Threshold) Kind() Kind {
 }
 
 // OverTime tells whether the series has the metric of the threshold. Only then can parts of a run be judged.
-func (t Threshold) OverTime() bool { return t.metric().overTime }
+func (t Threshold) OverTime() bool { return t.Step == "" && t.metric().overTime }
 
 // IsTime tells whether the limit is a time, in ns.
 func (t Threshold) IsTime() bool { return t.Kind() == TimeKind }
@@ -177,7 +178,7 @@ func (s *thresholdScanner) metric(t *Threshold) error {
 	return s.fail(at, "name a metric, as in latency:p(99)<250ms; there are %s", strings.Join(names, ", "))
 }
 
-// tags reads the tags of the metric. Only status has one: its code.
+// tags reads the tags of the metric: the code of status, the step of others.
 func (s *thresholdScanner) tags(t *Threshold) error {
 	if s.accept("{") == "" {
 		return s.colon()
@@ -196,8 +197,13 @@ func (s *thresholdScanner) tags(t *Threshold) error {
 		switch {
 		case value == "":
 			return s.fail(valueAt, "tag %s has no value; write {%s=VALUE}", name, name)
+		case name == "step":
+			if err := s.step(t, at, value); err != nil {
+				return err
+			}
+			continue
 		case t.Metric != "status" || name != "code":
-			return s.fail(at, "there is no tag %s: only status has one, as in status{code=503}; leave {%s=…} out", name, name)
+			return s.fail(at, "there is no tag %s; there are latency{step=NAME} and status{code=503}; leave {%s=…} out", name, name)
 		case t.Code != "":
 			return s.fail(at, "only one code is allowed; give a threshold for each")
 		case !isCode(value):
@@ -211,6 +217,21 @@ func (s *thresholdScanner) tags(t *Threshold) error {
 	s.space()
 	return s.colon()
 }
+
+// step reads the name of a step.
+func (s *thresholdScanner) step(t *Threshold, at int, name string) error {
+	switch {
+	case t.Step != "":
+		return s.fail(at, "only one step is allowed; give a threshold for each")
+	case !slices.Contains(stepMetrics(), t.Metric):
+		return s.fail(at, "steps have %s; leave {step=…} out", strings.Join(stepMetrics(), ", "))
+	}
+	t.Step = name
+	return nil
+}
+
+// stepMetrics lists the metrics that are known of each step.
+func stepMetrics() []string { return []string{"latency", "errors", "checks", "rate"} }
 
 // isCode tells whether s is a status such as 503, or a class of them such as 5xx.
 func isCode(s string) bool {
@@ -349,6 +370,9 @@ func (s *thresholdScanner) over(t *Threshold) error {
 		return nil
 	}
 	s.space()
+	if t.Step != "" {
+		return s.fail(at, "a step is known for the whole run only; leave out 'over', or the step")
+	}
 	if !t.OverTime() {
 		var kept []string
 		for _, m := range thresholdMetrics() {

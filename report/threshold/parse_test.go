@@ -236,11 +236,13 @@ func badWindows() []badThreshold {
 // badTags use tags that do not exist here.
 func badTags() []badThreshold {
 	return []badThreshold{
-		{"latency{step=pay}:p(99)<1", 9, "there is no tag step"},
+		{"latency{step=pay}:p(99)<1 over 10s", 27, "a step is known for the whole run only"},
+		{"latency{step=pay,step=buy}:p(99)<1", 18, "only one step is allowed"},
+		{"dropped{step=pay}:count<1", 9, "steps have latency, errors, checks, rate"},
 		{"http_req_duration{type:API}:p(95)<500", 19, "there is no tag type"},
 		{"checks{myTag:hola}:rate>0.9", 8, "there is no tag myTag"},
 		{"latency{code=500}:p(99)<1", 9, "there is no tag code"},
-		{"status{code=500,step=a}:count<1", 17, "there is no tag step"},
+		{"status{code=500,step=a}:count<1", 17, "steps have latency, errors, checks, rate"},
 		{"status{code=500,code=501}:count<1", 17, "only one code is allowed"},
 		{"status{code=50}:count<1", 13, "write 503 or 5xx"},
 		{"status{code=50x}:count<1", 13, "write 503 or 5xx"},
@@ -258,7 +260,7 @@ func badTags() []badThreshold {
 // metrics; and those that k6's own parser refuses.
 func badForHere() []badThreshold {
 	return []badThreshold{
-		{"http_req_duration{status:200}:p(95)<1000", 19, "there is no tag status: only status has one, as in status{code=503}"},
+		{"http_req_duration{status:200}:p(95)<1000", 19, "there is no tag status;"},
 		{"http_req_duration{expected_response:true}:p(95)<500", 19, "there is no tag expected_response"},
 		{"http_req_duration{scenario:default}:max>=0", 19, "there is no tag scenario"},
 		{"http_req_duration{name:https://a.b/c}:p(95)<500", 19, "there is no tag name"},

@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/redistest"
+)
+
+// TestMix: two requests, 80 and 20 of 100, of two servers. A fleet of two sends exact shares, also after a change of the
+// rate, and while one server does not answer for 2 s. Reports count each step, and thresholds judge it.
+func TestMix(t *testing.T) {
+	besides(t)
+	const requests = 10_000
+	b := &bed{t: t, redis: redistest.Start(t)}
+	often, seldom := startArrivals(t), startArrivals(t)
+	file := filepath.Join(t.TempDir(), "targets.txt")
+	text := fmt.Sprintf("GET %s/items weight=80 name=browse\nPOST %s/cart weight=20 name=cart\nContent-Type: text/plain\n", often.URL(), seldom.URL())
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := append(patient(), "--targets", file, "--qps", "1500", "-n", fmt.Sprint(requests), "--min-workers", "2",
+		"--threshold", "errors{step=cart}:rate<1%", "--threshold", "rate{step=browse}:count==8000", "--threshold", "latency{step=cart}:max>1s")
+	ps := []*process{b.worker("x", args...), b.worker("x", args...)}
+	all := func() int64 { return often.Count() + seldom.Count() }
+	until(t, "2,000 requests", func() bool { return all() >= 2000 })
+	b.loadctl("set-rate", "x", "1000")
+	until(t, "3,000 requests", func() bool { return all() >= 3000 })
+	began := often.Now()
+	seldom.Stall(2 * time.Second)
+	until(t, "2 s", func() bool { return often.Now() >= began+2e9 })
+	ended := often.Now()
+	for _, p := range ps {
+		p.wait(0)
+	}
+	if often.Count() != 8000 || seldom.Count() != 2000 {
+		t.Errorf("%d and %d arrived, want 8000 and 2000", often.Count(), seldom.Count())
+	}
+	o, s := between(often, began, ended), between(seldom, began, ended)
+	if share := float64(s) / float64(o+s); share < 0.18 || share > 0.22 {
+		t.Errorf("while one server stood still, it got %d of %d requests", s, o+s)
+	}
+	r := b.report("x")
+	if len(r.Steps) != 2 || r.Steps[0].Name != "browse" || r.Steps[0].Sent != 8000 || r.Steps[1].Completed != 2000 || !r.Complete {
+		t.Errorf("%+v", r.Steps)
+	}
+	if fast, slow := r.Steps[0].Latency, r.Steps[1].Latency; slow.Max < int64(time.Second) || slow.P50 > int64(time.Second) || fast.P50 > int64(time.Second) {
+		t.Errorf("latencies %+v, %+v", fast, slow)
+	}
+	for _, format := range []string{"text", "markdown", "html", "openmetrics", "json"} {
+		if shown := b.loadctl("report", "x", "-o", format); !strings.Contains(shown, "browse") {
+			t.Errorf("the %s report lacks the steps", format)
+		}
+	}
+	archive := filepath.Join(t.TempDir(), "x.loadctl")
+	b.loadctl("report", "x", "--out", archive)
+	if before, after := b.loadctl("report", "x"), b.loadctl("report", archive); !strings.Contains(after, table(before)) {
+		t.Errorf("the archive has other steps:\n%s\n%s", before, after)
+	}
+}
+
+// table returns the lines about steps of a text report.
+func table(text string) string {
+	_, after, _ := strings.Cut(text, "\nsteps")
+	lines, _, _ := strings.Cut(after, "\n\n")
+	return lines
+}
+
+// startArrivals starts a server that ends with the test.
+func startArrivals(t *testing.T) *arrivals.Server {
+	t.Helper()
+	s, err := arrivals.Start(arrivals.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// between counts the arrivals in [from, to), ns since 1970.
+func between(s *arrivals.Server, from, to int64) int {
+	at := s.Arrivals()
+	return sort.Search(len(at), func(i int) bool { return at[i] >= to }) - sort.Search(len(at), func(i int) bool { return at[i] >= from })
+}

@@ -1,0 +1,235 @@
+package record
+
+import "fmt"
+
+const (
+	// MaxSteps bounds the steps that are counted apart, besides OtherStep.
+	MaxSteps = 32
+
+	// OtherStep pools the steps of a workload after the first MaxSteps.
+	OtherStep = "other"
+
+	maxStepBytes = 64
+)
+
+// Step holds what is known of the requests of one step of a workload. All counts are ≥ 0; they are part of those of the
+// Snapshot.
+type Step struct {
+	Sent        int64            `json:"sent"`
+	LateDropped int64            `json:"late_dropped,omitempty"`
+	Completed   int64            `json:"completed"`
+	Failed      int64            `json:"failed"`
+	Errors      map[string]int64 `json:"errors,omitempty"` // of Failed, by class, at most 65 classes
+	Latency     *Histogram       `json:"latency"`          // done − due
+}
+
+// NewStep returns an empty one.
+func NewStep() *Step { return &Step{Errors: map[string]int64{}, Latency: NewHistogram()} }
+
+// Merge adds the counts and buckets of o.
+func (s *Step) Merge(o *Step) {
+	s.Sent += o.Sent
+	s.LateDropped += o.LateDropped
+	s.Completed += o.Completed
+	s.Failed += o.Failed
+	for class, n := range o.Errors {
+		s.fail(class, n)
+	}
+	s.Latency.Merge(o.Latency)
+}
+
+// fail counts n failed requests by class.
+func (s *Step) fail(class string, n int64) {
+	if _, known := s.Errors[class]; !known {
+		class = pooledClass(class, s.Errors)
+	}
+	s.Errors[class] += n
+}
+
+// check makes a decoded Step safe to use.
+func (s *Step) check(name string) error {
+	if len(name) > maxStepBytes {
+		return fmt.Errorf("step of %d bytes, more than %d", len(name), maxStepBytes)
+	}
+	if s == nil {
+		return fmt.Errorf("step %q is empty", name)
+	}
+	if s.Latency == nil {
+		s.Latency = NewHistogram()
+	}
+	if s.Errors == nil {
+		s.Errors = map[string]int64{}
+	}
+	if len(s.Errors) > MaxClasses+1 {
+		return fmt.Errorf("step %q has %d error classes, more than %d", name, len(s.Errors), MaxClasses+1)
+	}
+	for class, n := range s.Errors {
+		if len(class) > maxClassBytes {
+			return fmt.Errorf("error class of %d bytes, more than %d", len(class), maxClassBytes)
+		}
+		if err := checkCount("errors", n); err != nil {
+			return err
+		}
+	}
+	return Counts{Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed}.Check()
+}
+
+// Step returns the entry of a step; beyond the limit that of OtherStep.
+func (s *Snapshot) Step(name string) *Step {
+	if step, ok := s.Steps[name]; ok {
+		return step
+	}
+	if n := len(s.Steps); n > MaxSteps || n == MaxSteps && s.Steps[OtherStep] == nil {
+		name = OtherStep
+	}
+	step, ok := s.Steps[name]
+	if !ok {
+		step = NewStep()
+		if s.Steps == nil {
+			s.Steps = map[string]*Step{}
+		}
+		s.Steps[name] = step
+	}
+	return step
+}
+
+// recordedSteps are the steps in a Recorder.
+type recordedSteps struct {
+	of  []int // by index of the step: its place in all
+	all []*recordedStep
+}
+
+// recordedStep is one of them. It survives Reset, so that nothing is allocated again.
+type recordedStep struct {
+	name    string
+	Step    // without Latency
+	latency paged
+}
+
+// newSteps returns the records of steps with these names; equal names share one. The first MaxSteps names have one of
+// their own.
+func newSteps(names []string) (s recordedSteps) {
+	places := map[string]int{}
+	for _, name := range names {
+		if _, known := places[name]; !known && len(places) >= MaxSteps {
+			name = OtherStep
+		}
+		place, known := places[name]
+		if !known {
+			place = len(s.all)
+			places[name] = place
+			s.all = append(s.all, &recordedStep{name: name, Step: Step{Errors: map[string]int64{}}})
+		}
+		s.of = append(s.of, place)
+	}
+	return s
+}
+
+// step returns the record of the step with this index; nil if the Recorder was made without steps.
+func (s *recordedSteps) step(i int) *recordedStep {
+	if i >= len(s.of) {
+		return nil
+	}
+	return s.all[s.of[i]]
+}
+
+// StepSent counts a request that Sent counts too, as one of the step with this index.
+func (r *Recorder) StepSent(step int) {
+	if s := r.steps.step(step); s != nil {
+		s.Sent++
+	}
+}
+
+// StepLate counts a slot that LateDropped counts too, as one of the step with this index.
+func (r *Recorder) StepLate(step int) {
+	if s := r.steps.step(step); s != nil {
+		s.LateDropped++
+	}
+}
+
+// done records the end of a request.
+func (s *recordedStep) done(class string, latency int64) {
+	if class == "" {
+		s.Completed++
+	} else {
+		s.Failed++
+		s.fail(class, 1)
+	}
+	if ns, ok := inRange(latency); ok {
+		s.latency.record(ns)
+	}
+}
+
+// reset forgets all but the memory.
+func (s *recordedSteps) reset() {
+	for _, step := range s.all {
+		clear(step.Errors)
+		step.Step = Step{Errors: step.Errors}
+		step.latency.reset()
+	}
+}
+
+// addSteps adds those that a Recorder holds.
+func (s *Snapshot) addSteps(r *recordedSteps) {
+	for _, from := range r.all {
+		if from.Sent+from.LateDropped+from.Completed+from.Failed == 0 {
+			continue
+		}
+		to := s.Step(from.name)
+		counts := from.Step
+		counts.Latency = NewHistogram()
+		to.Merge(&counts)
+		from.latency.addTo(to.Latency)
+	}
+}
+
+// mergeSteps adds those of another snapshot.
+func (s *Snapshot) mergeSteps(o *Snapshot) {
+	for name, step := range o.Steps {
+		s.Step(name).Merge(step)
+	}
+}
+
+// pageBuckets is the number of buckets in a page. Times of one endpoint are in a few pages.
+const pageBuckets = 256
+
+// paged is a histogram with the layout of [Histogram] for one interval. A page takes 1 kB, and is there from the first
+// value in it on: 20 kB are usual, and 98 kB the most. The zero value is empty. A bucket counts up to 2³² − 1.
+type paged struct{ pages []*[pageBuckets]uint32 }
+
+// record adds a value in ns, in the range of the layout.
+func (p *paged) record(ns int64) {
+	i := (&Histogram{}).index(ns)
+	for i/pageBuckets >= len(p.pages) {
+		p.pages = append(p.pages, nil)
+	}
+	page := p.pages[i/pageBuckets]
+	if page == nil {
+		page = new([pageBuckets]uint32)
+		p.pages[i/pageBuckets] = page
+	}
+	page[i%pageBuckets]++
+}
+
+// addTo adds all buckets to h, which has FullDigits.
+func (p *paged) addTo(h *Histogram) {
+	for i, page := range p.pages {
+		if page == nil {
+			continue
+		}
+		for j, n := range page {
+			if n > 0 {
+				h.record(i*pageBuckets+j, int64(n))
+			}
+		}
+	}
+}
+
+// reset empties the pages and keeps them.
+func (p *paged) reset() {
+	for _, page := range p.pages {
+		if page != nil {
+			*page = [pageBuckets]uint32{}
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package report
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/threshold"
+)
+
+// StepReport is one step of a workload in a Report. Its requests are among those of the report.
+type StepReport struct {
+	Name        string              `json:"name"` // "other" pools those after the first 32
+	Sent        int64               `json:"sent"`
+	LateDropped int64               `json:"late_dropped"` // too late to send
+	Completed   int64               `json:"completed"`
+	Failed      int64               `json:"failed"`
+	InFlight    int64               `json:"in_flight"`
+	Errors      map[string]int64    `json:"errors"` // failed requests by class
+	Latency     record.Distribution `json:"latency_ns"`
+}
+
+// setSteps fills in the steps, sorted by name, the pool at the end.
+func (r *Report) setSteps(steps map[string]*record.Step) {
+	r.Steps = nil
+	for _, name := range slices.SortedFunc(maps.Keys(steps), compareSteps) {
+		s := steps[name]
+		r.Steps = append(r.Steps, StepReport{
+			Name: name, Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed,
+			InFlight: s.Sent - s.Completed - s.Failed, Errors: maps.Clone(s.Errors),
+			Latency: s.Latency.Distribution(keptOf(s.Sent, s.LateDropped)),
+		})
+		r.Histograms.setStep(name, s.Latency)
+	}
+}
+
+func compareSteps(a, b string) int {
+	switch {
+	case a == b:
+		return 0
+	case a == record.OtherStep || b != record.OtherStep && a > b:
+		return 1
+	default:
+		return -1
+	}
+}
+
+// keptOf returns the share that was not dropped late of what was sent or dropped.
+func keptOf(sent, late int64) float64 { return Audit{Asked: sent + late, LateDropped: late}.kept() }
+
+func (h *Histograms) setStep(name string, latency *record.Histogram) {
+	if h.Steps == nil {
+		h.Steps = map[string]*record.Histogram{}
+	}
+	h.Steps[name] = latency
+}
+
+// recorded returns the steps of a report as workers record them.
+func (r *Report) recorded() map[string]*record.Step {
+	all := map[string]*record.Step{}
+	for _, s := range r.Steps {
+		step := &record.Step{Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed, Errors: s.Errors, Latency: record.NewHistogram()}
+		if h := r.Histograms.Steps[s.Name]; h != nil {
+			step.Latency = h
+		}
+		all[s.Name] = step
+	}
+	return all
+}
+
+// addSteps adds the steps of another report.
+func (r *Report) addSteps(o *Report) {
+	sum := record.NewSnapshot("", "")
+	for _, part := range []*Report{r, o} {
+		for name, step := range part.recorded() {
+			sum.Step(name).Merge(step)
+		}
+	}
+	r.setSteps(sum.Steps)
+}
+
+// stepWindow returns a step of a part of a run as a window, by which thresholds are judged. A nil step has no requests.
+func stepWindow(s *record.Step, seconds float64, slower, unknown int64) threshold.Window {
+	if s == nil {
+		s = record.NewStep()
+	}
+	return threshold.Window{
+		Seconds: seconds, Asked: s.Sent + s.LateDropped, Sent: s.Sent, OK: s.Completed, Failed: s.Failed,
+		Latency: s.Latency, NotSent: s.LateDropped, Kept: keptOf(s.Sent, s.LateDropped), Slower: slower, Unknown: unknown,
+	}
+}

@@ -1,0 +1,113 @@
+package targets
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// The bounds of a workload.
+const (
+	MaxFlows      = 10_000
+	MaxWeight     = 10_000
+	maxLabelBytes = 64
+)
+
+// A Flow is what one slot of a workload may send. The number of the slot decides which flow it starts, so that the
+// flows have exact shares: see Mix.
+type Flow struct {
+	// Weight is the flow's part of the mix, Weight / sum of weights; 0 means 1.
+	Weight int64 `json:"weight,omitempty"`
+	Step
+}
+
+// A Step is one request of a workload. Its fields mean what they mean in Spec.
+type Step struct {
+	// Name is the step's label in reports, up to 64 bytes. Steps may share one: then they are counted together.
+	Name    string   `json:"name"`
+	URL     string   `json:"url"`
+	Method  string   `json:"method,omitempty"`
+	Headers []Header `json:"headers,omitempty"`
+	Body    []byte   `json:"body,omitempty"`
+	Expect  string   `json:"expect,omitempty"`
+	Checks  []string `json:"checks,omitempty"`
+}
+
+// weight is the weight in effect.
+func (f Flow) weight() int64 { return max(1, f.Weight) }
+
+// StepNames returns the names of the steps, each once, in the order of the flows.
+func (s Spec) StepNames() (all []string) {
+	seen := map[string]bool{}
+	for _, f := range s.Flows {
+		if !seen[f.Name] {
+			seen[f.Name] = true
+			all = append(all, f.Name)
+		}
+	}
+	return all
+}
+
+// single returns the spec of one step: what all steps have in common, and what is its own. Its data files give rows to
+// the steps that use them in turn.
+func (s Spec) single(step Step, mix *Mix) Spec {
+	s.URL, s.Method, s.Headers, s.Body, s.Expect, s.Checks = step.URL, step.Method, step.Headers, step.Body, step.Expect, step.Checks
+	s.Flows, s.mix = nil, mix
+	return s
+}
+
+// steps returns the spec of each step; s alone if it has no flows. The flows must be valid.
+func (s Spec) steps() []Spec {
+	if len(s.Flows) == 0 {
+		return []Spec{s}
+	}
+	mix := s.Mix()
+	all := make([]Spec, len(s.Flows))
+	for i, f := range s.Flows {
+		all[i] = s.single(f.Step, mix)
+	}
+	return all
+}
+
+// CheckStep checks one step of s, for a caller that knows where the step was written. An error is as that of Validate.
+func (s Spec) CheckStep(step Step) error {
+	if err := step.checkName(); err != nil {
+		return err
+	}
+	one := s.single(step, nil)
+	one.Data = s.Data
+	return one.checkRequest()
+}
+
+func (s Step) checkName() error {
+	switch {
+	case s.Name == "" || len(s.Name) > maxLabelBytes || !utf8.ValidString(s.Name):
+		return fmt.Errorf("name %.70q: give 1 to %d bytes of text", s.Name, maxLabelBytes)
+	case strings.ContainsFunc(s.Name, func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune("{},", r) }):
+		return fmt.Errorf("name %q: leave out braces, commas and control characters", s.Name)
+	}
+	return nil
+}
+
+// checkFlows checks the flows, each as a spec of its own.
+func (s Spec) checkFlows() error {
+	switch {
+	case s.URL != "" || s.Method != "" || len(s.Headers) > 0 || len(s.Body) > 0 || s.Expect != "" || len(s.Checks) > 0:
+		return errors.New("flows: they say what is requested; leave out URL, method, headers, body, expect and checks beside them")
+	case len(s.Flows) > MaxFlows:
+		return fmt.Errorf("flows: at most %d; put the part that differs into a data file", MaxFlows)
+	}
+	for _, f := range s.Flows {
+		if f.Weight < 0 || f.Weight > MaxWeight {
+			return fmt.Errorf("step %s: the weight must be 1 to %d", f.Name, MaxWeight)
+		}
+		if err := s.CheckStep(f.Step); err != nil {
+			return fmt.Errorf("step %s: %w", f.Name, err)
+		}
+	}
+	if n := cycle(s.Flows); n > maxCycle {
+		return fmt.Errorf("weights: their sum is %d after division by their common divisor, at most %d; round them", n, maxCycle)
+	}
+	return nil
+}

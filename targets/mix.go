@@ -1,0 +1,153 @@
+package targets
+
+import (
+	"container/heap"
+	"slices"
+	"strings"
+)
+
+// maxCycle bounds the length of a mix's cycle.
+const maxCycle = 100_000
+
+// A Mix decides which step a request is, by its number alone: all workers decide alike, without asking anybody. Steps
+// follow each other in a cycle of W places, W the sum of the weights without their common divisor. It never changes.
+//
+// Among the first n requests, a step of weight w has n·w/W: less than one more or less.
+type Mix struct {
+	names []string            // of the steps
+	cycle []uint16            // index of the step, by number modulo W
+	uses  map[string][]uint32 // of each data file: how many of the first i places use it, i = 0 … W
+}
+
+// cycle returns W.
+func cycle(flows []Flow) (sum int64) {
+	var divisor int64
+	for _, f := range flows {
+		a, b := divisor, f.weight()
+		for b > 0 {
+			a, b = b, a%b
+		}
+		divisor, sum = a, sum+f.weight()
+	}
+	return sum / max(1, divisor)
+}
+
+// Mix returns the mix of the flows; nil if there are none. The flows must be valid.
+func (s Spec) Mix() *Mix {
+	if len(s.Flows) == 0 {
+		return nil
+	}
+	m := &Mix{cycle: order(s.Flows), uses: map[string][]uint32{}}
+	for _, f := range s.Flows {
+		m.names = append(m.names, f.Name)
+	}
+	for _, d := range s.Data {
+		m.uses[d.Name] = m.count(s.users(d.Name))
+	}
+	return m
+}
+
+// order returns the cycle. Turn j = 0, 1, … of a step of weight w may have the places
+//
+//	⌊j·W/w⌋ ≤ k < ⌈(j+1)·W/w⌉
+//
+// Each place goes to the turn that may wait least. That gives each turn one of its places (Baruah, Cohen, Plaxton and
+// Varvel, Proportionate Progress, 1996: for one processor).
+func order(flows []Flow) []uint16 {
+	var sum int64
+	for _, f := range flows {
+		sum += f.weight()
+	}
+	places := make([]uint16, cycle(flows))
+	coming := make([][]turn, len(places)) // by the first place that they may have
+	var open turns
+	for i, f := range flows {
+		coming[0] = append(coming[0], turn{step: i, weight: f.weight(), sum: sum})
+	}
+	for k := range places {
+		for _, t := range coming[k] {
+			heap.Push(&open, t)
+		}
+		coming[k] = nil
+		t := heap.Pop(&open).(turn)
+		places[k] = uint16(t.step)
+		if t.number++; t.first() < int64(len(places)) {
+			from := max(t.first(), int64(k)+1)
+			coming[from] = append(coming[from], t)
+		}
+	}
+	return places
+}
+
+// A turn is one of the places that a step has in the cycle.
+type turn struct {
+	step                int
+	number, weight, sum int64
+}
+
+func (t *turn) first() int64 { return t.number * t.sum / t.weight }
+func (t *turn) end() int64   { return ((t.number+1)*t.sum + t.weight - 1) / t.weight }
+
+// turns is a heap: the turn that may wait least comes first.
+type turns []turn
+
+func (l turns) Len() int { return len(l) }
+func (l turns) Less(i, j int) bool {
+	return l[i].end() < l[j].end() || l[i].end() == l[j].end() && l[i].step < l[j].step
+}
+func (l turns) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
+func (l *turns) Push(t any)   { *l = append(*l, t.(turn)) }
+func (l *turns) Pop() any {
+	last := len(*l) - 1
+	t := (*l)[last]
+	*l = (*l)[:last]
+	return t
+}
+
+// users reports for each flow whether it uses this data file.
+func (s Spec) users(source string) []bool {
+	all := make([]bool, len(s.Flows))
+	for i, f := range s.Flows {
+		one := s.single(f.Step, nil)
+		all[i] = slices.ContainsFunc(one.placeholders(), func(name string) bool { return strings.HasPrefix(name, source+".") })
+	}
+	return all
+}
+
+// count returns how many of the first i places have one of these steps, for each i.
+func (m *Mix) count(steps []bool) []uint32 {
+	sums := make([]uint32, len(m.cycle)+1)
+	for i, step := range m.cycle {
+		sums[i+1] = sums[i]
+		if steps[step] {
+			sums[i+1]++
+		}
+	}
+	return sums
+}
+
+// Names returns the label of each step.
+func (m *Mix) Names() []string { return slices.Clone(m.names) }
+
+// Step returns the index of the step that a request with this number is.
+func (m *Mix) Step(number uint64) int { return int(m.cycle[number%uint64(len(m.cycle))]) }
+
+// turn returns how many of the requests before this one use a data file: so rows go in turn to the requests that use
+// them. Two that use the file have different turns.
+func (m *Mix) turn(source string, number uint64) uint64 {
+	sums, w := m.uses[source], uint64(len(m.cycle))
+	return number/w*uint64(sums[w]) + uint64(sums[number%w])
+}
+
+// until returns how many requests there are until a data file was used n times: the number of the request that would
+// use it once more. It is 0 if none uses it.
+func (m *Mix) until(source string, n int64) int64 {
+	sums, w := m.uses[source], int64(len(m.cycle))
+	each := int64(sums[w])
+	if each == 0 {
+		return 0
+	}
+	rest := uint32(n % each)
+	i, _ := slices.BinarySearch(sums, rest+1) // the first place after which rest+1 were used
+	return n/each*w + int64(i-1)
+}

@@ -1,0 +1,61 @@
+package targets
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// mixTarget performs the requests of a mix. Its steps share their connections.
+type mixTarget struct {
+	mix   *Mix
+	steps []Target
+}
+
+// Do performs the step that has this number.
+func (t *mixTarget) Do(ctx context.Context, n uint64) Outcome {
+	return t.steps[t.mix.Step(n)].Do(ctx, n)
+}
+
+// Connects reports whether any request uses a connection.
+func (t *mixTarget) Connects() bool {
+	return slices.ContainsFunc(t.steps, func(step Target) bool {
+		c, tells := step.(interface{ Connects() bool })
+		return !tells || c.Connects()
+	})
+}
+
+// Opening reports whether requests wait because the maximum number of connections is being opened.
+func (t *mixTarget) Opening() bool {
+	return slices.ContainsFunc(t.steps, func(step Target) bool {
+		h, ok := step.(*httpTarget)
+		return ok && h.Opening()
+	})
+}
+
+// Preconnect opens connections as those of httpTarget do, as many to each server as it has steps in each n.
+func (t *mixTarget) Preconnect(ctx context.Context, n int, every time.Duration) (open int) {
+	counts := map[endpoint]int{}
+	first := map[endpoint]*httpTarget{}
+	for i := range n {
+		if h, ok := t.steps[t.mix.Step(uint64(i))].(*httpTarget); ok {
+			to := h.first.to
+			counts[to]++
+			first[to] = h
+		}
+	}
+	for to, h := range first {
+		open += h.Preconnect(ctx, counts[to], every)
+	}
+	return open
+}
+
+// Close closes all steps.
+func (t *mixTarget) Close() (err error) {
+	for _, step := range t.steps {
+		if e := step.Close(); e != nil {
+			err = e
+		}
+	}
+	return err
+}
