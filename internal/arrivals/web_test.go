@@ -128,6 +128,24 @@ func TestSiteHoldsBackOneRoute(t *testing.T) {
 	}
 }
 
+// TestSiteStallsAsAWhole: a stall of the server holds back routes too, also those that wait when it begins.
+func TestSiteStallsAsAWhole(t *testing.T) {
+	const length = 400 * time.Millisecond
+	s := start(t, sited(t, Options{}, site.Route{Pattern: "/slow", Latency: length / 4}))
+	answered := make(chan error, 1)
+	c := dial(t, s)
+	go func() {
+		_, err := get(c, "/slow")
+		answered <- err
+	}()
+	<-s.FirstArrival()
+	began := time.Now()
+	s.Stall(length)
+	if err := <-answered; err != nil || time.Since(began) < length {
+		t.Errorf("answered after %v, %v", time.Since(began), err)
+	}
+}
+
 // TestSiteSettingsAdd: what is true of all answers is true of those of routes.
 func TestSiteSettingsAdd(t *testing.T) {
 	s := start(t, sited(t, Options{Latency: 20 * time.Millisecond, ErrorShare: 0.25, ErrorStatus: 503},
@@ -246,7 +264,8 @@ func TestSiteCountsWholeRequests(t *testing.T) {
 	o.Unique = []*site.Unique{unique}
 	s := start(t, o)
 	end := collecting(s)
-	for _, part := range []string{"", "GET /a HTTP/1.1\r\n", "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc", "hello\r\n\r\n"} {
+	long := fmt.Sprintf("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", site.MostBody+9, strings.Repeat("x", site.MostBody+8))
+	for _, part := range []string{"", long, "GET /a HTTP/1.1\r\n", "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc", "hello\r\n\r\n"} {
 		c := dial(t, s)
 		if _, err := io.WriteString(c, part); err != nil {
 			t.Fatal(err)
@@ -255,7 +274,7 @@ func TestSiteCountsWholeRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := io.Copy(io.Discard, c); err != nil { // until the server has hung up
-			t.Logf("%q: %v", part, err)
+			t.Logf("%.60q: %v", part, err)
 		}
 	}
 	if _, err := get(dial(t, s), "/a"); err != nil {
