@@ -24,12 +24,14 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/spf13/cobra"
+	"github.com/tidwall/gjson"
 
 	"github.com/loadctl/loadctl/cmd/loadctl/target"
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/cli/clitest"
+	"github.com/loadctl/loadctl/internal/site"
 )
 
 // targetRoot is loadctl with only the command target.
@@ -358,6 +360,129 @@ func TestTargetCapacity(t *testing.T) {
 	}
 }
 
+// send sends a request with these headers, as name and value by turns, and returns status and body.
+func (c *counter) send(client *http.Client, method, path, body string, headers ...string) (int, string) {
+	c.Helper()
+	r, err := http.NewRequest(method, c.url+path, strings.NewReader(body))
+	if err != nil {
+		c.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// routeOf returns the summary of a route.
+func (c *counter) routeOf(s arrivals.Summary, name string) arrivals.RouteSummary {
+	c.Helper()
+	i := slices.IndexFunc(s.Routes, func(r arrivals.RouteSummary) bool { return r.Route == name })
+	if i < 0 {
+		c.Fatalf("no route %q in %+v", name, s)
+	}
+	return s.Routes[i]
+}
+
+// TestTargetRoutes: each route answers as it is told, and is counted.
+func TestTargetRoutes(t *testing.T) {
+	c := counting(t, "-o", "json", "--status", "404", "--route", "/slow/*=latency=30ms,jitter=1ms,status=503", "--route", `GET /user/{id}=body={"name": "Ann", "id": 7}`,
+		"--route", "/none=status=204", "--unique", "path", "--unique", "query n")
+	asking := client(t)
+	for _, e := range []struct {
+		method, path string
+		status       int
+		body         string
+	}{
+		{"GET", "/slow/a?n=1", 503, "ok"}, {"POST", "/slow/b/c?n=2", 503, "ok"}, {"GET", "/user/7?n=1", 200, `{"name": "Ann", "id": 7}`}, {"POST", "/user/7", 404, "ok"},
+		{"GET", "/none", 204, ""}, {"GET", "/", 404, "ok"}, {"GET", "/slowly", 404, "ok"},
+	} {
+		began := time.Now()
+		status, body := c.send(asking, e.method, e.path, "")
+		if took := time.Since(began); status != e.status || body != e.body || status == 503 && took < 30*time.Millisecond {
+			t.Errorf("%s %s: %d %q after %v", e.method, e.path, status, body, took)
+		}
+	}
+	s := decodeSummary(t, c.end())
+	for name, want := range map[string]int64{"/slow/*": 2, "GET /user/{id}": 1, "/none": 1, "other": 3} {
+		if r := c.routeOf(s, name); r.Requests != want || len(r.Statuses) != 1 || r.Statuses[0].Answers != want || name == "/slow/*" && r.Latency.Min < 29_900_000 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if s.Total != 7 || len(s.Routes) != 4 || !slices.Equal(s.Unique, []site.UniqueCount{{Of: "path", Values: 6, Twice: 1}, {Of: "query n", Values: 2, Twice: 1, Without: 4}}) {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestTargetShop: a flow through the shop, whose payment is made slow by a route.
+func TestTargetShop(t *testing.T) {
+	c := counting(t, "--shop", "--route", "POST /pay=latency=30ms", "--unique", "json user")
+	asking := client(t)
+	_, body := c.send(asking, "POST", "/login", `{"user": "ann"}`)
+	token := gjson.Get(body, "token").String()
+	began := time.Now()
+	for i, want := range []int{200, 409} {
+		if status, body := c.send(asking, "POST", "/pay", "", "Authorization", "Bearer "+token, "Idempotency-Key", "k"); status != want {
+			t.Errorf("payment %d: %d %s", i, status, body)
+		}
+	}
+	if took := time.Since(began); took < 60*time.Millisecond {
+		t.Errorf("two slow payments took %v", took)
+	}
+	if status, body := c.send(asking, "GET", "/items/17", ""); status != 200 || gjson.Get(body, "id").Int() != 17 {
+		t.Errorf("%d %s", status, body)
+	}
+	text := c.end()
+	for _, want := range []string{" 4 in all: POST /login 1, GET /items/{id} 1, POST /pay 2\n", "\nunique       json user: values 1, twice 0; requests without 3\n", "\nROUTE  ", "\nPOST /pay  ", "  200: 1, 409: 1\n", "\nother  "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+// TestTargetRouteStall: a stalled route does not stall others.
+func TestTargetRouteStall(t *testing.T) {
+	c := counting(t, "--route", "/stalled=stall=0s:1s,stall=1h:1s", "--route", "/free=status=201")
+	stalled, free, done := client(t), client(t), make(chan time.Duration, 1)
+	go func() {
+		began := time.Now()
+		c.send(stalled, "GET", "/stalled", "")
+		done <- time.Since(began)
+	}()
+	answered := 0
+	for ; len(done) == 0; answered++ {
+		if status, _ := c.send(free, "GET", "/free", ""); status != 201 {
+			t.Errorf("%d", status)
+		}
+	}
+	if took := <-done; took < 900*time.Millisecond || answered < 10 { // the stall begins with the first arrival, of either
+		t.Errorf("held back for %v, while %d others were answered", took, answered)
+	}
+	c.end()
+}
+
+// TestTargetUniqueAlone: without routes there is no table of them.
+func TestTargetUniqueAlone(t *testing.T) {
+	c := counting(t, "--unique", "json user", "--status", "201")
+	asking := client(t)
+	for _, user := range []string{"a", "b", "a"} {
+		if status, body := c.send(asking, "POST", "/", `{"user": "`+user+`"}`); status != 201 || body != "ok" {
+			t.Errorf("%d %q", status, body)
+		}
+	}
+	if text := c.end(); !strings.Contains(text, "json user: values 2, twice 1\n") || strings.Contains(text, "ROUTE") || strings.Contains(text, "other") {
+		t.Error(text)
+	}
+}
+
 // TestTargetEndsDuringAStall: the end does not wait for requests that are held back, and counts them.
 func TestTargetEndsDuringAStall(t *testing.T) {
 	c := counting(t, "--stall", "0s:1h")
@@ -432,11 +557,67 @@ func TestTargetRefused(t *testing.T) {
 	}
 }
 
+// TestTargetRoutesRefused: the same for routes, and for what is counted.
+func TestTargetRoutesRefused(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	var many, several []string
+	for i := range 101 {
+		many = append(many, "--route", fmt.Sprintf("/%d=status=200", i))
+	}
+	for i := range 9 {
+		several = append(several, "--unique", fmt.Sprintf("query n%d", i))
+	}
+	const form = `write PATTERN=SETTINGS, such as '/slow/*=latency=50ms,status=503'`
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--route", ""}, `--route: "": ` + form},
+		{[]string{"--route", "/slow"}, `--route: "/slow": ` + form},
+		{[]string{"--route", "/slow="}, form},
+		{[]string{"--route", "=status=200"}, form},
+		{[]string{"--route", long}, form},
+		{[]string{"--route", "/" + long + "=status=1"}, "status=1: give a status from 200 to 599"},
+		{[]string{"--route", "/x\x1b[2J=status=200"}, "use printable characters in a pattern"},
+		{[]string{"--route", "/x=speed=3"}, `--route: "/x=speed=3": there is no setting "speed"; use latency, jitter, status, stall and body`},
+		{[]string{"--route", "/x=status=200,"}, `there is no setting ""`},
+		{[]string{"--route", "/x=status"}, "status=: give a status"},
+		{[]string{"--route", "/x=status=OK"}, "status=OK: give a status from 200 to 599"},
+		{[]string{"--route", "/x=status=600"}, "give a status from 200 to 599"},
+		{[]string{"--route", "/x=status=200,status=201"}, "status is given twice; leave one out"},
+		{[]string{"--route", "/x=latency=50"}, "latency=50: give a duration such as 50ms, at most 365d"},
+		{[]string{"--route", "/x=latency=-1ms"}, "latency=-1ms: give a duration"},
+		{[]string{"--route", "/x=jitter=366d"}, "jitter=366d: give a duration such as 50ms, at most 365d"},
+		{[]string{"--route", "/x=stall=10s"}, `stall="10s": write AT:LENGTH, such as 10s:2s`},
+		{[]string{"--route", "/x=body="}, "body= has no text; write body=TEXT as the last setting"},
+		{[]string{"--route", "/x=body=a,b,status=503"}, "the body has the rest of the text; write status=503 before body="},
+		{[]string{"--route", "/x=status=204,body=x"}, "an answer with this status has no body; leave one of them out"},
+		{[]string{"--route", "x=status=200"}, `--route "x": at offset 0: host/path missing /; write a path with or without a method`},
+		{[]string{"--route", "get /x=status=200"}, `--route "get /x": a method is in capital letters`},
+		{[]string{"--route", "/x/*/y=status=200"}, "* stands only at the end"},
+		{[]string{"--route", "/x?n=1"}, `there is no setting "1"`},
+		{[]string{"--route", "/{x=status=200"}, "bad wildcard segment"},
+		{[]string{"--route", "/x=status=200", "--route", "/x=status=201"}, `--route "/x": is given twice; leave one out`},
+		{[]string{"--route", "/a/{x}=status=200", "--route", "/{x}/a=status=200"}, `--route "/{x}/a": some requests fit "/a/{x}" too`},
+		{many, "give at most 100 routes"},
+		{[]string{"--shop=much"}, "--shop"},
+		{[]string{"--unique", ""}, `--unique: "": it is not complete or not right; write one of path; query NAME; header NAME; or json PATH, such as json user.id`},
+		{[]string{"--unique", "user"}, "write one of path"},
+		{[]string{"--unique", "json items[0]"}, "a path is written without $ and brackets, as in items.0.id"},
+		{[]string{"--unique", "json a|@this"}, "it is not complete or not right"},
+		{[]string{"--unique", "path", "--unique", " path"}, `"path": is given twice; leave one out`},
+		{[]string{"--unique", long}, "write one of path"},
+		{several, `"query n8": give at most 8`},
+	} {
+		clitest.Refused(t, targetRoot(), append([]string{"target"}, c.args...), c.says)
+	}
+}
+
 // TestTargetHelp: the help says how to let others send requests, and how to check a rate.
 func TestTargetHelp(t *testing.T) {
 	help, _, code := clitest.Execute(targetRoot(), "target", "--help")
 	help = strings.Join(strings.Fields(help), " ") // however lines are wrapped
-	for _, want := range []string{"R·W + 1 arrivals in any window", "all who can reach this machine can", "--stall AT:LENGTH", "--listen HOST:PORT", "the counts of its last 86400", "--capacity N", "65536 others"} {
+	for _, want := range []string{"R·W + 1 arrivals in any window", "all who can reach this machine can", "--stall AT:LENGTH", "--listen HOST:PORT", "the counts of its last 86400", "--capacity N", "65536 others", "--route PATTERN=SETTINGS", "POST /login", "10000000 values"} {
 		if code != cli.CodeGood || !strings.Contains(help, want) {
 			t.Errorf("exit code %d, the help does not say %q:\n%s", code, want, help)
 		}

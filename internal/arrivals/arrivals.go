@@ -15,7 +15,8 @@
 // Tally; Collect does both.
 //
 // It is fast because it does little: no routing, no header map, one write for a prebuilt answer. It is a test
-// instrument, not a web server: bodies need a Content-Length, and lines of more than 8 KiB end the connection.
+// instrument, not a web server: bodies need a Content-Length, and lines of more than 8 KiB end the connection. With a
+// Site it routes requests, and net/http reads them: slower, and all that HTTP/1.1 has. Records are the same.
 package arrivals
 
 import (
@@ -30,6 +31,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/site"
 )
 
 // Options says how a Server listens and answers. The zero value is a plain server on a free port of 127.0.0.1 that
@@ -57,6 +60,10 @@ type Options struct {
 	ErrorShare float64
 	// ErrorStatus is the status of those answers; 0 means 500.
 	ErrorStatus int
+	// Site, if not nil, says what is answered, by route, instead of Status. A site serves one server.
+	Site *site.Site
+	// Unique are counted, if there is a Site, for each request that arrives.
+	Unique []*site.Unique
 	// NoPaths leaves Paths empty. Else the server's memory grows with the number of different paths.
 	NoPaths bool
 }
@@ -78,6 +85,7 @@ type Server struct {
 	stalledTo   atomic.Int64  // no answer before this time, in ns since began
 	first       chan struct{} // closed at the first arrival
 	firstOnce   sync.Once
+	firstAt     atomic.Int64  // with a Site: when it was, in ns since began; 0 = none yet
 	closing     chan struct{} // closed by Close: ends every wait
 	serving     sync.WaitGroup
 
@@ -121,7 +129,11 @@ func Start(opts Options) (*Server, error) {
 		closing:  make(chan struct{}),
 		open:     make(map[net.Conn]struct{}),
 	}
-	s.serving.Go(s.accept)
+	if opts.Site != nil {
+		s.serving.Go(s.serveSite)
+	} else {
+		s.serving.Go(s.accept)
+	}
 	return s, nil
 }
 
@@ -204,19 +216,32 @@ func (s *Server) Arrivals() []int64 {
 // An arrival that was delayed for longer is not lost: the next call returns it as if it had come just after the last
 // time taken.
 func (s *Server) Take(until int64) []int64 {
+	byRoute := s.takeByRoute(until)
+	if len(byRoute) == 1 {
+		return byRoute[0]
+	}
+	taken := slices.Concat(byRoute...)
+	slices.Sort(taken)
+	return taken
+}
+
+// takeByRoute is Take for each route of the Site. Without a Site all requests have the same route.
+func (s *Server) takeByRoute(until int64) [][]int64 {
 	s.taking.Lock()
 	defer s.taking.Unlock()
 	wall := s.began.UnixNano()
 	to := max(min(max(until, wall), s.Now())-wall, s.takenTo)
-	var taken []int64
+	taken := make([][]int64, len(s.routes()))
 	for _, l := range s.allLanes() {
-		taken = l.take(taken, to)
+		taken[l.route] = l.take(taken[l.route], to)
 	}
-	for i, at := range taken {
-		taken[i] = max(at, s.takenTo) + wall
+	for _, times := range taken {
+		for i, at := range times {
+			times[i] = max(at, s.takenTo) + wall
+		}
+		slices.Sort(times)
 	}
 	s.takenTo = to
-	slices.Sort(taken)
 	return taken
 }
 

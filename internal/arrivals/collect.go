@@ -16,22 +16,22 @@ const (
 // second in which requests arrived it prints a line to progress when the second is over. It takes the arrivals, so
 // nobody else may call Take.
 func (s *Server) Collect(ctx context.Context, progress io.Writer) *Summary {
-	tally := NewTally(time.Millisecond, 10*time.Millisecond, 100*time.Millisecond, time.Second, 10*time.Second)
-	seconds := secondPrinter{w: progress}
+	tallies := s.newTallies()
+	seconds := secondPrinter{w: progress, routes: tallies.during}
 	tick := time.NewTicker(takeEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 			until := s.Now() - int64(settled)
-			tally.Add(s.Take(until))
-			seconds.print(tally, until)
+			tallies.add(s.takeByRoute(until))
+			seconds.print(tallies.all, until)
 		case <-ctx.Done():
 			_ = s.Close() // then all arrivals are final at once
 			until := s.Now()
-			tally.Add(s.Take(until))
-			seconds.print(tally, until+int64(time.Second)) // including the last, partial one
-			return s.summary(tally)
+			tallies.add(s.takeByRoute(until))
+			seconds.print(tallies.all, until+int64(time.Second)) // including the last, partial one
+			return s.summary(tallies)
 		}
 	}
 }
@@ -41,6 +41,8 @@ type secondPrinter struct {
 	w       io.Writer
 	next    int64 // start of the first second not printed yet, in ns since 1970
 	printed int64 // arrivals in the seconds printed so far
+	// routes tells of the routes in the second that begins at a time, in ns since 1970; nil says nothing.
+	routes func(begins int64) string
 }
 
 // print prints the seconds with arrivals that are over at a time, in ns since 1970.
@@ -55,7 +57,11 @@ func (p *secondPrinter) print(tally *Tally, now int64) {
 		p.next = begins + int64(time.Second)
 		if n := counts[i]; n > 0 {
 			p.printed += n
-			fmt.Fprintf(p.w, "%s  %d in this second, %d in all\n", time.Unix(0, begins).UTC().Format("2006-01-02T15:04:05.000Z07:00"), n, p.printed)
+			at, routes := time.Unix(0, begins).UTC().Format("2006-01-02T15:04:05.000Z07:00"), ""
+			if p.routes != nil {
+				routes = p.routes(begins)
+			}
+			fmt.Fprintf(p.w, "%s  %d in this second, %d in all%s\n", at, n, p.printed, routes)
 		}
 	}
 }

@@ -15,8 +15,11 @@ const (
 
 // A lane holds the records of one connection. Each connection has its own, so nobody else wants the lock when it
 // records. When a connection ends, the next one continues its lane. So there are as many lanes as there were
-// connections at the same time, however many came and went.
+// connections at the same time, however many came and went. With a Site a connection has a lane for each route that it
+// has used.
 type lane struct {
+	route  int     // its index in the Site
+	others []*lane // of the same connection, for routes 1, 2, …; nil if there was no request
 	mu     sync.Mutex
 	chunks [][]int64 // ns since the server began, ascending; all but the last are full
 	taken  int64     // number of records no longer in chunks

@@ -21,17 +21,31 @@ type request struct {
 	length int  // of the body, in bytes
 }
 
-// accept serves connections, a goroutine each, until the listener is closed.
+// accept serves connections, a goroutine each, until the server closes.
 func (s *Server) accept() {
+	for {
+		conn, l, ok := s.next()
+		if !ok {
+			return
+		}
+		s.serving.Go(func() {
+			defer s.leave(conn, l)
+			s.serve(conn, l)
+		})
+	}
+}
+
+// next waits for a connection and registers it; false if the server closes.
+func (s *Server) next() (net.Conn, *lane, bool) {
 	for {
 		conn, err := s.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
-			return
+			return nil, nil, false
 		}
 		if err != nil {
 			// Out of descriptors, or a peer that gave up: the listener still works, and spinning would starve the test.
 			if !s.wait(5 * time.Millisecond) {
-				return
+				return nil, nil, false
 			}
 			continue
 		}
@@ -41,12 +55,8 @@ func (s *Server) accept() {
 		l, ok := s.enter(conn)
 		if !ok {
 			_ = hangUp(conn)
-			return
 		}
-		s.serving.Go(func() {
-			defer s.leave(conn, l)
-			s.serve(conn, l)
-		})
+		return conn, l, ok
 	}
 }
 

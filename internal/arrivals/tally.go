@@ -1,6 +1,9 @@
 package arrivals
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // KeptSeconds is for how many seconds a Tally keeps the counts: one day.
 const KeptSeconds = 86_400
@@ -17,6 +20,7 @@ const KeptSeconds = 86_400
 type Tally struct {
 	total       int64
 	first, last int64 // ns since 1970
+	origin      int64 // where seconds begin, ns since 1970: the first arrival, or an earlier time
 
 	windows []Window
 	begins  []int   // for each window: index in recent where its latest position begins
@@ -46,11 +50,12 @@ func NewTally(lengths ...time.Duration) *Tally {
 func (t *Tally) Add(arrivals []int64) {
 	if t.total == 0 && len(arrivals) > 0 {
 		t.first = arrivals[0]
+		t.origin = cmp.Or(t.origin, t.first)
 	}
 	for _, at := range arrivals {
 		t.total++
 		t.last = at
-		t.count((at - t.first) / int64(time.Second))
+		t.count((at - t.origin) / int64(time.Second))
 		t.recent = append(t.recent, at)
 		for i := range t.windows {
 			w := &t.windows[i]
@@ -124,5 +129,14 @@ func (t *Tally) Windows() []Window { return append([]Window(nil), t.windows...) 
 // until the next Add.
 func (t *Tally) PerSecond() (from int64, counts []int64) {
 	skip := max(0, len(t.seconds)-KeptSeconds)
-	return t.first + (t.dropped+int64(skip))*int64(time.Second), t.seconds[skip:]
+	return t.origin + (t.dropped+int64(skip))*int64(time.Second), t.seconds[skip:]
+}
+
+// during returns the count of the second that begins at a time, in ns since 1970; 0 if it is not kept.
+func (t *Tally) during(begins int64) int64 {
+	i := (begins-t.origin)/int64(time.Second) - t.dropped
+	if i < 0 || i >= int64(len(t.seconds)) {
+		return 0
+	}
+	return t.seconds[i]
 }

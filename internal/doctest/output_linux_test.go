@@ -3,6 +3,7 @@ package doctest
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,7 +31,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "routed": routed, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -360,6 +361,18 @@ func counted(o *outputs) {
 		}
 		target.kill(syscall.SIGTERM)
 		o.result(target)
+	}
+}
+
+// routed is the output of a target with routes, for a run whose requests differ. Each value comes once.
+func routed(o *outputs) {
+	target := o.begin(0, "loadctl target --listen 127.0.0.1:0 --shop --route '/slow/*=latency=1ms' --unique 'json user'")
+	url := target.says(`counting at (http\S+)`)
+	o.print(`loadworker run --run routed --qps 100 --duration 500ms -d '{"user": "u${ordinal}"}' --url ` + url + "/login")
+	target.kill(syscall.SIGTERM)
+	unique := map[string]any{"of": "json user", "values": number(50), "twice": number(0), "without": number(0), "not_counted": number(0)}
+	if doc := o.result(target).(map[string]any); !one(func(v any) bool { return maps.Equal(v.(map[string]any), unique) })(doc["unique"]) {
+		o.t.Errorf("%v", doc)
 	}
 }
 

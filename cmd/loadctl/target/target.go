@@ -17,6 +17,9 @@ import (
 
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/seen"
+	"github.com/loadctl/loadctl/internal/shop"
+	"github.com/loadctl/loadctl/internal/site"
 )
 
 // New returns the command.
@@ -48,11 +51,33 @@ requests at the same time, each for --service-time; the others wait in one queue
 served. So it answers at most N/--service-time requests per second (8 and 10ms: 800/s). If %d
 others are waiting, a request is answered 503 at once. --latency and --jitter come on top.
 
-It ends after --for, or by Ctrl-C or SIGTERM, with exit code 0.
+With --route some requests get answers of their own. PATTERN is a path with or without a method, as
+in "GET /items/{id}": {id} is any text between slashes, and /* at the end is all below. The
+narrowest pattern counts. SETTINGS are latency=50ms, jitter=10ms, status=503, stall=10s:2s (as
+--stall, may be repeated) and body=TEXT, which comes last and may have commas. A route's latency and
+stalls come on top of those of the server, and hold back its own answers only. For each route it
+prints how many requests came, how many answers had which status, and how long they took: from the
+first byte of the request to the end of the answer.
+
+With --shop it serves:
+  POST /login       {"user": NAME} gives {"token": T} and the cookie session
+  GET /items        a list, and GET /items/{id} one of it: {"id": ID, "price": N}
+  GET, POST /cart   with Authorization: Bearer T of a login, else 401; if the body names another
+                    user, 403. Answers {"user": NAME, "total": N}, by the price of {"item": ID}
+  POST /pay         as /cart, with an Idempotency-Key: 400 without one, 409 if it came before
+  GET /logout       ends the session of the token or the cookie
+  /echo             method, path, query, headers and body of the request
+A --route with a pattern of the shop, such as 'POST /pay=latency=200ms', changes that route.
+
+--unique tells whether data was used once: it prints how many different values came, and how many of
+them more than once ("values 1000, twice 0"). It keeps %d values in at most 134 MB.
+
+See docs/target.md for examples. It ends after --for, or by Ctrl-C or SIGTERM, with exit code 0.
 
 Other machines cannot reach 127.0.0.1. With any other address, all who can reach this machine can
-send requests. :8080 means all addresses of this machine.`, arrivals.KeptSeconds, arrivals.QueueLimit)
-	c.Example = "  loadctl target --for 1m\n  loadctl target --latency 5ms --jitter 2ms --error-share 0.01 --stall 10s:2s -o json\n  loadctl target --capacity 8 --service-time 10ms"
+send requests. :8080 means all addresses of this machine.`, arrivals.KeptSeconds, arrivals.QueueLimit, seen.Most)
+	c.Example = "  loadctl target --for 1m\n  loadctl target --latency 5ms --jitter 2ms --error-share 0.01 --stall 10s:2s -o json\n  loadctl target --capacity 8 --service-time 10ms\n" +
+		"  loadctl target --shop --route 'POST /pay=latency=200ms' --unique 'json user'"
 	flags.AddFlags(c)
 	return cli.Patient(c) // print the whole summary, however slowly it is read
 }
@@ -64,6 +89,9 @@ type targetFlags struct {
 	length, latency, jitter  cli.Duration
 	service                  cli.Duration
 	stalls                   stalls
+	shop                     bool
+	routes                   routes
+	unique                   uniques
 	certificateFile, keyFile string
 }
 
@@ -76,10 +104,13 @@ func (f *targetFlags) AddFlags(c *cobra.Command) {
 	s.Var(&f.jitter, "jitter", "additional delay, uniformly random up to this")
 	s.IntVar(&f.options.Capacity, "capacity", 0, "serve at most `N` requests at a time, queue the others; 0 = no limit")
 	s.Var(&f.service, "service-time", "how long a request occupies one of --capacity; 0 = 10ms")
-	s.IntVar(&f.options.Status, "status", 200, "status of the answers")
+	s.IntVar(&f.options.Status, "status", 200, "status of the answers, but for those of routes")
 	s.Float64Var(&f.options.ErrorShare, "error-share", 0, "`SHARE` of answers with --error-status, 0 to 1, such as 0.01")
 	s.IntVar(&f.options.ErrorStatus, "error-status", 500, "status of the answers chosen by --error-share")
 	s.Var(&f.stalls, "stall", "`AT:LENGTH`, such as 10s:2s: AT after the first arrival, hold all answers back for LENGTH; may be repeated")
+	s.Var(&f.routes, "route", "`PATTERN=SETTINGS`: latency, jitter, status, stall and body of some answers, such as '/slow/*=latency=50ms,status=503'; may be repeated")
+	s.BoolVar(&f.shop, "shop", false, "serve a small shop: logins with tokens, items, a cart, payments. See docs/target.md#a-shop")
+	s.Var(&f.unique, "unique", "count different values, and those that came more than once, of `WHAT` in requests: "+site.UniqueForms+"; may be repeated")
 	s.StringVar(&f.certificateFile, "tls-cert", "", "serve https with the certificate (PEM) in `FILE`")
 	s.StringVar(&f.keyFile, "tls-key", "", "private key of --tls-cert (PEM) in `FILE`")
 }
@@ -102,6 +133,10 @@ func (f *targetFlags) start() (*arrivals.Server, error) {
 	options.Latency, options.Jitter, options.NoPaths = time.Duration(f.latency), time.Duration(f.jitter), true
 	options.ServiceTime = cmp.Or(time.Duration(f.service), usualService)
 	var err error
+	if options.Site, err = f.site(); err != nil {
+		return nil, cli.Config(fmt.Errorf("--route %w", err))
+	}
+	options.Unique = f.unique.list
 	if options.TLS, err = f.readCertificate(); err != nil {
 		return nil, cli.Config(err)
 	}
@@ -110,6 +145,22 @@ func (f *targetFlags) start() (*arrivals.Server, error) {
 	}
 	server, err := arrivals.Start(options)
 	return server, cli.Config(listenError(options.Addr, err))
+}
+
+// site returns what the flags serve beyond one answer for all; nil if that is nothing, because the plain server is
+// faster.
+func (f *targetFlags) site() (*site.Site, error) {
+	if !f.shop && len(f.routes) == 0 && len(f.unique.list) == 0 {
+		return nil, nil
+	}
+	var all []site.Route
+	if f.shop {
+		all = shop.Routes()
+	}
+	for _, r := range f.routes {
+		all = site.Change(all, r)
+	}
+	return site.New(f.options.Status, all)
 }
 
 func (f *targetFlags) checkAnswers() error {
