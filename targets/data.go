@@ -97,7 +97,9 @@ func (s Spec) checkData() error {
 // placeholders returns the names of all placeholders. Those of a text with a wrong one are missing.
 func (s Spec) placeholders() (names []string) {
 	for _, f := range s.Flows {
-		names = append(names, s.single(f.Step, nil).placeholders()...)
+		for _, step := range f.Steps {
+			names = append(names, s.single(step, nil).placeholders()...)
+		}
 	}
 	parse := s.parser(nil)
 	add := func(text string, salt uint64) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -11,18 +12,21 @@ import (
 const (
 	MaxFlows      = 10_000
 	MaxWeight     = 10_000
+	MaxSteps      = 100 // of a flow
 	maxLabelBytes = 64
 )
 
-// A Flow is what one slot of a workload may send. The number of the slot decides which flow it starts, so that the
-// flows have exact shares: see Mix.
+// A Flow is what one slot of a workload starts: one or more requests, one after the other. The number of the slot decides
+// which flow it starts, so that the flows have exact shares: see Mix.
 type Flow struct {
+	// Name of the flow, for errors.
+	Name string `json:"name"`
 	// Weight is the flow's part of the mix, Weight / sum of weights; 0 means 1.
-	Weight int64 `json:"weight,omitempty"`
-	Step
+	Weight int64  `json:"weight,omitempty"`
+	Steps  []Step `json:"steps"`
 }
 
-// A Step is one request of a workload. Its fields mean what they mean in Spec.
+// A Step is one request of a flow. Its fields mean what they mean in Spec, unless they are described here.
 type Step struct {
 	// Name is the step's label in reports, up to 64 bytes. Steps may share one: then they are counted together.
 	Name    string   `json:"name"`
@@ -32,6 +36,21 @@ type Step struct {
 	Body    []byte   `json:"body,omitempty"`
 	Expect  string   `json:"expect,omitempty"`
 	Checks  []string `json:"checks,omitempty"`
+
+	// At is when the step is due, in ns after the flow's slot. A step whose answer before it comes later is sent then, and
+	// its latency counts from At. 0 in the first step.
+	At time.Duration `json:"at_ns,omitempty"`
+	// After makes the step due this long after the end of the answer before it, instead of At. nil = At counts.
+	After *time.Duration `json:"after_ns,omitempty"`
+	// Takes are values of the answer for placeholders of later steps of the flow: ${NAME}.
+	Takes []Take `json:"takes,omitempty"`
+}
+
+// A Take keeps a part of an answer under a name.
+type Take struct {
+	Name string `json:"name"`
+	// From says which part, as check.ParseTake reads it: "json PATH", "header NAME", "cookie NAME" or "regex /REGEX/".
+	From string `json:"from"`
 }
 
 // weight is the weight in effect.
@@ -41,9 +60,11 @@ func (f Flow) weight() int64 { return max(1, f.Weight) }
 func (s Spec) StepNames() (all []string) {
 	seen := map[string]bool{}
 	for _, f := range s.Flows {
-		if !seen[f.Name] {
-			seen[f.Name] = true
-			all = append(all, f.Name)
+		for _, step := range f.Steps {
+			if !seen[step.Name] {
+				seen[step.Name] = true
+				all = append(all, step.Name)
+			}
 		}
 	}
 	return all
@@ -63,9 +84,11 @@ func (s Spec) steps() []Spec {
 		return []Spec{s}
 	}
 	mix := s.Mix()
-	all := make([]Spec, len(s.Flows))
-	for i, f := range s.Flows {
-		all[i] = s.single(f.Step, mix)
+	var all []Spec
+	for _, f := range s.Flows {
+		for _, step := range f.Steps {
+			all = append(all, s.single(step, mix))
+		}
 	}
 	return all
 }
@@ -99,11 +122,16 @@ func (s Spec) checkFlows() error {
 		return fmt.Errorf("flows: at most %d; put the part that differs into a data file", MaxFlows)
 	}
 	for _, f := range s.Flows {
-		if f.Weight < 0 || f.Weight > MaxWeight {
-			return fmt.Errorf("step %s: the weight must be 1 to %d", f.Name, MaxWeight)
+		switch {
+		case f.Weight < 0 || f.Weight > MaxWeight:
+			return fmt.Errorf("flow %s: the weight must be 1 to %d", f.Name, MaxWeight)
+		case len(f.Steps) == 0 || len(f.Steps) > MaxSteps:
+			return fmt.Errorf("flow %s: give it 1 to %d steps", f.Name, MaxSteps)
 		}
-		if err := s.CheckStep(f.Step); err != nil {
-			return fmt.Errorf("step %s: %w", f.Name, err)
+		for _, step := range f.Steps {
+			if err := s.CheckStep(step); err != nil {
+				return fmt.Errorf("step %s: %w", step.Name, err)
+			}
 		}
 	}
 	if n := cycle(s.Flows); n > maxCycle {

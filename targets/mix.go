@@ -9,13 +9,14 @@ import (
 // maxCycle bounds the length of a mix's cycle.
 const maxCycle = 100_000
 
-// A Mix decides which step a request is, by its number alone: all workers decide alike, without asking anybody. Steps
+// A Mix decides which flow a slot starts, by its number alone: all workers decide alike, without asking anybody. Flows
 // follow each other in a cycle of W places, W the sum of the weights without their common divisor. It never changes.
 //
-// Among the first n requests, a step of weight w has n·w/W: less than one more or less.
+// Among the first n slots, a flow of weight w has n·w/W: less than one more or less.
 type Mix struct {
-	names []string            // of the steps
-	cycle []uint16            // index of the step, by number modulo W
+	names []string            // of the steps, those of the first flow first
+	first []int               // index of each flow's first step
+	cycle []uint16            // index of the flow, by number modulo W
 	uses  map[string][]uint32 // of each data file: how many of the first i places use it, i = 0 … W
 }
 
@@ -39,7 +40,10 @@ func (s Spec) Mix() *Mix {
 	}
 	m := &Mix{cycle: order(s.Flows), uses: map[string][]uint32{}}
 	for _, f := range s.Flows {
-		m.names = append(m.names, f.Name)
+		m.first = append(m.first, len(m.names))
+		for _, step := range f.Steps {
+			m.names = append(m.names, step.Name)
+		}
 	}
 	for _, d := range s.Data {
 		m.uses[d.Name] = m.count(s.users(d.Name))
@@ -47,7 +51,7 @@ func (s Spec) Mix() *Mix {
 	return m
 }
 
-// order returns the cycle. Turn j = 0, 1, … of a step of weight w may have the places
+// order returns the cycle. Turn j = 0, 1, … of a flow of weight w may have the places
 //
 //	⌊j·W/w⌋ ≤ k < ⌈(j+1)·W/w⌉
 //
@@ -62,7 +66,7 @@ func order(flows []Flow) []uint16 {
 	coming := make([][]turn, len(places)) // by the first place that they may have
 	var open turns
 	for i, f := range flows {
-		coming[0] = append(coming[0], turn{step: i, weight: f.weight(), sum: sum})
+		coming[0] = append(coming[0], turn{flow: i, weight: f.weight(), sum: sum})
 	}
 	for k := range places {
 		for _, t := range coming[k] {
@@ -70,7 +74,7 @@ func order(flows []Flow) []uint16 {
 		}
 		coming[k] = nil
 		t := heap.Pop(&open).(turn)
-		places[k] = uint16(t.step)
+		places[k] = uint16(t.flow)
 		if t.number++; t.first() < int64(len(places)) {
 			from := max(t.first(), int64(k)+1)
 			coming[from] = append(coming[from], t)
@@ -79,9 +83,9 @@ func order(flows []Flow) []uint16 {
 	return places
 }
 
-// A turn is one of the places that a step has in the cycle.
+// A turn is one of the places that a flow has in the cycle.
 type turn struct {
-	step                int
+	flow                int
 	number, weight, sum int64
 }
 
@@ -93,7 +97,7 @@ type turns []turn
 
 func (l turns) Len() int { return len(l) }
 func (l turns) Less(i, j int) bool {
-	return l[i].end() < l[j].end() || l[i].end() == l[j].end() && l[i].step < l[j].step
+	return l[i].end() < l[j].end() || l[i].end() == l[j].end() && l[i].flow < l[j].flow
 }
 func (l turns) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
 func (l *turns) Push(t any)   { *l = append(*l, t.(turn)) }
@@ -108,18 +112,17 @@ func (l *turns) Pop() any {
 func (s Spec) users(source string) []bool {
 	all := make([]bool, len(s.Flows))
 	for i, f := range s.Flows {
-		one := s.single(f.Step, nil)
-		all[i] = slices.ContainsFunc(one.placeholders(), func(name string) bool { return strings.HasPrefix(name, source+".") })
+		all[i] = slices.ContainsFunc(Spec{Data: s.Data, Flows: []Flow{f}}.placeholders(), func(name string) bool { return strings.HasPrefix(name, source+".") })
 	}
 	return all
 }
 
-// count returns how many of the first i places have one of these steps, for each i.
-func (m *Mix) count(steps []bool) []uint32 {
+// count returns how many of the first i places have one of these flows, for each i.
+func (m *Mix) count(flows []bool) []uint32 {
 	sums := make([]uint32, len(m.cycle)+1)
-	for i, step := range m.cycle {
+	for i, flow := range m.cycle {
 		sums[i+1] = sums[i]
-		if steps[step] {
+		if flows[flow] {
 			sums[i+1]++
 		}
 	}
@@ -129,18 +132,18 @@ func (m *Mix) count(steps []bool) []uint32 {
 // Names returns the label of each step.
 func (m *Mix) Names() []string { return slices.Clone(m.names) }
 
-// Step returns the index of the step that a request with this number is.
-func (m *Mix) Step(number uint64) int { return int(m.cycle[number%uint64(len(m.cycle))]) }
+// Step returns the index of the first step of the flow that a slot with this number starts.
+func (m *Mix) Step(number uint64) int { return m.first[m.cycle[number%uint64(len(m.cycle))]] }
 
-// turn returns how many of the requests before this one use a data file: so rows go in turn to the requests that use
-// them. Two that use the file have different turns.
+// turn returns how many of the slots before this one start a flow that uses a data file: so rows go in turn to the flows
+// that use them. Two slots that use the file have different turns.
 func (m *Mix) turn(source string, number uint64) uint64 {
 	sums, w := m.uses[source], uint64(len(m.cycle))
 	return number/w*uint64(sums[w]) + uint64(sums[number%w])
 }
 
-// until returns how many requests there are until a data file was used n times: the number of the request that would
-// use it once more. It is 0 if none uses it.
+// until returns how many slots there are until a data file was used n times: the number of the slot that would use it
+// once more. It is 0 if none uses it.
 func (m *Mix) until(source string, n int64) int64 {
 	sums, w := m.uses[source], int64(len(m.cycle))
 	each := int64(sums[w])

@@ -20,7 +20,7 @@ import (
 func mixed(weights ...int64) Spec {
 	var s Spec
 	for i, w := range weights {
-		s.Flows = append(s.Flows, Flow{Weight: w, Step: Step{Name: fmt.Sprint("s", i), URL: fmt.Sprint("http://a/", i)}})
+		s.Flows = append(s.Flows, Flow{Weight: w, Steps: []Step{Step{Name: fmt.Sprint("s", i), URL: fmt.Sprint("http://a/", i)}}})
 	}
 	return s
 }
@@ -60,9 +60,9 @@ func TestMixIsExact(t *testing.T) {
 // The rows of a file go in turn to the steps that use it, and to no others.
 func TestMixSharesRows(t *testing.T) {
 	s := mixed(3, 2, 5)
-	s.Flows[0].URL += "?${users.name}"
-	s.Flows[1].Body = []byte("${users.name}")
-	s.Flows[2].URL += "?${items.id}"
+	s.Flows[0].Steps[0].URL += "?${users.name}"
+	s.Flows[1].Steps[0].Body = []byte("${users.name}")
+	s.Flows[2].Steps[0].URL += "?${items.id}"
 	s.Data = []rows.Source{
 		{Name: "users", Columns: []string{"name"}, Rows: 7, Pick: rows.Once},
 		{Name: "items", Columns: []string{"id"}, Rows: 1000, Pick: rows.Cycle},
@@ -103,8 +103,8 @@ func TestMixTarget(t *testing.T) {
 	}))
 	defer server.Close()
 	s := Spec{Flows: []Flow{
-		{Weight: 4, Step: Step{Name: "list", URL: server.URL + "/list"}},
-		{Weight: 1, Step: Step{Name: "tea", URL: server.URL + "/teapot", Method: "PUT", Headers: []Header{{"X", "y"}}, Expect: "418"}},
+		{Weight: 4, Steps: []Step{{Name: "list", URL: server.URL + "/list"}}},
+		{Weight: 1, Steps: []Step{{Name: "tea", URL: server.URL + "/teapot", Method: "PUT", Headers: []Header{{"X", "y"}}, Expect: "418"}}},
 	}}
 	target, err := New(s, Local{})
 	if err != nil {
@@ -133,16 +133,16 @@ func TestMixTarget(t *testing.T) {
 func TestMixErrors(t *testing.T) {
 	ok := Step{Name: "a", URL: "http://a/"}
 	for want, s := range map[string]Spec{
-		"leave out URL, method":     {URL: "http://a/", Flows: []Flow{{Step: ok}}},
-		"step a: the weight must":   {Flows: []Flow{{Weight: -1, Step: ok}}},
-		"step a: url: is missing":   {Flows: []Flow{{Step: Step{Name: "a"}}}},
-		"give 1 to 64 bytes":        {Flows: []Flow{{Step: Step{URL: "http://a"}}}},
-		"leave out braces, commas":  {Flows: []Flow{{Step: Step{Name: "a}", URL: "http://a"}}}},
-		"step b: check":             {Flows: []Flow{{Step: ok}, {Step: Step{Name: "b", URL: "http://a", Checks: []string{"x"}}}}},
-		"step b: header 1":          {Flows: []Flow{{Step: ok}, {Step: Step{Name: "b", URL: "http://a", Headers: []Header{{"", ""}}}}}},
-		"there is no data file":     {Flows: []Flow{{Step: Step{Name: "b", URL: "http://a/${x.y}"}}}},
+		"leave out URL, method":     {URL: "http://a/", Flows: []Flow{{Steps: []Step{ok}}}},
+		"flow a: the weight must":   {Flows: []Flow{{Name: "a", Weight: -1, Steps: []Step{ok}}}},
+		"step a: url: is missing":   {Flows: []Flow{{Steps: []Step{Step{Name: "a"}}}}},
+		"give 1 to 64 bytes":        {Flows: []Flow{{Steps: []Step{Step{URL: "http://a"}}}}},
+		"leave out braces, commas":  {Flows: []Flow{{Steps: []Step{Step{Name: "a}", URL: "http://a"}}}}},
+		"step b: check":             {Flows: []Flow{{Steps: []Step{ok}}, {Steps: []Step{Step{Name: "b", URL: "http://a", Checks: []string{"x"}}}}}},
+		"step b: header 1":          {Flows: []Flow{{Steps: []Step{ok}}, {Steps: []Step{Step{Name: "b", URL: "http://a", Headers: []Header{{"", ""}}}}}}},
+		"there is no data file":     {Flows: []Flow{{Steps: []Step{Step{Name: "b", URL: "http://a/${x.y}"}}}}},
 		"their sum is 109518":       mixed(9999, 9998, 9973, 9967, 9949, 9941, 9931, 9929, 9923, 9907, 10000, 1),
-		"no placeholder uses users": {Flows: []Flow{{Step: ok}}, Data: []rows.Source{{Name: "users", Columns: []string{"a"}, Rows: 1, Pick: "once"}}},
+		"no placeholder uses users": {Flows: []Flow{{Steps: []Step{ok}}}, Data: []rows.Source{{Name: "users", Columns: []string{"a"}, Rows: 1, Pick: "once"}}},
 	} {
 		err := s.Validate()
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -157,7 +157,7 @@ func TestMixErrors(t *testing.T) {
 
 // A mix travels as JSON, shows no secrets, and its differences are named.
 func TestMixTravels(t *testing.T) {
-	s := Spec{Flows: []Flow{{Weight: 2, Step: Step{Name: "a", URL: "http://u:secret@a/", Headers: []Header{{"Authorization", "secret"}}, Body: []byte("secret")}}}}
+	s := Spec{Flows: []Flow{{Name: "a", Weight: 2, Steps: []Step{{Name: "a", URL: "http://u:secret@a/", Headers: []Header{{"Authorization", "secret"}}, Body: []byte("secret")}}}}}
 	text, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestMixTravels(t *testing.T) {
 	if shown := fmt.Sprintf("%+v", s.Redacted()); strings.Contains(shown, "secret") || !strings.Contains(fmt.Sprint(s.Flows), "secret") {
 		t.Error(shown)
 	}
-	back.Flows[0].Body = []byte("other")
+	back.Flows[0].Steps[0].Body = []byte("other")
 	if d := s.Diff(back); !slices.Equal(d, []string{"step a: body differs"}) {
 		t.Errorf("%q", d)
 	}
@@ -177,7 +177,7 @@ func TestMixTravels(t *testing.T) {
 	if d := s.Diff(back); !slices.Equal(d, []string{"flows: a 2 there, a 3 here"}) {
 		t.Errorf("%q", d)
 	}
-	if hosts := (Spec{Flows: []Flow{{Step: Step{URL: "http://a/"}}, {Step: Step{URL: "https://b"}}, {Step: Step{URL: "http://a/2"}}}}).Hosts(); !slices.Equal(hosts, []string{"a:80", "b:443"}) {
+	if hosts := (Spec{Flows: []Flow{{Steps: []Step{Step{URL: "http://a/"}}}, {Steps: []Step{Step{URL: "https://b"}}}, {Steps: []Step{Step{URL: "http://a/2"}}}}}).Hosts(); !slices.Equal(hosts, []string{"a:80", "b:443"}) {
 		t.Error(hosts)
 	}
 }

@@ -42,8 +42,12 @@ func (s Spec) Redacted() Spec {
 	s.ConnectTo = redactRoutes(s.ConnectTo)
 	s.Flows = slices.Clone(s.Flows)
 	for i, f := range s.Flows {
-		one := s.single(f.Step, nil).Redacted()
-		f.URL, f.Headers, f.Body = one.URL, one.Headers, one.Body
+		f.Steps = slices.Clone(f.Steps)
+		for j, step := range f.Steps {
+			one := s.single(step, nil).Redacted()
+			step.URL, step.Headers, step.Body = one.URL, one.Headers, one.Body
+			f.Steps[j] = step
+		}
 		s.Flows[i] = f
 	}
 	return s
@@ -174,12 +178,38 @@ func diffFlows(a, b Spec) []string {
 	}
 	var lines []string
 	for i := range a.Flows {
-		step := func(f Flow) Spec { return Spec{}.single(f.Step, nil) }
-		for _, line := range step(a.Flows[i]).Diff(step(b.Flows[i])) {
-			lines = append(lines, "step "+a.Flows[i].Name+": "+line)
+		lines = append(lines, diffSteps(a.Flows[i], b.Flows[i])...)
+	}
+	return lines
+}
+
+// diffSteps compares the steps of a flow.
+func diffSteps(a, b Flow) (lines []string) {
+	if len(a.Steps) != len(b.Steps) {
+		return []string{fmt.Sprintf("flow %s: %d steps there, %d here", a.Name, len(a.Steps), len(b.Steps))}
+	}
+	for i, x := range a.Steps {
+		y := b.Steps[i]
+		for _, line := range (Spec{}).single(x, nil).Diff(Spec{}.single(y, nil)) {
+			lines = append(lines, "step "+x.Name+": "+line)
+		}
+		if x, y := x.timing(), y.timing(); x != y {
+			lines = append(lines, fmt.Sprintf("step %s: %s there, %s here", a.Steps[i].Name, x, y))
 		}
 	}
 	return lines
+}
+
+// timing describes what a step has beside its request.
+func (s Step) timing() string {
+	text := fmt.Sprintf("at %v", s.At)
+	if s.After != nil {
+		text = fmt.Sprintf("after %v", *s.After)
+	}
+	for _, t := range s.Takes {
+		text += fmt.Sprintf(", takes %s from %s", t.Name, t.From)
+	}
+	return text
 }
 
 // diffData compares data files by name.

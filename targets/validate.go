@@ -59,7 +59,7 @@ func (s Spec) blame(step int, err error) error {
 	if len(s.Flows) == 0 {
 		return err
 	}
-	return fmt.Errorf("step %s: %w", s.Flows[step].Name, err)
+	return fmt.Errorf("step %s: %w", s.Mix().names[step], err)
 }
 
 // checkHTTP checks the spec of an http or https target. It runs where a run is created and on each worker. So a mistake

@@ -40,7 +40,7 @@ func readTargets(s *targets.Spec, path string) error {
 		if err := s.CheckStep(f.Step); err != nil {
 			return fmt.Errorf("--targets: %s:%d: %w", path, f.Line, err)
 		}
-		s.Flows = append(s.Flows, f.Flow)
+		s.Flows = append(s.Flows, f.Flow())
 	}
 	return nil
 }

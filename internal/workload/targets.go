@@ -1,8 +1,8 @@
 // Package workload reads files that describe the requests of a run.
 //
-//	flows, err := workload.Targets("targets.txt", content)
-//	for _, f := range flows {
-//		err := spec.CheckStep(f.Flow.Step) // f.Line is where it stands
+//	all, err := workload.Targets("targets.txt", content)
+//	for _, t := range all {
+//		err := spec.CheckStep(t.Step) // t.Line is where it stands
 //	}
 //
 // Not here: whether a request is valid (package targets).
@@ -31,10 +31,16 @@ import (
 // MostBytes bounds a file together with the bodies that it names: it travels with the run.
 const MostBytes = 4 << 20
 
-// A Flow is a flow, and the line of the file that it begins in.
-type Flow struct {
-	targets.Flow
-	Line int
+// A Target is one request of a targets file.
+type Target struct {
+	targets.Step
+	Weight int64 // 0 = none was given
+	Line   int   // of the file, where it begins
+}
+
+// Flow returns the flow of this request alone.
+func (t Target) Flow() targets.Flow {
+	return targets.Flow{Name: t.Name, Weight: t.Weight, Steps: []targets.Step{t.Step}}
 }
 
 // Targets reads a targets file: vegeta's formats http and json, or a URL a line. A target may have a weight and a name:
@@ -46,8 +52,8 @@ type Flow struct {
 //	@cart.json
 //
 // Bodies are read from files beside the targets file. An error is one line, FILE:LINE: what to do.
-func Targets(path string, content []byte) ([]Flow, error) {
-	var all []Flow
+func Targets(path string, content []byte) ([]Target, error) {
+	var all []Target
 	var err error
 	r := reader{path: path, size: len(content)}
 	switch text := bytes.TrimLeft(content, " \t\r\n"); {
@@ -91,7 +97,7 @@ func (r *reader) tooLarge() error {
 var first = regexp.MustCompile(`^(?:([A-Za-z]+)[ \t]+)?([A-Za-z][A-Za-z0-9+.-]*://\S*)(.*)$`)
 
 // lines reads targets of lines: the first one, headers, and a body.
-func (r *reader) lines(text string) (all []Flow, err error) {
+func (r *reader) lines(text string) (all []Target, err error) {
 	open := false // headers may follow
 	n := 0
 	for line := range strings.Lines(text) {
@@ -105,7 +111,7 @@ func (r *reader) lines(text string) (all []Flow, err error) {
 			open = false
 		case line[0] == '#':
 		case m != nil:
-			f := Flow{Line: n}
+			f := Target{Line: n}
 			f.Method, f.URL, open = m[1], m[2], true
 			if err := r.options(&f, m[3]); err != nil {
 				return nil, err
@@ -123,7 +129,7 @@ func (r *reader) lines(text string) (all []Flow, err error) {
 }
 
 // detail reads a header or the name of a body.
-func (r *reader) detail(f *Flow, n int, line string) (err error) {
+func (r *reader) detail(f *Target, n int, line string) (err error) {
 	if name, ok := strings.CutPrefix(line, "@"); ok {
 		if f.Body != nil {
 			return r.fail(n, "the target has two bodies; leave one out")
@@ -168,7 +174,7 @@ func cause(err error) error {
 }
 
 // options reads what follows the URL: weight=N and name=TEXT. The name goes to the end of the line.
-func (r *reader) options(f *Flow, text string) error {
+func (r *reader) options(f *Target, text string) error {
 	for text = strings.TrimSpace(text); text != ""; {
 		if name, ok := strings.CutPrefix(text, "name="); ok {
 			f.Name = strings.TrimSpace(name)
@@ -215,7 +221,7 @@ func (v *values) UnmarshalJSON(text []byte) error {
 }
 
 // json reads a target a line.
-func (r *reader) json(content []byte) (all []Flow, err error) {
+func (r *reader) json(content []byte) (all []Target, err error) {
 	n := 0
 	for text := range bytes.Lines(content) {
 		n++
@@ -231,7 +237,7 @@ func (r *reader) json(content []byte) (all []Flow, err error) {
 		if _, err := d.Token(); !errors.Is(err, io.EOF) {
 			return nil, r.fail(n, "more follows the target; write one a line")
 		}
-		f := Flow{Line: n}
+		f := Target{Line: n}
 		f.Method, f.URL, f.Body, f.Name = l.Method, l.URL, l.Body, l.Name
 		if l.Weight != nil {
 			if f.Weight = *l.Weight; f.Weight < 1 || f.Weight > targets.MaxWeight {
@@ -263,7 +269,7 @@ func explain(err error) string {
 }
 
 // nameAll names the targets that have no name: method and path, with the host if there are several.
-func nameAll(all []Flow) {
+func nameAll(all []Target) {
 	hosts := map[string]bool{}
 	for _, f := range all {
 		hosts[host(f.URL)] = true

@@ -38,12 +38,12 @@ DELETE http://shop.test/${ordinal}/x,y
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Flow{
-		{targets.Flow{Weight: 80, Step: targets.Step{Name: "browse all", Method: "GET", URL: "http://shop.test/items?page=1",
-			Headers: []targets.Header{{Name: "Accept", Value: "text/plain"}, {Name: "X-Two", Value: "a: b"}}}}, 2},
-		{targets.Flow{Weight: 20, Step: targets.Step{Name: "post /cart", Method: "post", URL: "http://shop.test/cart", Body: []byte(`{"a": 1}`)}}, 7},
-		{targets.Flow{Step: targets.Step{Name: "GET /", URL: "http://shop.test"}}, 9},
-		{targets.Flow{Step: targets.Step{Name: "DELETE /*/x_y", Method: "DELETE", URL: "http://shop.test/${ordinal}/x,y"}}, 10},
+	want := []Target{
+		{targets.Step{Name: "browse all", Method: "GET", URL: "http://shop.test/items?page=1",
+			Headers: []targets.Header{{Name: "Accept", Value: "text/plain"}, {Name: "X-Two", Value: "a: b"}}}, 80, 2},
+		{targets.Step{Name: "post /cart", Method: "post", URL: "http://shop.test/cart", Body: []byte(`{"a": 1}`)}, 20, 7},
+		{targets.Step{Name: "GET /", URL: "http://shop.test"}, 0, 9},
+		{targets.Step{Name: "DELETE /*/x_y", Method: "DELETE", URL: "http://shop.test/${ordinal}/x,y"}, 0, 10},
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got\n%v\nwant\n%v", got, want)
@@ -58,10 +58,10 @@ func TestTargetsOfJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Flow{
-		{targets.Flow{Weight: 3, Step: targets.Step{Name: "POST a.test/x", Method: "POST", URL: "http://a.test/x", Body: []byte("hi"),
-			Headers: []targets.Header{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}, {Name: "B", Value: "3"}}}}, 1},
-		{targets.Flow{Step: targets.Step{Name: "b", URL: "http://b.test/${users.name}?q"}}, 3},
+	want := []Target{
+		{targets.Step{Name: "POST a.test/x", Method: "POST", URL: "http://a.test/x", Body: []byte("hi"),
+			Headers: []targets.Header{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}, {Name: "B", Value: "3"}}}, 3, 1},
+		{targets.Step{Name: "b", URL: "http://b.test/${users.name}?q"}, 0, 3},
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got\n%v\nwant\n%v", got, want)
