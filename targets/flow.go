@@ -78,6 +78,33 @@ func (s Spec) StepNames() (all []string) {
 	return all
 }
 
+// Walks reports whether a flow has several steps.
+func (s Spec) Walks() bool {
+	return slices.ContainsFunc(s.Flows, func(f Flow) bool { return len(f.Steps) > 1 })
+}
+
+// StepsPerFlow returns the mean number of requests of a slot, 1 without flows. The flows must be valid.
+func (s Spec) StepsPerFlow() float64 {
+	mix := s.Mix()
+	if mix == nil {
+		return 1
+	}
+	steps, slots := mix.MeanSteps()
+	return float64(steps) / float64(slots)
+}
+
+// FromAnswer returns the names of the steps that are due some time after the answer before them.
+func (s Spec) FromAnswer() (names []string) {
+	for _, f := range s.Flows {
+		for _, step := range f.Steps {
+			if step.After != nil {
+				names = append(names, step.Name)
+			}
+		}
+	}
+	return names
+}
+
 // single returns the spec of one step: what all steps have in common, and what is its own. Its data files give rows to
 // the flows that use them in turn. taken are the names that earlier steps of its flow take.
 func (s Spec) single(step Step, mix *Mix, taken []string) Spec {

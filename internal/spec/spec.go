@@ -193,6 +193,8 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("--requests %d: the data file with pick=once has %d rows; give at most so many, leave --requests out, or take another pick", s.Requests, s.Target.Once())
 	case s.Target.Once() > 0 && s.HasLimiter():
 		return errors.New("--limiter and pick=once: after a change of the rate a row might be used twice; leave --limiter out, or take another pick")
+	case s.Target.Walks() && s.HasLimiter():
+		return errors.New("--limiter and flows of several steps: a limiter grants slots, and later steps have none; leave --limiter out")
 	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
 		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
@@ -212,6 +214,8 @@ func (s Spec) validateMax() error {
 		return errors.New("--qps max and --profile: the profile is the rate, leave --qps out; or leave --profile out")
 	case s.Target.Once() > 0:
 		return errors.New("--qps max and pick=once: without a rate each worker counts its own requests, so rows would repeat; give a rate, or another pick")
+	case s.Target.Walks():
+		return errors.New("--qps max and flows of several steps: without a rate no slot starts a flow; give a rate")
 	case s.Requests != 0:
 		return errors.New("--qps max and --requests: without a rate nobody counts requests before they are sent; give --duration instead, or a rate")
 	}
