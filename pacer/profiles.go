@@ -13,6 +13,7 @@ func kinds() map[string]func(settings) (Profile, error) {
 	return map[string]func(settings) (Profile, error){
 		"steps": parseSteps,
 		"sine":  parseSine,
+		"spike": parseSpike,
 	}
 }
 

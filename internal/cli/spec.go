@@ -53,7 +53,8 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	s.Var(&f.duration, "duration", "length of the run, such as 30s, 1h30m or 2d; 0 = until stopped")
 	s.VarP(&f.requests, "requests", "n", "end after this many requests of the whole cluster; 0 = no limit")
 	s.StringArrayVar(&f.stages, "stage", nil, "`DURATION:RATE`: linear ramp to RATE of the whole cluster, such as 30s:200; may be repeated")
-	s.StringVar(&f.profile, "profile", "", "rate over time, instead of --qps: steps:from=100,to=500,by=100,every=30s or sine:mean=1k,amplitude=400,period=1m")
+	s.StringVar(&f.profile, "profile", "", "rate over time, instead of --qps: steps:from=100,to=500,by=100,every=30s, sine:mean=1k,amplitude=400,period=1m "+
+		"or spike:base=100,peak=1k,every=5m,for=30s. See docs/workloads.md#rates-over-time")
 	s.Int64Var(&f.MinWorkers, "min-workers", f.MinWorkers, "start when this many workers have joined; 0 = wait for loadctl start")
 	s.Var(&f.maxLag, "max-lag", "drop and count a request that waits longer than this for a connection")
 	s.Var(&f.catchUp, "catch-up", "if the worker was held up: send requests up to this late, drop and count later ones")
