@@ -295,9 +295,9 @@ func TestSteps(t *testing.T) {
 
 func TestParseProfileRefuses(t *testing.T) {
 	for in, reason := range map[string]string{
-		"":                           "write one of sine, spike, steps",
-		"flat":                       "write one of sine, spike, steps",
-		"Steps:from=1":               "write one of sine, spike, steps",
+		"":                           "write one of replay, sine, spike, steps",
+		"flat":                       "write one of replay, sine, spike, steps",
+		"Steps:from=1":               "write one of replay, sine, spike, steps",
 		"steps":                      "name=value",
 		"steps:":                     "name=value",
 		"steps:from":                 "name=value",
@@ -327,7 +327,7 @@ func TestParseProfileRefuses(t *testing.T) {
 		"sine:mean=1,amplitude=1,period=63ms":                     "too short",
 		"sine:mean=1,amplitude=1,period=1s,phase=1":               "phase is not a setting",
 		"sine:" + strings.Repeat("x", 100_000) + "=1,mean=1":      "is missing",
-		strings.Repeat("sine", 100_000):                           "write one of sine, spike, steps",
+		strings.Repeat("sine", 100_000):                           "write one of replay, sine, spike, steps",
 		"sine:mean=1,amplitude=1,period=99999999999999999999999h": "at least 1ms",
 	} {
 		p, err := pacer.ParseProfile(in)

@@ -13,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/rows"
@@ -173,7 +174,11 @@ func (f *flagList) schedule(s Spec) {
 	for _, stage := range s.Stages {
 		f.add("--stage", stage, "")
 	}
-	f.add("--profile", s.Profile, "")
+	if brief := pacer.BriefProfile(s.Profile); brief != s.Profile {
+		f.withhold("--profile", brief)
+	} else {
+		f.add("--profile", s.Profile, "")
+	}
 	f.number("--min-workers", s.MinWorkers, 1)
 	f.time("--max-lag", s.MaxLag, DefaultMaxLag)
 	f.time("--catch-up", s.CatchUp, DefaultCatchUp)

@@ -56,7 +56,7 @@ type Spec struct {
 	Duration   time.Duration `json:"duration_ns,omitempty"` // 0 = until stopped
 	Requests   int64         `json:"requests,omitempty"`    // of the whole cluster; 0 = no limit
 	Stages     []string      `json:"stages,omitempty"`      // as pacer.ParseStage reads
-	Profile    string        `json:"profile,omitempty"`     // as pacer.ParseProfile reads
+	Profile    string        `json:"profile,omitempty"`     // as pacer.ParseProfile reads; pacer.LoadProfile reads its file before
 	MaxLag     time.Duration `json:"max_lag_ns"`            // L: how long after its due time a request may still wait
 	CatchUp    time.Duration `json:"catch_up_ns"`           // a slot first seen later than this is dropped
 	MinWorkers int64         `json:"min_workers"`           // the run starts when this many are there; 0 = on command
@@ -167,6 +167,28 @@ func (s Spec) Validate() error {
 	if err := cmp.Or(s.Target.Validate(), s.validateMax()); err != nil {
 		return err
 	}
+	if err := s.ValidateSchedule(); err != nil {
+		return err
+	}
+	switch {
+	case s.Requests < 0 || s.Requests >= pacer.Endless:
+		return errors.New("--requests: give the number of requests of the whole cluster; 0 means no limit")
+	case s.MaxLag <= 0 || s.MaxLag > time.Hour:
+		return errors.New("--max-lag: give a time up to 1h, such as 1s")
+	case s.CatchUp < 0 || s.CatchUp > time.Hour:
+		return errors.New("--catch-up: give a time up to 1h, such as 100ms")
+	case s.Target.Once() > 0 && !s.Max && (s.Requests == 0 || s.Requests > s.Target.Once()):
+		return fmt.Errorf("--requests %d: the data file with pick=once has %d rows; give at most so many, leave --requests out, or take another pick", s.Requests, s.Target.Once())
+	case s.Target.Once() > 0 && s.HasLimiter():
+		return errors.New("--limiter and pick=once: after a change of the rate a row might be used twice; leave --limiter out, or take another pick")
+	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
+		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
+	}
+	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateThresholds())
+}
+
+// ValidateSchedule checks the rate over time and the duration, and nothing else.
+func (s Spec) ValidateSchedule() error {
 	p, err := s.profile()
 	if err != nil {
 		return err
@@ -183,20 +205,8 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("--duration: give a time up to %v; 0 means until stopped", MaxDuration)
 	case s.Duration > 0 && s.Duration < time.Millisecond:
 		return errors.New("--duration: at least 1ms")
-	case s.Requests < 0 || s.Requests >= pacer.Endless:
-		return errors.New("--requests: give the number of requests of the whole cluster; 0 means no limit")
-	case s.MaxLag <= 0 || s.MaxLag > time.Hour:
-		return errors.New("--max-lag: give a time up to 1h, such as 1s")
-	case s.CatchUp < 0 || s.CatchUp > time.Hour:
-		return errors.New("--catch-up: give a time up to 1h, such as 100ms")
-	case s.Target.Once() > 0 && !s.Max && (s.Requests == 0 || s.Requests > s.Target.Once()):
-		return fmt.Errorf("--requests %d: the data file with pick=once has %d rows; give at most so many, leave --requests out, or take another pick", s.Requests, s.Target.Once())
-	case s.Target.Once() > 0 && s.HasLimiter():
-		return errors.New("--limiter and pick=once: after a change of the rate a row might be used twice; leave --limiter out, or take another pick")
-	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
-		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
-	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateThresholds())
+	return nil
 }
 
 // validateMax refuses settings of a closed loop that need a rate.
@@ -249,7 +259,7 @@ func (s Spec) Diff(o Spec) []string {
 		line("stages", strings.Join(s.Stages, " "), strings.Join(o.Stages, " "))
 	}
 	if !sameProfile(s.Profile, o.Profile) {
-		line("profile", s.Profile, o.Profile)
+		line("profile", pacer.BriefProfile(s.Profile), pacer.BriefProfile(o.Profile))
 	}
 	line("max-lag", s.MaxLag, o.MaxLag)
 	line("catch-up", s.CatchUp, o.CatchUp)
