@@ -23,7 +23,10 @@ type Schedule struct {
 
 // AddFlags adds them to a command that needs no other part of a run's description.
 func (f *Schedule) AddFlags(c *cobra.Command) {
-	f.addFlags(c.Flags())
+	set := pflag.NewFlagSet("schedule", pflag.ContinueOnError)
+	f.addFlags(set)
+	Group(set, "Run")
+	c.Flags().AddFlagSet(set)
 	f.complete(c)
 }
 
@@ -39,13 +42,16 @@ func (f *Schedule) addFlags(s *pflag.FlagSet) {
 
 // complete makes a shell complete the names of profiles.
 func (f *Schedule) complete(c *cobra.Command) {
-	_ = c.RegisterFlagCompletionFunc("profile", completeProfile) // fails only where there is no such flag
+	_ = c.RegisterFlagCompletionFunc("profile", CompleteProfile) // fails only where there is no such flag
 }
 
 // Spec returns a spec that has only a schedule. It is checked. A profile in place of --profile may be given as an
 // argument; "" is none. Errors are errors of configuration.
 func (f *Schedule) Spec(profile string) (spec.Spec, error) {
 	var s spec.Spec
+	if profile == "" && f.profile == "" && f.qps == "" && f.rate == "" && len(f.stages) == 0 {
+		return s, Config(errors.New("give a profile, such as sine:mean=1k,amplitude=400,period=1m, or --qps or --stage"))
+	}
 	if profile != "" && f.profile != "" {
 		return s, Config(errors.New("--profile and a profile as the argument: give one of them"))
 	}

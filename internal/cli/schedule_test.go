@@ -60,7 +60,8 @@ func TestScheduleRefuses(t *testing.T) {
 		flags            Schedule
 		argument, reason string
 	}{
-		{Schedule{}, "", "--qps: give the rate of the whole cluster"},
+		{Schedule{}, "", "give a profile, such as sine:mean=1k,amplitude=400,period=1m, or --qps or --stage"},
+		{Schedule{qps: "0"}, "", "--qps: give the rate of the whole cluster"},
 		{Schedule{profile: "sine:mean=1,amplitude=1,period=1s"}, "sine:mean=1,amplitude=1,period=1s", "--profile and a profile as the argument: give one of them"},
 		{Schedule{qps: "5"}, "sine:mean=1,amplitude=1,period=1s", "--qps and --profile: the profile is the rate"},
 		{Schedule{qps: "5", rate: "5"}, "", "give one of them"},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/units"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/rows"
 )
@@ -64,18 +65,7 @@ func (f *flagList) number(name string, n, normal int64) {
 }
 
 func (f *flagList) time(name string, d, normal time.Duration) {
-	f.add(name, length(d), length(normal))
-}
-
-// length writes a time as people do: 5m, not 5m0s.
-func length(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
+	f.add(name, units.Length(d), units.Length(normal))
 }
 
 // withhold adds a flag whose value is not shown.

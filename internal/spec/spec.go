@@ -115,8 +115,9 @@ func (s Spec) Asks() string {
 	return s.QPS.String()
 }
 
-// profile returns the target rate over time. For a closed loop it is no rate, for as long as the run takes.
-func (s Spec) profile() (pacer.Profile, error) {
+// Curve returns the target rate over time. For a closed loop it is no rate, for as long as the run takes. An error is
+// one of ValidateSchedule.
+func (s Spec) Curve() (pacer.Profile, error) {
 	switch {
 	case s.Profile != "" && len(s.Stages) > 0:
 		return pacer.Profile{}, errors.New("--profile and --stage: give one of them")
@@ -142,7 +143,7 @@ func (s Spec) profile() (pacer.Profile, error) {
 
 // Length returns how long the run takes as planned; 0 = until stopped, or until its requests are sent.
 func (s Spec) Length() time.Duration {
-	p, err := s.profile()
+	p, err := s.Curve()
 	if err != nil || p.Loop || s.Duration > 0 {
 		return s.Duration
 	}
@@ -189,7 +190,7 @@ func (s Spec) Validate() error {
 
 // ValidateSchedule checks the rate over time and the duration, and nothing else.
 func (s Spec) ValidateSchedule() error {
-	p, err := s.profile()
+	p, err := s.Curve()
 	if err != nil {
 		return err
 	}
