@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// leastPiece is the shortest piece of a replay, µs. Each piece is a law that the script has to make.
-const leastPiece = 1000
+// leastPiece is the shortest piece of a replay, µs. Scripts make the laws of the next ten seconds ahead of time, one for
+// each piece. With pieces of 10 ms a call took 20 ms of Redis' time, and slots were skipped.
+const leastPiece = 100_000
 
 // step is a stretch of a file in which one rate holds.
 type step struct {
@@ -113,15 +114,16 @@ func (r replay) pieces(in *lines, rows []row) ([]Piece, error) {
 	case length.Cmp(limit) > 0:
 		return nil, in.errorf(last.line, "this is more than 365 days after line %d; remove lines with wrong times, or give a higher speed=", first.line)
 	case s.n > maxPieces:
-		return nil, in.errorf(0, "%d pieces with a rate each, at most %d; every=%s averages the rates and keeps their counts", s.n, maxPieces, shortest(last.at-first.at))
+		return nil, in.errorf(0, "%d pieces with a rate each, at most %d; every=%s averages the rates and keeps their counts", s.n, maxPieces, r.window(last.at-first.at))
 	}
-	return r.exact(in, s.all)
+	return r.exact(in, s.all, last.at-first.at)
 }
 
-// shortest returns a length of windows, of which a time in µs has no more than a plan may.
-func shortest(us int64) string {
-	for _, w := range []string{"1ms", "10ms", "100ms", "1s", "2s", "5s", "10s", "15s", "30s", "1m", "2m", "5m", "10m", "15m", "30m", "1h", "2h", "6h"} {
-		if d, err := ParseDuration(w); err == nil && (us-1)/d.Microseconds() < maxPieces {
+// window returns a length of windows with which a file of us µs has pieces that are few and long enough.
+func (r replay) window(us int64) string {
+	for _, w := range []string{"100ms", "200ms", "500ms", "1s", "2s", "5s", "10s", "15s", "30s", "1m", "2m", "5m", "10m", "15m", "30m", "1h", "2h", "6h"} {
+		d, err := ParseDuration(w)
+		if long := r.played(d.Microseconds()).Int64() >= leastPiece; err == nil && long && (us-1)/d.Microseconds() < maxPieces {
 			return w
 		}
 	}
@@ -134,7 +136,7 @@ func (r replay) played(us int64) *big.Int {
 	return x.Div(x, big.NewInt(r.speed))
 }
 
-// exact gives each step the rate that keeps its count. A step from µs a to µs b of the replay, before whose end the
+// exact gives each step of a file of whole µs the rate that keeps its count. A step from µs a to µs b of the replay, before whose end the
 // file has N requests and the pieces so far A, has the rate
 //
 //	(N − A) / (b − a)
@@ -142,7 +144,7 @@ func (r replay) played(us int64) *big.Int {
 // That is the rate of the file · speed · scale where a and b need no rounding. A rate that is too fine for a Rate is
 // rounded down to millionths, and the next piece makes up for it. So the pieces never have more than N, and after a
 // piece of up to 11 days less than a request less: as many slots are due before b as the file has requests.
-func (r replay) exact(in *lines, all []step) ([]Piece, error) {
+func (r replay) exact(in *lines, all []step, whole int64) ([]Piece, error) {
 	var out []Piece
 	var us, a int64
 	asked, made := new(big.Rat), new(big.Rat) // N and A
@@ -150,7 +152,8 @@ func (r replay) exact(in *lines, all []step) ([]Piece, error) {
 		us += s.length
 		b := r.played(us).Int64()
 		if b-a < leastPiece {
-			return nil, in.errorf(s.line, "a rate that holds for %v of the replay; at least 1ms: average rates with every=1s, or give a lower speed=", time.Duration(b-a)*time.Microsecond)
+			return nil, in.errorf(s.line, "a rate that holds for %v of the replay, at least %v; every=%s averages the rates and keeps their counts",
+				time.Duration(b-a)*time.Microsecond, leastPiece*time.Microsecond, r.window(whole))
 		}
 		part := new(big.Int).Mul(s.requests, big.NewInt(r.scale))
 		asked.Add(asked, new(big.Rat).SetFrac(part, new(big.Int).Exp(big.NewInt(10), big.NewInt(18), nil)))

@@ -103,7 +103,7 @@ func TestReplayKeepsCounts(t *testing.T) {
 		tolerance time.Duration
 	}{
 		{"", 1000, 0}, {",speed=2", 2000, 0}, {",speed=0.5", 500, 0}, {",speed=8", 8000, 0}, {",speed=0.001", 1, 0},
-		{",speed=3", 3000, time.Microsecond}, {",speed=0.3", 300, time.Microsecond}, {",speed=1.017", 1017, time.Microsecond}, {",speed=999", 999_000, time.Microsecond},
+		{",speed=3", 3000, time.Microsecond}, {",speed=0.3", 300, time.Microsecond}, {",speed=1.017", 1017, time.Microsecond}, {",speed=9.99", 9990, time.Microsecond},
 	} {
 		for _, most := range []int{1, 3, 500} {
 			csv, log, counts := counted(rng, most)
@@ -232,9 +232,10 @@ func TestReplayRefuses(t *testing.T) {
 		{"", rows + "2,\"6\n", `f:4: extraneous or missing " in quoted-field; put cells with quotes and commas in double quotes`},
 		{"", rows + "2,6\"\n", `f:4: bare " in non-quoted-field`},
 		{"", "\"time,rate\n", `f:1: extraneous or missing "`},
-		{"", rows + "1.0009,7\n", "f:3: a rate that holds for 900µs of the replay; at least 1ms: average rates with every=1s, or give a lower speed="},
-		{",speed=1001", rows, "f:2: a rate that holds for 999µs"},
+		{"", rows + "1.09,7\n", "f:3: a rate that holds for 90ms of the replay, at least 100ms; every=100ms averages the rates and keeps their counts"},
+		{",speed=11", rows, "f:2: a rate that holds for 90.909ms of the replay, at least 100ms; every=2s averages"},
 		{",speed=2", "time,rate\n0,5\n1,50000001\n", "f:3: 100000002 requests per second of the replay, at most 100000000; give a lower speed= or scale="},
+		{",speed=20,every=1s", rows + "2,7\n", "f:2: a rate that holds for 50ms of the replay, at least 100ms; every=2s averages"},
 		{",scale=1e6", rows + "2,101\n", "f:4: 101000000 requests per second of the replay"},
 		{",speed=0.000001", rows + "40,1\n", "f:4: this is more than 365 days after line 2"},
 		{"", rows + "2," + long + "\n", "f:4: the line has more than 65536 bytes; give a CSV file or an access log"},
