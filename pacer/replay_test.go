@@ -146,6 +146,35 @@ func counted(rng *rand.Rand, most int) (csv, log string, counts []int) {
 	return c.String(), l.String(), counts
 }
 
+// TestReplayDoesNotDrift: what a piece lacks because its rate is rounded, the next ones make up for.
+func TestReplayDoesNotDrift(t *testing.T) {
+	const row = 7777 // seconds; a third of it is no whole µs, and its rates are too fine
+	rng := rand.New(rand.NewPCG(1, 5))
+	var csv strings.Builder
+	csv.WriteString("time,rate\n")
+	var sums []int64
+	sum := int64(0)
+	for i := range int64(3000) {
+		rate := 3*rng.Int64N(1000) + i%3 // never twice the same
+		sum += rate * row
+		sums = append(sums, sum)
+		fmt.Fprintf(&csv, "%d,%d\n", i*row, rate)
+	}
+	p, pieces := replayed(t, ",speed=3", csv.String())
+	if len(pieces) != len(sums) {
+		t.Fatalf("%d pieces", len(pieces))
+	}
+	var us int64
+	for i, piece := range pieces {
+		us += piece.Dur
+		if i%100 == 99 {
+			if n := p.Before(time.Duration(us) * time.Microsecond); n != sums[i] {
+				t.Fatalf("%d slots before row %d ends, want %d", n, i, sums[i])
+			}
+		}
+	}
+}
+
 // TestReplayOfADay: a day of seconds has too many pieces. The error names windows with which it fits, and those keep
 // the counts.
 func TestReplayOfADay(t *testing.T) {
