@@ -410,6 +410,8 @@ func mixed(o *outputs) {
 func machine(o *outputs) {
 	o.print("loadctl version")
 	o.print("loadworker version")
+	o.print("loadctl profile show --stage 10s:500 --stage 5s:0")
+	o.print("loadctl profile show sine:mean=1k,amplitude=400,period=1m")
 	o.print("loadctl doctor --max-connections 10")
 	nobody := "redis://127.0.0.1:" + strconv.Itoa(redistest.FreePort(o.t))
 	o.result(o.begin(104, "loadctl doctor --max-connections 10 --redis "+nobody))

@@ -56,7 +56,7 @@ type Spec struct {
 	Duration   time.Duration `json:"duration_ns,omitempty"` // 0 = until stopped
 	Requests   int64         `json:"requests,omitempty"`    // of the whole cluster; 0 = no limit
 	Stages     []string      `json:"stages,omitempty"`      // as pacer.ParseStage reads
-	Profile    string        `json:"profile,omitempty"`     // as pacer.ParseProfile reads
+	Profile    string        `json:"profile,omitempty"`     // as pacer.ParseProfile reads; pacer.LoadProfile reads its file before
 	MaxLag     time.Duration `json:"max_lag_ns"`            // L: how long after its due time a request may still wait
 	CatchUp    time.Duration `json:"catch_up_ns"`           // a slot first seen later than this is dropped
 	MinWorkers int64         `json:"min_workers"`           // the run starts when this many are there; 0 = on command
@@ -115,8 +115,9 @@ func (s Spec) Asks() string {
 	return s.QPS.String()
 }
 
-// profile returns the target rate over time. For a closed loop it is no rate, for as long as the run takes.
-func (s Spec) profile() (pacer.Profile, error) {
+// Curve returns the target rate over time. For a closed loop it is no rate, for as long as the run takes. An error is
+// one of ValidateSchedule.
+func (s Spec) Curve() (pacer.Profile, error) {
 	switch {
 	case s.Profile != "" && len(s.Stages) > 0:
 		return pacer.Profile{}, errors.New("--profile and --stage: give one of them")
@@ -142,7 +143,7 @@ func (s Spec) profile() (pacer.Profile, error) {
 
 // Length returns how long the run takes as planned; 0 = until stopped, or until its requests are sent.
 func (s Spec) Length() time.Duration {
-	p, err := s.profile()
+	p, err := s.Curve()
 	if err != nil || p.Loop || s.Duration > 0 {
 		return s.Duration
 	}
@@ -167,22 +168,10 @@ func (s Spec) Validate() error {
 	if err := cmp.Or(s.Target.Validate(), s.validateMax()); err != nil {
 		return err
 	}
-	p, err := s.profile()
-	if err != nil {
-		return err
-	}
-	if _, err := p.Pieces(); err != nil {
+	if err := s.ValidateSchedule(); err != nil {
 		return err
 	}
 	switch {
-	case s.QPS.Num == 0 && s.Profile == "" && len(s.Stages) == 0 && !s.Max:
-		return errors.New("--qps: give the rate of the whole cluster, such as --qps 500")
-	case s.QPS.Num != 0 && s.Profile != "":
-		return errors.New("--qps and --profile: the profile is the rate, leave --qps out")
-	case s.Duration < 0 || s.Duration > MaxDuration || p.Length() > MaxDuration:
-		return fmt.Errorf("--duration: give a time up to %v; 0 means until stopped", MaxDuration)
-	case s.Duration > 0 && s.Duration < time.Millisecond:
-		return errors.New("--duration: at least 1ms")
 	case s.Requests < 0 || s.Requests >= pacer.Endless:
 		return errors.New("--requests: give the number of requests of the whole cluster; 0 means no limit")
 	case s.MaxLag <= 0 || s.MaxLag > time.Hour:
@@ -199,6 +188,28 @@ func (s Spec) Validate() error {
 		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
 	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateThresholds())
+}
+
+// ValidateSchedule checks the rate over time and the duration, and nothing else.
+func (s Spec) ValidateSchedule() error {
+	p, err := s.Curve()
+	if err != nil {
+		return err
+	}
+	if _, err := p.Pieces(); err != nil {
+		return err
+	}
+	switch {
+	case s.QPS.Num == 0 && s.Profile == "" && len(s.Stages) == 0 && !s.Max:
+		return errors.New("--qps: give the rate of the whole cluster, such as --qps 500")
+	case s.QPS.Num != 0 && s.Profile != "":
+		return errors.New("--qps and --profile: the profile is the rate, leave --qps out")
+	case s.Duration < 0 || s.Duration > MaxDuration || p.Length() > MaxDuration:
+		return fmt.Errorf("--duration: give a time up to %v; 0 means until stopped", MaxDuration)
+	case s.Duration > 0 && s.Duration < time.Millisecond:
+		return errors.New("--duration: at least 1ms")
+	}
+	return nil
 }
 
 // validateMax refuses settings of a closed loop that need a rate.
@@ -253,7 +264,7 @@ func (s Spec) Diff(o Spec) []string {
 		line("stages", strings.Join(s.Stages, " "), strings.Join(o.Stages, " "))
 	}
 	if !sameProfile(s.Profile, o.Profile) {
-		line("profile", s.Profile, o.Profile)
+		line("profile", pacer.BriefProfile(s.Profile), pacer.BriefProfile(o.Profile))
 	}
 	line("max-lag", s.MaxLag, o.MaxLag)
 	line("catch-up", s.CatchUp, o.CatchUp)

@@ -211,7 +211,7 @@ func TestWalksAfterAStall(t *testing.T) {
 			begin, back := b.client.now, b.client.now+2000*msec
 			rng := rand.New(rand.NewPCG(1, 1))
 			b.client.answer = func(r *Result) int64 { return max(0, back-r.Sent) + rng.Int64N(5*msec) } // all answers come at once
-			for k := range int64(3000) {                                                              // 1,000 a second
+			for k := range int64(3000) {                                                                // 1,000 a second
 				b.start(k)
 				b.pass(time.Millisecond)
 			}
