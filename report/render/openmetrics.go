@@ -139,8 +139,11 @@ func (m *metrics) counts(r report.Report) {
 	m.family("loadctl_audit", "gauge", "", "The terms of the audit: slots or requests.")
 	a := r.Audit
 	for _, t := range append(a.IssuedTerms(), report.Term{Name: "issued", N: a.Issued}, report.Term{Name: "asked", N: a.Asked}, report.Term{Name: "overrun", N: a.Overrun},
-		report.Term{Name: "ungranted", N: a.Ungranted}, report.Term{Name: "completed", N: a.Completed}, report.Term{Name: "failed", N: a.Failed}, report.Term{Name: "in_flight", N: a.InFlight}, report.Term{Name: "followed", N: a.Followed}) {
+		report.Term{Name: "ungranted", N: a.Ungranted}, report.Term{Name: "completed", N: a.Completed}, report.Term{Name: "failed", N: a.Failed}, report.Term{Name: "in_flight", N: a.InFlight}) {
 		m.sample("loadctl_audit", float64(t.N), "term", t.Name)
+	}
+	if a.Followed > 0 {
+		m.sample("loadctl_audit", float64(a.Followed), "term", "followed")
 	}
 	for _, f := range []struct {
 		name, label, help string
