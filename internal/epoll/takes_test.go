@@ -29,8 +29,8 @@ func TestTakes(t *testing.T) {
 				if more, err = br.ReadString('\n'); err != nil {
 					return
 				}
-				if strings.HasPrefix(more, "Authorization: ") {
-					header = strings.TrimSpace(strings.TrimPrefix(more, "Authorization: "))
+				if value, found := strings.CutPrefix(more, "Authorization: "); found {
+					header = strings.TrimSpace(value)
 				}
 			}
 			path := strings.Fields(line)[1]

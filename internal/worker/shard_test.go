@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"github.com/loadctl/loadctl/targets"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/circle"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // stepClient is a Client whose time and events the test controls.

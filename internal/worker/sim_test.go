@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"errors"
-	"github.com/loadctl/loadctl/targets"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // sim is a whole fleet in virtual time: real Workers over the model of the scripts and clients without sockets.
