@@ -46,6 +46,7 @@ func newRootCommand() *cobra.Command {
 		newEventsCommand(redis),
 		newListCommand(redis),
 		newRemoveCommand(redis),
+		newWorkloadCommand(),
 		newDemoCommand(),
 		target.New(),
 		newDoctorCommand(redis),

@@ -51,3 +51,9 @@ func RequestRate(t targets.Spec, flows pacer.Rate) pacer.Rate {
 	r.Mul(r, steps(t)) // at most 100 · 10^8, over 10^6 · 10^8
 	return pacer.Rate{Num: r.Num().Int64(), Den: r.Denom().Int64()}
 }
+
+// StepsPerFlow returns the mean number of requests of a slot, for display.
+func StepsPerFlow(t targets.Spec) float64 {
+	mean, _ := steps(t).Float64()
+	return mean
+}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -230,4 +231,19 @@ func (d *document) texts(n *yaml.Node, example string) (all []*yaml.Node, err er
 		}
 	}
 	return all, nil
+}
+
+// file returns the path of another file. Errors show it, so it fits into a line.
+func (d *document) file(n *yaml.Node, example string) (string, error) {
+	const longest = 1000
+	path, err := d.text(n, example)
+	switch {
+	case err != nil:
+		return "", err
+	case path == "":
+		return "", d.fail(n, "the name of the file is empty; write %s", example)
+	case len(path) > longest || strings.ContainsFunc(path, unicode.IsControl):
+		return "", d.fail(n, "the name of the file has control characters, or more than %d bytes; give the file another name", longest)
+	}
+	return path, nil
 }

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -323,11 +322,11 @@ func (d *steps) body(s *targets.Step, values map[string]*yaml.Node) (err error) 
 
 // bodyFile reads the body from a file.
 func (d *steps) bodyFile(n *yaml.Node) ([]byte, error) {
-	name, err := d.text(n, "body_file: FILE")
+	name, err := d.file(n, "body_file: FILE")
 	if err != nil {
 		return nil, err
 	}
-	body, err := d.load(cmp.Or(name, "."))
+	body, err := d.load(name)
 	if err != nil {
 		return nil, d.fail(n, "%w; give the path of a file that can be read", err)
 	}

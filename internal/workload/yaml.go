@@ -174,10 +174,7 @@ func (d *document) source(n *yaml.Node) (s Data, err error) {
 		if s.Format != "" {
 			return s, d.fail(file, "a data file has one format; leave %s or %s out", s.Format, format)
 		}
-		path, err := d.text(file, format+": FILE")
-		if err == nil && path == "" {
-			err = d.fail(file, "the name of the file is empty; write %s: FILE", format)
-		}
+		path, err := d.file(file, format+": FILE")
 		if err != nil {
 			return s, err
 		}

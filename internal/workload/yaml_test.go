@@ -280,7 +280,8 @@ func badFiles() map[string]string {
 		step("post: /, form: {a: {b: c}}"):   "t:2:36: is no text; write form: {NAME: VALUE}",
 		step("post: /, form: x"):             "t:2:32: is no map, or an empty one; write form:",
 		step("post: /, body_file: none.txt"): "t:2:37: none.txt: no such file or directory; give the path of a file",
-		step(`post: /, body_file: ""`):       "t:2:37: .: is a directory; give",
+		step(`post: /, body_file: "a\nb"`):   "t:2:37: the name of the file has control characters",
+		step(`post: /, body_file: ""`):       "t:2:37: the name of the file is empty; write body_file: FILE",
 		step("get: /, check: {status: 200}"): "t:2:32: is no text; write a check, or a list of checks",
 		step("get: /, check: [status 99]"):   `t:2:33: "status 99": statuses are numbers`,
 		step("get: /, take: {a: josn b}"):    `t:2:35: "josn b" says not what to take; did you mean json?; write json PATH`,
@@ -338,7 +339,7 @@ func FuzzYAML(f *testing.F) {
 		w, err := YAML("t", content)
 		if err != nil {
 			if !regexp.MustCompile(`^t:\d+:\d+: [^\n]+$`).MatchString(err.Error()) || len(err.Error()) > 3000 {
-				t.Errorf("%q", err)
+				t.Errorf("%.500q", err)
 			}
 			return
 		}
