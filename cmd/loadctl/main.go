@@ -47,6 +47,7 @@ func newRootCommand() *cobra.Command {
 		newListCommand(redis),
 		newRemoveCommand(redis),
 		newProfileCommand(),
+		newWorkloadCommand(),
 		newDemoCommand(),
 		target.New(),
 		newDoctorCommand(redis),

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -53,19 +54,24 @@ func (d *Data) read(text string) (rows.Source, error) {
 	if err := setOptions(&s, options); err != nil {
 		return s, err
 	}
+	return s, cmp.Or(d.load(&s, path, path), s.Validate())
+}
+
+// load reads the rows of a file. The ending of name says in which format, here and on each worker.
+func (d *Data) load(s *rows.Source, path, name string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return s, readable(err)
+		return readable(err)
 	}
-	table, err := rows.Read(path, content)
+	table, err := rows.Read(name, content)
 	if err != nil {
-		return s, err
+		return err
 	}
 	s.Columns, s.Rows, s.SHA256, s.Bytes = table.Columns(), table.Rows(), table.SHA256(), table.Bytes()
 	if d.Tables[s.SHA256] = table; len(content) <= files.Most {
-		d.Files[s.SHA256] = files.File{Name: filepath.Base(path), Content: content}
+		d.Files[s.SHA256] = files.File{Name: filepath.Base(name), Content: content}
 	}
-	return s, s.Validate()
+	return nil
 }
 
 // setOptions reads what follows the file.

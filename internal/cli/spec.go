@@ -35,7 +35,8 @@ type Spec struct {
 	caFile                     string
 	target                     targets.Spec
 	data                       []string
-	targetsFile                string
+	targetsFile, workloadFile  string
+	standIn, unrated           bool // a workload without a rate gets one, so that it can be checked; it did
 	files                      Data
 	requests                   total
 }
@@ -82,6 +83,7 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringVarP(&f.bodyFile, "body-file", "D", "", "`FILE` with the body")
 	s.StringArrayVar(&f.data, "data", nil, dataHelp)
 	s.StringVar(&f.targetsFile, "targets", "", targetsHelp)
+	s.StringVar(&f.workloadFile, "workload", "", workloadHelp)
 	s.Var(&f.timeout, "timeout", "how long a request may take, until its answer was read")
 	s.IntVar(&f.target.Redirects, "redirects", 0, "how many redirects to follow; each is a request on top of the rate")
 	s.Int64Var(&f.target.BodyLimit, "body-limit", 0, "how many bytes of an answer's body to read (default 16 MiB)")
@@ -122,7 +124,7 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	if err := f.url.check("url"); err != nil {
 		return s, err
 	}
-	if s.Target.URL == "" && f.targetsFile == "" {
+	if s.Target.URL == "" && f.targetsFile == "" && f.workloadFile == "" {
 		return s, f.undescribed()
 	}
 	err := f.limiter.set(&s, f.set)
@@ -147,10 +149,8 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	if s.Target.Data, f.files, err = readData(f.data); err != nil {
 		return s, err
 	}
-	if f.targetsFile != "" {
-		if err := readTargets(&s.Target, f.targetsFile); err != nil {
-			return s, err
-		}
+	if err := f.readFlows(&s); err != nil {
+		return s, err
 	}
 	typed(&s.Target)
 	if n := s.Target.Once(); n > 0 && s.Requests == 0 && !s.Max {
@@ -159,13 +159,26 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	return s, cmp.Or(s.Validate(), s.Target.ValidateWith(f.files.Tables))
 }
 
+// readFlows reads the file that says what is requested, if there is one.
+func (f *Spec) readFlows(s *spec.Spec) error {
+	switch {
+	case f.targetsFile != "" && f.workloadFile != "":
+		return errors.New("--targets and --workload: both say what is requested; give one of them")
+	case f.targetsFile != "":
+		return readTargets(&s.Target, f.targetsFile)
+	case f.workloadFile != "":
+		return f.readWorkload(s)
+	}
+	return nil
+}
+
 // Data returns what --data has read. Call it after Spec.
 func (f *Spec) Data() Data { return f.files }
 
 // undescribed returns the error that the target is missing. The flags of a limiter look as if they belonged to a
 // worker, so the error also says that a worker that joins by name has none.
 func (f *Spec) undescribed() error {
-	const missing = "--url: give what to request, such as --url http://127.0.0.1:8080/, or --targets FILE"
+	const missing = "--url: give what to request, such as --url http://127.0.0.1:8080/, or --targets FILE, or --workload FILE"
 	if flag := f.limiter.first(f.set); flag != "" {
 		return fmt.Errorf("%s; or leave %s out to join a run by its name: it describes the run, as --url and --qps do", missing, flag)
 	}

@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"net/http"
 	"os"
-	"slices"
 
 	"github.com/loadctl/loadctl/internal/workload"
 	"github.com/loadctl/loadctl/targets"
@@ -18,41 +15,51 @@ const targetsHelp = "`FILE` of requests to mix, instead of --url: METHOD URL [we
 // readTargets reads the requests of --targets. Headers, expected statuses and checks of flags count for all of them; a
 // header of the file wins over one of a flag.
 func readTargets(s *targets.Spec, path string) error {
-	if s.URL != "" || s.Method != "" || len(s.Body) > 0 {
-		return errors.New("--targets: the file says what is requested; leave --url, --method and --body out")
-	}
-	content, err := os.ReadFile(path)
+	content, err := readInstead(s, "--targets", path)
 	if err != nil {
-		return fmt.Errorf("--targets: %w", readable(err))
+		return err
 	}
-	flows, err := workload.Targets(path, content)
+	all, err := workload.Targets(path, content)
 	if err != nil {
 		return fmt.Errorf("--targets: %w", err)
 	}
-	headers, expect, checks := s.Headers, s.Expect, s.Checks
-	s.Headers, s.Expect, s.Checks = nil, "", nil
-	for _, f := range flows {
-		f.Headers = slices.Concat(f.Headers, besides(headers, f.Headers))
-		f.Expect, f.Checks = expect, checks
-		one := targets.Spec{Headers: f.Headers, Body: f.Body, Data: s.Data}
-		typed(&one)
-		f.Headers = one.Headers
-		if err := s.CheckStep(f.Step); err != nil {
-			return fmt.Errorf("--targets: %s:%d: %w", path, f.Line, err)
+	common := ofFlags(s)
+	for _, t := range all {
+		if err := common.add(*s, &t.Step); err != nil {
+			return fmt.Errorf("--targets: %s:%d: %w", path, t.Line, err)
 		}
-		s.Flows = append(s.Flows, f.Flow())
+		s.Flows = append(s.Flows, t.Flow())
 	}
 	return nil
 }
 
-// besides returns the headers whose names are not among the others.
-func besides(headers, others []targets.Header) (all []targets.Header) {
-	for _, h := range headers {
-		if !slices.ContainsFunc(others, func(o targets.Header) bool { return sameName(o.Name, h.Name) }) {
-			all = append(all, h)
-		}
+// readInstead reads a file that says what is requested, instead of flags.
+func readInstead(s *targets.Spec, flag, path string) ([]byte, error) {
+	if s.URL != "" || s.Method != "" || len(s.Body) > 0 {
+		return nil, fmt.Errorf("%s: the file says what is requested; leave --url, --method and --body out", flag)
 	}
-	return all
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, readable(err))
+	}
+	return content, nil
 }
 
-func sameName(a, b string) bool { return http.CanonicalHeaderKey(a) == http.CanonicalHeaderKey(b) }
+// common is what flags say of all steps of a file.
+type common struct{ workload.Common }
+
+// ofFlags moves it out of the spec.
+func ofFlags(s *targets.Spec) common {
+	c := common{workload.Common{Headers: s.Headers, Expect: s.Expect, Checks: s.Checks}}
+	s.Headers, s.Expect, s.Checks = nil, "", nil
+	return c
+}
+
+// add adds it to a step of a workload with these data files, and checks the step.
+func (c common) add(s targets.Spec, step *targets.Step, taken ...string) error {
+	c.Add(step)
+	one := targets.Spec{Headers: step.Headers, Body: step.Body, Data: s.Data}
+	typed(&one)
+	step.Headers = one.Headers
+	return s.CheckStep(*step, taken...)
+}

@@ -83,8 +83,7 @@ func (f *flagList) target(t targets.Spec) {
 	shown := t.Redacted()
 	switch {
 	case len(t.Flows) > 0:
-		text, _ := json.Marshal(t.Flows) // it has no values that JSON lacks
-		f.withhold("--targets", fmt.Sprintf("[%d targets, SHA-256 %x]", len(t.Flows), sha256.Sum256(text)))
+		f.flows(t.Flows)
 	case shown.URL != t.URL:
 		f.withhold("--url", shown.URL)
 	default:
@@ -131,6 +130,17 @@ func (f *flagList) target(t targets.Spec) {
 	}
 }
 
+// flows adds the file that may describe the flows. A targets file has one step in each flow, of the same name. A workload
+// file may say the same: which of the two it was is not known then, and makes no difference.
+func (f *flagList) flows(flows []targets.Flow) {
+	text, _ := json.Marshal(flows) // it has no values that JSON lacks
+	name, kind := "--targets", "targets"
+	if slices.ContainsFunc(flows, func(f targets.Flow) bool { return len(f.Steps) != 1 || f.Steps[0].Name != f.Name }) {
+		name, kind = "--workload", "flows"
+	}
+	f.withhold(name, fmt.Sprintf("[%d %s, SHA-256 %x]", len(flows), kind, sha256.Sum256(text)))
+}
+
 // seeded returns the seed of a data file, if it has one, as --data takes it.
 func seeded(d rows.Source) string {
 	if d.Seed == 0 {
@@ -161,7 +171,11 @@ var form = regexp.MustCompile(`^[\w.%+-]+=[^&\s]*(&[\w.%+-]+=[^&\s]*)*$`)
 // schedule adds the schedule, and the settings for a lost Redis or controller.
 func (f *flagList) schedule(s Spec) {
 	if s.Max || s.QPS.Num > 0 {
-		f.add("--qps", s.Asks(), "")
+		asks := s.Asks()
+		if !s.Max && Several(s.Target) {
+			asks = RequestRate(s.Target, s.QPS).String() // as the flag takes it
+		}
+		f.add("--qps", asks, "")
 	}
 	f.time("--duration", s.Duration, 0)
 	f.number("--requests", s.Requests, 0)

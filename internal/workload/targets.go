@@ -1,9 +1,10 @@
-// Package workload reads files that describe the requests of a run.
+// Package workload reads files that describe the requests of a run: targets files and workload files.
 //
 //	all, err := workload.Targets("targets.txt", content)
 //	for _, t := range all {
 //		err := spec.CheckStep(t.Step) // t.Line is where it stands
 //	}
+//	w, err := workload.YAML("shop.yaml", content)
 //
 // Not here: whether a request is valid (package targets).
 package workload
@@ -145,24 +146,35 @@ func (r *reader) detail(f *Target, n int, line string) (err error) {
 	return nil
 }
 
-// body reads the file of a body, whose path is relative to the targets file.
+// body reads the file of a body.
 func (r *reader) body(n int, name string) ([]byte, error) {
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(filepath.Dir(r.path), name)
-	}
-	file, err := os.Open(name)
+	body, err := r.load(name)
 	if err != nil {
-		return nil, r.fail(n, "body: %w", cause(err))
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	body, err := io.ReadAll(io.LimitReader(file, MostBytes+1))
-	if err != nil {
-		return nil, r.fail(n, "body: %w", cause(err))
+		return nil, r.fail(n, "body: %w", err)
 	}
 	if r.size += len(body); r.size > MostBytes {
 		return nil, r.tooLarge()
 	}
 	return body, nil
+}
+
+// beside returns the path of a file that the file read names: a relative one begins at its folder.
+func (r *reader) beside(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(r.path), name)
+}
+
+// load reads a file that the file read names, but not much more than may travel with the run.
+func (r *reader) load(name string) ([]byte, error) {
+	file, err := os.Open(r.beside(name))
+	if err != nil {
+		return nil, cause(err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	content, err := io.ReadAll(io.LimitReader(file, MostBytes+1))
+	return content, cause(err)
 }
 
 // cause leaves out the name of the system call.

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/rehearsal"
+)
+
+func newWorkloadCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "workload",
+		Short: "Look at a workload file before it is sent",
+		Args:  cli.Args(cobra.NoArgs),
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newCheckWorkloadCommand())
+	return c
+}
+
+func newCheckWorkloadCommand() *cobra.Command {
+	var output cli.Output
+	var qps string
+	c := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Say what a workload file would send, without sending it",
+		Long: `Check a workload file as --workload does, and say what it would send: its flows with their shares, the
+steps with their times, the rates, the data files, the thresholds, and the first five requests.
+Nothing is sent, and no Redis is needed.
+
+Placeholders are filled from the data files. What a step takes from an answer is not known yet: it is
+shown as <NAME>. Secrets of URLs and headers are not shown. Bodies are shown.`,
+		Example: "  loadctl workload check shop.yaml\n  loadctl workload check shop.yaml --qps 2k -o json",
+		Args:    cli.Args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := output.Check(); err != nil {
+				return err
+			}
+			asked, data, rated, err := cli.OfWorkload(args[0], qps)
+			if err != nil {
+				return err
+			}
+			shown, err := rehearsal.Of(asked, rated, data.Tables, time.Now())
+			if err != nil {
+				return cli.Config(err)
+			}
+			return output.Print(c.OutOrStdout(), shown, shown.Text)
+		},
+	}
+	c.Flags().StringVar(&qps, "qps", "", "requests per second of the WHOLE CLUSTER, instead of the rate in the file")
+	output.AddFlags(c, "text", "json")
+	return c
+}

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/internal/workload"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets/rows"
+)
+
+// workloadHelp is the help of --workload.
+const workloadHelp = "`FILE` of flows to mix, instead of --url: YAML with the steps of each flow, data files, the rate and thresholds. " +
+	"loadctl workload check FILE says what it would send. See docs/workloads.md#flows"
+
+// OfWorkload returns the spec of a run with --workload, and the data that it reads. qps is the value of --qps; "" leaves
+// the rate to the file. rated is false if neither has one: then the rate of the spec means nothing. Its errors are errors
+// of configuration.
+func OfWorkload(path, qps string) (s spec.Spec, data Data, rated bool, err error) {
+	f := Spec{MinWorkers: 1}
+	f.AddFlags(&cobra.Command{})
+	f.workloadFile, f.schedule.qps, f.standIn = path, qps, true
+	s, err = f.Spec(strings.NewReader(""))
+	return s, f.files, !f.unrated, err
+}
+
+// readWorkload reads the flows of --workload, and what else the file says. Headers, expected statuses and checks of
+// flags count for all steps, as with --targets. Thresholds and data files add to those of flags.
+func (f *Spec) readWorkload(s *spec.Spec) error {
+	content, err := readInstead(&s.Target, "--workload", f.workloadFile)
+	if err != nil {
+		return err
+	}
+	w, err := workload.YAML(f.workloadFile, content)
+	if err != nil {
+		return fmt.Errorf("--workload: %w", err)
+	}
+	for _, d := range w.Data {
+		source, err := f.files.ofWorkload(d)
+		if err == nil && slices.ContainsFunc(s.Target.Data, func(o rows.Source) bool { return o.Name == d.Name }) {
+			err = fmt.Errorf("--data has a file called %.40s too; give one another name", d.Name)
+		}
+		if err != nil {
+			return fmt.Errorf("--workload: %s: %w", d.Place, err)
+		}
+		s.Target.Data = append(s.Target.Data, source)
+	}
+	if len(s.Target.Data) > mostFiles {
+		return fmt.Errorf("--workload: %s: at most %d data files", w.Data[0].Place, mostFiles)
+	}
+	common := ofFlags(&s.Target)
+	for _, flow := range w.Flows {
+		var taken []string
+		for i := range flow.Steps {
+			if err := common.add(s.Target, &flow.Steps[i], taken...); err != nil {
+				return fmt.Errorf("--workload: %s: %w", flow.Places[i], err)
+			}
+			for _, t := range flow.Steps[i].Takes {
+				taken = append(taken, t.Name)
+			}
+		}
+		s.Target.Flows = append(s.Target.Flows, flow.Flow)
+	}
+	s.Thresholds = slices.Concat(s.Thresholds, w.Thresholds)
+	return f.flowRate(s, w.Rate)
+}
+
+// ofWorkload reads a data file of a workload. The key says its format, so the name of the file need not.
+func (d *Data) ofWorkload(from workload.Data) (rows.Source, error) {
+	s := rows.Source{Name: from.Name, Pick: from.Pick, Seed: from.Seed}
+	name := from.Path
+	if ending := strings.ToLower(filepath.Ext(name)); ending != "."+from.Format && (ending != ".ndjson" || from.Format != "jsonl") {
+		name += "." + from.Format
+	}
+	return s, cmp.Or(d.load(&s, from.Path, name), s.Validate())
+}
+
+// flowRate makes flows per second of the rate: a slot is a flow. The rate of the file counts if no flag says one.
+func (f *Spec) flowRate(s *spec.Spec, of workload.Rate) error {
+	several, planned := spec.Several(s.Target), len(s.Stages) > 0 || s.Profile != ""
+	switch {
+	case several && planned:
+		return errors.New("--workload with --stage or --profile: their rates are requests per second, and its flows have several steps; for now use --qps, or rate in the file")
+	case several && s.Requests > 0:
+		return errors.New("--workload and --requests: its flows have several steps, and a run ends with whole flows; for now use --duration")
+	case s.Max || planned:
+		return nil
+	case f.schedule.qps == "" && f.schedule.rate == "" && of.Num > 0 && !of.Requests:
+		s.QPS = of.Rate
+		return nil
+	case f.schedule.qps == "" && f.schedule.rate == "" && of.Num > 0:
+		s.QPS = of.Rate
+	case s.QPS.Num == 0 && f.standIn:
+		s.QPS, f.unrated = pacer.PerSecond(1), true
+		return nil
+	}
+	flows, err := spec.FlowRate(s.Target, s.QPS)
+	if err != nil {
+		return fmt.Errorf("--workload: %w", err)
+	}
+	s.QPS = flows
+	return nil
+}

@@ -1,0 +1,83 @@
+package targets
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/targets/template"
+)
+
+// An Example is a request as it may be sent, without the secrets that Redacted hides. Its body is whole.
+type Example struct {
+	Number     uint64 // of its slot
+	Flow, Step string // "" without flows
+	Method     string // "" if the target does not connect
+	URL        string
+	Headers    []Header
+	Body       []byte
+}
+
+// Examples returns the first n requests, flow by flow: the steps of one flow follow each other, whatever their times.
+// Placeholders are filled from the tables, and ${now} from the time. What a step takes from an answer is not known yet:
+// it is <NAME>. The spec must be valid.
+func (s Spec) Examples(n int, tables Tables, now time.Time) (all []Example, err error) {
+	mix := s.Mix()
+	for number := uint64(0); len(all) < n; number++ {
+		flow := Flow{Steps: []Step{{URL: s.URL, Method: s.Method, Headers: s.Headers, Body: s.Body}}}
+		if mix != nil {
+			flow = s.Flows[mix.cycle[number%uint64(len(mix.cycle))]]
+		}
+		var taken []string
+		for _, step := range flow.Steps[:min(len(flow.Steps), n-len(all))] {
+			one := s.single(step, mix, taken)
+			e, err := one.example(tables, number, now)
+			if err != nil {
+				return nil, fmt.Errorf("step %s: %w", step.Name, err)
+			}
+			e.Flow, e.Step = flow.Name, step.Name
+			all, taken = append(all, e), one.taken
+		}
+	}
+	return all, nil
+}
+
+// example returns the request of one step.
+func (s Spec) example(tables Tables, number uint64, now time.Time) (e Example, err error) {
+	k, u, err := s.kind()
+	if err != nil {
+		return e, err
+	}
+	m, err := newMessage(s, u, endpoint{}, s.parser(tables))
+	if err != nil {
+		return e, err
+	}
+	r := template.Request{Number: number, Time: now.UnixNano(), Worker: "worker"}
+	for _, name := range s.taken {
+		r.Taken = append(r.Taken, standIn(name))
+	}
+	filled := m.filled(r)
+	one := filled.filledSpec()
+	if m.target.Varies() {
+		one.URL = filled.filledURL().String()
+	}
+	e.Body = one.Body
+	one = one.Redacted()
+	e.Number, e.URL, e.Headers = number, unescaped(one.URL, s.taken), one.Headers
+	if k.port != "" {
+		e.Method = s.method()
+	}
+	return e, nil
+}
+
+// standIn stands for a value that is not known yet.
+func standIn(name string) string { return "<" + name + ">" }
+
+// unescaped returns a URL in which the stand-ins can be read.
+func unescaped(shown string, names []string) string {
+	for _, name := range names {
+		shown = strings.ReplaceAll(shown, url.PathEscape(standIn(name)), standIn(name))
+	}
+	return shown
+}

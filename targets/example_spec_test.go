@@ -1,0 +1,65 @@
+package targets
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/targets/rows"
+)
+
+// TestExamples: the first requests have the rows that they will have, the order of the mix, and no secret.
+func TestExamples(t *testing.T) {
+	table, err := rows.Read("users.csv", []byte("name\nAnn\nB/o\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Spec{
+		Data: []rows.Source{{Name: "users", Columns: table.Columns(), Rows: 2, Pick: rows.Cycle, SHA256: table.SHA256()}},
+		Flows: []Flow{
+			{Name: "buy", Weight: 1, Steps: []Step{
+				{Name: "login", URL: "http://bob:hunter2@a/login", Body: []byte(`{"user":"${users.name}"}`), Headers: []Header{{Name: "Content-Type", Value: "application/json"}, {Name: "X-Key", Value: "hunter2"}}},
+				{Name: "pay", URL: "http://a/${users.name}?n=${ordinal}", Method: "PUT"},
+			}},
+			{Name: "browse", Weight: 2, Steps: []Step{{Name: "list", URL: "http://a/?at=${now}"}}},
+		},
+	}
+	all, err := s.Examples(6, Tables{table.SHA256(): table}, time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for _, e := range all {
+		fmt.Fprintln(&got, e.Number, e.Flow, e.Step, e.Method, e.URL, e.Headers, string(e.Body))
+	}
+	want := `0 browse list GET http://a/?at=1970-01-01T00:00:00.000Z [] 
+1 buy login POST http://redacted@a/login [{Content-Type application/json} {X-Key [redacted]}] {"user":"Ann"}
+1 buy pay PUT http://a/Ann?n=1 [] 
+2 browse list GET http://a/?at=1970-01-01T00:00:00.000Z [] 
+3 browse list GET http://a/?at=1970-01-01T00:00:00.000Z [] 
+4 buy login POST http://redacted@a/login [{Content-Type application/json} {X-Key [redacted]}] {"user":"B/o"}
+`
+	if got.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
+	}
+	one, err := Spec{URL: "noop://"}.Examples(1, nil, time.Unix(0, 0))
+	if err != nil || len(one) != 1 || one[0].Method != "" || one[0].URL != "noop://" {
+		t.Errorf("%+v, %v", one, err)
+	}
+}
+
+// TestExampleOfTakes: what is not known yet can be told from what is.
+func TestExampleOfTakes(t *testing.T) {
+	s := Spec{Flows: []Flow{{Name: "f", Steps: []Step{
+		{Name: "a", URL: "http://a/", Takes: []Take{{Name: "token", From: "json token"}}},
+		{Name: "b", URL: "http://a/${token}/x", Method: "POST", Headers: []Header{{Name: "Accept", Value: "${ token }"}}, Body: []byte("${token} $${token} ${ordinal}")},
+	}}}}
+	all, err := s.Examples(2, nil, time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := all[1]; e.URL != "http://a/<token>/x" || e.Headers[0].Value != "<token>" || string(e.Body) != "<token> ${token} 0" {
+		t.Errorf("%+v %s", e, e.Body)
+	}
+}
