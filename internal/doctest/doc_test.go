@@ -205,19 +205,30 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// helps holds the output of --help by command.
+// helps holds the output of --help by command. That of a command includes those of its subcommands.
 func helps(t *testing.T) map[string]string {
 	t.Helper()
-	sub := regexp.MustCompile(`(?m)^  ([a-z][a-z-]*)  +\S`)
 	helps := map[string]string{}
 	for _, program := range []string{"loadctl", "loadworker"} {
-		_, list, _ := strings.Cut(command(t, program, "--help"), "Available Commands:")
-		list, _, _ = strings.Cut(list, "Flags:")
-		for _, m := range sub.FindAllStringSubmatch(list, -1) {
-			helps[program+" "+m[1]] = command(t, program, m[1], "--help")
+		for _, name := range below(command(t, program, "--help")) {
+			help := command(t, program, name, "--help")
+			for _, sub := range below(help) {
+				help += command(t, program, name, sub, "--help")
+			}
+			helps[program+" "+name] = help
 		}
 	}
 	return helps
+}
+
+// below returns the subcommands that a help lists.
+func below(help string) (names []string) {
+	_, list, _ := strings.Cut(help, "Available Commands:")
+	list, _, _ = strings.Cut(list, "\n\n")
+	for _, m := range regexp.MustCompile(`(?m)^  ([a-z][a-z-]*)  +\S`).FindAllStringSubmatch(list, -1) {
+		names = append(names, m[1])
+	}
+	return names
 }
 
 // TestCommandsAndFlags compares what the documents name with --help, and README with all commands.
