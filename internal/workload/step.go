@@ -265,7 +265,7 @@ func (d *document) takes(n *yaml.Node) (all []targets.Take, err error) {
 		kind, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 		rest = strings.TrimSpace(rest)
 		if !slices.Contains(kinds, kind) || rest == "" {
-			return nil, d.fail(e.value, "%.40q says not what to take%s; write json PATH, header NAME, cookie NAME or regex /REGEX/", text, meantOther(kind, kinds))
+			return nil, d.fail(e.value, "%.40q says not what to take; %swrite json PATH, header NAME, cookie NAME or regex /REGEX/", text, meantOther(kind, kinds))
 		}
 		if kind == "regex" && (len(rest) < 2 || rest[0] != '/' || rest[len(rest)-1] != '/') {
 			rest = "/" + rest + "/"
