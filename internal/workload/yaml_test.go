@@ -302,7 +302,7 @@ func TestBadYAML(t *testing.T) {
 	}
 	for text, want := range bad {
 		_, err := YAML("t", []byte(text))
-		if err == nil || !strings.HasPrefix(err.Error(), want) && !(strings.HasPrefix(text, "a: &a [x") && strings.Contains(err.Error(), want)) {
+		if err == nil || !strings.HasPrefix(err.Error(), want) && (!strings.HasPrefix(text, "a: &a [x") || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.100q:\n%v, want\n%s", text, err, want)
 		} else if !lineOf.MatchString(err.Error()) || len(err.Error()) > 600 {
 			t.Errorf("%.100q: %v", text, err)
