@@ -82,6 +82,8 @@ func (d *Data) ofWorkload(from workload.Data) (rows.Source, error) {
 func (f *Spec) flowRate(s *spec.Spec, of workload.Rate) error {
 	several, planned := spec.Several(s.Target), len(s.Stages) > 0 || s.Profile != ""
 	switch {
+	case several && f.Single:
+		return errors.New("--workload: its flows have several steps, and the rates of this command are requests per second; for now give flows of one step")
 	case several && planned:
 		return errors.New("--workload with --stage or --profile: their rates are requests per second, and its flows have several steps; for now use --qps, or rate in the file")
 	case several && s.Requests > 0:
