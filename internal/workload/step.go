@@ -211,6 +211,11 @@ func (d *document) common(values map[string]*yaml.Node) (c Common, err error) {
 		}
 		c.Checks = append(c.Checks, strings.TrimSpace(item.Value))
 	}
+	if err == nil {
+		if _, all := check.Parse(c.Checks); all != nil { // such as one that is there twice
+			err = d.fail(values["check"], "%w", all)
+		}
+	}
 	return c, err
 }
 
@@ -224,10 +229,13 @@ func (d *document) headers(n *yaml.Node) (all []targets.Header, err error) {
 	if err != nil {
 		return nil, err
 	}
+	seen := map[string]bool{}
 	for _, e := range list {
-		if has(all, e.key.Value) {
+		name := http.CanonicalHeaderKey(e.key.Value)
+		if seen[name] {
 			return nil, d.fail(e.key, "header %.40q is there already, in another case; write a list of values", e.key.Value)
 		}
+		seen[name] = true
 		values, err := d.texts(e.value, example)
 		if err != nil {
 			return nil, err
@@ -285,9 +293,7 @@ func meantOther(name string, known []string) string {
 
 // typed gives a step the Content-Type of its body, unless it has one.
 func typed(s *targets.Step, contentType string) {
-	if !has(s.Headers, "Content-Type") {
-		s.Headers = append(s.Headers, targets.Header{Name: http.CanonicalHeaderKey("Content-Type"), Value: contentType})
-	}
+	s.Headers = append(s.Headers, besides([]targets.Header{{Name: "Content-Type", Value: contentType}}, s.Headers)...)
 }
 
 // body reads the body of a step, which has one at most.
