@@ -295,9 +295,9 @@ func TestSteps(t *testing.T) {
 
 func TestParseProfileRefuses(t *testing.T) {
 	for in, reason := range map[string]string{
-		"":                           "write one of sine, steps",
-		"flat":                       "write one of sine, steps",
-		"Steps:from=1":               "write one of sine, steps",
+		"":                           "write one of replay, sine, spike, steps",
+		"flat":                       "write one of replay, sine, spike, steps",
+		"Steps:from=1":               "write one of replay, sine, spike, steps",
 		"steps":                      "name=value",
 		"steps:":                     "name=value",
 		"steps:from":                 "name=value",
@@ -327,7 +327,7 @@ func TestParseProfileRefuses(t *testing.T) {
 		"sine:mean=1,amplitude=1,period=63ms":                     "too short",
 		"sine:mean=1,amplitude=1,period=1s,phase=1":               "phase is not a setting",
 		"sine:" + strings.Repeat("x", 100_000) + "=1,mean=1":      "is missing",
-		strings.Repeat("sine", 100_000):                           "write one of sine, steps",
+		strings.Repeat("sine", 100_000):                           "write one of replay, sine, spike, steps",
 		"sine:mean=1,amplitude=1,period=99999999999999999999999h": "at least 1ms",
 	} {
 		p, err := pacer.ParseProfile(in)
@@ -424,7 +424,7 @@ func TestJoinPieces(t *testing.T) {
 
 func FuzzParseProfile(f *testing.F) {
 	for _, s := range []string{
-		"steps:from=100,to=500,by=100,every=30s", "steps:from=1,to=0,by=1/3s,every=1ms", "sine:mean=1000,amplitude=400,period=1m",
+		"steps:from=100,to=500,by=100,every=30s", "spike:base=1,peak=5,every=1m,for=5s,ramp=1s", "steps:from=1,to=0,by=1/3s,every=1ms", "sine:mean=1000,amplitude=400,period=1m",
 		"sine:mean=0.0004,amplitude=0.0001,period=900000h", "steps:from=,from=1", "sine", "",
 	} {
 		f.Add(s)

@@ -2,36 +2,72 @@ package pacer
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 )
 
+// kind is how a named profile is read.
+type kind struct {
+	parse func(settings) (Profile, error)
+	// load reads the file that a text names. It returns the settings for parse, which begin with stored. nil: the
+	// profile has no file.
+	load func(text string, open Open) (settings string, err error)
+}
+
 // kinds is the registry of named profiles. To add one, add a file and a line here.
-func kinds() map[string]func(settings) (Profile, error) {
-	return map[string]func(settings) (Profile, error){
-		"steps": parseSteps,
-		"sine":  parseSine,
+func kinds() map[string]kind {
+	return map[string]kind{
+		"steps":  {parse: parseSteps},
+		"sine":   {parse: parseSine},
+		"spike":  {parse: parseSpike},
+		"replay": {parse: parseReplay, load: loadReplay},
 	}
 }
+
+// stored begins the settings of a profile whose file has been read.
+const stored = "file="
+
+// Open opens the file of a profile for reading, as os.Open does.
+type Open func(name string) (io.ReadCloser, error)
 
 // Profiles returns the names that ParseProfile knows, in order.
 func Profiles() []string { return slices.Sorted(maps.Keys(kinds())) }
 
+// LoadProfile returns the text of a profile with all that it needs: if the text names a file, the content that matters
+// stands in what is returned, and ParseProfile reads that without the file. All other texts are returned as they are;
+// ParseProfile judges them.
+func LoadProfile(s string, open Open) (string, error) {
+	name, rest, _ := strings.Cut(s, ":")
+	load := kinds()[name].load
+	if load == nil || strings.HasPrefix(rest, stored) {
+		return s, nil
+	}
+	settings, err := load(rest, open)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return name + ":" + settings, nil
+}
+
 // ParseProfile reads a named profile with its settings, such as "steps:from=100,to=500,by=100,every=30s" or
-// "sine:mean=1000,amplitude=400,period=1m".
+// "sine:mean=1000,amplitude=400,period=1m". It reads no file: LoadProfile does that, and returns a text for it.
 func ParseProfile(s string) (Profile, error) {
 	name, rest, _ := strings.Cut(s, ":")
-	parse, ok := kinds()[name]
+	kind, ok := kinds()[name]
 	if !ok {
 		return Profile{}, fmt.Errorf("profile %q: unknown; write one of %s", clip(s), strings.Join(Profiles(), ", "))
+	}
+	if kind.load != nil && !strings.HasPrefix(rest, stored) {
+		return Profile{}, fmt.Errorf("profile %q: its file has not been read; LoadProfile does that", clip(s))
 	}
 	set, err := parseSettings(rest)
 	if err != nil {
 		return Profile{}, fmt.Errorf("profile %q: %w", clip(s), err)
 	}
-	p, err := parse(set)
+	p, err := kind.parse(set)
 	if err == nil {
 		err = set.rest()
 	}

@@ -20,7 +20,7 @@ type Budget struct {
 //
 //	issued = sent + late_dropped + skipped + recalled + lost + held
 //	asked  = issued − recalled − overrun + ungranted
-//	sent   = completed + failed + in_flight
+//	sent   = completed + failed + in_flight − followed
 //
 // asked is the integral of the rate in force. A slot at or after the end of its generation was never asked for: it is
 // recalled, or overrun if it was sent anyway.
@@ -33,7 +33,7 @@ type Budget struct {
 type Audit struct {
 	Issued      int64 `json:"issued"`       // slots that were due, owned or not
 	Asked       int64 `json:"asked"`        // requests that the rate in force asked for
-	Sent        int64 `json:"sent"`         // requests whose sending began
+	Sent        int64 `json:"sent"`         // requests whose sending began; of a flow of several requests, the first one
 	LateDropped int64 `json:"late_dropped"` // too late to send
 	Skipped     int64 `json:"skipped"`      // owned by no worker
 	Recalled    int64 `json:"recalled"`     // dropped because their generation had ended
@@ -44,7 +44,13 @@ type Audit struct {
 	Completed   int64 `json:"completed"`    // answered with an expected status
 	Failed      int64 `json:"failed"`       // ended otherwise
 	InFlight    int64 `json:"in_flight"`    // sent and not ended, as far as known
+
+	// Followed counts the requests of flows after their first ones. They have no slots of their own.
+	Followed int64 `json:"followed,omitempty"`
 }
+
+// Requests returns how many requests were sent: the first ones of flows, and those that followed.
+func (a Audit) Requests() int64 { return a.Sent + a.Followed }
 
 // newAudit adds up the counts of the server and of all incarnations.
 func newAudit(b Budget, workers []WorkerInput) Audit {
@@ -73,6 +79,7 @@ func (a *Audit) addIncarnation(w WorkerInput) {
 	rest := open - (recalled - told.Recalled)
 
 	a.Sent += told.Sent
+	a.Followed += told.Followed
 	a.LateDropped += told.LateDropped
 	a.Issued -= told.Ungranted // the worker owned them, but the limiter did not grant them
 	a.Ungranted += told.Ungranted
@@ -160,7 +167,7 @@ func (a Audit) AskedTerms() []Term {
 func (a Audit) SentTerms() []Term {
 	return []Term{
 		{Name: "completed", N: a.Completed}, {Name: "failed", N: a.Failed},
-		{Name: "in_flight", N: a.InFlight},
+		{Name: "in_flight", N: a.InFlight}, {Name: "followed", N: a.Followed, Minus: true},
 	}
 }
 

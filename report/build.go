@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -37,6 +38,11 @@ type Input struct {
 
 	// Times are histograms of workers that are in no worker's Total; its counts are ignored. Nil = none.
 	Times *record.Snapshot
+
+	// StepsPerFlow is the mean number of requests of a slot's flow; 0 means 1. The series counts requests.
+	StepsPerFlow float64
+	// FromAnswer names the steps that are due some time after the answer before them.
+	FromAnswer []string
 
 	// AskedBy returns how many slots are due in [fromUS, toUS), in µs since StartedAt. It fills the series; if it is
 	// nil, asked is 0 there.
@@ -101,7 +107,11 @@ func Build(in Input) Report {
 		r.Errors[class] = e.Count
 		r.Histograms.Errors[class] = e.Latency
 	}
+	r.countRequests()
 	r.setSteps(merged.Steps)
+	for i := range r.Steps {
+		r.Steps[i].FromAnswer = slices.Contains(in.FromAnswer, r.Steps[i].Name)
+	}
 	for _, w := range in.Workers {
 		r.addWorker(w)
 	}
@@ -115,6 +125,13 @@ func Build(in Input) Report {
 	r.noteStop(in.Planned)
 	r.judgeThresholds(in)
 	return r
+}
+
+// countRequests sets what differs from Sent if flows have several requests.
+func (r *Report) countRequests() {
+	if r.Audit.Followed > 0 {
+		r.Requests, r.RequestRate = r.Audit.Requests(), units.Ratio(float64(r.Audit.Requests()), r.DurationS)
+	}
 }
 
 // closedLoop is a note on the latencies of a closed loop; closedNotes, in closed.go, adds the others.
@@ -180,7 +197,7 @@ func (r *Report) addSeries(in Input, series [][]record.Point) {
 		if in.AskedBy != nil {
 			from := r.Series[i].T * 1_000_000
 			to := min(from+width*1_000_000, in.Duration.Microseconds())
-			r.Series[i].Asked = in.AskedBy(from, max(from, to))
+			r.Series[i].Asked = int64(math.Round(float64(in.AskedBy(from, max(from, to))) * cmp.Or(in.StepsPerFlow, 1)))
 		}
 	}
 	r.FillSeries()

@@ -139,6 +139,7 @@ func (r *Report) sumUp() {
 	a, kept := r.Audit, r.Audit.kept()
 	r.Sent = a.Sent
 	r.Rate = units.Ratio(float64(a.Sent), r.DurationS)
+	r.countRequests()
 	r.Throughput = units.Ratio(float64(a.Completed), r.DurationS)
 	r.Success = units.Ratio(float64(a.Completed), float64(a.Completed+a.Failed))
 	r.Latency = r.Histograms.Latency.Distribution(kept)
@@ -180,6 +181,7 @@ func (a *Audit) add(o Audit) {
 	a.Completed += o.Completed
 	a.Failed += o.Failed
 	a.InFlight += o.InFlight
+	a.Followed += o.Followed
 }
 
 // distinct lists the different names, shortened if they are many; "" if there are none.

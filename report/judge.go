@@ -82,7 +82,7 @@ func (r *Report) whole(step string) threshold.Window {
 		return stepWindow(r.recorded()[step], r.DurationS, r.OutOfRange, r.unknown())
 	}
 	w := threshold.Window{
-		Seconds: r.DurationS, Asked: r.Asked, Sent: r.Audit.Sent, OK: r.Audit.Completed, Failed: r.Audit.Failed, Status: r.StatusCodes,
+		Seconds: r.DurationS, Asked: r.Asked, Sent: r.Audit.Requests(), OK: r.Audit.Completed, Failed: r.Audit.Failed, Status: r.StatusCodes,
 		NotSent: max(0, r.Audit.Asked+r.Audit.Overrun-r.Audit.Sent-r.held()),
 		Kept:    r.Audit.kept(), Slower: r.OutOfRange, Unknown: r.unknown(),
 	}
@@ -145,7 +145,7 @@ func (r *Report) windowsFrom(width, from int64) []threshold.Window {
 // pointsLack returns how many counted requests are in no point of the series, because Redis has lost points: those sent
 // or those ended, whichever are more.
 func (r *Report) pointsLack() int64 {
-	sent, ended := r.Audit.Sent, r.Audit.Completed+r.Audit.Failed
+	sent, ended := r.Audit.Requests(), r.Audit.Completed+r.Audit.Failed
 	for _, p := range r.Series {
 		sent -= p.Sent
 		ended -= p.OK + p.Failed

@@ -20,7 +20,11 @@ type Report struct {
 	TargetRate float64   `json:"target_rate"` // of the whole cluster
 	Rate       float64   `json:"rate"`        // sent per second
 	Throughput float64   `json:"throughput"`  // completed per second
-	Success    float64   `json:"success"`     // completed/(completed+failed), 0…1; 0 when nothing ended
+	// Requests and RequestRate count all requests of flows, where Sent and Rate count the flows. Absent if no flow has
+	// several requests.
+	Requests    int64   `json:"requests,omitempty"`
+	RequestRate float64 `json:"request_rate,omitempty"` // per second
+	Success     float64 `json:"success"`                // completed/(completed+failed), 0…1; 0 when nothing ended
 
 	Described Description `json:"described"` // the target and the flags
 

@@ -48,7 +48,7 @@ func (s Section) window(step string) threshold.Window {
 	}
 	c := all.Counts
 	w := threshold.Window{
-		Seconds: s.Length.Seconds(), Asked: s.Asked, Sent: c.Sent, OK: c.Completed, Failed: c.Failed,
+		Seconds: s.Length.Seconds(), Asked: s.Asked, Sent: c.Requests(), OK: c.Completed, Failed: c.Failed,
 		Latency: all.Latency, Service: all.Service, Lag: all.Lag, Status: map[string]int64{},
 		NotSent: max(0, s.Asked-c.Sent), Slower: c.OutOfRange,
 		Kept: Audit{Asked: c.Fired(), LateDropped: c.LateDropped}.kept(),

@@ -10,7 +10,11 @@ import (
 
 // StepReport is one step of a workload in a Report. Its requests are among those of the report.
 type StepReport struct {
-	Name        string              `json:"name"` // "other" pools those after the first 32
+	Name        string              `json:"name"`                   // "other" pools those after the first 32
+	Reached     int64               `json:"reached,omitempty"`      // flows that have the step after their first one
+	Ended       int64               `json:"ended_before,omitempty"` // of these, flows that ended before it
+	Unfinished  int64               `json:"unfinished,omitempty"`   // of these, flows on their way to it, also those of workers that are gone
+	FromAnswer  bool                `json:"from_answer,omitempty"`  // it is due some time after the answer before it; latency counts from then
 	Sent        int64               `json:"sent"`
 	LateDropped int64               `json:"late_dropped"` // too late to send
 	Completed   int64               `json:"completed"`
@@ -26,7 +30,7 @@ func (r *Report) setSteps(steps map[string]*record.Step) {
 	for _, name := range slices.SortedFunc(maps.Keys(steps), compareSteps) {
 		s := steps[name]
 		r.Steps = append(r.Steps, StepReport{
-			Name: name, Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed,
+			Name: name, Reached: s.Reached, Ended: s.Ended, Unfinished: max(0, s.Reached-s.Sent-s.LateDropped-s.Ended), Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed,
 			InFlight: s.Sent - s.Completed - s.Failed, Errors: maps.Clone(s.Errors),
 			Latency: s.Latency.Distribution(keptOf(s.Sent, s.LateDropped)),
 		})
@@ -59,7 +63,7 @@ func (h *Histograms) setStep(name string, latency *record.Histogram) {
 func (r *Report) recorded() map[string]*record.Step {
 	all := map[string]*record.Step{}
 	for _, s := range r.Steps {
-		step := &record.Step{Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed, Errors: s.Errors, Latency: record.NewHistogram()}
+		step := &record.Step{Reached: s.Reached, Ended: s.Ended, Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed, Errors: s.Errors, Latency: record.NewHistogram()}
 		if h := r.Histograms.Steps[s.Name]; h != nil {
 			step.Latency = h
 		}
@@ -76,7 +80,14 @@ func (r *Report) addSteps(o *Report) {
 			sum.Step(name).Merge(step)
 		}
 	}
+	from := map[string]bool{}
+	for _, s := range slices.Concat(r.Steps, o.Steps) {
+		from[s.Name] = from[s.Name] || s.FromAnswer
+	}
 	r.setSteps(sum.Steps)
+	for i := range r.Steps {
+		r.Steps[i].FromAnswer = from[r.Steps[i].Name]
+	}
 }
 
 // stepWindow returns a step of a part of a run as a window, by which thresholds are judged. A nil step has no requests.

@@ -32,7 +32,11 @@ const (
 	ClassOther       = "other"       // none of these
 )
 
-// Classes returns all classes, in the order of the constants.
+// classTake begins the class of an answer that lacks what the step takes; the name of the value follows. Class names have
+// at most 64 bytes.
+const classTake = "take "
+
+// Classes returns all classes of every target, in the order of the constants. Checks and takes have classes of their own.
 func Classes() []string {
 	return []string{
 		ClassCanceled, ClassTimeout, ClassDNS, ClassDescriptors, ClassPorts, ClassConnect, ClassReset,

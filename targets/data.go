@@ -25,7 +25,8 @@ func (s Spec) parser(tables Tables) parser {
 			return template.Literal(text), nil
 		}
 		column := func(name string) (func(uint64) string, error) { return s.column(tables, name, salt >= saltHeaders) }
-		return template.Parse(text, template.Options{Salt: salt, Column: column, Escape: s.escape(salt)})
+		earlier := s.taken[:len(s.taken)-len(s.takes)]
+		return template.Parse(text, template.Options{Salt: salt, Column: column, Escape: s.escape(salt), Taken: func(name string) int { return slices.Index(earlier, name) }})
 	}
 }
 
@@ -97,8 +98,10 @@ func (s Spec) checkData() error {
 // placeholders returns the names of all placeholders. Those of a text with a wrong one are missing.
 func (s Spec) placeholders() (names []string) {
 	for _, f := range s.Flows {
+		var taken []string
 		for _, step := range f.Steps {
-			names = append(names, s.single(step, nil).placeholders()...)
+			one := s.single(step, nil, taken)
+			names, taken = append(names, one.placeholders()...), one.taken
 		}
 	}
 	parse := s.parser(nil)

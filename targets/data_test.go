@@ -46,7 +46,7 @@ func TestDataFillsRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		target := open(t, c.spec, Local{Tables: tables})
-		if out := target.Do(t.Context(), c.n); out.Class != "" {
+		if out := target.Do(t.Context(), Call{Number: c.n}); out.Class != "" {
 			t.Errorf("%+v", out)
 		}
 		lines := got.take()
@@ -57,13 +57,13 @@ func TestDataFillsRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wire := string(w.Fill(nil, c.n))
+		wire := string(w.Fill(nil, Call{Number: c.n}))
 		_, body, _ := strings.Cut(wire, "\r\n\r\n")
 		if path := strings.Fields(wire)[1]; len(lines) == 1 && (!strings.Contains(lines[0], path) || !strings.HasSuffix(lines[0], quote(body))) {
 			t.Errorf("%q differs from %s", wire, lines)
 		}
 		b := make([]byte, 0, 1000)
-		if n := testing.AllocsPerRun(100, func() { b = w.Fill(b, c.n) }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { b = w.Fill(b, Call{Number: c.n}) }); n != 0 {
 			t.Errorf("%v allocations", n)
 		}
 	}

@@ -6,13 +6,15 @@ import "strings"
 type escape = func(b []byte, cell string) []byte
 
 // escape returns how cells are escaped in the text with a salt, as template.Options takes it: %XX in URL and form, \n
-// and so on in a string of JSON. A header and any other body take a cell as it is.
+// and so on in a string of JSON. A header takes it without control characters, and any other body as it is.
 func (s Spec) escape(salt uint64) func(literal string) escape {
 	types := values(s.Headers, "Content-Type")
 	switch {
 	case salt == saltURL:
 		return func(string) escape { return percent }
-	case salt != saltBody || len(types) == 0:
+	case salt >= saltHeaders:
+		return func(string) escape { return oneLine }
+	case len(types) == 0:
 		return nil
 	}
 	media, _, _ := strings.Cut(strings.ToLower(types[0]), ";")
@@ -23,6 +25,16 @@ func (s Spec) escape(salt uint64) func(literal string) escape {
 		return func(string) escape { return percent }
 	}
 	return nil
+}
+
+// oneLine leaves out control characters: a value that a server sent could begin another header.
+func oneLine(b []byte, cell string) []byte {
+	for i := range len(cell) {
+		if c := cell[i]; c >= ' ' && c != 0x7f || c == '\t' {
+			b = append(b, c)
+		}
+	}
+	return b
 }
 
 // percent escapes all but unreserved characters (RFC 3986, 2.3), so a cell stays one segment of a path, or one value of

@@ -3,8 +3,6 @@ package targets
 import (
 	"fmt"
 	"net/url"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,14 +29,15 @@ func (s Spec) Examples(n int, tables Tables, now time.Time) (all []Example, err 
 		if mix != nil {
 			flow = s.Flows[mix.cycle[number%uint64(len(mix.cycle))]]
 		}
-		stand := takes(flow)
+		var taken []string
 		for _, step := range flow.Steps[:min(len(flow.Steps), n-len(all))] {
-			e, err := s.single(stand.in(step), mix).example(tables, number, now)
+			one := s.single(step, mix, taken)
+			e, err := one.example(tables, number, now)
 			if err != nil {
 				return nil, fmt.Errorf("step %s: %w", step.Name, err)
 			}
-			e.Flow, e.Step, e.URL = flow.Name, step.Name, stand.unescaped(e.URL)
-			all = append(all, e)
+			e.Flow, e.Step = flow.Name, step.Name
+			all, taken = append(all, e), one.taken
 		}
 	}
 	return all, nil
@@ -54,61 +53,31 @@ func (s Spec) example(tables Tables, number uint64, now time.Time) (e Example, e
 	if err != nil {
 		return e, err
 	}
-	filled := m.filled(template.Request{Number: number, Time: now.UnixNano(), Worker: "worker"})
+	r := template.Request{Number: number, Time: now.UnixNano(), Worker: "worker"}
+	for _, name := range s.taken {
+		r.Taken = append(r.Taken, standIn(name))
+	}
+	filled := m.filled(r)
 	one := filled.filledSpec()
 	if m.target.Varies() {
 		one.URL = filled.filledURL().String()
 	}
 	e.Body = one.Body
 	one = one.Redacted()
-	e.Number, e.URL, e.Headers = number, one.URL, one.Headers
+	e.Number, e.URL, e.Headers = number, unescaped(one.URL, s.taken), one.Headers
 	if k.port != "" {
 		e.Method = s.method()
 	}
 	return e, nil
 }
 
-// standIns are the names of what a flow takes from answers.
-type standIns []string
-
-func takes(f Flow) (names standIns) {
-	for _, step := range f.Steps {
-		for _, t := range step.Takes {
-			names = append(names, t.Name)
-		}
-	}
-	return names
-}
-
-// in replaces the placeholders of these names in a step.
-func (names standIns) in(s Step) Step {
-	if len(names) == 0 {
-		return s
-	}
-	s.URL = names.text(s.URL)
-	s.Headers = slices.Clone(s.Headers)
-	for i, h := range s.Headers {
-		s.Headers[i].Value = names.text(h.Value)
-	}
-	s.Body = []byte(names.text(string(s.Body)))
-	return s
-}
-
-// text replaces the placeholders of these names. $${NAME} is no placeholder.
-func (names standIns) text(text string) string {
-	return regexp.MustCompile(`\$?\$\{[^}]*\}`).ReplaceAllStringFunc(text, func(place string) string {
-		name := strings.TrimSpace(strings.Trim(place, "${}"))
-		if strings.HasPrefix(place, "$$") || !slices.Contains(names, name) {
-			return place
-		}
-		return "<" + name + ">"
-	})
-}
+// standIn stands for a value that is not known yet.
+func standIn(name string) string { return "<" + name + ">" }
 
 // unescaped returns a URL in which the stand-ins can be read.
-func (names standIns) unescaped(shown string) string {
+func unescaped(shown string, names []string) string {
 	for _, name := range names {
-		shown = strings.ReplaceAll(shown, url.PathEscape("<"+name+">"), "<"+name+">")
+		shown = strings.ReplaceAll(shown, url.PathEscape(standIn(name)), standIn(name))
 	}
 	return shown
 }

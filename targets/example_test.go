@@ -21,7 +21,7 @@ func Example() {
 		return
 	}
 	defer target.Close()
-	outcome := target.Do(context.Background(), 0)
+	outcome := target.Do(context.Background(), targets.Call{})
 	fmt.Println(outcome.Status, outcome.Class)
 	// Output: 418 status
 }

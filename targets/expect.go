@@ -14,6 +14,7 @@ import (
 type expectation struct {
 	statuses statuses
 	checks   check.List
+	takes    []take
 	limits   http1.Limits // an answer must be read with these
 }
 
@@ -34,13 +35,50 @@ func newExpectation(s Spec) (e expectation, err error) {
 		return e, err
 	}
 	e.limits = http1.Limits{Body: s.bodyLimit(), Content: e.checks.Content(), Fields: e.checks.Fields()}
-	return e, nil
+	return e, e.addTakes(s)
 }
 
-// failed returns the class of an answer that took so long; "" if it is as expected.
-func (e *expectation) failed(a check.Answer, took time.Duration) string {
+// A take is a value that the step keeps for later ones.
+type take struct {
+	check.Take
+	index int    // in the session
+	class string // if there is none
+}
+
+// addTakes adds what the step of a flow takes.
+func (e *expectation) addTakes(s Spec) error {
+	for i, t := range s.takes {
+		parsed, err := check.ParseTake(t.From)
+		if err != nil {
+			return fmt.Errorf("take %s: %w", t.Name, err)
+		}
+		if s.method() == http.MethodHead && parsed.Content() > 0 {
+			return fmt.Errorf("take %s: an answer to HEAD has no body; take a header or a cookie", t.Name)
+		}
+		e.takes = append(e.takes, take{parsed, len(s.taken) - len(s.takes) + i, classTake + t.Name[:min(len(t.Name), 64-len(classTake))]})
+		e.limits.Content = max(e.limits.Content, parsed.Content())
+		e.limits.Fields = e.limits.Fields || parsed.Fields()
+	}
+	return nil
+}
+
+// failed returns the class of an answer that took so long; "" if it is as expected. Then the session has what the step
+// takes.
+func (e *expectation) failed(a check.Answer, took time.Duration, session *Session) string {
 	if !e.statuses.contain(a.Status()) {
 		return ClassStatus
 	}
-	return e.checks.Failed(a, took)
+	if class := e.checks.Failed(a, took); class != "" {
+		return class
+	}
+	for i := range e.takes {
+		value, found := e.takes[i].From(a)
+		if !found {
+			return e.takes[i].class
+		}
+		if session != nil {
+			session.keep(e.takes[i].index, value)
+		}
+	}
+	return ""
 }

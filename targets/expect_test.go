@@ -46,7 +46,7 @@ func TestChecksOfTheTarget(t *testing.T) {
 		s := Spec{URL: server.URL + c.path, Checks: c.checks, Expect: c.expect, Redirects: 1}
 		target := open(t, s, Local{})
 		for range 2 { // the second answer comes over the same connection
-			if out := target.Do(t.Context(), 0); out.Class != c.class || out.Status != c.status {
+			if out := target.Do(t.Context(), Call{}); out.Class != c.class || out.Status != c.status {
 				t.Errorf("%s %q: %+v", c.path, c.checks, out)
 			}
 		}

@@ -18,8 +18,8 @@ func newFiller(local Local) filler {
 }
 
 // request returns what fills the placeholders of a request that begins now.
-func (f *filler) request(number uint64) template.Request {
-	return template.Request{Number: number, Time: time.Now().UnixNano(), Worker: f.worker, Seed: f.seed}
+func (f *filler) request(c Call) template.Request {
+	return template.Request{Number: c.Number, Time: time.Now().UnixNano(), Worker: f.worker, Seed: f.seed, Taken: c.Session.taken()}
 }
 
 // ExampleBody returns the body as it may be sent: with its placeholders filled. A body with a wrong placeholder is

@@ -1,11 +1,17 @@
 package targets
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/loadctl/loadctl/targets/check"
+	"github.com/loadctl/loadctl/targets/rows"
+	"github.com/loadctl/loadctl/targets/template"
 )
 
 // The bounds of a workload.
@@ -13,6 +19,8 @@ const (
 	MaxFlows      = 10_000
 	MaxWeight     = 10_000
 	MaxSteps      = 100 // of a flow
+	MaxTakes      = 100 // of a flow
+	MaxPause      = time.Hour
 	maxLabelBytes = 64
 )
 
@@ -70,9 +78,40 @@ func (s Spec) StepNames() (all []string) {
 	return all
 }
 
+// Walks reports whether a flow has several steps.
+func (s Spec) Walks() bool {
+	return slices.ContainsFunc(s.Flows, func(f Flow) bool { return len(f.Steps) > 1 })
+}
+
+// StepsPerFlow returns the mean number of requests of a slot, 1 without flows. The flows must be valid.
+func (s Spec) StepsPerFlow() float64 {
+	mix := s.Mix()
+	if mix == nil {
+		return 1
+	}
+	steps, slots := mix.MeanSteps()
+	return float64(steps) / float64(slots)
+}
+
+// FromAnswer returns the names of the steps that are due some time after the answer before them.
+func (s Spec) FromAnswer() (names []string) {
+	for _, f := range s.Flows {
+		for _, step := range f.Steps {
+			if step.After != nil {
+				names = append(names, step.Name)
+			}
+		}
+	}
+	return names
+}
+
 // single returns the spec of one step: what all steps have in common, and what is its own. Its data files give rows to
-// the steps that use them in turn.
-func (s Spec) single(step Step, mix *Mix) Spec {
+// the flows that use them in turn. taken are the names that earlier steps of its flow take.
+func (s Spec) single(step Step, mix *Mix, taken []string) Spec {
+	s.taken, s.takes = taken, step.Takes
+	for _, t := range step.Takes {
+		s.taken = append(slices.Clip(s.taken), t.Name)
+	}
 	s.URL, s.Method, s.Headers, s.Body, s.Expect, s.Checks = step.URL, step.Method, step.Headers, step.Body, step.Expect, step.Checks
 	s.Flows, s.mix = nil, mix
 	return s
@@ -86,21 +125,54 @@ func (s Spec) steps() []Spec {
 	mix := s.Mix()
 	var all []Spec
 	for _, f := range s.Flows {
+		var taken []string
 		for _, step := range f.Steps {
-			all = append(all, s.single(step, mix))
+			one := s.single(step, mix, taken)
+			all, taken = append(all, one), one.taken
 		}
 	}
 	return all
 }
 
-// CheckStep checks one step of s, for a caller that knows where the step was written. An error is as that of Validate.
-func (s Spec) CheckStep(step Step) error {
-	if err := step.checkName(); err != nil {
+// CheckStep checks one step of s, for a caller that knows where the step was written. taken are the names that earlier
+// steps of its flow take. An error is as that of Validate.
+func (s Spec) CheckStep(step Step, taken ...string) error {
+	if err := cmp.Or(step.checkName(), step.checkTimes(), step.checkTakes(taken)); err != nil {
 		return err
 	}
-	one := s.single(step, nil)
-	one.Data = s.Data
-	return one.checkRequest()
+	return s.single(step, nil, taken).checkRequest()
+}
+
+// checkTimes checks At and After.
+func (s Step) checkTimes() error {
+	switch {
+	case s.At < 0 || s.At > MaxPause || s.After != nil && (*s.After < 0 || *s.After > MaxPause):
+		return fmt.Errorf("at and after: give times up to %v", MaxPause)
+	case s.At > 0 && s.After != nil:
+		return errors.New("at and after: give one of them")
+	}
+	return nil
+}
+
+// checkTakes checks what the step takes.
+func (s Step) checkTakes(taken []string) error {
+	for i, t := range s.Takes {
+		earlier := func(o Take) bool { return o.Name == t.Name }
+		switch _, err := check.ParseTake(t.From); {
+		case err != nil:
+			return fmt.Errorf("take %.40q: %w", t.Name, err)
+		case !rows.IsName(t.Name):
+			return fmt.Errorf("take %.40q: a name has letters, digits, dashes and underscores, as in ${token}", t.Name)
+		case template.IsName(t.Name):
+			return fmt.Errorf("take %s: ${%s} has a meaning already; choose another name", t.Name, t.Name)
+		case slices.Contains(taken, t.Name) || slices.ContainsFunc(s.Takes[:i], earlier):
+			return fmt.Errorf("take %s: the flow takes this name twice; choose another one", t.Name)
+		}
+	}
+	if len(taken)+len(s.Takes) > MaxTakes {
+		return fmt.Errorf("take: a flow takes at most %d values", MaxTakes)
+	}
+	return nil
 }
 
 func (s Step) checkName() error {
@@ -109,6 +181,28 @@ func (s Step) checkName() error {
 		return fmt.Errorf("name %.70q: give 1 to %d bytes of text", s.Name, maxLabelBytes)
 	case strings.ContainsFunc(s.Name, func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune("{},", r) }):
 		return fmt.Errorf("name %q: leave out braces, commas and control characters", s.Name)
+	}
+	return nil
+}
+
+// checkFlow checks the steps of a flow, one after the other.
+func (s Spec) checkFlow(f Flow) error {
+	var taken []string
+	last := time.Duration(0)
+	for i, step := range f.Steps {
+		if err := s.CheckStep(step, taken...); err != nil {
+			return fmt.Errorf("step %s: %w", step.Name, err)
+		}
+		switch {
+		case i == 0 && (step.At > 0 || step.After != nil):
+			return fmt.Errorf("step %s: the first step is sent when the flow starts; leave at and after out", step.Name)
+		case step.After == nil && step.At < last:
+			return fmt.Errorf("step %s: at %v is before the step before it; give at least %v, or after", step.Name, step.At, last)
+		}
+		last = max(last, step.At)
+		for _, t := range step.Takes {
+			taken = append(taken, t.Name)
+		}
 	}
 	return nil
 }
@@ -128,10 +222,8 @@ func (s Spec) checkFlows() error {
 		case len(f.Steps) == 0 || len(f.Steps) > MaxSteps:
 			return fmt.Errorf("flow %s: give it 1 to %d steps", f.Name, MaxSteps)
 		}
-		for _, step := range f.Steps {
-			if err := s.CheckStep(step); err != nil {
-				return fmt.Errorf("step %s: %w", step.Name, err)
-			}
+		if err := s.checkFlow(f); err != nil {
+			return err
 		}
 	}
 	if n := cycle(s.Flows); n > maxCycle {

@@ -35,7 +35,7 @@ func open(t testing.TB, s Spec, l Local) Target {
 // do performs one request and checks status and class.
 func do(t *testing.T, target Target, status int, class string) Outcome {
 	t.Helper()
-	got := target.Do(t.Context(), 0)
+	got := target.Do(t.Context(), Call{})
 	if got.Status != status || got.Class != class {
 		t.Errorf("got status %d class %q, want %d %q", got.Status, got.Class, status, class)
 	}

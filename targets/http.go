@@ -73,12 +73,12 @@ func (s Spec) timeout() time.Duration { return cmp.Or(s.Timeout, DefaultTimeout)
 func (s Spec) bodyLimit() int64       { return cmp.Or(s.BodyLimit, DefaultBodyLimit) }
 func (s Spec) expect() string         { return cmp.Or(s.Expect, DefaultExpect) }
 
-// Do performs one request and follows redirects as far as the spec allows. n fills the placeholders of the request.
-func (t *httpTarget) Do(ctx context.Context, n uint64) Outcome {
+// Do performs one request and follows redirects as far as the spec allows. The call fills the placeholders of the request.
+func (t *httpTarget) Do(ctx context.Context, c Call) Outcome {
 	if err := ctx.Err(); err != nil {
 		return Outcome{Class: classify(err, ClassCanceled)}
 	}
-	a := asking{began: t.began.Add(time.Since(t.began)), expect: &t.expect, long: &t.buffers} // like time.Now, but reads one clock instead of two
+	a := asking{session: c.Session, began: t.began.Add(time.Since(t.began)), expect: &t.expect, long: &t.buffers} // like time.Now, but reads one clock instead of two
 	deadline := a.began.Add(t.spec.timeout())
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
@@ -87,7 +87,7 @@ func (t *httpTarget) Do(ctx context.Context, n uint64) Outcome {
 	var out Outcome
 	m := t.first
 	if m.wire == nil {
-		m = m.filled(t.filler.request(n))
+		m = m.filled(t.filler.request(c))
 	}
 	for hop := 0; ; hop++ {
 		location, failed := t.exchange(ctx, deadline, m, &a, &out)

@@ -19,7 +19,7 @@ func BenchmarkHTTP(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if out := target.Do(ctx, 0); out.Class != "" {
+			if out := target.Do(ctx, Call{}); out.Class != "" {
 				b.Error(out.Class)
 				return
 			}
@@ -60,6 +60,6 @@ func BenchmarkNoop(b *testing.B) {
 	target := open(b, Spec{URL: "noop://"}, Local{})
 	b.ReportAllocs()
 	for b.Loop() {
-		target.Do(b.Context(), 0)
+		target.Do(b.Context(), Call{})
 	}
 }

@@ -67,9 +67,10 @@ func newConn(to endpoint, raw *socket, wire net.Conn) *conn {
 
 // An asking is one call of Do: what is the same for all its requests.
 type asking struct {
-	began  time.Time // of the request
-	expect *expectation
-	long   *sync.Pool // buffers for long answers
+	session *Session  // gets what the step takes; may be nil
+	began   time.Time // of the request
+	expect  *expectation
+	long    *sync.Pool // buffers for long answers
 }
 
 // roundTrip writes m, and reads and checks the whole answer. The connection's deadline must be set. The end of ctx ends
@@ -113,7 +114,7 @@ func (c *conn) receive(m *message, e *asking, r *reply) {
 	}
 	r.status, r.location = c.answer.Status(), c.answer.Location()
 	if r.err == nil {
-		r.failed = e.expect.failed(&c.answer, time.Since(e.began))
+		r.failed = e.expect.failed(&c.answer, time.Since(e.began), e.session)
 	}
 	c.answer.Release()
 }

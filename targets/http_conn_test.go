@@ -79,7 +79,7 @@ func fire(t *testing.T, c http1test.Case, url string) {
 		return
 	}
 	defer target.Close()
-	got := target.Do(t.Context(), 0)
+	got := target.Do(t.Context(), Call{})
 	if got.Status != c.Status || got.Class != c.Class || got.BytesIn != int64(c.In) {
 		t.Errorf("%s, %s: got %+v, want status %d, class %q, %d bytes in", c.Name, url, got, c.Status, c.Class, c.In)
 	}

@@ -280,7 +280,7 @@ func TestClosedByServer(t *testing.T) {
 		}()
 		target := open(t, Spec{URL: "http://" + l.Addr().String()}, Local{MaxConnections: 2}).(*httpTarget)
 		for range 3 {
-			target.Do(t.Context(), 0)
+			target.Do(t.Context(), Call{})
 		}
 		if n := target.pool.closedInARow.Load(); n != c.want {
 			t.Errorf("%d closed in a row after %q, want %d", n, c.answer, c.want)

@@ -292,7 +292,7 @@ func TestMaxConnections(t *testing.T) {
 	for range 40 {
 		wg.Go(func() {
 			for n := range uint64(50) {
-				o := target.Do(t.Context(), n)
+				o := target.Do(t.Context(), Call{Number: n})
 				if o.Class != "" {
 					t.Errorf("class %s", o.Class)
 				}
@@ -325,12 +325,12 @@ func TestWaitingForAConnection(t *testing.T) {
 	until(t, func() bool { return s.Count() == 1 })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if got := target.Do(ctx, 0); got.Class != ClassTimeout || got.BytesOut != 0 {
+	if got := target.Do(ctx, Call{}); got.Class != ClassTimeout || got.BytesOut != 0 {
 		t.Errorf("past the deadline: %+v", got)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, stop)
-	if got := target.Do(ctx, 0); got.Class != ClassCanceled {
+	if got := target.Do(ctx, Call{}); got.Class != ClassCanceled {
 		t.Errorf("canceled: %+v", got)
 	}
 	wg.Go(func() { do(t, target, 0, ClassCanceled) })
@@ -398,15 +398,15 @@ func TestCancel(t *testing.T) {
 	s.Stall(time.Minute)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	if got := target.Do(ctx, 0); got.Class != ClassCanceled || got.BytesOut == 0 {
+	if got := target.Do(ctx, Call{}); got.Class != ClassCanceled || got.BytesOut == 0 {
 		t.Errorf("got %+v", got)
 	}
-	if got := target.Do(ctx, 0); got.Class != ClassCanceled || got.BytesOut != 0 {
+	if got := target.Do(ctx, Call{}); got.Class != ClassCanceled || got.BytesOut != 0 {
 		t.Errorf("of a context that ended: %+v", got)
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if got := target.Do(ctx, 0); got.Class != ClassTimeout {
+	if got := target.Do(ctx, Call{}); got.Class != ClassTimeout {
 		t.Errorf("past the deadline: %+v", got)
 	}
 	if s.Count() != 3 {
@@ -420,7 +420,7 @@ func TestContextPerRequest(t *testing.T) {
 	target := open(t, Spec{URL: s.URL()}, Local{})
 	for range 50 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		if got := target.Do(ctx, 0); got.Class != "" {
+		if got := target.Do(ctx, Call{}); got.Class != "" {
 			t.Errorf("got %+v", got)
 		}
 		cancel()
@@ -529,7 +529,7 @@ func TestEarlyAnswer(t *testing.T) {
 		io.CopyN(io.Discard, c, 1<<20)
 		time.Sleep(20 * time.Millisecond)
 	})
-	got := open(t, Spec{URL: "http://" + addr.String(), Body: make([]byte, 16<<20)}, Local{}).Do(t.Context(), 0)
+	got := open(t, Spec{URL: "http://" + addr.String(), Body: make([]byte, 16<<20)}, Local{}).Do(t.Context(), Call{})
 	if got.Class != ClassStatus && got.Class != ClassReset || got.Class == ClassStatus && got.Status != 413 {
 		t.Errorf("got %+v", got)
 	}
@@ -584,11 +584,11 @@ func TestHaltedIsNotSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer target.Close()
-	if out := target.Do(t.Context(), 0); out.Class != "" {
+	if out := target.Do(t.Context(), Call{}); out.Class != "" {
 		t.Fatalf("before the halt: %+v", out)
 	}
 	halted.Store(true)
-	if out := target.Do(t.Context(), 1); out.Class != ClassCanceled || out.BytesOut != 0 {
+	if out := target.Do(t.Context(), Call{Number: 1}); out.Class != ClassCanceled || out.BytesOut != 0 {
 		t.Errorf("halted: %+v", out)
 	}
 	if n := requests.Load(); n != 1 {

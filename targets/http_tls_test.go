@@ -114,7 +114,7 @@ func TestClientCertificate(t *testing.T) {
 		do(t, open(t, spec, Local{Cert: cert, Key: key}), 200, "")
 		// With TLS 1.3 the client learns of a refusal only after it believes to be done. If the request is written
 		// before that, a reset may hide the refusal.
-		got := open(t, spec, Local{}).Do(t.Context(), 0)
+		got := open(t, spec, Local{}).Do(t.Context(), Call{})
 		if got.Class != ClassTLS && (version == tls.VersionTLS12 || got.Class != ClassReset) {
 			t.Errorf("without a certificate, version %x: %+v", version, got)
 		}

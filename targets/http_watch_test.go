@@ -90,7 +90,7 @@ func TestWatchUnderRace(t *testing.T) {
 				}
 				for range 3 {
 					ended := ctx.Err() != nil
-					got := target.Do(ctx, 0)
+					got := target.Do(ctx, Call{})
 					switch {
 					case got.Class == "" && !ended, got.Class == ClassCanceled && ctx.Err() != nil:
 					default:

@@ -14,10 +14,12 @@ const maxCycle = 100_000
 //
 // Among the first n slots, a flow of weight w has n·w/W: less than one more or less.
 type Mix struct {
-	names []string            // of the steps, those of the first flow first
-	first []int               // index of each flow's first step
-	cycle []uint16            // index of the flow, by number modulo W
-	uses  map[string][]uint32 // of each data file: how many of the first i places use it, i = 0 … W
+	names  []string            // of the steps, those of the first flow first
+	first  []int               // index of each flow's first step
+	places []place             // of the steps
+	walks  bool                // a flow has several steps
+	cycle  []uint16            // index of the flow, by number modulo W
+	uses   map[string][]uint32 // of each data file: how many of the first i places use it, i = 0 … W
 }
 
 // cycle returns W.
@@ -38,7 +40,8 @@ func (s Spec) Mix() *Mix {
 	if len(s.Flows) == 0 {
 		return nil
 	}
-	m := &Mix{cycle: order(s.Flows), uses: map[string][]uint32{}}
+	m := &Mix{cycle: order(s.Flows), uses: map[string][]uint32{}, places: newPlaces(s.Flows)}
+	m.walks = len(m.places) > len(s.Flows)
 	for _, f := range s.Flows {
 		m.first = append(m.first, len(m.names))
 		for _, step := range f.Steps {

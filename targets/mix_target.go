@@ -12,10 +12,8 @@ type mixTarget struct {
 	steps []Target
 }
 
-// Do performs the step that has this number.
-func (t *mixTarget) Do(ctx context.Context, n uint64) Outcome {
-	return t.steps[t.mix.Step(n)].Do(ctx, n)
-}
+// Do performs the step of the call.
+func (t *mixTarget) Do(ctx context.Context, c Call) Outcome { return t.steps[c.Step].Do(ctx, c) }
 
 // Connects reports whether any request uses a connection.
 func (t *mixTarget) Connects() bool {

@@ -111,8 +111,9 @@ func TestMixTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer target.Close()
+	mix := s.Mix()
 	for n := range uint64(100) {
-		if out := target.Do(context.Background(), n); out.Class != "" {
+		if out := target.Do(context.Background(), Call{Number: n, Step: mix.Step(n)}); out.Class != "" {
 			t.Fatal(n, out)
 		}
 	}
@@ -124,7 +125,7 @@ func TestMixTarget(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	for n := range uint64(5) {
-		if text := string(wire.Step(n).Request); strings.HasPrefix(text, "PUT /teapot") != (s.Mix().Step(n) == 1) {
+		if text := string(wire.Step(mix.Step(n)).Request); strings.HasPrefix(text, "PUT /teapot") != (mix.Step(n) == 1) {
 			t.Errorf("request %d: %s", n, text)
 		}
 	}

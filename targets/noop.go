@@ -58,7 +58,7 @@ func noopLatency(u *url.URL) (time.Duration, error) {
 }
 
 // Do waits for the latency. Go's timers add up to about 1 ms.
-func (t *noop) Do(ctx context.Context, _ uint64) Outcome {
+func (t *noop) Do(ctx context.Context, _ Call) Outcome {
 	if t.closed.Load() {
 		return Outcome{Class: ClassCanceled}
 	}

@@ -22,12 +22,12 @@ func TestNoop(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if got := slow.Do(ctx, 0); got.Class != ClassTimeout {
+		if got := slow.Do(ctx, Call{}); got.Class != ClassTimeout {
 			t.Errorf("past the deadline: %q", got.Class)
 		}
 		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
-		if got := fast.Do(canceled, 0); got.Class != ClassCanceled {
+		if got := fast.Do(canceled, Call{}); got.Class != ClassCanceled {
 			t.Errorf("canceled: %q", got.Class)
 		}
 		fast.Close()

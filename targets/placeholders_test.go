@@ -69,14 +69,14 @@ func TestPlaceholdersAreFilled(t *testing.T) {
 		}
 		wire := w.Request
 		if wire == nil {
-			wire = w.Fill(w.Fill(nil, 1<<60), c.n) // over a longer one
+			wire = w.Fill(w.Fill(nil, Call{Number: 1 << 60}), Call{Number: c.n}) // over a longer one
 		}
 		want, random := strings.CutSuffix(strings.ReplaceAll(c.want, "HOST", server.Listener.Addr().String()), "*")
 		if !strings.HasPrefix(string(wire), want) || !random && string(wire) != want || random && len(wire) != len(want)+36 {
 			t.Errorf("%s: %q, want %q", c.path, wire, c.want)
 		}
 		target := open(t, c.spec, Local{Worker: "w1"})
-		if out := target.Do(t.Context(), c.n); out.Class != "" || out.BytesOut != int64(len(wire)) {
+		if out := target.Do(t.Context(), Call{Number: c.n}); out.Class != "" || out.BytesOut != int64(len(wire)) {
 			t.Errorf("%s: %+v, want %d bytes", c.path, out, len(wire))
 		}
 		head, body, _ := strings.Cut(string(wire), "\r\n\r\n")
@@ -155,7 +155,7 @@ func TestFillAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := make([]byte, 0, 500)
-	if n := testing.AllocsPerRun(100, func() { b = w.Fill(b, 7) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { b = w.Fill(b, Call{Number: 7}) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

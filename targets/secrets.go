@@ -44,7 +44,7 @@ func (s Spec) Redacted() Spec {
 	for i, f := range s.Flows {
 		f.Steps = slices.Clone(f.Steps)
 		for j, step := range f.Steps {
-			one := s.single(step, nil).Redacted()
+			one := s.single(step, nil, nil).Redacted()
 			step.URL, step.Headers, step.Body = one.URL, one.Headers, one.Body
 			f.Steps[j] = step
 		}
@@ -190,7 +190,7 @@ func diffSteps(a, b Flow) (lines []string) {
 	}
 	for i, x := range a.Steps {
 		y := b.Steps[i]
-		for _, line := range (Spec{}).single(x, nil).Diff(Spec{}.single(y, nil)) {
+		for _, line := range (Spec{}).single(x, nil, nil).Diff(Spec{}.single(y, nil, nil)) {
 			lines = append(lines, "step "+x.Name+": "+line)
 		}
 		if x, y := x.timing(), y.timing(); x != y {

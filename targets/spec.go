@@ -69,7 +69,9 @@ type Spec struct {
 	// each of them.
 	Flows []Flow `json:"flows,omitempty"`
 
-	mix *Mix // of the workload that this spec is one step of; nil = it is none
+	mix   *Mix     // of the workload that this spec is one step of; nil = it is none
+	taken []string // names of what the steps of its flow take, up to this one
+	takes []Take   // the last of them: what this step takes
 }
 
 // Header is one header of a request.

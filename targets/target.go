@@ -3,7 +3,7 @@
 //	target, err := targets.New(targets.Spec{URL: "http://127.0.0.1:8080/"}, targets.Local{})
 //	if err != nil { … }
 //	defer target.Close()
-//	outcome := target.Do(ctx, 0)
+//	outcome := target.Do(ctx, targets.Call{})
 //	fmt.Println(outcome.Status, outcome.Class)
 //
 // Guarantees: one call of Do is at most one request at the server, plus the redirects it was asked to follow. Nothing
@@ -36,10 +36,9 @@ type Outcome struct {
 // An implementation MUST be safe for concurrent use, MUST perform at most one request per call of Do, MUST return from
 // Do soon after its context ended and MUST NOT panic.
 type Target interface {
-	// Do performs request number n, the ordinal of its slot, and blocks until it has ended. It returns no Go error: a
-	// failed request is data. The end of ctx ends the request with ClassCanceled, or with ClassTimeout if its deadline
+	// Do performs a request, and blocks until it has ended. It returns no Go error: a failed request is data. The end of ctx ends the request with ClassCanceled, or with ClassTimeout if its deadline
 	// passed.
-	Do(ctx context.Context, n uint64) Outcome
+	Do(ctx context.Context, c Call) Outcome
 	// Close frees what the target holds. Requests in flight go on to their end. Do after Close returns ClassCanceled
 	// and sends nothing. A second call does nothing.
 	Close() error

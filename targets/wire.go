@@ -43,12 +43,12 @@ func (w *Wire) Steps() []*Wire {
 	return w.steps
 }
 
-// Step returns the Wire of a request with this number. Any number of goroutines may call it.
-func (w *Wire) Step(number uint64) *Wire {
+// Step returns the Wire of a step. Any number of goroutines may call it.
+func (w *Wire) Step(step int) *Wire {
 	if w.mix == nil {
 		return w
 	}
-	return w.steps[w.mix.Step(number)]
+	return w.steps[step]
 }
 
 // NewWire returns the Wire of spec. ok is false if the target needs more than bytes over TCP (TLS, a unix socket,
@@ -122,23 +122,24 @@ func newWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	return w, true, nil
 }
 
-// Fill returns what to write for a request that has this number in the run. It writes into b, over what was there, and
-// grows it if it has no room. Any number of goroutines may call it.
-func (w *Wire) Fill(b []byte, number uint64) []byte {
-	return w.message.fill(b, w.filler.request(number))
+// Fill returns what to write for a call of the Wire's step. It writes into b, over what was there, and grows it if it has
+// no room. Any number of goroutines may call it.
+func (w *Wire) Fill(b []byte, c Call) []byte {
+	return w.message.fill(b, w.filler.request(c))
 }
 
 // Outcome returns the outcome of a request. a is its answer, with status 0 if there is none; err is the error that ended
 // the request; rest is the class if err does not determine it, because the caller knows the phase; took is the time
-// from its start, before the connection is opened, to the end of the answer. The caller fills in the bytes.
+// from its start, before the connection is opened, to the end of the answer. session gets what the step takes; it may be
+// nil. The caller fills in the bytes.
 //
 // Errors of connecting MUST be a *net.OpError with Op "dial", as those of package net are; those of the system a
 // syscall.Errno; an expired deadline os.ErrDeadlineExceeded; a request that was not written because of Halted
 // context.Canceled.
-func (w *Wire) Outcome(a check.Answer, took time.Duration, err error, rest string) Outcome {
+func (w *Wire) Outcome(a check.Answer, took time.Duration, err error, rest string, session *Session) Outcome {
 	status := a.Status()
 	if err == nil {
-		return Outcome{Status: status, Class: w.expect.failed(a, took)}
+		return Outcome{Status: status, Class: w.expect.failed(a, took, session)}
 	}
 	if errors.Is(err, http1.ErrBody) {
 		err = errBodyLimit

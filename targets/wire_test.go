@@ -99,12 +99,12 @@ func TestWireOutcome(t *testing.T) {
 		{0, syscall.ECONNRESET, ClassReset}, {0, syscall.EPIPE, ClassReset}, {200, http1.ErrBody, ClassBodyLimit},
 		{200, io.ErrUnexpectedEOF, ClassEOF}, {0, http1.ErrHead, ClassHeadLimit}, {0, http1.ErrInterim, ClassProtocol},
 	} {
-		if got := w.Outcome(answered(c.status), 0, c.err, ClassProtocol); got != (Outcome{Status: c.status, Class: c.class}) {
+		if got := w.Outcome(answered(c.status), 0, c.err, ClassProtocol, nil); got != (Outcome{Status: c.status, Class: c.class}) {
 			t.Errorf("%d, %v: %+v, want %q", c.status, c.err, got, c.class)
 		}
 	}
 	good, bad := answered(200), answered(500)
-	if n := testing.AllocsPerRun(100, func() { w.Outcome(good, 0, nil, ""); w.Outcome(bad, 0, nil, "") }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { w.Outcome(good, 0, nil, "", nil); w.Outcome(bad, 0, nil, "", nil) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -17,7 +17,8 @@ func TestCompletion(t *testing.T) {
 		"workers rm x w ":         "",
 		"workers rm nosuch ":      "",
 		"status x -o ":            "text\njson\n",
-		"create y --profile ":     "sine:\nsteps:\n",
+		"create y --profile ":     "replay:\nsine:\nspike:\nsteps:\n",
+		"profile show ":           "replay:\nsine:\nspike:\nsteps:\n",
 		"run y --url noop:// -o ": "text\njson\n",
 	} {
 		stdout, _, code := execute(append([]string{"__complete"}, strings.Split(line, " ")...)...)

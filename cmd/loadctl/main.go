@@ -46,6 +46,7 @@ func newRootCommand() *cobra.Command {
 		newEventsCommand(redis),
 		newListCommand(redis),
 		newRemoveCommand(redis),
+		newProfileCommand(),
 		newWorkloadCommand(),
 		newDemoCommand(),
 		target.New(),

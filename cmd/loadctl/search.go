@@ -14,7 +14,6 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/search"
-	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/internal/watch"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report/threshold"
@@ -215,7 +214,7 @@ func searchable(r *run.Run) error {
 	if r.Spec.Max {
 		return fmt.Errorf("search %s: %w; create one with a rate", r.Name, run.ErrNoRate)
 	}
-	if spec.Several(r.Spec.Target) {
+	if r.Spec.Target.Walks() {
 		return fmt.Errorf("search %s: its flows have several steps, and the rates of a search are requests per second; for now create one with flows of one step", r.Name)
 	}
 	if text := aborting(r.Spec.Thresholds); text != "" {

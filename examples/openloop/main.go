@@ -30,7 +30,7 @@ func run(ctx context.Context) error {
 	meter := report.NewMeter(profile)
 	for k, due := range profile.Pace(ctx) {
 		meter.Go(due, func() record.Sample {
-			outcome := target.Do(ctx, uint64(k))
+			outcome := target.Do(ctx, targets.Call{Number: uint64(k)})
 			return record.Sample{Status: outcome.Status, BytesIn: outcome.BytesIn, BytesOut: outcome.BytesOut, Class: outcome.Class}
 		})
 	}

@@ -219,7 +219,7 @@ func TestCompleteFlags(t *testing.T) {
 	c := &cobra.Command{Use: "do", Run: func(*cobra.Command, []string) {}}
 	new(Spec).AddFlags(c)
 	new(Report).AddFlags(c)
-	for flag, want := range map[string][]string{"output": render.Formats(), "profile": {"sine:", "steps:"}} {
+	for flag, want := range map[string][]string{"output": render.Formats(), "profile": {"replay:", "sine:", "spike:", "steps:"}} {
 		if names := completes(t, c, flag); !slices.Equal(names, want) {
 			t.Errorf("--%s: %q, want %q", flag, names, want)
 		}

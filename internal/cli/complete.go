@@ -11,8 +11,8 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// completeProfile completes the name of a profile. Its settings come after it.
-func completeProfile(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// CompleteProfile completes the name of a profile. Its settings come after it.
+func CompleteProfile(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []cobra.Completion
 	for _, name := range pacer.Profiles() {
 		names = append(names, name+":")

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/loadctl/loadctl/internal/spec"
-	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/check"
 )
@@ -26,22 +25,21 @@ type Spec struct {
 
 	set *pflag.FlagSet
 
-	url                                once
-	qps, rate                          string
-	duration, maxLag, catchUp, timeout Duration
-	onRedisLoss                        string
-	permitFor, deadman                 Duration
-	limiter                            limiterFlags
-	stages, headers, thresholds        []string
-	warmup                             Duration
-	profile, method, body, bodyFile    string
-	caFile                             string
-	target                             targets.Spec
-	data                               []string
-	targetsFile, workloadFile          string
-	standIn, unrated                   bool // a workload without a rate gets one, so that it can be checked; it did
-	files                              Data
-	requests                           total
+	url                        once
+	schedule                   Schedule
+	maxLag, catchUp, timeout   Duration
+	onRedisLoss                string
+	permitFor, deadman, warmup Duration
+	limiter                    limiterFlags
+	headers, thresholds        []string
+	method, body, bodyFile     string
+	caFile                     string
+	target                     targets.Spec
+	data                       []string
+	targetsFile, workloadFile  string
+	standIn, unrated           bool // a workload without a rate gets one, so that it can be checked; it did
+	files                      Data
+	requests                   total
 }
 
 // AddFlags adds them to a command.
@@ -50,13 +48,8 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	f.maxLag, f.catchUp, f.timeout = Duration(spec.DefaultMaxLag), Duration(spec.DefaultCatchUp), Duration(targets.DefaultTimeout)
 	s := f.set
 	s.Var(&f.url, "url", "`URL` to request: "+strings.Join(targets.Schemes(), ", ")+". Path, query, headers and body may have placeholders such as ${ordinal}: see docs/workloads.md")
-	s.StringVar(&f.qps, "qps", "", "requests per second of the WHOLE CLUSTER: 500, 2.5k, 1M, 0.2, 30/m. With --stage the `RATE` to start from. "+
-		"max: a closed loop, as fast as it goes (docs/max.md)")
-	s.StringVar(&f.rate, "rate", "", "same as --qps")
-	s.Var(&f.duration, "duration", "length of the run, such as 30s, 1h30m or 2d; 0 = until stopped")
+	f.schedule.addFlags(s)
 	s.VarP(&f.requests, "requests", "n", "end after this many requests of the whole cluster; 0 = no limit")
-	s.StringArrayVar(&f.stages, "stage", nil, "`DURATION:RATE`: linear ramp to RATE of the whole cluster, such as 30s:200; may be repeated")
-	s.StringVar(&f.profile, "profile", "", "rate over time, instead of --qps: steps:from=100,to=500,by=100,every=30s or sine:mean=1k,amplitude=400,period=1m")
 	s.Int64Var(&f.MinWorkers, "min-workers", f.MinWorkers, "start when this many workers have joined; 0 = wait for loadctl start")
 	s.Var(&f.maxLag, "max-lag", "drop and count a request that waits longer than this for a connection")
 	s.Var(&f.catchUp, "catch-up", "if the worker was held up: send requests up to this late, drop and count later ones")
@@ -71,7 +64,7 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	f.addTargetFlags(s)
 	c.Flags().AddFlagSet(s)
 	_ = c.RegisterFlagCompletionFunc("limiter", f.limiter.complete) // fails only where there is no such flag
-	_ = c.RegisterFlagCompletionFunc("profile", completeProfile)
+	f.schedule.complete(c)
 }
 
 // addLossFlags adds the flags for a lost Redis or controller.
@@ -123,7 +116,7 @@ func (f *Spec) Spec(stdin io.Reader) (spec.Spec, error) {
 
 func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	s := spec.Spec{
-		Target: f.target, Duration: time.Duration(f.duration), Requests: int64(f.requests), Stages: f.stages, Profile: f.profile,
+		Target: f.target, Requests: int64(f.requests),
 		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), MinWorkers: f.MinWorkers,
 		OnRedisLoss: f.onRedisLoss, Deadman: time.Duration(f.deadman),
 		Thresholds: f.thresholds, Warmup: time.Duration(f.warmup),
@@ -142,7 +135,7 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	if s.PermitFor, err = f.permit(); err != nil {
 		return s, err
 	}
-	if s.QPS, s.Max, err = f.clusterRate(); err != nil {
+	if err = f.schedule.set(&s); err != nil {
 		return s, err
 	}
 	if s.Max && f.set.Changed("limiter") {
@@ -161,6 +154,9 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 		return s, err
 	}
 	typed(&s.Target)
+	if err := s.Target.Validate(); err != nil {
+		return s, err // before weights without bounds make a mix
+	}
 	if n := s.Target.Once(); n > 0 && s.Requests == 0 && !s.Max {
 		s.Requests = n // the run ends with the last row
 	}
@@ -206,27 +202,6 @@ func (f *Spec) permit() (time.Duration, error) {
 	default:
 		return 0, nil
 	}
-}
-
-// clusterRate returns the value of --qps or --rate: a rate, 0 if none was given, or max.
-func (f *Spec) clusterRate() (rate pacer.Rate, most bool, err error) {
-	none := pacer.Rate{Den: 1}
-	name, text := "--qps", f.qps
-	switch {
-	case f.qps != "" && f.rate != "":
-		return none, false, errors.New("--qps and --rate: both are the rate of the whole cluster, give one of them")
-	case f.rate != "":
-		name, text = "--rate", f.rate
-	case f.qps == "":
-		return none, false, nil
-	}
-	if text == "max" {
-		return none, true, nil
-	}
-	if rate, err = pacer.ParseRate(text); err != nil {
-		return none, false, fmt.Errorf("%s: %w, or max, as fast as it goes", name, err)
-	}
-	return rate, false, nil
 }
 
 // readHeaders reads -H, and the lines of a file for "@FILE".

@@ -56,10 +56,10 @@ func ofFlags(s *targets.Spec) common {
 }
 
 // add adds it to a step of a workload with these data files, and checks the step.
-func (c common) add(s targets.Spec, step *targets.Step) error {
+func (c common) add(s targets.Spec, step *targets.Step, taken ...string) error {
 	c.Add(step)
 	one := targets.Spec{Headers: step.Headers, Body: step.Body, Data: s.Data}
 	typed(&one)
 	step.Headers = one.Headers
-	return s.CheckStep(*step)
+	return s.CheckStep(*step, taken...)
 }

@@ -26,7 +26,7 @@ const workloadHelp = "`FILE` of flows to mix, instead of --url: YAML with the st
 func OfWorkload(path, qps string) (s spec.Spec, data Data, rated bool, err error) {
 	f := Spec{MinWorkers: 1}
 	f.AddFlags(&cobra.Command{})
-	f.workloadFile, f.qps, f.standIn = path, qps, true
+	f.workloadFile, f.schedule.qps, f.standIn = path, qps, true
 	s, err = f.Spec(strings.NewReader(""))
 	return s, f.files, !f.unrated, err
 }
@@ -57,9 +57,13 @@ func (f *Spec) readWorkload(s *spec.Spec) error {
 	}
 	common := ofFlags(&s.Target)
 	for _, flow := range w.Flows {
+		var taken []string
 		for i := range flow.Steps {
-			if err := common.add(s.Target, &flow.Steps[i]); err != nil {
+			if err := common.add(s.Target, &flow.Steps[i], taken...); err != nil {
 				return fmt.Errorf("--workload: %s: %w", flow.Places[i], err)
+			}
+			for _, t := range flow.Steps[i].Takes {
+				taken = append(taken, t.Name)
 			}
 		}
 		s.Target.Flows = append(s.Target.Flows, flow.Flow)
@@ -80,7 +84,7 @@ func (d *Data) ofWorkload(from workload.Data) (rows.Source, error) {
 
 // flowRate makes flows per second of the rate: a slot is a flow. The rate of the file counts if no flag says one.
 func (f *Spec) flowRate(s *spec.Spec, of workload.Rate) error {
-	several, planned := spec.Several(s.Target), len(s.Stages) > 0 || s.Profile != ""
+	several, planned := s.Target.Walks(), len(s.Stages) > 0 || s.Profile != ""
 	switch {
 	case several && f.Single:
 		return errors.New("--workload: its flows have several steps, and the rates of this command are requests per second; for now give flows of one step")
@@ -90,10 +94,10 @@ func (f *Spec) flowRate(s *spec.Spec, of workload.Rate) error {
 		return errors.New("--workload and --requests: its flows have several steps, and a run ends with whole flows; for now use --duration")
 	case s.Max || planned:
 		return nil
-	case f.qps == "" && f.rate == "" && of.Num > 0 && !of.Requests:
+	case f.schedule.qps == "" && f.schedule.rate == "" && of.Num > 0 && !of.Requests:
 		s.QPS = of.Rate
 		return nil
-	case f.qps == "" && f.rate == "" && of.Num > 0:
+	case f.schedule.qps == "" && f.schedule.rate == "" && of.Num > 0:
 		s.QPS = of.Rate
 	case s.QPS.Num == 0 && f.standIn:
 		s.QPS, f.unrated = pacer.PerSecond(1), true

@@ -18,7 +18,7 @@ flows:
     - pay: {after: 500ms, post: /pay, json: {token: "${token}"}}
   browse: [list: {get: /}]
 `
-	dir := written(t, map[string]string{"shop.yaml": shop, "other.yaml": strings.Replace(shop, "{get: /}", "{get: '/${token}'}", 1)})
+	dir := folder(t, map[string]string{"shop.yaml": shop, "other.yaml": strings.Replace(shop, "{get: /}", "{get: '/${token}'}", 1)})
 	s, _, _, err := OfWorkload(filepath.Join(dir, "shop.yaml"), "")
 	if err != nil {
 		t.Fatal(err)

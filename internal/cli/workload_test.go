@@ -12,8 +12,8 @@ import (
 	"github.com/loadctl/loadctl/internal/spec"
 )
 
-// written writes files into a new folder, and returns it.
-func written(t *testing.T, contents map[string]string) string {
+// folder writes files into a new folder, and returns it.
+func folder(t *testing.T, contents map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range contents {
@@ -53,7 +53,7 @@ thresholds: ["latency{step=pay}:p(99)<300ms"]
 `
 
 func TestWorkload(t *testing.T) {
-	dir := written(t, map[string]string{"users.txt": "name\nAnn\nBo\n", "shop.yaml": buying, "items.csv": "id\n7\n"})
+	dir := folder(t, map[string]string{"users.txt": "name\nAnn\nBo\n", "shop.yaml": buying, "items.csv": "id\n7\n"})
 	f, s, err := reading(t, "--workload", filepath.Join(dir, "shop.yaml"), "--qps", "480", "--threshold", "errors:rate<1%", "-H", "X-A: flag", "-H", "X-B: flag",
 		"-H", "X-C: ${items.id}", "--check", "size < 10kB", "--expect", "200-204", "--data", filepath.Join(dir, "items.csv"))
 	if err != nil {
@@ -98,14 +98,14 @@ func TestWorkloadRate(t *testing.T) {
 		{several + "rate: 400 requests/s", nil, "200"},
 		{several + "rate: 400 flows/s", []string{"--qps", "100"}, "50"},
 		{several + "rate: 400 flows/s", []string{"--rate", "1"}, "1/2s"},
-		{several + "rate: 400 flows/s", []string{"--qps", "max"}, "max"},
+		{single + "rate: 400 flows/s", []string{"--qps", "max"}, "max"},
 		{several, []string{"--qps", "100"}, "50"},
 		{single + "rate: 400 requests/s", nil, "400"},
 		{single + "rate: 400 flows/s", []string{"--stage", "30s:200"}, "0"},
 		{single, []string{"--profile", "sine:mean=1k,amplitude=400,period=1m"}, "0"},
 		{single, []string{"--qps", "5", "-n", "10"}, "5"},
 	} {
-		file := filepath.Join(written(t, map[string]string{"w.yaml": c.file}), "w.yaml")
+		file := filepath.Join(folder(t, map[string]string{"w.yaml": c.file}), "w.yaml")
 		_, s, err := reading(t, append(c.flags, "--workload", file)...)
 		if err != nil || s.Asks() != c.want {
 			t.Errorf("%s %q: %s, %v, want %s", c.file, c.flags, s.Asks(), err, c.want)
@@ -115,7 +115,7 @@ func TestWorkloadRate(t *testing.T) {
 
 // TestOfWorkload: a file without a rate can be checked, and not be run.
 func TestOfWorkload(t *testing.T) {
-	dir := written(t, map[string]string{"users.txt": "name\nAnn\nBo\n", "shop.yaml": buying})
+	dir := folder(t, map[string]string{"users.txt": "name\nAnn\nBo\n", "shop.yaml": buying})
 	for qps, want := range map[string]bool{"": false, "48": true} {
 		s, data, rated, err := OfWorkload(filepath.Join(dir, "shop.yaml"), qps)
 		if err != nil || rated != want || len(data.Tables) != 1 || rated && s.QPS.String() != "40" {
@@ -155,7 +155,7 @@ func TestBadWorkloads(t *testing.T) {
 		{several, []string{"--qps", "5", "-n", "10"}, "--workload and --requests: its flows have several steps"},
 		{"thresholds: ['latency{step=x}:p(99)<1s']\n" + plain, []string{"--qps", "5"}, `there is no step "x"; there is s`},
 	} {
-		dir := written(t, map[string]string{"w.yaml": c.file, "x.csv": "a\n1\n"})
+		dir := folder(t, map[string]string{"w.yaml": c.file, "x.csv": "a\n1\n"})
 		for i, flag := range c.flags {
 			if flag == "x.csv" {
 				c.flags[i] = filepath.Join(dir, flag)

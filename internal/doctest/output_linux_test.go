@@ -404,6 +404,24 @@ func mixed(o *outputs) {
 	}
 	o.print("loadworker run --run mixed --qps 100 --duration 500ms --targets " + file)
 	o.print("loadctl report mixed")
+	target := o.begin(0, "loadctl target --listen 127.0.0.1:0")
+	url := target.says(`counting at (http\S+)`)
+	flows := filepath.Join(o.t.TempDir(), "flows.yaml")
+	text := "flows:\n  goes on:\n  - a: {get: " + url + "/a}\n  - b: {after: 10ms, get: " + url + "/b}\n  - c: {at: 1h, get: " + url + "/c}\n" +
+		"  fails:\n  - d: {get: http://127.0.0.1:1/}\n  - e: {get: http://127.0.0.1:1/}\n"
+	if err := os.WriteFile(flows, []byte(text), 0o600); err != nil {
+		o.t.Fatal(err)
+	}
+	worker := o.begin(0, "loadworker run --run flows --qps 100 --workload "+flows)
+	worker.says(`(created run)`)
+	o.await("loadctl report flows", func(doc any) bool {
+		object, _ := doc.(map[string]any)
+		return one(is("name", "b"), not(is("sent", number(0))))(object["steps"])
+	})
+	o.print("loadctl stop flows")
+	o.result(worker)
+	target.kill(syscall.SIGTERM)
+	o.result(target)
 }
 
 // rehearsed is what workload files would send: with and without a rate, data files and several steps.
@@ -427,6 +445,8 @@ func rehearsed(o *outputs) {
 func machine(o *outputs) {
 	o.print("loadctl version")
 	o.print("loadworker version")
+	o.print("loadctl profile show --stage 10s:500 --stage 5s:0")
+	o.print("loadctl profile show sine:mean=1k,amplitude=400,period=1m")
 	o.print("loadctl doctor --max-connections 10")
 	nobody := "redis://127.0.0.1:" + strconv.Itoa(redistest.FreePort(o.t))
 	o.result(o.begin(104, "loadctl doctor --max-connections 10 --redis "+nobody))

@@ -43,7 +43,7 @@ func BenchmarkSaturation(b *testing.B) {
 			began, busy := time.Now(), threadTime(b)
 			for sent := 0; ended < b.N; {
 				now := c.Now()
-				for sent < b.N && c.Send(now, now, uint64(sent)) {
+				for sent < b.N && c.Send(now, now, targets.Call{Number: uint64(sent)}) {
 					sent++
 				}
 				if err := c.Poll(now+1e9, done); err != nil {

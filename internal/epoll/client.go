@@ -80,15 +80,15 @@ func (c *Client) Now() int64 { return c.clock.Now() }
 // Send implements worker.Client. If a connection was idle, the request is written before Send returns. If the server
 // had closed that connection, the request was not begun. Then Send takes the next one, and opens a new one only if that
 // is allowed.
-func (c *Client) Send(_, due int64, request uint64) bool {
+func (c *Client) Send(_, due int64, call targets.Call) bool {
 	now := c.clock.Now() // the turn's own time grows old while requests are sent
-	wire, h := c.step(request)
+	wire, h := c.step(call.Step)
 	for p := c.take(now, h); p != nil; p = c.take(now, h) {
 		p.wire = wire
-		p.begin(worker.Result{Request: request, Due: due, Sent: now}, now+int64(c.wire.Timeout), h)
+		p.begin(worker.Result{Call: call, Due: due, Sent: now}, now+int64(c.wire.Timeout), h)
 		p.answer.Begin(wire.Limits, wire.Head)
 		if p.request = wire.Request; p.request == nil {
-			p.filled = wire.Fill(p.filled, request)
+			p.filled = wire.Fill(p.filled, call)
 			p.request = p.filled
 		}
 		c.inFlight.push(p)
@@ -105,9 +105,9 @@ func (c *Client) Send(_, due int64, request uint64) bool {
 	return false
 }
 
-// step returns what a request is, and where it goes.
-func (c *Client) step(request uint64) (*targets.Wire, *host) {
-	w := c.wire.Step(request)
+// step returns what the requests of a step are, and where they go.
+func (c *Client) step(step int) (*targets.Wire, *host) {
+	w := c.wire.Step(step)
 	if len(c.hosts) == 1 {
 		return w, c.hosts[0]
 	}

@@ -47,6 +47,7 @@ func TestClientWithTimer(t *testing.T) {
 type rig struct {
 	t    *testing.T
 	c    *Client
+	mix  *targets.Mix // nil = there is one step
 	sent uint64
 	got  []worker.Result
 }
@@ -66,7 +67,11 @@ func (r *rig) close() {
 
 func (r *rig) send() bool {
 	now := r.c.Now()
-	ok := r.c.Send(now, now, r.sent)
+	call := targets.Call{Number: r.sent}
+	if r.mix != nil {
+		call.Step = r.mix.Step(r.sent)
+	}
+	ok := r.c.Send(now, now, call)
 	if ok {
 		r.sent++
 	}

@@ -26,7 +26,7 @@ func BenchmarkDue(b *testing.B) {
 			done := func(r worker.Result) { late = append(late, r.Sent-r.Due) }
 			due := c.Now() + int64(10*time.Millisecond)
 			for sent := 0; len(late) < b.N; {
-				for now := c.Now(); sent < b.N && due <= now && c.Send(now, due, uint64(sent)); sent++ {
+				for now := c.Now(); sent < b.N && due <= now && c.Send(now, due, targets.Call{Number: uint64(sent)}); sent++ {
 					due += rate.gap
 				}
 				until := due

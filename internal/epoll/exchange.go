@@ -168,7 +168,7 @@ func (c *Client) end(p *place, err error, rest string, keep bool) {
 	}
 	r := &p.result
 	r.Done, c.latest = now, now
-	r.Outcome = p.wire.Outcome(&p.answer, time.Duration(now-r.Sent), err, rest)
+	r.Outcome = p.wire.Outcome(&p.answer, time.Duration(now-r.Sent), err, rest, r.Call.Session)
 	r.Outcome.BytesIn, r.Outcome.BytesOut = int64(p.in), int64(p.out)
 	p.answer.Release()
 	if keep {

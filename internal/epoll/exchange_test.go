@@ -295,8 +295,8 @@ func TestSlowAnswer(t *testing.T) {
 	r.pollFor(2)
 	for i, x := range r.got {
 		expect(t, x.Outcome, 200, targets.ClassTimeout)
-		if took := time.Duration(x.Done - x.Sent); x.Request != uint64(i) || took < 200*time.Millisecond || took > 5*time.Second {
-			t.Errorf("request %d took %v", x.Request, took)
+		if took := time.Duration(x.Done - x.Sent); x.Call.Number != uint64(i) || took < 200*time.Millisecond || took > 5*time.Second {
+			t.Errorf("request %d took %v", x.Call.Number, took)
 		}
 	}
 	if r.c.hosts[0].idle.first != nil {

@@ -52,6 +52,7 @@ func TestMix(t *testing.T) {
 		clear(opened)
 		mu.Unlock()
 		r := newRig(t, spec, targets.Local{}, c.connections)
+		r.mix = mix
 		for n := range uint64(9) {
 			want, class := "first GET /a HTTP/1.1", ""
 			if mix.Step(n) == 1 {

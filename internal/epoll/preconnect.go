@@ -36,10 +36,10 @@ func (c *Client) Preconnect(ctx context.Context, n int, every time.Duration) int
 	return c.settle()
 }
 
-// openAhead starts to open a connection without a request: to the host of the next request that has no connection.
+// openAhead starts to open a connection without a request: to the hosts of the steps in turn.
 func (c *Client) openAhead() {
 	p := c.vacant()
-	_, h := c.step(uint64(p.index))
+	_, h := c.step(int(p.index) % len(c.wire.Steps()))
 	p.begin(worker.Result{}, 0, h)
 	p.ahead = true
 	c.connect(p)

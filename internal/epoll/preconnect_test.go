@@ -186,8 +186,8 @@ func TestNoStampedeAfterResets(t *testing.T) {
 	r.pollFor(1 + openingAtOnce)
 	for i, x := range r.got {
 		expect(t, x.Outcome, 0, targets.ClassTimeout)
-		if x.Request != uint64(i) {
-			t.Errorf("request %d ended as number %d", x.Request, i)
+		if x.Call.Number != uint64(i) {
+			t.Errorf("request %d ended as number %d", x.Call.Number, i)
 		}
 	}
 	if r.mustSend(); r.c.inFlight.first != r.c.inFlight.last {

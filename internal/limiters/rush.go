@@ -126,7 +126,7 @@ func (c *caller) run(ctx context.Context, from, until int64) error {
 	again := from
 	for ctx.Err() == nil {
 		now := c.client.Now()
-		for c.due(min(now, until)) && c.client.Send(now, c.asked[c.sent], uint64(c.sent)) {
+		for c.due(min(now, until)) && c.client.Send(now, c.asked[c.sent], targets.Call{Number: uint64(c.sent)}) {
 			c.sent++
 		}
 		switch {

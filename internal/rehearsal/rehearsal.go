@@ -77,7 +77,7 @@ type Request struct {
 // Of returns what a run with this valid spec, which has flows, would send. now fills ${now}. Without rated the rate of
 // the spec means nothing.
 func Of(s spec.Spec, rated bool, tables targets.Tables, now time.Time) (Rehearsal, error) {
-	r := Rehearsal{Flows: flows(s.Target), StepsPerFlow: spec.StepsPerFlow(s.Target), Data: []Data{}, Thresholds: append([]string{}, s.Thresholds...), Requests: []Request{}, closed: s.Max}
+	r := Rehearsal{Flows: flows(s.Target), StepsPerFlow: s.Target.StepsPerFlow(), Data: []Data{}, Thresholds: append([]string{}, s.Thresholds...), Requests: []Request{}, closed: s.Max}
 	if rated && !s.Max {
 		slots := s.Peak()
 		requests := slots * r.StepsPerFlow

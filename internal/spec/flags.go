@@ -13,7 +13,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/units"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/rows"
 )
@@ -63,18 +65,7 @@ func (f *flagList) number(name string, n, normal int64) {
 }
 
 func (f *flagList) time(name string, d, normal time.Duration) {
-	f.add(name, length(d), length(normal))
-}
-
-// length writes a time as people do: 5m, not 5m0s.
-func length(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
+	f.add(name, units.Length(d), units.Length(normal))
 }
 
 // withhold adds a flag whose value is not shown.
@@ -181,7 +172,7 @@ var form = regexp.MustCompile(`^[\w.%+-]+=[^&\s]*(&[\w.%+-]+=[^&\s]*)*$`)
 func (f *flagList) schedule(s Spec) {
 	if s.Max || s.QPS.Num > 0 {
 		asks := s.Asks()
-		if !s.Max && Several(s.Target) {
+		if !s.Max && s.Target.Walks() {
 			asks = RequestRate(s.Target, s.QPS).String() // as the flag takes it
 		}
 		f.add("--qps", asks, "")
@@ -191,7 +182,11 @@ func (f *flagList) schedule(s Spec) {
 	for _, stage := range s.Stages {
 		f.add("--stage", stage, "")
 	}
-	f.add("--profile", s.Profile, "")
+	if brief := pacer.BriefProfile(s.Profile); brief != s.Profile {
+		f.withhold("--profile", brief)
+	} else {
+		f.add("--profile", s.Profile, "")
+	}
 	f.number("--min-workers", s.MinWorkers, 1)
 	f.time("--max-lag", s.MaxLag, DefaultMaxLag)
 	f.time("--catch-up", s.CatchUp, DefaultCatchUp)

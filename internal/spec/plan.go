@@ -17,7 +17,7 @@ type Plan struct {
 
 // Plan returns the schedule. An error is one of Validate.
 func (s Spec) Plan() (Plan, error) {
-	p, err := s.profile()
+	p, err := s.Curve()
 	if err != nil {
 		return Plan{}, err
 	}

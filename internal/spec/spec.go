@@ -56,7 +56,7 @@ type Spec struct {
 	Duration   time.Duration `json:"duration_ns,omitempty"` // 0 = until stopped
 	Requests   int64         `json:"requests,omitempty"`    // of the whole cluster; 0 = no limit
 	Stages     []string      `json:"stages,omitempty"`      // as pacer.ParseStage reads
-	Profile    string        `json:"profile,omitempty"`     // as pacer.ParseProfile reads
+	Profile    string        `json:"profile,omitempty"`     // as pacer.ParseProfile reads; pacer.LoadProfile reads its file before
 	MaxLag     time.Duration `json:"max_lag_ns"`            // L: how long after its due time a request may still wait
 	CatchUp    time.Duration `json:"catch_up_ns"`           // a slot first seen later than this is dropped
 	MinWorkers int64         `json:"min_workers"`           // the run starts when this many are there; 0 = on command
@@ -115,8 +115,9 @@ func (s Spec) Asks() string {
 	return s.QPS.String()
 }
 
-// profile returns the target rate over time. For a closed loop it is no rate, for as long as the run takes.
-func (s Spec) profile() (pacer.Profile, error) {
+// Curve returns the target rate over time. For a closed loop it is no rate, for as long as the run takes. An error is
+// one of ValidateSchedule.
+func (s Spec) Curve() (pacer.Profile, error) {
 	switch {
 	case s.Profile != "" && len(s.Stages) > 0:
 		return pacer.Profile{}, errors.New("--profile and --stage: give one of them")
@@ -142,7 +143,7 @@ func (s Spec) profile() (pacer.Profile, error) {
 
 // Length returns how long the run takes as planned; 0 = until stopped, or until its requests are sent.
 func (s Spec) Length() time.Duration {
-	p, err := s.profile()
+	p, err := s.Curve()
 	if err != nil || p.Loop || s.Duration > 0 {
 		return s.Duration
 	}
@@ -167,7 +168,31 @@ func (s Spec) Validate() error {
 	if err := cmp.Or(s.Target.Validate(), s.validateMax()); err != nil {
 		return err
 	}
-	p, err := s.profile()
+	if err := s.ValidateSchedule(); err != nil {
+		return err
+	}
+	switch {
+	case s.Requests < 0 || s.Requests >= pacer.Endless:
+		return errors.New("--requests: give the number of requests of the whole cluster; 0 means no limit")
+	case s.MaxLag <= 0 || s.MaxLag > time.Hour:
+		return errors.New("--max-lag: give a time up to 1h, such as 1s")
+	case s.CatchUp < 0 || s.CatchUp > time.Hour:
+		return errors.New("--catch-up: give a time up to 1h, such as 100ms")
+	case s.Target.Once() > 0 && !s.Max && (s.Requests == 0 || s.Requests > s.Target.Once()):
+		return fmt.Errorf("--requests %d: the data file with pick=once has %d rows; give at most so many, leave --requests out, or take another pick", s.Requests, s.Target.Once())
+	case s.Target.Once() > 0 && s.HasLimiter():
+		return errors.New("--limiter and pick=once: after a change of the rate a row might be used twice; leave --limiter out, or take another pick")
+	case s.Target.Walks() && s.HasLimiter():
+		return errors.New("--limiter and flows of several steps: a limiter grants slots, and later steps have none; leave --limiter out")
+	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
+		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
+	}
+	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateThresholds())
+}
+
+// ValidateSchedule checks the rate over time and the duration, and nothing else.
+func (s Spec) ValidateSchedule() error {
+	p, err := s.Curve()
 	if err != nil {
 		return err
 	}
@@ -183,20 +208,8 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("--duration: give a time up to %v; 0 means until stopped", MaxDuration)
 	case s.Duration > 0 && s.Duration < time.Millisecond:
 		return errors.New("--duration: at least 1ms")
-	case s.Requests < 0 || s.Requests >= pacer.Endless:
-		return errors.New("--requests: give the number of requests of the whole cluster; 0 means no limit")
-	case s.MaxLag <= 0 || s.MaxLag > time.Hour:
-		return errors.New("--max-lag: give a time up to 1h, such as 1s")
-	case s.CatchUp < 0 || s.CatchUp > time.Hour:
-		return errors.New("--catch-up: give a time up to 1h, such as 100ms")
-	case s.Target.Once() > 0 && !s.Max && (s.Requests == 0 || s.Requests > s.Target.Once()):
-		return fmt.Errorf("--requests %d: the data file with pick=once has %d rows; give at most so many, leave --requests out, or take another pick", s.Requests, s.Target.Once())
-	case s.Target.Once() > 0 && s.HasLimiter():
-		return errors.New("--limiter and pick=once: after a change of the rate a row might be used twice; leave --limiter out, or take another pick")
-	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
-		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
-	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateThresholds())
+	return nil
 }
 
 // validateMax refuses settings of a closed loop that need a rate.
@@ -212,6 +225,8 @@ func (s Spec) validateMax() error {
 		return errors.New("--qps max and --profile: the profile is the rate, leave --qps out; or leave --profile out")
 	case s.Target.Once() > 0:
 		return errors.New("--qps max and pick=once: without a rate each worker counts its own requests, so rows would repeat; give a rate, or another pick")
+	case s.Target.Walks():
+		return errors.New("--qps max and flows of several steps: without a rate no slot starts a flow; give a rate")
 	case s.Requests != 0:
 		return errors.New("--qps max and --requests: without a rate nobody counts requests before they are sent; give --duration instead, or a rate")
 	}
@@ -249,7 +264,7 @@ func (s Spec) Diff(o Spec) []string {
 		line("stages", strings.Join(s.Stages, " "), strings.Join(o.Stages, " "))
 	}
 	if !sameProfile(s.Profile, o.Profile) {
-		line("profile", s.Profile, o.Profile)
+		line("profile", pacer.BriefProfile(s.Profile), pacer.BriefProfile(o.Profile))
 	}
 	line("max-lag", s.MaxLag, o.MaxLag)
 	line("catch-up", s.CatchUp, o.CatchUp)

@@ -44,7 +44,7 @@ func NewAdapter(clock *pacer.Clock, target targets.Target, connections int) *Ada
 func (a *Adapter) Now() int64 { return a.clock.Now() }
 
 // Send implements Client.
-func (a *Adapter) Send(_, due int64, request uint64) bool {
+func (a *Adapter) Send(_, due int64, c targets.Call) bool {
 	if len(a.idle) == 0 {
 		if len(a.lanes) == a.max {
 			return false
@@ -56,7 +56,7 @@ func (a *Adapter) Send(_, due int64, request uint64) bool {
 	last := len(a.idle) - 1
 	l := a.idle[last]
 	a.idle = a.idle[:last]
-	l.work <- Result{Request: request, Due: due} // never blocks: the lane is idle
+	l.work <- Result{Call: c, Due: due} // never blocks: the lane is idle
 	return true
 }
 
@@ -129,7 +129,7 @@ func (a *Adapter) Close() error {
 
 // A lane makes one request at a time. Between work and finished it belongs to its goroutine.
 type lane struct {
-	work   chan Result // a request, with Request and Due; room for one
+	work   chan Result // a request, with Call and Due; room for one
 	result Result
 	next   *lane // in the stack of finished lanes
 }
@@ -138,7 +138,7 @@ type lane struct {
 func (a *Adapter) serve(l *lane) {
 	for r := range l.work {
 		r.Sent = a.clock.Now()
-		r.Outcome = a.target.Do(a.ctx, r.Request)
+		r.Outcome = a.target.Do(a.ctx, r.Call)
 		r.Done = a.clock.Now()
 		l.result = r
 		if a.finished.push(l) {

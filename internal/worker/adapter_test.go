@@ -29,12 +29,12 @@ type echo struct {
 	ended chan struct{}
 }
 
-func (e *echo) Do(ctx context.Context, n uint64) targets.Outcome {
+func (e *echo) Do(ctx context.Context, c targets.Call) targets.Outcome {
 	if e.block {
 		<-ctx.Done()
 		e.ended <- struct{}{}
 	}
-	return targets.Outcome{Status: int(n)}
+	return targets.Outcome{Status: int(c.Number)}
 }
 
 func (e *echo) Close() error { return nil }
@@ -47,14 +47,14 @@ func TestAdapterResults(t *testing.T) {
 	seen := map[uint64]bool{}
 	for len(seen) < 2000 {
 		now := a.Now()
-		for sent < 2000 && a.Send(now, now-int64(sent), sent) {
+		for sent < 2000 && a.Send(now, now-int64(sent), targets.Call{Number: sent}) {
 			sent++
 		}
 		err := a.Poll(now+int64(time.Second), func(r worker.Result) {
-			if uint64(r.Outcome.Status) != r.Request || seen[r.Request] {
-				t.Fatalf("request %d came to %d", r.Request, r.Outcome.Status)
+			if uint64(r.Outcome.Status) != r.Call.Number || seen[r.Call.Number] {
+				t.Fatalf("request %d came to %d", r.Call.Number, r.Outcome.Status)
 			}
-			seen[r.Request] = true
+			seen[r.Call.Number] = true
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ func TestAdapterCloseCancels(t *testing.T) {
 	e := &echo{block: true, ended: make(chan struct{}, 3)}
 	a := worker.NewAdapter(pacer.NewClock(), e, 3)
 	for i := range 3 {
-		a.Send(a.Now(), a.Now(), uint64(i))
+		a.Send(a.Now(), a.Now(), targets.Call{Number: uint64(i)})
 	}
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestAdapterAllocatesNothing(t *testing.T) {
 	n := testing.AllocsPerRun(1000, func() {
 		want := done + 4
 		for i := range uint64(4) {
-			a.Send(a.Now(), a.Now(), i)
+			a.Send(a.Now(), a.Now(), targets.Call{Number: i})
 		}
 		for done < want {
 			_ = a.Poll(a.Now()+int64(time.Second), count)
@@ -102,7 +102,7 @@ func BenchmarkAdapter(b *testing.B) {
 	done := 0
 	count := func(worker.Result) { done++ }
 	for n := 0; b.Loop(); n++ {
-		for !a.Send(0, 0, uint64(n)) {
+		for !a.Send(0, 0, targets.Call{Number: uint64(n)}) {
 			_ = a.Poll(a.Now()+int64(time.Second), count)
 		}
 	}

@@ -12,10 +12,10 @@ type Client interface {
 	Now() int64
 
 	// Send starts the request that is due. It returns false, and does nothing, if every connection is busy or if as
-	// many as allowed are being opened. It MUST NOT block. request is the ordinal of the slot. Slots sent after a
-	// change of the rate that the worker did not know yet share their ordinals with slots of the new rate. A closed
-	// loop has no slots: there the worker counts its requests.
-	Send(now, due int64, request uint64) bool
+	// many as allowed are being opened. It MUST NOT block. The number of the call is the ordinal of the slot. Slots sent
+	// after a change of the rate that the worker did not know yet share their ordinals with slots of the new rate. A
+	// closed loop has no slots: there the worker counts its requests.
+	Send(now, due int64, c targets.Call) bool
 
 	// Poll calls done for the requests that ended, exactly once for each Send that returned true. It returns soon
 	// after it has reported some or Send can succeed again, when woken, or else at until. An error means that the
@@ -31,7 +31,7 @@ type Client interface {
 
 // Result is the end of one request. Times are ns of the client's clock; Due ≤ Sent ≤ Done.
 type Result struct {
-	Request         uint64 // as given to Send
-	Due, Sent, Done int64  // as given to Send; when the Target began, maybe with connecting; when the response ended
+	Call            targets.Call // as given to Send
+	Due, Sent, Done int64        // as given to Send; when the Target began, maybe with connecting; when the response ended
 	Outcome         targets.Outcome
 }

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/loadctl/loadctl/pacer/lease"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // standstill adds up for how long a running closed loop has sent nothing. The goroutine that renews calls its
@@ -60,7 +61,7 @@ func (s *shard) sendClosed(now int64) (until int64) {
 	s.rest.turn(now)
 	before := s.inFlight
 	most := before + s.rest.most(s.limits.maxInFlight-before)
-	for s.inFlight < most && s.client.Send(now, now, s.request) {
+	for s.inFlight < most && s.client.Send(now, now, targets.Call{Number: s.request, Step: s.step(s.request)}) {
 		s.recorder.Sent()
 		s.recorder.StepSent(s.step(s.request))
 		s.request += uint64(s.parts)

@@ -25,8 +25,8 @@ func TestClosedLoop(t *testing.T) {
 		}
 	}
 	for i, r := range client.sent {
-		if r.Request != uint64(1+3*i) {
-			t.Errorf("request %d has index %d", i, r.Request)
+		if r.Call.Number != uint64(1+3*i) {
+			t.Errorf("request %d has index %d", i, r.Call.Number)
 		}
 	}
 	sum := record.NewSnapshot("w", "1")

@@ -23,6 +23,9 @@ func newHandover() handover {
 // countSteps makes both recorders count the steps of a mix. Call it before run.
 func (s *shard) countSteps(mix *targets.Mix) {
 	s.mix = mix
+	if mix.Walks() {
+		s.walks = newWalks(mix)
+	}
 	s.recorder, s.handover.spare = record.NewRecorder(mix.Names()...), record.NewRecorder(mix.Names()...)
 }
 

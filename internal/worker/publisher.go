@@ -166,7 +166,7 @@ func (p *publisher) collect() {
 // place returns the time at which an interval counts in the series, µs of the Redis clock: its middle. A short rest
 // with only answers counts in the interval before: nothing was asked for or sent in it.
 func place(in *record.Snapshot, start int64) int64 {
-	if in.Counts.Sent == 0 && in.End-in.Start < shortest.Microseconds() {
+	if in.Counts.Requests() == 0 && in.End-in.Start < shortest.Microseconds() {
 		return in.Start - 1
 	}
 	return (max(in.Start, start) + in.End) / 2

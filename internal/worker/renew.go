@@ -41,7 +41,7 @@ func (e *engine) end(ctx, leasing context.Context, r *lease.Renewer, err error) 
 	switch {
 	case errors.Is(err, pacer.ErrEnded):
 		e.drain()
-		e.haltAfter(e.MaxLag)
+		e.haltAfter(e.MaxLag + e.walkTime())
 		// First: a caller that waits for the members of an ended run finds their last snapshots.
 		err = e.finish(ctx, nil)
 		e.leave(ctx, r)
@@ -59,7 +59,7 @@ func (e *engine) end(ctx, leasing context.Context, r *lease.Renewer, err error) 
 		return e.finish(ctx, err)
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !errors.Is(err, lease.ErrHeld):
 		e.drain() // what was handed over is sent up to its end
-		e.haltAfter(e.MaxLag + handoverTime)
+		e.haltAfter(e.MaxLag + handoverTime + e.walkTime())
 		return e.finish(ctx, nil)
 	case ctx.Err() != nil && e.Closed:
 		e.tell(draining)
@@ -96,6 +96,14 @@ func (e *engine) stop() {
 // haltAfter bounds how late a request may be written that is still connecting when this worker leaves: the worker
 // will not hear of a stop any more.
 func (e *engine) haltAfter(d time.Duration) { time.AfterFunc(d, e.Halt) }
+
+// walkTime returns how long flows on their way may still send: as long as the last requests may take.
+func (e *engine) walkTime() time.Duration {
+	if e.Mix == nil || !e.Mix.Walks() {
+		return 0
+	}
+	return e.DrainTimeout
+}
 
 // leave tells the fleet when no shard sends any more. If that fails, the fleet finds out when the promise is over.
 func (e *engine) leave(ctx context.Context, r *lease.Renewer) {

@@ -16,8 +16,8 @@ type refusing struct {
 	written              int64
 }
 
-func (c *refusing) Send(now, due int64, request uint64) bool {
-	return len(c.flight) < c.connections && c.stepClient.Send(now, due, request)
+func (c *refusing) Send(now, due int64, call targets.Call) bool {
+	return len(c.flight) < c.connections && c.stepClient.Send(now, due, call)
 }
 
 func (c *refusing) Poll(_ int64, done func(Result)) error {

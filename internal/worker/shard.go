@@ -62,6 +62,7 @@ type shard struct {
 	waiting  waiting
 	recorder *record.Recorder
 	mix      *targets.Mix // nil = a workload of one request
+	walks    *walks       // nil = no flow has several steps
 	inFlight int
 	request  uint64       // of a closed loop: number of the next request
 	giveUp   int64        // when the last requests are abandoned, 0 = there may be more
@@ -157,6 +158,9 @@ func (s *shard) turn(now int64) (until int64, over bool) {
 		}
 	}
 	until = s.next
+	if s.walks != nil {
+		until = min(until, s.follow(now)) // before new flows: a flow on its way has waited longer
+	}
 	s.send(now)
 	if s.waiting.n > 0 {
 		return min(until, s.waiting.first().local+s.limits.maxLag+1), false
@@ -164,12 +168,15 @@ func (s *shard) turn(now int64) (until int64, over bool) {
 	if m == running || !s.empty() {
 		return until, false
 	}
-	// Only what is on the wire is left.
+	// Only what is on the wire is left, and flows on their way.
 	if s.giveUp == 0 {
 		s.giveUp = now + s.limits.drainTimeout
 	}
-	return s.giveUp, s.inFlight == 0 || now >= s.giveUp
+	return min(until, s.giveUp), s.inFlight == 0 && !s.walking() || now >= s.giveUp
 }
+
+// walking reports whether a flow is between two requests.
+func (s *shard) walking() bool { return s.walks != nil && s.walks.n > 0 }
 
 // release moves due slots from held to waiting. It returns when the next one may leave.
 func (s *shard) release(now int64) int64 {
@@ -193,7 +200,7 @@ func (s *shard) release(now int64) int64 {
 		switch {
 		case s.pace.at(local) > now:
 			return s.pace.at(local)
-		case s.waiting.n+s.inFlight >= s.limits.maxInFlight:
+		case s.waiting.n+s.inFlight >= s.limits.maxInFlight || s.walks != nil && s.walks.n >= mostWalks:
 			s.dropLate(&x)
 			s.noRoom()
 		default:
@@ -236,13 +243,16 @@ func (s *shard) send(now int64) {
 			s.recall(&first.Slot)
 		case now-first.local > s.limits.maxLag:
 			s.dropLate(&first.Slot)
-		case s.client.Send(now, first.local, uint64(first.Ordinal)):
-			s.recorder.Sent()
-			s.recorder.StepSent(s.step(uint64(first.Ordinal)))
-			s.inFlight++
 		default:
-			s.refused(s.waiting.refuse())
-			return
+			c := s.begin(uint64(first.Ordinal), first.local)
+			if !s.client.Send(now, first.local, c) {
+				s.notStarted(c)
+				s.refused(s.waiting.refuse())
+				return
+			}
+			s.recorder.Sent()
+			s.started(c)
+			s.inFlight++
 		}
 		s.waiting.pop()
 	}
@@ -255,8 +265,11 @@ func (s *shard) completed(r Result) {
 		Due: r.Due, Sent: r.Sent, Done: r.Done,
 		Status: r.Outcome.Status, Class: r.Outcome.Class,
 		BytesIn: r.Outcome.BytesIn, BytesOut: r.Outcome.BytesOut,
-		Step: s.step(r.Request),
+		Step: r.Call.Step,
 	})
+	if s.walks != nil {
+		s.walkOn(&r)
+	}
 }
 
 // halt counts all that waits: as recalled if it is, else as dropped late. After a stop all of it is recalled. It says
@@ -264,6 +277,9 @@ func (s *shard) completed(r Result) {
 func (s *shard) halt() {
 	for ; s.waiting.n > 0; s.waiting.pop() {
 		s.discard(&s.waiting.first().Slot)
+	}
+	if s.walks != nil {
+		s.abandonWalks()
 	}
 	if !s.halted {
 		s.arcs.reach(s.clock.Redis(s.client.Now()))

@@ -9,6 +9,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/circle"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // stepClient is a Client whose time and events the test controls.
@@ -22,11 +23,11 @@ type stepClient struct {
 
 func (c *stepClient) Now() int64 { return c.now }
 
-func (c *stepClient) Send(now, due int64, request uint64) bool {
+func (c *stepClient) Send(now, due int64, call targets.Call) bool {
 	if c.busy {
 		return false
 	}
-	r := Result{Request: request, Due: due, Sent: now}
+	r := Result{Call: call, Due: due, Sent: now}
 	if c.keep {
 		c.sent = append(c.sent, r)
 	}
@@ -204,15 +205,15 @@ func (f *shardFuzz) look() {
 		if f.ending == stopping {
 			f.Error("sent after the stop")
 		}
-		slot := [2]int64{x.Due, int64(x.Request)}
+		slot := [2]int64{x.Due, int64(x.Call.Number)}
 		if f.slots[slot] {
 			f.Errorf("what is due at %d is sent twice", x.Due)
 		}
 		f.slots[slot] = true
-		if f.unique && f.numbers[x.Request] {
-			f.Errorf("ordinal %d is sent twice", x.Request)
+		if f.unique && f.numbers[x.Call.Number] {
+			f.Errorf("ordinal %d is sent twice", x.Call.Number)
 		}
-		f.numbers[x.Request] = true
+		f.numbers[x.Call.Number] = true
 	}
 	f.sent = len(f.client.sent)
 }
@@ -425,10 +426,10 @@ func TestRequestIndices(t *testing.T) {
 			s.turn(client.now)
 		}
 		for i, x := range client.sent {
-			if seen[x.Request] || i > 0 && x.Request <= client.sent[i-1].Request {
-				t.Fatalf("shard %d: request %d again or out of order", part, x.Request)
+			if seen[x.Call.Number] || i > 0 && x.Call.Number <= client.sent[i-1].Call.Number {
+				t.Fatalf("shard %d: request %d again or out of order", part, x.Call.Number)
 			}
-			seen[x.Request] = true
+			seen[x.Call.Number] = true
 		}
 	}
 	if len(seen) != 99 {

@@ -14,6 +14,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // sim is a whole fleet in virtual time: real Workers over the model of the scripts and clients without sockets.
@@ -262,7 +263,7 @@ func (m *simMember) open(shard int) *simClient {
 
 func (c *simClient) Now() int64 { return c.Clock.Now() }
 
-func (c *simClient) Send(now, due int64, request uint64) bool {
+func (c *simClient) Send(now, due int64, call targets.Call) bool {
 	if len(c.flight) >= c.client.connections {
 		return false
 	}
@@ -273,7 +274,7 @@ func (c *simClient) Send(now, due int64, request uint64) bool {
 	if within(end, c.client.stall) || within(c.since(), c.client.stall) {
 		end = c.client.stall[1] + c.client.latency
 	}
-	c.flight = append(c.flight, Result{Request: request, Due: due, Sent: now, Done: now + int64(end-c.since())})
+	c.flight = append(c.flight, Result{Call: call, Due: due, Sent: now, Done: now + int64(end-c.since())})
 	zero := c.began.Add(c.skew).UnixNano()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -70,13 +70,13 @@ func benchmarkAdapterTLS(b *testing.B, url string, connections int) {
 	done, sent := 0, 0
 	count := func(r worker.Result) {
 		if done++; r.Outcome.Class != "" {
-			b.Errorf("request %d: %+v", r.Request, r.Outcome)
+			b.Errorf("request %d: %+v", r.Call.Number, r.Outcome)
 		}
 	}
 	fire := func(n int) {
 		for n += done; done < n; {
 			now := a.Now()
-			for sent < n && a.Send(now, now, uint64(sent)) {
+			for sent < n && a.Send(now, now, targets.Call{Number: uint64(sent)}) {
 				sent++
 			}
 			_ = a.Poll(now+int64(time.Second), count)

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -260,7 +259,6 @@ func (d *document) takes(n *yaml.Node) (all []targets.Take, err error) {
 		return nil, nil
 	}
 	const example = "take: {NAME: json PATH}"
-	kinds := []string{"json", "header", "cookie", "regex"}
 	list, err := d.entries(n, example)
 	if err != nil {
 		return nil, err
@@ -271,24 +269,16 @@ func (d *document) takes(n *yaml.Node) (all []targets.Take, err error) {
 			return nil, err
 		}
 		kind, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
-		rest = strings.TrimSpace(rest)
-		if !slices.Contains(kinds, kind) || rest == "" {
-			return nil, d.fail(e.value, "%.40q says not what to take; %swrite json PATH, header NAME, cookie NAME or regex /REGEX/", text, meantOther(kind, kinds))
-		}
-		if kind == "regex" && (len(rest) < 2 || rest[0] != '/' || rest[len(rest)-1] != '/') {
+		if rest = strings.TrimSpace(rest); kind == "regex" && rest != "" && (len(rest) < 2 || rest[0] != '/' || rest[len(rest)-1] != '/') {
 			rest = "/" + rest + "/"
 		}
-		all = append(all, targets.Take{Name: e.key.Value, From: kind + " " + rest})
+		from := strings.TrimSpace(kind + " " + rest)
+		if _, err := check.ParseTake(from); err != nil {
+			return nil, d.fail(e.value, "%w", err)
+		}
+		all = append(all, targets.Take{Name: e.key.Value, From: from})
 	}
 	return all, nil
-}
-
-// meantOther is meant for a name that may be one of those known.
-func meantOther(name string, known []string) string {
-	if slices.Contains(known, name) {
-		return ""
-	}
-	return meant(name, known)
 }
 
 // typed gives a step the Content-Type of its body, unless it has one.

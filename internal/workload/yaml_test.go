@@ -285,8 +285,9 @@ func badFiles() map[string]string {
 		step("get: /, check: {status: 200}"):            "t:2:32: is no text; write a check, or a list of checks",
 		step("get: /, check: [status 200, status 200]"): `t:2:32: "status 200": is given twice; leave one out`,
 		step("get: /, check: [status 99]"):              `t:2:33: "status 99": statuses are numbers`,
-		step("get: /, take: {a: josn b}"):               `t:2:35: "josn b" says not what to take; did you mean json? Or write json PATH`,
-		step("get: /, take: {a: json}"):                 `t:2:35: "json" says not what to take; write json PATH`,
+		step("get: /, take: {a: josn b}"):               `t:2:35: "josn" takes nothing; write json PATH`,
+		step("get: /, take: {a: 'regex ('}"):            "t:2:35: error parsing regexp",
+		step("get: /, take: {a: json}"):                 "t:2:35: it is not complete or not right; write json PATH",
 		step("get: /, take: token"):                     "t:2:31: is no map, or an empty one; write take: {NAME: json PATH}",
 		step("get: /, take: {a: [json b]}"):             "t:2:35: is no text",
 	}

@@ -63,13 +63,16 @@ func NewRecorder(steps ...string) *Recorder {
 	}
 }
 
-// Sent counts a request whose sending began.
+// Sent counts a request whose sending began; of a flow of several requests, the first one.
 func (r *Recorder) Sent() { r.counts.Sent++ }
+
+// Followed counts a request of a flow after its first one, which Sent counts.
+func (r *Recorder) Followed() { r.counts.Followed++ }
 
 // InFlight notes that n requests of a closed loop's shard are in flight.
 func (r *Recorder) InFlight(n int64) { r.mostInFlight = max(r.mostInFlight, n) }
 
-// Done records the end of a request counted by Sent: completed if s.Class is empty, else failed. Failed requests count
+// Done records the end of a request counted by Sent or Followed: completed if s.Class is empty, else failed. Failed requests count
 // in the latency histogram too.
 func (r *Recorder) Done(s Sample) {
 	latency := s.Done - s.Due

@@ -2,10 +2,11 @@ package record
 
 // Counts are the counters of a snapshot. All are ≥ 0.
 type Counts struct {
-	Sent        int64 `json:"sent"`                // requests whose sending began
+	Sent        int64 `json:"sent"`                // requests whose sending began; of a flow of several requests, the first one
 	LateDropped int64 `json:"late_dropped"`        // slots too late to send
 	Recalled    int64 `json:"recalled"`            // slots dropped because their generation had ended
 	Ungranted   int64 `json:"ungranted,omitempty"` // slots that the run's limiter did not grant in time
+	Followed    int64 `json:"followed,omitempty"`  // requests of flows after their first ones, which are in sent
 	Completed   int64 `json:"completed"`           // answered with an expected status
 	Failed      int64 `json:"failed"`              // ended otherwise
 	BytesIn     int64 `json:"bytes_in"`
@@ -25,6 +26,7 @@ func (c *Counts) add(o Counts) {
 	c.LateDropped += o.LateDropped
 	c.Recalled += o.Recalled
 	c.Ungranted += o.Ungranted
+	c.Followed += o.Followed
 	c.Completed += o.Completed
 	c.Failed += o.Failed
 	c.BytesIn += o.BytesIn
@@ -115,10 +117,13 @@ func NewSnapshot(worker, incarnation string) *Snapshot {
 	}
 }
 
+// Requests returns how many requests were sent.
+func (c Counts) Requests() int64 { return c.Sent + c.Followed }
+
 // InFlight returns how many requests were sent and have not ended. Use it for cumulative snapshots; over an interval it
 // may be negative.
 func (s *Snapshot) InFlight() int64 {
-	return s.Counts.Sent - s.Counts.Completed - s.Counts.Failed
+	return s.Counts.Sent + s.Counts.Followed - s.Counts.Completed - s.Counts.Failed
 }
 
 // Record adds what r holds, of another shard or another beat. It does not reset r.

@@ -15,6 +15,10 @@ const (
 // Step holds what is known of the requests of one step of a workload. All counts are ≥ 0; they are part of those of the
 // Snapshot.
 type Step struct {
+	// Reached counts the flows that have the step after their first one, from their start on. Each is sent, dropped late,
+	// ended before the step, or still on its way: Reached − Sent − LateDropped − Ended. 0 if the step is always the first.
+	Reached     int64            `json:"reached,omitempty"`
+	Ended       int64            `json:"ended,omitempty"` // flows that ended before the step: a request failed, or the run was stopped
 	Sent        int64            `json:"sent"`
 	LateDropped int64            `json:"late_dropped,omitempty"`
 	Completed   int64            `json:"completed"`
@@ -28,6 +32,8 @@ func NewStep() *Step { return &Step{Errors: map[string]int64{}, Latency: NewHist
 
 // Merge adds the counts and buckets of o.
 func (s *Step) Merge(o *Step) {
+	s.Reached += o.Reached
+	s.Ended += o.Ended
 	s.Sent += o.Sent
 	s.LateDropped += o.LateDropped
 	s.Completed += o.Completed
@@ -71,7 +77,7 @@ func (s *Step) check(name string) error {
 			return err
 		}
 	}
-	return Counts{Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed}.Check()
+	return Counts{Sent: s.Sent, Followed: s.Reached, Beyond: s.Ended, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed}.Check()
 }
 
 // Step returns the entry of a step; beyond the limit that of OtherStep.
@@ -140,6 +146,20 @@ func (r *Recorder) StepSent(step int) {
 	}
 }
 
+// StepReached counts a flow that starts, and has the step with this index later.
+func (r *Recorder) StepReached(step int) {
+	if s := r.steps.step(step); s != nil {
+		s.Reached++
+	}
+}
+
+// StepEnded counts a flow that ended before the step with this index.
+func (r *Recorder) StepEnded(step int) {
+	if s := r.steps.step(step); s != nil {
+		s.Ended++
+	}
+}
+
 // StepLate counts a slot that LateDropped counts too, as one of the step with this index.
 func (r *Recorder) StepLate(step int) {
 	if s := r.steps.step(step); s != nil {
@@ -172,7 +192,7 @@ func (s *recordedSteps) reset() {
 // addSteps adds those that a Recorder holds.
 func (s *Snapshot) addSteps(r *recordedSteps) {
 	for _, from := range r.all {
-		if from.Sent+from.LateDropped+from.Completed+from.Failed == 0 {
+		if from.Reached+from.Ended+from.Sent+from.LateDropped+from.Completed+from.Failed == 0 {
 			continue
 		}
 		to := s.Step(from.name)

@@ -79,6 +79,9 @@ func markdownCounts(b *bytes.Buffer, r report.Report) {
 		fmt.Fprintf(b, "| asked | %d | %s |\n", r.Asked, units.Rate(r.TargetRate))
 	}
 	fmt.Fprintf(b, "| sent | %d | %s |\n", a.Sent, units.Rate(r.Rate))
+	if r.Requests > 0 {
+		fmt.Fprintf(b, "| requests, with later steps | %d | %s |\n", r.Requests, units.Rate(r.RequestRate))
+	}
 	fmt.Fprintf(b, "| completed | %d | %s |\n", a.Completed, units.Rate(r.Throughput))
 	fmt.Fprintf(b, "| failed | %d | |\n", a.Failed)
 	if a.InFlight != 0 {

@@ -142,6 +142,9 @@ func (m *metrics) counts(r report.Report) {
 		report.Term{Name: "ungranted", N: a.Ungranted}, report.Term{Name: "completed", N: a.Completed}, report.Term{Name: "failed", N: a.Failed}, report.Term{Name: "in_flight", N: a.InFlight}) {
 		m.sample("loadctl_audit", float64(t.N), "term", t.Name)
 	}
+	if a.Followed > 0 {
+		m.sample("loadctl_audit", float64(a.Followed), "term", "followed")
+	}
 	for _, f := range []struct {
 		name, label, help string
 		counts            map[string]int64

@@ -24,7 +24,7 @@ func stepColumns() []string {
 // sent.
 func stepCells(r report.Report, s report.StepReport) []string {
 	cells := []string{
-		strconv.FormatInt(s.Sent, 10), units.Percent(units.Ratio(float64(s.Sent), float64(r.Sent))) + " %", strconv.FormatInt(s.Failed, 10),
+		strconv.FormatInt(s.Sent, 10), units.Percent(units.Ratio(float64(s.Sent), float64(r.Audit.Requests()))) + " %", strconv.FormatInt(s.Failed, 10),
 	}
 	bound := stepBound(s)
 	for _, p := range s.Latency.Quantiles() {
@@ -61,8 +61,13 @@ func textSteps(b *bytes.Buffer, r report.Report) {
 		for _, class := range stepErrors(s) {
 			printable.Fprintf(b, "  %s: %d\n", class, s.Errors[class])
 		}
-		if s.LateDropped > 0 {
-			printable.Fprintf(b, "  late dropped: %d\n", s.LateDropped)
+		for _, t := range []report.Term{{Name: "late dropped", N: s.LateDropped}, {Name: "ended before", N: s.Ended}, {Name: "unfinished", N: s.Unfinished}} {
+			if t.N > 0 {
+				printable.Fprintf(b, "  %s: %d\n", t.Name, t.N)
+			}
+		}
+		if s.FromAnswer {
+			b.WriteString("  latency counts from the answer before, plus the pause\n")
 		}
 	}
 	b.WriteByte('\n')
@@ -96,7 +101,7 @@ func (m *metrics) steps(r report.Report) {
 	m.family("loadctl_step_requests", "gauge", "", "Requests of each step of the workload, by what became of them.")
 	for _, s := range r.Steps {
 		for _, c := range []report.Term{{Name: "sent", N: s.Sent}, {Name: "late_dropped", N: s.LateDropped}, {Name: "completed", N: s.Completed},
-			{Name: "failed", N: s.Failed}, {Name: "in_flight", N: s.InFlight}} {
+			{Name: "failed", N: s.Failed}, {Name: "in_flight", N: s.InFlight}, {Name: "ended_before", N: s.Ended}, {Name: "unfinished", N: s.Unfinished}} {
 			m.sample("loadctl_step_requests", float64(c.N), "step", s.Name, "term", c.Name)
 		}
 	}
@@ -122,7 +127,7 @@ type htmlStep struct {
 func stepsOf(r report.Report) (rows []htmlStep) {
 	for i, s := range r.Steps {
 		path := fmt.Sprintf("steps.%d.", i)
-		row := htmlStep{Name: htmlText(s.Name), Sent: htmlCount(path+"sent", s.Sent), Failed: htmlCount(path+"failed", s.Failed), Share: htmlBarOf(s.Sent, r.Sent)}
+		row := htmlStep{Name: htmlText(s.Name), Sent: htmlCount(path+"sent", s.Sent), Failed: htmlCount(path+"failed", s.Failed), Share: htmlBarOf(s.Sent, r.Audit.Requests())}
 		for j, q := range s.Latency.Quantiles() {
 			name := []string{"p50", "p90", "p95", "p99", "p999", "p9999", "max"}[j]
 			if name != "p95" && name != "p9999" {

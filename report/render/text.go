@@ -64,6 +64,9 @@ func textHead(b *bytes.Buffer, r report.Report) {
 		printable.Fprintf(b, "limiter     %s\n", r.Limiter)
 	}
 	printable.Fprintf(b, "sent        %-12d %s/s\n", a.Sent, units.Rate(r.Rate))
+	if r.Requests > 0 {
+		printable.Fprintf(b, "requests    %-12d %s/s, with the later steps of flows\n", r.Requests, units.Rate(r.RequestRate))
+	}
 	printable.Fprintf(b, "completed   %-12d %s/s, success %s %%\n", a.Completed, units.Rate(r.Throughput), units.Percent(r.Success))
 	if a.Failed > 0 {
 		printable.Fprintf(b, "failed      %d\n", a.Failed)

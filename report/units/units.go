@@ -3,6 +3,8 @@ package units
 import (
 	"math"
 	"strconv"
+	"strings"
+	"time"
 )
 
 // Duration formats nanoseconds with three significant digits, from µs to s. It changes to the next unit where the value
@@ -16,6 +18,17 @@ func Duration(ns int64) string {
 		v, unit = float64(ns)/1e6, "ms"
 	}
 	return threeDigits(v) + unit
+}
+
+// Length formats the length of a run or a part of it, as people write it and flags read it: 5m, not 5m0s.
+func Length(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
 
 // Bytes formats a number of bytes in decimal units.

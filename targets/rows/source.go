@@ -42,6 +42,10 @@ type Source struct {
 // names says what can name a source, and a column that a placeholder can use.
 var names = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
+// IsName reports whether a text can stand in a placeholder: a letter or underscore, then letters, digits, dashes and
+// underscores, up to 64 in all.
+func IsName(s string) bool { return names.MatchString(s) }
+
 // Validate checks the description. An error is one line that says what to do.
 func (s Source) Validate() error {
 	switch {

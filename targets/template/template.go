@@ -25,6 +25,7 @@ type Request struct {
 	Time   int64     // Unix time, ns; it goes into the random values
 	Worker string    // the worker's id
 	Seed   [2]uint64 // of the random values: each process has another
+	Taken  []string  // what the flow has taken from answers, by index; see Options.Taken
 }
 
 // Text is a text with placeholders. The zero value is empty. It never changes, so any number of goroutines may use it.
@@ -49,6 +50,9 @@ type Options struct {
 	// Column returns the cells of a column of a data file, by the number of the request. The column is named
 	// SOURCE.COLUMN. An error is one line that says what to do.
 	Column func(name string) (func(number uint64) string, error)
+	// Taken returns the index of a value that an earlier step takes under this name; -1 if none does. nil = none are
+	// taken.
+	Taken func(name string) int
 	// Escape is called once for each placeholder, in order, with the literal before it. It returns how a cell is
 	// appended there. nil = as it is.
 	Escape func(literal string) func(b []byte, cell string) []byte

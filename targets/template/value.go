@@ -55,6 +55,11 @@ func (o Options) value(text, literal string, salt uint64) (value, error) {
 	if len(words) == 1 && strings.Contains(words[0], ".") && o.Column != nil {
 		return o.cell(words[0], add)
 	}
+	if len(words) == 1 && o.Taken != nil {
+		if i := o.Taken(words[0]); i >= 0 {
+			return taken(i, add), nil
+		}
+	}
 	all := kinds()
 	i := slices.IndexFunc(all, func(k kind) bool { return k.name == words[0] })
 	if i < 0 {
@@ -74,6 +79,21 @@ func (o Options) cell(name string, add func(b []byte, cell string) []byte) (valu
 		return nil, err
 	}
 	return func(b []byte, r Request) []byte { return add(b, cell(r.Number)) }, nil
+}
+
+// taken returns a value that an earlier step has taken; nothing if none was.
+func taken(i int, add func(b []byte, cell string) []byte) value {
+	return func(b []byte, r Request) []byte {
+		if i >= len(r.Taken) {
+			return b
+		}
+		return add(b, r.Taken[i])
+	}
+}
+
+// IsName reports whether a placeholder of this package has this name.
+func IsName(name string) bool {
+	return slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name })
 }
 
 func verbatim(b []byte, cell string) []byte { return append(b, cell...) }

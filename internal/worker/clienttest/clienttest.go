@@ -91,7 +91,7 @@ func (r *rig) connect(o Options) {
 // send sends the next request, due a millisecond ago.
 func (r *rig) send() bool {
 	now := r.client.Now()
-	if !r.client.Send(now, now-int64(time.Millisecond), uint64(r.sent)) {
+	if !r.client.Send(now, now-int64(time.Millisecond), targets.Call{Number: uint64(r.sent)}) {
 		return false
 	}
 	r.sent++
@@ -110,14 +110,14 @@ func (r *rig) mustSend() {
 func (r *rig) poll(d time.Duration) {
 	r.t.Helper()
 	err := r.client.Poll(r.client.Now()+int64(d), func(x worker.Result) {
-		if _, twice := r.got[x.Request]; twice || x.Request >= uint64(r.sent) {
-			r.t.Errorf("request %d is reported again, or was never sent", x.Request)
+		if _, twice := r.got[x.Call.Number]; twice || x.Call.Number >= uint64(r.sent) {
+			r.t.Errorf("request %d is reported again, or was never sent", x.Call.Number)
 		}
 		if now := r.client.Now(); x.Due > x.Sent || x.Sent > x.Done || x.Done > now {
-			r.t.Errorf("request %d: due %d, sent %d, done %d, reported %d", x.Request, x.Due, x.Sent, x.Done, now)
+			r.t.Errorf("request %d: due %d, sent %d, done %d, reported %d", x.Call.Number, x.Due, x.Sent, x.Done, now)
 		}
-		r.got[x.Request] = x
-		r.order = append(r.order, x.Request)
+		r.got[x.Call.Number] = x
+		r.order = append(r.order, x.Call.Number)
 	})
 	if err != nil {
 		r.t.Fatalf("poll: %v", err)

@@ -1,0 +1,124 @@
+package worker
+
+import (
+	"container/heap"
+
+	"github.com/loadctl/loadctl/targets"
+)
+
+// mostWalks bounds the flows of a shard that are between their first and last request. Beyond it no flow starts.
+const mostWalks = 1 << 20
+
+// A pause is a flow that waits for its next step.
+type pause struct {
+	call  targets.Call // of that step
+	due   int64        // when it is due
+	ready int64        // since when it may be sent: it is due, and the answer before it has come
+}
+
+// walks are the flows of a shard whose first request was sent and that have steps left. All times are ns of the local
+// clock. A flow is in one place: in timed until its step is ready, in open until it is sent, or on the wire.
+type walks struct {
+	mix    *targets.Mix
+	n      int // all
+	timed  pauses
+	open   []openStep // by index of the step
+	opened int        // flows in open
+	spare  []*targets.Session
+}
+
+// openStep holds the flows whose step is ready, in the order in which they started.
+//
+// After the endpoint stood still, many get ready at once. They leave at twice the pace at which they started:
+//
+//	plan(i) = max(ready(i), plan(i−1) + (start(i) − start(i−1))/2)
+type openStep struct {
+	waiting      pauses
+	plan, latest int64 // of the last flow that left: its plan; the latest start
+}
+
+func newWalks(mix *targets.Mix) *walks {
+	w := &walks{mix: mix, open: make([]openStep, mix.Steps())}
+	for i := range w.open {
+		w.open[i].waiting.byStart = true
+	}
+	return w
+}
+
+// session returns an empty session for a flow that starts.
+func (w *walks) session(start int64) *targets.Session {
+	s := new(targets.Session)
+	if last := len(w.spare) - 1; last >= 0 {
+		s, w.spare = w.spare[last], w.spare[:last]
+	}
+	s.Start = start
+	return s
+}
+
+// end forgets a flow.
+func (w *walks) end(s *targets.Session) {
+	w.n--
+	s.Reset()
+	w.spare = append(w.spare, s)
+}
+
+// wait makes a flow wait for the step after the one that was answered.
+func (w *walks) wait(c targets.Call, answered int64) {
+	c.Step++
+	due := w.mix.Due(c.Step, c.Session.Start, answered)
+	heap.Push(&w.timed, pause{c, due, max(due, answered)})
+}
+
+// opening moves flows whose step is ready at now from timed to open. It returns when the next one gets ready.
+func (w *walks) opening(now int64) int64 {
+	for w.timed.Len() > 0 {
+		if first := &w.timed.all[0]; first.ready > now {
+			return first.ready
+		}
+		p := heap.Pop(&w.timed).(pause)
+		heap.Push(&w.open[p.call.Step].waiting, p)
+		w.opened++
+	}
+	return forever
+}
+
+// planned returns when the first flow of an open step may leave.
+func (o *openStep) planned() int64 {
+	first := &o.waiting.all[0]
+	return max(first.ready, o.plan+max(0, first.call.Session.Start-o.latest)/2)
+}
+
+// pop removes the first flow of a step, which leaves at now as planned, or is dropped.
+func (w *walks) pop(o *openStep, now int64) pause {
+	planned := o.planned()
+	if o.plan = planned; now-planned > grace {
+		o.plan = now
+	}
+	w.opened--
+	p := heap.Pop(&o.waiting).(pause)
+	o.latest = max(o.latest, p.call.Session.Start)
+	return p
+}
+
+// pauses is a heap of flows: by when they are ready, or by when they started.
+type pauses struct {
+	all     []pause
+	byStart bool
+}
+
+func (l *pauses) Len() int { return len(l.all) }
+func (l *pauses) Less(i, j int) bool {
+	if l.byStart {
+		return l.all[i].call.Session.Start < l.all[j].call.Session.Start
+	}
+	return l.all[i].ready < l.all[j].ready
+}
+func (l *pauses) Swap(i, j int) { l.all[i], l.all[j] = l.all[j], l.all[i] }
+func (l *pauses) Push(p any)    { l.all = append(l.all, p.(pause)) }
+func (l *pauses) Pop() any {
+	last := len(l.all) - 1
+	p := l.all[last]
+	l.all[last] = pause{} // it holds a session
+	l.all = l.all[:last]
+	return p
+}

@@ -1,0 +1,36 @@
+package targets
+
+// A Call says which request a Target performs. The zero value is the first request of a run of one request.
+type Call struct {
+	Number  uint64   // ordinal of the slot that started the flow; it fills placeholders
+	Step    int      // index of the step in the workload, as Mix.Step gives it; 0 without flows
+	Session *Session // what the flow has taken so far; nil = nothing, and nothing is kept
+}
+
+// A Session is what a flow keeps from step to step. One request uses it at a time.
+type Session struct {
+	Start  int64 // when the flow's slot was due; for its owner alone
+	values []string
+}
+
+// Reset forgets what was taken.
+func (s *Session) Reset() {
+	clear(s.values)
+	s.Start, s.values = 0, s.values[:0]
+}
+
+// keep keeps a value under an index.
+func (s *Session) keep(i int, value string) {
+	for len(s.values) <= i {
+		s.values = append(s.values, "")
+	}
+	s.values[i] = value
+}
+
+// taken returns the values; nil for a nil Session.
+func (s *Session) taken() []string {
+	if s == nil {
+		return nil
+	}
+	return s.values
+}
