@@ -98,7 +98,7 @@ flows:
 	s.mu.Lock()
 	s.stalled = time.Now().Add(time.Second)
 	s.mu.Unlock()
-	b.loadctl("set-rate", "shop", "200") // flows
+	b.loadctl("set-rate", "shop", "600") // 200 flows
 	ps[0].Cmd.Process.Kill()
 	at := s.count("pay")
 	until(t, "300 more payments", func() bool { return s.count("pay") >= at+300 })

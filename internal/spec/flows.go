@@ -33,7 +33,7 @@ func FlowRate(t targets.Spec, requests pacer.Rate) (pacer.Rate, error) {
 	r.Quo(r, mean)
 	flows, err := pacer.ParseRate(r.Num().String() + "/" + r.Denom().String() + "s")
 	if err != nil {
-		return requests, fmt.Errorf("%s requests/s are not an exact rate of flows, which have %s steps each on average; give a rounder --qps, or rate: N flows/s in the file",
+		return requests, fmt.Errorf("%s requests/s are not an exact rate of flows, which have %s steps each on average; give a rounder rate",
 			requests, mean.RatString())
 	}
 	return flows, nil

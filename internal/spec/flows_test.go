@@ -35,7 +35,7 @@ func TestFlowRate(t *testing.T) {
 			t.Errorf("%v of %+v: %v, %v, want %s", c.requests, c.mix, got, err, c.want)
 		}
 	}
-	if _, err := FlowRate(mixOf(9999, 100, 10000, 99), pacer.Rate{Num: 1, Den: 999_983}); err == nil || !strings.Contains(err.Error(), "give a rounder --qps, or rate: N flows/s in the file") {
+	if _, err := FlowRate(mixOf(9999, 100, 10000, 99), pacer.Rate{Num: 1, Den: 999_983}); err == nil || !strings.Contains(err.Error(), "give a rounder rate") {
 		t.Error(err)
 	}
 }
