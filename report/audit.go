@@ -138,12 +138,17 @@ func Equation(name string, n int64, terms []Term) string {
 	return b.String()
 }
 
-// kept returns 1 − late_dropped/asked, 0 to 1: the share of what was asked for that was not dropped late.
-func (a Audit) kept() float64 {
-	if a.LateDropped == 0 || a.Asked <= 0 {
+// kept returns the share of what was asked for that was not dropped late, 0 to 1:
+//
+//	1 − (late_dropped + late)/(asked + followed + late)
+//
+// late is how many later requests of flows were dropped late.
+func (a Audit) kept(late int64) float64 {
+	asked := a.Asked + a.Followed + late
+	if late += a.LateDropped; late == 0 || asked <= 0 {
 		return 1
 	}
-	return max(0, 1-float64(a.LateDropped)/float64(a.Asked))
+	return max(0, 1-float64(late)/float64(asked))
 }
 
 // IssuedTerms is the right side of the first equation of Audit.

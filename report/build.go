@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -39,13 +38,11 @@ type Input struct {
 	// Times are histograms of workers that are in no worker's Total; its counts are ignored. Nil = none.
 	Times *record.Snapshot
 
-	// StepsPerFlow is the mean number of requests of a slot's flow; 0 means 1. The series counts requests.
-	StepsPerFlow float64
 	// FromAnswer names the steps that are due some time after the answer before them.
 	FromAnswer []string
 
-	// AskedBy returns how many slots are due in [fromUS, toUS), in µs since StartedAt. It fills the series; if it is
-	// nil, asked is 0 there.
+	// AskedBy returns how many requests are asked for in [fromUS, toUS), in µs since StartedAt. It fills the series; if
+	// it is nil, asked is 0 there.
 	AskedBy func(fromUS, toUS int64) int64
 }
 
@@ -69,7 +66,7 @@ func Build(in Input) Report {
 	if in.ClosedLoop {
 		audit = audit.ofLoop()
 	}
-	kept := audit.kept()
+	kept := audit.kept(merged.Counts.FollowedLate)
 	r := Report{
 		Run:         in.Run,
 		StartedAt:   in.StartedAt.UTC(),
@@ -197,7 +194,7 @@ func (r *Report) addSeries(in Input, series [][]record.Point) {
 		if in.AskedBy != nil {
 			from := r.Series[i].T * 1_000_000
 			to := min(from+width*1_000_000, in.Duration.Microseconds())
-			r.Series[i].Asked = int64(math.Round(float64(in.AskedBy(from, max(from, to))) * cmp.Or(in.StepsPerFlow, 1)))
+			r.Series[i].Asked = in.AskedBy(from, max(from, to))
 		}
 	}
 	r.FillSeries()
@@ -220,6 +217,10 @@ func (r *Report) shortfall() {
 	r.unsent(a.Ungranted, "because the limiter did not grant it in time: Redis was away or had lost "+
 		"its state, workers were gone, or --burst or --window is too small for calls 5 ms apart")
 	r.unsent(a.Skipped, whySkipped)
+	if late := r.followedLate(); float64(late) > noteThreshold*float64(a.Requests()) && !r.Running {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s %% of the later requests of flows were not sent, because they would have been late: there was no connection for them",
+			units.Percent(units.Ratio(float64(late), float64(a.Followed+late)))))
+	}
 	r.unsent(max(0, a.LateDropped-a.Overrun), "because it would have been late: the workers or their connections did not keep up, "+
 		"or Redis did not answer for longer than promises last")
 	if !slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return !w.Final }) { // else notes name the workers whose counts are missing

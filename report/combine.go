@@ -136,7 +136,7 @@ func (r *Report) addPart(p Part) {
 
 // sumUp computes the figures that follow from the sums.
 func (r *Report) sumUp() {
-	a, kept := r.Audit, r.Audit.kept()
+	a, kept := r.Audit, r.Audit.kept(r.followedLate())
 	r.Sent = a.Sent
 	r.Rate = units.Ratio(float64(a.Sent), r.DurationS)
 	r.countRequests()

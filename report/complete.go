@@ -41,7 +41,7 @@ func (r *Report) setComplete(in Input) {
 	if r.OutOfRange > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d values above 1 h are in no histogram", r.OutOfRange))
 	}
-	if kept := r.Audit.kept(); kept < 1 {
+	if kept := r.Audit.kept(r.followedLate()); kept < 1 {
 		r.LowerBoundsAbove = &kept
 	}
 	r.unanswered()

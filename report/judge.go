@@ -82,9 +82,9 @@ func (r *Report) whole(step string) threshold.Window {
 		return stepWindow(r.recorded()[step], r.DurationS, r.OutOfRange, r.unknown())
 	}
 	w := threshold.Window{
-		Seconds: r.DurationS, Asked: r.Asked, Sent: r.Audit.Requests(), OK: r.Audit.Completed, Failed: r.Audit.Failed, Status: r.StatusCodes,
-		NotSent: max(0, r.Audit.Asked+r.Audit.Overrun-r.Audit.Sent-r.held()),
-		Kept:    r.Audit.kept(), Slower: r.OutOfRange, Unknown: r.unknown(),
+		Seconds: r.DurationS, Asked: r.Asked + r.Audit.Followed + r.followedLate(), Sent: r.Audit.Requests(), OK: r.Audit.Completed, Failed: r.Audit.Failed, Status: r.StatusCodes,
+		NotSent: max(0, r.Audit.Asked+r.Audit.Overrun-r.Audit.Sent-r.held()) + r.followedLate(),
+		Kept:    r.Audit.kept(r.followedLate()), Slower: r.OutOfRange, Unknown: r.unknown(),
 	}
 	if h := r.Histograms; h != nil {
 		w.Latency, w.Service, w.Lag = h.Latency, h.Service, h.Lag
@@ -112,7 +112,23 @@ func (r *Report) unknown() int64 {
 	case slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return w.State == "alone" }): // it is unknown who else took part
 		return threshold.Unbounded
 	}
-	return a.Lost + a.Held + max(0, a.InFlight) + a.Skipped + a.Ungranted
+	unknown := (a.Lost+a.Held+a.Skipped+a.Ungranted)*r.mostSteps() + max(0, a.InFlight)
+	for _, s := range r.Steps {
+		unknown += s.Unfinished
+	}
+	return unknown
+}
+
+// mostSteps returns how many requests a slot may have at most.
+func (r *Report) mostSteps() int64 {
+	switch {
+	case r.Audit.Followed == 0:
+		return 1
+	case len(r.Steps) > record.MaxSteps: // some are pooled
+		return 100
+	default:
+		return int64(len(r.Steps))
+	}
 }
 
 // windowsFrom returns the series from a second on, a window for each point.

@@ -10,18 +10,19 @@ import (
 
 // StepReport is one step of a workload in a Report. Its requests are among those of the report.
 type StepReport struct {
-	Name        string              `json:"name"`                   // "other" pools those after the first 32
-	Reached     int64               `json:"reached,omitempty"`      // flows that have the step after their first one
-	Ended       int64               `json:"ended_before,omitempty"` // of these, flows that ended before it
-	Unfinished  int64               `json:"unfinished,omitempty"`   // of these, flows on their way to it, also those of workers that are gone
-	FromAnswer  bool                `json:"from_answer,omitempty"`  // it is due some time after the answer before it; latency counts from then
-	Sent        int64               `json:"sent"`
-	LateDropped int64               `json:"late_dropped"` // too late to send
-	Completed   int64               `json:"completed"`
-	Failed      int64               `json:"failed"`
-	InFlight    int64               `json:"in_flight"`
-	Errors      map[string]int64    `json:"errors"` // failed requests by class
-	Latency     record.Distribution `json:"latency_ns"`
+	Name         string              `json:"name"`                    // "other" pools those after the first 32
+	Reached      int64               `json:"reached,omitempty"`       // flows that have the step after their first one
+	Ended        int64               `json:"ended_before,omitempty"`  // of these, flows that ended before it
+	Unfinished   int64               `json:"unfinished,omitempty"`    // of these, flows on their way to it, also those of workers that are gone
+	FromAnswer   bool                `json:"from_answer,omitempty"`   // it is due some time after the answer before it; latency counts from then
+	FollowedLate int64               `json:"followed_late,omitempty"` // of LateDropped, those after the first request of their flow
+	Sent         int64               `json:"sent"`
+	LateDropped  int64               `json:"late_dropped"` // too late to send
+	Completed    int64               `json:"completed"`
+	Failed       int64               `json:"failed"`
+	InFlight     int64               `json:"in_flight"`
+	Errors       map[string]int64    `json:"errors"` // failed requests by class
+	Latency      record.Distribution `json:"latency_ns"`
 }
 
 // setSteps fills in the steps, sorted by name, the pool at the end.
@@ -30,7 +31,8 @@ func (r *Report) setSteps(steps map[string]*record.Step) {
 	for _, name := range slices.SortedFunc(maps.Keys(steps), compareSteps) {
 		s := steps[name]
 		r.Steps = append(r.Steps, StepReport{
-			Name: name, Reached: s.Reached, Ended: s.Ended, Unfinished: max(0, s.Reached-s.Sent-s.LateDropped-s.Ended), Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed,
+			Name: name, FollowedLate: s.FollowedLate, Reached: s.Reached, Ended: s.Ended,
+			Unfinished: max(0, s.Reached-s.Followed-s.FollowedLate-s.Ended), Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed,
 			InFlight: s.Sent - s.Completed - s.Failed, Errors: maps.Clone(s.Errors),
 			Latency: s.Latency.Distribution(keptOf(s.Sent, s.LateDropped)),
 		})
@@ -50,7 +52,7 @@ func compareSteps(a, b string) int {
 }
 
 // keptOf returns the share that was not dropped late of what was sent or dropped.
-func keptOf(sent, late int64) float64 { return Audit{Asked: sent + late, LateDropped: late}.kept() }
+func keptOf(sent, late int64) float64 { return Audit{Asked: sent + late, LateDropped: late}.kept(0) }
 
 func (h *Histograms) setStep(name string, latency *record.Histogram) {
 	if h.Steps == nil {
@@ -63,7 +65,8 @@ func (h *Histograms) setStep(name string, latency *record.Histogram) {
 func (r *Report) recorded() map[string]*record.Step {
 	all := map[string]*record.Step{}
 	for _, s := range r.Steps {
-		step := &record.Step{Reached: s.Reached, Ended: s.Ended, Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed, Errors: s.Errors, Latency: record.NewHistogram()}
+		step := &record.Step{Reached: s.Reached, Ended: s.Ended, FollowedLate: s.FollowedLate,
+			Followed: s.Reached - s.Ended - s.Unfinished - s.FollowedLate, Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed, Errors: s.Errors, Latency: record.NewHistogram()}
 		if h := r.Histograms.Steps[s.Name]; h != nil {
 			step.Latency = h
 		}
@@ -88,6 +91,14 @@ func (r *Report) addSteps(o *Report) {
 	for i := range r.Steps {
 		r.Steps[i].FromAnswer = from[r.Steps[i].Name]
 	}
+}
+
+// followedLate returns how many requests of flows after their first ones were dropped late.
+func (r *Report) followedLate() (n int64) {
+	for _, s := range r.Steps {
+		n += s.FollowedLate
+	}
+	return n
 }
 
 // stepWindow returns a step of a part of a run as a window, by which thresholds are judged. A nil step has no requests.

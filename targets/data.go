@@ -26,7 +26,7 @@ func (s Spec) parser(tables Tables) parser {
 		}
 		column := func(name string) (func(uint64) string, error) { return s.column(tables, name, salt >= saltHeaders) }
 		earlier := s.taken[:len(s.taken)-len(s.takes)]
-		return template.Parse(text, template.Options{Salt: salt, Column: column, Escape: s.escape(salt), Taken: func(name string) int { return slices.Index(earlier, name) }})
+		return template.Parse(text, template.Options{Salt: salt, Column: column, Escape: s.escape(salt), Taken: earlier})
 	}
 }
 
@@ -70,6 +70,9 @@ func (s Spec) noSource() error {
 
 // fitsHeader returns an error if a column has a cell that a header cannot hold.
 func fitsHeader(table *rows.Table, column int) error {
+	if table.Plain() { // nearly all files: a long one is not read again for each step
+		return nil
+	}
 	for row := range table.Rows() {
 		if strings.ContainsFunc(table.Cell(row, column), isControl) {
 			return fmt.Errorf("row %d of the file has a line break or a control character there, which a header cannot hold", row+1)
@@ -136,10 +139,13 @@ func (s Spec) Numbered() bool {
 
 // Once returns how many requests can be sent until a data file has no row left; 0 = there is always one.
 func (s Spec) Once() (requests int64) {
-	mix := s.Mix()
+	var mix *Mix
 	for _, d := range s.Data {
 		if d.Pick != rows.Once {
 			continue
+		}
+		if mix == nil {
+			mix = s.Mix()
 		}
 		n := d.Rows
 		if mix != nil {

@@ -83,14 +83,26 @@ func (s Spec) Walks() bool {
 	return slices.ContainsFunc(s.Flows, func(f Flow) bool { return len(f.Steps) > 1 })
 }
 
-// StepsPerFlow returns the mean number of requests of a slot, 1 without flows. The flows must be valid.
-func (s Spec) StepsPerFlow() float64 {
-	mix := s.Mix()
-	if mix == nil {
-		return 1
+// MeanSteps returns the mean number of requests of a slot, as a fraction; 1/1 without flows. The weight w of a flow with
+// n steps gives
+//
+//	Σ w·n / Σ w
+//
+// The flows need not be valid.
+func (s Spec) MeanSteps() (requests, slots int64) {
+	if len(s.Flows) == 0 {
+		return 1, 1
 	}
-	steps, slots := mix.MeanSteps()
-	return float64(steps) / float64(slots)
+	for _, f := range s.Flows {
+		requests, slots = requests+f.weight()*int64(len(f.Steps)), slots+f.weight()
+	}
+	return requests, slots
+}
+
+// StepsPerFlow is MeanSteps as a number.
+func (s Spec) StepsPerFlow() float64 {
+	requests, slots := s.MeanSteps()
+	return float64(requests) / float64(slots)
 }
 
 // FromAnswer returns the names of the steps that are due some time after the answer before them.
@@ -122,7 +134,10 @@ func (s Spec) steps() []Spec {
 	if len(s.Flows) == 0 {
 		return []Spec{s}
 	}
-	mix := s.Mix()
+	var mix *Mix
+	if len(s.Data) > 0 { // for their rows
+		mix = s.Mix()
+	}
 	var all []Spec
 	for _, f := range s.Flows {
 		var taken []string
@@ -137,7 +152,7 @@ func (s Spec) steps() []Spec {
 // CheckStep checks one step of s, for a caller that knows where the step was written. taken are the names that earlier
 // steps of its flow take. An error is as that of Validate.
 func (s Spec) CheckStep(step Step, taken ...string) error {
-	if err := cmp.Or(step.checkName(), step.checkTimes(), step.checkTakes(taken)); err != nil {
+	if err := cmp.Or(checkName(step.Name), step.checkTimes(), step.checkTakes(taken)); err != nil {
 		return err
 	}
 	return s.single(step, nil, taken).checkRequest()
@@ -175,12 +190,13 @@ func (s Step) checkTakes(taken []string) error {
 	return nil
 }
 
-func (s Step) checkName() error {
+// checkName checks the name of a flow or a step.
+func checkName(name string) error {
 	switch {
-	case s.Name == "" || len(s.Name) > maxLabelBytes || !utf8.ValidString(s.Name):
-		return fmt.Errorf("name %.70q: give 1 to %d bytes of text", s.Name, maxLabelBytes)
-	case strings.ContainsFunc(s.Name, func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune("{},", r) }):
-		return fmt.Errorf("name %q: leave out braces, commas and control characters", s.Name)
+	case name == "" || len(name) > maxLabelBytes || !utf8.ValidString(name):
+		return fmt.Errorf("name %.70q: give 1 to %d bytes of text", name, maxLabelBytes)
+	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune("{},", r) }):
+		return fmt.Errorf("name %q: leave out braces, commas and control characters", name)
 	}
 	return nil
 }
@@ -190,6 +206,9 @@ func (s Spec) checkFlow(f Flow) error {
 	var taken []string
 	last := time.Duration(0)
 	for i, step := range f.Steps {
+		if err := checkName(step.Name); err != nil {
+			return fmt.Errorf("flow %s: step %d: %w", f.Name, i+1, err)
+		}
 		if err := s.CheckStep(step, taken...); err != nil {
 			return fmt.Errorf("step %s: %w", step.Name, err)
 		}
@@ -216,6 +235,9 @@ func (s Spec) checkFlows() error {
 		return fmt.Errorf("flows: at most %d; put the part that differs into a data file", MaxFlows)
 	}
 	for _, f := range s.Flows {
+		if err := checkName(f.Name); err != nil {
+			return fmt.Errorf("flow: %w", err)
+		}
 		switch {
 		case f.Weight < 0 || f.Weight > MaxWeight:
 			return fmt.Errorf("flow %s: the weight must be 1 to %d", f.Name, MaxWeight)

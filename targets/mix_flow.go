@@ -39,10 +39,14 @@ func (m *Mix) Due(step int, start, answered int64) int64 {
 	return start + m.places[step].at
 }
 
-// MeanSteps returns the mean number of steps of a slot's flow, as a fraction.
-func (m *Mix) MeanSteps() (steps, slots int64) {
+// MeanSteps returns the mean number of requests of a slot.
+func (m *Mix) MeanSteps() float64 {
+	var steps int
 	for _, flow := range m.cycle {
-		steps += int64(m.places[m.first[flow]].rest) + 1
+		steps += m.places[m.first[flow]].rest + 1
 	}
-	return steps, int64(len(m.cycle))
+	return float64(steps) / float64(len(m.cycle))
 }
+
+// Cycle returns the number of places in the cycle: W.
+func (m *Mix) Cycle() uint64 { return uint64(len(m.cycle)) }

@@ -23,12 +23,15 @@ func (t *mixTarget) Connects() bool {
 	})
 }
 
-// Opening reports whether requests wait because the maximum number of connections is being opened.
+// Opening reports whether requests wait because the maximum number of connections is being opened. All steps have the
+// same pool.
 func (t *mixTarget) Opening() bool {
-	return slices.ContainsFunc(t.steps, func(step Target) bool {
-		h, ok := step.(*httpTarget)
-		return ok && h.Opening()
-	})
+	for _, step := range t.steps {
+		if h, ok := step.(*httpTarget); ok {
+			return h.Opening()
+		}
+	}
+	return false
 }
 
 // Preconnect opens connections as those of httpTarget do, as many to each server as it has steps in each n.

@@ -20,7 +20,7 @@ import (
 func mixed(weights ...int64) Spec {
 	var s Spec
 	for i, w := range weights {
-		s.Flows = append(s.Flows, Flow{Weight: w, Steps: []Step{Step{Name: fmt.Sprint("s", i), URL: fmt.Sprint("http://a/", i)}}})
+		s.Flows = append(s.Flows, Flow{Name: fmt.Sprint("f", i), Weight: w, Steps: []Step{Step{Name: fmt.Sprint("s", i), URL: fmt.Sprint("http://a/", i)}}})
 	}
 	return s
 }
@@ -103,8 +103,8 @@ func TestMixTarget(t *testing.T) {
 	}))
 	defer server.Close()
 	s := Spec{Flows: []Flow{
-		{Weight: 4, Steps: []Step{{Name: "list", URL: server.URL + "/list"}}},
-		{Weight: 1, Steps: []Step{{Name: "tea", URL: server.URL + "/teapot", Method: "PUT", Headers: []Header{{"X", "y"}}, Expect: "418"}}},
+		{Name: "l", Weight: 4, Steps: []Step{{Name: "list", URL: server.URL + "/list"}}},
+		{Name: "t", Weight: 1, Steps: []Step{{Name: "tea", URL: server.URL + "/teapot", Method: "PUT", Headers: []Header{{"X", "y"}}, Expect: "418"}}},
 	}}
 	target, err := New(s, Local{})
 	if err != nil {
@@ -134,16 +134,16 @@ func TestMixTarget(t *testing.T) {
 func TestMixErrors(t *testing.T) {
 	ok := Step{Name: "a", URL: "http://a/"}
 	for want, s := range map[string]Spec{
-		"leave out URL, method":     {URL: "http://a/", Flows: []Flow{{Steps: []Step{ok}}}},
-		"flow a: the weight must":   {Flows: []Flow{{Name: "a", Weight: -1, Steps: []Step{ok}}}},
-		"step a: url: is missing":   {Flows: []Flow{{Steps: []Step{Step{Name: "a"}}}}},
-		"give 1 to 64 bytes":        {Flows: []Flow{{Steps: []Step{Step{URL: "http://a"}}}}},
-		"leave out braces, commas":  {Flows: []Flow{{Steps: []Step{Step{Name: "a}", URL: "http://a"}}}}},
-		"step b: check":             {Flows: []Flow{{Steps: []Step{ok}}, {Steps: []Step{Step{Name: "b", URL: "http://a", Checks: []string{"x"}}}}}},
-		"step b: header 1":          {Flows: []Flow{{Steps: []Step{ok}}, {Steps: []Step{Step{Name: "b", URL: "http://a", Headers: []Header{{"", ""}}}}}}},
-		"there is no data file":     {Flows: []Flow{{Steps: []Step{Step{Name: "b", URL: "http://a/${x.y}"}}}}},
-		"their sum is 109518":       mixed(9999, 9998, 9973, 9967, 9949, 9941, 9931, 9929, 9923, 9907, 10000, 1),
-		"no placeholder uses users": {Flows: []Flow{{Steps: []Step{ok}}}, Data: []rows.Source{{Name: "users", Columns: []string{"a"}, Rows: 1, Pick: "once"}}},
+		"leave out URL, method":                         {URL: "http://a/", Flows: []Flow{{Name: "f", Steps: []Step{ok}}}},
+		"flow a: the weight must":                       {Flows: []Flow{{Name: "a", Weight: -1, Steps: []Step{ok}}}},
+		"step a: url: is missing":                       {Flows: []Flow{{Name: "f", Steps: []Step{Step{Name: "a"}}}}},
+		"flow f: step 1: name \"\": give 1 to 64 bytes": {Flows: []Flow{{Name: "f", Steps: []Step{Step{URL: "http://a"}}}}},
+		"leave out braces, commas":                      {Flows: []Flow{{Name: "f", Steps: []Step{Step{Name: "a}", URL: "http://a"}}}}},
+		"step b: check":                                 {Flows: []Flow{{Name: "f", Steps: []Step{ok}}, {Name: "f", Steps: []Step{Step{Name: "b", URL: "http://a", Checks: []string{"x"}}}}}},
+		"step b: header 1":                              {Flows: []Flow{{Name: "f", Steps: []Step{ok}}, {Name: "f", Steps: []Step{Step{Name: "b", URL: "http://a", Headers: []Header{{"", ""}}}}}}},
+		"there is no data file":                         {Flows: []Flow{{Name: "f", Steps: []Step{Step{Name: "b", URL: "http://a/${x.y}"}}}}},
+		"their sum is 109518":                           mixed(9999, 9998, 9973, 9967, 9949, 9941, 9931, 9929, 9923, 9907, 10000, 1),
+		"no placeholder uses users":                     {Flows: []Flow{{Name: "f", Steps: []Step{ok}}}, Data: []rows.Source{{Name: "users", Columns: []string{"a"}, Rows: 1, Pick: "once"}}},
 	} {
 		err := s.Validate()
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -178,7 +178,7 @@ func TestMixTravels(t *testing.T) {
 	if d := s.Diff(back); !slices.Equal(d, []string{"flows: a 2 there, a 3 here"}) {
 		t.Errorf("%q", d)
 	}
-	if hosts := (Spec{Flows: []Flow{{Steps: []Step{Step{URL: "http://a/"}}}, {Steps: []Step{Step{URL: "https://b"}}}, {Steps: []Step{Step{URL: "http://a/2"}}}}}).Hosts(); !slices.Equal(hosts, []string{"a:80", "b:443"}) {
+	if hosts := (Spec{Flows: []Flow{{Name: "f", Steps: []Step{Step{URL: "http://a/"}}}, {Name: "f", Steps: []Step{Step{URL: "https://b"}}}, {Name: "f", Steps: []Step{Step{URL: "http://a/2"}}}}}).Hosts(); !slices.Equal(hosts, []string{"a:80", "b:443"}) {
 		t.Error(hosts)
 	}
 }

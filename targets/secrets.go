@@ -190,6 +190,9 @@ func diffSteps(a, b Flow) (lines []string) {
 	}
 	for i, x := range a.Steps {
 		y := b.Steps[i]
+		if x.Name != y.Name {
+			lines = append(lines, fmt.Sprintf("flow %s: step %d is called %s there, %s here", a.Name, i+1, x.Name, y.Name))
+		}
 		for _, line := range (Spec{}).single(x, nil, nil).Diff(Spec{}.single(y, nil, nil)) {
 			lines = append(lines, "step "+x.Name+": "+line)
 		}

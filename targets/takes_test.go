@@ -154,8 +154,10 @@ func TestBadFlows(t *testing.T) {
 		`take "order": it is not complete or not right`:  step(func(s *Step) { s.Takes = []Take{{"order", "regex x"}} }),
 		`take "order": error parsing regexp`:             step(func(s *Step) { s.Takes = []Take{{"order", "regex /(/"}} }),
 		`take order: an answer to HEAD has no body`:      step(func(s *Step) { s.Method = "HEAD" }),
-		"step login: the first step is sent when":        {Flows: []Flow{{Steps: []Step{{Name: "login", URL: "http://a", At: 1}}}}},
-		"step b: at 1s is before the step before it":     {Flows: []Flow{{Steps: []Step{{Name: "a", URL: "http://a"}, {Name: "c", URL: "http://a", At: 2 * time.Second}, {Name: "b", URL: "http://a", At: time.Second}}}}},
+		"flow: name \"a\\nb\": leave out braces":         {Flows: []Flow{{Name: "a\nb", Steps: []Step{{Name: "a", URL: "http://a"}}}}},
+		"flow f: step 1: name \"x\\ny\": leave out":      {Flows: []Flow{{Name: "f", Steps: []Step{{Name: "x\ny", URL: "http://a"}}}}},
+		"step login: the first step is sent when":        {Flows: []Flow{{Name: "f", Steps: []Step{{Name: "login", URL: "http://a", At: 1}}}}},
+		"step b: at 1s is before the step before it":     {Flows: []Flow{{Name: "f", Steps: []Step{{Name: "a", URL: "http://a"}, {Name: "c", URL: "http://a", At: 2 * time.Second}, {Name: "b", URL: "http://a", At: time.Second}}}}},
 		"data: no placeholder uses users; write":         {Flows: shopFlow("http://a").Flows, Data: []rows.Source{{Name: "users", Columns: []string{"a"}, Rows: 1, Pick: "once"}}},
 	} {
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

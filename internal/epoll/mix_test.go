@@ -42,8 +42,8 @@ func TestMix(t *testing.T) {
 		})
 	}
 	spec := targets.Spec{Flows: []targets.Flow{
-		{Weight: 2, Steps: []targets.Step{{Name: "a", URL: server("first") + "a"}}},
-		{Weight: 1, Steps: []targets.Step{{Name: "b", URL: server("second") + "b", Checks: []string{"status 201"}}}},
+		{Name: "a", Weight: 2, Steps: []targets.Step{{Name: "a", URL: server("first") + "a"}}},
+		{Name: "b", Weight: 1, Steps: []targets.Step{{Name: "b", URL: server("second") + "b", Checks: []string{"status 201"}}}},
 	}}
 	mix := spec.Mix()
 	for _, c := range []struct{ connections, first, second int }{{2, 1, 1}, {1, 3, 3}} {

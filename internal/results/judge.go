@@ -216,6 +216,12 @@ func (j *judge) hear(ctx context.Context, s *run.State) error {
 	})
 }
 
+// requestsAsked returns how many requests are asked for in a stretch of the run, if each slot has so many on average: the
+// series counts requests.
+func requestsAsked(s *run.State, steps float64) func(from, to int64) int64 {
+	return func(from, to int64) int64 { return int64(math.Round(float64(s.AskedBy(from, to)) * steps)) }
+}
+
 // failing returns a threshold for which the run must be stopped at the end of a second; nil = none. Nothing is judged
 // in the seconds in which workers join their points to wider ones.
 func (j *judge) failing(ctx context.Context, s *run.State, second int64, missing bool) (*threshold.Threshold, error) {
@@ -227,7 +233,7 @@ func (j *judge) failing(ctx context.Context, s *run.State, second int64, missing
 		j.width, j.known = width, read{}
 	}
 	warmup := int64(j.run.Spec.Warmup / time.Second)
-	stretch := threshold.Stretch{Begin: (warmup + width - 1) / width * width, End: second / width * width, Width: width, Asked: s.AskedBy, Paused: s.Phase == "paused"}
+	stretch := threshold.Stretch{Begin: (warmup + width - 1) / width * width, End: second / width * width, Width: width, Asked: requestsAsked(s, j.run.Spec.Target.StepsPerFlow()), Paused: s.Phase == "paused"}
 	if j.limits > 0 {
 		stretch.Limited = (j.limits-s.StartedAt.UnixMicro())/1_000_000 + 1
 	}

@@ -78,11 +78,11 @@ func gather(ctx context.Context, r *run.Run, rest map[string]*Unpublished) (in r
 		return in, 0, err
 	}
 	in = report.Input{
-		Run: r.Name, StartedAt: s.StartedAt, Duration: s.Elapsed(), Running: s.EndedAt.IsZero(), TargetRate: s.LastRate, AskedBy: s.AskedBy,
+		Run: r.Name, StartedAt: s.StartedAt, Duration: s.Elapsed(), Running: s.EndedAt.IsZero(), TargetRate: s.LastRate, AskedBy: requestsAsked(s, r.Spec.Target.StepsPerFlow()),
 		ClosedLoop: r.Spec.Max, Planned: r.Spec.Length(), Series: series, Times: t.times,
 		Budget: s.Budget(), Limiter: s.Limiter, Warmup: r.Spec.Warmup,
 	}
-	in.StepsPerFlow, in.FromAnswer = r.Spec.Target.StepsPerFlow(), r.Spec.Target.FromAnswer()
+	in.FromAnswer = r.Spec.Target.FromAnswer()
 	if in.Thresholds, err = r.Spec.Conditions(); err != nil {
 		return in, 0, spec.Broken(r.Name, err.Error())
 	}

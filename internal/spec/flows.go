@@ -8,21 +8,9 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// steps returns the mean number of requests of a slot. The weight w of a flow with n steps gives
-//
-//	Σ w·n / Σ w
-//
-// over all flows; 1 without flows. The flows need not be valid yet, as Mix demands.
+// steps returns the mean number of requests of a slot.
 func steps(t targets.Spec) *big.Rat {
-	var requests, slots int64
-	for _, f := range t.Flows {
-		weight := max(1, f.Weight)
-		requests, slots = requests+weight*int64(len(f.Steps)), slots+weight
-	}
-	if slots == 0 {
-		return big.NewRat(1, 1)
-	}
-	return big.NewRat(requests, slots)
+	return big.NewRat(t.MeanSteps())
 }
 
 // FlowRate returns the rate of slots that sends so many requests per second: the rate divided by the mean number of

@@ -61,10 +61,14 @@ func (s *shard) sendClosed(now int64) (until int64) {
 	s.rest.turn(now)
 	before := s.inFlight
 	most := before + s.rest.most(s.limits.maxInFlight-before)
-	for s.inFlight < most && s.client.Send(now, now, targets.Call{Number: s.request, Step: s.step(s.request)}) {
+	for s.inFlight < most {
+		c := s.nextCall()
+		if !s.client.Send(now, now, c) {
+			break
+		}
 		s.recorder.Sent()
-		s.recorder.StepSent(s.step(s.request))
-		s.request += uint64(s.parts)
+		s.recorder.StepSent(c.Step)
+		s.request++
 		s.inFlight++
 	}
 	s.rest.sent(s.inFlight - before)
@@ -75,6 +79,18 @@ func (s *shard) sendClosed(now int64) (until int64) {
 		return min(end, s.rest.next)
 	}
 	return end
+}
+
+// nextCall returns the next call of the shard. Its numbers are unique over all shards. Shards take whole cycles of the
+// mix in turn, so that each shard has the shares of the mix: with W places in a cycle and S shards, request i of shard s
+// has the number (i/W·S + s)·W + i mod W.
+func (s *shard) nextCall() targets.Call {
+	w := uint64(1)
+	if s.mix != nil {
+		w = s.mix.Cycle()
+	}
+	n := (s.request/w*uint64(s.parts)+uint64(s.part))*w + s.request%w
+	return targets.Call{Number: n, Step: s.step(n)}
 }
 
 // answered is completed in a closed loop: nothing is due before it is sent.

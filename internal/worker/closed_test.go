@@ -6,6 +6,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // TestClosedLoop: a closed loop keeps the allowed number of requests in flight, each without lag. It has none when the
@@ -98,5 +99,36 @@ func BenchmarkClosedTurn(b *testing.B) {
 		if err := client.Poll(until, s.done); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Each shard of a closed loop has the shares of the mix, however many shards there are, and no number comes twice.
+func TestClosedLoopOfAMix(t *testing.T) {
+	spec := targets.Spec{}
+	for i, weight := range []int64{1, 1, 2} {
+		name := string(rune('a' + i))
+		spec.Flows = append(spec.Flows, targets.Flow{Name: name, Weight: weight, Steps: []targets.Step{{Name: name, URL: "http://a/"}}})
+	}
+	mix := spec.Mix()
+	const parts, requests = 4, 1000
+	seen := map[uint64]bool{}
+	for part := range parts {
+		s := &shard{part: part, parts: parts, mix: mix}
+		counts := [3]int{}
+		for range requests {
+			c := s.nextCall()
+			if seen[c.Number] {
+				t.Fatalf("shard %d: number %d comes twice", part, c.Number)
+			}
+			seen[c.Number] = true
+			counts[c.Step]++
+			s.request++
+		}
+		if counts != [3]int{requests / 4, requests / 4, requests / 2} {
+			t.Errorf("shard %d: %v", part, counts)
+		}
+	}
+	if s := (&shard{part: 2, parts: 5, request: 7}); s.nextCall().Number != 37 {
+		t.Errorf("without a mix: %+v", s.nextCall())
 	}
 }

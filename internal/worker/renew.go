@@ -97,12 +97,12 @@ func (e *engine) stop() {
 // will not hear of a stop any more.
 func (e *engine) haltAfter(d time.Duration) { time.AfterFunc(d, e.Halt) }
 
-// walkTime returns how long flows on their way may still send: as long as the last requests may take.
+// walkTime returns how long flows on their way may still send.
 func (e *engine) walkTime() time.Duration {
 	if e.Mix == nil || !e.Mix.Walks() {
 		return 0
 	}
-	return e.DrainTimeout
+	return walkTime
 }
 
 // leave tells the fleet when no shard sends any more. If that fails, the fleet finds out when the promise is over.

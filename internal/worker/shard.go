@@ -64,7 +64,7 @@ type shard struct {
 	mix      *targets.Mix // nil = a workload of one request
 	walks    *walks       // nil = no flow has several steps
 	inFlight int
-	request  uint64       // of a closed loop: number of the next request
+	request  uint64       // of a closed loop: how many requests were sent
 	giveUp   int64        // when the last requests are abandoned, 0 = there may be more
 	done     func(Result) // s.completed or s.answered, made once, as a method value allocates
 
@@ -90,7 +90,6 @@ func newShard(part, parts int, clock *pacer.Clock, client Client, f *feed, l lim
 		waiting:  newWaiting(l.maxInFlight),
 		recorder: record.NewRecorder(),
 		tardy:    min(grace+l.resolution, l.catchUp),
-		request:  uint64(part), // part, part + parts, …: unique over all shards
 		stopped:  make(chan struct{}),
 		exited:   make(chan struct{}),
 	}
@@ -168,15 +167,15 @@ func (s *shard) turn(now int64) (until int64, over bool) {
 	if m == running || !s.empty() {
 		return until, false
 	}
-	// Only what is on the wire is left, and flows on their way.
+	if end := s.finishWalks(now); end > now {
+		return min(until, end), false
+	}
+	// Only what is on the wire is left.
 	if s.giveUp == 0 {
 		s.giveUp = now + s.limits.drainTimeout
 	}
-	return min(until, s.giveUp), s.inFlight == 0 && !s.walking() || now >= s.giveUp
+	return s.giveUp, s.inFlight == 0 || now >= s.giveUp
 }
-
-// walking reports whether a flow is between two requests.
-func (s *shard) walking() bool { return s.walks != nil && s.walks.n > 0 }
 
 // release moves due slots from held to waiting. It returns when the next one may leave.
 func (s *shard) release(now int64) int64 {

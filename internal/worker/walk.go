@@ -17,7 +17,6 @@ func (s *shard) started(c targets.Call) {
 	if c.Session == nil {
 		return
 	}
-	s.walks.n++
 	for i := range s.walks.mix.Rest(c.Step) {
 		s.recorder.StepReached(c.Step + 1 + i)
 	}
@@ -26,7 +25,6 @@ func (s *shard) started(c targets.Call) {
 // notStarted takes back the session of a request that found no connection.
 func (s *shard) notStarted(c targets.Call) {
 	if c.Session != nil {
-		s.walks.n++
 		s.walks.end(c.Session)
 	}
 }
@@ -38,7 +36,7 @@ func (s *shard) walkOn(r *Result) {
 	case c.Session == nil:
 	case s.walks.mix.Rest(c.Step) == 0:
 		s.walks.end(c.Session)
-	case r.Outcome.Class != "" || mode(s.mode.Load()) == stopping:
+	case r.Outcome.Class != "" || s.walks.over || mode(s.mode.Load()) == stopping:
 		s.giveUpWalk(c)
 	default:
 		s.walks.wait(c, r.Done)
@@ -57,8 +55,11 @@ func (s *shard) giveUpWalk(c targets.Call) {
 func (s *shard) follow(now int64) (until int64) {
 	w := s.walks
 	until = w.opening(now)
-	for step := 0; w.opened > 0 && step < len(w.open); step++ {
-		for o := &w.open[step]; o.waiting.Len() > 0; {
+	w.turn++ // another step is first: connections may be few
+	for i := 0; w.opened > 0 && i < len(w.open); i++ {
+		step := (w.turn + i) % len(w.open)
+		o := &w.open[step]
+		for free := true; free && o.waiting.Len() > 0; {
 			planned, first := o.planned(), &o.waiting.all[0]
 			if planned > now {
 				until = min(until, planned)
@@ -66,20 +67,37 @@ func (s *shard) follow(now int64) (until int64) {
 			}
 			switch {
 			case now-planned > s.limits.maxLag:
-				s.recorder.StepLate(step)
-				s.giveUpWalk(w.pop(o, now).call)
+				s.recorder.FollowedLate(step)
+				s.giveUpWalk(w.drop(o).call)
 				continue
 			case s.inFlight < s.limits.maxInFlight && s.client.Send(now, first.due, first.call):
-				s.recorder.Followed()
-				s.recorder.StepSent(step)
+				s.recorder.Followed(step)
 				s.inFlight++
-				w.pop(o, now)
+				w.leave(o, now)
 				continue
 			}
-			return min(until, planned+s.limits.maxLag+1) // no connection is free
+			until, free = min(until, planned+s.limits.maxLag+1), false
 		}
 	}
 	return until
+}
+
+// finishWalks returns until when flows on their way may send at the end of a run: 0 if there are none, or their time is
+// over. Then no step begins any more.
+func (s *shard) finishWalks(now int64) (until int64) {
+	w := s.walks
+	if w == nil || w.n == 0 || w.over {
+		return 0
+	}
+	if w.until == 0 {
+		w.until = now + int64(walkTime)
+	}
+	if now < w.until {
+		return w.until
+	}
+	w.over = true
+	s.abandonWalks()
+	return 0
 }
 
 // abandonWalks ends all flows that are between two requests.

@@ -116,7 +116,7 @@ func TestWalk(t *testing.T) {
 			t.Errorf("request %d: %+v, due %v after the slot", i, r, time.Duration(r.Due-begin))
 		}
 	}
-	if len(b.client.sent) != 3 || b.walking() {
+	if len(b.client.sent) != 3 || b.walks.n > 0 {
 		t.Errorf("%d requests, %d flows on their way", len(b.client.sent), b.walks.n)
 	}
 	for name, step := range b.steps() {
@@ -160,7 +160,7 @@ func TestWalksAddUp(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		flows := append(shopping(), targets.Flow{Name: "look", Weight: 3, Steps: []targets.Step{{Name: "list", URL: "http://a/"}}},
-			targets.Flow{Name: "twice", Weight: 2, Steps: []targets.Step{{Name: "a", URL: "http://a/"}, {Name: "b", URL: "http://a/"}}})
+			targets.Flow{Name: "twice", Weight: 2, Steps: []targets.Step{{Name: "list", URL: "http://a/"}, {Name: "list", URL: "http://a/"}}})
 		b := newWalkBed(t, flows, 3+rng.IntN(20))
 		b.client.answer = func(r *Result) int64 {
 			if rng.IntN(10) == 0 {
@@ -182,20 +182,61 @@ func TestWalksAddUp(t *testing.T) {
 		b.halt()
 		b.pass(5 * time.Second)
 		total.Record(b.recorder)
-		if b.walking() || b.walks.opened != 0 {
+		if b.walks.n > 0 || b.walks.opened != 0 {
 			t.Errorf("seed %d: %d flows left", seed, b.walks.n)
 		}
 		requests := int64(0)
 		for name, s := range total.Steps {
 			requests += s.Sent
-			if s.Reached > 0 && s.Reached != s.Sent+s.LateDropped+s.Ended || s.Sent != s.Completed+s.Failed {
+			if s.Reached != s.Followed+s.FollowedLate+s.Ended || s.Sent != s.Completed+s.Failed {
 				t.Errorf("seed %d: %s: %+v", seed, name, s)
 			}
 		}
 		c := total.Counts
-		if requests != int64(len(b.client.sent)) || c.Requests() != requests || total.InFlight() != 0 || c.Slots()-c.Recalled != 500-c.Recalled {
+		if requests != int64(len(b.client.sent)) || c.Requests() != requests || total.InFlight() != 0 || c.Slots() != 500 {
 			t.Errorf("seed %d: %d sent, %d by steps, %+v", seed, len(b.client.sent), requests, c)
 		}
+	}
+}
+
+// Steps that find no connection for longer than the maximum lag are dropped, however many they are. They count as late.
+func TestWalksTooLate(t *testing.T) {
+	b := newWalkBed(t, []targets.Flow{{Name: "f", Steps: []targets.Step{{Name: "a", URL: "http://a/"}, {Name: "b", URL: "http://a/", At: 200 * time.Millisecond}}}}, 100_000)
+	for k := range int64(100) {
+		b.start(k)
+		b.pass(time.Millisecond)
+	}
+	b.client.max = 0
+	b.pass(20 * time.Second)
+	b.client.max = 100_000
+	at := len(b.client.sent)
+	b.pass(10 * time.Second)
+	for _, r := range b.client.sent[at:] {
+		t.Errorf("step %d of flow %d was sent %v late", r.Call.Step, r.Call.Number, time.Duration(r.Sent-r.Due))
+	}
+	s := record.NewSnapshot("w", "1")
+	s.Record(b.recorder)
+	if got := s.Steps["b"]; got.FollowedLate != 100 || got.Reached != got.Followed+got.FollowedLate+got.Ended || s.Counts.FollowedLate != got.FollowedLate || b.walks.n != 0 {
+		t.Errorf("%+v, %+v, %d on their way", got, s.Counts, b.walks.n)
+	}
+}
+
+// At the end of a run, flows on their way go on for walkTime. Then no step begins, and requests on the wire are waited
+// for as usual.
+func TestWalksAtTheEnd(t *testing.T) {
+	b := newWalkBed(t, []targets.Flow{{Name: "f", Steps: []targets.Step{{Name: "a", URL: "http://a/"}, {Name: "b", URL: "http://a/", At: 25 * time.Second}, {Name: "c", URL: "http://a/", At: 40 * time.Second}}}}, 100)
+	b.client.answer = func(r *Result) int64 { return 500 * msec }
+	b.start(0)
+	b.tell(draining)
+	over, turns := false, 0
+	for end := b.client.now + 2*int64(walkTime); !over && b.client.now < end; turns++ {
+		_, over = b.turn(b.client.now)
+		b.pass(10 * time.Millisecond)
+	}
+	b.halt()
+	got := b.steps()
+	if !over || got["b"].Completed != 1 || got["c"].Sent != 0 || got["c"].Ended != 1 || b.inFlight != 0 || b.walks.n != 0 {
+		t.Errorf("over %v, b %+v, c %+v, %d in flight", over, got["b"], got["c"], b.inFlight)
 	}
 }
 

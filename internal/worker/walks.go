@@ -2,9 +2,13 @@ package worker
 
 import (
 	"container/heap"
+	"time"
 
 	"github.com/loadctl/loadctl/targets"
 )
+
+// walkTime is how long flows may send at the end of a run, after the last one has started.
+const walkTime = 30 * time.Second
 
 // mostWalks bounds the flows of a shard that are between their first and last request. Beyond it no flow starts.
 const mostWalks = 1 << 20
@@ -20,7 +24,10 @@ type pause struct {
 // clock. A flow is in one place: in timed until its step is ready, in open until it is sent, or on the wire.
 type walks struct {
 	mix    *targets.Mix
-	n      int // all
+	n      int   // all
+	turn   int   // counts the looks for open steps
+	until  int64 // of a run that drains: no step begins after it; 0 = it does not drain
+	over   bool  // no step begins any more
 	timed  pauses
 	open   []openStep // by index of the step
 	opened int        // flows in open
@@ -52,6 +59,7 @@ func (w *walks) session(start int64) *targets.Session {
 		s, w.spare = w.spare[last], w.spare[:last]
 	}
 	s.Start = start
+	w.n++
 	return s
 }
 
@@ -88,12 +96,17 @@ func (o *openStep) planned() int64 {
 	return max(first.ready, o.plan+max(0, first.call.Session.Start-o.latest)/2)
 }
 
-// pop removes the first flow of a step, which leaves at now as planned, or is dropped.
-func (w *walks) pop(o *openStep, now int64) pause {
+// leave removes the first flow of a step, which was sent at now.
+func (w *walks) leave(o *openStep, now int64) {
 	planned := o.planned()
 	if o.plan = planned; now-planned > grace {
 		o.plan = now
 	}
+	w.drop(o)
+}
+
+// drop removes the first flow of a step. It is sent, or too late.
+func (w *walks) drop(o *openStep) pause {
 	w.opened--
 	p := heap.Pop(&o.waiting).(pause)
 	o.latest = max(o.latest, p.call.Session.Start)

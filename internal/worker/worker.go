@@ -179,8 +179,7 @@ func (e *engine) run(ctx context.Context) error {
 	defer fail(nil)
 	e.ceiling.most, e.ceiling.end, e.ceiling.look, e.ceiling.steps = e.MaxRate, fail, e.Surge, 1
 	if e.Mix != nil {
-		steps, slots := e.Mix.MeanSteps()
-		e.ceiling.steps = float64(steps) / float64(slots)
+		e.ceiling.steps = e.Mix.MeanSteps()
 	}
 	for _, s := range e.shards {
 		go func() {

@@ -15,14 +15,25 @@ type Common struct {
 	Checks  []string
 }
 
-// Add adds it to a step. What the step says itself wins: a header of the same name, expected statuses, and a check of
-// the status over expected statuses. Checks add up.
+// Add adds it to a step. What the step says itself wins: a header of the same name, and which statuses are good. Other
+// checks add up.
 func (c Common) Add(s *targets.Step) {
 	s.Headers = slices.Concat(s.Headers, besides(c.Headers, s.Headers))
-	if own, err := check.Parse(s.Checks); s.Expect == "" && (err != nil || !own.Statuses()) { // Spec.CheckStep tells the error
+	own := s.Expect != "" || slices.ContainsFunc(s.Checks, ofStatus)
+	if !own && !slices.ContainsFunc(c.Checks, ofStatus) {
 		s.Expect = c.Expect
 	}
-	s.Checks = slices.Concat(s.Checks, slices.DeleteFunc(slices.Clone(c.Checks), func(text string) bool { return slices.Contains(s.Checks, text) }))
+	for _, text := range c.Checks {
+		if !slices.Contains(s.Checks, text) && (!own || !ofStatus(text)) {
+			s.Checks = append(slices.Clip(s.Checks), text)
+		}
+	}
+}
+
+// ofStatus reports whether a check says which statuses are good. Spec.CheckStep tells what is wrong with it.
+func ofStatus(text string) bool {
+	l, err := check.Parse([]string{text})
+	return err == nil && l.Statuses()
 }
 
 // bytes returns how much it adds to a step at most.

@@ -66,8 +66,23 @@ func NewRecorder(steps ...string) *Recorder {
 // Sent counts a request whose sending began; of a flow of several requests, the first one.
 func (r *Recorder) Sent() { r.counts.Sent++ }
 
-// Followed counts a request of a flow after its first one, which Sent counts.
-func (r *Recorder) Followed() { r.counts.Followed++ }
+// Followed counts a request of a flow after its first one, of the step with this index. Sent counts the first one.
+func (r *Recorder) Followed(step int) {
+	r.counts.Followed++
+	if s := r.steps.step(step); s != nil {
+		s.Sent++
+		s.Followed++
+	}
+}
+
+// FollowedLate counts a later request of a flow that was too late to send. LateDropped counts the first ones.
+func (r *Recorder) FollowedLate(step int) {
+	r.counts.FollowedLate++
+	if s := r.steps.step(step); s != nil {
+		s.LateDropped++
+		s.FollowedLate++
+	}
+}
 
 // InFlight notes that n requests of a closed loop's shard are in flight.
 func (r *Recorder) InFlight(n int64) { r.mostInFlight = max(r.mostInFlight, n) }

@@ -7,17 +7,19 @@ type Counts struct {
 	Recalled    int64 `json:"recalled"`            // slots dropped because their generation had ended
 	Ungranted   int64 `json:"ungranted,omitempty"` // slots that the run's limiter did not grant in time
 	Followed    int64 `json:"followed,omitempty"`  // requests of flows after their first ones, which are in sent
-	Completed   int64 `json:"completed"`           // answered with an expected status
-	Failed      int64 `json:"failed"`              // ended otherwise
-	BytesIn     int64 `json:"bytes_in"`
-	BytesOut    int64 `json:"bytes_out"`
-	OutOfRange  int64 `json:"out_of_range"`      // latencies, service times and lags above 1 h, each counted; they are in no histogram
-	Beyond      int64 `json:"beyond,omitempty"`  // slots decided on in one of the ways above before the worker knew that their generation ends before them
-	MadeUp      int64 `json:"made_up,omitempty"` // slots for which one of Beyond with the same ordinal was sent; they are in no other count
-	SeenLate    int64 `json:"seen_late"`         // slots that the worker itself saw late, sent or dropped, before it asked for a connection
-	Busy        int64 `json:"busy"`              // slots that found no free connection, and slots dropped because others waited for one
-	Opening     int64 `json:"opening"`           // the same, while the maximum number of connections was being opened
-	NoRoom      int64 `json:"no_room"`           // slots dropped because the maximum number of requests was in flight, while none waited for a connection
+
+	FollowedLate int64 `json:"followed_late,omitempty"` // the same, too late to send
+	Completed    int64 `json:"completed"`               // answered with an expected status
+	Failed       int64 `json:"failed"`                  // ended otherwise
+	BytesIn      int64 `json:"bytes_in"`
+	BytesOut     int64 `json:"bytes_out"`
+	OutOfRange   int64 `json:"out_of_range"`      // latencies, service times and lags above 1 h, each counted; they are in no histogram
+	Beyond       int64 `json:"beyond,omitempty"`  // slots decided on in one of the ways above before the worker knew that their generation ends before them
+	MadeUp       int64 `json:"made_up,omitempty"` // slots for which one of Beyond with the same ordinal was sent; they are in no other count
+	SeenLate     int64 `json:"seen_late"`         // slots that the worker itself saw late, sent or dropped, before it asked for a connection
+	Busy         int64 `json:"busy"`              // slots that found no free connection, and slots dropped because others waited for one
+	Opening      int64 `json:"opening"`           // the same, while the maximum number of connections was being opened
+	NoRoom       int64 `json:"no_room"`           // slots dropped because the maximum number of requests was in flight, while none waited for a connection
 }
 
 // add adds o field by field.
@@ -27,6 +29,7 @@ func (c *Counts) add(o Counts) {
 	c.Recalled += o.Recalled
 	c.Ungranted += o.Ungranted
 	c.Followed += o.Followed
+	c.FollowedLate += o.FollowedLate
 	c.Completed += o.Completed
 	c.Failed += o.Failed
 	c.BytesIn += o.BytesIn

@@ -15,16 +15,18 @@ const (
 // Step holds what is known of the requests of one step of a workload. All counts are ≥ 0; they are part of those of the
 // Snapshot.
 type Step struct {
-	// Reached counts the flows that have the step after their first one, from their start on. Each is sent, dropped late,
-	// ended before the step, or still on its way: Reached − Sent − LateDropped − Ended. 0 if the step is always the first.
-	Reached     int64            `json:"reached,omitempty"`
-	Ended       int64            `json:"ended,omitempty"` // flows that ended before the step: a request failed, or the run was stopped
-	Sent        int64            `json:"sent"`
-	LateDropped int64            `json:"late_dropped,omitempty"`
-	Completed   int64            `json:"completed"`
-	Failed      int64            `json:"failed"`
-	Errors      map[string]int64 `json:"errors,omitempty"` // of Failed, by class, at most 65 classes
-	Latency     *Histogram       `json:"latency"`          // done − due
+	// Reached counts the flows that have the step after their first one, from their start on. Each is Followed, FollowedLate
+	// or Ended, or on its way to the step. 0 if the step is always the first.
+	Reached      int64            `json:"reached,omitempty"`
+	Followed     int64            `json:"followed,omitempty"`      // of Sent, those after the first request of their flow
+	FollowedLate int64            `json:"followed_late,omitempty"` // the same of LateDropped
+	Ended        int64            `json:"ended,omitempty"`         // flows that ended before the step: a request failed, or the run was stopped
+	Sent         int64            `json:"sent"`
+	LateDropped  int64            `json:"late_dropped,omitempty"`
+	Completed    int64            `json:"completed"`
+	Failed       int64            `json:"failed"`
+	Errors       map[string]int64 `json:"errors,omitempty"` // of Failed, by class, at most 65 classes
+	Latency      *Histogram       `json:"latency"`          // done − due
 }
 
 // NewStep returns an empty one.
@@ -34,6 +36,8 @@ func NewStep() *Step { return &Step{Errors: map[string]int64{}, Latency: NewHist
 func (s *Step) Merge(o *Step) {
 	s.Reached += o.Reached
 	s.Ended += o.Ended
+	s.Followed += o.Followed
+	s.FollowedLate += o.FollowedLate
 	s.Sent += o.Sent
 	s.LateDropped += o.LateDropped
 	s.Completed += o.Completed
@@ -77,7 +81,13 @@ func (s *Step) check(name string) error {
 			return err
 		}
 	}
-	return Counts{Sent: s.Sent, Followed: s.Reached, Beyond: s.Ended, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed}.Check()
+	for name, n := range map[string]int64{"reached": s.Reached, "ended": s.Ended, "followed": s.Followed, "followed_late": s.FollowedLate, "sent": s.Sent,
+		"late_dropped": s.LateDropped, "completed": s.Completed, "failed": s.Failed} {
+		if err := checkCount(name, n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Step returns the entry of a step; beyond the limit that of OtherStep.

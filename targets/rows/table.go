@@ -30,7 +30,11 @@ type Table struct {
 	ends    []uint32 // of each cell in text, row by row
 	sha     string
 	bytes   int64
+	plain   bool // no cell has a control character but a tab
 }
+
+// Plain reports whether no cell has a control character but a tab.
+func (t *Table) Plain() bool { return t.plain }
 
 // Read reads a data file. Its name says in which format: .csv (RFC 4180) and .tsv begin with a line of column names;
 // .jsonl and .ndjson have an object a line, all with the same names. An error is one line. It names the line of the
@@ -60,6 +64,7 @@ func Read(name string, content []byte) (*Table, error) {
 	if len(t.ends) == 0 {
 		return nil, errors.New("has no rows; put one below the line of column names")
 	}
+	t.plain = !strings.ContainsFunc(t.text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 	return t, nil
 }
 

@@ -55,21 +55,28 @@ func (o Options) value(text, literal string, salt uint64) (value, error) {
 	if len(words) == 1 && strings.Contains(words[0], ".") && o.Column != nil {
 		return o.cell(words[0], add)
 	}
-	if len(words) == 1 && o.Taken != nil {
-		if i := o.Taken(words[0]); i >= 0 {
-			return taken(i, add), nil
-		}
+	if i := slices.Index(o.Taken, words[0]); i >= 0 && len(words) == 1 {
+		return taken(i, add), nil
 	}
 	all := kinds()
 	i := slices.IndexFunc(all, func(k kind) bool { return k.name == words[0] })
 	if i < 0 {
-		return nil, errors.New("there is no such placeholder; use one of " + Help() + ". For the characters ${ write $${")
+		return nil, errors.New("there is no such placeholder; use one of " + o.known() + ". For the characters ${ write $${")
 	}
 	v, err := all[i].parse(words[1:], salt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; write ${%s%s}", err, all[i].name, all[i].usage)
 	}
 	return v, nil
+}
+
+// known lists the placeholders in a line: those of earlier steps first.
+func (o Options) known() string {
+	text := ""
+	for _, name := range o.Taken {
+		text += "${" + name + "} "
+	}
+	return text + Help()
 }
 
 // cell returns a value that is in a data file.
