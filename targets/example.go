@@ -49,7 +49,7 @@ func (s Spec) example(tables Tables, number uint64, now time.Time) (e Example, e
 	if err != nil {
 		return e, err
 	}
-	m, err := newMessage(s, u, endpoint{}, s.parser(tables))
+	m, err := newMessage(s, u, endpoint{}, s.parser(tables), nil)
 	if err != nil {
 		return e, err
 	}

@@ -9,7 +9,10 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/loadctl/loadctl/targets/template"
 )
 
 // httpTarget requests one URL over HTTP/1.1, plain or with TLS.
@@ -37,6 +40,9 @@ type httpTarget struct {
 	began   time.Time
 	pool    *pool
 	buffers sync.Pool // *[]byte, buffers for long answers
+
+	credential *Credential
+	authorized atomic.Pointer[authorized] // the first message, while only the credential varies
 }
 
 // newHTTP is the constructor in the registry. The spec is valid.
@@ -45,7 +51,7 @@ func newHTTP(s Spec, local Local, connections *pool) (Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &httpTarget{spec: s, url: u, allow: local.AllowHost, halted: local.Halted, filler: newFiller(local), began: time.Now(), pool: connections}
+	t := &httpTarget{spec: s, url: u, allow: local.AllowHost, halted: local.Halted, filler: newFiller(local), began: time.Now(), pool: connections, credential: local.Credential}
 	if t.halted == nil {
 		t.halted = func() bool { return false }
 	}
@@ -59,7 +65,7 @@ func newHTTP(s Spec, local Local, connections *pool) (Target, error) {
 		buf := make([]byte, longBuffer)
 		return &buf
 	}
-	if t.first, err = newMessage(s, u, t.endpoint(u), s.parser(local.Tables)); err != nil {
+	if t.first, err = newMessage(s, u, t.endpoint(u), s.parser(local.Tables), local.Credential); err != nil {
 		return nil, err
 	}
 	if t.first.close {
@@ -87,7 +93,7 @@ func (t *httpTarget) Do(ctx context.Context, c Call) Outcome {
 	var out Outcome
 	m := t.first
 	if m.wire == nil {
-		m = m.filled(t.filler.request(c))
+		m = t.filled(c)
 	}
 	for hop := 0; ; hop++ {
 		location, failed := t.exchange(ctx, deadline, m, &a, &out)
@@ -104,6 +110,23 @@ func (t *httpTarget) Do(ctx context.Context, c Call) Outcome {
 			return out
 		}
 	}
+}
+
+// filled returns the first message as it is for a call. If only the credential varies, calls share the message until
+// there is another one.
+func (t *httpTarget) filled(c Call) *message {
+	if !t.first.alike {
+		return t.first.filled(t.filler.request(c))
+	}
+	now := t.credential.current()
+	if last := t.authorized.Load(); last != nil && last.credential == now {
+		return last.message
+	}
+	m := t.first.filled(template.Request{})
+	if t.credential.current() == now { // else m may have either
+		t.authorized.Store(&authorized{now, m})
+	}
+	return m
 }
 
 // exchange sends m, reads the answer, and adds the result to out: bytes add up over redirects; status and class are
@@ -182,7 +205,11 @@ func (t *httpTarget) follow(m *message, status int, location string) (*message, 
 	if !t.allowed(u) {
 		return nil, errors.New("follow redirect: the host is not allowed")
 	}
-	return newMessage(m.filledSpec().redirected(base, u, status), u, t.endpoint(u), literally)
+	next, err := newMessage(m.filledSpec().redirected(base, u, status), u, t.endpoint(u), literally, t.credential)
+	if err != nil || next.wire != nil {
+		return next, err
+	}
+	return next.filled(template.Request{}), nil // only the credential varies
 }
 
 // allowed reports whether a redirect may lead to u. Without a rule only the spec's own host is allowed: no other host
@@ -224,6 +251,9 @@ func (s Spec) redirected(from, to *url.URL, status int) Spec {
 		kept = append(kept, h)
 	}
 	s.Headers = kept
+	if !sameHost {
+		s.Auth = ""
+	}
 	if sameHost && to.User == nil {
 		to.User = from.User
 	}

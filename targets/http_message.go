@@ -1,7 +1,6 @@
 package targets
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -26,6 +25,7 @@ type message struct {
 	text, body template.Text   // if they vary: the head up to the length of the body, or the whole head; the body
 	values     []template.Text // of the headers of the spec
 	sized      bool            // the head has a length
+	alike      bool            // it varies with the credential only
 	parse      parser
 	request    template.Request // for which wire was filled
 }
@@ -37,8 +37,8 @@ type parser func(s string, salt uint64) (template.Text, error)
 func literally(s string, _ uint64) (template.Text, error) { return template.Literal(s), nil }
 
 // newMessage builds the request of s for u. Headers keep their order and case, so a server sees what the user wrote.
-// It fails only if parse does.
-func newMessage(s Spec, u *url.URL, to endpoint, parse parser) (*message, error) {
+// It fails only if parse does, or Spec.Auth is wrong.
+func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Credential) (*message, error) {
 	m := &message{spec: s, url: u, to: to, head: s.method() == http.MethodHead, close: s.NoKeepAlive, parse: parse}
 	given := func(name string) bool { return len(values(s.Headers, name)) > 0 }
 	target, err := s.target(u, parse)
@@ -56,18 +56,19 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser) (*message, error)
 	if !given("User-Agent") {
 		add("User-Agent: loadctl\r\n")
 	}
-	// A header wins over the URL, because it is more explicit.
-	if u.User != nil && !given("Authorization") {
-		password, _ := u.User.Password()
-		plain := u.User.Username() + ":" + password
-		add("Authorization: Basic %s\r\n", base64.StdEncoding.EncodeToString([]byte(plain)))
+	varies := target.Varies()
+	line, err := s.authorization(u, credential)
+	if err != nil {
+		return nil, err
 	}
+	m.text = m.text.Then(line)
 	for i, h := range s.Headers {
 		value, err := parse(h.Value, saltHeaders+uint64(i))
 		if err != nil {
 			return nil, fmt.Errorf("header %s: %w", h.Name, err)
 		}
 		m.values = append(m.values, value)
+		varies = varies || value.Varies()
 		add("%s: ", h.Name)
 		m.text = m.text.Then(value)
 		add("\r\n")
@@ -87,6 +88,7 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser) (*message, error)
 	if m.body, err = parse(string(s.Body), saltBody); err != nil {
 		return nil, fmt.Errorf("body: %w", err)
 	}
+	m.alike = !varies && !m.body.Varies()
 	if !m.text.Varies() && !m.body.Varies() {
 		m.wire = m.fill(nil, m.request)
 		m.text, m.body = template.Text{}, template.Text{} // wire has it all, and a body may be long

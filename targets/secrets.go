@@ -26,8 +26,8 @@ func harmless(name string) bool {
 	return false
 }
 
-// Redacted returns a copy without secrets. It replaces the body, user and password of the URL, and the values of all
-// headers but some that are known to be harmless. It shows the query of the URL: a secret belongs in a header.
+// Redacted returns a copy without secrets. It replaces the body, user and password of the URL and of Auth, and the values
+// of all headers but some that are known to be harmless. It shows the query of the URL: a secret belongs in a header.
 func (s Spec) Redacted() Spec {
 	s.URL = redactURL(s.URL)
 	s.Headers = slices.Clone(s.Headers)
@@ -39,6 +39,7 @@ func (s Spec) Redacted() Spec {
 	if len(s.Body) > 0 {
 		s.Body = []byte(redacted)
 	}
+	s.Auth = redactAuth(s.Auth)
 	s.ConnectTo = redactRoutes(s.ConnectTo)
 	s.Flows = slices.Clone(s.Flows)
 	for i, f := range s.Flows {
@@ -123,6 +124,11 @@ func (s Spec) Diff(o Spec) []string {
 	}
 	lines = append(lines, diffFlows(s, o)...)
 	lines = append(lines, diffData(s.Data, o.Data)...)
+	if a, b := redactAuth(s.Auth), redactAuth(o.Auth); a == b && s.Auth != o.Auth {
+		lines = append(lines, "user or password of auth differs")
+	} else {
+		show("auth", cmp.Or(a, "none"), cmp.Or(b, "none"))
+	}
 	// Values in effect are compared: a default written out is no difference.
 	show("timeout", s.timeout(), o.timeout())
 	show("no keep-alive", s.NoKeepAlive, o.NoKeepAlive)

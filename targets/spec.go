@@ -40,6 +40,10 @@ type Spec struct {
 	Body []byte `json:"body,omitempty"`
 	// Data are files whose rows fill placeholders: ${NAME.COLUMN}. The rows come with Local.Tables.
 	Data []rows.Source `json:"data,omitempty"`
+	// Auth is where the Authorization header of all requests comes from, as ParseAuth reads it; "" = there is none. A
+	// request with such a header of its own, or with a user in its URL, keeps that. Local.Credential has the value, but
+	// not for basic:USER:PASSWORD, which is a secret itself.
+	Auth string `json:"auth,omitempty"`
 	// Timeout bounds a whole request, from the call of Do to the last byte of the answer, in ns; 0 means
 	// DefaultTimeout.
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
@@ -97,6 +101,8 @@ type Local struct {
 	Worker string
 	// Tables has the rows of all files in Spec.Data.
 	Tables Tables
+	// Credential is the value of the Authorization header for Spec.Auth.
+	Credential *Credential
 	// Halted is called just before the first byte of a request is written, because connecting may have taken long. If
 	// it returns true, the request is not sent and ends as ClassCanceled. nil means never. It must be safe for
 	// concurrent use.

@@ -50,7 +50,7 @@ func New(spec Spec, local Local) (Target, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("new target: %w", err)
 	}
-	if err := cmp.Or(local.validate(), spec.checkTables(local.Tables)); err != nil {
+	if err := cmp.Or(local.validate(), spec.checkTables(local.Tables), spec.checkCredential(local)); err != nil {
 		return nil, fmt.Errorf("new target: %w", err)
 	}
 	target, err := spec.open(local)

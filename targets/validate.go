@@ -21,7 +21,10 @@ func (s Spec) Validate() error {
 	if len(s.Flows) > 0 {
 		check = s.checkFlows
 	}
-	return cmp.Or(check(), s.checkData())
+	if err := cmp.Or(check(), s.checkData()); err != nil {
+		return err
+	}
+	return s.checkAuth()
 }
 
 // checkRequest checks the spec of one step, but not its data files.
@@ -33,7 +36,7 @@ func (s Spec) checkRequest() error {
 	if err := k.check(s, u); err != nil {
 		return err
 	}
-	_, err = newMessage(s, u, endpoint{}, s.parser(nil)) // it finds wrong placeholders
+	_, err = newMessage(s, u, endpoint{}, s.parser(nil), nil) // it finds wrong placeholders
 	return err
 }
 
@@ -45,7 +48,7 @@ func (s Spec) ValidateWith(tables Tables) error {
 	for i, one := range s.steps() {
 		_, u, err := one.kind()
 		if err == nil {
-			_, err = newMessage(one, u, endpoint{}, one.parser(tables))
+			_, err = newMessage(one, u, endpoint{}, one.parser(tables), nil)
 		}
 		if err != nil {
 			return s.blame(i, err)

@@ -60,7 +60,7 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	if err := spec.Validate(); err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
 	}
-	if err := cmp.Or(local.validate(), spec.checkTables(local.Tables)); err != nil {
+	if err := cmp.Or(local.validate(), spec.checkTables(local.Tables), spec.checkCredential(local)); err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
 	}
 	var first *Wire
@@ -104,7 +104,7 @@ func newWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	if _, err := local.certificates(); err != nil {
 		return nil, false, err
 	}
-	m, err := newMessage(spec, u, endpoint{}, spec.parser(local.Tables))
+	m, err := newMessage(spec, u, endpoint{}, spec.parser(local.Tables), local.Credential)
 	if err != nil {
 		return nil, false, err
 	}

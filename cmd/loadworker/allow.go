@@ -34,7 +34,8 @@ func (f *allowFlags) beside(spec targets.Spec) (allow func(host string) bool, er
 	return strict.allowed, strict.check(spec)
 }
 
-// check refuses a target whose hosts are not all allowed: the host in the URL, and the one that connections go to.
+// check refuses a target whose hosts are not all allowed: the host in the URL, the one that connections go to, and the
+// token server.
 func (f *allowFlags) check(spec targets.Spec) error {
 	if f.any {
 		return nil
@@ -45,6 +46,10 @@ func (f *allowFlags) check(spec targets.Spec) error {
 		if !f.allowed(host) {
 			return fmt.Errorf("the run sends to %s, which --allow-hosts does not allow; nothing was sent. To allow it, add it to --allow-hosts", host)
 		}
+	}
+	// It gets a secret of this machine.
+	if host := spec.AuthHost(); host != "" && !f.allowed(host) {
+		return fmt.Errorf("the run gets tokens from %s (--auth), which --allow-hosts does not allow; nothing was sent. To allow it, add it to --allow-hosts", host)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func TestBadInput(t *testing.T) {
 	rows := 0
 	for kind, mistakes := range map[string][]mistake{
 		"rates": badRates(), "names": badNames(), "numbers": badNumbers(), "profiles": badProfiles(), "durations": badDurations(), "URLs": badURLs(),
-		"requests": badRequests(t), "servers": badServers(t), "files": badFiles(t), "runs": badRuns(), "thresholds": badThresholds(),
+		"requests": badRequests(t), "authorizations": badAuth(t), "servers": badServers(t), "files": badFiles(t), "runs": badRuns(), "thresholds": badThresholds(),
 	} {
 		t.Run(kind, func(t *testing.T) {
 			var all []clitest.Refusal
@@ -310,6 +310,47 @@ func badRequests(t *testing.T) []mistake {
 		{[]string{"--expect", "99"}, `expect: "99" is not a status or range of statuses; write 200,204,300-399`},
 		{[]string{"--expect", "300-200"}, "write 200,204,300-399"},
 	}
+}
+
+// badAuth are settings that cannot be read, and secrets that are not there: nothing is sent, and nobody joins.
+func badAuth(t *testing.T) []mistake {
+	missing := filepath.Join(t.TempDir(), "missing")
+	closed := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
+	client := "oauth2:token_url=http://" + closed + "/,client_id=c,client_secret=@"
+	var all []mistake
+	for _, m := range [][2]string{
+		{"", "--auth: names no kind; write basic:USER:PASSWORD"},
+		{secret, "--auth: names no kind"},
+		{"digest:" + secret, "--auth: there is no such kind"},
+		{"basic:" + secret, "--auth: there is no password; write basic:USER:PASSWORD or basic:@FILE"},
+		{"basic:u:" + secret + "\n", "--auth: holds a line break"},
+		{"basic:u:" + long(), "--auth: is longer than 4096 bytes"},
+		{"bearer:" + secret, "--auth: give the place of the secret, not the secret itself"},
+		{"bearer:@", "--auth: after @ comes the path of a file"},
+		{"bearer:@env:A-B", "--auth: after @env: comes the name of a variable"},
+		{"bearer:@env:NO_SUCH_VARIABLE", "--auth: @env:NO_SUCH_VARIABLE: the variable is not set on this machine, or is empty; set it for each worker; nothing was sent"},
+		{"bearer:@" + missing, "--auth: open " + missing + ": no such file or directory; the file must lie on each worker's machine; nothing was sent"},
+		{"bearer:@" + file(t, "Bearer "+secret), "a token has no spaces and no control characters; give it alone, without Bearer; nothing was sent"},
+		{"bearer:@" + file(t, secret+"\x1b[31m"), "holds a line break or a control character; give the secret alone; nothing was sent"},
+		{"bearer:@" + file(t, ""), "the file is empty; put the secret there; nothing was sent"},
+		{"basic:@" + file(t, secret), "there is no password; it must hold USER:PASSWORD; nothing was sent"},
+		{client, "--auth: oauth2: client_secret: after @ comes the path"},
+		{strings.TrimSuffix(client, "@") + secret, "--auth: oauth2: client_secret: give the place of the secret, not the secret itself"},
+		{client + missing, "--auth: client_secret: open " + missing + ": no such file or directory"},
+		{client + "s,secret=" + secret, "--auth: oauth2: there is no such setting"},
+		{client + "s,scope", "--auth: oauth2: each setting is written name=value"},
+		{"oauth2:client_id=c", "--auth: oauth2: token_url is missing"},
+		{client + file(t, secret), "--auth: get a token from " + closed + ": dial tcp " + closed + ": connect: connection refused; check token_url; nothing was sent"},
+	} {
+		all = append(all, mistake{[]string{"--auth=" + m[0]}, m[1]})
+	}
+	const unused = "auth: no request uses it, because a header Authorization, or user and password in the URL, wins; leave one of them out"
+	return append(all,
+		mistake{[]string{"--auth", "bearer:@f", "-H", "authorization: " + secret}, unused},
+		mistake{[]string{"--auth", "bearer:@f", "--url", "http://u:" + secret + "@h/"}, unused},
+		mistake{[]string{"--auth", "bearer:@f", "--url", "noop://"}, unused},
+		mistake{[]string{"--auth", client + "s", "--allow-hosts", "127.0.0.1:9"}, "the run gets tokens from " + closed + " (--auth), which --allow-hosts does not allow"},
+	)
 }
 
 func badServers(t *testing.T) []mistake {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadctl/loadctl/internal/auth"
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/doctor"
 	"github.com/loadctl/loadctl/internal/epoll"
@@ -42,6 +43,7 @@ type memberFlags struct {
 
 	tables  targets.Tables // rows of the run's data files
 	files   files.Files    // what this worker was given of them
+	auth    *auth.Source   // of the run's --auth; nil = none is needed
 	halted  atomic.Bool    // nothing more may be written
 	journal *results.Journal
 }
@@ -116,16 +118,27 @@ func (f *memberFlags) mayJoin(ctx context.Context, r *run.Run) error {
 	return f.allows(r.Name, s.Peak()*r.Spec.Target.StepsPerFlow(), surge(s.Peak()))
 }
 
-// open makes the target. allow tells where a redirect may lead; nil: only to the URL's own host.
-func (f *memberFlags) open(spec targets.Spec, allow func(host string) bool) (targets.Target, error) {
-	if err := f.fit(spec); err != nil {
+// open makes the target, and gets the credential that its requests need: so a missing file or a token server that
+// refuses is an error before this worker joins. allow tells where a redirect may lead; nil: only to the URL's own host.
+func (f *memberFlags) open(ctx context.Context, spec targets.Spec, allow func(host string) bool, log *slog.Logger) (targets.Target, error) {
+	err := f.fit(spec)
+	if err != nil {
 		return nil, cli.Config(err)
 	}
-	target, err := targets.New(spec, targets.Local{
-		Cert: f.cert, Key: f.key, MaxConnections: f.maxConnections, Addresses: f.connections.locals, AllowHost: allow,
-		Worker: f.id, Tables: f.tables, Halted: f.halted.Load,
-	})
+	if f.auth, err = auth.Open(ctx, spec.Auth, auth.Options{CA: spec.CA}, log); err != nil {
+		return nil, cli.Config(fmt.Errorf("%w; nothing was sent", err))
+	}
+	local := f.local()
+	local.Cert, local.Key, local.MaxConnections, local.AllowHost = f.cert, f.key, f.maxConnections, allow
+	target, err := targets.New(spec, local)
 	return target, cli.Config(err)
+}
+
+// local returns what requests need of this worker.
+func (f *memberFlags) local() targets.Local {
+	return targets.Local{
+		Addresses: f.connections.locals, Worker: f.id, Tables: f.tables, Credential: f.auth.Credential(), Halted: f.halted.Load,
+	}
 }
 
 // fit refuses more connections than this machine allows: they would fail in the middle of the run.
@@ -193,7 +206,7 @@ func (f *memberFlags) work(
 // client returns a client for the target with some connections. For plain HTTP, where the system supports it, that is
 // an event loop; else it has a goroutine for each connection.
 func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targets.Target, connections, shards int) (worker.Client, error) {
-	wire, plain, err := targets.NewWire(spec, targets.Local{Addresses: f.connections.locals, Worker: f.id, Tables: f.tables, Halted: f.halted.Load})
+	wire, plain, err := targets.NewWire(spec, f.local())
 	if err != nil {
 		return nil, cli.Config(err)
 	}

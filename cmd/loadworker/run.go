@@ -96,7 +96,8 @@ func (f *runFlags) run(c *cobra.Command) error {
 	if err := f.check(c); err != nil {
 		return err
 	}
-	create, target, err := f.described(c)
+	defer func() { f.member.auth.Close() }()
+	create, target, err := f.described(c, log)
 	if err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, target targets.
 		if f.member.tables, err = files.Tables(ctx, r); err != nil {
 			return cli.Config(err)
 		}
-		if target, err = f.member.open(r.Spec.Target, f.allow.allowed); err != nil {
+		if target, err = f.member.open(ctx, r.Spec.Target, f.allow.allowed, log); err != nil {
 			return err
 		}
 		if err := passable(r, f.member.reach(ctx, target), log); err != nil {
@@ -234,7 +235,7 @@ func (f *runFlags) check(c *cobra.Command) error {
 
 // described returns the run that the flags describe, and its target. The target is made before anything is written, so
 // that a missing key file leaves no run behind. Both are nil for a worker that joins a run that others described.
-func (f *runFlags) described(c *cobra.Command) (*spec.Spec, targets.Target, error) {
+func (f *runFlags) described(c *cobra.Command, log *slog.Logger) (*spec.Spec, targets.Target, error) {
 	if !f.spec.Given(c) {
 		if f.how.New {
 			return nil, nil, cli.Config(errors.New("--new: describe the new run with --url and --qps"))
@@ -253,7 +254,7 @@ func (f *runFlags) described(c *cobra.Command) (*spec.Spec, targets.Target, erro
 		return nil, nil, cli.Config(err)
 	}
 	f.member.tables, f.member.files = f.spec.Data().Tables, f.spec.Data().Files
-	target, err := f.member.open(spec.Target, allow)
+	target, err := f.member.open(c.Context(), spec.Target, allow, log)
 	if err != nil {
 		return nil, nil, err
 	}

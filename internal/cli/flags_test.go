@@ -74,6 +74,7 @@ func drawn(t *testing.T, r *rand.Rand) spec.Spec {
 		target.Timeout = span(time.Millisecond, time.Hour)
 	}
 	target.NoKeepAlive, target.Insecure = yes(), yes()
+	target.Auth = one("", "bearer:@/run/a token", "bearer:@env:TOKEN", "basic:@f", "oauth2:token_url=https://h/t?a=b,client_id=c,client_secret=@s,scope=a b")
 	if yes() {
 		target.ConnectTo = []string{"h:443:127.0.0.1:8443", "::[::1]:80"}[:1+r.IntN(2)]
 	} else {
@@ -211,7 +212,7 @@ func TestFlagsWithholdSecrets(t *testing.T) {
 		"no names": "s3cr3t", "a form": "user=ann&pw=s3cr3t", "nothing but a value": `"s3cr3t"`,
 	} {
 		s := spec.Spec{QPS: pacer.PerSecond(5), MinWorkers: 1, Target: targets.Spec{
-			URL: "http://bob:s3cr3t@h/", Body: []byte(body), CA: certificate,
+			URL: "http://bob:s3cr3t@h/", Auth: "basic:bob:s3cr3t", Body: []byte(body), CA: certificate,
 			Headers: []targets.Header{{Name: "Authorization", Value: "s3cr3t"}, {Name: "cookie", Value: "s3cr3t"}, {Name: "X-Api-Key", Value: "s3cr3t"},
 				{Name: "Proxy-Authorization", Value: "s3cr3t"}, {Name: "cookie", Value: "s3cr3t"}, {Name: "Accept", Value: "text/plain"}},
 		}}
@@ -220,7 +221,7 @@ func TestFlagsWithholdSecrets(t *testing.T) {
 		if strings.Contains(all, "s3cr3t") || strings.Contains(all, "bob") || !strings.Contains(all, "Accept: text/plain") {
 			t.Errorf("%s: %s", name, all)
 		}
-		want := []string{"--url", "--header Authorization", "--header cookie", "--header X-Api-Key", "--header Proxy-Authorization", "--body-file", "--cacert"}
+		want := []string{"--url", "--header Authorization", "--header cookie", "--header X-Api-Key", "--header Proxy-Authorization", "--body-file", "--auth", "--cacert"}
 		if !slices.Equal(set.Withheld, want) || set.URL != "http://redacted@h/" || set.Method != "POST" {
 			t.Errorf("%s: %+v", name, set)
 		}
@@ -241,6 +242,11 @@ func TestFlagsWithholdSecrets(t *testing.T) {
 			}
 			set.Flags[i+1] = file
 		}
+		i := slices.Index(set.Flags, "--auth")
+		if i < 0 || set.Flags[i+1] != "basic:[redacted]" {
+			t.Fatalf("%s: %q", name, set.Flags)
+		}
+		set.Flags[i+1] = s.Target.Auth
 		f := Spec{MinWorkers: 1}
 		c := &cobra.Command{}
 		f.AddFlags(c)

@@ -75,6 +75,8 @@ func public(name, value string) string {
 	switch name {
 	case "url":
 		return targets.Spec{URL: value}.Redacted().URL
+	case "auth":
+		return targets.Spec{Auth: value}.Redacted().Auth
 	case "connect-to":
 		return targets.Spec{ConnectTo: []string{value}}.Redacted().ConnectTo[0]
 	case "body":

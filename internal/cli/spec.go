@@ -85,6 +85,7 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringArrayVar(&f.data, "data", nil, dataHelp)
 	s.StringVar(&f.targetsFile, "targets", "", targetsHelp)
 	s.StringVar(&f.workloadFile, "workload", "", workloadHelp)
+	s.StringVar(&f.target.Auth, "auth", "", authHelp)
 	s.Var(&f.timeout, "timeout", "how long a request may take, until its answer was read")
 	s.IntVar(&f.target.Redirects, "redirects", 0, "how many redirects to follow; each is a request on top of the rate")
 	s.Int64Var(&f.target.BodyLimit, "body-limit", 0, "how many bytes of an answer's body to read (default 16 MiB)")
@@ -128,7 +129,11 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	if s.Target.URL == "" && f.targetsFile == "" && f.workloadFile == "" {
 		return s, f.undescribed()
 	}
-	err := f.limiter.set(&s, f.set)
+	err := f.checkAuth()
+	if err != nil {
+		return s, err
+	}
+	err = f.limiter.set(&s, f.set)
 	if err != nil {
 		return s, err
 	}

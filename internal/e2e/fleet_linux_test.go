@@ -88,9 +88,15 @@ func begin(t *testing.T, cmd *exec.Cmd, before func() error) *process {
 // worker starts loadworker run for a run.
 func (b *bed) worker(run string, args ...string) *process {
 	b.t.Helper()
+	return b.workerWith(nil, run, args...)
+}
+
+// workerWith is worker with more variables in its environment: NAME=VALUE.
+func (b *bed) workerWith(env []string, run string, args ...string) *process {
+	b.t.Helper()
 	cmd := exec.Command(filepath.Join(binaries, "loadworker"), append([]string{"run", "--run", run, "-o", "json"}, args...)...)
 	cmd.Dir = b.t.TempDir() // for the files of counts that Redis did not take
-	cmd.Env = append(os.Environ(), "LOADCTL_REDIS="+b.url())
+	cmd.Env = append(append(os.Environ(), "LOADCTL_REDIS="+b.url()), env...)
 	return begin(b.t, cmd, nil)
 }
 

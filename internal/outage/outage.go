@@ -27,6 +27,12 @@ import (
 // mostKinds bounds the kinds remembered of a series, and so the number of lines about it.
 const mostKinds = 16
 
+// Kinder is an error that knows what failures with the same cause have in common.
+type Kinder interface {
+	error
+	Kind() string
+}
+
 // Series remembers which failures of a series were reported. The zero value is ready. It is for one goroutine.
 type Series struct{ kinds map[string]bool }
 
@@ -53,6 +59,9 @@ func (s *Series) Over() (ends bool) {
 // kind returns what failures with the same cause have in common: the first word of a Redis error, such as OOM, or the
 // operating system's error about the connection.
 func kind(err error) string {
+	if told, is := errors.AsType[Kinder](err); is {
+		return told.Kind()
+	}
 	if answer, refused := errors.AsType[redis.Error](err); refused {
 		word, _, _ := strings.Cut(answer.Error(), " ")
 		return word

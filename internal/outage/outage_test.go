@@ -16,6 +16,12 @@ type answer string
 func (a answer) Error() string { return string(a) }
 func (answer) RedisError()     {}
 
+// status is an error that knows its kind.
+type status string
+
+func (s status) Error() string { return "a refusal" }
+func (s status) Kind() string  { return string(s) }
+
 // TestSeries: each kind is reported once, until the series is over.
 func TestSeries(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
@@ -36,6 +42,9 @@ func TestSeries(t *testing.T) {
 		{io.EOF, true},
 		{errors.New("a"), true},
 		{errors.New("b"), false},
+		{status("401"), true},
+		{fmt.Errorf("renew: %w", status("503")), true},
+		{status("401"), false},
 		{nil, true},
 		{nil, false},
 		{refused, true},

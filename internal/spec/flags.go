@@ -109,6 +109,11 @@ func (f *flagList) target(t targets.Spec) {
 			f.withheld = append(f.withheld, "--data")
 		}
 	}
+	if shown.Auth != t.Auth {
+		f.withhold("--auth", shown.Auth)
+	} else {
+		f.add("--auth", t.Auth, "")
+	}
 	f.time("--timeout", cmp.Or(t.Timeout, targets.DefaultTimeout), targets.DefaultTimeout)
 	f.set("--no-keep-alive", t.NoKeepAlive)
 	for i, route := range shown.ConnectTo {

@@ -43,6 +43,12 @@ type part struct {
 // Literal returns a Text without placeholders, whatever s holds.
 func Literal(s string) Text { return Text{[]part{{literal: s}}} }
 
+// Live returns a Text that is what add appends whenever it is filled: a value of its own time, not of the request. Any
+// number of goroutines may call add.
+func Live(add func(b []byte) []byte) Text {
+	return Text{[]part{{value: func(b []byte, _ Request) []byte { return add(b) }}, {}}}
+}
+
 // Options say what placeholders mean in a text. The zero value knows no data files.
 type Options struct {
 	// Salt distinguishes the texts of one request: texts with different salts have different random values.

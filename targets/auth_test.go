@@ -1,0 +1,350 @@
+package targets
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// hidden is for tests: nothing may show it.
+const hidden = "hunter2"
+
+// TestParseAuth: what can be written, and where the secret comes from.
+func TestParseAuth(t *testing.T) {
+	for text, want := range map[string]Auth{
+		"basic:ann:" + hidden:         {Kind: AuthBasic, Basic: "ann:" + hidden},
+		"basic::":                     {Kind: AuthBasic, Basic: ":"},
+		"basic:@/run/a,b:c":           {Kind: AuthBasic, Secret: Secret{File: "/run/a,b:c"}},
+		"basic:@env:USER_PASSWORD":    {Kind: AuthBasic, Secret: Secret{Env: "USER_PASSWORD"}},
+		"bearer:@token":               {Kind: AuthBearer, Secret: Secret{File: "token"}},
+		"bearer:@./env:TOKEN":         {Kind: AuthBearer, Secret: Secret{File: "./env:TOKEN"}},
+		"bearer:@env:TOKEN":           {Kind: AuthBearer, Secret: Secret{Env: "TOKEN"}},
+		oauth2Of("@s"):                {Kind: AuthOAuth2, TokenURL: "https://h/t", ClientID: "c", Secret: Secret{File: "s"}},
+		oauth2Of("@env:S,scope=a b"):  {Kind: AuthOAuth2, TokenURL: "https://h/t", ClientID: "c", Secret: Secret{Env: "S"}, Scope: "a b"},
+		oauth2Of("@s,audience=u:x=y"): {Kind: AuthOAuth2, TokenURL: "https://h/t", ClientID: "c", Secret: Secret{File: "s"}, Audience: "u:x=y"},
+		oauth2Of("@s,auth_style=post"): {
+			Kind: AuthOAuth2, TokenURL: "https://h/t", ClientID: "c", Secret: Secret{File: "s"}, Post: true,
+		},
+	} {
+		if got, err := ParseAuth(text); err != nil || got != want {
+			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
+		}
+		s := Spec{URL: "http://h/", Auth: text}
+		if err := s.Validate(); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if shown := s.Redacted().Auth; strings.Contains(shown, hidden) || want.Basic == "" && shown != text {
+			t.Errorf("%s is shown as %s", text, shown)
+		}
+	}
+	for text, want := range map[string]string{oauth2Of("@s"): "h:443", "oauth2:token_url=http://[::1]/,client_id=c,client_secret=@s": "[::1]:80", "bearer:@f": "", "x": ""} {
+		if got := (Spec{Auth: text}).AuthHost(); got != want {
+			t.Errorf("%s: host %s, want %s", text, got, want)
+		}
+	}
+}
+
+// oauth2Of returns a setting with this secret, and what follows it.
+func oauth2Of(secret string) string {
+	return "oauth2:token_url=https://h/t,client_id=c,client_secret=" + secret
+}
+
+// badAuth are settings that cannot be read, with what the error says.
+func badAuth() map[string]string {
+	return map[string]string{
+		hidden:                                   "names no kind; write basic:USER:PASSWORD",
+		"basic":                                  "names no kind",
+		hidden + ":x":                            "there is no such kind",
+		"Basic:ann:" + hidden:                    "there is no such kind",
+		"basic:" + hidden:                        "there is no password",
+		"basic:":                                 "there is no password",
+		"basic:@":                                "after @ comes the path of a file",
+		"basic:@-":                               "after @ comes the path of a file",
+		"basic:@env:":                            "after @env: comes the name of a variable",
+		"basic:@env:" + "1":                      "after @env: comes the name of a variable",
+		"bearer:" + hidden:                       "give the place of the secret, not the secret itself, as in bearer:@FILE",
+		"bearer:":                                "give the place of the secret",
+		"bearer:@":                               "after @ comes the path of a file",
+		"bearer:@env:A B":                        "after @env: comes the name of a variable",
+		"bearer:@env:A=" + "x":                   "after @env: comes the name of a variable",
+		"bearer:@a\nb":                           "holds a line break or a control character",
+		"basic:a:" + "\x1b[31m":                  "holds a line break or a control character",
+		"basic:a:" + strings.Repeat(hidden, 999): "is longer than 4096 bytes",
+		"oauth2:":                                "oauth2: each setting is written name=value",
+		"oauth2:" + hidden:                       "oauth2: each setting is written name=value",
+		"oauth2:scope=":                          "oauth2: each setting is written name=value",
+		"oauth2:token_url=https://h/t":           "oauth2: client_id is missing",
+		"oauth2:client_id=c":                     "oauth2: token_url is missing",
+		oauth2Of("@s") + ",":                     "oauth2: each setting is written name=value",
+		oauth2Of("@s") + ",client_id=d":          "oauth2: a setting is given twice",
+		oauth2Of("@s") + "," + hidden + "=x":     "oauth2: there is no such setting",
+		oauth2Of("@s") + ",auth_style=jwt":       "oauth2: auth_style: write basic or post",
+		oauth2Of(hidden):                         "oauth2: client_secret: give the place of the secret, not the secret itself; write @FILE",
+		oauth2Of("@"):                            "oauth2: client_secret: after @ comes the path",
+		"oauth2:token_url=ftp://h/,client_id=c,client_secret=@s":                    "oauth2: token_url: write https://",
+		"oauth2:token_url=h/token,client_id=c,client_secret=@s":                     "oauth2: token_url: write https://",
+		"oauth2:token_url=https://,client_id=c,client_secret=@s":                    "oauth2: token_url: write https://",
+		"oauth2:token_url=https://h:0/,client_id=c,client_secret=@s":                "oauth2: token_url: write https://",
+		"oauth2:token_url=https://h/#f,client_id=c,client_secret=@s":                "oauth2: token_url: write https://",
+		"oauth2:token_url=https://u:" + hidden + "@h/,client_id=c,client_secret=@s": "oauth2: token_url: leave user and password out",
+	}
+}
+
+// TestBadAuth: a wrong setting is one line that says what to do, without secrets.
+func TestBadAuth(t *testing.T) {
+	all := badAuth()
+	if len(all) < 25 {
+		t.Errorf("only %d values", len(all))
+	}
+	for text, says := range all {
+		s := Spec{URL: "http://h/", Auth: text}
+		err := s.Validate()
+		if err == nil || !strings.HasPrefix(err.Error(), "auth: "+says) || strings.ContainsAny(err.Error(), "\n\x1b") || strings.Contains(err.Error(), hidden) {
+			t.Errorf("%.99q: %v, want %s", text, err, says)
+		}
+		if shown := s.Redacted().Auth; shown != redacted {
+			t.Errorf("%.99q is shown as %q", text, shown)
+		}
+	}
+}
+
+// TestUnusedAuth: a setting that no request uses is a mistake.
+func TestUnusedAuth(t *testing.T) {
+	own := []Header{{"authorization", "x"}}
+	for _, c := range []struct {
+		spec Spec
+		used bool
+	}{
+		{Spec{URL: "http://h/"}, true},
+		{Spec{URL: "http://h/", Headers: own}, false},
+		{Spec{URL: "http://u@h/"}, false},
+		{Spec{URL: "noop://"}, false},
+		{Spec{Flows: []Flow{flowOf("http://h/"), {Name: "own", Steps: []Step{{Name: "own", URL: "http://h/", Headers: own}}}}}, true},
+		{Spec{Flows: []Flow{flowOf("http://u:p@h/"), {Name: "own", Steps: []Step{{Name: "own", URL: "http://h/", Headers: own}}}}}, false},
+	} {
+		c.spec.Auth = "bearer:@f"
+		err := c.spec.Validate()
+		if (err == nil) != c.used || err != nil && !strings.HasPrefix(err.Error(), "auth: no request uses it") {
+			t.Errorf("%+v: %v", c.spec, err)
+		}
+		if _, err := New(c.spec, Local{}); err == nil || c.used && !strings.Contains(err.Error(), "the credential is missing") {
+			t.Errorf("%+v without a credential: %v", c.spec, err)
+		}
+		if _, _, err := NewWire(c.spec, Local{Credential: new(Credential)}); err == nil || c.used && !strings.Contains(err.Error(), "the credential is missing") {
+			t.Errorf("%+v with an empty credential: %v", c.spec, err)
+		}
+	}
+}
+
+func flowOf(url string) Flow { return Flow{Name: "a", Steps: []Step{{Name: "a", URL: url}}} }
+
+// TestDiffAuth: specs differ by their setting, and secrets are not shown.
+func TestDiffAuth(t *testing.T) {
+	for _, c := range []struct{ a, b, want string }{
+		{"", "bearer:@f", "auth: none there, bearer:@f here"},
+		{"bearer:@f", "bearer:@f", ""},
+		{"basic:a:" + hidden, "basic:b:" + hidden, "user or password of auth differs"},
+		{"basic:a:" + hidden, "bearer:@env:A", "auth: basic:[redacted] there, bearer:@env:A here"},
+	} {
+		if got := strings.Join((Spec{URL: "http://h/", Auth: c.a}).Diff(Spec{URL: "http://h/", Auth: c.b}), "; "); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// headers keeps the Authorization header of each request, by path.
+type headers struct {
+	mu  sync.Mutex
+	got []string
+}
+
+func (h *headers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	h.got = append(h.got, r.URL.Path+" "+strings.Join(r.Header["Authorization"], "+"))
+	h.mu.Unlock()
+	if to, ok := strings.CutPrefix(r.URL.Path, "/to/"); ok {
+		w.Header().Set("Location", "/"+to)
+		if to == "elsewhere" {
+			w.Header().Set("Location", strings.Replace("http://"+r.Host+"/", "127.0.0.1", "localhost", 1))
+		}
+		w.WriteHeader(http.StatusPermanentRedirect)
+	}
+}
+
+// take returns what came since the last call.
+func (h *headers) take() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	got := h.got
+	h.got = nil
+	return got
+}
+
+// TestCredential: each request has the value of its time, of the Target and of the Wire, also with placeholders.
+func TestCredential(t *testing.T) {
+	var got headers
+	server := serve(t, got.ServeHTTP)
+	for _, spec := range []Spec{{}, {Headers: []Header{{"X", "${ordinal}"}}}, {Body: []byte("static")}, {Body: []byte("${uuid}")}} {
+		var c Credential
+		if err := c.Set("Bearer one"); err != nil {
+			t.Fatal(err)
+		}
+		spec.URL, spec.Auth = server.URL, "bearer:@f"
+		target := open(t, spec, Local{Credential: &c})
+		wire, ok, err := NewWire(spec, Local{Credential: &c})
+		if err != nil || !ok || wire.Request != nil {
+			t.Fatal(ok, err)
+		}
+		for _, value := range []string{"Bearer one", "Bearer one", "Bearer a-longer-one", "Bearer 2"} {
+			if err := c.Set(value); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				do(t, target, 200, "")
+				if lines := got.take(); !slices.Equal(lines, []string{"/ " + value}) {
+					t.Errorf("%+v: %q, want %s", spec, lines, value)
+				}
+				if text := string(wire.Fill(nil, Call{})); strings.Count(text, "Authorization: "+value+"\r\n") != 1 {
+					t.Errorf("%+v: %q, want %s", spec, text, value)
+				}
+			}
+		}
+	}
+}
+
+// TestCredentialOfSteps: what a step says of itself wins.
+func TestCredentialOfSteps(t *testing.T) {
+	var got headers
+	server := serve(t, got.ServeHTTP)
+	host := strings.TrimPrefix(server.URL, "http://")
+	flow := Flow{Name: "f", Steps: []Step{
+		{Name: "a", URL: server.URL + "/a"},
+		{Name: "b", URL: server.URL + "/b", Headers: []Header{{"authorization", "own"}}},
+		{Name: "c", URL: "http://u:p@" + host + "/c"},
+	}}
+	want := []string{"/a Bearer x", "/b own", "/c " + Basic("u:p")}
+	for _, auth := range []string{"bearer:@f", "basic:x:y"} {
+		if auth != "bearer:@f" {
+			want[0] = "/a " + Basic("x:y")
+		}
+		var c Credential
+		if err := c.Set("Bearer x"); err != nil {
+			t.Fatal(err)
+		}
+		spec := Spec{Auth: auth, Flows: []Flow{flow}}
+		target := open(t, spec, Local{Credential: &c})
+		wire, _, err := NewWire(spec, Local{Credential: &c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range flow.Steps {
+			target.Do(t.Context(), Call{Step: i})
+			w := wire.Step(i)
+			text := w.Request
+			if text == nil {
+				text = w.Fill(nil, Call{Step: i})
+			}
+			_, header, _ := strings.Cut(want[i], " ")
+			if n := strings.Count(strings.ToLower(string(text)), "authorization: "+strings.ToLower(header)+"\r\n"); n != 1 || strings.Count(strings.ToLower(string(text)), "authorization") != 1 {
+				t.Errorf("step %d: %q, want %s", i, text, header)
+			}
+		}
+		if lines := got.take(); !slices.Equal(lines, want) {
+			t.Errorf("%q, want %q", lines, want)
+		}
+	}
+}
+
+// TestCredentialAfterARedirect: the same host gets the value, another one does not.
+func TestCredentialAfterARedirect(t *testing.T) {
+	var got headers
+	server := serve(t, got.ServeHTTP)
+	var c Credential
+	if err := c.Set("Bearer x"); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string][]string{
+		"/to/here":      {"/to/here Bearer x", "/here Bearer x"},
+		"/to/elsewhere": {"/to/elsewhere Bearer x", "/ "},
+	} {
+		spec := Spec{URL: server.URL + path, Auth: "bearer:@f", Redirects: 1, ConnectTo: []string{"localhost::127.0.0.1:"}}
+		do(t, open(t, spec, Local{Credential: &c, AllowHost: func(string) bool { return true }}), 200, "")
+		if lines := got.take(); !slices.Equal(lines, want) {
+			t.Errorf("%q, want %q", lines, want)
+		}
+	}
+}
+
+// TestCredentialSet: a value that would end the line of a header is refused, and the old one stays.
+func TestCredentialSet(t *testing.T) {
+	var c Credential
+	if err := c.Set("Bearer x"); err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []string{"", "a\r\nX: " + hidden, hidden + "\n", "a\x00" + hidden, "\x7f" + hidden} {
+		if err := c.Set(value); err == nil || strings.Contains(err.Error(), hidden) || *c.current() != "Bearer x" {
+			t.Errorf("%q: %v, and it is %q", value, err, *c.current())
+		}
+	}
+}
+
+// TestCredentialAllocatesNothing: for a request that is the same but for the credential.
+func TestCredentialAllocatesNothing(t *testing.T) {
+	var c Credential
+	if err := c.Set("Bearer x"); err != nil {
+		t.Fatal(err)
+	}
+	spec := Spec{URL: "http://a/", Auth: "bearer:@f", Body: []byte("body")}
+	wire, _, err := NewWire(spec, Local{Credential: &c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := open(t, spec, Local{Credential: &c}).(*httpTarget)
+	b := make([]byte, 0, 500)
+	if n := testing.AllocsPerRun(100, func() { b = wire.Fill(b, Call{Number: 7}) }); n != 0 {
+		t.Errorf("wire: %v allocations", n)
+	}
+	var m *message
+	if n := testing.AllocsPerRun(100, func() { m = target.filled(Call{Number: 7}) }); n != 0 || m.wire == nil {
+		t.Errorf("target: %v allocations", n)
+	}
+	static, _, err := NewWire(Spec{URL: "http://a/", Auth: "basic:a:b"}, Local{})
+	if err != nil || static.Request == nil {
+		t.Errorf("a fixed password needs no filling: %v, %v", static, err)
+	}
+}
+
+// TestCredentialChangesWhileItIsUsed: each message has a whole value.
+func TestCredentialChangesWhileItIsUsed(t *testing.T) {
+	var c Credential
+	values := []string{"Bearer " + strings.Repeat("a", 50), "Bearer " + strings.Repeat("b", 20)}
+	if err := c.Set(values[0]); err != nil {
+		t.Fatal(err)
+	}
+	target := open(t, Spec{URL: "http://a/", Auth: "bearer:@f"}, Local{Credential: &c}).(*httpTarget)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for i := range 2000 {
+			_ = c.Set(values[i%2])
+		}
+	})
+	for range 2 {
+		all.Go(func() {
+			for range 2000 {
+				text := string(target.filled(Call{}).wire)
+				if !strings.Contains(text, fmt.Sprintf("Authorization: %s\r\n", values[0])) && !strings.Contains(text, fmt.Sprintf("Authorization: %s\r\n", values[1])) {
+					t.Errorf("%q", text)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	last := *c.current()
+	if text := string(target.filled(Call{}).wire); !strings.Contains(text, last) {
+		t.Errorf("%q, want %s", text, last)
+	}
+}

@@ -1,0 +1,46 @@
+package targets
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+)
+
+// A Credential is the value of the Authorization header at this moment. The zero value has none yet. Any number of
+// goroutines may set it while requests use it: each request has the old value or the new one.
+type Credential struct{ value atomic.Pointer[string] }
+
+// Set replaces the value, such as "Bearer abc". It fails if the value is empty or cannot stand in a header; then the old
+// one stays. The error does not quote the value.
+func (c *Credential) Set(value string) error {
+	switch {
+	case value == "":
+		return errors.New("it is empty")
+	case strings.ContainsFunc(value, isControl):
+		return errors.New("it holds a line break or a control character; remove it")
+	}
+	c.value.Store(&value)
+	return nil
+}
+
+// current returns the value; nil if there is none.
+func (c *Credential) current() *string {
+	if c == nil {
+		return nil
+	}
+	return c.value.Load()
+}
+
+// add appends the value.
+func (c *Credential) add(b []byte) []byte {
+	if value := c.current(); value != nil {
+		b = append(b, *value...)
+	}
+	return b
+}
+
+// authorized is a message filled with a credential.
+type authorized struct {
+	credential *string
+	message    *message
+}
