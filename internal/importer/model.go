@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -191,15 +190,6 @@ func (n *names) of(name string) string {
 
 // stepName returns the name of a request.
 func stepName(method, raw string) string { return workload.StepName(method, raw) }
-
-// hostOf returns the host of a URL, with its port.
-func hostOf(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(u.Host)
-}
 
 // plural returns a number with what it counts.
 func plural(n int, one, many string) string {

@@ -41,7 +41,8 @@ func newPattern(method, target string) *pattern {
 	if asks {
 		p.query = "?" + query
 	}
-	key := method
+	var key strings.Builder
+	key.WriteString(method)
 	for text := range strings.SplitSeq(path[1:], "/") {
 		one := part{text: text}
 		switch {
@@ -49,16 +50,16 @@ func newPattern(method, target string) *pattern {
 			one.kind = '#'
 			one.min, _ = strconv.ParseInt(text, 10, 64)
 			one.max = one.min
-			key += "/#"
+			key.WriteString("/#")
 		case isUUID.MatchString(text), isDigits.MatchString(text), isHex.MatchString(text) && strings.ContainsAny(text, "0123456789"):
 			one.kind = '*'
-			key += "/*"
+			key.WriteString("/*")
 		default:
-			key += "/=" + text
+			key.WriteString("/=" + text)
 		}
 		p.parts = append(p.parts, one)
 	}
-	p.encoded = key
+	p.encoded = key.String()
 	return p
 }
 
@@ -75,35 +76,35 @@ func (p *pattern) add(o *pattern) {
 
 // example is the first request, as it was.
 func (p *pattern) example() string {
-	text := ""
+	var b strings.Builder
 	for _, one := range p.parts {
-		text += "/" + one.text
+		b.WriteString("/" + one.text)
 	}
-	return text + p.query
+	return b.String() + p.query
 }
 
 // path is that of a workload file: numbers are placeholders, other ids are those of the first request.
 func (p *pattern) path() string {
-	text := ""
+	var b strings.Builder
 	for _, one := range p.parts {
 		if one.kind == '#' && one.min < one.max {
-			text += fmt.Sprintf("/${random %d %d}", one.min, one.max)
+			fmt.Fprintf(&b, "/${random %d %d}", one.min, one.max)
 		} else {
-			text += "/" + literal(one.text)
+			b.WriteString("/" + literal(one.text))
 		}
 	}
-	return text + literal(p.query)
+	return b.String() + literal(p.query)
 }
 
 // shown is the path with a star for each id.
 func (p *pattern) shown() string {
-	text := ""
+	var b strings.Builder
 	for _, one := range p.parts {
 		if one.kind != 0 {
-			text += "/*"
+			b.WriteString("/*")
 		} else {
-			text += "/" + one.text
+			b.WriteString("/" + one.text)
 		}
 	}
-	return text
+	return b.String()
 }
