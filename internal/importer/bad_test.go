@@ -77,12 +77,15 @@ func TestBadInputs(t *testing.T) {
 		{Options{}, "curl http://a/ --data-urlencode x@y", "t:1: --data-urlencode of a file"},
 		{Options{}, "curl ftp://a/", "t:1: "},
 		{Options{}, "curl http://a/ --data-binary $'\\xff'", "t:1: the body is no UTF-8 text"},
+		{Options{}, "curl $'http://a/\\xff'", "t:1: the URL is no UTF-8 text; write its other bytes as %XX"},
+		{Options{}, "curl http://a/ -H $'x: \\xff'", `t:1: header "x": its name or its value`},
 		{Options{}, "curl http://a/ --data-binary @missing", "t: the workload made of it is not valid: workload.yaml:"},
 		{Options{Format: Curl}, "# nothing", "t: there is no command"},
 		{Options{Steps: true}, strings.Repeat("curl http://a/\n", 101), "t: has 101 commands, and a flow has at most 100; leave --steps out"},
 		// targets
 		{Options{}, "GET http://a/\nhunter2", "t:2: "},
 		{Options{}, "GET http://a/ weight=0", `t:1: weight "0"`},
+		{Options{}, "GET http://a/ name=a{b", `t:1: name "a{b": leave out braces`},
 		{Options{}, "GET http://a/${users.name}", "t:1: "},
 		// logs
 		{Options{Format: Log}, line("GET / HTTP/1.1"), "an access log does not say which host to send to; give the base"},

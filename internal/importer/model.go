@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/workload"
@@ -72,18 +73,21 @@ func (f *file) prepare(s *step, where string) error {
 		case setByClient(h.Name):
 		case secret(h):
 			s.leaveOut(http.CanonicalHeaderKey(h.Name))
-		case err != nil:
+		case err != nil || !utf8.ValidString(h.Value):
 			return fmt.Errorf("%s: header %.40q: its name or its value has characters that no header may have; remove it", where, h.Name)
 		default:
 			kept = append(kept, parsed)
 		}
 	}
 	s.Headers = kept
-	if text := string(s.Body); strings.ToValidUTF8(text, "") != text {
+	switch {
+	case !utf8.ValidString(s.URL):
+		return fmt.Errorf("%s: the URL is no UTF-8 text; write its other bytes as %%XX", where)
+	case !utf8.Valid(s.Body):
 		return fmt.Errorf("%s: the body is no UTF-8 text; save it to a file, and give that to body_file in the workload", where)
 	}
 	checked := s.Step
-	checked.Name = "a"
+	checked.Name = cmp.Or(s.Name, "a") // it may get its name later
 	if err := (targets.Spec{}).CheckStep(checked); err != nil {
 		return fmt.Errorf("%s: %w", where, err)
 	}
