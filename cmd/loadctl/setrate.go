@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 )
 
@@ -19,7 +20,11 @@ func newSetRateCommand(redis *cli.Redis) *cobra.Command {
 	var rate pacer.Rate
 	c := newChangeCommand(redis, "set-rate RUN RATE", "Change the rate of the whole cluster, at once or over some time", 2,
 		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) {
-			return r.SetRate(ctx, rate, time.Duration(over))
+			slots, err := spec.FlowRate(r.Spec.Target, rate)
+			if err != nil {
+				return run.Change{}, cli.Config(err)
+			}
+			return r.SetRate(ctx, slots, time.Duration(over))
 		})
 	c.PreRunE = func(_ *cobra.Command, args []string) (err error) { // check the arguments before asking Redis
 		if strings.EqualFold(args[1], "max") {
@@ -38,7 +43,9 @@ func newSetRateCommand(redis *cli.Redis) *cobra.Command {
 
 Setting 100 and then 200 means 200. Stages still to come are cancelled; the planned end stays.
 The new rate is in force on every worker some 20 ms after the command. The command prints when.
-Until then loadctl status shows the old rate, on the way to the new one.`
+Until then loadctl status shows the old rate, on the way to the new one.
+
+If flows have several steps, RATE counts requests, as --qps does, and status counts flows.`
 	c.Example = "  loadctl set-rate checkout 500\n  loadctl set-rate checkout 2k --over 30s"
 	c.Flags().Var(&over, "over", "reach the new rate by a linear ramp over this time")
 	return c

@@ -26,12 +26,12 @@ func newCheckWorkloadCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Say what a workload file would send, without sending it",
-		Long: `Check a workload file as --workload does, and say what it would send: its flows with their shares, the
-steps with their times, the rates, the data files, the thresholds, and the first five requests.
+		Long: `Check a workload file as --workload does, and say what it would send: its flows with their shares,
+the steps with their times, the rates, the data files, the thresholds, and the first five requests.
 Nothing is sent, and no Redis is needed.
 
-Placeholders are filled from the data files. What a step takes from an answer is not known yet: it is
-shown as <NAME>. Secrets of URLs and headers are not shown. Bodies are shown.`,
+Placeholders are filled from the data files. What a step takes from an answer is not known yet. It
+is shown as <NAME>. Secrets of URLs and headers are not shown. Bodies are shown.`,
 		Example: "  loadctl workload check shop.yaml\n  loadctl workload check shop.yaml --qps 2k -o json",
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -165,7 +165,8 @@ func badThresholds() []mistake {
 	return []mistake{
 		{[]string{"--threshold", ""}, `--threshold: threshold "", column 1: name a metric`},
 		{[]string{"--threshold", "latency:p(99)"}, `column 14: compare with <, <=, >, >=, == or !=`},
-		{[]string{"--threshold", latency, "--threshold", "latency{step=pay}:p(99)<1"}, "column 9: there is no tag step"},
+		{[]string{"--threshold", latency, "--threshold", "latency{step=pay}:p(99)<1"}, `there is no step "pay"; the run has one kind of request; leave {step=…} out`},
+		{[]string{"--threshold", latency, "--threshold", "latency{stp=pay}:p(99)<1"}, "column 9: there is no tag stp; there are latency{step=NAME}"},
 		{[]string{"--threshold", long()}, "column 1: it is longer than 200 bytes"},
 		{[]string{"--threshold", latency + " over 11s", "--duration", "10s"}, "the run takes 10s, 0s of them warm-up; give a window that fits"},
 		{[]string{"--threshold", latency + " over 6s", "--duration", "10s", "--warmup", "5s"}, "the run takes 10s, 5s of them warm-up; give a window that fits"},

@@ -85,7 +85,7 @@ func (f *memberFlags) check() error {
 }
 
 // allows refuses a run whose rate of the whole cluster is above --max-qps. surge is what the run's limiter may let pass
-// on top.
+// on top. Both count requests.
 func (f *memberFlags) allows(name string, peak, surge float64) error {
 	switch {
 	case !worker.Exceeds(peak, surge, f.maxRate):
@@ -103,7 +103,7 @@ func (f *memberFlags) mayJoin(ctx context.Context, r *run.Run) error {
 		return nil
 	}
 	if r.Spec.Max {
-		return f.allows(r.Name, r.Spec.Peak(), 0)
+		return f.allows(r.Name, r.Spec.Peak()*r.Spec.Target.StepsPerFlow(), 0)
 	}
 	s, err := r.State(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func (f *memberFlags) mayJoin(ctx context.Context, r *run.Run) error {
 	if err != nil {
 		return err
 	}
-	return f.allows(r.Name, s.Peak(), surge(s.Peak()))
+	return f.allows(r.Name, s.Peak()*r.Spec.Target.StepsPerFlow(), surge(s.Peak()))
 }
 
 // open makes the target. allow tells where a redirect may lead; nil: only to the URL's own host.

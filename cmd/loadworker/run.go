@@ -245,7 +245,7 @@ func (f *runFlags) described(c *cobra.Command) (*spec.Spec, targets.Target, erro
 	if err != nil {
 		return nil, nil, cli.Config(err)
 	}
-	if err := f.member.allows(f.name, spec.Peak(), spec.Surge(spec.Peak(), spec.Burst)); err != nil {
+	if err := f.member.allows(f.name, spec.Peak()*spec.Target.StepsPerFlow(), spec.Surge(spec.Peak(), spec.Burst)); err != nil {
 		return nil, nil, err
 	}
 	allow, err := f.allow.beside(spec.Target)

@@ -60,6 +60,9 @@ func (b *bench) prepare(ctx context.Context) error {
 	if err := b.build(ctx); err != nil {
 		return err
 	}
+	if err := os.WriteFile(b.file("k6data.js"), k6DataScript, 0o600); err != nil {
+		return err
+	}
 	if err := os.WriteFile(b.file("k6.js"), k6Script, 0o600); err != nil {
 		return err
 	}
@@ -105,7 +108,7 @@ func (b *bench) build(ctx context.Context) error {
 	if err := b.goBuild(ctx, b.root, to, "./cmd/loadworker", "./cmd/loadctl"); err != nil {
 		return err
 	}
-	return b.goBuild(ctx, filepath.Join(b.root, ".ci", "bench"), to, "fortio.org/fortio", "go.k6.io/k6", "./allow")
+	return b.goBuild(ctx, filepath.Join(b.root, ".ci", "bench"), to, "fortio.org/fortio", "go.k6.io/k6", "github.com/tsenart/vegeta/v12", "./allow")
 }
 
 func (b *bench) goBuild(ctx context.Context, dir, to string, packages ...string) error {

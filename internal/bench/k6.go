@@ -13,6 +13,9 @@ import (
 //go:embed k6.js
 var k6Script []byte
 
+//go:embed k6data.js
+var k6DataScript []byte
+
 // k6 is https://github.com/grafana/k6: virtual users in JavaScript, optionally at a rate.
 func k6(b *bench) tool {
 	return tool{

@@ -46,8 +46,11 @@ func (p product) args(b *bench, l load) []string {
 	if qps == "" {
 		qps = fmt.Sprint(l.rate)
 	}
-	args := []string{"run", "--redis", server, "--run", l.name, "--url", l.url, "--qps", qps, "--duration", l.length.String(),
+	args := []string{"run", "--redis", server, "--run", l.name, "--qps", qps, "--duration", l.length.String(),
 		"--max-connections", fmt.Sprint(l.connections)}
+	if l.url != "" {
+		args = append(args, "--url", l.url)
+	}
 	if p.closed {
 		args = append(args, "-c", fmt.Sprint(l.connections))
 	}

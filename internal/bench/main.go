@@ -62,6 +62,7 @@ func experiments() []experiment {
 		{"saturation", "the highest rate of each tool, on one core", saturation},
 		{"tls", "the same with TLS", saturationTLS},
 		{"filling", "the cost of requests that are filled and checked", filling},
+		{"workload", "data files and checks beside k6, a targets file beside vegeta", workloads},
 		{"rate", "at 1,000, 10,000 and 50,000 requests a second", rates},
 		{"omission", "the latencies that each tool reports of an endpoint that stalls", omission},
 		{"sharing", "the cost of sharing one rate among processes", sharing},

@@ -22,6 +22,7 @@ func TestRead(t *testing.T) {
 		{"hey.txt", readHey, claim{19921, 300 * time.Microsecond, 700 * time.Microsecond, 1900 * time.Microsecond}},
 		{"fortio.json", readFortio, claim{57750, 508681, 906224, 995671}},
 		{"k6.json", readK6, claim{7822, 418409, 2161173, 8477498}},
+		{"vegeta.json", readVegeta, claim{500, 143194, 209735, 341149}},
 		{"loadworker.json", readWorker, claim{119620, 166911, 371199, 1089535}},
 	} {
 		output, err := os.ReadFile(filepath.Join("testdata", c.file))

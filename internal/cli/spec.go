@@ -21,6 +21,7 @@ import (
 // Spec has the flags that describe a run. They are the same wherever a run is created, or joined by its description.
 type Spec struct {
 	MinWorkers int64 // the default of --min-workers, set before AddFlags
+	Single     bool  // flows of several steps are an error: the command sets rates of requests
 
 	set *pflag.FlagSet
 
@@ -153,6 +154,9 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 		return s, err
 	}
 	typed(&s.Target)
+	if err := s.Target.Validate(); err != nil {
+		return s, err // before weights without bounds make a mix
+	}
 	if n := s.Target.Once(); n > 0 && s.Requests == 0 && !s.Max {
 		s.Requests = n // the run ends with the last row
 	}

@@ -84,8 +84,10 @@ func (d *Data) ofWorkload(from workload.Data) (rows.Source, error) {
 
 // flowRate makes flows per second of the rate: a slot is a flow. The rate of the file counts if no flag says one.
 func (f *Spec) flowRate(s *spec.Spec, of workload.Rate) error {
-	several, planned := spec.Several(s.Target), len(s.Stages) > 0 || s.Profile != ""
+	several, planned := s.Target.Walks(), len(s.Stages) > 0 || s.Profile != ""
 	switch {
+	case several && f.Single:
+		return errors.New("--workload: its flows have several steps, and the rates of this command are requests per second; for now give flows of one step")
 	case several && planned:
 		return errors.New("--workload with --stage or --profile: their rates are requests per second, and its flows have several steps; for now use --qps, or rate in the file")
 	case several && s.Requests > 0:

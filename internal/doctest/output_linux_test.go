@@ -31,7 +31,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "routed": routed, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "routed": routed, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed, "rehearsed": rehearsed,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -404,6 +404,41 @@ func mixed(o *outputs) {
 	}
 	o.print("loadworker run --run mixed --qps 100 --duration 500ms --targets " + file)
 	o.print("loadctl report mixed")
+	target := o.begin(0, "loadctl target --listen 127.0.0.1:0")
+	url := target.says(`counting at (http\S+)`)
+	flows := filepath.Join(o.t.TempDir(), "flows.yaml")
+	text := "flows:\n  goes on:\n  - a: {get: " + url + "/a}\n  - b: {after: 10ms, get: " + url + "/b}\n  - c: {at: 1h, get: " + url + "/c}\n" +
+		"  fails:\n  - d: {get: http://127.0.0.1:1/}\n  - e: {get: http://127.0.0.1:1/}\n"
+	if err := os.WriteFile(flows, []byte(text), 0o600); err != nil {
+		o.t.Fatal(err)
+	}
+	worker := o.begin(0, "loadworker run --run flows --qps 100 --workload "+flows)
+	worker.says(`(created run)`)
+	o.await("loadctl report flows", func(doc any) bool {
+		object, _ := doc.(map[string]any)
+		return one(is("name", "b"), not(is("sent", number(0))))(object["steps"])
+	})
+	o.print("loadctl stop flows")
+	o.result(worker)
+	target.kill(syscall.SIGTERM)
+	o.result(target)
+}
+
+// rehearsed is what workload files would send: with and without a rate, data files and several steps.
+func rehearsed(o *outputs) {
+	dir := o.t.TempDir()
+	for name, content := range map[string]string{
+		"users.csv": "name\nAnn\n",
+		"one.yaml":  "flows: {f: [s: {get: http://127.0.0.1:1/}]}\n",
+		"shop.yaml": "base: http://127.0.0.1:1\nrate: 100 flows/s\ndata: {users: {csv: users.csv}}\nthresholds: errors:rate<1%\nflows:\n  buy:\n" +
+			"  - login: {post: /login, json: {user: \"${users.name}\"}, take: {token: json token}}\n  - pay: {after: 1s, post: /pay}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			o.t.Fatal(err)
+		}
+	}
+	o.print("loadctl workload check " + filepath.Join(dir, "one.yaml"))
+	o.print("loadctl workload check " + filepath.Join(dir, "shop.yaml"))
 }
 
 // machine is the output of commands without a run.

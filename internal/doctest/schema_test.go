@@ -34,12 +34,16 @@ type sight struct {
 	not   bool
 }
 
+// input is the schema of what people write, and no command prints. It refuses members that it does not describe.
+const input = "workload.schema.json"
+
 func loadSchemas(t *testing.T) *schemas {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "docs/schema/*.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("docs/schema: %v", err)
 	}
+	files = slices.DeleteFunc(files, func(file string) bool { return filepath.Base(file) == input })
 	s := &schemas{of: schemasOfCommands(t), seen: map[sight]bool{}, docs: map[string][]any{}}
 	s.published = compile(t, files, func(any) {})
 	s.strict = compile(t, files, closeObjects)

@@ -77,7 +77,7 @@ type Request struct {
 // Of returns what a run with this valid spec, which has flows, would send. now fills ${now}. Without rated the rate of
 // the spec means nothing.
 func Of(s spec.Spec, rated bool, tables targets.Tables, now time.Time) (Rehearsal, error) {
-	r := Rehearsal{Flows: flows(s.Target), StepsPerFlow: spec.StepsPerFlow(s.Target), Data: []Data{}, Thresholds: append([]string{}, s.Thresholds...), Requests: []Request{}, closed: s.Max}
+	r := Rehearsal{Flows: flows(s.Target), StepsPerFlow: s.Target.StepsPerFlow(), Data: []Data{}, Thresholds: append([]string{}, s.Thresholds...), Requests: []Request{}, closed: s.Max}
 	if rated && !s.Max {
 		slots := s.Peak()
 		requests := slots * r.StepsPerFlow
@@ -86,12 +86,11 @@ func Of(s spec.Spec, rated bool, tables targets.Tables, now time.Time) (Rehearsa
 	for _, d := range s.Target.Data {
 		r.Data = append(r.Data, Data{d.Name, d.Rows, d.Pick, d.SHA256})
 	}
-	n := mostRequests
-	if most := s.Requests; most > 0 && !spec.Several(s.Target) {
-		n = int(min(int64(n), most)) // rows end
-	}
-	examples, err := s.Target.Examples(n, tables, now)
+	examples, err := s.Target.Examples(mostRequests, tables, now)
 	for _, e := range examples {
+		if s.Requests > 0 && e.Number >= uint64(s.Requests) {
+			break // the rows of a data file are used up
+		}
 		body := strings.ToValidUTF8(string(e.Body[:min(mostBody, len(e.Body))]), "\uFFFD")
 		headers := append([]targets.Header{}, e.Headers...)
 		r.Requests = append(r.Requests, Request{e.Number, e.Flow, e.Step, e.Method, e.URL, headers, body, int64(len(e.Body))})

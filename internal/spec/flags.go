@@ -172,7 +172,7 @@ var form = regexp.MustCompile(`^[\w.%+-]+=[^&\s]*(&[\w.%+-]+=[^&\s]*)*$`)
 func (f *flagList) schedule(s Spec) {
 	if s.Max || s.QPS.Num > 0 {
 		asks := s.Asks()
-		if !s.Max && Several(s.Target) {
+		if !s.Max && s.Target.Walks() {
 			asks = RequestRate(s.Target, s.QPS).String() // as the flag takes it
 		}
 		f.add("--qps", asks, "")

@@ -3,22 +3,16 @@ package spec
 import (
 	"fmt"
 	"math/big"
-	"slices"
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 )
 
-// Several reports whether a slot may send several requests: a flow has several steps.
-func Several(t targets.Spec) bool {
-	return slices.ContainsFunc(t.Flows, func(f targets.Flow) bool { return len(f.Steps) > 1 })
-}
-
 // steps returns the mean number of requests of a slot. The weight w of a flow with n steps gives
 //
 //	Σ w·n / Σ w
 //
-// over all flows; 1 without flows.
+// over all flows; 1 without flows. The flows need not be valid yet, as Mix demands.
 func steps(t targets.Spec) *big.Rat {
 	var requests, slots int64
 	for _, f := range t.Flows {
@@ -39,7 +33,7 @@ func FlowRate(t targets.Spec, requests pacer.Rate) (pacer.Rate, error) {
 	r.Quo(r, mean)
 	flows, err := pacer.ParseRate(r.Num().String() + "/" + r.Denom().String() + "s")
 	if err != nil {
-		return requests, fmt.Errorf("%s requests/s are not an exact rate of flows, which have %s steps each on average; give a rounder --qps, or rate: N flows/s in the file",
+		return requests, fmt.Errorf("%s requests/s are not an exact rate of flows, which have %s steps each on average; give a rounder rate",
 			requests, mean.RatString())
 	}
 	return flows, nil
@@ -50,10 +44,4 @@ func RequestRate(t targets.Spec, flows pacer.Rate) pacer.Rate {
 	r := big.NewRat(flows.Num, max(1, flows.Den))
 	r.Mul(r, steps(t)) // at most 100 · 10^8, over 10^6 · 10^8
 	return pacer.Rate{Num: r.Num().Int64(), Den: r.Denom().Int64()}
-}
-
-// StepsPerFlow returns the mean number of requests of a slot, for display.
-func StepsPerFlow(t targets.Spec) float64 {
-	mean, _ := steps(t).Float64()
-	return mean
 }

@@ -38,7 +38,8 @@ func Exceeds(asked, surge float64, most pacer.Rate) bool {
 // ceiling ends a worker before it takes part in more than allowed. A View that is too fast never reaches the shards,
 // and they drop all that they have.
 type ceiling struct {
-	most  pacer.Rate // of the whole cluster; zero = no limit
+	most  pacer.Rate // of the whole cluster, in requests; zero = no limit
+	steps float64    // mean number of requests of a slot
 	end   context.CancelCauseFunc
 	look  func() (func(rate float64) float64, error) // Worker.Surge; nil = no surge
 	asked atomic.Uint64                              // the highest rate known from now on: the bits of a float64
@@ -52,7 +53,7 @@ func (c *ceiling) admits(now int64, v *lease.View) bool {
 	if c.most.Num == 0 {
 		return true
 	}
-	c.asked.Store(math.Float64bits(v.Laws.Peak(now)))
+	c.asked.Store(math.Float64bits(v.Laws.Peak(now) * c.steps))
 	if c.look != nil && c.busy.CompareAndSwap(false, true) {
 		go func() {
 			defer c.busy.Store(false)

@@ -440,17 +440,20 @@ func (g *granter) countUnsent(reached int64) {
 	first := g.shards[0].recorder
 	first.Beyond(g.slots.Beyond() - g.beyond)
 	g.beyond = g.slots.Beyond()
-	empty := func(l *line) (due int64) {
+	empty := func(l *line) (due line) {
 		first.Recalled(l.filter(func(x *pacer.Slot) bool { return !laws.Recalled(position(x)) }))
 		l.filter(func(x *pacer.Slot) bool { return position(x).Less(end) })
-		due = int64(l.len())
-		*l = line{}
+		due, *l = *l, line{}
 		return due
 	}
-	first.Ungranted(g.out[0].ungranted + empty(&g.line)) // the line may have been too long
+	rest := empty(&g.line)
+	first.Ungranted(g.out[0].ungranted + int64(rest.len())) // the line may have been too long
 	for _, s := range g.shards {
 		s.accept()
-		s.recorder.LateDropped(empty(&s.granted.line))
+		due := empty(&s.granted.line)
+		for i := range due.len() {
+			s.dropLate(due.at(i))
+		}
 	}
 }
 

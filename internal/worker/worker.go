@@ -49,7 +49,7 @@ type Worker struct {
 	// heard of that, is not sent. It has no effect with Grants.
 	Unique bool
 
-	// MaxRate is the highest rate of the whole cluster in which this worker takes part. If the worker hears that a
+	// MaxRate is the highest rate of the whole cluster, in requests, in which this worker takes part. If the worker hears that a
 	// higher rate is asked for, now or later, it leaves with ErrTooFast. Zero = any rate.
 	MaxRate pacer.Rate
 	// Surge finds out what the run's limiter may let pass in a second above a rate. That counts for MaxRate. It is
@@ -177,7 +177,11 @@ func (e *engine) tell(m mode) {
 func (e *engine) run(ctx context.Context) error {
 	leasing, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	e.ceiling.most, e.ceiling.end, e.ceiling.look = e.MaxRate, fail, e.Surge
+	e.ceiling.most, e.ceiling.end, e.ceiling.look, e.ceiling.steps = e.MaxRate, fail, e.Surge, 1
+	if e.Mix != nil {
+		steps, slots := e.Mix.MeanSteps()
+		e.ceiling.steps = float64(steps) / float64(slots)
+	}
 	for _, s := range e.shards {
 		go func() {
 			if err := s.run(); err != nil {

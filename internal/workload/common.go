@@ -19,7 +19,7 @@ type Common struct {
 // the status over expected statuses. Checks add up.
 func (c Common) Add(s *targets.Step) {
 	s.Headers = slices.Concat(s.Headers, besides(c.Headers, s.Headers))
-	if own, err := check.Parse(s.Checks); s.Expect == "" && (err != nil || !own.Statuses()) {
+	if own, err := check.Parse(s.Checks); s.Expect == "" && (err != nil || !own.Statuses()) { // Spec.CheckStep tells the error
 		s.Expect = c.Expect
 	}
 	s.Checks = slices.Concat(s.Checks, slices.DeleteFunc(slices.Clone(c.Checks), func(text string) bool { return slices.Contains(s.Checks, text) }))
@@ -36,19 +36,16 @@ func (c Common) bytes() (n int) {
 	return n + len(c.Expect)
 }
 
-// besides returns the headers whose names are not among the others.
+// besides returns the headers whose names are not among the others, whatever their case.
 func besides(headers, others []targets.Header) (all []targets.Header) {
+	taken := map[string]bool{}
+	for _, h := range others {
+		taken[http.CanonicalHeaderKey(h.Name)] = true
+	}
 	for _, h := range headers {
-		if !has(others, h.Name) {
+		if !taken[http.CanonicalHeaderKey(h.Name)] {
 			all = append(all, h)
 		}
 	}
 	return all
-}
-
-// has reports whether there is a header of this name, whatever its case.
-func has(headers []targets.Header, name string) bool {
-	return slices.ContainsFunc(headers, func(h targets.Header) bool {
-		return http.CanonicalHeaderKey(h.Name) == http.CanonicalHeaderKey(name)
-	})
 }

@@ -197,7 +197,7 @@ func (d *document) settings(n *yaml.Node, example string, known ...string) (map[
 	values := map[string]*yaml.Node{}
 	for _, e := range all {
 		if !slices.Contains(known, e.key.Value) {
-			return nil, d.fail(e.key, "there is no key %.40q%s; the keys here are %s", e.key.Value, meant(e.key.Value, known), strings.Join(known, ", "))
+			return nil, d.fail(e.key, "there is no key %.40q; %suse one of %s", e.key.Value, meant(e.key.Value, known), strings.Join(known, ", "))
 		}
 		values[e.key.Value] = e.value
 	}

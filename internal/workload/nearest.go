@@ -2,7 +2,7 @@ package workload
 
 import "fmt"
 
-// meant asks whether one of the known names was meant; "" if none is near.
+// meant asks whether one of the known names was meant, and goes on with Or; "" if none is near.
 func meant(name string, known []string) string {
 	const longest = 64 // comparing takes the product of the lengths
 	if len(name) > longest {
@@ -20,7 +20,7 @@ func meant(name string, known []string) string {
 	if best == "" {
 		return ""
 	}
-	return fmt.Sprintf("; did you mean %s?", best)
+	return fmt.Sprintf("did you mean %s? Or ", best)
 }
 
 // distance returns how many bytes to insert, remove or replace, or neighbours to exchange, to make b of a. Row i has the

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -211,6 +210,11 @@ func (d *document) common(values map[string]*yaml.Node) (c Common, err error) {
 		}
 		c.Checks = append(c.Checks, strings.TrimSpace(item.Value))
 	}
+	if err == nil {
+		if _, all := check.Parse(c.Checks); all != nil { // such as one that is there twice
+			err = d.fail(values["check"], "%w", all)
+		}
+	}
 	return c, err
 }
 
@@ -224,10 +228,13 @@ func (d *document) headers(n *yaml.Node) (all []targets.Header, err error) {
 	if err != nil {
 		return nil, err
 	}
+	seen := map[string]bool{}
 	for _, e := range list {
-		if has(all, e.key.Value) {
+		name := http.CanonicalHeaderKey(e.key.Value)
+		if seen[name] {
 			return nil, d.fail(e.key, "header %.40q is there already, in another case; write a list of values", e.key.Value)
 		}
+		seen[name] = true
 		values, err := d.texts(e.value, example)
 		if err != nil {
 			return nil, err
@@ -252,7 +259,6 @@ func (d *document) takes(n *yaml.Node) (all []targets.Take, err error) {
 		return nil, nil
 	}
 	const example = "take: {NAME: json PATH}"
-	kinds := []string{"json", "header", "cookie", "regex"}
 	list, err := d.entries(n, example)
 	if err != nil {
 		return nil, err
@@ -263,31 +269,21 @@ func (d *document) takes(n *yaml.Node) (all []targets.Take, err error) {
 			return nil, err
 		}
 		kind, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
-		rest = strings.TrimSpace(rest)
-		if !slices.Contains(kinds, kind) || rest == "" {
-			return nil, d.fail(e.value, "%.40q says not what to take%s; write json PATH, header NAME, cookie NAME or regex /REGEX/", text, meantOther(kind, kinds))
-		}
-		if kind == "regex" && (len(rest) < 2 || rest[0] != '/' || rest[len(rest)-1] != '/') {
+		if rest = strings.TrimSpace(rest); kind == "regex" && rest != "" && (len(rest) < 2 || rest[0] != '/' || rest[len(rest)-1] != '/') {
 			rest = "/" + rest + "/"
 		}
-		all = append(all, targets.Take{Name: e.key.Value, From: kind + " " + rest})
+		from := strings.TrimSpace(kind + " " + rest)
+		if _, err := check.ParseTake(from); err != nil {
+			return nil, d.fail(e.value, "%w", err)
+		}
+		all = append(all, targets.Take{Name: e.key.Value, From: from})
 	}
 	return all, nil
 }
 
-// meantOther is meant for a name that may be one of those known.
-func meantOther(name string, known []string) string {
-	if slices.Contains(known, name) {
-		return ""
-	}
-	return meant(name, known)
-}
-
 // typed gives a step the Content-Type of its body, unless it has one.
 func typed(s *targets.Step, contentType string) {
-	if !has(s.Headers, "Content-Type") {
-		s.Headers = append(s.Headers, targets.Header{Name: http.CanonicalHeaderKey("Content-Type"), Value: contentType})
-	}
+	s.Headers = append(s.Headers, besides([]targets.Header{{Name: "Content-Type", Value: contentType}}, s.Headers)...)
 }
 
 // body reads the body of a step, which has one at most.

@@ -191,7 +191,7 @@ func (d *document) pick(s *Data, pick, seed *yaml.Node) (err error) {
 	s.Pick = rows.Cycle
 	if pick != nil {
 		if s.Pick, err = d.text(pick, "pick: once"); err == nil && !slices.Contains(rows.Picks(), s.Pick) {
-			err = d.fail(pick, "there is no pick %.20q%s; write one of %s", s.Pick, meant(s.Pick, rows.Picks()), strings.Join(rows.Picks(), ", "))
+			err = d.fail(pick, "there is no pick %.20q; %swrite one of %s", s.Pick, meant(s.Pick, rows.Picks()), strings.Join(rows.Picks(), ", "))
 		}
 	}
 	if err != nil || seed == nil {
@@ -228,7 +228,7 @@ func (d *document) mix(n *yaml.Node, flows []Flow) error {
 	for _, e := range list {
 		flow := of[e.key.Value]
 		if flow == nil {
-			return d.fail(e.key, "there is no flow %.70q%s; write it below flows, or leave it out here", e.key.Value, meant(e.key.Value, names))
+			return d.fail(e.key, "there is no flow %.70q; %swrite it below flows, or leave it out here", e.key.Value, meant(e.key.Value, names))
 		}
 		text, err := d.text(e.value, "a weight, such as "+flow.Name+": 1")
 		if err != nil {

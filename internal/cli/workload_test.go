@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/spec"
+)
+
+// folder writes files into a new folder, and returns it.
+func folder(t *testing.T, contents map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range contents {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// reading returns what flags say.
+func reading(t *testing.T, args ...string) (*Spec, spec.Spec, error) {
+	t.Helper()
+	f := &Spec{MinWorkers: 1}
+	c := &cobra.Command{}
+	f.AddFlags(c)
+	if err := c.ParseFlags(args); err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	s, err := f.Spec(strings.NewReader(""))
+	return f, s, err
+}
+
+// buying has flows of 3 steps and of 1, in shares of 1 and 9: 1.2 requests each.
+const buying = `
+base: http://127.0.0.1:1
+data: {users: {csv: users.txt, pick: once}}
+mix: {buy: 1, browse: 9}
+header: {X-A: file}
+flows:
+  buy:
+    - login: {post: /login, json: {user: "${users.name}"}, check: [status 200]}
+    - cart: {at: 2s, get: /cart, header: {X-B: step}}
+    - pay: {after: 500ms, post: /pay, body: a=1}
+  browse: [list: {get: /}]
+thresholds: ["latency{step=pay}:p(99)<300ms"]
+`
+
+func TestWorkload(t *testing.T) {
+	dir := folder(t, map[string]string{"users.txt": "name\nAnn\nBo\n", "shop.yaml": buying, "items.csv": "id\n7\n"})
+	f, s, err := reading(t, "--workload", filepath.Join(dir, "shop.yaml"), "--qps", "480", "--threshold", "errors:rate<1%", "-H", "X-A: flag", "-H", "X-B: flag",
+		"-H", "X-C: ${items.id}", "--check", "size < 10kB", "--expect", "200-204", "--data", filepath.Join(dir, "items.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.QPS.String() != "400" || s.Requests != 28 || fmt.Sprint(s.Thresholds) != "[errors:rate<1% latency{step=pay}:p(99)<300ms]" { // slot 28 is the third purchase, and there are two rows
+		t.Errorf("%v flows/s, %d requests, %q", s.QPS, s.Requests, s.Thresholds)
+	}
+	if d := s.Target.Data; len(d) != 2 || d[0].Name != "items" || d[1].Name != "users" || d[1].Pick != "once" || d[1].Rows != 2 || f.Data().Files[d[1].SHA256].Name != "users.txt.csv" {
+		t.Errorf("%+v", d)
+	}
+	var got strings.Builder
+	for _, flow := range s.Target.Flows {
+		for _, step := range flow.Steps {
+			fmt.Fprintln(&got, flow.Name, flow.Weight, step.Name, step.Method, step.Headers, step.Expect, step.Checks)
+		}
+	}
+	want := `buy 1 login POST [{Content-Type application/json} {X-A file} {X-B flag} {X-C ${items.id}}]  [status 200 size < 10kB]
+buy 1 cart GET [{X-B step} {X-A file} {X-C ${items.id}}] 200-204 [size < 10kB]
+buy 1 pay POST [{X-A file} {X-B flag} {X-C ${items.id}} {Content-Type application/x-www-form-urlencoded}] 200-204 [size < 10kB]
+browse 9 list GET [{X-A file} {X-B flag} {X-C ${items.id}}] 200-204 [size < 10kB]
+`
+	if got.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
+	}
+	set := s.Setting()
+	flags := strings.Join(set.Flags, " ")
+	if !strings.Contains(flags, "--workload [2 flows, SHA-256 ") || !strings.Contains(flags, "--qps 480 ") || strings.Contains(flags, "--targets") || set.Withheld[0] != "--workload" {
+		t.Errorf("%q", set)
+	}
+}
+
+// TestWorkloadRate: who says the rate, and in which unit.
+func TestWorkloadRate(t *testing.T) {
+	const several, single = "flows: {f: [a: {get: 'http://a/'}, b: {get: 'http://a/'}]}\n", "flows: {f: [a: {get: 'http://a/'}]}\n"
+	for _, c := range []struct {
+		file  string
+		flags []string
+		want  string
+	}{
+		{several + "rate: 400 flows/s", nil, "400"},
+		{several + "rate: 400 requests/s", nil, "200"},
+		{several + "rate: 400 flows/s", []string{"--qps", "100"}, "50"},
+		{several + "rate: 400 flows/s", []string{"--rate", "1"}, "1/2s"},
+		{single + "rate: 400 flows/s", []string{"--qps", "max"}, "max"},
+		{several, []string{"--qps", "100"}, "50"},
+		{single + "rate: 400 requests/s", nil, "400"},
+		{single + "rate: 400 flows/s", []string{"--stage", "30s:200"}, "0"},
+		{single, []string{"--profile", "sine:mean=1k,amplitude=400,period=1m"}, "0"},
+		{single, []string{"--qps", "5", "-n", "10"}, "5"},
+	} {
+		file := filepath.Join(folder(t, map[string]string{"w.yaml": c.file}), "w.yaml")
+		_, s, err := reading(t, append(c.flags, "--workload", file)...)
+		if err != nil || s.Asks() != c.want {
+			t.Errorf("%s %q: %s, %v, want %s", c.file, c.flags, s.Asks(), err, c.want)
+		}
+	}
+}
+
+// TestOfWorkload: a file without a rate can be checked, and not be run.
+func TestOfWorkload(t *testing.T) {
+	dir := folder(t, map[string]string{"users.txt": "name\nAnn\nBo\n", "shop.yaml": buying})
+	for qps, want := range map[string]bool{"": false, "48": true} {
+		s, data, rated, err := OfWorkload(filepath.Join(dir, "shop.yaml"), qps)
+		if err != nil || rated != want || len(data.Tables) != 1 || rated && s.QPS.String() != "40" {
+			t.Errorf("--qps %q: %v, %v, %v", qps, s.QPS, rated, err)
+		}
+	}
+}
+
+func TestBadWorkloads(t *testing.T) {
+	const step, several = "flows:\n  f:\n  - s: {get: 'http://a/%s'}\n", "flows: {f: [a: {get: 'http://a/'}, b: {get: 'http://a/'}]}\n"
+	plain := fmt.Sprintf(step, "")
+	csv := "data: {u: {csv: u.csv}}\n" + fmt.Sprintf(step, "${u.a}")
+	for _, c := range []struct {
+		file  string
+		flags []string
+		want  string
+	}{
+		{plain, nil, "--qps: give the rate of the whole cluster"},
+		{plain, []string{"--url", "http://a/"}, "--workload: the file says what is requested; leave --url, --method and --body out"},
+		{plain, []string{"--method", "PUT"}, "--workload: the file says"},
+		{plain, []string{"--body", "x"}, "--workload: the file says"},
+		{plain, []string{"--body-file", "workload_test.go"}, "--workload: the file says"},
+		{plain, []string{"--targets", "t"}, "--targets and --workload: both say what is requested; give one of them"},
+		{fmt.Sprintf(step, "${u.a}"), []string{"--qps", "5"}, "w.yaml:3:5: url: ${u.a}: there is no data file"},
+		{"flows: {'a': [{'b{': {get: 'http://a/'}}]}", []string{"--qps", "5"}, `w.yaml:1:16: name "b{": leave out braces`},
+		{"flows: {f: [s: {get: 'http://a/', expect: x}]}", []string{"--qps", "5"}, "w.yaml:1:13: expect:"},
+		{"flows: {f: [s: {get: 'http://a/', chek: x}]}", []string{"--qps", "5"}, `w.yaml:1:35: there is no key "chek"; did you mean check?`},
+		{csv, []string{"--qps", "5"}, "w.yaml:1:8: open "},
+		{csv, []string{"--qps", "5", "--data", "u.csv"}, "u.csv"},
+		{"data: {u.v: {csv: x.csv}}\n" + plain, []string{"--qps", "5"}, `w.yaml:1:8: "u.v" cannot be a name`},
+		{"data: {x: {csv: x.csv}}\n" + plain, []string{"--qps", "5"}, "data: no placeholder uses x"},
+		{"data: {x: {csv: x.csv}}\n" + fmt.Sprintf(step, "${x.b}"), []string{"--qps", "5"}, "w.yaml:4:5: url: ${x.b}: the file has no such column; use one of ${x.a}"},
+		{"data: {x: {csv: x.csv, pick: once}}\n" + fmt.Sprintf(step, "${x.a}"), []string{"--qps", "5", "-n", "9"}, "pick=once has 1 rows"},
+		{"data: {x: {csv: x.csv}}\n" + fmt.Sprintf(step, "${x.a}"), []string{"--qps", "5", "--data", "x.csv"}, "w.yaml:1:8: --data has a file called x too"},
+		{several, []string{"--stage", "30s:5"}, "--workload with --stage or --profile: their rates are requests per second"},
+		{several, []string{"--profile", "sine:mean=1k,amplitude=400,period=1m"}, "for now use --qps, or rate in the file"},
+		{several, []string{"--qps", "5", "-n", "10"}, "--workload and --requests: its flows have several steps"},
+		{"thresholds: ['latency{step=x}:p(99)<1s']\n" + plain, []string{"--qps", "5"}, `there is no step "x"; there is s`},
+	} {
+		dir := folder(t, map[string]string{"w.yaml": c.file, "x.csv": "a\n1\n"})
+		for i, flag := range c.flags {
+			if flag == "x.csv" {
+				c.flags[i] = filepath.Join(dir, flag)
+			}
+		}
+		_, _, err := reading(t, append(c.flags, "--workload", filepath.Join(dir, "w.yaml"))...)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || code(err) != CodeConfig {
+			t.Errorf("%s %q: %v, want %s", c.file, c.flags, err, c.want)
+		}
+	}
+	if _, _, err := reading(t, "--workload", "none.yaml"); err == nil || !strings.Contains(err.Error(), "--workload: open none.yaml: no such file or directory; give the path") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,50 @@
+package rehearsal
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/rows"
+)
+
+// TestOf: no more is shown than is sent, rates are those of flows, and a body that is no text does no harm.
+func TestOf(t *testing.T) {
+	table, err := rows.Read("users.csv", []byte("name\nAnn\nBo\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pause := time.Second
+	s := spec.Spec{QPS: pacer.PerSecond(10), Requests: 2, Target: targets.Spec{
+		Data: []rows.Source{{Name: "users", Columns: table.Columns(), Rows: 2, Pick: rows.Once, SHA256: table.SHA256()}},
+		Flows: []targets.Flow{{Name: "f", Steps: []targets.Step{
+			{Name: "a", Method: "GET", URL: "http://a/${users.name}"},
+			{Name: "b", Method: "POST", URL: "http://a/", After: &pause, Body: []byte("\xff\x1b[2J" + strings.Repeat("ä", 100))},
+		}}},
+	}}
+	r, err := Of(s, true, targets.Tables{table.SHA256(): table}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Requests) != 4 || r.Requests[2].URL != "http://a/Bo" || *r.FlowsPerSecond != 10 || *r.RequestsPerSecond != 20 || r.StepsPerFlow != 2 {
+		t.Errorf("%+v", r)
+	}
+	var text strings.Builder
+	if err := r.Text(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"rate    10 flows/s, 20 requests/s", "THE FIRST 4 REQUESTS", "f     b     1s after the answer  POST http://a/\n", "… (205 bytes)"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, text.String())
+		}
+	}
+	if strings.Contains(text.String(), "\x1b") {
+		t.Errorf("it steers a terminal: %q", text.String())
+	}
+	if r, err = Of(s, false, nil, time.Now()); err != nil || r.FlowsPerSecond != nil || r.RequestsPerSecond != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
