@@ -83,7 +83,7 @@ func readRows(in *lines, column string) ([]row, error) {
 	case err != nil:
 		return nil, err
 	}
-	t, isLog := logTime(first)
+	t, isLog := LogTime(first)
 	if !isLog {
 		return readCSV(in, first, column)
 	}
@@ -111,7 +111,7 @@ func readLog(in *lines, t int64) ([]row, error) {
 			return nil, err
 		}
 		var ok bool
-		if t, ok = logTime(text); !ok {
+		if t, ok = LogTime(text); !ok {
 			return nil, in.errorf(in.line, "no time such as [31/Jan/2026:12:00:00 +0000]; remove the line")
 		}
 	}
@@ -126,8 +126,9 @@ func readLog(in *lines, t int64) ([]row, error) {
 	return rows, nil
 }
 
-// logTime returns the time of a line in the common or combined format, in Unix seconds.
-func logTime(line string) (unix int64, ok bool) {
+// LogTime returns the time of a line of an access log in the common or combined format, in Unix seconds. It is not ok if
+// the line has no time such as [31/Jan/2026:12:00:00 +0000].
+func LogTime(line string) (unix int64, ok bool) {
 	const layout = "02/Jan/2006:15:04:05 -0700"
 	for {
 		_, rest, found := strings.Cut(line, "[")

@@ -48,6 +48,7 @@ func newRootCommand() *cobra.Command {
 		newRemoveCommand(redis),
 		newProfileCommand(),
 		newWorkloadCommand(),
+		newImportCommand(),
 		newDemoCommand(),
 		target.New(),
 		newDoctorCommand(redis),

@@ -33,13 +33,17 @@ func plain(t *testing.T, text string) any {
 func goodWorkloads(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	files, err := filepath.Glob(filepath.Join(root, "internal/workload/testdata/*.yaml"))
-	if err != nil || len(files) < 3 {
-		t.Fatal(files, err)
-	}
-	for _, file := range files {
-		name, _ := filepath.Rel(root, file)
-		all[name] = read(t, name)
+	for _, folder := range []string{"internal/workload/testdata", "internal/importer/testdata", "examples/*"} {
+		files, err := filepath.Glob(filepath.Join(root, folder, "*.yaml"))
+		if err != nil || len(files) < 3 {
+			t.Fatal(folder, files, err)
+		}
+		for _, file := range files {
+			name, _ := filepath.Rel(root, file)
+			if folder != "examples/*" || filepath.Base(file) == "workload.yaml" { // others are for Kubernetes
+				all[name] = read(t, name)
+			}
+		}
 	}
 	for i, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(read(t, "docs/workloads.md"), -1) {
 		all[fmt.Sprint("docs/workloads.md ", i)] = m[1]

@@ -299,6 +299,10 @@ func nameAll(all []Target) {
 	}
 }
 
+// StepName returns the name of a step that was given none: its method and the path of its URL, with * for placeholders.
+// It is valid: it has at most 64 bytes, and no braces, commas or control characters. Others may have the same one.
+func StepName(method, rawURL string) string { return clip(method + " " + path(rawURL)) }
+
 // methodOf is the method of a request that names none.
 func methodOf(s targets.Step) string {
 	if len(s.Body) > 0 {

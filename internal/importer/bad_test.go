@@ -1,0 +1,131 @@
+package importer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// recording is a HAR file with these entries.
+func recording(entries ...string) string {
+	return `{"log": {"entries": [` + strings.Join(entries, ",\n") + `]}}`
+}
+
+// got is an entry at a second, with more in its request.
+func got(second int, url, more string) string {
+	return fmt.Sprintf(`{"startedDateTime": "2026-01-31T%02d:00:%02dZ", "request": {"method": "GET", "url": %q%s}}`, 12+second/60, second%60, url, more)
+}
+
+// TestBadInputs: what is wrong is one line that says where, and what to do. It shows no secret.
+func TestBadInputs(t *testing.T) {
+	long := strings.Repeat("x", 70<<10)
+	many := strings.Repeat(got(1, "http://a/", "")+",\n", 100) + got(1, "http://a/", "")
+	log := Options{Base: "http://h"}
+	for _, c := range []struct {
+		o          Options
+		text, says string
+	}{
+		// of any format
+		{Options{}, "", "t: is empty; give a HAR file"},
+		{Options{}, " \n\t", "t: is empty"},
+		{Options{}, "hello", "t: its first line does not tell what it is; give --format har, curl"},
+		{Options{}, "\x1f\x8b\x08", "t: is compressed; unpack it"},
+		{Options{Format: "xml"}, "x", `there is no format "xml"; give one of har`},
+		{Options{Base: "shop.test"}, "curl http://a/", "the base is no URL without user and query"},
+		{Options{Base: "http://u:hunter2@a"}, "curl http://a/", "the base is no URL without user"},
+		{Options{Steps: true}, "GET http://a/", "only curl commands may become steps, and this is vegeta"},
+		{Options{OnlyHost: "a"}, "curl http://a/", "leave --only-host out"},
+		{Options{NoStatic: true}, "curl http://a/", "leave --no-static out"},
+		// recordings
+		{Options{Format: HAR}, "{", "t:1: is no JSON"},
+		{Options{}, "{\"log\": {\n\"entries\": [\n}", "t:3: is no JSON"},
+		{Options{}, "{\"log\":\n{\"entries\": 1}}", "t:2: log.entries: number does not fit"},
+		{Options{Format: HAR}, "{}", "t: has no log.entries"},
+		{Options{}, recording(), "t: has no log.entries, or none in it"},
+		{Options{}, recording(`{"startedDateTime": "yesterday"}`), `t: entry 1: startedDateTime "yesterday" is no time`},
+		{Options{}, recording(got(1, "http://a/", ""), got(2, "http://a b/%zz", "")), "t: entry 2: the URL cannot be read"},
+		{Options{}, recording(got(1, "data:x", "")), "t: no http request is left"},
+		{Options{OnlyHost: "b"}, recording(got(1, "http://a/", "")), `t: no request of "b" is left; there are other hosts for --only-host: a 1`},
+		{Options{}, recording(many), `t: has 101 requests of "a", and a flow has at most 100; give --no-static`},
+		{Options{}, recording(got(0, "http://a/", ""), got(61, "http://a/", "")), "t: entry 2: begins 1h0m1s after the first one"},
+		{Options{}, recording(got(1, "http://a/", `, "headers": [{"name": "X", "value": "hunter2\nx"}]`)), `t: entry 1: header "X": its name or its value`},
+		{Options{}, recording(got(1, "http://a/", `, "postData": {"text": "aGk=", "encoding": "base64"}`)), `t: entry 1: the body is encoded as "base64"`},
+		{Options{}, strings.Replace(recording(got(1, "http://a/", "")), "GET", "G T", 1), "t: entry 1: method: may only hold letters"},
+		{Options{}, strings.Replace(recording(got(1, "http://a/", "")), "GET", "CONNECT", 1), "t: entry 1: method: CONNECT"},
+		// curl
+		{Options{}, "curl 'http://a/", "t:1: the quote ' is not closed"},
+		{Options{}, "curl http://a/ \\\n -H \"x: hunter2", `t:2: the quote " is not closed`},
+		{Options{}, "curl $'a", "t:1: the quote $' is not closed"},
+		{Options{}, "curl $'\\x'", `t:1: no number follows \x; give one`},
+		{Options{}, "curl $'\\0'", "t:1: a zero byte ends a text"},
+		{Options{}, "curl http://a/ \\", "t:1: nothing follows the backslash"},
+		{Options{}, "curl http://a/\nwget http://a/", "t:2: this command does not begin with curl"},
+		{Options{}, "curl http://a/?x=1&y=2", "t:1: this command does not begin with curl; remove it, or put the text before it in quotes"},
+		{Options{}, "curl http://a/ | jq .", `t:1: "|" has a meaning in a shell`},
+		{Options{}, "curl \\\n http://$HOST/", `t:2: a shell would replace what follows "$"`},
+		{Options{}, "curl \"http://`host`/\"", "t:1: a shell would replace what follows \"`\""},
+		{Options{}, "curl http://a/ \\\n --proxy x", `t:2: the option "--proxy" of curl is not known here; remove it`},
+		{Options{}, "curl http://a/ -sF x=1", `t:1: the option "-F" of curl is not known here`},
+		{Options{}, "curl http://a/ -H", "t:1: the option -H has no value"},
+		{Options{}, "curl http://a/ -H hunter2", "t:1: a header has no colon"},
+		{Options{}, "curl -X GET", "t:1: the command has no URL"},
+		{Options{}, "curl ''", "t:1: the URL is empty"},
+		{Options{}, "curl http://a/ http://b/", `t:1: the command has a second URL, "http://b/…"`},
+		{Options{}, "curl ^\"http://a/^\"", "t:1: the command is for cmd.exe of Windows"},
+		{Options{}, "curl http://a/ -d @-", "t:1: a body is one file, and no standard input"},
+		{Options{}, "curl http://a/ -d @x -d y", "t:1: a body is either a file or text"},
+		{Options{}, "curl http://a/ --data-urlencode x@y", "t:1: --data-urlencode of a file"},
+		{Options{}, "curl ftp://a/", "t:1: "},
+		{Options{}, "curl http://a/ --data-binary $'\\xff'", "t:1: the body is no UTF-8 text"},
+		{Options{}, "curl $'http://a/\\xff'", "t:1: the URL is no UTF-8 text; write its other bytes as %XX"},
+		{Options{}, "curl http://a/ -H $'x: \\xff'", `t:1: header "x": its name or its value`},
+		{Options{}, "curl http://a/ --data-binary @missing", "t: the workload made of it is not valid: workload.yaml:"},
+		{Options{Format: Curl}, "# nothing", "t: there is no command"},
+		{Options{Steps: true}, strings.Repeat("curl http://a/\n", 101), "t: has 101 commands, and a flow has at most 100; leave --steps out"},
+		// targets
+		{Options{}, "GET http://a/\nhunter2", "t:2: "},
+		{Options{}, "GET http://a/ weight=0", `t:1: weight "0"`},
+		{Options{}, "GET http://a/ name=a{b", `t:1: name "a{b": leave out braces`},
+		{Options{}, "GET http://a/${users.name}", "t:1: "},
+		// logs
+		{Options{Format: Log}, line("GET / HTTP/1.1"), "an access log does not say which host to send to; give the base"},
+		{log, line("GET / HTTP/1.1") + "\nhello", "t:3: no time such as [31/Jan/2026"},
+		{log, line("-"), "t: has no usable request"},
+		{log, line("GET / HTTP/1.1") + long, "t:2: the line has more than 65536 bytes"},
+		{log, line("GET http://other/ HTTP/1.1"), "t: has no usable request"},
+	} {
+		c.o.Name = "t"
+		text, err := Workload(strings.NewReader(c.text), c.o)
+		if err == nil || !strings.Contains(err.Error(), c.says) || strings.ContainsAny(err.Error(), "\n\r") || len(err.Error()) > 500 || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%.100q: %v, want %q\n%.500s", c.text, err, c.says, text)
+		}
+	}
+}
+
+// endless is a text without end.
+type endless struct{ text string }
+
+// Read implements io.Reader.
+func (e endless) Read(b []byte) (n int, err error) {
+	for n+len(e.text) <= len(b) {
+		n += copy(b[n:], e.text)
+	}
+	if n == 0 {
+		n = copy(b, e.text)
+	}
+	return n, nil
+}
+
+// TestEndless: an input that does not end is refused at its bound.
+func TestEndless(t *testing.T) {
+	for format, want := range map[string]string{HAR: "64 MiB", Curl: "4 MiB", Vegeta: "4 MiB"} {
+		_, err := Workload(endless{"curl http://a/ # \n"}, Options{Name: "t", Format: format})
+		if err == nil || !strings.Contains(err.Error(), "t: is larger than "+want) {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+	_, err := Workload(endless{line("GET /" + strings.Repeat("x", 40_000) + " HTTP/1.1")}, Options{Name: "t", Base: "http://h"})
+	if err == nil || !strings.Contains(err.Error(), "t: is larger than 256 MiB; import a part") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,127 @@
+package importer
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The types of bodies that a workload file has short forms for.
+const (
+	jsonType = "application/json"
+	formType = "application/x-www-form-urlencoded"
+)
+
+// deepest bounds the nesting of JSON that is written as YAML. A deeper one stays a text.
+const deepest = 20
+
+// jsonValue returns a JSON body as YAML. It is not ok if reading that would not give the same JSON, without spaces.
+func jsonValue(body []byte) (v value, ok bool) {
+	var want, got bytes.Buffer
+	if json.Compact(&want, body) != nil {
+		return v, false
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	v, ok = readJSON(d, &got, 0)
+	return v, ok && bytes.Equal(got.Bytes(), want.Bytes())
+}
+
+// plainNumber matches numbers that are the same in YAML.
+var plainNumber = regexp.MustCompile(`^-?(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,15})?$`)
+
+// readJSON reads a value, and appends what a workload file sends for it.
+func readJSON(d *json.Decoder, out *bytes.Buffer, depth int) (v value, ok bool) {
+	token, err := d.Token()
+	if err != nil || depth > deepest {
+		return v, false
+	}
+	switch token := token.(type) {
+	case json.Delim:
+		return readJSONList(d, out, depth, token == '{')
+	case json.Number:
+		out.WriteString(token.String())
+		return value{text: token.String(), plain: true}, plainNumber.MatchString(token.String())
+	case string:
+		out.Write(jsonText(token))
+		return text(token), true
+	default:
+		word, _ := json.Marshal(token) // true, false or null
+		out.Write(word)
+		return value{text: string(word), plain: true}, true
+	}
+}
+
+// readJSONList reads what follows the beginning of an array or an object.
+func readJSONList(d *json.Decoder, out *bytes.Buffer, depth int, isMap bool) (v value, ok bool) {
+	v.list = []value{}
+	seen := map[string]bool{}
+	open, end := byte('['), byte(']')
+	if isMap {
+		v.list, v.pairs, open, end = nil, []pair{}, '{', '}'
+	}
+	out.WriteByte(open)
+	for n := 0; d.More(); n++ {
+		if n > 0 {
+			out.WriteByte(',')
+		}
+		key := ""
+		if isMap {
+			token, _ := d.Token()
+			key, ok = token.(string)
+			if !ok || seen[key] || key == "<<" {
+				return v, false
+			}
+			seen[key] = true
+			out.Write(jsonText(key))
+			out.WriteByte(':')
+		}
+		item, ok := readJSON(d, out, depth+1)
+		switch {
+		case !ok:
+			return v, false
+		case isMap:
+			v.pairs = append(v.pairs, pair{key: key, value: item})
+		default:
+			v.list = append(v.list, item)
+		}
+	}
+	_, err := d.Token()
+	out.WriteByte(end)
+	return v, err == nil
+}
+
+// jsonText returns a text as JSON, as workload files have it.
+func jsonText(s string) []byte {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a text always has a JSON form
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}
+
+// formValue returns the body of a form as YAML. It is not ok if reading that would not give the same bytes.
+func formValue(body string) (v value, ok bool) {
+	if strings.Contains(body, "${") {
+		return v, false
+	}
+	var same []string
+	for part := range strings.SplitSeq(body, "&") {
+		name, content, found := strings.Cut(part, "=")
+		key, err := url.QueryUnescape(name)
+		text, err2 := url.QueryUnescape(content)
+		twice := slices.ContainsFunc(v.pairs, func(p pair) bool { return p.key == key })
+		if !found || err != nil || err2 != nil || twice || strings.ToValidUTF8(key+text, "") != key+text || key == "<<" {
+			return v, false
+		}
+		same = append(same, url.QueryEscape(key)+"="+url.QueryEscape(text))
+		v.pairs = append(v.pairs, pair{key: key, value: value{text: literal(text)}})
+		if strings.Contains(key, "${") {
+			return v, false
+		}
+	}
+	return v, strings.Join(same, "&") == body
+}

@@ -1,0 +1,198 @@
+package importer
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report/units"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// Bounds of what is kept of a log.
+const (
+	mostFlows    = 30
+	mostPatterns = 20_000 // later ones are counted together
+	longestPath  = 2_000  // bytes of a path with its query
+	longestLine  = 64 << 10
+)
+
+// An accessLog is what is known of a log so far.
+type accessLog struct {
+	Options
+	patterns map[string]*pattern
+	order    int   // of the next pattern
+	lines    int64 // with a time
+	unusable int64 // of them, those without a request
+	beyond   int64 // of them, those of patterns after the first mostPatterns
+	first    int64 // Unix seconds
+	last     int64
+}
+
+// log reads an access log: a mix of its most frequent patterns.
+func (o Options) log(in *bufio.Reader) (*file, error) {
+	a := &accessLog{Options: o, patterns: map[string]*pattern{}}
+	if err := a.read(in); err != nil {
+		return nil, err
+	}
+	all := make([]*pattern, 0, len(a.patterns))
+	for _, p := range a.patterns {
+		all = append(all, p)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf(`%s: has no usable request; give lines with such as "GET /path HTTP/1.1"`, o.Name)
+	}
+	slices.SortFunc(all, func(x, y *pattern) int {
+		if x.count != y.count {
+			return int(min(1, max(-1, y.count-x.count)))
+		}
+		return x.order - y.order
+	})
+	chosen := all[:min(mostFlows, len(all))]
+	f := &file{mixed: true, notes: a.notes(chosen, len(all)-len(chosen))}
+	weights := weigh(chosen)
+	var unique names
+	for i, p := range chosen {
+		r := request{where: o.Name}
+		r.Method, r.URL = p.method, strings.TrimRight(o.Base, "/")+p.example()
+		s, err := f.add(r)
+		if err != nil {
+			return nil, err
+		}
+		s.URL = strings.TrimRight(o.Base, "/") + p.path()
+		s.Name = unique.of(stepName(p.method, "http://a"+p.shown()))
+		f.flows = append(f.flows, flow{name: s.Name, weight: weights[i], steps: []step{s}})
+	}
+	f.from = strings.TrimRight(o.Base, "/")
+	f.begin(o.Base)
+	return f, nil
+}
+
+// read reads all lines.
+func (a *accessLog) read(in io.Reader) error {
+	limited := &io.LimitedReader{R: in, N: Most(Log) + 1}
+	lines := bufio.NewScanner(limited)
+	lines.Buffer(nil, longestLine)
+	number := 0
+	for lines.Scan() {
+		number++
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
+		}
+		t, ok := pacer.LogTime(lines.Text())
+		if !ok {
+			return fmt.Errorf("%s:%d: no time such as [31/Jan/2026:12:00:00 +0000]; remove the line", a.Name, number)
+		}
+		a.count(lines.Text(), t)
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return fmt.Errorf("%s:%d: the line has more than %d bytes; give an access log in the common or combined format", a.Name, number+1, longestLine)
+	case err != nil:
+		return fmt.Errorf("%s: %w", a.Name, err)
+	case limited.N == 0:
+		return fmt.Errorf("%s: is larger than %d MiB; import a part of it, as with tail -n 1000000", a.Name, Most(Log)>>20)
+	}
+	return nil
+}
+
+// requested returns method and target of the request in a line: "GET /path HTTP/1.1". A pattern would take ten times as
+// long.
+func requested(line string) (method, target string, ok bool) {
+	_, rest, _ := strings.Cut(line, `] "`)
+	request, _, closed := strings.Cut(rest, `"`)
+	method, target, _ = strings.Cut(request, " ")
+	target, version, _ := strings.Cut(target, " ")
+	ok = closed && method != "" && strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" && strings.HasPrefix(target, "/") &&
+		(version == "" || strings.HasPrefix(version, "HTTP/") && !strings.Contains(version, " ")) && len(target) <= longestPath && !strings.Contains(target, `\`)
+	return method, target, ok && strings.ToValidUTF8(target, "") == target
+}
+
+// count counts a line.
+func (a *accessLog) count(line string, t int64) {
+	if a.lines == 0 {
+		a.first, a.last = t, t
+	}
+	a.first, a.last = min(a.first, t), max(a.last, t)
+	a.lines++
+	method, target, ok := requested(line)
+	if !ok {
+		a.unusable++
+		return
+	}
+	p := newPattern(method, target)
+	known := a.patterns[p.key()]
+	switch {
+	case known != nil:
+		known.add(p)
+	case len(a.patterns) == mostPatterns:
+		a.beyond++
+	case !a.valid(p):
+		a.unusable++
+	default:
+		p.order = a.order
+		a.order++
+		a.patterns[p.key()] = p
+	}
+}
+
+// valid reports whether a request can be sent again.
+func (a *accessLog) valid(p *pattern) bool {
+	s := targets.Step{Name: "a", Method: p.method, URL: literal(strings.TrimRight(a.Base, "/") + p.example())}
+	return p.method != http.MethodConnect && targets.Spec{}.CheckStep(s) == nil
+}
+
+// notes says what the log has, and what of it is not in the mix.
+func (a *accessLog) notes(chosen []*pattern, others int) []string {
+	var used int64
+	for _, p := range chosen {
+		used += p.count
+	}
+	share := func(n int64) string { return units.Percent(float64(n)/float64(a.lines)) + " %" }
+	at := func(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15:04:05") }
+	seconds := a.last - a.first + 1
+	notes := []string{
+		fmt.Sprintf("Imported from %s: %s from %s to %s UTC, %.3g/s on average.", a.shown(), plural(int(a.lines), "request", "requests"), at(a.first), at(a.last), float64(a.lines)/float64(seconds)),
+		fmt.Sprintf("In the mix: %s with %s of the requests.", plural(len(chosen), "pattern", "patterns"), share(used)),
+	}
+	if rest := a.lines - used - a.unusable; rest > 0 {
+		more := ""
+		if a.beyond > 0 {
+			more = " or more"
+		}
+		notes = append(notes, fmt.Sprintf("Left out: %s%s that are less frequent, with %s of the requests.", plural(others, "pattern", "patterns"), more, share(rest)))
+	}
+	if a.unusable > 0 {
+		notes = append(notes, fmt.Sprintf("Left out: %s without a request that can be sent, %s.", plural(int(a.unusable), "line", "lines"), share(a.unusable)))
+	}
+	every := ""
+	const mostPieces = 10_000
+	if seconds > mostPieces {
+		every = ",every=" + strconv.FormatInt((seconds-1)/mostPieces+1, 10) + "s"
+	}
+	return append(notes,
+		"A log has no bodies and no headers: add those that the service needs.",
+		"Numbers in paths are random ones of the range that the log has. Of other ids there is one example.",
+		"To send at the rate of the log: --profile replay:"+a.shown()+every)
+}
+
+// weigh returns the weights: the counts, or less where they are too large.
+func weigh(all []*pattern) (weights []int64) {
+	const mostSum = 100_000 - mostFlows // rounding up adds one each
+	var sum int64
+	for _, p := range all {
+		sum += p.count
+	}
+	factor := min(1, targets.MaxWeight/float64(all[0].count), mostSum/float64(sum))
+	for _, p := range all {
+		weights = append(weights, max(1, int64(float64(p.count)*factor)))
+	}
+	return weights
+}

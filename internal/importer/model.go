@@ -1,0 +1,204 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/workload"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// A file is a workload file before it is written.
+type file struct {
+	notes   []string // comments at its top
+	base    string   // without a slash at its end
+	headers []targets.Header
+	mixed   bool // the flows have weights
+	flows   []flow
+
+	from string // the beginning of URLs that base replaces: scheme and host
+}
+
+// A flow has one step or more.
+type flow struct {
+	name   string
+	weight int64
+	steps  []step
+}
+
+// A step is a request of which placeholders are written as in a workload file.
+type step struct {
+	targets.Step
+	together bool // it is due with the step before it
+	bodyFile string
+	secrets  []string // headers that were left out, each once
+	notes    []string
+}
+
+// A request is one as it was recorded: nothing in it is a placeholder.
+type request struct {
+	targets.Step
+	bodyFile string
+	where    string   // for errors
+	notes    []string // comments on it
+}
+
+// add makes a step of a request.
+func (f *file) add(r request) (step, error) {
+	s := step{Step: r.Step, bodyFile: r.bodyFile, notes: r.notes}
+	s.URL, s.Body = literal(r.URL), []byte(literal(string(r.Body)))
+	s.Headers = nil
+	for _, h := range r.Headers {
+		s.Headers = append(s.Headers, targets.Header{Name: h.Name, Value: literal(h.Value)})
+	}
+	return s, f.prepare(&s, r.where)
+}
+
+// prepare takes out of a step what does not belong into a workload, and checks it.
+func (f *file) prepare(s *step, where string) error {
+	s.URL, _, _ = strings.Cut(s.URL, "#")
+	if begin, rest, ok := credentials(s.URL); ok {
+		s.URL = begin + rest
+		s.leaveOut("user and password of the URL")
+	}
+	var kept []targets.Header
+	for _, h := range s.Headers {
+		switch parsed, err := targets.ParseHeader(h.Name + ":" + h.Value); {
+		case setByClient(h.Name):
+		case secret(h):
+			s.leaveOut(http.CanonicalHeaderKey(h.Name))
+		case err != nil || !utf8.ValidString(h.Value):
+			return fmt.Errorf("%s: header %.40q: its name or its value has characters that no header may have; remove it", where, h.Name)
+		default:
+			kept = append(kept, parsed)
+		}
+	}
+	s.Headers = kept
+	switch {
+	case !utf8.ValidString(s.URL):
+		return fmt.Errorf("%s: the URL is no UTF-8 text; write its other bytes as %%XX", where)
+	case !utf8.Valid(s.Body):
+		return fmt.Errorf("%s: the body is no UTF-8 text; save it to a file, and give that to body_file in the workload", where)
+	}
+	checked := s.Step
+	checked.Name = cmp.Or(s.Name, "a") // it may get its name later
+	if err := (targets.Spec{}).CheckStep(checked); err != nil {
+		return fmt.Errorf("%s: %w", where, err)
+	}
+	return nil
+}
+
+// begin sets the base, from the URL of the first step if there is no other.
+func (f *file) begin(base string) {
+	for _, flow := range f.flows {
+		for _, s := range flow.steps {
+			if f.from == "" {
+				f.from = origin(s.URL)
+			}
+		}
+	}
+	f.base = strings.TrimRight(cmp.Or(base, f.from), "/")
+}
+
+// short returns a URL without the base.
+func (f *file) short(raw string) string {
+	rest, ok := strings.CutPrefix(raw, f.from)
+	switch {
+	case !ok || rest != "" && rest[0] != '/' && rest[0] != '?':
+		return raw
+	case rest == "":
+		return "/"
+	}
+	return rest
+}
+
+// origin returns scheme and host of a URL.
+func origin(raw string) string {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		return ""
+	}
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	return scheme + "://" + rest
+}
+
+// credentials splits a URL around its user and password.
+func credentials(raw string) (begin, rest string, ok bool) {
+	whole := origin(raw)
+	scheme, authority, _ := strings.Cut(whole, "://")
+	i := strings.LastIndexByte(authority, '@')
+	if whole == "" || i < 0 {
+		return "", "", false
+	}
+	return scheme + "://", authority[i+1:] + raw[len(whole):], true
+}
+
+// leaveOut notes that a secret was left out.
+func (s *step) leaveOut(what string) {
+	what = printable.Clip(what, 60)
+	if !slices.Contains(s.secrets, what) {
+		s.secrets = append(s.secrets, what)
+	}
+}
+
+// setByClient reports whether the client of a run sets a header itself.
+func setByClient(name string) bool {
+	switch http.CanonicalHeaderKey(name) {
+	case "Host", "Content-Length", "Connection", "Keep-Alive", "Proxy-Connection", "Accept-Encoding", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Expect":
+		return true
+	}
+	return strings.HasPrefix(name, ":")
+}
+
+// secrets matches names of headers whose values are likely to be secrets.
+var secrets = regexp.MustCompile(`(?i)cookie|auth|token|secret|password|session|csrf|xsrf|api-?key|signature|credential`)
+
+// secret reports whether the value of a header is likely to be a secret. One of a targets file may have a placeholder:
+// that is none.
+func secret(h targets.Header) bool {
+	public := strings.HasPrefix(strings.ReplaceAll(h.Value, "$${", ""), "${") || strings.Contains(strings.ReplaceAll(h.Value, "$${", ""), " ${")
+	return secrets.MatchString(h.Name) && !strings.EqualFold(h.Name, ":authority") && !public
+}
+
+// literal returns a text that a workload file sends as it is.
+func literal(text string) string { return strings.ReplaceAll(text, "${", "$${") }
+
+// names makes names that are unique. The zero value has given none.
+type names struct {
+	seen map[string]bool
+	last map[string]int // the number at the end of the last one of a name
+}
+
+// of returns a name of up to 64 bytes.
+func (n *names) of(name string) string {
+	if n.seen == nil {
+		n.seen, n.last = map[string]bool{}, map[string]int{}
+	}
+	unique := name
+	for n.seen[unique] {
+		n.last[name] = max(2, n.last[name]+1)
+		number := fmt.Sprintf(" %d", n.last[name])
+		unique = strings.ToValidUTF8(name[:min(len(name), 64-len(number))], "") + number
+	}
+	n.seen[unique] = true
+	return unique
+}
+
+// stepName returns the name of a request.
+func stepName(method, raw string) string { return workload.StepName(method, raw) }
+
+// plural returns a number with what it counts.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

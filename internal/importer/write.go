@@ -1,0 +1,183 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/loadctl/loadctl/targets"
+)
+
+// text returns the file as YAML.
+func (f *file) text() []byte {
+	f.common()
+	p := &printer{}
+	p.comment(0, f.notes)
+	p.comment(0, []string{
+		"Bodies and queries are as they came: look for secrets and for values that must differ in each request.",
+		"loadctl workload check FILE says what this file would send. The rate is for --qps, or:",
+		"rate: 10 flows/s",
+	})
+	all := []pair{{key: "base", value: text(f.base)}}
+	if len(f.headers) > 0 {
+		all = append(all, pair{key: "header", value: opened(headers(f.headers))})
+	}
+	if f.mixed {
+		all = append(all, pair{key: "mix", value: f.mix()})
+	}
+	flows := value{open: true}
+	for _, one := range f.flows {
+		steps := value{list: []value{}, open: true}
+		for _, s := range one.steps {
+			steps.list = append(steps.list, value{pairs: []pair{{key: s.Name, value: f.settings(s), notes: s.comments()}}})
+		}
+		flows.pairs = append(flows.pairs, pair{key: one.name, value: steps})
+	}
+	p.pairs(0, false, append(all, pair{key: "flows", value: flows}))
+	return p.Bytes()
+}
+
+// opened returns a map that is written in lines.
+func opened(v value) value {
+	v.open = true
+	return v
+}
+
+// mix returns the weights.
+func (f *file) mix() value {
+	v := value{open: true}
+	for _, one := range f.flows {
+		v.pairs = append(v.pairs, pair{key: one.name, value: value{text: fmt.Sprint(max(1, one.weight)), plain: true}})
+	}
+	return v
+}
+
+// settings returns what a step sends, and when.
+func (f *file) settings(s step) value {
+	var all []pair
+	add := func(key string, v value) { all = append(all, pair{key: key, value: v}) }
+	if s.After == nil && s.timed() {
+		add("at", value{text: s.At.String(), plain: true})
+	}
+	where := f.short(s.URL)
+	method := cmp.Or(s.Method, http.MethodGet)
+	switch method {
+	case "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS":
+		add(strings.ToLower(method), text(where))
+	default:
+		add("method", text(method))
+		add("url", text(where))
+	}
+	key, body, implied := s.body()
+	left := slices.DeleteFunc(slices.Clone(s.Headers), func(h targets.Header) bool {
+		return strings.EqualFold(h.Name, "Content-Type") && strings.EqualFold(h.Value, implied)
+	})
+	if len(left) > 0 {
+		add("header", headers(left))
+	}
+	if key != "" {
+		add(key, body)
+	}
+	return value{pairs: all}
+}
+
+// timed reports whether a step has a time of its own, also one of 0: without any it follows the answer before it.
+func (s step) timed() bool { return s.At > 0 || s.together }
+
+// body returns the body with its key, and the Content-Type that the key gives it.
+func (s step) body() (key string, v value, implied string) {
+	typed := ""
+	for _, h := range s.Headers {
+		if strings.EqualFold(h.Name, "Content-Type") {
+			typed = strings.ToLower(h.Value)
+		}
+	}
+	switch {
+	case s.bodyFile != "":
+		return "body_file", text(s.bodyFile), ""
+	case len(s.Body) == 0:
+		return "", v, ""
+	case strings.HasPrefix(typed, jsonType):
+		if v, ok := jsonValue(s.Body); ok {
+			return "json", v, jsonType
+		}
+	case strings.HasPrefix(typed, formType):
+		if v, ok := formValue(string(s.Body)); ok {
+			return "form", v, formType
+		}
+	}
+	return "body", value{text: string(s.Body), lines: true}, ""
+}
+
+// headers returns a map of headers. Those of one name are a list.
+func headers(list []targets.Header) value {
+	var all []pair
+	for _, h := range list {
+		i := slices.IndexFunc(all, func(p pair) bool { return strings.EqualFold(p.key, h.Name) })
+		switch {
+		case i < 0:
+			all = append(all, pair{key: h.Name, value: text(h.Value)})
+		case all[i].value.list == nil:
+			all[i].value = value{list: []value{all[i].value, text(h.Value)}}
+		default:
+			all[i].value.list = append(all[i].value.list, text(h.Value))
+		}
+	}
+	return value{pairs: all}
+}
+
+// comments returns the notes of a step, with what was left out.
+func (s step) comments() []string {
+	if len(s.secrets) == 0 {
+		return s.notes
+	}
+	return append(slices.Clone(s.notes), "left out, as secrets: "+strings.Join(s.secrets, ", "))
+}
+
+// common moves to the top what all steps have: headers, and the names of those that were left out.
+func (f *file) common() {
+	var all []*step
+	for i := range f.flows {
+		for j := range f.flows[i].steps {
+			all = append(all, &f.flows[i].steps[j])
+		}
+	}
+	if len(all) < 2 {
+		return
+	}
+	for _, h := range slices.Clone(all[0].Headers) {
+		if slices.ContainsFunc(all, func(s *step) bool { return !s.hasOnly(h) }) {
+			continue
+		}
+		f.headers = append(f.headers, h)
+		for _, s := range all {
+			s.Headers = slices.DeleteFunc(s.Headers, func(o targets.Header) bool { return o == h })
+		}
+	}
+	var everywhere []string
+	for _, what := range slices.Clone(all[0].secrets) {
+		if slices.ContainsFunc(all, func(s *step) bool { return !slices.Contains(s.secrets, what) }) {
+			continue
+		}
+		everywhere = append(everywhere, what)
+		for _, s := range all {
+			s.secrets = slices.DeleteFunc(s.secrets, func(o string) bool { return o == what })
+		}
+	}
+	if len(everywhere) > 0 {
+		f.notes = append(f.notes, "Left out of all requests, as secrets: "+strings.Join(everywhere, ", "))
+	}
+}
+
+// hasOnly reports whether a step has a header, and no other one of its name. A Content-Type belongs to its body.
+func (s *step) hasOnly(h targets.Header) bool {
+	n := 0
+	for _, o := range s.Headers {
+		if strings.EqualFold(o.Name, h.Name) {
+			n++
+		}
+	}
+	return n == 1 && slices.Contains(s.Headers, h) && !strings.EqualFold(h.Name, "Content-Type")
+}
