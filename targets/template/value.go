@@ -72,11 +72,11 @@ func (o Options) value(text, literal string, salt uint64) (value, error) {
 
 // known lists the placeholders in a line: those of earlier steps first.
 func (o Options) known() string {
-	text := ""
+	var all []string
 	for _, name := range o.Taken {
-		text += "${" + name + "} "
+		all = append(all, "${"+name+"}")
 	}
-	return text + Help()
+	return strings.Join(append(all, Help()), " ")
 }
 
 // cell returns a value that is in a data file.
