@@ -213,6 +213,8 @@ func (s Spec) checkFlow(f Flow) error {
 			return fmt.Errorf("step %s: %w", step.Name, err)
 		}
 		switch {
+		case slices.ContainsFunc(f.Steps[:i], func(o Step) bool { return o.Name == step.Name }):
+			return fmt.Errorf("step %s: the flow has two steps of this name; choose another one", step.Name)
 		case i == 0 && (step.At > 0 || step.After != nil):
 			return fmt.Errorf("step %s: the first step is sent when the flow starts; leave at and after out", step.Name)
 		case step.After == nil && step.At < last:

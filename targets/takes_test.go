@@ -139,6 +139,7 @@ func TestBadFlows(t *testing.T) {
 	}
 	long, short := 2*time.Hour, time.Second
 	for want, s := range map[string]Spec{
+		"step login: the flow has two steps of this":     {Flows: []Flow{{Name: "f", Steps: []Step{{Name: "login", URL: "http://a"}, {Name: "login", URL: "http://a"}}}}},
 		"flow empty: give it 1 to 100 steps":             {Flows: []Flow{{Name: "empty"}}},
 		"step pay: url: ${tokem}: there is no such":      step(func(s *Step) { s.URL = "http://a/${tokem}" }),
 		"step pay: url: ${order}: there is no such":      step(func(s *Step) { s.URL = "http://a/${order}" }),

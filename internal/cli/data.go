@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,6 +12,9 @@ import (
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/rows"
 )
+
+// mostData is the largest size of a data file, in bytes. Its rows stay in memory.
+const mostData = 1 << 30
 
 // mostFiles is the largest number of data files of a run.
 const mostFiles = 16
@@ -59,9 +61,9 @@ func (d *Data) read(text string) (rows.Source, error) {
 
 // load reads the rows of a file. The ending of name says in which format, here and on each worker.
 func (d *Data) load(s *rows.Source, path, name string) error {
-	content, err := os.ReadFile(path)
+	content, err := readAtMost(path, mostData)
 	if err != nil {
-		return readable(err)
+		return err
 	}
 	table, err := rows.Read(name, content)
 	if err != nil {

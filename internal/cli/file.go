@@ -4,12 +4,31 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/loadctl/loadctl/internal/run"
 )
+
+// readAtMost reads a file of at most so many bytes. It reads no more than one byte beyond, so a device without an end is
+// an error too.
+func readAtMost(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, readable(err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	content, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err != nil {
+		return nil, readable(err)
+	}
+	if int64(len(content)) > most {
+		return nil, fmt.Errorf("%.200s is larger than %d MiB; divide it", path, most>>20)
+	}
+	return content, nil
+}
 
 // File is the path of a file that is written completely or not at all. It gets its name when all is written, so nobody
 // ever sees half of it. An existing file stays until then.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/loadctl/loadctl/internal/workload"
 	"github.com/loadctl/loadctl/targets"
@@ -38,9 +37,9 @@ func readInstead(s *targets.Spec, flag, path string) ([]byte, error) {
 	if s.URL != "" || s.Method != "" || len(s.Body) > 0 {
 		return nil, fmt.Errorf("%s: the file says what is requested; leave --url, --method and --body out", flag)
 	}
-	content, err := os.ReadFile(path)
+	content, err := readAtMost(path, workload.MostBytes+1) // the reader of the format says what to do about more
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, readable(err))
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	return content, nil
 }

@@ -48,7 +48,7 @@ func (f *Spec) readWorkload(s *spec.Spec) error {
 			err = fmt.Errorf("--data has a file called %.40s too; give one another name", d.Name)
 		}
 		if err != nil {
-			return fmt.Errorf("--workload: %s: %w", d.Place, err)
+			return fmt.Errorf("--workload: %s: %s: %w", d.Place, d.Path, err)
 		}
 		s.Target.Data = append(s.Target.Data, source)
 	}

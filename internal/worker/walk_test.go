@@ -160,7 +160,7 @@ func TestWalksAddUp(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		flows := append(shopping(), targets.Flow{Name: "look", Weight: 3, Steps: []targets.Step{{Name: "list", URL: "http://a/"}}},
-			targets.Flow{Name: "twice", Weight: 2, Steps: []targets.Step{{Name: "list", URL: "http://a/"}, {Name: "list", URL: "http://a/"}}})
+			targets.Flow{Name: "twice", Weight: 2, Steps: []targets.Step{{Name: "a", URL: "http://a/"}, {Name: "list", URL: "http://a/"}}})
 		b := newWalkBed(t, flows, 3+rng.IntN(20))
 		b.client.answer = func(r *Result) int64 {
 			if rng.IntN(10) == 0 {

@@ -190,6 +190,9 @@ func (r *reader) options(f *Target, text string) error {
 	for text = strings.TrimSpace(text); text != ""; {
 		if name, ok := strings.CutPrefix(text, "name="); ok {
 			f.Name = strings.TrimSpace(name)
+			if strings.Contains(f.Name, " weight=") {
+				return r.fail(f.Line, "the name goes to the end of the line; write weight=N before name=TEXT")
+			}
 			if f.Name == "" {
 				return r.fail(f.Line, "the name is empty; write name=TEXT")
 			}
