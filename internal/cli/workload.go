@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func (f *Spec) readWorkload(s *spec.Spec) error {
 			err = fmt.Errorf("--data has a file called %.40s too; give one another name", d.Name)
 		}
 		if err != nil {
-			return fmt.Errorf("--workload: %s: %s: %w", d.Place, d.Path, err)
+			return fmt.Errorf("--workload: %s: %w", d.Place, err)
 		}
 		s.Target.Data = append(s.Target.Data, source)
 	}
@@ -79,7 +80,11 @@ func (d *Data) ofWorkload(from workload.Data) (rows.Source, error) {
 	if ending := strings.ToLower(filepath.Ext(name)); ending != "."+from.Format && (ending != ".ndjson" || from.Format != "jsonl") {
 		name += "." + from.Format
 	}
-	return s, cmp.Or(d.load(&s, from.Path, name), s.Validate())
+	err := d.load(&s, from.Path, name)
+	if _, unread := errors.AsType[*fs.PathError](err); err != nil && !unread {
+		err = fmt.Errorf("data file %.200s: %w", from.Path, err) // the error is about what is in it
+	}
+	return s, cmp.Or(err, s.Validate())
 }
 
 // flowRate makes flows per second of the rate: a slot is a flow. The rate of the file counts if no flag says one.
