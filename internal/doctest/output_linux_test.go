@@ -404,7 +404,7 @@ func mixed(o *outputs) {
 	}
 	o.print("loadworker run --run mixed --qps 100 --duration 500ms --targets " + file)
 	o.print("loadctl report mixed")
-	target := o.begin(0, "loadctl target --latency 5ms --listen 127.0.0.1:0")
+	target := o.begin(0, "loadctl target --latency 5ms --jitter 10ms --listen 127.0.0.1:0")
 	url := target.says(`counting at (http\S+)`)
 	flows := filepath.Join(o.t.TempDir(), "flows.yaml")
 	text := "flows:\n  goes on:\n  - a: {get: " + url + "/a}\n  - b: {after: 10ms, get: " + url + "/b}\n  - c: {at: 1h, get: " + url + "/c}\n" +
@@ -412,7 +412,7 @@ func mixed(o *outputs) {
 	if err := os.WriteFile(flows, []byte(text), 0o600); err != nil {
 		o.t.Fatal(err)
 	}
-	worker := o.begin(0, "loadworker run --run flows --qps 100 --max-in-flight 1 --max-lag 1ms --workload "+flows)
+	worker := o.begin(0, "loadworker run --run flows --qps 200 --max-in-flight 1 --max-lag 1ms --workload "+flows)
 	worker.says(`(created run)`)
 	o.await("loadctl report flows", func(doc any) bool {
 		object, _ := doc.(map[string]any)
