@@ -8,6 +8,8 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+
+	"github.com/loadctl/loadctl/pacer/poisson"
 )
 
 // Endless is the K of a law whose end is not known.
@@ -25,6 +27,8 @@ const phaseUnit = 1_000_000
 //
 // The second form solves the quadratic equation without cancellation when a is small. The law is GCRA (ITU-T I.371)
 // with its theoretical arrival time as an integer slot number, so nothing drifts.
+//
+// With a Seed the slots are due as if they arrived independently: where I(t) is the k-th place of a poisson.Process.
 type Law struct {
 	ID  int64 // generation; later laws have larger ids
 	T0  int64 // where the rate begins, µs of the Redis clock
@@ -34,6 +38,8 @@ type Law struct {
 	Den int64 // seconds, ≥ 1
 	Dur int64 // length, µs; 0 = no end
 	K   int64 // number of slots, or Endless
+	// Seed of Poisson arrivals, 1 … poisson.MaxSeed; 0 = slots are evenly spaced.
+	Seed int64
 }
 
 // errFields says that the arithmetic is not defined for some numbers.
@@ -43,7 +49,7 @@ var errFields = errors.New("fields out of range")
 func (l Law) Check() error {
 	switch {
 	case !lawful(l.R0, l.R1, l.Den, l.Dur), l.T0 < 0 || l.T0 > Endless, l.C < 0 || l.C >= phaseUnit,
-		l.K < 0 || l.K > Endless, l.Dur == 0 && l.R0 == 0 && l.K > 0:
+		l.K < 0 || l.K > Endless, l.Dur == 0 && l.R0 == 0 && l.K > 0, l.Seed < 0 || l.Seed > poisson.MaxSeed:
 		return errFields
 	}
 	return nil
@@ -78,14 +84,21 @@ func parseInts(s, sep string, n int) ([]int64, error) {
 
 // Due returns when slot k is due, in ns of the Redis clock. Constant rates are computed in integers (128-bit
 // product), so slot 10¹² is as exact as slot 0. k must be in [0, K).
-func (l Law) Due(k int64) int64 { return l.T0*1000 + l.after(k) }
+func (l Law) Due(k int64) int64 {
+	c := l.C
+	if l.Seed != 0 {
+		at := l.arrivals().Place(k)
+		k, c = at.Slot, at.Part
+	}
+	return l.T0*1000 + l.after(k, c)
+}
 
-// after returns Due counted from T0.
-func (l *Law) after(k int64) int64 {
+// after returns when the integral is k + c/10⁶, ns after T0.
+func (l *Law) after(k, c int64) int64 {
 	if l.R0 == l.R1 {
 		// (k + c/10⁶)·Den·10⁹ / R
 		hi, lo := bits.Mul64(uint64(k), uint64(l.Den)*1_000_000_000)
-		lo, carry := bits.Add64(lo, uint64(l.C)*uint64(l.Den)*1000, 0)
+		lo, carry := bits.Add64(lo, uint64(c)*uint64(l.Den)*1000, 0)
 		hi += carry
 		if hi >= uint64(l.R0) {
 			return math.MaxInt64 / 2 // beyond any clock
@@ -95,26 +108,26 @@ func (l *Law) after(k int64) int64 {
 	}
 	r0, r1 := float64(l.R0)/float64(l.Den), float64(l.R1)/float64(l.Den)
 	a := float64(l.R1-l.R0) / float64(l.Den) / (float64(l.Dur) / 1e6)
-	x := float64(k) + float64(l.C)/phaseUnit
+	x := float64(k) + float64(c)/phaseUnit
 	if x == 0 {
 		return 0 // also where r0 is 0 and the formula is 0/0
 	}
 	square := r0*r0 + 2*a*x // the square of the rate at the slot
 	if a < 0 {
-		square = r1*r1 - 2*a*l.rest(k) // the same from the end, as the line above cancels near it
+		square = r1*r1 - 2*a*l.rest(k, c) // the same from the end, as the line above cancels near it
 	}
 	return int64(min(2*x/(r0+math.Sqrt(square))*1e9, math.MaxInt64/2))
 }
 
-// rest returns the area of a ramp behind slot k, in slots; 0 for a slot beyond its end. The difference is taken in
-// 128-bit integers:
+// rest returns what is left of a ramp's integral behind k + c/10⁶, in slots; 0 beyond its end. The difference is taken
+// in 128-bit integers:
 //
 //	((R0+R1)·Dur − 2·Den·(10⁶·k + c)) / (2·Den·10⁶)
-func (l *Law) rest(k int64) float64 {
+func (l *Law) rest(k, c int64) float64 {
 	unit := 2 * uint64(l.Den) * phaseUnit
 	hi, lo := bits.Mul64(uint64(l.R0)+uint64(l.R1), uint64(l.Dur))
 	passedHi, passedLo := bits.Mul64(uint64(k), unit)
-	passedLo, carry := bits.Add64(passedLo, 2*uint64(l.Den)*uint64(l.C), 0)
+	passedLo, carry := bits.Add64(passedLo, 2*uint64(l.Den)*uint64(c), 0)
 	lo, borrow := bits.Sub64(lo, passedLo, 0)
 	hi, borrow = bits.Sub64(hi, passedHi+carry, borrow)
 	if borrow > 0 {
@@ -123,9 +136,17 @@ func (l *Law) rest(k int64) float64 {
 	return (float64(hi)*(1<<64) + float64(lo)) / float64(unit)
 }
 
-// Before returns how many slots are due before t (µs of the Redis clock): the integral of the rate from T0 to t, in
-// whole slots. It is exact for constant rates and for ramps.
+// Before returns how many slots are due before t (µs of the Redis clock). It agrees with Due.
 func (l Law) Before(t int64) int64 {
+	if l.Seed != 0 {
+		return l.arrived(t)
+	}
+	return l.Asks(t)
+}
+
+// Asks returns the integral of the rate from T0 to t (µs of the Redis clock), in whole slots, at most K. It is exact
+// for constant rates and for ramps. Evenly spaced slots are due before t exactly if Asks counts them.
+func (l Law) Asks(t int64) int64 {
 	e := t - l.T0
 	if l.Dur > 0 {
 		e = min(e, l.Dur)

@@ -84,7 +84,7 @@ func randomLaw(rng *rand.Rand, linear bool) pacer.Law {
 		}
 	}
 	l.K = pacer.Endless
-	l.K = l.Before(l.T0 + l.Dur)
+	l.K = l.Asks(l.T0 + l.Dur)
 	return l
 }
 
@@ -127,7 +127,10 @@ func TestBeforeIsTheIntegral(t *testing.T) {
 		l := randomLaw(rng, i%2 == 1)
 		for range 10 {
 			at := l.T0 - 2 + rng.Int64N(l.Dur+4)
-			n, all := l.Before(at), area(l, at)
+			n, all := l.Asks(at), area(l, at)
+			if l.Before(at) != n {
+				t.Fatalf("%v: %d before T0 + %d µs, %d asked for", l, l.Before(at), at-l.T0, n)
+			}
 			phase := big.NewRat(l.C, 1_000_000)
 			// Slot k is before at if k + c < area: it holds for n−1, and not for n.
 			last := new(big.Rat).Add(big.NewRat(n-1, 1), phase)

@@ -5,11 +5,13 @@ import (
 	"iter"
 	"math/big"
 	"time"
+
+	"github.com/loadctl/loadctl/pacer/poisson"
 )
 
 // Slots returns the slots of the profile in order: the number of each, from 0 on, and its due time from the profile's
 // start. An endless profile has endless slots. It is pure arithmetic, the same as in a fleet: slot k is due where the
-// integral of the rate reaches k.
+// integral of the rate reaches k, or with a Seed the k-th place of a poisson.Process.
 //
 // Slots panics if the profile has no Pieces.
 func (p Profile) Slots() iter.Seq2[int64, time.Duration] {
@@ -18,7 +20,7 @@ func (p Profile) Slots() iter.Seq2[int64, time.Duration] {
 		panic(err)
 	}
 	return func(yield func(int64, time.Duration) bool) {
-		law, number := Law{}, int64(0)
+		law, number := Law{Seed: p.Seed}, int64(0)
 		for i := 0; i < len(pieces); {
 			law = law.follow(pieces[i])
 			for k := range law.K {
@@ -66,8 +68,9 @@ func (p Profile) Pace(ctx context.Context) iter.Seq2[int64, time.Time] {
 //
 //	C' = 10⁶·K + C − ∫ l, in millionths of a slot
 func (l Law) follow(p Piece) Law {
-	next := Law{T0: l.T0 + l.Dur, R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: Endless}
+	next := Law{T0: l.T0 + l.Dur, R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: Endless, Seed: l.Seed}
 	if l.Dur > 0 {
+		next.Seed = poisson.Next(l.Seed)
 		area := new(big.Int).Mul(big.NewInt(l.R0+l.R1), big.NewInt(l.Dur))
 		area.Div(area, big.NewInt(2*l.Den))
 		left := new(big.Int).Mul(big.NewInt(l.K), big.NewInt(phaseUnit))
@@ -76,7 +79,7 @@ func (l Law) follow(p Piece) Law {
 	}
 	switch {
 	case p.Dur > 0:
-		next.K = next.Before(next.T0 + p.Dur)
+		next.K = next.Asks(next.T0 + p.Dur)
 	case p.R0 == 0:
 		next.K = 0
 	}

@@ -17,6 +17,8 @@ type Segment struct {
 type Profile struct {
 	Segments []Segment
 	Loop     bool
+	// Seed of Poisson arrivals, 1 … poisson.MaxSeed; 0 = slots are evenly spaced. Rates and counts are the same.
+	Seed int64
 }
 
 // Piece is a constant or linear stretch of a profile that has no starting time yet. Each becomes one law.

@@ -21,7 +21,7 @@ func main() {
 	p := pieces[0] // the ramp
 
 	law := pacer.Law{R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: pacer.Endless}
-	law.K = law.Before(law.T0 + law.Dur) // how many slots are due before the end
+	law.K = law.Asks(law.T0 + law.Dur) // how many slots are due before the end
 
 	// Two workers that hold one half of the circle each have the whole, every slot once.
 	for i, arc := range []circle.Arc{{Lo: 0, N: circle.Units / 2}, {Lo: circle.Units / 2, N: circle.Units / 2}} {
